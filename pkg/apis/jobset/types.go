@@ -1,0 +1,339 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package jobset
+
+import (
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+
+// JobSet is one training or HPC run made of groups of Jobs that start, fail and restart together.
+type JobSet struct {
+	metav1.TypeMeta
+
+	// metadata is the standard object metadata. The name becomes the prefix of every Job, Service and pod of the run, so
+	// that its length is limited by the longest of those names (63 characters).
+	metav1.ObjectMeta
+
+	// spec is the run that the user asks for.
+	Spec JobSetSpec
+
+	// status is what the controller last observed. It is absent until the controller has written it, and can be
+	// changed only through the status subresource.
+	Status JobSetStatus
+}
+
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+
+// JobSetList is a list of JobSets.
+type JobSetList struct {
+	metav1.TypeMeta
+
+	// metadata is the standard list metadata.
+	metav1.ListMeta
+
+	// items are the JobSets of the list.
+	Items []JobSet
+}
+
+// JobSetSpec describes the wanted run.
+type JobSetSpec struct {
+	// replicatedJobs are the groups of identical Jobs that make up the set, in start-up order. Immutable, except for
+	// the scheduling directives of the pod templates (labels, annotations, nodeSelector, tolerations,
+	// schedulingGates), which may change while the set is suspended, and for the size of Indexed Jobs when the
+	// ElasticJobSet feature is on.
+	ReplicatedJobs []ReplicatedJob
+
+	// network sets how the pods of the run find each other. Defaults to stable DNS host names that are published
+	// before the pods are ready. Immutable.
+	Network *Network
+
+	// successPolicy says which Jobs must succeed for the set to be Completed. Defaults to all Jobs. Immutable.
+	SuccessPolicy *SuccessPolicy
+
+	// failurePolicy says what happens when a Job fails. Without it the first failed Job fails the set. Immutable.
+	FailurePolicy *FailurePolicy
+
+	// startupPolicy orders the start of the replicatedJobs. Defaults to AnyOrder. Immutable. Deprecated: use dependsOn
+	// of the replicatedJobs, which can express the same and more.
+	StartupPolicy *StartupPolicy
+
+	// suspend stops the run while it is true: the Jobs exist, suspended and without pods. Absent means false. May be
+	// changed at any time; queueing systems use it to admit and to evict the set.
+	Suspend *bool
+
+	// coordinator names the pod that leads the run. Its stable DNS name is put on every Job and pod of the set as the
+	// label and annotation jobset.sigs.k8s.io/coordinator. A later change does not reach Jobs that exist already.
+	Coordinator *Coordinator
+
+	// managedBy names the controller that runs the set, as a domain-prefixed path of at most 63 characters. Absent, or
+	// jobset.sigs.k8s.io/jobset-controller, means the built-in controller; with any other value the built-in
+	// controller touches nothing. Immutable.
+	ManagedBy *string
+
+	// ttlSecondsAfterFinished is the time in seconds after which a finished set is deleted with all that belongs to
+	// it. 0 deletes it at once; absent keeps it for ever. May be set or changed after the set has finished.
+	TTLSecondsAfterFinished *int32
+
+	// volumeClaimPolicies are groups of persistent volume claims that the controller creates for the set and mounts
+	// into the pods that name them. At most 50. Immutable.
+	VolumeClaimPolicies []VolumeClaimPolicy
+}
+
+// ReplicatedJob is a group of identical Jobs.
+type ReplicatedJob struct {
+	// name identifies the group within the set and becomes part of the names of its Jobs: <set>-<name>-<index>.
+	// Immutable.
+	Name string
+
+	// groupName joins replicatedJobs into a named group, which their Jobs are counted in by the group labels.
+	// Must be a DNS-1035 label. Defaults to "default". Immutable.
+	GroupName *string
+
+	// template is the Job that is created for every index. Its labels and annotations are copied to the Job; its name,
+	// namespace and finalizers are not used. completionMode defaults to Indexed and the pods' restartPolicy to
+	// OnFailure when the set is created.
+	Template batchv1.JobTemplateSpec
+
+	// replicas is the number of Jobs created from the template, 0 or more. Defaults to 1. Immutable.
+	Replicas *int32
+
+	// dependsOn lists replicatedJobs, all earlier in the list, whose state must be reached before the Jobs of this one
+	// are created. All of them must be reached. At most 5; not allowed on the first replicatedJob nor together with
+	// an InOrder startupPolicy. Immutable.
+	DependsOn []DependsOn
+}
+
+// DependsOn is the state of one replicatedJob that another one waits for.
+type DependsOn struct {
+	// name is that of an earlier replicatedJob of the set.
+	Name string
+
+	// status is the state to wait for: Ready or Complete.
+	Status DependsOnStatus
+}
+
+// DependsOnStatus is the state of a replicatedJob that another one waits for.
+type DependsOnStatus string
+
+const (
+	// DependencyReady is reached when every Job of the replicatedJob has its pods ready, has succeeded or has failed.
+	DependencyReady DependsOnStatus = "Ready"
+	// DependencyComplete is reached when every Job of the replicatedJob has succeeded.
+	DependencyComplete DependsOnStatus = "Complete"
+)
+
+// Network sets how the pods of a set find each other.
+type Network struct {
+	// enableDNSHostnames gives every pod the stable DNS name
+	// <set>-<replicatedJob>-<jobIndex>-<podIndex>.<subdomain> through a headless Service. Defaults to true; false
+	// creates no Service.
+	EnableDNSHostnames *bool
+
+	// subdomain is the name of the headless Service and the subdomain of the pods. Must be a DNS-1035 label of at most
+	// 63 characters. Absent means the name of the set.
+	Subdomain string
+
+	// publishNotReadyAddresses resolves the DNS names of pods before the pods are ready. Defaults to true.
+	PublishNotReadyAddresses *bool
+}
+
+// SuccessPolicy says which Jobs must succeed for the set to be Completed.
+type SuccessPolicy struct {
+	// operator says how many of the targeted Jobs must succeed: All or Any.
+	Operator Operator
+
+	// targetReplicatedJobs are the names of the replicatedJobs that count. Absent or empty means all of them.
+	TargetReplicatedJobs []string
+}
+
+// Operator says how many of the targeted Jobs must succeed.
+type Operator string
+
+const (
+	// OperatorAll needs the success of every targeted Job.
+	OperatorAll Operator = "All"
+	// OperatorAny needs the success of one targeted Job.
+	OperatorAny Operator = "Any"
+)
+
+// FailurePolicy says what happens when a Job of the set fails.
+type FailurePolicy struct {
+	// maxRestarts is the number of counted restarts after which the next failure fails the set. Defaults to 0;
+	// negative values behave like 0.
+	MaxRestarts int32
+
+	// restartStrategy says how Jobs are replaced in a restart. Defaults to Recreate.
+	RestartStrategy JobSetRestartStrategy
+
+	// rules choose an action by what failed. They are tried in order and the first that matches decides; when none
+	// matches the action is RestartJobSet.
+	Rules []FailurePolicyRule
+}
+
+// JobSetRestartStrategy says how Jobs are replaced in a restart.
+type JobSetRestartStrategy string
+
+const (
+	// RestartStrategyRecreate creates each Job anew as soon as its predecessor is gone.
+	RestartStrategyRecreate JobSetRestartStrategy = "Recreate"
+	// RestartStrategyBlockingRecreate creates no Job before all Jobs of the earlier attempt are gone.
+	RestartStrategyBlockingRecreate JobSetRestartStrategy = "BlockingRecreate"
+	// RestartStrategyInPlaceRestart restarts the containers in their pods. Needs the InPlaceRestart feature.
+	RestartStrategyInPlaceRestart JobSetRestartStrategy = "InPlaceRestart"
+)
+
+// FailurePolicyRule chooses an action for a kind of failure. A Job matches when all that the rule states is true of it.
+type FailurePolicyRule struct {
+	// name identifies the rule in conditions: 1 to 128 letters, digits, underscores, commas and colons, beginning with
+	// a letter and not ending with a comma or colon; unique in the policy. Defaults to failurePolicyRule<index> when
+	// the set is created.
+	Name string
+
+	// action is what is done when the rule matches.
+	Action FailurePolicyAction
+
+	// onJobFailureReasons are the reasons of a failed Job that match: BackoffLimitExceeded, DeadlineExceeded,
+	// FailedIndexes, MaxFailedIndexesExceeded or PodFailurePolicy. Absent or empty matches any reason.
+	OnJobFailureReasons []string
+
+	// onJobFailureMessagePatterns are RE2 regular expressions, one of which must be found anywhere in the message of
+	// the failed Job. Absent or empty matches any message.
+	OnJobFailureMessagePatterns []string
+
+	// targetReplicatedJobs are the names of the replicatedJobs whose failures match. Absent or empty means all.
+	TargetReplicatedJobs []string
+}
+
+// FailurePolicyAction is what is done after the failure of a Job.
+type FailurePolicyAction string
+
+const (
+	// FailJobSet fails the set at once.
+	FailJobSet FailurePolicyAction = "FailJobSet"
+	// RestartJobSet restarts all Jobs and counts towards maxRestarts.
+	RestartJobSet FailurePolicyAction = "RestartJobSet"
+	// RestartJobSetAndIgnoreMaxRestarts restarts all Jobs without counting.
+	RestartJobSetAndIgnoreMaxRestarts FailurePolicyAction = "RestartJobSetAndIgnoreMaxRestarts"
+	// RestartJob restarts only the failed Job and counts towards maxRestarts. Needs the RestartJob feature.
+	RestartJob FailurePolicyAction = "RestartJob"
+	// RestartJobAndIgnoreMaxRestarts restarts only the failed Job without counting. Needs the RestartJob feature.
+	RestartJobAndIgnoreMaxRestarts FailurePolicyAction = "RestartJobAndIgnoreMaxRestarts"
+)
+
+// StartupPolicy orders the start of the replicatedJobs.
+type StartupPolicy struct {
+	// startupPolicyOrder is AnyOrder (all at once) or InOrder (each replicatedJob after the one before it is ready).
+	StartupPolicyOrder StartupPolicyOptions
+}
+
+// StartupPolicyOptions is the order in which replicatedJobs start.
+type StartupPolicyOptions string
+
+const (
+	// AnyOrder starts all replicatedJobs at once.
+	AnyOrder StartupPolicyOptions = "AnyOrder"
+	// InOrder starts each replicatedJob after the one before it in the list is ready.
+	InOrder StartupPolicyOptions = "InOrder"
+)
+
+// Coordinator names the pod that leads the run.
+type Coordinator struct {
+	// replicatedJob is the name of the replicatedJob that the coordinator pod belongs to. Its template must be
+	// Indexed, with completions set.
+	ReplicatedJob string
+
+	// jobIndex is the index of the Job in its replicatedJob, from 0. Defaults to 0.
+	JobIndex int32
+
+	// podIndex is the completion index of the pod in its Job, from 0. Defaults to 0.
+	PodIndex int32
+}
+
+// VolumeClaimPolicy is a group of persistent volume claims with one retention rule.
+type VolumeClaimPolicy struct {
+	// templates are the claims, each named <template name>-<set>. A claim is mounted into every pod that has a
+	// volumeMount of the template's name. Only name, labels, annotations and spec are used. At most 50.
+	Templates []corev1.PersistentVolumeClaim
+
+	// retentionPolicy says what becomes of the claims when the set is deleted. Defaults to deleting them.
+	RetentionPolicy *VolumeRetentionPolicy
+}
+
+// VolumeRetentionPolicy says what becomes of the claims of a set.
+type VolumeRetentionPolicy struct {
+	// whenDeleted is Delete or Retain, for the time when the set is deleted. Defaults to Delete.
+	WhenDeleted *RetentionPolicyType
+}
+
+// RetentionPolicyType says what becomes of a claim.
+type RetentionPolicyType string
+
+const (
+	// RetentionPolicyDelete deletes the claims with the set.
+	RetentionPolicyDelete RetentionPolicyType = "Delete"
+	// RetentionPolicyRetain keeps the claims, for a later set of the same name.
+	RetentionPolicyRetain RetentionPolicyType = "Retain"
+)
+
+// JobSetStatus is what the controller last observed of a set.
+type JobSetStatus struct {
+	// conditions are the latest observations of the state of the set: Completed, Failed, Suspended,
+	// RestartingJobSet, StartupPolicyInProgress and StartupPolicyCompleted.
+	Conditions []metav1.Condition
+
+	// restarts is the number of restarts of the whole set, counted or not. Jobs whose label
+	// jobset.sigs.k8s.io/restart-attempt is lower belong to an earlier attempt.
+	Restarts int32
+
+	// restartsCountTowardsMax is the number of restarts of the whole set that count towards maxRestarts.
+	RestartsCountTowardsMax int32
+
+	// terminalState is Completed or Failed once the set has finished, and empty before.
+	TerminalState string
+
+	// replicatedJobsStatus counts the Jobs of each replicatedJob by state.
+	ReplicatedJobsStatus []ReplicatedJobStatus
+
+	// previousInPlaceRestartAttempt is the latest attempt that pods must leave in an in-place restart. Set only with
+	// the InPlaceRestart feature.
+	PreviousInPlaceRestartAttempt *int32
+
+	// currentInPlaceRestartAttempt is the attempt that all pods have reached in an in-place restart. Set only with the
+	// InPlaceRestart feature.
+	CurrentInPlaceRestartAttempt *int32
+}
+
+// ReplicatedJobStatus counts the Jobs of one replicatedJob by state. A Job may be counted in several of ready, active
+// and suspended; Jobs of an earlier attempt are counted nowhere.
+type ReplicatedJobStatus struct {
+	// name is that of the replicatedJob.
+	Name string
+
+	// ready is the number of unfinished Jobs whose pods are all ready or have succeeded.
+	Ready int32
+
+	// succeeded is the number of Jobs that completed.
+	Succeeded int32
+
+	// failed is the number of Jobs that failed.
+	Failed int32
+
+	// active is the number of unfinished Jobs with at least one pod that is pending or running.
+	Active int32
+
+	// suspended is the number of unfinished Jobs that are suspended.
+	Suspended int32
+
+	// jobRestarts is, by job index, the number of restarts of single Jobs, counted or not. At most 1024 items. Set
+	// only with the RestartJob feature.
+	JobRestarts []int32
+
+	// jobRestartsCountTowardsMax is, by job index, the number of restarts of single Jobs that count towards
+	// maxRestarts. At most 1024 items. Set only with the RestartJob feature.
+	JobRestartsCountTowardsMax []int32
+}

@@ -1,0 +1,420 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha2
+
+import (
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// +genclient
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+
+// JobSet is one training or HPC run made of groups of Jobs that start, fail and restart together.
+type JobSet struct {
+	metav1.TypeMeta `json:""`
+
+	// metadata is the standard object metadata. The name becomes the prefix of every Job, Service and pod of the run, so
+	// that its length is limited by the longest of those names (63 characters).
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
+
+	// spec is the run that the user asks for.
+	// +optional
+	Spec JobSetSpec `json:"spec,omitempty" protobuf:"bytes,2,opt,name=spec"`
+
+	// status is what the controller last observed. It is absent until the controller has written it, and can be
+	// changed only through the status subresource.
+	// +optional
+	Status JobSetStatus `json:"status,omitempty,omitzero" protobuf:"bytes,3,opt,name=status"`
+}
+
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+
+// JobSetList is a list of JobSets.
+type JobSetList struct {
+	metav1.TypeMeta `json:""`
+
+	// metadata is the standard list metadata.
+	// +optional
+	metav1.ListMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
+
+	// items are the JobSets of the list.
+	Items []JobSet `json:"items" protobuf:"bytes,2,rep,name=items"`
+}
+
+// JobSetSpec describes the wanted run.
+type JobSetSpec struct {
+	// replicatedJobs are the groups of identical Jobs that make up the set, in start-up order. Immutable, except for
+	// the scheduling directives of the pod templates (labels, annotations, nodeSelector, tolerations,
+	// schedulingGates), which may change while the set is suspended, and for the size of Indexed Jobs when the
+	// ElasticJobSet feature is on.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +patchMergeKey=name
+	// +patchStrategy=merge
+	ReplicatedJobs []ReplicatedJob `json:"replicatedJobs,omitempty" patchStrategy:"merge" patchMergeKey:"name" protobuf:"bytes,1,rep,name=replicatedJobs"`
+
+	// network sets how the pods of the run find each other. Defaults to stable DNS host names that are published
+	// before the pods are ready. Immutable.
+	// +optional
+	Network *Network `json:"network,omitempty" protobuf:"bytes,2,opt,name=network"`
+
+	// successPolicy says which Jobs must succeed for the set to be Completed. Defaults to all Jobs. Immutable.
+	// +optional
+	SuccessPolicy *SuccessPolicy `json:"successPolicy,omitempty" protobuf:"bytes,3,opt,name=successPolicy"`
+
+	// failurePolicy says what happens when a Job fails. Without it the first failed Job fails the set. Immutable.
+	// +optional
+	FailurePolicy *FailurePolicy `json:"failurePolicy,omitempty" protobuf:"bytes,4,opt,name=failurePolicy"`
+
+	// startupPolicy orders the start of the replicatedJobs. Defaults to AnyOrder. Immutable. Deprecated: use dependsOn
+	// of the replicatedJobs, which can express the same and more.
+	// +optional
+	StartupPolicy *StartupPolicy `json:"startupPolicy,omitempty" protobuf:"bytes,5,opt,name=startupPolicy"`
+
+	// suspend stops the run while it is true: the Jobs exist, suspended and without pods. Absent means false. May be
+	// changed at any time; queueing systems use it to admit and to evict the set.
+	// +optional
+	Suspend *bool `json:"suspend,omitempty" protobuf:"varint,6,opt,name=suspend"`
+
+	// coordinator names the pod that leads the run. Its stable DNS name is put on every Job and pod of the set as the
+	// label and annotation jobset.sigs.k8s.io/coordinator. A later change does not reach Jobs that exist already.
+	// +optional
+	Coordinator *Coordinator `json:"coordinator,omitempty" protobuf:"bytes,7,opt,name=coordinator"`
+
+	// managedBy names the controller that runs the set, as a domain-prefixed path of at most 63 characters. Absent, or
+	// jobset.sigs.k8s.io/jobset-controller, means the built-in controller; with any other value the built-in
+	// controller touches nothing. Immutable.
+	// +optional
+	ManagedBy *string `json:"managedBy,omitempty" protobuf:"bytes,8,opt,name=managedBy"`
+
+	// ttlSecondsAfterFinished is the time in seconds after which a finished set is deleted with all that belongs to
+	// it. 0 deletes it at once; absent keeps it for ever. May be set or changed after the set has finished.
+	// +optional
+	// +k8s:minimum=0
+	TTLSecondsAfterFinished *int32 `json:"ttlSecondsAfterFinished,omitempty" protobuf:"varint,9,opt,name=ttlSecondsAfterFinished"`
+
+	// volumeClaimPolicies are groups of persistent volume claims that the controller creates for the set and mounts
+	// into the pods that name them. At most 50. Immutable.
+	// +optional
+	// +listType=atomic
+	VolumeClaimPolicies []VolumeClaimPolicy `json:"volumeClaimPolicies,omitempty" protobuf:"bytes,10,rep,name=volumeClaimPolicies"`
+}
+
+// ReplicatedJob is a group of identical Jobs.
+type ReplicatedJob struct {
+	// name identifies the group within the set and becomes part of the names of its Jobs: <set>-<name>-<index>.
+	// Immutable.
+	Name string `json:"name" protobuf:"bytes,1,opt,name=name"`
+
+	// groupName joins replicatedJobs into a named group, which their Jobs are counted in by the group labels.
+	// Must be a DNS-1035 label. Defaults to "default". Immutable.
+	// +optional
+	// +default="default"
+	GroupName *string `json:"groupName,omitempty" protobuf:"bytes,2,opt,name=groupName"`
+
+	// template is the Job that is created for every index. Its labels and annotations are copied to the Job; its name,
+	// namespace and finalizers are not used. completionMode defaults to Indexed and the pods' restartPolicy to
+	// OnFailure when the set is created.
+	Template batchv1.JobTemplateSpec `json:"template" protobuf:"bytes,3,opt,name=template"`
+
+	// replicas is the number of Jobs created from the template, 0 or more. Defaults to 1. Immutable.
+	// +optional
+	// +default=1
+	// +k8s:minimum=0
+	Replicas *int32 `json:"replicas,omitempty" protobuf:"varint,4,opt,name=replicas"`
+
+	// dependsOn lists replicatedJobs, all earlier in the list, whose state must be reached before the Jobs of this one
+	// are created. All of them must be reached. At most 5; not allowed on the first replicatedJob nor together with
+	// an InOrder startupPolicy. Immutable.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +patchMergeKey=name
+	// +patchStrategy=merge
+	DependsOn []DependsOn `json:"dependsOn,omitempty" patchStrategy:"merge" patchMergeKey:"name" protobuf:"bytes,5,rep,name=dependsOn"`
+}
+
+// DependsOn is the state of one replicatedJob that another one waits for.
+type DependsOn struct {
+	// name is that of an earlier replicatedJob of the set.
+	Name string `json:"name" protobuf:"bytes,1,opt,name=name"`
+
+	// status is the state to wait for: Ready or Complete.
+	Status DependsOnStatus `json:"status" protobuf:"bytes,2,opt,name=status,casttype=DependsOnStatus"`
+}
+
+// DependsOnStatus is the state of a replicatedJob that another one waits for.
+// +enum
+type DependsOnStatus string
+
+const (
+	// DependencyReady is reached when every Job of the replicatedJob has its pods ready, has succeeded or has failed.
+	DependencyReady DependsOnStatus = "Ready"
+	// DependencyComplete is reached when every Job of the replicatedJob has succeeded.
+	DependencyComplete DependsOnStatus = "Complete"
+)
+
+// Network sets how the pods of a set find each other.
+type Network struct {
+	// enableDNSHostnames gives every pod the stable DNS name
+	// <set>-<replicatedJob>-<jobIndex>-<podIndex>.<subdomain> through a headless Service. Defaults to true; false
+	// creates no Service.
+	// +optional
+	EnableDNSHostnames *bool `json:"enableDNSHostnames,omitempty" protobuf:"varint,1,opt,name=enableDNSHostnames"`
+
+	// subdomain is the name of the headless Service and the subdomain of the pods. Must be a DNS-1035 label of at most
+	// 63 characters. Absent means the name of the set.
+	// +optional
+	Subdomain string `json:"subdomain,omitempty" protobuf:"bytes,2,opt,name=subdomain"`
+
+	// publishNotReadyAddresses resolves the DNS names of pods before the pods are ready. Defaults to true.
+	// +optional
+	PublishNotReadyAddresses *bool `json:"publishNotReadyAddresses,omitempty" protobuf:"varint,3,opt,name=publishNotReadyAddresses"`
+}
+
+// SuccessPolicy says which Jobs must succeed for the set to be Completed.
+type SuccessPolicy struct {
+	// operator says how many of the targeted Jobs must succeed: All or Any.
+	Operator Operator `json:"operator" protobuf:"bytes,1,opt,name=operator,casttype=Operator"`
+
+	// targetReplicatedJobs are the names of the replicatedJobs that count. Absent or empty means all of them.
+	// +optional
+	// +listType=atomic
+	TargetReplicatedJobs []string `json:"targetReplicatedJobs,omitempty" protobuf:"bytes,2,rep,name=targetReplicatedJobs"`
+}
+
+// Operator says how many of the targeted Jobs must succeed.
+// +enum
+type Operator string
+
+const (
+	// OperatorAll needs the success of every targeted Job.
+	OperatorAll Operator = "All"
+	// OperatorAny needs the success of one targeted Job.
+	OperatorAny Operator = "Any"
+)
+
+// FailurePolicy says what happens when a Job of the set fails.
+type FailurePolicy struct {
+	// maxRestarts is the number of counted restarts after which the next failure fails the set. Defaults to 0;
+	// negative values behave like 0.
+	// +optional
+	MaxRestarts int32 `json:"maxRestarts,omitempty" protobuf:"varint,1,opt,name=maxRestarts"`
+
+	// restartStrategy says how Jobs are replaced in a restart. Defaults to Recreate.
+	// +optional
+	// +default="Recreate"
+	RestartStrategy JobSetRestartStrategy `json:"restartStrategy,omitempty" protobuf:"bytes,2,opt,name=restartStrategy,casttype=JobSetRestartStrategy"`
+
+	// rules choose an action by what failed. They are tried in order and the first that matches decides; when none
+	// matches the action is RestartJobSet.
+	// +optional
+	// +listType=atomic
+	Rules []FailurePolicyRule `json:"rules,omitempty" protobuf:"bytes,3,rep,name=rules"`
+}
+
+// JobSetRestartStrategy says how Jobs are replaced in a restart.
+// +enum
+type JobSetRestartStrategy string
+
+const (
+	// RestartStrategyRecreate creates each Job anew as soon as its predecessor is gone.
+	RestartStrategyRecreate JobSetRestartStrategy = "Recreate"
+	// RestartStrategyBlockingRecreate creates no Job before all Jobs of the earlier attempt are gone.
+	RestartStrategyBlockingRecreate JobSetRestartStrategy = "BlockingRecreate"
+	// RestartStrategyInPlaceRestart restarts the containers in their pods. Needs the InPlaceRestart feature.
+	RestartStrategyInPlaceRestart JobSetRestartStrategy = "InPlaceRestart"
+)
+
+// FailurePolicyRule chooses an action for a kind of failure. A Job matches when all that the rule states is true of it.
+type FailurePolicyRule struct {
+	// name identifies the rule in conditions: 1 to 128 letters, digits, underscores, commas and colons, beginning with
+	// a letter and not ending with a comma or colon; unique in the policy. Defaults to failurePolicyRule<index> when
+	// the set is created.
+	Name string `json:"name" protobuf:"bytes,1,opt,name=name"`
+
+	// action is what is done when the rule matches.
+	Action FailurePolicyAction `json:"action" protobuf:"bytes,2,opt,name=action,casttype=FailurePolicyAction"`
+
+	// onJobFailureReasons are the reasons of a failed Job that match: BackoffLimitExceeded, DeadlineExceeded,
+	// FailedIndexes, MaxFailedIndexesExceeded or PodFailurePolicy. Absent or empty matches any reason.
+	// +optional
+	// +listType=atomic
+	OnJobFailureReasons []string `json:"onJobFailureReasons,omitempty" protobuf:"bytes,3,rep,name=onJobFailureReasons"`
+
+	// onJobFailureMessagePatterns are RE2 regular expressions, one of which must be found anywhere in the message of
+	// the failed Job. Absent or empty matches any message.
+	// +optional
+	// +listType=atomic
+	OnJobFailureMessagePatterns []string `json:"onJobFailureMessagePatterns,omitempty" protobuf:"bytes,4,rep,name=onJobFailureMessagePatterns"`
+
+	// targetReplicatedJobs are the names of the replicatedJobs whose failures match. Absent or empty means all.
+	// +optional
+	// +listType=atomic
+	TargetReplicatedJobs []string `json:"targetReplicatedJobs,omitempty" protobuf:"bytes,5,rep,name=targetReplicatedJobs"`
+}
+
+// FailurePolicyAction is what is done after the failure of a Job.
+// +enum
+type FailurePolicyAction string
+
+const (
+	// FailJobSet fails the set at once.
+	FailJobSet FailurePolicyAction = "FailJobSet"
+	// RestartJobSet restarts all Jobs and counts towards maxRestarts.
+	RestartJobSet FailurePolicyAction = "RestartJobSet"
+	// RestartJobSetAndIgnoreMaxRestarts restarts all Jobs without counting.
+	RestartJobSetAndIgnoreMaxRestarts FailurePolicyAction = "RestartJobSetAndIgnoreMaxRestarts"
+	// RestartJob restarts only the failed Job and counts towards maxRestarts. Needs the RestartJob feature.
+	RestartJob FailurePolicyAction = "RestartJob"
+	// RestartJobAndIgnoreMaxRestarts restarts only the failed Job without counting. Needs the RestartJob feature.
+	RestartJobAndIgnoreMaxRestarts FailurePolicyAction = "RestartJobAndIgnoreMaxRestarts"
+)
+
+// StartupPolicy orders the start of the replicatedJobs.
+type StartupPolicy struct {
+	// startupPolicyOrder is AnyOrder (all at once) or InOrder (each replicatedJob after the one before it is ready).
+	StartupPolicyOrder StartupPolicyOptions `json:"startupPolicyOrder" protobuf:"bytes,1,opt,name=startupPolicyOrder,casttype=StartupPolicyOptions"`
+}
+
+// StartupPolicyOptions is the order in which replicatedJobs start.
+// +enum
+type StartupPolicyOptions string
+
+const (
+	// AnyOrder starts all replicatedJobs at once.
+	AnyOrder StartupPolicyOptions = "AnyOrder"
+	// InOrder starts each replicatedJob after the one before it in the list is ready.
+	InOrder StartupPolicyOptions = "InOrder"
+)
+
+// Coordinator names the pod that leads the run.
+type Coordinator struct {
+	// replicatedJob is the name of the replicatedJob that the coordinator pod belongs to. Its template must be
+	// Indexed, with completions set.
+	ReplicatedJob string `json:"replicatedJob" protobuf:"bytes,1,opt,name=replicatedJob"`
+
+	// jobIndex is the index of the Job in its replicatedJob, from 0. Defaults to 0.
+	// +optional
+	JobIndex int32 `json:"jobIndex,omitempty" protobuf:"varint,2,opt,name=jobIndex"`
+
+	// podIndex is the completion index of the pod in its Job, from 0. Defaults to 0.
+	// +optional
+	PodIndex int32 `json:"podIndex,omitempty" protobuf:"varint,3,opt,name=podIndex"`
+}
+
+// VolumeClaimPolicy is a group of persistent volume claims with one retention rule.
+type VolumeClaimPolicy struct {
+	// templates are the claims, each named <template name>-<set>. A claim is mounted into every pod that has a
+	// volumeMount of the template's name. Only name, labels, annotations and spec are used. At most 50.
+	// +optional
+	// +listType=atomic
+	Templates []corev1.PersistentVolumeClaim `json:"templates,omitempty" protobuf:"bytes,1,rep,name=templates"`
+
+	// retentionPolicy says what becomes of the claims when the set is deleted. Defaults to deleting them.
+	// +optional
+	RetentionPolicy *VolumeRetentionPolicy `json:"retentionPolicy,omitempty" protobuf:"bytes,2,opt,name=retentionPolicy"`
+}
+
+// VolumeRetentionPolicy says what becomes of the claims of a set.
+type VolumeRetentionPolicy struct {
+	// whenDeleted is Delete or Retain, for the time when the set is deleted. Defaults to Delete.
+	// +optional
+	// +default="Delete"
+	WhenDeleted *RetentionPolicyType `json:"whenDeleted,omitempty" protobuf:"bytes,1,opt,name=whenDeleted,casttype=RetentionPolicyType"`
+}
+
+// RetentionPolicyType says what becomes of a claim.
+// +enum
+type RetentionPolicyType string
+
+const (
+	// RetentionPolicyDelete deletes the claims with the set.
+	RetentionPolicyDelete RetentionPolicyType = "Delete"
+	// RetentionPolicyRetain keeps the claims, for a later set of the same name.
+	RetentionPolicyRetain RetentionPolicyType = "Retain"
+)
+
+// JobSetStatus is what the controller last observed of a set.
+type JobSetStatus struct {
+	// conditions are the latest observations of the state of the set: Completed, Failed, Suspended,
+	// RestartingJobSet, StartupPolicyInProgress and StartupPolicyCompleted.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	// +patchMergeKey=type
+	// +patchStrategy=merge
+	Conditions []metav1.Condition `json:"conditions,omitempty" patchStrategy:"merge" patchMergeKey:"type" protobuf:"bytes,1,rep,name=conditions"`
+
+	// restarts is the number of restarts of the whole set, counted or not. Jobs whose label
+	// jobset.sigs.k8s.io/restart-attempt is lower belong to an earlier attempt.
+	// +optional
+	Restarts int32 `json:"restarts" protobuf:"varint,2,opt,name=restarts"`
+
+	// restartsCountTowardsMax is the number of restarts of the whole set that count towards maxRestarts.
+	// +optional
+	RestartsCountTowardsMax int32 `json:"restartsCountTowardsMax,omitempty" protobuf:"varint,3,opt,name=restartsCountTowardsMax"`
+
+	// terminalState is Completed or Failed once the set has finished, and empty before.
+	// +optional
+	TerminalState string `json:"terminalState,omitempty" protobuf:"bytes,4,opt,name=terminalState"`
+
+	// replicatedJobsStatus counts the Jobs of each replicatedJob by state.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +patchMergeKey=name
+	// +patchStrategy=merge
+	ReplicatedJobsStatus []ReplicatedJobStatus `json:"replicatedJobsStatus,omitempty" patchStrategy:"merge" patchMergeKey:"name" protobuf:"bytes,5,rep,name=replicatedJobsStatus"`
+
+	// previousInPlaceRestartAttempt is the latest attempt that pods must leave in an in-place restart. Set only with
+	// the InPlaceRestart feature.
+	// +optional
+	// +k8s:minimum=0
+	PreviousInPlaceRestartAttempt *int32 `json:"previousInPlaceRestartAttempt,omitempty" protobuf:"varint,6,opt,name=previousInPlaceRestartAttempt"`
+
+	// currentInPlaceRestartAttempt is the attempt that all pods have reached in an in-place restart. Set only with the
+	// InPlaceRestart feature.
+	// +optional
+	// +k8s:minimum=0
+	CurrentInPlaceRestartAttempt *int32 `json:"currentInPlaceRestartAttempt,omitempty" protobuf:"varint,7,opt,name=currentInPlaceRestartAttempt"`
+}
+
+// ReplicatedJobStatus counts the Jobs of one replicatedJob by state. A Job may be counted in several of ready, active
+// and suspended; Jobs of an earlier attempt are counted nowhere.
+type ReplicatedJobStatus struct {
+	// name is that of the replicatedJob.
+	Name string `json:"name" protobuf:"bytes,1,opt,name=name"`
+
+	// ready is the number of unfinished Jobs whose pods are all ready or have succeeded.
+	Ready int32 `json:"ready" protobuf:"varint,2,opt,name=ready"`
+
+	// succeeded is the number of Jobs that completed.
+	Succeeded int32 `json:"succeeded" protobuf:"varint,3,opt,name=succeeded"`
+
+	// failed is the number of Jobs that failed.
+	Failed int32 `json:"failed" protobuf:"varint,4,opt,name=failed"`
+
+	// active is the number of unfinished Jobs with at least one pod that is pending or running.
+	Active int32 `json:"active" protobuf:"varint,5,opt,name=active"`
+
+	// suspended is the number of unfinished Jobs that are suspended.
+	Suspended int32 `json:"suspended" protobuf:"varint,6,opt,name=suspended"`
+
+	// jobRestarts is, by job index, the number of restarts of single Jobs, counted or not. At most 1024 items. Set
+	// only with the RestartJob feature.
+	// +optional
+	// +listType=atomic
+	JobRestarts []int32 `json:"jobRestarts,omitempty" protobuf:"varint,7,rep,name=jobRestarts"`
+
+	// jobRestartsCountTowardsMax is, by job index, the number of restarts of single Jobs that count towards
+	// maxRestarts. At most 1024 items. Set only with the RestartJob feature.
+	// +optional
+	// +listType=atomic
+	JobRestartsCountTowardsMax []int32 `json:"jobRestartsCountTowardsMax,omitempty" protobuf:"varint,8,rep,name=jobRestartsCountTowardsMax"`
+}

@@ -1,0 +1,83 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha2
+
+// JobSetControllerName is the value of spec.managedBy that means the built-in controller, as its absence does.
+const JobSetControllerName = "jobset.sigs.k8s.io/jobset-controller"
+
+// Types of the conditions in status.conditions (spec/jobset.md §5.21).
+const (
+	// JobSetCompleted is True when the success policy was met. Never reset.
+	JobSetCompleted = "Completed"
+	// JobSetFailed is True when the set failed for good. Never reset.
+	JobSetFailed = "Failed"
+	// JobSetSuspended is True while the set is suspended.
+	JobSetSuspended = "Suspended"
+	// JobSetRestarting is True from a restart of the whole set until all its Jobs are ready again.
+	JobSetRestarting = "RestartingJobSet"
+	// JobSetStartupPolicyInProgress is True while an InOrder start waits for a replicatedJob.
+	JobSetStartupPolicyInProgress = "StartupPolicyInProgress"
+	// JobSetStartupPolicyCompleted is True when all replicatedJobs of an InOrder start have started.
+	JobSetStartupPolicyCompleted = "StartupPolicyCompleted"
+)
+
+// Values of status.terminalState.
+const (
+	// TerminalStateCompleted is that of a set whose success policy was met.
+	TerminalStateCompleted = "Completed"
+	// TerminalStateFailed is that of a set that failed for good.
+	TerminalStateFailed = "Failed"
+)
+
+// Keys that the controller puts on every child Job and its pod template, each as a label and as an annotation with the
+// same value (spec/jobset.md §4.1).
+const (
+	// JobSetNameKey holds the name of the set; volume claims and the selector of the headless Service use it too.
+	JobSetNameKey = "jobset.sigs.k8s.io/jobset-name"
+	// JobSetUIDKey holds the UID of the set.
+	JobSetUIDKey = "jobset.sigs.k8s.io/jobset-uid"
+	// ReplicatedJobNameKey holds the name of the replicatedJob.
+	ReplicatedJobNameKey = "jobset.sigs.k8s.io/replicatedjob-name"
+	// ReplicatedJobReplicas holds the number of Jobs of the replicatedJob.
+	ReplicatedJobReplicas = "jobset.sigs.k8s.io/replicatedjob-replicas"
+	// GlobalReplicasKey holds the number of Jobs of the set.
+	GlobalReplicasKey = "jobset.sigs.k8s.io/global-replicas"
+	// RestartsKey holds status.restarts at the time the Job was created.
+	RestartsKey = "jobset.sigs.k8s.io/restart-attempt"
+	// JobRestartAttemptKey holds the restarts of this single Job; only with the RestartJob feature.
+	JobRestartAttemptKey = "jobset.sigs.k8s.io/job-restart-attempt"
+	// JobIndexKey holds the index of the Job in its replicatedJob.
+	JobIndexKey = "jobset.sigs.k8s.io/job-index"
+	// JobGlobalIndexKey holds the index of the Job in the set.
+	JobGlobalIndexKey = "jobset.sigs.k8s.io/job-global-index"
+	// JobKey holds the SHA-1 of "<namespace>/<job name>" in hexadecimal.
+	JobKey = "jobset.sigs.k8s.io/job-key"
+	// GroupNameKey holds the groupName of the replicatedJob.
+	GroupNameKey = "jobset.sigs.k8s.io/group-name"
+	// GroupReplicasKey holds the number of Jobs of the group.
+	GroupReplicasKey = "jobset.sigs.k8s.io/group-replicas"
+	// JobGroupIndexKey holds the index of the Job in its group.
+	JobGroupIndexKey = "jobset.sigs.k8s.io/job-group-index"
+	// CoordinatorKey holds the DNS name of the coordinator pod; only when spec.coordinator is set.
+	CoordinatorKey = "jobset.sigs.k8s.io/coordinator"
+)
+
+// Keys that users and administrators set, and that the controller passes on (spec/jobset.md §4.2).
+const (
+	// ExclusiveKey is the annotation that asks for one Job per topology domain; its value is the node label that
+	// names the domain.
+	ExclusiveKey = "alpha.jobset.sigs.k8s.io/exclusive-topology"
+	// NodeSelectorStrategyKey is the annotation that, beside ExclusiveKey, chooses placement through node selectors.
+	NodeSelectorStrategyKey = "alpha.jobset.sigs.k8s.io/node-selector"
+	// NamespacedJobKey is the node label, and the pods' node selector, that ties a node to one Job.
+	NamespacedJobKey = "alpha.jobset.sigs.k8s.io/namespaced-job"
+	// NoScheduleTaintKey is the taint that keeps other pods off the nodes of a Job.
+	NoScheduleTaintKey = "alpha.jobset.sigs.k8s.io/no-schedule"
+	// PriorityKey is the pod label that holds the priority of the pod.
+	PriorityKey = "jobset.sigs.k8s.io/priority"
+	// InPlaceRestartAttemptKey is the pod annotation that holds the in-place restart attempt the pod has reached.
+	InPlaceRestartAttemptKey = "jobset.sigs.k8s.io/in-place-restart-attempt"
+	// DisableInPlaceRestartKey is the annotation of a set that lets its agents pass the restart barrier.
+	DisableInPlaceRestartKey = "jobset.sigs.k8s.io/disable-in-place-restart"
+)

@@ -1,0 +1,24 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package jobset
+
+// Keys of annotations that the server looks at when it validates a set. The full list is in package v1alpha2.
+const (
+	// ExclusiveKey asks for one Job per topology domain; its value is the node label that names the domain.
+	ExclusiveKey = "alpha.jobset.sigs.k8s.io/exclusive-topology"
+	// NodeSelectorStrategyKey, beside ExclusiveKey, chooses placement through node selectors.
+	NodeSelectorStrategyKey = "alpha.jobset.sigs.k8s.io/node-selector"
+)
+
+// DefaultGroupName is the groupName of a replicatedJob that names none.
+const DefaultGroupName = "default"
+
+// Types of the conditions that the server reads for tables and warnings.
+const (
+	ConditionCompleted  = "Completed"
+	ConditionFailed     = "Failed"
+	ConditionSuspended  = "Suspended"
+	ConditionRestarting = "RestartingJobSet"
+	ConditionStarting   = "StartupPolicyInProgress"
+)
