@@ -1,0 +1,151 @@
+#!/usr/bin/env bash
+# Copyright The jobset-apiserver Authors.
+# SPDX-License-Identifier: Apache-2.0
+
+# A Kubernetes cluster without containers on this machine, with jobset-apiserver and jobset-controller in it.
+set -euo pipefail
+
+usage() {
+  cat <<'TEXT'
+Usage: hack/cluster.sh up | down | status
+       hack/cluster.sh stop|start apiserver|controller|etcd
+       hack/cluster.sh kubectl ARGUMENTS...
+
+  up      start what does not run; may be called again at any time
+  down    stop everything and remove the data
+  status  list the processes; fails when one of them does not run
+  stop    stop one component of ours and keep its data; start brings it back
+
+Environment (values for the Kubernetes control plane are read when it is created):
+  CLUSTER_DIR                  directory of the cluster                      (.cluster in the checkout)
+  CLUSTER_NAME                 name in kubeconfig                            (made from the directory)
+  CLUSTER_NODES                number of simulated nodes                     (20)
+  CLUSTER_STORAGE              embedded, or etcd for one in its own process  (embedded)
+  CLUSTER_APISERVER_ARGS       further flags of jobset-apiserver
+  CLUSTER_CONTROLLER_ARGS      further flags of jobset-controller
+  CLUSTER_AUDIT_POLICY         audit policy file of jobset-apiserver, log in logs/apiserver-audit.log
+  CLUSTER_KUBE_APISERVER_ARGS  further --flag=value words for kube-apiserver
+  CLUSTER_KUBE_AUDIT_POLICY    audit policy file of kube-apiserver
+  CLUSTER_BIN                  directory with our two programs; without it they are built into bin/
+  CLUSTER_COMPONENTS           all, or none for the Kubernetes control plane alone  (all)
+TEXT
+}
+
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)
+: "${CLUSTER_DIR:=${root}/.cluster}" "${CLUSTER_NODES:=20}" "${CLUSTER_STORAGE:=embedded}" "${CLUSTER_COMPONENTS:=all}"
+CLUSTER_DIR=$(realpath -m "${CLUSTER_DIR}")
+: "${CLUSTER_NAME:=jobset-$(cksum <<<"${CLUSTER_DIR}" | cut -d' ' -f1)}"
+programs=$(realpath -m "${CLUSTER_BIN:-${root}/bin}")
+binaries=
+
+# shellcheck source=lib/process.sh
+source "${root}/hack/lib/process.sh"
+# shellcheck source=lib/controlplane.sh
+source "${root}/hack/lib/controlplane.sh"
+# shellcheck source=lib/jobset.sh
+source "${root}/hack/lib/jobset.sh"
+
+check_settings() {
+  [[ "${CLUSTER_NODES}" =~ ^[0-9]+$ ]] || die "CLUSTER_NODES: \"${CLUSTER_NODES}\" must be a number"
+  [[ "${CLUSTER_STORAGE}" =~ ^(embedded|etcd)$ ]] || die "CLUSTER_STORAGE: \"${CLUSTER_STORAGE}\" must be embedded or etcd"
+  [[ "${CLUSTER_COMPONENTS}" =~ ^(all|none)$ ]] || die "CLUSTER_COMPONENTS: \"${CLUSTER_COMPONENTS}\" must be all or none"
+  [[ "${CLUSTER_DIR}" != / && "${CLUSTER_DIR}" != "${root}" && "${CLUSTER_DIR}" != "${HOME}" ]] ||
+    die "CLUSTER_DIR: ${CLUSTER_DIR} must be a directory of its own, because down removes what is in it"
+}
+
+# One command at a time works on a cluster directory.
+lock() {
+  mkdir -p "${CLUSTER_DIR}"
+  exec 9>"${CLUSTER_DIR}/.lock"
+  flock --wait 300 9 || die "another command has been working on ${CLUSTER_DIR} for five minutes"
+}
+
+find_binaries() { binaries=$("${root}/hack/ensure-binaries.sh" 9>&-); }
+
+# A directory with files that are not a cluster's is left alone, whatever CLUSTER_DIR was set to by mistake.
+check_directory() {
+  [[ -f "${CLUSTER_DIR}/.is-cluster" || -z "$(find "${CLUSTER_DIR}" -mindepth 1 -maxdepth 1 ! -name .lock -print -quit)" ]] ||
+    die "CLUSTER_DIR: ${CLUSTER_DIR} holds files of something else; name an empty directory"
+}
+
+up() {
+  local start=${SECONDS}
+  find_binaries
+  lock
+  check_directory
+  touch "${CLUSTER_DIR}/.is-cluster"
+  mkdir -p "${CLUSTER_DIR}"/{logs,pids,pki,ports}
+  if [[ "${CLUSTER_COMPONENTS}" == all && -z "${CLUSTER_BIN:-}" ]]; then
+    make --no-print-directory -s -C "${root}" build >&2 9>&- || die "our programs do not build"
+  fi
+  controlplane::up
+  controlplane::nodes
+  if [[ "${CLUSTER_COMPONENTS}" == all ]]; then
+    jobset::rbac
+    jobset::kubeconfig jobset-apiserver apiserver
+    jobset::kubeconfig jobset-controller-manager controller
+    jobset::up_apiserver
+    jobset::up_controller
+  fi
+  log "cluster ${CLUSTER_NAME} is up ($((SECONDS - start))s)"
+  echo "kubeconfig: ${CLUSTER_DIR}/kubeconfig"
+  echo "logs:       ${CLUSTER_DIR}/logs/"
+}
+
+down() {
+  [[ -d "${CLUSTER_DIR}" ]] || return 0
+  lock
+  check_directory
+  local pids
+  mapfile -t pids < <(process::all)
+  process::stop 5 "${pids[@]}"
+  find "${CLUSTER_DIR}" -mindepth 1 ! -name .lock -delete
+  rm -f "${CLUSTER_DIR}/.lock"
+  rmdir "${CLUSTER_DIR}" 2>/dev/null || true
+  log "cluster ${CLUSTER_NAME} is down"
+}
+
+status() {
+  local file name pid missing=0
+  [[ -f "${CLUSTER_DIR}/created" ]] || die "no cluster in ${CLUSTER_DIR}; start one with: hack/cluster.sh up"
+  for file in "${CLUSTER_DIR}"/pids/*.pid; do
+    name=$(basename "${file}" .pid)
+    if pid=$(process::pid "${file}"); then
+      printf '%-26s running  %s\n' "${name}" "${pid}"
+    else
+      printf '%-26s stopped\n' "${name}"
+      missing=1
+    fi
+  done
+  return "${missing}"
+}
+
+one() {
+  local action=$1 component=${2:-}
+  [[ "${component}" =~ ^(apiserver|controller|etcd)$ ]] || die "${action}: \"${component}\" must be apiserver, controller or etcd"
+  [[ -f "${CLUSTER_DIR}/created" ]] || die "no cluster in ${CLUSTER_DIR}; start one with: hack/cluster.sh up"
+  find_binaries
+  lock
+  case "${action} ${component}" in
+    "start apiserver") jobset::up_apiserver ;;
+    "start controller") jobset::up_controller ;;
+    "start etcd") jobset::start etcd ;;
+    *) jobset::stop "${component}" ;;
+  esac
+}
+
+check_settings
+case "${1:-}" in
+  up | down | status) "$1" ;;
+  stop | start) one "$@" ;;
+  kubectl)
+    find_binaries
+    shift
+    admin "$@"
+    ;;
+  -h | --help | help) usage ;;
+  *)
+    usage >&2
+    exit 1
+    ;;
+esac
