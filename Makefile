@@ -1,0 +1,75 @@
+# Copyright The jobset-apiserver Authors.
+# SPDX-License-Identifier: Apache-2.0
+
+SHELL := /usr/bin/env bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+VERSION ?= v0.1.0-dev
+COMMIT := $(shell git rev-parse --short=12 HEAD 2>/dev/null || echo unknown)
+version_package := k8s.io/component-base/version
+LDFLAGS := -s -w -X $(version_package).gitVersion=$(VERSION)+$(COMMIT) -X $(version_package).gitCommit=$(COMMIT) \
+	-X $(version_package).gitMajor=0 -X $(version_package).gitMinor=1
+GO_TEST_FLAGS ?=
+
+.PHONY: help
+help: ## List the targets.
+	@awk -F':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+.PHONY: demo
+demo: ## Start a local cluster and watch a training JobSet run to completion.
+	@hack/demo.sh
+
+.PHONY: build
+build: ## Build jobset-apiserver and jobset-controller into bin/.
+	@mkdir -p bin
+	CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/jobset-apiserver ./cmd/apiserver
+	CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/jobset-controller ./cmd/controller
+
+.PHONY: up
+up: ## Start the local cluster; starts only what does not run.
+	@hack/cluster.sh up
+
+.PHONY: down
+down: ## Stop the local cluster and remove its data.
+	@hack/cluster.sh down
+
+.PHONY: test
+test: unit integration e2e ## Run all tests.
+
+.PHONY: unit
+unit: ## Run the unit tests.
+	go test $(GO_TEST_FLAGS) ./pkg/... ./cmd/... ./hack/...
+
+.PHONY: integration
+integration: ## Run our server behind a real kube-apiserver.
+	binaries=$$(hack/ensure-binaries.sh); \
+	JOBSET_BINARIES=$$binaries go test -count=1 -timeout 30m $(GO_TEST_FLAGS) ./test/integration/...
+
+.PHONY: e2e
+e2e: build ## Drive a whole cluster with kubectl.
+	binaries=$$(hack/ensure-binaries.sh); \
+	JOBSET_BINARIES=$$binaries go test -count=1 -timeout 45m $(GO_TEST_FLAGS) ./test/e2e/...
+
+.PHONY: bench
+bench: ## Run the benchmarks.
+	packages=$$(git ls-files -co --exclude-standard '*_test.go' | xargs -r grep -l '^func Benchmark' | xargs -rn1 dirname | sort -u | sed 's|^|./|'); \
+	binaries=$$(hack/ensure-binaries.sh); \
+	JOBSET_BINARIES=$$binaries go test -run '^$$' -bench . -benchmem -timeout 60m $(GO_TEST_FLAGS) $$packages
+
+.PHONY: generate
+generate: ## Regenerate all generated code.
+	hack/update-codegen.sh
+
+.PHONY: verify
+verify: ## Run every check: generated code, imports, format, vet, lint, manifests, modules.
+	hack/verify.sh
+
+.PHONY: lint
+lint: ## Run vet and the linters.
+	hack/verify-vet.sh
+	hack/verify-lint.sh
+
+.PHONY: clean
+clean: down ## Remove what was built here; the cache of control-plane binaries stays.
+	rm -rf bin _output

@@ -1,0 +1,30 @@
+#!/usr/bin/env bash
+# Copyright The jobset-apiserver Authors.
+# SPDX-License-Identifier: Apache-2.0
+
+# Checks that Go files are formatted, and that hand-written Go and shell files begin with the licence header.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+status=0
+mapfile -t go_files < <(git ls-files --cached --others --exclude-standard '*.go' | while read -r f; do [[ ! -f "${f}" ]] || echo "${f}"; done)
+unformatted=$(gofmt -l "${go_files[@]}")
+if [[ -n "${unformatted}" ]]; then
+  echo "not formatted; run gofmt -w on:" >&2
+  echo "${unformatted}" >&2
+  status=1
+fi
+
+mapfile -t shell_files < <(git ls-files --cached --others --exclude-standard '*.sh' .ci/run)
+for file in "${go_files[@]}" "${shell_files[@]}"; do
+  [[ -f "${file}" ]] || continue
+  head=$(head -n 6 "${file}")
+  if grep -q '^// Code generated .* DO NOT EDIT\.$' "${file}"; then
+    continue
+  fi
+  if [[ "${head}" != *"Copyright The jobset-apiserver Authors."*"SPDX-License-Identifier: Apache-2.0"* ]]; then
+    echo "${file}: must begin with the licence header" >&2
+    status=1
+  fi
+done
+exit "${status}"
