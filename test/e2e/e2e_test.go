@@ -1,0 +1,240 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package e2e drives the kubectl that belongs to the cluster, as a user would, against a full control plane with our API
+// server and our controller. The control plane is started once for the package in a directory of its own, or, with
+// JOBSET_E2E_CLUSTER_DIR, one that runs already is used and left alone.
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// cluster is a running control plane.
+type cluster struct {
+	root string // the checkout
+	dir  string // state, logs and kubeconfig of the control plane
+	env  []string
+}
+
+// shared is the control plane of this package.
+var shared *cluster
+
+func TestMain(m *testing.M) {
+	code, err := runSuite(m)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "e2e:", err)
+		os.Exit(1)
+	}
+	os.Exit(code)
+}
+
+func runSuite(m *testing.M) (code int, err error) {
+	root, err := filepath.Abs("../..")
+	if err != nil {
+		return 0, err
+	}
+	if dir := os.Getenv("JOBSET_E2E_CLUSTER_DIR"); dir != "" {
+		shared = &cluster{root: root, dir: dir}
+		return m.Run(), nil
+	}
+	shared = &cluster{root: root, dir: filepath.Join(root, ".cluster-e2e")}
+	policy, err := writeAuditPolicy()
+	if err != nil {
+		return 0, err
+	}
+	defer os.RemoveAll(filepath.Dir(policy))
+	shared.env = append(shared.env, "CLUSTER_APISERVER_ARGS="+strings.Join([]string{
+		"--audit-policy-file=" + policy,
+		"--audit-log-path=" + shared.auditLog(),
+		"--shutdown-delay-duration=2s",
+	}, " "))
+
+	// What an earlier run left behind goes first; whatever ends this one takes the control plane with it.
+	interrupted, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	if err := shared.script("down"); err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, shared.script("down")) }()
+	if err := shared.script("up"); err != nil {
+		return 0, err
+	}
+	done := make(chan int, 1)
+	go func() { done <- m.Run() }()
+	select {
+	case code = <-done:
+		return code, nil
+	case <-interrupted.Done():
+		return 0, errors.New("interrupted")
+	}
+}
+
+// script calls hack/cluster.sh for this cluster.
+func (c *cluster) script(args ...string) error {
+	cmd := exec.Command(filepath.Join(c.root, "hack", "cluster.sh"), args...)
+	cmd.Dir = c.root
+	cmd.Env = append(append(os.Environ(), "CLUSTER_DIR="+c.dir), c.env...)
+	cmd.Stdout, cmd.Stderr = os.Stderr, os.Stderr
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("hack/cluster.sh %s: %w", strings.Join(args, " "), err)
+	}
+	return nil
+}
+
+func (c *cluster) kubeconfig() string { return filepath.Join(c.dir, "kubeconfig") }
+func (c *cluster) auditLog() string {
+	return filepath.Join(c.dir, "logs", "jobset-apiserver-audit.log")
+}
+
+// result is what one kubectl call left.
+type result struct {
+	stdout, stderr string
+	code           int
+}
+
+// kubectl is the program of one test, with a namespace and credentials.
+type kubectl struct {
+	*testing.T
+	namespace  string
+	kubeconfig string
+	env        []string
+}
+
+// newKubectl makes a namespace for the test, removes it afterwards, and returns kubectl as administrator in it.
+func newKubectl(t *testing.T) *kubectl {
+	t.Helper()
+	name := strings.ToLower(strings.NewReplacer("/", "-", "_", "-").Replace(t.Name()))
+	if len(name) > 40 {
+		name = name[:40]
+	}
+	k := &kubectl{T: t, namespace: fmt.Sprintf("%s-%d", strings.Trim(name, "-"), time.Now().UnixNano()%100000), kubeconfig: shared.kubeconfig()}
+	k.ok("create", "namespace", k.namespace)
+	t.Cleanup(func() {
+		if t.Failed() {
+			k.dump()
+		}
+		k.run("", "delete", "namespace", k.namespace, "--wait=false")
+	})
+	return k
+}
+
+// dump writes what helps to understand a failure.
+func (k *kubectl) dump() {
+	for _, args := range [][]string{
+		{"get", "jobsets,jobs,pods,services", "-o", "wide"},
+		{"get", "jobsets", "-o", "yaml"},
+		{"get", "events", "--sort-by=.lastTimestamp"},
+	} {
+		r := k.run("", args...)
+		k.Logf("kubectl %s\n%s%s", strings.Join(args, " "), r.stdout, r.stderr)
+	}
+}
+
+// run calls kubectl and returns what it did, whatever that is. A call ends after two minutes.
+func (k *kubectl) run(stdin string, args ...string) result {
+	k.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, kubectlPath(k.T), append([]string{"--namespace", k.namespace}, args...)...)
+	cmd.Env = append(os.Environ(), append([]string{"KUBECONFIG=" + k.kubeconfig}, k.env...)...)
+	cmd.Stdin = strings.NewReader(stdin)
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	err := cmd.Run()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		k.Fatalf("kubectl %s: %v", strings.Join(args, " "), err)
+	}
+	return result{stdout.String(), stderr.String(), cmd.ProcessState.ExitCode()}
+}
+
+// ok calls kubectl, which must succeed, and returns what it printed.
+func (k *kubectl) ok(args ...string) string {
+	k.Helper()
+	return k.okIn("", args...)
+}
+
+// okIn is ok with text on the standard input, for `-f -`.
+func (k *kubectl) okIn(stdin string, args ...string) string {
+	k.Helper()
+	r := k.run(stdin, args...)
+	if r.code != 0 {
+		k.Fatalf("kubectl %s: exit code %d\n%s%s", strings.Join(args, " "), r.code, r.stdout, r.stderr)
+	}
+	return r.stdout
+}
+
+// refused calls kubectl, which must fail with every one of the texts in its message.
+func (k *kubectl) refused(stdin string, args []string, texts ...string) {
+	k.Helper()
+	r := k.run(stdin, args...)
+	if r.code == 0 {
+		k.Fatalf("kubectl %s succeeded, must be refused:\n%s", strings.Join(args, " "), r.stdout)
+	}
+	for _, text := range texts {
+		if !strings.Contains(r.stderr, text) {
+			k.Errorf("kubectl %s: message %q does not contain %q", strings.Join(args, " "), r.stderr, text)
+		}
+	}
+}
+
+// field returns one JSONPath of one object.
+func (k *kubectl) field(object, path string) string {
+	k.Helper()
+	return k.ok("get", object, "-o", "jsonpath="+path)
+}
+
+// eventually polls until the check returns "" and fails with its last answer after the timeout.
+func (k *kubectl) eventually(timeout time.Duration, check func() string) {
+	k.Helper()
+	deadline := time.Now().Add(timeout)
+	for {
+		problem := check()
+		if problem == "" {
+			return
+		}
+		if time.Now().After(deadline) {
+			k.Fatalf("after %v: %s", timeout, problem)
+		}
+		time.Sleep(200 * time.Millisecond)
+	}
+}
+
+// as returns kubectl with a bearer token and no other credentials.
+func (k *kubectl) as(token string) *kubectl {
+	k.Helper()
+	server := k.ok("config", "view", "--minify", "-o", "jsonpath={.clusters[0].cluster.server}")
+	path := filepath.Join(k.TempDir(), "kubeconfig")
+	ca := k.ok("config", "view", "--minify", "--raw", "--flatten", "-o", "jsonpath={.clusters[0].cluster.certificate-authority-data}")
+	content := fmt.Sprintf(`apiVersion: v1
+kind: Config
+clusters: [{name: c, cluster: {server: %q, certificate-authority-data: %q}}]
+users: [{name: u, user: {token: %q}}]
+contexts: [{name: x, context: {cluster: c, user: u}}]
+current-context: x
+`, server, ca, token)
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		k.Fatal(err)
+	}
+	other := *k
+	other.kubeconfig = path
+	return &other
+}
+
+// kubectlPath is the kubectl that was built with the control plane.
+func kubectlPath(t *testing.T) string {
+	t.Helper()
+	return filepath.Join(binaries(t), "kubectl")
+}

@@ -1,0 +1,85 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestChildrenSurviveARestart proves what the garbage collector must never do: take the owner for gone while the server
+// or its store is away.
+func TestChildrenSurviveARestart(t *testing.T) {
+	k := newKubectl(t)
+	k.okIn(manifest("train", runOn), "apply", "-f", "-")
+	k.eventually(60*time.Second, func() string {
+		if got := k.ok("get", "pods", "--field-selector=status.phase=Running", "-o", "name"); strings.Count(got, "\n") != 2 {
+			return "pods that run: " + got
+		}
+		return ""
+	})
+	identities := func() string {
+		return k.ok("get", "jobs,services,pods", "-o", "jsonpath={.items[*].metadata.uid}")
+	}
+	children, uid := identities(), k.field("jobset/train", "{.metadata.uid}")
+
+	// Without --etcd-servers the store lives in the server's process: this stops both.
+	if err := shared.script("stop", "apiserver"); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := shared.script("start", "apiserver"); err != nil {
+			t.Error(err)
+		}
+	})
+	k.refused("", []string{"get", "jobset", "train"}, "ServiceUnavailable")
+	// The collector looks at a Job again when its owner seems to be gone; a change of the Job makes it look now.
+	k.ok("annotate", "jobs", "--all", "looked-at=yes")
+	stay(k, 15*time.Second, children, identities)
+
+	if err := shared.script("start", "apiserver"); err != nil {
+		t.Fatal(err)
+	}
+	k.eventually(60*time.Second, func() string {
+		r := k.run("", "get", "jobset", "train", "-o", "jsonpath={.metadata.uid}")
+		if r.stdout != uid {
+			return "the set is not back: " + r.stdout + r.stderr
+		}
+		return ""
+	})
+	stay(k, 10*time.Second, children, identities)
+
+	// And the set still lives: what comes later is still acted on.
+	k.ok("patch", "jobset", "train", "--type=merge", "-p", `{"spec":{"suspend":true}}`)
+	k.ok("wait", "--for=condition=Suspended", "jobset/train", "--timeout=60s")
+}
+
+// stay looks for a while and fails as soon as something differs.
+func stay(k *kubectl, duration time.Duration, want string, look func() string) {
+	k.Helper()
+	for end := time.Now().Add(duration); time.Now().Before(end); time.Sleep(500 * time.Millisecond) {
+		if got := look(); got != want {
+			k.Fatalf("children changed:\nbefore %s\nafter  %s", want, got)
+		}
+	}
+}
+
+func TestControllerGoesOnAfterARestart(t *testing.T) {
+	k := newKubectl(t)
+	if err := shared.script("stop", "controller"); err != nil {
+		t.Fatal(err)
+	}
+	k.okIn(manifest("train", runShort), "apply", "-f", "-")
+	if got := k.ok("get", "jobs", "-o", "name"); got != "" {
+		t.Errorf("Jobs without a controller: %s", got)
+	}
+	if err := shared.script("start", "controller"); err != nil {
+		t.Fatal(err)
+	}
+	k.ok("wait", "--for=condition=Completed", "jobset/train", "--timeout=90s")
+	if got := k.ok("get", "jobs", "-o", "name"); strings.Count(got, "\n") != 2 {
+		t.Errorf("Jobs after completion: %s", got)
+	}
+}
