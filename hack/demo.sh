@@ -1,0 +1,83 @@
+#!/usr/bin/env bash
+# Copyright The jobset-apiserver Authors.
+# SPDX-License-Identifier: Apache-2.0
+
+# Starts the local cluster, runs a training JobSet in it and follows it until it is Completed.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+readonly example=artifacts/examples/training.yaml
+readonly name=training
+readonly patience=180
+
+# What is printed for each change: the phase, the Jobs of each group, and the conditions that hold.
+readonly template='
+{{- with .status}}
+{{- if .terminalState}}{{.terminalState}}{{else}}Running{{end}}
+{{- range .replicatedJobsStatus}} | {{.name}}: {{.active}} active, {{.ready}} ready, {{.succeeded}} succeeded, {{.failed}} failed{{end}}
+{{- range .conditions}}{{if eq .status "True"}} | {{.type}} ({{.reason}}){{end}}{{end}}
+{{- else}}Accepted{{end}}
+'
+
+kubectl() { "${bin}/kubectl" --kubeconfig "${kubeconfig}" "$@"; }
+
+say() { printf '\n\033[1m%s\033[0m\n' "$*"; }
+
+# Prints a command and runs it.
+show() {
+  say "$ kubectl $*"
+  kubectl "$@"
+}
+
+# Follows the JobSet with a watch until it has finished; the last line decides.
+follow() {
+  local line last='' start=${SECONDS} watch
+  exec {changes}< <(exec "${bin}/kubectl" --kubeconfig "${kubeconfig}" get jobset "${name}" --watch -o go-template="${template}")
+  watch=$!
+  # shellcheck disable=SC2064 # the process id of now is the one to stop
+  trap "kill ${watch} 2>/dev/null || true" EXIT
+  while ((SECONDS - start < patience)) && read -r -t "${patience}" -u "${changes}" line; do
+    if [[ -n "${line}" && "${line}" != "${last}" ]]; then
+      printf '%4ss  %s\n' "$((SECONDS - start))" "${line}"
+      last=${line}
+    fi
+    case "${line}" in Completed* | Failed*) break ;; esac
+  done
+  kill "${watch}" 2>/dev/null || true
+  trap - EXIT
+  exec {changes}<&-
+  [[ "${last}" == Completed* ]]
+}
+
+hack/cluster.sh up
+bin=$(hack/ensure-binaries.sh)
+kubeconfig=$(realpath -m "${CLUSTER_DIR:-.cluster}")/kubeconfig
+
+kubectl delete jobset "${name}" --ignore-not-found --cascade=foreground --timeout=60s >/dev/null
+show apply -f "${example}"
+
+say "following jobset/${name}:"
+if ! follow; then
+  kubectl describe jobset "${name}" || true
+  kubectl get jobs,pods -l "jobset.sigs.k8s.io/jobset-name=${name}" || true
+  echo "jobset/${name} did not complete within ${patience}s; logs are in $(dirname "${kubeconfig}")/logs/" >&2
+  exit 1
+fi
+
+show get jobset
+show get jobset -o wide
+show get jobs -l "jobset.sigs.k8s.io/jobset-name=${name}"
+say "$ kubectl explain jobset.spec.replicatedJobs | head -n 24"
+explanation=$(kubectl explain jobset.spec.replicatedJobs)
+head -n 24 <<<"${explanation}"
+show events --for "jobset/${name}"
+
+say "the cluster keeps running; look further with"
+cat <<TEXT
+  hack/cluster.sh kubectl get jobset ${name} -o yaml
+  hack/cluster.sh kubectl apply -f artifacts/examples/failure-policy.yaml
+  export KUBECONFIG=${kubeconfig}     # for a kubectl of your own
+
+and stop it with
+  make down
+TEXT
