@@ -95,13 +95,14 @@ type JobSetSpec struct {
 	// ttlSecondsAfterFinished is the time in seconds after which a finished set is deleted with all that belongs to
 	// it. 0 deletes it at once; absent keeps it for ever. May be set or changed after the set has finished.
 	// +optional
-	// +k8s:minimum=0
+	// +k8s:validation:minimum=0
 	TTLSecondsAfterFinished *int32 `json:"ttlSecondsAfterFinished,omitempty" protobuf:"varint,9,opt,name=ttlSecondsAfterFinished"`
 
 	// volumeClaimPolicies are groups of persistent volume claims that the controller creates for the set and mounts
 	// into the pods that name them. At most 50. Immutable.
 	// +optional
 	// +listType=atomic
+	// +k8s:validation:maxItems=50
 	VolumeClaimPolicies []VolumeClaimPolicy `json:"volumeClaimPolicies,omitempty" protobuf:"bytes,10,rep,name=volumeClaimPolicies"`
 }
 
@@ -125,7 +126,7 @@ type ReplicatedJob struct {
 	// replicas is the number of Jobs created from the template, 0 or more. Defaults to 1. Immutable.
 	// +optional
 	// +default=1
-	// +k8s:minimum=0
+	// +k8s:validation:minimum=0
 	Replicas *int32 `json:"replicas,omitempty" protobuf:"varint,4,opt,name=replicas"`
 
 	// dependsOn lists replicatedJobs, all earlier in the list, whose state must be reached before the Jobs of this one
@@ -136,6 +137,7 @@ type ReplicatedJob struct {
 	// +listMapKey=name
 	// +patchMergeKey=name
 	// +patchStrategy=merge
+	// +k8s:validation:maxItems=5
 	DependsOn []DependsOn `json:"dependsOn,omitempty" patchStrategy:"merge" patchMergeKey:"name" protobuf:"bytes,5,rep,name=dependsOn"`
 }
 
@@ -314,6 +316,7 @@ type VolumeClaimPolicy struct {
 	// volumeMount of the template's name. Only name, labels, annotations and spec are used. At most 50.
 	// +optional
 	// +listType=atomic
+	// +k8s:validation:maxItems=50
 	Templates []corev1.PersistentVolumeClaim `json:"templates,omitempty" protobuf:"bytes,1,rep,name=templates"`
 
 	// retentionPolicy says what becomes of the claims when the set is deleted. Defaults to deleting them.
@@ -375,13 +378,13 @@ type JobSetStatus struct {
 	// previousInPlaceRestartAttempt is the latest attempt that pods must leave in an in-place restart. Set only with
 	// the InPlaceRestart feature.
 	// +optional
-	// +k8s:minimum=0
+	// +k8s:validation:minimum=0
 	PreviousInPlaceRestartAttempt *int32 `json:"previousInPlaceRestartAttempt,omitempty" protobuf:"varint,6,opt,name=previousInPlaceRestartAttempt"`
 
 	// currentInPlaceRestartAttempt is the attempt that all pods have reached in an in-place restart. Set only with the
 	// InPlaceRestart feature.
 	// +optional
-	// +k8s:minimum=0
+	// +k8s:validation:minimum=0
 	CurrentInPlaceRestartAttempt *int32 `json:"currentInPlaceRestartAttempt,omitempty" protobuf:"varint,7,opt,name=currentInPlaceRestartAttempt"`
 }
 
@@ -410,11 +413,13 @@ type ReplicatedJobStatus struct {
 	// only with the RestartJob feature.
 	// +optional
 	// +listType=atomic
+	// +k8s:validation:maxItems=1024
 	JobRestarts []int32 `json:"jobRestarts,omitempty" protobuf:"varint,7,rep,name=jobRestarts"`
 
 	// jobRestartsCountTowardsMax is, by job index, the number of restarts of single Jobs that count towards
 	// maxRestarts. At most 1024 items. Set only with the RestartJob feature.
 	// +optional
 	// +listType=atomic
+	// +k8s:validation:maxItems=1024
 	JobRestartsCountTowardsMax []int32 `json:"jobRestartsCountTowardsMax,omitempty" protobuf:"varint,8,rep,name=jobRestartsCountTowardsMax"`
 }
