@@ -31,6 +31,9 @@ type cluster struct {
 // shared is the control plane of this package.
 var shared *cluster
 
+// shortShutdown spares tests that stop the server the time in which load balancers learn of it.
+const shortShutdown = "--shutdown-delay-duration=2s"
+
 func TestMain(m *testing.M) {
 	code, err := runSuite(m)
 	if err != nil {
@@ -55,11 +58,7 @@ func runSuite(m *testing.M) (code int, err error) {
 		return 0, err
 	}
 	defer os.RemoveAll(filepath.Dir(policy))
-	shared.env = append(shared.env, "CLUSTER_APISERVER_ARGS="+strings.Join([]string{
-		"--audit-policy-file=" + policy,
-		"--audit-log-path=" + shared.auditLog(),
-		"--shutdown-delay-duration=2s",
-	}, " "))
+	shared.env = []string{"CLUSTER_AUDIT_POLICY=" + policy, "CLUSTER_APISERVER_ARGS=" + shortShutdown}
 
 	// What an earlier run left behind goes first; whatever ends this one takes the control plane with it.
 	interrupted, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
@@ -95,7 +94,7 @@ func (c *cluster) script(args ...string) error {
 
 func (c *cluster) kubeconfig() string { return filepath.Join(c.dir, "kubeconfig") }
 func (c *cluster) auditLog() string {
-	return filepath.Join(c.dir, "logs", "jobset-apiserver-audit.log")
+	return filepath.Join(c.dir, "logs", "apiserver-audit.log")
 }
 
 // result is what one kubectl call left.
@@ -107,6 +106,7 @@ type result struct {
 // kubectl is the program of one test, with a namespace and credentials.
 type kubectl struct {
 	*testing.T
+	cluster    *cluster
 	namespace  string
 	kubeconfig string
 	env        []string
@@ -115,11 +115,19 @@ type kubectl struct {
 // newKubectl makes a namespace for the test, removes it afterwards, and returns kubectl as administrator in it.
 func newKubectl(t *testing.T) *kubectl {
 	t.Helper()
+	return newKubectlFor(t, shared)
+}
+
+func newKubectlFor(t *testing.T, c *cluster) *kubectl {
+	t.Helper()
 	name := strings.ToLower(strings.NewReplacer("/", "-", "_", "-").Replace(t.Name()))
 	if len(name) > 40 {
 		name = name[:40]
 	}
-	k := &kubectl{T: t, namespace: fmt.Sprintf("%s-%d", strings.Trim(name, "-"), time.Now().UnixNano()%100000), kubeconfig: shared.kubeconfig()}
+	k := &kubectl{
+		T: t, cluster: c, kubeconfig: c.kubeconfig(),
+		namespace: fmt.Sprintf("%s-%d", strings.Trim(name, "-"), time.Now().UnixNano()%100000),
+	}
 	k.ok("create", "namespace", k.namespace)
 	t.Cleanup(func() {
 		if t.Failed() {

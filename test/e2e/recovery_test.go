@@ -9,10 +9,35 @@ import (
 	"time"
 )
 
-// TestChildrenSurviveARestart proves what the garbage collector must never do: take the owner for gone while the server
-// or its store is away.
-func TestChildrenSurviveARestart(t *testing.T) {
-	k := newKubectl(t)
+// What the garbage collector must never do is to take the owner for gone while the server or its store is away.
+
+func TestChildrenSurviveARestartOfTheServer(t *testing.T) {
+	// Without --etcd-servers the store lives in the server's process: this stops both.
+	childrenSurvive(t, newKubectl(t), "apiserver")
+}
+
+func TestChildrenSurviveARestartOfEtcd(t *testing.T) {
+	separate := &cluster{
+		root: shared.root, dir: shared.dir + "-etcd",
+		env: []string{"CLUSTER_STORAGE=etcd", "CLUSTER_NODES=3", "CLUSTER_APISERVER_ARGS=" + shortShutdown},
+	}
+	t.Cleanup(func() {
+		if err := separate.script("down"); err != nil {
+			t.Error(err)
+		}
+	})
+	if err := separate.script("down"); err != nil {
+		t.Fatal(err)
+	}
+	if err := separate.script("up"); err != nil {
+		t.Fatal(err)
+	}
+	childrenSurvive(t, newKubectlFor(t, separate), "etcd")
+}
+
+// childrenSurvive stops a component under a running set, looks that the children stay, and starts it again.
+func childrenSurvive(t *testing.T, k *kubectl, component string) {
+	t.Helper()
 	k.okIn(manifest("train", runOn), "apply", "-f", "-")
 	k.eventually(60*time.Second, func() string {
 		if got := k.ok("get", "pods", "--field-selector=status.phase=Running", "-o", "name"); strings.Count(got, "\n") != 2 {
@@ -25,23 +50,29 @@ func TestChildrenSurviveARestart(t *testing.T) {
 	}
 	children, uid := identities(), k.field("jobset/train", "{.metadata.uid}")
 
-	// Without --etcd-servers the store lives in the server's process: this stops both.
-	if err := shared.script("stop", "apiserver"); err != nil {
+	if err := k.cluster.script("stop", component); err != nil {
 		t.Fatal(err)
 	}
+	started := false
 	t.Cleanup(func() {
-		if err := shared.script("start", "apiserver"); err != nil {
+		if started {
+			return
+		}
+		if err := k.cluster.script("start", component); err != nil {
 			t.Error(err)
 		}
 	})
-	k.refused("", []string{"get", "jobset", "train"}, "ServiceUnavailable")
+	if r := k.run(manifest("late", runOn), "create", "--validate=false", "--request-timeout=10s", "-f", "-"); r.code == 0 {
+		t.Errorf("a write succeeds without %s", component)
+	}
 	// The collector looks at a Job again when its owner seems to be gone; a change of the Job makes it look now.
 	k.ok("annotate", "jobs", "--all", "looked-at=yes")
 	stay(k, 15*time.Second, children, identities)
 
-	if err := shared.script("start", "apiserver"); err != nil {
+	if err := k.cluster.script("start", component); err != nil {
 		t.Fatal(err)
 	}
+	started = true
 	k.eventually(60*time.Second, func() string {
 		r := k.run("", "get", "jobset", "train", "-o", "jsonpath={.metadata.uid}")
 		if r.stdout != uid {
@@ -71,6 +102,11 @@ func TestControllerGoesOnAfterARestart(t *testing.T) {
 	if err := shared.script("stop", "controller"); err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() {
+		if err := shared.script("start", "controller"); err != nil {
+			t.Error(err)
+		}
+	})
 	k.okIn(manifest("train", runShort), "apply", "-f", "-")
 	if got := k.ok("get", "jobs", "-o", "name"); got != "" {
 		t.Errorf("Jobs without a controller: %s", got)
