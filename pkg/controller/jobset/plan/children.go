@@ -1,0 +1,138 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+)
+
+// children are the Jobs of a set by what they mean for it, each list sorted by name.
+type children struct {
+	// names are those of all owned Jobs, whatever they mean: no other Job can have them.
+	names sets.Set[string]
+	// previous belong to an earlier attempt.
+	previous []*batchv1.Job
+	// succeeded, failed and active belong to the current attempt.
+	succeeded, failed, active []*batchv1.Job
+	// problems tell of Jobs that are in no list because their labels make no sense.
+	problems []string
+}
+
+// classify sorts the Jobs by meaning (spec/jobset.md §5.4). One Job with bad labels does not stop the whole set, as it
+// does upstream: it is left alone, holds its name, and counts nowhere.
+func classify(o Observed) children {
+	kids := children{names: sets.New[string]()}
+	jobs := slices.SortedFunc(slices.Values(o.Jobs), func(a, b *batchv1.Job) int { return strings.Compare(a.Name, b.Name) })
+	for _, job := range jobs {
+		kids.names.Insert(job.Name)
+		previous, err := isPrevious(o, job)
+		switch {
+		case err != nil:
+			kids.problems = append(kids.problems, fmt.Sprintf("job %q is left alone: %v", job.Name, err))
+		case previous:
+			kids.previous = append(kids.previous, job)
+		case jobCondition(job, batchv1.JobComplete) != nil:
+			kids.succeeded = append(kids.succeeded, job)
+		case jobCondition(job, batchv1.JobFailed) != nil:
+			kids.failed = append(kids.failed, job)
+		default:
+			kids.active = append(kids.active, job)
+		}
+	}
+	return kids
+}
+
+// isPrevious tells whether the Job belongs to an attempt before the current one: of the set, or with the RestartJob
+// feature of this single Job.
+func isPrevious(o Observed, job *batchv1.Job) (bool, error) {
+	if err := checkPlace(o, job); err != nil {
+		return false, err
+	}
+	attempt, err := intLabel(job, jobsetv1alpha2.RestartsKey)
+	if err != nil {
+		return false, err
+	}
+	if attempt < o.JobSet.Status.Restarts {
+		return true, nil
+	}
+	if !o.Gates.RestartJob {
+		return false, nil
+	}
+	if _, found := job.Labels[jobsetv1alpha2.JobRestartAttemptKey]; !found {
+		return false, nil // created before the feature was on
+	}
+	jobAttempt, err := intLabel(job, jobsetv1alpha2.JobRestartAttemptKey)
+	if err != nil {
+		return false, err
+	}
+	return jobAttempt < jobRestarts(&o.JobSet.Status, replicatedJobOf(job), jobIndex(job)), nil
+}
+
+// checkPlace tells what is wrong with the labels that say which Job of the set this is.
+func checkPlace(o Observed, job *batchv1.Job) error {
+	rj := replicatedJobNamed(o.JobSet, replicatedJobOf(job))
+	if rj == nil {
+		return fmt.Errorf("label %s must be the name of a replicatedJob, not %q", jobsetv1alpha2.ReplicatedJobNameKey, replicatedJobOf(job))
+	}
+	index, err := intLabel(job, jobsetv1alpha2.JobIndexKey)
+	if err == nil && index >= replicas(rj) {
+		err = fmt.Errorf("label %s must be less than the %d replicas, not %d", jobsetv1alpha2.JobIndexKey, replicas(rj), index)
+	}
+	return err
+}
+
+func intLabel(job *batchv1.Job, key string) (int32, error) {
+	value, found := job.Labels[key]
+	if !found {
+		return 0, fmt.Errorf("label %s is missing", key)
+	}
+	n, err := strconv.ParseInt(value, 10, 32)
+	if err != nil || n < 0 {
+		return 0, fmt.Errorf("label %s must be a number of 0 or more, not %q", key, value)
+	}
+	return int32(n), nil
+}
+
+// jobCondition returns the condition of the type if it is True.
+func jobCondition(job *batchv1.Job, conditionType batchv1.JobConditionType) *batchv1.JobCondition {
+	for i := range job.Status.Conditions {
+		if c := &job.Status.Conditions[i]; c.Type == conditionType && c.Status == corev1.ConditionTrue {
+			return c
+		}
+	}
+	return nil
+}
+
+func jobSuspended(job *batchv1.Job) bool { return job.Spec.Suspend != nil && *job.Spec.Suspend }
+
+// jobIndex returns the index of a Job that classify let through.
+func jobIndex(job *batchv1.Job) int32 {
+	index, _ := intLabel(job, jobsetv1alpha2.JobIndexKey)
+	return index
+}
+
+func replicatedJobOf(job *batchv1.Job) string { return job.Labels[jobsetv1alpha2.ReplicatedJobNameKey] }
+
+// refs names the Jobs that are not being deleted already.
+func refs(jobs ...[]*batchv1.Job) []JobRef {
+	var out []JobRef
+	for _, job := range slices.Concat(jobs...) {
+		if job.DeletionTimestamp == nil {
+			out = append(out, refTo(job))
+		}
+	}
+	return out
+}
+
+func refTo(job metav1.Object) JobRef { return JobRef{Name: job.GetName(), UID: job.GetUID()} }

@@ -1,0 +1,170 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+)
+
+// Reasons of conditions, which are those of their events too (spec/jobset.md §5.21).
+const (
+	reasonAllJobsCompleted     = "AllJobsCompleted"
+	reasonFailedJobs           = "FailedJobs"
+	reasonReachedMaxRestarts   = "ReachedMaxRestarts"
+	reasonFailJobSetAction     = "FailJobSetFailurePolicyAction"
+	reasonSuspendedJobs        = "SuspendedJobs"
+	reasonResumeJobs           = "ResumeJobs"
+	reasonFailurePolicyPrefix  = "FailurePolicy_"
+	reasonDefaultFailurePolicy = "DefaultFailurePolicy"
+	reasonJobsReady            = "JobsReady"
+	reasonJobSetFailed         = "JobSetFailed"
+	reasonJobSetCompleted      = "JobSetCompleted"
+	reasonJobSetSuspended      = "JobSetSuspended"
+	reasonInOrderInProgress    = "InOrderStartupPolicyInProgress"
+	reasonInOrderCompleted     = "InOrderStartupPolicyCompleted"
+	// suffixFailurePolicyAction follows the action in the reason of the event of a restart.
+	suffixFailurePolicyAction = "FailurePolicyAction"
+)
+
+// statusBuilder is the next status in the making, with the events that its transitions cause.
+type statusBuilder struct {
+	o      Observed
+	next   *jobsetv1alpha2.JobSetStatus
+	events []Event
+}
+
+func newStatus(o Observed) *statusBuilder {
+	return &statusBuilder{o: o, next: o.JobSet.Status.DeepCopy()}
+}
+
+// result returns the next status, nil if it equals the stored one.
+func (b *statusBuilder) result() (*jobsetv1alpha2.JobSetStatus, []Event) {
+	if equality.Semantic.DeepEqual(&b.o.JobSet.Status, b.next) {
+		return nil, b.events
+	}
+	return b.next, b.events
+}
+
+// complete ends the set with success.
+func (b *statusBuilder) complete() {
+	const message = "jobset completed successfully"
+	b.set(jobsetv1alpha2.JobSetCompleted, metav1.ConditionTrue, reasonAllJobsCompleted, message)
+	b.set(jobsetv1alpha2.JobSetRestarting, metav1.ConditionFalse, reasonJobSetCompleted, message)
+	b.next.TerminalState = jobsetv1alpha2.TerminalStateCompleted
+}
+
+// applyFailure ends the set, or moves it to the next attempt.
+func (b *statusBuilder) applyFailure(v verdict) {
+	switch v.action {
+	case jobsetv1alpha2.FailJobSet:
+		b.set(jobsetv1alpha2.JobSetFailed, metav1.ConditionTrue, v.reason, v.message)
+		b.set(jobsetv1alpha2.JobSetRestarting, metav1.ConditionFalse, reasonJobSetFailed, "jobset failed")
+		b.next.TerminalState = jobsetv1alpha2.TerminalStateFailed
+		return
+	case jobsetv1alpha2.RestartJob, jobsetv1alpha2.RestartJobAndIgnoreMaxRestarts:
+		b.countJobRestart(v)
+	default:
+		b.next.Restarts++
+		if counted(v.action) {
+			b.next.RestartsCountTowardsMax++
+		}
+		b.set(jobsetv1alpha2.JobSetRestarting, metav1.ConditionTrue, v.reason, v.message)
+	}
+	reason := fmt.Sprintf("%s%s", v.action, suffixFailurePolicyAction)
+	b.events = append(b.events, Event{Type: corev1.EventTypeWarning, Reason: reason, Note: v.message})
+}
+
+// endRestart notes that all Jobs of a restarted set run again.
+func (b *statusBuilder) endRestart() {
+	var up int32
+	for _, count := range b.next.ReplicatedJobsStatus {
+		up += count.Ready + count.Succeeded
+	}
+	if !suspended(b.o.JobSet) && up == allReplicas(b.o.JobSet) {
+		b.set(jobsetv1alpha2.JobSetRestarting, metav1.ConditionFalse, reasonJobsReady, "all jobs are ready")
+	}
+}
+
+// setSuspended notes that the set is suspended, or that no Job waits to be resumed any more.
+func (b *statusBuilder) setSuspended(stillSuspended bool) {
+	switch {
+	case suspended(b.o.JobSet):
+		const message = "jobset is suspended"
+		b.set(jobsetv1alpha2.JobSetSuspended, metav1.ConditionTrue, reasonSuspendedJobs, message)
+		b.set(jobsetv1alpha2.JobSetRestarting, metav1.ConditionFalse, reasonJobSetSuspended, message)
+	case !stillSuspended:
+		b.set(jobsetv1alpha2.JobSetSuspended, metav1.ConditionFalse, reasonResumeJobs, "jobset is resumed")
+	}
+}
+
+// setStartup notes how far an ordered start is. Each of its two conditions ends the other one.
+func (b *statusBuilder) setStartup(order startOrder) {
+	started, ended := jobsetv1alpha2.JobSetStartupPolicyInProgress, jobsetv1alpha2.JobSetStartupPolicyCompleted
+	reason, message := reasonInOrderInProgress, "in order startup policy is in progress"
+	switch {
+	case suspended(b.o.JobSet) || order == orderNone:
+		return
+	case order == orderDone:
+		started, ended = ended, started
+		reason, message = reasonInOrderCompleted, "in order startup policy has completed"
+	}
+	b.set(started, metav1.ConditionTrue, reason, message)
+	// Upstream leaves the reason and the time of the ended condition as they were, which says the opposite of its
+	// status. It sends no event for it either.
+	events := b.events
+	b.set(ended, metav1.ConditionFalse, reason, message)
+	b.events = events
+}
+
+// set puts a condition in place: a False one only where the condition exists, and its time only with its status.
+func (b *statusBuilder) set(conditionType string, status metav1.ConditionStatus, reason, message string) {
+	next := metav1.Condition{Type: conditionType, Status: status, Reason: reason, Message: message, LastTransitionTime: b.o.Now}
+	current := condition(b.next, conditionType)
+	switch {
+	case current == nil && status == metav1.ConditionFalse:
+		return
+	case current == nil:
+		b.next.Conditions = append(b.next.Conditions, next)
+	case current.Status == status && current.Reason == reason && current.Message == message:
+		return
+	default:
+		if current.Status == status {
+			next.LastTransitionTime = current.LastTransitionTime
+		}
+		*current = next
+	}
+	b.events = append(b.events, Event{Type: eventType(next), Reason: reason, Note: message})
+}
+
+func eventType(c metav1.Condition) string {
+	if c.Type == jobsetv1alpha2.JobSetFailed || c.Type == jobsetv1alpha2.JobSetRestarting && c.Status == metav1.ConditionTrue {
+		return corev1.EventTypeWarning
+	}
+	return corev1.EventTypeNormal
+}
+
+func condition(status *jobsetv1alpha2.JobSetStatus, conditionType string) *metav1.Condition {
+	for i := range status.Conditions {
+		if status.Conditions[i].Type == conditionType {
+			return &status.Conditions[i]
+		}
+	}
+	return nil
+}
+
+// finishedCondition returns the condition that ended the set; nil while it runs.
+func finishedCondition(status *jobsetv1alpha2.JobSetStatus) *metav1.Condition {
+	for _, conditionType := range []string{jobsetv1alpha2.JobSetCompleted, jobsetv1alpha2.JobSetFailed} {
+		if c := condition(status, conditionType); c != nil && c.Status == metav1.ConditionTrue {
+			return c
+		}
+	}
+	return nil
+}

@@ -1,0 +1,141 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+
+	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+)
+
+// verdict is what a failure means for the set.
+type verdict struct {
+	// action is FailJobSet, or one of the restarts.
+	action jobsetv1alpha2.FailurePolicyAction
+	// reason and message are those of the condition.
+	reason, message string
+	// job is the failed Job that decided.
+	job *batchv1.Job
+}
+
+func jobsFailed(kids children) bool { return len(kids.failed) > 0 }
+
+// failureVerdict judges the failed Jobs of the current attempt (spec/jobset.md §5.12).
+func failureVerdict(o Observed, kids children) verdict {
+	policy := o.JobSet.Spec.FailurePolicy
+	if policy == nil {
+		return failed(reasonFailedJobs, "jobset failed due to one or more job failures", firstFailed(kids.failed))
+	}
+	v := verdict{action: jobsetv1alpha2.RestartJobSet, reason: reasonDefaultFailurePolicy, job: firstFailed(kids.failed)}
+	if rule, job := matchingRule(o, kids.failed); rule != nil {
+		v = verdict{action: rule.Action, reason: reasonFailurePolicyPrefix + rule.Name, job: job}
+	}
+	switch {
+	case v.action == jobsetv1alpha2.FailJobSet:
+		return failed(reasonFailJobSetAction, "applying FailJobSet failure policy action", v.job)
+	case counted(v.action) && restartsCounted(o) >= policy.MaxRestarts:
+		return failed(reasonReachedMaxRestarts, "jobset failed due to reaching max number of restarts", v.job)
+	}
+	v.message = withFirstFailed(fmt.Sprintf("applying %s failure policy action", v.action), v.job)
+	return v
+}
+
+func failed(reason, message string, job *batchv1.Job) verdict {
+	return verdict{action: jobsetv1alpha2.FailJobSet, reason: reason, message: withFirstFailed(message, job), job: job}
+}
+
+func withFirstFailed(message string, job *batchv1.Job) string {
+	return fmt.Sprintf("%s (first failed job: %s)", message, job.Name)
+}
+
+// matchingRule returns the first rule that matches a failed Job, and of the Jobs it matches the one that failed first.
+func matchingRule(o Observed, jobs []*batchv1.Job) (*jobsetv1alpha2.FailurePolicyRule, *batchv1.Job) {
+	rules := o.JobSet.Spec.FailurePolicy.Rules
+	for i := range rules {
+		rule := &rules[i]
+		// A set can be stored while the feature is on and be run after it was turned off. Its rule then counts as absent.
+		if restartsSingleJob(rule.Action) && !o.Gates.RestartJob {
+			continue
+		}
+		if job := firstFailed(matchingJobs(rule, jobs)); job != nil {
+			return rule, job
+		}
+	}
+	return nil, nil
+}
+
+func matchingJobs(rule *jobsetv1alpha2.FailurePolicyRule, jobs []*batchv1.Job) []*batchv1.Job {
+	patterns := compilePatterns(rule.OnJobFailureMessagePatterns)
+	var matching []*batchv1.Job
+	for _, job := range jobs {
+		failure := jobCondition(job, batchv1.JobFailed)
+		if emptyOrContains(rule.TargetReplicatedJobs, replicatedJobOf(job)) &&
+			emptyOrContains(rule.OnJobFailureReasons, failure.Reason) &&
+			(len(rule.OnJobFailureMessagePatterns) == 0 || slices.ContainsFunc(patterns, func(p *regexp.Regexp) bool {
+				return p.MatchString(failure.Message)
+			})) {
+			matching = append(matching, job)
+		}
+	}
+	return matching
+}
+
+// compilePatterns leaves out what does not compile. Our API refuses such patterns; a set stored by other means keeps
+// the meaning it has upstream.
+func compilePatterns(patterns []string) []*regexp.Regexp {
+	var compiled []*regexp.Regexp
+	for _, pattern := range patterns {
+		if re, err := regexp.Compile(pattern); err == nil {
+			compiled = append(compiled, re)
+		}
+	}
+	return compiled
+}
+
+func emptyOrContains(list []string, value string) bool {
+	return len(list) == 0 || slices.Contains(list, value)
+}
+
+// firstFailed returns the Job that failed earliest, the one first by name among several; nil if there is none.
+func firstFailed(jobs []*batchv1.Job) *batchv1.Job {
+	var first *batchv1.Job
+	for _, job := range jobs {
+		if first == nil || failureTime(job).Before(failureTime(first)) {
+			first = job
+		}
+	}
+	return first
+}
+
+func failureTime(job *batchv1.Job) time.Time {
+	return jobCondition(job, batchv1.JobFailed).LastTransitionTime.Time
+}
+
+func restartsSingleJob(action jobsetv1alpha2.FailurePolicyAction) bool {
+	return action == jobsetv1alpha2.RestartJob || action == jobsetv1alpha2.RestartJobAndIgnoreMaxRestarts
+}
+
+// counted tells whether a restart by the action counts towards maxRestarts.
+func counted(action jobsetv1alpha2.FailurePolicyAction) bool {
+	return action == jobsetv1alpha2.RestartJobSet || action == jobsetv1alpha2.RestartJob
+}
+
+// restartsCounted is the number of restarts so far that count towards maxRestarts.
+func restartsCounted(o Observed) int32 {
+	n := o.JobSet.Status.RestartsCountTowardsMax
+	if !o.Gates.RestartJob {
+		return n
+	}
+	for _, count := range o.JobSet.Status.ReplicatedJobsStatus {
+		for _, restarts := range count.JobRestartsCountTowardsMax {
+			n += restarts
+		}
+	}
+	return n
+}

@@ -1,0 +1,54 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+)
+
+// ServiceName returns the name of the headless Service that gives the pods of the set their DNS names, or "" if the set
+// wants none.
+func ServiceName(js *jobsetv1alpha2.JobSet) string {
+	if !dnsHostnames(js) {
+		return ""
+	}
+	return subdomain(js)
+}
+
+// missingService returns the headless Service unless one of its name exists, whoever owns it (spec/jobset.md §5.8).
+func missingService(o Observed) *corev1.Service {
+	js := o.JobSet
+	if o.ServiceExists || !dnsHostnames(js) {
+		return nil
+	}
+	return &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: subdomain(js), Namespace: js.Namespace, OwnerReferences: []metav1.OwnerReference{ownerReference(js)},
+		},
+		Spec: corev1.ServiceSpec{
+			ClusterIP:                corev1.ClusterIPNone,
+			Selector:                 map[string]string{jobsetv1alpha2.JobSetNameKey: js.Name},
+			PublishNotReadyAddresses: ptr.Deref(js.Spec.Network.PublishNotReadyAddresses, true),
+		},
+	}
+}
+
+func dnsHostnames(js *jobsetv1alpha2.JobSet) bool {
+	return js.Spec.Network != nil && ptr.Deref(js.Spec.Network.EnableDNSHostnames, false)
+}
+
+func subdomain(js *jobsetv1alpha2.JobSet) string {
+	if js.Spec.Network != nil && js.Spec.Network.Subdomain != "" {
+		return js.Spec.Network.Subdomain
+	}
+	return js.Name
+}
+
+func ownerReference(js *jobsetv1alpha2.JobSet) metav1.OwnerReference {
+	return *metav1.NewControllerRef(js, jobsetv1alpha2.SchemeGroupVersion.WithKind("JobSet"))
+}

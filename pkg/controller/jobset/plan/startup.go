@@ -1,0 +1,72 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+)
+
+// startOrder is how far an ordered start is.
+type startOrder int
+
+const (
+	// orderNone is that of a set without an ordered start.
+	orderNone startOrder = iota
+	// orderWaiting is that of a start that waits for a replicatedJob.
+	orderWaiting
+	// orderDone is that of a start whose replicatedJobs have all started.
+	orderDone
+)
+
+// startable tells for every replicatedJob of the spec whether its Jobs may be created and resumed (spec/jobset.md
+// §5.10).
+//
+// Dependencies hold back also the creation of suspended Jobs; an ordered start does not.
+func startable(o Observed, counts []jobsetv1alpha2.ReplicatedJobStatus) ([]bool, startOrder) {
+	jobs := o.JobSet.Spec.ReplicatedJobs
+	open := make([]bool, len(jobs))
+	order := orderNone
+	if policy := o.JobSet.Spec.StartupPolicy; policy != nil && policy.StartupPolicyOrder == jobsetv1alpha2.InOrder {
+		order = orderDone
+	}
+	for i := range jobs {
+		open[i] = dependenciesMet(o, counts, &jobs[i]) && (order != orderWaiting || suspended(o.JobSet))
+		if order == orderDone && !started(counts, &jobs[i]) {
+			order = orderWaiting
+		}
+	}
+	return open, order
+}
+
+func dependenciesMet(o Observed, counts []jobsetv1alpha2.ReplicatedJobStatus, rj *jobsetv1alpha2.ReplicatedJob) bool {
+	for _, dependency := range rj.DependsOn {
+		on := replicatedJobNamed(o.JobSet, dependency.Name)
+		if on == nil || !dependencyMet(counts, on, dependency.Status) {
+			return false
+		}
+	}
+	return true
+}
+
+func dependencyMet(counts []jobsetv1alpha2.ReplicatedJobStatus, on *jobsetv1alpha2.ReplicatedJob, status jobsetv1alpha2.DependsOnStatus) bool {
+	if status == jobsetv1alpha2.DependencyComplete {
+		return replicatedJobStatus(counts, on.Name).Succeeded == replicas(on)
+	}
+	return started(counts, on)
+}
+
+// started tells whether every Job of the replicatedJob is ready or has ended.
+func started(counts []jobsetv1alpha2.ReplicatedJobStatus, rj *jobsetv1alpha2.ReplicatedJob) bool {
+	count := replicatedJobStatus(counts, rj.Name)
+	return count.Ready+count.Succeeded+count.Failed == replicas(rj)
+}
+
+func replicatedJobNamed(js *jobsetv1alpha2.JobSet, name string) *jobsetv1alpha2.ReplicatedJob {
+	for i := range js.Spec.ReplicatedJobs {
+		if js.Spec.ReplicatedJobs[i].Name == name {
+			return &js.Spec.ReplicatedJobs[i]
+		}
+	}
+	return nil
+}

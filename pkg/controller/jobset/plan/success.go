@@ -1,0 +1,40 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"slices"
+
+	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+)
+
+// successPolicyMet tells whether enough of the targeted Jobs have succeeded (spec/jobset.md §5.11). A set without a
+// policy, which only a set stored by other means than our API can be, needs all of its Jobs.
+func successPolicyMet(o Observed, kids children) bool {
+	if len(kids.succeeded) == 0 {
+		return false
+	}
+	policy := jobsetv1alpha2.SuccessPolicy{Operator: jobsetv1alpha2.OperatorAll}
+	if o.JobSet.Spec.SuccessPolicy != nil {
+		policy = *o.JobSet.Spec.SuccessPolicy
+	}
+	targeted := func(name string) bool {
+		return len(policy.TargetReplicatedJobs) == 0 || slices.Contains(policy.TargetReplicatedJobs, name)
+	}
+	var have, all int32
+	for _, job := range kids.succeeded {
+		if targeted(replicatedJobOf(job)) {
+			have++
+		}
+	}
+	for i := range o.JobSet.Spec.ReplicatedJobs {
+		if rj := &o.JobSet.Spec.ReplicatedJobs[i]; targeted(rj.Name) {
+			all += replicas(rj)
+		}
+	}
+	if policy.Operator == jobsetv1alpha2.OperatorAny {
+		return have >= 1
+	}
+	return have >= all
+}

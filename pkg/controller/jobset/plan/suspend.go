@@ -1,0 +1,92 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/utils/ptr"
+
+	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+)
+
+// jobPatches suspends, resumes and resizes the active Jobs (spec/jobset.md §5.13, §5.15). It also tells whether a Job
+// that may run is suspended still.
+func jobPatches(o Observed, kids children, open []bool) (patches []JobPatch, stillSuspended bool) {
+	places := positions(o.JobSet)
+	for i := range o.JobSet.Spec.ReplicatedJobs {
+		rj := &o.JobSet.Spec.ReplicatedJobs[i]
+		for _, job := range kids.active {
+			if replicatedJobOf(job) != rj.Name || job.DeletionTimestamp != nil {
+				continue
+			}
+			patch := JobPatch{JobRef: refTo(job), ResourceVersion: job.ResourceVersion, Size: resized(o, rj, job)}
+			switch {
+			case suspended(o.JobSet) && !jobSuspended(job):
+				patch.Suspend = ptr.To(true)
+			case !suspended(o.JobSet) && jobSuspended(job) && open[i]:
+				stillSuspended = true
+				resume(o, rj, places[i], job, &patch)
+			}
+			if patch.Suspend != nil || patch.Size != nil {
+				patches = append(patches, patch)
+			}
+		}
+	}
+	return patches, stillSuspended
+}
+
+// resume lets a Job run with the scheduling directives that the set has now. Upstream only adds directives, so that what
+// an earlier admission by a queueing system put there stays for ever; here the Job gets exactly those of the set.
+func resume(o Observed, rj *jobsetv1alpha2.ReplicatedJob, at position, job *batchv1.Job, patch *JobPatch) {
+	wanted := directives(&newJob(o, rj, at, jobIndex(job)).Spec.Template)
+	current := directives(&job.Spec.Template)
+	wanted.Labels = withKept(wanted.Labels, current.Labels)
+	wanted.Annotations = withKept(wanted.Annotations, current.Annotations)
+	if !equality.Semantic.DeepEqual(wanted, current) {
+		if job.Status.Active > 0 {
+			return // the Job API refuses the change until the pods are gone; the Job tells when they are
+		}
+		patch.Directives = &wanted
+		patch.ClearStartTime = job.Status.StartTime != nil
+	}
+	patch.Suspend = ptr.To(false)
+}
+
+func directives(template *corev1.PodTemplateSpec) Directives {
+	return Directives{
+		Labels:          maps.Clone(template.Labels),
+		Annotations:     maps.Clone(template.Annotations),
+		NodeSelector:    maps.Clone(template.Spec.NodeSelector),
+		Tolerations:     slices.Clone(template.Spec.Tolerations),
+		SchedulingGates: slices.Clone(template.Spec.SchedulingGates),
+	}
+}
+
+// withKept takes the keys that belong to the Job and not to the template of the set from what the Job has.
+func withKept(wanted, current map[string]string) map[string]string {
+	kept := func(key, _ string) bool { return keptOnResume(key) }
+	maps.DeleteFunc(wanted, kept)
+	for key, value := range current {
+		if keptOnResume(key) {
+			wanted[key] = value
+		}
+	}
+	return wanted
+}
+
+// keptOnResume tells whether a key of the pod template was set for the life of the Job: by the Job API, which refuses
+// its loss, or as part of the identity of the Job.
+func keptOnResume(key string) bool {
+	if key == "controller-uid" || key == "job-name" {
+		return true
+	}
+	prefix, _, _ := strings.Cut(key, "/")
+	return prefix == "batch.kubernetes.io" || prefix == "jobset.sigs.k8s.io" || prefix == "alpha.jobset.sigs.k8s.io"
+}

@@ -1,0 +1,122 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+)
+
+// Gates are the feature gates that change decisions.
+type Gates struct {
+	// RestartJob allows failure-policy actions that restart single Jobs.
+	RestartJob bool
+	// ElasticJobSet passes changes of parallelism and completions on to running Jobs.
+	ElasticJobSet bool
+}
+
+// Observed is all that decisions depend on. What it points to is shared and must not be changed.
+type Observed struct {
+	// JobSet is the set as stored.
+	JobSet *jobsetv1alpha2.JobSet
+	// Jobs are the Jobs that the set owns by UID, in any order, terminating ones included.
+	Jobs []*batchv1.Job
+	// ServiceExists tells whether a Service of the name that the set uses exists, whoever owns it.
+	ServiceExists bool
+	// Claims are the names of those existing volume claims in the namespace that carry the label of the set.
+	Claims sets.Set[string]
+	// Now is the time of the observation.
+	Now metav1.Time
+	// Gates are the feature gates.
+	Gates Gates
+}
+
+// Plan is what has to be done to bring the children of a set, and its status, to where they should be. The zero Plan
+// does nothing.
+type Plan struct {
+	// Status is the complete next status; nil when the stored one is right.
+	Status *jobsetv1alpha2.JobSetStatus
+	// Events are reported once Status is stored.
+	Events []Event
+
+	// DeleteJobs are deleted in the foreground.
+	DeleteJobs []JobRef
+	// PatchJobs are changed in place.
+	PatchJobs []JobPatch
+	// CreateService is the headless Service to create, if any.
+	CreateService *corev1.Service
+	// CreateClaims are the volume claims to create, before any Job that mounts them.
+	CreateClaims []*corev1.PersistentVolumeClaim
+	// CreateJobs are the Jobs to create, in the order of the spec.
+	CreateJobs []*batchv1.Job
+	// DeleteJobSet tells that the set has outlived its time after finishing and is deleted in the foreground.
+	DeleteJobSet bool
+
+	// RequeueAfter is the time after which a decision is due even if nothing happens; 0 for none.
+	RequeueAfter time.Duration
+	// Problems are children left alone because their data makes no sense, one sentence each.
+	Problems []string
+}
+
+// Event is an event about the set.
+type Event struct {
+	// Type is Normal or Warning.
+	Type string
+	// Reason is in PascalCase.
+	Reason string
+	// Note is a sentence for humans.
+	Note string
+}
+
+// JobRef names one Job and its very incarnation.
+type JobRef struct {
+	// Name of the Job, in the namespace of the set.
+	Name string
+	// UID of the Job.
+	UID types.UID
+}
+
+// JobPatch is a change of an existing Job, valid only for the version of the Job that it was derived from.
+type JobPatch struct {
+	JobRef
+	// ResourceVersion is that of the Job the decision was made on.
+	ResourceVersion string
+	// ClearStartTime removes status.startTime first; without that the Job API refuses changes of the pod template of a
+	// Job that has been started before.
+	ClearStartTime bool
+	// Suspend is the next value of spec.suspend; nil leaves it.
+	Suspend *bool
+	// Directives are the next scheduling directives of the pod template; nil leaves them.
+	Directives *Directives
+	// Size is the next size of the Job; nil leaves it.
+	Size *Size
+}
+
+// Directives are those parts of a pod template that may change while a Job is suspended. Each one is complete and
+// replaces what the Job has.
+type Directives struct {
+	// Labels of the pods.
+	Labels map[string]string
+	// Annotations of the pods.
+	Annotations map[string]string
+	// NodeSelector of the pods.
+	NodeSelector map[string]string
+	// Tolerations of the pods.
+	Tolerations []corev1.Toleration
+	// SchedulingGates of the pods.
+	SchedulingGates []corev1.PodSchedulingGate
+}
+
+// Size is the elastic size of an Indexed Job.
+type Size struct {
+	// Parallelism and Completions of the Job; nil means none.
+	Parallelism, Completions *int32
+}
