@@ -1,0 +1,270 @@
+#!/usr/bin/env bash
+# Copyright The jobset-apiserver Authors.
+# SPDX-License-Identifier: Apache-2.0
+
+# Checks the manifests in artifacts/ against a real control plane: kustomize builds them, kube-apiserver accepts every
+# object in a dry run and without a warning, our programs know the flags, and the roles allow what the programs need
+# and nothing beyond that.
+#
+# By default it starts a control plane of its own and stops it at the end. MANIFESTS_CLUSTER_DIR names a directory of a
+# running one (CLUSTER_COMPONENTS=none hack/cluster.sh up) that is used instead and left running.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+readonly builds="base overlays/embedded overlays/external-etcd
+  overlays/embedded-cert-manager overlays/external-etcd-cert-manager"
+readonly cert_manager=github.com/cert-manager/cert-manager@v1.21.2
+readonly cert_manager_sum=h1:UWgoYM+KLNtRlqmoWOKjKBOBUPVHeepQ6/ac3ERJW68=
+
+work=$(mktemp -d)
+owned=
+cleanup() {
+  local status=$?
+  trap - EXIT
+  if [[ -n "${owned}" ]]; then
+    CLUSTER_DIR="${owned}" hack/cluster.sh down 2>"${work}/down.log" || { cat "${work}/down.log" >&2; status=1; }
+  fi
+  rm -rf "${work}"
+  exit "${status}"
+}
+trap cleanup EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM
+
+errors=0
+fail() {
+  echo "$*" >&2
+  errors=$((errors + 1))
+}
+
+binaries=$(hack/ensure-binaries.sh)
+if [[ -n "${MANIFESTS_CLUSTER_DIR:-}" ]]; then
+  cluster=$(realpath "${MANIFESTS_CLUSTER_DIR}")
+else
+  cluster="${work}/cluster"
+  owned="${cluster}"
+  CLUSTER_DIR="${cluster}" CLUSTER_COMPONENTS=none CLUSTER_NODES=1 hack/cluster.sh up >"${work}/up.log" 2>&1 ||
+    { cat "${work}/up.log" >&2; exit 1; }
+fi
+kubectl() { "${binaries}/kubectl" --kubeconfig "${cluster}/kubeconfig" "$@"; }
+
+# poll <seconds> <command...>
+poll() {
+  local deadline=$((SECONDS + $1))
+  shift
+  until "$@"; do
+    ((SECONDS < deadline)) || return 1
+    read -r -t 0.2 _ <> <(:) || true
+  done
+}
+
+# The real definitions of cert-manager, so that its objects are checked like the others.
+install_cert_manager_types() {
+  local info dir
+  info=$(cd "${work}" && GOFLAGS=-mod=mod GOWORK=off go mod download -json "${cert_manager}")
+  grep -qF "\"Sum\": \"${cert_manager_sum}\"" <<<"${info}" ||
+    { fail "${cert_manager}: the checksum of the download must be ${cert_manager_sum}"; return; }
+  dir=$(sed -n 's/^\t"Dir": "\(.*\)",$/\1/p' <<<"${info}")
+  kubectl apply --server-side -f "${dir}/deploy/crds/cert-manager.io_certificates.yaml" \
+    -f "${dir}/deploy/crds/cert-manager.io_issuers.yaml" >/dev/null
+  poll 60 served certificates.cert-manager.io issuers.cert-manager.io || fail "${cert_manager}: its types are not served"
+}
+
+served() {
+  local type
+  for type in "$@"; do
+    kubectl get "${type}" --all-namespaces >/dev/null 2>&1 || return 1
+  done
+}
+
+# One line for each container: image and arguments.
+readonly containers='{{range .items}}{{if or (eq .kind "Deployment") (eq .kind "StatefulSet")}}{{range .spec.template.spec.containers}}{{.image}}{{range .args}} {{.}}{{end}}
+{{end}}{{end}}{{end}}'
+
+check_objects() {
+  local build=$1 file
+  file="${work}/${build//\//-}"
+  if ! "${binaries}/kustomize" build "artifacts/${build}" >"${file}.yaml"; then
+    fail "artifacts/${build}: does not build"
+    return
+  fi
+  kubectl apply --server-side --force-conflicts --dry-run=server --warnings-as-errors -f "${file}.yaml" \
+    -o go-template="${containers}" >"${file}.containers" || fail "artifacts/${build}: refused by kube-apiserver"
+}
+
+# --help ends a program only after all of its flags were read, so an unknown flag or a bad value is an error here.
+check_flags() {
+  local build=$1 program words output seen=0
+  while read -ra words; do
+    [[ ${#words[@]} -gt 0 ]] || continue
+    program=bin/${words[0]%%[:@]*}
+    seen=$((seen + 1))
+    if [[ ! -x "${program}" ]]; then
+      fail "artifacts/${build}: image ${words[0]} must be named after a program of ours"
+    elif ! output=$("${program}" "${words[@]:1}" --help 2>&1); then
+      fail "artifacts/${build}: ${program} refuses its flags: $(head -n 1 <<<"${output}")"
+    fi
+  done <"${work}/${build//\//-}.containers"
+  [[ "${seen}" == 2 ]] || fail "artifacts/${build}: ${seen} containers found, must be 2"
+}
+
+# Lines of "who verb resource[/name or subresource] [namespace]"; without a namespace the question is about the whole cluster.
+readonly allowed="
+jobset-apiserver create tokenreviews.authentication.k8s.io
+jobset-apiserver create subjectaccessreviews.authorization.k8s.io
+jobset-apiserver get configmaps/extension-apiserver-authentication kube-system
+jobset-apiserver watch configmaps/extension-apiserver-authentication kube-system
+jobset-apiserver list namespaces
+jobset-apiserver watch mutatingwebhookconfigurations.admissionregistration.k8s.io
+jobset-apiserver watch validatingwebhookconfigurations.admissionregistration.k8s.io
+jobset-apiserver watch mutatingadmissionpolicies.admissionregistration.k8s.io
+jobset-apiserver watch mutatingadmissionpolicybindings.admissionregistration.k8s.io
+jobset-apiserver watch validatingadmissionpolicies.admissionregistration.k8s.io
+jobset-apiserver watch validatingadmissionpolicybindings.admissionregistration.k8s.io
+jobset-apiserver watch resourcequotas
+jobset-apiserver update resourcequotas/status
+jobset-apiserver get persistentvolumeclaims
+jobset-apiserver watch flowschemas.flowcontrol.apiserver.k8s.io
+jobset-apiserver patch flowschemas.flowcontrol.apiserver.k8s.io/status
+jobset-apiserver watch prioritylevelconfigurations.flowcontrol.apiserver.k8s.io
+jobset-controller-manager watch jobsets.jobset.x-k8s.io
+jobset-controller-manager delete jobsets.jobset.x-k8s.io
+jobset-controller-manager update jobsets.jobset.x-k8s.io/status
+jobset-controller-manager update jobsets.jobset.x-k8s.io/finalizers
+jobset-controller-manager create jobs.batch
+jobset-controller-manager delete jobs.batch
+jobset-controller-manager update jobs.batch/status
+jobset-controller-manager create services
+jobset-controller-manager create persistentvolumeclaims
+jobset-controller-manager create events.events.k8s.io
+jobset-controller-manager update leases.coordination.k8s.io jobset-system
+jobset-controller-manager create subjectaccessreviews.authorization.k8s.io
+user-view list jobsets.jobset.x-k8s.io default
+user-view get jobsets.jobset.x-k8s.io/status default
+user-edit create jobsets.jobset.x-k8s.io default
+user-edit deletecollection jobsets.jobset.x-k8s.io default
+user-edit watch jobsets.jobset.x-k8s.io default
+user-admin patch jobsets.jobset.x-k8s.io default
+user-admin get jobsets.jobset.x-k8s.io/status default
+"
+
+readonly denied="
+jobset-apiserver * *
+jobset-apiserver get secrets
+jobset-apiserver get secrets jobset-system
+jobset-apiserver get configmaps kube-system
+jobset-apiserver list pods
+jobset-apiserver get jobsets.jobset.x-k8s.io
+jobset-apiserver update resourcequotas
+jobset-apiserver create persistentvolumeclaims
+jobset-apiserver update flowschemas.flowcontrol.apiserver.k8s.io
+jobset-apiserver update validatingwebhookconfigurations.admissionregistration.k8s.io
+jobset-apiserver impersonate users
+jobset-controller-manager * *
+jobset-controller-manager get secrets
+jobset-controller-manager get secrets jobset-system
+jobset-controller-manager create jobsets.jobset.x-k8s.io
+jobset-controller-manager create pods
+jobset-controller-manager update nodes
+jobset-controller-manager delete services
+jobset-controller-manager delete persistentvolumeclaims
+jobset-controller-manager update leases.coordination.k8s.io kube-system
+jobset-controller-manager bind clusterroles.rbac.authorization.k8s.io
+jobset-controller-manager impersonate users
+user-view create jobsets.jobset.x-k8s.io default
+user-view list jobsets.jobset.x-k8s.io kube-system
+user-edit update jobsets.jobset.x-k8s.io/status default
+user-none get jobsets.jobset.x-k8s.io default
+"
+
+# review <who> <verb> <resource> [namespace]: the question as the object that kube-apiserver answers.
+review() {
+  local who=$1 verb=$2 resource=$3 namespace=${4:-} subresource='' name='' group=''
+  local user="system:serviceaccount:jobset-system:${who}" groups="system:authenticated, system:serviceaccounts"
+  [[ "${who}" != user-* ]] || { user="manifests-${who}"; groups=system:authenticated; }
+  case "${resource}" in
+    */status | */finalizers) subresource=${resource##*/} ;;
+    */*) name=${resource##*/} ;;
+  esac
+  resource=${resource%%/*}
+  [[ "${resource}" != *.* ]] || group=${resource#*.}
+  [[ "${resource}" != '*' ]] || group='*'
+  cat <<YAML
+---
+apiVersion: authorization.k8s.io/v1
+kind: SubjectAccessReview
+spec:
+  user: ${user}
+  groups: [${groups}]
+  resourceAttributes: {verb: "${verb}", group: "${group}", resource: "${resource%%.*}", subresource: "${subresource}",
+    name: "${name}", namespace: "${namespace}"}
+YAML
+}
+
+# Asks all questions of standard input in one call and prints an answer, true or false, for each.
+answers() {
+  local line words
+  while read -r line; do
+    read -ra words <<<"${line}"
+    [[ ${#words[@]} -eq 0 ]] || review "${words[@]}"
+  done | kubectl create -f - -o jsonpath='{.status.allowed}{"\n"}'
+}
+
+check_permissions() {
+  local want=$1 questions got line
+  mapfile -t questions < <(grep -v '^$')
+  mapfile -t got < <(printf '%s\n' "${questions[@]}" | answers)
+  [[ ${#got[@]} == "${#questions[@]}" ]] || fail "${#got[@]} answers to ${#questions[@]} questions about permissions"
+  for line in "${!questions[@]}"; do
+    [[ "${got[line]:-}" == "${want}" ]] ||
+      fail "artifacts/base/rbac: \"${questions[line]}\" must be allowed: ${want}, is: ${got[line]:-unknown}"
+  done
+}
+
+may() { [[ "$(answers <<<"$*")" == true ]]; }
+
+# The built-in roles get their rules from a controller, a moment after the roles of ours were applied.
+bind_users() {
+  local role
+  for role in view edit admin; do
+    kubectl create rolebinding "manifests-user-${role}" --namespace=default --clusterrole="${role}" \
+      --user="manifests-user-${role}" --dry-run=client -o yaml | kubectl apply --server-side -f - >/dev/null
+    poll 30 may "user-${role}" get jobsets.jobset.x-k8s.io default ||
+      fail "artifacts/base/rbac: the role ${role} does not let a user read JobSets"
+  done
+}
+
+# kube-apiserver tells in a header which flow schema a request fell under.
+check_flow_schema() {
+  local want
+  want=$(kubectl get flowschema jobset-apiserver-delegated -o jsonpath='{.metadata.uid}')
+  poll 30 falls_under "${want}" || fail "artifacts/base/rbac: questions of jobset-apiserver are not exempt in kube-apiserver"
+}
+
+falls_under() {
+  kubectl create --validate=false --v=8 --as=system:serviceaccount:jobset-system:jobset-apiserver -f - 2>&1 <<'YAML' | grep -qi "x-kubernetes-pf-flowschema-uid: $1"
+apiVersion: authorization.k8s.io/v1
+kind: SubjectAccessReview
+spec:
+  user: somebody
+  resourceAttributes: {verb: get, group: jobset.x-k8s.io, resource: jobsets, namespace: default}
+YAML
+}
+
+make --no-print-directory -s build >&2
+install_cert_manager_types
+# Objects in a namespace can be checked only when the namespace exists, and permissions only when the roles do.
+kubectl apply --server-side --force-conflicts --warnings-as-errors -k artifacts/base/rbac >/dev/null || fail "artifacts/base/rbac: refused by kube-apiserver"
+for build in ${builds}; do
+  check_objects "${build}"
+  check_flags "${build}"
+done
+bind_users
+check_permissions true <<<"${allowed}"
+check_permissions false <<<"${denied}"
+check_flow_schema
+
+if ((errors > 0)); then
+  echo "${errors} errors in artifacts/" >&2
+  exit 1
+fi
