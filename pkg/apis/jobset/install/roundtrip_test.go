@@ -29,6 +29,9 @@ import (
 // seedVariable repeats a failed run with the seed that it logged.
 const seedVariable = "FUZZ_SEED"
 
+// The library's number of rounds is meant for many big types; ours is one, and quick. It has no flag in `go test`.
+func init() { *roundtrip.FuzzIters = 300 }
+
 func newScheme() (*runtime.Scheme, serializer.CodecFactory) {
 	scheme := runtime.NewScheme()
 	install.Install(scheme)
