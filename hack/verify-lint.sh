@@ -9,4 +9,5 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 bin=$(hack/ensure-lint.sh)
 
 # Left out: ST1000 (a comment on every package) and ST1003 (names, which generated and Kubernetes-style code breaks).
-"${bin}/staticcheck" -checks 'all,-ST1000,-ST1003' ./...
+mapfile -t packages < <(go list ./... | grep -v /pkg/generated/)
+"${bin}/staticcheck" -checks 'all,-ST1000,-ST1003' "${packages[@]}"
