@@ -1,0 +1,79 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package admission states which admission plugins the server runs and in which order. kube-apiserver runs none for
+// requests that it proxies, so everything that a cluster administrator expects to guard JobSets runs here, with the
+// configuration that the main cluster holds.
+package admission
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/apiserver/pkg/admission/plugin/namespace/lifecycle"
+	mutatingpolicy "k8s.io/apiserver/pkg/admission/plugin/policy/mutating"
+	validatingpolicy "k8s.io/apiserver/pkg/admission/plugin/policy/validating"
+	"k8s.io/apiserver/pkg/admission/plugin/resourcequota"
+	mutatingwebhook "k8s.io/apiserver/pkg/admission/plugin/webhook/mutating"
+	validatingwebhook "k8s.io/apiserver/pkg/admission/plugin/webhook/validating"
+	genericoptions "k8s.io/apiserver/pkg/server/options"
+	"k8s.io/client-go/discovery"
+
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/admission/volumeclaims"
+)
+
+// NewOptions returns the options of the chain. The order is that of kube-apiserver; quota stays last, because what it
+// counted is not given back when a later plugin refuses.
+func NewOptions() *genericoptions.AdmissionOptions {
+	options := genericoptions.NewAdmissionOptions()
+	volumeclaims.Register(options.Plugins)
+	resourcequota.Register(options.Plugins)
+	options.RecommendedPluginOrder = []string{
+		lifecycle.PluginName,
+		mutatingpolicy.PluginName,
+		mutatingwebhook.PluginName,
+		validatingpolicy.PluginName,
+		validatingwebhook.PluginName,
+		volumeclaims.PluginName,
+		resourcequota.PluginName,
+	}
+	return options
+}
+
+// Initializers returns what our plugins need beyond what every API server hands to plugins.
+func Initializers() []admission.PluginInitializer {
+	return []admission.PluginInitializer{quotaInitializer{}}
+}
+
+// policyResources are the resources of the main API that a plugin watches, where clusters that we support may lack them.
+var policyResources = map[string][]string{
+	mutatingpolicy.PluginName:   {"mutatingadmissionpolicies", "mutatingadmissionpolicybindings"},
+	validatingpolicy.PluginName: {"validatingadmissionpolicies", "validatingadmissionpolicybindings"},
+}
+
+// Unsupported names the plugins whose configuration the main cluster does not serve. Running one of them would block
+// every write, since it waits for its first list.
+func Unsupported(client discovery.ServerResourcesInterface) ([]string, error) {
+	const groupVersion = "admissionregistration.k8s.io/v1"
+	list, err := client.ServerResourcesForGroupVersion(groupVersion)
+	if err != nil && !errors.IsNotFound(err) {
+		return nil, fmt.Errorf("asking the main API for the resources of %s: %w", groupVersion, err)
+	}
+	served := map[string]bool{}
+	if err == nil {
+		for _, resource := range list.APIResources {
+			served[resource.Name] = true
+		}
+	}
+	var plugins []string
+	for _, plugin := range []string{mutatingpolicy.PluginName, validatingpolicy.PluginName} {
+		for _, resource := range policyResources[plugin] {
+			if !served[resource] {
+				plugins = append(plugins, plugin)
+				break
+			}
+		}
+	}
+	return plugins, nil
+}

@@ -1,0 +1,61 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package apiserver
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/apiserver/pkg/registry/rest"
+	"k8s.io/apiserver/pkg/server"
+
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	jobsetrest "github.com/jobset-apiserver/jobset-apiserver/pkg/registry/jobset/rest"
+)
+
+// Config is what the server needs to know.
+type Config struct {
+	// Generic configures everything that is the same for every API server.
+	Generic *server.RecommendedConfig
+	// Scheme and Codecs come from NewScheme.
+	Scheme *runtime.Scheme
+	Codecs serializer.CodecFactory
+	// JobSet holds the states of the gates of the jobset.x-k8s.io group.
+	JobSet jobsetrest.Options
+}
+
+type completedConfig struct {
+	Config
+	generic server.CompletedConfig
+}
+
+// CompletedConfig is a configuration without gaps. Only Complete returns one.
+type CompletedConfig struct {
+	*completedConfig
+}
+
+// Complete fills what can be derived.
+func (c *Config) Complete() CompletedConfig {
+	return CompletedConfig{&completedConfig{Config: *c, generic: c.Generic.Complete()}}
+}
+
+// New returns a server that is ready to run.
+func (c CompletedConfig) New() (*server.GenericAPIServer, error) {
+	s, err := c.generic.New("jobset-apiserver", server.NewEmptyDelegate())
+	if err != nil {
+		return nil, fmt.Errorf("building the API server: %w", err)
+	}
+	storage, err := jobsetrest.NewStorage(c.generic.RESTOptionsGetter, c.Scheme, c.JobSet)
+	if err != nil {
+		return nil, fmt.Errorf("building the storage of %s: %w", jobset.GroupName, err)
+	}
+	group := server.NewDefaultAPIGroupInfo(jobset.GroupName, c.Scheme, runtime.NewParameterCodec(c.Scheme), c.Codecs)
+	group.VersionedResourcesStorageMap = map[string]map[string]rest.Storage{v1alpha2.SchemeGroupVersion.Version: storage}
+	if err := s.InstallAPIGroup(&group); err != nil {
+		return nil, fmt.Errorf("installing %s: %w", jobset.GroupName, err)
+	}
+	return s, nil
+}

@@ -1,0 +1,147 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package options
+
+import (
+	"os"
+
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/selfsigned"
+)
+
+// Complete fills what follows from other flags.
+func (o *Options) Complete() error {
+	main := o.Recommended.CoreAPI.CoreAPIKubeconfigPath
+	for _, kubeconfig := range []*string{&o.Recommended.Authentication.RemoteKubeConfigFile, &o.Recommended.Authorization.RemoteKubeConfigFile} {
+		if *kubeconfig == "" {
+			*kubeconfig = main
+		}
+	}
+	if cert := &o.Recommended.SecureServing.ServerCert; cert.CertDirectory == "" {
+		cert.CertDirectory = o.Storage.certificates()
+	}
+	return nil
+}
+
+// Validate checks everything that can be checked without starting anything.
+func (o *Options) Validate() error {
+	if err := o.Storage.Validate(o.Recommended.Etcd); err != nil {
+		return err
+	}
+	if err := o.validateServing(); err != nil {
+		return err
+	}
+	if err := o.validateFiles(); err != nil {
+		return err
+	}
+	if err := o.validateKubeconfigs(); err != nil {
+		return err
+	}
+	return o.validateLibrary()
+}
+
+func (o *Options) validateServing() error {
+	serving := o.Recommended.SecureServing
+	if serving.BindPort < 1 || serving.BindPort > 65535 {
+		return flagError("secure-port", "must be between 1 and 65535, not %d", serving.BindPort)
+	}
+	pair := serving.ServerCert.CertKey
+	if (pair.CertFile == "") != (pair.KeyFile == "") {
+		return flagError("tls-cert-file", "must be set together with --tls-private-key-file")
+	}
+	if pair.CertFile == "" && serving.ServerCert.CertDirectory == "" {
+		return flagError("tls-cert-file", "must be set together with --tls-private-key-file, or --cert-dir must be set for a self-signed certificate")
+	}
+	if pair.CertFile == "" && len(o.SANs) == 0 {
+		return flagError("tls-san", "must name at least one DNS name or IP address for the self-signed certificate")
+	}
+	return nil
+}
+
+// validateFiles reads every file once, so that the error names the flag: the libraries that read them later do not know it.
+func (o *Options) validateFiles() error {
+	r := o.Recommended
+	transport := r.Etcd.StorageConfig.Transport
+	files := []struct{ flag, path string }{
+		{"tls-cert-file", r.SecureServing.ServerCert.CertKey.CertFile},
+		{"tls-private-key-file", r.SecureServing.ServerCert.CertKey.KeyFile},
+		{"etcd-cafile", transport.TrustedCAFile},
+		{"etcd-certfile", transport.CertFile},
+		{"etcd-keyfile", transport.KeyFile},
+		{"encryption-provider-config", r.Etcd.EncryptionProviderConfigFilepath},
+		{"client-ca-file", r.Authentication.ClientCert.ClientCA},
+		{"requestheader-client-ca-file", r.Authentication.RequestHeader.ClientCAFile},
+		{"admission-control-config-file", r.Admission.ConfigFile},
+		{"audit-policy-file", r.Audit.PolicyFile},
+		{"audit-webhook-config-file", r.Audit.WebhookOptions.ConfigFile},
+		{"egress-selector-config-file", r.EgressSelector.ConfigFile},
+		{"tracing-config-file", r.Traces.ConfigFile},
+		{"kubeconfig", r.CoreAPI.CoreAPIKubeconfigPath},
+		{"authentication-kubeconfig", r.Authentication.RemoteKubeConfigFile},
+		{"authorization-kubeconfig", r.Authorization.RemoteKubeConfigFile},
+	}
+	for _, file := range files {
+		if file.path == "" {
+			continue
+		}
+		if _, err := os.ReadFile(file.path); err != nil {
+			return blame(file.flag, err, "give a file that this process can read")
+		}
+	}
+	return nil
+}
+
+func (o *Options) validateKubeconfigs() error {
+	kubeconfigs := []struct{ flag, path string }{
+		{"kubeconfig", o.Recommended.CoreAPI.CoreAPIKubeconfigPath},
+		{"authentication-kubeconfig", o.Recommended.Authentication.RemoteKubeConfigFile},
+		{"authorization-kubeconfig", o.Recommended.Authorization.RemoteKubeConfigFile},
+	}
+	for _, kubeconfig := range kubeconfigs {
+		if _, err := loadKubeconfig(kubeconfig.flag, kubeconfig.path); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// loadKubeconfig reads how to reach the main API.
+func loadKubeconfig(flag, path string) (*rest.Config, error) {
+	if path == "" {
+		config, err := rest.InClusterConfig()
+		return config, blame(flag, err, "give a kubeconfig for the main cluster when running outside of it")
+	}
+	rules := &clientcmd.ClientConfigLoadingRules{ExplicitPath: path}
+	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{}).ClientConfig()
+	if err != nil {
+		return nil, flagError(flag, "%s: %w: give a valid kubeconfig for the main cluster", path, err)
+	}
+	return config, nil
+}
+
+// validateLibrary runs the checks of the library. Those of its etcd options are left out: they insist on servers.
+func (o *Options) validateLibrary() error {
+	r := o.Recommended
+	var errs []error
+	errs = append(errs, r.Authentication.Validate()...)
+	errs = append(errs, r.Authorization.Validate()...)
+	errs = append(errs, r.Audit.Validate()...)
+	errs = append(errs, r.Admission.Validate()...)
+	errs = append(errs, r.EgressSelector.Validate()...)
+	errs = append(errs, r.Traces.Validate()...)
+	errs = append(errs, o.Limits.Validate()...)
+	return utilerrors.NewAggregate(errs)
+}
+
+// selfSigned is the directory of the self-signed certificate, and nil when the certificate comes from files.
+func (o *Options) selfSigned() *selfsigned.Directory {
+	cert := o.Recommended.SecureServing.ServerCert
+	if cert.CertKey.CertFile != "" {
+		return nil
+	}
+	return selfsigned.New(cert.CertDirectory, o.SANs)
+}

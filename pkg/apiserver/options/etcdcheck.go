@@ -1,0 +1,157 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package options
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"net"
+	"net/url"
+	"time"
+
+	"go.etcd.io/etcd/client/pkg/v3/transport"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.uber.org/zap"
+	"k8s.io/apimachinery/pkg/util/version"
+	"k8s.io/apiserver/pkg/storage/storagebackend"
+	"k8s.io/klog/v2"
+)
+
+const (
+	// minEtcdVersion is the first release that answers progress requests of the watch cache correctly.
+	minEtcdVersion = "3.5.13"
+	// etcdPatience is how long an etcd may take to come up, for instance because it starts at the same time.
+	etcdPatience = 12 * time.Second
+	etcdTimeout  = 4 * time.Second
+	etcdPause    = 500 * time.Millisecond
+)
+
+// checkEtcd makes sure that a member of the cluster answers and that every member that answers is new enough. A member
+// may be down: that is what a cluster is for.
+func checkEtcd(ctx context.Context, config storagebackend.TransportConfig) error {
+	tlsConfig, err := etcdTLS(config)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, etcdPatience)
+	defer cancel()
+	for {
+		errs := checkMembers(ctx, config.ServerList, tlsConfig)
+		failure := errs[0]
+		for i, err := range errs {
+			var fatal *fatalError
+			switch {
+			case errors.As(err, &fatal):
+				return fatal.error
+			case err == nil:
+				failure = nil
+			default:
+				klog.FromContext(ctx).V(1).Info("Member of etcd does not answer", "member", config.ServerList[i], "err", err)
+			}
+		}
+		if failure == nil {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return failure
+		case <-time.After(etcdPause):
+		}
+	}
+}
+
+// fatalError is one that waiting does not cure.
+type fatalError struct{ error }
+
+func etcdTLS(config storagebackend.TransportConfig) (*tls.Config, error) {
+	if config.CertFile == "" && config.TrustedCAFile == "" {
+		return &tls.Config{MinVersion: tls.VersionTLS12}, nil
+	}
+	info := transport.TLSInfo{CertFile: config.CertFile, KeyFile: config.KeyFile, TrustedCAFile: config.TrustedCAFile}
+	tlsConfig, err := info.ClientConfig()
+	if err != nil {
+		flag := "etcd-cafile"
+		if _, pairErr := tls.LoadX509KeyPair(config.CertFile, config.KeyFile); config.CertFile != "" && pairErr != nil {
+			flag, err = "etcd-certfile", pairErr
+		}
+		return nil, blame(flag, err, "use PEM files that belong together")
+	}
+	return tlsConfig, nil
+}
+
+func checkMembers(ctx context.Context, servers []string, tlsConfig *tls.Config) []error {
+	errs := make([]error, len(servers))
+	done := make(chan struct{})
+	for i, server := range servers {
+		go func() {
+			errs[i] = checkMember(ctx, server, tlsConfig)
+			done <- struct{}{}
+		}()
+	}
+	for range servers {
+		<-done
+	}
+	return errs
+}
+
+func checkMember(ctx context.Context, server string, tlsConfig *tls.Config) error {
+	ctx, cancel := context.WithTimeout(ctx, etcdTimeout)
+	defer cancel()
+	if err := checkConnection(ctx, server, tlsConfig); err != nil {
+		return err
+	}
+	config := clientv3.Config{Endpoints: []string{server}, DialTimeout: etcdTimeout, Context: ctx, Logger: zap.NewNop()}
+	if u, _ := url.Parse(server); u.Scheme == "https" {
+		config.TLS = tlsConfig
+	}
+	client, err := clientv3.New(config)
+	if err != nil {
+		return blame("etcd-servers", err, "give addresses as scheme://host:port")
+	}
+	defer client.Close()
+	status, err := client.Status(ctx, server)
+	if err != nil {
+		return flagError("etcd-servers", "asking %s for its version: %w: make sure that this is an etcd and that it accepts --etcd-certfile", server, err)
+	}
+	running, err := version.ParseSemantic(status.Version)
+	if err != nil || running.LessThan(version.MustParseSemantic(minEtcdVersion)) {
+		return &fatalError{flagError("etcd-servers", "%s runs etcd %s, which is too old: upgrade it to %s or newer", server, status.Version, minEtcdVersion)}
+	}
+	return nil
+}
+
+// checkConnection connects without the etcd client, whose errors do not tell a refused connection from a wrong
+// certificate.
+func checkConnection(ctx context.Context, server string, tlsConfig *tls.Config) error {
+	u, err := url.Parse(server)
+	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Port() == "" {
+		return &fatalError{flagError("etcd-servers", "%q is not an address: give it as http://host:port or https://host:port", server)}
+	}
+	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", u.Host)
+	if err != nil {
+		return flagError("etcd-servers", "cannot connect to %s: %w: start etcd or correct the address", server, err)
+	}
+	defer conn.Close()
+	if u.Scheme != "https" {
+		return nil
+	}
+	tlsConfig = tlsConfig.Clone()
+	if tlsConfig.ServerName == "" {
+		tlsConfig.ServerName = u.Hostname()
+	}
+	err = tls.Client(conn, tlsConfig).HandshakeContext(ctx)
+	var verification *tls.CertificateVerificationError
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, new(x509.HostnameError)):
+		return &fatalError{flagError("etcd-servers", "certificate of %s: %w: use a name that its certificate has", server, err)}
+	case errors.As(err, &verification):
+		return &fatalError{flagError("etcd-cafile", "certificate of %s: %w: give the authority that signed it", server, err)}
+	default:
+		return flagError("etcd-servers", "TLS with %s: %w: make sure that it serves https and accepts --etcd-certfile", server, err)
+	}
+}

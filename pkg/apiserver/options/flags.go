@@ -1,0 +1,49 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package options
+
+import (
+	"slices"
+
+	"github.com/spf13/pflag"
+)
+
+// pick adds the named flags of a library's options and leaves out the others: those that do nothing in this server.
+func pick(to *pflag.FlagSet, add func(*pflag.FlagSet), names ...string) {
+	copyFlags(to, add, func(name string) bool { return slices.Contains(names, name) })
+}
+
+// omit adds the flags of a library's options except the named ones.
+func omit(to *pflag.FlagSet, add func(*pflag.FlagSet), names ...string) {
+	copyFlags(to, add, func(name string) bool { return !slices.Contains(names, name) })
+}
+
+func copyFlags(to *pflag.FlagSet, add func(*pflag.FlagSet), wanted func(string) bool) {
+	all := pflag.NewFlagSet("", pflag.ContinueOnError)
+	add(all)
+	all.VisitAll(func(flag *pflag.Flag) {
+		if wanted(flag.Name) {
+			to.AddFlag(flag)
+		}
+	})
+}
+
+func (o *Options) addServingFlags(fs *pflag.FlagSet) {
+	o.Recommended.SecureServing.AddFlags(fs)
+	fs.Lookup("cert-dir").Usage = "Directory for a self-signed serving certificate, used when --tls-cert-file is not given. " +
+		"The server keeps tls.crt and tls.key in it, renews them in time, and writes the certificate of their authority to " +
+		"ca.crt, for the caBundle of the APIService. Defaults to the directory \"certificates\" below --data-dir."
+	fs.Lookup("tls-cert-file").Usage = "File with the serving certificate, followed by intermediate certificates if any. " +
+		"Read again when it changes."
+	fs.Lookup("tls-private-key-file").Usage = "File with the key of --tls-cert-file. Read again when it changes."
+	fs.StringSliceVar(&o.SANs, "tls-san", o.SANs, "DNS names and IP addresses that the self-signed serving certificate is "+
+		"valid for, for example the DNS name of the Service: jobset-apiserver.jobset-system.svc.")
+	pick(fs, o.Limits.AddUniversalFlags, "external-hostname", "shutdown-delay-duration",
+		"shutdown-watch-termination-grace-period", "shutdown-send-retry-after")
+}
+
+func (o *Options) addLimitFlags(fs *pflag.FlagSet) {
+	pick(fs, o.Limits.AddUniversalFlags, "max-requests-inflight", "max-mutating-requests-inflight", "request-timeout",
+		"min-request-timeout", "goaway-chance", "livez-grace-period", "storage-initialization-timeout")
+}

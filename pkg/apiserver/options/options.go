@@ -1,0 +1,72 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package options turns a command line into a running API server.
+package options
+
+import (
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	genericoptions "k8s.io/apiserver/pkg/server/options"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	basecompatibility "k8s.io/component-base/compatibility"
+	"k8s.io/component-base/featuregate"
+	"k8s.io/component-base/logs"
+
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/admission"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/features"
+)
+
+// etcdPrefix names the server, so that several servers may share an etcd; the store appends group and resource.
+const etcdPrefix = "/registry/jobset-apiserver"
+
+// Options are the settings of the process.
+type Options struct {
+	// Recommended are the options of an aggregated API server.
+	Recommended *genericoptions.RecommendedOptions
+	// Limits holds limits and timeouts of the server as a whole.
+	Limits *genericoptions.ServerRunOptions
+	// Storage chooses between an etcd in this process and one outside.
+	Storage *StorageOptions
+	// SANs are the DNS names and IP addresses of the self-signed serving certificate.
+	SANs []string
+	// Logs configures logging.
+	Logs *logs.Options
+
+	gate featuregate.MutableVersionedFeatureGate
+}
+
+// NewOptions returns the defaults.
+func NewOptions() (*Options, error) {
+	gate := utilfeature.DefaultMutableFeatureGate
+	if err := pinKubernetesVersion(gate); err != nil {
+		return nil, err
+	}
+	if err := gate.AddVersioned(features.Specs()); err != nil {
+		return nil, fmt.Errorf("adding feature gates: %w", err)
+	}
+	registry := basecompatibility.NewComponentGlobalsRegistry()
+	if err := registry.Register(componentName, newEffectiveVersion(), nil); err != nil {
+		return nil, fmt.Errorf("registering the version: %w", err)
+	}
+
+	o := &Options{
+		Recommended: genericoptions.NewRecommendedOptions(etcdPrefix, nil),
+		Limits:      genericoptions.NewServerRunOptionsForComponent(componentName, registry),
+		Storage:     NewStorageOptions(),
+		SANs:        []string{"localhost", "127.0.0.1", "::1"},
+		Logs:        logs.NewOptions(),
+		gate:        gate,
+	}
+	o.Recommended.Etcd.DefaultStorageMediaType = runtime.ContentTypeProtobuf
+	o.Recommended.Etcd.DeleteCollectionWorkers = 8
+	o.Recommended.FeatureGate = gate
+	o.Recommended.Admission = admission.NewOptions()
+	o.Recommended.SecureServing.ServerCert.CertDirectory = ""
+	o.Recommended.SecureServing.BindPort = 6443
+	o.Limits.ShutdownDelayDuration = 15 * time.Second
+	o.Limits.ShutdownWatchTerminationGracePeriod = 5 * time.Second
+	return o, nil
+}

@@ -1,0 +1,95 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package options
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+
+	"k8s.io/apiserver/pkg/server"
+	genericoptions "k8s.io/apiserver/pkg/server/options"
+	"k8s.io/klog/v2"
+
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/etcd"
+)
+
+// Run serves until the context ends and everything was drained. The order of the start is that of how cheap it is to
+// find out that something is wrong; the order of the end is its reverse, so that the store is the last to go.
+func (o *Options) Run(ctx context.Context) error {
+	listener, err := o.listen()
+	if err != nil {
+		return err
+	}
+	defer listener.Close()
+	if dir := o.selfSigned(); dir != nil {
+		if err := dir.Ensure(); err != nil {
+			return blame("cert-dir", err, "use a directory that this process can write to")
+		}
+		cert := &o.Recommended.SecureServing.ServerCert
+		cert.CertKey.CertFile, cert.CertKey.KeyFile = dir.CertFile(), dir.KeyFile()
+		go dir.Run(ctx)
+	}
+	store, err := o.Storage.start(ctx, o.Recommended.Etcd)
+	if err != nil {
+		return err
+	}
+	if store != nil {
+		defer store.Close()
+	}
+	return o.serve(ctx, store)
+}
+
+func (o *Options) serve(ctx context.Context, store *etcd.Server) error {
+	config, err := o.Config(ctx)
+	if err != nil {
+		return err
+	}
+	s, err := config.Complete().New()
+	if err != nil {
+		return err
+	}
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	if store != nil {
+		go watchStore(ctx, store, s, stop)
+	}
+	klog.FromContext(ctx).Info("Serving", "address", o.Recommended.SecureServing.Listener.Addr(), "version", config.Generic.EffectiveVersion.Info().GitVersion)
+	if err := s.PrepareRun().RunWithContext(ctx); err != nil {
+		return fmt.Errorf("serving: %w", err)
+	}
+	if err := context.Cause(ctx); err != nil && !errors.Is(err, context.Canceled) {
+		return err
+	}
+	return nil
+}
+
+// watchStore ends the process when the embedded etcd stops by itself: nothing can be served without it, so the delay
+// that lets clients move away is left out.
+func watchStore(ctx context.Context, store *etcd.Server, s *server.GenericAPIServer, stop context.CancelCauseFunc) {
+	select {
+	case <-ctx.Done():
+	case err := <-store.Err():
+		s.ShutdownDelayDuration = 0
+		stop(fmt.Errorf("the embedded etcd stopped: %w", err))
+	}
+}
+
+// listen takes the port before anything else is started.
+func (o *Options) listen() (net.Listener, error) {
+	serving := o.Recommended.SecureServing
+	address := net.JoinHostPort(serving.BindAddress.String(), strconv.Itoa(serving.BindPort))
+	listener, _, err := genericoptions.CreateListener(serving.BindNetwork, address, net.ListenConfig{})
+	if err != nil {
+		var refused *net.OpError
+		if errors.As(err, &refused) {
+			err = refused
+		}
+		return nil, blame("secure-port", err, "stop what uses the port, or choose another port or another --bind-address")
+	}
+	serving.Listener = listener
+	return listener, nil
+}

@@ -1,0 +1,116 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package options
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/pflag"
+	genericoptions "k8s.io/apiserver/pkg/server/options"
+
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/etcd"
+)
+
+// minQuotaBytes is the least that a member can work with.
+const minQuotaBytes = 16 << 20
+
+// StorageOptions choose where objects are stored. With --etcd-servers that is an etcd cluster elsewhere; without, an etcd
+// that runs in this process.
+type StorageOptions struct {
+	// DataDir is the directory of the embedded etcd.
+	DataDir string
+	// AllowEphemeralData permits a DataDir that may be gone after a restart.
+	AllowEphemeralData bool
+	// QuotaBytes limits the database of the embedded etcd.
+	QuotaBytes int64
+	// DefragmentInterval is the time between two looks at the fragmentation of the embedded etcd.
+	DefragmentInterval time.Duration
+}
+
+// NewStorageOptions returns the defaults.
+func NewStorageOptions() *StorageOptions {
+	return &StorageOptions{QuotaBytes: 4 << 30, DefragmentInterval: 10 * time.Minute}
+}
+
+// AddFlags adds the flags of both kinds of storage.
+func (s *StorageOptions) AddFlags(fs *pflag.FlagSet, external *genericoptions.EtcdOptions) {
+	fs.StringVar(&s.DataDir, "data-dir", s.DataDir, "Directory of the embedded etcd, which runs when --etcd-servers is not "+
+		"given. It must be persistent and belong to this process alone: when its content is lost, the garbage collector of "+
+		"the cluster deletes all running Jobs of all JobSets.")
+	fs.BoolVar(&s.AllowEphemeralData, "allow-ephemeral-data", s.AllowEphemeralData, "Accept a temporary directory or a "+
+		"file system in memory as --data-dir. For tests only.")
+	fs.Int64Var(&s.QuotaBytes, "embedded-etcd-quota-bytes", s.QuotaBytes, "Size of the embedded etcd's database at which "+
+		"it refuses writes.")
+	fs.DurationVar(&s.DefragmentInterval, "embedded-etcd-defragment-interval", s.DefragmentInterval, "Time between two "+
+		"looks at the fragmentation of the embedded etcd's database. It is defragmented when more than half of it, and "+
+		"at least 64 MiB, are free. 0 switches this off.")
+	omit(fs, external.AddFlags, "etcd-servers-overrides", "storage-backend", "default-watch-cache-size")
+	fs.Lookup("etcd-servers").Usage = "Addresses of an external etcd cluster of version " + minEtcdVersion +
+		" or newer (scheme://host:port, comma separated). Without it an embedded etcd runs in --data-dir."
+}
+
+// Validate checks what can be checked without touching anything.
+func (s *StorageOptions) Validate(external *genericoptions.EtcdOptions) error {
+	transport := external.StorageConfig.Transport
+	switch embedded := len(transport.ServerList) == 0; {
+	case embedded && s.DataDir == "":
+		return flagError("data-dir", "must be set to a persistent directory for the embedded etcd; or set --etcd-servers to use an external one")
+	case !embedded && s.DataDir != "":
+		return flagError("data-dir", "must not be set together with --etcd-servers: remove one of them")
+	case embedded:
+		return s.validateEmbedded(transport.TrustedCAFile + transport.CertFile + transport.KeyFile)
+	case (transport.CertFile == "") != (transport.KeyFile == ""):
+		return flagError("etcd-certfile", "must be set together with --etcd-keyfile")
+	}
+	return nil
+}
+
+func (s *StorageOptions) validateEmbedded(tlsFiles string) error {
+	if tlsFiles != "" {
+		return flagError("etcd-cafile", "--etcd-certfile and --etcd-keyfile need --etcd-servers: set it, or remove them to use the embedded etcd")
+	}
+	if s.QuotaBytes < minQuotaBytes {
+		return flagError("embedded-etcd-quota-bytes", "must be at least %d, not %d", minQuotaBytes, s.QuotaBytes)
+	}
+	if s.DefragmentInterval < 0 {
+		return flagError("embedded-etcd-defragment-interval", "must not be negative; 0 switches defragmentation off")
+	}
+	if s.AllowEphemeralData {
+		return nil
+	}
+	return blame("data-dir", etcd.CheckPersistent(s.DataDir), "use a persistent directory, because losing the data makes "+
+		"the garbage collector delete running Jobs (tests may set --allow-ephemeral-data)")
+}
+
+// start makes the storage reachable and returns what to do when it is no longer needed.
+func (s *StorageOptions) start(ctx context.Context, external *genericoptions.EtcdOptions) (*etcd.Server, error) {
+	transport := &external.StorageConfig.Transport
+	if len(transport.ServerList) > 0 {
+		return nil, checkEtcd(ctx, *transport)
+	}
+	server, err := etcd.Start(ctx, etcd.Config{
+		DataDir:            s.DataDir,
+		QuotaBytes:         s.QuotaBytes,
+		DefragmentInterval: s.DefragmentInterval,
+	})
+	if errors.Is(err, etcd.ErrInUse) {
+		return nil, blame("data-dir", err, "stop that process or use another directory")
+	}
+	if err != nil {
+		return nil, blame("data-dir", err, "make sure that it is readable, writable and not damaged")
+	}
+	transport.ServerList = []string{server.Endpoint()}
+	return server, nil
+}
+
+// certificates is where the self-signed certificate goes unless --cert-dir says otherwise.
+func (s *StorageOptions) certificates() string {
+	if s.DataDir == "" {
+		return ""
+	}
+	return filepath.Join(s.DataDir, "certificates")
+}

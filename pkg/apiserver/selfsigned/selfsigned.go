@@ -1,0 +1,141 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package selfsigned keeps a directory with a certificate authority and a serving certificate that it signed, for
+// installations that have no other source of certificates.
+//
+// The authority lives for ten years, because its certificate is copied into the APIService and somebody has to copy it
+// again when it changes. The serving certificate lives for one year and is renewed 30 days before it ends, at start and
+// while the server runs; servers that watch the files pick the new one up.
+package selfsigned
+
+import (
+	"context"
+	"crypto"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+	certutil "k8s.io/client-go/util/cert"
+	"k8s.io/client-go/util/keyutil"
+	"k8s.io/klog/v2"
+)
+
+const (
+	authorityLifetime = 10 * 365 * 24 * time.Hour
+	servingLifetime   = 365 * 24 * time.Hour
+	renewBefore       = 30 * 24 * time.Hour
+	renewPeriod       = 12 * time.Hour
+)
+
+// Directory is a place for the authority and the pair.
+type Directory struct {
+	path  string
+	names []string
+	now   func() time.Time
+}
+
+// New returns the directory at path, whose pair is valid for the names: DNS names and IP addresses.
+func New(path string, names []string) *Directory {
+	return &Directory{path: path, names: names, now: time.Now}
+}
+
+// CAFile is the certificate of the authority, which clients (and the caBundle of the APIService) need.
+func (d *Directory) CAFile() string { return filepath.Join(d.path, "ca.crt") }
+
+// CertFile is the serving certificate.
+func (d *Directory) CertFile() string { return filepath.Join(d.path, "tls.crt") }
+
+// KeyFile is the key of the serving certificate.
+func (d *Directory) KeyFile() string { return filepath.Join(d.path, "tls.key") }
+
+func (d *Directory) caKeyFile() string { return filepath.Join(d.path, "ca.key") }
+
+// Ensure writes what is missing, ends soon, does not belong together or does not cover the names. It is idempotent.
+func (d *Directory) Ensure() error {
+	if err := os.MkdirAll(d.path, 0o700); err != nil {
+		return fmt.Errorf("creating directory for certificates: %w", err)
+	}
+	if d.isGood() {
+		return nil
+	}
+	ca, caKey, err := d.ensureAuthority()
+	if err != nil {
+		return err
+	}
+	return d.issueServing(ca, caKey)
+}
+
+// isGood does not ask for the key of the authority, so that an operator may keep it elsewhere.
+func (d *Directory) isGood() bool {
+	cas, err := certutil.CertsFromFile(d.CAFile())
+	return err == nil && d.endsLaterThan(cas[0], renewBefore) && d.servingIsGood(cas[0])
+}
+
+// Run renews the serving certificate in time until the context ends.
+func (d *Directory) Run(ctx context.Context) {
+	wait.UntilWithContext(ctx, func(ctx context.Context) {
+		if err := d.Ensure(); err != nil {
+			klog.FromContext(ctx).Error(err, "Renewing the self-signed serving certificate", "directory", d.path)
+		}
+	}, renewPeriod)
+}
+
+func (d *Directory) ensureAuthority() (*x509.Certificate, crypto.Signer, error) {
+	ca, key, err := readPair(d.CAFile(), d.caKeyFile())
+	if err == nil && d.endsLaterThan(ca, servingLifetime) {
+		return ca, key, nil
+	}
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, nil, fmt.Errorf("reading the self-signed authority: %w: repair or remove %s and %s", err, d.CAFile(), d.caKeyFile())
+	}
+	return d.issueAuthority()
+}
+
+func (d *Directory) servingIsGood(ca *x509.Certificate) bool {
+	cert, _, err := readPair(d.CertFile(), d.KeyFile())
+	if err != nil || !d.endsLaterThan(cert, renewBefore) || cert.CheckSignatureFrom(ca) != nil {
+		return false
+	}
+	return !slices.ContainsFunc(d.names, func(name string) bool { return cert.VerifyHostname(name) != nil })
+}
+
+func (d *Directory) endsLaterThan(cert *x509.Certificate, left time.Duration) bool {
+	return cert.NotAfter.After(d.now().Add(left))
+}
+
+func splitNames(names []string) (dns []string, ips []net.IP) {
+	for _, name := range names {
+		if ip := net.ParseIP(name); ip != nil {
+			ips = append(ips, ip)
+		} else {
+			dns = append(dns, name)
+		}
+	}
+	return dns, ips
+}
+
+func readPair(certFile, keyFile string) (*x509.Certificate, crypto.Signer, error) {
+	certs, err := certutil.CertsFromFile(certFile)
+	if err != nil {
+		return nil, nil, err
+	}
+	parsed, err := keyutil.PrivateKeyFromFile(keyFile)
+	if err != nil {
+		return nil, nil, err
+	}
+	key, ok := parsed.(crypto.Signer)
+	if !ok {
+		return nil, nil, fmt.Errorf("key in %s cannot sign", keyFile)
+	}
+	if public, ok := certs[0].PublicKey.(interface{ Equal(crypto.PublicKey) bool }); !ok || !public.Equal(key.Public()) {
+		return nil, nil, fmt.Errorf("key in %s does not belong to the certificate in %s", keyFile, certFile)
+	}
+	return certs[0], key, nil
+}
