@@ -1,0 +1,254 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha2_test
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"k8s.io/apiserver/pkg/endpoints/openapi"
+	"k8s.io/kube-openapi/pkg/builder3"
+	"k8s.io/kube-openapi/pkg/common"
+	"k8s.io/kube-openapi/pkg/validation/spec"
+
+	"github.com/google/go-cmp/cmp"
+
+	generated "github.com/jobset-apiserver/jobset-apiserver/pkg/generated/openapi"
+)
+
+const (
+	// models is how the definitions of the group are called; generated SDKs derive their names from it.
+	models = "io.x-k8s.jobset.v1alpha2."
+	refs   = "#/components/schemas/"
+)
+
+// published builds the definitions that the server publishes for JobSets, with all that they refer to.
+func published(t *testing.T) map[string]*spec.Schema {
+	t.Helper()
+	scheme, _ := newScheme()
+	out, err := builder3.BuildOpenAPIDefinitionsForResources(&common.OpenAPIV3Config{
+		GetDefinitions:    generated.GetOpenAPIDefinitions,
+		GetDefinitionName: openapi.NewDefinitionNamer(scheme).GetDefinitionName,
+	}, models+"JobSet", models+"JobSetList")
+	if err != nil {
+		t.Fatalf("building the definitions: %v", err)
+	}
+	return out
+}
+
+func TestDefinitionsHaveTheNamesOfThePublishedSchema(t *testing.T) {
+	var got []string
+	for _, name := range slices.Sorted(maps.Keys(published(t))) {
+		if short, ours := strings.CutPrefix(name, models); ours {
+			got = append(got, short)
+		} else if !strings.HasPrefix(name, "io.k8s.") {
+			t.Errorf("definition %s is neither ours nor of Kubernetes", name)
+		}
+	}
+	want := []string{
+		"Coordinator", "DependsOn", "FailurePolicy", "FailurePolicyRule", "JobSet", "JobSetList", "JobSetSpec", "JobSetStatus", "Network",
+		"ReplicatedJob", "ReplicatedJobStatus", "StartupPolicy", "SuccessPolicy", "VolumeClaimPolicy", "VolumeRetentionPolicy",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("definitions (-want +got):\n%s", diff)
+	}
+}
+
+func TestKindsCarryTheirGroupAndVersion(t *testing.T) {
+	definitions := published(t)
+	for _, kind := range []string{"JobSet", "JobSetList"} {
+		want := []any{map[string]any{"group": "jobset.x-k8s.io", "version": "v1alpha2", "kind": kind}}
+		if diff := cmp.Diff(any(want), definitions[models+kind].Extensions["x-kubernetes-group-version-kind"]); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", kind, diff)
+		}
+	}
+}
+
+// `kubectl explain --recursive` shows these texts, of our fields and of those of the templates.
+func TestEveryFieldIsDescribed(t *testing.T) {
+	definitions := published(t)
+	fields, queue, seen := 0, []string{models + "JobSet", models + "JobSetList"}, map[string]bool{}
+	for len(queue) > 0 {
+		name := queue[0]
+		queue = queue[1:]
+		if seen[name] {
+			continue
+		}
+		seen[name] = true
+		definition, ok := definitions[name]
+		if !ok {
+			t.Fatalf("definition %s is referred to and missing", name)
+		}
+		if strings.HasPrefix(name, models) && definition.Description == "" {
+			t.Errorf("%s has no description", name)
+		}
+		for _, field := range slices.Sorted(maps.Keys(definition.Properties)) {
+			property := definition.Properties[field]
+			fields++
+			if property.Description == "" {
+				t.Errorf("%s.%s has no description", name, field)
+			}
+			queue = append(queue, referred(property)...)
+		}
+	}
+	if fields < 500 {
+		t.Errorf("only %d fields were found: the walk does not reach the templates", fields)
+	}
+}
+
+// referred lists the definitions that a schema names, at any depth within itself.
+func referred(schema spec.Schema) []string {
+	var out []string
+	if name, ok := strings.CutPrefix(schema.Ref.String(), refs); ok {
+		out = append(out, name)
+	}
+	for _, part := range schema.AllOf {
+		out = append(out, referred(part)...)
+	}
+	if schema.Items != nil && schema.Items.Schema != nil {
+		out = append(out, referred(*schema.Items.Schema)...)
+	}
+	if schema.AdditionalProperties != nil && schema.AdditionalProperties.Schema != nil {
+		out = append(out, referred(*schema.AdditionalProperties.Schema)...)
+	}
+	return out
+}
+
+// Lists by their type, which server-side apply and strategic-merge patches follow (spec/jobset.md §1.3).
+func TestListsMergeAsSpecified(t *testing.T) {
+	want := map[string]string{
+		"JobSetList.items":                               "unstated",
+		"JobSetSpec.replicatedJobs":                      "map by name, merged by name",
+		"JobSetSpec.volumeClaimPolicies":                 "atomic",
+		"ReplicatedJob.dependsOn":                        "map by name, merged by name",
+		"SuccessPolicy.targetReplicatedJobs":             "atomic",
+		"FailurePolicy.rules":                            "atomic",
+		"FailurePolicyRule.onJobFailureReasons":          "atomic",
+		"FailurePolicyRule.onJobFailureMessagePatterns":  "atomic",
+		"FailurePolicyRule.targetReplicatedJobs":         "atomic",
+		"VolumeClaimPolicy.templates":                    "atomic",
+		"JobSetStatus.conditions":                        "map by type, merged by type",
+		"JobSetStatus.replicatedJobsStatus":              "map by name, merged by name",
+		"ReplicatedJobStatus.jobRestarts":                "atomic",
+		"ReplicatedJobStatus.jobRestartsCountTowardsMax": "atomic",
+	}
+	got := ours(t, func(s spec.Schema) string {
+		if !s.Type.Contains("array") {
+			return ""
+		}
+		kind, ok := s.Extensions["x-kubernetes-list-type"].(string)
+		if !ok {
+			return "unstated"
+		}
+		if keys, ok := s.Extensions["x-kubernetes-list-map-keys"].([]any); ok {
+			kind += fmt.Sprintf(" by %v", keys[0])
+		}
+		if s.Extensions["x-kubernetes-patch-strategy"] == "merge" {
+			kind += fmt.Sprintf(", merged by %v", s.Extensions["x-kubernetes-patch-merge-key"])
+		}
+		return kind
+	})
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("list types (-want +got):\n%s", diff)
+	}
+}
+
+func TestEnumsAreComplete(t *testing.T) {
+	want := map[string]string{
+		"DependsOn.status":                  "[Complete Ready]",
+		"SuccessPolicy.operator":            "[All Any]",
+		"FailurePolicy.restartStrategy":     "[BlockingRecreate InPlaceRestart Recreate]",
+		"FailurePolicyRule.action":          "[FailJobSet RestartJob RestartJobAndIgnoreMaxRestarts RestartJobSet RestartJobSetAndIgnoreMaxRestarts]",
+		"StartupPolicy.startupPolicyOrder":  "[AnyOrder InOrder]",
+		"VolumeRetentionPolicy.whenDeleted": "[Delete Retain]",
+	}
+	got := ours(t, func(s spec.Schema) string {
+		if len(s.Enum) == 0 {
+			return ""
+		}
+		return fmt.Sprint(s.Enum)
+	})
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("enums (-want +got):\n%s", diff)
+	}
+}
+
+func TestLimitsAndDefaultsAreStated(t *testing.T) {
+	want := map[string]string{
+		"JobSetSpec.ttlSecondsAfterFinished":             "minimum 0",
+		"JobSetSpec.volumeClaimPolicies":                 "at most 50 items",
+		"ReplicatedJob.replicas":                         "minimum 0, default 1",
+		"ReplicatedJob.groupName":                        "default default",
+		"ReplicatedJob.dependsOn":                        "at most 5 items",
+		"FailurePolicy.restartStrategy":                  "default Recreate",
+		"VolumeRetentionPolicy.whenDeleted":              "default Delete",
+		"VolumeClaimPolicy.templates":                    "at most 50 items",
+		"JobSetStatus.previousInPlaceRestartAttempt":     "minimum 0",
+		"JobSetStatus.currentInPlaceRestartAttempt":      "minimum 0",
+		"ReplicatedJobStatus.jobRestarts":                "at most 1024 items",
+		"ReplicatedJobStatus.jobRestartsCountTowardsMax": "at most 1024 items",
+	}
+	got := ours(t, func(s spec.Schema) string {
+		var out []string
+		if s.Minimum != nil {
+			out = append(out, fmt.Sprintf("minimum %v", *s.Minimum))
+		}
+		if s.MaxItems != nil {
+			out = append(out, fmt.Sprintf("at most %d items", *s.MaxItems))
+		}
+		// The generator states zero values as defaults of whatever has no pointer; these are not ours.
+		switch text := fmt.Sprint(s.Default); text {
+		case "<nil>", "", "0", "map[]":
+		default:
+			out = append(out, "default "+text)
+		}
+		return strings.Join(out, ", ")
+	})
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("limits and defaults (-want +got):\n%s", diff)
+	}
+}
+
+func TestRequiredFields(t *testing.T) {
+	want := map[string][]string{
+		"JobSetList":          {"items"},
+		"ReplicatedJob":       {"name", "template"},
+		"DependsOn":           {"name", "status"},
+		"SuccessPolicy":       {"operator"},
+		"FailurePolicyRule":   {"name", "action"},
+		"StartupPolicy":       {"startupPolicyOrder"},
+		"Coordinator":         {"replicatedJob"},
+		"ReplicatedJobStatus": {"name", "ready", "succeeded", "failed", "active", "suspended"},
+	}
+	got := map[string][]string{}
+	for name, definition := range published(t) {
+		if short, isOurs := strings.CutPrefix(name, models); isOurs && len(definition.Required) > 0 {
+			got[short] = definition.Required
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("required fields (-want +got):\n%s", diff)
+	}
+}
+
+// ours describes the fields of our own types with a function; fields that it has nothing to say of are left out.
+func ours(t *testing.T, describe func(spec.Schema) string) map[string]string {
+	t.Helper()
+	out := map[string]string{}
+	for name, definition := range published(t) {
+		short, isOurs := strings.CutPrefix(name, models)
+		if !isOurs {
+			continue
+		}
+		for field, property := range definition.Properties {
+			if text := describe(property); text != "" {
+				out[short+"."+field] = text
+			}
+		}
+	}
+	return out
+}
