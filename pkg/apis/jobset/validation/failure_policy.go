@@ -1,0 +1,138 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package validation
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	batchv1 "k8s.io/api/batch/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset"
+)
+
+const (
+	maxRuleNameLength = 128
+	// maxCountedJobs is how many Jobs of a replicatedJob the status has counters of single restarts for.
+	maxCountedJobs = 1024
+)
+
+var (
+	ruleName          = regexp.MustCompile(`^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$`)
+	restartStrategies = []jobset.JobSetRestartStrategy{
+		jobset.RestartStrategyRecreate, jobset.RestartStrategyBlockingRecreate, jobset.RestartStrategyInPlaceRestart,
+	}
+	actions = []jobset.FailurePolicyAction{
+		jobset.FailJobSet, jobset.RestartJobSet, jobset.RestartJobSetAndIgnoreMaxRestarts,
+		jobset.RestartJob, jobset.RestartJobAndIgnoreMaxRestarts,
+	}
+	failureReasons = []string{
+		batchv1.JobReasonBackoffLimitExceeded, batchv1.JobReasonDeadlineExceeded, batchv1.JobReasonFailedIndexes,
+		batchv1.JobReasonMaxFailedIndexesExceeded, batchv1.JobReasonPodFailurePolicy,
+	}
+)
+
+func restartsSingleJobs(action jobset.FailurePolicyAction) bool {
+	return action == jobset.RestartJob || action == jobset.RestartJobAndIgnoreMaxRestarts
+}
+
+func validateFailurePolicy(spec *jobset.JobSetSpec, opts Options, specPath *field.Path) field.ErrorList {
+	policy := spec.FailurePolicy
+	if policy == nil {
+		return nil
+	}
+	path := specPath.Child("failurePolicy")
+	errs := enum(path.Child("restartStrategy"), policy.RestartStrategy, restartStrategies)
+	if policy.RestartStrategy == jobset.RestartStrategyInPlaceRestart && !opts.InPlaceRestart {
+		errs = append(errs, field.Forbidden(path.Child("restartStrategy"),
+			"must not be InPlaceRestart while the feature gate InPlaceRestart of the API server is off: use Recreate or BlockingRecreate"))
+	}
+	if gated := validateGatedActions(policy, opts, path.Child("rules")); len(gated) > 0 {
+		return append(errs, gated...)
+	}
+	if UsesRestartJob(spec) {
+		errs = append(errs, validateCountedJobs(spec, specPath.Child("replicatedJobs"))...)
+	}
+	for i := range policy.Rules {
+		errs = append(errs, validateRule(spec, &policy.Rules[i], path.Child("rules").Index(i))...)
+	}
+	return append(errs, validateRuleNames(policy.Rules, path.Child("rules"))...)
+}
+
+func validateGatedActions(policy *jobset.FailurePolicy, opts Options, path *field.Path) field.ErrorList {
+	if opts.RestartJob {
+		return nil
+	}
+	var errs field.ErrorList
+	for i := range policy.Rules {
+		if action := policy.Rules[i].Action; restartsSingleJobs(action) {
+			errs = append(errs, field.Forbidden(path.Index(i).Child("action"), fmt.Sprintf(
+				"must not be %s while the feature gate RestartJob of the API server is off: use RestartJobSet", action)))
+		}
+	}
+	return errs
+}
+
+// validateCountedJobs reports the first replicatedJob with more Jobs than the status can count single restarts for.
+func validateCountedJobs(spec *jobset.JobSetSpec, path *field.Path) field.ErrorList {
+	for i := range spec.ReplicatedJobs {
+		if count := replicas(&spec.ReplicatedJobs[i]); count > maxCountedJobs {
+			return field.ErrorList{field.Invalid(path.Index(i).Child("replicas"), count, fmt.Sprintf(
+				"must be no more than %d while a failure policy rule restarts single Jobs", maxCountedJobs))}
+		}
+	}
+	return nil
+}
+
+func validateRule(spec *jobset.JobSetSpec, rule *jobset.FailurePolicyRule, path *field.Path) field.ErrorList {
+	errs := enum(path.Child("action"), rule.Action, actions)
+	errs = append(errs, validateRuleName(rule.Name, path.Child("name"))...)
+	errs = append(errs, validateTargets(spec, rule.TargetReplicatedJobs, path.Child("targetReplicatedJobs"))...)
+	for i, reason := range rule.OnJobFailureReasons {
+		if !slices.Contains(failureReasons, reason) {
+			errs = append(errs, field.NotSupported(path.Child("onJobFailureReasons").Index(i), reason, failureReasons))
+		}
+	}
+	for i, pattern := range rule.OnJobFailureMessagePatterns {
+		if _, err := regexp.Compile(pattern); err != nil {
+			errs = append(errs, field.Invalid(path.Child("onJobFailureMessagePatterns").Index(i), pattern,
+				"must be an RE2 regular expression: "+strings.TrimPrefix(err.Error(), "error parsing regexp: ")))
+		}
+	}
+	return errs
+}
+
+func validateRuleName(name string, path *field.Path) field.ErrorList {
+	switch {
+	case name == "":
+		return field.ErrorList{field.Required(path, "must be set: it identifies the rule in conditions")}
+	case len(name) > maxRuleNameLength:
+		return field.ErrorList{field.TooLong(path, "", maxRuleNameLength)}
+	case !ruleName.MatchString(name):
+		return field.ErrorList{field.Invalid(path, name,
+			"must begin with a letter, go on with letters, digits, '_', ',' and ':', and not end with ',' or ':'")}
+	}
+	return nil
+}
+
+// validateRuleNames reports every name that several rules have, once, at the second of them.
+func validateRuleNames(rules []jobset.FailurePolicyRule, path *field.Path) field.ErrorList {
+	indices := map[string][]int{}
+	for i := range rules {
+		indices[rules[i].Name] = append(indices[rules[i].Name], i)
+	}
+	var errs field.ErrorList
+	for i := range rules {
+		name := rules[i].Name
+		if same := indices[name]; name != "" && len(same) > 1 && same[1] == i {
+			err := field.Duplicate(path.Index(i).Child("name"), name)
+			err.Detail = fmt.Sprintf("must be unique in the policy: rules %v have it", same)
+			errs = append(errs, err)
+		}
+	}
+	return errs
+}

@@ -1,0 +1,38 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package validation
+
+import (
+	"regexp"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// listIndex is an index in a field path. Items may move in a list without getting better or worse.
+var listIndex = regexp.MustCompile(`\[\d+\]`)
+
+// introduced returns the errors of the new object that the stored one does not have: as many of a kind as there are more
+// of it. Errors are of one kind when they differ at most in list indices.
+func introduced(next, stored field.ErrorList) field.ErrorList {
+	if len(next) == 0 || len(stored) == 0 {
+		return next
+	}
+	tolerated := make(map[string]int, len(stored))
+	for _, err := range stored {
+		tolerated[kindOf(err)]++
+	}
+	var errs field.ErrorList
+	for _, err := range next {
+		if kind := kindOf(err); tolerated[kind] > 0 {
+			tolerated[kind]--
+			continue
+		}
+		errs = append(errs, err)
+	}
+	return errs
+}
+
+func kindOf(err *field.Error) string {
+	return listIndex.ReplaceAllString(err.Field, "[]") + ": " + err.ErrorBody()
+}

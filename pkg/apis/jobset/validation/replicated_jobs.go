@@ -1,0 +1,92 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package validation
+
+import (
+	"fmt"
+	"math"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
+
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset"
+)
+
+func validateReplicatedJobs(js *jobset.JobSet, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	seen := map[string]struct{}{}
+	for i := range js.Spec.ReplicatedJobs {
+		rj, p := &js.Spec.ReplicatedJobs[i], path.Index(i)
+		if _, dup := seen[rj.Name]; dup {
+			errs = append(errs, duplicate(p, rj.Name))
+		}
+		seen[rj.Name] = struct{}{}
+		errs = append(errs, validateReplicatedJob(js, rj, p)...)
+	}
+	return errs
+}
+
+func validateReplicatedJob(js *jobset.JobSet, rj *jobset.ReplicatedJob, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	if rj.Name == "" {
+		errs = append(errs, field.Required(path.Child("name"), "must be set: it becomes part of the names of the Jobs"))
+	} else {
+		errs = append(errs, validateGeneratedNames(js, rj, path.Child("name"))...)
+	}
+	errs = append(errs, validateReplicas(rj, path.Child("replicas"))...)
+	if rj.GroupName != nil {
+		errs = append(errs, validateGroupName(*rj.GroupName, path.Child("groupName"))...)
+	}
+	return append(errs, validateJobTemplate(&rj.Template, path.Child("template"))...)
+}
+
+// validateReplicas bounds the number of Jobs and that of pods, which the controller counts in 32 bits.
+func validateReplicas(rj *jobset.ReplicatedJob, path *field.Path) field.ErrorList {
+	count := replicas(rj)
+	if count < 0 {
+		return field.ErrorList{field.Invalid(path, count, "must be 0 or more")}
+	}
+	parallelism := ptr.Deref(rj.Template.Spec.Parallelism, 1)
+	if pods := int64(parallelism) * int64(count); pods > math.MaxInt32 {
+		return field.ErrorList{field.Invalid(path, count, fmt.Sprintf(
+			"must not lead to more than %d pods: replicatedJob %q has %d replicas times parallelism %d", math.MaxInt32, rj.Name, count, parallelism))}
+	}
+	return nil
+}
+
+func validateGroupName(name string, path *field.Path) field.ErrorList {
+	if len(name) > MaxNameLength {
+		return field.ErrorList{field.Invalid(path, name, fmt.Sprintf("must be no more than %d characters: shorten groupName", MaxNameLength))}
+	}
+	var errs field.ErrorList
+	for _, msg := range validation.IsDNS1035Label(name) {
+		errs = append(errs, field.Invalid(path, name, "must be a DNS-1035 label: "+msg))
+	}
+	return errs
+}
+
+// jobNames returns the replicatedJobs by name; of two with one name, the first.
+func jobNames(spec *jobset.JobSetSpec) map[string]*jobset.ReplicatedJob {
+	byName := make(map[string]*jobset.ReplicatedJob, len(spec.ReplicatedJobs))
+	for i := range spec.ReplicatedJobs {
+		rj := &spec.ReplicatedJobs[i]
+		if _, dup := byName[rj.Name]; !dup {
+			byName[rj.Name] = rj
+		}
+	}
+	return byName
+}
+
+// validateTargets checks that every name is that of a replicatedJob. A name may be listed twice.
+func validateTargets(spec *jobset.JobSetSpec, targets []string, path *field.Path) field.ErrorList {
+	byName := jobNames(spec)
+	var errs field.ErrorList
+	for i, target := range targets {
+		if _, ok := byName[target]; !ok {
+			errs = append(errs, field.Invalid(path.Index(i), target, "must be the name of a replicatedJob of this JobSet"))
+		}
+	}
+	return errs
+}

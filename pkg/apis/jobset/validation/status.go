@@ -1,0 +1,49 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package validation
+
+import (
+	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset"
+)
+
+// validateStatus checks the limits of the published schema. The controller is trusted with what the values mean.
+func validateStatus(status *jobset.JobSetStatus) field.ErrorList {
+	path := field.NewPath("status")
+	errs := metav1validation.ValidateConditions(status.Conditions, path.Child("conditions"))
+	errs = append(errs, validateJobStatuses(status.ReplicatedJobsStatus, path.Child("replicatedJobsStatus"))...)
+	errs = append(errs, validateAttempt(status.PreviousInPlaceRestartAttempt, path.Child("previousInPlaceRestartAttempt"))...)
+	return append(errs, validateAttempt(status.CurrentInPlaceRestartAttempt, path.Child("currentInPlaceRestartAttempt"))...)
+}
+
+func validateJobStatuses(statuses []jobset.ReplicatedJobStatus, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	seen := map[string]struct{}{}
+	for i := range statuses {
+		status, p := &statuses[i], path.Index(i)
+		if status.Name == "" {
+			errs = append(errs, field.Required(p.Child("name"), "must be the name of the replicatedJob that is counted"))
+		}
+		if _, dup := seen[status.Name]; dup {
+			errs = append(errs, duplicate(p, status.Name))
+		}
+		seen[status.Name] = struct{}{}
+		if n := len(status.JobRestarts); n > maxCountedJobs {
+			errs = append(errs, field.TooMany(p.Child("jobRestarts"), n, maxCountedJobs))
+		}
+		if n := len(status.JobRestartsCountTowardsMax); n > maxCountedJobs {
+			errs = append(errs, field.TooMany(p.Child("jobRestartsCountTowardsMax"), n, maxCountedJobs))
+		}
+	}
+	return errs
+}
+
+func validateAttempt(attempt *int32, path *field.Path) field.ErrorList {
+	if attempt == nil || *attempt >= 0 {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(path, *attempt, "must be 0 or more")}
+}

@@ -1,0 +1,81 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package validation checks JobSets. Its functions are pure: an object and options in, errors out.
+//
+// A new object must satisfy every rule. An update must satisfy the rules on what may change, and must not bring in an
+// error of its own: an error that the stored object has too is tolerated, so that an object which was stored under
+// other rules can still be suspended, labelled and finished.
+package validation
+
+import (
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset"
+)
+
+// Options state what is allowed: what the feature gates allow, or what the stored object uses already.
+type Options struct {
+	// InPlaceRestart allows the restart strategy of the same name.
+	InPlaceRestart bool
+	// RestartJob allows failure-policy actions that restart single Jobs.
+	RestartJob bool
+	// ElasticJobSet allows parallelism and completions of Indexed Jobs to change.
+	ElasticJobSet bool
+}
+
+// UsesInPlaceRestart tells whether the spec asks for the feature InPlaceRestart.
+func UsesInPlaceRestart(spec *jobset.JobSetSpec) bool {
+	return spec.FailurePolicy != nil && spec.FailurePolicy.RestartStrategy == jobset.RestartStrategyInPlaceRestart
+}
+
+// UsesRestartJob tells whether the spec asks for the feature RestartJob.
+func UsesRestartJob(spec *jobset.JobSetSpec) bool {
+	if spec.FailurePolicy == nil {
+		return false
+	}
+	for i := range spec.FailurePolicy.Rules {
+		if restartsSingleJobs(spec.FailurePolicy.Rules[i].Action) {
+			return true
+		}
+	}
+	return false
+}
+
+// ValidateJobSetCreate checks a new JobSet, after defaulting.
+func ValidateJobSetCreate(js *jobset.JobSet, opts Options) field.ErrorList {
+	errs := apivalidation.ValidateObjectMeta(&js.ObjectMeta, true, apivalidation.NameIsDNSSubdomain, field.NewPath("metadata"))
+	return append(errs, validateSpec(js, opts)...)
+}
+
+// ValidateJobSetUpdate checks a change of the spec. The caller has checked the change of the metadata.
+func ValidateJobSetUpdate(next, prev *jobset.JobSet, opts Options) field.ErrorList {
+	errs := validateTransition(next, prev, opts)
+	return append(errs, introduced(validateSpec(next, opts), validateSpec(prev, opts))...)
+}
+
+// ValidateJobSetStatusUpdate checks a change of the status.
+func ValidateJobSetStatusUpdate(next, prev *jobset.JobSet, _ Options) field.ErrorList {
+	return introduced(validateStatus(&next.Status), validateStatus(&prev.Status))
+}
+
+// validateSpec checks a spec on its own, with the names that the name of the JobSet leads to.
+func validateSpec(js *jobset.JobSet, opts Options) field.ErrorList {
+	path := field.NewPath("spec")
+	spec := &js.Spec
+	var errs field.ErrorList
+	errs = append(errs, validateReplicatedJobs(js, path.Child("replicatedJobs"))...)
+	errs = append(errs, validateStartup(spec, path)...)
+	errs = append(errs, validateNetwork(spec.Network, path.Child("network"))...)
+	errs = append(errs, validateManagedBy(spec.ManagedBy, path.Child("managedBy"))...)
+	errs = append(errs, validateSuccessPolicy(spec, path.Child("successPolicy"))...)
+	errs = append(errs, validateFailurePolicy(spec, opts, path)...)
+	errs = append(errs, validateInPlaceRestart(spec, opts, path)...)
+	errs = append(errs, validateCoordinator(js, path.Child("coordinator"))...)
+	errs = append(errs, validateVolumeClaimPolicies(js, path)...)
+	if ttl := spec.TTLSecondsAfterFinished; ttl != nil && *ttl < 0 {
+		errs = append(errs, field.Invalid(path.Child("ttlSecondsAfterFinished"), *ttl, "must be 0 or more; leave it out to keep the set for ever"))
+	}
+	return errs
+}

@@ -1,0 +1,82 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package storage wires the JobSet resource and its status subresource to the generic registry store.
+package storage
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/registry/generic"
+	"k8s.io/apiserver/pkg/registry/generic/registry"
+	"k8s.io/apiserver/pkg/registry/rest"
+	"k8s.io/apiserver/pkg/storage"
+	"k8s.io/utils/ptr"
+
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset"
+	strategy "github.com/jobset-apiserver/jobset-apiserver/pkg/registry/jobset/jobset"
+)
+
+// REST serves jobsets.
+type REST struct {
+	*registry.Store
+}
+
+var (
+	_ rest.StandardStorage      = &REST{}
+	_ rest.SingularNameProvider = &REST{}
+	_ rest.TableConvertor       = &REST{}
+	_ rest.ResetFieldsStrategy  = &REST{}
+)
+
+// New returns the storage of jobsets and of jobsets/status, over one store.
+func New(getter generic.RESTOptionsGetter, typer runtime.ObjectTyper, gates strategy.Gates) (*REST, *StatusREST, error) {
+	main := strategy.NewStrategy(typer, gates)
+	store := &registry.Store{
+		NewFunc:                   func() runtime.Object { return &jobset.JobSet{} },
+		NewListFunc:               func() runtime.Object { return &jobset.JobSetList{} },
+		PredicateFunc:             predicate,
+		DefaultQualifiedResource:  jobset.Resource("jobsets"),
+		SingularQualifiedResource: jobset.Resource("jobset"),
+		CreateStrategy:            main,
+		UpdateStrategy:            main,
+		DeleteStrategy:            main,
+		ResetFieldsStrategy:       main,
+		TableConvertor:            tableConvertor{now: time.Now},
+	}
+	if err := store.CompleteWithOptions(&generic.StoreOptions{RESTOptions: getter, AttrFunc: attributes}); err != nil {
+		return nil, nil, fmt.Errorf("completing the store of jobsets: %w", err)
+	}
+
+	status := strategy.NewStatusStrategy(main)
+	statusStore := *store
+	statusStore.UpdateStrategy = status
+	statusStore.ResetFieldsStrategy = status
+	return &REST{Store: store}, &StatusREST{store: &statusStore}, nil
+}
+
+// predicate matches JobSets by label and by the fields of selectableFields.
+func predicate(label labels.Selector, field fields.Selector) storage.SelectionPredicate {
+	return storage.SelectionPredicate{Label: label, Field: field, GetAttrs: attributes}
+}
+
+func attributes(obj runtime.Object) (labels.Set, fields.Set, error) {
+	js, ok := obj.(*jobset.JobSet)
+	if !ok {
+		return nil, nil, fmt.Errorf("selecting JobSets: got a %T", obj)
+	}
+	return js.Labels, selectableFields(js), nil
+}
+
+// selectableFields are the fields that lists and watches can select by. An absent suspend counts as false.
+func selectableFields(js *jobset.JobSet) fields.Set {
+	return generic.AddObjectMetaFieldsSet(fields.Set{
+		"spec.suspend":         strconv.FormatBool(ptr.Deref(js.Spec.Suspend, false)),
+		"status.terminalState": js.Status.TerminalState,
+	}, &js.ObjectMeta, true)
+}

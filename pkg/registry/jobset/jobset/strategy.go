@@ -1,0 +1,170 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package jobset holds the strategies of the JobSet resource: what the server fills in, clears, checks and warns about
+// when a JobSet is created or changed, on the main resource and on its status.
+package jobset
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apiserver/pkg/registry/rest"
+	"k8s.io/apiserver/pkg/storage/names"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/validation"
+)
+
+// servedVersion keys the reset fields: the only version that the group serves.
+const servedVersion = fieldpath.APIVersion(jobset.GroupName + "/v1alpha2")
+
+// Gates are the states of the feature gates that the strategies depend on.
+type Gates struct {
+	// InPlaceRestart allows the restart strategy InPlaceRestart and keeps its counters in the status.
+	InPlaceRestart bool
+	// RestartJob allows failure-policy actions on single Jobs and keeps their counters in the status.
+	RestartJob bool
+	// ElasticJobSet allows parallelism and completions of Indexed Jobs to change.
+	ElasticJobSet bool
+}
+
+// Strategy creates, updates and deletes JobSets.
+type Strategy struct {
+	runtime.ObjectTyper
+	names.NameGenerator
+	gates Gates
+}
+
+// NewStrategy returns the strategy of the main resource. The typer knows the kinds of the group.
+func NewStrategy(typer runtime.ObjectTyper, gates Gates) Strategy {
+	return Strategy{ObjectTyper: typer, NameGenerator: names.SimpleNameGenerator, gates: gates}
+}
+
+var (
+	_ rest.RESTCreateUpdateStrategy        = Strategy{}
+	_ rest.GarbageCollectionDeleteStrategy = Strategy{}
+	_ rest.ResetFieldsStrategy             = Strategy{}
+)
+
+// NamespaceScoped is true: JobSets live in namespaces.
+func (Strategy) NamespaceScoped() bool { return true }
+
+// DefaultGarbageCollectionPolicy deletes the Jobs, Service and claims with their set, in the background.
+func (Strategy) DefaultGarbageCollectionPolicy(context.Context) rest.GarbageCollectionPolicy {
+	return rest.DeleteDependents
+}
+
+// GetResetFields names what a write of the main resource never changes, so that appliers do not own it.
+func (Strategy) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
+	return map[fieldpath.APIVersion]*fieldpath.Set{
+		servedVersion: fieldpath.NewSet(fieldpath.MakePathOrDie("status")),
+	}
+}
+
+// PrepareForCreate drops the status and fills in the defaults that are applied on create only.
+func (Strategy) PrepareForCreate(_ context.Context, obj runtime.Object) {
+	js := obj.(*jobset.JobSet)
+	js.Status = jobset.JobSetStatus{}
+	js.Generation = 1
+	normalizeTemplates(&js.Spec)
+	setCreateDefaults(&js.Spec)
+}
+
+// PrepareForUpdate keeps the status and counts a change of the spec in the generation.
+func (Strategy) PrepareForUpdate(_ context.Context, obj, old runtime.Object) {
+	next, prev := obj.(*jobset.JobSet), old.(*jobset.JobSet)
+	next.Status = prev.Status
+	normalizeTemplates(&next.Spec)
+	keepCreateDefaults(&next.Spec, &prev.Spec)
+	if !equality.Semantic.DeepEqual(next.Spec, prev.Spec) {
+		next.Generation = prev.Generation + 1
+	}
+}
+
+// Validate checks a new JobSet.
+func (s Strategy) Validate(_ context.Context, obj runtime.Object) field.ErrorList {
+	return validation.ValidateJobSetCreate(obj.(*jobset.JobSet), s.options(nil))
+}
+
+// ValidateUpdate checks a changed JobSet. The generic metadata rules were checked by the caller.
+func (s Strategy) ValidateUpdate(_ context.Context, obj, old runtime.Object) field.ErrorList {
+	prev := old.(*jobset.JobSet)
+	return validation.ValidateJobSetUpdate(obj.(*jobset.JobSet), prev, s.options(prev))
+}
+
+// options states what validation allows: what the gates allow, and what the stored object uses already.
+func (s Strategy) options(prev *jobset.JobSet) validation.Options {
+	opts := validation.Options{
+		InPlaceRestart: s.gates.InPlaceRestart,
+		RestartJob:     s.gates.RestartJob,
+		ElasticJobSet:  s.gates.ElasticJobSet,
+	}
+	if prev != nil {
+		opts.InPlaceRestart = opts.InPlaceRestart || validation.UsesInPlaceRestart(&prev.Spec)
+		opts.RestartJob = opts.RestartJob || validation.UsesRestartJob(&prev.Spec)
+	}
+	return opts
+}
+
+// WarningsOnCreate tells of traps that are not errors.
+func (Strategy) WarningsOnCreate(_ context.Context, obj runtime.Object) []string {
+	return warnings(obj.(*jobset.JobSet))
+}
+
+// WarningsOnUpdate tells of the traps that this write introduces.
+func (Strategy) WarningsOnUpdate(_ context.Context, obj, old runtime.Object) []string {
+	return newWarnings(obj.(*jobset.JobSet), old.(*jobset.JobSet))
+}
+
+// Canonicalize does nothing: the stored form is what was validated.
+func (Strategy) Canonicalize(runtime.Object) {}
+
+// AllowCreateOnUpdate is false: PUT of a name that does not exist is NotFound, as for a custom resource.
+func (Strategy) AllowCreateOnUpdate(context.Context) bool { return false }
+
+// AllowUnconditionalUpdate is false: PUT needs a resourceVersion, as for a custom resource.
+func (Strategy) AllowUnconditionalUpdate(context.Context) bool { return false }
+
+// StatusStrategy updates the status of JobSets.
+type StatusStrategy struct {
+	Strategy
+}
+
+// NewStatusStrategy derives the strategy of the status subresource.
+func NewStatusStrategy(s Strategy) StatusStrategy { return StatusStrategy{Strategy: s} }
+
+var (
+	_ rest.RESTUpdateStrategy  = StatusStrategy{}
+	_ rest.ResetFieldsStrategy = StatusStrategy{}
+)
+
+// GetResetFields names what a write of the status never changes.
+func (StatusStrategy) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
+	return map[fieldpath.APIVersion]*fieldpath.Set{
+		servedVersion: fieldpath.NewSet(fieldpath.MakePathOrDie("metadata"), fieldpath.MakePathOrDie("spec")),
+	}
+}
+
+// PrepareForUpdate takes nothing but the status, and the record of who wrote it, from the request.
+func (s StatusStrategy) PrepareForUpdate(_ context.Context, obj, old runtime.Object) {
+	next, prev := obj.(*jobset.JobSet), old.(*jobset.JobSet)
+	status, managedFields := next.Status, next.ManagedFields
+	*next = *prev.DeepCopy()
+	next.Status, next.ManagedFields = status, managedFields
+	dropDisabledStatus(&next.Status, &prev.Status, s.gates)
+}
+
+// ValidateUpdate checks a changed status.
+func (s StatusStrategy) ValidateUpdate(_ context.Context, obj, old runtime.Object) field.ErrorList {
+	prev := old.(*jobset.JobSet)
+	return validation.ValidateJobSetStatusUpdate(obj.(*jobset.JobSet), prev, s.options(prev))
+}
+
+// WarningsOnUpdate is silent: who writes the status cannot change the spec.
+func (StatusStrategy) WarningsOnUpdate(context.Context, runtime.Object, runtime.Object) []string {
+	return nil
+}

@@ -1,0 +1,130 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package jobset
+
+import (
+	"fmt"
+	"slices"
+
+	batchv1 "k8s.io/api/batch/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
+
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/validation"
+)
+
+// nearLimit is how many characters a generated name may be away from its limit to be warned about.
+const nearLimit = 5
+
+// newWarnings returns the warnings that the stored object does not give rise to.
+func newWarnings(next, prev *jobset.JobSet) []string {
+	known := warnings(prev)
+	return slices.DeleteFunc(warnings(next), func(w string) bool { return slices.Contains(known, w) })
+}
+
+// warnings tells of what is legal and yet probably not what the user wants.
+func warnings(js *jobset.JobSet) []string {
+	w := &warner{}
+	path := field.NewPath("spec")
+	w.placement(js, path)
+	w.names(js, path)
+	w.policies(&js.Spec, path)
+	return w.list
+}
+
+type warner struct{ list []string }
+
+func (w *warner) add(path *field.Path, format string, args ...any) {
+	w.list = append(w.list, path.String()+": "+fmt.Sprintf(format, args...))
+}
+
+// placement warns of exclusive placement that is asked for where nobody looks, or that can never be met.
+func (w *warner) placement(js *jobset.JobSet, path *field.Path) {
+	w.annotations(js.Annotations, field.NewPath("metadata", "annotations"))
+	for i := range js.Spec.ReplicatedJobs {
+		rj, p := &js.Spec.ReplicatedJobs[i], path.Child("replicatedJobs").Index(i).Child("template")
+		w.annotations(rj.Template.Annotations, p.Child("metadata", "annotations"))
+		podAnnotations := p.Child("spec", "template", "metadata", "annotations")
+		for _, key := range []string{jobset.ExclusiveKey, jobset.NodeSelectorStrategyKey} {
+			if _, ok := rj.Template.Spec.Template.Annotations[key]; ok {
+				w.add(podAnnotations.Key(key), "has no effect on pods; set it on the JobSet or on the template of the replicatedJob")
+			}
+		}
+		if exclusive(js.Annotations, rj.Template.Annotations) && ptr.Deref(rj.Template.Spec.CompletionMode, "") == batchv1.NonIndexedCompletion {
+			w.add(p.Child("spec", "completionMode"), "NonIndexed pods cannot be placed exclusively, they would never run; use Indexed")
+		}
+	}
+}
+
+// annotations warns of one level of annotations that Jobs take over.
+func (w *warner) annotations(annotations map[string]string, path *field.Path) {
+	topology, exclusive := annotations[jobset.ExclusiveKey]
+	if exclusive && topology == "" {
+		w.add(path.Key(jobset.ExclusiveKey), "has no effect while empty; set it to the node label that names the topology domain")
+	}
+	if _, ok := annotations[jobset.NodeSelectorStrategyKey]; ok && !exclusive {
+		w.add(path.Key(jobset.NodeSelectorStrategyKey), "has no effect without %s beside it", jobset.ExclusiveKey)
+	}
+}
+
+// exclusive tells whether placement of a replicatedJob looks for a leader pod. The level of the replicatedJob wins; the
+// node-selector strategy needs no leader.
+func exclusive(set, template map[string]string) bool {
+	for _, level := range []map[string]string{template, set} {
+		if level[jobset.ExclusiveKey] != "" {
+			_, selector := level[jobset.NodeSelectorStrategyKey]
+			return !selector
+		}
+	}
+	return false
+}
+
+// names warns of generated names that a few more replicas, or a longer name of the next run, would make too long.
+func (w *warner) names(js *jobset.JobSet, path *field.Path) {
+	near := func(p *field.Path, what, name string) {
+		if n := len(name); n >= validation.MaxNameLength-nearLimit {
+			w.add(p, "%s like %q have %d of at most %d characters; use shorter names", what, name, n, validation.MaxNameLength)
+		}
+	}
+	for i := range js.Spec.ReplicatedJobs {
+		rj, p := &js.Spec.ReplicatedJobs[i], path.Child("replicatedJobs").Index(i).Child("name")
+		if pod, ok := validation.LongestPodName(js.Name, rj); ok {
+			near(p, "pod names", pod)
+		} else {
+			near(p, "Job names", validation.LongestJobName(js.Name, rj))
+		}
+	}
+	if js.Spec.Coordinator != nil {
+		near(path.Child("coordinator"), "coordinator names", validation.CoordinatorName(js))
+	}
+	for i := range js.Spec.VolumeClaimPolicies {
+		for j := range js.Spec.VolumeClaimPolicies[i].Templates {
+			p := path.Child("volumeClaimPolicies").Index(i).Child("templates").Index(j).Child("metadata", "name")
+			near(p, "claim names", validation.ClaimName(js.Name, js.Spec.VolumeClaimPolicies[i].Templates[j].Name))
+		}
+	}
+}
+
+// policies warns of policies that do not act as their reader may expect.
+func (w *warner) policies(spec *jobset.JobSetSpec, path *field.Path) {
+	if spec.StartupPolicy != nil && spec.StartupPolicy.StartupPolicyOrder == jobset.InOrder {
+		w.add(path.Child("startupPolicy"), "deprecated; use dependsOn of the replicatedJobs")
+	}
+	if spec.FailurePolicy == nil {
+		return
+	}
+	if n := spec.FailurePolicy.MaxRestarts; n < 0 {
+		w.add(path.Child("failurePolicy", "maxRestarts"), "%d acts like 0; use 0 for no restarts", n)
+	}
+	if validation.UsesInPlaceRestart(spec) {
+		return // this strategy asks for the highest backoffLimit
+	}
+	for i := range spec.ReplicatedJobs {
+		if limit := ptr.Deref(spec.ReplicatedJobs[i].Template.Spec.BackoffLimit, 0); limit > 0 {
+			w.add(path.Child("replicatedJobs").Index(i).Child("template", "spec", "backoffLimit"),
+				"the failure policy acts only after %d retries of pods; use 0 to act on the first failure", limit)
+		}
+	}
+}
