@@ -18,9 +18,9 @@ Usage: hack/cluster.sh up | down | status
 
 Environment (values for the Kubernetes control plane are read when it is created):
   CLUSTER_DIR                  directory of the cluster                      (.cluster in the checkout)
-  CLUSTER_NAME                 name in kubeconfig                            (made from the directory)
+  CLUSTER_NAME                 name in kubeconfig; kept for life             (made from the directory)
   CLUSTER_NODES                number of simulated nodes                     (20)
-  CLUSTER_STORAGE              embedded, or etcd for one in its own process  (embedded)
+  CLUSTER_STORAGE              embedded, or etcd for one in its own process; kept for life  (embedded)
   CLUSTER_APISERVER_ARGS       further flags of jobset-apiserver
   CLUSTER_CONTROLLER_ARGS      further flags of jobset-controller
   CLUSTER_AUDIT_POLICY         audit policy file of jobset-apiserver, log in logs/apiserver-audit.log
@@ -32,9 +32,8 @@ TEXT
 }
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)
-: "${CLUSTER_DIR:=${root}/.cluster}" "${CLUSTER_NODES:=20}" "${CLUSTER_STORAGE:=embedded}" "${CLUSTER_COMPONENTS:=all}"
+: "${CLUSTER_DIR:=${root}/.cluster}" "${CLUSTER_NODES:=20}" "${CLUSTER_COMPONENTS:=all}"
 CLUSTER_DIR=$(realpath -m "${CLUSTER_DIR}")
-: "${CLUSTER_NAME:=jobset-$(cksum <<<"${CLUSTER_DIR}" | cut -d' ' -f1)}"
 programs=$(realpath -m "${CLUSTER_BIN:-${root}/bin}")
 binaries=
 
@@ -45,6 +44,27 @@ source "${root}/hack/lib/controlplane.sh"
 # shellcheck source=lib/jobset.sh
 source "${root}/hack/lib/jobset.sh"
 
+# keep <variable> <default>: what a cluster was created with holds for its life. Its store in particular must not change
+# under it: with an empty one, the garbage collector would delete all Jobs.
+keep() {
+  local variable=$1 file="${CLUSTER_DIR}/settings/$1" kept
+  kept=$(cat "${file}" 2>/dev/null) || kept=
+  [[ -n "${!variable:-}" ]] || printf -v "${variable}" '%s' "${kept:-$2}"
+  [[ -z "${kept}" || "${kept}" == "${!variable}" ]] ||
+    die "${variable}: \"${!variable}\" must be \"${kept}\", with which this cluster was created; use another CLUSTER_DIR"
+}
+
+load_settings() {
+  keep CLUSTER_NAME "jobset-$(cksum <<<"${CLUSTER_DIR}" | cut -d' ' -f1)"
+  keep CLUSTER_STORAGE embedded
+}
+
+save_settings() {
+  mkdir -p "${CLUSTER_DIR}/settings"
+  echo "${CLUSTER_NAME}" >"${CLUSTER_DIR}/settings/CLUSTER_NAME"
+  echo "${CLUSTER_STORAGE}" >"${CLUSTER_DIR}/settings/CLUSTER_STORAGE"
+}
+
 check_settings() {
   [[ "${CLUSTER_NODES}" =~ ^[0-9]+$ ]] || die "CLUSTER_NODES: \"${CLUSTER_NODES}\" must be a number"
   [[ "${CLUSTER_STORAGE}" =~ ^(embedded|etcd)$ ]] || die "CLUSTER_STORAGE: \"${CLUSTER_STORAGE}\" must be embedded or etcd"
@@ -53,29 +73,31 @@ check_settings() {
     die "CLUSTER_DIR: ${CLUSTER_DIR} must be a directory of its own, because down removes what is in it"
 }
 
-# One command at a time works on a cluster directory.
-lock() {
-  mkdir -p "${CLUSTER_DIR}"
-  exec 9>"${CLUSTER_DIR}/.lock"
-  flock --wait 300 9 || die "another command has been working on ${CLUSTER_DIR} for five minutes"
-}
-
-find_binaries() { binaries=$("${root}/hack/ensure-binaries.sh" 9>&-); }
-
 # A directory with files that are not a cluster's is left alone, whatever CLUSTER_DIR was set to by mistake.
 check_directory() {
   [[ -f "${CLUSTER_DIR}/.is-cluster" || -z "$(find "${CLUSTER_DIR}" -mindepth 1 -maxdepth 1 ! -name .lock -print -quit)" ]] ||
     die "CLUSTER_DIR: ${CLUSTER_DIR} holds files of something else; name an empty directory"
 }
 
+# One command at a time works on a cluster directory.
+lock() {
+  mkdir -p "${CLUSTER_DIR}"
+  check_directory
+  exec 9>"${CLUSTER_DIR}/.lock"
+  flock --wait 300 9 || die "another command has been working on ${CLUSTER_DIR} for five minutes"
+}
+
+find_binaries() { binaries=$("${root}/hack/ensure-binaries.sh" 9>&-); }
+
 up() {
   local start=${SECONDS}
   find_binaries
   lock
-  check_directory
   touch "${CLUSTER_DIR}/.is-cluster"
   mkdir -p "${CLUSTER_DIR}"/{logs,pids,pki,ports}
+  save_settings
   if [[ "${CLUSTER_COMPONENTS}" == all && -z "${CLUSTER_BIN:-}" ]]; then
+    log "building jobset-apiserver and jobset-controller"
     make --no-print-directory -s -C "${root}" build >&2 9>&- || die "our programs do not build"
   fi
   controlplane::up
@@ -95,7 +117,6 @@ up() {
 down() {
   [[ -d "${CLUSTER_DIR}" ]] || return 0
   lock
-  check_directory
   local pids
   mapfile -t pids < <(process::all)
   process::stop 5 "${pids[@]}"
@@ -129,11 +150,15 @@ one() {
   case "${action} ${component}" in
     "start apiserver") jobset::up_apiserver ;;
     "start controller") jobset::up_controller ;;
-    "start etcd") jobset::start etcd ;;
+    "start etcd")
+      [[ "${CLUSTER_STORAGE}" == etcd ]] || die "start etcd: this cluster was created with CLUSTER_STORAGE=${CLUSTER_STORAGE}"
+      jobset::start etcd
+      ;;
     *) jobset::stop "${component}" ;;
   esac
 }
 
+load_settings
 check_settings
 case "${1:-}" in
   up | down | status) "$1" ;;
