@@ -93,8 +93,8 @@ up() {
   local start=${SECONDS}
   find_binaries
   lock
-  touch "${CLUSTER_DIR}/.is-cluster"
   mkdir -p "${CLUSTER_DIR}"/{logs,pids,pki,ports}
+  touch "${CLUSTER_DIR}/.is-cluster"
   save_settings
   if [[ "${CLUSTER_COMPONENTS}" == all && -z "${CLUSTER_BIN:-}" ]]; then
     log "building jobset-apiserver and jobset-controller"
@@ -120,8 +120,9 @@ down() {
   local pids
   mapfile -t pids < <(process::all)
   process::stop 5 "${pids[@]}"
-  find "${CLUSTER_DIR}" -mindepth 1 ! -name .lock -delete
-  rm -f "${CLUSTER_DIR}/.lock"
+  # The marks go last, so that an interrupted removal can be repeated.
+  find "${CLUSTER_DIR}" -mindepth 1 ! -name .lock ! -name .is-cluster -delete
+  rm -f "${CLUSTER_DIR}/.is-cluster" "${CLUSTER_DIR}/.lock"
   rmdir "${CLUSTER_DIR}" 2>/dev/null || true
   log "cluster ${CLUSTER_NAME} is down"
 }
