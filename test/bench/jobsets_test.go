@@ -1,0 +1,168 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/yaml"
+
+	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/generated/clientset/versioned"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/generated/informers/externalversions"
+	listers "github.com/jobset-apiserver/jobset-apiserver/pkg/generated/listers/jobset/v1alpha2"
+)
+
+const (
+	// total is the number of JobSets that the figures are about.
+	total     = 2000
+	namespace = "default"
+	// writers is how many JobSets are created at the same time.
+	writers = 16
+	// patience is the longest that the controller may take for all children and states.
+	patience = 4 * time.Minute
+)
+
+// programs of ours whose memory is measured.
+var programs = []string{"jobset-apiserver", "jobset-controller"}
+
+// situation is a cluster with all JobSets in it, and what was measured on the way there.
+type situation struct {
+	cluster      *cluster
+	idle, loaded map[string]int64
+}
+
+var loaded = sync.OnceValues(func() (*situation, error) {
+	c, err := startCluster()
+	if err != nil {
+		return nil, err
+	}
+	s := &situation{cluster: c}
+	if s.idle, err = c.memory(); err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	if err := c.fill(ctx); err != nil {
+		return nil, err
+	}
+	s.loaded, err = c.memory()
+	return s, err
+})
+
+func prepare(b *testing.B) *situation {
+	b.Helper()
+	s, err := loaded()
+	if err != nil {
+		b.Fatal(err)
+	}
+	return s
+}
+
+func (c *cluster) memory() (map[string]int64, error) {
+	bytes := map[string]int64{}
+	for _, program := range programs {
+		resident, err := c.residentBytes(program)
+		if err != nil {
+			return nil, err
+		}
+		bytes[program] = resident
+	}
+	return bytes, nil
+}
+
+// template is the example of a distributed training, suspended: its Jobs exist and no pods disturb the figures.
+func (c *cluster) template() (*jobsetv1alpha2.JobSet, error) {
+	content, err := os.ReadFile(filepath.Join(c.root, "artifacts", "examples", "training.yaml"))
+	if err != nil {
+		return nil, err
+	}
+	for _, document := range strings.Split(string(content), "\n---\n") {
+		js := &jobsetv1alpha2.JobSet{}
+		if err := yaml.Unmarshal([]byte(document), js); err != nil {
+			return nil, err
+		}
+		if js.Kind != "JobSet" {
+			continue
+		}
+		js.Spec.Suspend = ptr.To(true)
+		js.Spec.Network.Subdomain = ""
+		for i := range js.Spec.ReplicatedJobs {
+			js.Spec.ReplicatedJobs[i].Replicas = ptr.To[int32](1)
+		}
+		return js, nil
+	}
+	return nil, errors.New("artifacts/examples/training.yaml holds no JobSet")
+}
+
+// fill creates all JobSets and waits until the controller has made their Jobs and written their states. It follows with
+// a watch, since lists would show in the memory of the server.
+func (c *cluster) fill(ctx context.Context) error {
+	config, err := c.throughKube()
+	if err != nil {
+		return err
+	}
+	config.ContentType = "application/vnd.kubernetes.protobuf"
+	client, err := versioned.NewForConfig(config)
+	if err != nil {
+		return err
+	}
+	template, err := c.template()
+	if err != nil {
+		return err
+	}
+	factory := externalversions.NewSharedInformerFactory(client, 0)
+	lister := factory.Jobset().V1alpha2().JobSets().Lister()
+	factory.Start(ctx.Done())
+	factory.WaitForCacheSync(ctx.Done())
+
+	create := func(i int) error {
+		js := template.DeepCopy()
+		js.Name = fmt.Sprintf("training-%04d", i)
+		_, err := client.JobsetV1alpha2().JobSets(namespace).Create(ctx, js, metav1.CreateOptions{})
+		return err
+	}
+	failures := make([]error, total)
+	workqueue.ParallelizeUntil(ctx, writers, total, func(i int) { failures[i] = create(i) })
+	if err := errors.Join(failures...); err != nil {
+		return fmt.Errorf("creating JobSets: %w", err)
+	}
+	var settled int
+	err = wait.PollUntilContextCancel(ctx, time.Second, true, func(context.Context) (bool, error) {
+		settled = countSuspended(lister)
+		return settled == total, nil
+	})
+	if err != nil {
+		return fmt.Errorf("%d of %d JobSets are suspended after %v: %w", settled, total, patience, err)
+	}
+	return nil
+}
+
+func countSuspended(lister listers.JobSetLister) int {
+	sets, err := lister.List(labels.Everything())
+	if err != nil {
+		return 0
+	}
+	count := 0
+	for _, js := range sets {
+		if meta.IsStatusConditionTrue(js.Status.Conditions, jobsetv1alpha2.JobSetSuspended) && len(js.Status.ReplicatedJobsStatus) > 0 {
+			count++
+		}
+	}
+	return count
+}
