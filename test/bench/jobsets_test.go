@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -18,9 +17,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/ptr"
-	"sigs.k8s.io/yaml"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/generated/clientset/versioned"
@@ -88,14 +87,15 @@ func (c *cluster) memory() (map[string]int64, error) {
 
 // template is the example of a distributed training, suspended: its Jobs exist and no pods disturb the figures.
 func (c *cluster) template() (*jobsetv1alpha2.JobSet, error) {
-	content, err := os.ReadFile(filepath.Join(c.root, "artifacts", "examples", "training.yaml"))
+	file, err := os.Open(filepath.Join(c.root, "artifacts", "examples", "training.yaml"))
 	if err != nil {
 		return nil, err
 	}
-	for _, document := range strings.Split(string(content), "\n---\n") {
+	defer file.Close()
+	for decoder := yaml.NewYAMLOrJSONDecoder(file, 4096); ; {
 		js := &jobsetv1alpha2.JobSet{}
-		if err := yaml.Unmarshal([]byte(document), js); err != nil {
-			return nil, err
+		if err := decoder.Decode(js); err != nil {
+			return nil, fmt.Errorf("finding the JobSet in %s: %w", file.Name(), err)
 		}
 		if js.Kind != "JobSet" {
 			continue
@@ -107,7 +107,6 @@ func (c *cluster) template() (*jobsetv1alpha2.JobSet, error) {
 		}
 		return js, nil
 	}
-	return nil, errors.New("artifacts/examples/training.yaml holds no JobSet")
 }
 
 // fill creates all JobSets and waits until the controller has made their Jobs and written their states. It follows with
