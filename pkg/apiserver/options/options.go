@@ -14,6 +14,7 @@ import (
 	basecompatibility "k8s.io/component-base/compatibility"
 	"k8s.io/component-base/featuregate"
 	"k8s.io/component-base/logs"
+	logsapi "k8s.io/component-base/logs/api/v1"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/admission"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/features"
@@ -46,6 +47,9 @@ func NewOptions() (*Options, error) {
 	}
 	if err := gate.AddVersioned(features.Specs()); err != nil {
 		return nil, fmt.Errorf("adding feature gates: %w", err)
+	}
+	if err := logsapi.AddFeatureGates(gate); err != nil {
+		return nil, fmt.Errorf("adding feature gates of logging: %w", err)
 	}
 	registry := basecompatibility.NewComponentGlobalsRegistry()
 	if err := registry.Register(componentName, newEffectiveVersion(), nil); err != nil {

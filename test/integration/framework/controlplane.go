@@ -1,0 +1,194 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package framework runs the parts that the integration tests need: the main control plane (etcd and kube-apiserver),
+// the real jobset-apiserver with the permissions that its manifests give it, and the APIService between them.
+package framework
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+)
+
+// ServerUser is the identity of jobset-apiserver in the main cluster.
+const ServerUser = "system:serviceaccount:jobset-system:jobset-apiserver"
+
+// ControlPlane is a main cluster without controllers.
+type ControlPlane struct {
+	// Config is the administrator's.
+	Config *rest.Config
+	// Kube and Dynamic are clients of the administrator.
+	Kube    kubernetes.Interface
+	Dynamic dynamic.Interface
+	// FrontProxy is the authority of the certificate with which kube-apiserver forwards requests.
+	FrontProxy *Authority
+	// Binary is the jobset-apiserver that was built for the tests.
+	Binary string
+
+	root, dir, binaries string
+	environment         *envtest.Environment
+}
+
+// Start runs a main cluster, built from what hack/ensure-binaries.sh provides, and builds our server.
+func Start(ctx context.Context) (_ *ControlPlane, err error) {
+	p := &ControlPlane{}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, p.Stop())
+		}
+	}()
+	if p.root, err = output(ctx, "", "go", "list", "-m", "-f", "{{.Dir}}"); err != nil {
+		return nil, err
+	}
+	if p.dir, err = os.MkdirTemp("", "jobset-integration-"); err != nil {
+		return nil, err
+	}
+	if p.binaries = os.Getenv("JOBSET_BINARIES"); p.binaries == "" {
+		if p.binaries, err = output(ctx, p.root, filepath.Join("hack", "ensure-binaries.sh")); err != nil {
+			return nil, err
+		}
+	}
+	if err := p.build(ctx); err != nil {
+		return nil, err
+	}
+	if err := p.startMain(); err != nil {
+		return nil, err
+	}
+	return p, p.installPermissions(ctx)
+}
+
+// build stamps a version into the binary as a release has it: the library takes it for that of Kubernetes unless told
+// otherwise, which shows only in such a binary.
+func (p *ControlPlane) build(ctx context.Context) error {
+	p.Binary = filepath.Join(p.dir, "jobset-apiserver")
+	flags := "-X k8s.io/component-base/version.gitVersion=" + Version
+	_, err := output(ctx, p.root, "go", "build", "-ldflags", flags, "-o", p.Binary, "./cmd/apiserver")
+	return err
+}
+
+// Version is stamped into the server.
+const Version = "v0.13.0-test"
+
+func (p *ControlPlane) startMain() (err error) {
+	if p.FrontProxy, err = NewAuthority("front-proxy"); err != nil {
+		return err
+	}
+	caFile, certFile, keyFile, err := p.FrontProxy.WriteClient(filepath.Join(p.dir, "front-proxy"), "front-proxy-client")
+	if err != nil {
+		return err
+	}
+	p.environment = &envtest.Environment{
+		BinaryAssetsDirectory:    p.binaries,
+		ControlPlaneStartTimeout: time.Minute,
+		ControlPlaneStopTimeout:  time.Minute,
+	}
+	// The environment looks for kubectl, etcd and kube-apiserver in this directory, unless told by the environment.
+	apiserver := p.environment.ControlPlane.GetAPIServer()
+	apiserver.Configure().
+		Set("requestheader-client-ca-file", caFile).
+		Set("requestheader-allowed-names", "front-proxy-client").
+		Set("requestheader-username-headers", "X-Remote-User").
+		Set("requestheader-uid-headers", "X-Remote-Uid").
+		Set("requestheader-group-headers", "X-Remote-Group").
+		Set("requestheader-extra-headers-prefix", "X-Remote-Extra-").
+		Set("proxy-client-cert-file", certFile).
+		Set("proxy-client-key-file", keyFile).
+		Set("enable-aggregator-routing", "false")
+	if path := os.Getenv("JOBSET_INTEGRATION_LOG"); path != "" {
+		file, err := os.Create(path)
+		if err != nil {
+			return err
+		}
+		apiserver.Out, apiserver.Err = file, file
+	}
+	if p.Config, err = p.environment.Start(); err != nil {
+		return fmt.Errorf("starting the main control plane: %w", err)
+	}
+	p.Config.QPS = -1
+	if p.Kube, err = kubernetes.NewForConfig(p.Config); err != nil {
+		return err
+	}
+	p.Dynamic, err = dynamic.NewForConfig(p.Config)
+	return err
+}
+
+// installPermissions gives the server what its manifests give it, so that the tests notice when that is too little.
+func (p *ControlPlane) installPermissions(ctx context.Context) error {
+	admin, err := p.environment.ControlPlane.AddUser(envtest.User{Name: "admin", Groups: []string{"system:masters"}}, nil)
+	if err != nil {
+		return err
+	}
+	kubeconfig, err := p.writeKubeconfig(admin)
+	if err != nil {
+		return err
+	}
+	_, err = output(ctx, p.root, filepath.Join(p.binaries, "kubectl"), "--kubeconfig", kubeconfig, "apply", "-k", "artifacts/base/rbac")
+	return err
+}
+
+// Kubeconfig writes credentials of a user and returns the file.
+func (p *ControlPlane) Kubeconfig(name string, groups ...string) (string, error) {
+	user, err := p.AddUser(name, groups...)
+	if err != nil {
+		return "", err
+	}
+	return p.writeKubeconfig(user)
+}
+
+// AddUser makes a client certificate for a user of the main cluster.
+func (p *ControlPlane) AddUser(name string, groups ...string) (*envtest.AuthenticatedUser, error) {
+	return p.environment.ControlPlane.AddUser(envtest.User{Name: name, Groups: groups}, nil)
+}
+
+func (p *ControlPlane) writeKubeconfig(user *envtest.AuthenticatedUser) (string, error) {
+	content, err := user.KubeConfig()
+	if err != nil {
+		return "", err
+	}
+	file, err := os.CreateTemp(p.dir, "*.kubeconfig")
+	if err != nil {
+		return "", err
+	}
+	defer file.Close()
+	_, err = file.Write(content)
+	return file.Name(), err
+}
+
+// Stop ends everything and removes its files.
+func (p *ControlPlane) Stop() error {
+	var err error
+	if p.environment != nil {
+		err = p.environment.Stop()
+	}
+	if p.dir != "" {
+		err = errors.Join(err, os.RemoveAll(p.dir))
+	}
+	return err
+}
+
+// EtcdBinary is an etcd for tests of external storage.
+func (p *ControlPlane) EtcdBinary() string { return filepath.Join(p.binaries, "etcd") }
+
+func output(ctx context.Context, dir, name string, args ...string) (string, error) {
+	cmd := exec.CommandContext(ctx, name, args...)
+	cmd.Dir = dir
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		return "", fmt.Errorf("running %s %s: %w: %s", name, strings.Join(args, " "), err, stderr.String())
+	}
+	return strings.TrimSpace(string(out)), nil
+}
