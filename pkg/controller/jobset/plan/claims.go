@@ -14,14 +14,23 @@ import (
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 )
 
-// missingClaims returns the volume claims that do not exist yet (spec/jobset.md §5.9). Only claims that go with the set
-// are owned by it.
+// ClaimNames returns the names of the volume claims of the set.
+func ClaimNames(js *jobsetv1alpha2.JobSet) []string {
+	var names []string
+	for _, policy := range js.Spec.VolumeClaimPolicies {
+		for i := range policy.Templates {
+			names = append(names, claimName(js, &policy.Templates[i]))
+		}
+	}
+	return names
+}
+
+// missingClaims returns the volume claims that do not exist yet (spec/jobset.md §5.9).
 func missingClaims(o Observed) []*corev1.PersistentVolumeClaim {
 	var missing []*corev1.PersistentVolumeClaim
 	for _, policy := range o.JobSet.Spec.VolumeClaimPolicies {
 		for i := range policy.Templates {
-			template := &policy.Templates[i]
-			if !o.Claims.Has(claimName(o.JobSet, template)) {
+			if template := &policy.Templates[i]; !o.Claims.Has(claimName(o.JobSet, template)) {
 				missing = append(missing, newClaim(o.JobSet, template, policy.RetentionPolicy))
 			}
 		}
@@ -29,6 +38,7 @@ func missingClaims(o Observed) []*corev1.PersistentVolumeClaim {
 	return missing
 }
 
+// newClaim builds a claim. Only one that goes with the set is owned by it.
 func newClaim(js *jobsetv1alpha2.JobSet, template *corev1.PersistentVolumeClaim, retention *jobsetv1alpha2.VolumeRetentionPolicy) *corev1.PersistentVolumeClaim {
 	claim := &corev1.PersistentVolumeClaim{
 		ObjectMeta: metav1.ObjectMeta{

@@ -31,7 +31,7 @@ type Observed struct {
 	Jobs []*batchv1.Job
 	// ServiceExists tells whether a Service of the name that the set uses exists, whoever owns it.
 	ServiceExists bool
-	// Claims are the names of those existing volume claims in the namespace that carry the label of the set.
+	// Claims are those of ClaimNames that exist.
 	Claims sets.Set[string]
 	// Now is the time of the observation.
 	Now metav1.Time

@@ -1,0 +1,111 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controller
+
+import (
+	"sync"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/utils/clock"
+)
+
+// patience is how long a sync is put off because an informer lags. A store that was restored from a backup counts from
+// an earlier version, and what we wait for may never come. Going on is safe: it can only cost refused requests, because
+// status writes carry a resource version, creations a fixed name, and deletions a UID.
+const patience = 30 * time.Second
+
+// Versioned is a cache that knows the resource version of the last object it was given.
+type Versioned interface {
+	LastStoreSyncResourceVersion() string
+}
+
+// OwnWrites remembers what was written for an owner until the informers have shown it, so that no decision is made on a
+// snapshot older than the last one's effects. Versions are compared per resource only: two API servers count apart.
+type OwnWrites struct {
+	clock  clock.PassiveClock
+	caches map[string]Versioned
+
+	mu     sync.Mutex
+	owners map[cache.ObjectName]*writes
+}
+
+type writes struct {
+	last     time.Time
+	versions map[string]string
+	deleted  sets.Set[types.UID]
+}
+
+// NewOwnWrites returns a memory for the resources whose caches are given by name.
+func NewOwnWrites(c clock.PassiveClock, caches map[string]Versioned) *OwnWrites {
+	return &OwnWrites{clock: c, caches: caches, owners: map[cache.ObjectName]*writes{}}
+}
+
+// Wrote remembers the resource version that a write returned.
+func (w *OwnWrites) Wrote(owner cache.ObjectName, resource, version string) {
+	w.remember(owner, func(of *writes) {
+		if later, err := resourceversion.CompareResourceVersion(version, of.versions[resource]); err != nil || later > 0 {
+			of.versions[resource] = version
+		}
+	})
+}
+
+// Deleted remembers that the deletion of a child was accepted.
+func (w *OwnWrites) Deleted(owner cache.ObjectName, child types.UID) {
+	w.remember(owner, func(of *writes) { of.deleted.Insert(child) })
+}
+
+// Forget drops everything about an owner.
+func (w *OwnWrites) Forget(owner cache.ObjectName) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.owners, owner)
+}
+
+// Shown tells whether the caches hold all that was written for the owner; children are those that they hold now.
+func (w *OwnWrites) Shown(owner cache.ObjectName, children []metav1.Object) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	of, found := w.owners[owner]
+	if !found {
+		return true
+	}
+	if w.clock.Since(of.last) < patience && !w.caughtUp(of, children) {
+		return false
+	}
+	delete(w.owners, owner)
+	return true
+}
+
+func (w *OwnWrites) caughtUp(of *writes, children []metav1.Object) bool {
+	for resource, version := range of.versions {
+		// Without two well-formed versions there is nothing to wait for.
+		order, err := resourceversion.CompareResourceVersion(w.caches[resource].LastStoreSyncResourceVersion(), version)
+		if err == nil && order < 0 {
+			return false
+		}
+	}
+	for _, child := range children {
+		if of.deleted.Has(child.GetUID()) && child.GetDeletionTimestamp() == nil {
+			return false
+		}
+	}
+	return true
+}
+
+func (w *OwnWrites) remember(owner cache.ObjectName, what func(*writes)) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	of, found := w.owners[owner]
+	if !found {
+		of = &writes{versions: map[string]string{}, deleted: sets.New[types.UID]()}
+		w.owners[owner] = of
+	}
+	of.last = w.clock.Now()
+	what(of)
+}

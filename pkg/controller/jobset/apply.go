@@ -1,0 +1,190 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package jobset
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/ptr"
+
+	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
+)
+
+// maxParallel is the number of requests that one sync has under way at a time.
+const maxParallel = 50
+
+// apply carries a plan out. Applying the same plan twice does no harm: creations have fixed names, deletions and patches
+// name the incarnation that they mean. The status is written even if a child could not be, because it tells what was
+// observed and not what was done.
+func (c *Controller) apply(ctx context.Context, key cache.ObjectName, obs *plan.Observed, p plan.Plan) error {
+	logger := klog.FromContext(ctx)
+	for _, problem := range p.Problems {
+		logger.Info("Child makes no sense", "reason", problem)
+	}
+	run := &applier{Controller: c, key: key, js: obs.JobSet}
+	errs := []error{
+		run.deleteJobs(ctx, p.DeleteJobs),
+		run.patchJobs(ctx, p.PatchJobs),
+		run.create(ctx, p),
+	}
+	stored, err := run.writeStatus(ctx, p)
+	if errs = append(errs, err); err == nil && p.DeleteJobSet {
+		errs = append(errs, run.deleteJobSet(ctx, stored))
+	}
+	return errors.Join(errs...)
+}
+
+// applier applies one plan.
+type applier struct {
+	*Controller
+	key cache.ObjectName
+	js  *jobsetv1alpha2.JobSet
+}
+
+func (a *applier) deleteJobs(ctx context.Context, jobs []plan.JobRef) error {
+	return controller.InBatches(ctx, len(jobs), maxParallel, func(ctx context.Context, i int) error {
+		ref := jobs[i]
+		err := a.Kube.BatchV1().Jobs(a.js.Namespace).Delete(ctx, ref.Name, foreground(ref.UID, ""))
+		// A conflict means that another Job has the name now.
+		if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+			return fmt.Errorf("deleting job %s/%s: %w", a.js.Namespace, ref.Name, err)
+		}
+		a.writes.Deleted(a.key, ref.UID)
+		return nil
+	})
+}
+
+func (a *applier) create(ctx context.Context, p plan.Plan) error {
+	// Pods would run without their names or wait without their volumes, so Jobs come last.
+	if err := errors.Join(a.createService(ctx, p.CreateService), a.createClaims(ctx, p.CreateClaims)); err != nil {
+		return err
+	}
+	return a.createJobs(ctx, p.CreateJobs)
+}
+
+func (a *applier) createService(ctx context.Context, service *corev1.Service) error {
+	if service == nil {
+		return nil
+	}
+	created, err := a.Kube.CoreV1().Services(service.Namespace).Create(ctx, service, metav1.CreateOptions{})
+	switch {
+	case apierrors.IsAlreadyExists(err), terminatingNamespace(err):
+		return nil
+	case err != nil:
+		a.report(a.js, serviceCreationFailed(err))
+		return fmt.Errorf("creating service %s/%s: %w", service.Namespace, service.Name, err)
+	}
+	a.writes.Wrote(a.key, resourceServices, created.ResourceVersion)
+	return nil
+}
+
+// createClaims tries every claim, also after one was refused.
+func (a *applier) createClaims(ctx context.Context, claims []*corev1.PersistentVolumeClaim) error {
+	var errs []error
+	for _, claim := range claims {
+		created, err := a.Kube.CoreV1().PersistentVolumeClaims(claim.Namespace).Create(ctx, claim, metav1.CreateOptions{})
+		switch {
+		case apierrors.IsAlreadyExists(err), terminatingNamespace(err):
+		case err != nil:
+			a.report(a.js, claimCreationFailed(err))
+			errs = append(errs, fmt.Errorf("creating persistent volume claim %s/%s: %w", claim.Namespace, claim.Name, err))
+		default:
+			a.writes.Wrote(a.key, resourceClaims, created.ResourceVersion)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (a *applier) createJobs(ctx context.Context, jobs []*batchv1.Job) error {
+	err := controller.InBatches(ctx, len(jobs), maxParallel, func(ctx context.Context, i int) error {
+		return a.createJob(ctx, jobs[i])
+	})
+	if err != nil {
+		a.report(a.js, jobCreationFailed(err))
+	} else if len(jobs) > 0 {
+		klog.FromContext(ctx).V(2).Info("Created Jobs", "jobs", len(jobs))
+	}
+	return err
+}
+
+func (a *applier) createJob(ctx context.Context, job *batchv1.Job) error {
+	client := a.Kube.BatchV1().Jobs(job.Namespace)
+	created, err := client.Create(ctx, job, metav1.CreateOptions{})
+	if apierrors.IsAlreadyExists(err) {
+		// Ours if the cache does not show it yet, or if somebody took its label away.
+		if existing, getErr := client.Get(ctx, job.Name, metav1.GetOptions{}); getErr == nil && metav1.IsControlledBy(existing, a.js) {
+			return nil
+		}
+	}
+	switch {
+	case terminatingNamespace(err):
+		return nil
+	case err != nil:
+		return fmt.Errorf("job %q creation failed with error: %w", job.Name, err)
+	}
+	a.writes.Wrote(a.key, resourceJobs, created.ResourceVersion)
+	return nil
+}
+
+// writeStatus stores the next status and then reports what it tells. It returns the set as it is stored now.
+func (a *applier) writeStatus(ctx context.Context, p plan.Plan) (*jobsetv1alpha2.JobSet, error) {
+	stored := a.js
+	if p.Status != nil {
+		next := a.js.DeepCopy()
+		next.Status = *p.Status
+		var err error
+		stored, err = a.JobSets.JobsetV1alpha2().JobSets(next.Namespace).UpdateStatus(ctx, next, metav1.UpdateOptions{})
+		if apierrors.IsNotFound(err) {
+			return a.js, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("updating status of jobset %s: %w", a.key, err)
+		}
+		a.writes.Wrote(a.key, resourceJobSets, stored.ResourceVersion)
+		if a.js.Status.TerminalState == "" {
+			countFinish(stored)
+		}
+	}
+	a.report(a.js, p.Events...)
+	return stored, nil
+}
+
+// deleteJobSet deletes a set whose time is over, unless it was changed meanwhile: the time may have been.
+func (a *applier) deleteJobSet(ctx context.Context, stored *jobsetv1alpha2.JobSet) error {
+	options := foreground(stored.UID, stored.ResourceVersion)
+	err := a.JobSets.JobsetV1alpha2().JobSets(stored.Namespace).Delete(ctx, stored.Name, options)
+	if err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("deleting jobset %s after its time to live: %w", a.key, err)
+	}
+	klog.FromContext(ctx).V(2).Info("Deleted the set after its time to live")
+	return nil
+}
+
+// foreground asks for a deletion that waits for the children, of this very incarnation.
+func foreground(uid types.UID, version string) metav1.DeleteOptions {
+	options := metav1.DeleteOptions{
+		PropagationPolicy: ptr.To(metav1.DeletePropagationForeground),
+		Preconditions:     &metav1.Preconditions{UID: &uid},
+	}
+	if version != "" {
+		options.Preconditions.ResourceVersion = &version
+	}
+	return options
+}
+
+// terminatingNamespace tells whether a creation was refused because everything here is about to be deleted.
+func terminatingNamespace(err error) bool {
+	return apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
+}

@@ -1,0 +1,127 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package jobset runs JobSets: it observes a set and its children in informer caches, lets package plan decide, and
+// applies the plan.
+package jobset
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+
+	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/generated/clientset/versioned"
+)
+
+// Name is the name of the controller in metrics and events.
+const Name = "jobset"
+
+// Config is what a Controller needs.
+type Config struct {
+	// JobSets is a client of the API that serves JobSets.
+	JobSets versioned.Interface
+	// Kube is a client of the main API.
+	Kube kubernetes.Interface
+	// Recorder sends events about JobSets.
+	Recorder events.EventRecorder
+	// Clock tells the time.
+	Clock clock.PassiveClock
+	// Gates are the feature gates that change decisions.
+	Gates plan.Gates
+	// Workers is the number of JobSets synced at a time.
+	Workers int
+}
+
+// Controller runs JobSets.
+type Controller struct {
+	Config
+	informers informers
+	queue     *controller.Queue
+	writes    *controller.OwnWrites
+}
+
+// New returns a controller, its informers not started yet.
+func New(config Config) (*Controller, error) {
+	if config.Workers < 1 {
+		return nil, errors.New("the number of workers must be 1 or more")
+	}
+	registerMetrics()
+	c := &Controller{Config: config, queue: controller.NewQueue(Name)}
+	var err error
+	if c.informers, err = newInformers(config.JobSets, config.Kube); err != nil {
+		return nil, err
+	}
+	c.writes = controller.NewOwnWrites(config.Clock, c.informers.caches())
+	return c, c.handleEvents()
+}
+
+// Start fills the caches and keeps them current until the context ends. It returns at once.
+func (c *Controller) Start(ctx context.Context) { go c.start(ctx) }
+
+func (c *Controller) start(ctx context.Context) {
+	if !c.waitForAPI(ctx) {
+		return
+	}
+	for _, informer := range c.informers.all() {
+		go informer.RunWithContext(ctx)
+	}
+}
+
+// Synced tells whether the caches are filled.
+func (c *Controller) Synced() bool {
+	for _, informer := range c.informers.all() {
+		if !informer.HasSynced() {
+			return false
+		}
+	}
+	return true
+}
+
+// Run syncs JobSets until the context ends, and returns when all that was begun has ended.
+func (c *Controller) Run(ctx context.Context) {
+	logger := klog.FromContext(ctx)
+	for _, informer := range c.informers.all() {
+		if !cache.WaitForCacheSync(ctx.Done(), informer.HasSynced) {
+			return
+		}
+	}
+	logger.Info("Running JobSets", "workers", c.Workers)
+	c.queue.Run(ctx, c.Workers, c.sync)
+	logger.Info("Stopped running JobSets")
+}
+
+func (c *Controller) sync(ctx context.Context, key cache.ObjectName) (time.Duration, error) {
+	obs, wait, err := c.observe(key)
+	if obs == nil || err != nil {
+		return wait, err
+	}
+	p := plan.Decide(*obs)
+	return p.RequeueAfter, c.apply(ctx, key, obs, p)
+}
+
+// waitForAPI returns true once JobSets are served. The reflectors would wait too, but with an error in the log for every
+// try and with growing pauses.
+func (c *Controller) waitForAPI(ctx context.Context) bool {
+	const every, report = 2 * time.Second, 30 * time.Second
+	logger := klog.FromContext(ctx)
+	var reported time.Time
+	err := wait.PollUntilContextCancel(ctx, every, true, func(context.Context) (bool, error) {
+		_, err := c.JobSets.Discovery().ServerResourcesForGroupVersion(jobsetv1alpha2.SchemeGroupVersion.String())
+		if err != nil && c.Clock.Since(reported) >= report {
+			reported = c.Clock.Now()
+			logger.Info("Waiting until the JobSet API is served", "groupVersion", jobsetv1alpha2.SchemeGroupVersion.String(), "reason", err)
+		}
+		return err == nil, nil
+	})
+	return err == nil
+}

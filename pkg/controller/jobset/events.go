@@ -1,0 +1,55 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package jobset
+
+import (
+	"strings"
+	"unicode/utf8"
+
+	corev1 "k8s.io/api/core/v1"
+
+	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
+)
+
+const (
+	// action is that of every event.
+	action = "Reconciling"
+	// maxNote is the longest note that the events API accepts.
+	maxNote = 1024
+)
+
+// Events about children that could not be created. They are sent at once and again with every try; the events API joins
+// equal ones into a series.
+
+func jobCreationFailed(err error) plan.Event {
+	return plan.Event{Type: corev1.EventTypeWarning, Reason: "JobCreationFailed", Note: err.Error()}
+}
+
+func serviceCreationFailed(err error) plan.Event {
+	return plan.Event{Type: corev1.EventTypeWarning, Reason: "HeadlessServiceCreationFailed", Note: err.Error()}
+}
+
+func claimCreationFailed(err error) plan.Event {
+	return plan.Event{Type: corev1.EventTypeWarning, Reason: "PVCCreationFailed", Note: err.Error()}
+}
+
+func (c *Controller) report(js *jobsetv1alpha2.JobSet, events ...plan.Event) {
+	for _, event := range events {
+		c.Recorder.Eventf(js, nil, event.Type, event.Reason, action, "%s", shortened(event.Note))
+	}
+}
+
+// shortened cuts a note to what the events API accepts, at a rune.
+func shortened(note string) string {
+	const mark = "..."
+	if len(note) <= maxNote {
+		return note
+	}
+	end := maxNote - len(mark)
+	for end > 0 && !utf8.RuneStart(note[end]) {
+		end--
+	}
+	return strings.TrimRight(note[:end], "\n ") + mark
+}

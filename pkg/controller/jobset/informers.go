@@ -1,0 +1,167 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package jobset
+
+import (
+	"context"
+	"fmt"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	batchinformers "k8s.io/client-go/informers/batch/v1"
+	coreinformers "k8s.io/client-go/informers/core/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
+
+	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/generated/clientset/versioned"
+	jobsetinformers "github.com/jobset-apiserver/jobset-apiserver/pkg/generated/informers/externalversions/jobset/v1alpha2"
+)
+
+// Resources whose versions are tracked, each for itself.
+const (
+	resourceJobSets  = "jobsets"
+	resourceJobs     = "jobs"
+	resourceServices = "services"
+	resourceClaims   = "persistentvolumeclaims"
+)
+
+// indexOwner is the index of Jobs by the UID of the JobSet that controls them.
+const indexOwner = "owner"
+
+// informers are the caches that a decision is made on. They hold no more of an object than decisions use.
+type informers struct {
+	jobSets, jobs, services, claims cache.SharedIndexInformer
+}
+
+func newInformers(jobSets versioned.Interface, kube kubernetes.Interface) (informers, error) {
+	const noResync = 0
+	byNamespace := cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}
+	ofJobSets := func(options *metav1.ListOptions) { options.LabelSelector = jobsetv1alpha2.JobSetNameKey }
+	i := informers{
+		jobSets: jobsetinformers.NewJobSetInformer(jobSets, metav1.NamespaceAll, noResync, byNamespace),
+		jobs: batchinformers.NewFilteredJobInformer(kube, metav1.NamespaceAll, noResync,
+			cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc, indexOwner: ownerUID}, ofJobSets),
+		// The Service of a set carries no label to select by.
+		services: coreinformers.NewServiceInformer(kube, metav1.NamespaceAll, noResync, byNamespace),
+		claims:   coreinformers.NewFilteredPersistentVolumeClaimInformer(kube, metav1.NamespaceAll, noResync, byNamespace, ofJobSets),
+	}
+	for _, informer := range i.all() {
+		if err := informer.SetTransform(strip); err != nil {
+			return informers{}, fmt.Errorf("setting up informers: %w", err)
+		}
+		if err := informer.SetWatchErrorHandlerWithContext(logWatchError); err != nil {
+			return informers{}, fmt.Errorf("setting up informers: %w", err)
+		}
+	}
+	return i, nil
+}
+
+func (i informers) all() []cache.SharedIndexInformer {
+	return []cache.SharedIndexInformer{i.jobSets, i.jobs, i.services, i.claims}
+}
+
+func (i informers) caches() map[string]controller.Versioned {
+	return map[string]controller.Versioned{
+		resourceJobSets:  i.jobSets.GetIndexer(),
+		resourceJobs:     i.jobs.GetIndexer(),
+		resourceServices: i.services.GetIndexer(),
+		resourceClaims:   i.claims.GetIndexer(),
+	}
+}
+
+// logWatchError replaces the library's handler, which logs an outage of a server as an error of this program.
+func logWatchError(ctx context.Context, r *cache.Reflector, err error) {
+	klog.FromContext(ctx).Info("Watch ended, trying again", "type", r.TypeDescription(), "reason", err)
+}
+
+// ownerUID indexes a child by the UID of the JobSet that controls it.
+func ownerUID(obj any) ([]string, error) {
+	child, ok := obj.(metav1.Object)
+	if !ok {
+		return nil, fmt.Errorf("indexing by owner: %T is no object", obj)
+	}
+	if owner := jobSetOwner(child); owner != nil {
+		return []string{string(owner.UID)}, nil
+	}
+	return nil, nil
+}
+
+// strip drops what no decision uses, so that the caches of a large cluster stay small. It must accept its own results.
+func strip(obj any) (any, error) {
+	switch o := obj.(type) {
+	case *jobsetv1alpha2.JobSet:
+		o.ManagedFields = nil
+	case *batchv1.Job:
+		stripJob(o)
+	case *corev1.Service:
+		return &corev1.Service{ObjectMeta: bareMeta(o)}, nil
+	case *corev1.PersistentVolumeClaim:
+		return &corev1.PersistentVolumeClaim{ObjectMeta: bareMeta(o)}, nil
+	}
+	return obj, nil
+}
+
+func stripJob(job *batchv1.Job) {
+	meta := bareMeta(job)
+	meta.Labels = job.Labels
+	meta.DeletionTimestamp = job.DeletionTimestamp
+	spec := batchv1.JobSpec{Parallelism: job.Spec.Parallelism, Completions: job.Spec.Completions, Suspend: job.Spec.Suspend}
+	// The pod template is compared when a Job is resumed, and at no other time.
+	if job.Spec.Suspend != nil && *job.Spec.Suspend {
+		spec.Template = corev1.PodTemplateSpec{
+			ObjectMeta: metav1.ObjectMeta{Labels: job.Spec.Template.Labels, Annotations: job.Spec.Template.Annotations},
+			Spec: corev1.PodSpec{
+				NodeSelector:    job.Spec.Template.Spec.NodeSelector,
+				Tolerations:     job.Spec.Template.Spec.Tolerations,
+				SchedulingGates: job.Spec.Template.Spec.SchedulingGates,
+			},
+		}
+	}
+	status := batchv1.JobStatus{
+		Conditions: job.Status.Conditions, StartTime: job.Status.StartTime,
+		Active: job.Status.Active, Ready: job.Status.Ready, Succeeded: job.Status.Succeeded,
+	}
+	*job = batchv1.Job{ObjectMeta: meta, Spec: spec, Status: status}
+}
+
+func bareMeta(obj metav1.Object) metav1.ObjectMeta {
+	return metav1.ObjectMeta{
+		Name: obj.GetName(), Namespace: obj.GetNamespace(), UID: obj.GetUID(),
+		ResourceVersion: obj.GetResourceVersion(), OwnerReferences: obj.GetOwnerReferences(),
+	}
+}
+
+// jobSetOwner returns the reference to the JobSet that controls the object; nil if none does.
+func jobSetOwner(obj metav1.Object) *metav1.OwnerReference {
+	owner := metav1.GetControllerOfNoCopy(obj)
+	if owner == nil || owner.Kind != "JobSet" || owner.APIVersion != jobsetv1alpha2.SchemeGroupVersion.String() {
+		return nil
+	}
+	return owner
+}
+
+// resolveOwner returns the name of the cached JobSet that controls the object. A JobSet of the same name but another UID
+// is another set.
+func (c *Controller) resolveOwner(obj metav1.Object) (cache.ObjectName, bool) {
+	owner := jobSetOwner(obj)
+	if owner == nil {
+		return cache.ObjectName{}, false
+	}
+	key := cache.NewObjectName(obj.GetNamespace(), owner.Name)
+	uid, found := c.uidOf(key)
+	return key, found && uid == owner.UID
+}
+
+func (c *Controller) uidOf(key cache.ObjectName) (types.UID, bool) {
+	js, err := c.jobSet(key)
+	if js == nil || err != nil {
+		return "", false
+	}
+	return js.UID, true
+}

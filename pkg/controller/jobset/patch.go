@@ -1,0 +1,95 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package jobset
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/klog/v2"
+
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
+)
+
+// operation is one step of a JSON patch. Unlike a merge patch it can replace a whole map, which is how directives that
+// the set no longer has get lost.
+type operation struct {
+	Op    string `json:"op"`
+	Path  string `json:"path"`
+	Value any    `json:"value,omitempty"`
+}
+
+func set(path string, value any) operation { return operation{Op: "add", Path: path, Value: value} }
+
+func (a *applier) patchJobs(ctx context.Context, patches []plan.JobPatch) error {
+	err := controller.InBatches(ctx, len(patches), maxParallel, func(ctx context.Context, i int) error {
+		return a.patchJob(ctx, patches[i])
+	})
+	if err == nil && len(patches) > 0 {
+		klog.FromContext(ctx).V(2).Info("Changed Jobs", "jobs", len(patches))
+	}
+	return err
+}
+
+func (a *applier) patchJob(ctx context.Context, patch plan.JobPatch) error {
+	if patch.ClearStartTime {
+		version, err := a.sendPatch(ctx, patch.Name, "status", []operation{
+			set("/metadata/resourceVersion", patch.ResourceVersion),
+			{Op: "remove", Path: "/status/startTime"},
+		})
+		if err != nil || version == "" {
+			return err
+		}
+		patch.ResourceVersion = version
+	}
+	_, err := a.sendPatch(ctx, patch.Name, "", operations(patch))
+	return err
+}
+
+// sendPatch returns the new resource version of the Job; none if the Job is gone.
+func (a *applier) sendPatch(ctx context.Context, name, subresource string, operations []operation) (string, error) {
+	body, err := json.Marshal(operations)
+	if err != nil {
+		return "", fmt.Errorf("patching job %s/%s: %w", a.js.Namespace, name, err)
+	}
+	var subresources []string
+	if subresource != "" {
+		subresources = append(subresources, subresource)
+	}
+	job, err := a.Kube.BatchV1().Jobs(a.js.Namespace).Patch(ctx, name, types.JSONPatchType, body, metav1.PatchOptions{}, subresources...)
+	if apierrors.IsNotFound(err) {
+		return "", nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("patching job %s/%s: %w", a.js.Namespace, name, err)
+	}
+	a.writes.Wrote(a.key, resourceJobs, job.ResourceVersion)
+	return job.ResourceVersion, nil
+}
+
+// operations turns a patch of the plan into steps. The API refuses them for any other version of the Job.
+func operations(patch plan.JobPatch) []operation {
+	steps := []operation{set("/metadata/resourceVersion", patch.ResourceVersion)}
+	if patch.Suspend != nil {
+		steps = append(steps, set("/spec/suspend", *patch.Suspend))
+	}
+	if d := patch.Directives; d != nil {
+		steps = append(steps,
+			set("/spec/template/metadata/labels", d.Labels),
+			set("/spec/template/metadata/annotations", d.Annotations),
+			set("/spec/template/spec/nodeSelector", d.NodeSelector),
+			set("/spec/template/spec/tolerations", d.Tolerations),
+			set("/spec/template/spec/schedulingGates", d.SchedulingGates),
+		)
+	}
+	if s := patch.Size; s != nil {
+		steps = append(steps, set("/spec/parallelism", s.Parallelism), set("/spec/completions", s.Completions))
+	}
+	return steps
+}

@@ -1,0 +1,91 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package options
+
+import (
+	"fmt"
+	"os"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/component-base/version"
+
+	// Metrics of requests to the APIs and of leader election.
+	_ "k8s.io/component-base/metrics/prometheus/clientgo/leaderelection"
+	_ "k8s.io/component-base/metrics/prometheus/restclient"
+
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/generated/clientset/versioned"
+)
+
+const namespaceFile = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
+
+// clients are the clients of the controller. All of them talk to kube-apiserver, which passes requests for JobSets on.
+type clients struct {
+	main    kubernetes.Interface
+	jobSets versioned.Interface
+	// lease has a timeout and a rate limit of its own, so that nothing can keep a leader from renewing its lease.
+	lease kubernetes.Interface
+}
+
+func (o *Options) newClients() (clients, error) {
+	config, err := o.restConfig()
+	if err != nil {
+		return clients{}, err
+	}
+	var c clients
+	if c.main, err = kubernetes.NewForConfig(config); err != nil {
+		return c, flagError("kubeconfig", "%w", err)
+	}
+	if c.jobSets, err = versioned.NewForConfig(config); err != nil {
+		return c, flagError("kubeconfig", "%w", err)
+	}
+	leases := rest.CopyConfig(config)
+	leases.Timeout = o.LeaderElection.RenewDeadline.Duration
+	if c.lease, err = kubernetes.NewForConfig(rest.AddUserAgent(leases, "leader-election")); err != nil {
+		return c, flagError("kubeconfig", "%w", err)
+	}
+	return c, nil
+}
+
+func (o *Options) restConfig() (*rest.Config, error) {
+	config, err := o.loadConfig()
+	if err != nil {
+		return nil, err
+	}
+	config.UserAgent = componentName + "/" + version.Get().GitVersion
+	config.QPS, config.Burst = o.QPS, o.Burst
+	config.ContentType = runtime.ContentTypeProtobuf
+	config.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON
+	return config, nil
+}
+
+func (o *Options) loadConfig() (*rest.Config, error) {
+	if o.Kubeconfig == "" {
+		config, err := rest.InClusterConfig()
+		if err != nil {
+			return nil, flagError("kubeconfig", "must be set outside of a cluster: %w", err)
+		}
+		return config, nil
+	}
+	config, err := clientcmd.BuildConfigFromFlags("", o.Kubeconfig)
+	if err != nil {
+		return nil, flagError("kubeconfig", "must name a readable kubeconfig file: %w", err)
+	}
+	return config, nil
+}
+
+// podNamespace is the namespace that this program runs in.
+func podNamespace() (string, error) {
+	data, err := os.ReadFile(namespaceFile)
+	if os.IsNotExist(err) {
+		return "", errNoNamespace
+	}
+	if err != nil {
+		return "", fmt.Errorf("must be set if it cannot be read: %w", err)
+	}
+	return strings.TrimSpace(string(data)), nil
+}

@@ -1,0 +1,224 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package options
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	cliflag "k8s.io/component-base/cli/flag"
+	"k8s.io/component-base/config"
+	leaderelectionconfig "k8s.io/component-base/config/options"
+	"k8s.io/component-base/featuregate"
+	logsapi "k8s.io/component-base/logs/api/v1"
+
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/features"
+)
+
+const (
+	// defaultLease is the lease that upstream's controller takes, so that both never run at the same time.
+	defaultLease = "6d4f6a47.jobset.x-k8s.io"
+	// disabledAddress switches an endpoint off.
+	disabledAddress = "0"
+)
+
+// Options are the settings of jobset-controller.
+type Options struct {
+	// Kubeconfig is the file with the address and credentials of the main API; empty inside a cluster.
+	Kubeconfig string
+	// QPS and Burst limit the requests to each API; a negative QPS lifts the limit.
+	QPS   float32
+	Burst int
+	// LeaderElection makes one of several replicas the one that works.
+	LeaderElection config.LeaderElectionConfiguration
+	// MetricsBindAddress and HealthBindAddress are where the endpoints listen; "0" for nowhere.
+	MetricsBindAddress, HealthBindAddress string
+	// MetricsCertDir holds tls.crt and tls.key for the metrics endpoint; empty for a self-signed certificate.
+	MetricsCertDir string
+	// Workers is the number of JobSets worked on at a time.
+	Workers int
+	// Logs is the configuration of logging.
+	Logs *logsapi.LoggingConfiguration
+
+	gate         featuregate.MutableVersionedFeatureGate
+	featureGates map[string]string
+}
+
+// NewOptions returns the defaults.
+func NewOptions() (*Options, error) {
+	gate, err := features.NewGate()
+	if err != nil {
+		return nil, fmt.Errorf("setting up feature gates: %w", err)
+	}
+	return &Options{
+		QPS:   500,
+		Burst: 500,
+		LeaderElection: config.LeaderElectionConfiguration{
+			LeaderElect:   true,
+			LeaseDuration: metav1.Duration{Duration: 15 * time.Second},
+			RenewDeadline: metav1.Duration{Duration: 10 * time.Second},
+			RetryPeriod:   metav1.Duration{Duration: 2 * time.Second},
+			ResourceLock:  "leases",
+			ResourceName:  defaultLease,
+		},
+		MetricsBindAddress: ":8443",
+		HealthBindAddress:  ":8081",
+		Workers:            10,
+		Logs:               logsapi.NewLoggingConfiguration(),
+		gate:               gate,
+	}, nil
+}
+
+// Flags returns all flags in sections, for a readable help.
+func (o *Options) Flags() cliflag.NamedFlagSets {
+	var sections cliflag.NamedFlagSets
+	o.addClientFlags(sections.FlagSet("clients"))
+	leaderelectionconfig.BindLeaderElectionFlags(&o.LeaderElection, sections.FlagSet("leader election"))
+	o.addEndpointFlags(sections.FlagSet("endpoints"))
+	o.addControllerFlags(sections.FlagSet("controller"))
+	logsapi.AddFlags(o.Logs, sections.FlagSet("logs"))
+	return sections
+}
+
+func (o *Options) addClientFlags(fs *pflag.FlagSet) {
+	fs.StringVar(&o.Kubeconfig, "kubeconfig", o.Kubeconfig,
+		"File with the address and credentials of kube-apiserver. Not needed inside a cluster.")
+	fs.Float32Var(&o.QPS, "kube-api-qps", o.QPS, "Requests per second to each API. Negative lifts the limit.")
+	fs.IntVar(&o.Burst, "kube-api-burst", o.Burst, "Requests to each API that may exceed --kube-api-qps for a moment.")
+}
+
+func (o *Options) addEndpointFlags(fs *pflag.FlagSet) {
+	fs.StringVar(&o.MetricsBindAddress, "metrics-bind-address", o.MetricsBindAddress,
+		"Where /metrics is served over TLS, to clients whose token may get the non-resource URL /metrics. 0 switches it off.")
+	fs.StringVar(&o.MetricsCertDir, "metrics-cert-dir", o.MetricsCertDir,
+		"Directory with tls.crt and tls.key for /metrics, read again when they change. Empty for a self-signed certificate.")
+	fs.StringVar(&o.HealthBindAddress, "health-probe-bind-address", o.HealthBindAddress,
+		"Where /healthz and /readyz are served over plain HTTP. 0 switches them off.")
+}
+
+func (o *Options) addControllerFlags(fs *pflag.FlagSet) {
+	fs.IntVar(&o.Workers, "workers", o.Workers, "Number of JobSets worked on at a time.")
+	known := strings.Join(o.gate.KnownFeatures(), "\n")
+	fs.Var(cliflag.NewMapStringString(&o.featureGates), "feature-gates",
+		"Comma-separated list of name=true|false. Known gates:\n"+known)
+}
+
+// Complete fills in what follows from other settings.
+func (o *Options) Complete() error {
+	if o.LeaderElection.LeaderElect && o.LeaderElection.ResourceNamespace == "" {
+		namespace, err := podNamespace()
+		if err != nil {
+			return flagError("leader-elect-resource-namespace", "%w; set it to the namespace that holds the lease, "+
+				"or use --leader-elect=false if there is one controller only", err)
+		}
+		o.LeaderElection.ResourceNamespace = namespace
+	}
+	return nil
+}
+
+// Validate returns the first setting that makes no sense.
+func (o *Options) Validate() error {
+	for _, check := range []func() error{o.validateGates, o.validateEndpoints, o.validateLeaderElection, o.validateNumbers} {
+		if err := check(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (o *Options) validateNumbers() error {
+	switch {
+	case o.Workers < 1:
+		return flagError("workers", "must be 1 or more, not %d", o.Workers)
+	case o.QPS == 0:
+		return flagError("kube-api-qps", "must not be 0; use a negative number for no limit")
+	case o.QPS > 0 && o.Burst < 1:
+		return flagError("kube-api-burst", "must be 1 or more, not %d", o.Burst)
+	}
+	return nil
+}
+
+// validateGates sets the feature gates, which is how they are checked.
+func (o *Options) validateGates() error {
+	for _, name := range slices.Sorted(keys(o.featureGates)) {
+		spec, known := o.gate.GetAll()[featuregate.Feature(name)]
+		if !known {
+			return flagError("feature-gates", "unknown gate %q; known are %s", name, o.gateNames())
+		}
+		value, err := strconv.ParseBool(o.featureGates[name])
+		if err != nil {
+			return flagError("feature-gates", "%s must be true or false, not %q", name, o.featureGates[name])
+		}
+		if spec.LockToDefault && value != spec.Default {
+			return flagError("feature-gates", "%s is always %t; leave it out", name, spec.Default)
+		}
+		if err := o.gate.SetFromMap(map[string]bool{name: value}); err != nil {
+			return flagError("feature-gates", "%w", err)
+		}
+	}
+	return nil
+}
+
+func (o *Options) gateNames() string {
+	var names []string
+	for name := range features.Specs() {
+		names = append(names, string(name))
+	}
+	slices.Sort(names)
+	return strings.Join(names, ", ")
+}
+
+func (o *Options) validateEndpoints() error {
+	for flag, address := range map[string]string{
+		"metrics-bind-address":      o.MetricsBindAddress,
+		"health-probe-bind-address": o.HealthBindAddress,
+	} {
+		if address == disabledAddress {
+			continue
+		}
+		_, port, err := net.SplitHostPort(address)
+		if err != nil {
+			return flagError(flag, "must be [host]:port, or 0 to switch it off, not %q", address)
+		}
+		if n, err := strconv.Atoi(port); err != nil || n < 0 || n > 65535 {
+			return flagError(flag, "the port must be a number from 0 to 65535, not %q", port)
+		}
+	}
+	return nil
+}
+
+func (o *Options) validateLeaderElection() error {
+	e := o.LeaderElection
+	switch {
+	case !e.LeaderElect:
+		return nil
+	case e.ResourceLock != "leases":
+		return flagError("leader-elect-resource-lock", "must be leases, not %q", e.ResourceLock)
+	case e.ResourceName == "":
+		return flagError("leader-elect-resource-name", "must not be empty")
+	case e.RetryPeriod.Duration <= 0:
+		return flagError("leader-elect-retry-period", "must be more than 0, not %s", e.RetryPeriod.Duration)
+	case float64(e.RenewDeadline.Duration) <= 1.2*float64(e.RetryPeriod.Duration):
+		return flagError("leader-elect-renew-deadline", "must be more than 1.2 times --leader-elect-retry-period (%s), not %s",
+			e.RetryPeriod.Duration, e.RenewDeadline.Duration)
+	case e.LeaseDuration.Duration <= e.RenewDeadline.Duration:
+		return flagError("leader-elect-lease-duration", "must be more than --leader-elect-renew-deadline (%s), not %s",
+			e.RenewDeadline.Duration, e.LeaseDuration.Duration)
+	}
+	return nil
+}
+
+// flagError blames a flag: what is wrong with its value, and what to do.
+func flagError(flag, format string, args ...any) error {
+	return fmt.Errorf("--"+flag+": "+format, args...)
+}
+
+var errNoNamespace = errors.New("must be set outside of a cluster")

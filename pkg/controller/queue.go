@@ -1,0 +1,108 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controller
+
+import (
+	"context"
+	"fmt"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/klog/v2"
+)
+
+const (
+	minBackoff = 5 * time.Millisecond
+	// maxBackoff keeps a child that is refused for ever (a pod template that the Job API does not accept) at half a
+	// request per minute, and a name that becomes free from waiting long.
+	maxBackoff = 2 * time.Minute
+	// syncTimeout ends a sync whose requests get no answer.
+	syncTimeout = 2 * time.Minute
+)
+
+// SyncFunc brings one object to where it should be, and tells after which time to look again; 0 for never.
+type SyncFunc func(ctx context.Context, key cache.ObjectName) (requeueAfter time.Duration, err error)
+
+// Queue holds the names of objects to sync, each at most once, and runs workers that never sync the same object at the
+// same time.
+type Queue struct {
+	name  string
+	queue workqueue.TypedRateLimitingInterface[cache.ObjectName]
+}
+
+// NewQueue returns a queue. Its metrics carry the name.
+func NewQueue(name string) *Queue {
+	RegisterMetrics()
+	limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[cache.ObjectName](minBackoff, maxBackoff)
+	config := workqueue.TypedRateLimitingQueueConfig[cache.ObjectName]{Name: name}
+	return &Queue{name: name, queue: workqueue.NewTypedRateLimitingQueueWithConfig(limiter, config)}
+}
+
+// Add asks for a sync of the object.
+func (q *Queue) Add(key cache.ObjectName) { q.queue.Add(key) }
+
+// Len is the number of objects that wait for a worker.
+func (q *Queue) Len() int { return q.queue.Len() }
+
+// Run syncs until the context ends, and returns when the last sync has ended. A sync that has begun gets a context that
+// does not end with this one, so that its writes are not torn apart.
+func (q *Queue) Run(ctx context.Context, workers int, syncOne SyncFunc) {
+	var running sync.WaitGroup
+	work := context.WithoutCancel(ctx)
+	for range workers {
+		running.Go(func() {
+			for q.next(work, syncOne) {
+				if ctx.Err() != nil {
+					return
+				}
+			}
+		})
+	}
+	<-ctx.Done()
+	q.queue.ShutDown()
+	running.Wait()
+}
+
+func (q *Queue) next(ctx context.Context, syncOne SyncFunc) bool {
+	key, shutdown := q.queue.Get()
+	if shutdown {
+		return false
+	}
+	defer q.queue.Done(key)
+	logger := klog.FromContext(ctx).WithValues("key", key)
+	ctx, cancel := context.WithTimeout(klog.NewContext(ctx, logger), syncTimeout)
+	defer cancel()
+
+	begin := time.Now()
+	after, err := guarded(ctx, key, syncOne)
+	observeSync(q.name, time.Since(begin), after, err)
+	switch {
+	case err == nil:
+		q.queue.Forget(key)
+		if after > 0 {
+			q.queue.AddAfter(key, after)
+		}
+	case apierrors.IsConflict(err):
+		logger.V(4).Info("Acted on an outdated object, trying again", "reason", err)
+		q.queue.AddRateLimited(key)
+	default:
+		logger.Error(err, "Sync failed, trying again", "failures", q.queue.NumRequeues(key)+1)
+		q.queue.AddRateLimited(key)
+	}
+	return true
+}
+
+// guarded turns a panic into an error: one object that the code cannot handle must not stop all others.
+func guarded(ctx context.Context, key cache.ObjectName, syncOne SyncFunc) (after time.Duration, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("panic: %v\n%s", r, debug.Stack())
+		}
+	}()
+	return syncOne(ctx, key)
+}
