@@ -4,7 +4,6 @@
 package options
 
 import (
-	"fmt"
 	"os"
 	"strings"
 
@@ -78,14 +77,19 @@ func (o *Options) loadConfig() (*rest.Config, error) {
 	return config, nil
 }
 
-// podNamespace is the namespace that this program runs in.
-func podNamespace() (string, error) {
+// leaseNamespace is where the lease is: where the flag says, else the namespace that this program runs in.
+func (o *Options) leaseNamespace() (string, error) {
+	const flag = "leader-elect-resource-namespace"
+	if o.LeaderElection.ResourceNamespace != "" {
+		return o.LeaderElection.ResourceNamespace, nil
+	}
 	data, err := os.ReadFile(namespaceFile)
 	if os.IsNotExist(err) {
-		return "", errNoNamespace
+		return "", flagError(flag, "must be set outside of a cluster, to the namespace that holds the lease; "+
+			"use --leader-elect=false if there is one controller only")
 	}
 	if err != nil {
-		return "", fmt.Errorf("must be set if it cannot be read: %w", err)
+		return "", flagError(flag, "must be set if the namespace of the pod cannot be read: %w", err)
 	}
 	return strings.TrimSpace(string(data)), nil
 }

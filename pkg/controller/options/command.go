@@ -5,8 +5,6 @@ package options
 
 import (
 	"fmt"
-	"iter"
-	"maps"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -47,15 +45,13 @@ func NewCommand() (*cobra.Command, error) {
 			if err := logsapi.ValidateAndApply(options.Logs, nil); err != nil {
 				return err
 			}
-			if err := options.Complete(); err != nil {
-				return err
-			}
 			if err := options.Validate(); err != nil {
 				return err
 			}
 			return options.Run(cmd.Context())
 		},
 	}
+	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return fmt.Errorf("%w; see --help", err) })
 	sections := options.Flags()
 	global := sections.FlagSet("global")
 	verflag.AddFlags(global)
@@ -71,5 +67,3 @@ func NewCommand() (*cobra.Command, error) {
 // OneLine formats an error for a terminal or a container's termination message: one line, however many the libraries
 // below used.
 func OneLine(err error) string { return strings.Join(strings.Fields(err.Error()), " ") }
-
-func keys[V any](m map[string]V) iter.Seq[string] { return maps.Keys(m) }

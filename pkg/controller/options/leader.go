@@ -25,11 +25,7 @@ var errLeaseLost = errors.New("the lease of the leader was lost")
 // elected calls run while this process holds the lease. When the context ends, the lease is given up only after run has
 // returned, so that the next leader finds nobody at work. A lost lease is an error at once: this process must end, since
 // another one may be working already.
-func (o *Options) elected(ctx context.Context, client kubernetes.Interface, watchdog *leaderelection.HealthzAdaptor, run func(context.Context)) error {
-	lock, err := o.lock(client)
-	if err != nil {
-		return err
-	}
+func (o *Options) elected(ctx context.Context, lock resourcelock.Interface, watchdog *leaderelection.HealthzAdaptor, run func(context.Context)) error {
 	election, endElection := context.WithCancel(context.WithoutCancel(ctx))
 	defer endElection()
 	var leads atomic.Bool
@@ -70,13 +66,21 @@ func (o *Options) elected(ctx context.Context, client kubernetes.Interface, watc
 	return nil
 }
 
+// lock returns the lease to hold while working; nil without leader election.
 func (o *Options) lock(client kubernetes.Interface) (resourcelock.Interface, error) {
+	if !o.LeaderElection.LeaderElect {
+		return nil, nil
+	}
+	namespace, err := o.leaseNamespace()
+	if err != nil {
+		return nil, err
+	}
 	host, err := os.Hostname()
 	if err != nil {
 		return nil, fmt.Errorf("naming this process for leader election: %w", err)
 	}
 	identity := host + "_" + string(uuid.NewUUID())
-	lock, err := resourcelock.New(o.LeaderElection.ResourceLock, o.LeaderElection.ResourceNamespace, o.LeaderElection.ResourceName,
+	lock, err := resourcelock.New(o.LeaderElection.ResourceLock, namespace, o.LeaderElection.ResourceName,
 		client.CoreV1(), client.CoordinationV1(), resourcelock.ResourceLockConfig{Identity: identity})
 	if err != nil {
 		return nil, flagError("leader-elect-resource-lock", "%w", err)

@@ -4,8 +4,8 @@
 package options
 
 import (
-	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"slices"
 	"strconv"
@@ -111,19 +111,6 @@ func (o *Options) addControllerFlags(fs *pflag.FlagSet) {
 		"Comma-separated list of name=true|false. Known gates:\n"+known)
 }
 
-// Complete fills in what follows from other settings.
-func (o *Options) Complete() error {
-	if o.LeaderElection.LeaderElect && o.LeaderElection.ResourceNamespace == "" {
-		namespace, err := podNamespace()
-		if err != nil {
-			return flagError("leader-elect-resource-namespace", "%w; set it to the namespace that holds the lease, "+
-				"or use --leader-elect=false if there is one controller only", err)
-		}
-		o.LeaderElection.ResourceNamespace = namespace
-	}
-	return nil
-}
-
 // Validate returns the first setting that makes no sense.
 func (o *Options) Validate() error {
 	for _, check := range []func() error{o.validateGates, o.validateEndpoints, o.validateLeaderElection, o.validateNumbers} {
@@ -148,10 +135,11 @@ func (o *Options) validateNumbers() error {
 
 // validateGates sets the feature gates, which is how they are checked.
 func (o *Options) validateGates() error {
-	for _, name := range slices.Sorted(keys(o.featureGates)) {
+	values := map[string]bool{}
+	for _, name := range slices.Sorted(maps.Keys(o.featureGates)) {
 		spec, known := o.gate.GetAll()[featuregate.Feature(name)]
 		if !known {
-			return flagError("feature-gates", "unknown gate %q; known are %s", name, o.gateNames())
+			return flagError("feature-gates", "unknown gate %q; known are %s", name, gateNames())
 		}
 		value, err := strconv.ParseBool(o.featureGates[name])
 		if err != nil {
@@ -160,14 +148,15 @@ func (o *Options) validateGates() error {
 		if spec.LockToDefault && value != spec.Default {
 			return flagError("feature-gates", "%s is always %t; leave it out", name, spec.Default)
 		}
-		if err := o.gate.SetFromMap(map[string]bool{name: value}); err != nil {
-			return flagError("feature-gates", "%w", err)
-		}
+		values[name] = value
+	}
+	if err := o.gate.SetFromMap(values); err != nil {
+		return flagError("feature-gates", "%w", err)
 	}
 	return nil
 }
 
-func (o *Options) gateNames() string {
+func gateNames() string {
 	var names []string
 	for name := range features.Specs() {
 		names = append(names, string(name))
@@ -220,5 +209,3 @@ func (o *Options) validateLeaderElection() error {
 func flagError(flag, format string, args ...any) error {
 	return fmt.Errorf("--"+flag+": "+format, args...)
 }
-
-var errNoNamespace = errors.New("must be set outside of a cluster")

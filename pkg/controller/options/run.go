@@ -22,7 +22,6 @@ import (
 
 // Run runs the controller until the context ends, and returns when all that was begun has ended.
 func (o *Options) Run(ctx context.Context) error {
-	klog.FromContext(ctx).Info("Starting", "component", componentName, "version", version.Get().GitVersion)
 	clients, err := o.newClients()
 	if err != nil {
 		return err
@@ -46,32 +45,37 @@ func (o *Options) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	lock, err := o.lock(clients.lease)
+	if err != nil {
+		return err
+	}
 	watchdog := leaderelection.NewLeaderHealthzAdaptor(watchdogGrace)
 	endpoints, err := o.listen(clients, watchdog, controller.Synced)
 	if err != nil {
 		return err
 	}
-	return o.runAll(ctx, clients, controller, watchdog, endpoints)
+	klog.FromContext(ctx).Info("Starting", "component", componentName, "version", version.Get().GitVersion)
+	return runAll(ctx, endpoints, controller, func(ctx context.Context) error {
+		if lock == nil {
+			controller.Run(ctx)
+			return nil
+		}
+		return o.elected(ctx, lock, watchdog, controller.Run)
+	})
 }
 
-// runAll keeps the endpoints up until the controller has ended.
-func (o *Options) runAll(ctx context.Context, clients clients, controller *jobset.Controller, watchdog *leaderelection.HealthzAdaptor, endpoints []endpoint) error {
+// runAll keeps the endpoints and the caches up until the work has ended.
+func runAll(ctx context.Context, endpoints []endpoint, controller *jobset.Controller, work func(context.Context) error) error {
 	serving, endServing := context.WithCancel(context.WithoutCancel(ctx))
+	defer endServing()
 	group, working := errgroup.WithContext(ctx)
 	for _, endpoint := range endpoints {
 		group.Go(func() error { return endpoint.serve(serving) })
 	}
 	group.Go(func() error {
 		defer endServing()
-		// The informers outlive the workers, which finish what they have begun.
-		caching, endCaching := context.WithCancel(context.WithoutCancel(ctx))
-		defer endCaching()
-		controller.Start(caching)
-		if !o.LeaderElection.LeaderElect {
-			controller.Run(working)
-			return nil
-		}
-		return o.elected(working, clients.lease, watchdog, controller.Run)
+		controller.Start(serving)
+		return work(working)
 	})
 	return group.Wait()
 }
