@@ -38,7 +38,7 @@ func (o *Options) addServingFlags(fs *pflag.FlagSet) {
 		"Read again when it changes."
 	fs.Lookup("tls-private-key-file").Usage = "File with the key of --tls-cert-file. Read again when it changes."
 	fs.StringSliceVar(&o.SANs, "tls-san", o.SANs, "DNS names and IP addresses that the self-signed serving certificate is "+
-		"valid for, for example the DNS name of the Service: jobset-apiserver.jobset-system.svc.")
+		"valid for. One of them must be the DNS name of the Service that the APIService names.")
 	pick(fs, o.Limits.AddUniversalFlags, "external-hostname", "shutdown-delay-duration",
 		"shutdown-watch-termination-grace-period", "shutdown-send-retry-after")
 }

@@ -55,12 +55,15 @@ func NewOptions() (*Options, error) {
 	if err := registry.Register(componentName, newEffectiveVersion(), nil); err != nil {
 		return nil, fmt.Errorf("registering the version: %w", err)
 	}
+	if err := registry.Set(); err != nil {
+		return nil, fmt.Errorf("registering the version: %w", err)
+	}
 
 	o := &Options{
 		Recommended: genericoptions.NewRecommendedOptions(etcdPrefix, nil),
 		Limits:      genericoptions.NewServerRunOptionsForComponent(componentName, registry),
 		Storage:     NewStorageOptions(),
-		SANs:        []string{"localhost", "127.0.0.1", "::1"},
+		SANs:        []string{"localhost", "127.0.0.1", "::1", "jobset-apiserver.jobset-system.svc"},
 		Logs:        logs.NewOptions(),
 		gate:        gate,
 	}

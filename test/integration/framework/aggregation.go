@@ -30,7 +30,7 @@ const apiServiceName = "v1alpha2.jobset.x-k8s.io"
 func (p *ControlPlane) Aggregate(t *testing.T, s *Server) {
 	t.Helper()
 	service := &corev1.Service{
-		ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("apiserver-%d", s.Port), Namespace: "jobset-system"},
+		ObjectMeta: metav1.ObjectMeta{Name: "jobset-apiserver", Namespace: "jobset-system"},
 		Spec: corev1.ServiceSpec{
 			// Addresses of endpoints may not be loopback; a name that resolves to it may.
 			Type: corev1.ServiceTypeExternalName, ExternalName: "localhost",
@@ -57,7 +57,11 @@ func (p *ControlPlane) Aggregate(t *testing.T, s *Server) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := p.Dynamic.Resource(apiServices).Delete(context.WithoutCancel(t.Context()), apiServiceName, metav1.DeleteOptions{}); err != nil {
+		ctx := context.WithoutCancel(t.Context())
+		if err := p.Dynamic.Resource(apiServices).Delete(ctx, apiServiceName, metav1.DeleteOptions{}); err != nil {
+			t.Error(err)
+		}
+		if err := p.Kube.CoreV1().Services(service.Namespace).Delete(ctx, service.Name, metav1.DeleteOptions{}); err != nil {
 			t.Error(err)
 		}
 	})
