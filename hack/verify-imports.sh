@@ -21,7 +21,8 @@ readonly controller="${module}/pkg/controller(/.*)?"
 readonly plan="${module}/pkg/controller/[a-z]+/plan"
 
 # Lines "package import" and "package dependency", of hand-written and generated code, without tests.
-packages=$(go list -f '{{$p := .ImportPath}}{{range .Imports}}{{$p}} import {{.}}{{"\n"}}{{end}}{{range .Deps}}{{$p}} dependency {{.}}{{"\n"}}{{end}}' ./pkg/... ./cmd/...)
+# With -e, because a forbidden import is named here better than by the import cycle that it may cause.
+packages=$(go list -e -f '{{$p := .ImportPath}}{{range .Imports}}{{$p}} import {{.}}{{"\n"}}{{end}}{{range .Deps}}{{$p}} dependency {{.}}{{"\n"}}{{end}}' ./pkg/... ./cmd/...)
 imports=$(awk '$2 == "import" {print $1, $3}' <<<"${packages}")
 dependencies=$(awk '$2 == "dependency" {print $1, $3}' <<<"${packages}")
 
