@@ -1,0 +1,52 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package validation_test
+
+import (
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset"
+	"github.com/jobset-apiserver/jobset-apiserver/test/builders"
+)
+
+// The keys of the tables begin with the row that the case covers: "3.2" for the schema-level checks, "3.4-5c" and "3.5-4"
+// for numbered rows of spec/jobset.md, "ours" for refusals beyond upstream, "ratchet" for stored errors.
+
+// refusal is what a user sees of an error: where, what kind, and what to do.
+type refusal struct {
+	Field  string
+	Type   field.ErrorType
+	Detail string
+}
+
+func refusals(errs field.ErrorList) []refusal {
+	var out []refusal
+	for _, err := range errs {
+		out = append(out, refusal{Field: err.Field, Type: err.Type, Detail: err.Detail})
+	}
+	return out
+}
+
+func only(path string, kind field.ErrorType, detail string) []refusal {
+	return []refusal{{Field: path, Type: kind, Detail: detail}}
+}
+
+const (
+	invalid      = field.ErrorTypeInvalid
+	required     = field.ErrorTypeRequired
+	forbidden    = field.ErrorTypeForbidden
+	notSupported = field.ErrorTypeNotSupported
+	duplicate    = field.ErrorTypeDuplicate
+	tooMany      = field.ErrorTypeTooMany
+	tooLong      = field.ErrorTypeTooLong
+)
+
+// train is a valid set: one launcher, and two Jobs of four workers.
+func train(change ...func(*jobset.JobSet)) *jobset.JobSet {
+	js := builders.Hub("train", builders.WithHubJobs("launcher", 1, 1), builders.WithHubJobs("workers", 2, 4))
+	for _, f := range change {
+		f(js)
+	}
+	return js
+}

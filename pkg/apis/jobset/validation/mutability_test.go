@@ -1,0 +1,155 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package validation_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/utils/ptr"
+
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/validation"
+)
+
+func setGates(names ...string) func(*jobset.JobSet) {
+	return func(js *jobset.JobSet) {
+		pod := &js.Spec.ReplicatedJobs[1].Template.Spec.Template
+		pod.Spec.SchedulingGates = nil
+		for _, name := range names {
+			pod.Spec.SchedulingGates = append(pod.Spec.SchedulingGates, corev1.PodSchedulingGate{Name: name})
+		}
+	}
+}
+
+func onJob(change func(*jobset.ReplicatedJob)) func(*jobset.JobSet) {
+	return func(js *jobset.JobSet) { change(&js.Spec.ReplicatedJobs[1]) }
+}
+
+func onPod(change func(*corev1.PodTemplateSpec)) func(*jobset.JobSet) {
+	return func(js *jobset.JobSet) { change(&js.Spec.ReplicatedJobs[1].Template.Spec.Template) }
+}
+
+// mutability is the matrix of spec/jobset.md §1.5: a change, and when it is allowed. Every change works in both directions:
+// the test makes it, and takes it back.
+var mutability = map[string]struct {
+	change func(*jobset.JobSet)
+	rule   string // always, suspended, elastic, never
+	where  string // what the refusal names
+}{
+	"ttlSecondsAfterFinished":      {change: func(js *jobset.JobSet) { js.Spec.TTLSecondsAfterFinished = ptr.To[int32](5) }, rule: "always"},
+	"coordinator":                  {change: func(js *jobset.JobSet) { js.Spec.Coordinator = &jobset.Coordinator{ReplicatedJob: "workers"} }, rule: "always"},
+	"metadata.labels":              {change: func(js *jobset.JobSet) { js.Labels = map[string]string{"a": "b"} }, rule: "always"},
+	"metadata.annotations":         {change: func(js *jobset.JobSet) { js.Annotations = map[string]string{"a": "b"} }, rule: "always"},
+	"metadata.finalizers":          {change: func(js *jobset.JobSet) { js.Finalizers = []string{"acme.io/hold"} }, rule: "always"},
+	"pod template labels":          {change: onPod(func(p *corev1.PodTemplateSpec) { p.Labels = map[string]string{"a": "b"} }), rule: "suspended", where: "template.spec.template.metadata.labels"},
+	"pod template annotations":     {change: onPod(func(p *corev1.PodTemplateSpec) { p.Annotations = map[string]string{"a": "b"} }), rule: "suspended", where: "template.spec.template.metadata.annotations"},
+	"pod template nodeSelector":    {change: onPod(func(p *corev1.PodTemplateSpec) { p.Spec.NodeSelector = map[string]string{"a": "b"} }), rule: "suspended", where: "template.spec.template.spec.nodeSelector"},
+	"pod template tolerations":     {change: onPod(func(p *corev1.PodTemplateSpec) { p.Spec.Tolerations = []corev1.Toleration{{Key: "a"}} }), rule: "suspended", where: "template.spec.template.spec.tolerations"},
+	"pod template schedulingGates": {change: setGates("a"), rule: "suspended", where: "template.spec.template.spec.schedulingGates"},
+	"parallelism and completions":  {change: resize(ptr.To[int32](8), ptr.To[int32](8)), rule: "elastic", where: "template.spec.parallelism"},
+	"pod resources": {change: onPod(func(p *corev1.PodTemplateSpec) {
+		p.Spec.Containers[0].Resources.Limits = corev1.ResourceList{"cpu": resource.MustParse("1")}
+	}), rule: "never", where: "template.spec.template.spec.containers"},
+	"pod image":                {change: onPod(func(p *corev1.PodTemplateSpec) { p.Spec.Containers[0].Image = "other" }), rule: "never", where: "template.spec.template.spec.containers"},
+	"pod hostname":             {change: onPod(func(p *corev1.PodTemplateSpec) { p.Spec.Hostname = "other" }), rule: "never", where: "template.spec.template.spec.hostname"},
+	"pod subdomain":            {change: onPod(func(p *corev1.PodTemplateSpec) { p.Spec.Subdomain = "other" }), rule: "never", where: "template.spec.template.spec.subdomain"},
+	"pod template finalizers":  {change: onPod(func(p *corev1.PodTemplateSpec) { p.Finalizers = []string{"acme.io/hold"} }), rule: "never", where: "template.spec.template.metadata.finalizers"},
+	"Job template labels":      {change: onJob(func(rj *jobset.ReplicatedJob) { rj.Template.Labels = map[string]string{"a": "b"} }), rule: "never", where: "template.metadata"},
+	"Job template annotations": {change: onJob(func(rj *jobset.ReplicatedJob) { rj.Template.Annotations = map[string]string{"a": "b"} }), rule: "never", where: "template.metadata"},
+	"Job backoffLimit":         {change: onJob(func(rj *jobset.ReplicatedJob) { rj.Template.Spec.BackoffLimit = ptr.To[int32](2) }), rule: "never", where: "template.spec.backoffLimit"},
+	"Job completionMode":       {change: onJob(func(rj *jobset.ReplicatedJob) { rj.Template.Spec.CompletionMode = ptr.To(batchv1.NonIndexedCompletion) }), rule: "never", where: "template.spec.completionMode"},
+	"replicas":                 {change: onJob(func(rj *jobset.ReplicatedJob) { rj.Replicas = ptr.To[int32](3) }), rule: "never", where: "replicas"},
+	"groupName":                {change: onJob(func(rj *jobset.ReplicatedJob) { rj.GroupName = ptr.To("other") }), rule: "never", where: "groupName"},
+	"name":                     {change: onJob(func(rj *jobset.ReplicatedJob) { rj.Name = "other" }), rule: "never", where: "name"},
+	"dependsOn, set and taken back": {change: onJob(func(rj *jobset.ReplicatedJob) {
+		rj.DependsOn = []jobset.DependsOn{{Name: "launcher", Status: jobset.DependencyReady}}
+	}), rule: "never", where: "dependsOn"},
+	"number of replicatedJobs": {change: func(js *jobset.JobSet) {
+		js.Spec.ReplicatedJobs = append(js.Spec.ReplicatedJobs, *js.Spec.ReplicatedJobs[1].DeepCopy())
+		js.Spec.ReplicatedJobs[2].Name = "third"
+	}, rule: "never", where: "number"},
+	"order of replicatedJobs": {change: func(js *jobset.JobSet) {
+		jobs := js.Spec.ReplicatedJobs
+		js.Spec.ReplicatedJobs = []jobset.ReplicatedJob{jobs[1], jobs[0]}
+	}, rule: "never", where: "order"},
+}
+
+// suspensions are the states before and after a write that changes something else too.
+var suspensions = []struct {
+	name       string
+	prev, next *bool
+	suspended  bool
+}{
+	{name: "running", suspended: false},
+	{name: "running, said so", prev: ptr.To(false), next: ptr.To(false), suspended: false},
+	{name: "suspended", prev: ptr.To(true), next: ptr.To(true), suspended: true},
+	{name: "suspending in the same write", next: ptr.To(true), suspended: true},
+	{name: "resuming in the same write", prev: ptr.To(true), next: ptr.To(false), suspended: true},
+	{name: "resuming by removal", prev: ptr.To(true), suspended: true},
+}
+
+func TestMutabilityMatrix(t *testing.T) {
+	for name, cell := range mutability {
+		for _, s := range suspensions {
+			for _, elastic := range []bool{false, true} {
+				for _, back := range []bool{false, true} {
+					t.Run(fmt.Sprintf("1.5 %s, %s, elastic %v, taken back %v", name, s.name, elastic, back), func(t *testing.T) {
+						prev, next := train(), train(cell.change)
+						if back {
+							prev, next = next, prev
+						}
+						prev.Spec.Suspend, next.Spec.Suspend = s.prev, s.next
+						allowed := cell.rule == "always" || cell.rule == "suspended" && s.suspended || cell.rule == "elastic" && elastic
+						want := []refusal(nil)
+						if !allowed {
+							want = only("spec.replicatedJobs", invalid, immutableText(cell.where, cell.rule, len(prev.Spec.ReplicatedJobs)))
+						}
+						got := refusals(validation.ValidateJobSetUpdate(next, prev, validation.Options{ElasticJobSet: elastic}))
+						if diff := cmp.Diff(want, got); diff != "" {
+							t.Errorf("refusals (-want +got):\n%s", diff)
+						}
+					})
+				}
+			}
+		}
+	}
+}
+
+func immutableText(where, rule string, count int) string {
+	advice := "create a new JobSet to change it"
+	if rule == "suspended" {
+		advice = "set spec.suspend to true to change it"
+	}
+	switch where {
+	case "number":
+		where = fmt.Sprintf("the number of replicatedJobs (%d)", count)
+	case "order":
+		where = "[0].name"
+	default:
+		where = "[1]." + where
+	}
+	return fmt.Sprintf("field is immutable: %s must stay as it was created; %s", where, advice)
+}
+
+func TestSuspendMayAlwaysChange(t *testing.T) {
+	values := []*bool{nil, ptr.To(false), ptr.To(true)}
+	for _, prev := range values {
+		for _, next := range values {
+			for _, state := range []string{"", "Completed", "Failed"} {
+				t.Run(fmt.Sprintf("1.5 suspend from %v to %v, finished %q", ptr.Deref(prev, false), ptr.Deref(next, false), state), func(t *testing.T) {
+					a, b := train(finishedAs(state)), train(finishedAs(state))
+					a.Spec.Suspend, b.Spec.Suspend = prev, next
+					if errs := validation.ValidateJobSetUpdate(b, a, validation.Options{}); len(errs) > 0 {
+						t.Error(errs.ToAggregate())
+					}
+				})
+			}
+		}
+	}
+}

@@ -1,0 +1,371 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package validation_test
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/validation"
+	"github.com/jobset-apiserver/jobset-apiserver/test/builders"
+)
+
+const (
+	dns1123 = "must be a DNS-1123 subdomain: a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"
+	dns1035 = "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is '[a-z]([-a-z0-9]*[a-z0-9])?')"
+	target  = "must be the name of a replicatedJob of this JobSet"
+)
+
+var gates = validation.Options{InPlaceRestart: true, RestartJob: true, ElasticJobSet: true}
+
+type ruleCase struct {
+	change func(*jobset.JobSet)
+	opts   validation.Options
+	want   []refusal
+}
+
+func runRules(t *testing.T, cases map[string]ruleCase) {
+	t.Helper()
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			js := train(tc.change)
+			if diff := cmp.Diff(tc.want, refusals(validation.ValidateJobSetCreate(js, tc.opts))); diff != "" {
+				t.Errorf("refusals (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// namedSet is a set of one replicatedJob "w" whose name has so many characters.
+func namedSet(length int, replicas, pods int32) func(*jobset.JobSet) {
+	return func(js *jobset.JobSet) {
+		*js = *builders.Hub(strings.Repeat("a", length), builders.WithHubJobs("w", replicas, pods))
+	}
+}
+
+func TestNames(t *testing.T) {
+	long := strings.Repeat("a", 64)
+	runRules(t, map[string]ruleCase{
+		"3.3 a set whose name is no subdomain": {
+			change: func(js *jobset.JobSet) { js.Name = "Train" },
+			want: only("metadata.name", invalid,
+				strings.TrimPrefix(dns1123, "must be a DNS-1123 subdomain: ")),
+		},
+		"3.4-3a 3.4-3b a subdomain in capitals": {
+			change: func(js *jobset.JobSet) { js.Spec.Network.Subdomain = "Mesh" },
+			want: []refusal{
+				{"spec.network.subdomain", invalid, dns1123},
+				{"spec.network.subdomain", invalid, "must be a DNS-1035 label, it names a Service: " + dns1035},
+			},
+		},
+		"3.4-3b a subdomain with a dot": {
+			change: func(js *jobset.JobSet) { js.Spec.Network.Subdomain = "a.b" },
+			want:   only("spec.network.subdomain", invalid, "must be a DNS-1035 label, it names a Service: "+dns1035),
+		},
+		"3.4-3b a subdomain of 64 characters": {
+			change: func(js *jobset.JobSet) { js.Spec.Network.Subdomain = long },
+			want:   only("spec.network.subdomain", invalid, "must be no more than 63 characters: shorten .spec.network.subdomain, it names a Service"),
+		},
+		"3.4-5b a groupName that is no label": {
+			change: func(js *jobset.JobSet) { js.Spec.ReplicatedJobs[1].GroupName = ptr.To("Group") },
+			want:   only("spec.replicatedJobs[1].groupName", invalid, "must be a DNS-1035 label: "+dns1035),
+		},
+		"3.4-5b an explicitly empty groupName": {
+			change: func(js *jobset.JobSet) { js.Spec.ReplicatedJobs[1].GroupName = ptr.To("") },
+			want:   only("spec.replicatedJobs[1].groupName", invalid, "must be a DNS-1035 label: "+dns1035),
+		},
+		"3.4-5b a groupName of 64 characters": {
+			change: func(js *jobset.JobSet) { js.Spec.ReplicatedJobs[1].GroupName = ptr.To(long) },
+			want:   only("spec.replicatedJobs[1].groupName", invalid, "must be no more than 63 characters: shorten groupName"),
+		},
+		"3.4-5c a name that begins with a digit": {
+			change: func(js *jobset.JobSet) { js.Name = "0train" },
+			want: []refusal{
+				{"spec.replicatedJobs[0].name", invalid, "must lead to names that are DNS-1035 labels: " + dns1035},
+				{"spec.replicatedJobs[1].name", invalid, "must lead to names that are DNS-1035 labels: " + dns1035},
+			},
+		},
+		"3.4-5c a replicatedJob in capitals": {
+			change: func(js *jobset.JobSet) { js.Spec.ReplicatedJobs[1].Name = "Workers" },
+			want:   only("spec.replicatedJobs[1].name", invalid, "must lead to names that are DNS-1035 labels: "+dns1035),
+		},
+		"3.4-5c a Job name of 64 characters": {
+			change: func(js *jobset.JobSet) {
+				namedSet(60, 1, 1)(js)
+				js.Spec.ReplicatedJobs[0].Template.Spec.Completions = nil
+			},
+			want: only("spec.replicatedJobs[0].name", invalid, tooLongName("Job", strings.Repeat("a", 60)+"-w-0", 64)),
+		},
+		"3.4-5c the digits of the last index count": {
+			change: func(js *jobset.JobSet) {
+				namedSet(58, 101, 1)(js)
+				js.Spec.ReplicatedJobs[0].Template.Spec.CompletionMode = ptr.To(batchv1.NonIndexedCompletion)
+			},
+			want: only("spec.replicatedJobs[0].name", invalid, tooLongName("Job", strings.Repeat("a", 58)+"-w-100", 64)),
+		},
+		"3.4-5c a Job name of 63 characters passes": {
+			change: func(js *jobset.JobSet) {
+				namedSet(59, 1, 1)(js)
+				js.Spec.ReplicatedJobs[0].Template.Spec.Completions = nil
+			},
+		},
+		"3.4-5d a pod name of 64 characters": {
+			change: namedSet(52, 1, 1),
+			want:   only("spec.replicatedJobs[0].name", invalid, tooLongName("pod", strings.Repeat("a", 52)+"-w-0-0-xxxxx", 64)),
+		},
+		"3.4-5d a pod name of 63 characters passes": {change: namedSet(51, 1, 10)},
+		"3.4-5d without completions pod names are not known": {
+			change: func(js *jobset.JobSet) {
+				namedSet(52, 1, 1)(js)
+				js.Spec.ReplicatedJobs[0].Template.Spec.Completions = nil
+			},
+		},
+		"3.4-5d no replicas are no longer a name than one": {change: namedSet(51, 0, 1)},
+	})
+}
+
+func tooLongName(what, name string, length int) string {
+	return fmt.Sprintf("must lead to names of no more than 63 characters; the name of the %s with the highest index is %s%q, %d characters: shorten metadata.name or the name of the replicatedJob",
+		what, map[string]string{"Job": "", "pod": "like "}[what], name, length)
+}
+
+func TestManagedBy(t *testing.T) {
+	set := func(name string) func(*jobset.JobSet) {
+		return func(js *jobset.JobSet) { js.Spec.ManagedBy = &name }
+	}
+	runRules(t, map[string]ruleCase{
+		"3.4-4a empty": {
+			change: set(""),
+			want:   only("spec.managedBy", required, "must not be empty: leave it out for the built-in controller"),
+		},
+		"3.4-4b no path": {
+			change: set("acme.io"),
+			want:   only("spec.managedBy", invalid, `must be a domain-prefixed path (such as "acme.io/foo")`),
+		},
+		"3.4-4b no domain": {
+			change: set("Acme/foo"),
+			want:   only("spec.managedBy", invalid, strings.TrimPrefix(dns1123, "must be a DNS-1123 subdomain: ")),
+		},
+		"3.4-4c 64 characters": {
+			change: set("acme.io/" + strings.Repeat("a", 56)),
+			want:   only("spec.managedBy", tooLong, "may not be more than 63 bytes"),
+		},
+		"3.4-4c 63 characters pass": {change: set("acme.io/" + strings.Repeat("a", 55))},
+	})
+}
+
+func TestStartup(t *testing.T) {
+	dependsOn := func(job int, names ...string) func(*jobset.JobSet) {
+		return func(js *jobset.JobSet) {
+			js.Spec.ReplicatedJobs[job].DependsOn = []jobset.DependsOn{}
+			for _, name := range names {
+				js.Spec.ReplicatedJobs[job].DependsOn = append(js.Spec.ReplicatedJobs[job].DependsOn, jobset.DependsOn{Name: name, Status: jobset.DependencyReady})
+			}
+		}
+	}
+	const first = "must not be set on the first replicatedJob, even empty: it can only depend on earlier ones"
+	runRules(t, map[string]ruleCase{
+		"3.4-2 an empty dependsOn on the first replicatedJob": {
+			change: dependsOn(0),
+			want:   only("spec.replicatedJobs[0].dependsOn", forbidden, first),
+		},
+		"3.4-2 3.4-5e the first replicatedJob depends on the second": {
+			change: dependsOn(0, "workers"),
+			want: []refusal{
+				{"spec.replicatedJobs[0].dependsOn", forbidden, first},
+				{"spec.replicatedJobs[0].dependsOn[0].name", invalid, `must be the name of a replicatedJob that is listed before "launcher"`},
+			},
+		},
+		"3.4-5e a dependency on nobody": {
+			change: dependsOn(1, "launcher", "nobody"),
+			want:   only("spec.replicatedJobs[1].dependsOn[1].name", invalid, `must be the name of a replicatedJob that is listed before "workers"`),
+		},
+		"ours a dependency on itself": {
+			change: dependsOn(1, "workers"),
+			want:   only("spec.replicatedJobs[1].dependsOn[0].name", invalid, "must not be the replicatedJob itself, which would wait for ever: name an earlier one"),
+		},
+		"3.4-5e a dependency on an earlier one passes": {change: dependsOn(1, "launcher")},
+	})
+}
+
+func TestSizes(t *testing.T) {
+	runRules(t, map[string]ruleCase{
+		"3.4-5a more pods than 32 bits count": {
+			change: func(js *jobset.JobSet) {
+				js.Spec.ReplicatedJobs[1].Replicas = ptr.To[int32](65536)
+				js.Spec.ReplicatedJobs[1].Template.Spec.Parallelism = ptr.To[int32](32768)
+			},
+			want: only("spec.replicatedJobs[1].replicas", invalid,
+				`must not lead to more than 2147483647 pods: replicatedJob "workers" has 65536 replicas times parallelism 32768`),
+		},
+		"3.4-5a parallelism counts as 1 when absent": {
+			change: func(js *jobset.JobSet) {
+				js.Spec.ReplicatedJobs[1].Replicas = ptr.To[int32](math.MaxInt32)
+				js.Spec.ReplicatedJobs[1].Template.Spec.Parallelism = nil
+			},
+		},
+	})
+}
+
+func TestSuccessPolicy(t *testing.T) {
+	runRules(t, map[string]ruleCase{
+		"3.4-6 an unknown target": {
+			change: func(js *jobset.JobSet) {
+				js.Spec.SuccessPolicy.TargetReplicatedJobs = []string{"workers", "nobody"}
+			},
+			want: only("spec.successPolicy.targetReplicatedJobs[1]", invalid, target),
+		},
+	})
+}
+
+func TestCoordinator(t *testing.T) {
+	set := func(job string, jobIndex, podIndex int32, more ...func(*jobset.JobSet)) func(*jobset.JobSet) {
+		return func(js *jobset.JobSet) {
+			js.Spec.Coordinator = &jobset.Coordinator{ReplicatedJob: job, JobIndex: jobIndex, PodIndex: podIndex}
+			for _, f := range more {
+				f(js)
+			}
+		}
+	}
+	const indexed = "must be a replicatedJob with completionMode Indexed and with completions set"
+	runRules(t, map[string]ruleCase{
+		"3.4-8a an unknown replicatedJob": {
+			change: set("nobody", 0, 0),
+			want:   only("spec.coordinator.replicatedJob", invalid, target),
+		},
+		"3.4-8b a negative Job index": {
+			change: set("workers", -1, 0),
+			want:   only("spec.coordinator.jobIndex", invalid, `must be 0 or more and less than the replicas of "workers", 2`),
+		},
+		"3.4-8b a Job index beyond the replicas": {
+			change: set("workers", 2, 0),
+			want:   only("spec.coordinator.jobIndex", invalid, `must be 0 or more and less than the replicas of "workers", 2`),
+		},
+		"3.4-8c a NonIndexed replicatedJob": {
+			change: set("workers", 0, 0, func(js *jobset.JobSet) {
+				js.Spec.ReplicatedJobs[1].Template.Spec.CompletionMode = ptr.To(batchv1.NonIndexedCompletion)
+			}),
+			want: only("spec.coordinator.replicatedJob", invalid, indexed),
+		},
+		"3.4-8c no completions": {
+			change: set("workers", 0, 0, func(js *jobset.JobSet) { js.Spec.ReplicatedJobs[1].Template.Spec.Completions = nil }),
+			want:   only("spec.coordinator.replicatedJob", invalid, indexed),
+		},
+		"3.4-8d a negative pod index": {
+			change: set("workers", 0, -1),
+			want:   only("spec.coordinator.podIndex", invalid, `must be 0 or more and less than the completions of "workers", 4`),
+		},
+		"3.4-8d a pod index beyond the completions": {
+			change: set("workers", 0, 4),
+			want:   only("spec.coordinator.podIndex", invalid, `must be 0 or more and less than the completions of "workers", 4`),
+		},
+		"3.4-8e a label of 63 characters passes, the default subdomain counted": {
+			change: set("w", 0, 0, func(js *jobset.JobSet) {
+				c := js.Spec.Coordinator
+				namedSet(28, 1, 1)(js)
+				js.Spec.Coordinator = c
+			}),
+		},
+		"3.4-8e a label of 65 characters": {
+			change: set("w", 0, 0, func(js *jobset.JobSet) {
+				c := js.Spec.Coordinator
+				namedSet(29, 1, 1)(js)
+				js.Spec.Coordinator = c
+			}),
+			want: only("spec.coordinator", invalid, coordinatorTooLong(65)),
+		},
+		"3.4-8a 3.4-8e both are told": {
+			change: set("nobody", 0, 0, func(js *jobset.JobSet) { js.Spec.Network.Subdomain = strings.Repeat("a", 50) }),
+			want: []refusal{
+				{"spec.coordinator.replicatedJob", invalid, target},
+				{"spec.coordinator", invalid, coordinatorTooLong(67)},
+			},
+		},
+		"3.4-8e a replicatedJob that makes no label": {
+			change: set("wörk", 0, 0),
+			want: []refusal{
+				{"spec.coordinator.replicatedJob", invalid, target},
+				{"spec.coordinator", invalid, "must lead to a DNS name that is the value of a label: a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')"},
+			},
+		},
+	})
+}
+
+func coordinatorTooLong(length int) string {
+	return fmt.Sprintf("must lead to a DNS name of no more than 63 characters, because it is the value of a label; it has %d: shorten metadata.name, the name of the replicatedJob or spec.network.subdomain", length)
+}
+
+func TestVolumeClaims(t *testing.T) {
+	const name = "spec.volumeClaimPolicies[0].template[0].name"
+	unmounted := func(name string) string {
+		return fmt.Sprintf("must have a container or init container with a volumeMount named %q, as there is a volume claim template of that name", name)
+	}
+	runRules(t, map[string]ruleCase{
+		"3.4-9a a template name in two policies": {
+			change: func(js *jobset.JobSet) {
+				withClaims("data")(js)
+				js.Spec.VolumeClaimPolicies = append(js.Spec.VolumeClaimPolicies, js.Spec.VolumeClaimPolicies[0])
+			},
+			want: only("spec.volumeClaimPolicies[1].template[0].name", invalid, "must be unique among the claim templates of the JobSet"),
+		},
+		"3.4-9b a template name in capitals": {
+			change: withClaims("Data"),
+			want:   only(name, invalid, dns1123),
+		},
+		"3.4-9b a template without a name": {
+			change: withClaims(""),
+			want: []refusal{
+				{"spec.replicatedJobs[1].template.spec.template.spec.containers[0].volumeMounts[0].name", required, "must be set"},
+				{name, invalid, dns1123},
+			},
+		},
+		"3.4-9c a claim name of 64 characters": {
+			change: withClaims(strings.Repeat("d", 58)),
+			want: only(name, invalid, fmt.Sprintf("must lead to a claim name of no more than 63 characters; %q has 64: shorten it or metadata.name",
+				strings.Repeat("d", 58)+"-train")),
+		},
+		"3.4-9c a claim name of 63 characters passes": {change: withClaims(strings.Repeat("d", 57))},
+		"3.4-9d a pod volume of the same name": {
+			change: func(js *jobset.JobSet) {
+				withClaims("data")(js)
+				js.Spec.ReplicatedJobs[0].Template.Spec.Template.Spec.Volumes = []corev1.Volume{{Name: "other"}, {Name: "data"}}
+			},
+			want: only("spec.replicatedJobs[0].template.spec.template.spec.volumes[1].name", invalid,
+				"must not be the name of a volume claim template: rename one of the two"),
+		},
+		"3.4-9e nobody mounts it": {
+			change: func(js *jobset.JobSet) {
+				withClaims("data")(js)
+				js.Spec.ReplicatedJobs[1].Template.Spec.Template.Spec.Containers[0].VolumeMounts = nil
+			},
+			want: only("spec.replicatedJobs", invalid, unmounted("data")),
+		},
+		"3.4-9e an init container may be the one that mounts it": {
+			change: func(js *jobset.JobSet) {
+				withClaims("data")(js)
+				pod := &js.Spec.ReplicatedJobs[1].Template.Spec.Template.Spec
+				pod.InitContainers, pod.Containers[0].VolumeMounts = []corev1.Container{*pod.Containers[0].DeepCopy()}, nil
+				pod.InitContainers[0].Name = "init"
+			},
+		},
+		"1.6 a claim from a source without kind and name": {
+			change: func(js *jobset.JobSet) {
+				withClaims("data")(js)
+				js.Spec.VolumeClaimPolicies[0].Templates[0].Spec.DataSource = &corev1.TypedLocalObjectReference{}
+			},
+			want: []refusal{
+				{"spec.volumeClaimPolicies[0].templates[0].spec.dataSource.kind", required, "must be set"},
+				{"spec.volumeClaimPolicies[0].templates[0].spec.dataSource.name", required, "must be set"},
+			},
+		},
+	})
+}
