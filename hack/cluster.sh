@@ -117,9 +117,7 @@ up() {
 down() {
   [[ -d "${CLUSTER_DIR}" ]] || return 0
   lock
-  local pids
-  mapfile -t pids < <(process::all)
-  process::stop 5 "${pids[@]}"
+  process::stop_all
   # The marks go last, so that an interrupted removal can be repeated.
   find "${CLUSTER_DIR}" -mindepth 1 ! -name .lock ! -name .is-cluster -delete
   rm -f "${CLUSTER_DIR}/.is-cluster" "${CLUSTER_DIR}/.lock"

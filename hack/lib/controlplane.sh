@@ -9,9 +9,10 @@ readonly controlplane_programs="etcd kube-apiserver kube-controller-manager kube
 
 kwok_cluster_dir() { echo "${CLUSTER_DIR}/kwok/clusters/${CLUSTER_NAME}"; }
 
+# In a session of its own: what it starts stays in its process group, and must not end with the caller's on Ctrl-C.
 kwokctl() {
   PATH="${binaries}:${PATH}" KWOK_WORKDIR="${CLUSTER_DIR}/kwok" KWOK_KUBE_VERSION=v1.36.3 \
-    command kwokctl --name "${CLUSTER_NAME}" "$@" 9>&- >>"${CLUSTER_DIR}/logs/kwokctl.log" 2>&1
+    setsid --wait kwokctl --name "${CLUSTER_NAME}" "$@" 9>&- >>"${CLUSTER_DIR}/logs/kwokctl.log" 2>&1
 }
 
 # kubectl as administrator of this cluster.
@@ -111,8 +112,7 @@ controlplane::all_run() {
 controlplane::up() {
   if [[ ! -f "${CLUSTER_DIR}/created" ]]; then
     # What an interrupted creation left cannot be trusted to be whole.
-    mapfile -t leftovers < <(process::all)
-    process::stop 5 "${leftovers[@]}"
+    process::stop_all
     controlplane::create
   elif ! controlplane::all_run; then
     log "starting what does not run of the control plane"

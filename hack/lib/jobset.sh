@@ -135,7 +135,6 @@ jobset::stop() {
   if pid=$(process::pid "${CLUSTER_DIR}/pids/${name}.pid"); then
     process::stop 30 "${pid}"
   fi
-  rm -f "${CLUSTER_DIR}/pids/${name}.pid"
 }
 
 jobset::must_run() {

@@ -77,6 +77,14 @@ process::all() {
   done
 }
 
+# Stops all processes of this cluster, looking again until there are none: one of them may have been starting another.
+process::stop_all() {
+  local pids
+  while mapfile -t pids < <(process::all) && ((${#pids[@]} > 0)); do
+    process::stop 5 "${pids[@]}"
+  done
+}
+
 # poll <seconds> <command...>: until the command succeeds; fails when the time is over.
 poll() {
   local deadline=$((SECONDS + $1)) silence
