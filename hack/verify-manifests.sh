@@ -133,7 +133,8 @@ jobset-controller-manager update jobsets.jobset.x-k8s.io/status
 jobset-controller-manager update jobsets.jobset.x-k8s.io/finalizers
 jobset-controller-manager create jobs.batch
 jobset-controller-manager delete jobs.batch
-jobset-controller-manager update jobs.batch/status
+jobset-controller-manager patch jobs.batch
+jobset-controller-manager patch jobs.batch/status
 jobset-controller-manager create services
 jobset-controller-manager create persistentvolumeclaims
 jobset-controller-manager create events.events.k8s.io
@@ -164,11 +165,13 @@ jobset-controller-manager * *
 jobset-controller-manager get secrets
 jobset-controller-manager get secrets jobset-system
 jobset-controller-manager create jobsets.jobset.x-k8s.io
+jobset-controller-manager update jobsets.jobset.x-k8s.io
 jobset-controller-manager create pods
 jobset-controller-manager update nodes
 jobset-controller-manager delete services
 jobset-controller-manager delete persistentvolumeclaims
 jobset-controller-manager update leases.coordination.k8s.io kube-system
+jobset-controller-manager get configmaps kube-system
 jobset-controller-manager bind clusterroles.rbac.authorization.k8s.io
 jobset-controller-manager impersonate users
 user-view create jobsets.jobset.x-k8s.io default
