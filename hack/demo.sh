@@ -21,7 +21,8 @@ readonly template='
 
 kubectl() { "${bin}/kubectl" --kubeconfig "${kubeconfig}" "$@"; }
 
-say() { printf '\n\033[1m%s\033[0m\n' "$*"; }
+# Headings are bold on a terminal.
+say() { if [[ -t 1 ]]; then printf '\n\033[1m%s\033[0m\n' "$*"; else printf '\n%s\n' "$*"; fi; }
 
 # Prints a command and runs it.
 show() {
