@@ -70,13 +70,12 @@ func TestRolesDecideWhatUsersMayDo(t *testing.T) {
 func TestObjectCountQuota(t *testing.T) {
 	k := newKubectl(t)
 	k.ok("create", "quota", "sets", "--hard=count/jobsets.jobset.x-k8s.io=2")
-	k.eventually(60*time.Second, func() string {
-		if got := k.field("quota/sets", "{.status.hard}"); got == "" {
-			return "the quota has no status yet"
+	k.eventually(60*time.Second, func() string { // a quota counts once its status is known to the server
+		if r := k.run(manifest("one", runOn, "suspend: true"), "create", "-f", "-"); r.code != 0 {
+			return r.stderr
 		}
 		return ""
 	})
-	k.okIn(manifest("one", runOn, "suspend: true"), "create", "-f", "-")
 	k.okIn(manifest("two", runOn, "suspend: true"), "create", "-f", "-")
 	k.refused(manifest("three", runOn, "suspend: true"), []string{"create", "-f", "-"},
 		"exceeded quota: sets", "used: count/jobsets.jobset.x-k8s.io=2", "limited: count/jobsets.jobset.x-k8s.io=2")

@@ -133,8 +133,9 @@ func TestStatusIsASubresource(t *testing.T) {
 	if want := "7///" + generation; got != want {
 		t.Errorf("restarts/suspend/label/generation after a patch of the status: %s, want %s", got, want)
 	}
-	k.refused("", []string{"patch", "jobset", "train", "--subresource=status", "--type=merge", "-p", `{"status":{"currentInPlaceRestartAttempt":-1}}`},
-		"status.currentInPlaceRestartAttempt", "must be greater than or equal to 0")
+	k.refused("", []string{"patch", "jobset", "train", "--subresource=status", "--type=merge", "-p",
+		`{"status":{"conditions":[{"type":"Completed","status":"Maybe","reason":"X","message":"","lastTransitionTime":"2026-01-01T00:00:00Z"}]}}`},
+		"status.conditions[0].status", `Unsupported value: "Maybe"`)
 }
 
 func TestDryRunAndStrictDecoding(t *testing.T) {
