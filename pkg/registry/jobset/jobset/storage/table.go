@@ -69,7 +69,7 @@ func (c tableConvertor) ConvertToTable(_ context.Context, object, tableOptions r
 	return table, nil
 }
 
-// row returns the cells of the columns. A value that is missing is a nil cell, which kubectl prints as <none> or blank.
+// row returns the cells of the columns. A value that is missing is a nil cell, which kubectl leaves blank.
 func row(js *jobset.JobSet, age string, now time.Time) []any {
 	s := summarize(js, now)
 	cells := []any{js.Name, text(js.Status.TerminalState), nil, nil, nil, age, s.phase, s.ready, s.attempt, text(s.reason), text(s.duration)}
