@@ -159,11 +159,17 @@ YAML
   done
 }
 
+controlplane::nodes_ready() {
+  local ready
+  ready=$(admin get nodes -l type=kwok --no-headers 2>/dev/null | awk '$2 == "Ready"' | wc -l)
+  ((ready >= CLUSTER_NODES))
+}
+
 controlplane::nodes() {
-  local have
-  have=$(admin get nodes -l type=kwok --no-headers 2>/dev/null | wc -l)
-  if ((have < CLUSTER_NODES)); then
-    controlplane::write_nodes | admin create -f - 2>&1 | grep -v 'already exists' >>"${CLUSTER_DIR}/logs/setup.log" || true
+  if ! controlplane::nodes_ready; then
+    # Nodes that exist already make create fail; whether all are there is found out below.
+    controlplane::write_nodes | admin create -f - >>"${CLUSTER_DIR}/logs/setup.log" 2>&1 || true
+    poll 60 controlplane::nodes_ready || die "the ${CLUSTER_NODES} nodes are not ready; see ${CLUSTER_DIR}/logs/setup.log"
   fi
   admin apply --server-side --force-conflicts -f - >>"${CLUSTER_DIR}/logs/setup.log" <<'YAML'
 apiVersion: storage.k8s.io/v1
