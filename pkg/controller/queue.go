@@ -17,7 +17,8 @@ import (
 )
 
 const (
-	minBackoff = 5 * time.Millisecond
+	// minBackoff lets the first event about a failure be stored before the second one, which then joins its series.
+	minBackoff = 100 * time.Millisecond
 	// maxBackoff keeps a child that is refused for ever (a pod template that the Job API does not accept) at half a
 	// request per minute, and a name that becomes free from waiting long.
 	maxBackoff = 2 * time.Minute

@@ -1,0 +1,69 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+func TestSetCondition(t *testing.T) {
+	const conditionType = "Suspended"
+	at := func(time metav1.Time, status metav1.ConditionStatus, reason, message string) metav1.Condition {
+		return metav1.Condition{Type: conditionType, Status: status, Reason: reason, Message: message, LastTransitionTime: time}
+	}
+	for name, tc := range map[string]struct {
+		stored    *metav1.Condition
+		next      metav1.Condition
+		want      []metav1.Condition
+		wantEvent bool
+	}{
+		"a True condition is added": {
+			next: at(now, "True", "R", "m"), want: []metav1.Condition{at(now, "True", "R", "m")}, wantEvent: true,
+		},
+		"a False condition is never added": {
+			next: at(now, "False", "R", "m"),
+		},
+		"an equal condition changes nothing": {
+			stored: new(at(before, "True", "R", "m")), next: at(now, "True", "R", "m"), want: []metav1.Condition{at(before, "True", "R", "m")},
+		},
+		"another reason keeps the time": {
+			stored: new(at(before, "True", "R", "m")), next: at(now, "True", "S", "m"), want: []metav1.Condition{at(before, "True", "S", "m")}, wantEvent: true,
+		},
+		"another message keeps the time": {
+			stored: new(at(before, "False", "R", "m")), next: at(now, "False", "R", "n"), want: []metav1.Condition{at(before, "False", "R", "n")}, wantEvent: true,
+		},
+		"another status takes a new time": {
+			stored: new(at(before, "True", "R", "m")), next: at(now, "False", "R", "m"), want: []metav1.Condition{at(now, "False", "R", "m")}, wantEvent: true,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			set := newSet()
+			if tc.stored != nil {
+				set.Status.Conditions = []metav1.Condition{*tc.stored}
+			}
+			b := newStatus(observe(set))
+			b.set(conditionType, tc.next.Status, tc.next.Reason, tc.next.Message)
+			diff(t, "conditions", tc.want, b.next.Conditions)
+			var want []Event
+			if tc.wantEvent {
+				want = []Event{{Type: "Normal", Reason: tc.next.Reason, Note: tc.next.Message}}
+			}
+			diff(t, "events", want, b.events)
+		})
+	}
+}
+
+func TestConditionsKeepTheOrderOfFirstAppearance(t *testing.T) {
+	b := newStatus(observe(newSet()))
+	b.set("B", "True", "R", "m")
+	b.set("A", "True", "R", "m")
+	b.set("B", "False", "R", "m")
+	var order []string
+	for _, c := range b.next.Conditions {
+		order = append(order, c.Type)
+	}
+	diff(t, "order", []string{"B", "A"}, order)
+}

@@ -1,0 +1,90 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"testing"
+
+	batchv1 "k8s.io/api/batch/v1"
+	"k8s.io/utils/ptr"
+
+	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+)
+
+func TestCountJobs(t *testing.T) {
+	sized := func(parallelism, completions *int32, readyPods, succeededPods int32) func(*batchv1.Job) {
+		return func(job *batchv1.Job) {
+			job.Spec.Parallelism, job.Spec.Completions = parallelism, completions
+			job.Status.Ready, job.Status.Succeeded = ptr.To(readyPods), succeededPods
+		}
+	}
+	active := func(job *batchv1.Job) { job.Status.Active = 1 }
+	type status = jobsetv1alpha2.ReplicatedJobStatus
+	for name, tc := range map[string]struct {
+		jobs []*batchv1.Job
+		want []status
+	}{
+		"no Jobs count as zeros, by descending name": {
+			want: []status{{Name: "w"}, {Name: "a"}},
+		},
+		"terminal Jobs count by outcome only": {
+			jobs: []*batchv1.Job{jobNamed("w", 0, succeeded, active), jobNamed("w", 1, jobFailed, ready), jobNamed("a", 0, succeeded)},
+			want: []status{{Name: "w", Succeeded: 1, Failed: 1}, {Name: "a", Succeeded: 1}},
+		},
+		"Jobs of an earlier attempt count nowhere": {
+			jobs: []*batchv1.Job{jobNamed("w", 0, ready, attempt("0")), jobNamed("w", 1, ready, attempt("1"))},
+			want: []status{{Name: "w", Active: 1, Ready: 1}, {Name: "a"}},
+		},
+		"a Job is ready when as many pods as run at a time are ready or have succeeded": {
+			jobs: []*batchv1.Job{
+				jobNamed("w", 0, sized(ptr.To[int32](3), nil, 2, 1)),
+				jobNamed("w", 1, sized(ptr.To[int32](3), nil, 2, 0)),
+			},
+			want: []status{{Name: "w", Ready: 1}, {Name: "a"}},
+		},
+		"fewer completions than parallelism need fewer pods": {
+			jobs: []*batchv1.Job{jobNamed("w", 0, sized(ptr.To[int32](3), ptr.To[int32](2), 2, 0))},
+			want: []status{{Name: "w", Ready: 1}, {Name: "a"}},
+		},
+		"more completions than parallelism need no more pods": {
+			jobs: []*batchv1.Job{jobNamed("w", 0, sized(ptr.To[int32](2), ptr.To[int32](9), 2, 0))},
+			want: []status{{Name: "w", Ready: 1}, {Name: "a"}},
+		},
+		"a Job with parallelism 0 is ready at once": {
+			jobs: []*batchv1.Job{jobNamed("w", 0, sized(ptr.To[int32](0), nil, 0, 0))},
+			want: []status{{Name: "w", Ready: 1}, {Name: "a"}},
+		},
+		"a suspended Job whose pods still end counts as suspended, active and ready": {
+			jobs: []*batchv1.Job{jobNamed("w", 0, jobIsSuspended, ready)},
+			want: []status{{Name: "w", Ready: 1, Active: 1, Suspended: 1}, {Name: "a"}},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			set := newSet(with("a", 1), with("w", 2))
+			for _, job := range tc.jobs {
+				if job.Labels[jobsetv1alpha2.RestartsKey] == "1" {
+					set.Status.Restarts = 1
+				}
+			}
+			o := observe(set, tc.jobs...)
+			diff(t, "counts", tc.want, countJobs(o, classify(o)))
+		})
+	}
+}
+
+func TestCountJobsKeepsRestartsOfSingleJobs(t *testing.T) {
+	set := newSet(with("w", 2))
+	set.Status.ReplicatedJobsStatus = []jobsetv1alpha2.ReplicatedJobStatus{
+		{Name: "w", JobRestarts: []int32{0, 3}, JobRestartsCountTowardsMax: []int32{0, 1}},
+	}
+	o := observe(set)
+	diff(t, "without the feature", []jobsetv1alpha2.ReplicatedJobStatus{{Name: "w"}}, countJobs(o, classify(o)))
+	o.Gates.RestartJob = true
+	got := countJobs(o, classify(o))
+	diff(t, "with the feature", set.Status.ReplicatedJobsStatus, got)
+	got[0].JobRestarts[0] = 9
+	if set.Status.ReplicatedJobsStatus[0].JobRestarts[0] == 9 {
+		t.Error("the next status shares memory with the observed one")
+	}
+}

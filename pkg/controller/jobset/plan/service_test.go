@@ -1,0 +1,48 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+)
+
+func TestHeadlessService(t *testing.T) {
+	service := func(name string, publish bool) *corev1.Service {
+		return &corev1.Service{
+			ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "ns", OwnerReferences: ownedByJS},
+			Spec: corev1.ServiceSpec{
+				ClusterIP: "None", PublishNotReadyAddresses: publish, Selector: map[string]string{"jobset.sigs.k8s.io/jobset-name": "js"},
+			},
+		}
+	}
+	for name, tc := range map[string]struct {
+		network *jobsetv1alpha2.Network
+		exists  bool
+		want    *corev1.Service
+	}{
+		"it has the name of the set":                                {network: &jobsetv1alpha2.Network{EnableDNSHostnames: ptr.To(true)}, want: service("js", true)},
+		"it has the name of the subdomain":                          {network: &jobsetv1alpha2.Network{EnableDNSHostnames: ptr.To(true), Subdomain: "sub"}, want: service("sub", true)},
+		"it can publish ready addresses only":                       {network: &jobsetv1alpha2.Network{EnableDNSHostnames: ptr.To(true), PublishNotReadyAddresses: ptr.To(false)}, want: service("js", false)},
+		"one that exists is left as it is":                          {network: &jobsetv1alpha2.Network{EnableDNSHostnames: ptr.To(true)}, exists: true},
+		"a set that wants no host names gets none":                  {network: &jobsetv1alpha2.Network{EnableDNSHostnames: ptr.To(false)}},
+		"a set without a network, stored by other means, gets none": {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			js := newSet(with("w", 1))
+			js.Spec.Network = tc.network
+			o := observe(js)
+			o.ServiceExists = tc.exists
+			diff(t, "service", tc.want, Decide(o).CreateService)
+			if tc.want != nil {
+				diff(t, "name", tc.want.Name, ServiceName(js))
+			}
+		})
+	}
+}
