@@ -4,7 +4,7 @@
 // Package etcd runs the store of the API server inside the process: one etcd member whose data directory nobody else
 // uses and that nobody else can reach.
 //
-// It listens on unix sockets below its data directory, which only the owner may enter (mode 0700). Loopback TCP would
+// It listens on a unix socket in its data directory, which only the owner may enter (mode 0700), and on nothing else. Loopback TCP would
 // let every local user and, in a pod with host networking, every workload of the node connect; protecting it would take
 // certificates, a free port and their upkeep. A socket in a private directory needs none of these, and operators still
 // reach it with etcdctl and --endpoints=unix://<data-dir>/client.sock.

@@ -4,8 +4,9 @@
 package etcd
 
 import (
+	"sync/atomic"
+
 	"github.com/go-logr/logr"
-	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 )
 
@@ -13,23 +14,41 @@ import (
 // operator of the API server rarely asks for.
 const chatter = 3
 
-// newLogger makes the member write where and how the rest of the process does.
-func newLogger(logger logr.Logger) *zap.Logger {
-	return zap.New(&logCore{logger: logger})
-}
+// phase is what the member is doing. It complains of its own settings when it starts and of its own listeners when it
+// closes, at levels that would alarm an operator.
+type phase int32
 
-// logCore hands the entries of etcd's logger on.
+const (
+	starting phase = iota
+	serving
+	closing
+)
+
+// logCore makes the member write where and how the rest of the process does.
 type logCore struct {
 	logger logr.Logger
+	phase  *atomic.Int32
 }
 
 var _ zapcore.Core = &logCore{}
 
-func verbosity(level zapcore.Level) int {
+func newLogCore(logger logr.Logger) *logCore {
+	return &logCore{logger: logger, phase: &atomic.Int32{}}
+}
+
+func (c *logCore) setPhase(p phase) { c.phase.Store(int32(p)) }
+
+// verbosity is the level at which an entry appears.
+func (c *logCore) verbosity(level zapcore.Level) int {
+	current := phase(c.phase.Load())
 	switch {
-	case level >= zapcore.WarnLevel:
+	case level >= zapcore.FatalLevel:
 		return 0
-	case level == zapcore.InfoLevel:
+	case level >= zapcore.ErrorLevel && current != closing:
+		return 0
+	case level >= zapcore.WarnLevel && current == serving:
+		return 0
+	case level >= zapcore.InfoLevel:
 		return chatter
 	default:
 		return chatter + 3
@@ -38,12 +57,12 @@ func verbosity(level zapcore.Level) int {
 
 // Enabled tells whether entries of the level are written.
 func (c *logCore) Enabled(level zapcore.Level) bool {
-	return c.logger.V(verbosity(level)).Enabled()
+	return c.logger.V(c.verbosity(level)).Enabled()
 }
 
 // With returns a core that adds the fields to every entry.
 func (c *logCore) With(fields []zapcore.Field) zapcore.Core {
-	return &logCore{logger: c.logger.WithValues(keysAndValues(fields)...)}
+	return &logCore{logger: c.logger.WithValues(keysAndValues(fields)...), phase: c.phase}
 }
 
 // Check adds the core to those that write the entry.
@@ -57,11 +76,12 @@ func (c *logCore) Check(entry zapcore.Entry, checked *zapcore.CheckedEntry) *zap
 // Write writes one entry.
 func (c *logCore) Write(entry zapcore.Entry, fields []zapcore.Field) error {
 	values := keysAndValues(fields)
-	if entry.Level >= zapcore.ErrorLevel {
+	level := c.verbosity(entry.Level)
+	if entry.Level >= zapcore.ErrorLevel && level == 0 {
 		c.logger.Error(nil, entry.Message, values...)
 		return nil
 	}
-	c.logger.V(verbosity(entry.Level)).Info(entry.Message, values...)
+	c.logger.V(level).Info(entry.Message, values...)
 	return nil
 }
 

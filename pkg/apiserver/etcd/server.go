@@ -13,18 +13,18 @@ import (
 	"time"
 
 	"go.etcd.io/etcd/server/v3/embed"
+	"go.uber.org/zap"
 	"k8s.io/klog/v2"
 )
 
 const (
 	// startTimeout bounds the time until the member serves. Recovery reads the whole write-ahead log, so it is generous.
 	startTimeout = 2 * time.Minute
-	// maxDataDirLength leaves room for the socket names within the 107 bytes that a unix socket address may have.
+	// maxDataDirLength leaves room for the socket's name within the 107 bytes that a unix socket address may have.
 	maxDataDirLength = 90
 
 	memberDir    = "etcd"
 	clientSocket = "client.sock"
-	peerSocket   = "peer.sock"
 )
 
 // Config says how to run the member.
@@ -37,38 +37,35 @@ type Config struct {
 	DefragmentInterval time.Duration
 }
 
-// Server is a running member.
+// Server is a member.
 type Server struct {
 	config Config
 	lock   *directoryLock
+	log    *logCore
 	etcd   *embed.Etcd
 	cancel context.CancelFunc
 }
 
-// Start locks the data directory and runs the member in it until Close is called. It returns when the member serves.
-func Start(ctx context.Context, config Config) (*Server, error) {
+// Open takes the data directory until Close is called, so that nobody else uses it. It starts nothing.
+func Open(config Config) (*Server, error) {
 	dir, err := filepath.Abs(config.DataDir)
 	if err != nil {
 		return nil, fmt.Errorf("resolving %s: %w", config.DataDir, err)
 	}
 	if len(dir) > maxDataDirLength {
-		return nil, fmt.Errorf("path %s has %d bytes, but the sockets in it allow %d at most: use a shorter path", dir, len(dir), maxDataDirLength)
+		return nil, fmt.Errorf("%s has %d bytes, but the socket in it allows %d at most: use a shorter path", dir, len(dir), maxDataDirLength)
 	}
 	config.DataDir = dir
 	lock, err := lockDirectory(dir)
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{config: config, lock: lock, cancel: func() {}}
-	if err := s.start(ctx); err != nil {
-		s.Close()
-		return nil, err
-	}
-	return s, nil
+	return &Server{config: config, lock: lock, log: newLogCore(klog.Background().WithName("etcd")), cancel: func() {}}, nil
 }
 
-func (s *Server) start(ctx context.Context) (err error) {
-	if s.etcd, err = embed.StartEtcd(embedConfig(s.config)); err != nil {
+// Start runs the member until Close is called. It returns when the member serves.
+func (s *Server) Start(ctx context.Context) (err error) {
+	if s.etcd, err = embed.StartEtcd(embedConfig(s.config, s.log)); err != nil {
 		return fmt.Errorf("starting the embedded etcd in %s: %w", s.config.DataDir, err)
 	}
 	ctx, s.cancel = context.WithCancel(ctx)
@@ -81,10 +78,11 @@ func (s *Server) start(ctx context.Context) (err error) {
 	case <-time.After(startTimeout):
 		return fmt.Errorf("the embedded etcd in %s does not serve after %s", s.config.DataDir, startTimeout)
 	}
+	s.log.setPhase(serving)
 	if s.config.DefragmentInterval > 0 {
 		go runDefragmenter(ctx, s.etcd.Server.Backend(), s.config.DefragmentInterval)
 	}
-	klog.FromContext(ctx).Info("Embedded etcd serves", "dataDir", s.config.DataDir, "quotaBytes", s.config.QuotaBytes)
+	klog.FromContext(ctx).V(1).Info("Embedded etcd serves", "dataDir", s.config.DataDir, "quotaBytes", s.config.QuotaBytes)
 	return nil
 }
 
@@ -94,14 +92,22 @@ func (s *Server) Endpoint() string {
 	return address.String()
 }
 
-// Err reports that the member stopped by itself. It yields nothing after Close.
-func (s *Server) Err() <-chan error {
-	return s.etcd.Err()
+// Wait returns why the member stopped by itself, or nil when the context ends first.
+func (s *Server) Wait(ctx context.Context) error {
+	select {
+	case <-ctx.Done():
+		return nil
+	case err := <-s.etcd.Err():
+		return fmt.Errorf("the embedded etcd stopped: %w", err)
+	case <-s.etcd.Server.StopNotify():
+		return errors.New("the embedded etcd stopped")
+	}
 }
 
 // Close stops the member and releases its directory. It must be called only when no client needs it any more.
 func (s *Server) Close() {
 	s.cancel()
+	s.log.setPhase(closing)
 	if s.etcd != nil {
 		s.etcd.Close()
 	}
@@ -114,14 +120,16 @@ func socketURL(dir, name string) url.URL {
 
 // embedConfig describes a single member. Its history is short, because there is no follower that could lag behind and
 // want more than a snapshot: the library's defaults would keep up to 15,000 writes in memory.
-func embedConfig(config Config) *embed.Config {
+func embedConfig(config Config, log *logCore) *embed.Config {
 	cfg := embed.NewConfig()
 	cfg.Name = "embedded"
 	cfg.Dir = filepath.Join(config.DataDir, memberDir)
 	cfg.ListenClientUrls = []url.URL{socketURL(config.DataDir, clientSocket)}
 	cfg.AdvertiseClientUrls = cfg.ListenClientUrls
-	cfg.ListenPeerUrls = []url.URL{socketURL(config.DataDir, peerSocket)}
-	cfg.AdvertisePeerUrls = cfg.ListenPeerUrls
+	// A single member has no peers, so nothing listens for them. The address is part of the member's identity only; it
+	// does not depend on the directory, so that the directory may be moved.
+	cfg.ListenPeerUrls = nil
+	cfg.AdvertisePeerUrls = []url.URL{{Scheme: "unix", Host: "embedded"}}
 	cfg.InitialCluster = cfg.InitialClusterFromName(cfg.Name)
 	cfg.EnableGRPCGateway = false
 	cfg.QuotaBackendBytes = config.QuotaBytes
@@ -132,7 +140,7 @@ func embedConfig(config Config) *embed.Config {
 	// The API server compacts by itself. This is the second line for the case that its compaction is switched off.
 	cfg.AutoCompactionMode = embed.CompactorModePeriodic
 	cfg.AutoCompactionRetention = "15m"
-	cfg.ZapLoggerBuilder = embed.NewZapLoggerBuilder(newLogger(klog.Background().WithName("etcd")))
+	cfg.ZapLoggerBuilder = embed.NewZapLoggerBuilder(zap.New(log))
 	return cfg
 }
 

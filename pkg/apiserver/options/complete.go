@@ -4,9 +4,12 @@
 package options
 
 import (
+	"context"
 	"os"
 
+	"k8s.io/apimachinery/pkg/runtime"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
+	"k8s.io/apiserver/pkg/server/options/encryptionconfig"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
@@ -41,7 +44,26 @@ func (o *Options) Validate() error {
 	if err := o.validateKubeconfigs(); err != nil {
 		return err
 	}
+	if err := o.validateStored(); err != nil {
+		return err
+	}
 	return o.validateLibrary()
+}
+
+// validateStored checks the form of stored objects. It reads the encryption configuration as the store will, and lets go
+// of what that opens.
+func (o *Options) validateStored() error {
+	etcd := o.Recommended.Etcd
+	if media := etcd.DefaultStorageMediaType; media != runtime.ContentTypeProtobuf && media != runtime.ContentTypeJSON {
+		return flagError("storage-media-type", "%q is not supported: use %s", media, runtime.ContentTypeProtobuf)
+	}
+	if etcd.EncryptionProviderConfigFilepath == "" {
+		return nil
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	_, err := encryptionconfig.LoadEncryptionConfig(ctx, etcd.EncryptionProviderConfigFilepath, etcd.EncryptionProviderConfigAutomaticReload, "")
+	return blame("encryption-provider-config", err, "correct the file")
 }
 
 func (o *Options) validateServing() error {

@@ -6,15 +6,10 @@ package options
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	openapinamer "k8s.io/apiserver/pkg/endpoints/openapi"
 	"k8s.io/apiserver/pkg/server"
-	"k8s.io/client-go/discovery"
-	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
@@ -25,11 +20,8 @@ import (
 	jobsetrest "github.com/jobset-apiserver/jobset-apiserver/pkg/registry/jobset/rest"
 )
 
-// mainTimeout bounds what is asked of the main API before the server serves.
-const mainTimeout = 10 * time.Second
-
-// Config returns the configuration of the server. The storage must be reachable already.
-func (o *Options) Config(ctx context.Context) (*apiserver.Config, error) {
+// config returns the configuration of the server, without its storage.
+func (o *Options) config(ctx context.Context, main *clients) (*apiserver.Config, error) {
 	scheme, codecs := apiserver.NewScheme()
 	generic := server.NewRecommendedConfig(codecs)
 	if err := o.Limits.ApplyTo(&generic.Config); err != nil {
@@ -47,13 +39,16 @@ func (o *Options) Config(ctx context.Context) (*apiserver.Config, error) {
 	generic.OpenAPIV3Config = server.DefaultOpenAPIV3Config(openapi.GetOpenAPIDefinitions, namer)
 	generic.OpenAPIV3Config.Info.Title = componentName
 
-	if err := o.applyStorage(generic, scheme, codecs); err != nil {
-		return nil, err
+	if err := o.Recommended.EgressSelector.ApplyTo(&generic.Config); err != nil {
+		return nil, blame("egress-selector-config-file", err, "correct the file")
+	}
+	if err := o.Recommended.Traces.ApplyTo(generic.EgressSelector, &generic.Config); err != nil {
+		return nil, blame("tracing-config-file", err, "correct the file")
 	}
 	if err := o.applyServing(generic); err != nil {
 		return nil, err
 	}
-	if err := o.applyMainCluster(ctx, generic); err != nil {
+	if err := o.applyMainCluster(ctx, generic, main); err != nil {
 		return nil, err
 	}
 	return &apiserver.Config{Generic: generic, Scheme: scheme, Codecs: codecs, JobSet: jobsetrest.Options{
@@ -63,28 +58,17 @@ func (o *Options) Config(ctx context.Context) (*apiserver.Config, error) {
 	}}, nil
 }
 
-type codecFactory interface {
-	runtime.StorageSerializer
-	CodecForVersions(runtime.Encoder, runtime.Decoder, runtime.GroupVersioner, runtime.GroupVersioner) runtime.Codec
-}
-
-// applyStorage stores objects in the first served version, as --storage-media-type says.
-func (o *Options) applyStorage(generic *server.RecommendedConfig, scheme *runtime.Scheme, codecs codecFactory) error {
+// applyStorage stores objects as --storage-media-type says, in the version that is served. The storage must be reachable.
+func (o *Options) applyStorage(config *apiserver.Config) error {
 	etcd := *o.Recommended.Etcd
-	info, ok := runtime.SerializerInfoForMediaType(codecs.SupportedMediaTypes(), etcd.DefaultStorageMediaType)
+	info, ok := runtime.SerializerInfoForMediaType(config.Codecs.SupportedMediaTypes(), etcd.DefaultStorageMediaType)
 	if !ok {
-		return flagError("storage-media-type", "%q is not supported: use %s", etcd.DefaultStorageMediaType, runtime.ContentTypeProtobuf)
+		return fmt.Errorf("no serializer for %s", etcd.DefaultStorageMediaType)
 	}
 	versions := runtime.GroupVersioner(v1alpha2.SchemeGroupVersion)
 	etcd.StorageConfig.EncodeVersioner = versions
-	etcd.StorageConfig.Codec = codecs.CodecForVersions(info.Serializer, codecs.UniversalDeserializer(), versions, runtime.InternalGroupVersioner)
-	if err := o.Recommended.EgressSelector.ApplyTo(&generic.Config); err != nil {
-		return blame("egress-selector-config-file", err, "correct the file")
-	}
-	if err := o.Recommended.Traces.ApplyTo(generic.EgressSelector, &generic.Config); err != nil {
-		return blame("tracing-config-file", err, "correct the file")
-	}
-	return blame("encryption-provider-config", etcd.ApplyTo(&generic.Config), "correct the file")
+	etcd.StorageConfig.Codec = config.Codecs.CodecForVersions(info.Serializer, config.Codecs.UniversalDeserializer(), versions, runtime.InternalGroupVersioner)
+	return blame("encryption-provider-config", etcd.ApplyTo(&config.Generic.Config), "correct the file")
 }
 
 func (o *Options) applyServing(generic *server.RecommendedConfig) error {
@@ -95,68 +79,24 @@ func (o *Options) applyServing(generic *server.RecommendedConfig) error {
 }
 
 // applyMainCluster sets up everything that needs the main API: who a caller is, what he may do, and admission.
-func (o *Options) applyMainCluster(ctx context.Context, generic *server.RecommendedConfig) error {
-	clients, err := o.newClients(ctx)
-	if err != nil {
-		return err
-	}
-	generic.ClientConfig = clients.config
-	generic.SharedInformerFactory = newInformers(clients.kube)
-	if err := o.applyAuthentication(generic); err != nil {
+func (o *Options) applyMainCluster(ctx context.Context, generic *server.RecommendedConfig, main *clients) error {
+	generic.ClientConfig = main.config
+	generic.SharedInformerFactory = newInformers(main.kube)
+	if err := o.applyAuthentication(ctx, generic); err != nil {
 		return err
 	}
 	if err := o.Recommended.Authorization.ApplyTo(&generic.Authorization); err != nil {
 		return blame("authorization-kubeconfig", err, "give a valid kubeconfig for the main cluster")
 	}
-	if err := o.Recommended.Features.ApplyTo(&generic.Config, clients.kube, generic.SharedInformerFactory); err != nil {
+	if err := o.Recommended.Features.ApplyTo(&generic.Config, main.kube, generic.SharedInformerFactory); err != nil {
 		return blame("enable-priority-and-fairness", err, "correct the limits on requests in flight")
 	}
-	return o.applyAdmission(ctx, generic, clients)
+	return o.applyAdmission(ctx, generic, main)
 }
 
-// clients reach the main API as the server itself.
-type clients struct {
-	config  *rest.Config
-	kube    kubernetes.Interface
-	dynamic dynamic.Interface
-}
-
-func (o *Options) newClients(ctx context.Context) (*clients, error) {
-	config, err := loadKubeconfig("kubeconfig", o.Recommended.CoreAPI.CoreAPIKubeconfigPath)
-	if err != nil {
-		return nil, err
-	}
-	config.UserAgent = componentName + "/" + newEffectiveVersion().Info().GitVersion
-	// Requests that wait here hold requests of our own clients up; the main API limits us by its own priorities.
-	config.QPS = -1
-	c := &clients{config: config}
-	typed := rest.CopyConfig(config)
-	typed.ContentType = runtime.ContentTypeProtobuf
-	typed.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON
-	if c.kube, err = kubernetes.NewForConfig(typed); err != nil {
-		return nil, blame("kubeconfig", err, "give a valid kubeconfig for the main cluster")
-	}
-	if c.dynamic, err = dynamic.NewForConfig(config); err != nil {
-		return nil, blame("kubeconfig", err, "give a valid kubeconfig for the main cluster")
-	}
-	return c, o.awaitMain(ctx, config)
-}
-
-// awaitMain makes sure that the main API answers, so that a wrong address is not reported as one of the things that are
-// asked of it later.
-func (o *Options) awaitMain(ctx context.Context, config *rest.Config) error {
-	bounded := rest.CopyConfig(config)
-	bounded.Timeout = mainTimeout
-	client, err := discovery.NewDiscoveryClientForConfig(bounded)
-	if err == nil {
-		_, err = client.ServerVersion()
-	}
-	return blame("kubeconfig", err, "make sure that the main cluster's API server runs and that the file names its address, authority and valid credentials")
-}
-
-func (o *Options) applyAdmission(ctx context.Context, generic *server.RecommendedConfig, clients *clients) error {
+func (o *Options) applyAdmission(ctx context.Context, generic *server.RecommendedConfig, main *clients) error {
 	options := *o.Recommended.Admission
-	unsupported, err := admission.Unsupported(clients.kube.Discovery())
+	unsupported, err := admission.Unsupported(main.kube.Discovery())
 	if err != nil {
 		return blame("kubeconfig", err, "make sure that the main cluster's API server runs")
 	}
@@ -164,7 +104,7 @@ func (o *Options) applyAdmission(ctx context.Context, generic *server.Recommende
 		klog.FromContext(ctx).Info("Admission plugin is off: the main cluster does not serve its configuration in admissionregistration.k8s.io/v1", "plugin", plugin)
 		options.DisablePlugins = append(options.DisablePlugins, plugin)
 	}
-	err = options.ApplyTo(&generic.Config, generic.SharedInformerFactory, clients.kube, clients.dynamic, o.gate,
+	err = options.ApplyTo(&generic.Config, generic.SharedInformerFactory, main.kube, main.dynamic, o.gate,
 		generic.EffectiveVersion, admission.Initializers()...)
 	return blame("admission-control-config-file", err, "correct the admission flags and the files that they name")
 }

@@ -30,7 +30,7 @@ func copyFlags(to *pflag.FlagSet, add func(*pflag.FlagSet), wanted func(string) 
 }
 
 func (o *Options) addServingFlags(fs *pflag.FlagSet) {
-	o.Recommended.SecureServing.AddFlags(fs)
+	omit(fs, o.Recommended.SecureServing.AddFlags, "permit-address-sharing", "permit-port-sharing")
 	fs.Lookup("cert-dir").Usage = "Directory for a self-signed serving certificate, used when --tls-cert-file is not given. " +
 		"The server keeps tls.crt and tls.key in it, renews them in time, and writes the certificate of their authority to " +
 		"ca.crt, for the caBundle of the APIService. Defaults to the directory \"certificates\" below --data-dir."

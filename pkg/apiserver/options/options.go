@@ -73,6 +73,7 @@ func NewOptions() (*Options, error) {
 	o.Recommended.Admission = admission.NewOptions()
 	o.Recommended.SecureServing.ServerCert.CertDirectory = ""
 	o.Recommended.SecureServing.BindPort = 6443
+	o.Recommended.SecureServing.Required = true
 	o.Limits.ShutdownDelayDuration = 15 * time.Second
 	o.Limits.ShutdownWatchTerminationGracePeriod = 5 * time.Second
 	return o, nil

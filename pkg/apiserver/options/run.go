@@ -14,6 +14,7 @@ import (
 	genericoptions "k8s.io/apiserver/pkg/server/options"
 	"k8s.io/klog/v2"
 
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/etcd"
 )
 
@@ -33,21 +34,33 @@ func (o *Options) Run(ctx context.Context) error {
 		cert.CertKey.CertFile, cert.CertKey.KeyFile = dir.CertFile(), dir.KeyFile()
 		go dir.Run(ctx)
 	}
-	store, err := o.Storage.start(ctx, o.Recommended.Etcd)
+	store, err := o.Storage.open(ctx, o.Recommended.Etcd)
 	if err != nil {
 		return err
 	}
 	if store != nil {
 		defer store.Close()
 	}
-	return o.serve(ctx, store)
-}
-
-func (o *Options) serve(ctx context.Context, store *etcd.Server) error {
-	config, err := o.Config(ctx)
+	main, err := o.newClients(ctx)
 	if err != nil {
 		return err
 	}
+	config, err := o.config(ctx, main)
+	if err != nil {
+		return err
+	}
+	if store != nil {
+		if err := store.Start(ctx); err != nil {
+			return blame("data-dir", err, "if its content is damaged, restore it from a backup")
+		}
+	}
+	if err := o.applyStorage(config); err != nil {
+		return err
+	}
+	return serve(ctx, config, store)
+}
+
+func serve(ctx context.Context, config *apiserver.Config, store *etcd.Server) error {
 	s, err := config.Complete().New()
 	if err != nil {
 		return err
@@ -57,7 +70,7 @@ func (o *Options) serve(ctx context.Context, store *etcd.Server) error {
 	if store != nil {
 		go watchStore(ctx, store, s, stop)
 	}
-	klog.FromContext(ctx).Info("Serving", "address", o.Recommended.SecureServing.Listener.Addr(), "version", config.Generic.EffectiveVersion.Info().GitVersion)
+	klog.FromContext(ctx).Info("Serving", "address", config.Generic.SecureServing.Listener.Addr(), "version", config.Generic.EffectiveVersion.Info().GitVersion)
 	if err := s.PrepareRun().RunWithContext(ctx); err != nil {
 		return fmt.Errorf("serving: %w", err)
 	}
@@ -70,11 +83,9 @@ func (o *Options) serve(ctx context.Context, store *etcd.Server) error {
 // watchStore ends the process when the embedded etcd stops by itself: nothing can be served without it, so the delay
 // that lets clients move away is left out.
 func watchStore(ctx context.Context, store *etcd.Server, s *server.GenericAPIServer, stop context.CancelCauseFunc) {
-	select {
-	case <-ctx.Done():
-	case err := <-store.Err():
+	if err := store.Wait(ctx); err != nil {
 		s.ShutdownDelayDuration = 0
-		stop(fmt.Errorf("the embedded etcd stopped: %w", err))
+		stop(err)
 	}
 }
 

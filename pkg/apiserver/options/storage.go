@@ -86,13 +86,14 @@ func (s *StorageOptions) validateEmbedded(tlsFiles string) error {
 		"the garbage collector delete running Jobs (tests may set --allow-ephemeral-data)")
 }
 
-// start makes the storage reachable and returns what to do when it is no longer needed.
-func (s *StorageOptions) start(ctx context.Context, external *genericoptions.EtcdOptions) (*etcd.Server, error) {
+// open makes sure that the storage can be used: an external etcd answers, or the directory of an embedded one is ours.
+// It returns the embedded etcd, if there is one.
+func (s *StorageOptions) open(ctx context.Context, external *genericoptions.EtcdOptions) (*etcd.Server, error) {
 	transport := &external.StorageConfig.Transport
 	if len(transport.ServerList) > 0 {
 		return nil, checkEtcd(ctx, *transport)
 	}
-	server, err := etcd.Start(ctx, etcd.Config{
+	server, err := etcd.Open(etcd.Config{
 		DataDir:            s.DataDir,
 		QuotaBytes:         s.QuotaBytes,
 		DefragmentInterval: s.DefragmentInterval,
@@ -101,7 +102,7 @@ func (s *StorageOptions) start(ctx context.Context, external *genericoptions.Etc
 		return nil, blame("data-dir", err, "stop that process or use another directory")
 	}
 	if err != nil {
-		return nil, blame("data-dir", err, "make sure that it is readable, writable and not damaged")
+		return nil, blame("data-dir", err, "use a directory that this process can read and write")
 	}
 	transport.ServerList = []string{server.Endpoint()}
 	return server, nil
