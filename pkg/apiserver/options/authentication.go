@@ -4,14 +4,19 @@
 package options
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"net/http"
+	"sync/atomic"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apiserver/pkg/authentication/authenticator"
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/server"
+	"k8s.io/apiserver/pkg/server/dynamiccertificates"
+	"k8s.io/apiserver/pkg/server/healthz"
 	"k8s.io/client-go/kubernetes"
 )
 
@@ -22,33 +27,56 @@ var publicPaths = sets.New("/healthz", "/livez", "/readyz")
 const authenticationAdvice = "allow its user to read the configmap extension-apiserver-authentication in kube-system"
 
 func (o *Options) applyAuthentication(ctx context.Context, generic *server.RecommendedConfig) error {
-	if err := o.checkAuthenticationLookup(ctx); err != nil {
+	authorities, err := o.lookupClientCA(ctx)
+	if err != nil {
 		return err
 	}
-	err := o.Recommended.Authentication.ApplyTo(&generic.Authentication, generic.SecureServing, generic.OpenAPIConfig)
+	err = o.Recommended.Authentication.ApplyTo(&generic.Authentication, generic.SecureServing, generic.OpenAPIConfig)
 	if err != nil {
 		return blame("authentication-kubeconfig", err, authenticationAdvice)
 	}
 	generic.Authentication.Authenticator = refuseAnonymous(generic.Authentication.Authenticator)
+	generic.AddReadyzChecks(healthz.NamedCheck("client-ca", clientCACheck(generic.SecureServing.ClientCA, authorities)))
 	return nil
 }
 
-// checkAuthenticationLookup reads once what the library goes on reading. The library says more than one line when it cannot.
-func (o *Options) checkAuthenticationLookup(ctx context.Context) error {
+// lookupClientCA reads once what the library goes on reading: it says more than one line when it cannot. It returns the
+// authority of client certificates, which is empty when it does not come from the main cluster.
+func (o *Options) lookupClientCA(ctx context.Context) ([]byte, error) {
 	authentication := o.Recommended.Authentication
 	if authentication.SkipInClusterLookup || authentication.TolerateInClusterLookupFailure {
-		return nil
+		return nil, nil
 	}
 	config, err := loadKubeconfig("authentication-kubeconfig", authentication.RemoteKubeConfigFile)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	config.Timeout = mainTimeout
 	client, err := kubernetes.NewForConfig(config)
-	if err == nil {
-		_, err = client.CoreV1().ConfigMaps(metav1.NamespaceSystem).Get(ctx, "extension-apiserver-authentication", metav1.GetOptions{})
+	if err != nil {
+		return nil, blame("authentication-kubeconfig", err, authenticationAdvice)
 	}
-	return blame("authentication-kubeconfig", err, authenticationAdvice)
+	configMap, err := client.CoreV1().ConfigMaps(metav1.NamespaceSystem).Get(ctx, "extension-apiserver-authentication", metav1.GetOptions{})
+	if err != nil || authentication.ClientCert.ClientCA != "" {
+		return nil, blame("authentication-kubeconfig", err, authenticationAdvice)
+	}
+	return []byte(configMap.Data["client-ca-file"]), nil
+}
+
+// clientCACheck fails until the authority that was there at start is in use. The library loads it after it began to
+// serve, and until then takes a client with a certificate for anonymous.
+func clientCACheck(current dynamiccertificates.CAContentProvider, wanted []byte) func(*http.Request) error {
+	var loaded atomic.Bool
+	return func(*http.Request) error {
+		if current == nil || len(wanted) == 0 || loaded.Load() {
+			return nil
+		}
+		if !bytes.Contains(current.CurrentCABundleContent(), bytes.TrimSpace(wanted)) {
+			return errors.New("the authority of client certificates is not loaded yet")
+		}
+		loaded.Store(true)
+		return nil
+	}
 }
 
 // refuseAnonymous lets callers without an identity pass to public paths only. The library would ask the main cluster

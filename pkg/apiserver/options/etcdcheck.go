@@ -12,11 +12,11 @@ import (
 	"net/url"
 	"time"
 
-	"go.etcd.io/etcd/client/pkg/v3/transport"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
 	"k8s.io/apimachinery/pkg/util/version"
 	"k8s.io/apiserver/pkg/storage/storagebackend"
+	certutil "k8s.io/client-go/util/cert"
 	"k8s.io/klog/v2"
 )
 
@@ -27,6 +27,8 @@ const (
 	etcdPatience = 12 * time.Second
 	etcdTimeout  = 4 * time.Second
 	etcdPause    = 500 * time.Millisecond
+	// refusalTimeout is how long a member has to refuse a client certificate.
+	refusalTimeout = 500 * time.Millisecond
 )
 
 // checkEtcd makes sure that a member of the cluster answers and that every member that answers is new enough. A member
@@ -67,17 +69,20 @@ func checkEtcd(ctx context.Context, config storagebackend.TransportConfig) error
 type fatalError struct{ error }
 
 func etcdTLS(config storagebackend.TransportConfig) (*tls.Config, error) {
-	if config.CertFile == "" && config.TrustedCAFile == "" {
-		return &tls.Config{MinVersion: tls.VersionTLS12}, nil
-	}
-	info := transport.TLSInfo{CertFile: config.CertFile, KeyFile: config.KeyFile, TrustedCAFile: config.TrustedCAFile}
-	tlsConfig, err := info.ClientConfig()
-	if err != nil {
-		flag := "etcd-cafile"
-		if _, pairErr := tls.LoadX509KeyPair(config.CertFile, config.KeyFile); config.CertFile != "" && pairErr != nil {
-			flag, err = "etcd-certfile", pairErr
+	tlsConfig := &tls.Config{MinVersion: tls.VersionTLS12}
+	if config.TrustedCAFile != "" {
+		pool, err := certutil.NewPool(config.TrustedCAFile)
+		if err != nil {
+			return nil, blame("etcd-cafile", err, "use a PEM file with certificates")
 		}
-		return nil, blame(flag, err, "use PEM files that belong together")
+		tlsConfig.RootCAs = pool
+	}
+	if config.CertFile != "" {
+		pair, err := tls.LoadX509KeyPair(config.CertFile, config.KeyFile)
+		if err != nil {
+			return nil, blame("etcd-certfile", err, "use a PEM file, and in --etcd-keyfile its key")
+		}
+		tlsConfig.Certificates = []tls.Certificate{pair}
 	}
 	return tlsConfig, nil
 }
@@ -142,16 +147,30 @@ func checkConnection(ctx context.Context, server string, tlsConfig *tls.Config) 
 	if tlsConfig.ServerName == "" {
 		tlsConfig.ServerName = u.Hostname()
 	}
-	err = tls.Client(conn, tlsConfig).HandshakeContext(ctx)
+	secure := tls.Client(conn, tlsConfig)
+	err = secure.HandshakeContext(ctx)
 	var verification *tls.CertificateVerificationError
 	switch {
 	case err == nil:
-		return nil
+		return checkClientCertificate(secure, server)
 	case errors.As(err, new(x509.HostnameError)):
 		return &fatalError{flagError("etcd-servers", "certificate of %s: %w: use a name that its certificate has", server, err)}
 	case errors.As(err, &verification):
 		return &fatalError{flagError("etcd-cafile", "certificate of %s: %w: give the authority that signed it", server, err)}
 	default:
-		return flagError("etcd-servers", "TLS with %s: %w: make sure that it serves https and accepts --etcd-certfile", server, err)
+		return flagError("etcd-servers", "TLS with %s: %w: make sure that it serves https", server, err)
 	}
+}
+
+// checkClientCertificate waits for the server's refusal of our certificate, which comes after our side of the handshake.
+func checkClientCertificate(conn *tls.Conn, server string) error {
+	if err := conn.SetReadDeadline(time.Now().Add(refusalTimeout)); err != nil {
+		return flagError("etcd-servers", "TLS with %s: %w", server, err)
+	}
+	_, err := conn.Read(make([]byte, 1))
+	var operation *net.OpError
+	if errors.As(err, &operation) && operation.Op == "remote error" { // how crypto/tls names an alert of the other side
+		return &fatalError{flagError("etcd-certfile", "%s refuses it: %w: give a certificate, and in --etcd-keyfile its key, that this etcd accepts", server, err)}
+	}
+	return nil
 }

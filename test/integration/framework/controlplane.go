@@ -16,10 +16,12 @@ import (
 	"strings"
 	"time"
 
+	"github.com/go-logr/logr"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
+	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 )
 
 // ServerUser is the identity of jobset-apiserver in the main cluster.
@@ -43,6 +45,7 @@ type ControlPlane struct {
 
 // Start runs a main cluster, built from what hack/ensure-binaries.sh provides, and builds our server.
 func Start(ctx context.Context) (_ *ControlPlane, err error) {
+	ctrllog.SetLogger(logr.Discard())
 	p := &ControlPlane{}
 	defer func() {
 		if err != nil {

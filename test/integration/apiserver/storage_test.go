@@ -1,0 +1,196 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package apiserver
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"google.golang.org/grpc"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/jobset-apiserver/jobset-apiserver/test/integration/framework"
+)
+
+func TestExternalEtcd(t *testing.T) {
+	etcd := plane.StartEtcd(t)
+	server := plane.StartServer(t, etcd.Flags...)
+	e := newEnv(t, server, server.Config(t))
+	e.create(t, jobSet("a"))
+	checkStored(t, etcd.Client(t), e.namespace)
+
+	// A second replica on the same etcd serves the same objects and sees what the first one writes.
+	replica := plane.StartServer(t, etcd.Flags...)
+	other := clientset(t, replica.Config(t)).JobSets(e.namespace)
+	e.create(t, jobSet("b"))
+	list, err := other.List(t.Context(), metav1.ListOptions{})
+	if err != nil || len(list.Items) != 2 {
+		t.Errorf("the second replica lists %d: %v", len(list.Items), err)
+	}
+}
+
+func TestEmbeddedEtcd(t *testing.T) {
+	dir := filepath.Join(framework.ShortDir(t), "data")
+	server := plane.StartServer(t, framework.Embedded(dir)...)
+	e := newEnv(t, server, server.Config(t))
+	e.create(t, jobSet("a"))
+
+	info, err := os.Stat(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if info.Mode().Perm() != 0o700 {
+		t.Errorf("mode of the data directory is %o, not 700", info.Mode().Perm())
+	}
+	client, err := clientv3.New(clientv3.Config{Endpoints: []string{"unix://" + filepath.Join(dir, "client.sock")}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	checkStored(t, client, e.namespace)
+	checkListeners(t, server)
+
+	t.Run("the directory cannot be used twice", func(t *testing.T) {
+		f := fixture{t: t, kubeconfig: plane.ServerKubeconfig(t)}
+		expectOneLine(t, append(f.valid("data-dir"), "--data-dir="+dir), []string{"--data-dir", dir + " is in use by another process", "stop that process or use another directory"})
+		if got := e.get(t, "a"); got.Name != "a" {
+			t.Error("the first server suffered")
+		}
+	})
+}
+
+// checkStored wants one object below our prefix, in protobuf.
+func checkStored(t *testing.T, client *clientv3.Client, namespace string) {
+	t.Helper()
+	response, err := client.Get(t.Context(), "", clientv3.WithPrefix())
+	if err != nil {
+		t.Fatal(err)
+	}
+	values := map[string][]byte{}
+	for _, kv := range response.Kvs {
+		if strings.Contains(string(kv.Key), "jobsets") {
+			values[string(kv.Key)] = kv.Value[:4]
+		}
+	}
+	key := "/registry/jobset-apiserver/jobset.x-k8s.io/jobsets/" + namespace + "/a"
+	if diff := cmp.Diff(map[string][]byte{key: []byte("k8s\x00")}, values); diff != "" {
+		t.Errorf("first bytes of stored objects (-want +got):\n%s", diff)
+	}
+}
+
+// checkListeners wants the server to listen on its port and on nothing else of the network. Abstract sockets count: every
+// process of the same network namespace can reach them.
+func checkListeners(t *testing.T, server *framework.Server) {
+	t.Helper()
+	sockets, err := server.Listeners()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, socket := range sockets {
+		names = append(names, filepath.Base(socket))
+	}
+	if diff := cmp.Diff([]string{fmt.Sprintf("tcp:%d", server.Port), "client.sock"}, names); diff != "" {
+		t.Errorf("listeners (-want +got):\n%s", diff)
+	}
+}
+
+func TestUnusableEtcdCostsOneLine(t *testing.T) {
+	etcd := plane.StartEtcd(t)
+	cases := map[string]struct {
+		flags func(f fixture) []string
+		want  []string
+	}{
+		"it does not run": {
+			flags: func(f fixture) []string { return []string{"--etcd-servers=http://" + f.unusedAddress()} },
+			want:  []string{"--etcd-servers: cannot connect to", "connection refused", "start etcd or correct the address"},
+		},
+		"the address is none": {
+			flags: func(fixture) []string { return []string{"--etcd-servers=localhost"} },
+			want:  []string{"--etcd-servers", `"localhost" is not an address`, "https://host:port"},
+		},
+		"another authority signed its certificate": {
+			flags: func(f fixture) []string {
+				return []string{"--etcd-servers=" + etcd.Endpoint, "--etcd-cafile=" + f.write("ca.crt", string(f.authority().CA()))}
+			},
+			want: []string{"--etcd-cafile", "certificate signed by unknown authority", "give the authority that signed it"},
+		},
+		"no authority is given": {
+			flags: func(fixture) []string { return []string{"--etcd-servers=" + etcd.Endpoint} },
+			want:  []string{"--etcd-cafile", "certificate signed by unknown authority"},
+		},
+		"its certificate has another name": {
+			flags: func(fixture) []string {
+				return []string{"--etcd-servers=" + strings.Replace(etcd.Endpoint, "127.0.0.1", "127.0.0.2", 1), "--etcd-cafile=" + etcd.CAFile}
+			},
+			want: []string{"--etcd-servers", "127.0.0.2"},
+		},
+		"the client certificate is missing": {
+			flags: func(fixture) []string {
+				return []string{"--etcd-servers=" + etcd.Endpoint, "--etcd-cafile=" + etcd.CAFile}
+			},
+			want: []string{"--etcd-certfile", "certificate required", "give a certificate"},
+		},
+		"the client certificate is unreadable": {
+			flags: func(f fixture) []string {
+				return []string{"--etcd-servers=" + etcd.Endpoint, "--etcd-cafile=" + etcd.CAFile, "--etcd-certfile=" + f.missing(), "--etcd-keyfile=" + etcd.KeyFile}
+			},
+			want: []string{"--etcd-certfile", "no such file"},
+		},
+		"the client certificate lacks its key": {
+			flags: func(f fixture) []string {
+				return []string{"--etcd-servers=" + etcd.Endpoint, "--etcd-certfile=" + etcd.CertFile}
+			},
+			want: []string{"--etcd-certfile: must be set together with --etcd-keyfile"},
+		},
+		"the authority is garbage": {
+			flags: func(f fixture) []string {
+				return []string{"--etcd-servers=" + etcd.Endpoint, "--etcd-cafile=" + f.write("ca.crt", "garbage")}
+			},
+			want: []string{"--etcd-cafile", "use a PEM file"},
+		},
+		"it is too old": {
+			flags: func(f fixture) []string { return []string{"--etcd-servers=" + oldEtcd(f.t)} },
+			want:  []string{"--etcd-servers", "runs etcd 3.5.12, which is too old", "upgrade it to 3.5.13 or newer"},
+		},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := fixture{t: t, kubeconfig: plane.ServerKubeconfig(t)}
+			expectOneLine(t, append(f.valid("data-dir", "allow-ephemeral-data"), c.flags(f)...), c.want)
+		})
+	}
+}
+
+// oldMember answers what version it is and nothing else.
+type oldMember struct {
+	pb.UnimplementedMaintenanceServer
+}
+
+func (oldMember) Status(context.Context, *pb.StatusRequest) (*pb.StatusResponse, error) {
+	return &pb.StatusResponse{Version: "3.5.12"}, nil
+}
+
+// oldEtcd serves the call that tells the version as an old release does. Old releases cannot be built here.
+func oldEtcd(t *testing.T) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := grpc.NewServer()
+	pb.RegisterMaintenanceServer(server, oldMember{})
+	go func() { _ = server.Serve(listener) }()
+	t.Cleanup(server.Stop)
+	return "http://" + listener.Addr().String()
+}

@@ -1,0 +1,76 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package framework
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"go.etcd.io/etcd/client/pkg/v3/transport"
+	clientv3 "go.etcd.io/etcd/client/v3"
+)
+
+// Etcd is an external etcd that wants client certificates.
+type Etcd struct {
+	*Process
+	// Endpoint is its address.
+	Endpoint string
+	// Flags make jobset-apiserver use it.
+	Flags []string
+	// CAFile, CertFile and KeyFile are credentials of a client.
+	CAFile, CertFile, KeyFile string
+}
+
+// StartEtcd runs an etcd with TLS.
+func (p *ControlPlane) StartEtcd(t *testing.T) *Etcd {
+	t.Helper()
+	authority, err := NewAuthority("etcd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	ca, serverCert, serverKey, err := authority.WriteServer(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, clientCert, clientKey, err := authority.WriteClient(dir, "jobset-apiserver")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address, peer := fmt.Sprintf("127.0.0.1:%d", FreePort(t)), fmt.Sprintf("http://127.0.0.1:%d", FreePort(t))
+	e := &Etcd{Endpoint: "https://" + address, CAFile: ca, CertFile: clientCert, KeyFile: clientKey}
+	e.Flags = []string{"--etcd-servers=" + e.Endpoint, "--etcd-cafile=" + ca, "--etcd-certfile=" + clientCert, "--etcd-keyfile=" + clientKey}
+	e.Process = Run(t, p.EtcdBinary(), "--data-dir="+filepath.Join(dir, "data"),
+		"--listen-client-urls="+e.Endpoint, "--advertise-client-urls="+e.Endpoint,
+		"--listen-peer-urls="+peer, "--initial-advertise-peer-urls="+peer, "--initial-cluster=default="+peer,
+		"--cert-file="+serverCert, "--key-file="+serverKey, "--trusted-ca-file="+ca, "--client-cert-auth")
+	Eventually(t, 30*time.Second, "etcd listens", func(context.Context) error {
+		conn, err := net.Dial("tcp", address)
+		if err == nil {
+			conn.Close()
+		}
+		return err
+	})
+	return e
+}
+
+// Client reaches the etcd as jobset-apiserver does.
+func (e *Etcd) Client(t *testing.T) *clientv3.Client {
+	t.Helper()
+	info := transport.TLSInfo{CertFile: e.CertFile, KeyFile: e.KeyFile, TrustedCAFile: e.CAFile}
+	tlsConfig, err := info.ClientConfig()
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, err := clientv3.New(clientv3.Config{Endpoints: []string{e.Endpoint}, TLS: tlsConfig})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { client.Close() })
+	return client
+}
