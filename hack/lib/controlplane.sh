@@ -30,9 +30,10 @@ controlplane::extra_args() {
 
 # The limits on the clients are raised, priority and fairness stays on.
 controlplane::write_config() {
-  local pki="${CLUSTER_DIR}/pki" words port
+  local pki="${CLUSTER_DIR}/pki" words port extra
   mapfile -t port < <(port::free 6)
   read -ra words <<<"${CLUSTER_KUBE_APISERVER_ARGS:-}"
+  extra=$(controlplane::extra_args "${words[@]}") || exit 1
   cat <<YAML
 apiVersion: config.kwok.x-k8s.io/v1alpha1
 kind: KwokctlConfiguration
@@ -55,7 +56,7 @@ componentsPatches:
   - {key: requestheader-uid-headers, value: X-Remote-Uid}
   - {key: requestheader-group-headers, value: X-Remote-Group}
   - {key: requestheader-extra-headers-prefix, value: X-Remote-Extra-}
-$(controlplane::extra_args "${words[@]}")
+${extra}
 - name: kube-controller-manager
   extraArgs:
   - {key: kube-api-qps, value: "500"}
@@ -91,6 +92,8 @@ controlplane::create() {
     ln -sfn "../kwok/clusters/${CLUSTER_NAME}/logs/${program}.log" "${CLUSTER_DIR}/logs/${program}.log"
     ln -sfn "../kwok/clusters/${CLUSTER_NAME}/pids/${program}.pid" "${CLUSTER_DIR}/pids/${program}.pid"
   done
+  [[ ${#audit[@]} -eq 0 ]] ||
+    ln -sfn "../kwok/clusters/${CLUSTER_NAME}/logs/audit.log" "${CLUSTER_DIR}/logs/kube-apiserver-audit.log"
   touch "${CLUSTER_DIR}/created"
 }
 
