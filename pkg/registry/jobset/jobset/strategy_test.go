@@ -232,7 +232,7 @@ func TestTemplateMetadataIsPruned(t *testing.T) {
 	dirty := metav1.ObjectMeta{
 		Name: "n", Namespace: "ns", Labels: map[string]string{"l": "1"}, Annotations: map[string]string{"a": "1"}, Finalizers: []string{"acme.io/f"},
 		GenerateName: "g", UID: "u", ResourceVersion: "7", Generation: 3, CreationTimestamp: metav1.Now(), DeletionTimestamp: ptr.To(metav1.Now()),
-		DeletionGracePeriodSeconds: ptr.To[int64](1), OwnerReferences: []metav1.OwnerReference{{Name: "o"}}, ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "m"}}, SelfLink: "/s",
+		DeletionGracePeriodSeconds: ptr.To[int64](1), OwnerReferences: []metav1.OwnerReference{{Name: "o"}}, ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "m"}},
 	}
 	want := metav1.ObjectMeta{
 		Name: "n", Namespace: "ns", Labels: map[string]string{"l": "1"}, Annotations: map[string]string{"a": "1"}, Finalizers: []string{"acme.io/f"},
