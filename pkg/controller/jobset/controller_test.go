@@ -1,0 +1,217 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package jobset
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
+	clientgotesting "k8s.io/client-go/testing"
+	"k8s.io/client-go/tools/cache"
+
+	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+)
+
+// run lets the controller work until the test ends.
+func (r *rig) run(t *testing.T) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	r.Start(ctx)
+	running.Go(func() { r.Run(ctx) })
+	t.Cleanup(func() {
+		cancel()
+		running.Wait()
+	})
+	eventually(t, "the caches are filled", func() bool { return r.Synced() })
+}
+
+func eventually(t *testing.T, what string, condition func() bool) {
+	t.Helper()
+	err := wait.PollUntilContextTimeout(t.Context(), 5*time.Millisecond, 20*time.Second, true, func(context.Context) (bool, error) {
+		return condition(), nil
+	})
+	if err != nil {
+		t.Fatalf("waiting until %s: %v", what, err)
+	}
+}
+
+func (r *rig) set(t *testing.T) *jobsetv1alpha2.JobSet {
+	t.Helper()
+	js, err := r.jobSets.JobsetV1alpha2().JobSets("ns").Get(t.Context(), "js", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return js
+}
+
+func (r *rig) jobExists(t *testing.T, name string) bool {
+	t.Helper()
+	_, err := r.kube.BatchV1().Jobs("ns").Get(t.Context(), name, metav1.GetOptions{})
+	if err != nil && !apierrors.IsNotFound(err) {
+		t.Fatal(err)
+	}
+	return err == nil
+}
+
+func (r *rig) finish(t *testing.T, name string) {
+	t.Helper()
+	job, err := r.kube.BatchV1().Jobs("ns").Get(t.Context(), name, metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	job.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobComplete, Status: corev1.ConditionTrue}}
+	if _, err := r.kube.BatchV1().Jobs("ns").UpdateStatus(t.Context(), job, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestASetRunsToCompletion(t *testing.T) {
+	r := newRig(t, newSet())
+	r.run(t)
+	eventually(t, "both Jobs exist", func() bool { return r.jobExists(t, "js-w-0") && r.jobExists(t, "js-w-1") })
+	r.finish(t, "js-w-0")
+	eventually(t, "one success is counted", func() bool {
+		counts := r.set(t).Status.ReplicatedJobsStatus
+		return len(counts) == 1 && counts[0].Succeeded == 1
+	})
+	r.finish(t, "js-w-1")
+	eventually(t, "the set is completed", func() bool { return r.set(t).Status.TerminalState == jobsetv1alpha2.TerminalStateCompleted })
+	eventually(t, "the event is sent", func() bool { return len(r.events.all()) > 0 })
+	diff(t, "events", []string{"Normal AllJobsCompleted Reconciling: jobset completed successfully"}, r.events.all())
+}
+
+func TestWhatIsDeletedFromOutsideComesBack(t *testing.T) {
+	r := newRig(t, newSet())
+	r.run(t)
+	eventually(t, "both Jobs exist", func() bool { return r.jobExists(t, "js-w-0") && r.jobExists(t, "js-w-1") })
+	if err := r.kube.BatchV1().Jobs("ns").Delete(t.Context(), "js-w-1", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the Job is back", func() bool { return r.jobExists(t, "js-w-1") })
+	if err := r.kube.CoreV1().Services("ns").Delete(t.Context(), "js", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the Service is back", func() bool {
+		_, err := r.kube.CoreV1().Services("ns").Get(t.Context(), "js", metav1.GetOptions{})
+		return err == nil
+	})
+}
+
+func TestASetGetsTheNamesOfItsPredecessorOnceTheyAreFree(t *testing.T) {
+	earlier := newSet()
+	earlier.UID = "uid-earlier"
+	r := newRig(t, newSet(), newJob("js-w-0", earlier))
+	r.run(t)
+	eventually(t, "the name counts as taken", func() bool { return len(r.events.all()) > 0 })
+	if err := r.kube.BatchV1().Jobs("ns").Delete(t.Context(), "js-w-0", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the set has its Job", func() bool {
+		job, err := r.kube.BatchV1().Jobs("ns").Get(t.Context(), "js-w-0", metav1.GetOptions{})
+		return err == nil && metav1.IsControlledBy(job, r.set(t))
+	})
+}
+
+func TestAJobThatIsGoneWakesTheSetOfItsName(t *testing.T) {
+	r := newRig(t, newSet())
+	r.enqueueWaiting(newJob("js-w-0", nil))
+	diff(t, "sets to look at", 1, r.queue.Len())
+}
+
+func TestTheControllerWaitsUntilJobSetsAreServed(t *testing.T) {
+	r := newRig(t, newSet())
+	var mu sync.Mutex
+	asked, served := 0, false
+	r.jobSets.PrependReactor("get", "resource", func(clientgotesting.Action) (bool, runtime.Object, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		asked++
+		if !served {
+			return true, nil, apierrors.NewServiceUnavailable("no endpoints")
+		}
+		return false, nil, nil
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	r.Start(ctx)
+	eventually(t, "it asks again", func() bool {
+		mu.Lock()
+		defer mu.Unlock()
+		return asked > 1
+	})
+	diff(t, "synced", false, r.Synced())
+	mu.Lock()
+	served = true
+	mu.Unlock()
+	eventually(t, "the caches are filled", r.Synced)
+}
+
+func TestObserveWaitsForOwnWrites(t *testing.T) {
+	set := newSet()
+	r := newRig(t, set)
+	key := cache.MetaObjectToName(set)
+	if obs, wait, err := r.observe(key); obs != nil || wait != 0 || err != nil {
+		t.Errorf("a set that is not cached: %v %v %v", obs, wait, err)
+	}
+	child, foreign := newJob("js-w-0", set), newJob("js-w-1", nil)
+	child.UID = "uid-child"
+	for indexer, object := range map[cache.Indexer]any{
+		r.informers.jobSets.GetIndexer(): set, r.informers.jobs.GetIndexer(): child, r.informers.services.GetIndexer(): service(),
+	} {
+		if err := indexer.Add(object); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := r.informers.jobs.GetIndexer().Add(foreign); err != nil {
+		t.Fatal(err)
+	}
+	obs, _, err := r.observe(key)
+	if err != nil || obs == nil {
+		t.Fatalf("observed %v, error %v", obs, err)
+	}
+	diff(t, "Jobs", []*batchv1.Job{child}, obs.Jobs)
+	diff(t, "Service exists", true, obs.ServiceExists)
+
+	r.writes.Deleted(key, "uid-child")
+	obs, wait, err := r.observe(key)
+	if obs != nil || wait == 0 || err != nil {
+		t.Errorf("with a deletion that is not shown yet: %v %v %v", obs, wait, err)
+	}
+	r.writes.Wrote(key, resourceJobs, "9")
+	if err := r.informers.jobs.GetIndexer().Delete(child); err != nil {
+		t.Fatal(err)
+	}
+	r.informers.jobs.GetIndexer().Bookmark("8")
+	if obs, _, _ = r.observe(key); obs != nil {
+		t.Error("a write that is not shown yet is not awaited")
+	}
+	r.informers.jobs.GetIndexer().Bookmark("9")
+	if obs, _, _ = r.observe(key); obs == nil {
+		t.Error("a write that is shown is still awaited")
+	}
+}
+
+func TestSyncLeavesAConflictToTheNextTry(t *testing.T) {
+	set := newSet()
+	r := newRig(t, set)
+	if err := r.informers.jobSets.GetIndexer().Add(set); err != nil {
+		t.Fatal(err)
+	}
+	r.jobSets.PrependReactor("update", "jobsets", func(clientgotesting.Action) (bool, runtime.Object, error) {
+		return true, nil, apierrors.NewConflict(schema.GroupResource{Resource: "jobsets"}, "js", errRefused)
+	})
+	if _, err := r.sync(t.Context(), cache.MetaObjectToName(set)); !apierrors.IsConflict(err) {
+		t.Errorf("error %v is no conflict", err)
+	}
+}

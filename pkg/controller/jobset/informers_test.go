@@ -1,0 +1,125 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package jobset
+
+import (
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/ptr"
+
+	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+)
+
+func TestStripKeepsWhatDecisionsUse(t *testing.T) {
+	set := newSet()
+	owners := newJob("x", set).OwnerReferences
+	full := metav1.ObjectMeta{
+		Name: "n", Namespace: "ns", UID: "u", ResourceVersion: "5", Generation: 3, OwnerReferences: owners,
+		Labels: map[string]string{"l": "1"}, Annotations: map[string]string{"a": "1"}, DeletionTimestamp: &metav1.Time{},
+		ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "m"}},
+	}
+	bare := metav1.ObjectMeta{Name: "n", Namespace: "ns", UID: "u", ResourceVersion: "5", OwnerReferences: owners}
+	jobMeta := bare
+	jobMeta.Labels, jobMeta.DeletionTimestamp = full.Labels, full.DeletionTimestamp
+	template := corev1.PodTemplateSpec{
+		ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"p": "1"}, Annotations: map[string]string{"q": "1"}},
+		Spec: corev1.PodSpec{
+			Containers: []corev1.Container{{Name: "c"}}, NodeSelector: map[string]string{"n": "1"},
+			Tolerations: []corev1.Toleration{{Key: "t"}}, SchedulingGates: []corev1.PodSchedulingGate{{Name: "g"}},
+		},
+	}
+	directives := *template.DeepCopy()
+	directives.Spec.Containers = nil
+	status := batchv1.JobStatus{
+		Conditions: []batchv1.JobCondition{{Type: batchv1.JobComplete}}, StartTime: &metav1.Time{}, Active: 1, Ready: ptr.To[int32](1), Succeeded: 2,
+	}
+	allOfStatus := *status.DeepCopy()
+	allOfStatus.CompletedIndexes, allOfStatus.Failed = "0-9", 4
+	job := func(suspend bool) *batchv1.Job {
+		return &batchv1.Job{ObjectMeta: *full.DeepCopy(), Spec: batchv1.JobSpec{
+			Suspend: ptr.To(suspend), Parallelism: ptr.To[int32](2), Completions: ptr.To[int32](3), BackoffLimit: ptr.To[int32](4), Template: *template.DeepCopy(),
+		}, Status: *allOfStatus.DeepCopy()}
+	}
+	sized := batchv1.JobSpec{Suspend: ptr.To(false), Parallelism: ptr.To[int32](2), Completions: ptr.To[int32](3)}
+	suspended := sized
+	suspended.Suspend, suspended.Template = ptr.To(true), directives
+	setMeta := *full.DeepCopy()
+	setMeta.ManagedFields = nil
+	for name, tc := range map[string]struct{ object, want runtime.Object }{
+		"of a Job that runs, what it is and how far":   {job(false), &batchv1.Job{ObjectMeta: jobMeta, Spec: sized, Status: status}},
+		"of a suspended Job, the directives too":       {job(true), &batchv1.Job{ObjectMeta: jobMeta, Spec: suspended, Status: status}},
+		"of a Service, that it exists":                 {&corev1.Service{ObjectMeta: *full.DeepCopy(), Spec: corev1.ServiceSpec{ClusterIP: "None"}}, &corev1.Service{ObjectMeta: bare}},
+		"of a claim, that it exists":                   {&corev1.PersistentVolumeClaim{ObjectMeta: *full.DeepCopy()}, &corev1.PersistentVolumeClaim{ObjectMeta: bare}},
+		"of a set, all but the managers of its fields": {&jobsetv1alpha2.JobSet{ObjectMeta: *full.DeepCopy(), Spec: set.Spec}, &jobsetv1alpha2.JobSet{ObjectMeta: setMeta, Spec: set.Spec}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := strip(tc.object)
+			if err != nil {
+				t.Fatal(err)
+			}
+			diff(t, "stripped", tc.want, got)
+			again, err := strip(got.(runtime.Object).DeepCopyObject())
+			if err != nil {
+				t.Fatal(err)
+			}
+			diff(t, "stripped twice", tc.want, again)
+		})
+	}
+}
+
+func TestOwnersAreResolvedByUID(t *testing.T) {
+	set := newSet()
+	r := newRig(t, set)
+	if err := r.informers.jobSets.GetIndexer().Add(set); err != nil {
+		t.Fatal(err)
+	}
+	owned := func(change func(*metav1.OwnerReference)) *batchv1.Job {
+		job := newJob("x", set)
+		change(&job.OwnerReferences[0])
+		return job
+	}
+	for name, tc := range map[string]struct {
+		object metav1.Object
+		want   bool
+	}{
+		"a child of the set":                 {newJob("x", set), true},
+		"an object without owner":            {newJob("x", nil), false},
+		"a child of a set of another UID":    {owned(func(o *metav1.OwnerReference) { o.UID = "uid-earlier" }), false},
+		"a child of a set that is gone":      {owned(func(o *metav1.OwnerReference) { o.Name = "gone" }), false},
+		"a child of another kind":            {owned(func(o *metav1.OwnerReference) { o.Kind = "Workflow" }), false},
+		"a child of another group":           {owned(func(o *metav1.OwnerReference) { o.APIVersion = "example.com/v1" }), false},
+		"an object that the set merely owns": {owned(func(o *metav1.OwnerReference) { o.Controller = nil }), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			key, got := r.resolveOwner(tc.object)
+			diff(t, "found", tc.want, got)
+			if got {
+				diff(t, "key", "ns/js", key.String())
+			}
+		})
+	}
+}
+
+func TestNotesFitIntoEvents(t *testing.T) {
+	for name, tc := range map[string]struct{ note, want string }{
+		"a short note stays":                      {"short", "short"},
+		"a note of the full length stays":         {strings.Repeat("x", 1024), strings.Repeat("x", 1024)},
+		"a longer note is cut":                    {strings.Repeat("x", 1025), strings.Repeat("x", 1021) + "..."},
+		"a note is not cut inside of a character": {strings.Repeat("ü", 600), strings.Repeat("ü", 510) + "..."},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := shortened(tc.note)
+			diff(t, "note", tc.want, got)
+			if len(got) > 1024 || !utf8.ValidString(got) {
+				t.Errorf("%d bytes, valid %t", len(got), utf8.ValidString(got))
+			}
+		})
+	}
+}

@@ -1,0 +1,136 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controller
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/component-base/metrics/testutil"
+)
+
+// runQueue runs a queue until the function returns.
+func runQueue(t *testing.T, name string, workers int, syncOne SyncFunc, during func(*Queue)) {
+	t.Helper()
+	q := NewQueue(name)
+	ctx, cancel := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	running.Go(func() { q.Run(ctx, workers, syncOne) })
+	during(q)
+	cancel()
+	running.Wait()
+}
+
+func TestQueueTriesAgainUntilItSucceeds(t *testing.T) {
+	key := cache.NewObjectName("ns", "name")
+	conflict := apierrors.NewConflict(schema.GroupResource{Resource: "jobs"}, "name", errors.New("changed"))
+	results := []any{errors.New("refused"), "panic", conflict, time.Millisecond, nil}
+	done := make(chan struct{})
+	calls := 0
+	syncOne := func(_ context.Context, got cache.ObjectName) (time.Duration, error) {
+		if got != key {
+			t.Errorf("synced %s, want %s", got, key)
+		}
+		result := results[calls]
+		calls++
+		switch r := result.(type) {
+		case error:
+			return 0, r
+		case string:
+			panic(r)
+		case time.Duration:
+			return r, nil
+		}
+		close(done)
+		return 0, nil
+	}
+	runQueue(t, "again", 1, syncOne, func(q *Queue) {
+		q.Add(key)
+		<-done
+	})
+	if d := cmp.Diff(len(results), calls); d != "" {
+		t.Errorf("calls (-want +got):\n%s", d)
+	}
+	for result, want := range map[string]float64{"error": 3, "requeue_after": 1, "success": 1} {
+		got, err := testutil.GetCounterMetricValue(syncs.WithLabelValues("again", result))
+		if err != nil || got != want {
+			t.Errorf("syncs with result %s: %v (%v), want %v", result, got, err, want)
+		}
+	}
+}
+
+func TestQueueFinishesWhatItHasBegun(t *testing.T) {
+	begun, release := make(chan struct{}), make(chan struct{})
+	var err error
+	syncOne := func(ctx context.Context, _ cache.ObjectName) (time.Duration, error) {
+		close(begun)
+		<-release
+		err = ctx.Err()
+		return 0, nil
+	}
+	q := NewQueue("finish")
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() {
+		q.Run(ctx, 2, syncOne)
+		close(ended)
+	}()
+	q.Add(cache.NewObjectName("ns", "name"))
+	<-begun
+	cancel()
+	select {
+	case <-ended:
+		t.Error("the queue ended before the sync that it had begun")
+	default:
+	}
+	close(release)
+	<-ended
+	if err != nil {
+		t.Errorf("the context of the sync ended with that of the queue: %v", err)
+	}
+}
+
+func TestQueueSyncsOneObjectAtATime(t *testing.T) {
+	key := cache.NewObjectName("ns", "name")
+	var mu sync.Mutex
+	running, calls := 0, 0
+	done := make(chan struct{})
+	var q *Queue
+	syncOne := func(context.Context, cache.ObjectName) (time.Duration, error) {
+		mu.Lock()
+		running++
+		calls++
+		if running > 1 {
+			t.Error("the same object is synced twice at a time")
+		}
+		last := calls == 20
+		mu.Unlock()
+		q.Add(key) // while it is being synced
+		mu.Lock()
+		running--
+		mu.Unlock()
+		if last {
+			close(done)
+		}
+		return 0, nil
+	}
+	q = NewQueue("one")
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() {
+		q.Run(ctx, 8, syncOne)
+		close(ended)
+	}()
+	q.Add(key)
+	<-done
+	cancel()
+	<-ended
+}
