@@ -97,8 +97,8 @@ func Eventually(t *testing.T, timeout time.Duration, what string, check func(con
 	}
 }
 
-// get asks for a path and returns the status code, which is 0 when nothing answers, and the body.
-func get(t *testing.T, config *rest.Config, path string) (int, string) {
+// Get asks for a path and returns the status code, which is 0 when nothing answers, and the body.
+func Get(t *testing.T, config *rest.Config, path string) (int, string) {
 	t.Helper()
 	client, err := rest.HTTPClientFor(config)
 	if err != nil {

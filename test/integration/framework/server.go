@@ -137,7 +137,7 @@ func (s *Server) AwaitReady(t *testing.T) {
 // Get asks for a path without an identity and returns the status code, which is 0 when nothing answers, and the body.
 func (s *Server) Get(t *testing.T, path string) (int, string) {
 	t.Helper()
-	return get(t, s.Anonymous(t), path)
+	return Get(t, s.Anonymous(t), path)
 }
 
 // Stop ends the server as Kubernetes does and waits for its end.
