@@ -83,7 +83,7 @@ func (a *applier) createService(ctx context.Context, service *corev1.Service) er
 	case apierrors.IsAlreadyExists(err), terminatingNamespace(err):
 		return nil
 	case err != nil:
-		a.report(a.js, serviceCreationFailed(err))
+		a.reportFailure(a.js, serviceCreationFailed(err))
 		return fmt.Errorf("creating service %s/%s: %w", service.Namespace, service.Name, err)
 	}
 	a.writes.Wrote(a.key, resourceServices, created.ResourceVersion)
@@ -98,7 +98,7 @@ func (a *applier) createClaims(ctx context.Context, claims []*corev1.PersistentV
 		switch {
 		case apierrors.IsAlreadyExists(err), terminatingNamespace(err):
 		case err != nil:
-			a.report(a.js, claimCreationFailed(err))
+			a.reportFailure(a.js, claimCreationFailed(err))
 			errs = append(errs, fmt.Errorf("creating persistent volume claim %s/%s: %w", claim.Namespace, claim.Name, err))
 		default:
 			a.writes.Wrote(a.key, resourceClaims, created.ResourceVersion)
@@ -112,7 +112,7 @@ func (a *applier) createJobs(ctx context.Context, jobs []*batchv1.Job) error {
 		return a.createJob(ctx, jobs[i])
 	})
 	if err != nil {
-		a.report(a.js, jobCreationFailed(err))
+		a.reportFailure(a.js, jobCreationFailed(err))
 	} else if len(jobs) > 0 {
 		klog.FromContext(ctx).V(2).Info("Created Jobs", "jobs", len(jobs))
 	}

@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
@@ -35,10 +36,23 @@ func claimCreationFailed(err error) plan.Event {
 	return plan.Event{Type: corev1.EventTypeWarning, Reason: "PVCCreationFailed", Note: err.Error()}
 }
 
+// report tells of transitions of the set.
 func (c *Controller) report(js *jobsetv1alpha2.JobSet, events ...plan.Event) {
 	for _, event := range events {
-		c.Recorder.Eventf(js, nil, event.Type, event.Reason, action, "%s", shortened(event.Note))
+		c.send(js, event)
 	}
+}
+
+// reportFailure tells of a child that could not be created. The event is about the set, but not about one version of
+// it: tries before and after a status write then belong to the same series.
+func (c *Controller) reportFailure(js *jobsetv1alpha2.JobSet, event plan.Event) {
+	c.send(&corev1.ObjectReference{
+		APIVersion: jobsetv1alpha2.SchemeGroupVersion.String(), Kind: "JobSet", Namespace: js.Namespace, Name: js.Name, UID: js.UID,
+	}, event)
+}
+
+func (c *Controller) send(regarding runtime.Object, event plan.Event) {
+	c.Recorder.Eventf(regarding, nil, event.Type, event.Reason, action, "%s", shortened(event.Note))
 }
 
 // shortened cuts a note to what the events API accepts, at a rune.

@@ -17,12 +17,14 @@ import (
 	clientgotesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/events"
+	"k8s.io/client-go/tools/reference"
 	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
 	jobsetfake "github.com/jobset-apiserver/jobset-apiserver/pkg/generated/clientset/versioned/fake"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/generated/clientset/versioned/scheme"
 )
 
 // rig is a controller with clients that keep what they are given.
@@ -95,9 +97,12 @@ type recorder struct {
 
 var _ events.EventRecorder = &recorder{}
 
-func (r *recorder) Eventf(_, _ runtime.Object, eventType, reason, action, note string, args ...any) {
+func (r *recorder) Eventf(regarding, _ runtime.Object, eventType, reason, action, note string, args ...any) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if ref, err := reference.GetReference(scheme.Scheme, regarding); err != nil || ref.Kind != "JobSet" || ref.Name == "" || ref.UID == "" {
+		reason = fmt.Sprintf("%s about %v (%v)", reason, ref, err)
+	}
 	r.events = append(r.events, fmt.Sprintf("%s %s %s: ", eventType, reason, action)+fmt.Sprintf(note, args...))
 }
 
