@@ -67,22 +67,15 @@ func (w *OwnWrites) Forget(owner cache.ObjectName) {
 	delete(w.owners, owner)
 }
 
-// Shown tells whether the caches hold all that was written for the owner; children are those that they hold now.
-func (w *OwnWrites) Shown(owner cache.ObjectName, children []metav1.Object) bool {
+// VersionsShown tells whether the caches have come to the versions that were written for the owner. Only what is read
+// from them after the answer is sure to show these writes.
+func (w *OwnWrites) VersionsShown(owner cache.ObjectName) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	of, found := w.owners[owner]
-	if !found {
+	if !found || w.givenUp(of) {
 		return true
 	}
-	if w.clock.Since(of.last) < patience && !w.caughtUp(of, children) {
-		return false
-	}
-	delete(w.owners, owner)
-	return true
-}
-
-func (w *OwnWrites) caughtUp(of *writes, children []metav1.Object) bool {
 	for resource, version := range of.versions {
 		// Without two well-formed versions there is nothing to wait for.
 		order, err := resourceversion.CompareResourceVersion(w.caches[resource].LastStoreSyncResourceVersion(), version)
@@ -90,13 +83,28 @@ func (w *OwnWrites) caughtUp(of *writes, children []metav1.Object) bool {
 			return false
 		}
 	}
+	return true
+}
+
+// DeletionsShown tells whether these children, read after VersionsShown, show the deletions too. If so, all is forgotten
+// that was written for the owner.
+func (w *OwnWrites) DeletionsShown(owner cache.ObjectName, children []metav1.Object) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	of, found := w.owners[owner]
+	if !found {
+		return true
+	}
 	for _, child := range children {
-		if of.deleted.Has(child.GetUID()) && child.GetDeletionTimestamp() == nil {
+		if of.deleted.Has(child.GetUID()) && child.GetDeletionTimestamp() == nil && !w.givenUp(of) {
 			return false
 		}
 	}
+	delete(w.owners, owner)
 	return true
 }
+
+func (w *OwnWrites) givenUp(of *writes) bool { return w.clock.Since(of.last) >= patience }
 
 func (w *OwnWrites) remember(owner cache.ObjectName, what func(*writes)) {
 	w.mu.Lock()

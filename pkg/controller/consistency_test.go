@@ -80,7 +80,7 @@ func TestOwnWritesAreAwaited(t *testing.T) {
 			w := NewOwnWrites(clock, map[string]Versioned{"jobs": tc.jobs, "jobsets": tc.sets})
 			tc.write(w)
 			clock.Step(tc.after)
-			if got := w.Shown(one, tc.children); got != tc.want {
+			if got := w.VersionsShown(one) && w.DeletionsShown(one, tc.children); got != tc.want {
 				t.Errorf("shown is %t, want %t", got, tc.want)
 			}
 		})

@@ -18,8 +18,10 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	clientgotesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/utils/clock"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller"
 )
 
 // run lets the controller work until the test ends.
@@ -200,6 +202,38 @@ func TestObserveWaitsForOwnWrites(t *testing.T) {
 	if obs, _, _ = r.observe(key); obs == nil {
 		t.Error("a write that is shown is still awaited")
 	}
+}
+
+// lateCache gets its object while it is asked for its version.
+type lateCache struct {
+	cache.Indexer
+	object any
+}
+
+func (c lateCache) LastStoreSyncResourceVersion() string {
+	if err := c.Update(c.object); err != nil {
+		return ""
+	}
+	return "2"
+}
+
+func TestObserveReadsNothingOlderThanItsOwnWrites(t *testing.T) {
+	set := newSet()
+	r := newRig(t, set)
+	indexer := r.informers.jobSets.GetIndexer()
+	if err := indexer.Add(set); err != nil {
+		t.Fatal(err)
+	}
+	written := set.DeepCopy()
+	written.ResourceVersion = "2"
+	r.writes = controller.NewOwnWrites(clock.RealClock{}, map[string]controller.Versioned{resourceJobSets: lateCache{indexer, written}})
+	key := cache.MetaObjectToName(set)
+	r.writes.Wrote(key, resourceJobSets, "2")
+	obs, _, err := r.observe(key)
+	if err != nil || obs == nil {
+		t.Fatalf("observed %v, error %v", obs, err)
+	}
+	diff(t, "version", "2", obs.JobSet.ResourceVersion)
 }
 
 func TestSyncLeavesAConflictToTheNextTry(t *testing.T) {

@@ -22,6 +22,10 @@ const lagRetry = time.Second
 // observe returns the set and its children as the caches have them. It returns nil for a set that is gone, and nil with
 // a time to wait while the caches do not show what the last sync did.
 func (c *Controller) observe(key cache.ObjectName) (*plan.Observed, time.Duration, error) {
+	// What was read before the question could be older than the answer.
+	if !c.writes.VersionsShown(key) {
+		return nil, lagRetry, nil
+	}
 	js, err := c.jobSet(key)
 	if err != nil {
 		return nil, 0, err
@@ -34,7 +38,7 @@ func (c *Controller) observe(key cache.ObjectName) (*plan.Observed, time.Duratio
 	if err != nil {
 		return nil, 0, err
 	}
-	if !c.writes.Shown(key, asObjects(jobs)) {
+	if !c.writes.DeletionsShown(key, asObjects(jobs)) {
 		return nil, lagRetry, nil
 	}
 	obs := &plan.Observed{JobSet: js, Jobs: jobs, Claims: sets.New[string](), Now: metav1.NewTime(c.Clock.Now()), Gates: c.Gates}
