@@ -17,6 +17,16 @@ const (
 	RestartJob featuregate.Feature = "RestartJob"
 	// ElasticJobSet allows parallelism and completions of Indexed Jobs to change while the set runs.
 	ElasticJobSet featuregate.Feature = "ElasticJobSet"
+	// JobSetActiveDeadlineSeconds allows a limit on the time that a set runs, and keeps the time from which it counts.
+	JobSetActiveDeadlineSeconds featuregate.Feature = "JobSetActiveDeadlineSeconds"
+	// ExecutionAttemptsTracking counts how often a set was started, after suspensions and restarts of the whole set.
+	ExecutionAttemptsTracking featuregate.Feature = "ExecutionAttemptsTracking"
+	// MutablePodResourcesForSuspendedJobSets allows requests and limits of containers to change while a set is
+	// suspended. The main cluster must allow the same for suspended Jobs.
+	MutablePodResourcesForSuspendedJobSets featuregate.Feature = "MutablePodResourcesForSuspendedJobSets"
+	// RestartOnFailureTarget restarts a set as soon as a Job is bound to fail, before its last pod has stopped. This gate
+	// is ours alone.
+	RestartOnFailureTarget featuregate.Feature = "RestartOnFailureTarget"
 	// TLSOptions allows the tls block of the controller's configuration file.
 	TLSOptions featuregate.Feature = "TLSOptions"
 )
@@ -30,9 +40,13 @@ func Specs() map[featuregate.Feature]featuregate.VersionedSpecs {
 		return featuregate.VersionedSpecs{{Version: version.MustParse(since), Default: false, PreRelease: featuregate.Alpha}}
 	}
 	return map[featuregate.Feature]featuregate.VersionedSpecs{
-		InPlaceRestart: alpha("0.11"),
-		RestartJob:     alpha("0.12"),
-		ElasticJobSet:  alpha("0.12"),
+		InPlaceRestart:                         alpha("0.11"),
+		RestartJob:                             alpha("0.12"),
+		ElasticJobSet:                          alpha("0.12"),
+		JobSetActiveDeadlineSeconds:            alpha("0.13"),
+		ExecutionAttemptsTracking:              alpha("0.13"),
+		MutablePodResourcesForSuspendedJobSets: alpha("0.13"),
+		RestartOnFailureTarget:                 alpha("0.13"),
 		TLSOptions: {
 			{Version: version.MustParse("0.12"), Default: true, PreRelease: featuregate.Beta},
 			{Version: version.MustParse("0.13"), Default: true, PreRelease: featuregate.GA, LockToDefault: true},

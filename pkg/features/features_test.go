@@ -1,0 +1,50 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package features_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/features"
+)
+
+// Names, stages and defaults are what users write into configurations and what may not change by accident.
+func TestGates(t *testing.T) {
+	want := map[string]string{
+		"InPlaceRestart":                         "ALPHA since 0.11, false",
+		"RestartJob":                             "ALPHA since 0.12, false",
+		"ElasticJobSet":                          "ALPHA since 0.12, false",
+		"JobSetActiveDeadlineSeconds":            "ALPHA since 0.13, false",
+		"ExecutionAttemptsTracking":              "ALPHA since 0.13, false",
+		"MutablePodResourcesForSuspendedJobSets": "ALPHA since 0.13, false",
+		"RestartOnFailureTarget":                 "ALPHA since 0.13, false",
+		"TLSOptions":                             " since 0.13, true, locked",
+	}
+	gate, err := features.NewGate()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]string{}
+	for name, specs := range features.Specs() {
+		last := specs[len(specs)-1]
+		got[string(name)] = fmt.Sprintf("%s since %s, %t", last.PreRelease, last.Version, gate.Enabled(name))
+		if last.LockToDefault {
+			got[string(name)] += ", locked"
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("gates (-want +got):\n%s", diff)
+	}
+	if err := gate.Set("AllAlpha=true"); err != nil {
+		t.Fatal(err)
+	}
+	for name := range features.Specs() {
+		if !gate.Enabled(name) {
+			t.Errorf("%s stays off when all alpha features are switched on", name)
+		}
+	}
+}
