@@ -20,6 +20,9 @@ const (
 	JobSetStartupPolicyInProgress = "StartupPolicyInProgress"
 	// JobSetStartupPolicyCompleted is True when all replicatedJobs of an InOrder start have started.
 	JobSetStartupPolicyCompleted = "StartupPolicyCompleted"
+	// ChildNameConflict is True while an object exists under the name of a Job that the set needs, and the set does not
+	// own it. The set waits until that object is gone. This condition is ours; upstream has none for it.
+	ChildNameConflict = "ChildNameConflict"
 )
 
 // Values of status.terminalState.
@@ -62,6 +65,10 @@ const (
 	// CoordinatorKey holds the DNS name of the coordinator pod; only when spec.coordinator is set.
 	CoordinatorKey = "jobset.sigs.k8s.io/coordinator"
 )
+
+// ExecutionAttemptKey is the annotation that holds status.executionAttempts at the time when a Job was created or last
+// resumed. The controller puts it on the Job and on its pod template; only with the ExecutionAttemptsTracking feature.
+const ExecutionAttemptKey = "jobset.sigs.k8s.io/execution-attempt"
 
 // Keys that users and administrators set, and that the controller passes on (spec/jobset.md §4.2).
 const (
