@@ -111,12 +111,16 @@ func (a *applier) createJobs(ctx context.Context, jobs []*batchv1.Job) error {
 	err := controller.InBatches(ctx, len(jobs), maxParallel, func(ctx context.Context, i int) error {
 		return a.createJob(ctx, jobs[i])
 	})
-	if err != nil {
+	switch {
+	case terminatingNamespace(err):
+		return nil
+	case err != nil:
 		a.reportFailure(a.js, jobCreationFailed(err))
-	} else if len(jobs) > 0 {
+		return err
+	case len(jobs) > 0:
 		klog.FromContext(ctx).V(2).Info("Created Jobs", "jobs", len(jobs))
 	}
-	return err
+	return nil
 }
 
 func (a *applier) createJob(ctx context.Context, job *batchv1.Job) error {
@@ -128,10 +132,7 @@ func (a *applier) createJob(ctx context.Context, job *batchv1.Job) error {
 			return nil
 		}
 	}
-	switch {
-	case terminatingNamespace(err):
-		return nil
-	case err != nil:
+	if err != nil {
 		return fmt.Errorf("job %q creation failed with error: %w", job.Name, err)
 	}
 	a.writes.Wrote(a.key, resourceJobs, created.ResourceVersion)
