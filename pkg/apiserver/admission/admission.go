@@ -19,6 +19,7 @@ import (
 	validatingwebhook "k8s.io/apiserver/pkg/admission/plugin/webhook/validating"
 	genericoptions "k8s.io/apiserver/pkg/server/options"
 	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/kubernetes"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/admission/volumeclaims"
 )
@@ -41,9 +42,9 @@ func NewOptions() *genericoptions.AdmissionOptions {
 	return options
 }
 
-// Initializers returns what our plugins need beyond what every API server hands to plugins.
-func Initializers() []admission.PluginInitializer {
-	return []admission.PluginInitializer{quotaInitializer{}}
+// Initializers returns what plugins need beyond what every API server hands to them. The client is that of the main API.
+func Initializers(client kubernetes.Interface, schemas Schemas) []admission.PluginInitializer {
+	return []admission.PluginInitializer{quotaInitializer{}, schemaInitializer{client: client, schemas: schemas}}
 }
 
 // policyResources are the resources of the main API that a plugin watches, where clusters that we support may lack them.

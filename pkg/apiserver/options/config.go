@@ -48,13 +48,21 @@ func (o *Options) config(ctx context.Context, main *clients) (*apiserver.Config,
 	if err := o.applyServing(generic); err != nil {
 		return nil, err
 	}
-	if err := o.applyMainCluster(ctx, generic, main); err != nil {
+	name, err := scheme.ToOpenAPIDefinitionName(v1alpha2.SchemeGroupVersion.WithKind("JobSet"))
+	if err != nil {
+		return nil, fmt.Errorf("naming the definition of JobSet: %w", err)
+	}
+	schemas := admission.Schemas{Config: generic.OpenAPIV3Config, GroupVersion: v1alpha2.SchemeGroupVersion, Names: []string{name}}
+	if err := o.applyMainCluster(ctx, generic, main, schemas); err != nil {
 		return nil, err
 	}
 	return &apiserver.Config{Generic: generic, Scheme: scheme, Codecs: codecs, JobSet: jobsetrest.Options{
-		InPlaceRestart: o.gate.Enabled(features.InPlaceRestart),
-		RestartJob:     o.gate.Enabled(features.RestartJob),
-		ElasticJobSet:  o.gate.Enabled(features.ElasticJobSet),
+		InPlaceRestart:      o.gate.Enabled(features.InPlaceRestart),
+		RestartJob:          o.gate.Enabled(features.RestartJob),
+		ElasticJobSet:       o.gate.Enabled(features.ElasticJobSet),
+		ActiveDeadline:      o.gate.Enabled(features.JobSetActiveDeadlineSeconds),
+		ExecutionAttempts:   o.gate.Enabled(features.ExecutionAttemptsTracking),
+		MutablePodResources: o.gate.Enabled(features.MutablePodResourcesForSuspendedJobSets),
 	}}, nil
 }
 
@@ -79,7 +87,7 @@ func (o *Options) applyServing(generic *server.RecommendedConfig) error {
 }
 
 // applyMainCluster sets up everything that needs the main API: who a caller is, what he may do, and admission.
-func (o *Options) applyMainCluster(ctx context.Context, generic *server.RecommendedConfig, main *clients) error {
+func (o *Options) applyMainCluster(ctx context.Context, generic *server.RecommendedConfig, main *clients, schemas admission.Schemas) error {
 	generic.ClientConfig = main.config
 	generic.SharedInformerFactory = newInformers(main.kube)
 	if err := o.applyAuthentication(ctx, generic); err != nil {
@@ -91,10 +99,10 @@ func (o *Options) applyMainCluster(ctx context.Context, generic *server.Recommen
 	if err := o.Recommended.Features.ApplyTo(&generic.Config, main.kube, generic.SharedInformerFactory); err != nil {
 		return blame("enable-priority-and-fairness", err, "correct the limits on requests in flight")
 	}
-	return o.applyAdmission(ctx, generic, main)
+	return o.applyAdmission(ctx, generic, main, schemas)
 }
 
-func (o *Options) applyAdmission(ctx context.Context, generic *server.RecommendedConfig, main *clients) error {
+func (o *Options) applyAdmission(ctx context.Context, generic *server.RecommendedConfig, main *clients, schemas admission.Schemas) error {
 	options := *o.Recommended.Admission
 	unsupported, err := admission.Unsupported(main.kube.Discovery())
 	if err != nil {
@@ -105,6 +113,6 @@ func (o *Options) applyAdmission(ctx context.Context, generic *server.Recommende
 		options.DisablePlugins = append(options.DisablePlugins, plugin)
 	}
 	err = options.ApplyTo(&generic.Config, generic.SharedInformerFactory, main.kube, main.dynamic, o.gate,
-		generic.EffectiveVersion, admission.Initializers()...)
+		generic.EffectiveVersion, admission.Initializers(main.kube, schemas)...)
 	return blame("admission-control-config-file", err, "correct the admission flags and the files that they name")
 }
