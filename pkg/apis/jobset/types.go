@@ -43,7 +43,8 @@ type JobSetList struct {
 type JobSetSpec struct {
 	// replicatedJobs are the groups of identical Jobs that make up the set, in start-up order. Immutable, except for
 	// the scheduling directives of the pod templates (labels, annotations, nodeSelector, tolerations,
-	// schedulingGates), which may change while the set is suspended, and for the size of Indexed Jobs when the
+	// schedulingGates), which may change while the set is suspended, for requests and limits of containers, which may do
+	// so when the MutablePodResourcesForSuspendedJobSets feature is on, and for the size of Indexed Jobs when the
 	// ElasticJobSet feature is on.
 	ReplicatedJobs []ReplicatedJob
 
@@ -81,6 +82,12 @@ type JobSetSpec struct {
 	// volumeClaimPolicies are groups of persistent volume claims that the controller creates for the set and mounts
 	// into the pods that name them. At most 50. Immutable.
 	VolumeClaimPolicies []VolumeClaimPolicy
+
+	// activeDeadlineSeconds is the time in seconds, 1 or more, that an execution of the set may take before the set fails
+	// with the reason DeadlineExceeded. It counts from status.startTime: not while the set is suspended, and anew when the
+	// set is resumed or restarted as a whole. Absent means no limit. May be set, changed and removed until the set has
+	// finished. Needs the JobSetActiveDeadlineSeconds feature; without it the field is dropped.
+	ActiveDeadlineSeconds *int64
 }
 
 // ReplicatedJob is a group of identical Jobs.
@@ -157,7 +164,7 @@ type Coordinator struct {
 // JobSetStatus is what the controller last observed of a set.
 type JobSetStatus struct {
 	// conditions are the latest observations of the state of the set: Completed, Failed, Suspended,
-	// RestartingJobSet, StartupPolicyInProgress and StartupPolicyCompleted.
+	// RestartingJobSet, StartupPolicyInProgress, StartupPolicyCompleted and ChildNameConflict.
 	Conditions []metav1.Condition
 
 	// restarts is the number of restarts of the whole set, counted or not. Jobs whose label
@@ -180,6 +187,15 @@ type JobSetStatus struct {
 	// currentInPlaceRestartAttempt is the attempt that all pods have reached in an in-place restart. Set only with the
 	// InPlaceRestart feature.
 	CurrentInPlaceRestartAttempt *int32
+
+	// startTime is when the current execution began: the first start, the last resume or the last restart of the whole
+	// set. spec.activeDeadlineSeconds counts from it. Set only with the JobSetActiveDeadlineSeconds feature.
+	StartTime *metav1.Time
+
+	// executionAttempts counts how often the set was started again, by resuming it or by a restart of the whole set. It is
+	// written before the Jobs of the execution run; absent means that it was never counted. Set only with the
+	// ExecutionAttemptsTracking feature; kept as it is while that is off.
+	ExecutionAttempts *int32
 }
 
 // ReplicatedJobStatus counts the Jobs of one replicatedJob by state. A Job may be counted in several of ready, active

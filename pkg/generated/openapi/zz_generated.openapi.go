@@ -755,7 +755,7 @@ func schema_pkg_apis_jobset_v1alpha2_JobSetSpec(ref common.ReferenceCallback) co
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "replicatedJobs are the groups of identical Jobs that make up the set, in start-up order. Immutable, except for the scheduling directives of the pod templates (labels, annotations, nodeSelector, tolerations, schedulingGates), which may change while the set is suspended, and for the size of Indexed Jobs when the ElasticJobSet feature is on.",
+							Description: "replicatedJobs are the groups of identical Jobs that make up the set, in start-up order. Immutable, except for the scheduling directives of the pod templates (labels, annotations, nodeSelector, tolerations, schedulingGates), which may change while the set is suspended, for requests and limits of containers, which may do so when the MutablePodResourcesForSuspendedJobSets feature is on, and for the size of Indexed Jobs when the ElasticJobSet feature is on.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -837,6 +837,14 @@ func schema_pkg_apis_jobset_v1alpha2_JobSetSpec(ref common.ReferenceCallback) co
 							},
 						},
 					},
+					"activeDeadlineSeconds": {
+						SchemaProps: spec.SchemaProps{
+							Description: "activeDeadlineSeconds is the time in seconds, 1 or more, that an execution of the set may take before the set fails with the reason DeadlineExceeded. It counts from status.startTime: not while the set is suspended, and anew when the set is resumed or restarted as a whole. Absent means no limit. May be set, changed and removed until the set has finished. Needs the JobSetActiveDeadlineSeconds feature; without it the field is dropped.",
+							Minimum:     ptr.To[float64](1),
+							Type:        []string{"integer"},
+							Format:      "int64",
+						},
+					},
 				},
 			},
 		},
@@ -864,7 +872,7 @@ func schema_pkg_apis_jobset_v1alpha2_JobSetStatus(ref common.ReferenceCallback) 
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "conditions are the latest observations of the state of the set: Completed, Failed, Suspended, RestartingJobSet, StartupPolicyInProgress and StartupPolicyCompleted.",
+							Description: "conditions are the latest observations of the state of the set: Completed, Failed, Suspended, RestartingJobSet, StartupPolicyInProgress, StartupPolicyCompleted and ChildNameConflict.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -936,11 +944,25 @@ func schema_pkg_apis_jobset_v1alpha2_JobSetStatus(ref common.ReferenceCallback) 
 							Format:      "int32",
 						},
 					},
+					"startTime": {
+						SchemaProps: spec.SchemaProps{
+							Description: "startTime is when the current execution began: the first start, the last resume or the last restart of the whole set. spec.activeDeadlineSeconds counts from it. Set only with the JobSetActiveDeadlineSeconds feature.",
+							Ref:         ref(metav1.Time{}.OpenAPIModelName()),
+						},
+					},
+					"executionAttempts": {
+						SchemaProps: spec.SchemaProps{
+							Description: "executionAttempts counts how often the set was started again, by resuming it or by a restart of the whole set. It is written before the Jobs of the execution run; absent means that it was never counted. Set only with the ExecutionAttemptsTracking feature; kept as it is while that is off.",
+							Minimum:     ptr.To[float64](0),
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
 				},
 			},
 		},
 		Dependencies: []string{
-			v1alpha2.ReplicatedJobStatus{}.OpenAPIModelName(), metav1.Condition{}.OpenAPIModelName()},
+			v1alpha2.ReplicatedJobStatus{}.OpenAPIModelName(), metav1.Condition{}.OpenAPIModelName(), metav1.Time{}.OpenAPIModelName()},
 	}
 }
 

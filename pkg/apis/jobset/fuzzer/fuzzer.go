@@ -101,6 +101,9 @@ func fillJobTemplate(t *batchv1.JobTemplateSpec, c randfill.Continue) {
 	for i := range c.Intn(3) {
 		pod.Spec.Containers = append(pod.Spec.Containers, container(i, c))
 	}
+	if c.Bool() {
+		pod.Spec.InitContainers = []corev1.Container{container(0, c)}
+	}
 }
 
 func container(i int, c randfill.Continue) corev1.Container {
@@ -116,6 +119,7 @@ func container(i int, c randfill.Continue) corev1.Container {
 	}
 	if c.Bool() {
 		out.Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: *resource.NewMilliQuantity(int64(c.Intn(8000)), resource.DecimalSI)}
+		out.Resources.Limits = corev1.ResourceList{corev1.ResourceMemory: *resource.NewQuantity(int64(c.Intn(1<<30)), resource.BinarySI)}
 	}
 	return out
 }

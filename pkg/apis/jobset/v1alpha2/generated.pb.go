@@ -341,6 +341,11 @@ func (m *JobSetSpec) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	_ = i
 	var l int
 	_ = l
+	if m.ActiveDeadlineSeconds != nil {
+		i = encodeVarintGenerated(dAtA, i, uint64(*m.ActiveDeadlineSeconds))
+		i--
+		dAtA[i] = 0x58
+	}
 	if len(m.VolumeClaimPolicies) > 0 {
 		for iNdEx := len(m.VolumeClaimPolicies) - 1; iNdEx >= 0; iNdEx-- {
 			{
@@ -474,6 +479,23 @@ func (m *JobSetStatus) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	_ = i
 	var l int
 	_ = l
+	if m.ExecutionAttempts != nil {
+		i = encodeVarintGenerated(dAtA, i, uint64(*m.ExecutionAttempts))
+		i--
+		dAtA[i] = 0x48
+	}
+	if m.StartTime != nil {
+		{
+			size, err := m.StartTime.MarshalToSizedBuffer(dAtA[:i])
+			if err != nil {
+				return 0, err
+			}
+			i -= size
+			i = encodeVarintGenerated(dAtA, i, uint64(size))
+		}
+		i--
+		dAtA[i] = 0x42
+	}
 	if m.CurrentInPlaceRestartAttempt != nil {
 		i = encodeVarintGenerated(dAtA, i, uint64(*m.CurrentInPlaceRestartAttempt))
 		i--
@@ -1005,6 +1027,9 @@ func (m *JobSetSpec) Size() (n int) {
 			n += 1 + l + sovGenerated(uint64(l))
 		}
 	}
+	if m.ActiveDeadlineSeconds != nil {
+		n += 1 + sovGenerated(uint64(*m.ActiveDeadlineSeconds))
+	}
 	return n
 }
 
@@ -1035,6 +1060,13 @@ func (m *JobSetStatus) Size() (n int) {
 	}
 	if m.CurrentInPlaceRestartAttempt != nil {
 		n += 1 + sovGenerated(uint64(*m.CurrentInPlaceRestartAttempt))
+	}
+	if m.StartTime != nil {
+		l = m.StartTime.Size()
+		n += 1 + l + sovGenerated(uint64(l))
+	}
+	if m.ExecutionAttempts != nil {
+		n += 1 + sovGenerated(uint64(*m.ExecutionAttempts))
 	}
 	return n
 }
@@ -1281,6 +1313,7 @@ func (this *JobSetSpec) String() string {
 		`ManagedBy:` + valueToStringGenerated(this.ManagedBy) + `,`,
 		`TTLSecondsAfterFinished:` + valueToStringGenerated(this.TTLSecondsAfterFinished) + `,`,
 		`VolumeClaimPolicies:` + repeatedStringForVolumeClaimPolicies + `,`,
+		`ActiveDeadlineSeconds:` + valueToStringGenerated(this.ActiveDeadlineSeconds) + `,`,
 		`}`,
 	}, "")
 	return s
@@ -1307,6 +1340,8 @@ func (this *JobSetStatus) String() string {
 		`ReplicatedJobsStatus:` + repeatedStringForReplicatedJobsStatus + `,`,
 		`PreviousInPlaceRestartAttempt:` + valueToStringGenerated(this.PreviousInPlaceRestartAttempt) + `,`,
 		`CurrentInPlaceRestartAttempt:` + valueToStringGenerated(this.CurrentInPlaceRestartAttempt) + `,`,
+		`StartTime:` + strings.Replace(fmt.Sprintf("%v", this.StartTime), "Time", "v1.Time", 1) + `,`,
+		`ExecutionAttempts:` + valueToStringGenerated(this.ExecutionAttempts) + `,`,
 		`}`,
 	}, "")
 	return s
@@ -2610,6 +2645,26 @@ func (m *JobSetSpec) Unmarshal(dAtA []byte) error {
 				return err
 			}
 			iNdEx = postIndex
+		case 11:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field ActiveDeadlineSeconds", wireType)
+			}
+			var v int64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowGenerated
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				v |= int64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			m.ActiveDeadlineSeconds = &v
 		default:
 			iNdEx = preIndex
 			skippy, err := skipGenerated(dAtA[iNdEx:])
@@ -2838,6 +2893,62 @@ func (m *JobSetStatus) Unmarshal(dAtA []byte) error {
 				}
 			}
 			m.CurrentInPlaceRestartAttempt = &v
+		case 8:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field StartTime", wireType)
+			}
+			var msglen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowGenerated
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				msglen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if msglen < 0 {
+				return ErrInvalidLengthGenerated
+			}
+			postIndex := iNdEx + msglen
+			if postIndex < 0 {
+				return ErrInvalidLengthGenerated
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			if m.StartTime == nil {
+				m.StartTime = &v1.Time{}
+			}
+			if err := m.StartTime.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
+				return err
+			}
+			iNdEx = postIndex
+		case 9:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field ExecutionAttempts", wireType)
+			}
+			var v int32
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowGenerated
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				v |= int32(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			m.ExecutionAttempts = &v
 		default:
 			iNdEx = preIndex
 			skippy, err := skipGenerated(dAtA[iNdEx:])

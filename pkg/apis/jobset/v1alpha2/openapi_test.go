@@ -181,6 +181,7 @@ func TestLimitsAndDefaultsAreStated(t *testing.T) {
 	want := map[string]string{
 		"JobSetSpec.ttlSecondsAfterFinished":             "minimum 0",
 		"JobSetSpec.volumeClaimPolicies":                 "at most 50 items",
+		"JobSetSpec.activeDeadlineSeconds":               "minimum 1",
 		"ReplicatedJob.replicas":                         "minimum 0, default 1",
 		"ReplicatedJob.groupName":                        "default default",
 		"ReplicatedJob.dependsOn":                        "at most 5 items",
@@ -189,6 +190,7 @@ func TestLimitsAndDefaultsAreStated(t *testing.T) {
 		"VolumeClaimPolicy.templates":                    "at most 50 items",
 		"JobSetStatus.previousInPlaceRestartAttempt":     "minimum 0",
 		"JobSetStatus.currentInPlaceRestartAttempt":      "minimum 0",
+		"JobSetStatus.executionAttempts":                 "minimum 0",
 		"ReplicatedJobStatus.jobRestarts":                "at most 1024 items",
 		"ReplicatedJobStatus.jobRestartsCountTowardsMax": "at most 1024 items",
 	}

@@ -48,7 +48,8 @@ type JobSetList struct {
 type JobSetSpec struct {
 	// replicatedJobs are the groups of identical Jobs that make up the set, in start-up order. Immutable, except for
 	// the scheduling directives of the pod templates (labels, annotations, nodeSelector, tolerations,
-	// schedulingGates), which may change while the set is suspended, and for the size of Indexed Jobs when the
+	// schedulingGates), which may change while the set is suspended, for requests and limits of containers, which may do
+	// so when the MutablePodResourcesForSuspendedJobSets feature is on, and for the size of Indexed Jobs when the
 	// ElasticJobSet feature is on.
 	// +optional
 	// +listType=map
@@ -103,6 +104,14 @@ type JobSetSpec struct {
 	// +listType=atomic
 	// +k8s:validation:maxItems=50
 	VolumeClaimPolicies []VolumeClaimPolicy `json:"volumeClaimPolicies,omitempty" protobuf:"bytes,10,rep,name=volumeClaimPolicies"`
+
+	// activeDeadlineSeconds is the time in seconds, 1 or more, that an execution of the set may take before the set fails
+	// with the reason DeadlineExceeded. It counts from status.startTime: not while the set is suspended, and anew when the
+	// set is resumed or restarted as a whole. Absent means no limit. May be set, changed and removed until the set has
+	// finished. Needs the JobSetActiveDeadlineSeconds feature; without it the field is dropped.
+	// +optional
+	// +k8s:validation:minimum=1
+	ActiveDeadlineSeconds *int64 `json:"activeDeadlineSeconds,omitempty" protobuf:"varint,11,opt,name=activeDeadlineSeconds"`
 }
 
 // ReplicatedJob is a group of identical Jobs.
@@ -196,7 +205,7 @@ type Coordinator struct {
 // JobSetStatus is what the controller last observed of a set.
 type JobSetStatus struct {
 	// conditions are the latest observations of the state of the set: Completed, Failed, Suspended,
-	// RestartingJobSet, StartupPolicyInProgress and StartupPolicyCompleted.
+	// RestartingJobSet, StartupPolicyInProgress, StartupPolicyCompleted and ChildNameConflict.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -236,6 +245,18 @@ type JobSetStatus struct {
 	// +optional
 	// +k8s:validation:minimum=0
 	CurrentInPlaceRestartAttempt *int32 `json:"currentInPlaceRestartAttempt,omitempty" protobuf:"varint,7,opt,name=currentInPlaceRestartAttempt"`
+
+	// startTime is when the current execution began: the first start, the last resume or the last restart of the whole
+	// set. spec.activeDeadlineSeconds counts from it. Set only with the JobSetActiveDeadlineSeconds feature.
+	// +optional
+	StartTime *metav1.Time `json:"startTime,omitempty" protobuf:"bytes,8,opt,name=startTime"`
+
+	// executionAttempts counts how often the set was started again, by resuming it or by a restart of the whole set. It is
+	// written before the Jobs of the execution run; absent means that it was never counted. Set only with the
+	// ExecutionAttemptsTracking feature; kept as it is while that is off.
+	// +optional
+	// +k8s:validation:minimum=0
+	ExecutionAttempts *int32 `json:"executionAttempts,omitempty" protobuf:"varint,9,opt,name=executionAttempts"`
 }
 
 // ReplicatedJobStatus counts the Jobs of one replicatedJob by state. A Job may be counted in several of ready, active

@@ -106,13 +106,15 @@ spec:
   ttlSecondsAfterFinished: 0
   network: {enableDNSHostnames: false, publishNotReadyAddresses: false}
   replicatedJobs: [{name: a, template: {spec: {parallelism: 0, completions: 0, backoffLimit: 0}}}]
-status: {previousInPlaceRestartAttempt: 0, currentInPlaceRestartAttempt: 0, restarts: 0}
+  activeDeadlineSeconds: 0
+status: {previousInPlaceRestartAttempt: 0, currentInPlaceRestartAttempt: 0, executionAttempts: 0, restarts: 0}
 `)
 	zero := []any{
 		want.Spec.Suspend, want.Spec.ManagedBy, want.Spec.TTLSecondsAfterFinished,
 		want.Spec.ReplicatedJobs[0].Template.Spec.Parallelism, want.Status.CurrentInPlaceRestartAttempt,
+		want.Spec.ActiveDeadlineSeconds, want.Status.ExecutionAttempts,
 	}
-	wantZero := []any{ptr.To(false), ptr.To(""), ptr.To[int32](0), ptr.To[int32](0), ptr.To[int32](0)}
+	wantZero := []any{ptr.To(false), ptr.To(""), ptr.To[int32](0), ptr.To[int32](0), ptr.To[int32](0), ptr.To[int64](0), ptr.To[int32](0)}
 	if diff := cmp.Diff(wantZero, zero); diff != "" {
 		t.Fatalf("decoded (-want +got):\n%s", diff)
 	}

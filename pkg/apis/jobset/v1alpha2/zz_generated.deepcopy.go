@@ -218,6 +218,11 @@ func (in *JobSetSpec) DeepCopyInto(out *JobSetSpec) {
 			(*in)[i].DeepCopyInto(&(*out)[i])
 		}
 	}
+	if in.ActiveDeadlineSeconds != nil {
+		in, out := &in.ActiveDeadlineSeconds, &out.ActiveDeadlineSeconds
+		*out = new(int64)
+		**out = **in
+	}
 	return
 }
 
@@ -255,6 +260,15 @@ func (in *JobSetStatus) DeepCopyInto(out *JobSetStatus) {
 	}
 	if in.CurrentInPlaceRestartAttempt != nil {
 		in, out := &in.CurrentInPlaceRestartAttempt, &out.CurrentInPlaceRestartAttempt
+		*out = new(int32)
+		**out = **in
+	}
+	if in.StartTime != nil {
+		in, out := &in.StartTime, &out.StartTime
+		*out = (*in).DeepCopy()
+	}
+	if in.ExecutionAttempts != nil {
+		in, out := &in.ExecutionAttempts, &out.ExecutionAttempts
 		*out = new(int32)
 		**out = **in
 	}

@@ -15,8 +15,8 @@ import (
 )
 
 // immutableJobs explains why a list of replicatedJobs is refused: what differs first, and what to do.
-func immutableJobs(next, prev []jobset.ReplicatedJob, suspended bool) string {
-	where, directive := firstDifference(next, prev)
+func immutableJobs(next, prev []jobset.ReplicatedJob, suspended bool, opts Options) string {
+	where, directive := firstDifference(next, prev, opts)
 	advice := "create a new JobSet to change it"
 	if directive && !suspended {
 		advice = "set spec.suspend to true to change it"
@@ -26,7 +26,7 @@ func immutableJobs(next, prev []jobset.ReplicatedJob, suspended bool) string {
 
 // firstDifference names the first field that differs between two lists, and tells whether it is one that may change
 // while the set is suspended.
-func firstDifference(next, prev []jobset.ReplicatedJob) (where string, directive bool) {
+func firstDifference(next, prev []jobset.ReplicatedJob, opts Options) (where string, directive bool) {
 	if len(next) != len(prev) {
 		return fmt.Sprintf("the number of replicatedJobs (%d)", len(prev)), false
 	}
@@ -45,7 +45,7 @@ func firstDifference(next, prev []jobset.ReplicatedJob) (where string, directive
 		case !equality.Semantic.DeepEqual(a.Template.ObjectMeta, b.Template.ObjectMeta):
 			return job + "template.metadata", false
 		}
-		where, directive = podDifference(a, b)
+		where, directive = podDifference(a, b, opts)
 		if where != "" {
 			return job + "template.spec." + where, directive
 		}
@@ -53,7 +53,7 @@ func firstDifference(next, prev []jobset.ReplicatedJob) (where string, directive
 	return "the list", false
 }
 
-func podDifference(a, b *jobset.ReplicatedJob) (where string, directive bool) {
+func podDifference(a, b *jobset.ReplicatedJob, opts Options) (where string, directive bool) {
 	if name := differingField(a.Template.Spec, b.Template.Spec); name != "template" {
 		return name, false
 	}
@@ -61,8 +61,18 @@ func podDifference(a, b *jobset.ReplicatedJob) (where string, directive bool) {
 	if name := differingField(pa.ObjectMeta, pb.ObjectMeta); name != "" {
 		return "template.metadata." + name, name == "labels" || name == "annotations"
 	}
-	name := differingField(pa.Spec, pb.Spec)
-	return "template.spec." + name, name == "nodeSelector" || name == "tolerations" || name == "schedulingGates"
+	name, path := differingField(pa.Spec, pb.Spec), "template.spec."
+	switch name {
+	case "nodeSelector", "tolerations", "schedulingGates":
+		return path + name, true
+	case "containers":
+		item, resources := containerDifference(pa.Spec.Containers, pb.Spec.Containers)
+		return path + name + item, resources && opts.MutablePodResources
+	case "initContainers":
+		item, resources := containerDifference(pa.Spec.InitContainers, pb.Spec.InitContainers)
+		return path + name + item, resources && opts.MutablePodResources
+	}
+	return path + name, false
 }
 
 // differingField returns the JSON name of the first field of two structs of one type that differs, or "". The pod

@@ -5,6 +5,7 @@ package validation_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -35,13 +36,35 @@ func onPod(change func(*corev1.PodTemplateSpec)) func(*jobset.JobSet) {
 	return func(js *jobset.JobSet) { change(&js.Spec.ReplicatedJobs[1].Template.Spec.Template) }
 }
 
-// mutability is the matrix of spec/jobset.md §1.5: a change, and when it is allowed. Every change works in both directions:
-// the test makes it, and takes it back.
+func onContainer(change func(*corev1.Container)) func(*jobset.JobSet) {
+	return onPod(func(p *corev1.PodTemplateSpec) { change(&p.Spec.Containers[0]) })
+}
+
+func onInitContainer(change func(*corev1.Container)) func(*jobset.JobSet) {
+	return onPod(func(p *corev1.PodTemplateSpec) { change(&p.Spec.InitContainers[1]) })
+}
+
+// prepared has two init containers, and in its container a claim on a device.
+func prepared(js *jobset.JobSet) {
+	onPod(func(p *corev1.PodTemplateSpec) {
+		p.Spec.InitContainers = []corev1.Container{{Name: "fetch", Image: "i"}, {Name: "proxy", Image: "i"}}
+		p.Spec.ResourceClaims = []corev1.PodResourceClaim{{Name: "gpu"}, {Name: "nic"}}
+		p.Spec.Containers[0].Resources.Claims = []corev1.ResourceClaim{{Name: "gpu"}}
+	})(js)
+}
+
+func cpu(n string) corev1.ResourceList {
+	return corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(n)}
+}
+
+// mutability is the matrix of spec/jobset.md §1.5 and §8.4: a change, and when it is allowed. Every change works in both
+// directions: the test makes it, and takes it back.
 var mutability = map[string]struct {
 	change func(*jobset.JobSet)
-	rule   string // always, suspended, elastic, never
+	rule   string // always, suspended, resources, elastic, never
 	where  string // what the refusal names
 }{
+	"activeDeadlineSeconds":        {change: func(js *jobset.JobSet) { js.Spec.ActiveDeadlineSeconds = ptr.To[int64](5) }, rule: "always"},
 	"ttlSecondsAfterFinished":      {change: func(js *jobset.JobSet) { js.Spec.TTLSecondsAfterFinished = ptr.To[int32](5) }, rule: "always"},
 	"coordinator":                  {change: func(js *jobset.JobSet) { js.Spec.Coordinator = &jobset.Coordinator{ReplicatedJob: "workers"} }, rule: "always"},
 	"metadata.labels":              {change: func(js *jobset.JobSet) { js.Labels = map[string]string{"a": "b"} }, rule: "always"},
@@ -53,10 +76,31 @@ var mutability = map[string]struct {
 	"pod template tolerations":     {change: onPod(func(p *corev1.PodTemplateSpec) { p.Spec.Tolerations = []corev1.Toleration{{Key: "a"}} }), rule: "suspended", where: "template.spec.template.spec.tolerations"},
 	"pod template schedulingGates": {change: setGates("a"), rule: "suspended", where: "template.spec.template.spec.schedulingGates"},
 	"parallelism and completions":  {change: resize(ptr.To[int32](8), ptr.To[int32](8)), rule: "elastic", where: "template.spec.parallelism"},
-	"pod resources": {change: onPod(func(p *corev1.PodTemplateSpec) {
-		p.Spec.Containers[0].Resources.Limits = corev1.ResourceList{"cpu": resource.MustParse("1")}
+	"container limits":             {change: onContainer(func(c *corev1.Container) { c.Resources.Limits = cpu("1") }), rule: "resources", where: "template.spec.template.spec.containers[0].resources.limits"},
+	"container requests":           {change: onContainer(func(c *corev1.Container) { c.Resources.Requests = cpu("1") }), rule: "resources", where: "template.spec.template.spec.containers[0].resources.requests"},
+	"init container limits":        {change: onInitContainer(func(c *corev1.Container) { c.Resources.Limits = cpu("1") }), rule: "resources", where: "template.spec.template.spec.initContainers[1].resources.limits"},
+	"init container requests":      {change: onInitContainer(func(c *corev1.Container) { c.Resources.Requests = cpu("1") }), rule: "resources", where: "template.spec.template.spec.initContainers[1].resources.requests"},
+	"container claims":             {change: onContainer(func(c *corev1.Container) { c.Resources.Claims[0].Name = "nic" }), rule: "never", where: "template.spec.template.spec.containers[0].resources.claims"},
+	"container image":              {change: onContainer(func(c *corev1.Container) { c.Image = "other" }), rule: "never", where: "template.spec.template.spec.containers[0].image"},
+	"container name":               {change: onContainer(func(c *corev1.Container) { c.Name = "other" }), rule: "never", where: "template.spec.template.spec.containers[0].name"},
+	"container resizePolicy": {change: onContainer(func(c *corev1.Container) {
+		c.ResizePolicy = []corev1.ContainerResizePolicy{{ResourceName: "cpu", RestartPolicy: corev1.NotRequired}}
+	}), rule: "never", where: "template.spec.template.spec.containers[0].resizePolicy"},
+	"container image and limits": {change: onContainer(func(c *corev1.Container) { c.Image, c.Resources.Limits = "other", cpu("1") }), rule: "never", where: "template.spec.template.spec.containers[0].image"},
+	"init container image":       {change: onInitContainer(func(c *corev1.Container) { c.Image = "other" }), rule: "never", where: "template.spec.template.spec.initContainers[1].image"},
+	"order of init containers, which differ in limits": {change: onPod(func(p *corev1.PodTemplateSpec) {
+		p.Spec.InitContainers[0].Resources.Limits = cpu("1")
+		slices.Reverse(p.Spec.InitContainers)
+	}), rule: "never", where: "template.spec.template.spec.initContainers[0].name"},
+	"number of containers": {change: onPod(func(p *corev1.PodTemplateSpec) {
+		p.Spec.Containers = append(p.Spec.Containers, corev1.Container{Name: "extra", Resources: corev1.ResourceRequirements{Limits: cpu("1")}})
 	}), rule: "never", where: "template.spec.template.spec.containers"},
-	"pod image":                {change: onPod(func(p *corev1.PodTemplateSpec) { p.Spec.Containers[0].Image = "other" }), rule: "never", where: "template.spec.template.spec.containers"},
+	"number of init containers": {change: onPod(func(p *corev1.PodTemplateSpec) {
+		p.Spec.InitContainers = append(p.Spec.InitContainers, corev1.Container{Name: "extra"})
+	}), rule: "never", where: "template.spec.template.spec.initContainers"},
+	"resources of the pod as a whole": {change: onPod(func(p *corev1.PodTemplateSpec) {
+		p.Spec.Resources = &corev1.ResourceRequirements{Limits: cpu("1")}
+	}), rule: "never", where: "template.spec.template.spec.resources"},
 	"pod hostname":             {change: onPod(func(p *corev1.PodTemplateSpec) { p.Spec.Hostname = "other" }), rule: "never", where: "template.spec.template.spec.hostname"},
 	"pod subdomain":            {change: onPod(func(p *corev1.PodTemplateSpec) { p.Spec.Subdomain = "other" }), rule: "never", where: "template.spec.template.spec.subdomain"},
 	"pod template finalizers":  {change: onPod(func(p *corev1.PodTemplateSpec) { p.Finalizers = []string{"acme.io/hold"} }), rule: "never", where: "template.spec.template.metadata.finalizers"},
@@ -95,22 +139,27 @@ var suspensions = []struct {
 }
 
 func TestMutabilityMatrix(t *testing.T) {
+	options := map[string]validation.Options{
+		"all gates off":            {},
+		"ElasticJobSet on":         {ElasticJobSet: true},
+		"mutable pod resources on": {MutablePodResources: true},
+		"both gates on":            {ElasticJobSet: true, MutablePodResources: true},
+	}
 	for name, cell := range mutability {
 		for _, s := range suspensions {
-			for _, elastic := range []bool{false, true} {
+			for gates, opts := range options {
 				for _, back := range []bool{false, true} {
-					t.Run(fmt.Sprintf("1.5 %s, %s, elastic %v, taken back %v", name, s.name, elastic, back), func(t *testing.T) {
-						prev, next := train(), train(cell.change)
+					t.Run(fmt.Sprintf("1.5 %s, %s, %s, taken back %v", name, s.name, gates, back), func(t *testing.T) {
+						prev, next := train(prepared), train(prepared, cell.change)
 						if back {
 							prev, next = next, prev
 						}
 						prev.Spec.Suspend, next.Spec.Suspend = s.prev, s.next
-						allowed := cell.rule == "always" || cell.rule == "suspended" && s.suspended || cell.rule == "elastic" && elastic
 						want := []refusal(nil)
-						if !allowed {
-							want = only("spec.replicatedJobs", invalid, immutableText(cell.where, cell.rule, len(prev.Spec.ReplicatedJobs)))
+						if !allowed(cell.rule, s.suspended, opts) {
+							want = only("spec.replicatedJobs", invalid, immutableText(cell.where, cell.rule, len(prev.Spec.ReplicatedJobs), opts))
 						}
-						got := refusals(validation.ValidateJobSetUpdate(next, prev, validation.Options{ElasticJobSet: elastic}))
+						got := refusals(validation.ValidateJobSetUpdate(next, prev, opts))
 						if diff := cmp.Diff(want, got); diff != "" {
 							t.Errorf("refusals (-want +got):\n%s", diff)
 						}
@@ -121,9 +170,23 @@ func TestMutabilityMatrix(t *testing.T) {
 	}
 }
 
-func immutableText(where, rule string, count int) string {
+func allowed(rule string, suspended bool, opts validation.Options) bool {
+	switch rule {
+	case "always":
+		return true
+	case "suspended":
+		return suspended
+	case "resources":
+		return suspended && opts.MutablePodResources
+	case "elastic":
+		return opts.ElasticJobSet
+	}
+	return false
+}
+
+func immutableText(where, rule string, count int, opts validation.Options) string {
 	advice := "create a new JobSet to change it"
-	if rule == "suspended" {
+	if rule == "suspended" || rule == "resources" && opts.MutablePodResources {
 		advice = "set spec.suspend to true to change it"
 	}
 	switch where {

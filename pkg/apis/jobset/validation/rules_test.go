@@ -24,7 +24,7 @@ const (
 	target  = "must be the name of a replicatedJob of this JobSet"
 )
 
-var gates = validation.Options{InPlaceRestart: true, RestartJob: true, ElasticJobSet: true}
+var gates = validation.Options{InPlaceRestart: true, RestartJob: true, ElasticJobSet: true, MutablePodResources: true}
 
 type ruleCase struct {
 	change func(*jobset.JobSet)
@@ -223,5 +223,15 @@ func TestSuccessPolicy(t *testing.T) {
 			},
 			want: only("spec.successPolicy.targetReplicatedJobs[1]", invalid, target),
 		},
+	})
+}
+
+func TestActiveDeadline(t *testing.T) {
+	const atLeastOne = "must be 1 or more; leave it out for no limit"
+	runRules(t, map[string]ruleCase{
+		"8.4 no time at all":    {change: deadline(ptr.To[int64](0)), want: only("spec.activeDeadlineSeconds", invalid, atLeastOne)},
+		"8.4 a negative time":   {change: deadline(ptr.To[int64](-1)), want: only("spec.activeDeadlineSeconds", invalid, atLeastOne)},
+		"8.4 one second passes": {change: deadline(ptr.To[int64](1))},
+		"8.4 three years pass":  {change: deadline(ptr.To[int64](3 * 365 * 24 * 3600))},
 	})
 }

@@ -16,7 +16,8 @@ func validateStatus(status *jobset.JobSetStatus) field.ErrorList {
 	errs := metav1validation.ValidateConditions(status.Conditions, path.Child("conditions"))
 	errs = append(errs, validateJobStatuses(status.ReplicatedJobsStatus, path.Child("replicatedJobsStatus"))...)
 	errs = append(errs, validateAttempt(status.PreviousInPlaceRestartAttempt, path.Child("previousInPlaceRestartAttempt"))...)
-	return append(errs, validateAttempt(status.CurrentInPlaceRestartAttempt, path.Child("currentInPlaceRestartAttempt"))...)
+	errs = append(errs, validateAttempt(status.CurrentInPlaceRestartAttempt, path.Child("currentInPlaceRestartAttempt"))...)
+	return append(errs, validateAttempt(status.ExecutionAttempts, path.Child("executionAttempts"))...)
 }
 
 func validateJobStatuses(statuses []jobset.ReplicatedJobStatus, path *field.Path) field.ErrorList {

@@ -108,10 +108,18 @@ func TestStatus(t *testing.T) {
 		"3.2 negative attempts": {
 			change: func(s *jobset.JobSetStatus) {
 				s.PreviousInPlaceRestartAttempt, s.CurrentInPlaceRestartAttempt = ptr.To[int32](-1), ptr.To[int32](-2)
+				s.ExecutionAttempts = ptr.To[int32](-3)
 			},
 			want: []refusal{
 				{"status.previousInPlaceRestartAttempt", invalid, "must be 0 or more"},
 				{"status.currentInPlaceRestartAttempt", invalid, "must be 0 or more"},
+				{"status.executionAttempts", invalid, "must be 0 or more"},
+			},
+		},
+		"3.2 no attempts yet pass": {
+			change: func(s *jobset.JobSetStatus) {
+				s.PreviousInPlaceRestartAttempt, s.CurrentInPlaceRestartAttempt = ptr.To[int32](0), ptr.To[int32](0)
+				s.ExecutionAttempts = ptr.To[int32](0)
 			},
 		},
 		"3.2 any terminal state passes, as upstream": {change: func(s *jobset.JobSetStatus) { s.TerminalState = "Paused" }},

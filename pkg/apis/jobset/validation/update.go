@@ -26,6 +26,9 @@ func validateTransition(next, prev *jobset.JobSet, opts Options) field.ErrorList
 		errs = append(errs, field.Invalid(path.Child("managedBy"), valueOf(next.Spec.ManagedBy),
 			apivalidation.FieldImmutableErrorMsg+": must stay as it was created; create a new JobSet for another controller"))
 	}
+	if finished(&prev.Status) && !equality.Semantic.DeepEqual(next.Spec.ActiveDeadlineSeconds, prev.Spec.ActiveDeadlineSeconds) {
+		errs = append(errs, field.Forbidden(path.Child("activeDeadlineSeconds"), "must not change once the JobSet has finished: create a new JobSet"))
+	}
 	return errs
 }
 
@@ -71,6 +74,9 @@ func validateReplicatedJobsUpdate(next, prev *jobset.JobSet, opts Options, path 
 		if suspended {
 			maskDirectives(rj, was)
 		}
+		if suspended && opts.MutablePodResources {
+			maskResources(rj, was)
+		}
 		if rj.DependsOn != nil && was.DependsOn != nil && !equality.Semantic.DeepEqual(rj.DependsOn, was.DependsOn) {
 			errs = append(errs, field.Invalid(p.Child("dependsOn"), field.OmitValueType{},
 				valueIsImmutable+": must stay as it was created; create a new JobSet to change it"))
@@ -78,7 +84,7 @@ func validateReplicatedJobsUpdate(next, prev *jobset.JobSet, opts Options, path 
 		}
 	}
 	if !equality.Semantic.DeepEqual(working, prev.Spec.ReplicatedJobs) {
-		errs = append(errs, field.Invalid(path, field.OmitValueType{}, immutableJobs(working, prev.Spec.ReplicatedJobs, suspended)))
+		errs = append(errs, field.Invalid(path, field.OmitValueType{}, immutableJobs(working, prev.Spec.ReplicatedJobs, suspended, opts)))
 	}
 	return errs
 }

@@ -207,6 +207,37 @@ func TestImmutableSections(t *testing.T) {
 	})
 }
 
+func deadline(seconds *int64) func(*jobset.JobSet) {
+	return func(js *jobset.JobSet) { js.Spec.ActiveDeadlineSeconds = seconds }
+}
+
+func TestActiveDeadlineUpdate(t *testing.T) {
+	const late = "must not change once the JobSet has finished: create a new JobSet"
+	limited := func(condition string) func(*jobset.JobSet) {
+		return func(js *jobset.JobSet) { deadline(ptr.To[int64](60))(js); finishedAs(condition)(js) }
+	}
+	runUpdates(t, map[string]updateCase{
+		"8.4 a running set gets a deadline":        {change: deadline(ptr.To[int64](60))},
+		"8.4 a running set gets another deadline":  {stored: deadline(ptr.To[int64](60)), change: deadline(ptr.To[int64](1))},
+		"8.4 a running set loses its deadline":     {stored: deadline(ptr.To[int64](60)), change: deadline(nil)},
+		"8.4 a finished set keeps its deadline":    {stored: limited("Failed"), change: func(js *jobset.JobSet) { js.Spec.Suspend = ptr.To(true) }},
+		"8.4 a stored bad deadline may stay":       {stored: deadline(ptr.To[int64](0)), change: func(js *jobset.JobSet) { js.Spec.Suspend = ptr.To(true) }},
+		"8.4 a deadline below one second comes in": {change: deadline(ptr.To[int64](0)), want: only("spec.activeDeadlineSeconds", invalid, "must be 1 or more; leave it out for no limit")},
+		"8.4 a Completed set gets a deadline": {
+			stored: finishedAs("Completed"), change: deadline(ptr.To[int64](60)),
+			want: only("spec.activeDeadlineSeconds", forbidden, late),
+		},
+		"8.4 a Failed set gets another deadline": {
+			stored: limited("Failed"), change: deadline(ptr.To[int64](600)),
+			want: only("spec.activeDeadlineSeconds", forbidden, late),
+		},
+		"8.4 a Failed set loses its deadline": {
+			stored: limited("Failed"), change: deadline(nil),
+			want: only("spec.activeDeadlineSeconds", forbidden, late),
+		},
+	})
+}
+
 const managedByImmutable = "field is immutable: must stay as it was created; create a new JobSet for another controller"
 
 // A stored object may have errors of rules that came later. It stays updatable, as long as nothing gets worse.

@@ -23,6 +23,8 @@ type Options struct {
 	RestartJob bool
 	// ElasticJobSet allows parallelism and completions of Indexed Jobs to change.
 	ElasticJobSet bool
+	// MutablePodResources allows requests and limits of containers to change while the set is suspended.
+	MutablePodResources bool
 }
 
 // UsesInPlaceRestart tells whether the spec asks for the feature InPlaceRestart.
@@ -74,6 +76,9 @@ func validateSpec(js *jobset.JobSet, opts Options) field.ErrorList {
 	errs = append(errs, validateInPlaceRestart(spec, opts, path)...)
 	errs = append(errs, validateCoordinator(js, path.Child("coordinator"))...)
 	errs = append(errs, validateVolumeClaimPolicies(js, path)...)
+	if deadline := spec.ActiveDeadlineSeconds; deadline != nil && *deadline < 1 {
+		errs = append(errs, field.Invalid(path.Child("activeDeadlineSeconds"), *deadline, "must be 1 or more; leave it out for no limit"))
+	}
 	if ttl := spec.TTLSecondsAfterFinished; ttl != nil && *ttl < 0 {
 		errs = append(errs, field.Invalid(path.Child("ttlSecondsAfterFinished"), *ttl, "must be 0 or more; leave it out to keep the set for ever"))
 	}

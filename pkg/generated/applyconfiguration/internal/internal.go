@@ -2926,6 +2926,9 @@ var schemaYAML = typed.YAMLObject(`types:
 - name: io.x-k8s.jobset.v1alpha2.JobSetSpec
   map:
     fields:
+    - name: activeDeadlineSeconds
+      type:
+        scalar: numeric
     - name: coordinator
       type:
         namedType: io.x-k8s.jobset.v1alpha2.Coordinator
@@ -2978,6 +2981,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: currentInPlaceRestartAttempt
       type:
         scalar: numeric
+    - name: executionAttempts
+      type:
+        scalar: numeric
     - name: previousInPlaceRestartAttempt
       type:
         scalar: numeric
@@ -2996,6 +3002,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: restartsCountTowardsMax
       type:
         scalar: numeric
+    - name: startTime
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
     - name: terminalState
       type:
         scalar: string

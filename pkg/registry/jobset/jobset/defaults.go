@@ -117,26 +117,3 @@ func templateMeta(m metav1.ObjectMeta) metav1.ObjectMeta {
 		Finalizers:  m.Finalizers,
 	}
 }
-
-// dropDisabledStatus removes counters of features that are off, unless the stored status has them already.
-func dropDisabledStatus(next, prev *jobset.JobSetStatus, gates Gates) {
-	if !gates.InPlaceRestart && prev.PreviousInPlaceRestartAttempt == nil && prev.CurrentInPlaceRestartAttempt == nil {
-		next.PreviousInPlaceRestartAttempt, next.CurrentInPlaceRestartAttempt = nil, nil
-	}
-	if gates.RestartJob || countsSingleJobs(prev) {
-		return
-	}
-	for i := range next.ReplicatedJobsStatus {
-		next.ReplicatedJobsStatus[i].JobRestarts = nil
-		next.ReplicatedJobsStatus[i].JobRestartsCountTowardsMax = nil
-	}
-}
-
-func countsSingleJobs(status *jobset.JobSetStatus) bool {
-	for _, rj := range status.ReplicatedJobsStatus {
-		if len(rj.JobRestarts) > 0 || len(rj.JobRestartsCountTowardsMax) > 0 {
-			return true
-		}
-	}
-	return false
-}

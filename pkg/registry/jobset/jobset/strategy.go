@@ -30,6 +30,12 @@ type Gates struct {
 	RestartJob bool
 	// ElasticJobSet allows parallelism and completions of Indexed Jobs to change.
 	ElasticJobSet bool
+	// ActiveDeadline keeps spec.activeDeadlineSeconds and status.startTime.
+	ActiveDeadline bool
+	// ExecutionAttempts lets status.executionAttempts change.
+	ExecutionAttempts bool
+	// MutablePodResources allows requests and limits of containers to change while a set is suspended.
+	MutablePodResources bool
 }
 
 // Strategy creates, updates and deletes JobSets.
@@ -65,19 +71,21 @@ func (Strategy) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
 	}
 }
 
-// PrepareForCreate drops the status and fills in the defaults that are applied on create only.
-func (Strategy) PrepareForCreate(_ context.Context, obj runtime.Object) {
+// PrepareForCreate drops the status and fields of features that are off, and fills in the defaults that are applied on create only.
+func (s Strategy) PrepareForCreate(_ context.Context, obj runtime.Object) {
 	js := obj.(*jobset.JobSet)
 	js.Status = jobset.JobSetStatus{}
 	js.Generation = 1
+	dropDisabledSpec(&js.Spec, &jobset.JobSetSpec{}, s.gates)
 	normalizeTemplates(&js.Spec)
 	setCreateDefaults(&js.Spec)
 }
 
 // PrepareForUpdate keeps the status and counts a change of the spec in the generation.
-func (Strategy) PrepareForUpdate(_ context.Context, obj, old runtime.Object) {
+func (s Strategy) PrepareForUpdate(_ context.Context, obj, old runtime.Object) {
 	next, prev := obj.(*jobset.JobSet), old.(*jobset.JobSet)
 	next.Status = prev.Status
+	dropDisabledSpec(&next.Spec, &prev.Spec, s.gates)
 	normalizeTemplates(&next.Spec)
 	keepCreateDefaults(&next.Spec, &prev.Spec)
 	if !equality.Semantic.DeepEqual(next.Spec, prev.Spec) {
@@ -99,9 +107,10 @@ func (s Strategy) ValidateUpdate(_ context.Context, obj, old runtime.Object) fie
 // options states what validation allows: what the gates allow, and what the stored object uses already.
 func (s Strategy) options(prev *jobset.JobSet) validation.Options {
 	opts := validation.Options{
-		InPlaceRestart: s.gates.InPlaceRestart,
-		RestartJob:     s.gates.RestartJob,
-		ElasticJobSet:  s.gates.ElasticJobSet,
+		InPlaceRestart:      s.gates.InPlaceRestart,
+		RestartJob:          s.gates.RestartJob,
+		ElasticJobSet:       s.gates.ElasticJobSet,
+		MutablePodResources: s.gates.MutablePodResources,
 	}
 	if prev != nil {
 		opts.InPlaceRestart = opts.InPlaceRestart || validation.UsesInPlaceRestart(&prev.Spec)

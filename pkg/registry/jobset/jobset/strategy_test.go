@@ -117,42 +117,6 @@ func TestStatusWriteTakesNothingElse(t *testing.T) {
 	}
 }
 
-func TestStatusOfDisabledFeatures(t *testing.T) {
-	full := api.JobSetStatus{
-		PreviousInPlaceRestartAttempt: ptr.To[int32](1), CurrentInPlaceRestartAttempt: ptr.To[int32](2),
-		ReplicatedJobsStatus: []api.ReplicatedJobStatus{{Name: "workers", JobRestarts: []int32{1}, JobRestartsCountTowardsMax: []int32{1}}},
-	}
-	bare := api.JobSetStatus{ReplicatedJobsStatus: []api.ReplicatedJobStatus{{Name: "workers"}}}
-	singles := api.JobSetStatus{ReplicatedJobsStatus: full.ReplicatedJobsStatus}
-	inPlace := full
-	inPlace.ReplicatedJobsStatus = bare.ReplicatedJobsStatus
-	cases := map[string]struct {
-		gates  jobset.Gates
-		stored api.JobSetStatus
-		want   api.JobSetStatus
-	}{
-		"both off":                             {want: bare},
-		"both on":                              {gates: jobset.Gates{InPlaceRestart: true, RestartJob: true}, want: full},
-		"RestartJob on":                        {gates: jobset.Gates{RestartJob: true}, want: singles},
-		"InPlaceRestart on":                    {gates: jobset.Gates{InPlaceRestart: true}, want: inPlace},
-		"both off, but stored while both were": {stored: full, want: full},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			_, status := strategies(tc.gates)
-			prev := train(func(js *api.JobSet) { js.Status = *tc.stored.DeepCopy() })
-			next := prev.DeepCopy()
-			next.Status = *full.DeepCopy()
-			if err := rest.BeforeUpdate(status, inNamespace(), next, prev); err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(tc.want, next.Status); diff != "" {
-				t.Errorf("status (-want +got):\n%s", diff)
-			}
-		})
-	}
-}
-
 func TestStatusIsValidated(t *testing.T) {
 	_, status := strategies(jobset.Gates{InPlaceRestart: true})
 	prev := train()
@@ -164,49 +128,6 @@ func TestStatusIsValidated(t *testing.T) {
 	}
 	if warnings := status.WarningsOnUpdate(inNamespace(), train(func(js *api.JobSet) { js.Spec.StartupPolicy.StartupPolicyOrder = api.InOrder }), prev); warnings != nil {
 		t.Errorf("a status write warns of the spec: %v", warnings)
-	}
-}
-
-func TestGatesReachValidation(t *testing.T) {
-	inPlace := func(js *api.JobSet) {
-		js.Spec.FailurePolicy = &api.FailurePolicy{RestartStrategy: api.RestartStrategyInPlaceRestart}
-		js.Spec.ReplicatedJobs = nil
-	}
-	single := func(js *api.JobSet) {
-		js.Spec.FailurePolicy = &api.FailurePolicy{RestartStrategy: api.RestartStrategyRecreate, Rules: []api.FailurePolicyRule{{Name: "r", Action: api.RestartJob}}}
-	}
-	grow := func(js *api.JobSet) {
-		js.Spec.ReplicatedJobs[0].Template.Spec.Parallelism, js.Spec.ReplicatedJobs[0].Template.Spec.Completions = ptr.To[int32](8), ptr.To[int32](8)
-	}
-	cases := map[string]struct {
-		gates       jobset.Gates
-		prev        *api.JobSet
-		change      func(*api.JobSet)
-		wantRefused bool
-	}{
-		"InPlaceRestart off":               {change: inPlace, wantRefused: true},
-		"InPlaceRestart on":                {gates: jobset.Gates{InPlaceRestart: true}, change: inPlace},
-		"InPlaceRestart off, used already": {prev: train(inPlace), change: inPlace},
-		"RestartJob off":                   {change: single, wantRefused: true},
-		"RestartJob on":                    {gates: jobset.Gates{RestartJob: true}, change: single},
-		"RestartJob off, used already":     {prev: train(single), change: single},
-		"ElasticJobSet off, on an update":  {prev: train(), change: grow, wantRefused: true},
-		"ElasticJobSet on, on an update":   {gates: jobset.Gates{ElasticJobSet: true}, prev: train(), change: grow},
-		"ElasticJobSet off, on a create":   {change: grow},
-		"all on, an object without either": {gates: jobset.Gates{InPlaceRestart: true, RestartJob: true, ElasticJobSet: true}, change: func(*api.JobSet) {}},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			main, _ := strategies(tc.gates)
-			next := train(tc.change)
-			errs := main.Validate(inNamespace(), next)
-			if tc.prev != nil {
-				errs = main.ValidateUpdate(inNamespace(), next, tc.prev)
-			}
-			if refused := len(errs) > 0; refused != tc.wantRefused {
-				t.Errorf("refused is %v, want %v: %v", refused, tc.wantRefused, errs)
-			}
-		})
 	}
 }
 

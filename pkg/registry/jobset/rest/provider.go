@@ -21,6 +21,12 @@ type Options struct {
 	RestartJob bool
 	// ElasticJobSet is the gate of the same name.
 	ElasticJobSet bool
+	// ActiveDeadline is the gate JobSetActiveDeadlineSeconds.
+	ActiveDeadline bool
+	// ExecutionAttempts is the gate ExecutionAttemptsTracking.
+	ExecutionAttempts bool
+	// MutablePodResources is the gate MutablePodResourcesForSuspendedJobSets.
+	MutablePodResources bool
 }
 
 // NewStorage returns the storage of every resource of v1alpha2 by its name. The typer is a scheme that holds the group.

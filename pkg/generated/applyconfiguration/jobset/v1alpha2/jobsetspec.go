@@ -12,7 +12,8 @@ package v1alpha2
 type JobSetSpecApplyConfiguration struct {
 	// replicatedJobs are the groups of identical Jobs that make up the set, in start-up order. Immutable, except for
 	// the scheduling directives of the pod templates (labels, annotations, nodeSelector, tolerations,
-	// schedulingGates), which may change while the set is suspended, and for the size of Indexed Jobs when the
+	// schedulingGates), which may change while the set is suspended, for requests and limits of containers, which may do
+	// so when the MutablePodResourcesForSuspendedJobSets feature is on, and for the size of Indexed Jobs when the
 	// ElasticJobSet feature is on.
 	ReplicatedJobs []ReplicatedJobApplyConfiguration `json:"replicatedJobs,omitempty"`
 	// network sets how the pods of the run find each other. Defaults to stable DNS host names that are published
@@ -41,6 +42,11 @@ type JobSetSpecApplyConfiguration struct {
 	// volumeClaimPolicies are groups of persistent volume claims that the controller creates for the set and mounts
 	// into the pods that name them. At most 50. Immutable.
 	VolumeClaimPolicies []VolumeClaimPolicyApplyConfiguration `json:"volumeClaimPolicies,omitempty"`
+	// activeDeadlineSeconds is the time in seconds, 1 or more, that an execution of the set may take before the set fails
+	// with the reason DeadlineExceeded. It counts from status.startTime: not while the set is suspended, and anew when the
+	// set is resumed or restarted as a whole. Absent means no limit. May be set, changed and removed until the set has
+	// finished. Needs the JobSetActiveDeadlineSeconds feature; without it the field is dropped.
+	ActiveDeadlineSeconds *int64 `json:"activeDeadlineSeconds,omitempty"`
 }
 
 // JobSetSpecApplyConfiguration constructs a declarative configuration of the JobSetSpec type for use with
@@ -136,5 +142,13 @@ func (b *JobSetSpecApplyConfiguration) WithVolumeClaimPolicies(values ...*Volume
 		}
 		b.VolumeClaimPolicies = append(b.VolumeClaimPolicies, *values[i])
 	}
+	return b
+}
+
+// WithActiveDeadlineSeconds sets the ActiveDeadlineSeconds field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the ActiveDeadlineSeconds field is set to the value of the last call.
+func (b *JobSetSpecApplyConfiguration) WithActiveDeadlineSeconds(value int64) *JobSetSpecApplyConfiguration {
+	b.ActiveDeadlineSeconds = &value
 	return b
 }

@@ -6,6 +6,7 @@
 package v1alpha2
 
 import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	v1 "k8s.io/client-go/applyconfigurations/meta/v1"
 )
 
@@ -15,7 +16,7 @@ import (
 // JobSetStatus is what the controller last observed of a set.
 type JobSetStatusApplyConfiguration struct {
 	// conditions are the latest observations of the state of the set: Completed, Failed, Suspended,
-	// RestartingJobSet, StartupPolicyInProgress and StartupPolicyCompleted.
+	// RestartingJobSet, StartupPolicyInProgress, StartupPolicyCompleted and ChildNameConflict.
 	Conditions []v1.ConditionApplyConfiguration `json:"conditions,omitempty"`
 	// restarts is the number of restarts of the whole set, counted or not. Jobs whose label
 	// jobset.sigs.k8s.io/restart-attempt is lower belong to an earlier attempt.
@@ -32,6 +33,13 @@ type JobSetStatusApplyConfiguration struct {
 	// currentInPlaceRestartAttempt is the attempt that all pods have reached in an in-place restart. Set only with the
 	// InPlaceRestart feature.
 	CurrentInPlaceRestartAttempt *int32 `json:"currentInPlaceRestartAttempt,omitempty"`
+	// startTime is when the current execution began: the first start, the last resume or the last restart of the whole
+	// set. spec.activeDeadlineSeconds counts from it. Set only with the JobSetActiveDeadlineSeconds feature.
+	StartTime *metav1.Time `json:"startTime,omitempty"`
+	// executionAttempts counts how often the set was started again, by resuming it or by a restart of the whole set. It is
+	// written before the Jobs of the execution run; absent means that it was never counted. Set only with the
+	// ExecutionAttemptsTracking feature; kept as it is while that is off.
+	ExecutionAttempts *int32 `json:"executionAttempts,omitempty"`
 }
 
 // JobSetStatusApplyConfiguration constructs a declarative configuration of the JobSetStatus type for use with
@@ -103,5 +111,21 @@ func (b *JobSetStatusApplyConfiguration) WithPreviousInPlaceRestartAttempt(value
 // If called multiple times, the CurrentInPlaceRestartAttempt field is set to the value of the last call.
 func (b *JobSetStatusApplyConfiguration) WithCurrentInPlaceRestartAttempt(value int32) *JobSetStatusApplyConfiguration {
 	b.CurrentInPlaceRestartAttempt = &value
+	return b
+}
+
+// WithStartTime sets the StartTime field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the StartTime field is set to the value of the last call.
+func (b *JobSetStatusApplyConfiguration) WithStartTime(value metav1.Time) *JobSetStatusApplyConfiguration {
+	b.StartTime = &value
+	return b
+}
+
+// WithExecutionAttempts sets the ExecutionAttempts field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the ExecutionAttempts field is set to the value of the last call.
+func (b *JobSetStatusApplyConfiguration) WithExecutionAttempts(value int32) *JobSetStatusApplyConfiguration {
+	b.ExecutionAttempts = &value
 	return b
 }
