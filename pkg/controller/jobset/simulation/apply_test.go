@@ -1,0 +1,337 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package simulation
+
+import (
+	"errors"
+	"maps"
+
+	batchv1 "k8s.io/api/batch/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
+)
+
+// write is what a request does when an API server carries it out: it returns the version of what it wrote. known tells
+// that the controller which sent it learns of the result, or that its successor sees it from the start.
+type write func(known bool) (version int, err error)
+
+// request sends a request, and lets other things happen before. A controller that was deposed goes on as if all was
+// well; what it sends arrives when its successor is at work.
+func (p *process) request(do write) (int, error) {
+	if p.deposed {
+		p.late = append(p.late, func() { _, _ = do(false) })
+		return 0, nil
+	}
+	if p.dead {
+		return 0, errDead
+	}
+	p.interlude()
+	what := p.fate()
+	if what != carriedOut {
+		p.note("  next request: %s", [outcomes]string{
+			"", "refused", "conflict", "answer lost", "comes late", "killed before", "killed after", "killed, request comes late", "deposed",
+		}[what])
+		p.seen[troubles]++
+	}
+	switch what {
+	case refused:
+		return 0, errServer
+	case conflicted:
+		return 0, errConflict
+	case lost:
+		_, _ = do(false)
+		return 0, errTimeout
+	case belated:
+		p.late = append(p.late, func() { _, _ = do(false) })
+		return 0, errTimeout
+	case killedBefore:
+		p.dead = true
+	case killedAfter:
+		p.dead = true
+		_, _ = do(true)
+	case killedWhile:
+		p.dead = true
+		p.late = append(p.late, func() { _, _ = do(false) })
+	case deposed:
+		p.deposed = true
+		return p.request(do)
+	default:
+		return do(true)
+	}
+	return 0, errDead
+}
+
+// apply carries a plan out in the order of the real one.
+func (p *process) apply(next plan.Plan) error {
+	js := p.observed.JobSet
+	errs := []error{
+		p.inBatches(len(next.DeleteJobs), func(i int) error { return p.deleteOwn(next.DeleteJobs[i]) }),
+		p.inBatches(len(next.PatchJobs), func(i int) error { return p.patchJob(next.PatchJobs[i]) }),
+		p.create(next),
+	}
+	stored, err := p.writeStatus(js, next.Status)
+	if errs = append(errs, err); err == nil && next.DeleteJobSet {
+		errs = append(errs, p.deleteOwnSet(stored))
+	}
+	return errors.Join(errs...)
+}
+
+// inBatches does one thing, then two at a time, then four, until the first batch in which one fails.
+func (p *process) inBatches(n int, do func(i int) error) error {
+	for begin, size := 0, 1; begin < n; begin, size = begin+size, 2*size {
+		size = min(size, n-begin)
+		var errs []error
+		for _, i := range p.dice.Perm(size) {
+			errs = append(errs, do(begin+i))
+		}
+		if err := errors.Join(errs...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *process) deleteOwn(ref plan.JobRef) error {
+	_, err := p.request(func(bool) (int, error) {
+		job, found := p.world.jobs.get(ref.Name)
+		switch {
+		case !found:
+			return 0, errNotFound
+		case job.UID != ref.UID:
+			return 0, errConflict
+		}
+		p.note("  deletes job %s", ref.Name)
+		p.world.deleteJob(job, true)
+		return 0, nil
+	})
+	if err == nil || err == errNotFound || err == errConflict {
+		p.deleted(ref.UID)
+		return nil
+	}
+	return err
+}
+
+func (p *process) patchJob(patch plan.JobPatch) error {
+	version := number(patch.ResourceVersion)
+	if patch.ClearStartTime {
+		var err error
+		version, err = p.sendPatch(patch.Name, version, func(job *batchv1.Job) error {
+			if job.Status.StartTime == nil || !jobIsSuspended(job) {
+				return errInvalid
+			}
+			p.note("  clears the start time of job %s", job.Name)
+			job.Status.StartTime = nil
+			return nil
+		})
+		if err != nil || version == 0 {
+			return err
+		}
+	}
+	js := p.observed.JobSet
+	_, err := p.sendPatch(patch.Name, version, func(job *batchv1.Job) error {
+		p.note("  patches job %s", job.Name)
+		if err := changeTemplate(job, patch.Directives); err != nil {
+			return err
+		}
+		if patch.Suspend != nil {
+			job.Spec.Suspend = ptr.To(*patch.Suspend)
+		}
+		if patch.Size != nil {
+			job.Spec.Parallelism, job.Spec.Completions = patch.Size.Parallelism, patch.Size.Completions
+		}
+		p.referee.jobPatched(js, job, patch)
+		return nil
+	})
+	return err
+}
+
+// changeTemplate replaces the directives of a Job under the conditions of the Job API.
+func changeTemplate(job *batchv1.Job, d *plan.Directives) error {
+	if d == nil {
+		return nil
+	}
+	template := &job.Spec.Template
+	if !jobIsSuspended(job) || job.Status.Active > 0 || job.Status.StartTime != nil || d.Labels["controller-uid"] != string(job.UID) {
+		return errInvalid
+	}
+	template.Labels, template.Annotations = d.Labels, d.Annotations
+	template.Spec.NodeSelector, template.Spec.Tolerations, template.Spec.SchedulingGates = d.NodeSelector, d.Tolerations, d.SchedulingGates
+	return nil
+}
+
+// sendPatch returns the new version of the Job; 0 if the Job is gone, or nobody knows.
+func (p *process) sendPatch(name string, version int, change func(*batchv1.Job) error) (int, error) {
+	version, err := p.request(func(bool) (int, error) {
+		job, found := p.world.jobs.get(name)
+		switch {
+		case !found:
+			return 0, errNotFound
+		case number(job.ResourceVersion) != version:
+			return 0, errConflict
+		}
+		next := *job
+		if err := change(&next); err != nil {
+			return 0, err
+		}
+		p.world.jobs.put(&next)
+		return number(next.ResourceVersion), nil
+	})
+	if err == errNotFound {
+		return 0, nil
+	}
+	if err == nil && version > 0 {
+		p.remember(resourceJobs, version)
+	}
+	return version, err
+}
+
+func (p *process) create(next plan.Plan) error {
+	var errs []error
+	if next.CreateService != nil {
+		service := *next.CreateService
+		errs = append(errs, createOwn(p, resourceServices, &p.world.services, &service))
+	}
+	for _, claim := range next.CreateClaims {
+		c := *claim
+		errs = append(errs, createOwn(p, resourceClaims, &p.world.claims, &c))
+	}
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	return p.inBatches(len(next.CreateJobs), func(i int) error { return p.createJob(next.CreateJobs[i]) })
+}
+
+// createOwn creates what need not be this set's: any object of the name will do.
+func createOwn[T metav1.Object](p *process, resource string, in *store[T], object T) error {
+	version, err := p.request(func(bool) (int, error) {
+		if _, taken := in.get(object.GetName()); taken {
+			return 0, errExists
+		}
+		in.put(object)
+		return number(object.GetResourceVersion()), nil
+	})
+	if err == nil && version > 0 {
+		p.remember(resource, version)
+	}
+	if err == errExists {
+		return nil
+	}
+	return err
+}
+
+func (p *process) createJob(wanted *batchv1.Job) error {
+	js, at := p.observed.JobSet, p.observed
+	version, err := p.request(func(known bool) (int, error) {
+		if _, taken := p.world.jobs.get(wanted.Name); taken {
+			return 0, errExists
+		}
+		job := p.admitted(wanted)
+		p.referee.jobCreated(at, job, known)
+		p.world.jobs.put(job)
+		p.note("  creates job %s", job.Name)
+		return number(job.ResourceVersion), nil
+	})
+	if err == errExists {
+		p.seen[namesTaken]++
+		if existing, found := p.world.jobs.get(wanted.Name); found && metav1.IsControlledBy(existing, js) && hasSetName(existing) {
+			return nil
+		}
+	}
+	if err == nil && version > 0 {
+		p.remember(resourceJobs, version)
+	}
+	return err
+}
+
+// admitted returns a new Job as the Job API stores it.
+func (p *process) admitted(wanted *batchv1.Job) *batchv1.Job {
+	job := *wanted
+	job.UID = newUID("job", p.world.jobs.versions.last)
+	if job.Spec.Parallelism == nil && job.Spec.Completions == nil {
+		job.Spec.Completions = ptr.To[int32](1)
+	}
+	job.Spec.Parallelism = ptr.To(ptr.Deref(job.Spec.Parallelism, 1))
+	job.Spec.Template.Labels = maps.Clone(job.Spec.Template.Labels)
+	for key, value := range map[string]string{"controller-uid": string(job.UID), "batch.kubernetes.io/job-name": job.Name} {
+		job.Spec.Template.Labels[key] = value
+	}
+	return &job
+}
+
+// writeStatus returns the set as it is stored then.
+func (p *process) writeStatus(js *jobsetv1alpha2.JobSet, status *jobsetv1alpha2.JobSetStatus) (*jobsetv1alpha2.JobSet, error) {
+	if status == nil {
+		return js, nil
+	}
+	next := *js
+	next.Status = asStored(status)
+	at := p.observed
+	version, err := p.request(func(known bool) (int, error) {
+		current := p.set()
+		switch {
+		case current == nil:
+			return 0, errNotFound
+		case current.ResourceVersion != js.ResourceVersion:
+			p.seen[conflicts]++
+			return 0, errConflict
+		}
+		p.referee.statusStored(at, &current.Status, &next.Status, known)
+		p.world.jobSets.put(&next)
+		p.note("  stores the status")
+		return number(next.ResourceVersion), nil
+	})
+	switch {
+	case err == errNotFound:
+		return js, nil
+	case err != nil:
+		return nil, err
+	case version > 0:
+		p.remember(resourceJobSets, version)
+	}
+	return &next, nil
+}
+
+// asStored drops what the API does not store of times.
+func asStored(status *jobsetv1alpha2.JobSetStatus) jobsetv1alpha2.JobSetStatus {
+	stored := *status
+	stored.Conditions = append([]metav1.Condition(nil), status.Conditions...)
+	for i := range stored.Conditions {
+		c := &stored.Conditions[i]
+		c.LastTransitionTime = metav1.NewTime(c.LastTransitionTime.Truncate(1e9))
+	}
+	return stored
+}
+
+// deleteOwnSet deletes a set whose time is over, unless it was changed meanwhile.
+func (p *process) deleteOwnSet(stored *jobsetv1alpha2.JobSet) error {
+	uid, version := stored.UID, stored.ResourceVersion
+	_, err := p.request(func(bool) (int, error) {
+		js := p.set()
+		switch {
+		case js == nil:
+			return 0, errNotFound
+		case js.UID != uid || js.ResourceVersion != version:
+			return 0, errConflict
+		}
+		p.referee.setDeleted(js)
+		p.note("  deletes the set after its time to live")
+		p.changeSet(func(js *jobsetv1alpha2.JobSet) { js.DeletionTimestamp = ptr.To(p.stored()) })
+		return 0, nil
+	})
+	if err == errNotFound {
+		return nil
+	}
+	return err
+}
+
+// noteDecision adds what was seen and what was decided to the trace.
+func (p *process) noteDecision(next plan.Plan) {
+	if p.trace == nil {
+		return
+	}
+	p.note("sync sees %s; decides %s", describe(p.observed), describePlan(next))
+}

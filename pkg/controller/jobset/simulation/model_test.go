@@ -1,0 +1,286 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package simulation
+
+import (
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	batchv1 "k8s.io/api/batch/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
+)
+
+// This file says once more, from spec/jobset.md and in the plainest way, what package plan should find. It shares no code
+// with that package.
+
+// meaning is what a Job is to its set.
+type meaning int
+
+const (
+	senseless meaning = iota
+	previous
+	succeeded
+	failed
+	active
+)
+
+// place is which Job of the set a Job is, in which attempt.
+type place struct {
+	replicatedJob         string
+	index                 int32
+	restarts, jobRestarts int32
+	// jobRestartsKnown tells that the Job says in which attempt of its own it is.
+	jobRestartsKnown bool
+}
+
+func placeOf(job *batchv1.Job) (at place, ok bool) {
+	at.replicatedJob = job.Labels[jobsetv1alpha2.ReplicatedJobNameKey]
+	index, err1 := strconv.Atoi(job.Labels[jobsetv1alpha2.JobIndexKey])
+	restarts, err2 := strconv.Atoi(job.Labels[jobsetv1alpha2.RestartsKey])
+	jobRestarts, err3 := strconv.Atoi(job.Labels[jobsetv1alpha2.JobRestartAttemptKey])
+	at.index, at.restarts, at.jobRestarts, at.jobRestartsKnown = int32(index), int32(restarts), int32(jobRestarts), err3 == nil
+	return at, err1 == nil && err2 == nil
+}
+
+// meaningOf classifies a Job (spec §5.4).
+func meaningOf(o plan.Observed, job *batchv1.Job) meaning {
+	at, ok := placeOf(job)
+	rj := replicatedJob(o.JobSet, at.replicatedJob)
+	if !ok || rj == nil || at.index >= *rj.Replicas {
+		return senseless
+	}
+	restarts := jobRestarts(&o.JobSet.Status, at.replicatedJob, at.index)
+	switch {
+	case at.restarts < o.JobSet.Status.Restarts:
+		return previous
+	case o.Gates.RestartJob && at.jobRestartsKnown && at.jobRestarts < restarts:
+		return previous
+	case hasCondition(job, batchv1.JobComplete):
+		return succeeded
+	case hasCondition(job, batchv1.JobFailed):
+		return failed
+	}
+	return active
+}
+
+// meaning returns the Jobs that mean something, by name.
+func having(o plan.Observed, what meaning) []*batchv1.Job {
+	var jobs []*batchv1.Job
+	for _, job := range o.Jobs {
+		if meaningOf(o, job) == what {
+			jobs = append(jobs, job)
+		}
+	}
+	slices.SortFunc(jobs, func(a, b *batchv1.Job) int { return strings.Compare(a.Name, b.Name) })
+	return jobs
+}
+
+func replicatedJob(js *jobsetv1alpha2.JobSet, name string) *jobsetv1alpha2.ReplicatedJob {
+	i := slices.Index(replicatedJobNames(js), name)
+	if i < 0 {
+		return nil
+	}
+	return &js.Spec.ReplicatedJobs[i]
+}
+
+func countersOf(status *jobsetv1alpha2.JobSetStatus, name string) jobsetv1alpha2.ReplicatedJobStatus {
+	for _, counters := range status.ReplicatedJobsStatus {
+		if counters.Name == name {
+			return counters
+		}
+	}
+	return jobsetv1alpha2.ReplicatedJobStatus{}
+}
+
+func jobRestarts(status *jobsetv1alpha2.JobSetStatus, name string, index int32) int32 {
+	if restarts := countersOf(status, name).JobRestarts; int(index) < len(restarts) {
+		return restarts[index]
+	}
+	return 0
+}
+
+// count counts the Jobs of a replicatedJob (spec §5.5).
+func count(o plan.Observed, name string) jobsetv1alpha2.ReplicatedJobStatus {
+	counters := jobsetv1alpha2.ReplicatedJobStatus{Name: name}
+	for _, job := range o.Jobs {
+		if job.Labels[jobsetv1alpha2.ReplicatedJobNameKey] != name {
+			continue
+		}
+		switch meaningOf(o, job) {
+		case succeeded:
+			counters.Succeeded++
+		case failed:
+			counters.Failed++
+		case active:
+			counters.Ready += one(isReady(job))
+			counters.Active += one(job.Status.Active > 0)
+			counters.Suspended += one(jobIsSuspended(job))
+		}
+	}
+	return counters
+}
+
+func one(yes bool) int32 {
+	if yes {
+		return 1
+	}
+	return 0
+}
+
+func isReady(job *batchv1.Job) bool {
+	wanted := *job.Spec.Parallelism
+	if c := job.Spec.Completions; c != nil && *c < wanted {
+		wanted = *c
+	}
+	return job.Status.Succeeded+ptr.Deref(job.Status.Ready, 0) >= wanted
+}
+
+// hasStarted tells whether all Jobs of a replicatedJob are ready or have ended (spec §5.10).
+func hasStarted(o plan.Observed, rj *jobsetv1alpha2.ReplicatedJob) bool {
+	n := count(o, rj.Name)
+	return n.Ready+n.Succeeded+n.Failed == *rj.Replicas
+}
+
+// mayStart tells whether Jobs of a replicatedJob may be created and, in a set that is not suspended, run.
+func mayStart(o plan.Observed, name string) bool {
+	inOrder := o.JobSet.Spec.StartupPolicy.StartupPolicyOrder == jobsetv1alpha2.InOrder && !isSuspended(o.JobSet)
+	for i := range o.JobSet.Spec.ReplicatedJobs {
+		rj := &o.JobSet.Spec.ReplicatedJobs[i]
+		if rj.Name == name {
+			return !slices.ContainsFunc(rj.DependsOn, func(d jobsetv1alpha2.DependsOn) bool { return !dependencyMet(o, d) })
+		}
+		if inOrder && !hasStarted(o, rj) {
+			return false
+		}
+	}
+	return false
+}
+
+func dependencyMet(o plan.Observed, d jobsetv1alpha2.DependsOn) bool {
+	on := replicatedJob(o.JobSet, d.Name)
+	if d.Status == jobsetv1alpha2.DependencyComplete {
+		return count(o, d.Name).Succeeded == *on.Replicas
+	}
+	return hasStarted(o, on)
+}
+
+// hasSucceeded tells whether the success policy is met (spec §5.11).
+func hasSucceeded(o plan.Observed) bool {
+	policy := o.JobSet.Spec.SuccessPolicy
+	var have, all int32
+	for i := range o.JobSet.Spec.ReplicatedJobs {
+		rj := &o.JobSet.Spec.ReplicatedJobs[i]
+		if len(policy.TargetReplicatedJobs) == 0 || slices.Contains(policy.TargetReplicatedJobs, rj.Name) {
+			have += count(o, rj.Name).Succeeded
+			all += *rj.Replicas
+		}
+	}
+	if policy.Operator == jobsetv1alpha2.OperatorAny {
+		return have > 0
+	}
+	return len(having(o, succeeded)) > 0 && have == all
+}
+
+// ruling is what a failure leads to.
+type ruling struct {
+	// reason is that of the condition Failed, if the set fails, or that of the restart of the set.
+	fails  bool
+	reason string
+	action jobsetv1alpha2.FailurePolicyAction
+	job    *batchv1.Job
+}
+
+func (r ruling) counts() bool {
+	return r.action == jobsetv1alpha2.RestartJobSet || r.action == jobsetv1alpha2.RestartJob
+}
+
+func (r ruling) restartsOneJob() bool {
+	return r.action == jobsetv1alpha2.RestartJob || r.action == jobsetv1alpha2.RestartJobAndIgnoreMaxRestarts
+}
+
+// rule applies the failure policy (spec §5.12).
+func rule(o plan.Observed, failures []*batchv1.Job) ruling {
+	policy := o.JobSet.Spec.FailurePolicy
+	if policy == nil {
+		return ruling{fails: true, reason: "FailedJobs", job: earliest(failures)}
+	}
+	r := ruling{action: jobsetv1alpha2.RestartJobSet, reason: "DefaultFailurePolicy", job: earliest(failures)}
+	for i := range policy.Rules {
+		candidate := ruling{action: policy.Rules[i].Action, reason: "FailurePolicy_" + policy.Rules[i].Name}
+		if candidate.restartsOneJob() && !o.Gates.RestartJob {
+			continue
+		}
+		matching := slices.DeleteFunc(slices.Clone(failures), func(job *batchv1.Job) bool { return !matches(&policy.Rules[i], job) })
+		if len(matching) > 0 {
+			candidate.job = earliest(matching)
+			r = candidate
+			break
+		}
+	}
+	switch {
+	case r.action == jobsetv1alpha2.FailJobSet:
+		r.fails, r.reason = true, "FailJobSetFailurePolicyAction"
+	case r.counts() && restartsThatCount(&o.JobSet.Status) >= policy.MaxRestarts:
+		r.fails, r.reason = true, "ReachedMaxRestarts"
+	}
+	return r
+}
+
+func matches(rule *jobsetv1alpha2.FailurePolicyRule, job *batchv1.Job) bool {
+	failure := conditionOf(job, batchv1.JobFailed)
+	matched := len(rule.OnJobFailureMessagePatterns) == 0
+	for _, pattern := range rule.OnJobFailureMessagePatterns {
+		found, err := regexp.MatchString(pattern, failure.Message)
+		matched = matched || err == nil && found
+	}
+	return matched &&
+		(len(rule.OnJobFailureReasons) == 0 || slices.Contains(rule.OnJobFailureReasons, failure.Reason)) &&
+		(len(rule.TargetReplicatedJobs) == 0 || slices.Contains(rule.TargetReplicatedJobs, job.Labels[jobsetv1alpha2.ReplicatedJobNameKey]))
+}
+
+// earliest returns the Job that failed first. The Jobs are sorted by name, which decides between equals.
+func earliest(jobs []*batchv1.Job) *batchv1.Job {
+	first := jobs[0]
+	for _, job := range jobs {
+		if conditionOf(job, batchv1.JobFailed).LastTransitionTime.Time.Before(conditionOf(first, batchv1.JobFailed).LastTransitionTime.Time) {
+			first = job
+		}
+	}
+	return first
+}
+
+func restartsThatCount(status *jobsetv1alpha2.JobSetStatus) int32 {
+	n := status.RestartsCountTowardsMax
+	for _, counters := range status.ReplicatedJobsStatus {
+		for _, restarts := range counters.JobRestartsCountTowardsMax {
+			n += restarts
+		}
+	}
+	return n
+}
+
+// conditionIs tells whether a condition is there and True.
+func conditionIs(status *jobsetv1alpha2.JobSetStatus, conditionType string) bool {
+	c := setCondition(status, conditionType)
+	return c != nil && c.Status == metav1.ConditionTrue
+}
+
+func setCondition(status *jobsetv1alpha2.JobSetStatus, conditionType string) *metav1.Condition {
+	for i := range status.Conditions {
+		if status.Conditions[i].Type == conditionType {
+			return &status.Conditions[i]
+		}
+	}
+	return nil
+}
+
+func finished(status *jobsetv1alpha2.JobSetStatus) bool {
+	return conditionIs(status, jobsetv1alpha2.JobSetCompleted) || conditionIs(status, jobsetv1alpha2.JobSetFailed)
+}

@@ -1,0 +1,158 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package simulation
+
+import "time"
+
+// outcome is what becomes of a request.
+type outcome int
+
+const (
+	carriedOut outcome = iota
+	// refused requests are answered with an error of the server.
+	refused
+	// conflicted ones are answered with a conflict although nothing changed.
+	conflicted
+	// lost ones are carried out, but the answer does not arrive.
+	lost
+	// belated ones are carried out some time after their sender has given up.
+	belated
+	// killedBefore and killedAfter kill the controller around the request.
+	killedBefore
+	killedAfter
+	// killedWhile kills it with the request under way.
+	killedWhile
+	// deposed makes the controller one that has lost its lead without noticing: all that it still does comes late.
+	deposed
+	outcomes
+)
+
+// mood is how likely what is in one history. Every history does without some kinds of trouble, so that others show.
+type mood struct {
+	// outcomes are how often of a thousand requests end otherwise than carried out.
+	outcomes [outcomes]int
+	// interludes is the percentage of requests before which something else happens.
+	interludes int
+	// The rest are weights of actions.
+	sync, jobSets, jobs, services, jobLives, users, children, time, restarts, late, duplicates int
+	// failing is the percentage of the ends of Jobs that are failures, ending that of running Jobs that come to an end.
+	failing, ending int
+}
+
+func randomMood(d dice) mood {
+	m := mood{
+		interludes: oneOf(d, 0, 10, 30),
+		sync:       oneOf(d, 6, 12, 20), jobSets: oneOf(d, 2, 6, 20), jobs: oneOf(d, 3, 10, 30), services: 3,
+		jobLives: oneOf(d, 6, 15, 25), users: oneOf(d, 0, 1, 4), children: oneOf(d, 0, 0, 1, 4), time: 3,
+		restarts: oneOf(d, 0, 0, 1), late: 3, duplicates: oneOf(d, 0, 1),
+		failing: oneOf(d, 0, 20, 50, 90), ending: oneOf(d, 5, 25, 50),
+	}
+	if d.percent(30) {
+		return m
+	}
+	for i := range m.outcomes {
+		if outcome(i) != carriedOut && d.percent(40) {
+			m.outcomes[i] = oneOf(d, 10, 50, 150)
+		}
+	}
+	return m
+}
+
+// action is something that happens to the world, as often as its weight says.
+type action struct {
+	weight int
+	do     func(*world)
+}
+
+// actions returns what happens, the doings of the controller last.
+func (m mood) actions() []action {
+	return []action{
+		{m.jobLives, (*world).liveSomeJob},
+		{m.jobs, func(w *world) { w.showSome(&w.process.jobs) }},
+		{m.jobSets, func(w *world) { w.showSome(&w.process.jobSets) }},
+		{m.services, func(w *world) { w.showSome(&w.process.services) }},
+		{m.services, func(w *world) { w.showSome(&w.process.claims) }},
+		{m.users, (*world).changeSomething},
+		{m.children, (*world).meddleWithChildren},
+		{m.time, (*world).passTime},
+		{m.late, (*world).deliverLate},
+		{m.duplicates, func(w *world) { w.process.enqueue() }},
+		{2, (*world).collectGarbage},
+		{m.restarts, (*world).killIdle},
+		{m.sync, (*world).sync},
+	}
+}
+
+// controllers is the number of actions in which the controller itself acts, or ends.
+const controllers = 2
+
+// step lets something happen.
+func (w *world) step() { w.act(w.actions) }
+
+// interlude lets something happen while the controller is busy.
+func (w *world) interlude() {
+	if w.dice.percent(w.mood.interludes) {
+		w.act(w.actions[:len(w.actions)-controllers])
+	}
+}
+
+func (w *world) act(actions []action) {
+	total := 0
+	for _, a := range actions {
+		total += a.weight
+	}
+	n := w.dice.IntN(total)
+	for _, a := range actions {
+		if n -= a.weight; n < 0 {
+			w.now = w.now.Add(time.Duration(w.dice.IntN(400)) * time.Millisecond)
+			a.do(w)
+			return
+		}
+	}
+}
+
+// fate draws what becomes of a request.
+func (w *world) fate() outcome {
+	n := w.dice.IntN(1000)
+	for i, share := range w.mood.outcomes {
+		if n -= share; n < 0 {
+			return outcome(i)
+		}
+	}
+	return carriedOut
+}
+
+func (w *world) passTime() {
+	w.now = w.now.Add(oneOf(w.dice, time.Second, 3*time.Second, 20*time.Second, 40*time.Second))
+	w.note("time passes")
+}
+
+func (w *world) deliverLate() {
+	if len(w.late) > 0 {
+		w.note("a late request arrives")
+		request := w.late[0]
+		w.late = w.late[1:]
+		request()
+	}
+}
+
+func (w *world) killIdle() {
+	w.note("controller is killed between two syncs")
+	w.process.dead = true
+}
+
+// cacheOf is an informer of any type.
+type cacheOf interface {
+	behind() int
+	advance()
+}
+
+// showSome lets a cache see some of what it has not seen.
+func (w *world) showSome(c cacheOf) {
+	if behind := c.behind(); behind > 0 {
+		for range 1 + w.dice.IntN(behind) {
+			c.advance()
+		}
+	}
+}

@@ -1,0 +1,123 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package simulation
+
+import (
+	batchv1 "k8s.io/api/batch/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/types"
+
+	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
+)
+
+// attempt is one attempt of one Job.
+type attempt struct {
+	name                  string
+	restarts, jobRestarts int32
+}
+
+// facts is what is true about a Job, whatever its labels and the caches say.
+type facts struct {
+	attempt
+	// deletedByOther tells that somebody else than the controller deleted it, and spoiled that its labels were changed.
+	deletedByOther, spoiled bool
+	// unseen Jobs came into being without the knowledge of the controller, which may not see them yet.
+	unseen bool
+}
+
+// referee knows what is true about one set, and checks every decision about it and every write.
+type referee struct {
+	*world
+	uid types.UID
+	// jobs are all that were ever created, created the last one of each attempt, and failures those attempts that failed.
+	jobs     map[types.UID]*facts
+	created  map[attempt]types.UID
+	failures map[attempt]bool
+	// known tells that the controller knows the last restart, or the end, of the set.
+	known bool
+	// meddled tells that somebody deleted or spoiled a Job, so that counters may fall.
+	meddled bool
+}
+
+func newReferee(w *world, js *jobsetv1alpha2.JobSet) *referee {
+	return &referee{
+		world: w, uid: js.UID, known: true,
+		jobs: map[types.UID]*facts{}, created: map[attempt]types.UID{}, failures: map[attempt]bool{},
+	}
+}
+
+// processStarted notes that a controller knows all that is stored.
+func (r *referee) processStarted() {
+	r.known = true
+	for _, f := range r.jobs {
+		f.unseen = false
+	}
+}
+
+func (r *referee) deletedByOther(job *batchv1.Job) {
+	r.meddled = true
+	if f := r.jobs[job.UID]; f != nil {
+		f.deletedByOther = true
+	}
+}
+
+func (r *referee) spoiled(job *batchv1.Job) {
+	r.meddled = true
+	if f := r.jobs[job.UID]; f != nil {
+		f.spoiled = true
+	}
+}
+
+func (r *referee) jobFailed(job *batchv1.Job) {
+	if f := r.jobs[job.UID]; f != nil {
+		r.failures[f.attempt] = true
+	}
+}
+
+// decided checks a decision.
+func (r *referee) decided(o plan.Observed, p plan.Plan) {
+	d := decision{Observed: o, plan: p, before: &o.JobSet.Status, after: &o.JobSet.Status}
+	if p.Status != nil {
+		d.after = p.Status
+	}
+	d.failures = having(o, failed)
+	for _, rule := range rules {
+		if wrong := rule.check(d); wrong != "" {
+			r.fail("rule %q: %s", rule.name, wrong)
+		}
+	}
+	if r.dice.IntN(16) == 0 {
+		r.decideAgain(d)
+	}
+	r.tallyDecision(d)
+}
+
+// decideAgain checks that a decision follows from the snapshot alone, leaves that as it is, and is at rest with its own
+// result.
+func (r *referee) decideAgain(d decision) {
+	snapshot := d.Observed
+	snapshot.JobSet = d.JobSet.DeepCopy()
+	snapshot.Jobs = make([]*batchv1.Job, len(d.Jobs))
+	for i, at := range r.dice.Perm(len(d.Jobs)) {
+		snapshot.Jobs[i] = d.Jobs[at].DeepCopy()
+	}
+	reference := make([]*batchv1.Job, len(snapshot.Jobs))
+	for i, job := range snapshot.Jobs {
+		reference[i] = job.DeepCopy()
+	}
+	if again := r.decide(snapshot); !equality.Semantic.DeepEqual(d.plan, again) {
+		r.fail("rule %q: first %s, then %s", "equal snapshots lead to equal plans", describePlan(d.plan), describePlan(again))
+	}
+	if !equality.Semantic.DeepEqual(d.JobSet, snapshot.JobSet) || !equality.Semantic.DeepEqual(reference, snapshot.Jobs) {
+		r.fail("rule %q", "a decision does not change what it was made on")
+	}
+	if d.plan.Status == nil || d.moved() {
+		return
+	}
+	snapshot.JobSet.Status = *d.plan.Status
+	if again := r.decide(snapshot); again.Status != nil {
+		r.fail("rule %q: %s, then %s", "a status that is stored is right", describePlan(d.plan), describePlan(again))
+	}
+}

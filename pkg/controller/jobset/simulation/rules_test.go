@@ -1,0 +1,356 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package simulation
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/utils/ptr"
+
+	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
+)
+
+// decision is one plan with what it was made on.
+type decision struct {
+	plan.Observed
+	plan plan.Plan
+	// before and after are the status as stored and as it will be.
+	before, after *jobsetv1alpha2.JobSetStatus
+	failures      []*batchv1.Job
+}
+
+// rules hold for every decision. A rule returns what is wrong, "" if nothing is.
+var rules = []struct {
+	name  string
+	check func(decision) string
+}{
+	{"a set that is terminating or somebody else's is left alone", leftAlone},
+	{"a decision that moves a commit point only writes the status", commitsAlone},
+	{"failures and successes are judged as the policies say", judgedRight},
+	{"a finished set stays as it finished, and starts nothing", staysFinished},
+	{"counters are those of the Jobs, and within their bounds", countedRight},
+	{"conditions are of one kind each, none is added as False, and times move with the status only", conditionsSound},
+	{"a suspended set starts nothing", suspendedStartsNothing},
+	{"Jobs are created once, under free names, for the current attempt, in order", createdRight},
+	{"only Jobs of earlier attempts are deleted, or such as still run in a finished set", deletedRight},
+	{"only active Jobs are changed, in the version that was seen", patchedRight},
+	{"events come with a change of the status, one for each condition", eventsSound},
+	{"a set is deleted after its time to live only", timeToLive},
+}
+
+func (d decision) moved() bool {
+	return d.after.Restarts != d.before.Restarts || jobRestartsOf(d.after) != jobRestartsOf(d.before) ||
+		finished(d.after) != finished(d.before)
+}
+
+// jobRestartsOf is the number of restarts of single Jobs.
+func jobRestartsOf(status *jobsetv1alpha2.JobSetStatus) (n int32) {
+	for _, counters := range status.ReplicatedJobsStatus {
+		for _, restarts := range counters.JobRestarts {
+			n += restarts
+		}
+	}
+	return n
+}
+
+func (d decision) writesChildren() bool {
+	p := d.plan
+	return len(p.DeleteJobs)+len(p.PatchJobs)+len(p.CreateJobs)+len(p.CreateClaims) > 0 || p.CreateService != nil
+}
+
+func (d decision) job(name string) *batchv1.Job {
+	for _, job := range d.Jobs {
+		if job.Name == name {
+			return job
+		}
+	}
+	return nil
+}
+
+func leftAlone(d decision) string {
+	if (d.JobSet.DeletionTimestamp != nil || d.JobSet.Spec.ManagedBy != nil) &&
+		(d.writesChildren() || d.plan.Status != nil || d.plan.DeleteJobSet || d.plan.RequeueAfter != 0) {
+		return "something is done"
+	}
+	return ""
+}
+
+func commitsAlone(d decision) string {
+	if d.moved() && (d.writesChildren() || d.plan.DeleteJobSet) {
+		return "children are written in the same plan"
+	}
+	return ""
+}
+
+func judgedRight(d decision) string {
+	ours := d.JobSet.DeletionTimestamp == nil && d.JobSet.Spec.ManagedBy == nil
+	want := verdictOf(d.before)
+	switch {
+	case !ours || finished(d.before):
+	case len(d.failures) > 0:
+		want = want.after(d.Observed, rule(d.Observed, d.failures))
+	case hasSucceeded(d.Observed):
+		want.completed, want.reason = true, "AllJobsCompleted"
+	}
+	if got := verdictOf(d.after); got != want {
+		return fmt.Sprintf("want %+v, got %+v", want, got)
+	}
+	return ""
+}
+
+// verdicts is what judgements move.
+type verdicts struct {
+	completed, failed      bool
+	reason, state, job     string
+	restarts, counted      int32
+	jobRestarts, jobCounts string
+}
+
+func verdictOf(status *jobsetv1alpha2.JobSetStatus) verdicts {
+	v := verdicts{restarts: status.Restarts, counted: status.RestartsCountTowardsMax}
+	for _, conditionType := range []string{jobsetv1alpha2.JobSetCompleted, jobsetv1alpha2.JobSetFailed} {
+		if c := setCondition(status, conditionType); c != nil {
+			_, v.job, _ = strings.Cut(c.Message, "first failed job: ")
+			v.reason = c.Reason
+		}
+	}
+	v.job = strings.TrimSuffix(v.job, ")")
+	v.completed, v.failed = conditionIs(status, jobsetv1alpha2.JobSetCompleted), conditionIs(status, jobsetv1alpha2.JobSetFailed)
+	for _, counters := range status.ReplicatedJobsStatus {
+		for i, n := range counters.JobRestarts {
+			v.jobRestarts += strings.Repeat(fmt.Sprintf(" %s-%d", counters.Name, i), int(n))
+		}
+		for i, n := range counters.JobRestartsCountTowardsMax {
+			v.jobCounts += strings.Repeat(fmt.Sprintf(" %s-%d", counters.Name, i), int(n))
+		}
+	}
+	v.jobRestarts, v.jobCounts = sortedWords(v.jobRestarts), sortedWords(v.jobCounts)
+	return v
+}
+
+func sortedWords(s string) string {
+	words := strings.Fields(s)
+	slices.Sort(words)
+	return strings.Join(words, " ")
+}
+
+// after returns the verdicts with one more ruling.
+func (v verdicts) after(o plan.Observed, r ruling) verdicts {
+	at, _ := placeOf(r.job)
+	word := fmt.Sprintf(" %s-%d", at.replicatedJob, at.index)
+	switch {
+	case r.fails:
+		v.failed, v.reason, v.job = true, r.reason, r.job.Name
+	case r.restartsOneJob():
+		v.jobRestarts = sortedWords(v.jobRestarts + word)
+		if r.counts() {
+			v.jobCounts = sortedWords(v.jobCounts + word)
+		}
+	default:
+		v.restarts++
+		v.counted += one(r.counts())
+	}
+	return v
+}
+
+func staysFinished(d decision) string {
+	if !finished(d.before) {
+		return ""
+	}
+	p := d.plan
+	if len(p.CreateJobs)+len(p.PatchJobs)+len(p.CreateClaims) > 0 || p.CreateService != nil {
+		return "something is started"
+	}
+	if d.after.TerminalState != d.before.TerminalState || d.after.Restarts != d.before.Restarts || jobRestartsOf(d.after) != jobRestartsOf(d.before) {
+		return "the result changes"
+	}
+	if !slices.Equal(d.before.Conditions, d.after.Conditions) {
+		return "the conditions change"
+	}
+	return ""
+}
+
+func countedRight(d decision) string {
+	if d.plan.Status == nil {
+		return ""
+	}
+	if len(d.after.ReplicatedJobsStatus) != len(d.JobSet.Spec.ReplicatedJobs) {
+		return "there is not one entry for each replicatedJob"
+	}
+	for i := range d.JobSet.Spec.ReplicatedJobs {
+		rj := &d.JobSet.Spec.ReplicatedJobs[i]
+		got, want := countersOf(d.after, rj.Name), count(d.Observed, rj.Name)
+		for _, pair := range [][2]int32{
+			{got.Ready, want.Ready}, {got.Active, want.Active}, {got.Suspended, want.Suspended},
+			{got.Succeeded, want.Succeeded}, {got.Failed, want.Failed},
+		} {
+			if pair[0] != pair[1] || pair[0] < 0 || pair[0] > *rj.Replicas {
+				return fmt.Sprintf("want %+v of %d, got %+v", want, *rj.Replicas, got)
+			}
+		}
+		if n := got.Succeeded + got.Failed + max(got.Ready, got.Active, got.Suspended); n > *rj.Replicas {
+			return fmt.Sprintf("%+v are more than %d", got, *rj.Replicas)
+		}
+	}
+	return ""
+}
+
+func conditionsSound(d decision) string {
+	seen := sets.New[string]()
+	for i := range d.after.Conditions {
+		c := &d.after.Conditions[i]
+		old := setCondition(d.before, c.Type)
+		switch {
+		case seen.Has(c.Type):
+			return c.Type + " is there twice"
+		case old == nil && c.Status != metav1.ConditionTrue:
+			return c.Type + " is added as " + string(c.Status)
+		case old != nil && old.Status == c.Status && !old.LastTransitionTime.Equal(&c.LastTransitionTime):
+			return c.Type + " has another time with the same status"
+		case (old == nil || old.Status != c.Status) && !c.LastTransitionTime.Equal(&d.Now):
+			return c.Type + " has not the time of its transition"
+		}
+		seen.Insert(c.Type)
+	}
+	for _, c := range d.before.Conditions {
+		if !seen.Has(c.Type) {
+			return c.Type + " is lost"
+		}
+	}
+	completed, failed := conditionIs(d.after, jobsetv1alpha2.JobSetCompleted), conditionIs(d.after, jobsetv1alpha2.JobSetFailed)
+	switch want := map[bool]string{completed: "Completed", failed: "Failed"}[true]; {
+	case completed && failed:
+		return "the set is both Completed and Failed"
+	case d.after.TerminalState != want:
+		return fmt.Sprintf("the terminal state is %q and not %q", d.after.TerminalState, want)
+	case conditionIs(d.after, jobsetv1alpha2.JobSetStartupPolicyInProgress) && conditionIs(d.after, jobsetv1alpha2.JobSetStartupPolicyCompleted):
+		return "the ordered start is both in progress and completed"
+	case conditionIs(d.after, jobsetv1alpha2.JobSetRestarting) && finished(d.after):
+		return "a finished set is restarting"
+	}
+	return ""
+}
+
+func suspendedStartsNothing(d decision) string {
+	for _, job := range d.plan.CreateJobs {
+		if ptr.Deref(job.Spec.Suspend, false) != isSuspended(d.JobSet) {
+			return "job " + job.Name + " is created otherwise than the set is"
+		}
+	}
+	for _, patch := range d.plan.PatchJobs {
+		if patch.Suspend != nil && *patch.Suspend != isSuspended(d.JobSet) {
+			return "job " + patch.Name + " becomes otherwise than the set is"
+		}
+	}
+	return ""
+}
+
+func createdRight(d decision) string {
+	names := sets.New[string]()
+	for _, job := range d.plan.CreateJobs {
+		at, ok := placeOf(job)
+		switch owner := metav1.GetControllerOfNoCopy(job); {
+		case d.job(job.Name) != nil || names.Has(job.Name):
+			return "job " + job.Name + " is there already"
+		case !ok || meaningOf(d.Observed, job) != active || job.Name != fmt.Sprintf("%s-%s-%d", setName, at.replicatedJob, at.index):
+			return "job " + job.Name + " has labels that make no sense"
+		case at.restarts != d.before.Restarts || at.jobRestartsKnown != d.Gates.RestartJob ||
+			at.jobRestartsKnown && at.jobRestarts != jobRestarts(d.before, at.replicatedJob, at.index):
+			return "job " + job.Name + " is of another attempt"
+		case owner == nil || owner.UID != d.JobSet.UID:
+			return "job " + job.Name + " is not owned by the set"
+		case !mayStart(d.Observed, at.replicatedJob):
+			return "job " + job.Name + " is created out of order"
+		}
+		names.Insert(job.Name)
+	}
+	policy := d.JobSet.Spec.FailurePolicy
+	if len(names) > 0 && policy != nil && policy.RestartStrategy == jobsetv1alpha2.RestartStrategyBlockingRecreate &&
+		len(having(d.Observed, previous)) > 0 {
+		return "BlockingRecreate has to wait for the Jobs of earlier attempts"
+	}
+	return ""
+}
+
+func deletedRight(d decision) string {
+	for _, ref := range d.plan.DeleteJobs {
+		job := d.job(ref.Name)
+		if job == nil || job.UID != ref.UID || job.DeletionTimestamp != nil {
+			return "job " + ref.Name + " is not there, or on its way out"
+		}
+		if m := meaningOf(d.Observed, job); m != previous && (m != active || !finished(d.before)) {
+			return "job " + ref.Name + " is not to be deleted"
+		}
+	}
+	return ""
+}
+
+func patchedRight(d decision) string {
+	for _, patch := range d.plan.PatchJobs {
+		job := d.job(patch.Name)
+		switch {
+		case job == nil || job.UID != patch.UID || job.ResourceVersion != patch.ResourceVersion:
+			return "job " + patch.Name + " is another one"
+		case meaningOf(d.Observed, job) != active || job.DeletionTimestamp != nil:
+			return "job " + patch.Name + " is not active"
+		case patch.Suspend == nil && patch.Size == nil:
+			return "the patch of job " + patch.Name + " is empty"
+		case patch.Suspend != nil && *patch.Suspend == jobIsSuspended(job):
+			return "job " + patch.Name + " is so already"
+		case patch.Suspend != nil && !*patch.Suspend && !mayStart(d.Observed, job.Labels[jobsetv1alpha2.ReplicatedJobNameKey]):
+			return "job " + patch.Name + " is resumed out of order"
+		case patch.Size != nil && !d.Gates.ElasticJobSet:
+			return "job " + patch.Name + " is resized without the feature"
+		}
+	}
+	return ""
+}
+
+func eventsSound(d decision) string {
+	if len(d.plan.Events) > 0 && d.plan.Status == nil {
+		return "there are events without a change"
+	}
+	reasons := sets.New[string]()
+	for _, event := range d.plan.Events {
+		reasons.Insert(event.Reason)
+	}
+	for i := range d.after.Conditions {
+		c := &d.after.Conditions[i]
+		old := setCondition(d.before, c.Type)
+		if changed := old == nil || old.Status != c.Status; changed && !reasons.Has(c.Reason) {
+			return "there is no event of reason " + c.Reason
+		}
+	}
+	if restarts := d.after.Restarts - d.before.Restarts + jobRestartsOf(d.after) - jobRestartsOf(d.before); restarts > 0 {
+		if !slices.ContainsFunc(d.plan.Events, func(e plan.Event) bool { return strings.HasSuffix(e.Reason, "FailurePolicyAction") }) {
+			return "there is no event about the restart"
+		}
+	}
+	return ""
+}
+
+func timeToLive(d decision) string {
+	if !d.plan.DeleteJobSet {
+		return ""
+	}
+	return outlived(d.JobSet, d.Now.Time)
+}
+
+// outlived returns why it is not time yet to delete a set, "" if it is.
+func outlived(js *jobsetv1alpha2.JobSet, now time.Time) string {
+	for _, conditionType := range []string{jobsetv1alpha2.JobSetCompleted, jobsetv1alpha2.JobSetFailed} {
+		if c := setCondition(&js.Status, conditionType); c != nil && js.Spec.TTLSecondsAfterFinished != nil &&
+			now.Sub(c.LastTransitionTime.Time) >= time.Duration(*js.Spec.TTLSecondsAfterFinished)*time.Second {
+			return ""
+		}
+	}
+	return "its time is not over"
+}

@@ -1,0 +1,126 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package simulation
+
+import (
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/utils/ptr"
+
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
+)
+
+const (
+	// maxRounds is how often everybody may get a turn until the world is at rest. One round of waiting for patience to
+	// end takes a second, and there can be few of these.
+	maxRounds = 400
+	// maxFailures is how many Jobs fail in the end at most, so that a policy of endless restarts comes to an end.
+	maxFailures = 6
+)
+
+// settle lets the world come to rest: nothing fails any more, everybody gets a turn in every round, and nobody meddles.
+func (w *world) settle() {
+	w.note("from here on nothing fails")
+	w.mood = mood{}
+	w.tidyUp()
+	heading := oneOf(w.dice, runOn, succeed, succeed, failSoon)
+	failures := w.dice.IntN(maxFailures + 1)
+	for round := range maxRounds {
+		w.now = w.now.Add(10 * time.Millisecond)
+		busy := w.deliverAll()
+		busy = w.syncAll() || busy
+		busy = w.liveAll(heading, &failures) || busy
+		busy = w.garbageCollected() || busy
+		if busy {
+			continue
+		}
+		if w.process.due.IsZero() {
+			w.note("at rest after %d rounds", round)
+			return
+		}
+		w.now = w.process.due
+	}
+	w.fail("rule %q: %d rounds were not enough", "every history comes to rest", maxRounds)
+}
+
+// tidyUp ends what users and others have left behind, and lets users want one thing in the end.
+func (w *world) tidyUp() {
+	for w.removeForeign() {
+	}
+	for _, job := range w.ownJobs() {
+		if f := w.referee.jobs[job.UID]; f != nil && f.spoiled {
+			w.note("somebody deletes the spoiled job %s", job.Name)
+			w.referee.deletedByOther(job)
+			w.deleteJob(job, true)
+		}
+	}
+	switch js := w.set(); {
+	case js == nil:
+		if w.dice.percent(50) {
+			w.createSet()
+		}
+	case js.DeletionTimestamp == nil && w.dice.percent(50):
+		if suspend := w.dice.percent(30); suspend != isSuspended(js) {
+			w.switchSuspend(suspend)
+		}
+	}
+	// Nobody is told about a claim that is gone if it was to outlive the set.
+	if js := w.set(); js != nil && len(js.Spec.VolumeClaimPolicies) > 0 {
+		w.touchSet()
+	}
+}
+
+// deliverAll shows the caches everything. It tells whether there was anything.
+func (w *world) deliverAll() bool {
+	busy := len(w.late) > 0
+	for len(w.late) > 0 {
+		w.deliverLate()
+	}
+	for _, c := range []cacheOf{&w.process.jobSets, &w.process.jobs, &w.process.services, &w.process.claims} {
+		for c.behind() > 0 {
+			busy = true
+			c.advance()
+		}
+	}
+	return busy
+}
+
+// syncAll lets the controller work. It tells whether it had anything to do.
+func (w *world) syncAll() bool {
+	before := w.seen[syncs]
+	w.sync()
+	return w.seen[syncs] > before
+}
+
+// liveAll takes every Job one step further. It tells whether any changed.
+func (w *world) liveAll(heading destiny, failures *int) bool {
+	busy := false
+	for _, job := range append([]*batchv1.Job(nil), w.jobs.objects...) {
+		to := heading
+		if to == failSoon {
+			if to = succeed; *failures > 0 && job.Status.Active > 0 && ptr.Deref(job.Status.Ready, 0) == job.Status.Active {
+				to = failSoon
+				*failures--
+			}
+		}
+		busy = w.live(job, to) || busy
+	}
+	return busy
+}
+
+// truth is a snapshot of what is stored.
+func (w *world) truth() plan.Observed {
+	o := plan.Observed{JobSet: w.set(), Jobs: w.ownJobs(), Now: metav1.NewTime(w.now), Gates: w.gates}
+	_, o.ServiceExists = w.services.get(plan.ServiceName(o.JobSet))
+	o.Claims = sets.New[string]()
+	for _, name := range plan.ClaimNames(o.JobSet) {
+		if _, found := w.claims.get(name); found {
+			o.Claims.Insert(name)
+		}
+	}
+	return o
+}

@@ -1,0 +1,89 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package simulation
+
+import (
+	"fmt"
+	"strings"
+
+	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+)
+
+// What histories contain is counted, so that a simulation which no longer gets somewhere does not pass for a good one.
+const (
+	syncs = iota
+	failedSyncs
+	lags
+	troubles
+	kills
+	conflicts
+	namesTaken
+	creations
+	resumes
+	setRestarts
+	jobRestartsSeen
+	completions
+	setFailures
+	outlivings
+	recreations
+	blocked
+	restsRunning
+	restsSuspended
+	restsFinished
+	restsGone
+	kinds
+)
+
+var kindNames = [kinds]string{
+	"syncs", "failed syncs", "syncs put off because a cache lagged", "requests in trouble", "kills of the controller", "conflicts",
+	"names taken", "Jobs created", "Jobs resumed", "restarts of sets", "restarts of single Jobs", "completed sets", "failed sets",
+	"sets deleted after their time to live", "sets created anew", "restarts that wait for the last Job to be gone",
+	"ends running", "ends suspended", "ends finished", "ends deleted",
+}
+
+// tally counts what was seen, by kind.
+type tally [kinds]int
+
+func (t *tally) add(other *tally) {
+	for i, n := range other {
+		t[i] += n
+	}
+}
+
+// missing returns the kinds that were not seen.
+func (t *tally) missing() (names []string) {
+	for i, n := range t {
+		if n == 0 {
+			names = append(names, kindNames[i])
+		}
+	}
+	return names
+}
+
+func (t *tally) String() string {
+	var lines []string
+	for i, n := range t {
+		lines = append(lines, fmt.Sprintf("%10d %s", n, kindNames[i]))
+	}
+	return strings.Join(lines, "\n")
+}
+
+// tallyDecision counts what a decision is about.
+func (r *referee) tallyDecision(d decision) {
+	r.seen[setRestarts] += int(d.after.Restarts - d.before.Restarts)
+	r.seen[jobRestartsSeen] += int(jobRestartsOf(d.after) - jobRestartsOf(d.before))
+	if finished(d.after) && !finished(d.before) {
+		if conditionIs(d.after, jobsetv1alpha2.JobSetFailed) {
+			r.seen[setFailures]++
+		} else {
+			r.seen[completions]++
+		}
+	}
+	policy := d.JobSet.Spec.FailurePolicy
+	if policy != nil && policy.RestartStrategy == jobsetv1alpha2.RestartStrategyBlockingRecreate && !finished(d.after) {
+		if waiting := having(d.Observed, previous); len(waiting) > 0 && len(waiting) < len(d.Jobs) {
+			r.seen[blocked]++
+		}
+	}
+}

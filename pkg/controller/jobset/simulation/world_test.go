@@ -1,0 +1,147 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package simulation
+
+import (
+	"fmt"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
+)
+
+// decider is plan.Decide, or one with a defect.
+type decider func(plan.Observed) plan.Plan
+
+// world is everything in one history.
+type world struct {
+	dice    dice
+	decide  decider
+	gates   plan.Gates
+	mood    mood
+	actions []action
+	now     time.Time
+
+	jobSets  store[*jobsetv1alpha2.JobSet]
+	jobs     store[*batchv1.Job]
+	services store[*corev1.Service]
+	claims   store[*corev1.PersistentVolumeClaim]
+	// template is what the set is made of when somebody creates it, and creations counts how often that was.
+	template  *jobsetv1alpha2.JobSet
+	creations int
+	// late are requests under way whose sender does not wait for them any more.
+	late []func()
+
+	process *process
+	referee *referee
+	seen    tally
+	// trace are the steps so far; nil if nobody reads them.
+	trace *[]string
+}
+
+// violation is the panic that ends a history with a broken rule.
+type violation string
+
+// beginning is the time at which every history begins.
+var beginning = time.Date(2026, 5, 4, 3, 2, 1, 0, time.UTC)
+
+// newWorld returns a world in which a user has just created a set, and a controller starts.
+func newWorld(seed uint64, decide decider, trace *[]string) *world {
+	d := newDice(seed)
+	w := &world{
+		dice:   d,
+		decide: decide,
+		gates:  plan.Gates{RestartJob: d.percent(50), ElasticJobSet: d.percent(30)},
+		mood:   randomMood(d),
+		now:    beginning,
+		trace:  trace,
+	}
+	main := &versions{}
+	w.jobSets.versions = &versions{last: 1000} // the two servers count apart
+	w.jobs.versions, w.services.versions, w.claims.versions = main, main, main
+	w.actions = w.mood.actions()
+	w.template = randomSet(d)
+	w.createSet()
+	w.startProcess()
+	return w
+}
+
+// Now and Since make the world a clock.
+func (w *world) Now() time.Time                  { return w.now }
+func (w *world) Since(t time.Time) time.Duration { return w.now.Sub(t) }
+
+// stored is the present time as an API server stores it.
+func (w *world) stored() metav1.Time { return metav1.NewTime(w.now.Truncate(time.Second)) }
+
+// set returns the stored set; nil if there is none.
+func (w *world) set() *jobsetv1alpha2.JobSet {
+	js, found := w.jobSets.get(setName)
+	if !found {
+		return nil
+	}
+	return js
+}
+
+func (w *world) createSet() {
+	w.creations++
+	js := *w.template
+	js.UID = newUID("set", w.creations)
+	js.CreationTimestamp = w.stored()
+	w.jobSets.put(&js)
+	w.referee = newReferee(w, &js)
+	w.note("user creates the set %s", js.UID)
+}
+
+// changeSet stores a changed copy of the set.
+func (w *world) changeSet(change func(*jobsetv1alpha2.JobSet)) {
+	js := *w.set()
+	change(&js)
+	w.jobSets.put(&js)
+}
+
+// changeJob stores a changed copy of a Job.
+func (w *world) changeJob(job *batchv1.Job, change func(*batchv1.Job)) *batchv1.Job {
+	next := *job
+	change(&next)
+	w.jobs.put(&next)
+	return &next
+}
+
+// ownJobs returns the Jobs of the set that exist.
+func (w *world) ownJobs() []*batchv1.Job {
+	js := w.set()
+	if js == nil {
+		return nil
+	}
+	return ownedBy(js.UID, w.jobs.objects)
+}
+
+func ownedBy(uid types.UID, jobs []*batchv1.Job) []*batchv1.Job {
+	var own []*batchv1.Job
+	for _, job := range jobs {
+		if len(job.OwnerReferences) > 0 && job.OwnerReferences[0].UID == uid {
+			own = append(own, job)
+		}
+	}
+	return own
+}
+
+// fail ends the history.
+func (w *world) fail(format string, args ...any) {
+	panic(violation(fmt.Sprintf(format, args...)))
+}
+
+// note adds a step to the trace.
+func (w *world) note(format string, args ...any) {
+	if w.trace == nil {
+		return
+	}
+	at := w.now.Sub(beginning).Seconds()
+	*w.trace = append(*w.trace, fmt.Sprintf("%8.3fs  ", at)+fmt.Sprintf(format, args...))
+}

@@ -1,0 +1,147 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package simulation
+
+import (
+	"maps"
+	"slices"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
+)
+
+// This file holds the rules about what is stored. They take into account what a controller can know: a request whose
+// answer was lost, or that arrives after its sender gave up, may bring about what nobody would have decided.
+
+// jobCreated checks a Job right before it is stored. known tells that its creator learns of it.
+func (r *referee) jobCreated(o plan.Observed, job *batchv1.Job, known bool) {
+	if o.JobSet.UID != r.uid {
+		return // a child of a set that is gone, for the garbage collector
+	}
+	at, _ := placeOf(job)
+	this := attempt{name: job.Name, restarts: at.restarts, jobRestarts: at.jobRestarts}
+	if js := r.set(); known && js != nil && js.UID == r.uid {
+		r.checkCreation(o, js, job, this)
+	}
+	r.created[this] = job.UID
+	r.jobs[job.UID] = &facts{attempt: this, unseen: !known}
+	r.seen[creations]++
+}
+
+func (r *referee) checkCreation(o plan.Observed, js *jobsetv1alpha2.JobSet, job *batchv1.Job, this attempt) {
+	if earlier, found := r.created[this]; found && !r.jobs[earlier].deletedByOther && !r.jobs[earlier].unseen {
+		r.fail("rule %q: %s and %s are both job %s of attempt %d-%d",
+			"a Job is not created twice for one attempt", earlier, job.UID, job.Name, this.restarts, this.jobRestarts)
+	}
+	if !r.known || r.process.impatient {
+		return
+	}
+	stored := o
+	stored.JobSet, stored.Jobs = js, r.ownJobs()
+	switch {
+	case finished(&js.Status):
+		r.fail("rule %q: job %s", "nothing is created in a finished set", job.Name)
+	case meaningOf(stored, job) == previous:
+		r.fail("rule %q: job %s of attempt %d-%d", "nothing is created for an earlier attempt", job.Name, this.restarts, this.jobRestarts)
+	}
+	policy := js.Spec.FailurePolicy
+	if policy == nil || policy.RestartStrategy != jobsetv1alpha2.RestartStrategyBlockingRecreate {
+		return
+	}
+	for _, old := range having(stored, previous) {
+		if f := r.jobs[old.UID]; !f.unseen && !f.spoiled {
+			r.fail("rule %q: job %s is created while %s of an earlier attempt is there", "BlockingRecreate never mixes attempts", job.Name, old.Name)
+		}
+	}
+}
+
+// statusStored checks a status right before it is stored. known tells that its writer learns of it.
+func (r *referee) statusStored(o plan.Observed, before, after *jobsetv1alpha2.JobSetStatus, known bool) {
+	d := decision{Observed: o, before: before, after: after}
+	r.checkRestart(d)
+	if finished(before) && !slices.Equal(before.Conditions, after.Conditions) {
+		r.fail("rule %q", "a finished set never restarts nor changes its result")
+	}
+	if policy := o.JobSet.Spec.FailurePolicy; policy != nil && restartsThatCount(after) > policy.MaxRestarts {
+		r.fail("rule %q: %d of %d", "restarts that count stay within the maximum", restartsThatCount(after), policy.MaxRestarts)
+	}
+	if after.RestartsCountTowardsMax > after.Restarts {
+		r.fail("rule %q: %d of %d", "restarts that count are restarts", after.RestartsCountTowardsMax, after.Restarts)
+	}
+	if isSuspended(o.JobSet) && after.Restarts == 0 && !r.meddled {
+		for _, counters := range before.ReplicatedJobsStatus {
+			if next := countersOf(after, counters.Name); next.Succeeded < counters.Succeeded {
+				r.fail("rule %q: %s from %d to %d", "succeeded never falls while suspended", counters.Name, counters.Succeeded, next.Succeeded)
+			}
+		}
+	}
+	if d.moved() {
+		r.known = known
+	}
+}
+
+// checkRestart checks that attempts follow each other, each after a failure of the one before.
+func (r *referee) checkRestart(d decision) {
+	restarts, jobRestarts := d.after.Restarts-d.before.Restarts, jobRestartsOf(d.after)-jobRestartsOf(d.before)
+	switch {
+	case restarts == 0 && jobRestarts == 0:
+		return
+	case restarts < 0 || jobRestarts < 0 || restarts+jobRestarts > 1:
+		r.fail("rule %q: %d and %d at once", "restarts never fall, and come one by one", restarts, jobRestarts)
+	case !slices.ContainsFunc(slices.Collect(maps.Keys(r.failures)), func(failed attempt) bool { return r.endsAttempt(d, failed) }):
+		r.fail("rule %q: restarts %d, of single Jobs %d, failed were %v", "there is one restart for each attempt that failed",
+			d.after.Restarts, jobRestartsOf(d.after), r.failures)
+	}
+}
+
+// endsAttempt tells whether a failure is one that the restart answers.
+func (r *referee) endsAttempt(d decision, failed attempt) bool {
+	if failed.restarts != d.before.Restarts {
+		return false
+	}
+	if d.after.Restarts > d.before.Restarts {
+		return true
+	}
+	for _, counters := range d.after.ReplicatedJobsStatus {
+		for i, n := range counters.JobRestarts {
+			if was := jobRestartsAt(d.before, counters.Name, i); n > was {
+				return failed == attempt{name: jobNameOf(counters.Name, i), restarts: d.before.Restarts, jobRestarts: was}
+			}
+		}
+	}
+	return false
+}
+
+// jobPatched checks a Job right before it is stored with a change of the controller.
+func (r *referee) jobPatched(js *jobsetv1alpha2.JobSet, job *batchv1.Job, patch plan.JobPatch) {
+	if patch.Suspend == nil || *patch.Suspend {
+		return
+	}
+	r.seen[resumes]++
+	rj := replicatedJob(js, job.Labels[jobsetv1alpha2.ReplicatedJobNameKey])
+	wanted, got := &rj.Template.Spec.Template, &job.Spec.Template
+	if got.Labels[directive] != wanted.Labels[directive] || got.Annotations[directive] != wanted.Annotations[directive] ||
+		got.Spec.NodeSelector[directive] != wanted.Spec.NodeSelector[directive] || !slices.Equal(withKey(got.Spec.Tolerations), wanted.Spec.Tolerations) {
+		r.fail("rule %q: job %s", "a Job is resumed with the directives of the set", job.Name)
+	}
+	if got.Labels["controller-uid"] != string(job.UID) || got.Labels[jobsetv1alpha2.RestartsKey] != job.Labels[jobsetv1alpha2.RestartsKey] {
+		r.fail("rule %q: job %s", "a resumed Job keeps its identity", job.Name)
+	}
+}
+
+// withKey returns those tolerations that users change.
+func withKey(tolerations []corev1.Toleration) []corev1.Toleration {
+	return slices.DeleteFunc(slices.Clone(tolerations), func(t corev1.Toleration) bool { return t.Key != directive })
+}
+
+// setDeleted checks a set right before the controller deletes it.
+func (r *referee) setDeleted(js *jobsetv1alpha2.JobSet) {
+	if wrong := outlived(js, r.now); wrong != "" {
+		r.fail("rule %q: %s", "a stored set is deleted after its time to live only", wrong)
+	}
+	r.seen[outlivings]++
+}
