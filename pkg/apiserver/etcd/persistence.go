@@ -34,11 +34,15 @@ func CheckPersistent(dir string) error {
 	if err := syscall.Statfs(existing, &stat); err != nil {
 		return fmt.Errorf("looking at the file system of %s: %w", existing, err)
 	}
-	switch uint64(stat.Type) & 0xffffffff {
-	case tmpfsMagic, ramfsMagic:
+	if livesInMemory(int64(stat.Type)) {
 		return fmt.Errorf("%s is on a file system that lives in memory", dir)
 	}
 	return nil
+}
+
+// livesInMemory tells by the magic number of a file system whether it is gone after a restart.
+func livesInMemory(magic int64) bool {
+	return magic == tmpfsMagic || magic == ramfsMagic
 }
 
 // resolve follows the links of the part of the path that exists.
