@@ -21,4 +21,6 @@ const (
 	ConditionSuspended  = "Suspended"
 	ConditionRestarting = "RestartingJobSet"
 	ConditionStarting   = "StartupPolicyInProgress"
+
+	ConditionNameConflict = "ChildNameConflict"
 )

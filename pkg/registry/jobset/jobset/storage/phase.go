@@ -35,6 +35,12 @@ type summary struct {
 func summarize(js *jobset.JobSet, now time.Time) summary {
 	total, counted := countJobs(js)
 	phase, condition := phaseOf(js, total, counted)
+	switch phase {
+	case phasePending, phaseStarting, phaseRestarting:
+		if meta.IsStatusConditionTrue(js.Status.Conditions, jobset.ConditionNameConflict) {
+			condition = jobset.ConditionNameConflict // what the missing Jobs wait for
+		}
+	}
 	s := summary{
 		phase:    phase,
 		ready:    fmt.Sprintf("%d/%d", counted.ready, total),
@@ -95,13 +101,28 @@ func countJobs(js *jobset.JobSet) (total int64, counted jobCounts) {
 	return total, counted
 }
 
-// attempt counts restarts that the failure policy counts. Without a policy there is one attempt.
+// attempt is the number of the current attempt of the whole set, of the attempts that it can reach as of now: one more for
+// each restart that is left. Restarts of single Jobs are no attempts, but use up what is left; restarts that do not count
+// raise both numbers. Without a failure policy nothing is left.
 func attempt(js *jobset.JobSet) string {
-	allowed := int64(0)
-	if js.Spec.FailurePolicy != nil {
-		allowed = max(int64(js.Spec.FailurePolicy.MaxRestarts), 0)
+	status := &js.Status
+	restarts := max(int64(status.Restarts), int64(ptr.Deref(status.CurrentInPlaceRestartAttempt, 0)))
+	left := int64(0)
+	if policy := js.Spec.FailurePolicy; policy != nil {
+		uncounted := int64(status.Restarts) - int64(status.RestartsCountTowardsMax)
+		left = max(int64(policy.MaxRestarts)-(restarts-uncounted)-singleRestarts(status), 0)
 	}
-	return fmt.Sprintf("%d/%d", int64(js.Status.RestartsCountTowardsMax)+1, allowed+1)
+	return fmt.Sprintf("%d/%d", restarts+1, restarts+1+left)
+}
+
+// singleRestarts sums up the restarts of single Jobs that count towards the limit of the failure policy.
+func singleRestarts(status *jobset.JobSetStatus) (sum int64) {
+	for i := range status.ReplicatedJobsStatus {
+		for _, n := range status.ReplicatedJobsStatus[i].JobRestartsCountTowardsMax {
+			sum += int64(n)
+		}
+	}
+	return sum
 }
 
 // elapsed is the time that a set has run, or "" while it is suspended.

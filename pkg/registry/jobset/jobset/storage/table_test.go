@@ -5,6 +5,7 @@ package storage
 
 import (
 	"context"
+	"math"
 	"testing"
 	"time"
 
@@ -91,11 +92,19 @@ func TestRow(t *testing.T) {
 				js.Spec.FailurePolicy = &jobset.FailurePolicy{MaxRestarts: 4}
 				js.Status.Restarts, js.Status.RestartsCountTowardsMax = 3, 2
 			}),
-			want: []any{nil, "3", nil, nil, "1h", "Restarting", "0/3", "3/5", "DefaultFailurePolicy", "60m"},
+			want: []any{nil, "3", nil, nil, "1h", "Restarting", "0/3", "4/6", "DefaultFailurePolicy", "60m"},
 		},
 		"negative maxRestarts count as none": {
 			js:   train(func(js *jobset.JobSet) { js.Spec.FailurePolicy = &jobset.FailurePolicy{MaxRestarts: -4} }),
 			want: []any{nil, nil, nil, nil, "1h", "Pending", "0/3", "1/1", nil, "60m"},
+		},
+		"waiting for a name that is taken": {
+			js:   train(counted(jobs{}, jobs{Active: 1}), condition("ChildNameConflict", metav1.ConditionTrue, "Taken", 0)),
+			want: []any{nil, "0", nil, nil, "1h", "Starting", "0/3", "1/1", "Taken", "60m"},
+		},
+		"running, a name was taken once": {
+			js:   train(counted(jobs{Ready: 1}, jobs{Ready: 2}), condition("ChildNameConflict", metav1.ConditionFalse, "Free", 0)),
+			want: []any{nil, "0", nil, nil, "1h", "Running", "3/3", "1/1", nil, "60m"},
 		},
 		"completed after half an hour": {
 			js: train(completed, counted(jobs{Succeeded: 1}, jobs{Succeeded: 2}), condition("RestartingJobSet", metav1.ConditionFalse, "JobSetCompleted", 0),
@@ -117,13 +126,55 @@ func TestRow(t *testing.T) {
 		},
 		"no Jobs at all": {
 			js:   train(func(js *jobset.JobSet) { js.Spec.ReplicatedJobs = nil }, func(js *jobset.JobSet) { js.Status.Restarts = 1 }),
-			want: []any{nil, "1", nil, nil, "1h", "Pending", "0/0", "1/1", nil, "60m"},
+			want: []any{nil, "1", nil, nil, "1h", "Pending", "0/0", "2/2", nil, "60m"},
 		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff(append([]any{"train"}, tc.want...), row(tc.js, "1h", now)); diff != "" {
 				t.Errorf("cells (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestAttempt(t *testing.T) {
+	type history struct {
+		restarts, counted int32
+		single            []int32
+		inPlace           *int32
+	}
+	limit := func(n int32) *jobset.FailurePolicy { return &jobset.FailurePolicy{MaxRestarts: n} }
+	cases := map[string]struct {
+		policy *jobset.FailurePolicy
+		status history
+		want   string
+	}{
+		"the only attempt, without a policy":                  {want: "1/1"},
+		"restarted before the policy was removed":             {status: history{restarts: 7, counted: 7}, want: "8/8"},
+		"the first of a policy that restarts nothing":         {policy: limit(0), want: "1/1"},
+		"the first with a negative limit":                     {policy: limit(-4), want: "1/1"},
+		"the first of five":                                   {policy: limit(4), want: "1/5"},
+		"counted restarts use the limit up":                   {policy: limit(4), status: history{restarts: 3, counted: 3}, want: "4/5"},
+		"the last one":                                        {policy: limit(4), status: history{restarts: 4, counted: 4}, want: "5/5"},
+		"restarts that do not count leave the limit as it is": {policy: limit(4), status: history{restarts: 7}, want: "8/12"},
+		"some count": {policy: limit(4), status: history{restarts: 3, counted: 2}, want: "4/6"},
+		"no limit is left, restarts that do not count go on":      {policy: limit(0), status: history{restarts: 2}, want: "3/3"},
+		"restarts of single Jobs leave fewer":                     {policy: limit(4), status: history{restarts: 1, counted: 1, single: []int32{0, 2}}, want: "2/3"},
+		"single Jobs have used the limit up":                      {policy: limit(4), status: history{single: []int32{1, 3}}, want: "1/1"},
+		"the limit of a policy that was added later is below all": {policy: limit(1), status: history{restarts: 3, counted: 3}, want: "4/4"},
+		"in-place attempts go beyond restarts":                    {policy: limit(4), status: history{restarts: 1, counted: 1, inPlace: ptr.To[int32](3)}, want: "4/5"},
+		"in-place attempts lag behind restarts":                   {policy: limit(4), status: history{restarts: 2, counted: 1, inPlace: ptr.To[int32](1)}, want: "3/6"},
+		"the largest numbers":                                     {policy: limit(math.MaxInt32), status: history{restarts: math.MaxInt32}, want: "2147483648/4294967295"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			js := train(counted(jobs{}, jobs{JobRestarts: tc.status.single, JobRestartsCountTowardsMax: tc.status.single}))
+			js.Spec.FailurePolicy = tc.policy
+			js.Status.Restarts, js.Status.RestartsCountTowardsMax = tc.status.restarts, tc.status.counted
+			js.Status.CurrentInPlaceRestartAttempt = tc.status.inPlace
+			if diff := cmp.Diff(tc.want, attempt(js)); diff != "" {
+				t.Errorf("attempt (-want +got):\n%s", diff)
 			}
 		})
 	}
