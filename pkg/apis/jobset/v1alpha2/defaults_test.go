@@ -141,6 +141,11 @@ volumes:
 			text: "{containers: [], volumes: [{name: a, azureDisk: {diskName: d, diskURI: u}}]}",
 			want: "{containers: [], volumes: [{name: a, azureDisk: {diskName: d, diskURI: u, fsType: ext4, readOnly: false, cachingMode: ReadWrite, kind: Shared}}]}",
 		},
+		// The core API declares "" as the default of these names, which its types leave out of JSON.
+		"names of references stay absent": {
+			text: "{containers: [{name: c, resources: {}, envFrom: [{configMapRef: {}}]}], volumes: [{name: a, configMap: {}}], imagePullSecrets: [{}]}",
+			want: "{containers: [{name: c, resources: {}, envFrom: [{configMapRef: {}}]}], volumes: [{name: a, configMap: {}}], imagePullSecrets: [{}]}",
+		},
 		"what only the main API server defaults stays absent": {
 			text: "{containers: [{name: c, image: i, resources: {}}], volumes: [{name: a, configMap: {name: x}}]}",
 			want: "{containers: [{name: c, image: i, resources: {}}], volumes: [{name: a, configMap: {name: x}}]}",

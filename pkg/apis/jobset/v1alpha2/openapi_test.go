@@ -215,6 +215,31 @@ func TestLimitsAndDefaultsAreStated(t *testing.T) {
 	}
 }
 
+func TestFormatsOfNumbers(t *testing.T) {
+	want := map[string]string{
+		"JobSetSpec.ttlSecondsAfterFinished":         "int32",
+		"JobSetSpec.activeDeadlineSeconds":           "int64",
+		"ReplicatedJob.replicas":                     "int32",
+		"FailurePolicy.maxRestarts":                  "int32",
+		"Coordinator.jobIndex":                       "int32",
+		"Coordinator.podIndex":                       "int32",
+		"JobSetStatus.restarts":                      "int32",
+		"JobSetStatus.restartsCountTowardsMax":       "int32",
+		"JobSetStatus.previousInPlaceRestartAttempt": "int32",
+		"JobSetStatus.currentInPlaceRestartAttempt":  "int32",
+		"JobSetStatus.executionAttempts":             "int32",
+		"ReplicatedJobStatus.ready":                  "int32",
+		"ReplicatedJobStatus.succeeded":              "int32",
+		"ReplicatedJobStatus.failed":                 "int32",
+		"ReplicatedJobStatus.active":                 "int32",
+		"ReplicatedJobStatus.suspended":              "int32",
+	}
+	got := ours(t, func(s spec.Schema) string { return s.Format })
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("formats (-want +got):\n%s", diff)
+	}
+}
+
 func TestRequiredFields(t *testing.T) {
 	want := map[string][]string{
 		"JobSetList":          {"items"},
