@@ -1,0 +1,198 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package options
+
+import (
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/pflag"
+	"k8s.io/apiserver/pkg/authentication/authenticator"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/cel/environment"
+	"k8s.io/apiserver/pkg/features"
+	"k8s.io/apiserver/pkg/server/dynamiccertificates"
+	genericoptions "k8s.io/apiserver/pkg/server/options"
+	"k8s.io/apiserver/pkg/storage/storagebackend"
+
+	jobsetfeatures "github.com/jobset-apiserver/jobset-apiserver/pkg/features"
+)
+
+// once is shared: the library's feature gates belong to the process and accept no more once flags were made of them.
+var once = sync.OnceValues(NewOptions)
+
+func newOptions(t *testing.T) *Options {
+	t.Helper()
+	o, err := once()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+func TestFlags(t *testing.T) {
+	o := newOptions(t)
+	all := pflag.NewFlagSet("", pflag.ContinueOnError)
+	sections := o.Flags()
+	for _, name := range sections.Order {
+		all.AddFlagSet(sections.FlagSets[name])
+	}
+	// These are what manifests and scripts use; removing or renaming one breaks installations.
+	for _, name := range []string{
+		"secure-port", "bind-address", "cert-dir", "tls-cert-file", "tls-private-key-file", "tls-san", "kubeconfig",
+		"authentication-kubeconfig", "authorization-kubeconfig", "etcd-servers", "etcd-cafile", "etcd-certfile",
+		"etcd-keyfile", "data-dir", "allow-ephemeral-data", "shutdown-delay-duration", "feature-gates",
+		"audit-policy-file", "audit-log-path", "v", "logging-format", "version",
+	} {
+		if all.Lookup(name) == nil {
+			t.Errorf("--%s is missing", name)
+		}
+	}
+	// These would be accepted and do nothing.
+	for _, name := range []string{"etcd-servers-overrides", "storage-backend", "permit-port-sharing", "advertise-address"} {
+		if all.Lookup(name) != nil {
+			t.Errorf("--%s does nothing in this server", name)
+		}
+	}
+	if err := all.Parse([]string{"--feature-gates=ElasticJobSet=true", "--kubeconfig=a", "--authorization-kubeconfig=b", "--data-dir=/d"}); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := all.Parse([]string{"--feature-gates=ElasticJobSet=false"}); err != nil {
+			t.Error(err)
+		}
+	}()
+	if !o.gate.Enabled(jobsetfeatures.ElasticJobSet) {
+		t.Error("--feature-gates has no effect")
+	}
+	if err := o.Complete(); err != nil {
+		t.Fatal(err)
+	}
+	got := []string{
+		o.Recommended.Authentication.RemoteKubeConfigFile, o.Recommended.Authorization.RemoteKubeConfigFile,
+		o.Recommended.SecureServing.ServerCert.CertDirectory, o.Limits.ShutdownDelayDuration.String(),
+	}
+	if diff := cmp.Diff([]string{"a", "b", "/d/certificates", "15s"}, got); diff != "" {
+		t.Errorf("derived values (-want +got):\n%s", diff)
+	}
+}
+
+func TestLibraryKnowsWhichKubernetesItIs(t *testing.T) {
+	o := newOptions(t)
+	if !o.gate.Enabled(features.MutatingAdmissionPolicy) {
+		t.Error("gates of the library are off")
+	}
+	if version := environment.DefaultCompatibilityVersion(); version.Major() != 1 || version.Minor() < 36 {
+		t.Errorf("CEL is that of Kubernetes %s", version)
+	}
+}
+
+func TestOneLine(t *testing.T) {
+	err := blame("data-dir", errors.New("first\n\tsecond"), "do this")
+	if diff := cmp.Diff("--data-dir: first second: do this", OneLine(err)); diff != "" {
+		t.Errorf("line (-want +got):\n%s", diff)
+	}
+	if err := blame("data-dir", nil, "do this"); err != nil {
+		t.Errorf("no error became %v", err)
+	}
+}
+
+func TestRefuseAnonymous(t *testing.T) {
+	cases := map[string]struct {
+		path, name string
+		want       bool
+	}{
+		"a probe without an identity":         {path: "/readyz", name: user.Anonymous, want: true},
+		"a detail of a probe":                 {path: "/readyz/etcd", name: user.Anonymous},
+		"the API without an identity":         {path: "/apis", name: user.Anonymous},
+		"the API with an identity":            {path: "/apis", name: "alice", want: true},
+		"a path that begins like a probe":     {path: "/healthzz", name: user.Anonymous},
+		"nobody was found, so nobody is told": {path: "/apis"},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			next := authenticator.RequestFunc(func(*http.Request) (*authenticator.Response, bool, error) {
+				if c.name == "" {
+					return nil, false, nil
+				}
+				return &authenticator.Response{User: &user.DefaultInfo{Name: c.name}}, true, nil
+			})
+			_, ok, err := refuseAnonymous(next).AuthenticateRequest(httptest.NewRequest(http.MethodGet, c.path, nil))
+			if ok != c.want || err != nil {
+				t.Errorf("authenticated: %t, %v", ok, err)
+			}
+		})
+	}
+}
+
+func TestClientCACheck(t *testing.T) {
+	const one = "-----BEGIN CERTIFICATE-----\n"
+	check := func(current, wanted string) error {
+		provider := content{bundle: current}
+		return clientCACheck(provider, []byte(wanted))(nil)
+	}
+	if err := check("", one); err == nil {
+		t.Error("ready before the authority is loaded")
+	}
+	if err := check("other"+one, one); err != nil {
+		t.Errorf("not ready with the authority: %v", err)
+	}
+	if err := check("", ""); err != nil {
+		t.Errorf("not ready where none is expected: %v", err)
+	}
+}
+
+type content struct {
+	dynamiccertificates.CAContentProvider
+	bundle string
+}
+
+func (c content) CurrentCABundleContent() []byte { return []byte(c.bundle) }
+
+func TestStorageDirectory(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cases := map[string]struct {
+		change func(s *StorageOptions, external *genericoptions.EtcdOptions)
+		want   string
+	}{
+		"a persistent directory": {change: func(s *StorageOptions, _ *genericoptions.EtcdOptions) { s.DataDir = "/var/lib/jobset-apiserver" }},
+		"a temporary directory":  {change: func(s *StorageOptions, _ *genericoptions.EtcdOptions) { s.DataDir = t.TempDir() }, want: "--data-dir"},
+		"a temporary directory that is wanted": {change: func(s *StorageOptions, _ *genericoptions.EtcdOptions) {
+			s.DataDir, s.AllowEphemeralData = t.TempDir(), true
+		}},
+		"a negative interval": {change: func(s *StorageOptions, _ *genericoptions.EtcdOptions) {
+			s.DataDir, s.DefragmentInterval = "/var/lib/jobset-apiserver", -time.Second
+		}, want: "--embedded-etcd-defragment-interval"},
+		"certificates for no etcd": {change: func(s *StorageOptions, external *genericoptions.EtcdOptions) {
+			s.DataDir, external.StorageConfig.Transport.CertFile = "/var/lib/jobset-apiserver", file
+		}, want: "--etcd-cafile"},
+		"an external etcd": {change: func(_ *StorageOptions, external *genericoptions.EtcdOptions) {
+			external.StorageConfig.Transport.ServerList = []string{"https://etcd:2379"}
+		}},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			s, external := NewStorageOptions(), genericoptions.NewEtcdOptions(storagebackend.NewDefaultConfig(etcdPrefix, nil))
+			c.change(s, external)
+			err := s.Validate(external)
+			if c.want == "" && err != nil {
+				t.Errorf("refused: %v", err)
+			}
+			if c.want != "" && (err == nil || !strings.HasPrefix(err.Error(), c.want+": ")) {
+				t.Errorf("error is %v, not one of %s", err, c.want)
+			}
+		})
+	}
+}
