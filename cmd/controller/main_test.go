@@ -11,10 +11,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/features"
 )
 
 const kubeconfig = `apiVersion: v1
@@ -70,6 +73,11 @@ func TestBadFlags(t *testing.T) {
 	defer taken.Close()
 	good := "--kubeconfig=" + writeFile(t, kubeconfig)
 	ours := []string{good, "--leader-elect-resource-namespace=ns", "--metrics-bind-address=0", "--health-probe-bind-address=0"}
+	var gates []string
+	for name := range features.Specs() {
+		gates = append(gates, string(name))
+	}
+	slices.Sort(gates)
 	broken, empty := writeFile(t, "}"), t.TempDir()
 	for name, tc := range map[string]struct {
 		args []string
@@ -88,7 +96,7 @@ func TestBadFlags(t *testing.T) {
 		"no burst": {
 			[]string{"--kube-api-burst=0"}, "--kube-api-burst: must be 1 or more, not 0"},
 		"an unknown feature gate": {
-			[]string{"--feature-gates=Foo=true"}, `--feature-gates: unknown gate "Foo"; known are ElasticJobSet, InPlaceRestart, RestartJob, TLSOptions`},
+			[]string{"--feature-gates=Foo=true"}, `--feature-gates: unknown gate "Foo"; known are ` + strings.Join(gates, ", ")},
 		"a feature gate that is neither on nor off": {
 			[]string{"--feature-gates=RestartJob=maybe"}, `--feature-gates: RestartJob must be true or false, not "maybe"`},
 		"a feature gate that is locked": {

@@ -159,6 +159,9 @@ func (a *applier) writeStatus(ctx context.Context, p plan.Plan) (*jobsetv1alpha2
 		}
 	}
 	a.report(a.js, p.Events...)
+	for _, event := range p.Events {
+		klog.FromContext(ctx).V(2).Info("JobSet changed", "reason", event.Reason, "message", event.Note)
+	}
 	return stored, nil
 }
 
