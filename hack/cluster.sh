@@ -97,8 +97,8 @@ up() {
   touch "${CLUSTER_DIR}/.is-cluster"
   save_settings
   if [[ "${CLUSTER_COMPONENTS}" == all && -z "${CLUSTER_BIN:-}" ]]; then
-    log "building jobset-apiserver and jobset-controller"
-    make --no-print-directory -s -C "${root}" build >&2 9>&- || die "our programs do not build"
+    with_progress "building jobset-apiserver and jobset-controller" \
+      make --no-print-directory -s -C "${root}" build >&2 9>&- || die "our programs do not build"
   fi
   controlplane::up
   controlplane::nodes

@@ -100,6 +100,20 @@ poll() {
   exec {silence}>&-
 }
 
+# with_progress <text> <command...>: says every 15 seconds that the command still runs.
+with_progress() {
+  local text=$1 start=${SECONDS} pulse status=0
+  shift
+  log "${text}"
+  ( exec {silence}<> <(:)
+    while ! read -r -t 15 -u "${silence}" _; do log "${text} ... $((SECONDS - start))s"; done ) 9>&- >&2 &
+  pulse=$!
+  "$@" || status=$?
+  kill "${pulse}" 2>/dev/null || true
+  wait "${pulse}" 2>/dev/null || true
+  return "${status}"
+}
+
 port::in_use() { (exec 3<>"/dev/tcp/127.0.0.1/$1") 2>/dev/null; }
 
 # port::free [n]: prints n different free ports, below the range from which the kernel picks ports for outgoing connections.
