@@ -130,9 +130,9 @@ func TestUnusableEtcdCostsOneLine(t *testing.T) {
 		},
 		"its certificate has another name": {
 			flags: func(fixture) []string {
-				return []string{"--etcd-servers=" + strings.Replace(etcd.Endpoint, "127.0.0.1", "127.0.0.2", 1), "--etcd-cafile=" + etcd.CAFile}
+				return []string{"--etcd-servers=" + etcd.UnnamedEndpoint, "--etcd-cafile=" + etcd.CAFile}
 			},
-			want: []string{"--etcd-servers", "127.0.0.2"},
+			want: []string{"--etcd-servers", "not 127.0.0.2", "use a name that its certificate has"},
 		},
 		"the client certificate is missing": {
 			flags: func(fixture) []string {

@@ -20,6 +20,8 @@ type Etcd struct {
 	*Process
 	// Endpoint is its address.
 	Endpoint string
+	// UnnamedEndpoint is another address of it, which its certificate does not name.
+	UnnamedEndpoint string
 	// Flags make jobset-apiserver use it.
 	Flags []string
 	// CAFile, CertFile and KeyFile are credentials of a client.
@@ -42,11 +44,15 @@ func (p *ControlPlane) StartEtcd(t *testing.T) *Etcd {
 	if err != nil {
 		t.Fatal(err)
 	}
-	address, peer := fmt.Sprintf("127.0.0.1:%d", FreePort(t)), fmt.Sprintf("http://127.0.0.1:%d", FreePort(t))
-	e := &Etcd{Endpoint: "https://" + address, CAFile: ca, CertFile: clientCert, KeyFile: clientKey}
+	port, peer := FreePort(t), fmt.Sprintf("http://127.0.0.1:%d", FreePort(t))
+	address := fmt.Sprintf("127.0.0.1:%d", port)
+	e := &Etcd{
+		Endpoint: "https://" + address, UnnamedEndpoint: fmt.Sprintf("https://127.0.0.2:%d", port),
+		CAFile: ca, CertFile: clientCert, KeyFile: clientKey,
+	}
 	e.Flags = []string{"--etcd-servers=" + e.Endpoint, "--etcd-cafile=" + ca, "--etcd-certfile=" + clientCert, "--etcd-keyfile=" + clientKey}
 	e.Process = Run(t, p.EtcdBinary(), "--data-dir="+filepath.Join(dir, "data"),
-		"--listen-client-urls="+e.Endpoint, "--advertise-client-urls="+e.Endpoint,
+		"--listen-client-urls="+e.Endpoint+","+e.UnnamedEndpoint, "--advertise-client-urls="+e.Endpoint,
 		"--listen-peer-urls="+peer, "--initial-advertise-peer-urls="+peer, "--initial-cluster=default="+peer,
 		"--cert-file="+serverCert, "--key-file="+serverKey, "--trusted-ca-file="+ca, "--client-cert-auth")
 	Eventually(t, 30*time.Second, "etcd listens", func(context.Context) error {

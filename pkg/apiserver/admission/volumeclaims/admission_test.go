@@ -95,7 +95,7 @@ type warnings []string
 func (w *warnings) AddWarning(_, text string) { *w = append(*w, text) }
 
 // validate runs the plugin for a new JobSet "js" with two templates "a" and "b".
-func validate(t *testing.T, get getClaim, retention *jobset.VolumeRetentionPolicy) (error, warnings) {
+func validate(t *testing.T, get getClaim, retention *jobset.VolumeRetentionPolicy) (warnings, error) {
 	t.Helper()
 	template := func(name string) corev1.PersistentVolumeClaim {
 		return corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: templateSpec()}
@@ -115,7 +115,8 @@ func validate(t *testing.T, get getClaim, retention *jobset.VolumeRetentionPolic
 	// The request of a generated name has no name; the object has.
 	attributes := admission.NewAttributesRecord(js, nil, v1alpha2.SchemeGroupVersion.WithKind("JobSet"), "ns", "",
 		v1alpha2.SchemeGroupVersion.WithResource("jobsets"), "", admission.Create, &metav1.CreateOptions{}, false, nil)
-	return plugin.Validate(ctx, attributes, nil), said
+	err := plugin.Validate(ctx, attributes, nil)
+	return said, err
 }
 
 func claims(specs map[string]corev1.PersistentVolumeClaimSpec) getClaim {
@@ -178,7 +179,7 @@ func TestValidate(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			err, said := validate(t, c.get, c.retention)
+			said, err := validate(t, c.get, c.retention)
 			checkRefusal(t, err, c.wantErr)
 			if c.wantWarning == "" && len(said) > 0 {
 				t.Errorf("warnings are %q", said)
