@@ -101,14 +101,15 @@ func (p *process) deleteOwn(ref plan.JobRef) error {
 		switch {
 		case !found:
 			return 0, errNotFound
-		case job.UID != ref.UID:
+		case job.UID != ref.UID && !p.indifferent:
 			return 0, errConflict
 		}
 		p.note("  deletes job %s", ref.Name)
+		p.referee.jobDeleted(job)
 		p.world.deleteJob(job, true)
 		return 0, nil
 	})
-	if err == nil || err == errNotFound || err == errConflict {
+	if err == nil || err == errNotFound {
 		p.deleted(ref.UID)
 		return nil
 	}
@@ -267,18 +268,19 @@ func (p *process) writeStatus(js *jobsetv1alpha2.JobSet, status *jobsetv1alpha2.
 	if status == nil {
 		return js, nil
 	}
-	next := *js
-	next.Status = asStored(status)
+	var next jobsetv1alpha2.JobSet
 	at := p.observed
 	version, err := p.request(func(known bool) (int, error) {
 		current := p.set()
 		switch {
 		case current == nil:
 			return 0, errNotFound
-		case current.ResourceVersion != js.ResourceVersion:
+		case current.ResourceVersion != js.ResourceVersion && !p.overwriting:
 			p.seen[conflicts]++
 			return 0, errConflict
 		}
+		next = *current
+		next.Status = asStored(status)
 		p.referee.statusStored(at, &current.Status, &next.Status, known)
 		p.world.jobSets.put(&next)
 		p.note("  stores the status")
@@ -289,9 +291,10 @@ func (p *process) writeStatus(js *jobsetv1alpha2.JobSet, status *jobsetv1alpha2.
 		return js, nil
 	case err != nil:
 		return nil, err
-	case version > 0:
-		p.remember(resourceJobSets, version)
+	case version == 0:
+		return js, nil
 	}
+	p.remember(resourceJobSets, version)
 	return &next, nil
 }
 

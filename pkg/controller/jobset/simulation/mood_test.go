@@ -44,9 +44,9 @@ func randomMood(d dice) mood {
 	m := mood{
 		interludes: oneOf(d, 0, 10, 30),
 		sync:       oneOf(d, 6, 12, 20), jobSets: oneOf(d, 2, 6, 20), jobs: oneOf(d, 3, 10, 30), services: 3,
-		jobLives: oneOf(d, 6, 15, 25), users: oneOf(d, 0, 1, 4), children: oneOf(d, 0, 0, 1, 4), time: 3,
+		jobLives: oneOf(d, 10, 25, 40), users: oneOf(d, 0, 0, 1, 4), children: oneOf(d, 0, 0, 1, 4), time: 3,
 		restarts: oneOf(d, 0, 0, 1), late: 3, duplicates: oneOf(d, 0, 1),
-		failing: oneOf(d, 0, 20, 50, 90), ending: oneOf(d, 5, 25, 50),
+		failing: oneOf(d, 0, 20, 50, 90, 90), ending: oneOf(d, 10, 40, 70),
 	}
 	if d.percent(30) {
 		return m

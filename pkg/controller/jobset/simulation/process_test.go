@@ -4,6 +4,7 @@
 package simulation
 
 import (
+	"slices"
 	"strconv"
 	"time"
 
@@ -73,9 +74,19 @@ func (w *world) startProcess() {
 	p := &process{world: w}
 	p.jobSets = informer[*jobsetv1alpha2.JobSet]{from: &w.jobSets, handle: func(*jobsetv1alpha2.JobSet, bool) { p.enqueue() }}
 	p.jobs = informer[*batchv1.Job]{from: &w.jobs, handle: p.jobChanged, strip: stripped, selects: hasSetName}
-	p.services = informer[*corev1.Service]{from: &w.services, handle: func(s *corev1.Service, _ bool) { p.enqueueOwner(s) }}
+	p.services = informer[*corev1.Service]{from: &w.services, handle: func(s *corev1.Service, gone bool) {
+		p.enqueueOwner(s)
+		if js, found := p.jobSets.get(setName); gone && found && plan.ServiceName(js) == s.Name {
+			p.enqueue()
+		}
+	}}
 	p.claims = informer[*corev1.PersistentVolumeClaim]{
-		from: &w.claims, handle: func(c *corev1.PersistentVolumeClaim, _ bool) { p.enqueueOwner(c) },
+		from: &w.claims, handle: func(c *corev1.PersistentVolumeClaim, gone bool) {
+			p.enqueueOwner(c)
+			if js, found := p.jobSets.get(setName); gone && found && slices.Contains(plan.ClaimNames(js), c.Name) {
+				p.enqueue()
+			}
+		},
 	}
 	p.jobSets.list()
 	p.jobs.list()
@@ -159,7 +170,7 @@ func (w *world) sync() {
 	case p.dead || p.deposed:
 		p.dead = true
 		w.seen[kills]++
-	case err != nil:
+	case err != nil && !w.careless:
 		w.note("  sync failed: %v", err)
 		w.seen[failedSyncs]++
 		p.dueAfter(min(minBackoff<<min(p.failures, 20), maxBackoff))
@@ -177,16 +188,17 @@ func (p *process) syncSet() (time.Duration, error) {
 	if p.observed.JobSet == nil {
 		return wait, nil
 	}
+	reference := p.referee.reference(p.observed)
 	next := p.decide(p.observed)
 	p.noteDecision(next)
-	p.referee.decided(p.observed, next)
+	p.referee.decided(p.observed, next, reference)
 	return next.RequeueAfter, p.apply(next)
 }
 
 // observe does what the real one does. No set and a time mean that the caches lag.
 func (p *process) observe() time.Duration {
 	p.observed = plan.Observed{}
-	if !p.writes.VersionsShown(setKey) {
+	if !p.forgetful && !p.writes.VersionsShown(setKey) {
 		p.seen[lags]++
 		return lagRetry
 	}
@@ -197,7 +209,7 @@ func (p *process) observe() time.Duration {
 		return 0
 	}
 	jobs := ownedBy(js.UID, p.jobs.objects)
-	if !p.writes.VersionsShown(setKey) || !p.writes.DeletionsShown(setKey, asObjects(jobs)) {
+	if !p.forgetful && !p.writes.DeletionsShown(setKey, asObjects(jobs)) {
 		p.seen[lags]++
 		return lagRetry
 	}

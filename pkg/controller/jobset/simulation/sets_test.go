@@ -74,7 +74,7 @@ func randomReplicatedJob(d dice, name string) jobsetv1alpha2.ReplicatedJob {
 	rj := jobsetv1alpha2.ReplicatedJob{Name: name, Replicas: ptr.To(replicas), GroupName: ptr.To("default")}
 	spec := &rj.Template.Spec
 	spec.CompletionMode = ptr.To(batchv1.IndexedCompletion)
-	spec.Parallelism = oneOf[*int32](d, nil, ptr.To[int32](1), ptr.To[int32](2))
+	spec.Parallelism = oneOf[*int32](d, nil, ptr.To[int32](1), ptr.To[int32](1), ptr.To[int32](2))
 	spec.Completions = spec.Parallelism
 	if d.percent(5) {
 		spec.Parallelism, spec.Completions = ptr.To[int32](0), nil
@@ -114,7 +114,7 @@ func randomOrder(d dice, js *jobsetv1alpha2.JobSet) {
 
 func randomFailurePolicy(d dice, js *jobsetv1alpha2.JobSet) *jobsetv1alpha2.FailurePolicy {
 	policy := &jobsetv1alpha2.FailurePolicy{
-		MaxRestarts:     oneOf[int32](d, 0, 1, 2, 3),
+		MaxRestarts:     oneOf[int32](d, 0, 1, 2, 3, 3),
 		RestartStrategy: oneOf(d, jobsetv1alpha2.RestartStrategyRecreate, jobsetv1alpha2.RestartStrategyBlockingRecreate),
 	}
 	for i := range d.IntN(3) {

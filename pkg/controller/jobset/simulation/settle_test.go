@@ -68,10 +68,6 @@ func (w *world) tidyUp() {
 			w.switchSuspend(suspend)
 		}
 	}
-	// Nobody is told about a claim that is gone if it was to outlive the set.
-	if js := w.set(); js != nil && len(js.Spec.VolumeClaimPolicies) > 0 {
-		w.touchSet()
-	}
 }
 
 // deliverAll shows the caches everything. It tells whether there was anything.

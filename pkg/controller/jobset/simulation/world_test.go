@@ -16,13 +16,26 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
 )
 
-// decider is plan.Decide, or one with a defect.
-type decider func(plan.Observed) plan.Plan
+// conduct is how the controller decides and acts: as it really does, or with a defect that must not go unnoticed.
+type conduct struct {
+	decide func(plan.Observed) plan.Plan
+	// forgetful controllers do not wait until the caches show what they wrote.
+	forgetful bool
+	// overwriting ones store a status whatever happened to the set meanwhile.
+	overwriting bool
+	// indifferent ones delete a Job whatever its UID.
+	indifferent bool
+	// careless ones do not try again what failed.
+	careless bool
+}
+
+// faultless is the conduct of the real controller.
+var faultless = conduct{decide: plan.Decide}
 
 // world is everything in one history.
 type world struct {
+	conduct
 	dice    dice
-	decide  decider
 	gates   plan.Gates
 	mood    mood
 	actions []action
@@ -52,15 +65,15 @@ type violation string
 var beginning = time.Date(2026, 5, 4, 3, 2, 1, 0, time.UTC)
 
 // newWorld returns a world in which a user has just created a set, and a controller starts.
-func newWorld(seed uint64, decide decider, trace *[]string) *world {
+func newWorld(seed uint64, c conduct, trace *[]string) *world {
 	d := newDice(seed)
 	w := &world{
-		dice:   d,
-		decide: decide,
-		gates:  plan.Gates{RestartJob: d.percent(50), ElasticJobSet: d.percent(30)},
-		mood:   randomMood(d),
-		now:    beginning,
-		trace:  trace,
+		conduct: c,
+		dice:    d,
+		gates:   plan.Gates{RestartJob: d.percent(50), ElasticJobSet: d.percent(30)},
+		mood:    randomMood(d),
+		now:     beginning,
+		trace:   trace,
 	}
 	main := &versions{}
 	w.jobSets.versions = &versions{last: 1000} // the two servers count apart

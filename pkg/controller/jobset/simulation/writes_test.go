@@ -72,7 +72,7 @@ func (r *referee) statusStored(o plan.Observed, before, after *jobsetv1alpha2.Jo
 	if after.RestartsCountTowardsMax > after.Restarts {
 		r.fail("rule %q: %d of %d", "restarts that count are restarts", after.RestartsCountTowardsMax, after.Restarts)
 	}
-	if isSuspended(o.JobSet) && after.Restarts == 0 && !r.meddled {
+	if isSuspended(o.JobSet) && !finished(before) && after.Restarts == 0 && !r.meddled {
 		for _, counters := range before.ReplicatedJobsStatus {
 			if next := countersOf(after, counters.Name); next.Succeeded < counters.Succeeded {
 				r.fail("rule %q: %s from %d to %d", "succeeded never falls while suspended", counters.Name, counters.Succeeded, next.Succeeded)
@@ -130,6 +130,18 @@ func (r *referee) jobPatched(js *jobsetv1alpha2.JobSet, job *batchv1.Job, patch 
 	}
 	if got.Labels["controller-uid"] != string(job.UID) || got.Labels[jobsetv1alpha2.RestartsKey] != job.Labels[jobsetv1alpha2.RestartsKey] {
 		r.fail("rule %q: job %s", "a resumed Job keeps its identity", job.Name)
+	}
+}
+
+// jobDeleted checks a Job right before the controller deletes it. What was right to delete once stays so: attempts only
+// grow, and finished sets stay finished.
+func (r *referee) jobDeleted(job *batchv1.Job) {
+	js, f := r.set(), r.jobs[job.UID]
+	if js == nil || js.UID != r.uid || f == nil || f.spoiled || finished(&js.Status) {
+		return
+	}
+	if stored := (plan.Observed{JobSet: js, Gates: r.gates}); meaningOf(stored, job) != previous {
+		r.fail("rule %q: job %s of attempt %d-%d", "no Job of the present attempt is deleted", job.Name, f.restarts, f.jobRestarts)
 	}
 }
 

@@ -1,0 +1,152 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package simulation
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
+)
+
+// enough is the number of histories in which a defect must show.
+const enough = 30_000
+
+// TestHistoriesShowDefects makes sure that histories can fail, and by which rule.
+func TestHistoriesShowDefects(t *testing.T) {
+	for name, test := range map[string]struct {
+		conduct
+		wantRule string
+	}{
+		"a controller that does not wait for its caches": {
+			conduct{decide: plan.Decide, forgetful: true}, "a snapshot is never older than the own writes",
+		},
+		"a status that overwrites what changed meanwhile": {
+			conduct{decide: plan.Decide, overwriting: true}, "restarts never fall, and come one by one",
+		},
+		"a deletion that takes any Job of the name": {
+			conduct{decide: plan.Decide, indifferent: true}, "no Job of the present attempt is deleted",
+		},
+		"failed requests that are not tried again": {
+			conduct{decide: plan.Decide, careless: true}, "nobody has to wake a set that is not at rest",
+		},
+		"a restart that counts twice":               {deciding(nil, countTwice), "failures and successes are judged as the policies say"},
+		"the other restart strategy":                {deciding(recreate, nil), "Jobs are created once, under free names, for the current attempt, in order"},
+		"no order of the start":                     {deciding(anyOrder, nil), "Jobs are created once, under free names, for the current attempt, in order"},
+		"suspension that is ignored":                {deciding(neverSuspended, nil), "a suspended set starts nothing"},
+		"conditions that are forgotten":             {deciding(noConditions, nil), "conditions are of one kind each, none is added as False, and times move with the status only"},
+		"a feature gate that is ignored":            {deciding(withoutRestartJob, nil), "Jobs are created once, under free names, for the current attempt, in order"},
+		"a clock that is late":                      {deciding(yesterday, nil), "conditions are of one kind each, none is added as False, and times move with the status only"},
+		"Jobs of earlier attempts that stay":        {deciding(nil, noDeletions), "a set at rest is as its spec says"},
+		"Jobs that are not resumed":                 {deciding(nil, noPatches), "a set at rest is as its spec says"},
+		"an end of life that nobody waits for":      {deciding(nil, noTimer), "a set at rest is as its spec says"},
+		"a set that is deleted as soon as it ends":  {deciding(nil, impatientEnd), "a set is deleted after its time to live only"},
+		"a set that is never left alone":            {deciding(nil, restless), "every history comes to rest"},
+		"a decision that changes the set":           {deciding(nil, scribble), "a decision does not change what it was made on"},
+		"a decision that depends on the order":      {deciding(nil, firstCome), "equal snapshots lead to equal plans"},
+		"children written at a commit point":        {deciding(nil, eager), "a decision that moves a commit point only writes the status"},
+		"counters that are stale":                   {deciding(nil, staleCounters), "counters are those of the Jobs, and within their bounds"},
+		"an event without a change":                 {deciding(nil, noise), "events come with a change of the status, one for each condition"},
+		"a set of another controller that is taken": {deciding(takenOver, nil), "a set that is terminating or somebody else's is left alone"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := runMany(1, enough, test.conduct)
+			if !strings.Contains(got.broken, test.wantRule) {
+				t.Errorf("want the rule %q broken, got after %d histories: %s", test.wantRule, got.done, got.broken)
+			}
+		})
+	}
+}
+
+// deciding is the conduct of a controller that is told something else than what is, or does something else than what is
+// decided. What it is given is a copy.
+func deciding(told func(*plan.Observed), does func(plan.Observed, *plan.Plan)) conduct {
+	return conduct{decide: func(o plan.Observed) plan.Plan {
+		wrong := o
+		if told != nil {
+			wrong.JobSet = o.JobSet.DeepCopy()
+			told(&wrong)
+		}
+		p := plan.Decide(wrong)
+		if does != nil {
+			does(o, &p)
+		}
+		return p
+	}}
+}
+
+func recreate(o *plan.Observed) {
+	if policy := o.JobSet.Spec.FailurePolicy; policy != nil {
+		policy.RestartStrategy = jobsetv1alpha2.RestartStrategyRecreate
+	}
+}
+
+func anyOrder(o *plan.Observed) {
+	o.JobSet.Spec.StartupPolicy.StartupPolicyOrder = jobsetv1alpha2.AnyOrder
+}
+
+func neverSuspended(o *plan.Observed) { o.JobSet.Spec.Suspend = nil }
+
+func noConditions(o *plan.Observed) { o.JobSet.Status.Conditions = nil }
+
+func withoutRestartJob(o *plan.Observed) { o.Gates.RestartJob = false }
+
+func yesterday(o *plan.Observed) { o.Now = metav1.NewTime(o.Now.Add(-24 * time.Hour)) }
+
+func takenOver(o *plan.Observed) { o.JobSet.Spec.ManagedBy = nil }
+
+func countTwice(o plan.Observed, p *plan.Plan) {
+	if p.Status != nil && p.Status.Restarts > o.JobSet.Status.Restarts {
+		p.Status.Restarts++
+	}
+}
+
+func noDeletions(_ plan.Observed, p *plan.Plan) { p.DeleteJobs = nil }
+
+func noPatches(_ plan.Observed, p *plan.Plan) { p.PatchJobs = nil }
+
+func noTimer(_ plan.Observed, p *plan.Plan) { p.RequeueAfter = 0 }
+
+func impatientEnd(o plan.Observed, p *plan.Plan) { p.DeleteJobSet = finished(&o.JobSet.Status) }
+
+func restless(_ plan.Observed, p *plan.Plan) {
+	if p.RequeueAfter == 0 {
+		p.RequeueAfter = time.Second
+	}
+}
+
+func scribble(o plan.Observed, _ *plan.Plan) {
+	if len(o.Jobs) > 0 {
+		o.Jobs[0].Labels["scribble"] = "x"
+	}
+}
+
+func firstCome(o plan.Observed, p *plan.Plan) {
+	if len(o.Jobs) > 0 {
+		p.Problems = append(p.Problems, o.Jobs[0].Name)
+	}
+}
+
+func eager(o plan.Observed, p *plan.Plan) {
+	if p.Status != nil && p.Status.Restarts > o.JobSet.Status.Restarts {
+		p.DeleteJobs = []plan.JobRef{{Name: o.Jobs[0].Name, UID: o.Jobs[0].UID}}
+	}
+}
+
+func staleCounters(o plan.Observed, p *plan.Plan) {
+	if p.Status != nil && len(o.JobSet.Status.ReplicatedJobsStatus) > 0 {
+		p.Status.ReplicatedJobsStatus = slices.Clone(o.JobSet.Status.ReplicatedJobsStatus)
+	}
+}
+
+func noise(_ plan.Observed, p *plan.Plan) {
+	if p.Status == nil {
+		p.Events = append(p.Events, plan.Event{Reason: "Noise"})
+	}
+}
