@@ -68,21 +68,45 @@ func TestEmbeddedEtcd(t *testing.T) {
 	})
 }
 
+func TestEncryption(t *testing.T) {
+	etcd := plane.StartEtcd(t)
+	f := fixture{t: t}
+	config := f.write("encryption.yaml", `apiVersion: apiserver.config.k8s.io/v1
+kind: EncryptionConfiguration
+resources:
+- resources: [jobsets.jobset.x-k8s.io]
+  providers:
+  - secretbox: {keys: [{name: one, secret: MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE=}]}
+`)
+	server := plane.StartServer(t, append(etcd.Flags, "--encryption-provider-config="+config)...)
+	e := newEnv(t, server, server.Config(t))
+	e.create(t, jobSet("a"))
+	checkStoredBytes(t, etcd.Client(t), e.namespace, "k8s:enc:secretbox:")
+	if got := e.get(t, "a"); got.Name != "a" {
+		t.Errorf("read back %+v", got)
+	}
+}
+
 // checkStored wants one object below our prefix, in protobuf.
 func checkStored(t *testing.T, client *clientv3.Client, namespace string) {
+	t.Helper()
+	checkStoredBytes(t, client, namespace, "k8s\x00")
+}
+
+func checkStoredBytes(t *testing.T, client *clientv3.Client, namespace, prefix string) {
 	t.Helper()
 	response, err := client.Get(t.Context(), "", clientv3.WithPrefix())
 	if err != nil {
 		t.Fatal(err)
 	}
-	values := map[string][]byte{}
+	values := map[string]string{}
 	for _, kv := range response.Kvs {
 		if strings.Contains(string(kv.Key), "jobsets") {
-			values[string(kv.Key)] = kv.Value[:4]
+			values[string(kv.Key)] = string(kv.Value[:min(len(prefix), len(kv.Value))])
 		}
 	}
 	key := "/registry/jobset-apiserver/jobset.x-k8s.io/jobsets/" + namespace + "/a"
-	if diff := cmp.Diff(map[string][]byte{key: []byte("k8s\x00")}, values); diff != "" {
+	if diff := cmp.Diff(map[string]string{key: prefix}, values); diff != "" {
 		t.Errorf("first bytes of stored objects (-want +got):\n%s", diff)
 	}
 }
