@@ -48,8 +48,10 @@ integration: ## Run our server behind a real kube-apiserver.
 
 .PHONY: e2e
 e2e: build ## Drive a whole cluster with kubectl.
+	@# The suite begins by stopping the cluster that an earlier run left, so two runs in one checkout must not overlap.
+	@mkdir -p _output
 	binaries=$$(hack/ensure-binaries.sh); \
-	JOBSET_BINARIES=$$binaries go test -count=1 -timeout 45m $(GO_TEST_FLAGS) ./test/e2e/...
+	JOBSET_BINARIES=$$binaries flock --close _output/e2e.lock go test -count=1 -timeout 45m $(GO_TEST_FLAGS) ./test/e2e/...
 
 .PHONY: bench
 bench: ## Run the benchmarks.
