@@ -69,8 +69,17 @@ func TestRolesDecideWhatUsersMayDo(t *testing.T) {
 
 func TestObjectCountQuota(t *testing.T) {
 	k := newKubectl(t)
-	k.ok("create", "quota", "sets", "--hard=count/jobsets.jobset.x-k8s.io=2")
-	k.eventually(60*time.Second, func() string { // a quota counts once its status is known to the server
+	// The quota controller of the cluster looks for new kinds every 30 seconds, and counts a kind it has just found in
+	// new quotas at once but in older ones only minutes later.
+	k.eventually(90*time.Second, func() string {
+		k.ok("delete", "quota", "sets", "--ignore-not-found")
+		k.ok("create", "quota", "sets", "--hard=count/jobsets.jobset.x-k8s.io=2")
+		if r := k.run("", "wait", "--for=jsonpath={.status.used}", "quota/sets", "--timeout=3s"); r.code != 0 {
+			return "the quota controller does not count JobSets: " + r.stderr
+		}
+		return ""
+	})
+	k.eventually(20*time.Second, func() string { // the server learns of the status by watching
 		if r := k.run(manifest("one", runOn, "suspend: true"), "create", "-f", "-"); r.code != 0 {
 			return r.stderr
 		}

@@ -16,11 +16,14 @@ import (
 	"testing"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
+	flowcontrolv1 "k8s.io/api/flowcontrol/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
 	"github.com/jobset-apiserver/jobset-apiserver/test/integration/framework"
@@ -195,6 +198,60 @@ func testNewFrontProxy(t *testing.T, e *env) {
 	framework.Eventually(t, patience, "the new front proxy is believed", func(context.Context) error {
 		return e.proxied(t, authority, "front-proxy-client")
 	})
+}
+
+// TestDelegatedCallsAreExempt wants kube-apiserver to answer the questions of our server without queueing them: each
+// belongs to a request that it has admitted already and that waits for the answer.
+func TestDelegatedCallsAreExempt(t *testing.T) {
+	schema, err := plane.Kube.FlowcontrolV1().FlowSchemas().Get(t.Context(), "jobset-apiserver-delegated", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if level := schema.Spec.PriorityLevelConfiguration.Name; level != "exempt" {
+		t.Errorf("priority level is %s", level)
+	}
+	user, err := plane.AddUser(framework.ServerUser, "system:serviceaccounts", "system:serviceaccounts:jobset-system", "system:authenticated")
+	if err != nil {
+		t.Fatal(err)
+	}
+	config, classified := user.Config(), ""
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return roundTripper(func(req *http.Request) (*http.Response, error) {
+			response, err := next.RoundTrip(req)
+			if err == nil {
+				classified = response.Header.Get(flowcontrolv1.ResponseHeaderMatchedFlowSchemaUID)
+			}
+			return response, err
+		})
+	})
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	questions := map[string]func() error{
+		"who somebody is": func() error {
+			_, err := client.AuthenticationV1().TokenReviews().Create(t.Context(), &authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: "x"}}, metav1.CreateOptions{})
+			return err
+		},
+		"what somebody may do": func() error {
+			review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
+				User: "alice", NonResourceAttributes: &authorizationv1.NonResourceAttributes{Path: "/metrics", Verb: "get"},
+			}}
+			_, err := client.AuthorizationV1().SubjectAccessReviews().Create(t.Context(), review, metav1.CreateOptions{})
+			return err
+		},
+	}
+	for name, ask := range questions {
+		framework.Eventually(t, patience, name+" is exempt", func(context.Context) error {
+			if err := ask(); err != nil {
+				return err
+			}
+			if classified != string(schema.UID) {
+				return fmt.Errorf("flow schema is %s, not %s", classified, schema.UID)
+			}
+			return nil
+		})
+	}
 }
 
 func TestAudit(t *testing.T) {

@@ -16,6 +16,8 @@ import (
 	"k8s.io/client-go/discovery"
 	"k8s.io/kube-openapi/pkg/spec3"
 	"k8s.io/kube-openapi/pkg/validation/spec"
+
+	"github.com/jobset-apiserver/jobset-apiserver/test/integration/framework"
 )
 
 func testDiscovery(t *testing.T, _ *env) {
@@ -73,6 +75,9 @@ func testOpenAPIV3(t *testing.T, e *env) {
 	}
 	var document spec3.OpenAPI
 	e.fetch(t, "/openapi/v3/apis/jobset.x-k8s.io/v1alpha2", &document)
+	if document.Info.Title != "jobset-apiserver" || document.Info.Version != framework.Version {
+		t.Errorf("the document is of %q, version %q", document.Info.Title, document.Info.Version)
+	}
 	schemas := document.Components.Schemas
 	checkDefinitions(t, func(name string) (spec.Schema, bool) {
 		schema, ok := schemas[name]
