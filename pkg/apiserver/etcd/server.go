@@ -33,7 +33,7 @@ type Config struct {
 	DataDir string
 	// QuotaBytes is the size of the database at which writes are refused until it was compacted and defragmented.
 	QuotaBytes int64
-	// DefragmentInterval is the time between two looks at the fragmentation of the database; 0 never defragments.
+	// DefragmentInterval is the time between two looks at the fragmentation and the quota; 0 does without both.
 	DefragmentInterval time.Duration
 }
 
@@ -80,7 +80,8 @@ func (s *Server) Start(ctx context.Context) (err error) {
 	}
 	s.log.setPhase(serving)
 	if s.config.DefragmentInterval > 0 {
-		go runDefragmenter(ctx, s.etcd.Server.Backend(), s.config.DefragmentInterval)
+		m := maintainer{db: s.etcd.Server.Backend(), alarms: s.etcd.Server, quotaBytes: s.config.QuotaBytes}
+		go m.run(ctx, s.config.DefragmentInterval)
 	}
 	klog.FromContext(ctx).V(1).Info("Embedded etcd serves", "dataDir", s.config.DataDir, "quotaBytes", s.config.QuotaBytes)
 	return nil

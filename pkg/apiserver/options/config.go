@@ -35,9 +35,9 @@ func (o *Options) config(ctx context.Context, main *clients) (*apiserver.Config,
 
 	namer := openapinamer.NewDefinitionNamer(scheme)
 	generic.OpenAPIConfig = server.DefaultOpenAPIConfig(openapi.GetOpenAPIDefinitions, namer)
-	generic.OpenAPIConfig.Info.Title = componentName
+	generic.OpenAPIConfig.Info.Title, generic.OpenAPIConfig.Info.Version = componentName, generic.EffectiveVersion.Info().GitVersion
 	generic.OpenAPIV3Config = server.DefaultOpenAPIV3Config(openapi.GetOpenAPIDefinitions, namer)
-	generic.OpenAPIV3Config.Info.Title = componentName
+	generic.OpenAPIV3Config.Info.Title, generic.OpenAPIV3Config.Info.Version = componentName, generic.EffectiveVersion.Info().GitVersion
 
 	if err := o.Recommended.EgressSelector.ApplyTo(&generic.Config); err != nil {
 		return nil, blame("egress-selector-config-file", err, "correct the file")

@@ -44,7 +44,7 @@ func (s *StorageOptions) AddFlags(fs *pflag.FlagSet, external *genericoptions.Et
 	fs.BoolVar(&s.AllowEphemeralData, "allow-ephemeral-data", s.AllowEphemeralData, "Accept a temporary directory or a "+
 		"file system in memory as --data-dir. For tests only.")
 	fs.Int64Var(&s.QuotaBytes, "embedded-etcd-quota-bytes", s.QuotaBytes, "Size of the embedded etcd's database at which "+
-		"it refuses writes.")
+		"it refuses writes. It accepts them again after deletions have made a tenth of that size free.")
 	fs.DurationVar(&s.DefragmentInterval, "embedded-etcd-defragment-interval", s.DefragmentInterval, "Time between two "+
 		"looks at the fragmentation of the embedded etcd's database. It is defragmented when more than half of it, and "+
 		"at least 64 MiB, are free. 0 switches this off.")

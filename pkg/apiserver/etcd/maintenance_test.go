@@ -1,0 +1,97 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package etcd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	clientv3 "go.etcd.io/etcd/client/v3"
+)
+
+// sizes is a database of a size of which a part is in use.
+type sizes struct {
+	size, used int64
+	defragged  int
+	err        error
+}
+
+func (s *sizes) Size() int64      { return s.size }
+func (s *sizes) SizeInUse() int64 { return s.used }
+func (s *sizes) Defrag() error {
+	s.defragged++
+	return s.err
+}
+
+// quiet has no alarms.
+type quiet struct{}
+
+func (quiet) Alarm(context.Context, *pb.AlarmRequest) (*pb.AlarmResponse, error) {
+	return &pb.AlarmResponse{}, nil
+}
+
+func TestDefragment(t *testing.T) {
+	cases := map[string]struct {
+		db      sizes
+		want    int
+		wantErr bool
+	}{
+		"a small database is left alone":                  {db: sizes{size: 60 << 20}},
+		"a database that is mostly in use is left alone":  {db: sizes{size: 1 << 30, used: 600 << 20}},
+		"a database that is mostly free is due":           {db: sizes{size: 1 << 30, used: 400 << 20}, want: 1},
+		"an empty database that reaches the limit is due": {db: sizes{size: 64 << 20}, want: 1},
+		"an error is reported":                            {db: sizes{size: 1 << 30, err: errors.New("disk full")}, want: 1, wantErr: true},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			err := maintainer{db: &c.db, alarms: quiet{}, quotaBytes: 1 << 30}.maintain(t.Context())
+			if c.db.defragged != c.want || (err != nil) != c.wantErr {
+				t.Errorf("defragmented %d times, not %d: %v", c.db.defragged, c.want, err)
+			}
+		})
+	}
+}
+
+// TestQuotaRecovers fills a member until it refuses writes, deletes, and wants it to accept writes again by itself.
+func TestQuotaRecovers(t *testing.T) {
+	s, err := Open(Config{DataDir: shortDir(t), QuotaBytes: 16 << 20, DefragmentInterval: 200 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if err := s.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	client := connect(t, s)
+	defer client.Close()
+	value := strings.Repeat("x", 1<<20)
+	for i := 0; err == nil && i < 100; i++ {
+		_, err = client.Put(t.Context(), fmt.Sprint("key", i), value)
+	}
+	if !errors.Is(err, rpctypes.ErrNoSpace) {
+		t.Fatalf("the quota is not enforced: %v", err)
+	}
+	deleted, err := client.Delete(t.Context(), "key", clientv3.WithPrefix())
+	if err != nil {
+		t.Fatalf("deleting is refused: %v", err)
+	}
+	if _, err := client.Compact(t.Context(), deleted.Header.Revision, clientv3.WithCompactPhysical()); err != nil {
+		t.Fatal(err)
+	}
+	for deadline := time.Now().Add(20 * time.Second); ; {
+		_, err := client.Put(t.Context(), "after", "value")
+		if err == nil {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("writes are still refused: %v", err)
+		}
+	}
+}
