@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -22,8 +23,12 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
 )
 
-// maxParallel is the number of requests that one sync has under way at a time.
-const maxParallel = 50
+const (
+	// maxParallel is the number of requests that one sync has under way at a time.
+	maxParallel = 50
+	// claimsForgottenAfter is how long a volume claim that somebody else made is taken to exist without asking.
+	claimsForgottenAfter = 10 * time.Minute
+)
 
 // apply carries a plan out. Applying the same plan twice does no harm: creations have fixed names, deletions and patches
 // name the incarnation that they mean. The status is written even if a child could not be, because it tells what was
@@ -57,8 +62,8 @@ func (a *applier) deleteJobs(ctx context.Context, jobs []plan.JobRef) error {
 	return controller.InBatches(ctx, len(jobs), maxParallel, func(ctx context.Context, i int) error {
 		ref := jobs[i]
 		err := a.Kube.BatchV1().Jobs(a.js.Namespace).Delete(ctx, ref.Name, foreground(ref.UID, ""))
-		// A conflict means that another Job has the name now.
-		if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+		// A conflict means that another Job has the name now, or that this one changed meanwhile: the next pass will see.
+		if err != nil && !apierrors.IsNotFound(err) {
 			return fmt.Errorf("deleting job %s/%s: %w", a.js.Namespace, ref.Name, err)
 		}
 		a.writes.Deleted(a.key, ref.UID)
@@ -96,7 +101,9 @@ func (a *applier) createClaims(ctx context.Context, claims []*corev1.PersistentV
 	for _, claim := range claims {
 		created, err := a.Kube.CoreV1().PersistentVolumeClaims(claim.Namespace).Create(ctx, claim, metav1.CreateOptions{})
 		switch {
-		case apierrors.IsAlreadyExists(err), terminatingNamespace(err):
+		case terminatingNamespace(err):
+		case apierrors.IsAlreadyExists(err):
+			a.takenClaims.Set(cache.MetaObjectToName(claim).String(), true, claimsForgottenAfter)
 		case err != nil:
 			a.reportFailure(a.js, claimCreationFailed(err))
 			errs = append(errs, fmt.Errorf("creating persistent volume claim %s/%s: %w", claim.Namespace, claim.Name, err))
@@ -127,8 +134,7 @@ func (a *applier) createJob(ctx context.Context, job *batchv1.Job) error {
 	client := a.Kube.BatchV1().Jobs(job.Namespace)
 	created, err := client.Create(ctx, job, metav1.CreateOptions{})
 	if apierrors.IsAlreadyExists(err) {
-		// Ours if the cache does not show it yet, or if somebody took its label away.
-		if existing, getErr := client.Get(ctx, job.Name, metav1.GetOptions{}); getErr == nil && metav1.IsControlledBy(existing, a.js) {
+		if existing, getErr := client.Get(ctx, job.Name, metav1.GetOptions{}); getErr == nil && shown(existing, a.js) {
 			return nil
 		}
 	}
@@ -137,6 +143,12 @@ func (a *applier) createJob(ctx context.Context, job *batchv1.Job) error {
 	}
 	a.writes.Wrote(a.key, resourceJobs, created.ResourceVersion)
 	return nil
+}
+
+// shown tells whether a Job is one of the set that the cache shows sooner or later. One that somebody took the label
+// from holds its name without ever being seen.
+func shown(job *batchv1.Job, js *jobsetv1alpha2.JobSet) bool {
+	return metav1.IsControlledBy(job, js) && job.Labels[jobsetv1alpha2.JobSetNameKey] != ""
 }
 
 // writeStatus stores the next status and then reports what it tells. It returns the set as it is stored now.

@@ -122,6 +122,12 @@ func TestApply(t *testing.T) {
 			wantEvents:   []string{`Warning JobCreationFailed Reconciling: job "js-w-0" creation failed with error: jobs.batch "js-w-0" already exists`, stored},
 			wantError:    `job "js-w-0" creation failed with error: jobs.batch "js-w-0" already exists`, wantRestarts: 1,
 		},
+		"a Job of ours that lost its label is an error, because no cache will show it": {
+			plan: jobs, children: []runtime.Object{unlabelled("js-w-0", set)},
+			wantRequests: []string{"create jobs js-w-0"},
+			wantEvents:   []string{`Warning JobCreationFailed Reconciling: job "js-w-0" creation failed with error: jobs.batch "js-w-0" already exists`, stored},
+			wantError:    `job "js-w-0" creation failed with error: jobs.batch "js-w-0" already exists`, wantRestarts: 1,
+		},
 		"a namespace that is being deleted makes no noise": {
 			plan: jobs, prepare: func(r *rig) { r.refuse("create", "jobs", "", namespaceTerminating()) },
 			wantRequests: []string{"create jobs js-w-0"}, wantEvents: []string{stored}, wantRestarts: 1,
@@ -130,12 +136,13 @@ func TestApply(t *testing.T) {
 			plan:         plan.Plan{DeleteJobs: full.DeleteJobs, PatchJobs: full.PatchJobs},
 			wantRequests: []string{"delete jobs old", "patch jobs active"},
 		},
-		"a Job whose name another one has now is not deleted": {
+		"a conflict is left to the next pass": {
 			plan: plan.Plan{DeleteJobs: full.DeleteJobs},
 			prepare: func(r *rig) {
 				r.refuse("delete", "jobs", "", apierrors.NewConflict(schema.GroupResource{Resource: "jobs"}, "old", errRefused))
 			},
 			wantRequests: []string{"delete jobs old"},
+			wantError:    `deleting job ns/old: Operation cannot be fulfilled on jobs "old": refused`,
 		},
 		"nothing is reported of a status that was refused": {
 			plan: jobs,
@@ -169,6 +176,12 @@ func TestApply(t *testing.T) {
 			}
 		})
 	}
+}
+
+func unlabelled(name string, owner *jobsetv1alpha2.JobSet) *batchv1.Job {
+	job := newJob(name, owner)
+	job.Labels = nil
+	return job
 }
 
 func TestApplyTwiceDoesWhatOnceDoes(t *testing.T) {

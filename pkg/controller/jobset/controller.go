@@ -10,6 +10,7 @@ import (
 	"errors"
 	"time"
 
+	expiring "k8s.io/apimachinery/pkg/util/cache"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
@@ -48,6 +49,8 @@ type Controller struct {
 	informers informers
 	queue     *controller.Queue
 	writes    *controller.OwnWrites
+	// takenClaims are volume claims that exist although no cache shows them, because they carry no label of ours.
+	takenClaims *expiring.Expiring
 }
 
 // New returns a controller, its informers not started yet.
@@ -56,7 +59,7 @@ func New(config Config) (*Controller, error) {
 		return nil, errors.New("the number of workers must be 1 or more")
 	}
 	registerMetrics()
-	c := &Controller{Config: config, queue: controller.NewQueue(Name)}
+	c := &Controller{Config: config, queue: controller.NewQueue(Name), takenClaims: expiring.NewExpiring()}
 	var err error
 	if c.informers, err = newInformers(config.JobSets, config.Kube); err != nil {
 		return nil, err

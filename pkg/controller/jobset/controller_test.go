@@ -125,10 +125,59 @@ func TestASetGetsTheNamesOfItsPredecessorOnceTheyAreFree(t *testing.T) {
 	})
 }
 
-func TestAJobThatIsGoneWakesTheSetOfItsName(t *testing.T) {
-	r := newRig(t, newSet())
-	r.enqueueWaiting(newJob("js-w-0", nil))
-	diff(t, "sets to look at", 1, r.queue.Len())
+func TestWhatIsGoneWakesTheSetsThatUsedIt(t *testing.T) {
+	claimOf := func(name string) *corev1.PersistentVolumeClaim {
+		c := claim("data-js")
+		c.Labels = map[string]string{jobsetv1alpha2.JobSetNameKey: name}
+		return c
+	}
+	for name, tc := range map[string]struct {
+		handler func(*rig) func(metav1.Object)
+		gone    metav1.Object
+		want    int
+	}{
+		"a Job of an earlier set of the name":        {func(r *rig) func(metav1.Object) { return r.enqueueNamed }, newJob("js-w-0", nil), 1},
+		"a claim without owner":                      {func(r *rig) func(metav1.Object) { return r.enqueueNamed }, claimOf("js"), 1},
+		"a claim of nobody":                          {func(r *rig) func(metav1.Object) { return r.enqueueNamed }, claim("data"), 0},
+		"a Service that the set found in place":      {func(r *rig) func(metav1.Object) { return r.enqueueUsers }, service(), 1},
+		"a Service that the set does not use":        {func(r *rig) func(metav1.Object) { return r.enqueueUsers }, &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "x", Namespace: "ns"}}, 0},
+		"a Service of the name in another namespace": {func(r *rig) func(metav1.Object) { return r.enqueueUsers }, &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "js", Namespace: "x"}}, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, newSet())
+			if err := r.informers.jobSets.GetIndexer().Add(newSet()); err != nil {
+				t.Fatal(err)
+			}
+			handle := onAny(func(metav1.Object) {}, tc.handler(r))
+			handle.OnAdd(tc.gone, false)
+			handle.OnUpdate(tc.gone, tc.gone)
+			diff(t, "sets to look at before", 0, r.queue.Len())
+			handle.OnDelete(cache.DeletedFinalStateUnknown{Obj: tc.gone})
+			diff(t, "sets to look at", tc.want, r.queue.Len())
+		})
+	}
+}
+
+func TestClaimsOfOthersAreAskedForOnce(t *testing.T) {
+	set := newSet()
+	set.Spec.VolumeClaimPolicies = []jobsetv1alpha2.VolumeClaimPolicy{{Templates: []corev1.PersistentVolumeClaim{*claim("data")}}}
+	r := newRig(t, set, claim("data-js"))
+	if err := r.informers.jobSets.GetIndexer().Add(set); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if _, err := r.sync(t.Context(), cache.MetaObjectToName(set)); err != nil {
+			t.Fatal(err)
+		}
+		r.writes.Forget(cache.MetaObjectToName(set)) // these caches show nothing
+	}
+	asked := 0
+	for _, request := range r.requests() {
+		if request == "create persistentvolumeclaims data-js" {
+			asked++
+		}
+	}
+	diff(t, "creations of the claim", 1, asked)
 }
 
 func TestTheControllerWaitsUntilJobSetsAreServed(t *testing.T) {

@@ -15,17 +15,10 @@ import (
 // handleEvents makes changes of a set and of its children a reason to look at the set.
 func (c *Controller) handleEvents() error {
 	for informer, handle := range map[cache.SharedIndexInformer]cache.ResourceEventHandlerFuncs{
-		c.informers.jobSets:  onAny(c.enqueue),
-		c.informers.services: onAny(c.enqueueOwner),
-		c.informers.claims:   onAny(c.enqueueOwner),
-		c.informers.jobs: {
-			AddFunc:    onObject(c.enqueueOwner),
-			UpdateFunc: func(_, obj any) { onObject(c.enqueueOwner)(obj) },
-			DeleteFunc: onObject(func(obj metav1.Object) {
-				c.enqueueOwner(obj)
-				c.enqueueWaiting(obj)
-			}),
-		},
+		c.informers.jobSets:  onAny(c.enqueue, nil),
+		c.informers.services: onAny(c.enqueueOwner, c.enqueueUsers),
+		c.informers.claims:   onAny(c.enqueueOwner, c.enqueueNamed),
+		c.informers.jobs:     onAny(c.enqueueOwner, c.enqueueNamed),
 	} {
 		if _, err := informer.AddEventHandler(handle); err != nil {
 			return fmt.Errorf("setting up event handlers: %w", err)
@@ -42,19 +35,36 @@ func (c *Controller) enqueueOwner(obj metav1.Object) {
 	}
 }
 
-// enqueueWaiting looks at the set whose name is on a Job that is gone. A set that was deleted and created anew waits for
-// the Jobs of its predecessor to free their names.
-func (c *Controller) enqueueWaiting(job metav1.Object) {
-	if name := job.GetLabels()[jobsetv1alpha2.JobSetNameKey]; name != "" {
-		c.queue.Add(cache.NewObjectName(job.GetNamespace(), name))
+// enqueueNamed looks at the set whose name is on a child that is gone. A set that was deleted and created anew waits for
+// the Jobs of its predecessor to free their names, and a claim that is kept has no owner.
+func (c *Controller) enqueueNamed(child metav1.Object) {
+	if name := child.GetLabels()[jobsetv1alpha2.JobSetNameKey]; name != "" {
+		c.queue.Add(cache.NewObjectName(child.GetNamespace(), name))
 	}
 }
 
-func onAny(handle func(metav1.Object)) cache.ResourceEventHandlerFuncs {
+// enqueueUsers looks at the sets that used a Service which is gone, whoever owned it.
+func (c *Controller) enqueueUsers(service metav1.Object) {
+	users, err := c.informers.jobSets.GetIndexer().ByIndex(indexService, cache.MetaObjectToName(service).String())
+	if err != nil {
+		return // the index exists
+	}
+	for _, user := range users {
+		onObject(c.enqueue)(user)
+	}
+}
+
+// onAny calls handle for every change, and gone, if there is one, for the end of an object.
+func onAny(handle, gone func(metav1.Object)) cache.ResourceEventHandlerFuncs {
 	return cache.ResourceEventHandlerFuncs{
 		AddFunc:    onObject(handle),
 		UpdateFunc: func(_, obj any) { onObject(handle)(obj) },
-		DeleteFunc: onObject(handle),
+		DeleteFunc: onObject(func(obj metav1.Object) {
+			handle(obj)
+			if gone != nil {
+				gone(obj)
+			}
+		}),
 	}
 }
 

@@ -19,6 +19,7 @@ import (
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/generated/clientset/versioned"
 	jobsetinformers "github.com/jobset-apiserver/jobset-apiserver/pkg/generated/informers/externalversions/jobset/v1alpha2"
 )
@@ -31,8 +32,12 @@ const (
 	resourceClaims   = "persistentvolumeclaims"
 )
 
-// indexOwner is the index of Jobs by the UID of the JobSet that controls them.
-const indexOwner = "owner"
+const (
+	// indexOwner is the index of Jobs by the UID of the JobSet that controls them.
+	indexOwner = "owner"
+	// indexService is the index of JobSets by the Service that they use.
+	indexService = "service"
+)
 
 // informers are the caches that a decision is made on. They hold no more of an object than decisions use.
 type informers struct {
@@ -44,7 +49,8 @@ func newInformers(jobSets versioned.Interface, kube kubernetes.Interface) (infor
 	byNamespace := cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}
 	ofJobSets := func(options *metav1.ListOptions) { options.LabelSelector = jobsetv1alpha2.JobSetNameKey }
 	i := informers{
-		jobSets: jobsetinformers.NewJobSetInformer(jobSets, metav1.NamespaceAll, noResync, byNamespace),
+		jobSets: jobsetinformers.NewJobSetInformer(jobSets, metav1.NamespaceAll, noResync,
+			cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc, indexService: serviceOf}),
 		jobs: batchinformers.NewFilteredJobInformer(kube, metav1.NamespaceAll, noResync,
 			cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc, indexOwner: ownerUID}, ofJobSets),
 		// The Service of a set carries no label to select by.
@@ -92,6 +98,18 @@ func ownerUID(obj any) ([]string, error) {
 	return nil, nil
 }
 
+// serviceOf indexes a JobSet by the Service that it uses.
+func serviceOf(obj any) ([]string, error) {
+	js, ok := obj.(*jobsetv1alpha2.JobSet)
+	if !ok {
+		return nil, fmt.Errorf("indexing by service: %T is no JobSet", obj)
+	}
+	if name := plan.ServiceName(js); name != "" {
+		return []string{cache.NewObjectName(js.Namespace, name).String()}, nil
+	}
+	return nil, nil
+}
+
 // strip drops what no decision uses, so that the caches of a large cluster stay small. It must accept its own results.
 func strip(obj any) (any, error) {
 	switch o := obj.(type) {
@@ -102,14 +120,16 @@ func strip(obj any) (any, error) {
 	case *corev1.Service:
 		return &corev1.Service{ObjectMeta: bareMeta(o)}, nil
 	case *corev1.PersistentVolumeClaim:
-		return &corev1.PersistentVolumeClaim{ObjectMeta: bareMeta(o)}, nil
+		claim := &corev1.PersistentVolumeClaim{ObjectMeta: bareMeta(o)}
+		claim.Labels = usedLabels(o.Labels)
+		return claim, nil
 	}
 	return obj, nil
 }
 
 func stripJob(job *batchv1.Job) {
 	meta := bareMeta(job)
-	meta.Labels = job.Labels
+	meta.Labels = usedLabels(job.Labels)
 	meta.DeletionTimestamp = job.DeletionTimestamp
 	spec := batchv1.JobSpec{Parallelism: job.Spec.Parallelism, Completions: job.Spec.Completions, Suspend: job.Spec.Suspend}
 	// The pod template is compared when a Job is resumed, and at no other time.
@@ -128,6 +148,23 @@ func stripJob(job *batchv1.Job) {
 		Active: job.Status.Active, Ready: job.Status.Ready, Succeeded: job.Status.Succeeded,
 	}
 	*job = batchv1.Job{ObjectMeta: meta, Spec: spec, Status: status}
+}
+
+// labelsInUse are the labels that decisions and handlers read. A child has many more.
+var labelsInUse = []string{
+	jobsetv1alpha2.JobSetNameKey, jobsetv1alpha2.ReplicatedJobNameKey, jobsetv1alpha2.JobIndexKey,
+	jobsetv1alpha2.RestartsKey, jobsetv1alpha2.JobRestartAttemptKey,
+}
+
+// usedLabels copies what is used, under keys that all objects share.
+func usedLabels(labels map[string]string) map[string]string {
+	used := make(map[string]string, len(labelsInUse))
+	for _, key := range labelsInUse {
+		if value, found := labels[key]; found {
+			used[key] = value
+		}
+	}
+	return used
 }
 
 func bareMeta(obj metav1.Object) metav1.ObjectMeta {

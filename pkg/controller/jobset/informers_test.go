@@ -22,12 +22,14 @@ func TestStripKeepsWhatDecisionsUse(t *testing.T) {
 	owners := newJob("x", set).OwnerReferences
 	full := metav1.ObjectMeta{
 		Name: "n", Namespace: "ns", UID: "u", ResourceVersion: "5", Generation: 3, OwnerReferences: owners,
-		Labels: map[string]string{"l": "1"}, Annotations: map[string]string{"a": "1"}, DeletionTimestamp: &metav1.Time{},
+		Labels: map[string]string{"l": "1", jobsetv1alpha2.JobSetNameKey: "js"}, Annotations: map[string]string{"a": "1"}, DeletionTimestamp: &metav1.Time{},
 		ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "m"}},
 	}
 	bare := metav1.ObjectMeta{Name: "n", Namespace: "ns", UID: "u", ResourceVersion: "5", OwnerReferences: owners}
-	jobMeta := bare
-	jobMeta.Labels, jobMeta.DeletionTimestamp = full.Labels, full.DeletionTimestamp
+	named := bare
+	named.Labels = map[string]string{jobsetv1alpha2.JobSetNameKey: "js"}
+	jobMeta := named
+	jobMeta.DeletionTimestamp = full.DeletionTimestamp
 	template := corev1.PodTemplateSpec{
 		ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"p": "1"}, Annotations: map[string]string{"q": "1"}},
 		Spec: corev1.PodSpec{
@@ -53,11 +55,11 @@ func TestStripKeepsWhatDecisionsUse(t *testing.T) {
 	setMeta := *full.DeepCopy()
 	setMeta.ManagedFields = nil
 	for name, tc := range map[string]struct{ object, want runtime.Object }{
-		"of a Job that runs, what it is and how far":   {job(false), &batchv1.Job{ObjectMeta: jobMeta, Spec: sized, Status: status}},
-		"of a suspended Job, the directives too":       {job(true), &batchv1.Job{ObjectMeta: jobMeta, Spec: suspended, Status: status}},
-		"of a Service, that it exists":                 {&corev1.Service{ObjectMeta: *full.DeepCopy(), Spec: corev1.ServiceSpec{ClusterIP: "None"}}, &corev1.Service{ObjectMeta: bare}},
-		"of a claim, that it exists":                   {&corev1.PersistentVolumeClaim{ObjectMeta: *full.DeepCopy()}, &corev1.PersistentVolumeClaim{ObjectMeta: bare}},
-		"of a set, all but the managers of its fields": {&jobsetv1alpha2.JobSet{ObjectMeta: *full.DeepCopy(), Spec: set.Spec}, &jobsetv1alpha2.JobSet{ObjectMeta: setMeta, Spec: set.Spec}},
+		"of a Job that runs, what it is and how far":    {job(false), &batchv1.Job{ObjectMeta: jobMeta, Spec: sized, Status: status}},
+		"of a suspended Job, the directives too":        {job(true), &batchv1.Job{ObjectMeta: jobMeta, Spec: suspended, Status: status}},
+		"of a Service, that it exists":                  {&corev1.Service{ObjectMeta: *full.DeepCopy(), Spec: corev1.ServiceSpec{ClusterIP: "None"}}, &corev1.Service{ObjectMeta: bare}},
+		"of a claim, that it exists, and for which set": {&corev1.PersistentVolumeClaim{ObjectMeta: *full.DeepCopy()}, &corev1.PersistentVolumeClaim{ObjectMeta: named}},
+		"of a set, all but the managers of its fields":  {&jobsetv1alpha2.JobSet{ObjectMeta: *full.DeepCopy(), Spec: set.Spec}, &jobsetv1alpha2.JobSet{ObjectMeta: setMeta, Spec: set.Spec}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := strip(tc.object)

@@ -50,7 +50,7 @@ func (c *Controller) observe(key cache.ObjectName) (*plan.Observed, time.Duratio
 		if err != nil {
 			return nil, 0, err
 		}
-		if found {
+		if _, taken := c.takenClaims.Get(cache.NewObjectName(js.Namespace, name).String()); found || taken {
 			obs.Claims.Insert(name)
 		}
 	}
