@@ -28,7 +28,8 @@ controlplane::extra_args() {
   done
 }
 
-# The limits on the clients are raised, priority and fairness stays on.
+# The limits on the clients are raised, priority and fairness stays on. A quota that is older than the discovery of
+# JobSets gets its status with the next full round over the quotas, which by default comes after five minutes.
 controlplane::write_config() {
   local pki="${CLUSTER_DIR}/pki" words port extra
   mapfile -t port < <(port::free 6)
@@ -59,6 +60,7 @@ componentsPatches:
 ${extra}
 - name: kube-controller-manager
   extraArgs:
+  - {key: resource-quota-sync-period, value: 10s}
   - {key: kube-api-qps, value: "500"}
   - {key: kube-api-burst, value: "1000"}
 - name: kube-scheduler
