@@ -15,56 +15,6 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
 )
 
-// write is what a request does when an API server carries it out: it returns the version of what it wrote. known tells
-// that the controller which sent it learns of the result, or that its successor sees it from the start.
-type write func(known bool) (version int, err error)
-
-// request sends a request, and lets other things happen before. A controller that was deposed goes on as if all was
-// well; what it sends arrives when its successor is at work.
-func (p *process) request(do write) (int, error) {
-	if p.deposed {
-		p.late = append(p.late, func() { _, _ = do(false) })
-		return 0, nil
-	}
-	if p.dead {
-		return 0, errDead
-	}
-	p.interlude()
-	what := p.fate()
-	if what != carriedOut {
-		p.note("  next request: %s", [outcomes]string{
-			"", "refused", "conflict", "answer lost", "comes late", "killed before", "killed after", "killed, request comes late", "deposed",
-		}[what])
-		p.seen[troubles]++
-	}
-	switch what {
-	case refused:
-		return 0, errServer
-	case conflicted:
-		return 0, errConflict
-	case lost:
-		_, _ = do(false)
-		return 0, errTimeout
-	case belated:
-		p.late = append(p.late, func() { _, _ = do(false) })
-		return 0, errTimeout
-	case killedBefore:
-		p.dead = true
-	case killedAfter:
-		p.dead = true
-		_, _ = do(true)
-	case killedWhile:
-		p.dead = true
-		p.late = append(p.late, func() { _, _ = do(false) })
-	case deposed:
-		p.deposed = true
-		return p.request(do)
-	default:
-		return do(true)
-	}
-	return 0, errDead
-}
-
 // apply carries a plan out in the order of the real one.
 func (p *process) apply(next plan.Plan) error {
 	js := p.observed.JobSet
@@ -78,21 +28,6 @@ func (p *process) apply(next plan.Plan) error {
 		errs = append(errs, p.deleteOwnSet(stored))
 	}
 	return errors.Join(errs...)
-}
-
-// inBatches does one thing, then two at a time, then four, until the first batch in which one fails.
-func (p *process) inBatches(n int, do func(i int) error) error {
-	for begin, size := 0, 1; begin < n; begin, size = begin+size, 2*size {
-		size = min(size, n-begin)
-		var errs []error
-		for _, i := range p.dice.Perm(size) {
-			errs = append(errs, do(begin+i))
-		}
-		if err := errors.Join(errs...); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 func (p *process) deleteOwn(ref plan.JobRef) error {
@@ -218,10 +153,13 @@ func createOwn[T metav1.Object](p *process, resource string, in *store[T], objec
 	if err == nil && version > 0 {
 		p.remember(resource, version)
 	}
-	if err == errExists {
-		return nil
+	if err != errExists {
+		return err
 	}
-	return err
+	if resource == resourceClaims {
+		p.takenClaims[object.GetName()] = p.now.Add(claimsForgottenAfter)
+	}
+	return nil
 }
 
 func (p *process) createJob(wanted *batchv1.Job) error {

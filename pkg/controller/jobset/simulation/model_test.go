@@ -36,7 +36,7 @@ type place struct {
 	replicatedJob         string
 	index                 int32
 	restarts, jobRestarts int32
-	// jobRestartsKnown tells that the Job says in which attempt of its own it is.
+	// jobRestartsKnown tells that the Job says in which attempt of its own it is. Otherwise it is in the first one.
 	jobRestartsKnown bool
 }
 
@@ -60,7 +60,7 @@ func meaningOf(o plan.Observed, job *batchv1.Job) meaning {
 	switch {
 	case at.restarts < o.JobSet.Status.Restarts:
 		return previous
-	case o.Gates.RestartJob && at.jobRestartsKnown && at.jobRestarts < restarts:
+	case o.Gates.RestartJob && at.jobRestarts < restarts:
 		return previous
 	case hasCondition(job, batchv1.JobComplete):
 		return succeeded

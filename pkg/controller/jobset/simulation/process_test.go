@@ -4,7 +4,6 @@
 package simulation
 
 import (
-	"slices"
 	"strconv"
 	"time"
 
@@ -22,10 +21,11 @@ import (
 
 // Waiting times of the real controller.
 const (
-	lagRetry   = time.Second
-	patience   = 30 * time.Second
-	minBackoff = 100 * time.Millisecond
-	maxBackoff = 2 * time.Minute
+	lagRetry             = time.Second
+	claimsForgottenAfter = 10 * time.Minute
+	patience             = 30 * time.Second
+	minBackoff           = 100 * time.Millisecond
+	maxBackoff           = 2 * time.Minute
 )
 
 // Resources whose versions the memory of own writes tracks.
@@ -58,6 +58,8 @@ type process struct {
 	// caches to show that.
 	knows, wrote progress
 	lastWrite    time.Time
+	// takenClaims are the claims that are taken to exist until some time although the cache may not show them.
+	takenClaims map[string]time.Time
 	// impatient tells that the present sync does not wait any longer for the caches to show what was written.
 	impatient bool
 	// observed is what the present sync acts on.
@@ -71,23 +73,15 @@ func (g *progress) note(set, jobs int) { g.set, g.jobs = max(g.set, set), max(g.
 
 // startProcess starts a controller. It lists everything first; client-go asks for the latest state then.
 func (w *world) startProcess() {
-	p := &process{world: w}
+	if w.mood.switching && w.process != nil && w.dice.percent(30) {
+		w.gates.RestartJob, w.referee.switched = !w.gates.RestartJob, true
+		w.note("feature gate RestartJob is set to %t", w.gates.RestartJob)
+	}
+	p := &process{world: w, takenClaims: map[string]time.Time{}}
 	p.jobSets = informer[*jobsetv1alpha2.JobSet]{from: &w.jobSets, handle: func(*jobsetv1alpha2.JobSet, bool) { p.enqueue() }}
 	p.jobs = informer[*batchv1.Job]{from: &w.jobs, handle: p.jobChanged, strip: stripped, selects: hasSetName}
-	p.services = informer[*corev1.Service]{from: &w.services, handle: func(s *corev1.Service, gone bool) {
-		p.enqueueOwner(s)
-		if js, found := p.jobSets.get(setName); gone && found && plan.ServiceName(js) == s.Name {
-			p.enqueue()
-		}
-	}}
-	p.claims = informer[*corev1.PersistentVolumeClaim]{
-		from: &w.claims, handle: func(c *corev1.PersistentVolumeClaim, gone bool) {
-			p.enqueueOwner(c)
-			if js, found := p.jobSets.get(setName); gone && found && slices.Contains(plan.ClaimNames(js), c.Name) {
-				p.enqueue()
-			}
-		},
-	}
+	p.services = informer[*corev1.Service]{from: &w.services, handle: p.serviceChanged}
+	p.claims = informer[*corev1.PersistentVolumeClaim]{from: &w.claims, handle: p.claimChanged}
 	p.jobSets.list()
 	p.jobs.list()
 	p.services.list()
@@ -109,7 +103,7 @@ func stripped(job *batchv1.Job) *batchv1.Job {
 	kept := &batchv1.Job{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: job.Name, Namespace: job.Namespace, UID: job.UID, ResourceVersion: job.ResourceVersion,
-			OwnerReferences: job.OwnerReferences, Labels: job.Labels, DeletionTimestamp: job.DeletionTimestamp,
+			OwnerReferences: job.OwnerReferences, Labels: usedLabels(job), DeletionTimestamp: job.DeletionTimestamp,
 		},
 		Spec: batchv1.JobSpec{Parallelism: job.Spec.Parallelism, Completions: job.Spec.Completions, Suspend: job.Spec.Suspend},
 		Status: batchv1.JobStatus{
@@ -127,6 +121,19 @@ func stripped(job *batchv1.Job) *batchv1.Job {
 	return kept
 }
 
+func usedLabels(job *batchv1.Job) map[string]string {
+	used := make(map[string]string, 5)
+	for _, key := range [...]string{
+		jobsetv1alpha2.JobSetNameKey, jobsetv1alpha2.ReplicatedJobNameKey, jobsetv1alpha2.JobIndexKey,
+		jobsetv1alpha2.RestartsKey, jobsetv1alpha2.JobRestartAttemptKey,
+	} {
+		if value, found := job.Labels[key]; found {
+			used[key] = value
+		}
+	}
+	return used
+}
+
 func (p *process) enqueue() { p.queued = true }
 
 // enqueueOwner enqueues the set if the object is a child of the very set that the cache holds.
@@ -140,7 +147,29 @@ func (p *process) enqueueOwner(child metav1.Object) {
 func (p *process) jobChanged(job *batchv1.Job, gone bool) {
 	p.enqueueOwner(job)
 	if gone {
-		p.enqueue() // a set of the name on the Job may wait for the name of the Job
+		p.enqueueNamed(job)
+	}
+}
+
+func (p *process) serviceChanged(service *corev1.Service, gone bool) {
+	p.enqueueOwner(service)
+	if js, found := p.jobSets.get(setName); gone && found && plan.ServiceName(js) == service.Name {
+		p.enqueue()
+	}
+}
+
+func (p *process) claimChanged(claim *corev1.PersistentVolumeClaim, gone bool) {
+	p.enqueueOwner(claim)
+	if gone {
+		delete(p.takenClaims, claim.Name)
+		p.enqueueNamed(claim)
+	}
+}
+
+// enqueueNamed enqueues the set whose name is on a child. It may be another one than that which the child belonged to.
+func (p *process) enqueueNamed(child metav1.Object) {
+	if child.GetLabels()[jobsetv1alpha2.JobSetNameKey] == setName {
+		p.enqueue()
 	}
 }
 
@@ -217,7 +246,7 @@ func (p *process) observe() time.Duration {
 	p.observed = plan.Observed{JobSet: js, Jobs: jobs, Claims: sets.New[string](), Now: metav1.NewTime(p.now), Gates: p.gates}
 	_, p.observed.ServiceExists = p.services.get(plan.ServiceName(js))
 	for _, name := range plan.ClaimNames(js) {
-		if _, found := p.claims.get(name); found {
+		if _, found := p.claims.get(name); found || p.now.Before(p.takenClaims[name]) {
 			p.observed.Claims.Insert(name)
 		}
 	}

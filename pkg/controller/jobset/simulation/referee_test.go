@@ -39,6 +39,9 @@ type referee struct {
 	known bool
 	// meddled tells that somebody deleted or spoiled a Job, so that counters may fall.
 	meddled bool
+	// switched tells that controllers have counted the restarts of single Jobs, or not, in turn. The numbers of attempts
+	// may come again then.
+	switched bool
 }
 
 func newReferee(w *world, js *jobsetv1alpha2.JobSet) *referee {

@@ -7,12 +7,10 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
-	"k8s.io/utils/ptr"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
@@ -47,7 +45,7 @@ var rules = []struct {
 }
 
 func (d decision) moved() bool {
-	return d.after.Restarts != d.before.Restarts || jobRestartsOf(d.after) != jobRestartsOf(d.before) ||
+	return d.after.Restarts != d.before.Restarts || jobRestartsOf(d.after) > jobRestartsOf(d.before) ||
 		finished(d.after) != finished(d.before)
 }
 
@@ -93,6 +91,9 @@ func commitsAlone(d decision) string {
 func judgedRight(d decision) string {
 	ours := d.JobSet.DeletionTimestamp == nil && d.JobSet.Spec.ManagedBy == nil
 	want := verdictOf(d.before)
+	if ours && !d.Gates.RestartJob {
+		want.jobRestarts, want.jobCounts = "", "" // nobody counts them any more
+	}
 	switch {
 	case !ours || finished(d.before):
 	case len(d.failures) > 0:
@@ -109,7 +110,7 @@ func judgedRight(d decision) string {
 // verdicts is what judgements move.
 type verdicts struct {
 	completed, failed      bool
-	reason, state, job     string
+	reason, job            string
 	restarts, counted      int32
 	jobRestarts, jobCounts string
 }
@@ -169,7 +170,8 @@ func staysFinished(d decision) string {
 	if len(p.CreateJobs)+len(p.PatchJobs)+len(p.CreateClaims) > 0 || p.CreateService != nil {
 		return "something is started"
 	}
-	if d.after.TerminalState != d.before.TerminalState || d.after.Restarts != d.before.Restarts || jobRestartsOf(d.after) != jobRestartsOf(d.before) {
+	if d.after.TerminalState != d.before.TerminalState || d.after.Restarts != d.before.Restarts ||
+		d.Gates.RestartJob && jobRestartsOf(d.after) != jobRestartsOf(d.before) {
 		return "the result changes"
 	}
 	if !slices.Equal(d.before.Conditions, d.after.Conditions) {
@@ -239,81 +241,6 @@ func conditionsSound(d decision) string {
 	return ""
 }
 
-func suspendedStartsNothing(d decision) string {
-	for _, job := range d.plan.CreateJobs {
-		if ptr.Deref(job.Spec.Suspend, false) != isSuspended(d.JobSet) {
-			return "job " + job.Name + " is created otherwise than the set is"
-		}
-	}
-	for _, patch := range d.plan.PatchJobs {
-		if patch.Suspend != nil && *patch.Suspend != isSuspended(d.JobSet) {
-			return "job " + patch.Name + " becomes otherwise than the set is"
-		}
-	}
-	return ""
-}
-
-func createdRight(d decision) string {
-	names := sets.New[string]()
-	for _, job := range d.plan.CreateJobs {
-		at, ok := placeOf(job)
-		switch owner := metav1.GetControllerOfNoCopy(job); {
-		case d.job(job.Name) != nil || names.Has(job.Name):
-			return "job " + job.Name + " is there already"
-		case !ok || meaningOf(d.Observed, job) != active || job.Name != fmt.Sprintf("%s-%s-%d", setName, at.replicatedJob, at.index):
-			return "job " + job.Name + " has labels that make no sense"
-		case at.restarts != d.before.Restarts || at.jobRestartsKnown != d.Gates.RestartJob ||
-			at.jobRestartsKnown && at.jobRestarts != jobRestarts(d.before, at.replicatedJob, at.index):
-			return "job " + job.Name + " is of another attempt"
-		case owner == nil || owner.UID != d.JobSet.UID:
-			return "job " + job.Name + " is not owned by the set"
-		case !mayStart(d.Observed, at.replicatedJob):
-			return "job " + job.Name + " is created out of order"
-		}
-		names.Insert(job.Name)
-	}
-	policy := d.JobSet.Spec.FailurePolicy
-	if len(names) > 0 && policy != nil && policy.RestartStrategy == jobsetv1alpha2.RestartStrategyBlockingRecreate &&
-		len(having(d.Observed, previous)) > 0 {
-		return "BlockingRecreate has to wait for the Jobs of earlier attempts"
-	}
-	return ""
-}
-
-func deletedRight(d decision) string {
-	for _, ref := range d.plan.DeleteJobs {
-		job := d.job(ref.Name)
-		if job == nil || job.UID != ref.UID || job.DeletionTimestamp != nil {
-			return "job " + ref.Name + " is not there, or on its way out"
-		}
-		if m := meaningOf(d.Observed, job); m != previous && (m != active || !finished(d.before)) {
-			return "job " + ref.Name + " is not to be deleted"
-		}
-	}
-	return ""
-}
-
-func patchedRight(d decision) string {
-	for _, patch := range d.plan.PatchJobs {
-		job := d.job(patch.Name)
-		switch {
-		case job == nil || job.UID != patch.UID || job.ResourceVersion != patch.ResourceVersion:
-			return "job " + patch.Name + " is another one"
-		case meaningOf(d.Observed, job) != active || job.DeletionTimestamp != nil:
-			return "job " + patch.Name + " is not active"
-		case patch.Suspend == nil && patch.Size == nil:
-			return "the patch of job " + patch.Name + " is empty"
-		case patch.Suspend != nil && *patch.Suspend == jobIsSuspended(job):
-			return "job " + patch.Name + " is so already"
-		case patch.Suspend != nil && !*patch.Suspend && !mayStart(d.Observed, job.Labels[jobsetv1alpha2.ReplicatedJobNameKey]):
-			return "job " + patch.Name + " is resumed out of order"
-		case patch.Size != nil && !d.Gates.ElasticJobSet:
-			return "job " + patch.Name + " is resized without the feature"
-		}
-	}
-	return ""
-}
-
 func eventsSound(d decision) string {
 	if len(d.plan.Events) > 0 && d.plan.Status == nil {
 		return "there are events without a change"
@@ -329,28 +256,10 @@ func eventsSound(d decision) string {
 			return "there is no event of reason " + c.Reason
 		}
 	}
-	if restarts := d.after.Restarts - d.before.Restarts + jobRestartsOf(d.after) - jobRestartsOf(d.before); restarts > 0 {
+	if d.after.Restarts > d.before.Restarts || jobRestartsOf(d.after) > jobRestartsOf(d.before) {
 		if !slices.ContainsFunc(d.plan.Events, func(e plan.Event) bool { return strings.HasSuffix(e.Reason, "FailurePolicyAction") }) {
 			return "there is no event about the restart"
 		}
 	}
 	return ""
-}
-
-func timeToLive(d decision) string {
-	if !d.plan.DeleteJobSet {
-		return ""
-	}
-	return outlived(d.JobSet, d.Now.Time)
-}
-
-// outlived returns why it is not time yet to delete a set, "" if it is.
-func outlived(js *jobsetv1alpha2.JobSet, now time.Time) string {
-	for _, conditionType := range []string{jobsetv1alpha2.JobSetCompleted, jobsetv1alpha2.JobSetFailed} {
-		if c := setCondition(&js.Status, conditionType); c != nil && js.Spec.TTLSecondsAfterFinished != nil &&
-			now.Sub(c.LastTransitionTime.Time) >= time.Duration(*js.Spec.TTLSecondsAfterFinished)*time.Second {
-			return ""
-		}
-	}
-	return "its time is not over"
 }

@@ -95,7 +95,7 @@ type informer[T metav1.Object] struct {
 
 // list fills the cache with what is stored now, as the first request of a reflector does.
 func (c *informer[T]) list() {
-	c.objects, c.next, c.version = nil, len(c.from.log), strconv.Itoa(max(c.from.versions.last, 1))
+	c.objects, c.next, c.version = nil, len(c.from.log), strconv.Itoa(c.from.versions.last)
 	for _, object := range c.from.objects {
 		if c.selects == nil || c.selects(object) {
 			c.objects = append(c.objects, c.kept(object))

@@ -17,7 +17,7 @@ import (
 const (
 	// maxRounds is how often everybody may get a turn until the world is at rest. One round of waiting for patience to
 	// end takes a second, and there can be few of these.
-	maxRounds = 400
+	maxRounds = 120
 	// maxFailures is how many Jobs fail in the end at most, so that a policy of endless restarts comes to an end.
 	maxFailures = 6
 )

@@ -75,7 +75,7 @@ func newWorld(seed uint64, c conduct, trace *[]string) *world {
 		now:     beginning,
 		trace:   trace,
 	}
-	main := &versions{}
+	main := &versions{last: 1}
 	w.jobSets.versions = &versions{last: 1000} // the two servers count apart
 	w.jobs.versions, w.services.versions, w.claims.versions = main, main, main
 	w.actions = w.mood.actions()

@@ -33,7 +33,7 @@ func (r *referee) jobCreated(o plan.Observed, job *batchv1.Job, known bool) {
 }
 
 func (r *referee) checkCreation(o plan.Observed, js *jobsetv1alpha2.JobSet, job *batchv1.Job, this attempt) {
-	if earlier, found := r.created[this]; found && !r.jobs[earlier].deletedByOther && !r.jobs[earlier].unseen {
+	if earlier, found := r.created[this]; found && !r.switched && !r.jobs[earlier].deletedByOther && !r.jobs[earlier].unseen {
 		r.fail("rule %q: %s and %s are both job %s of attempt %d-%d",
 			"a Job is not created twice for one attempt", earlier, job.UID, job.Name, this.restarts, this.jobRestarts)
 	}
@@ -87,6 +87,9 @@ func (r *referee) statusStored(o plan.Observed, before, after *jobsetv1alpha2.Jo
 // checkRestart checks that attempts follow each other, each after a failure of the one before.
 func (r *referee) checkRestart(d decision) {
 	restarts, jobRestarts := d.after.Restarts-d.before.Restarts, jobRestartsOf(d.after)-jobRestartsOf(d.before)
+	if !d.Gates.RestartJob {
+		jobRestarts = 0 // nobody counts them any more
+	}
 	switch {
 	case restarts == 0 && jobRestarts == 0:
 		return
@@ -137,7 +140,7 @@ func (r *referee) jobPatched(js *jobsetv1alpha2.JobSet, job *batchv1.Job, patch 
 // grow, and finished sets stay finished.
 func (r *referee) jobDeleted(job *batchv1.Job) {
 	js, f := r.set(), r.jobs[job.UID]
-	if js == nil || js.UID != r.uid || f == nil || f.spoiled || finished(&js.Status) {
+	if js == nil || js.UID != r.uid || f == nil || f.spoiled || r.switched || finished(&js.Status) {
 		return
 	}
 	if stored := (plan.Observed{JobSet: js, Gates: r.gates}); meaningOf(stored, job) != previous {
