@@ -7,6 +7,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"sync"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -44,11 +46,15 @@ func (c *Controller) apply(ctx context.Context, key cache.ObjectName, obs *plan.
 		run.patchJobs(ctx, p.PatchJobs),
 		run.create(ctx, p),
 	}
+	p = plan.WithTakenNames(*obs, p, run.takenNames())
 	stored, err := run.writeStatus(ctx, p)
 	if errs = append(errs, err); err == nil && p.DeleteJobSet {
 		errs = append(errs, run.deleteJobSet(ctx, stored))
 	}
-	return errors.Join(errs...)
+	if err := errors.Join(errs...); err != nil || len(run.taken)+run.freed == 0 {
+		return err
+	}
+	return controller.RetryLater(fmt.Sprintf("%d names of jobs are taken", len(run.taken)+run.freed))
 }
 
 // applier applies one plan.
@@ -56,6 +62,17 @@ type applier struct {
 	*Controller
 	key cache.ObjectName
 	js  *jobsetv1alpha2.JobSet
+
+	mu sync.Mutex
+	// taken are the names of Jobs that could not be created because others have them.
+	taken []string
+	// freed is the number of those names that have become free meanwhile.
+	freed int
+}
+
+func (a *applier) takenNames() []string {
+	slices.Sort(a.taken)
+	return a.taken
 }
 
 func (a *applier) deleteJobs(ctx context.Context, jobs []plan.JobRef) error {
@@ -134,21 +151,30 @@ func (a *applier) createJob(ctx context.Context, job *batchv1.Job) error {
 	client := a.Kube.BatchV1().Jobs(job.Namespace)
 	created, err := client.Create(ctx, job, metav1.CreateOptions{})
 	if apierrors.IsAlreadyExists(err) {
-		if existing, getErr := client.Get(ctx, job.Name, metav1.GetOptions{}); getErr == nil && shown(existing, a.js) {
+		existing, getErr := client.Get(ctx, job.Name, metav1.GetOptions{})
+		switch {
+		case apierrors.IsNotFound(getErr):
+			a.mu.Lock()
+			defer a.mu.Unlock()
+			a.freed++
 			return nil
+		case getErr != nil:
+		case !metav1.IsControlledBy(existing, a.js):
+			// No failure: the Jobs of other names are created, and this one when its name is free.
+			a.mu.Lock()
+			defer a.mu.Unlock()
+			a.taken = append(a.taken, job.Name)
+			return nil
+		case existing.Labels[jobsetv1alpha2.JobSetNameKey] != "":
+			return nil // the cache will show it
 		}
+		// Somebody took away the label by which the cache would show it.
 	}
 	if err != nil {
 		return fmt.Errorf("job %q creation failed with error: %w", job.Name, err)
 	}
 	a.writes.Wrote(a.key, resourceJobs, created.ResourceVersion)
 	return nil
-}
-
-// shown tells whether a Job is one of the set that the cache shows sooner or later. One that somebody took the label
-// from holds its name without ever being seen.
-func shown(job *batchv1.Job, js *jobsetv1alpha2.JobSet) bool {
-	return metav1.IsControlledBy(job, js) && job.Labels[jobsetv1alpha2.JobSetNameKey] != ""
 }
 
 // writeStatus stores the next status and then reports what it tells. It returns the set as it is stored now.

@@ -12,6 +12,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -52,6 +53,7 @@ func TestApply(t *testing.T) {
 	}
 	jobs := plan.Plan{Status: status, Events: []plan.Event{event}, CreateJobs: full.CreateJobs}
 	stored := "Normal R Reconciling: note with 100%"
+	const taken = "Warning JobNameTaken Reconciling: a job named js-w-0 exists that the jobset does not own; the jobset gets its own once that one is gone"
 	other := newSet()
 	other.UID = "uid-other"
 	for name, tc := range map[string]struct {
@@ -110,17 +112,27 @@ func TestApply(t *testing.T) {
 			plan: jobs, children: []runtime.Object{newJob("js-w-0", set)},
 			wantRequests: []string{"create jobs js-w-0", "create jobs js-w-1"}, wantEvents: []string{stored}, wantRestarts: 1,
 		},
-		"a Job of another set of the same name is an error": {
+		"the name of a Job of another set of the same name is waited for, and the other Jobs are created": {
 			plan: jobs, children: []runtime.Object{newJob("js-w-0", other)},
-			wantRequests: []string{"create jobs js-w-0"},
-			wantEvents:   []string{`Warning JobCreationFailed Reconciling: job "js-w-0" creation failed with error: jobs.batch "js-w-0" already exists`, stored},
-			wantError:    `job "js-w-0" creation failed with error: jobs.batch "js-w-0" already exists`, wantRestarts: 1,
+			wantRequests: []string{"create jobs js-w-0", "create jobs js-w-1"},
+			wantEvents:   []string{stored, taken}, wantError: "1 names of jobs are taken", wantRestarts: 1,
 		},
-		"a Job of nobody is an error and is not adopted": {
+		"a Job of nobody is not adopted": {
 			plan: jobs, children: []runtime.Object{newJob("js-w-0", nil)},
-			wantRequests: []string{"create jobs js-w-0"},
-			wantEvents:   []string{`Warning JobCreationFailed Reconciling: job "js-w-0" creation failed with error: jobs.batch "js-w-0" already exists`, stored},
-			wantError:    `job "js-w-0" creation failed with error: jobs.batch "js-w-0" already exists`, wantRestarts: 1,
+			wantRequests: []string{"create jobs js-w-0", "create jobs js-w-1"},
+			wantEvents:   []string{stored, taken}, wantError: "1 names of jobs are taken", wantRestarts: 1,
+		},
+		"a taken name is stored even if there is nothing else to store": {
+			plan: plan.Plan{CreateJobs: full.CreateJobs}, children: []runtime.Object{newJob("js-w-0", nil)},
+			wantRequests: []string{"create jobs js-w-0", "create jobs js-w-1"},
+			wantEvents:   []string{taken}, wantError: "1 names of jobs are taken",
+		},
+		"a name that becomes free while its Job is looked at is tried again without noise": {
+			plan: jobs, prepare: func(r *rig) {
+				r.refuse("create", "jobs", "js-w-0", apierrors.NewAlreadyExists(schema.GroupResource{Group: "batch", Resource: "jobs"}, "js-w-0"))
+			},
+			wantRequests: []string{"create jobs js-w-0", "create jobs js-w-1"},
+			wantEvents:   []string{stored}, wantError: "1 names of jobs are taken", wantRestarts: 1,
 		},
 		"a Job of ours that lost its label is an error, because no cache will show it": {
 			plan: jobs, children: []runtime.Object{unlabelled("js-w-0", set)},
@@ -263,6 +275,27 @@ func TestPatchesOfJobs(t *testing.T) {
 				`: [{"op":"add","path":"/metadata/resourceVersion","value":"6"},` + directives + `]`,
 			},
 		},
+		"annotations of the Job are set one by one": {
+			patch: plan.JobPatch{JobRef: plan.JobRef{Name: "job"}, ResourceVersion: "5", Annotations: map[string]string{"b.c/d~e": "2", "a": ""}},
+			want: []string{`: [` + version + `,{"op":"add","path":"/metadata/annotations/a","value":""},` +
+				`{"op":"add","path":"/metadata/annotations/b.c~1d~0e","value":"2"}]`},
+		},
+		"a Job without annotations gets the map": {
+			patch: plan.JobPatch{JobRef: plan.JobRef{Name: "job"}, ResourceVersion: "5", Annotations: map[string]string{"a": "1"}, Unannotated: true},
+			want:  []string{`: [` + version + `,{"op":"add","path":"/metadata/annotations","value":{"a":"1"}}]`},
+		},
+		"resources are set by the place of the container": {
+			patch: plan.JobPatch{JobRef: plan.JobRef{Name: "job"}, ResourceVersion: "5", Suspend: ptr.To(false), Directives: &plan.Directives{
+				Labels: map[string]string{"a": "1"}, SchedulingGates: []corev1.PodSchedulingGate{{Name: "g"}},
+				Resources: []plan.ContainerResources{
+					{Init: true, Index: 1, Resources: corev1.ResourceRequirements{Limits: corev1.ResourceList{"cpu": resource.MustParse("2")}}},
+					{Index: 0, Resources: corev1.ResourceRequirements{}},
+				},
+			}},
+			want: []string{`: [` + version + `,` + directives +
+				`,{"op":"add","path":"/spec/template/spec/initContainers/1/resources","value":{"limits":{"cpu":"2"}}}` +
+				`,{"op":"add","path":"/spec/template/spec/containers/0/resources","value":{}}]`},
+		},
 		"a size is two fields": {
 			patch: plan.JobPatch{JobRef: plan.JobRef{Name: "job"}, ResourceVersion: "5", Size: &plan.Size{Parallelism: ptr.To[int32](4), Completions: ptr.To[int32](4)}},
 			want:  []string{`: [` + version + `,{"op":"add","path":"/spec/parallelism","value":4},{"op":"add","path":"/spec/completions","value":4}]`},
@@ -283,6 +316,31 @@ func TestPatchesOfJobs(t *testing.T) {
 				t.Fatal(err)
 			}
 			diff(t, "patches", tc.want, got)
+		})
+	}
+}
+
+func TestRefusedResourcesAreToldWithTheirCause(t *testing.T) {
+	invalid := apierrors.NewInvalid(schema.GroupKind{Group: "batch", Kind: "Job"}, "job", nil)
+	resources := &plan.Directives{Resources: []plan.ContainerResources{{}}}
+	for name, tc := range map[string]struct {
+		directives *plan.Directives
+		err        error
+		want       []string
+	}{
+		"a refusal of resources": {resources, invalid, []string{`Warning FailedResourcePropagation Reconciling: job "job" does not get the resources ` +
+			`of its template; the cluster needs the feature MutablePodResourcesForSuspendedJobs: patching job ns/job: Job.batch "job" is invalid`}},
+		"a refusal of other directives": {&plan.Directives{}, invalid, nil},
+		"an error of the server":        {resources, errRefused, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, newSet(), newJob("job", newSet()))
+			r.refuse("patch", "jobs", "", tc.err)
+			patch := plan.JobPatch{JobRef: plan.JobRef{Name: "job"}, ResourceVersion: "5", Suspend: ptr.To(false), Directives: tc.directives}
+			if err := r.apply(t, newSet(), plan.Plan{PatchJobs: []plan.JobPatch{patch}}); !errors.Is(err, tc.err) {
+				t.Errorf("error %v, want %v", err, tc.err)
+			}
+			diff(t, "events", tc.want, r.events.all())
 		})
 	}
 }

@@ -61,7 +61,7 @@ func New(config Config) (*Controller, error) {
 	registerMetrics()
 	c := &Controller{Config: config, queue: controller.NewQueue(Name), takenClaims: expiring.NewExpiring()}
 	var err error
-	if c.informers, err = newInformers(config.JobSets, config.Kube); err != nil {
+	if c.informers, err = newInformers(config.JobSets, config.Kube, config.Gates); err != nil {
 		return nil, err
 	}
 	c.writes = controller.NewOwnWrites(config.Clock, c.informers.caches())

@@ -4,6 +4,7 @@
 package jobset
 
 import (
+	"fmt"
 	"strings"
 	"unicode/utf8"
 
@@ -34,6 +35,11 @@ func serviceCreationFailed(err error) plan.Event {
 
 func claimCreationFailed(err error) plan.Event {
 	return plan.Event{Type: corev1.EventTypeWarning, Reason: "PVCCreationFailed", Note: err.Error()}
+}
+
+func resourcesRefused(job string, err error) plan.Event {
+	return plan.Event{Type: corev1.EventTypeWarning, Reason: "FailedResourcePropagation", Note: fmt.Sprintf(
+		"job %q does not get the resources of its template; the cluster needs the feature MutablePodResourcesForSuspendedJobs: %v", job, err)}
 }
 
 // report tells of transitions of the set.

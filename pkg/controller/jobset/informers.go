@@ -44,7 +44,7 @@ type informers struct {
 	jobSets, jobs, services, claims cache.SharedIndexInformer
 }
 
-func newInformers(jobSets versioned.Interface, kube kubernetes.Interface) (informers, error) {
+func newInformers(jobSets versioned.Interface, kube kubernetes.Interface, gates plan.Gates) (informers, error) {
 	const noResync = 0
 	byNamespace := cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}
 	ofJobSets := func(options *metav1.ListOptions) { options.LabelSelector = jobsetv1alpha2.JobSetNameKey }
@@ -58,7 +58,7 @@ func newInformers(jobSets versioned.Interface, kube kubernetes.Interface) (infor
 		claims:   coreinformers.NewFilteredPersistentVolumeClaimInformer(kube, metav1.NamespaceAll, noResync, byNamespace, ofJobSets),
 	}
 	for _, informer := range i.all() {
-		if err := informer.SetTransform(strip); err != nil {
+		if err := informer.SetTransform(stripper(gates)); err != nil {
 			return informers{}, fmt.Errorf("setting up informers: %w", err)
 		}
 		if err := informer.SetWatchErrorHandlerWithContext(logWatchError); err != nil {
@@ -110,26 +110,29 @@ func serviceOf(obj any) ([]string, error) {
 	return nil, nil
 }
 
-// strip drops what no decision uses, so that the caches of a large cluster stay small. It must accept its own results.
-func strip(obj any) (any, error) {
-	switch o := obj.(type) {
-	case *jobsetv1alpha2.JobSet:
-		o.ManagedFields = nil
-	case *batchv1.Job:
-		stripJob(o)
-	case *corev1.Service:
-		return &corev1.Service{ObjectMeta: bareMeta(o)}, nil
-	case *corev1.PersistentVolumeClaim:
-		claim := &corev1.PersistentVolumeClaim{ObjectMeta: bareMeta(o)}
-		claim.Labels = usedLabels(o.Labels)
-		return claim, nil
+// stripper returns what drops all that no decision uses, so that the caches of a large cluster stay small. It must accept
+// its own results.
+func stripper(gates plan.Gates) cache.TransformFunc {
+	return func(obj any) (any, error) {
+		switch o := obj.(type) {
+		case *jobsetv1alpha2.JobSet:
+			o.ManagedFields = nil
+		case *batchv1.Job:
+			stripJob(o, gates)
+		case *corev1.Service:
+			return &corev1.Service{ObjectMeta: bareMeta(o)}, nil
+		case *corev1.PersistentVolumeClaim:
+			claim := &corev1.PersistentVolumeClaim{ObjectMeta: bareMeta(o)}
+			claim.Labels = usedOf(o.Labels, labelsInUse)
+			return claim, nil
+		}
+		return obj, nil
 	}
-	return obj, nil
 }
 
-func stripJob(job *batchv1.Job) {
+func stripJob(job *batchv1.Job, gates plan.Gates) {
 	meta := bareMeta(job)
-	meta.Labels = usedLabels(job.Labels)
+	meta.Labels, meta.Annotations = usedOf(job.Labels, labelsInUse), usedOf(job.Annotations, annotationsInUse)
 	meta.DeletionTimestamp = job.DeletionTimestamp
 	spec := batchv1.JobSpec{Parallelism: job.Spec.Parallelism, Completions: job.Spec.Completions, Suspend: job.Spec.Suspend}
 	// The pod template is compared when a Job is resumed, and at no other time.
@@ -142,6 +145,10 @@ func stripJob(job *batchv1.Job) {
 				SchedulingGates: job.Spec.Template.Spec.SchedulingGates,
 			},
 		}
+		if gates.MutableResources {
+			spec.Template.Spec.InitContainers = onlyResources(job.Spec.Template.Spec.InitContainers)
+			spec.Template.Spec.Containers = onlyResources(job.Spec.Template.Spec.Containers)
+		}
 	}
 	status := batchv1.JobStatus{
 		Conditions: job.Status.Conditions, StartTime: job.Status.StartTime,
@@ -150,17 +157,31 @@ func stripJob(job *batchv1.Job) {
 	*job = batchv1.Job{ObjectMeta: meta, Spec: spec, Status: status}
 }
 
-// labelsInUse are the labels that decisions and handlers read. A child has many more.
-var labelsInUse = []string{
-	jobsetv1alpha2.JobSetNameKey, jobsetv1alpha2.ReplicatedJobNameKey, jobsetv1alpha2.JobIndexKey,
-	jobsetv1alpha2.RestartsKey, jobsetv1alpha2.JobRestartAttemptKey,
+func onlyResources(containers []corev1.Container) []corev1.Container {
+	var kept []corev1.Container
+	for _, container := range containers {
+		kept = append(kept, corev1.Container{Name: container.Name, Resources: container.Resources})
+	}
+	return kept
 }
 
-// usedLabels copies what is used, under keys that all objects share.
-func usedLabels(labels map[string]string) map[string]string {
-	used := make(map[string]string, len(labelsInUse))
-	for _, key := range labelsInUse {
-		if value, found := labels[key]; found {
+// The labels and annotations that decisions and handlers read. A child has many more.
+var (
+	labelsInUse = []string{
+		jobsetv1alpha2.JobSetNameKey, jobsetv1alpha2.ReplicatedJobNameKey, jobsetv1alpha2.JobIndexKey,
+		jobsetv1alpha2.RestartsKey, jobsetv1alpha2.JobRestartAttemptKey,
+	}
+	annotationsInUse = []string{jobsetv1alpha2.ReleasedKey}
+)
+
+// usedOf copies what is used, under keys that all objects share. It tells nothing from an empty map.
+func usedOf(all map[string]string, inUse []string) map[string]string {
+	if all == nil {
+		return nil
+	}
+	used := make(map[string]string, len(inUse))
+	for _, key := range inUse {
+		if value, found := all[key]; found {
 			used[key] = value
 		}
 	}

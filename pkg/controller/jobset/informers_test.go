@@ -10,11 +10,13 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/ptr"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
 )
 
 func TestStripKeepsWhatDecisionsUse(t *testing.T) {
@@ -22,7 +24,7 @@ func TestStripKeepsWhatDecisionsUse(t *testing.T) {
 	owners := newJob("x", set).OwnerReferences
 	full := metav1.ObjectMeta{
 		Name: "n", Namespace: "ns", UID: "u", ResourceVersion: "5", Generation: 3, OwnerReferences: owners,
-		Labels: map[string]string{"l": "1", jobsetv1alpha2.JobSetNameKey: "js"}, Annotations: map[string]string{"a": "1"}, DeletionTimestamp: &metav1.Time{},
+		Labels: map[string]string{"l": "1", jobsetv1alpha2.JobSetNameKey: "js"}, Annotations: map[string]string{"a": "1", jobsetv1alpha2.ReleasedKey: "4"}, DeletionTimestamp: &metav1.Time{},
 		ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "m"}},
 	}
 	bare := metav1.ObjectMeta{Name: "n", Namespace: "ns", UID: "u", ResourceVersion: "5", OwnerReferences: owners}
@@ -52,27 +54,44 @@ func TestStripKeepsWhatDecisionsUse(t *testing.T) {
 	sized := batchv1.JobSpec{Suspend: ptr.To(false), Parallelism: ptr.To[int32](2), Completions: ptr.To[int32](3)}
 	suspended := sized
 	suspended.Suspend, suspended.Template = ptr.To(true), directives
+	jobMeta.Annotations = map[string]string{jobsetv1alpha2.ReleasedKey: "4"}
+	unannotated := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: "n"}}
+	strippedUnannotated := unannotated.DeepCopy()
 	setMeta := *full.DeepCopy()
 	setMeta.ManagedFields = nil
 	for name, tc := range map[string]struct{ object, want runtime.Object }{
 		"of a Job that runs, what it is and how far":    {job(false), &batchv1.Job{ObjectMeta: jobMeta, Spec: sized, Status: status}},
 		"of a suspended Job, the directives too":        {job(true), &batchv1.Job{ObjectMeta: jobMeta, Spec: suspended, Status: status}},
+		"of a Job, whether it has annotations":          {unannotated, strippedUnannotated},
 		"of a Service, that it exists":                  {&corev1.Service{ObjectMeta: *full.DeepCopy(), Spec: corev1.ServiceSpec{ClusterIP: "None"}}, &corev1.Service{ObjectMeta: bare}},
 		"of a claim, that it exists, and for which set": {&corev1.PersistentVolumeClaim{ObjectMeta: *full.DeepCopy()}, &corev1.PersistentVolumeClaim{ObjectMeta: named}},
 		"of a set, all but the managers of its fields":  {&jobsetv1alpha2.JobSet{ObjectMeta: *full.DeepCopy(), Spec: set.Spec}, &jobsetv1alpha2.JobSet{ObjectMeta: setMeta, Spec: set.Spec}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := strip(tc.object)
+			got, err := stripper(plan.Gates{})(tc.object)
 			if err != nil {
 				t.Fatal(err)
 			}
 			diff(t, "stripped", tc.want, got)
-			again, err := strip(got.(runtime.Object).DeepCopyObject())
+			again, err := stripper(plan.Gates{})(got.(runtime.Object).DeepCopyObject())
 			if err != nil {
 				t.Fatal(err)
 			}
 			diff(t, "stripped twice", tc.want, again)
 		})
+	}
+}
+
+func TestStripKeepsResourcesOnlyWithTheFeature(t *testing.T) {
+	resources := corev1.ResourceRequirements{Requests: corev1.ResourceList{"cpu": resource.MustParse("1")}}
+	job := &batchv1.Job{Spec: batchv1.JobSpec{Suspend: ptr.To(true)}}
+	job.Spec.Template.Spec.Containers = []corev1.Container{{Name: "c", Image: "i", Resources: resources}}
+	for gate, want := range map[bool][]corev1.Container{false: nil, true: {{Name: "c", Resources: resources}}} {
+		got, err := stripper(plan.Gates{MutableResources: gate})(job.DeepCopy())
+		if err != nil {
+			t.Fatal(err)
+		}
+		diff(t, "containers", want, got.(*batchv1.Job).Spec.Template.Spec.Containers)
 	}
 }
 

@@ -7,6 +7,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -49,6 +52,9 @@ func (a *applier) patchJob(ctx context.Context, patch plan.JobPatch) error {
 		patch.ResourceVersion = version
 	}
 	_, err := a.sendPatch(ctx, patch.Name, "", operations(patch))
+	if patch.Directives != nil && len(patch.Directives.Resources) > 0 && (apierrors.IsInvalid(err) || apierrors.IsForbidden(err)) {
+		a.reportFailure(a.js, resourcesRefused(patch.Name, err))
+	}
 	return err
 }
 
@@ -79,6 +85,7 @@ func operations(patch plan.JobPatch) []operation {
 	if patch.Suspend != nil {
 		steps = append(steps, set("/spec/suspend", *patch.Suspend))
 	}
+	steps = append(steps, annotate(patch)...)
 	if d := patch.Directives; d != nil {
 		steps = append(steps,
 			set("/spec/template/metadata/labels", d.Labels),
@@ -87,9 +94,31 @@ func operations(patch plan.JobPatch) []operation {
 			set("/spec/template/spec/tolerations", d.Tolerations),
 			set("/spec/template/spec/schedulingGates", d.SchedulingGates),
 		)
+		for _, c := range d.Resources {
+			list := "containers"
+			if c.Init {
+				list = "initContainers"
+			}
+			steps = append(steps, set(fmt.Sprintf("/spec/template/spec/%s/%d/resources", list, c.Index), c.Resources))
+		}
 	}
 	if s := patch.Size; s != nil {
 		steps = append(steps, set("/spec/parallelism", s.Parallelism), set("/spec/completions", s.Completions))
 	}
 	return steps
 }
+
+// annotate sets annotations one by one, so that others stay.
+func annotate(patch plan.JobPatch) []operation {
+	var steps []operation
+	if patch.Unannotated && len(patch.Annotations) > 0 {
+		return append(steps, set("/metadata/annotations", patch.Annotations))
+	}
+	for _, key := range slices.Sorted(maps.Keys(patch.Annotations)) {
+		steps = append(steps, set("/metadata/annotations/"+pointerEscapes.Replace(key), patch.Annotations[key]))
+	}
+	return steps
+}
+
+// pointerEscapes makes a key a part of a JSON pointer (RFC 6901).
+var pointerEscapes = strings.NewReplacer("~", "~0", "/", "~1")

@@ -37,8 +37,13 @@ func (o *Options) Run(ctx context.Context) error {
 		Recorder: broadcaster.NewRecorder(scheme.Scheme, jobset.Name),
 		Clock:    clock.RealClock{},
 		Gates: plan.Gates{
-			RestartJob:    o.gate.Enabled(features.RestartJob),
-			ElasticJobSet: o.gate.Enabled(features.ElasticJobSet),
+			RestartJob:             o.gate.Enabled(features.RestartJob),
+			ElasticJobSet:          o.gate.Enabled(features.ElasticJobSet),
+			InPlaceRestart:         o.gate.Enabled(features.InPlaceRestart),
+			ActiveDeadline:         o.gate.Enabled(features.JobSetActiveDeadlineSeconds),
+			ExecutionAttempts:      o.gate.Enabled(features.ExecutionAttemptsTracking),
+			MutableResources:       o.gate.Enabled(features.MutablePodResourcesForSuspendedJobSets),
+			RestartOnFailureTarget: o.gate.Enabled(features.RestartOnFailureTarget),
 		},
 		Workers: o.Workers,
 	})

@@ -70,6 +70,11 @@ const (
 // resumed. The controller puts it on the Job and on its pod template; only with the ExecutionAttemptsTracking feature.
 const ExecutionAttemptKey = "jobset.sigs.k8s.io/execution-attempt"
 
+// ReleasedKey is the annotation of a child Job that holds the generation of the set for which the controller last let the Job
+// run. It is empty while the Job is suspended because the set is. A Job that is suspended although it was released for the
+// present generation was suspended by somebody else, whose decision it stays. The key is ours; upstream has none for this.
+const ReleasedKey = "jobset-apiserver.io/released-at-generation"
+
 // Keys that users and administrators set, and that the controller passes on (spec/jobset.md §4.2).
 const (
 	// ExclusiveKey is the annotation that asks for one Job per topology domain; its value is the node label that

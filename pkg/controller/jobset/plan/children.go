@@ -25,6 +25,8 @@ type children struct {
 	previous []*batchv1.Job
 	// succeeded, failed and active belong to the current attempt.
 	succeeded, failed, active []*batchv1.Job
+	// doomed are those of the active ones that are bound to fail once their pods have ended.
+	doomed []*batchv1.Job
 	// problems tell of Jobs that are in no list because their labels make no sense.
 	problems []string
 }
@@ -48,6 +50,9 @@ func classify(o Observed) children {
 			kids.failed = append(kids.failed, job)
 		default:
 			kids.active = append(kids.active, job)
+			if jobCondition(job, batchv1.JobFailureTarget) != nil {
+				kids.doomed = append(kids.doomed, job)
+			}
 		}
 	}
 	return kids

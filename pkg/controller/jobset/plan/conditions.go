@@ -5,6 +5,7 @@ package plan
 
 import (
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -29,6 +30,10 @@ const (
 	reasonJobSetSuspended      = "JobSetSuspended"
 	reasonInOrderInProgress    = "InOrderStartupPolicyInProgress"
 	reasonInOrderCompleted     = "InOrderStartupPolicyCompleted"
+	reasonDeadlineExceeded     = "DeadlineExceeded"
+	// Reasons of the condition that upstream does not have.
+	reasonJobNameTaken = "JobNameTaken"
+	reasonJobNamesFree = "JobNamesFree"
 	// suffixFailurePolicyAction follows the action in the reason of the event of a restart.
 	suffixFailurePolicyAction = "FailurePolicyAction"
 )
@@ -57,6 +62,7 @@ func (b *statusBuilder) complete() {
 	const message = "jobset completed successfully"
 	b.set(jobsetv1alpha2.JobSetCompleted, metav1.ConditionTrue, reasonAllJobsCompleted, message)
 	b.set(jobsetv1alpha2.JobSetRestarting, metav1.ConditionFalse, reasonJobSetCompleted, message)
+	b.endNameConflict()
 	b.next.TerminalState = jobsetv1alpha2.TerminalStateCompleted
 }
 
@@ -66,11 +72,13 @@ func (b *statusBuilder) applyFailure(v verdict) {
 	case jobsetv1alpha2.FailJobSet:
 		b.set(jobsetv1alpha2.JobSetFailed, metav1.ConditionTrue, v.reason, v.message)
 		b.set(jobsetv1alpha2.JobSetRestarting, metav1.ConditionFalse, reasonJobSetFailed, "jobset failed")
+		b.endNameConflict()
 		b.next.TerminalState = jobsetv1alpha2.TerminalStateFailed
 		return
 	case jobsetv1alpha2.RestartJob, jobsetv1alpha2.RestartJobAndIgnoreMaxRestarts:
 		b.countJobRestart(v)
 	default:
+		b.restartExecution(b.next.Restarts)
 		b.next.Restarts++
 		if counted(v.action) {
 			b.next.RestartsCountTowardsMax++
@@ -143,8 +151,11 @@ func (b *statusBuilder) set(conditionType string, status metav1.ConditionStatus,
 	b.events = append(b.events, Event{Type: eventType(next), Reason: reason, Note: message})
 }
 
+// troubles are the conditions whose beginning is worth a warning.
+var troubles = []string{jobsetv1alpha2.JobSetFailed, jobsetv1alpha2.JobSetRestarting, jobsetv1alpha2.ChildNameConflict}
+
 func eventType(c metav1.Condition) string {
-	if c.Type == jobsetv1alpha2.JobSetFailed || c.Type == jobsetv1alpha2.JobSetRestarting && c.Status == metav1.ConditionTrue {
+	if c.Status == metav1.ConditionTrue && slices.Contains(troubles, c.Type) {
 		return corev1.EventTypeWarning
 	}
 	return corev1.EventTypeNormal

@@ -40,6 +40,9 @@ func countReplicatedJob(o Observed, kids children, name string) jobsetv1alpha2.R
 			count.Suspended++
 		}
 	}
+	if suspended(o.JobSet) {
+		count.Active += stillActive(kids.previous, name)
+	}
 	count.Succeeded = countOf(kids.succeeded, name)
 	count.Failed = countOf(kids.failed, name)
 	if stored := replicatedJobStatus(o.JobSet.Status.ReplicatedJobsStatus, name); o.Gates.RestartJob {
@@ -47,6 +50,17 @@ func countReplicatedJob(o Observed, kids children, name string) jobsetv1alpha2.R
 		count.JobRestartsCountTowardsMax = slices.Clone(stored.JobRestartsCountTowardsMax)
 	}
 	return count
+}
+
+// stillActive counts the Jobs of earlier attempts that have pods. Upstream counts none; but queueing systems take the
+// quota of a suspended set back as soon as nothing of it is active, and give it to others.
+func stillActive(previous []*batchv1.Job, replicatedJob string) (n int32) {
+	for _, job := range previous {
+		if replicatedJobOf(job) == replicatedJob && job.Status.Active > 0 {
+			n++
+		}
+	}
+	return n
 }
 
 func countOf(jobs []*batchv1.Job, replicatedJob string) (n int32) {

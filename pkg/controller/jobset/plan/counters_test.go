@@ -22,6 +22,7 @@ func TestCountJobs(t *testing.T) {
 	active := func(job *batchv1.Job) { job.Status.Active = 1 }
 	type status = jobsetv1alpha2.ReplicatedJobStatus
 	for name, tc := range map[string]struct {
+		set  []func(*jobsetv1alpha2.JobSet)
 		jobs []*batchv1.Job
 		want []status
 	}{
@@ -55,13 +56,18 @@ func TestCountJobs(t *testing.T) {
 			jobs: []*batchv1.Job{jobNamed("w", 0, sized(ptr.To[int32](0), nil, 0, 0))},
 			want: []status{{Name: "w", Ready: 1}, {Name: "a"}},
 		},
+		"while the set is suspended, Jobs of the earlier attempt that have pods are active": {
+			set:  []func(*jobsetv1alpha2.JobSet){isSuspended, restarted(1, 1)},
+			jobs: []*batchv1.Job{jobNamed("w", 0, ready, terminating), jobNamed("w", 1, terminating)},
+			want: []status{{Name: "w", Active: 1}, {Name: "a"}},
+		},
 		"a suspended Job whose pods still end counts as suspended, active and ready": {
 			jobs: []*batchv1.Job{jobNamed("w", 0, jobIsSuspended, ready)},
 			want: []status{{Name: "w", Ready: 1, Active: 1, Suspended: 1}, {Name: "a"}},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			set := newSet(with("a", 1), with("w", 2))
+			set := newSet(append(tc.set, with("a", 1), with("w", 2))...)
 			for _, job := range tc.jobs {
 				if job.Labels[jobsetv1alpha2.RestartsKey] == "1" {
 					set.Status.Restarts = 1

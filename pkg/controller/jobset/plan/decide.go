@@ -11,30 +11,44 @@ import (
 
 // Decide returns what to do about a set.
 func Decide(o Observed) Plan {
-	if !ours(o.JobSet) {
-		return Plan{}
+	switch {
+	case o.JobSet.DeletionTimestamp != nil:
+		return Plan{} // the garbage collector takes care of it
+	case !ours(o.JobSet):
+		return timeToLive(o)
 	}
 	kids := classify(o)
 	st := newStatus(o)
 	st.next.ReplicatedJobsStatus = countJobs(o, kids)
 
-	p := Plan{}
-	switch {
-	case finishedCondition(&o.JobSet.Status) != nil:
+	var p Plan
+	if finishedCondition(&o.JobSet.Status) != nil {
 		p = afterFinish(o, kids)
-	case jobsFailed(kids):
-		st.applyFailure(failureVerdict(o, kids))
-	default:
-		st.endRestart()
-		if successPolicyMet(o, kids) {
-			st.complete()
-			break
-		}
+	} else if !st.judge(kids) {
 		p = childWrites(o, kids, st)
 	}
-	p.Problems = kids.problems
+	p.Problems = append(p.Problems, kids.problems...)
 	p.Status, p.Events = st.result()
 	return p
+}
+
+// judge ends the set, or moves it to its next attempt or execution, if that is due. It tells whether it did: then nothing
+// else may happen until that is stored.
+func (b *statusBuilder) judge(kids children) bool {
+	if len(kids.failed) == 0 {
+		b.endRestart()
+		if successPolicyMet(b.o, kids) {
+			b.complete()
+			return true
+		}
+	}
+	for _, policy := range []func(Observed, children) *verdict{deadlineVerdict, failureVerdict} {
+		if v := policy(b.o, kids); v != nil {
+			b.applyFailure(*v)
+			return true
+		}
+	}
+	return b.countExecution()
 }
 
 // childWrites brings the children of an unfinished set, none of whose Jobs calls for a policy, to where they should be.
@@ -50,14 +64,17 @@ func childWrites(o Observed, kids children, st *statusBuilder) Plan {
 	var stillSuspended bool
 	p.PatchJobs, stillSuspended = jobPatches(o, kids, open)
 	st.setSuspended(stillSuspended || inOrder == orderWaiting)
+	st.setStartTime()
+	p.RequeueAfter = timeToDeadline(o, st.next.StartTime)
+	if len(p.CreateJobs) == 0 {
+		st.endNameConflict()
+	}
 	return p
 }
 
-// ours tells whether the set is this controller's to act on. The garbage collector takes care of terminating sets, and
-// other controllers of those that name one in managedBy.
+// ours tells whether the set is this controller's to run. Other controllers run those that name one in managedBy.
 func ours(js *jobsetv1alpha2.JobSet) bool {
-	return js.DeletionTimestamp == nil &&
-		ptr.Deref(js.Spec.ManagedBy, jobsetv1alpha2.JobSetControllerName) == jobsetv1alpha2.JobSetControllerName
+	return ptr.Deref(js.Spec.ManagedBy, jobsetv1alpha2.JobSetControllerName) == jobsetv1alpha2.JobSetControllerName
 }
 
 func suspended(js *jobsetv1alpha2.JobSet) bool { return ptr.Deref(js.Spec.Suspend, false) }

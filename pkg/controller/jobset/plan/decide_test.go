@@ -70,7 +70,15 @@ func TestDecide(t *testing.T) {
 			want: summary{Service: true, Create: []string{"js-a-0", "js-w-0", "js-w-1"}},
 		},
 		"a set of another controller is left alone": {
-			set: []set{two, func(js *jobsetv1alpha2.JobSet) { js.Spec.ManagedBy = ptr.To("example.com/other") }}, bare: true,
+			set: []set{two, ofAnother}, bare: true,
+		},
+		"a finished set of another controller is deleted when its time is over, and nothing else is done": {
+			set: []set{two, completed, withTTL(3600), ofAnother}, jobs: []*batchv1.Job{jobNamed("w", 0)}, bare: true,
+			want: summary{Status: "Completed", Conditions: []string{"Completed=True AllJobsCompleted"}, DeleteJobSet: true},
+		},
+		"a finished set of another controller waits for its time": {
+			set: []set{two, completed, withTTL(3660), ofAnother}, bare: true,
+			want: summary{Status: "Completed", Conditions: []string{"Completed=True AllJobsCompleted"}, After: time.Minute},
 		},
 		"a set that names this controller is run": {
 			set:  []set{two, func(js *jobsetv1alpha2.JobSet) { js.Spec.ManagedBy = ptr.To("jobset.sigs.k8s.io/jobset-controller") }},
@@ -231,6 +239,8 @@ func TestDecide(t *testing.T) {
 		})
 	}
 }
+
+func ofAnother(js *jobsetv1alpha2.JobSet) { js.Spec.ManagedBy = ptr.To("example.com/other") }
 
 func withAny(js *jobsetv1alpha2.JobSet) {
 	js.Spec.SuccessPolicy.Operator = jobsetv1alpha2.OperatorAny

@@ -20,20 +20,36 @@ type verdict struct {
 	action jobsetv1alpha2.FailurePolicyAction
 	// reason and message are those of the condition.
 	reason, message string
-	// job is the failed Job that decided.
+	// job is the failed Job that decided; nil if none did.
 	job *batchv1.Job
 }
 
-func jobsFailed(kids children) bool { return len(kids.failed) > 0 }
+// failureVerdict judges the failures of the current attempt; nil if there are none (spec/jobset.md §5.12).
+//
+// With the feature, Jobs that are bound to fail count too, for a restart only: that they would fail is as good as known,
+// and their pods are about to be deleted anyway, so that nobody has to wait for the slowest of them to end. A set fails
+// for good only on account of a Job that has ended: what ends with the set, like the quota of a queueing system, must
+// not be given back while pods still run.
+func failureVerdict(o Observed, kids children) *verdict {
+	if o.Gates.RestartOnFailureTarget && len(kids.doomed) > 0 && !suspended(o.JobSet) {
+		if v := judgeFailures(o, slices.Concat(kids.failed, kids.doomed)); v.action != jobsetv1alpha2.FailJobSet {
+			return &v
+		}
+	}
+	if len(kids.failed) == 0 {
+		return nil
+	}
+	v := judgeFailures(o, kids.failed)
+	return &v
+}
 
-// failureVerdict judges the failed Jobs of the current attempt (spec/jobset.md §5.12).
-func failureVerdict(o Observed, kids children) verdict {
+func judgeFailures(o Observed, jobs []*batchv1.Job) verdict {
 	policy := o.JobSet.Spec.FailurePolicy
 	if policy == nil {
-		return failed(reasonFailedJobs, "jobset failed due to one or more job failures", firstFailed(kids.failed))
+		return failed(reasonFailedJobs, "jobset failed due to one or more job failures", firstFailed(jobs))
 	}
-	v := verdict{action: jobsetv1alpha2.RestartJobSet, reason: reasonDefaultFailurePolicy, job: firstFailed(kids.failed)}
-	if rule, job := matchingRule(o, kids.failed); rule != nil {
+	v := verdict{action: jobsetv1alpha2.RestartJobSet, reason: reasonDefaultFailurePolicy, job: firstFailed(jobs)}
+	if rule, job := matchingRule(o, jobs); rule != nil {
 		v = verdict{action: rule.Action, reason: reasonFailurePolicyPrefix + rule.Name, job: job}
 	}
 	switch {
@@ -74,7 +90,7 @@ func matchingJobs(rule *jobsetv1alpha2.FailurePolicyRule, jobs []*batchv1.Job) [
 	patterns := compilePatterns(rule.OnJobFailureMessagePatterns)
 	var matching []*batchv1.Job
 	for _, job := range jobs {
-		failure := jobCondition(job, batchv1.JobFailed)
+		failure := failureOf(job)
 		if emptyOrContains(rule.TargetReplicatedJobs, replicatedJobOf(job)) &&
 			emptyOrContains(rule.OnJobFailureReasons, failure.Reason) &&
 			(len(rule.OnJobFailureMessagePatterns) == 0 || slices.ContainsFunc(patterns, func(p *regexp.Regexp) bool {
@@ -114,7 +130,16 @@ func firstFailed(jobs []*batchv1.Job) *batchv1.Job {
 }
 
 func failureTime(job *batchv1.Job) time.Time {
-	return jobCondition(job, batchv1.JobFailed).LastTransitionTime.Time
+	return failureOf(job).LastTransitionTime.Time
+}
+
+// failureOf returns the condition of a Job that has failed, or is bound to. The Job controller gives both conditions the
+// same reason and message.
+func failureOf(job *batchv1.Job) *batchv1.JobCondition {
+	if c := jobCondition(job, batchv1.JobFailed); c != nil {
+		return c
+	}
+	return jobCondition(job, batchv1.JobFailureTarget)
 }
 
 func restartsSingleJob(action jobsetv1alpha2.FailurePolicyAction) bool {

@@ -113,6 +113,7 @@ func jobNamed(replicatedJob string, index int, change ...func(*batchv1.Job)) *ba
 				jobsetv1alpha2.JobIndexKey:          fmt.Sprint(index),
 				jobsetv1alpha2.RestartsKey:          "0",
 			},
+			Annotations: map[string]string{},
 		},
 		Spec: batchv1.JobSpec{Parallelism: ptr.To[int32](1), Suspend: ptr.To(false)},
 	}
@@ -151,6 +152,25 @@ func jobFailed(job *batchv1.Job) { failedWith("BackoffLimitExceeded", "", 0)(job
 func ready(job *batchv1.Job) { job.Status.Active, job.Status.Ready = 1, ptr.To[int32](1) }
 
 func jobIsSuspended(job *batchv1.Job) { job.Spec.Suspend = ptr.To(true) }
+
+// releasedAt marks the Job as released at a generation of the set.
+func releasedAt(generation string) func(*batchv1.Job) {
+	return func(job *batchv1.Job) { job.Annotations[jobsetv1alpha2.ReleasedKey] = generation }
+}
+
+// releasedAt5 are the annotations of a Job that is released at generation 5 of the set.
+var releasedAt5 = map[string]string{jobsetv1alpha2.ReleasedKey: "5"}
+
+// doomed makes the Job one that is bound to fail, so many minutes after some time ago.
+func doomed(reason string, minute int) func(*batchv1.Job) {
+	return func(job *batchv1.Job) {
+		ready(job)
+		job.Status.Conditions = append(job.Status.Conditions, batchv1.JobCondition{
+			Type: batchv1.JobFailureTarget, Status: corev1.ConditionTrue, Reason: reason,
+			LastTransitionTime: metav1.NewTime(before.Add(time.Duration(minute) * time.Minute)),
+		})
+	}
+}
 
 func terminating(job *batchv1.Job) { job.DeletionTimestamp = &before }
 

@@ -41,14 +41,14 @@ func newJob(o Observed, rj *jobsetv1alpha2.ReplicatedJob, at position, index int
 			Name:            jobName(js, rj, index),
 			Namespace:       js.Namespace,
 			Labels:          merged(rj.Template.Labels, keys),
-			Annotations:     merged(rj.Template.Annotations, place, keys),
+			Annotations:     merged(rj.Template.Annotations, place, keys, executionKeys(o), releaseKeys(js)),
 			OwnerReferences: []metav1.OwnerReference{ownerReference(js)},
 		},
 		Spec: *rj.Template.Spec.DeepCopy(),
 	}
 	job.Spec.Suspend = ptr.To(suspended(js))
 	job.Spec.Template.Labels = merged(job.Spec.Template.Labels, keys)
-	job.Spec.Template.Annotations = merged(job.Spec.Template.Annotations, place, keys)
+	job.Spec.Template.Annotations = merged(job.Spec.Template.Annotations, place, keys, executionKeys(o))
 
 	pod := &job.Spec.Template.Spec
 	if dnsHostnames(js) {

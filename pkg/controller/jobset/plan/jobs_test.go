@@ -33,6 +33,7 @@ func TestNewJobIsComplete(t *testing.T) {
 		rj.Template.Spec.Template.ObjectMeta = metav1.ObjectMeta{Labels: map[string]string{"app": "x"}, Annotations: map[string]string{"scrape": "y"}}
 		rj.Template.Spec.Template.Spec.Subdomain = "overwritten"
 	}))
+	js.Generation = 6
 	js.Spec.Coordinator = &jobsetv1alpha2.Coordinator{ReplicatedJob: "driver", PodIndex: 2}
 	identity := map[string]string{
 		"jobset.sigs.k8s.io/jobset-name":            "js",
@@ -54,7 +55,7 @@ func TestNewJobIsComplete(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{
 			Name: "js-w-2", Namespace: "ns", OwnerReferences: ownedByJS,
 			Labels:      merged(identity, map[string]string{"team": "a"}),
-			Annotations: merged(identity, map[string]string{"note": "n"}),
+			Annotations: merged(identity, map[string]string{"note": "n", "jobset-apiserver.io/released-at-generation": "6"}),
 		},
 		Spec: batchv1.JobSpec{
 			BackoffLimit: ptr.To[int32](3),

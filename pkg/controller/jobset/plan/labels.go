@@ -69,6 +69,25 @@ func identity(o Observed, rj *jobsetv1alpha2.ReplicatedJob, at position, index i
 	return keys
 }
 
+// executionKeys returns the annotation that tells a Job and its pods in which execution of the set they run, if executions
+// are counted.
+func executionKeys(o Observed) map[string]string {
+	if !o.Gates.ExecutionAttempts || o.JobSet.Status.ExecutionAttempts == nil {
+		return nil
+	}
+	return map[string]string{jobsetv1alpha2.ExecutionAttemptKey: itoa(*o.JobSet.Status.ExecutionAttempts)}
+}
+
+// releaseKeys returns the annotation of a Job that may run from now on.
+func releaseKeys(js *jobsetv1alpha2.JobSet) map[string]string {
+	if suspended(js) {
+		return nil
+	}
+	return map[string]string{jobsetv1alpha2.ReleasedKey: released(js)}
+}
+
+func released(js *jobsetv1alpha2.JobSet) string { return strconv.FormatInt(js.Generation, 10) }
+
 // placement returns the annotations that ask for exclusive placement. What a replicatedJob says wins over what the set
 // says; the choice of the strategy is taken only from where the topology is.
 func placement(js *jobsetv1alpha2.JobSet, rj *jobsetv1alpha2.ReplicatedJob) map[string]string {

@@ -4,8 +4,13 @@
 package plan
 
 import (
+	"fmt"
+	"strings"
+
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/utils/ptr"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
@@ -34,8 +39,34 @@ func missingService(o Observed) *corev1.Service {
 			ClusterIP:                corev1.ClusterIPNone,
 			Selector:                 map[string]string{jobsetv1alpha2.JobSetNameKey: js.Name},
 			PublishNotReadyAddresses: ptr.Deref(js.Spec.Network.PublishNotReadyAddresses, true),
+			Ports:                    servicePorts(js),
 		},
 	}
+}
+
+// servicePorts returns one port for each that containers name, in the order of the spec. Init containers do not count.
+func servicePorts(js *jobsetv1alpha2.JobSet) []corev1.ServicePort {
+	var ports []corev1.ServicePort
+	known := sets.New[string]()
+	for i := range js.Spec.ReplicatedJobs {
+		for _, container := range js.Spec.ReplicatedJobs[i].Template.Spec.Template.Spec.Containers {
+			for _, port := range container.Ports {
+				protocol := port.Protocol
+				if protocol == "" {
+					protocol = corev1.ProtocolTCP
+				}
+				name := fmt.Sprintf("%s-%d", strings.ToLower(string(protocol)), port.ContainerPort)
+				if port.ContainerPort == 0 || known.Has(name) {
+					continue
+				}
+				known.Insert(name)
+				ports = append(ports, corev1.ServicePort{
+					Name: name, Protocol: protocol, Port: port.ContainerPort, TargetPort: intstr.FromInt32(port.ContainerPort),
+				})
+			}
+		}
+	}
+	return ports
 }
 
 func dnsHostnames(js *jobsetv1alpha2.JobSet) bool {

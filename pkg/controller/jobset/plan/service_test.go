@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
@@ -43,6 +44,40 @@ func TestHeadlessService(t *testing.T) {
 			if tc.want != nil {
 				diff(t, "name", tc.want.Name, ServiceName(js))
 			}
+		})
+	}
+}
+
+func TestPortsOfTheService(t *testing.T) {
+	ports := func(ports ...corev1.ContainerPort) corev1.Container { return corev1.Container{Ports: ports} }
+	containers := func(containers ...corev1.Container) func(*jobsetv1alpha2.ReplicatedJob) {
+		return func(rj *jobsetv1alpha2.ReplicatedJob) { rj.Template.Spec.Template.Spec.Containers = containers }
+	}
+	port := func(name string, protocol corev1.Protocol, number int32) corev1.ServicePort {
+		return corev1.ServicePort{Name: name, Protocol: protocol, Port: number, TargetPort: intstr.FromInt32(number)}
+	}
+	for name, tc := range map[string]struct {
+		jobs []func(*jobsetv1alpha2.JobSet)
+		want []corev1.ServicePort
+	}{
+		"containers without ports": {jobs: []func(*jobsetv1alpha2.JobSet){with("a", 1)}},
+		"ports of several containers and replicatedJobs, each once": {
+			jobs: []func(*jobsetv1alpha2.JobSet){
+				with("a", 1, containers(ports(corev1.ContainerPort{Name: "web", ContainerPort: 80}), ports(corev1.ContainerPort{ContainerPort: 53, Protocol: "UDP"}))),
+				with("b", 2, containers(ports(corev1.ContainerPort{ContainerPort: 80, Protocol: "TCP"}, corev1.ContainerPort{ContainerPort: 53}))),
+			},
+			want: []corev1.ServicePort{port("tcp-80", "TCP", 80), port("udp-53", "UDP", 53), port("tcp-53", "TCP", 53)},
+		},
+		"a port without a number, and those of init containers, do not count": {
+			jobs: []func(*jobsetv1alpha2.JobSet){with("a", 1, containers(ports(corev1.ContainerPort{Name: "none"})), func(rj *jobsetv1alpha2.ReplicatedJob) {
+				rj.Template.Spec.Template.Spec.InitContainers = []corev1.Container{ports(corev1.ContainerPort{ContainerPort: 1})}
+			})},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := observe(newSet(tc.jobs...))
+			o.ServiceExists = false
+			diff(t, "ports", tc.want, Decide(o).CreateService.Spec.Ports)
 		})
 	}
 }

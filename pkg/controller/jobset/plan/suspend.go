@@ -29,8 +29,8 @@ func jobPatches(o Observed, kids children, open []bool) (patches []JobPatch, sti
 			patch := JobPatch{JobRef: refTo(job), ResourceVersion: job.ResourceVersion, Size: resized(o, rj, job)}
 			switch {
 			case suspended(o.JobSet) && !jobSuspended(job):
-				patch.Suspend = ptr.To(true)
-			case !suspended(o.JobSet) && jobSuspended(job) && open[i]:
+				suspend(job, &patch)
+			case !suspended(o.JobSet) && jobSuspended(job) && open[i] && !suspendedByOthers(o, job):
 				stillSuspended = true
 				resume(o, rj, places[i], job, &patch)
 			}
@@ -42,13 +42,31 @@ func jobPatches(o Observed, kids children, open []bool) (patches []JobPatch, sti
 	return patches, stillSuspended
 }
 
+// suspend stops a Job, and takes the mark away that it was released. Otherwise a Job stopped on account of an outdated
+// snapshot would look as if somebody else had stopped it.
+func suspend(job *batchv1.Job, patch *JobPatch) {
+	patch.Suspend = ptr.To(true)
+	if job.Annotations[jobsetv1alpha2.ReleasedKey] != "" {
+		patch.Annotations = map[string]string{jobsetv1alpha2.ReleasedKey: ""}
+	}
+}
+
+// suspendedByOthers tells whether somebody, like a queueing system that has admitted the Job no more, has suspended it
+// since it was released. Resuming it would only be undone. It is resumed with the set, or by those who suspended it.
+func suspendedByOthers(o Observed, job *batchv1.Job) bool {
+	return job.Annotations[jobsetv1alpha2.ReleasedKey] == released(o.JobSet)
+}
+
 // resume lets a Job run with the scheduling directives that the set has now. Upstream only adds directives, so that what
 // an earlier admission by a queueing system put there stays for ever; here the Job gets exactly those of the set.
 func resume(o Observed, rj *jobsetv1alpha2.ReplicatedJob, at position, job *batchv1.Job, patch *JobPatch) {
-	wanted := directives(&newJob(o, rj, at, jobIndex(job)).Spec.Template)
-	current := directives(&job.Spec.Template)
+	template := &newJob(o, rj, at, jobIndex(job)).Spec.Template
+	wanted, current := directives(template), directives(&job.Spec.Template)
 	wanted.Labels = withKept(wanted.Labels, current.Labels)
-	wanted.Annotations = withKept(wanted.Annotations, current.Annotations)
+	wanted.Annotations = merged(withKept(wanted.Annotations, current.Annotations), executionKeys(o))
+	if o.Gates.MutableResources {
+		wanted.Resources = changedResources(&template.Spec, &job.Spec.Template.Spec)
+	}
 	if !equality.Semantic.DeepEqual(wanted, current) {
 		if job.Status.Active > 0 {
 			return // the Job API refuses the change until the pods are gone; the Job tells when they are
@@ -57,6 +75,29 @@ func resume(o Observed, rj *jobsetv1alpha2.ReplicatedJob, at position, job *batc
 		patch.ClearStartTime = job.Status.StartTime != nil
 	}
 	patch.Suspend = ptr.To(false)
+	patch.Annotations, patch.Unannotated = merged(releaseKeys(o.JobSet), executionKeys(o)), job.Annotations == nil
+}
+
+// changedResources returns the resources of those containers of a Job for which the set has others. Containers are the
+// same by name; what only one side has is left alone.
+func changedResources(wanted, current *corev1.PodSpec) []ContainerResources {
+	return append(changedOf(true, wanted.InitContainers, current.InitContainers), changedOf(false, wanted.Containers, current.Containers)...)
+}
+
+func changedOf(initContainers bool, wanted, current []corev1.Container) []ContainerResources {
+	var changed []ContainerResources
+	for index := range current {
+		at := slices.IndexFunc(wanted, func(c corev1.Container) bool { return c.Name == current[index].Name })
+		if at < 0 {
+			continue
+		}
+		next := *wanted[at].Resources.DeepCopy()
+		next.Claims = slices.Clone(current[index].Resources.Claims)
+		if !equality.Semantic.DeepEqual(next, current[index].Resources) {
+			changed = append(changed, ContainerResources{Init: initContainers, Index: index, Resources: next})
+		}
+	}
+	return changed
 }
 
 func directives(template *corev1.PodTemplateSpec) Directives {

@@ -8,6 +8,8 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
@@ -61,22 +63,37 @@ func TestResume(t *testing.T) {
 	}{
 		"a Job with the right directives is resumed as it is": {
 			job:  []func(*batchv1.Job){asWanted},
-			want: []JobPatch{{JobRef: ref, ResourceVersion: "7", Suspend: ptr.To(false)}},
+			want: []JobPatch{{JobRef: ref, ResourceVersion: "7", Suspend: ptr.To(false), Annotations: releasedAt5}},
 		},
 		"a Job with the right directives is resumed while its pods still end": {
 			job:  []func(*batchv1.Job){asWanted, startedBefore, withPods},
-			want: []JobPatch{{JobRef: ref, ResourceVersion: "7", Suspend: ptr.To(false)}},
+			want: []JobPatch{{JobRef: ref, ResourceVersion: "7", Suspend: ptr.To(false), Annotations: releasedAt5}},
 		},
 		"directives are replaced, and what belongs to the Job stays": {
 			job:  []func(*batchv1.Job){outdated},
-			want: []JobPatch{{JobRef: ref, ResourceVersion: "7", Suspend: ptr.To(false), Directives: next}},
+			want: []JobPatch{{JobRef: ref, ResourceVersion: "7", Suspend: ptr.To(false), Annotations: releasedAt5, Directives: next}},
 		},
 		"the start time of a Job that ran before is cleared first": {
 			job:  []func(*batchv1.Job){outdated, startedBefore},
-			want: []JobPatch{{JobRef: ref, ResourceVersion: "7", Suspend: ptr.To(false), Directives: next, ClearStartTime: true}},
+			want: []JobPatch{{JobRef: ref, ResourceVersion: "7", Suspend: ptr.To(false), Annotations: releasedAt5, Directives: next, ClearStartTime: true}},
 		},
 		"other directives wait until the pods are gone": {
 			job: []func(*batchv1.Job){outdated, startedBefore, withPods},
+		},
+		"a Job that was released before the set changed is resumed": {
+			job:  []func(*batchv1.Job){asWanted, releasedAt("4")},
+			want: []JobPatch{{JobRef: ref, ResourceVersion: "7", Suspend: ptr.To(false), Annotations: releasedAt5}},
+		},
+		"a Job that the set has suspended is resumed": {
+			job:  []func(*batchv1.Job){asWanted, releasedAt("")},
+			want: []JobPatch{{JobRef: ref, ResourceVersion: "7", Suspend: ptr.To(false), Annotations: releasedAt5}},
+		},
+		"a Job that was suspended after its release is left alone": {
+			job: []func(*batchv1.Job){asWanted, releasedAt("5")},
+		},
+		"a Job without annotations gets them": {
+			job:  []func(*batchv1.Job){asWanted, func(job *batchv1.Job) { job.Annotations = nil }},
+			want: []JobPatch{{JobRef: ref, ResourceVersion: "7", Suspend: ptr.To(false), Annotations: releasedAt5, Unannotated: true}},
 		},
 		"a Job that runs is left alone": {
 			job: []func(*batchv1.Job){outdated, func(job *batchv1.Job) { job.Spec.Suspend = ptr.To(false) }},
@@ -90,6 +107,7 @@ func TestResume(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := observe(newSet(wants), jobNamed("w", 0, tc.job...))
+			o.JobSet.Generation = 5
 			o.JobSet.Spec.SuccessPolicy.TargetReplicatedJobs = []string{"other"}
 			with("other", 1)(o.JobSet)
 			o.Jobs = append(o.Jobs, jobNamed("other", 0))
@@ -99,11 +117,83 @@ func TestResume(t *testing.T) {
 }
 
 func TestResumeKeepsTheNodesOfTheNodeSelectorStrategy(t *testing.T) {
-	js := newSet(with("w", 1))
+	js := newSet(with("w", 1), isSuspended)
 	js.Annotations = map[string]string{jobsetv1alpha2.ExclusiveKey: "rack", jobsetv1alpha2.NodeSelectorStrategyKey: "true"}
 	created := Decide(observe(js)).CreateJobs[0]
-	created.Spec.Suspend = ptr.To(true)
-	diff(t, "patches", []JobPatch{{JobRef: refTo(created), Suspend: ptr.To(false)}}, Decide(observe(js, created)).PatchJobs)
+	js.Spec.Suspend, js.Generation = nil, 5
+	want := []JobPatch{{JobRef: refTo(created), Suspend: ptr.To(false), Annotations: releasedAt5}}
+	diff(t, "patches", want, Decide(observe(js, created)).PatchJobs)
+}
+
+func TestSuspend(t *testing.T) {
+	patch := func(annotations map[string]string) []JobPatch {
+		ref := JobRef{Name: "js-w-0", UID: "uid-js-w-0"}
+		return []JobPatch{{JobRef: ref, ResourceVersion: "7", Suspend: ptr.To(true), Annotations: annotations}}
+	}
+	for name, tc := range map[string]struct {
+		job  []func(*batchv1.Job)
+		want []JobPatch
+	}{
+		"a Job that was released is marked as suspended with the set": {
+			[]func(*batchv1.Job){releasedAt("5")}, patch(map[string]string{jobsetv1alpha2.ReleasedKey: ""})},
+		"a Job without the mark gets none":                        {nil, patch(nil)},
+		"a Job that somebody has suspended already is left alone": {[]func(*batchv1.Job){releasedAt("5"), jobIsSuspended}, nil},
+		"a Job that is being deleted is left alone":               {[]func(*batchv1.Job){terminating}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			diff(t, "patches", tc.want, Decide(observe(newSet(with("w", 1), isSuspended), jobNamed("w", 0, tc.job...))).PatchJobs)
+		})
+	}
+}
+
+func TestWhatOthersSuspendedDoesNotKeepTheSetSuspended(t *testing.T) {
+	js := newSet(with("w", 2), withCondition(jobsetv1alpha2.JobSetSuspended, metav1.ConditionTrue, "SuspendedJobs", "jobset is suspended"))
+	o := observe(js, jobNamed("w", 0), jobNamed("w", 1, jobIsSuspended, releasedAt("0")))
+	want := summary{Conditions: []string{"Suspended=False ResumeJobs"}, Events: []string{"Normal ResumeJobs"}}
+	diff(t, "plan", want, summarize(o, Decide(o)))
+}
+
+func TestResourcesOfResumedJobs(t *testing.T) {
+	cpu := func(n string) corev1.ResourceRequirements {
+		return corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(n)}}
+	}
+	claiming := cpu("1")
+	claiming.Claims = []corev1.ResourceClaim{{Name: "gpu"}}
+	wantedClaiming := cpu("2")
+	wantedClaiming.Claims = claiming.Claims
+	js := newSet(with("w", 1, func(rj *jobsetv1alpha2.ReplicatedJob) {
+		pod := &rj.Template.Spec.Template.Spec
+		pod.InitContainers = []corev1.Container{{Name: "init", Resources: cpu("3")}}
+		pod.Containers = []corev1.Container{{Name: "same", Resources: cpu("1000m")}, {Name: "main", Resources: cpu("2")}, {Name: "new"}}
+	}))
+	job := jobNamed("w", 0, jobIsSuspended, func(job *batchv1.Job) {
+		pod := &job.Spec.Template.Spec
+		pod.InitContainers = []corev1.Container{{Name: "other"}, {Name: "init", Resources: cpu("1")}}
+		pod.Containers = []corev1.Container{{Name: "main", Resources: claiming}, {Name: "same", Resources: cpu("1")}}
+	})
+	for name, tc := range map[string]struct {
+		gate bool
+		want []ContainerResources
+	}{
+		"without the feature they stay": {false, nil},
+		"with the feature those that differ change, of containers of the same name, and claims stay": {true, []ContainerResources{
+			{Init: true, Index: 1, Resources: cpu("3")}, {Index: 0, Resources: wantedClaiming},
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := observe(js, job)
+			o.Gates.MutableResources = tc.gate
+			patches := Decide(o).PatchJobs
+			if len(patches) != 1 {
+				t.Fatalf("patches %+v", patches)
+			}
+			var got []ContainerResources
+			if directives := patches[0].Directives; directives != nil {
+				got = directives.Resources
+			}
+			diff(t, "resources", tc.want, got)
+		})
+	}
 }
 
 func TestElasticSize(t *testing.T) {

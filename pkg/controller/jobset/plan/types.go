@@ -21,6 +21,16 @@ type Gates struct {
 	RestartJob bool
 	// ElasticJobSet passes changes of parallelism and completions on to running Jobs.
 	ElasticJobSet bool
+	// InPlaceRestart lets pods restart where they are.
+	InPlaceRestart bool
+	// ActiveDeadline ends a set that runs for too long.
+	ActiveDeadline bool
+	// ExecutionAttempts counts how often a set was started.
+	ExecutionAttempts bool
+	// MutableResources passes requests and limits on to Jobs that are resumed.
+	MutableResources bool
+	// RestartOnFailureTarget restarts a set as soon as a Job is bound to fail.
+	RestartOnFailureTarget bool
 }
 
 // Observed is all that decisions depend on. What it points to is shared and must not be changed.
@@ -94,6 +104,10 @@ type JobPatch struct {
 	ClearStartTime bool
 	// Suspend is the next value of spec.suspend; nil leaves it.
 	Suspend *bool
+	// Annotations are set on the Job itself, beside those that it has.
+	Annotations map[string]string
+	// Unannotated tells that the Job has no annotations at all.
+	Unannotated bool
 	// Directives are the next scheduling directives of the pod template; nil leaves them.
 	Directives *Directives
 	// Size is the next size of the Job; nil leaves it.
@@ -113,6 +127,18 @@ type Directives struct {
 	Tolerations []corev1.Toleration
 	// SchedulingGates of the pods.
 	SchedulingGates []corev1.PodSchedulingGate
+	// Resources are those of the containers whose requests or limits change.
+	Resources []ContainerResources
+}
+
+// ContainerResources are what one container of a pod template asks for.
+type ContainerResources struct {
+	// Init tells that the container is an init container.
+	Init bool
+	// Index is its place among its like in the Job.
+	Index int
+	// Resources are complete; their claims are those that the Job has.
+	Resources corev1.ResourceRequirements
 }
 
 // Size is the elastic size of an Indexed Job.

@@ -1,0 +1,86 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"math"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+)
+
+// An execution is a time in which the set runs: it begins with the first start, with a resume and with a restart of the
+// whole set (spec/jobset.md §8.4).
+
+// countExecution counts a start or a resume. The count is stored before any Job of the execution may run, together with
+// the end of the suspension: that is how the next decision knows that this one has been counted.
+func (b *statusBuilder) countExecution() bool {
+	if !b.o.Gates.ExecutionAttempts || suspended(b.o.JobSet) {
+		return false
+	}
+	stopped := condition(b.next, jobsetv1alpha2.JobSetSuspended)
+	switch {
+	case b.next.ExecutionAttempts == nil:
+		// A set that was run before anybody counted has had one execution for each restart, and the first one.
+		b.next.ExecutionAttempts = ptr.To(b.next.Restarts)
+	case stopped != nil && stopped.Status == metav1.ConditionTrue:
+		b.next.ExecutionAttempts = ptr.To(*b.next.ExecutionAttempts + 1)
+	default:
+		return false
+	}
+	b.setSuspended(false)
+	return true
+}
+
+// restartExecution begins the execution of a restarted set. restarts is the number of restarts before this one.
+func (b *statusBuilder) restartExecution(restarts int32) {
+	if b.o.Gates.ExecutionAttempts {
+		b.next.ExecutionAttempts = ptr.To(ptr.Deref(b.next.ExecutionAttempts, restarts) + 1)
+	}
+	b.next.StartTime = nil
+	b.setStartTime()
+}
+
+// setStartTime starts the clock of an execution, which stands still while the set is suspended.
+func (b *statusBuilder) setStartTime() {
+	switch {
+	case !b.o.Gates.ActiveDeadline || suspended(b.o.JobSet):
+		b.next.StartTime = nil
+	case b.next.StartTime == nil:
+		b.next.StartTime = ptr.To(b.o.Now)
+	}
+}
+
+// deadlineVerdict ends a set whose execution takes too long; nil for others.
+func deadlineVerdict(o Observed, _ children) *verdict {
+	left, limited := deadline(o, o.JobSet.Status.StartTime)
+	if !limited || left > 0 {
+		return nil
+	}
+	return &verdict{
+		action: jobsetv1alpha2.FailJobSet, reason: reasonDeadlineExceeded,
+		message: "jobset failed due to running longer than its active deadline",
+	}
+}
+
+// timeToDeadline returns the time after which the deadline has to be looked at; 0 for never.
+func timeToDeadline(o Observed, start *metav1.Time) time.Duration {
+	left, limited := deadline(o, start)
+	if !limited {
+		return 0
+	}
+	return max(left, time.Nanosecond)
+}
+
+// deadline returns the time that is left to an execution that began at the time, if it is limited.
+func deadline(o Observed, start *metav1.Time) (left time.Duration, limited bool) {
+	seconds := o.JobSet.Spec.ActiveDeadlineSeconds
+	if !o.Gates.ActiveDeadline || seconds == nil || start == nil || suspended(o.JobSet) || *seconds > math.MaxInt64/int64(time.Second) {
+		return 0, false
+	}
+	return start.Add(time.Duration(*seconds) * time.Second).Sub(o.Now.Time), true
+}

@@ -1,0 +1,81 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"testing"
+
+	batchv1 "k8s.io/api/batch/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+)
+
+func TestTakenNames(t *testing.T) {
+	const first = "a job named js-w-0 exists that the jobset does not own; the jobset gets its own once that one is gone"
+	const second = "a job named js-w-1 exists that the jobset does not own; the jobset gets its own once that one is gone"
+	conflict := func(status metav1.ConditionStatus, reason, message string, at metav1.Time) *metav1.Condition {
+		return &metav1.Condition{Type: "ChildNameConflict", Status: status, Reason: reason, Message: message, LastTransitionTime: at}
+	}
+	inConflict := withCondition(jobsetv1alpha2.ChildNameConflict, metav1.ConditionTrue, "JobNameTaken", first)
+	for name, tc := range map[string]struct {
+		set        []func(*jobsetv1alpha2.JobSet)
+		jobs       []*batchv1.Job
+		taken      []string
+		want       *metav1.Condition
+		wantEvents []Event
+	}{
+		"no name is taken": {},
+		"the first taken name is told, with one event": {
+			taken: []string{"js-w-0", "js-w-1"}, want: conflict("True", "JobNameTaken", first, now),
+			wantEvents: []Event{{Type: "Warning", Reason: "JobNameTaken", Note: first}},
+		},
+		"nothing is said again while the name is taken": {
+			set: []func(*jobsetv1alpha2.JobSet){inConflict}, taken: []string{"js-w-0"}, want: conflict("True", "JobNameTaken", first, before),
+		},
+		"nothing is said again when another name is free": {
+			set:   []func(*jobsetv1alpha2.JobSet){withCondition(jobsetv1alpha2.ChildNameConflict, metav1.ConditionTrue, "JobNameTaken", second)},
+			taken: []string{"js-w-1"}, want: conflict("True", "JobNameTaken", second, before),
+		},
+		"another name is told when that one is free": {
+			set: []func(*jobsetv1alpha2.JobSet){inConflict}, jobs: []*batchv1.Job{jobNamed("w", 0)}, taken: []string{"js-w-1"},
+			want:       conflict("True", "JobNameTaken", second, before),
+			wantEvents: []Event{{Type: "Warning", Reason: "JobNameTaken", Note: second}},
+		},
+		"a name that is tried again without being taken proves nothing yet": {
+			set: []func(*jobsetv1alpha2.JobSet){inConflict}, want: conflict("True", "JobNameTaken", first, before),
+		},
+		"the conflict ends when all Jobs are there": {
+			set: []func(*jobsetv1alpha2.JobSet){inConflict}, jobs: []*batchv1.Job{jobNamed("w", 0), jobNamed("w", 1)},
+			want:       conflict("False", "JobNamesFree", "no job that the jobset needs is in the way", now),
+			wantEvents: []Event{{Type: "Normal", Reason: "JobNamesFree", Note: "no job that the jobset needs is in the way"}},
+		},
+		"the conflict ends with the set": {
+			set: []func(*jobsetv1alpha2.JobSet){inConflict, withAny}, jobs: []*batchv1.Job{jobNamed("w", 1, succeeded)},
+			want: conflict("False", "JobNamesFree", "no job that the jobset needs is in the way", now),
+			wantEvents: []Event{
+				{Type: "Normal", Reason: "AllJobsCompleted", Note: "jobset completed successfully"},
+				{Type: "Normal", Reason: "JobNamesFree", Note: "no job that the jobset needs is in the way"},
+			},
+		},
+		"the conflict ends with the failure of the set": {
+			set: []func(*jobsetv1alpha2.JobSet){inConflict}, jobs: []*batchv1.Job{jobNamed("w", 1, jobFailed)},
+			want: conflict("False", "JobNamesFree", "no job that the jobset needs is in the way", now),
+			wantEvents: []Event{
+				{Type: "Warning", Reason: "FailedJobs", Note: "jobset failed due to one or more job failures (first failed job: js-w-1)"},
+				{Type: "Normal", Reason: "JobNamesFree", Note: "no job that the jobset needs is in the way"},
+			},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := observe(newSet(append(tc.set, with("w", 2))...), tc.jobs...)
+			decided := Decide(o)
+			p := WithTakenNames(o, decided, tc.taken)
+			diff(t, "condition", tc.want, condition(statusAfter(o, p), jobsetv1alpha2.ChildNameConflict))
+			diff(t, "events", tc.wantEvents, p.Events)
+			diff(t, "counters", statusAfter(o, decided).ReplicatedJobsStatus, statusAfter(o, p).ReplicatedJobsStatus)
+			diff(t, "Jobs to create", names(decided.CreateJobs), names(p.CreateJobs))
+		})
+	}
+}
