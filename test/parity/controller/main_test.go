@@ -1,0 +1,61 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package controller has a test for every row of upstream's webhook tests (spec §7.2) and of its controller tests (§7.3),
+// named after the row. API servers and controller are the real programs. The Job controller and the garbage collector
+// are played by the tests, which so decide when a Job becomes ready, ends or disappears.
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+	"testing"
+
+	"github.com/jobset-apiserver/jobset-apiserver/test/parity/fixture"
+)
+
+// Feature gates are those of the process, so the rows that need them have a control plane of their own.
+const (
+	released = "released" // defaults
+	gated    = "gated"    // RestartJob, ElasticJobSet and InPlaceRestart are on
+)
+
+var stacks map[string]*fixture.Stack
+
+func TestMain(m *testing.M) {
+	code, err := runSuite(m)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "parity:", err)
+		os.Exit(1)
+	}
+	os.Exit(code)
+}
+
+// runSuite stops what it started whatever ends the tests.
+func runSuite(m *testing.M) (code int, err error) {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	stacks, err = fixture.StartAll(ctx, map[string]string{
+		released: "", gated: "RestartJob=true,ElasticJobSet=true,InPlaceRestart=true",
+	})
+	defer func() {
+		for _, stack := range stacks {
+			err = errors.Join(err, stack.Stop())
+		}
+	}()
+	if err != nil {
+		return 0, err
+	}
+	done := make(chan int, 1)
+	go func() { done <- m.Run() }()
+	select {
+	case code = <-done:
+		return code, nil
+	case <-ctx.Done():
+		return 0, errors.New("interrupted")
+	}
+}

@@ -1,0 +1,154 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controller
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+)
+
+// counters writes what the status says of the replicatedJobs, in its order, without zeros: "b{ready 1, active 1} a{}".
+func counters(js *jobSet) string {
+	entries := make([]string, 0, len(js.Status.ReplicatedJobsStatus))
+	for _, s := range js.Status.ReplicatedJobsStatus {
+		fields := []string{}
+		for _, f := range []struct {
+			name  string
+			value int32
+		}{{"ready", s.Ready}, {"succeeded", s.Succeeded}, {"failed", s.Failed}, {"active", s.Active}, {"suspended", s.Suspended}} {
+			if f.value != 0 {
+				fields = append(fields, fmt.Sprintf("%s %d", f.name, f.value))
+			}
+		}
+		name := strings.TrimPrefix(s.Name, "replicated-job-")
+		entries = append(entries, name+"{"+strings.Join(fields, ", ")+"}")
+	}
+	return strings.Join(entries, " ")
+}
+
+func (w *world) awaitCounters(want string) {
+	w.Helper()
+	w.eventually(func() string {
+		if got := counters(w.get()); got != want {
+			return fmt.Sprintf("counters: got %s, want %s", got, want)
+		}
+		return ""
+	})
+}
+
+// stateOf writes a condition as "True SuspendedJobs", and one that is not there as "".
+func stateOf(js *jobSet, kind string) string {
+	c := meta.FindStatusCondition(js.Status.Conditions, kind)
+	if c == nil {
+		return ""
+	}
+	return string(c.Status) + " " + c.Reason
+}
+
+// awaitCondition waits until a condition is as in "True SuspendedJobs".
+func (w *world) awaitCondition(kind, want string) {
+	w.Helper()
+	w.eventually(func() string {
+		if got := stateOf(w.get(), kind); got != want {
+			return fmt.Sprintf("condition %s: got %q, want %q", kind, got, want)
+		}
+		return ""
+	})
+}
+
+func (w *world) awaitCompleted() {
+	w.Helper()
+	w.awaitCondition(jobsetv1alpha2.JobSetCompleted, "True AllJobsCompleted")
+	if got := w.get().Status.TerminalState; got != jobsetv1alpha2.TerminalStateCompleted {
+		w.Errorf("terminal state: got %q, want %q", got, jobsetv1alpha2.TerminalStateCompleted)
+	}
+}
+
+func (w *world) awaitFailed(reason string) {
+	w.Helper()
+	w.awaitCondition(jobsetv1alpha2.JobSetFailed, "True "+reason)
+	if got := w.get().Status.TerminalState; got != jobsetv1alpha2.TerminalStateFailed {
+		w.Errorf("terminal state: got %q, want %q", got, jobsetv1alpha2.TerminalStateFailed)
+	}
+}
+
+// staysActive makes sure that for a moment the set does not end.
+func (w *world) staysActive() {
+	w.Helper()
+	w.stays(func() string {
+		js := w.get()
+		for _, kind := range []string{jobsetv1alpha2.JobSetCompleted, jobsetv1alpha2.JobSetFailed} {
+			if meta.IsStatusConditionTrue(js.Status.Conditions, kind) {
+				return "the set is " + kind + ", must go on"
+			}
+		}
+		return ""
+	})
+}
+
+// restarts is what the status says of restarts; the arrays of Jobs are by replicatedJob and nil where absent.
+type restarts struct {
+	All, Counted int32
+	Jobs         map[string][]int32
+	JobsCounted  map[string][]int32
+}
+
+func restartsOf(js *jobSet) restarts {
+	r := restarts{All: js.Status.Restarts, Counted: js.Status.RestartsCountTowardsMax}
+	for _, s := range js.Status.ReplicatedJobsStatus {
+		if s.JobRestarts != nil {
+			r.Jobs = put(r.Jobs, s.Name, s.JobRestarts)
+		}
+		if s.JobRestartsCountTowardsMax != nil {
+			r.JobsCounted = put(r.JobsCounted, s.Name, s.JobRestartsCountTowardsMax)
+		}
+	}
+	return r
+}
+
+func put(m map[string][]int32, key string, value []int32) map[string][]int32 {
+	if m == nil {
+		m = map[string][]int32{}
+	}
+	m[key] = value
+	return m
+}
+
+func (w *world) awaitRestarts(want restarts) {
+	w.Helper()
+	w.eventually(func() string { return cmp.Diff(want, restartsOf(w.get())) })
+}
+
+// awaitDeleted waits until a deletion of the set was asked for.
+func (w *world) awaitDeleted() {
+	w.Helper()
+	w.eventually(func() string {
+		if w.get().DeletionTimestamp == nil {
+			return "the set is not being deleted"
+		}
+		return ""
+	})
+}
+
+// events returns the notes of the events of the set with the reason.
+func (w *world) events(reason string) []string {
+	w.Helper()
+	list, err := w.stack.Kube.EventsV1().Events(w.namespace).List(w.Context(), metav1.ListOptions{})
+	if err != nil {
+		w.Fatal(err)
+	}
+	notes := []string{}
+	for _, e := range list.Items {
+		if e.Reason == reason && e.Regarding.Name == setName {
+			notes = append(notes, e.Type+" "+e.Note)
+		}
+	}
+	return notes
+}

@@ -1,0 +1,208 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controller
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+
+	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	typedv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/generated/clientset/versioned/typed/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/test/builders"
+	"github.com/jobset-apiserver/jobset-apiserver/test/parity/fixture"
+)
+
+// The base fixture of the rows: a JobSet test-js with one Job of replicated-job-a and three of replicated-job-b.
+const (
+	setName = "test-js"
+	groupA  = "replicated-job-a"
+	groupB  = "replicated-job-b"
+)
+
+const (
+	jobA  = setName + "-" + groupA + "-0"
+	jobB0 = setName + "-" + groupB + "-0"
+	jobB1 = setName + "-" + groupB + "-1"
+	jobB2 = setName + "-" + groupB + "-2"
+)
+
+var (
+	allJobs  = []string{jobA, jobB0, jobB1, jobB2}
+	jobsOfB  = []string{jobB0, jobB1, jobB2}
+	patience = 30 * time.Second
+)
+
+type (
+	jobSet        = jobsetv1alpha2.JobSet
+	replicatedJob = jobsetv1alpha2.ReplicatedJob
+)
+
+// testJobSet returns the base fixture and applies the changes in order.
+func testJobSet(change ...func(*jobSet)) *jobSet {
+	base := []func(*jobSet){builders.WithJobs(groupA, 1, 1), builders.WithJobs(groupB, 3, 1)}
+	js := builders.JobSet(setName, append(base, change...)...)
+	js.Namespace = ""
+	return js
+}
+
+// world is what one test works with: a namespace of its own in one of the control planes.
+type world struct {
+	*testing.T
+	stack     *fixture.Stack
+	namespace string
+	sets      typedv1alpha2.JobSetInterface
+}
+
+// newWorld lets the test run beside others.
+func newWorld(t *testing.T, stack string) *world {
+	t.Helper()
+	t.Parallel()
+	s := stacks[stack]
+	namespace, err := s.Kube.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{
+		ObjectMeta: metav1.ObjectMeta{GenerateName: "row-"},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &world{T: t, stack: s, namespace: namespace.Name, sets: s.JobSets.JobsetV1alpha2().JobSets(namespace.Name)}
+	t.Cleanup(func() {
+		if t.Failed() {
+			w.dump()
+		}
+	})
+	return w
+}
+
+// dump writes what helps to understand a failure.
+func (w *world) dump() {
+	ctx := context.WithoutCancel(w.Context())
+	if sets, err := w.sets.List(ctx, metav1.ListOptions{}); err == nil {
+		for _, js := range sets.Items {
+			status, _ := json.MarshalIndent(js.Status, "", " ")
+			w.Logf("status of %s: %s", js.Name, status)
+		}
+	}
+	if jobs, err := w.stack.Kube.BatchV1().Jobs(w.namespace).List(ctx, metav1.ListOptions{}); err == nil {
+		for _, job := range jobs.Items {
+			w.Logf("Job %s attempt %s terminating %t suspended %t: %+v", job.Name, job.Labels[jobsetv1alpha2.RestartsKey],
+				job.DeletionTimestamp != nil, *job.Spec.Suspend, job.Status)
+		}
+	}
+	w.Logf("log:\n%s", w.stack.Log(w.namespace))
+}
+
+// create stores a JobSet.
+func (w *world) create(js *jobSet) *jobSet {
+	w.Helper()
+	created, err := w.sets.Create(w.Context(), js, metav1.CreateOptions{})
+	if err != nil {
+		w.Fatal(err)
+	}
+	return created
+}
+
+// get returns the JobSet of the base fixture.
+func (w *world) get() *jobSet {
+	w.Helper()
+	js, err := w.sets.Get(w.Context(), setName, metav1.GetOptions{})
+	if err != nil {
+		w.Fatal(err)
+	}
+	return js
+}
+
+// update changes the JobSet; somebody else may have written meanwhile.
+func (w *world) update(change func(*jobSet)) {
+	w.Helper()
+	if err := w.tryUpdate(change); err != nil {
+		w.Fatal(err)
+	}
+}
+
+func (w *world) tryUpdate(change func(*jobSet)) error {
+	return retryOnConflict(func() error {
+		js, err := w.sets.Get(w.Context(), setName, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		change(js)
+		_, err = w.sets.Update(w.Context(), js, metav1.UpdateOptions{})
+		return err
+	})
+}
+
+// jobs returns the Jobs in the namespace by name, with those that are being deleted.
+func (w *world) jobs() map[string]*batchv1.Job {
+	w.Helper()
+	list, err := w.stack.Kube.BatchV1().Jobs(w.namespace).List(w.Context(), metav1.ListOptions{})
+	if err != nil {
+		w.Fatal(err)
+	}
+	jobs := map[string]*batchv1.Job{}
+	for i := range list.Items {
+		jobs[list.Items[i].Name] = &list.Items[i]
+	}
+	return jobs
+}
+
+// names lists the Jobs for which the condition holds.
+func (w *world) names(holds func(*batchv1.Job) bool) []string {
+	w.Helper()
+	names := []string{}
+	for name, job := range w.jobs() {
+		if holds(job) {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// eventually polls until the check finds no problem.
+func (w *world) eventually(check func() (problem string)) {
+	w.Helper()
+	var problem string
+	err := wait.PollUntilContextTimeout(w.Context(), 50*time.Millisecond, patience, true, func(context.Context) (bool, error) {
+		problem = check()
+		return problem == "", nil
+	})
+	if err != nil {
+		w.Fatalf("after %s: %s", patience, problem)
+	}
+}
+
+// stays polls for a moment, in which the check must not find a problem. It is for what must not happen; the controller
+// needs some milliseconds for anything it does.
+func (w *world) stays(check func() (problem string)) {
+	w.Helper()
+	var problem string
+	err := wait.PollUntilContextTimeout(w.Context(), 100*time.Millisecond, time.Second, true, func(context.Context) (bool, error) {
+		problem = check()
+		return problem != "", nil
+	})
+	if err == nil {
+		w.Fatal(problem)
+	}
+}
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
+
+// difference names a wanted and an actual list when they differ.
+func difference(what string, want, got []string) string {
+	if slices.Equal(want, got) {
+		return ""
+	}
+	return fmt.Sprintf("%s: got [%s], want [%s]", what, strings.Join(got, " "), strings.Join(want, " "))
+}
