@@ -47,11 +47,12 @@ integration: ## Run our server behind a real kube-apiserver.
 	JOBSET_BINARIES=$$binaries go test -count=1 -timeout 30m $(GO_TEST_FLAGS) ./test/integration/...
 
 .PHONY: e2e
-e2e: build ## Drive a whole cluster with kubectl.
+e2e: build ## Drive a whole cluster with kubectl, and break things in it.
 	@# The suite begins by stopping the cluster that an earlier run left, so two runs in one checkout must not overlap.
 	@mkdir -p _output
 	binaries=$$(hack/ensure-binaries.sh); \
-	JOBSET_BINARIES=$$binaries flock --close _output/e2e.lock go test -count=1 -timeout 45m $(GO_TEST_FLAGS) ./test/e2e/...
+	JOBSET_BINARIES=$$binaries flock --close _output/e2e.lock \
+		go test -p 1 -count=1 -timeout 45m $(GO_TEST_FLAGS) ./test/e2e/... ./test/faults/...
 
 .PHONY: bench
 bench: ## Run the benchmarks.

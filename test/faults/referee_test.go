@@ -1,0 +1,119 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package faults
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+
+	batchv1 "k8s.io/api/batch/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/cache"
+	watchtools "k8s.io/client-go/tools/watch"
+
+	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+)
+
+// referee sees every Job that is ever created in a namespace. It watches the main API itself, so that no event is left
+// out, as it is in caches.
+type referee struct {
+	namespace string
+
+	mu sync.Mutex
+	// created are the Jobs by set, attempt and name.
+	created map[attempt]map[string]sets.Set[types.UID]
+	// broken is why the referee cannot tell any more.
+	broken error
+}
+
+// attempt is one attempt of one set.
+type attempt struct {
+	set    types.UID
+	number string
+}
+
+func newReferee(t *testing.T, namespace string) *referee {
+	t.Helper()
+	r := &referee{namespace: namespace, created: map[attempt]map[string]sets.Set[types.UID]{}}
+	ctx, stop := context.WithCancel(context.Background())
+	jobs, err := shared.kube.BatchV1().Jobs(namespace).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	watcher, err := watchtools.NewRetryWatcherWithContext(ctx, jobs.ResourceVersion, &cache.ListWatch{
+		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+			return shared.kube.BatchV1().Jobs(namespace).Watch(ctx, options)
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		for event := range watcher.ResultChan() {
+			r.see(event)
+		}
+	}()
+	t.Cleanup(func() {
+		stop()
+		<-over
+	})
+	return r
+}
+
+func (r *referee) see(event watch.Event) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	job, isJob := event.Object.(*batchv1.Job)
+	switch {
+	case event.Type == watch.Error || !isJob:
+		r.broken = fmt.Errorf("watching Jobs: %v", event.Object)
+	case event.Type == watch.Added:
+		of := attempt{types.UID(job.Labels[jobsetv1alpha2.JobSetUIDKey]), job.Labels[jobsetv1alpha2.RestartsKey]}
+		if r.created[of] == nil {
+			r.created[of] = map[string]sets.Set[types.UID]{}
+		}
+		if r.created[of][job.Name] == nil {
+			r.created[of][job.Name] = sets.New[types.UID]()
+		}
+		r.created[of][job.Name].Insert(job.UID)
+	}
+}
+
+// verdict tells what is wrong with the Jobs that were created for a set: each attempt from the first to that number must
+// have had each Job once.
+func (r *referee) verdict(set types.UID, jobs int, attempts int32) (problems []string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.broken != nil {
+		return []string{r.broken.Error()}
+	}
+	expected := sets.New[string]()
+	for number := range attempts + 1 {
+		expected.Insert(fmt.Sprint(number))
+		if seen := len(r.created[attempt{set, fmt.Sprint(number)}]); seen != jobs {
+			problems = append(problems, fmt.Sprintf("attempt %d: %d Jobs were created, must be %d", number, seen, jobs))
+		}
+	}
+	for of, created := range r.created {
+		if of.set != set {
+			continue
+		}
+		if !expected.Has(of.number) {
+			problems = append(problems, fmt.Sprintf("attempt %q: Jobs were created for it, the last attempt must be %d", of.number, attempts))
+		}
+		for name, uids := range created {
+			if len(uids) != 1 {
+				problems = append(problems, fmt.Sprintf("attempt %s: job %s was created %d times: %v", of.number, name, len(uids), sets.List(uids)))
+			}
+		}
+	}
+	return problems
+}
