@@ -5,7 +5,10 @@ package jobset
 
 import (
 	"fmt"
+	"maps"
 
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/cache"
 
@@ -14,12 +17,16 @@ import (
 
 // handleEvents makes changes of a set and of its children a reason to look at the set.
 func (c *Controller) handleEvents() error {
-	for informer, handle := range map[cache.SharedIndexInformer]cache.ResourceEventHandlerFuncs{
+	handlers := map[cache.SharedIndexInformer]cache.ResourceEventHandlerFuncs{
 		c.informers.jobSets:  onAny(c.enqueue, nil),
 		c.informers.services: onAny(c.enqueueOwner, c.enqueueUsers),
 		c.informers.claims:   onAny(c.enqueueOwner, c.enqueueNamed),
 		c.informers.jobs:     onAny(c.enqueueOwner, c.enqueueNamed),
-	} {
+	}
+	if c.informers.pods != nil {
+		handlers[c.informers.pods] = onChanges(c.enqueueNamed)
+	}
+	for informer, handle := range handlers {
 		if _, err := informer.AddEventHandler(handle); err != nil {
 			return fmt.Errorf("setting up event handlers: %w", err)
 		}
@@ -66,6 +73,18 @@ func onAny(handle, gone func(metav1.Object)) cache.ResourceEventHandlerFuncs {
 			}
 		}),
 	}
+}
+
+// onChanges calls handle for every change of what is kept of an object. Pods change all the time.
+func onChanges(handle func(metav1.Object)) cache.ResourceEventHandlerFuncs {
+	handlers := onAny(handle, nil)
+	handlers.UpdateFunc = func(before, after any) {
+		if was, is := before.(*corev1.Pod), after.(*corev1.Pod); !maps.Equal(was.Annotations, is.Annotations) ||
+			!equality.Semantic.DeepEqual(was.Status, is.Status) || was.UID != is.UID {
+			handle(is)
+		}
+	}
+	return handlers
 }
 
 // onObject unwraps what an informer hands over for an object whose deletion it has missed.

@@ -6,6 +6,7 @@ package jobset
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -37,11 +38,15 @@ const (
 	indexOwner = "owner"
 	// indexService is the index of JobSets by the Service that they use.
 	indexService = "service"
+	// indexSet is the index of pods by the name of the JobSet that is on them.
+	indexSet = "set"
 )
 
 // informers are the caches that a decision is made on. They hold no more of an object than decisions use.
 type informers struct {
 	jobSets, jobs, services, claims cache.SharedIndexInformer
+	// pods is nil unless a feature needs pods.
+	pods cache.SharedIndexInformer
 }
 
 func newInformers(jobSets versioned.Interface, kube kubernetes.Interface, gates plan.Gates) (informers, error) {
@@ -57,6 +62,9 @@ func newInformers(jobSets versioned.Interface, kube kubernetes.Interface, gates 
 		services: coreinformers.NewServiceInformer(kube, metav1.NamespaceAll, noResync, byNamespace),
 		claims:   coreinformers.NewFilteredPersistentVolumeClaimInformer(kube, metav1.NamespaceAll, noResync, byNamespace, ofJobSets),
 	}
+	if gates.InPlaceRestart {
+		i.pods = coreinformers.NewFilteredPodInformer(kube, metav1.NamespaceAll, noResync, cache.Indexers{indexSet: setOf}, ofJobSets)
+	}
 	for _, informer := range i.all() {
 		if err := informer.SetTransform(stripper(gates)); err != nil {
 			return informers{}, fmt.Errorf("setting up informers: %w", err)
@@ -69,7 +77,11 @@ func newInformers(jobSets versioned.Interface, kube kubernetes.Interface, gates 
 }
 
 func (i informers) all() []cache.SharedIndexInformer {
-	return []cache.SharedIndexInformer{i.jobSets, i.jobs, i.services, i.claims}
+	all := []cache.SharedIndexInformer{i.jobSets, i.jobs, i.services, i.claims}
+	if i.pods != nil {
+		all = append(all, i.pods)
+	}
+	return all
 }
 
 func (i informers) caches() map[string]controller.Versioned {
@@ -110,6 +122,15 @@ func serviceOf(obj any) ([]string, error) {
 	return nil, nil
 }
 
+// setOf indexes a pod by the name of the JobSet that is on it.
+func setOf(obj any) ([]string, error) {
+	pod, ok := obj.(*corev1.Pod)
+	if !ok {
+		return nil, fmt.Errorf("indexing by set: %T is no pod", obj)
+	}
+	return []string{cache.NewObjectName(pod.Namespace, pod.Labels[jobsetv1alpha2.JobSetNameKey]).String()}, nil
+}
+
 // stripper returns what drops all that no decision uses, so that the caches of a large cluster stay small. It must accept
 // its own results.
 func stripper(gates plan.Gates) cache.TransformFunc {
@@ -125,6 +146,8 @@ func stripper(gates plan.Gates) cache.TransformFunc {
 			claim := &corev1.PersistentVolumeClaim{ObjectMeta: bareMeta(o)}
 			claim.Labels = usedOf(o.Labels, labelsInUse)
 			return claim, nil
+		case *corev1.Pod:
+			return strippedPod(o), nil
 		}
 		return obj, nil
 	}
@@ -157,6 +180,20 @@ func stripJob(job *batchv1.Job, gates plan.Gates) {
 	*job = batchv1.Job{ObjectMeta: meta, Spec: spec, Status: status}
 }
 
+// strippedPod keeps what restarting in place needs; of the restarts of containers only their maximum.
+func strippedPod(pod *corev1.Pod) *corev1.Pod {
+	kept := &corev1.Pod{ObjectMeta: bareMeta(pod), Status: corev1.PodStatus{Phase: pod.Status.Phase}}
+	kept.Labels, kept.Annotations = usedOf(pod.Labels, labelsInUse[:1]), usedOf(pod.Annotations, annotationsInUse)
+	var restarts int32
+	for _, container := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
+		restarts = max(restarts, container.RestartCount)
+	}
+	if restarts > 0 {
+		kept.Status.ContainerStatuses = []corev1.ContainerStatus{{RestartCount: restarts}}
+	}
+	return kept
+}
+
 func onlyResources(containers []corev1.Container) []corev1.Container {
 	var kept []corev1.Container
 	for _, container := range containers {
@@ -171,7 +208,7 @@ var (
 		jobsetv1alpha2.JobSetNameKey, jobsetv1alpha2.ReplicatedJobNameKey, jobsetv1alpha2.JobIndexKey,
 		jobsetv1alpha2.RestartsKey, jobsetv1alpha2.JobRestartAttemptKey,
 	}
-	annotationsInUse = []string{jobsetv1alpha2.ReleasedKey}
+	annotationsInUse = []string{jobsetv1alpha2.ReleasedKey, jobsetv1alpha2.InPlaceRestartAttemptKey}
 )
 
 // usedOf copies what is used, under keys that all objects share. It tells nothing from an empty map.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/tools/cache"
@@ -54,6 +55,11 @@ func (c *Controller) observe(key cache.ObjectName) (*plan.Observed, time.Duratio
 			obs.Claims.Insert(name)
 		}
 	}
+	if plan.RestartsInPlace(js, c.Gates) {
+		if obs.Pods, err = c.podsOf(key); err != nil {
+			return nil, 0, err
+		}
+	}
 	return obs, 0, nil
 }
 
@@ -82,6 +88,20 @@ func (c *Controller) jobsOf(js *jobsetv1alpha2.JobSet) ([]*batchv1.Job, error) {
 		}
 	}
 	return jobs, nil
+}
+
+func (c *Controller) podsOf(key cache.ObjectName) ([]*corev1.Pod, error) {
+	objs, err := c.informers.pods.GetIndexer().ByIndex(indexSet, key.String())
+	if err != nil {
+		return nil, fmt.Errorf("listing pods of jobset %s: %w", key, err)
+	}
+	pods := make([]*corev1.Pod, 0, len(objs))
+	for _, obj := range objs {
+		if pod, ok := obj.(*corev1.Pod); ok {
+			pods = append(pods, pod)
+		}
+	}
+	return pods, nil
 }
 
 func exists(informer cache.SharedIndexInformer, namespace, name string) (bool, error) {

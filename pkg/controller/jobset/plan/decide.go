@@ -42,7 +42,7 @@ func (b *statusBuilder) judge(kids children) bool {
 			return true
 		}
 	}
-	for _, policy := range []func(Observed, children) *verdict{deadlineVerdict, failureVerdict} {
+	for _, policy := range []func(Observed, children) *verdict{deadlineVerdict, failureVerdict, inPlaceVerdict} {
 		if v := policy(b.o, kids); v != nil {
 			b.applyFailure(*v)
 			return true
@@ -64,6 +64,7 @@ func childWrites(o Observed, kids children, st *statusBuilder) Plan {
 	var stillSuspended bool
 	p.PatchJobs, stillSuspended = jobPatches(o, kids, open)
 	st.setSuspended(stillSuspended || inOrder == orderWaiting)
+	p.Problems = st.setInPlaceAttempts(kids)
 	st.setStartTime()
 	p.RequeueAfter = timeToDeadline(o, st.next.StartTime)
 	if len(p.CreateJobs) == 0 {

@@ -43,6 +43,8 @@ func failureVerdict(o Observed, kids children) *verdict {
 	return &v
 }
 
+const messageReachedMaxRestarts = "jobset failed due to reaching max number of restarts"
+
 func judgeFailures(o Observed, jobs []*batchv1.Job) verdict {
 	policy := o.JobSet.Spec.FailurePolicy
 	if policy == nil {
@@ -56,7 +58,7 @@ func judgeFailures(o Observed, jobs []*batchv1.Job) verdict {
 	case v.action == jobsetv1alpha2.FailJobSet:
 		return failed(reasonFailJobSetAction, "applying FailJobSet failure policy action", v.job)
 	case counted(v.action) && restartsCounted(o) >= policy.MaxRestarts:
-		return failed(reasonReachedMaxRestarts, "jobset failed due to reaching max number of restarts", v.job)
+		return failed(reasonReachedMaxRestarts, messageReachedMaxRestarts, v.job)
 	}
 	v.message = withFirstFailed(fmt.Sprintf("applying %s failure policy action", v.action), v.job)
 	return v

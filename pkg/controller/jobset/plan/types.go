@@ -39,6 +39,8 @@ type Observed struct {
 	JobSet *jobsetv1alpha2.JobSet
 	// Jobs are the Jobs that the set owns by UID, in any order, terminating ones included.
 	Jobs []*batchv1.Job
+	// Pods are those that carry the name of the set; only for a set for which RestartsInPlace holds.
+	Pods []*corev1.Pod
 	// ServiceExists tells whether a Service of the name that the set uses exists, whoever owns it.
 	ServiceExists bool
 	// Claims are those of ClaimNames that exist.

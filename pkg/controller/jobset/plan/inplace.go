@@ -1,0 +1,122 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/utils/ptr"
+
+	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+)
+
+// RestartsInPlace tells whether decisions about the set depend on its pods.
+func RestartsInPlace(js *jobsetv1alpha2.JobSet, gates Gates) bool {
+	policy := js.Spec.FailurePolicy
+	return gates.InPlaceRestart && policy != nil && policy.RestartStrategy == jobsetv1alpha2.RestartStrategyInPlaceRestart
+}
+
+// inPlace is how far the pods of a set have come with restarting where they are (spec/jobset.md §5.16).
+type inPlace struct {
+	// attempts are those that pods say they have reached.
+	attempts []int32
+	// containerRestarts is the largest number of restarts of a container.
+	containerRestarts int32
+	// problems tell of pods and templates that make no sense.
+	problems []string
+}
+
+// lookInPlace looks at the pods of the present Jobs. Pods of earlier attempts, which may still be ending, are no part of
+// what restarts together.
+func lookInPlace(o Observed, kids children) inPlace {
+	current := sets.New[types.UID]()
+	for _, job := range slices.Concat(kids.active, kids.succeeded, kids.failed) {
+		current.Insert(job.UID)
+	}
+	var state inPlace
+	for _, pod := range o.Pods {
+		if owner := metav1.GetControllerOfNoCopy(pod); owner == nil || !current.Has(owner.UID) {
+			continue
+		}
+		for _, container := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
+			state.containerRestarts = max(state.containerRestarts, container.RestartCount)
+		}
+		value, found := pod.Annotations[jobsetv1alpha2.InPlaceRestartAttemptKey]
+		if !found || pod.Status.Phase == corev1.PodFailed {
+			continue
+		}
+		attempt, err := strconv.ParseInt(value, 10, 32)
+		if err != nil || attempt < 0 {
+			state.problems = append(state.problems, fmt.Sprintf("pod %q keeps the set from restarting in place: annotation %s must be a number of 0 or more, not %q",
+				pod.Name, jobsetv1alpha2.InPlaceRestartAttemptKey, value))
+			continue
+		}
+		state.attempts = append(state.attempts, int32(attempt))
+	}
+	slices.Sort(state.problems)
+	return state
+}
+
+func (s inPlace) latest() int32 {
+	if len(s.attempts) == 0 {
+		return 0
+	}
+	return slices.Max(s.attempts)
+}
+
+// inPlaceVerdict ends a set whose pods have restarted too often; nil for others.
+func inPlaceVerdict(o Observed, kids children) *verdict {
+	if !RestartsInPlace(o.JobSet, o.Gates) {
+		return nil
+	}
+	state, status := lookInPlace(o, kids), &o.JobSet.Status
+	limit := o.JobSet.Spec.FailurePolicy.MaxRestarts
+	if state.containerRestarts <= limit && int64(state.latest())-int64(status.Restarts-status.RestartsCountTowardsMax) <= int64(limit) {
+		return nil
+	}
+	return &verdict{action: jobsetv1alpha2.FailJobSet, reason: reasonReachedMaxRestarts, message: messageReachedMaxRestarts}
+}
+
+// setInPlaceAttempts tells the pods, through the status, which attempt they must leave, and which all have reached. It
+// returns what keeps it from doing so.
+func (b *statusBuilder) setInPlaceAttempts(kids children) (problems []string) {
+	if !RestartsInPlace(b.o.JobSet, b.o.Gates) {
+		return nil
+	}
+	state := lookInPlace(b.o, kids)
+	expected, err := podsOf(b.o.JobSet)
+	if err != nil {
+		state.problems = append(state.problems, err.Error())
+	}
+	if len(state.problems) > 0 {
+		return state.problems
+	}
+	latest := state.latest()
+	switch together := int64(len(state.attempts)) == expected && slices.Min(append(state.attempts, latest)) == latest; {
+	case together && len(state.attempts) > 0:
+		b.next.CurrentInPlaceRestartAttempt = ptr.To(latest)
+	case latest > 0 && latest-1 > ptr.Deref(b.next.PreviousInPlaceRestartAttempt, -1):
+		b.next.PreviousInPlaceRestartAttempt = ptr.To(latest - 1)
+	}
+	return nil
+}
+
+// podsOf returns the number of pods of a set all of whose Jobs run as many pods as they need completions.
+func podsOf(js *jobsetv1alpha2.JobSet) (n int64, err error) {
+	for i := range js.Spec.ReplicatedJobs {
+		rj := &js.Spec.ReplicatedJobs[i]
+		spec := rj.Template.Spec
+		if spec.Parallelism == nil || !ptr.Equal(spec.Parallelism, spec.Completions) {
+			return 0, fmt.Errorf("replicatedJob %q keeps the set from restarting in place: its completions must be set and equal its parallelism", rj.Name)
+		}
+		n += int64(replicas(rj)) * int64(*spec.Parallelism)
+	}
+	return n, nil
+}
