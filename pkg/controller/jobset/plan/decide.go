@@ -35,18 +35,17 @@ func Decide(o Observed) Plan {
 // judge ends the set, or moves it to its next attempt or execution, if that is due. It tells whether it did: then nothing
 // else may happen until that is stored.
 func (b *statusBuilder) judge(kids children) bool {
-	if len(kids.failed) == 0 {
-		b.endRestart()
-		if successPolicyMet(b.o, kids) {
-			b.complete()
-			return true
-		}
-	}
+	succeeded := len(kids.failed) == 0 && successPolicyMet(b.o, kids)
 	for _, policy := range []func(Observed, children) *verdict{deadlineVerdict, failureVerdict, inPlaceVerdict} {
-		if v := policy(b.o, kids); v != nil {
+		if v := policy(b.o, kids); v != nil && !succeeded {
 			b.applyFailure(*v)
 			return true
 		}
+	}
+	b.endRestart()
+	if succeeded {
+		b.complete()
+		return true
 	}
 	return b.countExecution()
 }

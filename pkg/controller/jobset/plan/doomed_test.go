@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	batchv1 "k8s.io/api/batch/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 )
@@ -32,7 +33,10 @@ func TestJobsThatAreBoundToFail(t *testing.T) {
 		jobs []*batchv1.Job
 		want summary
 	}{
-		"restart the set":                          {set: []set{failurePolicy(1)}, jobs: soon, want: restarts},
+		"restart the set": {set: []set{failurePolicy(1)}, jobs: soon, want: restarts},
+		"restart a set that was about to be up again, which is restarting still": {
+			set: []set{failurePolicy(2), restarted(1, 1), restartingFor("js-w-0")}, jobs: []*batchv1.Job{jobNamed("w", 0, attempt("1"), doomed("x", 1)), jobNamed("w", 1, attempt("1"), ready)},
+			want: summary{Restarts: 2, Counted: 2, Conditions: []string{"RestartingJobSet=True DefaultFailurePolicy"}, Events: []string{"Warning RestartJobSetFailurePolicyAction"}}},
 		"restart nothing without the feature":      {off: true, set: []set{failurePolicy(1)}, jobs: soon},
 		"do not fail a set without policy":         {jobs: soon},
 		"do not fail a set without restarts left":  {set: []set{failurePolicy(0)}, jobs: soon},
@@ -55,6 +59,11 @@ func TestJobsThatAreBoundToFail(t *testing.T) {
 			diff(t, "plan", tc.want, summarize(o, Decide(o)))
 		})
 	}
+}
+
+func restartingFor(job string) func(*jobsetv1alpha2.JobSet) {
+	return withCondition(jobsetv1alpha2.JobSetRestarting, metav1.ConditionTrue, "DefaultFailurePolicy",
+		"applying RestartJobSet failure policy action (first failed job: "+job+")")
 }
 
 func TestJobsThatAreBoundToFailCountAsActive(t *testing.T) {
