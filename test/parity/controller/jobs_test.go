@@ -16,7 +16,9 @@ import (
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 )
 
-func retryOnConflict(write func() error) error { return retry.RetryOnConflict(retry.DefaultBackoff, write) }
+func retryOnConflict(write func() error) error {
+	return retry.RetryOnConflict(retry.DefaultBackoff, write)
+}
 
 // setStatus plays the Job controller: it writes the status of Jobs.
 func (w *world) setStatus(names []string, change func(*batchv1.Job)) {

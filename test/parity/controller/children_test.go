@@ -1,0 +1,248 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controller
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+)
+
+func TestRow7_3_03_JobOfAnotherUIDIsIgnored(t *testing.T) {
+	w := newWorld(t, released)
+	foreign := &batchv1.Job{
+		ObjectMeta: metav1.ObjectMeta{
+			Name:   "foreign",
+			Labels: map[string]string{jobsetv1alpha2.RestartsKey: "many", jobsetv1alpha2.JobIndexKey: "first"},
+			OwnerReferences: []metav1.OwnerReference{{
+				APIVersion: jobsetv1alpha2.SchemeGroupVersion.String(), Kind: "JobSet", Name: setName,
+				UID: "11111111-2222-3333-4444-555555555555", Controller: ptr.To(true),
+			}},
+		},
+		Spec: testJobSet().Spec.ReplicatedJobs[0].Template.Spec,
+	}
+	if _, err := w.stack.Kube.BatchV1().Jobs(w.namespace).Create(w.Context(), foreign, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	w.create(testJobSet())
+	w.awaitJobs(live, append([]string{"foreign"}, allJobs...)...)
+	w.fail("foreign")
+	w.complete(allJobs...)
+	w.awaitCompleted()
+	w.awaitCounters("b{succeeded 3} a{succeeded 1}")
+}
+
+func TestRow7_3_07_HeadlessService(t *testing.T) {
+	t.Run("one Service, made again when it is deleted", func(t *testing.T) {
+		w := newWorld(t, released)
+		w.create(testJobSet())
+		first := w.awaitService(setName, "")
+		if first.Spec.ClusterIP != corev1.ClusterIPNone || !first.Spec.PublishNotReadyAddresses {
+			t.Errorf("clusterIP %q, publishNotReadyAddresses %t; want None, true", first.Spec.ClusterIP, first.Spec.PublishNotReadyAddresses)
+		}
+		if diff := cmp.Diff(map[string]string{jobsetv1alpha2.JobSetNameKey: setName}, first.Spec.Selector); diff != "" {
+			t.Errorf("selector (-want +got):\n%s", diff)
+		}
+		w.awaitJobs(live, allJobs...)
+		services := w.stack.Kube.CoreV1().Services(w.namespace)
+		if list, err := services.List(t.Context(), metav1.ListOptions{}); err != nil || len(list.Items) != 1 {
+			t.Errorf("there are %d Services (%v), want 1", len(list.Items), err)
+		}
+		if err := services.Delete(t.Context(), setName, metav1.DeleteOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		w.awaitService(setName, string(first.UID))
+	})
+	t.Run("named after the name that the server generated", func(t *testing.T) {
+		w := newWorld(t, released)
+		js := testJobSet()
+		js.Name, js.GenerateName = "", "gen-"
+		created := w.create(js)
+		if !strings.HasPrefix(created.Name, "gen-") || len(created.Name) <= len("gen-") {
+			t.Errorf("generated name is %q", created.Name)
+		}
+		w.awaitService(created.Name, "")
+	})
+}
+
+// awaitService waits for the Service with another UID than the given one.
+func (w *world) awaitService(name, not string) *corev1.Service {
+	w.Helper()
+	var service *corev1.Service
+	w.eventually(func() (problem string) {
+		var err error
+		service, err = w.stack.Kube.CoreV1().Services(w.namespace).Get(w.Context(), name, metav1.GetOptions{})
+		switch {
+		case err != nil:
+			return err.Error()
+		case string(service.UID) == not:
+			return "the Service is still the old one"
+		}
+		return ""
+	})
+	return service
+}
+
+func TestRow7_3_25_StatusFollowsTheJobs(t *testing.T) {
+	w := newWorld(t, released)
+	w.create(testJobSet())
+	w.awaitJobs(running, allJobs...)
+	w.awaitCounters("b{} a{}")
+	w.ready(jobsOfB...)
+	w.awaitCounters("b{ready 3, active 3} a{}")
+	w.ready(jobA)
+	w.awaitCounters("b{ready 3, active 3} a{ready 1, active 1}")
+	w.complete(jobsOfB...)
+	w.awaitCounters("b{succeeded 3} a{ready 1, active 1}")
+	w.complete(jobA)
+	w.awaitCounters("b{succeeded 3} a{succeeded 1}")
+	w.awaitCompleted()
+}
+
+func TestRow7_3_31_CoordinatorOnEveryJob(t *testing.T) {
+	w := newWorld(t, released)
+	w.create(testJobSet(func(js *jobSet) {
+		js.Spec.Coordinator = &jobsetv1alpha2.Coordinator{ReplicatedJob: groupA}
+	}))
+	w.awaitJobs(live, allJobs...)
+	want := "test-js-replicated-job-a-0-0.test-js"
+	for name, job := range w.jobs() {
+		for where, keys := range map[string]map[string]string{
+			"label": job.Labels, "annotation": job.Annotations,
+			"label of the pods": job.Spec.Template.Labels, "annotation of the pods": job.Spec.Template.Annotations,
+		} {
+			if got := keys[jobsetv1alpha2.CoordinatorKey]; got != want {
+				t.Errorf("%s of Job %s: got %q, want %q", where, name, got, want)
+			}
+		}
+	}
+}
+
+// Upstream's tests use a value without a domain, which its webhook would refuse.
+func TestRow7_3_33_SetOfAnotherControllerIsLeftAlone(t *testing.T) {
+	for name, suspend := range map[string]bool{"running": false, "suspended": true} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, released)
+			w.create(testJobSet(func(js *jobSet) {
+				js.Spec.ManagedBy, js.Spec.Suspend = ptr.To("example.com/other-controller"), ptr.To(suspend)
+			}))
+			// What another controller writes must stay.
+			js := w.get()
+			js.Status.Restarts = 7
+			js.Status.ReplicatedJobsStatus = []jobsetv1alpha2.ReplicatedJobStatus{{Name: groupA, Failed: 5}}
+			if _, err := w.sets.UpdateStatus(t.Context(), js, metav1.UpdateOptions{}); err != nil {
+				t.Fatal(err)
+			}
+			w.stays(func() string {
+				if got := w.names(live); len(got) != 0 {
+					return fmt.Sprintf("there are Jobs: %v", got)
+				}
+				if got := w.get(); got.Status.Restarts != 7 || counters(got) != "a{failed 5}" || len(got.Status.Conditions) != 0 {
+					return fmt.Sprintf("the status was written to: %+v", got.Status)
+				}
+				return ""
+			})
+			if _, err := w.stack.Kube.CoreV1().Services(w.namespace).Get(t.Context(), setName, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+				t.Errorf("getting the Service: %v, want that it is not found", err)
+			}
+		})
+	}
+}
+
+func TestRow7_3_35_RefusedJobsShowAsOneEventWithACount(t *testing.T) {
+	w := newWorld(t, released)
+	w.create(testJobSet(func(js *jobSet) {
+		js.Spec.ReplicatedJobs[0].Template.Spec.Template.Spec.Containers[0].Image = ""
+	}))
+	var found []eventsv1.Event
+	w.eventually(func() string {
+		list, err := w.stack.Kube.EventsV1().Events(w.namespace).List(t.Context(), metav1.ListOptions{})
+		if err != nil {
+			return err.Error()
+		}
+		found = nil
+		for _, e := range list.Items {
+			if e.Reason == "JobCreationFailed" {
+				found = append(found, e)
+			}
+		}
+		if len(found) == 0 || found[0].Series == nil || found[0].Series.Count < 2 {
+			return fmt.Sprintf("events JobCreationFailed: %v", found)
+		}
+		return ""
+	})
+	if len(found) != 1 {
+		t.Errorf("there are %d events JobCreationFailed, want 1 with a count", len(found))
+	}
+	e := found[0]
+	if e.Type != corev1.EventTypeWarning || e.Regarding.UID != w.get().UID || e.ReportingController != "jobset" || e.Action != "Reconciling" {
+		t.Errorf("event of type %s about %s by %s (%s), want a Warning about the set by jobset (Reconciling)",
+			e.Type, e.Regarding.UID, e.ReportingController, e.Action)
+	}
+	if !strings.Contains(e.Note, "spec.template.spec.containers[0].image") {
+		t.Errorf("note %q does not name the field", e.Note)
+	}
+}
+
+func TestRow7_3_36_ElasticSize(t *testing.T) {
+	two := func(js *jobSet) { resize(js, 2, 2) }
+	t.Run("gate on: Jobs are patched in place", func(t *testing.T) {
+		w := newWorld(t, gated)
+		w.create(testJobSet(two))
+		w.awaitJobs(running, allJobs...)
+		before := w.jobs()
+		w.update(func(js *jobSet) { resize(js, 4, 4) })
+		w.eventually(func() string {
+			for name, job := range w.jobs() {
+				if *job.Spec.Parallelism != 4 || *job.Spec.Completions != 4 {
+					return fmt.Sprintf("Job %s has size %d/%d", name, *job.Spec.Parallelism, *job.Spec.Completions)
+				}
+			}
+			return ""
+		})
+		for name, job := range w.jobs() {
+			if job.UID != before[name].UID {
+				t.Errorf("Job %s was created anew", name)
+			}
+		}
+	})
+	t.Run("gate off: the update is refused", func(t *testing.T) {
+		w := newWorld(t, released)
+		w.create(testJobSet(two))
+		err := w.tryUpdate(func(js *jobSet) { resize(js, 4, 4) })
+		w.refused(err, "spec.replicatedJobs", "field is immutable")
+	})
+}
+
+func resize(js *jobSet, parallelism, completions int32) {
+	for i := range js.Spec.ReplicatedJobs {
+		spec := &js.Spec.ReplicatedJobs[i].Template.Spec
+		spec.Parallelism, spec.Completions = ptr.To(parallelism), ptr.To(completions)
+	}
+}
+
+// refused checks that a write was refused as invalid, at the field and with the text.
+func (w *world) refused(err error, field, text string) {
+	w.Helper()
+	if !apierrors.IsInvalid(err) {
+		w.Errorf("got %v, want that it is invalid", err)
+		return
+	}
+	for _, cause := range err.(apierrors.APIStatus).Status().Details.Causes {
+		if cause.Field == field && strings.Contains(cause.Message, text) {
+			return
+		}
+	}
+	w.Errorf("no cause at %s contains %q: %v", field, text, err)
+}
