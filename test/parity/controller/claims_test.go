@@ -1,0 +1,161 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controller
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+)
+
+// claim adds a policy with one claim that all pods mount.
+func claim(name string, retention jobsetv1alpha2.RetentionPolicyType) func(*jobSet) {
+	return func(js *jobSet) {
+		js.Spec.VolumeClaimPolicies = append(js.Spec.VolumeClaimPolicies, jobsetv1alpha2.VolumeClaimPolicy{
+			Templates:       []corev1.PersistentVolumeClaim{claimTemplate(name)},
+			RetentionPolicy: &jobsetv1alpha2.VolumeRetentionPolicy{WhenDeleted: &retention},
+		})
+		for i := range js.Spec.ReplicatedJobs {
+			container := &js.Spec.ReplicatedJobs[i].Template.Spec.Template.Spec.Containers[0]
+			container.VolumeMounts = append(container.VolumeMounts, corev1.VolumeMount{Name: name, MountPath: "/" + name})
+		}
+	}
+}
+
+func claimTemplate(name string) corev1.PersistentVolumeClaim {
+	return corev1.PersistentVolumeClaim{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: corev1.PersistentVolumeClaimSpec{
+			AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteMany},
+			Resources: corev1.VolumeResourceRequirements{
+				Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")},
+			},
+		},
+	}
+}
+
+// owners writes each claim of the namespace with the UID of the set that owns it, or "nobody".
+func (w *world) owners() map[string]string {
+	w.Helper()
+	list, err := w.stack.Kube.CoreV1().PersistentVolumeClaims(w.namespace).List(w.Context(), metav1.ListOptions{})
+	if err != nil {
+		w.Fatal(err)
+	}
+	owners := map[string]string{}
+	for _, c := range list.Items {
+		owners[c.Name] = "nobody"
+		if owner := metav1.GetControllerOf(&c); owner != nil {
+			owners[c.Name] = string(owner.UID)
+		}
+	}
+	return owners
+}
+
+func (w *world) awaitClaims(want map[string]string) {
+	w.Helper()
+	w.eventually(func() string { return cmp.Diff(want, w.owners()) })
+}
+
+func TestRow7_3_24_VolumeClaims(t *testing.T) {
+	deleted, retained := claim("scratch", jobsetv1alpha2.RetentionPolicyDelete), claim("models", jobsetv1alpha2.RetentionPolicyRetain)
+	t.Run("one goes with the set, the other one stays", func(t *testing.T) {
+		w := newWorld(t, released)
+		js := w.create(testJobSet(deleted, retained))
+		// The garbage collector goes by the owner, so a claim without one outlives the set.
+		w.awaitClaims(map[string]string{"scratch-test-js": string(js.UID), "models-test-js": "nobody"})
+		w.awaitJobs(running, allJobs...)
+		w.mounts("scratch", "scratch-test-js")
+		w.mounts("models", "models-test-js")
+		w.complete(allJobs...)
+		w.awaitCompleted()
+		if err := w.sets.Delete(t.Context(), setName, metav1.DeleteOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		w.stays(func() string {
+			if owners := w.owners(); owners["models-test-js"] != "nobody" {
+				return fmt.Sprintf("the retained claim is gone: %v", owners)
+			}
+			return ""
+		})
+	})
+	t.Run("another set with a template of that name completes", func(t *testing.T) {
+		w := newWorld(t, released)
+		first := testJobSet(retained)
+		first.Name = "first"
+		w.create(first)
+		w.awaitClaims(map[string]string{"models-first": "nobody"})
+		if err := w.sets.Delete(t.Context(), "first", metav1.DeleteOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		w.create(testJobSet(retained))
+		w.awaitClaims(map[string]string{"models-first": "nobody", "models-test-js": "nobody"})
+		w.eventually(func() string {
+			names := w.names(running)
+			for _, job := range allJobs {
+				if !slices.Contains(names, job) {
+					return fmt.Sprintf("no Job %s among %v", job, names)
+				}
+			}
+			return ""
+		})
+		w.complete(allJobs...)
+		w.awaitCompleted()
+	})
+	t.Run("a suspended set has its claims too", func(t *testing.T) {
+		w := newWorld(t, released)
+		js := w.create(testJobSet(suspend, deleted, retained))
+		w.awaitClaims(map[string]string{"scratch-test-js": string(js.UID), "models-test-js": "nobody"})
+		w.awaitJobs(suspended, allJobs...)
+	})
+}
+
+// mounts checks that the pods of all Jobs get the claim as a volume of that name.
+func (w *world) mounts(volume, claim string) {
+	w.Helper()
+	for name, job := range w.jobs() {
+		found := slices.ContainsFunc(job.Spec.Template.Spec.Volumes, func(v corev1.Volume) bool {
+			return v.Name == volume && v.PersistentVolumeClaim != nil && v.PersistentVolumeClaim.ClaimName == claim
+		})
+		if !found {
+			w.Errorf("Job %s has no volume %s of the claim %s: %v", name, volume, claim, job.Spec.Template.Spec.Volumes)
+		}
+	}
+}
+
+func TestRow7_3_34_TimeToLiveOfAFailedSet(t *testing.T) {
+	t.Run("after it the set is deleted", func(t *testing.T) {
+		w := newWorld(t, released)
+		w.create(testJobSet(func(js *jobSet) { js.Spec.TTLSecondsAfterFinished = ptr.To[int32](2) }))
+		w.awaitJobs(running, allJobs...)
+		w.ready(jobsOfB...)
+		w.fail(jobA)
+		w.awaitFailed("FailedJobs")
+		w.collectWhenDeleted(jobsOfB...)
+		w.awaitDeleted()
+		if got := w.get().Finalizers; !slices.Equal(got, []string{metav1.FinalizerDeleteDependents}) {
+			t.Errorf("finalizers: got %v, want that of a deletion in the foreground", got)
+		}
+	})
+	t.Run("without one it stays", func(t *testing.T) {
+		w := newWorld(t, released)
+		w.create(testJobSet())
+		w.awaitJobs(running, allJobs...)
+		w.fail(jobA)
+		w.awaitFailed("FailedJobs")
+		w.stays(func() string {
+			if w.get().DeletionTimestamp != nil {
+				return "the set is being deleted"
+			}
+			return ""
+		})
+	})
+}
