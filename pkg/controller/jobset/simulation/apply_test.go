@@ -6,6 +6,8 @@ package simulation
 import (
 	"errors"
 	"maps"
+	"slices"
+	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -18,16 +20,32 @@ import (
 // apply carries a plan out in the order of the real one.
 func (p *process) apply(next plan.Plan) error {
 	js := p.observed.JobSet
+	p.takenNames = nil
 	errs := []error{
 		p.inBatches(len(next.DeleteJobs), func(i int) error { return p.deleteOwn(next.DeleteJobs[i]) }),
 		p.inBatches(len(next.PatchJobs), func(i int) error { return p.patchJob(next.PatchJobs[i]) }),
 		p.create(next),
 	}
+	next = p.withTakenNames(next)
 	stored, err := p.writeStatus(js, next.Status)
 	if errs = append(errs, err); err == nil && next.DeleteJobSet {
 		errs = append(errs, p.deleteOwnSet(stored))
 	}
+	if len(p.takenNames) > 0 {
+		errs = append(errs, errNamesTaken)
+	}
 	return errors.Join(errs...)
+}
+
+// withTakenNames lets the status tell of Jobs that could not be created because others have their names.
+func (p *process) withTakenNames(next plan.Plan) plan.Plan {
+	if len(p.takenNames) == 0 {
+		return next
+	}
+	slices.Sort(p.takenNames)
+	told := plan.WithTakenNames(p.observed, next, p.takenNames)
+	p.referee.told(p.observed, told)
+	return told
 }
 
 func (p *process) deleteOwn(ref plan.JobRef) error {
@@ -76,6 +94,9 @@ func (p *process) patchJob(patch plan.JobPatch) error {
 		if patch.Suspend != nil {
 			job.Spec.Suspend = ptr.To(*patch.Suspend)
 		}
+		if err := annotate(job, patch); err != nil {
+			return err
+		}
 		if patch.Size != nil {
 			job.Spec.Parallelism, job.Spec.Completions = patch.Size.Parallelism, patch.Size.Completions
 		}
@@ -95,7 +116,26 @@ func changeTemplate(job *batchv1.Job, d *plan.Directives) error {
 		return errInvalid
 	}
 	template.Labels, template.Annotations = d.Labels, d.Annotations
+	template.Spec.Containers = slices.Clone(template.Spec.Containers)
+	for _, c := range d.Resources {
+		template.Spec.Containers[c.Index].Resources = c.Resources
+	}
 	template.Spec.NodeSelector, template.Spec.Tolerations, template.Spec.SchedulingGates = d.NodeSelector, d.Tolerations, d.SchedulingGates
+	return nil
+}
+
+// annotate sets annotations of a Job, as the operations of a JSON patch do.
+func annotate(job *batchv1.Job, patch plan.JobPatch) error {
+	switch {
+	case len(patch.Annotations) == 0:
+	case patch.Unannotated:
+		job.Annotations = maps.Clone(patch.Annotations)
+	case job.Annotations == nil:
+		return errInvalid // there is nothing to add to
+	default:
+		job.Annotations = maps.Clone(job.Annotations)
+		maps.Copy(job.Annotations, patch.Annotations)
+	}
 	return nil
 }
 
@@ -123,82 +163,6 @@ func (p *process) sendPatch(name string, version int, change func(*batchv1.Job) 
 		p.remember(resourceJobs, version)
 	}
 	return version, err
-}
-
-func (p *process) create(next plan.Plan) error {
-	var errs []error
-	if next.CreateService != nil {
-		service := *next.CreateService
-		errs = append(errs, createOwn(p, resourceServices, &p.world.services, &service))
-	}
-	for _, claim := range next.CreateClaims {
-		c := *claim
-		errs = append(errs, createOwn(p, resourceClaims, &p.world.claims, &c))
-	}
-	if err := errors.Join(errs...); err != nil {
-		return err
-	}
-	return p.inBatches(len(next.CreateJobs), func(i int) error { return p.createJob(next.CreateJobs[i]) })
-}
-
-// createOwn creates what need not be this set's: any object of the name will do.
-func createOwn[T metav1.Object](p *process, resource string, in *store[T], object T) error {
-	version, err := p.request(func(bool) (int, error) {
-		if _, taken := in.get(object.GetName()); taken {
-			return 0, errExists
-		}
-		in.put(object)
-		return number(object.GetResourceVersion()), nil
-	})
-	if err == nil && version > 0 {
-		p.remember(resource, version)
-	}
-	if err != errExists {
-		return err
-	}
-	if resource == resourceClaims {
-		p.takenClaims[object.GetName()] = p.now.Add(claimsForgottenAfter)
-	}
-	return nil
-}
-
-func (p *process) createJob(wanted *batchv1.Job) error {
-	js, at := p.observed.JobSet, p.observed
-	version, err := p.request(func(known bool) (int, error) {
-		if _, taken := p.world.jobs.get(wanted.Name); taken {
-			return 0, errExists
-		}
-		job := p.admitted(wanted)
-		p.referee.jobCreated(at, job, known)
-		p.world.jobs.put(job)
-		p.note("  creates job %s", job.Name)
-		return number(job.ResourceVersion), nil
-	})
-	if err == errExists {
-		p.seen[namesTaken]++
-		if existing, found := p.world.jobs.get(wanted.Name); found && metav1.IsControlledBy(existing, js) && hasSetName(existing) {
-			return nil
-		}
-	}
-	if err == nil && version > 0 {
-		p.remember(resourceJobs, version)
-	}
-	return err
-}
-
-// admitted returns a new Job as the Job API stores it.
-func (p *process) admitted(wanted *batchv1.Job) *batchv1.Job {
-	job := *wanted
-	job.UID = newUID("job", p.world.jobs.versions.last)
-	if job.Spec.Parallelism == nil && job.Spec.Completions == nil {
-		job.Spec.Completions = ptr.To[int32](1)
-	}
-	job.Spec.Parallelism = ptr.To(ptr.Deref(job.Spec.Parallelism, 1))
-	job.Spec.Template.Labels = maps.Clone(job.Spec.Template.Labels)
-	for key, value := range map[string]string{"controller-uid": string(job.UID), "batch.kubernetes.io/job-name": job.Name} {
-		job.Spec.Template.Labels[key] = value
-	}
-	return &job
 }
 
 // writeStatus returns the set as it is stored then.
@@ -239,10 +203,13 @@ func (p *process) writeStatus(js *jobsetv1alpha2.JobSet, status *jobsetv1alpha2.
 // asStored drops what the API does not store of times.
 func asStored(status *jobsetv1alpha2.JobSetStatus) jobsetv1alpha2.JobSetStatus {
 	stored := *status
-	stored.Conditions = append([]metav1.Condition(nil), status.Conditions...)
+	if start := status.StartTime; start != nil {
+		stored.StartTime = ptr.To(metav1.NewTime(start.Truncate(time.Second)))
+	}
+	stored.Conditions = slices.Clone(status.Conditions)
 	for i := range stored.Conditions {
 		c := &stored.Conditions[i]
-		c.LastTransitionTime = metav1.NewTime(c.LastTransitionTime.Truncate(1e9))
+		c.LastTransitionTime = metav1.NewTime(c.LastTransitionTime.Truncate(time.Second))
 	}
 	return stored
 }

@@ -5,18 +5,20 @@ package simulation
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
 )
 
-// enough is the number of histories in which a defect must show.
-const enough = 30_000
+// enough is the number of histories in which a defect must show. Most show in the first few.
+const enough = 10_000
 
 // TestHistoriesShowDefects makes sure that histories can fail, and by which rule.
 func TestHistoriesShowDefects(t *testing.T) {
@@ -36,30 +38,39 @@ func TestHistoriesShowDefects(t *testing.T) {
 		"failed requests that are not tried again": {
 			conduct{decide: plan.Decide, careless: true}, "nobody has to wake a set that is not at rest",
 		},
-		"a restart that counts twice":               {deciding(nil, countTwice), "failures and successes are judged as the policies say"},
-		"the other restart strategy":                {deciding(recreate, nil), "Jobs are created once, under free names, for the current attempt, in order"},
-		"no order of the start":                     {deciding(anyOrder, nil), "Jobs are created once, under free names, for the current attempt, in order"},
-		"suspension that is ignored":                {deciding(neverSuspended, nil), "a suspended set starts nothing"},
-		"conditions that are forgotten":             {deciding(noConditions, nil), "conditions are of one kind each, none is added as False, and times move with the status only"},
-		"a feature gate that is ignored":            {deciding(withoutRestartJob, nil), "Jobs are created once, under free names, for the current attempt, in order"},
-		"a clock that is late":                      {deciding(yesterday, nil), "conditions are of one kind each, none is added as False, and times move with the status only"},
-		"Jobs of earlier attempts that stay":        {deciding(nil, noDeletions), "a set at rest is as its spec says"},
-		"Jobs that are not resumed":                 {deciding(nil, noPatches), "a set at rest is as its spec says"},
-		"an end of life that nobody waits for":      {deciding(nil, noTimer), "a set at rest is as its spec says"},
-		"a set that is deleted as soon as it ends":  {deciding(nil, impatientEnd), "a set is deleted after its time to live only"},
-		"a set that is never left alone":            {deciding(nil, restless), "every history comes to rest"},
-		"a decision that changes the set":           {deciding(nil, scribble), "a decision does not change what it was made on"},
-		"a decision that depends on the order":      {deciding(nil, firstCome), "equal snapshots lead to equal plans"},
-		"children written at a commit point":        {deciding(nil, eager), "a decision that moves a commit point only writes the status"},
-		"counters that are stale":                   {deciding(nil, staleCounters), "counters are those of the Jobs, and within their bounds"},
-		"an event without a change":                 {deciding(nil, noise), "events come with a change of the status, one for each condition"},
-		"a set of another controller that is taken": {deciding(takenOver, nil), "a set that is terminating or somebody else's is left alone"},
+		"a restart that counts twice":                {deciding(nil, countTwice), "failures and successes are judged as the policies say"},
+		"the other restart strategy":                 {deciding(recreate, nil), "Jobs are created once, under free names, for the current attempt, in order"},
+		"no order of the start":                      {deciding(anyOrder, nil), "Jobs are created once, under free names, for the current attempt, in order"},
+		"suspension that is ignored":                 {deciding(neverSuspended, nil), "a suspended set starts nothing"},
+		"conditions that are forgotten":              {deciding(noConditions, nil), "conditions are of one kind each, none is added as False, and times move with the status only"},
+		"a feature gate that is ignored":             {deciding(withoutRestartJob, nil), "Jobs are created once, under free names, for the current attempt, in order"},
+		"a clock that is late":                       {deciding(yesterday, nil), "conditions are of one kind each, none is added as False, and times move with the status only"},
+		"Jobs of earlier attempts that stay":         {deciding(nil, noDeletions), "a set at rest is as its spec says"},
+		"a Job that runs against the will of others": {deciding(nil, overbearing), "only active Jobs are changed, in the version that was seen"},
+		"executions that are not counted":            {deciding(withoutExecutions, nil), "executions are counted, and their clock runs, while the set is not suspended"},
+		"a deadline that is ignored":                 {deciding(withoutDeadline, nil), "a set at rest is as its spec says"},
+		"a restart that waits for the last pod":      {deciding(withoutEarlyRestart, nil), "failures and successes are judged as the policies say"},
+		"Jobs that are not resumed":                  {deciding(nil, noPatches), "a set at rest is as its spec says"},
+		"an end of life that nobody waits for":       {deciding(nil, noTimer), "a set at rest is as its spec says"},
+		"a set that is deleted as soon as it ends":   {deciding(nil, impatientEnd), "a set is deleted after its time to live only"},
+		"a set that is never left alone":             {deciding(nil, restless), "every history comes to rest"},
+		"a decision that changes the set":            {deciding(nil, scribble), "a decision does not change what it was made on"},
+		"a decision that depends on the order":       {deciding(nil, firstCome), "equal snapshots lead to equal plans"},
+		"children written at a commit point":         {deciding(nil, eager), "a decision that moves a commit point only writes the status"},
+		"counters that are stale":                    {deciding(nil, staleCounters), "counters are those of the Jobs, and within their bounds"},
+		"an event without a change":                  {deciding(nil, noise), "events come with a change of the status, one for each condition"},
+		"a set of another controller that is taken":  {deciding(takenOver, nil), "a set that is terminating or somebody else's is left alone"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := runMany(1, enough, test.conduct)
-			if !strings.Contains(got.broken, test.wantRule) {
-				t.Errorf("want the rule %q broken, got after %d histories: %s", test.wantRule, got.done, got.broken)
+			others := sets.New[string]()
+			for seed := range uint64(enough) {
+				_, broken := run(seed, test.conduct, nil)
+				if strings.Contains(broken, strconv.Quote(test.wantRule)) {
+					return
+				}
+				others.Insert(broken)
 			}
+			t.Errorf("the rule %q was not broken; other results: %q", test.wantRule, others.UnsortedList()[:min(len(others), 5)])
 		})
 	}
 }
@@ -97,6 +108,12 @@ func noConditions(o *plan.Observed) { o.JobSet.Status.Conditions = nil }
 
 func withoutRestartJob(o *plan.Observed) { o.Gates.RestartJob = false }
 
+func withoutExecutions(o *plan.Observed) { o.Gates.ExecutionAttempts = false }
+
+func withoutDeadline(o *plan.Observed) { o.Gates.ActiveDeadline = false }
+
+func withoutEarlyRestart(o *plan.Observed) { o.Gates.RestartOnFailureTarget = false }
+
 func yesterday(o *plan.Observed) { o.Now = metav1.NewTime(o.Now.Add(-24 * time.Hour)) }
 
 func takenOver(o *plan.Observed) { o.JobSet.Spec.ManagedBy = nil }
@@ -110,6 +127,16 @@ func countTwice(o plan.Observed, p *plan.Plan) {
 func noDeletions(_ plan.Observed, p *plan.Plan) { p.DeleteJobs = nil }
 
 func noPatches(_ plan.Observed, p *plan.Plan) { p.PatchJobs = nil }
+
+func overbearing(o plan.Observed, p *plan.Plan) {
+	for _, job := range having(o, active) {
+		if jobIsSuspended(job) && !isSuspended(o.JobSet) && len(p.PatchJobs) == 0 && p.Status == nil {
+			p.PatchJobs = []plan.JobPatch{{
+				JobRef: plan.JobRef{Name: job.Name, UID: job.UID}, ResourceVersion: job.ResourceVersion, Suspend: new(bool),
+			}}
+		}
+	}
+}
 
 func noTimer(_ plan.Observed, p *plan.Plan) { p.RequeueAfter = 0 }
 

@@ -111,6 +111,7 @@ func (w *world) end(job *batchv1.Job, heading destiny) {
 		job = w.changeJob(job, func(j *batchv1.Job) {
 			w.setCondition(j, batchv1.JobFailureTarget, corev1.ConditionTrue, oneOf(w.dice, failureReasons...), oneOf(w.dice, failureMessages...))
 		})
+		w.referee.jobFailed(job, false)
 		if w.dice.percent(50) {
 			w.finishFailure(job)
 		}
@@ -137,7 +138,7 @@ func (w *world) finishFailure(job *batchv1.Job) {
 		j.Status.Active, j.Status.Ready = 0, ptr.To[int32](0)
 		w.setCondition(j, batchv1.JobFailed, corev1.ConditionTrue, target.Reason, target.Message)
 	})
-	w.referee.jobFailed(job)
+	w.referee.jobFailed(job, true)
 }
 
 func (w *world) setCondition(job *batchv1.Job, conditionType batchv1.JobConditionType, status corev1.ConditionStatus, reason, message string) {

@@ -4,7 +4,6 @@
 package simulation
 
 import (
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -114,6 +113,9 @@ func count(o plan.Observed, name string) jobsetv1alpha2.ReplicatedJobStatus {
 			continue
 		}
 		switch meaningOf(o, job) {
+		case previous:
+			// Quota must not be given back while pods of a suspended set still run.
+			counters.Active += one(isSuspended(o.JobSet) && job.Status.Active > 0)
 		case succeeded:
 			counters.Succeeded++
 		case failed:
@@ -169,101 +171,6 @@ func dependencyMet(o plan.Observed, d jobsetv1alpha2.DependsOn) bool {
 		return count(o, d.Name).Succeeded == *on.Replicas
 	}
 	return hasStarted(o, on)
-}
-
-// hasSucceeded tells whether the success policy is met (spec §5.11).
-func hasSucceeded(o plan.Observed) bool {
-	policy := o.JobSet.Spec.SuccessPolicy
-	var have, all int32
-	for i := range o.JobSet.Spec.ReplicatedJobs {
-		rj := &o.JobSet.Spec.ReplicatedJobs[i]
-		if len(policy.TargetReplicatedJobs) == 0 || slices.Contains(policy.TargetReplicatedJobs, rj.Name) {
-			have += count(o, rj.Name).Succeeded
-			all += *rj.Replicas
-		}
-	}
-	if policy.Operator == jobsetv1alpha2.OperatorAny {
-		return have > 0
-	}
-	return len(having(o, succeeded)) > 0 && have == all
-}
-
-// ruling is what a failure leads to.
-type ruling struct {
-	// reason is that of the condition Failed, if the set fails, or that of the restart of the set.
-	fails  bool
-	reason string
-	action jobsetv1alpha2.FailurePolicyAction
-	job    *batchv1.Job
-}
-
-func (r ruling) counts() bool {
-	return r.action == jobsetv1alpha2.RestartJobSet || r.action == jobsetv1alpha2.RestartJob
-}
-
-func (r ruling) restartsOneJob() bool {
-	return r.action == jobsetv1alpha2.RestartJob || r.action == jobsetv1alpha2.RestartJobAndIgnoreMaxRestarts
-}
-
-// rule applies the failure policy (spec §5.12).
-func rule(o plan.Observed, failures []*batchv1.Job) ruling {
-	policy := o.JobSet.Spec.FailurePolicy
-	if policy == nil {
-		return ruling{fails: true, reason: "FailedJobs", job: earliest(failures)}
-	}
-	r := ruling{action: jobsetv1alpha2.RestartJobSet, reason: "DefaultFailurePolicy", job: earliest(failures)}
-	for i := range policy.Rules {
-		candidate := ruling{action: policy.Rules[i].Action, reason: "FailurePolicy_" + policy.Rules[i].Name}
-		if candidate.restartsOneJob() && !o.Gates.RestartJob {
-			continue
-		}
-		matching := slices.DeleteFunc(slices.Clone(failures), func(job *batchv1.Job) bool { return !matches(&policy.Rules[i], job) })
-		if len(matching) > 0 {
-			candidate.job = earliest(matching)
-			r = candidate
-			break
-		}
-	}
-	switch {
-	case r.action == jobsetv1alpha2.FailJobSet:
-		r.fails, r.reason = true, "FailJobSetFailurePolicyAction"
-	case r.counts() && restartsThatCount(&o.JobSet.Status) >= policy.MaxRestarts:
-		r.fails, r.reason = true, "ReachedMaxRestarts"
-	}
-	return r
-}
-
-func matches(rule *jobsetv1alpha2.FailurePolicyRule, job *batchv1.Job) bool {
-	failure := conditionOf(job, batchv1.JobFailed)
-	matched := len(rule.OnJobFailureMessagePatterns) == 0
-	for _, pattern := range rule.OnJobFailureMessagePatterns {
-		found, err := regexp.MatchString(pattern, failure.Message)
-		matched = matched || err == nil && found
-	}
-	return matched &&
-		(len(rule.OnJobFailureReasons) == 0 || slices.Contains(rule.OnJobFailureReasons, failure.Reason)) &&
-		(len(rule.TargetReplicatedJobs) == 0 || slices.Contains(rule.TargetReplicatedJobs, job.Labels[jobsetv1alpha2.ReplicatedJobNameKey]))
-}
-
-// earliest returns the Job that failed first. The Jobs are sorted by name, which decides between equals.
-func earliest(jobs []*batchv1.Job) *batchv1.Job {
-	first := jobs[0]
-	for _, job := range jobs {
-		if conditionOf(job, batchv1.JobFailed).LastTransitionTime.Time.Before(conditionOf(first, batchv1.JobFailed).LastTransitionTime.Time) {
-			first = job
-		}
-	}
-	return first
-}
-
-func restartsThatCount(status *jobsetv1alpha2.JobSetStatus) int32 {
-	n := status.RestartsCountTowardsMax
-	for _, counters := range status.ReplicatedJobsStatus {
-		for _, restarts := range counters.JobRestartsCountTowardsMax {
-			n += restarts
-		}
-	}
-	return n
 }
 
 // conditionIs tells whether a condition is there and True.

@@ -36,7 +36,7 @@ type mood struct {
 	interludes int
 	// The rest are weights of actions.
 	sync, jobSets, jobs, services, jobLives, users, children, time, restarts, late, duplicates int
-	// switching tells that a controller that starts may have another feature gate than the one before.
+	// switching tells that a controller that starts may have a feature gate turned off that the one before had on.
 	switching bool
 	// failing is the percentage of the ends of Jobs that are failures, ending that of running Jobs that come to an end.
 	failing, ending int
@@ -48,7 +48,7 @@ func randomMood(d dice) mood {
 		sync:       oneOf(d, 6, 12, 20), jobSets: oneOf(d, 2, 6, 20), jobs: oneOf(d, 3, 10, 30), services: 3,
 		jobLives: oneOf(d, 10, 25, 40), users: oneOf(d, 0, 0, 1, 4), children: oneOf(d, 0, 0, 1, 4), time: 3,
 		restarts: oneOf(d, 0, 0, 1), late: 3, duplicates: oneOf(d, 0, 1),
-		switching: d.percent(0),
+		switching: d.percent(5),
 		failing:   oneOf(d, 0, 20, 50, 90, 90), ending: oneOf(d, 10, 40, 70),
 	}
 	if d.percent(30) {

@@ -58,6 +58,8 @@ type process struct {
 	// caches to show that.
 	knows, wrote progress
 	lastWrite    time.Time
+	// takenNames are those of the Jobs that the present sync could not create because others have them.
+	takenNames []string
 	// takenClaims are the claims that are taken to exist until some time although the cache may not show them.
 	takenClaims map[string]time.Time
 	// impatient tells that the present sync does not wait any longer for the caches to show what was written.
@@ -73,13 +75,13 @@ func (g *progress) note(set, jobs int) { g.set, g.jobs = max(g.set, set), max(g.
 
 // startProcess starts a controller. It lists everything first; client-go asks for the latest state then.
 func (w *world) startProcess() {
-	if w.mood.switching && w.process != nil && w.dice.percent(30) {
-		w.gates.RestartJob, w.referee.switched = !w.gates.RestartJob, true
-		w.note("feature gate RestartJob is set to %t", w.gates.RestartJob)
+	if w.mood.switching && w.gates.RestartJob && w.process != nil && w.dice.percent(30) {
+		w.gates.RestartJob, w.referee.switched = false, true
+		w.note("feature gate RestartJob is turned off")
 	}
 	p := &process{world: w, takenClaims: map[string]time.Time{}}
 	p.jobSets = informer[*jobsetv1alpha2.JobSet]{from: &w.jobSets, handle: func(*jobsetv1alpha2.JobSet, bool) { p.enqueue() }}
-	p.jobs = informer[*batchv1.Job]{from: &w.jobs, handle: p.jobChanged, strip: stripped, selects: hasSetName}
+	p.jobs = informer[*batchv1.Job]{from: &w.jobs, handle: p.jobChanged, strip: w.stripped, selects: hasSetName}
 	p.services = informer[*corev1.Service]{from: &w.services, handle: p.serviceChanged}
 	p.claims = informer[*corev1.PersistentVolumeClaim]{from: &w.claims, handle: p.claimChanged}
 	p.jobSets.list()
@@ -94,44 +96,6 @@ func (w *world) startProcess() {
 	w.process = p
 	w.referee.processStarted()
 	w.note("controller starts")
-}
-
-func hasSetName(job *batchv1.Job) bool { return job.Labels[jobsetv1alpha2.JobSetNameKey] != "" }
-
-// stripped returns what the real cache keeps of a Job.
-func stripped(job *batchv1.Job) *batchv1.Job {
-	kept := &batchv1.Job{
-		ObjectMeta: metav1.ObjectMeta{
-			Name: job.Name, Namespace: job.Namespace, UID: job.UID, ResourceVersion: job.ResourceVersion,
-			OwnerReferences: job.OwnerReferences, Labels: usedLabels(job), DeletionTimestamp: job.DeletionTimestamp,
-		},
-		Spec: batchv1.JobSpec{Parallelism: job.Spec.Parallelism, Completions: job.Spec.Completions, Suspend: job.Spec.Suspend},
-		Status: batchv1.JobStatus{
-			Conditions: job.Status.Conditions, StartTime: job.Status.StartTime,
-			Active: job.Status.Active, Ready: job.Status.Ready, Succeeded: job.Status.Succeeded,
-		},
-	}
-	if jobIsSuspended(job) {
-		kept.Spec.Template.Labels, kept.Spec.Template.Annotations = job.Spec.Template.Labels, job.Spec.Template.Annotations
-		pod := &job.Spec.Template.Spec
-		kept.Spec.Template.Spec = corev1.PodSpec{
-			NodeSelector: pod.NodeSelector, Tolerations: pod.Tolerations, SchedulingGates: pod.SchedulingGates,
-		}
-	}
-	return kept
-}
-
-func usedLabels(job *batchv1.Job) map[string]string {
-	used := make(map[string]string, 5)
-	for _, key := range [...]string{
-		jobsetv1alpha2.JobSetNameKey, jobsetv1alpha2.ReplicatedJobNameKey, jobsetv1alpha2.JobIndexKey,
-		jobsetv1alpha2.RestartsKey, jobsetv1alpha2.JobRestartAttemptKey,
-	} {
-		if value, found := job.Labels[key]; found {
-			used[key] = value
-		}
-	}
-	return used
 }
 
 func (p *process) enqueue() { p.queued = true }

@@ -4,6 +4,8 @@
 package simulation
 
 import (
+	"strconv"
+
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/types"
@@ -23,6 +25,10 @@ type facts struct {
 	attempt
 	// deletedByOther tells that somebody else than the controller deleted it, and spoiled that its labels were changed.
 	deletedByOther, spoiled bool
+	// held tells that somebody else suspended it while it ran.
+	held bool
+	// heldAt is the generation of the set then, if the controller had let the Job run for it.
+	heldAt int64
 	// unseen Jobs came into being without the knowledge of the controller, which may not see them yet.
 	unseen bool
 }
@@ -73,9 +79,43 @@ func (r *referee) spoiled(job *batchv1.Job) {
 	}
 }
 
-func (r *referee) jobFailed(job *batchv1.Job) {
-	if f := r.jobs[job.UID]; f != nil {
+// jobFailed notes that a Job has failed, or is about to.
+func (r *referee) jobFailed(job *batchv1.Job, ended bool) {
+	if f := r.jobs[job.UID]; f != nil && (ended || r.gates.RestartOnFailureTarget) {
 		r.failures[f.attempt] = true
+	}
+}
+
+// held notes that somebody else has suspended a Job, or lets it run.
+func (r *referee) held(job *batchv1.Job, hold bool) {
+	if f := r.jobs[job.UID]; f != nil {
+		f.held = hold && (f.held || !jobIsSuspended(job))
+		if f.heldAt = 0; f.held && job.Annotations[jobsetv1alpha2.ReleasedKey] == strconv.FormatInt(r.set().Generation, 10) {
+			f.heldAt = r.set().Generation
+		}
+		r.seen[holds] += int(one(f.held))
+	}
+}
+
+// isHeld tells whether a Job is suspended on account of somebody else.
+func (r *referee) isHeld(job *batchv1.Job) bool {
+	f := r.jobs[job.UID]
+	return f != nil && f.held && jobIsSuspended(job)
+}
+
+// told checks what the names of Jobs that are taken add to a decision.
+func (r *referee) told(o plan.Observed, p plan.Plan) {
+	if p.Status == nil {
+		return
+	}
+	d := decision{Observed: o, plan: p, before: &o.JobSet.Status, after: p.Status, ruling: judge(o)}
+	for _, check := range []func(decision) string{conditionsSound, eventsSound} {
+		if wrong := check(d); wrong != "" {
+			r.fail("rule %q: %s", "a status that tells of taken names is sound", wrong)
+		}
+	}
+	if conditionIs(p.Status, jobsetv1alpha2.ChildNameConflict) {
+		r.seen[nameConflicts]++
 	}
 }
 
@@ -99,7 +139,7 @@ func (r *referee) decided(o plan.Observed, p plan.Plan, reference *plan.Observed
 	if p.Status != nil {
 		d.after = p.Status
 	}
-	d.failures = having(o, failed)
+	d.ruling = judge(o)
 	for _, rule := range rules {
 		if wrong := rule.check(d); wrong != "" {
 			r.fail("rule %q: %s", rule.name, wrong)

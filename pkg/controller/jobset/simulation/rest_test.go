@@ -42,7 +42,7 @@ func (w *world) checkRest() {
 		wrong = wrongWithSuspended(o)
 	default:
 		w.seen[restsRunning]++
-		wrong = wrongWithRunning(o)
+		wrong = w.wrongWithRunning(o)
 	}
 	if wrong != "" {
 		w.fail("rule %q: %s: %s", "a set at rest is as its spec says", wrong, describe(o))
@@ -73,6 +73,8 @@ func wrongWithUnfinished(o plan.Observed) string {
 		return "a failure is not dealt with"
 	case hasSucceeded(o):
 		return "a success is not dealt with"
+	case conditionIs(&o.JobSet.Status, jobsetv1alpha2.ChildNameConflict):
+		return "the names of Jobs count as taken"
 	case len(o.JobSet.Status.ReplicatedJobsStatus) != len(o.JobSet.Spec.ReplicatedJobs):
 		return "replicatedJobs are not counted"
 	}
@@ -110,17 +112,20 @@ func wrongWithSuspended(o plan.Observed) string {
 		return "the condition Suspended is not True"
 	case conditionIs(&o.JobSet.Status, jobsetv1alpha2.JobSetRestarting):
 		return "it is restarting"
+	case o.JobSet.Status.StartTime != nil:
+		return "its clock runs"
 	}
 	return wrongWithUnfinished(o)
 }
 
-func wrongWithRunning(o plan.Observed) string {
-	allUp := true
+func (w *world) wrongWithRunning(o plan.Observed) string {
+	allUp, held := true, false
 	for i := range o.JobSet.Spec.ReplicatedJobs {
 		rj := &o.JobSet.Spec.ReplicatedJobs[i]
 		allUp = allUp && hasStarted(o, rj)
 		for _, job := range jobsOf(o, rj) {
-			if mayStart(o, rj.Name) && !ended(job) && (jobIsSuspended(job) || !isReady(job)) {
+			held = held || w.referee.isHeld(job)
+			if mayStart(o, rj.Name) && !ended(job) && (jobIsSuspended(job) || !isReady(job)) && !w.referee.isHeld(job) {
 				return "a Job does not run that may"
 			}
 		}
@@ -128,8 +133,12 @@ func wrongWithRunning(o plan.Observed) string {
 	status := &o.JobSet.Status
 	inOrder := o.JobSet.Spec.StartupPolicy.StartupPolicyOrder == jobsetv1alpha2.InOrder
 	switch {
-	case conditionIs(status, jobsetv1alpha2.JobSetSuspended):
+	case conditionIs(status, jobsetv1alpha2.JobSetSuspended) && !(held && inOrder):
 		return "the condition Suspended is True"
+	case o.Gates.ActiveDeadline && (status.StartTime == nil || o.JobSet.Spec.ActiveDeadlineSeconds != nil):
+		return "the deadline is not watched"
+	case o.Gates.ExecutionAttempts && status.ExecutionAttempts == nil:
+		return "the execution is not counted"
 	case allUp && conditionIs(status, jobsetv1alpha2.JobSetRestarting):
 		return "it is restarting although all Jobs are up"
 	case inOrder && conditionIs(status, jobsetv1alpha2.JobSetStartupPolicyCompleted) != allUp:

@@ -42,6 +42,8 @@ func createdRight(d decision) string {
 		case at.restarts != d.before.Restarts || at.jobRestartsKnown != d.Gates.RestartJob ||
 			at.jobRestartsKnown && at.jobRestarts != jobRestarts(d.before, at.replicatedJob, at.index):
 			return "job " + job.Name + " is of another attempt"
+		case d.Gates.ExecutionAttempts && job.Annotations[jobsetv1alpha2.ExecutionAttemptKey] != executionOf(d):
+			return "job " + job.Name + " is of another execution"
 		case owner == nil || owner.UID != d.JobSet.UID:
 			return "job " + job.Name + " is not owned by the set"
 		case !mayStart(d.Observed, at.replicatedJob):
@@ -55,6 +57,14 @@ func createdRight(d decision) string {
 		return "BlockingRecreate has to wait for the Jobs of earlier attempts"
 	}
 	return ""
+}
+
+// executionOf is the execution that Jobs of a set belong to, as they tell it: none before the first.
+func executionOf(d decision) string {
+	if d.before.ExecutionAttempts == nil {
+		return ""
+	}
+	return fmt.Sprint(*d.before.ExecutionAttempts)
 }
 
 func deletedRight(d decision) string {
@@ -84,6 +94,8 @@ func patchedRight(d decision) string {
 			return "job " + patch.Name + " is so already"
 		case patch.Suspend != nil && !*patch.Suspend && !mayStart(d.Observed, job.Labels[jobsetv1alpha2.ReplicatedJobNameKey]):
 			return "job " + patch.Name + " is resumed out of order"
+		case patch.Suspend != nil && !*patch.Suspend && job.Annotations[jobsetv1alpha2.ReleasedKey] == fmt.Sprint(d.JobSet.Generation):
+			return "job " + patch.Name + " was suspended by somebody else"
 		case patch.Directives != nil && job.Status.Active > 0:
 			return "job " + patch.Name + " gets directives, which the Job API refuses while it has pods"
 		case patch.Size != nil && !d.Gates.ElasticJobSet:

@@ -11,6 +11,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/utils/ptr"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
@@ -22,7 +23,8 @@ type decision struct {
 	plan plan.Plan
 	// before and after are the status as stored and as it will be.
 	before, after *jobsetv1alpha2.JobSetStatus
-	failures      []*batchv1.Job
+	// ruling is how the set should be judged; nil if it just goes on.
+	ruling *ruling
 }
 
 // rules hold for every decision. A rule returns what is wrong, "" if nothing is.
@@ -40,13 +42,14 @@ var rules = []struct {
 	{"Jobs are created once, under free names, for the current attempt, in order", createdRight},
 	{"only Jobs of earlier attempts are deleted, or such as still run in a finished set", deletedRight},
 	{"only active Jobs are changed, in the version that was seen", patchedRight},
+	{"executions are counted, and their clock runs, while the set is not suspended", executionsCounted},
 	{"events come with a change of the status, one for each condition", eventsSound},
 	{"a set is deleted after its time to live only", timeToLive},
 }
 
 func (d decision) moved() bool {
 	return d.after.Restarts != d.before.Restarts || jobRestartsOf(d.after) > jobRestartsOf(d.before) ||
-		finished(d.after) != finished(d.before)
+		finished(d.after) != finished(d.before) || !ptr.Equal(d.after.ExecutionAttempts, d.before.ExecutionAttempts)
 }
 
 // jobRestartsOf is the number of restarts of single Jobs.
@@ -94,12 +97,8 @@ func judgedRight(d decision) string {
 	if ours && !d.Gates.RestartJob {
 		want.jobRestarts, want.jobCounts = "", "" // nobody counts them any more
 	}
-	switch {
-	case !ours || finished(d.before):
-	case len(d.failures) > 0:
-		want = want.after(d.Observed, rule(d.Observed, d.failures))
-	case hasSucceeded(d.Observed):
-		want.completed, want.reason = true, "AllJobsCompleted"
+	if ours && !finished(d.before) && d.ruling != nil {
+		want = want.after(*d.ruling)
 	}
 	if got := verdictOf(d.after); got != want {
 		return fmt.Sprintf("want %+v, got %+v", want, got)
@@ -144,12 +143,18 @@ func sortedWords(s string) string {
 }
 
 // after returns the verdicts with one more ruling.
-func (v verdicts) after(o plan.Observed, r ruling) verdicts {
-	at, _ := placeOf(r.job)
-	word := fmt.Sprintf(" %s-%d", at.replicatedJob, at.index)
+func (v verdicts) after(r ruling) verdicts {
+	var word string
+	if r.job != nil {
+		at, _ := placeOf(r.job)
+		word = fmt.Sprintf(" %s-%d", at.replicatedJob, at.index)
+	}
 	switch {
-	case r.fails:
-		v.failed, v.reason, v.job = true, r.reason, r.job.Name
+	case r.succeeds || r.fails:
+		v.completed, v.failed, v.reason = r.succeeds, r.fails, r.reason
+		if r.job != nil {
+			v.job = r.job.Name
+		}
 	case r.restartsOneJob():
 		v.jobRestarts = sortedWords(v.jobRestarts + word)
 		if r.counts() {
@@ -260,6 +265,34 @@ func eventsSound(d decision) string {
 		if !slices.ContainsFunc(d.plan.Events, func(e plan.Event) bool { return strings.HasSuffix(e.Reason, "FailurePolicyAction") }) {
 			return "there is no event about the restart"
 		}
+	}
+	return ""
+}
+
+func executionsCounted(d decision) string {
+	want, begins := d.before.ExecutionAttempts, d.after.Restarts > d.before.Restarts
+	ours := d.JobSet.DeletionTimestamp == nil && d.JobSet.Spec.ManagedBy == nil && !finished(d.before)
+	switch {
+	case !ours || !d.Gates.ExecutionAttempts:
+	case begins:
+		want = ptr.To(ptr.Deref(want, d.before.Restarts) + 1)
+	case d.ruling != nil || isSuspended(d.JobSet):
+	case want == nil:
+		want = ptr.To(d.before.Restarts)
+	case conditionIs(d.before, jobsetv1alpha2.JobSetSuspended):
+		want = ptr.To(*want + 1)
+	}
+	if !ptr.Equal(want, d.after.ExecutionAttempts) {
+		return fmt.Sprintf("want %d, got %d", ptr.Deref(want, -1), ptr.Deref(d.after.ExecutionAttempts, -1))
+	}
+	runs := d.Gates.ActiveDeadline && !isSuspended(d.JobSet)
+	switch start := d.after.StartTime; {
+	case start.Equal(d.before.StartTime):
+		return ""
+	case start == nil && (runs || !ours):
+		return "the clock stops although the set runs"
+	case start != nil && (!runs || !ours || !start.Equal(&d.Now) || d.before.StartTime != nil && !begins):
+		return "the clock starts at " + start.String()
 	}
 	return ""
 }

@@ -19,7 +19,9 @@ var (
 	errInvalid  = errors.New("422 invalid")
 	errServer   = errors.New("500 internal error")
 	errTimeout  = errors.New("timeout")
-	errDead     = errors.New("the controller is dead")
+	// errNamesTaken is no answer, but the result of a sync that has to be tried again.
+	errNamesTaken = errors.New("names of Jobs are taken")
+	errDead       = errors.New("the controller is dead")
 )
 
 // versions counts the writes of one API server.

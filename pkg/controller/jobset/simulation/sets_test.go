@@ -4,8 +4,11 @@
 package simulation
 
 import (
+	"slices"
+
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
@@ -51,6 +54,9 @@ func randomSet(d dice) *jobsetv1alpha2.JobSet {
 	if d.percent(30) {
 		js.Spec.TTLSecondsAfterFinished = ptr.To(oneOf[int32](d, 0, 1, 30))
 	}
+	if d.percent(20) {
+		js.Spec.ActiveDeadlineSeconds = ptr.To(oneOf[int64](d, 3, 30, 100))
+	}
 	if d.percent(10) {
 		js.Spec.Coordinator = &jobsetv1alpha2.Coordinator{ReplicatedJob: "a"}
 	}
@@ -91,6 +97,13 @@ func setDirectives(rj *jobsetv1alpha2.ReplicatedJob, value string) {
 	template.Annotations = map[string]string{directive: value}
 	template.Spec.NodeSelector = map[string]string{directive: value}
 	template.Spec.Tolerations = []corev1.Toleration{{Key: directive, Operator: corev1.TolerationOpEqual, Value: value}}
+}
+
+// setResources lets the containers of a replicatedJob ask for something else.
+func setResources(rj *jobsetv1alpha2.ReplicatedJob, cpus int) {
+	containers := slices.Clone(rj.Template.Spec.Template.Spec.Containers)
+	containers[0].Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: *resource.NewQuantity(int64(cpus), resource.DecimalSI)}
+	rj.Template.Spec.Template.Spec.Containers = containers
 }
 
 // randomOrder chooses at most one of the two ways to order the start.

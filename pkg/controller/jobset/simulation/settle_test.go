@@ -58,6 +58,13 @@ func (w *world) tidyUp() {
 			w.deleteJob(job, true)
 		}
 	}
+	release := w.dice.percent(50)
+	for _, job := range w.ownJobs() {
+		if release && w.referee.isHeld(job) {
+			w.note("somebody lets job %s run", job.Name)
+			w.hold(job, false)
+		}
+	}
 	switch js := w.set(); {
 	case js == nil:
 		if w.dice.percent(50) {

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"strings"
 
+	"k8s.io/utils/ptr"
+
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 )
 
@@ -28,6 +30,11 @@ const (
 	outlivings
 	recreations
 	blocked
+	earlyRestarts
+	deadlines
+	executions
+	holds
+	nameConflicts
 	restsRunning
 	restsSuspended
 	restsFinished
@@ -39,6 +46,7 @@ var kindNames = [kinds]string{
 	"syncs", "failed syncs", "syncs put off because a cache lagged", "requests in trouble", "kills of the controller", "conflicts",
 	"names taken", "Jobs created", "Jobs resumed", "restarts of sets", "restarts of single Jobs", "completed sets", "failed sets",
 	"sets deleted after their time to live", "sets created anew", "restarts that wait for the last Job to be gone",
+	"restarts before the Job had failed", "deadlines that were over", "executions counted", "Jobs suspended by others", "conflicts of names told",
 	"ends running", "ends suspended", "ends finished", "ends deleted",
 }
 
@@ -80,6 +88,11 @@ func (r *referee) tallyDecision(d decision) {
 			r.seen[completions]++
 		}
 	}
+	if d.ruling != nil && !finished(d.before) {
+		r.seen[earlyRestarts] += int(one(d.ruling.job != nil && !ended(d.ruling.job)))
+		r.seen[deadlines] += int(one(d.ruling.fails && d.ruling.job == nil))
+	}
+	r.seen[executions] += int(one(!ptr.Equal(d.before.ExecutionAttempts, d.after.ExecutionAttempts)))
 	policy := d.JobSet.Spec.FailurePolicy
 	if policy != nil && policy.RestartStrategy == jobsetv1alpha2.RestartStrategyBlockingRecreate && !finished(d.after) {
 		if waiting := having(d.Observed, previous); len(waiting) > 0 && len(waiting) < len(d.Jobs) {

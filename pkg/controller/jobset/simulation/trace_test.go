@@ -16,7 +16,7 @@ import (
 
 // describe returns a snapshot in one line.
 func describe(o plan.Observed) string {
-	words := []string{fmt.Sprintf("%s@%s", o.JobSet.UID, o.JobSet.ResourceVersion), describeStatus(&o.JobSet.Status)}
+	words := []string{fmt.Sprintf("%s@%s, generation %d", o.JobSet.UID, o.JobSet.ResourceVersion, o.JobSet.Generation), describeStatus(&o.JobSet.Status)}
 	if isSuspended(o.JobSet) {
 		words = append(words, "suspended")
 	}
@@ -29,12 +29,14 @@ func describe(o plan.Observed) string {
 func describeJob(job *batchv1.Job) string {
 	at, _ := placeOf(job)
 	words := fmt.Sprintf("%s(%d-%d", job.Name, at.restarts, at.jobRestarts)
-	for word, said := range map[string]bool{
-		" terminating": job.DeletionTimestamp != nil, " suspended": jobIsSuspended(job),
-	} {
-		if said {
-			words += word
-		}
+	if job.DeletionTimestamp != nil {
+		words += " terminating"
+	}
+	if jobIsSuspended(job) {
+		words += " suspended"
+	}
+	if released := job.Annotations[jobsetv1alpha2.ReleasedKey]; released != "" {
+		words += " released@" + released
 	}
 	for _, c := range job.Status.Conditions {
 		if hasCondition(job, c.Type) && c.Type != batchv1.JobSuspended {
@@ -45,7 +47,7 @@ func describeJob(job *batchv1.Job) string {
 }
 
 func describeStatus(status *jobsetv1alpha2.JobSetStatus) string {
-	words := []string{fmt.Sprintf("[restarts %d/%d", status.Restarts, status.RestartsCountTowardsMax)}
+	words := []string{fmt.Sprintf("[restarts %d/%d, executions %d", status.Restarts, status.RestartsCountTowardsMax, ptr.Deref(status.ExecutionAttempts, -1))}
 	for _, c := range status.Conditions {
 		words = append(words, fmt.Sprintf("%s=%s:%s", c.Type, c.Status, c.Reason))
 	}
@@ -103,6 +105,9 @@ func describeSpec(w *world) string {
 	}
 	lines = append(lines, fmt.Sprintf("startup %s, success %+v, suspend %t, ttl %d, managedBy %q", spec.StartupPolicy.StartupPolicyOrder,
 		*spec.SuccessPolicy, ptr.Deref(spec.Suspend, false), ptr.Deref(spec.TTLSecondsAfterFinished, -1), ptr.Deref(spec.ManagedBy, "")))
+	if spec.ActiveDeadlineSeconds != nil {
+		lines = append(lines, fmt.Sprintf("active deadline %d", *spec.ActiveDeadlineSeconds))
+	}
 	if spec.FailurePolicy != nil {
 		lines = append(lines, fmt.Sprintf("failure policy %+v", *spec.FailurePolicy))
 	}

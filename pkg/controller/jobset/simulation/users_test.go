@@ -33,7 +33,7 @@ func (w *world) changeSomething() {
 	case n < 75:
 		ttl := oneOf[*int32](w.dice, nil, ptr.To[int32](0), ptr.To[int32](5))
 		w.note("user changes the time to live")
-		w.changeSet(func(js *jobsetv1alpha2.JobSet) { js.Spec.TTLSecondsAfterFinished = ttl })
+		w.changeSpec(func(js *jobsetv1alpha2.JobSet) { js.Spec.TTLSecondsAfterFinished = ttl })
 	case n < 92:
 		w.resize()
 	default:
@@ -57,16 +57,19 @@ func (w *world) touchSet() {
 func (w *world) switchSuspend(suspend bool) {
 	w.note("user sets suspend to %t", suspend)
 	directed := w.dice.percent(60)
-	value := strconv.Itoa(w.dice.IntN(3))
-	w.changeSet(func(js *jobsetv1alpha2.JobSet) {
+	value := w.dice.IntN(3)
+	w.changeSpec(func(js *jobsetv1alpha2.JobSet) {
 		js.Spec.Suspend = &suspend
 		if !directed {
 			return
 		}
-		w.note("  with the directives %q", value)
+		w.note("  with the directives %d", value)
 		js.Spec.ReplicatedJobs = slices.Clone(js.Spec.ReplicatedJobs)
 		for i := range js.Spec.ReplicatedJobs {
-			setDirectives(&js.Spec.ReplicatedJobs[i], value)
+			setDirectives(&js.Spec.ReplicatedJobs[i], strconv.Itoa(value))
+			if w.gates.MutableResources {
+				setResources(&js.Spec.ReplicatedJobs[i], value)
+			}
 		}
 	})
 }
@@ -78,7 +81,7 @@ func (w *world) resize() {
 		return
 	}
 	size := oneOf[int32](w.dice, 1, 2, 3)
-	w.changeSet(func(js *jobsetv1alpha2.JobSet) {
+	w.changeSpec(func(js *jobsetv1alpha2.JobSet) {
 		js.Spec.ReplicatedJobs = slices.Clone(js.Spec.ReplicatedJobs)
 		rj := &js.Spec.ReplicatedJobs[i]
 		w.note("user resizes %s to %d", rj.Name, size)
@@ -92,7 +95,7 @@ func (w *world) deleteSet(foreground bool) {
 	case !foreground:
 		w.jobSets.remove(setName)
 	case w.set().DeletionTimestamp == nil:
-		w.changeSet(func(js *jobsetv1alpha2.JobSet) { js.DeletionTimestamp = ptr.To(w.stored()) })
+		w.changeSpec(func(js *jobsetv1alpha2.JobSet) { js.DeletionTimestamp = ptr.To(w.stored()) })
 	}
 }
 
@@ -123,8 +126,9 @@ func (w *world) meddleWithJob(job *batchv1.Job) {
 		w.referee.deletedByOther(job)
 		w.deleteJob(job, w.dice.percent(50))
 	case n < 80 && !ended(job):
-		w.note("somebody suspends job %s", job.Name)
-		w.changeJob(job, func(j *batchv1.Job) { j.Spec.Suspend = ptr.To(true) })
+		hold := w.dice.percent(70)
+		w.note("somebody sets suspend of job %s to %t", job.Name, hold)
+		w.hold(job, hold)
 	case n < 90:
 		w.relabel(job, jobsetv1alpha2.RestartsKey, "x")
 	case n < 95:
@@ -132,6 +136,12 @@ func (w *world) meddleWithJob(job *batchv1.Job) {
 	default:
 		w.relabel(job, jobsetv1alpha2.JobSetNameKey, "")
 	}
+}
+
+// hold suspends a Job, or lets it run, as a queueing system does with the children of a set.
+func (w *world) hold(job *batchv1.Job, hold bool) {
+	w.referee.held(job, hold)
+	w.changeJob(job, func(j *batchv1.Job) { j.Spec.Suspend = &hold })
 }
 
 // relabel spoils a label of a Job, or removes it.

@@ -70,10 +70,13 @@ func newWorld(seed uint64, c conduct, trace *[]string) *world {
 	w := &world{
 		conduct: c,
 		dice:    d,
-		gates:   plan.Gates{RestartJob: d.percent(50), ElasticJobSet: d.percent(30)},
-		mood:    randomMood(d),
-		now:     beginning,
-		trace:   trace,
+		gates: plan.Gates{
+			RestartJob: d.percent(50), ElasticJobSet: d.percent(30), ActiveDeadline: d.percent(30),
+			ExecutionAttempts: d.percent(40), MutableResources: d.percent(30), RestartOnFailureTarget: d.percent(40),
+		},
+		mood:  randomMood(d),
+		now:   beginning,
+		trace: trace,
 	}
 	main := &versions{last: 1}
 	w.jobSets.versions = &versions{last: 1000} // the two servers count apart
@@ -105,10 +108,18 @@ func (w *world) createSet() {
 	w.creations++
 	js := *w.template
 	js.UID = newUID("set", w.creations)
-	js.CreationTimestamp = w.stored()
+	js.CreationTimestamp, js.Generation = w.stored(), 1
 	w.jobSets.put(&js)
 	w.referee = newReferee(w, &js)
 	w.note("user creates the set %s", js.UID)
+}
+
+// changeSpec stores a copy of the set with another spec.
+func (w *world) changeSpec(change func(*jobsetv1alpha2.JobSet)) {
+	w.changeSet(func(js *jobsetv1alpha2.JobSet) {
+		change(js)
+		js.Generation++
+	})
 }
 
 // changeSet stores a changed copy of the set.

@@ -9,6 +9,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
@@ -66,8 +67,8 @@ func (r *referee) statusStored(o plan.Observed, before, after *jobsetv1alpha2.Jo
 	if finished(before) && !slices.Equal(before.Conditions, after.Conditions) {
 		r.fail("rule %q", "a finished set never restarts nor changes its result")
 	}
-	if policy := o.JobSet.Spec.FailurePolicy; policy != nil && restartsThatCount(after) > policy.MaxRestarts {
-		r.fail("rule %q: %d of %d", "restarts that count stay within the maximum", restartsThatCount(after), policy.MaxRestarts)
+	if policy := o.JobSet.Spec.FailurePolicy; policy != nil && restartsThatCount(o.Gates, after) > policy.MaxRestarts {
+		r.fail("rule %q: %d of %d", "restarts that count stay within the maximum", restartsThatCount(o.Gates, after), policy.MaxRestarts)
 	}
 	if after.RestartsCountTowardsMax > after.Restarts {
 		r.fail("rule %q: %d of %d", "restarts that count are restarts", after.RestartsCountTowardsMax, after.Restarts)
@@ -121,6 +122,12 @@ func (r *referee) endsAttempt(d decision, failed attempt) bool {
 
 // jobPatched checks a Job right before it is stored with a change of the controller.
 func (r *referee) jobPatched(js *jobsetv1alpha2.JobSet, job *batchv1.Job, patch plan.JobPatch) {
+	if f := r.jobs[job.UID]; f != nil && patch.Suspend != nil {
+		if f.held && f.heldAt == js.Generation && !*patch.Suspend {
+			r.fail("rule %q: job %s", "a Job that somebody else suspended stays so until the set changes", job.Name)
+		}
+		f.held = false
+	}
 	if patch.Suspend == nil || *patch.Suspend {
 		return
 	}
@@ -130,6 +137,9 @@ func (r *referee) jobPatched(js *jobsetv1alpha2.JobSet, job *batchv1.Job, patch 
 	if got.Labels[directive] != wanted.Labels[directive] || got.Annotations[directive] != wanted.Annotations[directive] ||
 		got.Spec.NodeSelector[directive] != wanted.Spec.NodeSelector[directive] || !slices.Equal(withKey(got.Spec.Tolerations), wanted.Spec.Tolerations) {
 		r.fail("rule %q: job %s", "a Job is resumed with the directives of the set", job.Name)
+	}
+	if r.gates.MutableResources && !equality.Semantic.DeepEqual(got.Spec.Containers[0].Resources, wanted.Spec.Containers[0].Resources) {
+		r.fail("rule %q: job %s", "a Job is resumed with the resources of the set", job.Name)
 	}
 	if got.Labels["controller-uid"] != string(job.UID) || got.Labels[jobsetv1alpha2.RestartsKey] != job.Labels[jobsetv1alpha2.RestartsKey] {
 		r.fail("rule %q: job %s", "a resumed Job keeps its identity", job.Name)
