@@ -120,7 +120,7 @@ func (a *applier) createClaims(ctx context.Context, claims []*corev1.PersistentV
 		switch {
 		case terminatingNamespace(err):
 		case apierrors.IsAlreadyExists(err):
-			a.takenClaims.Set(cache.MetaObjectToName(claim).String(), true, claimsForgottenAfter)
+			a.rememberTaken(ctx, claim)
 		case err != nil:
 			a.reportFailure(a.js, claimCreationFailed(err))
 			errs = append(errs, fmt.Errorf("creating persistent volume claim %s/%s: %w", claim.Namespace, claim.Name, err))
@@ -129,6 +129,15 @@ func (a *applier) createClaims(ctx context.Context, claims []*corev1.PersistentV
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// rememberTaken remembers that a claim exists which no cache shows. One that carries our label will be shown, and its end
+// too: if that was remembered here, the set would not notice that the claim is gone.
+func (a *applier) rememberTaken(ctx context.Context, claim *corev1.PersistentVolumeClaim) {
+	existing, err := a.Kube.CoreV1().PersistentVolumeClaims(claim.Namespace).Get(ctx, claim.Name, metav1.GetOptions{})
+	if err == nil && existing.Labels[jobsetv1alpha2.JobSetNameKey] == "" {
+		a.takenClaims.Set(cache.MetaObjectToName(claim).String(), true, claimsForgottenAfter)
+	}
 }
 
 func (a *applier) createJobs(ctx context.Context, jobs []*batchv1.Job) error {

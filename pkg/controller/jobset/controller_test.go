@@ -158,26 +158,38 @@ func TestWhatIsGoneWakesTheSetsThatUsedIt(t *testing.T) {
 	}
 }
 
-func TestClaimsOfOthersAreAskedForOnce(t *testing.T) {
-	set := newSet()
-	set.Spec.VolumeClaimPolicies = []jobsetv1alpha2.VolumeClaimPolicy{{Templates: []corev1.PersistentVolumeClaim{*claim("data")}}}
-	r := newRig(t, set, claim("data-js"))
-	if err := r.informers.jobSets.GetIndexer().Add(set); err != nil {
-		t.Fatal(err)
+func TestClaimsThatExistAreAskedForOnceIfNoCacheShowsThem(t *testing.T) {
+	ours := claim("data-js")
+	ours.Labels = map[string]string{jobsetv1alpha2.JobSetNameKey: "js"}
+	for name, tc := range map[string]struct {
+		claim *corev1.PersistentVolumeClaim
+		want  int
+	}{
+		"a claim without our label is asked for once":                   {claim("data-js"), 1},
+		"a claim that the cache shows late is not taken to be for ever": {ours, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			set := newSet()
+			set.Spec.VolumeClaimPolicies = []jobsetv1alpha2.VolumeClaimPolicy{{Templates: []corev1.PersistentVolumeClaim{*claim("data")}}}
+			r := newRig(t, set, tc.claim)
+			if err := r.informers.jobSets.GetIndexer().Add(set); err != nil {
+				t.Fatal(err)
+			}
+			for range 2 {
+				if _, err := r.sync(t.Context(), cache.MetaObjectToName(set)); err != nil {
+					t.Fatal(err)
+				}
+				r.writes.Forget(cache.MetaObjectToName(set)) // these caches show nothing
+			}
+			asked := 0
+			for _, request := range r.requests() {
+				if request == "create persistentvolumeclaims data-js" {
+					asked++
+				}
+			}
+			diff(t, "creations of the claim", tc.want, asked)
+		})
 	}
-	for range 2 {
-		if _, err := r.sync(t.Context(), cache.MetaObjectToName(set)); err != nil {
-			t.Fatal(err)
-		}
-		r.writes.Forget(cache.MetaObjectToName(set)) // these caches show nothing
-	}
-	asked := 0
-	for _, request := range r.requests() {
-		if request == "create persistentvolumeclaims data-js" {
-			asked++
-		}
-	}
-	diff(t, "creations of the claim", 1, asked)
 }
 
 func TestTheControllerWaitsUntilJobSetsAreServed(t *testing.T) {

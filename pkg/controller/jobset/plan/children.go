@@ -74,12 +74,13 @@ func isPrevious(o Observed, job *batchv1.Job) (bool, error) {
 	if !o.Gates.RestartJob {
 		return false, nil
 	}
-	if _, found := job.Labels[jobsetv1alpha2.JobRestartAttemptKey]; !found {
-		return false, nil // created before the feature was on
-	}
-	jobAttempt, err := intLabel(job, jobsetv1alpha2.JobRestartAttemptKey)
-	if err != nil {
-		return false, err
+	// A Job that was created before the feature was on is in its first attempt. Upstream takes it for current for ever, so
+	// that one failure of it is counted again and again.
+	var jobAttempt int32
+	if _, found := job.Labels[jobsetv1alpha2.JobRestartAttemptKey]; found {
+		if jobAttempt, err = intLabel(job, jobsetv1alpha2.JobRestartAttemptKey); err != nil {
+			return false, err
+		}
 	}
 	return jobAttempt < jobRestarts(&o.JobSet.Status, replicatedJobOf(job), jobIndex(job)), nil
 }

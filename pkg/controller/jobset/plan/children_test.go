@@ -62,10 +62,10 @@ func TestClassify(t *testing.T) {
 			},
 			want: meanings{Active: []string{"js-w-0"}, Previous: []string{"js-w-1"}},
 		},
-		"with RestartJob a Job created before the feature was on is current": {
+		"with RestartJob a Job created before the feature was on is in its first attempt": {
 			set: []func(*jobsetv1alpha2.JobSet){restartedJob}, gates: Gates{RestartJob: true},
-			jobs: []*batchv1.Job{jobNamed("w", 1)},
-			want: meanings{Active: []string{"js-w-1"}},
+			jobs: []*batchv1.Job{jobNamed("w", 0), jobNamed("w", 1, jobFailed)},
+			want: meanings{Active: []string{"js-w-0"}, Previous: []string{"js-w-1"}},
 		},
 		"with RestartJob a counter of the Job that is no number leaves it alone": {
 			gates: Gates{RestartJob: true},

@@ -42,13 +42,10 @@ func createOwn[T metav1.Object](p *process, resource string, in *store[T], objec
 	if err == nil && version > 0 {
 		p.remember(resource, version)
 	}
-	if err != errExists {
-		return err
+	if err == errExists {
+		return nil
 	}
-	if resource == resourceClaims {
-		p.takenClaims[object.GetName()] = p.now.Add(claimsForgottenAfter)
-	}
-	return nil
+	return err
 }
 
 func (p *process) createJob(wanted *batchv1.Job) error {

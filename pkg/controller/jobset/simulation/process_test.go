@@ -21,11 +21,10 @@ import (
 
 // Waiting times of the real controller.
 const (
-	lagRetry             = time.Second
-	claimsForgottenAfter = 10 * time.Minute
-	patience             = 30 * time.Second
-	minBackoff           = 100 * time.Millisecond
-	maxBackoff           = 2 * time.Minute
+	lagRetry   = time.Second
+	patience   = 30 * time.Second
+	minBackoff = 100 * time.Millisecond
+	maxBackoff = 2 * time.Minute
 )
 
 // Resources whose versions the memory of own writes tracks.
@@ -60,8 +59,6 @@ type process struct {
 	lastWrite    time.Time
 	// takenNames are those of the Jobs that the present sync could not create because others have them.
 	takenNames []string
-	// takenClaims are the claims that are taken to exist until some time although the cache may not show them.
-	takenClaims map[string]time.Time
 	// impatient tells that the present sync does not wait any longer for the caches to show what was written.
 	impatient bool
 	// observed is what the present sync acts on.
@@ -75,11 +72,11 @@ func (g *progress) note(set, jobs int) { g.set, g.jobs = max(g.set, set), max(g.
 
 // startProcess starts a controller. It lists everything first; client-go asks for the latest state then.
 func (w *world) startProcess() {
-	if w.mood.switching && w.gates.RestartJob && w.process != nil && w.dice.percent(30) {
-		w.gates.RestartJob, w.referee.switched = false, true
-		w.note("feature gate RestartJob is turned off")
+	if w.mood.switching && w.process != nil && w.dice.percent(30) {
+		w.gates.RestartJob, w.referee.switched = !w.gates.RestartJob, true
+		w.note("feature gate RestartJob is set to %t", w.gates.RestartJob)
 	}
-	p := &process{world: w, takenClaims: map[string]time.Time{}}
+	p := &process{world: w}
 	p.jobSets = informer[*jobsetv1alpha2.JobSet]{from: &w.jobSets, handle: func(*jobsetv1alpha2.JobSet, bool) { p.enqueue() }}
 	p.jobs = informer[*batchv1.Job]{from: &w.jobs, handle: p.jobChanged, strip: w.stripped, selects: hasSetName}
 	p.services = informer[*corev1.Service]{from: &w.services, handle: p.serviceChanged}
@@ -125,7 +122,6 @@ func (p *process) serviceChanged(service *corev1.Service, gone bool) {
 func (p *process) claimChanged(claim *corev1.PersistentVolumeClaim, gone bool) {
 	p.enqueueOwner(claim)
 	if gone {
-		delete(p.takenClaims, claim.Name)
 		p.enqueueNamed(claim)
 	}
 }
@@ -210,7 +206,7 @@ func (p *process) observe() time.Duration {
 	p.observed = plan.Observed{JobSet: js, Jobs: jobs, Claims: sets.New[string](), Now: metav1.NewTime(p.now), Gates: p.gates}
 	_, p.observed.ServiceExists = p.services.get(plan.ServiceName(js))
 	for _, name := range plan.ClaimNames(js) {
-		if _, found := p.claims.get(name); found || p.now.Before(p.takenClaims[name]) {
+		if _, found := p.claims.get(name); found {
 			p.observed.Claims.Insert(name)
 		}
 	}
