@@ -7,11 +7,13 @@ import (
 	"fmt"
 	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/utils/ptr"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
 )
 
 // This file holds the rules about what decisions do to children, and to the set as a whole.
@@ -80,6 +82,14 @@ func deletedRight(d decision) string {
 	return ""
 }
 
+// released is the generation of the set for which a Job says that it may run, once it is patched.
+func released(job *batchv1.Job, patch plan.JobPatch) string {
+	if value, found := patch.Annotations[jobsetv1alpha2.ReleasedKey]; found {
+		return value
+	}
+	return job.Annotations[jobsetv1alpha2.ReleasedKey]
+}
+
 func patchedRight(d decision) string {
 	for _, patch := range d.plan.PatchJobs {
 		job := d.job(patch.Name)
@@ -96,6 +106,8 @@ func patchedRight(d decision) string {
 			return "job " + patch.Name + " is resumed out of order"
 		case patch.Suspend != nil && !*patch.Suspend && job.Annotations[jobsetv1alpha2.ReleasedKey] == fmt.Sprint(d.JobSet.Generation):
 			return "job " + patch.Name + " was suspended by somebody else"
+		case patch.Suspend != nil && released(job, patch) != map[bool]string{false: fmt.Sprint(d.JobSet.Generation)}[*patch.Suspend]:
+			return "job " + patch.Name + " does not tell who stopped it: it says released at " + released(job, patch)
 		case patch.Directives != nil && job.Status.Active > 0:
 			return "job " + patch.Name + " gets directives, which the Job API refuses while it has pods"
 		case patch.Size != nil && !d.Gates.ElasticJobSet:

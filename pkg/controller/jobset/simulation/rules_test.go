@@ -287,6 +287,8 @@ func executionsCounted(d decision) string {
 	}
 	runs := d.Gates.ActiveDeadline && !isSuspended(d.JobSet)
 	switch start := d.after.StartTime; {
+	case begins && runs && !start.Equal(&d.Now):
+		return "the clock does not start anew with the attempt"
 	case start.Equal(d.before.StartTime):
 		return ""
 	case start == nil && (runs || !ours):
