@@ -1,0 +1,88 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+)
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
+
+// restarts is what the status says of restarts; the arrays of Jobs are by replicatedJob and nil where absent.
+type restarts struct {
+	All, Counted int32
+	Jobs         map[string][]int32
+	JobsCounted  map[string][]int32
+}
+
+func restartsOf(js *jobSet) restarts {
+	r := restarts{All: js.Status.Restarts, Counted: js.Status.RestartsCountTowardsMax}
+	for _, s := range js.Status.ReplicatedJobsStatus {
+		if s.JobRestarts != nil {
+			r.Jobs = put(r.Jobs, s.Name, s.JobRestarts)
+		}
+		if s.JobRestartsCountTowardsMax != nil {
+			r.JobsCounted = put(r.JobsCounted, s.Name, s.JobRestartsCountTowardsMax)
+		}
+	}
+	return r
+}
+
+func put(m map[string][]int32, key string, value []int32) map[string][]int32 {
+	if m == nil {
+		m = map[string][]int32{}
+	}
+	m[key] = value
+	return m
+}
+
+func (w *world) awaitRestarts(name string, want restarts) {
+	w.Helper()
+	w.eventually(func() string { return cmp.Diff(want, restartsOf(w.get(name))) })
+}
+
+// awaitAttempt waits until the Jobs that are left are those of the attempt.
+func (w *world) awaitAttempt(attempt int, jobs ...string) {
+	w.Helper()
+	w.eventually(func() string {
+		got := []string{}
+		for name, job := range w.jobs() {
+			if job.DeletionTimestamp == nil && job.Labels[jobsetv1alpha2.RestartsKey] == fmt.Sprint(attempt) {
+				got = append(got, name)
+			}
+		}
+		slices.Sort(got)
+		if !slices.Equal(got, jobs) {
+			return fmt.Sprintf("Jobs of attempt %d: got %v, want %v", attempt, got, jobs)
+		}
+		return ""
+	})
+}
+
+// awaitGone waits until neither the set nor any of its children is there.
+func (w *world) awaitGone(name string) {
+	w.Helper()
+	w.eventually(func() string {
+		if r := w.run("", "get", "jobset/"+name, "--ignore-not-found", "-o", "name"); r.stdout != "" || r.err != nil {
+			return r.String()
+		}
+		if jobs := w.jobs(); len(jobs) > 0 {
+			return fmt.Sprintf("Jobs are left: %v", sortedKeys(jobs))
+		}
+		return ""
+	})
+}
+
+// created is when a Job was made; Jobs of the same second are as old as each other.
+func (w *world) created(job string) metav1.Time {
+	w.Helper()
+	return w.jobs()[job].CreationTimestamp
+}

@@ -1,0 +1,179 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+)
+
+func TestRow7_1_01_ParallelJobs(t *testing.T) {
+	w := newWorld(t)
+	w.example("simple-parallel-jobs")
+	w.awaitJobs("parallel-driver-0", "parallel-workers-0")
+	w.awaitCompleted("parallel")
+	if got := len(w.pods("parallel-workers-0")); got != 4 {
+		t.Errorf("there were %d workers, want 4", got)
+	}
+}
+
+// Placement needs the webhooks for pods, which follow. What they go by is on the Jobs and pods.
+func TestRow7_1_02_ExclusivePlacement(t *testing.T) {
+	t.Run("annotations", func(t *testing.T) {
+		w := newWorld(t)
+		w.example("simple-exclusive-placement")
+		for name, job := range w.awaitJobs("exclusive-workers-0", "exclusive-workers-1", "exclusive-workers-2") {
+			for where, annotations := range map[string]map[string]string{"Job": job.Annotations, "pods": job.Spec.Template.Annotations} {
+				if got := annotations[jobsetv1alpha2.ExclusiveKey]; got != "topology.kubernetes.io/zone" {
+					t.Errorf("%s of %s: topology %q, want topology.kubernetes.io/zone", where, name, got)
+				}
+			}
+		}
+		w.awaitCompleted("exclusive")
+	})
+	t.Run("by node selector", func(t *testing.T) {
+		w := newWorld(t)
+		w.example("simple-node-selector-placement")
+		for name, job := range w.awaitJobs("placed-workers-0", "placed-workers-1") {
+			pod := job.Spec.Template.Spec
+			want := map[string]string{jobsetv1alpha2.NamespacedJobKey: w.namespace + "_" + name}
+			if diff := cmp.Diff(want, pod.NodeSelector); diff != "" {
+				t.Errorf("node selector of %s (-want +got):\n%s", name, diff)
+			}
+			toleration := []corev1.Toleration{{
+				Key: jobsetv1alpha2.NoScheduleTaintKey, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoSchedule,
+			}}
+			if diff := cmp.Diff(toleration, pod.Tolerations); diff != "" {
+				t.Errorf("tolerations of %s (-want +got):\n%s", name, diff)
+			}
+		}
+	})
+}
+
+func TestRow7_1_03_FailurePolicy(t *testing.T) {
+	w := newWorld(t)
+	w.example("simple-failure-policy")
+	jobs := []string{"blocking-leader-0", "blocking-workers-0", "blocking-workers-1"}
+	w.awaitRunning("", 5)
+	old := map[string]bool{}
+	for _, job := range w.jobs() {
+		old[string(job.UID)] = true
+	}
+	w.failJob("blocking-leader-0", 1)
+	// No Job of the new attempt may be seen beside one of the old one.
+	w.eventually(func() string {
+		before, after := 0, 0
+		for _, job := range w.jobs() {
+			if old[string(job.UID)] {
+				before++
+			} else {
+				after++
+			}
+		}
+		if before > 0 && after > 0 {
+			t.Fatalf("%d old Jobs are there beside %d new ones", before, after)
+		}
+		if after != len(jobs) {
+			return fmt.Sprintf("%d of %d new Jobs are there", after, len(jobs))
+		}
+		return ""
+	})
+	w.awaitAttempt(1, jobs...)
+	w.awaitRestarts("blocking", restarts{All: 1, Counted: 1})
+	w.end("succeeded", w.awaitRunning("", 5))
+	w.awaitCompleted("blocking")
+}
+
+func TestRow7_1_04_SuccessPolicy(t *testing.T) {
+	w := newWorld(t)
+	w.example("simple-success-policy")
+	w.awaitCompleted("workers-decide")
+	w.awaitJobs("workers-decide-workers-0", "workers-decide-workers-1")
+}
+
+func TestRow7_1_05_TTLAfterFinished(t *testing.T) {
+	w := newWorld(t)
+	w.example("simple-ttl-after-finished")
+	w.awaitJobs("short-lived-workers-0", "short-lived-workers-1")
+	w.awaitGone("short-lived")
+}
+
+func TestRow7_1_06_Coordinator(t *testing.T) {
+	w := newWorld(t)
+	w.example("simple-coordinator")
+	w.awaitCompleted("coordinated")
+	pods := w.pods("")
+	if len(pods) != 5 {
+		t.Errorf("there were %d pods, want 5", len(pods))
+	}
+	for _, pod := range pods {
+		if got, want := pod.Annotations[jobsetv1alpha2.CoordinatorKey], "coordinated-driver-0-0.coordinated"; got != want {
+			t.Errorf("coordinator of pod %s: got %q, want %q", pod.Name, got, want)
+		}
+	}
+}
+
+func TestRow7_1_07_Groups(t *testing.T) {
+	w := newWorld(t)
+	w.example("simple-group")
+	got := map[string]string{}
+	for name, job := range w.awaitJobs("grouped-first-0", "grouped-second-0", "grouped-second-1", "grouped-third-0") {
+		l := job.Spec.Template.Labels
+		got[name] = fmt.Sprintf("%s %s of %s", l[jobsetv1alpha2.GroupNameKey], l[jobsetv1alpha2.JobGroupIndexKey], l[jobsetv1alpha2.GroupReplicasKey])
+	}
+	want := map[string]string{
+		"grouped-first-0": "default 0 of 1", "grouped-second-0": "group-b 0 of 3",
+		"grouped-second-1": "group-b 1 of 3", "grouped-third-0": "group-b 2 of 3",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("groups (-want +got):\n%s", diff)
+	}
+	w.awaitCompleted("grouped")
+}
+
+func TestRow7_1_08_Network(t *testing.T) {
+	w := newWorld(t)
+	w.example("simple-network")
+	w.awaitCompleted("networked")
+	w.resolvable("networked", "training", 4)
+	if _, err := shared.kube.CoreV1().Services(w.namespace).Get(t.Context(), "networked", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+		t.Errorf("getting a Service with the name of the set: %v, want that there is none", err)
+	}
+}
+
+// resolvable checks what makes DNS names of pods resolve: a headless Service that selects them, and in each pod a
+// hostname of its own and the name of the Service.
+func (w *world) resolvable(set, subdomain string, pods int) {
+	w.Helper()
+	service, err := shared.kube.CoreV1().Services(w.namespace).Get(w.Context(), subdomain, metav1.GetOptions{})
+	if err != nil {
+		w.Fatal(err)
+	}
+	if service.Spec.ClusterIP != corev1.ClusterIPNone || !service.Spec.PublishNotReadyAddresses {
+		w.Errorf("clusterIP %q, publishNotReadyAddresses %t; want None, true", service.Spec.ClusterIP, service.Spec.PublishNotReadyAddresses)
+	}
+	found := w.pods("")
+	if len(found) != pods {
+		w.Errorf("there were %d pods, want %d", len(found), pods)
+	}
+	for _, pod := range found {
+		for key, value := range service.Spec.Selector {
+			if pod.Labels[key] != value {
+				w.Errorf("the Service selects %s=%s, pod %s has %q", key, value, pod.Name, pod.Labels[key])
+			}
+		}
+		hostname := fmt.Sprintf("%s-%s-%s-%s", set, pod.Labels[jobsetv1alpha2.ReplicatedJobNameKey],
+			pod.Labels[jobsetv1alpha2.JobIndexKey], pod.Annotations["batch.kubernetes.io/job-completion-index"])
+		if pod.Spec.Hostname != hostname || pod.Spec.Subdomain != subdomain {
+			w.Errorf("pod %s is %s.%s, want %s.%s", pod.Name, pod.Spec.Hostname, pod.Spec.Subdomain, hostname, subdomain)
+		}
+	}
+}

@@ -1,0 +1,234 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+
+	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	typedv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/generated/clientset/versioned/typed/jobset/v1alpha2"
+)
+
+type (
+	jobSet        = jobsetv1alpha2.JobSet
+	replicatedJob = jobsetv1alpha2.ReplicatedJob
+)
+
+// patience is long because all rows share the machine.
+const patience = 90 * time.Second
+
+// world is what one test works with: a namespace of its own.
+type world struct {
+	*testing.T
+	namespace string
+	sets      typedv1alpha2.JobSetInterface
+}
+
+// newWorld lets the test run beside others.
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	t.Parallel()
+	namespace, err := shared.kube.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{
+		ObjectMeta: metav1.ObjectMeta{GenerateName: "row-"},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &world{T: t, namespace: namespace.Name, sets: shared.jobSets.JobsetV1alpha2().JobSets(namespace.Name)}
+	t.Cleanup(func() {
+		if t.Failed() {
+			w.Log(w.run("", "get", "jobsets,jobs,pods,pvc,services", "-o", "wide"), w.run("", "get", "jobsets", "-o", "yaml"),
+				w.run("", "events"))
+		}
+		// What runs on would take the machine from the rows that follow.
+		w.run("", "delete", "jobsets", "--all", "--wait=false")
+	})
+	return w
+}
+
+// example applies a manifest of testdata/examples.
+func (w *world) example(name string) {
+	w.Helper()
+	content, err := os.ReadFile(filepath.Join("testdata", "examples", name+".yaml"))
+	if err != nil {
+		w.Fatal(err)
+	}
+	w.apply(string(content))
+}
+
+func (w *world) apply(manifest string) {
+	w.Helper()
+	if r := w.run(manifest, "apply", "--server-side", "-f", "-"); r.err != nil {
+		w.Fatal(r)
+	}
+}
+
+// answer is what kubectl printed.
+type answer struct {
+	args, stdout, stderr string
+	err                  error
+}
+
+func (a answer) String() string {
+	return fmt.Sprintf("kubectl %s: %v\n%s%s", a.args, a.err, a.stdout, a.stderr)
+}
+
+// run calls kubectl in the namespace.
+func (w *world) run(stdin string, args ...string) answer {
+	w.Helper()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(w.Context()), patience)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, shared.kubectl, append([]string{"--kubeconfig", shared.kubeconfig(), "--namespace", w.namespace}, args...)...)
+	var stdout, stderr bytes.Buffer
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(stdin), &stdout, &stderr
+	err := cmd.Run()
+	return answer{strings.Join(args, " "), stdout.String(), stderr.String(), err}
+}
+
+// eventually polls until the check finds no problem.
+func (w *world) eventually(check func() (problem string)) {
+	w.Helper()
+	var problem string
+	err := wait.PollUntilContextTimeout(w.Context(), 150*time.Millisecond, patience, true, func(context.Context) (bool, error) {
+		problem = check()
+		return problem == "", nil
+	})
+	if err != nil {
+		w.Fatalf("after %s: %s", patience, problem)
+	}
+}
+
+func (w *world) get(name string) *jobSet {
+	w.Helper()
+	js, err := w.sets.Get(w.Context(), name, metav1.GetOptions{})
+	if err != nil {
+		w.Fatal(err)
+	}
+	return js
+}
+
+// awaitCondition waits until a condition is as in "True AllJobsCompleted" and returns the set.
+func (w *world) awaitCondition(name, kind, want string) *jobSet {
+	w.Helper()
+	var js *jobSet
+	w.eventually(func() string {
+		js = w.get(name)
+		got := ""
+		if c := meta.FindStatusCondition(js.Status.Conditions, kind); c != nil {
+			got = string(c.Status) + " " + c.Reason
+		}
+		if got != want {
+			return fmt.Sprintf("condition %s of %s: got %q, want %q", kind, name, got, want)
+		}
+		return ""
+	})
+	return js
+}
+
+func (w *world) awaitCompleted(name string) *jobSet {
+	w.Helper()
+	return w.awaitCondition(name, jobsetv1alpha2.JobSetCompleted, "True AllJobsCompleted")
+}
+
+func (w *world) awaitFailed(name, reason string) *jobSet {
+	w.Helper()
+	return w.awaitCondition(name, jobsetv1alpha2.JobSetFailed, "True "+reason)
+}
+
+// jobs returns the Jobs by name.
+func (w *world) jobs() map[string]*batchv1.Job {
+	w.Helper()
+	list, err := shared.kube.BatchV1().Jobs(w.namespace).List(w.Context(), metav1.ListOptions{})
+	if err != nil {
+		w.Fatal(err)
+	}
+	jobs := map[string]*batchv1.Job{}
+	for i := range list.Items {
+		jobs[list.Items[i].Name] = &list.Items[i]
+	}
+	return jobs
+}
+
+// awaitJobs waits until exactly these Jobs are there and returns them.
+func (w *world) awaitJobs(want ...string) map[string]*batchv1.Job {
+	w.Helper()
+	slices.Sort(want)
+	var jobs map[string]*batchv1.Job
+	w.eventually(func() string {
+		jobs = w.jobs()
+		got := sortedKeys(jobs)
+		if !slices.Equal(got, want) {
+			return fmt.Sprintf("Jobs: got %v, want %v", got, want)
+		}
+		return ""
+	})
+	return jobs
+}
+
+// pods returns the pods of a Job that are not being deleted; of all Jobs without a name.
+func (w *world) pods(job string) []corev1.Pod {
+	w.Helper()
+	options := metav1.ListOptions{LabelSelector: batchv1.JobNameLabel}
+	if job != "" {
+		options.LabelSelector += "=" + job
+	}
+	list, err := shared.kube.CoreV1().Pods(w.namespace).List(w.Context(), options)
+	if err != nil {
+		w.Fatal(err)
+	}
+	return slices.DeleteFunc(list.Items, func(p corev1.Pod) bool { return p.DeletionTimestamp != nil })
+}
+
+// awaitRunning waits until so many pods of a Job run and returns them.
+func (w *world) awaitRunning(job string, count int) []corev1.Pod {
+	w.Helper()
+	var pods []corev1.Pod
+	w.eventually(func() string {
+		pods = slices.DeleteFunc(w.pods(job), func(p corev1.Pod) bool { return p.Status.Phase != corev1.PodRunning })
+		if len(pods) != count {
+			return fmt.Sprintf("pods of %q that run: got %d, want %d", job, len(pods), count)
+		}
+		return ""
+	})
+	return pods
+}
+
+// end makes pods that run end at once with an outcome.
+func (w *world) end(outcome string, pods []corev1.Pod) {
+	w.Helper()
+	patch := fmt.Sprintf(`{"metadata":{"annotations":{"jobset-apiserver.io/kwok-outcome":%q,"jobset-apiserver.io/kwok-run-seconds":"0"}}}`, outcome)
+	for _, p := range pods {
+		if _, err := shared.kube.CoreV1().Pods(w.namespace).Patch(w.Context(), p.Name, types.MergePatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
+			w.Fatal(err)
+		}
+	}
+}
+
+// failJob lets one pod of a Job fail, once so many run.
+func (w *world) failJob(job string, count int) {
+	w.Helper()
+	w.end("failed", w.awaitRunning(job, count)[:1])
+}
+
+// succeed lets all pods of a Job succeed, once so many run.
+func (w *world) succeed(job string, count int) {
+	w.Helper()
+	w.end("succeeded", w.awaitRunning(job, count))
+}
