@@ -67,7 +67,8 @@ func startCluster() (*cluster, error) {
 
 func (c *cluster) script(command string) error {
 	cmd := exec.Command(filepath.Join(c.root, "hack", "cluster.sh"), command)
-	cmd.Env = append(os.Environ(), "CLUSTER_DIR="+c.dir, "CLUSTER_NODES=2")
+	cmd.Env = append(os.Environ(), "CLUSTER_DIR="+c.dir, "CLUSTER_NODES=4",
+		"CLUSTER_KUBE_AUDIT_POLICY="+filepath.Join(c.root, "test", "bench", "testdata", "audit-policy.yaml"))
 	cmd.Stdout, cmd.Stderr = os.Stderr, os.Stderr
 	if err := cmd.Run(); err != nil {
 		return fmt.Errorf("hack/cluster.sh %s: %w", command, err)

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -57,7 +58,7 @@ var loaded = sync.OnceValues(func() (*situation, error) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	if err := c.fill(ctx); err != nil {
+	if err := c.fill(ctx, batch{"training", total, 2}); err != nil {
 		return nil, err
 	}
 	s.loaded, err = c.memory()
@@ -85,6 +86,12 @@ func (c *cluster) memory() (map[string]int64, error) {
 	return bytes, nil
 }
 
+// batch is a number of sets of so many Jobs.
+type batch struct {
+	name       string
+	sets, jobs int
+}
+
 // template is the example of a distributed training, suspended: its Jobs exist and no pods disturb the figures.
 func (c *cluster) template() (*jobsetv1alpha2.JobSet, error) {
 	file, err := os.Open(filepath.Join(c.root, "artifacts", "examples", "training.yaml"))
@@ -109,9 +116,9 @@ func (c *cluster) template() (*jobsetv1alpha2.JobSet, error) {
 	}
 }
 
-// fill creates all JobSets and waits until the controller has made their Jobs and written their states. It follows with
+// fill creates JobSets and waits until the controller has made their Jobs and written their states. It follows with
 // a watch, since lists would show in the memory of the server.
-func (c *cluster) fill(ctx context.Context) error {
+func (c *cluster) fill(ctx context.Context, batches ...batch) error {
 	config, err := c.throughKube()
 	if err != nil {
 		return err
@@ -130,36 +137,52 @@ func (c *cluster) fill(ctx context.Context) error {
 	factory.Start(ctx.Done())
 	factory.WaitForCacheSync(ctx.Done())
 
-	create := func(i int) error {
-		js := template.DeepCopy()
-		js.Name = fmt.Sprintf("training-%04d", i)
-		_, err := client.JobsetV1alpha2().JobSets(namespace).Create(ctx, js, metav1.CreateOptions{})
-		return err
+	for _, of := range batches {
+		create := func(i int) error {
+			_, err := client.JobsetV1alpha2().JobSets(namespace).Create(ctx, of.set(template, i), metav1.CreateOptions{})
+			return err
+		}
+		failures := make([]error, of.sets)
+		workqueue.ParallelizeUntil(ctx, writers, of.sets, func(i int) { failures[i] = create(i) })
+		if err := errors.Join(failures...); err != nil {
+			return fmt.Errorf("creating JobSets: %w", err)
+		}
 	}
-	failures := make([]error, total)
-	workqueue.ParallelizeUntil(ctx, writers, total, func(i int) { failures[i] = create(i) })
-	if err := errors.Join(failures...); err != nil {
-		return fmt.Errorf("creating JobSets: %w", err)
-	}
-	var settled int
-	err = wait.PollUntilContextCancel(ctx, time.Second, true, func(context.Context) (bool, error) {
-		settled = countSuspended(lister)
-		return settled == total, nil
-	})
-	if err != nil {
-		return fmt.Errorf("%d of %d JobSets are suspended after %v: %w", settled, total, patience, err)
+	for _, of := range batches {
+		var settled int
+		err := wait.PollUntilContextCancel(ctx, time.Second, true, func(context.Context) (bool, error) {
+			settled = of.countSuspended(lister)
+			return settled == of.sets, nil
+		})
+		if err != nil {
+			return fmt.Errorf("%d of %d JobSets with %d Jobs are suspended: %w", settled, of.sets, of.jobs, err)
+		}
 	}
 	return nil
 }
 
-func countSuspended(lister listers.JobSetLister) int {
+// set returns one set of the batch. Its last replicatedJob has all the Jobs that the others do not have.
+func (of batch) set(template *jobsetv1alpha2.JobSet, i int) *jobsetv1alpha2.JobSet {
+	js := template.DeepCopy()
+	js.Name = fmt.Sprintf("%s-%04d", of.name, i)
+	last := len(js.Spec.ReplicatedJobs) - 1
+	js.Spec.ReplicatedJobs[last].Replicas = ptr.To(int32(of.jobs - last))
+	return js
+}
+
+// countSuspended counts the sets of the batch that are suspended with all of their Jobs.
+func (of batch) countSuspended(lister listers.JobSetLister) int {
 	sets, err := lister.List(labels.Everything())
 	if err != nil {
 		return 0
 	}
 	count := 0
 	for _, js := range sets {
-		if meta.IsStatusConditionTrue(js.Status.Conditions, jobsetv1alpha2.JobSetSuspended) && len(js.Status.ReplicatedJobsStatus) > 0 {
+		var jobs int32
+		for _, status := range js.Status.ReplicatedJobsStatus {
+			jobs += status.Suspended
+		}
+		if strings.HasPrefix(js.Name, of.name+"-") && meta.IsStatusConditionTrue(js.Status.Conditions, jobsetv1alpha2.JobSetSuspended) && int(jobs) == of.jobs {
 			count++
 		}
 	}
