@@ -1,0 +1,215 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/generated/clientset/versioned"
+	"github.com/jobset-apiserver/jobset-apiserver/test/builders"
+)
+
+// The agent, which restarts the containers, follows. What it is given can be seen.
+func TestRow7_1_20_InPlaceRestart(t *testing.T) {
+	for example, set := range map[string]string{"in-place-restart-main": "in-place", "in-place-restart-sidecar": "in-place-sidecar"} {
+		t.Run(example, func(t *testing.T) {
+			w := newWorld(t)
+			w.example(example)
+			for _, pod := range w.awaitRunning("", 4) {
+				if rules := pod.Spec.Containers[0].RestartPolicyRules; len(rules) != 1 || rules[0].Action != corev1.ContainerRestartRuleActionRestart {
+					t.Errorf("restart rules of pod %s: %v", pod.Name, rules)
+				}
+			}
+			for name, job := range w.jobs() {
+				if *job.Spec.BackoffLimit != 2147483647 || *job.Spec.PodReplacementPolicy != "Failed" {
+					t.Errorf("Job %s has backoffLimit %d, podReplacementPolicy %s", name, *job.Spec.BackoffLimit, *job.Spec.PodReplacementPolicy)
+				}
+			}
+			w.end("succeeded", w.awaitRunning("", 4))
+			js := w.awaitCompleted(set)
+			if diff := cmp.Diff(restarts{}, restartsOf(js)); diff != "" {
+				t.Errorf("restarts (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// as returns clients of a service account of the namespace.
+func (w *world) as(account string) (kubernetes.Interface, versioned.Interface) {
+	w.Helper()
+	config := rest.CopyConfig(shared.config)
+	config.Impersonate = rest.ImpersonationConfig{
+		UserName: "system:serviceaccount:" + w.namespace + ":" + account,
+		Groups:   []string{"system:serviceaccounts", "system:serviceaccounts:" + w.namespace, "system:authenticated"},
+	}
+	kube, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		w.Fatal(err)
+	}
+	sets, err := versioned.NewForConfig(config)
+	if err != nil {
+		w.Fatal(err)
+	}
+	return kube, sets
+}
+
+func TestRow7_1_21_InPlaceRestartServiceAccount(t *testing.T) {
+	w := newWorld(t)
+	w.example("in-place-restart-service-account")
+	w.example("in-place-restart-main")
+	pod := w.awaitRunning("", 4)[0].Name
+	kube, sets := w.as("restart-agent")
+	js, err := sets.JobsetV1alpha2().JobSets(w.namespace).Get(t.Context(), "in-place", metav1.GetOptions{})
+	if err != nil {
+		t.Fatalf("the agent must read its set: %v", err)
+	}
+	if _, err := sets.JobsetV1alpha2().JobSets(w.namespace).Update(t.Context(), js, metav1.UpdateOptions{}); !apierrors.IsForbidden(err) {
+		t.Errorf("updating the set as the agent: %v, want that it is forbidden", err)
+	}
+	if _, err := sets.JobsetV1alpha2().JobSets("default").List(t.Context(), metav1.ListOptions{}); !apierrors.IsForbidden(err) {
+		t.Errorf("listing the sets of another namespace as the agent: %v, want that it is forbidden", err)
+	}
+	annotate := func(key string) error {
+		patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:"1"}}}`, key)
+		_, err := kube.CoreV1().Pods(w.namespace).Patch(t.Context(), pod, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
+		return err
+	}
+	if err := annotate(jobsetv1alpha2.InPlaceRestartAttemptKey); err != nil {
+		t.Errorf("the agent must write its annotation: %v", err)
+	}
+	// The policy acts a moment after it was made.
+	w.eventually(func() string {
+		if err := annotate("example.com/other"); !apierrors.IsInvalid(err) && !apierrors.IsForbidden(err) {
+			return fmt.Sprintf("writing another annotation as the agent: %v, want that it is refused", err)
+		}
+		return ""
+	})
+}
+
+func TestRow7_1_22_SharedVolumeClaims(t *testing.T) {
+	w := newWorld(t)
+	w.example("volume-claim-policy")
+	w.awaitCompleted("volumes")
+	w.after("volumes-workers-0", w.completed("volumes-initializer-0"), "the initializer was complete")
+	for _, pod := range w.pods("") {
+		got := map[string]string{}
+		for _, volume := range pod.Spec.Volumes {
+			if volume.PersistentVolumeClaim != nil {
+				got[volume.Name] = volume.PersistentVolumeClaim.ClaimName
+			}
+		}
+		want := map[string]string{"dataset": "dataset-volumes", "checkpoints": "checkpoints-volumes"}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("claims of pod %s (-want +got):\n%s", pod.Name, diff)
+		}
+	}
+	w.claimsAfterDeletion("volumes", []string{"checkpoints-volumes", "dataset-volumes"}, []string{"checkpoints-volumes"})
+}
+
+// claimsAfterDeletion deletes the set, which has the claims of before, and waits until those of after are left.
+func (w *world) claimsAfterDeletion(set string, before, after []string) {
+	w.Helper()
+	names := func() []string {
+		list, err := shared.kube.CoreV1().PersistentVolumeClaims(w.namespace).List(w.Context(), metav1.ListOptions{})
+		if err != nil {
+			w.Fatal(err)
+		}
+		found := map[string]bool{}
+		for _, c := range list.Items {
+			found[c.Name] = true
+		}
+		return sortedKeys(found)
+	}
+	if diff := cmp.Diff(before, names()); diff != "" {
+		w.Errorf("claims of the set (-want +got):\n%s", diff)
+	}
+	if err := w.sets.Delete(w.Context(), set, metav1.DeleteOptions{}); err != nil {
+		w.Fatal(err)
+	}
+	w.awaitGone(set)
+	w.eventually(func() string { return cmp.Diff(after, names()) })
+}
+
+func TestRow7_1_23_PyTorch(t *testing.T) {
+	for _, example := range []string{"pytorch-mnist", "pytorch-resnet"} {
+		t.Run(example, func(t *testing.T) {
+			w := newWorld(t)
+			w.example(example)
+			w.awaitCompleted("pytorch")
+			w.resolvable("pytorch", "pytorch", 4)
+			for _, pod := range w.pods("") {
+				name := pod.Spec.Hostname + "." + pod.Spec.Subdomain
+				first := pod.Annotations["batch.kubernetes.io/job-completion-index"] == "0"
+				if env := pod.Spec.Containers[0].Env; (name == env[0].Value) != first {
+					t.Errorf("pod %s is the master %s: %t, want %t", name, env[0].Value, !first, first)
+				}
+				rank := pod.Spec.Containers[0].Env[2].ValueFrom
+				if rank == nil || rank.FieldRef == nil || rank.FieldRef.FieldPath != "metadata.annotations['batch.kubernetes.io/job-completion-index']" {
+					t.Errorf("rank of pod %s comes from %v", pod.Name, rank)
+				}
+			}
+		})
+	}
+}
+
+func TestRow7_1_24_TensorFlow(t *testing.T) {
+	w := newWorld(t)
+	w.example("tensorflow-mnist")
+	job := w.awaitJobs("tensorflow-tensorflow-0")["tensorflow-tensorflow-0"]
+	if *job.Spec.BackoffLimit != 5 || *job.Spec.Parallelism != 2 || *job.Spec.Completions != 2 {
+		t.Errorf("Job has backoffLimit %d and size %d/%d, want 5 and 2/2", *job.Spec.BackoffLimit, *job.Spec.Parallelism, *job.Spec.Completions)
+	}
+	if got := job.Spec.Template.Spec.RestartPolicy; got != corev1.RestartPolicyOnFailure {
+		t.Errorf("restart policy: got %s, want OnFailure, which is the default", got)
+	}
+	w.awaitCompleted("tensorflow")
+}
+
+// Kueue and the placement webhooks are not here. What they go by can be seen.
+func TestRow7_1_25_TPUMultislice(t *testing.T) {
+	w := newWorld(t)
+	w.example("tpu-multislice")
+	js := w.get("multislice")
+	if got := js.Labels["kueue.x-k8s.io/queue-name"]; got != "multislice-queue" {
+		t.Errorf("queue: got %q", got)
+	}
+	for name, job := range w.awaitJobs("multislice-slice-0", "multislice-slice-1") {
+		pod := job.Spec.Template
+		if !pod.Spec.HostNetwork || pod.Spec.NodeSelector["example.com/accelerator"] != "tpu-v5" || pod.Spec.NodeSelector["example.com/topology"] != "2x4" {
+			t.Errorf("pods of %s: host network %t, node selector %v", name, pod.Spec.HostNetwork, pod.Spec.NodeSelector)
+		}
+		if limit := pod.Spec.Containers[0].Resources.Limits["example.com/tpu"]; limit.Value() != 4 {
+			t.Errorf("accelerators of a pod of %s: got %s, want 4", name, limit.String())
+		}
+		if got := pod.Annotations[jobsetv1alpha2.ExclusiveKey]; got != "cloud.google.com/gke-nodepool" {
+			t.Errorf("topology of %s: got %q", name, got)
+		}
+	}
+}
+
+func TestRow7_1_32_TypedClient(t *testing.T) {
+	w := newWorld(t)
+	js := builders.JobSet("typed", builders.WithJobs("workers", 2, 1, func(rj *replicatedJob) {
+		rj.Template.Spec.Template.Annotations = map[string]string{"jobset-apiserver.io/kwok-run-seconds": "1"}
+	}))
+	js.Namespace = ""
+	if _, err := w.sets.Create(t.Context(), js, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	w.awaitCompleted("typed")
+	list, err := w.sets.List(t.Context(), metav1.ListOptions{})
+	if err != nil || len(list.Items) != 1 || list.Items[0].Name != "typed" {
+		t.Errorf("the list is %v (%v), want the one set", list.Items, err)
+	}
+}
