@@ -78,6 +78,7 @@ func TestBadFlags(t *testing.T) {
 		gates = append(gates, string(name))
 	}
 	slices.Sort(gates)
+	foreign := writeFile(t, "{apiVersion: config.jobset.x-k8s.io/v1alpha1, kind: Configuration, spec: {}}")
 	broken, empty := writeFile(t, "}"), t.TempDir()
 	for name, tc := range map[string]struct {
 		args []string
@@ -117,6 +118,10 @@ func TestBadFlags(t *testing.T) {
 		"a lease shorter than the deadline": {
 			[]string{"--leader-elect-lease-duration=10s"},
 			"--leader-elect-lease-duration: must be more than --leader-elect-renew-deadline (10s), not 10s"},
+		"a configuration file that does not exist": {
+			[]string{"--config=/does/not/exist"}, "--config: must name a readable file: open /does/not/exist: no such file or directory"},
+		"a configuration file with an unknown field": {
+			[]string{"--config=" + foreign}, `--config: ` + foreign + `: unknown field "spec"`},
 		"no kubeconfig outside of a cluster": {
 			nil, "--kubeconfig: must be set outside of a cluster: unable to load in-cluster configuration, " +
 				"KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT must be defined"},

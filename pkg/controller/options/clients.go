@@ -37,15 +37,15 @@ func (o *Options) newClients() (clients, error) {
 	}
 	var c clients
 	if c.main, err = kubernetes.NewForConfig(config); err != nil {
-		return c, flagError("kubeconfig", "%w", err)
+		return c, o.flagError("kubeconfig", "%w", err)
 	}
 	if c.jobSets, err = versioned.NewForConfig(config); err != nil {
-		return c, flagError("kubeconfig", "%w", err)
+		return c, o.flagError("kubeconfig", "%w", err)
 	}
 	leases := rest.CopyConfig(config)
 	leases.Timeout = o.LeaderElection.RenewDeadline.Duration
 	if c.lease, err = kubernetes.NewForConfig(rest.AddUserAgent(leases, "leader-election")); err != nil {
-		return c, flagError("kubeconfig", "%w", err)
+		return c, o.flagError("kubeconfig", "%w", err)
 	}
 	return c, nil
 }
@@ -66,13 +66,13 @@ func (o *Options) loadConfig() (*rest.Config, error) {
 	if o.Kubeconfig == "" {
 		config, err := rest.InClusterConfig()
 		if err != nil {
-			return nil, flagError("kubeconfig", "must be set outside of a cluster: %w", err)
+			return nil, o.flagError("kubeconfig", "must be set outside of a cluster: %w", err)
 		}
 		return config, nil
 	}
 	config, err := clientcmd.BuildConfigFromFlags("", o.Kubeconfig)
 	if err != nil {
-		return nil, flagError("kubeconfig", "must name a readable kubeconfig file: %w", err)
+		return nil, o.flagError("kubeconfig", "must name a readable kubeconfig file: %w", err)
 	}
 	return config, nil
 }
@@ -85,11 +85,11 @@ func (o *Options) leaseNamespace() (string, error) {
 	}
 	data, err := os.ReadFile(namespaceFile)
 	if os.IsNotExist(err) {
-		return "", flagError(flag, "must be set outside of a cluster, to the namespace that holds the lease; "+
+		return "", o.flagError(flag, "must be set outside of a cluster, to the namespace that holds the lease; "+
 			"use --leader-elect=false if there is one controller only")
 	}
 	if err != nil {
-		return "", flagError(flag, "must be set if the namespace of the pod cannot be read: %w", err)
+		return "", o.flagError(flag, "must be set if the namespace of the pod cannot be read: %w", err)
 	}
 	return strings.TrimSpace(string(data)), nil
 }

@@ -45,6 +45,9 @@ func NewCommand() (*cobra.Command, error) {
 			if err := logsapi.ValidateAndApply(options.Logs, nil); err != nil {
 				return err
 			}
+			if err := options.Complete(cmd.Context(), cmd.Flags()); err != nil {
+				return err
+			}
 			if err := options.Validate(); err != nil {
 				return err
 			}

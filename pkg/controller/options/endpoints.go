@@ -10,9 +10,11 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"strings"
 	"time"
 
 	"k8s.io/client-go/tools/leaderelection"
+	cliflag "k8s.io/component-base/cli/flag"
 	"k8s.io/component-base/metrics/legacyregistry"
 )
 
@@ -33,24 +35,25 @@ func (o *Options) listen(clients clients, watchdog *leaderelection.HealthzAdapto
 	if o.HealthBindAddress != disabledAddress {
 		listener, err := net.Listen("tcp", o.HealthBindAddress)
 		if err != nil {
-			return nil, flagError("health-probe-bind-address", "%w; choose a free address, or 0 to switch it off", err)
+			return nil, o.flagError("health-probe-bind-address", "%w; choose a free address, or 0 to switch it off", err)
 		}
-		endpoints = append(endpoints, newEndpoint(listener, healthHandler(watchdog, synced)))
+		endpoints = append(endpoints, newEndpoint(listener, o.healthHandler(watchdog, synced)))
 	}
 	if o.MetricsBindAddress != disabledAddress {
 		certificates, err := newCertificates(o.MetricsCertDir)
 		if err != nil {
-			return nil, flagError("metrics-cert-dir", "must hold tls.crt and tls.key: %w", err)
+			return nil, o.flagError("metrics-cert-dir", "must hold tls.crt and tls.key: %w", err)
 		}
 		listener, err := net.Listen("tcp", o.MetricsBindAddress)
 		if err != nil {
-			return nil, flagError("metrics-bind-address", "%w; choose a free address, or 0 to switch it off", err)
+			return nil, o.flagError("metrics-bind-address", "%w; choose a free address, or 0 to switch it off", err)
 		}
-		secure := tls.NewListener(listener, &tls.Config{
-			MinVersion:     tls.VersionTLS12,
-			GetCertificate: certificates.get,
-			NextProtos:     []string{"http/1.1"},
-		})
+		config, err := o.tlsConfig()
+		if err != nil {
+			return nil, err
+		}
+		config.GetCertificate = certificates.get
+		secure := tls.NewListener(listener, config)
 		mux := http.NewServeMux()
 		mux.Handle("GET /metrics", newGuard(clients.main, legacyregistry.Handler()))
 		endpoints = append(endpoints, newEndpoint(secure, mux))
@@ -75,14 +78,38 @@ func (e endpoint) serve(ctx context.Context) error {
 	return nil
 }
 
-// healthHandler serves /healthz, which fails for a leader that does not renew its lease, and /readyz, which fails until
-// the caches are filled.
-func healthHandler(watchdog *leaderelection.HealthzAdaptor, synced func() bool) http.Handler {
+// tlsConfig returns the settings of connections to /metrics.
+func (o *Options) tlsConfig() (*tls.Config, error) {
+	config := &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}}
+	switch o.TLSMinVersion {
+	case "", "VersionTLS12":
+	case "VersionTLS13":
+		config.MinVersion = tls.VersionTLS13
+	default:
+		return nil, fmt.Errorf("--config: tls.minVersion: must be VersionTLS12 or VersionTLS13, not %q", o.TLSMinVersion)
+	}
+	if len(o.TLSCipherSuites) == 0 {
+		return config, nil
+	}
+	if config.MinVersion == tls.VersionTLS13 {
+		return nil, errors.New("--config: tls.cipherSuites: must be left out with VersionTLS13, whose cipher suites cannot be chosen")
+	}
+	suites, err := cliflag.TLSCipherSuites(o.TLSCipherSuites)
+	if err != nil {
+		return nil, fmt.Errorf("--config: tls.cipherSuites: %w; known are %s", err, strings.Join(cliflag.TLSCipherPossibleValues(), ", "))
+	}
+	config.CipherSuites = suites
+	return config, nil
+}
+
+// healthHandler serves the liveness, which fails for a leader that does not renew its lease, and the readiness, which
+// fails until the caches are filled.
+func (o *Options) healthHandler(watchdog *leaderelection.HealthzAdaptor, synced func() bool) http.Handler {
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, r *http.Request) {
+	mux.HandleFunc("GET "+o.LivenessEndpoint, func(w http.ResponseWriter, r *http.Request) {
 		answer(w, watchdog.Check(r))
 	})
-	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
+	mux.HandleFunc("GET "+o.ReadinessEndpoint, func(w http.ResponseWriter, _ *http.Request) {
 		if !synced() {
 			answer(w, errors.New("waiting for the caches of JobSets, Jobs, Services and volume claims"))
 			return

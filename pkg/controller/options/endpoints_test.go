@@ -26,7 +26,8 @@ import (
 
 func TestHealthEndpoints(t *testing.T) {
 	synced := false
-	handler := healthHandler(leaderelection.NewLeaderHealthzAdaptor(time.Second), func() bool { return synced })
+	o := &Options{ReadinessEndpoint: "/readyz", LivenessEndpoint: "/healthz"}
+	handler := o.healthHandler(leaderelection.NewLeaderHealthzAdaptor(time.Second), func() bool { return synced })
 	code := func(path string) int {
 		w := httptest.NewRecorder()
 		handler.ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil))

@@ -83,7 +83,7 @@ func (o *Options) lock(client kubernetes.Interface) (resourcelock.Interface, err
 	lock, err := resourcelock.New(o.LeaderElection.ResourceLock, namespace, o.LeaderElection.ResourceName,
 		client.CoreV1(), client.CoordinationV1(), resourcelock.ResourceLockConfig{Identity: identity})
 	if err != nil {
-		return nil, flagError("leader-elect-resource-lock", "%w", err)
+		return nil, o.flagError("leader-elect-resource-lock", "%w", err)
 	}
 	return lock, nil
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"net"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -30,6 +31,9 @@ const (
 	disabledAddress = "0"
 )
 
+// endpointPattern leaves out what patterns of paths give a meaning to.
+var endpointPattern = regexp.MustCompile(`^(/[A-Za-z0-9._-]+)+$`)
+
 // Options are the settings of jobset-controller.
 type Options struct {
 	// Kubeconfig is the file with the address and credentials of the main API; empty inside a cluster.
@@ -48,8 +52,20 @@ type Options struct {
 	// Logs is the configuration of logging.
 	Logs *logsapi.LoggingConfiguration
 
+	// ReadinessEndpoint and LivenessEndpoint are the paths of the health endpoints.
+	ReadinessEndpoint, LivenessEndpoint string
+	// TLSMinVersion and TLSCipherSuites are those of /metrics; empty for the defaults of Go.
+	TLSMinVersion   string
+	TLSCipherSuites []string
+	// ConfigFile holds settings for which no flag is given; empty for none.
+	ConfigFile string
+
 	gate         featuregate.MutableVersionedFeatureGate
 	featureGates map[string]string
+	// fileGates are the feature gates of the file.
+	fileGates map[string]bool
+	// fromFile are the fields of the file that were given instead of a flag, by the name of the flag.
+	fromFile map[string]string
 }
 
 // NewOptions returns the defaults.
@@ -71,6 +87,8 @@ func NewOptions() (*Options, error) {
 		},
 		MetricsBindAddress: ":8443",
 		HealthBindAddress:  ":8081",
+		ReadinessEndpoint:  "/readyz",
+		LivenessEndpoint:   "/healthz",
 		Workers:            10,
 		Logs:               logsapi.NewLoggingConfiguration(),
 		gate:               gate,
@@ -105,6 +123,8 @@ func (o *Options) addEndpointFlags(fs *pflag.FlagSet) {
 }
 
 func (o *Options) addControllerFlags(fs *pflag.FlagSet) {
+	fs.StringVar(&o.ConfigFile, "config", o.ConfigFile,
+		"File with a Configuration of config.jobset.x-k8s.io/v1alpha1, as upstream's controller reads it. Flags win over it.")
 	fs.IntVar(&o.Workers, "workers", o.Workers, "Number of JobSets worked on at a time.")
 	known := strings.Join(o.gate.KnownFeatures(), "\n")
 	fs.Var(cliflag.NewMapStringString(&o.featureGates), "feature-gates",
@@ -113,7 +133,7 @@ func (o *Options) addControllerFlags(fs *pflag.FlagSet) {
 
 // Validate returns the first setting that makes no sense.
 func (o *Options) Validate() error {
-	for _, check := range []func() error{o.validateGates, o.validateEndpoints, o.validateLeaderElection, o.validateNumbers} {
+	for _, check := range []func() error{o.validateGates, o.validateEndpoints, o.validateTLS, o.validateLeaderElection, o.validateNumbers} {
 		if err := check(); err != nil {
 			return err
 		}
@@ -124,11 +144,11 @@ func (o *Options) Validate() error {
 func (o *Options) validateNumbers() error {
 	switch {
 	case o.Workers < 1:
-		return flagError("workers", "must be 1 or more, not %d", o.Workers)
+		return o.flagError("workers", "must be 1 or more, not %d", o.Workers)
 	case o.QPS == 0:
-		return flagError("kube-api-qps", "must not be 0; use a negative number for no limit")
+		return o.flagError("kube-api-qps", "must not be 0; use a negative number for no limit")
 	case o.QPS > 0 && o.Burst < 1:
-		return flagError("kube-api-burst", "must be 1 or more, not %d", o.Burst)
+		return o.flagError("kube-api-burst", "must be 1 or more, not %d", o.Burst)
 	}
 	return nil
 }
@@ -136,22 +156,35 @@ func (o *Options) validateNumbers() error {
 // validateGates sets the feature gates, which is how they are checked.
 func (o *Options) validateGates() error {
 	values := map[string]bool{}
+	for _, name := range slices.Sorted(maps.Keys(o.fileGates)) {
+		if err := o.checkGate("config: featureGates", name, o.fileGates[name]); err != nil {
+			return err
+		}
+		values[name] = o.fileGates[name]
+	}
 	for _, name := range slices.Sorted(maps.Keys(o.featureGates)) {
-		spec, known := o.gate.GetAll()[featuregate.Feature(name)]
-		if !known {
-			return flagError("feature-gates", "unknown gate %q; known are %s", name, gateNames())
-		}
 		value, err := strconv.ParseBool(o.featureGates[name])
-		if err != nil {
-			return flagError("feature-gates", "%s must be true or false, not %q", name, o.featureGates[name])
+		if _, known := o.gate.GetAll()[featuregate.Feature(name)]; known && err != nil {
+			return o.flagError("feature-gates", "%s must be true or false, not %q", name, o.featureGates[name])
 		}
-		if spec.LockToDefault && value != spec.Default {
-			return flagError("feature-gates", "%s is always %t; leave it out", name, spec.Default)
+		if err := o.checkGate("feature-gates", name, value); err != nil {
+			return err
 		}
 		values[name] = value
 	}
 	if err := o.gate.SetFromMap(values); err != nil {
-		return flagError("feature-gates", "%w", err)
+		return o.flagError("feature-gates", "%w", err)
+	}
+	return nil
+}
+
+func (o *Options) checkGate(source, name string, value bool) error {
+	spec, known := o.gate.GetAll()[featuregate.Feature(name)]
+	if !known {
+		return o.flagError(source, "unknown gate %q; known are %s", name, gateNames())
+	}
+	if spec.LockToDefault && value != spec.Default {
+		return o.flagError(source, "%s is always %t; leave it out", name, spec.Default)
 	}
 	return nil
 }
@@ -175,13 +208,26 @@ func (o *Options) validateEndpoints() error {
 		}
 		_, port, err := net.SplitHostPort(address)
 		if err != nil {
-			return flagError(flag, "must be [host]:port, or 0 to switch it off, not %q", address)
+			return o.flagError(flag, "must be [host]:port, or 0 to switch it off, not %q", address)
 		}
 		if n, err := strconv.Atoi(port); err != nil || n < 0 || n > 65535 {
-			return flagError(flag, "the port must be a number from 0 to 65535, not %q", port)
+			return o.flagError(flag, "the port must be a number from 0 to 65535, not %q", port)
 		}
 	}
+	for field, path := range map[string]string{"readinessEndpointName": o.ReadinessEndpoint, "livenessEndpointName": o.LivenessEndpoint} {
+		if !endpointPattern.MatchString(path) {
+			return fmt.Errorf("--config: health.%s: must be of letters, digits, dots, dashes and slashes, not %q", field, path)
+		}
+	}
+	if o.ReadinessEndpoint == o.LivenessEndpoint {
+		return fmt.Errorf("--config: health.readinessEndpointName: must not be that of liveness, %q", o.LivenessEndpoint)
+	}
 	return nil
+}
+
+func (o *Options) validateTLS() error {
+	_, err := o.tlsConfig()
+	return err
 }
 
 func (o *Options) validateLeaderElection() error {
@@ -190,22 +236,26 @@ func (o *Options) validateLeaderElection() error {
 	case !e.LeaderElect:
 		return nil
 	case e.ResourceLock != "leases":
-		return flagError("leader-elect-resource-lock", "must be leases, not %q", e.ResourceLock)
+		return o.flagError("leader-elect-resource-lock", "must be leases, not %q", e.ResourceLock)
 	case e.ResourceName == "":
-		return flagError("leader-elect-resource-name", "must not be empty")
+		return o.flagError("leader-elect-resource-name", "must not be empty")
 	case e.RetryPeriod.Duration <= 0:
-		return flagError("leader-elect-retry-period", "must be more than 0, not %s", e.RetryPeriod.Duration)
+		return o.flagError("leader-elect-retry-period", "must be more than 0, not %s", e.RetryPeriod.Duration)
 	case float64(e.RenewDeadline.Duration) <= 1.2*float64(e.RetryPeriod.Duration):
-		return flagError("leader-elect-renew-deadline", "must be more than 1.2 times --leader-elect-retry-period (%s), not %s",
+		return o.flagError("leader-elect-renew-deadline", "must be more than 1.2 times --leader-elect-retry-period (%s), not %s",
 			e.RetryPeriod.Duration, e.RenewDeadline.Duration)
 	case e.LeaseDuration.Duration <= e.RenewDeadline.Duration:
-		return flagError("leader-elect-lease-duration", "must be more than --leader-elect-renew-deadline (%s), not %s",
+		return o.flagError("leader-elect-lease-duration", "must be more than --leader-elect-renew-deadline (%s), not %s",
 			e.RenewDeadline.Duration, e.LeaseDuration.Duration)
 	}
 	return nil
 }
 
-// flagError blames a flag: what is wrong with its value, and what to do.
-func flagError(flag, format string, args ...any) error {
+// flagError blames a flag, or the field of the configuration file that was given instead: what is wrong with its value,
+// and what to do.
+func (o *Options) flagError(flag, format string, args ...any) error {
+	if field, found := o.fromFile[flag]; found {
+		return fmt.Errorf("--config: "+field+": "+format, args...)
+	}
 	return fmt.Errorf("--"+flag+": "+format, args...)
 }
