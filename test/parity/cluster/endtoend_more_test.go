@@ -1,0 +1,173 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/test/builders"
+)
+
+func needs(status jobsetv1alpha2.DependsOnStatus, names ...string) func(*replicatedJob) {
+	return func(rj *replicatedJob) {
+		for _, name := range names {
+			rj.DependsOn = append(rj.DependsOn, jobsetv1alpha2.DependsOn{Name: name, Status: status})
+		}
+	}
+}
+
+// startsLate makes pods wait behind a startup probe; the simulated nodes take two seconds for it.
+func startsLate(rj *replicatedJob) {
+	pod := &rj.Template.Spec.Template
+	pod.Annotations["jobset-apiserver.io/kwok-start-after"] = "2s"
+	pod.Spec.Containers[0].StartupProbe = &corev1.Probe{
+		ProbeHandler: corev1.ProbeHandler{TCPSocket: &corev1.TCPSocketAction{Port: intstr.FromInt32(8080)}},
+	}
+}
+
+func TestRow7_4_06_DependsOn(t *testing.T) {
+	t.Run("the trainer waits for two initializers", func(t *testing.T) {
+		w := newWorld(t)
+		w.create(jobSetOf(builders.WithJobs("dataset", 1, 1, steer("1")), builders.WithJobs("model", 1, 1, steer("2")),
+			builders.WithJobs("trainer", 1, 1, steer("1"), needs(jobsetv1alpha2.DependencyComplete, "dataset", "model"))))
+		w.awaitCompleted("set")
+		w.after("set-trainer-0", w.completed("set-dataset-0"), "the dataset was there")
+		w.after("set-trainer-0", w.completed("set-model-0"), "the model was there")
+	})
+	t.Run("the trainer waits until the coordinator is ready", func(t *testing.T) {
+		w := newWorld(t)
+		w.create(jobSetOf(builders.WithJobs("coordinator", 1, 1, steer("6"), startsLate),
+			builders.WithJobs("trainer", 1, 1, steer("1"), needs(jobsetv1alpha2.DependencyReady, "coordinator"))))
+		w.awaitCompleted("set")
+		w.after("set-trainer-0", w.firstReady("set-coordinator-0"), "the coordinator was ready")
+	})
+	t.Run("five trainers wait until the launcher is ready", func(t *testing.T) {
+		w := newWorld(t)
+		w.create(jobSetOf(builders.WithJobs("launcher", 1, 1, steer("6"), startsLate),
+			builders.WithJobs("trainer", 5, 1, steer("1"), needs(jobsetv1alpha2.DependencyReady, "launcher"))))
+		w.awaitCompleted("set")
+		w.after("set-trainer-0", w.firstReady("set-launcher-0"), "the launcher was ready")
+		w.after("set-trainer-4", w.firstReady("set-launcher-0"), "the launcher was ready")
+	})
+}
+
+func TestRow7_4_07_ApplyingTwiceChangesNothing(t *testing.T) {
+	w := newWorld(t)
+	w.example("failure-policy-restartjobset-ignore")
+	w.awaitRunning("", 3)
+	before := w.get("for-ever").Generation
+	w.example("failure-policy-restartjobset-ignore")
+	if after := w.get("for-ever").Generation; after != before {
+		t.Errorf("generation: got %d, want %d", after, before)
+	}
+}
+
+func TestRow7_4_08_OneOfTwoClaimsRemains(t *testing.T) {
+	w := newWorld(t)
+	w.example("volume-claim-policy")
+	w.awaitJobs("volumes-initializer-0", "volumes-workers-0", "volumes-workers-1")
+	w.claimsAfterDeletion("volumes", []string{"checkpoints-volumes", "dataset-volumes"}, []string{"checkpoints-volumes"})
+}
+
+func onFailure(action jobsetv1alpha2.FailurePolicyAction) func(*jobSet) {
+	return func(js *jobSet) {
+		js.Spec.FailurePolicy = &jobsetv1alpha2.FailurePolicy{
+			MaxRestarts: 1, Rules: []jobsetv1alpha2.FailurePolicyRule{{Action: action}},
+		}
+	}
+}
+
+func TestRow7_4_09_RestartJobSet(t *testing.T) {
+	w := newWorld(t)
+	w.create(jobSetOf(builders.WithJobs("rjob", 2, 1, steer("running")), onFailure(jobsetv1alpha2.RestartJobSet)))
+	w.awaitRunning("", 2)
+	w.failJob("set-rjob-0", 1)
+	w.awaitAttempt(1, "set-rjob-0", "set-rjob-1")
+	w.end("succeeded", w.awaitRunning("", 2))
+	js := w.awaitCompleted("set")
+	if diff := cmp.Diff(restarts{All: 1, Counted: 1}, restartsOf(js)); diff != "" {
+		t.Errorf("restarts (-want +got):\n%s", diff)
+	}
+}
+
+func TestRow7_4_10_InPlaceRestartIsAccepted(t *testing.T) {
+	w := newWorld(t)
+	w.example("in-place-restart-main")
+	if got := w.get("in-place").Spec.FailurePolicy.RestartStrategy; got != jobsetv1alpha2.RestartStrategyInPlaceRestart {
+		t.Errorf("restart strategy: got %q, want %q", got, jobsetv1alpha2.RestartStrategyInPlaceRestart)
+	}
+}
+
+func TestRow7_4_11_RestartJobShowsInThePods(t *testing.T) {
+	keys := []string{jobsetv1alpha2.JobIndexKey, jobsetv1alpha2.JobRestartAttemptKey}
+	w := newWorld(t)
+	w.create(jobSetOf(builders.WithJobs("rjob", 2, 1, steer("running"), func(rj *replicatedJob) {
+		container := &rj.Template.Spec.Template.Spec.Containers[0]
+		for i, name := range []string{"JOB_INDEX", "ATTEMPT"} {
+			path := "metadata.annotations['" + keys[i] + "']"
+			container.Env = append(container.Env, corev1.EnvVar{
+				Name: name, ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: path}},
+			})
+		}
+	}), onFailure(jobsetv1alpha2.RestartJob)))
+	w.awaitRunning("", 2)
+	old := w.jobs()["set-rjob-1"].UID
+	w.failJob("set-rjob-1", 1)
+	w.eventually(func() string {
+		if job := w.jobs()["set-rjob-1"]; job == nil || job.UID == old {
+			return "the failed Job was not made anew"
+		}
+		return ""
+	})
+	pods := w.awaitRunning("", 2)
+	for _, pod := range pods {
+		index := pod.Labels[jobsetv1alpha2.JobIndexKey]
+		got := map[string]string{}
+		for i, env := range pod.Spec.Containers[0].Env[:len(keys)] {
+			if env.ValueFrom == nil || env.ValueFrom.FieldRef == nil || env.ValueFrom.FieldRef.FieldPath != "metadata.annotations['"+keys[i]+"']" {
+				t.Errorf("%s of pod %s comes from %v", env.Name, pod.Name, env.ValueFrom)
+			}
+			got[keys[i]] = pod.Annotations[keys[i]]
+		}
+		// Job 1 was restarted once, Job 0 was not.
+		want := map[string]string{keys[0]: index, keys[1]: index}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("annotations of pod %s (-want +got):\n%s", pod.Name, diff)
+		}
+	}
+	w.end("succeeded", pods)
+	js := w.awaitCompleted("set")
+	want := restarts{Jobs: map[string][]int32{"rjob": {0, 1}}, JobsCounted: map[string][]int32{"rjob": {0, 1}}}
+	if diff := cmp.Diff(want, restartsOf(js)); diff != "" {
+		t.Errorf("restarts (-want +got):\n%s", diff)
+	}
+}
+
+// The scheduler of this cluster does not act on groups; that they reach the pods is what the set has to do for it.
+func TestRow7_4_12_WorkloadAwareScheduling(t *testing.T) {
+	t.Run("a plain set completes", func(t *testing.T) {
+		w := newWorld(t)
+		w.create(jobSetOf(builders.WithJobs("rjob", 2, 2, steer("1"))))
+		w.awaitCompleted("set")
+	})
+	t.Run("the pods of a gang name it", func(t *testing.T) {
+		w := newWorld(t)
+		w.example("workload-topology")
+		w.awaitCompleted("rack")
+		pods := w.pods("rack-workers-0")
+		if len(pods) != 4 {
+			t.Errorf("there were %d pods, want 4", len(pods))
+		}
+		for _, pod := range pods {
+			if g := pod.Spec.SchedulingGroup; g == nil || g.PodGroupName == nil || *g.PodGroupName != "rack" {
+				t.Errorf("scheduling group of pod %s: got %v, want rack", pod.Name, g)
+			}
+		}
+	})
+}
