@@ -35,7 +35,7 @@ down: ## Stop the local cluster and remove its data.
 	@hack/cluster.sh down
 
 .PHONY: test
-test: unit integration e2e ## Run all tests.
+test: unit integration parity e2e ## Run all tests.
 
 .PHONY: unit
 unit: ## Run the unit tests.
@@ -45,6 +45,11 @@ unit: ## Run the unit tests.
 integration: ## Run our server behind a real kube-apiserver.
 	binaries=$$(hack/ensure-binaries.sh); \
 	JOBSET_BINARIES=$$binaries go test -count=1 -timeout 30m $(GO_TEST_FLAGS) ./test/integration/...
+
+.PHONY: parity
+parity: ## Check every row of upstream's examples and tests.
+	binaries=$$(hack/ensure-binaries.sh); \
+	JOBSET_BINARIES=$$binaries go test -count=1 -timeout 30m $(GO_TEST_FLAGS) ./test/parity/...
 
 .PHONY: e2e
 e2e: build ## Drive a whole cluster with kubectl, and break things in it.
