@@ -4,7 +4,6 @@
 package controller
 
 import (
-	"errors"
 	"sync"
 	"time"
 
@@ -18,7 +17,7 @@ import (
 var (
 	syncs = metrics.NewCounterVec(&metrics.CounterOpts{
 		Name: "controller_runtime_reconcile_total", StabilityLevel: metrics.ALPHA,
-		Help: "Number of syncs by controller and result (success, requeue_after, requeue, error).",
+		Help: "Number of syncs by controller and result (success, requeue_after, error).",
 	}, []string{"controller", "result"})
 	syncErrors = metrics.NewCounterVec(&metrics.CounterOpts{
 		Name: "controller_runtime_reconcile_errors_total", StabilityLevel: metrics.ALPHA,
@@ -42,8 +41,6 @@ func observeSync(controller string, took, requeueAfter time.Duration, err error)
 	syncSeconds.WithLabelValues(controller).Observe(took.Seconds())
 	result := "success"
 	switch {
-	case errors.As(err, new(RetryLater)):
-		result = "requeue"
 	case err != nil:
 		result = "error"
 		syncErrors.WithLabelValues(controller).Inc()

@@ -5,7 +5,6 @@ package controller
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"runtime/debug"
 	"sync"
@@ -26,12 +25,6 @@ const (
 	// syncTimeout ends a sync whose requests get no answer.
 	syncTimeout = 2 * time.Minute
 )
-
-// RetryLater is the result of a sync that did what it could, and waits for something that nobody tells it about. It is
-// tried again like one that failed, without being called a failure.
-type RetryLater string
-
-func (r RetryLater) Error() string { return string(r) }
 
 // SyncFunc brings one object to where it should be, and tells after which time to look again; 0 for never.
 type SyncFunc func(ctx context.Context, key cache.ObjectName) (requeueAfter time.Duration, err error)
@@ -95,9 +88,6 @@ func (q *Queue) next(ctx context.Context, syncOne SyncFunc) bool {
 	switch {
 	case err == nil:
 		q.queue.Forget(key)
-	case errors.As(err, new(RetryLater)):
-		logger.V(4).Info("Trying again later", "reason", err)
-		q.queue.AddRateLimited(key)
 	case apierrors.IsConflict(err):
 		logger.V(4).Info("Acted on an outdated object, trying again", "reason", err)
 		q.queue.AddRateLimited(key)

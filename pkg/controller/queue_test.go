@@ -32,7 +32,7 @@ func runQueue(t *testing.T, name string, workers int, syncOne SyncFunc, during f
 func TestQueueTriesAgainUntilItSucceeds(t *testing.T) {
 	key := cache.NewObjectName("ns", "name")
 	conflict := apierrors.NewConflict(schema.GroupResource{Resource: "jobs"}, "name", errors.New("changed"))
-	results := []any{errors.New("refused"), "panic", conflict, RetryLater("names are taken"), time.Millisecond, nil}
+	results := []any{errors.New("refused"), "panic", conflict, time.Millisecond, nil}
 	done := make(chan struct{})
 	calls := 0
 	syncOne := func(_ context.Context, got cache.ObjectName) (time.Duration, error) {
@@ -59,7 +59,7 @@ func TestQueueTriesAgainUntilItSucceeds(t *testing.T) {
 	if d := cmp.Diff(len(results), calls); d != "" {
 		t.Errorf("calls (-want +got):\n%s", d)
 	}
-	for result, want := range map[string]float64{"error": 3, "requeue": 1, "requeue_after": 1, "success": 1} {
+	for result, want := range map[string]float64{"error": 3, "requeue_after": 1, "success": 1} {
 		got, err := testutil.GetCounterMetricValue(syncs.WithLabelValues("again", result))
 		if err != nil || got != want {
 			t.Errorf("syncs with result %s: %v (%v), want %v", result, got, err, want)

@@ -30,17 +30,21 @@ const (
 	maxParallel = 50
 	// claimsForgottenAfter is how long a volume claim that somebody else made is taken to exist without asking.
 	claimsForgottenAfter = 10 * time.Minute
+	// namesAskedBefore is how long before the next try a taken name of a Job is forgotten.
+	namesAskedBefore = 100 * time.Millisecond
 )
 
 // apply carries a plan out. Applying the same plan twice does no harm: creations have fixed names, deletions and patches
 // name the incarnation that they mean. The status is written even if a child could not be, because it tells what was
 // observed and not what was done.
-func (c *Controller) apply(ctx context.Context, key cache.ObjectName, obs *plan.Observed, p plan.Plan) error {
+//
+// It returns after which time to look again; 0 for never.
+func (c *Controller) apply(ctx context.Context, key cache.ObjectName, obs *plan.Observed, p plan.Plan) (time.Duration, error) {
 	logger := klog.FromContext(ctx)
 	for _, problem := range p.Problems {
 		logger.Info("Child makes no sense", "reason", problem)
 	}
-	run := &applier{Controller: c, key: key, js: obs.JobSet}
+	run := &applier{Controller: c, key: key, js: obs.JobSet, namesKept: plan.RetryNamesAfter(*obs)}
 	errs := []error{
 		run.deleteJobs(ctx, p.DeleteJobs),
 		run.patchJobs(ctx, p.PatchJobs),
@@ -51,10 +55,10 @@ func (c *Controller) apply(ctx context.Context, key cache.ObjectName, obs *plan.
 	if errs = append(errs, err); err == nil && p.DeleteJobSet {
 		errs = append(errs, run.deleteJobSet(ctx, stored))
 	}
-	if err := errors.Join(errs...); err != nil || len(run.taken)+run.freed == 0 {
-		return err
+	if run.freed > 0 {
+		p.RequeueAfter = run.namesKept
 	}
-	return controller.RetryLater(fmt.Sprintf("%d names of jobs are taken", len(run.taken)+run.freed))
+	return p.RequeueAfter, errors.Join(errs...)
 }
 
 // applier applies one plan.
@@ -63,7 +67,12 @@ type applier struct {
 	key cache.ObjectName
 	js  *jobsetv1alpha2.JobSet
 
+	// namesKept is how long a name of a Job counts as taken without asking.
+	namesKept time.Duration
+
 	mu sync.Mutex
+	// created is the number of Jobs created.
+	created int
 	// taken are the names of Jobs that could not be created because others have them.
 	taken []string
 	// freed is the number of those names that have become free meanwhile.
@@ -150,29 +159,31 @@ func (a *applier) createJobs(ctx context.Context, jobs []*batchv1.Job) error {
 	case err != nil:
 		a.reportFailure(a.js, jobCreationFailed(err))
 		return err
-	case len(jobs) > 0:
-		klog.FromContext(ctx).V(2).Info("Created Jobs", "jobs", len(jobs))
+	case a.created > 0:
+		klog.FromContext(ctx).V(2).Info("Created Jobs", "jobs", a.created)
 	}
 	return nil
 }
 
 func (a *applier) createJob(ctx context.Context, job *batchv1.Job) error {
+	name := cache.MetaObjectToName(job).String()
+	if _, taken := a.takenJobs.Get(name); taken {
+		a.count(func() { a.taken = append(a.taken, job.Name) })
+		return nil
+	}
 	client := a.Kube.BatchV1().Jobs(job.Namespace)
 	created, err := client.Create(ctx, job, metav1.CreateOptions{})
 	if apierrors.IsAlreadyExists(err) {
 		existing, getErr := client.Get(ctx, job.Name, metav1.GetOptions{})
 		switch {
 		case apierrors.IsNotFound(getErr):
-			a.mu.Lock()
-			defer a.mu.Unlock()
-			a.freed++
+			a.count(func() { a.freed++ })
 			return nil
 		case getErr != nil:
 		case !metav1.IsControlledBy(existing, a.js):
 			// No failure: the Jobs of other names are created, and this one when its name is free.
-			a.mu.Lock()
-			defer a.mu.Unlock()
-			a.taken = append(a.taken, job.Name)
+			a.takenJobs.Set(name, true, a.namesKept-namesAskedBefore)
+			a.count(func() { a.taken = append(a.taken, job.Name) })
 			return nil
 		case existing.Labels[jobsetv1alpha2.JobSetNameKey] != "":
 			return nil // the cache will show it
@@ -182,8 +193,15 @@ func (a *applier) createJob(ctx context.Context, job *batchv1.Job) error {
 	if err != nil {
 		return fmt.Errorf("job %q creation failed with error: %w", job.Name, err)
 	}
+	a.count(func() { a.created++ })
 	a.writes.Wrote(a.key, resourceJobs, created.ResourceVersion)
 	return nil
+}
+
+func (a *applier) count(one func()) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	one()
 }
 
 // writeStatus stores the next status and then reports what it tells. It returns the set as it is stored now.

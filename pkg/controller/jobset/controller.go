@@ -51,6 +51,8 @@ type Controller struct {
 	writes    *controller.OwnWrites
 	// takenClaims are volume claims that exist although no cache shows them, because they carry no label of ours.
 	takenClaims *expiring.Expiring
+	// takenJobs are names of Jobs that others have, to ask for now and then only.
+	takenJobs *expiring.Expiring
 }
 
 // New returns a controller, its informers not started yet.
@@ -59,7 +61,7 @@ func New(config Config) (*Controller, error) {
 		return nil, errors.New("the number of workers must be 1 or more")
 	}
 	registerMetrics()
-	c := &Controller{Config: config, queue: controller.NewQueue(Name), takenClaims: expiring.NewExpiring()}
+	c := &Controller{Config: config, queue: controller.NewQueue(Name), takenClaims: expiring.NewExpiring(), takenJobs: expiring.NewExpiring()}
 	var err error
 	if c.informers, err = newInformers(config.JobSets, config.Kube, config.Gates); err != nil {
 		return nil, err
@@ -109,7 +111,7 @@ func (c *Controller) sync(ctx context.Context, key cache.ObjectName) (time.Durat
 		return wait, err
 	}
 	p := plan.Decide(*obs)
-	return p.RequeueAfter, c.apply(ctx, key, obs, p)
+	return c.apply(ctx, key, obs, p)
 }
 
 // waitForAPI returns true once JobSets are served. The reflectors would wait too, but with an error in the log for every

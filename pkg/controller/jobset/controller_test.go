@@ -6,6 +6,7 @@ package jobset
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -108,6 +109,42 @@ func TestWhatIsDeletedFromOutsideComesBack(t *testing.T) {
 		_, err := r.kube.CoreV1().Services("ns").Get(t.Context(), "js", metav1.GetOptions{})
 		return err == nil
 	})
+}
+
+func TestTakenNamesAreAskedForNowAndThen(t *testing.T) {
+	set := newSet()
+	r := newRig(t, set, newJob("js-w-0", nil))
+	if err := r.informers.jobSets.GetIndexer().Add(set); err != nil {
+		t.Fatal(err)
+	}
+	tries := func() (n int) {
+		if after, err := r.sync(t.Context(), cache.MetaObjectToName(set)); err != nil || after != time.Second {
+			t.Errorf("again after %s, error %v", after, err)
+		}
+		r.writes.Forget(cache.MetaObjectToName(set)) // these caches show nothing
+		for _, request := range r.requests() {
+			if request == "create jobs js-w-0" {
+				n++
+			}
+		}
+		return n
+	}
+	diff(t, "tries of the first sync", 1, tries())
+	diff(t, "tries when the set is synced at once again", 1, tries())
+	r.takenJobs.Delete("ns/js-w-0")
+	diff(t, "tries when the Job of the name is gone", 2, tries())
+}
+
+func TestCreationIsTriedAgainUntilWebhooksKnowTheSet(t *testing.T) {
+	r := newRig(t, newSet())
+	var refusals atomic.Int32
+	r.kube.PrependReactor("create", "jobs", func(clientgotesting.Action) (bool, runtime.Object, error) {
+		// Kueue answers so about a JobSet that it has not seen yet.
+		unknown := apierrors.NewNotFound(jobsetv1alpha2.Resource("jobsets"), "js")
+		return refusals.Add(1) <= 3, nil, unknown
+	})
+	r.run(t)
+	eventually(t, "both Jobs exist", func() bool { return r.jobExists(t, "js-w-0") && r.jobExists(t, "js-w-1") })
 }
 
 func TestASetGetsTheNamesOfItsPredecessorOnceTheyAreFree(t *testing.T) {

@@ -21,7 +21,10 @@ func (c *Controller) handleEvents() error {
 		c.informers.jobSets:  onAny(c.enqueue, nil),
 		c.informers.services: onAny(c.enqueueOwner, c.enqueueUsers),
 		c.informers.claims:   onAny(c.enqueueOwner, c.enqueueNamed),
-		c.informers.jobs:     onAny(c.enqueueOwner, c.enqueueNamed),
+		c.informers.jobs: onAny(c.enqueueOwner, func(job metav1.Object) {
+			c.takenJobs.Delete(cache.MetaObjectToName(job).String())
+			c.enqueueNamed(job)
+		}),
 	}
 	if c.informers.pods != nil {
 		handlers[c.informers.pods] = onChanges(c.enqueueNamed)

@@ -49,7 +49,8 @@ func newRig(t *testing.T, js *jobsetv1alpha2.JobSet, children ...runtime.Object)
 
 func (r *rig) apply(t *testing.T, js *jobsetv1alpha2.JobSet, p plan.Plan) error {
 	t.Helper()
-	return r.Controller.apply(t.Context(), cache.MetaObjectToName(js), &plan.Observed{JobSet: js}, p)
+	_, err := r.Controller.apply(t.Context(), cache.MetaObjectToName(js), &plan.Observed{JobSet: js}, p)
+	return err
 }
 
 // refuse makes the main API answer requests with an error.

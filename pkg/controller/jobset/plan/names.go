@@ -5,6 +5,7 @@ package plan
 
 import (
 	"fmt"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -25,7 +26,21 @@ func WithTakenNames(o Observed, p Plan, names []string) Plan {
 	st.events = p.Events
 	st.setNameConflict(names)
 	p.Status, p.Events = st.result()
+	if wait := RetryNamesAfter(o); p.RequeueAfter == 0 || wait < p.RequeueAfter {
+		p.RequeueAfter = wait
+	}
 	return p
+}
+
+// RetryNamesAfter returns when to try again for a taken name: after as long as it has been waited for so far, within
+// limits. Nobody tells when an object without our labels is gone.
+func RetryNamesAfter(o Observed) time.Duration {
+	const soonest, latest = time.Second, 30 * time.Second
+	c := condition(&o.JobSet.Status, jobsetv1alpha2.ChildNameConflict)
+	if c == nil || c.Status != metav1.ConditionTrue {
+		return soonest
+	}
+	return min(max(o.Now.Sub(c.LastTransitionTime.Time), soonest), latest)
 }
 
 // setNameConflict names one taken name, and the same one for as long as it is taken, so that names which become free one

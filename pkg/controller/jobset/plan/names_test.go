@@ -5,6 +5,7 @@ package plan
 
 import (
 	"testing"
+	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -76,6 +77,31 @@ func TestTakenNames(t *testing.T) {
 			diff(t, "events", tc.wantEvents, p.Events)
 			diff(t, "counters", statusAfter(o, decided).ReplicatedJobsStatus, statusAfter(o, p).ReplicatedJobsStatus)
 			diff(t, "Jobs to create", names(decided.CreateJobs), names(p.CreateJobs))
+		})
+	}
+}
+
+func TestTakenNamesAreTriedAfterAsLongAsTheyWereWaitedFor(t *testing.T) {
+	since := func(ago time.Duration) func(*jobsetv1alpha2.JobSet) {
+		return func(js *jobsetv1alpha2.JobSet) {
+			withCondition(jobsetv1alpha2.ChildNameConflict, metav1.ConditionTrue, "JobNameTaken", "m")(js)
+			js.Status.Conditions[0].LastTransitionTime = metav1.NewTime(now.Add(-ago))
+		}
+	}
+	for name, tc := range map[string]struct {
+		set  []func(*jobsetv1alpha2.JobSet)
+		due  time.Duration
+		want time.Duration
+	}{
+		"the first time soon":             {want: time.Second},
+		"soon after the first time":       {set: []func(*jobsetv1alpha2.JobSet){since(0)}, want: time.Second},
+		"later after some time":           {set: []func(*jobsetv1alpha2.JobSet){since(8 * time.Second)}, want: 8 * time.Second},
+		"within bounds":                   {set: []func(*jobsetv1alpha2.JobSet){since(time.Hour)}, want: 30 * time.Second},
+		"not later than what else is due": {set: []func(*jobsetv1alpha2.JobSet){since(time.Hour)}, due: 5 * time.Second, want: 5 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := WithTakenNames(observe(newSet(tc.set...)), Plan{RequeueAfter: tc.due}, []string{"js-w-0"})
+			diff(t, "again after", tc.want, p.RequeueAfter)
 		})
 	}
 }
