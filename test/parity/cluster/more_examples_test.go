@@ -80,8 +80,11 @@ func TestRow7_1_21_InPlaceRestartServiceAccount(t *testing.T) {
 	if _, err := sets.JobsetV1alpha2().JobSets("default").List(t.Context(), metav1.ListOptions{}); !apierrors.IsForbidden(err) {
 		t.Errorf("listing the sets of another namespace as the agent: %v, want that it is forbidden", err)
 	}
+	writes := 0
 	annotate := func(key string) error {
-		patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:"1"}}}`, key)
+		// A value of its own, since a write that changes nothing is not refused.
+		writes++
+		patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:"%d"}}}`, key, writes)
 		_, err := kube.CoreV1().Pods(w.namespace).Patch(t.Context(), pod, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
 		return err
 	}

@@ -9,7 +9,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 )
@@ -135,20 +134,4 @@ func (w *world) awaitDeleted() {
 		}
 		return ""
 	})
-}
-
-// events returns the notes of the events of the set with the reason.
-func (w *world) events(reason string) []string {
-	w.Helper()
-	list, err := w.stack.Kube.EventsV1().Events(w.namespace).List(w.Context(), metav1.ListOptions{})
-	if err != nil {
-		w.Fatal(err)
-	}
-	notes := []string{}
-	for _, e := range list.Items {
-		if e.Reason == reason && e.Regarding.Name == setName {
-			notes = append(notes, e.Type+" "+e.Note)
-		}
-	}
-	return notes
 }

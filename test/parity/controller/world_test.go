@@ -7,7 +7,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -196,8 +195,6 @@ func (w *world) stays(check func() (problem string)) {
 		w.Fatal(problem)
 	}
 }
-
-func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
 // difference names a wanted and an actual list when they differ.
 func difference(what string, want, got []string) string {
