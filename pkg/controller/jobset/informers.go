@@ -138,6 +138,8 @@ func stripper(gates plan.Gates) cache.TransformFunc {
 		switch o := obj.(type) {
 		case *jobsetv1alpha2.JobSet:
 			o.ManagedFields = nil
+			// A copy of the whole manifest. A status write does not touch it.
+			delete(o.Annotations, corev1.LastAppliedConfigAnnotation)
 		case *batchv1.Job:
 			stripJob(o, gates)
 		case *corev1.Service:

@@ -61,13 +61,15 @@ func TestStripKeepsWhatDecisionsUse(t *testing.T) {
 	strippedUnannotated := unannotated.DeepCopy()
 	setMeta := *full.DeepCopy()
 	setMeta.ManagedFields = nil
+	applied := &jobsetv1alpha2.JobSet{ObjectMeta: *full.DeepCopy(), Spec: set.Spec}
+	applied.Annotations[corev1.LastAppliedConfigAnnotation] = "{}"
 	for name, tc := range map[string]struct{ object, want runtime.Object }{
-		"of a Job that runs, what it is and how far":    {job(false), &batchv1.Job{ObjectMeta: jobMeta, Spec: sized, Status: status}},
-		"of a suspended Job, the directives too":        {job(true), &batchv1.Job{ObjectMeta: jobMeta, Spec: suspended, Status: status}},
-		"of a Job, whether it has annotations":          {unannotated, strippedUnannotated},
-		"of a Service, that it exists":                  {&corev1.Service{ObjectMeta: *full.DeepCopy(), Spec: corev1.ServiceSpec{ClusterIP: "None"}}, &corev1.Service{ObjectMeta: bare}},
-		"of a claim, that it exists, and for which set": {&corev1.PersistentVolumeClaim{ObjectMeta: *full.DeepCopy()}, &corev1.PersistentVolumeClaim{ObjectMeta: named}},
-		"of a set, all but the managers of its fields":  {&jobsetv1alpha2.JobSet{ObjectMeta: *full.DeepCopy(), Spec: set.Spec}, &jobsetv1alpha2.JobSet{ObjectMeta: setMeta, Spec: set.Spec}},
+		"of a Job that runs, what it is and how far":                                         {job(false), &batchv1.Job{ObjectMeta: jobMeta, Spec: sized, Status: status}},
+		"of a suspended Job, the directives too":                                             {job(true), &batchv1.Job{ObjectMeta: jobMeta, Spec: suspended, Status: status}},
+		"of a Job, whether it has annotations":                                               {unannotated, strippedUnannotated},
+		"of a Service, that it exists":                                                       {&corev1.Service{ObjectMeta: *full.DeepCopy(), Spec: corev1.ServiceSpec{ClusterIP: "None"}}, &corev1.Service{ObjectMeta: bare}},
+		"of a claim, that it exists, and for which set":                                      {&corev1.PersistentVolumeClaim{ObjectMeta: *full.DeepCopy()}, &corev1.PersistentVolumeClaim{ObjectMeta: named}},
+		"of a set, all but the managers of its fields and the manifest that kubectl applied": {applied, &jobsetv1alpha2.JobSet{ObjectMeta: setMeta, Spec: set.Spec}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := stripper(plan.Gates{})(tc.object)
