@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"runtime"
 	"strconv"
+	"strings"
 	"testing"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -50,7 +51,7 @@ func largeSet(name string) *jobsetv1alpha2.JobSet {
 func running(job *batchv1.Job, uid string) *batchv1.Job {
 	job.UID, job.ResourceVersion, job.CreationTimestamp = types.UID(uid), "1", metav1.Now()
 	job.Status = batchv1.JobStatus{Active: 8, Ready: ptr.To[int32](8), StartTime: ptr.To(metav1.Now()), UncountedTerminatedPods: &batchv1.UncountedTerminatedPods{}}
-	job.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "jobset-controller", FieldsV1: &metav1.FieldsV1{Raw: make([]byte, 2000)}}}
+	job.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "jobset-controller", FieldsV1: metav1.NewFieldsV1(strings.Repeat("x", 2000))}}
 	return job
 }
 
