@@ -118,7 +118,7 @@ func liveWithout(l *life, replicas []*replica, p phase, happen func(*replica)) (
 		}
 		l.Logf("%s: %s has the lease after %v", p.name, got.holder, got.after.Round(100*time.Millisecond))
 		return got.leader, got.after
-	case <-time.After(patience):
+	case <-time.After(2*takeover + 10*time.Second):
 		l.Fatalf("%s: nothing happened to the leader in %d writes", p.name, writes.Load())
 		return nil, 0
 	}
@@ -135,7 +135,7 @@ func holder(ctx context.Context) (string, error) {
 
 // otherHolder waits for somebody else to have the lease.
 func otherHolder(ctx context.Context, before string) (now string, err error) {
-	err = wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
+	err = wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, 2*takeover, true, func(ctx context.Context) (bool, error) {
 		now, err = holder(ctx)
 		return err == nil && now != "" && now != before, nil
 	})
