@@ -207,6 +207,7 @@ func (a *applier) count(one func()) {
 // writeStatus stores the next status and then reports what it tells. It returns the set as it is stored now.
 func (a *applier) writeStatus(ctx context.Context, p plan.Plan) (*jobsetv1alpha2.JobSet, error) {
 	stored := a.js
+	var notKept error
 	if p.Status != nil {
 		next := a.js.DeepCopy()
 		next.Status = *p.Status
@@ -219,6 +220,7 @@ func (a *applier) writeStatus(ctx context.Context, p plan.Plan) (*jobsetv1alpha2
 			return nil, fmt.Errorf("updating status of jobset %s: %w", a.key, err)
 		}
 		a.writes.Wrote(a.key, resourceJobSets, stored.ResourceVersion)
+		notKept = a.dropped.notice(p.Status, &stored.Status)
 		if a.js.Status.TerminalState == "" {
 			countFinish(stored)
 		}
@@ -227,7 +229,7 @@ func (a *applier) writeStatus(ctx context.Context, p plan.Plan) (*jobsetv1alpha2
 	for _, event := range p.Events {
 		klog.FromContext(ctx).V(2).Info("JobSet changed", "reason", event.Reason, "message", event.Note)
 	}
-	return stored, nil
+	return stored, notKept
 }
 
 // deleteJobSet deletes a set whose time is over, unless it was changed meanwhile: the time may have been.

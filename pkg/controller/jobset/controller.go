@@ -49,6 +49,7 @@ type Controller struct {
 	informers informers
 	queue     *controller.Queue
 	writes    *controller.OwnWrites
+	dropped   dropped
 	// takenClaims are volume claims that exist although no cache shows them, because they carry no label of ours.
 	takenClaims *expiring.Expiring
 	// takenJobs are names of Jobs that others have, to ask for now and then only.

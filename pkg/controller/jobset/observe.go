@@ -42,7 +42,7 @@ func (c *Controller) observe(key cache.ObjectName) (*plan.Observed, time.Duratio
 	if !c.writes.DeletionsShown(key, asObjects(jobs)) {
 		return nil, lagRetry, nil
 	}
-	obs := &plan.Observed{JobSet: js, Jobs: jobs, Claims: sets.New[string](), Now: metav1.NewTime(c.Clock.Now()), Gates: c.Gates}
+	obs := &plan.Observed{JobSet: js, Jobs: jobs, Claims: sets.New[string](), Now: metav1.NewTime(c.Clock.Now()), Gates: c.gates()}
 	if obs.ServiceExists, err = exists(c.informers.services, js.Namespace, plan.ServiceName(js)); err != nil {
 		return nil, 0, err
 	}
@@ -55,7 +55,7 @@ func (c *Controller) observe(key cache.ObjectName) (*plan.Observed, time.Duratio
 			obs.Claims.Insert(name)
 		}
 	}
-	if plan.RestartsInPlace(js, c.Gates) {
+	if plan.RestartsInPlace(js, obs.Gates) {
 		if obs.Pods, err = c.podsOf(key); err != nil {
 			return nil, 0, err
 		}
