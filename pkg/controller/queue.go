@@ -22,6 +22,9 @@ const (
 	// maxBackoff keeps a child that is refused for ever (a pod template that the Job API does not accept) at half a
 	// request per minute, and a name that becomes free from waiting long.
 	maxBackoff = 2 * time.Minute
+	// gathering is how long AddSoon waits for more reasons to sync an object that has just been synced. The children of a
+	// large set change one by one, in bursts; without it each change would cost a sync and a write of the status.
+	gathering = 100 * time.Millisecond
 	// syncTimeout ends a sync whose requests get no answer.
 	syncTimeout = 2 * time.Minute
 )
@@ -34,6 +37,10 @@ type SyncFunc func(ctx context.Context, key cache.ObjectName) (requeueAfter time
 type Queue struct {
 	name  string
 	queue workqueue.TypedRateLimitingInterface[cache.ObjectName]
+
+	mu sync.Mutex
+	// synced holds when the objects that were synced lately have been, and the zero time for those that are at present.
+	synced map[cache.ObjectName]time.Time
 }
 
 // NewQueue returns a queue. Its metrics carry the name.
@@ -41,11 +48,54 @@ func NewQueue(name string) *Queue {
 	RegisterMetrics()
 	limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[cache.ObjectName](minBackoff, maxBackoff)
 	config := workqueue.TypedRateLimitingQueueConfig[cache.ObjectName]{Name: name}
-	return &Queue{name: name, queue: workqueue.NewTypedRateLimitingQueueWithConfig(limiter, config)}
+	return &Queue{
+		name:   name,
+		queue:  workqueue.NewTypedRateLimitingQueueWithConfig(limiter, config),
+		synced: map[cache.ObjectName]time.Time{},
+	}
 }
 
 // Add asks for a sync of the object.
 func (q *Queue) Add(key cache.ObjectName) { q.queue.Add(key) }
+
+// AddSoon asks for a sync of the object for a reason that others of its kind are likely to follow: at once, unless the
+// object has just been synced.
+func (q *Queue) AddSoon(key cache.ObjectName) { q.queue.AddAfter(key, q.pause(key)) }
+
+// pause returns the time until AddSoon may have the object synced again.
+func (q *Queue) pause(key cache.ObjectName) time.Duration {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	at, lately := q.synced[key]
+	switch {
+	case !lately:
+		return 0
+	case at.IsZero():
+		return gathering
+	}
+	return gathering - time.Since(at)
+}
+
+// begin and end note when an object is synced. Nothing is kept about objects beyond the time in which it matters.
+func (q *Queue) begin(key cache.ObjectName) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.synced[key] = time.Time{}
+}
+
+func (q *Queue) end(key cache.ObjectName) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	at := time.Now()
+	q.synced[key] = at
+	time.AfterFunc(gathering, func() {
+		q.mu.Lock()
+		defer q.mu.Unlock()
+		if q.synced[key].Equal(at) {
+			delete(q.synced, key)
+		}
+	})
+}
 
 // Len is the number of objects that wait for a worker.
 func (q *Queue) Len() int { return q.queue.Len() }
@@ -75,6 +125,8 @@ func (q *Queue) next(ctx context.Context, syncOne SyncFunc) bool {
 		return false
 	}
 	defer q.queue.Done(key)
+	q.begin(key)
+	defer q.end(key)
 	logger := klog.FromContext(ctx).WithValues("key", key)
 	ctx, cancel := context.WithTimeout(klog.NewContext(ctx, logger), syncTimeout)
 	defer cancel()

@@ -134,3 +134,45 @@ func TestQueueSyncsOneObjectAtATime(t *testing.T) {
 	cancel()
 	<-ended
 }
+
+func TestQueueGathersReasonsForAnObjectThatWasJustSynced(t *testing.T) {
+	key, other := cache.NewObjectName("ns", "name"), cache.NewObjectName("ns", "other")
+	begun, release := make(chan cache.ObjectName), make(chan struct{})
+	syncOne := func(_ context.Context, got cache.ObjectName) (time.Duration, error) {
+		begun <- got
+		<-release
+		return 0, nil
+	}
+	runQueue(t, "gather", 2, syncOne, func(q *Queue) {
+		q.AddSoon(key)
+		<-begun
+		added := time.Now()
+		for range 20 { // while the sync runs
+			q.AddSoon(key)
+		}
+		release <- struct{}{}
+		if pause := q.pause(other); pause != 0 {
+			t.Errorf("an object that was not synced pauses for %v", pause)
+		}
+		<-begun
+		if waited := time.Since(added); waited < gathering {
+			t.Errorf("the next sync began after %v, want %v or more", waited, gathering)
+		}
+		q.Add(other) // other objects, and other reasons, do not wait
+		if got := <-begun; got != other {
+			t.Errorf("synced %s, want %s", got, other)
+		}
+		release <- struct{}{}
+		release <- struct{}{}
+		remembered := func() bool {
+			q.mu.Lock()
+			defer q.mu.Unlock()
+			return len(q.synced) > 0
+		}
+		for deadline := time.Now().Add(10 * time.Second); remembered(); time.Sleep(gathering / 10) {
+			if time.Now().After(deadline) {
+				t.Fatal("objects are remembered for ever")
+			}
+		}
+	})
+}

@@ -21,7 +21,7 @@ func (c *Controller) handleEvents() error {
 		c.informers.jobSets:  onAny(c.enqueue, nil),
 		c.informers.services: onAny(c.enqueueOwner, c.enqueueUsers),
 		c.informers.claims:   onAny(c.enqueueOwner, c.enqueueNamed),
-		c.informers.jobs: onAny(c.enqueueOwner, func(job metav1.Object) {
+		c.informers.jobs: onAny(c.enqueueOwnerSoon, func(job metav1.Object) {
 			c.takenJobs.Delete(cache.MetaObjectToName(job).String())
 			c.enqueueNamed(job)
 		}),
@@ -42,6 +42,13 @@ func (c *Controller) enqueue(obj metav1.Object) { c.queue.Add(cache.MetaObjectTo
 func (c *Controller) enqueueOwner(obj metav1.Object) {
 	if key, ok := c.resolveOwner(obj); ok {
 		c.queue.Add(key)
+	}
+}
+
+// enqueueOwnerSoon is for Jobs, of which many change at about the same time.
+func (c *Controller) enqueueOwnerSoon(job metav1.Object) {
+	if key, ok := c.resolveOwner(job); ok {
+		c.queue.AddSoon(key)
 	}
 }
 
