@@ -9,15 +9,19 @@ import (
 	"errors"
 	"net/http"
 	"sync/atomic"
+	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apiserver/pkg/authentication/authenticator"
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/server"
 	"k8s.io/apiserver/pkg/server/dynamiccertificates"
 	"k8s.io/apiserver/pkg/server/healthz"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/klog/v2"
 )
 
 // publicPaths answer callers without an identity: probes have none.
@@ -56,11 +60,29 @@ func (o *Options) lookupClientCA(ctx context.Context) ([]byte, error) {
 	if err != nil {
 		return nil, blame("authentication-kubeconfig", err, authenticationAdvice)
 	}
-	configMap, err := client.CoreV1().ConfigMaps(metav1.NamespaceSystem).Get(ctx, "extension-apiserver-authentication", metav1.GetOptions{})
+	configMap, err := awaitAuthenticationConfig(ctx, client)
 	if err != nil || authentication.ClientCert.ClientCA != "" {
 		return nil, blame("authentication-kubeconfig", err, authenticationAdvice)
 	}
 	return []byte(configMap.Data["client-ca-file"]), nil
+}
+
+// awaitAuthenticationConfig reads how the main cluster authenticates. On an installation the permission to read it is
+// often not in force yet when the server starts, and on a new cluster the object may not be there yet.
+func awaitAuthenticationConfig(ctx context.Context, client kubernetes.Interface) (*corev1.ConfigMap, error) {
+	var configMap *corev1.ConfigMap
+	var lastErr error
+	err := wait.PollUntilContextTimeout(ctx, 250*time.Millisecond, mainTimeout, true, func(ctx context.Context) (bool, error) {
+		configMap, lastErr = client.CoreV1().ConfigMaps(metav1.NamespaceSystem).Get(ctx, "extension-apiserver-authentication", metav1.GetOptions{})
+		if lastErr != nil {
+			klog.FromContext(ctx).V(1).Info("Waiting for the authentication configuration of the main cluster", "reason", lastErr)
+		}
+		return lastErr == nil, nil
+	})
+	if err != nil && lastErr != nil {
+		err = lastErr
+	}
+	return configMap, err
 }
 
 // clientCACheck fails until the authority that was there at start is in use. The library loads it after it began to
