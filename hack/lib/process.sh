@@ -29,9 +29,15 @@ process::start() {
   shift
   printf '%s\n' "$@" >"${CLUSTER_DIR}/pids/${name}.command"
   setsid "$@" </dev/null >>"${CLUSTER_DIR}/logs/${name}.log" 2>&1 9>&- &
-  echo $! >"${CLUSTER_DIR}/pids/${name}.pid"
+  local pid=$!
+  echo "${pid}" >"${CLUSTER_DIR}/pids/${name}.pid"
   disown
+  # Until it has become the program the process is a copy of this shell, which who looks for the program takes for dead.
+  poll 10 process::began "${pid}" || true
 }
+
+# Whether the process has become one of this cluster, or has ended.
+process::began() { process::is_ours "$1" || ! kill -0 "$1" 2>/dev/null; }
 
 # Whether the process runs this very command from the program that is on disk now.
 process::is_current() {
