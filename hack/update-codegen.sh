@@ -57,6 +57,14 @@ tagged() {
   done
 }
 
+# with_clients: import paths of the versioned packages of which a type is served under a path of its own.
+with_clients() {
+  local package
+  for package in $(tagged k8s:protobuf-gen); do
+    ! grep -qrx --include '*.go' '// +genclient' "${source_tree}/${package}" || echo "${package}"
+  done
+}
+
 # joined <prefix> <separator> <word>...: the words, each with the prefix, in one line.
 joined() {
   local prefix=$1 separator=$2 out='' word
@@ -127,7 +135,7 @@ openapi() {
 
 clients() {
   local versioned="${generated}/clientset/versioned" packages inputs=() package
-  packages=$(tagged k8s:protobuf-gen)
+  packages=$(with_clients)
   for package in ${packages}; do inputs+=(--input "${package#"${module}/pkg/apis/"}"); done
   step "models schema"
   go run ./hack/models-schema >"${scratch}/models.json"

@@ -196,6 +196,17 @@ type JobSetStatus struct {
 	// written before the Jobs of the execution run; absent means that it was never counted. Set only with the
 	// ExecutionAttemptsTracking feature; kept as it is while that is off.
 	ExecutionAttempts *int32
+
+	// attempts are the runs of the set, the newest last. At most 10; the oldest is dropped first.
+	Attempts []Attempt
+
+	// readyMilliseconds is how long all Jobs were ready in the attempts that have ended, in milliseconds, also in those that are
+	// no longer listed. Together with the attempt that runs it tells which share of its life a set was of use.
+	ReadyMilliseconds int64
+
+	// addedRestarts is how many restarts were granted by retrying the failed set, beyond maxRestarts of the failure
+	// policy.
+	AddedRestarts int32
 }
 
 // ReplicatedJobStatus counts the Jobs of one replicatedJob by state. A Job may be counted in several of ready, active

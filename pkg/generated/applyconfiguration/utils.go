@@ -19,10 +19,14 @@ import (
 func ForKind(kind schema.GroupVersionKind) interface{} {
 	switch kind {
 	// Group=jobset.x-k8s.io, Version=v1alpha2
+	case v1alpha2.SchemeGroupVersion.WithKind("Attempt"):
+		return &jobsetv1alpha2.AttemptApplyConfiguration{}
 	case v1alpha2.SchemeGroupVersion.WithKind("Coordinator"):
 		return &jobsetv1alpha2.CoordinatorApplyConfiguration{}
 	case v1alpha2.SchemeGroupVersion.WithKind("DependsOn"):
 		return &jobsetv1alpha2.DependsOnApplyConfiguration{}
+	case v1alpha2.SchemeGroupVersion.WithKind("FailureCause"):
+		return &jobsetv1alpha2.FailureCauseApplyConfiguration{}
 	case v1alpha2.SchemeGroupVersion.WithKind("FailurePolicy"):
 		return &jobsetv1alpha2.FailurePolicyApplyConfiguration{}
 	case v1alpha2.SchemeGroupVersion.WithKind("FailurePolicyRule"):

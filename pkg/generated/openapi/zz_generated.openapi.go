@@ -9,6 +9,7 @@
 package openapi
 
 import (
+	v1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
 	v1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	v1 "k8s.io/api/autoscaling/v1"
 	batchv1 "k8s.io/api/batch/v1"
@@ -26,8 +27,20 @@ import (
 
 func GetOpenAPIDefinitions(ref common.ReferenceCallback) map[string]common.OpenAPIDefinition {
 	return map[string]common.OpenAPIDefinition{
+		v1alpha1.ActionPreconditions{}.OpenAPIModelName():                            schema_pkg_apis_batch_v1alpha1_ActionPreconditions(ref),
+		v1alpha1.JobSetActionSpec{}.OpenAPIModelName():                               schema_pkg_apis_batch_v1alpha1_JobSetActionSpec(ref),
+		v1alpha1.JobSetActionStatus{}.OpenAPIModelName():                             schema_pkg_apis_batch_v1alpha1_JobSetActionStatus(ref),
+		v1alpha1.JobSetCancel{}.OpenAPIModelName():                                   schema_pkg_apis_batch_v1alpha1_JobSetCancel(ref),
+		v1alpha1.JobSetRestart{}.OpenAPIModelName():                                  schema_pkg_apis_batch_v1alpha1_JobSetRestart(ref),
+		v1alpha1.JobSetRestartSpec{}.OpenAPIModelName():                              schema_pkg_apis_batch_v1alpha1_JobSetRestartSpec(ref),
+		v1alpha1.JobSetResume{}.OpenAPIModelName():                                   schema_pkg_apis_batch_v1alpha1_JobSetResume(ref),
+		v1alpha1.JobSetRetry{}.OpenAPIModelName():                                    schema_pkg_apis_batch_v1alpha1_JobSetRetry(ref),
+		v1alpha1.JobSetRetrySpec{}.OpenAPIModelName():                                schema_pkg_apis_batch_v1alpha1_JobSetRetrySpec(ref),
+		v1alpha1.JobSetSuspend{}.OpenAPIModelName():                                  schema_pkg_apis_batch_v1alpha1_JobSetSuspend(ref),
+		v1alpha2.Attempt{}.OpenAPIModelName():                                        schema_pkg_apis_jobset_v1alpha2_Attempt(ref),
 		v1alpha2.Coordinator{}.OpenAPIModelName():                                    schema_pkg_apis_jobset_v1alpha2_Coordinator(ref),
 		v1alpha2.DependsOn{}.OpenAPIModelName():                                      schema_pkg_apis_jobset_v1alpha2_DependsOn(ref),
+		v1alpha2.FailureCause{}.OpenAPIModelName():                                   schema_pkg_apis_jobset_v1alpha2_FailureCause(ref),
 		v1alpha2.FailurePolicy{}.OpenAPIModelName():                                  schema_pkg_apis_jobset_v1alpha2_FailurePolicy(ref),
 		v1alpha2.FailurePolicyRule{}.OpenAPIModelName():                              schema_pkg_apis_jobset_v1alpha2_FailurePolicyRule(ref),
 		v1alpha2.JobSet{}.OpenAPIModelName():                                         schema_pkg_apis_jobset_v1alpha2_JobSet(ref),
@@ -432,6 +445,584 @@ func GetOpenAPIDefinitions(ref common.ReferenceCallback) map[string]common.OpenA
 	}
 }
 
+func schema_pkg_apis_batch_v1alpha1_ActionPreconditions(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ActionPreconditions name the state of a JobSet for which an action is meant.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"uid": {
+						SchemaProps: spec.SchemaProps{
+							Description: "uid is that of the JobSet. Absent for any.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"attempt": {
+						SchemaProps: spec.SchemaProps{
+							Description: "attempt is the number of the current attempt, as in status.attempts; 0 for a set that has none yet. A request that names an attempt which the same action has ended already changes nothing and is answered as the first one was. Absent for any.",
+							Minimum:     ptr.To[float64](0),
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
+				},
+			},
+		},
+	}
+}
+
+func schema_pkg_apis_batch_v1alpha1_JobSetActionSpec(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "JobSetActionSpec is why a set is suspended, resumed or cancelled.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"reason": {
+						SchemaProps: spec.SchemaProps{
+							Description: "reason says why, for the history of the set. At most 1024 characters.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"preconditions": {
+						SchemaProps: spec.SchemaProps{
+							Description: "preconditions must hold for the action to happen.",
+							Ref:         ref(v1alpha1.ActionPreconditions{}.OpenAPIModelName()),
+						},
+					},
+				},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.ActionPreconditions{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_batch_v1alpha1_JobSetActionStatus(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "JobSetActionStatus is what came of an action.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"uid": {
+						SchemaProps: spec.SchemaProps{
+							Description: "uid is that of the JobSet.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"attempt": {
+						SchemaProps: spec.SchemaProps{
+							Description: "attempt is the number of the attempt that the action began or, for suspend and cancel, ended. 0 if there was none.",
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
+					"user": {
+						SchemaProps: spec.SchemaProps{
+							Description: "user is the name of the user whose request took effect. Empty when it changed nothing.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"time": {
+						SchemaProps: spec.SchemaProps{
+							Description: "time is when it took effect. Absent when it changed nothing.",
+							Ref:         ref(metav1.MicroTime{}.OpenAPIModelName()),
+						},
+					},
+					"message": {
+						SchemaProps: spec.SchemaProps{
+							Description: "message says what happened, for humans.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+				},
+			},
+		},
+		Dependencies: []string{
+			metav1.MicroTime{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_batch_v1alpha1_JobSetCancel(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "JobSetCancel ends a JobSet for good and keeps the object: it is created as jobsets/<name>/cancel and comes back with its status filled.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"metadata": {
+						SchemaProps: spec.SchemaProps{
+							Description: "metadata is the standard object metadata. Its name, if there is one, must be that of the JobSet.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(metav1.ObjectMeta{}.OpenAPIModelName()),
+						},
+					},
+					"spec": {
+						SchemaProps: spec.SchemaProps{
+							Description: "spec is what is asked for.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1alpha1.JobSetActionSpec{}.OpenAPIModelName()),
+						},
+					},
+					"status": {
+						SchemaProps: spec.SchemaProps{
+							Description: "status is what came of it, filled by the server.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1alpha1.JobSetActionStatus{}.OpenAPIModelName()),
+						},
+					},
+				},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.JobSetActionSpec{}.OpenAPIModelName(), v1alpha1.JobSetActionStatus{}.OpenAPIModelName(), metav1.ObjectMeta{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_batch_v1alpha1_JobSetRestart(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "JobSetRestart restarts a JobSet or a part of it: it is created as jobsets/<name>/restart and comes back with its status filled.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"metadata": {
+						SchemaProps: spec.SchemaProps{
+							Description: "metadata is the standard object metadata. Its name, if there is one, must be that of the JobSet.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(metav1.ObjectMeta{}.OpenAPIModelName()),
+						},
+					},
+					"spec": {
+						SchemaProps: spec.SchemaProps{
+							Description: "spec is what is asked for.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1alpha1.JobSetRestartSpec{}.OpenAPIModelName()),
+						},
+					},
+					"status": {
+						SchemaProps: spec.SchemaProps{
+							Description: "status is what came of it, filled by the server.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1alpha1.JobSetActionStatus{}.OpenAPIModelName()),
+						},
+					},
+				},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.JobSetActionStatus{}.OpenAPIModelName(), v1alpha1.JobSetRestartSpec{}.OpenAPIModelName(), metav1.ObjectMeta{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_batch_v1alpha1_JobSetRestartSpec(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "JobSetRestartSpec is what is to be restarted, and why.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"scope": {
+						SchemaProps: spec.SchemaProps{
+							Description: "scope is the part of the set to restart: JobSet, ReplicatedJob or Job. Defaults to JobSet.\n\nPossible enum values:\n - `\"Job\"` restarts one Job.\n - `\"JobSet\"` restarts the whole set.\n - `\"ReplicatedJob\"` restarts all Jobs of one replicatedJob.",
+							Default:     "JobSet",
+							Type:        []string{"string"},
+							Format:      "",
+							Enum:        []interface{}{"Job", "JobSet", "ReplicatedJob"},
+						},
+					},
+					"replicatedJob": {
+						SchemaProps: spec.SchemaProps{
+							Description: "replicatedJob is the name of the one to restart, or that the Job to restart belongs to. Required for the scopes ReplicatedJob and Job, and not allowed for JobSet.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"jobIndex": {
+						SchemaProps: spec.SchemaProps{
+							Description: "jobIndex is the index of the Job to restart, from 0. Required for the scope Job, and not allowed for others.",
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
+					"reason": {
+						SchemaProps: spec.SchemaProps{
+							Description: "reason says why, for the history of the set. At most 1024 characters.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"countTowardsMaxRestarts": {
+						SchemaProps: spec.SchemaProps{
+							Description: "countTowardsMaxRestarts makes the restart use up one of the maxRestarts of the failure policy. Defaults to false.",
+							Type:        []string{"boolean"},
+							Format:      "",
+						},
+					},
+					"preconditions": {
+						SchemaProps: spec.SchemaProps{
+							Description: "preconditions must hold for the restart to happen. Without them every request restarts once more.",
+							Ref:         ref(v1alpha1.ActionPreconditions{}.OpenAPIModelName()),
+						},
+					},
+				},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.ActionPreconditions{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_batch_v1alpha1_JobSetResume(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "JobSetResume resumes a suspended JobSet: it is created as jobsets/<name>/resume and comes back with its status filled.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"metadata": {
+						SchemaProps: spec.SchemaProps{
+							Description: "metadata is the standard object metadata. Its name, if there is one, must be that of the JobSet.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(metav1.ObjectMeta{}.OpenAPIModelName()),
+						},
+					},
+					"spec": {
+						SchemaProps: spec.SchemaProps{
+							Description: "spec is what is asked for.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1alpha1.JobSetActionSpec{}.OpenAPIModelName()),
+						},
+					},
+					"status": {
+						SchemaProps: spec.SchemaProps{
+							Description: "status is what came of it, filled by the server.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1alpha1.JobSetActionStatus{}.OpenAPIModelName()),
+						},
+					},
+				},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.JobSetActionSpec{}.OpenAPIModelName(), v1alpha1.JobSetActionStatus{}.OpenAPIModelName(), metav1.ObjectMeta{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_batch_v1alpha1_JobSetRetry(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "JobSetRetry runs a failed JobSet again: it is created as jobsets/<name>/retry and comes back with its status filled.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"metadata": {
+						SchemaProps: spec.SchemaProps{
+							Description: "metadata is the standard object metadata. Its name, if there is one, must be that of the JobSet.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(metav1.ObjectMeta{}.OpenAPIModelName()),
+						},
+					},
+					"spec": {
+						SchemaProps: spec.SchemaProps{
+							Description: "spec is what is asked for.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1alpha1.JobSetRetrySpec{}.OpenAPIModelName()),
+						},
+					},
+					"status": {
+						SchemaProps: spec.SchemaProps{
+							Description: "status is what came of it, filled by the server.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1alpha1.JobSetActionStatus{}.OpenAPIModelName()),
+						},
+					},
+				},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.JobSetActionStatus{}.OpenAPIModelName(), v1alpha1.JobSetRetrySpec{}.OpenAPIModelName(), metav1.ObjectMeta{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_batch_v1alpha1_JobSetRetrySpec(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "JobSetRetrySpec is how a failed set is to run again, and why.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"reason": {
+						SchemaProps: spec.SchemaProps{
+							Description: "reason says why, for the history of the set. At most 1024 characters.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"maxRestarts": {
+						SchemaProps: spec.SchemaProps{
+							Description: "maxRestarts is the number of restarts to grant beyond those that are left. 0 or more; more than 0 only for a set with a failure policy. Defaults to 0.",
+							Minimum:     ptr.To[float64](0),
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
+					"preconditions": {
+						SchemaProps: spec.SchemaProps{
+							Description: "preconditions must hold for the retry to happen.",
+							Ref:         ref(v1alpha1.ActionPreconditions{}.OpenAPIModelName()),
+						},
+					},
+				},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.ActionPreconditions{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_batch_v1alpha1_JobSetSuspend(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "JobSetSuspend suspends a JobSet: it is created as jobsets/<name>/suspend and comes back with its status filled.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"metadata": {
+						SchemaProps: spec.SchemaProps{
+							Description: "metadata is the standard object metadata. Its name, if there is one, must be that of the JobSet.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(metav1.ObjectMeta{}.OpenAPIModelName()),
+						},
+					},
+					"spec": {
+						SchemaProps: spec.SchemaProps{
+							Description: "spec is what is asked for.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1alpha1.JobSetActionSpec{}.OpenAPIModelName()),
+						},
+					},
+					"status": {
+						SchemaProps: spec.SchemaProps{
+							Description: "status is what came of it, filled by the server.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1alpha1.JobSetActionStatus{}.OpenAPIModelName()),
+						},
+					},
+				},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.JobSetActionSpec{}.OpenAPIModelName(), v1alpha1.JobSetActionStatus{}.OpenAPIModelName(), metav1.ObjectMeta{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_jobset_v1alpha2_Attempt(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "Attempt is one run of a set, from the time something started it until something else ended it. Attempts follow each other: a restart of the set, or of a part of it, ends one and begins the next.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"number": {
+						SchemaProps: spec.SchemaProps{
+							Description: "number counts the attempts of the set from 1, without gaps. It tells attempts apart in preconditions of actions.",
+							Default:     0,
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
+					"trigger": {
+						SchemaProps: spec.SchemaProps{
+							Description: "trigger is what began the attempt: Start, FailurePolicy, Requested, Resume, Preemption or Retry.\n\nPossible enum values:\n - `\"FailurePolicy\"` is that of a restart after a failed Job.\n - `\"Preemption\"` is that of a set that a queueing system stopped while it ran, and admitted again.\n - `\"Requested\"` is that of a restart that a user asked for.\n - `\"Resume\"` is that of a set that was resumed.\n - `\"Retry\"` is that of a failed set that a user asked to run again.\n - `\"Start\"` is that of a set that was created, or let go by a queue, and ran for the first time.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+							Enum:        []interface{}{"FailurePolicy", "Preemption", "Requested", "Resume", "Retry", "Start"},
+						},
+					},
+					"scope": {
+						SchemaProps: spec.SchemaProps{
+							Description: "scope is the part of the set that was started: JobSet, ReplicatedJob or Job.\n\nPossible enum values:\n - `\"Job\"` is one Job.\n - `\"JobSet\"` is the whole set.\n - `\"ReplicatedJob\"` is all Jobs of one replicatedJob.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+							Enum:        []interface{}{"Job", "JobSet", "ReplicatedJob"},
+						},
+					},
+					"replicatedJob": {
+						SchemaProps: spec.SchemaProps{
+							Description: "replicatedJob is the one that was started, or that the Job belongs to. Empty for the scope JobSet.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"jobIndex": {
+						SchemaProps: spec.SchemaProps{
+							Description: "jobIndex is the index of the Job that was started. Absent for other scopes than Job.",
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
+					"rule": {
+						SchemaProps: spec.SchemaProps{
+							Description: "rule is the name of the rule of the failure policy that began the attempt. Empty when no rule matched, and for other triggers than FailurePolicy.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"user": {
+						SchemaProps: spec.SchemaProps{
+							Description: "user is the name of the user who asked for the attempt. Empty when nobody did. At most 256 bytes; what is longer was cut.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"reason": {
+						SchemaProps: spec.SchemaProps{
+							Description: "reason is why the attempt began: what the user gave, or the message of the failure policy. At most 1024 characters.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"requestTime": {
+						SchemaProps: spec.SchemaProps{
+							Description: "requestTime is when the attempt began: the user asked for it, the failure was judged, or the set was created or resumed.",
+							Ref:         ref(metav1.MicroTime{}.OpenAPIModelName()),
+						},
+					},
+					"createTime": {
+						SchemaProps: spec.SchemaProps{
+							Description: "createTime is when the controller first saw all Jobs of the attempt in existence.",
+							Ref:         ref(metav1.MicroTime{}.OpenAPIModelName()),
+						},
+					},
+					"readyTime": {
+						SchemaProps: spec.SchemaProps{
+							Description: "readyTime is when the controller first saw all Jobs ready or succeeded.",
+							Ref:         ref(metav1.MicroTime{}.OpenAPIModelName()),
+						},
+					},
+					"endTime": {
+						SchemaProps: spec.SchemaProps{
+							Description: "endTime is when the attempt ended. Absent for the attempt that runs.",
+							Ref:         ref(metav1.MicroTime{}.OpenAPIModelName()),
+						},
+					},
+					"outcome": {
+						SchemaProps: spec.SchemaProps{
+							Description: "outcome is how the attempt ended: Completed, Failed, Restarted, Suspended or Cancelled. Empty while it runs.\n\nPossible enum values:\n - `\"Cancelled\"` is that of an attempt that ended because a user cancelled the set.\n - `\"Completed\"` is that of the attempt in which the set completed.\n - `\"Failed\"` is that of the attempt in which the set failed for good.\n - `\"Restarted\"` is that of an attempt that another one followed, after a failure or on request.\n - `\"Suspended\"` is that of an attempt that ended because the set was suspended.",
+							Type:        []string{"string"},
+							Format:      "",
+							Enum:        []interface{}{"Cancelled", "Completed", "Failed", "Restarted", "Suspended"},
+						},
+					},
+					"endUser": {
+						SchemaProps: spec.SchemaProps{
+							Description: "endUser is the name of the user who asked to suspend, cancel or restart the set, and so ended the attempt. Cut as user is.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"endReason": {
+						SchemaProps: spec.SchemaProps{
+							Description: "endReason is why the attempt ended: what the user gave, or the message of the condition that ended it. At most 1024 characters.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"firstCause": {
+						SchemaProps: spec.SchemaProps{
+							Description: "firstCause is the failure that ended the attempt, as read from the pods of the failed Job before they were deleted. Absent when nothing failed. Written once.",
+							Ref:         ref(v1alpha2.FailureCause{}.OpenAPIModelName()),
+						},
+					},
+				},
+				Required: []string{"number", "trigger", "scope"},
+			},
+		},
+		Dependencies: []string{
+			v1alpha2.FailureCause{}.OpenAPIModelName(), metav1.MicroTime{}.OpenAPIModelName()},
+	}
+}
+
 func schema_pkg_apis_jobset_v1alpha2_Coordinator(ref common.ReferenceCallback) common.OpenAPIDefinition {
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
@@ -496,6 +1087,85 @@ func schema_pkg_apis_jobset_v1alpha2_DependsOn(ref common.ReferenceCallback) com
 				Required: []string{"name", "status"},
 			},
 		},
+	}
+}
+
+func schema_pkg_apis_jobset_v1alpha2_FailureCause(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "FailureCause is the first failure of a Job that failed: which container of which pod on which node, and how it ended.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"job": {
+						SchemaProps: spec.SchemaProps{
+							Description: "job is the name of the failed Job.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"pod": {
+						SchemaProps: spec.SchemaProps{
+							Description: "pod is the name of the pod that failed first. Empty when no pod was left to read.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"node": {
+						SchemaProps: spec.SchemaProps{
+							Description: "node is the name of the node that the pod ran on.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"container": {
+						SchemaProps: spec.SchemaProps{
+							Description: "container is the name of the container that failed.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"exitCode": {
+						SchemaProps: spec.SchemaProps{
+							Description: "exitCode is that of the container.",
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
+					"signal": {
+						SchemaProps: spec.SchemaProps{
+							Description: "signal is the number of the signal that ended the container, if one did.",
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
+					"reason": {
+						SchemaProps: spec.SchemaProps{
+							Description: "reason is why, in one word: that of the pod if it has one, like Evicted or PreemptionByScheduler, or else that of the container, like OOMKilled or Error; without a pod that of the Job, like BackoffLimitExceeded.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"message": {
+						SchemaProps: spec.SchemaProps{
+							Description: "message is the termination message of the container, or else what the pod or the Job says. At most 1024 bytes; what is longer was cut.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"time": {
+						SchemaProps: spec.SchemaProps{
+							Description: "time is when the container ended, or the pod or the Job failed.",
+							Ref:         ref(metav1.Time{}.OpenAPIModelName()),
+						},
+					},
+				},
+				Required: []string{"job"},
+			},
+		},
+		Dependencies: []string{
+			metav1.Time{}.OpenAPIModelName()},
 	}
 }
 
@@ -958,11 +1628,51 @@ func schema_pkg_apis_jobset_v1alpha2_JobSetStatus(ref common.ReferenceCallback) 
 							Format:      "int32",
 						},
 					},
+					"attempts": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-map-keys": []interface{}{
+									"number",
+								},
+								"x-kubernetes-list-type":       "map",
+								"x-kubernetes-patch-merge-key": "number",
+								"x-kubernetes-patch-strategy":  "merge",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "attempts are the runs of the set, the newest last. At most 10; the oldest is dropped first.",
+							MaxItems:    ptr.To[int64](10),
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1alpha2.Attempt{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+					"readyMilliseconds": {
+						SchemaProps: spec.SchemaProps{
+							Description: "readyMilliseconds is how long all Jobs were ready in the attempts that have ended, in milliseconds, also in those that are no longer listed. Together with the attempt that runs it tells which share of its life a set was of use.",
+							Minimum:     ptr.To[float64](0),
+							Type:        []string{"integer"},
+							Format:      "int64",
+						},
+					},
+					"addedRestarts": {
+						SchemaProps: spec.SchemaProps{
+							Description: "addedRestarts is how many restarts were granted by retrying the failed set, beyond maxRestarts of the failure policy.",
+							Minimum:     ptr.To[float64](0),
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
 				},
 			},
 		},
 		Dependencies: []string{
-			v1alpha2.ReplicatedJobStatus{}.OpenAPIModelName(), metav1.Condition{}.OpenAPIModelName(), metav1.Time{}.OpenAPIModelName()},
+			v1alpha2.Attempt{}.OpenAPIModelName(), v1alpha2.ReplicatedJobStatus{}.OpenAPIModelName(), metav1.Condition{}.OpenAPIModelName(), metav1.Time{}.OpenAPIModelName()},
 	}
 }
 

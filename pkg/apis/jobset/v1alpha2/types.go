@@ -9,6 +9,13 @@ import (
 )
 
 // +genclient
+// +genclient:method=Restart,verb=create,subresource=restart,input=github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1.JobSetRestart,result=github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1.JobSetRestart
+// +genclient:method=Suspend,verb=create,subresource=suspend,input=github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1.JobSetSuspend,result=github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1.JobSetSuspend
+// +genclient:method=Resume,verb=create,subresource=resume,input=github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1.JobSetResume,result=github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1.JobSetResume
+// +genclient:method=Cancel,verb=create,subresource=cancel,input=github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1.JobSetCancel,result=github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1.JobSetCancel
+// +genclient:method=Retry,verb=create,subresource=retry,input=github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1.JobSetRetry,result=github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1.JobSetRetry
+// +genclient:method=GetScale,verb=get,subresource=scale,result=k8s.io/api/autoscaling/v1.Scale
+// +genclient:method=UpdateScale,verb=update,subresource=scale,input=k8s.io/api/autoscaling/v1.Scale,result=k8s.io/api/autoscaling/v1.Scale
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
 // JobSet is one training or HPC run made of groups of Jobs that start, fail and restart together.
@@ -257,6 +264,27 @@ type JobSetStatus struct {
 	// +optional
 	// +k8s:validation:minimum=0
 	ExecutionAttempts *int32 `json:"executionAttempts,omitempty" protobuf:"varint,9,opt,name=executionAttempts"`
+
+	// attempts are the runs of the set, the newest last. At most 10; the oldest is dropped first.
+	// +optional
+	// +listType=map
+	// +listMapKey=number
+	// +patchMergeKey=number
+	// +patchStrategy=merge
+	// +k8s:validation:maxItems=10
+	Attempts []Attempt `json:"attempts,omitempty" patchStrategy:"merge" patchMergeKey:"number" protobuf:"bytes,10,rep,name=attempts"`
+
+	// readyMilliseconds is how long all Jobs were ready in the attempts that have ended, in milliseconds, also in those that are
+	// no longer listed. Together with the attempt that runs it tells which share of its life a set was of use.
+	// +optional
+	// +k8s:validation:minimum=0
+	ReadyMilliseconds int64 `json:"readyMilliseconds,omitempty" protobuf:"varint,11,opt,name=readyMilliseconds"`
+
+	// addedRestarts is how many restarts were granted by retrying the failed set, beyond maxRestarts of the failure
+	// policy.
+	// +optional
+	// +k8s:validation:minimum=0
+	AddedRestarts int32 `json:"addedRestarts,omitempty" protobuf:"varint,12,opt,name=addedRestarts"`
 }
 
 // ReplicatedJobStatus counts the Jobs of one replicatedJob by state. A Job may be counted in several of ready, active

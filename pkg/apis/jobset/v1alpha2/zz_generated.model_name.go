@@ -9,6 +9,11 @@
 package v1alpha2
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
+func (in Attempt) OpenAPIModelName() string {
+	return "io.x-k8s.jobset.v1alpha2.Attempt"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
 func (in Coordinator) OpenAPIModelName() string {
 	return "io.x-k8s.jobset.v1alpha2.Coordinator"
 }
@@ -16,6 +21,11 @@ func (in Coordinator) OpenAPIModelName() string {
 // OpenAPIModelName returns the OpenAPI model name for this type.
 func (in DependsOn) OpenAPIModelName() string {
 	return "io.x-k8s.jobset.v1alpha2.DependsOn"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in FailureCause) OpenAPIModelName() string {
+	return "io.x-k8s.jobset.v1alpha2.FailureCause"
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.

@@ -2740,6 +2740,8 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: time
       type:
         namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+- name: io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime
+  scalar: untyped
 - name: io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta
   map:
     fields:
@@ -2833,6 +2835,60 @@ var schemaYAML = typed.YAMLObject(`types:
   scalar: untyped
 - name: io.k8s.apimachinery.pkg.util.intstr.IntOrString
   scalar: untyped
+- name: io.x-k8s.jobset.v1alpha2.Attempt
+  map:
+    fields:
+    - name: createTime
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime
+    - name: endReason
+      type:
+        scalar: string
+    - name: endTime
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime
+    - name: endUser
+      type:
+        scalar: string
+    - name: firstCause
+      type:
+        namedType: io.x-k8s.jobset.v1alpha2.FailureCause
+    - name: jobIndex
+      type:
+        scalar: numeric
+    - name: number
+      type:
+        scalar: numeric
+      default: 0
+    - name: outcome
+      type:
+        scalar: string
+    - name: readyTime
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime
+    - name: reason
+      type:
+        scalar: string
+    - name: replicatedJob
+      type:
+        scalar: string
+    - name: requestTime
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime
+    - name: rule
+      type:
+        scalar: string
+    - name: scope
+      type:
+        scalar: string
+      default: ""
+    - name: trigger
+      type:
+        scalar: string
+      default: ""
+    - name: user
+      type:
+        scalar: string
 - name: io.x-k8s.jobset.v1alpha2.Coordinator
   map:
     fields:
@@ -2857,6 +2913,37 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         scalar: string
       default: ""
+- name: io.x-k8s.jobset.v1alpha2.FailureCause
+  map:
+    fields:
+    - name: container
+      type:
+        scalar: string
+    - name: exitCode
+      type:
+        scalar: numeric
+    - name: job
+      type:
+        scalar: string
+      default: ""
+    - name: message
+      type:
+        scalar: string
+    - name: node
+      type:
+        scalar: string
+    - name: pod
+      type:
+        scalar: string
+    - name: reason
+      type:
+        scalar: string
+    - name: signal
+      type:
+        scalar: numeric
+    - name: time
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
 - name: io.x-k8s.jobset.v1alpha2.FailurePolicy
   map:
     fields:
@@ -2970,6 +3057,17 @@ var schemaYAML = typed.YAMLObject(`types:
 - name: io.x-k8s.jobset.v1alpha2.JobSetStatus
   map:
     fields:
+    - name: addedRestarts
+      type:
+        scalar: numeric
+    - name: attempts
+      type:
+        list:
+          elementType:
+            namedType: io.x-k8s.jobset.v1alpha2.Attempt
+          elementRelationship: associative
+          keys:
+          - number
     - name: conditions
       type:
         list:
@@ -2985,6 +3083,9 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         scalar: numeric
     - name: previousInPlaceRestartAttempt
+      type:
+        scalar: numeric
+    - name: readyMilliseconds
       type:
         scalar: numeric
     - name: replicatedJobsStatus

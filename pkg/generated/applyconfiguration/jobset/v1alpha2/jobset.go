@@ -76,10 +76,46 @@ func ExtractJobSet(jobSet *jobsetv1alpha2.JobSet, fieldManager string) (*JobSetA
 	return ExtractJobSetFrom(jobSet, fieldManager, "")
 }
 
+// ExtractJobSetCancel extracts the applied configuration owned by fieldManager from
+// jobSet for the cancel subresource.
+func ExtractJobSetCancel(jobSet *jobsetv1alpha2.JobSet, fieldManager string) (*JobSetApplyConfiguration, error) {
+	return ExtractJobSetFrom(jobSet, fieldManager, "cancel")
+}
+
+// ExtractJobSetRestart extracts the applied configuration owned by fieldManager from
+// jobSet for the restart subresource.
+func ExtractJobSetRestart(jobSet *jobsetv1alpha2.JobSet, fieldManager string) (*JobSetApplyConfiguration, error) {
+	return ExtractJobSetFrom(jobSet, fieldManager, "restart")
+}
+
+// ExtractJobSetResume extracts the applied configuration owned by fieldManager from
+// jobSet for the resume subresource.
+func ExtractJobSetResume(jobSet *jobsetv1alpha2.JobSet, fieldManager string) (*JobSetApplyConfiguration, error) {
+	return ExtractJobSetFrom(jobSet, fieldManager, "resume")
+}
+
+// ExtractJobSetRetry extracts the applied configuration owned by fieldManager from
+// jobSet for the retry subresource.
+func ExtractJobSetRetry(jobSet *jobsetv1alpha2.JobSet, fieldManager string) (*JobSetApplyConfiguration, error) {
+	return ExtractJobSetFrom(jobSet, fieldManager, "retry")
+}
+
+// ExtractJobSetScale extracts the applied configuration owned by fieldManager from
+// jobSet for the scale subresource.
+func ExtractJobSetScale(jobSet *jobsetv1alpha2.JobSet, fieldManager string) (*JobSetApplyConfiguration, error) {
+	return ExtractJobSetFrom(jobSet, fieldManager, "scale")
+}
+
 // ExtractJobSetStatus extracts the applied configuration owned by fieldManager from
 // jobSet for the status subresource.
 func ExtractJobSetStatus(jobSet *jobsetv1alpha2.JobSet, fieldManager string) (*JobSetApplyConfiguration, error) {
 	return ExtractJobSetFrom(jobSet, fieldManager, "status")
+}
+
+// ExtractJobSetSuspend extracts the applied configuration owned by fieldManager from
+// jobSet for the suspend subresource.
+func ExtractJobSetSuspend(jobSet *jobsetv1alpha2.JobSet, fieldManager string) (*JobSetApplyConfiguration, error) {
+	return ExtractJobSetFrom(jobSet, fieldManager, "suspend")
 }
 
 func (b JobSetApplyConfiguration) IsApplyConfiguration() {}

@@ -40,6 +40,14 @@ type JobSetStatusApplyConfiguration struct {
 	// written before the Jobs of the execution run; absent means that it was never counted. Set only with the
 	// ExecutionAttemptsTracking feature; kept as it is while that is off.
 	ExecutionAttempts *int32 `json:"executionAttempts,omitempty"`
+	// attempts are the runs of the set, the newest last. At most 10; the oldest is dropped first.
+	Attempts []AttemptApplyConfiguration `json:"attempts,omitempty"`
+	// readyMilliseconds is how long all Jobs were ready in the attempts that have ended, in milliseconds, also in those that are
+	// no longer listed. Together with the attempt that runs it tells which share of its life a set was of use.
+	ReadyMilliseconds *int64 `json:"readyMilliseconds,omitempty"`
+	// addedRestarts is how many restarts were granted by retrying the failed set, beyond maxRestarts of the failure
+	// policy.
+	AddedRestarts *int32 `json:"addedRestarts,omitempty"`
 }
 
 // JobSetStatusApplyConfiguration constructs a declarative configuration of the JobSetStatus type for use with
@@ -127,5 +135,34 @@ func (b *JobSetStatusApplyConfiguration) WithStartTime(value metav1.Time) *JobSe
 // If called multiple times, the ExecutionAttempts field is set to the value of the last call.
 func (b *JobSetStatusApplyConfiguration) WithExecutionAttempts(value int32) *JobSetStatusApplyConfiguration {
 	b.ExecutionAttempts = &value
+	return b
+}
+
+// WithAttempts adds the given value to the Attempts field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the Attempts field.
+func (b *JobSetStatusApplyConfiguration) WithAttempts(values ...*AttemptApplyConfiguration) *JobSetStatusApplyConfiguration {
+	for i := range values {
+		if values[i] == nil {
+			panic("nil value passed to WithAttempts")
+		}
+		b.Attempts = append(b.Attempts, *values[i])
+	}
+	return b
+}
+
+// WithReadyMilliseconds sets the ReadyMilliseconds field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the ReadyMilliseconds field is set to the value of the last call.
+func (b *JobSetStatusApplyConfiguration) WithReadyMilliseconds(value int64) *JobSetStatusApplyConfiguration {
+	b.ReadyMilliseconds = &value
+	return b
+}
+
+// WithAddedRestarts sets the AddedRestarts field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the AddedRestarts field is set to the value of the last call.
+func (b *JobSetStatusApplyConfiguration) WithAddedRestarts(value int32) *JobSetStatusApplyConfiguration {
+	b.AddedRestarts = &value
 	return b
 }

@@ -8,9 +8,11 @@ package v1alpha2
 import (
 	context "context"
 
+	v1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	applyconfigurationjobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/generated/applyconfiguration/jobset/v1alpha2"
 	scheme "github.com/jobset-apiserver/jobset-apiserver/pkg/generated/clientset/versioned/scheme"
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	v1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	types "k8s.io/apimachinery/pkg/types"
 	watch "k8s.io/apimachinery/pkg/watch"
@@ -38,6 +40,14 @@ type JobSetInterface interface {
 	Apply(ctx context.Context, jobSet *applyconfigurationjobsetv1alpha2.JobSetApplyConfiguration, opts v1.ApplyOptions) (result *jobsetv1alpha2.JobSet, err error)
 	// Add a +genclient:noStatus comment above the type to avoid generating ApplyStatus().
 	ApplyStatus(ctx context.Context, jobSet *applyconfigurationjobsetv1alpha2.JobSetApplyConfiguration, opts v1.ApplyOptions) (result *jobsetv1alpha2.JobSet, err error)
+	Restart(ctx context.Context, jobSetName string, jobSetRestart *v1alpha1.JobSetRestart, opts v1.CreateOptions) (*v1alpha1.JobSetRestart, error)
+	Suspend(ctx context.Context, jobSetName string, jobSetSuspend *v1alpha1.JobSetSuspend, opts v1.CreateOptions) (*v1alpha1.JobSetSuspend, error)
+	Resume(ctx context.Context, jobSetName string, jobSetResume *v1alpha1.JobSetResume, opts v1.CreateOptions) (*v1alpha1.JobSetResume, error)
+	Cancel(ctx context.Context, jobSetName string, jobSetCancel *v1alpha1.JobSetCancel, opts v1.CreateOptions) (*v1alpha1.JobSetCancel, error)
+	Retry(ctx context.Context, jobSetName string, jobSetRetry *v1alpha1.JobSetRetry, opts v1.CreateOptions) (*v1alpha1.JobSetRetry, error)
+	GetScale(ctx context.Context, jobSetName string, options v1.GetOptions) (*autoscalingv1.Scale, error)
+	UpdateScale(ctx context.Context, jobSetName string, scale *autoscalingv1.Scale, opts v1.UpdateOptions) (*autoscalingv1.Scale, error)
+
 	JobSetExpansion
 }
 
@@ -59,4 +69,115 @@ func newJobSets(c *JobsetV1alpha2Client, namespace string) *jobSets {
 			gentype.PrefersProtobuf[*jobsetv1alpha2.JobSet](),
 		),
 	}
+}
+
+// Restart takes the representation of a jobSetRestart and creates it.  Returns the server's representation of the jobSetRestart, and an error, if there is any.
+func (c *jobSets) Restart(ctx context.Context, jobSetName string, jobSetRestart *v1alpha1.JobSetRestart, opts v1.CreateOptions) (result *v1alpha1.JobSetRestart, err error) {
+	result = &v1alpha1.JobSetRestart{}
+	err = c.GetClient().Post().
+		UseProtobufAsDefault().
+		Namespace(c.GetNamespace()).
+		Resource("jobsets").
+		Name(jobSetName).
+		SubResource("restart").
+		VersionedParams(&opts, scheme.ParameterCodec).
+		Body(jobSetRestart).
+		Do(ctx).
+		Into(result)
+	return
+}
+
+// Suspend takes the representation of a jobSetSuspend and creates it.  Returns the server's representation of the jobSetSuspend, and an error, if there is any.
+func (c *jobSets) Suspend(ctx context.Context, jobSetName string, jobSetSuspend *v1alpha1.JobSetSuspend, opts v1.CreateOptions) (result *v1alpha1.JobSetSuspend, err error) {
+	result = &v1alpha1.JobSetSuspend{}
+	err = c.GetClient().Post().
+		UseProtobufAsDefault().
+		Namespace(c.GetNamespace()).
+		Resource("jobsets").
+		Name(jobSetName).
+		SubResource("suspend").
+		VersionedParams(&opts, scheme.ParameterCodec).
+		Body(jobSetSuspend).
+		Do(ctx).
+		Into(result)
+	return
+}
+
+// Resume takes the representation of a jobSetResume and creates it.  Returns the server's representation of the jobSetResume, and an error, if there is any.
+func (c *jobSets) Resume(ctx context.Context, jobSetName string, jobSetResume *v1alpha1.JobSetResume, opts v1.CreateOptions) (result *v1alpha1.JobSetResume, err error) {
+	result = &v1alpha1.JobSetResume{}
+	err = c.GetClient().Post().
+		UseProtobufAsDefault().
+		Namespace(c.GetNamespace()).
+		Resource("jobsets").
+		Name(jobSetName).
+		SubResource("resume").
+		VersionedParams(&opts, scheme.ParameterCodec).
+		Body(jobSetResume).
+		Do(ctx).
+		Into(result)
+	return
+}
+
+// Cancel takes the representation of a jobSetCancel and creates it.  Returns the server's representation of the jobSetCancel, and an error, if there is any.
+func (c *jobSets) Cancel(ctx context.Context, jobSetName string, jobSetCancel *v1alpha1.JobSetCancel, opts v1.CreateOptions) (result *v1alpha1.JobSetCancel, err error) {
+	result = &v1alpha1.JobSetCancel{}
+	err = c.GetClient().Post().
+		UseProtobufAsDefault().
+		Namespace(c.GetNamespace()).
+		Resource("jobsets").
+		Name(jobSetName).
+		SubResource("cancel").
+		VersionedParams(&opts, scheme.ParameterCodec).
+		Body(jobSetCancel).
+		Do(ctx).
+		Into(result)
+	return
+}
+
+// Retry takes the representation of a jobSetRetry and creates it.  Returns the server's representation of the jobSetRetry, and an error, if there is any.
+func (c *jobSets) Retry(ctx context.Context, jobSetName string, jobSetRetry *v1alpha1.JobSetRetry, opts v1.CreateOptions) (result *v1alpha1.JobSetRetry, err error) {
+	result = &v1alpha1.JobSetRetry{}
+	err = c.GetClient().Post().
+		UseProtobufAsDefault().
+		Namespace(c.GetNamespace()).
+		Resource("jobsets").
+		Name(jobSetName).
+		SubResource("retry").
+		VersionedParams(&opts, scheme.ParameterCodec).
+		Body(jobSetRetry).
+		Do(ctx).
+		Into(result)
+	return
+}
+
+// GetScale takes name of the jobSet, and returns the corresponding autoscalingv1.Scale object, and an error if there is any.
+func (c *jobSets) GetScale(ctx context.Context, jobSetName string, options v1.GetOptions) (result *autoscalingv1.Scale, err error) {
+	result = &autoscalingv1.Scale{}
+	err = c.GetClient().Get().
+		UseProtobufAsDefault().
+		Namespace(c.GetNamespace()).
+		Resource("jobsets").
+		Name(jobSetName).
+		SubResource("scale").
+		VersionedParams(&options, scheme.ParameterCodec).
+		Do(ctx).
+		Into(result)
+	return
+}
+
+// UpdateScale takes the top resource name and the representation of a scale and updates it. Returns the server's representation of the scale, and an error, if there is any.
+func (c *jobSets) UpdateScale(ctx context.Context, jobSetName string, scale *autoscalingv1.Scale, opts v1.UpdateOptions) (result *autoscalingv1.Scale, err error) {
+	result = &autoscalingv1.Scale{}
+	err = c.GetClient().Put().
+		UseProtobufAsDefault().
+		Namespace(c.GetNamespace()).
+		Resource("jobsets").
+		Name(jobSetName).
+		SubResource("scale").
+		VersionedParams(&opts, scheme.ParameterCodec).
+		Body(scale).
+		Do(ctx).
+		Into(result)
+	return
 }

@@ -6,10 +6,16 @@
 package fake
 
 import (
+	context "context"
+
+	v1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
 	v1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/generated/applyconfiguration/jobset/v1alpha2"
 	typedjobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/generated/clientset/versioned/typed/jobset/v1alpha2"
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	v1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	gentype "k8s.io/client-go/gentype"
+	testing "k8s.io/client-go/testing"
 )
 
 // fakeJobSets implements JobSetInterface
@@ -35,4 +41,88 @@ func newFakeJobSets(fake *FakeJobsetV1alpha2, namespace string) typedjobsetv1alp
 		),
 		fake,
 	}
+}
+
+// Restart takes the representation of a jobSetRestart and creates it.  Returns the server's representation of the jobSetRestart, and an error, if there is any.
+func (c *fakeJobSets) Restart(ctx context.Context, jobSetName string, jobSetRestart *v1alpha1.JobSetRestart, opts v1.CreateOptions) (result *v1alpha1.JobSetRestart, err error) {
+	emptyResult := &v1alpha1.JobSetRestart{}
+	obj, err := c.Fake.
+		Invokes(testing.NewCreateSubresourceActionWithOptions(c.Resource(), jobSetName, "restart", c.Namespace(), jobSetRestart, opts), emptyResult)
+
+	if obj == nil {
+		return emptyResult, err
+	}
+	return obj.(*v1alpha1.JobSetRestart), err
+}
+
+// Suspend takes the representation of a jobSetSuspend and creates it.  Returns the server's representation of the jobSetSuspend, and an error, if there is any.
+func (c *fakeJobSets) Suspend(ctx context.Context, jobSetName string, jobSetSuspend *v1alpha1.JobSetSuspend, opts v1.CreateOptions) (result *v1alpha1.JobSetSuspend, err error) {
+	emptyResult := &v1alpha1.JobSetSuspend{}
+	obj, err := c.Fake.
+		Invokes(testing.NewCreateSubresourceActionWithOptions(c.Resource(), jobSetName, "suspend", c.Namespace(), jobSetSuspend, opts), emptyResult)
+
+	if obj == nil {
+		return emptyResult, err
+	}
+	return obj.(*v1alpha1.JobSetSuspend), err
+}
+
+// Resume takes the representation of a jobSetResume and creates it.  Returns the server's representation of the jobSetResume, and an error, if there is any.
+func (c *fakeJobSets) Resume(ctx context.Context, jobSetName string, jobSetResume *v1alpha1.JobSetResume, opts v1.CreateOptions) (result *v1alpha1.JobSetResume, err error) {
+	emptyResult := &v1alpha1.JobSetResume{}
+	obj, err := c.Fake.
+		Invokes(testing.NewCreateSubresourceActionWithOptions(c.Resource(), jobSetName, "resume", c.Namespace(), jobSetResume, opts), emptyResult)
+
+	if obj == nil {
+		return emptyResult, err
+	}
+	return obj.(*v1alpha1.JobSetResume), err
+}
+
+// Cancel takes the representation of a jobSetCancel and creates it.  Returns the server's representation of the jobSetCancel, and an error, if there is any.
+func (c *fakeJobSets) Cancel(ctx context.Context, jobSetName string, jobSetCancel *v1alpha1.JobSetCancel, opts v1.CreateOptions) (result *v1alpha1.JobSetCancel, err error) {
+	emptyResult := &v1alpha1.JobSetCancel{}
+	obj, err := c.Fake.
+		Invokes(testing.NewCreateSubresourceActionWithOptions(c.Resource(), jobSetName, "cancel", c.Namespace(), jobSetCancel, opts), emptyResult)
+
+	if obj == nil {
+		return emptyResult, err
+	}
+	return obj.(*v1alpha1.JobSetCancel), err
+}
+
+// Retry takes the representation of a jobSetRetry and creates it.  Returns the server's representation of the jobSetRetry, and an error, if there is any.
+func (c *fakeJobSets) Retry(ctx context.Context, jobSetName string, jobSetRetry *v1alpha1.JobSetRetry, opts v1.CreateOptions) (result *v1alpha1.JobSetRetry, err error) {
+	emptyResult := &v1alpha1.JobSetRetry{}
+	obj, err := c.Fake.
+		Invokes(testing.NewCreateSubresourceActionWithOptions(c.Resource(), jobSetName, "retry", c.Namespace(), jobSetRetry, opts), emptyResult)
+
+	if obj == nil {
+		return emptyResult, err
+	}
+	return obj.(*v1alpha1.JobSetRetry), err
+}
+
+// GetScale takes name of the jobSet, and returns the corresponding scale object, and an error if there is any.
+func (c *fakeJobSets) GetScale(ctx context.Context, jobSetName string, options v1.GetOptions) (result *autoscalingv1.Scale, err error) {
+	emptyResult := &autoscalingv1.Scale{}
+	obj, err := c.Fake.
+		Invokes(testing.NewGetSubresourceActionWithOptions(c.Resource(), c.Namespace(), "scale", jobSetName, options), emptyResult)
+
+	if obj == nil {
+		return emptyResult, err
+	}
+	return obj.(*autoscalingv1.Scale), err
+}
+
+// UpdateScale takes the representation of a scale and updates it. Returns the server's representation of the scale, and an error, if there is any.
+func (c *fakeJobSets) UpdateScale(ctx context.Context, jobSetName string, scale *autoscalingv1.Scale, opts v1.UpdateOptions) (result *autoscalingv1.Scale, err error) {
+	emptyResult := &autoscalingv1.Scale{}
+	obj, err := c.Fake.
+		Invokes(testing.NewUpdateSubresourceActionWithOptions(c.Resource(), "scale", c.Namespace(), scale, opts), &autoscalingv1.Scale{})
+
+	if obj == nil {
+		return emptyResult, err
+	}
+	return obj.(*autoscalingv1.Scale), err
 }

@@ -1,0 +1,174 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package batch
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+
+// JobSetRestart restarts a JobSet or a part of it: it is created as jobsets/<name>/restart and comes back with its status filled.
+type JobSetRestart struct {
+	metav1.TypeMeta
+
+	// metadata is the standard object metadata. Its name, if there is one, must be that of the JobSet.
+	metav1.ObjectMeta
+
+	// spec is what is asked for.
+	Spec JobSetRestartSpec
+
+	// status is what came of it, filled by the server.
+	Status JobSetActionStatus
+}
+
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+
+// JobSetSuspend suspends a JobSet: it is created as jobsets/<name>/suspend and comes back with its status filled.
+type JobSetSuspend struct {
+	metav1.TypeMeta
+
+	// metadata is the standard object metadata. Its name, if there is one, must be that of the JobSet.
+	metav1.ObjectMeta
+
+	// spec is what is asked for.
+	Spec JobSetActionSpec
+
+	// status is what came of it, filled by the server.
+	Status JobSetActionStatus
+}
+
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+
+// JobSetResume resumes a suspended JobSet: it is created as jobsets/<name>/resume and comes back with its status filled.
+type JobSetResume struct {
+	metav1.TypeMeta
+
+	// metadata is the standard object metadata. Its name, if there is one, must be that of the JobSet.
+	metav1.ObjectMeta
+
+	// spec is what is asked for.
+	Spec JobSetActionSpec
+
+	// status is what came of it, filled by the server.
+	Status JobSetActionStatus
+}
+
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+
+// JobSetCancel ends a JobSet for good and keeps the object: it is created as jobsets/<name>/cancel and comes back with its status filled.
+type JobSetCancel struct {
+	metav1.TypeMeta
+
+	// metadata is the standard object metadata. Its name, if there is one, must be that of the JobSet.
+	metav1.ObjectMeta
+
+	// spec is what is asked for.
+	Spec JobSetActionSpec
+
+	// status is what came of it, filled by the server.
+	Status JobSetActionStatus
+}
+
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+
+// JobSetRetry runs a failed JobSet again: it is created as jobsets/<name>/retry and comes back with its status filled.
+type JobSetRetry struct {
+	metav1.TypeMeta
+
+	// metadata is the standard object metadata. Its name, if there is one, must be that of the JobSet.
+	metav1.ObjectMeta
+
+	// spec is what is asked for.
+	Spec JobSetRetrySpec
+
+	// status is what came of it, filled by the server.
+	Status JobSetActionStatus
+}
+
+// JobSetRestartSpec is what is to be restarted, and why.
+type JobSetRestartSpec struct {
+	// scope is the part of the set to restart: JobSet, ReplicatedJob or Job. Defaults to JobSet.
+	Scope RestartScope
+
+	// replicatedJob is the name of the one to restart, or that the Job to restart belongs to. Required for the scopes
+	// ReplicatedJob and Job, and not allowed for JobSet.
+	ReplicatedJob string
+
+	// jobIndex is the index of the Job to restart, from 0. Required for the scope Job, and not allowed for others.
+	JobIndex *int32
+
+	// reason says why, for the history of the set. At most 1024 characters.
+	Reason string
+
+	// countTowardsMaxRestarts makes the restart use up one of the maxRestarts of the failure policy. Defaults to false.
+	CountTowardsMaxRestarts bool
+
+	// preconditions must hold for the restart to happen. Without them every request restarts once more.
+	Preconditions *ActionPreconditions
+}
+
+// RestartScope is the part of a set that is restarted.
+type RestartScope string
+
+const (
+	// RestartScopeJobSet restarts the whole set.
+	RestartScopeJobSet RestartScope = "JobSet"
+	// RestartScopeReplicatedJob restarts all Jobs of one replicatedJob.
+	RestartScopeReplicatedJob RestartScope = "ReplicatedJob"
+	// RestartScopeJob restarts one Job.
+	RestartScopeJob RestartScope = "Job"
+)
+
+// JobSetActionSpec is why a set is suspended, resumed or cancelled.
+type JobSetActionSpec struct {
+	// reason says why, for the history of the set. At most 1024 characters.
+	Reason string
+
+	// preconditions must hold for the action to happen.
+	Preconditions *ActionPreconditions
+}
+
+// JobSetRetrySpec is how a failed set is to run again, and why.
+type JobSetRetrySpec struct {
+	// reason says why, for the history of the set. At most 1024 characters.
+	Reason string
+
+	// maxRestarts is the number of restarts to grant beyond those that are left. 0 or more; more than 0 only for a set
+	// with a failure policy. Defaults to 0.
+	MaxRestarts int32
+
+	// preconditions must hold for the retry to happen.
+	Preconditions *ActionPreconditions
+}
+
+// ActionPreconditions name the state of a JobSet for which an action is meant.
+type ActionPreconditions struct {
+	// uid is that of the JobSet. Absent for any.
+	UID *types.UID
+
+	// attempt is the number of the current attempt, as in status.attempts; 0 for a set that has none yet. A request that
+	// names an attempt which the same action has ended already changes nothing and is answered as the first one was.
+	// Absent for any.
+	Attempt *int32
+}
+
+// JobSetActionStatus is what came of an action.
+type JobSetActionStatus struct {
+	// uid is that of the JobSet.
+	UID types.UID
+
+	// attempt is the number of the attempt that the action began or, for suspend and cancel, ended. 0 if there was none.
+	Attempt int32
+
+	// user is the name of the user whose request took effect. Empty when it changed nothing.
+	User string
+
+	// time is when it took effect. Absent when it changed nothing.
+	Time *metav1.MicroTime
+
+	// message says what happened, for humans.
+	Message string
+}

@@ -1,0 +1,211 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+
+// JobSetRestart restarts a JobSet or a part of it: it is created as jobsets/<name>/restart and comes back with its status filled.
+type JobSetRestart struct {
+	metav1.TypeMeta `json:""`
+
+	// metadata is the standard object metadata. Its name, if there is one, must be that of the JobSet.
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
+
+	// spec is what is asked for.
+	// +optional
+	Spec JobSetRestartSpec `json:"spec,omitempty" protobuf:"bytes,2,opt,name=spec"`
+
+	// status is what came of it, filled by the server.
+	// +optional
+	Status JobSetActionStatus `json:"status,omitempty" protobuf:"bytes,3,opt,name=status"`
+}
+
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+
+// JobSetSuspend suspends a JobSet: it is created as jobsets/<name>/suspend and comes back with its status filled.
+type JobSetSuspend struct {
+	metav1.TypeMeta `json:""`
+
+	// metadata is the standard object metadata. Its name, if there is one, must be that of the JobSet.
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
+
+	// spec is what is asked for.
+	// +optional
+	Spec JobSetActionSpec `json:"spec,omitempty" protobuf:"bytes,2,opt,name=spec"`
+
+	// status is what came of it, filled by the server.
+	// +optional
+	Status JobSetActionStatus `json:"status,omitempty" protobuf:"bytes,3,opt,name=status"`
+}
+
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+
+// JobSetResume resumes a suspended JobSet: it is created as jobsets/<name>/resume and comes back with its status filled.
+type JobSetResume struct {
+	metav1.TypeMeta `json:""`
+
+	// metadata is the standard object metadata. Its name, if there is one, must be that of the JobSet.
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
+
+	// spec is what is asked for.
+	// +optional
+	Spec JobSetActionSpec `json:"spec,omitempty" protobuf:"bytes,2,opt,name=spec"`
+
+	// status is what came of it, filled by the server.
+	// +optional
+	Status JobSetActionStatus `json:"status,omitempty" protobuf:"bytes,3,opt,name=status"`
+}
+
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+
+// JobSetCancel ends a JobSet for good and keeps the object: it is created as jobsets/<name>/cancel and comes back with its status filled.
+type JobSetCancel struct {
+	metav1.TypeMeta `json:""`
+
+	// metadata is the standard object metadata. Its name, if there is one, must be that of the JobSet.
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
+
+	// spec is what is asked for.
+	// +optional
+	Spec JobSetActionSpec `json:"spec,omitempty" protobuf:"bytes,2,opt,name=spec"`
+
+	// status is what came of it, filled by the server.
+	// +optional
+	Status JobSetActionStatus `json:"status,omitempty" protobuf:"bytes,3,opt,name=status"`
+}
+
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+
+// JobSetRetry runs a failed JobSet again: it is created as jobsets/<name>/retry and comes back with its status filled.
+type JobSetRetry struct {
+	metav1.TypeMeta `json:""`
+
+	// metadata is the standard object metadata. Its name, if there is one, must be that of the JobSet.
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
+
+	// spec is what is asked for.
+	// +optional
+	Spec JobSetRetrySpec `json:"spec,omitempty" protobuf:"bytes,2,opt,name=spec"`
+
+	// status is what came of it, filled by the server.
+	// +optional
+	Status JobSetActionStatus `json:"status,omitempty" protobuf:"bytes,3,opt,name=status"`
+}
+
+// JobSetRestartSpec is what is to be restarted, and why.
+type JobSetRestartSpec struct {
+	// scope is the part of the set to restart: JobSet, ReplicatedJob or Job. Defaults to JobSet.
+	// +optional
+	// +default="JobSet"
+	Scope RestartScope `json:"scope,omitempty" protobuf:"bytes,1,opt,name=scope,casttype=RestartScope"`
+
+	// replicatedJob is the name of the one to restart, or that the Job to restart belongs to. Required for the scopes
+	// ReplicatedJob and Job, and not allowed for JobSet.
+	// +optional
+	ReplicatedJob string `json:"replicatedJob,omitempty" protobuf:"bytes,2,opt,name=replicatedJob"`
+
+	// jobIndex is the index of the Job to restart, from 0. Required for the scope Job, and not allowed for others.
+	// +optional
+	JobIndex *int32 `json:"jobIndex,omitempty" protobuf:"varint,3,opt,name=jobIndex"`
+
+	// reason says why, for the history of the set. At most 1024 characters.
+	// +optional
+	Reason string `json:"reason,omitempty" protobuf:"bytes,4,opt,name=reason"`
+
+	// countTowardsMaxRestarts makes the restart use up one of the maxRestarts of the failure policy. Defaults to false.
+	// +optional
+	CountTowardsMaxRestarts bool `json:"countTowardsMaxRestarts,omitempty" protobuf:"varint,5,opt,name=countTowardsMaxRestarts"`
+
+	// preconditions must hold for the restart to happen. Without them every request restarts once more.
+	// +optional
+	Preconditions *ActionPreconditions `json:"preconditions,omitempty" protobuf:"bytes,6,opt,name=preconditions"`
+}
+
+// RestartScope is the part of a set that is restarted.
+// +enum
+type RestartScope string
+
+const (
+	// RestartScopeJobSet restarts the whole set.
+	RestartScopeJobSet RestartScope = "JobSet"
+	// RestartScopeReplicatedJob restarts all Jobs of one replicatedJob.
+	RestartScopeReplicatedJob RestartScope = "ReplicatedJob"
+	// RestartScopeJob restarts one Job.
+	RestartScopeJob RestartScope = "Job"
+)
+
+// JobSetActionSpec is why a set is suspended, resumed or cancelled.
+type JobSetActionSpec struct {
+	// reason says why, for the history of the set. At most 1024 characters.
+	// +optional
+	Reason string `json:"reason,omitempty" protobuf:"bytes,1,opt,name=reason"`
+
+	// preconditions must hold for the action to happen.
+	// +optional
+	Preconditions *ActionPreconditions `json:"preconditions,omitempty" protobuf:"bytes,2,opt,name=preconditions"`
+}
+
+// JobSetRetrySpec is how a failed set is to run again, and why.
+type JobSetRetrySpec struct {
+	// reason says why, for the history of the set. At most 1024 characters.
+	// +optional
+	Reason string `json:"reason,omitempty" protobuf:"bytes,1,opt,name=reason"`
+
+	// maxRestarts is the number of restarts to grant beyond those that are left. 0 or more; more than 0 only for a set
+	// with a failure policy. Defaults to 0.
+	// +optional
+	// +k8s:validation:minimum=0
+	MaxRestarts int32 `json:"maxRestarts,omitempty" protobuf:"varint,2,opt,name=maxRestarts"`
+
+	// preconditions must hold for the retry to happen.
+	// +optional
+	Preconditions *ActionPreconditions `json:"preconditions,omitempty" protobuf:"bytes,3,opt,name=preconditions"`
+}
+
+// ActionPreconditions name the state of a JobSet for which an action is meant.
+type ActionPreconditions struct {
+	// uid is that of the JobSet. Absent for any.
+	// +optional
+	UID *types.UID `json:"uid,omitempty" protobuf:"bytes,1,opt,name=uid,casttype=k8s.io/apimachinery/pkg/types.UID"`
+
+	// attempt is the number of the current attempt, as in status.attempts; 0 for a set that has none yet. A request that
+	// names an attempt which the same action has ended already changes nothing and is answered as the first one was.
+	// Absent for any.
+	// +optional
+	// +k8s:validation:minimum=0
+	Attempt *int32 `json:"attempt,omitempty" protobuf:"varint,2,opt,name=attempt"`
+}
+
+// JobSetActionStatus is what came of an action.
+type JobSetActionStatus struct {
+	// uid is that of the JobSet.
+	// +optional
+	UID types.UID `json:"uid,omitempty" protobuf:"bytes,1,opt,name=uid,casttype=k8s.io/apimachinery/pkg/types.UID"`
+
+	// attempt is the number of the attempt that the action began or, for suspend and cancel, ended. 0 if there was none.
+	// +optional
+	Attempt int32 `json:"attempt,omitempty" protobuf:"varint,2,opt,name=attempt"`
+
+	// user is the name of the user whose request took effect. Empty when it changed nothing.
+	// +optional
+	User string `json:"user,omitempty" protobuf:"bytes,3,opt,name=user"`
+
+	// time is when it took effect. Absent when it changed nothing.
+	// +optional
+	Time *metav1.MicroTime `json:"time,omitempty" protobuf:"bytes,4,opt,name=time"`
+
+	// message says what happened, for humans.
+	// +optional
+	Message string `json:"message,omitempty" protobuf:"bytes,5,opt,name=message"`
+}

@@ -1,0 +1,145 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package jobset
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Attempt is one run of a set, from the time something started it until something else ended it. Attempts follow each
+// other: a restart of the set, or of a part of it, ends one and begins the next.
+type Attempt struct {
+	// number counts the attempts of the set from 1, without gaps. It tells attempts apart in preconditions of actions.
+	Number int32
+
+	// trigger is what began the attempt: Start, FailurePolicy, Requested, Resume, Preemption or Retry.
+	Trigger AttemptTrigger
+
+	// scope is the part of the set that was started: JobSet, ReplicatedJob or Job.
+	Scope AttemptScope
+
+	// replicatedJob is the one that was started, or that the Job belongs to. Empty for the scope JobSet.
+	ReplicatedJob string
+
+	// jobIndex is the index of the Job that was started. Absent for other scopes than Job.
+	JobIndex *int32
+
+	// rule is the name of the rule of the failure policy that began the attempt. Empty when no rule matched, and for
+	// other triggers than FailurePolicy.
+	Rule string
+
+	// user is the name of the user who asked for the attempt. Empty when nobody did. At most 256 bytes; what is longer
+	// was cut.
+	User string
+
+	// reason is why the attempt began: what the user gave, or the message of the failure policy. At most 1024
+	// characters.
+	Reason string
+
+	// requestTime is when the attempt began: the user asked for it, the failure was judged, or the set was created or
+	// resumed.
+	RequestTime *metav1.MicroTime
+
+	// createTime is when the controller first saw all Jobs of the attempt in existence.
+	CreateTime *metav1.MicroTime
+
+	// readyTime is when the controller first saw all Jobs ready or succeeded.
+	ReadyTime *metav1.MicroTime
+
+	// endTime is when the attempt ended. Absent for the attempt that runs.
+	EndTime *metav1.MicroTime
+
+	// outcome is how the attempt ended: Completed, Failed, Restarted, Suspended or Cancelled. Empty while it runs.
+	Outcome AttemptOutcome
+
+	// endUser is the name of the user who asked to suspend, cancel or restart the set, and so ended the attempt. Cut as
+	// user is.
+	EndUser string
+
+	// endReason is why the attempt ended: what the user gave, or the message of the condition that ended it. At most
+	// 1024 characters.
+	EndReason string
+
+	// firstCause is the failure that ended the attempt, as read from the pods of the failed Job before they were deleted.
+	// Absent when nothing failed. Written once.
+	FirstCause *FailureCause
+}
+
+// AttemptTrigger is what began an attempt.
+type AttemptTrigger string
+
+const (
+	// TriggerStart is that of a set that was created, or let go by a queue, and ran for the first time.
+	TriggerStart AttemptTrigger = "Start"
+	// TriggerFailurePolicy is that of a restart after a failed Job.
+	TriggerFailurePolicy AttemptTrigger = "FailurePolicy"
+	// TriggerRequested is that of a restart that a user asked for.
+	TriggerRequested AttemptTrigger = "Requested"
+	// TriggerResume is that of a set that was resumed.
+	TriggerResume AttemptTrigger = "Resume"
+	// TriggerPreemption is that of a set that a queueing system stopped while it ran, and admitted again.
+	TriggerPreemption AttemptTrigger = "Preemption"
+	// TriggerRetry is that of a failed set that a user asked to run again.
+	TriggerRetry AttemptTrigger = "Retry"
+)
+
+// AttemptScope is the part of a set that an attempt started.
+type AttemptScope string
+
+const (
+	// ScopeJobSet is the whole set.
+	ScopeJobSet AttemptScope = "JobSet"
+	// ScopeReplicatedJob is all Jobs of one replicatedJob.
+	ScopeReplicatedJob AttemptScope = "ReplicatedJob"
+	// ScopeJob is one Job.
+	ScopeJob AttemptScope = "Job"
+)
+
+// AttemptOutcome is how an attempt ended.
+type AttemptOutcome string
+
+const (
+	// OutcomeCompleted is that of the attempt in which the set completed.
+	OutcomeCompleted AttemptOutcome = "Completed"
+	// OutcomeFailed is that of the attempt in which the set failed for good.
+	OutcomeFailed AttemptOutcome = "Failed"
+	// OutcomeRestarted is that of an attempt that another one followed, after a failure or on request.
+	OutcomeRestarted AttemptOutcome = "Restarted"
+	// OutcomeSuspended is that of an attempt that ended because the set was suspended.
+	OutcomeSuspended AttemptOutcome = "Suspended"
+	// OutcomeCancelled is that of an attempt that ended because a user cancelled the set.
+	OutcomeCancelled AttemptOutcome = "Cancelled"
+)
+
+// FailureCause is the first failure of a Job that failed: which container of which pod on which node, and how it ended.
+type FailureCause struct {
+	// job is the name of the failed Job.
+	Job string
+
+	// pod is the name of the pod that failed first. Empty when no pod was left to read.
+	Pod string
+
+	// node is the name of the node that the pod ran on.
+	Node string
+
+	// container is the name of the container that failed.
+	Container string
+
+	// exitCode is that of the container.
+	ExitCode *int32
+
+	// signal is the number of the signal that ended the container, if one did.
+	Signal *int32
+
+	// reason is why, in one word: that of the pod if it has one, like Evicted or PreemptionByScheduler, or else that of
+	// the container, like OOMKilled or Error; without a pod that of the Job, like BackoffLimitExceeded.
+	Reason string
+
+	// message is the termination message of the container, or else what the pod or the Job says. At most 1024 bytes;
+	// what is longer was cut.
+	Message string
+
+	// time is when the container ended, or the pod or the Job failed.
+	Time *metav1.Time
+}
