@@ -21,10 +21,11 @@ demo: ## Start a local cluster and watch a training JobSet run to completion.
 	@hack/demo.sh
 
 .PHONY: build
-build: ## Build jobset-apiserver and jobset-controller into bin/.
+build: ## Build jobset-apiserver, jobset-controller and kubectl-jobset into bin/.
 	@mkdir -p bin
 	CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/jobset-apiserver ./cmd/apiserver
 	CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/jobset-controller ./cmd/controller
+	CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/kubectl-jobset ./cmd/kubectl-jobset
 
 .PHONY: up
 up: ## Start the local cluster; starts only what does not run.

@@ -18,6 +18,7 @@ readonly version="${apis}/[a-z]+/v[0-9a-z]+"
 readonly server="${module}/pkg/(apiserver|registry)(/.*)?"
 readonly generated="${module}/pkg/generated(/.*)?"
 readonly controller="${module}/pkg/controller(/.*)?"
+readonly plugin="${module}/pkg/kubectl(/.*)?"
 readonly plan="${module}/pkg/controller/[a-z]+/plan"
 
 # Lines "package import" and "package dependency", of hand-written and generated code, without tests.
@@ -90,6 +91,12 @@ allow_only "${plan}" \
   "deciding uses values only: versioned types, k8s.io/api and value packages of apimachinery"
 forbid "${plan}" "context|math/rand(/v2)?|crypto/rand|os(/.*)?|net(/.*)?|io(/.*)?|log(/.*)?|sync(/.*)?|k8s.io/apimachinery/pkg/util/(wait|rand|runtime)" \
   "deciding does no I/O, keeps no state and takes time and chance from its input"
+
+# The plugin. It shows what the controller would create, and so uses its decisions.
+forbid_any_way "${plugin}" "${server}" \
+  "the plugin reaches servers through their API only"
+forbid "${plugin}" "${hub}|${module}/pkg/controller|${module}/pkg/controller/(options|[a-z]+)" \
+  "the plugin speaks the versioned types and runs no controller"
 
 # Commands.
 forbid "${module}/cmd(/.*)?" "${apis}(/.*)?|${module}/pkg/registry(/.*)?|${generated}|${plan}" \
