@@ -125,7 +125,9 @@ func ReplicatedJob(child metav1.Object) string {
 func JobIndex(child metav1.Object) int { return number(child.GetLabels()[jobsetv1alpha2.JobIndexKey]) }
 
 // PodIndex returns the completion index of a pod; -1 for one of a Job that is not Indexed.
-func PodIndex(pod *corev1.Pod) int { return number(pod.Annotations[batchv1.JobCompletionIndexAnnotation]) }
+func PodIndex(pod *corev1.Pod) int {
+	return number(pod.Annotations[batchv1.JobCompletionIndexAnnotation])
+}
 
 func number(text string) int {
 	n, err := strconv.Atoi(text)
