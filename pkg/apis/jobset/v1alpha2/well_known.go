@@ -10,7 +10,8 @@ const JobSetControllerName = "jobset.sigs.k8s.io/jobset-controller"
 const (
 	// JobSetCompleted is True when the success policy was met. Never reset.
 	JobSetCompleted = "Completed"
-	// JobSetFailed is True when the set failed for good. Never reset.
+	// JobSetFailed is True when the set failed for good, or was cancelled. Retrying the set makes it False; nothing else
+	// resets it.
 	JobSetFailed = "Failed"
 	// JobSetSuspended is True while the set is suspended.
 	JobSetSuspended = "Suspended"
