@@ -217,7 +217,7 @@ func TestWritesAreAudited(t *testing.T) {
 		RequestObject  struct{ Kind string }
 	}
 	k.eventually(20*time.Second, func() string {
-		content, err := os.ReadFile(shared.auditLog())
+		content, err := os.ReadFile(auditLog(shared))
 		if err != nil {
 			return err.Error()
 		}

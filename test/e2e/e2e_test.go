@@ -13,26 +13,19 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"os/signal"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
+
+	"github.com/jobset-apiserver/jobset-apiserver/test/localcluster"
 )
 
 // cluster is a running control plane.
-type cluster struct {
-	root string // the checkout
-	dir  string // state, logs and kubeconfig of the control plane
-	env  []string
-}
+type cluster = localcluster.Cluster
 
 // shared is the control plane of this package.
 var shared *cluster
-
-// shortShutdown spares tests that stop the server the time in which load balancers learn of it.
-const shortShutdown = "--shutdown-delay-duration=2s"
 
 func TestMain(m *testing.M) {
 	code, err := runSuite(m)
@@ -44,57 +37,22 @@ func TestMain(m *testing.M) {
 }
 
 func runSuite(m *testing.M) (code int, err error) {
-	root, err := filepath.Abs("../..")
-	if err != nil {
-		return 0, err
-	}
-	if dir := os.Getenv("JOBSET_E2E_CLUSTER_DIR"); dir != "" {
-		shared = &cluster{root: root, dir: dir}
-		return m.Run(), nil
-	}
-	shared = &cluster{root: root, dir: filepath.Join(root, ".cluster-e2e")}
 	policy, err := writeAuditPolicy()
 	if err != nil {
 		return 0, err
 	}
 	defer os.RemoveAll(filepath.Dir(policy))
-	shared.env = []string{"CLUSTER_AUDIT_POLICY=" + policy, "CLUSTER_APISERVER_ARGS=" + shortShutdown}
-
-	// What an earlier run left behind goes first; whatever ends this one takes the control plane with it.
-	interrupted, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
-	defer stop()
-	if err := shared.script("down"); err != nil {
+	shared, err = localcluster.New(".cluster-e2e", "JOBSET_E2E_CLUSTER_DIR",
+		"CLUSTER_AUDIT_POLICY="+policy, "CLUSTER_APISERVER_ARGS="+localcluster.ShortShutdown)
+	if err != nil {
 		return 0, err
 	}
-	defer func() { err = errors.Join(err, shared.script("down")) }()
-	if err := shared.script("up"); err != nil {
-		return 0, err
-	}
-	done := make(chan int, 1)
-	go func() { done <- m.Run() }()
-	select {
-	case code = <-done:
-		return code, nil
-	case <-interrupted.Done():
-		return 0, errors.New("interrupted")
-	}
+	return shared.Run(m, func() error { return nil })
 }
 
-// script calls hack/cluster.sh for this cluster.
-func (c *cluster) script(args ...string) error {
-	cmd := exec.Command(filepath.Join(c.root, "hack", "cluster.sh"), args...)
-	cmd.Dir = c.root
-	cmd.Env = append(append(os.Environ(), "CLUSTER_DIR="+c.dir), c.env...)
-	cmd.Stdout, cmd.Stderr = os.Stderr, os.Stderr
-	if err := cmd.Run(); err != nil {
-		return fmt.Errorf("hack/cluster.sh %s: %w", strings.Join(args, " "), err)
-	}
-	return nil
-}
-
-func (c *cluster) kubeconfig() string { return filepath.Join(c.dir, "kubeconfig") }
-func (c *cluster) auditLog() string {
-	return filepath.Join(c.dir, "logs", "apiserver-audit.log")
+// auditLog is the path of the log of our API server.
+func auditLog(c *cluster) string {
+	return filepath.Join(c.Dir, "logs", "apiserver-audit.log")
 }
 
 // result is what one kubectl call left.
@@ -125,7 +83,7 @@ func newKubectlFor(t *testing.T, c *cluster) *kubectl {
 		name = name[:40]
 	}
 	k := &kubectl{
-		T: t, cluster: c, kubeconfig: c.kubeconfig(),
+		T: t, cluster: c, kubeconfig: c.Kubeconfig(),
 		namespace: fmt.Sprintf("%s-%d", strings.Trim(name, "-"), time.Now().UnixNano()%100000),
 	}
 	k.ok("create", "namespace", k.namespace)

@@ -27,7 +27,7 @@ var findBinaries = sync.OnceValues(func() (string, error) {
 	if dir := os.Getenv("JOBSET_BINARIES"); dir != "" {
 		return dir, nil
 	}
-	cmd := exec.Command(filepath.Join(shared.root, "hack", "ensure-binaries.sh"))
+	cmd := exec.Command(filepath.Join(shared.Root, "hack", "ensure-binaries.sh"))
 	cmd.Stderr = os.Stderr
 	out, err := cmd.Output()
 	return strings.TrimSpace(string(out)), err

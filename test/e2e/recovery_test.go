@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/jobset-apiserver/jobset-apiserver/test/localcluster"
 )
 
 // What the garbage collector must never do is to take the owner for gone while the server or its store is away.
@@ -18,18 +20,18 @@ func TestChildrenSurviveARestartOfTheServer(t *testing.T) {
 
 func TestChildrenSurviveARestartOfEtcd(t *testing.T) {
 	separate := &cluster{
-		root: shared.root, dir: shared.dir + "-etcd",
-		env: []string{"CLUSTER_STORAGE=etcd", "CLUSTER_NODES=3", "CLUSTER_APISERVER_ARGS=" + shortShutdown},
+		Root: shared.Root, Dir: shared.Dir + "-etcd",
+		Env: []string{"CLUSTER_STORAGE=etcd", "CLUSTER_NODES=3", "CLUSTER_APISERVER_ARGS=" + localcluster.ShortShutdown},
 	}
 	t.Cleanup(func() {
-		if err := separate.script("down"); err != nil {
+		if err := separate.Script("down"); err != nil {
 			t.Error(err)
 		}
 	})
-	if err := separate.script("down"); err != nil {
+	if err := separate.Script("down"); err != nil {
 		t.Fatal(err)
 	}
-	if err := separate.script("up"); err != nil {
+	if err := separate.Script("up"); err != nil {
 		t.Fatal(err)
 	}
 	childrenSurvive(t, newKubectlFor(t, separate), "etcd")
@@ -50,7 +52,7 @@ func childrenSurvive(t *testing.T, k *kubectl, component string) {
 	}
 	children, uid := identities(), k.field("jobset/train", "{.metadata.uid}")
 
-	if err := k.cluster.script("stop", component); err != nil {
+	if err := k.cluster.Script("stop", component); err != nil {
 		t.Fatal(err)
 	}
 	started := false
@@ -58,7 +60,7 @@ func childrenSurvive(t *testing.T, k *kubectl, component string) {
 		if started {
 			return
 		}
-		if err := k.cluster.script("start", component); err != nil {
+		if err := k.cluster.Script("start", component); err != nil {
 			t.Error(err)
 		}
 	})
@@ -69,7 +71,7 @@ func childrenSurvive(t *testing.T, k *kubectl, component string) {
 	k.ok("annotate", "jobs", "--all", "looked-at=yes")
 	stay(k, 15*time.Second, children, identities)
 
-	if err := k.cluster.script("start", component); err != nil {
+	if err := k.cluster.Script("start", component); err != nil {
 		t.Fatal(err)
 	}
 	started = true
@@ -99,11 +101,11 @@ func stay(k *kubectl, duration time.Duration, want string, look func() string) {
 
 func TestControllerGoesOnAfterARestart(t *testing.T) {
 	k := newKubectl(t)
-	if err := shared.script("stop", "controller"); err != nil {
+	if err := shared.Script("stop", "controller"); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := shared.script("start", "controller"); err != nil {
+		if err := shared.Script("start", "controller"); err != nil {
 			t.Error(err)
 		}
 	})
@@ -111,7 +113,7 @@ func TestControllerGoesOnAfterARestart(t *testing.T) {
 	if got := k.ok("get", "jobs", "-o", "name"); got != "" {
 		t.Errorf("Jobs without a controller: %s", got)
 	}
-	if err := shared.script("start", "controller"); err != nil {
+	if err := shared.Script("start", "controller"); err != nil {
 		t.Fatal(err)
 	}
 	k.ok("wait", "--for=condition=Completed", "jobset/train", "--timeout=90s")

@@ -59,7 +59,7 @@ func logTail(t *testing.T, path string) {
 
 // start starts a controller.
 func (c *controllers) start() (*process, error) {
-	cmd := exec.Command(shared.program("jobset-controller"), append([]string{
+	cmd := exec.Command(shared.Program("jobset-controller"), append([]string{
 		"--kubeconfig=" + c.kubeconfig, "--leader-elect-resource-namespace=jobset-system",
 		"--metrics-bind-address=0", "--health-probe-bind-address=0", "--v=2",
 	}, c.flags...)...)

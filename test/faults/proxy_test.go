@@ -75,7 +75,7 @@ func newProxy(t *testing.T) *proxy {
 // writeKubeconfig writes the controller's kubeconfig with the address of the proxy.
 func writeKubeconfig(t *testing.T, server *httptest.Server) string {
 	t.Helper()
-	config, err := clientcmd.LoadFromFile(filepath.Join(shared.dir, "controller.kubeconfig"))
+	config, err := clientcmd.LoadFromFile(filepath.Join(shared.Dir, "controller.kubeconfig"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,134 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package localcluster lets test packages have a whole local cluster of hack/cluster.sh: a Kubernetes control plane with
+// simulated nodes and our two programs. A package starts its cluster before its first test and stops it after the last one.
+package localcluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+)
+
+// ShortShutdown is a flag of jobset-apiserver that spares tests that stop the server the time in which load balancers
+// learn of it.
+const ShortShutdown = "--shutdown-delay-duration=2s"
+
+// Cluster is a cluster of hack/cluster.sh.
+type Cluster struct {
+	// Root is the checkout.
+	Root string
+	// Dir has the state, the logs and the kubeconfig.
+	Dir string
+	// Env has the variables of hack/cluster.sh as NAME=value.
+	Env []string
+	// Borrowed says that the cluster ran before and goes on after the tests.
+	Borrowed bool
+}
+
+// New returns the cluster with that directory name in the checkout. If the environment variable names the directory of
+// a running cluster, that one is borrowed.
+func New(name, variable string, env ...string) (*Cluster, error) {
+	root, err := Root()
+	if err != nil {
+		return nil, err
+	}
+	c := &Cluster{Root: root, Dir: filepath.Join(root, name), Env: env}
+	if dir := os.Getenv(variable); dir != "" {
+		c.Dir, c.Borrowed = dir, true
+	}
+	return c, nil
+}
+
+// Root finds the checkout that the working directory, which is that of the tests, is part of.
+func Root() (string, error) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return "", err
+	}
+	for {
+		if _, err := os.Stat(filepath.Join(dir, "hack", "cluster.sh")); err == nil {
+			return dir, nil
+		}
+		parent := filepath.Dir(dir)
+		if parent == dir {
+			return "", errors.New("hack/cluster.sh is not in this directory or one above it: run the tests in the checkout")
+		}
+		dir = parent
+	}
+}
+
+// Run runs the tests of a package in the cluster. Ready is called once it runs. What an earlier run left behind goes
+// first; whatever ends this one takes the cluster with it, unless it is borrowed.
+func (c *Cluster) Run(m *testing.M, ready func() error) (code int, err error) {
+	if c.Borrowed {
+		if err := ready(); err != nil {
+			return 0, err
+		}
+		return m.Run(), nil
+	}
+	interrupted, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	if err := c.Script("down"); err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, c.Script("down")) }()
+	if err := c.Script("up"); err != nil {
+		return 0, err
+	}
+	if err := ready(); err != nil {
+		return 0, err
+	}
+	done := make(chan int, 1)
+	go func() { done <- m.Run() }()
+	select {
+	case code = <-done:
+		return code, nil
+	case <-interrupted.Done():
+		return 0, errors.New("interrupted")
+	}
+}
+
+// Script calls hack/cluster.sh for this cluster.
+func (c *Cluster) Script(args ...string) error {
+	cmd := exec.Command(filepath.Join(c.Root, "hack", "cluster.sh"), args...)
+	cmd.Dir = c.Root
+	cmd.Env = append(append(os.Environ(), "CLUSTER_DIR="+c.Dir), c.Env...)
+	cmd.Stdout, cmd.Stderr = os.Stderr, os.Stderr
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("hack/cluster.sh %s: %w", strings.Join(args, " "), err)
+	}
+	return nil
+}
+
+// Kubeconfig is the path of the administrator's.
+func (c *Cluster) Kubeconfig() string { return filepath.Join(c.Dir, "kubeconfig") }
+
+// Config is that of a client of the administrator, who is in nobody's way.
+func (c *Cluster) Config() (*rest.Config, error) {
+	config, err := clientcmd.BuildConfigFromFlags("", c.Kubeconfig())
+	if err != nil {
+		return nil, err
+	}
+	config.QPS = -1
+	return config, nil
+}
+
+// Program is the path of a program of ours, as the cluster uses it.
+func (c *Cluster) Program(name string) string {
+	if dir := os.Getenv("CLUSTER_BIN"); dir != "" {
+		return filepath.Join(dir, name)
+	}
+	return filepath.Join(c.Root, "bin", name)
+}
