@@ -153,7 +153,7 @@ func (w *world) scrape() (int, string) {
 	if err != nil {
 		w.Fatal(err)
 	}
-	port, err := os.ReadFile(filepath.Join(shared.dir, "ports", "controller-metrics"))
+	port, err := os.ReadFile(filepath.Join(shared.Dir, "ports", "controller-metrics"))
 	if err != nil {
 		w.Fatal(err)
 	}

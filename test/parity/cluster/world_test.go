@@ -95,7 +95,7 @@ func (w *world) run(stdin string, args ...string) answer {
 	w.Helper()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(w.Context()), patience)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, shared.kubectl, append([]string{"--kubeconfig", shared.kubeconfig(), "--namespace", w.namespace}, args...)...)
+	cmd := exec.CommandContext(ctx, shared.kubectl, append([]string{"--kubeconfig", shared.Kubeconfig(), "--namespace", w.namespace}, args...)...)
 	var stdout, stderr bytes.Buffer
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(stdin), &stdout, &stderr
 	err := cmd.Run()
