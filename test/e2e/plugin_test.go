@@ -1,0 +1,108 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// plugin calls `kubectl jobset` in the namespace of the test and returns what it did, whatever that is.
+func (k *kubectl) plugin(args ...string) result {
+	k.Helper()
+	return k.pluginIn("", args...)
+}
+
+// pluginOK is plugin for a call that must succeed; it returns what was printed.
+func (k *kubectl) pluginOK(args ...string) string {
+	k.Helper()
+	r := k.plugin(args...)
+	if r.code != 0 {
+		k.Fatalf("kubectl jobset %s: exit code %d\n%s%s", strings.Join(args, " "), r.code, r.stdout, r.stderr)
+	}
+	return r.stdout
+}
+
+// pluginIn is plugin with text on the standard input, for `-f -`.
+func (k *kubectl) pluginIn(stdin string, args ...string) result {
+	k.Helper()
+	// kubectl takes no flags before the name of a plugin.
+	return k.withPlugins(stdin, append([]string{"jobset", "--namespace=" + k.namespace}, args...)...)
+}
+
+// withPlugins calls the kubectl of the cluster so that it finds our plugin. A call ends after two minutes.
+func (k *kubectl) withPlugins(stdin string, args ...string) result {
+	k.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, kubectlPath(k.T), args...)
+	cmd.Env = append(os.Environ(), append([]string{"KUBECONFIG=" + k.kubeconfig, "PATH=" + k.pluginPath()}, k.env...)...)
+	cmd.Stdin = strings.NewReader(stdin)
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	err := cmd.Run()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		k.Fatalf("kubectl %s: %v", strings.Join(args, " "), err)
+	}
+	return result{stdout.String(), stderr.String(), cmd.ProcessState.ExitCode()}
+}
+
+// programs is the directory of the programs under test, as hack/cluster.sh has it.
+func (c *cluster) programs() string {
+	if dir := os.Getenv("CLUSTER_BIN"); dir != "" {
+		return dir
+	}
+	return filepath.Join(c.root, "bin")
+}
+
+func (k *kubectl) pluginPath() string {
+	return strings.Join([]string{k.cluster.programs(), filepath.Join(k.cluster.root, "artifacts", "kubectl"), os.Getenv("PATH")}, string(os.PathListSeparator))
+}
+
+func TestPluginIsFoundByKubectl(t *testing.T) {
+	k := newKubectl(t)
+	if got := k.withPlugins("", "plugin", "list"); !strings.Contains(got.stdout, "kubectl-jobset") {
+		t.Errorf("kubectl plugin list does not show the plugin:\n%s%s", got.stdout, got.stderr)
+	}
+	if got := k.pluginOK("--help"); !strings.Contains(got, "kubectl jobset") {
+		t.Errorf("the help does not name the command as users call it:\n%s", got)
+	}
+}
+
+func TestPluginCompletesNames(t *testing.T) {
+	k := newKubectl(t)
+	k.okIn(manifest("train-a", runOn, "suspend: true")+"---\n"+manifest("train-b", runOn, "suspend: true")+"---\n"+manifest("other", runOn, "suspend: true"), "apply", "-f", "-")
+	for name, tc := range map[string]struct {
+		words []string
+		want  []string
+	}{
+		"names of JobSets":             {words: []string{"tree", "tr"}, want: []string{"train-a", "train-b", ":4"}},
+		"names after the resource":     {words: []string{"tree", "jobset/o"}, want: []string{"jobset/other", ":4"}},
+		"nothing after a name":         {words: []string{"tree", "train-a", ""}, want: []string{":4"}},
+		"names of commands":            {words: []string{"tre"}, want: []string{"tree", ":4"}},
+		"formats, not files, after -o": {words: []string{"tree", "train-a", "-o", "j"}, want: []string{"json", ":4"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			// What kubectl's own completion calls: the words after "kubectl", the last of them unfinished.
+			words := append([]string{"__completeNoDesc", "jobset", "--namespace=" + k.namespace}, tc.words...)
+			got := strings.Split(strings.TrimSpace(k.withPlugins("", words...).stdout), "\n")
+			for i := range got {
+				got[i], _, _ = strings.Cut(got[i], "\t")
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("completions (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
