@@ -59,15 +59,15 @@ func (k *kubectl) withPlugins(stdin string, args ...string) result {
 }
 
 // programs is the directory of the programs under test, as hack/cluster.sh has it.
-func (c *cluster) programs() string {
+func programs(c *cluster) string {
 	if dir := os.Getenv("CLUSTER_BIN"); dir != "" {
 		return dir
 	}
-	return filepath.Join(c.root, "bin")
+	return filepath.Join(c.Root, "bin")
 }
 
 func (k *kubectl) pluginPath() string {
-	return strings.Join([]string{k.cluster.programs(), filepath.Join(k.cluster.root, "artifacts", "kubectl"), os.Getenv("PATH")}, string(os.PathListSeparator))
+	return strings.Join([]string{programs(k.cluster), filepath.Join(k.cluster.Root, "artifacts", "kubectl"), os.Getenv("PATH")}, string(os.PathListSeparator))
 }
 
 func TestPluginIsFoundByKubectl(t *testing.T) {
