@@ -1,0 +1,58 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package actions
+
+import (
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset"
+)
+
+const cancelled = "cancelled"
+
+// Cancel fails a set for good. The controller then deletes the active Jobs as after any failure.
+func Cancel(js *jobset.JobSet, spec *batch.JobSetActionSpec, call Call) (*batch.JobSetActionStatus, error) {
+	if err := checkUID(js, spec.Preconditions); err != nil {
+		return nil, err
+	}
+	if err := checkAttempt(js, spec.Preconditions); err != nil {
+		return nil, err
+	}
+	if answer := cancellation(js); answer != nil {
+		return answer, nil
+	}
+	if err := checkManaged(js); err != nil {
+		return nil, err
+	}
+	switch finishedAs(&js.Status) {
+	case stateCompleted:
+		return nil, conflict(js, "the JobSet has completed, so that there is nothing to cancel")
+	case stateFailed:
+		return nil, conflict(js, "the JobSet has failed, so that there is nothing to cancel")
+	}
+	now := metav1.NewTime(call.Now.Truncate(seconds))
+	setCondition(js, now, jobset.ConditionFailed, metav1.ConditionTrue, ReasonCancelled, call.signed(cancelled, spec.Reason))
+	endCondition(js, now, jobset.ConditionRestarting, reasonJobSetFailed, "jobset failed")
+	endCondition(js, now, jobset.ConditionNameConflict, reasonJobNamesFree, "no job of the jobset waits for its name any more")
+	js.Status.TerminalState = stateFailed
+	end(&js.Status, jobset.OutcomeCancelled, call.time(), call.user(), spec.Reason)
+	return cancellation(js), nil
+}
+
+// cancellation returns the answer that the first one who cancelled the set got; nil if nobody did.
+func cancellation(js *jobset.JobSet) *batch.JobSetActionStatus {
+	failed := meta.FindStatusCondition(js.Status.Conditions, jobset.ConditionFailed)
+	if failed == nil || failed.Status != metav1.ConditionTrue || failed.Reason != ReasonCancelled {
+		return nil
+	}
+	if entry := Current(&js.Status); entry != nil && entry.Outcome == jobset.OutcomeCancelled {
+		return ended(js, entry, cancelled)
+	}
+	return &batch.JobSetActionStatus{
+		UID: js.UID, User: signer(failed.Message, cancelled), Time: &metav1.MicroTime{Time: failed.LastTransitionTime.Time},
+		Message: "the JobSet was cancelled while no attempt ran",
+	}
+}

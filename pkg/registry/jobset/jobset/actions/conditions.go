@@ -1,0 +1,82 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package actions
+
+import (
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset"
+)
+
+// Reasons of conditions that actions set.
+const (
+	// ReasonRestartRequested is that of RestartingJobSet after a restart.
+	ReasonRestartRequested = "RestartRequested"
+	// ReasonRetryRequested is that of RestartingJobSet after a retry.
+	ReasonRetryRequested = "RetryRequested"
+	// ReasonRetried is that of Failed, which is False after a retry.
+	ReasonRetried = "Retried"
+	// ReasonCancelled is that of Failed after a cancellation.
+	ReasonCancelled = "Cancelled"
+
+	// Those that the controller gives, when it fails a set.
+	reasonJobSetFailed = "JobSetFailed"
+	reasonJobNamesFree = "JobNamesFree"
+)
+
+const (
+	stateCompleted = "Completed"
+	stateFailed    = "Failed"
+)
+
+// setCondition puts a condition in place as the controller does: its time changes with its status only.
+func setCondition(js *jobset.JobSet, now metav1.Time, conditionType string, status metav1.ConditionStatus, reason, message string) {
+	meta.SetStatusCondition(&js.Status.Conditions, metav1.Condition{
+		Type: conditionType, Status: status, Reason: reason, Message: message,
+		LastTransitionTime: now, ObservedGeneration: js.Generation,
+	})
+}
+
+// endCondition makes a condition False, if there is one.
+func endCondition(js *jobset.JobSet, now metav1.Time, conditionType, reason, message string) {
+	if meta.FindStatusCondition(js.Status.Conditions, conditionType) != nil {
+		setCondition(js, now, conditionType, metav1.ConditionFalse, reason, message)
+	}
+}
+
+// finishedAs returns how a set has finished; "" while it is not.
+func finishedAs(status *jobset.JobSetStatus) string {
+	switch {
+	case status.TerminalState == stateCompleted || meta.IsStatusConditionTrue(status.Conditions, jobset.ConditionCompleted):
+		return stateCompleted
+	case status.TerminalState == stateFailed || meta.IsStatusConditionTrue(status.Conditions, jobset.ConditionFailed):
+		return stateFailed
+	}
+	return ""
+}
+
+// signer reads back from the message of a condition who signed it: the counterpart of Call.signed.
+func signer(message, what string) string {
+	user, _, _ := strings.Cut(strings.TrimPrefix(message, what+" by "), ": ")
+	return user
+}
+
+func suspended(js *jobset.JobSet) bool { return ptr.Deref(js.Spec.Suspend, false) }
+
+// restartExecution counts the execution that follows on a restart of the whole set, and starts its clock.
+func (c Call) restartExecution(js *jobset.JobSet) {
+	status := &js.Status
+	if c.ExecutionAttempts {
+		status.ExecutionAttempts = ptr.To(ptr.Deref(status.ExecutionAttempts, status.Restarts) + 1)
+	}
+	status.StartTime = nil
+	if c.ActiveDeadline {
+		status.StartTime = &metav1.Time{Time: c.Now.Truncate(seconds)}
+	}
+	status.Restarts++
+}

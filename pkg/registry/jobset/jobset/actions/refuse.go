@@ -1,0 +1,120 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package actions
+
+import (
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset"
+)
+
+// seconds is the precision of the times of conditions.
+const seconds = time.Second
+
+// builtInController is the name of the controller that is told of actions.
+const builtInController = "jobset.sigs.k8s.io/jobset-controller"
+
+// queueLabel names the queue of Kueue that decides when a set runs.
+const queueLabel = "kueue.x-k8s.io/queue-name"
+
+func conflict(js *jobset.JobSet, format string, args ...any) error {
+	return apierrors.NewConflict(jobset.Resource("jobsets"), js.Name, fmt.Errorf(format, args...))
+}
+
+// checkUID refuses what was meant for another set of the name.
+func checkUID(js *jobset.JobSet, p *batch.ActionPreconditions) error {
+	if p == nil || p.UID == nil || *p.UID == js.UID {
+		return nil
+	}
+	return conflict(js, "the JobSet has the uid %s, not %s as preconditions.uid demands: it was created anew; look at it again", js.UID, *p.UID)
+}
+
+// done returns the entry of the attempt that the very request has begun already, for the attempt that it names; nil if it has not.
+func done(js *jobset.JobSet, p *batch.ActionPreconditions, same func(*jobset.Attempt) bool) *jobset.Attempt {
+	if p == nil || p.Attempt == nil {
+		return nil
+	}
+	if next := following(&js.Status, *p.Attempt); next != nil && same(next) {
+		return next
+	}
+	return nil
+}
+
+// checkAttempt refuses what was meant for another attempt of the set.
+func checkAttempt(js *jobset.JobSet, p *batch.ActionPreconditions) error {
+	current := currentNumber(&js.Status)
+	if p == nil || p.Attempt == nil || *p.Attempt == current {
+		return nil
+	}
+	if current == 0 {
+		return conflict(js, "the JobSet has no attempts yet, and so not attempt %d, which preconditions.attempt names; look at it again", *p.Attempt)
+	}
+	return conflict(js, "the current attempt is %d, begun %s, and not %d, which preconditions.attempt names: look at the JobSet again and decide anew",
+		current, origin(Current(&js.Status)), *p.Attempt)
+}
+
+// origin says what began an attempt.
+func origin(entry *jobset.Attempt) string {
+	by := func(what string) string {
+		if entry.User == "" {
+			return what
+		}
+		return what + " by " + entry.User
+	}
+	switch entry.Trigger {
+	case jobset.TriggerRequested:
+		return by("by a restart requested")
+	case jobset.TriggerRetry:
+		return by("by a retry requested")
+	case jobset.TriggerResume:
+		return by("when the JobSet was resumed")
+	case jobset.TriggerPreemption:
+		return "when the JobSet was admitted again after a preemption"
+	case jobset.TriggerFailurePolicy:
+		if entry.Rule != "" {
+			return fmt.Sprintf("by rule %q of the failure policy", entry.Rule)
+		}
+		return "by the failure policy"
+	}
+	return "when the JobSet was started"
+}
+
+// checkManaged refuses every action on sets that nobody acts on any more, or that another controller acts on.
+func checkManaged(js *jobset.JobSet) error {
+	if js.DeletionTimestamp != nil {
+		return conflict(js, "the JobSet is being deleted; wait until it is gone and create it anew")
+	}
+	if manager := ptr.Deref(js.Spec.ManagedBy, builtInController); manager != builtInController {
+		return conflict(js, "the JobSet is run by the controller %q, which spec.managedBy names; ask that one", manager)
+	}
+	return nil
+}
+
+// checkUnfinished refuses what only an unfinished set can do.
+func checkUnfinished(js *jobset.JobSet, action string) error {
+	switch finishedAs(&js.Status) {
+	case stateCompleted:
+		return conflict(js, "the JobSet has completed, so that there is nothing to %s; create it anew to run it again", action)
+	case stateFailed:
+		return conflict(js, "the JobSet has failed, so that there is nothing to %s; retry it instead", action)
+	}
+	return nil
+}
+
+// decider tells who decides when a set runs: a queue or the controller that owns it. It is "" when its users do.
+func decider(js *jobset.JobSet) string {
+	if queue, queued := js.Labels[queueLabel]; queued {
+		return fmt.Sprintf("queue %q, which the label %s names", queue, queueLabel)
+	}
+	if owner := metav1.GetControllerOfNoCopy(js); owner != nil {
+		return fmt.Sprintf("%s %q, which owns it", owner.Kind, owner.Name)
+	}
+	return ""
+}

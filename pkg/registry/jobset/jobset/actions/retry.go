@@ -1,0 +1,105 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package actions
+
+import (
+	"math"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset"
+)
+
+const retried = "retried"
+
+// Retry makes a failed set unfinished again, as after a restart that does not count. One that is suspended stays so.
+func Retry(js *jobset.JobSet, spec *batch.JobSetRetrySpec, call Call) (*batch.JobSetActionStatus, error) {
+	if err := checkUID(js, spec.Preconditions); err != nil {
+		return nil, err
+	}
+	if answer := retriedBefore(js, spec.Preconditions); answer != nil {
+		return answer, nil
+	}
+	if err := checkAttempt(js, spec.Preconditions); err != nil {
+		return nil, err
+	}
+	if err := checkRetry(js); err != nil {
+		return nil, err
+	}
+	if spec.MaxRestarts > 0 && js.Spec.FailurePolicy == nil {
+		return nil, apierrors.NewInvalid(batch.Kind("JobSetRetry"), js.Name, field.ErrorList{field.Invalid(
+			field.NewPath("spec", "maxRestarts"), spec.MaxRestarts, "must be 0: the JobSet has no failure policy that could use more restarts up")})
+	}
+	now := metav1.NewTime(call.Now.Truncate(seconds))
+	first := js.Status.Restarts + 2 // the one that failed, unrecorded, was restarts+1
+	js.Status.TerminalState = ""
+	js.Status.AddedRestarts = int32(min(int64(js.Status.AddedRestarts)+int64(spec.MaxRestarts), math.MaxInt32))
+	setCondition(js, now, jobset.ConditionFailed, metav1.ConditionFalse, ReasonRetried, call.signed(retried, spec.Reason))
+	if suspended(js) {
+		// It is the resume that begins its execution and its attempt.
+		js.Status.Restarts++
+		js.Status.StartTime = nil
+		return retriedSuspended(js), nil
+	}
+	call.restartExecution(js)
+	setCondition(js, now, jobset.ConditionRestarting, metav1.ConditionTrue, ReasonRetryRequested, call.signed("retry requested", spec.Reason))
+	end(&js.Status, jobset.OutcomeFailed, call.time(), "", "") // unless the controller noted it
+	entry := begin(&js.Status, jobset.Attempt{
+		Trigger: jobset.TriggerRetry, Scope: jobset.ScopeJobSet, User: call.user(), Reason: spec.Reason, RequestTime: call.time(),
+	}, first)
+	return retriedAs(js, entry), nil
+}
+
+func retriedAs(js *jobset.JobSet, entry *jobset.Attempt) *batch.JobSetActionStatus {
+	return began(js, entry, "the JobSet is run again as attempt %d", entry.Number)
+}
+
+// retriedBefore returns the answer that the first one got who asked to retry the set after the attempt; nil if nobody did.
+func retriedBefore(js *jobset.JobSet, p *batch.ActionPreconditions) *batch.JobSetActionStatus {
+	if entry := done(js, p, func(a *jobset.Attempt) bool { return a.Trigger == jobset.TriggerRetry }); entry != nil {
+		return retriedAs(js, entry)
+	}
+	if p == nil || p.Attempt == nil || *p.Attempt != currentNumber(&js.Status) || !suspended(js) {
+		return nil
+	}
+	return retriedSuspended(js)
+}
+
+// retriedSuspended is the answer for a set that has failed no more, but runs only when it is resumed; nil for others.
+func retriedSuspended(js *jobset.JobSet) *batch.JobSetActionStatus {
+	failed := meta.FindStatusCondition(js.Status.Conditions, jobset.ConditionFailed)
+	if failed == nil || failed.Status != metav1.ConditionFalse || failed.Reason != ReasonRetried {
+		return nil
+	}
+	return &batch.JobSetActionStatus{
+		UID: js.UID, User: signer(failed.Message, retried), Time: &metav1.MicroTime{Time: failed.LastTransitionTime.Time},
+		Message: "the JobSet counts as failed no more, but stays suspended; resume it to run it",
+	}
+}
+
+// checkRetry refuses to retry what has not failed, and what a queue would not run again.
+func checkRetry(js *jobset.JobSet) error {
+	if err := checkManaged(js); err != nil {
+		return err
+	}
+	switch {
+	case finishedAs(&js.Status) == stateCompleted:
+		return conflict(js, "the JobSet has completed, and only one that failed can be retried; create it anew to run it again")
+	case finishedAs(&js.Status) != stateFailed && suspended(js):
+		return conflict(js, "the JobSet is suspended, and only one that failed can be retried; resume it instead")
+	case finishedAs(&js.Status) != stateFailed:
+		return conflict(js, "the JobSet has not finished, and only one that failed can be retried; restart it instead")
+	}
+	if _, queued := js.Labels[queueLabel]; queued {
+		return conflict(js, "%s, admitted the JobSet, and its Workload has finished with it; create the JobSet anew instead", decider(js))
+	}
+	if who := decider(js); who != "" {
+		return conflict(js, "%s, decides when the JobSet runs, and has seen it finish; create that anew instead", who)
+	}
+	return nil
+}

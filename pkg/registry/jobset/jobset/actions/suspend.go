@@ -1,0 +1,99 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package actions
+
+import (
+	"fmt"
+
+	"k8s.io/utils/ptr"
+
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset"
+)
+
+// Suspend sets spec.suspend, and ends the attempt that runs.
+func Suspend(js *jobset.JobSet, spec *batch.JobSetActionSpec, call Call) (*batch.JobSetActionStatus, error) {
+	if err := checkUID(js, spec.Preconditions); err != nil {
+		return nil, err
+	}
+	if entry := suspendedFrom(js, spec.Preconditions); entry != nil {
+		return ended(js, entry, "suspended"), nil
+	}
+	if err := checkSwitch(js, spec.Preconditions, "suspend"); err != nil {
+		return nil, err
+	}
+	if suspended(js) {
+		return nothing(js, "the JobSet is suspended already; nothing changed"), nil
+	}
+	js.Spec.Suspend = ptr.To(true)
+	if entry := end(&js.Status, jobset.OutcomeSuspended, call.time(), call.user(), spec.Reason); entry != nil {
+		return ended(js, entry, "suspended"), nil
+	}
+	return &batch.JobSetActionStatus{
+		UID: js.UID, User: call.user(), Time: call.time(), Message: "the JobSet was suspended before it started",
+	}, nil
+}
+
+// suspendedFrom returns the attempt that the request names, if another one like it has ended that already.
+func suspendedFrom(js *jobset.JobSet, p *batch.ActionPreconditions) *jobset.Attempt {
+	if p == nil || p.Attempt == nil {
+		return nil
+	}
+	for i := range js.Status.Attempts {
+		entry := &js.Status.Attempts[i]
+		if entry.Number == *p.Attempt && entry.Outcome == jobset.OutcomeSuspended && entry.EndUser != "" {
+			return entry
+		}
+	}
+	return nil
+}
+
+// Resume clears spec.suspend, and begins an attempt.
+func Resume(js *jobset.JobSet, spec *batch.JobSetActionSpec, call Call) (*batch.JobSetActionStatus, error) {
+	if err := checkUID(js, spec.Preconditions); err != nil {
+		return nil, err
+	}
+	resumed := func(a *jobset.Attempt) bool { return a.Trigger == jobset.TriggerResume && a.User != "" }
+	if entry := done(js, spec.Preconditions, resumed); entry != nil {
+		return resumedAs(js, entry), nil
+	}
+	if err := checkSwitch(js, spec.Preconditions, "resume"); err != nil {
+		return nil, err
+	}
+	if !suspended(js) {
+		return nothing(js, "the JobSet is not suspended; nothing changed"), nil
+	}
+	js.Spec.Suspend = ptr.To(false)
+	// It may have been suspended by an edit that the controller has not seen yet.
+	end(&js.Status, jobset.OutcomeSuspended, call.time(), "", "")
+	entry := begin(&js.Status, jobset.Attempt{
+		Trigger: jobset.TriggerResume, Scope: jobset.ScopeJobSet, User: call.user(), Reason: spec.Reason, RequestTime: call.time(),
+	}, js.Status.Restarts+1)
+	return resumedAs(js, entry), nil
+}
+
+func resumedAs(js *jobset.JobSet, entry *jobset.Attempt) *batch.JobSetActionStatus {
+	return began(js, entry, "the JobSet was resumed as attempt %d", entry.Number)
+}
+
+// checkSwitch refuses to suspend or resume a set that is not its users' to suspend and resume.
+func checkSwitch(js *jobset.JobSet, p *batch.ActionPreconditions, action string) error {
+	if err := checkAttempt(js, p); err != nil {
+		return err
+	}
+	if err := checkManaged(js); err != nil {
+		return err
+	}
+	if err := checkUnfinished(js, action); err != nil {
+		return err
+	}
+	if _, queued := js.Labels[queueLabel]; queued {
+		return conflict(js, "%s decides when the JobSet runs; %s", decider(js),
+			fmt.Sprintf("%s it through the field spec.active of its Workload instead", action))
+	}
+	if who := decider(js); who != "" {
+		return conflict(js, "%s, decides when the JobSet runs; %s that instead", who, action)
+	}
+	return nil
+}
