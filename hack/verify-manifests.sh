@@ -109,6 +109,7 @@ check_flags() {
 }
 
 # Lines of "who verb resource[/name or subresource] [namespace]"; without a namespace the question is about the whole cluster.
+# ACTION stands for each of the actions.
 readonly allowed="
 jobset-apiserver create tokenreviews.authentication.k8s.io
 jobset-apiserver create subjectaccessreviews.authorization.k8s.io
@@ -142,11 +143,22 @@ jobset-controller-manager update leases.coordination.k8s.io jobset-system
 jobset-controller-manager create subjectaccessreviews.authorization.k8s.io
 user-view list jobsets.jobset.x-k8s.io default
 user-view get jobsets.jobset.x-k8s.io/status default
+user-view get jobsets.jobset.x-k8s.io/scale default
 user-edit create jobsets.jobset.x-k8s.io default
 user-edit deletecollection jobsets.jobset.x-k8s.io default
 user-edit watch jobsets.jobset.x-k8s.io default
+user-edit get jobsets.jobset.x-k8s.io/scale default
+user-edit update jobsets.jobset.x-k8s.io/scale default
+user-edit patch jobsets.jobset.x-k8s.io/scale default
+user-edit create jobsets.jobset.x-k8s.io/ACTION default
 user-admin patch jobsets.jobset.x-k8s.io default
 user-admin get jobsets.jobset.x-k8s.io/status default
+user-admin patch jobsets.jobset.x-k8s.io/scale default
+user-admin create jobsets.jobset.x-k8s.io/ACTION default
+user-jobset-operator get jobsets.jobset.x-k8s.io default
+user-jobset-operator list jobsets.jobset.x-k8s.io default
+user-jobset-operator watch jobsets.jobset.x-k8s.io default
+user-jobset-operator create jobsets.jobset.x-k8s.io/ACTION default
 "
 
 readonly denied="
@@ -176,8 +188,22 @@ jobset-controller-manager bind clusterroles.rbac.authorization.k8s.io
 jobset-controller-manager impersonate users
 user-view create jobsets.jobset.x-k8s.io default
 user-view list jobsets.jobset.x-k8s.io kube-system
+user-view update jobsets.jobset.x-k8s.io/scale default
+user-view create jobsets.jobset.x-k8s.io/ACTION default
 user-edit update jobsets.jobset.x-k8s.io/status default
+user-edit create jobsets.jobset.x-k8s.io/restart kube-system
+user-jobset-operator create jobsets.jobset.x-k8s.io default
+user-jobset-operator update jobsets.jobset.x-k8s.io default
+user-jobset-operator patch jobsets.jobset.x-k8s.io default
+user-jobset-operator delete jobsets.jobset.x-k8s.io default
+user-jobset-operator update jobsets.jobset.x-k8s.io/status default
+user-jobset-operator update jobsets.jobset.x-k8s.io/finalizers default
+user-jobset-operator get jobsets.jobset.x-k8s.io/scale default
+user-jobset-operator patch jobsets.jobset.x-k8s.io/scale default
+user-jobset-operator create jobsets.jobset.x-k8s.io/restart kube-system
+user-jobset-operator list pods default
 user-none get jobsets.jobset.x-k8s.io default
+user-none create jobsets.jobset.x-k8s.io/restart default
 "
 
 # review <who> <verb> <resource> [namespace]: the question as the object that kube-apiserver answers.
@@ -186,7 +212,7 @@ review() {
   local user="system:serviceaccount:jobset-system:${who}" groups="system:authenticated, system:serviceaccounts"
   [[ "${who}" != user-* ]] || { user="manifests-${who}"; groups=system:authenticated; }
   case "${resource}" in
-    */status | */finalizers) subresource=${resource##*/} ;;
+    */status | */finalizers | jobsets.jobset.x-k8s.io/*) subresource=${resource##*/} ;;
     */*) name=${resource##*/} ;;
   esac
   resource=${resource%%/*}
@@ -213,9 +239,19 @@ answers() {
   done | kubectl create -f - -o jsonpath='{.status.allowed}{"\n"}'
 }
 
+each_action() {
+  local line action
+  while read -r line; do
+    for action in restart suspend resume cancel retry; do
+      echo "${line/ACTION/${action}}"
+      [[ "${line}" == *ACTION* ]] || break
+    done
+  done
+}
+
 check_permissions() {
   local want=$1 questions got line
-  mapfile -t questions < <(grep -v '^$')
+  mapfile -t questions < <(grep -v '^$' | each_action)
   mapfile -t got < <(printf '%s\n' "${questions[@]}" | answers)
   [[ ${#got[@]} == "${#questions[@]}" ]] || fail "${#got[@]} answers to ${#questions[@]} questions about permissions"
   for line in "${!questions[@]}"; do
@@ -228,12 +264,14 @@ may() { [[ "$(answers <<<"$*")" == true ]]; }
 
 # The built-in roles get their rules from a controller, a moment after the roles of ours were applied.
 bind_users() {
-  local role
-  for role in view edit admin; do
+  local role newest
+  for role in view edit admin jobset-operator; do
+    newest="create jobsets.jobset.x-k8s.io/restart"
+    [[ "${role}" != view ]] || newest="get jobsets.jobset.x-k8s.io/scale"
     kubectl create rolebinding "manifests-user-${role}" --namespace=default --clusterrole="${role}" \
       --user="manifests-user-${role}" --dry-run=client -o yaml | kubectl apply --server-side -f - >/dev/null
-    poll 30 may "user-${role}" get jobsets.jobset.x-k8s.io default ||
-      fail "artifacts/base/rbac: the role ${role} does not let a user read JobSets"
+    poll 30 may "user-${role} ${newest} default" ||
+      fail "artifacts/base/rbac: the role ${role} does not let a user ${newest}"
   done
 }
 
