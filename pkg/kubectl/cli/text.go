@@ -4,46 +4,131 @@
 package cli
 
 import (
-	"os"
+	"fmt"
+	"io"
 	"strings"
-	"unicode"
+	"time"
 	"unicode/utf8"
+
+	"k8s.io/apimachinery/pkg/util/duration"
 )
 
-// Clean makes one line for a terminal of text that somebody else wrote: reasons, messages, names of users. Control
-// characters in it could move the cursor or colour what follows.
-func Clean(text string) string {
-	text = strings.Map(func(r rune) rune {
-		switch {
-		case unicode.IsSpace(r):
-			return ' '
-		case r == utf8.RuneError, !unicode.IsPrint(r):
-			return -1
+// Cut returns the line, shortened with … if it is wider than the terminal. Sequences that paint take no room, and what they
+// began is ended.
+func (t Terminal) Cut(line string) string {
+	if t.Width <= 0 || Columns(line) <= t.Width {
+		return line
+	}
+	var out strings.Builder
+	room, painted := t.Width-1, false
+	for rest := line; rest != ""; {
+		if sequence := escape(rest); sequence != "" {
+			out.WriteString(sequence)
+			painted = sequence != "\x1b[0m"
+			rest = rest[len(sequence):]
+			continue
 		}
-		return r
-	}, text)
-	return strings.Join(strings.Fields(text), " ")
+		if room == 0 {
+			break
+		}
+		_, size := utf8.DecodeRuneInString(rest)
+		out.WriteString(rest[:size])
+		rest = rest[size:]
+		room--
+	}
+	out.WriteString("…")
+	if painted {
+		out.WriteString("\x1b[0m")
+	}
+	return out.String()
 }
 
-// Cut returns the text in at most width characters, the last of which is … when something was left out. A width of 0 or
-// less cuts nothing. The text must not be painted yet.
-func Cut(text string, width int) string {
-	if width <= 0 || utf8.RuneCountInString(text) <= width {
-		return text
+// Columns is the room that a text takes on a terminal: its characters without sequences that paint.
+func Columns(text string) int {
+	n := 0
+	for text != "" {
+		if sequence := escape(text); sequence != "" {
+			text = text[len(sequence):]
+			continue
+		}
+		_, size := utf8.DecodeRuneInString(text)
+		text = text[size:]
+		n++
 	}
-	return string([]rune(text)[:width-1]) + "…"
+	return n
 }
 
-// UTF8Locale tells whether the locale of the user is one with UTF-8, so that other characters than those of ASCII can be
-// shown.
-func UTF8Locale() bool { return utf8Locale(os.Getenv) }
+// escape returns the painting sequence that the text begins with, or "".
+func escape(text string) string {
+	if !strings.HasPrefix(text, "\x1b[") {
+		return ""
+	}
+	end := strings.IndexByte(text, 'm')
+	if end < 0 {
+		return ""
+	}
+	return text[:end+1]
+}
 
-func utf8Locale(env func(string) string) bool {
-	for _, name := range []string{"LC_ALL", "LC_CTYPE", "LANG"} {
-		if value := env(name); value != "" {
-			value = strings.ToLower(value)
-			return strings.Contains(value, "utf-8") || strings.Contains(value, "utf8")
+// Lines writes lines, each cut at the width of the terminal.
+func (t Terminal) Lines(w io.Writer, lines ...string) error {
+	var out strings.Builder
+	for _, line := range lines {
+		out.WriteString(t.Cut(strings.TrimRight(line, " ")))
+		out.WriteByte('\n')
+	}
+	_, err := io.WriteString(w, out.String())
+	return err
+}
+
+// Align returns one line for each row, with the cells of a column under each other. Cells may be painted. A row of one cell
+// stands across all columns.
+func Align(rows [][]string) []string {
+	var widths []int
+	for _, row := range rows {
+		for i, cell := range row {
+			if i == len(widths) {
+				widths = append(widths, 0)
+			}
+			if len(row) > 1 {
+				widths[i] = max(widths[i], Columns(cell))
+			}
 		}
 	}
-	return false
+	lines := make([]string, 0, len(rows))
+	for _, row := range rows {
+		var line strings.Builder
+		for i, cell := range row {
+			line.WriteString(cell)
+			if i < len(row)-1 {
+				line.WriteString(strings.Repeat(" ", widths[i]-Columns(cell)+2))
+			}
+		}
+		lines = append(lines, strings.TrimRight(line.String(), " "))
+	}
+	return lines
+}
+
+// Age is a time span in the short form of kubectl, like 3h12m.
+func Age(d time.Duration) string { return duration.HumanDuration(d) }
+
+// Number is a number with a comma before each three digits, like 10,000.
+func Number(n int) string {
+	digits := fmt.Sprint(n)
+	begin := 0
+	if n < 0 {
+		begin = 1
+	}
+	for i := len(digits) - 3; i > begin; i -= 3 {
+		digits = digits[:i] + "," + digits[i:]
+	}
+	return digits
+}
+
+// Count is a number with what is counted, like "1 pod" or "10,000 pods".
+func Count(n int, one string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return Number(n) + " " + one + "s"
 }

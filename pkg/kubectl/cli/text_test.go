@@ -9,55 +9,53 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestClean(t *testing.T) {
-	for name, tc := range map[string]struct{ text, want string }{
-		"plain text stays":              {text: "bad node, ask Zoë", want: "bad node, ask Zoë"},
-		"lines become one":              {text: " first\n\tsecond\r\n", want: "first second"},
-		"escape sequences do no harm":   {text: "\x1b[2Jgone\x1b]0;title\x07", want: "[2Jgone]0;title"},
-		"direction marks are taken out": {text: "abc\u202Etxt", want: "abctxt"},
-		"broken UTF-8 is taken out":     {text: "a\xffb", want: "ab"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tc.want, Clean(tc.text)); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
-		})
-	}
-}
-
 func TestCut(t *testing.T) {
 	for name, tc := range map[string]struct {
-		text  string
-		width int
-		want  string
+		width      int
+		line, want string
 	}{
-		"what fits stays":                {text: "four", width: 4, want: "four"},
-		"what is longer ends with a dot": {text: "fünfer", width: 4, want: "fün…"},
-		"no terminal cuts nothing":       {text: "anything", width: 0, want: "anything"},
+		"a line that fits is left alone":               {width: 5, line: "train", want: "train"},
+		"a longer line is cut":                         {width: 4, line: "train", want: "tra…"},
+		"without a terminal nothing is cut":            {width: 0, line: "train", want: "train"},
+		"characters count, not bytes":                  {width: 4, line: "└─ä", want: "└─ä"},
+		"paint takes no room":                          {width: 5, line: "\x1b[31mtrain\x1b[0m", want: "\x1b[31mtrain\x1b[0m"},
+		"paint that a cut leaves open is ended":        {width: 4, line: "\x1b[31mtrain\x1b[0m", want: "\x1b[31mtra…\x1b[0m"},
+		"paint that is over before the cut stays over": {width: 4, line: "\x1b[31ma\x1b[0mtrain", want: "\x1b[31ma\x1b[0mtr…"},
+		"a bracket that is no sequence counts as text": {width: 3, line: "a\x1b[b", want: "a\x1b…"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tc.want, Cut(tc.text, tc.width)); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
+			if diff := cmp.Diff(tc.want, Terminal{Width: tc.width}.Cut(tc.line)); diff != "" {
+				t.Errorf("line (-want +got):\n%s", diff)
 			}
 		})
 	}
 }
 
-func TestUTF8Locale(t *testing.T) {
-	for name, tc := range map[string]struct {
-		env  map[string]string
-		want bool
-	}{
-		"a common locale":              {env: map[string]string{"LANG": "en_US.UTF-8"}, want: true},
-		"without the dash":             {env: map[string]string{"LC_CTYPE": "C.utf8"}, want: true},
-		"the first one that is set":    {env: map[string]string{"LC_ALL": "C", "LANG": "en_US.UTF-8"}, want: false},
-		"an old encoding":              {env: map[string]string{"LANG": "de_DE.ISO-8859-1"}, want: false},
-		"nothing set means plain text": {want: false},
+func TestAlign(t *testing.T) {
+	got := Align([][]string{
+		{"NAME", "STATE", "NODE"},
+		{"a", Terminal{Colors: true}.Paint(Bad, "Failed"), ""},
+		{"a row of one cell takes the room that it needs"},
+		{"longer", "ok", "n"},
+	})
+	want := []string{
+		"NAME    STATE   NODE",
+		"a       \x1b[31mFailed\x1b[0m",
+		"a row of one cell takes the room that it needs",
+		"longer  ok      n",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("lines (-want +got):\n%s", diff)
+	}
+}
+
+func TestNumbers(t *testing.T) {
+	for want, got := range map[string]string{
+		"0": Number(0), "999": Number(999), "1,000": Number(1000), "-1,000": Number(-1000), "-100": Number(-100), "12,345,678": Number(12345678),
+		"1 pod": Count(1, "pod"), "0 pods": Count(0, "pod"), "10,000 pods": Count(10000, "pod"),
 	} {
-		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tc.want, utf8Locale(func(name string) string { return tc.env[name] })); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
-		})
+		if got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
 	}
 }

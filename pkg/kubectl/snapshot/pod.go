@@ -1,0 +1,132 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package snapshot
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// PodState is what a pod does, in one word like that of the column STATUS of `kubectl get pods`: Running, Completed, Error,
+// CrashLoopBackOff, Init:0/2, Terminating and so on.
+func PodState(pod *corev1.Pod) string {
+	state := string(pod.Status.Phase)
+	if pod.Status.Reason != "" {
+		state = pod.Status.Reason
+	}
+	if c := podCondition(pod, corev1.PodScheduled); c != nil && c.Reason == corev1.PodReasonSchedulingGated {
+		state = corev1.PodReasonSchedulingGated
+	}
+	initializing := initState(pod)
+	if initializing != "" {
+		state = initializing
+	} else if worst := containersState(pod); worst != "" {
+		state = worst
+	}
+	switch {
+	case pod.DeletionTimestamp == nil || PodEnded(pod):
+		return state
+	case pod.Status.Reason == "NodeLost":
+		return "Unknown"
+	}
+	return "Terminating"
+}
+
+// initState is that of a pod whose init containers have work to do, or "".
+func initState(pod *corev1.Pod) string {
+	if c := podCondition(pod, corev1.PodInitialized); c != nil && c.Status == corev1.ConditionTrue {
+		return ""
+	}
+	sidecars := map[string]bool{}
+	for i := range pod.Spec.InitContainers {
+		policy := pod.Spec.InitContainers[i].RestartPolicy
+		sidecars[pod.Spec.InitContainers[i].Name] = policy != nil && *policy == corev1.ContainerRestartPolicyAlways
+	}
+	for i := range pod.Status.InitContainerStatuses {
+		status := &pod.Status.InitContainerStatuses[i]
+		ended, waiting := status.State.Terminated, status.State.Waiting
+		switch {
+		case ended != nil && ended.ExitCode == 0, sidecars[status.Name] && status.Started != nil && *status.Started:
+			continue
+		case ended != nil:
+			return "Init:" + endedState(ended)
+		case waiting != nil && waiting.Reason != "" && waiting.Reason != "PodInitializing":
+			return "Init:" + waiting.Reason
+		}
+		return fmt.Sprintf("Init:%d/%d", i, len(pod.Spec.InitContainers))
+	}
+	return ""
+}
+
+// containersState is the state of the first container that waits or has ended; "" when all of them run, or none has a state.
+func containersState(pod *corev1.Pod) string {
+	state, running := "", false
+	for i := len(pod.Status.ContainerStatuses) - 1; i >= 0; i-- {
+		status := &pod.Status.ContainerStatuses[i]
+		ended, waiting := status.State.Terminated, status.State.Waiting
+		switch {
+		case waiting != nil && waiting.Reason != "":
+			state = waiting.Reason
+		case ended != nil:
+			state = endedState(ended)
+		case status.Ready && status.State.Running != nil:
+			running = true
+		}
+	}
+	if state == "Completed" && running {
+		// One container is done and others go on.
+		if PodReady(pod) {
+			return string(corev1.PodRunning)
+		}
+		return "NotReady"
+	}
+	return state
+}
+
+func endedState(ended *corev1.ContainerStateTerminated) string {
+	switch {
+	case ended.Reason != "":
+		return ended.Reason
+	case ended.Signal != 0:
+		return fmt.Sprintf("Signal:%d", ended.Signal)
+	}
+	return fmt.Sprintf("ExitCode:%d", ended.ExitCode)
+}
+
+// PodReady tells whether the pod has the condition Ready.
+func PodReady(pod *corev1.Pod) bool {
+	c := podCondition(pod, corev1.PodReady)
+	return c != nil && c.Status == corev1.ConditionTrue
+}
+
+// PodEnded tells whether all containers of the pod have ended for good.
+func PodEnded(pod *corev1.Pod) bool {
+	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
+}
+
+// PodUnschedulable tells whether the scheduler has found no node for the pod.
+func PodUnschedulable(pod *corev1.Pod) bool {
+	c := podCondition(pod, corev1.PodScheduled)
+	return pod.Spec.NodeName == "" && c != nil && c.Status == corev1.ConditionFalse && c.Reason == corev1.PodReasonUnschedulable
+}
+
+// ContainerRestarts sums up how often containers of the pod were started again.
+func ContainerRestarts(pod *corev1.Pod) (sum int) {
+	for _, statuses := range [][]corev1.ContainerStatus{pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses} {
+		for i := range statuses {
+			sum += int(statuses[i].RestartCount)
+		}
+	}
+	return sum
+}
+
+func podCondition(pod *corev1.Pod, of corev1.PodConditionType) *corev1.PodCondition {
+	for i := range pod.Status.Conditions {
+		if pod.Status.Conditions[i].Type == of {
+			return &pod.Status.Conditions[i]
+		}
+	}
+	return nil
+}
