@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/action"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/cli"
 )
 
@@ -30,7 +31,9 @@ func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	cmd.SetOut(streams.Out)
 	cmd.SetErr(streams.ErrOut)
 	f.Flags.AddFlags(cmd.PersistentFlags())
-	for _, add := range []func(*cli.Factory) *cobra.Command{} {
+	for _, add := range []func(*cli.Factory) *cobra.Command{
+		action.NewRestart, action.NewSuspend, action.NewResume, action.NewCancel, action.NewRetry,
+	} {
 		cmd.AddCommand(add(f))
 	}
 	return cmd

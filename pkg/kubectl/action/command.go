@@ -1,0 +1,244 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package action
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/utils/ptr"
+
+	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/cli"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/complete"
+)
+
+// options are the flags of an action.
+type options struct {
+	kind   kind
+	output cli.Output
+
+	reason  string
+	attempt int32
+	dryRun  string
+	wait    bool
+	timeout time.Duration
+
+	scope, replicatedJob string
+	jobIndex             int32
+	counts               bool
+	maxRestarts          int32
+	yes                  bool
+}
+
+// Values of --dry-run.
+const (
+	dryRunNone   = "none"
+	dryRunServer = "server"
+)
+
+// NewRestart returns `kubectl jobset restart`.
+func NewRestart(f *cli.Factory) *cobra.Command {
+	o := &options{kind: restart}
+	cmd := newCommand(f, o, "Restart a JobSet, or a part of it", `Restart JobSets: all Jobs, those of one replicatedJob, or one Job. Their pods are replaced, and the
+set keeps on record who asked, when and why. It does not count towards maxRestarts of the failure policy unless asked to.
+
+The restart is meant for the attempt that runs now. If another one has begun meanwhile, nothing is restarted; and of several
+people who restart the same attempt at the same time, all get the same one restart. With --attempt, the same holds however
+often the command is repeated.
+
+It needs the right to create jobsets/restart, not to edit JobSets.`, `  # Restart the whole set
+  kubectl jobset restart train --reason "link down on rack 7"
+
+  # Restart one Job, and follow until all are ready again
+  kubectl jobset restart train --replicated-job workers --job-index 3 --wait
+
+  # Restart attempt 2, once, however often this is called
+  kubectl jobset restart train --attempt 2`)
+	flags := cmd.Flags()
+	flags.StringVar(&o.scope, "scope", "", "What to restart: JobSet, ReplicatedJob or Job. Default is what the other flags name.")
+	flags.StringVar(&o.replicatedJob, complete.ReplicatedJobFlag, "", "Restart only this replicatedJob.")
+	flags.Int32Var(&o.jobIndex, "job-index", 0, "Restart only this Job of the replicatedJob.")
+	flags.BoolVar(&o.counts, "count-towards-max-restarts", false, "Use up one of the restarts that the failure policy allows.")
+	scopes := []cobra.Completion{string(batchv1alpha1.RestartScopeJobSet), string(batchv1alpha1.RestartScopeReplicatedJob), string(batchv1alpha1.RestartScopeJob)}
+	_ = cmd.RegisterFlagCompletionFunc("scope", cobra.FixedCompletions(scopes, cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc(complete.ReplicatedJobFlag, complete.ReplicatedJobs(f))
+	_ = cmd.RegisterFlagCompletionFunc("job-index", complete.JobIndices(f))
+	return cmd
+}
+
+// NewSuspend returns `kubectl jobset suspend`.
+func NewSuspend(f *cli.Factory) *cobra.Command {
+	return newCommand(f, &options{kind: suspend}, "Stop a JobSet until it is resumed", `Suspend JobSets: their pods are deleted, and the Jobs stay, suspended. The set keeps on record who asked, when and why.
+
+It needs the right to create jobsets/suspend, not to edit JobSets. A set that a queue manages is suspended by the queue.`, `  # Suspend a set, and wait until its pods are gone
+  kubectl jobset suspend train --reason "the cluster is drained tonight" --wait`)
+}
+
+// NewResume returns `kubectl jobset resume`.
+func NewResume(f *cli.Factory) *cobra.Command {
+	return newCommand(f, &options{kind: resume}, "Let a suspended JobSet run", `Resume suspended JobSets. The set keeps on record who asked, when and why.
+
+It needs the right to create jobsets/resume, not to edit JobSets. A set that a queue manages is resumed by the queue.`, `  # Resume two sets
+  kubectl jobset resume train eval
+
+  # Resume a set, and wait for up to ten minutes until all its Jobs are ready
+  kubectl jobset resume train --wait --timeout 10m`)
+}
+
+// NewCancel returns `kubectl jobset cancel`.
+func NewCancel(f *cli.Factory) *cobra.Command {
+	o := &options{kind: cancel}
+	cmd := newCommand(f, o, "End a JobSet and keep the object", `Cancel JobSets: they fail with the reason Cancelled, their active Jobs are deleted, and the objects with their history stay.
+On a terminal the command asks first. A cancelled set can be run again with kubectl jobset retry.
+
+It needs the right to create jobsets/cancel, not to edit JobSets.`, `  # Cancel a set
+  kubectl jobset cancel train --reason "wrong data set"
+
+  # Cancel without a question, and wait until its Jobs are gone
+  kubectl jobset cancel train --yes --wait`)
+	cmd.Flags().BoolVarP(&o.yes, "yes", "y", false, "Do not ask.")
+	return cmd
+}
+
+// NewRetry returns `kubectl jobset retry`.
+func NewRetry(f *cli.Factory) *cobra.Command {
+	o := &options{kind: retry}
+	cmd := newCommand(f, o, "Run a failed JobSet again", `Retry failed JobSets: they run again from a new attempt, and the history is kept. The retry itself does not count towards
+maxRestarts of the failure policy; --max-restarts grants restarts beyond those that are left.
+
+It needs the right to create jobsets/retry, not to edit JobSets.`, `  # Run a failed set again
+  kubectl jobset retry train --reason "the storage is back"
+
+  # Also let it restart three more times by itself
+  kubectl jobset retry train --max-restarts 3 --wait`)
+	cmd.Flags().Int32Var(&o.maxRestarts, "max-restarts", 0, "Number of restarts to grant beyond those that are left.")
+	return cmd
+}
+
+func newCommand(f *cli.Factory, o *options, short, long, example string) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:               o.kind.name + " NAME...",
+		Short:             short,
+		Long:              long,
+		Example:           example,
+		ValidArgsFunction: severalSets(complete.JobSets(f)),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			names, r, err := o.complete(cmd, args)
+			if err != nil {
+				return err
+			}
+			clients, err := f.Clients()
+			if err != nil {
+				return err
+			}
+			run := &runner{options: o, streams: f.IOStreams, clients: clients, request: r}
+			return run.all(cmd.Context(), names)
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&o.reason, "reason", "", "Why, for the history of the set. At most 1024 characters.")
+	flags.Int32Var(&o.attempt, "attempt", 0, "Act only if this is the number of the current attempt."+o.attemptDefault())
+	flags.StringVar(&o.dryRun, "dry-run", dryRunNone, "Must be none or server. With server, the server checks the request and changes nothing.")
+	flags.BoolVar(&o.wait, "wait", false, "Wait until "+o.kind.goal.String()+", and show the progress.")
+	flags.DurationVar(&o.timeout, "timeout", 0, "How long to --wait, like 10m. 0 for as long as it takes.")
+	_ = cmd.RegisterFlagCompletionFunc("dry-run", cobra.FixedCompletions([]cobra.Completion{dryRunNone, dryRunServer}, cobra.ShellCompDirectiveNoFileComp))
+	o.output.AddFlags(cmd)
+	return cmd
+}
+
+func (o *options) attemptDefault() string {
+	if o.kind.oncePerAttempt {
+		return " Default is the one that the set has when the command looks."
+	}
+	return " Default is any."
+}
+
+// severalSets completes each argument with the names that are not given yet.
+func severalSets(one cobra.CompletionFunc) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		names, directive := one(cmd, nil, word)
+		return slices.DeleteFunc(names, func(name string) bool { return slices.Contains(args, name) }), directive
+	}
+}
+
+// complete checks the flags and returns the names of the sets, each once, and what to ask for.
+func (o *options) complete(cmd *cobra.Command, args []string) ([]string, request, error) {
+	var names []string
+	for _, arg := range args {
+		name, err := cli.SetName([]string{arg})
+		if err != nil {
+			return nil, request{}, err
+		}
+		if !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	if len(names) == 0 {
+		_, err := cli.SetName(nil)
+		return nil, request{}, err
+	}
+	if err := o.check(); err != nil {
+		return nil, request{}, err
+	}
+	r := request{reason: o.reason, replicatedJob: o.replicatedJob, counts: o.counts, maxRestarts: o.maxRestarts}
+	if cmd.Flags().Changed("job-index") {
+		r.jobIndex = ptr.To(o.jobIndex)
+	}
+	if cmd.Flags().Changed("attempt") {
+		if o.attempt < 0 {
+			return nil, request{}, fmt.Errorf("--attempt: must be 0 or more, not %d", o.attempt)
+		}
+		r.preconditions = &batchv1alpha1.ActionPreconditions{Attempt: ptr.To(o.attempt)}
+	}
+	var err error
+	r.scope, err = o.scopeOf(r.jobIndex)
+	return names, r, err
+}
+
+func (o *options) check() error {
+	switch {
+	case o.dryRun != dryRunNone && o.dryRun != dryRunServer:
+		return fmt.Errorf("--dry-run: must be %s or %s, not %q", dryRunNone, dryRunServer, o.dryRun)
+	case o.dryRun == dryRunServer && o.wait:
+		return fmt.Errorf("--wait: must not be given with --dry-run=%s, which changes nothing to wait for", dryRunServer)
+	case o.timeout < 0:
+		return fmt.Errorf("--timeout: must be 0 or more, not %v", o.timeout)
+	case o.timeout > 0 && !o.wait:
+		return fmt.Errorf("--timeout: is the limit of --wait; give both")
+	case o.maxRestarts < 0:
+		return fmt.Errorf("--max-restarts: must be 0 or more, not %d", o.maxRestarts)
+	}
+	return o.output.Validate()
+}
+
+// scopeOf returns what the flags of a restart name, and refuses flags that contradict each other.
+func (o *options) scopeOf(jobIndex *int32) (batchv1alpha1.RestartScope, error) {
+	named := batchv1alpha1.RestartScopeJobSet
+	switch {
+	case jobIndex != nil && o.replicatedJob == "":
+		return "", fmt.Errorf("--job-index: needs --%s, which the Job belongs to", complete.ReplicatedJobFlag)
+	case jobIndex != nil && *jobIndex < 0:
+		return "", fmt.Errorf("--job-index: must be 0 or more, not %d", *jobIndex)
+	case jobIndex != nil:
+		named = batchv1alpha1.RestartScopeJob
+	case o.replicatedJob != "":
+		named = batchv1alpha1.RestartScopeReplicatedJob
+	}
+	switch scope := batchv1alpha1.RestartScope(o.scope); {
+	case scope == "" || scope == named:
+		return named, nil
+	case scope == batchv1alpha1.RestartScopeJob:
+		return "", fmt.Errorf("--scope: Job needs --%s and --job-index, which name the Job", complete.ReplicatedJobFlag)
+	case scope == batchv1alpha1.RestartScopeReplicatedJob && named == batchv1alpha1.RestartScopeJobSet:
+		return "", fmt.Errorf("--scope: ReplicatedJob needs --%s, which names it", complete.ReplicatedJobFlag)
+	case scope == batchv1alpha1.RestartScopeReplicatedJob:
+		return "", fmt.Errorf("--scope: ReplicatedJob restarts all its Jobs; leave --job-index out")
+	case scope == batchv1alpha1.RestartScopeJobSet:
+		return "", fmt.Errorf("--scope: JobSet restarts all Jobs; leave --%s and --job-index out", complete.ReplicatedJobFlag)
+	}
+	return "", fmt.Errorf("--scope: must be JobSet, ReplicatedJob or Job, not %q", o.scope)
+}

@@ -1,0 +1,145 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package action
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/cli"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/snapshot"
+)
+
+const (
+	// pollInterval is how often a set is read.
+	pollInterval = time.Second
+	// linesEvery is how often a line of progress is written to what is no terminal.
+	linesEvery = 10 * time.Second
+)
+
+// String names the goal, to go on after "until".
+func (g goal) String() string {
+	switch g {
+	case goalSuspended:
+		return "no pod is left"
+	case goalStopped:
+		return "no Job runs any more"
+	}
+	return "all Jobs are ready or the set has finished"
+}
+
+// waitForAll waits for one set after the other and tells whether all reached the goal.
+func (r *runner) waitForAll(ctx context.Context, done []result) bool {
+	if r.timeout > 0 {
+		var stop context.CancelFunc
+		ctx, stop = context.WithTimeout(ctx, r.timeout)
+		defer stop()
+	}
+	all := true
+	for _, d := range done {
+		read := func(ctx context.Context) (*snapshot.Set, error) { return snapshot.Load(ctx, r.clients, d.name, false) }
+		display := &display{out: r.streams.ErrOut, terminal: cli.TerminalOf(r.streams.ErrOut), name: d.name, start: time.Now()}
+		text, err := follow(ctx, r.kind.goal, d, read, display)
+		if err != nil {
+			all = false
+			fmt.Fprintln(r.streams.ErrOut, "error:", cli.Explain(r.ended(ctx, d.name, err)))
+			continue
+		}
+		if r.output.ForHumans() {
+			fmt.Fprintf(r.streams.Out, "%s: %s\n", qualified(d.name), text)
+		}
+	}
+	return all
+}
+
+// ended tells why waiting ended before the goal was reached.
+func (r *runner) ended(ctx context.Context, name string, err error) error {
+	switch {
+	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+		return fmt.Errorf("%s: not there after %v: %w; `kubectl jobset why %s` tells what is in the way", qualified(name), r.timeout, err, name)
+	case ctx.Err() != nil:
+		return fmt.Errorf("%s: interrupted, and only the waiting: %w", qualified(name), err)
+	}
+	return fmt.Errorf("%s: %w", qualified(name), err)
+}
+
+// follow reads the set until the goal is reached and returns the state it is in then. When the time is over, the error is
+// the state so far.
+func follow(ctx context.Context, g goal, d result, read func(context.Context) (*snapshot.Set, error), out *display) (string, error) {
+	text := "not read yet"
+	err := wait.PollUntilContextCancel(ctx, pollInterval, true, func(ctx context.Context) (bool, error) {
+		set, err := read(ctx)
+		switch {
+		case err != nil && passing(ctx, err):
+			text = "cannot be read now: " + err.Error()
+			out.show(text, time.Now())
+			return false, nil
+		case apierrors.IsNotFound(err):
+			return false, errors.New("the set was deleted")
+		case err != nil:
+			return false, err
+		}
+		p := look(g, set, d.answer.status.UID, d.answer.status.Attempt)
+		if p.failure != "" {
+			return false, errors.New(p.failure)
+		}
+		if text = p.text; !p.reached {
+			out.show(text, time.Now())
+		}
+		return p.reached, nil
+	})
+	out.end()
+	if err != nil && ctx.Err() != nil {
+		return "", errors.New(text)
+	}
+	return text, err
+}
+
+// passing tells whether reading may succeed a moment later.
+func passing(ctx context.Context, err error) bool {
+	return ctx.Err() != nil || apierrors.IsServiceUnavailable(err) || apierrors.IsTimeout(err) || apierrors.IsServerTimeout(err) ||
+		apierrors.IsTooManyRequests(err) || apierrors.IsInternalError(err) ||
+		utilnet.IsConnectionRefused(err) || utilnet.IsConnectionReset(err) || utilnet.IsProbableEOF(err)
+}
+
+// display shows progress: in one line that changes on a terminal, else in a line now and then.
+type display struct {
+	out      io.Writer
+	terminal cli.Terminal
+	name     string
+	start    time.Time
+
+	shown   string
+	shownAt time.Time
+}
+
+func (d *display) show(text string, now time.Time) {
+	line := fmt.Sprintf("%s: %s (%s)", d.name, text, now.Sub(d.start).Round(time.Second))
+	if d.terminal.Width > 0 {
+		// One column stays free: some terminals begin a new line after the last one.
+		narrow := d.terminal
+		narrow.Width--
+		fmt.Fprint(d.out, "\r"+d.terminal.Paint(cli.Busy, narrow.Cut(line))+"\x1b[K")
+		d.shown = text
+		return
+	}
+	if d.shown == "" || d.shown != text && now.Sub(d.shownAt) >= linesEvery {
+		fmt.Fprintln(d.out, line)
+		d.shown, d.shownAt = text, now
+	}
+}
+
+// end takes the line off a terminal.
+func (d *display) end() {
+	if d.terminal.Width > 0 && d.shown != "" {
+		fmt.Fprint(d.out, "\r\x1b[K")
+	}
+}
