@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 
+	batchinstall "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/install"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/install"
 )
 
@@ -16,6 +17,7 @@ import (
 func NewScheme() (*runtime.Scheme, serializer.CodecFactory) {
 	scheme := runtime.NewScheme()
 	install.Install(scheme)
+	batchinstall.Install(scheme)
 	// Options of requests are decoded as kinds of the group version "v1", whatever group is asked.
 	metav1.AddToGroupVersion(scheme, schema.GroupVersion{Version: "v1"})
 	scheme.AddUnversionedTypes(schema.GroupVersion{Version: "v1"},

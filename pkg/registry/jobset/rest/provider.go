@@ -5,6 +5,8 @@
 package rest
 
 import (
+	"time"
+
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/registry/generic"
 	"k8s.io/apiserver/pkg/registry/rest"
@@ -31,12 +33,5 @@ type Options struct {
 
 // NewStorage returns the storage of every resource of v1alpha2 by its name. The typer is a scheme that holds the group.
 func NewStorage(getter generic.RESTOptionsGetter, typer runtime.ObjectTyper, opts Options) (map[string]rest.Storage, error) {
-	jobsets, status, err := storage.New(getter, typer, jobset.Gates(opts))
-	if err != nil {
-		return nil, err
-	}
-	return map[string]rest.Storage{
-		"jobsets":        jobsets,
-		"jobsets/status": status,
-	}, nil
+	return storage.New(getter, typer, jobset.Gates(opts), time.Now)
 }

@@ -36,7 +36,7 @@ func Cancel(js *jobset.JobSet, spec *batch.JobSetActionSpec, call Call) (*batch.
 	now := metav1.NewTime(call.Now.Truncate(seconds))
 	setCondition(js, now, jobset.ConditionFailed, metav1.ConditionTrue, ReasonCancelled, call.signed(cancelled, spec.Reason))
 	endCondition(js, now, jobset.ConditionRestarting, reasonJobSetFailed, "jobset failed")
-	endCondition(js, now, jobset.ConditionNameConflict, reasonJobNamesFree, "no job of the jobset waits for its name any more")
+	endCondition(js, now, jobset.ConditionNameConflict, reasonJobNamesFree, "no job that the jobset needs is in the way")
 	js.Status.TerminalState = stateFailed
 	end(&js.Status, jobset.OutcomeCancelled, call.time(), call.user(), spec.Reason)
 	return cancellation(js), nil

@@ -34,8 +34,9 @@ var (
 	_ rest.ResetFieldsStrategy  = &REST{}
 )
 
-// New returns the storage of jobsets and of jobsets/status, over one store.
-func New(getter generic.RESTOptionsGetter, typer runtime.ObjectTyper, gates strategy.Gates) (*REST, *StatusREST, error) {
+// New returns the storage of jobsets and of their subresources by name, over one store. The clock is that of actions and of
+// durations.
+func New(getter generic.RESTOptionsGetter, typer runtime.ObjectTyper, gates strategy.Gates, now func() time.Time) (map[string]rest.Storage, error) {
 	main := strategy.NewStrategy(typer, gates)
 	store := &registry.Store{
 		NewFunc:                   func() runtime.Object { return &jobset.JobSet{} },
@@ -47,17 +48,21 @@ func New(getter generic.RESTOptionsGetter, typer runtime.ObjectTyper, gates stra
 		UpdateStrategy:            main,
 		DeleteStrategy:            main,
 		ResetFieldsStrategy:       main,
-		TableConvertor:            tableConvertor{now: time.Now},
+		TableConvertor:            tableConvertor{now: now},
 	}
 	if err := store.CompleteWithOptions(&generic.StoreOptions{RESTOptions: getter, AttrFunc: attributes}); err != nil {
-		return nil, nil, fmt.Errorf("completing the store of jobsets: %w", err)
+		return nil, fmt.Errorf("completing the store of jobsets: %w", err)
 	}
 
 	status := strategy.NewStatusStrategy(main)
 	statusStore := *store
 	statusStore.UpdateStrategy = status
 	statusStore.ResetFieldsStrategy = status
-	return &REST{Store: store}, &StatusREST{store: &statusStore}, nil
+	served := map[string]rest.Storage{"jobsets": &REST{Store: store}, "jobsets/status": &StatusREST{store: &statusStore}}
+	for name, action := range newActions(store, strategy.NewActionStrategy(main), now) {
+		served["jobsets/"+name] = action
+	}
+	return served, nil
 }
 
 // predicate matches JobSets by label and by the fields of selectableFields.

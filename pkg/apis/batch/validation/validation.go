@@ -1,0 +1,101 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package validation checks requests that act on JobSets, as far as that can be done without the JobSet.
+package validation
+
+import (
+	"unicode/utf8"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch"
+)
+
+const maxReasonLength = 1024
+
+var scopes = []batch.RestartScope{batch.RestartScopeJobSet, batch.RestartScopeReplicatedJob, batch.RestartScopeJob}
+
+// ValidateRestart checks a request to restart.
+func ValidateRestart(request *batch.JobSetRestart) field.ErrorList {
+	spec, path := &request.Spec, field.NewPath("spec")
+	errs := validateTarget(spec, path)
+	errs = append(errs, validateReason(spec.Reason, path)...)
+	return append(errs, validatePreconditions(spec.Preconditions, path)...)
+}
+
+// ValidateSuspend checks a request to suspend.
+func ValidateSuspend(request *batch.JobSetSuspend) field.ErrorList {
+	return validateAction(&request.Spec)
+}
+
+// ValidateResume checks a request to resume.
+func ValidateResume(request *batch.JobSetResume) field.ErrorList {
+	return validateAction(&request.Spec)
+}
+
+// ValidateCancel checks a request to cancel.
+func ValidateCancel(request *batch.JobSetCancel) field.ErrorList {
+	return validateAction(&request.Spec)
+}
+
+// ValidateRetry checks a request to retry.
+func ValidateRetry(request *batch.JobSetRetry) field.ErrorList {
+	spec, path := &request.Spec, field.NewPath("spec")
+	errs := validateReason(spec.Reason, path)
+	errs = append(errs, validateNotNegative(spec.MaxRestarts, path.Child("maxRestarts"))...)
+	return append(errs, validatePreconditions(spec.Preconditions, path)...)
+}
+
+func validateAction(spec *batch.JobSetActionSpec) field.ErrorList {
+	path := field.NewPath("spec")
+	return append(validateReason(spec.Reason, path), validatePreconditions(spec.Preconditions, path)...)
+}
+
+// validateTarget checks that a restart names what its scope is about, and nothing else.
+func validateTarget(spec *batch.JobSetRestartSpec, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	replicatedJob, jobIndex := path.Child("replicatedJob"), path.Child("jobIndex")
+	switch spec.Scope {
+	case batch.RestartScopeJobSet:
+		if spec.ReplicatedJob != "" {
+			errs = append(errs, field.Forbidden(replicatedJob, "must not be set when the scope is JobSet: leave it out, or set the scope to ReplicatedJob"))
+		}
+	case batch.RestartScopeReplicatedJob, batch.RestartScopeJob:
+		if spec.ReplicatedJob == "" {
+			errs = append(errs, field.Required(replicatedJob, "must name a replicatedJob when the scope is "+string(spec.Scope)))
+		}
+	default:
+		return field.ErrorList{field.NotSupported(path.Child("scope"), spec.Scope, scopes)}
+	}
+	switch {
+	case spec.Scope != batch.RestartScopeJob && spec.JobIndex != nil:
+		errs = append(errs, field.Forbidden(jobIndex, "must not be set when the scope is "+string(spec.Scope)+": leave it out, or set the scope to Job"))
+	case spec.Scope == batch.RestartScopeJob && spec.JobIndex == nil:
+		errs = append(errs, field.Required(jobIndex, "must be the index of a Job when the scope is Job"))
+	case spec.JobIndex != nil:
+		errs = append(errs, validateNotNegative(*spec.JobIndex, jobIndex)...)
+	}
+	return errs
+}
+
+func validateReason(reason string, path *field.Path) field.ErrorList {
+	if utf8.RuneCountInString(reason) <= maxReasonLength {
+		return nil
+	}
+	return field.ErrorList{field.TooLongCharacters(path.Child("reason"), "", maxReasonLength)}
+}
+
+func validatePreconditions(p *batch.ActionPreconditions, path *field.Path) field.ErrorList {
+	if p == nil || p.Attempt == nil {
+		return nil
+	}
+	return validateNotNegative(*p.Attempt, path.Child("preconditions", "attempt"))
+}
+
+func validateNotNegative(n int32, path *field.Path) field.ErrorList {
+	if n >= 0 {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(path, n, "must be 0 or more")}
+}

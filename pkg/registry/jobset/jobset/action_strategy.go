@@ -1,0 +1,55 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package jobset
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apiserver/pkg/registry/rest"
+	"k8s.io/utils/ptr"
+
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/validation"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/jobset/jobset/actions"
+)
+
+// ActionStrategy updates JobSets on behalf of who may not edit them.
+type ActionStrategy struct {
+	Strategy
+}
+
+// NewActionStrategy derives the strategy of the subresources that act on a JobSet.
+func NewActionStrategy(s Strategy) ActionStrategy { return ActionStrategy{Strategy: s} }
+
+var _ rest.RESTUpdateStrategy = ActionStrategy{}
+
+// PrepareForUpdate takes nothing but spec.suspend and the status from the changed object. Who owns which field stays as it
+// is: an action is no manager that would go on to want a value.
+func (ActionStrategy) PrepareForUpdate(_ context.Context, obj, old runtime.Object) {
+	next, prev := obj.(*jobset.JobSet), old.(*jobset.JobSet)
+	suspend, status := next.Spec.Suspend, next.Status
+	*next = *prev.DeepCopy()
+	next.Spec.Suspend, next.Status = suspend, status
+	if !ptr.Equal(next.Spec.Suspend, prev.Spec.Suspend) {
+		next.Generation = prev.Generation + 1
+	}
+}
+
+// ValidateUpdate checks the changed status. The change of the spec is right by itself.
+func (s ActionStrategy) ValidateUpdate(_ context.Context, obj, old runtime.Object) field.ErrorList {
+	prev := old.(*jobset.JobSet)
+	return validation.ValidateJobSetStatusUpdate(obj.(*jobset.JobSet), prev, s.options(prev))
+}
+
+// WarningsOnUpdate is silent: who acts on a JobSet cannot change what warnings are about.
+func (ActionStrategy) WarningsOnUpdate(context.Context, runtime.Object, runtime.Object) []string {
+	return nil
+}
+
+// Call is a call of an action by the user, with the accounts that the gates ask for.
+func (s ActionStrategy) Call(user string) actions.Call {
+	return actions.Call{User: user, ActiveDeadline: s.gates.ActiveDeadline, ExecutionAttempts: s.gates.ExecutionAttempts}
+}

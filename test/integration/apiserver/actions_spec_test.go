@@ -1,0 +1,155 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package apiserver
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
+	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+)
+
+func decode(t *testing.T, raw []byte, into any) {
+	t.Helper()
+	if err := json.Unmarshal(raw, into); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func testSuspendResume(t *testing.T, e *env) {
+	e.running(t, "a")
+	body := batchv1alpha1.JobSetActionSpec{Reason: "maintenance"}
+	for range 2 { // the second time nothing changes
+		if _, err := e.typed.Suspend(t.Context(), "a", &batchv1alpha1.JobSetSuspend{Spec: body}, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		js := e.get(t, "a")
+		if first := js.Status.Attempts[0]; !ptr.Deref(js.Spec.Suspend, false) || js.Generation != 2 || len(js.Status.Attempts) != 1 ||
+			first.Outcome != jobsetv1alpha2.OutcomeSuspended || first.EndReason != "maintenance" || first.EndTime == nil {
+			t.Fatalf("generation %d, %+v", js.Generation, js.Status)
+		}
+	}
+	_, err := e.typed.Restart(t.Context(), "a", &batchv1alpha1.JobSetRestart{}, metav1.CreateOptions{})
+	if !apierrors.IsConflict(err) || !strings.Contains(err.Error(), "the JobSet is suspended; resume it instead") {
+		t.Errorf("restart of a suspended set: %v", err)
+	}
+	for range 2 {
+		if _, err := e.typed.Resume(t.Context(), "a", &batchv1alpha1.JobSetResume{Spec: body}, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		js := e.get(t, "a")
+		if ptr.Deref(js.Spec.Suspend, true) || js.Generation != 3 || len(js.Status.Attempts) != 2 ||
+			js.Status.Attempts[1].Trigger != jobsetv1alpha2.TriggerResume || js.Status.Attempts[1].Reason != "maintenance" {
+			t.Fatalf("generation %d, %+v", js.Generation, js.Status)
+		}
+	}
+	e.create(t, jobSet("queued", func(js *jobsetv1alpha2.JobSet) {
+		js.Labels = map[string]string{"kueue.x-k8s.io/queue-name": "team"}
+		js.Spec.Suspend = ptr.To(true)
+	}))
+	_, err = e.typed.Resume(t.Context(), "queued", &batchv1alpha1.JobSetResume{}, metav1.CreateOptions{})
+	if !apierrors.IsConflict(err) || !strings.Contains(err.Error(), `queue "team"`) {
+		t.Errorf("resume of a queued set: %v", err)
+	}
+}
+
+func testCancelRetry(t *testing.T, e *env) {
+	e.running(t, "a")
+	first, err := e.typed.Cancel(t.Context(), "a", &batchv1alpha1.JobSetCancel{Spec: batchv1alpha1.JobSetActionSpec{Reason: "wrong data"}}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, err := e.typed.Cancel(t.Context(), "a", &batchv1alpha1.JobSetCancel{}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(first.Status, second.Status); diff != "" || first.Status.Attempt != 1 {
+		t.Errorf("answers (-first +second):\n%s", diff)
+	}
+	js := e.get(t, "a")
+	failed := meta.FindStatusCondition(js.Status.Conditions, jobsetv1alpha2.JobSetFailed)
+	want := &metav1.Condition{
+		Type: "Failed", Status: metav1.ConditionTrue, Reason: "Cancelled", ObservedGeneration: 1, Message: "cancelled by " + first.Status.User + ": wrong data",
+	}
+	ignoreTime := cmpopts.IgnoreFields(metav1.Condition{}, "LastTransitionTime")
+	if diff := cmp.Diff(want, failed, ignoreTime); diff != "" || js.Status.TerminalState != "Failed" {
+		t.Errorf("after cancel: %s, terminal state %s", diff, js.Status.TerminalState)
+	}
+	retry := &batchv1alpha1.JobSetRetry{Spec: batchv1alpha1.JobSetRetrySpec{MaxRestarts: 3}}
+	_, err = e.typed.Retry(t.Context(), "a", retry, metav1.CreateOptions{})
+	if !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "spec.maxRestarts: Invalid value: 3: must be 0: the JobSet has no failure policy") {
+		t.Errorf("retry with restarts that nothing counts: %v", err)
+	}
+	retry.Spec.MaxRestarts = 0
+	if _, err := e.typed.Retry(t.Context(), "a", retry, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	js = e.get(t, "a")
+	failed = meta.FindStatusCondition(js.Status.Conditions, jobsetv1alpha2.JobSetFailed)
+	if failed.Status != metav1.ConditionFalse || js.Status.TerminalState != "" || js.Status.Restarts != 1 || len(js.Status.Attempts) != 2 ||
+		js.Status.Attempts[1].Trigger != jobsetv1alpha2.TriggerRetry {
+		t.Errorf("after retry: %+v", js.Status)
+	}
+}
+
+// testApplyAfterActions: an action changes spec.suspend without owning it. Who applies a manifest that says something about
+// it gets what the manifest says; who applies one that does not leaves it as the action made it.
+func testApplyAfterActions(t *testing.T, e *env) {
+	cases := map[string]struct {
+		line string
+		want bool
+	}{
+		"the manifest says nothing": {want: true},
+		"the manifest says false":   {line: "  suspend: false\n"},
+		"the manifest says true":    {line: "  suspend: true\n", want: true},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			set := fmt.Sprintf("a%d", len(name))
+			content := fmt.Sprintf(manifest, set) + tc.line
+			if _, err := e.apply(t, set, content, "kubectl", metav1.PatchOptions{}); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := e.typed.Suspend(t.Context(), set, &batchv1alpha1.JobSetSuspend{}, metav1.CreateOptions{}); err != nil {
+				t.Fatal(err)
+			}
+			if !ptr.Deref(e.get(t, set).Spec.Suspend, false) {
+				t.Error("it is not suspended")
+			}
+			got, err := e.apply(t, set, content, "kubectl", metav1.PatchOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tc.want, ptr.Deref(got.Spec.Suspend, false)); diff != "" {
+				t.Errorf("suspended after the manifest was applied again (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func testActionKeepsTheRest(t *testing.T, e *env) {
+	if _, err := e.apply(t, "a", fmt.Sprintf(manifest, "a"), "kubectl", metav1.PatchOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	before := e.get(t, "a")
+	if _, err := e.typed.Suspend(t.Context(), "a", &batchv1alpha1.JobSetSuspend{}, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	after := e.get(t, "a")
+	want := before.DeepCopy()
+	want.Spec.Suspend, want.Generation, want.ResourceVersion = ptr.To(true), 2, after.ResourceVersion
+	if diff := cmp.Diff(want, after); diff != "" {
+		t.Errorf("after suspending (-want +got):\n%s", diff)
+	}
+}
