@@ -58,8 +58,8 @@ func classify(o Observed) children {
 	return kids
 }
 
-// isPrevious tells whether the Job belongs to an attempt before the current one: of the set, or with the RestartJob
-// feature of this single Job.
+// isPrevious tells whether the Job belongs to an attempt before the current one: of the set, or of this single
+// Job.
 func isPrevious(o Observed, job *batchv1.Job) (bool, error) {
 	if err := checkPlace(o, job); err != nil {
 		return false, err
@@ -71,7 +71,7 @@ func isPrevious(o Observed, job *batchv1.Job) (bool, error) {
 	if attempt < o.JobSet.Status.Restarts {
 		return true, nil
 	}
-	if !o.Gates.RestartJob {
+	if !tracksJobs(o) {
 		return false, nil
 	}
 	// A Job that was created before the feature was on is in its first attempt. Upstream takes it for current for ever, so

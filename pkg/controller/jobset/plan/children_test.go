@@ -73,9 +73,13 @@ func TestClassify(t *testing.T) {
 			want: meanings{Problems: []string{
 				`job "js-w-1" is left alone: label jobset.sigs.k8s.io/job-restart-attempt must be a number of 0 or more, not "-1"`}},
 		},
-		"without RestartJob the counter of the Job does not matter": {
+		"without RestartJob a Job that was restarted on request is previous too": {
 			set:  []func(*jobsetv1alpha2.JobSet){restartedJob},
-			jobs: []*batchv1.Job{jobNamed("w", 1, label(jobsetv1alpha2.JobRestartAttemptKey, "0"))},
+			jobs: []*batchv1.Job{jobNamed("w", 0), jobNamed("w", 1)},
+			want: meanings{Active: []string{"js-w-0"}, Previous: []string{"js-w-1"}},
+		},
+		"without RestartJob the label of a Job none of whose like was restarted does not matter": {
+			jobs: []*batchv1.Job{jobNamed("w", 1, label(jobsetv1alpha2.JobRestartAttemptKey, "-1"))},
 			want: meanings{Active: []string{"js-w-1"}},
 		},
 	} {

@@ -34,6 +34,9 @@ const (
 	// Reasons of the condition that upstream does not have.
 	reasonJobNameTaken = "JobNameTaken"
 	reasonJobNamesFree = "JobNamesFree"
+	// Reasons of events that upstream does not have.
+	reasonFirstFailure  = "FirstFailure"
+	reasonJobsRecreated = "JobsRecreated"
 	// suffixFailurePolicyAction follows the action in the reason of the event of a restart.
 	suffixFailurePolicyAction = "FailurePolicyAction"
 )
@@ -43,6 +46,8 @@ type statusBuilder struct {
 	o      Observed
 	next   *jobsetv1alpha2.JobSetStatus
 	events []Event
+	// failedJob is the Job whose pods tell the first cause of the end of the attempt.
+	failedJob *FailedJob
 }
 
 func newStatus(o Observed) *statusBuilder {
@@ -51,10 +56,22 @@ func newStatus(o Observed) *statusBuilder {
 
 // result returns the next status, nil if it equals the stored one.
 func (b *statusBuilder) result() (*jobsetv1alpha2.JobSetStatus, []Event) {
+	b.observeGeneration()
 	if equality.Semantic.DeepEqual(&b.o.JobSet.Status, b.next) {
 		return nil, b.events
 	}
 	return b.next, b.events
+}
+
+// observeGeneration notes that all conditions hold for the present generation of the set. Conditions that an earlier
+// version stored say nothing about generations, and do so until there is another reason to write.
+func (b *statusBuilder) observeGeneration() {
+	writes := !equality.Semantic.DeepEqual(&b.o.JobSet.Status, b.next)
+	for i := range b.next.Conditions {
+		if c := &b.next.Conditions[i]; writes || c.ObservedGeneration > 0 {
+			c.ObservedGeneration = max(c.ObservedGeneration, b.o.JobSet.Generation)
+		}
+	}
 }
 
 // complete ends the set with success.
@@ -63,16 +80,19 @@ func (b *statusBuilder) complete() {
 	b.set(jobsetv1alpha2.JobSetCompleted, metav1.ConditionTrue, reasonAllJobsCompleted, message)
 	b.set(jobsetv1alpha2.JobSetRestarting, metav1.ConditionFalse, reasonJobSetCompleted, message)
 	b.endNameConflict()
+	b.endAttempt(jobsetv1alpha2.OutcomeCompleted, message)
 	b.next.TerminalState = jobsetv1alpha2.TerminalStateCompleted
 }
 
 // applyFailure ends the set, or moves it to the next attempt.
 func (b *statusBuilder) applyFailure(v verdict) {
+	b.wantCause(v.job, true)
 	switch v.action {
 	case jobsetv1alpha2.FailJobSet:
 		b.set(jobsetv1alpha2.JobSetFailed, metav1.ConditionTrue, v.reason, v.message)
 		b.set(jobsetv1alpha2.JobSetRestarting, metav1.ConditionFalse, reasonJobSetFailed, "jobset failed")
 		b.endNameConflict()
+		b.endAttempt(jobsetv1alpha2.OutcomeFailed, v.message)
 		b.next.TerminalState = jobsetv1alpha2.TerminalStateFailed
 		return
 	case jobsetv1alpha2.RestartJob, jobsetv1alpha2.RestartJobAndIgnoreMaxRestarts:
@@ -85,28 +105,36 @@ func (b *statusBuilder) applyFailure(v verdict) {
 		}
 		b.set(jobsetv1alpha2.JobSetRestarting, metav1.ConditionTrue, v.reason, v.message)
 	}
+	b.restartAttempt(v)
 	reason := fmt.Sprintf("%s%s", v.action, suffixFailurePolicyAction)
 	b.events = append(b.events, Event{Type: corev1.EventTypeWarning, Reason: reason, Note: v.message})
 }
 
 // endRestart notes that all Jobs of a restarted set run again.
 func (b *statusBuilder) endRestart() {
+	if !suspended(b.o.JobSet) && b.allUp() {
+		b.set(jobsetv1alpha2.JobSetRestarting, metav1.ConditionFalse, reasonJobsReady, "all jobs are ready")
+	}
+}
+
+// allUp tells whether all Jobs are ready or have succeeded.
+func (b *statusBuilder) allUp() bool {
 	var up int32
 	for _, count := range b.next.ReplicatedJobsStatus {
 		up += count.Ready + count.Succeeded
 	}
-	if !suspended(b.o.JobSet) && up == allReplicas(b.o.JobSet) {
-		b.set(jobsetv1alpha2.JobSetRestarting, metav1.ConditionFalse, reasonJobsReady, "all jobs are ready")
-	}
+	return up == allReplicas(b.o.JobSet)
 }
+
+const messageSuspended = "jobset is suspended"
 
 // setSuspended notes that the set is suspended, or that no Job waits to be resumed any more.
 func (b *statusBuilder) setSuspended(stillSuspended bool) {
 	switch {
 	case suspended(b.o.JobSet):
-		const message = "jobset is suspended"
-		b.set(jobsetv1alpha2.JobSetSuspended, metav1.ConditionTrue, reasonSuspendedJobs, message)
-		b.set(jobsetv1alpha2.JobSetRestarting, metav1.ConditionFalse, reasonJobSetSuspended, message)
+		b.set(jobsetv1alpha2.JobSetSuspended, metav1.ConditionTrue, reasonSuspendedJobs, messageSuspended)
+		b.set(jobsetv1alpha2.JobSetRestarting, metav1.ConditionFalse, reasonJobSetSuspended, messageSuspended)
+		b.endAttempt(jobsetv1alpha2.OutcomeSuspended, messageSuspended)
 	case !stillSuspended:
 		b.set(jobsetv1alpha2.JobSetSuspended, metav1.ConditionFalse, reasonResumeJobs, "jobset is resumed")
 	}

@@ -67,3 +67,35 @@ func TestConditionsKeepTheOrderOfFirstAppearance(t *testing.T) {
 	}
 	diff(t, "order", []string{"B", "A"}, order)
 }
+
+func TestObservedGeneration(t *testing.T) {
+	for name, tc := range map[string]struct {
+		stored int64
+		change bool
+		want   []int64
+	}{
+		"a new condition has that of the set":                                    {stored: 7, change: true, want: []int64{7, 7}},
+		"an older one is brought up to date":                                     {stored: 5, want: []int64{7}},
+		"one stored by an earlier version is no reason to write":                 {stored: 0},
+		"one stored by an earlier version is brought up to date with the others": {stored: 0, change: true, want: []int64{7, 7}},
+		"one of a later snapshot is left alone":                                  {stored: 8},
+	} {
+		t.Run(name, func(t *testing.T) {
+			set := newSet()
+			set.Generation = 7
+			set.Status.Conditions = []metav1.Condition{{Type: "A", Status: "True", Reason: "R", ObservedGeneration: tc.stored}}
+			b := newStatus(observe(set))
+			b.set("A", "True", "R", "")
+			if tc.change {
+				b.set("B", "True", "R", "m")
+			}
+			var got []int64
+			if next, _ := b.result(); next != nil {
+				for _, c := range next.Conditions {
+					got = append(got, c.ObservedGeneration)
+				}
+			}
+			diff(t, "generations", tc.want, got)
+		})
+	}
+}

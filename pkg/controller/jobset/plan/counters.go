@@ -45,7 +45,7 @@ func countReplicatedJob(o Observed, kids children, name string) jobsetv1alpha2.R
 	}
 	count.Succeeded = countOf(kids.succeeded, name)
 	count.Failed = countOf(kids.failed, name)
-	if stored := replicatedJobStatus(o.JobSet.Status.ReplicatedJobsStatus, name); o.Gates.RestartJob {
+	if stored := replicatedJobStatus(o.JobSet.Status.ReplicatedJobsStatus, name); tracksJobs(o) {
 		count.JobRestarts = slices.Clone(stored.JobRestarts)
 		count.JobRestartsCountTowardsMax = slices.Clone(stored.JobRestartsCountTowardsMax)
 	}
@@ -89,6 +89,14 @@ func replicatedJobStatus(counts []jobsetv1alpha2.ReplicatedJobStatus, name strin
 		}
 	}
 	return jobsetv1alpha2.ReplicatedJobStatus{Name: name}
+}
+
+// tracksJobs tells whether Jobs have attempts of their own: with the feature, and in sets a single Job of which was
+// restarted on request.
+func tracksJobs(o Observed) bool {
+	return o.Gates.RestartJob || slices.ContainsFunc(o.JobSet.Status.ReplicatedJobsStatus, func(count jobsetv1alpha2.ReplicatedJobStatus) bool {
+		return len(count.JobRestarts) > 0
+	})
 }
 
 // jobRestarts returns how often a single Job was restarted.

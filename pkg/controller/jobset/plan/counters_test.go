@@ -85,10 +85,10 @@ func TestCountJobsKeepsRestartsOfSingleJobs(t *testing.T) {
 		{Name: "w", JobRestarts: []int32{0, 3}, JobRestartsCountTowardsMax: []int32{0, 1}},
 	}
 	o := observe(set)
-	diff(t, "without the feature", []jobsetv1alpha2.ReplicatedJobStatus{{Name: "w"}}, countJobs(o, classify(o)))
-	o.Gates.RestartJob = true
 	got := countJobs(o, classify(o))
-	diff(t, "with the feature", set.Status.ReplicatedJobsStatus, got)
+	diff(t, "without the feature", set.Status.ReplicatedJobsStatus, got)
+	o.Gates.RestartJob = true
+	diff(t, "with the feature", set.Status.ReplicatedJobsStatus, countJobs(o, classify(o)))
 	got[0].JobRestarts[0] = 9
 	if set.Status.ReplicatedJobsStatus[0].JobRestarts[0] == 9 {
 		t.Error("the next status shares memory with the observed one")

@@ -24,17 +24,20 @@ func Decide(o Observed) Plan {
 	var p Plan
 	if finishedCondition(&o.JobSet.Status) != nil {
 		p = afterFinish(o, kids)
+		st.closeAttempt()
 	} else if !st.judge(kids) {
 		p = childWrites(o, kids, st)
 	}
 	p.Problems = append(p.Problems, kids.problems...)
 	p.Status, p.Events = st.result()
+	p.FailedJob = st.failedJob
 	return p
 }
 
 // judge ends the set, or moves it to its next attempt or execution, if that is due. It tells whether it did: then nothing
 // else may happen until that is stored.
 func (b *statusBuilder) judge(kids children) bool {
+	b.followAttempt(kids)
 	succeeded := len(kids.failed) == 0 && successPolicyMet(b.o, kids)
 	for _, policy := range []func(Observed, children) *verdict{deadlineVerdict, failureVerdict, inPlaceVerdict} {
 		if v := policy(b.o, kids); v != nil && !succeeded {
@@ -47,6 +50,7 @@ func (b *statusBuilder) judge(kids children) bool {
 		b.complete()
 		return true
 	}
+	b.wantCause(firstFailed(kids.doomed), false)
 	return b.countExecution()
 }
 
@@ -64,6 +68,7 @@ func childWrites(o Observed, kids children, st *statusBuilder) Plan {
 	p.PatchJobs, stillSuspended = jobPatches(o, kids, open)
 	st.setSuspended(stillSuspended || inOrder == orderWaiting)
 	p.Problems = st.setInPlaceAttempts(kids)
+	st.noteReady()
 	st.setStartTime()
 	p.RequeueAfter = timeToDeadline(o, st.next.StartTime)
 	if len(p.CreateJobs) == 0 {

@@ -22,6 +22,8 @@ type verdict struct {
 	reason, message string
 	// job is the failed Job that decided; nil if none did.
 	job *batchv1.Job
+	// rule is the name of the rule that matched it; empty if none did.
+	rule string
 }
 
 // failureVerdict judges the failures of the current attempt; nil if there are none (spec/jobset.md §5.12).
@@ -52,12 +54,12 @@ func judgeFailures(o Observed, jobs []*batchv1.Job) verdict {
 	}
 	v := verdict{action: jobsetv1alpha2.RestartJobSet, reason: reasonDefaultFailurePolicy, job: firstFailed(jobs)}
 	if rule, job := matchingRule(o, jobs); rule != nil {
-		v = verdict{action: rule.Action, reason: reasonFailurePolicyPrefix + rule.Name, job: job}
+		v = verdict{action: rule.Action, reason: reasonFailurePolicyPrefix + rule.Name, job: job, rule: rule.Name}
 	}
 	switch {
 	case v.action == jobsetv1alpha2.FailJobSet:
 		return failed(reasonFailJobSetAction, "applying FailJobSet failure policy action", v.job)
-	case counted(v.action) && restartsCounted(o) >= policy.MaxRestarts:
+	case counted(v.action) && restartsCounted(o) >= maxRestarts(o):
 		return failed(reasonReachedMaxRestarts, messageReachedMaxRestarts, v.job)
 	}
 	v.message = withFirstFailed(fmt.Sprintf("applying %s failure policy action", v.action), v.job)
@@ -153,15 +155,21 @@ func counted(action jobsetv1alpha2.FailurePolicyAction) bool {
 	return action == jobsetv1alpha2.RestartJobSet || action == jobsetv1alpha2.RestartJob
 }
 
+// maxRestarts is how many counted restarts a set with a failure policy may have: those of the policy, and those granted
+// by retrying it.
+func maxRestarts(o Observed) int64 {
+	return int64(o.JobSet.Spec.FailurePolicy.MaxRestarts) + int64(o.JobSet.Status.AddedRestarts)
+}
+
 // restartsCounted is the number of restarts so far that count towards maxRestarts.
-func restartsCounted(o Observed) int32 {
-	n := o.JobSet.Status.RestartsCountTowardsMax
-	if !o.Gates.RestartJob {
+func restartsCounted(o Observed) int64 {
+	n := int64(o.JobSet.Status.RestartsCountTowardsMax)
+	if !tracksJobs(o) {
 		return n
 	}
 	for _, count := range o.JobSet.Status.ReplicatedJobsStatus {
 		for _, restarts := range count.JobRestartsCountTowardsMax {
-			n += restarts
+			n += int64(restarts)
 		}
 	}
 	return n

@@ -73,6 +73,26 @@ func TestFailureVerdict(t *testing.T) {
 			action: restart, reason: "DefaultFailurePolicy",
 			message: "applying RestartJobSet failure policy action (first failed job: js-w-0)",
 		},
+		"restarts granted by a retry are on top of those of the policy": {
+			set:    []set{failurePolicy(2), restarted(5, 4), granted(3)},
+			jobs:   []*batchv1.Job{jobNamed("w", 0, backoff, attempt("5"))},
+			action: restart, reason: "DefaultFailurePolicy",
+			message: "applying RestartJobSet failure policy action (first failed job: js-w-0)",
+		},
+		"restarts granted by a retry are used up too": {
+			set:    []set{failurePolicy(2), restarted(5, 5), granted(3)},
+			jobs:   []*batchv1.Job{jobNamed("w", 0, backoff, attempt("5"))},
+			action: failSet, reason: "ReachedMaxRestarts",
+			message: "jobset failed due to reaching max number of restarts (first failed job: js-w-0)",
+		},
+		"restarts of single Jobs on request count without the feature too": {
+			set: []set{failurePolicy(1), func(js *jobsetv1alpha2.JobSet) {
+				js.Status.ReplicatedJobsStatus = []jobsetv1alpha2.ReplicatedJobStatus{{Name: "w", JobRestarts: []int32{0, 1, 0}, JobRestartsCountTowardsMax: []int32{0, 1, 0}}}
+			}},
+			jobs:   []*batchv1.Job{jobNamed("w", 0, backoff)},
+			action: failSet, reason: "ReachedMaxRestarts",
+			message: "jobset failed due to reaching max number of restarts (first failed job: js-w-0)",
+		},
 		"an uncounted restart has no limit": {
 			set:    []set{failurePolicy(0, rule{Name: "free", Action: free}), restarted(9, 0)},
 			jobs:   []*batchv1.Job{jobNamed("w", 0, backoff, attempt("9"))},

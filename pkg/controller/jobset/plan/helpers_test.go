@@ -85,6 +85,10 @@ func restarted(times, counted int32) func(*jobsetv1alpha2.JobSet) {
 	}
 }
 
+func granted(restarts int32) func(*jobsetv1alpha2.JobSet) {
+	return func(js *jobsetv1alpha2.JobSet) { js.Status.AddedRestarts = restarts }
+}
+
 func withCondition(conditionType string, status metav1.ConditionStatus, reason, message string) func(*jobsetv1alpha2.JobSet) {
 	return func(js *jobsetv1alpha2.JobSet) {
 		js.Status.Conditions = append(js.Status.Conditions, metav1.Condition{

@@ -77,8 +77,8 @@ func inPlaceVerdict(o Observed, kids children) *verdict {
 		return nil
 	}
 	state, status := lookInPlace(o, kids), &o.JobSet.Status
-	limit := o.JobSet.Spec.FailurePolicy.MaxRestarts
-	if state.containerRestarts <= limit && int64(state.latest())-int64(status.Restarts-status.RestartsCountTowardsMax) <= int64(limit) {
+	limit := maxRestarts(o)
+	if int64(state.containerRestarts) <= limit && int64(state.latest())-int64(status.Restarts-status.RestartsCountTowardsMax) <= limit {
 		return nil
 	}
 	return &verdict{action: jobsetv1alpha2.FailJobSet, reason: reasonReachedMaxRestarts, message: messageReachedMaxRestarts}
@@ -104,6 +104,7 @@ func (b *statusBuilder) setInPlaceAttempts(kids children) (problems []string) {
 		b.next.CurrentInPlaceRestartAttempt = ptr.To(latest)
 	case latest > 0 && latest-1 > ptr.Deref(b.next.PreviousInPlaceRestartAttempt, -1):
 		b.next.PreviousInPlaceRestartAttempt = ptr.To(latest - 1)
+		b.restartAttemptInPlace()
 	}
 	return nil
 }

@@ -82,7 +82,7 @@ func checkPlan(t *testing.T, o Observed, p Plan) {
 	}
 	if moved := p.Status != nil && (p.Status.Restarts != o.JobSet.Status.Restarts || p.Status.TerminalState != o.JobSet.Status.TerminalState); moved {
 		rest := p
-		rest.Status, rest.Events = nil, nil
+		rest.Status, rest.Events, rest.FailedJob = nil, nil, nil
 		diff(t, "child writes beside a commit point", Plan{}, rest)
 	}
 }
@@ -100,6 +100,7 @@ func checkStatus(t *testing.T, earlier, later *jobsetv1alpha2.JobSet) {
 	if was.TerminalState != "" && (is.TerminalState != was.TerminalState || is.Restarts != was.Restarts) {
 		t.Errorf("a finished set went on: from %+v to %+v", was, is)
 	}
+	checkAttempts(t, earlier, later)
 	seen := sets.New[string]()
 	for _, c := range is.Conditions {
 		if seen.Has(c.Type) {
@@ -109,6 +110,30 @@ func checkStatus(t *testing.T, earlier, later *jobsetv1alpha2.JobSet) {
 	}
 	if seen.HasAll(jobsetv1alpha2.JobSetCompleted, jobsetv1alpha2.JobSetFailed) {
 		t.Error("the set has both completed and failed")
+	}
+}
+
+// checkAttempts holds for the history after every write of the status.
+func checkAttempts(t *testing.T, earlier, later *jobsetv1alpha2.JobSet) {
+	t.Helper()
+	was, is := earlier.Status, later.Status
+	if len(is.Attempts) > maxAttempts || is.ReadyMilliseconds < was.ReadyMilliseconds {
+		t.Errorf("%d attempts, %d ms ready after %d ms", len(is.Attempts), is.ReadyMilliseconds, was.ReadyMilliseconds)
+	}
+	old := map[int32]jobsetv1alpha2.Attempt{}
+	for _, a := range was.Attempts {
+		old[a.Number] = a
+	}
+	for i, a := range is.Attempts {
+		if i > 0 && (a.Number != is.Attempts[i-1].Number+1 || is.Attempts[i-1].EndTime == nil || a.RequestTime.Before(is.Attempts[i-1].EndTime)) {
+			t.Errorf("attempt %+v follows %+v", a, is.Attempts[i-1])
+		}
+		if before, found := old[a.Number]; found && before.EndTime != nil {
+			diff(t, "attempt that has ended", before, a)
+		}
+	}
+	if written := earlier.ResourceVersion != later.ResourceVersion; written && runningAttempt(&is) != nil && (suspended(later) || is.TerminalState != "") {
+		t.Errorf("attempt %+v runs in a set that does not", is.Attempts[len(is.Attempts)-1])
 	}
 }
 
@@ -127,6 +152,9 @@ func checkRest(t *testing.T, w *world) {
 		w.apply(o, p)
 	}
 	diff(t, "plan at rest", Plan{}, p)
+	if runs := !suspended(w.set) && w.set.Status.TerminalState == ""; runs != (runningAttempt(&w.set.Status) != nil) {
+		t.Errorf("the set runs: %t, attempts %+v", runs, w.set.Status.Attempts)
+	}
 	o := w.observe()
 	kids := classify(o)
 	diff(t, "Jobs of an earlier attempt at rest", []*batchv1.Job(nil), kids.previous)

@@ -60,7 +60,7 @@ func identity(o Observed, rj *jobsetv1alpha2.ReplicatedJob, at position, index i
 		jobsetv1alpha2.GroupReplicasKey:      itoa(at.inGroup),
 		jobsetv1alpha2.JobGroupIndexKey:      itoa(at.firstInGroup + index),
 	}
-	if o.Gates.RestartJob {
+	if tracksJobs(o) {
 		keys[jobsetv1alpha2.JobRestartAttemptKey] = itoa(jobRestarts(&js.Status, rj.Name, index))
 	}
 	if c := js.Spec.Coordinator; c != nil {

@@ -31,6 +31,8 @@ type Gates struct {
 	MutableResources bool
 	// RestartOnFailureTarget restarts a set as soon as a Job is bound to fail.
 	RestartOnFailureTarget bool
+	// Attempts keeps the history of the set.
+	Attempts bool
 }
 
 // Observed is all that decisions depend on. What it points to is shared and must not be changed.
@@ -58,6 +60,8 @@ type Plan struct {
 	Status *jobsetv1alpha2.JobSetStatus
 	// Events are reported once Status is stored.
 	Events []Event
+	// FailedJob is the Job whose pods are to be read for the first cause of its failure, before all else; nil for none.
+	FailedJob *FailedJob
 
 	// DeleteJobs are deleted in the foreground.
 	DeleteJobs []JobRef

@@ -67,7 +67,7 @@ func (w *world) stored(meta *metav1.ObjectMeta) {
 }
 
 func (w *world) observe() Observed {
-	o := Observed{JobSet: w.set.DeepCopy(), ServiceExists: w.service, Claims: sets.New[string](), Now: w.clock}
+	o := Observed{JobSet: w.set.DeepCopy(), ServiceExists: w.service, Claims: sets.New[string](), Now: w.clock, Gates: Gates{Attempts: true}}
 	for _, job := range w.jobs {
 		o.Jobs = append(o.Jobs, job.DeepCopy())
 	}

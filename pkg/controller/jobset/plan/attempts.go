@@ -1,0 +1,220 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+)
+
+// The history of a set: one attempt runs while the set runs, and none at other times. What users ask for is recorded by
+// the server together with the change that they ask for; all else is recorded here, as a part of the status write that
+// the change is. An attempt that has ended is never changed again.
+
+const (
+	// maxAttempts is how many attempts the status holds.
+	maxAttempts = 10
+	// maxReason is the length of the reasons of an attempt, in characters.
+	maxReason = 1024
+	// queueNameKey is on sets that Kueue admits.
+	queueNameKey = "kueue.x-k8s.io/queue-name"
+)
+
+// runningAttempt returns the attempt that runs; nil if none does.
+func runningAttempt(status *jobsetv1alpha2.JobSetStatus) *jobsetv1alpha2.Attempt {
+	if last := lastAttempt(status); last != nil && last.EndTime == nil {
+		return last
+	}
+	return nil
+}
+
+func lastAttempt(status *jobsetv1alpha2.JobSetStatus) *jobsetv1alpha2.Attempt {
+	if n := len(status.Attempts); n > 0 {
+		return &status.Attempts[n-1]
+	}
+	return nil
+}
+
+// followAttempt begins the attempt of a set that runs, and notes how far it has come.
+func (b *statusBuilder) followAttempt(kids children) {
+	if !b.o.Gates.Attempts || suspended(b.o.JobSet) {
+		return
+	}
+	known := runningAttempt(b.next) != nil
+	if !known {
+		b.beginAttempt(b.startedAttempt())
+	}
+	a := runningAttempt(b.next)
+	if a.CreateTime == nil && present(kids.active, kids.succeeded, kids.failed) == int(allReplicas(b.o.JobSet)) {
+		a.CreateTime = b.timeAfter(a.RequestTime)
+		// Jobs of a set that was running before anybody kept its history were not created for this attempt.
+		if known && recreates(a.Trigger) {
+			b.events = append(b.events, jobsRecreated(b.o.JobSet, a))
+		}
+	}
+	b.noteReady()
+}
+
+// present counts the Jobs that are not being deleted.
+func present(lists ...[]*batchv1.Job) (n int) {
+	for _, jobs := range lists {
+		for _, job := range jobs {
+			if job.DeletionTimestamp == nil {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// noteReady notes that all Jobs of the attempt are ready or have succeeded. Those of a set that restarts in place look
+// ready although their pods have not all come to the same attempt yet.
+func (b *statusBuilder) noteReady() {
+	a := runningAttempt(b.next)
+	if a == nil || !b.o.Gates.Attempts || a.ReadyTime != nil || a.CreateTime == nil || !b.allUp() {
+		return
+	}
+	if p := b.next.PreviousInPlaceRestartAttempt; p != nil && RestartsInPlace(b.o.JobSet, b.o.Gates) && ptr.Deref(b.next.CurrentInPlaceRestartAttempt, 0) <= *p {
+		return
+	}
+	a.ReadyTime = b.timeAfter(a.CreateTime)
+}
+
+// startedAttempt is the next attempt of a set that runs although no attempt does: it has been created, or resumed by a
+// change of its spec.
+func (b *statusBuilder) startedAttempt() jobsetv1alpha2.Attempt {
+	if last := lastAttempt(b.next); last != nil {
+		trigger := jobsetv1alpha2.TriggerResume
+		if last.Outcome == jobsetv1alpha2.OutcomeSuspended && last.EndUser == "" && queued(b.o.JobSet) {
+			trigger = jobsetv1alpha2.TriggerPreemption
+		}
+		return jobsetv1alpha2.Attempt{Trigger: trigger, Scope: jobsetv1alpha2.ScopeJobSet}
+	}
+	first := jobsetv1alpha2.Attempt{
+		Number: b.next.Restarts + 1, Trigger: jobsetv1alpha2.TriggerStart, Scope: jobsetv1alpha2.ScopeJobSet,
+	}
+	switch {
+	case b.next.StartTime != nil:
+		first.RequestTime = ptr.To(metav1.NewMicroTime(b.next.StartTime.Time))
+	case b.next.Restarts == 0 && condition(b.next, jobsetv1alpha2.JobSetSuspended) == nil && !b.o.JobSet.CreationTimestamp.IsZero():
+		first.RequestTime = ptr.To(metav1.NewMicroTime(b.o.JobSet.CreationTimestamp.Time))
+	}
+	if b.next.Restarts > 0 {
+		// The set was restarted before anybody kept its history, which only its failure policy did.
+		first.Trigger = jobsetv1alpha2.TriggerFailurePolicy
+		if c := condition(b.next, jobsetv1alpha2.JobSetRestarting); c != nil && c.Status == metav1.ConditionTrue {
+			first.Reason = c.Message
+		}
+	}
+	return first
+}
+
+// queued tells whether a queueing system decides when the set runs.
+func queued(js *jobsetv1alpha2.JobSet) bool {
+	return js.Labels[queueNameKey] != "" || metav1.GetControllerOfNoCopy(js) != nil
+}
+
+// beginAttempt appends an attempt, with the next number unless it has one and as of now unless it says otherwise.
+func (b *statusBuilder) beginAttempt(a jobsetv1alpha2.Attempt) {
+	var ended *metav1.MicroTime
+	if last := lastAttempt(b.next); last != nil {
+		a.Number, ended = last.Number+1, last.EndTime
+	}
+	if a.RequestTime == nil {
+		a.RequestTime = b.timeAfter(ended)
+	}
+	a.Reason = shortened(a.Reason)
+	b.next.Attempts = append(b.next.Attempts, a)
+	if extra := len(b.next.Attempts) - maxAttempts; extra > 0 {
+		b.next.Attempts = b.next.Attempts[extra:]
+	}
+}
+
+// endAttempt ends the attempt that runs, if one does.
+func (b *statusBuilder) endAttempt(outcome jobsetv1alpha2.AttemptOutcome, reason string) {
+	a := runningAttempt(b.next)
+	if a == nil || !b.o.Gates.Attempts {
+		return
+	}
+	a.EndTime, a.Outcome, a.EndReason = b.timeAfter(latest(a)), outcome, shortened(reason)
+	if a.ReadyTime != nil {
+		b.next.ReadyMilliseconds += a.EndTime.Sub(a.ReadyTime.Time).Milliseconds()
+	}
+}
+
+// restartAttempt ends the attempt that runs and begins the one that a verdict of the failure policy calls for. A
+// suspended set begins its next attempt when it is resumed.
+func (b *statusBuilder) restartAttempt(v verdict) {
+	if suspended(b.o.JobSet) {
+		b.endAttempt(jobsetv1alpha2.OutcomeSuspended, messageSuspended)
+		return
+	}
+	if runningAttempt(b.next) == nil || !b.o.Gates.Attempts {
+		return
+	}
+	next := jobsetv1alpha2.Attempt{
+		Trigger: jobsetv1alpha2.TriggerFailurePolicy, Scope: jobsetv1alpha2.ScopeJobSet, Rule: v.rule, Reason: v.message,
+	}
+	if restartsSingleJob(v.action) {
+		next.Scope, next.ReplicatedJob, next.JobIndex = jobsetv1alpha2.ScopeJob, replicatedJobOf(v.job), ptr.To(jobIndex(v.job))
+	}
+	b.endAttempt(jobsetv1alpha2.OutcomeRestarted, v.message)
+	b.beginAttempt(next)
+}
+
+// restartAttemptInPlace begins the attempt of pods that restart where they are.
+func (b *statusBuilder) restartAttemptInPlace() {
+	const message = "pods restart in place"
+	if runningAttempt(b.next) == nil || !b.o.Gates.Attempts {
+		return
+	}
+	b.endAttempt(jobsetv1alpha2.OutcomeRestarted, message)
+	b.beginAttempt(jobsetv1alpha2.Attempt{Trigger: jobsetv1alpha2.TriggerFailurePolicy, Scope: jobsetv1alpha2.ScopeJobSet, Reason: message})
+	a := runningAttempt(b.next)
+	a.CreateTime = a.RequestTime // the Jobs stay
+}
+
+// closeAttempt ends the attempt of a set that finished when nobody kept its history, like a controller of an earlier
+// version.
+func (b *statusBuilder) closeAttempt() {
+	finished := finishedCondition(b.next)
+	outcome := jobsetv1alpha2.OutcomeCompleted
+	if finished.Type == jobsetv1alpha2.JobSetFailed {
+		outcome = jobsetv1alpha2.OutcomeFailed
+	}
+	b.endAttempt(outcome, finished.Message)
+}
+
+// timeAfter returns the present time, or the given one if that is later: clocks of different machines differ, and the
+// times of an attempt must not go backwards.
+func (b *statusBuilder) timeAfter(earlier *metav1.MicroTime) *metav1.MicroTime {
+	at := metav1.NewMicroTime(b.o.Now.Truncate(time.Microsecond)) // as exact as it is stored
+	if earlier != nil && at.Before(earlier) {
+		at = *earlier
+	}
+	return &at
+}
+
+// latest returns the last time of an attempt that runs.
+func latest(a *jobsetv1alpha2.Attempt) *metav1.MicroTime {
+	for _, at := range []*metav1.MicroTime{a.ReadyTime, a.CreateTime} {
+		if at != nil {
+			return at
+		}
+	}
+	return a.RequestTime
+}
+
+// shortened cuts a reason to what an attempt holds.
+func shortened(reason string) string {
+	if runes := []rune(reason); len(runes) > maxReason {
+		return string(runes[:maxReason])
+	}
+	return reason
+}

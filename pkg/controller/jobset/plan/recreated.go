@@ -1,0 +1,89 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/duration"
+	"k8s.io/utils/ptr"
+
+	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+)
+
+// recreates tells whether attempts with the trigger have new Jobs.
+func recreates(trigger jobsetv1alpha2.AttemptTrigger) bool {
+	switch trigger {
+	case jobsetv1alpha2.TriggerRequested, jobsetv1alpha2.TriggerRetry, jobsetv1alpha2.TriggerFailurePolicy:
+		return true
+	}
+	return false
+}
+
+// jobsRecreated tells that all Jobs of an attempt exist.
+func jobsRecreated(js *jobsetv1alpha2.JobSet, a *jobsetv1alpha2.Attempt) Event {
+	note := fmt.Sprintf("%s of attempt %d %s recreated", startedPart(js, a), a.Number, wereOrWas(js, a))
+	if a.RequestTime != nil {
+		note = fmt.Sprintf("%s %s after %s", note, readable(a.CreateTime.Sub(a.RequestTime.Time)), origin(a))
+	}
+	return Event{Type: corev1.EventTypeNormal, Reason: reasonJobsRecreated, Note: note}
+}
+
+// startedPart names the Jobs that an attempt started.
+func startedPart(js *jobsetv1alpha2.JobSet, a *jobsetv1alpha2.Attempt) string {
+	rj := replicatedJobNamed(js, a.ReplicatedJob)
+	switch {
+	case rj != nil && a.Scope == jobsetv1alpha2.ScopeJob:
+		return "job " + jobName(js, rj, ptr.Deref(a.JobIndex, 0))
+	case rj != nil && a.Scope == jobsetv1alpha2.ScopeReplicatedJob:
+		return fmt.Sprintf("%s of replicatedJob %s", allOf(replicas(rj)), rj.Name)
+	}
+	return allOf(allReplicas(js))
+}
+
+func allOf(jobs int32) string {
+	if jobs == 1 {
+		return "the only job"
+	}
+	return fmt.Sprintf("all %d jobs", jobs)
+}
+
+func wereOrWas(js *jobsetv1alpha2.JobSet, a *jobsetv1alpha2.Attempt) string {
+	jobs := allReplicas(js)
+	if rj := replicatedJobNamed(js, a.ReplicatedJob); rj != nil {
+		jobs = replicas(rj)
+	}
+	if a.Scope == jobsetv1alpha2.ScopeJob || jobs == 1 {
+		return "was"
+	}
+	return "were"
+}
+
+// origin names what began an attempt.
+func origin(a *jobsetv1alpha2.Attempt) string {
+	what := "restart requested"
+	switch a.Trigger {
+	case jobsetv1alpha2.TriggerRetry:
+		what = "retry requested"
+	case jobsetv1alpha2.TriggerFailurePolicy:
+		what = "restart by the failure policy"
+		if a.Rule != "" {
+			what = fmt.Sprintf("restart by rule %s of the failure policy", a.Rule)
+		}
+	}
+	if a.User != "" {
+		return fmt.Sprintf("the %s by %s", what, a.User)
+	}
+	return "the " + what
+}
+
+// readable rounds a duration to what a reader needs.
+func readable(d time.Duration) string {
+	if d < time.Second {
+		return "less than 1s"
+	}
+	return duration.HumanDuration(d)
+}
