@@ -5,13 +5,10 @@ package action
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
 	"time"
 
-	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
@@ -75,11 +72,12 @@ func stopping(n counts, done string) string {
 }
 
 func suspendProgress(js *jobsetv1alpha2.JobSet, n counts) progress {
+	finished, _ := snapshot.Finished(js)
 	switch {
-	case js.Status.TerminalState != "":
+	case finished != "":
 		return progress{failure: "the set finished meanwhile: " + finish(js)}
 	case !ptr.Deref(js.Spec.Suspend, false):
-		return progress{failure: "the set was resumed meanwhile" + byWhom(last(js))}
+		return progress{failure: "the set was resumed meanwhile" + byWhom(snapshot.CurrentAttempt(js))}
 	case n.running == 0 && meta.IsStatusConditionTrue(js.Status.Conditions, jobsetv1alpha2.JobSetSuspended):
 		return progress{reached: true, text: "suspended, no pod is left"}
 	}
@@ -87,11 +85,12 @@ func suspendProgress(js *jobsetv1alpha2.JobSet, n counts) progress {
 }
 
 func readyProgress(set *snapshot.Set, n counts, attempt int32) progress {
-	js, current := set.JobSet, last(set.JobSet)
+	js, current := set.JobSet, snapshot.CurrentAttempt(set.JobSet)
+	finished, _ := snapshot.Finished(js)
 	switch {
-	case js.Status.TerminalState == jobsetv1alpha2.TerminalStateCompleted:
+	case finished == snapshot.SetCompleted:
 		return progress{reached: true, text: "completed"}
-	case js.Status.TerminalState != "":
+	case finished != "":
 		return progress{failure: finish(js)}
 	case ptr.Deref(js.Spec.Suspend, false):
 		return progress{failure: "the set is suspended" + endedBy(current) + "; kubectl jobset resume " + js.Name + " lets it run"}
@@ -120,13 +119,11 @@ func took(a *jobsetv1alpha2.Attempt) string {
 
 // finish tells how the set failed or completed, with the first cause if the set knows it.
 func finish(js *jobsetv1alpha2.JobSet) string {
-	text := js.Status.TerminalState
-	for _, t := range []string{jobsetv1alpha2.JobSetFailed, jobsetv1alpha2.JobSetCompleted} {
-		if c := meta.FindStatusCondition(js.Status.Conditions, t); c != nil && c.Status == metav1.ConditionTrue {
-			text = fmt.Sprintf("%s (%s): %s", c.Type, c.Reason, c.Message)
-		}
+	text, c := snapshot.Finished(js)
+	if c != nil {
+		text = fmt.Sprintf("%s (%s): %s", c.Type, c.Reason, c.Message)
 	}
-	if a := last(js); a != nil && a.FirstCause != nil {
+	if a := snapshot.CurrentAttempt(js); a != nil && a.FirstCause != nil {
 		text += "; first cause: " + cause(a.FirstCause)
 	}
 	return text
@@ -172,13 +169,6 @@ func cause(c *jobsetv1alpha2.FailureCause) string {
 	return text
 }
 
-func last(js *jobsetv1alpha2.JobSet) *jobsetv1alpha2.Attempt {
-	if len(js.Status.Attempts) == 0 {
-		return nil
-	}
-	return &js.Status.Attempts[len(js.Status.Attempts)-1]
-}
-
 func byWhom(a *jobsetv1alpha2.Attempt) string {
 	if a == nil || a.User == "" {
 		return ""
@@ -196,66 +186,21 @@ func endedBy(a *jobsetv1alpha2.Attempt) string {
 func countJobs(set *snapshot.Set) counts {
 	var n counts
 	for i := range set.JobSet.Spec.ReplicatedJobs {
-		n.total += int(ptr.Deref(set.JobSet.Spec.ReplicatedJobs[i].Replicas, 1))
+		n.total += snapshot.Replicas(&set.JobSet.Spec.ReplicatedJobs[i])
 	}
 	for _, job := range set.Jobs {
-		switch {
-		case job.DeletionTimestamp != nil || previous(set.JobSet, job):
+		state := set.JobState(job)
+		switch state {
+		case snapshot.JobTerminating, snapshot.JobOutdated:
 			n.old++
 			continue
-		case finished(job, batchv1.JobComplete):
+		case snapshot.JobComplete, snapshot.JobReady:
 			n.ready++
-		case finished(job, batchv1.JobFailed):
-		default:
-			if job.Status.Active+ptr.Deref(job.Status.Terminating, 0) > 0 {
-				n.running++
-			}
-			if isReady(job) {
-				n.ready++
-			}
 		}
 		n.created++
+		if state != snapshot.JobComplete && state != snapshot.JobFailed && job.Status.Active+ptr.Deref(job.Status.Terminating, 0) > 0 {
+			n.running++
+		}
 	}
 	return n
-}
-
-// previous tells whether the Job belongs to an earlier attempt of the set, or of this single Job.
-func previous(js *jobsetv1alpha2.JobSet, job *batchv1.Job) bool {
-	if label(job, jobsetv1alpha2.RestartsKey) < js.Status.Restarts {
-		return true
-	}
-	for i := range js.Status.ReplicatedJobsStatus {
-		status := &js.Status.ReplicatedJobsStatus[i]
-		index := snapshot.JobIndex(job)
-		if status.Name == snapshot.ReplicatedJob(job) && index >= 0 && index < len(status.JobRestarts) {
-			return label(job, jobsetv1alpha2.JobRestartAttemptKey) < status.JobRestarts[index]
-		}
-	}
-	return false
-}
-
-func label(job *batchv1.Job, key string) int32 {
-	n, err := strconv.ParseInt(job.Labels[key], 10, 32)
-	if err != nil {
-		return 0
-	}
-	return int32(n)
-}
-
-func finished(job *batchv1.Job, conditionType batchv1.JobConditionType) bool {
-	for _, c := range job.Status.Conditions {
-		if c.Type == conditionType && c.Status == "True" {
-			return true
-		}
-	}
-	return false
-}
-
-// isReady tells whether all pods that an unfinished Job wants at a time are ready or have succeeded.
-func isReady(job *batchv1.Job) bool {
-	pods := ptr.Deref(job.Spec.Parallelism, 1)
-	if job.Spec.Completions != nil {
-		pods = min(pods, *job.Spec.Completions)
-	}
-	return !ptr.Deref(job.Spec.Suspend, false) && ptr.Deref(job.Status.Ready, 0)+job.Status.Succeeded >= pods
 }

@@ -23,6 +23,7 @@ import (
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	jobsetclient "github.com/jobset-apiserver/jobset-apiserver/pkg/generated/clientset/versioned/typed/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/cli"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/snapshot"
 )
 
 // runner does one action to one or more sets.
@@ -128,7 +129,7 @@ func (r *runner) one(ctx context.Context, name string) (answer, error) {
 // seen are the preconditions that what was read still holds.
 func seen(set *jobsetv1alpha2.JobSet) *batchv1alpha1.ActionPreconditions {
 	p := &batchv1alpha1.ActionPreconditions{UID: ptr.To(set.UID), Attempt: ptr.To[int32](0)}
-	if a := last(set); a != nil {
+	if a := snapshot.CurrentAttempt(set); a != nil {
 		p.Attempt = ptr.To(a.Number)
 	}
 	return p
