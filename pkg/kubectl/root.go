@@ -6,13 +6,17 @@
 package kubectl
 
 import (
+	"flag"
 	"fmt"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/klog/v2"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/action"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/cli"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/tree"
 )
 
 // NewCommand returns `kubectl jobset` with all of its commands.
@@ -31,10 +35,21 @@ func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	cmd.SetOut(streams.Out)
 	cmd.SetErr(streams.ErrOut)
 	f.Flags.AddFlags(cmd.PersistentFlags())
+	addVerbosity(cmd)
 	for _, add := range []func(*cli.Factory) *cobra.Command{
 		action.NewRestart, action.NewSuspend, action.NewResume, action.NewCancel, action.NewRetry,
+		tree.NewCommand,
 	} {
 		cmd.AddCommand(add(f))
 	}
 	return cmd
+}
+
+// addVerbosity adds -v, as kubectl has it: from 6 on, each request is logged.
+func addVerbosity(cmd *cobra.Command) {
+	flags := flag.NewFlagSet("", flag.ContinueOnError)
+	klog.InitFlags(flags)
+	verbosity := pflag.PFlagFromGoFlag(flags.Lookup("v"))
+	verbosity.Usage = "Verbosity of the log; 6 and more show the requests."
+	cmd.PersistentFlags().AddFlag(verbosity)
 }

@@ -1,0 +1,108 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package tree
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/cli"
+)
+
+// choice is what is shown with a line of its own.
+type choice struct {
+	jobs map[*Job]bool
+	pods map[*Pod]bool
+}
+
+// choose decides which Jobs and pods get a line of their own. Jobs that do not exist get one only when everything is asked for:
+// those of a replicatedJob wait for the same.
+func choose(t *Tree, all bool) choice {
+	c := choice{jobs: map[*Job]bool{}, pods: map[*Pod]bool{}}
+	var jobs []*Job
+	pods := 0
+	for i := range t.ReplicatedJobs {
+		for k := range t.ReplicatedJobs[i].Jobs {
+			j := &t.ReplicatedJobs[i].Jobs[k]
+			if j.State != Missing || all {
+				jobs = append(jobs, j)
+				pods += len(j.Pods)
+			}
+		}
+	}
+	all = all || len(jobs)+pods <= smallSet
+	if !all && len(jobs) > fewJobs {
+		jobs = worst(jobs, severityOfJob, mostJobs)
+	}
+	var unwell []*Pod
+	for _, j := range jobs {
+		c.jobs[j] = true
+		for i := range j.Pods {
+			unwell = append(unwell, &j.Pods[i])
+		}
+	}
+	if !all {
+		unwell = worst(unwell, func(p *Pod) severity { return p.severity }, mostPods)
+	}
+	for _, p := range unwell {
+		c.pods[p] = true
+	}
+	return c
+}
+
+// worst returns those that are not well, at most so many, the worst of them.
+func worst[T any](from []T, judge func(T) severity, most int) []T {
+	found := slices.DeleteFunc(slices.Clone(from), func(x T) bool { return judge(x) == well })
+	slices.SortStableFunc(found, func(a, b T) int { return -cmp.Compare(judge(a), judge(b)) })
+	return found[:min(most, len(found))]
+}
+
+func worstOf(jobs []*Job) (s severity) {
+	for _, j := range jobs {
+		s = max(s, severityOfJob(j))
+	}
+	return s
+}
+
+// nodes tells on which nodes pods are: the name of the only one, or how many they are.
+func nodes(pods []*Pod) string {
+	found := map[string]bool{}
+	for _, p := range pods {
+		if p.Node != "" {
+			found[p.Node] = true
+		}
+	}
+	if len(found) == 0 {
+		return ""
+	}
+	if len(found) == 1 {
+		return slices.Collect(maps.Keys(found))[0]
+	}
+	return cli.Count(len(found), "node")
+}
+
+// states counts pods by state, the most frequent first.
+func states(pods []*Pod) string {
+	counts := map[string]int{}
+	for _, p := range pods {
+		counts[p.State]++
+	}
+	order := slices.SortedFunc(maps.Keys(counts), func(a, b string) int { return cmp.Or(-cmp.Compare(counts[a], counts[b]), cmp.Compare(a, b)) })
+	parts := make([]string, 0, len(order))
+	for _, state := range order {
+		parts = append(parts, fmt.Sprintf("%s %s", cli.Count(counts[state], "pod"), state))
+	}
+	return strings.Join(parts, ", ")
+}
+
+func pointers(pods []Pod) []*Pod {
+	out := make([]*Pod, 0, len(pods))
+	for i := range pods {
+		out = append(out, &pods[i])
+	}
+	return out
+}

@@ -1,0 +1,244 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package tree
+
+import (
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+
+	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/snapshot"
+)
+
+// Missing is the state of a Job that does not exist.
+const Missing = "Missing"
+
+// Tree is the set, and what -o json prints. Its fields are described in docs/kubectl.md.
+type Tree struct {
+	Name      string `json:"name"`
+	Namespace string `json:"namespace"`
+	State     string `json:"state"`
+	// Reason and Message are those of the condition that explains the state.
+	Reason  string `json:"reason,omitempty"`
+	Message string `json:"message,omitempty"`
+	// Attempt is the number of the newest attempt; 0 when none is recorded.
+	Attempt         int32       `json:"attempt,omitempty"`
+	Restarts        int         `json:"restarts"`
+	CountedRestarts int         `json:"countedRestarts"`
+	RestartLimit    int         `json:"restartLimit"`
+	CreateTime      metav1.Time `json:"createTime"`
+	ReplicatedJobs  []Group     `json:"replicatedJobs"`
+}
+
+// Group is a replicatedJob.
+type Group struct {
+	Name     string `json:"name"`
+	Replicas int    `json:"replicas"`
+	// Ready is the number of Jobs that are ready or complete.
+	Ready int `json:"ready"`
+	// Restarts is the sum of the restarts of its single Jobs.
+	Restarts int   `json:"restarts"`
+	Jobs     []Job `json:"jobs"`
+}
+
+// Job is a Job that exists or should.
+type Job struct {
+	Name  string `json:"name"`
+	Index int    `json:"index"`
+	State string `json:"state"`
+	// Message explains the state: of a missing Job what it waits for, of a failed one its condition.
+	Message string `json:"message,omitempty"`
+	// Ready is the number of pods that are ready or have succeeded, of Size.
+	Ready      int          `json:"ready"`
+	Size       int          `json:"size"`
+	Restarts   int          `json:"restarts"`
+	CreateTime *metav1.Time `json:"createTime,omitempty"`
+	Pods       []Pod        `json:"pods,omitempty"`
+}
+
+// Pod is a pod of a Job.
+type Pod struct {
+	Name string `json:"name"`
+	// Index is the completion index; absent for Jobs that are not Indexed.
+	Index           *int        `json:"index,omitempty"`
+	State           string      `json:"state"`
+	Message         string      `json:"message,omitempty"`
+	Ready           bool        `json:"ready"`
+	ContainersReady int         `json:"containersReady"`
+	Containers      int         `json:"containers"`
+	Restarts        int         `json:"restarts"`
+	Node            string      `json:"node,omitempty"`
+	CreateTime      metav1.Time `json:"createTime"`
+
+	severity severity
+}
+
+// New derives the tree from what was read.
+func New(s *snapshot.Set) *Tree {
+	js := s.JobSet
+	t := &Tree{
+		Name: js.Name, Namespace: js.Namespace, State: snapshot.SetState(js),
+		Restarts: int(js.Status.Restarts), CountedRestarts: snapshot.CountedRestarts(js), RestartLimit: snapshot.RestartLimit(js),
+		CreateTime: js.CreationTimestamp, ReplicatedJobs: []Group{},
+	}
+	if last := snapshot.CurrentAttempt(js); last != nil {
+		t.Attempt = last.Number
+	}
+	t.Reason, t.Message = explained(js, t.State)
+
+	pods := map[types.UID][]*corev1.Pod{}
+	for _, pod := range s.Pods {
+		owner := metav1.GetControllerOfNoCopy(pod).UID
+		pods[owner] = append(pods[owner], pod)
+	}
+	jobs, names := map[string][]*batchv1.Job{}, []string{}
+	for i := range js.Spec.ReplicatedJobs {
+		names = append(names, js.Spec.ReplicatedJobs[i].Name)
+		jobs[js.Spec.ReplicatedJobs[i].Name] = nil
+	}
+	for _, job := range s.Jobs {
+		name := snapshot.ReplicatedJob(job)
+		if _, known := jobs[name]; !known {
+			names = append(names, name)
+		}
+		jobs[name] = append(jobs[name], job)
+	}
+	for place, name := range names {
+		t.ReplicatedJobs = append(t.ReplicatedJobs, newGroup(s, place, name, jobs[name], pods))
+	}
+	return t
+}
+
+// explained returns reason and message of the condition behind a state.
+func explained(js *jobsetv1alpha2.JobSet, state string) (reason, message string) {
+	of := map[string]string{
+		snapshot.SetCompleted: jobsetv1alpha2.JobSetCompleted, snapshot.SetFailed: jobsetv1alpha2.JobSetFailed,
+		snapshot.SetSuspended: jobsetv1alpha2.JobSetSuspended, snapshot.SetRestarting: jobsetv1alpha2.JobSetRestarting,
+		snapshot.SetPending: jobsetv1alpha2.JobSetStartupPolicyInProgress, snapshot.SetStarting: jobsetv1alpha2.JobSetStartupPolicyInProgress,
+	}
+	for _, kind := range []string{jobsetv1alpha2.ChildNameConflict, of[state]} {
+		if finished, _ := snapshot.Finished(js); finished != "" && kind == jobsetv1alpha2.ChildNameConflict {
+			continue
+		}
+		if c := meta.FindStatusCondition(js.Status.Conditions, kind); c != nil && c.Status == metav1.ConditionTrue {
+			return c.Reason, c.Message
+		}
+	}
+	return "", ""
+}
+
+// newGroup describes the replicatedJob at that place; a place behind the spec is that of one which the spec does not have.
+func newGroup(s *snapshot.Set, place int, name string, jobs []*batchv1.Job, pods map[types.UID][]*corev1.Pod) Group {
+	g := Group{Name: name, Jobs: []Job{}}
+	var spec *jobsetv1alpha2.ReplicatedJob
+	if place < len(s.JobSet.Spec.ReplicatedJobs) {
+		spec = &s.JobSet.Spec.ReplicatedJobs[place]
+		g.Replicas = snapshot.Replicas(spec)
+	}
+	exists := map[int]bool{}
+	for _, job := range jobs {
+		j := newJob(s, job, pods[job.UID])
+		exists[j.Index] = true
+		g.Jobs = append(g.Jobs, j)
+		g.Restarts += j.Restarts
+		if j.State == snapshot.JobReady || j.State == snapshot.JobComplete {
+			g.Ready++
+		}
+	}
+	why := ""
+	for index := range g.Replicas {
+		if exists[index] {
+			continue
+		}
+		if why == "" {
+			why = whyMissing(s.JobSet, place)
+		}
+		restarts := s.JobRestarts(name, index)
+		g.Restarts += restarts
+		g.Jobs = append(g.Jobs, Job{
+			Name: snapshot.JobName(s.JobSet, name, index), Index: index, State: Missing, Message: why,
+			Size: templateSize(&spec.Template.Spec), Restarts: restarts,
+		})
+	}
+	return g
+}
+
+// whyMissing tells why Jobs of a replicatedJob do not exist, as far as the set itself shows it.
+func whyMissing(js *jobsetv1alpha2.JobSet, place int) string {
+	if finished, _ := snapshot.Finished(js); finished != "" {
+		return "none after the set has finished"
+	}
+	if js.DeletionTimestamp != nil {
+		return "the set is being deleted"
+	}
+	if waiting := snapshot.WaitingFor(js, place); len(waiting) > 0 {
+		return waiting[0].String()
+	}
+	switch manager := ptr.Deref(js.Spec.ManagedBy, jobsetv1alpha2.JobSetControllerName); {
+	case manager != jobsetv1alpha2.JobSetControllerName:
+		return "left to the controller " + manager
+	case meta.IsStatusConditionTrue(js.Status.Conditions, jobsetv1alpha2.ChildNameConflict):
+		return "the name is taken, see the condition " + jobsetv1alpha2.ChildNameConflict
+	case meta.IsStatusConditionTrue(js.Status.Conditions, jobsetv1alpha2.JobSetRestarting):
+		return "not created again yet"
+	}
+	return "not created yet; ask `kubectl jobset why " + js.Name + "` if this stays"
+}
+
+func newJob(s *snapshot.Set, job *batchv1.Job, pods []*corev1.Pod) Job {
+	j := Job{
+		Name: job.Name, Index: snapshot.JobIndex(job), State: s.JobState(job), Size: templateSize(&job.Spec),
+		Restarts: s.JobRestarts(snapshot.ReplicatedJob(job), snapshot.JobIndex(job)), CreateTime: &job.CreationTimestamp,
+		Ready: int(job.Status.Succeeded),
+	}
+	if j.State == snapshot.JobFailed {
+		for _, of := range []batchv1.JobConditionType{batchv1.JobFailed, batchv1.JobFailureTarget} {
+			if c := snapshot.JobCondition(job, of); c != nil {
+				j.Message = c.Reason + ": " + c.Message
+				break
+			}
+		}
+	}
+	if attempt := job.Labels[jobsetv1alpha2.RestartsKey]; s.Outdated(job) && attempt != "" {
+		j.Message = "of an earlier attempt, after restart " + attempt
+	}
+	for _, pod := range pods {
+		p := newPod(pod)
+		if p.Ready && !snapshot.PodEnded(pod) {
+			j.Ready++
+		}
+		j.Pods = append(j.Pods, p)
+	}
+	return j
+}
+
+// templateSize is the number of pods that have to be ready or to succeed.
+func templateSize(spec *batchv1.JobSpec) int {
+	return int(ptr.Deref(spec.Completions, ptr.Deref(spec.Parallelism, 1)))
+}
+
+func newPod(pod *corev1.Pod) Pod {
+	p := Pod{
+		Name: pod.Name, State: snapshot.PodState(pod), Ready: snapshot.PodReady(pod) && pod.DeletionTimestamp == nil,
+		Containers: len(pod.Spec.Containers), Restarts: snapshot.ContainerRestarts(pod),
+		Node: pod.Spec.NodeName, CreateTime: pod.CreationTimestamp,
+	}
+	if index := snapshot.PodIndex(pod); index >= 0 {
+		p.Index = &index
+	}
+	for i := range pod.Status.ContainerStatuses {
+		if pod.Status.ContainerStatuses[i].Ready {
+			p.ContainersReady++
+		}
+	}
+	p.severity = severityOf(pod)
+	if p.severity > well {
+		p.Message = podMessage(pod)
+	}
+	return p
+}

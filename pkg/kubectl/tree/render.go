@@ -1,0 +1,267 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package tree
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/cli"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/snapshot"
+)
+
+// How much is shown of large sets.
+const (
+	// smallSet is the number of Jobs and pods up to which all of them are shown.
+	smallSet = 40
+	// fewJobs is the number of Jobs up to which each of them is shown.
+	fewJobs = 20
+	// mostJobs is how many Jobs that are not well are shown of more than that.
+	mostJobs = 10
+	// mostPods is how many pods that are not well are shown.
+	mostPods = 20
+	// mostRanges is how many ranges of indices are named.
+	mostRanges = 5
+)
+
+// item is one line of the tree with what is below it.
+type item struct {
+	name, state, ready, restarts, age, node, message string
+
+	severity severity
+	children []item
+}
+
+// Lines returns the tree as text.
+func (t *Tree) Lines(terminal cli.Terminal, now time.Time, all bool) []string {
+	header := []string{"NAME", "STATE", "READY", "RESTARTS", "AGE", "NODE", "MESSAGE"}
+	for i := range header {
+		header[i] = terminal.Paint(cli.Quiet, header[i])
+	}
+	rows := [][]string{header}
+	rows = append(rows, drawn(terminal, t.items(now, all), "", "")...)
+	return cli.Align(rows)
+}
+
+// drawn returns the rows of an item and of those below it. The first begins with own, the others with below.
+func drawn(terminal cli.Terminal, it item, own, below string) [][]string {
+	name := terminal.Paint(cli.Quiet, own) + it.name
+	rows := [][]string{{name, terminal.Paint(colorOf(&it), it.state), it.ready, it.restarts, it.age, it.node, it.message}}
+	for i := range it.children {
+		branch, next := "├─ ", "│  "
+		if i == len(it.children)-1 {
+			branch, next = "└─ ", "   "
+		}
+		rows = append(rows, drawn(terminal, it.children[i], below+branch, below+next)...)
+	}
+	return rows
+}
+
+func colorOf(it *item) cli.Color {
+	switch {
+	case it.state == snapshot.JobSuspended, it.state == Missing, it.severity == leaving:
+		return cli.Quiet
+	case it.severity == well:
+		return cli.Good
+	case it.severity >= stuck:
+		return cli.Bad
+	}
+	return cli.Busy
+}
+
+// items returns the set with as much below it as is to be shown.
+func (t *Tree) items(now time.Time, all bool) item {
+	top := item{
+		name: "jobset/" + t.Name, state: t.State, restarts: strconv.Itoa(t.Restarts), age: age(now, &t.CreateTime), message: t.summary(),
+		severity: map[string]severity{snapshot.SetFailed: failed, snapshot.SetTerminating: leaving, snapshot.SetRestarting: starting, snapshot.SetPending: starting, snapshot.SetStarting: late}[t.State],
+	}
+	chosen := choose(t, all)
+	ready, replicas := 0, 0
+	for i := range t.ReplicatedJobs {
+		g := &t.ReplicatedJobs[i]
+		ready, replicas = ready+g.Ready, replicas+g.Replicas
+		top.children = append(top.children, g.item(now, chosen))
+	}
+	top.ready = of(ready, replicas)
+	return top
+}
+
+// summary is what the line of the set says at its end.
+func (t *Tree) summary() string {
+	var parts []string
+	if t.Attempt > 0 {
+		parts = append(parts, fmt.Sprintf("attempt %d", t.Attempt))
+	}
+	if t.RestartLimit > 0 {
+		parts = append(parts, fmt.Sprintf("%d of %s used", t.CountedRestarts, cli.Count(t.RestartLimit, "restart")))
+	}
+	if t.Reason != "" {
+		parts = append(parts, strings.TrimSuffix(t.Reason+": "+oneLine(t.Message), ": "))
+	}
+	return strings.Join(parts, ", ")
+}
+
+func (g *Group) item(now time.Time, chosen choice) item {
+	it := item{name: "replicatedJob/" + g.Name, ready: of(g.Ready, g.Replicas), restarts: strconv.Itoa(g.Restarts)}
+	if g.Ready < g.Replicas {
+		it.severity = late
+	}
+	counts := map[string][]*Job{}
+	for i := range g.Jobs {
+		j := &g.Jobs[i]
+		counts[j.State] = append(counts[j.State], j)
+	}
+	states := slices.SortedFunc(maps.Keys(counts), func(a, b string) int {
+		return cmp.Or(-cmp.Compare(len(counts[a]), len(counts[b])), cmp.Compare(a, b))
+	})
+	var parts []string
+	for _, state := range states {
+		if len(states) == 1 {
+			parts = append(parts, state)
+			it.severity = max(it.severity, worstOf(counts[state]))
+		} else {
+			parts = append(parts, cli.Number(len(counts[state]))+" "+state)
+		}
+	}
+	it.state = strings.Join(parts, ", ")
+	it.children = g.children(now, chosen)
+	return it
+}
+
+// children are the Jobs that are shown, by index, and then the others by state.
+func (g *Group) children(now time.Time, chosen choice) []item {
+	var items []item
+	rest := map[string][]*Job{}
+	for i := range g.Jobs {
+		j := &g.Jobs[i]
+		if chosen.jobs[j] {
+			items = append(items, j.item(now, chosen))
+		} else {
+			key := j.State + "\x00" + j.Message
+			if j.State != Missing {
+				key = j.State
+			}
+			rest[key] = append(rest[key], j)
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(rest)) {
+		items = append(items, summarizeJobs(rest[key], len(items) > 0))
+	}
+	return items
+}
+
+// summarizeJobs is one line for Jobs of the same state.
+func summarizeJobs(jobs []*Job, more bool) item {
+	first := jobs[0]
+	it := item{name: "job/" + first.Name, state: first.State, severity: worstOf(jobs)}
+	if len(jobs) > 1 {
+		it.name = cli.Count(len(jobs), "Job")
+		if more {
+			it.name = cli.Number(len(jobs)) + " more Jobs"
+		}
+	}
+	if first.State == Missing {
+		it.name, it.message = "job/"+ranged(jobs), first.Message
+		return it
+	}
+	ready, size, restarts := 0, 0, 0
+	var pods []*Pod
+	for _, j := range jobs {
+		ready, size, restarts = ready+j.Ready, size+j.Size, restarts+j.Restarts
+		for i := range j.Pods {
+			pods = append(pods, &j.Pods[i])
+		}
+	}
+	it.ready, it.restarts, it.node = of(ready, size), strconv.Itoa(restarts), nodes(pods)
+	if it.severity > well {
+		it.message = states(pods)
+	}
+	return it
+}
+
+// ranged is the name of Jobs of one replicatedJob with their indices, like train-workers-[0-3,7].
+func ranged(jobs []*Job) string {
+	if len(jobs) == 1 {
+		return jobs[0].Name
+	}
+	prefix := strings.TrimSuffix(jobs[0].Name, strconv.Itoa(jobs[0].Index))
+	var parts []string
+	for i := 0; i < len(jobs); {
+		end := i
+		for end+1 < len(jobs) && jobs[end+1].Index == jobs[end].Index+1 {
+			end++
+		}
+		part := strconv.Itoa(jobs[i].Index)
+		if end > i {
+			part += "-" + strconv.Itoa(jobs[end].Index)
+		}
+		parts = append(parts, part)
+		i = end + 1
+	}
+	if len(parts) > mostRanges {
+		parts = append(parts[:mostRanges], "…")
+	}
+	return fmt.Sprintf("%s[%s]", prefix, strings.Join(parts, ","))
+}
+
+func (j *Job) item(now time.Time, chosen choice) item {
+	it := item{
+		name: "job/" + j.Name, state: j.State, ready: of(j.Ready, j.Size), restarts: strconv.Itoa(j.Restarts), age: age(now, j.CreateTime),
+		message: oneLine(j.Message), severity: severityOfJob(j),
+	}
+	if j.State == Missing {
+		it.ready, it.restarts = "", ""
+	}
+	rest, shown := map[string][]*Pod{}, 0
+	for i := range j.Pods {
+		p := &j.Pods[i]
+		if chosen.pods[p] {
+			shown++
+			it.children = append(it.children, p.item(now))
+			continue
+		}
+		key := p.State
+		if p.State == "Running" && !p.Ready {
+			key = "Running, not ready"
+		}
+		rest[key] = append(rest[key], p)
+	}
+	// Pods that are all alike are told by the line of their Job.
+	if shown == 0 && len(rest) == 1 && it.severity == well {
+		it.node = nodes(pointers(j.Pods))
+		return it
+	}
+	for _, key := range slices.Sorted(maps.Keys(rest)) {
+		pods := rest[key]
+		name := cli.Count(len(pods), "pod")
+		if shown > 0 {
+			name = cli.Number(len(pods)) + " more " + strings.TrimPrefix(name, cli.Number(len(pods))+" ")
+		}
+		it.children = append(it.children, item{name: name, state: key, node: nodes(pods), severity: pods[0].severity})
+	}
+	return it
+}
+
+func (p *Pod) item(now time.Time) item {
+	return item{
+		name: "pod/" + p.Name, state: p.State, ready: of(p.ContainersReady, p.Containers), restarts: strconv.Itoa(p.Restarts),
+		age: age(now, &p.CreateTime), node: p.Node, message: p.Message, severity: p.severity,
+	}
+}
+
+func age(now time.Time, then *metav1.Time) string {
+	if then == nil || then.IsZero() {
+		return ""
+	}
+	return cli.Age(now.Sub(then.Time))
+}
+
+func of(part, whole int) string { return fmt.Sprintf("%d/%d", part, whole) }
