@@ -45,6 +45,7 @@ func (c *Controller) apply(ctx context.Context, key cache.ObjectName, obs *plan.
 		logger.Info("Child makes no sense", "reason", problem)
 	}
 	run := &applier{Controller: c, key: key, js: obs.JobSet, namesKept: plan.RetryNamesAfter(*obs)}
+	p = run.withFirstCause(ctx, obs, p) // before the pods are gone
 	errs := []error{
 		run.deleteJobs(ctx, p.DeleteJobs),
 		run.patchJobs(ctx, p.PatchJobs),

@@ -54,6 +54,8 @@ type Controller struct {
 	takenClaims *expiring.Expiring
 	// takenJobs are names of Jobs that others have, to ask for now and then only.
 	takenJobs *expiring.Expiring
+	// causes are what the pods of failed Jobs told, by the UID of the Job.
+	causes *expiring.Expiring
 }
 
 // New returns a controller, its informers not started yet.
@@ -62,7 +64,10 @@ func New(config Config) (*Controller, error) {
 		return nil, errors.New("the number of workers must be 1 or more")
 	}
 	registerMetrics()
-	c := &Controller{Config: config, queue: controller.NewQueue(Name), takenClaims: expiring.NewExpiring(), takenJobs: expiring.NewExpiring()}
+	c := &Controller{
+		Config: config, queue: controller.NewQueue(Name),
+		takenClaims: expiring.NewExpiring(), takenJobs: expiring.NewExpiring(), causes: expiring.NewExpiring(),
+	}
 	var err error
 	if c.informers, err = newInformers(config.JobSets, config.Kube, config.Gates); err != nil {
 		return nil, err

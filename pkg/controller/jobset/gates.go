@@ -17,7 +17,7 @@ import (
 // dropped are fields of the status that the API server does not keep, because the feature gate is on here and off there.
 // A decision that waits until such a field is stored would wait for ever, so that the feature counts as off here too.
 type dropped struct {
-	startTime, executionAttempts, jobRestarts atomic.Bool
+	startTime, executionAttempts, jobRestarts, attempts atomic.Bool
 }
 
 // gates returns the features that decisions may use.
@@ -26,6 +26,7 @@ func (c *Controller) gates() plan.Gates {
 	gates.ActiveDeadline = gates.ActiveDeadline && !c.dropped.startTime.Load()
 	gates.ExecutionAttempts = gates.ExecutionAttempts && !c.dropped.executionAttempts.Load()
 	gates.RestartJob = gates.RestartJob && !c.dropped.jobRestarts.Load()
+	gates.Attempts = !c.dropped.attempts.Load()
 	return gates
 }
 
@@ -46,6 +47,11 @@ func (d *dropped) notice(sent, stored *jobsetv1alpha2.JobSetStatus) error {
 		d.jobRestarts.Store(true)
 		errs = append(errs, errors.New("jobset-apiserver does not keep jobRestarts of status.replicatedJobsStatus: "+
 			"rules that restart single jobs count as absent until both programs run with --feature-gates=RestartJob=true"))
+	}
+	if len(sent.Attempts) > 0 && len(stored.Attempts) == 0 {
+		d.attempts.Store(true)
+		errs = append(errs, errors.New("jobset-apiserver does not keep status.attempts: "+
+			"no history is kept until it is of the version of the controller, and the controller is restarted"))
 	}
 	return errors.Join(errs...)
 }

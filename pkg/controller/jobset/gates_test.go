@@ -17,9 +17,9 @@ import (
 
 func TestWhatTheAPIServerDropsIsNoticed(t *testing.T) {
 	restarts := []jobsetv1alpha2.ReplicatedJobStatus{{Name: "w", JobRestarts: []int32{1}}}
-	all := plan.Gates{ActiveDeadline: true, ExecutionAttempts: true, RestartJob: true}
-	noRestartJob, noExecutions := all, all
-	noRestartJob.RestartJob, noExecutions.ExecutionAttempts = false, false
+	all := plan.Gates{ActiveDeadline: true, ExecutionAttempts: true, RestartJob: true, Attempts: true}
+	noRestartJob, noExecutions, noAttempts := all, all, all
+	noRestartJob.RestartJob, noExecutions.ExecutionAttempts, noAttempts.Attempts = false, false, false
 	for name, tc := range map[string]struct {
 		sent, stored jobsetv1alpha2.JobSetStatus
 		want         plan.Gates
@@ -29,6 +29,7 @@ func TestWhatTheAPIServerDropsIsNoticed(t *testing.T) {
 			jobsetv1alpha2.JobSetStatus{ExecutionAttempts: ptr.To[int32](1), ReplicatedJobsStatus: restarts}, all},
 		"a count that stands still": {
 			jobsetv1alpha2.JobSetStatus{ExecutionAttempts: ptr.To[int32](2)}, jobsetv1alpha2.JobSetStatus{ExecutionAttempts: ptr.To[int32](1)}, noExecutions},
+		"the history": {jobsetv1alpha2.JobSetStatus{Attempts: []jobsetv1alpha2.Attempt{{Number: 1}}}, jobsetv1alpha2.JobSetStatus{}, noAttempts},
 		"restarts of single Jobs": {
 			jobsetv1alpha2.JobSetStatus{ReplicatedJobsStatus: restarts},
 			jobsetv1alpha2.JobSetStatus{ReplicatedJobsStatus: []jobsetv1alpha2.ReplicatedJobStatus{{Name: "w"}}}, noRestartJob},
@@ -69,6 +70,6 @@ func TestASetStartsAlthoughTheAPIServerHasOtherGates(t *testing.T) {
 		"",
 	}
 	diff(t, "errors", want, got)
-	diff(t, "gates that are left", plan.Gates{RestartJob: true}, r.gates())
+	diff(t, "gates that are left", plan.Gates{RestartJob: true, Attempts: true}, r.gates())
 	diff(t, "requests", []string{"create services js", "create jobs js-w-0", "create jobs js-w-1"}, r.requests()[:3])
 }

@@ -6,13 +6,16 @@ package jobset
 import (
 	"fmt"
 	"maps"
+	"slices"
 
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/cache"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
 )
 
 // handleEvents makes changes of a set and of its children a reason to look at the set.
@@ -21,10 +24,7 @@ func (c *Controller) handleEvents() error {
 		c.informers.jobSets:  onAny(c.enqueue, nil),
 		c.informers.services: onAny(c.enqueueOwner, c.enqueueUsers),
 		c.informers.claims:   onAny(c.enqueueOwner, c.enqueueNamed),
-		c.informers.jobs: onAny(c.enqueueOwnerSoon, func(job metav1.Object) {
-			c.takenJobs.Delete(cache.MetaObjectToName(job).String())
-			c.enqueueNamed(job)
-		}),
+		c.informers.jobs:     c.onJobs(),
 	}
 	if c.informers.pods != nil {
 		handlers[c.informers.pods] = onChanges(c.enqueueNamed)
@@ -50,6 +50,35 @@ func (c *Controller) enqueueOwnerSoon(job metav1.Object) {
 	if key, ok := c.resolveOwner(job); ok {
 		c.queue.AddSoon(key)
 	}
+}
+
+// onJobs looks at the set of a Job soon, and at once if the Job is the first to fail: the Job controller is about to delete
+// its pods, which tell why.
+func (c *Controller) onJobs() cache.ResourceEventHandlerFuncs {
+	handlers := onAny(c.enqueueOwnerSoon, func(job metav1.Object) {
+		c.takenJobs.Delete(cache.MetaObjectToName(job).String())
+		c.enqueueNamed(job)
+	})
+	handlers.UpdateFunc = func(before, after any) {
+		was, is := before.(*batchv1.Job), after.(*batchv1.Job)
+		if key, ok := c.resolveOwner(is); ok && fails(is) && !fails(was) && c.causeWanted(key, is) {
+			c.queue.Add(key)
+			return
+		}
+		c.enqueueOwnerSoon(is)
+	}
+	return handlers
+}
+
+func (c *Controller) causeWanted(key cache.ObjectName, job *batchv1.Job) bool {
+	js, err := c.jobSet(key)
+	return err == nil && js != nil && plan.CauseWanted(js, job)
+}
+
+func fails(job *batchv1.Job) bool {
+	return slices.ContainsFunc(job.Status.Conditions, func(c batchv1.JobCondition) bool {
+		return (c.Type == batchv1.JobFailureTarget || c.Type == batchv1.JobFailed) && c.Status == corev1.ConditionTrue
+	})
 }
 
 // enqueueNamed looks at the set whose name is on a child that is gone. A set that was deleted and created anew waits for

@@ -55,6 +55,12 @@ func (b *statusBuilder) wantCause(job *batchv1.Job, decided bool) {
 	}
 }
 
+// CauseWanted tells whether the failure of a Job would be the first cause of the end of the attempt that the set is in.
+func CauseWanted(js *jobsetv1alpha2.JobSet, job *batchv1.Job) bool {
+	a := runningAttempt(&js.Status)
+	return a != nil && a.FirstCause == nil && job.Labels[jobsetv1alpha2.RestartsKey] == itoa(js.Status.Restarts)
+}
+
 // WithFirstCause returns the plan with a status, and an event, that tell the first cause.
 func WithFirstCause(o Observed, p Plan, cause *jobsetv1alpha2.FailureCause) Plan {
 	if p.FailedJob == nil || cause == nil {

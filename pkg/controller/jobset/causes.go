@@ -1,0 +1,83 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package jobset
+
+import (
+	"context"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/klog/v2"
+
+	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
+)
+
+const (
+	// causeTimeout is how long a restart waits for what caused it.
+	causeTimeout = 2 * time.Second
+	// podsPerPage is how many pods one request reads.
+	podsPerPage = 500
+	// causesKept is how long a cause is remembered that could not be stored at once. The pods may be gone by the next try.
+	causesKept = 10 * time.Minute
+)
+
+// withFirstCause adds to the plan what the pods of a failed Job tell about its failure. Pods are read here, once for each
+// failure, and not watched: a cluster has many of them and few that fail. If they cannot be read in time, a failure that
+// decides is described by what its Job says, and one that does not decide yet is looked at again later.
+func (a *applier) withFirstCause(ctx context.Context, obs *plan.Observed, p plan.Plan) plan.Plan {
+	if p.FailedJob == nil {
+		return p
+	}
+	job := *p.FailedJob
+	if known, found := a.causes.Get(job.UID); found {
+		return plan.WithFirstCause(*obs, p, known.(*jobsetv1alpha2.FailureCause).DeepCopy())
+	}
+	pods, err := a.podsOfJob(ctx, job)
+	if err != nil {
+		klog.FromContext(ctx).Info("Could not read all pods of a failed Job", "job", job.Name, "reason", err)
+		if len(pods) == 0 && !job.Decided {
+			return p
+		}
+	}
+	cause := plan.FirstCause(job, pods)
+	a.causes.Set(job.UID, cause, causesKept)
+	return plan.WithFirstCause(*obs, p, cause.DeepCopy())
+}
+
+// podsOfJob returns the pods of a Job, or those that could be read. Of a Job whose containers are never restarted only
+// those pods are of interest that have failed; if there are none, something else may be found in the others.
+func (a *applier) podsOfJob(ctx context.Context, job plan.FailedJob) ([]corev1.Pod, error) {
+	ctx, cancel := context.WithTimeout(ctx, causeTimeout)
+	defer cancel()
+	if !job.InContainers {
+		pods, err := a.listPods(ctx, job, fields.OneTermEqualSelector("status.phase", string(corev1.PodFailed)))
+		if err != nil || len(pods) > 0 {
+			return pods, err
+		}
+	}
+	return a.listPods(ctx, job, fields.Everything())
+}
+
+func (a *applier) listPods(ctx context.Context, job plan.FailedJob, which fields.Selector) ([]corev1.Pod, error) {
+	options := metav1.ListOptions{
+		LabelSelector: labels.Set{batchv1.ControllerUidLabel: string(job.UID)}.String(),
+		FieldSelector: which.String(), Limit: podsPerPage,
+	}
+	var pods []corev1.Pod
+	for {
+		page, err := a.Kube.CoreV1().Pods(a.js.Namespace).List(ctx, options)
+		if err != nil {
+			return pods, err
+		}
+		pods = append(pods, page.Items...)
+		if options.Continue = page.Continue; options.Continue == "" {
+			return pods, nil
+		}
+	}
+}

@@ -1,0 +1,193 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package jobset
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"testing"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	clientgotesting "k8s.io/client-go/testing"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/utils/ptr"
+
+	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
+)
+
+// failedPod returns a pod of the Job with the UID, whose container has exited.
+func failedPod(name string, uid string, code int32) *corev1.Pod {
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "ns", Labels: map[string]string{batchv1.ControllerUidLabel: uid}},
+		Spec:       corev1.PodSpec{NodeName: "n1"},
+		Status: corev1.PodStatus{Phase: corev1.PodFailed, ContainerStatuses: []corev1.ContainerStatus{{
+			Name: "main", State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: code, Reason: "OOMKilled"}},
+		}}},
+	}
+}
+
+func setInAttempt() *jobsetv1alpha2.JobSet {
+	js := newSet()
+	js.Status.Attempts = []jobsetv1alpha2.Attempt{{Number: 1, Trigger: jobsetv1alpha2.TriggerStart}}
+	return js
+}
+
+func TestFirstCauseIsReadFromPods(t *testing.T) {
+	failure := batchv1.JobCondition{Reason: "BackoffLimitExceeded", Message: "too often"}
+	ofPod := "js-w-0 js-w-0-0-abcde n1 OOMKilled"
+	const ofJob = "js-w-0   BackoffLimitExceeded"
+	podGone := func(r *rig) { r.refuse("list", "pods", "", errRefused) }
+	notOnce := func(r *rig) { // failed pods are there, but none is found by its phase
+		r.kube.PrependReactor("list", "pods", func(action clientgotesting.Action) (bool, runtime.Object, error) {
+			byPhase := !action.(clientgotesting.ListAction).GetListRestrictions().Fields.Empty()
+			return byPhase, &corev1.PodList{}, nil
+		})
+	}
+	for name, tc := range map[string]struct {
+		decided, inContainers bool
+		prepare               func(*rig)
+		want                  string
+		wantLists             []string
+	}{
+		"of failed pods":                                {decided: true, want: ofPod, wantLists: []string{"status.phase=Failed"}},
+		"of all pods if containers restart":             {decided: true, inContainers: true, want: ofPod, wantLists: []string{""}},
+		"of all pods if none has failed":                {decided: true, prepare: notOnce, want: ofPod, wantLists: []string{"status.phase=Failed", ""}},
+		"of the Job if pods cannot be read":             {decided: true, prepare: podGone, want: ofJob, wantLists: []string{"status.phase=Failed"}},
+		"later if pods cannot be read and nothing ends": {inContainers: true, prepare: podGone, wantLists: []string{""}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			set := setInAttempt()
+			r := newRig(t, set, failedPod("js-w-0-0-abcde", "uid-0", 137), failedPod("js-w-1-0-abcde", "uid-1", 1))
+			if tc.prepare != nil {
+				tc.prepare(r)
+			}
+			p := plan.Plan{
+				FailedJob: &plan.FailedJob{JobRef: plan.JobRef{Name: "js-w-0", UID: "uid-0"}, Attempt: 1, Decided: tc.decided, InContainers: tc.inContainers, Failure: failure},
+			}
+			if err := r.apply(t, set, p); err != nil {
+				t.Fatal(err)
+			}
+			var got string
+			if cause := r.set(t).Status.Attempts[0].FirstCause; cause != nil {
+				got = cause.Job + " " + cause.Pod + " " + cause.Node + " " + cause.Reason
+			}
+			diff(t, "cause", tc.want, got)
+			diff(t, "lists", tc.wantLists, r.podLists())
+			diff(t, "events", tc.want != "", len(r.events.all()) == 1)
+		})
+	}
+}
+
+// podLists returns the field selectors of the requests for pods of the Job.
+func (r *rig) podLists() (selectors []string) {
+	for _, action := range r.kube.Actions() {
+		if list, ok := action.(clientgotesting.ListAction); ok && list.GetResource().Resource == "pods" &&
+			list.GetListRestrictions().Labels.String() == "batch.kubernetes.io/controller-uid=uid-0" {
+			selectors = append(selectors, list.GetListRestrictions().Fields.String())
+		}
+	}
+	return selectors
+}
+
+func TestACauseThatCouldNotBeStoredIsNotLost(t *testing.T) {
+	set := setInAttempt()
+	r := newRig(t, set, failedPod("js-w-0-0-abcde", "uid-0", 137))
+	p := plan.Plan{FailedJob: &plan.FailedJob{JobRef: plan.JobRef{Name: "js-w-0", UID: "uid-0"}, Attempt: 1, Decided: true, InContainers: true}}
+	refused := true
+	r.jobSets.PrependReactor("update", "jobsets", func(clientgotesting.Action) (bool, runtime.Object, error) {
+		defer func() { refused = false }()
+		return refused, nil, errRefused
+	})
+	if err := r.apply(t, set, p); err == nil {
+		t.Fatal("the write was not refused")
+	}
+	if err := r.kube.CoreV1().Pods("ns").Delete(t.Context(), "js-w-0-0-abcde", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.apply(t, set, p); err != nil {
+		t.Fatal(err)
+	}
+	diff(t, "node", "n1", r.set(t).Status.Attempts[0].FirstCause.Node)
+}
+
+// TestAJobThatFailsIsLookedAtAtOnce has a set that has just been synced, whose Jobs are looked at soon and not at once.
+func TestAJobThatFailsIsLookedAtAtOnce(t *testing.T) {
+	set := setInAttempt()
+	active := newJob("js-w-0", set)
+	active.Labels[jobsetv1alpha2.RestartsKey] = "0"
+	doomed, ready, old := active.DeepCopy(), active.DeepCopy(), active.DeepCopy()
+	doomed.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobFailureTarget, Status: corev1.ConditionTrue}}
+	ready.Status.Ready = ptr.To[int32](1)
+	old.Status.Conditions = doomed.Status.Conditions
+	old.Labels[jobsetv1alpha2.RestartsKey] = "-1"
+	known := setInAttempt()
+	known.Status.Attempts[0].FirstCause = &jobsetv1alpha2.FailureCause{}
+	for name, tc := range map[string]struct {
+		set           *jobsetv1alpha2.JobSet
+		before, after *batchv1.Job
+		want          bool
+	}{
+		"a Job that is bound to fail":                 {set, active, doomed, true},
+		"a Job that became ready":                     {set, active, ready, false},
+		"a Job that fails still":                      {set, doomed, doomed, false},
+		"a Job of an earlier attempt":                 {set, active, old, false},
+		"a Job that fails after another one did":      {known, active, doomed, false},
+		"a Job that fails in a set without a history": {newSet(), active, doomed, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, tc.set)
+			if err := r.informers.jobSets.GetIndexer().Add(tc.set); err != nil {
+				t.Fatal(err)
+			}
+			got := fails(tc.after) && !fails(tc.before) && r.causeWanted(cache.MetaObjectToName(tc.set), tc.after)
+			diff(t, "at once", tc.want, got)
+			r.onJobs().UpdateFunc(tc.before, tc.after)
+			eventually(t, "the set is to be looked at", func() bool { return r.queue.Len() == 1 })
+		})
+	}
+}
+
+func TestPodsArePaged(t *testing.T) {
+	r := newRig(t, setInAttempt())
+	var got []string
+	r.kube.PrependReactor("list", "pods", func(action clientgotesting.Action) (bool, runtime.Object, error) {
+		options := action.(clientgotesting.ListActionImpl).ListOptions
+		got = append(got, options.Continue)
+		if options.Limit != podsPerPage {
+			t.Errorf("limit %d", options.Limit)
+		}
+		next := map[string]string{"": "a", "a": "b"}[options.Continue]
+		return true, &corev1.PodList{ListMeta: metav1.ListMeta{Continue: next}, Items: []corev1.Pod{*failedPod("p", "uid-0", 1)}}, nil
+	})
+	a := &applier{Controller: r.Controller, key: cache.NewObjectName("ns", "js"), js: setInAttempt()}
+	pods, err := a.podsOfJob(t.Context(), plan.FailedJob{JobRef: plan.JobRef{UID: "uid-0"}, InContainers: true})
+	if err != nil || len(pods) != 3 || !slices.Equal(got, []string{"", "a", "b"}) {
+		t.Errorf("%d pods, error %v, pages %q", len(pods), err, got)
+	}
+}
+
+func TestAnAPIThatDoesNotAnswerDoesNotDelayARestart(t *testing.T) {
+	t.Parallel()
+	silent := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, request *http.Request) { <-request.Context().Done() }))
+	defer silent.Close()
+	client, err := kubernetes.NewForConfig(&rest.Config{Host: silent.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := newRig(t, setInAttempt())
+	r.Kube = client
+	a := &applier{Controller: r.Controller, key: cache.NewObjectName("ns", "js"), js: setInAttempt()}
+	if _, err := a.podsOfJob(t.Context(), plan.FailedJob{}); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("error %v", err)
+	}
+}
