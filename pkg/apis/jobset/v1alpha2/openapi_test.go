@@ -50,7 +50,7 @@ func TestDefinitionsHaveTheNamesOfThePublishedSchema(t *testing.T) {
 		}
 	}
 	want := []string{
-		"Coordinator", "DependsOn", "FailurePolicy", "FailurePolicyRule", "JobSet", "JobSetList", "JobSetSpec", "JobSetStatus", "Network",
+		"Attempt", "Coordinator", "DependsOn", "FailureCause", "FailurePolicy", "FailurePolicyRule", "JobSet", "JobSetList", "JobSetSpec", "JobSetStatus", "Network",
 		"ReplicatedJob", "ReplicatedJobStatus", "StartupPolicy", "SuccessPolicy", "VolumeClaimPolicy", "VolumeRetentionPolicy",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -133,6 +133,7 @@ func TestListsMergeAsSpecified(t *testing.T) {
 		"VolumeClaimPolicy.templates":                    "atomic",
 		"JobSetStatus.conditions":                        "map by type, merged by type",
 		"JobSetStatus.replicatedJobsStatus":              "map by name, merged by name",
+		"JobSetStatus.attempts":                          "map by number, merged by number",
 		"ReplicatedJobStatus.jobRestarts":                "atomic",
 		"ReplicatedJobStatus.jobRestartsCountTowardsMax": "atomic",
 	}
@@ -165,6 +166,9 @@ func TestEnumsAreComplete(t *testing.T) {
 		"FailurePolicyRule.action":          "[FailJobSet RestartJob RestartJobAndIgnoreMaxRestarts RestartJobSet RestartJobSetAndIgnoreMaxRestarts]",
 		"StartupPolicy.startupPolicyOrder":  "[AnyOrder InOrder]",
 		"VolumeRetentionPolicy.whenDeleted": "[Delete Retain]",
+		"Attempt.trigger":                   "[FailurePolicy Preemption Requested Resume Retry Start]",
+		"Attempt.scope":                     "[Job JobSet ReplicatedJob]",
+		"Attempt.outcome":                   "[Cancelled Completed Failed Restarted Suspended]",
 	}
 	got := ours(t, func(s spec.Schema) string {
 		if len(s.Enum) == 0 {
@@ -191,6 +195,9 @@ func TestLimitsAndDefaultsAreStated(t *testing.T) {
 		"JobSetStatus.previousInPlaceRestartAttempt":     "minimum 0",
 		"JobSetStatus.currentInPlaceRestartAttempt":      "minimum 0",
 		"JobSetStatus.executionAttempts":                 "minimum 0",
+		"JobSetStatus.attempts":                          "at most 10 items",
+		"JobSetStatus.readyMilliseconds":                 "minimum 0",
+		"JobSetStatus.addedRestarts":                     "minimum 0",
 		"ReplicatedJobStatus.jobRestarts":                "at most 1024 items",
 		"ReplicatedJobStatus.jobRestartsCountTowardsMax": "at most 1024 items",
 	}
@@ -228,6 +235,12 @@ func TestFormatsOfNumbers(t *testing.T) {
 		"JobSetStatus.previousInPlaceRestartAttempt": "int32",
 		"JobSetStatus.currentInPlaceRestartAttempt":  "int32",
 		"JobSetStatus.executionAttempts":             "int32",
+		"JobSetStatus.readyMilliseconds":             "int64",
+		"JobSetStatus.addedRestarts":                 "int32",
+		"Attempt.number":                             "int32",
+		"Attempt.jobIndex":                           "int32",
+		"FailureCause.exitCode":                      "int32",
+		"FailureCause.signal":                        "int32",
 		"ReplicatedJobStatus.ready":                  "int32",
 		"ReplicatedJobStatus.succeeded":              "int32",
 		"ReplicatedJobStatus.failed":                 "int32",
@@ -250,6 +263,8 @@ func TestRequiredFields(t *testing.T) {
 		"StartupPolicy":       {"startupPolicyOrder"},
 		"Coordinator":         {"replicatedJob"},
 		"ReplicatedJobStatus": {"name", "ready", "succeeded", "failed", "active", "suspended"},
+		"Attempt":             {"number", "trigger", "scope"},
+		"FailureCause":        {"job"},
 	}
 	got := map[string][]string{}
 	for name, definition := range published(t) {

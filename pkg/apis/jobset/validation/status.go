@@ -17,7 +17,12 @@ func validateStatus(status *jobset.JobSetStatus) field.ErrorList {
 	errs = append(errs, validateJobStatuses(status.ReplicatedJobsStatus, path.Child("replicatedJobsStatus"))...)
 	errs = append(errs, validateAttempt(status.PreviousInPlaceRestartAttempt, path.Child("previousInPlaceRestartAttempt"))...)
 	errs = append(errs, validateAttempt(status.CurrentInPlaceRestartAttempt, path.Child("currentInPlaceRestartAttempt"))...)
-	return append(errs, validateAttempt(status.ExecutionAttempts, path.Child("executionAttempts"))...)
+	errs = append(errs, validateAttempt(status.ExecutionAttempts, path.Child("executionAttempts"))...)
+	errs = append(errs, validateAttempts(status.Attempts, path.Child("attempts"))...)
+	if status.ReadyMilliseconds < 0 {
+		errs = append(errs, field.Invalid(path.Child("readyMilliseconds"), status.ReadyMilliseconds, "must be 0 or more"))
+	}
+	return append(errs, validateAttempt(&status.AddedRestarts, path.Child("addedRestarts"))...)
 }
 
 func validateJobStatuses(statuses []jobset.ReplicatedJobStatus, path *field.Path) field.ErrorList {

@@ -12,6 +12,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/jobset/jobset/actions"
 )
 
 // The phases of a set, in the order in which they are looked for: the first that fits is shown.
@@ -101,28 +102,23 @@ func countJobs(js *jobset.JobSet) (total int64, counted jobCounts) {
 	return total, counted
 }
 
-// attempt is the number of the current attempt of the whole set, of the attempts that it can reach as of now: one more for
-// each restart that is left. Restarts of single Jobs are no attempts, but use up what is left; restarts that do not count
-// raise both numbers. Without a failure policy nothing is left.
+// attempt is the number of the current attempt, of the attempts that the set can reach as of now: one more for each restart
+// that is left. Restarts that do not count raise both numbers. Without a failure policy nothing is left. A set whose
+// attempts were not recorded yet has had one for each restart of the whole set, and the first one.
 func attempt(js *jobset.JobSet) string {
 	status := &js.Status
 	restarts := max(int64(status.Restarts), int64(ptr.Deref(status.CurrentInPlaceRestartAttempt, 0)))
+	number := restarts + 1
+	if current := actions.Current(status); current != nil {
+		number = int64(current.Number)
+	}
 	left := int64(0)
-	if policy := js.Spec.FailurePolicy; policy != nil {
-		uncounted := int64(status.Restarts) - int64(status.RestartsCountTowardsMax)
-		left = max(int64(policy.MaxRestarts)-(restarts-uncounted)-singleRestarts(status), 0)
+	if js.Spec.FailurePolicy != nil {
+		// Restarts in place use up the limit, but are counted elsewhere.
+		inPlace := restarts - int64(status.Restarts)
+		left = max(actions.MaxRestarts(js)-actions.RestartsCounted(status)-inPlace, 0)
 	}
-	return fmt.Sprintf("%d/%d", restarts+1, restarts+1+left)
-}
-
-// singleRestarts sums up the restarts of single Jobs that count towards the limit of the failure policy.
-func singleRestarts(status *jobset.JobSetStatus) (sum int64) {
-	for i := range status.ReplicatedJobsStatus {
-		for _, n := range status.ReplicatedJobsStatus[i].JobRestartsCountTowardsMax {
-			sum += int64(n)
-		}
-	}
-	return sum
+	return fmt.Sprintf("%d/%d", number, number+left)
 }
 
 // elapsed is the time that a set has run, or "" while it is suspended.

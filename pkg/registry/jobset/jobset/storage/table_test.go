@@ -143,6 +143,8 @@ func TestAttempt(t *testing.T) {
 		restarts, counted int32
 		single            []int32
 		inPlace           *int32
+		numbers           []int32
+		added             int32
 	}
 	limit := func(n int32) *jobset.FailurePolicy { return &jobset.FailurePolicy{MaxRestarts: n} }
 	cases := map[string]struct {
@@ -159,13 +161,18 @@ func TestAttempt(t *testing.T) {
 		"the last one":                                        {policy: limit(4), status: history{restarts: 4, counted: 4}, want: "5/5"},
 		"restarts that do not count leave the limit as it is": {policy: limit(4), status: history{restarts: 7}, want: "8/12"},
 		"some count": {policy: limit(4), status: history{restarts: 3, counted: 2}, want: "4/6"},
-		"no limit is left, restarts that do not count go on":      {policy: limit(0), status: history{restarts: 2}, want: "3/3"},
-		"restarts of single Jobs leave fewer":                     {policy: limit(4), status: history{restarts: 1, counted: 1, single: []int32{0, 2}}, want: "2/3"},
-		"single Jobs have used the limit up":                      {policy: limit(4), status: history{single: []int32{1, 3}}, want: "1/1"},
-		"the limit of a policy that was added later is below all": {policy: limit(1), status: history{restarts: 3, counted: 3}, want: "4/4"},
-		"in-place attempts go beyond restarts":                    {policy: limit(4), status: history{restarts: 1, counted: 1, inPlace: ptr.To[int32](3)}, want: "4/5"},
-		"in-place attempts lag behind restarts":                   {policy: limit(4), status: history{restarts: 2, counted: 1, inPlace: ptr.To[int32](1)}, want: "3/6"},
-		"the largest numbers":                                     {policy: limit(math.MaxInt32), status: history{restarts: math.MaxInt32}, want: "2147483648/4294967295"},
+		"no limit is left, restarts that do not count go on":              {policy: limit(0), status: history{restarts: 2}, want: "3/3"},
+		"restarts of single Jobs leave fewer":                             {policy: limit(4), status: history{restarts: 1, counted: 1, single: []int32{0, 2}}, want: "2/3"},
+		"single Jobs have used the limit up":                              {policy: limit(4), status: history{single: []int32{1, 3}}, want: "1/1"},
+		"the limit of a policy that was added later is below all":         {policy: limit(1), status: history{restarts: 3, counted: 3}, want: "4/4"},
+		"in-place attempts go beyond restarts":                            {policy: limit(4), status: history{restarts: 1, counted: 1, inPlace: ptr.To[int32](3)}, want: "4/5"},
+		"in-place attempts lag behind restarts":                           {policy: limit(4), status: history{restarts: 2, counted: 1, inPlace: ptr.To[int32](1)}, want: "3/6"},
+		"the number of the newest attempt, of a set that never restarted": {policy: limit(4), status: history{numbers: []int32{1}}, want: "1/5"},
+		"suspensions and restarts of Jobs are attempts too":               {policy: limit(4), status: history{restarts: 1, counted: 1, numbers: []int32{6, 7}}, want: "7/10"},
+		"retries add restarts":                                            {policy: limit(2), status: history{restarts: 3, counted: 2, added: 3, numbers: []int32{4}}, want: "4/7"},
+		"retries add restarts of single Jobs":                             {policy: limit(2), status: history{single: []int32{2}, added: 3, numbers: []int32{4}}, want: "4/7"},
+		"without a policy nothing is left, whatever was added":            {status: history{added: 3, numbers: []int32{2}}, want: "2/2"},
+		"the largest numbers":                                             {policy: limit(math.MaxInt32), status: history{restarts: math.MaxInt32}, want: "2147483648/4294967295"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -173,6 +180,10 @@ func TestAttempt(t *testing.T) {
 			js.Spec.FailurePolicy = tc.policy
 			js.Status.Restarts, js.Status.RestartsCountTowardsMax = tc.status.restarts, tc.status.counted
 			js.Status.CurrentInPlaceRestartAttempt = tc.status.inPlace
+			js.Status.AddedRestarts = tc.status.added
+			for _, n := range tc.status.numbers {
+				js.Status.Attempts = append(js.Status.Attempts, jobset.Attempt{Number: n})
+			}
 			if diff := cmp.Diff(tc.want, attempt(js)); diff != "" {
 				t.Errorf("attempt (-want +got):\n%s", diff)
 			}

@@ -1,0 +1,126 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package validation
+
+import (
+	"slices"
+	"unicode/utf8"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset"
+)
+
+// Bounds of the history: with all of them reached it still is a small part of what an object may be.
+const (
+	maxAttempts          = 10
+	maxAttemptNameLength = 253
+	maxUserLength        = 256
+	maxAttemptReason     = 1024
+	maxCauseLength       = 1024
+)
+
+var (
+	attemptTriggers = []jobset.AttemptTrigger{
+		jobset.TriggerStart, jobset.TriggerFailurePolicy, jobset.TriggerRequested, jobset.TriggerResume, jobset.TriggerPreemption, jobset.TriggerRetry,
+	}
+	attemptScopes   = []jobset.AttemptScope{jobset.ScopeJobSet, jobset.ScopeReplicatedJob, jobset.ScopeJob}
+	attemptOutcomes = []jobset.AttemptOutcome{
+		jobset.OutcomeCompleted, jobset.OutcomeFailed, jobset.OutcomeRestarted, jobset.OutcomeSuspended, jobset.OutcomeCancelled,
+	}
+)
+
+// validateAttempts checks the bounds and the order of the history.
+func validateAttempts(attempts []jobset.Attempt, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	if n := len(attempts); n > maxAttempts {
+		errs = append(errs, field.TooMany(path, n, maxAttempts))
+	}
+	for i := range attempts {
+		entry, p := &attempts[i], path.Index(i)
+		switch {
+		case entry.Number < 1:
+			errs = append(errs, field.Invalid(p.Child("number"), entry.Number, "must be 1 or more"))
+		case i > 0 && entry.Number <= attempts[i-1].Number:
+			errs = append(errs, field.Invalid(p.Child("number"), entry.Number, "must be greater than that of the attempt before"))
+		}
+		errs = append(errs, validateAttemptEnums(entry, p)...)
+		errs = append(errs, validateAttemptEnd(entry, i == len(attempts)-1, p)...)
+		errs = append(errs, validateAttemptLengths(entry, p)...)
+		if entry.JobIndex != nil && *entry.JobIndex < 0 {
+			errs = append(errs, field.Invalid(p.Child("jobIndex"), *entry.JobIndex, "must be 0 or more"))
+		}
+		if entry.FirstCause != nil {
+			errs = append(errs, validateCause(entry.FirstCause, p.Child("firstCause"))...)
+		}
+	}
+	return errs
+}
+
+func validateAttemptEnums(entry *jobset.Attempt, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	if !slices.Contains(attemptTriggers, entry.Trigger) {
+		errs = append(errs, field.NotSupported(path.Child("trigger"), entry.Trigger, attemptTriggers))
+	}
+	if !slices.Contains(attemptScopes, entry.Scope) {
+		errs = append(errs, field.NotSupported(path.Child("scope"), entry.Scope, attemptScopes))
+	}
+	if entry.Outcome != "" && !slices.Contains(attemptOutcomes, entry.Outcome) {
+		errs = append(errs, field.NotSupported(path.Child("outcome"), entry.Outcome, attemptOutcomes))
+	}
+	return errs
+}
+
+// validateAttemptEnd checks that an attempt has ended with an outcome or runs without, and that only the last one runs.
+func validateAttemptEnd(entry *jobset.Attempt, last bool, path *field.Path) field.ErrorList {
+	switch {
+	case entry.EndTime != nil && entry.Outcome == "":
+		return field.ErrorList{field.Required(path.Child("outcome"), "must be set when endTime is set")}
+	case entry.EndTime == nil && entry.Outcome != "":
+		return field.ErrorList{field.Required(path.Child("endTime"), "must be set when outcome is set")}
+	case entry.EndTime == nil && !last:
+		return field.ErrorList{field.Required(path.Child("endTime"), "must be set for every attempt but the last")}
+	}
+	return nil
+}
+
+func validateAttemptLengths(entry *jobset.Attempt, path *field.Path) field.ErrorList {
+	return slices.Concat(
+		bytesWithin(entry.ReplicatedJob, maxAttemptNameLength, path.Child("replicatedJob")),
+		bytesWithin(entry.Rule, maxRuleNameLength, path.Child("rule")),
+		bytesWithin(entry.User, maxUserLength, path.Child("user")),
+		charactersWithin(entry.Reason, maxAttemptReason, path.Child("reason")),
+		bytesWithin(entry.EndUser, maxUserLength, path.Child("endUser")),
+		charactersWithin(entry.EndReason, maxAttemptReason, path.Child("endReason")),
+	)
+}
+
+func validateCause(cause *jobset.FailureCause, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	if cause.Job == "" {
+		errs = append(errs, field.Required(path.Child("job"), "must be the name of the failed Job"))
+	}
+	return append(errs, slices.Concat(
+		bytesWithin(cause.Job, maxAttemptNameLength, path.Child("job")),
+		bytesWithin(cause.Pod, maxAttemptNameLength, path.Child("pod")),
+		bytesWithin(cause.Node, maxAttemptNameLength, path.Child("node")),
+		bytesWithin(cause.Container, maxAttemptNameLength, path.Child("container")),
+		bytesWithin(cause.Reason, maxCauseLength, path.Child("reason")),
+		bytesWithin(cause.Message, maxCauseLength, path.Child("message")),
+	)...)
+}
+
+func bytesWithin(text string, limit int, path *field.Path) field.ErrorList {
+	if len(text) <= limit {
+		return nil
+	}
+	return field.ErrorList{field.TooLong(path, "", limit)}
+}
+
+func charactersWithin(text string, limit int, path *field.Path) field.ErrorList {
+	if utf8.RuneCountInString(text) <= limit {
+		return nil
+	}
+	return field.ErrorList{field.TooLongCharacters(path, "", limit)}
+}
