@@ -16,6 +16,9 @@ import (
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/action"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/cli"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/preview"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/timeline"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/top"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/tree"
 )
 
@@ -38,7 +41,7 @@ func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	addVerbosity(cmd)
 	for _, add := range []func(*cli.Factory) *cobra.Command{
 		action.NewRestart, action.NewSuspend, action.NewResume, action.NewCancel, action.NewRetry,
-		tree.NewCommand,
+		tree.NewCommand, top.NewCommand, preview.NewCommand,
 	} {
 		cmd.AddCommand(add(f))
 	}

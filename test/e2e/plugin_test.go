@@ -58,16 +58,9 @@ func (k *kubectl) withPlugins(stdin string, args ...string) result {
 	return result{stdout.String(), stderr.String(), cmd.ProcessState.ExitCode()}
 }
 
-// programs is the directory of the programs under test, as hack/cluster.sh has it.
-func programs(c *cluster) string {
-	if dir := os.Getenv("CLUSTER_BIN"); dir != "" {
-		return dir
-	}
-	return filepath.Join(c.Root, "bin")
-}
-
+// pluginPath makes kubectl find the programs under test.
 func (k *kubectl) pluginPath() string {
-	return strings.Join([]string{programs(k.cluster), filepath.Join(k.cluster.Root, "artifacts", "kubectl"), os.Getenv("PATH")}, string(os.PathListSeparator))
+	return strings.Join([]string{filepath.Dir(k.cluster.Program("kubectl-jobset")), filepath.Join(k.cluster.Root, "artifacts", "kubectl"), os.Getenv("PATH")}, string(os.PathListSeparator))
 }
 
 func TestPluginIsFoundByKubectl(t *testing.T) {
@@ -91,7 +84,7 @@ func TestPluginCompletesNames(t *testing.T) {
 		"names after the resource":     {words: []string{"tree", "jobset/o"}, want: []string{"jobset/other", ":4"}},
 		"nothing after a name":         {words: []string{"tree", "train-a", ""}, want: []string{":4"}},
 		"names of commands":            {words: []string{"tre"}, want: []string{"tree", ":4"}},
-		"formats, not files, after -o": {words: []string{"tree", "train-a", "-o", "j"}, want: []string{"json", ":4"}},
+		"formats, not files, after -o": {words: []string{"tree", "train-a", "-o", ""}, want: []string{"json", "yaml", ":4"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			// What kubectl's own completion calls: the words after "kubectl", the last of them unfinished.

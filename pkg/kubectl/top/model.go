@@ -1,0 +1,220 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package top
+
+import (
+	"cmp"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/snapshot"
+)
+
+// Top is what -o json prints. Its fields are described in docs/kubectl.md.
+type Top struct {
+	Name           string    `json:"name"`
+	Namespace      string    `json:"namespace"`
+	State          string    `json:"state"`
+	Pods           Pods      `json:"pods"`
+	Requests       Resources `json:"requests"`
+	Restarts       int       `json:"restarts"`
+	Counted        int       `json:"countedRestarts"`
+	Limit          int       `json:"restartLimit"`
+	Attempts       *Attempts `json:"attempts,omitempty"`
+	Goodput        *Goodput  `json:"goodput,omitempty"`
+	ReplicatedJobs []Group   `json:"replicatedJobs"`
+	DomainLabel    string    `json:"domainLabel"`
+	Domains        []Place   `json:"domains"`
+	Nodes          []Place   `json:"nodes"`
+	// Notes say what could not be found out.
+	Notes []string `json:"notes,omitempty"`
+}
+
+// Pods counts pods. Those that the set wants may exist or not; of those that exist one may be ready, may have succeeded or failed, or none.
+type Pods struct {
+	Wanted    int `json:"wanted"`
+	Existing  int `json:"existing"`
+	Ready     int `json:"ready"`
+	Succeeded int `json:"succeeded"`
+	Failed    int `json:"failed"`
+}
+
+// Resources are sums of requests by name of the resource.
+type Resources = corev1.ResourceList
+
+// Attempts counts the attempts of the set. ByTrigger counts those that are still listed, which are the last ten.
+type Attempts struct {
+	Number    int            `json:"number"`
+	ByTrigger map[string]int `json:"byTrigger"`
+	listed    []string
+}
+
+// Goodput is the share of the life of the set in which all Jobs were ready.
+type Goodput struct {
+	ReadySeconds float64 `json:"readySeconds"`
+	LifeSeconds  float64 `json:"lifeSeconds"`
+	Share        float64 `json:"share"`
+}
+
+// Group is a replicatedJob.
+type Group struct {
+	Name      string    `json:"name"`
+	Jobs      int       `json:"jobs"`
+	JobsReady int       `json:"jobsReady"`
+	Pods      Pods      `json:"pods"`
+	Restarts  int       `json:"restarts"`
+	Requests  Resources `json:"requests"`
+}
+
+// Place is a node or a domain with the pods there. Pods that have no node yet are at the place without a name.
+type Place struct {
+	Name     string    `json:"name"`
+	Domain   string    `json:"domain,omitempty"`
+	Nodes    int       `json:"nodes,omitempty"`
+	Pods     int       `json:"pods"`
+	Ready    int       `json:"ready"`
+	Requests Resources `json:"requests"`
+}
+
+// New derives the figures from what was read. Domains are by name of node, nil when they are not known.
+func New(s *snapshot.Set, domainLabel string, domains map[string]string) *Top {
+	js := s.JobSet
+	t := &Top{
+		Name: js.Name, Namespace: js.Namespace, State: snapshot.SetState(js), Requests: Resources{},
+		Restarts: int(js.Status.Restarts), Counted: snapshot.CountedRestarts(js), Limit: snapshot.RestartLimit(js),
+		DomainLabel: domainLabel, ReplicatedJobs: []Group{},
+	}
+	t.addHistory(s)
+	groups := map[string]*Group{}
+	for i := range js.Spec.ReplicatedJobs {
+		rj := &js.Spec.ReplicatedJobs[i]
+		t.ReplicatedJobs = append(t.ReplicatedJobs, Group{Name: rj.Name, Jobs: snapshot.Replicas(rj), Requests: Resources{}})
+	}
+	for i := range t.ReplicatedJobs {
+		g, spec := &t.ReplicatedJobs[i], &js.Spec.ReplicatedJobs[i].Template.Spec
+		groups[g.Name] = g
+		g.Pods.Wanted = g.Jobs * int(ptr.Deref(spec.Completions, ptr.Deref(spec.Parallelism, 1)))
+		t.Pods.Wanted += g.Pods.Wanted
+		for index := range g.Jobs {
+			g.Restarts += s.JobRestarts(g.Name, index)
+		}
+	}
+	for _, job := range s.Jobs {
+		state := s.JobState(job)
+		if g := groups[snapshot.ReplicatedJob(job)]; g != nil && (state == snapshot.JobReady || state == snapshot.JobComplete) {
+			g.JobsReady++
+		}
+	}
+	places := newPlaces(domains)
+	for _, pod := range s.Pods {
+		requests := Resources{}
+		if !snapshot.PodEnded(pod) {
+			requests = snapshot.PodRequests(&pod.Spec)
+			places.add(pod, requests)
+		}
+		t.Pods.add(pod)
+		snapshot.AddResources(t.Requests, requests)
+		if g := groups[snapshot.ReplicatedJob(pod)]; g != nil {
+			g.Pods.add(pod)
+			snapshot.AddResources(g.Requests, requests)
+		}
+	}
+	t.Nodes, t.Domains = places.sorted()
+	return t
+}
+
+func (t *Top) addHistory(s *snapshot.Set) {
+	last := snapshot.CurrentAttempt(s.JobSet)
+	if last == nil {
+		if snapshot.LacksAttempts(s.JobSet) {
+			t.Notes = append(t.Notes, snapshot.NoAttempts)
+		}
+		return
+	}
+	t.Attempts = &Attempts{Number: int(last.Number), ByTrigger: map[string]int{}}
+	for _, attempt := range s.JobSet.Status.Attempts {
+		if t.Attempts.ByTrigger[string(attempt.Trigger)] == 0 {
+			t.Attempts.listed = append(t.Attempts.listed, string(attempt.Trigger))
+		}
+		t.Attempts.ByTrigger[string(attempt.Trigger)]++
+	}
+	ready, life := snapshot.Goodput(s.JobSet, s.Now)
+	t.Goodput = &Goodput{ReadySeconds: ready.Seconds(), LifeSeconds: life.Seconds()}
+	if life > 0 {
+		t.Goodput.Share = ready.Seconds() / life.Seconds()
+	}
+}
+
+func (p *Pods) add(pod *corev1.Pod) {
+	p.Existing++
+	switch {
+	case pod.Status.Phase == corev1.PodSucceeded:
+		p.Succeeded++
+	case pod.Status.Phase == corev1.PodFailed:
+		p.Failed++
+	case ready(pod):
+		p.Ready++
+	}
+}
+
+func ready(pod *corev1.Pod) bool {
+	return pod.DeletionTimestamp == nil && snapshot.PodReady(pod) && !snapshot.PodEnded(pod)
+}
+
+// places sums pods up by node and by domain.
+type places struct {
+	domainOf       map[string]string
+	nodes, domains map[string]*Place
+}
+
+func newPlaces(domainOf map[string]string) *places {
+	return &places{domainOf: domainOf, nodes: map[string]*Place{}, domains: map[string]*Place{}}
+}
+
+func (p *places) add(pod *corev1.Pod, requests Resources) {
+	node := p.nodes[pod.Spec.NodeName]
+	if node == nil {
+		node = &Place{Name: pod.Spec.NodeName, Domain: p.domainOf[pod.Spec.NodeName], Requests: Resources{}}
+		p.nodes[node.Name] = node
+	}
+	node.add(pod, requests)
+	if p.domainOf == nil || pod.Spec.NodeName == "" {
+		return
+	}
+	domain := p.domains[node.Domain]
+	if domain == nil {
+		domain = &Place{Name: node.Domain, Requests: Resources{}}
+		p.domains[domain.Name] = domain
+	}
+	if node.Pods == 1 {
+		domain.Nodes++
+	}
+	domain.add(pod, requests)
+}
+
+func (p *Place) add(pod *corev1.Pod, requests Resources) {
+	p.Pods++
+	if ready(pod) {
+		p.Ready++
+	}
+	snapshot.AddResources(p.Requests, requests)
+}
+
+// sorted returns the nodes, those with most pods that are not ready first, and the domains by name.
+func (p *places) sorted() (nodes, domains []Place) {
+	nodes, domains = []Place{}, []Place{}
+	for _, node := range p.nodes {
+		nodes = append(nodes, *node)
+	}
+	for _, domain := range p.domains {
+		domains = append(domains, *domain)
+	}
+	slices.SortFunc(nodes, func(a, b Place) int {
+		return cmp.Or(cmp.Compare(b.Pods-b.Ready, a.Pods-a.Ready), cmp.Compare(b.Pods, a.Pods), cmp.Compare(a.Name, b.Name))
+	})
+	slices.SortFunc(domains, func(a, b Place) int { return cmp.Compare(a.Name, b.Name) })
+	return nodes, domains
+}

@@ -1,0 +1,247 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package top
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/cli"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/snapshot"
+)
+
+// How many lines there are of what can be many.
+const (
+	mostNodes   = 10
+	mostDomains = 20
+	mostGroups  = 20
+)
+
+// Lines returns the figures as text.
+func (t *Top) Lines(terminal cli.Terminal, all bool) []string {
+	columns := t.resources()
+	lines := cli.Align(t.facts(terminal, columns))
+	add := func(rows [][]string) {
+		if len(rows) > 1 {
+			lines = append(append(lines, ""), cli.Align(rows)...)
+		}
+	}
+	add(t.groupRows(terminal, columns, all))
+	add(t.domainRows(terminal, columns, all))
+	add(t.nodeRows(terminal, columns, all))
+	for _, note := range t.Notes {
+		lines = append(lines, "", "note: "+note)
+	}
+	return lines
+}
+
+// resources are the names of what the set requests: CPU and memory, then the others, without storage on the nodes.
+func (t *Top) resources() []corev1.ResourceName {
+	names := []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory}
+	for _, name := range slices.Sorted(maps.Keys(t.Requests)) {
+		if !slices.Contains(names, name) && name != corev1.ResourceEphemeralStorage {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// facts are the lines about the set as a whole.
+func (t *Top) facts(terminal cli.Terminal, columns []corev1.ResourceName) [][]string {
+	rows := [][]string{
+		{"Set", "jobset/" + t.Name + ", " + terminal.Paint(stateColor(t.State), t.State)},
+		{"Pods", terminal.Paint(shareColor(t.Pods.Ready+t.Pods.Succeeded, t.Pods.Wanted), t.podsText())},
+	}
+	var requests []string
+	for _, name := range columns {
+		if quantity, found := t.Requests[name]; found {
+			requests = append(requests, formatted(name, quantity)+" "+string(name))
+		}
+	}
+	if len(requests) > 0 {
+		rows = append(rows, []string{"Requests", strings.Join(requests, ", ")})
+	}
+	if t.Limit > 0 || t.Restarts > 0 {
+		text := cli.Number(t.Restarts) + " of the whole set"
+		if t.Limit > 0 {
+			text += fmt.Sprintf(", %s of %s counted", cli.Number(t.Counted), cli.Number(t.Limit))
+		}
+		rows = append(rows, []string{"Restarts", text})
+	}
+	if a := t.Attempts; a != nil {
+		rows = append(rows, []string{"Attempts", a.text()})
+	}
+	if g := t.Goodput; g != nil {
+		rows = append(rows, []string{"Goodput", fmt.Sprintf("%.1f%%: all Jobs ready for %s of %s", 100*g.Share, span(g.ReadySeconds), span(g.LifeSeconds))})
+	}
+	for i := range rows {
+		rows[i][0] = terminal.Paint(cli.Bold, rows[i][0])
+	}
+	return rows
+}
+
+func (t *Top) podsText() string {
+	p := t.Pods
+	text := fmt.Sprintf("%s of %s ready", cli.Number(p.Ready), cli.Number(p.Wanted))
+	for _, more := range []struct {
+		n    int
+		what string
+	}{
+		{p.Succeeded, "succeeded"}, {p.Failed, "failed"}, {p.Existing - p.Ready - p.Succeeded - p.Failed, "not ready"}, {p.Wanted - p.Existing, "missing"},
+	} {
+		if more.n > 0 {
+			text += fmt.Sprintf(", %s %s", cli.Number(more.n), more.what)
+		}
+	}
+	return text
+}
+
+func (a *Attempts) text() string {
+	var parts []string
+	listed := 0
+	for _, trigger := range a.listed {
+		listed += a.ByTrigger[trigger]
+		parts = append(parts, fmt.Sprintf("%d %s", a.ByTrigger[trigger], trigger))
+	}
+	text := fmt.Sprintf("%s: ", cli.Number(a.Number))
+	if listed < a.Number {
+		text = fmt.Sprintf("%s, of which the last %d: ", cli.Number(a.Number), listed)
+	}
+	return text + strings.Join(parts, ", ")
+}
+
+func span(seconds float64) string { return cli.Age(time.Duration(seconds * float64(time.Second))) }
+
+func (t *Top) groupRows(terminal cli.Terminal, columns []corev1.ResourceName, all bool) [][]string {
+	rows := [][]string{header(terminal, columns, "REPLICATEDJOB", "JOBS READY", "PODS READY", "RESTARTS")}
+	for i := range t.ReplicatedJobs {
+		if !all && i == mostGroups {
+			rows = append(rows, []string{more(len(t.ReplicatedJobs)-i, "replicatedJob")})
+			break
+		}
+		g := &t.ReplicatedJobs[i]
+		done := g.Pods.Ready + g.Pods.Succeeded
+		rows = append(rows, append([]string{
+			g.Name, fmt.Sprintf("%d/%d", g.JobsReady, g.Jobs), terminal.Paint(shareColor(done, g.Pods.Wanted), fmt.Sprintf("%d/%d", done, g.Pods.Wanted)), cli.Number(g.Restarts),
+		}, cells(columns, g.Requests)...))
+	}
+	return rows
+}
+
+func (t *Top) domainRows(terminal cli.Terminal, columns []corev1.ResourceName, all bool) [][]string {
+	rows := [][]string{header(terminal, columns, "DOMAIN", "NODES", "PODS READY")}
+	for i := range t.Domains {
+		if !all && i == mostDomains {
+			rows = append(rows, []string{more(len(t.Domains)-i, "domain")})
+			break
+		}
+		d := &t.Domains[i]
+		name := d.Name
+		if name == "" {
+			name = "(without " + t.DomainLabel + ")"
+		}
+		rows = append(rows, append([]string{name, cli.Number(d.Nodes), d.readyText(terminal)}, cells(columns, d.Requests)...))
+	}
+	return rows
+}
+
+func (t *Top) nodeRows(terminal cli.Terminal, columns []corev1.ResourceName, all bool) [][]string {
+	rows := [][]string{header(terminal, columns, "NODE", "DOMAIN", "PODS READY")}
+	for i := range t.Nodes {
+		if !all && i == mostNodes && len(t.Nodes) > mostNodes+1 {
+			pods, unready := 0, 0
+			for _, rest := range t.Nodes[i:] {
+				pods, unready = pods+rest.Pods, unready+rest.Pods-rest.Ready
+			}
+			rows = append(rows, []string{fmt.Sprintf("%s with %s, %s of them not ready", more(len(t.Nodes)-i, "node"), cli.Count(pods, "pod"), cli.Number(unready))})
+			break
+		}
+		n := &t.Nodes[i]
+		name := n.Name
+		if name == "" {
+			name = "(no node yet)"
+		}
+		rows = append(rows, append([]string{name, n.Domain, n.readyText(terminal)}, cells(columns, n.Requests)...))
+	}
+	return rows
+}
+
+func (p *Place) readyText(terminal cli.Terminal) string {
+	return terminal.Paint(shareColor(p.Ready, p.Pods), fmt.Sprintf("%d/%d", p.Ready, p.Pods))
+}
+
+func more(n int, one string) string { return "and " + cli.Count(n, "more "+one) }
+
+func header(terminal cli.Terminal, columns []corev1.ResourceName, names ...string) []string {
+	for _, name := range columns {
+		text := string(name)
+		if name == corev1.ResourceCPU || name == corev1.ResourceMemory {
+			text = strings.ToUpper(text)
+		}
+		names = append(names, text)
+	}
+	for i := range names {
+		names[i] = terminal.Paint(cli.Quiet, names[i])
+	}
+	return names
+}
+
+func cells(columns []corev1.ResourceName, requests Resources) []string {
+	row := make([]string, 0, len(columns))
+	for _, name := range columns {
+		quantity, found := requests[name]
+		if !found {
+			row = append(row, "-")
+			continue
+		}
+		row = append(row, formatted(name, quantity))
+	}
+	return row
+}
+
+// formatted writes a sum as a person would: CPUs with decimals, bytes in the largest fitting unit.
+func formatted(name corev1.ResourceName, quantity resource.Quantity) string {
+	switch {
+	case name == corev1.ResourceCPU:
+		return strings.TrimSuffix(strings.TrimRight(fmt.Sprintf("%.3f", quantity.AsApproximateFloat64()), "0"), ".")
+	case name == corev1.ResourceMemory, strings.HasPrefix(string(name), corev1.ResourceHugePagesPrefix):
+		value, unit := quantity.AsApproximateFloat64(), ""
+		for _, next := range []string{"Ki", "Mi", "Gi", "Ti", "Pi"} {
+			if value < 1024 {
+				break
+			}
+			value, unit = value/1024, next
+		}
+		return strings.TrimSuffix(fmt.Sprintf("%.1f", value), ".0") + unit
+	}
+	return cli.Number(int(quantity.Value()))
+}
+
+func shareColor(part, whole int) cli.Color {
+	switch {
+	case part >= whole:
+		return cli.Good
+	case part == 0:
+		return cli.Bad
+	}
+	return cli.Busy
+}
+
+func stateColor(state string) cli.Color {
+	switch state {
+	case snapshot.SetRunning, snapshot.SetCompleted:
+		return cli.Good
+	case snapshot.SetFailed:
+		return cli.Bad
+	case snapshot.SetSuspended, snapshot.SetTerminating:
+		return cli.Quiet
+	}
+	return cli.Busy
+}

@@ -1,0 +1,98 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package top is `kubectl jobset top`: how much of a JobSet is ready, where it runs, what it requests there, and which share of
+// its life it was of use.
+package top
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/cli"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/complete"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/snapshot"
+)
+
+const long = `Show how many pods of a JobSet are ready, what it requests on which nodes and in which topology domains, the
+attempts so far, and the goodput: the share of its life, from creation to end, in which all of its Jobs were ready.
+
+Requests are those of pods that have not ended. Use is not shown: ask "kubectl top pods" for it, where the cluster
+measures it. Nodes with pods that are not ready come first.`
+
+const example = `  # Show the set train
+  kubectl jobset top train
+
+  # By rack, as the label of the nodes says
+  kubectl jobset top train --domain-label=example.com/rack
+
+  # The goodput, for a script
+  kubectl jobset top train -o json | jq .goodput.share`
+
+// options are the flags of the command.
+type options struct {
+	name        string
+	domainLabel string
+	all         bool
+	output      cli.Output
+}
+
+// NewCommand returns `kubectl jobset top`.
+func NewCommand(f *cli.Factory) *cobra.Command {
+	o := &options{}
+	cmd := &cobra.Command{
+		Use:               "top NAME",
+		Short:             "Show ready pods, requests by node and domain, attempts and goodput",
+		Long:              long,
+		Example:           example,
+		ValidArgsFunction: complete.JobSets(f),
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if o.name, err = cli.SetName(args); err != nil {
+				return err
+			}
+			if err := o.validate(); err != nil {
+				return err
+			}
+			return o.run(cmd.Context(), f)
+		},
+	}
+	cmd.Flags().StringVar(&o.domainLabel, "domain-label", corev1.LabelTopologyZone, "Label of the nodes that names their topology domain.")
+	cmd.Flags().BoolVar(&o.all, "all", false, "Show every node and domain, however many there are.")
+	_ = cmd.RegisterFlagCompletionFunc("domain-label", cobra.FixedCompletions(
+		[]cobra.Completion{corev1.LabelTopologyZone, corev1.LabelTopologyRegion, corev1.LabelInstanceTypeStable}, cobra.ShellCompDirectiveNoFileComp))
+	o.output.AddFlags(cmd)
+	return cmd
+}
+
+func (o *options) validate() error {
+	if problems := validation.IsQualifiedName(o.domainLabel); len(problems) > 0 {
+		return fmt.Errorf("--domain-label: must be the key of a label, not %q: %s", o.domainLabel, problems[0])
+	}
+	return o.output.Validate()
+}
+
+func (o *options) run(ctx context.Context, f *cli.Factory) error {
+	clients, err := f.Clients()
+	if err != nil {
+		return err
+	}
+	set, err := snapshot.Load(ctx, clients, o.name, true)
+	if err != nil {
+		return err
+	}
+	domains, err := snapshot.Domains(ctx, clients, set.Pods, o.domainLabel)
+	top := New(set, o.domainLabel, domains)
+	if err != nil {
+		// A user of a namespace often may not read nodes; all else can be shown.
+		top.Notes = append(top.Notes, "domains are not known: "+err.Error())
+	}
+	if !o.output.ForHumans() {
+		return o.output.Print(f.Out, top)
+	}
+	terminal := cli.TerminalOf(f.Out)
+	return terminal.Lines(f.Out, top.Lines(terminal, o.all)...)
+}
