@@ -1,0 +1,141 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package preview
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/rest"
+
+	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/cli"
+)
+
+// cluster is what a preview asks. All creations are dry runs, which store nothing. Warnings go to the list of the context.
+type cluster interface {
+	createSet(context.Context, *unstructured.Unstructured) (*jobsetv1alpha2.JobSet, error)
+	createJob(context.Context, *batchv1.Job) (*batchv1.Job, error)
+	createPod(context.Context, *corev1.Pod) (*corev1.Pod, error)
+	createService(context.Context, *corev1.Service) error
+	createClaim(context.Context, *corev1.PersistentVolumeClaim) error
+	// jobNames are those of all Jobs of a namespace.
+	jobNames(ctx context.Context, namespace string) (sets.Set[string], error)
+	quotas(ctx context.Context, namespace string) ([]corev1.ResourceQuota, error)
+}
+
+// live is a real cluster.
+type live struct {
+	kube    kubernetes.Interface
+	dynamic dynamic.Interface
+	objects metadata.Interface
+}
+
+// dryRun asks for everything that a creation does but storing. Unknown fields are refused, as kubectl has it.
+var dryRun = metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}, FieldManager: "kubectl-jobset", FieldValidation: metav1.FieldValidationStrict}
+
+func newLive(c *cli.Clients) (*live, error) {
+	config := rest.CopyConfig(c.Config)
+	config.WarningHandler, config.WarningHandlerWithContext = nil, collector{}
+	var out live
+	var err error
+	if out.kube, err = kubernetes.NewForConfig(config); err != nil {
+		return nil, err
+	}
+	if out.dynamic, err = dynamic.NewForConfig(config); err != nil {
+		return nil, err
+	}
+	out.objects, err = metadata.NewForConfig(config)
+	return &out, err
+}
+
+func (l *live) createSet(ctx context.Context, set *unstructured.Unstructured) (*jobsetv1alpha2.JobSet, error) {
+	version := set.GroupVersionKind().GroupVersion()
+	created, err := l.dynamic.Resource(version.WithResource("jobsets")).Namespace(set.GetNamespace()).Create(ctx, set, dryRun)
+	if err != nil {
+		return nil, err
+	}
+	if version != jobsetv1alpha2.SchemeGroupVersion {
+		return nil, fmt.Errorf("apiVersion: must be %s, not %s", jobsetv1alpha2.SchemeGroupVersion, version)
+	}
+	js := &jobsetv1alpha2.JobSet{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(created.Object, js); err != nil {
+		return nil, fmt.Errorf("reading the answer of the server: %w", err)
+	}
+	return js, nil
+}
+
+func (l *live) createJob(ctx context.Context, job *batchv1.Job) (*batchv1.Job, error) {
+	return l.kube.BatchV1().Jobs(job.Namespace).Create(ctx, job, dryRun)
+}
+
+func (l *live) createPod(ctx context.Context, pod *corev1.Pod) (*corev1.Pod, error) {
+	return l.kube.CoreV1().Pods(pod.Namespace).Create(ctx, pod, dryRun)
+}
+
+func (l *live) createService(ctx context.Context, service *corev1.Service) error {
+	_, err := l.kube.CoreV1().Services(service.Namespace).Create(ctx, service, dryRun)
+	return err
+}
+
+func (l *live) createClaim(ctx context.Context, claim *corev1.PersistentVolumeClaim) error {
+	_, err := l.kube.CoreV1().PersistentVolumeClaims(claim.Namespace).Create(ctx, claim, dryRun)
+	return err
+}
+
+func (l *live) jobNames(ctx context.Context, namespace string) (sets.Set[string], error) {
+	jobs, err := l.objects.Resource(batchv1.SchemeGroupVersion.WithResource("jobs")).Namespace(namespace).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("listing jobs: %w", err)
+	}
+	names := sets.New[string]()
+	for i := range jobs.Items {
+		names.Insert(jobs.Items[i].Name)
+	}
+	return names, nil
+}
+
+func (l *live) quotas(ctx context.Context, namespace string) ([]corev1.ResourceQuota, error) {
+	list, err := l.kube.CoreV1().ResourceQuotas(namespace).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("listing quotas: %w", err)
+	}
+	return list.Items, nil
+}
+
+// warnings are those that came with one answer.
+type warnings struct {
+	mu   sync.Mutex
+	list []string
+}
+
+type warningsKey struct{}
+
+// withWarnings returns a context whose requests leave their warnings in the list.
+func withWarnings(ctx context.Context) (context.Context, *warnings) {
+	w := &warnings{}
+	return context.WithValue(ctx, warningsKey{}, w), w
+}
+
+// collector puts warnings into the list of the context.
+type collector struct{}
+
+// HandleWarningHeaderWithContext implements rest.WarningHandlerWithContext.
+func (collector) HandleWarningHeaderWithContext(ctx context.Context, code int, _, text string) {
+	if w, ok := ctx.Value(warningsKey{}).(*warnings); ok && code == 299 && text != "" {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.list = append(w.list, text)
+	}
+}

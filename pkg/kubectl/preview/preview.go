@@ -1,0 +1,250 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package preview tells what a JobSet would create, before it exists. The server says by a dry run what it would store; the
+// functions of the controller say which children follow from that; and the cluster says by dry runs of one of each kind
+// whether it would take them. Nothing is created.
+package preview
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"golang.org/x/sync/errgroup"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/utils/ptr"
+
+	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
+)
+
+// maxParallel is how many questions are asked at a time.
+const maxParallel = 8
+
+// preview asks the cluster about the sets, in their order.
+func preview(ctx context.Context, c cluster, objects []*unstructured.Unstructured) (*Report, error) {
+	report := &Report{}
+	quotas := map[string][]corev1.ResourceQuota{}
+	for _, object := range objects {
+		p := &previewer{cluster: c, out: Set{Name: object.GetName(), Namespace: object.GetNamespace()}, quotas: quotas}
+		if err := p.run(ctx, object); err != nil {
+			return nil, fmt.Errorf("previewing jobset %s/%s: %w", p.out.Namespace, p.out.Name, err)
+		}
+		report.Sets = append(report.Sets, p.out)
+		report.Refused = report.Refused || p.out.refused()
+	}
+	return report, nil
+}
+
+// previewer previews one set.
+type previewer struct {
+	cluster
+	out Set
+	// quotas are those of the namespaces so far, with what earlier sets add counted as used.
+	quotas map[string][]corev1.ResourceQuota
+
+	js       *jobsetv1alpha2.JobSet
+	children plan.Children
+	names    sets.Set[string]
+	// pods are the first ones of the replicatedJobs, as the cluster would have them; nil where there is none.
+	pods []*corev1.Pod
+}
+
+func (p *previewer) run(ctx context.Context, object *unstructured.Unstructured) (err error) {
+	p.out.Verdict, err = ask(ctx, func(ctx context.Context) error {
+		p.js, err = p.createSet(ctx, object)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if p.out.Verdict.Answer != Accepted {
+		p.out.Verdict.Answer = Refused // it is the user who creates the set
+		return nil
+	}
+	p.out.Name = p.js.Name
+	p.children = plan.ChildrenOf(p.js, plan.Gates{})
+	for i := range p.js.Spec.ReplicatedJobs {
+		rj := nameReplicatedJob(p.js, &p.js.Spec.ReplicatedJobs[i], p.children.Jobs[i])
+		p.out.ReplicatedJobs = append(p.out.ReplicatedJobs, rj)
+		p.out.Jobs += rj.Jobs
+		p.out.Pods += rj.Pods
+	}
+	p.out.Notes = notes(p.js)
+	if err := p.lookAround(ctx); err != nil {
+		return err
+	}
+	if err := p.askAll(ctx); err != nil {
+		return err
+	}
+	p.out.Quota = countQuota(p.quotas[p.out.Namespace], p.usage())
+	return nil
+}
+
+// notes say what the cluster does not say about the set.
+func notes(js *jobsetv1alpha2.JobSet) []string {
+	var out []string
+	if manager := ptr.Deref(js.Spec.ManagedBy, ""); manager != "" && manager != jobsetv1alpha2.JobSetControllerName {
+		return append(out, fmt.Sprintf("the controller %q runs the set, which spec.managedBy names: what it creates is not known here", manager))
+	}
+	if ptr.Deref(js.Spec.Suspend, false) {
+		out = append(out, "the set is suspended: its Jobs are created suspended, and have pods once the set is resumed")
+	}
+	return out
+}
+
+// lookAround reads which names are taken, and the quotas. What the user may not read is left out, with a note.
+func (p *previewer) lookAround(ctx context.Context) (err error) {
+	if p.names, err = p.jobNames(ctx, p.out.Namespace); err != nil {
+		if p.names = nil; !apierrors.IsForbidden(err) {
+			return err
+		}
+		p.out.Notes = append(p.out.Notes, "whether names of Jobs are taken is not known: "+err.Error())
+	}
+	if _, read := p.quotas[p.out.Namespace]; read {
+		return nil
+	}
+	if p.quotas[p.out.Namespace], err = p.cluster.quotas(ctx, p.out.Namespace); err != nil {
+		if delete(p.quotas, p.out.Namespace); !apierrors.IsForbidden(err) {
+			return err
+		}
+		p.out.Notes = append(p.out.Notes, "whether the quotas are large enough is not known: "+err.Error())
+	}
+	return nil
+}
+
+// askAll asks about the children, several at a time.
+func (p *previewer) askAll(ctx context.Context) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(maxParallel)
+	p.pods = make([]*corev1.Pod, len(p.children.Jobs))
+	for i := range p.children.Jobs {
+		if p.children.Jobs[i] != nil {
+			group.Go(func() error { return p.askJob(ctx, i) })
+		}
+	}
+	if service := p.children.Service; service != nil {
+		p.out.Service = &Child{Name: service.Name}
+		detach(service)
+		group.Go(func() error {
+			return askChild(ctx, p.out.Service, func(ctx context.Context) error { return p.createService(ctx, service) })
+		})
+	}
+	p.out.Claims = make([]Child, len(p.children.Claims))
+	for i, claim := range p.children.Claims {
+		p.out.Claims[i].Name = claim.Name
+		detach(claim)
+		group.Go(func() error {
+			return askChild(ctx, &p.out.Claims[i], func(ctx context.Context) error { return p.createClaim(ctx, claim) })
+		})
+	}
+	return group.Wait()
+}
+
+// askChild asks about a child that the set shares with others: one that exists is used as it is.
+func askChild(ctx context.Context, child *Child, create func(context.Context) error) (err error) {
+	child.Verdict, err = ask(ctx, func(ctx context.Context) error {
+		err := create(ctx)
+		if apierrors.IsAlreadyExists(err) {
+			child.Exists = true
+			return nil
+		}
+		return err
+	})
+	return err
+}
+
+// askJob asks about the first Job of a replicatedJob and its first pod.
+func (p *previewer) askJob(ctx context.Context, i int) error {
+	out, rj, job := &p.out.ReplicatedJobs[i], &p.js.Spec.ReplicatedJobs[i], p.children.Jobs[i].DeepCopy()
+	out.TakenNames = taken(p.js, rj, p.names.Has)
+	if p.names.Has(job.Name) {
+		// The name is reported; the question is about all the rest.
+		job.GenerateName, job.Name = job.Name+"-", ""
+	}
+	detach(job)
+	asked := job
+	verdict, err := ask(ctx, func(ctx context.Context) error {
+		created, err := p.createJob(ctx, job)
+		if err == nil {
+			asked = created
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	out.Job = &verdict
+	p.pods[i] = firstPod(p.children.Jobs[i].Name, asked)
+	if verdict.Answer == Refused || out.Pods == 0 {
+		return nil // the pod would only say the same again, or there is none
+	}
+	verdict, err = ask(ctx, func(ctx context.Context) error {
+		created, err := p.createPod(ctx, p.pods[i])
+		if err == nil {
+			p.pods[i] = created
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	verdict.Warnings = without(verdict.Warnings, out.Job.Warnings)
+	out.Pod = &verdict
+	return nil
+}
+
+// firstPod is the first pod that the Job controller creates for a Job.
+func firstPod(name string, job *batchv1.Job) *corev1.Pod {
+	template := job.Spec.Template.DeepCopy()
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			GenerateName: name + "-", Namespace: job.Namespace,
+			Labels: template.Labels, Annotations: template.Annotations, Finalizers: template.Finalizers,
+		},
+		Spec: template.Spec,
+	}
+	if job.UID != "" {
+		pod.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(job, batchv1.SchemeGroupVersion.WithKind("Job"))}
+		pod.OwnerReferences[0].Name = name
+		detach(pod)
+	}
+	if ptr.Deref(job.Spec.CompletionMode, batchv1.NonIndexedCompletion) == batchv1.IndexedCompletion {
+		pod.GenerateName = name + "-0-"
+		if pod.Spec.Hostname == "" {
+			pod.Spec.Hostname = name + "-0"
+		}
+		if pod.Annotations == nil {
+			pod.Annotations = map[string]string{}
+		}
+		pod.Annotations[batchv1.JobCompletionIndexAnnotation] = "0"
+	}
+	return pod
+}
+
+// detach lets the owner of a child be deleted without it. To hold an owner back takes rights that the controller has, and the
+// user need not have.
+func detach(child metav1.Object) {
+	owners := child.GetOwnerReferences()
+	for i := range owners {
+		owners[i].BlockOwnerDeletion = nil
+	}
+	child.SetOwnerReferences(owners)
+}
+
+func without(list, known []string) []string {
+	var out []string
+	for _, text := range list {
+		// What is said of a Job speaks of its template, and of the same thing.
+		if !sets.New(known...).Has(strings.ReplaceAll(text, "spec.", "spec.template.spec.")) && !sets.New(known...).Has(text) {
+			out = append(out, text)
+		}
+	}
+	return out
+}

@@ -1,0 +1,167 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package preview
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/cli"
+)
+
+// render returns the report for humans.
+func render(r *Report, others int, t cli.Terminal) []string {
+	var lines []string
+	for i := range r.Sets {
+		if i > 0 {
+			lines = append(lines, "")
+		}
+		lines = append(lines, renderSet(&r.Sets[i], t)...)
+	}
+	if others > 0 {
+		lines = append(lines, "", t.Paint(cli.Quiet, cli.Count(others, "object")+" of other kinds left out"))
+	}
+	return lines
+}
+
+func renderSet(s *Set, t cli.Terminal) []string {
+	title := t.Paint(cli.Bold, fmt.Sprintf("JobSet %s in namespace %s", s.Name, s.Namespace))
+	lines := append([]string{title + ": " + paint(t, s.Verdict.Answer)}, details("  ", &s.Verdict, t)...)
+	for _, note := range s.Notes {
+		lines = append(lines, wrap("  note: ", note, t)...)
+	}
+	if s.Verdict.Answer != Accepted {
+		return lines
+	}
+	lines = append(lines, "")
+	lines = append(lines, renderChildren(s, t)...)
+	if len(s.Quota) > 0 {
+		lines = append(lines, "")
+		lines = append(lines, renderQuota(s, t)...)
+	}
+	conclusion := t.Paint(cli.Good, fmt.Sprintf("Would create %s and %s.", cli.Count(s.Jobs, "Job"), cli.Count(s.Pods, "pod")))
+	if s.refused() {
+		conclusion = t.Paint(cli.Bad, "Not all of this would be created, and the set would not run.")
+	}
+	return append(lines, "", conclusion)
+}
+
+// row is a line about children, with what there is to say about them.
+type row struct {
+	cells   []string
+	verdict *Verdict
+	also    []string
+}
+
+func renderChildren(s *Set, t cli.Terminal) []string {
+	rows := []row{{cells: []string{"KIND", "NAME", "COUNT", "ANSWER"}}}
+	for i := range s.ReplicatedJobs {
+		rows = append(rows, replicatedJobRows(&s.ReplicatedJobs[i], t)...)
+	}
+	child := func(kind string, c *Child) {
+		answer := paint(t, c.Verdict.Answer)
+		if c.Exists {
+			answer = "Exists, and is used as it is"
+		}
+		rows = append(rows, row{cells: []string{kind, c.Name, "1", answer}, verdict: &c.Verdict})
+	}
+	if s.Service != nil {
+		child("Service", s.Service)
+	}
+	for i := range s.Claims {
+		child("Claim", &s.Claims[i])
+	}
+	cells := make([][]string, 0, len(rows))
+	for _, r := range rows {
+		cells = append(cells, r.cells)
+	}
+	var lines []string
+	for i, line := range cli.Align(cells) {
+		lines = append(lines, "  "+line)
+		for _, text := range rows[i].also {
+			lines = append(lines, wrap("    ", text, t)...)
+		}
+		lines = append(lines, details("    ", rows[i].verdict, t)...)
+	}
+	return lines
+}
+
+func replicatedJobRows(rj *ReplicatedJob, t cli.Terminal) []row {
+	if rj.Job == nil {
+		return []row{{cells: []string{"Job", "(none of " + rj.Name + ")", "0", "-"}}}
+	}
+	job := row{cells: []string{"Job", rj.JobNames, cli.Number(rj.Jobs), paint(t, rj.Job.Answer)}, verdict: rj.Job}
+	if rj.TakenNames != "" {
+		job.also = append(job.also, t.Paint(cli.Bad, "exists already: "+rj.TakenNames+"; the set would wait until it is gone"))
+	}
+	for _, after := range rj.After {
+		name, state, _ := strings.Cut(after, ":")
+		job.also = append(job.also, t.Paint(cli.Quiet, fmt.Sprintf("created once %s is %s", name, strings.ToLower(state))))
+	}
+	if rj.PodNames == "" {
+		return []row{job}
+	}
+	pod := row{cells: []string{"Pod", rj.PodNames, cli.Number(rj.Pods), "-"}, verdict: rj.Pod}
+	if rj.Pod != nil {
+		pod.cells[3] = paint(t, rj.Pod.Answer)
+	}
+	if rj.HostNames != "" {
+		pod.also = append(pod.also, t.Paint(cli.Quiet, "DNS name "+rj.HostNames))
+	}
+	return []row{job, pod}
+}
+
+func renderQuota(s *Set, t cli.Terminal) []string {
+	rows := [][]string{{"QUOTA", "RESOURCE", "ADDS", "USED", "HARD", "ANSWER"}}
+	for _, q := range s.Quota {
+		answer := t.Paint(cli.Good, "Fits")
+		if q.Short != "" {
+			answer = t.Paint(cli.Bad, "Short by "+q.Short)
+		}
+		rows = append(rows, []string{q.Quota, q.Resource, q.Adds, q.Used, q.Hard, answer})
+	}
+	lines := cli.Align(rows)
+	for i := range lines {
+		lines[i] = "  " + lines[i]
+	}
+	return lines
+}
+
+func paint(t cli.Terminal, answer Answer) string {
+	colors := map[Answer]cli.Color{Accepted: cli.Good, Refused: cli.Bad, Unknown: cli.Busy}
+	return t.Paint(colors[answer], string(answer))
+}
+
+// details returns the problems and warnings of a verdict, which are never cut: a user must be able to read them.
+func details(indent string, v *Verdict, t cli.Terminal) []string {
+	if v == nil {
+		return nil
+	}
+	var lines []string
+	for _, problem := range v.Problems {
+		lines = append(lines, wrap(indent, problem, t)...)
+	}
+	for _, warning := range v.Warnings {
+		lines = append(lines, wrap(indent+"warning: ", warning, t)...)
+	}
+	return lines
+}
+
+// wrap breaks a text between words at the width of the terminal. All lines stand under the first.
+func wrap(prefix, text string, t cli.Terminal) []string {
+	room := t.Width - len(prefix)
+	if t.Width == 0 || room < 20 {
+		return []string{prefix + strings.Join(strings.Fields(text), " ")}
+	}
+	var lines []string
+	line := ""
+	for _, word := range strings.Fields(text) {
+		if line != "" && cli.Columns(line)+1+cli.Columns(word) > room {
+			lines, line = append(lines, prefix+line), ""
+			prefix = strings.Repeat(" ", len(prefix))
+		}
+		line = strings.TrimPrefix(line+" "+word, " ")
+	}
+	return append(lines, prefix+line)
+}

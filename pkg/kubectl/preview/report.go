@@ -1,0 +1,109 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package preview
+
+// Report is what a manifest would create. Its JSON form is what -o json prints.
+type Report struct {
+	// Refused tells that not all of it would be created and run.
+	Refused bool `json:"refused"`
+	// Sets are the JobSets of the manifest, in its order.
+	Sets []Set `json:"sets"`
+}
+
+// Set is what one JobSet would create.
+type Set struct {
+	Name      string `json:"name"`
+	Namespace string `json:"namespace"`
+	// Verdict is that of the server on the JobSet itself. All that follows is empty when it is refused.
+	Verdict Verdict `json:"verdict"`
+	// Notes say what else a user should know.
+	Notes []string `json:"notes,omitempty"`
+	// Jobs and Pods are how many there are when all of the set runs.
+	Jobs           int             `json:"jobs"`
+	Pods           int             `json:"pods"`
+	ReplicatedJobs []ReplicatedJob `json:"replicatedJobs,omitempty"`
+	// Service is the headless one for DNS names.
+	Service *Child  `json:"service,omitempty"`
+	Claims  []Child `json:"claims,omitempty"`
+	// Quota has one entry for each limit that the set counts towards.
+	Quota []QuotaLine `json:"quota,omitempty"`
+}
+
+// ReplicatedJob is what a replicatedJob would create. Names are patterns: w-[0-3] stands for w-0 to w-3, and xxxxx for five
+// random characters.
+type ReplicatedJob struct {
+	Name string `json:"name"`
+	// After are the replicatedJobs that it waits for, with the state, like init:Complete.
+	After    []string `json:"after,omitempty"`
+	Jobs     int      `json:"jobs"`
+	JobNames string   `json:"jobNames,omitempty"`
+	// TakenNames are those of the names that other Jobs have. The set would wait until they are gone.
+	TakenNames string `json:"takenNames,omitempty"`
+	// Pods is the number of all its pods that run at a time.
+	Pods     int    `json:"pods"`
+	PodNames string `json:"podNames,omitempty"`
+	// HostNames are the DNS names of the pods within the namespace.
+	HostNames string `json:"hostNames,omitempty"`
+	// Job and Pod are the verdicts of the cluster on one of each.
+	Job *Verdict `json:"job,omitempty"`
+	Pod *Verdict `json:"pod,omitempty"`
+}
+
+// Child is a Service or a volume claim.
+type Child struct {
+	Name string `json:"name"`
+	// Exists tells that there is one of this name, which the set uses as it is.
+	Exists  bool    `json:"exists,omitempty"`
+	Verdict Verdict `json:"verdict"`
+}
+
+// Answer is what a server says to the question whether it would create an object.
+type Answer string
+
+const (
+	// Accepted is that the object would be created.
+	Accepted Answer = "Accepted"
+	// Refused is that it would not.
+	Refused Answer = "Refused"
+	// Unknown is that the question could not be asked, which the user's own rights may not allow.
+	Unknown Answer = "Unknown"
+)
+
+// Verdict is the answer of a server about one object.
+type Verdict struct {
+	Answer Answer `json:"answer"`
+	// Problems are the causes of a refusal, with the field of the object if there is one, or why it could not be asked.
+	Problems []string `json:"problems,omitempty"`
+	// Warnings are those that came with the answer.
+	Warnings []string `json:"warnings,omitempty"`
+}
+
+// QuotaLine is one limit of a quota of the namespace.
+type QuotaLine struct {
+	Quota    string `json:"quota"`
+	Resource string `json:"resource"`
+	// Adds is what the set counts; Used what counts already, with the sets before it in the manifest; Hard the limit.
+	Adds string `json:"adds"`
+	Used string `json:"used"`
+	Hard string `json:"hard"`
+	// Short is by how much the limit is too low; empty when the set fits.
+	Short string `json:"short,omitempty"`
+}
+
+// refused tells whether anything about the set would be refused.
+func (s *Set) refused() bool {
+	bad := s.Verdict.Answer == Refused || s.Service != nil && s.Service.Verdict.Answer == Refused
+	for _, claim := range s.Claims {
+		bad = bad || claim.Verdict.Answer == Refused
+	}
+	for _, rj := range s.ReplicatedJobs {
+		bad = bad || rj.TakenNames != "" || rj.Job.refused() || rj.Pod.refused()
+	}
+	for _, line := range s.Quota {
+		bad = bad || line.Short != ""
+	}
+	return bad
+}
+
+func (v *Verdict) refused() bool { return v != nil && v.Answer == Refused }

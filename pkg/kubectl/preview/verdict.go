@@ -1,0 +1,55 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package preview
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// ask asks one question and makes a verdict of the answer. An error that comes from no server ends the preview.
+func ask(ctx context.Context, question func(context.Context) error) (Verdict, error) {
+	ctx, collected := withWarnings(ctx)
+	err := question(ctx)
+	v := Verdict{Answer: Accepted, Warnings: collected.list}
+	if err == nil {
+		return v, nil
+	}
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) || ctx.Err() != nil {
+		return Verdict{}, err
+	}
+	v.Answer, v.Problems = Refused, problems(status.Status())
+	if notAsked(err) {
+		v.Answer = Unknown
+	}
+	return v, nil
+}
+
+// notAsked tells whether the refusal is about the question, and not about the object: the user may not create such objects
+// while the controller may, or a webhook cannot be asked without consequences.
+func notAsked(err error) bool {
+	text := err.Error()
+	return apierrors.IsForbidden(err) && strings.Contains(text, " cannot create resource ") ||
+		apierrors.IsBadRequest(err) && strings.Contains(text, "does not support dry run")
+}
+
+// problems returns the causes of a refusal, one for each field if the server names fields.
+func problems(status metav1.Status) []string {
+	var out []string
+	if status.Reason == metav1.StatusReasonInvalid && status.Details != nil {
+		for _, cause := range status.Details.Causes {
+			out = append(out, fmt.Sprintf("%s: %s", cause.Field, cause.Message))
+		}
+	}
+	if len(out) == 0 {
+		out = []string{status.Message}
+	}
+	return out
+}
