@@ -42,6 +42,7 @@ func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	for _, add := range []func(*cli.Factory) *cobra.Command{
 		action.NewRestart, action.NewSuspend, action.NewResume, action.NewCancel, action.NewRetry,
 		tree.NewCommand, top.NewCommand, preview.NewCommand,
+		timeline.NewCommand,
 	} {
 		cmd.AddCommand(add(f))
 	}
