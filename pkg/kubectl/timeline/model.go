@@ -1,0 +1,81 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package timeline
+
+import (
+	"time"
+
+	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+)
+
+// Timeline is the life of one set as data: what -o json prints, and what chart and page are drawn from.
+type Timeline struct {
+	// JobSet and Namespace name the set.
+	JobSet    string `json:"jobSet"`
+	Namespace string `json:"namespace"`
+	// State is Waiting, Suspended, Queued, Starting, Running, Completed, Failed or Cancelled.
+	State string `json:"state"`
+	// Begin is when the set was created, or when the oldest attempt on record began if earlier ones are not on record.
+	Begin time.Time `json:"begin"`
+	// End is when the set finished, or the time of reading for one that has not.
+	End time.Time `json:"end"`
+	// Finished tells which of both End is.
+	Finished bool `json:"finished"`
+	// ReadySeconds is how long all Jobs were ready, also in attempts that are no longer on record.
+	ReadySeconds float64 `json:"readySeconds"`
+	// ReadyShare is ReadySeconds as a share of the time from creation to End, from 0 to 1.
+	ReadyShare float64 `json:"readyShare"`
+	// Attempts are those on record, the oldest first.
+	Attempts []Attempt `json:"attempts"`
+	// Phases follow each other in time without overlap.
+	Phases []Phase `json:"phases"`
+	// Jobs are the runs of the Jobs that exist, on request.
+	Jobs []Lane `json:"jobs,omitempty"`
+	// Note says what is not on record.
+	Note string `json:"note,omitempty"`
+}
+
+// Attempt is an attempt of the set as the server has it, and the times that follow from it.
+type Attempt struct {
+	jobsetv1alpha2.Attempt
+	// Seconds is how long it lasted, or lasts.
+	Seconds float64 `json:"seconds"`
+	// SecondsToReady is the time from its begin until all Jobs were ready. Absent when they never were.
+	SecondsToReady *float64 `json:"secondsToReady,omitempty"`
+	// Recovers tells that it followed another one which had not been told to stop, so that SecondsToReady is the time
+	// to recover.
+	Recovers bool `json:"recovers,omitempty"`
+}
+
+// Kind is what a set did during a phase.
+type Kind string
+
+// The kinds of phases. The first three are between attempts, the others in one.
+const (
+	Waiting   Kind = "waiting"   // for the controller to begin
+	Suspended Kind = "suspended" // by a user
+	Queued    Kind = "queued"    // suspended for a queueing system
+	Stopped   Kind = "stopped"   // failed or cancelled, until somebody retried it
+	Creating  Kind = "creating"  // until all Jobs exist, which includes deleting those of before
+	Starting  Kind = "starting"  // until all Jobs are ready
+	Running   Kind = "running"   // all Jobs are ready, or were when this began
+)
+
+// Phase is a part of the life of the set.
+type Phase struct {
+	Kind Kind `json:"kind"`
+	// Attempt is the number of the attempt that the phase is part of. Absent between attempts.
+	Attempt int32     `json:"attempt,omitempty"`
+	Begin   time.Time `json:"begin"`
+	End     time.Time `json:"end"`
+	Seconds float64   `json:"seconds"`
+	// Open tells that the phase goes on.
+	Open bool `json:"open,omitempty"`
+}
+
+// QueueNameLabel is the label by which users hand sets over to Kueue.
+const QueueNameLabel = "kueue.x-k8s.io/queue-name"
+
+// gapFrom is the shortest time between attempts that is shown. What is shorter is the time of writing a status.
+const gapFrom = time.Second

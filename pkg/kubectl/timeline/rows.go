@@ -1,0 +1,193 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package timeline
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/duration"
+	"k8s.io/utils/ptr"
+
+	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/cli"
+)
+
+// row is a line of the chart.
+type row struct {
+	// label is short. The page adds the detail.
+	label, detail string
+	phases        []Phase
+	// outcome is how the row ends, open for what goes on, or empty.
+	outcome string
+}
+
+// outcomeOpen is that of a row that goes on.
+const outcomeOpen = "open"
+
+// rows returns the lines of the chart from top to bottom: one for an attempt, one for each time between attempts, and
+// those of the Jobs.
+func rows(t *Timeline) []row {
+	var out []row
+	attempts := map[int32]*Attempt{}
+	for i := range t.Attempts {
+		attempts[t.Attempts[i].Number] = &t.Attempts[i]
+	}
+	for _, phase := range t.Phases {
+		if n := len(out); phase.Attempt != 0 && n > 0 && out[n-1].phases[0].Attempt == phase.Attempt {
+			out[n-1].phases = append(out[n-1].phases, phase)
+			continue
+		}
+		r := row{label: string(phase.Kind), detail: lasted(phase.Seconds), phases: []Phase{phase}}
+		if phase.Open {
+			r.outcome = outcomeOpen
+		}
+		if a := attempts[phase.Attempt]; a != nil {
+			r.label, r.detail = fmt.Sprintf("attempt %d", a.Number), fmt.Sprintf("%s, %s", triggerOf(a), lasted(a.Seconds))
+			r.outcome = string(a.Outcome)
+			if a.EndTime == nil {
+				r.outcome = outcomeOpen
+			} else {
+				r.detail += ", " + strings.ToLower(r.outcome)
+			}
+		}
+		out = append(out, r)
+	}
+	for _, lane := range t.Jobs {
+		out = append(out, laneRow(lane))
+	}
+	return out
+}
+
+func laneRow(lane Lane) row {
+	r := row{label: cli.Clean(lane.Name), phases: []Phase{{Kind: Running, Begin: lane.Begin, End: lane.End, Open: lane.Open}}}
+	r.detail = fmt.Sprintf("%s, %s", lasted(lane.End.Sub(lane.Begin).Seconds()), strings.ToLower(lane.State))
+	if lane.Count > 1 {
+		r.label = fmt.Sprintf("%s (%d Jobs)", r.label, lane.Count)
+	}
+	switch {
+	case lane.Open:
+		r.outcome = outcomeOpen
+	case lane.State == "Complete":
+		r.outcome = string(jobsetv1alpha2.OutcomeCompleted)
+	case strings.Contains(lane.State, "Failed"):
+		r.outcome = string(jobsetv1alpha2.OutcomeFailed)
+	}
+	return r
+}
+
+// triggerOf says what began an attempt, in few words.
+func triggerOf(a *Attempt) string {
+	text := cli.Clean(string(a.Trigger))
+	if a.Rule != "" {
+		text += " rule " + cli.Clean(a.Rule)
+	}
+	if a.User != "" {
+		text += " by " + cli.Clean(a.User)
+	}
+	switch a.Scope {
+	case jobsetv1alpha2.ScopeReplicatedJob:
+		text += ", all of " + cli.Clean(a.ReplicatedJob)
+	case jobsetv1alpha2.ScopeJob:
+		text += fmt.Sprintf(", Job %s/%d", cli.Clean(a.ReplicatedJob), ptr.Deref(a.JobIndex, 0))
+	}
+	return text
+}
+
+// causeOf says what failed first, with the names and numbers that a person needs.
+func causeOf(c *jobsetv1alpha2.FailureCause) string {
+	text := "Job " + cli.Clean(c.Job)
+	if c.Pod != "" {
+		text = "pod " + cli.Clean(c.Pod)
+	}
+	if c.Node != "" {
+		text += " on node " + cli.Clean(c.Node)
+	}
+	var how []string
+	if c.Container != "" {
+		how = append(how, "container "+cli.Clean(c.Container))
+	}
+	if c.ExitCode != nil {
+		how = append(how, fmt.Sprintf("exit code %d", *c.ExitCode))
+	}
+	if c.Signal != nil {
+		how = append(how, fmt.Sprintf("signal %d", *c.Signal))
+	}
+	if c.Reason != "" {
+		how = append(how, cli.Clean(c.Reason))
+	}
+	if len(how) > 0 {
+		text += ": " + strings.Join(how, ", ")
+	}
+	if c.Message != "" {
+		text += ": " + cli.Clean(c.Message)
+	}
+	return text
+}
+
+// endOf says who ended an attempt, and why. What only repeats the first cause is left to that.
+func endOf(a *Attempt) string {
+	switch {
+	case a.EndUser != "" && a.EndReason != "":
+		return fmt.Sprintf("%s: %s", cli.Clean(a.EndUser), cli.Clean(a.EndReason))
+	case a.EndUser != "":
+		return cli.Clean(a.EndUser)
+	}
+	return cli.Clean(a.EndReason)
+}
+
+// state says in few words what became of the set.
+func state(t *Timeline) string {
+	life := lasted(t.End.Sub(t.Begin).Seconds())
+	if n := len(t.Attempts); n > 0 {
+		return fmt.Sprintf("%s, %s in %s", t.State, cli.Count(int(t.Attempts[n-1].Number), "attempt"), life)
+	}
+	return t.State + ", age " + life
+}
+
+// use says of how much use the set was. Empty for one that never ran.
+func use(t *Timeline) string {
+	if len(t.Attempts) == 0 {
+		return ""
+	}
+	text := fmt.Sprintf("all Jobs ready %.0f%% of the time", 100*t.ReadyShare)
+	var sum, worst float64
+	count := 0
+	for i := range t.Attempts {
+		if a := &t.Attempts[i]; a.Recovers && a.SecondsToReady != nil {
+			sum, worst = sum+*a.SecondsToReady, max(worst, *a.SecondsToReady)
+			count++
+		}
+	}
+	switch {
+	case count == 1:
+		text += ", recovered in " + lasted(worst)
+	case count > 1:
+		text += fmt.Sprintf(", recovered in %s on average, %s at worst", lasted(sum/float64(count)), lasted(worst))
+	}
+	return text
+}
+
+// lasted is a duration as kubectl prints them.
+func lasted(seconds float64) string {
+	return duration.HumanDuration(time.Duration(seconds * float64(time.Second)))
+}
+
+func readyIn(a *Attempt) string {
+	if a.SecondsToReady == nil {
+		return "never"
+	}
+	return lasted(*a.SecondsToReady)
+}
+
+func outcomeOf(a *Attempt) string {
+	switch {
+	case a.Outcome != "":
+		return cli.Clean(string(a.Outcome))
+	case a.SecondsToReady == nil:
+		return "starting"
+	}
+	return "running"
+}

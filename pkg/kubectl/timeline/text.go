@@ -1,0 +1,263 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package timeline
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/cli"
+)
+
+// screen is where the chart is drawn.
+type screen struct {
+	cli.Terminal
+	// ascii draws with characters of ASCII only.
+	ascii bool
+	// zone is the one whose clock the axis shows.
+	zone *time.Location
+}
+
+// widths of the chart. The least is for terminals that are too narrow for anything; the default is for files.
+const (
+	leastWidth, defaultWidth, mostWidth = 20, 100, 160
+	mostLabel                           = 26
+)
+
+// style is how a kind of phase looks.
+type style struct {
+	kind           Kind
+	unicode, ascii rune
+	color          cli.Color
+}
+
+var styles = []style{
+	{Waiting, '·', '.', cli.Quiet},
+	{Queued, '┄', ':', cli.Quiet},
+	{Suspended, '╌', '~', cli.Quiet},
+	{Stopped, '×', 'x', cli.Bad},
+	{Creating, '░', '-', cli.Busy},
+	{Starting, '▒', '+', cli.Busy},
+	{Running, '█', '=', cli.Good},
+}
+
+// mark is how the end of a row looks.
+type mark struct {
+	outcome        string
+	unicode, ascii rune
+	color          cli.Color
+}
+
+var marks = []mark{
+	{string(jobsetv1alpha2.OutcomeCompleted), '✓', '*', cli.Good},
+	{string(jobsetv1alpha2.OutcomeFailed), '✗', '!', cli.Bad},
+	{string(jobsetv1alpha2.OutcomeRestarted), '↻', '%', cli.Busy},
+	{string(jobsetv1alpha2.OutcomeSuspended), '‖', '|', cli.Quiet},
+	{string(jobsetv1alpha2.OutcomeCancelled), '■', '#', cli.Bad},
+	{outcomeOpen, '▶', '>', ""},
+}
+
+// text returns the chart, its legend, and a table of the attempts.
+func text(t *Timeline, s screen) string {
+	b := &strings.Builder{}
+	line(b, s, fmt.Sprintf("jobset %s/%s: %s", t.Namespace, t.JobSet, state(t)))
+	if use := use(t); use != "" {
+		line(b, s, use)
+	}
+	lines := rows(t)
+	if len(lines) > 0 {
+		b.WriteString("\n")
+		chart(b, t, lines, s)
+	}
+	if len(t.Attempts) > 0 {
+		b.WriteString("\n")
+		table(b, t, s)
+	}
+	if t.Note != "" {
+		b.WriteString("\n")
+		for _, part := range wrap(t.Note, s.Width) {
+			line(b, s, part)
+		}
+	}
+	return b.String()
+}
+
+// wrap breaks a sentence between words, for it to be read whole.
+func wrap(sentence string, width int) []string {
+	var out []string
+	for _, word := range strings.Fields(sentence) {
+		if n := len(out); n > 0 && (width == 0 || utf8.RuneCountInString(out[n-1]+" "+word) <= width) {
+			out[n-1] += " " + word
+			continue
+		}
+		out = append(out, word)
+	}
+	return out
+}
+
+// line writes text, cut at the width.
+func line(b *strings.Builder, s screen, text string) {
+	b.WriteString(s.cut(text, s.Width) + "\n")
+}
+
+func (s screen) cut(text string, width int) string {
+	text = cli.Terminal{Width: width}.Cut(text)
+	if s.ascii {
+		text = strings.ReplaceAll(text, "…", "~")
+	}
+	return text
+}
+
+func chart(b *strings.Builder, t *Timeline, lines []row, s screen) {
+	gutter := 0
+	for _, r := range lines {
+		gutter = max(gutter, utf8.RuneCountInString(r.label))
+	}
+	width := s.Width
+	if width == 0 {
+		width = defaultWidth
+	}
+	// A space after the labels, and one column for the mark of a bar that reaches the end.
+	gutter = min(gutter, mostLabel, max(0, width-leastWidth)) + 1
+	columns := min(mostWidth, max(leastWidth/2, width-gutter-1))
+	scale := scaleOf(t)
+	axis(b, scale, gutter, columns, s)
+	for _, r := range lines {
+		b.WriteString(fmt.Sprintf("%-*s", gutter, s.cut(r.label, gutter-1)))
+		b.WriteString(strings.TrimRight(bar(r, scale, columns, s), " "))
+		b.WriteString("\n")
+	}
+	legend(b, lines, gutter, s)
+}
+
+// axis writes the labels of the ticks above a rule that has a notch for each.
+func axis(b *strings.Builder, sc scale, gutter, columns int, s screen) {
+	rule, notch := s.pick('─', '-'), s.pick('┬', '+')
+	labels, line := []rune(strings.Repeat(" ", columns)), []rune(strings.Repeat(string(rule), columns))
+	free := 0
+	for _, t := range ticksFor(sc, columns, s.zone) {
+		at := min(columns-1, int(sc.place(t.at)*float64(columns)))
+		from := min(at, columns-len(t.label))
+		if from < free {
+			continue
+		}
+		line[at] = notch
+		copy(labels[from:], []rune(t.label))
+		free = from + len(t.label) + 2
+	}
+	zone := sc.begin.In(s.zone).Format("2006-01-02 MST")
+	fmt.Fprintf(b, "%s%s\n", strings.Repeat(" ", gutter), s.Paint(cli.Quiet, s.cut(zone, columns)))
+	fmt.Fprintf(b, "%s%s\n", strings.Repeat(" ", gutter), s.Paint(cli.Quiet, strings.TrimRight(string(labels), " ")))
+	fmt.Fprintf(b, "%s%s\n", strings.Repeat(" ", gutter), s.Paint(cli.Quiet, string(line)))
+}
+
+// ticksFor returns as many ticks as there is room for.
+func ticksFor(sc scale, columns int, zone *time.Location) []tick {
+	const short, long = len("15:04:05") + 3, len("Jan 22 15:04") + 3
+	out := ticks(sc.begin, sc.end, max(2, columns/short), zone)
+	if len(out) > 0 && len(out[0].label) > short {
+		out = ticks(sc.begin, sc.end, max(2, columns/long), zone)
+	}
+	return out
+}
+
+// bar draws a row. Every phase gets a column at least; where two share one, the later is drawn.
+func bar(r row, sc scale, columns int, s screen) string {
+	cells := make([]int, columns)
+	last := 0
+	for _, phase := range r.phases {
+		from := min(columns-1, int(sc.place(phase.Begin)*float64(columns)))
+		to := max(from+1, int(math.Round(sc.place(phase.End)*float64(columns))))
+		i := slices.IndexFunc(styles, func(st style) bool { return st.kind == phase.Kind })
+		for c := from; c < to; c++ {
+			cells[c] = i + 1
+		}
+		last = to
+	}
+	var b strings.Builder
+	for c := 0; c < last; {
+		end := c
+		for end < last && cells[end] == cells[c] {
+			end++
+		}
+		b.WriteString(s.run(cells[c], end-c))
+		c = end
+	}
+	if i := markOf(r.outcome); i >= 0 {
+		b.WriteString(s.Paint(marks[i].color, string(s.pick(marks[i].unicode, marks[i].ascii))))
+	}
+	return b.String()
+}
+
+// run draws cells that follow each other and are of one style; 0 is none.
+func (s screen) run(cell, n int) string {
+	if cell == 0 {
+		return strings.Repeat(" ", n)
+	}
+	st := styles[cell-1]
+	return s.Paint(st.color, strings.Repeat(string(s.pick(st.unicode, st.ascii)), n))
+}
+
+func (s screen) pick(unicode, ascii rune) rune {
+	if s.ascii {
+		return ascii
+	}
+	return unicode
+}
+
+func markOf(outcome string) int {
+	return slices.IndexFunc(marks, func(m mark) bool { return m.outcome == outcome })
+}
+
+// legend explains what was drawn, and nothing else. It goes on in the next line where one is full.
+func legend(b *strings.Builder, lines []row, gutter int, s screen) {
+	kinds, outcomes := map[Kind]bool{}, map[string]bool{}
+	for _, r := range lines {
+		outcomes[r.outcome] = true
+		for _, phase := range r.phases {
+			kinds[phase.Kind] = true
+		}
+	}
+	var items, plain []string
+	add := func(color cli.Color, sign, word string) {
+		items = append(items, s.Paint(color, sign)+" "+word)
+		plain = append(plain, sign+" "+word)
+	}
+	for _, st := range styles {
+		if kinds[st.kind] {
+			add(st.color, string(s.pick(st.unicode, st.ascii)), string(st.kind))
+		}
+	}
+	for _, m := range marks {
+		if outcomes[m.outcome] {
+			word := strings.ToLower(m.outcome)
+			if m.outcome == outcomeOpen {
+				word = "goes on"
+			}
+			add(m.color, string(s.pick(m.unicode, m.ascii)), word)
+		}
+	}
+	b.WriteString(strings.Repeat(" ", gutter))
+	used := gutter
+	for i := range items {
+		length := utf8.RuneCountInString(plain[i])
+		switch {
+		case i == 0:
+		case s.Width > 0 && used+2+length > s.Width:
+			b.WriteString("\n" + strings.Repeat(" ", gutter))
+			used = gutter
+		default:
+			b.WriteString("  ")
+			used += 2
+		}
+		b.WriteString(items[i])
+		used += length
+	}
+	b.WriteString("\n")
+}

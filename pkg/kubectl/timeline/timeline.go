@@ -1,0 +1,171 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package timeline is `kubectl jobset timeline`: the attempts of a set, and what it did in each, drawn over time. Build
+// makes data of a set; the chart for terminals, the page and the formats for scripts are made from that alone.
+package timeline
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/cli"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/complete"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/snapshot"
+)
+
+// formatHTML is the format of the page.
+const formatHTML = "html"
+
+// noHistory is what users of other servers are told.
+const noHistory = "this server keeps no history of attempts (status.attempts); it is a feature of jobset-apiserver"
+
+type options struct {
+	factory *cli.Factory
+	output  cli.Output
+	file    string
+	jobs    bool
+	utc     bool
+}
+
+// NewCommand returns `kubectl jobset timeline`.
+func NewCommand(f *cli.Factory) *cobra.Command {
+	o := &options{factory: f}
+	cmd := &cobra.Command{
+		Use:   "timeline NAME",
+		Short: "Draw the attempts of a JobSet over time",
+		Long: `Draws the attempts of a JobSet over time, and what it did in each: creating its Jobs, starting until all of
+them were ready, running. Between attempts it may have been suspended or queued. A line for each attempt says what
+began it, how long the set took to be ready (for a restart: to recover), how it ended, and what failed first.
+
+-o html makes one page that needs no network: open it in a browser, or attach it to a report.`,
+		Example: `  # The attempts of the set "train"
+  kubectl jobset timeline train
+
+  # Also the Jobs that exist
+  kubectl jobset timeline train --jobs
+
+  # A page to look at in a browser
+  kubectl jobset timeline train -o html --file train.html
+
+  # How long each phase took, for a script
+  kubectl jobset timeline train -o json | jq '.phases[] | {kind, attempt, seconds}'`,
+		ValidArgsFunction: complete.JobSets(f),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			name, err := cli.SetName(args)
+			if err != nil {
+				return err
+			}
+			if err := o.validate(); err != nil {
+				return err
+			}
+			return o.run(cmd.Context(), name)
+		},
+	}
+	o.output.AddFlags(cmd, formatHTML)
+	cmd.Flags().StringVar(&o.file, "file", "", "Write the page to this file. Only with -o html.")
+	cmd.Flags().BoolVar(&o.jobs, "jobs", false, "Show the Jobs that exist, too. Many Jobs are shown by replicatedJob.")
+	cmd.Flags().BoolVar(&o.utc, "utc", false, "Show times in UTC and not in the local time zone.")
+	return cmd
+}
+
+func (o *options) validate() error {
+	if o.file != "" && o.output.Format != formatHTML {
+		return errors.New("--file: needs -o html; redirect the output to keep another format")
+	}
+	return o.output.Validate()
+}
+
+func (o *options) run(ctx context.Context, name string) error {
+	clients, err := o.factory.Clients()
+	if err != nil {
+		return err
+	}
+	t, err := read(ctx, clients, name, o.jobs)
+	if err != nil {
+		return err
+	}
+	zone := time.Local
+	if o.utc {
+		zone = time.UTC
+	}
+	switch {
+	case o.output.ForHumans():
+		s := screen{Terminal: cli.TerminalOf(o.factory.Out), ascii: !cli.UTF8Locale(), zone: zone}
+		_, err = io.WriteString(o.factory.Out, text(t, s))
+		return err
+	case o.output.Format == formatHTML:
+		return o.page(t, zone)
+	}
+	return o.output.Print(o.factory.Out, t)
+}
+
+// read makes the timeline of what the cluster holds. Jobs are read on request, and where they are all that a server tells.
+func read(ctx context.Context, c *cli.Clients, name string, withJobs bool) (*Timeline, error) {
+	if !withJobs {
+		js, err := c.JobSets.JobsetV1alpha2().JobSets(c.Namespace).Get(ctx, name, metav1.GetOptions{})
+		if err != nil {
+			return nil, err
+		}
+		if len(js.Status.Attempts) > 0 || keepsHistory(c) {
+			return Build(js, time.Now()), nil
+		}
+	}
+	set, err := snapshot.Load(ctx, c, name, false)
+	if err != nil {
+		return nil, err
+	}
+	t := Build(set.JobSet, set.Now)
+	t.Jobs = Lanes(set.Jobs, set.Now)
+	if len(t.Attempts) == 0 && !keepsHistory(c) {
+		withoutHistory(t)
+	}
+	return t, nil
+}
+
+// withoutHistory leaves what is known of a set on a server that records no attempts: its Jobs.
+func withoutHistory(t *Timeline) {
+	t.Note = noHistory
+	if len(t.Jobs) == 0 {
+		return
+	}
+	t.Phases = []Phase{}
+	if slices.ContainsFunc(t.Jobs, func(lane Lane) bool { return lane.Open }) {
+		t.State = "Running"
+	}
+}
+
+// keepsHistory tells whether the server is ours, which has subresources that the custom resource has not. It is asked only
+// about sets without attempts; when it cannot be asked, nothing is said about it.
+func keepsHistory(c *cli.Clients) bool {
+	list, err := c.Discovery.ServerResourcesForGroupVersion(jobsetv1alpha2.SchemeGroupVersion.String())
+	if err != nil {
+		return true
+	}
+	return slices.ContainsFunc(list.APIResources, func(r metav1.APIResource) bool { return r.Name == "jobsets/restart" })
+}
+
+// page writes the page to the file or to the output.
+func (o *options) page(t *Timeline, zone *time.Location) error {
+	if o.file == "" {
+		return Page(o.factory.Out, t, zone)
+	}
+	var content bytes.Buffer
+	if err := Page(&content, t, zone); err != nil {
+		return err
+	}
+	if err := os.WriteFile(o.file, content.Bytes(), 0o644); err != nil {
+		return fmt.Errorf("--file: %w", err)
+	}
+	return nil
+}
