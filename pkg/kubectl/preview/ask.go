@@ -33,6 +33,7 @@ type cluster interface {
 	// jobNames are those of all Jobs of a namespace.
 	jobNames(ctx context.Context, namespace string) (sets.Set[string], error)
 	quotas(ctx context.Context, namespace string) ([]corev1.ResourceQuota, error)
+	service(ctx context.Context, namespace, name string) (*corev1.Service, error)
 }
 
 // live is a real cluster.
@@ -112,6 +113,10 @@ func (l *live) quotas(ctx context.Context, namespace string) ([]corev1.ResourceQ
 		return nil, fmt.Errorf("listing quotas: %w", err)
 	}
 	return list.Items, nil
+}
+
+func (l *live) service(ctx context.Context, namespace, name string) (*corev1.Service, error) {
+	return l.kube.CoreV1().Services(namespace).Get(ctx, name, metav1.GetOptions{})
 }
 
 // warnings are those that came with one answer.

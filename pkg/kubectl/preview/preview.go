@@ -9,7 +9,7 @@ package preview
 import (
 	"context"
 	"fmt"
-	"strings"
+	"slices"
 
 	"golang.org/x/sync/errgroup"
 	batchv1 "k8s.io/api/batch/v1"
@@ -130,11 +130,7 @@ func (p *previewer) askAll(ctx context.Context) error {
 		}
 	}
 	if service := p.children.Service; service != nil {
-		p.out.Service = &Child{Name: service.Name}
-		detach(service)
-		group.Go(func() error {
-			return askChild(ctx, p.out.Service, func(ctx context.Context) error { return p.createService(ctx, service) })
-		})
+		group.Go(func() error { return p.askService(ctx, service) })
 	}
 	p.out.Claims = make([]Child, len(p.children.Claims))
 	for i, claim := range p.children.Claims {
@@ -145,6 +141,37 @@ func (p *previewer) askAll(ctx context.Context) error {
 		})
 	}
 	return group.Wait()
+}
+
+// askService asks about the headless Service. One that exists already may not be fit for the set.
+func (p *previewer) askService(ctx context.Context, service *corev1.Service) error {
+	out := &Child{Name: service.Name}
+	p.out.Service = out
+	detach(service)
+	err := askChild(ctx, out, func(ctx context.Context) error { return p.createService(ctx, service) })
+	if err != nil || !out.Exists {
+		return err
+	}
+	existing, err := p.service(ctx, service.Namespace, service.Name)
+	switch {
+	case apierrors.IsForbidden(err), apierrors.IsNotFound(err):
+	case err != nil:
+		return err
+	case existing.Spec.ClusterIP != corev1.ClusterIPNone:
+		out.Verdict.Warnings = append(out.Verdict.Warnings, "it is not headless, so that pods of the set are not found by their DNS names")
+	case !selects(existing, service.Spec.Selector):
+		out.Verdict.Warnings = append(out.Verdict.Warnings, "it does not select the pods of the set, so that they are not found by their DNS names")
+	}
+	return nil
+}
+
+func selects(service *corev1.Service, pods map[string]string) bool {
+	for key, value := range service.Spec.Selector {
+		if pods[key] != value {
+			return false
+		}
+	}
+	return len(service.Spec.Selector) > 0
 }
 
 // askChild asks about a child that the set shares with others: one that exists is used as it is.
@@ -170,7 +197,7 @@ func (p *previewer) askJob(ctx context.Context, i int) error {
 	}
 	detach(job)
 	asked := job
-	verdict, err := ask(ctx, func(ctx context.Context) error {
+	ofJob, err := ask(ctx, func(ctx context.Context) error {
 		created, err := p.createJob(ctx, job)
 		if err == nil {
 			asked = created
@@ -180,12 +207,12 @@ func (p *previewer) askJob(ctx context.Context, i int) error {
 	if err != nil {
 		return err
 	}
-	out.Job = &verdict
+	out.Job = &ofJob
 	p.pods[i] = firstPod(p.children.Jobs[i].Name, asked)
-	if verdict.Answer == Refused || out.Pods == 0 {
+	if ofJob.Answer == Refused || out.Pods == 0 {
 		return nil // the pod would only say the same again, or there is none
 	}
-	verdict, err = ask(ctx, func(ctx context.Context) error {
+	ofPod, err := ask(ctx, func(ctx context.Context) error {
 		created, err := p.createPod(ctx, p.pods[i])
 		if err == nil {
 			p.pods[i] = created
@@ -195,8 +222,9 @@ func (p *previewer) askJob(ctx context.Context, i int) error {
 	if err != nil {
 		return err
 	}
-	verdict.Warnings = without(verdict.Warnings, out.Job.Warnings)
-	out.Pod = &verdict
+	// What is said of a template is said again of the pod.
+	ofPod.Warnings = slices.DeleteFunc(ofPod.Warnings, func(text string) bool { return slices.Contains(ofJob.Warnings, text) })
+	out.Pod = &ofPod
 	return nil
 }
 
@@ -236,15 +264,4 @@ func detach(child metav1.Object) {
 		owners[i].BlockOwnerDeletion = nil
 	}
 	child.SetOwnerReferences(owners)
-}
-
-func without(list, known []string) []string {
-	var out []string
-	for _, text := range list {
-		// What is said of a Job speaks of its template, and of the same thing.
-		if !sets.New(known...).Has(strings.ReplaceAll(text, "spec.", "spec.template.spec.")) && !sets.New(known...).Has(text) {
-			out = append(out, text)
-		}
-	}
-	return out
 }

@@ -14,6 +14,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/snapshot"
 )
 
 // usage is what a set counts towards quotas, when all of it runs.
@@ -54,18 +55,18 @@ func (p *previewer) usage() usage {
 
 func (u *usage) count(n int64, names ...corev1.ResourceName) {
 	for _, name := range names {
-		add(u.objects, corev1.ResourceList{name: *resource.NewQuantity(n, resource.DecimalSI)})
+		snapshot.AddResources(u.objects, corev1.ResourceList{name: *resource.NewQuantity(n, resource.DecimalSI)})
 	}
 }
 
 func (u *usage) countClaim(claim *corev1.PersistentVolumeClaimSpec) {
 	u.count(1, corev1.ResourcePersistentVolumeClaims, "count/persistentvolumeclaims")
 	storage := claim.Resources.Requests[corev1.ResourceStorage]
-	add(u.objects, corev1.ResourceList{corev1.ResourceRequestsStorage: storage})
+	snapshot.AddResources(u.objects, corev1.ResourceList{corev1.ResourceRequestsStorage: storage})
 	if class := ptr.Deref(claim.StorageClassName, ""); class != "" {
 		prefix := corev1.ResourceName(class + ".storageclass.storage.k8s.io/")
 		u.count(1, prefix+corev1.ResourcePersistentVolumeClaims)
-		add(u.objects, corev1.ResourceList{prefix + corev1.ResourceRequestsStorage: storage})
+		snapshot.AddResources(u.objects, corev1.ResourceList{prefix + corev1.ResourceRequestsStorage: storage})
 	}
 }
 
@@ -80,7 +81,7 @@ func (u usage) of(quota *corev1.ResourceQuota) corev1.ResourceList {
 			continue
 		}
 		for name, quantity := range countedPod(pods.spec) {
-			add(list, corev1.ResourceList{name: times(quantity, pods.n)})
+			snapshot.AddResources(list, corev1.ResourceList{name: times(quantity, pods.n)})
 		}
 	}
 	return list
@@ -90,7 +91,7 @@ func (u usage) of(quota *corev1.ResourceQuota) corev1.ResourceList {
 func countedPod(pod *corev1.PodSpec) corev1.ResourceList {
 	one := *resource.NewQuantity(1, resource.DecimalSI)
 	list := corev1.ResourceList{corev1.ResourcePods: one, "count/pods": one}
-	for name, quantity := range podRequests(pod) {
+	for name, quantity := range snapshot.PodRequests(pod) {
 		list["requests."+name] = quantity
 		switch {
 		case name == corev1.ResourceCPU, name == corev1.ResourceMemory, name == corev1.ResourceEphemeralStorage,
@@ -144,10 +145,6 @@ func matches(r corev1.ScopedResourceSelectorRequirement, pod *corev1.PodSpec) bo
 		return class != ""
 	}
 	return false // a scope of other objects than pods
-}
-
-func bestEffort(pod *corev1.PodSpec) bool {
-	return len(total(pod, func(r *corev1.ResourceRequirements) corev1.ResourceList { return r.Requests })) == 0 && len(podLimits(pod)) == 0
 }
 
 func crossesNamespaces(affinity *corev1.Affinity) bool {

@@ -40,11 +40,18 @@ func renderSet(s *Set, t cli.Terminal) []string {
 		lines = append(lines, "")
 		lines = append(lines, renderQuota(s, t)...)
 	}
-	conclusion := t.Paint(cli.Good, fmt.Sprintf("Would create %s and %s.", cli.Count(s.Jobs, "Job"), cli.Count(s.Pods, "pod")))
-	if s.refused() {
-		conclusion = t.Paint(cli.Bad, "Not all of this would be created, and the set would not run.")
+	return append(lines, "", conclusion(s, t))
+}
+
+func conclusion(s *Set, t cli.Terminal) string {
+	text := fmt.Sprintf("would create %s and %s", cli.Count(s.Jobs, "Job"), cli.Count(s.Pods, "pod"))
+	switch {
+	case s.refused():
+		return t.Paint(cli.Bad, "Not all of this would be created: the set would not run as it is meant to.")
+	case s.unknown():
+		return t.Paint(cli.Busy, "As far as your rights allow to tell, the set "+text+".")
 	}
-	return append(lines, "", conclusion)
+	return t.Paint(cli.Good, "The set "+text+".")
 }
 
 // row is a line about children, with what there is to say about them.
@@ -102,7 +109,7 @@ func replicatedJobRows(rj *ReplicatedJob, t cli.Terminal) []row {
 	if rj.PodNames == "" {
 		return []row{job}
 	}
-	pod := row{cells: []string{"Pod", rj.PodNames, cli.Number(rj.Pods), "-"}, verdict: rj.Pod}
+	pod := row{cells: []string{"Pod", rj.PodNames, cli.Number(rj.Pods), "Not asked"}, verdict: rj.Pod}
 	if rj.Pod != nil {
 		pod.cells[3] = paint(t, rj.Pod.Answer)
 	}

@@ -3,6 +3,8 @@
 
 package preview
 
+import "slices"
+
 // Report is what a manifest would create. Its JSON form is what -o json prints.
 type Report struct {
 	// Refused tells that not all of it would be created and run.
@@ -104,6 +106,21 @@ func (s *Set) refused() bool {
 		bad = bad || line.Short != ""
 	}
 	return bad
+}
+
+// unknown tells whether a question could not be asked.
+func (s *Set) unknown() bool {
+	asked := []*Verdict{&s.Verdict}
+	for i := range s.ReplicatedJobs {
+		asked = append(asked, s.ReplicatedJobs[i].Job, s.ReplicatedJobs[i].Pod)
+	}
+	for i := range s.Claims {
+		asked = append(asked, &s.Claims[i].Verdict)
+	}
+	if s.Service != nil {
+		asked = append(asked, &s.Service.Verdict)
+	}
+	return slices.ContainsFunc(asked, func(v *Verdict) bool { return v != nil && v.Answer == Unknown })
 }
 
 func (v *Verdict) refused() bool { return v != nil && v.Answer == Refused }
