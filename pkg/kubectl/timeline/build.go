@@ -12,6 +12,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/snapshot"
 )
 
 // Build works out the timeline of a set from its status.
@@ -188,15 +189,12 @@ func (b *builder) state() string {
 	}
 }
 
-// share adds the ready time of the attempt that runs to that of those that ended.
+// share tells of how much use the set was, as `kubectl jobset top` does.
 func (b *builder) share() {
-	ready := time.Duration(b.js.Status.ReadyMilliseconds) * time.Millisecond
-	if n := len(b.t.Phases); n > 0 && b.t.Phases[n-1].Open && b.t.Phases[n-1].Kind == Running {
-		ready += b.t.Phases[n-1].End.Sub(b.t.Phases[n-1].Begin)
-	}
+	ready, life := snapshot.Goodput(b.js, b.now)
 	b.t.ReadySeconds = ready.Seconds()
-	if life := b.t.End.Sub(b.js.CreationTimestamp.Time); life > 0 {
-		b.t.ReadyShare = min(1, ready.Seconds()/life.Seconds())
+	if life > 0 {
+		b.t.ReadyShare = ready.Seconds() / life.Seconds()
 	}
 }
 

@@ -170,8 +170,11 @@ func use(t *Timeline) string {
 	return text
 }
 
-// lasted is a duration as kubectl prints them.
+// lasted is a duration as kubectl prints them. Those of a few seconds differ by fractions of one.
 func lasted(seconds float64) string {
+	if seconds < 10 {
+		return fmt.Sprintf("%.1fs", seconds)
+	}
 	return duration.HumanDuration(time.Duration(seconds * float64(time.Second)))
 }
 
