@@ -89,7 +89,7 @@ func checkSwitch(js *jobset.JobSet, p *batch.ActionPreconditions, action string)
 		return err
 	}
 	if _, queued := js.Labels[queueLabel]; queued {
-		return conflict(js, "%s decides when the JobSet runs; %s", decider(js),
+		return conflict(js, "%s, decides when the JobSet runs; %s", decider(js),
 			fmt.Sprintf("%s it through the field spec.active of its Workload instead", action))
 	}
 	if who := decider(js); who != "" {

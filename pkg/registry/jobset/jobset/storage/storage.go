@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/registry/generic"
 	"k8s.io/apiserver/pkg/registry/generic/registry"
 	"k8s.io/apiserver/pkg/registry/rest"
@@ -21,6 +22,9 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset"
 	strategy "github.com/jobset-apiserver/jobset-apiserver/pkg/registry/jobset/jobset"
 )
+
+// servedVersion is the version of JobSets in which managers record what they own: the only one that is served.
+var servedVersion = schema.GroupVersion{Group: jobset.GroupName, Version: "v1alpha2"}
 
 // REST serves jobsets.
 type REST struct {
@@ -58,7 +62,11 @@ func New(getter generic.RESTOptionsGetter, typer runtime.ObjectTyper, gates stra
 	statusStore := *store
 	statusStore.UpdateStrategy = status
 	statusStore.ResetFieldsStrategy = status
-	served := map[string]rest.Storage{"jobsets": &REST{Store: store}, "jobsets/status": &StatusREST{store: &statusStore}}
+	served := map[string]rest.Storage{
+		"jobsets":        &REST{Store: store},
+		"jobsets/status": &StatusREST{store: &statusStore},
+		"jobsets/scale":  &ScaleREST{store: store, elastic: gates.ElasticJobSet},
+	}
 	for name, action := range newActions(store, strategy.NewActionStrategy(main), now) {
 		served["jobsets/"+name] = action
 	}
