@@ -18,7 +18,6 @@ import (
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/cli"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/complete"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/snapshot"
@@ -26,9 +25,6 @@ import (
 
 // formatHTML is the format of the page.
 const formatHTML = "html"
-
-// noHistory is what users of other servers are told.
-const noHistory = "this server keeps no history of attempts (status.attempts); it is a feature of jobset-apiserver"
 
 type options struct {
 	factory *cli.Factory
@@ -117,7 +113,7 @@ func read(ctx context.Context, c *cli.Clients, name string, withJobs bool) (*Tim
 		if err != nil {
 			return nil, err
 		}
-		if len(js.Status.Attempts) > 0 || keepsHistory(c) {
+		if !snapshot.LacksAttempts(js) {
 			return Build(js, time.Now()), nil
 		}
 	}
@@ -127,7 +123,7 @@ func read(ctx context.Context, c *cli.Clients, name string, withJobs bool) (*Tim
 	}
 	t := Build(set.JobSet, set.Now)
 	t.Jobs = Lanes(set.Jobs, set.Now)
-	if len(t.Attempts) == 0 && !keepsHistory(c) {
+	if snapshot.LacksAttempts(set.JobSet) {
 		withoutHistory(t)
 	}
 	return t, nil
@@ -135,7 +131,7 @@ func read(ctx context.Context, c *cli.Clients, name string, withJobs bool) (*Tim
 
 // withoutHistory leaves what is known of a set on a server that records no attempts: its Jobs.
 func withoutHistory(t *Timeline) {
-	t.Note = noHistory
+	t.Note = snapshot.NoAttempts
 	if len(t.Jobs) == 0 {
 		return
 	}
@@ -143,16 +139,6 @@ func withoutHistory(t *Timeline) {
 	if slices.ContainsFunc(t.Jobs, func(lane Lane) bool { return lane.Open }) {
 		t.State = "Running"
 	}
-}
-
-// keepsHistory tells whether the server is ours, which has subresources that the custom resource has not. It is asked only
-// about sets without attempts; when it cannot be asked, nothing is said about it.
-func keepsHistory(c *cli.Clients) bool {
-	list, err := c.Discovery.ServerResourcesForGroupVersion(jobsetv1alpha2.SchemeGroupVersion.String())
-	if err != nil {
-		return true
-	}
-	return slices.ContainsFunc(list.APIResources, func(r metav1.APIResource) bool { return r.Name == "jobsets/restart" })
 }
 
 // page writes the page to the file or to the output.
