@@ -20,6 +20,7 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/timeline"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/top"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/tree"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/why"
 )
 
 // NewCommand returns `kubectl jobset` with all of its commands.
@@ -43,6 +44,7 @@ func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
 		action.NewRestart, action.NewSuspend, action.NewResume, action.NewCancel, action.NewRetry,
 		tree.NewCommand, top.NewCommand, preview.NewCommand,
 		timeline.NewCommand,
+		why.NewCommand,
 	} {
 		cmd.AddCommand(add(f))
 	}

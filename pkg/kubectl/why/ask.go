@@ -1,0 +1,156 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package why
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/duration"
+	"k8s.io/utils/ptr"
+
+	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/cli"
+)
+
+// Small questions to objects that several rules ask.
+
+func replicas(rj *jobsetv1alpha2.ReplicatedJob) int { return int(ptr.Deref(rj.Replicas, 1)) }
+
+func label(o metav1.Object, key string) int32 {
+	n, err := strconv.ParseInt(o.GetLabels()[key], 10, 32)
+	if err != nil {
+		return 0
+	}
+	return int32(n)
+}
+
+func suspended(js *jobsetv1alpha2.JobSet) bool { return ptr.Deref(js.Spec.Suspend, false) }
+
+func isTrue(js *jobsetv1alpha2.JobSet, conditionType string) *metav1.Condition {
+	if c := meta.FindStatusCondition(js.Status.Conditions, conditionType); c != nil && c.Status == metav1.ConditionTrue {
+		return c
+	}
+	return nil
+}
+
+func finished(js *jobsetv1alpha2.JobSet) bool {
+	return isTrue(js, jobsetv1alpha2.JobSetCompleted) != nil || isTrue(js, jobsetv1alpha2.JobSetFailed) != nil
+}
+
+func jobCondition(job *batchv1.Job, conditionType batchv1.JobConditionType) *batchv1.JobCondition {
+	for i := range job.Status.Conditions {
+		if c := &job.Status.Conditions[i]; c.Type == conditionType && c.Status == corev1.ConditionTrue {
+			return c
+		}
+	}
+	return nil
+}
+
+func jobEnded(job *batchv1.Job) bool {
+	return jobCondition(job, batchv1.JobComplete) != nil || jobCondition(job, batchv1.JobFailed) != nil
+}
+
+// podsWanted is the number of pods that a Job runs at once.
+func podsWanted(job *batchv1.Job) int32 {
+	n := ptr.Deref(job.Spec.Parallelism, 1)
+	if job.Spec.Completions != nil {
+		n = min(n, *job.Spec.Completions-job.Status.Succeeded)
+	}
+	return n
+}
+
+func ended(pod *corev1.Pod) bool {
+	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
+}
+
+func podCondition(pod *corev1.Pod, conditionType corev1.PodConditionType) *corev1.PodCondition {
+	for i := range pod.Status.Conditions {
+		if c := &pod.Status.Conditions[i]; c.Type == conditionType {
+			return c
+		}
+	}
+	return nil
+}
+
+func ready(pod *corev1.Pod) bool {
+	c := podCondition(pod, corev1.PodReady)
+	return c != nil && c.Status == corev1.ConditionTrue
+}
+
+func containers(pod *corev1.Pod) []corev1.ContainerStatus {
+	return append(append([]corev1.ContainerStatus{}, pod.Status.InitContainerStatuses...), pod.Status.ContainerStatuses...)
+}
+
+func nodeReady(node *corev1.Node) *corev1.NodeCondition {
+	for i := range node.Status.Conditions {
+		if node.Status.Conditions[i].Type == corev1.NodeReady {
+			return &node.Status.Conditions[i]
+		}
+	}
+	return nil
+}
+
+// lastAttempt is the newest entry of the history; nil when the server keeps none.
+func lastAttempt(js *jobsetv1alpha2.JobSet) *jobsetv1alpha2.Attempt {
+	if n := len(js.Status.Attempts); n > 0 {
+		return &js.Status.Attempts[n-1]
+	}
+	return nil
+}
+
+// lastCause is the failure that ended the newest attempt that failed, with that attempt.
+func lastCause(js *jobsetv1alpha2.JobSet) (*jobsetv1alpha2.Attempt, *jobsetv1alpha2.FailureCause) {
+	for i := len(js.Status.Attempts) - 1; i >= 0; i-- {
+		if a := &js.Status.Attempts[i]; a.FirstCause != nil {
+			return a, a.FirstCause
+		}
+	}
+	return nil, nil
+}
+
+// Words.
+
+func ago(now, then time.Time) string { return duration.HumanDuration(max(now.Sub(then), 0)) + " ago" }
+
+func span(now, then time.Time) string { return duration.HumanDuration(max(now.Sub(then), 0)) }
+
+func count(n int, one string) string { return cli.Count(n, one) }
+
+// some names the first few of many.
+func some(names []string, most int) string {
+	if len(names) <= most {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
+}
+
+func quoted(reason string) string {
+	if reason = oneLine(reason); reason == "" {
+		return ""
+	}
+	return ": " + strconv.Quote(reason)
+}
+
+// kubectl is a command in the namespace of the set.
+func (d *diagnosis) kubectl(format string, args ...any) string {
+	return fmt.Sprintf("kubectl -n %s ", d.Namespace) + fmt.Sprintf(format, args...)
+}
+
+// plugin is a command of this plugin for the set.
+func (d *diagnosis) plugin(format string, args ...any) string {
+	return fmt.Sprintf("kubectl jobset -n %s ", d.Namespace) + fmt.Sprintf(format, args...)
+}
+
+func (d *diagnosis) set() string { return object("jobset", d.Name) }
+
+func conditionFact(name string, c *metav1.Condition) Fact {
+	return Fact{Object: name, Text: fmt.Sprintf("condition %s %s: %s, %s", c.Type, c.Status, c.Reason, oneLine(c.Message)), Time: at(c.LastTransitionTime.Time)}
+}

@@ -1,0 +1,108 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package why
+
+import (
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/snapshot"
+)
+
+// The states of a report: those that the other commands have, and two for a set that cannot be read.
+const (
+	stateUnknown    = "Unknown"
+	stateNotFound   = "NotFound"
+	stateDeleting   = snapshot.SetTerminating
+	stateCompleted  = snapshot.SetCompleted
+	stateFailed     = snapshot.SetFailed
+	stateSuspended  = snapshot.SetSuspended
+	stateRestarting = snapshot.SetRestarting
+	stateRunning    = snapshot.SetRunning
+	stateStarting   = snapshot.SetStarting
+)
+
+// rule looks for one kind of cause.
+type rule func(*diagnosis) []Finding
+
+// rules are those that can hold in each state. A state that explains itself has few: what is wrong with the pods of a
+// suspended set is nobody's question.
+var rules = map[string][]rule{
+	stateUnknown:   {apiServiceUnavailable, nodesLost, schedulingRefused, containersWaiting},
+	stateNotFound:  {notFound, childrenBlocked},
+	stateDeleting:  {deletion, childrenBlocked, nodesLost},
+	stateCompleted: {completed},
+	stateFailed:    {failed, serviceTrouble, hostnamesDisabled},
+	stateSuspended: {managedByOther, queued, suspendedBy, controllerGone},
+}
+
+// running are the rules of a set that should run.
+var running = []rule{
+	managedByOther, controllerGone, nameTaken, creationRefused, jobSuspended, podsRefused, childrenBlocked,
+	nodesLost, terminatingPods, schedulingRefused, podGroups, containersWaiting, podsFailed, serviceTrouble, hostnamesDisabled,
+	failedAgain, dependencies, startupOrder, health,
+}
+
+// Diagnose says why the set is as it is. It finds something in every case, be it that all is well.
+func Diagnose(e *Evidence) *Report {
+	d := newDiagnosis(e)
+	r := &Report{Namespace: e.Namespace, Name: e.Name, State: d.state(), NotLookedAt: e.NotLookedAt}
+	apply, known := rules[r.State]
+	if !known {
+		apply = running
+	}
+	for _, find := range apply {
+		r.Findings = append(r.Findings, find(d)...)
+	}
+	r.Findings = sorted(r.Findings)
+	return r
+}
+
+func (d *diagnosis) state() string {
+	switch js := d.JobSet; {
+	case js == nil && apierrors.IsNotFound(d.Unread) && !isNotServed(d):
+		return stateNotFound
+	case js == nil:
+		return stateUnknown
+	case js.DeletionTimestamp != nil:
+		return stateDeleting
+	case isTrue(js, jobsetv1alpha2.JobSetCompleted) != nil:
+		return stateCompleted
+	case isTrue(js, jobsetv1alpha2.JobSetFailed) != nil:
+		return stateFailed
+	case suspended(js):
+		return stateSuspended
+	case d.allUp():
+		return stateRunning
+	case isTrue(js, jobsetv1alpha2.JobSetRestarting) != nil || len(d.previous) > 0:
+		return stateRestarting
+	}
+	return stateStarting
+}
+
+// tally adds up the Jobs of the set: how many there should be, and how many are ready or have succeeded.
+func (d *diagnosis) tally() (want, readyJobs, succeeded int) {
+	for i := range d.JobSet.Spec.ReplicatedJobs {
+		want += replicas(&d.JobSet.Spec.ReplicatedJobs[i])
+	}
+	for i := range d.JobSet.Status.ReplicatedJobsStatus {
+		readyJobs += int(d.JobSet.Status.ReplicatedJobsStatus[i].Ready)
+		succeeded += int(d.JobSet.Status.ReplicatedJobsStatus[i].Succeeded)
+	}
+	return want, readyJobs, succeeded
+}
+
+// allUp tells whether every Job is ready or has succeeded. The status of the set may be older than the pods.
+func (d *diagnosis) allUp() bool {
+	want, readyJobs, succeeded := d.tally()
+	if readyJobs+succeeded != want {
+		return false
+	}
+	for _, pod := range d.live {
+		if job := d.jobByID[ownerUID(pod)]; job != nil && !ready(pod) && !jobEnded(job) && job.Status.Ready != nil && *job.Status.Ready+job.Status.Succeeded < podsWanted(job) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,191 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package why
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/cli"
+)
+
+// Evidence is all that a diagnosis is made from. Maps by name hold nil for an object that does not exist, and nothing for
+// one that was not looked at.
+type Evidence struct {
+	Namespace, Name string
+	// Now is when the reading began.
+	Now time.Time
+	// JobSet is nil when it could not be read, for the reason of Unread.
+	JobSet *jobsetv1alpha2.JobSet
+	Unread error
+	// Jobs and Pods are those of the set; without the set, those that carry its name.
+	Jobs []*batchv1.Job
+	Pods []*corev1.Pod
+	// Events are the warnings of the namespace, a bounded number of them.
+	Events []corev1.Event
+	// APIService is that of the group; nil when there is none, or it was not read.
+	APIService *unstructured.Unstructured
+	// Leases are those of the controller.
+	Leases     []coordinationv1.Lease
+	LeasesRead bool
+	Nodes      map[string]*corev1.Node
+	// Candidates are the nodes whose labels the pods without a node ask for, if they ask for some.
+	Candidates     []corev1.Node
+	CandidatesRead bool
+	Claims         map[string]*corev1.PersistentVolumeClaim
+	Quotas         []corev1.ResourceQuota
+	Services       map[string]*corev1.Service
+	// TakenJobs are Jobs under the names of the set's that the set does not own.
+	TakenJobs map[string]*batchv1.Job
+	Kueue     Kueue
+	PodGroups map[string]*unstructured.Unstructured
+	// Near are names like that of a set that does not exist; Elsewhere are namespaces that have one of this very name.
+	Near, Elsewhere []string
+	NotLookedAt     []Gap
+}
+
+// Kueue is what the queueing system says about a set. The zero value is that of a set without a queue.
+type Kueue struct {
+	// Served tells that the cluster has the API of Kueue.
+	Served bool
+	// Workload is that of the set. The Read flags tell a missing object from one that was not read.
+	Workload, LocalQueue, ClusterQueue             *unstructured.Unstructured
+	WorkloadRead, LocalQueueRead, ClusterQueueRead bool
+}
+
+// diagnosis is evidence with the indexes that rules use.
+type diagnosis struct {
+	*Evidence
+	podsOf  map[types.UID][]*corev1.Pod
+	jobByID map[types.UID]*batchv1.Job
+	// current are the Jobs of the present attempt, previous those of earlier ones that are not gone yet.
+	current, previous []*batchv1.Job
+	// live are the pods of the present attempt that neither ended nor are being deleted.
+	live []*corev1.Pod
+	// missing are the names of Jobs that the set needs and has not.
+	missing []string
+}
+
+func newDiagnosis(e *Evidence) *diagnosis {
+	d := &diagnosis{Evidence: e, podsOf: map[types.UID][]*corev1.Pod{}, jobByID: map[types.UID]*batchv1.Job{}}
+	for _, pod := range e.Pods {
+		if owner := metav1.GetControllerOfNoCopy(pod); owner != nil {
+			d.podsOf[owner.UID] = append(d.podsOf[owner.UID], pod)
+		}
+	}
+	names := map[string]bool{}
+	for _, job := range e.Jobs {
+		d.jobByID[job.UID] = job
+		names[job.Name] = true
+		if d.isPrevious(job) {
+			d.previous = append(d.previous, job)
+			continue
+		}
+		d.current = append(d.current, job)
+		for _, pod := range d.podsOf[job.UID] {
+			if !ended(pod) && pod.DeletionTimestamp == nil {
+				d.live = append(d.live, pod)
+			}
+		}
+	}
+	if e.JobSet != nil {
+		for i := range e.JobSet.Spec.ReplicatedJobs {
+			rj := &e.JobSet.Spec.ReplicatedJobs[i]
+			for index := range replicas(rj) {
+				if name := fmt.Sprintf("%s-%s-%d", e.JobSet.Name, rj.Name, index); !names[name] {
+					d.missing = append(d.missing, name)
+				}
+			}
+		}
+	}
+	return d
+}
+
+// isPrevious tells whether a Job belongs to an attempt before the present one.
+func (d *diagnosis) isPrevious(job *batchv1.Job) bool {
+	if d.JobSet == nil {
+		return false
+	}
+	status := &d.JobSet.Status
+	if label(job, jobsetv1alpha2.RestartsKey) < status.Restarts {
+		return true
+	}
+	for i := range status.ReplicatedJobsStatus {
+		count := &status.ReplicatedJobsStatus[i]
+		index := int(label(job, jobsetv1alpha2.JobIndexKey))
+		if count.Name == job.Labels[jobsetv1alpha2.ReplicatedJobNameKey] && index < len(count.JobRestarts) {
+			return label(job, jobsetv1alpha2.JobRestartAttemptKey) < count.JobRestarts[index]
+		}
+	}
+	return false
+}
+
+// about returns the events of one object, the latest first.
+func (d *diagnosis) about(uid types.UID, reasons ...string) []corev1.Event {
+	var out []corev1.Event
+	for i := range d.Events {
+		e := &d.Events[i]
+		if e.InvolvedObject.UID == uid && (len(reasons) == 0 || slices.Contains(reasons, e.Reason)) {
+			out = append(out, *e)
+		}
+	}
+	slices.SortStableFunc(out, func(a, b corev1.Event) int { return seen(&b).Compare(seen(&a)) })
+	return out
+}
+
+// seen is when an event happened last.
+func seen(e *corev1.Event) time.Time {
+	latest := e.CreationTimestamp.Time
+	times := []time.Time{e.LastTimestamp.Time, e.EventTime.Time}
+	if e.Series != nil {
+		times = append(times, e.Series.LastObservedTime.Time)
+	}
+	for _, t := range times {
+		if t.After(latest) {
+			latest = t
+		}
+	}
+	return latest
+}
+
+func times(e *corev1.Event) int32 {
+	if e.Series != nil {
+		return max(e.Series.Count, e.Count)
+	}
+	return e.Count
+}
+
+// fact is an event as evidence about the object.
+func eventFact(e *corev1.Event) Fact {
+	f := Fact{Object: object(e.InvolvedObject.Kind, e.InvolvedObject.Name), Text: "event " + e.Reason + ": " + oneLine(e.Message), Time: at(seen(e))}
+	if n := times(e); n > 1 {
+		f.Count = n
+	}
+	return f
+}
+
+func object(kind, name string) string { return strings.ToLower(kind) + "/" + name }
+
+func at(t time.Time) *metav1.Time {
+	if t.IsZero() {
+		return nil
+	}
+	return &metav1.Time{Time: t}
+}
+
+// oneLine makes one line of a message that somebody else wrote.
+func oneLine(text string) string { return cli.Clean(text) }
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

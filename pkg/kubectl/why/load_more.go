@@ -1,0 +1,231 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package why
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/ptr"
+
+	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+)
+
+// What is read once the set, its Jobs and its pods are known: only what they point at.
+
+// byName reads objects by name, a bounded number of them, and keeps nil for those that do not exist.
+func byName[T any](ctx context.Context, l *loader, source string, names []string, into map[string]*T, get func(context.Context, string) (*T, error)) {
+	slices.Sort(names)
+	names = slices.Compact(names)
+	if len(names) > maxNamed {
+		names = names[:maxNamed]
+	}
+	var reads []func(context.Context)
+	for _, name := range names {
+		reads = append(reads, func(ctx context.Context) {
+			found, err := get(ctx, name)
+			if err != nil && !apierrors.IsNotFound(err) {
+				l.gap(source, err)
+				return
+			}
+			if err != nil {
+				found = nil
+			}
+			l.mu.Lock()
+			defer l.mu.Unlock()
+			into[name] = found
+		})
+	}
+	l.parallel(ctx, reads...)
+}
+
+// readNodes reads the nodes of pods in trouble.
+func (l *loader) readNodes(ctx context.Context) {
+	var names []string
+	for _, pod := range l.e.Pods {
+		if pod.Spec.NodeName != "" && !ended(pod) && (!ready(pod) || pod.DeletionTimestamp != nil) {
+			names = append(names, pod.Spec.NodeName)
+		}
+	}
+	if l.e.JobSet != nil {
+		if _, cause := lastCause(l.e.JobSet); cause != nil && cause.Node != "" {
+			names = append(names, cause.Node)
+		}
+	}
+	byName(ctx, l, "nodes", names, l.e.Nodes, func(ctx context.Context, name string) (*corev1.Node, error) {
+		return l.Kube.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
+	})
+}
+
+// readClaims reads the volume claims of pods that wait for a node or for their volumes.
+func (l *loader) readClaims(ctx context.Context) {
+	var names []string
+	for _, pod := range l.e.Pods {
+		if pod.Status.Phase == corev1.PodPending {
+			names = append(names, claimsOf(pod)...)
+		}
+	}
+	byName(ctx, l, "persistentvolumeclaims", names, l.e.Claims, func(ctx context.Context, name string) (*corev1.PersistentVolumeClaim, error) {
+		return l.Kube.CoreV1().PersistentVolumeClaims(l.Namespace).Get(ctx, name, metav1.GetOptions{})
+	})
+}
+
+func claimsOf(pod *corev1.Pod) []string {
+	var names []string
+	for i := range pod.Spec.Volumes {
+		if claim := pod.Spec.Volumes[i].PersistentVolumeClaim; claim != nil {
+			names = append(names, claim.ClaimName)
+		}
+	}
+	return names
+}
+
+// readCandidates lists the nodes that fit the labels which an unschedulable pod asks for.
+func (l *loader) readCandidates(ctx context.Context) {
+	for _, pod := range l.e.Pods {
+		if c := podCondition(pod, corev1.PodScheduled); c == nil || c.Reason != corev1.PodReasonUnschedulable || !asksForNodes(pod) {
+			continue
+		}
+		list, err := l.Kube.CoreV1().Nodes().List(ctx, metav1.ListOptions{
+			LabelSelector: labels.SelectorFromSet(pod.Spec.NodeSelector).String(), ResourceVersion: "0", Limit: maxNodes,
+		})
+		if err != nil {
+			l.gap("nodes", err)
+			return
+		}
+		for i := range list.Items {
+			if fitsNode(pod, &list.Items[i]) {
+				l.e.Candidates = append(l.e.Candidates, list.Items[i])
+			}
+		}
+		l.e.CandidatesRead = list.Continue == "" || len(l.e.Candidates) > 0
+		return
+	}
+}
+
+// readQuotas reads the quotas of the namespace if a warning speaks of one.
+func (l *loader) readQuotas(ctx context.Context) {
+	if !slices.ContainsFunc(l.e.Events, func(e corev1.Event) bool { return strings.Contains(e.Message, "quota") }) {
+		return
+	}
+	list, err := l.Kube.CoreV1().ResourceQuotas(l.Namespace).List(ctx, metav1.ListOptions{ResourceVersion: "0"})
+	if err != nil {
+		l.gap("resourcequotas", err)
+		return
+	}
+	l.e.Quotas = list.Items
+}
+
+func (l *loader) readService(ctx context.Context, d *diagnosis) {
+	if finished(d.JobSet) || subdomain(d.JobSet) == "" {
+		return
+	}
+	byName(ctx, l, "services", []string{subdomain(d.JobSet)}, l.e.Services, func(ctx context.Context, name string) (*corev1.Service, error) {
+		return l.Kube.CoreV1().Services(l.Namespace).Get(ctx, name, metav1.GetOptions{})
+	})
+}
+
+// subdomain is the name of the Service of the set; empty if the set has none.
+func subdomain(js *jobsetv1alpha2.JobSet) string {
+	network := js.Spec.Network
+	switch {
+	case network == nil || !ptr.Deref(network.EnableDNSHostnames, false):
+		return ""
+	case network.Subdomain != "":
+		return network.Subdomain
+	}
+	return js.Name
+}
+
+func (l *loader) readTakenJobs(ctx context.Context, d *diagnosis) {
+	c := isTrue(d.JobSet, jobsetv1alpha2.ChildNameConflict)
+	if c == nil {
+		return
+	}
+	var names []string
+	for _, name := range d.missing {
+		if slices.Contains(strings.Fields(c.Message), name) {
+			names = append(names, name)
+		}
+	}
+	byName(ctx, l, "jobs", names, l.e.TakenJobs, func(ctx context.Context, name string) (*batchv1.Job, error) {
+		return l.Kube.BatchV1().Jobs(l.Namespace).Get(ctx, name, metav1.GetOptions{})
+	})
+}
+
+// readPodGroups reads the groups of pods that wait for a node, in the version that the cluster serves.
+func (l *loader) readPodGroups(ctx context.Context) {
+	var names []string
+	for _, pod := range l.e.Pods {
+		if group := pod.Spec.SchedulingGroup; group != nil && pod.Spec.NodeName == "" {
+			names = append(names, ptr.Deref(group.PodGroupName, ""))
+		}
+	}
+	if len(names) == 0 {
+		return
+	}
+	groups, err := l.Discovery.ServerGroups()
+	if err != nil {
+		l.gap("podgroups", err)
+		return
+	}
+	l.e.PodGroups = map[string]*unstructured.Unstructured{}
+	for i := range groups.Groups {
+		if groups.Groups[i].Name != "scheduling.k8s.io" {
+			continue
+		}
+		for _, version := range groups.Groups[i].Versions {
+			resource := schema.GroupVersionResource{Group: "scheduling.k8s.io", Version: version.Version, Resource: "podgroups"}
+			if list, err := l.Discovery.ServerResourcesForGroupVersion(version.GroupVersion); err == nil && slices.ContainsFunc(list.APIResources, func(r metav1.APIResource) bool {
+				return r.Name == resource.Resource
+			}) {
+				byName(ctx, l, "podgroups", names, l.e.PodGroups, func(ctx context.Context, name string) (*unstructured.Unstructured, error) {
+					return l.Dynamic.Resource(resource).Namespace(l.Namespace).Get(ctx, name, metav1.GetOptions{})
+				})
+				return
+			}
+		}
+	}
+}
+
+// readNear looks for what the user may have meant.
+func (l *loader) readNear(ctx context.Context) {
+	if !apierrors.IsNotFound(l.e.Unread) {
+		return
+	}
+	list, err := l.JobSets.JobsetV1alpha2().JobSets(l.Namespace).List(ctx, metav1.ListOptions{Limit: maxNodes})
+	if err != nil {
+		l.gap("jobsets", err)
+		return
+	}
+	var names []string
+	for i := range list.Items {
+		names = append(names, list.Items[i].Name)
+	}
+	l.e.Near = near(l.e.Name, names)
+}
+
+func (l *loader) readElsewhere(ctx context.Context) {
+	if !apierrors.IsNotFound(l.e.Unread) {
+		return
+	}
+	list, err := l.JobSets.JobsetV1alpha2().JobSets(metav1.NamespaceAll).List(ctx, metav1.ListOptions{FieldSelector: "metadata.name=" + l.e.Name, Limit: maxNamed})
+	if err != nil {
+		l.gap("jobsets of other namespaces", err)
+		return
+	}
+	for i := range list.Items {
+		if list.Items[i].Name == l.e.Name {
+			l.e.Elsewhere = append(l.e.Elsewhere, list.Items[i].Namespace)
+		}
+	}
+}

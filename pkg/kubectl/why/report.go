@@ -1,0 +1,63 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package why
+
+import (
+	"cmp"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Report is the diagnosis of a set. Its JSON is an interface for scripts.
+type Report struct {
+	// Namespace and Name are those of the set.
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+	// State is what the set does: Running, Starting, Restarting, Suspended, Completed, Failed, Terminating,
+	// Unknown or NotFound.
+	State string `json:"state"`
+	// Findings are the causes, most decisive first. There is at least one.
+	Findings []Finding `json:"findings"`
+	// NotLookedAt are the sources that could not be read.
+	NotLookedAt []Gap `json:"notLookedAt,omitempty"`
+}
+
+// Finding is one cause, with what it was recognised by and what to do next.
+type Finding struct {
+	// Cause is the cause in one word.
+	Cause Cause `json:"cause"`
+	// Summary is the cause in one sentence.
+	Summary string `json:"summary"`
+	// Evidence is what the cause was recognised by.
+	Evidence []Fact `json:"evidence,omitempty"`
+	// Commands are what to run next.
+	Commands []string `json:"commands,omitempty"`
+}
+
+// Fact is one observation.
+type Fact struct {
+	// Object is what was looked at, as kind/name.
+	Object string `json:"object"`
+	// Text is what was seen.
+	Text string `json:"text"`
+	// Time is since when it is so, or when it was seen last. Absent when nothing tells.
+	Time *metav1.Time `json:"time,omitempty"`
+	// Count is how often it was seen. Absent for once.
+	Count int32 `json:"count,omitempty"`
+}
+
+// Gap is a source that was not read, with the reason.
+type Gap struct {
+	// Source is what would have been read.
+	Source string `json:"source"`
+	// Reason is why it was not, like "forbidden".
+	Reason string `json:"reason"`
+}
+
+// sorted puts the most decisive finding first and joins those of one cause and sentence.
+func sorted(findings []Finding) []Finding {
+	slices.SortStableFunc(findings, func(a, b Finding) int { return cmp.Compare(rank(a.Cause), rank(b.Cause)) })
+	return slices.CompactFunc(findings, func(a, b Finding) bool { return a.Cause == b.Cause && a.Summary == b.Summary })
+}

@@ -1,0 +1,208 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package why
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+
+	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/cli"
+)
+
+// What runs the sets: the API service of the group and the controller.
+
+func ownerUID(o metav1.Object) types.UID {
+	if owner := metav1.GetControllerOfNoCopy(o); owner != nil {
+		return owner.UID
+	}
+	return ""
+}
+
+// isNotServed tells that the set was not found because its whole group is not served.
+func isNotServed(d *diagnosis) bool { return d.Unread != nil && cli.IsNotServed(d.Unread) }
+
+func apiServiceUnavailable(d *diagnosis) []Finding {
+	f := Finding{
+		Cause:    APIServiceUnavailable,
+		Summary:  fmt.Sprintf("the API of JobSets (%s) does not answer, so that nobody can read or change the set", apiServiceName),
+		Evidence: []Fact{{Object: d.set(), Text: "cannot be read: " + oneLine(d.Unread.Error())}},
+		Commands: []string{"kubectl get apiservice " + apiServiceName + " -o yaml"},
+	}
+	if d.APIService == nil {
+		if isNotServed(d) {
+			f.Summary = fmt.Sprintf("the cluster does not serve JobSets: there is no API service %s", apiServiceName)
+		}
+		return []Finding{f}
+	}
+	if c := conditionOf(d.APIService, "Available"); c != nil {
+		f.Evidence = append([]Fact{conditionFact("apiservice/"+apiServiceName, c)}, f.Evidence...)
+	}
+	if namespace, _, _ := unstructured.NestedString(d.APIService.Object, "spec", "service", "namespace"); namespace != "" {
+		name, _, _ := unstructured.NestedString(d.APIService.Object, "spec", "service", "name")
+		f.Evidence = append(f.Evidence, Fact{Object: object("service", name), Text: "serves the group, in the namespace " + namespace})
+		f.Commands = append(f.Commands, fmt.Sprintf("kubectl -n %s get pods,endpointslices", namespace), fmt.Sprintf("kubectl -n %s describe service %s", namespace, name))
+	}
+	if len(d.Jobs) > 0 {
+		up := 0
+		for _, pod := range d.Pods {
+			if pod.Status.Phase == corev1.PodRunning {
+				up++
+			}
+		}
+		f.Evidence = append(f.Evidence, Fact{Object: "jobs", Text: fmt.Sprintf("%s of the set go on without it, with %s running", count(len(d.Jobs), "job"), count(up, "pod"))})
+	}
+	return []Finding{f}
+}
+
+const (
+	// leaseSlack is added to the duration of a lease before it counts as lost: clocks differ.
+	leaseSlack = 5 * time.Second
+	// patience is how long the controller may take to notice a set.
+	patience = 30 * time.Second
+)
+
+// controllerGone looks at the lease of the controller. Without any lease the set itself tells: nobody has written its status.
+func controllerGone(d *diagnosis) []Finding {
+	if managedElsewhere(d.JobSet) || finished(d.JobSet) {
+		return nil
+	}
+	f := Finding{
+		Cause:    ControllerNotRunning,
+		Commands: []string{fmt.Sprintf("kubectl -n %s get pods,leases", leaseNamespace), fmt.Sprintf("kubectl -n %s logs deployment/jobset-controller-manager --tail=50", leaseNamespace)},
+	}
+	var facts []Fact
+	for i := range d.Leases {
+		lease := &d.Leases[i]
+		name := lease.Namespace + "/lease/" + lease.Name
+		holder, renewed := ptr.Deref(lease.Spec.HolderIdentity, ""), ptr.Deref(lease.Spec.RenewTime, metav1.MicroTime{}).Time
+		duration := time.Duration(ptr.Deref(lease.Spec.LeaseDurationSeconds, 15)) * time.Second
+		switch {
+		case holder == "":
+			facts = append(facts, Fact{Object: name, Text: "has no holder: the last leader has stopped and no other took over", Time: at(renewed)})
+		case d.Now.Sub(renewed) > duration+leaseSlack:
+			facts = append(facts, Fact{Object: name, Text: fmt.Sprintf("held by %s, which has not renewed it for %s (it must every %s)", holder, span(d.Now, renewed), duration), Time: at(renewed)})
+		default:
+			return d.controllerNotActing(name, holder)
+		}
+	}
+	switch {
+	case len(facts) > 0:
+		f.Summary, f.Evidence = "the controller of JobSets does not run, so that nothing happens to the set", facts
+	case d.LeasesRead && d.unobserved():
+		f.Summary = "no controller of JobSets has ever run, or not with leader election, and none has looked at the set"
+		f.Evidence = []Fact{{Object: "lease/" + leaseName, Text: "does not exist in any namespace"}, d.unobservedFact()}
+	default:
+		return nil
+	}
+	return []Finding{f}
+}
+
+func (d *diagnosis) controllerNotActing(lease, holder string) []Finding {
+	if !d.unobserved() {
+		return nil
+	}
+	namespace, _, _ := strings.Cut(lease, "/")
+	return []Finding{{
+		Cause:    ControllerNotActing,
+		Summary:  "the controller of JobSets runs, but has not acted on the set",
+		Evidence: []Fact{d.unobservedFact(), {Object: lease, Text: "held by " + holder}},
+		Commands: []string{fmt.Sprintf("kubectl -n %s logs deployment/jobset-controller-manager --tail=50", namespace)},
+	}}
+}
+
+// unobserved tells that nobody has looked at the set since it was created, though there was time enough.
+func (d *diagnosis) unobserved() bool {
+	s := &d.JobSet.Status
+	return d.Now.Sub(d.JobSet.CreationTimestamp.Time) > patience && len(d.Jobs) == 0 && len(s.Conditions) == 0 && len(s.ReplicatedJobsStatus) == 0
+}
+
+func (d *diagnosis) unobservedFact() Fact {
+	return Fact{Object: d.set(), Text: "has no status and no jobs since it was created", Time: at(d.JobSet.CreationTimestamp.Time)}
+}
+
+// managedElsewhere tells whether the set names another controller than the built-in one.
+func managedElsewhere(js *jobsetv1alpha2.JobSet) bool {
+	return ptr.Deref(js.Spec.ManagedBy, jobsetv1alpha2.JobSetControllerName) != jobsetv1alpha2.JobSetControllerName
+}
+
+func notFound(d *diagnosis) []Finding {
+	f := Finding{
+		Cause: NotFound, Summary: fmt.Sprintf("there is no JobSet %s in the namespace %s", d.Name, d.Namespace),
+		Commands: []string{d.kubectl("get jobsets")},
+	}
+	for _, name := range d.Near {
+		f.Evidence = append(f.Evidence, Fact{Object: object("jobset", name), Text: "exists, and has a name like it"})
+	}
+	for _, namespace := range d.Elsewhere {
+		f.Evidence = append(f.Evidence, Fact{Object: namespace + "/" + d.set(), Text: "exists in the namespace " + namespace})
+		f.Commands = append(f.Commands, fmt.Sprintf("kubectl jobset -n %s why %s", namespace, d.Name))
+	}
+	if len(d.Near) > 0 && len(d.Elsewhere) == 0 {
+		f.Commands = append(f.Commands, d.plugin("why %s", d.Near[0]))
+	}
+	if len(d.Jobs) > 0 {
+		f.Evidence = append(f.Evidence, Fact{Object: "jobs", Text: fmt.Sprintf("%s carry its name and are left: the set was deleted", count(len(d.Jobs), "job"))})
+	}
+	return []Finding{f}
+}
+
+// near returns the names most like the wanted one.
+func near(wanted string, names []string) []string {
+	const most = 3
+	type candidate struct {
+		name     string
+		distance int
+	}
+	var found []candidate
+	for _, name := range names {
+		distance := editDistance(wanted, name)
+		if strings.HasPrefix(name, wanted) || strings.HasPrefix(wanted, name) {
+			distance = min(distance, 1)
+		}
+		if distance <= max(1, len(wanted)/3) {
+			found = append(found, candidate{name, distance})
+		}
+	}
+	slices.SortFunc(found, func(a, b candidate) int {
+		if a.distance != b.distance {
+			return a.distance - b.distance
+		}
+		return strings.Compare(a.name, b.name)
+	})
+	var out []string
+	for _, c := range found[:min(most, len(found))] {
+		out = append(out, c.name)
+	}
+	return out
+}
+
+// editDistance is the number of letters to insert, delete or replace.
+func editDistance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := diagonal
+			if a[i] != b[j] {
+				cost++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
+}

@@ -1,0 +1,258 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package why
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+
+	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+)
+
+// What keeps Jobs and pods from being created. The API refuses, and only an event says so.
+
+// refusal is what an API said to a creation.
+type refusal struct {
+	kind   refusalKind
+	detail string
+}
+
+type refusalKind int
+
+const (
+	refusedOther refusalKind = iota
+	refusedInvalid
+	refusedQuota
+	refusedWebhook
+	refusedPolicy
+	refusedSecurity
+	refusedRights
+)
+
+var (
+	invalidMessage  = regexp.MustCompile(`is invalid: \[?([^:\s]+): (.*)`)
+	quotaMessage    = regexp.MustCompile(`(?:exceeded|failed) quota: ([^,:]+)[,:] ?(.*)`)
+	webhookMessage  = regexp.MustCompile(`admission webhook "([^"]+)" denied the request(?:: (.*))?`)
+	webhookFailure  = regexp.MustCompile(`failed calling webhook "([^"]+)": (.*)`)
+	policyMessage   = regexp.MustCompile(`ValidatingAdmissionPolicy '([^']+)'.* denied request(?:: (.*))?`)
+	securityMessage = regexp.MustCompile(`violates PodSecurity "([^"]+)"(?:: (.*))?`)
+	rightsMessage   = regexp.MustCompile(`User "([^"]+)" cannot (.*)`)
+)
+
+// readRefusal takes the message of an API apart.
+func readRefusal(message string) refusal {
+	message = oneLine(message)
+	for _, form := range []struct {
+		kind    refusalKind
+		message *regexp.Regexp
+		words   string
+	}{
+		{refusedSecurity, securityMessage, "pod security %q: %s"},
+		{refusedQuota, quotaMessage, "quota %s: %s"},
+		{refusedWebhook, webhookMessage, "webhook %s: %s"},
+		{refusedWebhook, webhookFailure, "webhook %s, which could not be called: %s"},
+		{refusedPolicy, policyMessage, "policy %s: %s"},
+		{refusedInvalid, invalidMessage, "%s: %s"},
+		{refusedRights, rightsMessage, "user %s may not %s"},
+	} {
+		if m := form.message.FindStringSubmatch(message); m != nil {
+			return refusal{form.kind, strings.TrimSuffix(strings.TrimSuffix(fmt.Sprintf(form.words, m[1], m[2]), "]"), ": ")}
+		}
+	}
+	return refusal{refusedOther, message}
+}
+
+// creationRefused looks for what keeps the set from having all its Jobs: the refusal of a Job, or of the Service or a volume
+// claim that have to be there first.
+func creationRefused(d *diagnosis) []Finding {
+	if len(d.missing) == 0 {
+		return nil
+	}
+	events := d.about(d.JobSet.UID, "JobCreationFailed", "HeadlessServiceCreationFailed", "PVCCreationFailed")
+	// A refusal that was overcome has a Job that is younger.
+	for _, job := range d.current {
+		events = slices.DeleteFunc(events, func(e corev1.Event) bool {
+			return seen(&e).Before(job.CreationTimestamp.Time) && !strings.Contains(e.Message, `"`+d.missing[0]+`"`)
+		})
+	}
+	if len(events) == 0 {
+		return nil
+	}
+	e := &events[0]
+	what := map[string]string{"JobCreationFailed": "job", "HeadlessServiceCreationFailed": "service", "PVCCreationFailed": "volume claim"}[e.Reason]
+	r := readRefusal(e.Message)
+	f := Finding{
+		Evidence: []Fact{eventFact(e), {Object: d.set(), Text: fmt.Sprintf("%s not created: %s", count(len(d.missing), "job"), some(d.missing, maxFacts))}},
+		Commands: []string{d.kubectl("events --for jobset/%s --types=Warning", d.Name)},
+	}
+	switch r.kind {
+	case refusedInvalid:
+		f.Cause, f.Summary = JobTemplateRefused, fmt.Sprintf("the API refuses the %s: %s", what, d.inTemplate(e.Message, r.detail))
+		f.Commands = append(f.Commands, d.kubectl("get jobset %s -o yaml > %s.yaml  # correct the template, delete the set and create it anew", d.Name, d.Name))
+	case refusedQuota:
+		f.Cause, f.Summary = JobRefusedByQuota, fmt.Sprintf("a quota refuses the %s: %s", what, r.detail)
+		f.Evidence = append(f.Evidence, d.quotaFacts(e.Message)...)
+		f.Commands = append(f.Commands, d.kubectl("describe resourcequota"))
+	case refusedWebhook:
+		f.Cause, f.Summary = JobRefusedByWebhook, fmt.Sprintf("a webhook refuses the %s: %s", what, r.detail)
+		f.Commands = append(f.Commands, "kubectl get validatingwebhookconfigurations,mutatingwebhookconfigurations")
+	case refusedPolicy:
+		f.Cause, f.Summary = JobRefusedByPolicy, fmt.Sprintf("an admission policy refuses the %s: %s", what, r.detail)
+		f.Commands = append(f.Commands, "kubectl get validatingadmissionpolicies,validatingadmissionpolicybindings")
+	case refusedRights:
+		f.Cause, f.Summary = JobCreationFailed, fmt.Sprintf("the controller may not create the %s: %s", what, r.detail)
+	default:
+		f.Cause, f.Summary = JobCreationFailed, fmt.Sprintf("the %s cannot be created: %s", what, r.detail)
+	}
+	return []Finding{f}
+}
+
+// inTemplate names the field of the set that is behind a field of a Job.
+func (d *diagnosis) inTemplate(message, detail string) string {
+	for i := range d.JobSet.Spec.ReplicatedJobs {
+		rj := &d.JobSet.Spec.ReplicatedJobs[i]
+		if strings.HasPrefix(detail, "spec.") && strings.Contains(message, fmt.Sprintf(`"%s-%s-`, d.Name, rj.Name)) {
+			return fmt.Sprintf("spec.replicatedJobs[%d].template.%s (replicatedJob %s)", i, detail, rj.Name)
+		}
+	}
+	return detail
+}
+
+// quotaFacts shows the quota that the message names, as it is now.
+func (d *diagnosis) quotaFacts(message string) []Fact {
+	m := quotaMessage.FindStringSubmatch(oneLine(message))
+	var facts []Fact
+	for i := range d.Quotas {
+		q := &d.Quotas[i]
+		if m == nil || q.Name != m[1] {
+			continue
+		}
+		var used []string
+		for _, name := range sortedKeys(resources(q.Status.Hard)) {
+			hard, now := q.Status.Hard[corev1.ResourceName(name)], q.Status.Used[corev1.ResourceName(name)]
+			used = append(used, fmt.Sprintf("%s %s of %s", name, now.String(), hard.String()))
+		}
+		facts = append(facts, Fact{Object: object("resourcequota", q.Name), Text: "in use now: " + strings.Join(used, ", ")})
+	}
+	return facts
+}
+
+func resources(list corev1.ResourceList) map[string]bool {
+	out := map[string]bool{}
+	for name := range list {
+		out[string(name)] = true
+	}
+	return out
+}
+
+func nameTaken(d *diagnosis) []Finding {
+	c := isTrue(d.JobSet, jobsetv1alpha2.ChildNameConflict)
+	if c == nil {
+		return nil
+	}
+	f := Finding{Cause: JobNameTaken, Summary: oneLine(c.Message), Evidence: []Fact{conditionFact(d.set(), c)}}
+	for _, name := range sortedKeys(d.TakenJobs) {
+		job := d.TakenJobs[name]
+		if job == nil {
+			f.Evidence = append(f.Evidence, Fact{Object: object("job", name), Text: "is gone by now"})
+			continue
+		}
+		owner := "nobody"
+		if refs := job.OwnerReferences; len(refs) > 0 {
+			owner = refs[0].Kind + " " + refs[0].Name
+			if refs[0].Kind == "JobSet" && refs[0].Name == d.Name {
+				owner = "an earlier JobSet of this name, UID " + string(refs[0].UID)
+			}
+		}
+		f.Summary = fmt.Sprintf("the name of the job %s is taken by one that belongs to %s; the set waits until that is gone", name, owner)
+		f.Evidence = append(f.Evidence, Fact{Object: object("job", name), Text: "exists, owned by " + owner, Time: at(job.CreationTimestamp.Time)})
+		f.Commands = append(f.Commands, d.kubectl("describe job %s", name), d.kubectl("delete job %s  # if it is not needed", name))
+	}
+	if len(f.Commands) == 0 {
+		f.Commands = []string{d.kubectl("get jobs")}
+	}
+	return []Finding{f}
+}
+
+// jobSuspended looks for Jobs that the set let run and somebody else suspended.
+func jobSuspended(d *diagnosis) []Finding {
+	var names []string
+	for _, job := range d.current {
+		if ptr.Deref(job.Spec.Suspend, false) && job.Annotations[jobsetv1alpha2.ReleasedKey] == fmt.Sprint(d.JobSet.Generation) && !jobEnded(job) {
+			names = append(names, job.Name)
+		}
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	return []Finding{{
+		Cause:    JobSuspendedByOther,
+		Summary:  fmt.Sprintf("%s suspended by somebody else than the set: %s", count(len(names), "job"), some(names, maxFacts)),
+		Evidence: []Fact{{Object: object("job", names[0]), Text: "spec.suspend is true, though the set let the job run"}},
+		Commands: []string{d.kubectl("get job %s --show-managed-fields -o yaml", names[0])},
+	}}
+}
+
+// podsRefused looks for unfinished Jobs that have too few pods because the API refuses them.
+func podsRefused(d *diagnosis) []Finding {
+	var jobs []*batchv1.Job
+	var first *corev1.Event
+	for _, job := range d.current {
+		if jobEnded(job) || ptr.Deref(job.Spec.Suspend, false) || job.DeletionTimestamp != nil || int32(len(alive(d.podsOf[job.UID]))) >= podsWanted(job) {
+			continue
+		}
+		events := d.about(job.UID, "FailedCreate")
+		if len(events) == 0 {
+			continue
+		}
+		if jobs = append(jobs, job); first == nil {
+			first = &events[0]
+		}
+	}
+	if first == nil {
+		return nil
+	}
+	r := readRefusal(first.Message)
+	form, known := map[refusalKind]struct {
+		cause Cause
+		words string
+	}{
+		refusedSecurity: {PodsRefusedBySecurity, "the pod security of the namespace refuses the pods: %s"},
+		refusedQuota:    {PodsRefusedByQuota, "a quota refuses the pods: %s"},
+		refusedWebhook:  {PodsRefusedByWebhook, "a webhook refuses the pods: %s"},
+	}[r.kind]
+	if !known {
+		form.cause, form.words = PodCreationFailed, "the pods cannot be created: %s"
+	}
+	names := make([]string, len(jobs))
+	for i, job := range jobs {
+		names[i] = job.Name
+	}
+	f := Finding{
+		Cause: form.cause, Summary: fmt.Sprintf(form.words, r.detail),
+		Evidence: []Fact{eventFact(first), {Object: object("job", names[0]), Text: fmt.Sprintf("has %d of %d pods; so do %s in all", len(alive(d.podsOf[jobs[0].UID])), podsWanted(jobs[0]), count(len(jobs), "job"))}},
+		Commands: []string{d.kubectl("describe job %s", names[0])},
+	}
+	if len(jobs) == 1 {
+		f.Evidence[1].Text = fmt.Sprintf("has %d of %d pods", len(alive(d.podsOf[jobs[0].UID])), podsWanted(jobs[0]))
+	}
+	switch form.cause {
+	case PodsRefusedBySecurity:
+		f.Commands = append(f.Commands, fmt.Sprintf("kubectl get namespace %s --show-labels", d.Namespace))
+	case PodsRefusedByQuota:
+		f.Evidence = append(f.Evidence, d.quotaFacts(first.Message)...)
+		f.Commands = append(f.Commands, d.kubectl("describe resourcequota"))
+	}
+	return []Finding{f}
+}
+
+func alive(pods []*corev1.Pod) []*corev1.Pod {
+	return slices.DeleteFunc(slices.Clone(pods), func(p *corev1.Pod) bool { return ended(p) || p.DeletionTimestamp != nil })
+}

@@ -1,0 +1,163 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package why
+
+import (
+	"fmt"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// queued says what a queue waits for, of a suspended set that has one.
+func queued(d *diagnosis) []Finding {
+	queue := d.JobSet.Labels[queueLabel]
+	if queue == "" {
+		return nil
+	}
+	waits := Fact{Object: d.set(), Text: fmt.Sprintf("suspended, and the label %s names the queue %s", queueLabel, queue)}
+	k := &d.Kueue
+	var found []Finding
+	for _, find := range []func(*diagnosis, string) *Finding{queueMissing, queueStopped, workloadState} {
+		if f := find(d, queue); f != nil {
+			f.Evidence = append(f.Evidence, waits)
+			found = append(found, *f)
+		}
+	}
+	if len(found) == 0 {
+		f := Finding{
+			Cause: QuotaNotReserved, Summary: fmt.Sprintf("suspended by Kueue: the set waits in the queue %s", queue),
+			Evidence: []Fact{waits}, Commands: []string{d.kubectl("get workloads.%s", kueueGroup)},
+		}
+		if !k.WorkloadRead {
+			f.Summary += "; what for could not be read"
+		}
+		found = append(found, f)
+	}
+	return found
+}
+
+func queueMissing(d *diagnosis, queue string) *Finding {
+	k := &d.Kueue
+	f := &Finding{Cause: QueueMissing, Commands: []string{d.kubectl("get localqueues.%s", kueueGroup)}}
+	switch {
+	case !k.Served:
+		f.Summary = fmt.Sprintf("the set waits for the queue %s, but the cluster does not serve %s: Kueue is not installed", queue, kueueGroup)
+		f.Commands = []string{d.kubectl("label jobset %s %s-", d.Name, queueLabel), d.plugin("resume %s", d.Name)}
+	case k.LocalQueueRead && k.LocalQueue == nil:
+		f.Summary = fmt.Sprintf("suspended by Kueue: there is no queue (LocalQueue) %s in the namespace %s", queue, d.Namespace)
+		f.Evidence = []Fact{{Object: object("localqueue", queue), Text: "does not exist"}}
+	case k.ClusterQueueRead && k.ClusterQueue == nil:
+		name := text(k.LocalQueue, "spec", "clusterQueue")
+		f.Summary = fmt.Sprintf("suspended by Kueue: the queue %s leads to the ClusterQueue %s, which does not exist", queue, name)
+		f.Evidence = []Fact{{Object: object("clusterqueue", name), Text: "does not exist"}}
+		f.Commands = []string{d.kubectl("describe localqueue %s", queue), "kubectl get clusterqueues." + kueueGroup}
+	default:
+		return nil
+	}
+	return f
+}
+
+// queueStopped tells of a queue that admits nothing, because somebody stopped it or because it is not set up.
+func queueStopped(d *diagnosis, _ string) *Finding {
+	for _, q := range []*unstructured.Unstructured{d.Kueue.ClusterQueue, d.Kueue.LocalQueue} {
+		if q == nil {
+			continue
+		}
+		name := object(q.GetKind(), q.GetName())
+		describe := d.kubectl("describe %s.%s %s", strings.ToLower(q.GetKind()), kueueGroup, q.GetName())
+		active := conditionOf(q, "Active")
+		policy := text(q, "spec", "stopPolicy")
+		if policy != "" && policy != "None" {
+			f := &Finding{
+				Cause: QueueStopped, Summary: fmt.Sprintf("suspended by Kueue: %s %s is stopped (stopPolicy %s) and admits nothing", q.GetKind(), q.GetName(), policy),
+				Evidence: []Fact{{Object: name, Text: "spec.stopPolicy is " + policy}}, Commands: []string{describe},
+			}
+			if active != nil {
+				f.Evidence = append(f.Evidence, conditionFact(name, active))
+			}
+			return f
+		}
+		if active != nil && active.Status != metav1.ConditionTrue {
+			return &Finding{
+				Cause: QueueStopped, Summary: fmt.Sprintf("suspended by Kueue: %s %s is not active: %s", q.GetKind(), q.GetName(), oneLine(active.Message)),
+				Evidence: []Fact{conditionFact(name, active)}, Commands: []string{describe},
+			}
+		}
+	}
+	return nil
+}
+
+func workloadState(d *diagnosis, queue string) *Finding {
+	k := &d.Kueue
+	if !k.WorkloadRead || k.LocalQueueRead && k.LocalQueue == nil {
+		return nil
+	}
+	if k.Workload == nil {
+		return &Finding{
+			Cause:    WorkloadMissing,
+			Summary:  "suspended by Kueue, which has made no Workload for the set: Kueue does not run, does not manage JobSets, or could not make one",
+			Evidence: []Fact{{Object: "workloads." + kueueGroup, Text: fmt.Sprintf("none has the label %s of the set", jobUIDLabel)}},
+			Commands: []string{"kubectl -n kueue-system get pods", "kubectl -n kueue-system logs deployment/kueue-controller-manager --tail=50"},
+		}
+	}
+	w := k.Workload
+	name := object("workload", w.GetName())
+	f := &Finding{Commands: []string{d.kubectl("describe workload %s", w.GetName())}}
+	reserved, evicted := conditionOf(w, "QuotaReserved"), conditionOf(w, "Evicted")
+	active, given, _ := unstructured.NestedBool(w.Object, "spec", "active")
+	switch {
+	case given && !active:
+		f.Cause, f.Summary = WorkloadDeactivated, fmt.Sprintf("suspended by Kueue: its Workload %s was deactivated (spec.active is false)", w.GetName())
+		f.Evidence = append(f.Evidence, Fact{Object: name, Text: "spec.active is false"})
+		f.Commands = append(f.Commands, d.kubectl(`patch workload %s --type=merge -p '{"spec":{"active":true}}'`, w.GetName()))
+	case reserved == nil || reserved.Status != metav1.ConditionTrue:
+		f.Cause, f.Summary = QuotaNotReserved, fmt.Sprintf("suspended by Kueue: the queue %s has no quota for the set yet", queue)
+		if reserved != nil {
+			f.Summary = fmt.Sprintf("suspended by Kueue: the queue %s has no quota for the set: %s", queue, oneLine(reserved.Message))
+			f.Evidence = append(f.Evidence, conditionFact(name, reserved))
+		}
+		if k.ClusterQueue != nil {
+			f.Commands = append(f.Commands, d.kubectl("describe clusterqueue %s", k.ClusterQueue.GetName()))
+		}
+	default:
+		admissionChecks(w, f)
+	}
+	if evicted != nil && evicted.Status == metav1.ConditionTrue {
+		f.Evidence = append(f.Evidence, conditionFact(name, evicted))
+	}
+	return f
+}
+
+// admissionChecks says what keeps a Workload that has its quota.
+func admissionChecks(w *unstructured.Unstructured, f *Finding) {
+	name := object("workload", w.GetName())
+	f.Cause = AdmissionCheckPending
+	checks, _, _ := unstructured.NestedSlice(w.Object, "status", "admissionChecks")
+	var open []string
+	for _, c := range checks {
+		fields, ok := c.(map[string]any)
+		if !ok || fields["state"] == "Ready" {
+			continue
+		}
+		open = append(open, fmt.Sprint(fields["name"]))
+		f.Evidence = append(f.Evidence, Fact{Object: name, Text: fmt.Sprintf("admission check %v is %v: %v", fields["name"], fields["state"], fields["message"])})
+	}
+	f.Summary = "Kueue has admitted the set, and is about to resume it"
+	if admitted := conditionOf(w, "Admitted"); admitted == nil || admitted.Status != metav1.ConditionTrue {
+		f.Summary = "suspended by Kueue: the quota is reserved, but the set is not admitted yet"
+	}
+	if len(open) > 0 {
+		f.Summary = fmt.Sprintf("suspended by Kueue: the quota is reserved, but the admission check %s is not ready", strings.Join(open, ", "))
+	}
+}
+
+func text(o *unstructured.Unstructured, path ...string) string {
+	if o == nil {
+		return ""
+	}
+	s, _, _ := unstructured.NestedString(o.Object, path...)
+	return s
+}

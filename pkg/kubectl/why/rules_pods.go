@@ -1,0 +1,284 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package why
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+)
+
+// What keeps pods that have a node from being ready.
+
+// nodesLost looks at the nodes of pods in trouble.
+func nodesLost(d *diagnosis) []Finding {
+	byNode := map[string][]*corev1.Pod{}
+	for _, pod := range d.Pods {
+		if node, read := d.Nodes[pod.Spec.NodeName]; read && !ended(pod) && lost(node) {
+			byNode[pod.Spec.NodeName] = append(byNode[pod.Spec.NodeName], pod)
+		}
+	}
+	if len(byNode) == 0 {
+		return nil
+	}
+	var facts []Fact
+	all, names := 0, sortedKeys(byNode)
+	for _, name := range names {
+		pods := byNode[name]
+		all += len(pods)
+		if len(facts) < maxFacts {
+			facts = append(facts, nodeFact(name, d.Nodes[name]), Fact{Object: object("pod", pods[0].Name), Text: fmt.Sprintf("is one of %s on it", count(len(pods), "unfinished pod"))})
+		}
+	}
+	return []Finding{{
+		Cause:    NodeLost,
+		Summary:  fmt.Sprintf("%s on %s that is lost: %s", count(all, "pod"), count(len(names), "node"), some(names, maxFacts)),
+		Evidence: facts,
+		Commands: []string{"kubectl describe node " + names[0], d.kubectl("get pods -l %s=%s -o wide --field-selector spec.nodeName=%s", jobsetv1alpha2.JobSetNameKey, d.Name, names[0])},
+	}}
+}
+
+func lost(node *corev1.Node) bool {
+	if node == nil {
+		return true
+	}
+	c := nodeReady(node)
+	return c != nil && c.Status != corev1.ConditionTrue
+}
+
+func nodeFact(name string, node *corev1.Node) Fact {
+	if node == nil {
+		return Fact{Object: object("node", name), Text: "does not exist any more"}
+	}
+	c := nodeReady(node)
+	return Fact{Object: object("node", name), Text: fmt.Sprintf("condition Ready %s: %s, %s", c.Status, c.Reason, oneLine(c.Message)), Time: at(c.LastTransitionTime.Time)}
+}
+
+// terminatingPods looks for pods that were told to end, have had their time, and are still there. What is to take their
+// place waits for them.
+func terminatingPods(d *diagnosis) []Finding {
+	overdue := slices.DeleteFunc(slices.Clone(d.Pods), func(pod *corev1.Pod) bool {
+		// The time of deletion includes the grace period.
+		return pod.DeletionTimestamp == nil || d.Now.Sub(pod.DeletionTimestamp.Time) < finalizerPatience
+	})
+	if len(overdue) == 0 {
+		return nil
+	}
+	slices.SortStableFunc(overdue, func(a, b *corev1.Pod) int { return a.DeletionTimestamp.Compare(b.DeletionTimestamp.Time) })
+	first := overdue[0]
+	what := "the restart waits for"
+	if len(d.previous) == 0 {
+		what = "the next pods wait for"
+	}
+	f := Finding{
+		Cause: TerminatingPodsBlock,
+		Summary: fmt.Sprintf("%s %s that should have ended %s: %s", what, count(len(overdue), "pod"),
+			ago(d.Now, first.DeletionTimestamp.Time), some(podNames(overdue), maxFacts)),
+		Commands: []string{d.kubectl("describe pod %s", first.Name), d.kubectl("delete pod %s --grace-period=0 --force  # if its node will not come back", first.Name)},
+	}
+	for _, pod := range overdue[:min(maxFacts, len(overdue))] {
+		f.Evidence = append(f.Evidence, Fact{Object: object("pod", pod.Name), Text: "terminating on node " + pod.Spec.NodeName + ", past its grace period", Time: at(pod.DeletionTimestamp.Time)})
+	}
+	if policy := d.JobSet.Spec.FailurePolicy; policy != nil && policy.RestartStrategy == jobsetv1alpha2.RestartStrategyBlockingRecreate && len(d.previous) > 0 {
+		f.Evidence = append(f.Evidence, Fact{Object: d.set(), Text: fmt.Sprintf("restartStrategy BlockingRecreate: no job is created before all %d earlier ones are gone", len(d.previous))})
+	}
+	return []Finding{f}
+}
+
+// waitingReasons are what kubelets say of containers that cannot start.
+var waitingReasons = map[string]Cause{
+	"ImagePullBackOff": ImagePull, "ErrImagePull": ImagePull, "InvalidImageName": ImagePull, "ErrImageNeverPull": ImagePull,
+	"ImageInspectError": ImagePull, "RegistryUnavailable": ImagePull, "SignatureValidationFailed": ImagePull,
+	"CrashLoopBackOff":           CrashLoop,
+	"CreateContainerConfigError": ContainerConfig, "CreateContainerError": ContainerConfig, "RunContainerError": ContainerConfig,
+	"PreCreateHookError": ContainerConfig, "PreStartHookError": ContainerConfig, "PostStartHookError": ContainerConfig,
+}
+
+const oomKilled = "OOMKilled"
+
+// containersWaiting looks for containers that cannot start, or were ended for their memory.
+func containersWaiting(d *diagnosis) []Finding {
+	type group struct {
+		pods   []*corev1.Pod
+		status corev1.ContainerStatus
+	}
+	groups := map[Cause]*group{}
+	for _, pod := range d.live {
+		cause, status := containerTrouble(pod)
+		if cause == "" && d.stuckOnVolumes(pod) != nil {
+			cause = VolumeMount
+		}
+		if cause == "" {
+			continue
+		}
+		if groups[cause] == nil {
+			groups[cause] = &group{status: status}
+		}
+		groups[cause].pods = append(groups[cause].pods, pod)
+	}
+	var findings []Finding
+	for _, cause := range Causes {
+		if g := groups[cause]; g != nil {
+			findings = append(findings, d.containerFinding(cause, g.pods, g.status))
+		}
+	}
+	return findings
+}
+
+// containerTrouble returns what is wrong with the first container in trouble; "" when nothing is.
+func containerTrouble(pod *corev1.Pod) (Cause, corev1.ContainerStatus) {
+	for _, status := range containers(pod) {
+		ended := status.State.Terminated
+		if ended == nil {
+			ended = status.LastTerminationState.Terminated
+		}
+		if !status.Ready && ended != nil && ended.Reason == oomKilled {
+			return OutOfMemory, status
+		}
+		if waiting := status.State.Waiting; waiting != nil && waitingReasons[waiting.Reason] != "" {
+			return waitingReasons[waiting.Reason], status
+		}
+	}
+	return "", corev1.ContainerStatus{}
+}
+
+// stuckOnVolumes returns the event that says why a pod on a node waits for its volumes.
+func (d *diagnosis) stuckOnVolumes(pod *corev1.Pod) *corev1.Event {
+	if pod.Spec.NodeName == "" || pod.Status.Phase != corev1.PodPending {
+		return nil
+	}
+	if events := d.about(pod.UID, "FailedMount", "FailedAttachVolume", "FailedMapVolume"); len(events) > 0 {
+		return &events[0]
+	}
+	return nil
+}
+
+func (d *diagnosis) containerFinding(cause Cause, pods []*corev1.Pod, status corev1.ContainerStatus) Finding {
+	pod := pods[0]
+	where := fmt.Sprintf("container %s of pod %s", status.Name, pod.Name)
+	if len(pods) > 1 {
+		where = fmt.Sprintf("container %s of %s, as of pod %s", status.Name, count(len(pods), "pod"), pod.Name)
+	}
+	f := Finding{Cause: cause, Evidence: containerFacts(pod, status), Commands: []string{d.kubectl("describe pod %s", pod.Name)}}
+	logs := d.kubectl("logs %s -c %s --previous", pod.Name, status.Name)
+	var reason, message string
+	if waiting := status.State.Waiting; waiting != nil {
+		reason, message = waiting.Reason, oneLine(waiting.Message)
+	}
+	switch cause {
+	case ImagePull:
+		f.Summary = fmt.Sprintf("the image %s cannot be pulled (%s): %s", status.Image, reason, where)
+	case ContainerConfig:
+		f.Summary = fmt.Sprintf("%s cannot be started (%s): %s", where, reason, message)
+	case VolumeMount:
+		e := d.stuckOnVolumes(pod)
+		f.Summary = fmt.Sprintf("%s wait for their volumes: %s", count(len(pods), "pod"), oneLine(e.Message))
+		f.Evidence = []Fact{eventFact(e)}
+	case OutOfMemory:
+		f.Summary = fmt.Sprintf("%s was ended because it used more memory than its limit (%s), %s", where, memoryLimit(pod, status.Name), restartsSoFar(status.RestartCount))
+		f.Commands = []string{logs, d.plugin("top %s", d.Name)}
+	case CrashLoop:
+		f.Summary = fmt.Sprintf("%s ends again and again, %s%s", where, restartsSoFar(status.RestartCount), lastExit(status))
+		f.Commands = []string{logs, d.kubectl("describe pod %s", pod.Name)}
+	}
+	return f
+}
+
+func restartsSoFar(restarts int32) string {
+	return count(int(restarts), "container restart") + " so far"
+}
+
+func lastExit(status corev1.ContainerStatus) string {
+	if t := status.LastTerminationState.Terminated; t != nil {
+		return fmt.Sprintf(", last with exit code %d%s", t.ExitCode, quoted(t.Message))
+	}
+	return ""
+}
+
+func containerFacts(pod *corev1.Pod, status corev1.ContainerStatus) []Fact {
+	var facts []Fact
+	name := object("pod", pod.Name)
+	if waiting := status.State.Waiting; waiting != nil {
+		facts = append(facts, Fact{Object: name, Text: fmt.Sprintf("container %s waits: %s, %s", status.Name, waiting.Reason, oneLine(waiting.Message)), Count: status.RestartCount})
+	}
+	for _, t := range []*corev1.ContainerStateTerminated{status.State.Terminated, status.LastTerminationState.Terminated} {
+		if t != nil {
+			facts = append(facts, Fact{Object: name, Text: fmt.Sprintf("container %s ended on node %s: %s, exit code %d", status.Name, pod.Spec.NodeName, t.Reason, t.ExitCode), Time: at(t.FinishedAt.Time)})
+		}
+	}
+	return facts
+}
+
+func memoryLimit(pod *corev1.Pod, container string) string {
+	for i := range pod.Spec.Containers {
+		if c := &pod.Spec.Containers[i]; c.Name == container && !c.Resources.Limits.Memory().IsZero() {
+			return c.Resources.Limits.Memory().String()
+		}
+	}
+	return "that of the node"
+}
+
+// podsFailed looks for Jobs that try again after pods of theirs failed.
+func podsFailed(d *diagnosis) []Finding {
+	for _, job := range d.current {
+		if jobEnded(job) || job.Status.Ready != nil && *job.Status.Ready >= podsWanted(job) {
+			continue
+		}
+		cause := failureOfPods(job, d.podsOf[job.UID])
+		if cause == nil {
+			continue
+		}
+		tries := fmt.Sprintf("its job %s tries again, after %s", job.Name, count(int(job.Status.Failed), "failed pod"))
+		if limit := job.Spec.BackoffLimit; limit != nil && jobCondition(job, batchv1.JobFailureTarget) == nil {
+			tries += fmt.Sprintf(" (backoffLimit %d)", *limit)
+		}
+		f := d.failureFinding(cause, tries)
+		return []Finding{f}
+	}
+	return nil
+}
+
+// failureOfPods reads the first failure from the pods of a Job; nil if none failed.
+func failureOfPods(job *batchv1.Job, pods []*corev1.Pod) *jobsetv1alpha2.FailureCause {
+	var first *jobsetv1alpha2.FailureCause
+	var when time.Time
+	for _, pod := range pods {
+		if pod.Status.Phase != corev1.PodFailed {
+			continue
+		}
+		cause := failureOfPod(pod)
+		cause.Job = job.Name
+		if t := cause.Time; first == nil || t != nil && t.Time.Before(when) {
+			first = cause
+			if t != nil {
+				when = t.Time
+			}
+		}
+	}
+	return first
+}
+
+func failureOfPod(pod *corev1.Pod) *jobsetv1alpha2.FailureCause {
+	cause := &jobsetv1alpha2.FailureCause{Pod: pod.Name, Node: pod.Spec.NodeName, Reason: pod.Status.Reason, Message: pod.Status.Message}
+	if c := podCondition(pod, corev1.DisruptionTarget); c != nil && c.Status == corev1.ConditionTrue && cause.Reason == "" {
+		cause.Reason, cause.Message = c.Reason, c.Message
+	}
+	for _, status := range containers(pod) {
+		t := status.State.Terminated
+		if t == nil || t.ExitCode == 0 || cause.Time != nil && !t.FinishedAt.Before(cause.Time) {
+			continue
+		}
+		cause.Container, cause.ExitCode, cause.Time = status.Name, &t.ExitCode, &t.FinishedAt
+		if pod.Status.Reason == "" && podCondition(pod, corev1.DisruptionTarget) == nil {
+			cause.Reason, cause.Message = t.Reason, strings.TrimSpace(t.Message)
+		}
+	}
+	return cause
+}

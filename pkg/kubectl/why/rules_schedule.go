@@ -1,0 +1,290 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package why
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+)
+
+// What keeps pods from getting a node.
+
+// schedulingRefused looks at the pods that have no node, by what the scheduler says of them.
+func schedulingRefused(d *diagnosis) []Finding {
+	groups := map[Cause][]*corev1.Pod{}
+	for _, pod := range d.live {
+		if pod.Spec.NodeName == "" {
+			groups[d.whyWithoutNode(pod)] = append(groups[d.whyWithoutNode(pod)], pod)
+		}
+	}
+	var findings []Finding
+	for _, cause := range Causes {
+		if pods := groups[cause]; len(pods) > 0 {
+			findings = append(findings, d.withoutNode(cause, pods))
+		}
+	}
+	return findings
+}
+
+func (d *diagnosis) whyWithoutNode(pod *corev1.Pod) Cause {
+	c := podCondition(pod, corev1.PodScheduled)
+	switch {
+	case len(pod.Spec.SchedulingGates) > 0:
+		return SchedulingGate
+	case c == nil || c.Status == corev1.ConditionTrue:
+		if d.Now.Sub(pod.CreationTimestamp.Time) < patience {
+			return ""
+		}
+		return SchedulerSilent
+	}
+	return d.unschedulable(pod, c.Message)
+}
+
+func (d *diagnosis) withoutNode(cause Cause, pods []*corev1.Pod) Finding {
+	first := pods[0]
+	f := Finding{Cause: cause, Commands: []string{d.kubectl("describe pod %s", first.Name)}}
+	whom := count(len(pods), "pod")
+	c := podCondition(first, corev1.PodScheduled)
+	fact := Fact{Object: object("pod", first.Name), Text: "has no node", Time: at(first.CreationTimestamp.Time)}
+	if c != nil && c.Message != "" {
+		fact.Text, fact.Time = "has no node: "+oneLine(c.Message), at(c.LastTransitionTime.Time)
+	}
+	f.Evidence = []Fact{fact}
+	if len(pods) > 1 {
+		f.Evidence = append(f.Evidence, Fact{Object: "pods", Text: fmt.Sprintf("%s wait for the same: %s", whom, some(podNames(pods), maxFacts))})
+	}
+	switch cause {
+	case SchedulingGate:
+		var gates []string
+		for _, gate := range first.Spec.SchedulingGates {
+			gates = append(gates, gate.Name)
+		}
+		f.Summary = fmt.Sprintf("%s held by the scheduling gate %s, which its owner has to remove", whom, strings.Join(gates, ", "))
+		if strings.HasPrefix(gates[0], kueueGroup) {
+			f.Summary = fmt.Sprintf("%s held by the scheduling gate %s: Kueue has not assigned them a place yet", whom, gates[0])
+			f.Commands = append(f.Commands, d.kubectl("get workloads.%s", kueueGroup))
+		}
+	case SchedulerSilent:
+		f.Summary = fmt.Sprintf("%s not looked at by the scheduler %s: it does not run, or no scheduler has this name", whom, first.Spec.SchedulerName)
+		f.Commands = append(f.Commands, "kubectl -n kube-system get pods,leases")
+	case UnboundClaim:
+		d.unbound(&f, first, whom)
+	default:
+		d.noNodeFits(&f, first, whom, c.Message)
+	}
+	return f
+}
+
+// unbound names the claims that a pod waits for.
+func (d *diagnosis) unbound(f *Finding, pod *corev1.Pod, whom string) {
+	var open []string
+	for _, name := range claimsOf(pod) {
+		claim, read := d.Claims[name]
+		switch {
+		case !read:
+			continue
+		case claim == nil:
+			open = append(open, name)
+			f.Evidence = append(f.Evidence, Fact{Object: object("persistentvolumeclaim", name), Text: "does not exist"})
+			continue
+		case claim.Status.Phase == corev1.ClaimBound:
+			continue
+		}
+		open = append(open, name)
+		f.Evidence = append(f.Evidence, Fact{Object: object("persistentvolumeclaim", name), Time: at(claim.CreationTimestamp.Time), Text: fmt.Sprintf(
+			"is %s, storage class %q", claim.Status.Phase, ptr.Deref(claim.Spec.StorageClassName, ""))})
+		if events := d.about(claim.UID); len(events) > 0 {
+			f.Evidence = append(f.Evidence, eventFact(&events[0]))
+		}
+		f.Commands = append(f.Commands, d.kubectl("describe persistentvolumeclaim %s", name))
+	}
+	f.Summary = fmt.Sprintf("%s wait for volume claims that are not bound", whom)
+	if len(open) > 0 {
+		f.Summary = fmt.Sprintf("%s wait for the volume claim %s, which is not bound", whom, some(open, maxFacts))
+	}
+	f.Commands = append(f.Commands, "kubectl get storageclasses")
+}
+
+// noNodeFits says why no node takes the pod.
+func (d *diagnosis) noNodeFits(f *Finding, pod *corev1.Pod, whom, message string) {
+	parts := []string{}
+	for _, p := range schedulerReasons(message) {
+		if p.cause == f.Cause {
+			parts = append(parts, fmt.Sprintf("%s: %s", count(p.nodes, "node"), p.text))
+		}
+	}
+	detail := strings.Join(parts, ", ")
+	if detail == "" {
+		detail = oneLine(message)
+	}
+	switch f.Cause {
+	case UnschedulableResources:
+		f.Summary = fmt.Sprintf("%s find no node with enough room: %s", whom, detail)
+		f.Evidence = append(f.Evidence, Fact{Object: object("pod", pod.Name), Text: "requests " + requests(pod)})
+		f.Commands = append(f.Commands, "kubectl describe nodes | grep -A 8 'Allocated resources'")
+	case UnschedulableTaint:
+		f.Summary = fmt.Sprintf("%s tolerate no taint of the nodes that they may run on: %s", whom, detail)
+		for i := range d.Candidates {
+			if taints := untolerated(pod, &d.Candidates[i]); len(taints) > 0 && len(f.Evidence) < maxFacts+2 {
+				f.Evidence = append(f.Evidence, Fact{Object: object("node", d.Candidates[i].Name), Text: "has the taint " + strings.Join(taints, ", ")})
+			}
+		}
+		f.Commands = append(f.Commands, "kubectl get nodes -o custom-columns=NAME:.metadata.name,TAINTS:.spec.taints[*].key")
+	case UnschedulableAffinity:
+		f.Summary = fmt.Sprintf("%s fit no node by selector or affinity: %s", whom, detail)
+		if len(pod.Spec.NodeSelector) > 0 {
+			var wants []string
+			for _, key := range sortedKeys(pod.Spec.NodeSelector) {
+				wants = append(wants, key+"="+pod.Spec.NodeSelector[key])
+			}
+			f.Evidence = append(f.Evidence, Fact{Object: object("pod", pod.Name), Text: "node selector " + strings.Join(wants, ",")})
+			f.Commands = append(f.Commands, "kubectl get nodes -l "+strings.Join(wants, ","))
+		}
+	default:
+		f.Summary = fmt.Sprintf("%s cannot be scheduled: %s", whom, detail)
+	}
+}
+
+func untolerated(pod *corev1.Pod, node *corev1.Node) []string {
+	var out []string
+	for i := range node.Spec.Taints {
+		taint := &node.Spec.Taints[i]
+		if taint.Effect != corev1.TaintEffectPreferNoSchedule && !tolerated(pod, taint) {
+			out = append(out, taintText(taint))
+		}
+	}
+	return out
+}
+
+func requests(pod *corev1.Pod) string {
+	var out []string
+	for i := range pod.Spec.Containers {
+		c := &pod.Spec.Containers[i]
+		for _, name := range sortedKeys(resources(c.Resources.Requests)) {
+			quantity := c.Resources.Requests[corev1.ResourceName(name)]
+			out = append(out, fmt.Sprintf("%s %s (container %s)", quantity.String(), name, c.Name))
+		}
+	}
+	if len(out) == 0 {
+		return "nothing"
+	}
+	return strings.Join(out, ", ")
+}
+
+// schedulerReason is why so many nodes do not take a pod.
+type schedulerReason struct {
+	nodes int
+	text  string
+	cause Cause
+	// stage orders the checks of the scheduler: a node that fails a later one has passed those before.
+	stage int
+}
+
+var noNodes = regexp.MustCompile(`^\d+/\d+ nodes are available: (.*)$`)
+
+// schedulerReasons takes the message of the scheduler apart, like "0/20 nodes are available: 1 node(s) had untolerated
+// taint(s), 19 Insufficient cpu. preemption: ...".
+func schedulerReasons(message string) []schedulerReason {
+	m := noNodes.FindStringSubmatch(oneLine(message))
+	if m == nil {
+		return nil
+	}
+	list, _, _ := strings.Cut(m[1], ". ")
+	var out []schedulerReason
+	for part := range strings.SplitSeq(strings.TrimSuffix(list, "."), ", ") {
+		number, text, _ := strings.Cut(part, " ")
+		nodes, err := strconv.Atoi(number)
+		if err != nil {
+			if len(out) > 0 {
+				out[len(out)-1].text += ", " + part // a comma within a reason
+			}
+			continue
+		}
+		r := schedulerReason{nodes: nodes, text: text}
+		r.cause, r.stage = schedulerCause(text)
+		out = append(out, r)
+	}
+	return out
+}
+
+func schedulerCause(text string) (Cause, int) {
+	has := func(words ...string) bool {
+		return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(text, w) })
+	}
+	switch {
+	case has("taint", "were unschedulable"):
+		return UnschedulableTaint, 1
+	case has("affinity/selector", "node affinity", "node selector", "didn't match the requested node name"):
+		return UnschedulableAffinity, 2
+	case has("Insufficient", "Too many pods", "free ports", "cannot allocate"):
+		return UnschedulableResources, 3
+	case has("volume", "persistent"):
+		return UnboundClaim, 4
+	case has("affinity", "topology spread"):
+		return UnschedulableAffinity, 5
+	}
+	return Unschedulable, 0
+}
+
+// unschedulable chooses the reason that decides. Nodes that the pod does not ask for do not count; of the others, those
+// that pass most of the checks are the ones to look at.
+func (d *diagnosis) unschedulable(pod *corev1.Pod, message string) Cause {
+	if strings.Contains(message, "PersistentVolumeClaim") || strings.Contains(message, "persistentvolumeclaim") {
+		return UnboundClaim
+	}
+	best := schedulerReason{cause: Unschedulable}
+	for _, r := range schedulerReasons(message) {
+		if r.stage == 2 {
+			if d.CandidatesRead && len(d.Candidates) > 0 {
+				continue
+			}
+			// None of the nodes that are left is one that the pod asks for.
+			if d.CandidatesRead && asksForNodes(pod) {
+				return UnschedulableAffinity
+			}
+		}
+		if r.stage > best.stage {
+			best = r
+		}
+	}
+	return best.cause
+}
+
+// podGroups looks at the groups whose pods are scheduled together.
+func podGroups(d *diagnosis) []Finding {
+	var findings []Finding
+	for _, name := range sortedKeys(d.PodGroups) {
+		group := d.PodGroups[name]
+		f := Finding{Cause: PodGroupWaits, Commands: []string{d.kubectl("describe podgroup %s", name)}}
+		if group == nil {
+			f.Summary = fmt.Sprintf("the pods wait for the pod group %s, which does not exist", name)
+			f.Evidence = []Fact{{Object: object("podgroup", name), Text: "does not exist"}}
+			findings = append(findings, f)
+			continue
+		}
+		for _, conditionType := range []string{"PodGroupInitiallyScheduled", "PodGroupScheduled"} {
+			if c := conditionOf(group, conditionType); c != nil && c.Status != "True" {
+				f.Summary = fmt.Sprintf("the pod group %s is not scheduled, and its pods only are together: %s", name, oneLine(c.Message))
+				f.Evidence = append(f.Evidence, conditionFact(object("podgroup", name), c))
+				findings = append(findings, f)
+				break
+			}
+		}
+	}
+	return findings
+}
+
+func podNames(pods []*corev1.Pod) []string {
+	names := make([]string, len(pods))
+	for i, pod := range pods {
+		names[i] = pod.Name
+	}
+	return names
+}

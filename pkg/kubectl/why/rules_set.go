@@ -1,0 +1,169 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package why
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+)
+
+// What somebody decided about the set: to delete, to suspend it, to give it to another controller.
+
+// usualFinalizers are those that Kubernetes itself puts and removes.
+var usualFinalizers = []string{metav1.FinalizerDeleteDependents, metav1.FinalizerOrphanDependents, batchv1.JobTrackingFinalizer}
+
+func foreignFinalizers(o metav1.Object) []string {
+	return slices.DeleteFunc(slices.Clone(o.GetFinalizers()), func(f string) bool { return slices.Contains(usualFinalizers, f) })
+}
+
+const (
+	// finalizerPatience is how long a finalizer may keep an object before it counts as in the way.
+	finalizerPatience = 5 * time.Second
+	// maxFacts bounds how many alike objects are named as evidence.
+	maxFacts = 3
+)
+
+func deletion(d *diagnosis) []Finding {
+	js := d.JobSet
+	since := js.DeletionTimestamp.Time
+	if held := foreignFinalizers(js); len(held) > 0 {
+		return []Finding{{
+			Cause: FinalizerBlocksDeletion,
+			Summary: fmt.Sprintf("the set is being deleted, but its finalizer %s keeps it: what put it there has to remove it",
+				strings.Join(held, ", ")),
+			Evidence: []Fact{{Object: d.set(), Text: "deleted, with the finalizers " + strings.Join(js.Finalizers, ", "), Time: at(since)}},
+			Commands: []string{d.kubectl("get jobset %s -o jsonpath={.metadata.finalizers}", js.Name), d.unhold("jobset", js.Name, js, held[0])},
+		}}
+	}
+	f := Finding{
+		Cause:    Deleting,
+		Summary:  fmt.Sprintf("the set is being deleted since %s", span(d.Now, since)),
+		Evidence: []Fact{{Object: d.set(), Text: fmt.Sprintf("deleted; %s and %s are left", count(len(d.Jobs), "job"), count(len(d.Pods), "pod")), Time: at(since)}},
+		Commands: []string{d.kubectl("wait --for=delete jobset/%s", js.Name)},
+	}
+	return []Finding{f}
+}
+
+// unhold is the command that removes a finalizer, for when nobody is left to do it.
+func (d *diagnosis) unhold(kind, name string, o metav1.Object, finalizer string) string {
+	index := slices.Index(o.GetFinalizers(), finalizer)
+	return d.kubectl(`patch %s %s --type=json -p '[{"op":"remove","path":"/metadata/finalizers/%d"}]'  # if nobody else will`, kind, name, index)
+}
+
+// childrenBlocked looks for Jobs and pods that were deleted, and that a finalizer keeps.
+func childrenBlocked(d *diagnosis) []Finding {
+	var facts []Fact
+	var names, commands []string
+	var finalizer string
+	look := func(kind string, o metav1.Object) {
+		held := foreignFinalizers(o)
+		if o.GetDeletionTimestamp() == nil || len(held) == 0 || d.Now.Sub(o.GetDeletionTimestamp().Time) < finalizerPatience {
+			return
+		}
+		if names = append(names, object(kind, o.GetName())); len(names) > maxFacts {
+			return
+		}
+		finalizer = held[0]
+		facts = append(facts, Fact{Object: object(kind, o.GetName()), Text: "deleted, with the finalizers " + strings.Join(o.GetFinalizers(), ", "), Time: at(o.GetDeletionTimestamp().Time)})
+		if len(commands) == 0 {
+			commands = []string{d.kubectl("get %s %s -o jsonpath={.metadata.finalizers}", kind, o.GetName()), d.unhold(kind, o.GetName(), o, finalizer)}
+		}
+	}
+	for _, job := range d.Jobs {
+		look("job", job)
+	}
+	for _, pod := range d.Pods {
+		look("pod", pod)
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	waits := "the set cannot go on"
+	if d.JobSet == nil || d.JobSet.DeletionTimestamp != nil {
+		waits = "the set cannot go away"
+	} else if d.state() == stateRestarting {
+		waits = "the restart cannot go on"
+	}
+	return []Finding{{
+		Cause:    FinalizerBlocksDeletion,
+		Summary:  fmt.Sprintf("%s: the finalizer %s keeps %s, deleted %s; what put it there has to remove it", waits, finalizer, some(names, maxFacts), ago(d.Now, facts[0].Time.Time)),
+		Evidence: facts, Commands: commands,
+	}}
+}
+
+func managedByOther(d *diagnosis) []Finding {
+	if !managedElsewhere(d.JobSet) {
+		return nil
+	}
+	who := *d.JobSet.Spec.ManagedBy
+	f := Finding{
+		Cause:    ManagedByOther,
+		Summary:  fmt.Sprintf("the controller %s runs the set, as spec.managedBy says; the one of this cluster leaves it alone", who),
+		Evidence: []Fact{{Object: d.set(), Text: fmt.Sprintf("spec.managedBy is %s; %s exist here", who, count(len(d.Jobs), "job"))}},
+		Commands: []string{d.kubectl("describe jobset %s", d.Name)},
+	}
+	if strings.HasPrefix(who, kueueGroup) {
+		f.Summary = "Kueue runs the set in another cluster (spec.managedBy is " + who + ")"
+		f.Commands = []string{d.kubectl("get workloads.%s -l %s=%s -o yaml", kueueGroup, jobUIDLabel, d.JobSet.UID)}
+	}
+	return []Finding{f}
+}
+
+// suspendedBy says who suspended a set that no queue decides about.
+func suspendedBy(d *diagnosis) []Finding {
+	js := d.JobSet
+	if js.Labels[queueLabel] != "" {
+		return nil
+	}
+	if owner := metav1.GetControllerOf(js); owner != nil {
+		return []Finding{{
+			Cause:    SuspendedByOwner,
+			Summary:  fmt.Sprintf("suspended by its owner, %s %s, which decides when the set runs", owner.Kind, owner.Name),
+			Evidence: []Fact{{Object: d.set(), Text: fmt.Sprintf("spec.suspend is true; the controller owner is %s %s", owner.Kind, owner.Name)}},
+			Commands: []string{d.kubectl("describe %s %s", strings.ToLower(owner.Kind), owner.Name)},
+		}}
+	}
+	f := Finding{Cause: SuspendedByUser, Summary: "suspended (spec.suspend is true)", Commands: []string{d.plugin("resume %s", js.Name)}}
+	manager, since := suspendedInFields(js)
+	switch a := lastAttempt(js); {
+	case a != nil && a.Outcome == jobsetv1alpha2.OutcomeSuspended && a.EndUser != "" && a.EndTime != nil:
+		f.Summary = fmt.Sprintf("suspended by %s %s%s", a.EndUser, ago(d.Now, a.EndTime.Time), quoted(a.EndReason))
+		f.Evidence = append(f.Evidence, Fact{Object: d.set(), Text: fmt.Sprintf("attempt %d ended with the outcome %s", a.Number, a.Outcome), Time: at(a.EndTime.Time)})
+	case manager != "" && since.Sub(js.CreationTimestamp.Time) <= time.Second:
+		f.Summary = fmt.Sprintf("created suspended, with %s %s", manager, ago(d.Now, since))
+	case manager != "":
+		f.Summary = fmt.Sprintf("suspended with %s %s", manager, ago(d.Now, since))
+	}
+	if manager != "" {
+		f.Evidence = append(f.Evidence, Fact{Object: d.set(), Text: "spec.suspend was last written with " + manager, Time: at(since)})
+	}
+	if c := isTrue(js, jobsetv1alpha2.JobSetSuspended); c != nil {
+		f.Evidence = append(f.Evidence, conditionFact(d.set(), c))
+	}
+	return []Finding{f}
+}
+
+// suspendedInFields tells with which program spec.suspend was written, and when.
+func suspendedInFields(js *jobsetv1alpha2.JobSet) (manager string, when time.Time) {
+	for _, entry := range js.ManagedFields {
+		var fields struct {
+			Spec map[string]json.RawMessage `json:"f:spec"`
+		}
+		if entry.FieldsV1 == nil || json.Unmarshal(entry.FieldsV1.GetRawBytes(), &fields) != nil {
+			continue
+		}
+		if _, owns := fields.Spec["f:suspend"]; owns && entry.Time != nil && !entry.Time.Time.Before(when) {
+			manager, when = entry.Manager, entry.Time.Time
+		}
+	}
+	return manager, when
+}
