@@ -43,6 +43,8 @@ type progress struct {
 type counts struct {
 	// total is the number of Jobs that the set has once all exist.
 	total int
+	// blind tells that old and created are not known.
+	blind bool
 	// old are those that go away: of an earlier attempt, or under deletion.
 	old int
 	// created, ready and running are those of the current attempt. Those that succeeded are ready; running ones have pods,
@@ -50,9 +52,16 @@ type counts struct {
 	created, ready, running int
 }
 
+// view is a set as it was read.
+type view struct {
+	*snapshot.Set
+	// blind tells that the user may not read the Jobs: then all is known from the status of the set.
+	blind bool
+}
+
 // look tells how far the set is. The attempt is the one that the action began, and uid the set that it was done on.
-func look(g goal, set *snapshot.Set, uid types.UID, attempt int32) progress {
-	js, n := set.JobSet, countJobs(set)
+func look(g goal, set view, uid types.UID, attempt int32) progress {
+	js, n := set.JobSet, set.count()
 	switch {
 	case js.UID != uid:
 		return progress{failure: "the set was deleted, and another one created under its name"}
@@ -61,12 +70,15 @@ func look(g goal, set *snapshot.Set, uid types.UID, attempt int32) progress {
 	case g == goalSuspended:
 		return suspendProgress(js, n)
 	}
-	return readyProgress(set, n, attempt)
+	return readyProgress(js, n, attempt)
 }
 
 func stopping(n counts, done string) string {
 	if n.old+n.running == 0 {
 		return done
+	}
+	if n.blind {
+		return cli.Count(n.running, "Job") + " running"
 	}
 	return fmt.Sprintf("%s running, %d being deleted", cli.Count(n.running, "Job"), n.old)
 }
@@ -84,8 +96,8 @@ func suspendProgress(js *jobsetv1alpha2.JobSet, n counts) progress {
 	return progress{text: fmt.Sprintf("%d of %d Jobs stopped", n.total-n.running, n.total)}
 }
 
-func readyProgress(set *snapshot.Set, n counts, attempt int32) progress {
-	js, current := set.JobSet, snapshot.CurrentAttempt(set.JobSet)
+func readyProgress(js *jobsetv1alpha2.JobSet, n counts, attempt int32) progress {
+	current := snapshot.CurrentAttempt(js)
 	finished, _ := snapshot.Finished(js)
 	switch {
 	case finished == snapshot.SetCompleted:
@@ -106,7 +118,10 @@ func readyProgress(set *snapshot.Set, n counts, attempt int32) progress {
 	if n.old > 0 {
 		parts = append(parts, cli.Count(n.old, "old Job")+" to be deleted")
 	}
-	parts = append(parts, fmt.Sprintf("%d of %d created", n.created, n.total), fmt.Sprintf("%d of %d ready", n.ready, n.total))
+	if !n.blind {
+		parts = append(parts, fmt.Sprintf("%d of %d created", n.created, n.total))
+	}
+	parts = append(parts, fmt.Sprintf("%d of %d ready", n.ready, n.total))
 	return progress{text: strings.Join(parts, ", ")}
 }
 
@@ -183,13 +198,19 @@ func endedBy(a *jobsetv1alpha2.Attempt) string {
 	return " by " + a.EndUser
 }
 
-func countJobs(set *snapshot.Set) counts {
-	var n counts
-	for i := range set.JobSet.Spec.ReplicatedJobs {
-		n.total += snapshot.Replicas(&set.JobSet.Spec.ReplicatedJobs[i])
+func (v view) count() counts {
+	n := counts{blind: v.blind}
+	for i := range v.JobSet.Spec.ReplicatedJobs {
+		n.total += snapshot.Replicas(&v.JobSet.Spec.ReplicatedJobs[i])
 	}
-	for _, job := range set.Jobs {
-		state := set.JobState(job)
+	if v.blind {
+		for _, status := range v.JobSet.Status.ReplicatedJobsStatus {
+			n.ready += int(status.Ready + status.Succeeded)
+			n.running += int(status.Active)
+		}
+	}
+	for _, job := range v.Jobs {
+		state := v.JobState(job)
 		switch state {
 		case snapshot.JobTerminating, snapshot.JobOutdated:
 			n.old++

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/apimachinery/pkg/util/wait"
 
@@ -45,7 +46,7 @@ func (r *runner) waitForAll(ctx context.Context, done []result) bool {
 	}
 	all := true
 	for _, d := range done {
-		read := func(ctx context.Context) (*snapshot.Set, error) { return snapshot.Load(ctx, r.clients, d.name, false) }
+		read := func(ctx context.Context) (view, error) { return r.read(ctx, d.name) }
 		display := &display{out: r.streams.ErrOut, terminal: cli.TerminalOf(r.streams.ErrOut), name: d.name, start: time.Now()}
 		text, err := follow(ctx, r.kind.goal, d, read, display)
 		if err != nil {
@@ -58,6 +59,16 @@ func (r *runner) waitForAll(ctx context.Context, done []result) bool {
 		}
 	}
 	return all
+}
+
+// read reads the set and its Jobs. Who may only act on sets may not read Jobs, and need not.
+func (r *runner) read(ctx context.Context, name string) (view, error) {
+	set, err := snapshot.Load(ctx, r.clients, name, false)
+	if !apierrors.IsForbidden(err) {
+		return view{Set: set}, err
+	}
+	js, err := r.clients.JobSets.JobsetV1alpha2().JobSets(r.clients.Namespace).Get(ctx, name, metav1.GetOptions{})
+	return view{Set: &snapshot.Set{JobSet: js, Now: time.Now()}, blind: true}, err
 }
 
 // ended tells why waiting ended before the goal was reached.
@@ -73,7 +84,7 @@ func (r *runner) ended(ctx context.Context, name string, err error) error {
 
 // follow reads the set until the goal is reached and returns the state it is in then. When the time is over, the error is
 // the state so far.
-func follow(ctx context.Context, g goal, d result, read func(context.Context) (*snapshot.Set, error), out *display) (string, error) {
+func follow(ctx context.Context, g goal, d result, read func(context.Context) (view, error), out *display) (string, error) {
 	text := "not read yet"
 	err := wait.PollUntilContextCancel(ctx, pollInterval, true, func(ctx context.Context) (bool, error) {
 		set, err := read(ctx)
