@@ -54,24 +54,22 @@ func newStatus(o Observed) *statusBuilder {
 	return &statusBuilder{o: o, next: o.JobSet.Status.DeepCopy()}
 }
 
-// result returns the next status, nil if it equals the stored one.
+// result returns the next status, nil if the stored one is right. All conditions of it hold for the present generation of
+// the set, and say so. Conditions that an earlier version stored say nothing about generations; that alone is no reason
+// to write.
 func (b *statusBuilder) result() (*jobsetv1alpha2.JobSetStatus, []Event) {
-	b.observeGeneration()
-	if equality.Semantic.DeepEqual(&b.o.JobSet.Status, b.next) {
+	generation := b.o.JobSet.Generation
+	outdated := slices.ContainsFunc(b.next.Conditions, func(c metav1.Condition) bool {
+		return c.ObservedGeneration > 0 && c.ObservedGeneration < generation
+	})
+	if !outdated && equality.Semantic.DeepEqual(&b.o.JobSet.Status, b.next) {
 		return nil, b.events
 	}
-	return b.next, b.events
-}
-
-// observeGeneration notes that all conditions hold for the present generation of the set. Conditions that an earlier
-// version stored say nothing about generations, and do so until there is another reason to write.
-func (b *statusBuilder) observeGeneration() {
-	writes := !equality.Semantic.DeepEqual(&b.o.JobSet.Status, b.next)
 	for i := range b.next.Conditions {
-		if c := &b.next.Conditions[i]; writes || c.ObservedGeneration > 0 {
-			c.ObservedGeneration = max(c.ObservedGeneration, b.o.JobSet.Generation)
-		}
+		c := &b.next.Conditions[i]
+		c.ObservedGeneration = max(c.ObservedGeneration, generation)
 	}
+	return b.next, b.events
 }
 
 // complete ends the set with success.

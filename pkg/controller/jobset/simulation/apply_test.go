@@ -21,6 +21,7 @@ import (
 func (p *process) apply(next plan.Plan) error {
 	js := p.observed.JobSet
 	p.takenNames = nil
+	next = p.withFirstCause(next)
 	errs := []error{
 		p.inBatches(len(next.DeleteJobs), func(i int) error { return p.deleteOwn(next.DeleteJobs[i]) }),
 		p.inBatches(len(next.PatchJobs), func(i int) error { return p.patchJob(next.PatchJobs[i]) }),

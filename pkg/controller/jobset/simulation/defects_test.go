@@ -20,6 +20,8 @@ import (
 // enough is the number of histories in which a defect must show. Most show in the first few.
 const enough = 10_000
 
+const history = "one attempt runs while the set does, and those that have ended stay as they are"
+
 // TestHistoriesShowDefects makes sure that histories can fail, and by which rule.
 func TestHistoriesShowDefects(t *testing.T) {
 	for name, test := range map[string]struct {
@@ -60,6 +62,12 @@ func TestHistoriesShowDefects(t *testing.T) {
 		"counters that are stale":                    {deciding(nil, staleCounters), "counters are those of the Jobs, and within their bounds"},
 		"an event without a change":                  {deciding(nil, noise), "events come with a change of the status, one for each condition"},
 		"a set of another controller that is taken":  {deciding(takenOver, nil), "a set that is terminating or somebody else's is left alone"},
+		"an attempt that does not end":               {deciding(nil, endless), history},
+		"an attempt that changes after its end":      {deciding(nil, rewrite), history},
+		"a history that is forgotten":                {deciding(forgetHistory, nil), history},
+		"a ready set that nobody takes note of":      {deciding(nil, neverReady), "a status that is stored is right"},
+		"Jobs restarted on request, not tracked":     {deciding(withoutTracking, nil), "failures and successes are judged as the policies say"},
+		"granted restarts that are not granted":      {deciding(withoutGrants, keepGrants), "failures and successes are judged as the policies say"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			others := sets.New[string]()
@@ -175,5 +183,44 @@ func staleCounters(o plan.Observed, p *plan.Plan) {
 func noise(_ plan.Observed, p *plan.Plan) {
 	if p.Status == nil {
 		p.Events = append(p.Events, plan.Event{Reason: "Noise"})
+	}
+}
+
+func endless(o plan.Observed, p *plan.Plan) {
+	if p.Status == nil {
+		return
+	}
+	for i := range p.Status.Attempts {
+		if a := &p.Status.Attempts[i]; i < len(o.JobSet.Status.Attempts) && o.JobSet.Status.Attempts[i].EndTime == nil {
+			a.EndTime, a.Outcome = nil, ""
+		}
+	}
+}
+
+func rewrite(o plan.Observed, p *plan.Plan) {
+	if p.Status != nil && len(p.Status.Attempts) > 1 {
+		p.Status.Attempts[0].EndReason += "!"
+	}
+}
+
+func forgetHistory(o *plan.Observed) { o.JobSet.Status.Attempts = nil }
+
+func neverReady(_ plan.Observed, p *plan.Plan) {
+	if p.Status != nil && inAttempt(p.Status) != nil {
+		inAttempt(p.Status).ReadyTime = nil
+	}
+}
+
+func withoutTracking(o *plan.Observed) {
+	for i := range o.JobSet.Status.ReplicatedJobsStatus {
+		o.JobSet.Status.ReplicatedJobsStatus[i].JobRestarts = nil
+	}
+}
+
+func withoutGrants(o *plan.Observed) { o.JobSet.Status.AddedRestarts = 0 }
+
+func keepGrants(o plan.Observed, p *plan.Plan) {
+	if p.Status != nil {
+		p.Status.AddedRestarts = o.JobSet.Status.AddedRestarts
 	}
 }

@@ -59,7 +59,7 @@ func meaningOf(o plan.Observed, job *batchv1.Job) meaning {
 	switch {
 	case at.restarts < o.JobSet.Status.Restarts:
 		return previous
-	case o.Gates.RestartJob && at.jobRestarts < restarts:
+	case tracksJobs(o) && at.jobRestarts < restarts:
 		return previous
 	case hasCondition(job, batchv1.JobComplete):
 		return succeeded
@@ -67,6 +67,11 @@ func meaningOf(o plan.Observed, job *batchv1.Job) meaning {
 		return failed
 	}
 	return active
+}
+
+// tracksJobs tells whether single Jobs have attempts of their own.
+func tracksJobs(o plan.Observed) bool {
+	return o.Gates.RestartJob || jobRestartsOf(&o.JobSet.Status) > 0
 }
 
 // meaning returns the Jobs that mean something, by name.

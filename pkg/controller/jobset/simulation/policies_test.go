@@ -109,7 +109,7 @@ func rule(o plan.Observed, failures []*batchv1.Job) ruling {
 	switch {
 	case r.action == jobsetv1alpha2.FailJobSet:
 		r.fails, r.reason = true, "FailJobSetFailurePolicyAction"
-	case r.counts() && restartsThatCount(o.Gates, &o.JobSet.Status) >= policy.MaxRestarts:
+	case r.counts() && restartsThatCount(&o.JobSet.Status) >= policy.MaxRestarts+o.JobSet.Status.AddedRestarts:
 		r.fails, r.reason = true, "ReachedMaxRestarts"
 	}
 	return r
@@ -138,11 +138,8 @@ func earliest(jobs []*batchv1.Job) *batchv1.Job {
 	return first
 }
 
-func restartsThatCount(gates plan.Gates, status *jobsetv1alpha2.JobSetStatus) int32 {
+func restartsThatCount(status *jobsetv1alpha2.JobSetStatus) int32 {
 	n := status.RestartsCountTowardsMax
-	if !gates.RestartJob {
-		return n
-	}
 	for _, counters := range status.ReplicatedJobsStatus {
 		for _, restarts := range counters.JobRestartsCountTowardsMax {
 			n += restarts

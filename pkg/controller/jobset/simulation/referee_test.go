@@ -43,6 +43,9 @@ type referee struct {
 	failures map[attempt]bool
 	// known tells that the controller knows the last restart, or the end, of the set.
 	known bool
+	// actedAt is the version of the set in which a user last acted on its status. A controller that has not seen that acts as
+	// if it had not been.
+	actedAt int
 	// meddled tells that somebody deleted or spoiled a Job, so that counters may fall.
 	meddled bool
 	// switched tells that controllers have counted the restarts of single Jobs, or not, in turn. The numbers of attempts

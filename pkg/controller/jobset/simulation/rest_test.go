@@ -44,6 +44,9 @@ func (w *world) checkRest() {
 		w.seen[restsRunning]++
 		wrong = w.wrongWithRunning(o)
 	}
+	if wrong == "" && js.DeletionTimestamp == nil {
+		wrong = wrongWithAttempt(js)
+	}
 	if wrong != "" {
 		w.fail("rule %q: %s: %s", "a set at rest is as its spec says", wrong, describe(o))
 	}
@@ -139,6 +142,8 @@ func (w *world) wrongWithRunning(o plan.Observed) string {
 		return "the deadline is not watched"
 	case o.Gates.ExecutionAttempts && status.ExecutionAttempts == nil:
 		return "the execution is not counted"
+	case allUp && inAttempt(status) != nil && inAttempt(status).ReadyTime == nil:
+		return "nobody noticed that it is ready"
 	case allUp && conditionIs(status, jobsetv1alpha2.JobSetRestarting):
 		return "it is restarting although all Jobs are up"
 	case inOrder && conditionIs(status, jobsetv1alpha2.JobSetStartupPolicyCompleted) != allUp:

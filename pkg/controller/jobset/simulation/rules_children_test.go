@@ -41,7 +41,7 @@ func createdRight(d decision) string {
 			return "job " + job.Name + " is there already"
 		case !ok || meaningOf(d.Observed, job) != active || job.Name != fmt.Sprintf("%s-%s-%d", setName, at.replicatedJob, at.index):
 			return "job " + job.Name + " has labels that make no sense"
-		case at.restarts != d.before.Restarts || at.jobRestartsKnown != d.Gates.RestartJob ||
+		case at.restarts != d.before.Restarts || at.jobRestartsKnown != tracksJobs(d.Observed) ||
 			at.jobRestartsKnown && at.jobRestarts != jobRestarts(d.before, at.replicatedJob, at.index):
 			return "job " + job.Name + " is of another attempt"
 		case d.Gates.ExecutionAttempts && job.Annotations[jobsetv1alpha2.ExecutionAttemptKey] != executionOf(d):
@@ -127,7 +127,7 @@ func timeToLive(d decision) string {
 // outlived returns why it is not time yet to delete a set, "" if it is.
 func outlived(js *jobsetv1alpha2.JobSet, now time.Time) string {
 	for _, conditionType := range []string{jobsetv1alpha2.JobSetCompleted, jobsetv1alpha2.JobSetFailed} {
-		if c := setCondition(&js.Status, conditionType); c != nil && js.Spec.TTLSecondsAfterFinished != nil &&
+		if c := setCondition(&js.Status, conditionType); c != nil && c.Status == metav1.ConditionTrue && js.Spec.TTLSecondsAfterFinished != nil &&
 			now.Sub(c.LastTransitionTime.Time) >= time.Duration(*js.Spec.TTLSecondsAfterFinished)*time.Second {
 			return ""
 		}

@@ -43,6 +43,7 @@ var rules = []struct {
 	{"only Jobs of earlier attempts are deleted, or such as still run in a finished set", deletedRight},
 	{"only active Jobs are changed, in the version that was seen", patchedRight},
 	{"executions are counted, and their clock runs, while the set is not suspended", executionsCounted},
+	{"one attempt runs while the set does, and those that have ended stay as they are", historySound},
 	{"events come with a change of the status, one for each condition", eventsSound},
 	{"a set is deleted after its time to live only", timeToLive},
 }
@@ -94,9 +95,6 @@ func commitsAlone(d decision) string {
 func judgedRight(d decision) string {
 	ours := d.JobSet.DeletionTimestamp == nil && d.JobSet.Spec.ManagedBy == nil
 	want := verdictOf(d.before)
-	if ours && !d.Gates.RestartJob {
-		want.jobRestarts, want.jobCounts = "", "" // nobody counts them any more
-	}
 	if ours && !finished(d.before) && d.ruling != nil {
 		want = want.after(*d.ruling)
 	}
@@ -117,7 +115,7 @@ type verdicts struct {
 func verdictOf(status *jobsetv1alpha2.JobSetStatus) verdicts {
 	v := verdicts{restarts: status.Restarts, counted: status.RestartsCountTowardsMax}
 	for _, conditionType := range []string{jobsetv1alpha2.JobSetCompleted, jobsetv1alpha2.JobSetFailed} {
-		if c := setCondition(status, conditionType); c != nil {
+		if c := setCondition(status, conditionType); c != nil && c.Status == metav1.ConditionTrue {
 			_, v.job, _ = strings.Cut(c.Message, "first failed job: ")
 			v.reason = c.Reason
 		}
@@ -175,11 +173,10 @@ func staysFinished(d decision) string {
 	if len(p.CreateJobs)+len(p.PatchJobs)+len(p.CreateClaims) > 0 || p.CreateService != nil {
 		return "something is started"
 	}
-	if d.after.TerminalState != d.before.TerminalState || d.after.Restarts != d.before.Restarts ||
-		d.Gates.RestartJob && jobRestartsOf(d.after) != jobRestartsOf(d.before) {
+	if d.after.TerminalState != d.before.TerminalState || d.after.Restarts != d.before.Restarts || jobRestartsOf(d.after) != jobRestartsOf(d.before) {
 		return "the result changes"
 	}
-	if !slices.Equal(d.before.Conditions, d.after.Conditions) {
+	if !sameConditions(d.before.Conditions, d.after.Conditions) {
 		return "the conditions change"
 	}
 	return ""

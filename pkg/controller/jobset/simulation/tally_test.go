@@ -35,6 +35,13 @@ const (
 	executions
 	holds
 	nameConflicts
+	restartRequests
+	partRequests
+	suspendRequests
+	resumeRequests
+	cancelRequests
+	retryRequests
+	causes
 	restsRunning
 	restsSuspended
 	restsFinished
@@ -47,6 +54,7 @@ var kindNames = [kinds]string{
 	"names taken", "Jobs created", "Jobs resumed", "restarts of sets", "restarts of single Jobs", "completed sets", "failed sets",
 	"sets deleted after their time to live", "sets created anew", "restarts that wait for the last Job to be gone",
 	"restarts before the Job had failed", "deadlines that were over", "executions counted", "Jobs suspended by others", "conflicts of names told",
+	"restart the set", "restart a part of the set", "suspend the set", "resume the set", "cancel the set", "retry the set", "first causes told",
 	"ends running", "ends suspended", "ends finished", "ends deleted",
 }
 

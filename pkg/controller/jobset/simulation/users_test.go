@@ -26,9 +26,11 @@ func (w *world) changeSomething() {
 		return
 	}
 	switch n := w.dice.IntN(100); {
-	case n < 50:
+	case n < 30:
 		w.switchSuspend(!isSuspended(js))
-	case n < 65:
+	case n < 58:
+		w.callAction()
+	case n < 67:
 		w.touchSet()
 	case n < 75:
 		ttl := oneOf[*int32](w.dice, nil, ptr.To[int32](0), ptr.To[int32](5))

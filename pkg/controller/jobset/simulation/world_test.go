@@ -73,6 +73,7 @@ func newWorld(seed uint64, c conduct, trace *[]string) *world {
 		gates: plan.Gates{
 			RestartJob: d.percent(50), ElasticJobSet: d.percent(30), ActiveDeadline: d.percent(30),
 			ExecutionAttempts: d.percent(40), MutableResources: d.percent(30), RestartOnFailureTarget: d.percent(40),
+			Attempts: true,
 		},
 		mood:  randomMood(d),
 		now:   beginning,

@@ -38,7 +38,7 @@ func (r *referee) checkCreation(o plan.Observed, js *jobsetv1alpha2.JobSet, job 
 		r.fail("rule %q: %s and %s are both job %s of attempt %d-%d",
 			"a Job is not created twice for one attempt", earlier, job.UID, job.Name, this.restarts, this.jobRestarts)
 	}
-	if !r.known || r.process.impatient {
+	if !r.known || r.process.impatient || number(o.JobSet.ResourceVersion) < r.actedAt {
 		return
 	}
 	stored := o
@@ -64,11 +64,14 @@ func (r *referee) checkCreation(o plan.Observed, js *jobsetv1alpha2.JobSet, job 
 func (r *referee) statusStored(o plan.Observed, before, after *jobsetv1alpha2.JobSetStatus, known bool) {
 	d := decision{Observed: o, before: before, after: after}
 	r.checkRestart(d)
-	if finished(before) && !slices.Equal(before.Conditions, after.Conditions) {
+	if wrong := wrongWithHistory(before, after); wrong != "" {
+		r.fail("rule %q: %s", "what is stored keeps the history", wrong)
+	}
+	if finished(before) && !sameConditions(before.Conditions, after.Conditions) {
 		r.fail("rule %q", "a finished set never restarts nor changes its result")
 	}
-	if policy := o.JobSet.Spec.FailurePolicy; policy != nil && restartsThatCount(o.Gates, after) > policy.MaxRestarts {
-		r.fail("rule %q: %d of %d", "restarts that count stay within the maximum", restartsThatCount(o.Gates, after), policy.MaxRestarts)
+	if policy := o.JobSet.Spec.FailurePolicy; policy != nil && restartsThatCount(after) > policy.MaxRestarts+after.AddedRestarts {
+		r.fail("rule %q: %d of %d+%d", "restarts that count stay within the maximum", restartsThatCount(after), policy.MaxRestarts, after.AddedRestarts)
 	}
 	if after.RestartsCountTowardsMax > after.Restarts {
 		r.fail("rule %q: %d of %d", "restarts that count are restarts", after.RestartsCountTowardsMax, after.Restarts)
@@ -88,9 +91,6 @@ func (r *referee) statusStored(o plan.Observed, before, after *jobsetv1alpha2.Jo
 // checkRestart checks that attempts follow each other, each after a failure of the one before.
 func (r *referee) checkRestart(d decision) {
 	restarts, jobRestarts := d.after.Restarts-d.before.Restarts, jobRestartsOf(d.after)-jobRestartsOf(d.before)
-	if !d.Gates.RestartJob {
-		jobRestarts = 0 // nobody counts them any more
-	}
 	switch {
 	case restarts == 0 && jobRestarts == 0:
 		return
