@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/apiserver/pkg/endpoints/openapi"
 
 	batchinstall "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/install"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/install"
@@ -16,16 +17,24 @@ import (
 
 // NewScheme returns a scheme with everything that the server serves, and the codecs for it.
 func NewScheme() (*runtime.Scheme, serializer.CodecFactory) {
+	scheme := published()
+	// Patches are made on the internal version of a group, and there is no other Scale that could be that.
+	scheme.AddKnownTypes(schema.GroupVersion{Group: autoscalingv1.GroupName, Version: runtime.APIVersionInternal}, &autoscalingv1.Scale{})
+	return scheme, serializer.NewCodecFactory(scheme)
+}
+
+// NewDefinitionNamer names the definitions of the published schema, with the kinds that clients know.
+func NewDefinitionNamer() *openapi.DefinitionNamer { return openapi.NewDefinitionNamer(published()) }
+
+// published returns a scheme in which every type that clients see has the kinds that they see.
+func published() *runtime.Scheme {
 	scheme := runtime.NewScheme()
 	install.Install(scheme)
 	batchinstall.Install(scheme)
-	// Patches of a scale are made on the internal version of its group, and there is no other Scale that could be that.
-	for _, version := range []string{autoscalingv1.SchemeGroupVersion.Version, runtime.APIVersionInternal} {
-		scheme.AddKnownTypes(schema.GroupVersion{Group: autoscalingv1.GroupName, Version: version}, &autoscalingv1.Scale{})
-	}
+	scheme.AddKnownTypes(autoscalingv1.SchemeGroupVersion, &autoscalingv1.Scale{})
 	// Options of requests are decoded as kinds of the group version "v1", whatever group is asked.
 	metav1.AddToGroupVersion(scheme, schema.GroupVersion{Version: "v1"})
 	scheme.AddUnversionedTypes(schema.GroupVersion{Version: "v1"},
 		&metav1.Status{}, &metav1.APIVersions{}, &metav1.APIGroupList{}, &metav1.APIGroup{}, &metav1.APIResourceList{})
-	return scheme, serializer.NewCodecFactory(scheme)
+	return scheme
 }

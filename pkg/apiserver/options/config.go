@@ -8,7 +8,6 @@ import (
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/runtime"
-	openapinamer "k8s.io/apiserver/pkg/endpoints/openapi"
 	"k8s.io/apiserver/pkg/server"
 	"k8s.io/klog/v2"
 
@@ -33,7 +32,7 @@ func (o *Options) config(ctx context.Context, main *clients) (*apiserver.Config,
 		generic.PublicAddress = address
 	}
 
-	namer := openapinamer.NewDefinitionNamer(scheme)
+	namer := apiserver.NewDefinitionNamer()
 	generic.OpenAPIConfig = server.DefaultOpenAPIConfig(openapi.GetOpenAPIDefinitions, namer)
 	generic.OpenAPIConfig.Info.Title, generic.OpenAPIConfig.Info.Version = componentName, generic.EffectiveVersion.Info().GitVersion
 	generic.OpenAPIV3Config = server.DefaultOpenAPIV3Config(openapi.GetOpenAPIDefinitions, namer)

@@ -20,6 +20,11 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/test/integration/framework"
 )
 
+// actionKinds are the requests that are created as subresources of a JobSet.
+var actionKinds = map[string]string{
+	"restart": "JobSetRestart", "suspend": "JobSetSuspend", "resume": "JobSetResume", "cancel": "JobSetCancel", "retry": "JobSetRetry",
+}
+
 func testDiscovery(t *testing.T, _ *env) {
 	list, err := plane.Kube.Discovery().ServerResourcesForGroupVersion("jobset.x-k8s.io/v1alpha2")
 	if err != nil {
@@ -39,6 +44,14 @@ func testDiscovery(t *testing.T, _ *env) {
 			"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch",
 		}},
 		"jobsets/status": {Name: "jobsets/status", Namespaced: true, Kind: "JobSet", Verbs: metav1.Verbs{"get", "patch", "update"}},
+		"jobsets/scale": {
+			Name: "jobsets/scale", Namespaced: true, Group: "autoscaling", Version: "v1", Kind: "Scale", Verbs: metav1.Verbs{"get", "patch", "update"},
+		},
+	}
+	for action, kind := range actionKinds {
+		want["jobsets/"+action] = metav1.APIResource{
+			Name: "jobsets/" + action, Namespaced: true, Group: "batch.jobset-apiserver.io", Version: "v1alpha1", Kind: kind, Verbs: metav1.Verbs{"create"},
+		}
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("resources (-want +got):\n%s", diff)
@@ -57,7 +70,7 @@ func testAggregatedDiscovery(t *testing.T, e *env) {
 	}
 	for version, list := range resources {
 		if version.String() == "jobset.x-k8s.io/v1alpha2" {
-			if len(list.APIResources) != 2 {
+			if len(list.APIResources) != 3+len(actionKinds) {
 				t.Errorf("resources are %+v", list.APIResources)
 			}
 			return
@@ -86,8 +99,27 @@ func testOpenAPIV3(t *testing.T, e *env) {
 		}
 		return *schema, true
 	})
-	if _, ok := document.Paths.Paths["/apis/jobset.x-k8s.io/v1alpha2/namespaces/{namespace}/jobsets/{name}/status"]; !ok {
+	const one = "/apis/jobset.x-k8s.io/v1alpha2/namespaces/{namespace}/jobsets/{name}"
+	if _, ok := document.Paths.Paths[one+"/status"]; !ok {
 		t.Error("the path of the status is missing")
+	}
+	for action, kind := range actionKinds {
+		path := document.Paths.Paths[one+"/"+action]
+		if path == nil || path.Post == nil {
+			t.Errorf("%s cannot be created", action)
+			continue
+		}
+		want := map[string]any{"group": "batch.jobset-apiserver.io", "version": "v1alpha1", "kind": kind}
+		if diff := cmp.Diff(any(want), path.Post.Extensions["x-kubernetes-group-version-kind"]); diff != "" {
+			t.Errorf("kind of %s (-want +got):\n%s", action, diff)
+		}
+		if diff := cmp.Diff(any([]any{want}), schemas["io.jobset-apiserver.batch.v1alpha1."+kind].Extensions["x-kubernetes-group-version-kind"]); diff != "" {
+			t.Errorf("kinds of the schema of %s (-want +got):\n%s", action, diff)
+		}
+	}
+	want := []any{map[string]any{"group": "autoscaling", "version": "v1", "kind": "Scale"}}
+	if diff := cmp.Diff(any(want), schemas["io.k8s.api.autoscaling.v1.Scale"].Extensions["x-kubernetes-group-version-kind"]); diff != "" {
+		t.Errorf("kinds of Scale (-want +got):\n%s", diff)
 	}
 }
 
