@@ -8,6 +8,7 @@ package jobset
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"time"
 
 	expiring "k8s.io/apimachinery/pkg/util/cache"
@@ -56,6 +57,8 @@ type Controller struct {
 	takenJobs *expiring.Expiring
 	// causes are what the pods of failed Jobs told, by the UID of the Job.
 	causes *expiring.Expiring
+	// leads tells that this controller acts, and does not wait to.
+	leads atomic.Bool
 }
 
 // New returns a controller, its informers not started yet.
@@ -106,6 +109,8 @@ func (c *Controller) Run(ctx context.Context) {
 			return
 		}
 	}
+	c.leads.Store(true)
+	goodput.shown.Store(true)
 	logger.Info("Running JobSets", "workers", c.Workers)
 	c.queue.Run(ctx, c.Workers, c.sync)
 	logger.Info("Stopped running JobSets")

@@ -34,6 +34,9 @@ func (c *Controller) handleEvents() error {
 			return fmt.Errorf("setting up event handlers: %w", err)
 		}
 	}
+	if _, err := c.informers.jobSets.AddEventHandler(c.measure()); err != nil {
+		return fmt.Errorf("setting up metrics: %w", err)
+	}
 	return nil
 }
 

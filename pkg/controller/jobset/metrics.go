@@ -30,7 +30,10 @@ var (
 )
 
 func registerMetrics() {
-	registerOnce.Do(func() { legacyregistry.MustRegister(failedTotal.vec, completedTotal.vec) })
+	registerOnce.Do(func() {
+		legacyregistry.MustRegister(failedTotal.vec, completedTotal.vec, attemptsTotal, recoverySeconds, startupSeconds)
+		legacyregistry.CustomMustRegister(goodput)
+	})
 }
 
 // countFinish counts a set whose end has just been stored.

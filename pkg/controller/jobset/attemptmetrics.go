@@ -1,0 +1,134 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package jobset
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/component-base/metrics"
+
+	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+)
+
+// Attempts are measured as the watch shows them, because both programs write them: what users ask for is recorded by the
+// API server.
+
+const (
+	labelTrigger = "trigger"
+	// reasonCancelled is that of a set that a user has ended.
+	reasonCancelled = "Cancelled"
+)
+
+// waits are the buckets for the time until all Jobs are ready: pods may have to be scheduled, and images to be pulled.
+var waits = []float64{.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200, 14400, 43200, 86400}
+
+var (
+	attemptsTotal = metrics.NewCounterVec(&metrics.CounterOpts{
+		Name: "jobset_attempts_total", StabilityLevel: metrics.ALPHA,
+		Help: "Number of attempts of JobSets that began, by what began them.",
+	}, []string{labelTrigger})
+	recoverySeconds = metrics.NewHistogramVec(&metrics.HistogramOpts{
+		Name: "jobset_recovery_seconds", StabilityLevel: metrics.ALPHA, Buckets: waits,
+		Help: "Time from the begin of a restart, of a retry or of the admission after a preemption until all Jobs of the JobSet were ready, by what began it.",
+	}, []string{labelTrigger})
+	startupSeconds = metrics.NewHistogram(&metrics.HistogramOpts{
+		Name: "jobset_startup_seconds", StabilityLevel: metrics.ALPHA, Buckets: waits,
+		Help: "Time from the creation of a JobSet until all of its Jobs were ready for the first time, the time in queues included.",
+	})
+)
+
+// measure returns handlers that keep the metrics current. Only the controller that leads counts.
+func (c *Controller) measure() cache.ResourceEventHandlerFuncs {
+	set := func(obj any) *jobsetv1alpha2.JobSet {
+		if gone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
+			obj = gone.Obj
+		}
+		js, _ := obj.(*jobsetv1alpha2.JobSet)
+		return js
+	}
+	return cache.ResourceEventHandlerFuncs{
+		AddFunc: func(obj any) { goodput.set(set(obj)) },
+		UpdateFunc: func(before, after any) {
+			was, is := set(before), set(after)
+			goodput.set(is)
+			if c.leads.Load() && was.UID == is.UID && was.ResourceVersion != is.ResourceVersion {
+				countAttempts(was, is)
+			}
+		},
+		DeleteFunc: func(obj any) { goodput.forget(set(obj)) },
+	}
+}
+
+func countAttempts(was, is *jobsetv1alpha2.JobSet) {
+	for i := range is.Status.Attempts {
+		a := &is.Status.Attempts[i]
+		old := attemptNumbered(&was.Status, a.Number)
+		switch {
+		case old == nil && a.Number > lastNumber(&was.Status):
+			attemptsTotal.WithLabelValues(string(a.Trigger)).Inc()
+		case old != nil && old.ReadyTime == nil && a.ReadyTime != nil:
+			observeReady(was, is, a)
+		}
+	}
+	if cancelled(is) && !cancelled(was) {
+		failedTotal.inc(is.Name, is.Namespace)
+	}
+}
+
+// observeReady observes an attempt all of whose Jobs have just become ready.
+func observeReady(was, is *jobsetv1alpha2.JobSet, a *jobsetv1alpha2.Attempt) {
+	switch a.Trigger {
+	case jobsetv1alpha2.TriggerFailurePolicy, jobsetv1alpha2.TriggerRequested, jobsetv1alpha2.TriggerRetry, jobsetv1alpha2.TriggerPreemption:
+		if a.RequestTime != nil {
+			recoverySeconds.WithLabelValues(string(a.Trigger)).Observe(a.ReadyTime.Sub(a.RequestTime.Time).Seconds())
+		}
+	}
+	if is.Status.Attempts[0].Number == 1 && !everReady(&was.Status) {
+		startupSeconds.Observe(max(0, a.ReadyTime.Sub(is.CreationTimestamp.Time).Seconds()))
+	}
+}
+
+func everReady(status *jobsetv1alpha2.JobSetStatus) bool {
+	for i := range status.Attempts {
+		if status.Attempts[i].ReadyTime != nil {
+			return true
+		}
+	}
+	return status.ReadyMilliseconds > 0
+}
+
+func attemptNumbered(status *jobsetv1alpha2.JobSetStatus, number int32) *jobsetv1alpha2.Attempt {
+	for i := range status.Attempts {
+		if status.Attempts[i].Number == number {
+			return &status.Attempts[i]
+		}
+	}
+	return nil
+}
+
+func lastNumber(status *jobsetv1alpha2.JobSetStatus) int32 {
+	if n := len(status.Attempts); n > 0 {
+		return status.Attempts[n-1].Number
+	}
+	return 0
+}
+
+// cancelled tells whether a user ended the set. The controller counts the sets that it ends itself when it does.
+func cancelled(js *jobsetv1alpha2.JobSet) bool {
+	c := meta.FindStatusCondition(js.Status.Conditions, jobsetv1alpha2.JobSetFailed)
+	return c != nil && c.Status == metav1.ConditionTrue && c.Reason == reasonCancelled
+}
+
+// endOf returns when a set ended; zero for one that has not.
+func endOf(js *jobsetv1alpha2.JobSet) time.Time {
+	for _, conditionType := range []string{jobsetv1alpha2.JobSetCompleted, jobsetv1alpha2.JobSetFailed} {
+		if c := meta.FindStatusCondition(js.Status.Conditions, conditionType); c != nil && c.Status == metav1.ConditionTrue {
+			return c.LastTransitionTime.Time
+		}
+	}
+	return time.Time{}
+}
