@@ -8,6 +8,8 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/snapshot"
@@ -33,13 +35,15 @@ type Top struct {
 	Notes []string `json:"notes,omitempty"`
 }
 
-// Pods counts pods. Those that the set wants may exist or not; of those that exist one may be ready, may have succeeded or failed, or none.
+// Pods counts the pods of the current attempt: those that the set wants, those that exist, and of these the ones that are ready,
+// have succeeded or have failed. Leaving are pods of Jobs of an earlier attempt, counted nowhere else.
 type Pods struct {
 	Wanted    int `json:"wanted"`
 	Existing  int `json:"existing"`
 	Ready     int `json:"ready"`
 	Succeeded int `json:"succeeded"`
 	Failed    int `json:"failed"`
+	Leaving   int `json:"leaving"`
 }
 
 // Resources are sums of requests by name of the resource.
@@ -102,8 +106,10 @@ func New(s *snapshot.Set, domainLabel string, domains map[string]string) *Top {
 			g.Restarts += s.JobRestarts(g.Name, index)
 		}
 	}
+	leaving := map[types.UID]bool{}
 	for _, job := range s.Jobs {
 		state := s.JobState(job)
+		leaving[job.UID] = state == snapshot.JobTerminating || state == snapshot.JobOutdated
 		if g := groups[snapshot.ReplicatedJob(job)]; g != nil && (state == snapshot.JobReady || state == snapshot.JobComplete) {
 			g.JobsReady++
 		}
@@ -115,10 +121,11 @@ func New(s *snapshot.Set, domainLabel string, domains map[string]string) *Top {
 			requests = snapshot.PodRequests(&pod.Spec)
 			places.add(pod, requests)
 		}
-		t.Pods.add(pod)
+		old := leaving[metav1.GetControllerOfNoCopy(pod).UID]
+		t.Pods.add(pod, old)
 		snapshot.AddResources(t.Requests, requests)
 		if g := groups[snapshot.ReplicatedJob(pod)]; g != nil {
-			g.Pods.add(pod)
+			g.Pods.add(pod, old)
 			snapshot.AddResources(g.Requests, requests)
 		}
 	}
@@ -148,7 +155,11 @@ func (t *Top) addHistory(s *snapshot.Set) {
 	}
 }
 
-func (p *Pods) add(pod *corev1.Pod) {
+func (p *Pods) add(pod *corev1.Pod, leaving bool) {
+	if leaving {
+		p.Leaving++
+		return
+	}
 	p.Existing++
 	switch {
 	case pod.Status.Phase == corev1.PodSucceeded:

@@ -94,7 +94,7 @@ func (t *Top) podsText() string {
 		n    int
 		what string
 	}{
-		{p.Succeeded, "succeeded"}, {p.Failed, "failed"}, {p.Existing - p.Ready - p.Succeeded - p.Failed, "not ready"}, {p.Wanted - p.Existing, "missing"},
+		{p.Succeeded, "succeeded"}, {p.Failed, "failed"}, {p.Existing - p.Ready - p.Succeeded - p.Failed, "not ready"}, {p.Wanted - p.Existing, "missing"}, {p.Leaving, "of an earlier attempt"},
 	} {
 		if more.n > 0 {
 			text += fmt.Sprintf(", %s %s", cli.Number(more.n), more.what)

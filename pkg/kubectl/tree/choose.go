@@ -38,17 +38,24 @@ func choose(t *Tree, all bool) choice {
 	if !all && len(jobs) > fewJobs {
 		jobs = worst(jobs, severityOfJob, mostJobs)
 	}
-	var unwell []*Pod
+	var candidates []*Pod
 	for _, j := range jobs {
 		c.jobs[j] = true
+		alike := map[string]int{}
 		for i := range j.Pods {
-			unwell = append(unwell, &j.Pods[i])
+			p := &j.Pods[i]
+			if p.severity > well {
+				alike[p.State]++
+			}
+			if all || alike[p.State] <= mostAlike {
+				candidates = append(candidates, p)
+			}
 		}
 	}
 	if !all {
-		unwell = worst(unwell, func(p *Pod) severity { return p.severity }, mostPods)
+		candidates = worst(candidates, func(p *Pod) severity { return p.severity }, mostPods)
 	}
-	for _, p := range unwell {
+	for _, p := range candidates {
 		c.pods[p] = true
 	}
 	return c

@@ -204,8 +204,8 @@ func newJob(s *snapshot.Set, job *batchv1.Job, pods []*corev1.Pod) Job {
 			}
 		}
 	}
-	if attempt := job.Labels[jobsetv1alpha2.RestartsKey]; s.Outdated(job) && attempt != "" {
-		j.Message = "of an earlier attempt, after restart " + attempt
+	if s.Outdated(job) {
+		j.Message = "of an earlier attempt"
 	}
 	for _, pod := range pods {
 		p := newPod(pod)

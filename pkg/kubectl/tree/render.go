@@ -25,9 +25,11 @@ const (
 	// fewJobs is the number of Jobs up to which each of them is shown.
 	fewJobs = 20
 	// mostJobs is how many Jobs that are not well are shown of more than that.
-	mostJobs = 10
+	mostJobs = 8
 	// mostPods is how many pods that are not well are shown.
-	mostPods = 20
+	mostPods = 12
+	// mostAlike is how many of the pods of a Job that are in the same state are shown of them.
+	mostAlike = 3
 	// mostRanges is how many ranges of indices are named.
 	mostRanges = 5
 )
@@ -153,20 +155,21 @@ func (g *Group) children(now time.Time, chosen choice) []item {
 		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(rest)) {
-		items = append(items, summarizeJobs(rest[key], len(items) > 0))
+		if jobs := rest[key]; len(jobs) == 1 {
+			items = append(items, jobs[0].item(now, chosen))
+		} else {
+			items = append(items, summarizeJobs(jobs, len(items) > 0))
+		}
 	}
 	return items
 }
 
-// summarizeJobs is one line for Jobs of the same state.
+// summarizeJobs is one line for several Jobs of the same state.
 func summarizeJobs(jobs []*Job, more bool) item {
 	first := jobs[0]
-	it := item{name: "job/" + first.Name, state: first.State, severity: worstOf(jobs)}
-	if len(jobs) > 1 {
-		it.name = cli.Count(len(jobs), "Job")
-		if more {
-			it.name = cli.Number(len(jobs)) + " more Jobs"
-		}
+	it := item{name: cli.Number(len(jobs)) + " Jobs", state: first.State, severity: worstOf(jobs)}
+	if more {
+		it.name = cli.Number(len(jobs)) + " more Jobs"
 	}
 	if first.State == Missing {
 		it.name, it.message = "job/"+ranged(jobs), first.Message
@@ -189,9 +192,6 @@ func summarizeJobs(jobs []*Job, more bool) item {
 
 // ranged is the name of Jobs of one replicatedJob with their indices, like train-workers-[0-3,7].
 func ranged(jobs []*Job) string {
-	if len(jobs) == 1 {
-		return jobs[0].Name
-	}
 	prefix := strings.TrimSuffix(jobs[0].Name, strconv.Itoa(jobs[0].Index))
 	var parts []string
 	for i := 0; i < len(jobs); {
@@ -234,8 +234,8 @@ func (j *Job) item(now time.Time, chosen choice) item {
 		}
 		rest[key] = append(rest[key], p)
 	}
-	// Pods that are all alike are told by the line of their Job.
-	if shown == 0 && len(rest) == 1 && it.severity == well {
+	// Pods that are all alike and well are told by the line of their Job.
+	if shown == 0 && len(rest) == 1 && j.Pods[0].severity == well {
 		it.node = nodes(pointers(j.Pods))
 		return it
 	}
