@@ -47,9 +47,9 @@ type counts struct {
 	blind bool
 	// old are those that go away: of an earlier attempt, or under deletion.
 	old int
-	// created, ready and running are those of the current attempt. Those that succeeded are ready; running ones have pods,
-	// which may be terminating.
-	created, ready, running int
+	// The others are those of the current attempt: created ones all of them, ready ones also those that succeeded, unfinished
+	// ones those that neither succeeded nor failed, and running ones those with pods, which may be terminating.
+	created, ready, unfinished, running int
 }
 
 // view is a set as it was read.
@@ -66,21 +66,21 @@ func look(g goal, set view, uid types.UID, attempt int32) progress {
 	case js.UID != uid:
 		return progress{failure: "the set was deleted, and another one created under its name"}
 	case g == goalStopped:
-		return progress{reached: n.old+n.running == 0, text: stopping(n, "no Job runs any more")}
+		return progress{reached: n.old+n.unfinished == 0, text: stopping(n)}
 	case g == goalSuspended:
 		return suspendProgress(js, n)
 	}
 	return readyProgress(js, n, attempt)
 }
 
-func stopping(n counts, done string) string {
-	if n.old+n.running == 0 {
-		return done
+func stopping(n counts) string {
+	switch {
+	case n.old+n.unfinished == 0:
+		return "no Job runs any more"
+	case n.blind:
+		return cli.Count(n.unfinished, "Job") + " to be deleted"
 	}
-	if n.blind {
-		return cli.Count(n.running, "Job") + " running"
-	}
-	return fmt.Sprintf("%s running, %d being deleted", cli.Count(n.running, "Job"), n.old)
+	return fmt.Sprintf("%s to be deleted, %d being deleted", cli.Count(n.unfinished, "Job"), n.old)
 }
 
 func suspendProgress(js *jobsetv1alpha2.JobSet, n counts) progress {
@@ -207,6 +207,7 @@ func (v view) count() counts {
 		for _, status := range v.JobSet.Status.ReplicatedJobsStatus {
 			n.ready += int(status.Ready + status.Succeeded)
 			n.running += int(status.Active)
+			n.unfinished += int(status.Active)
 		}
 	}
 	for _, job := range v.Jobs {
@@ -219,7 +220,11 @@ func (v view) count() counts {
 			n.ready++
 		}
 		n.created++
-		if state != snapshot.JobComplete && state != snapshot.JobFailed && job.Status.Active+ptr.Deref(job.Status.Terminating, 0) > 0 {
+		if state == snapshot.JobComplete || state == snapshot.JobFailed {
+			continue
+		}
+		n.unfinished++
+		if job.Status.Active+ptr.Deref(job.Status.Terminating, 0) > 0 {
 			n.running++
 		}
 	}

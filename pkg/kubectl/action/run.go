@@ -88,7 +88,11 @@ func isTerminal(stream any) bool {
 }
 
 func confirm(in io.Reader, out io.Writer, names []string) (bool, error) {
-	fmt.Fprintf(out, "Cancel %s? Its active Jobs are deleted, the object is kept. [y/N] ", strings.Join(names, ", "))
+	what := "Its active Jobs are deleted, the object is kept."
+	if len(names) > 1 {
+		what = "Their active Jobs are deleted, the objects are kept."
+	}
+	fmt.Fprintf(out, "Cancel %s? %s [y/N] ", strings.Join(names, ", "), what)
 	line, err := bufio.NewReader(in).ReadString('\n')
 	if err != nil && !errors.Is(err, io.EOF) {
 		return false, fmt.Errorf("reading the answer: %w", err)

@@ -48,7 +48,7 @@ func (r *runner) waitForAll(ctx context.Context, done []result) bool {
 	for _, d := range done {
 		read := func(ctx context.Context) (view, error) { return r.read(ctx, d.name) }
 		display := &display{out: r.streams.ErrOut, terminal: cli.TerminalOf(r.streams.ErrOut), name: d.name, start: time.Now()}
-		text, err := follow(ctx, r.kind.goal, d, read, display)
+		text, err := follow(ctx, pollInterval, r.kind.goal, d, read, display)
 		if err != nil {
 			all = false
 			fmt.Fprintln(r.streams.ErrOut, "error:", cli.Explain(r.ended(ctx, d.name, err)))
@@ -84,9 +84,9 @@ func (r *runner) ended(ctx context.Context, name string, err error) error {
 
 // follow reads the set until the goal is reached and returns the state it is in then. When the time is over, the error is
 // the state so far.
-func follow(ctx context.Context, g goal, d result, read func(context.Context) (view, error), out *display) (string, error) {
+func follow(ctx context.Context, every time.Duration, g goal, d result, read func(context.Context) (view, error), out *display) (string, error) {
 	text := "not read yet"
-	err := wait.PollUntilContextCancel(ctx, pollInterval, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextCancel(ctx, every, true, func(ctx context.Context) (bool, error) {
 		set, err := read(ctx)
 		switch {
 		case err != nil && passing(ctx, err):
@@ -108,10 +108,13 @@ func follow(ctx context.Context, g goal, d result, read func(context.Context) (v
 		return p.reached, nil
 	})
 	out.end()
-	if err != nil && ctx.Err() != nil {
+	switch {
+	case err != nil && ctx.Err() != nil:
 		return "", errors.New(text)
+	case err != nil:
+		return "", err
 	}
-	return text, err
+	return text, nil
 }
 
 // passing tells whether reading may succeed a moment later.

@@ -1,0 +1,347 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package action
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/utils/ptr"
+
+	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
+	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/cli"
+)
+
+var resourceJobSets = schema.GroupResource{Group: jobsetv1alpha2.GroupName, Resource: "jobsets"}
+
+// server answers requests for sets. Which answer depends on the name of the set: a real server decides by its state.
+type server struct {
+	*httptest.Server
+	// got are the requests: method, path without the group, and body.
+	got []string
+}
+
+func newServer(t *testing.T) *server {
+	s := &server{}
+	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		path, found := strings.CutPrefix(r.URL.Path, "/apis/jobset.x-k8s.io/v1alpha2/namespaces/ns/jobsets/")
+		if !found {
+			t.Errorf("unexpected request %s %s", r.Method, r.URL)
+		}
+		if r.URL.RawQuery != "" {
+			path += "?" + r.URL.RawQuery
+		}
+		body, _ := io.ReadAll(r.Body)
+		s.got = append(s.got, strings.TrimSpace(r.Method+" "+path+" "+spec(t, body)))
+		code, object := answerTo(strings.Split(r.URL.Path, "/")[7:], body)
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(code)
+		if err := json.NewEncoder(w).Encode(object); err != nil {
+			t.Error(err)
+		}
+	}))
+	t.Cleanup(s.Close)
+	return s
+}
+
+// spec is that of a request.
+func spec(t *testing.T, body []byte) string {
+	if len(body) == 0 {
+		return ""
+	}
+	var object struct {
+		metav1.TypeMeta
+		Spec json.RawMessage `json:"spec"`
+	}
+	if err := json.Unmarshal(body, &object); err != nil {
+		t.Errorf("body: %v", err)
+	}
+	return object.Kind + string(object.Spec)
+}
+
+func answerTo(path []string, body []byte) (int, any) {
+	name := path[0]
+	fail := func(err *apierrors.StatusError) (int, any) {
+		status := err.Status()
+		status.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}
+		return int(status.Code), status
+	}
+	switch {
+	case name == "missing":
+		return fail(apierrors.NewNotFound(resourceJobSets, name))
+	case len(path) == 1:
+		set := &jobsetv1alpha2.JobSet{TypeMeta: metav1.TypeMeta{APIVersion: "jobset.x-k8s.io/v1alpha2", Kind: "JobSet"}, ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "ns", UID: "u-1"}}
+		if name != "fresh" {
+			set.Status.Attempts = []jobsetv1alpha2.Attempt{{Number: 2}, {Number: 3}}
+		}
+		return http.StatusOK, set
+	case name == "upstream":
+		return fail(apierrors.NewNotFound(resourceJobSets, name))
+	case name == "finished":
+		return fail(apierrors.NewConflict(resourceJobSets, name, errors.New("the JobSet has completed, so that there is nothing to do")))
+	case name == "invalid":
+		return fail(apierrors.NewInvalid(batchv1alpha1.SchemeGroupVersion.WithKind("JobSetRestart").GroupKind(), name, field.ErrorList{
+			field.Invalid(field.NewPath("spec", "replicatedJob"), "x", "must be a replicatedJob of the JobSet: w"),
+			field.Invalid(field.NewPath("spec", "jobIndex"), 7, "must be less"),
+		}))
+	case name == "forbidden":
+		return fail(apierrors.NewForbidden(resourceJobSets, name, errors.New("not yours")))
+	}
+	var answer map[string]any
+	if err := json.Unmarshal(body, &answer); err != nil {
+		return http.StatusBadRequest, nil
+	}
+	answer["status"] = map[string]any{"uid": "u-1", "attempt": 4, "user": "alice", "time": "2026-11-20T12:00:00.000000Z", "message": "done"}
+	if name == "already" {
+		answer["status"] = map[string]any{"uid": "u-1", "message": "the JobSet is so already"}
+	}
+	return http.StatusCreated, answer
+}
+
+type outcome struct {
+	Out, ErrOut, Err string
+	Requests         []string
+}
+
+func call(t *testing.T, command func(*cli.Factory) *cobra.Command, args ...string) outcome {
+	t.Helper()
+	s := newServer(t)
+	var out, errOut bytes.Buffer
+	f := cli.NewFactory(genericiooptions.IOStreams{In: strings.NewReader(""), Out: &out, ErrOut: &errOut})
+	f.Flags.APIServer, f.Flags.Namespace = ptr.To(s.URL), ptr.To("ns")
+	cmd := command(f)
+	cmd.SilenceErrors, cmd.SilenceUsage = true, true
+	cmd.SetArgs(args)
+	err := cmd.ExecuteContext(t.Context())
+	got := outcome{Out: out.String(), ErrOut: errOut.String(), Requests: s.got}
+	if err != nil {
+		got.Err = err.Error()
+	}
+	return got
+}
+
+func TestCommands(t *testing.T) {
+	const seen = `"preconditions":{"uid":"u-1","attempt":3}`
+	for name, tc := range map[string]struct {
+		command func(*cli.Factory) *cobra.Command
+		args    []string
+		want    outcome
+	}{
+		"a restart names the set and the attempt that were seen": {
+			command: NewRestart, args: []string{"js/train", "--reason", "rack 7"},
+			want: outcome{
+				Out:      "jobset.jobset.x-k8s.io/train restarted (attempt 4)\n",
+				Requests: []string{"GET train", `POST train/restart JobSetRestart{"scope":"JobSet","reason":"rack 7",` + seen + `}`},
+			},
+		},
+		"a set without attempts is restarted from attempt 0": {
+			command: NewRestart, args: []string{"fresh"},
+			want: outcome{
+				Out:      "jobset.jobset.x-k8s.io/fresh restarted (attempt 4)\n",
+				Requests: []string{"GET fresh", `POST fresh/restart JobSetRestart{"scope":"JobSet","preconditions":{"uid":"u-1","attempt":0}}`},
+			},
+		},
+		"a restart of a given attempt does not look first": {
+			command: NewRestart, args: []string{"train", "--attempt=2", "--count-towards-max-restarts"},
+			want: outcome{
+				Out:      "jobset.jobset.x-k8s.io/train restarted (attempt 4)\n",
+				Requests: []string{`POST train/restart JobSetRestart{"scope":"JobSet","countTowardsMaxRestarts":true,"preconditions":{"attempt":2}}`},
+			},
+		},
+		"one Job is restarted": {
+			command: NewRestart, args: []string{"train", "--attempt=2", "--replicated-job=w", "--job-index=0"},
+			want: outcome{
+				Out:      "jobset.jobset.x-k8s.io/train restarted (attempt 4, Job 0 of replicatedJob w)\n",
+				Requests: []string{`POST train/restart JobSetRestart{"scope":"Job","replicatedJob":"w","jobIndex":0,"preconditions":{"attempt":2}}`},
+			},
+		},
+		"a replicatedJob is restarted": {
+			command: NewRestart, args: []string{"train", "--attempt=2", "--replicated-job=w", "--scope=ReplicatedJob"},
+			want: outcome{
+				Out:      "jobset.jobset.x-k8s.io/train restarted (attempt 4, replicatedJob w)\n",
+				Requests: []string{`POST train/restart JobSetRestart{"scope":"ReplicatedJob","replicatedJob":"w","preconditions":{"attempt":2}}`},
+			},
+		},
+		"a dry run is one on the server": {
+			command: NewSuspend, args: []string{"train", "--dry-run=server"},
+			want: outcome{
+				Out:      "jobset.jobset.x-k8s.io/train suspended (attempt 4) (server dry run)\n",
+				Requests: []string{"POST train/suspend?dryRun=All JobSetSuspend{}"},
+			},
+		},
+		"what is so already is said": {
+			command: NewResume, args: []string{"already", "--reason=go"},
+			want: outcome{
+				Out:      "jobset.jobset.x-k8s.io/already unchanged: the JobSet is so already\n",
+				Requests: []string{`POST already/resume JobSetResume{"reason":"go"}`},
+			},
+		},
+		"cancelling asks nobody when there is no terminal": {
+			command: NewCancel, args: []string{"train"},
+			want: outcome{
+				Out:      "jobset.jobset.x-k8s.io/train cancelled (attempt 4)\n",
+				Requests: []string{`POST train/cancel JobSetCancel{}`},
+			},
+		},
+		"a retry grants restarts": {
+			command: NewRetry, args: []string{"train", "--max-restarts=3"},
+			want: outcome{
+				Out:      "jobset.jobset.x-k8s.io/train retried (attempt 4)\n",
+				Requests: []string{"GET train", `POST train/retry JobSetRetry{"maxRestarts":3,` + seen + `}`},
+			},
+		},
+		"after a failure the other sets are dealt with": {
+			command: NewSuspend, args: []string{"finished", "train", "jobset/train", "missing"},
+			want: outcome{
+				Out: "jobset.jobset.x-k8s.io/train suspended (attempt 4)\n",
+				ErrOut: "error: jobset.jobset.x-k8s.io/finished not suspended: the JobSet has completed, so that there is nothing to do\n" +
+					"error: jobsets.jobset.x-k8s.io \"missing\" not found\n",
+				Err:      "failed",
+				Requests: []string{"POST finished/suspend JobSetSuspend{}", "POST train/suspend JobSetSuspend{}", "POST missing/suspend JobSetSuspend{}", "GET missing"},
+			},
+		},
+		"fields that the server refuses are named": {
+			command: NewRestart, args: []string{"invalid", "--attempt=1"},
+			want: outcome{
+				ErrOut:   "error: jobset.jobset.x-k8s.io/invalid not restarted: spec.replicatedJob: Invalid value: \"x\": must be a replicatedJob of the JobSet: w; spec.jobIndex: Invalid value: 7: must be less\n",
+				Err:      "failed",
+				Requests: []string{`POST invalid/restart JobSetRestart{"scope":"JobSet","preconditions":{"attempt":1}}`},
+			},
+		},
+		"a missing right is said": {
+			command: NewCancel, args: []string{"forbidden"},
+			want: outcome{
+				ErrOut:   "error: jobsets.jobset.x-k8s.io \"forbidden\" is forbidden: not yours\n",
+				Err:      "failed",
+				Requests: []string{"POST forbidden/cancel JobSetCancel{}"},
+			},
+		},
+		"a server without the action says so": {
+			command: NewCancel, args: []string{"upstream"},
+			want: outcome{
+				ErrOut:   "error: jobset.jobset.x-k8s.io/upstream not cancelled: this server has no action cancel for JobSets; it is a feature of jobset-apiserver\n",
+				Err:      "failed",
+				Requests: []string{"POST upstream/cancel JobSetCancel{}", "GET upstream"},
+			},
+		},
+		"a server without the action has another way": {
+			command: NewSuspend, args: []string{"upstream"},
+			want: outcome{
+				ErrOut: "error: jobset.jobset.x-k8s.io/upstream not suspended: this server has no action suspend for JobSets, which is a feature of jobset-apiserver; " +
+					"here this does it: kubectl patch jobset upstream -n ns --type=merge -p '{\"spec\":{\"suspend\":true}}'\n",
+				Err:      "failed",
+				Requests: []string{"POST upstream/suspend JobSetSuspend{}", "GET upstream"},
+			},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tc.want, call(t, tc.command, tc.args...)); diff != "" {
+				t.Errorf("outcome (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestWrongUsageIsRefusedWithoutARequest(t *testing.T) {
+	for name, tc := range map[string]struct {
+		command func(*cli.Factory) *cobra.Command
+		args    []string
+		want    string
+	}{
+		"no name":                    {NewSuspend, nil, "NAME: give the name of a JobSet; `kubectl get jobsets` lists them"},
+		"another resource":           {NewSuspend, []string{"job/x"}, `NAME: must be a JobSet, as NAME or jobset/NAME, not "job/x"`},
+		"dry run on the client":      {NewSuspend, []string{"a", "--dry-run=client"}, `--dry-run: must be none or server, not "client"`},
+		"waiting for a dry run":      {NewSuspend, []string{"a", "--dry-run=server", "--wait"}, "--wait: must not be given with --dry-run=server, which changes nothing to wait for"},
+		"a timeout of nothing":       {NewSuspend, []string{"a", "--timeout=1m"}, "--timeout: is the limit of --wait; give both"},
+		"a negative timeout":         {NewSuspend, []string{"a", "--wait", "--timeout=-1m"}, "--timeout: must be 0 or more, not -1m0s"},
+		"an unknown format":          {NewSuspend, []string{"a", "-o", "wide"}, `--output: must be one of json, yaml, not "wide"`},
+		"a negative attempt":         {NewCancel, []string{"a", "--attempt=-1"}, "--attempt: must be 0 or more, not -1"},
+		"negative restarts":          {NewRetry, []string{"a", "--max-restarts=-1"}, "--max-restarts: must be 0 or more, not -1"},
+		"an index of nothing":        {NewRestart, []string{"a", "--job-index=1"}, "--job-index: needs --replicated-job, which the Job belongs to"},
+		"a negative index":           {NewRestart, []string{"a", "--replicated-job=w", "--job-index=-1"}, "--job-index: must be 0 or more, not -1"},
+		"a Job without an index":     {NewRestart, []string{"a", "--scope=Job", "--replicated-job=w"}, "--scope: Job needs --replicated-job and --job-index, which name the Job"},
+		"a replicatedJob of no name": {NewRestart, []string{"a", "--scope=ReplicatedJob"}, "--scope: ReplicatedJob needs --replicated-job, which names it"},
+		"a replicatedJob with index": {NewRestart, []string{"a", "--scope=ReplicatedJob", "--replicated-job=w", "--job-index=1"}, "--scope: ReplicatedJob restarts all its Jobs; leave --job-index out"},
+		"the set and a part of it":   {NewRestart, []string{"a", "--scope=JobSet", "--replicated-job=w"}, "--scope: JobSet restarts all Jobs; leave --replicated-job and --job-index out"},
+		"an unknown scope":           {NewRestart, []string{"a", "--scope=Pod"}, `--scope: must be JobSet, ReplicatedJob or Job, not "Pod"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(outcome{Err: tc.want}, call(t, tc.command, tc.args...)); diff != "" {
+				t.Errorf("outcome (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestAnswersAsData(t *testing.T) {
+	one := call(t, NewCancel, "train", "-o", "json")
+	var object batchv1alpha1.JobSetCancel
+	if err := json.Unmarshal([]byte(one.Out), &object); err != nil {
+		t.Fatalf("%v in:\n%s", err, one.Out)
+	}
+	if diff := cmp.Diff([]any{"JobSetCancel", "batch.jobset-apiserver.io/v1alpha1", "train", int32(4)},
+		[]any{object.Kind, object.APIVersion, object.Name, object.Status.Attempt}); diff != "" {
+		t.Errorf("kind, version, name and attempt (-want +got):\n%s", diff)
+	}
+
+	two := call(t, NewCancel, "train", "finished", "other", "-o", "json")
+	var list struct {
+		Kind  string
+		Items []batchv1alpha1.JobSetCancel
+	}
+	if err := json.Unmarshal([]byte(two.Out), &list); err != nil {
+		t.Fatalf("%v in:\n%s", err, two.Out)
+	}
+	names := []string{list.Kind}
+	for _, item := range list.Items {
+		names = append(names, item.Name)
+	}
+	if diff := cmp.Diff([]string{"List", "train", "other"}, names); diff != "" {
+		t.Errorf("kind and names (-want +got):\n%s", diff)
+	}
+	if two.Err == "" {
+		t.Error("one of the sets was refused, and the command succeeds")
+	}
+}
+
+func TestConfirm(t *testing.T) {
+	for name, tc := range map[string]struct {
+		typed   string
+		want    bool
+		wantOut string
+	}{
+		"yes":          {"y\n", true, ""},
+		"the word":     {" Yes \n", true, ""},
+		"no":           {"n\n", false, "Nothing was cancelled.\n"},
+		"only return":  {"\n", false, "Nothing was cancelled.\n"},
+		"end of input": {"", false, "Nothing was cancelled.\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var out bytes.Buffer
+			got, err := confirm(strings.NewReader(tc.typed), &out, []string{"train", "eval"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := []string{fmt.Sprint(tc.want), "Cancel train, eval? Their active Jobs are deleted, the objects are kept. [y/N] " + tc.wantOut}
+			if diff := cmp.Diff(want, []string{fmt.Sprint(got), out.String()}); diff != "" {
+				t.Errorf("answer and text (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
