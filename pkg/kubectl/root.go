@@ -16,6 +16,7 @@ import (
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/action"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/cli"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/logs"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/preview"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/timeline"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/top"
@@ -43,7 +44,7 @@ func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	for _, add := range []func(*cli.Factory) *cobra.Command{
 		action.NewRestart, action.NewSuspend, action.NewResume, action.NewCancel, action.NewRetry,
 		tree.NewCommand, top.NewCommand, preview.NewCommand,
-		timeline.NewCommand,
+		timeline.NewCommand, logs.NewCommand,
 		why.NewCommand,
 	} {
 		cmd.AddCommand(add(f))

@@ -1,0 +1,173 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package logs is `kubectl jobset logs`: the logs of all pods of a set at once. Which containers are wanted is decided from
+// a snapshot (select.go, attempt.go); their logs are read in parallel and printed in the order of the ranks (read.go), or
+// followed as they are written (follow.go, watch.go).
+package logs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/cli"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/complete"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/snapshot"
+)
+
+// linesOfSeveral is how many lines are shown of each log if there are several and the user does not say.
+const linesOfSeveral = 10
+
+type options struct {
+	selection
+	factory     *cli.Factory
+	follow      bool
+	timestamps  bool
+	firstFailed bool
+	attempt     int
+	tail        int64
+	since       time.Duration
+	maxRequests int
+}
+
+// NewCommand returns `kubectl jobset logs`.
+func NewCommand(f *cli.Factory) *cobra.Command {
+	o := &options{factory: f}
+	cmd := &cobra.Command{
+		Use:   "logs NAME",
+		Short: "Print the logs of all pods of a JobSet",
+		Long: `Prints the logs of all pods of a JobSet, read in parallel and in the order of the ranks. Each line begins with
+the rank of its pod: [replicatedJob-jobIndex-podIndex].
+
+With -f, lines are printed as they are written. Pods that a restart brings are followed, too, until the set has finished.
+
+Of several logs the last 10 lines are shown, unless --tail or --since say otherwise.`,
+		Example: `  # The end of the log of every pod of the set "train"
+  kubectl jobset logs train
+
+  # What the pod wrote that failed first
+  kubectl jobset logs train --first-failed
+
+  # Everything that the second Job of the workers wrote
+  kubectl jobset logs train --replicated-job workers --job-index 1 --tail -1
+
+  # Follow the leader, through restarts
+  kubectl jobset logs train --replicated-job leader -f
+
+  # The pods of an earlier attempt that still exist
+  kubectl jobset logs train --attempt 2`,
+		ValidArgsFunction: complete.JobSets(f),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			name, err := cli.SetName(args)
+			if err != nil {
+				return err
+			}
+			if err := o.validate(cmd.Flags().Changed); err != nil {
+				return err
+			}
+			return o.run(cmd.Context(), name)
+		},
+	}
+	o.addFlags(cmd)
+	return cmd
+}
+
+func (o *options) addFlags(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringVar(&o.replicatedJob, complete.ReplicatedJobFlag, "", "Only pods of this replicatedJob.")
+	flags.IntVar(&o.jobIndex, "job-index", -1, "Only pods of the Job with this index in its replicatedJob. -1 for all.")
+	flags.BoolVar(&o.firstFailed, "first-failed", false, "Only the pod that failed first: the first cause on record, or else the first failed pod that exists.")
+	flags.IntVar(&o.attempt, "attempt", 0, "Only pods that ran in the attempt of this number. 0 for all pods that exist.")
+	flags.BoolVarP(&o.follow, "follow", "f", false, "Print lines as they are written, until the set has finished.")
+	flags.Int64Var(&o.tail, "tail", -1, "Lines to show of each log, from its end. -1 for all. Default is all of one log, and 10 of several.")
+	flags.DurationVar(&o.since, "since", 0, "Only lines that are not older than this, like 5s, 2m or 3h.")
+	flags.StringVarP(&o.container, "container", "c", "", "The container. Default is the one of the annotation "+defaultContainerKey+", or else the first one.")
+	flags.BoolVar(&o.allContainers, "all-containers", false, "All containers of the pods.")
+	flags.BoolVarP(&o.previous, "previous", "p", false, "The run of the container before the present one.")
+	flags.BoolVar(&o.timestamps, "timestamps", false, "Show when each line was written.")
+	flags.IntVar(&o.maxRequests, "max-log-requests", 50, "Logs to read at the same time. -f reads no more than these.")
+	_ = cmd.RegisterFlagCompletionFunc(complete.ReplicatedJobFlag, complete.ReplicatedJobs(o.factory))
+	_ = cmd.RegisterFlagCompletionFunc("job-index", complete.JobIndices(o.factory))
+}
+
+func (o *options) validate(changed func(string) bool) error {
+	switch {
+	case o.jobIndex < -1:
+		return errors.New("--job-index: must be 0 or more, or -1 for all")
+	case o.attempt < 0 || changed("attempt") && o.attempt == 0:
+		return errors.New("--attempt: must be 1 or more; `kubectl jobset timeline NAME` lists the attempts")
+	case o.tail < -1:
+		return errors.New("--tail: must be 0 or more, or -1 for all lines")
+	case o.since < 0 || changed("since") && o.since < time.Second:
+		return errors.New("--since: must be a second or more")
+	case o.maxRequests < 1:
+		return errors.New("--max-log-requests: must be 1 or more")
+	case o.container != "" && o.allContainers:
+		return errors.New("--container: cannot be used with --all-containers; leave one of them out")
+	}
+	if o.follow {
+		for flag, used := range map[string]bool{"first-failed": o.firstFailed, "attempt": o.attempt > 0, "previous": o.previous} {
+			if used {
+				return fmt.Errorf("--%s: cannot be used with -f, which shows what comes next; leave one of them out", flag)
+			}
+		}
+	}
+	if !changed("tail") && o.since == 0 {
+		o.tail = -2
+	}
+	return nil
+}
+
+// lines is how many lines are to be shown of so many logs. nil for all.
+func (o *options) lines(logs int) *int64 {
+	switch {
+	case o.tail >= 0:
+		return ptr.To(o.tail)
+	case o.tail == -2 && logs > 1:
+		return ptr.To[int64](linesOfSeveral)
+	}
+	return nil
+}
+
+func (o *options) run(ctx context.Context, name string) error {
+	clients, err := o.factory.Clients()
+	if err != nil {
+		return err
+	}
+	set, err := snapshot.Load(ctx, clients, name, true)
+	if err != nil {
+		return err
+	}
+	out := newSink(o.factory.Out, o.factory.ErrOut, cli.TerminalOf(o.factory.Out))
+	chosen, err := o.choose(set)
+	if err != nil {
+		return err
+	}
+	for _, note := range chosen.notes {
+		out.note("%s", note)
+	}
+	options := corev1.PodLogOptions{Previous: o.previous, Timestamps: o.timestamps, TailLines: o.lines(len(chosen.streams))}
+	if o.since > 0 {
+		options.SinceSeconds = ptr.To(int64(o.since.Seconds()))
+	}
+	if o.follow {
+		if len(chosen.streams) > o.maxRequests {
+			return fmt.Errorf("--max-log-requests: -f would read %d logs at the same time, and %d is the limit; narrow them with --replicated-job and --job-index, or raise it", len(chosen.streams), o.maxRequests)
+		}
+		return follow(ctx, clients, set.JobSet, newFollower(o.selection, options, o.maxRequests, openerOf(clients.Kube), out))
+	}
+	if len(chosen.streams) == 0 {
+		return cli.ErrSilent
+	}
+	failed, err := printAll(ctx, chosen.streams, options, o.maxRequests, openerOf(clients.Kube), out)
+	if err == nil && failed > 0 {
+		return cli.ErrSilent
+	}
+	return err
+}

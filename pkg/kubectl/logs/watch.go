@@ -1,0 +1,157 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package logs
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	coreinformers "k8s.io/client-go/informers/core/v1"
+	"k8s.io/client-go/tools/cache"
+
+	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	informers "github.com/jobset-apiserver/jobset-apiserver/pkg/generated/informers/externalversions/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/cli"
+)
+
+// follow reads the logs of the set until it has finished, and all of them have ended.
+func follow(ctx context.Context, c *cli.Clients, js *jobsetv1alpha2.JobSet, f *follower) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	// What is left of reading ends with this function.
+	defer func() {
+		cancel(nil)
+		<-f.close()
+	}()
+	finished := make(chan struct{}, 1)
+	changed := func(current *jobsetv1alpha2.JobSet) {
+		if over(current, js.UID) {
+			select {
+			case finished <- struct{}{}:
+			default:
+			}
+		}
+	}
+	pods, podsSeen, err := watchPods(ctx, c, js, f, cancel)
+	if err != nil {
+		return err
+	}
+	sets, setSeen, err := watchSet(c, js.Name, changed, cancel)
+	if err != nil {
+		return err
+	}
+	watching, stop := context.WithCancel(ctx)
+	defer stop()
+	go pods.RunWithContext(watching)
+	go sets.RunWithContext(watching)
+	if cache.WaitForCacheSync(ctx.Done(), podsSeen.HasSynced, setSeen.HasSynced) {
+		f.begin()
+		if len(sets.GetStore().List()) == 0 {
+			changed(nil)
+		}
+	}
+	select {
+	case <-finished:
+	case <-ctx.Done():
+		return given(ctx)
+	case <-f.out.broken:
+		return f.out.err
+	}
+	// The watch of the pods may be behind that of the set.
+	if err := last(ctx, c, js, f); err != nil {
+		return err
+	}
+	return ended(ctx, f)
+}
+
+// given is why reading was given up: nil if the user wanted it so.
+func given(ctx context.Context) error {
+	if cause := context.Cause(ctx); cause != context.Canceled {
+		return cause
+	}
+	return nil
+}
+
+// last looks at the pods once more after the set has finished.
+func last(ctx context.Context, c *cli.Clients, js *jobsetv1alpha2.JobSet, f *follower) error {
+	pods, err := c.Kube.CoreV1().Pods(js.Namespace).List(ctx, metav1.ListOptions{LabelSelector: podsOf(js)})
+	if err != nil {
+		return fmt.Errorf("listing the pods of jobset %s: %w", js.Name, err)
+	}
+	for i := range pods.Items {
+		f.see(ctx, &pods.Items[i])
+	}
+	return nil
+}
+
+// ended waits for all logs.
+func ended(ctx context.Context, f *follower) error {
+	select {
+	case <-f.close():
+	case <-ctx.Done():
+		return given(ctx)
+	case <-f.out.broken:
+		return f.out.err
+	}
+	f.lock.Lock()
+	defer f.lock.Unlock()
+	if f.failed > 0 {
+		return cli.ErrSilent
+	}
+	return nil
+}
+
+func podsOf(js *jobsetv1alpha2.JobSet) string {
+	selector := jobsetv1alpha2.JobSetNameKey + "=" + js.Name
+	if js.UID != "" {
+		selector += "," + jobsetv1alpha2.JobSetUIDKey + "=" + string(js.UID)
+	}
+	return selector
+}
+
+func watchPods(ctx context.Context, c *cli.Clients, js *jobsetv1alpha2.JobSet, f *follower, giveUp context.CancelCauseFunc) (cache.SharedIndexInformer, cache.ResourceEventHandlerRegistration, error) {
+	informer := coreinformers.NewFilteredPodInformer(c.Kube, js.Namespace, 0, nil, func(o *metav1.ListOptions) { o.LabelSelector = podsOf(js) })
+	if err := onRefusal(informer, "pods", giveUp); err != nil {
+		return nil, nil, err
+	}
+	seen, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc:    func(obj any) { f.see(ctx, obj.(*corev1.Pod)) },
+		UpdateFunc: func(_, obj any) { f.see(ctx, obj.(*corev1.Pod)) },
+		DeleteFunc: func(obj any) {
+			if unknown, ok := obj.(cache.DeletedFinalStateUnknown); ok {
+				obj = unknown.Obj
+			}
+			if pod, ok := obj.(*corev1.Pod); ok {
+				f.gone(pod)
+			}
+		},
+	})
+	return informer, seen, err
+}
+
+func watchSet(c *cli.Clients, name string, changed func(*jobsetv1alpha2.JobSet), giveUp context.CancelCauseFunc) (cache.SharedIndexInformer, cache.ResourceEventHandlerRegistration, error) {
+	informer := informers.NewFilteredJobSetInformer(c.JobSets, c.Namespace, 0, nil, func(o *metav1.ListOptions) {
+		o.FieldSelector = fields.OneTermEqualSelector(metav1.ObjectNameField, name).String()
+	})
+	if err := onRefusal(informer, "jobsets", giveUp); err != nil {
+		return nil, nil, err
+	}
+	seen, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc:    func(obj any) { changed(obj.(*jobsetv1alpha2.JobSet)) },
+		UpdateFunc: func(_, obj any) { changed(obj.(*jobsetv1alpha2.JobSet)) },
+		DeleteFunc: func(any) { changed(nil) },
+	})
+	return informer, seen, err
+}
+
+// onRefusal ends everything when the user may not watch. Other errors pass: the informer tries again.
+func onRefusal(informer cache.SharedIndexInformer, what string, giveUp context.CancelCauseFunc) error {
+	return informer.SetWatchErrorHandlerWithContext(func(ctx context.Context, _ *cache.Reflector, err error) {
+		if refused(err) {
+			giveUp(errForbidden(what, err))
+		}
+	})
+}
