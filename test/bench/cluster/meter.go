@@ -1,0 +1,248 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/jobset-apiserver/jobset-apiserver/test/bench/report"
+)
+
+const (
+	// settleEvery is how long processes are watched for being idle, and settleMost how long that is waited for.
+	settleEvery, settleMost = time.Second, 30 * time.Second
+	// settled is the CPU time in settleEvery, beyond that of an idle cluster, at which work counts as done.
+	settled = 120 * time.Millisecond
+)
+
+// Meter measures what the cluster does in a part of a scenario.
+type Meter struct {
+	cluster *Cluster
+	// idle is the CPU time that each process uses in a second without any work.
+	idle map[string]time.Duration
+}
+
+// NewMeter watches the idle cluster for a while.
+func (c *Cluster) NewMeter(ctx context.Context, watch time.Duration) (*Meter, error) {
+	m := &Meter{cluster: c, idle: map[string]time.Duration{}}
+	if c.Dir == "" {
+		return m, nil
+	}
+	if err := m.settle(ctx); err != nil {
+		return nil, err
+	}
+	before, err := m.cpu()
+	if err != nil {
+		return nil, err
+	}
+	begin := time.Now()
+	if err := pause(ctx, watch); err != nil {
+		return nil, err
+	}
+	after, err := m.cpu()
+	if err != nil {
+		return nil, err
+	}
+	for name := range after {
+		m.idle[name] = time.Duration(float64(after[name]-before[name]) / time.Since(begin).Seconds())
+	}
+	return m, nil
+}
+
+// Window is a part of a scenario that is being measured.
+type Window struct {
+	meter     *Meter
+	processes map[string]int
+	begin     time.Time
+	cpu       map[string]time.Duration
+	calls     map[string]Calls
+	audit     int64
+	took      time.Duration
+}
+
+// servers are the programs that count the requests they answer.
+var servers = []string{"kube-apiserver", "jobset-apiserver"}
+
+// Begin starts a window. The clock is read last.
+func (m *Meter) Begin(ctx context.Context) (*Window, error) {
+	w := &Window{meter: m, calls: map[string]Calls{}}
+	if m.cluster.Dir != "" {
+		if err := m.settle(ctx); err != nil {
+			return nil, err
+		}
+		var err error
+		if w.calls, err = m.calls(ctx); err != nil {
+			return nil, err
+		}
+		if w.audit, err = m.cluster.auditEnd(); err != nil {
+			return nil, err
+		}
+		if w.processes, err = m.cluster.Processes(); err != nil {
+			return nil, err
+		}
+		for name, pid := range w.processes {
+			if err := forgetPeak(pid); err != nil {
+				return nil, fmt.Errorf("forgetting the peak of memory of %s: %w", name, err)
+			}
+		}
+		if w.cpu, err = m.cpu(); err != nil {
+			return nil, err
+		}
+	}
+	w.begin = time.Now()
+	return w, nil
+}
+
+// Done ends the wall time of the window. What was caused by the work and is not done yet counts in all other figures.
+func (w *Window) Done() time.Duration {
+	w.took = time.Since(w.begin)
+	return w.took
+}
+
+// End waits until the cluster is idle and adds the figures to the phase.
+func (w *Window) End(ctx context.Context, to *report.Phase) error {
+	to.Add("wall", report.UnitSeconds, w.took.Seconds())
+	if w.meter.cluster.Dir == "" {
+		return nil
+	}
+	if err := w.meter.settle(ctx); err != nil {
+		return err
+	}
+	cpu, err := w.meter.cpu()
+	if err != nil {
+		return err
+	}
+	w.addCPU(cpu, time.Since(w.begin), to)
+	if err := w.addMemory(to); err != nil {
+		return err
+	}
+	calls, err := w.meter.calls(ctx)
+	if err != nil {
+		return err
+	}
+	for _, server := range servers {
+		addCalls("calls/"+server, w.calls[server], calls[server], to)
+	}
+	if w.audit >= 0 {
+		asked, err := w.meter.cluster.asked(w.audit)
+		if err != nil {
+			return err
+		}
+		addCalls("client/jobset-controller", nil, asked, to)
+	}
+	return w.meter.cluster.addStores(ctx, to)
+}
+
+// addCPU adds the CPU times without those that the processes would have used anyway.
+func (w *Window) addCPU(now map[string]time.Duration, passed time.Duration, to *report.Phase) {
+	var total, ours time.Duration
+	for _, name := range slices.Sorted(maps.Keys(now)) {
+		used := now[name] - w.cpu[name] - time.Duration(float64(w.meter.idle[name])*passed.Seconds())
+		used = max(used, 0)
+		to.Add("cpu/"+name, report.UnitSeconds, used.Seconds())
+		total += used
+		if isOurs(name) {
+			ours += used
+		}
+	}
+	to.Add("cpu/total", report.UnitSeconds, total.Seconds())
+	to.Add("cpu/ours", report.UnitSeconds, ours.Seconds())
+}
+
+func isOurs(process string) bool {
+	return slices.Contains([]string{"jobset-apiserver", "jobset-controller", "jobset-etcd"}, process)
+}
+
+func (w *Window) addMemory(to *report.Phase) error {
+	for _, name := range slices.Sorted(maps.Keys(w.processes)) {
+		now, peak, err := memory(w.processes[name])
+		if err != nil {
+			return fmt.Errorf("reading the memory of %s: %w", name, err)
+		}
+		to.Add("peak/"+name, report.UnitMiB, float64(peak)/(1<<20))
+		to.Add("rss/"+name, report.UnitMiB, float64(now)/(1<<20))
+	}
+	return nil
+}
+
+func addCalls(prefix string, before, after Calls, to *report.Phase) {
+	for _, call := range slices.Sorted(maps.Keys(after)) {
+		if n := after[call] - before[call]; n > 0 {
+			to.Add(prefix+"/"+call, report.UnitCalls, n)
+		}
+	}
+}
+
+func (m *Meter) calls(ctx context.Context) (map[string]Calls, error) {
+	all := map[string]Calls{}
+	for _, server := range servers {
+		calls, err := m.cluster.served(ctx, server)
+		if err != nil {
+			return nil, err
+		}
+		all[server] = calls
+	}
+	return all, nil
+}
+
+func (m *Meter) cpu() (map[string]time.Duration, error) {
+	processes, err := m.cluster.Processes()
+	if err != nil {
+		return nil, err
+	}
+	used := map[string]time.Duration{}
+	for name, pid := range processes {
+		if used[name], err = cpuTime(pid); err != nil {
+			return nil, fmt.Errorf("reading the CPU time of %s: %w", name, err)
+		}
+	}
+	return used, nil
+}
+
+// settle waits until the processes use hardly more CPU time than those of an idle cluster. A cluster that does not become
+// idle is measured as it is.
+func (m *Meter) settle(ctx context.Context) error {
+	before, err := m.cpu()
+	if err != nil {
+		return err
+	}
+	var idle time.Duration
+	for _, each := range m.idle {
+		idle += each
+	}
+	if len(m.idle) == 0 {
+		idle = 150 * time.Millisecond // a guess, until it is known
+	}
+	err = wait.PollUntilContextTimeout(ctx, settleEvery, settleMost, false, func(context.Context) (bool, error) {
+		now, err := m.cpu()
+		if err != nil {
+			return false, err
+		}
+		var used time.Duration
+		for name := range now {
+			used += now[name] - before[name]
+		}
+		before = now
+		return used < idle+settled, nil
+	})
+	if wait.Interrupted(err) && ctx.Err() == nil {
+		return nil
+	}
+	return err
+}
+
+func pause(ctx context.Context, d time.Duration) error {
+	select {
+	case <-time.After(d):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

@@ -1,0 +1,142 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/component-base/metrics/testutil"
+)
+
+// controllerUser is who jobset-controller is for kube-apiserver.
+const controllerUser = "system:serviceaccount:jobset-system:jobset-controller-manager"
+
+// Calls are numbers of requests, by verb and resource.
+type Calls map[string]float64
+
+// Metrics reads the metrics of kube-apiserver, jobset-apiserver or jobset-controller.
+func (c *Cluster) Metrics(ctx context.Context, program string) (testutil.Metrics, error) {
+	data, err := c.read(ctx, program, "/metrics", nil)
+	if err != nil {
+		return nil, fmt.Errorf("reading the metrics of %s: %w", program, err)
+	}
+	metrics := testutil.NewMetrics()
+	return metrics, testutil.ParseMetrics(string(data), &metrics)
+}
+
+// read gets a path that is no resource from one of the programs.
+func (c *Cluster) read(ctx context.Context, program, path string, query map[string]string) ([]byte, error) {
+	config, err := c.configOf(program)
+	if err != nil {
+		return nil, err
+	}
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	request := client.Discovery().RESTClient().Get().AbsPath(path)
+	for name, value := range query {
+		request = request.Param(name, value)
+	}
+	return request.DoRaw(ctx)
+}
+
+func (c *Cluster) configOf(program string) (*rest.Config, error) {
+	switch program {
+	case "kube-apiserver":
+		return c.Config(runtime.ContentTypeJSON), nil
+	case "jobset-apiserver":
+		return c.Direct(runtime.ContentTypeJSON)
+	case "jobset-controller":
+		return c.controller()
+	}
+	return nil, fmt.Errorf("%s has no metrics that are read", program)
+}
+
+// served returns the requests that an API server has answered since it began. Those for our resources, which
+// kube-apiserver passes on, are counted by our server.
+func (c *Cluster) served(ctx context.Context, program string) (Calls, error) {
+	metrics, err := c.Metrics(ctx, program)
+	if err != nil {
+		return nil, err
+	}
+	calls := Calls{}
+	for _, sample := range metrics["apiserver_request_total"] {
+		resource := string(sample.Metric["resource"])
+		if resource == "" {
+			continue
+		}
+		if sub := string(sample.Metric["subresource"]); sub != "" {
+			resource += "/" + sub
+		}
+		calls[string(sample.Metric["verb"])+" "+resource] += float64(sample.Value)
+	}
+	return calls, nil
+}
+
+// auditEvent is what a line of the audit log says about a request.
+type auditEvent struct {
+	Verb string
+	User struct{ Username string }
+	Ref  struct{ Resource, Subresource string } `json:"objectRef"`
+}
+
+func (c *Cluster) auditLog() string { return filepath.Join(c.Dir, "logs", "kube-apiserver-audit.log") }
+
+// auditEnd is the size of the audit log of kube-apiserver, or -1 if it has none.
+func (c *Cluster) auditEnd() (int64, error) {
+	info, err := os.Stat(c.auditLog())
+	if errors.Is(err, fs.ErrNotExist) {
+		return -1, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	return info.Size(), nil
+}
+
+// asked returns the requests of jobset-controller that the audit log has from there on, those that keep its lease aside.
+func (c *Cluster) asked(from int64) (Calls, error) {
+	log, err := os.Open(c.auditLog())
+	if err != nil {
+		return nil, err
+	}
+	defer log.Close()
+	if _, err := log.Seek(from, io.SeekStart); err != nil {
+		return nil, err
+	}
+	calls := Calls{}
+	for lines := bufio.NewReader(log); ; {
+		line, err := lines.ReadBytes('\n')
+		if errors.Is(err, io.EOF) {
+			return calls, nil // what comes after the last line break is not written yet
+		}
+		if err != nil {
+			return nil, err
+		}
+		var event auditEvent
+		if err := json.Unmarshal(line, &event); err != nil {
+			return nil, fmt.Errorf("reading %s: %w", log.Name(), err)
+		}
+		resource := event.Ref.Resource
+		if event.User.Username != controllerUser || resource == "leases" || resource == "" {
+			continue
+		}
+		if event.Ref.Subresource != "" {
+			resource += "/" + event.Ref.Subresource
+		}
+		calls[event.Verb+" "+resource]++
+	}
+}

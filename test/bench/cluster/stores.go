@@ -1,0 +1,98 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/jobset-apiserver/jobset-apiserver/test/bench/report"
+)
+
+// group is a part of the keys of all objects that are ours, in whatever store.
+const group = "/jobset.x-k8s.io/"
+
+// addStores adds the sizes of the two stores: what their databases hold, and what of it are JobSets.
+func (c *Cluster) addStores(ctx context.Context, to *report.Phase) error {
+	processes, err := c.Processes()
+	if err != nil {
+		return err
+	}
+	for _, store := range []struct{ name, server string }{{"etcd", "kube-apiserver"}, {"jobset-etcd", "jobset-apiserver"}} {
+		settings, err := flags(processes[store.server])
+		if err != nil {
+			return err
+		}
+		if settings["etcd-servers"] == "" {
+			if err := c.addEmbedded(ctx, to); err != nil {
+				return err
+			}
+			continue
+		}
+		prefix := settings["etcd-prefix"]
+		if prefix == "" {
+			prefix = "/registry/jobset-apiserver"
+		}
+		if err := addStore(ctx, store.name, settings["etcd-servers"], prefix+group, to); err != nil {
+			return fmt.Errorf("looking into %s: %w", store.name, err)
+		}
+	}
+	return nil
+}
+
+func addStore(ctx context.Context, name, servers, prefix string, to *report.Phase) error {
+	client, err := clientv3.New(clientv3.Config{Endpoints: strings.Split(servers, ","), Context: ctx})
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	status, err := client.Status(ctx, client.Endpoints()[0])
+	if err != nil {
+		return err
+	}
+	to.Add("db/"+name, report.UnitMiB, float64(status.DbSizeInUse)/(1<<20))
+	bytes, number, err := sizeBelow(ctx, client, prefix)
+	if err != nil {
+		return err
+	}
+	to.Add("stored/"+name+"/jobset bytes", report.UnitBytes, float64(bytes))
+	to.Add("stored/"+name+"/jobset objects", report.UnitCount, float64(number))
+	return nil
+}
+
+// sizeBelow adds up keys and values below a prefix, some at a time.
+func sizeBelow(ctx context.Context, client *clientv3.Client, prefix string) (bytes, number int, err error) {
+	const page = 500
+	from, end := prefix, clientv3.GetPrefixRangeEnd(prefix)
+	for {
+		answer, err := client.Get(ctx, from, clientv3.WithRange(end), clientv3.WithLimit(page))
+		if err != nil {
+			return 0, 0, err
+		}
+		for _, kv := range answer.Kvs {
+			bytes += len(kv.Key) + len(kv.Value)
+		}
+		number += len(answer.Kvs)
+		if !answer.More {
+			return bytes, number, nil
+		}
+		from = string(answer.Kvs[len(answer.Kvs)-1].Key) + "\x00"
+	}
+}
+
+// addEmbedded adds what our server tells about the etcd inside of it, which nobody else can reach.
+func (c *Cluster) addEmbedded(ctx context.Context, to *report.Phase) error {
+	metrics, err := c.Metrics(ctx, "jobset-apiserver")
+	if err != nil {
+		return err
+	}
+	for _, sample := range metrics["apiserver_storage_size_bytes"] {
+		to.Add("db/jobset-etcd", report.UnitMiB, float64(sample.Value)/(1<<20))
+		return nil
+	}
+	return nil
+}

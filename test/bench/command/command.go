@@ -1,0 +1,123 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package command is the command line of jobset-bench.
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/jobset-apiserver/jobset-apiserver/test/bench/cluster"
+	"github.com/jobset-apiserver/jobset-apiserver/test/bench/report"
+	"github.com/jobset-apiserver/jobset-apiserver/test/bench/scenario"
+)
+
+// New returns the command.
+func New() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "jobset-bench",
+		Short: "Measures what JobSets cost",
+		Long: "jobset-bench drives a cluster with jobset-apiserver and jobset-controller through its API, and measures what that\n" +
+			"costs: time, CPU, memory, requests and bytes stored. See docs/performance.md.",
+		SilenceUsage: true,
+	}
+	cmd.AddCommand(newRun(), newReport())
+	return cmd
+}
+
+func newRun() *cobra.Command {
+	o := newOptions()
+	cmd := &cobra.Command{
+		Use:   "run",
+		Short: "Run scenarios and tell the results of all that have been run into the same directory",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := o.complete(cmd.Flags()); err != nil {
+				return err
+			}
+			if err := o.run(cmd.Context(), cmd.ErrOrStderr()); err != nil {
+				return err
+			}
+			return tell(o.output, cmd.OutOrStdout())
+		},
+	}
+	o.addFlags(cmd.Flags())
+	return cmd
+}
+
+func newReport() *cobra.Command {
+	var output string
+	cmd := &cobra.Command{
+		Use:   "report",
+		Short: "Tell the results of all scenarios that have been run into a directory",
+		Args:  cobra.NoArgs,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return tell(output, cmd.OutOrStdout()) },
+	}
+	cmd.Flags().StringVar(&output, "output", defaultOutput, "Directory with the results.")
+	return cmd
+}
+
+func (o *options) run(ctx context.Context, log io.Writer) error {
+	c, err := cluster.Open(ctx, o.kubeconfig, o.clusterDir, o.clusterScript)
+	if err != nil {
+		return err
+	}
+	begin := time.Now()
+	env := &scenario.Env{
+		Cluster: c, Sizes: o.sizes, Runs: o.runs, Patience: o.patience, IdleFor: o.idleFor,
+		Log: func(format string, args ...any) {
+			fmt.Fprintf(log, "%6.1fs  %s\n", time.Since(begin).Seconds(), fmt.Sprintf(format, args...))
+		},
+	}
+	for _, s := range scenario.All() {
+		if !slices.Contains(o.scenarios, s.Name) {
+			continue
+		}
+		result, err := s.Run(ctx, env)
+		if err != nil {
+			return err
+		}
+		if err := result.Save(o.output); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// tell writes the results in all forms to the directory, and the readable ones to the terminal too.
+func tell(dir string, out io.Writer) error {
+	scenarios, err := report.Load(dir)
+	if err != nil {
+		return err
+	}
+	_, err = io.WriteString(out, report.Table(scenarios))
+	return err
+}
+
+func names() []string {
+	var names []string
+	for _, s := range scenario.All() {
+		names = append(names, s.Name)
+	}
+	return names
+}
+
+func checkNames(given []string) error {
+	for _, name := range given {
+		if !slices.Contains(names(), name) {
+			return fmt.Errorf("--scenarios: %q is not known; known are %s", name, strings.Join(names(), ", "))
+		}
+	}
+	if len(given) == 0 {
+		return errors.New("--scenarios: must name one or more of " + strings.Join(names(), ", "))
+	}
+	return nil
+}

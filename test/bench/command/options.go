@@ -1,0 +1,110 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package command
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/jobset-apiserver/jobset-apiserver/test/bench/scenario"
+)
+
+const defaultOutput = "_output/bench"
+
+// options are the settings of the scenarios.
+type options struct {
+	kubeconfig, clusterDir, clusterScript, output, preset string
+
+	scenarios []string
+	sizes     scenario.Sizes
+	given     scenario.Sizes
+	runs      int
+
+	patience, idleFor time.Duration
+}
+
+func newOptions() *options { return &options{} }
+
+// presets are the sizes of all scenarios, and how often they are run.
+var presets = map[string]struct {
+	sizes func() scenario.Sizes
+	runs  int
+	idle  time.Duration
+}{
+	"full":  {scenario.Full, 3, 10 * time.Second},
+	"smoke": {scenario.Smoke, 1, 2 * time.Second},
+}
+
+func (o *options) addFlags(fs *pflag.FlagSet) {
+	fs.StringVar(&o.kubeconfig, "kubeconfig", "", "Kubeconfig of an administrator of the cluster. Default: that of --cluster-dir.")
+	fs.StringVar(&o.clusterDir, "cluster-dir", "",
+		"Directory of a cluster of hack/cluster.sh on this machine, to measure its processes, requests and stores too.")
+	fs.StringVar(&o.clusterScript, "cluster-script", "hack/cluster.sh", "Script that stops and starts the programs of --cluster-dir.")
+	fs.StringVar(&o.output, "output", defaultOutput, "Directory for the results. Those of other scenarios in it are kept.")
+	fs.StringVar(&o.preset, "preset", "full", "Sizes of everything that no flag is given for: full or smoke.")
+	fs.StringSliceVar(&o.scenarios, "scenarios", names(), "Scenarios to run.")
+	fs.IntVar(&o.runs, "runs", 0, "How often each scenario is run. Default: that of the preset.")
+	fs.DurationVar(&o.idleFor, "idle", 0, "How long the idle cluster is watched before a scenario. Default: that of the preset.")
+	fs.DurationVar(&o.patience, "patience", 10*time.Minute, "How long anything may take that a scenario waits for.")
+	for _, size := range o.sizeFlags() {
+		fs.IntVar(size.given, size.flag, 0, size.usage+" Default: that of the preset.")
+	}
+	fs.IntSliceVar(&o.given.Lists, "list-sets", nil, "list: numbers of sets, ascending. Default: that of the preset.")
+}
+
+type sizeFlag struct {
+	flag, usage string
+	given, to   *int
+}
+
+func (o *options) sizeFlags() []sizeFlag {
+	g, t := &o.given, &o.sizes
+	return []sizeFlag{
+		{"jobs", "floor and big: number of Jobs.", &g.Jobs, &t.Jobs},
+		{"run-sets", "run: number of sets.", &g.RunSets, &t.RunSets},
+		{"run-jobs", "run: Jobs of each set.", &g.RunJobs, &t.RunJobs},
+		{"clients", "run: clients that create sets.", &g.Clients, &t.Clients},
+		{"writes", "write: how often each request is made.", &g.Writes, &t.Writes},
+		{"informers", "list: informers that start at once.", &g.Informers, &t.Informers},
+		{"watchers", "list: watchers of one set.", &g.Watchers, &t.Watchers},
+		{"updates", "list: updates that the watchers follow.", &g.Updates, &t.Updates},
+		{"wide-jobs", "wide: Jobs of the one set.", &g.WideJobs, &t.WideJobs},
+		{"rest-sets", "wide: sets at rest.", &g.RestSets, &t.RestSets},
+		{"rest-jobs", "wide: Jobs of each set at rest.", &g.RestJobs, &t.RestJobs},
+		{"rest-seconds", "wide: how long sets at rest are watched.", &g.RestSeconds, &t.RestSeconds},
+		{"cold-sets", "cold: sets that are stored.", &g.ColdSets, &t.ColdSets},
+	}
+}
+
+// complete takes from the preset what no flag was given for.
+func (o *options) complete(fs *pflag.FlagSet) error {
+	preset, known := presets[o.preset]
+	if !known {
+		return fmt.Errorf("--preset: %q is not known; must be full or smoke", o.preset)
+	}
+	o.sizes = preset.sizes()
+	for _, size := range o.sizeFlags() {
+		if fs.Changed(size.flag) {
+			*size.to = *size.given
+		}
+		if *size.to < 1 {
+			return fmt.Errorf("--%s: must be 1 or more, not %d", size.flag, *size.to)
+		}
+	}
+	if fs.Changed("list-sets") {
+		o.sizes.Lists = o.given.Lists
+	}
+	if !fs.Changed("runs") {
+		o.runs = preset.runs
+	}
+	if !fs.Changed("idle") {
+		o.idleFor = preset.idle
+	}
+	if o.runs < 1 {
+		return fmt.Errorf("--runs: must be 1 or more, not %d", o.runs)
+	}
+	return checkNames(o.scenarios)
+}

@@ -1,0 +1,102 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package scenario
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/test/bench/report"
+)
+
+// big leads one set of many Jobs through its life.
+func big(ctx context.Context, r *runner) error {
+	return r.each(ctx, func(ctx context.Context, s *space) error {
+		n := s.Sizes.Jobs
+		if _, err := r.measure(ctx, "start", func(ctx context.Context) error { return s.startSet(ctx, n) }); err != nil {
+			return err
+		}
+		if err := s.restartSet(ctx, n); err != nil {
+			return err
+		}
+		if _, err := r.measure(ctx, "suspend", s.suspendSet); err != nil {
+			return err
+		}
+		if _, err := r.measure(ctx, "resume", s.resumeSet); err != nil {
+			return err
+		}
+		_, err := r.measure(ctx, "delete", s.deleteSet)
+		return err
+	})
+}
+
+// startSet is done when all Jobs are ready and the status says so.
+func (s *space) startSet(ctx context.Context, n int) error {
+	if err := s.createSet(ctx, s.set(setName, n, running)); err != nil {
+		return err
+	}
+	return s.untilReady(ctx, n, 0)
+}
+
+func (s *space) untilReady(ctx context.Context, n, restarts int) error {
+	if err := s.jobs.until(ctx, "all Jobs are ready", n, inAttempt(fmt.Sprint(restarts))); err != nil {
+		return err
+	}
+	return s.sets.until(ctx, "the status tells that all Jobs are ready", 1, tells(n, 0, restarts))
+}
+
+// restartSet measures from the moment when a pod fails. How long it takes until its Job shows that is up to the Job
+// controller, and is told apart.
+func (s *space) restartSet(ctx context.Context, n int) error {
+	var noticing time.Duration
+	phase, err := s.measure(ctx, "restart", func(ctx context.Context) error {
+		begin := time.Now()
+		if err := s.failOnePod(ctx); err != nil {
+			return err
+		}
+		if err := s.jobs.untilAny(ctx, "a Job has failed", isFailing); err != nil {
+			return err
+		}
+		noticing = time.Since(begin)
+		return s.untilReady(ctx, n, 1)
+	})
+	if err != nil {
+		return err
+	}
+	whole := phase.Figure("wall").Values
+	phase.Add("wall until the Job shows the failure", report.UnitSeconds, noticing.Seconds())
+	phase.Add("wall from the failure of the Job", report.UnitSeconds, whole[len(whole)-1]-noticing.Seconds())
+	return nil
+}
+
+func (s *space) suspendSet(ctx context.Context) error {
+	if err := s.patchSet(ctx, setName, `{"spec":{"suspend":true}}`); err != nil {
+		return err
+	}
+	if err := s.jobs.until(ctx, "all Jobs have stopped", s.Sizes.Jobs, isStopped); err != nil {
+		return err
+	}
+	return s.sets.until(ctx, "the status tells that all Jobs are suspended", 1, tells(0, s.Sizes.Jobs, 1))
+}
+
+func (s *space) resumeSet(ctx context.Context) error {
+	if err := s.patchSet(ctx, setName, `{"spec":{"suspend":false}}`); err != nil {
+		return err
+	}
+	return s.untilReady(ctx, s.Sizes.Jobs, 1)
+}
+
+// deleteSet is done when the set, whose children go first, is gone.
+func (s *space) deleteSet(ctx context.Context) error {
+	foreground := metav1.DeleteOptions{PropagationPolicy: ptr.To(metav1.DeletePropagationForeground)}
+	if err := s.Cluster.JobSets.JobsetV1alpha2().JobSets(s.name).Delete(ctx, setName, foreground); err != nil {
+		return err
+	}
+	return s.sets.until(ctx, "the set is gone", 0, anything[*jobsetv1alpha2.JobSet])
+}

@@ -1,0 +1,136 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package scenario has the scenarios that are measured. Each does its work through the API as any client would, and says
+// only when a part of it begins and ends; package cluster watches what that costs.
+package scenario
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/jobset-apiserver/jobset-apiserver/test/bench/cluster"
+	"github.com/jobset-apiserver/jobset-apiserver/test/bench/report"
+)
+
+// Sizes tell how much work the scenarios do.
+type Sizes struct {
+	// Jobs are those of floor and of the one set of big.
+	Jobs int
+	// RunSets are the sets of run, each of RunJobs Jobs, created by Clients clients.
+	RunSets, RunJobs, Clients int
+	// Writes is how often each request of write is made.
+	Writes int
+	// Lists are the numbers of sets that list works with, from small to large.
+	Lists []int
+	// Informers start at once; Watchers follow Updates of one status.
+	Informers, Watchers, Updates int
+	// WideJobs are the Jobs of the one set of wide, RestSets its sets at rest, of RestJobs Jobs each.
+	WideJobs, RestSets, RestJobs int
+	// RestSeconds is how long sets at rest are watched.
+	RestSeconds int
+	// ColdSets are stored when our server starts.
+	ColdSets int
+}
+
+// Full are the sizes that figures are published for.
+func Full() Sizes {
+	return Sizes{
+		Jobs: 400, RunSets: 200, RunJobs: 4, Clients: 16, Writes: 300, Lists: []int{2000, 10000}, Informers: 16, Watchers: 50,
+		Updates: 500, WideJobs: 2000, RestSets: 5000, RestJobs: 4, RestSeconds: 60, ColdSets: 10000,
+	}
+}
+
+// Smoke are sizes at which numbers of requests and bytes come out, and times mean nothing.
+func Smoke() Sizes {
+	return Sizes{
+		Jobs: 20, RunSets: 10, RunJobs: 4, Clients: 4, Writes: 20, Lists: []int{100}, Informers: 4, Watchers: 5,
+		Updates: 20, WideJobs: 40, RestSets: 20, RestJobs: 4, RestSeconds: 5, ColdSets: 100,
+	}
+}
+
+// Env is what scenarios work with.
+type Env struct {
+	Cluster *cluster.Cluster
+	Sizes   Sizes
+	Runs    int
+	// Patience is how long anything may take that is waited for.
+	Patience time.Duration
+	// IdleFor is how long the idle cluster is watched before each scenario.
+	IdleFor time.Duration
+	// Log tells what goes on.
+	Log func(format string, args ...any)
+}
+
+// Scenario is one scenario.
+type Scenario struct {
+	Name string
+	// Sizes are those which matter to it.
+	Sizes func(Sizes) map[string]int
+	run   func(ctx context.Context, r *runner) error
+}
+
+// All returns the scenarios in the order in which they are run.
+func All() []Scenario {
+	return []Scenario{
+		{"floor", func(s Sizes) map[string]int { return map[string]int{"jobs": s.Jobs} }, floor},
+		{"big", func(s Sizes) map[string]int { return map[string]int{"jobs": s.Jobs} }, big},
+		{"run", func(s Sizes) map[string]int {
+			return map[string]int{"sets": s.RunSets, "jobs of each": s.RunJobs, "clients": s.Clients}
+		}, run},
+	}
+}
+
+// runner runs one scenario.
+type runner struct {
+	*Env
+	to    *report.Scenario
+	meter *cluster.Meter
+}
+
+// Run runs the scenario and returns what it measured.
+func (s Scenario) Run(ctx context.Context, env *Env) (*report.Scenario, error) {
+	r := &runner{Env: env, to: &report.Scenario{Name: s.Name, Sizes: s.Sizes(env.Sizes), Runs: env.Runs, Begun: time.Now().UTC()}}
+	var err error
+	if r.to.Host, err = env.Cluster.Host(ctx); err != nil {
+		return nil, err
+	}
+	if r.meter, err = env.Cluster.NewMeter(ctx, env.IdleFor); err != nil {
+		return nil, err
+	}
+	if err := s.run(ctx, r); err != nil {
+		return nil, fmt.Errorf("scenario %s: %w", s.Name, err)
+	}
+	return r.to, nil
+}
+
+// each does the runs one after the other, each in a namespace of its own.
+func (r *runner) each(ctx context.Context, do func(ctx context.Context, s *space) error) error {
+	for n := range r.Runs {
+		r.Log("%s: run %d of %d", r.to.Name, n+1, r.Runs)
+		err := r.inSpace(ctx, func(ctx context.Context, s *space) error { return do(ctx, s) })
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// measure does the work between begin and end of a phase.
+func (r *runner) measure(ctx context.Context, phase string, work func(ctx context.Context) error) (*report.Phase, error) {
+	window, err := r.meter.Begin(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := work(ctx); err != nil {
+		return nil, fmt.Errorf("%s: %w", phase, err)
+	}
+	took := window.Done()
+	to := r.to.Phase(phase)
+	if err := window.End(ctx, to); err != nil {
+		return nil, fmt.Errorf("%s: %w", phase, err)
+	}
+	r.Log("%s: %s took %.2fs", r.to.Name, phase, took.Seconds())
+	return to, nil
+}

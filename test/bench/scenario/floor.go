@@ -1,0 +1,72 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package scenario
+
+import (
+	"context"
+
+	batchv1 "k8s.io/api/batch/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+)
+
+// floor is what Kubernetes itself needs for as many Jobs as there are in the set of big: the least that a set can cost.
+func floor(ctx context.Context, r *runner) error {
+	return r.each(ctx, func(ctx context.Context, s *space) error {
+		if _, err := r.measure(ctx, "start", s.startBare); err != nil {
+			return err
+		}
+		_, err := r.measure(ctx, "restart", s.restartBare)
+		return err
+	})
+}
+
+func (s *space) startBare(ctx context.Context) error {
+	if err := all(ctx, s.Sizes.Jobs, parallel, func(i int) error { return s.createJob(ctx, i) }); err != nil {
+		return err
+	}
+	return s.jobs.until(ctx, "all Jobs are ready", s.Sizes.Jobs, isReady)
+}
+
+// restartBare does what a restart does: it deletes all Jobs in the foreground and creates each again once its name is
+// free.
+func (s *space) restartBare(ctx context.Context) error {
+	// Room for all, so that nobody waits for anybody.
+	free, created := make(chan string, s.Sizes.Jobs), make(chan error, s.Sizes.Jobs)
+	s.jobs.onGone(func(job *batchv1.Job) { free <- job.Name })
+	defer s.jobs.onGone(nil)
+	jobs := s.Cluster.Kube.BatchV1().Jobs(s.name)
+	ctx, cancel := context.WithTimeout(ctx, s.Patience)
+	defer cancel()
+	for range parallel {
+		go func() {
+			for {
+				select {
+				case name := <-free:
+					job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: jobSpec(running)}
+					_, err := jobs.Create(ctx, job, metav1.CreateOptions{})
+					created <- err
+				case <-ctx.Done():
+					return
+				}
+			}
+		}()
+	}
+	foreground := metav1.DeleteOptions{PropagationPolicy: ptr.To(metav1.DeletePropagationForeground)}
+	err := all(ctx, s.Sizes.Jobs, parallel, func(i int) error { return jobs.Delete(ctx, jobName(i), foreground) })
+	if err != nil {
+		return err
+	}
+	for range s.Sizes.Jobs {
+		select {
+		case err := <-created:
+			if err != nil {
+				return err
+			}
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return s.jobs.until(ctx, "all Jobs are ready", s.Sizes.Jobs, isReady)
+}

@@ -1,0 +1,130 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package scenario
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+
+	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/test/builders"
+)
+
+const (
+	// outcomeKey and secondsKey steer pods; see docs/local-cluster.md.
+	outcomeKey = "jobset-apiserver.io/kwok-outcome"
+	secondsKey = "jobset-apiserver.io/kwok-run-seconds"
+	setName    = "train"
+)
+
+// running and succeeding are what pods do.
+var (
+	running    = map[string]string{outcomeKey: "running"}
+	succeeding = map[string]string{secondsKey: "3"}
+)
+
+// jobSpec is that of a Job with one pod, whose failure is that of the Job. Bare Jobs and those of sets have the same.
+func jobSpec(annotations map[string]string) batchv1.JobSpec {
+	return batchv1.JobSpec{
+		BackoffLimit: ptr.To[int32](0), Parallelism: ptr.To[int32](1), Completions: ptr.To[int32](1),
+		CompletionMode: ptr.To(batchv1.IndexedCompletion),
+		Template: corev1.PodTemplateSpec{
+			ObjectMeta: metav1.ObjectMeta{Annotations: annotations},
+			Spec: corev1.PodSpec{
+				RestartPolicy: corev1.RestartPolicyNever,
+				Containers:    []corev1.Container{{Name: "main", Image: "busybox"}},
+			},
+		},
+	}
+}
+
+// set is a JobSet of so many Jobs with one pod each.
+func (s *space) set(name string, jobs int, annotations map[string]string) *jobsetv1alpha2.JobSet {
+	return builders.JobSet(name, builders.WithJobs("workers", int32(jobs), 1, func(rj *jobsetv1alpha2.ReplicatedJob) {
+		rj.Template.Spec = jobSpec(annotations)
+	}), func(js *jobsetv1alpha2.JobSet) {
+		js.Namespace = s.name
+		js.Spec.FailurePolicy = &jobsetv1alpha2.FailurePolicy{MaxRestarts: 1000}
+	})
+}
+
+func (s *space) createSet(ctx context.Context, js *jobsetv1alpha2.JobSet) error {
+	_, err := s.Cluster.JobSets.JobsetV1alpha2().JobSets(s.name).Create(ctx, js, metav1.CreateOptions{})
+	return err
+}
+
+func (s *space) createJob(ctx context.Context, i int) error {
+	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: jobName(i)}, Spec: jobSpec(running)}
+	_, err := s.Cluster.Kube.BatchV1().Jobs(s.name).Create(ctx, job, metav1.CreateOptions{})
+	return err
+}
+
+func jobName(i int) string { return fmt.Sprintf("bare-%d", i) }
+
+// patchSet changes a set as an editor would.
+func (s *space) patchSet(ctx context.Context, name, patch string) error {
+	_, err := s.Cluster.JobSets.JobsetV1alpha2().JobSets(s.name).
+		Patch(ctx, name, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
+	return err
+}
+
+// failOnePod ends a pod that runs.
+func (s *space) failOnePod(ctx context.Context) error {
+	pods, err := s.Cluster.Kube.CoreV1().Pods(s.name).List(ctx, metav1.ListOptions{Limit: 1})
+	if err != nil {
+		return err
+	}
+	if len(pods.Items) == 0 {
+		return errors.New("no pod to let fail")
+	}
+	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:"failed",%q:"0"}}}`, outcomeKey, secondsKey)
+	_, err = s.Cluster.Kube.CoreV1().Pods(s.name).Patch(ctx, pods.Items[0].Name, types.MergePatchType, patch, metav1.PatchOptions{})
+	return err
+}
+
+func isReady(job *batchv1.Job) bool {
+	return job.DeletionTimestamp == nil && ptr.Deref(job.Status.Ready, 0) == 1
+}
+
+func isStopped(job *batchv1.Job) bool {
+	return ptr.Deref(job.Spec.Suspend, false) && job.Status.Active == 0 && ptr.Deref(job.Status.Terminating, 0) == 0
+}
+
+func isFailing(job *batchv1.Job) bool {
+	for _, c := range job.Status.Conditions {
+		if (c.Type == batchv1.JobFailureTarget || c.Type == batchv1.JobFailed) && c.Status == corev1.ConditionTrue {
+			return true
+		}
+	}
+	return false
+}
+
+// inAttempt tells whether a Job runs in the attempt of its set that begins after so many restarts.
+func inAttempt(restarts string) func(*batchv1.Job) bool {
+	return func(job *batchv1.Job) bool { return isReady(job) && job.Labels[jobsetv1alpha2.RestartsKey] == restarts }
+}
+
+// tells is whether the status of a set has these numbers of ready and of suspended Jobs.
+func tells(ready, suspended, restarts int) func(*jobsetv1alpha2.JobSet) bool {
+	return func(js *jobsetv1alpha2.JobSet) bool {
+		s := js.Status.ReplicatedJobsStatus
+		return len(s) == 1 && int(s[0].Ready) == ready && int(s[0].Suspended) == suspended && int(js.Status.Restarts) == restarts
+	}
+}
+
+func has(condition string) func(*jobsetv1alpha2.JobSet) bool {
+	return func(js *jobsetv1alpha2.JobSet) bool {
+		return meta.IsStatusConditionTrue(js.Status.Conditions, condition)
+	}
+}
+
+func anything[T any](T) bool { return true }

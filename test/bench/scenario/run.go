@@ -1,0 +1,58 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package scenario
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/jobset-apiserver/jobset-apiserver/test/bench/report"
+
+	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+)
+
+// run lets many small sets run to completion.
+func run(ctx context.Context, r *runner) error {
+	return r.each(ctx, func(ctx context.Context, s *space) error {
+		var mu sync.Mutex
+		created := map[string]time.Time{}
+		phase, err := r.measure(ctx, "until completed", func(ctx context.Context) error {
+			err := all(ctx, s.Sizes.RunSets, s.Sizes.Clients, func(i int) error {
+				name := fmt.Sprintf("%s-%d", setName, i)
+				mu.Lock()
+				created[name] = time.Now()
+				mu.Unlock()
+				return s.createSet(ctx, s.set(name, s.Sizes.RunJobs, succeeding))
+			})
+			if err != nil {
+				return err
+			}
+			return s.sets.until(ctx, "all sets are completed", s.Sizes.RunSets, has(jobsetv1alpha2.JobSetCompleted))
+		})
+		if err != nil {
+			return err
+		}
+		s.addWrites(phase)
+		return nil
+	})
+}
+
+// writesOfSets are the requests that write a set, as our server counts them.
+var writesOfSets = []string{
+	"POST jobsets", "PUT jobsets", "PATCH jobsets", "DELETE jobsets", "PUT jobsets/status", "PATCH jobsets/status",
+}
+
+// addWrites adds how often each set was written in this run.
+func (s *space) addWrites(phase *report.Phase) {
+	writes := 0.0
+	for _, call := range writesOfSets {
+		f := phase.Figure("calls/jobset-apiserver/" + call)
+		if f != nil {
+			writes += f.Values[len(f.Values)-1]
+		}
+	}
+	phase.Add("writes to each set", report.UnitCount, writes/float64(s.Sizes.RunSets))
+}

@@ -1,0 +1,87 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package scenario
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/util/workqueue"
+
+	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/generated/informers/externalversions"
+)
+
+// parallel is how many requests a client has under way that does many, as jobset-controller has.
+const parallel = 50
+
+// space is the namespace of a run, and what is seen in it.
+type space struct {
+	*runner
+	name string
+	jobs *tracker[*batchv1.Job]
+	sets *tracker[*jobsetv1alpha2.JobSet]
+}
+
+// inSpace does something in a new namespace and removes it. The Jobs and sets in it are watched all the time, in every
+// scenario, so that this costs the same in each.
+func (r *runner) inSpace(ctx context.Context, do func(ctx context.Context, s *space) error) error {
+	namespaces := r.Cluster.Kube.CoreV1().Namespaces()
+	namespace, err := namespaces.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "bench-"}}, metav1.CreateOptions{})
+	if err != nil {
+		return fmt.Errorf("creating a namespace: %w", err)
+	}
+	s := &space{runner: r, name: namespace.Name}
+	watching, stop := context.WithCancel(ctx)
+	defer stop()
+	if err := s.watch(watching); err != nil {
+		return err
+	}
+	err = do(ctx, s)
+	stop()
+	return errors.Join(err, r.remove(ctx, s.name))
+}
+
+func (s *space) watch(ctx context.Context) error {
+	kube := informers.NewSharedInformerFactoryWithOptions(s.Cluster.Kube, 0, informers.WithNamespace(s.name))
+	sets := externalversions.NewSharedInformerFactoryWithOptions(s.Cluster.JobSets, 0, externalversions.WithNamespace(s.name))
+	var err error
+	if s.jobs, err = newTracker[*batchv1.Job](ctx, kube.Batch().V1().Jobs().Informer(), s.Patience); err != nil {
+		return fmt.Errorf("watching Jobs: %w", err)
+	}
+	if s.sets, err = newTracker[*jobsetv1alpha2.JobSet](ctx, sets.Jobset().V1alpha2().JobSets().Informer(), s.Patience); err != nil {
+		return fmt.Errorf("watching JobSets: %w", err)
+	}
+	return nil
+}
+
+// remove deletes the namespace and waits until it is gone, so that it does not disturb what comes next.
+func (r *runner) remove(ctx context.Context, name string) error {
+	namespaces := r.Cluster.Kube.CoreV1().Namespaces()
+	if err := namespaces.Delete(ctx, name, metav1.DeleteOptions{}); err != nil {
+		return fmt.Errorf("deleting namespace %s: %w", name, err)
+	}
+	err := wait.PollUntilContextTimeout(ctx, settleEvery, r.Patience, false, func(ctx context.Context) (bool, error) {
+		_, err := namespaces.Get(ctx, name, metav1.GetOptions{})
+		return apierrors.IsNotFound(err), nil
+	})
+	if err != nil {
+		return fmt.Errorf("waiting until namespace %s is gone: %w", name, err)
+	}
+	return nil
+}
+
+// all makes n calls, so many at a time, and returns the errors of all.
+func all(ctx context.Context, n, atATime int, call func(i int) error) error {
+	failures := make([]error, n)
+	workqueue.ParallelizeUntil(ctx, atATime, n, func(i int) { failures[i] = call(i) })
+	return errors.Join(append(failures, ctx.Err())...)
+}

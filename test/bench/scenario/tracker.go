@@ -1,0 +1,132 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package scenario
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/cache"
+)
+
+// settleEvery is how often something is asked for that cannot be watched.
+const settleEvery = 500 * time.Millisecond
+
+// tracker knows the present state of all objects of a kind in a namespace, and lets others wait for a state.
+type tracker[T metav1.Object] struct {
+	patience time.Duration
+	changed  chan struct{}
+
+	mu      sync.Mutex
+	objects map[string]T
+	gone    func(T)
+}
+
+func newTracker[T metav1.Object](ctx context.Context, informer cache.SharedIndexInformer, patience time.Duration) (*tracker[T], error) {
+	t := &tracker[T]{patience: patience, changed: make(chan struct{}, 1), objects: map[string]T{}}
+	handle := cache.ResourceEventHandlerFuncs{
+		AddFunc:    func(obj any) { t.seen(obj.(T)) },
+		UpdateFunc: func(_, obj any) { t.seen(obj.(T)) },
+		DeleteFunc: func(obj any) {
+			if unknown, ok := obj.(cache.DeletedFinalStateUnknown); ok {
+				obj = unknown.Obj
+			}
+			t.lost(obj.(T))
+		},
+	}
+	if _, err := informer.AddEventHandler(handle); err != nil {
+		return nil, err
+	}
+	go informer.RunWithContext(ctx)
+	syncing, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	if !cache.WaitForCacheSync(syncing.Done(), informer.HasSynced) {
+		return nil, fmt.Errorf("no answer within %v", patience)
+	}
+	return t, nil
+}
+
+func (t *tracker[T]) seen(object T) {
+	t.mu.Lock()
+	t.objects[object.GetName()] = object
+	t.mu.Unlock()
+	t.notify()
+}
+
+func (t *tracker[T]) lost(object T) {
+	t.mu.Lock()
+	delete(t.objects, object.GetName())
+	gone := t.gone
+	t.mu.Unlock()
+	if gone != nil {
+		gone(object)
+	}
+	t.notify()
+}
+
+func (t *tracker[T]) notify() {
+	select {
+	case t.changed <- struct{}{}:
+	default:
+	}
+}
+
+// onGone sets what is called for objects that vanish from now on.
+func (t *tracker[T]) onGone(call func(T)) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.gone = call
+}
+
+// count returns how many of the objects are as asked for, and how many there are.
+func (t *tracker[T]) count(is func(T) bool) (matching, all int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, object := range t.objects {
+		if is(object) {
+			matching++
+		}
+	}
+	return matching, len(t.objects)
+}
+
+// until waits until there are exactly n objects and all of them are as asked for. One at a time may wait.
+func (t *tracker[T]) until(ctx context.Context, what string, n int, is func(T) bool) error {
+	late := time.NewTimer(t.patience)
+	defer late.Stop()
+	for {
+		matching, all := t.count(is)
+		if matching == n && all == n {
+			return nil
+		}
+		select {
+		case <-t.changed:
+		case <-late.C:
+			return fmt.Errorf("waiting until %s: after %v %d of %d are so", what, t.patience, matching, n)
+		case <-ctx.Done():
+			return fmt.Errorf("waiting until %s: %w", what, ctx.Err())
+		}
+	}
+}
+
+// untilAny waits until one object is as asked for.
+func (t *tracker[T]) untilAny(ctx context.Context, what string, is func(T) bool) error {
+	late := time.NewTimer(t.patience)
+	defer late.Stop()
+	for {
+		if matching, _ := t.count(is); matching > 0 {
+			return nil
+		}
+		select {
+		case <-t.changed:
+		case <-late.C:
+			return fmt.Errorf("waiting until %s: not so after %v", what, t.patience)
+		case <-ctx.Done():
+			return fmt.Errorf("waiting until %s: %w", what, ctx.Err())
+		}
+	}
+}
