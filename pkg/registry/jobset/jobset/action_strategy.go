@@ -5,6 +5,7 @@ package jobset
 
 import (
 	"context"
+	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -49,7 +50,7 @@ func (ActionStrategy) WarningsOnUpdate(context.Context, runtime.Object, runtime.
 	return nil
 }
 
-// Call is a call of an action by the user, with the accounts that the gates ask for.
-func (s ActionStrategy) Call(user string) actions.Call {
-	return actions.Call{User: user, ActiveDeadline: s.gates.ActiveDeadline, ExecutionAttempts: s.gates.ExecutionAttempts}
+// Call is a call of an action by the user at the time, with the accounts that the gates ask for.
+func (s ActionStrategy) Call(user string, now time.Time) actions.Call {
+	return actions.Call{User: user, Now: now, ActiveDeadline: s.gates.ActiveDeadline, ExecutionAttempts: s.gates.ExecutionAttempts}
 }

@@ -156,16 +156,16 @@ func address(ctx context.Context, req metav1.Object, name string) error {
 // change applies an action to the JobSet of the name. The store repeats that on a newer object when somebody else was
 // faster; an object that the action left alone is not written.
 func (a actor) change(ctx context.Context, name string, dryRun []string, act func(*jobset.JobSet, actions.Call) (*batch.JobSetActionStatus, error)) (*batch.JobSetActionStatus, error) {
-	call := a.strategy.Call("")
-	if user, ok := request.UserFrom(ctx); ok {
-		call.User = user.GetName()
+	var user string
+	if info, ok := request.UserFrom(ctx); ok {
+		user = info.GetName()
 	}
 	var answer *batch.JobSetActionStatus
 	info := rest.DefaultUpdatedObjectInfo(nil, func(_ context.Context, _, current runtime.Object) (runtime.Object, error) {
 		js := current.DeepCopyObject().(*jobset.JobSet)
-		call.Now = a.now() // of the try that succeeds, so that the times of attempts never go back
 		var err error
-		answer, err = act(js, call)
+		// The time is that of the try that succeeds, so that the times of attempts do not go back.
+		answer, err = act(js, a.strategy.Call(user, a.now()))
 		return js, err
 	})
 	_, _, err := a.store.Update(ctx, name, info, rest.ValidateAllObjectFunc, rest.ValidateAllObjectUpdateFunc, false, &metav1.UpdateOptions{DryRun: dryRun})

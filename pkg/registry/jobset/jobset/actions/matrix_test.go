@@ -1,0 +1,223 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package actions_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/jobset/jobset/actions"
+)
+
+type action func(*jobset.JobSet, *batch.ActionPreconditions, actions.Call) (*batch.JobSetActionStatus, error)
+
+// all are the actions in their plainest form.
+var all = map[string]action{
+	"restart": func(js *jobset.JobSet, p *batch.ActionPreconditions, c actions.Call) (*batch.JobSetActionStatus, error) {
+		return actions.Restart(js, &batch.JobSetRestartSpec{Scope: batch.RestartScopeJobSet, Preconditions: p}, c)
+	},
+	"suspend": func(js *jobset.JobSet, p *batch.ActionPreconditions, c actions.Call) (*batch.JobSetActionStatus, error) {
+		return actions.Suspend(js, &batch.JobSetActionSpec{Preconditions: p}, c)
+	},
+	"resume": func(js *jobset.JobSet, p *batch.ActionPreconditions, c actions.Call) (*batch.JobSetActionStatus, error) {
+		return actions.Resume(js, &batch.JobSetActionSpec{Preconditions: p}, c)
+	},
+	"cancel": func(js *jobset.JobSet, p *batch.ActionPreconditions, c actions.Call) (*batch.JobSetActionStatus, error) {
+		return actions.Cancel(js, &batch.JobSetActionSpec{Preconditions: p}, c)
+	},
+	"retry": func(js *jobset.JobSet, p *batch.ActionPreconditions, c actions.Call) (*batch.JobSetActionStatus, error) {
+		return actions.Retry(js, &batch.JobSetRetrySpec{Preconditions: p}, c)
+	},
+}
+
+// TestEveryActionInEveryState says for each action in each state what it answers, or after "!" why it is refused.
+func TestEveryActionInEveryState(t *testing.T) {
+	const (
+		deleting  = "! the JobSet is being deleted; wait until it is gone and create it anew"
+		foreign   = `! the JobSet is run by the controller "example.com/other", which spec.managedBy names; ask that one`
+		restarted = "the JobSet was restarted as attempt 2"
+		tooEarly  = "! the JobSet has not finished, and only one that failed can be retried; restart it instead"
+		stays     = "! the JobSet is suspended, and only one that failed can be retried; resume it instead"
+		hasFailed = "! the JobSet has failed, so that there is nothing to "
+		hasDone   = "! the JobSet has completed, so that there is nothing to "
+		queue     = `! queue "team", which the label kueue.x-k8s.io/queue-name names, decides when the JobSet runs; `
+		workload  = " it through the field spec.active of its Workload instead"
+		owner     = `! TrainJob "big", which owns it, decides when the JobSet runs; `
+		asleep    = "! the JobSet is suspended; resume it instead"
+		unstarted = "the JobSet was cancelled while no attempt ran"
+	)
+	want := map[string]map[string]string{
+		"restart": {
+			"running": restarted, "queued": restarted, "owned": restarted, "new": restarted,
+			"suspended": asleep, "queued suspended": asleep,
+			"completed": hasDone + "restart; create it anew to run it again",
+			"failed":    hasFailed + "restart; retry it instead", "cancelled": hasFailed + "restart; retry it instead",
+			"queued failed": hasFailed + "restart; retry it instead", "owned failed": hasFailed + "restart; retry it instead", "suspended failed": hasFailed + "restart; retry it instead",
+			"deleting": deleting, "foreign": foreign,
+		},
+		"suspend": {
+			"running": "the JobSet was suspended, which ended attempt 1", "new": "the JobSet was suspended before it started",
+			"suspended": "the JobSet is suspended already; nothing changed",
+			"completed": hasDone + "suspend; create it anew to run it again",
+			"failed":    hasFailed + "suspend; retry it instead", "cancelled": hasFailed + "suspend; retry it instead",
+			"queued failed": hasFailed + "suspend; retry it instead", "owned failed": hasFailed + "suspend; retry it instead", "suspended failed": hasFailed + "suspend; retry it instead",
+			"queued": queue + "suspend" + workload, "queued suspended": queue + "suspend" + workload, "owned": owner + "suspend that instead",
+			"deleting": deleting, "foreign": foreign,
+		},
+		"resume": {
+			"running": "the JobSet is not suspended; nothing changed", "new": "the JobSet is not suspended; nothing changed",
+			"suspended": "the JobSet was resumed as attempt 2",
+			"completed": hasDone + "resume; create it anew to run it again",
+			"failed":    hasFailed + "resume; retry it instead", "cancelled": hasFailed + "resume; retry it instead",
+			"queued failed": hasFailed + "resume; retry it instead", "owned failed": hasFailed + "resume; retry it instead", "suspended failed": hasFailed + "resume; retry it instead",
+			"queued": queue + "resume" + workload, "queued suspended": queue + "resume" + workload, "owned": owner + "resume that instead",
+			"deleting": deleting, "foreign": foreign,
+		},
+		"cancel": {
+			"running": "the JobSet was cancelled, which ended attempt 1", "cancelled": "the JobSet was cancelled, which ended attempt 1",
+			"queued": "the JobSet was cancelled, which ended attempt 1", "owned": "the JobSet was cancelled, which ended attempt 1",
+			"new": unstarted, "suspended": unstarted, "queued suspended": unstarted,
+			"completed": hasDone + "cancel", "failed": hasFailed + "cancel", "queued failed": hasFailed + "cancel", "owned failed": hasFailed + "cancel", "suspended failed": hasFailed + "cancel",
+			"deleting": deleting, "foreign": foreign,
+		},
+		"retry": {
+			"failed": "the JobSet is run again as attempt 2", "cancelled": "the JobSet is run again as attempt 2",
+			"suspended failed": "the JobSet counts as failed no more, but stays suspended; resume it to run it",
+			"running":          tooEarly, "new": tooEarly, "queued": tooEarly, "owned": tooEarly, "suspended": stays, "queued suspended": stays,
+			"completed":     "! the JobSet has completed, and only one that failed can be retried; create it anew to run it again",
+			"queued failed": `! queue "team", which the label kueue.x-k8s.io/queue-name names, admitted the JobSet, and its Workload has finished with it; create the JobSet anew instead`,
+			"owned failed":  `! TrainJob "big", which owns it, decides when the JobSet runs, and has seen it finish; create that anew instead`,
+			"deleting":      deleting, "foreign": foreign,
+		},
+	}
+	got := map[string]map[string]string{}
+	for name, act := range all {
+		got[name] = map[string]string{}
+		for state, change := range states {
+			js := train(change)
+			before := js.DeepCopy()
+			answer, err := act(js, nil, call())
+			if err == nil {
+				got[name][state] = answer.Message
+				continue
+			}
+			const prefix = `Operation cannot be fulfilled on jobsets.jobset.x-k8s.io "train": `
+			if message := text(err); apierrors.IsConflict(err) && len(message) > len(prefix) {
+				got[name][state] = "! " + message[len(prefix):]
+			}
+			if diff := cmp.Diff(before, js); diff != "" {
+				t.Errorf("%s, refused for a %s set, changed it (-before +after):\n%s", name, state, diff)
+			}
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("answers (-want +got):\n%s", diff)
+	}
+}
+
+// TestAskingTwice: with the attempt named, the same request changes nothing the second time, and is answered as the first.
+func TestAskingTwice(t *testing.T) {
+	cases := map[string]struct {
+		action, state string
+		attempt       int32
+	}{
+		"restart":                            {action: "restart", state: "running", attempt: 1},
+		"restart before anything began":      {action: "restart", state: "new"},
+		"suspend":                            {action: "suspend", state: "running", attempt: 1},
+		"resume":                             {action: "resume", state: "suspended", attempt: 1},
+		"cancel":                             {action: "cancel", state: "running", attempt: 1},
+		"cancel of what does not run":        {action: "cancel", state: "suspended", attempt: 1},
+		"cancel before anything began":       {action: "cancel", state: "new"},
+		"retry":                              {action: "retry", state: "failed", attempt: 1},
+		"retry of a cancelled set":           {action: "retry", state: "cancelled", attempt: 1},
+		"retry of what stays suspended":      {action: "retry", state: "suspended failed", attempt: 1},
+		"restart of a set of a queue":        {action: "restart", state: "queued", attempt: 1},
+		"cancel of a set that awaits quota":  {action: "cancel", state: "queued suspended", attempt: 1},
+		"restart of a set with a controller": {action: "restart", state: "owned", attempt: 1},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			js := train(states[tc.state])
+			first, err := all[tc.action](js, at(tc.attempt), call())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if first.User != "alice" || first.Time == nil || first.UID != "uid-1" {
+				t.Errorf("the answer is %+v", first)
+			}
+			once := js.DeepCopy()
+			other := call(func(c *actions.Call) { c.User, c.Now = "carol", now.Add(1) })
+			second, err := all[tc.action](js, at(tc.attempt), other)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(first, second); diff != "" {
+				t.Errorf("answers (-first +second):\n%s", diff)
+			}
+			if diff := cmp.Diff(once, js); diff != "" {
+				t.Errorf("the second request changed the set (-once +twice):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestNothingChanges: a request for what is so already, without an attempt named, says so and by whom nothing was done.
+func TestNothingChanges(t *testing.T) {
+	for action, state := range map[string]string{"suspend": "suspended", "resume": "running"} {
+		js := train(states[state])
+		before := js.DeepCopy()
+		answer, err := all[action](js, nil, call())
+		if err != nil || answer.User != "" || answer.Time != nil || answer.Attempt != 0 || answer.UID != "uid-1" {
+			t.Errorf("%s: %v, %+v", action, err, answer)
+		}
+		if diff := cmp.Diff(before, js); diff != "" {
+			t.Errorf("%s changed the set (-before +after):\n%s", action, diff)
+		}
+	}
+}
+
+func TestPreconditions(t *testing.T) {
+	other := func(js *jobset.JobSet) { js.UID = "uid-2" }
+	uid := train().UID
+	cases := map[string]struct {
+		change func(*jobset.JobSet)
+		p      *batch.ActionPreconditions
+		want   string
+	}{
+		"the uid and the attempt hold": {p: &batch.ActionPreconditions{UID: &uid, Attempt: at(1).Attempt}},
+		"another uid": {change: other, p: &batch.ActionPreconditions{UID: &uid},
+			want: "the JobSet has the uid uid-2, not uid-1 as preconditions.uid demands: it was created anew; look at it again"},
+		"a later attempt": {p: at(2),
+			want: "the current attempt is 1, begun when the JobSet was started, and not 2, which preconditions.attempt names: look at the JobSet again and decide anew"},
+		"no attempt yet, of a running set": {p: at(0),
+			want: "the current attempt is 1, begun when the JobSet was started, and not 0, which preconditions.attempt names: look at the JobSet again and decide anew"},
+		"an attempt of a set that has none": {change: unseen, p: at(1),
+			want: "the JobSet has no attempts yet, and so not attempt 1, which preconditions.attempt names; look at it again"},
+	}
+	for action, act := range all {
+		for name, tc := range cases {
+			if action == "retry" && tc.want == "" || action == "resume" && tc.want == "" {
+				continue // a running set is refused for what it is
+			}
+			t.Run(action+": "+name, func(t *testing.T) {
+				js := train()
+				if tc.change != nil {
+					tc.change(js)
+				}
+				_, err := act(js, tc.p, call())
+				want := ""
+				if tc.want != "" {
+					want = `Operation cannot be fulfilled on jobsets.jobset.x-k8s.io "train": ` + tc.want
+				}
+				if diff := cmp.Diff(want, text(err)); diff != "" {
+					t.Errorf("error (-want +got):\n%s", diff)
+				}
+			})
+		}
+	}
+}
