@@ -11,6 +11,7 @@ import (
 	"k8s.io/cli-runtime/pkg/resource"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/cli"
 )
 
 // readSets returns the JobSets of the files, each in a namespace, and the number of other objects. Where they do not say, it
@@ -43,7 +44,7 @@ func readSets(files resource.FilenameOptions, stdin io.Reader, namespace string,
 		found = append(found, object)
 	}
 	if len(found) == 0 {
-		return nil, 0, fmt.Errorf("--filename: holds no JobSet of the group %s, but %d other objects", jobsetv1alpha2.GroupName, others)
+		return nil, 0, fmt.Errorf("--filename: holds no JobSet of the group %s, only %s of other kinds", jobsetv1alpha2.GroupName, cli.Count(others, "object"))
 	}
 	return found, others, nil
 }

@@ -62,7 +62,7 @@ type row struct {
 }
 
 func renderChildren(s *Set, t cli.Terminal) []string {
-	rows := []row{{cells: []string{"KIND", "NAME", "COUNT", "ANSWER"}}}
+	rows := []row{{cells: []string{"KIND", "NAMES", "COUNT", "ANSWER"}}}
 	for i := range s.ReplicatedJobs {
 		rows = append(rows, replicatedJobRows(&s.ReplicatedJobs[i], t)...)
 	}

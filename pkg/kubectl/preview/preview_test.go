@@ -1,0 +1,351 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package preview
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/ptr"
+
+	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/test/builders"
+)
+
+// answers is a cluster that has its answers ready.
+type answers struct {
+	sets          map[string]*jobsetv1alpha2.JobSet
+	jobs          []string
+	limits        []corev1.ResourceQuota
+	serviceExists *corev1.Service
+
+	set, job, pod, claim, list error // what is answered in place of success
+	warning                    string
+
+	mu sync.Mutex
+	// asked are the names of the objects that were asked about.
+	asked []string
+}
+
+func (a *answers) note(ctx context.Context, kind string, object metav1.Object) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	name := object.GetName()
+	if name == "" {
+		name = object.GetGenerateName() + "*"
+	}
+	a.asked = append(a.asked, kind+" "+name)
+	if a.warning != "" {
+		collector{}.HandleWarningHeaderWithContext(ctx, 299, "", kind+": "+a.warning)
+	}
+}
+
+func (a *answers) createSet(ctx context.Context, object *unstructured.Unstructured) (*jobsetv1alpha2.JobSet, error) {
+	a.note(ctx, "JobSet", object)
+	js := a.sets[object.GetName()].DeepCopy()
+	js.UID = "set-1"
+	return js, a.set
+}
+
+func (a *answers) createJob(ctx context.Context, job *batchv1.Job) (*batchv1.Job, error) {
+	a.note(ctx, "Job", job)
+	job = job.DeepCopy()
+	job.UID = "job-1"
+	return job, a.job
+}
+
+func (a *answers) createPod(ctx context.Context, pod *corev1.Pod) (*corev1.Pod, error) {
+	a.note(ctx, "Pod", pod)
+	pod = pod.DeepCopy()
+	pod.Spec.Containers[0].Resources.Requests = corev1.ResourceList{"cpu": list("cpu", "2")["cpu"]} // as a LimitRange would
+	return pod, a.pod
+}
+
+func (a *answers) createService(ctx context.Context, service *corev1.Service) error {
+	a.note(ctx, "Service", service)
+	if a.serviceExists != nil {
+		return apierrors.NewAlreadyExists(schema.GroupResource{Resource: "services"}, service.Name)
+	}
+	return nil
+}
+
+func (a *answers) createClaim(ctx context.Context, claim *corev1.PersistentVolumeClaim) error {
+	a.note(ctx, "Claim", claim)
+	return a.claim
+}
+
+func (a *answers) jobNames(context.Context, string) (sets.Set[string], error) {
+	return sets.New(a.jobs...), a.list
+}
+
+func (a *answers) quotas(context.Context, string) ([]corev1.ResourceQuota, error) {
+	return slices.Clone(a.limits), a.list
+}
+
+func (a *answers) service(context.Context, string, string) (*corev1.Service, error) {
+	return a.serviceExists, nil
+}
+
+var _ rest.WarningHandlerWithContext = collector{}
+
+func withClaim(js *jobsetv1alpha2.JobSet) {
+	js.Spec.VolumeClaimPolicies = []jobsetv1alpha2.VolumeClaimPolicy{{
+		Templates: []corev1.PersistentVolumeClaim{{ObjectMeta: metav1.ObjectMeta{Name: "data"}}},
+	}}
+}
+
+func object(name string) *unstructured.Unstructured {
+	u := &unstructured.Unstructured{Object: map[string]any{}}
+	u.SetName(name)
+	u.SetNamespace(builders.Namespace)
+	return u
+}
+
+// previewOne previews one set of the name train.
+func previewOne(t *testing.T, a *answers) Set {
+	t.Helper()
+	report, err := preview(t.Context(), a, []*unstructured.Unstructured{object("train")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if report.Refused != report.Sets[0].refused() {
+		t.Errorf("the report is refused: %v, and its only set: %v", report.Refused, report.Sets[0].refused())
+	}
+	slices.Sort(a.asked)
+	return report.Sets[0]
+}
+
+func trainSet(change ...func(*jobsetv1alpha2.JobSet)) map[string]*jobsetv1alpha2.JobSet {
+	js := builders.JobSet("train", withHostnames, withClaim, builders.WithJobs("w", 3, 2))
+	for _, f := range change {
+		f(js)
+	}
+	return map[string]*jobsetv1alpha2.JobSet{"train": js}
+}
+
+var accepted = Verdict{Answer: Accepted}
+
+func workers(change ...func(*ReplicatedJob)) []ReplicatedJob {
+	rj := ReplicatedJob{
+		Name: "w", Jobs: 3, JobNames: "train-w-[0-2]", Pods: 6, PodNames: "train-w-[0-2]-[0-1]-xxxxx", HostNames: "train-w-[0-2]-[0-1].train",
+		Job: &Verdict{Answer: Accepted}, Pod: &Verdict{Answer: Accepted},
+	}
+	for _, f := range change {
+		f(&rj)
+	}
+	return []ReplicatedJob{rj}
+}
+
+// want is the report about the set of trainSet when nothing is refused.
+func want(change ...func(*Set)) Set {
+	s := Set{
+		Name: "train", Namespace: builders.Namespace, Verdict: accepted, Jobs: 3, Pods: 6, ReplicatedJobs: workers(),
+		Service: &Child{Name: "train", Verdict: accepted}, Claims: []Child{{Name: "data-train", Verdict: accepted}},
+	}
+	for _, f := range change {
+		f(&s)
+	}
+	return s
+}
+
+func TestPreview(t *testing.T) {
+	invalid := apierrors.NewInvalid(schema.GroupKind{Kind: "Job"}, "train-w-0", field.ErrorList{
+		field.Required(field.NewPath("spec", "template", "spec", "containers").Index(0).Child("image"), ""),
+	})
+	noRight := apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "", errors.New(`User "jane" cannot create resource "pods" in the namespace "default"`))
+	overQuota := apierrors.NewForbidden(schema.GroupResource{Resource: "persistentvolumeclaims"}, "data-train", errors.New("exceeded quota: team"))
+	noDryRun := apierrors.NewBadRequest(`admission webhook "x" does not support dry run`)
+	otherService := func(clusterIP string, selector map[string]string) *corev1.Service {
+		return &corev1.Service{Spec: corev1.ServiceSpec{ClusterIP: clusterIP, Selector: selector}}
+	}
+	unfit := func(warning string) func(*Set) {
+		return func(s *Set) {
+			s.Service.Exists = true
+			if warning != "" {
+				s.Service.Verdict.Warnings = []string{warning}
+			}
+		}
+	}
+
+	for name, tc := range map[string]struct {
+		cluster     *answers
+		want        Set
+		wantRefused bool
+	}{
+		"all is accepted": {cluster: &answers{sets: trainSet()}, want: want()},
+		"the set is refused": {
+			cluster:     &answers{sets: trainSet(), set: apierrors.NewAlreadyExists(schema.GroupResource{Resource: "jobsets"}, "train")},
+			want:        Set{Name: "train", Namespace: builders.Namespace, Verdict: Verdict{Answer: Refused, Problems: []string{`jobsets "train" already exists`}}},
+			wantRefused: true,
+		},
+		"the set may not be created by this user": {
+			cluster:     &answers{sets: trainSet(), set: noRight},
+			want:        Set{Name: "train", Namespace: builders.Namespace, Verdict: Verdict{Answer: Refused, Problems: []string{noRight.Error()}}},
+			wantRefused: true,
+		},
+		"the Job is refused, and its pod not asked about": {
+			cluster: &answers{sets: trainSet(), job: invalid},
+			want: want(func(s *Set) {
+				s.ReplicatedJobs = workers(func(rj *ReplicatedJob) {
+					rj.Job, rj.Pod = &Verdict{Answer: Refused, Problems: []string{"spec.template.spec.containers[0].image: Required value"}}, nil
+				})
+			}),
+			wantRefused: true,
+		},
+		"the pod may not be asked about": {
+			cluster: &answers{sets: trainSet(), pod: noRight},
+			want: want(func(s *Set) {
+				s.ReplicatedJobs = workers(func(rj *ReplicatedJob) { rj.Pod = &Verdict{Answer: Unknown, Problems: []string{noRight.Error()}} })
+			}),
+		},
+		"a webhook cannot be asked": {
+			cluster: &answers{sets: trainSet(), pod: noDryRun},
+			want: want(func(s *Set) {
+				s.ReplicatedJobs = workers(func(rj *ReplicatedJob) { rj.Pod = &Verdict{Answer: Unknown, Problems: []string{noDryRun.Error()}} })
+			}),
+		},
+		"a claim is refused": {
+			cluster:     &answers{sets: trainSet(), claim: overQuota},
+			want:        want(func(s *Set) { s.Claims[0].Verdict = Verdict{Answer: Refused, Problems: []string{overQuota.Error()}} }),
+			wantRefused: true,
+		},
+		"a claim exists": {
+			cluster: &answers{sets: trainSet(), claim: apierrors.NewAlreadyExists(schema.GroupResource{}, "data-train")},
+			want:    want(func(s *Set) { s.Claims[0].Exists = true }),
+		},
+		"a Service exists that will do": {
+			cluster: &answers{sets: trainSet(), serviceExists: otherService("None", map[string]string{jobsetv1alpha2.JobSetNameKey: "train"})},
+			want:    want(unfit("")),
+		},
+		"a Service exists that is not headless": {
+			cluster: &answers{sets: trainSet(), serviceExists: otherService("10.0.0.1", map[string]string{jobsetv1alpha2.JobSetNameKey: "train"})},
+			want:    want(unfit("it is not headless, so that pods of the set are not found by their DNS names")),
+		},
+		"a Service exists that selects other pods": {
+			cluster: &answers{sets: trainSet(), serviceExists: otherService("None", map[string]string{"app": "x"})},
+			want:    want(unfit("it does not select the pods of the set, so that they are not found by their DNS names")),
+		},
+		"names of Jobs are taken": {
+			cluster:     &answers{sets: trainSet(), jobs: []string{"train-w-0", "train-w-1"}},
+			want:        want(func(s *Set) { s.ReplicatedJobs[0].TakenNames = "train-w-[0-1]" }),
+			wantRefused: true,
+		},
+		"the quota counts what the cluster makes of the pods": {
+			cluster: &answers{sets: trainSet(), limits: []corev1.ResourceQuota{quotaOf(list("requests.cpu", "8"), list("requests.cpu", "1"))}},
+			want: want(func(s *Set) {
+				s.Quota = []QuotaLine{{Quota: "team", Resource: "requests.cpu", Adds: "12", Used: "1", Hard: "8", Short: "5"}}
+			}),
+			wantRefused: true,
+		},
+		"what exists is not counted again": {
+			cluster: &answers{
+				sets: trainSet(), serviceExists: otherService("None", map[string]string{jobsetv1alpha2.JobSetNameKey: "train"}),
+				claim: apierrors.NewAlreadyExists(schema.GroupResource{}, "data-train"), limits: []corev1.ResourceQuota{quotaOf(list("services", "0", "persistentvolumeclaims", "0"), nil)},
+			},
+			want: want(unfit(""), func(s *Set) { s.Claims[0].Exists = true }),
+		},
+		"the user may not look around": {
+			cluster: &answers{sets: trainSet(), list: apierrors.NewForbidden(schema.GroupResource{}, "", errors.New("no"))},
+			want: want(func(s *Set) {
+				s.Notes = []string{
+					"whether names of Jobs are taken is not known: forbidden: no",
+					"whether the quotas are large enough is not known: forbidden: no",
+				}
+			}),
+		},
+		"a suspended set": {
+			cluster: &answers{sets: trainSet(func(js *jobsetv1alpha2.JobSet) { js.Spec.Suspend = ptr.To(true) })},
+			want: want(func(s *Set) {
+				s.Notes = []string{"the set is suspended: its Jobs are created suspended, and have pods once the set is resumed"}
+			}),
+		},
+		"a set of another controller": {
+			cluster: &answers{sets: trainSet(func(js *jobsetv1alpha2.JobSet) { js.Spec.ManagedBy = ptr.To("example.com/x") })},
+			want: Set{
+				Name: "train", Namespace: builders.Namespace, Verdict: accepted, ReplicatedJobs: []ReplicatedJob{{Name: "w"}}, Claims: []Child{},
+				Notes: []string{`the controller "example.com/x" runs the set, which spec.managedBy names: what it creates is not known here`},
+			},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := previewOne(t, tc.cluster)
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("report (-want +got):\n%s", diff)
+			}
+			if got.refused() != tc.wantRefused {
+				t.Errorf("refused: got %v, want %v", got.refused(), tc.wantRefused)
+			}
+		})
+	}
+}
+
+func TestPreviewAsksAboutOneOfEachKind(t *testing.T) {
+	a := &answers{sets: trainSet(builders.WithJobs("v", 5, 1))}
+	previewOne(t, a)
+	wantAsked := []string{"Claim data-train", "Job train-v-0", "Job train-w-0", "JobSet train", "Pod train-v-0-0-*", "Pod train-w-0-0-*", "Service train"}
+	if diff := cmp.Diff(wantAsked, a.asked); diff != "" {
+		t.Errorf("questions (-want +got):\n%s", diff)
+	}
+}
+
+func TestTemplateIsJudgedUnderAnotherNameIfItsOwnIsTaken(t *testing.T) {
+	a := &answers{sets: trainSet(), jobs: []string{"train-w-0"}}
+	previewOne(t, a)
+	if !slices.Contains(a.asked, "Job train-w-0-*") {
+		t.Errorf("the Job was asked about as %q, a name that is taken", a.asked)
+	}
+}
+
+func TestWarningsBelongToTheirObjects(t *testing.T) {
+	got := previewOne(t, &answers{sets: trainSet(), warning: "careful"})
+	warnings := [][]string{
+		got.Verdict.Warnings, got.Service.Verdict.Warnings, got.Claims[0].Verdict.Warnings, got.ReplicatedJobs[0].Job.Warnings, got.ReplicatedJobs[0].Pod.Warnings,
+	}
+	if diff := cmp.Diff([][]string{{"JobSet: careful"}, {"Service: careful"}, {"Claim: careful"}, {"Job: careful"}, {"Pod: careful"}}, warnings); diff != "" {
+		t.Errorf("warnings (-want +got):\n%s", diff)
+	}
+}
+
+func TestSetsOfOneManifestShareTheQuota(t *testing.T) {
+	a := &answers{
+		sets: map[string]*jobsetv1alpha2.JobSet{
+			"one": builders.JobSet("one", builders.WithJobs("w", 3, 2)), "two": builders.JobSet("two", builders.WithJobs("w", 3, 2)),
+		},
+		limits: []corev1.ResourceQuota{quotaOf(list("pods", "10"), list("pods", "1"))},
+	}
+	report, err := preview(t.Context(), a, []*unstructured.Unstructured{object("one"), object("two")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []QuotaLine{
+		{Quota: "team", Resource: "pods", Adds: "6", Used: "1", Hard: "10"},
+		{Quota: "team", Resource: "pods", Adds: "6", Used: "7", Hard: "10", Short: "3"},
+	}
+	if diff := cmp.Diff(want, slices.Concat(report.Sets[0].Quota, report.Sets[1].Quota)); diff != "" {
+		t.Errorf("quota (-want +got):\n%s", diff)
+	}
+	if !report.Refused {
+		t.Error("the second set does not fit, and the report is not refused")
+	}
+}
+
+func TestPreviewEndsWhenNoServerAnswers(t *testing.T) {
+	a := &answers{sets: trainSet(), pod: errors.New("connection refused")}
+	if _, err := preview(t.Context(), a, []*unstructured.Unstructured{object("train")}); err == nil {
+		t.Error("no error")
+	}
+}
