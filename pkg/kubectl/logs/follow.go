@@ -29,14 +29,15 @@ type follower struct {
 	out       *sink
 	// slots are as many as there may be logs at the same time.
 	slots chan struct{}
-	// again is how long to wait before a log is opened again whose container goes on.
-	again time.Duration
+	// again is how long to wait before a log is opened again whose container goes on, and grace how long the log of a pod
+	// that is gone may still be read.
+	again, grace time.Duration
 
 	lock sync.Mutex
 	// pods are those that exist, as last seen.
 	pods map[types.UID]*corev1.Pod
-	// begun are the logs that are or were read.
-	begun   map[run]bool
+	// begun are the logs that are or were read, with what ends it.
+	begun   map[run]context.CancelFunc
 	late    bool // what begins now is new, and is printed from its first line
 	waiting bool // the user was told that logs wait
 	failed  int
@@ -55,8 +56,8 @@ type run struct {
 
 func newFollower(s selection, options corev1.PodLogOptions, most int, open opener, out *sink) *follower {
 	return &follower{
-		selection: s, options: options, open: open, out: out, slots: make(chan struct{}, most), again: time.Second,
-		pods: map[types.UID]*corev1.Pod{}, begun: map[run]bool{}, idle: make(chan struct{}),
+		selection: s, options: options, open: open, out: out, slots: make(chan struct{}, most), again: time.Second, grace: 3 * time.Second,
+		pods: map[types.UID]*corev1.Pod{}, begun: map[run]context.CancelFunc{}, idle: make(chan struct{}),
 	}
 }
 
@@ -67,10 +68,11 @@ func (f *follower) see(ctx context.Context, pod *corev1.Pod) {
 	f.pods[pod.UID] = pod
 	for _, s := range f.selection.streams(pod) {
 		key := run{pod.UID, s.container, s.run}
-		if f.begun[key] || f.closed {
+		if f.begun[key] != nil || f.closed {
 			continue
 		}
-		f.begun[key] = true
+		ctx, cancel := context.WithCancel(ctx)
+		f.begun[key] = cancel
 		options := f.options
 		options.Container = s.container
 		if f.late {
@@ -79,6 +81,7 @@ func (f *follower) see(ctx context.Context, pod *corev1.Pod) {
 		f.active++
 		go func() {
 			defer f.done()
+			defer cancel()
 			f.read(ctx, s, options)
 		}()
 	}
@@ -116,11 +119,16 @@ func (f *follower) rest() {
 	}
 }
 
-// gone forgets a pod.
+// gone forgets a pod. kubelet ends its logs; a node that is lost cannot.
 func (f *follower) gone(pod *corev1.Pod) {
 	f.lock.Lock()
 	defer f.lock.Unlock()
 	delete(f.pods, pod.UID)
+	for key, cancel := range f.begun {
+		if key.pod == pod.UID {
+			time.AfterFunc(f.grace, cancel)
+		}
+	}
 }
 
 // goesOn tells whether the run of the container is the present one and has not ended, as far as is known.
