@@ -1,0 +1,100 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/jobset-apiserver/jobset-apiserver/test/localcluster"
+)
+
+// elastic is a set with one replicatedJob whose size may change.
+const elastic = `apiVersion: jobset.x-k8s.io/v1alpha2
+kind: JobSet
+metadata: {name: train}
+spec:
+  replicatedJobs:
+  - name: workers
+    template:
+      spec:
+        completionMode: Indexed
+        parallelism: 2
+        completions: 2
+        template:
+          metadata: {annotations: {jobset-apiserver.io/kwok-outcome: running}}
+          spec: {containers: [{name: main, image: registry.example/trainer:v1}]}
+`
+
+func TestScaleNeedsElasticSizing(t *testing.T) {
+	k := newKubectl(t)
+	k.okIn(elastic, "create", "-f", "-")
+	const why = "the size of no JobSet can change while the feature gate ElasticJobSet is off; ask the administrator to turn it on"
+	// kubectl scale would repeat for minutes what a conflict has refused.
+	r := k.run("", "get", "jobset/train", "--subresource=scale")
+	if diff := cmp.Diff(refusal("train", why), r.stderr); diff != "" || r.code == 0 {
+		t.Errorf("code %d, refusal (-want +got):\n%s", r.code, diff)
+	}
+}
+
+// TestScaleByHandAndByAutoscaler needs a cluster of its own, with the feature gate.
+func TestScaleByHandAndByAutoscaler(t *testing.T) {
+	const gates = "--feature-gates=ElasticJobSet=true"
+	elasticCluster := &cluster{
+		Root: shared.Root, Dir: shared.Dir + "-elastic",
+		Env: []string{"CLUSTER_NODES=3", "CLUSTER_APISERVER_ARGS=" + gates + " " + localcluster.ShortShutdown, "CLUSTER_CONTROLLER_ARGS=" + gates},
+	}
+	t.Cleanup(func() {
+		if err := elasticCluster.Script("down"); err != nil {
+			t.Error(err)
+		}
+	})
+	for _, command := range []string{"down", "up"} {
+		if err := elasticCluster.Script(command); err != nil {
+			t.Fatal(err)
+		}
+	}
+	k := newKubectlFor(t, elasticCluster)
+	k.okIn(elastic, "create", "-f", "-")
+	running := func(want int) {
+		t.Helper()
+		k.eventually(60*time.Second, func() string {
+			if got := k.ok("get", "pods", "--field-selector=status.phase=Running", "-o", "name"); strings.Count(got, "\n") != want {
+				return "pods that run: " + got
+			}
+			return ""
+		})
+	}
+	running(2)
+
+	editor := k.account("editor", "edit")
+	editor.mayEventually("update", "jobsets.jobset.x-k8s.io", "--subresource=scale")
+	editor.ok("scale", "jobset/train", "--current-replicas=2", "--replicas=4")
+	running(4)
+	if got := k.field("jobset/train", "{.spec.replicatedJobs[0].template.spec['parallelism','completions']}"); got != "4 4" {
+		t.Errorf("parallelism and completions: got %q, want 4 4", got)
+	}
+	k.refused("", []string{"scale", "jobset/train", "--replicas=0"}, "spec.replicas", "must be 1 or more: suspend the JobSet to run no pods")
+
+	// There are no metrics in this cluster. The bounds are kept without them, and show that the autoscaler finds, reads and
+	// writes the scale.
+	k.okIn(`apiVersion: autoscaling/v2
+kind: HorizontalPodAutoscaler
+metadata: {name: train}
+spec:
+  scaleTargetRef: {apiVersion: jobset.x-k8s.io/v1alpha2, kind: JobSet, name: train}
+  minReplicas: 6
+  maxReplicas: 8
+  metrics: [{type: Resource, resource: {name: cpu, target: {type: Utilization, averageUtilization: 50}}}]
+`, "create", "-f", "-")
+	k.ok("wait", "--for=condition=AbleToScale", "hpa/train", "--timeout=90s")
+	running(6)
+	if got := k.ok("get", "jobset", "train", "--subresource=scale", "-o", "jsonpath={.spec.replicas} {.status.selector}"); !strings.HasPrefix(got, "6 ") ||
+		!strings.Contains(got, "jobset.sigs.k8s.io/jobset-name=train") {
+		t.Errorf("scale: %q", got)
+	}
+}
