@@ -6,7 +6,6 @@ package actions_test
 import (
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -260,49 +259,5 @@ func TestOriginsOfAttempts(t *testing.T) {
 				t.Errorf("got %v, want %s", err, tc.want)
 			}
 		})
-	}
-}
-
-// TestHistoryIsBounded restarts a set more often than its history can tell.
-func TestHistoryIsBounded(t *testing.T) {
-	js := train(unseen)
-	c := call(func(c *actions.Call) { c.User = strings.Repeat("ä", 200) })
-	for i := range 15 {
-		c.Now = now.Add(time.Duration(i) * time.Minute)
-		if _, err := actions.Restart(js, &batch.JobSetRestartSpec{}, c); err != nil {
-			t.Fatal(err)
-		}
-	}
-	attempts := js.Status.Attempts
-	if len(attempts) != 10 || attempts[0].Number != 7 || attempts[9].Number != 16 || js.Status.Restarts != 15 {
-		t.Errorf("%d restarts, history %+v", js.Status.Restarts, attempts)
-	}
-	if diff := cmp.Diff(strings.Repeat("ä", 128), attempts[9].User); diff != "" {
-		t.Errorf("a long name (-want +got):\n%s", diff)
-	}
-	for attempt, want := range map[int32]string{0: "and not 0", 3: "and not 3", 5: "and not 5", 17: "and not 17"} {
-		if _, err := actions.Restart(js, &batch.JobSetRestartSpec{Preconditions: at(attempt)}, c); !apierrors.IsConflict(err) || !strings.Contains(err.Error(), want) {
-			t.Errorf("of attempt %d: %v", attempt, err)
-		}
-	}
-	if answer, err := actions.Restart(js, &batch.JobSetRestartSpec{Preconditions: at(6)}, c); err != nil || answer.Attempt != 7 {
-		t.Errorf("of the attempt before the oldest one listed: %v, %+v", err, answer)
-	}
-}
-
-// TestFirstNumber: an attempt that ran before any was recorded has a number too.
-func TestFirstNumber(t *testing.T) {
-	running := train(func(js *jobset.JobSet) { js.Status.Attempts, js.Status.Restarts = nil, 3 })
-	answer, err := actions.Restart(running, &batch.JobSetRestartSpec{Preconditions: at(0)}, call())
-	if err != nil || answer.Attempt != 5 {
-		t.Errorf("restart: %v, %+v", err, answer)
-	}
-	held := train(func(js *jobset.JobSet) { js.Status.Attempts, js.Spec.Suspend = nil, ptr.To(true) })
-	if answer, err = actions.Resume(held, &batch.JobSetActionSpec{}, call()); err != nil || answer.Attempt != 1 {
-		t.Errorf("resume: %v, %+v", err, answer)
-	}
-	lost := train(failed, func(js *jobset.JobSet) { js.Status.Attempts = nil })
-	if answer, err = actions.Retry(lost, &batch.JobSetRetrySpec{}, call()); err != nil || answer.Attempt != 2 {
-		t.Errorf("retry: %v, %+v", err, answer)
 	}
 }

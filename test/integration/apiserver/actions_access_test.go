@@ -1,0 +1,278 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package apiserver
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
+	"k8s.io/utils/ptr"
+
+	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
+	typedv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/generated/clientset/versioned/typed/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/test/integration/framework"
+)
+
+// TestAccessToActions covers who may do what: each action is a resource of its own to authorization, admission and audit.
+func TestAccessToActions(t *testing.T) {
+	dir := t.TempDir()
+	policy, log := filepath.Join(dir, "policy.yaml"), filepath.Join(dir, "audit.log")
+	content := "apiVersion: audit.k8s.io/v1\nkind: Policy\nrules:\n- level: RequestResponse\n  resources: [{group: jobset.x-k8s.io}]\n- level: None\n"
+	if err := os.WriteFile(policy, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	server := plane.StartServer(t, append(framework.Embedded(framework.ShortDir(t)), "--audit-policy-file="+policy, "--audit-log-path="+log)...)
+	plane.Aggregate(t, server)
+	cases := map[string]func(*testing.T, *env){
+		"each action of each set is permitted by itself": testActionPermissions,
+		"a policy sees an action as what it is":          testActionPolicy,
+		"webhooks see and change an action":              testActionWebhooks,
+		"an action is on record":                         func(t *testing.T, e *env) { testActionAudit(t, e, log) },
+	}
+	for name, test := range cases {
+		t.Run(name, func(t *testing.T) { test(t, newEnv(t, server, plane.Config)) })
+	}
+}
+
+// calls are all actions in their plainest form.
+var calls = map[string]func(context.Context, typedv1alpha2.JobSetInterface, string) error{
+	"restart": func(ctx context.Context, c typedv1alpha2.JobSetInterface, name string) error {
+		_, err := c.Restart(ctx, name, &batchv1alpha1.JobSetRestart{}, metav1.CreateOptions{})
+		return err
+	},
+	"suspend": func(ctx context.Context, c typedv1alpha2.JobSetInterface, name string) error {
+		_, err := c.Suspend(ctx, name, &batchv1alpha1.JobSetSuspend{}, metav1.CreateOptions{})
+		return err
+	},
+	"resume": func(ctx context.Context, c typedv1alpha2.JobSetInterface, name string) error {
+		_, err := c.Resume(ctx, name, &batchv1alpha1.JobSetResume{}, metav1.CreateOptions{})
+		return err
+	},
+	"cancel": func(ctx context.Context, c typedv1alpha2.JobSetInterface, name string) error {
+		_, err := c.Cancel(ctx, name, &batchv1alpha1.JobSetCancel{}, metav1.CreateOptions{})
+		return err
+	},
+	"retry": func(ctx context.Context, c typedv1alpha2.JobSetInterface, name string) error {
+		_, err := c.Retry(ctx, name, &batchv1alpha1.JobSetRetry{}, metav1.CreateOptions{})
+		return err
+	},
+}
+
+// order is one in which every action succeeds.
+var order = []string{"restart", "suspend", "resume", "cancel", "retry"}
+
+func testActionPermissions(t *testing.T, e *env) {
+	for _, permitted := range order {
+		t.Run(permitted, func(t *testing.T) {
+			e := newEnv(t, e.server, e.config)
+			e.running(t, "mine")
+			e.running(t, "other")
+			name := "operator-" + permitted
+			e.permit(t, name, rbacv1.PolicyRule{
+				APIGroups: []string{"jobset.x-k8s.io"}, Resources: []string{"jobsets/" + permitted}, ResourceNames: []string{"mine"}, Verbs: []string{"create"},
+			})
+			user, err := plane.AddUser(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			client := clientset(t, user.Config()).JobSets(e.namespace)
+			framework.Eventually(t, patience, "the permission is known", func(ctx context.Context) error {
+				if err := calls[permitted](ctx, client, "mine"); apierrors.IsForbidden(err) {
+					return err
+				}
+				return nil
+			})
+			for action, act := range calls {
+				want := fmt.Sprintf(`User %q cannot create resource "jobsets/%s" in API group "jobset.x-k8s.io" in the namespace %q`, name, action, e.namespace)
+				if err := act(t.Context(), client, "other"); !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), want) {
+					t.Errorf("%s of another set: %v", action, err)
+				}
+				if err := act(t.Context(), client, "mine"); action != permitted && !apierrors.IsForbidden(err) {
+					t.Errorf("%s: %v", action, err)
+				}
+			}
+			js := e.get(t, "mine")
+			if _, err := client.Update(t.Context(), js, metav1.UpdateOptions{}); !apierrors.IsForbidden(err) {
+				t.Errorf("editing: %v", err)
+			}
+			if _, err := client.UpdateStatus(t.Context(), js, metav1.UpdateOptions{}); !apierrors.IsForbidden(err) {
+				t.Errorf("editing the status: %v", err)
+			}
+		})
+	}
+}
+
+// permit gives a user a rule in the namespace.
+func (e *env) permit(t *testing.T, user string, rule rbacv1.PolicyRule) {
+	t.Helper()
+	role := &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Name: user}, Rules: []rbacv1.PolicyRule{rule}}
+	if _, err := plane.Kube.RbacV1().Roles(e.namespace).Create(t.Context(), role, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	binding := &rbacv1.RoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: user},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: user},
+		Subjects:   []rbacv1.Subject{{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: user}},
+	}
+	if _, err := plane.Kube.RbacV1().RoleBindings(e.namespace).Create(t.Context(), binding, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func actionRule(action string) admissionregistrationv1.RuleWithOperations {
+	rule := jobSetRule(admissionregistrationv1.Create)
+	rule.Resources = []string{"jobsets/" + action}
+	return rule
+}
+
+func testActionPolicy(t *testing.T, e *env) {
+	e.running(t, "a")
+	client := plane.Kube.AdmissionregistrationV1()
+	policy := &admissionregistrationv1.ValidatingAdmissionPolicy{
+		ObjectMeta: metav1.ObjectMeta{Name: e.namespace},
+		Spec: admissionregistrationv1.ValidatingAdmissionPolicySpec{
+			FailurePolicy: ptr.To(admissionregistrationv1.Fail),
+			MatchConstraints: &admissionregistrationv1.MatchResources{
+				NamespaceSelector: e.here(),
+				ResourceRules:     []admissionregistrationv1.NamedRuleWithOperations{{RuleWithOperations: actionRule("restart")}},
+			},
+			Validations: []admissionregistrationv1.Validation{{
+				Expression: "object.kind == 'JobSetRestart' && object.metadata.name == 'a' && object.spec.?reason.orValue('') != ''",
+				Message:    "a restart needs a reason",
+			}},
+		},
+	}
+	if _, err := client.ValidatingAdmissionPolicies().Create(t.Context(), policy, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	binding := &admissionregistrationv1.ValidatingAdmissionPolicyBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: e.namespace},
+		Spec: admissionregistrationv1.ValidatingAdmissionPolicyBindingSpec{
+			PolicyName: e.namespace, ValidationActions: []admissionregistrationv1.ValidationAction{admissionregistrationv1.Deny},
+		},
+	}
+	if _, err := client.ValidatingAdmissionPolicyBindings().Create(t.Context(), binding, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	framework.Eventually(t, patience, "it is refused", func(ctx context.Context) error {
+		_, err := e.typed.Restart(ctx, "a", &batchv1alpha1.JobSetRestart{}, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		if err == nil || !strings.Contains(err.Error(), "a restart needs a reason") {
+			return fmt.Errorf("%v", err)
+		}
+		return nil
+	})
+	if _, err := e.typed.Restart(t.Context(), "a", restartOf(1), metav1.CreateOptions{}); err != nil {
+		t.Errorf("with a reason: %v", err)
+	}
+	if err := calls["suspend"](t.Context(), e.typed, "a"); err != nil {
+		t.Errorf("another action: %v", err)
+	}
+}
+
+func testActionWebhooks(t *testing.T, e *env) {
+	e.running(t, "a")
+	mutating := newWebhook(t, func(*admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
+		patch := `[{"op":"add","path":"/spec/reason","value":"ticket 1"}]`
+		return &admissionv1.AdmissionResponse{Allowed: true, Patch: []byte(patch), PatchType: ptr.To(admissionv1.PatchTypeJSONPatch)}
+	})
+	validating := newWebhook(t, func(request *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
+		var cancel batchv1alpha1.JobSetCancel
+		if err := json.Unmarshal(request.Object.Raw, &cancel); err != nil || request.SubResource != "cancel" || request.Name != "a" {
+			return &admissionv1.AdmissionResponse{Result: &metav1.Status{Message: "no cancel of a"}}
+		}
+		return &admissionv1.AdmissionResponse{Allowed: cancel.Spec.Reason == "ticket 1", Result: &metav1.Status{Message: "no ticket"}}
+	})
+	webhooks := plane.Kube.AdmissionregistrationV1()
+	_, err := webhooks.ValidatingWebhookConfigurations().Create(t.Context(), &admissionregistrationv1.ValidatingWebhookConfiguration{
+		ObjectMeta: metav1.ObjectMeta{Name: e.namespace},
+		Webhooks: []admissionregistrationv1.ValidatingWebhook{{
+			Name: "validate.example.com", ClientConfig: validating.client(), NamespaceSelector: e.here(),
+			Rules:       []admissionregistrationv1.RuleWithOperations{actionRule("cancel")},
+			SideEffects: ptr.To(admissionregistrationv1.SideEffectClassNone), AdmissionReviewVersions: []string{"v1"},
+		}},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	dryRun := metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}
+	framework.Eventually(t, patience, "it is refused", func(ctx context.Context) error {
+		_, err := e.typed.Cancel(ctx, "a", &batchv1alpha1.JobSetCancel{}, dryRun)
+		if err == nil || !strings.Contains(err.Error(), `admission webhook "validate.example.com" denied the request: no ticket`) {
+			return fmt.Errorf("%v", err)
+		}
+		return nil
+	})
+	_, err = webhooks.MutatingWebhookConfigurations().Create(t.Context(), &admissionregistrationv1.MutatingWebhookConfiguration{
+		ObjectMeta: metav1.ObjectMeta{Name: e.namespace},
+		Webhooks: []admissionregistrationv1.MutatingWebhook{{
+			Name: "mutate.example.com", ClientConfig: mutating.client(), NamespaceSelector: e.here(),
+			Rules:       []admissionregistrationv1.RuleWithOperations{actionRule("cancel")},
+			SideEffects: ptr.To(admissionregistrationv1.SideEffectClassNone), AdmissionReviewVersions: []string{"v1"},
+		}},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	framework.Eventually(t, patience, "it is changed and allowed", func(ctx context.Context) error {
+		_, err := e.typed.Cancel(ctx, "a", &batchv1alpha1.JobSetCancel{}, dryRun)
+		return err
+	})
+	if err := calls["cancel"](t.Context(), e.typed, "a"); err != nil {
+		t.Fatal(err)
+	}
+	if reason := e.get(t, "a").Status.Attempts[0].EndReason; reason != "ticket 1" {
+		t.Errorf("the reason is %q", reason)
+	}
+}
+
+func testActionAudit(t *testing.T, e *env, log string) {
+	user, err := plane.AddUser("erin", "system:masters")
+	if err != nil {
+		t.Fatal(err)
+	}
+	e.running(t, "audited")
+	client := clientset(t, user.Config()).JobSets(e.namespace)
+	for _, action := range order {
+		if err := calls[action](t.Context(), client, "audited"); err != nil {
+			t.Fatalf("%s: %v", action, err)
+		}
+	}
+	for _, action := range order {
+		framework.Eventually(t, patience, "the line of "+action+" is written", func(context.Context) error {
+			file, err := os.Open(log)
+			if err != nil {
+				return err
+			}
+			defer file.Close()
+			for scanner := bufio.NewScanner(file); scanner.Scan(); {
+				var event auditv1.Event
+				if err := json.Unmarshal(scanner.Bytes(), &event); err != nil {
+					return err
+				}
+				if event.Stage != auditv1.StageResponseComplete || event.User.Username != "erin" || event.ObjectRef.Subresource != action {
+					continue
+				}
+				if event.Verb != "create" || event.ObjectRef.Resource != "jobsets" || event.ObjectRef.Name != "audited" ||
+					!strings.Contains(string(event.RequestObject.Raw), actionKinds[action]) || !strings.Contains(string(event.ResponseObject.Raw), "the JobSet ") {
+					return fmt.Errorf("the line is %s", scanner.Bytes())
+				}
+				return nil
+			}
+			return errors.New("no such line")
+		})
+	}
+}
