@@ -119,6 +119,9 @@ func (w *Window) End(ctx context.Context, to *report.Phase) error {
 	if err != nil {
 		return err
 	}
+	if err := w.forgetRestarted(); err != nil {
+		return err
+	}
 	w.addCPU(cpu, time.Since(w.begin), to)
 	if err := w.addMemory(to); err != nil {
 		return err
@@ -138,6 +141,21 @@ func (w *Window) End(ctx context.Context, to *report.Phase) error {
 		addCalls("client/jobset-controller", nil, asked, to)
 	}
 	return w.meter.cluster.addStores(ctx, to)
+}
+
+// forgetRestarted forgets what processes had done before that were restarted meanwhile: their counters began anew.
+func (w *Window) forgetRestarted() error {
+	processes, err := w.meter.cluster.Processes()
+	if err != nil {
+		return err
+	}
+	for name, pid := range processes {
+		if w.processes[name] != pid {
+			w.cpu[name], w.calls[name] = 0, nil
+		}
+	}
+	w.processes = processes
+	return nil
 }
 
 // addCPU adds the CPU times without those that the processes would have used anyway.

@@ -54,24 +54,43 @@ func cpuTime(pid int) (time.Duration, error) {
 	return time.Duration(user+system) * clockTick, err
 }
 
-// began is when a process was started, since the machine was.
-func began(pid int) (time.Duration, error) {
-	fields, err := stat(pid)
+// Began is when a process of the cluster was started.
+func (c *Cluster) Began(name string) (time.Time, error) {
+	processes, err := c.Processes()
 	if err != nil {
-		return 0, err
+		return time.Time{}, err
+	}
+	fields, err := stat(processes[name])
+	if err != nil {
+		return time.Time{}, err
 	}
 	ticks, err := strconv.ParseInt(fields[19], 10, 64)
-	return time.Duration(ticks) * clockTick, err
-}
-
-// uptime is the time since the machine was started.
-func uptime() (time.Duration, error) {
+	if err != nil {
+		return time.Time{}, err
+	}
 	data, err := os.ReadFile("/proc/uptime")
 	if err != nil {
-		return 0, err
+		return time.Time{}, err
 	}
+	now := time.Now()
 	seconds, err := strconv.ParseFloat(strings.Fields(string(data))[0], 64)
-	return time.Duration(seconds * float64(time.Second)), err
+	since := time.Duration(seconds*float64(time.Second)) - time.Duration(ticks)*clockTick
+	return now.Add(-since), err
+}
+
+// Memory is what each process has in RAM now.
+func (c *Cluster) Memory() (map[string]int64, error) {
+	processes, err := c.Processes()
+	if err != nil {
+		return nil, err
+	}
+	bytes := map[string]int64{}
+	for name, pid := range processes {
+		if bytes[name], _, err = memory(pid); err != nil {
+			return nil, fmt.Errorf("reading the memory of %s: %w", name, err)
+		}
+	}
+	return bytes, nil
 }
 
 // stat returns the fields from the third on. The second is the name of the program, in which anything may be.

@@ -86,6 +86,18 @@ func (c *Cluster) served(ctx context.Context, program string) (Calls, error) {
 	return calls, nil
 }
 
+// Heap is what a program of ours has allocated. What is garbage counts too, until it is collected.
+func (c *Cluster) Heap(ctx context.Context, program string) (float64, error) {
+	metrics, err := c.Metrics(ctx, program)
+	if err != nil {
+		return 0, err
+	}
+	for _, sample := range metrics["go_memstats_heap_alloc_bytes"] {
+		return float64(sample.Value), nil
+	}
+	return 0, fmt.Errorf("%s does not tell the size of its heap", program)
+}
+
 // auditEvent is what a line of the audit log says about a request.
 type auditEvent struct {
 	Verb string

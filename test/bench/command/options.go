@@ -24,6 +24,7 @@ type options struct {
 	runs      int
 
 	patience, idleFor time.Duration
+	keep              bool
 }
 
 func newOptions() *options { return &options{} }
@@ -48,6 +49,7 @@ func (o *options) addFlags(fs *pflag.FlagSet) {
 	fs.StringSliceVar(&o.scenarios, "scenarios", names(), "Scenarios to run.")
 	fs.IntVar(&o.runs, "runs", 0, "How often each scenario is run. Default: that of the preset.")
 	fs.DurationVar(&o.idleFor, "idle", 0, "How long the idle cluster is watched before a scenario. Default: that of the preset.")
+	fs.BoolVar(&o.keep, "keep", false, "Leave the last namespace of each scenario in the cluster, when that goes away anyway.")
 	fs.DurationVar(&o.patience, "patience", 10*time.Minute, "How long anything may take that a scenario waits for.")
 	for _, size := range o.sizeFlags() {
 		fs.IntVar(size.given, size.flag, 0, size.usage+" Default: that of the preset.")

@@ -91,6 +91,15 @@ func (p *Phase) Figure(name string) *Figure {
 	return nil
 }
 
+// Last returns the value that was added last, or 0.
+func (p *Phase) Last(name string) float64 {
+	f := p.Figure(name)
+	if f == nil {
+		return 0
+	}
+	return f.Values[len(f.Values)-1]
+}
+
 // summarize computes medians. A call that was not seen in a run was done zero times in it; other figures that are missing
 // in a run are not known for it.
 func (s *Scenario) summarize() {

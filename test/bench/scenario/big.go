@@ -17,7 +17,7 @@ import (
 
 // big leads one set of many Jobs through its life.
 func big(ctx context.Context, r *runner) error {
-	return r.each(ctx, func(ctx context.Context, s *space) error {
+	return r.each(ctx, watchedAll, func(ctx context.Context, s *space) error {
 		n := s.Sizes.Jobs
 		if _, err := r.measure(ctx, "start", func(ctx context.Context) error { return s.startSet(ctx, n) }); err != nil {
 			return err
@@ -69,9 +69,8 @@ func (s *space) restartSet(ctx context.Context, n int) error {
 	if err != nil {
 		return err
 	}
-	whole := phase.Figure("wall").Values
 	phase.Add("wall until the Job shows the failure", report.UnitSeconds, noticing.Seconds())
-	phase.Add("wall from the failure of the Job", report.UnitSeconds, whole[len(whole)-1]-noticing.Seconds())
+	phase.Add("wall from the failure of the Job", report.UnitSeconds, phase.Last("wall")-noticing.Seconds())
 	return nil
 }
 

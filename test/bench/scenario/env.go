@@ -57,6 +57,8 @@ type Env struct {
 	Runs    int
 	// Patience is how long anything may take that is waited for.
 	Patience time.Duration
+	// Keep leaves the last namespace of a scenario in the cluster, when that goes away anyway.
+	Keep bool
 	// IdleFor is how long the idle cluster is watched before each scenario.
 	IdleFor time.Duration
 	// Log tells what goes on.
@@ -79,6 +81,14 @@ func All() []Scenario {
 		{"run", func(s Sizes) map[string]int {
 			return map[string]int{"sets": s.RunSets, "jobs of each": s.RunJobs, "clients": s.Clients}
 		}, run},
+		{"write", func(s Sizes) map[string]int { return map[string]int{"requests of each kind": s.Writes} }, write},
+		{"list", func(s Sizes) map[string]int {
+			return map[string]int{"informers": s.Informers, "watchers": s.Watchers, "updates": s.Updates}
+		}, list},
+		{"cold", func(s Sizes) map[string]int { return map[string]int{"sets": s.ColdSets} }, cold},
+		{"wide", func(s Sizes) map[string]int {
+			return map[string]int{"jobs of one set": s.WideJobs, "sets at rest": s.RestSets, "jobs of each": s.RestJobs}
+		}, wide},
 	}
 }
 
@@ -106,11 +116,10 @@ func (s Scenario) Run(ctx context.Context, env *Env) (*report.Scenario, error) {
 }
 
 // each does the runs one after the other, each in a namespace of its own.
-func (r *runner) each(ctx context.Context, do func(ctx context.Context, s *space) error) error {
+func (r *runner) each(ctx context.Context, watch watched, do func(ctx context.Context, s *space) error) error {
 	for n := range r.Runs {
 		r.Log("%s: run %d of %d", r.to.Name, n+1, r.Runs)
-		err := r.inSpace(ctx, func(ctx context.Context, s *space) error { return do(ctx, s) })
-		if err != nil {
+		if err := r.inSpace(ctx, watch, do); err != nil {
 			return err
 		}
 	}

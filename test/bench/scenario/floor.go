@@ -13,7 +13,7 @@ import (
 
 // floor is what Kubernetes itself needs for as many Jobs as there are in the set of big: the least that a set can cost.
 func floor(ctx context.Context, r *runner) error {
-	return r.each(ctx, func(ctx context.Context, s *space) error {
+	return r.each(ctx, watchedAll, func(ctx context.Context, s *space) error {
 		if _, err := r.measure(ctx, "start", s.startBare); err != nil {
 			return err
 		}

@@ -128,3 +128,11 @@ func has(condition string) func(*jobsetv1alpha2.JobSet) bool {
 }
 
 func anything[T any](T) bool { return true }
+
+func typeMeta(version, kind string) metav1.TypeMeta {
+	return metav1.TypeMeta{APIVersion: version, Kind: kind}
+}
+
+func objectMeta(name, namespace string) metav1.ObjectMeta {
+	return metav1.ObjectMeta{Name: name, Namespace: namespace}
+}

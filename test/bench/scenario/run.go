@@ -6,25 +6,17 @@ package scenario
 import (
 	"context"
 	"fmt"
-	"sync"
-	"time"
-
-	"github.com/jobset-apiserver/jobset-apiserver/test/bench/report"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/test/bench/report"
 )
 
 // run lets many small sets run to completion.
 func run(ctx context.Context, r *runner) error {
-	return r.each(ctx, func(ctx context.Context, s *space) error {
-		var mu sync.Mutex
-		created := map[string]time.Time{}
+	return r.each(ctx, watchedAll, func(ctx context.Context, s *space) error {
 		phase, err := r.measure(ctx, "until completed", func(ctx context.Context) error {
 			err := all(ctx, s.Sizes.RunSets, s.Sizes.Clients, func(i int) error {
 				name := fmt.Sprintf("%s-%d", setName, i)
-				mu.Lock()
-				created[name] = time.Now()
-				mu.Unlock()
 				return s.createSet(ctx, s.set(name, s.Sizes.RunJobs, succeeding))
 			})
 			if err != nil {
@@ -49,10 +41,7 @@ var writesOfSets = []string{
 func (s *space) addWrites(phase *report.Phase) {
 	writes := 0.0
 	for _, call := range writesOfSets {
-		f := phase.Figure("calls/jobset-apiserver/" + call)
-		if f != nil {
-			writes += f.Values[len(f.Values)-1]
-		}
+		writes += phase.Last("calls/jobset-apiserver/" + call)
 	}
 	phase.Add("writes to each set", report.UnitCount, writes/float64(s.Sizes.RunSets))
 }

@@ -31,9 +31,17 @@ type space struct {
 	sets *tracker[*jobsetv1alpha2.JobSet]
 }
 
-// inSpace does something in a new namespace and removes it. The Jobs and sets in it are watched all the time, in every
-// scenario, so that this costs the same in each.
-func (r *runner) inSpace(ctx context.Context, do func(ctx context.Context, s *space) error) error {
+// watched is what this program watches in a namespace. What is compared must be watched in the same way.
+type watched int
+
+const (
+	unwatched watched = iota
+	watchedSets
+	watchedAll
+)
+
+// inSpace does something in a new namespace and removes it.
+func (r *runner) inSpace(ctx context.Context, watch watched, do func(ctx context.Context, s *space) error) error {
 	namespaces := r.Cluster.Kube.CoreV1().Namespaces()
 	namespace, err := namespaces.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "bench-"}}, metav1.CreateOptions{})
 	if err != nil {
@@ -42,20 +50,28 @@ func (r *runner) inSpace(ctx context.Context, do func(ctx context.Context, s *sp
 	s := &space{runner: r, name: namespace.Name}
 	watching, stop := context.WithCancel(ctx)
 	defer stop()
-	if err := s.watch(watching); err != nil {
+	if err := s.watch(watching, watch); err != nil {
 		return err
 	}
 	err = do(ctx, s)
 	stop()
+	if r.Keep {
+		return err
+	}
 	return errors.Join(err, r.remove(ctx, s.name))
 }
 
-func (s *space) watch(ctx context.Context) error {
+func (s *space) watch(ctx context.Context, watch watched) error {
 	kube := informers.NewSharedInformerFactoryWithOptions(s.Cluster.Kube, 0, informers.WithNamespace(s.name))
 	sets := externalversions.NewSharedInformerFactoryWithOptions(s.Cluster.JobSets, 0, externalversions.WithNamespace(s.name))
 	var err error
-	if s.jobs, err = newTracker[*batchv1.Job](ctx, kube.Batch().V1().Jobs().Informer(), s.Patience); err != nil {
-		return fmt.Errorf("watching Jobs: %w", err)
+	if watch >= watchedAll {
+		if s.jobs, err = newTracker[*batchv1.Job](ctx, kube.Batch().V1().Jobs().Informer(), s.Patience); err != nil {
+			return fmt.Errorf("watching Jobs: %w", err)
+		}
+	}
+	if watch == unwatched {
+		return nil
 	}
 	if s.sets, err = newTracker[*jobsetv1alpha2.JobSet](ctx, sets.Jobset().V1alpha2().JobSets().Informer(), s.Patience); err != nil {
 		return fmt.Errorf("watching JobSets: %w", err)

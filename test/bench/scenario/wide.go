@@ -1,0 +1,111 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package scenario
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/test/bench/cluster"
+	"github.com/jobset-apiserver/jobset-apiserver/test/bench/report"
+)
+
+// wide has one very large set, and very many sets that do nothing.
+func wide(ctx context.Context, r *runner) error {
+	err := r.each(ctx, watchedAll, func(ctx context.Context, s *space) error {
+		_, err := s.measure(ctx, "one set: start", func(ctx context.Context) error { return s.startSet(ctx, s.Sizes.WideJobs) })
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return r.inSpace(ctx, watchedSets, func(ctx context.Context, s *space) error {
+		if err := s.createRest(ctx); err != nil {
+			return err
+		}
+		for range s.Runs {
+			if _, err := s.measure(ctx, "at rest", func(ctx context.Context) error {
+				return pause(ctx, time.Duration(s.Sizes.RestSeconds)*time.Second)
+			}); err != nil {
+				return err
+			}
+		}
+		for range s.Runs {
+			if err := s.restartController(ctx); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// createRest is done when all sets say that all of their Jobs are suspended.
+func (s *space) createRest(ctx context.Context) error {
+	before, err := s.Cluster.Memory()
+	if err != nil {
+		return err
+	}
+	sets, jobs := s.Sizes.RestSets, s.Sizes.RestJobs
+	phase, err := s.measure(ctx, "create", func(ctx context.Context) error {
+		err := all(ctx, sets, writers, func(i int) error {
+			return s.createSet(ctx, restSet(fmt.Sprintf("rest-%05d", i), s.name, jobs))
+		})
+		if err != nil {
+			return err
+		}
+		return s.sets.until(ctx, "all sets tell that their Jobs are suspended", sets, func(js *jobsetv1alpha2.JobSet) bool {
+			return has(jobsetv1alpha2.JobSetSuspended)(js) && tells(0, jobs, 0)(js)
+		})
+	})
+	if err != nil {
+		return err
+	}
+	phase.Add("Jobs per second", report.UnitCount, float64(sets*jobs)/phase.Last("wall"))
+	return s.addMemoryPerJob(ctx, before, phase)
+}
+
+// addMemoryPerJob tells by how much our programs have grown for each Job: in RAM, and in what they really use.
+func (s *space) addMemoryPerJob(ctx context.Context, before map[string]int64, to *report.Phase) error {
+	after, err := s.Cluster.Memory()
+	if err != nil {
+		return err
+	}
+	n := float64(s.Sizes.RestSets * s.Sizes.RestJobs)
+	for _, program := range []string{"jobset-controller", "jobset-apiserver"} {
+		if after[program] == 0 {
+			continue
+		}
+		to.Add("memory of "+program+" for each Job", report.UnitKiB, float64(after[program]-before[program])/n/1024)
+		heap, err := s.Cluster.Heap(ctx, program)
+		if err != nil {
+			return err
+		}
+		to.Add("heap of "+program+" for each Job", report.UnitKiB, heap/n/1024)
+	}
+	return nil
+}
+
+// restartController lets the controller look at everything anew, as after an update of it.
+func (s *space) restartController(ctx context.Context) error {
+	_, err := s.measure(ctx, "controller restarted", func(ctx context.Context) error {
+		return errors.Join(s.Cluster.Do(ctx, "stop", "controller"), s.Cluster.Do(ctx, "start", "controller"))
+	})
+	if errors.Is(err, cluster.ErrNotLocal) {
+		s.Log("wide: the controller is not restarted: %v", err)
+		return nil
+	}
+	return err
+}
+
+func pause(ctx context.Context, d time.Duration) error {
+	select {
+	case <-time.After(d):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
