@@ -89,7 +89,9 @@ func follow(ctx context.Context, every time.Duration, g goal, d result, read fun
 	err := wait.PollUntilContextCancel(ctx, every, true, func(ctx context.Context) (bool, error) {
 		set, err := read(ctx)
 		switch {
-		case err != nil && passing(ctx, err):
+		case ctx.Err() != nil:
+			return false, nil // the text stays what was read last
+		case err != nil && passing(err):
 			text = "cannot be read now: " + err.Error()
 			out.show(text, time.Now())
 			return false, nil
@@ -118,8 +120,8 @@ func follow(ctx context.Context, every time.Duration, g goal, d result, read fun
 }
 
 // passing tells whether reading may succeed a moment later.
-func passing(ctx context.Context, err error) bool {
-	return ctx.Err() != nil || apierrors.IsServiceUnavailable(err) || apierrors.IsTimeout(err) || apierrors.IsServerTimeout(err) ||
+func passing(err error) bool {
+	return apierrors.IsServiceUnavailable(err) || apierrors.IsTimeout(err) || apierrors.IsServerTimeout(err) ||
 		apierrors.IsTooManyRequests(err) || apierrors.IsInternalError(err) ||
 		utilnet.IsConnectionRefused(err) || utilnet.IsConnectionReset(err) || utilnet.IsProbableEOF(err)
 }
