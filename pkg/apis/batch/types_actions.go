@@ -103,7 +103,8 @@ type JobSetRestartSpec struct {
 	// reason says why, for the history of the set. At most 1024 characters.
 	Reason string
 
-	// countTowardsMaxRestarts makes the restart use up one of the maxRestarts of the failure policy. Defaults to false.
+	// countTowardsMaxRestarts makes the restart use up one of the maxRestarts of the failure policy; that of a
+	// replicatedJob one for each of its Jobs. It is refused when fewer are left. Defaults to false.
 	CountTowardsMaxRestarts bool
 
 	// preconditions must hold for the restart to happen. Without them every request restarts once more.

@@ -231,10 +231,10 @@ type ReplicatedJobStatus struct {
 	Suspended int32
 
 	// jobRestarts is, by job index, the number of restarts of single Jobs, counted or not. At most 1024 items. Set
-	// only with the RestartJob feature.
+	// with the RestartJob feature, and once users have restarted single Jobs.
 	JobRestarts []int32
 
 	// jobRestartsCountTowardsMax is, by job index, the number of restarts of single Jobs that count towards
-	// maxRestarts. At most 1024 items. Set only with the RestartJob feature.
+	// maxRestarts. At most 1024 items. Set with the RestartJob feature, and once users have restarted single Jobs.
 	JobRestartsCountTowardsMax []int32
 }

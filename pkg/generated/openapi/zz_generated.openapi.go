@@ -689,7 +689,7 @@ func schema_pkg_apis_batch_v1alpha1_JobSetRestartSpec(ref common.ReferenceCallba
 					},
 					"countTowardsMaxRestarts": {
 						SchemaProps: spec.SchemaProps{
-							Description: "countTowardsMaxRestarts makes the restart use up one of the maxRestarts of the failure policy. Defaults to false.",
+							Description: "countTowardsMaxRestarts makes the restart use up one of the maxRestarts of the failure policy; that of a replicatedJob one for each of its Jobs. It is refused when fewer are left. Defaults to false.",
 							Type:        []string{"boolean"},
 							Format:      "",
 						},
@@ -1844,7 +1844,7 @@ func schema_pkg_apis_jobset_v1alpha2_ReplicatedJobStatus(ref common.ReferenceCal
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "jobRestarts is, by job index, the number of restarts of single Jobs, counted or not. At most 1024 items. Set only with the RestartJob feature.",
+							Description: "jobRestarts is, by job index, the number of restarts of single Jobs, counted or not. At most 1024 items. Set with the RestartJob feature, and once users have restarted single Jobs.",
 							MaxItems:    ptr.To[int64](1024),
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
@@ -1864,7 +1864,7 @@ func schema_pkg_apis_jobset_v1alpha2_ReplicatedJobStatus(ref common.ReferenceCal
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "jobRestartsCountTowardsMax is, by job index, the number of restarts of single Jobs that count towards maxRestarts. At most 1024 items. Set only with the RestartJob feature.",
+							Description: "jobRestartsCountTowardsMax is, by job index, the number of restarts of single Jobs that count towards maxRestarts. At most 1024 items. Set with the RestartJob feature, and once users have restarted single Jobs.",
 							MaxItems:    ptr.To[int64](1024),
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{

@@ -123,7 +123,8 @@ type JobSetRestartSpec struct {
 	// +optional
 	Reason string `json:"reason,omitempty" protobuf:"bytes,4,opt,name=reason"`
 
-	// countTowardsMaxRestarts makes the restart use up one of the maxRestarts of the failure policy. Defaults to false.
+	// countTowardsMaxRestarts makes the restart use up one of the maxRestarts of the failure policy; that of a
+	// replicatedJob one for each of its Jobs. It is refused when fewer are left. Defaults to false.
 	// +optional
 	CountTowardsMaxRestarts bool `json:"countTowardsMaxRestarts,omitempty" protobuf:"varint,5,opt,name=countTowardsMaxRestarts"`
 

@@ -309,14 +309,14 @@ type ReplicatedJobStatus struct {
 	Suspended int32 `json:"suspended" protobuf:"varint,6,opt,name=suspended"`
 
 	// jobRestarts is, by job index, the number of restarts of single Jobs, counted or not. At most 1024 items. Set
-	// only with the RestartJob feature.
+	// with the RestartJob feature, and once users have restarted single Jobs.
 	// +optional
 	// +listType=atomic
 	// +k8s:validation:maxItems=1024
 	JobRestarts []int32 `json:"jobRestarts,omitempty" protobuf:"varint,7,rep,name=jobRestarts"`
 
 	// jobRestartsCountTowardsMax is, by job index, the number of restarts of single Jobs that count towards
-	// maxRestarts. At most 1024 items. Set only with the RestartJob feature.
+	// maxRestarts. At most 1024 items. Set with the RestartJob feature, and once users have restarted single Jobs.
 	// +optional
 	// +listType=atomic
 	// +k8s:validation:maxItems=1024
