@@ -12,7 +12,9 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/openapi"
 
 	batchinstall "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/install"
+	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/install"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 )
 
 // NewScheme returns a scheme with everything that the server serves, and the codecs for it.
@@ -25,6 +27,27 @@ func NewScheme() (*runtime.Scheme, serializer.CodecFactory) {
 
 // NewDefinitionNamer names the definitions of the published schema, with the kinds that clients know.
 func NewDefinitionNamer() *openapi.DefinitionNamer { return openapi.NewDefinitionNamer(published()) }
+
+// NewDefinitionNames returns the names of the definitions of what clients write, by the group versions of the kinds.
+func NewDefinitionNames() (map[schema.GroupVersion][]string, error) {
+	scheme, out := published(), map[schema.GroupVersion][]string{}
+	for _, gvk := range []schema.GroupVersionKind{
+		v1alpha2.SchemeGroupVersion.WithKind("JobSet"),
+		batchv1alpha1.SchemeGroupVersion.WithKind("JobSetRestart"),
+		batchv1alpha1.SchemeGroupVersion.WithKind("JobSetSuspend"),
+		batchv1alpha1.SchemeGroupVersion.WithKind("JobSetResume"),
+		batchv1alpha1.SchemeGroupVersion.WithKind("JobSetCancel"),
+		batchv1alpha1.SchemeGroupVersion.WithKind("JobSetRetry"),
+		autoscalingv1.SchemeGroupVersion.WithKind("Scale"),
+	} {
+		name, err := scheme.ToOpenAPIDefinitionName(gvk)
+		if err != nil {
+			return nil, err
+		}
+		out[gvk.GroupVersion()] = append(out[gvk.GroupVersion()], name)
+	}
+	return out, nil
+}
 
 // published returns a scheme in which every type that clients see has the kinds that they see.
 func published() *runtime.Scheme {

@@ -19,11 +19,10 @@ import (
 	"k8s.io/kube-openapi/pkg/spec3"
 )
 
-// Schemas are the types that mutating policies change: those of one group version, by the names of their definitions.
+// Schemas are the types that mutating policies change, by the names of their definitions and by their group versions.
 type Schemas struct {
-	Config       *common.OpenAPIV3Config
-	GroupVersion schema.GroupVersion
-	Names        []string
+	Config *common.OpenAPIV3Config
+	Names  map[schema.GroupVersion][]string
 }
 
 // schemaInitializer hands our own schemas to the plugin of mutating policies. By itself the plugin reads them from the
@@ -39,28 +38,31 @@ var _ admission.PluginInitializer = schemaInitializer{}
 // Initialize implements admission.PluginInitializer.
 func (i schemaInitializer) Initialize(plugin admission.Interface) {
 	if policies, ok := plugin.(*mutatingpolicy.Plugin); ok {
-		policies.SetExternalKubeClientSet(schemaClient{Interface: i.client, document: newDocument(i.schemas)})
+		policies.SetExternalKubeClientSet(schemaClient{Interface: i.client, documents: newDocuments(i.schemas)})
 	}
 }
 
 // schemaClient is a client of the main API that knows schemas of ours only.
 type schemaClient struct {
 	kubernetes.Interface
-	document *document
+	documents documents
 }
 
 // Discovery returns a discovery client whose schemas are ours.
 func (c schemaClient) Discovery() discovery.DiscoveryInterfaces {
-	return schemaDiscovery{DiscoveryInterfaces: c.Interface.Discovery(), document: c.document}
+	return schemaDiscovery{DiscoveryInterfaces: c.Interface.Discovery(), documents: c.documents}
 }
 
 type schemaDiscovery struct {
 	discovery.DiscoveryInterfaces
-	document *document
+	documents documents
 }
 
 // OpenAPIV3 returns a client of our schemas.
-func (d schemaDiscovery) OpenAPIV3() openapi.Client { return d.document }
+func (d schemaDiscovery) OpenAPIV3() openapi.Client { return d.documents }
+
+// documents are OpenAPI documents by their paths.
+type documents map[string]openapi.GroupVersion
 
 // document is the OpenAPI document of one group version, built when it is first asked for.
 type document struct {
@@ -69,24 +71,27 @@ type document struct {
 }
 
 var (
-	_ openapi.Client       = &document{}
+	_ openapi.Client       = documents{}
 	_ openapi.GroupVersion = &document{}
 )
 
-func newDocument(schemas Schemas) *document {
-	return &document{path: "apis/" + schemas.GroupVersion.String(), bytes: sync.OnceValues(func() ([]byte, error) {
-		definitions, err := builder3.BuildOpenAPIDefinitionsForResources(schemas.Config, schemas.Names...)
-		if err != nil {
-			return nil, fmt.Errorf("building the schemas of %s: %w", schemas.GroupVersion, err)
-		}
-		return json.Marshal(spec3.OpenAPI{Version: "3.0.0", Components: &spec3.Components{Schemas: definitions}})
-	})}
+func newDocuments(schemas Schemas) documents {
+	out := documents{}
+	for version, names := range schemas.Names {
+		path := "apis/" + version.String()
+		out[path] = &document{path: path, bytes: sync.OnceValues(func() ([]byte, error) {
+			definitions, err := builder3.BuildOpenAPIDefinitionsForResources(schemas.Config, names...)
+			if err != nil {
+				return nil, fmt.Errorf("building the schemas of %s: %w", version, err)
+			}
+			return json.Marshal(spec3.OpenAPI{Version: "3.0.0", Components: &spec3.Components{Schemas: definitions}})
+		})}
+	}
+	return out
 }
 
 // Paths implements openapi.Client.
-func (d *document) Paths() (map[string]openapi.GroupVersion, error) {
-	return map[string]openapi.GroupVersion{d.path: d}, nil
-}
+func (d documents) Paths() (map[string]openapi.GroupVersion, error) { return d, nil }
 
 // Schema implements openapi.GroupVersion. JSON is the only type that the plugin asks for.
 func (d *document) Schema(string) ([]byte, error) { return d.bytes() }

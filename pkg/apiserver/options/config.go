@@ -47,11 +47,11 @@ func (o *Options) config(ctx context.Context, main *clients) (*apiserver.Config,
 	if err := o.applyServing(generic); err != nil {
 		return nil, err
 	}
-	name, err := scheme.ToOpenAPIDefinitionName(v1alpha2.SchemeGroupVersion.WithKind("JobSet"))
+	names, err := apiserver.NewDefinitionNames()
 	if err != nil {
-		return nil, fmt.Errorf("naming the definition of JobSet: %w", err)
+		return nil, fmt.Errorf("naming the definitions of what policies change: %w", err)
 	}
-	schemas := admission.Schemas{Config: generic.OpenAPIV3Config, GroupVersion: v1alpha2.SchemeGroupVersion, Names: []string{name}}
+	schemas := admission.Schemas{Config: generic.OpenAPIV3Config, Names: names}
 	if err := o.applyMainCluster(ctx, generic, main, schemas); err != nil {
 		return nil, err
 	}

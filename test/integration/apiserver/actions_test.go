@@ -14,7 +14,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
 	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
@@ -262,50 +261,5 @@ func testActionDryRun(t *testing.T, e *env) {
 	}
 	if diff := cmp.Diff(before, e.get(t, "a")); diff != "" {
 		t.Errorf("dry runs changed the set (-before +after):\n%s", diff)
-	}
-}
-
-func testBadActions(t *testing.T, e *env) {
-	js := e.running(t, "a")
-	uid := types.UID("other")
-	cases := map[string]struct {
-		request *batchv1alpha1.JobSetRestart
-		is      func(error) bool
-		want    string
-	}{
-		"another name": {
-			request: &batchv1alpha1.JobSetRestart{ObjectMeta: metav1.ObjectMeta{Name: "b"}}, is: apierrors.IsBadRequest,
-			want: `metadata.name must be "a", the name of the JobSet in the URL, not "b": correct it or leave it out`,
-		},
-		"another namespace": {
-			request: &batchv1alpha1.JobSetRestart{ObjectMeta: metav1.ObjectMeta{Namespace: "b"}}, is: apierrors.IsBadRequest,
-			want: "the namespace of the provided object does not match the namespace sent on the request",
-		},
-		"an unknown scope": {
-			request: &batchv1alpha1.JobSetRestart{Spec: batchv1alpha1.JobSetRestartSpec{Scope: "Pod"}}, is: apierrors.IsInvalid,
-			want: `JobSetRestart.batch.jobset-apiserver.io "a" is invalid: spec.scope: Unsupported value: "Pod": supported values: "JobSet", "ReplicatedJob", "Job"`,
-		},
-		"an unknown replicatedJob": {
-			request: &batchv1alpha1.JobSetRestart{Spec: batchv1alpha1.JobSetRestartSpec{Scope: batchv1alpha1.RestartScopeReplicatedJob, ReplicatedJob: "b"}}, is: apierrors.IsInvalid,
-			want: `spec.replicatedJob: Invalid value: "b": must be a replicatedJob of the JobSet: workers`,
-		},
-		"another set of the name": {
-			request: &batchv1alpha1.JobSetRestart{Spec: batchv1alpha1.JobSetRestartSpec{Preconditions: &batchv1alpha1.ActionPreconditions{UID: &uid}}}, is: apierrors.IsConflict,
-			want: `the JobSet has the uid ` + string(js.UID) + `, not other as preconditions.uid demands`,
-		},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			_, err := e.typed.Restart(t.Context(), "a", tc.request, metav1.CreateOptions{})
-			if !tc.is(err) || !strings.Contains(err.Error(), tc.want) {
-				t.Errorf("got %v, want %s", err, tc.want)
-			}
-		})
-	}
-	if _, err := e.typed.Restart(t.Context(), "missing", &batchv1alpha1.JobSetRestart{}, metav1.CreateOptions{}); !apierrors.IsNotFound(err) {
-		t.Errorf("a missing set: %v", err)
-	}
-	if now := e.get(t, "a"); now.ResourceVersion != js.ResourceVersion {
-		t.Error("a refused request changed the set")
 	}
 }
