@@ -60,3 +60,21 @@ func TestFirstNumber(t *testing.T) {
 		t.Errorf("retry: %v, %+v", err, answer)
 	}
 }
+
+// TestClocksThatDiffer: what happens after something is not recorded as before it.
+func TestClocksThatDiffer(t *testing.T) {
+	early := call(func(c *actions.Call) { c.Now = begin.Add(5 * time.Minute) }) // the set was ready after ten
+	js := train()
+	if _, err := actions.Restart(js, &batch.JobSetRestartSpec{}, early); err != nil {
+		t.Fatal(err)
+	}
+	first, second := js.Status.Attempts[0], js.Status.Attempts[1]
+	if !first.EndTime.Equal(micro(10)) || !second.RequestTime.Equal(micro(10)) || js.Status.ReadyMilliseconds != 0 {
+		t.Errorf("ended %v, requested %v, ready for %d ms", first.EndTime, second.RequestTime, js.Status.ReadyMilliseconds)
+	}
+	js = train(suspended)
+	answer, err := actions.Resume(js, &batch.JobSetActionSpec{}, early)
+	if err != nil || !answer.Time.Equal(micro(20)) || !js.Status.Attempts[1].RequestTime.Equal(micro(20)) {
+		t.Errorf("resumed: %v, %+v", err, answer)
+	}
+}

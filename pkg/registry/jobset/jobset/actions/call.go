@@ -30,6 +30,20 @@ func (c Call) time() *metav1.MicroTime {
 	return &metav1.MicroTime{Time: c.Now.Truncate(time.Microsecond)}
 }
 
+// after is the time of the request, or that of the last thing in the history, whichever is later: clocks of machines
+// differ, and the times of attempts must not go back.
+func (c Call) after(status *jobset.JobSetStatus) *metav1.MicroTime {
+	now := c.time()
+	if entry := Current(status); entry != nil {
+		for _, at := range []*metav1.MicroTime{entry.RequestTime, entry.CreateTime, entry.ReadyTime, entry.EndTime} {
+			if at != nil && now.Before(at) {
+				now = at.DeepCopy()
+			}
+		}
+	}
+	return now
+}
+
 // user is bounded, as the status is.
 func (c Call) user() string { return cut(c.User, maxUserBytes) }
 

@@ -53,10 +53,11 @@ func Restart(js *jobset.JobSet, spec *batch.JobSetRestartSpec, call Call) (*batc
 	} else {
 		countJobs(js, spec, jobs)
 	}
-	end(&js.Status, jobset.OutcomeRestarted, call.time(), call.user(), spec.Reason)
+	now := call.after(&js.Status)
+	end(&js.Status, jobset.OutcomeRestarted, now, call.user(), spec.Reason)
 	entry := begin(&js.Status, jobset.Attempt{
 		Trigger: jobset.TriggerRequested, Scope: scopeOf(spec), ReplicatedJob: spec.ReplicatedJob, JobIndex: copyOf(spec.JobIndex),
-		User: call.user(), Reason: spec.Reason, RequestTime: call.time(),
+		User: call.user(), Reason: spec.Reason, RequestTime: now.DeepCopy(),
 	}, first)
 	return restarted(js, entry), nil
 }
