@@ -34,6 +34,7 @@ type cluster interface {
 	jobNames(ctx context.Context, namespace string) (sets.Set[string], error)
 	quotas(ctx context.Context, namespace string) ([]corev1.ResourceQuota, error)
 	service(ctx context.Context, namespace, name string) (*corev1.Service, error)
+	claim(ctx context.Context, namespace, name string) (*corev1.PersistentVolumeClaim, error)
 }
 
 // live is a real cluster.
@@ -117,6 +118,10 @@ func (l *live) quotas(ctx context.Context, namespace string) ([]corev1.ResourceQ
 
 func (l *live) service(ctx context.Context, namespace, name string) (*corev1.Service, error) {
 	return l.kube.CoreV1().Services(namespace).Get(ctx, name, metav1.GetOptions{})
+}
+
+func (l *live) claim(ctx context.Context, namespace, name string) (*corev1.PersistentVolumeClaim, error) {
+	return l.kube.CoreV1().PersistentVolumeClaims(namespace).Get(ctx, name, metav1.GetOptions{})
 }
 
 // warnings are those that came with one answer.

@@ -135,10 +135,7 @@ func (p *previewer) askAll(ctx context.Context) error {
 	p.out.Claims = make([]Child, len(p.children.Claims))
 	for i, claim := range p.children.Claims {
 		p.out.Claims[i].Name = claim.Name
-		detach(claim)
-		group.Go(func() error {
-			return askChild(ctx, &p.out.Claims[i], func(ctx context.Context) error { return p.createClaim(ctx, claim) })
-		})
+		group.Go(func() error { return p.askClaim(ctx, &p.out.Claims[i], claim) })
 	}
 	return group.Wait()
 }
@@ -147,20 +144,48 @@ func (p *previewer) askAll(ctx context.Context) error {
 func (p *previewer) askService(ctx context.Context, service *corev1.Service) error {
 	out := &Child{Name: service.Name}
 	p.out.Service = out
-	detach(service)
-	err := askChild(ctx, out, func(ctx context.Context) error { return p.createService(ctx, service) })
-	if err != nil || !out.Exists {
-		return err
-	}
 	existing, err := p.service(ctx, service.Namespace, service.Name)
-	switch {
-	case apierrors.IsForbidden(err), apierrors.IsNotFound(err):
-	case err != nil:
+	if err == nil {
+		out.Exists, out.Verdict = true, Verdict{Answer: Accepted, Warnings: unfit(existing, service)}
+		return nil
+	}
+	return askChild(ctx, out, err, service, func(ctx context.Context) error { return p.createService(ctx, service) })
+}
+
+func (p *previewer) askClaim(ctx context.Context, out *Child, claim *corev1.PersistentVolumeClaim) error {
+	_, err := p.claim(ctx, claim.Namespace, claim.Name)
+	if err == nil {
+		out.Exists, out.Verdict = true, Verdict{Answer: Accepted}
+		return nil
+	}
+	return askChild(ctx, out, err, claim, func(ctx context.Context) error { return p.createClaim(ctx, claim) })
+}
+
+// askChild asks about a child that the set shares with others: one that exists is used as it is. It was looked for before,
+// because a quota that is used up would refuse the question; who may not look can still ask.
+func askChild(ctx context.Context, out *Child, notFound error, child metav1.Object, create func(context.Context) error) (err error) {
+	if !apierrors.IsNotFound(notFound) && !apierrors.IsForbidden(notFound) {
+		return notFound
+	}
+	detach(child)
+	out.Verdict, err = ask(ctx, func(ctx context.Context) error {
+		err := create(ctx)
+		if apierrors.IsAlreadyExists(err) {
+			out.Exists = true
+			return nil
+		}
 		return err
+	})
+	return err
+}
+
+// unfit tells why an existing Service gives the pods of a set no DNS names.
+func unfit(existing, wanted *corev1.Service) []string {
+	switch {
 	case existing.Spec.ClusterIP != corev1.ClusterIPNone:
-		out.Verdict.Warnings = append(out.Verdict.Warnings, "it is not headless, so that pods of the set are not found by their DNS names")
-	case !selects(existing, service.Spec.Selector):
-		out.Verdict.Warnings = append(out.Verdict.Warnings, "it does not select the pods of the set, so that they are not found by their DNS names")
+		return []string{"it is not headless, so that pods of the set are not found by their DNS names"}
+	case !selects(existing, wanted.Spec.Selector):
+		return []string{"it does not select the pods of the set, so that they are not found by their DNS names"}
 	}
 	return nil
 }
@@ -172,19 +197,6 @@ func selects(service *corev1.Service, pods map[string]string) bool {
 		}
 	}
 	return len(service.Spec.Selector) > 0
-}
-
-// askChild asks about a child that the set shares with others: one that exists is used as it is.
-func askChild(ctx context.Context, child *Child, create func(context.Context) error) (err error) {
-	child.Verdict, err = ask(ctx, func(ctx context.Context) error {
-		err := create(ctx)
-		if apierrors.IsAlreadyExists(err) {
-			child.Exists = true
-			return nil
-		}
-		return err
-	})
-	return err
 }
 
 // askJob asks about the first Job of a replicatedJob and its first pod.

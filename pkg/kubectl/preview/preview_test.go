@@ -32,9 +32,11 @@ type answers struct {
 	jobs          []string
 	limits        []corev1.ResourceQuota
 	serviceExists *corev1.Service
+	claimExists   bool
+	hidden        bool // what exists may not be read
 
-	set, job, pod, claim, list error // what is answered in place of success
-	warning                    string
+	set, job, pod, newClaim, list error // what is answered in place of success
+	warning                       string
 
 	mu sync.Mutex
 	// asked are the names of the objects that were asked about.
@@ -85,7 +87,7 @@ func (a *answers) createService(ctx context.Context, service *corev1.Service) er
 
 func (a *answers) createClaim(ctx context.Context, claim *corev1.PersistentVolumeClaim) error {
 	a.note(ctx, "Claim", claim)
-	return a.claim
+	return a.newClaim
 }
 
 func (a *answers) jobNames(context.Context, string) (sets.Set[string], error) {
@@ -97,7 +99,20 @@ func (a *answers) quotas(context.Context, string) ([]corev1.ResourceQuota, error
 }
 
 func (a *answers) service(context.Context, string, string) (*corev1.Service, error) {
+	if a.hidden {
+		return nil, apierrors.NewForbidden(schema.GroupResource{}, "", errors.New("no"))
+	}
+	if a.serviceExists == nil {
+		return nil, apierrors.NewNotFound(schema.GroupResource{}, "")
+	}
 	return a.serviceExists, nil
+}
+
+func (a *answers) claim(context.Context, string, string) (*corev1.PersistentVolumeClaim, error) {
+	if !a.claimExists {
+		return nil, apierrors.NewNotFound(schema.GroupResource{}, "")
+	}
+	return &corev1.PersistentVolumeClaim{}, nil
 }
 
 var _ rest.WarningHandlerWithContext = collector{}
@@ -172,7 +187,7 @@ func TestPreview(t *testing.T) {
 	otherService := func(clusterIP string, selector map[string]string) *corev1.Service {
 		return &corev1.Service{Spec: corev1.ServiceSpec{ClusterIP: clusterIP, Selector: selector}}
 	}
-	unfit := func(warning string) func(*Set) {
+	unfitService := func(warning string) func(*Set) {
 		return func(s *Set) {
 			s.Service.Exists = true
 			if warning != "" {
@@ -219,25 +234,29 @@ func TestPreview(t *testing.T) {
 			}),
 		},
 		"a claim is refused": {
-			cluster:     &answers{sets: trainSet(), claim: overQuota},
+			cluster:     &answers{sets: trainSet(), newClaim: overQuota},
 			want:        want(func(s *Set) { s.Claims[0].Verdict = Verdict{Answer: Refused, Problems: []string{overQuota.Error()}} }),
 			wantRefused: true,
 		},
 		"a claim exists": {
-			cluster: &answers{sets: trainSet(), claim: apierrors.NewAlreadyExists(schema.GroupResource{}, "data-train")},
+			cluster: &answers{sets: trainSet(), claimExists: true, newClaim: overQuota},
 			want:    want(func(s *Set) { s.Claims[0].Exists = true }),
 		},
 		"a Service exists that will do": {
 			cluster: &answers{sets: trainSet(), serviceExists: otherService("None", map[string]string{jobsetv1alpha2.JobSetNameKey: "train"})},
-			want:    want(unfit("")),
+			want:    want(unfitService("")),
 		},
 		"a Service exists that is not headless": {
 			cluster: &answers{sets: trainSet(), serviceExists: otherService("10.0.0.1", map[string]string{jobsetv1alpha2.JobSetNameKey: "train"})},
-			want:    want(unfit("it is not headless, so that pods of the set are not found by their DNS names")),
+			want:    want(unfitService("it is not headless, so that pods of the set are not found by their DNS names")),
 		},
 		"a Service exists that selects other pods": {
 			cluster: &answers{sets: trainSet(), serviceExists: otherService("None", map[string]string{"app": "x"})},
-			want:    want(unfit("it does not select the pods of the set, so that they are not found by their DNS names")),
+			want:    want(unfitService("it does not select the pods of the set, so that they are not found by their DNS names")),
+		},
+		"a Service exists that the user may not read": {
+			cluster: &answers{sets: trainSet(), hidden: true, serviceExists: otherService("10.0.0.1", nil)},
+			want:    want(unfitService("")),
 		},
 		"names of Jobs are taken": {
 			cluster:     &answers{sets: trainSet(), jobs: []string{"train-w-0", "train-w-1"}},
@@ -254,9 +273,9 @@ func TestPreview(t *testing.T) {
 		"what exists is not counted again": {
 			cluster: &answers{
 				sets: trainSet(), serviceExists: otherService("None", map[string]string{jobsetv1alpha2.JobSetNameKey: "train"}),
-				claim: apierrors.NewAlreadyExists(schema.GroupResource{}, "data-train"), limits: []corev1.ResourceQuota{quotaOf(list("services", "0", "persistentvolumeclaims", "0"), nil)},
+				claimExists: true, limits: []corev1.ResourceQuota{quotaOf(list("services", "0", "persistentvolumeclaims", "0"), nil)},
 			},
-			want: want(unfit(""), func(s *Set) { s.Claims[0].Exists = true }),
+			want: want(unfitService(""), func(s *Set) { s.Claims[0].Exists = true }),
 		},
 		"the user may not look around": {
 			cluster: &answers{sets: trainSet(), list: apierrors.NewForbidden(schema.GroupResource{}, "", errors.New("no"))},
