@@ -4,6 +4,8 @@
 package why
 
 import (
+	"slices"
+
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
@@ -56,6 +58,9 @@ func Diagnose(e *Evidence) *Report {
 		r.Findings = append(r.Findings, find(d)...)
 	}
 	r.Findings = sorted(r.Findings)
+	if first := r.Findings[0].Cause; !first.Normal() {
+		r.Findings = slices.DeleteFunc(r.Findings, func(f Finding) bool { return f.Cause == Starting })
+	}
 	return r
 }
 

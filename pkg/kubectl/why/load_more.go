@@ -18,6 +18,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/cli"
 )
 
 // What is read once the set, its Jobs and its pods are known: only what they point at.
@@ -199,7 +200,7 @@ func (l *loader) readPodGroups(ctx context.Context) {
 
 // readNear looks for what the user may have meant.
 func (l *loader) readNear(ctx context.Context) {
-	if !apierrors.IsNotFound(l.e.Unread) {
+	if !apierrors.IsNotFound(l.e.Unread) || cli.IsNotServed(l.e.Unread) {
 		return
 	}
 	list, err := l.JobSets.JobsetV1alpha2().JobSets(l.Namespace).List(ctx, metav1.ListOptions{Limit: maxNodes})
@@ -215,7 +216,7 @@ func (l *loader) readNear(ctx context.Context) {
 }
 
 func (l *loader) readElsewhere(ctx context.Context) {
-	if !apierrors.IsNotFound(l.e.Unread) {
+	if !apierrors.IsNotFound(l.e.Unread) || cli.IsNotServed(l.e.Unread) {
 		return
 	}
 	list, err := l.JobSets.JobsetV1alpha2().JobSets(metav1.NamespaceAll).List(ctx, metav1.ListOptions{FieldSelector: "metadata.name=" + l.e.Name, Limit: maxNamed})

@@ -14,6 +14,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/snapshot"
 )
 
 // Why a set failed, and why it fails again and again.
@@ -73,13 +74,10 @@ func failed(d *diagnosis) []Finding {
 
 func (d *diagnosis) maxRestarts(c *metav1.Condition, cause *jobsetv1alpha2.FailureCause, when string, history []Fact) Finding {
 	js := d.JobSet
-	limit := js.Status.AddedRestarts
-	if js.Spec.FailurePolicy != nil {
-		limit += js.Spec.FailurePolicy.MaxRestarts
-	}
+	limit := snapshot.RestartLimit(js)
 	f := Finding{
 		Cause:    MaxRestartsReached,
-		Summary:  fmt.Sprintf("failed %s: all %s that maxRestarts allows are used up", when, count(int(limit), "restart")),
+		Summary:  fmt.Sprintf("failed %s: maxRestarts is reached (%d of %s)", when, snapshot.CountedRestarts(js), count(limit, "restart")),
 		Evidence: append([]Fact{conditionFact(d.set(), c)}, history...),
 		Commands: []string{d.plugin("timeline %s", js.Name), d.plugin("logs %s --first-failed", js.Name), d.plugin("retry %s", js.Name)},
 	}
@@ -87,7 +85,7 @@ func (d *diagnosis) maxRestarts(c *metav1.Condition, cause *jobsetv1alpha2.Failu
 		f.Summary = fmt.Sprintf("failed %s: maxRestarts is 0, so that the first failure ends the set", when)
 	}
 	if cause != nil {
-		f.Summary += "; last " + describeCause(cause)
+		f.Summary += "; the last failure: " + describeCause(cause)
 		f.Evidence = append([]Fact{causeFact(cause)}, f.Evidence...)
 	}
 	return f
@@ -142,6 +140,8 @@ func (d *diagnosis) failureFinding(cause *jobsetv1alpha2.FailureCause, then stri
 		if node, read := d.Nodes[cause.Node]; read && lost(node) {
 			f.Evidence = append(f.Evidence, nodeFact(cause.Node, node))
 		}
+	case Evicted, Preempted:
+		f.Commands = []string{d.kubectl("events --types=Warning"), d.plugin("timeline %s", d.Name)}
 	case JobFailed:
 		f.Commands = []string{d.kubectl("describe job %s", cause.Job)}
 	default:

@@ -37,9 +37,13 @@ func nodesLost(d *diagnosis) []Finding {
 			facts = append(facts, nodeFact(name, d.Nodes[name]), Fact{Object: object("pod", pods[0].Name), Text: fmt.Sprintf("is one of %s on it", count(len(pods), "unfinished pod"))})
 		}
 	}
+	summary := fmt.Sprintf("the node %s is lost, with %s of the set", names[0], count(all, "unfinished pod"))
+	if len(names) > 1 {
+		summary = fmt.Sprintf("%d nodes are lost, with %s of the set: %s", len(names), count(all, "unfinished pod"), some(names, maxFacts))
+	}
 	return []Finding{{
 		Cause:    NodeLost,
-		Summary:  fmt.Sprintf("%s on %s that is lost: %s", count(all, "pod"), count(len(names), "node"), some(names, maxFacts)),
+		Summary:  summary,
 		Evidence: facts,
 		Commands: []string{"kubectl describe node " + names[0], d.kubectl("get pods -l %s=%s -o wide --field-selector spec.nodeName=%s", jobsetv1alpha2.JobSetNameKey, d.Name, names[0])},
 	}}
@@ -182,7 +186,7 @@ func (d *diagnosis) containerFinding(cause Cause, pods []*corev1.Pod, status cor
 		f.Summary = fmt.Sprintf("%s wait for their volumes: %s", count(len(pods), "pod"), oneLine(e.Message))
 		f.Evidence = []Fact{eventFact(e)}
 	case OutOfMemory:
-		f.Summary = fmt.Sprintf("%s was ended because it used more memory than its limit (%s), %s", where, memoryLimit(pod, status.Name), restartsSoFar(status.RestartCount))
+		f.Summary = fmt.Sprintf("%s was ended for its memory (%s), %s", where, memoryLimit(pod, status.Name), restartsSoFar(status.RestartCount))
 		f.Commands = []string{logs, d.plugin("top %s", d.Name)}
 	case CrashLoop:
 		f.Summary = fmt.Sprintf("%s ends again and again, %s%s", where, restartsSoFar(status.RestartCount), lastExit(status))
@@ -219,10 +223,10 @@ func containerFacts(pod *corev1.Pod, status corev1.ContainerStatus) []Fact {
 func memoryLimit(pod *corev1.Pod, container string) string {
 	for i := range pod.Spec.Containers {
 		if c := &pod.Spec.Containers[i]; c.Name == container && !c.Resources.Limits.Memory().IsZero() {
-			return c.Resources.Limits.Memory().String()
+			return "its limit is " + c.Resources.Limits.Memory().String()
 		}
 	}
-	return "that of the node"
+	return "it has no limit: its node ran out of memory"
 }
 
 // podsFailed looks for Jobs that try again after pods of theirs failed.

@@ -12,6 +12,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
+
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/cli"
 )
 
 // What keeps pods from getting a node.
@@ -130,12 +132,8 @@ func (d *diagnosis) noNodeFits(f *Finding, pod *corev1.Pod, whom, message string
 		f.Evidence = append(f.Evidence, Fact{Object: object("pod", pod.Name), Text: "requests " + requests(pod)})
 		f.Commands = append(f.Commands, "kubectl describe nodes | grep -A 8 'Allocated resources'")
 	case UnschedulableTaint:
-		f.Summary = fmt.Sprintf("%s tolerate no taint of the nodes that they may run on: %s", whom, detail)
-		for i := range d.Candidates {
-			if taints := untolerated(pod, &d.Candidates[i]); len(taints) > 0 && len(f.Evidence) < maxFacts+2 {
-				f.Evidence = append(f.Evidence, Fact{Object: object("node", d.Candidates[i].Name), Text: "has the taint " + strings.Join(taints, ", ")})
-			}
-		}
+		f.Summary = fmt.Sprintf("%s do not tolerate a taint of the nodes that they may run on: %s", whom, detail)
+		d.tainted(f, pod, whom)
 		f.Commands = append(f.Commands, "kubectl get nodes -o custom-columns=NAME:.metadata.name,TAINTS:.spec.taints[*].key")
 	case UnschedulableAffinity:
 		f.Summary = fmt.Sprintf("%s fit no node by selector or affinity: %s", whom, detail)
@@ -150,6 +148,28 @@ func (d *diagnosis) noNodeFits(f *Finding, pod *corev1.Pod, whom, message string
 	default:
 		f.Summary = fmt.Sprintf("%s cannot be scheduled: %s", whom, detail)
 	}
+}
+
+// tainted names the taints of the nodes that a pod asks for.
+func (d *diagnosis) tainted(f *Finding, pod *corev1.Pod, whom string) {
+	named := 0
+	for i := range d.Candidates {
+		taints := untolerated(pod, &d.Candidates[i])
+		if len(taints) == 0 || named == maxFacts {
+			continue
+		}
+		if named++; named == 1 {
+			f.Summary = fmt.Sprintf("%s do not tolerate the taint %s of node %s (%s by selector and affinity)", whom, strings.Join(taints, ", "), d.Candidates[i].Name, fits(len(d.Candidates)))
+		}
+		f.Evidence = append(f.Evidence, Fact{Object: object("node", d.Candidates[i].Name), Text: "has the taint " + strings.Join(taints, ", ")})
+	}
+}
+
+func fits(nodes int) string {
+	if nodes == 1 {
+		return "1 node fits"
+	}
+	return cli.Number(nodes) + " nodes fit"
 }
 
 func untolerated(pod *corev1.Pod, node *corev1.Node) []string {

@@ -46,7 +46,7 @@ func deletion(d *diagnosis) []Finding {
 	}
 	f := Finding{
 		Cause:    Deleting,
-		Summary:  fmt.Sprintf("the set is being deleted since %s", span(d.Now, since)),
+		Summary:  fmt.Sprintf("the set was deleted %s, and waits for its jobs and pods to go", ago(d.Now, since)),
 		Evidence: []Fact{{Object: d.set(), Text: fmt.Sprintf("deleted; %s and %s are left", count(len(d.Jobs), "job"), count(len(d.Pods), "pod")), Time: at(since)}},
 		Commands: []string{d.kubectl("wait --for=delete jobset/%s", js.Name)},
 	}
@@ -138,7 +138,7 @@ func suspendedBy(d *diagnosis) []Finding {
 	case a != nil && a.Outcome == jobsetv1alpha2.OutcomeSuspended && a.EndUser != "" && a.EndTime != nil:
 		f.Summary = fmt.Sprintf("suspended by %s %s%s", a.EndUser, ago(d.Now, a.EndTime.Time), quoted(a.EndReason))
 		f.Evidence = append(f.Evidence, Fact{Object: d.set(), Text: fmt.Sprintf("attempt %d ended with the outcome %s", a.Number, a.Outcome), Time: at(a.EndTime.Time)})
-	case manager != "" && since.Sub(js.CreationTimestamp.Time) <= time.Second:
+	case manager != "" && a == nil && since.Sub(js.CreationTimestamp.Time) <= time.Second:
 		f.Summary = fmt.Sprintf("created suspended, with %s %s", manager, ago(d.Now, since))
 	case manager != "":
 		f.Summary = fmt.Sprintf("suspended with %s %s", manager, ago(d.Now, since))
