@@ -140,7 +140,7 @@ func TestPluginRefusesLogsWithReason(t *testing.T) {
 		"too many to follow":       {args: []string{"train", "-f", "--max-log-requests", "4"}, want: "--max-log-requests: -f would read 5 logs at the same time, and 4 is the limit"},
 		"a past that is to come":   {args: []string{"train", "-f", "--previous"}, want: "--previous: cannot be used with -f"},
 		"no failure":               {args: []string{"train", "--first-failed"}, want: "no failed pod of jobset train exists"},
-		"no earlier run":           {args: []string{"train", "--previous"}, want: "5 pods of 5 have not restarted the container"},
+		"no earlier run":           {args: []string{"train", "--previous"}, want: "no earlier run of the container (5 of 5 pods): train-leader-0-0-"},
 		"two answers to container": {args: []string{"train", "-c", "main", "--all-containers"}, want: "--container: cannot be used with --all-containers"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -178,11 +178,11 @@ func (o *options) explain(c *choice, set *snapshot.Set, attempt *jobsetv1alpha2.
 		if len(silent) > podsNamed {
 			names = append(names, "and others")
 		}
-		what := "not started"
+		what := "not started yet"
 		if o.previous {
-			what = "not restarted the container"
+			what = "no earlier run of the container"
 		}
-		c.note("%s of %d have %s: %s", cli.Count(len(silent), "pod"), len(pods), what, strings.Join(names, ", "))
+		c.note("%s (%d of %s): %s", what, len(silent), cli.Count(len(pods), "pod"), strings.Join(names, ", "))
 	}
 	if o.container == "" && !o.allContainers && len(pods[0].Spec.Containers) > 1 {
 		c.note("showing container %s of %s; choose another with -c, or all with --all-containers", defaultContainer(pods[0]), containers(pods[0]))
