@@ -1,0 +1,211 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/creack/pty"
+	"github.com/google/go-cmp/cmp"
+)
+
+// onTerminal calls the plugin on a pseudo terminal of that width and returns what the user would see.
+func (k *kubectl) onTerminal(width uint16, env []string, args ...string) string {
+	k.Helper()
+	cmd := exec.Command(kubectlPath(k.T), append([]string{"jobset", "--namespace=" + k.namespace}, args...)...)
+	cmd.Env = append(append(os.Environ(), "KUBECONFIG="+k.kubeconfig, "PATH="+k.pluginPath(), "TERM=xterm", "NO_COLOR="), env...)
+	terminal, err := pty.StartWithSize(cmd, &pty.Winsize{Cols: width, Rows: 50})
+	if err != nil {
+		k.Fatalf("starting the plugin on a pseudo terminal: %v", err)
+	}
+	defer terminal.Close()
+	// Linux ends the stream with an error when the program has ended.
+	out, _ := io.ReadAll(terminal)
+	if err := cmd.Wait(); err != nil {
+		k.Fatalf("kubectl jobset %s on a terminal: %v\n%s", strings.Join(args, " "), err, out)
+	}
+	return strings.ReplaceAll(string(out), "\r\n", "\n")
+}
+
+var paint = regexp.MustCompile("\x1b\\[[0-9]*m")
+
+// figures replaces what differs from run to run: names of pods and nodes, and ages.
+func figures(text string) []string {
+	text = regexp.MustCompile(`(pod/[a-z0-9-]+)-[a-z0-9]{5}\b`).ReplaceAllString(text, "$1")
+	text = regexp.MustCompile(`\bnode-\d+`).ReplaceAllString(text, "NODE")
+	text = regexp.MustCompile(`\b\d+m?s\b|\b\d+m\d+s\b`).ReplaceAllString(text, "AGE")
+	var lines []string
+	for _, line := range strings.Split(strings.TrimSpace(text), "\n") {
+		lines = append(lines, strings.Join(strings.Fields(line), " "))
+	}
+	return lines
+}
+
+func TestPluginTreeShowsJobsAndPods(t *testing.T) {
+	k := newKubectl(t)
+	k.okIn(manifest("train", runOn), "apply", "-f", "-")
+	want := []string{
+		"NAME STATE READY RESTARTS AGE NODE MESSAGE",
+		"jobset/train Running 2/2 0 AGE",
+		"└─ replicatedJob/workers Ready 2/2 0",
+		"├─ job/train-workers-0 Ready 1/1 0 AGE",
+		"│ └─ pod/train-workers-0-0 Running 1/1 0 AGE NODE",
+		"└─ job/train-workers-1 Ready 1/1 0 AGE",
+		"└─ pod/train-workers-1-0 Running 1/1 0 AGE NODE",
+	}
+	k.eventually(60*time.Second, func() string {
+		got := figures(k.pluginOK("tree", "jobset/train"))
+		if len(got) > 1 {
+			got[1], _, _ = strings.Cut(got[1], " attempt ")
+		}
+		return cmp.Diff(want, got)
+	})
+
+	t.Run("colours and width of a terminal", func(t *testing.T) {
+		seen := k.onTerminal(50, nil, "tree", "train")
+		if !strings.Contains(seen, "\x1b[32mRunning\x1b[0m") {
+			t.Errorf("Running is not green on a terminal:\n%q", seen)
+		}
+		cut := 0
+		for _, line := range strings.Split(strings.TrimSuffix(seen, "\n"), "\n") {
+			text := paint.ReplaceAllString(line, "")
+			if n := utf8.RuneCountInString(text); n > 50 {
+				t.Errorf("a line of %d characters on a terminal with 50 columns: %q", n, text)
+			}
+			if strings.HasSuffix(text, "…") {
+				cut++
+			}
+		}
+		if cut == 0 {
+			t.Errorf("no line was cut, so that this shows nothing:\n%s", seen)
+		}
+		if seen := k.onTerminal(200, []string{"NO_COLOR=1"}, "tree", "train"); strings.Contains(seen, "\x1b[") {
+			t.Errorf("colours although NO_COLOR is set:\n%q", seen)
+		}
+		if piped := k.pluginOK("tree", "train"); strings.Contains(piped, "\x1b[") || strings.Contains(piped, "…") {
+			t.Errorf("colours or cut lines in a pipe:\n%q", piped)
+		}
+	})
+	t.Run("data for scripts", func(t *testing.T) {
+		var tree struct {
+			Name           string
+			ReplicatedJobs []struct {
+				Jobs []struct {
+					Name string
+					Pods []struct{ State, Node string }
+				}
+			}
+		}
+		if err := json.Unmarshal([]byte(k.pluginOK("tree", "train", "-o", "json")), &tree); err != nil {
+			t.Fatal(err)
+		}
+		job := tree.ReplicatedJobs[0].Jobs[1]
+		if tree.Name != "train" || job.Name != "train-workers-1" || job.Pods[0].State != "Running" || job.Pods[0].Node == "" {
+			t.Errorf("data are %+v", tree)
+		}
+	})
+	t.Run("wrong use names the fix", func(t *testing.T) {
+		for args, want := range map[string]string{
+			"tree":                           "error: NAME: give the name of a JobSet; `kubectl get jobsets` lists them\n",
+			"tree train -o wide":             "error: --output: must be one of json, yaml, not \"wide\"\n",
+			"tree nobody":                    "error: jobsets.jobset.x-k8s.io \"nobody\" not found\n",
+			"top train --domain-label=a/b/c": "error: --domain-label: must be the key of a label, not \"a/b/c\"",
+			"tree --nonsense":                "error: unknown flag: --nonsense; see --help\n",
+		} {
+			got := k.plugin(strings.Fields(args)...)
+			if got.code != 1 || !strings.HasPrefix(got.stderr, want) || strings.Count(got.stderr, "\n") != 1 {
+				t.Errorf("kubectl jobset %s: exit code %d, message %q, want 1 and %q", args, got.code, got.stderr, want)
+			}
+		}
+	})
+}
+
+func TestPluginTreeTellsWhatMissingJobsWaitFor(t *testing.T) {
+	k := newKubectl(t)
+	k.okIn(`apiVersion: jobset.x-k8s.io/v1alpha2
+kind: JobSet
+metadata: {name: train}
+spec:
+  replicatedJobs:
+  - {name: driver, template: &t {spec: {template: {metadata: {annotations: {jobset-apiserver.io/kwok-outcome: running}}, spec: {containers: [{name: main, image: x}]}}}}}
+  - {name: workers, replicas: 3, dependsOn: [{name: driver, status: Complete}], template: *t}
+`, "apply", "-f", "-")
+	k.eventually(60*time.Second, func() string {
+		got := strings.Join(figures(k.pluginOK("tree", "train")), "\n")
+		if want := "└─ job/train-workers-[0-2] Missing waits until driver is complete, 0 of 1 (dependsOn)"; !strings.Contains(got, want) {
+			return fmt.Sprintf("%q is missing in:\n%s", want, got)
+		}
+		return ""
+	})
+}
+
+// large is a set of 20 Jobs with 100 pods each.
+const large = `apiVersion: jobset.x-k8s.io/v1alpha2
+kind: JobSet
+metadata: {name: train}
+spec:
+  replicatedJobs:
+  - name: workers
+    replicas: 20
+    template:
+      spec:
+        parallelism: 100
+        completions: 100
+        backoffLimitPerIndex: 1
+        template:
+          metadata: {annotations: {jobset-apiserver.io/kwok-outcome: running}}
+          spec: {containers: [{name: main, image: x, resources: {requests: {cpu: 100m, memory: 1Gi}}}]}
+`
+
+// requests matches what -v=6 logs for each request.
+var requests = regexp.MustCompile(`"Response" verb="([A-Z]+)" url="https?://[^/]+([^"?]+)`)
+
+func TestPluginWithTwoThousandPods(t *testing.T) {
+	k := newKubectl(t)
+	k.okIn(large, "apply", "-f", "-")
+	k.eventually(5*time.Minute, func() string {
+		if ready := k.field("jobset/train", "{.status.replicatedJobsStatus[0].ready}"); ready != "20" {
+			return "Jobs that are ready: " + ready
+		}
+		return ""
+	})
+	for _, tc := range []struct {
+		args []string
+		want string
+	}{
+		{args: []string{"tree", "train"}, want: "job/train-workers-19 Ready 100/100"},
+		{args: []string{"top", "train"}, want: "2,000 of 2,000 ready"},
+		{args: []string{"top", "train", "--domain-label=jobset-apiserver.io/rack"}, want: "rack-0"},
+	} {
+		name := strings.Join(tc.args, " ")
+		r := k.plugin(append(tc.args, "-v=6")...)
+		calls := requests.FindAllStringSubmatch(r.stderr, -1)
+		if len(calls) == 0 || len(calls) > 6 {
+			t.Errorf("%s: %d API calls, want a handful: %v", name, len(calls), calls)
+		}
+		start := time.Now()
+		out := k.pluginOK(tc.args...)
+		took := time.Since(start)
+		t.Logf("%s: %v, %d API calls, %d lines", name, took.Round(time.Millisecond), len(calls), strings.Count(out, "\n"))
+		// 2 s on an idle machine; tests share theirs with a control plane of 2,000 pods.
+		if took > 10*time.Second {
+			t.Errorf("%s took %v", name, took)
+		}
+		if lines := strings.Count(out, "\n"); lines > 60 {
+			t.Errorf("%s: %d lines for 2,000 pods", name, lines)
+		}
+		if all := strings.Join(figures(out), "\n"); !strings.Contains(all, tc.want) {
+			t.Errorf("%s: %q is missing in:\n%s", name, tc.want, all)
+		}
+	}
+}
