@@ -7,12 +7,14 @@ import (
 	"errors"
 	"io"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 
@@ -20,6 +22,18 @@ import (
 	jobsetfake "github.com/jobset-apiserver/jobset-apiserver/pkg/generated/clientset/versioned/fake"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/cli"
 )
+
+// watched returns what is closed once a watch stands. A fake cluster does not tell what happened before.
+func watched(f *clienttesting.Fake, tracker clienttesting.ObjectTracker, resource string) <-chan struct{} {
+	stands := make(chan struct{})
+	once := sync.OnceFunc(func() { close(stands) })
+	f.PrependWatchReactor(resource, func(action clienttesting.Action) (bool, watch.Interface, error) {
+		w, err := tracker.Watch(action.GetResource(), action.GetNamespace())
+		once()
+		return true, w, err
+	})
+	return stands
+}
 
 // TestFollowPicksUpNewPods follows a set in fake clusters: one pod is there, a second comes, and the set finishes.
 func TestFollowPicksUpNewPods(t *testing.T) {
@@ -32,6 +46,7 @@ func TestFollowPicksUpNewPods(t *testing.T) {
 		}
 		return true, &runtime.Unknown{Raw: []byte("2026-03-09T12:00:00Z hello")}, nil
 	})
+	podsWatched, setsWatched := watched(&kube.Fake, kube.Tracker(), "pods"), watched(&sets.Fake, sets.Tracker(), "jobsets")
 	c := &cli.Clients{Kube: kube, JobSets: sets, Namespace: "team-a"}
 	var out buffer
 	f := newFollower(selection{jobIndex: -1}, corev1.PodLogOptions{}, 50, openerOf(kube), newSink(&out, &out, cli.Terminal{}))
@@ -47,6 +62,8 @@ func TestFollowPicksUpNewPods(t *testing.T) {
 		}
 	}
 	shows("[leader-0-0] hello\n")
+	<-podsWatched
+	<-setsWatched
 	second := newPod("workers", 0, 0, "b", with(corev1.PodSucceeded, exited("main", 0, 10)))
 	if _, err := kube.CoreV1().Pods("team-a").Create(t.Context(), second, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
