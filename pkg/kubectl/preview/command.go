@@ -4,10 +4,12 @@
 package preview
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/cli-runtime/pkg/resource"
 	"k8s.io/utils/ptr"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/cli"
@@ -38,44 +40,48 @@ The exit code is 1 if any of it would be refused. What your own rights do not al
   generate-train | kubectl jobset preview -f - -o json`,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			options := files.ToOptions()
-			switch {
-			case len(args) > 0:
-				return fmt.Errorf("%s: preview takes manifests, as -f FILE, and no names", args[0])
-			case len(options.Filenames) == 0 && options.Kustomize == "":
-				return fmt.Errorf("--filename: give a file with JobSets, or - for the standard input")
-			}
-			if err := output.Validate(); err != nil {
-				return err
-			}
-			clients, err := f.Clients()
-			if err != nil {
-				return err
-			}
-			sets, others, err := readSets(options, f.In, clients.Namespace, ptr.Deref(f.Flags.Namespace, "") != "")
-			if err != nil {
-				return err
-			}
-			cluster, err := newLive(clients)
-			if err != nil {
-				return err
-			}
-			report, err := preview(cmd.Context(), cluster, sets)
-			if err != nil {
-				return err
-			}
-			if output.ForHumans() {
-				err = cli.TerminalOf(f.Out).Lines(f.Out, render(report, others, cli.TerminalOf(f.Out))...)
-			} else {
-				err = output.Print(f.Out, report)
-			}
-			if err == nil && report.Refused {
-				err = cli.ErrSilent
-			}
-			return err
+			return run(cmd.Context(), f, files.ToOptions(), &output, args)
 		},
 	}
 	files.AddFlags(cmd.Flags())
 	output.AddFlags(cmd)
 	return cmd
+}
+
+func run(ctx context.Context, f *cli.Factory, files resource.FilenameOptions, output *cli.Output, args []string) error {
+	switch {
+	case len(args) > 0:
+		return fmt.Errorf("%s: preview takes manifests, as -f FILE, and no names", args[0])
+	case len(files.Filenames) == 0 && files.Kustomize == "":
+		return fmt.Errorf("--filename: give a file with JobSets, or - for the standard input")
+	}
+	if err := output.Validate(); err != nil {
+		return err
+	}
+	clients, err := f.Clients()
+	if err != nil {
+		return err
+	}
+	sets, others, err := readSets(files, f.In, clients.Namespace, ptr.Deref(f.Flags.Namespace, "") != "")
+	if err != nil {
+		return err
+	}
+	cluster, err := newLive(clients)
+	if err != nil {
+		return err
+	}
+	report, err := preview(ctx, cluster, sets)
+	if err != nil {
+		return err
+	}
+	if output.ForHumans() {
+		terminal := cli.TerminalOf(f.Out)
+		err = terminal.Lines(f.Out, render(report, others, terminal)...)
+	} else {
+		err = output.Print(f.Out, report)
+	}
+	if err == nil && report.Refused {
+		err = cli.ErrSilent
+	}
+	return err
 }
