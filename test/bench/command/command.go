@@ -46,7 +46,10 @@ func newRun() *cobra.Command {
 			if err := o.run(cmd.Context(), cmd.ErrOrStderr()); err != nil {
 				return err
 			}
-			return tell(o.output, cmd.OutOrStdout())
+			if err := tell(o.output, cmd.OutOrStdout()); err != nil || !o.checkCounts {
+				return err
+			}
+			return checkCounts(o.output)
 		},
 	}
 	o.addFlags(cmd.Flags())
@@ -98,8 +101,15 @@ func tell(dir string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	_, err = io.WriteString(out, report.Table(scenarios))
-	return err
+	return report.Write(dir, scenarios, out)
+}
+
+func checkCounts(dir string) error {
+	scenarios, err := report.Load(dir)
+	if err != nil {
+		return err
+	}
+	return report.CheckCounts(scenarios)
 }
 
 func names() []string {

@@ -8,6 +8,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -184,4 +185,25 @@ func Load(dir string) ([]*Scenario, error) {
 	}
 	slices.SortFunc(scenarios, func(a, b *Scenario) int { return a.Begun.Compare(b.Begun) })
 	return scenarios, nil
+}
+
+// Write tells the results in all forms: to the directory, and what a person reads to out too.
+func Write(dir string, scenarios []*Scenario, out io.Writer) error {
+	verdicts := Verdicts(scenarios)
+	data, err := json.MarshalIndent(verdicts, "", " ")
+	if err != nil {
+		return fmt.Errorf("writing verdicts: %w", err)
+	}
+	text := Table(scenarios) + "\n" + VerdictTable(verdicts)
+	files := map[string][]byte{"verdicts.json": append(data, '\n'), "report.txt": []byte(text)}
+	for _, s := range scenarios {
+		files[s.Name+".svg"] = s.Plot()
+	}
+	for name, data := range files {
+		if err := os.WriteFile(filepath.Join(dir, name), data, 0o644); err != nil {
+			return err
+		}
+	}
+	_, err = io.WriteString(out, text)
+	return err
 }

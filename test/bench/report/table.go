@@ -6,6 +6,7 @@ package report
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"math"
 	"slices"
 	"strings"
@@ -13,7 +14,10 @@ import (
 )
 
 // order is that of the kinds of figures; those that are not named come first.
-var order = []string{"wall", "cpu", "peak", "rss", "db", "stored", "client", "calls"}
+var order = []string{"cpu", "peak", "rss", "db", "stored", "client", "calls"}
+
+// processFigures are the kinds of figures that there is one of for each process.
+var processFigures = []string{"cpu", "peak", "rss"}
 
 func rank(name string) int {
 	kind, _, _ := strings.Cut(name, "/")
@@ -30,14 +34,61 @@ func Table(scenarios []*Scenario) string {
 		fmt.Fprintf(&out, "\n== %s  (%s; %d runs)\n", s.Name, sizes(s.Sizes), s.Runs)
 		for _, p := range s.Phases {
 			fmt.Fprintf(&out, "\n-- %s: %s\n", s.Name, p.Name)
-			columns := tabwriter.NewWriter(&out, 0, 0, 2, ' ', 0)
-			for _, f := range p.Figures {
-				fmt.Fprintf(columns, "  %s\t%s\t%s\t%s\n", f.Name, number(f.Median), f.Unit, spread(f))
-			}
-			_ = columns.Flush() // writing to memory does not fail
+			p.write(&out)
 		}
 	}
 	return out.String()
+}
+
+func (p *Phase) write(out io.Writer) {
+	columns := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	for _, f := range p.Figures {
+		if rank(f.Name) < 0 || strings.HasPrefix(f.Name, "db/") || strings.HasPrefix(f.Name, "stored/") {
+			fmt.Fprintf(columns, "  %s\t%s %s\t%s\n", f.Name, number(f.Median), f.Unit, spread(f))
+		}
+	}
+	_ = columns.Flush() // what it writes to is memory
+	p.writeProcesses(out)
+	p.writeCalls(out, "client/jobset-controller", "calls by jobset-controller")
+	p.writeCalls(out, "calls/jobset-apiserver", "calls to jobset-apiserver")
+	p.writeCalls(out, "calls/kube-apiserver", "calls to kube-apiserver")
+}
+
+// writeProcesses has a line for each process.
+func (p *Phase) writeProcesses(out io.Writer) {
+	columns := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	written := false
+	for _, f := range p.Figures {
+		kind, process, _ := strings.Cut(f.Name, "/")
+		if kind != "cpu" {
+			continue
+		}
+		if !written {
+			fmt.Fprint(columns, "  process\tCPU s\t\tpeak MiB\t\tRSS MiB\t\n")
+			written = true
+		}
+		fmt.Fprintf(columns, "  %s", process)
+		for _, kind := range processFigures {
+			if f := p.Figure(kind + "/" + process); f != nil {
+				fmt.Fprintf(columns, "\t%s\t%s", number(f.Median), spread(f))
+			}
+		}
+		fmt.Fprintln(columns)
+	}
+	_ = columns.Flush() // what it writes to is memory
+}
+
+// writeCalls has all requests to or from one program in one line.
+func (p *Phase) writeCalls(out io.Writer, prefix, title string) {
+	var calls []string
+	for _, f := range p.Figures {
+		if call, ok := strings.CutPrefix(f.Name, prefix+"/"); ok {
+			calls = append(calls, number(f.Median)+" "+call)
+		}
+	}
+	if len(calls) > 0 {
+		fmt.Fprintf(out, "  %s: %s\n", title, strings.Join(calls, ", "))
+	}
 }
 
 // String is one line about a machine.
@@ -59,15 +110,13 @@ func spread(f *Figure) string {
 	if f.Min == f.Max {
 		return ""
 	}
-	return number(f.Min) + " - " + number(f.Max)
+	return "(" + number(f.Min) + " - " + number(f.Max) + ")"
 }
 
 // number has three digits that mean something, and all of those before the point.
 func number(v float64) string {
 	switch {
-	case v == math.Trunc(v):
-		return fmt.Sprintf("%.0f", v)
-	case math.Abs(v) >= 100:
+	case v == math.Trunc(v), math.Abs(v) >= 100:
 		return fmt.Sprintf("%.0f", v)
 	case math.Abs(v) >= 10:
 		return fmt.Sprintf("%.1f", v)

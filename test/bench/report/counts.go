@@ -1,0 +1,101 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import (
+	"errors"
+	"fmt"
+)
+
+// count is a number that does not depend on the speed of the machine.
+type count struct {
+	what string
+	is   quantity
+	// least is 0 for those that may be none.
+	least, most float64
+}
+
+// CheckCounts returns an error for each number of requests, writes or bytes that is not what it must be. What was not
+// measured is an error too, so that a check cannot vanish unnoticed.
+func CheckCounts(scenarios []*Scenario) error {
+	r := results{}
+	for _, s := range scenarios {
+		r[s.Name] = s
+	}
+	var errs []error
+	for _, c := range r.counts() {
+		switch {
+		case !c.is.known:
+			errs = append(errs, fmt.Errorf("%s: not measured (%s)", c.what, c.is.text))
+		case c.is.value < c.least || c.is.value > c.most:
+			errs = append(errs, fmt.Errorf("%s: is %s, must be %s to %s (%s)",
+				c.what, number(c.is.value), number(c.least), number(c.most), c.is.text))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// number of something in a phase; something that was not counted was not there, if the phase was measured.
+func (r results) called(scenario, phase, figure string) quantity {
+	q := r.median(scenario, phase, figure)
+	if wall := r.median(scenario, phase, "wall"); wall.known && !q.known {
+		q.known = true
+	}
+	return q
+}
+
+func (r results) counts() []count {
+	const completed, controller = "until completed", "client/jobset-controller/"
+	sets, jobs, each := r.size("run", "sets"), r.size("floor", "jobs"), r.size("run", "jobs of each")
+	run := func(call string) quantity { return r.called("run", completed, controller+call).over(sets) }
+	start := func(call string) quantity { return r.called("big", "start", controller+call) }
+	restart := func(call string) quantity { return r.called("big", "restart", controller+call) }
+	one := quantity{value: 1, known: true, text: "1"}
+	counts := []count{
+		{"Jobs created by a set that runs, for each Job", run("create jobs").over(each), 1, 1},
+		{"Services created by a set that runs", run("create services"), 1, 1},
+		{"events of a set that runs", run("create events"), 1, 1},
+		{"Jobs patched by a set that runs", run("patch jobs"), 0, 0},
+		{"Jobs deleted by a set that runs", run("delete jobs"), 0, 0},
+		{"writes to a set that runs", r.median("run", completed, "writes to each set"), 1, mostWrites},
+		{"Jobs created by a start, for each Job", start("create jobs").over(jobs), 1, 1},
+		{"Jobs deleted by a restart, for each Job", restart("delete jobs").over(jobs), 1, 1},
+		{"Jobs created by a restart, for each Job", restart("create jobs").over(jobs), 1, 1},
+		{"Jobs patched by a suspension, for each Job", r.called("big", "suspend", controller+"patch jobs").over(jobs), 1, 1},
+		{"Jobs patched by a resumption, for each Job", r.called("big", "resume", controller+"patch jobs").over(jobs), 1, 1},
+		{"bytes of JobSets in the etcd of kube-apiserver", r.highest("stored/etcd/jobset bytes"), 0, 0},
+		{"JobSets in their own etcd after a start", r.median("big", "start", "stored/jobset-etcd/jobset objects"), 1, 1},
+		{"APIService available with all sets", r.median("cold", "start", "stored/jobset-etcd/jobset objects").over(r.size("cold", "sets")), 1, 1},
+	}
+	for _, call := range []string{"create", "update", "patch", "delete"} {
+		for _, resource := range []string{"jobs", "services", "jobsets/status"} {
+			for _, phase := range []string{"at rest", "controller restarted"} {
+				counts = append(counts, count{
+					"wide: " + phase + ": " + call + " " + resource, r.called("wide", phase, controller+call+" "+resource).over(one), 0, 0})
+			}
+		}
+	}
+	return append(counts, r.listCounts()...)
+}
+
+// mostWrites is what a set of four Jobs is written at most over its life: its creation, and its states.
+const mostWrites = 30
+
+// listCounts are about the bytes of answers, for the smallest number of sets that was listed.
+func (r results) listCounts() []count {
+	sets := "100"
+	bytes := func(way string) quantity { return r.median("list", sets+": "+way, "bytes") }
+	return []count{
+		{"list: protobuf bytes / JSON bytes", bytes("cache protobuf").over(bytes("cache json")), 0, mostProtobuf},
+		{"list: bytes of a consistent list / of one from cache", bytes("consistent json").over(bytes("cache json")), 1, 1},
+		{"list: bytes of a set in protobuf", r.median("list", sets+": cache protobuf", "bytes of each"), 0, mostBytes},
+	}
+}
+
+const (
+	// mostProtobuf is the part of JSON that protobuf is at most, managed fields included.
+	mostProtobuf = 0.85
+	// mostBytes is the size of a typical set at most.
+	mostBytes = 8 << 10
+)

@@ -1,0 +1,144 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"text/tabwriter"
+)
+
+// Verdict is a figure that the programs must keep to, made of medians of one run.
+type Verdict struct {
+	Figure string `json:"figure"`
+	// How tells what is divided by what.
+	How   string  `json:"how"`
+	Value float64 `json:"value"`
+	Limit float64 `json:"limit"`
+	Unit  string  `json:"unit,omitempty"`
+	// Known is false if something that it is made of was not measured.
+	Known bool `json:"known"`
+	// Kept is whether the value is at most the limit.
+	Kept bool `json:"kept"`
+}
+
+// quantity is the median of a figure, or not known.
+type quantity struct {
+	value float64
+	known bool
+	text  string
+}
+
+// results are the scenarios by name.
+type results map[string]*Scenario
+
+func (r results) median(scenario, phase, figure string) quantity {
+	q := quantity{text: scenario + ": " + phase + ": " + figure}
+	s := r[scenario]
+	if s == nil {
+		return q
+	}
+	for _, p := range s.Phases {
+		if f := p.Figure(figure); p.Name == phase && f != nil {
+			q.value, q.known = f.Median, true
+		}
+	}
+	return q
+}
+
+// size is one of the sizes that a scenario had.
+func (r results) size(scenario, name string) quantity {
+	q := quantity{text: scenario + ": " + name}
+	if s := r[scenario]; s != nil {
+		q.value, q.known = float64(s.Sizes[name]), s.Sizes[name] > 0
+	}
+	return q
+}
+
+func (q quantity) over(other quantity) quantity {
+	return quantity{
+		value: q.value / other.value, known: q.known && other.known && other.value != 0,
+		text: fmt.Sprintf("(%s) / (%s)", q.text, other.text),
+	}
+}
+
+func (q quantity) times(other quantity) quantity {
+	return quantity{
+		value: q.value * other.value, known: q.known && other.known, text: fmt.Sprintf("(%s) x (%s)", q.text, other.text),
+	}
+}
+
+// highest is the largest value of a figure in all phases of all scenarios.
+func (r results) highest(figure string) quantity {
+	q := quantity{text: "largest of all phases: " + figure, value: math.Inf(-1)}
+	for _, s := range r {
+		for _, p := range s.Phases {
+			if f := p.Figure(figure); f != nil {
+				q.value, q.known = max(q.value, f.Max), true
+			}
+		}
+	}
+	return q
+}
+
+// Verdicts compares the results with what they must be at most.
+func Verdicts(scenarios []*Scenario) []Verdict {
+	r := results{}
+	for _, s := range scenarios {
+		r[s.Name] = s
+	}
+	of := func(scenario, phase, figure string) quantity { return r.median(scenario, phase, figure) }
+	ratio := func(phase, figure string) quantity { return of("big", phase, figure).over(of("floor", phase, figure)) }
+	const completed = "until completed"
+	var verdicts []Verdict
+	add := func(figure, unit string, limit float64, q quantity) {
+		v := Verdict{Figure: figure, How: q.text, Limit: limit, Unit: unit, Known: q.known}
+		if q.known {
+			v.Value, v.Kept = q.value, q.value <= limit
+		}
+		verdicts = append(verdicts, v)
+	}
+	add("big start: CPU / floor start", "", 1.25, ratio("start", "cpu/total"))
+	add("big start: wall / floor start", "", 1.25, ratio("start", "wall"))
+	add("big restart: CPU / floor restart", "", 1.25, ratio("restart", "cpu/total"))
+	add("big restart: wall from the failure of the Job / floor restart", "", 1.2,
+		of("big", "restart", "wall from the failure of the Job").over(of("floor", "restart", "wall")))
+	add("write: create p50 of a JobSet / of a ConfigMap", "", 2,
+		of("write", "create jobsets", "p50").over(of("write", "create configmaps", "p50")))
+	add("list 2,000: protobuf bytes / JSON bytes", "", 0.5,
+		of("list", "2000: cache protobuf", "bytes").over(of("list", "2000: cache json", "bytes")))
+	add("list 2,000 from cache: protobuf time / JSON time", "", 0.4,
+		of("list", "2000: cache protobuf", "decoded").over(of("list", "2000: cache json", "decoded")))
+	add("run: CPU per Job / floor start per Job", "", 2,
+		of("run", completed, "cpu/total").over(r.size("run", "sets").times(r.size("run", "jobs of each"))).
+			over(of("floor", "start", "cpu/total").over(r.size("floor", "jobs"))))
+	add("run: writes to a JobSet over its life", "", 4, of("run", completed, "writes to each set"))
+	add("bytes of JobSets in the etcd of kube-apiserver", UnitBytes, 0, r.highest("stored/etcd/jobset bytes"))
+	add("wide: memory of the controller for each Job", UnitKiB, 15, of("wide", "create", "memory of jobset-controller for each Job"))
+	return verdicts
+}
+
+// VerdictTable tells the verdicts, and how each was computed.
+func VerdictTable(verdicts []Verdict) string {
+	var out bytes.Buffer
+	columns := tabwriter.NewWriter(&out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(columns, "FIGURE\tIS\tAT MOST\tVERDICT")
+	for _, v := range verdicts {
+		is, verdict := number(v.Value)+" "+v.Unit, "missed"
+		switch {
+		case !v.Known:
+			is, verdict = "-", "not measured"
+		case v.Kept:
+			verdict = "ok"
+		}
+		fmt.Fprintf(columns, "%s\t%s\t%s %s\t%s\n", v.Figure, is, number(v.Limit), v.Unit, verdict)
+	}
+	_ = columns.Flush() // writing to memory does not fail
+	fmt.Fprintln(&out, "\nHow each is computed, of medians of this run:")
+	for _, v := range verdicts {
+		fmt.Fprintf(&out, "  %s = %s\n", v.Figure, v.How)
+	}
+	return out.String()
+}
