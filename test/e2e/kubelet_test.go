@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strconv"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -29,7 +28,7 @@ type kubelet struct {
 	ended map[string]bool
 	// cut are connections that are to be broken once.
 	cut map[string]int
-	// asked counts the requests, and open those that go on.
+	// asked counts the requests.
 	asked map[string]int
 }
 
@@ -49,6 +48,11 @@ func newKubelet(t *testing.T, k *kubectl) *kubelet {
 	mux.HandleFunc("GET /containerLogs/{namespace}/{pod}/{container}", l.serve)
 	l.server = httptest.NewTLSServer(mux)
 	t.Cleanup(func() {
+		if t.Failed() {
+			k.dump()
+		}
+		// Without their node nobody would end the pods.
+		k.run("", "delete", "jobsets", "--all", "--cascade=foreground", "--timeout=30s")
 		k.run("", "delete", "node", l.node, "--wait=false")
 		l.server.CloseClientConnections()
 		l.server.Close()
@@ -151,7 +155,7 @@ func (l *kubelet) serve(w http.ResponseWriter, r *http.Request) {
 			sent++
 		}
 		w.(http.Flusher).Flush()
-		if ended || query.Get("follow") != "true" || strings.HasSuffix(key, "/") {
+		if ended || query.Get("follow") != "true" {
 			return
 		}
 		select {

@@ -151,7 +151,8 @@ func (b *builder) lastGap(before *jobsetv1alpha2.Attempt) {
 		return
 	}
 	kind := b.gap(before, "")
-	if before == nil && kind == Waiting && ptr.Deref(b.js.Spec.Suspend, false) {
+	// One that was retried while it was suspended stays so.
+	if !queued(b.js) && ptr.Deref(b.js.Spec.Suspend, false) && (kind == Waiting || kind == Stopped && !b.t.Finished) {
 		kind = Suspended
 	}
 	b.phase(kind, 0, b.t.End, !b.t.Finished)

@@ -87,6 +87,10 @@ func TestPhases(t *testing.T) {
 			set: newSet(withAttempts(started(1, 0, 2, 5, 300, jobsetv1alpha2.OutcomeFailed), started(2, 500, 0, 0, 0, ""))), wantState: "Starting",
 			want: []string{"creating 1 0-2", "starting 1 2-5", "running 1 5-300", "stopped 0 300-500", "creating 2 500-600 open"},
 		},
+		"a failed set that was retried while it was suspended": {
+			set: newSet(suspended, withAttempts(started(1, 0, 2, 5, 300, jobsetv1alpha2.OutcomeFailed))), wantState: "Suspended",
+			want: []string{"creating 1 0-2", "starting 1 2-5", "running 1 5-300", "suspended 0 300-600 open"},
+		},
 		"times of machines whose clocks differ do not overlap": {
 			set: newSet(withAttempts(started(1, -3, 2, 1, 300, jobsetv1alpha2.OutcomeRestarted), started(2, 299.9, 300.2, 0, 0, ""))), wantState: "Starting",
 			want: []string{"creating 1 0-2", "running 1 2-300", "creating 2 300-300.2", "starting 2 300.2-600 open"},
