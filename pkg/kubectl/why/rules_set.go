@@ -143,9 +143,11 @@ func suspendedBy(d *diagnosis) []Finding {
 	case manager != "":
 		f.Summary = fmt.Sprintf("suspended with %s %s", manager, ago(d.Now, since))
 	}
+	written := Fact{Object: d.set(), Text: "spec.suspend is true"}
 	if manager != "" {
-		f.Evidence = append(f.Evidence, Fact{Object: d.set(), Text: "spec.suspend was last written with " + manager, Time: at(since)})
+		written = Fact{Object: d.set(), Text: "spec.suspend is true, last written with " + manager, Time: at(since)}
 	}
+	f.Evidence = append(f.Evidence, written)
 	if c := isTrue(js, jobsetv1alpha2.JobSetSuspended); c != nil {
 		f.Evidence = append(f.Evidence, conditionFact(d.set(), c))
 	}
