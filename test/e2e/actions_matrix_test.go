@@ -41,7 +41,7 @@ func nothing(answer string) cell        { return cell{answer: answer} }
 const (
 	byOncall   = " (oncall: because)"
 	startAfter = `jobset-apiserver.io/kwok-start-after: "1h"`
-	stopAfter  = runOn + "\n" + `              jobset-apiserver.io/kwok-stop-after: "15s"`
+	stopAfter  = runOn + "\n" + `              jobset-apiserver.io/kwok-stop-after: "30s"`
 
 	restartedAs = "the JobSet was restarted as attempt "
 	suspendedIn = "the JobSet was suspended, which ended attempt "

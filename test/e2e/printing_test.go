@@ -1,0 +1,106 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// single is a set of one Job.
+func single(name, podAnnotation string, extra ...string) string {
+	return strings.Replace(manifest(name, podAnnotation, extra...), "replicas: 2", "replicas: 1", 1)
+}
+
+// events are those of a set as kubectl prints them, oldest first, without columns that hang on time: type, reason, message.
+func (k *kubectl) events(set string) []string {
+	k.Helper()
+	var lines []string
+	for _, line := range strings.Split(strings.TrimSpace(k.ok("events", "--for", "jobset/"+set, "--no-headers")), "\n") {
+		words := regexp.MustCompile(`\s{2,}`).Split(strings.TrimSpace(line), -1)
+		if len(words) == 5 {
+			lines = append(lines, words[1]+" "+words[2]+": "+words[4])
+		}
+	}
+	return lines
+}
+
+// TestEventsAreForPeople looks that messages carry names and numbers that a person can use, and nothing else.
+func TestEventsAreForPeople(t *testing.T) {
+	k := newKubectl(t)
+	k.okIn(single("fails", failing(137), "failurePolicy: {maxRestarts: 1}")+"---\n"+single("restarted", runOn), "create", "-f", "-")
+	k.settles("restarted", "restarts=0 | 1 Start, ready")
+	oncall := k.operator("oncall")
+	k.answer(oncall.act("restart", "restarted", `"reason":"slow"`))
+	k.ok("wait", "--for=jsonpath={.status.terminalState}", "jobset/fails", "--timeout=90s")
+
+	nodes := map[string]string{}
+	for _, attempt := range k.sets()["fails"].Status.Attempts {
+		nodes["NODE"+string(rune('0'+attempt.Number))] = attempt.FirstCause.Node
+	}
+	const verdict = "applying RestartJobSet failure policy action (first failed job: fails-workers-0)"
+	tests := map[string][]string{
+		"fails": {
+			"Warning FirstFailure: pod fails-workers-0-0 on node NODE1: container main exited with 137",
+			"Warning DefaultFailurePolicy: " + verdict,
+			"Warning RestartJobSetFailurePolicyAction: " + verdict,
+			"Normal JobsRecreated: the only job of attempt 2 was recreated Ns after the restart by the failure policy",
+			"Normal JobsReady: all jobs are ready",
+			"Warning FirstFailure: pod fails-workers-0-0 on node NODE2: container main exited with 137",
+			"Warning ReachedMaxRestarts: jobset failed due to reaching max number of restarts (first failed job: fails-workers-0)",
+			"Normal JobSetFailed: jobset failed",
+		},
+		"restarted": {
+			"Normal JobsRecreated: the only job of attempt 2 was recreated Ns after the restart requested by system:serviceaccount:" + k.namespace + ":oncall",
+			"Normal JobsReady: all jobs are ready",
+		},
+	}
+	for set, want := range tests {
+		for i := range want {
+			for name, node := range nodes {
+				want[i] = strings.ReplaceAll(want[i], name, node)
+			}
+		}
+		slices.Sort(want) // events of one second have no order
+		k.eventually(30*time.Second, func() string {
+			got := k.events(set)
+			for i := range got {
+				got[i] = regexp.MustCompile(`recreated (less than )?\d+s after`).ReplaceAllString(got[i], "recreated Ns after")
+			}
+			slices.Sort(got)
+			return cmp.Diff(want, got)
+		})
+	}
+}
+
+// TestDescribeTellsTheHistory looks at what somebody sees who knows no other command.
+func TestDescribeTellsTheHistory(t *testing.T) {
+	k := newKubectl(t)
+	k.okIn(single("train", runOn), "create", "-f", "-")
+	k.settles("train", "restarts=0 | 1 Start, ready")
+	oncall := k.operator("oncall")
+	k.answer(oncall.act("suspend", "train", `"reason":"make room for production"`))
+	k.ok("wait", "--for=condition=Suspended", "jobset/train", "--timeout=30s")
+	description := k.ok("describe", "jobset", "train")
+	for _, want := range []string{
+		`End Reason: +make room for production`, `End User: +system:serviceaccount:` + k.namespace + `:oncall`, `Outcome: +Suspended`,
+		`Observed Generation: +2`, `Reason: +SuspendedJobs`, `Suspend: +true`, `jobset is suspended`,
+	} {
+		if !regexp.MustCompile(want).MatchString(description) {
+			t.Errorf("%q is not in:\n%s", want, description)
+		}
+	}
+	row := strings.Fields(strings.SplitN(k.ok("get", "jobset", "train", "-o", "wide"), "\n", 3)[1])
+	if diff := cmp.Diff([]string{"train", "0", "true"}, row[:3]); diff != "" {
+		t.Errorf("row (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"Suspended", "0/1", "1/1", "SuspendedJobs"}, row[4:]); diff != "" {
+		t.Errorf("rest of the row (-want +got):\n%s", diff)
+	}
+}
