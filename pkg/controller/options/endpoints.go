@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/http/pprof"
 	"strings"
 	"time"
 
@@ -54,9 +55,7 @@ func (o *Options) listen(clients clients, watchdog *leaderelection.HealthzAdapto
 		}
 		config.GetCertificate = certificates.get
 		secure := tls.NewListener(listener, config)
-		mux := http.NewServeMux()
-		mux.Handle("GET /metrics", newGuard(clients.main, legacyregistry.Handler()))
-		endpoints = append(endpoints, newEndpoint(secure, mux))
+		endpoints = append(endpoints, newEndpoint(secure, newGuard(clients.main, o.metricsHandler())))
 	}
 	return endpoints, nil
 }
@@ -100,6 +99,18 @@ func (o *Options) tlsConfig() (*tls.Config, error) {
 	}
 	config.CipherSuites = suites
 	return config, nil
+}
+
+// metricsHandler serves the metrics, and profiles if they are asked for.
+func (o *Options) metricsHandler() http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", legacyregistry.Handler())
+	if o.Profiling {
+		mux.HandleFunc("GET /debug/pprof/", pprof.Index)
+		mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
+		mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
+	}
+	return mux
 }
 
 // healthHandler serves the liveness, which fails for a leader that does not renew its lease, and the readiness, which

@@ -45,6 +45,29 @@ func TestHealthEndpoints(t *testing.T) {
 	}
 }
 
+func TestProfilesAreServedOnlyWhenAskedFor(t *testing.T) {
+	for name, tc := range map[string]struct {
+		profiling bool
+		want      map[string]int
+	}{
+		"by default there are metrics only": {false, map[string]int{"/metrics": 200, "/debug/pprof/": 404, "/debug/pprof/heap": 404}},
+		"with --profiling":                  {true, map[string]int{"/metrics": 200, "/debug/pprof/": 200, "/debug/pprof/heap": 200}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			handler := (&Options{Profiling: tc.profiling}).metricsHandler()
+			got := map[string]int{}
+			for path := range tc.want {
+				w := httptest.NewRecorder()
+				handler.ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil))
+				got[path] = w.Code
+			}
+			if d := cmp.Diff(tc.want, got); d != "" {
+				t.Errorf("(-want +got):\n%s", d)
+			}
+		})
+	}
+}
+
 // TestMetricsAreGuarded asks with tokens that a main API knows and allows.
 func TestMetricsAreGuarded(t *testing.T) {
 	client := fake.NewClientset()

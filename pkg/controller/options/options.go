@@ -47,6 +47,8 @@ type Options struct {
 	MetricsBindAddress, HealthBindAddress string
 	// MetricsCertDir holds tls.crt and tls.key for the metrics endpoint; empty for a self-signed certificate.
 	MetricsCertDir string
+	// Profiling serves profiles beside the metrics.
+	Profiling bool
 	// Workers is the number of JobSets worked on at a time.
 	Workers int
 	// Logs is the configuration of logging.
@@ -118,6 +120,8 @@ func (o *Options) addEndpointFlags(fs *pflag.FlagSet) {
 		"Where /metrics is served over TLS, to clients whose token may get the non-resource URL /metrics. 0 switches it off.")
 	fs.StringVar(&o.MetricsCertDir, "metrics-cert-dir", o.MetricsCertDir,
 		"Directory with tls.crt and tls.key for /metrics, read again when they change. Empty for a self-signed certificate.")
+	fs.BoolVar(&o.Profiling, "profiling", o.Profiling,
+		"Serve profiles under /debug/pprof/ beside /metrics, to clients whose token may get the non-resource URLs /debug/pprof/*.")
 	fs.StringVar(&o.HealthBindAddress, "health-probe-bind-address", o.HealthBindAddress,
 		"Where /healthz and /readyz are served over plain HTTP. 0 switches them off.")
 }
