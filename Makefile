@@ -40,7 +40,7 @@ test: unit integration parity e2e ## Run all tests.
 
 .PHONY: unit
 unit: ## Run the unit tests.
-	go test $(GO_TEST_FLAGS) ./pkg/... ./cmd/... ./hack/...
+	go test $(GO_TEST_FLAGS) ./pkg/... ./cmd/... ./hack/... ./test/bench/...
 
 .PHONY: integration
 integration: ## Run our server behind a real kube-apiserver.
@@ -61,10 +61,12 @@ e2e: build ## Drive a whole cluster with kubectl, and break things in it.
 		go test -p 1 -count=1 -timeout 45m $(GO_TEST_FLAGS) ./test/e2e/... ./test/faults/...
 
 .PHONY: bench
-bench: ## Run the benchmarks.
-	packages=$$(git ls-files -co --exclude-standard '*_test.go' | xargs -r grep -l '^func Benchmark' | xargs -rn1 dirname | sort -u | sed 's|^|./|'); \
-	binaries=$$(hack/ensure-binaries.sh); \
-	JOBSET_BINARIES=$$binaries go test -run '^$$' -bench . -benchmem -timeout 60m $(GO_TEST_FLAGS) $$packages
+bench: ## Measure time, CPU, memory, requests and bytes, about an hour.
+	hack/bench.sh full
+
+.PHONY: bench-smoke
+bench-smoke: ## Check numbers of requests and bytes, in less than 3 minutes.
+	hack/bench.sh smoke
 
 .PHONY: generate
 generate: ## Regenerate all generated code.

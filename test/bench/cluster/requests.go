@@ -13,6 +13,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
@@ -84,6 +85,19 @@ func (c *Cluster) served(ctx context.Context, program string) (Calls, error) {
 		calls[string(sample.Metric["verb"])+" "+resource] += float64(sample.Value)
 	}
 	return calls, nil
+}
+
+// Profile gets a profile of a program. That of the CPU, named profile, is over so many seconds.
+func (c *Cluster) Profile(ctx context.Context, program, name string, seconds int) ([]byte, error) {
+	var query map[string]string
+	if seconds > 0 {
+		query = map[string]string{"seconds": strconv.Itoa(seconds)}
+	}
+	data, err := c.read(ctx, program, "/debug/pprof/"+name, query)
+	if err != nil {
+		return nil, fmt.Errorf("getting a profile of %s, which must run with --profiling: %w", program, err)
+	}
+	return data, nil
 }
 
 // Heap is what a program of ours has allocated. What is garbage counts too, until it is collected.

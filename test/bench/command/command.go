@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -79,6 +80,9 @@ func (o *options) run(ctx context.Context, log io.Writer) error {
 		Log: func(format string, args ...any) {
 			fmt.Fprintf(log, "%6.1fs  %s\n", time.Since(begin).Seconds(), fmt.Sprintf(format, args...))
 		},
+	}
+	if o.profiles {
+		env.Profiles = filepath.Join(o.output, "profiles")
 	}
 	for _, s := range scenario.All() {
 		if !slices.Contains(o.scenarios, s.Name) {

@@ -23,8 +23,8 @@ type options struct {
 	given     scenario.Sizes
 	runs      int
 
-	patience, idleFor time.Duration
-	keep, checkCounts bool
+	patience, idleFor           time.Duration
+	keep, checkCounts, profiles bool
 }
 
 func newOptions() *options { return &options{} }
@@ -50,6 +50,8 @@ func (o *options) addFlags(fs *pflag.FlagSet) {
 	fs.IntVar(&o.runs, "runs", 0, "How often each scenario is run. Default: that of the preset.")
 	fs.DurationVar(&o.idleFor, "idle", 0, "How long the idle cluster is watched before a scenario. Default: that of the preset.")
 	fs.BoolVar(&o.keep, "keep", false, "Leave the last namespace of each scenario in the cluster, when that goes away anyway.")
+	fs.BoolVar(&o.profiles, "profiles", false,
+		"Run scenarios once more for profiles of CPU and heap, which are written to profiles/ in the output directory.")
 	fs.BoolVar(&o.checkCounts, "check-counts", false,
 		"Fail if numbers of requests, writes or bytes are not what they must be. Needs all scenarios, with the preset smoke.")
 	fs.DurationVar(&o.patience, "patience", 10*time.Minute, "How long anything may take that a scenario waits for.")

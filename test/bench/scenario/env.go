@@ -7,6 +7,7 @@ package scenario
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -61,6 +62,8 @@ type Env struct {
 	Keep bool
 	// IdleFor is how long the idle cluster is watched before each scenario.
 	IdleFor time.Duration
+	// Profiles is the directory for profiles of the programs; empty for none.
+	Profiles string
 	// Log tells what goes on.
 	Log func(format string, args ...any)
 }
@@ -71,24 +74,26 @@ type Scenario struct {
 	// Sizes are those which matter to it.
 	Sizes func(Sizes) map[string]int
 	run   func(ctx context.Context, r *runner) error
+	// profiled scenarios do not take long, so that they are run once more for profiles.
+	profiled bool
 }
 
 // All returns the scenarios in the order in which they are run.
 func All() []Scenario {
 	return []Scenario{
-		{"floor", func(s Sizes) map[string]int { return map[string]int{"jobs": s.Jobs} }, floor},
-		{"big", func(s Sizes) map[string]int { return map[string]int{"jobs": s.Jobs} }, big},
+		{"floor", func(s Sizes) map[string]int { return map[string]int{"jobs": s.Jobs} }, floor, true},
+		{"big", func(s Sizes) map[string]int { return map[string]int{"jobs": s.Jobs} }, big, true},
 		{"run", func(s Sizes) map[string]int {
 			return map[string]int{"sets": s.RunSets, "jobs of each": s.RunJobs, "clients": s.Clients}
-		}, run},
-		{"write", func(s Sizes) map[string]int { return map[string]int{"requests of each kind": s.Writes} }, write},
+		}, run, true},
+		{"write", func(s Sizes) map[string]int { return map[string]int{"requests of each kind": s.Writes} }, write, true},
 		{"list", func(s Sizes) map[string]int {
 			return map[string]int{"informers": s.Informers, "watchers": s.Watchers, "updates": s.Updates}
-		}, list},
-		{"cold", func(s Sizes) map[string]int { return map[string]int{"sets": s.ColdSets} }, cold},
+		}, list, true},
+		{"cold", func(s Sizes) map[string]int { return map[string]int{"sets": s.ColdSets} }, cold, false},
 		{"wide", func(s Sizes) map[string]int {
 			return map[string]int{"jobs of one set": s.WideJobs, "sets at rest": s.RestSets, "jobs of each": s.RestJobs}
-		}, wide},
+		}, wide, false},
 	}
 }
 
@@ -97,6 +102,8 @@ type runner struct {
 	*Env
 	to    *report.Scenario
 	meter *cluster.Meter
+	// walls is what each phase took, if it is run again for profiles only.
+	walls map[string]time.Duration
 }
 
 // Run runs the scenario and returns what it measured.
@@ -111,6 +118,12 @@ func (s Scenario) Run(ctx context.Context, env *Env) (*report.Scenario, error) {
 	}
 	if err := s.run(ctx, r); err != nil {
 		return nil, fmt.Errorf("scenario %s: %w", s.Name, err)
+	}
+	if !s.profiled || env.Profiles == "" {
+		return r.to, nil
+	}
+	if err := s.run(ctx, r.again()); err != nil {
+		return nil, fmt.Errorf("profiling scenario %s: %w", s.Name, err)
 	}
 	return r.to, nil
 }
@@ -132,7 +145,8 @@ func (r *runner) measure(ctx context.Context, phase string, work func(ctx contex
 	if err != nil {
 		return nil, err
 	}
-	if err := work(ctx); err != nil {
+	profiled := r.profile(ctx, phase)
+	if err := errors.Join(work(ctx), profiled()); err != nil {
 		return nil, fmt.Errorf("%s: %w", phase, err)
 	}
 	took := window.Done()

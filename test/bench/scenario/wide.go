@@ -65,7 +65,15 @@ func (s *space) createRest(ctx context.Context) error {
 		return err
 	}
 	phase.Add("Jobs per second", report.UnitCount, float64(sets*jobs)/phase.Last("wall"))
-	return s.addMemoryPerJob(ctx, before, phase)
+	if err := s.addMemoryPerJob(ctx, before, phase); err != nil || s.Profiles == "" {
+		return err
+	}
+	for _, program := range profiledPrograms {
+		if err := s.writeProfile(ctx, program, "create", "heap", 0); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // addMemoryPerJob tells by how much our programs have grown for each Job: in RAM, and in what they really use.

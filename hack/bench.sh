@@ -1,0 +1,82 @@
+#!/usr/bin/env bash
+# Copyright The jobset-apiserver Authors.
+# SPDX-License-Identifier: Apache-2.0
+
+# Runs the benchmarks in clusters of their own. docs/performance.md tells what they measure.
+set -euo pipefail
+
+usage() {
+  cat <<'TEXT'
+Usage: hack/bench.sh full|smoke [FLAGS...]
+
+  full   all scenarios, three times each, in new clusters, and the benchmarks of single functions (about an hour)
+  smoke  all scenarios once, small, and checks of numbers that do not depend on the machine (less than 3 minutes)
+
+FLAGS go to "jobset-bench run"; see "go run ./test/bench/cmd/jobset-bench run --help".
+
+Environment:
+  BENCH_OUTPUT  directory for the results               (_output/bench, _output/bench-smoke)
+  CLUSTER_BIN   directory with our two programs; without it they are built into bin/
+TEXT
+}
+
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)
+cd "${root}"
+export CLUSTER_DIR="${root}/.cluster-bench" CLUSTER_STORAGE=etcd CLUSTER_CONTROLLER_ARGS=--profiling
+export CLUSTER_KUBE_AUDIT_POLICY="${root}/test/bench/testdata/audit-policy.yaml"
+
+down() { hack/cluster.sh down || true; }
+
+# bench <scenarios> [flags...]: in a new cluster, so that memory is measured from empty stores on.
+bench() {
+  local scenarios=$1
+  shift
+  hack/cluster.sh down
+  hack/cluster.sh up >/dev/null
+  bin/jobset-bench run --cluster-dir "${CLUSTER_DIR}" --scenarios "${scenarios}" "$@" >/dev/null
+}
+
+full() {
+  local output=${BENCH_OUTPUT:-${root}/_output/bench}
+  rm -rf "${output}"
+  bench floor,big,run,write --output "${output}" --profiles "$@"
+  bench list --output "${output}" --profiles --keep "$@"
+  bench cold --output "${output}" --keep "$@"
+  bench wide --output "${output}" --profiles --keep "$@"
+  # The same with the etcd in our server, which is what a small installation has.
+  CLUSTER_STORAGE=embedded bench floor,big,run,write --output "${output}/embedded" --runs 1 "$@"
+  go test -run '^$' -bench . -benchmem ./pkg/controller/jobset/... >"${output}/functions.txt"
+  bin/jobset-bench report --output "${output}"
+  echo "results: ${output}" >&2
+}
+
+smoke() {
+  local output=${BENCH_OUTPUT:-${root}/_output/bench-smoke}
+  rm -rf "${output}"
+  bench floor,big,run,write,list,cold,wide --output "${output}" --preset smoke --check-counts "$@"
+  echo "all counts are as they must be; results: ${output}" >&2
+}
+
+what=${1:-}
+case "${what}" in
+  full | smoke) shift ;;
+  -h | --help | help)
+    usage
+    exit
+    ;;
+  *)
+    usage >&2
+    exit 1
+    ;;
+esac
+mkdir -p _output bin
+# The lock is not passed on, because what is started here may outlive this script.
+if [[ -z "${BENCH_LOCKED:-}" ]]; then
+  status=0
+  BENCH_LOCKED=yes flock --nonblock --close -E 75 _output/bench.lock "$0" "${what}" "$@" || status=$?
+  [[ "${status}" != 75 ]] || echo "error: the benchmarks run already in this checkout" >&2
+  exit "${status}"
+fi
+trap down EXIT
+go build -o bin/jobset-bench ./test/bench/cmd/jobset-bench
+"${what}" "$@"
