@@ -198,3 +198,23 @@ func readyAttempt(set *jobsetv1alpha2.JobSet, number int32) string {
 	}
 	return ""
 }
+
+// TestRetryGrantsRestarts looks that the controller goes by what the server has granted.
+func TestRetryGrantsRestarts(t *testing.T) {
+	k := newKubectl(t)
+	k.okIn(single("train", fail, "failurePolicy: {maxRestarts: 0}"), "create", "-f", "-")
+	const verdict = "applying RestartJobSet failure policy action (first failed job: train-workers-0)"
+	k.settles("train", "restarts=0 Failed/ReachedMaxRestarts | 1 Start → Failed")
+	k.answer(k.operator("oncall").act("retry", "train", `"maxRestarts":1,"reason":"again","preconditions":{"attempt":1}`))
+	k.settles("train", "restarts=2 Failed/ReachedMaxRestarts | 1 Start → Failed | 2 Retry (oncall: again) → Restarted | 3 FailurePolicy → Failed")
+	set := k.sets()["train"]
+	if got := set.Status.Attempts[2].Reason; got != verdict {
+		t.Errorf("reason of attempt 3: got %q, want %q", got, verdict)
+	}
+	if set.Status.AddedRestarts != 1 || set.Status.RestartsCountTowardsMax != 1 {
+		t.Errorf("restarts that were added: %d, that count: %d; want 1, 1", set.Status.AddedRestarts, set.Status.RestartsCountTowardsMax)
+	}
+	if row := k.ok("get", "jobset", "train", "-o", "wide"); !strings.Contains(row, " 3/3 ") {
+		t.Errorf("attempt 3 of 3 is not in:\n%s", row)
+	}
+}
