@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
@@ -51,14 +52,18 @@ func TestWhyNamesTheCauseFirst(t *testing.T) {
 	installKueue(t)
 	faults := allFaults()
 	t.Run("beside", func(t *testing.T) {
+		// They mostly wait, so that more of them at a time than there are processors are no burden.
+		var group errgroup.Group
+		group.SetLimit(6)
 		for name, f := range faults {
 			if !f.alone {
-				t.Run(name, func(t *testing.T) {
-					t.Parallel()
-					check(t, f)
+				group.Go(func() error {
+					t.Run(name, func(t *testing.T) { check(t, f) })
+					return nil
 				})
 			}
 		}
+		_ = group.Wait()
 	})
 	t.Run("alone", func(t *testing.T) {
 		for name, f := range faults {
@@ -84,25 +89,22 @@ func allFaults() map[string]fault {
 // whyFirst waits until the diagnosis of the set named train begins with the cause.
 func (k *kubectl) whyFirst(want why.Cause, words ...string) {
 	k.Helper()
-	var last string
 	k.eventually(60*time.Second, func() string {
-		report := k.why("train")
-		first := report.Findings[0]
-		last = k.plugin("why", "train").stdout
+		first := k.why("train").Findings[0]
 		if first.Cause != want {
-			return fmt.Sprintf("the first cause is %s, want %s:\n%s", first.Cause, want, last)
+			return fmt.Sprintf("the first cause is %s, want %s:\n%+v", first.Cause, want, first)
 		}
 		for _, word := range words {
 			if !strings.Contains(first.Summary, word) {
-				return fmt.Sprintf("the sentence does not contain %q:\n%s", word, last)
+				return fmt.Sprintf("the sentence does not contain %q:\n%+v", word, first)
 			}
 		}
 		if len(first.Evidence) == 0 && want != why.Running || len(first.Commands) == 0 {
-			return fmt.Sprintf("no evidence or no commands:\n%s", last)
+			return fmt.Sprintf("no evidence or no commands:\n%+v", first)
 		}
 		return ""
 	})
-	k.Log("\n" + last)
+	k.Log("\n" + k.plugin("why", "train").stdout)
 }
 
 // why is the diagnosis of a set as data.

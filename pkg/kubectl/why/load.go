@@ -4,6 +4,7 @@
 package why
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net"
@@ -32,6 +33,8 @@ const (
 	maxEvents = 1000
 	// maxNamed bounds how many objects of a kind are read by name.
 	maxNamed = 10
+	// unansweredAfter is how long the API of JobSets may take.
+	unansweredAfter = 10 * time.Second
 	// maxNodes bounds the list of nodes that pods might run on.
 	maxNodes = 500
 )
@@ -62,8 +65,8 @@ func Load(ctx context.Context, c *cli.Clients, name string) (*Evidence, error) {
 	l.parallel(ctx, l.readSet, l.readJobs, l.readPods, l.readAPIService, l.readLeases,
 		func(ctx context.Context) { l.readEvents(ctx, "involvedObject.kind!=Pod") },
 		func(ctx context.Context) { l.readEvents(ctx, "involvedObject.kind=Pod") })
-	if err := l.e.Unread; err != nil && !explainable(err) {
-		return nil, err
+	if err := l.e.Unread; ctx.Err() != nil || err != nil && !explainable(err) {
+		return nil, cmp.Or(err, ctx.Err())
 	}
 	l.assemble()
 	if l.e.JobSet == nil {
@@ -79,7 +82,7 @@ func Load(ctx context.Context, c *cli.Clients, name string) (*Evidence, error) {
 
 // explainable tells whether something can be said although the set could not be read.
 func explainable(err error) bool {
-	return apierrors.IsNotFound(err) || apierrors.IsServiceUnavailable(err) || apierrors.IsInternalError(err) ||
+	return errors.Is(err, context.DeadlineExceeded) || apierrors.IsNotFound(err) || apierrors.IsServiceUnavailable(err) || apierrors.IsInternalError(err) ||
 		apierrors.IsTimeout(err) || apierrors.IsServerTimeout(err) || apierrors.ReasonForError(err) == metav1.StatusReasonUnknown && isStatus(err)
 }
 
@@ -120,7 +123,10 @@ func (l *loader) gap(source string, err error) {
 	}
 }
 
+// readSet reads the set itself. Its API may be another server's, which can leave the question unanswered.
 func (l *loader) readSet(ctx context.Context) {
+	ctx, stop := context.WithTimeout(ctx, unansweredAfter)
+	defer stop()
 	l.e.JobSet, l.e.Unread = l.JobSets.JobsetV1alpha2().JobSets(l.Namespace).Get(ctx, l.e.Name, metav1.GetOptions{})
 	if l.e.Unread != nil {
 		l.e.JobSet = nil

@@ -22,52 +22,63 @@ const (
 
 // render writes the report for humans: the first finding with all that belongs to it, the others in a line each.
 func render(w io.Writer, r *Report, term cli.Terminal, now time.Time) error {
-	var b strings.Builder
-	first := r.Findings[0]
-	color := cli.Bad
-	if first.Cause.Normal() {
-		color = cli.Good
-	} else if r.State == stateSuspended || r.State == stateStarting || r.State == stateRestarting {
-		color = cli.Busy
-	}
-	fmt.Fprintf(&b, "%s  %s\n\n", term.Paint(cli.Bold, fmt.Sprintf("jobset %s/%s", r.Namespace, r.Name)), term.Paint(color, r.State))
-	b.WriteString(term.Paint(color, string(first.Cause)) + "\n")
-	for _, line := range wrapped(first.Summary, term.Width, "  ") {
-		b.WriteString(line + "\n")
-	}
-	for i, fact := range first.Evidence {
-		if i == maxShown {
-			b.WriteString(term.Paint(cli.Quiet, fmt.Sprintf("  - and %d more; see -o json", len(first.Evidence)-i)) + "\n")
-			break
-		}
-		b.WriteString(term.Paint(cli.Quiet, term.Cut("  - "+factText(fact, now))) + "\n")
-	}
-	for i, command := range first.Commands {
-		begin := "        "
-		if i == 0 {
-			begin = "  next: "
-		}
-		b.WriteString(begin + command + "\n")
-	}
-	if further := r.Findings[1:]; len(further) > 0 {
-		b.WriteString("\nalso\n")
-		for i, f := range further {
-			if i == maxFurther {
-				fmt.Fprintf(&b, "  and %d more; see -o json\n", len(further)-i)
-				break
-			}
-			b.WriteString(term.Cut(fmt.Sprintf("  %s: %s", f.Cause, f.Summary)) + "\n")
-		}
-	}
+	color := colorOf(r)
+	lines := []string{term.Cut(term.Paint(cli.Bold, fmt.Sprintf("jobset %s/%s", r.Namespace, r.Name)) + "  " + term.Paint(color, r.State)), ""}
+	lines = append(lines, decisive(r.Findings[0], color, term, now)...)
+	lines = append(lines, others(r.Findings[1:], term)...)
 	if len(r.NotLookedAt) > 0 {
 		var gaps []string
 		for _, gap := range r.NotLookedAt {
 			gaps = append(gaps, fmt.Sprintf("%s (%s)", gap.Source, gap.Reason))
 		}
-		b.WriteString("\n" + term.Paint(cli.Quiet, term.Cut("not looked at: "+strings.Join(gaps, ", "))) + "\n")
+		lines = append(lines, "", term.Cut(term.Paint(cli.Quiet, "not looked at: "+strings.Join(gaps, ", "))))
 	}
-	_, err := io.WriteString(w, b.String())
+	_, err := io.WriteString(w, strings.Join(lines, "\n")+"\n")
 	return err
+}
+
+func colorOf(r *Report) cli.Color {
+	switch {
+	case r.Findings[0].Cause.Normal():
+		return cli.Good
+	case r.State == stateSuspended, r.State == stateStarting, r.State == stateRestarting:
+		return cli.Busy
+	}
+	return cli.Bad
+}
+
+// decisive is the first finding. Its sentence is wrapped and its commands are left whole, to be copied.
+func decisive(f Finding, color cli.Color, term cli.Terminal, now time.Time) []string {
+	lines := append([]string{term.Paint(color, string(f.Cause))}, wrapped(f.Summary, term.Width, "  ")...)
+	for i, fact := range f.Evidence {
+		if i == maxShown {
+			lines = append(lines, term.Paint(cli.Quiet, fmt.Sprintf("  - and %d more; see -o json", len(f.Evidence)-i)))
+			break
+		}
+		lines = append(lines, term.Paint(cli.Quiet, term.Cut("  - "+factText(fact, now))))
+	}
+	for i, command := range f.Commands {
+		begin := "        "
+		if i == 0 {
+			begin = "  next: "
+		}
+		lines = append(lines, begin+command)
+	}
+	return lines
+}
+
+func others(findings []Finding, term cli.Terminal) []string {
+	if len(findings) == 0 {
+		return nil
+	}
+	lines := []string{"", "also"}
+	for i, f := range findings {
+		if i == maxFurther {
+			return append(lines, fmt.Sprintf("  and %d more; see -o json", len(findings)-i))
+		}
+		lines = append(lines, term.Cut(fmt.Sprintf("  %s: %s", f.Cause, f.Summary)))
+	}
+	return lines
 }
 
 func factText(f Fact, now time.Time) string {

@@ -202,46 +202,34 @@ func jobSuspended(d *diagnosis) []Finding {
 
 // podsRefused looks for unfinished Jobs that have too few pods because the API refuses them.
 func podsRefused(d *diagnosis) []Finding {
-	var jobs []*batchv1.Job
+	var names []string
 	var first *corev1.Event
+	have := Fact{}
 	for _, job := range d.current {
-		if jobEnded(job) || ptr.Deref(job.Spec.Suspend, false) || job.DeletionTimestamp != nil || int32(len(alive(d.podsOf[job.UID]))) >= podsWanted(job) {
-			continue
-		}
+		existing, wanted := len(alive(d.podsOf[job.UID])), int(podsWanted(job))
 		events := d.about(job.UID, "FailedCreate")
-		if len(events) == 0 {
+		if len(events) == 0 || existing >= wanted || !mayHavePods(job) {
 			continue
 		}
-		if jobs = append(jobs, job); first == nil {
+		if names = append(names, job.Name); first == nil {
 			first = &events[0]
+			have = Fact{Object: object("job", job.Name), Text: fmt.Sprintf("has %d of %s", existing, count(wanted, "pod"))}
 		}
 	}
 	if first == nil {
 		return nil
 	}
-	r := readRefusal(first.Message)
-	form, known := map[refusalKind]struct {
-		cause Cause
-		words string
-	}{
-		refusedSecurity: {PodsRefusedBySecurity, "the pod security of the namespace refuses the pods: %s"},
-		refusedQuota:    {PodsRefusedByQuota, "a quota refuses the pods: %s"},
-		refusedWebhook:  {PodsRefusedByWebhook, "a webhook refuses the pods: %s"},
-	}[r.kind]
-	if !known {
-		form.cause, form.words = PodCreationFailed, "the pods cannot be created: %s"
+	if len(names) > 1 {
+		have.Text += fmt.Sprintf("; %s have too few: %s", count(len(names), "job"), some(names, maxFacts))
 	}
-	names := make([]string, len(jobs))
-	for i, job := range jobs {
-		names[i] = job.Name
+	r := readRefusal(first.Message)
+	form, known := podRefusals[r.kind]
+	if !known {
+		form = podRefusals[refusedOther]
 	}
 	f := Finding{
 		Cause: form.cause, Summary: fmt.Sprintf(form.words, r.detail),
-		Evidence: []Fact{eventFact(first), {Object: object("job", names[0]), Text: fmt.Sprintf("has %d of %d pods; so do %s in all", len(alive(d.podsOf[jobs[0].UID])), podsWanted(jobs[0]), count(len(jobs), "job"))}},
-		Commands: []string{d.kubectl("describe job %s", names[0])},
-	}
-	if len(jobs) == 1 {
-		f.Evidence[1].Text = fmt.Sprintf("has %d of %d pods", len(alive(d.podsOf[jobs[0].UID])), podsWanted(jobs[0]))
+		Evidence: []Fact{eventFact(first), have}, Commands: []string{d.kubectl("describe job %s", names[0])},
 	}
 	switch form.cause {
 	case PodsRefusedBySecurity:
@@ -251,6 +239,21 @@ func podsRefused(d *diagnosis) []Finding {
 		f.Commands = append(f.Commands, d.kubectl("describe resourcequota"))
 	}
 	return []Finding{f}
+}
+
+var podRefusals = map[refusalKind]struct {
+	cause Cause
+	words string
+}{
+	refusedSecurity: {PodsRefusedBySecurity, "the pod security of the namespace refuses the pods: %s"},
+	refusedQuota:    {PodsRefusedByQuota, "a quota refuses the pods: %s"},
+	refusedWebhook:  {PodsRefusedByWebhook, "a webhook refuses the pods: %s"},
+	refusedOther:    {PodCreationFailed, "the pods cannot be created: %s"},
+}
+
+// mayHavePods tells whether the Job controller makes pods for the Job.
+func mayHavePods(job *batchv1.Job) bool {
+	return !jobEnded(job) && !ptr.Deref(job.Spec.Suspend, false) && job.DeletionTimestamp == nil
 }
 
 func alive(pods []*corev1.Pod) []*corev1.Pod {

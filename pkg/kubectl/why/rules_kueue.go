@@ -107,13 +107,12 @@ func workloadState(d *diagnosis, queue string) *Finding {
 	name := object("workload", w.GetName())
 	f := &Finding{Commands: []string{d.kubectl("describe workload %s", w.GetName())}}
 	reserved, evicted := conditionOf(w, "QuotaReserved"), conditionOf(w, "Evicted")
-	active, given, _ := unstructured.NestedBool(w.Object, "spec", "active")
 	switch {
-	case given && !active:
+	case deactivated(w):
 		f.Cause, f.Summary = WorkloadDeactivated, fmt.Sprintf("suspended by Kueue: its Workload %s was deactivated (spec.active is false)", w.GetName())
 		f.Evidence = append(f.Evidence, Fact{Object: name, Text: "spec.active is false"})
 		f.Commands = append(f.Commands, d.kubectl(`patch workload %s --type=merge -p '{"spec":{"active":true}}'`, w.GetName()))
-	case reserved == nil || reserved.Status != metav1.ConditionTrue:
+	case !conditionTrue(reserved):
 		f.Cause, f.Summary = QuotaNotReserved, fmt.Sprintf("suspended by Kueue: the queue %s has no quota for the set yet", queue)
 		if reserved != nil {
 			f.Summary = fmt.Sprintf("suspended by Kueue: the queue %s has no quota for the set: %s", queue, oneLine(reserved.Message))
@@ -125,11 +124,18 @@ func workloadState(d *diagnosis, queue string) *Finding {
 	default:
 		admissionChecks(w, f)
 	}
-	if evicted != nil && evicted.Status == metav1.ConditionTrue {
+	if conditionTrue(evicted) {
 		f.Evidence = append(f.Evidence, conditionFact(name, evicted))
 	}
 	return f
 }
+
+func deactivated(w *unstructured.Unstructured) bool {
+	active, given, _ := unstructured.NestedBool(w.Object, "spec", "active")
+	return given && !active
+}
+
+func conditionTrue(c *metav1.Condition) bool { return c != nil && c.Status == metav1.ConditionTrue }
 
 // admissionChecks says what keeps a Workload that has its quota.
 func admissionChecks(w *unstructured.Unstructured, f *Finding) {
@@ -146,7 +152,7 @@ func admissionChecks(w *unstructured.Unstructured, f *Finding) {
 		f.Evidence = append(f.Evidence, Fact{Object: name, Text: fmt.Sprintf("admission check %v is %v: %v", fields["name"], fields["state"], fields["message"])})
 	}
 	f.Summary = "Kueue has admitted the set, and is about to resume it"
-	if admitted := conditionOf(w, "Admitted"); admitted == nil || admitted.Status != metav1.ConditionTrue {
+	if !conditionTrue(conditionOf(w, "Admitted")) {
 		f.Summary = "suspended by Kueue: the quota is reserved, but the set is not admitted yet"
 	}
 	if len(open) > 0 {

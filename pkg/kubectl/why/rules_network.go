@@ -38,24 +38,13 @@ func serviceTrouble(d *diagnosis) []Finding {
 	if owner := metav1.GetControllerOf(service); owner != nil && owner.UID == d.JobSet.UID {
 		return nil
 	}
-	pods := labels.Set{jobsetv1alpha2.JobSetNameKey: d.Name}
-	if len(d.Pods) > 0 {
-		pods = d.Pods[0].Labels
-	}
-	fits := len(service.Spec.Selector) > 0 && labels.SelectorFromSet(service.Spec.Selector).Matches(pods)
-	if fits && service.Spec.ClusterIP == corev1.ClusterIPNone {
+	wrong := d.wrongWith(service)
+	if len(wrong) == 0 {
 		return nil // somebody made it for this very set
 	}
 	owner := "nobody's"
 	if refs := service.OwnerReferences; len(refs) > 0 {
 		owner = fmt.Sprintf("that of %s %s", refs[0].Kind, refs[0].Name)
-	}
-	var wrong []string
-	if !fits {
-		wrong = append(wrong, fmt.Sprintf("its selector {%s} does not select the pods", labels.FormatLabels(service.Spec.Selector)))
-	}
-	if service.Spec.ClusterIP != corev1.ClusterIPNone {
-		wrong = append(wrong, "it is not headless")
 	}
 	return []Finding{{
 		Cause:   ServiceForeign,
@@ -66,6 +55,22 @@ func serviceTrouble(d *diagnosis) []Finding {
 		},
 		Commands: []string{d.kubectl("describe service %s", name), d.kubectl("delete service %s  # if it is not needed: the set then makes its own", name)},
 	}}
+}
+
+// wrongWith says why a Service does not give the pods of the set their names.
+func (d *diagnosis) wrongWith(service *corev1.Service) []string {
+	pods := labels.Set{jobsetv1alpha2.JobSetNameKey: d.Name}
+	if len(d.Pods) > 0 {
+		pods = d.Pods[0].Labels
+	}
+	var wrong []string
+	if len(service.Spec.Selector) == 0 || !labels.SelectorFromSet(service.Spec.Selector).Matches(pods) {
+		wrong = append(wrong, fmt.Sprintf("its selector {%s} does not select the pods", labels.FormatLabels(service.Spec.Selector)))
+	}
+	if service.Spec.ClusterIP != corev1.ClusterIPNone {
+		wrong = append(wrong, "it is not headless")
+	}
+	return wrong
 }
 
 // hostname is the name by which the first pod of the set is found.

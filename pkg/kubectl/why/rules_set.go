@@ -132,16 +132,10 @@ func suspendedBy(d *diagnosis) []Finding {
 			Commands: []string{d.kubectl("describe %s %s", strings.ToLower(owner.Kind), owner.Name)},
 		}}
 	}
-	f := Finding{Cause: SuspendedByUser, Summary: "suspended (spec.suspend is true)", Commands: []string{d.plugin("resume %s", js.Name)}}
 	manager, since := suspendedInFields(js)
-	switch a := lastAttempt(js); {
-	case a != nil && a.Outcome == jobsetv1alpha2.OutcomeSuspended && a.EndUser != "" && a.EndTime != nil:
-		f.Summary = fmt.Sprintf("suspended by %s %s%s", a.EndUser, ago(d.Now, a.EndTime.Time), quoted(a.EndReason))
+	f := Finding{Cause: SuspendedByUser, Summary: d.whoSuspended(manager, since), Commands: []string{d.plugin("resume %s", js.Name)}}
+	if a := lastAttempt(js); a != nil && a.Outcome == jobsetv1alpha2.OutcomeSuspended && a.EndTime != nil {
 		f.Evidence = append(f.Evidence, Fact{Object: d.set(), Text: fmt.Sprintf("attempt %d ended with the outcome %s", a.Number, a.Outcome), Time: at(a.EndTime.Time)})
-	case manager != "" && a == nil && since.Sub(js.CreationTimestamp.Time) <= time.Second:
-		f.Summary = fmt.Sprintf("created suspended, with %s %s", manager, ago(d.Now, since))
-	case manager != "":
-		f.Summary = fmt.Sprintf("suspended with %s %s", manager, ago(d.Now, since))
 	}
 	written := Fact{Object: d.set(), Text: "spec.suspend is true"}
 	if manager != "" {
@@ -152,6 +146,20 @@ func suspendedBy(d *diagnosis) []Finding {
 		f.Evidence = append(f.Evidence, conditionFact(d.set(), c))
 	}
 	return []Finding{f}
+}
+
+// whoSuspended names the user if the set was suspended by the action, and else the program that wrote the field.
+func (d *diagnosis) whoSuspended(manager string, since time.Time) string {
+	a := lastAttempt(d.JobSet)
+	switch {
+	case a != nil && a.Outcome == jobsetv1alpha2.OutcomeSuspended && a.EndUser != "" && a.EndTime != nil:
+		return fmt.Sprintf("suspended by %s %s%s", a.EndUser, ago(d.Now, a.EndTime.Time), quoted(a.EndReason))
+	case manager != "" && a == nil && since.Sub(d.JobSet.CreationTimestamp.Time) <= time.Second:
+		return fmt.Sprintf("created suspended, with %s %s", manager, ago(d.Now, since))
+	case manager != "":
+		return fmt.Sprintf("suspended with %s %s", manager, ago(d.Now, since))
+	}
+	return "suspended (spec.suspend is true)"
 }
 
 // suspendedInFields tells with which program spec.suspend was written, and when.
