@@ -30,6 +30,8 @@ controlplane::extra_args() {
 
 # The limits on the clients are raised, priority and fairness stays on. A quota that is older than the discovery of
 # JobSets gets its status with the next full round over the quotas, which by default comes after five minutes.
+# There is one of each program, and nothing restarts it: without an election it has no lease that it could lose, and then
+# end, when the machine is slow.
 controlplane::write_config() {
   local pki="${CLUSTER_DIR}/pki" words port extra
   mapfile -t port < <(port::free 6)
@@ -60,11 +62,13 @@ componentsPatches:
 ${extra}
 - name: kube-controller-manager
   extraArgs:
+  - {key: leader-elect, value: "false"}
   - {key: resource-quota-sync-period, value: 10s}
   - {key: kube-api-qps, value: "500"}
   - {key: kube-api-burst, value: "1000"}
 - name: kube-scheduler
   extraArgs:
+  - {key: leader-elect, value: "false"}
   - {key: kube-api-qps, value: "500"}
   - {key: kube-api-burst, value: "1000"}
 ---
