@@ -51,6 +51,7 @@ const (
 	notSuspended = "the JobSet is not suspended; nothing changed"
 	notFinished  = "the JobSet has not finished, and only one that failed can be retried; restart it instead"
 	inQueue      = `queue "tenants", which the label kueue.x-k8s.io/queue-name names, decides when the JobSet runs; `
+	queueDecides = `queue "tenants", which the label kueue.x-k8s.io/queue-name names, decides when it runs`
 	byOwner      = `ConfigMap "owner", which owns it, decides when the JobSet runs; `
 	suspendedNow = "suspend restarts=%d Suspended/SuspendedJobs"
 )
@@ -113,11 +114,11 @@ var states = map[string]state{
 	"waiting": { // for its queue
 		pod: runOn, extra: "suspend: true", metadata: "labels: {kueue.x-k8s.io/queue-name: tenants}", rest: fmt.Sprintf(suspendedNow, 0),
 		cells: map[string]cell{
-			"restart": refused("the JobSet is suspended; resume it instead"),
+			"restart": refused("the JobSet is suspended; " + queueDecides),
 			"suspend": refused(inQueue + "suspend it through the field spec.active of its Workload instead"),
 			"resume":  refused(inQueue + "resume it through the field spec.active of its Workload instead"),
 			"cancel":  changes("the JobSet was cancelled while no attempt ran", fmt.Sprintf(suspendedNow, 0)+" Failed/Cancelled"),
-			"retry":   refused("the JobSet is suspended, and only one that failed can be retried; resume it instead"),
+			"retry":   refused("the JobSet is suspended, and only one that failed can be retried; " + queueDecides),
 		},
 	},
 	"owned": {

@@ -49,12 +49,15 @@ func TestEveryActionInEveryState(t *testing.T) {
 		workload  = " it through the field spec.active of its Workload instead"
 		owner     = `! TrainJob "big", which owns it, decides when the JobSet runs; `
 		asleep    = "! the JobSet is suspended; resume it instead"
+		decides   = `queue "team", which the label kueue.x-k8s.io/queue-name names, decides when it runs`
+		waiting   = "! the JobSet is suspended; " + decides
+		waits     = "! the JobSet is suspended, and only one that failed can be retried; " + decides
 		unstarted = "the JobSet was cancelled while no attempt ran"
 	)
 	want := map[string]map[string]string{
 		"restart": {
 			"running": restarted, "queued": restarted, "owned": restarted, "new": restarted,
-			"suspended": asleep, "queued suspended": asleep,
+			"suspended": asleep, "queued suspended": waiting,
 			"completed": hasDone + "restart; create it anew to run it again",
 			"failed":    hasFailed + "restart; retry it instead", "cancelled": hasFailed + "restart; retry it instead",
 			"queued failed": hasFailed + "restart; retry it instead", "owned failed": hasFailed + "restart; retry it instead", "suspended failed": hasFailed + "restart; retry it instead",
@@ -88,7 +91,7 @@ func TestEveryActionInEveryState(t *testing.T) {
 		"retry": {
 			"failed": "the JobSet is run again as attempt 2", "cancelled": "the JobSet is run again as attempt 2",
 			"suspended failed": "the JobSet counts as failed no more, but stays suspended; resume it to run it",
-			"running":          tooEarly, "new": tooEarly, "queued": tooEarly, "owned": tooEarly, "suspended": stays, "queued suspended": stays,
+			"running":          tooEarly, "new": tooEarly, "queued": tooEarly, "owned": tooEarly, "suspended": stays, "queued suspended": waits,
 			"completed":     "! the JobSet has completed, and only one that failed can be retried; create it anew to run it again",
 			"queued failed": `! queue "team", which the label kueue.x-k8s.io/queue-name names, admitted the JobSet, and its Workload has finished with it; create the JobSet anew instead`,
 			"owned failed":  `! TrainJob "big", which owns it, decides when the JobSet runs, and has seen it finish; create that anew instead`,

@@ -118,3 +118,11 @@ func decider(js *jobset.JobSet) string {
 	}
 	return ""
 }
+
+// wayOutOfSuspension says how a suspended set comes to run.
+func wayOutOfSuspension(js *jobset.JobSet) string {
+	if who := decider(js); who != "" {
+		return fmt.Sprintf("%s, decides when it runs", who)
+	}
+	return "resume it instead"
+}

@@ -42,7 +42,7 @@ func Restart(js *jobset.JobSet, spec *batch.JobSetRestartSpec, call Call) (*batc
 		return nil, err
 	}
 	if suspended(js) {
-		return nil, conflict(js, "the JobSet is suspended; resume it instead")
+		return nil, conflict(js, "the JobSet is suspended; %s", wayOutOfSuspension(js))
 	}
 	if err := checkBudget(js, spec, int64(max(len(jobs), 1))); err != nil {
 		return nil, err

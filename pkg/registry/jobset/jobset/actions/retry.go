@@ -92,7 +92,7 @@ func checkRetry(js *jobset.JobSet) error {
 	case finishedAs(&js.Status) == stateCompleted:
 		return conflict(js, "the JobSet has completed, and only one that failed can be retried; create it anew to run it again")
 	case finishedAs(&js.Status) != stateFailed && suspended(js):
-		return conflict(js, "the JobSet is suspended, and only one that failed can be retried; resume it instead")
+		return conflict(js, "the JobSet is suspended, and only one that failed can be retried; %s", wayOutOfSuspension(js))
 	case finishedAs(&js.Status) != stateFailed:
 		return conflict(js, "the JobSet has not finished, and only one that failed can be retried; restart it instead")
 	}
