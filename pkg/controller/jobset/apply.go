@@ -51,7 +51,7 @@ func (c *Controller) apply(ctx context.Context, key cache.ObjectName, obs *plan.
 		run.patchJobs(ctx, p.PatchJobs),
 		run.create(ctx, p),
 	}
-	p = plan.WithTakenNames(*obs, p, run.takenNames())
+	p = run.heldBack(*obs, plan.WithTakenNames(*obs, p, run.takenNames()))
 	stored, err := run.writeStatus(ctx, p)
 	if errs = append(errs, err); err == nil && p.DeleteJobSet {
 		errs = append(errs, run.deleteJobSet(ctx, stored))
@@ -205,6 +205,19 @@ func (a *applier) count(one func()) {
 	one()
 }
 
+// heldBack takes the status out of the plan if it may be written later.
+func (a *applier) heldBack(obs plan.Observed, p plan.Plan) plan.Plan {
+	wait := a.held.back(a.key, obs, p)
+	if wait == 0 {
+		return p
+	}
+	p.Status, p.Events = nil, nil // what the events tell is found again then
+	if p.RequeueAfter == 0 || wait < p.RequeueAfter {
+		p.RequeueAfter = wait
+	}
+	return p
+}
+
 // writeStatus stores the next status and then reports what it tells. It returns the set as it is stored now.
 func (a *applier) writeStatus(ctx context.Context, p plan.Plan) (*jobsetv1alpha2.JobSet, error) {
 	stored := a.js
@@ -221,6 +234,7 @@ func (a *applier) writeStatus(ctx context.Context, p plan.Plan) (*jobsetv1alpha2
 			return nil, fmt.Errorf("updating status of jobset %s: %w", a.key, err)
 		}
 		a.writes.Wrote(a.key, resourceJobSets, stored.ResourceVersion)
+		a.held.wrote(a.key)
 		notKept = a.dropped.notice(p.Status, &stored.Status)
 		if a.js.Status.TerminalState == "" {
 			countFinish(stored)

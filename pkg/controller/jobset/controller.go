@@ -50,6 +50,7 @@ type Controller struct {
 	informers informers
 	queue     *controller.Queue
 	writes    *controller.OwnWrites
+	held      *held
 	dropped   dropped
 	// takenClaims are volume claims that exist although no cache shows them, because they carry no label of ours.
 	takenClaims *expiring.Expiring
@@ -68,7 +69,7 @@ func New(config Config) (*Controller, error) {
 	}
 	registerMetrics()
 	c := &Controller{
-		Config: config, queue: controller.NewQueue(Name),
+		Config: config, queue: controller.NewQueue(Name), held: newHeld(config.Clock),
 		takenClaims: expiring.NewExpiring(), takenJobs: expiring.NewExpiring(), causes: expiring.NewExpiring(),
 	}
 	var err error

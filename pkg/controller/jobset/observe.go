@@ -33,6 +33,7 @@ func (c *Controller) observe(key cache.ObjectName) (*plan.Observed, time.Duratio
 	}
 	if js == nil {
 		c.writes.Forget(key)
+		c.held.forget(key)
 		return nil, 0, nil
 	}
 	jobs, err := c.jobsOf(js)
@@ -42,7 +43,10 @@ func (c *Controller) observe(key cache.ObjectName) (*plan.Observed, time.Duratio
 	if !c.writes.DeletionsShown(key, asObjects(jobs)) {
 		return nil, lagRetry, nil
 	}
-	obs := &plan.Observed{JobSet: js, Jobs: jobs, Claims: sets.New[string](), Now: metav1.NewTime(c.Clock.Now()), Gates: c.gates()}
+	obs := &plan.Observed{
+		JobSet: js, Jobs: jobs, Claims: sets.New[string](), Noted: c.held.noted(key),
+		Now: metav1.NewTime(c.Clock.Now()), Gates: c.gates(),
+	}
 	if obs.ServiceExists, err = exists(c.informers.services, js.Namespace, plan.ServiceName(js)); err != nil {
 		return nil, 0, err
 	}

@@ -51,14 +51,25 @@ func (b *statusBuilder) followAttempt(kids children) {
 		b.beginAttempt(b.startedAttempt())
 	}
 	a := runningAttempt(b.next)
-	if a.CreateTime == nil && present(kids.active, kids.succeeded, kids.failed) == int(allReplicas(b.o.JobSet)) {
-		a.CreateTime = b.timeAfter(a.RequestTime)
+	if a.CreateTime == nil {
+		a.CreateTime = b.createTime(a, kids)
 		// Jobs of a set that was running before anybody kept its history were not created for this attempt.
-		if known && recreates(a.Trigger) {
+		if a.CreateTime != nil && known && recreates(a.Trigger) {
 			b.events = append(b.events, jobsRecreated(b.o.JobSet, a))
 		}
 	}
 	b.noteReady()
+}
+
+// createTime returns when all Jobs of the attempt were first seen; nil while some are missing.
+func (b *statusBuilder) createTime(a *jobsetv1alpha2.Attempt, kids children) *metav1.MicroTime {
+	if n := b.o.Noted; n.UID == b.o.JobSet.UID && n.Attempt == a.Number && n.CreateTime != nil {
+		return n.CreateTime.DeepCopy()
+	}
+	if present(kids.active, kids.succeeded, kids.failed) < int(allReplicas(b.o.JobSet)) {
+		return nil
+	}
+	return b.timeAfter(a.RequestTime)
 }
 
 // present counts the Jobs that are not being deleted.

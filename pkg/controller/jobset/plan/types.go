@@ -47,6 +47,8 @@ type Observed struct {
 	ServiceExists bool
 	// Claims are those of ClaimNames that exist.
 	Claims sets.Set[string]
+	// Noted is what earlier observations showed and the status does not hold yet.
+	Noted Noted
 	// Now is the time of the observation.
 	Now metav1.Time
 	// Gates are the feature gates.

@@ -27,7 +27,7 @@ func (p *process) apply(next plan.Plan) error {
 		p.inBatches(len(next.PatchJobs), func(i int) error { return p.patchJob(next.PatchJobs[i]) }),
 		p.create(next),
 	}
-	next = p.withTakenNames(next)
+	next = p.heldBack(p.withTakenNames(next))
 	stored, err := p.writeStatus(js, next.Status)
 	if errs = append(errs, err); err == nil && next.DeleteJobSet {
 		errs = append(errs, p.deleteOwnSet(stored))
@@ -47,6 +47,20 @@ func (p *process) withTakenNames(next plan.Plan) plan.Plan {
 	told := plan.WithTakenNames(p.observed, next, p.takenNames)
 	p.referee.told(p.observed, told)
 	return told
+}
+
+// heldBack takes the status out of the plan if it may be written later.
+func (p *process) heldBack(next plan.Plan) plan.Plan {
+	left := countsEvery - p.Since(p.statusWritten)
+	if p.statusWritten.IsZero() || left <= 0 || !plan.StatusMayWait(p.observed, next) {
+		return next
+	}
+	p.note("  holds the status back")
+	p.seen[heldStatuses]++
+	p.noted = plan.Note(p.observed, next)
+	next.Status = nil
+	p.dueAfter(left)
+	return next
 }
 
 func (p *process) deleteOwn(ref plan.JobRef) error {
@@ -198,6 +212,7 @@ func (p *process) writeStatus(js *jobsetv1alpha2.JobSet, status *jobsetv1alpha2.
 		return js, nil
 	}
 	p.remember(resourceJobSets, version)
+	p.statusWritten, p.noted = p.now, plan.Noted{}
 	return &next, nil
 }
 

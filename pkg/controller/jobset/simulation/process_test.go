@@ -21,10 +21,11 @@ import (
 
 // Waiting times of the real controller.
 const (
-	lagRetry   = time.Second
-	patience   = 30 * time.Second
-	minBackoff = 100 * time.Millisecond
-	maxBackoff = 2 * time.Minute
+	lagRetry    = time.Second
+	patience    = 30 * time.Second
+	minBackoff  = 100 * time.Millisecond
+	maxBackoff  = 2 * time.Minute
+	countsEvery = 5 * time.Second
 )
 
 // Resources whose versions the memory of own writes tracks.
@@ -57,6 +58,9 @@ type process struct {
 	// caches to show that.
 	knows, wrote progress
 	lastWrite    time.Time
+	// statusWritten is when the status was last written, and noted what was seen and held back since.
+	statusWritten time.Time
+	noted         plan.Noted
 	// takenNames are those of the Jobs that the present sync could not create because others have them.
 	takenNames []string
 	// impatient tells that the present sync does not wait any longer for the caches to show what was written.
@@ -195,6 +199,7 @@ func (p *process) observe() time.Duration {
 	if !found {
 		p.writes.Forget(setKey)
 		p.knows, p.wrote = progress{}, progress{}
+		p.statusWritten, p.noted = time.Time{}, plan.Noted{}
 		return 0
 	}
 	jobs := ownedBy(js.UID, p.jobs.objects)
@@ -203,7 +208,7 @@ func (p *process) observe() time.Duration {
 		return lagRetry
 	}
 	p.checkFreshness()
-	p.observed = plan.Observed{JobSet: js, Jobs: jobs, Claims: sets.New[string](), Now: metav1.NewTime(p.now), Gates: p.gates}
+	p.observed = plan.Observed{JobSet: js, Jobs: jobs, Claims: sets.New[string](), Noted: p.noted, Now: metav1.NewTime(p.now), Gates: p.gates}
 	_, p.observed.ServiceExists = p.services.get(plan.ServiceName(js))
 	for _, name := range plan.ClaimNames(js) {
 		if _, found := p.claims.get(name); found {

@@ -20,6 +20,7 @@ const (
 	troubles
 	kills
 	conflicts
+	heldStatuses
 	namesTaken
 	creations
 	resumes
@@ -51,6 +52,7 @@ const (
 
 var kindNames = [kinds]string{
 	"syncs", "failed syncs", "syncs put off because a cache lagged", "requests in trouble", "kills of the controller", "conflicts",
+	"statuses held back",
 	"names taken", "Jobs created", "Jobs resumed", "restarts of sets", "restarts of single Jobs", "completed sets", "failed sets",
 	"sets deleted after their time to live", "sets created anew", "restarts that wait for the last Job to be gone",
 	"restarts before the Job had failed", "deadlines that were over", "executions counted", "Jobs suspended by others", "conflicts of names told",
