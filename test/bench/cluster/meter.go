@@ -16,22 +16,26 @@ import (
 )
 
 const (
-	// settleEvery is how long processes are watched for being idle, and settleMost how long that is waited for.
-	settleEvery, settleMost = time.Second, 30 * time.Second
-	// settled is the CPU time in settleEvery, beyond that of an idle cluster, at which work counts as done.
-	settled = 120 * time.Millisecond
+	// settleMost is how long a cluster is waited for that does not become idle.
+	settleMost = 30 * time.Second
+	// settledShare is the part of a CPU, beyond that of an idle cluster, with which work counts as done.
+	settledShare = 0.12
+	// guessedShare is the part of a CPU that an idle cluster uses, until it is known.
+	guessedShare = 0.15
 )
 
 // Meter measures what the cluster does in a part of a scenario.
 type Meter struct {
 	cluster *Cluster
+	// every is how long processes are watched for being idle.
+	every time.Duration
 	// idle is the CPU time that each process uses in a second without any work.
 	idle map[string]time.Duration
 }
 
-// NewMeter watches the idle cluster for a while.
-func (c *Cluster) NewMeter(ctx context.Context, watch time.Duration) (*Meter, error) {
-	m := &Meter{cluster: c, idle: map[string]time.Duration{}}
+// NewMeter watches the idle cluster for a while. The cluster counts as idle again when it is so for the time of every.
+func (c *Cluster) NewMeter(ctx context.Context, watch, every time.Duration) (*Meter, error) {
+	m := &Meter{cluster: c, every: every, idle: map[string]time.Duration{}}
 	if c.Dir == "" {
 		return m, nil
 	}
@@ -234,14 +238,15 @@ func (m *Meter) settle(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	var idle time.Duration
+	limit := guessedShare
+	if len(m.idle) > 0 {
+		limit = 0
+	}
 	for _, each := range m.idle {
-		idle += each
+		limit += each.Seconds() // in each second
 	}
-	if len(m.idle) == 0 {
-		idle = 150 * time.Millisecond // a guess, until it is known
-	}
-	err = wait.PollUntilContextTimeout(ctx, settleEvery, settleMost, false, func(context.Context) (bool, error) {
+	limit = (limit + settledShare) * m.every.Seconds()
+	err = wait.PollUntilContextTimeout(ctx, m.every, settleMost, false, func(context.Context) (bool, error) {
 		now, err := m.cpu()
 		if err != nil {
 			return false, err
@@ -251,7 +256,7 @@ func (m *Meter) settle(ctx context.Context) error {
 			used += now[name] - before[name]
 		}
 		before = now
-		return used < idle+settled, nil
+		return used.Seconds() < limit, nil
 	})
 	if wait.Interrupted(err) && ctx.Err() == nil {
 		return nil

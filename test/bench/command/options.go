@@ -23,8 +23,8 @@ type options struct {
 	given     scenario.Sizes
 	runs      int
 
-	patience, idleFor           time.Duration
-	keep, checkCounts, profiles bool
+	patience, idleFor, idleEvery time.Duration
+	keep, checkCounts, profiles  bool
 }
 
 func newOptions() *options { return &options{} }
@@ -34,9 +34,10 @@ var presets = map[string]struct {
 	sizes func() scenario.Sizes
 	runs  int
 	idle  time.Duration
+	every time.Duration
 }{
-	"full":  {scenario.Full, 3, 10 * time.Second},
-	"smoke": {scenario.Smoke, 1, 2 * time.Second},
+	"full":  {scenario.Full, 3, 10 * time.Second, time.Second},
+	"smoke": {scenario.Smoke, 1, time.Second, 300 * time.Millisecond},
 }
 
 func (o *options) addFlags(fs *pflag.FlagSet) {
@@ -109,6 +110,7 @@ func (o *options) complete(fs *pflag.FlagSet) error {
 	if !fs.Changed("idle") {
 		o.idleFor = preset.idle
 	}
+	o.idleEvery = preset.every
 	if o.runs < 1 {
 		return fmt.Errorf("--runs: must be 1 or more, not %d", o.runs)
 	}

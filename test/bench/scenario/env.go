@@ -62,6 +62,8 @@ type Env struct {
 	Keep bool
 	// IdleFor is how long the idle cluster is watched before each scenario.
 	IdleFor time.Duration
+	// IdleEvery is how long the cluster must be idle before a part of a scenario begins, and after it.
+	IdleEvery time.Duration
 	// Profiles is the directory for profiles of the programs; empty for none.
 	Profiles string
 	// Log tells what goes on.
@@ -113,7 +115,7 @@ func (s Scenario) Run(ctx context.Context, env *Env) (*report.Scenario, error) {
 	if r.to.Host, err = env.Cluster.Host(ctx); err != nil {
 		return nil, err
 	}
-	if r.meter, err = env.Cluster.NewMeter(ctx, env.IdleFor); err != nil {
+	if r.meter, err = env.Cluster.NewMeter(ctx, env.IdleFor, env.IdleEvery); err != nil {
 		return nil, err
 	}
 	if err := s.run(ctx, r); err != nil {
