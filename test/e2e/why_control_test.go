@@ -17,6 +17,15 @@ var controlFaults = map[string]fault{
 		seed:  inTurn(becomesReady(), withoutProgram("controller"), func(k *kubectl) { k.ok("delete", "jobs", "train-workers-0", "--wait=false") }),
 		want:  why.ControllerNotRunning, words: []string{"controller of JobSets does not run"},
 	},
+	"the leader of the controllers is lost": {
+		alone: true,
+		seed: inTurn(becomesReady(), withoutProgram("controller"), func(k *kubectl) {
+			// As it is found after a crash.
+			k.ok("patch", "lease", "6d4f6a47.jobset.x-k8s.io", "--namespace=jobset-system", "--type=merge", "-p",
+				`{"spec":{"holderIdentity":"controller-x","leaseDurationSeconds":15,"renewTime":"2026-01-01T00:00:00.000000Z"}}`)
+		}),
+		want: why.ControllerNotRunning, words: []string{"controller of JobSets does not run"},
+	},
 	"the API server does not run": {
 		alone: true, seed: inTurn(becomesReady(), withoutProgram("apiserver")),
 		want: why.APIServiceUnavailable, words: []string{"v1alpha2.jobset.x-k8s.io"},

@@ -86,6 +86,15 @@ var decisionFaults = map[string]fault{
 		}),
 		want: why.Completed, words: []string{"2 of 2 jobs succeeded"},
 	},
+	"the set has just begun": {
+		seed: makes(everyJob(neverStarting)), want: why.Starting, words: []string{"0 of 2 jobs ready"},
+	},
+	"the set is being deleted": {
+		seed: inTurn(becomesReady(everyJob(annotated("jobset-apiserver.io/kwok-stop-after", "10s"))), func(k *kubectl) {
+			k.ok("delete", "jobset", "train", "--cascade=foreground", "--wait=false")
+		}),
+		want: why.Deleting, words: []string{"was deleted"},
+	},
 	"there is no set of that name": {
 		seed: func(k *kubectl) { k.okIn(strings.Replace(calmSet(), `"train"`, `"trains"`, 1), "create", "-f", "-") },
 		want: why.NotFound, words: []string{"no JobSet train"},

@@ -31,6 +31,12 @@ var failureFaults = map[string]fault{
 		}),
 		want: why.Preempted, words: []string{"pod train-workers-0-", "priority"},
 	},
+	"a Job failed and nothing tells why": {
+		seed: inTurn(becomesReady(), func(k *kubectl) {
+			k.podStatus(k.podNamed("train-workers-0"), `{"phase":"Failed","containerStatuses":null}`)
+		}),
+		want: why.JobFailed, words: []string{"train-workers-0"},
+	},
 	"the set failed with an exit code after a restart": {
 		seed: inTurn(becomesReady(failurePolicy(5, jobsetv1alpha2.FailurePolicyRule{
 			Name: "broken", Action: jobsetv1alpha2.FailJobSet, OnJobFailureReasons: []string{batchv1.JobReasonBackoffLimitExceeded},

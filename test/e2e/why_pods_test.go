@@ -4,6 +4,8 @@
 package e2e
 
 import (
+	"fmt"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
 
@@ -33,6 +35,19 @@ var podFaults = map[string]fault{
 		seed: containersSay(`[{"name":"main","image":"i","imageID":"","ready":false,"restartCount":0,
 			"state":{"waiting":{"reason":"CreateContainerConfigError","message":"secret \"token\" not found"}}}]`),
 		want: why.ContainerConfig, words: []string{`secret "token" not found`},
+	},
+	"a volume cannot be mounted": {
+		seed: inTurn(makes(everyJob(neverStarting)), func(k *kubectl) {
+			pod := k.podOnNode("train-workers-0")
+			k.okIn(fmt.Sprintf(`{apiVersion: v1, kind: Event, metadata: {name: mount}, type: Warning, reason: FailedMount, message: "no such export: /data",
+				involvedObject: {apiVersion: v1, kind: Pod, namespace: %s, name: %s, uid: %s}, firstTimestamp: %[4]q, lastTimestamp: %[4]q}`,
+				k.namespace, pod, k.field("pod/"+pod, "{.metadata.uid}"), timestamp()), "create", "-f", "-")
+		}),
+		want: why.VolumeMount, words: []string{"1 pod", "no such export"},
+	},
+	"pods are not ready for long": {
+		seed: makes(everyJob(neverStarting)),
+		want: why.PodsNotReady, words: []string{"2 pods have a node and are not ready"},
 	},
 	"a node is lost": {
 		seed: inTurn(ownNode(""), func(k *kubectl) {

@@ -124,12 +124,20 @@ func span(now, then time.Time) string { return duration.HumanDuration(max(now.Su
 
 func count(n int, one string) string { return cli.Count(n, one) }
 
+// podsDo is so many pods and what they do, with the verb for one and for several.
+func podsDo(n int, one, several string) string {
+	if n == 1 {
+		return "1 pod " + one
+	}
+	return cli.Count(n, "pod") + " " + several
+}
+
 // some names the first few of many.
 func some(names []string, most int) string {
 	if len(names) <= most {
 		return strings.Join(names, ", ")
 	}
-	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
+	return fmt.Sprintf("%s and %s more", strings.Join(names[:most], ", "), cli.Number(len(names)-most))
 }
 
 func quoted(reason string) string {

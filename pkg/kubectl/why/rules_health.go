@@ -156,7 +156,7 @@ func notReady(d *diagnosis) []Finding {
 	}
 	f := Finding{
 		Cause:    PodsNotReady,
-		Summary:  fmt.Sprintf("%s have a node and are not ready: %s", count(len(late), "pod"), some(podNames(late), maxFacts)),
+		Summary:  fmt.Sprintf("%s not ready: %s", podsDo(len(late), "has a node and is", "have a node and are"), some(podNames(late), maxFacts)),
 		Evidence: []Fact{{Object: object("pod", late[0].Name), Text: fmt.Sprintf("phase %s on node %s", late[0].Status.Phase, late[0].Spec.NodeName), Time: at(late[0].CreationTimestamp.Time)}},
 		Commands: []string{d.kubectl("describe pod %s", late[0].Name)},
 	}

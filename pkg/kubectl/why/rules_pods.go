@@ -183,7 +183,7 @@ func (d *diagnosis) containerFinding(cause Cause, pods []*corev1.Pod, status cor
 		f.Summary = fmt.Sprintf("%s cannot be started (%s): %s", where, reason, message)
 	case VolumeMount:
 		e := d.stuckOnVolumes(pod)
-		f.Summary = fmt.Sprintf("%s wait for their volumes: %s", count(len(pods), "pod"), oneLine(e.Message))
+		f.Summary = fmt.Sprintf("%s: %s", podsDo(len(pods), "waits for its volumes", "wait for their volumes"), oneLine(e.Message))
 		f.Evidence = []Fact{eventFact(e)}
 	case OutOfMemory:
 		f.Summary = fmt.Sprintf("%s was ended for its memory (%s), %s", where, memoryLimit(pod, status.Name), restartsSoFar(status.RestartCount))

@@ -49,7 +49,7 @@ func (d *diagnosis) whyWithoutNode(pod *corev1.Pod) Cause {
 func (d *diagnosis) withoutNode(cause Cause, pods []*corev1.Pod) Finding {
 	first := pods[0]
 	f := Finding{Cause: cause, Commands: []string{d.kubectl("describe pod %s", first.Name)}}
-	whom := count(len(pods), "pod")
+	n := len(pods)
 	c := podCondition(first, corev1.PodScheduled)
 	fact := Fact{Object: object("pod", first.Name), Text: "has no node", Time: at(first.CreationTimestamp.Time)}
 	if c != nil && c.Message != "" {
@@ -57,7 +57,7 @@ func (d *diagnosis) withoutNode(cause Cause, pods []*corev1.Pod) Finding {
 	}
 	f.Evidence = []Fact{fact}
 	if len(pods) > 1 {
-		f.Evidence = append(f.Evidence, Fact{Object: "pods", Text: fmt.Sprintf("%s wait for the same: %s", whom, some(podNames(pods), maxFacts))})
+		f.Evidence = append(f.Evidence, Fact{Object: "pods", Text: fmt.Sprintf("%s wait for the same: %s", count(n, "pod"), some(podNames(pods), maxFacts))})
 	}
 	switch cause {
 	case SchedulingGate:
@@ -65,24 +65,24 @@ func (d *diagnosis) withoutNode(cause Cause, pods []*corev1.Pod) Finding {
 		for _, gate := range first.Spec.SchedulingGates {
 			gates = append(gates, gate.Name)
 		}
-		f.Summary = fmt.Sprintf("%s held by the scheduling gate %s, which its owner has to remove", whom, strings.Join(gates, ", "))
+		f.Summary = fmt.Sprintf("%s by the scheduling gate %s, which its owner has to remove", podsDo(n, "is held", "are held"), strings.Join(gates, ", "))
 		if strings.HasPrefix(gates[0], kueueGroup) {
-			f.Summary = fmt.Sprintf("%s held by the scheduling gate %s: Kueue has not assigned them a place yet", whom, gates[0])
+			f.Summary = fmt.Sprintf("%s by the scheduling gate %s: Kueue has not assigned a place yet", podsDo(n, "is held", "are held"), gates[0])
 			f.Commands = append(f.Commands, d.kubectl("get workloads.%s", kueueGroup))
 		}
 	case SchedulerSilent:
-		f.Summary = fmt.Sprintf("%s not looked at by the scheduler %s: it does not run, or no scheduler has this name", whom, first.Spec.SchedulerName)
+		f.Summary = fmt.Sprintf("%s not looked at by the scheduler %s: it does not run, or no scheduler has this name", podsDo(n, "is", "are"), first.Spec.SchedulerName)
 		f.Commands = append(f.Commands, "kubectl -n kube-system get pods,leases")
 	case UnboundClaim:
-		d.unbound(&f, first, whom)
+		d.unbound(&f, first, n)
 	default:
-		d.noNodeFits(&f, first, whom, c.Message)
+		d.noNodeFits(&f, first, n, c.Message)
 	}
 	return f
 }
 
 // unbound names the claims that a pod waits for.
-func (d *diagnosis) unbound(f *Finding, pod *corev1.Pod, whom string) {
+func (d *diagnosis) unbound(f *Finding, pod *corev1.Pod, n int) {
 	var open []string
 	for _, name := range claimsOf(pod) {
 		claim, read := d.Claims[name]
@@ -104,15 +104,16 @@ func (d *diagnosis) unbound(f *Finding, pod *corev1.Pod, whom string) {
 		}
 		f.Commands = append(f.Commands, d.kubectl("describe persistentvolumeclaim %s", name))
 	}
-	f.Summary = fmt.Sprintf("%s wait for volume claims that are not bound", whom)
+	waits := podsDo(n, "waits", "wait")
+	f.Summary = waits + " for volume claims that are not bound"
 	if len(open) > 0 {
-		f.Summary = fmt.Sprintf("%s wait for the volume claim %s, which is not bound", whom, some(open, maxFacts))
+		f.Summary = fmt.Sprintf("%s for the volume claim %s, which is not bound", waits, some(open, maxFacts))
 	}
 	f.Commands = append(f.Commands, "kubectl get storageclasses")
 }
 
 // noNodeFits says why no node takes the pod.
-func (d *diagnosis) noNodeFits(f *Finding, pod *corev1.Pod, whom, message string) {
+func (d *diagnosis) noNodeFits(f *Finding, pod *corev1.Pod, n int, message string) {
 	parts := []string{}
 	for _, p := range schedulerReasons(message) {
 		if p.cause == f.Cause {
@@ -125,15 +126,15 @@ func (d *diagnosis) noNodeFits(f *Finding, pod *corev1.Pod, whom, message string
 	}
 	switch f.Cause {
 	case UnschedulableResources:
-		f.Summary = fmt.Sprintf("%s find no node with enough room: %s", whom, detail)
+		f.Summary = fmt.Sprintf("%s no node with enough room: %s", podsDo(n, "finds", "find"), detail)
 		f.Evidence = append(f.Evidence, Fact{Object: object("pod", pod.Name), Text: "requests " + requests(pod)})
 		f.Commands = append(f.Commands, "kubectl describe nodes | grep -A 8 'Allocated resources'")
 	case UnschedulableTaint:
-		f.Summary = fmt.Sprintf("%s do not tolerate a taint of the nodes that they may run on: %s", whom, detail)
-		d.tainted(f, pod, whom)
+		f.Summary = fmt.Sprintf("%s not tolerate a taint of any node that is allowed: %s", podsDo(n, "does", "do"), detail)
+		d.tainted(f, pod, n)
 		f.Commands = append(f.Commands, "kubectl get nodes -o custom-columns=NAME:.metadata.name,TAINTS:.spec.taints[*].key")
 	case UnschedulableAffinity:
-		f.Summary = fmt.Sprintf("%s fit no node by selector or affinity: %s", whom, detail)
+		f.Summary = fmt.Sprintf("%s no node by selector or affinity: %s", podsDo(n, "fits", "fit"), detail)
 		if len(pod.Spec.NodeSelector) > 0 {
 			var wants []string
 			for _, key := range sortedKeys(pod.Spec.NodeSelector) {
@@ -143,12 +144,12 @@ func (d *diagnosis) noNodeFits(f *Finding, pod *corev1.Pod, whom, message string
 			f.Commands = append(f.Commands, "kubectl get nodes -l "+strings.Join(wants, ","))
 		}
 	default:
-		f.Summary = fmt.Sprintf("%s cannot be scheduled: %s", whom, detail)
+		f.Summary = fmt.Sprintf("%s cannot be scheduled: %s", count(n, "pod"), detail)
 	}
 }
 
 // tainted names the taints of the nodes that a pod asks for.
-func (d *diagnosis) tainted(f *Finding, pod *corev1.Pod, whom string) {
+func (d *diagnosis) tainted(f *Finding, pod *corev1.Pod, n int) {
 	named := 0
 	for i := range d.Candidates {
 		taints := untolerated(pod, &d.Candidates[i])
@@ -156,7 +157,7 @@ func (d *diagnosis) tainted(f *Finding, pod *corev1.Pod, whom string) {
 			continue
 		}
 		if named++; named == 1 {
-			f.Summary = fmt.Sprintf("%s do not tolerate the taint %s of node %s (%s by selector and affinity)", whom, strings.Join(taints, ", "), d.Candidates[i].Name, fits(len(d.Candidates)))
+			f.Summary = fmt.Sprintf("%s not tolerate the taint %s of node %s (%s by selector and affinity)", podsDo(n, "does", "do"), strings.Join(taints, ", "), d.Candidates[i].Name, fits(len(d.Candidates)))
 		}
 		f.Evidence = append(f.Evidence, Fact{Object: object("node", d.Candidates[i].Name), Text: "has the taint " + strings.Join(taints, ", ")})
 	}
