@@ -5,6 +5,7 @@ package command
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -103,6 +104,9 @@ func (o *options) complete(fs *pflag.FlagSet) error {
 	}
 	if fs.Changed("list-sets") {
 		o.sizes.Lists = o.given.Lists
+	}
+	if !slices.IsSorted(o.sizes.Lists) || len(o.sizes.Lists) == 0 || o.sizes.Lists[0] < 1 {
+		return fmt.Errorf("--list-sets: must ascend from 1 or more, not %v", o.sizes.Lists)
 	}
 	if !fs.Changed("runs") {
 		o.runs = preset.runs

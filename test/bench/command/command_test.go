@@ -1,0 +1,71 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package command
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/pflag"
+
+	"github.com/jobset-apiserver/jobset-apiserver/test/bench/scenario"
+)
+
+func TestSizesComeFromThePresetAndTheFlags(t *testing.T) {
+	smoke, full := scenario.Smoke(), scenario.Full()
+	smoke.Jobs, smoke.Lists = 7, []int{3, 9}
+	for name, tc := range map[string]struct {
+		args []string
+		want scenario.Sizes
+		runs int
+	}{
+		"without flags everything is full":     {nil, full, 3},
+		"flags win over the preset":            {[]string{"--preset=smoke", "--jobs=7", "--list-sets=3,9", "--runs=2"}, smoke, 2},
+		"the preset is for all that is absent": {[]string{"--preset=smoke"}, scenario.Smoke(), 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o, err := parse(tc.args)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if d := cmp.Diff(tc.want, o.sizes); d != "" {
+				t.Errorf("sizes (-want +got):\n%s", d)
+			}
+			if d := cmp.Diff(tc.runs, o.runs); d != "" {
+				t.Errorf("runs (-want +got):\n%s", d)
+			}
+		})
+	}
+}
+
+func TestWrongFlagsAreNamed(t *testing.T) {
+	for name, tc := range map[string]struct {
+		args []string
+		want string
+	}{
+		"a scenario that does not exist": {[]string{"--scenarios=floor,huge"}, `--scenarios: "huge" is not known`},
+		"no scenario":                    {[]string{"--scenarios="}, "--scenarios: must name"},
+		"a preset that does not exist":   {[]string{"--preset=tiny"}, `--preset: "tiny"`},
+		"no Jobs":                        {[]string{"--jobs=0"}, "--jobs: must be 1 or more"},
+		"no runs":                        {[]string{"--runs=0"}, "--runs: must be 1 or more"},
+		"lists that shrink":              {[]string{"--list-sets=10,5"}, "--list-sets: must ascend"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := parse(tc.args)
+			if err == nil || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("error %v, must contain %q", err, tc.want)
+			}
+		})
+	}
+}
+
+func parse(args []string) (*options, error) {
+	o, flags := newOptions(), pflag.NewFlagSet("run", pflag.ContinueOnError)
+	o.addFlags(flags)
+	if err := flags.Parse(args); err != nil {
+		return nil, err
+	}
+	return o, o.complete(flags)
+}

@@ -1,0 +1,211 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import (
+	"bytes"
+	"encoding/xml"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestMedianAndPercentiles(t *testing.T) {
+	hundred := make([]float64, 100)
+	for i := range hundred {
+		hundred[i] = float64(100 - i)
+	}
+	for name, tc := range map[string]struct {
+		values           []float64
+		median, p50, p99 float64
+		p100             float64
+	}{
+		"nothing is zero":                          {nil, 0, 0, 0, 0},
+		"one value is all of them":                 {[]float64{7}, 7, 7, 7, 7},
+		"of three the middle one, in any order":    {[]float64{9, 1, 5}, 5, 5, 9, 9},
+		"of an even number the mean of the middle": {[]float64{4, 1, 2, 3}, 2.5, 2, 4, 4},
+		"percentiles are values that occurred":     {hundred, 50.5, 50, 99, 100},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := []float64{Median(tc.values), Percentile(tc.values, 50), Percentile(tc.values, 99), Percentile(tc.values, 100)}
+			if d := cmp.Diff([]float64{tc.median, tc.p50, tc.p99, tc.p100}, got); d != "" {
+				t.Errorf("median, p50, p99, p100 (-want +got):\n%s", d)
+			}
+		})
+	}
+}
+
+func TestASavedScenarioIsLoadedWithItsMedians(t *testing.T) {
+	dir := t.TempDir()
+	late := &Scenario{Name: "a-later", Runs: 3, Begun: time.Unix(200, 0).UTC()}
+	for _, wall := range []float64{3, 1, 2} {
+		late.Phase("start").Add("wall", UnitSeconds, wall)
+	}
+	late.Phase("start").Add("calls/kube-apiserver/POST jobs", UnitCalls, 6) // in one run of three
+	early := &Scenario{Name: "b-earlier", Runs: 1, Begun: time.Unix(100, 0).UTC()}
+	for _, s := range []*Scenario{late, early} {
+		if err := s.Save(dir); err != nil {
+			t.Fatal(err)
+		}
+	}
+	loaded, err := Load(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []*Scenario{
+		{Name: "b-earlier", Runs: 1, Begun: time.Unix(100, 0).UTC()},
+		{Name: "a-later", Runs: 3, Begun: time.Unix(200, 0).UTC(), Phases: []*Phase{{Name: "start", Figures: []*Figure{
+			{Name: "wall", Unit: "s", Values: []float64{3, 1, 2}, Median: 2, Min: 1, Max: 3},
+			{Name: "calls/kube-apiserver/POST jobs", Unit: "calls", Values: []float64{6, 0, 0}, Median: 0, Min: 0, Max: 6},
+		}}}},
+	}
+	if d := cmp.Diff(want, loaded); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+	if _, err := Load(t.TempDir()); err == nil || !strings.Contains(err.Error(), "--output") {
+		t.Errorf("loading from an empty directory: error %v, must name the flag", err)
+	}
+}
+
+// measured is a scenario with one phase, each figure measured once.
+func measured(scenario, phase string, sizes map[string]int, figures map[string]float64) *Scenario {
+	s := &Scenario{Name: scenario, Sizes: sizes, Runs: 1}
+	for name, value := range figures {
+		unit := UnitSeconds
+		if strings.HasPrefix(name, "client/") {
+			unit = UnitCalls
+		}
+		s.Phase(phase).Add(name, unit, value)
+	}
+	s.summarize()
+	return s
+}
+
+func TestVerdictsAreRatiosOfMedians(t *testing.T) {
+	scenarios := []*Scenario{
+		measured("floor", "start", map[string]int{"jobs": 400}, map[string]float64{"wall": 8, "cpu/total": 20, "stored/etcd/jobset bytes": 0}),
+		measured("big", "start", map[string]int{"jobs": 400}, map[string]float64{"wall": 10, "cpu/total": 30, "stored/etcd/jobset bytes": 5}),
+		measured("run", "until completed", map[string]int{"sets": 200, "jobs of each": 4},
+			map[string]float64{"cpu/total": 80, "writes to each set": 4}),
+	}
+	type outcome struct {
+		Value       float64
+		Known, Kept bool
+	}
+	want := map[string]outcome{
+		"big start: CPU / floor start":                   {1.5, true, false},
+		"big start: wall / floor start":                  {1.25, true, true},
+		"run: CPU per Job / floor start per Job":         {2, true, true},
+		"run: writes to a JobSet over its life":          {4, true, true},
+		"bytes of JobSets in the etcd of kube-apiserver": {5, true, false},
+	}
+	got := map[string]outcome{}
+	verdicts := Verdicts(scenarios)
+	for _, v := range verdicts {
+		if v.Known {
+			got[v.Figure] = outcome{v.Value, v.Known, v.Kept}
+		} else if v.Kept || v.Value != 0 {
+			t.Errorf("%s is not known, but is %v and kept: %t", v.Figure, v.Value, v.Kept)
+		}
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+	text := strings.Join(strings.Fields(VerdictTable(verdicts)), " ")
+	for _, want := range []string{"big start: CPU / floor start 1.50 1.25 missed", "big restart: CPU / floor restart - 1.25 not measured"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the table has no %q: %s", want, text)
+		}
+	}
+}
+
+func TestCountsThatAreWrongOrMissingAreErrors(t *testing.T) {
+	life := func(jobs, events, writes float64) *Scenario {
+		return measured("run", "until completed", map[string]int{"sets": 10, "jobs of each": 4}, map[string]float64{
+			"wall": 1, "client/jobset-controller/create jobs": jobs, "client/jobset-controller/create services": 10,
+			"client/jobset-controller/create events": events, "writes to each set": writes,
+		})
+	}
+	for name, tc := range map[string]struct {
+		run            *Scenario
+		want, wantNone []string
+	}{
+		"a set that asks for what it needs": {
+			life(40, 10, 3), nil, []string{"Jobs created by a set that runs", "writes to a set", "events of a set", "Jobs patched by a set"},
+		},
+		"a Job too many": {life(41, 10, 3), []string{"Jobs created by a set that runs, for each Job: is 1.02, must be 1 to 1"}, nil},
+		"two events":     {life(40, 20, 3), []string{"events of a set that runs: is 2"}, []string{"writes to a set"}},
+		"many writes":    {life(40, 10, 100), []string{"writes to a set that runs: is 100"}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			err := CheckCounts([]*Scenario{tc.run})
+			if err == nil {
+				t.Fatal("no error, although most was not measured")
+			}
+			for _, text := range append(tc.want, "JobSets in their own etcd after a start: not measured") {
+				if !strings.Contains(err.Error(), text) {
+					t.Errorf("error has no %q:\n%v", text, err)
+				}
+			}
+			for _, text := range tc.wantNone {
+				if strings.Contains(err.Error(), text) {
+					t.Errorf("error has %q:\n%v", text, err)
+				}
+			}
+		})
+	}
+}
+
+func TestAPlotIsXMLWithABarForEachPhase(t *testing.T) {
+	s := &Scenario{Name: "big <1>", Runs: 2, Sizes: map[string]int{"jobs": 4}}
+	for _, phase := range []string{"start", "restart & more"} {
+		for _, wall := range []float64{1, 3} {
+			s.Phase(phase).Add("wall", UnitSeconds, wall)
+			s.Phase(phase).Add("cpu/etcd", UnitSeconds, wall)
+			s.Phase(phase).Add("cpu/jobset-controller", UnitSeconds, wall)
+		}
+	}
+	s.summarize()
+	elements, text := map[string]int{}, ""
+	for decoder := xml.NewDecoder(bytes.NewReader(s.Plot())); ; {
+		token, err := decoder.Token()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch token := token.(type) {
+		case xml.StartElement:
+			elements[token.Name.Local]++
+		case xml.CharData:
+			text += string(token) + "\n"
+		}
+	}
+	// The background, two bars of wall time, four parts of CPU time, and the legend of eight; a line for each spread.
+	if d := cmp.Diff(map[string]int{"rect": 1 + 2 + 4 + 8, "line": 2}, map[string]int{"rect": elements["rect"], "line": elements["line"]}); d != "" {
+		t.Errorf("elements (-want +got):\n%s", d)
+	}
+	for _, label := range []string{"big <1> (jobs 4; median of 2)", "restart & more", "jobset-controller"} {
+		if !strings.Contains(text, label) {
+			t.Errorf("the plot does not say %q", label)
+		}
+	}
+}
+
+func TestTheTableHasALineForEachProcess(t *testing.T) {
+	s := measured("big", "start", map[string]int{"jobs": 400}, map[string]float64{
+		"wall": 1.234, "cpu/etcd": 0.5, "peak/etcd": 100, "rss/etcd": 90.25, "client/jobset-controller/create jobs": 400,
+	})
+	got := strings.Join(strings.Fields(Table([]*Scenario{s})), " ")
+	for _, want := range []string{"== big (jobs 400; 1 runs)", "wall 1.23 s", "etcd 0.500 100 90.2", "calls by jobset-controller: 400 create jobs"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("the table has no %q: %s", want, got)
+		}
+	}
+}

@@ -1,0 +1,103 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package scenario
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	batchv1 "k8s.io/api/batch/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/utils/ptr"
+
+	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+)
+
+func TestATrackerWaitsUntilAllObjectsAreAsAskedFor(t *testing.T) {
+	client := fake.NewClientset(&batchv1.Job{ObjectMeta: objectMeta("old", "ns")})
+	jobs := client.BatchV1().Jobs("ns")
+	informer := informers.NewSharedInformerFactory(client, 0).Batch().V1().Jobs().Informer()
+	tracker, err := newTracker[*batchv1.Job](t.Context(), informer, time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	gone := make(chan string, 1)
+	tracker.onGone(func(job *batchv1.Job) { gone <- job.Name })
+	if err := jobs.Delete(t.Context(), "old", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff("old", <-gone); d != "" {
+		t.Errorf("what is gone (-want +got):\n%s", d)
+	}
+	waiting := make(chan error, 1)
+	go func() { waiting <- tracker.until(t.Context(), "two Jobs are ready", 2, isReady) }()
+	for _, name := range []string{"a", "b"} {
+		job := &batchv1.Job{ObjectMeta: objectMeta(name, "ns"), Status: batchv1.JobStatus{Ready: ptr.To[int32](1)}}
+		if _, err := jobs.Create(t.Context(), job, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := <-waiting; err != nil {
+		t.Error(err)
+	}
+	tracker.patience = time.Millisecond
+	err = tracker.until(t.Context(), "three Jobs are ready", 3, isReady)
+	if err == nil || !strings.Contains(err.Error(), "2 of 3 are so") {
+		t.Errorf("waiting for more than there are: %v", err)
+	}
+}
+
+func TestAFanCountsWhatArrivesInOrder(t *testing.T) {
+	change := func(n int32) watch.Event {
+		js := &jobsetv1alpha2.JobSet{}
+		js.Status.Restarts = n
+		return watch.Event{Type: watch.Modified, Object: js}
+	}
+	for name, tc := range map[string]struct {
+		events []watch.Event
+		want   string
+	}{
+		"all changes":      {[]watch.Event{change(1), change(2)}, ""},
+		"a change is lost": {[]watch.Event{change(2)}, "delivered change 2 instead of 1"},
+		"the watch ends":   {[]watch.Event{change(1), {Type: watch.Error, Object: &metav1.Status{}}}, "ended before change 2"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := &fan{last: 2, sent: []time.Time{{}, time.Now(), time.Now()}}
+			source := watch.NewFakeWithChanSize(len(tc.events), false)
+			for _, event := range tc.events {
+				source.Action(event.Type, event.Object)
+			}
+			err := f.receive(source, time.Minute)
+			switch {
+			case tc.want == "" && (err != nil || len(f.delays) != 2):
+				t.Errorf("%d delays, error %v", len(f.delays), err)
+			case tc.want != "" && (err == nil || !strings.Contains(err.Error(), tc.want)):
+				t.Errorf("error %v, must contain %q", err, tc.want)
+			}
+		})
+	}
+}
+
+func TestAllReturnsEveryError(t *testing.T) {
+	err := all(t.Context(), 3, 2, func(i int) error {
+		if i == 1 {
+			return context.DeadlineExceeded
+		}
+		return nil
+	})
+	if err == nil || err.Error() != context.DeadlineExceeded.Error() {
+		t.Errorf("error %v, must be that of the second call", err)
+	}
+	cancelled, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := all(cancelled, 3, 2, func(int) error { return nil }); err == nil {
+		t.Error("no error although calls may have been left out")
+	}
+}
