@@ -125,6 +125,7 @@ jobset-apiserver watch validatingadmissionpolicybindings.admissionregistration.k
 jobset-apiserver watch resourcequotas
 jobset-apiserver update resourcequotas/status
 jobset-apiserver get persistentvolumeclaims
+jobset-apiserver create events.events.k8s.io
 jobset-apiserver watch flowschemas.flowcontrol.apiserver.k8s.io
 jobset-apiserver patch flowschemas.flowcontrol.apiserver.k8s.io/status
 jobset-apiserver watch prioritylevelconfigurations.flowcontrol.apiserver.k8s.io
@@ -171,6 +172,8 @@ jobset-apiserver list pods
 jobset-apiserver get jobsets.jobset.x-k8s.io
 jobset-apiserver update resourcequotas
 jobset-apiserver create persistentvolumeclaims
+jobset-apiserver list events.events.k8s.io
+jobset-apiserver patch events.events.k8s.io
 jobset-apiserver update flowschemas.flowcontrol.apiserver.k8s.io
 jobset-apiserver update validatingwebhookconfigurations.admissionregistration.k8s.io
 jobset-apiserver impersonate users

@@ -13,6 +13,7 @@ import (
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/jobset/jobset/storage"
 	jobsetrest "github.com/jobset-apiserver/jobset-apiserver/pkg/registry/jobset/rest"
 )
 
@@ -25,6 +26,8 @@ type Config struct {
 	Codecs serializer.CodecFactory
 	// JobSet holds the states of the gates of the jobset.x-k8s.io group.
 	JobSet jobsetrest.Options
+	// Recorder is told of actions of users on JobSets.
+	Recorder storage.Recorder
 }
 
 type completedConfig struct {
@@ -48,12 +51,12 @@ func (c CompletedConfig) New() (*server.GenericAPIServer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("building the API server: %w", err)
 	}
-	storage, err := jobsetrest.NewStorage(c.generic.RESTOptionsGetter, c.Scheme, c.JobSet)
+	resources, err := jobsetrest.NewStorage(c.generic.RESTOptionsGetter, c.Scheme, c.JobSet, c.Recorder)
 	if err != nil {
 		return nil, fmt.Errorf("building the storage of %s: %w", jobset.GroupName, err)
 	}
 	group := server.NewDefaultAPIGroupInfo(jobset.GroupName, c.Scheme, runtime.NewParameterCodec(c.Scheme), c.Codecs)
-	group.VersionedResourcesStorageMap = map[string]map[string]rest.Storage{v1alpha2.SchemeGroupVersion.Version: storage}
+	group.VersionedResourcesStorageMap = map[string]map[string]rest.Storage{v1alpha2.SchemeGroupVersion.Version: resources}
 	if err := s.InstallAPIGroup(&group); err != nil {
 		return nil, fmt.Errorf("installing %s: %w", jobset.GroupName, err)
 	}

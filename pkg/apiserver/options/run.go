@@ -16,6 +16,7 @@ import (
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/etcd"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/events"
 )
 
 // Run serves until the context ends and everything was drained. The order of the start is that of how cheap it is to
@@ -49,6 +50,9 @@ func (o *Options) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	told := events.Start(ctx, componentName, main.kube.EventsV1())
+	defer told.Close()
+	config.Recorder = told
 	if store != nil {
 		if err := store.Start(ctx); err != nil {
 			return blame("data-dir", err, "if its content is damaged, restore it from a backup")

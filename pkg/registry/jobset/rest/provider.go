@@ -32,6 +32,7 @@ type Options struct {
 }
 
 // NewStorage returns the storage of every resource of v1alpha2 by its name. The typer is a scheme that holds the group.
-func NewStorage(getter generic.RESTOptionsGetter, typer runtime.ObjectTyper, opts Options) (map[string]rest.Storage, error) {
-	return storage.New(getter, typer, jobset.Gates(opts), time.Now)
+// The recorder is told of actions of users.
+func NewStorage(getter generic.RESTOptionsGetter, typer runtime.ObjectTyper, opts Options, recorder storage.Recorder) (map[string]rest.Storage, error) {
+	return storage.New(getter, typer, jobset.Gates(opts), time.Now, recorder)
 }

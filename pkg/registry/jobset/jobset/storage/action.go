@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -32,13 +33,14 @@ type actor struct {
 	store    *registry.Store
 	strategy strategy.ActionStrategy
 	now      func() time.Time
+	recorder Recorder
 }
 
 // newActions returns the storage of every action by the name of its subresource.
-func newActions(store *registry.Store, strategy strategy.ActionStrategy, now func() time.Time) map[string]rest.Storage {
+func newActions(store *registry.Store, strategy strategy.ActionStrategy, now func() time.Time, recorder Recorder) map[string]rest.Storage {
 	actionStore := *store
 	actionStore.UpdateStrategy = strategy
-	a := actor{store: &actionStore, strategy: strategy, now: now}
+	a := actor{store: &actionStore, strategy: strategy, now: now, recorder: recorder}
 	return map[string]rest.Storage{
 		"restart": &ActionREST[batch.JobSetRestart, *batch.JobSetRestart]{
 			actor: a, kind: "JobSetRestart", validate: validation.ValidateRestart,
@@ -128,11 +130,14 @@ func (r *ActionREST[T, R]) Create(ctx context.Context, name string, obj runtime.
 			return nil, err
 		}
 	}
-	answer, err := r.change(ctx, name, options.DryRun, func(js *jobset.JobSet, call actions.Call) (*batch.JobSetActionStatus, error) {
+	answer, changed, err := r.change(ctx, name, options.DryRun, func(js *jobset.JobSet, call actions.Call) (*batch.JobSetActionStatus, error) {
 		return r.act(js, req, call)
 	})
 	if err != nil {
 		return nil, err
+	}
+	if changed && len(options.DryRun) == 0 {
+		r.recorder.Record(newEvent(r.kind, req, answer))
 	}
 	*r.status(req) = *answer
 	req.SetManagedFields(nil) // nothing is stored that somebody could own
@@ -154,20 +159,22 @@ func address(ctx context.Context, req metav1.Object, name string) error {
 }
 
 // change applies an action to the JobSet of the name. The store repeats that on a newer object when somebody else was
-// faster; an object that the action left alone is not written.
-func (a actor) change(ctx context.Context, name string, dryRun []string, act func(*jobset.JobSet, actions.Call) (*batch.JobSetActionStatus, error)) (*batch.JobSetActionStatus, error) {
+// faster; an object that the action left alone is not written, and has not changed.
+func (a actor) change(ctx context.Context, name string, dryRun []string, act func(*jobset.JobSet, actions.Call) (*batch.JobSetActionStatus, error)) (*batch.JobSetActionStatus, bool, error) {
 	var user string
 	if info, ok := request.UserFrom(ctx); ok {
 		user = info.GetName()
 	}
 	var answer *batch.JobSetActionStatus
+	var changed bool
 	info := rest.DefaultUpdatedObjectInfo(nil, func(_ context.Context, _, current runtime.Object) (runtime.Object, error) {
 		js := current.DeepCopyObject().(*jobset.JobSet)
 		var err error
 		// The time is that of the try that succeeds, so that the times of attempts do not go back.
 		answer, err = act(js, a.strategy.Call(user, a.now()))
+		changed = err == nil && !equality.Semantic.DeepEqual(js, current)
 		return js, err
 	})
 	_, _, err := a.store.Update(ctx, name, info, rest.ValidateAllObjectFunc, rest.ValidateAllObjectUpdateFunc, false, &metav1.UpdateOptions{DryRun: dryRun})
-	return answer, err
+	return answer, changed, err
 }

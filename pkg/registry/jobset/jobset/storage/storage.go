@@ -39,8 +39,8 @@ var (
 )
 
 // New returns the storage of jobsets and of their subresources by name, over one store. The clock is that of actions and of
-// durations.
-func New(getter generic.RESTOptionsGetter, typer runtime.ObjectTyper, gates strategy.Gates, now func() time.Time) (map[string]rest.Storage, error) {
+// durations; the recorder is told of actions.
+func New(getter generic.RESTOptionsGetter, typer runtime.ObjectTyper, gates strategy.Gates, now func() time.Time, recorder Recorder) (map[string]rest.Storage, error) {
 	main := strategy.NewStrategy(typer, gates)
 	store := &registry.Store{
 		NewFunc:                   func() runtime.Object { return &jobset.JobSet{} },
@@ -67,7 +67,7 @@ func New(getter generic.RESTOptionsGetter, typer runtime.ObjectTyper, gates stra
 		"jobsets/status": &StatusREST{store: &statusStore},
 		"jobsets/scale":  &ScaleREST{store: store, elastic: gates.ElasticJobSet},
 	}
-	for name, action := range newActions(store, strategy.NewActionStrategy(main), now) {
+	for name, action := range newActions(store, strategy.NewActionStrategy(main), now, recorder) {
 		served["jobsets/"+name] = action
 	}
 	return served, nil

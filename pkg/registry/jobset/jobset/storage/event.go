@@ -1,0 +1,120 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package storage
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch"
+)
+
+const (
+	// maxNote is the longest note that the events API accepts, in bytes.
+	maxNote  = 1024
+	wholeSet = "the set"
+)
+
+// Recorder is told of every action that changed a JobSet, after the change was stored. It must not block.
+type Recorder interface {
+	Record(event Event)
+}
+
+// Event is one action of a user.
+type Event struct {
+	// Namespace, Name and UID are those of the JobSet.
+	Namespace, Name string
+	UID             types.UID
+	// Action is the name of the subresource.
+	Action string
+	// Reason is that of the event.
+	Reason string
+	// Note says who asked for what, and why.
+	Note string
+}
+
+// newEvent tells of a request that changed its JobSet. Its kind, such as JobSetRestart, names the action.
+func newEvent(kind string, request metav1.Object, answer *batch.JobSetActionStatus) Event {
+	verb := strings.TrimPrefix(kind, "JobSet")
+	action := strings.ToLower(verb)
+	what, reason := asked(request)
+	return Event{
+		Namespace: request.GetNamespace(), Name: request.GetName(), UID: answer.UID, Action: action, Reason: verb + "Requested",
+		Note: note(fmt.Sprintf("%s asked to %s %s", answer.User, action, what), reason, attemptOf(action, answer.Attempt)),
+	}
+}
+
+// asked returns what a request is about, as the object of a sentence, and why it was made.
+func asked(request metav1.Object) (what, reason string) {
+	switch r := request.(type) {
+	case *batch.JobSetRestart:
+		return restartTarget(r), r.Spec.Reason
+	case *batch.JobSetSuspend:
+		return wholeSet, r.Spec.Reason
+	case *batch.JobSetResume:
+		return wholeSet, r.Spec.Reason
+	case *batch.JobSetCancel:
+		return wholeSet, r.Spec.Reason
+	case *batch.JobSetRetry:
+		return retryTarget(r), r.Spec.Reason
+	}
+	return wholeSet, ""
+}
+
+// attemptOf says which attempt the action began or ended; nothing if none.
+func attemptOf(action string, number int32) string {
+	switch {
+	case number == 0:
+		return ""
+	case action == "suspend" || action == "cancel":
+		return fmt.Sprintf(" (attempt %d ended)", number)
+	}
+	return fmt.Sprintf(" (attempt %d)", number)
+}
+
+// note is one line within the limit. It is the reason that is cut, because the rest is short and says more.
+func note(head, reason, tail string) string {
+	const mark = "..."
+	reason = strings.Join(strings.Fields(reason), " ")
+	if reason == "" {
+		return head + tail
+	}
+	head += ": "
+	if room := maxNote - len(head) - len(tail); len(reason) > room {
+		end := max(room-len(mark), 0)
+		for end > 0 && !utf8.RuneStart(reason[end]) {
+			end--
+		}
+		reason = strings.TrimRight(reason[:end], " ") + mark
+	}
+	return head + reason + tail
+}
+
+// restartTarget names what is to be restarted.
+func restartTarget(r *batch.JobSetRestart) string {
+	switch r.Spec.Scope {
+	case batch.RestartScopeReplicatedJob:
+		return "all jobs of replicatedJob " + r.Spec.ReplicatedJob
+	case batch.RestartScopeJob:
+		return fmt.Sprintf("job %s-%s-%d", r.Name, r.Spec.ReplicatedJob, ptr.Deref(r.Spec.JobIndex, 0))
+	}
+	return wholeSet
+}
+
+// retryTarget is the set, and what it gets with the retry.
+func retryTarget(r *batch.JobSetRetry) string {
+	switch n := r.Spec.MaxRestarts; n {
+	case 0:
+		return wholeSet
+	case 1:
+		return wholeSet + " with 1 more restart"
+	default:
+		return fmt.Sprintf("%s with %d more restarts", wholeSet, n)
+	}
+}
