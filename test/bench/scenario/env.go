@@ -58,6 +58,8 @@ type Env struct {
 	Runs    int
 	// Patience is how long anything may take that is waited for.
 	Patience time.Duration
+	// NoHostnames leaves out the headless Services of sets, whose endpoints change with each pod.
+	NoHostnames bool
 	// Keep leaves the last namespace of a scenario in the cluster, when that goes away anyway.
 	Keep bool
 	// IdleFor is how long the idle cluster is watched before each scenario.

@@ -54,6 +54,9 @@ func (s *space) set(name string, jobs int, annotations map[string]string) *jobse
 	}), func(js *jobsetv1alpha2.JobSet) {
 		js.Namespace = s.name
 		js.Spec.FailurePolicy = &jobsetv1alpha2.FailurePolicy{MaxRestarts: 1000}
+		if s.NoHostnames {
+			js.Spec.Network = &jobsetv1alpha2.Network{EnableDNSHostnames: ptr.To(false)}
+		}
 	})
 }
 
