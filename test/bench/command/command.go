@@ -95,6 +95,9 @@ func (o *options) run(ctx context.Context, log io.Writer) error {
 		if err := result.Save(o.output); err != nil {
 			return err
 		}
+		if err := s.Profile(ctx, env, result); err != nil {
+			return err
+		}
 	}
 	return nil
 }

@@ -123,12 +123,6 @@ func (s Scenario) Run(ctx context.Context, env *Env) (*report.Scenario, error) {
 	if err := s.run(ctx, r); err != nil {
 		return nil, fmt.Errorf("scenario %s: %w", s.Name, err)
 	}
-	if !s.profiled || env.Profiles == "" {
-		return r.to, nil
-	}
-	if err := s.run(ctx, r.again()); err != nil {
-		return nil, fmt.Errorf("profiling scenario %s: %w", s.Name, err)
-	}
 	return r.to, nil
 }
 

@@ -22,16 +22,27 @@ const longestProfile = time.Minute
 // profiledPrograms are those whose profiles can be had.
 var profiledPrograms = []string{"kube-apiserver", "jobset-apiserver", "jobset-controller"}
 
-// again returns a runner that does one run more, of which nothing but profiles is kept. How long the CPU is profiled must be
-// known before; it is what each phase has taken.
-func (r *runner) again() *runner {
-	env := *r.Env
-	env.Runs = 1
-	walls := map[string]time.Duration{}
-	for _, p := range r.to.Phases {
-		walls[p.Name] = time.Duration(p.Last("wall") * float64(time.Second))
+// Profile runs a scenario once more, if that does not take long, and writes profiles. How long the CPU is profiled must be
+// known before; it is what each phase took when it was measured.
+func (s Scenario) Profile(ctx context.Context, env *Env, measured *report.Scenario) error {
+	if !s.profiled || env.Profiles == "" {
+		return nil
 	}
-	return &runner{Env: &env, to: &report.Scenario{Name: r.to.Name}, meter: r.meter, walls: walls}
+	once := *env
+	once.Runs = 1
+	r := &runner{Env: &once, to: &report.Scenario{Name: s.Name}, walls: map[string]time.Duration{}}
+	for _, p := range measured.Phases {
+		r.walls[p.Name] = time.Duration(p.Last("wall") * float64(time.Second))
+	}
+	var err error
+	if r.meter, err = env.Cluster.NewMeter(ctx, env.IdleFor, env.IdleEvery); err != nil {
+		return err
+	}
+	env.Log("%s: once more for profiles", s.Name)
+	if err := s.run(ctx, r); err != nil {
+		return fmt.Errorf("profiling scenario %s: %w", s.Name, err)
+	}
+	return nil
 }
 
 // profile begins profiles of a phase if this is the run for them. What it returns waits until they are written.
