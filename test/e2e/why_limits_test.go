@@ -99,6 +99,11 @@ func TestWhyWithTwoThousandPodsThatWait(t *testing.T) {
 		rj.Replicas, rj.Template.Spec.Parallelism, rj.Template.Spec.Completions = ptr.To(int32(20)), ptr.To(int32(100)), ptr.To(int32(100))
 		rj.Template.Spec.Template.Spec.NodeSelector = map[string]string{"example.com/gpu": "h900"}
 	}))(k)
+	// Later tests shall not wait for the control plane to clear this away.
+	t.Cleanup(func() {
+		k.ok("delete", "jobset", "train", "--wait=false")
+		k.eventually(5*time.Minute, func() string { return k.ok("get", "pods", "-o", "name") })
+	})
 	const all = "2,000 pods fit no node"
 	k.eventually(5*time.Minute, func() string {
 		if first := k.why("train").Findings[0]; !strings.Contains(first.Summary, all) {

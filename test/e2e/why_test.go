@@ -89,7 +89,7 @@ func allFaults() map[string]fault {
 // whyFirst waits until the diagnosis of the set named train begins with the cause.
 func (k *kubectl) whyFirst(want why.Cause, words ...string) {
 	k.Helper()
-	k.eventually(60*time.Second, func() string {
+	k.eventually(2*time.Minute, func() string {
 		first := k.why("train").Findings[0]
 		if first.Cause != want {
 			return fmt.Sprintf("the first cause is %s, want %s:\n%+v", first.Cause, want, first)
@@ -187,7 +187,7 @@ func becomesReady(changes ...func(*jobsetv1alpha2.JobSet)) func(*kubectl) {
 	return func(k *kubectl) {
 		k.Helper()
 		makes(changes...)(k)
-		k.ok("wait", "--for=jsonpath={.status.replicatedJobsStatus[0].ready}=2", "jobset/train", "--timeout=60s")
+		k.ok("wait", "--for=jsonpath={.status.replicatedJobsStatus[0].ready}=2", "jobset/train", "--timeout=110s")
 	}
 }
 
