@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
@@ -19,7 +20,7 @@ import (
 func big(ctx context.Context, r *runner) error {
 	return r.each(ctx, watchedAll, func(ctx context.Context, s *space) error {
 		n := s.Sizes.Jobs
-		if _, err := r.measure(ctx, "start", func(ctx context.Context) error { return s.startSet(ctx, n) }); err != nil {
+		if err := s.startSet(ctx, "start", n); err != nil {
 			return err
 		}
 		if err := s.restartSet(ctx, n); err != nil {
@@ -36,12 +37,30 @@ func big(ctx context.Context, r *runner) error {
 	})
 }
 
-// startSet is done when all Jobs are ready and the status says so.
-func (s *space) startSet(ctx context.Context, n int) error {
-	if err := s.createSet(ctx, s.set(setName, n, running)); err != nil {
+// startSet is done when all Jobs are ready and the status says so. When they were created and ready is told apart.
+func (s *space) startSet(ctx context.Context, name string, n int) error {
+	var created, ready time.Duration
+	phase, err := s.measure(ctx, name, func(ctx context.Context) error {
+		begin := time.Now()
+		if err := s.createSet(ctx, s.set(setName, n, running)); err != nil {
+			return err
+		}
+		if err := s.jobs.until(ctx, "all Jobs are created", n, anything[*batchv1.Job]); err != nil {
+			return err
+		}
+		created = time.Since(begin)
+		if err := s.jobs.until(ctx, "all Jobs are ready", n, isReady); err != nil {
+			return err
+		}
+		ready = time.Since(begin)
+		return s.untilReady(ctx, n, 0)
+	})
+	if err != nil {
 		return err
 	}
-	return s.untilReady(ctx, n, 0)
+	phase.Add("wall until all Jobs are created", report.UnitSeconds, created.Seconds())
+	phase.Add("wall until all Jobs are ready", report.UnitSeconds, ready.Seconds())
+	return nil
 }
 
 func (s *space) untilReady(ctx context.Context, n, restarts int) error {

@@ -5,16 +5,19 @@ package scenario
 
 import (
 	"context"
+	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
+
+	"github.com/jobset-apiserver/jobset-apiserver/test/bench/report"
 )
 
 // floor is what Kubernetes itself needs for as many Jobs as there are in the set of big: the least that a set can cost.
 func floor(ctx context.Context, r *runner) error {
 	return r.each(ctx, watchedAll, func(ctx context.Context, s *space) error {
-		if _, err := r.measure(ctx, "start", s.startBare); err != nil {
+		if err := s.startBare(ctx); err != nil {
 			return err
 		}
 		_, err := r.measure(ctx, "restart", s.restartBare)
@@ -23,10 +26,20 @@ func floor(ctx context.Context, r *runner) error {
 }
 
 func (s *space) startBare(ctx context.Context) error {
-	if err := all(ctx, s.Sizes.Jobs, parallel, func(i int) error { return s.createJob(ctx, i) }); err != nil {
+	var created time.Duration
+	phase, err := s.measure(ctx, "start", func(ctx context.Context) error {
+		begin := time.Now()
+		if err := all(ctx, s.Sizes.Jobs, parallel, func(i int) error { return s.createJob(ctx, i) }); err != nil {
+			return err
+		}
+		created = time.Since(begin)
+		return s.jobs.until(ctx, "all Jobs are ready", s.Sizes.Jobs, isReady)
+	})
+	if err != nil {
 		return err
 	}
-	return s.jobs.until(ctx, "all Jobs are ready", s.Sizes.Jobs, isReady)
+	phase.Add("wall until all Jobs are created", report.UnitSeconds, created.Seconds())
+	return nil
 }
 
 // restartBare does what a restart does: it deletes all Jobs in the foreground and creates each again once its name is
