@@ -57,6 +57,7 @@ func TestEventsAreForPeople(t *testing.T) {
 			"Normal JobSetFailed: jobset failed",
 		},
 		"restarted": {
+			"Normal RestartRequested: system:serviceaccount:" + k.namespace + ":oncall asked to restart the set: slow (attempt 2)",
 			"Normal JobsRecreated: the only job of attempt 2 was recreated Ns after the restart requested by system:serviceaccount:" + k.namespace + ":oncall",
 			"Normal JobsReady: all jobs are ready",
 		},
