@@ -84,18 +84,49 @@ func (o *options) run(ctx context.Context, log io.Writer) error {
 	if o.profiles {
 		env.Profiles = filepath.Join(o.output, "profiles")
 	}
+	var chosen []scenario.Scenario
 	for _, s := range scenario.All() {
-		if !slices.Contains(o.scenarios, s.Name) {
-			continue
+		if slices.Contains(o.scenarios, s.Name) {
+			chosen = append(chosen, s)
 		}
-		result, err := s.Run(ctx, env)
-		if err != nil {
+	}
+	return o.runAll(ctx, env, chosen)
+}
+
+// runAll saves the results after each scenario, so that what goes wrong later loses nothing.
+func (o *options) runAll(ctx context.Context, env *scenario.Env, chosen []scenario.Scenario) error {
+	results := map[string]*report.Scenario{}
+	runs := func(s scenario.Scenario, n int) error {
+		once := *env
+		once.Runs = n
+		if results[s.Name] == nil {
+			result, err := s.Result(ctx, env)
+			if err != nil {
+				return err
+			}
+			results[s.Name] = result
+		}
+		if err := s.Run(ctx, &once, results[s.Name]); err != nil {
 			return err
 		}
-		if err := result.Save(o.output); err != nil {
-			return err
+		return results[s.Name].Save(o.output)
+	}
+	for range o.runs {
+		for _, s := range chosen {
+			if s.TakesTurns {
+				if err := runs(s, 1); err != nil {
+					return err
+				}
+			}
 		}
-		if err := s.Profile(ctx, env, result); err != nil {
+	}
+	for _, s := range chosen {
+		if !s.TakesTurns {
+			if err := runs(s, o.runs); err != nil {
+				return err
+			}
+		}
+		if err := s.Profile(ctx, env, results[s.Name]); err != nil {
 			return err
 		}
 	}

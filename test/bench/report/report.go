@@ -101,13 +101,17 @@ func (p *Phase) Last(name string) float64 {
 	return f.Values[len(f.Values)-1]
 }
 
-// summarize computes medians. A call that was not seen in a run was done zero times in it; other figures that are missing
-// in a run are not known for it.
+// summarize computes medians. A call that was not seen in a run of a phase was done zero times in it; other figures that
+// are missing in a run are not known for it.
 func (s *Scenario) summarize() {
 	for _, p := range s.Phases {
+		runs := 0
+		if wall := p.Figure("wall"); wall != nil {
+			runs = len(wall.Values)
+		}
 		for _, f := range p.Figures {
 			if f.Unit == UnitCalls {
-				for len(f.Values) < s.Runs {
+				for len(f.Values) < runs {
 					f.Values = append(f.Values, 0)
 				}
 			}

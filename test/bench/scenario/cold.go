@@ -19,7 +19,7 @@ func cold(ctx context.Context, r *runner) error {
 		r.Log("cold: left out: %v", cluster.ErrNotLocal)
 		return nil
 	}
-	return r.inSpace(ctx, unwatched, func(ctx context.Context, s *space) error {
+	return r.inSpace(ctx, unwatched, true, func(ctx context.Context, s *space) error {
 		if err := s.store(ctx, 0, s.Sizes.ColdSets); err != nil {
 			return err
 		}

@@ -80,24 +80,27 @@ type Scenario struct {
 	run   func(ctx context.Context, r *runner) error
 	// profiled scenarios do not take long, so that they are run once more for profiles.
 	profiled bool
+	// TakesTurns is for scenarios that are compared with each other: the first run of each is followed by the second of
+	// each, so that what changes in the cluster or on the machine meanwhile changes all of them.
+	TakesTurns bool
 }
 
 // All returns the scenarios in the order in which they are run.
 func All() []Scenario {
 	return []Scenario{
-		{"floor", func(s Sizes) map[string]int { return map[string]int{"jobs": s.Jobs} }, floor, true},
-		{"big", func(s Sizes) map[string]int { return map[string]int{"jobs": s.Jobs} }, big, true},
+		{"floor", func(s Sizes) map[string]int { return map[string]int{"jobs": s.Jobs} }, floor, true, true},
+		{"big", func(s Sizes) map[string]int { return map[string]int{"jobs": s.Jobs} }, big, true, true},
 		{"run", func(s Sizes) map[string]int {
 			return map[string]int{"sets": s.RunSets, "jobs of each": s.RunJobs, "clients": s.Clients}
-		}, run, true},
-		{"write", func(s Sizes) map[string]int { return map[string]int{"requests of each kind": s.Writes} }, write, true},
+		}, run, true, true},
+		{"write", func(s Sizes) map[string]int { return map[string]int{"requests of each kind": s.Writes} }, write, true, false},
 		{"list", func(s Sizes) map[string]int {
 			return map[string]int{"informers": s.Informers, "watchers": s.Watchers, "updates": s.Updates}
-		}, list, true},
-		{"cold", func(s Sizes) map[string]int { return map[string]int{"sets": s.ColdSets} }, cold, false},
+		}, list, true, false},
+		{"cold", func(s Sizes) map[string]int { return map[string]int{"sets": s.ColdSets} }, cold, false, false},
 		{"wide", func(s Sizes) map[string]int {
 			return map[string]int{"jobs of one set": s.WideJobs, "sets at rest": s.RestSets, "jobs of each": s.RestJobs}
-		}, wide, false},
+		}, wide, false, false},
 	}
 }
 
@@ -110,27 +113,31 @@ type runner struct {
 	walls map[string]time.Duration
 }
 
-// Run runs the scenario and returns what it measured.
-func (s Scenario) Run(ctx context.Context, env *Env) (*report.Scenario, error) {
-	r := &runner{Env: env, to: &report.Scenario{Name: s.Name, Sizes: s.Sizes(env.Sizes), Runs: env.Runs, Begun: time.Now().UTC()}}
+// Result returns where the scenario adds what it measures, empty.
+func (s Scenario) Result(ctx context.Context, env *Env) (*report.Scenario, error) {
+	host, err := env.Cluster.Host(ctx)
+	return &report.Scenario{Name: s.Name, Sizes: s.Sizes(env.Sizes), Begun: time.Now().UTC(), Host: host}, err
+}
+
+// Run runs the scenario and adds what it measures.
+func (s Scenario) Run(ctx context.Context, env *Env, to *report.Scenario) error {
+	r := &runner{Env: env, to: to}
 	var err error
-	if r.to.Host, err = env.Cluster.Host(ctx); err != nil {
-		return nil, err
-	}
 	if r.meter, err = env.Cluster.NewMeter(ctx, env.IdleFor, env.IdleEvery); err != nil {
-		return nil, err
+		return err
 	}
 	if err := s.run(ctx, r); err != nil {
-		return nil, fmt.Errorf("scenario %s: %w", s.Name, err)
+		return fmt.Errorf("scenario %s: %w", s.Name, err)
 	}
-	return r.to, nil
+	to.Runs += env.Runs
+	return nil
 }
 
 // each does the runs one after the other, each in a namespace of its own.
 func (r *runner) each(ctx context.Context, watch watched, do func(ctx context.Context, s *space) error) error {
 	for n := range r.Runs {
-		r.Log("%s: run %d of %d", r.to.Name, n+1, r.Runs)
-		if err := r.inSpace(ctx, watch, do); err != nil {
+		r.Log("%s: run %d", r.to.Name, r.to.Runs+n+1)
+		if err := r.inSpace(ctx, watch, false, do); err != nil {
 			return err
 		}
 	}

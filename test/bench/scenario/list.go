@@ -36,7 +36,7 @@ var encodings = []struct{ name, accept string }{
 
 // list measures reading many sets.
 func list(ctx context.Context, r *runner) error {
-	return r.inSpace(ctx, unwatched, func(ctx context.Context, s *space) error {
+	return r.inSpace(ctx, unwatched, true, func(ctx context.Context, s *space) error {
 		stored := 0
 		for _, sets := range s.Sizes.Lists {
 			if _, err := s.measure(ctx, fmt.Sprintf("%d: store", sets), func(ctx context.Context) error {

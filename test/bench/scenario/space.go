@@ -40,8 +40,8 @@ const (
 	watchedAll
 )
 
-// inSpace does something in a new namespace and removes it.
-func (r *runner) inSpace(ctx context.Context, watch watched, do func(ctx context.Context, s *space) error) error {
+// inSpace does something in a new namespace and removes it, unless it may be kept and that is wanted.
+func (r *runner) inSpace(ctx context.Context, watch watched, keep bool, do func(ctx context.Context, s *space) error) error {
 	namespaces := r.Cluster.Kube.CoreV1().Namespaces()
 	namespace, err := namespaces.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "bench-"}}, metav1.CreateOptions{})
 	if err != nil {
@@ -55,7 +55,7 @@ func (r *runner) inSpace(ctx context.Context, watch watched, do func(ctx context
 	}
 	err = do(ctx, s)
 	stop()
-	if r.Keep {
+	if keep && r.Keep {
 		return err
 	}
 	return errors.Join(err, r.remove(ctx, s.name))

@@ -22,7 +22,7 @@ func wide(ctx context.Context, r *runner) error {
 	if err != nil {
 		return err
 	}
-	return r.inSpace(ctx, watchedSets, func(ctx context.Context, s *space) error {
+	return r.inSpace(ctx, watchedSets, true, func(ctx context.Context, s *space) error {
 		if err := s.createRest(ctx); err != nil {
 			return err
 		}
