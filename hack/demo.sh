@@ -30,6 +30,12 @@ show() {
   kubectl "$@"
 }
 
+# The same for a command of the plugin.
+plugin() {
+  say "$ kubectl jobset $*"
+  "${CLUSTER_BIN:-bin}/kubectl-jobset" --kubeconfig "${kubeconfig}" "$@"
+}
+
 # Follows the JobSet with a watch until it has finished; the last line decides.
 follow() {
   local line last='' start=${SECONDS} watch
@@ -72,11 +78,14 @@ say "$ kubectl explain jobset.spec.replicatedJobs | head -n 24"
 explanation=$(kubectl explain jobset.spec.replicatedJobs)
 head -n 24 <<<"${explanation}"
 show events --for "jobset/${name}"
+plugin timeline "${name}"
+plugin why "${name}"
 
 say "the cluster keeps running; look further with"
 cat <<TEXT
   hack/cluster.sh kubectl get jobset ${name} -o yaml
   hack/cluster.sh kubectl apply -f artifacts/examples/failure-policy.yaml
+  bin/kubectl-jobset --kubeconfig ${kubeconfig} tree failure-policy     # docs/kubectl.md
   export KUBECONFIG=${kubeconfig}     # for a kubectl of your own
 
 and stop it with
