@@ -79,8 +79,9 @@ func (r results) counts() []count {
 	return append(counts, r.listCounts()...)
 }
 
-// mostWrites is what a set of four Jobs is written at most over its life: its creation, and its states.
-const mostWrites = 30
+// mostWrites is what a set of four Jobs is written at most over its life: its creation, its states, and counts of Jobs now
+// and then while they take long to come up.
+const mostWrites = 6
 
 // listCounts are about the bytes of answers, for the smallest number of sets that was listed.
 func (r results) listCounts() []count {
