@@ -24,8 +24,8 @@ type options struct {
 	given     scenario.Sizes
 	runs      int
 
-	patience, idleFor, idleEvery             time.Duration
-	keep, checkCounts, profiles, noHostnames bool
+	patience, idleFor, idleEvery                      time.Duration
+	keep, checkCounts, profiles, noHostnames, dressed bool
 }
 
 func newOptions() *options { return &options{} }
@@ -53,6 +53,8 @@ func (o *options) addFlags(fs *pflag.FlagSet) {
 	fs.DurationVar(&o.idleFor, "idle", 0, "How long the idle cluster is watched before a scenario. Default: that of the preset.")
 	fs.BoolVar(&o.noHostnames, "no-hostnames", false,
 		"big, run and wide: sets with enableDNSHostnames false, to tell apart what their headless Services cost.")
+	fs.BoolVar(&o.dressed, "dressed", false,
+		"floor: bare Jobs with as many labels and annotations as those of sets have, to tell apart what these cost.")
 	fs.BoolVar(&o.keep, "keep", false, "Leave the last namespace of each scenario in the cluster, when that goes away anyway.")
 	fs.BoolVar(&o.profiles, "profiles", false,
 		"Run scenarios once more for profiles of CPU and heap, which are written to profiles/ in the output directory.")

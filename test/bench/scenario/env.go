@@ -60,6 +60,8 @@ type Env struct {
 	Patience time.Duration
 	// NoHostnames leaves out the headless Services of sets, whose endpoints change with each pod.
 	NoHostnames bool
+	// Dressed gives the bare Jobs of floor as many labels and annotations as those of sets have.
+	Dressed bool
 	// Keep leaves the last namespace of a scenario in the cluster, when that goes away anyway.
 	Keep bool
 	// IdleFor is how long the idle cluster is watched before each scenario.

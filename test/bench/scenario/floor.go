@@ -29,7 +29,7 @@ func (s *space) startBare(ctx context.Context) error {
 	var created time.Duration
 	phase, err := s.measure(ctx, "start", func(ctx context.Context) error {
 		begin := time.Now()
-		if err := all(ctx, s.Sizes.Jobs, parallel, func(i int) error { return s.createJob(ctx, i) }); err != nil {
+		if err := all(ctx, s.Sizes.Jobs, parallel, func(i int) error { return s.createJob(ctx, jobName(i)) }); err != nil {
 			return err
 		}
 		created = time.Since(begin)
@@ -57,9 +57,7 @@ func (s *space) restartBare(ctx context.Context) error {
 			for {
 				select {
 				case name := <-free:
-					job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: jobSpec(running)}
-					_, err := jobs.Create(ctx, job, metav1.CreateOptions{})
-					created <- err
+					created <- s.createJob(ctx, name)
 				case <-ctx.Done():
 					return
 				}

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -65,10 +66,28 @@ func (s *space) createSet(ctx context.Context, js *jobsetv1alpha2.JobSet) error 
 	return err
 }
 
-func (s *space) createJob(ctx context.Context, i int) error {
-	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: jobName(i)}, Spec: jobSpec(running)}
+func (s *space) createJob(ctx context.Context, name string) error {
+	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: jobSpec(running)}
+	if s.Dressed {
+		job.Labels, job.Annotations = dress(name), dress(name)
+		job.Spec.Template.Labels, job.Spec.Template.Annotations = dress(name), dress(name)
+		maps.Copy(job.Spec.Template.Annotations, running)
+	}
 	_, err := s.Cluster.Kube.BatchV1().Jobs(s.name).Create(ctx, job, metav1.CreateOptions{})
 	return err
+}
+
+// dress returns keys as many and as long as those by which a Job of a set tells its pods who they are. None makes anybody
+// take the Job for that of a set.
+func dress(name string) map[string]string {
+	keys := map[string]string{}
+	for _, key := range []string{
+		"name", "uid", "replicatedjob-name", "replicatedjob-replicas", "global-replicas", "restart-attempt", "job-index",
+		"job-global-index", "job-key", "group-name", "group-replicas", "job-group-index",
+	} {
+		keys["bench.sigs.k8s.io/jobset-"+key] = name
+	}
+	return keys
 }
 
 func jobName(i int) string { return fmt.Sprintf("bare-%d", i) }
