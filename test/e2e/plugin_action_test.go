@@ -21,7 +21,7 @@ import (
 const theSet = "jobset.jobset.x-k8s.io/train"
 
 // afterTime is how long something took.
-var afterTime = regexp.MustCompile(` after [0-9.]+s`)
+var afterTime = regexp.MustCompile(` after [0-9.]+m?s`)
 
 // acts calls an action of the plugin, which must succeed and print these lines, but for times.
 func (k *kubectl) acts(args []string, want ...string) {

@@ -152,7 +152,8 @@ func TestPluginPreviewTellsWhatWouldBeRefused(t *testing.T) {
 	k.ok("label", "namespace", k.namespace, "pod-security.kubernetes.io/enforce=baseline", "pod-security.kubernetes.io/warn=baseline")
 	k.okIn(`{apiVersion: v1, kind: LimitRange, metadata: {name: limits}, spec: {limits: [{type: Container, max: {cpu: "1"}, default: {cpu: 500m}, defaultRequest: {cpu: 500m}}]}}`, "create", "-f", "-")
 	k.ok("create", "quota", "team", "--hard=requests.cpu=1,count/jobs.batch=10,services=1,requests.storage=1Gi")
-	k.ok("create", "job", "taken-w-1", "--image=x")
+	// Suspended, so that no pod of it counts in the quota for a while.
+	k.okIn(`{apiVersion: batch/v1, kind: Job, metadata: {name: taken-w-1}, spec: {suspend: true, template: {spec: {restartPolicy: Never, containers: [{name: main, image: x}]}}}}`, "create", "-f", "-")
 	k.ok("create", "service", "clusterip", "found", "--tcp=80")
 	k.eventually(30*time.Second, func() string {
 		if got := k.field("resourcequota/team", `{.status.used.services} {.status.used.count/jobs\.batch}`); got != "1 1" {
