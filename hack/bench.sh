@@ -25,13 +25,14 @@ cd "${root}"
 export CLUSTER_DIR="${root}/.cluster-bench" CLUSTER_STORAGE=etcd CLUSTER_CONTROLLER_ARGS=--profiling
 export CLUSTER_KUBE_AUDIT_POLICY="${root}/test/bench/testdata/audit-policy.yaml"
 
-down() { hack/cluster.sh down || true; }
+# What the cluster was created with is in its directory; the next one may be another.
+down() { env -u CLUSTER_STORAGE hack/cluster.sh down; }
 
 # bench <scenarios> [flags...]: in a new cluster, so that memory is measured from empty stores on.
 bench() {
   local scenarios=$1
   shift
-  hack/cluster.sh down
+  down
   hack/cluster.sh up >/dev/null
   bin/jobset-bench run --cluster-dir "${CLUSTER_DIR}" --scenarios "${scenarios}" "$@" >/dev/null
 }
@@ -77,6 +78,6 @@ if [[ -z "${BENCH_LOCKED:-}" ]]; then
   [[ "${status}" != 75 ]] || echo "error: the benchmarks run already in this checkout" >&2
   exit "${status}"
 fi
-trap down EXIT
+trap "down || true" EXIT
 go build -o bin/jobset-bench ./test/bench/cmd/jobset-bench
 "${what}" "$@"

@@ -30,6 +30,7 @@ func (s Scenario) Profile(ctx context.Context, env *Env, measured *report.Scenar
 	}
 	once := *env
 	once.Runs = 1
+	once.Sizes.Lists = once.Sizes.Lists[:1]
 	r := &runner{Env: &once, to: &report.Scenario{Name: s.Name}, walls: map[string]time.Duration{}}
 	for _, p := range measured.Phases {
 		r.walls[p.Name] = time.Duration(p.Last("wall") * float64(time.Second))
