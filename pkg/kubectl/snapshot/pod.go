@@ -16,7 +16,7 @@ func PodState(pod *corev1.Pod) string {
 	if pod.Status.Reason != "" {
 		state = pod.Status.Reason
 	}
-	if c := podCondition(pod, corev1.PodScheduled); c != nil && c.Reason == corev1.PodReasonSchedulingGated {
+	if c := PodCondition(pod, corev1.PodScheduled); c != nil && c.Reason == corev1.PodReasonSchedulingGated {
 		state = corev1.PodReasonSchedulingGated
 	}
 	initializing := initState(pod)
@@ -36,7 +36,7 @@ func PodState(pod *corev1.Pod) string {
 
 // initState is that of a pod whose init containers have work to do, or "".
 func initState(pod *corev1.Pod) string {
-	if c := podCondition(pod, corev1.PodInitialized); c != nil && c.Status == corev1.ConditionTrue {
+	if c := PodCondition(pod, corev1.PodInitialized); c != nil && c.Status == corev1.ConditionTrue {
 		return ""
 	}
 	sidecars := map[string]bool{}
@@ -97,7 +97,7 @@ func endedState(ended *corev1.ContainerStateTerminated) string {
 
 // PodReady tells whether the pod has the condition Ready.
 func PodReady(pod *corev1.Pod) bool {
-	c := podCondition(pod, corev1.PodReady)
+	c := PodCondition(pod, corev1.PodReady)
 	return c != nil && c.Status == corev1.ConditionTrue
 }
 
@@ -108,7 +108,7 @@ func PodEnded(pod *corev1.Pod) bool {
 
 // PodUnschedulable tells whether the scheduler has found no node for the pod.
 func PodUnschedulable(pod *corev1.Pod) bool {
-	c := podCondition(pod, corev1.PodScheduled)
+	c := PodCondition(pod, corev1.PodScheduled)
 	return pod.Spec.NodeName == "" && c != nil && c.Status == corev1.ConditionFalse && c.Reason == corev1.PodReasonUnschedulable
 }
 
@@ -122,7 +122,8 @@ func ContainerRestarts(pod *corev1.Pod) (sum int) {
 	return sum
 }
 
-func podCondition(pod *corev1.Pod, of corev1.PodConditionType) *corev1.PodCondition {
+// PodCondition returns the condition of a pod, whatever its status; nil when the pod has none of the type.
+func PodCondition(pod *corev1.Pod, of corev1.PodConditionType) *corev1.PodCondition {
 	for i := range pod.Status.Conditions {
 		if pod.Status.Conditions[i].Type == of {
 			return &pod.Status.Conditions[i]

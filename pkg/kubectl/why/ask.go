@@ -18,19 +18,10 @@ import (
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/cli"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/snapshot"
 )
 
 // Small questions to objects that several rules ask.
-
-func replicas(rj *jobsetv1alpha2.ReplicatedJob) int { return int(ptr.Deref(rj.Replicas, 1)) }
-
-func label(o metav1.Object, key string) int32 {
-	n, err := strconv.ParseInt(o.GetLabels()[key], 10, 32)
-	if err != nil {
-		return 0
-	}
-	return int32(n)
-}
 
 func suspended(js *jobsetv1alpha2.JobSet) bool { return ptr.Deref(js.Spec.Suspend, false) }
 
@@ -45,17 +36,8 @@ func finished(js *jobsetv1alpha2.JobSet) bool {
 	return isTrue(js, jobsetv1alpha2.JobSetCompleted) != nil || isTrue(js, jobsetv1alpha2.JobSetFailed) != nil
 }
 
-func jobCondition(job *batchv1.Job, conditionType batchv1.JobConditionType) *batchv1.JobCondition {
-	for i := range job.Status.Conditions {
-		if c := &job.Status.Conditions[i]; c.Type == conditionType && c.Status == corev1.ConditionTrue {
-			return c
-		}
-	}
-	return nil
-}
-
 func jobEnded(job *batchv1.Job) bool {
-	return jobCondition(job, batchv1.JobComplete) != nil || jobCondition(job, batchv1.JobFailed) != nil
+	return snapshot.JobCondition(job, batchv1.JobComplete) != nil || snapshot.JobCondition(job, batchv1.JobFailed) != nil
 }
 
 // podsWanted is the number of pods that a Job runs at once.
@@ -67,24 +49,6 @@ func podsWanted(job *batchv1.Job) int32 {
 	return n
 }
 
-func ended(pod *corev1.Pod) bool {
-	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
-}
-
-func podCondition(pod *corev1.Pod, conditionType corev1.PodConditionType) *corev1.PodCondition {
-	for i := range pod.Status.Conditions {
-		if c := &pod.Status.Conditions[i]; c.Type == conditionType {
-			return c
-		}
-	}
-	return nil
-}
-
-func ready(pod *corev1.Pod) bool {
-	c := podCondition(pod, corev1.PodReady)
-	return c != nil && c.Status == corev1.ConditionTrue
-}
-
 func containers(pod *corev1.Pod) []corev1.ContainerStatus {
 	return append(append([]corev1.ContainerStatus{}, pod.Status.InitContainerStatuses...), pod.Status.ContainerStatuses...)
 }
@@ -94,14 +58,6 @@ func nodeReady(node *corev1.Node) *corev1.NodeCondition {
 		if node.Status.Conditions[i].Type == corev1.NodeReady {
 			return &node.Status.Conditions[i]
 		}
-	}
-	return nil
-}
-
-// lastAttempt is the newest entry of the history; nil when the server keeps none.
-func lastAttempt(js *jobsetv1alpha2.JobSet) *jobsetv1alpha2.Attempt {
-	if n := len(js.Status.Attempts); n > 0 {
-		return &js.Status.Attempts[n-1]
 	}
 	return nil
 }

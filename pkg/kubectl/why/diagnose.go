@@ -89,7 +89,7 @@ func (d *diagnosis) state() string {
 // tally adds up the Jobs of the set: how many there should be, and how many are ready or have succeeded.
 func (d *diagnosis) tally() (want, readyJobs, succeeded int) {
 	for i := range d.JobSet.Spec.ReplicatedJobs {
-		want += replicas(&d.JobSet.Spec.ReplicatedJobs[i])
+		want += snapshot.Replicas(&d.JobSet.Spec.ReplicatedJobs[i])
 	}
 	for i := range d.JobSet.Status.ReplicatedJobsStatus {
 		readyJobs += int(d.JobSet.Status.ReplicatedJobsStatus[i].Ready)
@@ -105,7 +105,7 @@ func (d *diagnosis) allUp() bool {
 		return false
 	}
 	for _, pod := range d.live {
-		if job := d.jobByID[ownerUID(pod)]; job != nil && !ready(pod) && !jobEnded(job) && job.Status.Ready != nil && *job.Status.Ready+job.Status.Succeeded < podsWanted(job) {
+		if job := d.jobByID[ownerUID(pod)]; job != nil && !snapshot.PodReady(pod) && !jobEnded(job) && job.Status.Ready != nil && *job.Status.Ready+job.Status.Succeeded < podsWanted(job) {
 			return false
 		}
 	}

@@ -22,6 +22,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/snapshot"
 	"github.com/jobset-apiserver/jobset-apiserver/test/builders"
 )
 
@@ -204,7 +205,7 @@ func pods(change func(*corev1.Pod)) func(*Evidence) {
 	return func(e *Evidence) {
 		notReadyYet(e)
 		for _, pod := range e.Pods {
-			podCondition(pod, corev1.PodReady).Status = corev1.ConditionFalse
+			snapshot.PodCondition(pod, corev1.PodReady).Status = corev1.ConditionFalse
 			change(pod)
 		}
 	}

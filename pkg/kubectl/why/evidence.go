@@ -19,6 +19,7 @@ import (
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/cli"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/snapshot"
 )
 
 // Evidence is all that a diagnosis is made from. Maps by name hold nil for an object that does not exist, and nothing for
@@ -95,7 +96,7 @@ func newDiagnosis(e *Evidence) *diagnosis {
 		}
 		d.current = append(d.current, job)
 		for _, pod := range d.podsOf[job.UID] {
-			if !ended(pod) && pod.DeletionTimestamp == nil {
+			if !snapshot.PodEnded(pod) && pod.DeletionTimestamp == nil {
 				d.live = append(d.live, pod)
 			}
 		}
@@ -103,7 +104,7 @@ func newDiagnosis(e *Evidence) *diagnosis {
 	if e.JobSet != nil {
 		for i := range e.JobSet.Spec.ReplicatedJobs {
 			rj := &e.JobSet.Spec.ReplicatedJobs[i]
-			for index := range replicas(rj) {
+			for index := range snapshot.Replicas(rj) {
 				if name := fmt.Sprintf("%s-%s-%d", e.JobSet.Name, rj.Name, index); !names[name] {
 					d.missing = append(d.missing, name)
 				}
@@ -115,21 +116,7 @@ func newDiagnosis(e *Evidence) *diagnosis {
 
 // isPrevious tells whether a Job belongs to an attempt before the present one.
 func (d *diagnosis) isPrevious(job *batchv1.Job) bool {
-	if d.JobSet == nil {
-		return false
-	}
-	status := &d.JobSet.Status
-	if label(job, jobsetv1alpha2.RestartsKey) < status.Restarts {
-		return true
-	}
-	for i := range status.ReplicatedJobsStatus {
-		count := &status.ReplicatedJobsStatus[i]
-		index := int(label(job, jobsetv1alpha2.JobIndexKey))
-		if count.Name == job.Labels[jobsetv1alpha2.ReplicatedJobNameKey] && index < len(count.JobRestarts) {
-			return label(job, jobsetv1alpha2.JobRestartAttemptKey) < count.JobRestarts[index]
-		}
-	}
-	return false
+	return d.JobSet != nil && (&snapshot.Set{JobSet: d.JobSet}).Outdated(job)
 }
 
 // about returns the events of one object, the latest first.

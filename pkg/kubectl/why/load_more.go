@@ -19,6 +19,7 @@ import (
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/cli"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/snapshot"
 )
 
 // What is read once the set, its Jobs and its pods are known: only what they point at.
@@ -53,7 +54,7 @@ func byName[T any](ctx context.Context, l *loader, source string, names []string
 func (l *loader) readNodes(ctx context.Context) {
 	var names []string
 	for _, pod := range l.e.Pods {
-		if pod.Spec.NodeName != "" && !ended(pod) && (!ready(pod) || pod.DeletionTimestamp != nil) {
+		if pod.Spec.NodeName != "" && !snapshot.PodEnded(pod) && (!snapshot.PodReady(pod) || pod.DeletionTimestamp != nil) {
 			names = append(names, pod.Spec.NodeName)
 		}
 	}
@@ -93,7 +94,7 @@ func claimsOf(pod *corev1.Pod) []string {
 // readCandidates lists the nodes that fit the labels which an unschedulable pod asks for.
 func (l *loader) readCandidates(ctx context.Context) {
 	for _, pod := range l.e.Pods {
-		if c := podCondition(pod, corev1.PodScheduled); c == nil || c.Reason != corev1.PodReasonUnschedulable || !asksForNodes(pod) {
+		if c := snapshot.PodCondition(pod, corev1.PodScheduled); c == nil || c.Reason != corev1.PodReasonUnschedulable || !asksForNodes(pod) {
 			continue
 		}
 		list, err := l.Kube.CoreV1().Nodes().List(ctx, metav1.ListOptions{

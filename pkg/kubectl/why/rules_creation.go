@@ -14,6 +14,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/snapshot"
 )
 
 // What keeps Jobs and pods from being created. The API refuses, and only an event says so.
@@ -257,5 +258,5 @@ func mayHavePods(job *batchv1.Job) bool {
 }
 
 func alive(pods []*corev1.Pod) []*corev1.Pod {
-	return slices.DeleteFunc(slices.Clone(pods), func(p *corev1.Pod) bool { return ended(p) || p.DeletionTimestamp != nil })
+	return slices.DeleteFunc(slices.Clone(pods), func(p *corev1.Pod) bool { return snapshot.PodEnded(p) || p.DeletionTimestamp != nil })
 }

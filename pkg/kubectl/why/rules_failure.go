@@ -95,7 +95,7 @@ var firstFailedJob = regexp.MustCompile(`\(first failed job: ([^)]+)\)`)
 
 // causeOfFailure returns the first cause: as the history has it, or else as far as the Jobs and pods that are left tell.
 func (d *diagnosis) causeOfFailure(c *metav1.Condition) *jobsetv1alpha2.FailureCause {
-	if a := lastAttempt(d.JobSet); a != nil && a.FirstCause != nil {
+	if a := snapshot.CurrentAttempt(d.JobSet); a != nil && a.FirstCause != nil {
 		return a.FirstCause
 	}
 	name := ""
@@ -103,7 +103,7 @@ func (d *diagnosis) causeOfFailure(c *metav1.Condition) *jobsetv1alpha2.FailureC
 		name = m[1]
 	}
 	for _, job := range d.Jobs {
-		failure := jobCondition(job, batchv1.JobFailed)
+		failure := snapshot.JobCondition(job, batchv1.JobFailed)
 		if failure == nil || name != "" && job.Name != name {
 			continue
 		}

@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/snapshot"
 )
 
 // What is normal: an order that is kept, a restart, a start, a run, an end.
@@ -41,7 +42,7 @@ func (d *diagnosis) wanting(rj *jobsetv1alpha2.ReplicatedJob) bool {
 			have++
 		}
 	}
-	return have < replicas(rj)
+	return have < snapshot.Replicas(rj)
 }
 
 // dependencies looks for replicatedJobs that wait for others.
@@ -57,7 +58,7 @@ func dependencies(d *diagnosis) []Finding {
 			if other == nil {
 				continue
 			}
-			c, want, have, word := d.counts(on.Name), replicas(other), 0, "ready"
+			c, want, have, word := d.counts(on.Name), snapshot.Replicas(other), 0, "ready"
 			if have = int(c.Ready + c.Succeeded + c.Failed); on.Status == jobsetv1alpha2.DependencyComplete {
 				have, word = int(c.Succeeded), "complete"
 			}
@@ -88,7 +89,7 @@ func startupOrder(d *diagnosis) []Finding {
 	}
 	jobs := d.JobSet.Spec.ReplicatedJobs
 	for i := range jobs[:max(len(jobs)-1, 0)] {
-		c, want := d.counts(jobs[i].Name), replicas(&jobs[i])
+		c, want := d.counts(jobs[i].Name), snapshot.Replicas(&jobs[i])
 		if have := int(c.Ready + c.Succeeded + c.Failed); have < want {
 			var rest []string
 			for j := i + 1; j < len(jobs); j++ {
@@ -144,10 +145,10 @@ func health(d *diagnosis) []Finding {
 func notReady(d *diagnosis) []Finding {
 	var late []*corev1.Pod
 	for _, pod := range d.live {
-		if pod.Spec.NodeName == "" || ready(pod) {
+		if pod.Spec.NodeName == "" || snapshot.PodReady(pod) {
 			continue
 		}
-		if c := podCondition(pod, corev1.PodScheduled); c != nil && d.Now.Sub(c.LastTransitionTime.Time) > patience {
+		if c := snapshot.PodCondition(pod, corev1.PodScheduled); c != nil && d.Now.Sub(c.LastTransitionTime.Time) > patience {
 			late = append(late, pod)
 		}
 	}
@@ -160,7 +161,7 @@ func notReady(d *diagnosis) []Finding {
 		Evidence: []Fact{{Object: object("pod", late[0].Name), Text: fmt.Sprintf("phase %s on node %s", late[0].Status.Phase, late[0].Spec.NodeName), Time: at(late[0].CreationTimestamp.Time)}},
 		Commands: []string{d.kubectl("describe pod %s", late[0].Name)},
 	}
-	if c := podCondition(late[0], corev1.PodReady); c != nil {
+	if c := snapshot.PodCondition(late[0], corev1.PodReady); c != nil {
 		f.Evidence[0].Text += fmt.Sprintf("; condition Ready %s: %s, %s", c.Status, c.Reason, oneLine(c.Message))
 	}
 	if events := d.about(late[0].UID); len(events) > 0 {
@@ -171,7 +172,7 @@ func notReady(d *diagnosis) []Finding {
 
 // attemptWords says which attempt runs, and since when.
 func (d *diagnosis) attemptWords() string {
-	a := lastAttempt(d.JobSet)
+	a := snapshot.CurrentAttempt(d.JobSet)
 	if a == nil || a.EndTime != nil {
 		if n := d.JobSet.Status.Restarts; n > 0 {
 			return fmt.Sprintf("; restarted %d times (this server keeps no history of attempts)", n)

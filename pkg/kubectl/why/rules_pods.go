@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/snapshot"
 )
 
 // What keeps pods that have a node from being ready.
@@ -21,7 +22,7 @@ import (
 func nodesLost(d *diagnosis) []Finding {
 	byNode := map[string][]*corev1.Pod{}
 	for _, pod := range d.Pods {
-		if node, read := d.Nodes[pod.Spec.NodeName]; read && !ended(pod) && lost(node) {
+		if node, read := d.Nodes[pod.Spec.NodeName]; read && !snapshot.PodEnded(pod) && lost(node) {
 			byNode[pod.Spec.NodeName] = append(byNode[pod.Spec.NodeName], pod)
 		}
 	}
@@ -240,7 +241,7 @@ func podsFailed(d *diagnosis) []Finding {
 			continue
 		}
 		tries := fmt.Sprintf("its job %s tries again, after %s", job.Name, count(int(job.Status.Failed), "failed pod"))
-		if limit := job.Spec.BackoffLimit; limit != nil && jobCondition(job, batchv1.JobFailureTarget) == nil {
+		if limit := job.Spec.BackoffLimit; limit != nil && snapshot.JobCondition(job, batchv1.JobFailureTarget) == nil {
 			tries += fmt.Sprintf(" (backoffLimit %d)", *limit)
 		}
 		f := d.failureFinding(cause, tries)
@@ -271,7 +272,7 @@ func failureOfPods(job *batchv1.Job, pods []*corev1.Pod) *jobsetv1alpha2.Failure
 
 func failureOfPod(pod *corev1.Pod) *jobsetv1alpha2.FailureCause {
 	cause := &jobsetv1alpha2.FailureCause{Pod: pod.Name, Node: pod.Spec.NodeName, Reason: pod.Status.Reason, Message: pod.Status.Message}
-	if c := podCondition(pod, corev1.DisruptionTarget); c != nil && c.Status == corev1.ConditionTrue && cause.Reason == "" {
+	if c := snapshot.PodCondition(pod, corev1.DisruptionTarget); c != nil && c.Status == corev1.ConditionTrue && cause.Reason == "" {
 		cause.Reason, cause.Message = c.Reason, c.Message
 	}
 	for _, status := range containers(pod) {
@@ -280,7 +281,7 @@ func failureOfPod(pod *corev1.Pod) *jobsetv1alpha2.FailureCause {
 			continue
 		}
 		cause.Container, cause.ExitCode, cause.Time = status.Name, &t.ExitCode, &t.FinishedAt
-		if pod.Status.Reason == "" && podCondition(pod, corev1.DisruptionTarget) == nil {
+		if pod.Status.Reason == "" && snapshot.PodCondition(pod, corev1.DisruptionTarget) == nil {
 			cause.Reason, cause.Message = t.Reason, strings.TrimSpace(t.Message)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/cli"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/snapshot"
 )
 
 // What keeps pods from getting a node.
@@ -33,7 +34,7 @@ func schedulingRefused(d *diagnosis) []Finding {
 }
 
 func (d *diagnosis) whyWithoutNode(pod *corev1.Pod) Cause {
-	c := podCondition(pod, corev1.PodScheduled)
+	c := snapshot.PodCondition(pod, corev1.PodScheduled)
 	switch {
 	case len(pod.Spec.SchedulingGates) > 0:
 		return SchedulingGate
@@ -50,7 +51,7 @@ func (d *diagnosis) withoutNode(cause Cause, pods []*corev1.Pod) Finding {
 	first := pods[0]
 	f := Finding{Cause: cause, Commands: []string{d.kubectl("describe pod %s", first.Name)}}
 	n := len(pods)
-	c := podCondition(first, corev1.PodScheduled)
+	c := snapshot.PodCondition(first, corev1.PodScheduled)
 	fact := Fact{Object: object("pod", first.Name), Text: "has no node", Time: at(first.CreationTimestamp.Time)}
 	if c != nil && c.Message != "" {
 		fact.Text, fact.Time = "has no node: "+oneLine(c.Message), at(c.LastTransitionTime.Time)

@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/snapshot"
 )
 
 // What somebody decided about the set: to delete, to suspend it, to give it to another controller.
@@ -134,7 +135,7 @@ func suspendedBy(d *diagnosis) []Finding {
 	}
 	manager, since := suspendedInFields(js)
 	f := Finding{Cause: SuspendedByUser, Summary: d.whoSuspended(manager, since), Commands: []string{d.plugin("resume %s", js.Name)}}
-	if a := lastAttempt(js); a != nil && a.Outcome == jobsetv1alpha2.OutcomeSuspended && a.EndTime != nil {
+	if a := snapshot.CurrentAttempt(js); a != nil && a.Outcome == jobsetv1alpha2.OutcomeSuspended && a.EndTime != nil {
 		f.Evidence = append(f.Evidence, Fact{Object: d.set(), Text: fmt.Sprintf("attempt %d ended with the outcome %s", a.Number, a.Outcome), Time: at(a.EndTime.Time)})
 	}
 	written := Fact{Object: d.set(), Text: "spec.suspend is true"}
@@ -150,7 +151,7 @@ func suspendedBy(d *diagnosis) []Finding {
 
 // whoSuspended names the user if the set was suspended by the action, and else the program that wrote the field.
 func (d *diagnosis) whoSuspended(manager string, since time.Time) string {
-	a := lastAttempt(d.JobSet)
+	a := snapshot.CurrentAttempt(d.JobSet)
 	switch {
 	case a != nil && a.Outcome == jobsetv1alpha2.OutcomeSuspended && a.EndUser != "" && a.EndTime != nil:
 		return fmt.Sprintf("suspended by %s %s%s", a.EndUser, ago(d.Now, a.EndTime.Time), quoted(a.EndReason))
