@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"syscall"
 	"testing"
 	"time"
 
@@ -68,11 +69,19 @@ func TestCPUTimeGrowsWithWork(t *testing.T) {
 
 func TestThePeakOfMemoryBeginsAnew(t *testing.T) {
 	pid := os.Getpid()
+	if err := forgetPeak(pid); err != nil {
+		t.Fatal(err)
+	}
 	_, before, err := memory(pid)
 	if err != nil {
 		t.Fatal(err)
 	}
-	work := make([]byte, 64<<20)
+	// New pages, which memory of the heap need not be.
+	work, err := syscall.Mmap(-1, 0, 64<<20, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_ANON|syscall.MAP_PRIVATE)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = syscall.Munmap(work) }()
 	for i := 0; i < len(work); i += 4096 {
 		work[i] = 1
 	}
@@ -118,8 +127,12 @@ func TestAProcessBeganBeforeNow(t *testing.T) {
 }
 
 func TestFlagsAreReadFromTheCommandLine(t *testing.T) {
-	program := exec.Command("sh", "-c", "read line", "--etcd-servers=http://a:1,http://b:2", "--v")
+	program := exec.Command("sh", "-c", "echo; read line", "--etcd-servers=http://a:1,http://b:2", "--v")
 	input, err := program.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	output, err := program.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -130,6 +143,10 @@ func TestFlagsAreReadFromTheCommandLine(t *testing.T) {
 		_ = input.Close() // which ends it
 		_ = program.Wait()
 	}()
+	// A process that has just been started may have no command line for a moment.
+	if _, err := output.Read(make([]byte, 1)); err != nil {
+		t.Fatal(err)
+	}
 	got, err := flags(program.Process.Pid)
 	if err != nil {
 		t.Fatal(err)
