@@ -13,7 +13,7 @@ import (
 const (
 	// InPlaceRestart allows the restart strategy InPlaceRestart, which restarts containers without new pods.
 	InPlaceRestart featuregate.Feature = "InPlaceRestart"
-	// RestartJob allows failure-policy actions that restart single Jobs, and their counters.
+	// RestartJob allows failure-policy actions that restart single Jobs. Restarts that users ask for need no gate.
 	RestartJob featuregate.Feature = "RestartJob"
 	// ElasticJobSet allows parallelism and completions of Indexed Jobs to change while the set runs.
 	ElasticJobSet featuregate.Feature = "ElasticJobSet"

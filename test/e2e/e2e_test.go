@@ -14,6 +14,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -108,13 +109,19 @@ func (k *kubectl) dump() {
 	}
 }
 
-// run calls kubectl and returns what it did, whatever that is. A call ends after two minutes.
+// run calls kubectl in the namespace of the test and returns what it did, whatever that is.
 func (k *kubectl) run(stdin string, args ...string) result {
+	k.Helper()
+	return k.call(stdin, nil, append([]string{"--namespace", k.namespace}, args...)...)
+}
+
+// call calls kubectl with some further environment. A call ends after two minutes.
+func (k *kubectl) call(stdin string, env []string, args ...string) result {
 	k.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, kubectlPath(k.T), append([]string{"--namespace", k.namespace}, args...)...)
-	cmd.Env = append(os.Environ(), append([]string{"KUBECONFIG=" + k.kubeconfig}, k.env...)...)
+	cmd := exec.CommandContext(ctx, kubectlPath(k.T), args...)
+	cmd.Env = slices.Concat(os.Environ(), []string{"KUBECONFIG=" + k.kubeconfig}, env, k.env)
 	cmd.Stdin = strings.NewReader(stdin)
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr

@@ -4,15 +4,10 @@
 package e2e
 
 import (
-	"bytes"
-	"context"
-	"errors"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -40,22 +35,10 @@ func (k *kubectl) pluginIn(stdin string, args ...string) result {
 	return k.withPlugins(stdin, append([]string{"jobset", "--namespace=" + k.namespace}, args...)...)
 }
 
-// withPlugins calls the kubectl of the cluster so that it finds our plugin. A call ends after two minutes.
+// withPlugins calls the kubectl of the cluster so that it finds our plugin.
 func (k *kubectl) withPlugins(stdin string, args ...string) result {
 	k.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, kubectlPath(k.T), args...)
-	cmd.Env = append(os.Environ(), append([]string{"KUBECONFIG=" + k.kubeconfig, "PATH=" + k.pluginPath()}, k.env...)...)
-	cmd.Stdin = strings.NewReader(stdin)
-	var stdout, stderr bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	err := cmd.Run()
-	var exit *exec.ExitError
-	if err != nil && !errors.As(err, &exit) {
-		k.Fatalf("kubectl %s: %v", strings.Join(args, " "), err)
-	}
-	return result{stdout.String(), stderr.String(), cmd.ProcessState.ExitCode()}
+	return k.call(stdin, []string{"PATH=" + k.pluginPath()}, args...)
 }
 
 // pluginPath makes kubectl find the programs under test.

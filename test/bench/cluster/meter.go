@@ -47,7 +47,7 @@ func (c *Cluster) NewMeter(ctx context.Context, watch, every time.Duration) (*Me
 		return nil, err
 	}
 	begin := time.Now()
-	if err := pause(ctx, watch); err != nil {
+	if err := Pause(ctx, watch); err != nil {
 		return nil, err
 	}
 	after, err := m.cpu()
@@ -264,7 +264,8 @@ func (m *Meter) settle(ctx context.Context) error {
 	return err
 }
 
-func pause(ctx context.Context, d time.Duration) error {
+// Pause waits for a time, or until the context ends, whose error it returns then.
+func Pause(ctx context.Context, d time.Duration) error {
 	select {
 	case <-time.After(d):
 		return nil

@@ -28,7 +28,7 @@ func wide(ctx context.Context, r *runner) error {
 		}
 		for range s.Runs {
 			if _, err := s.measure(ctx, "at rest", func(ctx context.Context) error {
-				return pause(ctx, time.Duration(s.Sizes.RestSeconds)*time.Second)
+				return cluster.Pause(ctx, time.Duration(s.Sizes.RestSeconds)*time.Second)
 			}); err != nil {
 				return err
 			}
@@ -106,13 +106,4 @@ func (s *space) restartController(ctx context.Context) error {
 		return nil
 	}
 	return err
-}
-
-func pause(ctx context.Context, d time.Duration) error {
-	select {
-	case <-time.After(d):
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }

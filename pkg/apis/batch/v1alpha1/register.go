@@ -23,9 +23,6 @@ var (
 	AddToScheme = SchemeBuilder.AddToScheme
 )
 
-// Kind qualifies a kind with the group.
-func Kind(kind string) schema.GroupKind { return SchemeGroupVersion.WithKind(kind).GroupKind() }
-
 func addKnownTypes(scheme *runtime.Scheme) error {
 	scheme.AddKnownTypes(SchemeGroupVersion,
 		&JobSetRestart{}, &JobSetSuspend{}, &JobSetResume{}, &JobSetCancel{}, &JobSetRetry{})

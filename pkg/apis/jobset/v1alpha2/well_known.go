@@ -49,7 +49,8 @@ const (
 	GlobalReplicasKey = "jobset.sigs.k8s.io/global-replicas"
 	// RestartsKey holds status.restarts at the time the Job was created.
 	RestartsKey = "jobset.sigs.k8s.io/restart-attempt"
-	// JobRestartAttemptKey holds the restarts of this single Job; only with the RestartJob feature.
+	// JobRestartAttemptKey holds the restarts of this single Job; only with the RestartJob feature, or once users have
+	// restarted single Jobs of the set.
 	JobRestartAttemptKey = "jobset.sigs.k8s.io/job-restart-attempt"
 	// JobIndexKey holds the index of the Job in its replicatedJob.
 	JobIndexKey = "jobset.sigs.k8s.io/job-index"

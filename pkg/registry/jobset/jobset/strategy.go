@@ -26,7 +26,7 @@ const servedVersion = fieldpath.APIVersion(jobset.GroupName + "/v1alpha2")
 type Gates struct {
 	// InPlaceRestart allows the restart strategy InPlaceRestart and keeps its counters in the status.
 	InPlaceRestart bool
-	// RestartJob allows failure-policy actions on single Jobs and keeps their counters in the status.
+	// RestartJob allows failure-policy actions on single Jobs. Their counters are kept without it too once there are some.
 	RestartJob bool
 	// ElasticJobSet allows parallelism and completions of Indexed Jobs to change.
 	ElasticJobSet bool
