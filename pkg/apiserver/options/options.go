@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
+	genericfeatures "k8s.io/apiserver/pkg/features"
 	genericoptions "k8s.io/apiserver/pkg/server/options"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	basecompatibility "k8s.io/component-base/compatibility"
@@ -48,6 +49,11 @@ func NewOptions() (*Options, error) {
 	if err := gate.AddVersioned(features.Specs()); err != nil {
 		return nil, fmt.Errorf("adding feature gates: %w", err)
 	}
+	// Each event of a watch would be compressed by itself, for each watcher: kube-apiserver asks for it in any case, and
+	// undoes it before it passes the event on to clients that do not want it.
+	if err := gate.OverrideDefault(genericfeatures.WatchListCompression, false); err != nil {
+		return nil, fmt.Errorf("setting the default of feature gate %s: %w", genericfeatures.WatchListCompression, err)
+	}
 	if err := logsapi.AddFeatureGates(gate); err != nil {
 		return nil, fmt.Errorf("adding feature gates of logging: %w", err)
 	}
@@ -70,6 +76,10 @@ func NewOptions() (*Options, error) {
 	o.Recommended.Etcd.DefaultStorageMediaType = runtime.ContentTypeProtobuf
 	o.Recommended.Etcd.DeleteCollectionWorkers = 8
 	o.Recommended.FeatureGate = gate
+	// kube-apiserver authorizes each request before it passes it on, so that whoever loses a permission loses it at once
+	// on that way. The name of the object is a part of the question: without a cache of some time it is asked for nearly
+	// each write of a status.
+	o.Recommended.Authorization.AllowCacheTTL = time.Minute
 	o.Recommended.Admission = admission.NewOptions()
 	o.Recommended.SecureServing.ServerCert.CertDirectory = ""
 	o.Recommended.SecureServing.BindPort = 6443

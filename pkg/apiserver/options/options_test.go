@@ -91,6 +91,9 @@ func TestLibraryKnowsWhichKubernetesItIs(t *testing.T) {
 	if !o.gate.Enabled(features.MutatingAdmissionPolicy) {
 		t.Error("gates of the library are off")
 	}
+	if o.gate.Enabled(features.WatchListCompression) {
+		t.Error("events of watches are compressed one by one")
+	}
 	if version := environment.DefaultCompatibilityVersion(); version.Major() != 1 || version.Minor() < 36 {
 		t.Errorf("CEL is that of Kubernetes %s", version)
 	}

@@ -21,7 +21,6 @@ import (
 	"k8s.io/utils/ptr"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
 )
 
@@ -86,7 +85,7 @@ func (a *applier) takenNames() []string {
 }
 
 func (a *applier) deleteJobs(ctx context.Context, jobs []plan.JobRef) error {
-	return controller.InBatches(ctx, len(jobs), maxParallel, func(ctx context.Context, i int) error {
+	return a.pace.Do(ctx, a.key, len(jobs), func(ctx context.Context, i int) error {
 		ref := jobs[i]
 		err := a.Kube.BatchV1().Jobs(a.js.Namespace).Delete(ctx, ref.Name, foreground(ref.UID, ""))
 		// A conflict means that another Job has the name now, or that this one changed meanwhile: the next pass will see.
@@ -151,7 +150,7 @@ func (a *applier) rememberTaken(ctx context.Context, claim *corev1.PersistentVol
 }
 
 func (a *applier) createJobs(ctx context.Context, jobs []*batchv1.Job) error {
-	err := controller.InBatches(ctx, len(jobs), maxParallel, func(ctx context.Context, i int) error {
+	err := a.pace.Do(ctx, a.key, len(jobs), func(ctx context.Context, i int) error {
 		return a.createJob(ctx, jobs[i])
 	})
 	switch {
@@ -207,10 +206,15 @@ func (a *applier) count(one func()) {
 
 // heldBack takes the status out of the plan if it may be written later.
 func (a *applier) heldBack(obs plan.Observed, p plan.Plan) plan.Plan {
-	wait := a.held.back(a.key, obs, p)
-	if wait == 0 {
+	if p.Status == nil {
+		a.held.forget(a.key)
 		return p
 	}
+	noted, wait := plan.HoldBack(obs, p)
+	if wait == 0 {
+		return p // what is noted is needed again if the write fails
+	}
+	a.held.note(a.key, noted)
 	p.Status, p.Events = nil, nil // what the events tell is found again then
 	if p.RequeueAfter == 0 || wait < p.RequeueAfter {
 		p.RequeueAfter = wait
@@ -234,7 +238,7 @@ func (a *applier) writeStatus(ctx context.Context, p plan.Plan) (*jobsetv1alpha2
 			return nil, fmt.Errorf("updating status of jobset %s: %w", a.key, err)
 		}
 		a.writes.Wrote(a.key, resourceJobSets, stored.ResourceVersion)
-		a.held.wrote(a.key)
+		a.held.forget(a.key)
 		notKept = a.dropped.notice(p.Status, &stored.Status)
 		if a.js.Status.TerminalState == "" {
 			countFinish(stored)

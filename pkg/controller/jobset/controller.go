@@ -51,6 +51,7 @@ type Controller struct {
 	queue     *controller.Queue
 	writes    *controller.OwnWrites
 	held      *held
+	pace      *controller.Pace
 	dropped   dropped
 	// takenClaims are volume claims that exist although no cache shows them, because they carry no label of ours.
 	takenClaims *expiring.Expiring
@@ -69,7 +70,7 @@ func New(config Config) (*Controller, error) {
 	}
 	registerMetrics()
 	c := &Controller{
-		Config: config, queue: controller.NewQueue(Name), held: newHeld(config.Clock),
+		Config: config, queue: controller.NewQueue(Name), held: newHeld(), pace: controller.NewPace(maxParallel),
 		takenClaims: expiring.NewExpiring(), takenJobs: expiring.NewExpiring(), causes: expiring.NewExpiring(),
 	}
 	var err error

@@ -5,68 +5,36 @@ package jobset
 
 import (
 	"sync"
-	"time"
 
 	"k8s.io/client-go/tools/cache"
-	"k8s.io/utils/clock"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
 )
 
-// countsEvery is how often the counts in the status of one set are written while nothing else changes in it.
-const countsEvery = 5 * time.Second
-
-// held remembers when statuses were written, and what was seen since. It need not survive the process: what was held
-// back is seen again.
+// held remembers what was seen of sets whose status was held back. It need not survive the process: what was held back is
+// seen again.
 type held struct {
-	clock clock.PassiveClock
-
 	mu   sync.Mutex
-	sets map[cache.ObjectName]heldSet
+	sets map[cache.ObjectName]plan.Noted
 }
 
-type heldSet struct {
-	written time.Time
-	noted   plan.Noted
-}
+func newHeld() *held { return &held{sets: map[cache.ObjectName]plan.Noted{}} }
 
-func newHeld(clock clock.PassiveClock) *held {
-	return &held{clock: clock, sets: map[cache.ObjectName]heldSet{}}
-}
-
-// back tells for how long the next status of a set is held back; 0 when it is to be written now. A status that is held back
-// is noted.
-func (h *held) back(key cache.ObjectName, obs plan.Observed, p plan.Plan) time.Duration {
-	if !plan.StatusMayWait(obs, p) {
-		return 0
-	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	set, found := h.sets[key]
-	left := countsEvery - h.clock.Since(set.written)
-	if !found || left <= 0 {
-		return 0
-	}
-	set.noted = plan.Note(obs, p)
-	h.sets[key] = set
-	return left
-}
-
-// noted returns what was noted about a set.
+// noted returns what is noted about a set.
 func (h *held) noted(key cache.ObjectName) plan.Noted {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.sets[key].noted
+	return h.sets[key]
 }
 
-// wrote notes that the status of a set was written.
-func (h *held) wrote(key cache.ObjectName) {
+// note notes what was seen of a set instead of what was noted before.
+func (h *held) note(key cache.ObjectName, noted plan.Noted) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.sets[key] = heldSet{written: h.clock.Now()}
+	h.sets[key] = noted
 }
 
-// forget is for sets that are gone.
+// forget is for sets whose status is as it should be, and for those that are gone.
 func (h *held) forget(key cache.ObjectName) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

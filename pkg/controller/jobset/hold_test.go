@@ -9,7 +9,6 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/cache"
-	testingclock "k8s.io/utils/clock/testing"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
@@ -25,44 +24,39 @@ func (r *rig) statusWrites() (n int) {
 	return n
 }
 
-func TestCountsAreWrittenNowAndThen(t *testing.T) {
-	clock := testingclock.NewFakePassiveClock(time.Unix(1000, 0))
+func TestCountsAreWrittenTogether(t *testing.T) {
 	set := newSet()
 	r := newRig(t, set)
-	r.Clock = clock
-	r.held = newHeld(clock)
-	key := cache.MetaObjectToName(set)
-	apply := func(status jobsetv1alpha2.JobSetStatus) time.Duration {
+	key, now := cache.MetaObjectToName(set), time.Unix(1000, 0)
+	apply := func(status *jobsetv1alpha2.JobSetStatus) time.Duration {
 		t.Helper()
-		after, err := r.Controller.apply(t.Context(), key, &plan.Observed{JobSet: set, Noted: r.held.noted(key)}, plan.Plan{Status: &status})
+		obs := &plan.Observed{JobSet: set, Noted: r.held.noted(key), Now: metav1.NewTime(now)}
+		after, err := r.Controller.apply(t.Context(), key, obs, plan.Plan{Status: status})
 		if err != nil {
 			t.Fatal(err)
 		}
 		return after
 	}
-	count := func(ready int32) jobsetv1alpha2.JobSetStatus {
-		at := metav1.NewMicroTime(clock.Now())
-		return jobsetv1alpha2.JobSetStatus{
-			ReplicatedJobsStatus: []jobsetv1alpha2.ReplicatedJobStatus{{Name: "w", Active: ready}},
-			Attempts:             []jobsetv1alpha2.Attempt{{Number: 1, CreateTime: &at}},
-		}
+	count := func(active int32) *jobsetv1alpha2.JobSetStatus {
+		return &jobsetv1alpha2.JobSetStatus{ReplicatedJobsStatus: []jobsetv1alpha2.ReplicatedJobStatus{{Name: "w", Active: active}}}
 	}
-	set.Status = count(0)
-	set.Status.Attempts[0].CreateTime = nil
+	set.Status = *count(0)
 
-	diff(t, "again after the first count", time.Duration(0), apply(count(1)))
-	diff(t, "writes: a count that nobody has written before is written", 1, r.statusWrites())
-	clock.SetTime(clock.Now().Add(2 * time.Second))
-	created := clock.Now()
-	diff(t, "again after a count soon after", 3*time.Second, apply(count(2)))
-	diff(t, "writes: it is held back", 1, r.statusWrites())
-	diff(t, "time that is noted", created, r.held.noted(key).CreateTime.Time)
-	clock.SetTime(clock.Now().Add(3 * time.Second))
-	diff(t, "again after a count later", time.Duration(0), apply(count(2)))
-	diff(t, "writes: it is written", 2, r.statusWrites())
-	diff(t, "nothing is noted any more", plan.Noted{}, r.held.noted(key))
+	diff(t, "again after the first count", 5*time.Second, apply(count(1)))
+	diff(t, "what is noted", plan.Noted{UID: set.UID, Counts: now, Times: now}, r.held.noted(key))
+	now = now.Add(2 * time.Second)
+	diff(t, "again after another one", 3*time.Second, apply(count(2)))
+	diff(t, "writes so far", 0, r.statusWrites())
+	now = now.Add(3 * time.Second)
+	diff(t, "again after another one later", time.Duration(0), apply(count(3)))
+	diff(t, "writes: it is written", 1, r.statusWrites())
+	diff(t, "what is noted after the write", plan.Noted{}, r.held.noted(key))
+
+	apply(count(1))
+	diff(t, "again without a change", time.Duration(0), apply(nil))
+	diff(t, "what is noted when the status is as it should be again", plan.Noted{}, r.held.noted(key))
 	finished := count(2)
 	finished.TerminalState = jobsetv1alpha2.TerminalStateCompleted
 	diff(t, "again after the end", time.Duration(0), apply(finished))
-	diff(t, "writes: what is more than a count is written at once", 3, r.statusWrites())
+	diff(t, "writes: what is more than a count is written at once", 2, r.statusWrites())
 }

@@ -34,6 +34,7 @@ func (c *Controller) observe(key cache.ObjectName) (*plan.Observed, time.Duratio
 	if js == nil {
 		c.writes.Forget(key)
 		c.held.forget(key)
+		c.pace.Forget(key)
 		return nil, 0, nil
 	}
 	jobs, err := c.jobsOf(js)

@@ -16,7 +16,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
 
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
 )
 
@@ -31,7 +30,7 @@ type operation struct {
 func set(path string, value any) operation { return operation{Op: "add", Path: path, Value: value} }
 
 func (a *applier) patchJobs(ctx context.Context, patches []plan.JobPatch) error {
-	err := controller.InBatches(ctx, len(patches), maxParallel, func(ctx context.Context, i int) error {
+	err := a.pace.Do(ctx, a.key, len(patches), func(ctx context.Context, i int) error {
 		return a.patchJob(ctx, patches[i])
 	})
 	if err == nil && len(patches) > 0 {

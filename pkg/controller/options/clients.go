@@ -59,6 +59,7 @@ func (o *Options) restConfig() (*rest.Config, error) {
 	config.QPS, config.Burst = o.QPS, o.Burst
 	config.ContentType = runtime.ContentTypeProtobuf
 	config.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON
+	config.DisableCompression = true // the controller is near the API servers, and both sides would pay for it
 	return config, nil
 }
 

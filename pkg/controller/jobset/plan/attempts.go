@@ -63,13 +63,21 @@ func (b *statusBuilder) followAttempt(kids children) {
 
 // createTime returns when all Jobs of the attempt were first seen; nil while some are missing.
 func (b *statusBuilder) createTime(a *jobsetv1alpha2.Attempt, kids children) *metav1.MicroTime {
-	if n := b.o.Noted; n.UID == b.o.JobSet.UID && n.Attempt == a.Number && n.CreateTime != nil {
+	if n := b.noted(a); n.CreateTime != nil {
 		return n.CreateTime.DeepCopy()
 	}
 	if present(kids.active, kids.succeeded, kids.failed) < int(allReplicas(b.o.JobSet)) {
 		return nil
 	}
 	return b.timeAfter(a.RequestTime)
+}
+
+// noted returns what was noted about the attempt.
+func (b *statusBuilder) noted(a *jobsetv1alpha2.Attempt) Noted {
+	if n := b.o.Noted; n.UID == b.o.JobSet.UID && n.Attempt == a.Number {
+		return n
+	}
+	return Noted{}
 }
 
 // present counts the Jobs that are not being deleted.
@@ -88,7 +96,14 @@ func present(lists ...[]*batchv1.Job) (n int) {
 // ready although their pods have not all come to the same attempt yet.
 func (b *statusBuilder) noteReady() {
 	a := runningAttempt(b.next)
-	if a == nil || !b.o.Gates.Attempts || a.ReadyTime != nil || a.CreateTime == nil || !b.allUp() {
+	if a == nil || !b.o.Gates.Attempts || a.ReadyTime != nil || a.CreateTime == nil {
+		return
+	}
+	if n := b.noted(a); n.ReadyTime != nil {
+		a.ReadyTime = n.ReadyTime.DeepCopy()
+		return
+	}
+	if !b.allUp() {
 		return
 	}
 	if p := b.next.PreviousInPlaceRestartAttempt; p != nil && RestartsInPlace(b.o.JobSet, b.o.Gates) && ptr.Deref(b.next.CurrentInPlaceRestartAttempt, 0) <= *p {

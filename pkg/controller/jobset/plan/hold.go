@@ -4,6 +4,8 @@
 package plan
 
 import (
+	"time"
+
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -12,39 +14,74 @@ import (
 )
 
 // Most changes of a status are counts of Jobs on their way from one state that matters to the next: 17 of 400 Jobs ready,
-// then 18. Writing each of them costs more than the Jobs themselves. They may wait a while, and be written together.
+// then 18. Writing each of them costs more than the Jobs themselves. They wait a while for others, and are written together.
+
+const (
+	// countsAfter is how old counts in the status may be.
+	countsAfter = 5 * time.Second
+	// timesAfter is how long the time at which all Jobs were created waits for anything else to write.
+	timesAfter = 30 * time.Second
+)
 
 // Noted is what was seen and held back. A controller that starts anew has noted nothing, and then sees it somewhat later.
 type Noted struct {
 	// UID is that of the set.
 	UID types.UID
-	// Attempt is the number of the attempt that CreateTime is about.
+	// Counts is since when counts wait, and Times since when anything does; zero if nothing does.
+	Counts, Times time.Time
+	// Attempt is the number of the attempt that the times are about.
 	Attempt int32
-	// CreateTime is when all Jobs of the attempt were there.
-	CreateTime *metav1.MicroTime
+	// CreateTime and ReadyTime are when all Jobs of the attempt were there, and up.
+	CreateTime, ReadyTime *metav1.MicroTime
 }
 
-// StatusMayWait tells whether nobody waits for the next status: it differs from the stored one in counts only, none of
-// which completes anything, and in what Note returns.
-func StatusMayWait(o Observed, p Plan) bool {
-	if p.Status == nil {
-		return false
+// HoldBack tells for how long the next status may wait, and what to note meanwhile. The time is 0 for a status that is to be
+// written now: somebody may wait for it, since it differs from the stored one in more than counts and times, or in a count
+// that completes something; or it has waited long enough.
+func HoldBack(o Observed, p Plan) (Noted, time.Duration) {
+	if p.Status == nil || !mayWait(o, p) {
+		return Noted{}, 0
 	}
+	now, before := o.Now.Time, o.Noted
+	if before.UID != o.JobSet.UID {
+		before = Noted{}
+	}
+	next := Noted{UID: o.JobSet.UID, Times: earliest(before.Times, now)}
+	left := timesAfter - now.Sub(next.Times)
+	if countsDiffer(&o.JobSet.Status, p.Status) {
+		next.Counts = earliest(before.Counts, now)
+		left = min(left, countsAfter-now.Sub(next.Counts))
+	}
+	if a := runningAttempt(p.Status); a != nil {
+		next.Attempt, next.CreateTime, next.ReadyTime = a.Number, a.CreateTime, a.ReadyTime
+	}
+	if left <= 0 {
+		return Noted{}, 0
+	}
+	return next, left
+}
+
+func earliest(before, now time.Time) time.Time {
+	if before.IsZero() {
+		return now
+	}
+	return before
+}
+
+func mayWait(o Observed, p Plan) bool {
 	stored := &o.JobSet.Status
-	if completes(o.JobSet, stored.ReplicatedJobsStatus, p.Status.ReplicatedJobsStatus) {
-		return false
-	}
-	return equality.Semantic.DeepEqual(withoutProgress(stored), withoutProgress(p.Status))
+	return !completes(o.JobSet, stored.ReplicatedJobsStatus, p.Status.ReplicatedJobsStatus) &&
+		equality.Semantic.DeepEqual(withoutProgress(stored), withoutProgress(p.Status))
 }
 
-// completes tells whether a replicatedJob has come to a state that others may wait for: all of its Jobs are up, all are
-// suspended, or none is active while the set is suspended.
+// completes tells whether a replicatedJob has come to a state that others may wait for: all of its Jobs are ready, all have
+// succeeded, all are suspended, or none is active while the set is suspended; or that another of its Jobs has failed.
 func completes(js *jobsetv1alpha2.JobSet, before, after []jobsetv1alpha2.ReplicatedJobStatus) bool {
 	for i := range js.Spec.ReplicatedJobs {
 		rj := &js.Spec.ReplicatedJobs[i]
 		was, is := replicatedJobStatus(before, rj.Name), replicatedJobStatus(after, rj.Name)
 		all := replicas(rj)
-		if is.Ready+is.Succeeded == all && was.Ready+was.Succeeded != all ||
+		if is.Ready == all && was.Ready != all ||
 			is.Succeeded == all && was.Succeeded != all ||
 			is.Suspended == all && was.Suspended != all ||
 			is.Active == 0 && was.Active != 0 && suspended(js) ||
@@ -55,6 +92,15 @@ func completes(js *jobsetv1alpha2.JobSet, before, after []jobsetv1alpha2.Replica
 	return false
 }
 
+// countsDiffer tells whether more than the time of creation has changed between statuses that differ in progress only.
+func countsDiffer(stored, next *jobsetv1alpha2.JobSetStatus) bool {
+	if !equality.Semantic.DeepEqual(stored.ReplicatedJobsStatus, next.ReplicatedJobsStatus) {
+		return true
+	}
+	was, is := runningAttempt(stored), runningAttempt(next)
+	return was != nil && is != nil && !equality.Semantic.DeepEqual(was.ReadyTime, is.ReadyTime)
+}
+
 // withoutProgress returns a status without what may wait.
 func withoutProgress(status *jobsetv1alpha2.JobSetStatus) *jobsetv1alpha2.JobSetStatus {
 	rest := status.DeepCopy()
@@ -63,16 +109,7 @@ func withoutProgress(status *jobsetv1alpha2.JobSetStatus) *jobsetv1alpha2.JobSet
 		count.Ready, count.Succeeded, count.Failed, count.Active, count.Suspended = 0, 0, 0, 0, 0
 	}
 	if a := runningAttempt(rest); a != nil {
-		a.CreateTime = nil
+		a.CreateTime, a.ReadyTime = nil, nil
 	}
 	return rest
-}
-
-// Note returns what has to be remembered of a status that is held back.
-func Note(o Observed, p Plan) Noted {
-	noted := Noted{UID: o.JobSet.UID}
-	if a := runningAttempt(p.Status); a != nil {
-		noted.Attempt, noted.CreateTime = a.Number, a.CreateTime
-	}
-	return noted
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
@@ -32,6 +33,7 @@ func TestWhichStatusesMayWait(t *testing.T) {
 		"some of the Jobs have succeeded":         {stored: jobsetv1alpha2.JobSetStatus{ReplicatedJobsStatus: counts(4, 4, 0, 0, 0)}, next: jobsetv1alpha2.JobSetStatus{ReplicatedJobsStatus: counts(2, 2, 2, 0, 0)}, want: true},
 		"all Jobs are there":                      {stored: jobsetv1alpha2.JobSetStatus{Attempts: history(started)}, next: jobsetv1alpha2.JobSetStatus{Attempts: history(created)}, want: true},
 		"the last Job is ready":                   {stored: jobsetv1alpha2.JobSetStatus{ReplicatedJobsStatus: counts(3, 4, 0, 0, 0)}, next: jobsetv1alpha2.JobSetStatus{ReplicatedJobsStatus: counts(4, 4, 0, 0, 0)}},
+		"the last Job is ready, others have ended": {stored: jobsetv1alpha2.JobSetStatus{ReplicatedJobsStatus: counts(2, 3, 1, 0, 0)}, next: jobsetv1alpha2.JobSetStatus{ReplicatedJobsStatus: counts(3, 3, 1, 0, 0)}, want: true},
 		"the last Job has succeeded":              {stored: jobsetv1alpha2.JobSetStatus{ReplicatedJobsStatus: counts(1, 1, 3, 0, 0)}, next: jobsetv1alpha2.JobSetStatus{ReplicatedJobsStatus: counts(0, 0, 4, 0, 0)}},
 		"a Job has failed":                        {stored: jobsetv1alpha2.JobSetStatus{ReplicatedJobsStatus: counts(1, 1, 0, 0, 0)}, next: jobsetv1alpha2.JobSetStatus{ReplicatedJobsStatus: counts(0, 0, 0, 1, 0)}},
 		"the last Job is suspended":               {stored: jobsetv1alpha2.JobSetStatus{ReplicatedJobsStatus: counts(0, 0, 0, 0, 3)}, next: jobsetv1alpha2.JobSetStatus{ReplicatedJobsStatus: counts(0, 0, 0, 0, 4)}},
@@ -42,38 +44,88 @@ func TestWhichStatusesMayWait(t *testing.T) {
 		"a condition changes":                     {next: jobsetv1alpha2.JobSetStatus{Conditions: []metav1.Condition{{Type: "Suspended"}}}},
 		"the first counts of a set":               {next: jobsetv1alpha2.JobSetStatus{ReplicatedJobsStatus: counts(0, 1, 0, 0, 0)}},
 		"an attempt begins":                       {next: jobsetv1alpha2.JobSetStatus{Attempts: history(started)}},
-		"an attempt becomes ready":                {stored: jobsetv1alpha2.JobSetStatus{Attempts: history(started)}, next: jobsetv1alpha2.JobSetStatus{Attempts: history(ready)}},
+		"an attempt becomes ready":                {stored: jobsetv1alpha2.JobSetStatus{Attempts: history(started)}, next: jobsetv1alpha2.JobSetStatus{Attempts: history(ready)}, want: true},
 		"an attempt ends":                         {stored: jobsetv1alpha2.JobSetStatus{Attempts: history(started)}, next: jobsetv1alpha2.JobSetStatus{Attempts: history(ended)}},
 		"a Job is restarted by itself, and ready": {stored: jobsetv1alpha2.JobSetStatus{ReplicatedJobsStatus: counts(1, 1, 0, 0, 0)}, next: jobsetv1alpha2.JobSetStatus{ReplicatedJobsStatus: []jobsetv1alpha2.ReplicatedJobStatus{{Name: "w", Ready: 2, JobRestarts: []int32{1}}}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			js := newSet(with("w", 4))
 			js.Status, js.Spec.Suspend = tc.stored, ptr.To(tc.suspended)
-			diff(t, "may wait", tc.want, StatusMayWait(observe(js), Plan{Status: &tc.next}))
+			diff(t, "may wait", tc.want, held(observe(js), Plan{Status: &tc.next}))
 		})
 	}
-	diff(t, "may wait without a change", false, StatusMayWait(observe(newSet()), Plan{}))
+	diff(t, "may wait without a change", false, held(observe(newSet()), Plan{}))
 }
 
-// What was seen while the status was held back is stored with the time at which it was seen.
+// What was seen while the status was held back is stored with the times at which it was seen.
 func TestWhatWasNotedIsStored(t *testing.T) {
 	js := newSet(with("w", 2))
 	o := observe(js, jobNamed("w", 0), jobNamed("w", 1))
 	o.Gates.Attempts = true
 	js.Status = *Decide(observed(o, func(o *Observed) { o.Jobs = nil })).Status
-	p := Decide(o)
-	if !StatusMayWait(o, p) {
-		t.Fatalf("the creation of all Jobs does not wait: %+v", p.Status)
+	noted, wait := HoldBack(o, Decide(o))
+	if wait == 0 {
+		t.Fatal("the creation of all Jobs does not wait")
 	}
-	later := observed(o, func(later *Observed) {
-		later.Noted = Note(o, p)
-		later.Now = metav1.NewTime(o.Now.Add(time.Minute))
+	created := metav1.NewMicroTime(o.Now.Time)
+	// One Job is ready, the other one has ended already.
+	up := observed(o, func(up *Observed) {
+		up.Noted, up.Now = noted, metav1.NewTime(o.Now.Add(2*time.Second))
+		up.Jobs = []*batchv1.Job{jobNamed("w", 0, ready), jobNamed("w", 1, succeeded)}
 	})
-	want := metav1.NewMicroTime(o.Now.Time)
-	diff(t, "time of creation", &want, Decide(later).Status.Attempts[0].CreateTime)
-	someoneElse := observed(later, func(o *Observed) { o.Noted.UID = "another" })
-	want = metav1.NewMicroTime(later.Now.Time)
-	diff(t, "time of creation for a set of the same name", &want, Decide(someoneElse).Status.Attempts[0].CreateTime)
+	if noted, wait = HoldBack(up, Decide(up)); wait == 0 {
+		t.Fatal("that all Jobs are up does not wait although some have ended")
+	}
+	isUp := metav1.NewMicroTime(up.Now.Time)
+	later := observed(up, func(later *Observed) {
+		later.Noted, later.Now = noted, metav1.NewTime(o.Now.Add(3*time.Second))
+		later.Jobs[0] = jobNamed("w", 0)
+	})
+	a := Decide(later).Status.Attempts[0]
+	diff(t, "time of creation", &created, a.CreateTime)
+	diff(t, "time at which all Jobs were up", &isUp, a.ReadyTime)
+	someoneElse := Decide(observed(later, func(o *Observed) { o.Noted.UID = "another" })).Status.Attempts[0]
+	now := metav1.NewMicroTime(later.Now.Time)
+	diff(t, "time of creation for a set of the same name", &now, someoneElse.CreateTime)
+	diff(t, "time at which all Jobs were up for a set of the same name", (*metav1.MicroTime)(nil), someoneElse.ReadyTime)
+}
+
+// Counts wait for five seconds from the first that has changed, and the time of creation alone for half a minute.
+func TestHowLongAStatusWaits(t *testing.T) {
+	js := newSet(with("w", 4))
+	o := observe(js)
+	js.Status = jobsetv1alpha2.JobSetStatus{Attempts: []jobsetv1alpha2.Attempt{{Number: 1}}, ReplicatedJobsStatus: []jobsetv1alpha2.ReplicatedJobStatus{{Name: "w"}}}
+	at := metav1.NewMicroTime(o.Now.Time)
+	next := js.Status.DeepCopy()
+	p := Plan{Status: next}
+	step := func(what string, seconds int, want time.Duration) {
+		t.Helper()
+		o.Now = metav1.NewTime(at.Add(time.Duration(seconds) * time.Second))
+		var wait time.Duration
+		o.Noted, wait = HoldBack(o, p)
+		diff(t, what, want, wait)
+	}
+	next.Attempts[0].CreateTime = &at
+	step("all Jobs are there", 0, 30*time.Second)
+	step("nothing else has happened", 10, 20*time.Second)
+	next.ReplicatedJobsStatus[0].Active = 1
+	step("a pod runs", 12, 5*time.Second)
+	next.ReplicatedJobsStatus[0].Active = 2
+	step("another pod runs", 14, 3*time.Second)
+	next.ReplicatedJobsStatus[0].Active = 0
+	step("none runs any more", 15, 15*time.Second)
+	next.ReplicatedJobsStatus[0].Active = 3
+	step("pods run again", 16, 5*time.Second)
+	step("they have waited long enough", 21, 0)
+	o.Noted.Counts, o.Noted.UID = at.Time, "another"
+	step("what was noted about a set of the same name", 22, 5*time.Second)
+	next.Restarts = 1
+	step("more than counts has changed", 23, 0)
+}
+
+func held(o Observed, p Plan) bool {
+	_, wait := HoldBack(o, p)
+	return wait > 0
 }
 
 func observed(o Observed, change func(*Observed)) Observed {

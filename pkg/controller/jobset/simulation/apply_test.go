@@ -51,15 +51,19 @@ func (p *process) withTakenNames(next plan.Plan) plan.Plan {
 
 // heldBack takes the status out of the plan if it may be written later.
 func (p *process) heldBack(next plan.Plan) plan.Plan {
-	left := countsEvery - p.Since(p.statusWritten)
-	if p.statusWritten.IsZero() || left <= 0 || !plan.StatusMayWait(p.observed, next) {
+	if next.Status == nil {
+		p.noted = plan.Noted{}
+		return next
+	}
+	noted, wait := plan.HoldBack(p.observed, next)
+	if wait == 0 {
 		return next
 	}
 	p.note("  holds the status back")
 	p.seen[heldStatuses]++
-	p.noted = plan.Note(p.observed, next)
+	p.noted = noted
 	next.Status = nil
-	p.dueAfter(left)
+	p.dueAfter(wait)
 	return next
 }
 
@@ -212,7 +216,7 @@ func (p *process) writeStatus(js *jobsetv1alpha2.JobSet, status *jobsetv1alpha2.
 		return js, nil
 	}
 	p.remember(resourceJobSets, version)
-	p.statusWritten, p.noted = p.now, plan.Noted{}
+	p.noted = plan.Noted{}
 	return &next, nil
 }
 

@@ -21,11 +21,10 @@ import (
 
 // Waiting times of the real controller.
 const (
-	lagRetry    = time.Second
-	patience    = 30 * time.Second
-	minBackoff  = 100 * time.Millisecond
-	maxBackoff  = 2 * time.Minute
-	countsEvery = 5 * time.Second
+	lagRetry   = time.Second
+	patience   = 30 * time.Second
+	minBackoff = 100 * time.Millisecond
+	maxBackoff = 2 * time.Minute
 )
 
 // Resources whose versions the memory of own writes tracks.
@@ -58,9 +57,8 @@ type process struct {
 	// caches to show that.
 	knows, wrote progress
 	lastWrite    time.Time
-	// statusWritten is when the status was last written, and noted what was seen and held back since.
-	statusWritten time.Time
-	noted         plan.Noted
+	// noted is what was seen and held back.
+	noted plan.Noted
 	// takenNames are those of the Jobs that the present sync could not create because others have them.
 	takenNames []string
 	// impatient tells that the present sync does not wait any longer for the caches to show what was written.
@@ -199,7 +197,7 @@ func (p *process) observe() time.Duration {
 	if !found {
 		p.writes.Forget(setKey)
 		p.knows, p.wrote = progress{}, progress{}
-		p.statusWritten, p.noted = time.Time{}, plan.Noted{}
+		p.noted = plan.Noted{}
 		return 0
 	}
 	jobs := ownedBy(js.UID, p.jobs.objects)
