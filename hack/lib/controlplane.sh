@@ -64,6 +64,8 @@ ${extra}
   extraArgs:
   - {key: leader-elect, value: "false"}
   - {key: resource-quota-sync-period, value: 10s}
+  - {key: endpoint-updates-batch-period, value: 1s}
+  - {key: endpointslice-updates-batch-period, value: 1s}
   - {key: kube-api-qps, value: "500"}
   - {key: kube-api-burst, value: "1000"}
 - name: kube-scheduler

@@ -14,13 +14,21 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/test/bench/report"
 )
 
-// floor is what Kubernetes itself needs for as many Jobs as there are in the set of big: the least that a set can cost.
+// floor is what Kubernetes itself needs for as many Jobs as there are in the set of big, and in the sets of run: the least
+// that sets can cost.
 func floor(ctx context.Context, r *runner) error {
-	return r.each(ctx, watchedAll, func(ctx context.Context, s *space) error {
+	err := r.each(ctx, watchedAll, func(ctx context.Context, s *space) error {
 		if err := s.startBare(ctx); err != nil {
 			return err
 		}
 		_, err := r.measure(ctx, "restart", s.restartBare)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return r.each(ctx, watchedAll, func(ctx context.Context, s *space) error {
+		_, err := r.measure(ctx, "until completed", s.completeBare)
 		return err
 	})
 }
@@ -29,7 +37,7 @@ func (s *space) startBare(ctx context.Context) error {
 	var created time.Duration
 	phase, err := s.measure(ctx, "start", func(ctx context.Context) error {
 		begin := time.Now()
-		if err := all(ctx, s.Sizes.Jobs, parallel, func(i int) error { return s.createJob(ctx, jobName(i)) }); err != nil {
+		if err := all(ctx, s.Sizes.Jobs, parallel, func(i int) error { return s.createJob(ctx, jobName(i), running) }); err != nil {
 			return err
 		}
 		created = time.Since(begin)
@@ -40,6 +48,15 @@ func (s *space) startBare(ctx context.Context) error {
 	}
 	phase.Add("wall until all Jobs are created", report.UnitSeconds, created.Seconds())
 	return nil
+}
+
+// completeBare does what run does, without sets.
+func (s *space) completeBare(ctx context.Context) error {
+	n := s.Sizes.RunSets * s.Sizes.RunJobs
+	if err := all(ctx, n, s.Sizes.Clients, func(i int) error { return s.createJob(ctx, jobName(i), succeeding) }); err != nil {
+		return err
+	}
+	return s.jobs.until(ctx, "all Jobs are completed", n, isComplete)
 }
 
 // restartBare does what a restart does: it deletes all Jobs in the foreground and creates each again once its name is
@@ -57,7 +74,7 @@ func (s *space) restartBare(ctx context.Context) error {
 			for {
 				select {
 				case name := <-free:
-					created <- s.createJob(ctx, name)
+					created <- s.createJob(ctx, name, running)
 				case <-ctx.Done():
 					return
 				}

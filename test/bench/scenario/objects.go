@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -66,12 +67,12 @@ func (s *space) createSet(ctx context.Context, js *jobsetv1alpha2.JobSet) error 
 	return err
 }
 
-func (s *space) createJob(ctx context.Context, name string) error {
-	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: jobSpec(running)}
+func (s *space) createJob(ctx context.Context, name string, annotations map[string]string) error {
+	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: jobSpec(annotations)}
 	if s.Dressed {
 		job.Labels, job.Annotations = dress(name), dress(name)
 		job.Spec.Template.Labels, job.Spec.Template.Annotations = dress(name), dress(name)
-		maps.Copy(job.Spec.Template.Annotations, running)
+		maps.Copy(job.Spec.Template.Annotations, annotations)
 	}
 	_, err := s.Cluster.Kube.BatchV1().Jobs(s.name).Create(ctx, job, metav1.CreateOptions{})
 	return err
@@ -121,13 +122,16 @@ func isStopped(job *batchv1.Job) bool {
 	return ptr.Deref(job.Spec.Suspend, false) && job.Status.Active == 0 && ptr.Deref(job.Status.Terminating, 0) == 0
 }
 
+func isComplete(job *batchv1.Job) bool { return hasCondition(job, batchv1.JobComplete) }
+
 func isFailing(job *batchv1.Job) bool {
-	for _, c := range job.Status.Conditions {
-		if (c.Type == batchv1.JobFailureTarget || c.Type == batchv1.JobFailed) && c.Status == corev1.ConditionTrue {
-			return true
-		}
-	}
-	return false
+	return hasCondition(job, batchv1.JobFailureTarget, batchv1.JobFailed)
+}
+
+func hasCondition(job *batchv1.Job, oneOf ...batchv1.JobConditionType) bool {
+	return slices.ContainsFunc(job.Status.Conditions, func(c batchv1.JobCondition) bool {
+		return c.Status == corev1.ConditionTrue && slices.Contains(oneOf, c.Type)
+	})
 }
 
 // inAttempt tells whether a Job runs in the attempt of its set that begins after so many restarts.
