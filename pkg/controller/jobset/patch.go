@@ -86,9 +86,9 @@ func operations(patch plan.JobPatch) []operation {
 	}
 	steps = append(steps, annotate(patch)...)
 	if d := patch.Directives; d != nil {
+		steps = append(steps, changeKeys("/spec/template/metadata/labels", d.OldLabels, d.Labels)...)
+		steps = append(steps, changeKeys("/spec/template/metadata/annotations", d.OldAnnotations, d.Annotations)...)
 		steps = append(steps,
-			set("/spec/template/metadata/labels", d.Labels),
-			set("/spec/template/metadata/annotations", d.Annotations),
 			set("/spec/template/spec/nodeSelector", d.NodeSelector),
 			set("/spec/template/spec/tolerations", d.Tolerations),
 			set("/spec/template/spec/schedulingGates", d.SchedulingGates),
@@ -115,6 +115,28 @@ func annotate(patch plan.JobPatch) []operation {
 	}
 	for _, key := range slices.Sorted(maps.Keys(patch.Annotations)) {
 		steps = append(steps, set("/metadata/annotations/"+pointerEscapes.Replace(key), patch.Annotations[key]))
+	}
+	return steps
+}
+
+// changeKeys turns an old map into another one key by key, because the Job has keys that nobody observed, and that must
+// stay. A key is set before it is removed: if the Job has lost it meanwhile, the answer is to be a conflict, and not that
+// the patch makes no sense.
+func changeKeys(path string, old, next map[string]string) []operation {
+	if old == nil {
+		return []operation{set(path, next)}
+	}
+	var steps []operation
+	for _, key := range slices.Sorted(maps.Keys(next)) {
+		if value, found := old[key]; !found || value != next[key] {
+			steps = append(steps, set(path+"/"+pointerEscapes.Replace(key), next[key]))
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(old)) {
+		if _, stays := next[key]; !stays {
+			at := path + "/" + pointerEscapes.Replace(key)
+			steps = append(steps, set(at, ""), operation{Op: "remove", Path: at})
+		}
 	}
 	return steps
 }

@@ -71,6 +71,7 @@ func resume(o Observed, rj *jobsetv1alpha2.ReplicatedJob, at position, job *batc
 		if job.Status.Active > 0 {
 			return // the Job API refuses the change until the pods are gone; the Job tells when they are
 		}
+		wanted.OldLabels, wanted.OldAnnotations = maps.Clone(current.Labels), maps.Clone(current.Annotations)
 		patch.Directives = &wanted
 		patch.ClearStartTime = job.Status.StartTime != nil
 	}
@@ -122,12 +123,23 @@ func withKept(wanted, current map[string]string) map[string]string {
 	return wanted
 }
 
+// ComparedOnResume tells whether a decision depends on a label or annotation of the pod template of a suspended Job. All
+// others may be missing in what is observed: they stay as they are.
+func ComparedOnResume(key string) bool {
+	return !keptOnResume(key) || key == jobsetv1alpha2.ExecutionAttemptKey
+}
+
 // keptOnResume tells whether a key of the pod template was set for the life of the Job: by the Job API, which refuses
 // its loss, or as part of the identity of the Job.
 func keptOnResume(key string) bool {
 	if key == "controller-uid" || key == "job-name" {
 		return true
 	}
-	prefix, _, _ := strings.Cut(key, "/")
-	return prefix == "batch.kubernetes.io" || prefix == "jobset.sigs.k8s.io" || prefix == "alpha.jobset.sigs.k8s.io"
+	return within(key, "jobset.sigs.k8s.io") || within(key, "batch.kubernetes.io") || within(key, "alpha.jobset.sigs.k8s.io")
+}
+
+// within tells whether the prefix of a key, as a whole, is the one asked for. It is asked for every key of every Job that
+// the cache gets.
+func within(key, prefix string) bool {
+	return strings.HasPrefix(key, prefix) && (len(key) == len(prefix) || key[len(prefix)] == '/')
 }

@@ -52,6 +52,8 @@ func TestResume(t *testing.T) {
 	next := &Directives{
 		Labels:          merged(own, map[string]string{"a": "1"}),
 		Annotations:     map[string]string{"jobset.sigs.k8s.io/restart-attempt": "0", "b": "2"},
+		OldLabels:       merged(own, map[string]string{"a": "1", "stale": "x"}),
+		OldAnnotations:  map[string]string{"jobset.sigs.k8s.io/restart-attempt": "0", "b": "2", "kueue.x-k8s.io/stale": "x"},
 		NodeSelector:    map[string]string{"zone": "z"},
 		Tolerations:     []corev1.Toleration{seconds},
 		SchedulingGates: []corev1.PodSchedulingGate{{Name: "gate"}},
@@ -123,6 +125,24 @@ func TestResumeKeepsTheNodesOfTheNodeSelectorStrategy(t *testing.T) {
 	js.Spec.Suspend, js.Generation = nil, 5
 	want := []JobPatch{{JobRef: refTo(created), Suspend: ptr.To(false), Annotations: releasedAt5}}
 	diff(t, "patches", want, Decide(observe(js, created)).PatchJobs)
+}
+
+func TestKeysThatMayBeMissingWhenAJobIsResumed(t *testing.T) {
+	for key, want := range map[string]bool{
+		"jobset.sigs.k8s.io/job-index":         false,
+		"alpha.jobset.sigs.k8s.io/x":           false,
+		"batch.kubernetes.io/controller-uid":   false,
+		"batch.kubernetes.io":                  false,
+		"controller-uid":                       false,
+		"job-name":                             false,
+		"jobset.sigs.k8s.io/execution-attempt": true, // follows the set
+		"jobset.sigs.k8s.io.example.com/x":     true,
+		"batch.kubernetes.iox":                 true,
+		"example.com/job-name":                 true,
+		"kueue.x-k8s.io/podset":                true,
+	} {
+		diff(t, "whether "+key+" is compared", want, ComparedOnResume(key))
+	}
 }
 
 func TestSuspend(t *testing.T) {

@@ -123,12 +123,14 @@ type JobPatch struct {
 }
 
 // Directives are those parts of a pod template that may change while a Job is suspended. Each one is complete and
-// replaces what the Job has.
+// replaces what the Job has, but for labels and annotations that were not observed (see ComparedOnResume): these stay.
 type Directives struct {
 	// Labels of the pods.
 	Labels map[string]string
 	// Annotations of the pods.
 	Annotations map[string]string
+	// OldLabels and OldAnnotations are those that were observed; nil if the Job has none at all.
+	OldLabels, OldAnnotations map[string]string
 	// NodeSelector of the pods.
 	NodeSelector map[string]string
 	// Tolerations of the pods.
