@@ -6,9 +6,7 @@ package jobset
 import (
 	"context"
 	"fmt"
-	"slices"
 
-	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -129,109 +127,6 @@ func setOf(obj any) ([]string, error) {
 		return nil, fmt.Errorf("indexing by set: %T is no pod", obj)
 	}
 	return []string{cache.NewObjectName(pod.Namespace, pod.Labels[jobsetv1alpha2.JobSetNameKey]).String()}, nil
-}
-
-// stripper returns what drops all that no decision uses, so that the caches of a large cluster stay small. It must accept
-// its own results.
-func stripper(gates plan.Gates) cache.TransformFunc {
-	return func(obj any) (any, error) {
-		switch o := obj.(type) {
-		case *jobsetv1alpha2.JobSet:
-			o.ManagedFields = nil
-			// A copy of the whole manifest. A status write does not touch it.
-			delete(o.Annotations, corev1.LastAppliedConfigAnnotation)
-		case *batchv1.Job:
-			stripJob(o, gates)
-		case *corev1.Service:
-			return &corev1.Service{ObjectMeta: bareMeta(o)}, nil
-		case *corev1.PersistentVolumeClaim:
-			claim := &corev1.PersistentVolumeClaim{ObjectMeta: bareMeta(o)}
-			claim.Labels = usedOf(o.Labels, labelsInUse)
-			return claim, nil
-		case *corev1.Pod:
-			return strippedPod(o), nil
-		}
-		return obj, nil
-	}
-}
-
-func stripJob(job *batchv1.Job, gates plan.Gates) {
-	meta := bareMeta(job)
-	meta.Labels, meta.Annotations = usedOf(job.Labels, labelsInUse), usedOf(job.Annotations, annotationsInUse)
-	meta.DeletionTimestamp = job.DeletionTimestamp
-	spec := batchv1.JobSpec{Parallelism: job.Spec.Parallelism, Completions: job.Spec.Completions, Suspend: job.Spec.Suspend}
-	// The pod template is compared when a Job is resumed, and at no other time.
-	if job.Spec.Suspend != nil && *job.Spec.Suspend {
-		spec.Template = corev1.PodTemplateSpec{
-			ObjectMeta: metav1.ObjectMeta{Labels: job.Spec.Template.Labels, Annotations: job.Spec.Template.Annotations},
-			Spec: corev1.PodSpec{
-				NodeSelector:    job.Spec.Template.Spec.NodeSelector,
-				Tolerations:     job.Spec.Template.Spec.Tolerations,
-				SchedulingGates: job.Spec.Template.Spec.SchedulingGates,
-			},
-		}
-		if gates.MutableResources {
-			spec.Template.Spec.InitContainers = onlyResources(job.Spec.Template.Spec.InitContainers)
-			spec.Template.Spec.Containers = onlyResources(job.Spec.Template.Spec.Containers)
-		}
-	}
-	status := batchv1.JobStatus{
-		Conditions: job.Status.Conditions, StartTime: job.Status.StartTime,
-		Active: job.Status.Active, Ready: job.Status.Ready, Succeeded: job.Status.Succeeded,
-	}
-	*job = batchv1.Job{ObjectMeta: meta, Spec: spec, Status: status}
-}
-
-// strippedPod keeps what restarting in place needs; of the restarts of containers only their maximum.
-func strippedPod(pod *corev1.Pod) *corev1.Pod {
-	kept := &corev1.Pod{ObjectMeta: bareMeta(pod), Status: corev1.PodStatus{Phase: pod.Status.Phase}}
-	kept.Labels, kept.Annotations = usedOf(pod.Labels, labelsInUse[:1]), usedOf(pod.Annotations, annotationsInUse)
-	var restarts int32
-	for _, container := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
-		restarts = max(restarts, container.RestartCount)
-	}
-	if restarts > 0 {
-		kept.Status.ContainerStatuses = []corev1.ContainerStatus{{RestartCount: restarts}}
-	}
-	return kept
-}
-
-func onlyResources(containers []corev1.Container) []corev1.Container {
-	var kept []corev1.Container
-	for _, container := range containers {
-		kept = append(kept, corev1.Container{Name: container.Name, Resources: container.Resources})
-	}
-	return kept
-}
-
-// The labels and annotations that decisions and handlers read. A child has many more.
-var (
-	labelsInUse = []string{
-		jobsetv1alpha2.JobSetNameKey, jobsetv1alpha2.ReplicatedJobNameKey, jobsetv1alpha2.JobIndexKey,
-		jobsetv1alpha2.RestartsKey, jobsetv1alpha2.JobRestartAttemptKey,
-	}
-	annotationsInUse = []string{jobsetv1alpha2.ReleasedKey, jobsetv1alpha2.InPlaceRestartAttemptKey}
-)
-
-// usedOf copies what is used, under keys that all objects share. It tells nothing from an empty map.
-func usedOf(all map[string]string, inUse []string) map[string]string {
-	if all == nil {
-		return nil
-	}
-	used := make(map[string]string, len(inUse))
-	for _, key := range inUse {
-		if value, found := all[key]; found {
-			used[key] = value
-		}
-	}
-	return used
-}
-
-func bareMeta(obj metav1.Object) metav1.ObjectMeta {
-	return metav1.ObjectMeta{
-		Name: obj.GetName(), Namespace: obj.GetNamespace(), UID: obj.GetUID(),
-		ResourceVersion: obj.GetResourceVersion(), OwnerReferences: obj.GetOwnerReferences(),
-	}
 }
 
 // jobSetOwner returns the reference to the JobSet that controls the object; nil if none does.

@@ -43,6 +43,8 @@ func TestStripKeepsWhatDecisionsUse(t *testing.T) {
 	}
 	directives := *template.DeepCopy()
 	directives.Spec.Containers = nil
+	template.Labels[batchv1.ControllerUidLabel], template.Annotations[jobsetv1alpha2.JobIndexKey] = "u", "0"
+	template.Annotations[jobsetv1alpha2.ExecutionAttemptKey], directives.Annotations[jobsetv1alpha2.ExecutionAttemptKey] = "2", "2"
 	status := batchv1.JobStatus{
 		Conditions: []batchv1.JobCondition{{Type: batchv1.JobComplete}}, StartTime: &metav1.Time{}, Active: 1, Ready: ptr.To[int32](1), Succeeded: 2,
 	}
@@ -67,8 +69,8 @@ func TestStripKeepsWhatDecisionsUse(t *testing.T) {
 		"of a Job that runs, what it is and how far":                                         {job(false), &batchv1.Job{ObjectMeta: jobMeta, Spec: sized, Status: status}},
 		"of a suspended Job, the directives too":                                             {job(true), &batchv1.Job{ObjectMeta: jobMeta, Spec: suspended, Status: status}},
 		"of a Job, whether it has annotations":                                               {unannotated, strippedUnannotated},
-		"of a Service, that it exists":                                                       {&corev1.Service{ObjectMeta: *full.DeepCopy(), Spec: corev1.ServiceSpec{ClusterIP: "None"}}, &corev1.Service{ObjectMeta: bare}},
-		"of a claim, that it exists, and for which set":                                      {&corev1.PersistentVolumeClaim{ObjectMeta: *full.DeepCopy()}, &corev1.PersistentVolumeClaim{ObjectMeta: named}},
+		"of a Service, that it exists":                                                       {&corev1.Service{ObjectMeta: *full.DeepCopy(), Spec: corev1.ServiceSpec{ClusterIP: "None"}}, &metav1.PartialObjectMetadata{ObjectMeta: bare}},
+		"of a claim, that it exists, and for which set":                                      {&corev1.PersistentVolumeClaim{ObjectMeta: *full.DeepCopy()}, &metav1.PartialObjectMetadata{ObjectMeta: named}},
 		"of a set, all but the managers of its fields and the manifest that kubectl applied": {applied, &jobsetv1alpha2.JobSet{ObjectMeta: setMeta, Spec: set.Spec}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -1,0 +1,160 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package jobset
+
+import (
+	"slices"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/cache"
+
+	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
+)
+
+// stripper returns what drops all that no decision uses, so that the caches of a large cluster stay small. It must accept
+// its own results. What it returns shares memory with other objects, and must not be changed.
+func stripper(gates plan.Gates) cache.TransformFunc {
+	return func(obj any) (any, error) {
+		switch o := obj.(type) {
+		case *jobsetv1alpha2.JobSet:
+			stripSet(o)
+		case *batchv1.Job:
+			stripJob(o, gates)
+		case *corev1.Service:
+			return &metav1.PartialObjectMetadata{ObjectMeta: bareMeta(o)}, nil
+		case *corev1.PersistentVolumeClaim:
+			claim := &metav1.PartialObjectMetadata{ObjectMeta: bareMeta(o)}
+			claim.Labels = usedOf(o.Labels, labelsInUse)
+			return claim, nil
+		case *corev1.Pod:
+			return strippedPod(o), nil
+		}
+		return obj, nil
+	}
+}
+
+// stripSet keeps nearly all: Jobs are made from the set.
+func stripSet(js *jobsetv1alpha2.JobSet) {
+	js.ManagedFields = nil
+	// A copy of the whole manifest. A status write does not touch it.
+	delete(js.Annotations, corev1.LastAppliedConfigAnnotation)
+	for i := range js.Spec.ReplicatedJobs {
+		pod := &js.Spec.ReplicatedJobs[i].Template.Spec.Template.Spec
+		shareResources(pod.InitContainers)
+		shareResources(pod.Containers)
+	}
+}
+
+func stripJob(job *batchv1.Job, gates plan.Gates) {
+	meta := bareMeta(job)
+	meta.Labels, meta.Annotations = usedOf(job.Labels, labelsInUse), sharedAnnotations(job.Annotations)
+	meta.DeletionTimestamp = job.DeletionTimestamp
+	spec := batchv1.JobSpec{
+		Parallelism: sharedNumber(job.Spec.Parallelism), Completions: sharedNumber(job.Spec.Completions), Suspend: sharedBool(job.Spec.Suspend),
+	}
+	// The pod template is compared when a Job is resumed, and at no other time.
+	if job.Spec.Suspend != nil && *job.Spec.Suspend {
+		spec.Template = corev1.PodTemplateSpec{
+			ObjectMeta: metav1.ObjectMeta{
+				Labels: comparedOf(job.Spec.Template.Labels), Annotations: comparedOf(job.Spec.Template.Annotations),
+			},
+			Spec: corev1.PodSpec{
+				NodeSelector:    job.Spec.Template.Spec.NodeSelector,
+				Tolerations:     job.Spec.Template.Spec.Tolerations,
+				SchedulingGates: job.Spec.Template.Spec.SchedulingGates,
+			},
+		}
+		if gates.MutableResources {
+			spec.Template.Spec.InitContainers = onlyResources(job.Spec.Template.Spec.InitContainers)
+			spec.Template.Spec.Containers = onlyResources(job.Spec.Template.Spec.Containers)
+		}
+	}
+	status := batchv1.JobStatus{
+		Conditions: job.Status.Conditions, StartTime: job.Status.StartTime,
+		Active: job.Status.Active, Ready: sharedNumber(job.Status.Ready), Succeeded: job.Status.Succeeded,
+	}
+	shareConditions(status.Conditions)
+	*job = batchv1.Job{ObjectMeta: meta, Spec: spec, Status: status}
+}
+
+// strippedPod keeps what restarting in place needs; of the restarts of containers only their maximum.
+func strippedPod(pod *corev1.Pod) *corev1.Pod {
+	kept := &corev1.Pod{ObjectMeta: bareMeta(pod), Status: corev1.PodStatus{Phase: pod.Status.Phase}}
+	kept.Labels, kept.Annotations = usedOf(pod.Labels, labelsInUse[:1]), usedOf(pod.Annotations, annotationsInUse)
+	var restarts int32
+	for _, container := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
+		restarts = max(restarts, container.RestartCount)
+	}
+	if restarts > 0 {
+		kept.Status.ContainerStatuses = []corev1.ContainerStatus{{RestartCount: restarts}}
+	}
+	return kept
+}
+
+func onlyResources(containers []corev1.Container) []corev1.Container {
+	var kept []corev1.Container
+	for _, container := range containers {
+		kept = append(kept, corev1.Container{Name: container.Name, Resources: container.Resources})
+	}
+	shareResources(kept)
+	return kept
+}
+
+// The labels and annotations that decisions and handlers read. A child has many more.
+var (
+	labelsInUse = []string{
+		jobsetv1alpha2.JobSetNameKey, jobsetv1alpha2.ReplicatedJobNameKey, jobsetv1alpha2.JobIndexKey,
+		jobsetv1alpha2.RestartsKey, jobsetv1alpha2.JobRestartAttemptKey,
+	}
+	annotationsInUse = []string{jobsetv1alpha2.ReleasedKey, jobsetv1alpha2.InPlaceRestartAttemptKey}
+)
+
+// usedOf copies what is used, under keys that all objects share. It tells nothing from an empty map.
+func usedOf(all map[string]string, inUse []string) map[string]string {
+	if all == nil {
+		return nil
+	}
+	used := noKeys
+	for _, key := range inUse {
+		if value, found := all[key]; found {
+			used = added(used, key, value)
+		}
+	}
+	return used
+}
+
+// comparedOf copies those labels or annotations of a pod template that resuming the Job depends on. It tells nothing from
+// an empty map.
+func comparedOf(all map[string]string) map[string]string {
+	if all == nil {
+		return nil
+	}
+	compared := noKeys
+	for key, value := range all {
+		if plan.ComparedOnResume(key) {
+			compared = added(compared, key, value)
+		}
+	}
+	return compared
+}
+
+// added adds to a map that no object has yet, or makes one.
+func added(to map[string]string, key, value string) map[string]string {
+	if len(to) == 0 {
+		to = map[string]string{}
+	}
+	to[key] = value
+	return to
+}
+
+func bareMeta(obj metav1.Object) metav1.ObjectMeta {
+	shareOwners(obj.GetOwnerReferences())
+	return metav1.ObjectMeta{
+		Name: obj.GetName(), Namespace: obj.GetNamespace(), UID: obj.GetUID(),
+		ResourceVersion: obj.GetResourceVersion(), OwnerReferences: obj.GetOwnerReferences(),
+	}
+}
