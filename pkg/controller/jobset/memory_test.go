@@ -29,12 +29,39 @@ const (
 	jobsPerSet = 4
 )
 
+var indexersOfJobs = cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc, indexOwner: ownerUID}
+
+// TestTheCacheTakesLittleForAJob looks at memory that is in use, which depends on no machine. With what the garbage collector
+// lets lie, a program takes about twice of that.
+func TestTheCacheTakesLittleForAJob(t *testing.T) {
+	const sets, limit = 1000, 3 << 10
+	for name, live := range map[string]func(*batchv1.Job){"suspended": suspendedLive, "running": runningLive} {
+		t.Run(name, func(t *testing.T) {
+			transform, indexer := stripper(plan.Gates{}), cache.NewIndexer(cache.DeletionHandlingMetaNamespaceKeyFunc, indexersOfJobs)
+			before := heap()
+			receiveJobs(t, sets, live, func(object any) {
+				kept, err := transform(object)
+				if err == nil {
+					err = indexer.Add(kept)
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+			})
+			bytes := (int64(heap()) - int64(before)) / (sets * jobsPerSet)
+			diff(t, "Jobs", sets*jobsPerSet, len(indexer.ListKeys()))
+			if bytes > limit {
+				t.Errorf("%d bytes for each Job, more than %d", bytes, limit)
+			}
+		})
+	}
+}
+
 // BenchmarkCachedJob reports the live memory that the cache takes for a Job of one of many sets, and the time to strip it.
 func BenchmarkCachedJob(b *testing.B) {
-	indexers := cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc, indexOwner: ownerUID}
 	for name, live := range map[string]func(*batchv1.Job){"suspended": suspendedLive, "running": runningLive} {
 		b.Run(name, func(b *testing.B) {
-			benchmarkCache(b, "job", indexers, func(add func(any)) { receiveJobs(b, live, add) })
+			benchmarkCache(b, "job", indexersOfJobs, func(add func(any)) { receiveJobs(b, cachedSets, live, add) })
 		})
 	}
 }
@@ -92,10 +119,10 @@ func benchmarkCache(b *testing.B, what string, indexers cache.Indexers, receive 
 	b.ReportMetric(float64(spent.Nanoseconds())/float64(number), "ns/"+what)
 }
 
-// receiveJobs adds the Jobs of all sets, as they come from the main API.
-func receiveJobs(b *testing.B, live func(*batchv1.Job), add func(any)) {
-	b.Helper()
-	for i := range cachedSets {
+// receiveJobs adds the Jobs of so many sets, as they come from the main API.
+func receiveJobs(tb testing.TB, sets int, live func(*batchv1.Job), add func(any)) {
+	tb.Helper()
+	for i := range sets {
 		js := asStored(restingSet(fmt.Sprintf("rest-%05d", i)))
 		for n, job := range plan.Decide(plan.Observed{JobSet: js, Now: metav1.Now()}).CreateJobs {
 			job.UID = uuid.NewUUID()
@@ -108,7 +135,7 @@ func receiveJobs(b *testing.B, live func(*batchv1.Job), add func(any)) {
 			job.ResourceVersion, job.Generation = fmt.Sprint(1000000+i*jobsPerSet+n), 1
 			job.CreationTimestamp, job.ManagedFields = metav1.Now(), managed()
 			live(job)
-			add(decoded(b, job, &batchv1.Job{}))
+			add(decoded(tb, job, &batchv1.Job{}))
 		}
 	}
 }
@@ -193,14 +220,14 @@ func managed() []metav1.ManagedFieldsEntry {
 }
 
 // decoded is the object as it comes over the wire. It shares no memory with the original.
-func decoded[T interface{ Unmarshal([]byte) error }](b *testing.B, object interface{ Marshal() ([]byte, error) }, into T) T {
-	b.Helper()
+func decoded[T interface{ Unmarshal([]byte) error }](tb testing.TB, object interface{ Marshal() ([]byte, error) }, into T) T {
+	tb.Helper()
 	data, err := object.Marshal()
 	if err != nil {
-		b.Fatal(err)
+		tb.Fatal(err)
 	}
 	if err := into.Unmarshal(data); err != nil {
-		b.Fatal(err)
+		tb.Fatal(err)
 	}
 	return into
 }
