@@ -24,8 +24,8 @@ type options struct {
 	given     scenario.Sizes
 	runs      int
 
-	patience, idleFor, idleEvery                      time.Duration
-	keep, checkCounts, profiles, noHostnames, dressed bool
+	patience, idleFor, idleEvery             time.Duration
+	keep, checkCounts, profiles, noHostnames bool
 }
 
 func newOptions() *options { return &options{} }
@@ -53,13 +53,11 @@ func (o *options) addFlags(fs *pflag.FlagSet) {
 	fs.DurationVar(&o.idleFor, "idle", 0, "How long the idle cluster is watched before a scenario. Default: that of the preset.")
 	fs.BoolVar(&o.noHostnames, "no-hostnames", false,
 		"big, run and wide: sets with enableDNSHostnames false, to tell apart what their headless Services cost.")
-	fs.BoolVar(&o.dressed, "dressed", false,
-		"floor: bare Jobs with as many labels and annotations as those of sets have, to tell apart what these cost.")
 	fs.BoolVar(&o.keep, "keep", false, "Leave the last namespace of each scenario in the cluster, when that goes away anyway.")
 	fs.BoolVar(&o.profiles, "profiles", false,
 		"Run scenarios once more for profiles of CPU and heap, which are written to profiles/ in the output directory.")
 	fs.BoolVar(&o.checkCounts, "check-counts", false,
-		"Fail if numbers of requests, writes or bytes are not what they must be. Needs all scenarios, with the preset smoke.")
+		"Fail if numbers of requests, writes or bytes are not what they must be. Needs all scenarios but dressed, with the preset smoke.")
 	fs.DurationVar(&o.patience, "patience", 10*time.Minute, "How long anything may take that a scenario waits for.")
 	for _, size := range o.sizeFlags() {
 		fs.IntVar(size.given, size.flag, 0, size.usage+" Default: that of the preset.")
@@ -75,8 +73,8 @@ type sizeFlag struct {
 func (o *options) sizeFlags() []sizeFlag {
 	g, t := &o.given, &o.sizes
 	return []sizeFlag{
-		{"jobs", "floor and big: number of Jobs.", &g.Jobs, &t.Jobs},
-		{"run-sets", "run: number of sets.", &g.RunSets, &t.RunSets},
+		{"jobs", "floor, dressed and big: number of Jobs.", &g.Jobs, &t.Jobs},
+		{"run-sets", "run: number of sets; floor and dressed: as many Jobs run to completion as in all of them.", &g.RunSets, &t.RunSets},
 		{"run-jobs", "run: Jobs of each set.", &g.RunJobs, &t.RunJobs},
 		{"clients", "run: clients that create sets.", &g.Clients, &t.Clients},
 		{"writes", "write: how often each request is made.", &g.Writes, &t.Writes},

@@ -81,7 +81,7 @@ func (r results) counts() []count {
 
 // mostWrites is what a set of four Jobs is written at most over its life: its creation, its states, and counts of Jobs now
 // and then while they take long to come up.
-const mostWrites = 6
+const mostWrites = 5
 
 // listCounts are about the bytes of answers, for the smallest number of sets that was listed.
 func (r results) listCounts() []count {

@@ -10,12 +10,13 @@ import (
 	"text/tabwriter"
 )
 
-// Verdict is a figure that the programs must keep to, made of medians of one run.
+// Verdict is a figure made of medians of one run, which the programs must keep to if it has a limit.
 type Verdict struct {
 	Figure string `json:"figure"`
 	// How tells what is divided by what.
 	How   string  `json:"how"`
 	Value float64 `json:"value"`
+	// Limit is what the value is at most; noLimit for a figure that tells where others come from.
 	Limit float64 `json:"limit"`
 	Unit  string  `json:"unit,omitempty"`
 	// Known is false if something that it is made of was not measured.
@@ -23,6 +24,8 @@ type Verdict struct {
 	// Kept is whether the value is at most the limit.
 	Kept bool `json:"kept"`
 }
+
+const noLimit = -1
 
 // quantity is the median of a figure, or not known.
 type quantity struct {
@@ -96,7 +99,7 @@ func Verdicts(scenarios []*Scenario) []Verdict {
 	add := func(figure, unit string, limit float64, q quantity) {
 		v := Verdict{Figure: figure, How: q.text, Limit: limit, Unit: unit, Known: q.known}
 		if q.known {
-			v.Value, v.Kept = q.value, q.value <= limit
+			v.Value, v.Kept = q.value, limit == noLimit || q.value <= limit
 		}
 		verdicts = append(verdicts, v)
 	}
@@ -111,12 +114,27 @@ func Verdicts(scenarios []*Scenario) []Verdict {
 		of("list", "2000: cache protobuf", "bytes").over(of("list", "2000: cache json", "bytes")))
 	add("list 2,000 from cache: protobuf time / JSON time", "", 0.4,
 		of("list", "2000: cache protobuf", "decoded").over(of("list", "2000: cache json", "decoded")))
-	add("run: CPU per Job / floor start per Job", "", 2,
-		of("run", completed, "cpu/total").over(r.size("run", "sets").times(r.size("run", "jobs of each"))).
-			over(of("floor", "start", "cpu/total").over(r.size("floor", "jobs"))))
+	startOfOne := of("floor", "start", "cpu/total").over(r.size("floor", "jobs"))
+	runOfOne := of("run", completed, "cpu/total").over(r.size("run", "sets").times(r.size("run", "jobs of each")))
+	add("run: CPU per Job / floor start per Job", "", 2, runOfOne.over(startOfOne))
 	add("run: writes to a JobSet over its life", "", 4, of("run", completed, "writes to each set"))
 	add("bytes of JobSets in the etcd of kube-apiserver", UnitBytes, 0, r.highest("stored/etcd/jobset bytes"))
 	add("wide: memory of the controller for each Job", UnitKiB, 15, of("wide", "create", "memory of jobset-controller for each Job"))
+	for _, phase := range []string{"start", "restart"} {
+		wall := "wall"
+		if phase == "restart" {
+			wall = "wall from the failure of the Job"
+		}
+		dressed := func(figure string) quantity { return of("dressed", phase, figure) }
+		add("dressed "+phase+": CPU / floor "+phase, "", noLimit, dressed("cpu/total").over(of("floor", phase, "cpu/total")))
+		add("big "+phase+": CPU / dressed "+phase, "", noLimit, of("big", phase, "cpu/total").over(dressed("cpu/total")))
+		add("big "+phase+": wall / dressed "+phase, "", noLimit, of("big", phase, wall).over(dressed("wall")))
+	}
+	for _, name := range []string{"floor", "dressed"} {
+		lifeOfOne := of(name, completed, "cpu/total").over(r.size(name, "jobs until completed"))
+		add(name+" until completed: CPU per Job / floor start per Job", "", noLimit, lifeOfOne.over(startOfOne))
+		add("run: CPU per Job / "+name+" until completed per Job", "", noLimit, runOfOne.over(lifeOfOne))
+	}
 	return verdicts
 }
 
@@ -126,14 +144,17 @@ func VerdictTable(verdicts []Verdict) string {
 	columns := tabwriter.NewWriter(&out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(columns, "FIGURE\tIS\tAT MOST\tVERDICT")
 	for _, v := range verdicts {
-		is, verdict := number(v.Value)+" "+v.Unit, "missed"
+		is, limit, verdict := number(v.Value)+" "+v.Unit, number(v.Limit)+" "+v.Unit, "missed"
+		if v.Limit == noLimit {
+			limit, verdict = "", "to compare"
+		}
 		switch {
 		case !v.Known:
 			is, verdict = "-", "not measured"
-		case v.Kept:
+		case v.Kept && v.Limit != noLimit:
 			verdict = "ok"
 		}
-		fmt.Fprintf(columns, "%s\t%s\t%s %s\t%s\n", v.Figure, is, number(v.Limit), v.Unit, verdict)
+		fmt.Fprintf(columns, "%s\t%s\t%s\t%s\n", v.Figure, is, limit, verdict)
 	}
 	_ = columns.Flush() // writing to memory does not fail
 	fmt.Fprintln(&out, "\nHow each is computed, of medians of this run:")

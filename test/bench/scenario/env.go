@@ -60,8 +60,6 @@ type Env struct {
 	Patience time.Duration
 	// NoHostnames leaves out the headless Services of sets, whose endpoints change with each pod.
 	NoHostnames bool
-	// Dressed gives the bare Jobs of floor as many labels and annotations as those of sets have.
-	Dressed bool
 	// Keep leaves the last namespace of a scenario in the cluster, when that goes away anyway.
 	Keep bool
 	// IdleFor is how long the idle cluster is watched before each scenario.
@@ -90,7 +88,8 @@ type Scenario struct {
 // All returns the scenarios in the order in which they are run.
 func All() []Scenario {
 	return []Scenario{
-		{"floor", func(s Sizes) map[string]int { return map[string]int{"jobs": s.Jobs} }, floor, true, true},
+		{"floor", bareSizes, floor, true, true},
+		{"dressed", bareSizes, dressed, false, true},
 		{"big", func(s Sizes) map[string]int { return map[string]int{"jobs": s.Jobs} }, big, true, true},
 		{"run", func(s Sizes) map[string]int {
 			return map[string]int{"sets": s.RunSets, "jobs of each": s.RunJobs, "clients": s.Clients}
@@ -104,6 +103,10 @@ func All() []Scenario {
 			return map[string]int{"jobs of one set": s.WideJobs, "sets at rest": s.RestSets, "jobs of each": s.RestJobs}
 		}, wide, false, false},
 	}
+}
+
+func bareSizes(s Sizes) map[string]int {
+	return map[string]int{"jobs": s.Jobs, "jobs until completed": s.RunSets * s.RunJobs}
 }
 
 // runner runs one scenario.

@@ -16,8 +16,15 @@ import (
 
 // floor is what Kubernetes itself needs for as many Jobs as there are in the set of big, and in the sets of run: the least
 // that sets can cost.
-func floor(ctx context.Context, r *runner) error {
+func floor(ctx context.Context, r *runner) error { return bare(ctx, r, false) }
+
+// dressed is the same for Jobs with as many labels and annotations as those of sets have, which tell their pods who they
+// are. It tells apart what these cost, and what the rest of a set does.
+func dressed(ctx context.Context, r *runner) error { return bare(ctx, r, true) }
+
+func bare(ctx context.Context, r *runner, dressed bool) error {
 	err := r.each(ctx, watchedAll, func(ctx context.Context, s *space) error {
+		s.dressed = dressed
 		if err := s.startBare(ctx); err != nil {
 			return err
 		}
@@ -28,6 +35,7 @@ func floor(ctx context.Context, r *runner) error {
 		return err
 	}
 	return r.each(ctx, watchedAll, func(ctx context.Context, s *space) error {
+		s.dressed = dressed
 		_, err := r.measure(ctx, "until completed", s.completeBare)
 		return err
 	})

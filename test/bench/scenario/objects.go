@@ -69,7 +69,7 @@ func (s *space) createSet(ctx context.Context, js *jobsetv1alpha2.JobSet) error 
 
 func (s *space) createJob(ctx context.Context, name string, annotations map[string]string) error {
 	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: jobSpec(annotations)}
-	if s.Dressed {
+	if s.dressed {
 		job.Labels, job.Annotations = dress(name), dress(name)
 		job.Spec.Template.Labels, job.Spec.Template.Annotations = dress(name), dress(name)
 		maps.Copy(job.Spec.Template.Annotations, annotations)

@@ -27,6 +27,9 @@ const parallel = 50
 type space struct {
 	*runner
 	name string
+	// dressed gives bare Jobs the labels and annotations of those of sets.
+	dressed bool
+
 	jobs *tracker[*batchv1.Job]
 	sets *tracker[*jobsetv1alpha2.JobSet]
 }
