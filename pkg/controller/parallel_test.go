@@ -100,11 +100,13 @@ func TestPaceEndsWhatWasBegun(t *testing.T) {
 		err := pace.Do(t.Context(), owner, 100, func(_ context.Context, i int) error {
 			defer calls.begin(i)()
 			time.Sleep(time.Millisecond)
-			switch i {
-			case 3:
+			switch {
+			case i == 3:
 				return fmt.Errorf("call 3: %w", refused)
-			case 5:
+			case i > 3:
 				time.Sleep(time.Hour)
+			}
+			if i == 5 {
 				return fmt.Errorf("call 5: %w", refused)
 			}
 			return nil
