@@ -17,10 +17,10 @@ import (
 // then 18. Writing each of them costs more than the Jobs themselves. They wait a while for others, and are written together.
 
 const (
-	// countsAfter is how old counts in the status may be.
+	// countsAfter is how old counts in the status may be, and how late the events that come with a status.
 	countsAfter = 5 * time.Second
 	// timesAfter is how long the time at which all Jobs were created waits for anything else to write.
-	timesAfter = 30 * time.Second
+	timesAfter = 15 * time.Second
 )
 
 // Noted is what was seen and held back. A controller that starts anew has noted nothing, and then sees it somewhat later.
@@ -48,7 +48,7 @@ func HoldBack(o Observed, p Plan) (Noted, time.Duration) {
 	}
 	next := Noted{UID: o.JobSet.UID, Times: earliest(before.Times, now)}
 	left := timesAfter - now.Sub(next.Times)
-	if countsDiffer(&o.JobSet.Status, p.Status) {
+	if countsDiffer(&o.JobSet.Status, p.Status) || len(p.Events) > 0 {
 		next.Counts = earliest(before.Counts, now)
 		left = min(left, countsAfter-now.Sub(next.Counts))
 	}

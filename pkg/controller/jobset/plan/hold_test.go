@@ -90,7 +90,7 @@ func TestWhatWasNotedIsStored(t *testing.T) {
 	diff(t, "time at which all Jobs were up for a set of the same name", (*metav1.MicroTime)(nil), someoneElse.ReadyTime)
 }
 
-// Counts wait for five seconds from the first that has changed, and the time of creation alone for half a minute.
+// Counts wait for five seconds from the first that has changed, and the time of creation alone for 15.
 func TestHowLongAStatusWaits(t *testing.T) {
 	js := newSet(with("w", 4))
 	o := observe(js)
@@ -106,17 +106,27 @@ func TestHowLongAStatusWaits(t *testing.T) {
 		diff(t, what, want, wait)
 	}
 	next.Attempts[0].CreateTime = &at
-	step("all Jobs are there", 0, 30*time.Second)
-	step("nothing else has happened", 10, 20*time.Second)
+	step("all Jobs are there", 0, 15*time.Second)
+	step("nothing else has happened", 10, 5*time.Second)
 	next.ReplicatedJobsStatus[0].Active = 1
-	step("a pod runs", 12, 5*time.Second)
+	step("a pod runs", 11, 4*time.Second)
 	next.ReplicatedJobsStatus[0].Active = 2
-	step("another pod runs", 14, 3*time.Second)
+	step("another pod runs", 12, 3*time.Second)
 	next.ReplicatedJobsStatus[0].Active = 0
-	step("none runs any more", 15, 15*time.Second)
+	step("none runs any more", 13, 2*time.Second)
+	step("the time of creation has waited long enough", 15, 0)
+	next.Attempts[0].CreateTime = nil
 	next.ReplicatedJobsStatus[0].Active = 3
-	step("pods run again", 16, 5*time.Second)
+	step("pods run", 16, 5*time.Second)
+	next.ReplicatedJobsStatus[0].Active = 4
+	step("more pods run", 18, 3*time.Second)
 	step("they have waited long enough", 21, 0)
+	next.ReplicatedJobsStatus[0].Active = 0
+	next.Attempts[0].CreateTime = &at
+	p.Events = []Event{{}}
+	step("somebody is to be told that the Jobs have been recreated", 21, 5*time.Second)
+	p.Events = nil
+	next.ReplicatedJobsStatus[0].Active = 5
 	o.Noted.Counts, o.Noted.UID = at.Time, "another"
 	step("what was noted about a set of the same name", 22, 5*time.Second)
 	next.Restarts = 1
