@@ -38,7 +38,7 @@ unpack() {
   local target=$1 scratch package
   command -v apt-get >/dev/null 2>&1 && command -v dpkg >/dev/null 2>&1 || return 1
   mkdir -p "$(dirname "${target}")"
-  scratch=$(mktemp -d "${target}.XXXXXX")
+  scratch=$(mktemp -d -p "$(dirname "${target}")")
   # shellcheck disable=SC2064 # the directory of now is the one to remove
   trap "rm -rf '${scratch}'" EXIT
   cache::log "unpacking protobuf-compiler into ${target} ..."

@@ -41,7 +41,7 @@ k8s.io/api/core/v1.PersistentVolumeClaim:k8s.io/client-go/applyconfigurations/co
 "
 
 module=$(go list -m)
-scratch=$(mktemp -d "${TMPDIR:-/tmp}/codegen.XXXXXX")
+scratch=$(mktemp -d)
 trap 'rm -rf "${scratch}"' EXIT
 readonly source_tree="${scratch}/src"
 readonly work="${source_tree}/${module}"

@@ -80,8 +80,9 @@ func TestFlags(t *testing.T) {
 	got := []string{
 		o.Recommended.Authentication.RemoteKubeConfigFile, o.Recommended.Authorization.RemoteKubeConfigFile,
 		o.Recommended.SecureServing.ServerCert.CertDirectory, o.Limits.ShutdownDelayDuration.String(),
+		o.Recommended.Authorization.AllowCacheTTL.String(),
 	}
-	if diff := cmp.Diff([]string{"a", "b", "/d/certificates", "15s"}, got); diff != "" {
+	if diff := cmp.Diff([]string{"a", "b", "/d/certificates", "15s", "1m0s"}, got); diff != "" {
 		t.Errorf("derived values (-want +got):\n%s", diff)
 	}
 }

@@ -102,6 +102,7 @@ func TestVerdictsAreRatiosOfMedians(t *testing.T) {
 		"big start: CPU / floor start":                   {1.5, true, false},
 		"big start: wall / floor start":                  {1.25, true, true},
 		"dressed start: CPU / floor start":               {1.2, true, true},
+		"dressed start: wall / floor start":              {1, true, true},
 		"big start: CPU / dressed start":                 {1.25, true, true},
 		"big start: wall / dressed start":                {1.25, true, true},
 		"run: CPU per Job / floor start per Job":         {2, true, true},

@@ -16,7 +16,7 @@ type Verdict struct {
 	// How tells what is divided by what.
 	How   string  `json:"how"`
 	Value float64 `json:"value"`
-	// Limit is what the value is at most; noLimit for a figure that tells where others come from.
+	// Limit is what the value is at most; -1 for a figure without a limit, which tells where others come from.
 	Limit float64 `json:"limit"`
 	Unit  string  `json:"unit,omitempty"`
 	// Known is false if something that it is made of was not measured.
@@ -25,6 +25,7 @@ type Verdict struct {
 	Kept bool `json:"kept"`
 }
 
+// noLimit is the limit of a figure without one.
 const noLimit = -1
 
 // quantity is the median of a figure, or not known.
@@ -127,6 +128,7 @@ func Verdicts(scenarios []*Scenario) []Verdict {
 		}
 		dressed := func(figure string) quantity { return of("dressed", phase, figure) }
 		add("dressed "+phase+": CPU / floor "+phase, "", noLimit, dressed("cpu/total").over(of("floor", phase, "cpu/total")))
+		add("dressed "+phase+": wall / floor "+phase, "", noLimit, dressed("wall").over(of("floor", phase, "wall")))
 		add("big "+phase+": CPU / dressed "+phase, "", noLimit, of("big", phase, "cpu/total").over(dressed("cpu/total")))
 		add("big "+phase+": wall / dressed "+phase, "", noLimit, of("big", phase, wall).over(dressed("wall")))
 	}
