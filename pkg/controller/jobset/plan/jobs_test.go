@@ -130,10 +130,21 @@ func TestExclusivePlacementOfJobs(t *testing.T) {
 		want               map[string]string
 		wantNodes          bool
 	}{
-		"nothing is asked":                                      {},
-		"the set asks":                                          {set: map[string]string{topology: "rack"}, want: map[string]string{topology: "rack"}},
-		"the replicatedJob asks":                                {replicatedJob: map[string]string{topology: "zone"}, want: map[string]string{topology: "zone"}},
-		"the replicatedJob wins over the set":                   {set: map[string]string{topology: "rack", strategy: "true"}, replicatedJob: map[string]string{topology: "zone"}, want: map[string]string{topology: "zone"}},
+		"nothing is asked":       {},
+		"the set asks":           {set: map[string]string{topology: "rack"}, want: map[string]string{topology: "rack"}},
+		"the replicatedJob asks": {replicatedJob: map[string]string{topology: "zone"}, want: map[string]string{topology: "zone"}},
+		"the topology of the replicatedJob wins over that of the set": {set: map[string]string{topology: "rack"}, replicatedJob: map[string]string{topology: "zone"}, want: map[string]string{topology: "zone"}},
+		"a replicatedJob with another topology keeps the strategy of the set": {
+			set: map[string]string{topology: "rack", strategy: "true"}, replicatedJob: map[string]string{topology: "zone"},
+			want: map[string]string{topology: "zone", strategy: "true"}, wantNodes: true,
+		},
+		"the strategy of the replicatedJob wins over that of the set": {
+			set: map[string]string{topology: "rack", strategy: "set"}, replicatedJob: map[string]string{topology: "zone", strategy: "own"},
+			want: map[string]string{topology: "zone", strategy: "own"}, wantNodes: true,
+		},
+		"a strategy without a topology on the set does nothing for a replicatedJob with one": {
+			set: map[string]string{strategy: "true"}, replicatedJob: map[string]string{topology: "zone"}, want: map[string]string{topology: "zone"},
+		},
 		"the set asks for node selectors":                       {set: map[string]string{topology: "rack", strategy: "true"}, want: map[string]string{topology: "rack", strategy: "true"}, wantNodes: true},
 		"the replicatedJob asks for node selectors":             {replicatedJob: map[string]string{topology: "zone", strategy: ""}, want: map[string]string{topology: "zone", strategy: ""}, wantNodes: true},
 		"a strategy without a topology on the set does nothing": {set: map[string]string{strategy: "true"}},

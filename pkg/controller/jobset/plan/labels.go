@@ -88,21 +88,21 @@ func releaseKeys(js *jobsetv1alpha2.JobSet) map[string]string {
 
 func released(js *jobsetv1alpha2.JobSet) string { return strconv.FormatInt(js.Generation, 10) }
 
-// placement returns the annotations that ask for exclusive placement. What a replicatedJob says wins over what the set
-// says; the choice of the strategy is taken only from where the topology is.
+// placement returns the annotations that ask for exclusive placement: those of the set, and over them those of the
+// replicatedJob, each key on its own. A level without a topology has no say.
 func placement(js *jobsetv1alpha2.JobSet, rj *jobsetv1alpha2.ReplicatedJob) map[string]string {
-	for _, annotations := range []map[string]string{rj.Template.Annotations, js.Annotations} {
-		topology, found := annotations[jobsetv1alpha2.ExclusiveKey]
+	var out map[string]string
+	for _, level := range []map[string]string{js.Annotations, rj.Template.Annotations} {
+		topology, found := level[jobsetv1alpha2.ExclusiveKey]
 		if !found {
 			continue
 		}
-		out := map[string]string{jobsetv1alpha2.ExclusiveKey: topology}
-		if value, found := annotations[jobsetv1alpha2.NodeSelectorStrategyKey]; found {
-			out[jobsetv1alpha2.NodeSelectorStrategyKey] = value
+		out = merged(out, map[string]string{jobsetv1alpha2.ExclusiveKey: topology})
+		if strategy, found := level[jobsetv1alpha2.NodeSelectorStrategyKey]; found {
+			out[jobsetv1alpha2.NodeSelectorStrategyKey] = strategy
 		}
-		return out
 	}
-	return nil
+	return out
 }
 
 func jobName(js *jobsetv1alpha2.JobSet, rj *jobsetv1alpha2.ReplicatedJob, index int32) string {

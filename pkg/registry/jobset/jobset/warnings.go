@@ -69,16 +69,19 @@ func (w *warner) annotations(annotations map[string]string, path *field.Path) {
 	}
 }
 
-// exclusive tells whether placement of a replicatedJob looks for a leader pod. The level of the replicatedJob wins; the
-// node-selector strategy needs no leader.
+// exclusive tells whether placement of a replicatedJob looks for a leader pod. Of the levels that have a topology, the
+// replicatedJob wins, each key on its own; the node-selector strategy needs no leader.
 func exclusive(set, template map[string]string) bool {
-	for _, level := range []map[string]string{template, set} {
-		if level[jobset.ExclusiveKey] != "" {
-			_, selector := level[jobset.NodeSelectorStrategyKey]
-			return !selector
+	var topology string
+	var selector bool
+	for _, level := range []map[string]string{set, template} {
+		if value, found := level[jobset.ExclusiveKey]; found {
+			topology = value
+			_, chosen := level[jobset.NodeSelectorStrategyKey]
+			selector = selector || chosen
 		}
 	}
-	return false
+	return topology != "" && !selector
 }
 
 // names warns of generated names that a few more replicas, or a longer name of the next run, would make too long.

@@ -108,6 +108,9 @@ var warningCases = map[string]struct {
 	"NonIndexed Jobs placed through node selectors need no leader": {
 		change: all(nonIndexed, annotated(onTemplate, exclusiveKey, "rack", selectorKey, "true")),
 	},
+	"NonIndexed Jobs with a topology of their own and the node selectors of the set": {
+		change: all(nonIndexed, annotated(onSet, exclusiveKey, "rack", selectorKey, "true"), annotated(onTemplate, exclusiveKey, "zone")),
+	},
 	"a pod name of 57 characters": {change: named(45)},
 	"a pod name of 58 characters": {
 		change: named(46),
