@@ -27,13 +27,8 @@ func (o *Options) Run(ctx context.Context) error {
 		return err
 	}
 	defer listener.Close()
-	if dir := o.selfSigned(); dir != nil {
-		if err := dir.Ensure(); err != nil {
-			return blame("cert-dir", err, "use a directory that this process can write to")
-		}
-		cert := &o.Recommended.SecureServing.ServerCert
-		cert.CertKey.CertFile, cert.CertKey.KeyFile = dir.CertFile(), dir.KeyFile()
-		go dir.Run(ctx)
+	if err := o.applySelfSigned(ctx); err != nil {
+		return err
 	}
 	store, err := o.Storage.open(ctx, o.Recommended.Etcd)
 	if err != nil {
@@ -62,6 +57,22 @@ func (o *Options) Run(ctx context.Context) error {
 		return err
 	}
 	return serve(ctx, config, store)
+}
+
+// applySelfSigned uses the self-signed pair, unless there is another. One that cannot be renewed is used until it ends:
+// until then that is an error in the log, twice a day.
+func (o *Options) applySelfSigned(ctx context.Context) error {
+	dir := o.selfSigned()
+	if dir == nil {
+		return nil
+	}
+	if err := dir.Ensure(); err != nil && !dir.Usable() {
+		return blame("cert-dir", err, "the directory must hold a usable pair, or this process must be able to write one")
+	}
+	cert := &o.Recommended.SecureServing.ServerCert
+	cert.CertKey.CertFile, cert.CertKey.KeyFile = dir.CertFile(), dir.KeyFile()
+	go dir.Run(ctx)
+	return nil
 }
 
 func serve(ctx context.Context, config *apiserver.Config, store *etcd.Server) error {

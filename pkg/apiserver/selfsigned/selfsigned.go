@@ -57,7 +57,8 @@ func (d *Directory) KeyFile() string { return filepath.Join(d.path, "tls.key") }
 
 func (d *Directory) caKeyFile() string { return filepath.Join(d.path, "ca.key") }
 
-// Ensure writes what is missing, ends soon, does not belong together or does not cover the names. It is idempotent.
+// Ensure writes what is missing, ends soon, does not belong together or does not cover the names. It is idempotent. It
+// never replaces an authority of which a part is missing: clients trust that one, and would refuse the new one.
 func (d *Directory) Ensure() error {
 	if err := os.MkdirAll(d.path, 0o700); err != nil {
 		return fmt.Errorf("creating directory for certificates: %w", err)
@@ -78,6 +79,17 @@ func (d *Directory) isGood() bool {
 	return err == nil && d.endsLaterThan(cas[0], renewBefore) && d.servingIsGood(cas[0])
 }
 
+// Usable reports whether the pair can be served although Ensure failed: it is valid now, covers the names and, as far as
+// that can be seen, belongs to the authority.
+func (d *Directory) Usable() bool {
+	cert, _, err := readPair(d.CertFile(), d.KeyFile())
+	if err != nil || !d.endsLaterThan(cert, 0) || !d.coversNames(cert) {
+		return false
+	}
+	cas, err := certutil.CertsFromFile(d.CAFile())
+	return err != nil || cert.CheckSignatureFrom(cas[0]) == nil
+}
+
 // Run renews the serving certificate in time until the context ends.
 func (d *Directory) Run(ctx context.Context) {
 	wait.UntilWithContext(ctx, func(ctx context.Context) {
@@ -88,14 +100,35 @@ func (d *Directory) Run(ctx context.Context) {
 }
 
 func (d *Directory) ensureAuthority() (*x509.Certificate, crypto.Signer, error) {
-	ca, key, err := readPair(d.CAFile(), d.caKeyFile())
-	if err == nil && d.endsLaterThan(ca, servingLifetime) {
-		return ca, key, nil
+	hasCA, hasKey, hasPair := exists(d.CAFile()), exists(d.caKeyFile()), exists(d.CertFile())
+	switch {
+	case hasCA && !hasKey:
+		return nil, nil, d.incomplete(d.caKeyFile())
+	case !hasCA && hasKey && hasPair:
+		return nil, nil, d.incomplete(d.CAFile())
+	case !hasCA:
+		// Without a pair, the process that wrote the key ended before anybody could trust it.
+		return d.issueAuthority()
 	}
-	if err != nil && !errors.Is(err, os.ErrNotExist) {
+	ca, key, err := readPair(d.CAFile(), d.caKeyFile())
+	if err != nil {
 		return nil, nil, fmt.Errorf("reading the self-signed authority: %w: repair or remove %s and %s", err, d.CAFile(), d.caKeyFile())
 	}
+	if d.endsLaterThan(ca, servingLifetime) {
+		return ca, key, nil
+	}
 	return d.issueAuthority()
+}
+
+func (d *Directory) incomplete(missing string) error {
+	return fmt.Errorf("a new serving certificate is due, but %s is missing: put it back; or remove %s and %s, which makes a new authority "+
+		"whose certificate must be copied to everybody who trusts the old one", missing, d.CAFile(), d.caKeyFile())
+}
+
+// exists reports true for files that cannot be looked at: reading them says why.
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return !errors.Is(err, os.ErrNotExist)
 }
 
 func (d *Directory) servingIsGood(ca *x509.Certificate) bool {
@@ -103,6 +136,10 @@ func (d *Directory) servingIsGood(ca *x509.Certificate) bool {
 	if err != nil || !d.endsLaterThan(cert, renewBefore) || cert.CheckSignatureFrom(ca) != nil {
 		return false
 	}
+	return d.coversNames(cert)
+}
+
+func (d *Directory) coversNames(cert *x509.Certificate) bool {
 	return !slices.ContainsFunc(d.names, func(name string) bool { return cert.VerifyHostname(name) != nil })
 }
 

@@ -50,7 +50,12 @@ func TestEnsure(t *testing.T) {
 		"the key is gone":                            {change: func(t *testing.T, d *Directory) { remove(t, d.KeyFile()) }, want: []string{"tls.crt", "tls.key"}},
 		"the pair is garbage":                        {change: func(t *testing.T, d *Directory) { write(t, d.CertFile(), "garbage") }, want: []string{"tls.crt", "tls.key"}},
 		"the key of the authority is kept elsewhere": {change: func(t *testing.T, d *Directory) { remove(t, d.caKeyFile()) }, want: []string{"ca.key"}},
-		"everything is gone":                         {change: func(t *testing.T, d *Directory) { remove(t, d.path) }, want: []string{"ca.crt", "ca.key", "tls.crt", "tls.key"}},
+		"the first start ended after the first file": {change: func(t *testing.T, d *Directory) {
+			for _, file := range []string{d.CAFile(), d.CertFile(), d.KeyFile()} {
+				remove(t, file)
+			}
+		}, want: []string{"ca.crt", "ca.key", "tls.crt", "tls.key"}},
+		"everything is gone": {change: func(t *testing.T, d *Directory) { remove(t, d.path) }, want: []string{"ca.crt", "ca.key", "tls.crt", "tls.key"}},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -72,6 +77,45 @@ func TestEnsure(t *testing.T) {
 			}
 			if diff := cmp.Diff(c.want, got); diff != "" {
 				t.Errorf("replaced files (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestIncompleteAuthorityIsNotReplaced removes a part of the authority and wants no file to change, whether or not a new
+// pair is due.
+func TestIncompleteAuthorityIsNotReplaced(t *testing.T) {
+	const day = 24 * time.Hour
+	cases := map[string]struct {
+		change func(t *testing.T, d *Directory)
+		// wantMissing is the file that the error names; none when no new pair is due.
+		wantMissing string
+		wantUsable  bool
+	}{
+		"without the key, and the pair is good":          {change: func(t *testing.T, d *Directory) { remove(t, d.caKeyFile()) }, wantUsable: true},
+		"without the key, and the pair ends in 25 days":  {change: func(t *testing.T, d *Directory) { remove(t, d.caKeyFile()); d.now = later(340 * day) }, wantMissing: "ca.key", wantUsable: true},
+		"without the key, and the pair has ended":        {change: func(t *testing.T, d *Directory) { remove(t, d.caKeyFile()); d.now = later(366 * day) }, wantMissing: "ca.key"},
+		"without the key, and another name is wanted":    {change: func(t *testing.T, d *Directory) { remove(t, d.caKeyFile()); d.names = append(d.names, "other") }, wantMissing: "ca.key"},
+		"without the key, and the pair is gone":          {change: func(t *testing.T, d *Directory) { remove(t, d.caKeyFile()); remove(t, d.CertFile()) }, wantMissing: "ca.key"},
+		"without the certificate, and the pair is there": {change: func(t *testing.T, d *Directory) { remove(t, d.CAFile()) }, wantMissing: "ca.crt", wantUsable: true},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			d := New(filepath.Join(t.TempDir(), "certs"), []string{"localhost"})
+			if err := d.Ensure(); err != nil {
+				t.Fatal(err)
+			}
+			c.change(t, d)
+			before := read(t, d.path)
+			err := d.Ensure()
+			if diff := cmp.Diff(before, read(t, d.path)); diff != "" {
+				t.Errorf("files were replaced (-before +after):\n%s", diff)
+			}
+			if want := filepath.Join(d.path, c.wantMissing) + " is missing"; (err == nil) != (c.wantMissing == "") || err != nil && !strings.Contains(err.Error(), want) {
+				t.Errorf("error is %v, missing is %q", err, c.wantMissing)
+			}
+			if usable := d.Usable(); usable != c.wantUsable {
+				t.Errorf("usable: %t", usable)
 			}
 		})
 	}
