@@ -9,19 +9,16 @@ import (
 	"errors"
 	"net/http"
 	"sync/atomic"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apiserver/pkg/authentication/authenticator"
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/server"
 	"k8s.io/apiserver/pkg/server/dynamiccertificates"
 	"k8s.io/apiserver/pkg/server/healthz"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/klog/v2"
 )
 
 // publicPaths answer callers without an identity: probes have none.
@@ -71,17 +68,10 @@ func (o *Options) lookupClientCA(ctx context.Context) ([]byte, error) {
 // often not in force yet when the server starts, and on a new cluster the object may not be there yet.
 func awaitAuthenticationConfig(ctx context.Context, client kubernetes.Interface) (*corev1.ConfigMap, error) {
 	var configMap *corev1.ConfigMap
-	var lastErr error
-	err := wait.PollUntilContextTimeout(ctx, 250*time.Millisecond, mainTimeout, true, func(ctx context.Context) (bool, error) {
-		configMap, lastErr = client.CoreV1().ConfigMaps(metav1.NamespaceSystem).Get(ctx, "extension-apiserver-authentication", metav1.GetOptions{})
-		if lastErr != nil {
-			klog.FromContext(ctx).V(1).Info("Waiting for the authentication configuration of the main cluster", "reason", lastErr)
-		}
-		return lastErr == nil, nil
+	err := retryMain(ctx, "its authentication configuration", func(ctx context.Context) (err error) {
+		configMap, err = client.CoreV1().ConfigMaps(metav1.NamespaceSystem).Get(ctx, "extension-apiserver-authentication", metav1.GetOptions{})
+		return err
 	})
-	if err != nil && lastErr != nil {
-		err = lastErr
-	}
 	return configMap, err
 }
 

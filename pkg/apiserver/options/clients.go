@@ -5,19 +5,26 @@ package options
 
 import (
 	"context"
+	"crypto/tls"
+	"errors"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+	"k8s.io/klog/v2"
 )
 
-// mainTimeout bounds what is asked of the main API before the server serves.
-const mainTimeout = 10 * time.Second
+const (
+	// mainTimeout bounds what is asked of the main API before the server serves.
+	mainTimeout = 10 * time.Second
+	mainPause   = 250 * time.Millisecond
+)
 
 // clients reach the main API as the server itself.
 type clients struct {
@@ -54,9 +61,38 @@ func (o *Options) awaitMain(ctx context.Context, config *rest.Config) error {
 	bounded.Timeout = mainTimeout
 	client, err := discovery.NewDiscoveryClientForConfig(bounded)
 	if err == nil {
-		_, err = client.ServerVersion()
+		err = retryMain(ctx, "an answer", func(ctx context.Context) error {
+			_, err := client.ServerVersionWithContext(ctx)
+			return err
+		})
 	}
 	return blame("kubeconfig", err, "make sure that the main cluster's API server runs and that the file names its address, authority and valid credentials")
+}
+
+// retryMain asks the main API until it gives what is waited for, and returns the last error after mainTimeout. Both
+// programs may start at the same time, and what an installation applies is in force a moment later. A certificate that
+// cannot be verified stays so.
+func retryMain(ctx context.Context, what string, ask func(context.Context) error) error {
+	var last error
+	err := wait.PollUntilContextTimeout(ctx, mainPause, mainTimeout, true, func(ctx context.Context) (bool, error) {
+		err := ask(ctx)
+		if err == nil {
+			return true, nil
+		}
+		// The deadline cuts the last question off, and the answer before it says more.
+		if last == nil || ctx.Err() == nil {
+			last = err
+		}
+		if errors.As(err, new(*tls.CertificateVerificationError)) {
+			return false, err
+		}
+		klog.FromContext(ctx).V(1).Info("Waiting for the main cluster", "for", what, "reason", err)
+		return false, nil
+	})
+	if err != nil && last != nil {
+		return last
+	}
+	return err
 }
 
 // newInformers shares informers of the main API. They keep no managed fields: nobody here applies to these objects.

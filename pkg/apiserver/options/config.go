@@ -103,7 +103,11 @@ func (o *Options) applyMainCluster(ctx context.Context, generic *server.Recommen
 
 func (o *Options) applyAdmission(ctx context.Context, generic *server.RecommendedConfig, main *clients, schemas admission.Schemas) error {
 	options := *o.Recommended.Admission
-	unsupported, err := admission.Unsupported(main.kube.Discovery())
+	var unsupported []string
+	err := retryMain(ctx, "its admission resources", func(context.Context) (err error) {
+		unsupported, err = admission.Unsupported(main.kube.Discovery())
+		return err
+	})
 	if err != nil {
 		return blame("kubeconfig", err, "make sure that the main cluster's API server runs")
 	}

@@ -255,7 +255,7 @@ func TestPermissionsMayComeAMomentLater(t *testing.T) {
 	flags := append(framework.Embedded(framework.ShortDir(t)), "--kubeconfig="+kubeconfig)
 	server := plane.LaunchServer(t, flags...)
 	framework.Eventually(t, time.Minute, "the server waits", func(context.Context) error {
-		if !strings.Contains(server.Stderr(), "Waiting for the authentication configuration") {
+		if !strings.Contains(server.Stderr(), "its authentication configuration") {
 			return errors.New(server.Stderr())
 		}
 		return nil

@@ -1,0 +1,62 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package options
+
+import (
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"sync/atomic"
+	"testing"
+
+	"k8s.io/client-go/rest"
+)
+
+// TestMainAPIMayAnswerAMomentLater lets the first answers be those of a kube-apiserver that starts.
+func TestMainAPIMayAnswerAMomentLater(t *testing.T) {
+	for name, first := range map[string]func(http.ResponseWriter){
+		"connections are cut":    func(http.ResponseWriter) { panic(http.ErrAbortHandler) },
+		"it does not serve yet":  func(w http.ResponseWriter) { w.WriteHeader(http.StatusServiceUnavailable) },
+		"it knows no users yet":  func(w http.ResponseWriter) { w.WriteHeader(http.StatusUnauthorized) },
+		"it has no policies yet": func(w http.ResponseWriter) { w.WriteHeader(http.StatusForbidden) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var questions atomic.Int32
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				if questions.Add(1) <= 3 {
+					first(w)
+					return
+				}
+				fmt.Fprintln(w, `{"major":"1","minor":"36"}`)
+			}))
+			defer server.Close()
+			if err := (&Options{}).awaitMain(t.Context(), &rest.Config{Host: server.URL, QPS: -1}); err != nil {
+				t.Errorf("after %d questions: %v", questions.Load(), err)
+			}
+		})
+	}
+}
+
+func TestForeignMainAPIIsRefusedAtOnce(t *testing.T) {
+	var connections atomic.Int32
+	server := httptest.NewUnstartedServer(http.NotFoundHandler())
+	server.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+		if state == http.StateNew {
+			connections.Add(1)
+		}
+	}
+	server.StartTLS()
+	defer server.Close()
+	err := (&Options{}).awaitMain(t.Context(), &rest.Config{Host: server.URL, QPS: -1})
+	if !errors.As(err, new(*tls.CertificateVerificationError)) {
+		t.Errorf("want an error that names the certificate, got %v", err)
+	}
+	if got := connections.Load(); got != 1 {
+		t.Errorf("want 1 connection, got %d", got)
+	}
+}
