@@ -7,12 +7,12 @@ set -euo pipefail
 
 usage() {
   cat <<'TEXT'
-Usage: hack/cluster.sh up | down | status
+Usage: hack/cluster.sh up | down [--keep-logs] | status
        hack/cluster.sh stop|start apiserver|controller|etcd
        hack/cluster.sh kubectl ARGUMENTS...
 
   up      start what does not run; may be called again at any time
-  down    stop everything and remove the data
+  down    stop everything and remove the data; logs are kept in _output/failed/ after a start that failed, or if told so
   status  list the processes; fails when one of them does not run
   stop    stop one component of ours and keep its data; start brings it back
 
@@ -95,6 +95,7 @@ up() {
   lock
   mkdir -p "${CLUSTER_DIR}"/{logs,pids,pki,ports}
   touch "${CLUSTER_DIR}/.is-cluster"
+  begin_start
   save_settings
   if [[ "${CLUSTER_COMPONENTS}" == all && -z "${CLUSTER_BIN:-}" ]]; then
     with_progress "building jobset-apiserver and jobset-controller" \
@@ -109,15 +110,35 @@ up() {
     jobset::up_apiserver
     jobset::up_controller
   fi
+  end_start
   log "cluster ${CLUSTER_NAME} is up ($((SECONDS - start))s)"
   echo "kubeconfig: ${CLUSTER_DIR}/kubeconfig"
   echo "logs:       ${CLUSTER_DIR}/logs/"
 }
 
+# A start that did not get to its end has left this file, and down keeps the logs that say why.
+begin_start() { touch "${CLUSTER_DIR}/unfinished"; }
+end_start() { rm -f "${CLUSTER_DIR}/unfinished"; }
+
+# Copies the end of every log to where down removes nothing. The last 20 copies stay.
+keep_logs() {
+  local kept="${root}/_output/failed" file to
+  [[ -d "${CLUSTER_DIR}/logs" ]] || return 0
+  to="${kept}/$(date -u +%Y%m%dT%H%M%SZ)-$(basename "${CLUSTER_DIR}")"
+  mkdir -p "${to}"
+  for file in "${CLUSTER_DIR}"/logs/*; do
+    [[ ! -f "${file}" ]] || tail -c 20000000 "${file}" >"${to}/$(basename "${file}")"
+  done
+  find "${kept}" -mindepth 1 -maxdepth 1 -type d | sort | head -n -20 | xargs -r rm -r
+  log "logs are kept in ${to}"
+}
+
 down() {
   [[ -d "${CLUSTER_DIR}" ]] || return 0
+  [[ $# -eq 0 || "$*" == --keep-logs ]] || die "down: \"$*\" must be --keep-logs or nothing"
   lock
   process::stop_all
+  [[ $# -eq 0 && ! -e "${CLUSTER_DIR}/unfinished" ]] || keep_logs
   # The marks go last, so that an interrupted removal can be repeated.
   find "${CLUSTER_DIR}" -mindepth 1 ! -name .lock ! -name .is-cluster -delete
   rm -f "${CLUSTER_DIR}/.is-cluster" "${CLUSTER_DIR}/.lock"
@@ -146,6 +167,7 @@ one() {
   [[ -f "${CLUSTER_DIR}/created" ]] || die "no cluster in ${CLUSTER_DIR}; start one with: hack/cluster.sh up"
   find_binaries
   lock
+  [[ "${action}" == stop ]] || begin_start
   case "${action} ${component}" in
     "start apiserver") jobset::up_apiserver ;;
     "start controller") jobset::up_controller ;;
@@ -155,12 +177,13 @@ one() {
       ;;
     *) jobset::stop "${component}" ;;
   esac
+  [[ "${action}" == stop ]] || end_start
 }
 
 load_settings
 check_settings
 case "${1:-}" in
-  up | down | status) "$1" ;;
+  up | down | status) "$@" ;;
   stop | start) one "$@" ;;
   kubectl)
     find_binaries

@@ -92,7 +92,7 @@ controlplane::create() {
     --kube-controller-manager-binary "${binaries}/kube-controller-manager" \
     --kube-scheduler-binary "${binaries}/kube-scheduler" --kwok-controller-binary "${binaries}/kwok" \
     --kube-authorization --kube-admission --secure-port --disable-qps-limits=false "${audit[@]}" --timeout 120s ||
-    die "the control plane did not start; see ${CLUSTER_DIR}/logs/kwokctl.log"
+    fail_with_log kwokctl "the control plane did not start"
   "${binaries}/kubectl" --kubeconfig "${CLUSTER_DIR}/kubeconfig.kwok" config view --flatten >"${CLUSTER_DIR}/kubeconfig"
   rm -f "${CLUSTER_DIR}/kubeconfig.kwok"
   chmod 0600 "${CLUSTER_DIR}/kubeconfig"
@@ -128,9 +128,9 @@ controlplane::up() {
   elif ! controlplane::all_run; then
     log "starting what does not run of the control plane"
     controlplane::forget_dead
-    kwokctl start cluster || die "the control plane did not start; see ${CLUSTER_DIR}/logs/kwokctl.log"
+    kwokctl start cluster || fail_with_log kwokctl "the control plane did not start"
   fi
-  poll 60 controlplane::ready || die "kube-apiserver is not ready; see ${CLUSTER_DIR}/logs/kube-apiserver.log"
+  poll 60 controlplane::ready || fail_with_log kube-apiserver "kube-apiserver is not ready"
 }
 
 controlplane::ready() { admin get --raw /readyz >/dev/null 2>&1; }
@@ -180,9 +180,9 @@ controlplane::nodes() {
   if ! controlplane::nodes_ready; then
     # Nodes that exist already make create fail; whether all are there is found out below.
     controlplane::write_nodes | admin create -f - >>"${CLUSTER_DIR}/logs/setup.log" 2>&1 || true
-    poll 60 controlplane::nodes_ready || die "the ${CLUSTER_NODES} nodes are not ready; see ${CLUSTER_DIR}/logs/setup.log"
+    poll 60 controlplane::nodes_ready || fail_with_log setup "the ${CLUSTER_NODES} nodes are not ready"
   fi
-  admin apply --server-side --force-conflicts -f - >>"${CLUSTER_DIR}/logs/setup.log" <<'YAML'
+  admin apply --server-side --force-conflicts -f - >>"${CLUSTER_DIR}/logs/setup.log" 2>&1 <<'YAML' || fail_with_log setup "the storage class was not applied"
 apiVersion: storage.k8s.io/v1
 kind: StorageClass
 metadata:

@@ -9,8 +9,8 @@ readonly namespace=jobset-system
 readonly api_service=v1alpha2.jobset.x-k8s.io
 
 jobset::rbac() {
-  admin apply --server-side --force-conflicts -k "${root}/artifacts/base/rbac" >>"${CLUSTER_DIR}/logs/setup.log" ||
-    die "artifacts/base/rbac was not applied"
+  admin apply --server-side --force-conflicts -k "${root}/artifacts/base/rbac" >>"${CLUSTER_DIR}/logs/setup.log" 2>&1 ||
+    fail_with_log setup "artifacts/base/rbac was not applied"
 }
 
 # A kubeconfig with a token of a service account. Tokens die with the cluster, whose signing key they depend on.
@@ -137,14 +137,7 @@ jobset::stop() {
   fi
 }
 
-jobset::must_run() {
-  local name
-  name=$(jobset::name "$1")
-  process::pid "${CLUSTER_DIR}/pids/${name}.pid" >/dev/null || {
-    tail -n 5 "${CLUSTER_DIR}/logs/${name}.log" >&2
-    die "${name} ended; see ${CLUSTER_DIR}/logs/${name}.log"
-  }
-}
+jobset::must_run() { process::must_run "$(jobset::name "$1")"; }
 
 # Endpoints may not be loopback addresses, so the Service names this machine instead.
 jobset::register() {
@@ -198,14 +191,14 @@ jobset::controller_ready() {
 jobset::up_apiserver() {
   [[ "${CLUSTER_STORAGE}" != etcd ]] || jobset::start etcd
   jobset::start apiserver
-  poll 60 jobset::ca_written || die "jobset-apiserver wrote no ca.crt; see ${CLUSTER_DIR}/logs/jobset-apiserver.log"
+  poll 60 jobset::ca_written || fail_with_log jobset-apiserver "jobset-apiserver wrote no ca.crt"
   jobset::register
   poll 60 jobset::available ||
-    die "APIService ${api_service} is not available: $(admin get apiservice "${api_service}" \
+    fail_with_log jobset-apiserver "APIService ${api_service} is not available: $(admin get apiservice "${api_service}" \
       -o jsonpath='{.status.conditions[?(@.type=="Available")].message}')"
 }
 
 jobset::up_controller() {
   jobset::start controller
-  poll 60 jobset::controller_ready || die "jobset-controller is not ready; see ${CLUSTER_DIR}/logs/jobset-controller.log"
+  poll 60 jobset::controller_ready || fail_with_log jobset-controller "jobset-controller is not ready"
 }

@@ -12,9 +12,31 @@ die() {
   exit 1
 }
 
+# Whether the process exists and has not ended. One that ended stays in the table until its parent has waited for it.
+process::lives() {
+  local stat
+  { read -r stat <"/proc/$1/stat"; } 2>/dev/null || return 1
+  stat=${stat##*") "}
+  [[ "${stat%% *}" != [ZX] ]]
+}
+
+# Between two programs the command line of a living process is empty for a moment, under load for a while. No pipe is used:
+# a reader that has seen enough would end the writer, and pipefail would make that a failure.
 process::is_ours() {
-  local pid=$1
-  [[ -r "/proc/${pid}/cmdline" ]] && tr '\0' '\n' <"/proc/${pid}/cmdline" 2>/dev/null | grep -qF -- "${CLUSTER_DIR}/"
+  local pid=$1 words deadline=$((SECONDS + 10)) silence
+  while :; do
+    { mapfile -d '' -t words <"/proc/${pid}/cmdline"; } 2>/dev/null || return 1
+    if ((${#words[@]} > 0)); then
+      [[ "${words[*]}" == *"${CLUSTER_DIR}/"* ]]
+      return
+    fi
+    # What has no executable is a thread of the kernel.
+    { process::lives "${pid}" && readlink "/proc/${pid}/exe" >/dev/null; } || return 1
+    ((SECONDS < deadline)) || return 1
+    exec {silence}<> <(:)
+    read -r -t 0.01 -u "${silence}" _ || true
+    exec {silence}>&-
+  done
 }
 
 # Prints the id of the process that a pid file names, and fails when that process is not running or not ours.
@@ -31,13 +53,30 @@ process::start() {
   setsid "$@" </dev/null >>"${CLUSTER_DIR}/logs/${name}.log" 2>&1 9>&- &
   local pid=$!
   echo "${pid}" >"${CLUSTER_DIR}/pids/${name}.pid"
-  disown
-  # Until it has become the program the process is a copy of this shell, which who looks for the program takes for dead.
+  # Until it has become the program the process is a copy of this shell, which counts as none of the cluster's.
   poll 10 process::began "${pid}" || true
 }
 
 # Whether the process has become one of this cluster, or has ended.
-process::began() { process::is_ours "$1" || ! kill -0 "$1" 2>/dev/null; }
+process::began() { process::is_ours "$1" || ! process::lives "$1"; }
+
+# process::must_run <name>: fails with the end of the log once the process has ended that this command started or found.
+process::must_run() {
+  local name=$1 pid code=0
+  pid=$(cat "${CLUSTER_DIR}/pids/${name}.pid")
+  ! process::lives "${pid}" || return 0
+  wait "${pid}" 2>/dev/null || code=$?
+  # 127 is the answer for a process that another command has started.
+  fail_with_log "${name}" "${name} ended$( ((code == 127)) || echo " with exit code ${code}")"
+}
+
+# fail_with_log <name> <message>: prints the last lines of logs/<name>.log and the message, and fails.
+fail_with_log() {
+  local file="${CLUSTER_DIR}/logs/$1.log"
+  log "the last lines of ${file}:"
+  { tail -n 20 "${file}" 2>/dev/null || echo "(no log)"; } | sed 's/^/  /' >&2
+  die "$2"
+}
 
 # Whether the process runs this very command from the program that is on disk now.
 process::is_current() {

@@ -35,7 +35,7 @@ func TestPluginWorksWithCustomResources(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := c.Script("down"); err != nil {
+		if err := c.Stop(!t.Failed()); err != nil {
 			t.Error(err)
 		}
 	})

@@ -24,7 +24,7 @@ func TestChildrenSurviveARestartOfEtcd(t *testing.T) {
 		Env: []string{"CLUSTER_STORAGE=etcd", "CLUSTER_NODES=3", "CLUSTER_APISERVER_ARGS=" + localcluster.ShortShutdown},
 	}
 	t.Cleanup(func() {
-		if err := separate.Script("down"); err != nil {
+		if err := separate.Stop(!t.Failed()); err != nil {
 			t.Error(err)
 		}
 	})

@@ -49,7 +49,7 @@ func TestScaleByHandAndByAutoscaler(t *testing.T) {
 		Env: []string{"CLUSTER_NODES=3", "CLUSTER_APISERVER_ARGS=" + gates + " " + localcluster.ShortShutdown, "CLUSTER_CONTROLLER_ARGS=" + gates},
 	}
 	t.Cleanup(func() {
-		if err := elasticCluster.Script("down"); err != nil {
+		if err := elasticCluster.Stop(!t.Failed()); err != nil {
 			t.Error(err)
 		}
 	})

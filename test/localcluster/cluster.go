@@ -80,10 +80,10 @@ func (c *Cluster) Run(m *testing.M, ready func() error) (code int, err error) {
 	}
 	interrupted, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
-	if err := c.Script("down"); err != nil {
+	if err := c.Stop(false); err != nil {
 		return 0, err
 	}
-	defer func() { err = errors.Join(err, c.Script("down")) }()
+	defer func() { err = errors.Join(err, c.Stop(err == nil && code == 0)) }()
 	if err := c.Script("up"); err != nil {
 		return 0, err
 	}
@@ -98,6 +98,14 @@ func (c *Cluster) Run(m *testing.M, ready func() error) (code int, err error) {
 	case <-interrupted.Done():
 		return 0, errors.New("interrupted")
 	}
+}
+
+// Stop removes the cluster. Unless all went well, its logs are kept, and the script prints where.
+func (c *Cluster) Stop(good bool) error {
+	if good {
+		return c.Script("down")
+	}
+	return c.Script("down", "--keep-logs")
 }
 
 // Script calls hack/cluster.sh for this cluster.

@@ -7,6 +7,7 @@ package apiserver
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"testing"
@@ -39,12 +40,14 @@ func run(m *testing.M) int {
 		fmt.Fprintln(os.Stderr, "starting the control plane:", err)
 		return 1
 	}
-	defer func() {
-		if err := plane.Stop(); err != nil {
-			fmt.Fprintln(os.Stderr, "stopping the control plane:", err)
-		}
-	}()
-	return m.Run()
+	code := m.Run()
+	if code != 0 {
+		err = plane.KeepLogs()
+	}
+	if err = errors.Join(err, plane.Stop()); err != nil {
+		fmt.Fprintln(os.Stderr, "stopping the control plane:", err)
+	}
+	return code
 }
 
 // env is what a case works with: a server and a namespace of its own.

@@ -10,6 +10,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -49,7 +50,7 @@ func Start(ctx context.Context) (_ *ControlPlane, err error) {
 	p := &ControlPlane{}
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, p.Stop())
+			err = errors.Join(err, p.KeepLogs(), p.Stop())
 		}
 	}()
 	if p.root, err = output(ctx, "", "go", "list", "-m", "-f", "{{.Dir}}"); err != nil {
@@ -109,12 +110,16 @@ func (p *ControlPlane) startMain() (err error) {
 		Set("proxy-client-cert-file", certFile).
 		Set("proxy-client-key-file", keyFile).
 		Set("enable-aggregator-routing", "false")
-	if path := os.Getenv("JOBSET_INTEGRATION_LOG"); path != "" {
-		file, err := os.Create(path)
+	etcd := &envtest.Etcd{}
+	p.environment.ControlPlane.Etcd = etcd
+	for name, out := range map[string][]*io.Writer{
+		"etcd": {&etcd.Out, &etcd.Err}, "kube-apiserver": {&apiserver.Out, &apiserver.Err},
+	} {
+		file, err := os.Create(filepath.Join(p.dir, name+".log"))
 		if err != nil {
 			return err
 		}
-		apiserver.Out, apiserver.Err = file, file
+		*out[0], *out[1] = file, file
 	}
 	if p.Config, err = p.environment.Start(); err != nil {
 		return fmt.Errorf("starting the main control plane: %w", err)

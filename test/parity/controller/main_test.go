@@ -43,7 +43,11 @@ func runSuite(m *testing.M) (code int, err error) {
 		released: "", gated: "RestartJob=true,ElasticJobSet=true,InPlaceRestart=true",
 	})
 	defer func() {
+		failed := err != nil || code != 0
 		for _, stack := range stacks {
+			if failed {
+				err = errors.Join(err, stack.KeepLogs())
+			}
 			err = errors.Join(err, stack.Stop())
 		}
 	}()
