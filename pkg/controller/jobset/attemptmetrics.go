@@ -17,11 +17,7 @@ import (
 // Attempts are measured as the watch shows them, because both programs write them: what users ask for is recorded by the
 // API server.
 
-const (
-	labelTrigger = "trigger"
-	// reasonCancelled is that of a set that a user has ended.
-	reasonCancelled = "Cancelled"
-)
+const labelTrigger = "trigger"
 
 // waits are the buckets for the time until all Jobs are ready: pods may have to be scheduled, and images to be pulled.
 var waits = []float64{.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200, 14400, 43200, 86400}
@@ -120,7 +116,7 @@ func lastNumber(status *jobsetv1alpha2.JobSetStatus) int32 {
 // cancelled tells whether a user ended the set. The controller counts the sets that it ends itself when it does.
 func cancelled(js *jobsetv1alpha2.JobSet) bool {
 	c := meta.FindStatusCondition(js.Status.Conditions, jobsetv1alpha2.JobSetFailed)
-	return c != nil && c.Status == metav1.ConditionTrue && c.Reason == reasonCancelled
+	return c != nil && c.Status == metav1.ConditionTrue && c.Reason == jobsetv1alpha2.ReasonCancelled
 }
 
 // endOf returns when a set ended; zero for one that has not.

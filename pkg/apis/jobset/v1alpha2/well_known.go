@@ -26,6 +26,9 @@ const (
 	ChildNameConflict = "ChildNameConflict"
 )
 
+// ReasonCancelled is the reason of Failed after a user cancelled the set.
+const ReasonCancelled = "Cancelled"
+
 // Values of status.terminalState.
 const (
 	// TerminalStateCompleted is that of a set whose success policy was met.

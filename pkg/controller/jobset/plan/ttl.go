@@ -3,7 +3,17 @@
 
 package plan
 
-import "time"
+import (
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+)
+
+// cancelledTTL is how long a cancelled set stays at least. Whoever may cancel a set need not have the right to delete it, and
+// a set that was cancelled by mistake can be retried.
+const cancelledTTL = 5 * time.Minute
 
 // afterFinish removes what still runs of a finished set, keeps its finished Jobs, and deletes the set when its time is
 // over (spec/jobset.md §5.17).
@@ -19,9 +29,18 @@ func timeToLive(o Observed) Plan {
 	if ttl == nil || finished == nil {
 		return Plan{}
 	}
-	end := finished.LastTransitionTime.Add(time.Duration(*ttl) * time.Second)
+	end := finished.LastTransitionTime.Add(timeAfterFinish(*ttl, finished))
 	if left := end.Sub(o.Now.Time); left > 0 {
 		return Plan{RequeueAfter: left}
 	}
 	return Plan{DeleteJobSet: true}
+}
+
+// timeAfterFinish returns how long a set stays after it has finished.
+func timeAfterFinish(seconds int32, finished *metav1.Condition) time.Duration {
+	ttl := time.Duration(seconds) * time.Second
+	if finished.Reason == jobsetv1alpha2.ReasonCancelled {
+		return max(ttl, cancelledTTL)
+	}
+	return ttl
 }

@@ -55,6 +55,7 @@ func TestHistoriesShowDefects(t *testing.T) {
 		"Jobs that are not resumed":                  {deciding(nil, noPatches), "a set at rest is as its spec says"},
 		"an end of life that nobody waits for":       {deciding(nil, noTimer), "a set at rest is as its spec says"},
 		"a set that is deleted as soon as it ends":   {deciding(nil, impatientEnd), "a set is deleted after its time to live only"},
+		"a cancelled set that is deleted at once":    {deciding(forgetCancellation, nil), "a set is deleted after its time to live only"},
 		"a set that is never left alone":             {deciding(nil, restless), "every history comes to rest"},
 		"a decision that changes the set":            {deciding(nil, scribble), "a decision does not change what it was made on"},
 		"a decision that depends on the order":       {deciding(nil, firstCome), "equal snapshots lead to equal plans"},
@@ -149,6 +150,12 @@ func overbearing(o plan.Observed, p *plan.Plan) {
 func noTimer(_ plan.Observed, p *plan.Plan) { p.RequeueAfter = 0 }
 
 func impatientEnd(o plan.Observed, p *plan.Plan) { p.DeleteJobSet = finished(&o.JobSet.Status) }
+
+func forgetCancellation(o *plan.Observed) {
+	if c := setCondition(&o.JobSet.Status, jobsetv1alpha2.JobSetFailed); c != nil {
+		c.Reason = "FailedJobs"
+	}
+}
 
 func restless(_ plan.Observed, p *plan.Plan) {
 	if p.RequeueAfter == 0 {

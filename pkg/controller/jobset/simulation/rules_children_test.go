@@ -127,8 +127,15 @@ func timeToLive(d decision) string {
 // outlived returns why it is not time yet to delete a set, "" if it is.
 func outlived(js *jobsetv1alpha2.JobSet, now time.Time) string {
 	for _, conditionType := range []string{jobsetv1alpha2.JobSetCompleted, jobsetv1alpha2.JobSetFailed} {
-		if c := setCondition(&js.Status, conditionType); c != nil && c.Status == metav1.ConditionTrue && js.Spec.TTLSecondsAfterFinished != nil &&
-			now.Sub(c.LastTransitionTime.Time) >= time.Duration(*js.Spec.TTLSecondsAfterFinished)*time.Second {
+		c := setCondition(&js.Status, conditionType)
+		if c == nil || c.Status != metav1.ConditionTrue || js.Spec.TTLSecondsAfterFinished == nil {
+			continue
+		}
+		seconds := *js.Spec.TTLSecondsAfterFinished
+		if c.Reason == "Cancelled" && seconds < 300 {
+			seconds = 300
+		}
+		if now.Sub(c.LastTransitionTime.Time) >= time.Duration(seconds)*time.Second {
 			return ""
 		}
 	}
