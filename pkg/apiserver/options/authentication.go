@@ -28,8 +28,15 @@ var publicPaths = sets.New("/healthz", "/livez", "/readyz")
 const authenticationAdvice = "allow its user to read the configmap extension-apiserver-authentication in kube-system"
 
 func (o *Options) applyAuthentication(ctx context.Context, generic *server.RecommendedConfig) error {
-	authorities, err := o.lookupClientCA(ctx)
+	found, err := o.lookupAuthentication(ctx)
 	if err != nil {
+		return err
+	}
+	trusted, err := o.trustedAuthorities(found)
+	if err != nil {
+		return err
+	}
+	if err := trusted.check(ctx); err != nil {
 		return err
 	}
 	err = o.Recommended.Authentication.ApplyTo(&generic.Authentication, generic.SecureServing, generic.OpenAPIConfig)
@@ -37,13 +44,13 @@ func (o *Options) applyAuthentication(ctx context.Context, generic *server.Recom
 		return blame("authentication-kubeconfig", err, authenticationAdvice)
 	}
 	generic.Authentication.Authenticator = refuseAnonymous(generic.Authentication.Authenticator)
-	generic.AddReadyzChecks(healthz.NamedCheck("client-ca", clientCACheck(generic.SecureServing.ClientCA, authorities)))
+	generic.AddReadyzChecks(healthz.NamedCheck("client-ca", clientCACheck(generic.SecureServing.ClientCA, o.awaitedClientCA(found))))
 	return nil
 }
 
-// lookupClientCA reads once what the library goes on reading: it says more than one line when it cannot. It returns the
-// authority of client certificates, which is empty when it does not come from the main cluster.
-func (o *Options) lookupClientCA(ctx context.Context) ([]byte, error) {
+// lookupAuthentication reads once what the library goes on reading: it says more than one line when it cannot. The result
+// is empty when the server is told not to look.
+func (o *Options) lookupAuthentication(ctx context.Context) (map[string]string, error) {
 	authentication := o.Recommended.Authentication
 	if authentication.SkipInClusterLookup || authentication.TolerateInClusterLookupFailure {
 		return nil, nil
@@ -58,10 +65,18 @@ func (o *Options) lookupClientCA(ctx context.Context) ([]byte, error) {
 		return nil, blame("authentication-kubeconfig", err, authenticationAdvice)
 	}
 	configMap, err := awaitAuthenticationConfig(ctx, client)
-	if err != nil || authentication.ClientCert.ClientCA != "" {
+	if err != nil {
 		return nil, blame("authentication-kubeconfig", err, authenticationAdvice)
 	}
-	return []byte(configMap.Data["client-ca-file"]), nil
+	return configMap.Data, nil
+}
+
+// awaitedClientCA is the authority of client certificates that the library loads later: the main cluster's.
+func (o *Options) awaitedClientCA(found map[string]string) []byte {
+	if o.Recommended.Authentication.ClientCert.ClientCA != "" {
+		return nil
+	}
+	return []byte(found["client-ca-file"])
 }
 
 // awaitAuthenticationConfig reads how the main cluster authenticates. On an installation the permission to read it is
