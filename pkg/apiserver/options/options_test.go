@@ -50,7 +50,7 @@ func TestFlags(t *testing.T) {
 	for _, name := range []string{
 		"secure-port", "bind-address", "cert-dir", "tls-cert-file", "tls-private-key-file", "tls-san", "kubeconfig",
 		"authentication-kubeconfig", "authorization-kubeconfig", "etcd-servers", "etcd-cafile", "etcd-certfile",
-		"etcd-keyfile", "data-dir", "allow-ephemeral-data", "shutdown-delay-duration", "feature-gates",
+		"etcd-keyfile", "data-dir", "storage", "pod-name", "allow-ephemeral-data", "shutdown-delay-duration", "feature-gates",
 		"audit-policy-file", "audit-log-path", "v", "logging-format", "version",
 	} {
 		if all.Lookup(name) == nil {
@@ -182,6 +182,32 @@ func TestStorageDirectory(t *testing.T) {
 		"certificates for no etcd": {change: func(s *StorageOptions, external *genericoptions.EtcdOptions) {
 			s.DataDir, external.StorageConfig.Transport.CertFile = "/var/lib/jobset-apiserver", file
 		}, want: "--etcd-cafile"},
+		"the first pod of a StatefulSet": {change: func(s *StorageOptions, _ *genericoptions.EtcdOptions) {
+			s.DataDir, s.PodName, s.Installed = "/var/lib/jobset-apiserver", "jobset-apiserver-0", "embedded"
+		}},
+		"the second pod of a StatefulSet": {change: func(s *StorageOptions, _ *genericoptions.EtcdOptions) {
+			s.DataDir, s.PodName = "/var/lib/jobset-apiserver", "jobset-apiserver-1"
+		}, want: "--pod-name"},
+		"the eleventh pod of a StatefulSet": {change: func(s *StorageOptions, _ *genericoptions.EtcdOptions) {
+			s.DataDir, s.PodName = "/var/lib/jobset-apiserver", "jobset-apiserver-10"
+		}, want: "--pod-name"},
+		"a pod of something else": {change: func(s *StorageOptions, _ *genericoptions.EtcdOptions) {
+			s.DataDir, s.PodName = "/var/lib/jobset-apiserver", "jobset-apiserver-7d9f8-x1z2a"
+		}},
+		"the second pod with an external etcd": {change: func(s *StorageOptions, external *genericoptions.EtcdOptions) {
+			external.StorageConfig.Transport.ServerList = []string{"https://etcd:2379"}
+			s.PodName, s.Installed = "jobset-apiserver-1", "external"
+		}},
+		"the embedded storage in an installation with an external one": {change: func(s *StorageOptions, _ *genericoptions.EtcdOptions) {
+			s.DataDir, s.Installed = "/var/lib/jobset-apiserver", "external"
+		}, want: "--storage"},
+		"an external storage in an installation with the embedded one": {change: func(s *StorageOptions, external *genericoptions.EtcdOptions) {
+			external.StorageConfig.Transport.ServerList = []string{"https://etcd:2379"}
+			s.Installed = "embedded"
+		}, want: "--storage"},
+		"a storage that does not exist": {change: func(s *StorageOptions, _ *genericoptions.EtcdOptions) {
+			s.DataDir, s.Installed = "/var/lib/jobset-apiserver", "$(STORAGE)"
+		}, want: "--storage"},
 		"an external etcd": {change: func(_ *StorageOptions, external *genericoptions.EtcdOptions) {
 			external.StorageConfig.Transport.ServerList = []string{"https://etcd:2379"}
 		}},

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -17,6 +18,12 @@ import (
 
 // minQuotaBytes is the least that a member can work with.
 const minQuotaBytes = 16 << 20
+
+// Values of --storage.
+const (
+	storageEmbedded = "embedded"
+	storageExternal = "external"
+)
 
 // StorageOptions choose where objects are stored. With --etcd-servers that is an etcd cluster elsewhere; without, an etcd
 // that runs in this process.
@@ -29,6 +36,10 @@ type StorageOptions struct {
 	QuotaBytes int64
 	// DefragmentInterval is the time between two looks at the fragmentation of the embedded etcd.
 	DefragmentInterval time.Duration
+	// Installed is the kind of storage that this installation began with, and empty when nobody says.
+	Installed string
+	// PodName is the name of the pod in which the process runs, if it does.
+	PodName string
 }
 
 // NewStorageOptions returns the defaults.
@@ -48,6 +59,10 @@ func (s *StorageOptions) AddFlags(fs *pflag.FlagSet, external *genericoptions.Et
 	fs.DurationVar(&s.DefragmentInterval, "embedded-etcd-defragment-interval", s.DefragmentInterval, "Time between two "+
 		"looks at the fragmentation of the embedded etcd's database. It is defragmented when more than half of it, and "+
 		"at least 64 MiB, are free. 0 switches this off.")
+	fs.StringVar(&s.Installed, "storage", s.Installed, "Kind of storage that this installation began with, embedded or "+
+		"external. A server whose other flags say otherwise does not start, because it would serve another store.")
+	fs.StringVar(&s.PodName, "pod-name", s.PodName, "Name of the pod of a StatefulSet in which this server runs. With the "+
+		"embedded etcd only the pod with ordinal 0 starts: any other has a store of its own, which is empty.")
 	omit(fs, external.AddFlags, "etcd-servers-overrides", "storage-backend", "default-watch-cache-size")
 	fs.Lookup("etcd-servers").Usage = "Addresses of an external etcd cluster of version " + minEtcdVersion +
 		" or newer (scheme://host:port, comma separated). Without it an embedded etcd runs in --data-dir."
@@ -56,6 +71,9 @@ func (s *StorageOptions) AddFlags(fs *pflag.FlagSet, external *genericoptions.Et
 // Validate checks what can be checked without touching anything.
 func (s *StorageOptions) Validate(external *genericoptions.EtcdOptions) error {
 	transport := external.StorageConfig.Transport
+	if err := s.validateInstallation(len(transport.ServerList) == 0); err != nil {
+		return err
+	}
 	switch embedded := len(transport.ServerList) == 0; {
 	case embedded && s.DataDir == "":
 		return flagError("data-dir", "must be set to a persistent directory for the embedded etcd; or set --etcd-servers to use an external one")
@@ -67,6 +85,35 @@ func (s *StorageOptions) Validate(external *genericoptions.EtcdOptions) error {
 		return flagError("etcd-certfile", "must be set together with --etcd-keyfile")
 	}
 	return nil
+}
+
+// validateInstallation refuses to serve a store that is not the one of this installation: the garbage collector would
+// delete the Jobs of all JobSets that are not in it.
+func (s *StorageOptions) validateInstallation(embedded bool) error {
+	chosen := storageExternal
+	if embedded {
+		chosen = storageEmbedded
+	}
+	switch s.Installed {
+	case "", chosen:
+	case storageEmbedded, storageExternal:
+		return flagError("storage", "this installation began with the %s storage, but the flags choose the %s one: apply the manifests that it was installed with", s.Installed, chosen)
+	default:
+		return flagError("storage", "must be %s or %s, not %q", storageEmbedded, storageExternal, s.Installed)
+	}
+	if ordinal, ok := podOrdinal(s.PodName); embedded && ok && ordinal != "0" {
+		return flagError("pod-name", "%s has ordinal %s, but with the embedded etcd only ordinal 0 may run, because every other pod has an empty store: scale the StatefulSet to 1", s.PodName, ordinal)
+	}
+	return nil
+}
+
+// podOrdinal returns the number at the end of the name of a pod of a StatefulSet.
+func podOrdinal(name string) (string, bool) {
+	at := strings.LastIndexByte(name, '-')
+	if at < 0 || at+1 == len(name) || strings.Trim(name[at+1:], "0123456789") != "" {
+		return "", false
+	}
+	return name[at+1:], true
 }
 
 func (s *StorageOptions) validateEmbedded(tlsFiles string) error {

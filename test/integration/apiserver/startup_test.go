@@ -97,6 +97,14 @@ func TestBadInputCostsOneLine(t *testing.T) {
 			flags: func(fixture) []string { return []string{"--embedded-etcd-quota-bytes=1"} },
 			want:  []string{"--embedded-etcd-quota-bytes: must be at least"},
 		},
+		"the embedded StatefulSet was scaled": {
+			flags: func(fixture) []string { return []string{"--pod-name=jobset-apiserver-1"} },
+			want:  []string{"--pod-name: jobset-apiserver-1 has ordinal 1", "only ordinal 0 may run", "scale the StatefulSet to 1"},
+		},
+		"the manifests of another storage were applied": {
+			flags: func(fixture) []string { return []string{"--storage=external"} },
+			want:  []string{"--storage: this installation began with the external storage", "apply the manifests"},
+		},
 		"the port is in use": {
 			flags: func(f fixture) []string {
 				listener, err := net.Listen("tcp", "127.0.0.1:0")
