@@ -5,6 +5,7 @@ package jobset
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -12,6 +13,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/klog/v2"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
@@ -23,21 +26,28 @@ const (
 	causeTimeout = 2 * time.Second
 	// podsPerPage is how many pods one request reads.
 	podsPerPage = 500
+	// watchPoll is how often a restart looks whether the watch of pods has come to where the API is.
+	watchPoll = 20 * time.Millisecond
 	// causesKept is how long a cause is remembered that could not be stored at once. The pods may be gone by the next try.
 	causesKept = 10 * time.Minute
 )
 
-// withFirstCause adds to the plan what the pods of a failed Job tell about its failure. Pods are read here, once for each
-// failure, and not watched: a cluster has many of them and few that fail. If they cannot be read in time, a failure that
-// decides is described by what its Job says, and one that does not decide yet is looked at again later.
+// withFirstCause adds to the plan why a Job failed. What the watch of pods has shown costs no request. Pods are read only if
+// it has shown no failure, once for each failed Job: they may have failed while no controller ran. If they cannot be read in
+// time, a failure that decides is described by what its Job says, and one that does not decide yet is looked at again later.
 func (a *applier) withFirstCause(ctx context.Context, obs *plan.Observed, p plan.Plan) plan.Plan {
 	if p.FailedJob == nil {
 		return p
 	}
 	job := *p.FailedJob
+	if job.First != nil {
+		return plan.WithFirstCause(*obs, p, plan.FirstCause(job, job.First))
+	}
 	if known, found := a.causes.Get(job.UID); found {
 		return plan.WithFirstCause(*obs, p, known.(*jobsetv1alpha2.FailureCause).DeepCopy())
 	}
+	ctx, cancel := context.WithTimeout(ctx, causeTimeout)
+	defer cancel()
 	pods, err := a.podsOfJob(ctx, job)
 	if err != nil {
 		klog.FromContext(ctx).Info("Could not read all pods of a failed Job", "job", job.Name, "reason", err)
@@ -45,16 +55,46 @@ func (a *applier) withFirstCause(ctx context.Context, obs *plan.Observed, p plan
 			return p
 		}
 	}
-	cause := plan.FirstCause(job, pods)
+	first := firstFailure(pods)
+	if first == nil && err == nil {
+		first = a.awaitWatch(ctx, job, pods)
+	}
+	cause := plan.FirstCause(job, first)
 	a.causes.Set(job.UID, cause, causesKept)
 	return plan.WithFirstCause(*obs, p, cause.DeepCopy())
+}
+
+func firstFailure(pods []corev1.Pod) (first *plan.PodFailure) {
+	for i := range pods {
+		first = plan.FirstFailure(first, plan.FailureOfPod(&pods[i]))
+	}
+	return first
+}
+
+// awaitWatch waits until the watch of pods has shown the end of all pods that were gone when they were read, and returns
+// what failed first in them; nil if nothing did.
+func (a *applier) awaitWatch(ctx context.Context, job plan.FailedJob, read []corev1.Pod) (first *plan.PodFailure) {
+	there := sets.New[string]()
+	for i := range read {
+		there.Insert(read[i].Name)
+	}
+	shown := false // a failure is remembered a moment after the cache shows the end of the pod
+	_ = wait.PollUntilContextCancel(ctx, watchPoll, true, func(context.Context) (bool, error) {
+		if first = a.failures.first(job.UID); first != nil || shown {
+			return true, nil
+		}
+		shown = !slices.ContainsFunc(a.informers.pods.GetIndexer().List(), func(obj any) bool {
+			pod, ok := obj.(*watchedPod)
+			return ok && pod.jobUID() == job.UID && !there.Has(pod.name)
+		})
+		return false, nil
+	}) // after the time, what is known must do
+	return first
 }
 
 // podsOfJob returns the pods of a Job, or those that could be read. Of a Job whose containers are never restarted only
 // those pods are of interest that have failed; if there are none, something else may be found in the others.
 func (a *applier) podsOfJob(ctx context.Context, job plan.FailedJob) ([]corev1.Pod, error) {
-	ctx, cancel := context.WithTimeout(ctx, causeTimeout)
-	defer cancel()
 	if !job.InContainers {
 		pods, err := a.listPods(ctx, job, fields.OneTermEqualSelector("status.phase", string(corev1.PodFailed)))
 		if err != nil || len(pods) > 0 {

@@ -4,8 +4,6 @@
 package jobset
 
 import (
-	"context"
-	"errors"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -184,10 +182,11 @@ func TestAnAPIThatDoesNotAnswerDoesNotDelayARestart(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := newRig(t, setInAttempt())
+	set := setInAttempt()
+	r := newRig(t, set)
 	r.Kube = client
-	a := &applier{Controller: r.Controller, key: cache.NewObjectName("ns", "js"), js: setInAttempt()}
-	if _, err := a.podsOfJob(t.Context(), plan.FailedJob{}); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("error %v", err)
-	}
+	a := &applier{Controller: r.Controller, key: cache.NewObjectName("ns", "js"), js: set}
+	p := plan.Plan{FailedJob: &plan.FailedJob{JobRef: plan.JobRef{Name: "js-w-0"}, Attempt: 1, Decided: true}}
+	p = a.withFirstCause(t.Context(), &plan.Observed{JobSet: set, Gates: plan.Gates{Attempts: true}}, p)
+	diff(t, "cause", &jobsetv1alpha2.FailureCause{Job: "js-w-0"}, p.Status.Attempts[0].FirstCause)
 }

@@ -57,7 +57,9 @@ type Controller struct {
 	takenClaims *expiring.Expiring
 	// takenJobs are names of Jobs that others have, to ask for now and then only.
 	takenJobs *expiring.Expiring
-	// causes are what the pods of failed Jobs told, by the UID of the Job.
+	// failures are those that the watch of pods has shown.
+	failures *podFailures
+	// causes are those that were read from the API, by the UID of the Job.
 	causes *expiring.Expiring
 	// leads tells that this controller acts, and does not wait to.
 	leads atomic.Bool
@@ -71,7 +73,7 @@ func New(config Config) (*Controller, error) {
 	registerMetrics()
 	c := &Controller{
 		Config: config, queue: controller.NewQueue(Name), held: newHeld(), pace: controller.NewPace(maxParallel),
-		takenClaims: expiring.NewExpiring(), takenJobs: expiring.NewExpiring(), causes: expiring.NewExpiring(),
+		takenClaims: expiring.NewExpiring(), takenJobs: expiring.NewExpiring(), causes: expiring.NewExpiring(), failures: newPodFailures(),
 	}
 	var err error
 	if c.informers, err = newInformers(config.JobSets, config.Kube, config.Gates); err != nil {

@@ -5,14 +5,13 @@ package jobset
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/utils/ptr"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
@@ -25,9 +24,7 @@ func (c *Controller) handleEvents() error {
 		c.informers.services: onAny(c.enqueueOwner, c.enqueueUsers),
 		c.informers.claims:   onAny(c.enqueueOwner, c.enqueueNamed),
 		c.informers.jobs:     c.onJobs(),
-	}
-	if c.informers.pods != nil {
-		handlers[c.informers.pods] = onChanges(c.enqueueNamed)
+		c.informers.pods:     c.onPods(),
 	}
 	for informer, handle := range handlers {
 		if _, err := informer.AddEventHandler(handle); err != nil {
@@ -55,11 +52,12 @@ func (c *Controller) enqueueOwnerSoon(job metav1.Object) {
 	}
 }
 
-// onJobs looks at the set of a Job soon, and at once if the Job is the first to fail: the Job controller is about to delete
-// its pods, which tell why.
+// onJobs looks at the set of a Job soon, and at once if the Job is the first to fail: a failure of its pods that the watch
+// has not shown is read from them, and the Job controller is about to delete them.
 func (c *Controller) onJobs() cache.ResourceEventHandlerFuncs {
 	handlers := onAny(c.enqueueOwnerSoon, func(job metav1.Object) {
 		c.takenJobs.Delete(cache.MetaObjectToName(job).String())
+		c.failures.forget(job.GetUID())
 		c.enqueueNamed(job)
 	})
 	handlers.UpdateFunc = func(before, after any) {
@@ -117,16 +115,52 @@ func onAny(handle, gone func(metav1.Object)) cache.ResourceEventHandlerFuncs {
 	}
 }
 
-// onChanges calls handle for every change of what is kept of an object. Pods change all the time.
-func onChanges(handle func(metav1.Object)) cache.ResourceEventHandlerFuncs {
-	handlers := onAny(handle, nil)
-	handlers.UpdateFunc = func(before, after any) {
-		if was, is := before.(*corev1.Pod), after.(*corev1.Pod); !maps.Equal(was.Annotations, is.Annotations) ||
-			!equality.Semantic.DeepEqual(was.Status, is.Status) || was.UID != is.UID {
-			handle(is)
+// onPods remembers failures, and looks at a set that restarts in place when a pod changes in what matters for that. Pods
+// change all the time, so that all other changes must cost nothing.
+func (c *Controller) onPods() cache.ResourceEventHandlerFuncs {
+	return cache.ResourceEventHandlerFuncs{
+		AddFunc: onPod(func(pod *watchedPod) {
+			c.failures.note(pod)
+			c.enqueueInPlace(pod)
+		}),
+		UpdateFunc: func(before, after any) {
+			was, is := before.(*watchedPod), after.(*watchedPod)
+			c.failures.note(is)
+			if !c.Gates.InPlaceRestart {
+				return
+			}
+			if was.phase != is.phase || was.containerRestarts != is.containerRestarts || was.jobUID() != is.jobUID() || !ptr.Equal(was.inPlaceAttempt, is.inPlaceAttempt) {
+				c.enqueueInPlace(is)
+			}
+		},
+		DeleteFunc: onPod(func(pod *watchedPod) {
+			c.failures.note(pod)
+			c.enqueueInPlace(pod)
+		}),
+	}
+}
+
+// enqueueInPlace looks at the set whose name is on a pod if decisions about the set depend on its pods.
+func (c *Controller) enqueueInPlace(pod *watchedPod) {
+	if !c.Gates.InPlaceRestart {
+		return
+	}
+	key := pod.setName()
+	if js, err := c.jobSet(key); err == nil && js != nil && plan.RestartsInPlace(js, c.Gates) {
+		c.queue.Add(key)
+	}
+}
+
+// onPod unwraps what an informer hands over for a pod.
+func onPod(handle func(*watchedPod)) func(any) {
+	return func(obj any) {
+		if gone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
+			obj = gone.Obj
+		}
+		if pod, ok := obj.(*watchedPod); ok {
+			handle(pod)
 		}
 	}
-	return handlers
 }
 
 // onObject unwraps what an informer hands over for an object whose deletion it has missed.

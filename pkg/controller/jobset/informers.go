@@ -7,7 +7,6 @@ import (
 	"context"
 	"fmt"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	batchinformers "k8s.io/client-go/informers/batch/v1"
@@ -36,15 +35,13 @@ const (
 	indexOwner = "owner"
 	// indexService is the index of JobSets by the Service that they use.
 	indexService = "service"
-	// indexSet is the index of pods by the name of the JobSet that is on them.
+	// indexSet is the index of pods by the name of the JobSet that is on them; only if a feature needs it.
 	indexSet = "set"
 )
 
 // informers are the caches that a decision is made on. They hold no more of an object than decisions use.
 type informers struct {
-	jobSets, jobs, services, claims cache.SharedIndexInformer
-	// pods is nil unless a feature needs pods.
-	pods cache.SharedIndexInformer
+	jobSets, jobs, services, claims, pods cache.SharedIndexInformer
 }
 
 func newInformers(jobSets versioned.Interface, kube kubernetes.Interface, gates plan.Gates) (informers, error) {
@@ -59,9 +56,7 @@ func newInformers(jobSets versioned.Interface, kube kubernetes.Interface, gates 
 		// The Service of a set carries no label to select by.
 		services: coreinformers.NewServiceInformer(kube, metav1.NamespaceAll, noResync, byNamespace),
 		claims:   coreinformers.NewFilteredPersistentVolumeClaimInformer(kube, metav1.NamespaceAll, noResync, byNamespace, ofJobSets),
-	}
-	if gates.InPlaceRestart {
-		i.pods = coreinformers.NewFilteredPodInformer(kube, metav1.NamespaceAll, noResync, cache.Indexers{indexSet: setOf}, ofJobSets)
+		pods:     coreinformers.NewFilteredPodInformer(kube, metav1.NamespaceAll, noResync, podIndexers(gates), ofJobSets),
 	}
 	for _, informer := range i.all() {
 		if err := informer.SetTransform(stripper(gates)); err != nil {
@@ -74,12 +69,16 @@ func newInformers(jobSets versioned.Interface, kube kubernetes.Interface, gates 
 	return i, nil
 }
 
-func (i informers) all() []cache.SharedIndexInformer {
-	all := []cache.SharedIndexInformer{i.jobSets, i.jobs, i.services, i.claims}
-	if i.pods != nil {
-		all = append(all, i.pods)
+// podIndexers returns the indexes of pods. None is for the first cause of a failure, which is remembered by Job.
+func podIndexers(gates plan.Gates) cache.Indexers {
+	if gates.InPlaceRestart {
+		return cache.Indexers{indexSet: setOf}
 	}
-	return all
+	return nil
+}
+
+func (i informers) all() []cache.SharedIndexInformer {
+	return []cache.SharedIndexInformer{i.jobSets, i.jobs, i.services, i.claims, i.pods}
 }
 
 func (i informers) caches() map[string]controller.Versioned {
@@ -118,15 +117,6 @@ func serviceOf(obj any) ([]string, error) {
 		return []string{cache.NewObjectName(js.Namespace, name).String()}, nil
 	}
 	return nil, nil
-}
-
-// setOf indexes a pod by the name of the JobSet that is on it.
-func setOf(obj any) ([]string, error) {
-	pod, ok := obj.(*corev1.Pod)
-	if !ok {
-		return nil, fmt.Errorf("indexing by set: %T is no pod", obj)
-	}
-	return []string{cache.NewObjectName(pod.Namespace, pod.Labels[jobsetv1alpha2.JobSetNameKey]).String()}, nil
 }
 
 // jobSetOwner returns the reference to the JobSet that controls the object; nil if none does.

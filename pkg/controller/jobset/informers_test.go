@@ -4,7 +4,6 @@
 package jobset
 
 import (
-	"errors"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -14,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/ptr"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
@@ -99,70 +97,6 @@ func TestStripKeepsResourcesOnlyWithTheFeature(t *testing.T) {
 		}
 		diff(t, "containers", want, got.(*batchv1.Job).Spec.Template.Spec.Containers)
 	}
-}
-
-func TestPodsAreCachedWithTheFeatureOnly(t *testing.T) {
-	for gate, want := range map[bool]int{false: 4, true: 5} {
-		r := newRig(t, newSet())
-		c, err := New(Config{JobSets: r.jobSets, Kube: r.kube, Recorder: r.events, Clock: r.Clock, Workers: 1, Gates: plan.Gates{InPlaceRestart: gate}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		diff(t, "caches", want, len(c.informers.all()))
-	}
-}
-
-func TestPodsThatRestartInPlaceAreObserved(t *testing.T) {
-	set := newSet()
-	set.Spec.FailurePolicy = &jobsetv1alpha2.FailurePolicy{RestartStrategy: jobsetv1alpha2.RestartStrategyInPlaceRestart}
-	pod := &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{
-			Name: "p", Namespace: "ns", UID: "uid-p", Finalizers: []string{"f"}, OwnerReferences: newJob("x", set).OwnerReferences,
-			Labels:      map[string]string{jobsetv1alpha2.JobSetNameKey: "js", "l": "1"},
-			Annotations: map[string]string{jobsetv1alpha2.InPlaceRestartAttemptKey: "3", "a": "1"},
-		},
-		Spec: corev1.PodSpec{NodeName: "n"},
-		Status: corev1.PodStatus{
-			Phase: corev1.PodRunning, PodIP: "::1",
-			InitContainerStatuses: []corev1.ContainerStatus{{Name: "i", RestartCount: 2}}, ContainerStatuses: []corev1.ContainerStatus{{Name: "c", RestartCount: 1}},
-		},
-	}
-	r := newRig(t, set)
-	gates := plan.Gates{InPlaceRestart: true}
-	c, err := New(Config{JobSets: r.jobSets, Kube: r.kube, Recorder: r.events, Clock: r.Clock, Workers: 1, Gates: gates})
-	if err != nil {
-		t.Fatal(err)
-	}
-	kept, err := stripper(gates)(pod)
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{
-			Name: "p", Namespace: "ns", UID: "uid-p", OwnerReferences: pod.OwnerReferences,
-			Labels:      map[string]string{jobsetv1alpha2.JobSetNameKey: "js"},
-			Annotations: map[string]string{jobsetv1alpha2.InPlaceRestartAttemptKey: "3"},
-		},
-		Status: corev1.PodStatus{Phase: corev1.PodRunning, ContainerStatuses: []corev1.ContainerStatus{{RestartCount: 2}}},
-	}
-	diff(t, "what is kept of the pod", want, kept.(*corev1.Pod))
-	if err := errors.Join(c.informers.jobSets.GetIndexer().Add(set), c.informers.pods.GetIndexer().Add(kept)); err != nil {
-		t.Fatal(err)
-	}
-	obs, _, err := c.observe(cache.MetaObjectToName(set))
-	if err != nil {
-		t.Fatal(err)
-	}
-	diff(t, "pods", []*corev1.Pod{want}, obs.Pods)
-
-	handle := onChanges(c.enqueueNamed)
-	newer := want.DeepCopy()
-	newer.ResourceVersion = "9"
-	handle.OnUpdate(want, newer)
-	diff(t, "sets to look at when nothing changed", 0, c.queue.Len())
-	newer.Annotations[jobsetv1alpha2.InPlaceRestartAttemptKey] = "4"
-	handle.OnUpdate(want, newer)
-	diff(t, "sets to look at when the attempt changed", 1, c.queue.Len())
 }
 
 func TestOwnersAreResolvedByUID(t *testing.T) {

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/tools/cache"
@@ -45,7 +44,7 @@ func (c *Controller) observe(key cache.ObjectName) (*plan.Observed, time.Duratio
 		return nil, lagRetry, nil
 	}
 	obs := &plan.Observed{
-		JobSet: js, Jobs: jobs, Claims: sets.New[string](), Noted: c.held.noted(key),
+		JobSet: js, Jobs: jobs, Failures: c.failures.ofJobs(jobs), Claims: sets.New[string](), Noted: c.held.noted(key),
 		Now: metav1.NewTime(c.Clock.Now()), Gates: c.gates(),
 	}
 	if obs.ServiceExists, err = exists(c.informers.services, js.Namespace, plan.ServiceName(js)); err != nil {
@@ -95,15 +94,15 @@ func (c *Controller) jobsOf(js *jobsetv1alpha2.JobSet) ([]*batchv1.Job, error) {
 	return jobs, nil
 }
 
-func (c *Controller) podsOf(key cache.ObjectName) ([]*corev1.Pod, error) {
+func (c *Controller) podsOf(key cache.ObjectName) ([]plan.Pod, error) {
 	objs, err := c.informers.pods.GetIndexer().ByIndex(indexSet, key.String())
 	if err != nil {
 		return nil, fmt.Errorf("listing pods of jobset %s: %w", key, err)
 	}
-	pods := make([]*corev1.Pod, 0, len(objs))
+	pods := make([]plan.Pod, 0, len(objs))
 	for _, obj := range objs {
-		if pod, ok := obj.(*corev1.Pod); ok {
-			pods = append(pods, pod)
+		if pod, ok := obj.(*watchedPod); ok {
+			pods = append(pods, pod.planned())
 		}
 	}
 	return pods, nil

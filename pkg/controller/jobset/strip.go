@@ -4,8 +4,6 @@
 package jobset
 
 import (
-	"slices"
-
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -31,7 +29,7 @@ func stripper(gates plan.Gates) cache.TransformFunc {
 			claim.Labels = usedOf(o.Labels, labelsInUse)
 			return claim, nil
 		case *corev1.Pod:
-			return strippedPod(o), nil
+			return newWatchedPod(o), nil
 		}
 		return obj, nil
 	}
@@ -79,20 +77,6 @@ func stripJob(job *batchv1.Job, gates plan.Gates) {
 	}
 	shareConditions(status.Conditions)
 	*job = batchv1.Job{ObjectMeta: meta, Spec: spec, Status: status}
-}
-
-// strippedPod keeps what restarting in place needs; of the restarts of containers only their maximum.
-func strippedPod(pod *corev1.Pod) *corev1.Pod {
-	kept := &corev1.Pod{ObjectMeta: bareMeta(pod), Status: corev1.PodStatus{Phase: pod.Status.Phase}}
-	kept.Labels, kept.Annotations = usedOf(pod.Labels, labelsInUse[:1]), usedOf(pod.Annotations, annotationsInUse)
-	var restarts int32
-	for _, container := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
-		restarts = max(restarts, container.RestartCount)
-	}
-	if restarts > 0 {
-		kept.Status.ContainerStatuses = []corev1.ContainerStatus{{RestartCount: restarts}}
-	}
-	return kept
 }
 
 func onlyResources(containers []corev1.Container) []corev1.Container {

@@ -11,6 +11,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
@@ -26,6 +27,15 @@ func onNode(name, node string, change ...func(*corev1.Pod)) corev1.Pod {
 		f(&pod)
 	}
 	return pod
+}
+
+// firstOf returns what failed first in the pods.
+func firstOf(pods ...corev1.Pod) *PodFailure {
+	var failures []*PodFailure
+	for i := range pods {
+		failures = append(failures, FailureOfPod(&pods[i]))
+	}
+	return FirstFailure(failures...)
 }
 
 func terminated(code int32, reason, message string, ended int) *corev1.ContainerStateTerminated {
@@ -132,11 +142,18 @@ func TestFirstCause(t *testing.T) {
 			pods: pods{onNode("js-w-0-0-fghij", "n1", restartedAfter("main", 1, 99), stoppedAt(100))},
 			want: cause{Job: "js-w-0", Pod: "js-w-0-0-fghij", Node: "n1", Container: "main", ExitCode: n(1), Reason: "Error", Time: when(99)},
 			note: "pod js-w-0-0 on node n1: container main exited with 1"},
+		"a container that was started again failed before that, even in the same second": {
+			pods: pods{onNode("js-w-0-0-fghij", "n1", restartedAfter("main", 1, 100), stoppedAt(100))},
+			want: cause{Job: "js-w-0", Pod: "js-w-0-0-fghij", Node: "n1", Container: "main", ExitCode: n(1), Reason: "Error", Time: when(100)},
+			note: "pod js-w-0-0 on node n1: container main exited with 1"},
+		"a container that ends for good in the same second may have been told to end": {
+			pods: pods{onNode("js-w-0-0-fghij", "n1", exited("main", 1, "Error", "", 100), stoppedAt(100))}, want: ofJob,
+			note: "job js-w-0 failed (BackoffLimitExceeded): Job has reached the specified backoff limit"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := FirstCause(FailedJob{JobRef: JobRef{Name: "js-w-0"}, Failure: batchv1.JobCondition{
 				Reason: "BackoffLimitExceeded", Message: "Job has reached the specified backoff limit", LastTransitionTime: second(100),
-			}}, tc.pods)
+			}}, firstOf(tc.pods...))
 			diff(t, "cause", &tc.want, got)
 			diff(t, "event", Event{Type: "Warning", Reason: "FirstFailure", Note: tc.note}, firstFailure(got))
 		})
@@ -145,7 +162,7 @@ func TestFirstCause(t *testing.T) {
 
 func TestLongMessagesAreCutAtARune(t *testing.T) {
 	pod := onNode("p", "n", exited("main", 1, "Error", "a"+strings.Repeat("é", 600), 1))
-	got := FirstCause(FailedJob{}, []corev1.Pod{pod}).Message
+	got := FirstCause(FailedJob{}, firstOf(pod)).Message
 	diff(t, "message", "a"+strings.Repeat("é", 511), got)
 	diff(t, "line", strings.Repeat("x", 200)+"...", lastLine(strings.Repeat("x", 201)))
 }
@@ -183,6 +200,17 @@ func TestWhoseCauseIsLookedFor(t *testing.T) {
 			diff(t, "Job", tc.want, got)
 		})
 	}
+}
+
+func TestAFailureThatWasSeenIsTheCause(t *testing.T) {
+	job := jobNamed("w", 0, doomed("x", 1))
+	seen := &PodFailure{Cause: jobsetv1alpha2.FailureCause{Pod: "p", Node: "n", Reason: "Error"}, At: second(1)}
+	o := observe(newSet(with("w", 1), withAttempts(begun(1, jobsetv1alpha2.TriggerStart, created(1)))), job)
+	o.Gates.Attempts, o.Failures = true, map[types.UID]*PodFailure{"another": {}, job.UID: seen}
+	failed := *Decide(o).FailedJob
+	diff(t, "cause", &jobsetv1alpha2.FailureCause{Job: "js-w-0", Pod: "p", Node: "n", Reason: "Error", Time: &seen.At}, FirstCause(failed, failed.First))
+	delete(o.Failures, job.UID)
+	diff(t, "failure that was not seen", (*PodFailure)(nil), Decide(o).FailedJob.First)
 }
 
 func startedLongAgo(js *jobsetv1alpha2.JobSet) {

@@ -8,8 +8,6 @@ import (
 	"slices"
 	"strconv"
 
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/utils/ptr"
@@ -21,6 +19,20 @@ import (
 func RestartsInPlace(js *jobsetv1alpha2.JobSet, gates Gates) bool {
 	policy := js.Spec.FailurePolicy
 	return gates.InPlaceRestart && policy != nil && policy.RestartStrategy == jobsetv1alpha2.RestartStrategyInPlaceRestart
+}
+
+// Pod is what decisions about restarts in place use of a pod.
+type Pod struct {
+	// Name of the pod, in the namespace of the set.
+	Name string
+	// Job is the UID of the Job that controls the pod.
+	Job types.UID
+	// Failed tells that the pod is in the phase Failed.
+	Failed bool
+	// ContainerRestarts is the largest number of restarts of a container.
+	ContainerRestarts int32
+	// InPlaceAttempt is the attempt that the pod says it has reached; nil if it says nothing.
+	InPlaceAttempt *string
 }
 
 // inPlace is how far the pods of a set have come with restarting where they are (spec/jobset.md §5.16).
@@ -42,20 +54,17 @@ func lookInPlace(o Observed, kids children) inPlace {
 	}
 	var state inPlace
 	for _, pod := range o.Pods {
-		if owner := metav1.GetControllerOfNoCopy(pod); owner == nil || !current.Has(owner.UID) {
+		if !current.Has(pod.Job) {
 			continue
 		}
-		for _, container := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
-			state.containerRestarts = max(state.containerRestarts, container.RestartCount)
-		}
-		value, found := pod.Annotations[jobsetv1alpha2.InPlaceRestartAttemptKey]
-		if !found || pod.Status.Phase == corev1.PodFailed {
+		state.containerRestarts = max(state.containerRestarts, pod.ContainerRestarts)
+		if pod.InPlaceAttempt == nil || pod.Failed {
 			continue
 		}
-		attempt, err := strconv.ParseInt(value, 10, 32)
+		attempt, err := strconv.ParseInt(*pod.InPlaceAttempt, 10, 32)
 		if err != nil || attempt < 0 {
 			state.problems = append(state.problems, fmt.Sprintf("pod %q keeps the set from restarting in place: annotation %s must be a number of 0 or more, not %q",
-				pod.Name, jobsetv1alpha2.InPlaceRestartAttemptKey, value))
+				pod.Name, jobsetv1alpha2.InPlaceRestartAttemptKey, *pod.InPlaceAttempt))
 			continue
 		}
 		state.attempts = append(state.attempts, int32(attempt))

@@ -7,32 +7,28 @@ import (
 	"testing"
 
 	batchv1 "k8s.io/api/batch/v1"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 )
 
 // podOf returns a pod of the Job that says it has reached an attempt; none if that is empty.
-func podOf(job *batchv1.Job, attempt string, change ...func(*corev1.Pod)) *corev1.Pod {
-	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
-		Name: job.Name + "-pod", OwnerReferences: []metav1.OwnerReference{{UID: job.UID, Controller: ptr.To(true)}},
-	}}
+func podOf(job *batchv1.Job, attempt string, change ...func(*Pod)) Pod {
+	pod := Pod{Name: job.Name + "-pod", Job: job.UID}
 	if attempt != "" {
-		pod.Annotations = map[string]string{jobsetv1alpha2.InPlaceRestartAttemptKey: attempt}
+		pod.InPlaceAttempt = &attempt
 	}
 	for _, f := range change {
-		f(pod)
+		f(&pod)
 	}
 	return pod
 }
 
-func containersRestarted(times int32) func(*corev1.Pod) {
-	return func(pod *corev1.Pod) { pod.Status.ContainerStatuses = []corev1.ContainerStatus{{RestartCount: times}} }
+func containersRestarted(times int32) func(*Pod) {
+	return func(pod *Pod) { pod.ContainerRestarts = times }
 }
 
-func podFailed(pod *corev1.Pod) { pod.Status.Phase = corev1.PodFailed }
+func podFailed(pod *Pod) { pod.Failed = true }
 
 // inPlaceSet has two Jobs of two pods each, and three restarts.
 func inPlaceSet(change ...func(*jobsetv1alpha2.JobSet)) *jobsetv1alpha2.JobSet {
@@ -56,42 +52,42 @@ func TestInPlaceRestart(t *testing.T) {
 	for name, tc := range map[string]struct {
 		off  bool
 		set  []set
-		pods []*corev1.Pod
+		pods []Pod
 		// Wanted attempts, state and problems.
 		wantPrevious, wantCurrent *int32
 		wantState                 string
 		wantProblems              []string
 	}{
-		"nothing happens before all pods are up":     {pods: []*corev1.Pod{podOf(a, "0"), podOf(a, "0"), podOf(b, "0")}},
+		"nothing happens before all pods are up":     {pods: []Pod{podOf(a, "0"), podOf(a, "0"), podOf(b, "0")}},
 		"nothing happens without any pod":            {},
-		"all pods start together":                    {pods: []*corev1.Pod{podOf(a, "0"), podOf(a, "0"), podOf(b, "0"), podOf(b, "0")}, wantCurrent: n(0)},
-		"a pod that says nothing yet is waited for":  {pods: []*corev1.Pod{podOf(a, "0"), podOf(a, "0"), podOf(b, "0"), podOf(b, "")}},
-		"a pod that has failed does not count":       {pods: []*corev1.Pod{podOf(a, "0"), podOf(a, "0"), podOf(b, "0"), podOf(b, "0", podFailed)}},
-		"a pod of an earlier attempt does not count": {pods: []*corev1.Pod{podOf(a, "0"), podOf(a, "0"), podOf(b, "0"), podOf(failed, "0")}},
+		"all pods start together":                    {pods: []Pod{podOf(a, "0"), podOf(a, "0"), podOf(b, "0"), podOf(b, "0")}, wantCurrent: n(0)},
+		"a pod that says nothing yet is waited for":  {pods: []Pod{podOf(a, "0"), podOf(a, "0"), podOf(b, "0"), podOf(b, "")}},
+		"a pod that has failed does not count":       {pods: []Pod{podOf(a, "0"), podOf(a, "0"), podOf(b, "0"), podOf(b, "0", podFailed)}},
+		"a pod of an earlier attempt does not count": {pods: []Pod{podOf(a, "0"), podOf(a, "0"), podOf(b, "0"), podOf(failed, "0")}},
 		"one pod that restarts makes all others restart": {
-			set: []set{attempts(nil, n(0))}, pods: []*corev1.Pod{podOf(a, "0"), podOf(a, "1"), podOf(b, "0"), podOf(b, "0")},
+			set: []set{attempts(nil, n(0))}, pods: []Pod{podOf(a, "0"), podOf(a, "1"), podOf(b, "0"), podOf(b, "0")},
 			wantPrevious: n(0), wantCurrent: n(0)},
 		"the attempt to leave never goes back": {
-			set: []set{attempts(n(1), n(1))}, pods: []*corev1.Pod{podOf(a, "0"), podOf(a, "1"), podOf(b, "0")},
+			set: []set{attempts(n(1), n(1))}, pods: []Pod{podOf(a, "0"), podOf(a, "1"), podOf(b, "0")},
 			wantPrevious: n(1), wantCurrent: n(1)},
 		"a restart has ended when all have reached it": {
-			set: []set{attempts(n(0), n(0))}, pods: []*corev1.Pod{podOf(a, "1"), podOf(a, "1"), podOf(b, "1"), podOf(b, "1")},
+			set: []set{attempts(n(0), n(0))}, pods: []Pod{podOf(a, "1"), podOf(a, "1"), podOf(b, "1"), podOf(b, "1")},
 			wantPrevious: n(0), wantCurrent: n(1)},
 		"more restarts than the policy allows fail the set": {
-			pods: []*corev1.Pod{podOf(a, "4")}, wantState: "Failed"},
+			pods: []Pod{podOf(a, "4")}, wantState: "Failed"},
 		"restarts that do not count are added": {
-			set: []set{restarted(1, 0)}, pods: []*corev1.Pod{podOf(jobNamed("w", 0, attempt("1")), "4")}, wantPrevious: n(3)},
+			set: []set{restarted(1, 0)}, pods: []Pod{podOf(jobNamed("w", 0, attempt("1")), "4")}, wantPrevious: n(3)},
 		"a container that restarts too often fails the set": {
-			pods: []*corev1.Pod{podOf(a, "", containersRestarted(4))}, wantState: "Failed"},
+			pods: []Pod{podOf(a, "", containersRestarted(4))}, wantState: "Failed"},
 		"a container may restart as often as the policy allows": {
-			pods: []*corev1.Pod{podOf(a, "", containersRestarted(3))}},
+			pods: []Pod{podOf(a, "", containersRestarted(3))}},
 		"a pod that says nonsense holds all back": {
-			pods:         []*corev1.Pod{podOf(a, "0"), podOf(a, "0"), podOf(b, "0"), podOf(b, "-1")},
+			pods:         []Pod{podOf(a, "0"), podOf(a, "0"), podOf(b, "0"), podOf(b, "-1")},
 			wantProblems: []string{`pod "js-w-1-pod" keeps the set from restarting in place: annotation jobset.sigs.k8s.io/in-place-restart-attempt must be a number of 0 or more, not "-1"`}},
 		"Jobs that need more completions than they run pods hold all back": {
-			set: []set{with("x", 1)}, pods: []*corev1.Pod{podOf(a, "1")},
+			set: []set{with("x", 1)}, pods: []Pod{podOf(a, "1")},
 			wantProblems: []string{`replicatedJob "x" keeps the set from restarting in place: its completions must be set and equal its parallelism`}},
-		"without the feature pods mean nothing": {off: true, pods: []*corev1.Pod{podOf(a, "9", containersRestarted(9))}},
+		"without the feature pods mean nothing": {off: true, pods: []Pod{podOf(a, "9", containersRestarted(9))}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			js := inPlaceSet(tc.set...)
@@ -116,7 +112,7 @@ func TestInPlaceRestart(t *testing.T) {
 func TestAJobThatFailsRestartsASetThatRestartsInPlace(t *testing.T) {
 	o := observe(inPlaceSet(), jobNamed("w", 0, jobFailed), jobNamed("w", 1))
 	o.Gates.InPlaceRestart = true
-	o.Pods = []*corev1.Pod{podOf(o.Jobs[0], "0"), podOf(o.Jobs[1], "0")}
+	o.Pods = []Pod{podOf(o.Jobs[0], "0"), podOf(o.Jobs[1], "0")}
 	status := Decide(o).Status
 	diff(t, "restarts", int32(1), status.Restarts)
 	o.JobSet.Status = *status

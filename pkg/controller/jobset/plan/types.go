@@ -42,7 +42,9 @@ type Observed struct {
 	// Jobs are the Jobs that the set owns by UID, in any order, terminating ones included.
 	Jobs []*batchv1.Job
 	// Pods are those that carry the name of the set; only for a set for which RestartsInPlace holds.
-	Pods []*corev1.Pod
+	Pods []Pod
+	// Failures are the first failures of pods of Jobs that fail, by the UID of the Job, as far as they were seen.
+	Failures map[types.UID]*PodFailure
 	// ServiceExists tells whether a Service of the name that the set uses exists, whoever owns it.
 	ServiceExists bool
 	// Claims are those of ClaimNames that exist.
@@ -62,7 +64,8 @@ type Plan struct {
 	Status *jobsetv1alpha2.JobSetStatus
 	// Events are reported once Status is stored.
 	Events []Event
-	// FailedJob is the Job whose pods are to be read for the first cause of its failure, before all else; nil for none.
+	// FailedJob is the Job whose failure is the first cause of the end of an attempt; nil for none. What caused it is found
+	// out before all else.
 	FailedJob *FailedJob
 
 	// DeleteJobs are deleted in the foreground.

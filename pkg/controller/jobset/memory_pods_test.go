@@ -1,0 +1,59 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package jobset
+
+import (
+	"fmt"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/uuid"
+	"k8s.io/client-go/tools/cache"
+
+	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
+)
+
+// usualPod is a pod of a Job of one pod, as it comes from the main API.
+func usualPod(set, job int) *corev1.Pod {
+	name := fmt.Sprintf("training-run-%05d-workers-%d-0-abcde", set, job)
+	pod := podOfJob(name, uuid.NewUUID(), restarts(0, 1))
+	pod.Namespace, pod.UID, pod.ResourceVersion, pod.ManagedFields = "team-research", uuid.NewUUID(), "123456789", managed()
+	pod.Labels[jobsetv1alpha2.JobSetNameKey] = fmt.Sprintf("training-run-%05d", set)
+	pod.Spec.NodeName = fmt.Sprintf("accelerator-node-%04d", set%2500)
+	pod.Spec.Containers = []corev1.Container{usualContainer(0), usualContainer(1)}
+	return pod
+}
+
+// TestTheCacheTakesLittleForAPod looks at memory that is in use for the pods of 5,000 sets.
+func TestTheCacheTakesLittleForAPod(t *testing.T) {
+	const limit = 400
+	before := heap()
+	indexer := receivePods(t)
+	bytes := (int64(heap()) - int64(before)) / (cachedSets * jobsPerSet)
+	diff(t, "pods", cachedSets*jobsPerSet, len(indexer.ListKeys()))
+	t.Logf("%d bytes for each pod", bytes)
+	if bytes > limit {
+		t.Errorf("%d bytes for each pod, more than %d", bytes, limit)
+	}
+}
+
+// BenchmarkCachedPod reports the live memory that the cache takes for a pod of a Job of one pod, and the time to strip it.
+func BenchmarkCachedPod(b *testing.B) {
+	benchmarkCache(b, "pod", podIndexers(plan.Gates{}), func(add func(any)) {
+		for i := range cachedSets * jobsPerSet {
+			add(decoded(b, usualPod(i/jobsPerSet, i%jobsPerSet), &corev1.Pod{}))
+		}
+	})
+}
+
+func receivePods(t *testing.T) cache.Indexer {
+	indexer := cache.NewIndexer(cache.DeletionHandlingMetaNamespaceKeyFunc, podIndexers(plan.Gates{}))
+	for i := range cachedSets * jobsPerSet {
+		if err := indexer.Add(watched(t, decoded(t, usualPod(i/jobsPerSet, i%jobsPerSet), &corev1.Pod{}))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return indexer
+}

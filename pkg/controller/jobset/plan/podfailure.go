@@ -1,0 +1,126 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+)
+
+// signalBase is what a shell, and a container runtime, adds to the number of the signal that ended a process.
+const signalBase, maxSignal = 128, 64
+
+// PodFailure is the first failure in a pod.
+type PodFailure struct {
+	// Cause is all of the cause but its Job and its time.
+	Cause jobsetv1alpha2.FailureCause
+	// At is the time of the failure; zero if it is unknown.
+	At metav1.Time
+}
+
+// FailureOfPod returns what failed first in a pod; nil if nothing did, other than by being stopped.
+func FailureOfPod(pod *corev1.Pod) *PodFailure {
+	f := &PodFailure{Cause: jobsetv1alpha2.FailureCause{Pod: pod.Name, Node: pod.Spec.NodeName}}
+	container, ended := firstTermination(pod)
+	if ended != nil {
+		f.At = ended.FinishedAt
+		f.Cause.Container, f.Cause.ExitCode = container, ptr.To(ended.ExitCode)
+		f.Cause.Signal = signalOf(ended)
+		f.Cause.Reason, f.Cause.Message = ended.Reason, strings.TrimSpace(ended.Message)
+	}
+	disrupted := podCondition(pod, corev1.DisruptionTarget)
+	switch {
+	case disrupted != nil:
+		f.Cause.Reason = cmp.Or(pod.Status.Reason, disrupted.Reason)
+		f.Cause.Message = cmp.Or(f.Cause.Message, pod.Status.Message, disrupted.Message)
+		if f.At.IsZero() || disrupted.LastTransitionTime.Before(&f.At) {
+			f.At = disrupted.LastTransitionTime
+		}
+	case pod.Status.Phase == corev1.PodFailed && pod.Status.Reason != "":
+		f.Cause.Reason, f.Cause.Message = pod.Status.Reason, cmp.Or(f.Cause.Message, pod.Status.Message)
+	case ended == nil:
+		return nil
+	}
+	f.Cause.Message = cut(f.Cause.Message)
+	return f
+}
+
+// Before orders failures by time, and those whose time is unknown last.
+func (f *PodFailure) Before(other *PodFailure) bool {
+	if f.At.IsZero() != other.At.IsZero() {
+		return other.At.IsZero()
+	}
+	if !f.At.Equal(&other.At) {
+		return f.At.Before(&other.At)
+	}
+	return f.Cause.Pod < other.Cause.Pod
+}
+
+// FirstFailure returns the failure that came before all others; nil if there is none.
+func FirstFailure(failures ...*PodFailure) (first *PodFailure) {
+	for _, f := range failures {
+		if f != nil && (first == nil || f.Before(first)) {
+			first = f
+		}
+	}
+	return first
+}
+
+// firstTermination returns the container of a pod that was the first to end with a failure, before the pod was stopped:
+// containers fail too when they are stopped.
+func firstTermination(pod *corev1.Pod) (name string, first *corev1.ContainerStateTerminated) {
+	stopped := stopTime(pod)
+	note := func(container string, ended *corev1.ContainerStateTerminated) {
+		if ended.ExitCode != 0 && (first == nil || ended.FinishedAt.Before(&first.FinishedAt)) {
+			name, first = container, ended
+		}
+	}
+	for _, status := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
+		// The times are in seconds. A container that ended in the second in which the pod was stopped failed before that if
+		// it was started again: containers of a pod that stops are not.
+		if last := status.LastTerminationState.Terminated; last != nil && (stopped.IsZero() || !last.FinishedAt.After(stopped)) {
+			note(status.Name, last)
+		}
+		if ended := status.State.Terminated; ended != nil && (stopped.IsZero() || ended.FinishedAt.Time.Before(stopped)) {
+			note(status.Name, ended)
+		}
+	}
+	return name, first
+}
+
+// stopTime returns when a pod that is being deleted was stopped; zero for others. How a disrupted pod ended is of interest
+// all the same.
+func stopTime(pod *corev1.Pod) time.Time {
+	if pod.DeletionTimestamp == nil || podCondition(pod, corev1.DisruptionTarget) != nil {
+		return time.Time{}
+	}
+	return pod.DeletionTimestamp.Add(-time.Duration(ptr.Deref(pod.DeletionGracePeriodSeconds, 0)) * time.Second)
+}
+
+func signalOf(ended *corev1.ContainerStateTerminated) *int32 {
+	switch {
+	case ended.Signal != 0:
+		return ptr.To(ended.Signal)
+	case ended.ExitCode > signalBase && ended.ExitCode <= signalBase+maxSignal:
+		return ptr.To(ended.ExitCode - signalBase)
+	}
+	return nil
+}
+
+func podCondition(pod *corev1.Pod, conditionType corev1.PodConditionType) *corev1.PodCondition {
+	for i := range pod.Status.Conditions {
+		if c := &pod.Status.Conditions[i]; c.Type == conditionType && c.Status == corev1.ConditionTrue {
+			return c
+		}
+	}
+	return nil
+}

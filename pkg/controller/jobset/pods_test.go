@@ -1,0 +1,245 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package jobset
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/utils/ptr"
+
+	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
+)
+
+// watched returns what the cache keeps of a pod.
+func watched(t testing.TB, pod *corev1.Pod) *watchedPod {
+	t.Helper()
+	kept, err := stripper(plan.Gates{})(pod)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := stripper(plan.Gates{})(kept)
+	if err != nil || again != kept {
+		t.Fatalf("stripped twice: %v, error %v", again, err)
+	}
+	return kept.(*watchedPod)
+}
+
+// podOfJob returns a pod of the set js.
+func podOfJob(name string, job types.UID, change ...func(*corev1.Pod)) *corev1.Pod {
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: name, Namespace: "ns", ResourceVersion: "5", Labels: map[string]string{jobsetv1alpha2.JobSetNameKey: "js"},
+			OwnerReferences: []metav1.OwnerReference{{APIVersion: "batch/v1", Kind: "Job", Name: "js-w-0", UID: job, Controller: ptr.To(true)}},
+		},
+		Spec:   corev1.PodSpec{NodeName: "n1"},
+		Status: corev1.PodStatus{Phase: corev1.PodRunning, PodIP: "10.0.0.7"},
+	}
+	for _, f := range change {
+		f(pod)
+	}
+	return pod
+}
+
+// exits ends the container of the pod for good, restarts starts it again, and stopped deletes the pod.
+func exits(code int32, second int64) func(*corev1.Pod) {
+	return func(pod *corev1.Pod) {
+		pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "main", State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{
+			ExitCode: code, Reason: "Error", FinishedAt: metav1.Unix(second, 0),
+		}}}}
+	}
+}
+
+func restarts(code int32, second int64) func(*corev1.Pod) {
+	return func(pod *corev1.Pod) {
+		exits(code, second)(pod)
+		status := &pod.Status.ContainerStatuses[0]
+		status.RestartCount, status.LastTerminationState, status.State = 1, status.State, corev1.ContainerState{}
+	}
+}
+
+func stopped(second int64) func(*corev1.Pod) {
+	return func(pod *corev1.Pod) {
+		pod.DeletionTimestamp, pod.DeletionGracePeriodSeconds = ptr.To(metav1.Unix(second, 0)), ptr.To[int64](0)
+	}
+}
+
+func TestPodsAreIndexedWithTheFeatureOnly(t *testing.T) {
+	for gate, want := range map[bool]int{false: 0, true: 1} {
+		diff(t, "indexes", want, len(podIndexers(plan.Gates{InPlaceRestart: gate})))
+	}
+}
+
+func TestPodsThatRestartInPlaceAreObserved(t *testing.T) {
+	set, other := newSet(), newSet()
+	set.Spec.FailurePolicy = &jobsetv1alpha2.FailurePolicy{RestartStrategy: jobsetv1alpha2.RestartStrategyInPlaceRestart}
+	other.Name = "other"
+	r := newRig(t, set)
+	c, err := New(Config{JobSets: r.jobSets, Kube: r.kube, Recorder: r.events, Clock: r.Clock, Workers: 1, Gates: plan.Gates{InPlaceRestart: true}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	says := func(attempt string) func(*corev1.Pod) {
+		return func(pod *corev1.Pod) {
+			pod.Annotations = map[string]string{jobsetv1alpha2.InPlaceRestartAttemptKey: attempt}
+		}
+	}
+	inits := func(pod *corev1.Pod) {
+		pod.Status.InitContainerStatuses = []corev1.ContainerStatus{{Name: "i", RestartCount: 2}}
+	}
+	pod := watched(t, podOfJob("p", "uid-0", says("3"), restarts(1, 1), inits))
+	err = errors.Join(c.informers.jobSets.GetIndexer().Add(set), c.informers.jobSets.GetIndexer().Add(other), c.informers.pods.GetIndexer().Add(pod))
+	if err != nil {
+		t.Fatal(err)
+	}
+	obs, _, err := c.observe(cache.MetaObjectToName(set))
+	if err != nil {
+		t.Fatal(err)
+	}
+	diff(t, "pods", []plan.Pod{{Name: "p", Job: "uid-0", ContainerRestarts: 2, InPlaceAttempt: ptr.To("3")}}, obs.Pods)
+
+	handle := c.onPods()
+	handle.OnUpdate(pod, watched(t, podOfJob("p", "uid-0", says("3"), restarts(1, 9), inits)))
+	diff(t, "sets to look at when nothing that matters changed", 0, c.queue.Len())
+	elsewhere := watched(t, podOfJob("p", "uid-0", says("4"), func(pod *corev1.Pod) { pod.Labels[jobsetv1alpha2.JobSetNameKey] = "other" }))
+	handle.OnUpdate(pod, elsewhere)
+	handle.OnAdd(elsewhere, false)
+	diff(t, "sets to look at when a pod of a set changed that does not restart in place", 0, c.queue.Len())
+	handle.OnUpdate(pod, watched(t, podOfJob("p", "uid-0", says("4"), restarts(1, 1), inits)))
+	diff(t, "sets to look at when the attempt changed", 1, c.queue.Len())
+}
+
+// TestAFloodOfPodsIsNoReasonToLookAtSets has many pods come, change and go in a cluster that restarts nothing in place.
+func TestAFloodOfPodsIsNoReasonToLookAtSets(t *testing.T) {
+	set := newSet()
+	r := newRig(t, set)
+	if err := r.informers.jobSets.GetIndexer().Add(set); err != nil {
+		t.Fatal(err)
+	}
+	handle := r.onPods()
+	for i := range 1000 {
+		before := watched(t, podOfJob(fmt.Sprint("p-", i), "uid-0"))
+		after := watched(t, podOfJob(before.name, "uid-0", exits(1, int64(i))))
+		handle.OnAdd(before, false)
+		handle.OnUpdate(before, after)
+		handle.OnDelete(after)
+	}
+	diff(t, "sets to look at", 0, r.queue.Len())
+	diff(t, "first failure", "p-0", r.failures.first("uid-0").Cause.Pod)
+	diff(t, "failures that are remembered", failuresPerJob, len(r.failures.of("uid-0")))
+}
+
+func TestFailuresOutlivePods(t *testing.T) {
+	type pods = []*corev1.Pod
+	gone := func(pod *corev1.Pod) any { return watched(t, pod) }
+	for name, tc := range map[string]struct {
+		// states are those that the watch shows of a pod, one after the other.
+		states pods
+		// gone is what the watch shows of its end.
+		gone any
+		want string
+	}{
+		"a pod that was deleted at once": {
+			states: pods{podOfJob("p", "uid-0"), podOfJob("p", "uid-0", exits(137, 1))},
+			gone:   gone(podOfJob("p", "uid-0", exits(137, 1), stopped(1))), want: "p on n1: main 137 Error"},
+		"a pod that is first seen when it is gone": {
+			gone: gone(podOfJob("p", "uid-0", exits(3, 1), stopped(2))), want: "p on n1: main 3 Error"},
+		"a pod whose end was missed": {
+			states: pods{podOfJob("p", "uid-0", exits(137, 1))},
+			gone:   cache.DeletedFinalStateUnknown{Key: "ns/p", Obj: gone(podOfJob("p", "uid-0", exits(137, 1)))}, want: "p on n1: main 137 Error"},
+		"a container that was started again": {
+			states: pods{podOfJob("p", "uid-0", restarts(2, 1))},
+			gone:   gone(podOfJob("p", "uid-0", exits(143, 5), stopped(4))), want: "p on n1: main 2 Error"},
+		"the last failure of a container": {
+			states: pods{podOfJob("p", "uid-0", restarts(2, 1)), podOfJob("p", "uid-0", restarts(4, 9))}, want: "p on n1: main 4 Error"},
+		"a pod that was lost with its node": {
+			states: pods{podOfJob("p", "uid-0")},
+			gone: gone(podOfJob("p", "uid-0", stopped(2), func(pod *corev1.Pod) {
+				pod.Status.Phase = corev1.PodFailed
+				pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, Reason: "DeletionByPodGC"}}
+			})), want: "p on n1:  0 DeletionByPodGC"},
+		"a pod that was stopped": {
+			states: pods{podOfJob("p", "uid-0")}, gone: gone(podOfJob("p", "uid-0", exits(143, 5), stopped(4)))},
+		"a pod of another Job": {states: pods{podOfJob("p", "uid-1", exits(1, 1))}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, newSet())
+			handle := r.onPods()
+			for i, state := range tc.states {
+				if i == 0 {
+					handle.OnAdd(watched(t, state), false)
+					continue
+				}
+				handle.OnUpdate(watched(t, tc.states[i-1]), watched(t, state))
+			}
+			if tc.gone != nil {
+				handle.OnDelete(tc.gone)
+			}
+			failed := newJob("js-w-0", newSet())
+			failed.UID = "uid-0"
+			diff(t, "failures of a Job that does not fail", 0, len(r.failures.ofJobs([]*batchv1.Job{failed})))
+			failed.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobFailureTarget, Status: corev1.ConditionTrue}}
+			var got string
+			if first := r.failures.ofJobs([]*batchv1.Job{failed})["uid-0"]; first != nil {
+				c := first.Cause
+				got = fmt.Sprintf("%s on %s: %s %d %s", c.Pod, c.Node, c.Container, ptr.Deref(c.ExitCode, 0), c.Reason)
+			}
+			diff(t, "first failure", tc.want, got)
+			r.onJobs().OnDelete(failed)
+			diff(t, "failures once the Job is gone", 0, len(r.failures.ofJobs([]*batchv1.Job{failed})))
+		})
+	}
+}
+
+// TestAFailureThatWasSeenCostsNoRequest has a Job whose pods are gone when it fails.
+func TestAFailureThatWasSeenCostsNoRequest(t *testing.T) {
+	set := setInAttempt()
+	r := newRig(t, set)
+	r.onPods().OnDelete(watched(t, podOfJob("p", "uid-0", exits(137, 1))))
+	failed := newJob("js-w-0", set)
+	failed.UID, failed.Labels[jobsetv1alpha2.RestartsKey], failed.Labels[jobsetv1alpha2.ReplicatedJobNameKey] = "uid-0", "0", "w"
+	failed.Labels[jobsetv1alpha2.JobIndexKey] = "0"
+	failed.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobFailureTarget, Status: corev1.ConditionTrue}}
+	if err := errors.Join(r.informers.jobSets.GetIndexer().Add(set), r.informers.jobs.GetIndexer().Add(failed)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.sync(t.Context(), cache.MetaObjectToName(set)); err != nil {
+		t.Fatal(err)
+	}
+	diff(t, "exit code", ptr.To[int32](137), r.set(t).Status.Attempts[0].FirstCause.ExitCode)
+	diff(t, "lists", 0, len(r.podLists()))
+}
+
+// TestAWatchThatLagsIsAwaited has a pod that was gone when the pods of its Job were read, while the watch does not show that yet.
+func TestAWatchThatLagsIsAwaited(t *testing.T) {
+	set := setInAttempt()
+	r := newRig(t, set)
+	running := watched(t, podOfJob("p", "uid-0"))
+	if err := r.informers.pods.GetIndexer().Add(running); err != nil {
+		t.Fatal(err)
+	}
+	read := make(chan struct{})
+	go func() {
+		<-read
+		r.onPods().OnDelete(watched(t, podOfJob("p", "uid-0", exits(137, 1))))
+	}()
+	a := &applier{Controller: r.Controller, key: cache.MetaObjectToName(set), js: set}
+	close(read)
+	got := a.awaitWatch(t.Context(), plan.FailedJob{JobRef: plan.JobRef{UID: "uid-0"}}, nil)
+	diff(t, "exit code", ptr.To[int32](137), got.Cause.ExitCode)
+
+	// Nothing is awaited of pods that were read, and of those of other Jobs.
+	got = a.awaitWatch(t.Context(), plan.FailedJob{JobRef: plan.JobRef{UID: "uid-1"}}, nil)
+	diff(t, "failure of another Job", (*plan.PodFailure)(nil), got)
+	r.failures.forget("uid-0")
+	got = a.awaitWatch(t.Context(), plan.FailedJob{JobRef: plan.JobRef{UID: "uid-0"}}, []corev1.Pod{*podOfJob("p", "uid-0")})
+	diff(t, "failure of a pod that runs", (*plan.PodFailure)(nil), got)
+}
