@@ -31,12 +31,9 @@ var (
 	}
 )
 
-// validateAttempts checks the bounds and the order of the history.
+// validateAttempts checks the entries of the history and their order.
 func validateAttempts(attempts []jobset.Attempt, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
-	if n := len(attempts); n > maxAttempts {
-		errs = append(errs, field.TooMany(path, n, maxAttempts))
-	}
 	for i := range attempts {
 		entry, p := &attempts[i], path.Index(i)
 		switch {

@@ -23,6 +23,9 @@ func validateElastic(next, prev *jobset.ReplicatedJob, stored *jobset.JobSetStat
 		return field.ErrorList{field.Forbidden(path, "must not change in size once the JobSet has finished: create a new JobSet")}
 	}
 	var errs field.ErrorList
+	if completionsChanged && job.Completions == nil {
+		errs = append(errs, field.Required(path.Child("completions"), "must be set: the Job controller refuses Indexed Jobs without completions"))
+	}
 	if parallelismChanged && job.Parallelism != nil && *job.Parallelism < 1 {
 		errs = append(errs, field.Invalid(path.Child("parallelism"), *job.Parallelism, "parallelism must be >= 1"))
 	}

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
-	"strings"
 
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -57,8 +56,9 @@ func validateFailurePolicy(spec *jobset.JobSetSpec, opts Options, specPath *fiel
 	if UsesRestartJob(spec) {
 		errs = append(errs, validateCountedJobs(spec, specPath.Child("replicatedJobs"))...)
 	}
+	byName, room := jobNames(spec), int64(MaxPatternStates)
 	for i := range policy.Rules {
-		errs = append(errs, validateRule(spec, &policy.Rules[i], path.Child("rules").Index(i))...)
+		errs = append(errs, validateRule(byName, &policy.Rules[i], &room, path.Child("rules").Index(i))...)
 	}
 	return append(errs, validateRuleNames(policy.Rules, path.Child("rules"))...)
 }
@@ -88,19 +88,19 @@ func validateCountedJobs(spec *jobset.JobSetSpec, path *field.Path) field.ErrorL
 	return nil
 }
 
-func validateRule(spec *jobset.JobSetSpec, rule *jobset.FailurePolicyRule, path *field.Path) field.ErrorList {
+// validateRule checks a rule on its own. The room is what earlier patterns of the policy left of the states.
+func validateRule(byName map[string]*jobset.ReplicatedJob, rule *jobset.FailurePolicyRule, room *int64, path *field.Path) field.ErrorList {
 	errs := enum(path.Child("action"), rule.Action, actions)
 	errs = append(errs, validateRuleName(rule.Name, path.Child("name"))...)
-	errs = append(errs, validateTargets(spec, rule.TargetReplicatedJobs, path.Child("targetReplicatedJobs"))...)
+	errs = append(errs, validateTargets(byName, rule.TargetReplicatedJobs, path.Child("targetReplicatedJobs"))...)
 	for i, reason := range rule.OnJobFailureReasons {
 		if !slices.Contains(failureReasons, reason) {
 			errs = append(errs, field.NotSupported(path.Child("onJobFailureReasons").Index(i), reason, failureReasons))
 		}
 	}
 	for i, pattern := range rule.OnJobFailureMessagePatterns {
-		if _, err := regexp.Compile(pattern); err != nil {
-			errs = append(errs, field.Invalid(path.Child("onJobFailureMessagePatterns").Index(i), pattern,
-				"must be an RE2 regular expression: "+strings.TrimPrefix(err.Error(), "error parsing regexp: ")))
+		if err := validatePattern(pattern, room, path.Child("onJobFailureMessagePatterns").Index(i)); err != nil {
+			errs = append(errs, err)
 		}
 	}
 	return errs

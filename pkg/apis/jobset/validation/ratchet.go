@@ -4,13 +4,10 @@
 package validation
 
 import (
-	"regexp"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
-
-// listIndex is an index in a field path. Items may move in a list without getting better or worse.
-var listIndex = regexp.MustCompile(`\[\d+\]`)
 
 // introduced returns the errors of the new object that the stored one does not have: as many of a kind as there are more
 // of it. Errors are of one kind when they differ at most in list indices.
@@ -33,6 +30,22 @@ func introduced(next, stored field.ErrorList) field.ErrorList {
 	return errs
 }
 
+// kindOf leaves the digits of list indices out of the path: items may move in a list without getting better or worse.
 func kindOf(err *field.Error) string {
-	return listIndex.ReplaceAllString(err.Field, "[]") + ": " + err.ErrorBody()
+	var kind strings.Builder
+	inIndex := false
+	for _, r := range err.Field {
+		switch {
+		case r == '[':
+			inIndex = true
+		case inIndex && r >= '0' && r <= '9':
+			continue
+		default:
+			inIndex = false
+		}
+		kind.WriteRune(r)
+	}
+	kind.WriteString(": ")
+	kind.WriteString(err.ErrorBody())
+	return kind.String()
 }

@@ -80,8 +80,7 @@ func jobNames(spec *jobset.JobSetSpec) map[string]*jobset.ReplicatedJob {
 }
 
 // validateTargets checks that every name is that of a replicatedJob. A name may be listed twice.
-func validateTargets(spec *jobset.JobSetSpec, targets []string, path *field.Path) field.ErrorList {
-	byName := jobNames(spec)
+func validateTargets(byName map[string]*jobset.ReplicatedJob, targets []string, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	for i, target := range targets {
 		if _, ok := byName[target]; !ok {

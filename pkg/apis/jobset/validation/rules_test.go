@@ -5,7 +5,6 @@ package validation_test
 
 import (
 	"fmt"
-	"math"
 	"strings"
 	"testing"
 
@@ -208,7 +207,7 @@ func TestSizes(t *testing.T) {
 		},
 		"3.4-5a parallelism counts as 1 when absent": {
 			change: func(js *jobset.JobSet) {
-				js.Spec.ReplicatedJobs[1].Replicas = ptr.To[int32](math.MaxInt32)
+				js.Spec.ReplicatedJobs[1].Replicas = ptr.To[int32](99_999)
 				js.Spec.ReplicatedJobs[1].Template.Spec.Parallelism = nil
 			},
 		},

@@ -11,8 +11,6 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset"
 )
 
-const maxDependencies = 5
-
 var (
 	startupOrders      = []jobset.StartupPolicyOptions{jobset.AnyOrder, jobset.InOrder}
 	dependencyStatuses = []jobset.DependsOnStatus{jobset.DependencyReady, jobset.DependencyComplete}
@@ -48,9 +46,6 @@ func validateStartup(spec *jobset.JobSetSpec, path *field.Path) field.ErrorList 
 // cycles.
 func validateDependsOn(rj *jobset.ReplicatedJob, earlier map[string]struct{}, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
-	if n := len(rj.DependsOn); n > maxDependencies {
-		errs = append(errs, field.TooMany(path, n, maxDependencies))
-	}
 	seen := map[string]struct{}{}
 	for j, dependency := range rj.DependsOn {
 		p := path.Index(j)

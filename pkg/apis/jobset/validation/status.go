@@ -37,12 +37,6 @@ func validateJobStatuses(statuses []jobset.ReplicatedJobStatus, path *field.Path
 			errs = append(errs, duplicate(p, status.Name))
 		}
 		seen[status.Name] = struct{}{}
-		if n := len(status.JobRestarts); n > maxCountedJobs {
-			errs = append(errs, field.TooMany(p.Child("jobRestarts"), n, maxCountedJobs))
-		}
-		if n := len(status.JobRestartsCountTowardsMax); n > maxCountedJobs {
-			errs = append(errs, field.TooMany(p.Child("jobRestartsCountTowardsMax"), n, maxCountedJobs))
-		}
 	}
 	return errs
 }

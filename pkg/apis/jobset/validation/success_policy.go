@@ -17,5 +17,5 @@ func validateSuccessPolicy(spec *jobset.JobSetSpec, path *field.Path) field.Erro
 		return nil
 	}
 	errs := enum(path.Child("operator"), policy.Operator, operators)
-	return append(errs, validateTargets(spec, policy.TargetReplicatedJobs, path.Child("targetReplicatedJobs"))...)
+	return append(errs, validateTargets(jobNames(spec), policy.TargetReplicatedJobs, path.Child("targetReplicatedJobs"))...)
 }

@@ -69,6 +69,11 @@ func TestElasticUpdate(t *testing.T) {
 		"3.5-2 both sizes grow together":  {change: resize(ptr.To[int32](8), ptr.To[int32](8)), opts: elastic},
 		"3.5-2 both sizes shrink to one":  {change: resize(ptr.To[int32](1), ptr.To[int32](1)), opts: elastic},
 		"3.5-2 only completions stay set": {change: resize(nil, ptr.To[int32](4)), opts: elastic},
+		"ours both sizes are removed": {
+			change: resize(nil, nil), opts: elastic,
+			want: only(job+".completions", required, "must be set: the Job controller refuses Indexed Jobs without completions"),
+		},
+		"ours both sizes stay absent": {stored: resize(nil, nil), change: func(js *jobset.JobSet) { js.Spec.Suspend = ptr.To(true) }, opts: elastic},
 		"3.5-2 the set is Completed": {
 			stored: finishedAs("Completed"), change: resize(ptr.To[int32](8), ptr.To[int32](8)), opts: elastic,
 			want: only(job, forbidden, "must not change in size once the JobSet has finished: create a new JobSet"),

@@ -45,20 +45,30 @@ func UsesRestartJob(spec *jobset.JobSetSpec) bool {
 	return false
 }
 
-// ValidateJobSetCreate checks a new JobSet, after defaulting.
+// ValidateJobSetCreate checks a new JobSet, after defaulting. Lists that are too long are reported alone.
 func ValidateJobSetCreate(js *jobset.JobSet, opts Options) field.ErrorList {
+	if errs := specSizes(&js.Spec).grown(func() *sizes { return &sizes{} }); len(errs) > 0 {
+		return errs
+	}
 	errs := apivalidation.ValidateObjectMeta(&js.ObjectMeta, true, apivalidation.NameIsDNSSubdomain, field.NewPath("metadata"))
 	return append(errs, validateSpec(js, opts)...)
 }
 
-// ValidateJobSetUpdate checks a change of the spec. The caller has checked the change of the metadata.
+// ValidateJobSetUpdate checks a change of the spec. The caller has checked the change of the metadata. Lists that are too
+// long, and longer than in the stored object, are reported alone.
 func ValidateJobSetUpdate(next, prev *jobset.JobSet, opts Options) field.ErrorList {
+	if errs := specSizes(&next.Spec).grown(func() *sizes { return specSizes(&prev.Spec) }); len(errs) > 0 {
+		return errs
+	}
 	errs := validateTransition(next, prev, opts)
 	return append(errs, introduced(validateSpec(next, opts), validateSpec(prev, opts))...)
 }
 
 // ValidateJobSetStatusUpdate checks a change of the status.
 func ValidateJobSetStatusUpdate(next, prev *jobset.JobSet, _ Options) field.ErrorList {
+	if errs := statusSizes(next).grown(func() *sizes { return statusSizes(prev) }); len(errs) > 0 {
+		return errs
+	}
 	return introduced(validateStatus(&next.Status), validateStatus(&prev.Status))
 }
 

@@ -13,11 +13,6 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset"
 )
 
-const (
-	maxVolumeClaimPolicies  = 50
-	maxVolumeClaimTemplates = 50
-)
-
 var retentions = []jobset.RetentionPolicyType{jobset.RetentionPolicyDelete, jobset.RetentionPolicyRetain}
 
 // validateVolumeClaimPolicies checks the templates of claims on their own and against the pods that mount them. Whether
@@ -26,9 +21,6 @@ func validateVolumeClaimPolicies(js *jobset.JobSet, specPath *field.Path) field.
 	path := specPath.Child("volumeClaimPolicies")
 	policies := js.Spec.VolumeClaimPolicies
 	var errs field.ErrorList
-	if n := len(policies); n > maxVolumeClaimPolicies {
-		errs = append(errs, field.TooMany(path, n, maxVolumeClaimPolicies))
-	}
 	uses := podVolumes(&js.Spec, specPath.Child("replicatedJobs"))
 	seen := map[string]struct{}{}
 	for i := range policies {
@@ -37,8 +29,9 @@ func validateVolumeClaimPolicies(js *jobset.JobSet, specPath *field.Path) field.
 			claim := &policies[i].Templates[j]
 			// Clients know the path of names with a singular "template".
 			name := path.Index(i).Child("template").Index(j).Child("name")
+			_, known := seen[claim.Name]
 			errs = append(errs, validateClaimName(js.Name, claim.Name, seen, name)...)
-			if claim.Name != "" {
+			if claim.Name != "" && !known { // what uses a name is looked at once
 				errs = append(errs, uses.validate(claim.Name, specPath.Child("replicatedJobs"))...)
 			}
 			c := &checker{}
@@ -53,9 +46,6 @@ func validateVolumeClaimPolicy(policy *jobset.VolumeClaimPolicy, path *field.Pat
 	var errs field.ErrorList
 	if policy.Templates == nil {
 		errs = append(errs, field.Required(path.Child("templates"), "must list the claims to create"))
-	}
-	if n := len(policy.Templates); n > maxVolumeClaimTemplates {
-		errs = append(errs, field.TooMany(path.Child("templates"), n, maxVolumeClaimTemplates))
 	}
 	if retention := policy.RetentionPolicy; retention != nil && retention.WhenDeleted != nil {
 		errs = append(errs, enum(path.Child("retentionPolicy", "whenDeleted"), *retention.WhenDeleted, retentions)...)

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	batchv1 "k8s.io/api/batch/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
 
@@ -20,8 +21,8 @@ const nearLimit = 5
 
 // newWarnings returns the warnings that the stored object does not give rise to.
 func newWarnings(next, prev *jobset.JobSet) []string {
-	known := warnings(prev)
-	return slices.DeleteFunc(warnings(next), func(w string) bool { return slices.Contains(known, w) })
+	known := sets.New(warnings(prev)...)
+	return slices.DeleteFunc(warnings(next), known.Has)
 }
 
 // warnings tells of what is legal and yet probably not what the user wants.

@@ -21,6 +21,7 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/validation"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/bounds"
 	strategy "github.com/jobset-apiserver/jobset-apiserver/pkg/registry/jobset/jobset"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/jobset/jobset/actions"
 )
@@ -39,7 +40,7 @@ type actor struct {
 // newActions returns the storage of every action by the name of its subresource.
 func newActions(store *registry.Store, strategy strategy.ActionStrategy, now func() time.Time, recorder Recorder) map[string]rest.Storage {
 	actionStore := *store
-	actionStore.UpdateStrategy = strategy
+	actionStore.UpdateStrategy = bounds.UpdateStrategy{RESTUpdateStrategy: strategy}
 	a := actor{store: &actionStore, strategy: strategy, now: now, recorder: recorder}
 	return map[string]rest.Storage{
 		"restart": &ActionREST[batch.JobSetRestart, *batch.JobSetRestart]{
@@ -123,7 +124,7 @@ func (r *ActionREST[T, R]) Create(ctx context.Context, name string, obj runtime.
 		return nil, err
 	}
 	if errs := r.validate(req); len(errs) > 0 {
-		return nil, apierrors.NewInvalid(batch.Kind(r.kind), name, errs)
+		return nil, apierrors.NewInvalid(batch.Kind(r.kind), name, bounds.Causes(errs))
 	}
 	if createValidation != nil {
 		if err := createValidation(ctx, req.DeepCopyObject()); err != nil {

@@ -18,6 +18,7 @@ import (
 	"k8s.io/apiserver/pkg/registry/rest"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/bounds"
 )
 
 // ScaleREST serves jobsets/scale: the size of the Jobs of one replicatedJob, for autoscalers. Writes go through the store
@@ -142,7 +143,7 @@ func (i *scaledInfo) UpdatedObject(ctx context.Context, old runtime.Object) (run
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("the body must be a Scale of %s, not a %T", autoscalingv1.SchemeGroupVersion, obj))
 	}
 	if errs := validateScale(scale); len(errs) > 0 {
-		return nil, apierrors.NewInvalid(scaleKind.GroupKind(), js.Name, errs)
+		return nil, apierrors.NewInvalid(scaleKind.GroupKind(), js.Name, bounds.Causes(errs))
 	}
 	js.ResourceVersion = scale.ResourceVersion
 	setSize(rj, scale.Spec.Replicas)

@@ -5,10 +5,12 @@
 package storage
 
 import (
+	"context"
 	"fmt"
 	"strconv"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -20,6 +22,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/bounds"
 	strategy "github.com/jobset-apiserver/jobset-apiserver/pkg/registry/jobset/jobset"
 )
 
@@ -38,6 +41,12 @@ var (
 	_ rest.ResetFieldsStrategy  = &REST{}
 )
 
+// Update changes a JobSet, or creates the one of an applier.
+func (r *REST) Update(ctx context.Context, name string, objInfo rest.UpdatedObjectInfo, createValidation rest.ValidateObjectFunc, updateValidation rest.ValidateObjectUpdateFunc, forceAllowCreate bool, options *metav1.UpdateOptions) (runtime.Object, bool, error) {
+	info := bounds.Metadata(objInfo, jobset.Kind("JobSet"))
+	return r.Store.Update(ctx, name, info, createValidation, updateValidation, forceAllowCreate, options)
+}
+
 // New returns the storage of jobsets and of their subresources by name, over one store. The clock is that of actions and of
 // durations; the recorder is told of actions.
 func New(getter generic.RESTOptionsGetter, typer runtime.ObjectTyper, gates strategy.Gates, now func() time.Time, recorder Recorder) (map[string]rest.Storage, error) {
@@ -48,8 +57,8 @@ func New(getter generic.RESTOptionsGetter, typer runtime.ObjectTyper, gates stra
 		PredicateFunc:             predicate,
 		DefaultQualifiedResource:  jobset.Resource("jobsets"),
 		SingularQualifiedResource: jobset.Resource("jobset"),
-		CreateStrategy:            main,
-		UpdateStrategy:            main,
+		CreateStrategy:            bounds.CreateStrategy{RESTCreateStrategy: main},
+		UpdateStrategy:            bounds.UpdateStrategy{RESTUpdateStrategy: main},
 		DeleteStrategy:            main,
 		ResetFieldsStrategy:       main,
 		TableConvertor:            tableConvertor{now: now},
@@ -60,7 +69,7 @@ func New(getter generic.RESTOptionsGetter, typer runtime.ObjectTyper, gates stra
 
 	status := strategy.NewStatusStrategy(main)
 	statusStore := *store
-	statusStore.UpdateStrategy = status
+	statusStore.UpdateStrategy = bounds.UpdateStrategy{RESTUpdateStrategy: status}
 	statusStore.ResetFieldsStrategy = status
 	served := map[string]rest.Storage{
 		"jobsets":        &REST{Store: store},
