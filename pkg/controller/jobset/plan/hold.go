@@ -19,6 +19,8 @@ import (
 const (
 	// countsAfter is how old counts in the status may be, and how late the events that come with a status.
 	countsAfter = 5 * time.Second
+	// urgentAfter is how old counts may be that a queueing system gives quota back by.
+	urgentAfter = time.Second
 	// timesAfter is how long the time at which all Jobs were created waits for anything else to write.
 	timesAfter = 15 * time.Second
 )
@@ -50,7 +52,7 @@ func HoldBack(o Observed, p Plan) (Noted, time.Duration) {
 	left := timesAfter - now.Sub(next.Times)
 	if countsDiffer(&o.JobSet.Status, p.Status) || len(p.Events) > 0 {
 		next.Counts = earliest(before.Counts, now)
-		left = min(left, countsAfter-now.Sub(next.Counts))
+		left = min(left, countsMayWait(o.JobSet, p.Status)-now.Sub(next.Counts))
 	}
 	if a := runningAttempt(p.Status); a != nil {
 		next.Attempt, next.CreateTime, next.ReadyTime = a.Number, a.CreateTime, a.ReadyTime
@@ -70,8 +72,34 @@ func earliest(before, now time.Time) time.Time {
 
 func mayWait(o Observed, p Plan) bool {
 	stored := &o.JobSet.Status
-	return !completes(o.JobSet, stored.ReplicatedJobsStatus, p.Status.ReplicatedJobsStatus) &&
+	was, is := stored.ReplicatedJobsStatus, p.Status.ReplicatedJobsStatus
+	return !completes(o.JobSet, was, is) && !completesSet(o.JobSet, was, is) &&
 		equality.Semantic.DeepEqual(withoutProgress(stored), withoutProgress(p.Status))
+}
+
+// countsMayWait returns how old counts in the status may be. Queueing systems reuse what a Job needed that has succeeded,
+// and must not take one for running or ready that is not.
+func countsMayWait(js *jobsetv1alpha2.JobSet, next *jobsetv1alpha2.JobSetStatus) time.Duration {
+	if !stoppable(js) {
+		return countsAfter
+	}
+	stored := make(map[string]jobsetv1alpha2.ReplicatedJobStatus, len(js.Status.ReplicatedJobsStatus))
+	for _, was := range js.Status.ReplicatedJobsStatus {
+		stored[was.Name] = was
+	}
+	for _, is := range next.ReplicatedJobsStatus {
+		was := stored[is.Name]
+		if is.Succeeded != was.Succeeded || is.Ready < was.Ready || is.Active < was.Active {
+			return urgentAfter
+		}
+	}
+	return countsAfter
+}
+
+// stoppable tells whether somebody, like a queueing system, is known to suspend and resume the set. Not all queueing
+// systems leave a mark on it, but all suspend it first.
+func stoppable(js *jobsetv1alpha2.JobSet) bool {
+	return queued(js) || suspended(js) || condition(&js.Status, jobsetv1alpha2.JobSetSuspended) != nil
 }
 
 // completes tells whether a replicatedJob has come to a state that others may wait for: all of its Jobs are ready, all have
@@ -90,6 +118,25 @@ func completes(js *jobsetv1alpha2.JobSet, before, after []jobsetv1alpha2.Replica
 		}
 	}
 	return false
+}
+
+// completesSet tells whether the set as a whole has come to such a state: all of its Jobs are ready or have succeeded; or the
+// first or the last of its Jobs is active, by which queueing systems know whether the set needs its quota.
+func completesSet(js *jobsetv1alpha2.JobSet, before, after []jobsetv1alpha2.ReplicatedJobStatus) bool {
+	was, is := sumUp(before), sumUp(after)
+	all := int64(allReplicas(js))
+	return is.up == all && was.up != all || stoppable(js) && (is.active > 0) != (was.active > 0)
+}
+
+// sums are the Jobs of a set that are active, and those that are up: ready or succeeded.
+type sums struct{ active, up int64 }
+
+func sumUp(counts []jobsetv1alpha2.ReplicatedJobStatus) (s sums) {
+	for i := range counts {
+		s.active += int64(counts[i].Active)
+		s.up += int64(counts[i].Ready) + int64(counts[i].Succeeded)
+	}
+	return s
 }
 
 // countsDiffer tells whether more than the time of creation has changed between statuses that differ in progress only.

@@ -33,7 +33,7 @@ func TestWhichStatusesMayWait(t *testing.T) {
 		"some of the Jobs have succeeded":          {stored: jobsetv1alpha2.JobSetStatus{ReplicatedJobsStatus: counts(4, 4, 0, 0, 0)}, next: jobsetv1alpha2.JobSetStatus{ReplicatedJobsStatus: counts(2, 2, 2, 0, 0)}, want: true},
 		"all Jobs are there":                       {stored: jobsetv1alpha2.JobSetStatus{Attempts: history(started)}, next: jobsetv1alpha2.JobSetStatus{Attempts: history(created)}, want: true},
 		"the last Job is ready":                    {stored: jobsetv1alpha2.JobSetStatus{ReplicatedJobsStatus: counts(3, 4, 0, 0, 0)}, next: jobsetv1alpha2.JobSetStatus{ReplicatedJobsStatus: counts(4, 4, 0, 0, 0)}},
-		"the last Job is ready, others have ended": {stored: jobsetv1alpha2.JobSetStatus{ReplicatedJobsStatus: counts(2, 3, 1, 0, 0)}, next: jobsetv1alpha2.JobSetStatus{ReplicatedJobsStatus: counts(3, 3, 1, 0, 0)}, want: true},
+		"the last Job is ready, others have ended": {stored: jobsetv1alpha2.JobSetStatus{ReplicatedJobsStatus: counts(2, 3, 1, 0, 0)}, next: jobsetv1alpha2.JobSetStatus{ReplicatedJobsStatus: counts(3, 3, 1, 0, 0)}},
 		"the last Job has succeeded":               {stored: jobsetv1alpha2.JobSetStatus{ReplicatedJobsStatus: counts(1, 1, 3, 0, 0)}, next: jobsetv1alpha2.JobSetStatus{ReplicatedJobsStatus: counts(0, 0, 4, 0, 0)}},
 		"a Job has failed":                         {stored: jobsetv1alpha2.JobSetStatus{ReplicatedJobsStatus: counts(1, 1, 0, 0, 0)}, next: jobsetv1alpha2.JobSetStatus{ReplicatedJobsStatus: counts(0, 0, 0, 1, 0)}},
 		"the last Job is suspended":                {stored: jobsetv1alpha2.JobSetStatus{ReplicatedJobsStatus: counts(0, 0, 0, 0, 3)}, next: jobsetv1alpha2.JobSetStatus{ReplicatedJobsStatus: counts(0, 0, 0, 0, 4)}},
@@ -68,15 +68,14 @@ func TestWhatWasNotedIsStored(t *testing.T) {
 		t.Fatal("the creation of all Jobs does not wait")
 	}
 	created := metav1.NewMicroTime(o.Now.Time)
-	// One Job is ready, the other one has ended already.
-	up := observed(o, func(up *Observed) {
-		up.Noted, up.Now = noted, metav1.NewTime(o.Now.Add(2*time.Second))
-		up.Jobs = []*batchv1.Job{jobNamed("w", 0, ready), jobNamed("w", 1, succeeded)}
-	})
-	if noted, wait = HoldBack(up, Decide(up)); wait == 0 {
-		t.Fatal("that all Jobs are up does not wait although some have ended")
-	}
+	// An earlier look found that all Jobs were up.
+	up := observed(o, func(up *Observed) { up.Now = metav1.NewTime(o.Now.Add(2 * time.Second)) })
 	isUp := metav1.NewMicroTime(up.Now.Time)
+	noted.ReadyTime = &isUp
+	up.Noted, up.Jobs = noted, []*batchv1.Job{jobNamed("w", 0, ready), jobNamed("w", 1)}
+	if noted, wait = HoldBack(up, Decide(up)); wait == 0 {
+		t.Fatal("that a Job is ready does not wait")
+	}
 	later := observed(up, func(later *Observed) {
 		later.Noted, later.Now = noted, metav1.NewTime(o.Now.Add(3*time.Second))
 		later.Jobs[0] = jobNamed("w", 0)
@@ -131,6 +130,43 @@ func TestHowLongAStatusWaits(t *testing.T) {
 	step("what was noted about a set of the same name", 22, 5*time.Second)
 	next.Restarts = 1
 	step("more than counts has changed", 23, 0)
+}
+
+// Queueing systems give quota back once nothing of a set is active, and wait until all of it is up. They look at the whole
+// set, and at the Jobs of each replicatedJob that have succeeded.
+func TestWhatQueuesWaitFor(t *testing.T) {
+	type counts = []jobsetv1alpha2.ReplicatedJobStatus
+	inQueue := func(js *jobsetv1alpha2.JobSet) { js.Labels = map[string]string{"kueue.x-k8s.io/queue-name": "q"} }
+	resumed := withCondition(jobsetv1alpha2.JobSetSuspended, metav1.ConditionFalse, "ResumeJobs", "jobset is resumed")
+	const atOnce, second, longer = time.Duration(0), time.Second, 5 * time.Second
+	for name, tc := range map[string]struct {
+		was, is counts
+		// want is how long the status waits in a set of a queue, alone in another.
+		want, alone time.Duration
+	}{
+		"the first Job is active":            {counts{{Name: "a"}, {Name: "b"}}, counts{{Name: "a"}, {Name: "b", Active: 1}}, atOnce, longer},
+		"another Job is active":              {counts{{Name: "a"}, {Name: "b", Active: 1}}, counts{{Name: "a", Active: 1}, {Name: "b", Active: 1}}, longer, longer},
+		"nothing is active any more":         {counts{{Name: "a", Active: 2}, {Name: "b"}}, counts{{Name: "a"}, {Name: "b"}}, atOnce, longer},
+		"nothing of one kind is active":      {counts{{Name: "a", Active: 2}, {Name: "b", Active: 1}}, counts{{Name: "a"}, {Name: "b", Active: 1}}, second, longer},
+		"another Job is ready":               {counts{{Name: "a", Ready: 0}, {Name: "b"}}, counts{{Name: "a", Ready: 1}, {Name: "b"}}, longer, longer},
+		"a Job is ready no more":             {counts{{Name: "a", Ready: 2}, {Name: "b", Ready: 2}}, counts{{Name: "a", Ready: 1}, {Name: "b", Ready: 2}}, second, longer},
+		"a Job has succeeded":                {counts{{Name: "a"}, {Name: "b"}}, counts{{Name: "a", Succeeded: 1}, {Name: "b"}}, second, longer},
+		"not all are up any more":            {counts{{Name: "a", Ready: 1, Succeeded: 1}, {Name: "b", Ready: 1, Succeeded: 1}}, counts{{Name: "a", Ready: 1, Succeeded: 1}, {Name: "b", Ready: 0, Succeeded: 1}}, second, longer},
+		"the last comes up while others end": {counts{{Name: "a", Succeeded: 1}, {Name: "b", Ready: 1, Succeeded: 1}}, counts{{Name: "a", Ready: 1, Succeeded: 1}, {Name: "b", Ready: 1, Succeeded: 1}}, atOnce, atOnce},
+	} {
+		t.Run(name, func(t *testing.T) {
+			wait := func(change ...func(*jobsetv1alpha2.JobSet)) time.Duration {
+				js := newSet(append(change, with("a", 2), with("b", 2))...)
+				next := js.Status.DeepCopy()
+				js.Status.ReplicatedJobsStatus, next.ReplicatedJobsStatus = tc.was, tc.is
+				_, wait := HoldBack(observe(js), Plan{Status: next})
+				return wait
+			}
+			diff(t, "wait in a queue", tc.want, wait(inQueue))
+			diff(t, "wait of a set that was suspended before", tc.want, wait(resumed))
+			diff(t, "wait of another set", tc.alone, wait())
+		})
+	}
 }
 
 func held(o Observed, p Plan) bool {

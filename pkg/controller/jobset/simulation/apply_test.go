@@ -55,11 +55,12 @@ func (p *process) heldBack(next plan.Plan) plan.Plan {
 		p.noted = plan.Noted{}
 		return next
 	}
-	noted, wait := plan.HoldBack(p.observed, next)
+	noted, wait := p.holdBack(p.observed, next)
 	if wait == 0 {
 		return next
 	}
 	p.note("  holds the status back")
+	p.referee.heldBack(p.observed, wait)
 	p.seen[heldStatuses]++
 	p.noted = noted
 	next.Status = nil

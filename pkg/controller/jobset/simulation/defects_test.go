@@ -56,6 +56,7 @@ func TestHistoriesShowDefects(t *testing.T) {
 		"an end of life that nobody waits for":       {deciding(nil, noTimer), "a set at rest is as its spec says"},
 		"a set that is deleted as soon as it ends":   {deciding(nil, impatientEnd), "a set is deleted after its time to live only"},
 		"a cancelled set that is deleted at once":    {deciding(forgetCancellation, nil), "a set is deleted after its time to live only"},
+		"counts that a queue waits for in vain":      {conduct{decide: plan.Decide, holdBack: likeAnyOther}, queuesWait},
 		"a set that is never left alone":             {deciding(nil, restless), "every history comes to rest"},
 		"a decision that changes the set":            {deciding(nil, scribble), "a decision does not change what it was made on"},
 		"a decision that depends on the order":       {deciding(nil, firstCome), "equal snapshots lead to equal plans"},
@@ -155,6 +156,22 @@ func forgetCancellation(o *plan.Observed) {
 	if c := setCondition(&o.JobSet.Status, jobsetv1alpha2.JobSetFailed); c != nil {
 		c.Reason = "FailedJobs"
 	}
+}
+
+// likeAnyOther holds the status of a set back as if nobody ever suspended it.
+func likeAnyOther(o plan.Observed, p plan.Plan) (plan.Noted, time.Duration) {
+	never := func(status *jobsetv1alpha2.JobSetStatus) {
+		status.Conditions = slices.DeleteFunc(slices.Clone(status.Conditions), func(c metav1.Condition) bool {
+			return c.Type == jobsetv1alpha2.JobSetSuspended && c.Status == metav1.ConditionFalse
+		})
+	}
+	o.JobSet = o.JobSet.DeepCopy()
+	never(&o.JobSet.Status)
+	if p.Status != nil {
+		p.Status = p.Status.DeepCopy()
+		never(p.Status)
+	}
+	return plan.HoldBack(o, p)
 }
 
 func restless(_ plan.Observed, p *plan.Plan) {

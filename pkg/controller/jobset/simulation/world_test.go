@@ -19,6 +19,8 @@ import (
 // conduct is how the controller decides and acts: as it really does, or with a defect that must not go unnoticed.
 type conduct struct {
 	decide func(plan.Observed) plan.Plan
+	// holdBack is for how long the status of a plan waits; plan.HoldBack unless given.
+	holdBack func(plan.Observed, plan.Plan) (plan.Noted, time.Duration)
 	// forgetful controllers do not wait until the caches show what they wrote.
 	forgetful bool
 	// overwriting ones store a status whatever happened to the set meanwhile.
@@ -67,6 +69,9 @@ var beginning = time.Date(2026, 5, 4, 3, 2, 1, 0, time.UTC)
 // newWorld returns a world in which a user has just created a set, and a controller starts.
 func newWorld(seed uint64, c conduct, trace *[]string) *world {
 	d := newDice(seed)
+	if c.holdBack == nil {
+		c.holdBack = plan.HoldBack
+	}
 	w := &world{
 		conduct: c,
 		dice:    d,

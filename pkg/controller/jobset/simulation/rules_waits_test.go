@@ -1,0 +1,55 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package simulation
+
+import (
+	"time"
+
+	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
+)
+
+// This file holds the rules about what is stored later than it is seen. Queueing systems read the counts: they give quota
+// back when nothing is active, and wait until everything is up.
+
+const queuesWait = "what queueing systems wait for is stored in time"
+
+// heldBack checks a status that is not stored for some time.
+func (r *referee) heldBack(o plan.Observed, wait time.Duration) {
+	js := o.JobSet
+	stored, seen := sumOf(js.Status.ReplicatedJobsStatus), sumOf(counted(o))
+	var all int32
+	for i := range js.Spec.ReplicatedJobs {
+		all += *js.Spec.ReplicatedJobs[i].Replicas
+	}
+	switch {
+	case seen.up == all && stored.up != all:
+		r.fail("rule %q: all %d Jobs are up, %d were", queuesWait, all, stored.up)
+	case !isSuspended(js) && setCondition(&js.Status, jobsetv1alpha2.JobSetSuspended) == nil:
+		return // nobody ever suspended it
+	case (seen.active > 0) != (stored.active > 0):
+		r.fail("rule %q: %d Jobs are active, %d were", queuesWait, seen.active, stored.active)
+	case seen.succeeded != stored.succeeded && wait > time.Second:
+		r.fail("rule %q: %d Jobs have succeeded, %d had, and that waits for %s", queuesWait, seen.succeeded, stored.succeeded, wait)
+	}
+}
+
+type sums struct{ active, up, succeeded int32 }
+
+// counted are the counts of a set as they should be.
+func counted(o plan.Observed) (counts []jobsetv1alpha2.ReplicatedJobStatus) {
+	for _, name := range replicatedJobNames(o.JobSet) {
+		counts = append(counts, count(o, name))
+	}
+	return counts
+}
+
+func sumOf(counts []jobsetv1alpha2.ReplicatedJobStatus) (s sums) {
+	for _, c := range counts {
+		s.active += c.Active
+		s.up += c.Ready + c.Succeeded
+		s.succeeded += c.Succeeded
+	}
+	return s
+}
