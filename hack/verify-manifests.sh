@@ -125,6 +125,7 @@ jobset-apiserver watch validatingadmissionpolicybindings.admissionregistration.k
 jobset-apiserver watch resourcequotas
 jobset-apiserver update resourcequotas/status
 jobset-apiserver get persistentvolumeclaims
+jobset-apiserver list persistentvolumeclaims
 jobset-apiserver create events.events.k8s.io
 jobset-apiserver watch flowschemas.flowcontrol.apiserver.k8s.io
 jobset-apiserver patch flowschemas.flowcontrol.apiserver.k8s.io/status

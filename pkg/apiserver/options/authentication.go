@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"sync/atomic"
 
@@ -14,19 +15,27 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apiserver/pkg/authentication/authenticator"
+	"k8s.io/apiserver/pkg/authentication/authenticatorfactory"
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/server"
 	"k8s.io/apiserver/pkg/server/dynamiccertificates"
 	"k8s.io/apiserver/pkg/server/healthz"
+	genericoptions "k8s.io/apiserver/pkg/server/options"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/utils/clock"
 )
 
 // publicPaths answer callers without an identity: probes have none.
 var publicPaths = sets.New("/healthz", "/livez", "/readyz")
 
+// authenticationConfigMap says how the main cluster authenticates.
+const authenticationConfigMap = "extension-apiserver-authentication"
+
 // authenticationAdvice is what to do when the main cluster does not tell how it authenticates.
 const authenticationAdvice = "allow its user to read the configmap extension-apiserver-authentication in kube-system"
 
+// applyAuthentication finds out who a caller is as the options of the library say. The library trusts the authorities and
+// follows them; its client for tokens is replaced by one without a rate limit.
 func (o *Options) applyAuthentication(ctx context.Context, generic *server.RecommendedConfig) error {
 	found, err := o.lookupAuthentication(ctx)
 	if err != nil {
@@ -39,13 +48,46 @@ func (o *Options) applyAuthentication(ctx context.Context, generic *server.Recom
 	if err := trusted.check(ctx); err != nil {
 		return err
 	}
-	err = o.Recommended.Authentication.ApplyTo(&generic.Authentication, generic.SecureServing, generic.OpenAPIConfig)
+	options := *o.Recommended.Authentication
+	client, err := newReviewClient("authentication-kubeconfig", options.RemoteKubeConfigFile, 0)
 	if err != nil {
+		return err
+	}
+	if options.ClientCert.CAContentProvider, err = clientCA(&options, client); err != nil {
+		return blame("client-ca-file", err, "give a file with PEM certificates")
+	}
+	if err := options.ApplyTo(&generic.Authentication, generic.SecureServing, nil); err != nil {
 		return blame("authentication-kubeconfig", err, authenticationAdvice)
 	}
-	generic.Authentication.Authenticator = refuseAnonymous(generic.Authentication.Authenticator)
+	authenticator, definitions, err := authenticatorfactory.DelegatingAuthenticatorConfig{
+		Anonymous:                          options.Anonymous,
+		TokenAccessReviewClient:            client.AuthenticationV1(),
+		TokenAccessReviewTimeout:           options.TokenRequestTimeout,
+		WebhookRetryBackoff:                options.WebhookRetryBackoff,
+		CacheTTL:                           options.CacheTTL,
+		ClientCertificateCAContentProvider: options.ClientCert.CAContentProvider,
+		RequestHeaderConfig:                generic.Authentication.RequestHeaderConfig,
+	}.New()
+	if err != nil {
+		return fmt.Errorf("setting up authentication: %w", err)
+	}
+	generic.OpenAPIConfig.SecurityDefinitions = definitions
+	generic.Authentication.Authenticator = limitBadTokens(refuseAnonymous(authenticator), clock.RealClock{})
 	generic.AddReadyzChecks(healthz.NamedCheck("client-ca", clientCACheck(generic.SecureServing.ClientCA, o.awaitedClientCA(found))))
 	return nil
+}
+
+// clientCA provides the authority of client certificates: that of the flag, or else that of the main cluster, which is
+// followed. It is nil when neither is wanted.
+func clientCA(o *genericoptions.DelegatingAuthenticationOptions, client kubernetes.Interface) (dynamiccertificates.CAContentProvider, error) {
+	if o.ClientCert.ClientCA != "" {
+		return o.ClientCert.GetClientCAContentProvider()
+	}
+	if o.SkipInClusterLookup {
+		return nil, nil
+	}
+	return dynamiccertificates.NewDynamicCAFromConfigMapController(
+		"client-ca", metav1.NamespaceSystem, authenticationConfigMap, "client-ca-file", client)
 }
 
 // lookupAuthentication reads once what the library goes on reading: it says more than one line when it cannot. The result
@@ -84,7 +126,7 @@ func (o *Options) awaitedClientCA(found map[string]string) []byte {
 func awaitAuthenticationConfig(ctx context.Context, client kubernetes.Interface) (*corev1.ConfigMap, error) {
 	var configMap *corev1.ConfigMap
 	err := retryMain(ctx, "its authentication configuration", func(ctx context.Context) (err error) {
-		configMap, err = client.CoreV1().ConfigMaps(metav1.NamespaceSystem).Get(ctx, "extension-apiserver-authentication", metav1.GetOptions{})
+		configMap, err = client.CoreV1().ConfigMaps(metav1.NamespaceSystem).Get(ctx, authenticationConfigMap, metav1.GetOptions{})
 		return err
 	})
 	return configMap, err

@@ -92,9 +92,11 @@ func (o *Options) applyMainCluster(ctx context.Context, generic *server.Recommen
 	if err := o.applyAuthentication(ctx, generic); err != nil {
 		return err
 	}
-	if err := o.Recommended.Authorization.ApplyTo(&generic.Authorization); err != nil {
-		return blame("authorization-kubeconfig", err, "give a valid kubeconfig for the main cluster")
+	authorizer, err := newAuthorizer(o.Recommended.Authorization)
+	if err != nil {
+		return err
 	}
+	generic.Authorization.Authorizer = authorizer
 	if err := o.Recommended.Features.ApplyTo(&generic.Config, main.kube, generic.SharedInformerFactory); err != nil {
 		return blame("enable-priority-and-fairness", err, "correct the limits on requests in flight")
 	}

@@ -200,9 +200,10 @@ func testNewFrontProxy(t *testing.T, e *env) {
 	})
 }
 
-// TestDelegatedCallsAreExempt wants kube-apiserver to answer the questions of our server without queueing them: each
-// belongs to a request that it has admitted already and that waits for the answer.
-func TestDelegatedCallsAreExempt(t *testing.T) {
+// TestQuestionsOfAdmittedRequestsAreExempt wants kube-apiserver to answer the questions of our server without queueing them
+// when each belongs to a request that was let in and waits for the answer, and no others: anybody can cause those about
+// tokens.
+func TestQuestionsOfAdmittedRequestsAreExempt(t *testing.T) {
 	schema, err := plane.Kube.FlowcontrolV1().FlowSchemas().Get(t.Context(), "jobset-apiserver-delegated", metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -229,15 +230,19 @@ func TestDelegatedCallsAreExempt(t *testing.T) {
 		t.Fatal(err)
 	}
 	questions := map[string]func() error{
-		"who somebody is": func() error {
-			_, err := client.AuthenticationV1().TokenReviews().Create(t.Context(), &authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: "x"}}, metav1.CreateOptions{})
-			return err
-		},
 		"what somebody may do": func() error {
 			review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
 				User: "alice", NonResourceAttributes: &authorizationv1.NonResourceAttributes{Path: "/metrics", Verb: "get"},
 			}}
 			_, err := client.AuthorizationV1().SubjectAccessReviews().Create(t.Context(), review, metav1.CreateOptions{})
+			return err
+		},
+		"which volume claims exist": func() error {
+			_, err := client.CoreV1().PersistentVolumeClaims("default").List(t.Context(), metav1.ListOptions{})
+			return err
+		},
+		"whether a namespace exists": func() error {
+			_, err := client.CoreV1().Namespaces().Get(t.Context(), "default", metav1.GetOptions{})
 			return err
 		},
 	}
@@ -251,6 +256,13 @@ func TestDelegatedCallsAreExempt(t *testing.T) {
 			}
 			return nil
 		})
+	}
+	review := &authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: "x"}}
+	if _, err := client.AuthenticationV1().TokenReviews().Create(t.Context(), review, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if classified == string(schema.UID) {
+		t.Error("the question who somebody is, which anybody can cause, is exempt")
 	}
 }
 

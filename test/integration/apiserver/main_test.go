@@ -61,7 +61,7 @@ type env struct {
 }
 
 // newEnv makes a namespace and clients for it. The config decides whether requests go through kube-apiserver.
-func newEnv(t *testing.T, server *framework.Server, config *rest.Config) *env {
+func newEnv(t testing.TB, server *framework.Server, config *rest.Config) *env {
 	t.Helper()
 	namespace, err := plane.Kube.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{
 		ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"},
@@ -80,7 +80,7 @@ func newEnv(t *testing.T, server *framework.Server, config *rest.Config) *env {
 }
 
 // clientset speaks protobuf.
-func clientset(t *testing.T, config *rest.Config) typedv1alpha2.JobsetV1alpha2Interface {
+func clientset(t testing.TB, config *rest.Config) typedv1alpha2.JobsetV1alpha2Interface {
 	t.Helper()
 	config = rest.CopyConfig(config)
 	config.ContentType = runtime.ContentTypeProtobuf
@@ -102,7 +102,7 @@ func jobSet(name string, change ...func(*jobsetv1alpha2.JobSet)) *jobsetv1alpha2
 }
 
 // create stores a JobSet and fails the test when that is refused.
-func (e *env) create(t *testing.T, js *jobsetv1alpha2.JobSet) *jobsetv1alpha2.JobSet {
+func (e *env) create(t testing.TB, js *jobsetv1alpha2.JobSet) *jobsetv1alpha2.JobSet {
 	t.Helper()
 	created, err := e.typed.Create(t.Context(), js, metav1.CreateOptions{})
 	if err != nil {
@@ -111,7 +111,7 @@ func (e *env) create(t *testing.T, js *jobsetv1alpha2.JobSet) *jobsetv1alpha2.Jo
 	return created
 }
 
-func (e *env) get(t *testing.T, name string) *jobsetv1alpha2.JobSet {
+func (e *env) get(t testing.TB, name string) *jobsetv1alpha2.JobSet {
 	t.Helper()
 	js, err := e.typed.Get(t.Context(), name, metav1.GetOptions{})
 	if err != nil {

@@ -27,7 +27,7 @@ var apiServices = schema.GroupVersionResource{Group: "apiregistration.k8s.io", V
 const apiServiceName = "v1alpha2.jobset.x-k8s.io"
 
 // Aggregate makes kube-apiserver forward the group to the server and waits until it does. One server at a time.
-func (p *ControlPlane) Aggregate(t *testing.T, s *Server) {
+func (p *ControlPlane) Aggregate(t testing.TB, s *Server) {
 	t.Helper()
 	service := &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{Name: "jobset-apiserver", Namespace: "jobset-system"},
@@ -85,7 +85,7 @@ func (p *ControlPlane) Aggregate(t *testing.T, s *Server) {
 }
 
 // Eventually polls until the check passes.
-func Eventually(t *testing.T, timeout time.Duration, what string, check func(context.Context) error) {
+func Eventually(t testing.TB, timeout time.Duration, what string, check func(context.Context) error) {
 	t.Helper()
 	var last error
 	err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, timeout, true, func(ctx context.Context) (bool, error) {
@@ -98,7 +98,7 @@ func Eventually(t *testing.T, timeout time.Duration, what string, check func(con
 }
 
 // Get asks for a path and returns the status code, which is 0 when nothing answers, and the body.
-func Get(t *testing.T, config *rest.Config, path string) (int, string) {
+func Get(t testing.TB, config *rest.Config, path string) (int, string) {
 	t.Helper()
 	client, err := rest.HTTPClientFor(config)
 	if err != nil {

@@ -29,7 +29,7 @@ type Etcd struct {
 }
 
 // StartEtcd runs an etcd with TLS.
-func (p *ControlPlane) StartEtcd(t *testing.T) *Etcd {
+func (p *ControlPlane) StartEtcd(t testing.TB) *Etcd {
 	t.Helper()
 	authority, err := NewAuthority("etcd")
 	if err != nil {
@@ -66,7 +66,7 @@ func (p *ControlPlane) StartEtcd(t *testing.T) *Etcd {
 }
 
 // Client reaches the etcd as jobset-apiserver does.
-func (e *Etcd) Client(t *testing.T) *clientv3.Client {
+func (e *Etcd) Client(t testing.TB) *clientv3.Client {
 	t.Helper()
 	info := transport.TLSInfo{CertFile: e.CertFile, KeyFile: e.KeyFile, TrustedCAFile: e.CAFile}
 	tlsConfig, err := info.ClientConfig()

@@ -24,7 +24,7 @@ type Process struct {
 }
 
 // Run starts a program.
-func Run(t *testing.T, path string, args ...string) *Process {
+func Run(t testing.TB, path string, args ...string) *Process {
 	t.Helper()
 	p := &Process{cmd: exec.Command(path, args...), done: make(chan struct{})}
 	p.cmd.Stderr = &p.stderr
@@ -57,7 +57,7 @@ func (p *Process) Done() <-chan struct{} { return p.done }
 func (p *Process) Stderr() string { return p.stderr.String() }
 
 // Wait waits for the end and returns the exit code.
-func (p *Process) Wait(t *testing.T, timeout time.Duration) int {
+func (p *Process) Wait(t testing.TB, timeout time.Duration) int {
 	t.Helper()
 	select {
 	case <-p.done:
@@ -69,7 +69,7 @@ func (p *Process) Wait(t *testing.T, timeout time.Duration) int {
 }
 
 // FreePort returns a port of the loopback address that nobody uses at this moment.
-func FreePort(t *testing.T) int {
+func FreePort(t testing.TB) int {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -32,7 +32,7 @@ type Server struct {
 
 // StartServer runs jobset-apiserver with the identity of its manifests and waits until it is ready. Without storage flags
 // it gets an embedded etcd in the directory of the test.
-func (p *ControlPlane) StartServer(t *testing.T, flags ...string) *Server {
+func (p *ControlPlane) StartServer(t testing.TB, flags ...string) *Server {
 	t.Helper()
 	s := p.LaunchServer(t, flags...)
 	s.AwaitReady(t)
@@ -40,7 +40,7 @@ func (p *ControlPlane) StartServer(t *testing.T, flags ...string) *Server {
 }
 
 // LaunchServer is StartServer without the waiting.
-func (p *ControlPlane) LaunchServer(t *testing.T, flags ...string) *Server {
+func (p *ControlPlane) LaunchServer(t testing.TB, flags ...string) *Server {
 	t.Helper()
 	admin, err := p.AddUser("test-admin", "system:masters")
 	if err != nil {
@@ -60,7 +60,7 @@ func (p *ControlPlane) LaunchServer(t *testing.T, flags ...string) *Server {
 }
 
 // ServerKubeconfig is a kubeconfig of the server's own identity.
-func (p *ControlPlane) ServerKubeconfig(t *testing.T) string {
+func (p *ControlPlane) ServerKubeconfig(t testing.TB) string {
 	t.Helper()
 	kubeconfig, err := p.Kubeconfig(ServerUser, "system:serviceaccounts", "system:serviceaccounts:jobset-system", "system:authenticated")
 	if err != nil {
@@ -75,7 +75,7 @@ func Embedded(dir string) []string {
 }
 
 // ShortDir returns a directory whose path leaves room for the names of sockets.
-func ShortDir(t *testing.T) string {
+func ShortDir(t testing.TB) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "js-")
 	if err != nil {
@@ -89,13 +89,13 @@ func ShortDir(t *testing.T) string {
 func (s *Server) URL() string { return fmt.Sprintf("https://localhost:%d", s.Port) }
 
 // Config reaches the server directly, as an administrator of the main cluster.
-func (s *Server) Config(t *testing.T) *rest.Config {
+func (s *Server) Config(t testing.TB) *rest.Config {
 	t.Helper()
 	return s.ConfigOf(t, s.admin)
 }
 
 // ConfigOf reaches the server directly, as a user of the main cluster.
-func (s *Server) ConfigOf(t *testing.T, user *envtest.AuthenticatedUser) *rest.Config {
+func (s *Server) ConfigOf(t testing.TB, user *envtest.AuthenticatedUser) *rest.Config {
 	t.Helper()
 	config := s.Anonymous(t)
 	config.CertData, config.KeyData = user.Config().CertData, user.Config().KeyData
@@ -103,7 +103,7 @@ func (s *Server) ConfigOf(t *testing.T, user *envtest.AuthenticatedUser) *rest.C
 }
 
 // Anonymous reaches the server directly, without an identity.
-func (s *Server) Anonymous(t *testing.T) *rest.Config {
+func (s *Server) Anonymous(t testing.TB) *rest.Config {
 	t.Helper()
 	ca, err := os.ReadFile(filepath.Join(s.CertDir, "ca.crt"))
 	if err != nil {
@@ -113,7 +113,7 @@ func (s *Server) Anonymous(t *testing.T) *rest.Config {
 }
 
 // AwaitReady waits until /readyz says so.
-func (s *Server) AwaitReady(t *testing.T) {
+func (s *Server) AwaitReady(t testing.TB) {
 	t.Helper()
 	var last string
 	err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
@@ -135,13 +135,13 @@ func (s *Server) AwaitReady(t *testing.T) {
 }
 
 // Get asks for a path without an identity and returns the status code, which is 0 when nothing answers, and the body.
-func (s *Server) Get(t *testing.T, path string) (int, string) {
+func (s *Server) Get(t testing.TB, path string) (int, string) {
 	t.Helper()
 	return Get(t, s.Anonymous(t), path)
 }
 
 // Stop ends the server as Kubernetes does and waits for its end.
-func (s *Server) Stop(t *testing.T) {
+func (s *Server) Stop(t testing.TB) {
 	t.Helper()
 	if err := s.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)

@@ -97,16 +97,22 @@ func (w *warnings) AddWarning(_, text string) { *w = append(*w, text) }
 // validate runs the plugin for a new JobSet "js" with two templates "a" and "b".
 func validate(t *testing.T, get getClaim, retention *jobset.VolumeRetentionPolicy) (warnings, error) {
 	t.Helper()
-	template := func(name string) corev1.PersistentVolumeClaim {
-		return corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: templateSpec()}
+	return validateWith(t, &mainAPI{get: get}, jobset.VolumeClaimPolicy{
+		Templates: []corev1.PersistentVolumeClaim{template("a"), template("b")}, RetentionPolicy: retention,
+	})
+}
+
+func template(name string) corev1.PersistentVolumeClaim {
+	return corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: templateSpec()}
+}
+
+func validateWith(t *testing.T, main *mainAPI, policies ...jobset.VolumeClaimPolicy) (warnings, error) {
+	t.Helper()
+	js := &jobset.JobSet{
+		ObjectMeta: metav1.ObjectMeta{Name: "js", Namespace: "ns"}, Spec: jobset.JobSetSpec{VolumeClaimPolicies: policies},
 	}
-	js := &jobset.JobSet{ObjectMeta: metav1.ObjectMeta{Name: "js", Namespace: "ns"}, Spec: jobset.JobSetSpec{
-		VolumeClaimPolicies: []jobset.VolumeClaimPolicy{{
-			Templates: []corev1.PersistentVolumeClaim{template("a"), template("b")}, RetentionPolicy: retention,
-		}},
-	}}
 	plugin := New()
-	plugin.get = get
+	plugin.claims = main
 	if err := plugin.ValidateInitialization(); err != nil {
 		t.Fatal(err)
 	}
@@ -118,6 +124,9 @@ func validate(t *testing.T, get getClaim, retention *jobset.VolumeRetentionPolic
 	err := plugin.Validate(ctx, attributes, nil)
 	return said, err
 }
+
+// getClaim answers for one claim.
+type getClaim func(ctx context.Context, namespace, name string) (*corev1.PersistentVolumeClaim, error)
 
 func claims(specs map[string]corev1.PersistentVolumeClaimSpec) getClaim {
 	return func(_ context.Context, namespace, name string) (*corev1.PersistentVolumeClaim, error) {

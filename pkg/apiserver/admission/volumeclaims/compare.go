@@ -32,7 +32,7 @@ func compare(policy *jobset.VolumeClaimPolicy, template, claim *corev1.Persisten
 
 // differing names the fields that the template sets to something else than the claim has. Fields that the template
 // leaves open do not count: the main API fills them in (volumeName, storageClassName, volumeMode, …), and comparing all
-// of them, as upstream does, would refuse every retained claim of a real cluster (spec/jobset.md §3.4, note to 9f).
+// of them, as upstream does, would refuse every retained claim of a real cluster.
 func differing(template, claim *corev1.PersistentVolumeClaimSpec) []string {
 	var fields []string
 	check := func(name string, set, equal bool) {

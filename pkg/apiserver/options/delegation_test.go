@@ -1,0 +1,187 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package options
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/apiserver/pkg/authentication/authenticator"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+	genericoptions "k8s.io/apiserver/pkg/server/options"
+	"k8s.io/client-go/kubernetes/scheme"
+	testclock "k8s.io/utils/clock/testing"
+)
+
+// mainCluster answers SubjectAccessReviews: alice may do everything. It returns a kubeconfig for it.
+func mainCluster(t *testing.T) string {
+	t.Helper()
+	info, _ := runtime.SerializerInfoForMediaType(scheme.Codecs.SupportedMediaTypes(), runtime.ContentTypeProtobuf)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		body, err := io.ReadAll(req.Body)
+		if err != nil {
+			t.Error(err)
+		}
+		review := &authorizationv1.SubjectAccessReview{}
+		if err := runtime.DecodeInto(scheme.Codecs.UniversalDeserializer(), body, review); err != nil {
+			t.Errorf("the question cannot be read: %v", err)
+		}
+		review.Status.Allowed = review.Spec.User == "alice"
+		w.Header().Set("Content-Type", runtime.ContentTypeProtobuf)
+		w.WriteHeader(http.StatusCreated)
+		encoder := scheme.Codecs.EncoderForVersion(info.Serializer, authorizationv1.SchemeGroupVersion)
+		if err := encoder.Encode(review, w); err != nil {
+			t.Error(err)
+		}
+	}))
+	t.Cleanup(server.Close)
+	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
+	content := fmt.Sprintf(`{"apiVersion":"v1","kind":"Config","current-context":"c",
+		"clusters":[{"name":"c","cluster":{"server":%q}}],"contexts":[{"name":"c","context":{"cluster":"c","user":"u"}}],"users":[{"name":"u","user":{}}]}`, server.URL)
+	if err := os.WriteFile(kubeconfig, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return kubeconfig
+}
+
+func TestReviewClientHasNoRateLimit(t *testing.T) {
+	client, err := newReviewClient("kubeconfig", mainCluster(t), time.Second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if client.AuthorizationV1().RESTClient().GetRateLimiter() != nil || client.AuthenticationV1().RESTClient().GetRateLimiter() != nil {
+		t.Error("questions to the main API wait for a rate limit")
+	}
+}
+
+func TestAuthorizer(t *testing.T) {
+	o := genericoptions.NewDelegatingAuthorizationOptions()
+	o.RemoteKubeConfigFile = mainCluster(t)
+	authorize, err := newAuthorizer(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cases := map[string]struct {
+		user   user.DefaultInfo
+		record authorizer.AttributesRecord
+		want   authorizer.Decision
+	}{
+		"the main API allows it":         {user: user.DefaultInfo{Name: "alice"}, record: authorizer.AttributesRecord{Verb: "delete", Resource: "jobsets", ResourceRequest: true}, want: authorizer.DecisionAllow},
+		"the main API does not allow it": {user: user.DefaultInfo{Name: "bob"}, record: authorizer.AttributesRecord{Verb: "delete", Resource: "jobsets", ResourceRequest: true}, want: authorizer.DecisionNoOpinion},
+		"administrators are not asked about": {
+			user: user.DefaultInfo{Name: "carol", Groups: []string{user.SystemPrivilegedGroup}}, record: authorizer.AttributesRecord{Verb: "delete", Resource: "jobsets", ResourceRequest: true}, want: authorizer.DecisionAllow,
+		},
+		"probes are not asked about": {user: user.DefaultInfo{Name: "bob"}, record: authorizer.AttributesRecord{Verb: "get", Path: "/readyz"}, want: authorizer.DecisionAllow},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			c.record.User = &c.user
+			if got, _, err := authorize.Authorize(t.Context(), c.record); got != c.want || err != nil {
+				t.Errorf("decision %v (%v), want %v", got, err, c.want)
+			}
+		})
+	}
+}
+
+// TestImpersonationWaitsForASlot holds all questions back and counts those under way.
+func TestImpersonationWaitsForASlot(t *testing.T) {
+	var underWay, most, others atomic.Int32
+	release := make(chan struct{})
+	limited := limitImpersonation(authorizer.AuthorizerFunc(func(_ context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
+		if a.GetVerb() == "get" {
+			others.Add(1)
+			return authorizer.DecisionAllow, "", nil
+		}
+		most.Store(max(most.Load(), underWay.Add(1)))
+		defer underWay.Add(-1)
+		<-release
+		return authorizer.DecisionAllow, "", nil
+	}))
+	ask := func(ctx context.Context, verb string) error {
+		_, _, err := limited.Authorize(ctx, authorizer.AttributesRecord{Verb: verb})
+		return err
+	}
+	var group sync.WaitGroup
+	for i := range 10 * maxImpersonationReviews {
+		group.Go(func() {
+			if err := ask(t.Context(), []string{"impersonate", "impersonate:user-info"}[i%2]); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	if err := wait.PollUntilContextTimeout(t.Context(), time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
+		return underWay.Load() == maxImpersonationReviews, nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := ask(ended, "impersonate"); !errors.Is(err, context.Canceled) {
+		t.Errorf("a caller that has gone gets %v", err)
+	}
+	if err := ask(t.Context(), "get"); err != nil || others.Load() != 1 {
+		t.Errorf("another question waits for those about impersonation: %v", err)
+	}
+	close(release)
+	group.Wait()
+	if most.Load() != maxImpersonationReviews {
+		t.Errorf("%d questions were under way, want %d", most.Load(), maxImpersonationReviews)
+	}
+}
+
+func TestLimitBadTokens(t *testing.T) {
+	clock := testclock.NewFakePassiveClock(time.Now())
+	asked := 0
+	limited := limitBadTokens(authenticator.RequestFunc(func(req *http.Request) (*authenticator.Response, bool, error) {
+		asked++
+		if req.Header.Get("Authorization") == "Bearer good" {
+			return &authenticator.Response{User: &user.DefaultInfo{Name: "alice"}}, true, nil
+		}
+		return nil, false, nil
+	}), clock)
+	// send returns how many of the requests were looked at.
+	send := func(n int, address, token string) int {
+		asked = 0
+		for range n {
+			req := httptest.NewRequest(http.MethodGet, "/apis", nil)
+			req.RemoteAddr = address
+			if token != "" {
+				req.Header.Set("Authorization", "Bearer "+token)
+			}
+			_, ok, err := limited.AuthenticateRequest(req)
+			if refused := errors.Is(err, errTooManyBadTokens); refused && ok {
+				t.Error("a request was refused and accepted")
+			}
+		}
+		return asked
+	}
+	got := []int{
+		send(3*maxBadTokens, "10.0.0.1:1", "good"), // valid tokens do not count
+		send(3*maxBadTokens, "10.0.0.1:2", ""),     // nor do requests without one
+		send(3*maxBadTokens, "10.0.0.1:3", "bad"),
+		send(1, "10.0.0.1:4", "good"), // the address is refused, whatever the port
+		send(1, "10.0.0.1:5", ""),
+		send(2, "10.0.0.2:1", "bad"), // others are not
+	}
+	clock.SetTime(clock.Now().Add(badTokensWindow))
+	got = append(got, send(2, "10.0.0.1:6", "bad"))
+	if diff := cmp.Diff([]int{3 * maxBadTokens, 3 * maxBadTokens, maxBadTokens, 0, 1, 2, 2}, got); diff != "" {
+		t.Errorf("requests that were looked at (-want +got):\n%s", diff)
+	}
+}
