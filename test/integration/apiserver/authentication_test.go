@@ -60,22 +60,32 @@ func testAnonymous(t *testing.T, e *env) {
 }
 
 // grant lets a subject read JobSets in the namespace.
-func (e *env) grant(t *testing.T, subject rbacv1.Subject) {
+func (e *env) grant(t testing.TB, subject rbacv1.Subject) {
 	t.Helper()
-	role := &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Name: "reader"}, Rules: []rbacv1.PolicyRule{{
-		APIGroups: []string{"jobset.x-k8s.io"}, Resources: []string{"jobsets"}, Verbs: []string{"get", "list"},
-	}}}
+	e.allow(t, []rbacv1.PolicyRule{{APIGroups: []string{"jobset.x-k8s.io"}, Resources: []string{"jobsets"}, Verbs: []string{"get", "list"}}}, subject)
+}
+
+// allow lets a subject do more in the namespace.
+func (e *env) allow(t testing.TB, rules []rbacv1.PolicyRule, subject rbacv1.Subject) {
+	t.Helper()
+	role := &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Name: "role"}, Rules: rules}
 	if _, err := plane.Kube.RbacV1().Roles(e.namespace).Create(t.Context(), role, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	binding := &rbacv1.RoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: "reader"},
-		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: "reader"},
+		ObjectMeta: metav1.ObjectMeta{Name: "role"},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: "role"},
 		Subjects:   []rbacv1.Subject{subject},
 	}
 	if _, err := plane.Kube.RbacV1().RoleBindings(e.namespace).Create(t.Context(), binding, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// canList tells whether the user of the environment may list JobSets yet.
+func (e *env) canList(ctx context.Context) error {
+	_, err := e.typed.List(ctx, metav1.ListOptions{Limit: 1})
+	return err
 }
 
 // checkReader wants a configuration that may list JobSets in this namespace and do nothing else.
