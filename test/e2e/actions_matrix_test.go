@@ -160,12 +160,11 @@ var finishedStates = map[string]state{
 	"turned-away": { // failed, and its queue has let go of it
 		pod: fail, metadata: "labels: {kueue.x-k8s.io/queue-name: tenants}", rest: "restarts=0 Failed/FailedJobs | 1 Start → Failed",
 		cells: map[string]cell{
-			"restart": refused("the JobSet has failed, so that there is nothing to restart; retry it instead"),
-			"suspend": refused("the JobSet has failed, so that there is nothing to suspend; retry it instead"),
-			"resume":  refused("the JobSet has failed, so that there is nothing to resume; retry it instead"),
+			"restart": refused("the JobSet has failed, so that there is nothing to restart; create it anew to run it again"),
+			"suspend": refused("the JobSet has failed, so that there is nothing to suspend; create it anew to run it again"),
+			"resume":  refused("the JobSet has failed, so that there is nothing to resume; create it anew to run it again"),
 			"cancel":  refused("the JobSet has failed, so that there is nothing to cancel"),
-			"retry": refused(`queue "tenants", which the label kueue.x-k8s.io/queue-name names, admitted the JobSet, and its Workload has finished with it; ` +
-				"create the JobSet anew instead"),
+			"retry": refused(`queue "tenants", which the label kueue.x-k8s.io/queue-name names, does not run a finished JobSet again; create it anew instead`),
 		},
 	},
 	"cancelled": {

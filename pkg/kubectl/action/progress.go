@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
@@ -105,7 +106,7 @@ func readyProgress(js *jobsetv1alpha2.JobSet, n counts, attempt int32) progress 
 	case finished != "":
 		return progress{failure: finish(js)}
 	case ptr.Deref(js.Spec.Suspend, false):
-		return progress{failure: "the set is suspended" + endedBy(current) + "; kubectl jobset resume " + js.Name + " lets it run"}
+		return progress{failure: "the set is suspended" + endedBy(current) + "; " + whatResumes(js)}
 	case current == nil && n.old == 0 && n.ready == n.total:
 		return progress{reached: true, text: fmt.Sprintf("%d of %d Jobs ready", n.ready, n.total)}
 	case current != nil && current.Number >= attempt && current.EndTime == nil && current.ReadyTime != nil:
@@ -123,6 +124,17 @@ func readyProgress(js *jobsetv1alpha2.JobSet, n counts, attempt int32) progress 
 	}
 	parts = append(parts, fmt.Sprintf("%d of %d ready", n.ready, n.total))
 	return progress{text: strings.Join(parts, ", ")}
+}
+
+// whatResumes says what lets a suspended set run. The server does not resume what a queue or an owner decides about.
+func whatResumes(js *jobsetv1alpha2.JobSet) string {
+	if queue, queued := js.Labels[snapshot.QueueLabel]; queued {
+		return "its queue " + queue + " lets it run"
+	}
+	if owner := metav1.GetControllerOf(js); owner != nil {
+		return fmt.Sprintf("its owner, %s %s, lets it run", owner.Kind, owner.Name)
+	}
+	return "kubectl jobset resume " + js.Name + " lets it run"
 }
 
 func took(a *jobsetv1alpha2.Attempt) string {

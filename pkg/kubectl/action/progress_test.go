@@ -145,6 +145,12 @@ func TestProgressToReady(t *testing.T) {
 			set:  set(suspendedSet, attempts(jobsetv1alpha2.Attempt{Number: 2, EndTime: at(3), EndUser: "alice"})),
 			want: progress{failure: "the set is suspended by alice; kubectl jobset resume train lets it run"},
 		},
+		"the queue of the set took its quota back meanwhile": {
+			set: set(suspendedSet, attempts(jobsetv1alpha2.Attempt{Number: 2, EndTime: at(3)}), func(s *snapshot.Set) {
+				s.JobSet.Labels = map[string]string{snapshot.QueueLabel: "research"}
+			}),
+			want: progress{failure: "the set is suspended; its queue research lets it run"},
+		},
 		"the set was created anew": {
 			set:  set(func(s *snapshot.Set) { s.JobSet.UID = "set-2" }),
 			want: progress{failure: "the set was deleted, and another one created under its name"},

@@ -26,6 +26,9 @@ const (
 	SetStarting    = "Starting"    // anything else
 )
 
+// QueueLabel is the label by which users hand sets over to Kueue, which then decides when they run.
+const QueueLabel = "kueue.x-k8s.io/queue-name"
+
 // SetState is what a set does.
 func SetState(js *jobsetv1alpha2.JobSet) string {
 	wanted, ready, seen := jobCounts(js)

@@ -160,7 +160,7 @@ func (b *builder) lastGap(before *jobsetv1alpha2.Attempt) {
 
 // queued tells that a queueing system decides when the set runs.
 func queued(js *jobsetv1alpha2.JobSet) bool {
-	return js.Labels[QueueNameLabel] != "" || metav1.GetControllerOfNoCopy(js) != nil
+	return js.Labels[snapshot.QueueLabel] != "" || metav1.GetControllerOfNoCopy(js) != nil
 }
 
 func (b *builder) state() string {

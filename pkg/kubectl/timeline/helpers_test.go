@@ -10,6 +10,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/snapshot"
 )
 
 // noon is when the sets of the tests are created.
@@ -53,7 +54,7 @@ func withCondition(kind, reason string, status metav1.ConditionStatus, seconds f
 // eventful is a set that had most of what can happen: a queue, a failure, a restart by hand, a suspension.
 func eventful() *jobsetv1alpha2.JobSet {
 	return newSet(
-		func(js *jobsetv1alpha2.JobSet) { js.Labels = map[string]string{QueueNameLabel: "gpu"} },
+		func(js *jobsetv1alpha2.JobSet) { js.Labels = map[string]string{snapshot.QueueLabel: "gpu"} },
 		withAttempts(
 			jobsetv1alpha2.Attempt{
 				Number: 1, Trigger: jobsetv1alpha2.TriggerStart, Scope: jobsetv1alpha2.ScopeJobSet,

@@ -74,8 +74,5 @@ type Phase struct {
 	Open bool `json:"open,omitempty"`
 }
 
-// QueueNameLabel is the label by which users hand sets over to Kueue.
-const QueueNameLabel = "kueue.x-k8s.io/queue-name"
-
 // gapFrom is the shortest time between attempts that is shown. What is shorter is the time of writing a status.
 const gapFrom = time.Second

@@ -26,6 +26,7 @@ const (
 	QueueStopped          Cause = "QueueStopped"
 	WorkloadDeactivated   Cause = "WorkloadDeactivated"
 	AdmissionCheckPending Cause = "AdmissionCheckPending"
+	WorkloadPreempted     Cause = "WorkloadPreempted"
 	QuotaNotReserved      Cause = "QuotaNotReserved"
 	WorkloadMissing       Cause = "WorkloadMissing"
 	SuspendedByOwner      Cause = "SuspendedByOwner"
@@ -84,7 +85,8 @@ const (
 var Causes = []Cause{
 	APIServiceUnavailable, NotFound,
 	FinalizerBlocksDeletion, Deleting, ManagedByOther, Cancelled, DeadlineExceeded,
-	QueueMissing, QueueStopped, WorkloadDeactivated, AdmissionCheckPending, QuotaNotReserved, WorkloadMissing, SuspendedByOwner, SuspendedByUser,
+	QueueMissing, QueueStopped, WorkloadDeactivated, AdmissionCheckPending, WorkloadPreempted, QuotaNotReserved, WorkloadMissing,
+	SuspendedByOwner, SuspendedByUser,
 	ControllerNotRunning, ControllerNotActing,
 	JobNameTaken, JobTemplateRefused, JobRefusedByQuota, JobRefusedByWebhook, JobRefusedByPolicy, JobCreationFailed, JobSuspendedByOther,
 	PodsRefusedBySecurity, PodsRefusedByQuota, PodsRefusedByWebhook, PodCreationFailed,

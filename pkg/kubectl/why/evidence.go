@@ -64,6 +64,8 @@ type Kueue struct {
 	// Workload is that of the set. The Read flags tell a missing object from one that was not read.
 	Workload, LocalQueue, ClusterQueue             *unstructured.Unstructured
 	WorkloadRead, LocalQueueRead, ClusterQueueRead bool
+	// Preemptor is the Workload for which that of the set had to make room; nil if none did, or if it is not known.
+	Preemptor *unstructured.Unstructured
 }
 
 // diagnosis is evidence with the indexes that rules use.

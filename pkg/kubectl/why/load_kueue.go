@@ -12,11 +12,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/snapshot"
 )
 
 const (
 	kueueGroup = "kueue.x-k8s.io"
-	queueLabel = kueueGroup + "/queue-name"
+	queueLabel = snapshot.QueueLabel
 	// jobUIDLabel is that by which the queueing system finds the Workload of an object.
 	jobUIDLabel = kueueGroup + "/job-uid"
 )
@@ -50,6 +51,9 @@ func (l *loader) readKueue(ctx context.Context) {
 		return
 	}
 	k := &l.e.Kueue
+	if c := preemptionOf(k.Workload); c != nil {
+		k.Preemptor = l.preemptor(ctx, version, preemptorOf(c.Message))
+	}
 	k.LocalQueue, k.LocalQueueRead = l.oneOf(ctx, "localqueues", kueue(version, "localqueues"), l.Namespace, queue)
 	if k.LocalQueue == nil {
 		return

@@ -43,7 +43,7 @@ func failed(d *diagnosis) []Finding {
 	case reasonCancelled:
 		return []Finding{{
 			Cause: Cancelled, Summary: fmt.Sprintf("%s, %s", oneLine(c.Message), when),
-			Evidence: append([]Fact{conditionFact(d.set(), c)}, history...), Commands: []string{d.plugin("retry %s", js.Name)},
+			Evidence: append([]Fact{conditionFact(d.set(), c)}, history...), Commands: []string{d.runAgain()},
 		}}
 	case reasonDeadlineExceeded:
 		return []Finding{{
@@ -79,7 +79,7 @@ func (d *diagnosis) maxRestarts(c *metav1.Condition, cause *jobsetv1alpha2.Failu
 		Cause:    MaxRestartsReached,
 		Summary:  fmt.Sprintf("failed %s: maxRestarts is reached (%d of %s)", when, snapshot.CountedRestarts(js), count(limit, "restart")),
 		Evidence: append([]Fact{conditionFact(d.set(), c)}, history...),
-		Commands: []string{d.plugin("timeline %s", js.Name), d.plugin("logs %s --first-failed", js.Name), d.plugin("retry %s", js.Name)},
+		Commands: []string{d.plugin("timeline %s", js.Name), d.plugin("logs %s --first-failed", js.Name), d.runAgain()},
 	}
 	if limit == 0 {
 		f.Summary = fmt.Sprintf("failed %s: maxRestarts is 0, so that the first failure ends the set", when)
@@ -89,6 +89,19 @@ func (d *diagnosis) maxRestarts(c *metav1.Condition, cause *jobsetv1alpha2.Failu
 		f.Evidence = append([]Fact{causeFact(cause)}, f.Evidence...)
 	}
 	return f
+}
+
+// runAgain is the command by which a failed set comes to run again. The server does not retry what a queue or an owner
+// decides about: they have seen it finish.
+func (d *diagnosis) runAgain() string {
+	js := d.JobSet
+	if queue, queued := js.Labels[queueLabel]; queued {
+		return d.kubectl("get jobset %s -o yaml  # create it anew to run it again: the queue %s does not run a finished set again", js.Name, queue)
+	}
+	if owner := metav1.GetControllerOf(js); owner != nil {
+		return d.kubectl("get %s %s -o yaml  # create it anew to run it again: it owns the set", strings.ToLower(owner.Kind), owner.Name)
+	}
+	return d.plugin("retry %s", js.Name)
 }
 
 var firstFailedJob = regexp.MustCompile(`\(first failed job: ([^)]+)\)`)

@@ -113,21 +113,35 @@ func workloadState(d *diagnosis, queue string) *Finding {
 		f.Evidence = append(f.Evidence, Fact{Object: name, Text: "spec.active is false"})
 		f.Commands = append(f.Commands, d.kubectl(`patch workload %s --type=merge -p '{"spec":{"active":true}}'`, w.GetName()))
 	case !conditionTrue(reserved):
-		f.Cause, f.Summary = QuotaNotReserved, fmt.Sprintf("suspended by Kueue: the queue %s has no quota for the set yet", queue)
-		if reserved != nil {
-			f.Summary = fmt.Sprintf("suspended by Kueue: the queue %s has no quota for the set: %s", queue, oneLine(reserved.Message))
-			f.Evidence = append(f.Evidence, conditionFact(name, reserved))
-		}
-		if k.ClusterQueue != nil {
-			f.Commands = append(f.Commands, d.kubectl("describe clusterqueue %s", k.ClusterQueue.GetName()))
-		}
+		noQuota(d, queue, reserved, f)
 	default:
 		admissionChecks(w, f)
 	}
-	if conditionTrue(evicted) {
+	if conditionTrue(evicted) && f.Cause != WorkloadPreempted {
 		f.Evidence = append(f.Evidence, conditionFact(name, evicted))
 	}
 	return f
+}
+
+// noQuota says what a Workload without quota waits for, and for whom it had to give its quota back, if it had any.
+func noQuota(d *diagnosis, queue string, reserved *metav1.Condition, f *Finding) {
+	w := d.Kueue.Workload
+	preemption := preemptionOf(w)
+	waits := fmt.Sprintf("the queue %s has no quota for the set yet", queue)
+	if reserved != nil {
+		f.Evidence = append(f.Evidence, conditionFact(object("workload", w.GetName()), reserved))
+		// Until the queue has tried again, the message is that of the preemption.
+		if message := oneLine(reserved.Message); preemption == nil || message != oneLine(preemption.Message) {
+			waits = fmt.Sprintf("the queue %s has no quota for the set: %s", queue, message)
+		}
+	}
+	f.Cause, f.Summary = QuotaNotReserved, "suspended by Kueue: "+waits
+	if preemption != nil {
+		d.preempted(f, preemption, waits)
+	}
+	if d.Kueue.ClusterQueue != nil {
+		f.Commands = append(f.Commands, d.kubectl("describe clusterqueue %s", d.Kueue.ClusterQueue.GetName()))
+	}
 }
 
 func deactivated(w *unstructured.Unstructured) bool {

@@ -4,7 +4,9 @@
 package why
 
 import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/utils/ptr"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 )
@@ -36,9 +38,41 @@ func kueueCondition(conditionType, status, message string) any {
 	return map[string]any{"type": conditionType, "status": status, "reason": "Test", "message": message, "lastTransitionTime": "2026-11-20T11:00:00Z"}
 }
 
+const preemptionText = "Preempted to accommodate a workload (UID: uid-big-workload, JobUID: uid-big) due to prioritization in the ClusterQueue; preemptor path: /a; preemptee path: /a"
+
+// bigger is the Workload for which others had to make room.
+func bigger(namespace string) *unstructured.Unstructured {
+	w := kueueObject("Workload", "jobset-big-1a2b3", map[string]any{})
+	w.SetNamespace(namespace)
+	w.SetUID("uid-big-workload")
+	w.SetLabels(map[string]string{jobUIDLabel: "uid-big"})
+	w.SetOwnerReferences([]metav1.OwnerReference{{Kind: "JobSet", Name: "big", UID: "uid-big", Controller: ptr.To(true)}})
+	return w
+}
+
+func preemptedFor(preemptor *unstructured.Unstructured, waits string) func(*Kueue) {
+	return func(k *Kueue) {
+		evicted := kueueCondition("Evicted", "True", preemptionText)
+		evicted.(map[string]any)["reason"] = "Preempted"
+		k.Workload = kueueObject("Workload", "jobset-train", map[string]any{}, kueueCondition("QuotaReserved", "False", waits), evicted)
+		k.Preemptor = preemptor
+	}
+}
+
 func kueueCases() map[string]diagnosisCase {
 	return map[string]diagnosisCase{
 		"the queue has no quota": {evidence: inQueue(), want: QuotaNotReserved, words: []string{"research", "insufficient quota for cpu"}},
+		"the set was preempted, and its queue has tried again": {
+			evidence: inQueue(preemptedFor(bigger("team"), "insufficient quota for cpu")), want: WorkloadPreempted,
+			words: []string{"preempted 60m ago by the JobSet big (prioritization in the ClusterQueue); ", "the queue research has no quota for the set: insufficient quota for cpu"},
+		},
+		"the set was preempted a moment ago": {
+			evidence: inQueue(preemptedFor(bigger("other"), preemptionText)), want: WorkloadPreempted,
+			words: []string{"by the JobSet big of the namespace other (", "; the queue research has no quota for the set yet"},
+		},
+		"the set was preempted by what is not known": {
+			evidence: inQueue(preemptedFor(nil, preemptionText)), want: WorkloadPreempted, words: []string{"by another workload, which is gone or may not be read ("},
+		},
 		"the queue does not exist": {
 			evidence: inQueue(func(k *Kueue) { k.LocalQueue, k.ClusterQueue, k.ClusterQueueRead = nil, nil, false }),
 			want:     QueueMissing, words: []string{"LocalQueue) research"},

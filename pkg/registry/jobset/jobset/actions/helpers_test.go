@@ -58,11 +58,14 @@ var states = map[string]func(*jobset.JobSet){
 	"queued failed":    func(js *jobset.JobSet) { queued(js); failed(js) },
 	"queued suspended": func(js *jobset.JobSet) { queued(js); suspended(js) },
 	"suspended failed": func(js *jobset.JobSet) { failed(js); js.Spec.Suspend = ptr.To(true) },
-	"cancelled": func(js *jobset.JobSet) {
-		if _, err := actions.Cancel(js, &batch.JobSetActionSpec{Reason: "wrong data"}, actions.Call{User: "bob", Now: begin.Add(20 * time.Minute)}); err != nil {
-			panic(err)
-		}
-	},
+	"cancelled":        cancelled,
+	"queued cancelled": func(js *jobset.JobSet) { unseen(js); queued(js); js.Spec.Suspend = ptr.To(true); cancelled(js) }, // while it waited
+}
+
+func cancelled(js *jobset.JobSet) {
+	if _, err := actions.Cancel(js, &batch.JobSetActionSpec{Reason: "wrong data"}, actions.Call{User: "bob", Now: begin.Add(20 * time.Minute)}); err != nil {
+		panic(err)
+	}
 }
 
 func unseen(js *jobset.JobSet) { js.Status = jobset.JobSetStatus{} }

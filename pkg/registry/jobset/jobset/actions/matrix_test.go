@@ -52,6 +52,8 @@ func TestEveryActionInEveryState(t *testing.T) {
 		decides   = `queue "team", which the label kueue.x-k8s.io/queue-name names, decides when it runs`
 		waiting   = "! the JobSet is suspended; " + decides
 		waits     = "! the JobSet is suspended, and only one that failed can be retried; " + decides
+		anew      = "; create it anew to run it again"
+		finished  = `! queue "team", which the label kueue.x-k8s.io/queue-name names, does not run a finished JobSet again; create it anew instead`
 		unstarted = "the JobSet was cancelled while no attempt ran"
 	)
 	want := map[string]map[string]string{
@@ -60,7 +62,8 @@ func TestEveryActionInEveryState(t *testing.T) {
 			"suspended": asleep, "queued suspended": waiting,
 			"completed": hasDone + "restart; create it anew to run it again",
 			"failed":    hasFailed + "restart; retry it instead", "cancelled": hasFailed + "restart; retry it instead",
-			"queued failed": hasFailed + "restart; retry it instead", "owned failed": hasFailed + "restart; retry it instead", "suspended failed": hasFailed + "restart; retry it instead",
+			"queued failed": hasFailed + "restart" + anew, "queued cancelled": hasFailed + "restart" + anew,
+			"owned failed": hasFailed + `restart; create TrainJob "big", which owns it, anew to run it again`, "suspended failed": hasFailed + "restart; retry it instead",
 			"deleting": deleting, "foreign": foreign,
 		},
 		"suspend": {
@@ -68,7 +71,8 @@ func TestEveryActionInEveryState(t *testing.T) {
 			"suspended": "the JobSet is suspended already; nothing changed",
 			"completed": hasDone + "suspend; create it anew to run it again",
 			"failed":    hasFailed + "suspend; retry it instead", "cancelled": hasFailed + "suspend; retry it instead",
-			"queued failed": hasFailed + "suspend; retry it instead", "owned failed": hasFailed + "suspend; retry it instead", "suspended failed": hasFailed + "suspend; retry it instead",
+			"queued failed": hasFailed + "suspend" + anew, "queued cancelled": hasFailed + "suspend" + anew,
+			"owned failed": hasFailed + `suspend; create TrainJob "big", which owns it, anew to run it again`, "suspended failed": hasFailed + "suspend; retry it instead",
 			"queued": queue + "suspend" + workload, "queued suspended": queue + "suspend" + workload, "owned": owner + "suspend that instead",
 			"deleting": deleting, "foreign": foreign,
 		},
@@ -77,14 +81,15 @@ func TestEveryActionInEveryState(t *testing.T) {
 			"suspended": "the JobSet was resumed as attempt 2",
 			"completed": hasDone + "resume; create it anew to run it again",
 			"failed":    hasFailed + "resume; retry it instead", "cancelled": hasFailed + "resume; retry it instead",
-			"queued failed": hasFailed + "resume; retry it instead", "owned failed": hasFailed + "resume; retry it instead", "suspended failed": hasFailed + "resume; retry it instead",
+			"queued failed": hasFailed + "resume" + anew, "queued cancelled": hasFailed + "resume" + anew,
+			"owned failed": hasFailed + `resume; create TrainJob "big", which owns it, anew to run it again`, "suspended failed": hasFailed + "resume; retry it instead",
 			"queued": queue + "resume" + workload, "queued suspended": queue + "resume" + workload, "owned": owner + "resume that instead",
 			"deleting": deleting, "foreign": foreign,
 		},
 		"cancel": {
 			"running": "the JobSet was cancelled, which ended attempt 1", "cancelled": "the JobSet was cancelled, which ended attempt 1",
 			"queued": "the JobSet was cancelled, which ended attempt 1", "owned": "the JobSet was cancelled, which ended attempt 1",
-			"new": unstarted, "suspended": unstarted, "queued suspended": unstarted,
+			"new": unstarted, "suspended": unstarted, "queued suspended": unstarted, "queued cancelled": unstarted,
 			"completed": hasDone + "cancel", "failed": hasFailed + "cancel", "queued failed": hasFailed + "cancel", "owned failed": hasFailed + "cancel", "suspended failed": hasFailed + "cancel",
 			"deleting": deleting, "foreign": foreign,
 		},
@@ -93,9 +98,9 @@ func TestEveryActionInEveryState(t *testing.T) {
 			"suspended failed": "the JobSet counts as failed no more, but stays suspended; resume it to run it",
 			"running":          tooEarly, "new": tooEarly, "queued": tooEarly, "owned": tooEarly, "suspended": stays, "queued suspended": waits,
 			"completed":     "! the JobSet has completed, and only one that failed can be retried; create it anew to run it again",
-			"queued failed": `! queue "team", which the label kueue.x-k8s.io/queue-name names, admitted the JobSet, and its Workload has finished with it; create the JobSet anew instead`,
-			"owned failed":  `! TrainJob "big", which owns it, decides when the JobSet runs, and has seen it finish; create that anew instead`,
-			"deleting":      deleting, "foreign": foreign,
+			"queued failed": finished, "queued cancelled": finished,
+			"owned failed": `! TrainJob "big", which owns it, decides when the JobSet runs, and has seen it finish; create that anew instead`,
+			"deleting":     deleting, "foreign": foreign,
 		},
 	}
 	got := map[string]map[string]string{}

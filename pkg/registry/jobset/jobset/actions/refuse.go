@@ -103,7 +103,7 @@ func checkUnfinished(js *jobset.JobSet, action string) error {
 	case stateCompleted:
 		return conflict(js, "the JobSet has completed, so that there is nothing to %s; create it anew to run it again", action)
 	case stateFailed:
-		return conflict(js, "the JobSet has failed, so that there is nothing to %s; retry it instead", action)
+		return conflict(js, "the JobSet has failed, so that there is nothing to %s; %s", action, wayOutOfFailure(js))
 	}
 	return nil
 }
@@ -125,4 +125,15 @@ func wayOutOfSuspension(js *jobset.JobSet) string {
 		return fmt.Sprintf("%s, decides when it runs", who)
 	}
 	return "resume it instead"
+}
+
+// wayOutOfFailure says how a failed set comes to run again. It agrees with what Retry refuses.
+func wayOutOfFailure(js *jobset.JobSet) string {
+	if _, queued := js.Labels[queueLabel]; queued {
+		return "create it anew to run it again"
+	}
+	if who := decider(js); who != "" {
+		return fmt.Sprintf("create %s, anew to run it again", who)
+	}
+	return "retry it instead"
 }

@@ -97,7 +97,7 @@ func checkRetry(js *jobset.JobSet) error {
 		return conflict(js, "the JobSet has not finished, and only one that failed can be retried; restart it instead")
 	}
 	if _, queued := js.Labels[queueLabel]; queued {
-		return conflict(js, "%s, admitted the JobSet, and its Workload has finished with it; create the JobSet anew instead", decider(js))
+		return conflict(js, "%s, does not run a finished JobSet again; create it anew instead", decider(js))
 	}
 	if who := decider(js); who != "" {
 		return conflict(js, "%s, decides when the JobSet runs, and has seen it finish; create that anew instead", who)
