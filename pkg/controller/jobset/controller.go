@@ -12,14 +12,12 @@ import (
 	"time"
 
 	expiring "k8s.io/apimachinery/pkg/util/cache"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
-	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/generated/clientset/versioned"
@@ -84,16 +82,7 @@ func New(config Config) (*Controller, error) {
 }
 
 // Start fills the caches and keeps them current until the context ends. It returns at once.
-func (c *Controller) Start(ctx context.Context) { go c.start(ctx) }
-
-func (c *Controller) start(ctx context.Context) {
-	if !c.waitForAPI(ctx) {
-		return
-	}
-	for _, informer := range c.informers.all() {
-		go informer.RunWithContext(ctx)
-	}
-}
+func (c *Controller) Start(ctx context.Context) { c.informers.run(ctx) }
 
 // Synced tells whether the caches are filled.
 func (c *Controller) Synced() bool {
@@ -127,21 +116,4 @@ func (c *Controller) sync(ctx context.Context, key cache.ObjectName) (time.Durat
 	}
 	p := plan.Decide(*obs)
 	return c.apply(ctx, key, obs, p)
-}
-
-// waitForAPI returns true once JobSets are served. The reflectors would wait too, but with an error in the log for every
-// try and with growing pauses.
-func (c *Controller) waitForAPI(ctx context.Context) bool {
-	const every, report = 2 * time.Second, 30 * time.Second
-	logger := klog.FromContext(ctx)
-	var reported time.Time
-	err := wait.PollUntilContextCancel(ctx, every, true, func(context.Context) (bool, error) {
-		_, err := c.JobSets.Discovery().ServerResourcesForGroupVersion(jobsetv1alpha2.SchemeGroupVersion.String())
-		if err != nil && c.Clock.Since(reported) >= report {
-			reported = c.Clock.Now()
-			logger.Info("Waiting until the JobSet API is served", "groupVersion", jobsetv1alpha2.SchemeGroupVersion.String(), "reason", err)
-		}
-		return err == nil, nil
-	})
-	return err == nil
 }

@@ -233,7 +233,7 @@ func TestTheControllerWaitsUntilJobSetsAreServed(t *testing.T) {
 	r := newRig(t, newSet())
 	var mu sync.Mutex
 	asked, served := 0, false
-	r.jobSets.PrependReactor("get", "resource", func(clientgotesting.Action) (bool, runtime.Object, error) {
+	r.jobSets.PrependReactor("*", "*", func(clientgotesting.Action) (bool, runtime.Object, error) {
 		mu.Lock()
 		defer mu.Unlock()
 		asked++

@@ -7,10 +7,12 @@ import (
 	"context"
 	"fmt"
 
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	batchinformers "k8s.io/client-go/informers/batch/v1"
-	coreinformers "k8s.io/client-go/informers/core/v1"
+	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
@@ -19,7 +21,6 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/generated/clientset/versioned"
-	jobsetinformers "github.com/jobset-apiserver/jobset-apiserver/pkg/generated/informers/externalversions/jobset/v1alpha2"
 )
 
 // Resources whose versions are tracked, each for itself.
@@ -42,21 +43,33 @@ const (
 // informers are the caches that a decision is made on. They hold no more of an object than decisions use.
 type informers struct {
 	jobSets, jobs, services, claims, pods cache.SharedIndexInformer
+	// servers are those that the caches follow.
+	servers []*controller.Server
 }
 
 func newInformers(jobSets versioned.Interface, kube kubernetes.Interface, gates plan.Gates) (informers, error) {
-	const noResync = 0
+	const ofSets = jobsetv1alpha2.JobSetNameKey
 	byNamespace := cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}
-	ofJobSets := func(options *metav1.ListOptions) { options.LabelSelector = jobsetv1alpha2.JobSetNameKey }
+	main := controller.NewServer("main", func(ctx context.Context) error {
+		_, err := discovery.ToDiscoveryInterfaceWithContext(kube.Discovery()).ServerVersionWithContext(ctx)
+		return err
+	})
+	own := controller.NewServer(jobsetv1alpha2.SchemeGroupVersion.String(), func(ctx context.Context) error {
+		_, err := discovery.ToDiscoveryInterfaceWithContext(jobSets.Discovery()).
+			ServerResourcesForGroupVersionWithContext(ctx, jobsetv1alpha2.SchemeGroupVersion.String())
+		return err
+	})
 	i := informers{
-		jobSets: jobsetinformers.NewJobSetInformer(jobSets, metav1.NamespaceAll, noResync,
+		jobSets: newInformer(controller.NewListWatch(own, jobSets, jobSets.JobsetV1alpha2().JobSets(metav1.NamespaceAll), ""), &jobsetv1alpha2.JobSet{},
 			cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc, indexService: serviceOf}),
-		jobs: batchinformers.NewFilteredJobInformer(kube, metav1.NamespaceAll, noResync,
-			cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc, indexOwner: ownerUID}, ofJobSets),
+		jobs: newInformer(controller.NewListWatch(main, kube, kube.BatchV1().Jobs(metav1.NamespaceAll), ofSets), &batchv1.Job{},
+			cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc, indexOwner: ownerUID}),
 		// The Service of a set carries no label to select by.
-		services: coreinformers.NewServiceInformer(kube, metav1.NamespaceAll, noResync, byNamespace),
-		claims:   coreinformers.NewFilteredPersistentVolumeClaimInformer(kube, metav1.NamespaceAll, noResync, byNamespace, ofJobSets),
-		pods:     coreinformers.NewFilteredPodInformer(kube, metav1.NamespaceAll, noResync, podIndexers(gates), ofJobSets),
+		services: newInformer(controller.NewListWatch(main, kube, kube.CoreV1().Services(metav1.NamespaceAll), ""), &corev1.Service{}, byNamespace),
+		claims: newInformer(controller.NewListWatch(main, kube, kube.CoreV1().PersistentVolumeClaims(metav1.NamespaceAll), ofSets),
+			&corev1.PersistentVolumeClaim{}, byNamespace),
+		pods:    newInformer(controller.NewListWatch(main, kube, kube.CoreV1().Pods(metav1.NamespaceAll), ofSets), &corev1.Pod{}, podIndexers(gates)),
+		servers: []*controller.Server{main, own},
 	}
 	for _, informer := range i.all() {
 		if err := informer.SetTransform(stripper(gates)); err != nil {
@@ -67,6 +80,20 @@ func newInformers(jobSets versioned.Interface, kube kubernetes.Interface, gates 
 		}
 	}
 	return i, nil
+}
+
+func newInformer(source cache.ListerWatcher, example runtime.Object, indexers cache.Indexers) cache.SharedIndexInformer {
+	return cache.NewSharedIndexInformerWithOptions(source, example, cache.SharedIndexInformerOptions{Indexers: indexers})
+}
+
+// run keeps the caches current until the context ends.
+func (i informers) run(ctx context.Context) {
+	for _, server := range i.servers {
+		context.AfterFunc(ctx, server.Stop)
+	}
+	for _, informer := range i.all() {
+		go informer.RunWithContext(ctx)
+	}
 }
 
 // podIndexers returns the indexes of pods. None is for the first cause of a failure, which is remembered by Job.

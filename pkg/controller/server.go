@@ -1,0 +1,158 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controller
+
+import (
+	"context"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
+)
+
+const (
+	// minPause and maxPause are about how long a list or watch waits before it looks again whether its server answers. Five
+	// seconds after the server is back all caches follow it again; a reflector alone waits for up to a minute by then.
+	minPause, maxPause = time.Second, 2 * time.Second
+	// maxFailurePause is the pause of a list or watch that keeps failing although the server answers.
+	maxFailurePause = 4 * time.Second
+	// probeTimeout ends a question to a server that does not answer.
+	probeTimeout = 2 * time.Second
+	// reportEvery is how often a server that does not answer is reported.
+	reportEvery = 30 * time.Second
+)
+
+// Server is an API server that may be away for some time. Lists and watches that fail meanwhile wait here, instead of in
+// the growing pauses of their reflectors. One of them at a time asks a small question, once a second at most; when that is
+// answered, all try again.
+type Server struct {
+	name  string
+	probe func(context.Context) error
+	ended context.Context
+	end   context.CancelFunc
+
+	mu sync.Mutex
+	// asked is when the last question was sent, answered when the last one was that got an answer, and reported when the
+	// log last said that there is none.
+	asked, answered, reported time.Time
+}
+
+// NewServer returns a server, by its name in the log and a question that it answers when it serves.
+func NewServer(name string, probe func(context.Context) error) *Server {
+	s := &Server{name: name, probe: probe}
+	s.ended, s.end = context.WithCancel(context.Background())
+	return s
+}
+
+// Stop lets all that wait fail. A reflector does not end the context of its lists when it is stopped.
+func (s *Server) Stop() { s.end() }
+
+// Resource is a client of the objects of one kind.
+type Resource[L runtime.Object] interface {
+	List(context.Context, metav1.ListOptions) (L, error)
+	Watch(context.Context, metav1.ListOptions) (watch.Interface, error)
+}
+
+// NewListWatch returns what an informer needs to follow the objects of one kind that the selector selects. The client set
+// says whether it streams lists.
+func NewListWatch[L runtime.Object](s *Server, clientSet any, resource Resource[L], labelSelector string) cache.ListerWatcher {
+	return cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+			options.LabelSelector = labelSelector
+			var list runtime.Object
+			err := s.try(ctx, func() (err error) {
+				list, err = resource.List(ctx, options)
+				return err
+			})
+			return list, err
+		},
+		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+			options.LabelSelector = labelSelector
+			var events watch.Interface
+			err := s.try(ctx, func() (err error) {
+				events, err = resource.Watch(ctx, options)
+				return err
+			})
+			return events, err
+		},
+	}, clientSet)
+}
+
+// try sends a request until it succeeds, the context ends, or the answer is one that a reflector acts on.
+func (s *Server) try(ctx context.Context, request func() error) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(s.ended, cancel)()
+	pause := minPause
+	for {
+		err := request()
+		if err == nil || answers(err) || ctx.Err() != nil {
+			return err
+		}
+		failed := time.Now()
+		if seconds, suggested := apierrors.SuggestsClientDelay(err); suggested {
+			pause = max(pause, min(time.Duration(seconds)*time.Second, maxFailurePause))
+		}
+		for {
+			select {
+			case <-ctx.Done():
+				return err
+			case <-time.After(jittered(pause)):
+			}
+			if s.serves(ctx, failed, err) {
+				break
+			}
+			pause = minPause // the server is away, so that its next answer is that of a server that has come back
+		}
+		pause = min(2*pause, maxFailurePause)
+	}
+}
+
+func jittered(pause time.Duration) time.Duration {
+	if pause >= maxPause {
+		return pause
+	}
+	return pause + rand.N(maxPause-pause)
+}
+
+// answers returns whether an error is an answer to the request, which sending it again does not change.
+func answers(err error) bool {
+	return apierrors.IsResourceExpired(err) || apierrors.IsGone(err) || apierrors.HasStatusCause(err, metav1.CauseTypeResourceVersionTooLarge) ||
+		apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsMethodNotSupported(err) || apierrors.IsNotAcceptable(err)
+}
+
+// serves returns whether the server has answered a question since the time at which a request failed.
+func (s *Server) serves(ctx context.Context, failed time.Time, cause error) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.answered.After(failed) {
+		return true
+	}
+	if time.Since(s.asked) < minPause {
+		return false
+	}
+	s.asked = time.Now()
+	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
+	defer cancel()
+	err := s.probe(ctx)
+	logger := klog.FromContext(ctx)
+	if err != nil {
+		cause = err
+	}
+	if time.Since(s.reported) >= reportEvery {
+		s.reported = time.Now()
+		logger.Info("Waiting until the API is served", "api", s.name, "reason", cause)
+	}
+	if err != nil {
+		return false
+	}
+	s.answered = time.Now()
+	return true
+}

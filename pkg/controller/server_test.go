@@ -1,0 +1,174 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/cache"
+)
+
+// fakeServer answers while it is not away.
+type fakeServer struct {
+	mu sync.Mutex
+	// away is what it answers instead; nil while it serves.
+	away    error
+	watches []*watch.RaceFreeFakeWatcher
+
+	lists, probes, refused atomic.Int32
+}
+
+// leave ends all watches.
+func (f *fakeServer) leave(err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.away = err
+	for _, w := range f.watches {
+		w.Stop()
+	}
+	f.watches = nil
+}
+
+func (f *fakeServer) answer() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.away != nil {
+		f.refused.Add(1)
+	}
+	return f.away
+}
+
+func (f *fakeServer) watching() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return len(f.watches)
+}
+
+func (f *fakeServer) probe(context.Context) error {
+	f.probes.Add(1)
+	return f.answer()
+}
+
+func (f *fakeServer) List(context.Context, metav1.ListOptions) (*corev1.ConfigMapList, error) {
+	f.lists.Add(1)
+	return &corev1.ConfigMapList{ListMeta: metav1.ListMeta{ResourceVersion: "1"}}, f.answer()
+}
+
+func (f *fakeServer) Watch(context.Context, metav1.ListOptions) (watch.Interface, error) {
+	if err := f.answer(); err != nil {
+		return nil, err
+	}
+	w := watch.NewRaceFreeFake()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.watches = append(f.watches, w)
+	return w, nil
+}
+
+// IsWatchListSemanticsUnSupported makes the reflector list.
+func (f *fakeServer) IsWatchListSemanticsUnSupported() bool { return true }
+
+// TestWatchesFollowAServerThatComesBack has five caches lose their server for a minute.
+func TestWatchesFollowAServerThatComesBack(t *testing.T) {
+	const caches, outage, bound = 5, time.Minute, 5 * time.Second
+	for name, away := range map[string]error{
+		"a server that cannot be reached":     errors.New("connection refused"),
+		"an API without a server":             apierrors.NewServiceUnavailable("no endpoints"),
+		"an API that is not registered":       apierrors.NewNotFound(schema.GroupResource{}, ""),
+		"a server that asks to come later":    apierrors.NewTooManyRequests("later", 1),
+		"a server that does not know us yet":  apierrors.NewUnauthorized("who?"),
+		"a server that fails in whatever way": apierrors.NewInternalError(errors.New("panic")),
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := &fakeServer{}
+				s := NewServer("test", f.probe)
+				ctx, cancel := context.WithCancel(t.Context())
+				var running sync.WaitGroup
+				for range caches {
+					informer := cache.NewSharedIndexInformer(NewListWatch[*corev1.ConfigMapList](s, f, f, ""), &corev1.ConfigMap{}, 0, nil)
+					running.Go(func() { informer.RunWithContext(ctx) })
+				}
+				time.Sleep(10 * time.Second)
+				synctest.Wait()
+				diff(t, "watches at first", caches, f.watching())
+
+				f.leave(away)
+				time.Sleep(outage)
+				asked := f.refused.Load()
+				f.leave(nil)
+				back := time.Now()
+				for f.watching() < caches && time.Since(back) < time.Minute {
+					time.Sleep(100 * time.Millisecond)
+					synctest.Wait()
+				}
+				if took := time.Since(back); took > bound {
+					t.Errorf("all is watched again %s after the return of the server, more than %s", took, bound)
+				}
+				// One probe a second, and one request of each cache.
+				if most := int32(outage/minPause) + 2*caches; asked > most {
+					t.Errorf("%d requests during the outage, more than %d", asked, most)
+				}
+				f.leave(away)
+				cancel()
+				s.Stop()
+				running.Wait()
+			})
+		})
+	}
+}
+
+func TestAnswersThatReflectorsActOnAreNotTriedAgain(t *testing.T) {
+	tooLarge := apierrors.NewTimeoutError("Too large resource version", 1)
+	tooLarge.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: metav1.CauseTypeResourceVersionTooLarge}}
+	for _, answer := range []error{
+		apierrors.NewResourceExpired("too old"), apierrors.NewGone("gone"), tooLarge, apierrors.NewBadRequest("no"),
+		apierrors.NewInvalid(schema.GroupKind{}, "", nil), apierrors.NewGenericServerResponse(http.StatusNotAcceptable, "list", schema.GroupResource{}, "", "", 0, false),
+	} {
+		t.Run(fmt.Sprint(answer), func(t *testing.T) {
+			f := &fakeServer{away: answer}
+			_, err := NewListWatch[*corev1.ConfigMapList](NewServer("test", f.probe), f, f, "").List(metav1.ListOptions{})
+			if !errors.Is(err, answer) {
+				t.Errorf("error %v", err)
+			}
+			diff(t, "probes", int32(0), f.probes.Load())
+		})
+	}
+}
+
+// TestAListThatKeepsFailingIsTriedSlowly has a server that answers questions and fails to list.
+func TestAListThatKeepsFailingIsTriedSlowly(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &fakeServer{away: errors.New("timeout")}
+		s := NewServer("test", func(context.Context) error { return nil })
+		time.AfterFunc(time.Minute, s.Stop)
+		if _, err := NewListWatch[*corev1.ConfigMapList](s, f, f, "").List(metav1.ListOptions{}); err == nil {
+			t.Error("no error of a list that was stopped")
+		}
+		if lists := f.lists.Load(); lists < 10 || lists > 18 {
+			t.Errorf("%d lists in a minute", lists)
+		}
+	})
+}
+
+func diff(t *testing.T, what string, want, got any) {
+	t.Helper()
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("%s (-want +got):\n%s", what, d)
+	}
+}
