@@ -50,7 +50,7 @@ type Controller struct {
 	writes    *controller.OwnWrites
 	held      *held
 	pace      *controller.Pace
-	dropped   dropped
+	dropped   *dropped
 	// takenClaims are volume claims that exist although no cache shows them, because they carry no label of ours.
 	takenClaims *expiring.Expiring
 	// takenJobs are names of Jobs that others have, to ask for now and then only.
@@ -77,6 +77,7 @@ func New(config Config) (*Controller, error) {
 	if c.informers, err = newInformers(config.JobSets, config.Kube, config.Gates); err != nil {
 		return nil, err
 	}
+	c.dropped = newDropped(config.Clock)
 	c.writes = controller.NewOwnWrites(config.Clock, c.informers.caches())
 	return c, c.handleEvents()
 }
@@ -115,5 +116,9 @@ func (c *Controller) sync(ctx context.Context, key cache.ObjectName) (time.Durat
 		return wait, err
 	}
 	p := plan.Decide(*obs)
-	return c.apply(ctx, key, obs, p)
+	after, err := c.apply(ctx, key, obs, p)
+	if again := c.tellMismatch(ctx, key, obs.JobSet); again > 0 && (after == 0 || again < after) {
+		after = again
+	}
+	return after, err
 }

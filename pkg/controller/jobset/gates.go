@@ -4,56 +4,158 @@
 package jobset
 
 import (
+	"cmp"
+	"context"
 	"errors"
+	"fmt"
 	"slices"
-	"sync/atomic"
+	"sync"
+	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	expiring "k8s.io/apimachinery/pkg/util/cache"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
 )
 
-// dropped are fields of the status that the API server does not keep, because the feature gate is on here and off there.
-// A decision that waits until such a field is stored would wait for ever, so that the feature counts as off here too.
+const (
+	// droppedFor is how long a field counts as one that the API server does not keep. Then the next status says whether it
+	// does by now.
+	droppedFor = 5 * time.Minute
+	// toldFor is how long a set is not told again that a feature which it uses is off.
+	toldFor = time.Hour
+)
+
+// droppedField is a field of the status that the API server does not keep, because the feature gate is on here and off there.
+type droppedField string
+
+const (
+	droppedStartTime         droppedField = "startTime"
+	droppedExecutionAttempts droppedField = "executionAttempts"
+	droppedJobRestarts       droppedField = "jobRestarts"
+	droppedAttempts          droppedField = "attempts"
+)
+
+// consequences say what it means that a field is not kept.
+var consequences = map[droppedField]string{
+	droppedStartTime: "jobset-apiserver does not keep status.startTime: " +
+		"deadlines are off until both programs run with --feature-gates=JobSetActiveDeadlineSeconds=true",
+	droppedExecutionAttempts: "jobset-apiserver does not keep status.executionAttempts: " +
+		"executions are not counted until both programs run with --feature-gates=ExecutionAttemptsTracking=true",
+	droppedJobRestarts: "jobset-apiserver does not keep jobRestarts of status.replicatedJobsStatus: " +
+		"rules that restart single jobs count as absent until both programs run with --feature-gates=RestartJob=true",
+	droppedAttempts: "jobset-apiserver does not keep status.attempts: " +
+		"no history is kept until it is of the version of the controller",
+}
+
+// dropped remembers the fields that the API server has not kept lately. A decision that waits until such a field is stored
+// would wait for ever, so that the feature counts as off here too.
 type dropped struct {
-	startTime, executionAttempts, jobRestarts, attempts atomic.Bool
+	clock clock.PassiveClock
+	// told holds the sets that have been told, and the field.
+	told *expiring.Expiring
+
+	mu    sync.Mutex
+	until map[droppedField]time.Time
+}
+
+func newDropped(c clock.PassiveClock) *dropped {
+	return &dropped{clock: c, told: expiring.NewExpiring(), until: map[droppedField]time.Time{}}
+}
+
+// left returns for how long the field counts as dropped; 0 if it counts as kept.
+func (d *dropped) left(field droppedField) time.Duration {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return max(0, d.until[field].Sub(d.clock.Now()))
 }
 
 // gates returns the features that decisions may use.
 func (c *Controller) gates() plan.Gates {
 	gates := c.Gates
-	gates.ActiveDeadline = gates.ActiveDeadline && !c.dropped.startTime.Load()
-	gates.ExecutionAttempts = gates.ExecutionAttempts && !c.dropped.executionAttempts.Load()
-	gates.RestartJob = gates.RestartJob && !c.dropped.jobRestarts.Load()
-	gates.Attempts = !c.dropped.attempts.Load()
+	kept := func(field droppedField) bool { return c.dropped.left(field) == 0 }
+	gates.ActiveDeadline = gates.ActiveDeadline && kept(droppedStartTime)
+	gates.ExecutionAttempts = gates.ExecutionAttempts && kept(droppedExecutionAttempts)
+	gates.RestartJob = gates.RestartJob && kept(droppedJobRestarts)
+	gates.Attempts = kept(droppedAttempts)
 	return gates
 }
 
 // notice returns an error for what the API server did not store of a status.
 func (d *dropped) notice(sent, stored *jobsetv1alpha2.JobSetStatus) error {
 	var errs []error
-	if sent.StartTime != nil && stored.StartTime == nil {
-		d.startTime.Store(true)
-		errs = append(errs, errors.New("jobset-apiserver does not keep status.startTime: "+
-			"deadlines are off until both programs run with --feature-gates=JobSetActiveDeadlineSeconds=true"))
+	for field, lost := range map[droppedField]bool{
+		droppedStartTime:         sent.StartTime != nil && stored.StartTime == nil,
+		droppedExecutionAttempts: !ptr.Equal(sent.ExecutionAttempts, stored.ExecutionAttempts),
+		droppedJobRestarts:       countsSingleJobs(sent) && !countsSingleJobs(stored),
+		droppedAttempts:          len(sent.Attempts) > 0 && len(stored.Attempts) == 0,
+	} {
+		if lost {
+			d.note(field)
+			errs = append(errs, errors.New(consequences[field]))
+		}
 	}
-	if !ptr.Equal(sent.ExecutionAttempts, stored.ExecutionAttempts) {
-		d.executionAttempts.Store(true)
-		errs = append(errs, errors.New("jobset-apiserver does not keep status.executionAttempts: "+
-			"executions are not counted until both programs run with --feature-gates=ExecutionAttemptsTracking=true"))
-	}
-	if countsSingleJobs(sent) && !countsSingleJobs(stored) {
-		d.jobRestarts.Store(true)
-		errs = append(errs, errors.New("jobset-apiserver does not keep jobRestarts of status.replicatedJobsStatus: "+
-			"rules that restart single jobs count as absent until both programs run with --feature-gates=RestartJob=true"))
-	}
-	if len(sent.Attempts) > 0 && len(stored.Attempts) == 0 {
-		d.attempts.Store(true)
-		errs = append(errs, errors.New("jobset-apiserver does not keep status.attempts: "+
-			"no history is kept until it is of the version of the controller, and the controller is restarted"))
-	}
+	slices.SortFunc(errs, func(a, b error) int { return cmp.Compare(a.Error(), b.Error()) })
 	return errors.Join(errs...)
+}
+
+func (d *dropped) note(field droppedField) {
+	droppedTotal.WithLabelValues(string(field)).Inc()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.until[field] = d.clock.Now().Add(droppedFor)
+}
+
+// tellMismatch tells a set that a feature which it uses is off, by an event and a line in the log, once an hour at most. It
+// returns the time after which the feature may be on again; 0 for a set that lacks nothing. A condition would say the same,
+// but would have to be written to each set, and taken back, by the program whose writes do not arrive as they were sent.
+func (c *Controller) tellMismatch(ctx context.Context, key cache.ObjectName, js *jobsetv1alpha2.JobSet) (again time.Duration) {
+	for _, field := range c.lacks(js) {
+		left := c.dropped.left(field)
+		if again == 0 || left < again {
+			again = left
+		}
+		id := fmt.Sprintf("%s %s %s", key, js.UID, field)
+		if _, told := c.dropped.told.Get(id); told {
+			continue
+		}
+		c.dropped.told.Set(id, true, toldFor)
+		klog.FromContext(ctx).Info("A feature that the set uses is off", "reason", consequences[field])
+		c.report(js, plan.Event{Type: corev1.EventTypeWarning, Reason: "FeatureGateMismatch", Note: consequences[field]})
+	}
+	return again
+}
+
+// lacks returns the fields that the API server drops and without which the set does not run as it should. The history is
+// none of these: it changes nothing for the set, and while versions differ it would be missing in all of them.
+func (c *Controller) lacks(js *jobsetv1alpha2.JobSet) (fields []droppedField) {
+	if js.Status.TerminalState != "" || js.DeletionTimestamp != nil {
+		return nil
+	}
+	for _, f := range []struct {
+		field droppedField
+		used  bool
+	}{
+		{droppedStartTime, c.Gates.ActiveDeadline && js.Spec.ActiveDeadlineSeconds != nil},
+		{droppedExecutionAttempts, c.Gates.ExecutionAttempts},
+		{droppedJobRestarts, c.Gates.RestartJob && restartsSingleJobs(js)},
+	} {
+		if f.used && c.dropped.left(f.field) > 0 {
+			fields = append(fields, f.field)
+		}
+	}
+	return fields
+}
+
+func restartsSingleJobs(js *jobsetv1alpha2.JobSet) bool {
+	return js.Spec.FailurePolicy != nil && slices.ContainsFunc(js.Spec.FailurePolicy.Rules, func(rule jobsetv1alpha2.FailurePolicyRule) bool {
+		return rule.Action == jobsetv1alpha2.RestartJob || rule.Action == jobsetv1alpha2.RestartJobAndIgnoreMaxRestarts
+	})
 }
 
 func countsSingleJobs(status *jobsetv1alpha2.JobSetStatus) bool {

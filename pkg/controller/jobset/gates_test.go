@@ -4,11 +4,14 @@
 package jobset
 
 import (
+	"strings"
 	"testing"
+	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgotesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/cache"
+	clocktesting "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
@@ -72,4 +75,87 @@ func TestASetStartsAlthoughTheAPIServerHasOtherGates(t *testing.T) {
 	diff(t, "errors", want, got)
 	diff(t, "gates that are left", plan.Gates{RestartJob: true, Attempts: true}, r.gates())
 	diff(t, "requests", []string{"create services js", "create jobs js-w-0", "create jobs js-w-1"}, r.requests()[:3])
+}
+
+// TestAMismatchOfGatesIsForgotten has an API server that drops start times, and gets the gate later.
+func TestAMismatchOfGatesIsForgotten(t *testing.T) {
+	set := newSet()
+	set.Spec.ActiveDeadlineSeconds = ptr.To[int64](3600)
+	r := newRig(t, set)
+	now := clocktesting.NewFakePassiveClock(time.Now())
+	r.Clock, r.dropped = now, newDropped(now)
+	r.Gates = plan.Gates{ActiveDeadline: true}
+	if err := r.informers.jobSets.GetIndexer().Add(set); err != nil {
+		t.Fatal(err)
+	}
+	drops := true
+	r.jobSets.PrependReactor("update", "jobsets", func(action clientgotesting.Action) (bool, runtime.Object, error) {
+		stored := action.(clientgotesting.UpdateAction).GetObject().DeepCopyObject().(*jobsetv1alpha2.JobSet)
+		if drops {
+			stored.Status.StartTime = nil
+		}
+		return true, stored, nil
+	})
+	sync := func() time.Duration {
+		after, _ := r.sync(t.Context(), cache.MetaObjectToName(set)) // the error is another test's
+		r.writes.Forget(cache.MetaObjectToName(set))
+		return after
+	}
+	mismatches := func() (n int) {
+		for _, event := range r.events.all() {
+			if strings.HasPrefix(event, "Warning FeatureGateMismatch Reconciling: jobset-apiserver does not keep status.startTime: ") {
+				n++
+			}
+		}
+		return n
+	}
+	diff(t, "time until the feature is tried again", droppedFor, sync())
+	diff(t, "deadlines", false, r.gates().ActiveDeadline)
+	diff(t, "events", 1, mismatches())
+	now.SetTime(now.Now().Add(time.Minute))
+	diff(t, "time until the feature is tried again, later", droppedFor-time.Minute, sync())
+	diff(t, "events after another sync", 1, mismatches())
+
+	drops = false
+	now.SetTime(now.Now().Add(droppedFor))
+	diff(t, "deadlines when the mismatch is forgotten", true, r.gates().ActiveDeadline)
+	sync()
+	diff(t, "deadlines once the API server keeps the field", true, r.gates().ActiveDeadline)
+	diff(t, "events in all", 1, mismatches())
+}
+
+func TestSetsThatLackAFeature(t *testing.T) {
+	all := plan.Gates{ActiveDeadline: true, ExecutionAttempts: true, RestartJob: true}
+	for name, tc := range map[string]struct {
+		gates   plan.Gates
+		dropped droppedField
+		change  func(*jobsetv1alpha2.JobSet)
+		want    []droppedField
+	}{
+		"a set without a deadline": {gates: all, dropped: droppedStartTime},
+		"a set with a deadline": {gates: all, dropped: droppedStartTime, want: []droppedField{droppedStartTime},
+			change: func(js *jobsetv1alpha2.JobSet) { js.Spec.ActiveDeadlineSeconds = ptr.To[int64](1) }},
+		"a set with a deadline, whose field is kept": {gates: all, dropped: droppedAttempts,
+			change: func(js *jobsetv1alpha2.JobSet) { js.Spec.ActiveDeadlineSeconds = ptr.To[int64](1) }},
+		"a set without rules": {gates: all, dropped: droppedJobRestarts},
+		"a set with a rule for single Jobs": {gates: all, dropped: droppedJobRestarts, want: []droppedField{droppedJobRestarts},
+			change: func(js *jobsetv1alpha2.JobSet) {
+				js.Spec.FailurePolicy = &jobsetv1alpha2.FailurePolicy{Rules: []jobsetv1alpha2.FailurePolicyRule{{Action: jobsetv1alpha2.RestartJob}}}
+			}},
+		"any set when executions are counted":     {gates: all, dropped: droppedExecutionAttempts, want: []droppedField{droppedExecutionAttempts}},
+		"any set when executions are not counted": {dropped: droppedExecutionAttempts},
+		"a set that has finished": {gates: all, dropped: droppedExecutionAttempts,
+			change: func(js *jobsetv1alpha2.JobSet) { js.Status.TerminalState = jobsetv1alpha2.TerminalStateFailed }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			set := newSet()
+			if tc.change != nil {
+				tc.change(set)
+			}
+			r := newRig(t, set)
+			r.Gates = tc.gates
+			r.dropped.note(tc.dropped)
+			diff(t, "fields", tc.want, r.lacks(set))
+		})
+	}
 }

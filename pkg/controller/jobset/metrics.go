@@ -26,12 +26,17 @@ var (
 	completedTotal = newFinishedCounter("jobset_completed_total",
 		"Number of JobSets that completed, by name and namespace. Holds the latest 2000 names.")
 
+	droppedTotal = metrics.NewCounterVec(&metrics.CounterOpts{
+		Name: "jobset_dropped_status_fields_total", StabilityLevel: metrics.ALPHA,
+		Help: "Number of status writes of which jobset-apiserver did not keep a field, because a feature gate is on in jobset-controller only, by field.",
+	}, []string{"field"})
+
 	registerOnce sync.Once
 )
 
 func registerMetrics() {
 	registerOnce.Do(func() {
-		legacyregistry.MustRegister(failedTotal.vec, completedTotal.vec, attemptsTotal, recoverySeconds, startupSeconds)
+		legacyregistry.MustRegister(failedTotal.vec, completedTotal.vec, droppedTotal, attemptsTotal, recoverySeconds, startupSeconds)
 		legacyregistry.CustomMustRegister(goodput)
 	})
 }
