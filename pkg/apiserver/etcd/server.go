@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"time"
 
 	"go.etcd.io/etcd/server/v3/embed"
@@ -33,7 +34,7 @@ type Config struct {
 	DataDir string
 	// QuotaBytes is the size of the database at which writes are refused until it was compacted and defragmented.
 	QuotaBytes int64
-	// DefragmentInterval is the time between two looks at the fragmentation and the quota; 0 does without both.
+	// DefragmentInterval is the time between two looks at the fragmentation; 0 does without maintenance.
 	DefragmentInterval time.Duration
 }
 
@@ -44,6 +45,8 @@ type Server struct {
 	log    *logCore
 	etcd   *embed.Etcd
 	cancel context.CancelFunc
+	full   atomic.Bool
+	wake   chan struct{}
 }
 
 // Open takes the data directory until Close is called, so that nobody else uses it. It starts nothing.
@@ -60,7 +63,7 @@ func Open(config Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Server{config: config, lock: lock, log: newLogCore(klog.Background().WithName("etcd")), cancel: func() {}}, nil
+	return &Server{config: config, lock: lock, log: newLogCore(klog.Background().WithName("etcd")), cancel: func() {}, wake: make(chan struct{}, 1)}, nil
 }
 
 // Start runs the member until Close is called. It returns when the member serves.
@@ -80,8 +83,11 @@ func (s *Server) Start(ctx context.Context) (err error) {
 	}
 	s.log.setPhase(serving)
 	if s.config.DefragmentInterval > 0 {
-		m := maintainer{db: s.etcd.Server.Backend(), alarms: s.etcd.Server, quotaBytes: s.config.QuotaBytes}
-		go m.run(ctx, s.config.DefragmentInterval)
+		m := &maintainer{
+			db: s.etcd.Server.Backend(), member: s.etcd.Server, revision: s.etcd.Server.KV().Rev,
+			quotaBytes: s.config.QuotaBytes, full: &s.full,
+		}
+		go m.run(ctx, s.config.DefragmentInterval, s.wake)
 	}
 	klog.FromContext(ctx).V(1).Info("Embedded etcd serves", "dataDir", s.config.DataDir, "quotaBytes", s.config.QuotaBytes)
 	return nil
@@ -91,6 +97,31 @@ func (s *Server) Start(ctx context.Context) (err error) {
 func (s *Server) Endpoint() string {
 	address := socketURL(s.config.DataDir, clientSocket)
 	return address.String()
+}
+
+// Usage is how much of its quota a member uses.
+type Usage struct {
+	// QuotaBytes is the size of the file at which the member refuses writes.
+	QuotaBytes int64
+	// AllocatedBytes is the size of the file, and InUseBytes the part of it that is not free.
+	AllocatedBytes, InUseBytes int64
+}
+
+// Usage looks at the database. The member must have been started.
+func (s *Server) Usage() Usage {
+	db := s.etcd.Server.Backend()
+	return Usage{QuotaBytes: s.config.QuotaBytes, AllocatedBytes: db.Size(), InUseBytes: db.SizeInUse()}
+}
+
+// Full reports whether the member refuses writes because of its quota.
+func (s *Server) Full() bool { return s.full.Load() }
+
+// Refused is called by whoever had a write refused because of the quota: maintenance begins at once.
+func (s *Server) Refused() {
+	select {
+	case s.wake <- struct{}{}:
+	default:
+	}
 }
 
 // Wait returns why the member stopped by itself, or nil when the context ends first.

@@ -6,6 +6,7 @@ package options
 import (
 	"context"
 	"fmt"
+	"net/http"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/server"
@@ -14,6 +15,8 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/admission"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/etcd"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/space"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/features"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/generated/openapi"
 	jobsetrest "github.com/jobset-apiserver/jobset-apiserver/pkg/registry/jobset/rest"
@@ -65,17 +68,36 @@ func (o *Options) config(ctx context.Context, main *clients) (*apiserver.Config,
 	}}, nil
 }
 
-// applyStorage stores objects as --storage-media-type says, in the version that is served. The storage must be reachable.
-func (o *Options) applyStorage(config *apiserver.Config) error {
-	etcd := *o.Recommended.Etcd
-	info, ok := runtime.SerializerInfoForMediaType(config.Codecs.SupportedMediaTypes(), etcd.DefaultStorageMediaType)
+// applyStorage stores objects as --storage-media-type says, in the version that is served. The storage must be reachable;
+// store is the embedded etcd, if there is one.
+func (o *Options) applyStorage(config *apiserver.Config, store *etcd.Server) error {
+	options := *o.Recommended.Etcd
+	info, ok := runtime.SerializerInfoForMediaType(config.Codecs.SupportedMediaTypes(), options.DefaultStorageMediaType)
 	if !ok {
-		return fmt.Errorf("no serializer for %s", etcd.DefaultStorageMediaType)
+		return fmt.Errorf("no serializer for %s", options.DefaultStorageMediaType)
 	}
 	versions := runtime.GroupVersioner(v1alpha2.SchemeGroupVersion)
-	etcd.StorageConfig.EncodeVersioner = versions
-	etcd.StorageConfig.Codec = config.Codecs.CodecForVersions(info.Serializer, config.Codecs.UniversalDeserializer(), versions, runtime.InternalGroupVersioner)
-	return blame("encryption-provider-config", etcd.ApplyTo(&config.Generic.Config), "correct the file")
+	options.StorageConfig.EncodeVersioner = versions
+	options.StorageConfig.Codec = config.Codecs.CodecForVersions(info.Serializer, config.Codecs.UniversalDeserializer(), versions, runtime.InternalGroupVersioner)
+	if err := options.ApplyTo(&config.Generic.Config); err != nil {
+		return blame("encryption-provider-config", err, "correct the file")
+	}
+	applySpace(&config.Generic.Config, store)
+	return nil
+}
+
+// applySpace keeps a reserve in the store and shows what is left of it.
+func applySpace(config *server.Config, store *etcd.Server) {
+	guard := space.New(nil)
+	if store != nil {
+		guard = space.New(store)
+	}
+	guard.Register()
+	config.RESTOptionsGetter = guard.Decorate(config.RESTOptionsGetter)
+	build := config.BuildHandlerChainFunc
+	config.BuildHandlerChainFunc = func(handler http.Handler, c *server.Config) http.Handler {
+		return build(guard.WithReadyzLine(handler), c)
+	}
 }
 
 func (o *Options) applyServing(generic *server.RecommendedConfig) error {

@@ -53,7 +53,7 @@ func (o *Options) Run(ctx context.Context) error {
 			return blame("data-dir", err, "if its content is damaged, restore it from a backup")
 		}
 	}
-	if err := o.applyStorage(config); err != nil {
+	if err := o.applyStorage(config, store); err != nil {
 		return err
 	}
 	return serve(ctx, config, store)

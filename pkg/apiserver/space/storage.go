@@ -1,0 +1,91 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package space
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/apiserver/pkg/registry/generic"
+	"k8s.io/apiserver/pkg/storage"
+	"k8s.io/apiserver/pkg/storage/storagebackend"
+	"k8s.io/apiserver/pkg/storage/storagebackend/factory"
+	"k8s.io/client-go/tools/cache"
+)
+
+// Decorate puts the guard in front of the store of every resource.
+func (g *Guard) Decorate(next generic.RESTOptionsGetter) generic.RESTOptionsGetter {
+	return guardedGetter{next: next, guard: g}
+}
+
+type guardedGetter struct {
+	next  generic.RESTOptionsGetter
+	guard *Guard
+}
+
+// GetRESTOptions returns the options of the resource with a guarded store.
+func (g guardedGetter) GetRESTOptions(resource schema.GroupResource, example runtime.Object) (generic.RESTOptions, error) {
+	options, err := g.next.GetRESTOptions(resource, example)
+	if err != nil {
+		return options, err
+	}
+	decorator := options.Decorator
+	options.Decorator = func(config *storagebackend.ConfigForResource, prefix string, keyFunc func(runtime.Object) (string, error),
+		newFunc, newListFunc func() runtime.Object, attributes storage.AttrFunc, trigger storage.IndexerFuncs, indexers *cache.Indexers,
+	) (storage.Interface, factory.DestroyFunc, error) {
+		store, destroy, err := decorator(config, prefix, keyFunc, newFunc, newListFunc, attributes, trigger, indexers)
+		return guarded{Interface: store, guard: g.guard}, destroy, err
+	}
+	return options, nil
+}
+
+// guarded is a store that keeps a reserve.
+type guarded struct {
+	storage.Interface
+	guard *Guard
+}
+
+// Create refuses when space is short.
+func (s guarded) Create(ctx context.Context, key string, obj, out runtime.Object, ttl uint64) error {
+	if err := s.guard.grow(); err != nil {
+		return err
+	}
+	return s.guard.written(s.Interface.Create(ctx, key, obj, out, ttl))
+}
+
+// GuaranteedUpdate refuses changes of spec when space is short.
+func (s guarded) GuaranteedUpdate(ctx context.Context, key string, destination runtime.Object, ignoreNotFound bool,
+	preconditions *storage.Preconditions, tryUpdate storage.UpdateFunc, cached runtime.Object,
+) error {
+	update := func(input runtime.Object, res storage.ResponseMeta) (runtime.Object, *uint64, error) {
+		before := generation(input)
+		output, ttl, err := tryUpdate(input, res)
+		if err == nil && generation(output) != before && mayGrow(ctx, output) {
+			err = s.guard.grow()
+		}
+		return output, ttl, err
+	}
+	return s.guard.written(s.Interface.GuaranteedUpdate(ctx, key, destination, ignoreNotFound, preconditions, update, cached))
+}
+
+// mayGrow leaves out what must go on while space is short: objects on their way to deletion, and subresources, whose requests
+// are a few bytes (operators suspend and cancel with them).
+func mayGrow(ctx context.Context, obj runtime.Object) bool {
+	if info, ok := request.RequestInfoFrom(ctx); ok && info.Subresource != "" {
+		return false
+	}
+	accessor, err := meta.Accessor(obj)
+	return err == nil && accessor.GetDeletionTimestamp() == nil
+}
+
+func generation(obj runtime.Object) int64 {
+	accessor, err := meta.Accessor(obj)
+	if err != nil {
+		return 0
+	}
+	return accessor.GetGeneration()
+}
