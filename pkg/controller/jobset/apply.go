@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 	"sync"
 	"time"
@@ -254,12 +255,24 @@ func (a *applier) writeStatus(ctx context.Context, p plan.Plan) (*jobsetv1alpha2
 // deleteJobSet deletes a set whose time is over, unless it was changed meanwhile: the time may have been.
 func (a *applier) deleteJobSet(ctx context.Context, stored *jobsetv1alpha2.JobSet) error {
 	options := foreground(stored.UID, stored.ResourceVersion)
-	err := a.JobSets.JobsetV1alpha2().JobSets(stored.Namespace).Delete(ctx, stored.Name, options)
+	client := a.JobSets.JobsetV1alpha2().JobSets(stored.Namespace)
+	err := client.Delete(ctx, stored.Name, options)
+	if refusedForSpace(err) {
+		// A deletion in the foreground writes first, which a full store refuses. One in the background makes space.
+		options.PropagationPolicy = ptr.To(metav1.DeletePropagationBackground)
+		err = client.Delete(ctx, stored.Name, options)
+	}
 	if err != nil && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("deleting jobset %s after its time to live: %w", a.key, err)
 	}
 	klog.FromContext(ctx).V(2).Info("Deleted the set after its time to live")
 	return nil
+}
+
+// refusedForSpace reports whether the store of JobSets has no space for a write.
+func refusedForSpace(err error) bool {
+	var status apierrors.APIStatus
+	return errors.As(err, &status) && status.Status().Code == http.StatusInsufficientStorage
 }
 
 // foreground asks for a deletion that waits for the children, of this very incarnation.
