@@ -13,6 +13,13 @@ import (
 	_ "k8s.io/component-base/metrics/prometheus/workqueue"
 )
 
+// Results of a sync.
+const (
+	resultSuccess      = "success"
+	resultRequeueAfter = "requeue_after"
+	resultError        = "error"
+)
+
 // The names are those under which dashboards of upstream's controller look; the label is the name of the queue.
 var (
 	syncs = metrics.NewCounterVec(&metrics.CounterOpts{
@@ -29,23 +36,50 @@ var (
 		Buckets: []float64{.001, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60},
 	}, []string{"controller"})
 
+	syncPanics = metrics.NewCounterVec(&metrics.CounterOpts{
+		Name: "controller_runtime_reconcile_panics_total", StabilityLevel: metrics.ALPHA,
+		Help: "Number of syncs by controller that ended with a panic, which counts as an error too.",
+	}, []string{"controller"})
+	maxWorkers = metrics.NewGaugeVec(&metrics.GaugeOpts{
+		Name: "controller_runtime_max_concurrent_reconciles", StabilityLevel: metrics.ALPHA,
+		Help: "Number of workers by controller.",
+	}, []string{"controller"})
+	activeWorkers = metrics.NewGaugeVec(&metrics.GaugeOpts{
+		Name: "controller_runtime_active_workers", StabilityLevel: metrics.ALPHA,
+		Help: "Number of workers by controller that sync an object at present.",
+	}, []string{"controller"})
+
 	registerOnce sync.Once
 )
 
 // RegisterMetrics makes the metrics of this package known. It may be called more than once.
 func RegisterMetrics() {
-	registerOnce.Do(func() { legacyregistry.MustRegister(syncs, syncErrors, syncSeconds) })
+	registerOnce.Do(func() {
+		legacyregistry.MustRegister(syncs, syncErrors, syncSeconds, syncPanics, maxWorkers, activeWorkers)
+	})
+}
+
+// initMetrics shows the series of a controller from the beginning, so that a rate is not lost with the first event.
+func initMetrics(controller string) {
+	for _, result := range []string{resultSuccess, resultRequeueAfter, resultError} {
+		syncs.WithLabelValues(controller, result)
+	}
+	syncErrors.WithLabelValues(controller)
+	syncSeconds.WithLabelValues(controller)
+	syncPanics.WithLabelValues(controller)
+	maxWorkers.WithLabelValues(controller)
+	activeWorkers.WithLabelValues(controller)
 }
 
 func observeSync(controller string, took, requeueAfter time.Duration, err error) {
 	syncSeconds.WithLabelValues(controller).Observe(took.Seconds())
-	result := "success"
+	result := resultSuccess
 	switch {
 	case err != nil:
-		result = "error"
+		result = resultError
 		syncErrors.WithLabelValues(controller).Inc()
 	case requeueAfter > 0:
-		result = "requeue_after"
+		result = resultRequeueAfter
 	}
 	syncs.WithLabelValues(controller, result).Inc()
 }

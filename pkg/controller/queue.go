@@ -46,6 +46,7 @@ type Queue struct {
 // NewQueue returns a queue. Its metrics carry the name.
 func NewQueue(name string) *Queue {
 	RegisterMetrics()
+	initMetrics(name)
 	limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[cache.ObjectName](minBackoff, maxBackoff)
 	config := workqueue.TypedRateLimitingQueueConfig[cache.ObjectName]{Name: name}
 	return &Queue{
@@ -103,6 +104,7 @@ func (q *Queue) Len() int { return q.queue.Len() }
 // Run syncs until the context ends, and returns when the last sync has ended. A sync that has begun gets a context that
 // does not end with this one, so that its writes are not torn apart.
 func (q *Queue) Run(ctx context.Context, workers int, syncOne SyncFunc) {
+	maxWorkers.WithLabelValues(q.name).Set(float64(workers))
 	var running sync.WaitGroup
 	work := context.WithoutCancel(ctx)
 	for range workers {
@@ -132,7 +134,10 @@ func (q *Queue) next(ctx context.Context, syncOne SyncFunc) bool {
 	defer cancel()
 
 	begin := time.Now()
-	after, err := guarded(ctx, key, syncOne)
+	active := activeWorkers.WithLabelValues(q.name)
+	active.Inc()
+	after, err := q.guarded(ctx, key, syncOne)
+	active.Dec()
 	observeSync(q.name, time.Since(begin), after, err)
 	if after > 0 {
 		q.queue.AddAfter(key, after) // what is due then is due after a failure too
@@ -151,9 +156,10 @@ func (q *Queue) next(ctx context.Context, syncOne SyncFunc) bool {
 }
 
 // guarded turns a panic into an error: one object that the code cannot handle must not stop all others.
-func guarded(ctx context.Context, key cache.ObjectName, syncOne SyncFunc) (after time.Duration, err error) {
+func (q *Queue) guarded(ctx context.Context, key cache.ObjectName, syncOne SyncFunc) (after time.Duration, err error) {
 	defer func() {
 		if r := recover(); r != nil {
+			syncPanics.WithLabelValues(q.name).Inc()
 			err = fmt.Errorf("panic: %v\n%s", r, debug.Stack())
 		}
 	}()

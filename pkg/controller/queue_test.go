@@ -6,6 +6,7 @@ package controller
 import (
 	"context"
 	"errors"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -14,6 +15,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/component-base/metrics/legacyregistry"
 	"k8s.io/component-base/metrics/testutil"
 )
 
@@ -175,4 +177,46 @@ func TestQueueGathersReasonsForAnObjectThatWasJustSynced(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestMetricsOfWorkers has names and labels that dashboards of upstream's controller know.
+func TestMetricsOfWorkers(t *testing.T) {
+	const name = "workers"
+	busy, goOn := make(chan struct{}), make(chan struct{})
+	values := func() map[string]float64 {
+		families, err := legacyregistry.DefaultGatherer.Gather()
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := map[string]float64{}
+		for _, family := range families {
+			for _, metric := range family.GetMetric() {
+				labels := map[string]string{}
+				for _, label := range metric.GetLabel() {
+					labels[label.GetName()] = label.GetValue()
+				}
+				if labels["controller"] == name && strings.HasPrefix(family.GetName(), "controller_runtime_") && metric.GetHistogram() == nil {
+					got[strings.TrimSpace(family.GetName()+" "+labels["result"])] = metric.GetCounter().GetValue() + metric.GetGauge().GetValue()
+				}
+			}
+		}
+		return got
+	}
+	want := map[string]float64{
+		"controller_runtime_reconcile_total success": 0, "controller_runtime_reconcile_total error": 0, "controller_runtime_reconcile_total requeue_after": 0,
+		"controller_runtime_reconcile_errors_total": 0, "controller_runtime_reconcile_panics_total": 0,
+		"controller_runtime_max_concurrent_reconciles": 3, "controller_runtime_active_workers": 1,
+	}
+	runQueue(t, name, 3, func(context.Context, cache.ObjectName) (time.Duration, error) {
+		close(busy)
+		<-goOn
+		return 0, nil
+	}, func(q *Queue) {
+		q.Add(cache.NewObjectName("ns", "name"))
+		<-busy
+		diff(t, "while one worker is at work", want, values())
+		close(goOn)
+	})
+	want["controller_runtime_active_workers"], want["controller_runtime_reconcile_total success"] = 0, 1
+	diff(t, "afterwards", want, values())
 }

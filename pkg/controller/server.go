@@ -42,6 +42,8 @@ type Server struct {
 	// asked is when the last question was sent, answered when the last one was that got an answer, and reported when the
 	// log last said that there is none.
 	asked, answered, reported time.Time
+	// last is the error of the last request that failed.
+	last error
 }
 
 // NewServer returns a server, by its name in the log and a question that it answers when it serves.
@@ -53,6 +55,19 @@ func NewServer(name string, probe func(context.Context) error) *Server {
 
 // Stop lets all that wait fail. A reflector does not end the context of its lists when it is stopped.
 func (s *Server) Stop() { s.end() }
+
+// LastError returns why the last request failed that did; nil if none did.
+func (s *Server) LastError() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.last
+}
+
+func (s *Server) failed(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.last = err
+}
 
 // Resource is a client of the objects of one kind.
 type Resource[L runtime.Object] interface {
@@ -96,6 +111,7 @@ func (s *Server) try(ctx context.Context, request func() error) error {
 		if err == nil || answers(err) || ctx.Err() != nil {
 			return err
 		}
+		s.failed(err)
 		failed := time.Now()
 		if seconds, suggested := apierrors.SuggestsClientDelay(err); suggested {
 			pause = max(pause, min(time.Duration(seconds)*time.Second, maxFailurePause))

@@ -86,14 +86,10 @@ func New(config Config) (*Controller, error) {
 func (c *Controller) Start(ctx context.Context) { c.informers.run(ctx) }
 
 // Synced tells whether the caches are filled.
-func (c *Controller) Synced() bool {
-	for _, informer := range c.informers.all() {
-		if !informer.HasSynced() {
-			return false
-		}
-	}
-	return true
-}
+func (c *Controller) Synced() bool { return len(c.Unfilled()) == 0 }
+
+// Unfilled returns the resources whose caches are not filled, each with why it is not if that is known.
+func (c *Controller) Unfilled() []string { return c.informers.unfilled() }
 
 // Run syncs JobSets until the context ends, and returns when all that was begun has ended.
 func (c *Controller) Run(ctx context.Context) {

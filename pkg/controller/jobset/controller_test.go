@@ -251,6 +251,8 @@ func TestTheControllerWaitsUntilJobSetsAreServed(t *testing.T) {
 		return asked > 1
 	})
 	diff(t, "synced", false, r.Synced())
+	eventually(t, "all other caches are filled", func() bool { return len(r.Unfilled()) == 1 })
+	diff(t, "caches that are not filled", []string{"jobsets (no endpoints)"}, r.Unfilled())
 	mu.Lock()
 	served = true
 	mu.Unlock()

@@ -62,6 +62,9 @@ func (c *Controller) onJobs() cache.ResourceEventHandlerFuncs {
 	})
 	handlers.UpdateFunc = func(before, after any) {
 		was, is := before.(*batchv1.Job), after.(*batchv1.Job)
+		if changesOwner(was, is) {
+			c.enqueueOwnerSoon(was)
+		}
 		if key, ok := c.resolveOwner(is); ok && fails(is) && !fails(was) && c.causeWanted(key, is) {
 			c.queue.Add(key)
 			return
@@ -101,11 +104,24 @@ func (c *Controller) enqueueUsers(service metav1.Object) {
 	}
 }
 
+// changesOwner returns whether a set loses a child to somebody else or to nobody. That set is not to be found by the child
+// any more.
+func changesOwner(was, is metav1.Object) bool {
+	owner, next := jobSetOwner(was), jobSetOwner(is)
+	return owner != nil && (next == nil || next.UID != owner.UID)
+}
+
 // onAny calls handle for every change, and gone, if there is one, for the end of an object.
 func onAny(handle, gone func(metav1.Object)) cache.ResourceEventHandlerFuncs {
 	return cache.ResourceEventHandlerFuncs{
-		AddFunc:    onObject(handle),
-		UpdateFunc: func(_, obj any) { onObject(handle)(obj) },
+		AddFunc: onObject(handle),
+		UpdateFunc: func(before, after any) {
+			was, is := before.(metav1.Object), after.(metav1.Object)
+			if changesOwner(was, is) {
+				handle(was)
+			}
+			handle(is)
+		},
 		DeleteFunc: onObject(func(obj metav1.Object) {
 			handle(obj)
 			if gone != nil {

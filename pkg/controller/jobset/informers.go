@@ -23,12 +23,13 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/generated/clientset/versioned"
 )
 
-// Resources whose versions are tracked, each for itself.
+// Resources that are watched.
 const (
 	resourceJobSets  = "jobsets"
 	resourceJobs     = "jobs"
 	resourceServices = "services"
 	resourceClaims   = "persistentvolumeclaims"
+	resourcePods     = "pods"
 )
 
 const (
@@ -43,8 +44,8 @@ const (
 // informers are the caches that a decision is made on. They hold no more of an object than decisions use.
 type informers struct {
 	jobSets, jobs, services, claims, pods cache.SharedIndexInformer
-	// servers are those that the caches follow.
-	servers []*controller.Server
+	// main and own are the API servers that the caches follow: own that of JobSets.
+	main, own *controller.Server
 }
 
 func newInformers(jobSets versioned.Interface, kube kubernetes.Interface, gates plan.Gates) (informers, error) {
@@ -68,8 +69,8 @@ func newInformers(jobSets versioned.Interface, kube kubernetes.Interface, gates 
 		services: newInformer(controller.NewListWatch(main, kube, kube.CoreV1().Services(metav1.NamespaceAll), ""), &corev1.Service{}, byNamespace),
 		claims: newInformer(controller.NewListWatch(main, kube, kube.CoreV1().PersistentVolumeClaims(metav1.NamespaceAll), ofSets),
 			&corev1.PersistentVolumeClaim{}, byNamespace),
-		pods:    newInformer(controller.NewListWatch(main, kube, kube.CoreV1().Pods(metav1.NamespaceAll), ofSets), &corev1.Pod{}, podIndexers(gates)),
-		servers: []*controller.Server{main, own},
+		pods: newInformer(controller.NewListWatch(main, kube, kube.CoreV1().Pods(metav1.NamespaceAll), ofSets), &corev1.Pod{}, podIndexers(gates)),
+		main: main, own: own,
 	}
 	for _, informer := range i.all() {
 		if err := informer.SetTransform(stripper(gates)); err != nil {
@@ -86,9 +87,30 @@ func newInformer(source cache.ListerWatcher, example runtime.Object, indexers ca
 	return cache.NewSharedIndexInformerWithOptions(source, example, cache.SharedIndexInformerOptions{Indexers: indexers})
 }
 
+// unfilled returns the resources whose caches are not filled, each with why it is not if that is known.
+func (i informers) unfilled() (resources []string) {
+	for _, c := range []struct {
+		resource string
+		informer cache.SharedIndexInformer
+		server   *controller.Server
+	}{
+		{resourceJobSets, i.jobSets, i.own}, {resourceJobs, i.jobs, i.main}, {resourceServices, i.services, i.main},
+		{resourceClaims, i.claims, i.main}, {resourcePods, i.pods, i.main},
+	} {
+		if c.informer.HasSynced() {
+			continue
+		}
+		if err := c.server.LastError(); err != nil {
+			c.resource += fmt.Sprintf(" (%v)", err)
+		}
+		resources = append(resources, c.resource)
+	}
+	return resources
+}
+
 // run keeps the caches current until the context ends.
 func (i informers) run(ctx context.Context) {
-	for _, server := range i.servers {
+	for _, server := range []*controller.Server{i.main, i.own} {
 		context.AfterFunc(ctx, server.Stop)
 	}
 	for _, informer := range i.all() {

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -105,4 +106,51 @@ func TestOneThatWaitsForTheLeaseEndsAtOnce(t *testing.T) {
 	if got := holder(t, client); got != "other" {
 		t.Errorf("the lease is held by %q, want other", got)
 	}
+}
+
+func TestTheLeaseIsTakenWhenCachesAreFilled(t *testing.T) {
+	client := fake.NewClientset()
+	o := electionOptions(t)
+	lock, err := o.lock(client)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	looks, ran := 0, false
+	unfilled := func() []string {
+		leases, err := client.CoordinationV1().Leases("ns").List(context.Background(), metav1.ListOptions{})
+		if err != nil || len(leases.Items) > 0 {
+			t.Errorf("before the caches are filled: %d leases, error %v", len(leases.Items), err)
+		}
+		if looks++; looks < 5 {
+			return []string{"jobs"}
+		}
+		return nil
+	}
+	err = o.work(ctx, lock, leaderelection.NewLeaderHealthzAdaptor(time.Second), unfilled, func(context.Context) {
+		ran = true
+		cancel()
+	})
+	if err != nil || !ran || looks != 5 {
+		t.Errorf("ran: %t, looks: %d, error %v", ran, looks, err)
+	}
+}
+
+func TestAProgramWhoseCachesAreNotFilledEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		begin := time.Now()
+		err := awaitCaches(t.Context(), func() []string { return []string{"jobsets (no endpoints)", "pods"} })
+		const want = "waiting for caches for 2m0s: not filled are those of jobsets (no endpoints); pods"
+		if err == nil || err.Error() != want {
+			t.Errorf("error %v, want %s", err, want)
+		}
+		if took := time.Since(begin); took != cachesTimeout {
+			t.Errorf("it took %s", took)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if err := awaitCaches(ctx, func() []string { return []string{"pods"} }); err != nil {
+			t.Errorf("error of a program that was asked to end: %v", err)
+		}
+	})
 }

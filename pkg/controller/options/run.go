@@ -6,10 +6,14 @@ package options
 import (
 	"context"
 	"fmt"
+	"strings"
+	"time"
 
 	"golang.org/x/sync/errgroup"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/client-go/tools/leaderelection"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	"k8s.io/component-base/version"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
@@ -18,6 +22,14 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/features"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/generated/clientset/versioned/scheme"
+)
+
+const (
+	// cachesTimeout is how long this program waits for its caches before it ends. One that cannot fill them is of no use, and
+	// its end is seen by whoever runs it.
+	cachesTimeout = 2 * time.Minute
+	// cachesPoll is how often it looks.
+	cachesPoll = 100 * time.Millisecond
 )
 
 // Run runs the controller until the context ends, and returns when all that was begun has ended.
@@ -61,12 +73,33 @@ func (o *Options) Run(ctx context.Context) error {
 	}
 	klog.FromContext(ctx).Info("Starting", "component", componentName, "version", version.Get().GitVersion)
 	return runAll(ctx, endpoints, controller, func(ctx context.Context) error {
-		if lock == nil {
-			controller.Run(ctx)
-			return nil
-		}
-		return o.elected(ctx, lock, watchdog, controller.Run)
+		return o.work(ctx, lock, watchdog, controller.Unfilled, controller.Run)
 	})
+}
+
+// work calls run once the caches are filled, and while this process holds the lease, if there is one. A leader that cannot
+// work would keep others from working.
+func (o *Options) work(ctx context.Context, lock resourcelock.Interface, watchdog *leaderelection.HealthzAdaptor,
+	unfilled func() []string, run func(context.Context)) error {
+	if err := awaitCaches(ctx, unfilled); err != nil || ctx.Err() != nil {
+		return err
+	}
+	if lock == nil {
+		run(ctx)
+		return nil
+	}
+	return o.elected(ctx, lock, watchdog, run)
+}
+
+// awaitCaches waits until no cache is left that is not filled, or the context ends.
+func awaitCaches(ctx context.Context, unfilled func() []string) error {
+	err := wait.PollUntilContextTimeout(ctx, cachesPoll, cachesTimeout, true, func(context.Context) (bool, error) {
+		return len(unfilled()) == 0, nil
+	})
+	if err == nil || ctx.Err() != nil {
+		return nil
+	}
+	return fmt.Errorf("waiting for caches for %s: not filled are those of %s", cachesTimeout, strings.Join(unfilled(), "; "))
 }
 
 // runAll keeps the endpoints and the caches up until the work has ended.
