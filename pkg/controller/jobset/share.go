@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
 )
 
 // What nearly all children have in common is kept once. Nothing here grows with the number of objects, and all is cheap to
@@ -20,8 +21,8 @@ import (
 var (
 	// noKeys is the map of objects that have one, but nothing of interest in it.
 	noKeys = map[string]string{}
-	// releasedMaps are the annotations of Jobs with nothing of interest but the generation at which they were released, by
-	// that generation. A map of one entry takes as much as one of eight.
+	// releasedMaps are the annotations of Jobs with nothing of interest but the generation at which they were released, or the
+	// attempt in which they were suspended, by that value. A map of one entry takes as much as one of eight.
 	releasedMaps = newReleasedMaps(64)
 
 	sharedNumbers   = newNumbers(256)
@@ -40,6 +41,8 @@ func newReleasedMaps(number int) map[string]map[string]string {
 	all := map[string]map[string]string{"": {jobsetv1alpha2.ReleasedKey: ""}}
 	for generation := range number {
 		value := strconv.Itoa(generation)
+		all[value] = map[string]string{jobsetv1alpha2.ReleasedKey: value}
+		value = plan.SuspendedInAttempt(int32(generation)) //nolint:gosec // a small number
 		all[value] = map[string]string{jobsetv1alpha2.ReleasedKey: value}
 	}
 	return all

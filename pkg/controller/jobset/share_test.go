@@ -36,6 +36,8 @@ func TestSharingChangesNoValue(t *testing.T) {
 		"no numbers and not suspended":    job(func(job *batchv1.Job) { job.Spec.Suspend = nil }),
 		"a generation that is shared":     annotated(map[string]string{jobsetv1alpha2.ReleasedKey: "63"}),
 		"a generation that is not shared": annotated(map[string]string{jobsetv1alpha2.ReleasedKey: "64"}),
+		"an attempt that is shared":       annotated(map[string]string{jobsetv1alpha2.ReleasedKey: "suspended-in-attempt-63"}),
+		"an attempt that is not shared":   annotated(map[string]string{jobsetv1alpha2.ReleasedKey: "suspended-in-attempt-64"}),
 		"no generation":                   annotated(map[string]string{jobsetv1alpha2.ReleasedKey: ""}),
 		"no number as generation":         annotated(map[string]string{jobsetv1alpha2.ReleasedKey: "07"}),
 		"a generation and an attempt":     annotated(map[string]string{jobsetv1alpha2.ReleasedKey: "1", jobsetv1alpha2.InPlaceRestartAttemptKey: "2"}),

@@ -76,7 +76,8 @@ const (
 const ExecutionAttemptKey = "jobset.sigs.k8s.io/execution-attempt"
 
 // ReleasedKey is the annotation of a child Job that holds the generation of the set for which the controller last let the Job
-// run. It is empty while the Job is suspended because the set is. A Job that is suspended although it was released for the
+// run. While the Job is suspended because the set is, it holds "suspended-in-attempt-" and the number of the attempt in which that
+// happened; it is empty if there was none. A Job that is suspended although it was released for the
 // present generation was suspended by somebody else, whose decision it stays. The key is ours; upstream has none for this.
 const ReleasedKey = "jobset-apiserver.io/released-at-generation"
 

@@ -138,8 +138,10 @@ func TestAttempts(t *testing.T) {
 				begun(2, policy, requestedNow, becauseOf("one", "applying RestartJob failure policy action (first failed job: js-w-1)"), func(a *jobsetv1alpha2.Attempt) {
 					a.Scope, a.ReplicatedJob, a.JobIndex = jobsetv1alpha2.ScopeJob, "w", ptr.To[int32](1)
 				})}},
+		"a set that is being suspended by a change of its spec still runs": {
+			set: []set{withAttempts(runs), isSuspended}, jobs: kids{jobNamed("w", 0, jobIsSuspended), jobNamed("w", 1)}, want: attempts{runs}},
 		"a set suspended by a change of its spec": {
-			set: []set{withAttempts(runs), isSuspended}, jobs: both(),
+			set: []set{withAttempts(runs), isSuspended}, jobs: both(jobIsSuspended),
 			want: attempts{begun(1, start, created(1), ended(attemptNow, stopped, "jobset is suspended"))}},
 		"a set suspended through the action stays as the server has recorded it": {
 			set: []set{withAttempts(begun(1, start, ended(at(5), stopped, "because"), byAlice)), isSuspended}, jobs: both(),

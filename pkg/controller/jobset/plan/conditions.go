@@ -46,6 +46,8 @@ type statusBuilder struct {
 	o      Observed
 	next   *jobsetv1alpha2.JobSetStatus
 	events []Event
+	// pending tells that the conditions are not about the present spec yet, because Jobs of a suspended set still run.
+	pending bool
 	// failedJob is the Job whose pods tell the first cause of the end of the attempt.
 	failedJob *FailedJob
 }
@@ -59,7 +61,7 @@ func newStatus(o Observed) *statusBuilder {
 // to write.
 func (b *statusBuilder) result() (*jobsetv1alpha2.JobSetStatus, []Event) {
 	generation := b.o.JobSet.Generation
-	outdated := slices.ContainsFunc(b.next.Conditions, func(c metav1.Condition) bool {
+	outdated := !b.pending && slices.ContainsFunc(b.next.Conditions, func(c metav1.Condition) bool {
 		return c.ObservedGeneration > 0 && c.ObservedGeneration < generation
 	})
 	if !outdated && equality.Semantic.DeepEqual(&b.o.JobSet.Status, b.next) {
@@ -122,20 +124,6 @@ func (b *statusBuilder) allUp() bool {
 		up += count.Ready + count.Succeeded
 	}
 	return up == allReplicas(b.o.JobSet)
-}
-
-const messageSuspended = "jobset is suspended"
-
-// setSuspended notes that the set is suspended, or that no Job waits to be resumed any more.
-func (b *statusBuilder) setSuspended(stillSuspended bool) {
-	switch {
-	case suspended(b.o.JobSet):
-		b.set(jobsetv1alpha2.JobSetSuspended, metav1.ConditionTrue, reasonSuspendedJobs, messageSuspended)
-		b.set(jobsetv1alpha2.JobSetRestarting, metav1.ConditionFalse, reasonJobSetSuspended, messageSuspended)
-		b.endAttempt(jobsetv1alpha2.OutcomeSuspended, messageSuspended)
-	case !stillSuspended:
-		b.set(jobsetv1alpha2.JobSetSuspended, metav1.ConditionFalse, reasonResumeJobs, "jobset is resumed")
-	}
 }
 
 // setStartup notes how far an ordered start is. Each of its two conditions ends the other one.

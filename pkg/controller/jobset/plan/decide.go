@@ -51,7 +51,7 @@ func (b *statusBuilder) judge(kids children) bool {
 		return true
 	}
 	b.wantCause(firstFailed(kids.doomed), false)
-	return b.countExecution()
+	return b.recordSuspension(kids) || b.countExecution()
 }
 
 // childWrites brings the children of an unfinished set, none of whose Jobs calls for a policy, to where they should be.
@@ -66,7 +66,7 @@ func childWrites(o Observed, kids children, st *statusBuilder) Plan {
 	}
 	var stillSuspended bool
 	p.PatchJobs, stillSuspended = jobPatches(o, kids, open)
-	st.setSuspended(stillSuspended || inOrder == orderWaiting)
+	st.setSuspended(kids, stillSuspended || inOrder == orderWaiting)
 	p.Problems = st.setInPlaceAttempts(kids)
 	st.noteReady()
 	st.setStartTime()

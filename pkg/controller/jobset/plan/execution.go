@@ -32,7 +32,7 @@ func (b *statusBuilder) countExecution() bool {
 	default:
 		return false
 	}
-	b.setSuspended(false)
+	b.endSuspension()
 	return true
 }
 

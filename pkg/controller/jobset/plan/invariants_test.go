@@ -132,7 +132,7 @@ func checkAttempts(t *testing.T, earlier, later *jobsetv1alpha2.JobSet) {
 			diff(t, "attempt that has ended", before, a)
 		}
 	}
-	if written := earlier.ResourceVersion != later.ResourceVersion; written && runningAttempt(&is) != nil && (suspended(later) || is.TerminalState != "") {
+	if written := earlier.ResourceVersion != later.ResourceVersion; written && runningAttempt(&is) != nil && (suspended(later) && runningAttempt(&was) == nil || is.TerminalState != "") {
 		t.Errorf("attempt %+v runs in a set that does not", is.Attempts[len(is.Attempts)-1])
 	}
 }

@@ -29,7 +29,7 @@ func jobPatches(o Observed, kids children, open []bool) (patches []JobPatch, sti
 			patch := JobPatch{JobRef: refTo(job), ResourceVersion: job.ResourceVersion, Size: resized(o, rj, job)}
 			switch {
 			case suspended(o.JobSet) && !jobSuspended(job):
-				suspend(job, &patch)
+				suspend(o, job, &patch)
 			case !suspended(o.JobSet) && jobSuspended(job) && open[i] && !suspendedByOthers(o, job):
 				stillSuspended = true
 				resume(o, rj, places[i], job, &patch)
@@ -42,12 +42,12 @@ func jobPatches(o Observed, kids children, open []bool) (patches []JobPatch, sti
 	return patches, stillSuspended
 }
 
-// suspend stops a Job, and takes the mark away that it was released. Otherwise a Job stopped on account of an outdated
+// suspend stops a Job, and marks it as stopped with the set. Without the mark, a Job stopped on account of an outdated
 // snapshot would look as if somebody else had stopped it.
-func suspend(job *batchv1.Job, patch *JobPatch) {
+func suspend(o Observed, job *batchv1.Job, patch *JobPatch) {
 	patch.Suspend = ptr.To(true)
-	if job.Annotations[jobsetv1alpha2.ReleasedKey] != "" {
-		patch.Annotations = map[string]string{jobsetv1alpha2.ReleasedKey: ""}
+	if mark := suspensionMark(o.JobSet); job.Annotations[jobsetv1alpha2.ReleasedKey] != mark {
+		patch.Annotations, patch.Unannotated = map[string]string{jobsetv1alpha2.ReleasedKey: mark}, job.Annotations == nil
 	}
 }
 

@@ -85,6 +85,7 @@ func (w *world) apply(o Observed, p Plan) {
 	for _, patch := range p.PatchJobs {
 		if job := w.jobs[patch.Name]; job != nil && job.ResourceVersion == patch.ResourceVersion {
 			job.Spec.Suspend = patch.Suspend
+			job.Annotations = merged(job.Annotations, patch.Annotations)
 			w.stored(&job.ObjectMeta)
 		}
 	}

@@ -57,6 +57,8 @@ func TestHistoriesShowDefects(t *testing.T) {
 		"a set that is deleted as soon as it ends":   {deciding(nil, impatientEnd), "a set is deleted after its time to live only"},
 		"a cancelled set that is deleted at once":    {deciding(forgetCancellation, nil), "a set is deleted after its time to live only"},
 		"counts that a queue waits for in vain":      {conduct{decide: plan.Decide, holdBack: likeAnyOther}, queuesWait},
+		"a set suspended before its Jobs are":        {deciding(nil, hasty), suspendedFirst},
+		"a suspension that nobody records":           {deciding(withoutMarks, nil), recordedFirst},
 		"a set that is never left alone":             {deciding(nil, restless), "every history comes to rest"},
 		"a decision that changes the set":            {deciding(nil, scribble), "a decision does not change what it was made on"},
 		"a decision that depends on the order":       {deciding(nil, firstCome), "equal snapshots lead to equal plans"},
@@ -172,6 +174,31 @@ func likeAnyOther(o plan.Observed, p plan.Plan) (plan.Noted, time.Duration) {
 		never(p.Status)
 	}
 	return plan.HoldBack(o, p)
+}
+
+func hasty(o plan.Observed, p *plan.Plan) {
+	if !isSuspended(o.JobSet) || len(p.PatchJobs) == 0 || setCondition(&o.JobSet.Status, jobsetv1alpha2.JobSetSuspended) != nil {
+		return
+	}
+	if p.Status == nil {
+		p.Status = o.JobSet.Status.DeepCopy()
+	}
+	if setCondition(p.Status, jobsetv1alpha2.JobSetSuspended) == nil {
+		p.Status.Conditions = append(p.Status.Conditions, metav1.Condition{
+			Type: jobsetv1alpha2.JobSetSuspended, Status: metav1.ConditionTrue, Reason: "SuspendedJobs", LastTransitionTime: o.Now,
+		})
+		p.Events = append(p.Events, plan.Event{Reason: "SuspendedJobs"})
+	}
+}
+
+func withoutMarks(o *plan.Observed) {
+	o.Jobs = slices.Clone(o.Jobs)
+	for i, job := range o.Jobs {
+		if strings.HasPrefix(job.Annotations[jobsetv1alpha2.ReleasedKey], "suspended") {
+			o.Jobs[i] = job.DeepCopy()
+			o.Jobs[i].Annotations[jobsetv1alpha2.ReleasedKey] = ""
+		}
+	}
 }
 
 func restless(_ plan.Observed, p *plan.Plan) {

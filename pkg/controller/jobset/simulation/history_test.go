@@ -32,7 +32,11 @@ func historySound(d decision) string {
 		return wrong
 	}
 	a, runs := inAttempt(d.after), !isSuspended(d.JobSet) && !finished(d.after)
+	if isSuspended(d.JobSet) && !finished(d.after) && d.ruling == nil {
+		runs = inAttempt(d.before) != nil && mayStartPods(d.Observed)
+	}
 	switch {
+	case a == nil && takenBack(d): // another rule checks that this is not forgotten
 	case (a != nil) != runs:
 		return fmt.Sprintf("the set runs: %t, in the attempt %+v", runs, a)
 	case runs && d.ruling != nil && (a.Trigger != jobsetv1alpha2.TriggerFailurePolicy || a.CreateTime != nil):

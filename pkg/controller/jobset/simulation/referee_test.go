@@ -29,6 +29,8 @@ type facts struct {
 	held bool
 	// heldAt is the generation of the set then, if the controller had let the Job run for it.
 	heldAt int64
+	// stoppedIn is the attempt in which the set was when the controller last suspended the Job; 0 if it was in none.
+	stoppedIn int32
 	// unseen Jobs came into being without the knowledge of the controller, which may not see them yet.
 	unseen bool
 }

@@ -106,7 +106,7 @@ func patchedRight(d decision) string {
 			return "job " + patch.Name + " is resumed out of order"
 		case patch.Suspend != nil && !*patch.Suspend && job.Annotations[jobsetv1alpha2.ReleasedKey] == fmt.Sprint(d.JobSet.Generation):
 			return "job " + patch.Name + " was suspended by somebody else"
-		case patch.Suspend != nil && released(job, patch) != map[bool]string{false: fmt.Sprint(d.JobSet.Generation)}[*patch.Suspend]:
+		case patch.Suspend != nil && released(job, patch) != map[bool]string{false: fmt.Sprint(d.JobSet.Generation), true: stoppedIn(d.before)}[*patch.Suspend]:
 			return "job " + patch.Name + " does not tell who stopped it: it says released at " + released(job, patch)
 		case patch.Directives != nil && job.Status.Active > 0:
 			return "job " + patch.Name + " gets directives, which the Job API refuses while it has pods"

@@ -39,6 +39,7 @@ var rules = []struct {
 	{"counters are those of the Jobs, and within their bounds", countedRight},
 	{"conditions are of one kind each, none is added as False, and times move with the status only", conditionsSound},
 	{"a suspended set starts nothing", suspendedStartsNothing},
+	{suspendedFirst, suspendedRight},
 	{"Jobs are created once, under free names, for the current attempt, in order", createdRight},
 	{"only Jobs of earlier attempts are deleted, or such as still run in a finished set", deletedRight},
 	{"only active Jobs are changed, in the version that was seen", patchedRight},
@@ -50,7 +51,7 @@ var rules = []struct {
 
 func (d decision) moved() bool {
 	return d.after.Restarts != d.before.Restarts || jobRestartsOf(d.after) > jobRestartsOf(d.before) ||
-		finished(d.after) != finished(d.before) || !ptr.Equal(d.after.ExecutionAttempts, d.before.ExecutionAttempts)
+		finished(d.after) != finished(d.before) || d.interrupts() || !ptr.Equal(d.after.ExecutionAttempts, d.before.ExecutionAttempts)
 }
 
 // jobRestartsOf is the number of restarts of single Jobs.
@@ -273,7 +274,7 @@ func executionsCounted(d decision) string {
 	case !ours || !d.Gates.ExecutionAttempts:
 	case begins:
 		want = ptr.To(ptr.Deref(want, d.before.Restarts) + 1)
-	case d.ruling != nil || isSuspended(d.JobSet):
+	case d.ruling != nil || isSuspended(d.JobSet) || d.interrupts():
 	case want == nil:
 		want = ptr.To(d.before.Restarts)
 	case conditionIs(d.before, jobsetv1alpha2.JobSetSuspended):
@@ -282,7 +283,7 @@ func executionsCounted(d decision) string {
 	if !ptr.Equal(want, d.after.ExecutionAttempts) {
 		return fmt.Sprintf("want %d, got %d", ptr.Deref(want, -1), ptr.Deref(d.after.ExecutionAttempts, -1))
 	}
-	runs := d.Gates.ActiveDeadline && !isSuspended(d.JobSet)
+	runs := d.Gates.ActiveDeadline && !isSuspended(d.JobSet) && !(d.interrupts() && !mayStartPods(d.Observed))
 	switch start := d.after.StartTime; {
 	case begins && runs && !start.Equal(&d.Now):
 		return "the clock does not start anew with the attempt"

@@ -34,6 +34,7 @@ const (
 	earlyRestarts
 	deadlines
 	executions
+	interruptions
 	holds
 	nameConflicts
 	restartRequests
@@ -55,7 +56,7 @@ var kindNames = [kinds]string{
 	"statuses held back",
 	"names taken", "Jobs created", "Jobs resumed", "restarts of sets", "restarts of single Jobs", "completed sets", "failed sets",
 	"sets deleted after their time to live", "sets created anew", "restarts that wait for the last Job to be gone",
-	"restarts before the Job had failed", "deadlines that were over", "executions counted", "Jobs suspended by others", "conflicts of names told",
+	"restarts before the Job had failed", "deadlines that were over", "executions counted", "suspensions that were taken back too late", "Jobs suspended by others", "conflicts of names told",
 	"restart the set", "restart a part of the set", "suspend the set", "resume the set", "cancel the set", "retry the set", "first causes told",
 	"ends running", "ends suspended", "ends finished", "ends deleted",
 }
@@ -103,6 +104,7 @@ func (r *referee) tallyDecision(d decision) {
 		r.seen[deadlines] += int(one(d.ruling.fails && d.ruling.job == nil))
 	}
 	r.seen[executions] += int(one(!ptr.Equal(d.before.ExecutionAttempts, d.after.ExecutionAttempts)))
+	r.seen[interruptions] += int(one(d.interrupts()))
 	policy := d.JobSet.Spec.FailurePolicy
 	if policy != nil && policy.RestartStrategy == jobsetv1alpha2.RestartStrategyBlockingRecreate && !finished(d.after) {
 		if waiting := having(d.Observed, previous); len(waiting) > 0 && len(waiting) < len(d.Jobs) {

@@ -127,6 +127,7 @@ func (r *referee) jobPatched(js *jobsetv1alpha2.JobSet, job *batchv1.Job, patch 
 			r.fail("rule %q: job %s", "a Job that somebody else suspended stays so until the set changes", job.Name)
 		}
 		f.held = false
+		r.checkRecorded(js, job, f, *patch.Suspend)
 	}
 	if patch.Suspend == nil || *patch.Suspend {
 		return

@@ -1,0 +1,87 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"slices"
+
+	batchv1 "k8s.io/api/batch/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+)
+
+// A set is suspended once none of its Jobs may start pods. Until then, its attempt goes on. A suspension can be taken back
+// at any time; then the Jobs themselves say in which attempt they were suspended, so that this is recorded although no
+// status was written in between.
+
+const (
+	messageSuspended = "jobset is suspended"
+	messageTakenBack = "jobs were suspended before the suspension was taken back"
+)
+
+// SuspendedInAttempt is the value of the annotation ReleasedKey of Jobs that were suspended with the set.
+func SuspendedInAttempt(number int32) string { return "suspended-in-attempt-" + itoa(number) }
+
+// suspensionMark returns what the Jobs of a set are marked with when they are suspended.
+func suspensionMark(js *jobsetv1alpha2.JobSet) string {
+	if last := lastAttempt(&js.Status); last != nil {
+		return SuspendedInAttempt(last.Number)
+	}
+	return ""
+}
+
+// mayStartPods tells whether any Job of the set may start pods: it has not ended, and is neither suspended nor being
+// deleted.
+func mayStartPods(kids children) bool {
+	starts := func(job *batchv1.Job) bool {
+		return job.DeletionTimestamp == nil && !jobSuspended(job) &&
+			jobCondition(job, batchv1.JobComplete) == nil && jobCondition(job, batchv1.JobFailed) == nil
+	}
+	return slices.ContainsFunc(kids.active, starts) || slices.ContainsFunc(kids.previous, starts)
+}
+
+// setSuspended notes that the set is suspended, or that no Job waits to be resumed any more.
+func (b *statusBuilder) setSuspended(kids children, stillSuspended bool) {
+	switch {
+	case !suspended(b.o.JobSet):
+		if !stillSuspended {
+			b.endSuspension()
+		}
+	case mayStartPods(kids):
+		b.pending = true
+	default:
+		b.beginSuspension(messageSuspended)
+	}
+}
+
+func (b *statusBuilder) beginSuspension(reason string) {
+	b.set(jobsetv1alpha2.JobSetSuspended, metav1.ConditionTrue, reasonSuspendedJobs, messageSuspended)
+	b.set(jobsetv1alpha2.JobSetRestarting, metav1.ConditionFalse, reasonJobSetSuspended, messageSuspended)
+	b.endAttempt(jobsetv1alpha2.OutcomeSuspended, reason)
+}
+
+func (b *statusBuilder) endSuspension() {
+	b.set(jobsetv1alpha2.JobSetSuspended, metav1.ConditionFalse, reasonResumeJobs, "jobset is resumed")
+}
+
+// recordSuspension ends the attempt if any of its Jobs was suspended on account of a suspension that was taken back. That is
+// stored before these Jobs are resumed: they forget it then.
+func (b *statusBuilder) recordSuspension(kids children) bool {
+	a := runningAttempt(b.next)
+	if a == nil || !b.o.Gates.Attempts || suspended(b.o.JobSet) {
+		return false
+	}
+	mark := SuspendedInAttempt(a.Number)
+	if !slices.ContainsFunc(kids.active, func(job *batchv1.Job) bool { return job.Annotations[jobsetv1alpha2.ReleasedKey] == mark }) {
+		return false
+	}
+	if mayStartPods(kids) {
+		b.endAttempt(jobsetv1alpha2.OutcomeSuspended, messageTakenBack)
+	} else {
+		b.beginSuspension(messageTakenBack)
+		b.next.StartTime = nil
+	}
+	return true
+}

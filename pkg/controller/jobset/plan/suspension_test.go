@@ -1,0 +1,127 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"fmt"
+	"testing"
+
+	batchv1 "k8s.io/api/batch/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+)
+
+// patched returns the Jobs after the patches of a plan.
+func patched(jobs []*batchv1.Job, patches []JobPatch) []*batchv1.Job {
+	var next []*batchv1.Job
+	for _, job := range jobs {
+		job = job.DeepCopy()
+		for _, patch := range patches {
+			if patch.Name == job.Name && patch.Suspend != nil {
+				job.Spec.Suspend = patch.Suspend
+				job.Annotations = merged(job.Annotations, patch.Annotations)
+			}
+		}
+		next = append(next, job)
+	}
+	return next
+}
+
+// A suspension is taken back before anything of it is stored. First all Jobs were suspended, then one of two.
+func TestASuspensionThatIsTakenBackIsRecorded(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change func(*jobsetv1alpha2.JobSet)
+		gates  Gates
+		// suspended is how many of the two Jobs were suspended.
+		suspended int
+		// wantRecord are the conditions and events with which the end of the attempt is stored.
+		wantRecord summary
+		wantNext   jobsetv1alpha2.AttemptTrigger
+		// wantExecutions is the number of executions in the end; -1 if nobody counts.
+		wantExecutions int32
+	}{
+		"all Jobs were suspended": {
+			suspended: 2, wantNext: jobsetv1alpha2.TriggerResume, wantExecutions: -1,
+			wantRecord: summary{Conditions: []string{"Suspended=True SuspendedJobs"}, Events: []string{"Normal SuspendedJobs"}},
+		},
+		"some Jobs were suspended": {suspended: 1, wantNext: jobsetv1alpha2.TriggerResume, wantExecutions: -1},
+		"a queue took it back": {
+			suspended: 1, wantNext: jobsetv1alpha2.TriggerPreemption, wantExecutions: -1,
+			change: func(js *jobsetv1alpha2.JobSet) { js.Labels = map[string]string{queueNameKey: "q"} },
+		},
+		"executions are counted": {
+			suspended: 2, wantNext: jobsetv1alpha2.TriggerResume, gates: Gates{ExecutionAttempts: true}, wantExecutions: 1,
+			change:     func(js *jobsetv1alpha2.JobSet) { js.Status.ExecutionAttempts = ptr.To[int32](0) },
+			wantRecord: summary{Conditions: []string{"Suspended=True SuspendedJobs"}, Events: []string{"Normal SuspendedJobs"}},
+		},
+		"the clock runs": {
+			suspended: 2, wantNext: jobsetv1alpha2.TriggerResume, gates: Gates{ActiveDeadline: true}, wantExecutions: -1,
+			change:     func(js *jobsetv1alpha2.JobSet) { js.Status.StartTime = &before },
+			wantRecord: summary{Conditions: []string{"Suspended=True SuspendedJobs"}, Events: []string{"Normal SuspendedJobs"}},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			js := newSet(with("w", 2), isSuspended, withAttempts(begun(3, jobsetv1alpha2.TriggerStart, created(1))))
+			if tc.change != nil {
+				tc.change(js)
+			}
+			js.Generation = 2
+			o := observe(js, jobNamed("w", 0, releasedAt("1")), jobNamed("w", 1, releasedAt("1")))
+			o.Gates = tc.gates
+			o.Gates.Attempts = true
+			o.Jobs = patched(o.Jobs, Decide(o).PatchJobs[:tc.suspended])
+			js.Spec.Suspend, js.Generation = ptr.To(false), 3
+
+			p := Decide(o)
+			diff(t, "decision", tc.wantRecord, summarize(o, p))
+			js.Status = *p.Status
+			diff(t, "attempts", []jobsetv1alpha2.Attempt{
+				begun(3, jobsetv1alpha2.TriggerStart, created(1), ended(attemptNow, jobsetv1alpha2.OutcomeSuspended, messageTakenBack)),
+			}, js.Status.Attempts)
+			if tc.gates.ActiveDeadline {
+				diff(t, "start of the clock", (*metav1.Time)(nil), js.Status.StartTime)
+			}
+			var patches []JobPatch
+			for range 3 { // the next one may count the execution first
+				p = Decide(o)
+				patches = append(patches, p.PatchJobs...)
+				o.Jobs = patched(o.Jobs, p.PatchJobs)
+				if p.Status != nil {
+					js.Status = *p.Status
+				}
+			}
+			diff(t, "Jobs that are resumed", tc.suspended, len(patches))
+			diff(t, "number and trigger of the next attempt", fmt.Sprint(4, tc.wantNext), fmt.Sprint(js.Status.Attempts[1].Number, js.Status.Attempts[1].Trigger))
+			diff(t, "attempts in the end", 2, len(js.Status.Attempts))
+			diff(t, "executions", tc.wantExecutions, ptr.Deref(js.Status.ExecutionAttempts, -1))
+			if c := condition(&js.Status, jobsetv1alpha2.JobSetSuspended); c != nil && c.Status != metav1.ConditionFalse {
+				t.Errorf("in the end the set is suspended: %+v", c)
+			}
+		})
+	}
+}
+
+// What was suspended in an earlier attempt, and waits for others, is no reason to end the present one.
+func TestJobsOfAnEarlierSuspensionDoNotEndTheAttempt(t *testing.T) {
+	js := newSet(with("a", 1), with("b", 1, dependsOn("a", jobsetv1alpha2.DependencyReady)), withAttempts(
+		begun(3, jobsetv1alpha2.TriggerStart, ended(at(5), jobsetv1alpha2.OutcomeSuspended, "")), begun(4, jobsetv1alpha2.TriggerResume, created(6))))
+	o := observe(js, jobNamed("a", 0), jobNamed("b", 0, jobIsSuspended, releasedAt("suspended-in-attempt-3")))
+	o.Gates.Attempts = true
+	diff(t, "decision", summary{}, summarize(o, Decide(o)))
+}
+
+// While Jobs of a suspended set still run, its conditions are about the time before. That alone is no reason to write.
+func TestConditionsAreOfThePresentSpecOnceItHolds(t *testing.T) {
+	js := newSet(with("w", 1), isSuspended, withCondition(jobsetv1alpha2.JobSetSuspended, metav1.ConditionFalse, "ResumeJobs", "jobset is resumed"))
+	js.Status.ReplicatedJobsStatus = []jobsetv1alpha2.ReplicatedJobStatus{{Name: "w"}}
+	js.Generation, js.Status.Conditions[0].ObservedGeneration = 4, 3
+	o := observe(js, jobNamed("w", 0))
+	p := Decide(o)
+	diff(t, "status while the Job runs", (*jobsetv1alpha2.JobSetStatus)(nil), p.Status)
+	o.Jobs = patched(o.Jobs, p.PatchJobs)
+	c := condition(Decide(o).Status, jobsetv1alpha2.JobSetSuspended)
+	diff(t, "condition once it is suspended", "True 4", fmt.Sprint(c.Status, " ", c.ObservedGeneration))
+}
