@@ -40,7 +40,7 @@ test: unit integration parity e2e ## Run all tests.
 
 .PHONY: unit
 unit: ## Run the unit tests.
-	go test $(GO_TEST_FLAGS) ./pkg/... ./cmd/... ./hack/... ./test/bench/...
+	go test $(GO_TEST_FLAGS) ./pkg/... ./cmd/... ./hack/... ./test/bench/... ./test/hostile/...
 
 .PHONY: integration
 integration: ## Run our server behind a real kube-apiserver.
@@ -67,6 +67,10 @@ bench: ## Measure time, CPU, memory, requests and bytes, about an hour.
 .PHONY: bench-smoke
 bench-smoke: ## Check numbers of requests and bytes, in less than 3 minutes.
 	hack/bench.sh smoke
+
+.PHONY: hostile
+hostile: build ## Send hostile requests to programs that may use 1 GiB, in less than 2 minutes.
+	hack/hostile.sh
 
 .PHONY: generate
 generate: ## Regenerate all generated code.

@@ -1,0 +1,187 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// hostile sends requests that mean harm to a local cluster whose API server and controller may use 1 GiB of memory each,
+// and checks after each of them that both serve: a plain JobSet of another user is created, completes and is deleted.
+// hack/hostile.sh starts the cluster and calls it.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"regexp"
+	"strings"
+	"syscall"
+	"time"
+)
+
+func main() {
+	if len(os.Args) == 3 && os.Args[1] == allocate {
+		useMemory(os.Args[2])
+		return
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx); err != nil {
+		fmt.Fprintln(os.Stderr, "error:", err)
+		os.Exit(1)
+	}
+}
+
+// options are the flags.
+type options struct {
+	dir, script, only string
+	memory            uint64
+	bound             time.Duration
+	full, list        bool
+	every             int
+}
+
+func parse() (options, error) {
+	var o options
+	flag.StringVar(&o.dir, "cluster-dir", "", "Directory of a running cluster of hack/cluster.sh.")
+	flag.StringVar(&o.script, "cluster-script", "hack/cluster.sh", "Script that starts programs of the cluster that ended.")
+	flag.StringVar(&o.only, "only", "", "Regular expression: send only attacks whose names match.")
+	flag.Uint64Var(&o.memory, "memory", 1<<30, "Limit on the memory of each program, in bytes.")
+	flag.DurationVar(&o.bound, "bound", time.Minute, "How long a plain JobSet may take from its creation to its deletion.")
+	flag.BoolVar(&o.full, "full", false, "Send the attacks that take long too, and run a plain JobSet after each attack.")
+	flag.BoolVar(&o.list, "list", false, "Print the names of all attacks and end.")
+	flag.IntVar(&o.every, "every", 6, "Run a plain JobSet after so many attacks; 1 with --full.")
+	flag.Parse()
+	if o.full {
+		o.every = 1
+	}
+	if o.every < 1 {
+		return o, errors.New("--every: must be at least 1")
+	}
+	return o, nil
+}
+
+func run(ctx context.Context) error {
+	o, err := parse()
+	if err != nil {
+		return err
+	}
+	only, err := regexp.Compile(o.only)
+	if err != nil {
+		return fmt.Errorf("--only: %w", err)
+	}
+	var chosen []attack
+	for _, a := range attacks() {
+		if only.MatchString(a.name) && (o.full || !a.full || o.only != "") {
+			chosen = append(chosen, a)
+		}
+	}
+	if o.list {
+		for _, a := range chosen {
+			fmt.Println(a.name)
+		}
+		return nil
+	}
+	if err := checkLimit(o.memory); err != nil {
+		return fmt.Errorf("the limit on memory does not hold: %w", err)
+	}
+	w, err := open(ctx, o.dir, o.script, o.memory, o.bound)
+	if err != nil {
+		return err
+	}
+	if _, err := w.serves(ctx); err != nil {
+		return fmt.Errorf("before the first attack: %w", err)
+	}
+	return w.sendAll(ctx, chosen, o.every)
+}
+
+// sendAll sends the attacks one after the other and prints a row for each.
+func (w *world) sendAll(ctx context.Context, chosen []attack, every int) error {
+	fmt.Println("| attack | sent KiB | answer | received KiB | seconds | server MiB | controller MiB | plain JobSet |")
+	fmt.Println("|---|---|---|---|---|---|---|---|")
+	var broke []string
+	for i, a := range chosen {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		row, err := w.strike(ctx, a, (i+1)%every == 0 || i == len(chosen)-1)
+		fmt.Println(row)
+		if err == nil {
+			continue
+		}
+		broke = append(broke, a.name)
+		fmt.Fprintf(os.Stderr, "%s: %v\n", a.name, err)
+		if err := w.recover(ctx); err != nil {
+			return fmt.Errorf("after %s: %w", a.name, err)
+		}
+	}
+	if len(broke) > 0 {
+		return fmt.Errorf("%d of %d attacks stopped a program or kept a plain JobSet from running: %s", len(broke), len(chosen), strings.Join(broke, "; "))
+	}
+	fmt.Fprintf(os.Stderr, "%d attacks; both programs went on serving\n", len(chosen))
+	return nil
+}
+
+// strike sends one attack and looks at what became of both programs.
+func (w *world) strike(ctx context.Context, a attack, look bool) (row string, err error) {
+	if err := w.prepare(ctx); err != nil {
+		return "", fmt.Errorf("making the victim: %w", err)
+	}
+	for _, p := range w.processes {
+		if err := p.forgetPeak(); err != nil {
+			return "", err
+		}
+	}
+	attacking, end := context.WithTimeout(ctx, 3*time.Minute)
+	defer end()
+	began := time.Now()
+	done := make(chan answer, 1)
+	go func() { done <- a.send(attacking, w) }()
+	var got answer
+	if !a.held {
+		got = <-done
+	}
+	took, served := time.Since(began), "not looked at"
+	if look || a.held {
+		var plain time.Duration
+		plain, err = w.serves(ctx)
+		served = fmt.Sprintf("%.1f s", plain.Seconds())
+	}
+	if a.held {
+		end()
+		got = <-done
+		took = time.Since(began)
+	}
+	var peaks []string
+	for _, p := range w.processes {
+		peaks = append(peaks, fmt.Sprint(p.peak()))
+	}
+	if names := w.ended(); len(names) > 0 {
+		err = errors.Join(fmt.Errorf("%s ended; see %s/logs", strings.Join(names, " and "), w.dir), err)
+	}
+	if err == nil {
+		err = w.clean(ctx)
+	}
+	if err != nil {
+		served = "**broken**"
+	}
+	return fmt.Sprintf("| %s | %d | %s | %d | %.1f | %s | %s |", a.name, got.sent>>10, got.what, got.received>>10, took.Seconds(),
+		strings.Join(peaks, " | "), served), err
+}
+
+// recover brings both programs back after an attack that succeeded, so that the next one is seen on its own.
+func (w *world) recover(ctx context.Context) error {
+	// A program that allocates itself to death may be about to.
+	for range 3 {
+		if err := w.restart(ctx); err != nil {
+			return err
+		}
+		if err := w.clean(ctx); err != nil && len(w.ended()) == 0 {
+			return err
+		}
+		if _, err := w.serves(ctx); err == nil {
+			return nil
+		}
+	}
+	return errors.New("a plain JobSet does not run any more, even with both programs started again")
+}

@@ -1,0 +1,180 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+)
+
+const (
+	jsonType     = "application/json"
+	yamlType     = "application/yaml"
+	protobufType = "application/vnd.kubernetes.protobuf"
+	cborType     = "application/cbor"
+	jsonPatch    = "application/json-patch+json"
+	mergePatch   = "application/merge-patch+json"
+	strategic    = "application/strategic-merge-patch+json"
+	applyPatch   = "application/apply-patch+yaml"
+	applyCBOR    = "application/apply-patch+cbor"
+)
+
+// attack is one hostile request, or many of one kind.
+type attack struct {
+	name string
+	// full attacks take long, and are left out of the small run.
+	full bool
+	// held attacks go on while the plain JobSet runs.
+	held bool
+	send func(ctx context.Context, w *world) answer
+}
+
+// answer is what became of an attack.
+type answer struct {
+	// what is the status code, or why there was none.
+	what           string
+	sent, received int64
+}
+
+// request is one HTTP request to the path of the JobSets of the hostile namespace.
+type request struct {
+	method, path, contentType string
+	query                     url.Values
+	header                    map[string]string
+	body                      func() []byte
+	// stream replaces the body by one of unknown length.
+	stream func() io.Reader
+}
+
+// one sends the request once.
+func (r request) one(ctx context.Context, w *world) answer {
+	var body io.Reader
+	var a answer
+	switch {
+	case r.stream != nil:
+		body = &counted{r.stream(), &a.sent}
+	case r.body != nil:
+		content := r.body()
+		body, a.sent = bytes.NewReader(content), int64(len(content))
+	}
+	target := w.url + r.path
+	if r.query != nil {
+		target += "?" + r.query.Encode()
+	}
+	req, err := http.NewRequestWithContext(ctx, r.method, target, body)
+	if err != nil {
+		a.what = err.Error()
+		return a
+	}
+	if r.contentType != "" {
+		req.Header.Set("Content-Type", r.contentType)
+	}
+	for key, value := range r.header {
+		req.Header.Set(key, value)
+	}
+	response, err := w.client.Do(req)
+	if err != nil {
+		a.what = brief(err)
+		return a
+	}
+	defer response.Body.Close()
+	a.what = fmt.Sprint(response.StatusCode)
+	a.received, err = io.Copy(io.Discard, response.Body)
+	if err != nil && ctx.Err() == nil {
+		a.what += ", cut off: " + brief(err)
+	}
+	return a
+}
+
+// brief is the innermost part of an error, without the URL, which may be a megabyte.
+func brief(err error) string {
+	var outer *url.Error
+	if errors.As(err, &outer) {
+		err = outer.Err
+	}
+	text := err.Error()
+	return text[:min(len(text), 60)]
+}
+
+type counted struct {
+	io.Reader
+	n *int64
+}
+
+func (c *counted) Read(p []byte) (int, error) {
+	n, err := c.Reader.Read(p)
+	*c.n += int64(n)
+	return n, err
+}
+
+// parallel sends the request n times at the same time.
+func (r request) parallel(n int) func(context.Context, *world) answer {
+	return func(ctx context.Context, w *world) answer {
+		var mu sync.Mutex
+		var group sync.WaitGroup
+		var all answer
+		codes := map[string]int{}
+		for range n {
+			group.Go(func() {
+				a := r.one(ctx, w)
+				mu.Lock()
+				defer mu.Unlock()
+				codes[a.what]++
+				all.sent, all.received = all.sent+a.sent, all.received+a.received
+			})
+		}
+		group.Wait()
+		var parts []string
+		for code, count := range codes {
+			parts = append(parts, fmt.Sprintf("%d × %s", count, code))
+		}
+		all.what = strings.Join(parts, ", ")
+		return all
+	}
+}
+
+// create posts a body.
+func create(name, contentType string, body func() []byte) attack {
+	return attack{name: name, send: request{method: http.MethodPost, contentType: contentType, body: body}.one}
+}
+
+// createJSON posts JSON.
+func createJSON(name string, body func() []byte) attack { return create(name, jsonType, body) }
+
+// patch patches the set that is there before each attack.
+func patch(name, contentType string, body func() []byte) attack {
+	query := url.Values{}
+	if strings.Contains(contentType, "apply") {
+		query = url.Values{"fieldManager": {"hostile"}, "force": {"true"}}
+	}
+	return attack{name: name, send: request{method: http.MethodPatch, path: "/" + victim, contentType: contentType, query: query, body: body}.one}
+}
+
+// action posts a request to a subresource of the set that is there before each attack.
+func action(name, subresource string, body func() []byte) attack {
+	return attack{name: name, send: request{method: http.MethodPost, path: "/" + victim + "/" + subresource, contentType: jsonType, body: body}.one}
+}
+
+// list reads with a query.
+func list(name, method string, query func() url.Values) attack {
+	return attack{name: name, send: func(ctx context.Context, w *world) answer {
+		r := request{method: method, query: query()}
+		a := r.one(ctx, w)
+		a.sent = int64(len(r.query.Encode()))
+		return a
+	}}
+}
+
+// onlyFull leaves the attack out of the small run.
+func onlyFull(a attack) attack {
+	a.full = true
+	return a
+}

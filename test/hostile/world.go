@@ -1,0 +1,210 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"time"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+
+	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/generated/clientset/versioned"
+	"github.com/jobset-apiserver/jobset-apiserver/test/builders"
+)
+
+const (
+	// hostile and plain are the namespaces of the attacker and of the user beside him.
+	hostile = "hostile"
+	plain   = "plain"
+	// victim is a set of the attacker that is there before each attack.
+	victim = "victim"
+)
+
+// world is a local cluster with an attacker and a user, who may do everything in a namespace of their own and nothing else.
+type world struct {
+	dir, script string
+	limit       uint64
+	bound       time.Duration
+	processes   []process
+
+	// url and client are those of the attacker.
+	url    string
+	client *http.Client
+	// hostile removes what the attacker left; plain are the user's JobSets.
+	hostile, plain versioned.Interface
+	count          int
+}
+
+func open(ctx context.Context, dir, script string, limit uint64, bound time.Duration) (*world, error) {
+	w := &world{dir: dir, script: script, limit: limit, bound: bound}
+	config, err := clientcmd.BuildConfigFromFlags("", filepath.Join(dir, "kubeconfig"))
+	if err != nil {
+		return nil, err
+	}
+	config.QPS = -1
+	admin, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	if w.hostile, err = versioned.NewForConfig(config); err != nil {
+		return nil, err
+	}
+	attacker, err := user(ctx, admin, config, hostile)
+	if err != nil {
+		return nil, err
+	}
+	attacker.Timeout = 2 * time.Minute
+	if w.client, err = rest.HTTPClientFor(attacker); err != nil {
+		return nil, err
+	}
+	w.url = config.Host + "/apis/" + apiVersion + "/namespaces/" + hostile + "/jobsets"
+	bystander, err := user(ctx, admin, config, plain)
+	if err != nil {
+		return nil, err
+	}
+	bystander.Timeout = 20 * time.Second
+	if w.plain, err = versioned.NewForConfig(bystander); err != nil {
+		return nil, err
+	}
+	return w, w.adopt()
+}
+
+// user makes a namespace with an account that may do everything in it. It is no administrator, whose requests are exempt
+// from limits.
+func user(ctx context.Context, admin kubernetes.Interface, config *rest.Config, namespace string) (*rest.Config, error) {
+	_, err := admin.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, metav1.CreateOptions{})
+	if err != nil && !apierrors.IsAlreadyExists(err) {
+		return nil, err
+	}
+	_, err = admin.CoreV1().ServiceAccounts(namespace).Create(ctx, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "user"}}, metav1.CreateOptions{})
+	if err != nil && !apierrors.IsAlreadyExists(err) {
+		return nil, err
+	}
+	_, err = admin.RbacV1().RoleBindings(namespace).Create(ctx, &rbacv1.RoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: "user"},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-admin"},
+		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Name: "user", Namespace: namespace}},
+	}, metav1.CreateOptions{})
+	if err != nil && !apierrors.IsAlreadyExists(err) {
+		return nil, err
+	}
+	token, err := admin.CoreV1().ServiceAccounts(namespace).CreateToken(ctx, "user", &authenticationv1.TokenRequest{
+		Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: new(int64(6 * 3600))},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		return nil, err
+	}
+	own := rest.AnonymousClientConfig(config)
+	own.BearerToken, own.QPS = token.Status.Token, -1
+	return own, nil
+}
+
+// adopt limits both programs.
+func (w *world) adopt() error {
+	w.processes = nil
+	for _, name := range programs {
+		p, err := adopt(w.dir, name, w.limit)
+		if err != nil {
+			return err
+		}
+		w.processes = append(w.processes, p)
+	}
+	return nil
+}
+
+// ended names the programs that do not run.
+func (w *world) ended() (names []string) {
+	for _, p := range w.processes {
+		if !p.alive() {
+			names = append(names, p.name)
+		}
+	}
+	return names
+}
+
+// restart starts what has ended.
+func (w *world) restart(ctx context.Context) error {
+	for _, name := range w.ended() {
+		cmd := exec.CommandContext(ctx, w.script, "start", name) //nolint:gosec // a script of this repository
+		cmd.Env = append(os.Environ(), "CLUSTER_DIR="+w.dir)
+		if out, err := cmd.CombinedOutput(); err != nil {
+			return fmt.Errorf("starting %s again: %w\n%s", name, err, out)
+		}
+	}
+	return w.adopt()
+}
+
+// prepare makes the victim, and clean removes what the attacker stored.
+func (w *world) prepare(ctx context.Context) error {
+	js := builders.JobSet(victim, builders.WithJobs("j0", 1, 1))
+	js.Namespace, js.Spec.Suspend = "", new(true)
+	return wait.PollUntilContextTimeout(ctx, 200*time.Millisecond, w.bound, true, func(ctx context.Context) (bool, error) {
+		_, err := w.hostile.JobsetV1alpha2().JobSets(hostile).Create(ctx, js, metav1.CreateOptions{})
+		return err == nil || apierrors.IsAlreadyExists(err), nil
+	})
+}
+
+func (w *world) clean(ctx context.Context) error {
+	var last error
+	err := wait.PollUntilContextTimeout(ctx, 200*time.Millisecond, 2*w.bound, true, func(ctx context.Context) (bool, error) {
+		sets := w.hostile.JobsetV1alpha2().JobSets(hostile)
+		last = sets.DeleteCollection(ctx, metav1.DeleteOptions{PropagationPolicy: new(metav1.DeletePropagationBackground)}, metav1.ListOptions{})
+		left, err := sets.List(ctx, metav1.ListOptions{Limit: 1})
+		last = errors.Join(last, err)
+		return last == nil && len(left.Items) == 0, nil
+	})
+	if err != nil {
+		return fmt.Errorf("removing the sets of the attacker: %w", errors.Join(err, last))
+	}
+	return nil
+}
+
+// serves runs a plain JobSet from its creation to its deletion, and returns how long that took.
+func (w *world) serves(ctx context.Context) (time.Duration, error) {
+	began := time.Now()
+	w.count++
+	name := fmt.Sprintf("plain-%d", w.count)
+	js := builders.JobSet(name, builders.WithJobs("w", 1, 1))
+	js.Namespace = ""
+	js.Spec.ReplicatedJobs[0].Template.Spec.Template.Annotations = map[string]string{"jobset-apiserver.io/kwok-run-seconds": "0"}
+	sets := w.plain.JobsetV1alpha2().JobSets(plain)
+	step, last := "created", error(nil)
+	err := wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, w.bound, true, func(ctx context.Context) (bool, error) {
+		switch step {
+		case "created":
+			if _, last = sets.Create(ctx, js, metav1.CreateOptions{}); last == nil || apierrors.IsAlreadyExists(last) {
+				step = "completed"
+			}
+		case "completed":
+			var current *jobsetv1alpha2.JobSet
+			if current, last = sets.Get(ctx, name, metav1.GetOptions{}); last == nil && current.Status.TerminalState == "Completed" {
+				step = "deleted"
+			}
+		case "deleted":
+			last = sets.Delete(ctx, name, metav1.DeleteOptions{PropagationPolicy: new(metav1.DeletePropagationBackground)})
+			return apierrors.IsNotFound(last), nil
+		}
+		return false, nil
+	})
+	took := time.Since(began).Round(100 * time.Millisecond)
+	if err != nil {
+		return took, fmt.Errorf("a plain JobSet was not %s within %v: %w", step, w.bound, errors.Join(last, err))
+	}
+	return took, nil
+}
