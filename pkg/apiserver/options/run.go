@@ -17,6 +17,7 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/etcd"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/events"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/selfsigned"
 )
 
 // Run serves until the context ends and everything was drained. The order of the start is that of how cheap it is to
@@ -67,7 +68,10 @@ func (o *Options) applySelfSigned(ctx context.Context) error {
 		return nil
 	}
 	if err := dir.Ensure(); err != nil && !dir.Usable() {
-		return blame("cert-dir", err, "the directory must hold a usable pair, or this process must be able to write one")
+		if errors.Is(err, selfsigned.ErrIncomplete) {
+			return flagError("cert-dir", "%w", err)
+		}
+		return blame("cert-dir", err, "use a directory that this process can write to")
 	}
 	cert := &o.Recommended.SecureServing.ServerCert
 	cert.CertKey.CertFile, cert.CertKey.KeyFile = dir.CertFile(), dir.KeyFile()

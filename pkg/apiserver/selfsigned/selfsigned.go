@@ -34,6 +34,9 @@ const (
 	renewPeriod       = 12 * time.Hour
 )
 
+// ErrIncomplete reports that a file of the authority is missing, so that it can sign nothing and must not be replaced.
+var ErrIncomplete = errors.New("is missing")
+
 // Directory is a place for the authority and the pair.
 type Directory struct {
 	path  string
@@ -121,8 +124,8 @@ func (d *Directory) ensureAuthority() (*x509.Certificate, crypto.Signer, error) 
 }
 
 func (d *Directory) incomplete(missing string) error {
-	return fmt.Errorf("a new serving certificate is due, but %s is missing: put it back; or remove %s and %s, which makes a new authority "+
-		"whose certificate must be copied to everybody who trusts the old one", missing, d.CAFile(), d.caKeyFile())
+	return fmt.Errorf("a new serving certificate is due, but %s %w: put it back; or remove %s and %s, which makes a new authority "+
+		"whose certificate must be copied to everybody who trusts the old one", missing, ErrIncomplete, d.CAFile(), d.caKeyFile())
 }
 
 // exists reports true for files that cannot be looked at: reading them says why.

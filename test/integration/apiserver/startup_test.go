@@ -209,6 +209,17 @@ func TestBadInputCostsOneLine(t *testing.T) {
 			},
 			want: []string{"--tls-cert-file", "private key does not match", "--tls-private-key-file"},
 		},
+		"the key of the self-signed authority is missing": {
+			flags: func(f fixture) []string {
+				dir := f.t.TempDir()
+				if err := os.WriteFile(filepath.Join(dir, "ca.crt"), f.authority().CA(), 0o600); err != nil {
+					f.t.Fatal(err)
+				}
+				return []string{"--cert-dir=" + dir}
+			},
+			omit: []string{"cert-dir"},
+			want: []string{"--cert-dir: a new serving certificate is due", "ca.key is missing: put it back"},
+		},
 		"the certificate directory cannot be made": {
 			flags: func(f fixture) []string { return []string{"--cert-dir=" + filepath.Join(f.write("file", ""), "certs")} },
 			omit:  []string{"cert-dir"},
