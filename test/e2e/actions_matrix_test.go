@@ -164,7 +164,7 @@ var finishedStates = map[string]state{
 			"suspend": refused("the JobSet has failed, so that there is nothing to suspend; create it anew to run it again"),
 			"resume":  refused("the JobSet has failed, so that there is nothing to resume; create it anew to run it again"),
 			"cancel":  refused("the JobSet has failed, so that there is nothing to cancel"),
-			"retry": refused(`queue "tenants", which the label kueue.x-k8s.io/queue-name names, does not run a finished JobSet again; create it anew instead`),
+			"retry":   refused(`queue "tenants", which the label kueue.x-k8s.io/queue-name names, does not run a finished JobSet again; create it anew instead`),
 		},
 	},
 	"cancelled": {

@@ -23,8 +23,12 @@ func TestRow7_3_03_JobOfAnotherUIDIsIgnored(t *testing.T) {
 	w := newWorld(t, released)
 	foreign := &batchv1.Job{
 		ObjectMeta: metav1.ObjectMeta{
-			Name:   "foreign",
-			Labels: map[string]string{jobsetv1alpha2.RestartsKey: "many", jobsetv1alpha2.JobIndexKey: "first"},
+			Name: "foreign",
+			// With the label of the set the controller sees the Job; only the owner tells them apart.
+			Labels: map[string]string{
+				jobsetv1alpha2.JobSetNameKey: setName, jobsetv1alpha2.ReplicatedJobNameKey: groupB,
+				jobsetv1alpha2.RestartsKey: "many", jobsetv1alpha2.JobIndexKey: "first",
+			},
 			OwnerReferences: []metav1.OwnerReference{{
 				APIVersion: jobsetv1alpha2.SchemeGroupVersion.String(), Kind: "JobSet", Name: setName,
 				UID: "11111111-2222-3333-4444-555555555555", Controller: ptr.To(true),
@@ -32,15 +36,35 @@ func TestRow7_3_03_JobOfAnotherUIDIsIgnored(t *testing.T) {
 		},
 		Spec: testJobSet().Spec.ReplicatedJobs[0].Template.Spec,
 	}
-	if _, err := w.stack.Kube.BatchV1().Jobs(w.namespace).Create(w.Context(), foreign, metav1.CreateOptions{}); err != nil {
+	created, err := w.stack.Kube.BatchV1().Jobs(w.namespace).Create(w.Context(), foreign, metav1.CreateOptions{})
+	if err != nil {
 		t.Fatal(err)
 	}
 	w.create(testJobSet())
 	w.awaitJobs(live, append([]string{"foreign"}, allJobs...)...)
 	w.fail("foreign")
+	// The set shows first that the failure of the Job is not its own.
+	w.ready(allJobs...)
+	w.awaitCounters("b{ready 3, active 3} a{ready 1, active 1}")
 	w.complete(allJobs...)
 	w.awaitCompleted()
 	w.awaitCounters("b{succeeded 3} a{succeeded 1}")
+	left := w.jobs()["foreign"]
+	if left == nil || left.UID != created.UID || left.DeletionTimestamp != nil {
+		t.Fatalf("the Job of the other owner was deleted or replaced: %+v", left)
+	}
+	if diff := cmp.Diff(foreign.Labels, pickKeys(left.Labels, foreign.Labels)); diff != "" {
+		t.Errorf("labels of the Job of the other owner (-before +after):\n%s", diff)
+	}
+}
+
+// pickKeys returns the labels with the keys of the others.
+func pickKeys(labels, keys map[string]string) map[string]string {
+	picked := map[string]string{}
+	for key := range keys {
+		picked[key] = labels[key]
+	}
+	return picked
 }
 
 func TestRow7_3_07_HeadlessService(t *testing.T) {
@@ -126,37 +150,6 @@ func TestRow7_3_31_CoordinatorOnEveryJob(t *testing.T) {
 				t.Errorf("%s of Job %s: got %q, want %q", where, name, got, want)
 			}
 		}
-	}
-}
-
-// Upstream's tests use a value without a domain, which its webhook would refuse.
-func TestRow7_3_33_SetOfAnotherControllerIsLeftAlone(t *testing.T) {
-	for name, suspend := range map[string]bool{"running": false, "suspended": true} {
-		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, released)
-			w.create(testJobSet(func(js *jobSet) {
-				js.Spec.ManagedBy, js.Spec.Suspend = ptr.To("example.com/other-controller"), ptr.To(suspend)
-			}))
-			// What another controller writes must stay.
-			js := w.get()
-			js.Status.Restarts = 7
-			js.Status.ReplicatedJobsStatus = []jobsetv1alpha2.ReplicatedJobStatus{{Name: groupA, Failed: 5}}
-			if _, err := w.sets.UpdateStatus(t.Context(), js, metav1.UpdateOptions{}); err != nil {
-				t.Fatal(err)
-			}
-			w.stays(func() string {
-				if got := w.names(live); len(got) != 0 {
-					return fmt.Sprintf("there are Jobs: %v", got)
-				}
-				if got := w.get(); got.Status.Restarts != 7 || counters(got) != "a{failed 5}" || len(got.Status.Conditions) != 0 {
-					return fmt.Sprintf("the status was written to: %+v", got.Status)
-				}
-				return ""
-			})
-			if _, err := w.stack.Kube.CoreV1().Services(w.namespace).Get(t.Context(), setName, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
-				t.Errorf("getting the Service: %v, want that it is not found", err)
-			}
-		})
 	}
 }
 

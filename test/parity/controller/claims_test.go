@@ -140,7 +140,9 @@ func TestRow7_3_34_TimeToLiveOfAFailedSet(t *testing.T) {
 		w.fail(jobA)
 		w.awaitFailed("FailedJobs")
 		w.collectWhenDeleted(jobsOfB...)
+		w.keepsJobs(live, jobA)
 		w.awaitDeleted()
+		w.livedAfterItsEnd(jobsetv1alpha2.JobSetFailed, 2)
 		if got := w.get().Finalizers; !slices.Equal(got, []string{metav1.FinalizerDeleteDependents}) {
 			t.Errorf("finalizers: got %v, want that of a deletion in the foreground", got)
 		}

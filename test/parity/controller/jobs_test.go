@@ -90,6 +90,16 @@ func (w *world) failFor(reason, message string, names ...string) {
 	})
 }
 
+// stop plays what happens to Jobs that were suspended while they ran: their pods go.
+func (w *world) stop(names ...string) {
+	w.Helper()
+	w.setStatus(names, func(job *batchv1.Job) {
+		stopPods(job)
+		job.Status.StartTime = nil
+		condition(job, batchv1.JobSuspended, "JobSuspended", "Job suspended")
+	})
+}
+
 func stopPods(job *batchv1.Job) {
 	job.Status.Active, job.Status.Ready, job.Status.Terminating = 0, ptr.To[int32](0), ptr.To[int32](0)
 	job.Status.UncountedTerminatedPods = nil

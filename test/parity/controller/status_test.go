@@ -6,6 +6,7 @@ package controller
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -134,4 +135,18 @@ func (w *world) awaitDeleted() {
 		}
 		return ""
 	})
+}
+
+// livedAfterItsEnd makes sure that a set that is being deleted was kept for its time to live. Both times are in seconds,
+// rounded down, and the controller counts from the one that is stored.
+func (w *world) livedAfterItsEnd(condition string, seconds int) {
+	w.Helper()
+	js := w.get()
+	end := meta.FindStatusCondition(js.Status.Conditions, condition)
+	if end == nil {
+		w.Fatalf("the set has no condition %s: %+v", condition, js.Status.Conditions)
+	}
+	if lived := js.DeletionTimestamp.Sub(end.LastTransitionTime.Time); lived < time.Duration(seconds)*time.Second {
+		w.Errorf("the set was deleted %s after its end, want %d s at least", lived, seconds)
+	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
@@ -74,8 +75,30 @@ func TestRow7_3_23_SuspendedWhileItRuns(t *testing.T) {
 	w := newWorld(t, released)
 	w.create(testJobSet())
 	w.awaitJobs(running, allJobs...)
+	before := w.uids()
 	w.ready(allJobs...)
+	w.awaitCounters("b{ready 3, active 3} a{ready 1, active 1}")
 	w.update(suspend)
 	w.awaitJobs(suspended, allJobs...)
+	w.stop(allJobs...)
 	w.awaitCondition(jobsetv1alpha2.JobSetSuspended, "True SuspendedJobs")
+	w.awaitCounters("b{suspended 3} a{suspended 1}")
+	if diff := cmp.Diff(before, w.uids()); diff != "" {
+		t.Errorf("the Jobs were replaced (-before +after):\n%s", diff)
+	}
+	w.update(resume)
+	w.awaitJobs(running, allJobs...)
+	w.ready(allJobs...)
+	w.awaitCounters("b{ready 3, active 3} a{ready 1, active 1}")
+	w.awaitCondition(jobsetv1alpha2.JobSetSuspended, "False ResumeJobs")
+}
+
+// uids are those of the Jobs, by name.
+func (w *world) uids() map[string]types.UID {
+	w.Helper()
+	uids := map[string]types.UID{}
+	for name, job := range w.jobs() {
+		uids[name] = job.UID
+	}
+	return uids
 }
