@@ -21,6 +21,13 @@ var queueFaults = map[string]fault{
       message: "couldn't assign flavors to pod set workers: insufficient quota for cpu"}`),
 		want: why.QuotaNotReserved, words: []string{"research", "insufficient quota for cpu"},
 	},
+	"the set made room for another one": {
+		seed: inTurn(queuedIn("", "", `{type: Evicted, status: "True", reason: Preempted, lastTransitionTime: "2026-01-01T00:00:00Z",
+      message: "Preempted to accommodate a workload (UID: 1-2-3, JobUID: 4-5-6) due to prioritization in the ClusterQueue"}`), func(k *kubectl) {
+			k.okIn("apiVersion: kueue.x-k8s.io/v1beta2\nkind: Workload\nmetadata: {name: jobset-big-1a2b3, labels: {kueue.x-k8s.io/job-uid: 4-5-6}}\n", "create", "-f", "-")
+		}),
+		want: why.WorkloadPreempted, words: []string{"by the Workload jobset-big-1a2b3 (prioritization in the ClusterQueue)", "research"},
+	},
 	"an administrator stopped the queue": {
 		seed: queuedIn("stopPolicy: HoldAndDrain", "", ""),
 		want: why.QueueStopped, words: []string{"ClusterQueue", "HoldAndDrain"},

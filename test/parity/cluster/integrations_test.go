@@ -4,19 +4,12 @@
 package cluster
 
 import (
-	"context"
-	"crypto/tls"
 	"fmt"
-	"io"
-	"net/http"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
-	authenticationv1 "k8s.io/api/authentication/v1"
 	batchv1 "k8s.io/api/batch/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
@@ -117,62 +110,4 @@ func TestRow7_1_30_ArgoWorkflow(t *testing.T) {
 			t.Errorf("deleting as the workflow: %v, want that it is forbidden", err)
 		}
 	}
-}
-
-func TestRow7_1_31_Prometheus(t *testing.T) {
-	w := newWorld(t)
-	w.example("prometheus")
-	w.example("simple-ttl-after-finished")
-	w.awaitGone("short-lived")
-	bindings := shared.kube.RbacV1().ClusterRoleBindings()
-	binding := &rbacv1.ClusterRoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: w.namespace + "-metrics"},
-		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "parity-metrics-reader"},
-		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Name: "prometheus", Namespace: w.namespace}},
-	}
-	if code, _ := w.scrape(); code != http.StatusForbidden {
-		t.Errorf("without the role: status %d, want 403", code)
-	}
-	if _, err := bindings.Create(t.Context(), binding, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	want := fmt.Sprintf("jobset_completed_total{jobset_name=%q,namespace=%q} 1", "short-lived", w.namespace)
-	w.eventually(func() string {
-		if code, body := w.scrape(); code != http.StatusOK || !strings.Contains(body, want) {
-			return fmt.Sprintf("status %d, no line %s", code, want)
-		}
-		return ""
-	})
-}
-
-// scrape asks the controller for its metrics, with a token of the service account of the example.
-func (w *world) scrape() (int, string) {
-	w.Helper()
-	token, err := shared.kube.CoreV1().ServiceAccounts(w.namespace).CreateToken(w.Context(), "prometheus",
-		&authenticationv1.TokenRequest{}, metav1.CreateOptions{})
-	if err != nil {
-		w.Fatal(err)
-	}
-	port, err := os.ReadFile(filepath.Join(shared.Dir, "ports", "controller-metrics"))
-	if err != nil {
-		w.Fatal(err)
-	}
-	url := "https://127.0.0.1:" + strings.TrimSpace(string(port)) + "/metrics"
-	request, err := http.NewRequestWithContext(context.WithoutCancel(w.Context()), http.MethodGet, url, nil)
-	if err != nil {
-		w.Fatal(err)
-	}
-	request.Header.Set("Authorization", "Bearer "+token.Status.Token)
-	// The certificate is self-signed, as upstream's is, whose monitor does not verify it either.
-	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true}}
-	response, err := client.Do(request)
-	if err != nil {
-		w.Fatal(err)
-	}
-	defer response.Body.Close()
-	body, err := io.ReadAll(response.Body)
-	if err != nil {
-		w.Fatal(err)
-	}
-	return response.StatusCode, string(body)
 }

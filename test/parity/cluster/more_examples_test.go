@@ -17,7 +17,6 @@ import (
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/generated/clientset/versioned"
-	"github.com/jobset-apiserver/jobset-apiserver/test/builders"
 )
 
 // The agent, which restarts the containers, follows. What it is given can be seen.
@@ -198,21 +197,5 @@ func TestRow7_1_25_TPUMultislice(t *testing.T) {
 		if got := pod.Annotations[jobsetv1alpha2.ExclusiveKey]; got != "cloud.google.com/gke-nodepool" {
 			t.Errorf("topology of %s: got %q", name, got)
 		}
-	}
-}
-
-func TestRow7_1_32_TypedClient(t *testing.T) {
-	w := newWorld(t)
-	js := builders.JobSet("typed", builders.WithJobs("workers", 2, 1, func(rj *replicatedJob) {
-		rj.Template.Spec.Template.Annotations = map[string]string{"jobset-apiserver.io/kwok-run-seconds": "1"}
-	}))
-	js.Namespace = ""
-	if _, err := w.sets.Create(t.Context(), js, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	w.awaitCompleted("typed")
-	list, err := w.sets.List(t.Context(), metav1.ListOptions{})
-	if err != nil || len(list.Items) != 1 || list.Items[0].Name != "typed" {
-		t.Errorf("the list is %v (%v), want the one set", list.Items, err)
 	}
 }

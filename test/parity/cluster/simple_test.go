@@ -6,10 +6,12 @@ package cluster
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
@@ -103,7 +105,34 @@ func TestRow7_1_05_TTLAfterFinished(t *testing.T) {
 	w := newWorld(t)
 	w.example("simple-ttl-after-finished")
 	w.awaitJobs("short-lived-workers-0", "short-lived-workers-1")
+	// A finalizer of the user keeps the set, so that it can be seen when it was deleted.
+	w.finalizers("short-lived", `["example.com/hold"]`)
+	var js *jobSet
+	w.eventually(func() string {
+		if js = w.get("short-lived"); js.DeletionTimestamp == nil {
+			return "the set is not being deleted"
+		}
+		return ""
+	})
+	end := meta.FindStatusCondition(js.Status.Conditions, jobsetv1alpha2.JobSetCompleted)
+	if end == nil {
+		t.Fatalf("the set is deleted before it has completed: %+v", js.Status)
+	}
+	// Both times are in seconds, rounded down, and the controller counts from the one that is stored.
+	if lived := js.DeletionTimestamp.Sub(end.LastTransitionTime.Time); lived < 2*time.Second {
+		t.Errorf("the set was deleted %s after its end, want 2s at least", lived)
+	}
+	w.finalizers("short-lived", "null")
 	w.awaitGone("short-lived")
+}
+
+// finalizers replaces those of the set, without that of the deletion in the foreground.
+func (w *world) finalizers(name, list string) {
+	w.Helper()
+	patch := fmt.Sprintf(`{"metadata":{"finalizers":%s}}`, list)
+	if r := w.run("", "patch", "jobset", name, "--type=merge", "-p", patch); r.err != nil {
+		w.Fatal(r)
+	}
 }
 
 func TestRow7_1_06_Coordinator(t *testing.T) {

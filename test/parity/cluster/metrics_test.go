@@ -1,0 +1,112 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// upstreamMetrics are the series that upstream's rules and dashboards look for, up to where values of our own begin.
+var upstreamMetrics = []string{
+	`controller_runtime_reconcile_total{controller="jobset",`,
+	`controller_runtime_reconcile_errors_total{controller="jobset"}`,
+	`controller_runtime_reconcile_time_seconds_bucket{controller="jobset",`,
+	`workqueue_depth{name="jobset"}`,
+	`workqueue_adds_total{name="jobset"}`,
+	`workqueue_queue_duration_seconds_bucket{name="jobset",`,
+	`workqueue_work_duration_seconds_bucket{name="jobset",`,
+	`workqueue_unfinished_work_seconds{name="jobset"}`,
+	`workqueue_longest_running_processor_seconds{name="jobset"}`,
+	`workqueue_retries_total{name="jobset"}`,
+	`rest_client_requests_total{code="200",`,
+	`go_goroutines`,
+	`go_memstats_alloc_bytes`,
+	`process_cpu_seconds_total`,
+	`process_resident_memory_bytes`,
+}
+
+func TestRow7_1_31_Prometheus(t *testing.T) {
+	w := newWorld(t)
+	w.example("prometheus")
+	w.example("simple-ttl-after-finished")
+	w.example("failure-policy-failjobset")
+	w.awaitGone("short-lived")
+	w.awaitFailed("final", "FailJobSetFailurePolicyAction")
+	bindings := shared.kube.RbacV1().ClusterRoleBindings()
+	binding := &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: w.namespace + "-metrics"},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "parity-metrics-reader"},
+		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Name: "prometheus", Namespace: w.namespace}},
+	}
+	if code, _ := w.scrape(); code != http.StatusForbidden {
+		t.Errorf("without the role: status %d, want 403", code)
+	}
+	if _, err := bindings.Create(t.Context(), binding, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	want := append([]string{
+		fmt.Sprintf("jobset_completed_total{jobset_name=%q,namespace=%q} 1", "short-lived", w.namespace),
+		fmt.Sprintf("jobset_failed_total{jobset_name=%q,namespace=%q} 1", "final", w.namespace),
+	}, upstreamMetrics...)
+	w.eventually(func() string {
+		code, body := w.scrape()
+		if code != http.StatusOK {
+			return fmt.Sprintf("status %d", code)
+		}
+		var missing []string
+		for _, series := range want {
+			if !strings.Contains(body, "\n"+series) {
+				missing = append(missing, series)
+			}
+		}
+		if len(missing) > 0 {
+			return "no lines that begin with\n" + strings.Join(missing, "\n")
+		}
+		return ""
+	})
+}
+
+// scrape asks the controller for its metrics, with a token of the service account of the example.
+func (w *world) scrape() (int, string) {
+	w.Helper()
+	token, err := shared.kube.CoreV1().ServiceAccounts(w.namespace).CreateToken(w.Context(), "prometheus",
+		&authenticationv1.TokenRequest{}, metav1.CreateOptions{})
+	if err != nil {
+		w.Fatal(err)
+	}
+	port, err := os.ReadFile(filepath.Join(shared.Dir, "ports", "controller-metrics"))
+	if err != nil {
+		w.Fatal(err)
+	}
+	url := "https://127.0.0.1:" + strings.TrimSpace(string(port)) + "/metrics"
+	request, err := http.NewRequestWithContext(context.WithoutCancel(w.Context()), http.MethodGet, url, nil)
+	if err != nil {
+		w.Fatal(err)
+	}
+	request.Header.Set("Authorization", "Bearer "+token.Status.Token)
+	// The certificate is self-signed, as upstream's is, whose monitor does not verify it either.
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true}}
+	response, err := client.Do(request)
+	if err != nil {
+		w.Fatal(err)
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		w.Fatal(err)
+	}
+	return response.StatusCode, string(body)
+}
