@@ -21,7 +21,12 @@ import (
 
 // upstreamMetrics are the series that upstream's rules and dashboards look for, up to where values of our own begin.
 var upstreamMetrics = []string{
-	`controller_runtime_reconcile_total{controller="jobset",`,
+	`controller_runtime_reconcile_total{controller="jobset",result="success"}`,
+	`controller_runtime_reconcile_total{controller="jobset",result="requeue_after"}`,
+	`controller_runtime_reconcile_total{controller="jobset",result="error"}`,
+	`controller_runtime_reconcile_panics_total{controller="jobset"}`,
+	`controller_runtime_max_concurrent_reconciles{controller="jobset"}`,
+	`controller_runtime_active_workers{controller="jobset"}`,
 	`controller_runtime_reconcile_errors_total{controller="jobset"}`,
 	`controller_runtime_reconcile_time_seconds_bucket{controller="jobset",`,
 	`workqueue_depth{name="jobset"}`,
