@@ -66,7 +66,7 @@ func (b *statusBuilder) createTime(a *jobsetv1alpha2.Attempt, kids children) *me
 	if n := b.noted(a); n.CreateTime != nil {
 		return n.CreateTime.DeepCopy()
 	}
-	if present(kids.active, kids.succeeded, kids.failed) < int(allReplicas(b.o.JobSet)) {
+	if present(kids.active, kids.succeeded, kids.failed) < allReplicas(b.o.JobSet) {
 		return nil
 	}
 	return b.timeAfter(a.RequestTime)
@@ -81,7 +81,7 @@ func (b *statusBuilder) noted(a *jobsetv1alpha2.Attempt) Noted {
 }
 
 // present counts the Jobs that are not being deleted.
-func present(lists ...[]*batchv1.Job) (n int) {
+func present(lists ...[]*batchv1.Job) (n int64) {
 	for _, jobs := range lists {
 		for _, job := range jobs {
 			if job.DeletionTimestamp == nil {

@@ -29,6 +29,8 @@ type children struct {
 	doomed []*batchv1.Job
 	// problems tell of Jobs that are in no list because their labels make no sense.
 	problems []string
+	// counts are the numbers of Jobs of each replicatedJob, in the order of the spec.
+	counts []jobsetv1alpha2.ReplicatedJobStatus
 }
 
 // classify sorts the Jobs by meaning (spec/jobset.md §5.4). One Job with bad labels does not stop the whole set, as it
@@ -55,13 +57,15 @@ func classify(o Observed) children {
 			}
 		}
 	}
+	kids.counts = countJobs(o, kids)
 	return kids
 }
 
 // isPrevious tells whether the Job belongs to an attempt before the current one: of the set, or of this single
 // Job.
 func isPrevious(o Observed, job *batchv1.Job) (bool, error) {
-	if err := checkPlace(o, job); err != nil {
+	place, index, err := placeOf(o, job)
+	if err != nil {
 		return false, err
 	}
 	attempt, err := intLabel(job, jobsetv1alpha2.RestartsKey)
@@ -71,7 +75,7 @@ func isPrevious(o Observed, job *batchv1.Job) (bool, error) {
 	if attempt < o.JobSet.Status.Restarts {
 		return true, nil
 	}
-	if !tracksJobs(o) {
+	if !o.index.tracksJobs {
 		return false, nil
 	}
 	// A Job that was created before the feature was on is in its first attempt. Upstream takes it for current for ever, so
@@ -82,20 +86,20 @@ func isPrevious(o Observed, job *batchv1.Job) (bool, error) {
 			return false, err
 		}
 	}
-	return jobAttempt < jobRestarts(&o.JobSet.Status, replicatedJobOf(job), jobIndex(job)), nil
+	return jobAttempt < o.jobRestarts(place, index), nil
 }
 
-// checkPlace tells what is wrong with the labels that say which Job of the set this is.
-func checkPlace(o Observed, job *batchv1.Job) error {
-	rj := replicatedJobNamed(o.JobSet, replicatedJobOf(job))
+// placeOf returns the position of the replicatedJob of a Job and its index, or what is wrong with the labels that say so.
+func placeOf(o Observed, job *batchv1.Job) (place int, index int32, err error) {
+	rj, place := o.replicatedJob(replicatedJobOf(job))
 	if rj == nil {
-		return fmt.Errorf("label %s must be the name of a replicatedJob, not %q", jobsetv1alpha2.ReplicatedJobNameKey, replicatedJobOf(job))
+		return 0, 0, fmt.Errorf("label %s must be the name of a replicatedJob, not %q", jobsetv1alpha2.ReplicatedJobNameKey, replicatedJobOf(job))
 	}
-	index, err := intLabel(job, jobsetv1alpha2.JobIndexKey)
+	index, err = intLabel(job, jobsetv1alpha2.JobIndexKey)
 	if err == nil && index >= replicas(rj) {
 		err = fmt.Errorf("label %s must be less than the %d replicas, not %d", jobsetv1alpha2.JobIndexKey, replicas(rj), index)
 	}
-	return err
+	return place, index, err
 }
 
 func intLabel(job *batchv1.Job, key string) (int32, error) {
@@ -129,16 +133,5 @@ func jobIndex(job *batchv1.Job) int32 {
 }
 
 func replicatedJobOf(job *batchv1.Job) string { return job.Labels[jobsetv1alpha2.ReplicatedJobNameKey] }
-
-// refs names the Jobs that are not being deleted already.
-func refs(jobs ...[]*batchv1.Job) []JobRef {
-	var out []JobRef
-	for _, job := range slices.Concat(jobs...) {
-		if job.DeletionTimestamp == nil {
-			out = append(out, refTo(job))
-		}
-	}
-	return out
-}
 
 func refTo(job metav1.Object) JobRef { return JobRef{Name: job.GetName(), UID: job.GetUID()} }

@@ -86,7 +86,7 @@ func TestClassify(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			o := observe(newSet(append(tc.set, with("w", 3))...), tc.jobs...)
 			o.Gates = tc.gates
-			kids := classify(o)
+			kids := classify(indexed(o))
 			diff(t, "children", tc.want, meanings{names(kids.previous), names(kids.succeeded), names(kids.failed), names(kids.active), kids.problems})
 			for _, job := range tc.jobs {
 				if !kids.names.Has(job.Name) {

@@ -119,9 +119,9 @@ func (b *statusBuilder) endRestart() {
 
 // allUp tells whether all Jobs are ready or have succeeded.
 func (b *statusBuilder) allUp() bool {
-	var up int32
+	var up int64
 	for _, count := range b.next.ReplicatedJobsStatus {
-		up += count.Ready + count.Succeeded
+		up += int64(count.Ready) + int64(count.Succeeded)
 	}
 	return up == allReplicas(b.o.JobSet)
 }

@@ -74,7 +74,7 @@ func TestCountJobs(t *testing.T) {
 				}
 			}
 			o := observe(set, tc.jobs...)
-			diff(t, "counts", tc.want, countJobs(o, classify(o)))
+			diff(t, "counts", tc.want, countsOf(o))
 		})
 	}
 }
@@ -85,12 +85,17 @@ func TestCountJobsKeepsRestartsOfSingleJobs(t *testing.T) {
 		{Name: "w", JobRestarts: []int32{0, 3}, JobRestartsCountTowardsMax: []int32{0, 1}},
 	}
 	o := observe(set)
-	got := countJobs(o, classify(o))
+	got := countsOf(o)
 	diff(t, "without the feature", set.Status.ReplicatedJobsStatus, got)
 	o.Gates.RestartJob = true
-	diff(t, "with the feature", set.Status.ReplicatedJobsStatus, countJobs(o, classify(o)))
+	diff(t, "with the feature", set.Status.ReplicatedJobsStatus, countsOf(o))
 	got[0].JobRestarts[0] = 9
 	if set.Status.ReplicatedJobsStatus[0].JobRestarts[0] == 9 {
 		t.Error("the next status shares memory with the observed one")
 	}
+}
+
+// countsOf returns the counts of a snapshot as they are stored.
+func countsOf(o Observed) []jobsetv1alpha2.ReplicatedJobStatus {
+	return asStored(classify(indexed(o)).counts)
 }

@@ -17,9 +17,10 @@ func Decide(o Observed) Plan {
 	case !ours(o.JobSet):
 		return timeToLive(o)
 	}
+	o = indexed(o)
 	kids := classify(o)
 	st := newStatus(o)
-	st.next.ReplicatedJobsStatus = countJobs(o, kids)
+	st.next.ReplicatedJobsStatus = asStored(kids.counts)
 
 	var p Plan
 	if finishedCondition(&o.JobSet.Status) != nil {
@@ -56,16 +57,14 @@ func (b *statusBuilder) judge(kids children) bool {
 
 // childWrites brings the children of an unfinished set, none of whose Jobs calls for a policy, to where they should be.
 func childWrites(o Observed, kids children, st *statusBuilder) Plan {
-	open, inOrder := startable(o, st.next.ReplicatedJobsStatus)
+	open, inOrder := startable(o, kids.counts)
 	st.setStartup(inOrder)
-	p := Plan{
-		DeleteJobs:    refs(kids.previous),
-		CreateService: missingService(o),
-		CreateClaims:  missingClaims(o),
-		CreateJobs:    missingJobs(o, kids, open),
-	}
-	var stillSuspended bool
-	p.PatchJobs, stillSuspended = jobPatches(o, kids, open)
+	p := Plan{CreateService: missingService(o), CreateClaims: missingClaims(o)}
+	var moreDeletions, morePatches, moreCreations, stillSuspended bool
+	p.DeleteJobs, moreDeletions = deletions(o, kids.previous)
+	p.PatchJobs, morePatches, stillSuspended = jobPatches(o, kids, open)
+	p.CreateJobs, moreCreations = missingJobs(o, kids, open)
+	p.More = moreDeletions || morePatches || moreCreations
 	st.setSuspended(kids, stillSuspended || inOrder == orderWaiting)
 	p.Problems = st.setInPlaceAttempts(kids)
 	st.noteReady()

@@ -164,7 +164,7 @@ func maxRestarts(o Observed) int64 {
 // restartsCounted is the number of restarts so far that count towards maxRestarts.
 func restartsCounted(o Observed) int64 {
 	n := int64(o.JobSet.Status.RestartsCountTowardsMax)
-	if !tracksJobs(o) {
+	if !o.index.tracksJobs {
 		return n
 	}
 	for _, count := range o.JobSet.Status.ReplicatedJobsStatus {

@@ -168,6 +168,7 @@ func TestFailureVerdict(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			o := observe(newSet(append(tc.set, with("a", 1), with("w", 3))...), tc.jobs...)
 			o.Gates = tc.gates
+			o = indexed(o)
 			v := failureVerdict(o, classify(o))
 			type judged struct{ Action, Reason, Message string }
 			diff(t, "verdict", judged{string(tc.action), tc.reason, tc.message}, judged{string(v.action), v.reason, v.message})

@@ -105,9 +105,10 @@ func stoppable(js *jobsetv1alpha2.JobSet) bool {
 // completes tells whether a replicatedJob has come to a state that others may wait for: all of its Jobs are ready, all have
 // succeeded, all are suspended, or none is active while the set is suspended; or that another of its Jobs has failed.
 func completes(js *jobsetv1alpha2.JobSet, before, after []jobsetv1alpha2.ReplicatedJobStatus) bool {
+	stored, next := byName(before), byName(after)
 	for i := range js.Spec.ReplicatedJobs {
 		rj := &js.Spec.ReplicatedJobs[i]
-		was, is := replicatedJobStatus(before, rj.Name), replicatedJobStatus(after, rj.Name)
+		was, is := entryOf(stored, rj.Name), entryOf(next, rj.Name)
 		all := replicas(rj)
 		if is.Ready == all && was.Ready != all ||
 			is.Succeeded == all && was.Succeeded != all ||

@@ -155,7 +155,7 @@ func checkRest(t *testing.T, w *world) {
 	if runs := !suspended(w.set) && w.set.Status.TerminalState == ""; runs != (runningAttempt(&w.set.Status) != nil) {
 		t.Errorf("the set runs: %t, attempts %+v", runs, w.set.Status.Attempts)
 	}
-	o := w.observe()
+	o := indexed(w.observe())
 	kids := classify(o)
 	diff(t, "Jobs of an earlier attempt at rest", []*batchv1.Job(nil), kids.previous)
 	if w.set.Status.TerminalState != "" {

@@ -4,6 +4,9 @@
 package plan
 
 import (
+	"iter"
+	"math"
+
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -12,66 +15,146 @@ import (
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 )
 
-// missingJobs returns the Jobs whose names are free, of the replicatedJobs that may start (spec/jobset.md §5.7). The
-// name of a Job that is being deleted is not free.
-func missingJobs(o Observed, kids children, open []bool) []*batchv1.Job {
+// missingJobs returns the Jobs whose names are free, of the replicatedJobs that may start (spec/jobset.md §5.7), and
+// whether there are more of them. The name of a Job that is being deleted is not free.
+func missingJobs(o Observed, kids children, open []bool) (missing []*batchv1.Job, more bool) {
 	policy := o.JobSet.Spec.FailurePolicy
 	if policy != nil && policy.RestartStrategy == jobsetv1alpha2.RestartStrategyBlockingRecreate && len(kids.previous) > 0 {
-		return nil
+		return nil, false
 	}
-	places := positions(o.JobSet)
-	var missing []*batchv1.Job
-	for i := range o.JobSet.Spec.ReplicatedJobs {
-		rj := &o.JobSet.Spec.ReplicatedJobs[i]
-		for index := int32(0); open[i] && index < replicas(rj); index++ {
-			if !kids.names.Has(jobName(o.JobSet, rj, index)) {
-				missing = append(missing, newJob(o, rj, places[i], index))
-			}
-		}
+	free, more := bounded(freePlaces(o, kids, open))
+	for _, place := range free {
+		missing = append(missing, place.builder.build(place.index))
 	}
-	return missing
+	return missing, more
 }
 
-// newJob builds a child (spec/jobset.md §5.6).
-func newJob(o Observed, rj *jobsetv1alpha2.ReplicatedJob, at position, index int32) *batchv1.Job {
-	js := o.JobSet
-	keys, place := identity(o, rj, at, index), placement(js, rj)
-	job := &batchv1.Job{
-		ObjectMeta: metav1.ObjectMeta{
-			Name:            jobName(js, rj, index),
-			Namespace:       js.Namespace,
-			Labels:          merged(rj.Template.Labels, keys),
-			Annotations:     merged(rj.Template.Annotations, place, keys, executionKeys(o), releaseKeys(js)),
-			OwnerReferences: []metav1.OwnerReference{ownerReference(js)},
-		},
-		Spec: *rj.Template.Spec.DeepCopy(),
-	}
-	job.Spec.Suspend = ptr.To(suspended(js))
-	job.Spec.Template.Labels = merged(job.Spec.Template.Labels, keys)
-	job.Spec.Template.Annotations = merged(job.Spec.Template.Annotations, place, keys, executionKeys(o))
+// freePlace is that of a Job which does not exist.
+type freePlace struct {
+	builder *jobBuilder
+	index   int32
+}
 
-	pod := &job.Spec.Template.Spec
+// freePlaces returns the places of the missing Jobs one after the other, as there may be very many of them: from the one on
+// whose turn it is, then those before it.
+func freePlaces(o Observed, kids children, open []bool) iter.Seq[change[freePlace]] {
+	places := positions(o.JobSet)
+	builders := make([]*jobBuilder, len(places))
+	between := func(begin, end int64, yield func(change[freePlace]) bool) bool {
+		for i, at := range places {
+			rj := &o.JobSet.Spec.ReplicatedJobs[i]
+			for n := max(begin, at.first); open[i] && n < min(end, at.first+int64(replicas(rj))); n++ {
+				index := int32(n - at.first)
+				if kids.names.Has(jobName(o.JobSet, rj, index)) {
+					continue
+				}
+				if builders[i] == nil {
+					builders[i] = newJobBuilder(o, rj, at)
+				}
+				if !yield(change[freePlace]{freePlace{builders[i], index}, builders[i].weight()}) {
+					return false
+				}
+			}
+		}
+		return true
+	}
+	return func(yield func(change[freePlace]) bool) {
+		if between(o.CreateFrom, math.MaxInt64, yield) {
+			between(0, o.CreateFrom, yield)
+		}
+	}
+}
+
+// PlaceAfter returns the place in the set after that of a Job that is to be created, or after all Jobs of its replicatedJob.
+func PlaceAfter(js *jobsetv1alpha2.JobSet, job *batchv1.Job, all bool) int64 {
+	at := positions(js)
+	for i := range js.Spec.ReplicatedJobs {
+		switch rj := &js.Spec.ReplicatedJobs[i]; {
+		case rj.Name != replicatedJobOf(job):
+		case all:
+			return at[i].first + int64(replicas(rj))
+		default:
+			return at[i].first + int64(jobIndex(job)) + 1
+		}
+	}
+	return 0
+}
+
+// jobBuilder builds the Jobs of one replicatedJob (spec/jobset.md §5.6). They share all that is equal, and nothing with the
+// set, so that many of them take little memory. None may be changed.
+type jobBuilder struct {
+	o  Observed
+	rj *jobsetv1alpha2.ReplicatedJob
+	at position
+	// common is what the Jobs share.
+	common batchv1.JobSpec
+	// placement are the annotations that ask for exclusive placement.
+	placement map[string]string
+	// byNodeSelector tells that the pods run on nodes that an administrator has set aside for each Job.
+	byNodeSelector bool
+}
+
+func newJobBuilder(o Observed, rj *jobsetv1alpha2.ReplicatedJob, at position) *jobBuilder {
+	js := o.JobSet
+	b := &jobBuilder{o: o, rj: rj, at: at, common: *rj.Template.Spec.DeepCopy(), placement: placement(js, rj)}
+	b.common.Suspend = ptr.To(suspended(js))
+	pod := &b.common.Template.Spec
 	if dnsHostnames(js) {
 		pod.Subdomain = subdomain(js)
 	}
 	pod.Volumes = append(pod.Volumes, claimVolumes(js, pod)...)
-	addNodeStrategy(job)
+	annotations := merged(rj.Template.Annotations, b.placement)
+	_, exclusive := annotations[jobsetv1alpha2.ExclusiveKey]
+	_, byNodeSelector := annotations[jobsetv1alpha2.NodeSelectorStrategyKey]
+	if b.byNodeSelector = exclusive && byNodeSelector; b.byNodeSelector {
+		pod.Tolerations = append(pod.Tolerations, corev1.Toleration{
+			Key: jobsetv1alpha2.NoScheduleTaintKey, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoSchedule,
+		})
+	}
+	return b
+}
+
+// weight is what the creation of one of the Jobs counts for.
+func (b *jobBuilder) weight() int {
+	job := &b.rj.Template.ObjectMeta
+	return weightOf(len(job.Labels) + len(job.Annotations) + keysOf(&b.common.Template))
+}
+
+func (b *jobBuilder) build(index int32) *batchv1.Job {
+	js := b.o.JobSet
+	keys := identity(b.o, b.rj, b.at, index)
+	job := &batchv1.Job{
+		ObjectMeta: metav1.ObjectMeta{
+			Name:            jobName(js, b.rj, index),
+			Namespace:       js.Namespace,
+			Labels:          merged(b.rj.Template.Labels, keys),
+			Annotations:     merged(b.rj.Template.Annotations, b.placement, keys, executionKeys(b.o), releaseKeys(js)),
+			OwnerReferences: []metav1.OwnerReference{ownerReference(js)},
+		},
+		Spec: b.common,
+	}
+	job.Spec.Template = b.podTemplate(index, keys)
 	return job
 }
 
-// addNodeStrategy ties the pods to the nodes that an administrator has set aside for this very Job, if the Job carries
-// both annotations that ask for it.
-func addNodeStrategy(job *batchv1.Job) {
-	_, exclusive := job.Annotations[jobsetv1alpha2.ExclusiveKey]
-	_, byNodeSelector := job.Annotations[jobsetv1alpha2.NodeSelectorStrategyKey]
-	if !exclusive || !byNodeSelector {
-		return
+// template returns the pod template of a Job.
+func (b *jobBuilder) template(index int32) corev1.PodTemplateSpec {
+	return b.podTemplate(index, identity(b.o, b.rj, b.at, index))
+}
+
+func (b *jobBuilder) podTemplate(index int32, keys map[string]string) corev1.PodTemplateSpec {
+	js, template := b.o.JobSet, b.common.Template
+	template.Labels = merged(template.Labels, keys)
+	template.Annotations = merged(template.Annotations, b.placement, keys, executionKeys(b.o))
+	if b.byNodeSelector {
+		template.Spec.NodeSelector = merged(template.Spec.NodeSelector, map[string]string{
+			jobsetv1alpha2.NamespacedJobKey: js.Namespace + "_" + jobName(js, b.rj, index),
+		})
 	}
-	pod := &job.Spec.Template.Spec
-	pod.NodeSelector = merged(pod.NodeSelector, map[string]string{
-		jobsetv1alpha2.NamespacedJobKey: job.Namespace + "_" + job.Name,
-	})
-	pod.Tolerations = append(pod.Tolerations, corev1.Toleration{
-		Key: jobsetv1alpha2.NoScheduleTaintKey, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoSchedule,
-	})
+	return template
+}
+
+// keysOf is the number of labels, annotations and node labels of a pod template.
+func keysOf(template *corev1.PodTemplateSpec) int {
+	return len(template.Labels) + len(template.Annotations) + len(template.Spec.NodeSelector)
 }

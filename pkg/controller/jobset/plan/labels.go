@@ -18,23 +18,23 @@ import (
 // position is the place of a replicatedJob in its set.
 type position struct {
 	// first is the number of Jobs of the set before its own.
-	first int32
+	first int64
 	// firstInGroup and inGroup are the number of Jobs of its group before its own, and at all.
-	firstInGroup, inGroup int32
+	firstInGroup, inGroup int64
 	// all is the number of Jobs of the set.
-	all int32
+	all int64
 }
 
 // positions returns the place of every replicatedJob of the spec.
 func positions(js *jobsetv1alpha2.JobSet) []position {
 	out := make([]position, len(js.Spec.ReplicatedJobs))
-	groups := map[string]int32{}
-	var all int32
+	groups := map[string]int64{}
+	var all int64
 	for i := range js.Spec.ReplicatedJobs {
 		rj := &js.Spec.ReplicatedJobs[i]
 		out[i].first, out[i].firstInGroup = all, groups[groupName(rj)]
-		all += replicas(rj)
-		groups[groupName(rj)] += replicas(rj)
+		all += int64(replicas(rj))
+		groups[groupName(rj)] += int64(replicas(rj))
 	}
 	for i := range out {
 		out[i].all, out[i].inGroup = all, groups[groupName(&js.Spec.ReplicatedJobs[i])]
@@ -54,14 +54,15 @@ func identity(o Observed, rj *jobsetv1alpha2.ReplicatedJob, at position, index i
 		jobsetv1alpha2.GlobalReplicasKey:     itoa(at.all),
 		jobsetv1alpha2.RestartsKey:           itoa(js.Status.Restarts),
 		jobsetv1alpha2.JobIndexKey:           itoa(index),
-		jobsetv1alpha2.JobGlobalIndexKey:     itoa(at.first + index),
+		jobsetv1alpha2.JobGlobalIndexKey:     itoa(at.first + int64(index)),
 		jobsetv1alpha2.JobKey:                jobKey(js.Namespace, jobName(js, rj, index)),
 		jobsetv1alpha2.GroupNameKey:          groupName(rj),
 		jobsetv1alpha2.GroupReplicasKey:      itoa(at.inGroup),
-		jobsetv1alpha2.JobGroupIndexKey:      itoa(at.firstInGroup + index),
+		jobsetv1alpha2.JobGroupIndexKey:      itoa(at.firstInGroup + int64(index)),
 	}
-	if tracksJobs(o) {
-		keys[jobsetv1alpha2.JobRestartAttemptKey] = itoa(jobRestarts(&js.Status, rj.Name, index))
+	if o.index.tracksJobs {
+		_, place := o.replicatedJob(rj.Name)
+		keys[jobsetv1alpha2.JobRestartAttemptKey] = itoa(o.jobRestarts(place, index))
 	}
 	if c := js.Spec.Coordinator; c != nil {
 		keys[jobsetv1alpha2.CoordinatorKey] = fmt.Sprintf("%s-%s-%d-%d.%s", js.Name, c.ReplicatedJob, c.JobIndex, c.PodIndex, subdomain(js))
@@ -127,4 +128,4 @@ func merged(sources ...map[string]string) map[string]string {
 	return out
 }
 
-func itoa(n int32) string { return strconv.FormatInt(int64(n), 10) }
+func itoa[N int32 | int64](n N) string { return strconv.FormatInt(int64(n), 10) }

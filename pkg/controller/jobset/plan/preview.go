@@ -24,7 +24,7 @@ type Children struct {
 // ChildrenOf returns the children of a new set, for those who want to know them beforehand. It takes the same ways as
 // Decide.
 func ChildrenOf(js *jobsetv1alpha2.JobSet, gates Gates) Children {
-	o := Observed{JobSet: js, Gates: gates}
+	o := indexed(Observed{JobSet: js, Gates: gates})
 	if !ours(js) {
 		return Children{Jobs: make([]*batchv1.Job, len(js.Spec.ReplicatedJobs))}
 	}
@@ -34,7 +34,7 @@ func ChildrenOf(js *jobsetv1alpha2.JobSet, gates Gates) Children {
 		rj := &js.Spec.ReplicatedJobs[i]
 		var first *batchv1.Job
 		if replicas(rj) > 0 {
-			first = newJob(o, rj, places[i], 0)
+			first = newJobBuilder(o, rj, places[i]).build(0)
 		}
 		out.Jobs = append(out.Jobs, first)
 	}

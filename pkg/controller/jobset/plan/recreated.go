@@ -39,12 +39,12 @@ func startedPart(js *jobsetv1alpha2.JobSet, a *jobsetv1alpha2.Attempt) string {
 	case rj != nil && a.Scope == jobsetv1alpha2.ScopeJob:
 		return "job " + jobName(js, rj, ptr.Deref(a.JobIndex, 0))
 	case rj != nil && a.Scope == jobsetv1alpha2.ScopeReplicatedJob:
-		return fmt.Sprintf("%s of replicatedJob %s", allOf(replicas(rj)), rj.Name)
+		return fmt.Sprintf("%s of replicatedJob %s", allOf(int64(replicas(rj))), rj.Name)
 	}
 	return allOf(allReplicas(js))
 }
 
-func allOf(jobs int32) string {
+func allOf(jobs int64) string {
 	if jobs == 1 {
 		return "the only job"
 	}
@@ -54,7 +54,7 @@ func allOf(jobs int32) string {
 func wereOrWas(js *jobsetv1alpha2.JobSet, a *jobsetv1alpha2.Attempt) string {
 	jobs := allReplicas(js)
 	if rj := replicatedJobNamed(js, a.ReplicatedJob); rj != nil {
-		jobs = replicas(rj)
+		jobs = int64(replicas(rj))
 	}
 	if a.Scope == jobsetv1alpha2.ScopeJob || jobs == 1 {
 		return "was"

@@ -32,7 +32,7 @@ func startable(o Observed, counts []jobsetv1alpha2.ReplicatedJobStatus) ([]bool,
 	}
 	for i := range jobs {
 		open[i] = dependenciesMet(o, counts, &jobs[i]) && (order != orderWaiting || suspended(o.JobSet))
-		if order == orderDone && !started(counts, &jobs[i]) {
+		if order == orderDone && !started(counts[i], &jobs[i]) {
 			order = orderWaiting
 		}
 	}
@@ -41,24 +41,23 @@ func startable(o Observed, counts []jobsetv1alpha2.ReplicatedJobStatus) ([]bool,
 
 func dependenciesMet(o Observed, counts []jobsetv1alpha2.ReplicatedJobStatus, rj *jobsetv1alpha2.ReplicatedJob) bool {
 	for _, dependency := range rj.DependsOn {
-		on := replicatedJobNamed(o.JobSet, dependency.Name)
-		if on == nil || !dependencyMet(counts, on, dependency.Status) {
+		on, place := o.replicatedJob(dependency.Name)
+		if on == nil || !dependencyMet(counts[place], on, dependency.Status) {
 			return false
 		}
 	}
 	return true
 }
 
-func dependencyMet(counts []jobsetv1alpha2.ReplicatedJobStatus, on *jobsetv1alpha2.ReplicatedJob, status jobsetv1alpha2.DependsOnStatus) bool {
+func dependencyMet(count jobsetv1alpha2.ReplicatedJobStatus, on *jobsetv1alpha2.ReplicatedJob, status jobsetv1alpha2.DependsOnStatus) bool {
 	if status == jobsetv1alpha2.DependencyComplete {
-		return replicatedJobStatus(counts, on.Name).Succeeded == replicas(on)
+		return count.Succeeded == replicas(on)
 	}
-	return started(counts, on)
+	return started(count, on)
 }
 
 // started tells whether every Job of the replicatedJob is ready or has ended.
-func started(counts []jobsetv1alpha2.ReplicatedJobStatus, rj *jobsetv1alpha2.ReplicatedJob) bool {
-	count := replicatedJobStatus(counts, rj.Name)
+func started(count jobsetv1alpha2.ReplicatedJobStatus, rj *jobsetv1alpha2.ReplicatedJob) bool {
 	return count.Ready+count.Succeeded+count.Failed == replicas(rj)
 }
 

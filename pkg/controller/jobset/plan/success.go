@@ -4,7 +4,7 @@
 package plan
 
 import (
-	"slices"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 )
@@ -19,10 +19,9 @@ func successPolicyMet(o Observed, kids children) bool {
 	if o.JobSet.Spec.SuccessPolicy != nil {
 		policy = *o.JobSet.Spec.SuccessPolicy
 	}
-	targeted := func(name string) bool {
-		return len(policy.TargetReplicatedJobs) == 0 || slices.Contains(policy.TargetReplicatedJobs, name)
-	}
-	var have, all int32
+	targets := sets.New(policy.TargetReplicatedJobs...)
+	targeted := func(name string) bool { return len(targets) == 0 || targets.Has(name) }
+	var have, all int64
 	for _, job := range kids.succeeded {
 		if targeted(replicatedJobOf(job)) {
 			have++
@@ -30,7 +29,7 @@ func successPolicyMet(o Observed, kids children) bool {
 	}
 	for i := range o.JobSet.Spec.ReplicatedJobs {
 		if rj := &o.JobSet.Spec.ReplicatedJobs[i]; targeted(rj.Name) {
-			all += replicas(rj)
+			all += int64(replicas(rj))
 		}
 	}
 	if policy.Operator == jobsetv1alpha2.OperatorAny {

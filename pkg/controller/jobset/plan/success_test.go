@@ -39,7 +39,7 @@ func TestSuccessPolicyMet(t *testing.T) {
 			set := newSet(with("a", 1), with("w", 2), with("none", 0))
 			set.Spec.SuccessPolicy = tc.policy
 			o := observe(set, tc.jobs...)
-			diff(t, "met", tc.want, successPolicyMet(o, classify(o)))
+			diff(t, "met", tc.want, successPolicyMet(o, classify(indexed(o))))
 		})
 	}
 }

@@ -4,6 +4,7 @@
 package plan
 
 import (
+	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -16,30 +17,53 @@ import (
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 )
 
-// jobPatches suspends, resumes and resizes the active Jobs (spec/jobset.md §5.13, §5.15). It also tells whether a Job
-// that may run is suspended still.
-func jobPatches(o Observed, kids children, open []bool) (patches []JobPatch, stillSuspended bool) {
+// jobPatches suspends, resumes and resizes the active Jobs (spec/jobset.md §5.13, §5.15), and tells whether there are more to
+// patch. It also tells whether a Job that may run is suspended still.
+func jobPatches(o Observed, kids children, open []bool) (patches []JobPatch, more, stillSuspended bool) {
+	active := slices.Concat(o.grouped(kids.active)...)
+	stillSuspended = slices.ContainsFunc(active, func(job *batchv1.Job) bool { return waitsToResume(o, job, open) })
+	patches, more = bounded(duePatches(o, active, open))
+	return patches, more, stillSuspended
+}
+
+// waitsToResume tells whether a Job is to be resumed.
+func waitsToResume(o Observed, job *batchv1.Job, open []bool) bool {
+	if suspended(o.JobSet) || job.DeletionTimestamp != nil || !jobSuspended(job) || suspendedByOthers(o, job) {
+		return false
+	}
+	_, place := o.replicatedJob(replicatedJobOf(job))
+	return open[place]
+}
+
+// duePatches returns the patches of the active Jobs one after the other.
+func duePatches(o Observed, active []*batchv1.Job, open []bool) iter.Seq[change[JobPatch]] {
 	places := positions(o.JobSet)
-	for i := range o.JobSet.Spec.ReplicatedJobs {
-		rj := &o.JobSet.Spec.ReplicatedJobs[i]
-		for _, job := range kids.active {
-			if replicatedJobOf(job) != rj.Name || job.DeletionTimestamp != nil {
+	builders := make([]*jobBuilder, len(places))
+	return func(yield func(change[JobPatch]) bool) {
+		for n := range rotated(o, len(active)) {
+			job := active[n]
+			if job.DeletionTimestamp != nil {
 				continue
 			}
+			rj, i := o.replicatedJob(replicatedJobOf(job))
 			patch := JobPatch{JobRef: refTo(job), ResourceVersion: job.ResourceVersion, Size: resized(o, rj, job)}
 			switch {
 			case suspended(o.JobSet) && !jobSuspended(job):
 				suspend(o, job, &patch)
-			case !suspended(o.JobSet) && jobSuspended(job) && open[i] && !suspendedByOthers(o, job):
-				stillSuspended = true
-				resume(o, rj, places[i], job, &patch)
+			case waitsToResume(o, job, open):
+				if builders[i] == nil {
+					builders[i] = newJobBuilder(o, rj, places[i])
+				}
+				resume(builders[i], job, &patch)
 			}
-			if patch.Suspend != nil || patch.Size != nil {
-				patches = append(patches, patch)
+			if patch.Suspend == nil && patch.Size == nil {
+				continue
+			}
+			if !yield(change[JobPatch]{patch, weightOf(keysOf(&rj.Template.Spec.Template) + keysOf(&job.Spec.Template))}) {
+				return
 			}
 		}
 	}
-	return patches, stillSuspended
 }
 
 // suspend stops a Job, and marks it as stopped with the set. Without the mark, a Job stopped on account of an outdated
@@ -59,11 +83,12 @@ func suspendedByOthers(o Observed, job *batchv1.Job) bool {
 
 // resume lets a Job run with the scheduling directives that the set has now. Upstream only adds directives, so that what
 // an earlier admission by a queueing system put there stays for ever; here the Job gets exactly those of the set.
-func resume(o Observed, rj *jobsetv1alpha2.ReplicatedJob, at position, job *batchv1.Job, patch *JobPatch) {
-	template := &newJob(o, rj, at, jobIndex(job)).Spec.Template
-	wanted, current := directives(template), directives(&job.Spec.Template)
-	wanted.Labels = withKept(wanted.Labels, current.Labels)
-	wanted.Annotations = merged(withKept(wanted.Annotations, current.Annotations), executionKeys(o))
+func resume(builder *jobBuilder, job *batchv1.Job, patch *JobPatch) {
+	o, template := builder.o, builder.template(jobIndex(job))
+	wanted, current := directives(&template), directives(&job.Spec.Template)
+	keep(wanted.Labels, current.Labels)
+	keep(wanted.Annotations, current.Annotations)
+	maps.Copy(wanted.Annotations, executionKeys(o))
 	if o.Gates.MutableResources {
 		wanted.Resources = changedResources(&template.Spec, &job.Spec.Template.Spec)
 	}
@@ -101,18 +126,19 @@ func changedOf(initContainers bool, wanted, current []corev1.Container) []Contai
 	return changed
 }
 
+// directives returns those of the template, which they share.
 func directives(template *corev1.PodTemplateSpec) Directives {
 	return Directives{
-		Labels:          maps.Clone(template.Labels),
-		Annotations:     maps.Clone(template.Annotations),
-		NodeSelector:    maps.Clone(template.Spec.NodeSelector),
-		Tolerations:     slices.Clone(template.Spec.Tolerations),
-		SchedulingGates: slices.Clone(template.Spec.SchedulingGates),
+		Labels:          template.Labels,
+		Annotations:     template.Annotations,
+		NodeSelector:    template.Spec.NodeSelector,
+		Tolerations:     template.Spec.Tolerations,
+		SchedulingGates: template.Spec.SchedulingGates,
 	}
 }
 
-// withKept takes the keys that belong to the Job and not to the template of the set from what the Job has.
-func withKept(wanted, current map[string]string) map[string]string {
+// keep takes the keys that belong to the Job and not to the template of the set from what the Job has.
+func keep(wanted, current map[string]string) {
 	kept := func(key, _ string) bool { return keptOnResume(key) }
 	maps.DeleteFunc(wanted, kept)
 	for key, value := range current {
@@ -120,7 +146,6 @@ func withKept(wanted, current map[string]string) map[string]string {
 			wanted[key] = value
 		}
 	}
-	return wanted
 }
 
 // ComparedOnResume tells whether a decision depends on a label or annotation of the pod template of a suspended Job. All

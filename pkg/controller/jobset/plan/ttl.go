@@ -4,6 +4,7 @@
 package plan
 
 import (
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -19,7 +20,7 @@ const cancelledTTL = 5 * time.Minute
 // over (spec/jobset.md §5.17).
 func afterFinish(o Observed, kids children) Plan {
 	p := timeToLive(o)
-	p.DeleteJobs = refs(kids.previous, kids.active)
+	p.DeleteJobs, p.More = deletions(o, slices.Concat(kids.previous, kids.active))
 	return p
 }
 

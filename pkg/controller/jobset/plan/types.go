@@ -51,10 +51,16 @@ type Observed struct {
 	Claims sets.Set[string]
 	// Noted is what earlier observations showed and the status does not hold yet.
 	Noted Noted
+	// CreateFrom is the place, among all Jobs of the set, of the one that is created first; those before it come last. It
+	// moves past what has been planned or refused, so that no refused Job keeps others waiting.
+	CreateFrom int64
 	// Now is the time of the observation.
 	Now metav1.Time
 	// Gates are the feature gates.
 	Gates Gates
+
+	// index is there while a decision is made.
+	index *index
 }
 
 // Plan is what has to be done to bring the children of a set, and its status, to where they should be. The zero Plan
@@ -76,11 +82,13 @@ type Plan struct {
 	CreateService *corev1.Service
 	// CreateClaims are the volume claims to create, before any Job that mounts them.
 	CreateClaims []*corev1.PersistentVolumeClaim
-	// CreateJobs are the Jobs to create, in the order of the spec.
+	// CreateJobs are the Jobs to create, in the order of the spec, from Observed.CreateFrom on.
 	CreateJobs []*batchv1.Job
 	// DeleteJobSet tells that the set has outlived its time after finishing and is deleted in the foreground.
 	DeleteJobSet bool
 
+	// More tells that a plan is full, and that the next decision, due as soon as this plan is carried out, has more to do.
+	More bool
 	// RequeueAfter is the time after which a decision is due even if nothing happens; 0 for none.
 	RequeueAfter time.Duration
 	// Problems are children left alone because their data makes no sense, one sentence each.

@@ -1,0 +1,71 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"fmt"
+	"hash/fnv"
+	"iter"
+
+	batchv1 "k8s.io/api/batch/v1"
+)
+
+const (
+	// maxChanges is how many Jobs a plan creates, changes and deletes at most, each, whatever the spec says. So the memory and
+	// the time that one pass takes are bounded, and a set of many Jobs does not keep a worker from all others.
+	maxChanges = 2000
+	// keysPerChange is how many labels and annotations a change may carry before it counts as several.
+	keysPerChange = 200
+)
+
+// change is something that is due for one Job. Weight is how many changes it counts for.
+type change[T any] struct {
+	what   T
+	weight int
+}
+
+// weightOf is what a change counts for that carries so many labels and annotations: at most a whole plan, so that all can be
+// done.
+func weightOf(keys int) int { return min(1+keys/keysPerChange, maxChanges) }
+
+// bounded returns the first changes, which count for maxChanges together, and whether there are more.
+func bounded[T any](due iter.Seq[change[T]]) (first []T, more bool) {
+	left := maxChanges
+	for c := range due {
+		if c.weight > left {
+			return first, true
+		}
+		first, left = append(first, c.what), left-c.weight
+	}
+	return first, false
+}
+
+// rotated returns the positions of so many Jobs in order, from any of them on if they are too many for one plan: if those at
+// the beginning are refused, others have their turn in the next pass. Where it begins follows from the time.
+func rotated(o Observed, n int) iter.Seq[int] {
+	begin := 0
+	if n > maxChanges {
+		spread := fnv.New64a() // times that are close to each other lead to positions that are not
+		fmt.Fprint(spread, o.Now.UnixNano())
+		begin = int(spread.Sum64() % uint64(n))
+	}
+	return func(yield func(int) bool) {
+		for i := range n {
+			if !yield((begin + i) % n) {
+				return
+			}
+		}
+	}
+}
+
+// deletions returns the Jobs that are to be deleted and are not yet, and whether there are more of them.
+func deletions(o Observed, jobs []*batchv1.Job) (refs []JobRef, more bool) {
+	return bounded(func(yield func(change[JobRef]) bool) {
+		for i := range rotated(o, len(jobs)) {
+			if job := jobs[i]; job.DeletionTimestamp == nil && !yield(change[JobRef]{refTo(job), 1}) {
+				return
+			}
+		}
+	})
+}

@@ -1,0 +1,183 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"fmt"
+	"math"
+	"runtime"
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+)
+
+func TestCreationsAreBounded(t *testing.T) {
+	js := newSet(with("a", 1500), with("b", 3000))
+	o := observe(js)
+	for pass, want := range []struct {
+		first, last string
+		more        bool
+	}{
+		{"js-a-0", "js-b-499", true},
+		{"js-b-500", "js-b-2499", true},
+		{"js-b-2500", "js-b-2999", false},
+	} {
+		p := Decide(o)
+		created := names(p.CreateJobs)
+		diff(t, fmt.Sprint("first Job of pass ", pass), want.first, created[0])
+		diff(t, fmt.Sprint("last Job of pass ", pass), want.last, created[len(created)-1])
+		diff(t, fmt.Sprint("more after pass ", pass), want.more, p.More)
+		if len(created) > maxChanges {
+			t.Errorf("pass %d creates %d Jobs", pass, len(created))
+		}
+		o.Jobs = append(o.Jobs, p.CreateJobs...)
+	}
+	diff(t, "names that a last pass creates", []string(nil), names(Decide(o).CreateJobs))
+}
+
+func TestCreationsBeginWhereTheyAreDue(t *testing.T) {
+	js := newSet(with("a", 2), with("b", 3))
+	for from, want := range map[int64][]string{
+		0: {"js-a-0", "js-a-1", "js-b-0", "js-b-1", "js-b-2"},
+		1: {"js-a-1", "js-b-0", "js-b-1", "js-b-2", "js-a-0"},
+		4: {"js-b-2", "js-a-0", "js-a-1", "js-b-0", "js-b-1"},
+		5: {"js-a-0", "js-a-1", "js-b-0", "js-b-1", "js-b-2"}, // the last one was refused
+		9: {"js-a-0", "js-a-1", "js-b-0", "js-b-1", "js-b-2"}, // the set had more Jobs
+	} {
+		diff(t, fmt.Sprintf("Jobs created from %d on", from), want, names(Decide(Observed{JobSet: js, CreateFrom: from}).CreateJobs))
+	}
+	jobs := Decide(Observed{JobSet: js}).CreateJobs
+	for i, want := range []struct{ after, afterAll int64 }{{1, 2}, {2, 2}, {3, 5}, {4, 5}, {5, 5}} {
+		diff(t, "place after "+jobs[i].Name, want.after, PlaceAfter(js, jobs[i], false))
+		diff(t, "place after all Jobs like "+jobs[i].Name, want.afterAll, PlaceAfter(js, jobs[i], true))
+	}
+	many := newSet(with("w", 5000))
+	p := Decide(Observed{JobSet: many, CreateFrom: 4500})
+	diff(t, "first of many", "js-w-4500", p.CreateJobs[0].Name)
+	diff(t, "last of many", "js-w-1499", p.CreateJobs[maxChanges-1].Name)
+	diff(t, "more of many", true, p.More)
+}
+
+func TestChangesAndDeletionsAreBounded(t *testing.T) {
+	const all = 2*maxChanges + 1
+	jobs := func(change ...func(*batchv1.Job)) (jobs []*batchv1.Job) {
+		for i := range all {
+			jobs = append(jobs, jobNamed("w", i, change...))
+		}
+		return jobs
+	}
+	type set = func(*jobsetv1alpha2.JobSet)
+	for name, tc := range map[string]struct {
+		set  []set
+		jobs []*batchv1.Job
+		of   func(Plan) []string
+	}{
+		"Jobs of an earlier attempt":    {[]set{failurePolicy(1), restarted(1, 1)}, jobs(), func(p Plan) []string { return refNames(p.DeleteJobs) }},
+		"active Jobs of a finished set": {[]set{completed}, jobs(), func(p Plan) []string { return refNames(p.DeleteJobs) }},
+		"Jobs to suspend":               {[]set{isSuspended}, jobs(), patchNames},
+		"Jobs to resume":                {nil, jobs(jobIsSuspended, releasedAt("3")), patchNames},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := observe(newSet(append(tc.set, with("w", all))...), tc.jobs...)
+			seen := sets.New[string]()
+			for pass := range 20 {
+				o.Now = metav1.NewTime(now.Add(time.Duration(pass) * time.Second))
+				p := Decide(o)
+				diff(t, "number", maxChanges, len(tc.of(p)))
+				diff(t, "more", true, p.More)
+				seen.Insert(tc.of(p)...)
+			}
+			diff(t, "Jobs that had their turn although all were refused", all, len(seen))
+			o.Jobs = o.Jobs[:maxChanges]
+			diff(t, "number of the rest", maxChanges, len(tc.of(Decide(o))))
+		})
+	}
+}
+
+func patchNames(p Plan) (names []string) {
+	for _, patch := range p.PatchJobs {
+		names = append(names, patch.Name)
+	}
+	return names
+}
+
+func TestSumsOfReplicasDoNotOverflow(t *testing.T) {
+	o := observe(newSet(with("a", math.MaxInt32), with("b", math.MaxInt32), with("c", 1, dependsOn("a", jobsetv1alpha2.DependencyReady))))
+	o.Gates.Attempts = true
+	p := Decide(o)
+	diff(t, "Jobs", maxChanges, len(p.CreateJobs))
+	diff(t, "replicas of the set", "4294967295", p.CreateJobs[0].Labels[jobsetv1alpha2.GlobalReplicasKey])
+	if a := p.Status.Attempts[0]; a.CreateTime != nil {
+		t.Error("all Jobs count as created")
+	}
+	o.Jobs = []*batchv1.Job{jobNamed("a", 0, succeeded)}
+	o.JobSet.Status.Conditions = nil
+	if p := Decide(o); p.Status != nil && p.Status.TerminalState != "" {
+		t.Error("the set counts as", p.Status.TerminalState)
+	}
+}
+
+// TestMemoryOfAPlanIsBounded compares bytes that are allocated by decisions about hostile sets with those of a set that has as
+// many Jobs as one plan creates.
+func TestMemoryOfAPlanIsBounded(t *testing.T) {
+	entries := func(n int) map[string]string {
+		m := map[string]string{}
+		for i := range n {
+			m[fmt.Sprint("k", i)] = ""
+		}
+		return m
+	}
+	template := func(change func(*jobsetv1alpha2.ReplicatedJob)) Observed {
+		return observe(newSet(with("w", 1_000_000, change)))
+	}
+	suspendedJobs := func() (jobs []*batchv1.Job) {
+		annotations := entries(2_000)
+		for i := range maxChanges {
+			job := jobNamed("w", i, jobIsSuspended)
+			job.Spec.Template.Annotations = annotations
+			jobs = append(jobs, job)
+		}
+		return jobs
+	}
+	usual := allocated(observe(newSet(with("w", maxChanges))))
+	for name, tc := range map[string]struct {
+		o      Observed
+		factor uint64
+	}{
+		"a million replicas":    {observe(newSet(with("w", 1_000_000))), 2},
+		"two sets of all int32": {observe(newSet(with("a", math.MaxInt32), with("b", math.MaxInt32))), 2},
+		"a template of 50,000 variables": {template(func(rj *jobsetv1alpha2.ReplicatedJob) {
+			rj.Template.Spec.Template.Spec.Containers[0].Env = make([]corev1.EnvVar, 50_000)
+		}), 3},
+		"a template of 20,000 annotations of Jobs": {template(func(rj *jobsetv1alpha2.ReplicatedJob) { rj.Template.Annotations = entries(20_000) }), 10},
+		"a template of 20,000 labels of pods":      {template(func(rj *jobsetv1alpha2.ReplicatedJob) { rj.Template.Spec.Template.Labels = entries(20_000) }), 10},
+		"resuming Jobs with 2,000 annotations": {observe(newSet(with("w", maxChanges, func(rj *jobsetv1alpha2.ReplicatedJob) {
+			rj.Template.Spec.Template.Annotations = entries(2_000)
+		}), func(js *jobsetv1alpha2.JobSet) { js.Generation = 2 }), suspendedJobs()...), 20},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := allocated(tc.o)
+			t.Logf("%d KiB; %d KiB for %d usual Jobs", got>>10, usual>>10, maxChanges)
+			if got > tc.factor*usual {
+				t.Errorf("%d KiB are more than %d times those of a usual set", got>>10, tc.factor)
+			}
+		})
+	}
+}
+
+// allocated returns the bytes that one decision allocates.
+func allocated(o Observed) uint64 {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	p := Decide(o)
+	runtime.ReadMemStats(&after)
+	runtime.KeepAlive(p)
+	return after.TotalAlloc - before.TotalAlloc
+}
