@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -28,6 +29,8 @@ import (
 const (
 	// maxParallel is the number of requests that one sync has under way at a time.
 	maxParallel = 50
+	// continueAfter is when a set is looked at again whose plan was full. If nothing of that plan was accepted, the queue decides.
+	continueAfter = time.Nanosecond
 	// claimsForgottenAfter is how long a volume claim that somebody else made is taken to exist without asking.
 	claimsForgottenAfter = 10 * time.Minute
 	// namesAskedBefore is how long before the next try a taken name of a Job is forgotten.
@@ -59,6 +62,9 @@ func (c *Controller) apply(ctx context.Context, key cache.ObjectName, obs *plan.
 	if run.freed > 0 {
 		p.RequeueAfter = run.namesKept
 	}
+	if p.More && run.accepted.Load() > 0 {
+		p.RequeueAfter = continueAfter
+	}
 	return p.RequeueAfter, errors.Join(errs...)
 }
 
@@ -70,6 +76,9 @@ type applier struct {
 
 	// namesKept is how long a name of a Job counts as taken without asking.
 	namesKept time.Duration
+
+	// accepted is the number of requests about Jobs that were carried out.
+	accepted atomic.Int64
 
 	mu sync.Mutex
 	// created is the number of Jobs created.
@@ -93,6 +102,7 @@ func (a *applier) deleteJobs(ctx context.Context, jobs []plan.JobRef) error {
 		if err != nil && !apierrors.IsNotFound(err) {
 			return fmt.Errorf("deleting job %s/%s: %w", a.js.Namespace, ref.Name, err)
 		}
+		a.accepted.Add(1)
 		a.writes.Deleted(a.key, ref.UID)
 		return nil
 	})
@@ -195,6 +205,7 @@ func (a *applier) createJob(ctx context.Context, job *batchv1.Job) error {
 		return fmt.Errorf("job %q creation failed with error: %w", job.Name, err)
 	}
 	a.count(func() { a.created++ })
+	a.accepted.Add(1)
 	a.writes.Wrote(a.key, resourceJobs, created.ResourceVersion)
 	return nil
 }

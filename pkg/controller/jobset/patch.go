@@ -74,6 +74,7 @@ func (a *applier) sendPatch(ctx context.Context, name, subresource string, opera
 	if err != nil {
 		return "", fmt.Errorf("patching job %s/%s: %w", a.js.Namespace, name, err)
 	}
+	a.accepted.Add(1)
 	a.writes.Wrote(a.key, resourceJobs, job.ResourceVersion)
 	return job.ResourceVersion, nil
 }

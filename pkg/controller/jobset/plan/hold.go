@@ -125,7 +125,7 @@ func completes(js *jobsetv1alpha2.JobSet, before, after []jobsetv1alpha2.Replica
 // first or the last of its Jobs is active, by which queueing systems know whether the set needs its quota.
 func completesSet(js *jobsetv1alpha2.JobSet, before, after []jobsetv1alpha2.ReplicatedJobStatus) bool {
 	was, is := sumUp(before), sumUp(after)
-	all := int64(allReplicas(js))
+	all := allReplicas(js)
 	return is.up == all && was.up != all || stoppable(js) && (is.active > 0) != (was.active > 0)
 }
 

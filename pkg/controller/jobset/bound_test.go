@@ -1,0 +1,60 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package jobset
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	batchv1 "k8s.io/api/batch/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	clientgotesting "k8s.io/client-go/testing"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/utils/ptr"
+
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
+)
+
+// TestFullPlansAreContinuedAtOnce syncs a set of 4500 Jobs until all are there, with caches that show what was written.
+func TestFullPlansAreContinuedAtOnce(t *testing.T) {
+	const all = 4500
+	set := newSet()
+	set.Spec.ReplicatedJobs[0].Replicas = ptr.To[int32](all)
+	r := newRig(t, set)
+	r.kube.PrependReactor("create", "jobs", func(action clientgotesting.Action) (bool, runtime.Object, error) {
+		return true, action.(clientgotesting.CreateAction).GetObject(), nil
+	})
+	key := cache.MetaObjectToName(set)
+	obs := &plan.Observed{JobSet: set, ServiceExists: true}
+	created := 0
+	for _, want := range []int{2000, 4000, all} {
+		p := plan.Decide(*obs)
+		after, err := r.Controller.apply(t.Context(), key, obs, p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		created += len(p.CreateJobs)
+		diff(t, "Jobs created so far", want, created)
+		if atOnce := after == continueAfter; atOnce != (want < all) {
+			t.Errorf("after %d Jobs the set is looked at again after %s", want, after)
+		}
+		obs.Jobs = append(obs.Jobs, p.CreateJobs...)
+	}
+	diff(t, "requests", all, len(r.requests()))
+}
+
+func TestFullPlansThatAreRefusedAreLeftToTheQueue(t *testing.T) {
+	set := newSet()
+	p := plan.Plan{More: true, CreateJobs: []*batchv1.Job{newJob("js-w-0", set)}, DeleteJobs: []plan.JobRef{{Name: "old", UID: "uid-old"}}}
+	r := newRig(t, set, newJob("old", set))
+	refusal := apierrors.NewForbidden(schema.GroupResource{Resource: "jobs"}, "old", errors.New("no"))
+	r.refuse("*", "jobs", "", refusal)
+	after, err := r.Controller.apply(t.Context(), cache.MetaObjectToName(set), &plan.Observed{JobSet: set}, p)
+	if after != 0 || err == nil || !strings.Contains(err.Error(), "no") {
+		t.Errorf("looked at again after %s, error %v", after, err)
+	}
+}
