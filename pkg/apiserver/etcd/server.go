@@ -151,7 +151,8 @@ func socketURL(dir, name string) url.URL {
 }
 
 // embedConfig describes a single member. Its history is short, because there is no follower that could lag behind and
-// want more than a snapshot: the library's defaults would keep up to 15,000 writes in memory.
+// want more than a snapshot: the library's defaults would keep up to 15,000 writes in memory. A write may have 1.5 MiB, and
+// a start reads all writes since the last snapshot into memory.
 func embedConfig(config Config, log *logCore) *embed.Config {
 	cfg := embed.NewConfig()
 	cfg.Name = "embedded"
@@ -165,8 +166,8 @@ func embedConfig(config Config, log *logCore) *embed.Config {
 	cfg.InitialCluster = cfg.InitialClusterFromName(cfg.Name)
 	cfg.EnableGRPCGateway = false
 	cfg.QuotaBackendBytes = config.QuotaBytes
-	cfg.SnapshotCount = 2000
-	cfg.SnapshotCatchUpEntries = 100
+	cfg.SnapshotCount = 250
+	cfg.SnapshotCatchUpEntries = 10
 	cfg.MaxWalFiles = 3
 	cfg.MaxSnapFiles = 3
 	// The API server compacts by itself. This is the second line for the case that its compaction is switched off.

@@ -42,9 +42,10 @@ type StorageOptions struct {
 	PodName string
 }
 
-// NewStorageOptions returns the defaults.
+// NewStorageOptions returns the defaults. The quota fits the memory limit of the manifests: objects that are mostly text
+// take as much memory as space, and half of the limit is for them.
 func NewStorageOptions() *StorageOptions {
-	return &StorageOptions{QuotaBytes: 4 << 30, DefragmentInterval: 10 * time.Minute}
+	return &StorageOptions{QuotaBytes: 1 << 30, DefragmentInterval: 10 * time.Minute}
 }
 
 // AddFlags adds the flags of both kinds of storage.
@@ -55,7 +56,8 @@ func (s *StorageOptions) AddFlags(fs *pflag.FlagSet, external *genericoptions.Et
 	fs.BoolVar(&s.AllowEphemeralData, "allow-ephemeral-data", s.AllowEphemeralData, "Accept a temporary directory or a "+
 		"file system in memory as --data-dir. For tests only.")
 	fs.Int64Var(&s.QuotaBytes, "embedded-etcd-quota-bytes", s.QuotaBytes, "Size of the embedded etcd's database at which "+
-		"it refuses writes. It accepts them again after deletions have made a tenth of that size free.")
+		"it refuses writes. From nine tenths on, creations and changes of spec are refused, so that JobSets can still be deleted. "+
+		"All objects are also kept in memory: raise the memory limit with it.")
 	fs.DurationVar(&s.DefragmentInterval, "embedded-etcd-defragment-interval", s.DefragmentInterval, "Time between two "+
 		"looks at the fragmentation of the embedded etcd's database. It is defragmented when more than half of it, and "+
 		"at least 64 MiB, are free. 0 switches this off.")

@@ -27,6 +27,9 @@ const (
 	// memoryPercent is the part of the memory limit that live objects may take when something is created. The rest is for
 	// requests and for a start, when all objects are read.
 	memoryPercent = 50
+	// metadataPercent is the part of it at which changes of labels, annotations and finalizers are refused, too: the server
+	// remembers each version of an object for a minute or more.
+	metadataPercent = 65
 )
 
 // ReasonInsufficientStorage is the reason of refusals, whose code is 507.
@@ -111,7 +114,12 @@ func (g *Guard) low() *shortage {
 				"deletions and status: delete JobSets, or raise --embedded-etcd-quota-bytes", percent(usage.AllocatedBytes, usage.QuotaBytes), usage.QuotaBytes>>20)}
 		}
 	}
-	if live, limit := g.memory(); limit != math.MaxInt64 && live >= limit/100*memoryPercent {
+	return g.lowMemory(memoryPercent)
+}
+
+// lowMemory is the shortage in which live objects take a part of the memory limit.
+func (g *Guard) lowMemory(limitPercent int64) *shortage {
+	if live, limit := g.memory(); limit != math.MaxInt64 && live >= limit/100*limitPercent {
 		return &shortage{reason: reasonMemory, message: fmt.Sprintf("the objects that the server keeps in memory take %d%% of its limit of %d MiB, and the rest is reserved for "+
 			"requests and restarts: delete JobSets, or raise the memory limit and GOMEMLIMIT", percent(live, limit), limit>>20)}
 	}
@@ -123,6 +131,14 @@ func percent(part, whole int64) int64 { return part * 100 / max(whole, 1) }
 // grow returns an error when there is no space for something that grows.
 func (g *Guard) grow() error {
 	if lack := g.low(); lack != nil {
+		return refuse(lack)
+	}
+	return nil
+}
+
+// touch returns an error when there is no space for another version of an object that does not grow.
+func (g *Guard) touch() error {
+	if lack := g.lowMemory(metadataPercent); lack != nil {
 		return refuse(lack)
 	}
 	return nil

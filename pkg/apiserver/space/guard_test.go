@@ -118,14 +118,19 @@ func TestOnlyChangesOfSpecAreRefused(t *testing.T) {
 	cases := map[string]struct {
 		update      storage.UpdateFunc
 		subresource string
+		live        int64
 		want        bool
 	}{
-		"a change of spec":             {update: change(func(p *corev1.Pod) { p.Generation++ }), want: true},
-		"a change of labels":           {update: change(func(p *corev1.Pod) { p.Labels = map[string]string{"a": "b"} })},
-		"a finalizer":                  {update: change(func(p *corev1.Pod) { p.Finalizers = []string{"a/b"} })},
-		"status":                       {update: change(func(p *corev1.Pod) { p.Status.Phase = "Running" }), subresource: "status"},
-		"an action on the spec":        {update: change(func(p *corev1.Pod) { p.Generation++ }), subresource: "suspend"},
-		"a deletion in the foreground": {update: change(func(p *corev1.Pod) { p.Generation++; p.DeletionTimestamp = &metav1.Time{} })},
+		"labels, and half of memory is live":             {update: change(func(p *corev1.Pod) { p.Labels = map[string]string{"a": "b"} }), live: 640},
+		"labels, and most of memory is live":             {update: change(func(p *corev1.Pod) { p.Labels = map[string]string{"a": "b"} }), live: 650, want: true},
+		"status, and most of memory is live":             {update: change(func(p *corev1.Pod) { p.Status.Phase = "Running" }), subresource: "status", live: 999},
+		"the last finalizer, and most of memory is live": {update: change(func(p *corev1.Pod) { p.DeletionTimestamp = &metav1.Time{} }), live: 999},
+		"a change of spec":                               {update: change(func(p *corev1.Pod) { p.Generation++ }), want: true},
+		"a change of labels":                             {update: change(func(p *corev1.Pod) { p.Labels = map[string]string{"a": "b"} })},
+		"a finalizer":                                    {update: change(func(p *corev1.Pod) { p.Finalizers = []string{"a/b"} })},
+		"status":                                         {update: change(func(p *corev1.Pod) { p.Status.Phase = "Running" }), subresource: "status"},
+		"an action on the spec":                          {update: change(func(p *corev1.Pod) { p.Generation++ }), subresource: "suspend"},
+		"a deletion in the foreground":                   {update: change(func(p *corev1.Pod) { p.Generation++; p.DeletionTimestamp = &metav1.Time{} })},
 		"an update that is refused": {update: func(runtime.Object, storage.ResponseMeta) (runtime.Object, *uint64, error) {
 			return nil, nil, errors.New("refused")
 		}},
@@ -134,7 +139,7 @@ func TestOnlyChangesOfSpecAreRefused(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			ctx := request.WithRequestInfo(t.Context(), &request.RequestInfo{IsResourceRequest: true, Resource: "pods", Subresource: c.subresource})
 			g := New(usedUp)
-			g.memory = fixed(0, math.MaxInt64)
+			g.memory = fixed(c.live, 1000)
 			s := guarded{Interface: &inner{object: &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Generation: 1}}}, guard: g}
 			err := s.GuaranteedUpdate(ctx, "key", nil, false, nil, c.update, nil)
 			if isInsufficient(err) != c.want {

@@ -64,8 +64,12 @@ func (s guarded) GuaranteedUpdate(ctx context.Context, key string, destination r
 	update := func(input runtime.Object, res storage.ResponseMeta) (runtime.Object, *uint64, error) {
 		before := generation(input)
 		output, ttl, err := tryUpdate(input, res)
-		if err == nil && generation(output) != before && mayGrow(ctx, output) {
+		switch {
+		case err != nil || !mayGrow(ctx, output):
+		case generation(output) != before:
 			err = s.guard.grow()
+		default:
+			err = s.guard.touch()
 		}
 		return output, ttl, err
 	}
