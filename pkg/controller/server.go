@@ -7,6 +7,7 @@ import (
 	"context"
 	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -38,12 +39,13 @@ type Server struct {
 	ended context.Context
 	end   context.CancelFunc
 
+	// last is the error of the last request that failed.
+	last atomic.Pointer[error]
+
 	mu sync.Mutex
 	// asked is when the last question was sent, answered when the last one was that got an answer, and reported when the
 	// log last said that there is none.
 	asked, answered, reported time.Time
-	// last is the error of the last request that failed.
-	last error
 }
 
 // NewServer returns a server, by its name in the log and a question that it answers when it serves.
@@ -58,15 +60,10 @@ func (s *Server) Stop() { s.end() }
 
 // LastError returns why the last request failed that did; nil if none did.
 func (s *Server) LastError() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.last
-}
-
-func (s *Server) failed(err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.last = err
+	if last := s.last.Load(); last != nil {
+		return *last
+	}
+	return nil
 }
 
 // Resource is a client of the objects of one kind.
@@ -111,7 +108,7 @@ func (s *Server) try(ctx context.Context, request func() error) error {
 		if err == nil || answers(err) || ctx.Err() != nil {
 			return err
 		}
-		s.failed(err)
+		s.last.Store(&err)
 		failed := time.Now()
 		if seconds, suggested := apierrors.SuggestsClientDelay(err); suggested {
 			pause = max(pause, min(time.Duration(seconds)*time.Second, maxFailurePause))

@@ -19,9 +19,9 @@ import (
 const (
 	// jobsWithFailures is the number of Jobs whose failures are remembered. When more fail, those go first that were not
 	// needed for the longest time.
-	jobsWithFailures = 16384
+	jobsWithFailures = 8192
 	// failuresPerJob is the number of pods of a Job whose failures are remembered: those that failed first.
-	failuresPerJob = 8
+	failuresPerJob = 4
 	// failuresKept is how long the failures of a Job are remembered after the last one. A Job fails within minutes of its
 	// last pod.
 	failuresKept = time.Hour

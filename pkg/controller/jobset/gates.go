@@ -54,7 +54,7 @@ var consequences = map[droppedField]string{
 }
 
 // dropped remembers the fields that the API server has not kept lately. A decision that waits until such a field is stored
-// would wait for ever, so that the feature counts as off here too.
+// would never come, so that the feature counts as off here too.
 type dropped struct {
 	clock clock.PassiveClock
 	// told holds the sets that have been told, and the field.

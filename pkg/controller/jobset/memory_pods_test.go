@@ -5,6 +5,8 @@ package jobset
 
 import (
 	"fmt"
+	"runtime"
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -56,4 +58,26 @@ func receivePods(t *testing.T) cache.Indexer {
 		}
 	}
 	return indexer
+}
+
+// TestFailuresTakeLittle has more failures than are remembered, each with the longest message that there may be.
+func TestFailuresTakeLittle(t *testing.T) {
+	const jobs, pods, limit = 2 * jobsWithFailures, 2 * failuresPerJob, 64 << 20
+	message := strings.Repeat("x", 4096)
+	before := heap()
+	failures := newPodFailures()
+	for job := range jobs {
+		uid := uuid.NewUUID()
+		for pod := range pods {
+			failed := podOfJob(fmt.Sprintf("training-run-workers-%d-%d-abcde", job, pod), uid, exits(1, int64(pod)))
+			failed.Status.ContainerStatuses[0].State.Terminated.Message = strings.Clone(message)
+			failures.note(newWatchedPod(failed))
+		}
+	}
+	bytes := int64(heap()) - int64(before)
+	t.Logf("%d MiB", bytes>>20)
+	if bytes > limit {
+		t.Errorf("%d bytes, more than %d", bytes, limit)
+	}
+	runtime.KeepAlive(failures)
 }

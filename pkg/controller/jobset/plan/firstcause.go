@@ -109,7 +109,7 @@ func cut(message string) string {
 	for end > 0 && !utf8.RuneStart(message[end]) {
 		end--
 	}
-	return message[:end]
+	return strings.Clone(message[:end]) // the whole message is not kept for the part
 }
 
 // firstFailure tells which container of which pod failed first.
