@@ -4,57 +4,17 @@
 package apiserver
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"net"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
-
-	rbacv1 "k8s.io/api/rbac/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	"github.com/jobset-apiserver/jobset-apiserver/test/integration/framework"
 )
 
 // startTimeout is the longest that bad input may go unnoticed; the server waits up to 12 seconds for etcd.
 const startTimeout = 30 * time.Second
-
-// fixture is what bad flags are made of.
-type fixture struct {
-	t          *testing.T
-	kubeconfig string
-}
-
-// write makes a file and returns its path.
-func (f fixture) write(name, content string) string {
-	f.t.Helper()
-	path := filepath.Join(f.t.TempDir(), name)
-	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-		f.t.Fatal(err)
-	}
-	return path
-}
-
-func (f fixture) missing() string { return filepath.Join(f.t.TempDir(), "missing") }
-
-func (f fixture) unusedAddress() string {
-	return fmt.Sprintf("127.0.0.1:%d", framework.FreePort(f.t))
-}
-
-// authority makes an authority that signed nothing that is in use.
-func (f fixture) authority() *framework.Authority {
-	f.t.Helper()
-	authority, err := framework.NewAuthority("other")
-	if err != nil {
-		f.t.Fatal(err)
-	}
-	return authority
-}
 
 func TestBadInputCostsOneLine(t *testing.T) {
 	cases := map[string]struct {
@@ -220,6 +180,13 @@ func TestBadInputCostsOneLine(t *testing.T) {
 			omit: []string{"cert-dir"},
 			want: []string{"--cert-dir: a new serving certificate is due", "ca.key is missing: put it back"},
 		},
+		"front proxies and clients have one authority": {
+			flags: func(f fixture) []string {
+				ca := f.write("ca.crt", string(f.authority().CA()))
+				return []string{"--client-ca-file=" + ca, "--requestheader-client-ca-file=" + ca}
+			},
+			want: []string{"--requestheader-allowed-names: is empty", "set the names of the front proxies", "or use two authorities"},
+		},
 		"the certificate directory cannot be made": {
 			flags: func(f fixture) []string { return []string{"--cert-dir=" + filepath.Join(f.write("file", ""), "certs")} },
 			omit:  []string{"cert-dir"},
@@ -261,76 +228,4 @@ func TestBadInputCostsOneLine(t *testing.T) {
 			expectOneLine(t, append(f.valid(c.omit...), extra...), c.want)
 		})
 	}
-}
-
-// TestPermissionsMayComeAMomentLater is what an installation looks like that applies everything at once.
-func TestPermissionsMayComeAMomentLater(t *testing.T) {
-	t.Parallel()
-	const user = "late-server"
-	kubeconfig, err := plane.Kubeconfig(user)
-	if err != nil {
-		t.Fatal(err)
-	}
-	flags := append(framework.Embedded(framework.ShortDir(t)), "--kubeconfig="+kubeconfig)
-	server := plane.LaunchServer(t, flags...)
-	framework.Eventually(t, time.Minute, "the server waits", func(context.Context) error {
-		if !strings.Contains(server.Stderr(), "its authentication configuration") {
-			return errors.New(server.Stderr())
-		}
-		return nil
-	})
-	binding := &rbacv1.ClusterRoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: user},
-		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-admin"},
-		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: user}},
-	}
-	if _, err := plane.Kube.RbacV1().ClusterRoleBindings().Create(t.Context(), binding, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	server.AwaitReady(t)
-}
-
-// valid is a command line that would start a server, less some flags.
-func (f fixture) valid(omit ...string) []string {
-	f.t.Helper()
-	flags := []string{
-		fmt.Sprintf("--secure-port=%d", framework.FreePort(f.t)),
-		"--bind-address=127.0.0.1",
-		"--cert-dir=" + f.t.TempDir(),
-		"--kubeconfig=" + f.kubeconfig,
-		"--data-dir=" + framework.ShortDir(f.t),
-		"--allow-ephemeral-data",
-	}
-	return slices.DeleteFunc(flags, func(flag string) bool {
-		name, _, _ := strings.Cut(strings.TrimPrefix(flag, "--"), "=")
-		return slices.Contains(omit, name)
-	})
-}
-
-// expectOneLine runs the server and wants it to end with code 1 and one line that contains the texts.
-func expectOneLine(t *testing.T, flags, want []string) {
-	t.Helper()
-	process := framework.Run(t, plane.Binary, flags...)
-	if code := process.Wait(t, startTimeout); code != 1 {
-		t.Errorf("exit code is %d, not 1", code)
-	}
-	stderr := process.Stderr()
-	if lines := strings.Count(stderr, "\n"); lines != 1 {
-		t.Errorf("%d lines, not one:\n%s", lines, stderr)
-	}
-	for _, text := range want {
-		if !strings.Contains(stderr, text) {
-			t.Errorf("%q is missing in: %s", text, stderr)
-		}
-	}
-}
-
-func kubeconfigFor(server string) string {
-	return fmt.Sprintf(`apiVersion: v1
-kind: Config
-clusters: [{name: main, cluster: {server: %q, insecure-skip-tls-verify: true}}]
-users: [{name: user, user: {token: abc}}]
-contexts: [{name: main, context: {cluster: main, user: user}}]
-current-context: main
-`, server)
 }

@@ -1,0 +1,92 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package apiserver
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/jobset-apiserver/jobset-apiserver/test/integration/framework"
+)
+
+// fixture is what bad flags are made of.
+type fixture struct {
+	t          *testing.T
+	kubeconfig string
+}
+
+// write makes a file and returns its path.
+func (f fixture) write(name, content string) string {
+	f.t.Helper()
+	path := filepath.Join(f.t.TempDir(), name)
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		f.t.Fatal(err)
+	}
+	return path
+}
+
+func (f fixture) missing() string { return filepath.Join(f.t.TempDir(), "missing") }
+
+func (f fixture) unusedAddress() string {
+	return fmt.Sprintf("127.0.0.1:%d", framework.FreePort(f.t))
+}
+
+// authority makes an authority that signed nothing that is in use.
+func (f fixture) authority() *framework.Authority {
+	f.t.Helper()
+	authority, err := framework.NewAuthority("other")
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return authority
+}
+
+// valid is a command line that would start a server, less some flags.
+func (f fixture) valid(omit ...string) []string {
+	f.t.Helper()
+	flags := []string{
+		fmt.Sprintf("--secure-port=%d", framework.FreePort(f.t)),
+		"--bind-address=127.0.0.1",
+		"--cert-dir=" + f.t.TempDir(),
+		"--kubeconfig=" + f.kubeconfig,
+		"--data-dir=" + framework.ShortDir(f.t),
+		"--allow-ephemeral-data",
+	}
+	return slices.DeleteFunc(flags, func(flag string) bool {
+		name, _, _ := strings.Cut(strings.TrimPrefix(flag, "--"), "=")
+		return slices.Contains(omit, name)
+	})
+}
+
+// expectOneLine runs the server and wants it to end with code 1 and one line that contains the texts.
+func expectOneLine(t *testing.T, flags, want []string) {
+	t.Helper()
+	process := framework.Run(t, plane.Binary, flags...)
+	if code := process.Wait(t, startTimeout); code != 1 {
+		t.Errorf("exit code is %d, not 1", code)
+	}
+	stderr := process.Stderr()
+	if lines := strings.Count(stderr, "\n"); lines != 1 {
+		t.Errorf("%d lines, not one:\n%s", lines, stderr)
+	}
+	for _, text := range want {
+		if !strings.Contains(stderr, text) {
+			t.Errorf("%q is missing in: %s", text, stderr)
+		}
+	}
+}
+
+func kubeconfigFor(server string) string {
+	return fmt.Sprintf(`apiVersion: v1
+kind: Config
+clusters: [{name: main, cluster: {server: %q, insecure-skip-tls-verify: true}}]
+users: [{name: user, user: {token: abc}}]
+contexts: [{name: main, context: {cluster: main, user: user}}]
+current-context: main
+`, server)
+}
