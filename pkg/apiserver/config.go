@@ -5,6 +5,7 @@ package apiserver
 
 import (
 	"fmt"
+	"net/http"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/payload"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/jobset/jobset/storage"
 	jobsetrest "github.com/jobset-apiserver/jobset-apiserver/pkg/registry/jobset/rest"
 )
@@ -40,8 +42,17 @@ type CompletedConfig struct {
 	*completedConfig
 }
 
-// Complete fills what can be derived.
+// maxPatchCopies bounds how many bytes the copy operations of a JSON patch copy.
+const maxPatchCopies = 64 << 10
+
+// Complete fills what can be derived, and bounds what requests make the server decode.
 func (c *Config) Complete() CompletedConfig {
+	c.Generic.MaxRequestBodyBytes = payload.MaxBytes
+	c.Generic.JSONPatchMaxCopyBytes = maxPatchCopies
+	build := c.Generic.BuildHandlerChainFunc
+	c.Generic.BuildHandlerChainFunc = func(api http.Handler, generic *server.Config) http.Handler {
+		return build(payload.NewHandler(api, c.Scheme, c.Codecs), generic)
+	}
 	return CompletedConfig{&completedConfig{Config: *c, generic: c.Generic.Complete()}}
 }
 
@@ -56,6 +67,7 @@ func (c CompletedConfig) New() (*server.GenericAPIServer, error) {
 		return nil, fmt.Errorf("building the storage of %s: %w", jobset.GroupName, err)
 	}
 	group := server.NewDefaultAPIGroupInfo(jobset.GroupName, c.Scheme, runtime.NewParameterCodec(c.Scheme), c.Codecs)
+	group.NegotiatedSerializer = payload.Bounded(group.NegotiatedSerializer, c.Scheme)
 	group.VersionedResourcesStorageMap = map[string]map[string]rest.Storage{v1alpha2.SchemeGroupVersion.Version: resources}
 	if err := s.InstallAPIGroup(&group); err != nil {
 		return nil, fmt.Errorf("installing %s: %w", jobset.GroupName, err)

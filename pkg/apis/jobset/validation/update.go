@@ -67,6 +67,9 @@ func validateReplicatedJobsUpdate(next, prev *jobset.JobSet, opts Options, path 
 		if !existed {
 			continue
 		}
+		if i < len(prev.Spec.ReplicatedJobs) && prev.Spec.ReplicatedJobs[i].Name == rj.Name {
+			was = &prev.Spec.ReplicatedJobs[i] // what is stored may have a name twice
+		}
 		if opts.ElasticJobSet && isIndexed(rj) {
 			errs = append(errs, validateElastic(rj, was, &prev.Status, p.Child("template", "spec"))...)
 			rj.Template.Spec.Parallelism, rj.Template.Spec.Completions = was.Template.Spec.Parallelism, was.Template.Spec.Completions

@@ -270,6 +270,10 @@ func TestRatchet(t *testing.T) {
 			change: func(js *jobset.JobSet) { js.Spec.Coordinator.ReplicatedJob = "noone" },
 			want:   only("spec.coordinator.replicatedJob", invalid, target),
 		},
+		"ratchet a set with two replicatedJobs of one name is suspended": {
+			stored: func(js *jobset.JobSet) { js.Spec.ReplicatedJobs[0].Name = "workers"; setGates("a")(js) },
+			change: func(js *jobset.JobSet) { js.Spec.Suspend = ptr.To(true) },
+		},
 		"ratchet a doubled scheduling gate may move in its list": {
 			stored: func(js *jobset.JobSet) { js.Spec.Suspend = ptr.To(true); setGates("a", "b", "b")(js) },
 			change: setGates("b", "b"),

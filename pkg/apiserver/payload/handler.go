@@ -1,0 +1,105 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package payload
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+
+	"golang.org/x/sync/semaphore"
+	"k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/endpoints/handlers/responsewriters"
+)
+
+// largeBody is the number of objects in lists from which on a body is one of the large ones. What they hold together is at
+// most what one body may hold, so that many of them do not use more memory than one.
+const largeBody = 5_000
+
+// Handler passes on requests whose bodies are within the bounds, and refuses others with 413.
+type Handler struct {
+	next   http.Handler
+	codecs runtime.NegotiatedSerializer
+	scan   protobufScanner
+	large  *semaphore.Weighted
+}
+
+// NewHandler returns a handler before the next one. The scheme knows the kinds that are sent as protobuf.
+func NewHandler(next http.Handler, scheme *runtime.Scheme, codecs runtime.NegotiatedSerializer) *Handler {
+	return &Handler{next: next, codecs: codecs, scan: protobufScanner{scheme: scheme}, large: semaphore.NewWeighted(MaxObjects)}
+}
+
+// ServeHTTP reads the body, counts what it holds, and lets the next handler read it again.
+func (h *Handler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+	if !hasBody(req) {
+		h.next.ServeHTTP(w, req)
+		return
+	}
+	data, err := read(req)
+	var objects int
+	if err == nil {
+		objects, err = h.count(req.Header.Get("Content-Type"), data)
+	}
+	if err == nil && objects > largeBody {
+		if err = h.large.Acquire(req.Context(), int64(objects)); err == nil {
+			defer h.large.Release(int64(objects))
+		} else {
+			err = errors.NewTimeoutError("too many large requests at the same time", 1)
+		}
+	}
+	if err != nil {
+		responsewriters.ErrorNegotiated(err, h.codecs, schema.GroupVersion{Version: "v1"}, w, req)
+		return
+	}
+	passed := req.Clone(req.Context())
+	passed.Body = io.NopCloser(bytes.NewReader(data))
+	h.next.ServeHTTP(w, passed)
+}
+
+// hasBody leaves out reads: connections of theirs may be taken over for streams.
+func hasBody(req *http.Request) bool {
+	switch req.Method {
+	case http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete:
+		return req.Body != nil && req.Body != http.NoBody
+	}
+	return false
+}
+
+func read(req *http.Request) ([]byte, error) {
+	defer req.Body.Close()
+	limit := int64(MaxBytes)
+	if req.ContentLength > limit {
+		return nil, tooLarge(req.ContentLength)
+	}
+	buffer := bytes.NewBuffer(make([]byte, 0, max(req.ContentLength, 0)+bytes.MinRead))
+	if _, err := buffer.ReadFrom(io.LimitReader(req.Body, limit+1)); err != nil {
+		return nil, errors.NewBadRequest("reading the body: " + err.Error())
+	}
+	if int64(buffer.Len()) > limit {
+		return nil, tooLarge(int64(buffer.Len()))
+	}
+	return buffer.Bytes(), nil
+}
+
+func tooLarge(size int64) error {
+	return errors.NewRequestEntityTooLargeError(fmt.Sprintf("the body must have no more than %d bytes (1.5 MiB), it has %d or more", MaxBytes, size))
+}
+
+// count counts the objects in lists of a body. A media type that nobody decodes is left to the next handler.
+func (h *Handler) count(contentType string, data []byte) (objects int, err error) {
+	media, _, _ := strings.Cut(contentType, ";")
+	switch media = strings.ToLower(strings.TrimSpace(media)); {
+	case strings.HasSuffix(media, "yaml"):
+		return scanYAML(data)
+	case strings.HasSuffix(media, "cbor"):
+		return scanCBOR(data)
+	case media == runtime.ContentTypeProtobuf:
+		return h.scan.scan(data, nil)
+	}
+	return scanJSON(data)
+}

@@ -1,0 +1,65 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package payload
+
+import (
+	"bytes"
+	"encoding/json"
+
+	"go.yaml.in/yaml/v3"
+	"k8s.io/apimachinery/pkg/api/errors"
+)
+
+// scanYAML counts what a document of YAML holds. Most bodies that are called YAML are JSON, which clients of server-side
+// apply send. Others are parsed, once the characters that may begin something show that the result is not large. Aliases
+// are refused: each could stand for a megabyte.
+func scanYAML(data []byte) (objects int, err error) {
+	if trimmed := bytes.TrimLeft(data, " \t\r\n"); len(trimmed) > 0 && trimmed[0] == '{' && json.Valid(data) {
+		return scanJSON(data)
+	}
+	if marks(data) > maxMarks {
+		return 0, tooMany("%d characters of YAML that can begin an entry (, [ { : - ? and line breaks): send JSON instead", maxMarks)
+	}
+	var document yaml.Node
+	if err := yaml.Unmarshal(data, &document); err != nil {
+		return 0, errors.NewBadRequest("the body must be YAML: " + err.Error())
+	}
+	c := &counter{}
+	err = c.node(&document)
+	return c.objects, err
+}
+
+func marks(data []byte) int {
+	n := 0
+	for _, b := range data {
+		switch b {
+		case ',', '[', '{', ':', '-', '?', '\n', '\r':
+			n++
+		}
+	}
+	return n
+}
+
+func (c *counter) node(n *yaml.Node) error {
+	switch n.Kind {
+	case yaml.AliasNode:
+		return errors.NewBadRequest("the body must have no aliases of YAML: write out what they stand for, or send JSON")
+	case yaml.SequenceNode, yaml.MappingNode:
+		if err := c.open(n.Kind == yaml.SequenceNode); err != nil {
+			return err
+		}
+		defer c.close()
+	}
+	for i, child := range n.Content {
+		if n.Kind != yaml.MappingNode || i%2 == 0 {
+			if err := c.entry(); err != nil {
+				return err
+			}
+		}
+		if err := c.node(child); err != nil {
+			return err
+		}
+	}
+	return nil
+}
