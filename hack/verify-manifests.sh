@@ -141,6 +141,7 @@ jobset-controller-manager patch jobs.batch/status
 jobset-controller-manager create services
 jobset-controller-manager create persistentvolumeclaims
 jobset-controller-manager list pods
+jobset-controller-manager watch pods
 jobset-controller-manager create events.events.k8s.io
 jobset-controller-manager update leases.coordination.k8s.io jobset-system
 jobset-controller-manager create subjectaccessreviews.authorization.k8s.io
