@@ -130,15 +130,15 @@ func (m *maintainer) compact(ctx context.Context) error {
 }
 
 // fragmented reports whether a defragmentation is worth it. Compaction frees pages within the file only, and the quota
-// counts the file: normally more than half of it must be free; while space is short, a twentieth of the quota; and when
-// writes are refused, a hundredth.
+// counts the file: normally more than half of it must be free; when the file nearly has the quota, a twentieth of the
+// quota; and when writes are refused, a hundredth.
 func (m *maintainer) fragmented(full bool) bool {
 	size := m.db.Size()
 	free := size - m.db.SizeInUse()
 	switch {
 	case full:
 		return free >= m.quotaBytes/100
-	case m.tight():
+	case size >= m.quotaBytes/100*93:
 		return free >= m.quotaBytes/20
 	default:
 		return free >= minDefragmentBytes && free*2 >= size

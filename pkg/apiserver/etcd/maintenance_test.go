@@ -50,13 +50,15 @@ func TestMaintain(t *testing.T) {
 		wantCompacted int
 		wantErr       bool
 	}{
-		"a small database is left alone":                  {db: sizes{size: 60 << 20}},
-		"a database that is mostly in use is left alone":  {db: sizes{size: 800 << 20, used: 600 << 20}},
-		"a database that is mostly free is due":           {db: sizes{size: 800 << 20, used: 300 << 20}, want: 1},
-		"an empty database that reaches the limit is due": {db: sizes{size: 64 << 20}, want: 1},
-		"near the quota, the history is dropped":          {db: sizes{size: 900 << 20, used: 880 << 20}, wantCompacted: 1},
-		"near the quota, a twentieth is worth the work":   {db: sizes{size: 900 << 20, used: 840 << 20}, want: 1, wantCompacted: 1},
-		"an error is reported":                            {db: sizes{size: 800 << 20, err: errors.New("disk full")}, want: 1, wantErr: true},
+		"a small database is left alone":                   {db: sizes{size: 60 << 20}},
+		"a database that is mostly in use is left alone":   {db: sizes{size: 800 << 20, used: 600 << 20}},
+		"a database that is mostly free is due":            {db: sizes{size: 800 << 20, used: 300 << 20}, want: 1},
+		"an empty database that reaches the limit is due":  {db: sizes{size: 64 << 20}, want: 1},
+		"near the quota, the history is dropped":           {db: sizes{size: 900 << 20, used: 880 << 20}, wantCompacted: 1},
+		"near the quota, free pages are left for later":    {db: sizes{size: 900 << 20, used: 840 << 20}, wantCompacted: 1},
+		"next to the quota, a twentieth is worth the work": {db: sizes{size: 960 << 20, used: 900 << 20}, want: 1, wantCompacted: 1},
+		"next to the quota, less is not worth the work":    {db: sizes{size: 960 << 20, used: 920 << 20}, wantCompacted: 1},
+		"an error is reported":                             {db: sizes{size: 800 << 20, err: errors.New("disk full")}, want: 1, wantErr: true},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
