@@ -6,14 +6,32 @@ package controller
 import (
 	"context"
 	"errors"
+	"fmt"
+	"runtime/debug"
 	"sync"
+	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
 )
 
-// Pace tells how many requests may be under way at a time for one owner. It begins with one, and every success allows one
+const (
+	// requestGrace is how long requests that are under way may go on when nothing new is begun.
+	requestGrace = 5 * time.Second
+	// maxErrors is the number of errors that are returned of many.
+	maxErrors = 3
+)
+
+// ErrSkipped is the result of a call that asked for nothing. It is neither a success nor a failure.
+var ErrSkipped = errors.New("skipped")
+
+// errPanic is in the error of what has panicked.
+var errPanic = errors.New("panic")
+
+// Pace limits how many requests may be under way at a time for one owner. It begins with one, and every success allows one
 // more, up to the limit, so that the number doubles with each round trip. A failure puts it back to one: a main API that
-// refuses all of a thousand requests gets to see few of them. What has been learned stays for the next time.
+// refuses all of a thousand requests gets one at a time. What has been learned stays for the next time.
 type Pace struct {
 	limit int
 
@@ -24,8 +42,9 @@ type Pace struct {
 // NewPace returns the pace of owners whose requests are limited to so many at a time.
 func NewPace(limit int) *Pace { return &Pace{limit: limit, allowed: map[cache.ObjectName]int{}} }
 
-// Do calls do for 0 to n-1, in this order, at the pace of the owner. After a failure, or once the context has ended, nothing
-// new is begun. It returns when all that was begun has ended, with the errors in order.
+// Do calls do for 0 to n-1, begun in this order, at the pace of the owner. The failure of one call keeps no other one from
+// being made. Once the context has ended nothing new is begun; the context of the calls that are under way ends a little
+// later. Do returns when all that was begun has ended, with the first errors.
 func (p *Pace) Do(ctx context.Context, owner cache.ObjectName, n int, do func(ctx context.Context, i int) error) error {
 	type result struct {
 		i   int
@@ -35,26 +54,24 @@ func (p *Pace) Do(ctx context.Context, owner cache.ObjectName, n int, do func(ct
 		errs    = make([]error, n)
 		results = make(chan result)
 		allowed = p.of(owner)
-		failed  bool
 	)
+	calls, end := Finishing(ctx)
+	defer end()
 	for next, running := 0, 0; ; {
-		for ; next < n && running < allowed && !failed && ctx.Err() == nil; next, running = next+1, running+1 {
-			go func(i int) { results <- result{i, do(ctx, i)} }(next)
+		for ; next < n && running < allowed && ctx.Err() == nil; next, running = next+1, running+1 {
+			go func(i int) { results <- result{i, guarded(calls, func() error { return do(calls, i) })} }(next)
 		}
 		if running == 0 {
 			p.keep(owner, allowed)
-			if err := errors.Join(errs...); err != nil || next == n {
-				return err
-			}
-			return ctx.Err()
+			return FirstErrors(errs...)
 		}
 		r := <-results
 		running--
-		switch errs[r.i] = r.err; {
-		case r.err != nil:
-			allowed, failed = 1, true
-		case !failed:
+		switch {
+		case r.err == nil:
 			allowed = min(allowed+1, p.limit)
+		case !errors.Is(r.err, ErrSkipped):
+			errs[r.i], allowed = r.err, 1
 		}
 	}
 }
@@ -80,4 +97,53 @@ func (p *Pace) keep(owner cache.ObjectName, allowed int) {
 		return
 	}
 	p.allowed[owner] = allowed
+}
+
+// Finishing returns a context for requests that are not to be torn apart when ctx ends: it ends a little later.
+func Finishing(ctx context.Context) (context.Context, context.CancelFunc) {
+	later, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() {
+		select {
+		case <-later.Done():
+		case <-time.After(requestGrace):
+			cancel()
+		}
+	})
+	return later, func() {
+		stop()
+		cancel()
+	}
+}
+
+// FirstErrors joins the first errors that are not nil and counts the others. Conflicts are normal: they count only if there
+// is nothing else.
+func FirstErrors(errs ...error) error {
+	var failures, conflicts []error
+	for _, err := range errs {
+		switch {
+		case err == nil:
+		case apierrors.IsConflict(err):
+			conflicts = append(conflicts, err)
+		default:
+			failures = append(failures, err)
+		}
+	}
+	if len(failures) == 0 {
+		failures = conflicts
+	}
+	if more := len(failures) - maxErrors; more > 0 {
+		failures = append(failures[:maxErrors], fmt.Errorf("and %d more", more))
+	}
+	return errors.Join(failures...)
+}
+
+// guarded turns a panic into an error: one object that the code cannot handle must not stop all others.
+func guarded(ctx context.Context, do func() error) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("%w: %v", errPanic, r)
+			klog.FromContext(ctx).Error(err, "Recovered", "stack", string(debug.Stack()))
+		}
+	}()
+	return do()
 }

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/cache"
 )
 
@@ -22,13 +24,13 @@ func TestPace(t *testing.T) {
 	for name, tc := range map[string]struct {
 		n, limit int
 		fail     []int
-		want     int
 		wantErr  string
 	}{
-		"nothing to do": {n: 0, limit: 4, want: 0},
-		"everything is done, more than the limit":  {n: 23, limit: 4, want: 23},
-		"the first failure ends it after one call": {n: 100, limit: 50, fail: []int{0}, want: 1, wantErr: "call 0: refused"},
-		"one at a time": {n: 5, limit: 1, fail: []int{3}, want: 4, wantErr: "call 3: refused"},
+		"nothing to do": {n: 0, limit: 4},
+		"everything is done, more than the limit": {n: 23, limit: 4},
+		"a failure keeps no other call waiting":   {n: 100, limit: 50, fail: []int{0}, wantErr: "call 0: refused"},
+		"one at a time":                           {n: 5, limit: 1, fail: []int{1, 3}, wantErr: "call 1: refused\ncall 3: refused"},
+		"many failures":                           {n: 1000, limit: 50, fail: upTo(1000), wantErr: "call 0: refused\ncall 1: refused\ncall 2: refused\nand 997 more"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var calls recorder
@@ -39,7 +41,7 @@ func TestPace(t *testing.T) {
 				}
 				return nil
 			})
-			if d := cmp.Diff(upTo(tc.want), calls.sorted()); d != "" {
+			if d := cmp.Diff(upTo(tc.n), calls.sorted()); d != "" {
 				t.Errorf("calls (-want +got):\n%s", d)
 			}
 			if calls.most > tc.limit {
@@ -80,8 +82,12 @@ func TestPaceGrowsWithSuccess(t *testing.T) {
 		if d := cmp.Diff(time.Millisecond, took(16)); d != "" {
 			t.Errorf("time of 16 calls when 15 have succeeded before (-want +got):\n%s", d)
 		}
-		// Call 30 is refused: what is under way then is ended, and the next time begins with one call.
-		took(31)
+		// Call 30 is refused, alone: the next time begins with one call.
+		took(30)
+		pace.Forget(owner)
+		if err := pace.Do(t.Context(), owner, 1, func(context.Context, int) error { return refused }); !errors.Is(err, refused) {
+			t.Fatal(err)
+		}
 		if d := cmp.Diff(2*time.Millisecond, took(2)); d != "" {
 			t.Errorf("time of 2 calls after a failure (-want +got):\n%s", d)
 		}
@@ -93,44 +99,120 @@ func TestPaceGrowsWithSuccess(t *testing.T) {
 	})
 }
 
-func TestPaceEndsWhatWasBegun(t *testing.T) {
+// A main API that refuses all requests gets them one by one, however many were under way when it began to.
+func TestPaceSlowsDownWithFailures(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		pace, refused := NewPace(4), errors.New("refused")
 		var calls recorder
-		err := pace.Do(t.Context(), owner, 100, func(_ context.Context, i int) error {
+		took := time.Duration(0)
+		begin, refused := time.Now(), errors.New("refused")
+		err := NewPace(8).Do(t.Context(), owner, 33, func(_ context.Context, i int) error {
 			defer calls.begin(i)()
 			time.Sleep(time.Millisecond)
-			switch {
-			case i == 3:
-				return fmt.Errorf("call 3: %w", refused)
-			case i > 3:
-				time.Sleep(time.Hour)
+			if i < 15 { // 1, 2, 4 and 8 at a time
+				return nil
 			}
-			if i == 5 {
-				return fmt.Errorf("call 5: %w", refused)
-			}
-			return nil
+			took = time.Since(begin)
+			return refused
 		})
-		// Calls 3 to 6 are under way together.
-		if d := cmp.Diff("call 3: refused\ncall 5: refused", fmt.Sprint(err)); d != "" {
-			t.Errorf("error (-want +got):\n%s", d)
+		// Eight calls are under way when the first one fails.
+		if d := cmp.Diff((4+1+10)*time.Millisecond, took); d != "" || calls.most != 8 {
+			t.Errorf("%d calls at a time, and the time of all (-want +got):\n%s", calls.most, d)
 		}
-		if d := cmp.Diff(upTo(7), calls.sorted()); d != "" {
-			t.Errorf("calls (-want +got):\n%s", d)
+		if !errors.Is(err, refused) {
+			t.Errorf("error %v, want %v", err, refused)
 		}
 	})
 }
 
+func TestPaceLearnsNothingFromWhatIsSkipped(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		pace, begin := NewPace(8), time.Now()
+		skip := true
+		call := func(context.Context, int) error {
+			time.Sleep(time.Millisecond)
+			if skip {
+				return ErrSkipped
+			}
+			return nil
+		}
+		if err := pace.Do(t.Context(), owner, 5, call); err != nil {
+			t.Errorf("error %v", err)
+		}
+		skip = false
+		if err := pace.Do(t.Context(), owner, 3, call); err != nil {
+			t.Errorf("error %v", err)
+		}
+		if d := cmp.Diff((5+2)*time.Millisecond, time.Since(begin)); d != "" {
+			t.Errorf("time of 5 skipped calls, and of 1 and 2 calls (-want +got):\n%s", d)
+		}
+	})
+}
+
+// What is under way when the context ends gets time to end, and nothing new is begun.
 func TestPaceStopsWithTheContext(t *testing.T) {
-	ctx, cancel := context.WithCancel(t.Context())
-	calls := 0
-	err := NewPace(1).Do(ctx, owner, 10, func(context.Context, int) error {
-		calls++
-		cancel()
+	for name, tc := range map[string]struct {
+		takes time.Duration
+		want  error
+	}{
+		"calls that end soon": {requestGrace - time.Millisecond, nil},
+		"calls that hang":     {time.Hour, context.Canceled},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithCancel(t.Context())
+				calls := 0
+				err := NewPace(1).Do(ctx, owner, 10, func(ctx context.Context, _ int) error {
+					calls++
+					cancel()
+					select {
+					case <-time.After(tc.takes):
+						return nil
+					case <-ctx.Done():
+						return ctx.Err()
+					}
+				})
+				if calls != 1 || !errors.Is(err, tc.want) {
+					t.Errorf("%d calls and error %v, want 1 call and %v", calls, err, tc.want)
+				}
+			})
+		})
+	}
+}
+
+func TestPaceTurnsAPanicIntoAnError(t *testing.T) {
+	var calls recorder
+	err := NewPace(4).Do(t.Context(), owner, 10, func(_ context.Context, i int) error {
+		defer calls.begin(i)()
+		if i == 2 {
+			panic("no such thing")
+		}
 		return nil
 	})
-	if calls != 1 || !errors.Is(err, context.Canceled) {
-		t.Errorf("%d calls and error %v, want 1 call and %v", calls, err, context.Canceled)
+	if err == nil || err.Error() != "panic: no such thing" {
+		t.Errorf("error %v, want that of the panic", err)
+	}
+	if d := cmp.Diff(upTo(10), calls.sorted()); d != "" {
+		t.Errorf("calls (-want +got):\n%s", d)
+	}
+}
+
+func TestConflictsDoNotHideErrors(t *testing.T) {
+	conflict := apierrors.NewConflict(schema.GroupResource{Resource: "jobs"}, "name", errors.New("changed"))
+	for name, tc := range map[string]struct {
+		errs         []error
+		want         string
+		wantConflict bool
+	}{
+		"nothing":                 {[]error{nil, nil}, "<nil>", false},
+		"conflicts only":          {[]error{conflict, nil}, conflict.Error(), true},
+		"a conflict and an error": {[]error{conflict, errors.New("refused")}, "refused", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			err := FirstErrors(tc.errs...)
+			if got := fmt.Sprint(err); got != tc.want || apierrors.IsConflict(err) != tc.wantConflict {
+				t.Errorf("error %q, a conflict: %t; want %q and %t", got, apierrors.IsConflict(err), tc.want, tc.wantConflict)
+			}
+		})
 	}
 }
 

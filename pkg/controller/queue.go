@@ -5,8 +5,7 @@ package controller
 
 import (
 	"context"
-	"fmt"
-	"runtime/debug"
+	"errors"
 	"sync"
 	"time"
 
@@ -25,11 +24,12 @@ const (
 	// gathering is how long AddSoon waits for more reasons to sync an object that has just been synced. The children of a
 	// large set change one by one, in bursts; without it each change would cost a sync and a write of the status.
 	gathering = 100 * time.Millisecond
-	// syncTimeout ends a sync whose requests get no answer.
-	syncTimeout = 2 * time.Minute
+	// syncTimeout is how long a sync may begin requests. What is left then is up to the next sync.
+	syncTimeout = time.Minute
 )
 
-// SyncFunc brings one object to where it should be, and tells after which time to look again; 0 for never.
+// SyncFunc brings one object to where it should be, and returns after which time to look again; 0 for never. When the
+// context ends, it begins nothing new and returns soon: see Finishing.
 type SyncFunc func(ctx context.Context, key cache.ObjectName) (requeueAfter time.Duration, err error)
 
 // Queue holds the names of objects to sync, each at most once, and runs workers that never sync the same object at the
@@ -101,18 +101,13 @@ func (q *Queue) end(key cache.ObjectName) {
 // Len is the number of objects that wait for a worker.
 func (q *Queue) Len() int { return q.queue.Len() }
 
-// Run syncs until the context ends, and returns when the last sync has ended. A sync that has begun gets a context that
-// does not end with this one, so that its writes are not torn apart.
+// Run syncs until the context ends, and returns when the last sync has ended.
 func (q *Queue) Run(ctx context.Context, workers int, syncOne SyncFunc) {
 	maxWorkers.WithLabelValues(q.name).Set(float64(workers))
 	var running sync.WaitGroup
-	work := context.WithoutCancel(ctx)
 	for range workers {
 		running.Go(func() {
-			for q.next(work, syncOne) {
-				if ctx.Err() != nil {
-					return
-				}
+			for q.next(ctx, syncOne) {
 			}
 		})
 	}
@@ -127,6 +122,9 @@ func (q *Queue) next(ctx context.Context, syncOne SyncFunc) bool {
 		return false
 	}
 	defer q.queue.Done(key)
+	if ctx.Err() != nil {
+		return false
+	}
 	q.begin(key)
 	defer q.end(key)
 	logger := klog.FromContext(ctx).WithValues("key", key)
@@ -136,8 +134,15 @@ func (q *Queue) next(ctx context.Context, syncOne SyncFunc) bool {
 	begin := time.Now()
 	active := activeWorkers.WithLabelValues(q.name)
 	active.Inc()
-	after, err := q.guarded(ctx, key, syncOne)
+	var after time.Duration
+	err := guarded(ctx, func() (err error) {
+		after, err = syncOne(ctx, key)
+		return err
+	})
 	active.Dec()
+	if errors.Is(err, errPanic) {
+		syncPanics.WithLabelValues(q.name).Inc()
+	}
 	observeSync(q.name, time.Since(begin), after, err)
 	if after > 0 {
 		q.queue.AddAfter(key, after) // what is due then is due after a failure too
@@ -153,15 +158,4 @@ func (q *Queue) next(ctx context.Context, syncOne SyncFunc) bool {
 		q.queue.AddRateLimited(key)
 	}
 	return true
-}
-
-// guarded turns a panic into an error: one object that the code cannot handle must not stop all others.
-func (q *Queue) guarded(ctx context.Context, key cache.ObjectName, syncOne SyncFunc) (after time.Duration, err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			syncPanics.WithLabelValues(q.name).Inc()
-			err = fmt.Errorf("panic: %v\n%s", r, debug.Stack())
-		}
-	}()
-	return syncOne(ctx, key)
 }

@@ -7,14 +7,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net/http"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	batchv1 "k8s.io/api/batch/v1"
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -23,29 +22,34 @@ import (
 	"k8s.io/utils/ptr"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
 )
 
 const (
 	// maxParallel is the number of requests that one sync has under way at a time.
 	maxParallel = 50
-	// continueAfter is when a set is looked at again whose plan was full. If nothing of that plan was accepted, the queue decides.
+	// continueAfter is when a set is looked at again whose plan was full, or took longer than a pass may. If nothing of that plan
+	// was accepted, the queue decides.
 	continueAfter = time.Nanosecond
+	// maxTaken is the number of names of others that are remembered. More are asked for again.
+	maxTaken = 10_000
 	// claimsForgottenAfter is how long a volume claim that somebody else made is taken to exist without asking.
 	claimsForgottenAfter = 10 * time.Minute
+	// statusTimeout is how long a status write may take. It begins when the children are done, however long that took.
+	statusTimeout = 10 * time.Second
 	// namesAskedBefore is how long before the next try a taken name of a Job is forgotten.
 	namesAskedBefore = 100 * time.Millisecond
 )
 
 // apply carries a plan out. Applying the same plan twice does no harm: creations have fixed names, deletions and patches
 // name the incarnation that they mean. The status is written even if a child could not be, because it tells what was
-// observed and not what was done.
+// observed and not what was done. When the context ends, no other child is written, but the status is.
 //
 // It returns after which time to look again; 0 for never.
 func (c *Controller) apply(ctx context.Context, key cache.ObjectName, obs *plan.Observed, p plan.Plan) (time.Duration, error) {
-	logger := klog.FromContext(ctx)
 	for _, problem := range p.Problems {
-		logger.Info("Child makes no sense", "reason", problem)
+		klog.FromContext(ctx).Info("Child makes no sense", "reason", problem)
 	}
 	run := &applier{Controller: c, key: key, js: obs.JobSet, namesKept: plan.RetryNamesAfter(*obs)}
 	p = run.withFirstCause(ctx, obs, p) // before the pods are gone
@@ -56,16 +60,24 @@ func (c *Controller) apply(ctx context.Context, key cache.ObjectName, obs *plan.
 	}
 	p = run.heldBack(*obs, plan.WithTakenNames(*obs, p, run.takenNames()))
 	stored, err := run.writeStatus(ctx, p)
-	if errs = append(errs, err); err == nil && p.DeleteJobSet {
+	if errs = append(errs, err); err == nil && p.DeleteJobSet && ctx.Err() == nil {
 		errs = append(errs, run.deleteJobSet(ctx, stored))
 	}
 	if run.freed > 0 {
-		p.RequeueAfter = run.namesKept
+		p.RequeueAfter = earlier(p.RequeueAfter, run.namesKept)
 	}
-	if p.More && run.accepted.Load() > 0 {
+	if (p.More || ctx.Err() != nil) && run.accepted.Load() > 0 {
 		p.RequeueAfter = continueAfter
 	}
-	return p.RequeueAfter, errors.Join(errs...)
+	return p.RequeueAfter, controller.FirstErrors(errs...)
+}
+
+// earlier returns the shorter of two times to wait; 0 is never.
+func earlier(a, b time.Duration) time.Duration {
+	if a == 0 || b != 0 && b < a {
+		return b
+	}
+	return a
 }
 
 // applier applies one plan.
@@ -81,8 +93,6 @@ type applier struct {
 	accepted atomic.Int64
 
 	mu sync.Mutex
-	// created is the number of Jobs created.
-	created int
 	// taken are the names of Jobs that could not be created because others have them.
 	taken []string
 	// freed is the number of those names that have become free meanwhile.
@@ -94,9 +104,12 @@ func (a *applier) takenNames() []string {
 	return a.taken
 }
 
+// deleteJobs deletes Jobs in any order. When the time of a pass is over before all have had their turn, those that take long
+// must not come first in the next one again.
 func (a *applier) deleteJobs(ctx context.Context, jobs []plan.JobRef) error {
+	order := rand.Perm(len(jobs))
 	return a.pace.Do(ctx, a.key, len(jobs), func(ctx context.Context, i int) error {
-		ref := jobs[i]
+		ref := jobs[order[i]]
 		err := a.Kube.BatchV1().Jobs(a.js.Namespace).Delete(ctx, ref.Name, foreground(ref.UID, ""))
 		// A conflict means that another Job has the name now, or that this one changed meanwhile: the next pass will see.
 		if err != nil && !apierrors.IsNotFound(err) {
@@ -106,108 +119,6 @@ func (a *applier) deleteJobs(ctx context.Context, jobs []plan.JobRef) error {
 		a.writes.Deleted(a.key, ref.UID)
 		return nil
 	})
-}
-
-func (a *applier) create(ctx context.Context, p plan.Plan) error {
-	// Pods would run without their names or wait without their volumes, so Jobs come last.
-	if err := errors.Join(a.createService(ctx, p.CreateService), a.createClaims(ctx, p.CreateClaims)); err != nil {
-		return err
-	}
-	return a.createJobs(ctx, p.CreateJobs)
-}
-
-func (a *applier) createService(ctx context.Context, service *corev1.Service) error {
-	if service == nil {
-		return nil
-	}
-	created, err := a.Kube.CoreV1().Services(service.Namespace).Create(ctx, service, metav1.CreateOptions{})
-	switch {
-	case apierrors.IsAlreadyExists(err), terminatingNamespace(err):
-		return nil
-	case err != nil:
-		a.reportFailure(a.js, serviceCreationFailed(err))
-		return fmt.Errorf("creating service %s/%s: %w", service.Namespace, service.Name, err)
-	}
-	a.writes.Wrote(a.key, resourceServices, created.ResourceVersion)
-	return nil
-}
-
-// createClaims tries every claim, also after one was refused.
-func (a *applier) createClaims(ctx context.Context, claims []*corev1.PersistentVolumeClaim) error {
-	var errs []error
-	for _, claim := range claims {
-		created, err := a.Kube.CoreV1().PersistentVolumeClaims(claim.Namespace).Create(ctx, claim, metav1.CreateOptions{})
-		switch {
-		case terminatingNamespace(err):
-		case apierrors.IsAlreadyExists(err):
-			a.rememberTaken(ctx, claim)
-		case err != nil:
-			a.reportFailure(a.js, claimCreationFailed(err))
-			errs = append(errs, fmt.Errorf("creating persistent volume claim %s/%s: %w", claim.Namespace, claim.Name, err))
-		default:
-			a.writes.Wrote(a.key, resourceClaims, created.ResourceVersion)
-		}
-	}
-	return errors.Join(errs...)
-}
-
-// rememberTaken remembers that a claim exists which no cache shows. One that carries our label will be shown, and its end
-// too: if that was remembered here, the set would not notice that the claim is gone.
-func (a *applier) rememberTaken(ctx context.Context, claim *corev1.PersistentVolumeClaim) {
-	existing, err := a.Kube.CoreV1().PersistentVolumeClaims(claim.Namespace).Get(ctx, claim.Name, metav1.GetOptions{})
-	if err == nil && existing.Labels[jobsetv1alpha2.JobSetNameKey] == "" {
-		a.takenClaims.Set(cache.MetaObjectToName(claim).String(), true, claimsForgottenAfter)
-	}
-}
-
-func (a *applier) createJobs(ctx context.Context, jobs []*batchv1.Job) error {
-	err := a.pace.Do(ctx, a.key, len(jobs), func(ctx context.Context, i int) error {
-		return a.createJob(ctx, jobs[i])
-	})
-	switch {
-	case terminatingNamespace(err):
-		return nil
-	case err != nil:
-		a.reportFailure(a.js, jobCreationFailed(err))
-		return err
-	case a.created > 0:
-		klog.FromContext(ctx).V(2).Info("Created Jobs", "jobs", a.created)
-	}
-	return nil
-}
-
-func (a *applier) createJob(ctx context.Context, job *batchv1.Job) error {
-	name := cache.MetaObjectToName(job).String()
-	if _, taken := a.takenJobs.Get(name); taken {
-		a.count(func() { a.taken = append(a.taken, job.Name) })
-		return nil
-	}
-	client := a.Kube.BatchV1().Jobs(job.Namespace)
-	created, err := client.Create(ctx, job, metav1.CreateOptions{})
-	if apierrors.IsAlreadyExists(err) {
-		existing, getErr := client.Get(ctx, job.Name, metav1.GetOptions{})
-		switch {
-		case apierrors.IsNotFound(getErr):
-			a.count(func() { a.freed++ })
-			return nil
-		case getErr != nil:
-		case !metav1.IsControlledBy(existing, a.js):
-			// No failure: the Jobs of other names are created, and this one when its name is free.
-			a.takenJobs.Set(name, true, a.namesKept-namesAskedBefore)
-			a.count(func() { a.taken = append(a.taken, job.Name) })
-			return nil
-		case existing.Labels[jobsetv1alpha2.JobSetNameKey] != "":
-			return nil // the cache will show it
-		}
-		// Somebody took away the label by which the cache would show it.
-	}
-	if err != nil {
-		return fmt.Errorf("job %q creation failed with error: %w", job.Name, err)
-	}
-	a.count(func() { a.created++ })
-	a.accepted.Add(1)
-	a.writes.Wrote(a.key, resourceJobs, created.ResourceVersion)
-	return nil
 }
 
 func (a *applier) count(one func()) {
@@ -228,9 +139,7 @@ func (a *applier) heldBack(obs plan.Observed, p plan.Plan) plan.Plan {
 	}
 	a.held.note(a.key, noted)
 	p.Status, p.Events = nil, nil // what the events tell is found again then
-	if p.RequeueAfter == 0 || wait < p.RequeueAfter {
-		p.RequeueAfter = wait
-	}
+	p.RequeueAfter = earlier(p.RequeueAfter, wait)
 	return p
 }
 
@@ -241,6 +150,8 @@ func (a *applier) writeStatus(ctx context.Context, p plan.Plan) (*jobsetv1alpha2
 	if p.Status != nil {
 		next := a.js.DeepCopy()
 		next.Status = *p.Status
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), statusTimeout)
+		defer cancel()
 		var err error
 		stored, err = a.JobSets.JobsetV1alpha2().JobSets(next.Namespace).UpdateStatus(ctx, next, metav1.UpdateOptions{})
 		if apierrors.IsNotFound(err) {
@@ -265,6 +176,8 @@ func (a *applier) writeStatus(ctx context.Context, p plan.Plan) (*jobsetv1alpha2
 
 // deleteJobSet deletes a set whose time is over, unless it was changed meanwhile: the time may have been.
 func (a *applier) deleteJobSet(ctx context.Context, stored *jobsetv1alpha2.JobSet) error {
+	ctx, end := controller.Finishing(ctx)
+	defer end()
 	options := foreground(stored.UID, stored.ResourceVersion)
 	client := a.JobSets.JobsetV1alpha2().JobSets(stored.Namespace)
 	err := client.Delete(ctx, stored.Name, options)
@@ -296,9 +209,4 @@ func foreground(uid types.UID, version string) metav1.DeleteOptions {
 		options.Preconditions.ResourceVersion = &version
 	}
 	return options
-}
-
-// terminatingNamespace tells whether a creation was refused because everything here is about to be deleted.
-func terminatingNamespace(err error) bool {
-	return apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
 }

@@ -48,13 +48,16 @@ type Controller struct {
 	informers informers
 	queue     *controller.Queue
 	writes    *controller.OwnWrites
-	held      *held
-	pace      *controller.Pace
-	dropped   *dropped
+	// held is what was seen of sets whose status is held back.
+	held *notes[plan.Noted]
+	// turns are the places of the Jobs that are due to be created first.
+	turns   *notes[int64]
+	pace    *controller.Pace
+	dropped *dropped
 	// takenClaims are volume claims that exist although no cache shows them, because they carry no label of ours.
-	takenClaims *expiring.Expiring
+	takenClaims *expiring.LRUExpireCache
 	// takenJobs are names of Jobs that others have, to ask for now and then only.
-	takenJobs *expiring.Expiring
+	takenJobs *expiring.LRUExpireCache
 	// failures are those that the watch of pods has shown.
 	failures *podFailures
 	// causes are those that were read from the API, by the UID of the Job.
@@ -70,8 +73,9 @@ func New(config Config) (*Controller, error) {
 	}
 	registerMetrics()
 	c := &Controller{
-		Config: config, queue: controller.NewQueue(Name), held: newHeld(), pace: controller.NewPace(maxParallel),
-		takenClaims: expiring.NewExpiring(), takenJobs: expiring.NewExpiring(), causes: expiring.NewExpiring(), failures: newPodFailures(),
+		Config: config, queue: controller.NewQueue(Name), pace: controller.NewPace(maxParallel),
+		held: newNotes[plan.Noted](), turns: newNotes[int64](), failures: newPodFailures(), causes: expiring.NewExpiring(),
+		takenClaims: expiring.NewLRUExpireCache(maxTaken), takenJobs: expiring.NewLRUExpireCache(maxTaken),
 	}
 	var err error
 	if c.informers, err = newInformers(config.JobSets, config.Kube, config.Gates); err != nil {

@@ -131,7 +131,7 @@ func TestTakenNamesAreAskedForNowAndThen(t *testing.T) {
 	}
 	diff(t, "tries of the first sync", 1, tries())
 	diff(t, "tries when the set is synced at once again", 1, tries())
-	r.takenJobs.Delete("ns/js-w-0")
+	r.takenJobs.Remove("ns/js-w-0")
 	diff(t, "tries when the Job of the name is gone", 2, tries())
 }
 

@@ -37,6 +37,11 @@ func claimCreationFailed(err error) plan.Event {
 	return plan.Event{Type: corev1.EventTypeWarning, Reason: "PVCCreationFailed", Note: err.Error()}
 }
 
+func labelsRestored(job string) plan.Event {
+	return plan.Event{Type: corev1.EventTypeWarning, Reason: "JobLabelsRestored", Note: fmt.Sprintf(
+		"somebody removed or changed labels by which the jobset knows its job %q; they are restored", job)}
+}
+
 func resourcesRefused(job string, err error) plan.Event {
 	return plan.Event{Type: corev1.EventTypeWarning, Reason: "FailedResourcePropagation", Note: fmt.Sprintf(
 		"job %q does not get the resources of its template; the cluster needs the feature MutablePodResourcesForSuspendedJobs: %v", job, err)}

@@ -56,7 +56,7 @@ func (c *Controller) enqueueOwnerSoon(job metav1.Object) {
 // has not shown is read from them, and the Job controller is about to delete them.
 func (c *Controller) onJobs() cache.ResourceEventHandlerFuncs {
 	handlers := onAny(c.enqueueOwnerSoon, func(job metav1.Object) {
-		c.takenJobs.Delete(cache.MetaObjectToName(job).String())
+		c.takenJobs.Remove(cache.MetaObjectToName(job).String())
 		c.failures.forget(job.GetUID())
 		c.enqueueNamed(job)
 	})

@@ -33,6 +33,7 @@ func (c *Controller) observe(key cache.ObjectName) (*plan.Observed, time.Duratio
 	if js == nil {
 		c.writes.Forget(key)
 		c.held.forget(key)
+		c.turns.forget(key)
 		c.pace.Forget(key)
 		return nil, 0, nil
 	}
@@ -44,7 +45,8 @@ func (c *Controller) observe(key cache.ObjectName) (*plan.Observed, time.Duratio
 		return nil, lagRetry, nil
 	}
 	obs := &plan.Observed{
-		JobSet: js, Jobs: jobs, Failures: c.failures.ofJobs(jobs), Claims: sets.New[string](), Noted: c.held.noted(key),
+		JobSet: js, Jobs: jobs, Failures: c.failures.ofJobs(jobs), Claims: sets.New[string](),
+		Noted: c.held.noted(key), CreateFrom: c.turns.noted(key),
 		Now: metav1.NewTime(c.Clock.Now()), Gates: c.gates(),
 	}
 	if obs.ServiceExists, err = exists(c.informers.services, js.Namespace, plan.ServiceName(js)); err != nil {

@@ -8,9 +8,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"math/rand/v2"
 	"slices"
 	"strings"
 
+	batchv1 "k8s.io/api/batch/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -30,8 +32,9 @@ type operation struct {
 func set(path string, value any) operation { return operation{Op: "add", Path: path, Value: value} }
 
 func (a *applier) patchJobs(ctx context.Context, patches []plan.JobPatch) error {
+	order := rand.Perm(len(patches))
 	err := a.pace.Do(ctx, a.key, len(patches), func(ctx context.Context, i int) error {
-		return a.patchJob(ctx, patches[i])
+		return a.patchJob(ctx, patches[order[i]])
 	})
 	if err == nil && len(patches) > 0 {
 		klog.FromContext(ctx).V(2).Info("Changed Jobs", "jobs", len(patches))
@@ -53,6 +56,23 @@ func (a *applier) patchJob(ctx context.Context, patch plan.JobPatch) error {
 	_, err := a.sendPatch(ctx, patch.Name, "", operations(patch))
 	if patch.Directives != nil && len(patch.Directives.Resources) > 0 && (apierrors.IsInvalid(err) || apierrors.IsForbidden(err)) {
 		a.reportFailure(a.js, resourcesRefused(patch.Name, err))
+	}
+	return err
+}
+
+// restoreLabels gives a Job the labels back with which it was created. Without that of the set no cache shows it.
+func (a *applier) restoreLabels(ctx context.Context, job *batchv1.Job) error {
+	lost := plan.LostLabels(job)
+	steps := []operation{set("/metadata/resourceVersion", job.ResourceVersion)}
+	if job.Labels == nil {
+		steps = append(steps, set("/metadata/labels", lost))
+	}
+	for _, key := range slices.Sorted(maps.Keys(lost)) {
+		steps = append(steps, set("/metadata/labels/"+pointerEscapes.Replace(key), lost[key]))
+	}
+	version, err := a.sendPatch(ctx, job.Name, "", steps)
+	if err == nil && version != "" {
+		a.report(a.js, labelsRestored(job.Name))
 	}
 	return err
 }

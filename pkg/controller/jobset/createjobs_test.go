@@ -1,0 +1,212 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package jobset
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	clientgotesting "k8s.io/client-go/testing"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/utils/ptr"
+
+	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
+)
+
+var jobsResource = schema.GroupResource{Group: "batch", Resource: "jobs"}
+
+func denied(name string) error {
+	return apierrors.NewForbidden(jobsResource, name, errors.New(`ValidatingAdmissionPolicy 'p' with binding 'b' denied request: not this one`))
+}
+
+func invalidTemplate(name string) error {
+	return apierrors.NewInvalid(schema.GroupKind{Group: "batch", Kind: "Job"}, name,
+		field.ErrorList{field.Required(field.NewPath("spec", "template", "spec", "containers").Index(0).Child("image"), "")})
+}
+
+func overQuota(name string) error {
+	return apierrors.NewForbidden(jobsResource, name, errors.New("exceeded quota: q, requested: count/jobs.batch=1, used: count/jobs.batch=1, limited: count/jobs.batch=1"))
+}
+
+// sizedSet returns a set without a Service, and so many Jobs in the replicatedJobs a, b and so on.
+func sizedSet(replicas ...int32) *jobsetv1alpha2.JobSet {
+	js := newSet()
+	js.Spec.Network, js.Spec.ReplicatedJobs = nil, nil
+	for i, n := range replicas {
+		js.Spec.ReplicatedJobs = append(js.Spec.ReplicatedJobs, jobsetv1alpha2.ReplicatedJob{Name: string(rune('a' + i)), Replicas: ptr.To(n)})
+	}
+	return js
+}
+
+// numbered returns the names of Jobs of one replicatedJob.
+func numbered(replicatedJob string, from, to int) (names []string) {
+	for i := from; i <= to; i++ {
+		names = append(names, fmt.Sprintf("js-%s-%d", replicatedJob, i))
+	}
+	return names
+}
+
+// passes is a rig whose caches show the Jobs that were created, and a main API that refuses some.
+type passes struct {
+	*rig
+	set   *jobsetv1alpha2.JobSet
+	asked []string
+	// last is the error of the last pass.
+	last error
+	// refused is the answer to the creation of a Job.
+	refused func(name string) error
+}
+
+func newPasses(t *testing.T, set *jobsetv1alpha2.JobSet, refuse func(name string) error) *passes {
+	t.Helper()
+	r := &passes{rig: newRig(t, set), set: set, refused: refuse}
+	r.pace = controller.NewPace(1) // for an order that does not change
+	r.kube.PrependReactor("create", "jobs", func(action clientgotesting.Action) (bool, runtime.Object, error) {
+		job := action.(clientgotesting.CreateAction).GetObject().(*batchv1.Job)
+		r.asked = append(r.asked, job.Name)
+		if err := r.refused(job.Name); err != nil {
+			return true, nil, err
+		}
+		job.UID = types.UID("uid-" + job.Name)
+		return true, job, r.informers.jobs.GetIndexer().Add(job)
+	})
+	if err := r.informers.jobSets.GetIndexer().Add(set); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// pass lets the controller look at the set once. It returns the Jobs that it asked for.
+func (r *passes) pass(t *testing.T) []string {
+	t.Helper()
+	r.asked = nil
+	key := cache.MetaObjectToName(r.set)
+	r.writes.Forget(key)
+	_, r.last = r.sync(t.Context(), key)
+	return r.asked
+}
+
+func (r *passes) exist() int { return len(r.informers.jobs.GetIndexer().List()) }
+
+func (r *passes) notes() (notes []string) {
+	for _, event := range r.events.all() {
+		if note, found := strings.CutPrefix(event, "Warning JobCreationFailed Reconciling: "); found {
+			notes = append(notes, note)
+		}
+	}
+	return notes
+}
+
+func TestDeniedJobsDelayNoOther(t *testing.T) {
+	bad := sets.New(numbered("a", 0, 9)...)
+	r := newPasses(t, sizedSet(1000), func(name string) error {
+		if bad.Has(name) {
+			return denied(name)
+		}
+		return nil
+	})
+	diff(t, "Jobs that the first pass asks for", numbered("a", 0, 999), r.pass(t))
+	diff(t, "Jobs that exist", 990, r.exist())
+	want := "10 jobs are not created: "
+	for _, name := range numbered("a", 0, 2) {
+		want += fmt.Sprintf("job %q creation failed with error: %v\n", name, denied(name))
+	}
+	want += "and 7 more"
+	diff(t, "error", want, errorText(r.last))
+	diff(t, "events", []string{want}, r.notes())
+	diff(t, "Jobs that the second pass asks for", numbered("a", 0, 9), r.pass(t))
+	bad.Delete("js-a-4")
+	r.pass(t)
+	diff(t, "Jobs that exist when one more is allowed", 991, r.exist())
+}
+
+func TestARefusedTemplateCostsOneRequestAPass(t *testing.T) {
+	r := newPasses(t, sizedSet(1000, 5), func(name string) error {
+		if strings.HasPrefix(name, "js-a-") {
+			return invalidTemplate(name)
+		}
+		return nil
+	})
+	diff(t, "Jobs that the first pass asks for", append([]string{"js-a-0"}, numbered("b", 0, 4)...), r.pass(t))
+	diff(t, "Jobs that the second pass asks for", []string{"js-a-0"}, r.pass(t))
+	diff(t, "Jobs that exist", 5, r.exist())
+	text := fmt.Sprintf("1000 jobs are not created: job \"js-a-0\" creation failed with error: %v", invalidTemplate("js-a-0"))
+	diff(t, "events", []string{text, text}, r.notes())
+}
+
+func TestARefusalThatAllShareEndsThePass(t *testing.T) {
+	for name, refusal := range map[string]func(string) error{
+		"quota":           overQuota,
+		"no answer":       func(string) error { return errRefused },
+		"a failed server": func(string) error { return apierrors.NewInternalError(errRefused) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			limit := 3
+			r := newPasses(t, sizedSet(5, 3), nil)
+			r.refused = func(name string) error {
+				if r.exist() >= limit {
+					return refusal(name)
+				}
+				return nil
+			}
+			diff(t, "Jobs that the first pass asks for", numbered("a", 0, 3), r.pass(t))
+			diff(t, "Jobs that the second pass asks for", []string{"js-a-4"}, r.pass(t))
+			diff(t, "Jobs that the third pass asks for", []string{"js-b-0"}, r.pass(t))
+			limit = 100
+			diff(t, "Jobs that are asked for once that is over", []string{"js-b-1", "js-b-2", "js-a-3", "js-a-4", "js-b-0"}, r.pass(t))
+			diff(t, "error", "", errorText(r.last))
+			diff(t, "whether the order is forgotten", int64(0), r.turns.noted(cache.MetaObjectToName(r.set)))
+		})
+	}
+}
+
+func TestAPolicyThatDeniesAllJobsGetsFewRequests(t *testing.T) {
+	r := newPasses(t, sizedSet(1000), denied)
+	diff(t, "Jobs that the first pass asks for", numbered("a", 0, 99), r.pass(t))
+	diff(t, "Jobs that the second pass asks for", numbered("a", 100, 199), r.pass(t))
+	if lines := strings.Count(errorText(r.last), "\n"); lines > 3 {
+		t.Errorf("the error has %d lines: %v", lines, r.last)
+	}
+}
+
+func TestAPanicInACreationIsAnErrorOfThatJob(t *testing.T) {
+	r := newPasses(t, sizedSet(5), func(name string) error {
+		if name == "js-a-1" {
+			panic("no such thing")
+		}
+		return nil
+	})
+	r.pass(t)
+	diff(t, "Jobs that exist", 4, r.exist())
+	diff(t, "error", "panic: no such thing", errorText(r.last))
+}
+
+// A set that is about to be looked at again is, whatever became of the names of its Jobs.
+func TestTheEarliestTimeToLookAgainWins(t *testing.T) {
+	r := newRig(t, newSet())
+	r.refuse("create", "jobs", "js-w-0", apierrors.NewAlreadyExists(jobsResource, "js-w-0")) // and then it is gone
+	obs := plan.Observed{JobSet: newSet()}
+	for planned, want := range map[time.Duration]time.Duration{
+		0: time.Second, time.Millisecond: time.Millisecond, time.Hour: time.Second,
+	} {
+		p := plan.Plan{CreateJobs: []*batchv1.Job{newJob("js-w-0", newSet())}, RequeueAfter: planned}
+		got, err := r.Controller.apply(t.Context(), cache.NewObjectName("ns", "js"), &obs, p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		diff(t, fmt.Sprintf("time to look again when %v was planned", planned), want, got)
+	}
+}
