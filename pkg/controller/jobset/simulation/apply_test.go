@@ -23,8 +23,8 @@ func (p *process) apply(next plan.Plan) error {
 	p.takenNames = nil
 	next = p.withFirstCause(next)
 	errs := []error{
-		p.inBatches(len(next.DeleteJobs), func(i int) error { return p.deleteOwn(next.DeleteJobs[i]) }),
-		p.inBatches(len(next.PatchJobs), func(i int) error { return p.patchJob(next.PatchJobs[i]) }),
+		p.inBatches(len(next.DeleteJobs), never, func(i int) error { return p.deleteOwn(next.DeleteJobs[i]) }),
+		p.inBatches(len(next.PatchJobs), never, func(i int) error { return p.patchJob(next.PatchJobs[i]) }),
 		p.create(next),
 	}
 	next = p.heldBack(p.withTakenNames(next))

@@ -27,7 +27,23 @@ func (p *process) create(next plan.Plan) error {
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}
-	return p.inBatches(len(next.CreateJobs), func(i int) error { return p.createJob(next.CreateJobs[i]) })
+	return p.createJobs(next.CreateJobs)
+}
+
+// createJobs goes on after a Job that was denied, which says nothing about others, and begins after what was tried the next
+// time.
+func (p *process) createJobs(jobs []*batchv1.Job) error {
+	tried, over := 0, false
+	err := p.inBatches(len(jobs), func() bool { return over }, func(i int) error {
+		tried = max(tried, i+1)
+		err := p.createJob(jobs[i])
+		over = over || err != nil && (p.timid || err != errDenied && err != errConflict)
+		return err
+	})
+	if p.createFrom = 0; err != nil && !p.timid {
+		p.createFrom = plan.PlaceAfter(p.observed.JobSet, jobs[tried-1], false)
+	}
+	return err
 }
 
 // createOwn creates what need not be this set's: any object of the name will do.
@@ -54,6 +70,10 @@ func (p *process) createJob(wanted *batchv1.Job) error {
 		if _, taken := p.world.jobs.get(wanted.Name); taken {
 			return 0, errExists
 		}
+		if wanted.Name == p.denied {
+			p.seen[denials]++
+			return 0, errDenied
+		}
 		job := p.admitted(wanted)
 		p.referee.jobCreated(at, job, known)
 		p.world.jobs.put(job)
@@ -69,11 +89,25 @@ func (p *process) createJob(wanted *batchv1.Job) error {
 			return nil
 		case found && hasSetName(existing):
 			return nil
+		case found && !p.unkind:
+			return p.restoreLabels(existing)
 		}
 	}
 	if err == nil && version > 0 {
 		p.remember(resourceJobs, version)
 	}
+	return err
+}
+
+// restoreLabels gives a Job back the labels of its pods.
+func (p *process) restoreLabels(existing *batchv1.Job) error {
+	_, err := p.sendPatch(existing.Name, number(existing.ResourceVersion), func(job *batchv1.Job) error {
+		p.note("  restores the labels of job %s", job.Name)
+		p.seen[restorations]++
+		job.Labels = maps.Clone(job.Labels)
+		maps.Copy(job.Labels, plan.LostLabels(job))
+		return nil
+	})
 	return err
 }
 

@@ -40,6 +40,12 @@ func TestHistoriesShowDefects(t *testing.T) {
 		"failed requests that are not tried again": {
 			conduct{decide: plan.Decide, careless: true}, "nobody has to wake a set that is not at rest",
 		},
+		"a denied Job that keeps others waiting": {
+			conduct{decide: plan.Decide, timid: true}, "one denied child delays no other",
+		},
+		"a Job that lost its label and does not get it back": {
+			conduct{decide: plan.Decide, unkind: true}, "every history comes to rest",
+		},
 		"a restart that counts twice":                {deciding(nil, countTwice), "failures and successes are judged as the policies say"},
 		"the other restart strategy":                 {deciding(recreate, nil), "Jobs are created once, under free names, for the current attempt, in order"},
 		"no order of the start":                      {deciding(anyOrder, nil), "Jobs are created once, under free names, for the current attempt, in order"},

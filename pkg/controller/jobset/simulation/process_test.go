@@ -59,6 +59,8 @@ type process struct {
 	lastWrite    time.Time
 	// noted is what was seen and held back.
 	noted plan.Noted
+	// createFrom is the place in the set of the Job that is due to be created first.
+	createFrom int64
 	// takenNames are those of the Jobs that the present sync could not create because others have them.
 	takenNames []string
 	// impatient tells that the present sync does not wait any longer for the caches to show what was written.
@@ -197,7 +199,7 @@ func (p *process) observe() time.Duration {
 	if !found {
 		p.writes.Forget(setKey)
 		p.knows, p.wrote = progress{}, progress{}
-		p.noted = plan.Noted{}
+		p.noted, p.createFrom = plan.Noted{}, 0
 		return 0
 	}
 	jobs := ownedBy(js.UID, p.jobs.objects)
@@ -206,7 +208,7 @@ func (p *process) observe() time.Duration {
 		return lagRetry
 	}
 	p.checkFreshness()
-	p.observed = plan.Observed{JobSet: js, Jobs: jobs, Claims: sets.New[string](), Noted: p.noted, Now: metav1.NewTime(p.now), Gates: p.gates}
+	p.observed = plan.Observed{JobSet: js, Jobs: jobs, Claims: sets.New[string](), Noted: p.noted, CreateFrom: p.createFrom, Now: metav1.NewTime(p.now), Gates: p.gates}
 	_, p.observed.ServiceExists = p.services.get(plan.ServiceName(js))
 	for _, name := range plan.ClaimNames(js) {
 		if _, found := p.claims.get(name); found {

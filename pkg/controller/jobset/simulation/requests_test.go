@@ -57,17 +57,16 @@ func (p *process) request(do write) (int, error) {
 	return 0, errDead
 }
 
-// inBatches does one thing, then two at a time, then four, until the first batch in which one fails.
-func (p *process) inBatches(n int, do func(i int) error) error {
-	for begin, size := 0, 1; begin < n; begin, size = begin+size, 2*size {
+// inBatches does one thing, then two at a time, then four, until something tells that it is over.
+func (p *process) inBatches(n int, over func() bool, do func(i int) error) error {
+	var errs []error
+	for begin, size := 0, 1; begin < n && !over(); begin, size = begin+size, 2*size {
 		size = min(size, n-begin)
-		var errs []error
 		for _, i := range p.dice.Perm(size) {
 			errs = append(errs, do(begin+i))
 		}
-		if err := errors.Join(errs...); err != nil {
-			return err
-		}
 	}
-	return nil
+	return errors.Join(errs...)
 }
+
+func never() bool { return false }

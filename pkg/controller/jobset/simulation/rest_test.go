@@ -87,6 +87,9 @@ func wrongWithUnfinished(o plan.Observed) string {
 			return "Jobs are missing"
 		}
 		for _, job := range jobsOf(o, rj) {
+			if !hasSetName(job) {
+				return "a Job lacks the label by which caches show it"
+			}
 			if o.Gates.ElasticJobSet && !ended(job) && rj.Template.Spec.Completions != nil && !ptr.Equal(job.Spec.Completions, rj.Template.Spec.Completions) {
 				return "a Job has another size than its template"
 			}

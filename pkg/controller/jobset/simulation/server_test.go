@@ -19,6 +19,7 @@ var (
 	errInvalid  = errors.New("422 invalid")
 	errServer   = errors.New("500 internal error")
 	errTimeout  = errors.New("timeout")
+	errDenied   = errors.New("403 denied by a policy that looks at the name")
 	// errNamesTaken is no answer, but the result of a sync that has to be tried again.
 	errNamesTaken = errors.New("names of Jobs are taken")
 	errDead       = errors.New("the controller is dead")

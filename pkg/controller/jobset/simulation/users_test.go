@@ -107,7 +107,9 @@ func (w *world) meddleWithChildren() {
 		w.meddleWithJob(oneOf(w.dice, own...))
 		return
 	}
-	switch n := w.dice.IntN(4); {
+	switch n := w.dice.IntN(5); {
+	case n == 4 && w.set() != nil:
+		w.denyJob()
 	case n == 0 && len(w.services.objects) > 0:
 		w.note("somebody deletes the service")
 		w.services.remove(w.services.objects[0].Name)
@@ -171,6 +173,15 @@ func (w *world) occupyName() {
 		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: namespace, UID: uid},
 		Spec:       batchv1.JobSpec{Parallelism: ptr.To[int32](1), Template: corev1.PodTemplateSpec{}},
 	})
+}
+
+// denyJob makes a policy deny one Job of the set, or none.
+func (w *world) denyJob() {
+	w.denied = ""
+	if rj := oneOf(w.dice, w.set().Spec.ReplicatedJobs...); w.dice.percent(80) && *rj.Replicas > 0 {
+		w.denied = jobNameOf(rj.Name, w.dice.IntN(int(*rj.Replicas)))
+	}
+	w.note("a policy denies job %q", w.denied)
 }
 
 // removeForeign removes a Job that is no child of any set. It tells whether there was one.

@@ -29,6 +29,10 @@ type conduct struct {
 	indifferent bool
 	// careless ones do not try again what failed.
 	careless bool
+	// unkind ones do not restore labels.
+	unkind bool
+	// timid ones create no Job after one that was refused, and begin with that one again.
+	timid bool
 }
 
 // faultless is the conduct of the real controller.
@@ -50,6 +54,8 @@ type world struct {
 	// template is what the set is made of when somebody creates it, and creations counts how often that was.
 	template  *jobsetv1alpha2.JobSet
 	creations int
+	// denied is the name of a Job whose creation a policy denies.
+	denied string
 	// late are requests under way whose sender does not wait for them any more.
 	late []func()
 
