@@ -46,7 +46,7 @@ func (a *applier) withFirstCause(ctx context.Context, obs *plan.Observed, p plan
 	if known, found := a.causes.Get(job.UID); found {
 		return plan.WithFirstCause(*obs, p, known.(*jobsetv1alpha2.FailureCause).DeepCopy())
 	}
-	ctx, cancel := context.WithTimeout(ctx, causeTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), causeTimeout) // what is stored is not corrected later
 	defer cancel()
 	pods, err := a.podsOfJob(ctx, job)
 	if err != nil {
