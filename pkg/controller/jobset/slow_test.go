@@ -78,7 +78,7 @@ func (s *strictAPI) UpdateStatus(ctx context.Context, js *jobsetv1alpha2.JobSet,
 // TestAPassIsOverInTime has thousands of Jobs created by an API that takes its time. The pass must not use up the time in
 // which the status is stored, and end early when the program is to end.
 func TestAPassIsOverInTime(t *testing.T) {
-	const roundTrip = 1001 * time.Millisecond
+	const roundTrip = 2001 * time.Millisecond
 	for name, tc := range map[string]struct {
 		takes, stopAfter time.Duration
 		want             outcome
@@ -86,22 +86,22 @@ func TestAPassIsOverInTime(t *testing.T) {
 		// 1, 2, 4, 8, 16 and 32 Jobs, and then 50 at a time.
 		"the time of the pass is over": {
 			takes: roundTrip, stopAfter: time.Hour,
-			want: outcome{Begun: 63 + 54*50, Created: 63 + 54*50, Took: 60 * roundTrip, Again: continueAfter, Status: 3},
+			want: outcome{Begun: 63 + 24*50, Created: 63 + 24*50, Took: 30 * roundTrip, Again: continueAfter, Status: 3},
 		},
 		"the program is to end": {
 			takes: roundTrip, stopAfter: 9500 * time.Millisecond,
-			want: outcome{Begun: 63 + 4*50, Created: 63 + 4*50, Took: 10 * roundTrip, Again: continueAfter, Status: 3},
+			want: outcome{Begun: 31, Created: 31, Took: 5 * roundTrip, Again: continueAfter, Status: 3},
 		},
 		"the program is to end, and the API hangs": {
 			takes: time.Hour, stopAfter: 9500 * time.Millisecond,
 			want: outcome{
 				Begun: 1, Took: 14500 * time.Millisecond, Status: 3,
-				Error: `5000 jobs are not created: job "js-a-0" creation failed with error: context canceled`,
+				Error: `2000 jobs are not created: job "js-a-0" creation failed with error: context canceled`,
 			},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			set := sizedSet(5000)
+			set := sizedSet(2000)
 			r := newRig(t, set)
 			api := &slowAPI{Interface: r.Kube, takes: tc.takes}
 			r.Kube, r.JobSets = api, &strictAPI{Interface: r.jobSets}
