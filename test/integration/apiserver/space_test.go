@@ -1,0 +1,168 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package apiserver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/utils/ptr"
+
+	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/test/integration/framework"
+)
+
+// smallQuota is the least that the server accepts.
+const smallQuota = 16 << 20
+
+// bigJobSet is a set of about the given number of bytes.
+func bigJobSet(name string, bytes int) *jobsetv1alpha2.JobSet {
+	return jobSet(name, func(js *jobsetv1alpha2.JobSet) {
+		container := &js.Spec.ReplicatedJobs[0].Template.Spec.Template.Spec.Containers[0]
+		container.Env = []corev1.EnvVar{{Name: "CONTENT", Value: strings.Repeat("x", bytes)}}
+	})
+}
+
+// fill creates sets until one is refused for lack of space, and returns the refusal and the number of sets.
+func (e *env) fill(t *testing.T) (refusal error, sets int) {
+	t.Helper()
+	for ; sets < 1000; sets++ {
+		_, err := e.typed.Create(t.Context(), bigJobSet(fmt.Sprint("big-", sets), 100<<10), metav1.CreateOptions{})
+		if isInsufficient(err) {
+			return err, sets
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Fatalf("no creation was refused")
+	return nil, 0
+}
+
+func isInsufficient(err error) bool {
+	var status apierrors.APIStatus
+	return errors.As(err, &status) && status.Status().Code == http.StatusInsufficientStorage
+}
+
+// TestFullStoreIsCleanedWithKubectl fills the store twice: until its reserve is reached, in which all but creations and changes of
+// spec goes on, and until etcd refuses writes. kubectl delete gets out of both.
+func TestFullStoreIsCleanedWithKubectl(t *testing.T) {
+	flags := append(framework.Embedded(filepath.Join(framework.ShortDir(t), "data")), fmt.Sprint("--embedded-etcd-quota-bytes=", smallQuota))
+	server := plane.StartServer(t, flags...)
+	plane.Aggregate(t, server)
+	e := newEnv(t, server, plane.Config)
+
+	refusal, sets := e.fill(t)
+	if want := "reserved for deletions and status: delete JobSets"; !strings.Contains(refusal.Error(), want) {
+		t.Errorf("creation was refused with %v, not %q", refusal, want)
+	}
+	if sets < 100 {
+		t.Errorf("%d sets of 100 KiB fill a quota of 16 MiB", sets)
+	}
+	checkSpaceLine(t, server, "[!]storage-space low")
+	checkReserve(t, e)
+
+	e.exhaust(t, sets)
+	checkSpaceLine(t, server, "[!]storage-space used up")
+	err := e.typed.Delete(t.Context(), "big-2", metav1.DeleteOptions{PropagationPolicy: ptr.To(metav1.DeletePropagationForeground)})
+	if !isInsufficient(err) || !strings.Contains(err.Error(), "delete JobSets in the background") {
+		t.Errorf("a deletion in the foreground was answered with %v", err)
+	}
+
+	if out, err := plane.Kubectl(t, "delete", "jobsets", "--all", "--namespace="+e.namespace); err != nil {
+		t.Fatalf("kubectl delete: %v: %s", err, out)
+	}
+	framework.Eventually(t, time.Minute, "there is space again", func(ctx context.Context) error {
+		_, err := e.typed.Create(ctx, bigJobSet("after", 100<<10), metav1.CreateOptions{})
+		return err
+	})
+	checkSpaceLine(t, server, "[+]storage-space ok")
+}
+
+// exhaust lets sets grow by annotations, which the reserve does not refuse, until etcd refuses writes and maintenance finds
+// nothing to free.
+func (e *env) exhaust(t *testing.T, sets int) {
+	t.Helper()
+	patch := []byte(fmt.Sprintf(`{"metadata":{"annotations":{"content":%q}}}`, strings.Repeat("x", 200<<10)))
+	for i := 10; i < sets; i++ {
+		err := wait.PollUntilContextTimeout(t.Context(), 200*time.Millisecond, 20*time.Second, true, func(ctx context.Context) (bool, error) {
+			_, err := e.typed.Patch(ctx, fmt.Sprint("big-", i), types.MergePatchType, patch, metav1.PatchOptions{})
+			if isInsufficient(err) {
+				return false, nil
+			}
+			return true, err
+		})
+		if wait.Interrupted(err) {
+			return
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Fatal("etcd still accepts writes")
+}
+
+// checkReserve does what goes on while creations are refused, and at last makes space without etcd having refused anything.
+func checkReserve(t *testing.T, e *env) {
+	t.Helper()
+	js := e.get(t, "big-0")
+	js.Spec.Suspend = ptr.To(true)
+	if _, err := e.typed.Update(t.Context(), js, metav1.UpdateOptions{}); !isInsufficient(err) {
+		t.Errorf("a change of spec was answered with %v", err)
+	}
+	js = e.get(t, "big-0")
+	js.Status.Restarts = 1
+	js, err := e.typed.UpdateStatus(t.Context(), js, metav1.UpdateOptions{})
+	if err != nil || js.Status.Restarts != 1 {
+		t.Fatalf("status: %v", err)
+	}
+	js.Labels = map[string]string{"a": "b"}
+	if _, err := e.typed.Update(t.Context(), js, metav1.UpdateOptions{}); err != nil {
+		t.Errorf("labels: %v", err)
+	}
+	if err := e.typed.Delete(t.Context(), "big-0", metav1.DeleteOptions{PropagationPolicy: ptr.To(metav1.DeletePropagationForeground)}); err != nil {
+		t.Errorf("a deletion in the foreground: %v", err)
+	}
+	// No garbage collector runs here.
+	if _, err := e.typed.Patch(t.Context(), "big-0", types.MergePatchType, []byte(`{"metadata":{"finalizers":[]}}`), metav1.PatchOptions{}); err != nil {
+		t.Errorf("the last finalizer: %v", err)
+	}
+	if _, err := e.typed.Get(t.Context(), "big-0", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+		t.Errorf("after a deletion in the foreground: %v", err)
+	}
+}
+
+// checkSpaceLine wants a line of /readyz?verbose, from a server that is ready.
+func checkSpaceLine(t *testing.T, server *framework.Server, want string) {
+	t.Helper()
+	framework.Eventually(t, 30*time.Second, "/readyz says "+want, func(context.Context) error {
+		code, body := server.Get(t, "/readyz?verbose")
+		if code != http.StatusOK || !strings.HasPrefix(body, want) {
+			return fmt.Errorf("%d: %s", code, body)
+		}
+		return nil
+	})
+	number := map[bool]string{true: "1", false: "0"}
+	code, body := framework.Get(t, server.Config(t), "/metrics")
+	for _, line := range []string{
+		"jobset_apiserver_storage_exhausted " + number[strings.Contains(want, "used up")],
+		"jobset_apiserver_storage_reserve_reached " + number[!strings.Contains(want, "ok")],
+		"jobset_apiserver_storage_quota_bytes 1.6777216e+07",
+	} {
+		if code != http.StatusOK || !strings.Contains(body, "\n"+line+"\n") {
+			t.Errorf("/metrics (%d) does not have %q", code, line)
+		}
+	}
+}
