@@ -73,7 +73,7 @@ func earliest(before, now time.Time) time.Time {
 func mayWait(o Observed, p Plan) bool {
 	stored := &o.JobSet.Status
 	was, is := stored.ReplicatedJobsStatus, p.Status.ReplicatedJobsStatus
-	return !completes(o.JobSet, was, is) && !completesSet(o.JobSet, was, is) &&
+	return !completes(o.JobSet, was, is) && !(stoppable(o.JobSet) && completesSet(o.JobSet, was, is)) &&
 		equality.Semantic.DeepEqual(withoutProgress(stored), withoutProgress(p.Status))
 }
 
@@ -83,12 +83,10 @@ func countsMayWait(js *jobsetv1alpha2.JobSet, next *jobsetv1alpha2.JobSetStatus)
 	if !stoppable(js) {
 		return countsAfter
 	}
-	stored := make(map[string]jobsetv1alpha2.ReplicatedJobStatus, len(js.Status.ReplicatedJobsStatus))
-	for _, was := range js.Status.ReplicatedJobsStatus {
-		stored[was.Name] = was
-	}
-	for _, is := range next.ReplicatedJobsStatus {
-		was := stored[is.Name]
+	stored := byName(js.Status.ReplicatedJobsStatus)
+	for i := range next.ReplicatedJobsStatus {
+		is := &next.ReplicatedJobsStatus[i]
+		was := entryOf(stored, is.Name)
 		if is.Succeeded != was.Succeeded || is.Ready < was.Ready || is.Active < was.Active {
 			return urgentAfter
 		}
@@ -121,12 +119,12 @@ func completes(js *jobsetv1alpha2.JobSet, before, after []jobsetv1alpha2.Replica
 	return false
 }
 
-// completesSet tells whether the set as a whole has come to such a state: all of its Jobs are ready or have succeeded; or the
-// first or the last of its Jobs is active, by which queueing systems know whether the set needs its quota.
+// completesSet tells whether the set as a whole has come to a state that queueing systems wait for: all of its Jobs are ready or
+// have succeeded; or the first or the last of its Jobs is active, by which they know whether the set needs its quota.
 func completesSet(js *jobsetv1alpha2.JobSet, before, after []jobsetv1alpha2.ReplicatedJobStatus) bool {
 	was, is := sumUp(before), sumUp(after)
 	all := allReplicas(js)
-	return is.up == all && was.up != all || stoppable(js) && (is.active > 0) != (was.active > 0)
+	return is.up == all && was.up != all || (is.active > 0) != (was.active > 0)
 }
 
 // sums are the Jobs of a set that are active, and those that are up: ready or succeeded.

@@ -33,7 +33,7 @@ func TestWhichStatusesMayWait(t *testing.T) {
 		"some of the Jobs have succeeded":          {stored: jobsetv1alpha2.JobSetStatus{ReplicatedJobsStatus: counts(4, 4, 0, 0, 0)}, next: jobsetv1alpha2.JobSetStatus{ReplicatedJobsStatus: counts(2, 2, 2, 0, 0)}, want: true},
 		"all Jobs are there":                       {stored: jobsetv1alpha2.JobSetStatus{Attempts: history(started)}, next: jobsetv1alpha2.JobSetStatus{Attempts: history(created)}, want: true},
 		"the last Job is ready":                    {stored: jobsetv1alpha2.JobSetStatus{ReplicatedJobsStatus: counts(3, 4, 0, 0, 0)}, next: jobsetv1alpha2.JobSetStatus{ReplicatedJobsStatus: counts(4, 4, 0, 0, 0)}},
-		"the last Job is ready, others have ended": {stored: jobsetv1alpha2.JobSetStatus{ReplicatedJobsStatus: counts(2, 3, 1, 0, 0)}, next: jobsetv1alpha2.JobSetStatus{ReplicatedJobsStatus: counts(3, 3, 1, 0, 0)}},
+		"the last Job is ready, others have ended": {stored: jobsetv1alpha2.JobSetStatus{ReplicatedJobsStatus: counts(2, 3, 1, 0, 0)}, next: jobsetv1alpha2.JobSetStatus{ReplicatedJobsStatus: counts(3, 3, 1, 0, 0)}, want: true},
 		"the last Job has succeeded":               {stored: jobsetv1alpha2.JobSetStatus{ReplicatedJobsStatus: counts(1, 1, 3, 0, 0)}, next: jobsetv1alpha2.JobSetStatus{ReplicatedJobsStatus: counts(0, 0, 4, 0, 0)}},
 		"a Job has failed":                         {stored: jobsetv1alpha2.JobSetStatus{ReplicatedJobsStatus: counts(1, 1, 0, 0, 0)}, next: jobsetv1alpha2.JobSetStatus{ReplicatedJobsStatus: counts(0, 0, 0, 1, 0)}},
 		"the last Job is suspended":                {stored: jobsetv1alpha2.JobSetStatus{ReplicatedJobsStatus: counts(0, 0, 0, 0, 3)}, next: jobsetv1alpha2.JobSetStatus{ReplicatedJobsStatus: counts(0, 0, 0, 0, 4)}},
@@ -68,14 +68,15 @@ func TestWhatWasNotedIsStored(t *testing.T) {
 		t.Fatal("the creation of all Jobs does not wait")
 	}
 	created := metav1.NewMicroTime(o.Now.Time)
-	// An earlier look found that all Jobs were up.
-	up := observed(o, func(up *Observed) { up.Now = metav1.NewTime(o.Now.Add(2 * time.Second)) })
-	isUp := metav1.NewMicroTime(up.Now.Time)
-	noted.ReadyTime = &isUp
-	up.Noted, up.Jobs = noted, []*batchv1.Job{jobNamed("w", 0, ready), jobNamed("w", 1)}
+	// One Job is ready, the other one has ended already.
+	up := observed(o, func(up *Observed) {
+		up.Noted, up.Now = noted, metav1.NewTime(o.Now.Add(2*time.Second))
+		up.Jobs = []*batchv1.Job{jobNamed("w", 0, ready), jobNamed("w", 1, succeeded)}
+	})
 	if noted, wait = HoldBack(up, Decide(up)); wait == 0 {
-		t.Fatal("that a Job is ready does not wait")
+		t.Fatal("that all Jobs are up does not wait although some have ended")
 	}
+	isUp := metav1.NewMicroTime(up.Now.Time)
 	later := observed(up, func(later *Observed) {
 		later.Noted, later.Now = noted, metav1.NewTime(o.Now.Add(3*time.Second))
 		later.Jobs[0] = jobNamed("w", 0)
@@ -152,7 +153,7 @@ func TestWhatQueuesWaitFor(t *testing.T) {
 		"a Job is ready no more":             {counts{{Name: "a", Ready: 2}, {Name: "b", Ready: 2}}, counts{{Name: "a", Ready: 1}, {Name: "b", Ready: 2}}, second, longer},
 		"a Job has succeeded":                {counts{{Name: "a"}, {Name: "b"}}, counts{{Name: "a", Succeeded: 1}, {Name: "b"}}, second, longer},
 		"not all are up any more":            {counts{{Name: "a", Ready: 1, Succeeded: 1}, {Name: "b", Ready: 1, Succeeded: 1}}, counts{{Name: "a", Ready: 1, Succeeded: 1}, {Name: "b", Ready: 0, Succeeded: 1}}, second, longer},
-		"the last comes up while others end": {counts{{Name: "a", Succeeded: 1}, {Name: "b", Ready: 1, Succeeded: 1}}, counts{{Name: "a", Ready: 1, Succeeded: 1}, {Name: "b", Ready: 1, Succeeded: 1}}, atOnce, atOnce},
+		"the last comes up while others end": {counts{{Name: "a", Succeeded: 1}, {Name: "b", Ready: 1, Succeeded: 1}}, counts{{Name: "a", Ready: 1, Succeeded: 1}, {Name: "b", Ready: 1, Succeeded: 1}}, atOnce, longer},
 	} {
 		t.Run(name, func(t *testing.T) {
 			wait := func(change ...func(*jobsetv1alpha2.JobSet)) time.Duration {

@@ -24,10 +24,10 @@ func (r *referee) heldBack(o plan.Observed, wait time.Duration) {
 		all += *js.Spec.ReplicatedJobs[i].Replicas
 	}
 	switch {
-	case seen.up == all && stored.up != all:
-		r.fail("rule %q: all %d Jobs are up, %d were", queuesWait, all, stored.up)
 	case !isSuspended(js) && setCondition(&js.Status, jobsetv1alpha2.JobSetSuspended) == nil:
 		return // nobody ever suspended it
+	case seen.up == all && stored.up != all:
+		r.fail("rule %q: all %d Jobs are up, %d were", queuesWait, all, stored.up)
 	case (seen.active > 0) != (stored.active > 0):
 		r.fail("rule %q: %d Jobs are active, %d were", queuesWait, seen.active, stored.active)
 	case seen.succeeded != stored.succeeded && wait > time.Second:
