@@ -210,22 +210,6 @@ func TestDecide(t *testing.T) {
 			set: []set{two, with("a", 1), isSuspended}, jobs: []*batchv1.Job{jobNamed("w", 0), jobNamed("w", 1, jobIsSuspended), jobNamed("a", 0, succeeded)},
 			want: summary{Suspend: []string{"js-w-0"}},
 		},
-		"a set is suspended once its last Job is": {
-			set: []set{two, with("a", 1), isSuspended}, jobs: []*batchv1.Job{jobNamed("w", 0, jobIsSuspended), jobNamed("w", 1, jobIsSuspended), jobNamed("a", 0, succeeded)},
-			want: summary{Conditions: []string{"Suspended=True SuspendedJobs"}, Events: []string{"Normal SuspendedJobs"}},
-		},
-		"a Job that is being deleted starts no more pods": {
-			set: []set{two, isSuspended}, jobs: []*batchv1.Job{jobNamed("w", 0, terminating), jobNamed("w", 1, jobIsSuspended)},
-			want: summary{Conditions: []string{"Suspended=True SuspendedJobs"}, Events: []string{"Normal SuspendedJobs"}},
-		},
-		"a Job of an earlier attempt may start pods until it is deleted": {
-			set: []set{two, isSuspended, restarted(1, 0), failurePolicy(1)}, jobs: []*batchv1.Job{jobNamed("w", 0), jobNamed("w", 1, attempt("1"), jobIsSuspended)},
-			want: summary{Delete: []string{"js-w-0"}, Restarts: 1},
-		},
-		"a set whose Jobs are about to be suspended does not end its restart": {
-			set: []set{two, isSuspended, restarting}, jobs: []*batchv1.Job{jobNamed("w", 0), jobNamed("w", 1, jobIsSuspended)},
-			want: summary{Suspend: []string{"js-w-0"}, Conditions: []string{"RestartingJobSet=True DefaultFailurePolicy"}},
-		},
 		"suspending ends a restart": {
 			set: []set{two, isSuspended, restarting}, jobs: []*batchv1.Job{jobNamed("w", 0, jobIsSuspended), jobNamed("w", 1, jobIsSuspended)},
 			want: summary{

@@ -14,6 +14,39 @@ import (
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 )
 
+func TestASetIsSuspendedOnceNoJobMayStartPods(t *testing.T) {
+	type set = func(*jobsetv1alpha2.JobSet)
+	two := with("w", 2)
+	restarting := withCondition(jobsetv1alpha2.JobSetRestarting, metav1.ConditionTrue, "DefaultFailurePolicy", "m")
+	for name, tc := range map[string]struct {
+		set  []set
+		jobs []*batchv1.Job
+		want summary
+	}{
+		"a set is suspended once its last Job is": {
+			set: []set{two, with("a", 1), isSuspended}, jobs: []*batchv1.Job{jobNamed("w", 0, jobIsSuspended), jobNamed("w", 1, jobIsSuspended), jobNamed("a", 0, succeeded)},
+			want: summary{Conditions: []string{"Suspended=True SuspendedJobs"}, Events: []string{"Normal SuspendedJobs"}},
+		},
+		"a Job that is being deleted starts no more pods": {
+			set: []set{two, isSuspended}, jobs: []*batchv1.Job{jobNamed("w", 0, terminating), jobNamed("w", 1, jobIsSuspended)},
+			want: summary{Conditions: []string{"Suspended=True SuspendedJobs"}, Events: []string{"Normal SuspendedJobs"}},
+		},
+		"a Job of an earlier attempt may start pods until it is deleted": {
+			set: []set{two, isSuspended, restarted(1, 0), failurePolicy(1)}, jobs: []*batchv1.Job{jobNamed("w", 0), jobNamed("w", 1, attempt("1"), jobIsSuspended)},
+			want: summary{Delete: []string{"js-w-0"}, Restarts: 1},
+		},
+		"a set whose Jobs are about to be suspended does not end its restart": {
+			set: []set{two, isSuspended, restarting}, jobs: []*batchv1.Job{jobNamed("w", 0), jobNamed("w", 1, jobIsSuspended)},
+			want: summary{Suspend: []string{"js-w-0"}, Conditions: []string{"RestartingJobSet=True DefaultFailurePolicy"}},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := observe(newSet(tc.set...), tc.jobs...)
+			diff(t, "plan", tc.want, summarize(o, Decide(o)))
+		})
+	}
+}
+
 // patched returns the Jobs after the patches of a plan.
 func patched(jobs []*batchv1.Job, patches []JobPatch) []*batchv1.Job {
 	var next []*batchv1.Job
