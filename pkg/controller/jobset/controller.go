@@ -117,7 +117,7 @@ func (c *Controller) sync(ctx context.Context, key cache.ObjectName) (time.Durat
 	}
 	p := plan.Decide(*obs)
 	after, err := c.apply(ctx, key, obs, p)
-	if again := c.tellMismatch(ctx, key, obs.JobSet); again > 0 && (after == 0 || again < after) {
+	if again := c.reportMismatch(ctx, key, obs.JobSet); again > 0 && (after == 0 || again < after) {
 		after = again
 	}
 	return after, err

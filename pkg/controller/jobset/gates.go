@@ -111,10 +111,10 @@ func (d *dropped) note(field droppedField) {
 	d.until[field] = d.clock.Now().Add(droppedFor)
 }
 
-// tellMismatch tells a set that a feature which it uses is off, by an event and a line in the log, once an hour at most. It
+// reportMismatch reports that a feature is off that the set uses, by an event and a line in the log, once an hour at most. It
 // returns the time after which the feature may be on again; 0 for a set that lacks nothing. A condition would say the same,
 // but would have to be written to each set, and taken back, by the program whose writes do not arrive as they were sent.
-func (c *Controller) tellMismatch(ctx context.Context, key cache.ObjectName, js *jobsetv1alpha2.JobSet) (again time.Duration) {
+func (c *Controller) reportMismatch(ctx context.Context, key cache.ObjectName, js *jobsetv1alpha2.JobSet) (again time.Duration) {
 	for _, field := range c.lacks(js) {
 		left := c.dropped.left(field)
 		if again == 0 || left < again {

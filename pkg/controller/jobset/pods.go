@@ -39,7 +39,7 @@ type watchedPod struct {
 	// containerRestarts is the largest number of restarts of a container.
 	containerRestarts int32
 	phase             podPhase
-	// stops tells that the pod is being deleted.
+	// stops is true for a pod that is being deleted.
 	stops bool
 }
 
