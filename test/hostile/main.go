@@ -171,17 +171,20 @@ func (w *world) strike(ctx context.Context, a attack, look bool) (row string, er
 
 // recover brings both programs back after an attack that succeeded, so that the next one is seen on its own.
 func (w *world) recover(ctx context.Context) error {
-	// A program that allocates itself to death may be about to.
+	// A program that is on its way to its limit may end while this goes on.
+	var errs []error
 	for range 3 {
-		if err := w.restart(ctx); err != nil {
-			return err
+		err := w.restart(ctx)
+		if err == nil {
+			err = w.clean(ctx)
 		}
-		if err := w.clean(ctx); err != nil && len(w.ended()) == 0 {
-			return err
+		if err == nil {
+			_, err = w.serves(ctx)
 		}
-		if _, err := w.serves(ctx); err == nil {
+		if err == nil {
 			return nil
 		}
+		errs = append(errs, err)
 	}
-	return errors.New("a plain JobSet does not run any more, even with both programs started again")
+	return fmt.Errorf("a plain JobSet does not run any more, even with both programs started again: %w", errors.Join(errs...))
 }

@@ -150,11 +150,21 @@ func (w *world) restart(ctx context.Context) error {
 	return w.adopt()
 }
 
+// poll repeats the check until it is done, the time is over, or a program has ended, without which it will not be done.
+func (w *world) poll(ctx context.Context, timeout time.Duration, check wait.ConditionWithContextFunc) error {
+	return wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, timeout, true, func(ctx context.Context) (bool, error) {
+		if names := w.ended(); len(names) > 0 {
+			return false, fmt.Errorf("%v ended", names)
+		}
+		return check(ctx)
+	})
+}
+
 // prepare makes the victim, and clean removes what the attacker stored.
 func (w *world) prepare(ctx context.Context) error {
 	js := builders.JobSet(victim, builders.WithJobs("j0", 1, 1))
 	js.Namespace, js.Spec.Suspend = "", new(true)
-	return wait.PollUntilContextTimeout(ctx, 200*time.Millisecond, w.bound, true, func(ctx context.Context) (bool, error) {
+	return w.poll(ctx, w.bound, func(ctx context.Context) (bool, error) {
 		_, err := w.hostile.JobsetV1alpha2().JobSets(hostile).Create(ctx, js, metav1.CreateOptions{})
 		return err == nil || apierrors.IsAlreadyExists(err), nil
 	})
@@ -162,7 +172,7 @@ func (w *world) prepare(ctx context.Context) error {
 
 func (w *world) clean(ctx context.Context) error {
 	var last error
-	err := wait.PollUntilContextTimeout(ctx, 200*time.Millisecond, 2*w.bound, true, func(ctx context.Context) (bool, error) {
+	err := w.poll(ctx, 2*w.bound, func(ctx context.Context) (bool, error) {
 		sets := w.hostile.JobsetV1alpha2().JobSets(hostile)
 		last = sets.DeleteCollection(ctx, metav1.DeleteOptions{PropagationPolicy: new(metav1.DeletePropagationBackground)}, metav1.ListOptions{})
 		left, err := sets.List(ctx, metav1.ListOptions{Limit: 1})
@@ -185,7 +195,7 @@ func (w *world) serves(ctx context.Context) (time.Duration, error) {
 	js.Spec.ReplicatedJobs[0].Template.Spec.Template.Annotations = map[string]string{"jobset-apiserver.io/kwok-run-seconds": "0"}
 	sets := w.plain.JobsetV1alpha2().JobSets(plain)
 	step, last := "created", error(nil)
-	err := wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, w.bound, true, func(ctx context.Context) (bool, error) {
+	err := w.poll(ctx, w.bound, func(ctx context.Context) (bool, error) {
 		switch step {
 		case "created":
 			if _, last = sets.Create(ctx, js, metav1.CreateOptions{}); last == nil || apierrors.IsAlreadyExists(last) {
