@@ -142,6 +142,9 @@ func (w *world) strike(ctx context.Context, a attack, look bool) (row string, er
 		got = <-done
 	}
 	took, served := time.Since(began), "not looked at"
+	if strings.Contains(got.what, "201") {
+		w.observed(ctx)
+	}
 	if look || a.held {
 		var plain time.Duration
 		plain, err = w.serves(ctx)

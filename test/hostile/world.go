@@ -185,6 +185,23 @@ func (w *world) clean(ctx context.Context) error {
 	return nil
 }
 
+// observed waits until the controller has written the status of what the attacker stored, or 15 seconds: it works on a set
+// after the server has answered.
+func (w *world) observed(ctx context.Context) {
+	_ = w.poll(ctx, 15*time.Second, func(ctx context.Context) (bool, error) { // the peaks say what it cost, however far it came
+		sets, err := w.hostile.JobsetV1alpha2().JobSets(hostile).List(ctx, metav1.ListOptions{})
+		if err != nil {
+			return false, nil
+		}
+		for _, js := range sets.Items {
+			if len(js.Status.ReplicatedJobsStatus) == 0 {
+				return false, nil
+			}
+		}
+		return true, nil
+	})
+}
+
 // serves runs a plain JobSet from its creation to its deletion, and returns how long that took.
 func (w *world) serves(ctx context.Context) (time.Duration, error) {
 	began := time.Now()
