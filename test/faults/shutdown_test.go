@@ -1,0 +1,64 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package faults
+
+import (
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// gracePeriod is that of the pod in artifacts/base/controller.yaml.
+const gracePeriod = 30 * time.Second
+
+// TestShutdownWhileJobsAreCreated asks a controller to end while the main API does not answer the creation of Jobs. It begins
+// no other creation, stores the status, gives the lease up and ends, all within the grace period of its pod.
+func TestShutdownWhileJobsAreCreated(t *testing.T) {
+	l := newLife(t, newDice(t))
+	r := newReplica(t)
+	var begun, late, statuses atomic.Int64
+	var asked atomic.Bool
+	hangs := make(chan struct{})
+	r.proxy.use(func(w http.ResponseWriter, request *http.Request, pass http.Handler) {
+		switch {
+		case request.Method == http.MethodPost && strings.HasSuffix(request.URL.Path, "/jobs"):
+			if asked.Load() {
+				late.Add(1)
+			}
+			if begun.Add(1) == 1 {
+				close(hangs)
+			}
+			<-request.Context().Done()
+			loseAnswer()
+		case asked.Load() && request.Method == http.MethodPut && strings.HasSuffix(request.URL.Path, "/jobsets/"+setName+"/status"):
+			statuses.Add(1)
+		}
+		pass.ServeHTTP(w, request)
+	})
+	if err := l.create(); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case <-hangs:
+	case <-time.After(patience):
+		t.Fatal("no Job was asked for")
+	}
+	asked.Store(true)
+	begin := time.Now()
+	r.process.signal(syscall.SIGTERM)
+	code, err := r.process.exitCode(gracePeriod)
+	if err != nil || code != 0 {
+		t.Fatalf("the controller ended with %d, %v; must end with 0 within %v", code, err, gracePeriod)
+	}
+	t.Logf("the controller ended after %v", time.Since(begin).Round(10*time.Millisecond))
+	if late.Load() > 0 || statuses.Load() != 1 {
+		t.Errorf("%d creations and %d status writes after the signal, must be 0 and 1", late.Load(), statuses.Load())
+	}
+	if name, err := holder(l.ctx); err != nil || name != "" {
+		t.Errorf("the lease is held by %q, %v; must be given up", name, err)
+	}
+}
