@@ -47,8 +47,8 @@ func TestRow7_1_31_Prometheus(t *testing.T) {
 	w := newWorld(t)
 	w.example("prometheus")
 	w.example("simple-ttl-after-finished")
-	w.example("failure-policy-failjobset")
 	w.awaitGone("short-lived")
+	w.example("failure-policy-failjobset")
 	w.awaitFailed("final", "FailJobSetFailurePolicyAction")
 	bindings := shared.kube.RbacV1().ClusterRoleBindings()
 	binding := &rbacv1.ClusterRoleBinding{
