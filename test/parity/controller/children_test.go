@@ -14,47 +14,55 @@ import (
 	eventsv1 "k8s.io/api/events/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 )
 
+// The controller sees the Jobs, as they carry the label of the set. With labels like those of its own Jobs, only the owner
+// tells them apart.
 func TestRow7_3_03_JobOfAnotherUIDIsIgnored(t *testing.T) {
 	w := newWorld(t, released)
-	foreign := &batchv1.Job{
-		ObjectMeta: metav1.ObjectMeta{
-			Name: "foreign",
-			// With the label of the set the controller sees the Job; only the owner tells them apart.
-			Labels: map[string]string{
-				jobsetv1alpha2.JobSetNameKey: setName, jobsetv1alpha2.ReplicatedJobNameKey: groupB,
-				jobsetv1alpha2.RestartsKey: "many", jobsetv1alpha2.JobIndexKey: "first",
-			},
-			OwnerReferences: []metav1.OwnerReference{{
-				APIVersion: jobsetv1alpha2.SchemeGroupVersion.String(), Kind: "JobSet", Name: setName,
-				UID: "11111111-2222-3333-4444-555555555555", Controller: ptr.To(true),
-			}},
-		},
-		Spec: testJobSet().Spec.ReplicatedJobs[0].Template.Spec,
+	foreign := map[string]map[string]string{
+		"foreign-bogus": {jobsetv1alpha2.RestartsKey: "many", jobsetv1alpha2.JobIndexKey: "first"},
+		"foreign-valid": {jobsetv1alpha2.RestartsKey: "0", jobsetv1alpha2.JobIndexKey: "1"},
 	}
-	created, err := w.stack.Kube.BatchV1().Jobs(w.namespace).Create(w.Context(), foreign, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
+	before := map[string]types.UID{}
+	for name, labels := range foreign {
+		labels[jobsetv1alpha2.JobSetNameKey], labels[jobsetv1alpha2.ReplicatedJobNameKey] = setName, groupB
+		created, err := w.stack.Kube.BatchV1().Jobs(w.namespace).Create(w.Context(), &batchv1.Job{
+			ObjectMeta: metav1.ObjectMeta{
+				Name: name, Labels: labels,
+				OwnerReferences: []metav1.OwnerReference{{
+					APIVersion: jobsetv1alpha2.SchemeGroupVersion.String(), Kind: "JobSet", Name: setName,
+					UID: "11111111-2222-3333-4444-555555555555", Controller: ptr.To(true),
+				}},
+			},
+			Spec: testJobSet().Spec.ReplicatedJobs[0].Template.Spec,
+		}, metav1.CreateOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		before[name] = created.UID
 	}
 	w.create(testJobSet())
-	w.awaitJobs(live, append([]string{"foreign"}, allJobs...)...)
-	w.fail("foreign")
-	// The set shows first that the failure of the Job is not its own.
+	w.awaitJobs(live, append([]string{"foreign-bogus", "foreign-valid"}, allJobs...)...)
+	w.fail("foreign-bogus", "foreign-valid")
+	// The set shows first that these failures are not its own.
 	w.ready(allJobs...)
 	w.awaitCounters("b{ready 3, active 3} a{ready 1, active 1}")
 	w.complete(allJobs...)
 	w.awaitCompleted()
 	w.awaitCounters("b{succeeded 3} a{succeeded 1}")
-	left := w.jobs()["foreign"]
-	if left == nil || left.UID != created.UID || left.DeletionTimestamp != nil {
-		t.Fatalf("the Job of the other owner was deleted or replaced: %+v", left)
-	}
-	if diff := cmp.Diff(foreign.Labels, pickKeys(left.Labels, foreign.Labels)); diff != "" {
-		t.Errorf("labels of the Job of the other owner (-before +after):\n%s", diff)
+	for name, labels := range foreign {
+		left := w.jobs()[name]
+		if left == nil || left.UID != before[name] || left.DeletionTimestamp != nil {
+			t.Fatalf("Job %s was deleted or replaced: %+v", name, left)
+		}
+		if diff := cmp.Diff(labels, pickKeys(left.Labels, labels)); diff != "" {
+			t.Errorf("labels of Job %s (-before +after):\n%s", name, diff)
+		}
 	}
 }
 
