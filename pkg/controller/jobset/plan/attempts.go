@@ -4,6 +4,7 @@
 package plan
 
 import (
+	"slices"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -187,11 +188,24 @@ func (b *statusBuilder) restartAttempt(v verdict) {
 	next := jobsetv1alpha2.Attempt{
 		Trigger: jobsetv1alpha2.TriggerFailurePolicy, Scope: jobsetv1alpha2.ScopeJobSet, Rule: v.rule, Reason: v.message,
 	}
-	if restartsSingleJob(v.action) {
-		next.Scope, next.ReplicatedJob, next.JobIndex = jobsetv1alpha2.ScopeJob, replicatedJobOf(v.job), ptr.To(jobIndex(v.job))
+	if len(v.restarted) > 0 {
+		b.setPart(&next, v.restarted)
 	}
 	b.endAttempt(jobsetv1alpha2.OutcomeRestarted, v.message)
 	b.beginAttempt(next)
+}
+
+// setPart says which part of the set an attempt starts: of several Jobs that are not all of one replicatedJob, the first one.
+// The reason of the attempt has their number.
+func (b *statusBuilder) setPart(a *jobsetv1alpha2.Attempt, jobs []*batchv1.Job) {
+	a.ReplicatedJob = replicatedJobOf(jobs[0])
+	rj, _ := b.o.replicatedJob(a.ReplicatedJob)
+	others := slices.ContainsFunc(jobs, func(job *batchv1.Job) bool { return replicatedJobOf(job) != a.ReplicatedJob })
+	if all := int(replicas(rj)); all > 1 && len(jobs) == all && !others {
+		a.Scope = jobsetv1alpha2.ScopeReplicatedJob
+		return
+	}
+	a.Scope, a.JobIndex = jobsetv1alpha2.ScopeJob, ptr.To(jobIndex(jobs[0]))
 }
 
 // restartAttemptInPlace begins the attempt of pods that restart where they are.

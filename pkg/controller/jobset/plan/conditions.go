@@ -96,7 +96,7 @@ func (b *statusBuilder) applyFailure(v verdict) {
 		b.next.TerminalState = jobsetv1alpha2.TerminalStateFailed
 		return
 	case jobsetv1alpha2.RestartJob, jobsetv1alpha2.RestartJobAndIgnoreMaxRestarts:
-		b.countJobRestart(v)
+		b.countJobRestarts(v)
 	default:
 		b.restartExecution(b.next.Restarts)
 		b.next.Restarts++

@@ -5,11 +5,13 @@ package plan
 
 import (
 	"fmt"
+	"math"
 	"regexp"
 	"slices"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 )
@@ -22,6 +24,8 @@ type verdict struct {
 	reason, message string
 	// job is the failed Job that decided; nil if none did.
 	job *batchv1.Job
+	// restarted are the Jobs that are restarted, if it is not the whole set; the one that failed first is the first one.
+	restarted []*batchv1.Job
 	// rule is the name of the rule that matched it; empty if none did.
 	rule string
 }
@@ -53,17 +57,36 @@ func judgeFailures(o Observed, jobs []*batchv1.Job) verdict {
 		return failed(reasonFailedJobs, "jobset failed due to one or more job failures", firstFailed(jobs))
 	}
 	v := verdict{action: jobsetv1alpha2.RestartJobSet, reason: reasonDefaultFailurePolicy, job: firstFailed(jobs)}
-	if rule, job := matchingRule(o, jobs); rule != nil {
-		v = verdict{action: rule.Action, reason: reasonFailurePolicyPrefix + rule.Name, job: job, rule: rule.Name}
+	rule, matching := matchingRule(o, jobs)
+	if rule != nil {
+		v = verdict{action: rule.Action, reason: reasonFailurePolicyPrefix + rule.Name, job: firstFailed(matching), rule: rule.Name}
 	}
+	left := maxRestarts(o) - restartsCounted(o)
 	switch {
 	case v.action == jobsetv1alpha2.FailJobSet:
 		return failed(reasonFailJobSetAction, "applying FailJobSet failure policy action", v.job)
-	case counted(v.action) && restartsCounted(o) >= maxRestarts(o):
+	case !counted(v.action):
+		left = math.MaxInt64
+	case left <= 0:
 		return failed(reasonReachedMaxRestarts, messageReachedMaxRestarts, v.job)
 	}
-	v.message = withFirstFailed(fmt.Sprintf("applying %s failure policy action", v.action), v.job)
+	message := fmt.Sprintf("applying %s failure policy action", v.action)
+	if restartsSingleJob(v.action) {
+		v.restarted = restartedJobs(matching, left)
+		if n := len(v.restarted); n > 1 {
+			message += fmt.Sprintf(" to %d jobs", n)
+		}
+	}
+	v.message = withFirstFailed(message, v.job)
 	return v
+}
+
+// restartedJobs returns those of the failed Jobs that may be restarted, in the order in which they failed. Upstream restarts
+// one Job with each write of the status, in this order; the result is the same, also where the maximum is in the middle: the
+// next Job then ends the set.
+func restartedJobs(matching []*batchv1.Job, left int64) []*batchv1.Job {
+	inOrder := slices.SortedStableFunc(slices.Values(matching), func(a, b *batchv1.Job) int { return failureTime(a).Compare(failureTime(b)) })
+	return inOrder[:min(int64(len(inOrder)), left)]
 }
 
 func failed(reason, message string, job *batchv1.Job) verdict {
@@ -74,8 +97,8 @@ func withFirstFailed(message string, job *batchv1.Job) string {
 	return fmt.Sprintf("%s (first failed job: %s)", message, job.Name)
 }
 
-// matchingRule returns the first rule that matches a failed Job, and of the Jobs it matches the one that failed first.
-func matchingRule(o Observed, jobs []*batchv1.Job) (*jobsetv1alpha2.FailurePolicyRule, *batchv1.Job) {
+// matchingRule returns the first rule that matches a failed Job, and the Jobs that it matches.
+func matchingRule(o Observed, jobs []*batchv1.Job) (*jobsetv1alpha2.FailurePolicyRule, []*batchv1.Job) {
 	rules := o.JobSet.Spec.FailurePolicy.Rules
 	for i := range rules {
 		rule := &rules[i]
@@ -83,8 +106,8 @@ func matchingRule(o Observed, jobs []*batchv1.Job) (*jobsetv1alpha2.FailurePolic
 		if restartsSingleJob(rule.Action) && !o.Gates.RestartJob {
 			continue
 		}
-		if job := firstFailed(matchingJobs(rule, jobs)); job != nil {
-			return rule, job
+		if matching := matchingJobs(rule, jobs); len(matching) > 0 {
+			return rule, matching
 		}
 	}
 	return nil, nil
@@ -92,11 +115,12 @@ func matchingRule(o Observed, jobs []*batchv1.Job) (*jobsetv1alpha2.FailurePolic
 
 func matchingJobs(rule *jobsetv1alpha2.FailurePolicyRule, jobs []*batchv1.Job) []*batchv1.Job {
 	patterns := compilePatterns(rule.OnJobFailureMessagePatterns)
+	targets, reasons := sets.New(rule.TargetReplicatedJobs...), sets.New(rule.OnJobFailureReasons...)
 	var matching []*batchv1.Job
 	for _, job := range jobs {
 		failure := failureOf(job)
-		if emptyOrContains(rule.TargetReplicatedJobs, replicatedJobOf(job)) &&
-			emptyOrContains(rule.OnJobFailureReasons, failure.Reason) &&
+		if (len(targets) == 0 || targets.Has(replicatedJobOf(job))) &&
+			(len(reasons) == 0 || reasons.Has(failure.Reason)) &&
 			(len(rule.OnJobFailureMessagePatterns) == 0 || slices.ContainsFunc(patterns, func(p *regexp.Regexp) bool {
 				return p.MatchString(failure.Message)
 			})) {
@@ -116,10 +140,6 @@ func compilePatterns(patterns []string) []*regexp.Regexp {
 		}
 	}
 	return compiled
-}
-
-func emptyOrContains(list []string, value string) bool {
-	return len(list) == 0 || slices.Contains(list, value)
 }
 
 // firstFailed returns the Job that failed earliest, the one first by name among several; nil if there is none.

@@ -3,25 +3,28 @@
 
 package plan
 
-// countJobRestart moves one Job to its next attempt. The arrays have one item per Job of the replicatedJob and come into
-// being with the first restart that they count.
-func (b *statusBuilder) countJobRestart(v verdict) {
-	name, index := replicatedJobOf(v.job), jobIndex(v.job)
-	length := replicas(replicatedJobNamed(b.o.JobSet, name))
-	for i := range b.next.ReplicatedJobsStatus {
-		if count := &b.next.ReplicatedJobsStatus[i]; count.Name == name {
-			count.JobRestarts = incremented(count.JobRestarts, length, index)
-			if counted(v.action) {
-				count.JobRestartsCountTowardsMax = incremented(count.JobRestartsCountTowardsMax, length, index)
-			}
+// countJobRestarts moves single Jobs to their next attempts. The arrays have one item per Job of the replicatedJob and come
+// into being with the first restart that they count.
+func (b *statusBuilder) countJobRestarts(v verdict) {
+	counts := byName(b.next.ReplicatedJobsStatus)
+	for _, job := range v.restarted {
+		rj, _ := b.o.replicatedJob(replicatedJobOf(job))
+		count, length, index := counts[rj.Name], replicas(rj), jobIndex(job)
+		count.JobRestarts = withLength(count.JobRestarts, length)
+		count.JobRestarts[index]++
+		if counted(v.action) {
+			count.JobRestartsCountTowardsMax = withLength(count.JobRestartsCountTowardsMax, length)
+			count.JobRestartsCountTowardsMax[index]++
 		}
 	}
 }
 
-// incremented returns counters of the length, with one of them moved on.
-func incremented(counters []int32, length, index int32) []int32 {
+// withLength returns counters of the length.
+func withLength(counters []int32, length int32) []int32 {
+	if len(counters) == int(length) {
+		return counters
+	}
 	next := make([]int32, length)
 	copy(next, counters)
-	next[index]++
 	return next
 }

@@ -47,6 +47,7 @@ func TestHistoriesShowDefects(t *testing.T) {
 			conduct{decide: plan.Decide, unkind: true}, "every history comes to rest",
 		},
 		"a restart that counts twice":                {deciding(nil, countTwice), "failures and successes are judged as the policies say"},
+		"one restart for several Jobs that failed":   {deciding(nil, restartFirst), "failures and successes are judged as the policies say"},
 		"the other restart strategy":                 {deciding(recreate, nil), "Jobs are created once, under free names, for the current attempt, in order"},
 		"no order of the start":                      {deciding(anyOrder, nil), "Jobs are created once, under free names, for the current attempt, in order"},
 		"suspension that is ignored":                 {deciding(neverSuspended, nil), "a suspended set starts nothing"},
@@ -139,6 +140,21 @@ func takenOver(o *plan.Observed) { o.JobSet.Spec.ManagedBy = nil }
 func countTwice(o plan.Observed, p *plan.Plan) {
 	if p.Status != nil && p.Status.Restarts > o.JobSet.Status.Restarts {
 		p.Status.Restarts++
+	}
+}
+
+// restartFirst restarts only one of several Jobs.
+func restartFirst(o plan.Observed, p *plan.Plan) {
+	if p.Status == nil || jobRestartsOf(p.Status)-jobRestartsOf(&o.JobSet.Status) < 2 {
+		return
+	}
+	for _, counters := range p.Status.ReplicatedJobsStatus {
+		for i := range counters.JobRestarts {
+			if was := jobRestartsAt(&o.JobSet.Status, counters.Name, i); counters.JobRestarts[i] > was {
+				counters.JobRestarts[i] = was
+				return
+			}
+		}
 	}
 }
 

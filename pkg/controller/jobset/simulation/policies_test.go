@@ -40,13 +40,15 @@ type ruling struct {
 	reason          string
 	action          jobsetv1alpha2.FailurePolicyAction
 	job             *batchv1.Job
+	// restarted are the Jobs that are restarted one by one, in this order.
+	restarted []*batchv1.Job
 }
 
 func (r ruling) counts() bool {
 	return r.action == jobsetv1alpha2.RestartJobSet || r.action == jobsetv1alpha2.RestartJob
 }
 
-func (r ruling) restartsOneJob() bool {
+func (r ruling) restartsJobs() bool {
 	return r.action == jobsetv1alpha2.RestartJob || r.action == jobsetv1alpha2.RestartJobAndIgnoreMaxRestarts
 }
 
@@ -94,23 +96,31 @@ func rule(o plan.Observed, failures []*batchv1.Job) ruling {
 		return ruling{fails: true, reason: "FailedJobs", job: earliest(failures)}
 	}
 	r := ruling{action: jobsetv1alpha2.RestartJobSet, reason: "DefaultFailurePolicy", job: earliest(failures)}
+	var matching []*batchv1.Job
 	for i := range policy.Rules {
 		candidate := ruling{action: policy.Rules[i].Action, reason: "FailurePolicy_" + policy.Rules[i].Name}
-		if candidate.restartsOneJob() && !o.Gates.RestartJob {
+		if candidate.restartsJobs() && !o.Gates.RestartJob {
 			continue
 		}
-		matching := slices.DeleteFunc(slices.Clone(failures), func(job *batchv1.Job) bool { return !matches(&policy.Rules[i], job) })
+		matching = slices.DeleteFunc(slices.Clone(failures), func(job *batchv1.Job) bool { return !matches(&policy.Rules[i], job) })
 		if len(matching) > 0 {
 			candidate.job = earliest(matching)
 			r = candidate
 			break
 		}
 	}
+	left := policy.MaxRestarts + o.JobSet.Status.AddedRestarts - restartsThatCount(&o.JobSet.Status)
 	switch {
 	case r.action == jobsetv1alpha2.FailJobSet:
 		r.fails, r.reason = true, "FailJobSetFailurePolicyAction"
-	case r.counts() && restartsThatCount(&o.JobSet.Status) >= policy.MaxRestarts+o.JobSet.Status.AddedRestarts:
+	case r.counts() && left <= 0:
 		r.fails, r.reason = true, "ReachedMaxRestarts"
+	case r.restartsJobs():
+		for ; len(matching) > 0 && (left > 0 || !r.counts()); left-- {
+			next := earliest(matching)
+			r.restarted = append(r.restarted, next)
+			matching = slices.DeleteFunc(matching, func(job *batchv1.Job) bool { return job == next })
+		}
 	}
 	return r
 }

@@ -185,7 +185,7 @@ func (p *process) syncSet() (time.Duration, error) {
 	next := p.decide(p.observed)
 	p.noteDecision(next)
 	p.referee.decided(p.observed, next, reference)
-	return next.RequeueAfter, p.apply(next)
+	return next.RequeueAfter, p.goOn(next, p.apply(next))
 }
 
 // observe does what the real one does. No set and a time mean that the caches lag.

@@ -143,10 +143,10 @@ func sortedWords(s string) string {
 
 // after returns the verdicts with one more ruling.
 func (v verdicts) after(r ruling) verdicts {
-	var word string
-	if r.job != nil {
-		at, _ := placeOf(r.job)
-		word = fmt.Sprintf(" %s-%d", at.replicatedJob, at.index)
+	var words string
+	for _, job := range r.restarted {
+		at, _ := placeOf(job)
+		words += fmt.Sprintf(" %s-%d", at.replicatedJob, at.index)
 	}
 	switch {
 	case r.succeeds || r.fails:
@@ -154,10 +154,10 @@ func (v verdicts) after(r ruling) verdicts {
 		if r.job != nil {
 			v.job = r.job.Name
 		}
-	case r.restartsOneJob():
-		v.jobRestarts = sortedWords(v.jobRestarts + word)
+	case r.restartsJobs():
+		v.jobRestarts = sortedWords(v.jobRestarts + words)
 		if r.counts() {
-			v.jobCounts = sortedWords(v.jobCounts + word)
+			v.jobCounts = sortedWords(v.jobCounts + words)
 		}
 	default:
 		v.restarts++

@@ -22,10 +22,12 @@ const (
 	conflicts
 	heldStatuses
 	namesTaken
+	fullPlans
 	creations
 	resumes
 	setRestarts
 	jobRestartsSeen
+	jobRestartsAtOnce
 	completions
 	setFailures
 	outlivings
@@ -56,7 +58,7 @@ const (
 var kindNames = [kinds]string{
 	"syncs", "failed syncs", "syncs put off because a cache lagged", "requests in trouble", "kills of the controller", "conflicts",
 	"statuses held back",
-	"names taken", "Jobs created", "Jobs resumed", "restarts of sets", "restarts of single Jobs", "completed sets", "failed sets",
+	"names taken", "full plans", "Jobs created", "Jobs resumed", "restarts of sets", "restarts of single Jobs", "restarts of several Jobs at once", "completed sets", "failed sets",
 	"sets deleted after their time to live", "sets created anew", "restarts that wait for the last Job to be gone",
 	"restarts before the Job had failed", "deadlines that were over", "executions counted", "suspensions that were taken back too late", "Jobs suspended by others", "conflicts of names told",
 	"Jobs denied by name", "Jobs whose labels were restored",
@@ -95,6 +97,7 @@ func (t *tally) String() string {
 func (r *referee) tallyDecision(d decision) {
 	r.seen[setRestarts] += int(d.after.Restarts - d.before.Restarts)
 	r.seen[jobRestartsSeen] += int(jobRestartsOf(d.after) - jobRestartsOf(d.before))
+	r.seen[jobRestartsAtOnce] += int(one(jobRestartsOf(d.after)-jobRestartsOf(d.before) > 1))
 	if finished(d.after) && !finished(d.before) {
 		if conditionIs(d.after, jobsetv1alpha2.JobSetFailed) {
 			r.seen[setFailures]++

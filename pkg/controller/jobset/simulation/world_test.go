@@ -90,6 +90,9 @@ func newWorld(seed uint64, c conduct, trace *[]string) *world {
 		now:   beginning,
 		trace: trace,
 	}
+	if most := oneOf(d, 0, 0, 0, 1, 2); most > 0 {
+		w.decide = inParts(most, c.decide)
+	}
 	main := &versions{last: 1}
 	w.jobSets.versions = &versions{last: 1000} // the two servers count apart
 	w.jobs.versions, w.services.versions, w.claims.versions = main, main, main

@@ -94,30 +94,20 @@ func (r *referee) checkRestart(d decision) {
 	switch {
 	case restarts == 0 && jobRestarts == 0:
 		return
-	case restarts < 0 || jobRestarts < 0 || restarts+jobRestarts > 1:
+	case restarts < 0 || jobRestarts < 0 || restarts > 1 || restarts == 1 && jobRestarts > 0:
 		r.fail("rule %q: %d and %d at once", "restarts never fall, and come one by one", restarts, jobRestarts)
-	case !slices.ContainsFunc(slices.Collect(maps.Keys(r.failures)), func(failed attempt) bool { return r.endsAttempt(d, failed) }):
-		r.fail("rule %q: restarts %d, of single Jobs %d, failed were %v", "there is one restart for each attempt that failed",
-			d.after.Restarts, jobRestartsOf(d.after), r.failures)
-	}
-}
-
-// endsAttempt tells whether a failure is one that the restart answers.
-func (r *referee) endsAttempt(d decision, failed attempt) bool {
-	if failed.restarts != d.before.Restarts {
-		return false
-	}
-	if d.after.Restarts > d.before.Restarts {
-		return true
+	case restarts == 1 && !slices.ContainsFunc(slices.Collect(maps.Keys(r.failures)), func(failed attempt) bool { return failed.restarts == d.before.Restarts }):
+		r.fail("rule %q: restarts %d, failed were %v", "there is one restart for each attempt that failed", d.after.Restarts, r.failures)
 	}
 	for _, counters := range d.after.ReplicatedJobsStatus {
 		for i, n := range counters.JobRestarts {
-			if was := jobRestartsAt(d.before, counters.Name, i); n > was {
-				return failed == attempt{name: jobNameOf(counters.Name, i), restarts: d.before.Restarts, jobRestarts: was}
+			was := jobRestartsAt(d.before, counters.Name, i)
+			if n > was && (n > was+1 || !r.failures[attempt{name: jobNameOf(counters.Name, i), restarts: d.before.Restarts, jobRestarts: was}]) {
+				r.fail("rule %q: job %s-%d goes from %d to %d, failed were %v", "there is one restart for each attempt that failed",
+					counters.Name, i, was, n, r.failures)
 			}
 		}
 	}
-	return false
 }
 
 // jobPatched checks a Job right before it is stored with a change of the controller.
