@@ -5,10 +5,13 @@ package jobset
 
 import (
 	"errors"
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
 	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -16,6 +19,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/ptr"
 
+	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
 )
 
@@ -56,5 +60,39 @@ func TestFullPlansThatAreRefusedAreLeftToTheQueue(t *testing.T) {
 	after, err := r.Controller.apply(t.Context(), cache.MetaObjectToName(set), &plan.Observed{JobSet: set}, p)
 	if after != 0 || err == nil || !strings.Contains(err.Error(), "no") {
 		t.Errorf("looked at again after %s, error %v", after, err)
+	}
+}
+
+// TestAMassFailureCostsOneWrite lets a thousand Jobs fail under a rule that restarts single Jobs.
+func TestAMassFailureCostsOneWrite(t *testing.T) {
+	const many = 1000
+	set := setInAttempt()
+	set.Spec.ReplicatedJobs[0].Replicas = ptr.To[int32](many)
+	set.Spec.FailurePolicy = &jobsetv1alpha2.FailurePolicy{
+		MaxRestarts: many, Rules: []jobsetv1alpha2.FailurePolicyRule{{Name: "r", Action: jobsetv1alpha2.RestartJob}},
+	}
+	r := newRig(t, set)
+	obs := &plan.Observed{JobSet: set, ServiceExists: true, Gates: plan.Gates{RestartJob: true, Attempts: true}}
+	for i := range many {
+		job := newJob(fmt.Sprint("js-w-", i), set)
+		job.Labels[jobsetv1alpha2.ReplicatedJobNameKey], job.Labels[jobsetv1alpha2.JobIndexKey] = "w", fmt.Sprint(i)
+		job.Labels[jobsetv1alpha2.RestartsKey] = "0"
+		job.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobFailed, Status: corev1.ConditionTrue, Reason: "BackoffLimitExceeded"}}
+		obs.Jobs = append(obs.Jobs, job)
+	}
+	for {
+		p := plan.Decide(*obs)
+		if len(p.DeleteJobs) > 0 {
+			diff(t, "deletions", many, len(p.DeleteJobs))
+			break
+		}
+		if _, err := r.Controller.apply(t.Context(), cache.MetaObjectToName(set), obs, p); err != nil {
+			t.Fatal(err)
+		}
+		obs.JobSet = r.set(t)
+	}
+	diff(t, "requests to the API of JobSets", 1, len(slices.DeleteFunc(r.jobSets.Actions(), func(a clientgotesting.Action) bool { return a.GetVerb() != "update" })))
+	if lists := len(r.kube.Actions()); lists > 2 {
+		t.Errorf("pods were read %d times", lists)
 	}
 }
