@@ -262,35 +262,3 @@ func TestDecideNamesJobsByIncarnation(t *testing.T) {
 	diff(t, "deletions", []JobRef{{Name: "js-w-0", UID: "uid-js-w-0"}}, p.DeleteJobs)
 	diff(t, "patches", []JobPatch{{JobRef: JobRef{Name: "js-w-1", UID: "uid-js-w-1"}, ResourceVersion: "7", Suspend: ptr.To(true)}}, p.PatchJobs)
 }
-
-func TestRestartOfASingleJob(t *testing.T) {
-	rule := func(action jobsetv1alpha2.FailurePolicyAction) jobsetv1alpha2.FailurePolicyRule {
-		return jobsetv1alpha2.FailurePolicyRule{Name: "r", Action: action}
-	}
-	attempts := func(n string) func(*batchv1.Job) { return label(jobsetv1alpha2.JobRestartAttemptKey, n) }
-	o := observe(newSet(with("w", 2), failurePolicy(1, rule(jobsetv1alpha2.RestartJob))),
-		jobNamed("w", 0, attempts("0"), ready), jobNamed("w", 1, attempts("0"), jobFailed))
-	o.Gates.RestartJob = true
-	p := Decide(o)
-	diff(t, "status", &jobsetv1alpha2.JobSetStatus{ReplicatedJobsStatus: []jobsetv1alpha2.ReplicatedJobStatus{
-		{Name: "w", Ready: 1, Active: 1, Failed: 1, JobRestarts: []int32{0, 1}, JobRestartsCountTowardsMax: []int32{0, 1}},
-	}}, p.Status)
-	diff(t, "events", []Event{{Type: "Warning", Reason: "RestartJobFailurePolicyAction",
-		Note: "applying RestartJob failure policy action (first failed job: js-w-1)"}}, p.Events)
-
-	o.JobSet.Status = *p.Status
-	p = Decide(o)
-	diff(t, "deletions", []string{"js-w-1"}, refNames(p.DeleteJobs))
-
-	o.Jobs = o.Jobs[:1]
-	p = Decide(o)
-	diff(t, "creations", []string{"js-w-1"}, names(p.CreateJobs))
-	diff(t, "attempt of the new Job", "1", p.CreateJobs[0].Labels[jobsetv1alpha2.JobRestartAttemptKey])
-
-	o.Jobs = append(o.Jobs, jobNamed("w", 1, attempts("1"), jobFailed))
-	diff(t, "the budget is used up", jobsetv1alpha2.TerminalStateFailed, Decide(o).Status.TerminalState)
-
-	o.JobSet.Spec.FailurePolicy.Rules = []jobsetv1alpha2.FailurePolicyRule{rule(jobsetv1alpha2.RestartJobAndIgnoreMaxRestarts)}
-	got := Decide(o).Status.ReplicatedJobsStatus[0]
-	diff(t, "uncounted restart", [][]int32{{0, 2}, {0, 1}}, [][]int32{got.JobRestarts, got.JobRestartsCountTowardsMax})
-}
