@@ -53,6 +53,12 @@ func TestStepsAreLinear(t *testing.T) {
 			}
 		}
 	}
+	// Jobs that are missing cost nothing beyond those that one plan creates.
+	full, fuller := stepsOf(t, binary, fmt.Sprintf("created/1/%d", maxChanges+1)), stepsOf(t, binary, "created/1/1000000")
+	t.Logf("%d steps for %d missing Jobs, %d for a million", full, maxChanges+1, fuller)
+	if fuller > full {
+		t.Errorf("%d steps for %d missing Jobs, %d for a million", full, maxChanges+1, fuller)
+	}
 }
 
 // stepsOf returns the number of statements of this package that one decision runs.
