@@ -76,7 +76,7 @@ func (w *world) randomRequest(js *jobsetv1alpha2.JobSet) request {
 			return actions.Cancel(js, spec, c)
 		}
 	case retryRequests:
-		retry := &batch.JobSetRetrySpec{Reason: "because", MaxRestarts: oneOf[int32](w.dice, 0, 1), Preconditions: preconditions}
+		retry := &batch.JobSetRetrySpec{Reason: "because", MaxRestarts: oneOf[int32](w.dice, 0, 1, 1), Preconditions: preconditions}
 		r.do = func(js *jobset.JobSet, c actions.Call) (*batch.JobSetActionStatus, error) {
 			return actions.Retry(js, retry, c)
 		}

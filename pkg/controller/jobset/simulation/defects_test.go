@@ -18,7 +18,7 @@ import (
 )
 
 // enough is the number of histories in which a defect must show. Most show in the first few.
-const enough = 10_000
+const enough = 40_000
 
 const history = "one attempt runs while the set does, and those that have ended stay as they are"
 

@@ -26,7 +26,7 @@ func (w *world) changeSomething() {
 		return
 	}
 	switch n := w.dice.IntN(100); {
-	case n < 30:
+	case n < 30 && !conditionIs(&js.Status, jobsetv1alpha2.JobSetFailed): // a set that has failed is rather retried
 		w.switchSuspend(!isSuspended(js))
 	case n < 58:
 		w.callAction()
