@@ -15,6 +15,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
 	clientgotesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/ptr"
@@ -94,5 +95,40 @@ func TestAMassFailureCostsOneWrite(t *testing.T) {
 	diff(t, "requests to the API of JobSets", 1, len(slices.DeleteFunc(r.jobSets.Actions(), func(a clientgotesting.Action) bool { return a.GetVerb() != "update" })))
 	if lists := len(r.kube.Actions()); lists > 2 {
 		t.Errorf("pods were read %d times", lists)
+	}
+}
+
+// TestTakenNamesDoNotFillAllPlans lets somebody else have the names of as many Jobs as one plan creates.
+func TestTakenNamesDoNotFillAllPlans(t *testing.T) {
+	const taken, all = 2000, 2500
+	set := newSet()
+	set.Spec.ReplicatedJobs[0].Replicas = ptr.To[int32](all)
+	r := newRig(t, set)
+	foreign := sets.New[string]()
+	for i := range taken {
+		foreign.Insert(fmt.Sprint("js-w-", i))
+	}
+	r.kube.PrependReactor("create", "jobs", func(action clientgotesting.Action) (bool, runtime.Object, error) {
+		job := action.(clientgotesting.CreateAction).GetObject().(*batchv1.Job)
+		if foreign.Has(job.Name) {
+			return true, nil, apierrors.NewAlreadyExists(schema.GroupResource{Resource: "jobs"}, job.Name)
+		}
+		return true, job, nil
+	})
+	r.kube.PrependReactor("get", "jobs", func(action clientgotesting.Action) (bool, runtime.Object, error) {
+		return true, newJob(action.(clientgotesting.GetAction).GetName(), nil), nil
+	})
+	key := cache.MetaObjectToName(set)
+	for range 2 {
+		obs := &plan.Observed{JobSet: set, ServiceExists: true, CreateFrom: r.turns.noted(key)}
+		if _, err := r.Controller.apply(t.Context(), key, obs, plan.Decide(*obs)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	asked := sets.New(r.requests()...)
+	for i := taken; i < all; i++ {
+		if !asked.Has(fmt.Sprint("create jobs js-w-", i)) {
+			t.Fatalf("job js-w-%d was not created", i)
+		}
 	}
 }

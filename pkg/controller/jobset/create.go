@@ -23,7 +23,7 @@ func (a *applier) create(ctx context.Context, p plan.Plan) error {
 	if err != nil {
 		return err
 	}
-	return a.createJobs(ctx, p.CreateJobs)
+	return a.createJobs(ctx, p.CreateJobs, p.More)
 }
 
 func (a *applier) createService(ctx context.Context, service *corev1.Service) error {

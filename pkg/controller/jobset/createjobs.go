@@ -41,15 +41,17 @@ type creations struct {
 }
 
 // createJobs creates Jobs. One that is refused keeps no other from being created, unless the others are sure to be refused
-// too. What was not created has its turn in the next pass, and what was refused comes last then.
-func (a *applier) createJobs(ctx context.Context, jobs []*batchv1.Job) error {
+// too. What was not created has its turn in the next pass, and what was refused comes last then. So does, if the plan was full,
+// all that it held: names that are taken must not fill the next one, too.
+func (a *applier) createJobs(ctx context.Context, jobs []*batchv1.Job, full bool) error {
 	c := &creations{applier: a, jobs: jobs, templates: sets.New[string]()}
 	err := a.pace.Do(ctx, a.key, len(jobs), c.create)
-	if err == nil {
-		a.turns.forget(a.key)
-	} else {
+	switch {
+	case c.asked > 0 && (err != nil || full):
 		last := jobs[c.asked-1]
 		a.turns.note(a.key, plan.PlaceAfter(a.js, last, c.templates.Has(replicatedJobOf(last))))
+	case err == nil:
+		a.turns.forget(a.key)
 	}
 	if c.created > 0 {
 		klog.FromContext(ctx).V(2).Info("Created Jobs", "jobs", c.created)
