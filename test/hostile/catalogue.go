@@ -42,10 +42,10 @@ func specs() []attack {
 		createJSON("1.5 MB of environment variables", func() []byte {
 			return jobSet("env", podWith(`"containers":[{"name":"c","image":"i","env":[`+fill(`{"name":"a","value":""}`)+`]}]`), "")
 		}),
-		createJSON("dependencies of 100,000 on one name", func() []byte {
+		createJSON("40,000 dependencies on one name", func() []byte {
 			return jobSet("depends", numbered("")(0)+","+oneJob("last", `,"dependsOn":[`+same(40_000, `{"name":"j0","status":"Ready"}`)+`]`), "")
 		}),
-		createJSON("1,000 replicatedJobs that depend on all before", func() []byte {
+		createJSON("1,000 replicatedJobs with up to 39 dependencies", func() []byte {
 			return jobSet("depends", times(1000, func(i int) string {
 				return oneJob(fmt.Sprintf("j%d", i), `,"dependsOn":[`+times(i%40, func(k int) string {
 					return fmt.Sprintf(`{"name":"j%d","status":"Ready"}`, k)
@@ -108,7 +108,7 @@ func sizes() []attack {
 		createJSON("two replicatedJobs of 2,147,483,647 replicas", func() []byte {
 			return jobSet("overflow", times(2, numbered(replicas(math.MaxInt32))), "")
 		}),
-		createJSON("15,000 replicatedJobs", func() []byte { return jobSet("wide", times(13_000, numbered("")), "") }),
+		createJSON("15,000 replicatedJobs", func() []byte { return jobSet("wide", times(15_000, numbered("")), "") }),
 		create("replicatedJobs of 1.5 MB in protobuf", protobufType, protobufJobs),
 		createJSON("1,000 replicatedJobs with 1,000 replicas", func() []byte { return jobSet("wide", times(1000, numbered(replicas(1000))), "") }),
 		createJSON("pods of 2,147,483,647 in parallel", func() []byte {
@@ -140,11 +140,15 @@ func metadata() []attack {
 		createJSON("100,000 labels with wrong keys", func() []byte {
 			return jobSetMeta(`"name":"l","labels":{`+times(100_000, func(i int) string { return fmt.Sprintf(`"/%d":""`, i) })+`}`, job, "")
 		}),
-		createJSON("an annotation of 1.4 MB", func() []byte { return jobSetMeta(`"name":"a","annotations":{`+entries(1, strings.Repeat("x", 1_400_000))+`}`, job, "") }),
+		createJSON("an annotation of 1.4 MB", func() []byte {
+			return jobSetMeta(`"name":"a","annotations":{`+entries(1, strings.Repeat("x", 1_400_000))+`}`, job, "")
+		}),
 		createJSON("a name of 1 MB", func() []byte { return jobSetMeta(fmt.Sprintf(`"name":%q`, strings.Repeat("n", 1_000_000)), job, "") }),
-		createJSON("30,000 owners", func() []byte { return jobSetMeta(`"name":"o","ownerReferences":[`+fill(`{"kind":"","name":""}`)+`]`, job, "") }),
+		createJSON("30,000 owners", func() []byte {
+			return jobSetMeta(`"name":"o","ownerReferences":[`+fill(`{"kind":"","name":""}`)+`]`, job, "")
+		}),
 		createJSON("100,000 finalizers", func() []byte { return jobSetMeta(`"name":"f","finalizers":[`+fill(`"a/b"`)+`]`, job, "") }),
-		createJSON("20,000 managers", func() []byte {
+		createJSON("12,000 managers", func() []byte {
 			return jobSetMeta(`"name":"m","managedFields":[`+times(12_000, func(i int) string {
 				return fmt.Sprintf(`{"manager":"m%d","operation":"Update","apiVersion":%q,"fieldsType":"FieldsV1","fieldsV1":{}}`, i, apiVersion)
 			})+`]`, job, "")

@@ -53,14 +53,14 @@ func reads() []attack {
 	long := func(key, value string) func() url.Values {
 		return func() url.Values { return url.Values{key: {value}} }
 	}
-	values := "a in (" + same(120_000, "bbbbbb") + ")"
+	values := "a in (" + same(50_000, "bbbbbb") + ")"
 	return []attack{
-		list("a field selector of 900 KB", http.MethodGet, long("fieldSelector", strings.TrimSuffix(strings.Repeat("metadata.name!=a,", 52_000), ","))),
-		list("a label selector of 900 KB", http.MethodGet, long("labelSelector", values)),
+		list("a field selector of 400 KB", http.MethodGet, long("fieldSelector", strings.TrimSuffix(strings.Repeat("metadata.name!=a,", 26_000), ","))),
+		list("a label selector of 350 KB", http.MethodGet, long("labelSelector", values)),
 		list("a deletecollection with a wrong selector", http.MethodDelete, long("labelSelector", "a in (((")),
 		list("a deletecollection with a wrong field", http.MethodDelete, long("fieldSelector", "spec.nothing=1")),
-		list("a deletecollection with a selector of 900 KB", http.MethodDelete, long("labelSelector", values)),
-		list("a query of 900 KB", http.MethodGet, func() url.Values {
+		list("a deletecollection with a selector of 350 KB", http.MethodDelete, long("labelSelector", values)),
+		list("a query of 400 KB", http.MethodGet, func() url.Values {
 			q := url.Values{}
 			for i := range 100_000 {
 				q.Add("q", fmt.Sprint(i%10))
@@ -182,7 +182,7 @@ func loads() []attack {
 	}})
 	return []attack{
 		{name: "20 × 1.5 MB of {} at once", send: post(func() []byte { return jobSet("empty", fill(`{}`), "") }).parallel(20)},
-		{name: "20 × 15,000 replicatedJobs at once", send: post(wide(13_000)).parallel(20)},
+		{name: "20 × 13,000 replicatedJobs at once", send: post(wide(13_000)).parallel(20)},
 		{name: "20 × 64 patterns of 1 KiB at once", send: post(func() []byte { return patterns(same(64, fmt.Sprintf("%q", strings.Repeat("x{1000}", 146)))) }).parallel(20)},
 		onlyFull(attack{name: "100 × 1.5 MB of {} at once", send: post(func() []byte { return jobSet("empty", fill(`{}`), "") }).parallel(100)}),
 		heavy,
