@@ -19,7 +19,7 @@ const (
 	configKind    = "Configuration"
 )
 
-// configuration is the content of the configuration file (spec/jobset.md §5.19). Empty values count as absent.
+// configuration is the content of the configuration file (docs/reference/jobset.md#configuration-file). Empty values count as absent.
 type configuration struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`

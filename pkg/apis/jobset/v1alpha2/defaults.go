@@ -8,8 +8,8 @@ import "k8s.io/utils/ptr"
 // DefaultGroupName is the groupName of a replicatedJob that names none.
 const DefaultGroupName = "default"
 
-// The functions below are the defaults of the published schema (spec/jobset.md §2.1). They run on every decoded object,
-// stored ones included. What upstream's mutating webhook fills in on create only (§2.2) is done by the create strategy,
+// The functions below are the defaults of the published schema (docs/reference/jobset.md#defaults). They run on every decoded object,
+// stored ones included. What upstream's mutating webhook fills in on create only is done by the create strategy,
 // so that an update which removes such a field is seen as a removal.
 
 // SetDefaults_ReplicatedJob fills in groupName and replicas where they are absent; an explicit empty name or 0 stays.

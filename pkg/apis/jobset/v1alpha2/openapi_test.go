@@ -118,7 +118,7 @@ func referred(schema spec.Schema) []string {
 	return out
 }
 
-// Lists by their type, which server-side apply and strategic-merge patches follow (spec/jobset.md §1.3).
+// Lists by their type, which server-side apply and strategic-merge patches follow (docs/reference/jobset.md#list-types).
 func TestListsMergeAsSpecified(t *testing.T) {
 	want := map[string]string{
 		"JobSetList.items":                               "unstated",

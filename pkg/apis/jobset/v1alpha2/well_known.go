@@ -6,7 +6,7 @@ package v1alpha2
 // JobSetControllerName is the value of spec.managedBy that means the built-in controller, as its absence does.
 const JobSetControllerName = "jobset.sigs.k8s.io/jobset-controller"
 
-// Types of the conditions in status.conditions (spec/jobset.md §5.21).
+// Types of the conditions in status.conditions (docs/reference/jobset.md#conditions).
 const (
 	// JobSetCompleted is True when the success policy was met. Never reset.
 	JobSetCompleted = "Completed"
@@ -38,7 +38,7 @@ const (
 )
 
 // Keys that the controller puts on every child Job and its pod template, each as a label and as an annotation with the
-// same value (spec/jobset.md §4.1).
+// same value (docs/reference/jobset.md#identity-keys).
 const (
 	// JobSetNameKey holds the name of the set; volume claims and the selector of the headless Service use it too.
 	JobSetNameKey = "jobset.sigs.k8s.io/jobset-name"
@@ -81,7 +81,7 @@ const ExecutionAttemptKey = "jobset.sigs.k8s.io/execution-attempt"
 // present generation was suspended by somebody else, whose decision it stays. The key is ours; upstream has none for this.
 const ReleasedKey = "jobset-apiserver.io/released-at-generation"
 
-// Keys that users and administrators set, and that the controller passes on (spec/jobset.md §4.2).
+// Keys that users and administrators set, and that the controller passes on (docs/reference/jobset.md#other-keys).
 const (
 	// ExclusiveKey is the annotation that asks for one Job per topology domain; its value is the node label that
 	// names the domain.

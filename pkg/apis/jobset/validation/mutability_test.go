@@ -57,7 +57,7 @@ func cpu(n string) corev1.ResourceList {
 	return corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(n)}
 }
 
-// mutability is the matrix of spec/jobset.md §1.5 and §8.4: a change, and when it is allowed. Every change works in both
+// mutability is the matrix of docs/reference/jobset.md#mutability: a change, and when it is allowed. Every change works in both
 // directions: the test makes it, and takes it back.
 var mutability = map[string]struct {
 	change func(*jobset.JobSet)

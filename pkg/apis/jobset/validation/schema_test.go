@@ -18,7 +18,7 @@ import (
 
 const unique = "must be unique in the list: remove or rename one of the two"
 
-// schemaCases are the rows of spec/jobset.md §3.2, which apply to new and to changed objects.
+// schemaCases are the rows of docs/reference/jobset.md#schema-checks, which apply to new and to changed objects.
 var schemaCases = map[string]struct {
 	change func(*jobset.JobSet)
 	want   []refusal
@@ -233,7 +233,7 @@ func TestSchemaOnCreate(t *testing.T) {
 	}
 }
 
-// An update must bring in no error of §3.2, whatever it is refused for besides.
+// An update must bring in no error of the schema, whatever it is refused for besides.
 func TestSchemaOnUpdate(t *testing.T) {
 	for name, tc := range schemaCases {
 		if tc.want == nil {

@@ -33,7 +33,7 @@ type children struct {
 	counts []jobsetv1alpha2.ReplicatedJobStatus
 }
 
-// classify sorts the Jobs by meaning (spec/jobset.md §5.4). One Job with bad labels does not stop the whole set, as it
+// classify sorts the Jobs by meaning (docs/reference/jobset.md#child-categories). One Job with bad labels does not stop the whole set, as it
 // does upstream: it is left alone, holds its name, and counts nowhere.
 func classify(o Observed) children {
 	kids := children{names: sets.New[string]()}

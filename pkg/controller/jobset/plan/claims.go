@@ -25,7 +25,7 @@ func ClaimNames(js *jobsetv1alpha2.JobSet) []string {
 	return names
 }
 
-// missingClaims returns the volume claims that do not exist yet (spec/jobset.md §5.9).
+// missingClaims returns the volume claims that do not exist yet (docs/reference/jobset.md#volume-claims).
 func missingClaims(o Observed) []*corev1.PersistentVolumeClaim {
 	var missing []*corev1.PersistentVolumeClaim
 	for _, policy := range o.JobSet.Spec.VolumeClaimPolicies {

@@ -14,7 +14,7 @@ import (
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 )
 
-// Reasons of conditions, which are those of their events too (spec/jobset.md §5.21).
+// Reasons of conditions, which are those of their events too (docs/reference/jobset.md#conditions).
 const (
 	reasonAllJobsCompleted     = "AllJobsCompleted"
 	reasonFailedJobs           = "FailedJobs"

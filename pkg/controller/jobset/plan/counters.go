@@ -13,7 +13,7 @@ import (
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 )
 
-// countJobs returns one entry per replicatedJob, in the order of the spec (spec/jobset.md §5.5).
+// countJobs returns one entry per replicatedJob, in the order of the spec (docs/reference/jobset.md#counters).
 func countJobs(o Observed, kids children) []jobsetv1alpha2.ReplicatedJobStatus {
 	counts := make([]jobsetv1alpha2.ReplicatedJobStatus, len(o.JobSet.Spec.ReplicatedJobs))
 	for i := range counts {

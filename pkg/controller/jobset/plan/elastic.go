@@ -10,7 +10,7 @@ import (
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 )
 
-// resized returns the size that the template asks for if the Job has another one (spec/jobset.md §5.15); nil if not. A
+// resized returns the size that the template asks for if the Job has another one (docs/reference/jobset.md#elastic-sizes); nil if not. A
 // template without a size, for which upstream patches in every pass, leaves the Job alone.
 func resized(o Observed, rj *jobsetv1alpha2.ReplicatedJob, job *batchv1.Job) *Size {
 	wanted, current := rj.Template.Spec, job.Spec

@@ -14,7 +14,7 @@ import (
 )
 
 // An execution is a time in which the set runs: it begins with the first start, with a resume and with a restart of the
-// whole set (spec/jobset.md §8.4).
+// whole set (docs/reference/jobset.md#fields-of-the-coming-release).
 
 // countExecution counts a start or a resume. The count is stored before any Job of the execution may run, together with
 // the end of the suspension: that is how the next decision knows that this one has been counted.

@@ -30,7 +30,7 @@ type verdict struct {
 	rule string
 }
 
-// failureVerdict judges the failures of the current attempt; nil if there are none (spec/jobset.md §5.12).
+// failureVerdict judges the failures of the current attempt; nil if there are none (docs/reference/jobset.md#failure-policy).
 //
 // With the feature, Jobs that are bound to fail count too, for a restart only: that they would fail is as good as known,
 // and their pods are about to be deleted anyway, so that nobody has to wait for the slowest of them to end. A set fails

@@ -35,7 +35,7 @@ type Pod struct {
 	InPlaceAttempt *string
 }
 
-// inPlace is how far the pods of a set have come with restarting where they are (spec/jobset.md §5.16).
+// inPlace is how far the pods of a set have come with restarting where they are (docs/reference/jobset.md#in-place-restart).
 type inPlace struct {
 	// attempts are those that pods say they have reached.
 	attempts []int32

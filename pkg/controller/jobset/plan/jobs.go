@@ -15,7 +15,7 @@ import (
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 )
 
-// missingJobs returns the Jobs whose names are free, of the replicatedJobs that may start (spec/jobset.md §5.7), and
+// missingJobs returns the Jobs whose names are free, of the replicatedJobs that may start (docs/reference/jobset.md#creation-and-deletion), and
 // whether there are more of them. The name of a Job that is being deleted is not free.
 func missingJobs(o Observed, kids children, open []bool) (missing []*batchv1.Job, more bool) {
 	policy := o.JobSet.Spec.FailurePolicy
@@ -80,7 +80,7 @@ func PlaceAfter(js *jobsetv1alpha2.JobSet, job *batchv1.Job, all bool) int64 {
 	return 0
 }
 
-// jobBuilder builds the Jobs of one replicatedJob (spec/jobset.md §5.6). They share all that is equal, and nothing with the
+// jobBuilder builds the Jobs of one replicatedJob (docs/reference/jobset.md#child-jobs). They share all that is equal, and nothing with the
 // set, so that many of them take little memory. None may be changed.
 type jobBuilder struct {
 	o  Observed

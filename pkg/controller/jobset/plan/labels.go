@@ -42,7 +42,7 @@ func positions(js *jobsetv1alpha2.JobSet) []position {
 	return out
 }
 
-// identity returns the keys that tell a Job and its pods who they are (spec/jobset.md §4.1). They are labels and
+// identity returns the keys that tell a Job and its pods who they are (docs/reference/jobset.md#identity-keys). They are labels and
 // annotations alike, and stay as they are for the life of the Job.
 func identity(o Observed, rj *jobsetv1alpha2.ReplicatedJob, at position, index int32) map[string]string {
 	js := o.JobSet

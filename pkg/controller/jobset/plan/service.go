@@ -25,7 +25,7 @@ func ServiceName(js *jobsetv1alpha2.JobSet) string {
 	return subdomain(js)
 }
 
-// missingService returns the headless Service unless one of its name exists, whoever owns it (spec/jobset.md §5.8).
+// missingService returns the headless Service unless one of its name exists, whoever owns it (docs/reference/jobset.md#headless-service).
 func missingService(o Observed) *corev1.Service {
 	js := o.JobSet
 	if o.ServiceExists || !dnsHostnames(js) {

@@ -19,8 +19,8 @@ const (
 	orderDone
 )
 
-// startable tells for every replicatedJob of the spec whether its Jobs may be created and resumed (spec/jobset.md
-// §5.10).
+// startable tells for every replicatedJob of the spec whether its Jobs may be created and resumed
+// (docs/reference/jobset.md#startup-order).
 //
 // Dependencies hold back also the creation of suspended Jobs; an ordered start does not.
 func startable(o Observed, counts []jobsetv1alpha2.ReplicatedJobStatus) ([]bool, startOrder) {

@@ -17,7 +17,7 @@ import (
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 )
 
-// jobPatches suspends, resumes and resizes the active Jobs (spec/jobset.md §5.13, §5.15), and tells whether there are more to
+// jobPatches suspends, resumes and resizes the active Jobs (docs/reference/jobset.md#suspend-and-resume), and tells whether there are more to
 // patch. It also tells whether a Job that may run is suspended still.
 func jobPatches(o Observed, kids children, open []bool) (patches []JobPatch, more, stillSuspended bool) {
 	active := slices.Concat(o.grouped(kids.active)...)

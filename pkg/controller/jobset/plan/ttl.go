@@ -17,7 +17,7 @@ import (
 const cancelledTTL = 5 * time.Minute
 
 // afterFinish removes what still runs of a finished set, keeps its finished Jobs, and deletes the set when its time is
-// over (spec/jobset.md §5.17).
+// over (docs/reference/jobset.md#finish-and-time-to-live).
 func afterFinish(o Observed, kids children) Plan {
 	p := timeToLive(o)
 	p.DeleteJobs, p.More = deletions(o, slices.Concat(kids.previous, kids.active))

@@ -16,7 +16,7 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
 )
 
-// This file says once more, from spec/jobset.md and in the plainest way, what package plan should find. It shares no code
+// This file says once more, from docs/reference/jobset.md and in the plainest way, what package plan should find. It shares no code
 // with that package.
 
 // meaning is what a Job is to its set.
@@ -48,7 +48,7 @@ func placeOf(job *batchv1.Job) (at place, ok bool) {
 	return at, err1 == nil && err2 == nil
 }
 
-// meaningOf classifies a Job (spec §5.4).
+// meaningOf classifies a Job (docs/reference/jobset.md#child-categories).
 func meaningOf(o plan.Observed, job *batchv1.Job) meaning {
 	at, ok := placeOf(job)
 	rj := replicatedJob(o.JobSet, at.replicatedJob)
@@ -110,7 +110,7 @@ func jobRestarts(status *jobsetv1alpha2.JobSetStatus, name string, index int32) 
 	return 0
 }
 
-// count counts the Jobs of a replicatedJob (spec §5.5).
+// count counts the Jobs of a replicatedJob (docs/reference/jobset.md#counters).
 func count(o plan.Observed, name string) jobsetv1alpha2.ReplicatedJobStatus {
 	counters := jobsetv1alpha2.ReplicatedJobStatus{Name: name}
 	for _, job := range o.Jobs {
@@ -149,7 +149,7 @@ func isReady(job *batchv1.Job) bool {
 	return job.Status.Succeeded+ptr.Deref(job.Status.Ready, 0) >= wanted
 }
 
-// hasStarted tells whether all Jobs of a replicatedJob are ready or have ended (spec §5.10).
+// hasStarted tells whether all Jobs of a replicatedJob are ready or have ended (docs/reference/jobset.md#startup-order).
 func hasStarted(o plan.Observed, rj *jobsetv1alpha2.ReplicatedJob) bool {
 	n := count(o, rj.Name)
 	return n.Ready+n.Succeeded+n.Failed == *rj.Replicas

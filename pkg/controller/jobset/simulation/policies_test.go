@@ -16,7 +16,7 @@ import (
 
 // This file is the part of the model that judges a set.
 
-// hasSucceeded tells whether the success policy is met (spec §5.11).
+// hasSucceeded tells whether the success policy is met (docs/reference/jobset.md#success-policy).
 func hasSucceeded(o plan.Observed) bool {
 	policy := o.JobSet.Spec.SuccessPolicy
 	var have, all int32
@@ -74,7 +74,7 @@ func judge(o plan.Observed) *ruling {
 	return &r
 }
 
-// deadlineIsOver tells whether the set has run for too long (spec §8.4).
+// deadlineIsOver tells whether the set has run for too long (docs/reference/jobset.md#fields-of-the-coming-release).
 func deadlineIsOver(o plan.Observed) bool {
 	limit, start := o.JobSet.Spec.ActiveDeadlineSeconds, o.JobSet.Status.StartTime
 	return o.Gates.ActiveDeadline && limit != nil && start != nil && !isSuspended(o.JobSet) &&
@@ -89,7 +89,7 @@ func failureOf(job *batchv1.Job) *batchv1.JobCondition {
 	return conditionOf(job, batchv1.JobFailureTarget)
 }
 
-// rule applies the failure policy (spec §5.12).
+// rule applies the failure policy (docs/reference/jobset.md#failure-policy).
 func rule(o plan.Observed, failures []*batchv1.Job) ruling {
 	policy := o.JobSet.Spec.FailurePolicy
 	if policy == nil {
