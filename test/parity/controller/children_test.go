@@ -186,6 +186,8 @@ func TestRow7_3_35_RefusedJobsShowAsOneEventWithACount(t *testing.T) {
 	if len(found) != 1 {
 		t.Errorf("there are %d events JobCreationFailed, want 1 with a count", len(found))
 	}
+	// What is refused is one replicatedJob; the Jobs of the other one exist.
+	w.awaitJobs(live, jobsOfB...)
 	e := found[0]
 	if e.Type != corev1.EventTypeWarning || e.Regarding.UID != w.get().UID || e.ReportingController != "jobset" || e.Action != "Reconciling" {
 		t.Errorf("event of type %s about %s by %s (%s), want a Warning about the set by jobset (Reconciling)",
