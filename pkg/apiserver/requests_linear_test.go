@@ -105,10 +105,11 @@ func TestRequestLimitsAreDocumented(t *testing.T) {
 		t.Fatal(err)
 	}
 	for what, limit := range map[string]int{
-		"Bytes of a body":                                     payload.MaxBytes,
-		"Entries of one list or map":                          payload.MaxEntries,
-		"Objects and lists that are items of lists, together": payload.MaxObjects,
-		"Levels of objects and lists":                         payload.MaxDepth,
+		"Bytes of a body":                                                       payload.MaxBytes,
+		"Entries of one list or map":                                            payload.MaxEntries,
+		"Objects and lists that are items of lists, together":                   payload.MaxObjects,
+		"Levels of objects and lists":                                           payload.MaxDepth,
+		"Objects in one list of a strategic merge patch or a server-side apply": payload.MaxMergedItems,
 	} {
 		if row := fmt.Sprintf("| %s | %d |\n", what, limit); !strings.Contains(string(page), row) {
 			t.Errorf("docs/validation.md lacks the row %q", row)

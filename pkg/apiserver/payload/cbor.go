@@ -25,8 +25,8 @@ type cborFrame struct {
 }
 
 // scanCBOR counts what a document of CBOR holds. What follows an error is not looked at: the decoder finds the error before it builds anything.
-func scanCBOR(data []byte) (objects int, err error) {
-	c := &counter{}
+func scanCBOR(data []byte, merged bool) (objects int, err error) {
+	c := &counter{merged: merged}
 	var frames []cborFrame
 	for len(data) > 0 {
 		major, info, length, rest, ok := cborHead(data)

@@ -93,13 +93,15 @@ func tooLarge(size int64) error {
 // count counts the objects in lists of a body. A media type that nobody decodes is left to the next handler.
 func (h *Handler) count(contentType string, data []byte) (objects int, err error) {
 	media, _, _ := strings.Cut(contentType, ";")
-	switch media = strings.ToLower(strings.TrimSpace(media)); {
+	media = strings.ToLower(strings.TrimSpace(media))
+	merged := strings.Contains(media, "apply-patch") || strings.Contains(media, "strategic-merge-patch")
+	switch {
 	case strings.HasSuffix(media, "yaml"):
-		return scanYAML(data)
+		return scanYAML(data, merged)
 	case strings.HasSuffix(media, "cbor"):
-		return scanCBOR(data)
+		return scanCBOR(data, merged)
 	case media == runtime.ContentTypeProtobuf:
 		return h.scan.scan(data, nil)
 	}
-	return scanJSON(data)
+	return scanJSON(data, merged)
 }

@@ -4,8 +4,8 @@
 package payload
 
 // scanJSON counts what a document of JSON holds. Whatever a decoder reads before it finds an error is counted.
-func scanJSON(data []byte) (objects int, err error) {
-	c := &counter{}
+func scanJSON(data []byte, merged bool) (objects int, err error) {
+	c := &counter{merged: merged}
 	fresh := false // the list or map that was entered last has no entry yet
 	for i := 0; i < len(data) && err == nil; i++ {
 		b := data[i]

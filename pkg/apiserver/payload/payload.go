@@ -19,6 +19,9 @@ const (
 	MaxEntries = 20_000
 	// MaxObjects bounds the objects and lists that are items of lists, of all lists together.
 	MaxObjects = 60_000
+	// MaxMergedItems bounds the objects in each list of a strategic merge patch or a server-side apply. Both look for each item
+	// among all items that are stored, so their cost grows with the square of the length.
+	MaxMergedItems = 2_000
 	// MaxDepth bounds how deep objects and lists are nested.
 	MaxDepth = 100
 	// maxMarks bounds the characters of YAML that may begin something, because YAML cannot be counted without parsing it.
@@ -31,6 +34,8 @@ func tooMany(format string, args ...any) error {
 
 // counter follows a walk through a document.
 type counter struct {
+	// merged says that the document is merged with what is stored, item by item.
+	merged  bool
 	objects int
 	stack   []frame
 }
@@ -39,6 +44,7 @@ type counter struct {
 type frame struct {
 	list    bool
 	entries int
+	objects int
 }
 
 // open enters a list or a map.
@@ -46,6 +52,10 @@ func (c *counter) open(list bool) error {
 	if n := len(c.stack); n > 0 && c.stack[n-1].list {
 		if err := c.object(); err != nil {
 			return err
+		}
+		c.stack[n-1].objects++
+		if c.merged && c.stack[n-1].objects > MaxMergedItems {
+			return tooMany("%d objects in a list that is merged with what is stored", MaxMergedItems)
 		}
 	}
 	if len(c.stack) >= MaxDepth {

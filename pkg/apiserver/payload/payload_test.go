@@ -25,6 +25,7 @@ const (
 	objects = "the body must have no more than 60000 objects in lists"
 	bytes15 = "the body must have no more than 1572864 bytes (1.5 MiB), it has 1572865 or more"
 	marks   = "the body must have no more than 200000 characters of YAML that can begin an entry"
+	merged  = "the body must have no more than 2000 objects in a list that is merged with what is stored"
 	aliases = "the body must have no aliases of YAML: write out what they stand for, or send JSON"
 )
 
@@ -77,8 +78,12 @@ func TestBodies(t *testing.T) {
 		"a body that is too large":            {body: make([]byte, payload.MaxBytes+1), want: bytes15},
 		"a JSON patch":                        {media: "application/json-patch+json", body: text(list(`[`, `{}`, 20_001, `]`)), want: entries},
 		"a merge patch":                       {media: "application/merge-patch+json; charset=utf-8", body: text(list(`{"a":[`, `{}`, 20_001, `]}`)), want: entries},
-		"a strategic merge patch":             {media: "application/strategic-merge-patch+json", body: text(list(`{"a":[`, `{}`, 20_001, `]}`)), want: entries},
-		"server-side apply in JSON":           {media: "application/apply-patch+yaml", body: text(list(`{"a":[`, `{}`, 20_001, `]}`)), want: entries},
+		"a strategic merge patch":             {media: "application/strategic-merge-patch+json", body: text(list(`{"a":[`, `{}`, 2_001, `]}`)), want: merged},
+		"a strategic merge patch within":      {media: "application/strategic-merge-patch+json", body: text(list(`{"a":[`, list(`{"b":[`, `{}`, 9, `]}`), 2_000, `]}`))},
+		"a strategic merge patch of scalars":  {media: "application/strategic-merge-patch+json", body: text(list(`{"a":[`, `1`, 2_001, `]}`))},
+		"server-side apply in JSON":           {media: "application/apply-patch+yaml", body: text(list(`{"a":[`, `{}`, 2_001, `]}`)), want: merged},
+		"server-side apply in YAML":           {media: "application/apply-patch+yaml", body: text("a:\n" + strings.Repeat("- {}\n", 2_001)), want: merged},
+		"server-side apply in CBOR":           {media: "application/apply-patch+cbor", body: append([]byte("\xa1\x61a\x9f"), bytes.Repeat([]byte("\xa0"), 2_001)...), want: merged},
 		"server-side apply with & and * text": {media: "application/apply-patch+yaml", body: text(`{"a":"sleep 1 &b; ls *b"}`)},
 		"YAML within every limit":             {media: "application/yaml", body: text("a:\n" + strings.Repeat("- {b: 1}\n", 20_000))},
 		"YAML with a long list in blocks":     {media: "application/yaml", body: text("a:\n" + strings.Repeat("- {}\n", 20_001)), want: entries},

@@ -51,7 +51,7 @@ func (d decoder) Decode(data []byte, defaults *schema.GroupVersionKind, into run
 	if bytes.HasPrefix(data, protobufPrefix) {
 		_, err = d.scan.scan(data, defaults)
 	} else if trimmed := bytes.TrimLeft(data, " \t\r\n"); len(trimmed) > 0 && trimmed[0] == '{' {
-		_, err = scanJSON(data)
+		_, err = scanJSON(data, false)
 	}
 	if err != nil {
 		return nil, nil, err

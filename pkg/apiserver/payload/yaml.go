@@ -14,9 +14,9 @@ import (
 // scanYAML counts what a document of YAML holds. Most bodies that are called YAML are JSON, which clients of server-side
 // apply send. Others are parsed, once the characters that may begin something show that the result is not large. Aliases
 // are refused: each could stand for a megabyte.
-func scanYAML(data []byte) (objects int, err error) {
+func scanYAML(data []byte, merged bool) (objects int, err error) {
 	if trimmed := bytes.TrimLeft(data, " \t\r\n"); len(trimmed) > 0 && trimmed[0] == '{' && json.Valid(data) {
-		return scanJSON(data)
+		return scanJSON(data, merged)
 	}
 	if marks(data) > maxMarks {
 		return 0, tooMany("%d characters of YAML that can begin an entry (, [ { : - ? and line breaks): send JSON instead", maxMarks)
@@ -25,7 +25,7 @@ func scanYAML(data []byte) (objects int, err error) {
 	if err := yaml.Unmarshal(data, &document); err != nil {
 		return 0, errors.NewBadRequest("the body must be YAML: " + err.Error())
 	}
-	c := &counter{}
+	c := &counter{merged: merged}
 	err = c.node(&document)
 	return c.objects, err
 }
