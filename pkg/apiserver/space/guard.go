@@ -8,8 +8,6 @@ import (
 	"fmt"
 	"math"
 	"net/http"
-	"runtime/debug"
-	"runtime/metrics"
 	"sync/atomic"
 
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
@@ -51,18 +49,13 @@ type Guard struct {
 	refused atomic.Bool
 	// memory returns the bytes of live objects and the limit.
 	memory func() (live, limit int64)
+	// collect brings that measure up to date.
+	collect func()
 }
 
 // New returns the guard of a store, which is nil for an external etcd.
 func New(store Store) *Guard {
-	return &Guard{store: store, memory: heap}
-}
-
-// heap reads what was live at the end of the last garbage collection, and GOMEMLIMIT.
-func heap() (live, limit int64) {
-	sample := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
-	metrics.Read(sample)
-	return int64(sample[0].Value.Uint64()), debug.SetMemoryLimit(-1)
+	return &Guard{store: store, memory: heap, collect: new(collector).collect}
 }
 
 // shortage is why something is refused.
@@ -119,7 +112,12 @@ func (g *Guard) low() *shortage {
 
 // lowMemory is the shortage in which live objects take a part of the memory limit.
 func (g *Guard) lowMemory(limitPercent int64) *shortage {
-	if live, limit := g.memory(); limit != math.MaxInt64 && live >= limit/100*limitPercent {
+	live, limit := g.memory()
+	if limit != math.MaxInt64 && live >= limit/100*limitPercent {
+		g.collect()
+		live, _ = g.memory()
+	}
+	if limit != math.MaxInt64 && live >= limit/100*limitPercent {
 		return &shortage{reason: reasonMemory, message: fmt.Sprintf("the objects that the server keeps in memory take %d%% of its limit of %d MiB, and the rest is reserved for "+
 			"requests and restarts: delete JobSets, or raise the memory limit and GOMEMLIMIT", percent(live, limit), limit>>20)}
 	}
