@@ -139,11 +139,11 @@ var finishedStates = map[string]state{
 	"completed": {
 		pod: runShort, rest: "restarts=0 Completed/AllJobsCompleted | 1 Start → Completed",
 		cells: map[string]cell{
-			"restart": refused("the JobSet has completed, so that there is nothing to restart; create it anew to run it again"),
-			"suspend": refused("the JobSet has completed, so that there is nothing to suspend; create it anew to run it again"),
-			"resume":  refused("the JobSet has completed, so that there is nothing to resume; create it anew to run it again"),
+			"restart": refused("the JobSet has completed, so that there is nothing to restart; recreate it to run it again"),
+			"suspend": refused("the JobSet has completed, so that there is nothing to suspend; recreate it to run it again"),
+			"resume":  refused("the JobSet has completed, so that there is nothing to resume; recreate it to run it again"),
 			"cancel":  refused("the JobSet has completed, so that there is nothing to cancel"),
-			"retry":   refused("the JobSet has completed, and only one that failed can be retried; create it anew to run it again"),
+			"retry":   refused("the JobSet has completed, and only one that failed can be retried; recreate it to run it again"),
 		},
 	},
 	"failed": {
@@ -160,11 +160,11 @@ var finishedStates = map[string]state{
 	"turned-away": { // failed, and its queue has let go of it
 		pod: fail, metadata: "labels: {kueue.x-k8s.io/queue-name: tenants}", rest: "restarts=0 Failed/FailedJobs | 1 Start → Failed",
 		cells: map[string]cell{
-			"restart": refused("the JobSet has failed, so that there is nothing to restart; create it anew to run it again"),
-			"suspend": refused("the JobSet has failed, so that there is nothing to suspend; create it anew to run it again"),
-			"resume":  refused("the JobSet has failed, so that there is nothing to resume; create it anew to run it again"),
+			"restart": refused("the JobSet has failed, so that there is nothing to restart; recreate it to run it again"),
+			"suspend": refused("the JobSet has failed, so that there is nothing to suspend; recreate it to run it again"),
+			"resume":  refused("the JobSet has failed, so that there is nothing to resume; recreate it to run it again"),
 			"cancel":  refused("the JobSet has failed, so that there is nothing to cancel"),
-			"retry":   refused(`queue "tenants", which the label kueue.x-k8s.io/queue-name names, does not run a finished JobSet again; create it anew instead`),
+			"retry":   refused(`queue "tenants", which the label kueue.x-k8s.io/queue-name names, does not run a finished JobSet again; recreate it instead`),
 		},
 	},
 	"cancelled": {
@@ -188,7 +188,7 @@ var finishedStates = map[string]state{
 			})
 		},
 		rest:   "restarts=0 | 1 Start, ready",
-		others: refused("the JobSet is being deleted; wait until it is gone and create it anew"),
+		others: refused("the JobSet is being deleted; wait until it is gone and recreate it"),
 	},
 	"managed": {
 		pod: runOn, extra: "managedBy: example.com/other", rest: "restarts=0",

@@ -49,7 +49,7 @@ const (
 // It returns after which time to look again; 0 for never.
 func (c *Controller) apply(ctx context.Context, key cache.ObjectName, obs *plan.Observed, p plan.Plan) (time.Duration, error) {
 	for _, problem := range p.Problems {
-		klog.FromContext(ctx).Info("Child makes no sense", "reason", problem)
+		klog.FromContext(ctx).Info("Ignored a malformed child", "reason", problem)
 	}
 	run := &applier{Controller: c, key: key, js: obs.JobSet, namesKept: plan.RetryNamesAfter(*obs)}
 	p = run.withFirstCause(ctx, obs, p) // before the pods are gone

@@ -135,7 +135,7 @@ func (o *Options) addControllerFlags(fs *pflag.FlagSet) {
 		"Comma-separated list of name=true|false. Known gates:\n"+known)
 }
 
-// Validate returns the first setting that makes no sense.
+// Validate returns the first invalid setting.
 func (o *Options) Validate() error {
 	for _, check := range []func() error{o.validateGates, o.validateEndpoints, o.validateTLS, o.validateLeaderElection, o.validateNumbers} {
 		if err := check(); err != nil {

@@ -74,7 +74,7 @@ func (l *loader) preemptor(ctx context.Context, version string, p preemptor) *un
 			return item
 		}
 		if p.jobUID != "" && item.GetLabels()[jobUIDLabel] == p.jobUID {
-			ofJob = item // it was made anew since
+			ofJob = item // it was recreated since
 		}
 	}
 	return ofJob

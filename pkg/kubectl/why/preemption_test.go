@@ -50,7 +50,7 @@ func TestLoadFindsThePreemptor(t *testing.T) {
 		wantGaps []Gap
 	}{
 		"in another namespace":            {objects: []runtime.Object{bigger("other")}, want: "other/jobset-big-1a2b3"},
-		"made anew since":                 {objects: []runtime.Object{other}, want: "other/another"},
+		"recreated since":                 {objects: []runtime.Object{other}, want: "other/another"},
 		"gone":                            {},
 		"in a namespace that is not read": {objects: []runtime.Object{bigger("other")}, refused: true, wantGaps: []Gap{{"workloads.kueue.x-k8s.io of other namespaces", "forbidden"}}},
 		"in the namespace of the set":     {objects: []runtime.Object{bigger("team")}, refused: true, want: "team/jobset-big-1a2b3", wantGaps: []Gap{{"workloads.kueue.x-k8s.io of other namespaces", "forbidden"}}},
@@ -100,8 +100,8 @@ func TestRetryIsOfferedWhereTheServerRetries(t *testing.T) {
 			want   string
 		}{
 			"its user":  {nobody, "kubectl jobset -n team retry train"},
-			"its queue": {inAQueue, "kubectl -n team get jobset train -o yaml  # create it anew to run it again: the queue research does not run a finished set again"},
-			"its owner": {owned, "kubectl -n team get trainjob big -o yaml  # create it anew to run it again: it owns the set"},
+			"its queue": {inAQueue, "kubectl -n team get jobset train -o yaml  # recreate it to run it again: the queue research does not run a finished set again"},
+			"its owner": {owned, "kubectl -n team get trainjob big -o yaml  # recreate it to run it again: it owns the set"},
 		} {
 			t.Run(name+", decided by "+who, func(t *testing.T) {
 				var commands []string

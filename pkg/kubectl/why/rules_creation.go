@@ -96,7 +96,7 @@ func creationRefused(d *diagnosis) []Finding {
 	switch r.kind {
 	case refusedInvalid:
 		f.Cause, f.Summary = JobTemplateRefused, fmt.Sprintf("the API refuses the %s: %s", what, d.inTemplate(e.Message, r.detail))
-		f.Commands = append(f.Commands, d.kubectl("get jobset %s -o yaml > %s.yaml  # correct the template, delete the set and create it anew", d.Name, d.Name))
+		f.Commands = append(f.Commands, d.kubectl("get jobset %s -o yaml > %s.yaml  # correct the template, delete the set and recreate it", d.Name, d.Name))
 	case refusedQuota:
 		f.Cause, f.Summary = JobRefusedByQuota, fmt.Sprintf("a quota refuses the %s: %s", what, r.detail)
 		f.Evidence = append(f.Evidence, d.quotaFacts(e.Message)...)

@@ -96,10 +96,10 @@ func (d *diagnosis) maxRestarts(c *metav1.Condition, cause *jobsetv1alpha2.Failu
 func (d *diagnosis) runAgain() string {
 	js := d.JobSet
 	if queue, queued := js.Labels[queueLabel]; queued {
-		return d.kubectl("get jobset %s -o yaml  # create it anew to run it again: the queue %s does not run a finished set again", js.Name, queue)
+		return d.kubectl("get jobset %s -o yaml  # recreate it to run it again: the queue %s does not run a finished set again", js.Name, queue)
 	}
 	if owner := metav1.GetControllerOf(js); owner != nil {
-		return d.kubectl("get %s %s -o yaml  # create it anew to run it again: it owns the set", strings.ToLower(owner.Kind), owner.Name)
+		return d.kubectl("get %s %s -o yaml  # recreate it to run it again: it owns the set", strings.ToLower(owner.Kind), owner.Name)
 	}
 	return d.plugin("retry %s", js.Name)
 }

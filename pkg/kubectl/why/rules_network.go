@@ -108,7 +108,7 @@ func hostnamesDisabled(d *diagnosis) []Finding {
 			{Object: d.set(), Text: "spec.network.enableDNSHostnames is false"},
 			{Object: d.set(), Text: user},
 		},
-		Commands: []string{d.kubectl("get jobset %s -o yaml > %s.yaml  # set spec.network.enableDNSHostnames to true, delete the set and create it anew", js.Name, js.Name)},
+		Commands: []string{d.kubectl("get jobset %s -o yaml > %s.yaml  # set spec.network.enableDNSHostnames to true, delete the set and recreate it", js.Name, js.Name)},
 	}}
 }
 

@@ -91,7 +91,7 @@ type Plan struct {
 	More bool
 	// RequeueAfter is the time after which a decision is due even if nothing happens; 0 for none.
 	RequeueAfter time.Duration
-	// Problems are children left alone because their data makes no sense, one sentence each.
+	// Problems are children left alone because their data is malformed, one sentence each.
 	Problems []string
 }
 

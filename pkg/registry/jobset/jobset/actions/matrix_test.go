@@ -38,7 +38,7 @@ var all = map[string]action{
 // TestEveryActionInEveryState says for each action in each state what it answers, or after "!" why it is refused.
 func TestEveryActionInEveryState(t *testing.T) {
 	const (
-		deleting  = "! the JobSet is being deleted; wait until it is gone and create it anew"
+		deleting  = "! the JobSet is being deleted; wait until it is gone and recreate it"
 		foreign   = `! the JobSet is run by the controller "example.com/other", which spec.managedBy names; ask that one`
 		restarted = "the JobSet was restarted as attempt 2"
 		tooEarly  = "! the JobSet has not finished, and only one that failed can be retried; restart it instead"
@@ -52,37 +52,37 @@ func TestEveryActionInEveryState(t *testing.T) {
 		decides   = `queue "team", which the label kueue.x-k8s.io/queue-name names, decides when it runs`
 		waiting   = "! the JobSet is suspended; " + decides
 		waits     = "! the JobSet is suspended, and only one that failed can be retried; " + decides
-		anew      = "; create it anew to run it again"
-		finished  = `! queue "team", which the label kueue.x-k8s.io/queue-name names, does not run a finished JobSet again; create it anew instead`
+		anew      = "; recreate it to run it again"
+		finished  = `! queue "team", which the label kueue.x-k8s.io/queue-name names, does not run a finished JobSet again; recreate it instead`
 		unstarted = "the JobSet was cancelled while no attempt ran"
 	)
 	want := map[string]map[string]string{
 		"restart": {
 			"running": restarted, "queued": restarted, "owned": restarted, "new": restarted,
 			"suspended": asleep, "queued suspended": waiting,
-			"completed": hasDone + "restart; create it anew to run it again",
+			"completed": hasDone + "restart; recreate it to run it again",
 			"failed":    hasFailed + "restart; retry it instead", "cancelled": hasFailed + "restart; retry it instead",
 			"queued failed": hasFailed + "restart" + anew, "queued cancelled": hasFailed + "restart" + anew,
-			"owned failed": hasFailed + `restart; create TrainJob "big", which owns it, anew to run it again`, "suspended failed": hasFailed + "restart; retry it instead",
+			"owned failed": hasFailed + `restart; recreate TrainJob "big", which owns it, to run it again`, "suspended failed": hasFailed + "restart; retry it instead",
 			"deleting": deleting, "foreign": foreign,
 		},
 		"suspend": {
 			"running": "the JobSet was suspended, which ended attempt 1", "new": "the JobSet was suspended before it started",
 			"suspended": "the JobSet is suspended already; nothing changed",
-			"completed": hasDone + "suspend; create it anew to run it again",
+			"completed": hasDone + "suspend; recreate it to run it again",
 			"failed":    hasFailed + "suspend; retry it instead", "cancelled": hasFailed + "suspend; retry it instead",
 			"queued failed": hasFailed + "suspend" + anew, "queued cancelled": hasFailed + "suspend" + anew,
-			"owned failed": hasFailed + `suspend; create TrainJob "big", which owns it, anew to run it again`, "suspended failed": hasFailed + "suspend; retry it instead",
+			"owned failed": hasFailed + `suspend; recreate TrainJob "big", which owns it, to run it again`, "suspended failed": hasFailed + "suspend; retry it instead",
 			"queued": queue + "suspend" + workload, "queued suspended": queue + "suspend" + workload, "owned": owner + "suspend that instead",
 			"deleting": deleting, "foreign": foreign,
 		},
 		"resume": {
 			"running": "the JobSet is not suspended; nothing changed", "new": "the JobSet is not suspended; nothing changed",
 			"suspended": "the JobSet was resumed as attempt 2",
-			"completed": hasDone + "resume; create it anew to run it again",
+			"completed": hasDone + "resume; recreate it to run it again",
 			"failed":    hasFailed + "resume; retry it instead", "cancelled": hasFailed + "resume; retry it instead",
 			"queued failed": hasFailed + "resume" + anew, "queued cancelled": hasFailed + "resume" + anew,
-			"owned failed": hasFailed + `resume; create TrainJob "big", which owns it, anew to run it again`, "suspended failed": hasFailed + "resume; retry it instead",
+			"owned failed": hasFailed + `resume; recreate TrainJob "big", which owns it, to run it again`, "suspended failed": hasFailed + "resume; retry it instead",
 			"queued": queue + "resume" + workload, "queued suspended": queue + "resume" + workload, "owned": owner + "resume that instead",
 			"deleting": deleting, "foreign": foreign,
 		},
@@ -97,9 +97,9 @@ func TestEveryActionInEveryState(t *testing.T) {
 			"failed": "the JobSet is run again as attempt 2", "cancelled": "the JobSet is run again as attempt 2",
 			"suspended failed": "the JobSet counts as failed no more, but stays suspended; resume it to run it",
 			"running":          tooEarly, "new": tooEarly, "queued": tooEarly, "owned": tooEarly, "suspended": stays, "queued suspended": waits,
-			"completed":     "! the JobSet has completed, and only one that failed can be retried; create it anew to run it again",
+			"completed":     "! the JobSet has completed, and only one that failed can be retried; recreate it to run it again",
 			"queued failed": finished, "queued cancelled": finished,
-			"owned failed": `! TrainJob "big", which owns it, decides when the JobSet runs, and has seen it finish; create that anew instead`,
+			"owned failed": `! TrainJob "big", which owns it, decides when the JobSet runs, and has seen it finish; recreate that instead`,
 			"deleting":     deleting, "foreign": foreign,
 		},
 	}

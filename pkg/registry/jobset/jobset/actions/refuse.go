@@ -89,7 +89,7 @@ func origin(entry *jobset.Attempt) string {
 // checkManaged refuses every action on sets that nobody acts on any more, or that another controller acts on.
 func checkManaged(js *jobset.JobSet) error {
 	if js.DeletionTimestamp != nil {
-		return conflict(js, "the JobSet is being deleted; wait until it is gone and create it anew")
+		return conflict(js, "the JobSet is being deleted; wait until it is gone and recreate it")
 	}
 	if manager := ptr.Deref(js.Spec.ManagedBy, builtInController); manager != builtInController {
 		return conflict(js, "the JobSet is run by the controller %q, which spec.managedBy names; ask that one", manager)
@@ -101,7 +101,7 @@ func checkManaged(js *jobset.JobSet) error {
 func checkUnfinished(js *jobset.JobSet, action string) error {
 	switch finishedAs(&js.Status) {
 	case stateCompleted:
-		return conflict(js, "the JobSet has completed, so that there is nothing to %s; create it anew to run it again", action)
+		return conflict(js, "the JobSet has completed, so that there is nothing to %s; recreate it to run it again", action)
 	case stateFailed:
 		return conflict(js, "the JobSet has failed, so that there is nothing to %s; %s", action, wayOutOfFailure(js))
 	}
@@ -130,10 +130,10 @@ func wayOutOfSuspension(js *jobset.JobSet) string {
 // wayOutOfFailure says how a failed set comes to run again. It agrees with what Retry refuses.
 func wayOutOfFailure(js *jobset.JobSet) string {
 	if _, queued := js.Labels[queueLabel]; queued {
-		return "create it anew to run it again"
+		return "recreate it to run it again"
 	}
 	if who := decider(js); who != "" {
-		return fmt.Sprintf("create %s, anew to run it again", who)
+		return fmt.Sprintf("recreate %s, to run it again", who)
 	}
 	return "retry it instead"
 }

@@ -90,17 +90,17 @@ func checkRetry(js *jobset.JobSet) error {
 	}
 	switch {
 	case finishedAs(&js.Status) == stateCompleted:
-		return conflict(js, "the JobSet has completed, and only one that failed can be retried; create it anew to run it again")
+		return conflict(js, "the JobSet has completed, and only one that failed can be retried; recreate it to run it again")
 	case finishedAs(&js.Status) != stateFailed && suspended(js):
 		return conflict(js, "the JobSet is suspended, and only one that failed can be retried; %s", wayOutOfSuspension(js))
 	case finishedAs(&js.Status) != stateFailed:
 		return conflict(js, "the JobSet has not finished, and only one that failed can be retried; restart it instead")
 	}
 	if _, queued := js.Labels[queueLabel]; queued {
-		return conflict(js, "%s, does not run a finished JobSet again; create it anew instead", decider(js))
+		return conflict(js, "%s, does not run a finished JobSet again; recreate it instead", decider(js))
 	}
 	if who := decider(js); who != "" {
-		return conflict(js, "%s, decides when the JobSet runs, and has seen it finish; create that anew instead", who)
+		return conflict(js, "%s, decides when the JobSet runs, and has seen it finish; recreate that instead", who)
 	}
 	return nil
 }
