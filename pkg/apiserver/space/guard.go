@@ -134,6 +134,18 @@ func (g *Guard) grow() error {
 	return nil
 }
 
+// change returns an error when there is no space for a change. Only while space is short does it matter how small that is.
+func (g *Guard) change(small func() bool) error {
+	lack := g.low()
+	switch {
+	case lack == nil:
+		return nil
+	case small():
+		return g.touch()
+	}
+	return refuse(lack)
+}
+
 // touch returns an error when there is no space for another version of an object that does not grow.
 func (g *Guard) touch() error {
 	if lack := g.lowMemory(metadataPercent); lack != nil {

@@ -136,7 +136,9 @@ func TestOnlyChangesOfSpecAreRefused(t *testing.T) {
 		"labels, and most of memory is live":             {update: change(func(p *corev1.Pod) { p.Labels = map[string]string{"a": "b"} }), live: 650, want: true},
 		"status, and most of memory is live":             {update: change(func(p *corev1.Pod) { p.Status.Phase = "Running" }), subresource: "status", live: 999},
 		"the last finalizer, and most of memory is live": {update: change(func(p *corev1.Pod) { p.DeletionTimestamp = &metav1.Time{} }), live: 999},
-		"a change of spec":                               {update: change(func(p *corev1.Pod) { p.Generation++ }), want: true},
+		"a change of spec that adds 257 bytes":           {update: change(func(p *corev1.Pod) { p.Generation++; p.Spec.NodeName = strings.Repeat("n", 257) }), want: true},
+		"a change of spec that adds 256 bytes":           {update: change(func(p *corev1.Pod) { p.Generation++; p.Spec.NodeName = strings.Repeat("n", 256) })},
+		"a small change, and most of memory is live":     {update: change(func(p *corev1.Pod) { p.Generation++ }), live: 650, want: true},
 		"a change of labels":                             {update: change(func(p *corev1.Pod) { p.Labels = map[string]string{"a": "b"} })},
 		"a finalizer":                                    {update: change(func(p *corev1.Pod) { p.Finalizers = []string{"a/b"} })},
 		"status":                                         {update: change(func(p *corev1.Pod) { p.Status.Phase = "Running" }), subresource: "status"},
@@ -152,6 +154,7 @@ func TestOnlyChangesOfSpecAreRefused(t *testing.T) {
 			g := New(usedUp)
 			g.memory = fixed(c.live, 1000)
 			s := guarded{Interface: &inner{object: &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Generation: 1}}}, guard: g}
+			s.size = func(obj runtime.Object) int { return len(obj.(*corev1.Pod).Spec.NodeName) }
 			err := s.GuaranteedUpdate(ctx, "key", nil, false, nil, c.update, nil)
 			if isInsufficient(err) != c.want {
 				t.Errorf("error is %v", err)

@@ -38,15 +38,32 @@ func (g guardedGetter) GetRESTOptions(resource schema.GroupResource, example run
 		newFunc, newListFunc func() runtime.Object, attributes storage.AttrFunc, trigger storage.IndexerFuncs, indexers *cache.Indexers,
 	) (storage.Interface, factory.DestroyFunc, error) {
 		store, destroy, err := decorator(config, prefix, keyFunc, newFunc, newListFunc, attributes, trigger, indexers)
-		return guarded{Interface: store, guard: g.guard}, destroy, err
+		return guarded{Interface: store, guard: g.guard, size: encodedSize(config.Codec)}, destroy, err
 	}
 	return options, nil
 }
+
+// smallGrowth is by how many bytes a change of spec may make an object larger while space is short: enough to suspend it.
+// Queues take their quota back that way.
+const smallGrowth = 256
 
 // guarded is a store that keeps a reserve.
 type guarded struct {
 	storage.Interface
 	guard *Guard
+	// size returns the bytes of an object as it is stored.
+	size func(runtime.Object) int
+}
+
+// encodedSize measures with the codec of a store. What cannot be encoded is not stored either.
+func encodedSize(codec runtime.Codec) func(runtime.Object) int {
+	return func(obj runtime.Object) int {
+		data, err := runtime.Encode(codec, obj)
+		if err != nil {
+			return 0
+		}
+		return len(data)
+	}
 }
 
 // Create refuses when space is short.
@@ -57,7 +74,7 @@ func (s guarded) Create(ctx context.Context, key string, obj, out runtime.Object
 	return s.guard.written(s.Interface.Create(ctx, key, obj, out, ttl))
 }
 
-// GuaranteedUpdate refuses changes of spec when space is short.
+// GuaranteedUpdate refuses changes of spec that need more space when it is short.
 func (s guarded) GuaranteedUpdate(ctx context.Context, key string, destination runtime.Object, ignoreNotFound bool,
 	preconditions *storage.Preconditions, tryUpdate storage.UpdateFunc, cached runtime.Object,
 ) error {
@@ -67,7 +84,7 @@ func (s guarded) GuaranteedUpdate(ctx context.Context, key string, destination r
 		switch {
 		case err != nil || !mayGrow(ctx, output):
 		case generation(output) != before:
-			err = s.guard.grow()
+			err = s.guard.change(func() bool { return s.size(output) <= s.size(input)+smallGrowth })
 		default:
 			err = s.guard.touch()
 		}

@@ -24,8 +24,9 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/test/integration/framework"
 )
 
-// smallQuota is the least that the server accepts.
-const smallQuota = 16 << 20
+// smallQuota is small, and its reserve still larger than what is written between two commits of etcd, which measures its
+// size then.
+const smallQuota = 32 << 20
 
 // bigJobSet is a set of about the given number of bytes.
 func bigJobSet(name string, bytes int) *jobsetv1alpha2.JobSet {
@@ -68,8 +69,8 @@ func TestFullStoreIsCleanedWithKubectl(t *testing.T) {
 	if want := "reserved for deletions and status: delete JobSets"; !strings.Contains(refusal.Error(), want) {
 		t.Errorf("creation was refused with %v, not %q", refusal, want)
 	}
-	if sets < 100 {
-		t.Errorf("%d sets of 100 KiB fill a quota of 16 MiB", sets)
+	if sets < 200 {
+		t.Errorf("%d sets of 100 KiB fill a quota of 32 MiB", sets)
 	}
 	checkSpaceLine(t, server, "[!]storage-space low")
 	checkReserve(t, e)
@@ -119,8 +120,13 @@ func checkReserve(t *testing.T, e *env) {
 	t.Helper()
 	js := e.get(t, "big-0")
 	js.Spec.Suspend = ptr.To(true)
+	js.Spec.ReplicatedJobs[0].Template.Spec.Template.Annotations = map[string]string{"large": strings.Repeat("x", 1000)}
 	if _, err := e.typed.Update(t.Context(), js, metav1.UpdateOptions{}); !isInsufficient(err) {
-		t.Errorf("a change of spec was answered with %v", err)
+		t.Errorf("a large change of spec was answered with %v", err)
+	}
+	suspend := []byte(`{"spec":{"suspend":true}}`)
+	if _, err := e.typed.Patch(t.Context(), "big-0", types.MergePatchType, suspend, metav1.PatchOptions{}); err != nil {
+		t.Errorf("suspending through spec: %v", err)
 	}
 	js = e.get(t, "big-0")
 	js.Status.Restarts = 1
@@ -159,7 +165,7 @@ func checkSpaceLine(t *testing.T, server *framework.Server, want string) {
 	for _, line := range []string{
 		"jobset_apiserver_storage_exhausted " + number[strings.Contains(want, "used up")],
 		"jobset_apiserver_storage_reserve_reached " + number[!strings.Contains(want, "ok")],
-		"jobset_apiserver_storage_quota_bytes 1.6777216e+07",
+		fmt.Sprint("jobset_apiserver_storage_quota_bytes ", float64(smallQuota)),
 	} {
 		if code != http.StatusOK || !strings.Contains(body, "\n"+line+"\n") {
 			t.Errorf("/metrics (%d) does not have %q", code, line)
