@@ -12,7 +12,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"sigs.k8s.io/yaml"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
@@ -94,9 +93,8 @@ func repeat(b *bytes.Buffer, item string, n int, commas bool) {
 
 // transcoder writes documents of JSON in other formats.
 type transcoder struct {
-	codecs serializer.CodecFactory
-	cbor   runtime.Encoder
-	proto  runtime.Encoder
+	cbor  runtime.Encoder
+	proto runtime.Encoder
 }
 
 func newTranscoder(s *server) transcoder {

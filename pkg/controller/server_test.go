@@ -136,13 +136,15 @@ func TestWatchesFollowAServerThatComesBack(t *testing.T) {
 func TestAnswersThatReflectorsActOnAreNotTriedAgain(t *testing.T) {
 	tooLarge := apierrors.NewTimeoutError("Too large resource version", 1)
 	tooLarge.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: metav1.CauseTypeResourceVersionTooLarge}}
+	gone := &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: http.StatusGone, Reason: metav1.StatusReasonGone, Message: "gone"}}
 	for _, answer := range []error{
-		apierrors.NewResourceExpired("too old"), apierrors.NewGone("gone"), tooLarge, apierrors.NewBadRequest("no"),
+		apierrors.NewResourceExpired("too old"), gone, tooLarge, apierrors.NewBadRequest("no"),
 		apierrors.NewInvalid(schema.GroupKind{}, "", nil), apierrors.NewGenericServerResponse(http.StatusNotAcceptable, "list", schema.GroupResource{}, "", "", 0, false),
 	} {
 		t.Run(fmt.Sprint(answer), func(t *testing.T) {
 			f := &fakeServer{away: answer}
-			_, err := NewListWatch[*corev1.ConfigMapList](NewServer("test", f.probe), f, f, "").List(metav1.ListOptions{})
+			lists := NewListWatch[*corev1.ConfigMapList](NewServer("test", f.probe), f, f, "")
+			_, err := cache.ToListerWatcherWithContext(lists).ListWithContext(t.Context(), metav1.ListOptions{})
 			if !errors.Is(err, answer) {
 				t.Errorf("error %v", err)
 			}
@@ -157,7 +159,8 @@ func TestAListThatKeepsFailingIsTriedSlowly(t *testing.T) {
 		f := &fakeServer{away: errors.New("timeout")}
 		s := NewServer("test", func(context.Context) error { return nil })
 		time.AfterFunc(time.Minute, s.Stop)
-		if _, err := NewListWatch[*corev1.ConfigMapList](s, f, f, "").List(metav1.ListOptions{}); err == nil {
+		lists := NewListWatch[*corev1.ConfigMapList](s, f, f, "")
+		if _, err := cache.ToListerWatcherWithContext(lists).ListWithContext(t.Context(), metav1.ListOptions{}); err == nil {
 			t.Error("no error of a list that was stopped")
 		}
 		if lists := f.lists.Load(); lists < 10 || lists > 18 {

@@ -36,20 +36,20 @@ func bigJobSet(name string, bytes int) *jobsetv1alpha2.JobSet {
 	})
 }
 
-// fill creates sets until one is refused for lack of space, and returns the refusal and the number of sets.
-func (e *env) fill(t *testing.T) (refusal error, sets int) {
+// fill creates sets until one is refused for lack of space, and returns the number of sets and the refusal.
+func (e *env) fill(t *testing.T) (sets int, refusal error) {
 	t.Helper()
 	for ; sets < 1000; sets++ {
 		_, err := e.typed.Create(t.Context(), bigJobSet(fmt.Sprint("big-", sets), 100<<10), metav1.CreateOptions{})
 		if isInsufficient(err) {
-			return err, sets
+			return sets, err
 		}
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
 	t.Fatalf("no creation was refused")
-	return nil, 0
+	return 0, nil
 }
 
 func isInsufficient(err error) bool {
@@ -65,7 +65,7 @@ func TestFullStoreIsCleanedWithKubectl(t *testing.T) {
 	plane.Aggregate(t, server)
 	e := newEnv(t, server, plane.Config)
 
-	refusal, sets := e.fill(t)
+	sets, refusal := e.fill(t)
 	if want := "reserved for deletions and status: delete JobSets"; !strings.Contains(refusal.Error(), want) {
 		t.Errorf("creation was refused with %v, not %q", refusal, want)
 	}
