@@ -69,7 +69,7 @@ func TestQueueTriesAgainUntilItSucceeds(t *testing.T) {
 	}
 }
 
-// A sync that has begun is told to begin nothing new, and waited for. Others do not begin.
+// At the end, the context of a running sync is canceled, and Run waits for the sync. No other sync begins.
 func TestQueueFinishesWhatItHasBegun(t *testing.T) {
 	begun, release := make(chan struct{}), make(chan struct{})
 	syncs := 0

@@ -91,7 +91,7 @@ func clientCA(o *genericoptions.DelegatingAuthenticationOptions, client kubernet
 }
 
 // lookupAuthentication reads once what the library goes on reading: it says more than one line when it cannot. The result
-// is empty when the server is told not to look.
+// is empty when the look-up is switched off.
 func (o *Options) lookupAuthentication(ctx context.Context) (map[string]string, error) {
 	authentication := o.Recommended.Authentication
 	if authentication.SkipInClusterLookup || authentication.TolerateInClusterLookupFailure {

@@ -52,7 +52,7 @@ func TestEveryActionInEveryState(t *testing.T) {
 		decides   = `queue "team", which the label kueue.x-k8s.io/queue-name names, decides when it runs`
 		waiting   = "! the JobSet is suspended; " + decides
 		waits     = "! the JobSet is suspended, and only one that failed can be retried; " + decides
-		anew      = "; recreate it to run it again"
+		recreate  = "; recreate it to run it again"
 		finished  = `! queue "team", which the label kueue.x-k8s.io/queue-name names, does not run a finished JobSet again; recreate it instead`
 		unstarted = "the JobSet was cancelled while no attempt ran"
 	)
@@ -62,7 +62,7 @@ func TestEveryActionInEveryState(t *testing.T) {
 			"suspended": asleep, "queued suspended": waiting,
 			"completed": hasDone + "restart; recreate it to run it again",
 			"failed":    hasFailed + "restart; retry it instead", "cancelled": hasFailed + "restart; retry it instead",
-			"queued failed": hasFailed + "restart" + anew, "queued cancelled": hasFailed + "restart" + anew,
+			"queued failed": hasFailed + "restart" + recreate, "queued cancelled": hasFailed + "restart" + recreate,
 			"owned failed": hasFailed + `restart; recreate TrainJob "big", which owns it, to run it again`, "suspended failed": hasFailed + "restart; retry it instead",
 			"deleting": deleting, "foreign": foreign,
 		},
@@ -71,7 +71,7 @@ func TestEveryActionInEveryState(t *testing.T) {
 			"suspended": "the JobSet is suspended already; nothing changed",
 			"completed": hasDone + "suspend; recreate it to run it again",
 			"failed":    hasFailed + "suspend; retry it instead", "cancelled": hasFailed + "suspend; retry it instead",
-			"queued failed": hasFailed + "suspend" + anew, "queued cancelled": hasFailed + "suspend" + anew,
+			"queued failed": hasFailed + "suspend" + recreate, "queued cancelled": hasFailed + "suspend" + recreate,
 			"owned failed": hasFailed + `suspend; recreate TrainJob "big", which owns it, to run it again`, "suspended failed": hasFailed + "suspend; retry it instead",
 			"queued": queue + "suspend" + workload, "queued suspended": queue + "suspend" + workload, "owned": owner + "suspend that instead",
 			"deleting": deleting, "foreign": foreign,
@@ -81,7 +81,7 @@ func TestEveryActionInEveryState(t *testing.T) {
 			"suspended": "the JobSet was resumed as attempt 2",
 			"completed": hasDone + "resume; recreate it to run it again",
 			"failed":    hasFailed + "resume; retry it instead", "cancelled": hasFailed + "resume; retry it instead",
-			"queued failed": hasFailed + "resume" + anew, "queued cancelled": hasFailed + "resume" + anew,
+			"queued failed": hasFailed + "resume" + recreate, "queued cancelled": hasFailed + "resume" + recreate,
 			"owned failed": hasFailed + `resume; recreate TrainJob "big", which owns it, to run it again`, "suspended failed": hasFailed + "resume; retry it instead",
 			"queued": queue + "resume" + workload, "queued suspended": queue + "resume" + workload, "owned": owner + "resume that instead",
 			"deleting": deleting, "foreign": foreign,
