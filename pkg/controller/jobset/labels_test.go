@@ -6,9 +6,12 @@ package jobset
 import (
 	"maps"
 	"testing"
+	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/cache"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
@@ -70,4 +73,19 @@ func TestLostLabelsAreRestored(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A Job without the label of its set is in no cache, so nothing but another look shows that its name is free.
+func TestAJobThatGoesWhileItsLabelsAreRestoredIsLookedForAgain(t *testing.T) {
+	set := newSet()
+	created := plan.Decide(plan.Observed{JobSet: set}).CreateJobs
+	job := created[0].DeepCopy()
+	job.UID, job.ResourceVersion, job.Labels = "uid-job", "5", nil
+	r := newRig(t, set, job)
+	r.refuse("patch", "jobs", "js-w-0", apierrors.NewNotFound(jobsResource, "js-w-0"))
+	got, err := r.Controller.apply(t.Context(), cache.NewObjectName("ns", "js"), &plan.Observed{JobSet: set}, plan.Plan{CreateJobs: created})
+	if err != nil {
+		t.Fatal(err)
+	}
+	diff(t, "time to look again", time.Second, got)
 }

@@ -71,10 +71,15 @@ func (a *applier) restoreLabels(ctx context.Context, job *batchv1.Job) error {
 		steps = append(steps, set("/metadata/labels/"+pointerEscapes.Replace(key), lost[key]))
 	}
 	version, err := a.sendPatch(ctx, job.Name, "", steps)
-	if err == nil && version != "" {
+	switch {
+	case err != nil:
+		return err
+	case version == "":
+		a.count(func() { a.freed++ }) // no cache has shown the Job, so none will show that it is gone
+	default:
 		a.report(a.js, labelsRestored(job.Name))
 	}
-	return err
+	return nil
 }
 
 // sendPatch returns the new resource version of the Job; none if the Job is gone.

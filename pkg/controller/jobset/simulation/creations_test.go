@@ -84,12 +84,15 @@ func (p *process) createJob(wanted *batchv1.Job) error {
 		p.seen[namesTaken]++
 		existing, found := p.world.jobs.get(wanted.Name)
 		switch {
-		case found && !metav1.IsControlledBy(existing, js):
+		case !found:
+			p.dueAfter(freedNameRetry)
+			return nil
+		case !metav1.IsControlledBy(existing, js):
 			p.takenNames = append(p.takenNames, wanted.Name)
 			return nil
-		case found && hasSetName(existing):
+		case hasSetName(existing):
 			return nil
-		case found && !p.unkind:
+		case !p.unkind:
 			return p.restoreLabels(existing)
 		}
 	}
@@ -99,15 +102,18 @@ func (p *process) createJob(wanted *batchv1.Job) error {
 	return err
 }
 
-// restoreLabels gives a Job back the labels of its pods.
+// restoreLabels gives a Job back the labels of its pods, and looks again soon if it is gone, which no cache shows.
 func (p *process) restoreLabels(existing *batchv1.Job) error {
-	_, err := p.sendPatch(existing.Name, number(existing.ResourceVersion), func(job *batchv1.Job) error {
+	version, err := p.sendPatch(existing.Name, number(existing.ResourceVersion), func(job *batchv1.Job) error {
 		p.note("  restores the labels of job %s", job.Name)
 		p.seen[restorations]++
 		job.Labels = maps.Clone(job.Labels)
 		maps.Copy(job.Labels, plan.LostLabels(job))
 		return nil
 	})
+	if err == nil && version == 0 {
+		p.dueAfter(freedNameRetry)
+	}
 	return err
 }
 

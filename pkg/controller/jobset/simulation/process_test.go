@@ -25,6 +25,8 @@ const (
 	patience   = 30 * time.Second
 	minBackoff = 100 * time.Millisecond
 	maxBackoff = 2 * time.Minute
+	// freedNameRetry is how soon a Job is created whose name was taken a moment ago.
+	freedNameRetry = time.Second
 )
 
 // Resources whose versions the memory of own writes tracks.
