@@ -15,19 +15,19 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// patience is how long a sync is put off because an informer lags. A store that was restored from a backup counts from
+// maxLag is the longest time for which a sync is put off because an informer lags. A store that was restored from a backup counts from
 // an earlier version, and what we wait for may never come. Going on is safe: it can only cost refused requests, because
 // status writes carry a resource version, creations a fixed name, and deletions a UID.
-const patience = 30 * time.Second
+const maxLag = 30 * time.Second
 
 // Versioned is a cache that knows the resource version of the last object it was given.
 type Versioned interface {
 	LastStoreSyncResourceVersion() string
 }
 
-// OwnWrites remembers what was written for an owner until the informers have shown it, so that no decision is made on a
+// ConsistencyStore remembers what was written for an owner until the informers have shown it, so that no decision is made on a
 // snapshot older than the last one's effects. Versions are compared per resource only: two API servers count apart.
-type OwnWrites struct {
+type ConsistencyStore struct {
 	clock  clock.PassiveClock
 	caches map[string]Versioned
 
@@ -41,13 +41,13 @@ type writes struct {
 	deleted  sets.Set[types.UID]
 }
 
-// NewOwnWrites returns a memory for the resources whose caches are given by name.
-func NewOwnWrites(c clock.PassiveClock, caches map[string]Versioned) *OwnWrites {
-	return &OwnWrites{clock: c, caches: caches, owners: map[cache.ObjectName]*writes{}}
+// NewConsistencyStore returns a store for the resources whose caches are given by name.
+func NewConsistencyStore(c clock.PassiveClock, caches map[string]Versioned) *ConsistencyStore {
+	return &ConsistencyStore{clock: c, caches: caches, owners: map[cache.ObjectName]*writes{}}
 }
 
 // Wrote remembers the resource version that a write returned.
-func (w *OwnWrites) Wrote(owner cache.ObjectName, resource, version string) {
+func (w *ConsistencyStore) Wrote(owner cache.ObjectName, resource, version string) {
 	w.remember(owner, func(of *writes) {
 		if later, err := resourceversion.CompareResourceVersion(version, of.versions[resource]); err != nil || later > 0 {
 			of.versions[resource] = version
@@ -56,12 +56,12 @@ func (w *OwnWrites) Wrote(owner cache.ObjectName, resource, version string) {
 }
 
 // Deleted remembers that the deletion of a child was accepted.
-func (w *OwnWrites) Deleted(owner cache.ObjectName, child types.UID) {
+func (w *ConsistencyStore) Deleted(owner cache.ObjectName, child types.UID) {
 	w.remember(owner, func(of *writes) { of.deleted.Insert(child) })
 }
 
 // Forget drops everything about an owner.
-func (w *OwnWrites) Forget(owner cache.ObjectName) {
+func (w *ConsistencyStore) Forget(owner cache.ObjectName) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	delete(w.owners, owner)
@@ -69,7 +69,7 @@ func (w *OwnWrites) Forget(owner cache.ObjectName) {
 
 // VersionsShown tells whether the caches have come to the versions that were written for the owner. Only what is read
 // from them after the answer is sure to show these writes.
-func (w *OwnWrites) VersionsShown(owner cache.ObjectName) bool {
+func (w *ConsistencyStore) VersionsShown(owner cache.ObjectName) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	of, found := w.owners[owner]
@@ -88,7 +88,7 @@ func (w *OwnWrites) VersionsShown(owner cache.ObjectName) bool {
 
 // DeletionsShown tells whether these children, read after VersionsShown, show the deletions too. If so, all is forgotten
 // that was written for the owner.
-func (w *OwnWrites) DeletionsShown(owner cache.ObjectName, children []metav1.Object) bool {
+func (w *ConsistencyStore) DeletionsShown(owner cache.ObjectName, children []metav1.Object) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	of, found := w.owners[owner]
@@ -104,9 +104,9 @@ func (w *OwnWrites) DeletionsShown(owner cache.ObjectName, children []metav1.Obj
 	return true
 }
 
-func (w *OwnWrites) givenUp(of *writes) bool { return w.clock.Since(of.last) >= patience }
+func (w *ConsistencyStore) givenUp(of *writes) bool { return w.clock.Since(of.last) >= maxLag }
 
-func (w *OwnWrites) remember(owner cache.ObjectName, what func(*writes)) {
+func (w *ConsistencyStore) remember(owner cache.ObjectName, what func(*writes)) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	of, found := w.owners[owner]

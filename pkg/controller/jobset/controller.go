@@ -47,7 +47,7 @@ type Controller struct {
 	Config
 	informers informers
 	queue     *controller.Queue
-	writes    *controller.OwnWrites
+	writes    *controller.ConsistencyStore
 	// held is what was seen of sets whose status is held back.
 	held *notes[plan.Noted]
 	// turns are the places of the Jobs that are due to be created first.
@@ -82,7 +82,7 @@ func New(config Config) (*Controller, error) {
 		return nil, err
 	}
 	c.dropped = newDropped(config.Clock)
-	c.writes = controller.NewOwnWrites(config.Clock, c.informers.caches())
+	c.writes = controller.NewConsistencyStore(config.Clock, c.informers.caches())
 	return c, c.handleEvents()
 }
 

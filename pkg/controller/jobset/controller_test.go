@@ -259,7 +259,7 @@ func TestTheControllerWaitsUntilJobSetsAreServed(t *testing.T) {
 	eventually(t, "the caches are filled", r.Synced)
 }
 
-func TestObserveWaitsForOwnWrites(t *testing.T) {
+func TestObserveWaitsForItsWrites(t *testing.T) {
 	set := newSet()
 	r := newRig(t, set)
 	key := cache.MetaObjectToName(set)
@@ -317,7 +317,7 @@ func (c lateCache) LastStoreSyncResourceVersion() string {
 	return "2"
 }
 
-func TestObserveReadsNothingOlderThanItsOwnWrites(t *testing.T) {
+func TestObserveReadsNothingOlderThanItsWrites(t *testing.T) {
 	set := newSet()
 	r := newRig(t, set)
 	indexer := r.informers.jobSets.GetIndexer()
@@ -326,7 +326,7 @@ func TestObserveReadsNothingOlderThanItsOwnWrites(t *testing.T) {
 	}
 	written := set.DeepCopy()
 	written.ResourceVersion = "2"
-	r.writes = controller.NewOwnWrites(clock.RealClock{}, map[string]controller.Versioned{resourceJobSets: lateCache{indexer, written}})
+	r.writes = controller.NewConsistencyStore(clock.RealClock{}, map[string]controller.Versioned{resourceJobSets: lateCache{indexer, written}})
 	key := cache.MetaObjectToName(set)
 	r.writes.Wrote(key, resourceJobSets, "2")
 	obs, _, err := r.observe(key)

@@ -29,7 +29,7 @@ func TestHistoriesShowDefects(t *testing.T) {
 		wantRule string
 	}{
 		"a controller that does not wait for its caches": {
-			conduct{decide: plan.Decide, forgetful: true}, "a snapshot is never older than the own writes",
+			conduct{decide: plan.Decide, forgetful: true}, "a snapshot is never older than the writes of the process",
 		},
 		"a status that overwrites what changed meanwhile": {
 			conduct{decide: plan.Decide, overwriting: true}, "restarts never fall, and come one by one",

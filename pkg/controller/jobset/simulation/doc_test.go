@@ -6,7 +6,7 @@
 // A history is all that happens to one JobSet: Jobs get pods, become ready, succeed, fail, are deleted by somebody and
 // take their time to go; users suspend, resume, change and delete; caches lag behind, each on its own; requests fail,
 // or fail but are carried out, at once or later; the controller dies between two writes and starts again. The decisions
-// are those of package plan, and the memory of own writes is that of package controller. How a plan is carried out is
+// are those of package plan, and the consistency store is that of package controller. How a plan is carried out is
 // told again in apply_test.go, in the order of the real apply.go, because only so every interleaving of its requests
 // with everything else can be drawn and repeated.
 //

@@ -22,14 +22,14 @@ import (
 // Waiting times of the real controller.
 const (
 	lagRetry   = time.Second
-	patience   = 30 * time.Second
+	maxLag     = 30 * time.Second
 	minBackoff = 100 * time.Millisecond
 	maxBackoff = 2 * time.Minute
 	// freedNameRetry is how soon a Job is created whose name was taken a moment ago.
 	freedNameRetry = time.Second
 )
 
-// Resources whose versions the memory of own writes tracks.
+// Resources whose versions the consistency store tracks.
 const (
 	resourceJobSets  = "jobsets"
 	resourceJobs     = "jobs"
@@ -48,7 +48,7 @@ type process struct {
 	jobs     informer[*batchv1.Job]
 	services informer[*corev1.Service]
 	claims   informer[*corev1.PersistentVolumeClaim]
-	writes   *controller.OwnWrites
+	writes   *controller.ConsistencyStore
 
 	// queued tells that the set waits for a worker, due when it will, and failures how many syncs failed in a row.
 	queued   bool
@@ -91,7 +91,7 @@ func (w *world) startProcess() {
 	p.jobs.list()
 	p.services.list()
 	p.claims.list()
-	p.writes = controller.NewOwnWrites(w, map[string]controller.Versioned{
+	p.writes = controller.NewConsistencyStore(w, map[string]controller.Versioned{
 		resourceJobSets: &p.jobSets, resourceJobs: &p.jobs, resourceServices: &p.services, resourceClaims: &p.claims,
 	})
 	p.knows = progress{number(p.jobSets.version), number(p.jobs.version)}
@@ -220,14 +220,14 @@ func (p *process) observe() time.Duration {
 	return 0
 }
 
-// checkFreshness finds out whether the snapshot is older than what this process wrote, which only patience excuses.
+// checkFreshness finds out whether the snapshot is older than what this process wrote, which only a long lag excuses.
 func (p *process) checkFreshness() {
 	js, _ := p.jobSets.get(setName)
 	seesSet, seesJobs := number(js.ResourceVersion), number(p.jobs.version)
 	p.impatient = seesSet < p.knows.set || seesJobs < p.knows.jobs
-	if (seesSet < p.wrote.set || seesJobs < p.wrote.jobs) && p.Since(p.lastWrite) < patience {
+	if (seesSet < p.wrote.set || seesJobs < p.wrote.jobs) && p.Since(p.lastWrite) < maxLag {
 		p.fail("rule %q: the set is seen at %d, the Jobs are at %d, but %+v was written",
-			"a snapshot is never older than the own writes", seesSet, seesJobs, p.wrote)
+			"a snapshot is never older than the writes of the process", seesSet, seesJobs, p.wrote)
 	}
 	p.wrote = progress{}
 	p.knows.note(seesSet, seesJobs)

@@ -147,7 +147,7 @@ func (c *informer[T]) advance() {
 	c.handle(object, false)
 }
 
-// LastStoreSyncResourceVersion is what the memory of own writes asks for.
+// LastStoreSyncResourceVersion is what the consistency store asks for.
 func (c *informer[T]) LastStoreSyncResourceVersion() string { return c.version }
 
 func (c *informer[T]) get(name string) (object T, found bool) {
