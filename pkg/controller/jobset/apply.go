@@ -108,7 +108,7 @@ func (a *applier) takenNames() []string {
 // must not come first in the next one again.
 func (a *applier) deleteJobs(ctx context.Context, jobs []plan.JobRef) error {
 	order := rand.Perm(len(jobs))
-	return a.pace.Do(ctx, a.key, len(jobs), func(ctx context.Context, i int) error {
+	return a.slowStart.Do(ctx, a.key, len(jobs), func(ctx context.Context, i int) error {
 		ref := jobs[order[i]]
 		err := a.Kube.BatchV1().Jobs(a.js.Namespace).Delete(ctx, ref.Name, foreground(ref.UID, ""))
 		// A conflict means that another Job has the name now, or that this one changed meanwhile: the next pass will see.

@@ -171,7 +171,7 @@ func TestApply(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t, set, tc.children...)
-			r.pace = controller.NewPace(1) // for an order that does not change
+			r.slowStart = controller.NewSlowStart(1) // for an order that does not change
 			if tc.prepare != nil {
 				tc.prepare(r)
 			}

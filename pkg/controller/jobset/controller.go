@@ -51,9 +51,9 @@ type Controller struct {
 	// held is what was seen of sets whose status is held back.
 	held *notes[plan.Noted]
 	// turns are the places of the Jobs that are due to be created first.
-	turns   *notes[int64]
-	pace    *controller.Pace
-	dropped *dropped
+	turns     *notes[int64]
+	slowStart *controller.SlowStart
+	dropped   *dropped
 	// takenClaims are volume claims that exist although no cache shows them, because they carry no label of ours.
 	takenClaims *expiring.LRUExpireCache
 	// takenJobs are names of Jobs that others have, to ask for now and then only.
@@ -73,7 +73,7 @@ func New(config Config) (*Controller, error) {
 	}
 	registerMetrics()
 	c := &Controller{
-		Config: config, queue: controller.NewQueue(Name), pace: controller.NewPace(maxParallel),
+		Config: config, queue: controller.NewQueue(Name), slowStart: controller.NewSlowStart(maxParallel),
 		held: newNotes[plan.Noted](), turns: newNotes[int64](), failures: newPodFailures(), causes: expiring.NewExpiring(),
 		takenClaims: expiring.NewLRUExpireCache(maxTaken), takenJobs: expiring.NewLRUExpireCache(maxTaken),
 	}

@@ -45,7 +45,7 @@ func (a *applier) createService(ctx context.Context, service *corev1.Service) er
 }
 
 func (a *applier) createClaims(ctx context.Context, claims []*corev1.PersistentVolumeClaim) error {
-	return a.pace.Do(ctx, a.key, len(claims), func(ctx context.Context, i int) error { return a.createClaim(ctx, claims[i]) })
+	return a.slowStart.Do(ctx, a.key, len(claims), func(ctx context.Context, i int) error { return a.createClaim(ctx, claims[i]) })
 }
 
 func (a *applier) createClaim(ctx context.Context, claim *corev1.PersistentVolumeClaim) error {

@@ -45,7 +45,7 @@ type creations struct {
 // all that it held: names that are taken must not fill the next one, too.
 func (a *applier) createJobs(ctx context.Context, jobs []*batchv1.Job, full bool) error {
 	c := &creations{applier: a, jobs: jobs, templates: sets.New[string]()}
-	err := a.pace.Do(ctx, a.key, len(jobs), c.create)
+	err := a.slowStart.Do(ctx, a.key, len(jobs), c.create)
 	switch {
 	case c.asked > 0 && (err != nil || full):
 		last := jobs[c.asked-1]

@@ -73,7 +73,7 @@ type passes struct {
 func newPasses(t *testing.T, set *jobsetv1alpha2.JobSet, refuse func(name string) error) *passes {
 	t.Helper()
 	r := &passes{rig: newRig(t, set), set: set, refused: refuse}
-	r.pace = controller.NewPace(1) // for an order that does not change
+	r.slowStart = controller.NewSlowStart(1) // for an order that does not change
 	r.kube.PrependReactor("create", "jobs", func(action clientgotesting.Action) (bool, runtime.Object, error) {
 		job := action.(clientgotesting.CreateAction).GetObject().(*batchv1.Job)
 		r.asked = append(r.asked, job.Name)

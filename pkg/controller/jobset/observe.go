@@ -34,7 +34,7 @@ func (c *Controller) observe(key cache.ObjectName) (*plan.Observed, time.Duratio
 		c.writes.Forget(key)
 		c.held.forget(key)
 		c.turns.forget(key)
-		c.pace.Forget(key)
+		c.slowStart.Forget(key)
 		return nil, 0, nil
 	}
 	jobs, err := c.jobsOf(js)

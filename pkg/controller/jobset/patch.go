@@ -33,7 +33,7 @@ func set(path string, value any) operation { return operation{Op: "add", Path: p
 
 func (a *applier) patchJobs(ctx context.Context, patches []plan.JobPatch) error {
 	order := rand.Perm(len(patches))
-	err := a.pace.Do(ctx, a.key, len(patches), func(ctx context.Context, i int) error {
+	err := a.slowStart.Do(ctx, a.key, len(patches), func(ctx context.Context, i int) error {
 		return a.patchJob(ctx, patches[order[i]])
 	})
 	if err == nil && len(patches) > 0 {

@@ -80,7 +80,7 @@ func (s *store[T]) remove(name string) {
 	s.objects = append(s.objects[:i], s.objects[i+1:]...)
 }
 
-// informer is a cache that follows a store at its own pace.
+// informer is a cache that follows a store with its own delay.
 type informer[T metav1.Object] struct {
 	from *store[T]
 	// selects tells which objects the cache holds; nil for all.

@@ -34,7 +34,7 @@ func TestPace(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var calls recorder
-			err := NewPace(tc.limit).Do(t.Context(), owner, tc.n, func(_ context.Context, i int) error {
+			err := NewSlowStart(tc.limit).Do(t.Context(), owner, tc.n, func(_ context.Context, i int) error {
 				defer calls.begin(i)()
 				if slices.Contains(tc.fail, i) {
 					return fmt.Errorf("call %d: %w", i, refused)
@@ -61,7 +61,7 @@ func TestPace(t *testing.T) {
 // Each success allows one call more, at once: no call waits for others to end.
 func TestPaceGrowsWithSuccess(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		pace, refused := NewPace(50), errors.New("refused")
+		slowStart, refused := NewSlowStart(50), errors.New("refused")
 		var calls recorder
 		roundTrip := func(_ context.Context, i int) error {
 			defer calls.begin(i)()
@@ -73,7 +73,7 @@ func TestPaceGrowsWithSuccess(t *testing.T) {
 		}
 		took := func(n int) time.Duration {
 			begin := time.Now()
-			_ = pace.Do(t.Context(), owner, n, roundTrip)
+			_ = slowStart.Do(t.Context(), owner, n, roundTrip)
 			return time.Since(begin)
 		}
 		if d := cmp.Diff(4*time.Millisecond, took(15)); d != "" {
@@ -84,15 +84,15 @@ func TestPaceGrowsWithSuccess(t *testing.T) {
 		}
 		// Call 30 is refused, alone: the next time begins with one call.
 		took(30)
-		pace.Forget(owner)
-		if err := pace.Do(t.Context(), owner, 1, func(context.Context, int) error { return refused }); !errors.Is(err, refused) {
+		slowStart.Forget(owner)
+		if err := slowStart.Do(t.Context(), owner, 1, func(context.Context, int) error { return refused }); !errors.Is(err, refused) {
 			t.Fatal(err)
 		}
 		if d := cmp.Diff(2*time.Millisecond, took(2)); d != "" {
 			t.Errorf("time of 2 calls after a failure (-want +got):\n%s", d)
 		}
 		took(15)
-		pace.Forget(owner)
+		slowStart.Forget(owner)
 		if d := cmp.Diff(2*time.Millisecond, took(2)); d != "" {
 			t.Errorf("time of 2 calls for an owner that was forgotten (-want +got):\n%s", d)
 		}
@@ -105,7 +105,7 @@ func TestPaceSlowsDownWithFailures(t *testing.T) {
 		var calls recorder
 		took := time.Duration(0)
 		begin, refused := time.Now(), errors.New("refused")
-		err := NewPace(8).Do(t.Context(), owner, 33, func(_ context.Context, i int) error {
+		err := NewSlowStart(8).Do(t.Context(), owner, 33, func(_ context.Context, i int) error {
 			defer calls.begin(i)()
 			time.Sleep(time.Millisecond)
 			if i < 15 { // 1, 2, 4 and 8 at a time
@@ -126,7 +126,7 @@ func TestPaceSlowsDownWithFailures(t *testing.T) {
 
 func TestPaceLearnsNothingFromWhatIsSkipped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		pace, begin := NewPace(8), time.Now()
+		slowStart, begin := NewSlowStart(8), time.Now()
 		skip := true
 		call := func(context.Context, int) error {
 			time.Sleep(time.Millisecond)
@@ -135,11 +135,11 @@ func TestPaceLearnsNothingFromWhatIsSkipped(t *testing.T) {
 			}
 			return nil
 		}
-		if err := pace.Do(t.Context(), owner, 5, call); err != nil {
+		if err := slowStart.Do(t.Context(), owner, 5, call); err != nil {
 			t.Errorf("error %v", err)
 		}
 		skip = false
-		if err := pace.Do(t.Context(), owner, 3, call); err != nil {
+		if err := slowStart.Do(t.Context(), owner, 3, call); err != nil {
 			t.Errorf("error %v", err)
 		}
 		if d := cmp.Diff((5+2)*time.Millisecond, time.Since(begin)); d != "" {
@@ -161,7 +161,7 @@ func TestPaceStopsWithTheContext(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				ctx, cancel := context.WithCancel(t.Context())
 				calls := 0
-				err := NewPace(1).Do(ctx, owner, 10, func(ctx context.Context, _ int) error {
+				err := NewSlowStart(1).Do(ctx, owner, 10, func(ctx context.Context, _ int) error {
 					calls++
 					cancel()
 					select {
@@ -181,7 +181,7 @@ func TestPaceStopsWithTheContext(t *testing.T) {
 
 func TestPaceTurnsAPanicIntoAnError(t *testing.T) {
 	var calls recorder
-	err := NewPace(4).Do(t.Context(), owner, 10, func(_ context.Context, i int) error {
+	err := NewSlowStart(4).Do(t.Context(), owner, 10, func(_ context.Context, i int) error {
 		defer calls.begin(i)()
 		if i == 2 {
 			panic("no such thing")

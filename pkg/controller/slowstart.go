@@ -29,23 +29,25 @@ var ErrSkipped = errors.New("skipped")
 // errPanic is in the error of what has panicked.
 var errPanic = errors.New("panic")
 
-// Pace limits how many requests may be under way at a time for one owner. It begins with one, and every success allows one
-// more, up to the limit, so that the number doubles with each round trip. A failure puts it back to one: a main API that
-// refuses all of a thousand requests gets one at a time. What has been learned stays for the next time.
-type Pace struct {
+// SlowStart limits the number of parallel requests for each owner. It starts at one, and every success allows one more, up
+// to the limit, so that the number doubles with each round trip. A failure resets it to one: a main API that refuses all of
+// a thousand requests gets one at a time. The number is kept between calls.
+type SlowStart struct {
 	limit int
 
 	mu      sync.Mutex
 	allowed map[cache.ObjectName]int
 }
 
-// NewPace returns the pace of owners whose requests are limited to so many at a time.
-func NewPace(limit int) *Pace { return &Pace{limit: limit, allowed: map[cache.ObjectName]int{}} }
+// NewSlowStart returns a slow start with a limit of requests at a time for each owner.
+func NewSlowStart(limit int) *SlowStart {
+	return &SlowStart{limit: limit, allowed: map[cache.ObjectName]int{}}
+}
 
-// Do calls do for 0 to n-1, begun in this order, at the pace of the owner. The failure of one call keeps no other one from
-// being made. Once the context has ended nothing new is begun; the context of the calls that are under way ends a little
-// later. Do returns when all that was begun has ended, with the first errors.
-func (p *Pace) Do(ctx context.Context, owner cache.ObjectName, n int, do func(ctx context.Context, i int) error) error {
+// Do calls do for 0 to n-1, in this order, with as many calls in parallel as the owner may have. A failed call does not
+// prevent the others. When the context ends, no new call starts; the context of the running calls ends a little later. Do
+// returns when all started calls have ended, with the first errors.
+func (s *SlowStart) Do(ctx context.Context, owner cache.ObjectName, n int, do func(ctx context.Context, i int) error) error {
 	type result struct {
 		i   int
 		err error
@@ -53,7 +55,7 @@ func (p *Pace) Do(ctx context.Context, owner cache.ObjectName, n int, do func(ct
 	var (
 		errs    = make([]error, n)
 		results = make(chan result)
-		allowed = p.of(owner)
+		allowed = s.of(owner)
 	)
 	calls, end := Finishing(ctx)
 	defer end()
@@ -62,41 +64,41 @@ func (p *Pace) Do(ctx context.Context, owner cache.ObjectName, n int, do func(ct
 			go func(i int) { results <- result{i, guarded(calls, func() error { return do(calls, i) })} }(next)
 		}
 		if running == 0 {
-			p.keep(owner, allowed)
+			s.keep(owner, allowed)
 			return FirstErrors(errs...)
 		}
 		r := <-results
 		running--
 		switch {
 		case r.err == nil:
-			allowed = min(allowed+1, p.limit)
+			allowed = min(allowed+1, s.limit)
 		case !errors.Is(r.err, ErrSkipped):
 			errs[r.i], allowed = r.err, 1
 		}
 	}
 }
 
-// Forget drops what has been learned about an owner.
-func (p *Pace) Forget(owner cache.ObjectName) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	delete(p.allowed, owner)
+// Forget resets an owner.
+func (s *SlowStart) Forget(owner cache.ObjectName) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.allowed, owner)
 }
 
-func (p *Pace) of(owner cache.ObjectName) int {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return max(1, p.allowed[owner])
+func (s *SlowStart) of(owner cache.ObjectName) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return max(1, s.allowed[owner])
 }
 
-func (p *Pace) keep(owner cache.ObjectName, allowed int) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
+func (s *SlowStart) keep(owner cache.ObjectName, allowed int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if allowed == 1 {
-		delete(p.allowed, owner)
+		delete(s.allowed, owner)
 		return
 	}
-	p.allowed[owner] = allowed
+	s.allowed[owner] = allowed
 }
 
 // Finishing returns a context for requests that are not to be torn apart when ctx ends: it ends a little later.
