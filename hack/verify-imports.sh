@@ -15,6 +15,7 @@ failed=0
 # Regular expressions, anchored at both ends. A version directory of a group holds its versioned types.
 readonly hub="${apis}/[a-z]+|${apis}/[a-z]+/(fuzzer|install|validation)(/.*)?"
 readonly version="${apis}/[a-z]+/v[0-9a-z]+"
+readonly helper="${version}/helper"
 readonly server="${module}/pkg/(apiserver|registry)(/.*)?"
 readonly generated="${module}/pkg/generated(/.*)?"
 readonly controller="${module}/pkg/controller(/.*)?"
@@ -70,6 +71,8 @@ forbid "${apis}/[a-z]+|${apis}/[a-z]+/validation(/.*)?" "${version}" \
   "internal types and their validation do not know how they look on the wire"
 forbid "${version}" "${module}/pkg/(generated|controller|apiserver|registry|features)(/.*)?|k8s.io/(client-go|apiserver)(/.*)?" \
   "versioned types know the internal ones and nothing that serves or runs them"
+forbid_any_way "${helper}" "${module}/pkg/(generated|controller|apiserver|registry|features|kubectl)(/.*)?|k8s.io/(client-go|apiserver|component-base)(/.*)?" \
+  "facts about objects are pure functions over versioned types"
 allow_only "${generated}" "${generated}|${version}|k8s.io/.*|sigs.k8s.io/structured-merge-diff/.*|[a-z]+(/[a-z0-9]+)*" \
   "generated code knows the versioned types and the Kubernetes libraries"
 
@@ -87,8 +90,8 @@ forbid_any_way "${controller}" "${server}" \
 forbid "${controller}" "${hub}" \
   "controllers speak the versioned types; internal ones belong to the server"
 allow_only "${plan}" \
-  "${version}|${plan}|k8s.io/api/.*|k8s.io/apimachinery/pkg/(api|apis|labels|fields|selection|types|util)(/.*)?|k8s.io/utils/(ptr|set)|[a-z]+(/[a-z0-9]+)*" \
-  "deciding uses values only: versioned types, k8s.io/api and value packages of apimachinery"
+  "${version}|${helper}|${plan}|k8s.io/api/.*|k8s.io/apimachinery/pkg/(api|apis|labels|fields|selection|types|util)(/.*)?|k8s.io/utils/(ptr|set)|[a-z]+(/[a-z0-9]+)*" \
+  "deciding uses values only: versioned types and facts about them, k8s.io/api and value packages of apimachinery"
 forbid "${plan}" "context|math/rand(/v2)?|crypto/rand|os(/.*)?|net(/.*)?|io(/.*)?|log(/.*)?|sync(/.*)?|k8s.io/apimachinery/pkg/util/(wait|rand|runtime)" \
   "deciding does no I/O, keeps no state and takes time and chance from its input"
 

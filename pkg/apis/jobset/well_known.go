@@ -24,3 +24,18 @@ const (
 
 	ConditionNameConflict = "ChildNameConflict"
 )
+
+// Bounds of the history in status.attempts.
+const (
+	// MaxAttempts is the number of attempts that a status holds: the newest ones.
+	MaxAttempts = 10
+	// MaxAttemptUserBytes is the length of the name of a user.
+	MaxAttemptUserBytes = 256
+	// MaxAttemptReasonCharacters is the length of a reason.
+	MaxAttemptReasonCharacters = 1024
+	// MaxCauseBytes is the length of the reason and of the message of a first cause.
+	MaxCauseBytes = 1024
+)
+
+// MaxCountedJobs is the number of Jobs of a replicatedJob up to which restarts of single Jobs are counted.
+const MaxCountedJobs = 1024

@@ -3,6 +3,8 @@
 
 package v1alpha2
 
+import "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset"
+
 // JobSetControllerName is the value of spec.managedBy that means the built-in controller, as its absence does.
 const JobSetControllerName = "jobset.sigs.k8s.io/jobset-controller"
 
@@ -98,4 +100,21 @@ const (
 	InPlaceRestartAttemptKey = "jobset.sigs.k8s.io/in-place-restart-attempt"
 	// DisableInPlaceRestartKey is the annotation of a set that lets its agents pass the restart barrier.
 	DisableInPlaceRestartKey = "jobset.sigs.k8s.io/disable-in-place-restart"
+	// ScaleReplicatedJobKey is the annotation of a set that names the replicatedJob whose size the scale subresource changes.
+	// The key is ours; upstream has none for this.
+	ScaleReplicatedJobKey = "jobset-apiserver.io/scale-replicated-job"
+	// QueueNameKey is the label of a set that names the queue of Kueue which decides when the set runs.
+	QueueNameKey = "kueue.x-k8s.io/queue-name"
+)
+
+// Bounds of the history in status.attempts.
+const (
+	// MaxAttempts is the number of attempts that a status holds: the newest ones.
+	MaxAttempts = jobset.MaxAttempts
+	// MaxAttemptUserBytes is the length of the name of a user.
+	MaxAttemptUserBytes = jobset.MaxAttemptUserBytes
+	// MaxAttemptReasonCharacters is the length of a reason.
+	MaxAttemptReasonCharacters = jobset.MaxAttemptReasonCharacters
+	// MaxCauseBytes is the length of the reason and of the message of a first cause.
+	MaxCauseBytes = jobset.MaxCauseBytes
 )

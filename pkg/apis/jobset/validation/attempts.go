@@ -12,14 +12,8 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset"
 )
 
-// Bounds of the history: with all of them reached it still is a small part of what an object may be.
-const (
-	maxAttempts          = 10
-	maxAttemptNameLength = 253
-	maxUserLength        = 256
-	maxAttemptReason     = 1024
-	maxCauseLength       = 1024
-)
+// maxAttemptNameLength is the length of the names of objects in the history.
+const maxAttemptNameLength = 253
 
 var (
 	attemptTriggers = []jobset.AttemptTrigger{
@@ -86,10 +80,10 @@ func validateAttemptLengths(entry *jobset.Attempt, path *field.Path) field.Error
 	return slices.Concat(
 		bytesWithin(entry.ReplicatedJob, maxAttemptNameLength, path.Child("replicatedJob")),
 		bytesWithin(entry.Rule, maxRuleNameLength, path.Child("rule")),
-		bytesWithin(entry.User, maxUserLength, path.Child("user")),
-		charactersWithin(entry.Reason, maxAttemptReason, path.Child("reason")),
-		bytesWithin(entry.EndUser, maxUserLength, path.Child("endUser")),
-		charactersWithin(entry.EndReason, maxAttemptReason, path.Child("endReason")),
+		bytesWithin(entry.User, jobset.MaxAttemptUserBytes, path.Child("user")),
+		charactersWithin(entry.Reason, jobset.MaxAttemptReasonCharacters, path.Child("reason")),
+		bytesWithin(entry.EndUser, jobset.MaxAttemptUserBytes, path.Child("endUser")),
+		charactersWithin(entry.EndReason, jobset.MaxAttemptReasonCharacters, path.Child("endReason")),
 	)
 }
 
@@ -103,8 +97,8 @@ func validateCause(cause *jobset.FailureCause, path *field.Path) field.ErrorList
 		bytesWithin(cause.Pod, maxAttemptNameLength, path.Child("pod")),
 		bytesWithin(cause.Node, maxAttemptNameLength, path.Child("node")),
 		bytesWithin(cause.Container, maxAttemptNameLength, path.Child("container")),
-		bytesWithin(cause.Reason, maxCauseLength, path.Child("reason")),
-		bytesWithin(cause.Message, maxCauseLength, path.Child("message")),
+		bytesWithin(cause.Reason, jobset.MaxCauseBytes, path.Child("reason")),
+		bytesWithin(cause.Message, jobset.MaxCauseBytes, path.Child("message")),
 	)...)
 }
 

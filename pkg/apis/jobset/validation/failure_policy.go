@@ -14,11 +14,7 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset"
 )
 
-const (
-	maxRuleNameLength = 128
-	// maxCountedJobs is how many Jobs of a replicatedJob the status has counters of single restarts for.
-	maxCountedJobs = 1024
-)
+const maxRuleNameLength = 128
 
 var (
 	ruleName          = regexp.MustCompile(`^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$`)
@@ -80,9 +76,9 @@ func validateGatedActions(policy *jobset.FailurePolicy, opts Options, path *fiel
 // validateCountedJobs reports the first replicatedJob with more Jobs than the status can count single restarts for.
 func validateCountedJobs(spec *jobset.JobSetSpec, path *field.Path) field.ErrorList {
 	for i := range spec.ReplicatedJobs {
-		if count := replicas(&spec.ReplicatedJobs[i]); count > maxCountedJobs {
+		if count := replicas(&spec.ReplicatedJobs[i]); count > jobset.MaxCountedJobs {
 			return field.ErrorList{field.Invalid(path.Index(i).Child("replicas"), count, fmt.Sprintf(
-				"must be no more than %d while a failure policy rule restarts single Jobs", maxCountedJobs))}
+				"must be no more than %d while a failure policy rule restarts single Jobs", jobset.MaxCountedJobs))}
 		}
 	}
 	return nil

@@ -180,10 +180,10 @@ func statusSizes(js *jobset.JobSet) *sizes {
 	if s.list(statuses, len(status.ReplicatedJobsStatus), max(MaxReplicatedJobs, len(js.Spec.ReplicatedJobs))) {
 		for i := range status.ReplicatedJobsStatus {
 			p := statuses.Index(i)
-			s.list(p.Child("jobRestarts"), len(status.ReplicatedJobsStatus[i].JobRestarts), maxCountedJobs)
-			s.list(p.Child("jobRestartsCountTowardsMax"), len(status.ReplicatedJobsStatus[i].JobRestartsCountTowardsMax), maxCountedJobs)
+			s.list(p.Child("jobRestarts"), len(status.ReplicatedJobsStatus[i].JobRestarts), jobset.MaxCountedJobs)
+			s.list(p.Child("jobRestartsCountTowardsMax"), len(status.ReplicatedJobsStatus[i].JobRestartsCountTowardsMax), jobset.MaxCountedJobs)
 		}
 	}
-	s.list(path.Child("attempts"), len(status.Attempts), maxAttempts)
+	s.list(path.Child("attempts"), len(status.Attempts), jobset.MaxAttempts)
 	return s
 }

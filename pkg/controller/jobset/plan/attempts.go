@@ -5,53 +5,28 @@ package plan
 
 import (
 	"slices"
-	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
 )
 
-// The history of a set: one attempt runs while the set runs, and none at other times. What users ask for is recorded by
-// the server together with the change that they ask for; all else is recorded here, as a part of the status write that
-// the change is. An attempt that has ended is never changed again.
-
-const (
-	// maxAttempts is how many attempts the status holds.
-	maxAttempts = 10
-	// maxReason is the length of the reasons of an attempt, in characters.
-	maxReason = 1024
-	// queueNameKey is on sets that Kueue admits.
-	queueNameKey = "kueue.x-k8s.io/queue-name"
-)
-
-// runningAttempt returns the attempt that runs; nil if none does.
-func runningAttempt(status *jobsetv1alpha2.JobSetStatus) *jobsetv1alpha2.Attempt {
-	if last := lastAttempt(status); last != nil && last.EndTime == nil {
-		return last
-	}
-	return nil
-}
-
-func lastAttempt(status *jobsetv1alpha2.JobSetStatus) *jobsetv1alpha2.Attempt {
-	if n := len(status.Attempts); n > 0 {
-		return &status.Attempts[n-1]
-	}
-	return nil
-}
+// What users ask for is recorded by the server together with the change that they ask for; all else is recorded here, as a
+// part of the status write that the change is.
 
 // followAttempt begins the attempt of a set that runs, and notes how far it has come.
 func (b *statusBuilder) followAttempt(kids children) {
 	if !b.o.Gates.Attempts || suspended(b.o.JobSet) {
 		return
 	}
-	known := runningAttempt(b.next) != nil
+	known := helper.RunningAttempt(b.next) != nil
 	if !known {
-		b.beginAttempt(b.startedAttempt())
+		helper.BeginAttempt(b.next, b.startedAttempt(), b.o.Now.Time)
 	}
-	a := runningAttempt(b.next)
+	a := helper.RunningAttempt(b.next)
 	if a.CreateTime == nil {
 		a.CreateTime = b.createTime(a, kids)
 		// Jobs of a set that was running before anybody kept its history were not created for this attempt.
@@ -70,7 +45,7 @@ func (b *statusBuilder) createTime(a *jobsetv1alpha2.Attempt, kids children) *me
 	if present(kids.active, kids.succeeded, kids.failed) < allReplicas(b.o.JobSet) {
 		return nil
 	}
-	return b.timeAfter(a.RequestTime)
+	return helper.NotBeforeAttempts(b.next, b.o.Now.Time)
 }
 
 // noted returns what was noted about the attempt.
@@ -96,7 +71,7 @@ func present(lists ...[]*batchv1.Job) (n int64) {
 // noteReady notes that all Jobs of the attempt are ready or have succeeded. Those of a set that restarts in place look
 // ready although their pods have not all come to the same attempt yet.
 func (b *statusBuilder) noteReady() {
-	a := runningAttempt(b.next)
+	a := helper.RunningAttempt(b.next)
 	if a == nil || !b.o.Gates.Attempts || a.ReadyTime != nil || a.CreateTime == nil {
 		return
 	}
@@ -110,13 +85,13 @@ func (b *statusBuilder) noteReady() {
 	if p := b.next.PreviousInPlaceRestartAttempt; p != nil && RestartsInPlace(b.o.JobSet, b.o.Gates) && ptr.Deref(b.next.CurrentInPlaceRestartAttempt, 0) <= *p {
 		return
 	}
-	a.ReadyTime = b.timeAfter(a.CreateTime)
+	a.ReadyTime = helper.NotBeforeAttempts(b.next, b.o.Now.Time)
 }
 
 // startedAttempt is the next attempt of a set that runs although no attempt does: it has been created, or resumed by a
 // change of its spec.
 func (b *statusBuilder) startedAttempt() jobsetv1alpha2.Attempt {
-	if last := lastAttempt(b.next); last != nil {
+	if last := helper.CurrentAttempt(b.next); last != nil {
 		trigger := jobsetv1alpha2.TriggerResume
 		if last.Outcome == jobsetv1alpha2.OutcomeSuspended && last.EndUser == "" && queued(b.o.JobSet) {
 			trigger = jobsetv1alpha2.TriggerPreemption
@@ -144,34 +119,13 @@ func (b *statusBuilder) startedAttempt() jobsetv1alpha2.Attempt {
 
 // queued tells whether a queueing system decides when the set runs.
 func queued(js *jobsetv1alpha2.JobSet) bool {
-	return js.Labels[queueNameKey] != "" || metav1.GetControllerOfNoCopy(js) != nil
-}
-
-// beginAttempt appends an attempt, with the next number unless it has one and as of now unless it says otherwise.
-func (b *statusBuilder) beginAttempt(a jobsetv1alpha2.Attempt) {
-	var ended *metav1.MicroTime
-	if last := lastAttempt(b.next); last != nil {
-		a.Number, ended = last.Number+1, last.EndTime
-	}
-	if a.RequestTime == nil {
-		a.RequestTime = b.timeAfter(ended)
-	}
-	a.Reason = shortened(a.Reason)
-	b.next.Attempts = append(b.next.Attempts, a)
-	if extra := len(b.next.Attempts) - maxAttempts; extra > 0 {
-		b.next.Attempts = b.next.Attempts[extra:]
-	}
+	return js.Labels[jobsetv1alpha2.QueueNameKey] != "" || metav1.GetControllerOfNoCopy(js) != nil
 }
 
 // endAttempt ends the attempt that runs, if one does.
 func (b *statusBuilder) endAttempt(outcome jobsetv1alpha2.AttemptOutcome, reason string) {
-	a := runningAttempt(b.next)
-	if a == nil || !b.o.Gates.Attempts {
-		return
-	}
-	a.EndTime, a.Outcome, a.EndReason = b.timeAfter(latest(a)), outcome, shortened(reason)
-	if a.ReadyTime != nil {
-		b.next.ReadyMilliseconds += a.EndTime.Sub(a.ReadyTime.Time).Milliseconds()
+	if b.o.Gates.Attempts {
+		helper.EndAttempt(b.next, outcome, "", reason, b.o.Now.Time)
 	}
 }
 
@@ -182,7 +136,7 @@ func (b *statusBuilder) restartAttempt(v verdict) {
 		b.endAttempt(jobsetv1alpha2.OutcomeSuspended, messageSuspended)
 		return
 	}
-	if runningAttempt(b.next) == nil || !b.o.Gates.Attempts {
+	if helper.RunningAttempt(b.next) == nil || !b.o.Gates.Attempts {
 		return
 	}
 	next := jobsetv1alpha2.Attempt{
@@ -192,7 +146,7 @@ func (b *statusBuilder) restartAttempt(v verdict) {
 		b.setPart(&next, v.restarted)
 	}
 	b.endAttempt(jobsetv1alpha2.OutcomeRestarted, v.message)
-	b.beginAttempt(next)
+	helper.BeginAttempt(b.next, next, b.o.Now.Time)
 }
 
 // setPart says which part of the set an attempt starts: of several Jobs that are not all of one replicatedJob, the first one.
@@ -211,12 +165,12 @@ func (b *statusBuilder) setPart(a *jobsetv1alpha2.Attempt, jobs []*batchv1.Job) 
 // restartAttemptInPlace begins the attempt of pods that restart where they are.
 func (b *statusBuilder) restartAttemptInPlace() {
 	const message = "pods restart in place"
-	if runningAttempt(b.next) == nil || !b.o.Gates.Attempts {
+	if helper.RunningAttempt(b.next) == nil || !b.o.Gates.Attempts {
 		return
 	}
 	b.endAttempt(jobsetv1alpha2.OutcomeRestarted, message)
-	b.beginAttempt(jobsetv1alpha2.Attempt{Trigger: jobsetv1alpha2.TriggerFailurePolicy, Scope: jobsetv1alpha2.ScopeJobSet, Reason: message})
-	a := runningAttempt(b.next)
+	helper.BeginAttempt(b.next, jobsetv1alpha2.Attempt{Trigger: jobsetv1alpha2.TriggerFailurePolicy, Scope: jobsetv1alpha2.ScopeJobSet, Reason: message}, b.o.Now.Time)
+	a := helper.RunningAttempt(b.next)
 	a.CreateTime = a.RequestTime // the Jobs stay
 }
 
@@ -229,32 +183,4 @@ func (b *statusBuilder) closeAttempt() {
 		outcome = jobsetv1alpha2.OutcomeFailed
 	}
 	b.endAttempt(outcome, finished.Message)
-}
-
-// timeAfter returns the present time, or the given one if that is later: clocks of different machines differ, and the
-// times of an attempt must not go backwards.
-func (b *statusBuilder) timeAfter(earlier *metav1.MicroTime) *metav1.MicroTime {
-	at := metav1.NewMicroTime(b.o.Now.Truncate(time.Microsecond)) // as exact as it is stored
-	if earlier != nil && at.Before(earlier) {
-		at = *earlier
-	}
-	return &at
-}
-
-// latest returns the last time of an attempt that runs.
-func latest(a *jobsetv1alpha2.Attempt) *metav1.MicroTime {
-	for _, at := range []*metav1.MicroTime{a.ReadyTime, a.CreateTime} {
-		if at != nil {
-			return at
-		}
-	}
-	return a.RequestTime
-}
-
-// shortened cuts a reason to what an attempt holds.
-func shortened(reason string) string {
-	if runes := []rune(reason); len(runes) > maxReason {
-		return string(runes[:maxReason])
-	}
-	return reason
 }

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
 )
 
 // Reasons of conditions, which are those of their events too (docs/reference/jobset.md#conditions).
@@ -98,8 +99,8 @@ func (b *statusBuilder) applyFailure(v verdict) {
 	case jobsetv1alpha2.RestartJob, jobsetv1alpha2.RestartJobAndIgnoreMaxRestarts:
 		b.countJobRestarts(v)
 	default:
-		b.restartExecution(b.next.Restarts)
-		b.next.Restarts++
+		helper.RestartExecution(b.next, b.o.Gates.ExecutionAttempts, nil)
+		b.setStartTime()
 		if counted(v.action) {
 			b.next.RestartsCountTowardsMax++
 		}

@@ -36,15 +36,6 @@ func (b *statusBuilder) countExecution() bool {
 	return true
 }
 
-// restartExecution begins the execution of a restarted set. restarts is the number of restarts before this one.
-func (b *statusBuilder) restartExecution(restarts int32) {
-	if b.o.Gates.ExecutionAttempts {
-		b.next.ExecutionAttempts = ptr.To(ptr.Deref(b.next.ExecutionAttempts, restarts) + 1)
-	}
-	b.next.StartTime = nil
-	b.setStartTime()
-}
-
 // setStartTime starts the clock of an execution, which stands still while the set is suspended.
 func (b *statusBuilder) setStartTime() {
 	switch {

@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
 )
 
 const (
@@ -41,7 +42,7 @@ type FailedJob struct {
 
 // wantCause asks for the first cause of the end of the running attempt, unless it has one.
 func (b *statusBuilder) wantCause(job *batchv1.Job, decided bool) {
-	a := runningAttempt(b.next)
+	a := helper.RunningAttempt(b.next)
 	if a == nil || !b.o.Gates.Attempts || a.FirstCause != nil || job == nil {
 		return
 	}
@@ -55,7 +56,7 @@ func (b *statusBuilder) wantCause(job *batchv1.Job, decided bool) {
 
 // CauseWanted tells whether the failure of a Job would be the first cause of the end of the attempt that the set is in.
 func CauseWanted(js *jobsetv1alpha2.JobSet, job *batchv1.Job) bool {
-	a := runningAttempt(&js.Status)
+	a := helper.RunningAttempt(&js.Status)
 	return a != nil && a.FirstCause == nil && job.Labels[jobsetv1alpha2.RestartsKey] == itoa(js.Status.Restarts)
 }
 

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
 )
 
 // Most changes of a status are counts of Jobs on their way from one state that matters to the next: 17 of 400 Jobs ready,
@@ -54,7 +55,7 @@ func HoldBack(o Observed, p Plan) (Noted, time.Duration) {
 		next.Counts = earliest(before.Counts, now)
 		left = min(left, countsMayWait(o.JobSet, p.Status)-now.Sub(next.Counts))
 	}
-	if a := runningAttempt(p.Status); a != nil {
+	if a := helper.RunningAttempt(p.Status); a != nil {
 		next.Attempt, next.CreateTime, next.ReadyTime = a.Number, a.CreateTime, a.ReadyTime
 	}
 	if left <= 0 {
@@ -143,7 +144,7 @@ func countsDiffer(stored, next *jobsetv1alpha2.JobSetStatus) bool {
 	if !equality.Semantic.DeepEqual(stored.ReplicatedJobsStatus, next.ReplicatedJobsStatus) {
 		return true
 	}
-	was, is := runningAttempt(stored), runningAttempt(next)
+	was, is := helper.RunningAttempt(stored), helper.RunningAttempt(next)
 	return was != nil && is != nil && !equality.Semantic.DeepEqual(was.ReadyTime, is.ReadyTime)
 }
 
@@ -154,7 +155,7 @@ func withoutProgress(status *jobsetv1alpha2.JobSetStatus) *jobsetv1alpha2.JobSet
 		count := &rest.ReplicatedJobsStatus[i]
 		count.Ready, count.Succeeded, count.Failed, count.Active, count.Suspended = 0, 0, 0, 0, 0
 	}
-	if a := runningAttempt(rest); a != nil {
+	if a := helper.RunningAttempt(rest); a != nil {
 		a.CreateTime, a.ReadyTime = nil, nil
 	}
 	return rest

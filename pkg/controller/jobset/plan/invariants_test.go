@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
 )
 
 // TestInvariants lets random sets live in a random world, with a controller that often acts on the past, and checks what
@@ -117,7 +118,7 @@ func checkStatus(t *testing.T, earlier, later *jobsetv1alpha2.JobSet) {
 func checkAttempts(t *testing.T, earlier, later *jobsetv1alpha2.JobSet) {
 	t.Helper()
 	was, is := earlier.Status, later.Status
-	if len(is.Attempts) > maxAttempts || is.ReadyMilliseconds < was.ReadyMilliseconds {
+	if len(is.Attempts) > jobsetv1alpha2.MaxAttempts || is.ReadyMilliseconds < was.ReadyMilliseconds {
 		t.Errorf("%d attempts, %d ms ready after %d ms", len(is.Attempts), is.ReadyMilliseconds, was.ReadyMilliseconds)
 	}
 	old := map[int32]jobsetv1alpha2.Attempt{}
@@ -132,7 +133,7 @@ func checkAttempts(t *testing.T, earlier, later *jobsetv1alpha2.JobSet) {
 			diff(t, "attempt that has ended", before, a)
 		}
 	}
-	if written := earlier.ResourceVersion != later.ResourceVersion; written && runningAttempt(&is) != nil && (suspended(later) && runningAttempt(&was) == nil || is.TerminalState != "") {
+	if written := earlier.ResourceVersion != later.ResourceVersion; written && helper.RunningAttempt(&is) != nil && (suspended(later) && helper.RunningAttempt(&was) == nil || is.TerminalState != "") {
 		t.Errorf("attempt %+v runs in a set that does not", is.Attempts[len(is.Attempts)-1])
 	}
 }
@@ -152,7 +153,7 @@ func checkRest(t *testing.T, w *world) {
 		w.apply(o, p)
 	}
 	diff(t, "plan at rest", Plan{}, p)
-	if runs := !suspended(w.set) && w.set.Status.TerminalState == ""; runs != (runningAttempt(&w.set.Status) != nil) {
+	if runs := !suspended(w.set) && w.set.Status.TerminalState == ""; runs != (helper.RunningAttempt(&w.set.Status) != nil) {
 		t.Errorf("the set runs: %t, attempts %+v", runs, w.set.Status.Attempts)
 	}
 	o := indexed(w.observe())

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
 )
 
 // A set is suspended once none of its Jobs may start pods. Until then, its attempt goes on. A suspension can be taken back
@@ -26,7 +27,7 @@ func SuspendedInAttempt(number int32) string { return "suspended-in-attempt-" + 
 
 // suspensionMark returns what the Jobs of a set are marked with when they are suspended.
 func suspensionMark(js *jobsetv1alpha2.JobSet) string {
-	if last := lastAttempt(&js.Status); last != nil {
+	if last := helper.CurrentAttempt(&js.Status); last != nil {
 		return SuspendedInAttempt(last.Number)
 	}
 	return ""
@@ -69,7 +70,7 @@ func (b *statusBuilder) endSuspension() {
 // recordSuspension ends the attempt if any of its Jobs was suspended on account of a suspension that was taken back. That is
 // stored before these Jobs are resumed: they forget it then.
 func (b *statusBuilder) recordSuspension(kids children) bool {
-	a := runningAttempt(b.next)
+	a := helper.RunningAttempt(b.next)
 	if a == nil || !b.o.Gates.Attempts || suspended(b.o.JobSet) {
 		return false
 	}

@@ -83,7 +83,7 @@ func TestASuspensionThatIsTakenBackIsRecorded(t *testing.T) {
 		"some Jobs were suspended": {suspended: 1, wantNext: jobsetv1alpha2.TriggerResume, wantExecutions: -1},
 		"a queue took it back": {
 			suspended: 1, wantNext: jobsetv1alpha2.TriggerPreemption, wantExecutions: -1,
-			change: func(js *jobsetv1alpha2.JobSet) { js.Labels = map[string]string{queueNameKey: "q"} },
+			change: func(js *jobsetv1alpha2.JobSet) { js.Labels = map[string]string{jobsetv1alpha2.QueueNameKey: "q"} },
 		},
 		"executions are counted": {
 			suspended: 2, wantNext: jobsetv1alpha2.TriggerResume, gates: Gates{ExecutionAttempts: true}, wantExecutions: 1,

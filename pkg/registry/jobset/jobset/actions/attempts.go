@@ -4,17 +4,22 @@
 package actions
 
 import (
-	"unicode/utf8"
+	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset"
+	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
 )
 
-const (
-	maxAttempts  = 10
-	maxUserBytes = 256
-)
+// edit changes a status with the functions for its versioned form, which shares what the status points to.
+func edit(status *jobset.JobSetStatus, change func(*jobsetv1alpha2.JobSetStatus)) {
+	var versioned jobsetv1alpha2.JobSetStatus
+	utilruntime.Must(jobsetv1alpha2.Convert_jobset_JobSetStatus_To_v1alpha2_JobSetStatus(status, &versioned, nil))
+	change(&versioned)
+	utilruntime.Must(jobsetv1alpha2.Convert_v1alpha2_JobSetStatus_To_jobset_JobSetStatus(&versioned, status, nil))
+}
 
 // Current returns the newest attempt of a set; nil if none was recorded yet.
 func Current(status *jobset.JobSetStatus) *jobset.Attempt {
@@ -36,7 +41,7 @@ func currentNumber(status *jobset.JobSetStatus) int32 {
 // were recorded has another number than 1; so has the first in a full list, before which others may have been.
 func following(status *jobset.JobSetStatus, number int32) *jobset.Attempt {
 	if number == 0 {
-		if n := len(status.Attempts); n == 0 || n == maxAttempts && status.Attempts[0].Number != 1 {
+		if n := len(status.Attempts); n == 0 || n == jobset.MaxAttempts && status.Attempts[0].Number != 1 {
 			return nil
 		}
 		return &status.Attempts[0]
@@ -50,39 +55,21 @@ func following(status *jobset.JobSetStatus, number int32) *jobset.Attempt {
 }
 
 // end ends the attempt that runs, and returns it; nil if none does.
-func end(status *jobset.JobSetStatus, outcome jobset.AttemptOutcome, now *metav1.MicroTime, user, reason string) *jobset.Attempt {
-	entry := Current(status)
-	if entry == nil || entry.EndTime != nil {
+func end(status *jobset.JobSetStatus, outcome jobset.AttemptOutcome, user, reason string, now time.Time) *jobset.Attempt {
+	ended := false
+	edit(status, func(s *jobsetv1alpha2.JobSetStatus) {
+		ended = helper.EndAttempt(s, jobsetv1alpha2.AttemptOutcome(outcome), user, reason, now) != nil
+	})
+	if !ended {
 		return nil
-	}
-	entry.EndTime, entry.Outcome = now, outcome
-	entry.EndUser, entry.EndReason = user, reason
-	if entry.ReadyTime != nil {
-		status.ReadyMilliseconds += max(now.Sub(entry.ReadyTime.Time).Milliseconds(), 0)
-	}
-	return entry
-}
-
-// begin appends an attempt and returns it. first is its number if it is the first to be recorded.
-func begin(status *jobset.JobSetStatus, entry jobset.Attempt, first int32) *jobset.Attempt {
-	entry.Number = first
-	if current := Current(status); current != nil {
-		entry.Number = current.Number + 1
-	}
-	status.Attempts = append(status.Attempts, entry)
-	if n := len(status.Attempts); n > maxAttempts {
-		status.Attempts = append([]jobset.Attempt(nil), status.Attempts[n-maxAttempts:]...)
 	}
 	return Current(status)
 }
 
-// cut shortens a text to a number of bytes, between two characters.
-func cut(text string, limit int) string {
-	if len(text) <= limit {
-		return text
-	}
-	for limit > 0 && !utf8.RuneStart(text[limit]) {
-		limit--
-	}
-	return text[:limit]
+// begin appends an attempt and returns it. Its number is used if it is the first to be recorded.
+func begin(status *jobset.JobSetStatus, entry jobset.Attempt, now time.Time) *jobset.Attempt {
+	var next jobsetv1alpha2.Attempt
+	utilruntime.Must(jobsetv1alpha2.Convert_jobset_Attempt_To_v1alpha2_Attempt(&entry, &next, nil))
+	edit(status, func(s *jobsetv1alpha2.JobSetStatus) { helper.BeginAttempt(s, next, now) })
+	return Current(status)
 }

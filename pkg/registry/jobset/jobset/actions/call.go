@@ -11,6 +11,7 @@ import (
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
 )
 
 // Call is who asks, when, and what the server is to keep account of.
@@ -30,22 +31,8 @@ func (c Call) time() *metav1.MicroTime {
 	return &metav1.MicroTime{Time: c.Now.Truncate(time.Microsecond)}
 }
 
-// after is the time of the request, or that of the last thing in the history, whichever is later: clocks of machines
-// differ, and the times of attempts must not go back.
-func (c Call) after(status *jobset.JobSetStatus) *metav1.MicroTime {
-	now := c.time()
-	if entry := Current(status); entry != nil {
-		for _, at := range []*metav1.MicroTime{entry.RequestTime, entry.CreateTime, entry.ReadyTime, entry.EndTime} {
-			if at != nil && now.Before(at) {
-				now = at.DeepCopy()
-			}
-		}
-	}
-	return now
-}
-
 // user is bounded, as the status is.
-func (c Call) user() string { return cut(c.User, maxUserBytes) }
+func (c Call) user() string { return helper.Truncate(c.User, jobset.MaxAttemptUserBytes) }
 
 // signed says who asked for something and why, for messages of conditions.
 func (c Call) signed(what, reason string) string {

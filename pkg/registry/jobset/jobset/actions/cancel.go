@@ -38,7 +38,7 @@ func Cancel(js *jobset.JobSet, spec *batch.JobSetActionSpec, call Call) (*batch.
 	endCondition(js, now, jobset.ConditionRestarting, reasonJobSetFailed, "jobset failed")
 	endCondition(js, now, jobset.ConditionNameConflict, reasonJobNamesFree, "no job that the jobset needs is in the way")
 	js.Status.TerminalState = stateFailed
-	end(&js.Status, jobset.OutcomeCancelled, call.after(&js.Status), call.user(), spec.Reason)
+	end(&js.Status, jobset.OutcomeCancelled, call.user(), spec.Reason, call.Now)
 	return cancellation(js), nil
 }
 

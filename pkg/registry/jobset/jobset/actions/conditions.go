@@ -11,6 +11,8 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset"
+	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
 )
 
 // Reasons of conditions that actions set.
@@ -70,13 +72,9 @@ func suspended(js *jobset.JobSet) bool { return ptr.Deref(js.Spec.Suspend, false
 
 // restartExecution counts the execution that follows on a restart of the whole set, and starts its clock.
 func (c Call) restartExecution(js *jobset.JobSet) {
-	status := &js.Status
-	if c.ExecutionAttempts {
-		status.ExecutionAttempts = ptr.To(ptr.Deref(status.ExecutionAttempts, status.Restarts) + 1)
-	}
-	status.StartTime = nil
+	var start *metav1.Time
 	if c.ActiveDeadline {
-		status.StartTime = &metav1.Time{Time: c.Now.Truncate(seconds)}
+		start = &metav1.Time{Time: c.Now.Truncate(seconds)}
 	}
-	status.Restarts++
+	edit(&js.Status, func(s *jobsetv1alpha2.JobSetStatus) { helper.RestartExecution(s, c.ExecutionAttempts, start) })
 }

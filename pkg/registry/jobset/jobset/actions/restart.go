@@ -17,9 +17,6 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset"
 )
 
-// maxCountedJobs is the length to which the counters of single Jobs may grow.
-const maxCountedJobs = 1024
-
 // Restart moves a set, or a part of it, to its next attempt. The controller then replaces the Jobs as after a failure.
 func Restart(js *jobset.JobSet, spec *batch.JobSetRestartSpec, call Call) (*batch.JobSetActionStatus, error) {
 	if err := checkUID(js, spec.Preconditions); err != nil {
@@ -53,12 +50,11 @@ func Restart(js *jobset.JobSet, spec *batch.JobSetRestartSpec, call Call) (*batc
 	} else {
 		countJobs(js, spec, jobs)
 	}
-	now := call.after(&js.Status)
-	end(&js.Status, jobset.OutcomeRestarted, now, call.user(), spec.Reason)
+	end(&js.Status, jobset.OutcomeRestarted, call.user(), spec.Reason, call.Now)
 	entry := begin(&js.Status, jobset.Attempt{
-		Trigger: jobset.TriggerRequested, Scope: scopeOf(spec), ReplicatedJob: spec.ReplicatedJob, JobIndex: copyOf(spec.JobIndex),
-		User: call.user(), Reason: spec.Reason, RequestTime: now.DeepCopy(),
-	}, first)
+		Number: first, Trigger: jobset.TriggerRequested, Scope: scopeOf(spec), ReplicatedJob: spec.ReplicatedJob,
+		JobIndex: copyOf(spec.JobIndex), User: call.user(), Reason: spec.Reason,
+	}, call.Now)
 	return restarted(js, entry), nil
 }
 
@@ -109,9 +105,9 @@ func targetsIn(rj *jobset.ReplicatedJob, spec *batch.JobSetRestartSpec, path *fi
 	switch index := spec.JobIndex; {
 	case replicas < 1:
 		return nil, field.ErrorList{field.Invalid(path.Child("replicatedJob"), rj.Name, "must have Jobs to restart, but its replicas is 0")}
-	case replicas > maxCountedJobs:
+	case replicas > jobset.MaxCountedJobs:
 		return nil, field.ErrorList{field.Invalid(path.Child("replicatedJob"), rj.Name, fmt.Sprintf(
-			"must have at most %d Jobs for them to be restarted by themselves, but has %d: restart the whole JobSet", maxCountedJobs, replicas))}
+			"must have at most %d Jobs for them to be restarted by themselves, but has %d: restart the whole JobSet", jobset.MaxCountedJobs, replicas))}
 	case index != nil && (*index < 0 || *index >= replicas):
 		return nil, field.ErrorList{field.Invalid(path.Child("jobIndex"), *index, fmt.Sprintf(
 			"must be an index of a Job of replicatedJob %s: 0 to %d", rj.Name, replicas-1))}

@@ -48,11 +48,10 @@ func Retry(js *jobset.JobSet, spec *batch.JobSetRetrySpec, call Call) (*batch.Jo
 	}
 	call.restartExecution(js)
 	setCondition(js, now, jobset.ConditionRestarting, metav1.ConditionTrue, ReasonRetryRequested, call.signed("retry requested", spec.Reason))
-	begun := call.after(&js.Status)
-	end(&js.Status, jobset.OutcomeFailed, begun, "", "") // unless the controller noted it
+	end(&js.Status, jobset.OutcomeFailed, "", "", call.Now) // unless the controller noted it
 	entry := begin(&js.Status, jobset.Attempt{
-		Trigger: jobset.TriggerRetry, Scope: jobset.ScopeJobSet, User: call.user(), Reason: spec.Reason, RequestTime: begun.DeepCopy(),
-	}, first)
+		Number: first, Trigger: jobset.TriggerRetry, Scope: jobset.ScopeJobSet, User: call.user(), Reason: spec.Reason,
+	}, call.Now)
 	return retriedAs(js, entry), nil
 }
 

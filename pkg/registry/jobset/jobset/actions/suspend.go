@@ -27,7 +27,7 @@ func Suspend(js *jobset.JobSet, spec *batch.JobSetActionSpec, call Call) (*batch
 		return nothing(js, "the JobSet is suspended already; nothing changed"), nil
 	}
 	js.Spec.Suspend = ptr.To(true)
-	if entry := end(&js.Status, jobset.OutcomeSuspended, call.after(&js.Status), call.user(), spec.Reason); entry != nil {
+	if entry := end(&js.Status, jobset.OutcomeSuspended, call.user(), spec.Reason, call.Now); entry != nil {
 		return ended(js, entry, "suspended"), nil
 	}
 	return &batch.JobSetActionStatus{
@@ -65,12 +65,11 @@ func Resume(js *jobset.JobSet, spec *batch.JobSetActionSpec, call Call) (*batch.
 		return nothing(js, "the JobSet is not suspended; nothing changed"), nil
 	}
 	js.Spec.Suspend = ptr.To(false)
-	now := call.after(&js.Status)
 	// It may have been suspended by an edit that the controller has not seen yet.
-	end(&js.Status, jobset.OutcomeSuspended, now, "", "")
+	end(&js.Status, jobset.OutcomeSuspended, "", "", call.Now)
 	entry := begin(&js.Status, jobset.Attempt{
-		Trigger: jobset.TriggerResume, Scope: jobset.ScopeJobSet, User: call.user(), Reason: spec.Reason, RequestTime: now.DeepCopy(),
-	}, js.Status.Restarts+1)
+		Number: js.Status.Restarts + 1, Trigger: jobset.TriggerResume, Scope: jobset.ScopeJobSet, User: call.user(), Reason: spec.Reason,
+	}, call.Now)
 	return resumedAs(js, entry), nil
 }
 
