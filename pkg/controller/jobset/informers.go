@@ -73,7 +73,7 @@ func newInformers(jobSets versioned.Interface, kube kubernetes.Interface, gates 
 		main: main, own: own,
 	}
 	for _, informer := range i.all() {
-		if err := informer.SetTransform(stripper(gates)); err != nil {
+		if err := informer.SetTransform(newTransform(gates)); err != nil {
 			return informers{}, fmt.Errorf("setting up informers: %w", err)
 		}
 		if err := informer.SetWatchErrorHandlerWithContext(logWatchError); err != nil {

@@ -58,7 +58,7 @@ func TestStripKeepsWhatDecisionsUse(t *testing.T) {
 	suspended.Suspend, suspended.Template = ptr.To(true), directives
 	jobMeta.Annotations = map[string]string{jobsetv1alpha2.ReleasedKey: "4"}
 	unannotated := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: "n"}}
-	strippedUnannotated := unannotated.DeepCopy()
+	transformedUnannotated := unannotated.DeepCopy()
 	setMeta := *full.DeepCopy()
 	setMeta.ManagedFields = nil
 	applied := &jobsetv1alpha2.JobSet{ObjectMeta: *full.DeepCopy(), Spec: set.Spec}
@@ -66,22 +66,22 @@ func TestStripKeepsWhatDecisionsUse(t *testing.T) {
 	for name, tc := range map[string]struct{ object, want runtime.Object }{
 		"of a Job that runs, what it is and how far":                                         {job(false), &batchv1.Job{ObjectMeta: jobMeta, Spec: sized, Status: status}},
 		"of a suspended Job, the directives too":                                             {job(true), &batchv1.Job{ObjectMeta: jobMeta, Spec: suspended, Status: status}},
-		"of a Job, whether it has annotations":                                               {unannotated, strippedUnannotated},
+		"of a Job, whether it has annotations":                                               {unannotated, transformedUnannotated},
 		"of a Service, that it exists":                                                       {&corev1.Service{ObjectMeta: *full.DeepCopy(), Spec: corev1.ServiceSpec{ClusterIP: "None"}}, &metav1.PartialObjectMetadata{ObjectMeta: bare}},
 		"of a claim, that it exists, and for which set":                                      {&corev1.PersistentVolumeClaim{ObjectMeta: *full.DeepCopy()}, &metav1.PartialObjectMetadata{ObjectMeta: named}},
 		"of a set, all but the managers of its fields and the manifest that kubectl applied": {applied, &jobsetv1alpha2.JobSet{ObjectMeta: setMeta, Spec: set.Spec}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := stripper(plan.Gates{})(tc.object)
+			got, err := newTransform(plan.Gates{})(tc.object)
 			if err != nil {
 				t.Fatal(err)
 			}
-			diff(t, "stripped", tc.want, got)
-			again, err := stripper(plan.Gates{})(got.(runtime.Object).DeepCopyObject())
+			diff(t, "transformed", tc.want, got)
+			again, err := newTransform(plan.Gates{})(got.(runtime.Object).DeepCopyObject())
 			if err != nil {
 				t.Fatal(err)
 			}
-			diff(t, "stripped twice", tc.want, again)
+			diff(t, "transformed twice", tc.want, again)
 		})
 	}
 }
@@ -91,7 +91,7 @@ func TestStripKeepsResourcesOnlyWithTheFeature(t *testing.T) {
 	job := &batchv1.Job{Spec: batchv1.JobSpec{Suspend: ptr.To(true)}}
 	job.Spec.Template.Spec.Containers = []corev1.Container{{Name: "c", Image: "i", Resources: resources}}
 	for gate, want := range map[bool][]corev1.Container{false: nil, true: {{Name: "c", Resources: resources}}} {
-		got, err := stripper(plan.Gates{MutableResources: gate})(job.DeepCopy())
+		got, err := newTransform(plan.Gates{MutableResources: gate})(job.DeepCopy())
 		if err != nil {
 			t.Fatal(err)
 		}

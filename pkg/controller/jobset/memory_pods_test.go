@@ -41,7 +41,7 @@ func TestTheCacheTakesLittleForAPod(t *testing.T) {
 	}
 }
 
-// BenchmarkCachedPod reports the live memory that the cache takes for a pod of a Job of one pod, and the time to strip it.
+// BenchmarkCachedPod reports the live memory that the cache takes for a pod of a Job of one pod, and the time to transform it.
 func BenchmarkCachedPod(b *testing.B) {
 	benchmarkCache(b, "pod", podIndexers(plan.Gates{}), func(add func(any)) {
 		for i := range cachedSets * jobsPerSet {

@@ -37,7 +37,7 @@ func TestTheCacheTakesLittleForAJob(t *testing.T) {
 	const sets, limit = 1000, 3 << 10
 	for name, live := range map[string]func(*batchv1.Job){"suspended": suspendedLive, "running": runningLive} {
 		t.Run(name, func(t *testing.T) {
-			transform, indexer := stripper(plan.Gates{}), cache.NewIndexer(cache.DeletionHandlingMetaNamespaceKeyFunc, indexersOfJobs)
+			transform, indexer := newTransform(plan.Gates{}), cache.NewIndexer(cache.DeletionHandlingMetaNamespaceKeyFunc, indexersOfJobs)
 			before := heap()
 			receiveJobs(t, sets, live, func(object any) {
 				kept, err := transform(object)
@@ -57,7 +57,7 @@ func TestTheCacheTakesLittleForAJob(t *testing.T) {
 	}
 }
 
-// BenchmarkCachedJob reports the live memory that the cache takes for a Job of one of many sets, and the time to strip it.
+// BenchmarkCachedJob reports the live memory that the cache takes for a Job of one of many sets, and the time to transform it.
 func BenchmarkCachedJob(b *testing.B) {
 	for name, live := range map[string]func(*batchv1.Job){"suspended": suspendedLive, "running": runningLive} {
 		b.Run(name, func(b *testing.B) {
@@ -66,7 +66,7 @@ func BenchmarkCachedJob(b *testing.B) {
 	}
 }
 
-// BenchmarkCachedSet reports the live memory that the cache takes for a set, and the time to strip it.
+// BenchmarkCachedSet reports the live memory that the cache takes for a set, and the time to transform it.
 func BenchmarkCachedSet(b *testing.B) {
 	indexers := cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc, indexService: serviceOf}
 	for name, build := range map[string]func(string) *jobsetv1alpha2.JobSet{"at rest": restingSet, "of usual size": usualSet} {
@@ -80,7 +80,7 @@ func BenchmarkCachedSet(b *testing.B) {
 	}
 }
 
-// BenchmarkCachedService reports the live memory that the cache takes for the Service of a set, and the time to strip it.
+// BenchmarkCachedService reports the live memory that the cache takes for the Service of a set, and the time to transform it.
 func BenchmarkCachedService(b *testing.B) {
 	benchmarkCache(b, "service", cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}, func(add func(any)) {
 		for i := range cachedSets {
@@ -94,7 +94,7 @@ func BenchmarkCachedService(b *testing.B) {
 
 // benchmarkCache fills a cache with what the API sends.
 func benchmarkCache(b *testing.B, what string, indexers cache.Indexers, receive func(add func(any))) {
-	transform := stripper(plan.Gates{})
+	transform := newTransform(plan.Gates{})
 	var spent time.Duration
 	var bytes, number uint64
 	for b.Loop() {

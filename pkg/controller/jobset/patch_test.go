@@ -69,7 +69,7 @@ func TestResumedJobsKeepWhatTheCacheDropped(t *testing.T) {
 			}
 
 			r := newRig(t, resumed, job.DeepCopy())
-			observed, err := stripper(gates)(job)
+			observed, err := newTransform(gates)(job)
 			if err != nil {
 				t.Fatal(err)
 			}

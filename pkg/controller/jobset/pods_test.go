@@ -22,13 +22,13 @@ import (
 // watched returns what the cache keeps of a pod.
 func watched(t testing.TB, pod *corev1.Pod) *watchedPod {
 	t.Helper()
-	kept, err := stripper(plan.Gates{})(pod)
+	kept, err := newTransform(plan.Gates{})(pod)
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, err := stripper(plan.Gates{})(kept)
+	again, err := newTransform(plan.Gates{})(kept)
 	if err != nil || again != kept {
-		t.Fatalf("stripped twice: %v, error %v", again, err)
+		t.Fatalf("transformed twice: %v, error %v", again, err)
 	}
 	return kept.(*watchedPod)
 }

@@ -60,7 +60,7 @@ func TestAResyncOfUnchangedSetsAsksNothing(t *testing.T) {
 	const number = 5000
 	r := newRig(t, newSet())
 	add := func(informer cache.SharedIndexInformer, object any) {
-		kept, err := stripper(r.Gates)(object)
+		kept, err := newTransform(r.Gates)(object)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -110,7 +110,7 @@ func BenchmarkMemoryPerJob(b *testing.B) {
 	obs := &plan.Observed{JobSet: largeSet("js")}
 	template := plan.Decide(*obs).CreateJobs[0]
 	for name, transform := range map[string]cache.TransformFunc{
-		"cached": stripper(plan.Gates{}),
+		"cached": newTransform(plan.Gates{}),
 		"whole":  func(obj any) (any, error) { return obj, nil },
 	} {
 		b.Run(name, func(b *testing.B) {

@@ -13,8 +13,8 @@ import (
 
 func hasSetName(job *batchv1.Job) bool { return job.Labels[jobsetv1alpha2.JobSetNameKey] != "" }
 
-// stripped returns what the real cache keeps of a Job.
-func (w *world) stripped(job *batchv1.Job) *batchv1.Job {
+// transformed returns what the real cache keeps of a Job.
+func (w *world) transformed(job *batchv1.Job) *batchv1.Job {
 	kept := &batchv1.Job{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: job.Name, Namespace: job.Namespace, UID: job.UID, ResourceVersion: job.ResourceVersion,

@@ -84,7 +84,7 @@ func (w *world) startProcess() {
 	}
 	p := &process{world: w}
 	p.jobSets = informer[*jobsetv1alpha2.JobSet]{from: &w.jobSets, handle: func(*jobsetv1alpha2.JobSet, bool) { p.enqueue() }}
-	p.jobs = informer[*batchv1.Job]{from: &w.jobs, handle: p.jobChanged, strip: w.stripped, selects: hasSetName}
+	p.jobs = informer[*batchv1.Job]{from: &w.jobs, handle: p.jobChanged, transform: w.transformed, selects: hasSetName}
 	p.services = informer[*corev1.Service]{from: &w.services, handle: p.serviceChanged}
 	p.claims = informer[*corev1.PersistentVolumeClaim]{from: &w.claims, handle: p.claimChanged}
 	p.jobSets.list()

@@ -85,8 +85,8 @@ type informer[T metav1.Object] struct {
 	from *store[T]
 	// selects tells which objects the cache holds; nil for all.
 	selects func(T) bool
-	// strip returns what the cache keeps of an object; nil for all.
-	strip func(T) T
+	// transform returns what the cache keeps of an object; nil for all.
+	transform func(T) T
 	// handle is told about every change of the cache.
 	handle func(object T, gone bool)
 
@@ -107,10 +107,10 @@ func (c *informer[T]) list() {
 }
 
 func (c *informer[T]) kept(object T) T {
-	if c.strip == nil {
+	if c.transform == nil {
 		return object
 	}
-	return c.strip(object)
+	return c.transform(object)
 }
 
 // behind is the number of changes that the cache has not seen.

@@ -31,16 +31,16 @@ func TestSharingChangesNoValue(t *testing.T) {
 		})
 	}
 	for name, original := range map[string]*batchv1.Job{
-		"numbers within the shared ones":  sized(0, 1, 255),
-		"numbers beyond the shared ones":  sized(-1, 256, 100000),
-		"no numbers and not suspended":    job(func(job *batchv1.Job) { job.Spec.Suspend = nil }),
-		"a generation that is shared":     annotated(map[string]string{jobsetv1alpha2.ReleasedKey: "63"}),
-		"a generation that is not shared": annotated(map[string]string{jobsetv1alpha2.ReleasedKey: "64"}),
-		"an attempt that is shared":       annotated(map[string]string{jobsetv1alpha2.ReleasedKey: "suspended-in-attempt-63"}),
-		"an attempt that is not shared":   annotated(map[string]string{jobsetv1alpha2.ReleasedKey: "suspended-in-attempt-64"}),
-		"no generation":                   annotated(map[string]string{jobsetv1alpha2.ReleasedKey: ""}),
-		"no number as generation":         annotated(map[string]string{jobsetv1alpha2.ReleasedKey: "07"}),
-		"a generation and an attempt":     annotated(map[string]string{jobsetv1alpha2.ReleasedKey: "1", jobsetv1alpha2.InPlaceRestartAttemptKey: "2"}),
+		"numbers within the interned ones":  sized(0, 1, 255),
+		"numbers beyond the interned ones":  sized(-1, 256, 100000),
+		"no numbers and not suspended":      job(func(job *batchv1.Job) { job.Spec.Suspend = nil }),
+		"a generation that is interned":     annotated(map[string]string{jobsetv1alpha2.ReleasedKey: "63"}),
+		"a generation that is not interned": annotated(map[string]string{jobsetv1alpha2.ReleasedKey: "64"}),
+		"an attempt that is interned":       annotated(map[string]string{jobsetv1alpha2.ReleasedKey: "suspended-in-attempt-63"}),
+		"an attempt that is not interned":   annotated(map[string]string{jobsetv1alpha2.ReleasedKey: "suspended-in-attempt-64"}),
+		"no generation":                     annotated(map[string]string{jobsetv1alpha2.ReleasedKey: ""}),
+		"no number as generation":           annotated(map[string]string{jobsetv1alpha2.ReleasedKey: "07"}),
+		"a generation and an attempt":       annotated(map[string]string{jobsetv1alpha2.ReleasedKey: "1", jobsetv1alpha2.InPlaceRestartAttemptKey: "2"}),
 		"conditions and owners, known and not": job(func(job *batchv1.Job) {
 			job.Status.Conditions = []batchv1.JobCondition{
 				{Type: batchv1.JobSuspended, Status: corev1.ConditionTrue, Reason: "JobSuspended", Message: "Job suspended"},
@@ -53,7 +53,7 @@ func TestSharingChangesNoValue(t *testing.T) {
 		}),
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := stripper(plan.Gates{})(original.DeepCopy())
+			got, err := newTransform(plan.Gates{})(original.DeepCopy())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -75,8 +75,8 @@ func TestAJobWithoutAKindOfKeysIsToldFromOneWithoutAnyOfInterest(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			job := &batchv1.Job{Spec: batchv1.JobSpec{Suspend: ptr.To(true)}}
 			job.Spec.Template.Labels, job.Spec.Template.Annotations = tc.keys, tc.keys
-			for range 2 { // it is stripped twice when a list is streamed
-				if _, err := stripper(plan.Gates{})(job); err != nil {
+			for range 2 { // it is transformed twice when a list is streamed
+				if _, err := newTransform(plan.Gates{})(job); err != nil {
 					t.Fatal(err)
 				}
 				kept := job.Spec.Template.ObjectMeta
@@ -108,13 +108,13 @@ func TestEqualRequestsAndLimitsAreKeptOnce(t *testing.T) {
 				Resources: corev1.ResourceRequirements{Requests: tc.requests.DeepCopy(), Limits: tc.limits.DeepCopy()},
 			}}
 			want := js.DeepCopy()
-			if _, err := stripper(plan.Gates{})(js); err != nil {
+			if _, err := newTransform(plan.Gates{})(js); err != nil {
 				t.Fatal(err)
 			}
 			diff(t, "set", want, js)
 			got := js.Spec.ReplicatedJobs[0].Template.Spec.Template.Spec.Containers[0].Resources
 			delete(got.Limits, "cpu")
-			diff(t, "shared", tc.want, len(got.Requests) < len(tc.requests))
+			diff(t, "interned", tc.want, len(got.Requests) < len(tc.requests))
 		})
 	}
 }

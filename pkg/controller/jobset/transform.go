@@ -13,15 +13,15 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
 )
 
-// stripper returns what drops all that no decision uses, so that the caches of a large cluster stay small. It must accept
-// its own results. What it returns shares memory with other objects, and must not be changed.
-func stripper(gates plan.Gates) cache.TransformFunc {
+// newTransform returns a transform that drops what no decision uses, so that the caches of a large cluster stay small. It
+// accepts its own results. What it returns shares memory with other objects and must not be changed.
+func newTransform(gates plan.Gates) cache.TransformFunc {
 	return func(obj any) (any, error) {
 		switch o := obj.(type) {
 		case *jobsetv1alpha2.JobSet:
-			stripSet(o)
+			transformSet(o)
 		case *batchv1.Job:
-			stripJob(o, gates)
+			transformJob(o, gates)
 		case *corev1.Service:
 			return &metav1.PartialObjectMetadata{ObjectMeta: bareMeta(o)}, nil
 		case *corev1.PersistentVolumeClaim:
@@ -35,24 +35,24 @@ func stripper(gates plan.Gates) cache.TransformFunc {
 	}
 }
 
-// stripSet keeps nearly all: Jobs are made from the set.
-func stripSet(js *jobsetv1alpha2.JobSet) {
+// transformSet keeps nearly everything: Jobs are built from the set.
+func transformSet(js *jobsetv1alpha2.JobSet) {
 	js.ManagedFields = nil
 	// A copy of the whole manifest. A status write does not touch it.
 	delete(js.Annotations, corev1.LastAppliedConfigAnnotation)
 	for i := range js.Spec.ReplicatedJobs {
 		pod := &js.Spec.ReplicatedJobs[i].Template.Spec.Template.Spec
-		shareResources(pod.InitContainers)
-		shareResources(pod.Containers)
+		internResources(pod.InitContainers)
+		internResources(pod.Containers)
 	}
 }
 
-func stripJob(job *batchv1.Job, gates plan.Gates) {
+func transformJob(job *batchv1.Job, gates plan.Gates) {
 	meta := bareMeta(job)
-	meta.Labels, meta.Annotations = usedOf(job.Labels, labelsInUse), sharedAnnotations(job.Annotations)
+	meta.Labels, meta.Annotations = usedOf(job.Labels, labelsInUse), internAnnotations(job.Annotations)
 	meta.DeletionTimestamp = job.DeletionTimestamp
 	spec := batchv1.JobSpec{
-		Parallelism: sharedNumber(job.Spec.Parallelism), Completions: sharedNumber(job.Spec.Completions), Suspend: sharedBool(job.Spec.Suspend),
+		Parallelism: internNumber(job.Spec.Parallelism), Completions: internNumber(job.Spec.Completions), Suspend: internBool(job.Spec.Suspend),
 	}
 	// The pod template is compared when a Job is resumed, and at no other time.
 	if job.Spec.Suspend != nil && *job.Spec.Suspend {
@@ -73,9 +73,9 @@ func stripJob(job *batchv1.Job, gates plan.Gates) {
 	}
 	status := batchv1.JobStatus{
 		Conditions: job.Status.Conditions, StartTime: job.Status.StartTime,
-		Active: job.Status.Active, Ready: sharedNumber(job.Status.Ready), Succeeded: job.Status.Succeeded,
+		Active: job.Status.Active, Ready: internNumber(job.Status.Ready), Succeeded: job.Status.Succeeded,
 	}
-	shareConditions(status.Conditions)
+	internConditions(status.Conditions)
 	*job = batchv1.Job{ObjectMeta: meta, Spec: spec, Status: status}
 }
 
@@ -84,7 +84,7 @@ func onlyResources(containers []corev1.Container) []corev1.Container {
 	for _, container := range containers {
 		kept = append(kept, corev1.Container{Name: container.Name, Resources: container.Resources})
 	}
-	shareResources(kept)
+	internResources(kept)
 	return kept
 }
 
@@ -97,7 +97,7 @@ var (
 	annotationsInUse = []string{jobsetv1alpha2.ReleasedKey, jobsetv1alpha2.InPlaceRestartAttemptKey}
 )
 
-// usedOf copies what is used, under keys that all objects share. It tells nothing from an empty map.
+// usedOf copies the entries that are used, under keys that all objects share. It distinguishes nil from an empty map.
 func usedOf(all map[string]string, inUse []string) map[string]string {
 	if all == nil {
 		return nil
@@ -111,8 +111,8 @@ func usedOf(all map[string]string, inUse []string) map[string]string {
 	return used
 }
 
-// comparedOf copies those labels or annotations of a pod template that resuming the Job depends on. It tells nothing from
-// an empty map.
+// comparedOf copies those labels or annotations of a pod template that resuming the Job depends on. It distinguishes nil
+// from an empty map.
 func comparedOf(all map[string]string) map[string]string {
 	if all == nil {
 		return nil
@@ -136,7 +136,7 @@ func added(to map[string]string, key, value string) map[string]string {
 }
 
 func bareMeta(obj metav1.Object) metav1.ObjectMeta {
-	shareOwners(obj.GetOwnerReferences())
+	internOwners(obj.GetOwnerReferences())
 	return metav1.ObjectMeta{
 		Name: obj.GetName(), Namespace: obj.GetNamespace(), UID: obj.GetUID(),
 		ResourceVersion: obj.GetResourceVersion(), OwnerReferences: obj.GetOwnerReferences(),

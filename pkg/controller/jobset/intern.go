@@ -16,8 +16,8 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
 )
 
-// What nearly all children have in common is kept once. Nothing here grows with the number of objects, and all is cheap to
-// find: this runs for every event.
+// Values that nearly all children have in common are kept once. Nothing here grows with the number of objects, and a look-up
+// is cheap, because it runs for every event.
 var (
 	// noKeys is the map of objects that have one, but nothing of interest in it.
 	noKeys = map[string]string{}
@@ -25,10 +25,10 @@ var (
 	// attempt in which they were suspended, by that value. A map of one entry takes as much as one of eight.
 	releasedMaps = newReleasedMaps(64)
 
-	sharedNumbers   = newNumbers(256)
+	internedNumbers = newNumbers(256)
 	isTrue, isFalse = true, false
 
-	sharedNames = newNames(
+	internedStrings = newStrings(
 		jobsetv1alpha2.SchemeGroupVersion.String(), "JobSet",
 		string(batchv1.JobSuspended), string(batchv1.JobComplete), string(batchv1.JobFailed), string(batchv1.JobFailureTarget),
 		string(batchv1.JobSuccessCriteriaMet), string(corev1.ConditionTrue), string(corev1.ConditionFalse), string(corev1.ConditionUnknown),
@@ -56,7 +56,7 @@ func newNumbers(number int32) []int32 {
 	return all
 }
 
-func newNames(known ...string) map[string]string {
+func newStrings(known ...string) map[string]string {
 	all := map[string]string{}
 	for _, name := range known {
 		all[name] = name
@@ -64,21 +64,21 @@ func newNames(known ...string) map[string]string {
 	return all
 }
 
-func sharedName[S ~string](name S) S {
-	if shared, found := sharedNames[string(name)]; found {
-		return S(shared)
+func internString[S ~string](name S) S {
+	if interned, found := internedStrings[string(name)]; found {
+		return S(interned)
 	}
 	return name
 }
 
-func sharedNumber(number *int32) *int32 {
-	if number == nil || *number < 0 || int(*number) >= len(sharedNumbers) {
+func internNumber(number *int32) *int32 {
+	if number == nil || *number < 0 || int(*number) >= len(internedNumbers) {
 		return number
 	}
-	return &sharedNumbers[*number]
+	return &internedNumbers[*number]
 }
 
-func sharedBool(value *bool) *bool {
+func internBool(value *bool) *bool {
 	switch {
 	case value == nil:
 		return nil
@@ -88,8 +88,8 @@ func sharedBool(value *bool) *bool {
 	return &isFalse
 }
 
-// sharedAnnotations returns the annotations that are used. It tells nothing from an empty map.
-func sharedAnnotations(all map[string]string) map[string]string {
+// internAnnotations returns the annotations that are used. It distinguishes nil from an empty map.
+func internAnnotations(all map[string]string) map[string]string {
 	if released, found := all[jobsetv1alpha2.ReleasedKey]; found {
 		if _, inPlace := all[jobsetv1alpha2.InPlaceRestartAttemptKey]; !inPlace && releasedMaps[released] != nil {
 			return releasedMaps[released]
@@ -98,24 +98,24 @@ func sharedAnnotations(all map[string]string) map[string]string {
 	return usedOf(all, annotationsInUse)
 }
 
-func shareConditions(conditions []batchv1.JobCondition) {
+func internConditions(conditions []batchv1.JobCondition) {
 	for i := range conditions {
 		c := &conditions[i]
-		c.Type, c.Status, c.Reason, c.Message = sharedName(c.Type), sharedName(c.Status), sharedName(c.Reason), sharedName(c.Message)
+		c.Type, c.Status, c.Reason, c.Message = internString(c.Type), internString(c.Status), internString(c.Reason), internString(c.Message)
 	}
 }
 
-func shareOwners(owners []metav1.OwnerReference) {
+func internOwners(owners []metav1.OwnerReference) {
 	for i := range owners {
 		o := &owners[i]
-		o.APIVersion, o.Kind = sharedName(o.APIVersion), sharedName(o.Kind)
-		o.Controller, o.BlockOwnerDeletion = sharedBool(o.Controller), sharedBool(o.BlockOwnerDeletion)
+		o.APIVersion, o.Kind = internString(o.APIVersion), internString(o.Kind)
+		o.Controller, o.BlockOwnerDeletion = internBool(o.Controller), internBool(o.BlockOwnerDeletion)
 	}
 }
 
-// shareResources keeps one list of what a container requests and may use at most, if these are the same, as they mostly
-// are for accelerators.
-func shareResources(containers []corev1.Container) {
+// internResources keeps one list for the requests and limits of a container if both are equal, which is usual for
+// accelerators.
+func internResources(containers []corev1.Container) {
 	for i := range containers {
 		r := &containers[i].Resources
 		if len(r.Limits) > 0 && maps.EqualFunc(r.Requests, r.Limits, sameQuantity) {
@@ -124,5 +124,5 @@ func shareResources(containers []corev1.Container) {
 	}
 }
 
-// sameQuantity tells whether two quantities are the same in how they are written, too.
+// sameQuantity returns whether two quantities have the same value and format.
 func sameQuantity(a, b resource.Quantity) bool { return a.Format == b.Format && a.Equal(b) }
