@@ -112,14 +112,14 @@ func (r *passes) notes() (notes []string) {
 
 func TestDeniedJobsDelayNoOther(t *testing.T) {
 	bad := sets.New(numbered("a", 0, 9)...)
-	r := newPasses(t, sizedSet(1000), func(name string) error {
+	r := newPasses(t, sizedSet(400), func(name string) error {
 		if bad.Has(name) {
 			return denied(name)
 		}
 		return nil
 	})
-	diff(t, "Jobs that the first pass asks for", numbered("a", 0, 999), r.pass(t))
-	diff(t, "Jobs that exist", 990, r.exist())
+	diff(t, "Jobs that the first pass asks for", numbered("a", 0, 399), r.pass(t))
+	diff(t, "Jobs that exist", 390, r.exist())
 	want := "10 jobs are not created: "
 	for _, name := range numbered("a", 0, 2) {
 		want += fmt.Sprintf("job %q creation failed with error: %v\n", name, denied(name))
@@ -130,11 +130,11 @@ func TestDeniedJobsDelayNoOther(t *testing.T) {
 	diff(t, "Jobs that the second pass asks for", numbered("a", 0, 9), r.pass(t))
 	bad.Delete("js-a-4")
 	r.pass(t)
-	diff(t, "Jobs that exist when one more is allowed", 991, r.exist())
+	diff(t, "Jobs that exist when one more is allowed", 391, r.exist())
 }
 
 func TestARefusedTemplateCostsOneRequestAPass(t *testing.T) {
-	r := newPasses(t, sizedSet(1000, 5), func(name string) error {
+	r := newPasses(t, sizedSet(400, 5), func(name string) error {
 		if strings.HasPrefix(name, "js-a-") {
 			return invalidTemplate(name)
 		}
@@ -143,7 +143,7 @@ func TestARefusedTemplateCostsOneRequestAPass(t *testing.T) {
 	diff(t, "Jobs that the first pass asks for", append([]string{"js-a-0"}, numbered("b", 0, 4)...), r.pass(t))
 	diff(t, "Jobs that the second pass asks for", []string{"js-a-0"}, r.pass(t))
 	diff(t, "Jobs that exist", 5, r.exist())
-	text := fmt.Sprintf("1000 jobs are not created: job \"js-a-0\" creation failed with error: %v", invalidTemplate("js-a-0"))
+	text := fmt.Sprintf("400 jobs are not created: job \"js-a-0\" creation failed with error: %v", invalidTemplate("js-a-0"))
 	diff(t, "events", []string{text, text}, r.notes())
 }
 

@@ -75,10 +75,10 @@ func (s *strictAPI) UpdateStatus(ctx context.Context, js *jobsetv1alpha2.JobSet,
 	return s.Interface.JobsetV1alpha2().JobSets(js.Namespace).UpdateStatus(ctx, js, options)
 }
 
-// TestAPassIsOverInTime has thousands of Jobs created by an API that takes its time. The pass must not use up the time in
+// TestAPassIsOverInTime has hundreds of Jobs created by an API that takes its time. The pass must not use up the time in
 // which the status is stored, and end early when the program is to end.
 func TestAPassIsOverInTime(t *testing.T) {
-	const roundTrip = 2001 * time.Millisecond
+	const roundTrip = 5001 * time.Millisecond
 	for name, tc := range map[string]struct {
 		takes, stopAfter time.Duration
 		want             outcome
@@ -86,17 +86,17 @@ func TestAPassIsOverInTime(t *testing.T) {
 		// 1, 2, 4, 8, 16 and 32 Jobs, and then 50 at a time.
 		"the time of the pass is over": {
 			takes: roundTrip, stopAfter: time.Hour,
-			want: outcome{Begun: 63 + 24*50, Created: 63 + 24*50, Took: 30 * roundTrip, Again: continueAfter, Status: 3},
+			want: outcome{Begun: 63 + 6*50, Created: 63 + 6*50, Took: 12 * roundTrip, Again: continueAfter, Status: 3},
 		},
 		"the program is to end": {
-			takes: roundTrip, stopAfter: 9500 * time.Millisecond,
+			takes: roundTrip, stopAfter: 24500 * time.Millisecond,
 			want: outcome{Begun: 31, Created: 31, Took: 5 * roundTrip, Again: continueAfter, Status: 3},
 		},
 		"the program is to end, and the API hangs": {
 			takes: time.Hour, stopAfter: 9500 * time.Millisecond,
 			want: outcome{
-				Begun: 1, Took: 14500 * time.Millisecond, Status: 3,
-				Error: `2000 jobs are not created: job "js-a-0" creation failed with error: context canceled`,
+				Begun: 1, Took: 14500 * time.Millisecond, Again: time.Minute, Status: 3,
+				Error: `500 jobs are not created: job "js-a-0" creation failed with error: context canceled`,
 			},
 		},
 	} {

@@ -50,7 +50,7 @@ func transformSet(js *jobsetv1alpha2.JobSet) {
 func transformJob(job *batchv1.Job, gates plan.Gates) {
 	meta := bareMeta(job)
 	meta.Labels, meta.Annotations = usedOf(job.Labels, labelsInUse), internAnnotations(job.Annotations)
-	meta.DeletionTimestamp = job.DeletionTimestamp
+	meta.CreationTimestamp, meta.DeletionTimestamp = job.CreationTimestamp, job.DeletionTimestamp
 	spec := batchv1.JobSpec{
 		Parallelism: internNumber(job.Spec.Parallelism), Completions: internNumber(job.Spec.Completions), Suspend: internBool(job.Spec.Suspend),
 	}

@@ -7,8 +7,10 @@ import (
 	"fmt"
 	"hash/fnv"
 	"iter"
+	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
+	"k8s.io/utils/ptr"
 )
 
 const (
@@ -17,6 +19,11 @@ const (
 	maxChanges = 2000
 	// keysPerChange is how many labels and annotations a change may carry before it counts as several.
 	keysPerChange = 200
+	// maxBacklog is how many Jobs of a set wait for the cluster's Job controller at most. It takes the Jobs of all users in the
+	// order of their creation, so that those of other sets wait for no more than these.
+	maxBacklog = 500
+	// backlogPatience is how long a new Job counts as waiting. If nobody takes care of Jobs, their creation goes on slowly.
+	backlogPatience = time.Minute
 )
 
 // change is something that is due for one Job. Weight is how many changes it counts for.
@@ -25,15 +32,15 @@ type change[T any] struct {
 	weight int
 }
 
-// weightOf is what a change counts for that carries so many labels and annotations: at most a whole plan, so that all can be
-// done.
-func weightOf(keys int) int { return min(1+keys/keysPerChange, maxChanges) }
+// weightOf is what a change counts for that carries so many labels and annotations: at most as much as all changes of a plan, so
+// that it can be made.
+func weightOf(keys, total int) int { return min(1+keys/keysPerChange, total) }
 
-// bounded returns the first changes, which count for maxChanges together, and whether there are more.
-func bounded[T any](due iter.Seq[change[T]]) (first []T, more bool) {
-	left := maxChanges
+// bounded returns the first changes, at most so many, which count for no more than total together, and whether there are more.
+func bounded[T any](due iter.Seq[change[T]], most, total int) (first []T, more bool) {
+	left := total
 	for c := range due {
-		if c.weight > left {
+		if c.weight > left || len(first) >= most {
 			return first, true
 		}
 		first, left = append(first, c.what), left-c.weight
@@ -67,5 +74,22 @@ func deletions(o Observed, jobs []*batchv1.Job) (refs []JobRef, more bool) {
 				return
 			}
 		}
-	})
+	}, maxChanges, maxChanges)
+}
+
+// backlog returns the number of Jobs that the Job controller has not taken care of yet.
+func backlog(o Observed, kids children) (n int) {
+	for _, job := range kids.active {
+		untouched := job.DeletionTimestamp == nil && job.Status.StartTime == nil && len(job.Status.Conditions) == 0
+		if untouched && o.Now.Sub(job.CreationTimestamp.Time) < backlogPatience && !managedElsewhere(o, job) {
+			n++
+		}
+	}
+	return n
+}
+
+// managedElsewhere returns whether another controller than that of the cluster takes care of a Job.
+func managedElsewhere(o Observed, job *batchv1.Job) bool {
+	rj, _ := o.replicatedJob(replicatedJobOf(job))
+	return ptr.Deref(rj.Template.Spec.ManagedBy, batchv1.JobControllerName) != batchv1.JobControllerName
 }

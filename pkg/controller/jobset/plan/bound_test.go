@@ -14,32 +14,73 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/utils/ptr"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 )
 
 func TestCreationsAreBounded(t *testing.T) {
-	js := newSet(with("a", 1500), with("b", 3000))
+	js := newSet(with("a", 700), with("b", 600))
 	o := observe(js)
 	for pass, want := range []struct {
 		first, last string
 		more        bool
 	}{
-		{"js-a-0", "js-b-499", true},
-		{"js-b-500", "js-b-2499", true},
-		{"js-b-2500", "js-b-2999", false},
+		{"js-a-0", "js-a-499", true},
+		{"js-a-500", "js-b-299", true},
+		{"js-b-300", "js-b-599", false},
 	} {
 		p := Decide(o)
 		created := names(p.CreateJobs)
 		diff(t, fmt.Sprint("first Job of pass ", pass), want.first, created[0])
 		diff(t, fmt.Sprint("last Job of pass ", pass), want.last, created[len(created)-1])
 		diff(t, fmt.Sprint("more after pass ", pass), want.more, p.More)
-		if len(created) > maxChanges {
-			t.Errorf("pass %d creates %d Jobs", pass, len(created))
+		for _, job := range p.CreateJobs {
+			job.Status.StartTime = &before
 		}
 		o.Jobs = append(o.Jobs, p.CreateJobs...)
 	}
 	diff(t, "names that a last pass creates", []string(nil), names(Decide(o).CreateJobs))
+}
+
+// TestBacklogOfJobControllerIsBounded creates Jobs that the Job controller does not take care of at once.
+func TestBacklogOfJobControllerIsBounded(t *testing.T) {
+	js := newSet(with("w", 5000))
+	o := observe(js)
+	create := func(o *Observed, want int) {
+		t.Helper()
+		p := Decide(*o)
+		diff(t, "number of Jobs created", want, len(p.CreateJobs))
+		diff(t, "whether there are more", true, p.More)
+		diff(t, "time to look again", backlogPatience, p.RequeueAfter)
+		for _, job := range p.CreateJobs {
+			job.CreationTimestamp = o.Now
+		}
+		o.Jobs = append(o.Jobs, p.CreateJobs...)
+	}
+	create(&o, maxBacklog)
+	create(&o, 0)
+	o.Jobs[0].Status.StartTime = &before
+	o.Jobs[1].Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobSuspended, Status: corev1.ConditionTrue}}
+	o.Jobs[2].DeletionTimestamp = &before
+	create(&o, 3)
+	create(&o, 0)
+	o.Now = metav1.NewTime(o.Now.Add(backlogPatience)) // nobody takes care of them
+	create(&o, maxBacklog)
+
+	elsewhere := newSet(with("w", 5000))
+	elsewhere.Spec.ReplicatedJobs[0].Template.Spec.ManagedBy = ptr.To("example.com/dispatcher")
+	o = observe(elsewhere)
+	create(&o, maxBacklog)
+	create(&o, maxBacklog)
+}
+
+func TestBacklogLeavesEarlierDeadline(t *testing.T) {
+	js := newSet(with("w", 5000), deadlineOf(30))
+	o := observe(js)
+	o.Gates.ActiveDeadline = true
+	js.Status.StartTime = &metav1.Time{Time: o.Now.Add(-10 * time.Second)}
+	diff(t, "time to look again", 20*time.Second, Decide(o).RequeueAfter)
 }
 
 func TestCreationsBeginWhereTheyAreDue(t *testing.T) {
@@ -61,7 +102,7 @@ func TestCreationsBeginWhereTheyAreDue(t *testing.T) {
 	many := newSet(with("w", 5000))
 	p := Decide(Observed{JobSet: many, CreateFrom: 4500})
 	diff(t, "first of many", "js-w-4500", p.CreateJobs[0].Name)
-	diff(t, "last of many", "js-w-1499", p.CreateJobs[maxChanges-1].Name)
+	diff(t, "last of many", "js-w-4999", p.CreateJobs[maxBacklog-1].Name)
 	diff(t, "more of many", true, p.More)
 }
 
@@ -112,7 +153,7 @@ func TestSumsOfReplicasDoNotOverflow(t *testing.T) {
 	o := observe(newSet(with("a", math.MaxInt32), with("b", math.MaxInt32), with("c", 1, dependsOn("a", jobsetv1alpha2.DependencyReady))))
 	o.Gates.Attempts = true
 	p := Decide(o)
-	diff(t, "Jobs", maxChanges, len(p.CreateJobs))
+	diff(t, "Jobs", maxBacklog, len(p.CreateJobs))
 	diff(t, "replicas of the set", "4294967295", p.CreateJobs[0].Labels[jobsetv1alpha2.GlobalReplicasKey])
 	if a := p.Status.Attempts[0]; a.CreateTime != nil {
 		t.Error("all Jobs count as created")
@@ -146,7 +187,7 @@ func TestMemoryOfAPlanIsBounded(t *testing.T) {
 		}
 		return jobs
 	}
-	usual := allocated(observe(newSet(with("w", maxChanges))))
+	usual := allocated(observe(newSet(with("w", maxBacklog))))
 	for name, tc := range map[string]struct {
 		o      Observed
 		factor uint64
@@ -164,7 +205,7 @@ func TestMemoryOfAPlanIsBounded(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := allocated(tc.o)
-			t.Logf("%d KiB; %d KiB for %d usual Jobs", got>>10, usual>>10, maxChanges)
+			t.Logf("%d KiB; %d KiB for %d usual Jobs", got>>10, usual>>10, maxBacklog)
 			if got > tc.factor*usual {
 				t.Errorf("%d KiB are more than %d times those of a usual set", got>>10, tc.factor)
 			}

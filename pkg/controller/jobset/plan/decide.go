@@ -70,6 +70,9 @@ func childWrites(o Observed, kids children, st *statusBuilder) Plan {
 	st.noteReady()
 	st.setStartTime()
 	p.RequeueAfter = timeToDeadline(o, st.next.StartTime)
+	if moreCreations && (p.RequeueAfter == 0 || p.RequeueAfter > backlogPatience) {
+		p.RequeueAfter = backlogPatience // should nobody take care of the Jobs that are there
+	}
 	if len(p.CreateJobs) == 0 {
 		st.endNameConflict()
 	}

@@ -16,13 +16,14 @@ import (
 )
 
 // missingJobs returns the Jobs whose names are free, of the replicatedJobs that may start (docs/reference/jobset.md#creation-and-deletion), and
-// whether there are more of them. The name of a Job that is being deleted is not free.
+// whether there are more of them. The name of a Job that is being deleted is not free. No more are created than leaves the
+// backlog of the Job controller within its bound.
 func missingJobs(o Observed, kids children, open []bool) (missing []*batchv1.Job, more bool) {
 	policy := o.JobSet.Spec.FailurePolicy
 	if policy != nil && policy.RestartStrategy == jobsetv1alpha2.RestartStrategyBlockingRecreate && len(kids.previous) > 0 {
 		return nil, false
 	}
-	free, more := bounded(freePlaces(o, kids, open))
+	free, more := bounded(freePlaces(o, kids, open), maxBacklog-backlog(o, kids), maxBacklog)
 	for _, place := range free {
 		missing = append(missing, place.builder.build(place.index))
 	}
@@ -117,7 +118,7 @@ func newJobBuilder(o Observed, rj *jobsetv1alpha2.ReplicatedJob, at position) *j
 // weight is what the creation of one of the Jobs counts for.
 func (b *jobBuilder) weight() int {
 	job := &b.rj.Template.ObjectMeta
-	return weightOf(len(job.Labels) + len(job.Annotations) + keysOf(&b.common.Template))
+	return weightOf(len(job.Labels)+len(job.Annotations)+keysOf(&b.common.Template), maxBacklog)
 }
 
 func (b *jobBuilder) build(index int32) *batchv1.Job {

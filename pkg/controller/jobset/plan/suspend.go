@@ -22,7 +22,7 @@ import (
 func jobPatches(o Observed, kids children, open []bool) (patches []JobPatch, more, stillSuspended bool) {
 	active := slices.Concat(o.grouped(kids.active)...)
 	stillSuspended = slices.ContainsFunc(active, func(job *batchv1.Job) bool { return waitsToResume(o, job, open) })
-	patches, more = bounded(duePatches(o, active, open))
+	patches, more = bounded(duePatches(o, active, open), maxChanges, maxChanges)
 	return patches, more, stillSuspended
 }
 
@@ -59,7 +59,7 @@ func duePatches(o Observed, active []*batchv1.Job, open []bool) iter.Seq[change[
 			if patch.Suspend == nil && patch.Size == nil {
 				continue
 			}
-			if !yield(change[JobPatch]{patch, weightOf(keysOf(&rj.Template.Spec.Template) + keysOf(&job.Spec.Template))}) {
+			if !yield(change[JobPatch]{patch, weightOf(keysOf(&rj.Template.Spec.Template)+keysOf(&job.Spec.Template), maxChanges)}) {
 				return
 			}
 		}
