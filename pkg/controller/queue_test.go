@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -71,37 +72,37 @@ func TestQueueTriesAgainUntilItSucceeds(t *testing.T) {
 
 // At the end, the context of a running sync is canceled, and Run waits for the sync. No other sync begins.
 func TestQueueFinishesWhatItHasBegun(t *testing.T) {
-	begun, release := make(chan struct{}), make(chan struct{})
-	syncs := 0
-	syncOne := func(ctx context.Context, _ cache.ObjectName) (time.Duration, error) {
-		if syncs++; syncs == 1 {
-			close(begun)
+	synctest.Test(t, func(t *testing.T) {
+		release := make(chan struct{})
+		syncs, canceled, ended := 0, false, false
+		syncOne := func(ctx context.Context, _ cache.ObjectName) (time.Duration, error) {
+			syncs++
+			<-ctx.Done()
+			canceled = true
+			<-release
+			return 0, nil
 		}
-		<-ctx.Done()
-		<-release
-		return 0, nil
-	}
-	q := NewQueue("finish")
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan struct{})
-	go func() {
-		q.Run(ctx, 1, syncOne)
-		close(ended)
-	}()
-	q.Add(cache.NewObjectName("ns", "name"))
-	<-begun
-	q.Add(cache.NewObjectName("ns", "other"))
-	cancel()
-	select {
-	case <-ended:
-		t.Error("the queue ended before the sync that it had begun")
-	default:
-	}
-	close(release)
-	<-ended
-	if syncs != 1 {
-		t.Errorf("%d syncs, want 1", syncs)
-	}
+		q := NewQueue("finish")
+		ctx, cancel := context.WithCancel(t.Context())
+		go func() {
+			q.Run(ctx, 1, syncOne)
+			ended = true
+		}()
+		q.Add(cache.NewObjectName("ns", "name"))
+		synctest.Wait()
+		q.Add(cache.NewObjectName("ns", "other"))
+		cancel()
+		// Returns when every goroutine has come as far as it can.
+		synctest.Wait()
+		if !canceled || ended {
+			t.Errorf("the sync was canceled: %t, want true; the queue has ended: %t, want false before the sync ends", canceled, ended)
+		}
+		close(release)
+		synctest.Wait()
+		if !ended || syncs != 1 {
+			t.Errorf("the queue has ended: %t, want true; %d syncs, want 1", ended, syncs)
+		}
+	})
 }
 
 func TestQueueSyncsOneObjectAtATime(t *testing.T) {

@@ -4,11 +4,15 @@
 package cluster
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/test/builders"
@@ -34,26 +38,29 @@ func startsLate(rj *replicatedJob) {
 func TestRow7_4_06_DependsOn(t *testing.T) {
 	t.Run("the trainer waits for two initializers", func(t *testing.T) {
 		w := newWorld(t)
+		o := w.record()
 		w.create(jobSetOf(builders.WithJobs("dataset", 1, 1, steer("1")), builders.WithJobs("model", 1, 1, steer("2")),
 			builders.WithJobs("trainer", 1, 1, steer("1"), needs(jobsetv1alpha2.DependencyComplete, "dataset", "model"))))
 		w.awaitCompleted("set")
-		w.after("set-trainer-0", w.completed("set-dataset-0"), "the dataset was there")
-		w.after("set-trainer-0", w.completed("set-model-0"), "the model was there")
+		w.inOrder(o, complete("set-dataset-0"), created("set-trainer-0"))
+		w.inOrder(o, complete("set-model-0"), created("set-trainer-0"))
 	})
 	t.Run("the trainer waits until the coordinator is ready", func(t *testing.T) {
 		w := newWorld(t)
+		o := w.record()
 		w.create(jobSetOf(builders.WithJobs("coordinator", 1, 1, steer("6"), startsLate),
 			builders.WithJobs("trainer", 1, 1, steer("1"), needs(jobsetv1alpha2.DependencyReady, "coordinator"))))
 		w.awaitCompleted("set")
-		w.after("set-trainer-0", w.firstReady("set-coordinator-0"), "the coordinator was ready")
+		w.inOrder(o, ready("set-coordinator-0"), created("set-trainer-0"))
 	})
 	t.Run("five trainers wait until the launcher is ready", func(t *testing.T) {
 		w := newWorld(t)
+		o := w.record()
 		w.create(jobSetOf(builders.WithJobs("launcher", 1, 1, steer("6"), startsLate),
 			builders.WithJobs("trainer", 5, 1, steer("1"), needs(jobsetv1alpha2.DependencyReady, "launcher"))))
 		w.awaitCompleted("set")
-		w.after("set-trainer-0", w.firstReady("set-launcher-0"), "the launcher was ready")
-		w.after("set-trainer-4", w.firstReady("set-launcher-0"), "the launcher was ready")
+		w.inOrder(o, ready("set-launcher-0"), created("set-trainer-0"))
+		w.inOrder(o, ready("set-launcher-0"), created("set-trainer-4"))
 	})
 }
 
@@ -66,13 +73,6 @@ func TestRow7_4_07_ApplyingTwiceChangesNothing(t *testing.T) {
 	if after := w.get("for-ever").Generation; after != before {
 		t.Errorf("generation: got %d, want %d", after, before)
 	}
-}
-
-func TestRow7_4_08_OneOfTwoClaimsRemains(t *testing.T) {
-	w := newWorld(t)
-	w.example("volume-claim-policy")
-	w.awaitJobs("volumes-initializer-0", "volumes-workers-0", "volumes-workers-1")
-	w.claimsAfterDeletion("volumes", []string{"checkpoints-volumes", "dataset-volumes"}, []string{"checkpoints-volumes"})
 }
 
 func onFailure(action jobsetv1alpha2.FailurePolicyAction) func(*jobSet) {
@@ -99,8 +99,14 @@ func TestRow7_4_09_RestartJobSet(t *testing.T) {
 func TestRow7_4_10_InPlaceRestartIsAccepted(t *testing.T) {
 	w := newWorld(t)
 	w.example("in-place-restart-main")
-	if got := w.get("in-place").Spec.FailurePolicy.RestartStrategy; got != jobsetv1alpha2.RestartStrategyInPlaceRestart {
-		t.Errorf("restart strategy: got %q, want %q", got, jobsetv1alpha2.RestartStrategyInPlaceRestart)
+	w.awaitJobs("in-place-workers-0", "in-place-workers-1")
+	// Jobs that give up on failed pods cannot be restarted in place.
+	js := w.get("in-place")
+	js.ObjectMeta = metav1.ObjectMeta{Name: "limited"}
+	js.Spec.ReplicatedJobs[0].Template.Spec.BackoffLimit = ptr.To[int32](6)
+	_, err := w.sets.Create(t.Context(), js, metav1.CreateOptions{})
+	if want := "spec.replicatedJobs[0].template.spec.backoffLimit"; !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), want) {
+		t.Errorf("a backoffLimit of 6 with InPlaceRestart: %v, want that %s is invalid", err, want)
 	}
 }
 
@@ -149,25 +155,14 @@ func TestRow7_4_11_RestartJobShowsInThePods(t *testing.T) {
 	}
 }
 
-// The scheduler of this cluster does not act on groups; that they reach the pods is what the set has to do for it.
-func TestRow7_4_12_WorkloadAwareScheduling(t *testing.T) {
-	t.Run("a plain set completes", func(t *testing.T) {
-		w := newWorld(t)
-		w.create(jobSetOf(builders.WithJobs("rjob", 2, 2, steer("1"))))
-		w.awaitCompleted("set")
-	})
-	t.Run("the pods of a gang name it", func(t *testing.T) {
-		w := newWorld(t)
-		w.example("workload-topology")
-		w.awaitCompleted("rack")
-		pods := w.pods("rack-workers-0")
-		if len(pods) != 4 {
-			t.Errorf("there were %d pods, want 4", len(pods))
+// The pods of a gang are in TestRow7_1_28_PodsNameTheirTopologyGroup.
+func TestRow7_4_12_PodsWithoutAGroup(t *testing.T) {
+	w := newWorld(t)
+	w.create(jobSetOf(builders.WithJobs("rjob", 2, 2, steer("1"))))
+	w.awaitCompleted("set")
+	for _, pod := range w.pods("") {
+		if pod.Spec.SchedulingGroup != nil {
+			t.Errorf("pod %s is in the scheduling group %v, want none", pod.Name, pod.Spec.SchedulingGroup)
 		}
-		for _, pod := range pods {
-			if g := pod.Spec.SchedulingGroup; g == nil || g.PodGroupName == nil || *g.PodGroupName != "rack" {
-				t.Errorf("scheduling group of pod %s: got %v, want rack", pod.Name, g)
-			}
-		}
-	})
+	}
 }

@@ -9,7 +9,6 @@ import (
 	"slices"
 
 	"github.com/google/go-cmp/cmp"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 )
@@ -79,10 +78,4 @@ func (w *world) awaitGone(name string) {
 		}
 		return ""
 	})
-}
-
-// created is when a Job was made; Jobs of the same second are as old as each other.
-func (w *world) created(job string) metav1.Time {
-	w.Helper()
-	return w.jobs()[job].CreationTimestamp
 }

@@ -23,7 +23,7 @@ func (w *world) passesGroup(job *batchv1.Job, group string) {
 	}
 }
 
-func TestRow7_1_26_Gang(t *testing.T) {
+func TestRow7_1_26_PodsNameTheirGang(t *testing.T) {
 	w := newWorld(t)
 	w.example("workload-gang")
 	w.passesGroup(w.awaitJobs("gang-workers-0")["gang-workers-0"], "gang-workers")
@@ -38,7 +38,7 @@ func TestRow7_1_26_Gang(t *testing.T) {
 	}
 }
 
-func TestRow7_1_27_Preemption(t *testing.T) {
+func TestRow7_1_27_PodsNameTheirGroupAndPriorityClass(t *testing.T) {
 	w := newWorld(t)
 	w.example("workload-preemption")
 	jobs := w.awaitJobs("high-workers-0", "low-workers-0")
@@ -52,7 +52,7 @@ func TestRow7_1_27_Preemption(t *testing.T) {
 	}
 }
 
-func TestRow7_1_28_TopologyConstraint(t *testing.T) {
+func TestRow7_1_28_PodsNameTheirTopologyGroup(t *testing.T) {
 	w := newWorld(t)
 	w.example("workload-topology")
 	w.passesGroup(w.awaitJobs("rack-workers-0")["rack-workers-0"], "rack")

@@ -101,9 +101,10 @@ func TestRow7_1_21_InPlaceRestartServiceAccount(t *testing.T) {
 
 func TestRow7_1_22_SharedVolumeClaims(t *testing.T) {
 	w := newWorld(t)
+	o := w.record()
 	w.example("volume-claim-policy")
 	w.awaitCompleted("volumes")
-	w.after("volumes-workers-0", w.completed("volumes-initializer-0"), "the initializer was complete")
+	w.inOrder(o, complete("volumes-initializer-0"), created("volumes-workers-0"))
 	for _, pod := range w.pods("") {
 		got := map[string]string{}
 		for _, volume := range pod.Spec.Volumes {

@@ -4,6 +4,9 @@
 package cluster
 
 import (
+	"slices"
+	"strconv"
+	"sync"
 	"testing"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -13,44 +16,101 @@ import (
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 )
 
-// firstReady is when the first pod of a Job became ready. Its time has whole seconds.
-func (w *world) firstReady(job string) metav1.Time {
+// order holds the resource version at which something first happened to a Job of the namespace. All Jobs and pods are in one
+// store, so their resource versions come in the order of the writes, where times have whole seconds.
+type order struct {
+	mu    sync.Mutex
+	first map[moment]uint64
+}
+
+// moment is something that happens to a Job.
+type moment struct{ job, what string }
+
+func (m moment) String() string { return "Job " + m.job + " is " + m.what }
+
+func created(job string) moment  { return moment{job, "created"} }
+func complete(job string) moment { return moment{job, "complete"} }
+func ready(job string) moment    { return moment{job, "ready"} }
+
+func (o *order) note(m moment, version string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if _, known := o.first[m]; known {
+		return
+	}
+	// What cannot be parsed is missing, which the test reports.
+	if n, err := strconv.ParseUint(version, 10, 64); err == nil {
+		o.first[m] = n
+	}
+}
+
+func (o *order) get(m moment) uint64 {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.first[m]
+}
+
+// record watches the Jobs and pods of the namespace, which has none yet.
+func (w *world) record() *order {
 	w.Helper()
-	var first metav1.Time
-	for _, pod := range w.pods(job) {
-		if pod.Status.StartTime != nil && (first.IsZero() || pod.Status.StartTime.Before(&first)) {
-			first = *pod.Status.StartTime
+	o := &order{first: map[moment]uint64{}}
+	jobs, err := shared.kube.BatchV1().Jobs(w.namespace).Watch(w.Context(), metav1.ListOptions{})
+	if err != nil {
+		w.Fatal(err)
+	}
+	pods, err := shared.kube.CoreV1().Pods(w.namespace).Watch(w.Context(), metav1.ListOptions{})
+	if err != nil {
+		w.Fatal(err)
+	}
+	go func() {
+		for event := range jobs.ResultChan() {
+			if job, ok := event.Object.(*batchv1.Job); ok {
+				o.note(created(job.Name), job.ResourceVersion)
+				if jobHas(job, batchv1.JobComplete) {
+					o.note(complete(job.Name), job.ResourceVersion)
+				}
+			}
+		}
+	}()
+	go func() {
+		for event := range pods.ResultChan() {
+			pod, ok := event.Object.(*corev1.Pod)
+			if ok && slices.ContainsFunc(pod.Status.Conditions, isReady) {
+				o.note(ready(pod.Labels[batchv1.JobNameLabel]), pod.ResourceVersion)
+			}
+		}
+	}()
+	return o
+}
+
+func isReady(c corev1.PodCondition) bool {
+	return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
+}
+
+// inOrder checks that the moments came one after the other.
+func (w *world) inOrder(o *order, moments ...moment) {
+	w.Helper()
+	for i := range moments {
+		w.eventually(func() string {
+			if o.get(moments[i]) == 0 {
+				return "not seen: " + moments[i].String()
+			}
+			return ""
+		})
+		if i > 0 && o.get(moments[i-1]) >= o.get(moments[i]) {
+			w.Errorf("%s at version %d, want it after %s at version %d",
+				moments[i], o.get(moments[i]), moments[i-1], o.get(moments[i-1]))
 		}
 	}
-	if first.IsZero() {
-		w.Fatalf("no pod of %s has ever started", job)
-	}
-	return first
-}
-
-// after checks that a Job was not made before a time.
-func (w *world) after(job string, other metav1.Time, what string) {
-	w.Helper()
-	if made := w.created(job); made.Before(&other) {
-		w.Errorf("%s was created at %s, before %s at %s", job, made, what, other)
-	}
-}
-
-func (w *world) completed(job string) metav1.Time {
-	w.Helper()
-	at := w.jobs()[job].Status.CompletionTime
-	if at == nil {
-		w.Fatalf("Job %s is not complete", job)
-	}
-	return *at
 }
 
 func TestRow7_1_09_StartupPolicy(t *testing.T) {
 	w := newWorld(t)
+	o := w.record()
 	w.example("startup-driver-ready")
 	w.awaitCompleted("in-order")
-	w.after("in-order-workers-0", w.firstReady("in-order-driver-0"), "the driver was ready")
-	w.after("in-order-workers-1", w.firstReady("in-order-driver-0"), "the driver was ready")
+	w.inOrder(o, ready("in-order-driver-0"), created("in-order-workers-0"))
+	w.inOrder(o, ready("in-order-driver-0"), created("in-order-workers-1"))
 	w.awaitCondition("in-order", jobsetv1alpha2.JobSetStartupPolicyCompleted, "True InOrderStartupPolicyCompleted")
 	if probe := w.pods("in-order-driver-0")[0].Spec.Containers[0].ReadinessProbe; probe == nil {
 		t.Error("the driver has lost its readiness probe")
@@ -59,10 +119,11 @@ func TestRow7_1_09_StartupPolicy(t *testing.T) {
 
 func TestRow7_1_10_DependsOn(t *testing.T) {
 	w := newWorld(t)
+	o := w.record()
 	w.example("depends-on")
 	w.awaitJobs("steps-initializer-0", "steps-launcher-0", "steps-workers-0", "steps-workers-1")
-	w.after("steps-launcher-0", w.completed("steps-initializer-0"), "the initializer was complete")
-	w.after("steps-workers-0", w.firstReady("steps-launcher-0"), "the launcher was ready")
+	w.inOrder(o, complete("steps-initializer-0"), created("steps-launcher-0"), ready("steps-launcher-0"), created("steps-workers-0"))
+	w.inOrder(o, ready("steps-launcher-0"), created("steps-workers-1"))
 	if probe := w.pods("steps-launcher-0")[0].Spec.Containers[0].StartupProbe; probe == nil {
 		t.Error("the launcher has lost its startup probe")
 	}
@@ -72,6 +133,7 @@ func TestRow7_1_10_DependsOn(t *testing.T) {
 
 func TestRow7_1_11_SeveralDependencies(t *testing.T) {
 	w := newWorld(t)
+	o := w.record()
 	w.example("depends-on-multiple")
 	w.eventually(func() string {
 		if !jobHas(w.jobs()["both-dataset-0"], batchv1.JobComplete) {
@@ -83,7 +145,8 @@ func TestRow7_1_11_SeveralDependencies(t *testing.T) {
 	w.awaitJobs("both-dataset-0", "both-model-0")
 	w.succeed("both-model-0", 1)
 	w.awaitCompleted("both")
-	w.after("both-worker-0", w.completed("both-model-0"), "the second initializer was complete")
+	w.inOrder(o, complete("both-dataset-0"), created("both-worker-0"))
+	w.inOrder(o, complete("both-model-0"), created("both-worker-0"))
 }
 
 func jobHas(job *batchv1.Job, kind batchv1.JobConditionType) bool {

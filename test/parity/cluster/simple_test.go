@@ -28,7 +28,7 @@ func TestRow7_1_01_ParallelJobs(t *testing.T) {
 }
 
 // Placement needs the webhooks for pods, which follow. What they go by is on the Jobs and pods.
-func TestRow7_1_02_ExclusivePlacement(t *testing.T) {
+func TestRow7_1_02_PlacementReachesJobsAndPods(t *testing.T) {
 	t.Run("annotations", func(t *testing.T) {
 		w := newWorld(t)
 		w.example("simple-exclusive-placement")
