@@ -163,6 +163,7 @@ user-jobset-operator get jobsets.jobset.x-k8s.io default
 user-jobset-operator list jobsets.jobset.x-k8s.io default
 user-jobset-operator watch jobsets.jobset.x-k8s.io default
 user-jobset-operator create jobsets.jobset.x-k8s.io/ACTION default
+user-none list featuregates.jobset.x-k8s.io
 "
 
 readonly denied="

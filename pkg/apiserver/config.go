@@ -11,10 +11,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/apiserver/pkg/server"
+	"k8s.io/component-base/featuregate"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/payload"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/features"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/jobset/jobset/storage"
 	jobsetrest "github.com/jobset-apiserver/jobset-apiserver/pkg/registry/jobset/rest"
 )
@@ -26,8 +28,8 @@ type Config struct {
 	// Scheme and Codecs come from NewScheme.
 	Scheme *runtime.Scheme
 	Codecs serializer.CodecFactory
-	// JobSet holds the states of the gates of the jobset.x-k8s.io group.
-	JobSet jobsetrest.Options
+	// Gates hold the feature gates of this project.
+	Gates featuregate.FeatureGate
 	// Recorder is told of actions of users on JobSets.
 	Recorder storage.Recorder
 }
@@ -51,6 +53,7 @@ func (c *Config) Complete() CompletedConfig {
 	c.Generic.JSONPatchMaxCopyBytes = maxPatchCopies
 	build := c.Generic.BuildHandlerChainFunc
 	c.Generic.BuildHandlerChainFunc = func(api http.Handler, generic *server.Config) http.Handler {
+		api = withFeatureGates(api, features.States(c.Gates), v1alpha2.SchemeGroupVersion)
 		return build(payload.NewHandler(api, c.Scheme, c.Codecs), generic)
 	}
 	return CompletedConfig{&completedConfig{Config: *c, generic: c.Generic.Complete()}}
@@ -62,7 +65,7 @@ func (c CompletedConfig) New() (*server.GenericAPIServer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("building the API server: %w", err)
 	}
-	resources, err := jobsetrest.NewStorage(c.generic.RESTOptionsGetter, c.Scheme, c.JobSet, c.Recorder)
+	resources, err := jobsetrest.NewStorage(c.generic.RESTOptionsGetter, c.Scheme, features.JobSet(c.Gates), c.Recorder)
 	if err != nil {
 		return nil, fmt.Errorf("building the storage of %s: %w", jobset.GroupName, err)
 	}

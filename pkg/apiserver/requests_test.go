@@ -25,6 +25,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/gates"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/payload"
@@ -67,7 +68,7 @@ func newServer() *server {
 	klog.SetOutput(io.Discard) // the library logs each error that it finds twice
 	scheme, _ := apiserver.NewScheme()
 	codecs := serializer.NewCodecFactory(scheme, serializer.WithSerializer(cbor.NewSerializerInfo))
-	gates := strategy.Gates{InPlaceRestart: true, RestartJob: true, ElasticJobSet: true, ActiveDeadline: true, ExecutionAttempts: true, MutablePodResources: true}
+	gates := gates.Gates{InPlaceRestart: true, RestartJob: true, ElasticJobSet: true, JobSetActiveDeadlineSeconds: true, ExecutionAttemptsTracking: true, MutablePodResourcesForSuspendedJobSets: true}
 	s := &server{codecs: payload.Bounded(codecs, scheme), strategy: strategy.NewStrategy(scheme, gates)}
 	s.handler = payload.NewHandler(http.HandlerFunc(s.handle), scheme, codecs)
 	s.stored = builders.Hub("train", builders.WithHubJobs("launcher", 1, 1), builders.WithHubJobs("workers", 2, 4))

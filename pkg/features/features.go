@@ -8,6 +8,8 @@ package features
 import (
 	"k8s.io/apimachinery/pkg/util/version"
 	"k8s.io/component-base/featuregate"
+
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/gates"
 )
 
 const (
@@ -58,4 +60,26 @@ func Specs() map[featuregate.Feature]featuregate.VersionedSpecs {
 func NewGate() (featuregate.MutableVersionedFeatureGate, error) {
 	gate := featuregate.NewVersionedFeatureGate(current)
 	return gate, gate.AddVersioned(Specs())
+}
+
+// JobSet returns the states of the gates on which the behavior of JobSets depends.
+func JobSet(gate featuregate.FeatureGate) gates.Gates {
+	return gates.Gates{
+		InPlaceRestart:                         gate.Enabled(InPlaceRestart),
+		RestartJob:                             gate.Enabled(RestartJob),
+		ElasticJobSet:                          gate.Enabled(ElasticJobSet),
+		JobSetActiveDeadlineSeconds:            gate.Enabled(JobSetActiveDeadlineSeconds),
+		ExecutionAttemptsTracking:              gate.Enabled(ExecutionAttemptsTracking),
+		MutablePodResourcesForSuspendedJobSets: gate.Enabled(MutablePodResourcesForSuspendedJobSets),
+		RestartOnFailureTarget:                 gate.Enabled(RestartOnFailureTarget),
+	}
+}
+
+// States returns the states of all gates of this project by name.
+func States(gate featuregate.FeatureGate) map[string]bool {
+	states := map[string]bool{}
+	for name := range Specs() {
+		states[string(name)] = gate.Enabled(name)
+	}
+	return states
 }

@@ -4,11 +4,13 @@
 package features_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/gates"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/features"
 )
 
@@ -45,6 +47,33 @@ func TestGates(t *testing.T) {
 	for name := range features.Specs() {
 		if !gate.Enabled(name) {
 			t.Errorf("%s stays off when all alpha features are switched on", name)
+		}
+	}
+}
+
+// The fields of the value that decisions use have the names of the gates, in JSON too, so that no name can drift.
+func TestJobSetGates(t *testing.T) {
+	for name, specs := range features.Specs() {
+		if specs[len(specs)-1].LockToDefault {
+			continue
+		}
+		gate, err := features.NewGate()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := gate.SetFromMap(map[string]bool{string(name): true}); err != nil {
+			t.Fatal(err)
+		}
+		document, err := json.Marshal(features.States(gate))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var want gates.Gates
+		if err := json.Unmarshal(document, &want); err != nil {
+			t.Fatal(err)
+		}
+		if got := features.JobSet(gate); got != want || got == (gates.Gates{}) {
+			t.Errorf("%s on: got %+v, want %+v as in %s", name, got, want, document)
 		}
 	}
 }

@@ -17,9 +17,7 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/admission"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/etcd"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/space"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/features"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/generated/openapi"
-	jobsetrest "github.com/jobset-apiserver/jobset-apiserver/pkg/registry/jobset/rest"
 )
 
 // config returns the configuration of the server, without its storage.
@@ -58,14 +56,7 @@ func (o *Options) config(ctx context.Context, main *clients) (*apiserver.Config,
 	if err := o.applyMainCluster(ctx, generic, main, schemas); err != nil {
 		return nil, err
 	}
-	return &apiserver.Config{Generic: generic, Scheme: scheme, Codecs: codecs, JobSet: jobsetrest.Options{
-		InPlaceRestart:      o.gate.Enabled(features.InPlaceRestart),
-		RestartJob:          o.gate.Enabled(features.RestartJob),
-		ElasticJobSet:       o.gate.Enabled(features.ElasticJobSet),
-		ActiveDeadline:      o.gate.Enabled(features.JobSetActiveDeadlineSeconds),
-		ExecutionAttempts:   o.gate.Enabled(features.ExecutionAttemptsTracking),
-		MutablePodResources: o.gate.Enabled(features.MutablePodResourcesForSuspendedJobSets),
-	}}, nil
+	return &apiserver.Config{Generic: generic, Scheme: scheme, Codecs: codecs, Gates: o.gate}, nil
 }
 
 // applyStorage stores objects as --storage-media-type says, in the version that is served. The storage must be reachable;

@@ -4,7 +4,9 @@
 package apiserver
 
 import (
+	"encoding/json"
 	"fmt"
+	"net/http"
 	"strings"
 	"testing"
 
@@ -13,6 +15,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
@@ -98,5 +101,29 @@ func (e *env) checkResources(t *testing.T, allowed bool) {
 	}
 	if !allowed && (!apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "containers[0].resources.requests")) {
 		t.Errorf("got %v, want a refusal that names containers[0].resources.requests", err)
+	}
+}
+
+// testServedFeatureGates reads the document as a user without any role but those of all users.
+func testServedFeatureGates(t *testing.T, e *env) {
+	user, err := plane.AddUser("nobody-special")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const path = "/apis/jobset.x-k8s.io/v1alpha2/featuregates"
+	for name, config := range map[string]*rest.Config{"through kube-apiserver": user.Config(), "directly": e.server.Config(t)} {
+		code, body := framework.Get(t, config, path)
+		var document struct{ FeatureGates map[string]bool }
+		if err := json.Unmarshal([]byte(body), &document); code != http.StatusOK || err != nil {
+			t.Fatalf("%s: %d %s", name, code, body)
+		}
+		if on, known := document.FeatureGates["ElasticJobSet"]; !known || on {
+			t.Errorf("%s: gates are %v, want ElasticJobSet off", name, document.FeatureGates)
+		}
+	}
+	for _, other := range []string{"/x", "?watch=true"} {
+		if code, body := framework.Get(t, user.Config(), path+other); code != http.StatusForbidden {
+			t.Errorf("%s: %d %s", other, code, body)
+		}
 	}
 }

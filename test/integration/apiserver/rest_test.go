@@ -49,6 +49,7 @@ func TestThroughKubeAPIServer(t *testing.T) {
 		"generated informers follow":                                 testInformer,
 		"unknown fields are refused, warned of or ignored":           testFieldValidation,
 		"warnings reach the client":                                  testWarnings,
+		"every user may read the feature gates":                      testServedFeatureGates,
 	}
 	for name, test := range cases {
 		t.Run(name, func(t *testing.T) { test(t, newEnv(t, server, plane.Config)) })

@@ -13,6 +13,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/gates"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/validation"
 )
 
@@ -105,12 +106,12 @@ func TestAttempts(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			prev, next := train(), train()
 			next.Status.Attempts = tc.attempts
-			if diff := cmp.Diff(tc.want, refusals(validation.ValidateJobSetStatusUpdate(next, prev, validation.Options{}))); diff != "" {
+			if diff := cmp.Diff(tc.want, refusals(validation.ValidateJobSetStatusUpdate(next, prev, gates.Gates{}))); diff != "" {
 				t.Errorf("refusals (-want +got):\n%s", diff)
 			}
 			again := next.DeepCopy()
 			again.Status.Attempts = again.Status.Attempts[1:]
-			if errs := validation.ValidateJobSetStatusUpdate(again, next, validation.Options{}); len(errs) > 0 {
+			if errs := validation.ValidateJobSetStatusUpdate(again, next, gates.Gates{}); len(errs) > 0 {
 				t.Errorf("a stored history is refused when its oldest attempt is dropped: %v", errs.ToAggregate())
 			}
 		})
@@ -124,7 +125,7 @@ func TestSumsOfAttempts(t *testing.T) {
 		{"status.readyMilliseconds", invalid, "must be 0 or more"},
 		{"status.addedRestarts", invalid, "must be 0 or more"},
 	}
-	if diff := cmp.Diff(want, refusals(validation.ValidateJobSetStatusUpdate(next, prev, validation.Options{}))); diff != "" {
+	if diff := cmp.Diff(want, refusals(validation.ValidateJobSetStatusUpdate(next, prev, gates.Gates{}))); diff != "" {
 		t.Errorf("refusals (-want +got):\n%s", diff)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/gates"
 )
 
 const maxRuleNameLength = 128
@@ -35,7 +36,7 @@ func restartsSingleJobs(action jobset.FailurePolicyAction) bool {
 	return action == jobset.RestartJob || action == jobset.RestartJobAndIgnoreMaxRestarts
 }
 
-func validateFailurePolicy(spec *jobset.JobSetSpec, opts Options, specPath *field.Path) field.ErrorList {
+func validateFailurePolicy(spec *jobset.JobSetSpec, opts gates.Gates, specPath *field.Path) field.ErrorList {
 	policy := spec.FailurePolicy
 	if policy == nil {
 		return nil
@@ -59,7 +60,7 @@ func validateFailurePolicy(spec *jobset.JobSetSpec, opts Options, specPath *fiel
 	return append(errs, validateRuleNames(policy.Rules, path.Child("rules"))...)
 }
 
-func validateGatedActions(policy *jobset.FailurePolicy, opts Options, path *field.Path) field.ErrorList {
+func validateGatedActions(policy *jobset.FailurePolicy, opts gates.Gates, path *field.Path) field.ErrorList {
 	if opts.RestartJob {
 		return nil
 	}

@@ -12,7 +12,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/validation"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/gates"
 )
 
 func rule(change func(*jobset.FailurePolicyRule)) func(*jobset.JobSet) {
@@ -54,7 +54,7 @@ func TestFailurePolicy(t *testing.T) {
 					jobset.FailurePolicyRule{Name: "s", Action: jobset.RestartJobAndIgnoreMaxRestarts})(js)
 				js.Spec.ReplicatedJobs[0].Replicas, js.Spec.ReplicatedJobs[1].Replicas = ptr.To[int32](1025), ptr.To[int32](1025)
 			},
-			opts: gates,
+			opts: allGates,
 			want: only("spec.replicatedJobs[0].replicas", invalid, "must be no more than 1024 while a failure policy rule restarts single Jobs"),
 		},
 		"3.4-7b 1024 Jobs pass": {
@@ -62,7 +62,7 @@ func TestFailurePolicy(t *testing.T) {
 				withRules(jobset.FailurePolicyRule{Name: "r", Action: jobset.RestartJob})(js)
 				js.Spec.ReplicatedJobs[1].Replicas = ptr.To[int32](1024)
 			},
-			opts: gates,
+			opts: allGates,
 		},
 		"3.4-7c a name of 129 characters":      {change: named(strings.Repeat("a", 129)), want: only("spec.failurePolicy.rules[0].name", tooLong, "may not be more than 128 bytes")},
 		"3.4-7c a name of 128 characters pass": {change: named(strings.Repeat("a", 128))},
@@ -138,7 +138,7 @@ func TestInPlaceRestart(t *testing.T) {
 		"3.4-5f 3.4-5g 3.4-5h all in place pass": {change: inPlace(func(*batchv1.JobSpec) {})},
 	}
 	for name, tc := range cases {
-		tc.opts = validation.Options{InPlaceRestart: true}
+		tc.opts = gates.Gates{InPlaceRestart: true}
 		cases[name] = tc
 	}
 	runRules(t, cases)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset"
 	jobsetfuzzer "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/fuzzer"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/gates"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/install"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/validation"
 )
@@ -48,7 +49,7 @@ func TestRandomSetsAreUpdatable(t *testing.T) {
 
 func checkRandom(t *testing.T, next, prev *jobset.JobSet) (refused int) {
 	t.Helper()
-	for _, opts := range []validation.Options{{}, gates} {
+	for _, opts := range []gates.Gates{{}, allGates} {
 		if len(validation.ValidateJobSetCreate(prev, opts)) > 0 {
 			refused++
 		}

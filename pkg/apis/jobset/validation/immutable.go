@@ -12,10 +12,11 @@ import (
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/gates"
 )
 
 // immutableJobs explains why a list of replicatedJobs is refused: what differs first, and what to do.
-func immutableJobs(next, prev []jobset.ReplicatedJob, suspended bool, opts Options) string {
+func immutableJobs(next, prev []jobset.ReplicatedJob, suspended bool, opts gates.Gates) string {
 	where, directive := firstDifference(next, prev, opts)
 	advice := "create a new JobSet to change it"
 	if directive && !suspended {
@@ -26,7 +27,7 @@ func immutableJobs(next, prev []jobset.ReplicatedJob, suspended bool, opts Optio
 
 // firstDifference names the first field that differs between two lists, and tells whether it is one that may change
 // while the set is suspended.
-func firstDifference(next, prev []jobset.ReplicatedJob, opts Options) (where string, directive bool) {
+func firstDifference(next, prev []jobset.ReplicatedJob, opts gates.Gates) (where string, directive bool) {
 	if len(next) != len(prev) {
 		return fmt.Sprintf("the number of replicatedJobs (%d)", len(prev)), false
 	}
@@ -53,7 +54,7 @@ func firstDifference(next, prev []jobset.ReplicatedJob, opts Options) (where str
 	return "the list", false
 }
 
-func podDifference(a, b *jobset.ReplicatedJob, opts Options) (where string, directive bool) {
+func podDifference(a, b *jobset.ReplicatedJob, opts gates.Gates) (where string, directive bool) {
 	if name := differingField(a.Template.Spec, b.Template.Spec); name != "template" {
 		return name, false
 	}
@@ -67,10 +68,10 @@ func podDifference(a, b *jobset.ReplicatedJob, opts Options) (where string, dire
 		return path + name, true
 	case "containers":
 		item, resources := containerDifference(pa.Spec.Containers, pb.Spec.Containers)
-		return path + name + item, resources && opts.MutablePodResources
+		return path + name + item, resources && opts.MutablePodResourcesForSuspendedJobSets
 	case "initContainers":
 		item, resources := containerDifference(pa.Spec.InitContainers, pb.Spec.InitContainers)
-		return path + name + item, resources && opts.MutablePodResources
+		return path + name + item, resources && opts.MutablePodResourcesForSuspendedJobSets
 	}
 	return path + name, false
 }

@@ -12,11 +12,12 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/gates"
 )
 
 // validateInPlaceRestart checks what restarting containers in their pods needs of the Jobs: that the Job controller
 // neither gives up on failed pods nor replaces them early, and that every pod runs at the same time.
-func validateInPlaceRestart(spec *jobset.JobSetSpec, opts Options, path *field.Path) field.ErrorList {
+func validateInPlaceRestart(spec *jobset.JobSetSpec, opts gates.Gates, path *field.Path) field.ErrorList {
 	if !opts.InPlaceRestart || !UsesInPlaceRestart(spec) {
 		return nil
 	}

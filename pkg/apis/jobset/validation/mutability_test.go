@@ -15,6 +15,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/gates"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/validation"
 )
 
@@ -139,11 +140,11 @@ var suspensions = []struct {
 }
 
 func TestMutabilityMatrix(t *testing.T) {
-	options := map[string]validation.Options{
+	options := map[string]gates.Gates{
 		"all gates off":            {},
 		"ElasticJobSet on":         {ElasticJobSet: true},
-		"mutable pod resources on": {MutablePodResources: true},
-		"both gates on":            {ElasticJobSet: true, MutablePodResources: true},
+		"mutable pod resources on": {MutablePodResourcesForSuspendedJobSets: true},
+		"both gates on":            {ElasticJobSet: true, MutablePodResourcesForSuspendedJobSets: true},
 	}
 	for name, cell := range mutability {
 		for _, s := range suspensions {
@@ -170,23 +171,23 @@ func TestMutabilityMatrix(t *testing.T) {
 	}
 }
 
-func allowed(rule string, suspended bool, opts validation.Options) bool {
+func allowed(rule string, suspended bool, opts gates.Gates) bool {
 	switch rule {
 	case "always":
 		return true
 	case "suspended":
 		return suspended
 	case "resources":
-		return suspended && opts.MutablePodResources
+		return suspended && opts.MutablePodResourcesForSuspendedJobSets
 	case "elastic":
 		return opts.ElasticJobSet
 	}
 	return false
 }
 
-func immutableText(where, rule string, count int, opts validation.Options) string {
+func immutableText(where, rule string, count int, opts gates.Gates) string {
 	advice := "create a new JobSet to change it"
-	if rule == "suspended" || rule == "resources" && opts.MutablePodResources {
+	if rule == "suspended" || rule == "resources" && opts.MutablePodResourcesForSuspendedJobSets {
 		advice = "set spec.suspend to true to change it"
 	}
 	switch where {
@@ -208,7 +209,7 @@ func TestSuspendMayAlwaysChange(t *testing.T) {
 				t.Run(fmt.Sprintf("1.5 suspend from %v to %v, finished %q", ptr.Deref(prev, false), ptr.Deref(next, false), state), func(t *testing.T) {
 					a, b := train(finishedAs(state)), train(finishedAs(state))
 					a.Spec.Suspend, b.Spec.Suspend = prev, next
-					if errs := validation.ValidateJobSetUpdate(b, a, validation.Options{}); len(errs) > 0 {
+					if errs := validation.ValidateJobSetUpdate(b, a, gates.Gates{}); len(errs) > 0 {
 						t.Error(errs.ToAggregate())
 					}
 				})

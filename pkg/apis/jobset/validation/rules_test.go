@@ -13,6 +13,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/gates"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/validation"
 	"github.com/jobset-apiserver/jobset-apiserver/test/builders"
 )
@@ -23,11 +24,11 @@ const (
 	target  = "must be the name of a replicatedJob of this JobSet"
 )
 
-var gates = validation.Options{InPlaceRestart: true, RestartJob: true, ElasticJobSet: true, MutablePodResources: true}
+var allGates = gates.Gates{InPlaceRestart: true, RestartJob: true, ElasticJobSet: true, MutablePodResourcesForSuspendedJobSets: true}
 
 type ruleCase struct {
 	change func(*jobset.JobSet)
-	opts   validation.Options
+	opts   gates.Gates
 	want   []refusal
 }
 

@@ -13,6 +13,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/gates"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/validation"
 )
 
@@ -226,7 +227,7 @@ func TestSchemaOnCreate(t *testing.T) {
 	for name, tc := range schemaCases {
 		t.Run(name, func(t *testing.T) {
 			js := train(tc.change)
-			if diff := cmp.Diff(tc.want, refusals(validation.ValidateJobSetCreate(js, validation.Options{}))); diff != "" {
+			if diff := cmp.Diff(tc.want, refusals(validation.ValidateJobSetCreate(js, gates.Gates{}))); diff != "" {
 				t.Errorf("refusals (-want +got):\n%s", diff)
 			}
 		})
@@ -240,7 +241,7 @@ func TestSchemaOnUpdate(t *testing.T) {
 			continue
 		}
 		t.Run(name, func(t *testing.T) {
-			got := refusals(validation.ValidateJobSetUpdate(train(tc.change), train(), validation.Options{}))
+			got := refusals(validation.ValidateJobSetUpdate(train(tc.change), train(), gates.Gates{}))
 			for _, want := range tc.want {
 				if !contains(got, want) {
 					t.Errorf("refusals lack %+v:\n%+v", want, got)
@@ -284,10 +285,10 @@ func TestValidSetsPass(t *testing.T) {
 	}
 	for name, js := range cases {
 		t.Run(name, func(t *testing.T) {
-			if errs := validation.ValidateJobSetCreate(js, validation.Options{}); len(errs) > 0 {
+			if errs := validation.ValidateJobSetCreate(js, gates.Gates{}); len(errs) > 0 {
 				t.Error(errs.ToAggregate())
 			}
-			if errs := validation.ValidateJobSetUpdate(js, js.DeepCopy(), validation.Options{}); len(errs) > 0 {
+			if errs := validation.ValidateJobSetUpdate(js, js.DeepCopy(), gates.Gates{}); len(errs) > 0 {
 				t.Error(errs.ToAggregate())
 			}
 		})

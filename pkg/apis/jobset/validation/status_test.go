@@ -13,6 +13,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/gates"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/validation"
 )
 
@@ -128,12 +129,12 @@ func TestStatus(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			prev, next := train(), train()
 			tc.change(&next.Status)
-			if diff := cmp.Diff(tc.want, refusals(validation.ValidateJobSetStatusUpdate(next, prev, validation.Options{}))); diff != "" {
+			if diff := cmp.Diff(tc.want, refusals(validation.ValidateJobSetStatusUpdate(next, prev, gates.Gates{}))); diff != "" {
 				t.Errorf("refusals (-want +got):\n%s", diff)
 			}
 			again := next.DeepCopy()
 			again.Status.Restarts++
-			if errs := validation.ValidateJobSetStatusUpdate(again, next, validation.Options{}); len(errs) > 0 {
+			if errs := validation.ValidateJobSetStatusUpdate(again, next, gates.Gates{}); len(errs) > 0 {
 				t.Errorf("a stored status is refused: %v", errs.ToAggregate())
 			}
 		})

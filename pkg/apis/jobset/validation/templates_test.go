@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/gates"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/validation"
 )
 
@@ -50,7 +51,7 @@ func runTemplates(t *testing.T, cases map[string]templateCase) {
 			for _, key := range tc.doubled {
 				want = append(want, refusal{tc.prefix + key, duplicate, unique})
 			}
-			if diff := cmp.Diff(want, refusals(validation.ValidateJobSetCreate(js, validation.Options{}))); diff != "" {
+			if diff := cmp.Diff(want, refusals(validation.ValidateJobSetCreate(js, gates.Gates{}))); diff != "" {
 				t.Errorf("refusals (-want +got):\n%s", diff)
 			}
 		})

@@ -12,13 +12,14 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/gates"
 )
 
 // valueIsImmutable is the message of the published schema's transition rules.
 const valueIsImmutable = "Value is immutable"
 
 // validateTransition checks what may change from one spec to the next.
-func validateTransition(next, prev *jobset.JobSet, opts Options) field.ErrorList {
+func validateTransition(next, prev *jobset.JobSet, opts gates.Gates) field.ErrorList {
 	path := field.NewPath("spec")
 	errs := validateImmutableSections(&next.Spec, &prev.Spec, path)
 	errs = append(errs, validateReplicatedJobsUpdate(next, prev, opts, path.Child("replicatedJobs"))...)
@@ -55,7 +56,7 @@ func validateImmutableSections(next, prev *jobset.JobSetSpec, path *field.Path) 
 }
 
 // validateReplicatedJobsUpdate compares the lists after it has taken out of the new one, in a copy, what may change.
-func validateReplicatedJobsUpdate(next, prev *jobset.JobSet, opts Options, path *field.Path) field.ErrorList {
+func validateReplicatedJobsUpdate(next, prev *jobset.JobSet, opts gates.Gates, path *field.Path) field.ErrorList {
 	stored := jobNames(&prev.Spec)
 	suspended := ptr.Deref(next.Spec.Suspend, false) || ptr.Deref(prev.Spec.Suspend, false)
 	working := make([]jobset.ReplicatedJob, len(next.Spec.ReplicatedJobs))
@@ -77,7 +78,7 @@ func validateReplicatedJobsUpdate(next, prev *jobset.JobSet, opts Options, path 
 		if suspended {
 			maskDirectives(rj, was)
 		}
-		if suspended && opts.MutablePodResources {
+		if suspended && opts.MutablePodResourcesForSuspendedJobSets {
 			maskResources(rj, was)
 		}
 		if rj.DependsOn != nil && was.DependsOn != nil && !equality.Semantic.DeepEqual(rj.DependsOn, was.DependsOn) {

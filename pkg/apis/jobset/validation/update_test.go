@@ -12,13 +12,14 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/gates"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/validation"
 )
 
 type updateCase struct {
 	stored func(*jobset.JobSet)
 	change func(*jobset.JobSet)
-	opts   validation.Options
+	opts   gates.Gates
 	want   []refusal
 }
 
@@ -59,7 +60,7 @@ func finishedAs(condition string) func(*jobset.JobSet) {
 const newSet = " must stay as it was created; create a new JobSet to change it"
 
 func TestElasticUpdate(t *testing.T) {
-	elastic := validation.Options{ElasticJobSet: true}
+	elastic := gates.Gates{ElasticJobSet: true}
 	const job = "spec.replicatedJobs[1].template.spec"
 	const equal = "completions must be equal to parallelism for Elastic Indexed Jobs"
 	nonIndexed := func(js *jobset.JobSet) {
@@ -250,7 +251,7 @@ func TestRatchet(t *testing.T) {
 	bad := withRules(jobset.FailurePolicyRule{Name: "r", Action: jobset.RestartJob, OnJobFailureMessagePatterns: []string{"("}})
 	runUpdates(t, map[string]updateCase{
 		"ratchet a set with a pattern that does not compile is suspended": {
-			stored: bad, change: func(js *jobset.JobSet) { js.Spec.Suspend = ptr.To(true) }, opts: validation.Options{RestartJob: true},
+			stored: bad, change: func(js *jobset.JobSet) { js.Spec.Suspend = ptr.To(true) }, opts: gates.Gates{RestartJob: true},
 		},
 		"ratchet a set with a gated action outlives its gate": {
 			stored: bad, change: func(js *jobset.JobSet) { js.Spec.Suspend = ptr.To(true) },

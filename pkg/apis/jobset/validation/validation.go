@@ -13,19 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/gates"
 )
-
-// Options state what is allowed: what the feature gates allow, or what the stored object uses already.
-type Options struct {
-	// InPlaceRestart allows the restart strategy of the same name.
-	InPlaceRestart bool
-	// RestartJob allows failure-policy actions that restart single Jobs.
-	RestartJob bool
-	// ElasticJobSet allows parallelism and completions of Indexed Jobs to change.
-	ElasticJobSet bool
-	// MutablePodResources allows requests and limits of containers to change while the set is suspended.
-	MutablePodResources bool
-}
 
 // UsesInPlaceRestart tells whether the spec asks for the feature InPlaceRestart.
 func UsesInPlaceRestart(spec *jobset.JobSetSpec) bool {
@@ -46,7 +35,7 @@ func UsesRestartJob(spec *jobset.JobSetSpec) bool {
 }
 
 // ValidateJobSetCreate checks a new JobSet, after defaulting. Lists that are too long are reported alone.
-func ValidateJobSetCreate(js *jobset.JobSet, opts Options) field.ErrorList {
+func ValidateJobSetCreate(js *jobset.JobSet, opts gates.Gates) field.ErrorList {
 	if errs := specSizes(&js.Spec).grown(func() *sizes { return &sizes{} }); len(errs) > 0 {
 		return errs
 	}
@@ -56,7 +45,7 @@ func ValidateJobSetCreate(js *jobset.JobSet, opts Options) field.ErrorList {
 
 // ValidateJobSetUpdate checks a change of the spec. The caller has checked the change of the metadata. Lists that are too
 // long, and longer than in the stored object, are reported alone.
-func ValidateJobSetUpdate(next, prev *jobset.JobSet, opts Options) field.ErrorList {
+func ValidateJobSetUpdate(next, prev *jobset.JobSet, opts gates.Gates) field.ErrorList {
 	if errs := specSizes(&next.Spec).grown(func() *sizes { return specSizes(&prev.Spec) }); len(errs) > 0 {
 		return errs
 	}
@@ -65,7 +54,7 @@ func ValidateJobSetUpdate(next, prev *jobset.JobSet, opts Options) field.ErrorLi
 }
 
 // ValidateJobSetStatusUpdate checks a change of the status.
-func ValidateJobSetStatusUpdate(next, prev *jobset.JobSet, _ Options) field.ErrorList {
+func ValidateJobSetStatusUpdate(next, prev *jobset.JobSet, _ gates.Gates) field.ErrorList {
 	if errs := statusSizes(next).grown(func() *sizes { return statusSizes(prev) }); len(errs) > 0 {
 		return errs
 	}
@@ -73,7 +62,7 @@ func ValidateJobSetStatusUpdate(next, prev *jobset.JobSet, _ Options) field.Erro
 }
 
 // validateSpec checks a spec on its own, with the names that the name of the JobSet leads to.
-func validateSpec(js *jobset.JobSet, opts Options) field.ErrorList {
+func validateSpec(js *jobset.JobSet, opts gates.Gates) field.ErrorList {
 	path := field.NewPath("spec")
 	spec := &js.Spec
 	var errs field.ErrorList

@@ -42,7 +42,7 @@ func (ActionStrategy) PrepareForUpdate(_ context.Context, obj, old runtime.Objec
 // ValidateUpdate checks the changed status. The change of the spec is right by itself.
 func (s ActionStrategy) ValidateUpdate(_ context.Context, obj, old runtime.Object) field.ErrorList {
 	prev := old.(*jobset.JobSet)
-	return validation.ValidateJobSetStatusUpdate(obj.(*jobset.JobSet), prev, s.options(prev))
+	return validation.ValidateJobSetStatusUpdate(obj.(*jobset.JobSet), prev, s.allowed(prev))
 }
 
 // WarningsOnUpdate is silent: who acts on a JobSet cannot change what warnings are about.
@@ -52,5 +52,5 @@ func (ActionStrategy) WarningsOnUpdate(context.Context, runtime.Object, runtime.
 
 // Call is a call of an action by the user at the time, with the accounts that the gates ask for.
 func (s ActionStrategy) Call(user string, now time.Time) actions.Call {
-	return actions.Call{User: user, Now: now, ActiveDeadline: s.gates.ActiveDeadline, ExecutionAttempts: s.gates.ExecutionAttempts}
+	return actions.Call{User: user, Now: now, Gates: s.gates}
 }

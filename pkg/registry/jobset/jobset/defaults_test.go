@@ -13,7 +13,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	api "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/jobset/jobset"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/gates"
 )
 
 // defaulted is what create fills into an empty spec.
@@ -97,7 +97,7 @@ func TestCreateDefaults(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			main, _ := strategies(jobset.Gates{})
+			main, _ := strategies(gates.Gates{})
 			js := &api.JobSet{Spec: tc.spec}
 			main.PrepareForCreate(inNamespace(), js)
 			if diff := cmp.Diff(tc.want, js.Spec); diff != "" {
@@ -140,7 +140,7 @@ func TestUpdateDefaults(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			main, _ := strategies(jobset.Gates{})
+			main, _ := strategies(gates.Gates{})
 			prev, next := &api.JobSet{Spec: tc.prev}, &api.JobSet{Spec: tc.next}
 			main.PrepareForUpdate(inNamespace(), next, prev)
 			if diff := cmp.Diff(tc.want, next.Spec); diff != "" {

@@ -5,25 +5,26 @@ package jobset
 
 import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/gates"
 )
 
 // dropDisabledSpec removes fields of features that are off, unless the stored spec has them already.
-func dropDisabledSpec(next, prev *jobset.JobSetSpec, gates Gates) {
-	if !gates.ActiveDeadline && prev.ActiveDeadlineSeconds == nil {
+func dropDisabledSpec(next, prev *jobset.JobSetSpec, gates gates.Gates) {
+	if !gates.JobSetActiveDeadlineSeconds && prev.ActiveDeadlineSeconds == nil {
 		next.ActiveDeadlineSeconds = nil
 	}
 }
 
 // dropDisabledStatus removes counters and times of features that are off, unless the stored status has them already. The
 // count of executions stands still while its feature is off.
-func dropDisabledStatus(next, prev *jobset.JobSetStatus, gates Gates) {
+func dropDisabledStatus(next, prev *jobset.JobSetStatus, gates gates.Gates) {
 	if !gates.InPlaceRestart && prev.PreviousInPlaceRestartAttempt == nil && prev.CurrentInPlaceRestartAttempt == nil {
 		next.PreviousInPlaceRestartAttempt, next.CurrentInPlaceRestartAttempt = nil, nil
 	}
-	if !gates.ActiveDeadline && prev.StartTime == nil {
+	if !gates.JobSetActiveDeadlineSeconds && prev.StartTime == nil {
 		next.StartTime = nil
 	}
-	if !gates.ExecutionAttempts {
+	if !gates.ExecutionAttemptsTracking {
 		next.ExecutionAttempts = prev.ExecutionAttempts // numbers that were given out must stay known for later counting
 	}
 	if gates.RestartJob || countsSingleJobs(prev) {

@@ -14,7 +14,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	api "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/jobset/jobset"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/gates"
 )
 
 func TestStatusOfDisabledFeatures(t *testing.T) {
@@ -32,18 +32,18 @@ func TestStatusOfDisabledFeatures(t *testing.T) {
 	fewer.StartTime, fewer.ExecutionAttempts = ptr.To(metav1.Unix(900_000_000, 0)), ptr.To[int32](3)
 	kept := *full.DeepCopy()
 	kept.ExecutionAttempts = fewer.ExecutionAttempts
-	all := jobset.Gates{InPlaceRestart: true, RestartJob: true, ActiveDeadline: true, ExecutionAttempts: true}
+	all := gates.Gates{InPlaceRestart: true, RestartJob: true, JobSetActiveDeadlineSeconds: true, ExecutionAttemptsTracking: true}
 	cases := map[string]struct {
-		gates  jobset.Gates
+		gates  gates.Gates
 		stored api.JobSetStatus
 		want   api.JobSetStatus
 	}{
 		"all off":                                {want: bare},
 		"all on":                                 {gates: all, want: full},
-		"RestartJob on":                          {gates: jobset.Gates{RestartJob: true}, want: singles},
-		"InPlaceRestart on":                      {gates: jobset.Gates{InPlaceRestart: true}, want: inPlace},
-		"JobSetActiveDeadlineSeconds on":         {gates: jobset.Gates{ActiveDeadline: true}, want: timed},
-		"ExecutionAttemptsTracking on":           {gates: jobset.Gates{ExecutionAttempts: true}, want: executed},
+		"RestartJob on":                          {gates: gates.Gates{RestartJob: true}, want: singles},
+		"InPlaceRestart on":                      {gates: gates.Gates{InPlaceRestart: true}, want: inPlace},
+		"JobSetActiveDeadlineSeconds on":         {gates: gates.Gates{JobSetActiveDeadlineSeconds: true}, want: timed},
+		"ExecutionAttemptsTracking on":           {gates: gates.Gates{ExecutionAttemptsTracking: true}, want: executed},
 		"all off, but stored while they were on": {stored: full, want: full},
 		"all off, the count of executions stays as it is": {stored: fewer, want: kept},
 		"all on, the count of executions follows":         {gates: all, stored: fewer, want: full},
@@ -67,11 +67,11 @@ func TestStatusOfDisabledFeatures(t *testing.T) {
 // The count of executions would begin anew, below numbers that were given out, if it got lost while its feature is off.
 func TestCountOfExecutionsIsNotRemovedWhileItsFeatureIsOff(t *testing.T) {
 	cases := map[string]struct {
-		gates jobset.Gates
+		gates gates.Gates
 		want  *int32
 	}{
 		"off": {want: ptr.To[int32](3)},
-		"on":  {gates: jobset.Gates{ExecutionAttempts: true}},
+		"on":  {gates: gates.Gates{ExecutionAttemptsTracking: true}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -90,9 +90,9 @@ func TestCountOfExecutionsIsNotRemovedWhileItsFeatureIsOff(t *testing.T) {
 }
 
 func TestDeadlineOfADisabledFeature(t *testing.T) {
-	on := jobset.Gates{ActiveDeadline: true}
+	on := gates.Gates{JobSetActiveDeadlineSeconds: true}
 	cases := map[string]struct {
-		gates          jobset.Gates
+		gates          gates.Gates
 		stored, sent   *int64
 		create         bool
 		want           *int64
@@ -142,23 +142,23 @@ func TestGatesReachValidation(t *testing.T) {
 		js.Spec.ReplicatedJobs[0].Template.Spec.Template.Spec.Containers[0].Resources.Limits = corev1.ResourceList{"cpu": resource.MustParse("1")}
 	}
 	cases := map[string]struct {
-		gates       jobset.Gates
+		gates       gates.Gates
 		prev        *api.JobSet
 		change      func(*api.JobSet)
 		wantRefused bool
 	}{
 		"InPlaceRestart off":               {change: inPlace, wantRefused: true},
-		"InPlaceRestart on":                {gates: jobset.Gates{InPlaceRestart: true}, change: inPlace},
+		"InPlaceRestart on":                {gates: gates.Gates{InPlaceRestart: true}, change: inPlace},
 		"InPlaceRestart off, used already": {prev: train(inPlace), change: inPlace},
 		"RestartJob off":                   {change: single, wantRefused: true},
-		"RestartJob on":                    {gates: jobset.Gates{RestartJob: true}, change: single},
+		"RestartJob on":                    {gates: gates.Gates{RestartJob: true}, change: single},
 		"RestartJob off, used already":     {prev: train(single), change: single},
 		"ElasticJobSet off, on an update":  {prev: train(), change: grow, wantRefused: true},
-		"ElasticJobSet on, on an update":   {gates: jobset.Gates{ElasticJobSet: true}, prev: train(), change: grow},
+		"ElasticJobSet on, on an update":   {gates: gates.Gates{ElasticJobSet: true}, prev: train(), change: grow},
 		"ElasticJobSet off, on a create":   {change: grow},
 		"MutablePodResources off":          {prev: train(), change: shrink, wantRefused: true},
-		"MutablePodResources on":           {gates: jobset.Gates{MutablePodResources: true}, prev: train(), change: shrink},
-		"all on, an object without either": {gates: jobset.Gates{InPlaceRestart: true, RestartJob: true, ElasticJobSet: true}, change: func(*api.JobSet) {}},
+		"MutablePodResources on":           {gates: gates.Gates{MutablePodResourcesForSuspendedJobSets: true}, prev: train(), change: shrink},
+		"all on, an object without either": {gates: gates.Gates{InPlaceRestart: true, RestartJob: true, ElasticJobSet: true}, change: func(*api.JobSet) {}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

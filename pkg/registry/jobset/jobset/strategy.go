@@ -16,37 +16,22 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/gates"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/validation"
 )
 
 // servedVersion keys the reset fields: the only version that the group serves.
 const servedVersion = fieldpath.APIVersion(jobset.GroupName + "/v1alpha2")
 
-// Gates are the states of the feature gates that the strategies depend on.
-type Gates struct {
-	// InPlaceRestart allows the restart strategy InPlaceRestart and keeps its counters in the status.
-	InPlaceRestart bool
-	// RestartJob allows failure-policy actions on single Jobs. Their counters are kept without it too once there are some.
-	RestartJob bool
-	// ElasticJobSet allows parallelism and completions of Indexed Jobs to change.
-	ElasticJobSet bool
-	// ActiveDeadline keeps spec.activeDeadlineSeconds and status.startTime.
-	ActiveDeadline bool
-	// ExecutionAttempts lets status.executionAttempts change.
-	ExecutionAttempts bool
-	// MutablePodResources allows requests and limits of containers to change while a set is suspended.
-	MutablePodResources bool
-}
-
 // Strategy creates, updates and deletes JobSets.
 type Strategy struct {
 	runtime.ObjectTyper
 	names.NameGenerator
-	gates Gates
+	gates gates.Gates
 }
 
 // NewStrategy returns the strategy of the main resource. The typer knows the kinds of the group.
-func NewStrategy(typer runtime.ObjectTyper, gates Gates) Strategy {
+func NewStrategy(typer runtime.ObjectTyper, gates gates.Gates) Strategy {
 	return Strategy{ObjectTyper: typer, NameGenerator: names.SimpleNameGenerator, gates: gates}
 }
 
@@ -95,28 +80,23 @@ func (s Strategy) PrepareForUpdate(_ context.Context, obj, old runtime.Object) {
 
 // Validate checks a new JobSet.
 func (s Strategy) Validate(_ context.Context, obj runtime.Object) field.ErrorList {
-	return validation.ValidateJobSetCreate(obj.(*jobset.JobSet), s.options(nil))
+	return validation.ValidateJobSetCreate(obj.(*jobset.JobSet), s.allowed(nil))
 }
 
 // ValidateUpdate checks a changed JobSet. The generic metadata rules were checked by the caller.
 func (s Strategy) ValidateUpdate(_ context.Context, obj, old runtime.Object) field.ErrorList {
 	prev := old.(*jobset.JobSet)
-	return validation.ValidateJobSetUpdate(obj.(*jobset.JobSet), prev, s.options(prev))
+	return validation.ValidateJobSetUpdate(obj.(*jobset.JobSet), prev, s.allowed(prev))
 }
 
-// options states what validation allows: what the gates allow, and what the stored object uses already.
-func (s Strategy) options(prev *jobset.JobSet) validation.Options {
-	opts := validation.Options{
-		InPlaceRestart:      s.gates.InPlaceRestart,
-		RestartJob:          s.gates.RestartJob,
-		ElasticJobSet:       s.gates.ElasticJobSet,
-		MutablePodResources: s.gates.MutablePodResources,
-	}
+// allowed returns what validation allows: what the gates allow, and what the stored object uses already.
+func (s Strategy) allowed(prev *jobset.JobSet) gates.Gates {
+	allowed := s.gates
 	if prev != nil {
-		opts.InPlaceRestart = opts.InPlaceRestart || validation.UsesInPlaceRestart(&prev.Spec)
-		opts.RestartJob = opts.RestartJob || validation.UsesRestartJob(&prev.Spec)
+		allowed.InPlaceRestart = allowed.InPlaceRestart || validation.UsesInPlaceRestart(&prev.Spec)
+		allowed.RestartJob = allowed.RestartJob || validation.UsesRestartJob(&prev.Spec)
 	}
-	return opts
+	return allowed
 }
 
 // WarningsOnCreate tells of traps that are not errors.
@@ -170,7 +150,7 @@ func (s StatusStrategy) PrepareForUpdate(_ context.Context, obj, old runtime.Obj
 // ValidateUpdate checks a changed status.
 func (s StatusStrategy) ValidateUpdate(_ context.Context, obj, old runtime.Object) field.ErrorList {
 	prev := old.(*jobset.JobSet)
-	return validation.ValidateJobSetStatusUpdate(obj.(*jobset.JobSet), prev, s.options(prev))
+	return validation.ValidateJobSetStatusUpdate(obj.(*jobset.JobSet), prev, s.allowed(prev))
 }
 
 // WarningsOnUpdate is silent: who writes the status cannot change the spec.

@@ -18,12 +18,13 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	api "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/gates"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/install"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/jobset/jobset"
 	"github.com/jobset-apiserver/jobset-apiserver/test/builders"
 )
 
-func strategies(gates jobset.Gates) (jobset.Strategy, jobset.StatusStrategy) {
+func strategies(gates gates.Gates) (jobset.Strategy, jobset.StatusStrategy) {
 	scheme := runtime.NewScheme()
 	install.Install(scheme)
 	main := jobset.NewStrategy(scheme, gates)
@@ -44,7 +45,7 @@ func train(change ...func(*api.JobSet)) *api.JobSet {
 }
 
 func TestCreateDropsStatusAndStartsAtGenerationOne(t *testing.T) {
-	main, _ := strategies(jobset.Gates{})
+	main, _ := strategies(gates.Gates{})
 	js := train(func(js *api.JobSet) {
 		js.CreationTimestamp = metav1.Now()
 		js.Generation = 7
@@ -81,7 +82,7 @@ func TestGeneration(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			main, _ := strategies(jobset.Gates{})
+			main, _ := strategies(gates.Gates{})
 			prev := train(func(js *api.JobSet) { js.Generation, js.Status.Restarts = 4, 1 })
 			next := prev.DeepCopy()
 			tc.change(next)
@@ -99,7 +100,7 @@ func TestGeneration(t *testing.T) {
 }
 
 func TestStatusWriteTakesNothingElse(t *testing.T) {
-	_, status := strategies(jobset.Gates{})
+	_, status := strategies(gates.Gates{})
 	prev := train(func(js *api.JobSet) { js.Generation = 4 })
 	next := prev.DeepCopy()
 	next.Labels, next.Finalizers, next.OwnerReferences = map[string]string{"a": "b"}, []string{"acme.io/x"}, []metav1.OwnerReference{{Name: "x"}}
@@ -118,7 +119,7 @@ func TestStatusWriteTakesNothingElse(t *testing.T) {
 }
 
 func TestStatusIsValidated(t *testing.T) {
-	_, status := strategies(jobset.Gates{InPlaceRestart: true})
+	_, status := strategies(gates.Gates{InPlaceRestart: true})
 	prev := train()
 	next := prev.DeepCopy()
 	next.Status.CurrentInPlaceRestartAttempt = ptr.To[int32](-1)
@@ -132,7 +133,7 @@ func TestStatusIsValidated(t *testing.T) {
 }
 
 func TestStrategyFacts(t *testing.T) {
-	main, status := strategies(jobset.Gates{})
+	main, status := strategies(gates.Gates{})
 	ctx := inNamespace()
 	got := fmt.Sprintf("namespaced %v, create on update %v, unconditional update %v, status too %v %v, garbage collection %v",
 		main.NamespaceScoped(), main.AllowCreateOnUpdate(ctx), main.AllowUnconditionalUpdate(ctx),
@@ -163,7 +164,7 @@ func TestTemplateMetadataIsPruned(t *testing.T) {
 		js.Spec.ReplicatedJobs[0].Template.Spec.Template.ObjectMeta = dirty
 		js.Spec.VolumeClaimPolicies = []api.VolumeClaimPolicy{{Templates: []corev1.PersistentVolumeClaim{{ObjectMeta: dirty}}}}
 	}
-	main, _ := strategies(jobset.Gates{})
+	main, _ := strategies(gates.Gates{})
 	created, updated := train(soil), train(soil)
 	main.PrepareForCreate(inNamespace(), created)
 	main.PrepareForUpdate(inNamespace(), updated, train())

@@ -14,7 +14,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	api "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/jobset/jobset"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/gates"
 	"github.com/jobset-apiserver/jobset-apiserver/test/builders"
 )
 
@@ -152,7 +152,7 @@ var warningCases = map[string]struct {
 }
 
 func TestWarningsOnCreate(t *testing.T) {
-	main, _ := strategies(jobset.Gates{})
+	main, _ := strategies(gates.Gates{})
 	for name, tc := range warningCases {
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff(tc.want, main.WarningsOnCreate(inNamespace(), train(tc.change))); diff != "" {
@@ -163,7 +163,7 @@ func TestWarningsOnCreate(t *testing.T) {
 }
 
 func TestWarningsOnUpdateAreThoseOfTheChange(t *testing.T) {
-	main, _ := strategies(jobset.Gates{})
+	main, _ := strategies(gates.Gates{})
 	warned := 0
 	for name, tc := range warningCases {
 		t.Run(name, func(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/gates"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
 )
 
@@ -20,10 +21,8 @@ type Call struct {
 	User string
 	// Now is the time of the request.
 	Now time.Time
-	// ActiveDeadline keeps status.startTime (the gate JobSetActiveDeadlineSeconds).
-	ActiveDeadline bool
-	// ExecutionAttempts keeps status.executionAttempts (the gate ExecutionAttemptsTracking).
-	ExecutionAttempts bool
+	// Gates say which accounts are kept in the status.
+	Gates gates.Gates
 }
 
 // time is in microseconds: what is stored equals what the first answer says.

@@ -73,8 +73,8 @@ func suspended(js *jobset.JobSet) bool { return ptr.Deref(js.Spec.Suspend, false
 // restartExecution counts the execution that follows on a restart of the whole set, and starts its clock.
 func (c Call) restartExecution(js *jobset.JobSet) {
 	var start *metav1.Time
-	if c.ActiveDeadline {
+	if c.Gates.JobSetActiveDeadlineSeconds {
 		start = &metav1.Time{Time: c.Now.Truncate(seconds)}
 	}
-	edit(&js.Status, func(s *jobsetv1alpha2.JobSetStatus) { helper.RestartExecution(s, c.ExecutionAttempts, start) })
+	edit(&js.Status, func(s *jobsetv1alpha2.JobSetStatus) { helper.RestartExecution(s, c.Gates.ExecutionAttemptsTracking, start) })
 }

@@ -156,7 +156,9 @@ func TestRetry(t *testing.T) {
 	s.Attempts = append(s.Attempts, jobset.Attempt{
 		Number: 2, Trigger: jobset.TriggerRetry, Scope: jobset.ScopeJobSet, User: "alice", Reason: "new image", RequestTime: stored,
 	})
-	c := call(func(c *actions.Call) { c.ActiveDeadline, c.ExecutionAttempts = true, true })
+	c := call(func(c *actions.Call) {
+		c.Gates.JobSetActiveDeadlineSeconds, c.Gates.ExecutionAttemptsTracking = true, true
+	})
 	answer, err := actions.Retry(js, &batch.JobSetRetrySpec{Reason: "new image", MaxRestarts: 5}, c)
 	if err != nil {
 		t.Fatal(err)
@@ -178,7 +180,9 @@ func TestRetrySuspended(t *testing.T) {
 	want := js.DeepCopy()
 	want.Status.TerminalState, want.Status.Restarts, want.Status.StartTime = "", 1, nil
 	want.Status.Conditions = []metav1.Condition{conditionOf("Failed", metav1.ConditionFalse, "Retried", "retried by alice")}
-	c := call(func(c *actions.Call) { c.ActiveDeadline, c.ExecutionAttempts = true, true })
+	c := call(func(c *actions.Call) {
+		c.Gates.JobSetActiveDeadlineSeconds, c.Gates.ExecutionAttemptsTracking = true, true
+	})
 	if _, err := actions.Retry(js, &batch.JobSetRetrySpec{}, c); err != nil {
 		t.Fatal(err)
 	}

@@ -58,7 +58,9 @@ func TestRestart(t *testing.T) {
 			change: func(js *jobset.JobSet) {
 				js.Status.ExecutionAttempts, js.Status.StartTime = ptr.To[int32](4), ptr.To(metav1.NewTime(begin))
 			},
-			call: call(func(c *actions.Call) { c.ActiveDeadline, c.ExecutionAttempts = true, true }),
+			call: call(func(c *actions.Call) {
+				c.Gates.JobSetActiveDeadlineSeconds, c.Gates.ExecutionAttemptsTracking = true, true
+			}),
 			want: func(s *jobset.JobSetStatus) {
 				s.Restarts, s.Conditions = 1, condition("restart requested by alice")
 				s.ExecutionAttempts, s.StartTime = ptr.To[int32](5), &second
@@ -67,7 +69,7 @@ func TestRestart(t *testing.T) {
 		},
 		"executions of before anybody counted are the restarts": {
 			change: func(js *jobset.JobSet) { js.Status.Restarts = 2 },
-			call:   call(func(c *actions.Call) { c.ExecutionAttempts = true }),
+			call:   call(func(c *actions.Call) { c.Gates.ExecutionAttemptsTracking = true }),
 			want: func(s *jobset.JobSetStatus) {
 				s.Restarts, s.Conditions, s.ExecutionAttempts = 3, condition("restart requested by alice"), ptr.To[int32](3)
 				s.Attempts = restarted(jobset.Attempt{Scope: jobset.ScopeJobSet}, "")

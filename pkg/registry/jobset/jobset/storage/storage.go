@@ -22,6 +22,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/gates"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/bounds"
 	strategy "github.com/jobset-apiserver/jobset-apiserver/pkg/registry/jobset/jobset"
 )
@@ -49,7 +50,7 @@ func (r *REST) Update(ctx context.Context, name string, objInfo rest.UpdatedObje
 
 // New returns the storage of jobsets and of their subresources by name, over one store. The clock is that of actions and of
 // durations; the recorder is told of actions.
-func New(getter generic.RESTOptionsGetter, typer runtime.ObjectTyper, gates strategy.Gates, now func() time.Time, recorder Recorder) (map[string]rest.Storage, error) {
+func New(getter generic.RESTOptionsGetter, typer runtime.ObjectTyper, gates gates.Gates, now func() time.Time, recorder Recorder) (map[string]rest.Storage, error) {
 	main := strategy.NewStrategy(typer, gates)
 	store := &registry.Store{
 		NewFunc:                   func() runtime.Object { return &jobset.JobSet{} },

@@ -1,0 +1,36 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package apiserver
+
+import (
+	"encoding/json"
+	"net/http"
+	"path"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
+)
+
+// featureGatesResource is the last element of the path of the document. Authorization takes a GET of the path for a list
+// of a resource of this name, which discovery does not show.
+const featureGatesResource = "featuregates"
+
+// withFeatureGates serves at /apis/<group>/<version>/featuregates which feature gates are on. kube-apiserver passes on
+// only what is below a group and version, so that there is one such path for each of them.
+func withFeatureGates(next http.Handler, states map[string]bool, versions ...schema.GroupVersion) http.Handler {
+	document, _ := json.Marshal(map[string]map[string]bool{"featureGates": states}) // strings and booleans cannot fail
+	paths := sets.New[string]()
+	for _, version := range versions {
+		paths.Insert(path.Join("/apis", version.String(), featureGatesResource))
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		if req.Method != http.MethodGet || !paths.Has(req.URL.Path) {
+			next.ServeHTTP(w, req)
+			return
+		}
+		w.Header().Set("Content-Type", runtime.ContentTypeJSON)
+		_, _ = w.Write(document) // the client went away
+	})
+}
