@@ -141,6 +141,7 @@ func TestPluginGoesOnAfterARefusal(t *testing.T) {
 	k := newKubectl(t)
 	for _, name := range []string{"a", "b"} {
 		k.okIn(manifest(name, runOn), "apply", "-f", "-")
+		k.settles(name, "restarts=0 | 1 Start, ready") // a set that never ran has no attempt to name
 	}
 	r := k.plugin("suspend", "a", "nobody", "b")
 	want := result{
