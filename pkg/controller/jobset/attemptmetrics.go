@@ -4,8 +4,6 @@
 package jobset
 
 import (
-	"time"
-
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/cache"
@@ -117,14 +115,4 @@ func lastNumber(status *jobsetv1alpha2.JobSetStatus) int32 {
 func cancelled(js *jobsetv1alpha2.JobSet) bool {
 	c := meta.FindStatusCondition(js.Status.Conditions, jobsetv1alpha2.JobSetFailed)
 	return c != nil && c.Status == metav1.ConditionTrue && c.Reason == jobsetv1alpha2.ReasonCancelled
-}
-
-// endOf returns when a set ended; zero for one that has not.
-func endOf(js *jobsetv1alpha2.JobSet) time.Time {
-	for _, conditionType := range []string{jobsetv1alpha2.JobSetCompleted, jobsetv1alpha2.JobSetFailed} {
-		if c := meta.FindStatusCondition(js.Status.Conditions, conditionType); c != nil && c.Status == metav1.ConditionTrue {
-			return c.LastTransitionTime.Time
-		}
-	}
-	return time.Time{}
 }

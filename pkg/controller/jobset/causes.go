@@ -18,6 +18,7 @@ import (
 	"k8s.io/klog/v2"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
 )
 
@@ -41,7 +42,7 @@ func (a *applier) withFirstCause(ctx context.Context, obs *plan.Observed, p plan
 	}
 	job := *p.FailedJob
 	if job.First != nil {
-		return plan.WithFirstCause(*obs, p, plan.FirstCause(job, job.First))
+		return plan.WithFirstCause(*obs, p, helper.FirstCause(job.Name, job.Failure, job.First))
 	}
 	if known, found := a.causes.Get(job.UID); found {
 		return plan.WithFirstCause(*obs, p, known.(*jobsetv1alpha2.FailureCause).DeepCopy())
@@ -59,21 +60,21 @@ func (a *applier) withFirstCause(ctx context.Context, obs *plan.Observed, p plan
 	if first == nil && err == nil {
 		first = a.awaitWatch(ctx, job, pods)
 	}
-	cause := plan.FirstCause(job, first)
+	cause := helper.FirstCause(job.Name, job.Failure, first)
 	a.causes.Set(job.UID, cause, causesKept)
 	return plan.WithFirstCause(*obs, p, cause.DeepCopy())
 }
 
-func firstFailure(pods []corev1.Pod) (first *plan.PodFailure) {
+func firstFailure(pods []corev1.Pod) (first *helper.PodFailure) {
 	for i := range pods {
-		first = plan.FirstFailure(first, plan.FailureOfPod(&pods[i]))
+		first = helper.FirstFailure(first, helper.FailureOfPod(&pods[i]))
 	}
 	return first
 }
 
 // awaitWatch waits until the watch of pods has shown the end of all pods that were gone when they were read, and returns
 // what failed first in them; nil if nothing did.
-func (a *applier) awaitWatch(ctx context.Context, job plan.FailedJob, read []corev1.Pod) (first *plan.PodFailure) {
+func (a *applier) awaitWatch(ctx context.Context, job plan.FailedJob, read []corev1.Pod) (first *helper.PodFailure) {
 	there := sets.New[string]()
 	for i := range read {
 		there.Insert(read[i].Name)

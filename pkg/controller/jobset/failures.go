@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	expiring "k8s.io/apimachinery/pkg/util/cache"
 
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
 )
 
 const (
@@ -49,14 +49,14 @@ func (f *podFailures) note(pod *watchedPod) {
 	defer f.mu.Unlock()
 	failures := f.of(pod.jobUID())
 	if failures == nil {
-		failures = map[string]*plan.PodFailure{}
+		failures = map[string]*helper.PodFailure{}
 	}
 	if _, known := failures[pod.name]; known && pod.stops {
 		return
 	}
 	failures[pod.name] = pod.failure
 	if len(failures) > failuresPerJob {
-		last := slices.MaxFunc(slices.Collect(maps.Values(failures)), func(a, b *plan.PodFailure) int {
+		last := slices.MaxFunc(slices.Collect(maps.Values(failures)), func(a, b *helper.PodFailure) int {
 			if a.Before(b) {
 				return -1
 			}
@@ -68,15 +68,15 @@ func (f *podFailures) note(pod *watchedPod) {
 }
 
 // first returns what failed first in the pods of a Job; nil if nothing was seen to fail.
-func (f *podFailures) first(job types.UID) *plan.PodFailure {
+func (f *podFailures) first(job types.UID) *helper.PodFailure {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return plan.FirstFailure(slices.Collect(maps.Values(f.of(job)))...)
+	return helper.FirstFailure(slices.Collect(maps.Values(f.of(job)))...)
 }
 
-func (f *podFailures) of(job types.UID) map[string]*plan.PodFailure {
+func (f *podFailures) of(job types.UID) map[string]*helper.PodFailure {
 	known, _ := f.jobs.Get(job)
-	failures, _ := known.(map[string]*plan.PodFailure)
+	failures, _ := known.(map[string]*helper.PodFailure)
 	return failures
 }
 
@@ -84,15 +84,15 @@ func (f *podFailures) of(job types.UID) map[string]*plan.PodFailure {
 func (f *podFailures) forget(job types.UID) { f.jobs.Remove(job) }
 
 // ofJobs returns what failed first in the pods of each Job that fails.
-func (f *podFailures) ofJobs(jobs []*batchv1.Job) map[types.UID]*plan.PodFailure {
-	var found map[types.UID]*plan.PodFailure
+func (f *podFailures) ofJobs(jobs []*batchv1.Job) map[types.UID]*helper.PodFailure {
+	var found map[types.UID]*helper.PodFailure
 	for _, job := range jobs {
 		if !fails(job) {
 			continue
 		}
 		if first := f.first(job.UID); first != nil {
 			if found == nil {
-				found = map[types.UID]*plan.PodFailure{}
+				found = map[types.UID]*helper.PodFailure{}
 			}
 			found[job.UID] = first
 		}

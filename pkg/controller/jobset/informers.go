@@ -18,6 +18,7 @@ import (
 	"k8s.io/klog/v2"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/generated/clientset/versioned"
@@ -162,7 +163,7 @@ func serviceOf(obj any) ([]string, error) {
 	if !ok {
 		return nil, fmt.Errorf("indexing by service: %T is no JobSet", obj)
 	}
-	if name := plan.ServiceName(js); name != "" {
+	if name := helper.ServiceName(js); name != "" {
 		return []string{cache.NewObjectName(js.Namespace, name).String()}, nil
 	}
 	return nil, nil

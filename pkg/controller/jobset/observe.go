@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
 )
 
@@ -49,10 +50,10 @@ func (c *Controller) observe(key cache.ObjectName) (*plan.Observed, time.Duratio
 		Noted: c.held.noted(key), CreateFrom: c.turns.noted(key),
 		Now: metav1.NewTime(c.Clock.Now()), Gates: c.gates(),
 	}
-	if obs.ServiceExists, err = exists(c.informers.services, js.Namespace, plan.ServiceName(js)); err != nil {
+	if obs.ServiceExists, err = exists(c.informers.services, js.Namespace, helper.ServiceName(js)); err != nil {
 		return nil, 0, err
 	}
-	for _, name := range plan.ClaimNames(js) {
+	for _, name := range helper.ClaimNames(js) {
 		found, err := exists(c.informers.claims, js.Namespace, name)
 		if err != nil {
 			return nil, 0, err

@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
 )
 
@@ -32,7 +33,7 @@ type watchedPod struct {
 	// version is the resource version.
 	version uint64
 	// failure is what failed first in the pod; nil if nothing did.
-	failure *plan.PodFailure
+	failure *helper.PodFailure
 	// inPlaceAttempt is the attempt that the pod says it has reached; nil if it says nothing.
 	inPlaceAttempt *string
 	address        netip.Addr
@@ -98,7 +99,7 @@ var _ metav1.ObjectMetaAccessor = &watchedPod{}
 func newWatchedPod(pod *corev1.Pod) *watchedPod {
 	kept := &watchedPod{
 		name: pod.Name, namespace: unique.Make(pod.Namespace), set: pod.Labels[jobsetv1alpha2.JobSetNameKey],
-		node: unique.Make(pod.Spec.NodeName), failure: plan.FailureOfPod(pod), phase: phaseOf(pod), stops: pod.DeletionTimestamp != nil,
+		node: unique.Make(pod.Spec.NodeName), failure: helper.FailureOfPod(pod), phase: phaseOf(pod), stops: pod.DeletionTimestamp != nil,
 	}
 	if strings.HasPrefix(kept.name, kept.set) {
 		kept.set = kept.name[:len(kept.set)]

@@ -16,6 +16,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
 )
 
@@ -238,8 +239,8 @@ func TestAWatchThatLagsIsAwaited(t *testing.T) {
 
 	// Nothing is awaited of pods that were read, and of those of other Jobs.
 	got = a.awaitWatch(t.Context(), plan.FailedJob{JobRef: plan.JobRef{UID: "uid-1"}}, nil)
-	diff(t, "failure of another Job", (*plan.PodFailure)(nil), got)
+	diff(t, "failure of another Job", (*helper.PodFailure)(nil), got)
 	r.failures.forget("uid-0")
 	got = a.awaitWatch(t.Context(), plan.FailedJob{JobRef: plan.JobRef{UID: "uid-0"}}, []corev1.Pod{*podOfJob("p", "uid-0")})
-	diff(t, "failure of a pod that runs", (*plan.PodFailure)(nil), got)
+	diff(t, "failure of a pod that runs", (*helper.PodFailure)(nil), got)
 }

@@ -120,10 +120,7 @@ func (d *diagnosis) causeOfFailure(c *metav1.Condition) *jobsetv1alpha2.FailureC
 		if failure == nil || name != "" && job.Name != name {
 			continue
 		}
-		if cause := failureOfPods(job, d.podsOf[job.UID]); cause != nil && failure.Reason != batchv1.JobReasonDeadlineExceeded {
-			return cause
-		}
-		return &jobsetv1alpha2.FailureCause{Job: job.Name, Reason: failure.Reason, Message: failure.Message, Time: &failure.LastTransitionTime}
+		return firstCauseOf(job, failure, d.podsOf[job.UID])
 	}
 	return nil
 }

@@ -6,13 +6,12 @@ package why
 import (
 	"fmt"
 	"slices"
-	"strings"
-	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/snapshot"
 )
 
@@ -236,54 +235,28 @@ func podsFailed(d *diagnosis) []Finding {
 		if jobEnded(job) || job.Status.Ready != nil && *job.Status.Ready >= podsWanted(job) {
 			continue
 		}
-		cause := failureOfPods(job, d.podsOf[job.UID])
-		if cause == nil {
+		first := firstFailure(slices.DeleteFunc(slices.Clone(d.podsOf[job.UID]), func(pod *corev1.Pod) bool { return pod.Status.Phase != corev1.PodFailed }))
+		if first == nil {
 			continue
 		}
 		tries := fmt.Sprintf("its job %s tries again, after %s", job.Name, count(int(job.Status.Failed), "failed pod"))
 		if limit := job.Spec.BackoffLimit; limit != nil && snapshot.JobCondition(job, batchv1.JobFailureTarget) == nil {
 			tries += fmt.Sprintf(" (backoffLimit %d)", *limit)
 		}
-		f := d.failureFinding(cause, tries)
+		f := d.failureFinding(helper.FirstCause(job.Name, batchv1.JobCondition{}, first), tries)
 		return []Finding{f}
 	}
 	return nil
 }
 
-// failureOfPods reads the first failure from the pods of a Job; nil if none failed.
-func failureOfPods(job *batchv1.Job, pods []*corev1.Pod) *jobsetv1alpha2.FailureCause {
-	var first *jobsetv1alpha2.FailureCause
-	var when time.Time
-	for _, pod := range pods {
-		if pod.Status.Phase != corev1.PodFailed {
-			continue
-		}
-		cause := failureOfPod(pod)
-		cause.Job = job.Name
-		if t := cause.Time; first == nil || t != nil && t.Time.Before(when) {
-			first = cause
-			if t != nil {
-				when = t.Time
-			}
-		}
-	}
-	return first
+// firstCauseOf returns the first failure in the pods of a Job that failed, or else what the Job says.
+func firstCauseOf(job *batchv1.Job, failure *batchv1.JobCondition, pods []*corev1.Pod) *jobsetv1alpha2.FailureCause {
+	return helper.FirstCause(job.Name, *failure, firstFailure(pods))
 }
 
-func failureOfPod(pod *corev1.Pod) *jobsetv1alpha2.FailureCause {
-	cause := &jobsetv1alpha2.FailureCause{Pod: pod.Name, Node: pod.Spec.NodeName, Reason: pod.Status.Reason, Message: pod.Status.Message}
-	if c := snapshot.PodCondition(pod, corev1.DisruptionTarget); c != nil && c.Status == corev1.ConditionTrue && cause.Reason == "" {
-		cause.Reason, cause.Message = c.Reason, c.Message
+func firstFailure(pods []*corev1.Pod) (first *helper.PodFailure) {
+	for _, pod := range pods {
+		first = helper.FirstFailure(first, helper.FailureOfPod(pod))
 	}
-	for _, status := range containers(pod) {
-		t := status.State.Terminated
-		if t == nil || t.ExitCode == 0 || cause.Time != nil && !t.FinishedAt.Before(cause.Time) {
-			continue
-		}
-		cause.Container, cause.ExitCode, cause.Time = status.Name, &t.ExitCode, &t.FinishedAt
-		if pod.Status.Reason == "" && snapshot.PodCondition(pod, corev1.DisruptionTarget) == nil {
-			cause.Reason, cause.Message = t.Reason, strings.TrimSpace(t.Message)
-		}
-	}
-	return cause
+	return first
 }

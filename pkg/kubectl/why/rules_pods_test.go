@@ -40,6 +40,23 @@ func fails(exitCode int32, reason string) func(*corev1.Pod) {
 	}
 }
 
+// failsBefore is for a pod whose container was started again after it failed, and then stopped.
+func failsBefore(exitCode int32) func(*corev1.Pod) {
+	return func(pod *corev1.Pod) {
+		stopped(pod)
+		pod.Status.ContainerStatuses = []corev1.ContainerStatus{{
+			Name:                 "main",
+			State:                corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 143, Reason: "Error", FinishedAt: before(time.Minute)}},
+			LastTerminationState: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: exitCode, Reason: "Error", FinishedAt: before(3 * time.Minute)}},
+		}}
+	}
+}
+
+// stopped is for a pod that was stopped two minutes ago.
+func stopped(pod *corev1.Pod) {
+	pod.DeletionTimestamp, pod.DeletionGracePeriodSeconds = ptr.To(before(90*time.Second)), ptr.To[int64](30)
+}
+
 func podCases() map[string]diagnosisCase {
 	lostNode := &corev1.Node{Status: corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionUnknown, Reason: "NodeStatusUnknown"}}}}
 	overdue := func(pod *corev1.Pod) { pod.DeletionTimestamp = ptr.To(before(3 * time.Minute)) }
@@ -213,6 +230,12 @@ func failureCases() map[string]diagnosisCase {
 		},
 		"upstream's server says which Job failed, and no pod is left": {
 			evidence: healthy(failedBecause("FailedJobs"), func(e *Evidence) { e.Pods = nil }, jobFailed("BackoffLimitExceeded")), want: JobFailed, words: []string{"the job train-workers-1", "BackoffLimitExceeded"},
+		},
+		"a container failed that was started again": {
+			evidence: healthy(failedBecause("FailedJobs"), pods(failsBefore(4)), jobFailed("BackoffLimitExceeded")), want: ExitCode, words: []string{"train-workers-1-0-abcde", "exit code 4"},
+		},
+		"a container failed only when it was stopped": {
+			evidence: healthy(failedBecause("FailedJobs"), pods(fails(143, "Error")), pods(stopped), jobFailed("BackoffLimitExceeded")), want: JobFailed, words: []string{"the job train-workers-1", "BackoffLimitExceeded"},
 		},
 		"nothing is left of the failed Job": {
 			evidence: healthy(failedBecause("FailedJobs"), without, status(func(s *jobsetv1alpha2.JobSetStatus) { s.Attempts = nil })), want: JobFailed, words: []string{"failed 2m ago"},

@@ -42,7 +42,7 @@ func (b *statusBuilder) createTime(a *jobsetv1alpha2.Attempt, kids children) *me
 	if n := b.noted(a); n.CreateTime != nil {
 		return n.CreateTime.DeepCopy()
 	}
-	if present(kids.active, kids.succeeded, kids.failed) < allReplicas(b.o.JobSet) {
+	if present(kids.active, kids.succeeded, kids.failed) < helper.TotalReplicas(b.o.JobSet) {
 		return nil
 	}
 	return helper.NotBeforeAttempts(b.next, b.o.Now.Time)
@@ -155,7 +155,7 @@ func (b *statusBuilder) setPart(a *jobsetv1alpha2.Attempt, jobs []*batchv1.Job) 
 	a.ReplicatedJob = replicatedJobOf(jobs[0])
 	rj, _ := b.o.replicatedJob(a.ReplicatedJob)
 	others := slices.ContainsFunc(jobs, func(job *batchv1.Job) bool { return replicatedJobOf(job) != a.ReplicatedJob })
-	if all := int(replicas(rj)); all > 1 && len(jobs) == all && !others {
+	if all := int(helper.Replicas(rj)); all > 1 && len(jobs) == all && !others {
 		a.Scope = jobsetv1alpha2.ScopeReplicatedJob
 		return
 	}

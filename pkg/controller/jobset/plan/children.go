@@ -10,11 +10,11 @@ import (
 	"strings"
 
 	batchv1 "k8s.io/api/batch/v1"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
 )
 
 // children are the Jobs of a set by what they mean for it, each list sorted by name.
@@ -46,13 +46,13 @@ func classify(o Observed) children {
 			kids.problems = append(kids.problems, fmt.Sprintf("job %q is left alone: %v", job.Name, err))
 		case previous:
 			kids.previous = append(kids.previous, job)
-		case jobCondition(job, batchv1.JobComplete) != nil:
+		case helper.TrueJobCondition(job, batchv1.JobComplete) != nil:
 			kids.succeeded = append(kids.succeeded, job)
-		case jobCondition(job, batchv1.JobFailed) != nil:
+		case helper.TrueJobCondition(job, batchv1.JobFailed) != nil:
 			kids.failed = append(kids.failed, job)
 		default:
 			kids.active = append(kids.active, job)
-			if jobCondition(job, batchv1.JobFailureTarget) != nil {
+			if helper.TrueJobCondition(job, batchv1.JobFailureTarget) != nil {
 				kids.doomed = append(kids.doomed, job)
 			}
 		}
@@ -96,8 +96,8 @@ func placeOf(o Observed, job *batchv1.Job) (place int, index int32, err error) {
 		return 0, 0, fmt.Errorf("label %s must be the name of a replicatedJob, not %q", jobsetv1alpha2.ReplicatedJobNameKey, replicatedJobOf(job))
 	}
 	index, err = intLabel(job, jobsetv1alpha2.JobIndexKey)
-	if err == nil && index >= replicas(rj) {
-		err = fmt.Errorf("label %s must be less than the %d replicas, not %d", jobsetv1alpha2.JobIndexKey, replicas(rj), index)
+	if err == nil && index >= helper.Replicas(rj) {
+		err = fmt.Errorf("label %s must be less than the %d replicas, not %d", jobsetv1alpha2.JobIndexKey, helper.Replicas(rj), index)
 	}
 	return place, index, err
 }
@@ -112,16 +112,6 @@ func intLabel(job *batchv1.Job, key string) (int32, error) {
 		return 0, fmt.Errorf("label %s must be a number of 0 or more, not %q", key, value)
 	}
 	return int32(n), nil
-}
-
-// jobCondition returns the condition of the type if it is True.
-func jobCondition(job *batchv1.Job, conditionType batchv1.JobConditionType) *batchv1.JobCondition {
-	for i := range job.Status.Conditions {
-		if c := &job.Status.Conditions[i]; c.Type == conditionType && c.Status == corev1.ConditionTrue {
-			return c
-		}
-	}
-	return nil
 }
 
 func jobSuspended(job *batchv1.Job) bool { return job.Spec.Suspend != nil && *job.Spec.Suspend }

@@ -12,25 +12,15 @@ import (
 	"k8s.io/utils/ptr"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
 )
-
-// ClaimNames returns the names of the volume claims of the set.
-func ClaimNames(js *jobsetv1alpha2.JobSet) []string {
-	var names []string
-	for _, policy := range js.Spec.VolumeClaimPolicies {
-		for i := range policy.Templates {
-			names = append(names, claimName(js, &policy.Templates[i]))
-		}
-	}
-	return names
-}
 
 // missingClaims returns the volume claims that do not exist yet (docs/reference/jobset.md#volume-claims).
 func missingClaims(o Observed) []*corev1.PersistentVolumeClaim {
 	var missing []*corev1.PersistentVolumeClaim
 	for _, policy := range o.JobSet.Spec.VolumeClaimPolicies {
 		for i := range policy.Templates {
-			if template := &policy.Templates[i]; !o.Claims.Has(claimName(o.JobSet, template)) {
+			if template := &policy.Templates[i]; !o.Claims.Has(helper.ClaimName(o.JobSet.Name, template.Name)) {
 				missing = append(missing, newClaim(o.JobSet, template, policy.RetentionPolicy))
 			}
 		}
@@ -42,7 +32,7 @@ func missingClaims(o Observed) []*corev1.PersistentVolumeClaim {
 func newClaim(js *jobsetv1alpha2.JobSet, template *corev1.PersistentVolumeClaim, retention *jobsetv1alpha2.VolumeRetentionPolicy) *corev1.PersistentVolumeClaim {
 	claim := &corev1.PersistentVolumeClaim{
 		ObjectMeta: metav1.ObjectMeta{
-			Name:        claimName(js, template),
+			Name:        helper.ClaimName(js.Name, template.Name),
 			Namespace:   js.Namespace,
 			Labels:      merged(template.Labels, map[string]string{jobsetv1alpha2.JobSetNameKey: js.Name}),
 			Annotations: maps.Clone(template.Annotations),
@@ -55,10 +45,6 @@ func newClaim(js *jobsetv1alpha2.JobSet, template *corev1.PersistentVolumeClaim,
 	return claim
 }
 
-func claimName(js *jobsetv1alpha2.JobSet, template *corev1.PersistentVolumeClaim) string {
-	return template.Name + "-" + js.Name
-}
-
 // claimVolumes returns the volumes that a pod needs for the claims which its containers mount.
 func claimVolumes(js *jobsetv1alpha2.JobSet, pod *corev1.PodSpec) []corev1.Volume {
 	var volumes []corev1.Volume
@@ -66,7 +52,7 @@ func claimVolumes(js *jobsetv1alpha2.JobSet, pod *corev1.PodSpec) []corev1.Volum
 		for i := range policy.Templates {
 			template := &policy.Templates[i]
 			if mounts(pod, template.Name) {
-				source := &corev1.PersistentVolumeClaimVolumeSource{ClaimName: claimName(js, template)}
+				source := &corev1.PersistentVolumeClaimVolumeSource{ClaimName: helper.ClaimName(js.Name, template.Name)}
 				volumes = append(volumes, corev1.Volume{
 					Name: template.Name, VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: source},
 				})

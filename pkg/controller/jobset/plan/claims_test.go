@@ -13,6 +13,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
 )
 
 func claimTemplate(name string) corev1.PersistentVolumeClaim {
@@ -58,7 +59,7 @@ func TestVolumeClaims(t *testing.T) {
 	}
 	p := Decide(o)
 	diff(t, "claims", []*corev1.PersistentVolumeClaim{want("gone", ownedByJS), want("kept", nil), want("plain", nil)}, p.CreateClaims)
-	diff(t, "names", []string{"gone-js", "kept-js", "there-js", "plain-js"}, ClaimNames(js))
+	diff(t, "names", []string{"gone-js", "kept-js", "there-js", "plain-js"}, helper.ClaimNames(js))
 }
 
 func TestPodsMountTheClaimsThatTheyName(t *testing.T) {

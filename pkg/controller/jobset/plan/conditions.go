@@ -124,7 +124,7 @@ func (b *statusBuilder) allUp() bool {
 	for _, count := range b.next.ReplicatedJobsStatus {
 		up += int64(count.Ready) + int64(count.Succeeded)
 	}
-	return up == allReplicas(b.o.JobSet)
+	return up == helper.TotalReplicas(b.o.JobSet)
 }
 
 // setStartup notes how far an ordered start is. Each of its two conditions ends the other one.

@@ -81,12 +81,3 @@ func tracksJobs(o Observed) bool {
 		return len(count.JobRestarts) > 0
 	})
 }
-
-func replicas(rj *jobsetv1alpha2.ReplicatedJob) int32 { return ptr.Deref(rj.Replicas, 1) }
-
-func allReplicas(js *jobsetv1alpha2.JobSet) (n int64) {
-	for i := range js.Spec.ReplicatedJobs {
-		n += int64(replicas(&js.Spec.ReplicatedJobs[i]))
-	}
-	return n
-}

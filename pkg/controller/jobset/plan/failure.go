@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
 )
 
 // verdict is what a failure means for the set.
@@ -61,7 +62,7 @@ func judgeFailures(o Observed, jobs []*batchv1.Job) verdict {
 	if rule != nil {
 		v = verdict{action: rule.Action, reason: reasonFailurePolicyPrefix + rule.Name, job: firstFailed(matching), rule: rule.Name}
 	}
-	left := maxRestarts(o) - restartsCounted(o)
+	left := helper.RestartLimit(o.JobSet) - helper.CountedRestarts(&o.JobSet.Status)
 	switch {
 	case v.action == jobsetv1alpha2.FailJobSet:
 		return failed(reasonFailJobSetAction, "applying FailJobSet failure policy action", v.job)
@@ -77,7 +78,7 @@ func judgeFailures(o Observed, jobs []*batchv1.Job) verdict {
 			message += fmt.Sprintf(" to %d jobs", n)
 		}
 	}
-	v.message = withFirstFailed(message, v.job)
+	v.message = helper.WithFirstFailedJob(message, v.job.Name)
 	return v
 }
 
@@ -90,11 +91,7 @@ func restartedJobs(matching []*batchv1.Job, left int64) []*batchv1.Job {
 }
 
 func failed(reason, message string, job *batchv1.Job) verdict {
-	return verdict{action: jobsetv1alpha2.FailJobSet, reason: reason, message: withFirstFailed(message, job), job: job}
-}
-
-func withFirstFailed(message string, job *batchv1.Job) string {
-	return fmt.Sprintf("%s (first failed job: %s)", message, job.Name)
+	return verdict{action: jobsetv1alpha2.FailJobSet, reason: reason, message: helper.WithFirstFailedJob(message, job.Name), job: job}
 }
 
 // matchingRule returns the first rule that matches a failed Job, and the Jobs that it matches.
@@ -160,10 +157,10 @@ func failureTime(job *batchv1.Job) time.Time {
 // failureOf returns the condition of a Job that has failed, or is bound to. The Job controller gives both conditions the
 // same reason and message.
 func failureOf(job *batchv1.Job) *batchv1.JobCondition {
-	if c := jobCondition(job, batchv1.JobFailed); c != nil {
+	if c := helper.TrueJobCondition(job, batchv1.JobFailed); c != nil {
 		return c
 	}
-	return jobCondition(job, batchv1.JobFailureTarget)
+	return helper.TrueJobCondition(job, batchv1.JobFailureTarget)
 }
 
 func restartsSingleJob(action jobsetv1alpha2.FailurePolicyAction) bool {
@@ -173,24 +170,4 @@ func restartsSingleJob(action jobsetv1alpha2.FailurePolicyAction) bool {
 // counted tells whether a restart by the action counts towards maxRestarts.
 func counted(action jobsetv1alpha2.FailurePolicyAction) bool {
 	return action == jobsetv1alpha2.RestartJobSet || action == jobsetv1alpha2.RestartJob
-}
-
-// maxRestarts is how many counted restarts a set with a failure policy may have: those of the policy, and those granted
-// by retrying it.
-func maxRestarts(o Observed) int64 {
-	return int64(o.JobSet.Spec.FailurePolicy.MaxRestarts) + int64(o.JobSet.Status.AddedRestarts)
-}
-
-// restartsCounted is the number of restarts so far that count towards maxRestarts.
-func restartsCounted(o Observed) int64 {
-	n := int64(o.JobSet.Status.RestartsCountTowardsMax)
-	if !o.index.tracksJobs {
-		return n
-	}
-	for _, count := range o.JobSet.Status.ReplicatedJobsStatus {
-		for _, restarts := range count.JobRestartsCountTowardsMax {
-			n += int64(restarts)
-		}
-	}
-	return n
 }

@@ -4,25 +4,18 @@
 package plan
 
 import (
-	"cmp"
 	"fmt"
 	"strings"
-	"unicode/utf8"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
 )
 
-const (
-	// maxMessage is the length of the message of a first cause, in bytes.
-	maxMessage = 1024
-	// reasonOfAnyContainer is that of a container that failed and nobody knows why.
-	reasonOfAnyContainer = "Error"
-)
+// reasonOfAnyContainer is that of a container that failed for an unknown reason.
+const reasonOfAnyContainer = "Error"
 
 // FailedJob is a Job whose pods hold the first cause of the end of an attempt.
 type FailedJob struct {
@@ -37,7 +30,7 @@ type FailedJob struct {
 	Failure batchv1.JobCondition
 	// First is the first failure that was observed among its pods. If it is nil, the pods are read when the plan is carried
 	// out: the controller may have been down when they failed.
-	First *PodFailure
+	First *helper.PodFailure
 }
 
 // wantCause asks for the first cause of the end of the running attempt, unless it has one.
@@ -78,39 +71,6 @@ func WithFirstCause(o Observed, p Plan, cause *jobsetv1alpha2.FailureCause) Plan
 	}
 	p.Status, p.Events = st.result()
 	return p
-}
-
-// FirstCause returns the first failure of a pod of a failed Job, or what the Job itself says if there is none.
-func FirstCause(job FailedJob, first *PodFailure) *jobsetv1alpha2.FailureCause {
-	if first == nil {
-		return &jobsetv1alpha2.FailureCause{
-			Job: job.Name, Reason: job.Failure.Reason, Message: cut(job.Failure.Message), Time: timeOrNil(job.Failure.LastTransitionTime),
-		}
-	}
-	cause := *first.Cause.DeepCopy()
-	cause.Job = job.Name
-	cause.Time = timeOrNil(cmp.Or(first.At, job.Failure.LastTransitionTime))
-	return &cause
-}
-
-func timeOrNil(at metav1.Time) *metav1.Time {
-	if at.IsZero() {
-		return nil
-	}
-	return &at
-}
-
-// cut shortens a message to what a cause holds, at a rune.
-func cut(message string) string {
-	message = strings.ToValidUTF8(message, "\uFFFD")
-	if len(message) <= maxMessage {
-		return message
-	}
-	end := maxMessage
-	for end > 0 && !utf8.RuneStart(message[end]) {
-		end--
-	}
-	return strings.Clone(message[:end]) // the whole message is not kept for the part
 }
 
 // firstFailure tells which container of which pod failed first.

@@ -15,6 +15,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
 )
 
 // second returns the time so many seconds after some time ago.
@@ -30,12 +31,12 @@ func onNode(name, node string, change ...func(*corev1.Pod)) corev1.Pod {
 }
 
 // firstOf returns what failed first in the pods.
-func firstOf(pods ...corev1.Pod) *PodFailure {
-	var failures []*PodFailure
+func firstOf(pods ...corev1.Pod) *helper.PodFailure {
+	var failures []*helper.PodFailure
 	for i := range pods {
-		failures = append(failures, FailureOfPod(&pods[i]))
+		failures = append(failures, helper.FailureOfPod(&pods[i]))
 	}
-	return FirstFailure(failures...)
+	return helper.FirstFailure(failures...)
 }
 
 func terminated(code int32, reason, message string, ended int) *corev1.ContainerStateTerminated {
@@ -151,9 +152,9 @@ func TestFirstCause(t *testing.T) {
 			note: "job js-w-0 failed (BackoffLimitExceeded): Job has reached the specified backoff limit"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := FirstCause(FailedJob{JobRef: JobRef{Name: "js-w-0"}, Failure: batchv1.JobCondition{
+			got := helper.FirstCause("js-w-0", batchv1.JobCondition{
 				Reason: "BackoffLimitExceeded", Message: "Job has reached the specified backoff limit", LastTransitionTime: second(100),
-			}}, firstOf(tc.pods...))
+			}, firstOf(tc.pods...))
 			diff(t, "cause", &tc.want, got)
 			diff(t, "event", Event{Type: "Warning", Reason: "FirstFailure", Note: tc.note}, firstFailure(got))
 		})
@@ -162,7 +163,7 @@ func TestFirstCause(t *testing.T) {
 
 func TestLongMessagesAreCutAtARune(t *testing.T) {
 	pod := onNode("p", "n", exited("main", 1, "Error", "a"+strings.Repeat("é", 600), 1))
-	got := FirstCause(FailedJob{}, firstOf(pod)).Message
+	got := helper.FirstCause("", batchv1.JobCondition{}, firstOf(pod)).Message
 	diff(t, "message", "a"+strings.Repeat("é", 511), got)
 	diff(t, "line", strings.Repeat("x", 200)+"...", lastLine(strings.Repeat("x", 201)))
 }
@@ -204,13 +205,13 @@ func TestWhoseCauseIsLookedFor(t *testing.T) {
 
 func TestAFailureThatWasSeenIsTheCause(t *testing.T) {
 	job := jobNamed("w", 0, doomed("x", 1))
-	seen := &PodFailure{Cause: jobsetv1alpha2.FailureCause{Pod: "p", Node: "n", Reason: "Error"}, At: second(1)}
+	seen := &helper.PodFailure{Cause: jobsetv1alpha2.FailureCause{Pod: "p", Node: "n", Reason: "Error"}, At: second(1)}
 	o := observe(newSet(with("w", 1), withAttempts(begun(1, jobsetv1alpha2.TriggerStart, created(1)))), job)
-	o.Gates.Attempts, o.Failures = true, map[types.UID]*PodFailure{"another": {}, job.UID: seen}
+	o.Gates.Attempts, o.Failures = true, map[types.UID]*helper.PodFailure{"another": {}, job.UID: seen}
 	failed := *Decide(o).FailedJob
-	diff(t, "cause", &jobsetv1alpha2.FailureCause{Job: "js-w-0", Pod: "p", Node: "n", Reason: "Error", Time: &seen.At}, FirstCause(failed, failed.First))
+	diff(t, "cause", &jobsetv1alpha2.FailureCause{Job: "js-w-0", Pod: "p", Node: "n", Reason: "Error", Time: &seen.At}, helper.FirstCause(failed.Name, failed.Failure, failed.First))
 	delete(o.Failures, job.UID)
-	diff(t, "failure that was not seen", (*PodFailure)(nil), Decide(o).FailedJob.First)
+	diff(t, "failure that was not seen", (*helper.PodFailure)(nil), Decide(o).FailedJob.First)
 }
 
 func startedLongAgo(js *jobsetv1alpha2.JobSet) {

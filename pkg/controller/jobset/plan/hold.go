@@ -108,7 +108,7 @@ func completes(js *jobsetv1alpha2.JobSet, before, after []jobsetv1alpha2.Replica
 	for i := range js.Spec.ReplicatedJobs {
 		rj := &js.Spec.ReplicatedJobs[i]
 		was, is := entryOf(stored, rj.Name), entryOf(next, rj.Name)
-		all := replicas(rj)
+		all := helper.Replicas(rj)
 		if is.Ready == all && was.Ready != all ||
 			is.Succeeded == all && was.Succeeded != all ||
 			is.Suspended == all && was.Suspended != all ||
@@ -124,7 +124,7 @@ func completes(js *jobsetv1alpha2.JobSet, before, after []jobsetv1alpha2.Replica
 // have succeeded; or the first or the last of its Jobs is active, by which they know whether the set needs its quota.
 func completesSet(js *jobsetv1alpha2.JobSet, before, after []jobsetv1alpha2.ReplicatedJobStatus) bool {
 	was, is := sumUp(before), sumUp(after)
-	all := allReplicas(js)
+	all := helper.TotalReplicas(js)
 	return is.up == all && was.up != all || (is.active > 0) != (was.active > 0)
 }
 

@@ -13,6 +13,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
 )
 
 // RestartsInPlace tells whether decisions about the set depend on its pods.
@@ -86,7 +87,7 @@ func inPlaceVerdict(o Observed, kids children) *verdict {
 		return nil
 	}
 	state, status := lookInPlace(o, kids), &o.JobSet.Status
-	limit := maxRestarts(o)
+	limit := helper.RestartLimit(o.JobSet)
 	if int64(state.containerRestarts) <= limit && int64(state.latest())-int64(status.Restarts-status.RestartsCountTowardsMax) <= limit {
 		return nil
 	}
@@ -126,7 +127,7 @@ func podsOf(js *jobsetv1alpha2.JobSet) (n int64, err error) {
 		if spec.Parallelism == nil || !ptr.Equal(spec.Parallelism, spec.Completions) {
 			return 0, fmt.Errorf("replicatedJob %q keeps the set from restarting in place: its completions must be set and equal its parallelism", rj.Name)
 		}
-		n += int64(replicas(rj)) * int64(*spec.Parallelism)
+		n += int64(helper.Replicas(rj)) * int64(*spec.Parallelism)
 	}
 	return n, nil
 }

@@ -13,6 +13,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
 )
 
 // missingJobs returns the Jobs whose names are free, of the replicatedJobs that may start (docs/reference/jobset.md#creation-and-deletion), and
@@ -44,9 +45,9 @@ func freePlaces(o Observed, kids children, open []bool) iter.Seq[change[freePlac
 	between := func(begin, end int64, yield func(change[freePlace]) bool) bool {
 		for i, at := range places {
 			rj := &o.JobSet.Spec.ReplicatedJobs[i]
-			for n := max(begin, at.first); open[i] && n < min(end, at.first+int64(replicas(rj))); n++ {
+			for n := max(begin, at.first); open[i] && n < min(end, at.first+int64(helper.Replicas(rj))); n++ {
 				index := int32(n - at.first)
-				if kids.names.Has(jobName(o.JobSet, rj, index)) {
+				if kids.names.Has(helper.JobName(o.JobSet.Name, rj.Name, index)) {
 					continue
 				}
 				if builders[i] == nil {
@@ -73,7 +74,7 @@ func PlaceAfter(js *jobsetv1alpha2.JobSet, job *batchv1.Job, all bool) int64 {
 		switch rj := &js.Spec.ReplicatedJobs[i]; {
 		case rj.Name != replicatedJobOf(job):
 		case all:
-			return at[i].first + int64(replicas(rj))
+			return at[i].first + int64(helper.Replicas(rj))
 		default:
 			return at[i].first + int64(jobIndex(job)) + 1
 		}
@@ -100,8 +101,8 @@ func newJobBuilder(o Observed, rj *jobsetv1alpha2.ReplicatedJob, at position) *j
 	b := &jobBuilder{o: o, rj: rj, at: at, common: *rj.Template.Spec.DeepCopy(), placement: placement(js, rj)}
 	b.common.Suspend = ptr.To(suspended(js))
 	pod := &b.common.Template.Spec
-	if dnsHostnames(js) {
-		pod.Subdomain = subdomain(js)
+	if service := helper.ServiceName(js); service != "" {
+		pod.Subdomain = service
 	}
 	pod.Volumes = append(pod.Volumes, claimVolumes(js, pod)...)
 	annotations := merged(rj.Template.Annotations, b.placement)
@@ -126,7 +127,7 @@ func (b *jobBuilder) build(index int32) *batchv1.Job {
 	keys := identity(b.o, b.rj, b.at, index)
 	job := &batchv1.Job{
 		ObjectMeta: metav1.ObjectMeta{
-			Name:            jobName(js, b.rj, index),
+			Name:            helper.JobName(js.Name, b.rj.Name, index),
 			Namespace:       js.Namespace,
 			Labels:          merged(b.rj.Template.Labels, keys),
 			Annotations:     merged(b.rj.Template.Annotations, b.placement, keys, executionKeys(b.o), releaseKeys(js)),
@@ -149,7 +150,7 @@ func (b *jobBuilder) podTemplate(index int32, keys map[string]string) corev1.Pod
 	template.Annotations = merged(template.Annotations, b.placement, keys, executionKeys(b.o))
 	if b.byNodeSelector {
 		template.Spec.NodeSelector = merged(template.Spec.NodeSelector, map[string]string{
-			jobsetv1alpha2.NamespacedJobKey: js.Namespace + "_" + jobName(js, b.rj, index),
+			jobsetv1alpha2.NamespacedJobKey: js.Namespace + "_" + helper.JobName(js.Name, b.rj.Name, index),
 		})
 	}
 	return template

@@ -4,15 +4,11 @@
 package plan
 
 import (
-	"crypto/sha1" //nolint:gosec // a name that clients know, not a secret
-	"encoding/hex"
-	"fmt"
 	"maps"
 	"strconv"
 
-	"k8s.io/utils/ptr"
-
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
 )
 
 // position is the place of a replicatedJob in its set.
@@ -32,12 +28,12 @@ func positions(js *jobsetv1alpha2.JobSet) []position {
 	var all int64
 	for i := range js.Spec.ReplicatedJobs {
 		rj := &js.Spec.ReplicatedJobs[i]
-		out[i].first, out[i].firstInGroup = all, groups[groupName(rj)]
-		all += int64(replicas(rj))
-		groups[groupName(rj)] += int64(replicas(rj))
+		out[i].first, out[i].firstInGroup = all, groups[helper.GroupName(rj)]
+		all += int64(helper.Replicas(rj))
+		groups[helper.GroupName(rj)] += int64(helper.Replicas(rj))
 	}
 	for i := range out {
-		out[i].all, out[i].inGroup = all, groups[groupName(&js.Spec.ReplicatedJobs[i])]
+		out[i].all, out[i].inGroup = all, groups[helper.GroupName(&js.Spec.ReplicatedJobs[i])]
 	}
 	return out
 }
@@ -50,13 +46,13 @@ func identity(o Observed, rj *jobsetv1alpha2.ReplicatedJob, at position, index i
 		jobsetv1alpha2.JobSetNameKey:         js.Name,
 		jobsetv1alpha2.JobSetUIDKey:          string(js.UID),
 		jobsetv1alpha2.ReplicatedJobNameKey:  rj.Name,
-		jobsetv1alpha2.ReplicatedJobReplicas: itoa(replicas(rj)),
+		jobsetv1alpha2.ReplicatedJobReplicas: itoa(helper.Replicas(rj)),
 		jobsetv1alpha2.GlobalReplicasKey:     itoa(at.all),
 		jobsetv1alpha2.RestartsKey:           itoa(js.Status.Restarts),
 		jobsetv1alpha2.JobIndexKey:           itoa(index),
 		jobsetv1alpha2.JobGlobalIndexKey:     itoa(at.first + int64(index)),
-		jobsetv1alpha2.JobKey:                jobKey(js.Namespace, jobName(js, rj, index)),
-		jobsetv1alpha2.GroupNameKey:          groupName(rj),
+		jobsetv1alpha2.JobKey:                helper.JobKey(js.Namespace, helper.JobName(js.Name, rj.Name, index)),
+		jobsetv1alpha2.GroupNameKey:          helper.GroupName(rj),
 		jobsetv1alpha2.GroupReplicasKey:      itoa(at.inGroup),
 		jobsetv1alpha2.JobGroupIndexKey:      itoa(at.firstInGroup + int64(index)),
 	}
@@ -64,8 +60,8 @@ func identity(o Observed, rj *jobsetv1alpha2.ReplicatedJob, at position, index i
 		_, place := o.replicatedJob(rj.Name)
 		keys[jobsetv1alpha2.JobRestartAttemptKey] = itoa(o.jobRestarts(place, index))
 	}
-	if c := js.Spec.Coordinator; c != nil {
-		keys[jobsetv1alpha2.CoordinatorKey] = fmt.Sprintf("%s-%s-%d-%d.%s", js.Name, c.ReplicatedJob, c.JobIndex, c.PodIndex, subdomain(js))
+	if coordinator := helper.CoordinatorName(js); coordinator != "" {
+		keys[jobsetv1alpha2.CoordinatorKey] = coordinator
 	}
 	return keys
 }
@@ -104,19 +100,6 @@ func placement(js *jobsetv1alpha2.JobSet, rj *jobsetv1alpha2.ReplicatedJob) map[
 		}
 	}
 	return out
-}
-
-func jobName(js *jobsetv1alpha2.JobSet, rj *jobsetv1alpha2.ReplicatedJob, index int32) string {
-	return fmt.Sprintf("%s-%s-%d", js.Name, rj.Name, index)
-}
-
-func jobKey(namespace, name string) string {
-	sum := sha1.Sum([]byte(namespace + "/" + name)) //nolint:gosec // as above
-	return hex.EncodeToString(sum[:])
-}
-
-func groupName(rj *jobsetv1alpha2.ReplicatedJob) string {
-	return ptr.Deref(rj.GroupName, jobsetv1alpha2.DefaultGroupName)
 }
 
 // merged returns a new map in which later maps win.

@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
 )
 
 // Children are what a set gets that has nothing yet, once nothing holds it back any more.
@@ -33,7 +34,7 @@ func ChildrenOf(js *jobsetv1alpha2.JobSet, gates Gates) Children {
 	for i := range js.Spec.ReplicatedJobs {
 		rj := &js.Spec.ReplicatedJobs[i]
 		var first *batchv1.Job
-		if replicas(rj) > 0 {
+		if helper.Replicas(rj) > 0 {
 			first = newJobBuilder(o, rj, places[i]).build(0)
 		}
 		out.Jobs = append(out.Jobs, first)

@@ -12,6 +12,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
 )
 
 // recreates tells whether attempts with the trigger have new Jobs.
@@ -37,11 +38,11 @@ func startedPart(js *jobsetv1alpha2.JobSet, a *jobsetv1alpha2.Attempt) string {
 	rj := replicatedJobNamed(js, a.ReplicatedJob)
 	switch {
 	case rj != nil && a.Scope == jobsetv1alpha2.ScopeJob:
-		return "job " + jobName(js, rj, ptr.Deref(a.JobIndex, 0))
+		return "job " + helper.JobName(js.Name, rj.Name, ptr.Deref(a.JobIndex, 0))
 	case rj != nil && a.Scope == jobsetv1alpha2.ScopeReplicatedJob:
-		return fmt.Sprintf("%s of replicatedJob %s", allOf(int64(replicas(rj))), rj.Name)
+		return fmt.Sprintf("%s of replicatedJob %s", allOf(int64(helper.Replicas(rj))), rj.Name)
 	}
-	return allOf(allReplicas(js))
+	return allOf(helper.TotalReplicas(js))
 }
 
 func allOf(jobs int64) string {
@@ -52,9 +53,9 @@ func allOf(jobs int64) string {
 }
 
 func wereOrWas(js *jobsetv1alpha2.JobSet, a *jobsetv1alpha2.Attempt) string {
-	jobs := allReplicas(js)
+	jobs := helper.TotalReplicas(js)
 	if rj := replicatedJobNamed(js, a.ReplicatedJob); rj != nil {
-		jobs = int64(replicas(rj))
+		jobs = int64(helper.Replicas(rj))
 	}
 	if a.Scope == jobsetv1alpha2.ScopeJob || jobs == 1 {
 		return "was"

@@ -14,26 +14,19 @@ import (
 	"k8s.io/utils/ptr"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
 )
-
-// ServiceName returns the name of the headless Service that gives the pods of the set their DNS names, or "" if the set
-// wants none.
-func ServiceName(js *jobsetv1alpha2.JobSet) string {
-	if !dnsHostnames(js) {
-		return ""
-	}
-	return subdomain(js)
-}
 
 // missingService returns the headless Service unless one of its name exists, whoever owns it (docs/reference/jobset.md#headless-service).
 func missingService(o Observed) *corev1.Service {
 	js := o.JobSet
-	if o.ServiceExists || !dnsHostnames(js) {
+	name := helper.ServiceName(js)
+	if o.ServiceExists || name == "" {
 		return nil
 	}
 	return &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{
-			Name: subdomain(js), Namespace: js.Namespace, OwnerReferences: []metav1.OwnerReference{ownerReference(js)},
+			Name: name, Namespace: js.Namespace, OwnerReferences: []metav1.OwnerReference{ownerReference(js)},
 		},
 		Spec: corev1.ServiceSpec{
 			ClusterIP:                corev1.ClusterIPNone,
@@ -67,17 +60,6 @@ func servicePorts(js *jobsetv1alpha2.JobSet) []corev1.ServicePort {
 		}
 	}
 	return ports
-}
-
-func dnsHostnames(js *jobsetv1alpha2.JobSet) bool {
-	return js.Spec.Network != nil && ptr.Deref(js.Spec.Network.EnableDNSHostnames, false)
-}
-
-func subdomain(js *jobsetv1alpha2.JobSet) string {
-	if js.Spec.Network != nil && js.Spec.Network.Subdomain != "" {
-		return js.Spec.Network.Subdomain
-	}
-	return js.Name
 }
 
 func ownerReference(js *jobsetv1alpha2.JobSet) metav1.OwnerReference {

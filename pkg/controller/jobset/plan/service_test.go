@@ -12,6 +12,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
 )
 
 func TestHeadlessService(t *testing.T) {
@@ -42,7 +43,7 @@ func TestHeadlessService(t *testing.T) {
 			o.ServiceExists = tc.exists
 			diff(t, "service", tc.want, Decide(o).CreateService)
 			if tc.want != nil {
-				diff(t, "name", tc.want.Name, ServiceName(js))
+				diff(t, "name", tc.want.Name, helper.ServiceName(js))
 			}
 		})
 	}

@@ -5,6 +5,7 @@ package plan
 
 import (
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
 )
 
 // startOrder is how far an ordered start is.
@@ -51,14 +52,14 @@ func dependenciesMet(o Observed, counts []jobsetv1alpha2.ReplicatedJobStatus, rj
 
 func dependencyMet(count jobsetv1alpha2.ReplicatedJobStatus, on *jobsetv1alpha2.ReplicatedJob, status jobsetv1alpha2.DependsOnStatus) bool {
 	if status == jobsetv1alpha2.DependencyComplete {
-		return count.Succeeded == replicas(on)
+		return count.Succeeded == helper.Replicas(on)
 	}
 	return started(count, on)
 }
 
 // started tells whether every Job of the replicatedJob is ready or has ended.
 func started(count jobsetv1alpha2.ReplicatedJobStatus, rj *jobsetv1alpha2.ReplicatedJob) bool {
-	return count.Ready+count.Succeeded+count.Failed == replicas(rj)
+	return count.Ready+count.Succeeded+count.Failed == helper.Replicas(rj)
 }
 
 func replicatedJobNamed(js *jobsetv1alpha2.JobSet, name string) *jobsetv1alpha2.ReplicatedJob {

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
 )
 
 // successPolicyMet tells whether enough of the targeted Jobs have succeeded (docs/reference/jobset.md#success-policy). A set without a
@@ -29,7 +30,7 @@ func successPolicyMet(o Observed, kids children) bool {
 	}
 	for i := range o.JobSet.Spec.ReplicatedJobs {
 		if rj := &o.JobSet.Spec.ReplicatedJobs[i]; targeted(rj.Name) {
-			all += int64(replicas(rj))
+			all += int64(helper.Replicas(rj))
 		}
 	}
 	if policy.Operator == jobsetv1alpha2.OperatorAny {

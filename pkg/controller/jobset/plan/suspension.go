@@ -38,7 +38,7 @@ func suspensionMark(js *jobsetv1alpha2.JobSet) string {
 func mayStartPods(kids children) bool {
 	starts := func(job *batchv1.Job) bool {
 		return job.DeletionTimestamp == nil && !jobSuspended(job) &&
-			jobCondition(job, batchv1.JobComplete) == nil && jobCondition(job, batchv1.JobFailed) == nil
+			helper.TrueJobCondition(job, batchv1.JobComplete) == nil && helper.TrueJobCondition(job, batchv1.JobFailed) == nil
 	}
 	return slices.ContainsFunc(kids.active, starts) || slices.ContainsFunc(kids.previous, starts)
 }

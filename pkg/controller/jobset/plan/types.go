@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
 )
 
 // Gates are the feature gates that change decisions.
@@ -44,7 +45,7 @@ type Observed struct {
 	// Pods are those that carry the name of the set; only for a set for which RestartsInPlace holds.
 	Pods []Pod
 	// Failures are the first failures of pods of Jobs that fail, by the UID of the Job, as far as they were seen.
-	Failures map[types.UID]*PodFailure
+	Failures map[types.UID]*helper.PodFailure
 	// ServiceExists tells whether a Service of the name that the set uses exists, whoever owns it.
 	ServiceExists bool
 	// Claims are those of ClaimNames that exist.

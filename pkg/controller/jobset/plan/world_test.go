@@ -19,6 +19,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
 )
 
 // world is a cluster as far as one set sees it: the API servers with their checks, a Job controller, and a user. The
@@ -127,7 +128,7 @@ func (w *world) happen() {
 	case jobSuspended(job):
 		job.Status.Active, job.Status.Ready = 0, nil
 		w.stored(&job.ObjectMeta)
-	case jobCondition(job, batchv1.JobComplete) == nil && jobCondition(job, batchv1.JobFailed) == nil:
+	case helper.TrueJobCondition(job, batchv1.JobComplete) == nil && helper.TrueJobCondition(job, batchv1.JobFailed) == nil:
 		w.proceed(job)
 	}
 }

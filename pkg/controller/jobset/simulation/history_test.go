@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
 )
 
@@ -125,7 +126,7 @@ func (p *process) withFirstCause(next plan.Plan) plan.Plan {
 	if next.FailedJob == nil || !next.FailedJob.Decided && p.dice.percent(20) {
 		return next
 	}
-	told := plan.WithFirstCause(p.observed, next, plan.FirstCause(*next.FailedJob, nil))
+	told := plan.WithFirstCause(p.observed, next, helper.FirstCause(next.FailedJob.Name, next.FailedJob.Failure, nil))
 	p.referee.told(p.observed, told)
 	p.seen[causes]++
 	return told

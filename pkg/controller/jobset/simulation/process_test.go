@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
 )
@@ -120,7 +121,7 @@ func (p *process) jobChanged(job *batchv1.Job, gone bool) {
 
 func (p *process) serviceChanged(service *corev1.Service, gone bool) {
 	p.enqueueOwner(service)
-	if js, found := p.jobSets.get(setName); gone && found && plan.ServiceName(js) == service.Name {
+	if js, found := p.jobSets.get(setName); gone && found && helper.ServiceName(js) == service.Name {
 		p.enqueue()
 	}
 }
@@ -211,8 +212,8 @@ func (p *process) observe() time.Duration {
 	}
 	p.checkFreshness()
 	p.observed = plan.Observed{JobSet: js, Jobs: jobs, Claims: sets.New[string](), Noted: p.noted, CreateFrom: p.createFrom, Now: metav1.NewTime(p.now), Gates: p.gates}
-	_, p.observed.ServiceExists = p.services.get(plan.ServiceName(js))
-	for _, name := range plan.ClaimNames(js) {
+	_, p.observed.ServiceExists = p.services.get(helper.ServiceName(js))
+	for _, name := range helper.ClaimNames(js) {
 		if _, found := p.claims.get(name); found {
 			p.observed.Claims.Insert(name)
 		}

@@ -13,6 +13,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
 )
 
@@ -166,9 +167,9 @@ func (w *world) truth() plan.Observed {
 	o.Jobs = slices.DeleteFunc(o.Jobs, func(job *batchv1.Job) bool {
 		return !hasSetName(job) && (finished(&o.JobSet.Status) || !mayStart(o, job.Labels[jobsetv1alpha2.ReplicatedJobNameKey]))
 	})
-	_, o.ServiceExists = w.services.get(plan.ServiceName(o.JobSet))
+	_, o.ServiceExists = w.services.get(helper.ServiceName(o.JobSet))
 	o.Claims = sets.New[string]()
-	for _, name := range plan.ClaimNames(o.JobSet) {
+	for _, name := range helper.ClaimNames(o.JobSet) {
 		if _, found := w.claims.get(name); found {
 			o.Claims.Insert(name)
 		}

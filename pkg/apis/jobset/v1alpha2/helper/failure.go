@@ -1,7 +1,7 @@
 // Copyright The jobset-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package plan
+package helper
 
 import (
 	"cmp"
@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
@@ -37,7 +38,7 @@ func FailureOfPod(pod *corev1.Pod) *PodFailure {
 		f.Cause.Signal = signalOf(ended)
 		f.Cause.Reason, f.Cause.Message = ended.Reason, strings.TrimSpace(ended.Message)
 	}
-	disrupted := podCondition(pod, corev1.DisruptionTarget)
+	disrupted := TruePodCondition(pod, corev1.DisruptionTarget)
 	switch {
 	case disrupted != nil:
 		f.Cause.Reason = cmp.Or(pod.Status.Reason, disrupted.Reason)
@@ -50,7 +51,7 @@ func FailureOfPod(pod *corev1.Pod) *PodFailure {
 	case ended == nil:
 		return nil
 	}
-	f.Cause.Message = cut(f.Cause.Message)
+	f.Cause.Message = Truncate(f.Cause.Message, jobsetv1alpha2.MaxCauseBytes)
 	return f
 }
 
@@ -73,6 +74,26 @@ func FirstFailure(failures ...*PodFailure) (first *PodFailure) {
 		}
 	}
 	return first
+}
+
+// FirstCause returns the first failure of a pod of a failed Job; if there is none, what the failure condition of the Job says.
+func FirstCause(job string, failure batchv1.JobCondition, first *PodFailure) *jobsetv1alpha2.FailureCause {
+	if first == nil {
+		return &jobsetv1alpha2.FailureCause{
+			Job: job, Reason: failure.Reason, Message: Truncate(failure.Message, jobsetv1alpha2.MaxCauseBytes), Time: timeOrNil(failure.LastTransitionTime),
+		}
+	}
+	cause := *first.Cause.DeepCopy()
+	cause.Job = job
+	cause.Time = timeOrNil(cmp.Or(first.At, failure.LastTransitionTime))
+	return &cause
+}
+
+func timeOrNil(at metav1.Time) *metav1.Time {
+	if at.IsZero() {
+		return nil
+	}
+	return &at
 }
 
 // firstTermination returns the container of a pod that was the first to end with a failure, before the pod was stopped:
@@ -100,7 +121,7 @@ func firstTermination(pod *corev1.Pod) (name string, first *corev1.ContainerStat
 // stopTime returns when a pod that is being deleted was stopped; zero for others. How a disrupted pod ended is of interest
 // all the same.
 func stopTime(pod *corev1.Pod) time.Time {
-	if pod.DeletionTimestamp == nil || podCondition(pod, corev1.DisruptionTarget) != nil {
+	if pod.DeletionTimestamp == nil || TruePodCondition(pod, corev1.DisruptionTarget) != nil {
 		return time.Time{}
 	}
 	return pod.DeletionTimestamp.Add(-time.Duration(ptr.Deref(pod.DeletionGracePeriodSeconds, 0)) * time.Second)
@@ -116,9 +137,20 @@ func signalOf(ended *corev1.ContainerStateTerminated) *int32 {
 	return nil
 }
 
-func podCondition(pod *corev1.Pod, conditionType corev1.PodConditionType) *corev1.PodCondition {
+// TruePodCondition returns the condition of a pod if it is True, and nil otherwise.
+func TruePodCondition(pod *corev1.Pod, conditionType corev1.PodConditionType) *corev1.PodCondition {
 	for i := range pod.Status.Conditions {
 		if c := &pod.Status.Conditions[i]; c.Type == conditionType && c.Status == corev1.ConditionTrue {
+			return c
+		}
+	}
+	return nil
+}
+
+// TrueJobCondition returns the condition of a Job if it is True, and nil otherwise.
+func TrueJobCondition(job *batchv1.Job, conditionType batchv1.JobConditionType) *batchv1.JobCondition {
+	for i := range job.Status.Conditions {
+		if c := &job.Status.Conditions[i]; c.Type == conditionType && c.Status == corev1.ConditionTrue {
 			return c
 		}
 	}

@@ -1,0 +1,42 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package helper
+
+import "strings"
+
+// Messages of conditions that other code reads back. Each format stands beside its parser.
+
+const (
+	firstFailedBegin = " (first failed job: "
+	firstFailedEnd   = ")"
+)
+
+// WithFirstFailedJob adds the name of the Job that failed first to the message of a condition. Upstream uses the same words.
+func WithFirstFailedJob(message, job string) string {
+	return message + firstFailedBegin + job + firstFailedEnd
+}
+
+// FirstFailedJob returns the name of the Job that a message of WithFirstFailedJob has; "" if it has none.
+func FirstFailedJob(message string) string {
+	at := strings.LastIndex(message, firstFailedBegin)
+	if at < 0 || !strings.HasSuffix(message, firstFailedEnd) {
+		return ""
+	}
+	return message[at+len(firstFailedBegin) : len(message)-len(firstFailedEnd)]
+}
+
+// RequestedBy says what happened on whose request, and why if there is a reason.
+func RequestedBy(what, user, reason string) string {
+	message := what + " by " + user
+	if reason != "" {
+		message += ": " + reason
+	}
+	return message
+}
+
+// Requester returns the user in a message of RequestedBy.
+func Requester(message, what string) string {
+	user, _, _ := strings.Cut(strings.TrimPrefix(message, what+" by "), ": ")
+	return user
+}

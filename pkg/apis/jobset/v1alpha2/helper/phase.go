@@ -1,0 +1,87 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package helper
+
+import (
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+)
+
+// The phases of a set, in the order of precedence: the first that applies is the phase.
+const (
+	PhaseTerminating = "Terminating" // it is being deleted
+	PhaseCompleted   = "Completed"   // it finished with success
+	PhaseFailed      = "Failed"      // it finished without success
+	PhaseSuspended   = "Suspended"   // spec.suspend is true
+	PhaseRestarting  = "Restarting"  // the condition RestartingJobSet is True: not all Jobs of the new attempt are ready
+	PhasePending     = "Pending"     // no Job has pods, and none has finished
+	PhaseRunning     = "Running"     // every Job is ready or has succeeded
+	PhaseStarting    = "Starting"    // otherwise: some Jobs are not ready, at first or after pods were replaced
+)
+
+// Phases are all phases.
+var Phases = []string{
+	PhaseTerminating, PhaseCompleted, PhaseFailed, PhaseSuspended, PhaseRestarting, PhasePending, PhaseRunning, PhaseStarting,
+}
+
+// Phase returns the phase of a set.
+func Phase(js *jobsetv1alpha2.JobSet) string {
+	counts := CountJobs(js)
+	switch finished, _ := Finished(js); {
+	case js.DeletionTimestamp != nil:
+		return PhaseTerminating
+	case finished != "":
+		return finished
+	case Suspended(js):
+		return PhaseSuspended
+	case meta.IsStatusConditionTrue(js.Status.Conditions, jobsetv1alpha2.JobSetRestarting):
+		return PhaseRestarting
+	case counts.Seen == 0:
+		return PhasePending
+	case counts.Up >= counts.Wanted:
+		return PhaseRunning
+	}
+	return PhaseStarting
+}
+
+// Finished returns PhaseCompleted or PhaseFailed and the condition that says so, which is nil if only the terminal state
+// does. The phase is "" for a set that has not finished.
+func Finished(js *jobsetv1alpha2.JobSet) (string, *metav1.Condition) {
+	for _, phase := range []string{PhaseCompleted, PhaseFailed} { // also the types of the conditions and the terminal states
+		if c := meta.FindStatusCondition(js.Status.Conditions, phase); c != nil && c.Status == metav1.ConditionTrue {
+			return phase, c
+		}
+		if js.Status.TerminalState == phase {
+			return phase, nil
+		}
+	}
+	return "", nil
+}
+
+// Suspended returns whether the set is to be suspended.
+func Suspended(js *jobsetv1alpha2.JobSet) bool { return ptr.Deref(js.Spec.Suspend, false) }
+
+// JobCounts are numbers of Jobs of a set.
+type JobCounts struct {
+	// Wanted is the number of Jobs that the spec asks for.
+	Wanted int64
+	// Up is the number of Jobs that are ready or have succeeded.
+	Up int64
+	// Seen is the number of Jobs that have pods or have finished.
+	Seen int64
+}
+
+// CountJobs sums up the counters of the status.
+func CountJobs(js *jobsetv1alpha2.JobSet) JobCounts {
+	counts := JobCounts{Wanted: TotalReplicas(js)}
+	for i := range js.Status.ReplicatedJobsStatus {
+		rj := &js.Status.ReplicatedJobsStatus[i]
+		counts.Up += int64(rj.Ready) + int64(rj.Succeeded)
+		counts.Seen += int64(rj.Ready) + int64(rj.Active) + int64(rj.Succeeded) + int64(rj.Failed)
+	}
+	return counts
+}
