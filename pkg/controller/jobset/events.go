@@ -5,13 +5,12 @@ package jobset
 
 import (
 	"fmt"
-	"strings"
-	"unicode/utf8"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
 )
 
@@ -63,18 +62,5 @@ func (c *Controller) reportFailure(js *jobsetv1alpha2.JobSet, event plan.Event) 
 }
 
 func (c *Controller) send(regarding runtime.Object, event plan.Event) {
-	c.Recorder.Eventf(regarding, nil, event.Type, event.Reason, action, "%s", shortened(event.Note))
-}
-
-// shortened cuts a note to what the events API accepts, at a rune.
-func shortened(note string) string {
-	const mark = "..."
-	if len(note) <= maxNote {
-		return note
-	}
-	end := maxNote - len(mark)
-	for end > 0 && !utf8.RuneStart(note[end]) {
-		end--
-	}
-	return strings.TrimRight(note[:end], "\n ") + mark
+	c.Recorder.Eventf(regarding, nil, event.Type, event.Reason, action, "%s", helper.TruncateWithEllipsis(event.Note, maxNote))
 }

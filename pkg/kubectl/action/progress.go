@@ -14,6 +14,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/cli"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/snapshot"
 )
@@ -85,12 +86,12 @@ func stopping(n counts) string {
 }
 
 func suspendProgress(js *jobsetv1alpha2.JobSet, n counts) progress {
-	finished, _ := snapshot.Finished(js)
+	finished, _ := helper.Finished(js)
 	switch {
 	case finished != "":
 		return progress{failure: "the set finished meanwhile: " + finish(js)}
 	case !ptr.Deref(js.Spec.Suspend, false):
-		return progress{failure: "the set was resumed meanwhile" + byWhom(snapshot.CurrentAttempt(js))}
+		return progress{failure: "the set was resumed meanwhile" + byWhom(helper.CurrentAttempt(&js.Status))}
 	case n.running == 0 && meta.IsStatusConditionTrue(js.Status.Conditions, jobsetv1alpha2.JobSetSuspended):
 		return progress{reached: true, text: "suspended, no pod is left"}
 	}
@@ -98,10 +99,10 @@ func suspendProgress(js *jobsetv1alpha2.JobSet, n counts) progress {
 }
 
 func readyProgress(js *jobsetv1alpha2.JobSet, n counts, attempt int32) progress {
-	current := snapshot.CurrentAttempt(js)
-	finished, _ := snapshot.Finished(js)
+	current := helper.CurrentAttempt(&js.Status)
+	finished, _ := helper.Finished(js)
 	switch {
-	case finished == snapshot.SetCompleted:
+	case finished == helper.PhaseCompleted:
 		return progress{reached: true, text: "completed"}
 	case finished != "":
 		return progress{failure: finish(js)}
@@ -128,7 +129,7 @@ func readyProgress(js *jobsetv1alpha2.JobSet, n counts, attempt int32) progress 
 
 // whatResumes says what lets a suspended set run. The server does not resume what a queue or an owner decides about.
 func whatResumes(js *jobsetv1alpha2.JobSet) string {
-	if queue, queued := js.Labels[snapshot.QueueLabel]; queued {
+	if queue, queued := js.Labels[jobsetv1alpha2.QueueNameKey]; queued {
 		return "its queue " + queue + " lets it run"
 	}
 	if owner := metav1.GetControllerOf(js); owner != nil {
@@ -146,11 +147,11 @@ func took(a *jobsetv1alpha2.Attempt) string {
 
 // finish tells how the set failed or completed, with the first cause if the set knows it.
 func finish(js *jobsetv1alpha2.JobSet) string {
-	text, c := snapshot.Finished(js)
+	text, c := helper.Finished(js)
 	if c != nil {
 		text = fmt.Sprintf("%s (%s): %s", c.Type, c.Reason, c.Message)
 	}
-	if a := snapshot.CurrentAttempt(js); a != nil && a.FirstCause != nil {
+	if a := helper.CurrentAttempt(&js.Status); a != nil && a.FirstCause != nil {
 		text += "; first cause: " + cause(a.FirstCause)
 	}
 	return text
@@ -213,7 +214,7 @@ func endedBy(a *jobsetv1alpha2.Attempt) string {
 func (v view) count() counts {
 	n := counts{blind: v.blind}
 	for i := range v.JobSet.Spec.ReplicatedJobs {
-		n.total += snapshot.Replicas(&v.JobSet.Spec.ReplicatedJobs[i])
+		n.total += int(helper.Replicas(&v.JobSet.Spec.ReplicatedJobs[i]))
 	}
 	if v.blind {
 		for _, status := range v.JobSet.Status.ReplicatedJobsStatus {

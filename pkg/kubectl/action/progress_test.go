@@ -147,7 +147,7 @@ func TestProgressToReady(t *testing.T) {
 		},
 		"the queue of the set took its quota back meanwhile": {
 			set: set(suspendedSet, attempts(jobsetv1alpha2.Attempt{Number: 2, EndTime: at(3)}), func(s *snapshot.Set) {
-				s.JobSet.Labels = map[string]string{snapshot.QueueLabel: "research"}
+				s.JobSet.Labels = map[string]string{jobsetv1alpha2.QueueNameKey: "research"}
 			}),
 			want: progress{failure: "the set is suspended; its queue research lets it run"},
 		},

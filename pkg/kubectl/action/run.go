@@ -21,9 +21,9 @@ import (
 
 	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
 	jobsetclient "github.com/jobset-apiserver/jobset-apiserver/pkg/generated/clientset/versioned/typed/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/cli"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/snapshot"
 )
 
 // runner does one action to one or more sets.
@@ -133,7 +133,7 @@ func (r *runner) one(ctx context.Context, name string) (answer, error) {
 // seen are the preconditions that what was read still holds.
 func seen(set *jobsetv1alpha2.JobSet) *batchv1alpha1.ActionPreconditions {
 	p := &batchv1alpha1.ActionPreconditions{UID: ptr.To(set.UID), Attempt: ptr.To[int32](0)}
-	if a := snapshot.CurrentAttempt(set); a != nil {
+	if a := helper.CurrentAttempt(&set.Status); a != nil {
 		p.Attempt = ptr.To(a.Number)
 	}
 	return p

@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/cli"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/snapshot"
 )
@@ -167,7 +168,7 @@ func (o *options) explain(c *choice, set *snapshot.Set, attempt *jobsetv1alpha2.
 		c.note("no such pod of jobset %s exists yet; waiting for them", name)
 		return
 	case len(pods) == 0:
-		c.note("no such pod of jobset %s exists (the set is %s); `kubectl jobset why %s` tells more", name, strings.ToLower(snapshot.SetState(set.JobSet)), name)
+		c.note("no such pod of jobset %s exists (the set is %s); `kubectl jobset why %s` tells more", name, strings.ToLower(helper.Phase(set.JobSet)), name)
 		return
 	}
 	if len(silent) > 0 {

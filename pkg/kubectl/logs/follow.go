@@ -17,7 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/snapshot"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
 )
 
 // follower prints lines as they are written, of the pods that are there and of those that come later. It ends when the set
@@ -250,7 +250,7 @@ func over(js *jobsetv1alpha2.JobSet, uid types.UID) bool {
 	if js == nil || js.UID != uid {
 		return true
 	}
-	state, _ := snapshot.Finished(js)
+	state, _ := helper.Finished(js)
 	return state != ""
 }
 

@@ -15,6 +15,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/snapshot"
 )
 
@@ -49,7 +50,7 @@ func (s selection) validate(js *jobsetv1alpha2.JobSet) error {
 		rj := &js.Spec.ReplicatedJobs[i]
 		names = append(names, rj.Name)
 		if s.replicatedJob == "" || s.replicatedJob == rj.Name {
-			jobs = snapshot.Replicas(rj)
+			jobs = int(helper.Replicas(rj))
 		}
 	}
 	if s.replicatedJob != "" && !slices.Contains(names, s.replicatedJob) {

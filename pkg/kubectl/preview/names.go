@@ -12,6 +12,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/snapshot"
 )
 
@@ -30,7 +31,7 @@ func nameReplicatedJob(js *jobsetv1alpha2.JobSet, rj *jobsetv1alpha2.ReplicatedJ
 	if job == nil {
 		return out
 	}
-	out.Jobs = snapshot.Replicas(rj)
+	out.Jobs = int(helper.Replicas(rj))
 	pods := int(snapshot.JobSize(job))
 	out.Pods = out.Jobs * pods
 	out.JobNames = fmt.Sprintf("%s-%s-%s", js.Name, rj.Name, upTo(out.Jobs))
@@ -60,8 +61,8 @@ func upTo(n int) string {
 // taken returns the pattern of those names of the replicatedJob that exist, or "".
 func taken(js *jobsetv1alpha2.JobSet, rj *jobsetv1alpha2.ReplicatedJob, exists func(name string) bool) string {
 	var indices []int
-	for i := range snapshot.Replicas(rj) {
-		if exists(snapshot.JobName(js, rj.Name, i)) {
+	for i := range int(helper.Replicas(rj)) {
+		if exists(helper.JobName(js.Name, rj.Name, i)) {
 			indices = append(indices, i)
 		}
 	}
@@ -69,7 +70,7 @@ func taken(js *jobsetv1alpha2.JobSet, rj *jobsetv1alpha2.ReplicatedJob, exists f
 	case 0:
 		return ""
 	case 1:
-		return snapshot.JobName(js, rj.Name, indices[0])
+		return helper.JobName(js.Name, rj.Name, indices[0])
 	}
 	return fmt.Sprintf("%s-%s-[%s]", js.Name, rj.Name, ranges(indices))
 }

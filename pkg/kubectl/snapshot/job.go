@@ -4,13 +4,11 @@
 package snapshot
 
 import (
-	"fmt"
-
 	batchv1 "k8s.io/api/batch/v1"
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
 )
 
 // The states of a Job, in the order in which they are looked for.
@@ -32,9 +30,9 @@ func (s *Set) JobState(job *batchv1.Job) string {
 		return JobTerminating
 	case s.Outdated(job):
 		return JobOutdated
-	case JobCondition(job, batchv1.JobComplete) != nil, JobCondition(job, batchv1.JobSuccessCriteriaMet) != nil:
+	case helper.TrueJobCondition(job, batchv1.JobComplete) != nil, helper.TrueJobCondition(job, batchv1.JobSuccessCriteriaMet) != nil:
 		return JobComplete
-	case JobCondition(job, batchv1.JobFailed) != nil, JobCondition(job, batchv1.JobFailureTarget) != nil:
+	case helper.TrueJobCondition(job, batchv1.JobFailed) != nil, helper.TrueJobCondition(job, batchv1.JobFailureTarget) != nil:
 		return JobFailed
 	case ptr.Deref(job.Spec.Suspend, false):
 		return JobSuspended
@@ -55,16 +53,6 @@ func JobSize(job *batchv1.Job) int32 {
 	return min(parallelism, *job.Spec.Completions)
 }
 
-// JobCondition returns the condition of a Job if it is True, and nil otherwise.
-func JobCondition(job *batchv1.Job, of batchv1.JobConditionType) *batchv1.JobCondition {
-	for i := range job.Status.Conditions {
-		if c := &job.Status.Conditions[i]; c.Type == of && c.Status == corev1.ConditionTrue {
-			return c
-		}
-	}
-	return nil
-}
-
 // Outdated tells whether a Job was created before the last restart of the set or of the Job.
 func (s *Set) Outdated(job *batchv1.Job) bool {
 	if restarts := number(job.Labels[jobsetv1alpha2.RestartsKey]); restarts >= 0 && restarts < int(s.JobSet.Status.Restarts) {
@@ -82,9 +70,4 @@ func (s *Set) JobRestarts(replicatedJob string, index int) int {
 		}
 	}
 	return 0
-}
-
-// JobName is the name of a Job of the set.
-func JobName(js *jobsetv1alpha2.JobSet, replicatedJob string, index int) string {
-	return fmt.Sprintf("%s-%s-%d", js.Name, replicatedJob, index)
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
 )
 
 // Waiting is a state of another replicatedJob that a replicatedJob waits for before its Jobs start.
@@ -56,7 +57,7 @@ func WaitingFor(js *jobsetv1alpha2.JobSet, place int) []Waiting {
 		}
 		for i := range js.Spec.ReplicatedJobs {
 			if js.Spec.ReplicatedJobs[i].Name == dependency.Name {
-				w.Wanted = Replicas(&js.Spec.ReplicatedJobs[i])
+				w.Wanted = int(helper.Replicas(&js.Spec.ReplicatedJobs[i]))
 			}
 		}
 		add(w)
@@ -64,7 +65,7 @@ func WaitingFor(js *jobsetv1alpha2.JobSet, place int) []Waiting {
 	if policy := js.Spec.StartupPolicy; policy != nil && policy.StartupPolicyOrder == jobsetv1alpha2.InOrder {
 		for i := range place {
 			before := &js.Spec.ReplicatedJobs[i]
-			w := Waiting{On: before.Name, For: string(jobsetv1alpha2.DependencyReady), Reached: started(before.Name), Wanted: Replicas(before), Ordered: true}
+			w := Waiting{On: before.Name, For: string(jobsetv1alpha2.DependencyReady), Reached: started(before.Name), Wanted: int(helper.Replicas(before)), Ordered: true}
 			if w.Reached < w.Wanted {
 				add(w)
 				break // the first in the order holds back all that follow

@@ -12,7 +12,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/snapshot"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
 )
 
 // Build works out the timeline of a set from its status.
@@ -160,7 +160,7 @@ func (b *builder) lastGap(before *jobsetv1alpha2.Attempt) {
 
 // queued tells that a queueing system decides when the set runs.
 func queued(js *jobsetv1alpha2.JobSet) bool {
-	return js.Labels[snapshot.QueueLabel] != "" || metav1.GetControllerOfNoCopy(js) != nil
+	return js.Labels[jobsetv1alpha2.QueueNameKey] != "" || metav1.GetControllerOfNoCopy(js) != nil
 }
 
 func (b *builder) state() string {
@@ -192,7 +192,7 @@ func (b *builder) state() string {
 
 // share tells of how much use the set was, as `kubectl jobset top` does.
 func (b *builder) share() {
-	ready, life := snapshot.Goodput(b.js, b.now)
+	ready, life := helper.GoodputOf(b.js).At(b.now)
 	b.t.ReadySeconds = ready.Seconds()
 	if life > 0 {
 		b.t.ReadyShare = ready.Seconds() / life.Seconds()

@@ -12,7 +12,6 @@ import (
 	"k8s.io/utils/ptr"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/snapshot"
 )
 
 func started(number int32, request, create, ready, end float64, outcome jobsetv1alpha2.AttemptOutcome) jobsetv1alpha2.Attempt {
@@ -43,7 +42,7 @@ func TestPhases(t *testing.T) {
 			set: newSet(suspended), wantState: "Suspended", want: []string{"suspended 0 0-600 open"},
 		},
 		"a set that waits in a queue": {
-			set:       newSet(suspended, func(js *jobsetv1alpha2.JobSet) { js.Labels = map[string]string{snapshot.QueueLabel: "gpu"} }),
+			set:       newSet(suspended, func(js *jobsetv1alpha2.JobSet) { js.Labels = map[string]string{jobsetv1alpha2.QueueNameKey: "gpu"} }),
 			wantState: "Queued", want: []string{"queued 0 0-600 open"},
 		},
 		"a set that another controller owns was queued before it ran": {

@@ -10,7 +10,6 @@ import (
 	"k8s.io/utils/ptr"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/snapshot"
 )
 
 // noon is when the sets of the tests are created.
@@ -54,7 +53,7 @@ func withCondition(kind, reason string, status metav1.ConditionStatus, seconds f
 // eventful is a set that had most of what can happen: a queue, a failure, a restart by hand, a suspension.
 func eventful() *jobsetv1alpha2.JobSet {
 	return newSet(
-		func(js *jobsetv1alpha2.JobSet) { js.Labels = map[string]string{snapshot.QueueLabel: "gpu"} },
+		func(js *jobsetv1alpha2.JobSet) { js.Labels = map[string]string{jobsetv1alpha2.QueueNameKey: "gpu"} },
 		withAttempts(
 			jobsetv1alpha2.Attempt{
 				Number: 1, Trigger: jobsetv1alpha2.TriggerStart, Scope: jobsetv1alpha2.ScopeJobSet,

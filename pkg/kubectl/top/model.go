@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/snapshot"
 )
 
@@ -87,15 +88,15 @@ type Place struct {
 func New(s *snapshot.Set, domainLabel string, domains map[string]string) *Top {
 	js := s.JobSet
 	t := &Top{
-		Name: js.Name, Namespace: js.Namespace, State: snapshot.SetState(js), Requests: Resources{},
-		Restarts: int(js.Status.Restarts), Counted: snapshot.CountedRestarts(js), Limit: snapshot.RestartLimit(js),
+		Name: js.Name, Namespace: js.Namespace, State: helper.Phase(js), Requests: Resources{},
+		Restarts: int(js.Status.Restarts), Counted: int(helper.CountedRestarts(&js.Status)), Limit: int(helper.RestartLimit(js)),
 		DomainLabel: domainLabel, ReplicatedJobs: []Group{},
 	}
 	t.addHistory(s)
 	groups := map[string]*Group{}
 	for i := range js.Spec.ReplicatedJobs {
 		rj := &js.Spec.ReplicatedJobs[i]
-		t.ReplicatedJobs = append(t.ReplicatedJobs, Group{Name: rj.Name, Jobs: snapshot.Replicas(rj), Requests: Resources{}})
+		t.ReplicatedJobs = append(t.ReplicatedJobs, Group{Name: rj.Name, Jobs: int(helper.Replicas(rj)), Requests: Resources{}})
 	}
 	for i := range t.ReplicatedJobs {
 		g, spec := &t.ReplicatedJobs[i], &js.Spec.ReplicatedJobs[i].Template.Spec
@@ -134,7 +135,7 @@ func New(s *snapshot.Set, domainLabel string, domains map[string]string) *Top {
 }
 
 func (t *Top) addHistory(s *snapshot.Set) {
-	last := snapshot.CurrentAttempt(s.JobSet)
+	last := helper.CurrentAttempt(&s.JobSet.Status)
 	if last == nil {
 		if snapshot.LacksAttempts(s.JobSet) {
 			t.Notes = append(t.Notes, snapshot.NoAttempts)
@@ -148,7 +149,7 @@ func (t *Top) addHistory(s *snapshot.Set) {
 		}
 		t.Attempts.ByTrigger[string(attempt.Trigger)]++
 	}
-	ready, life := snapshot.Goodput(s.JobSet, s.Now)
+	ready, life := helper.GoodputOf(s.JobSet).At(s.Now)
 	t.Goodput = &Goodput{ReadySeconds: ready.Seconds(), LifeSeconds: life.Seconds()}
 	if life > 0 {
 		t.Goodput.Share = ready.Seconds() / life.Seconds()

@@ -13,8 +13,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/cli"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/snapshot"
 )
 
 // How many lines there are of what can be many.
@@ -236,11 +236,11 @@ func shareColor(part, whole int) cli.Color {
 
 func stateColor(state string) cli.Color {
 	switch state {
-	case snapshot.SetRunning, snapshot.SetCompleted:
+	case helper.PhaseRunning, helper.PhaseCompleted:
 		return cli.Good
-	case snapshot.SetFailed:
+	case helper.PhaseFailed:
 		return cli.Bad
-	case snapshot.SetSuspended, snapshot.SetTerminating:
+	case helper.PhaseSuspended, helper.PhaseTerminating:
 		return cli.Quiet
 	}
 	return cli.Busy

@@ -19,6 +19,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/cli"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/snapshot"
 	"github.com/jobset-apiserver/jobset-apiserver/test/builders"
@@ -38,7 +39,7 @@ func newSet(nodes int, change ...func(*jobsetv1alpha2.JobSet)) *snapshot.Set {
 	for i := range js.Spec.ReplicatedJobs {
 		rj := &js.Spec.ReplicatedJobs[i]
 		for index := range int(*rj.Replicas) {
-			name := snapshot.JobName(js, rj.Name, index)
+			name := helper.JobName(js.Name, rj.Name, index)
 			size := *rj.Template.Spec.Parallelism
 			s.Jobs = append(s.Jobs, &batchv1.Job{
 				ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name), Labels: map[string]string{

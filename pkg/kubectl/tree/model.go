@@ -12,6 +12,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/snapshot"
 )
 
@@ -82,11 +83,11 @@ type Pod struct {
 func New(s *snapshot.Set) *Tree {
 	js := s.JobSet
 	t := &Tree{
-		Name: js.Name, Namespace: js.Namespace, State: snapshot.SetState(js),
-		Restarts: int(js.Status.Restarts), CountedRestarts: snapshot.CountedRestarts(js), RestartLimit: snapshot.RestartLimit(js),
+		Name: js.Name, Namespace: js.Namespace, State: helper.Phase(js),
+		Restarts: int(js.Status.Restarts), CountedRestarts: int(helper.CountedRestarts(&js.Status)), RestartLimit: int(helper.RestartLimit(js)),
 		CreateTime: js.CreationTimestamp, ReplicatedJobs: []Group{},
 	}
-	if last := snapshot.CurrentAttempt(js); last != nil {
+	if last := helper.CurrentAttempt(&js.Status); last != nil {
 		t.Attempt = last.Number
 	}
 	t.Reason, t.Message = explained(js, t.State)
@@ -117,12 +118,12 @@ func New(s *snapshot.Set) *Tree {
 // explained returns reason and message of the condition behind a state.
 func explained(js *jobsetv1alpha2.JobSet, state string) (reason, message string) {
 	of := map[string]string{
-		snapshot.SetCompleted: jobsetv1alpha2.JobSetCompleted, snapshot.SetFailed: jobsetv1alpha2.JobSetFailed,
-		snapshot.SetSuspended: jobsetv1alpha2.JobSetSuspended, snapshot.SetRestarting: jobsetv1alpha2.JobSetRestarting,
-		snapshot.SetPending: jobsetv1alpha2.JobSetStartupPolicyInProgress, snapshot.SetStarting: jobsetv1alpha2.JobSetStartupPolicyInProgress,
+		helper.PhaseCompleted: jobsetv1alpha2.JobSetCompleted, helper.PhaseFailed: jobsetv1alpha2.JobSetFailed,
+		helper.PhaseSuspended: jobsetv1alpha2.JobSetSuspended, helper.PhaseRestarting: jobsetv1alpha2.JobSetRestarting,
+		helper.PhasePending: jobsetv1alpha2.JobSetStartupPolicyInProgress, helper.PhaseStarting: jobsetv1alpha2.JobSetStartupPolicyInProgress,
 	}
 	for _, kind := range []string{jobsetv1alpha2.ChildNameConflict, of[state]} {
-		if finished, _ := snapshot.Finished(js); finished != "" && kind == jobsetv1alpha2.ChildNameConflict {
+		if finished, _ := helper.Finished(js); finished != "" && kind == jobsetv1alpha2.ChildNameConflict {
 			continue
 		}
 		if c := meta.FindStatusCondition(js.Status.Conditions, kind); c != nil && c.Status == metav1.ConditionTrue {
@@ -138,7 +139,7 @@ func newGroup(s *snapshot.Set, place int, name string, jobs []*batchv1.Job, pods
 	var spec *jobsetv1alpha2.ReplicatedJob
 	if place < len(s.JobSet.Spec.ReplicatedJobs) {
 		spec = &s.JobSet.Spec.ReplicatedJobs[place]
-		g.Replicas = snapshot.Replicas(spec)
+		g.Replicas = int(helper.Replicas(spec))
 	}
 	exists := map[int]bool{}
 	for _, job := range jobs {
@@ -161,7 +162,7 @@ func newGroup(s *snapshot.Set, place int, name string, jobs []*batchv1.Job, pods
 		restarts := s.JobRestarts(name, index)
 		g.Restarts += restarts
 		g.Jobs = append(g.Jobs, Job{
-			Name: snapshot.JobName(s.JobSet, name, index), Index: index, State: Missing, Message: why,
+			Name: helper.JobName(s.JobSet.Name, name, index), Index: index, State: Missing, Message: why,
 			Size: templateSize(&spec.Template.Spec), Restarts: restarts,
 		})
 	}
@@ -170,7 +171,7 @@ func newGroup(s *snapshot.Set, place int, name string, jobs []*batchv1.Job, pods
 
 // whyMissing tells why Jobs of a replicatedJob do not exist, as far as the set itself shows it.
 func whyMissing(js *jobsetv1alpha2.JobSet, place int) string {
-	if finished, _ := snapshot.Finished(js); finished != "" {
+	if finished, _ := helper.Finished(js); finished != "" {
 		return "none after the set has finished"
 	}
 	if js.DeletionTimestamp != nil {
@@ -198,7 +199,7 @@ func newJob(s *snapshot.Set, job *batchv1.Job, pods []*corev1.Pod) Job {
 	}
 	if j.State == snapshot.JobFailed {
 		for _, of := range []batchv1.JobConditionType{batchv1.JobFailed, batchv1.JobFailureTarget} {
-			if c := snapshot.JobCondition(job, of); c != nil {
+			if c := helper.TrueJobCondition(job, of); c != nil {
 				j.Message = c.Reason + ": " + c.Message
 				break
 			}

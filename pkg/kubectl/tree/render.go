@@ -14,6 +14,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/cli"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/snapshot"
 )
@@ -83,7 +84,7 @@ func colorOf(it *item) cli.Color {
 func (t *Tree) items(now time.Time, all bool) item {
 	top := item{
 		name: "jobset/" + t.Name, state: t.State, restarts: strconv.Itoa(t.Restarts), age: age(now, &t.CreateTime), message: t.summary(),
-		severity: map[string]severity{snapshot.SetFailed: failed, snapshot.SetTerminating: leaving, snapshot.SetRestarting: starting, snapshot.SetPending: starting, snapshot.SetStarting: late}[t.State],
+		severity: map[string]severity{helper.PhaseFailed: failed, helper.PhaseTerminating: leaving, helper.PhaseRestarting: starting, helper.PhasePending: starting, helper.PhaseStarting: late}[t.State],
 	}
 	chosen := choose(t, all)
 	ready, replicas := 0, 0

@@ -17,8 +17,8 @@ import (
 	"k8s.io/utils/ptr"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/cli"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/snapshot"
 )
 
 // Small questions to objects that several rules ask.
@@ -37,7 +37,7 @@ func finished(js *jobsetv1alpha2.JobSet) bool {
 }
 
 func jobEnded(job *batchv1.Job) bool {
-	return snapshot.JobCondition(job, batchv1.JobComplete) != nil || snapshot.JobCondition(job, batchv1.JobFailed) != nil
+	return helper.TrueJobCondition(job, batchv1.JobComplete) != nil || helper.TrueJobCondition(job, batchv1.JobFailed) != nil
 }
 
 // podsWanted is the number of pods that a Job runs at once.

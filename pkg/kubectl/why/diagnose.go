@@ -7,22 +7,16 @@ import (
 	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/snapshot"
 )
 
-// The states of a report: those that the other commands have, and two for a set that cannot be read.
+// The states of a report that is about a set which cannot be read. All others are phases.
 const (
-	stateUnknown    = "Unknown"
-	stateNotFound   = "NotFound"
-	stateDeleting   = snapshot.SetTerminating
-	stateCompleted  = snapshot.SetCompleted
-	stateFailed     = snapshot.SetFailed
-	stateSuspended  = snapshot.SetSuspended
-	stateRestarting = snapshot.SetRestarting
-	stateRunning    = snapshot.SetRunning
-	stateStarting   = snapshot.SetStarting
+	stateUnknown  = "Unknown"
+	stateNotFound = "NotFound"
 )
 
 // rule looks for one kind of cause.
@@ -31,12 +25,12 @@ type rule func(*diagnosis) []Finding
 // rules are those that can hold in each state. A state that explains itself has few: what is wrong with the pods of a
 // suspended set is nobody's question.
 var rules = map[string][]rule{
-	stateUnknown:   {apiServiceUnavailable, nodesLost, schedulingRefused, containersWaiting},
-	stateNotFound:  {notFound, childrenBlocked},
-	stateDeleting:  {deletion, childrenBlocked, nodesLost},
-	stateCompleted: {completed},
-	stateFailed:    {failed, serviceTrouble, hostnamesDisabled},
-	stateSuspended: {managedByOther, queued, suspendedBy, controllerGone},
+	stateUnknown:            {apiServiceUnavailable, nodesLost, schedulingRefused, containersWaiting},
+	stateNotFound:           {notFound, childrenBlocked},
+	helper.PhaseTerminating: {deletion, childrenBlocked, nodesLost},
+	helper.PhaseCompleted:   {completed},
+	helper.PhaseFailed:      {failed, serviceTrouble, hostnamesDisabled},
+	helper.PhaseSuspended:   {managedByOther, queued, suspendedBy, controllerGone},
 }
 
 // running are the rules of a set that should run.
@@ -64,32 +58,36 @@ func Diagnose(e *Evidence) *Report {
 	return r
 }
 
+// state returns the phase of the set, as the column PHASE of `kubectl get jobsets -o wide` does.
 func (d *diagnosis) state() string {
-	switch js := d.JobSet; {
-	case js == nil && apierrors.IsNotFound(d.Unread) && !isNotServed(d):
+	switch {
+	case d.JobSet != nil:
+		return helper.Phase(d.JobSet)
+	case apierrors.IsNotFound(d.Unread) && !isNotServed(d):
 		return stateNotFound
-	case js == nil:
-		return stateUnknown
-	case js.DeletionTimestamp != nil:
-		return stateDeleting
-	case isTrue(js, jobsetv1alpha2.JobSetCompleted) != nil:
-		return stateCompleted
-	case isTrue(js, jobsetv1alpha2.JobSetFailed) != nil:
-		return stateFailed
-	case suspended(js):
-		return stateSuspended
-	case d.allUp():
-		return stateRunning
-	case isTrue(js, jobsetv1alpha2.JobSetRestarting) != nil || len(d.previous) > 0:
-		return stateRestarting
 	}
-	return stateStarting
+	return stateUnknown
+}
+
+// restarts returns whether Jobs of an earlier attempt are being replaced. The status may not say so yet.
+func (d *diagnosis) restarts() bool {
+	return d.state() == helper.PhaseRestarting || len(d.previous) > 0 && !d.allUp()
+}
+
+// endCondition returns the condition that ended the set. One whose status has only a terminal state gets a condition that
+// says no more than that.
+func (d *diagnosis) endCondition() *metav1.Condition {
+	phase, c := helper.Finished(d.JobSet)
+	if c == nil {
+		c = &metav1.Condition{Type: phase, Status: metav1.ConditionTrue, Reason: phase, LastTransitionTime: metav1.NewTime(helper.EndTime(d.JobSet))}
+	}
+	return c
 }
 
 // tally adds up the Jobs of the set: how many there should be, and how many are ready or have succeeded.
 func (d *diagnosis) tally() (want, readyJobs, succeeded int) {
 	for i := range d.JobSet.Spec.ReplicatedJobs {
-		want += snapshot.Replicas(&d.JobSet.Spec.ReplicatedJobs[i])
+		want += int(helper.Replicas(&d.JobSet.Spec.ReplicatedJobs[i]))
 	}
 	for i := range d.JobSet.Status.ReplicatedJobsStatus {
 		readyJobs += int(d.JobSet.Status.ReplicatedJobsStatus[i].Ready)

@@ -4,7 +4,6 @@
 package why
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -18,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/cli"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/snapshot"
 )
@@ -106,8 +106,8 @@ func newDiagnosis(e *Evidence) *diagnosis {
 	if e.JobSet != nil {
 		for i := range e.JobSet.Spec.ReplicatedJobs {
 			rj := &e.JobSet.Spec.ReplicatedJobs[i]
-			for index := range snapshot.Replicas(rj) {
-				if name := fmt.Sprintf("%s-%s-%d", e.JobSet.Name, rj.Name, index); !names[name] {
+			for index := range int(helper.Replicas(rj)) {
+				if name := helper.JobName(e.JobSet.Name, rj.Name, index); !names[name] {
 					d.missing = append(d.missing, name)
 				}
 			}

@@ -12,12 +12,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/snapshot"
 )
 
 const (
 	kueueGroup = "kueue.x-k8s.io"
-	queueLabel = snapshot.QueueLabel
 	// jobUIDLabel is that by which the queueing system finds the Workload of an object.
 	jobUIDLabel = kueueGroup + "/job-uid"
 )
@@ -27,7 +25,7 @@ var kueueVersions = []string{"v1beta2", "v1beta1"}
 
 // readKueue reads the Workload of a queued set, its queue, and the queue behind that one.
 func (l *loader) readKueue(ctx context.Context) {
-	queue := l.e.JobSet.Labels[queueLabel]
+	queue := l.e.JobSet.Labels[jobsetv1alpha2.QueueNameKey]
 	if queue == "" || finished(l.e.JobSet) {
 		return
 	}

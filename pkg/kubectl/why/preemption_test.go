@@ -82,7 +82,9 @@ func qualifiedName(o *unstructured.Unstructured) string {
 
 // TestRetryIsOfferedWhereTheServerRetries compares the last command of a failed set with what the server accepts.
 func TestRetryIsOfferedWhereTheServerRetries(t *testing.T) {
-	inAQueue := set(func(js *jobsetv1alpha2.JobSet) { js.Labels = map[string]string{queueLabel: "research"} })
+	inAQueue := set(func(js *jobsetv1alpha2.JobSet) {
+		js.Labels = map[string]string{jobsetv1alpha2.QueueNameKey: "research"}
+	})
 	owned := set(func(js *jobsetv1alpha2.JobSet) {
 		js.OwnerReferences = []metav1.OwnerReference{{Kind: "TrainJob", Name: "big", Controller: ptr.To(true)}}
 	})

@@ -6,10 +6,12 @@ package why
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
 
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/cli"
 )
 
@@ -41,7 +43,7 @@ func colorOf(r *Report) cli.Color {
 	switch {
 	case r.Findings[0].Cause.Normal():
 		return cli.Good
-	case r.State == stateSuspended, r.State == stateStarting, r.State == stateRestarting:
+	case slices.Contains([]string{helper.PhaseSuspended, helper.PhasePending, helper.PhaseStarting, helper.PhaseRestarting}, r.State):
 		return cli.Busy
 	}
 	return cli.Bad

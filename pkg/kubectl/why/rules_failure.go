@@ -5,7 +5,6 @@ package why
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 	"time"
 
@@ -14,13 +13,13 @@ import (
 	"k8s.io/utils/ptr"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/snapshot"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
 )
 
 // Why a set failed, and why it fails again and again.
 
 const (
-	reasonCancelled          = "Cancelled"
+	reasonCancelled          = jobsetv1alpha2.ReasonCancelled
 	reasonDeadlineExceeded   = "DeadlineExceeded"
 	reasonReachedMaxRestarts = "ReachedMaxRestarts"
 )
@@ -36,7 +35,7 @@ var failureCauses = map[string]Cause{
 
 func failed(d *diagnosis) []Finding {
 	js := d.JobSet
-	c := isTrue(js, jobsetv1alpha2.JobSetFailed)
+	c := d.endCondition()
 	when := ago(d.Now, c.LastTransitionTime.Time)
 	history := d.history()
 	switch c.Reason {
@@ -74,10 +73,10 @@ func failed(d *diagnosis) []Finding {
 
 func (d *diagnosis) maxRestarts(c *metav1.Condition, cause *jobsetv1alpha2.FailureCause, when string, history []Fact) Finding {
 	js := d.JobSet
-	limit := snapshot.RestartLimit(js)
+	limit := int(helper.RestartLimit(js))
 	f := Finding{
 		Cause:    MaxRestartsReached,
-		Summary:  fmt.Sprintf("failed %s: maxRestarts is reached (%d of %s)", when, snapshot.CountedRestarts(js), count(limit, "restart")),
+		Summary:  fmt.Sprintf("failed %s: maxRestarts is reached (%d of %s)", when, int(helper.CountedRestarts(&js.Status)), count(limit, "restart")),
 		Evidence: append([]Fact{conditionFact(d.set(), c)}, history...),
 		Commands: []string{d.plugin("timeline %s", js.Name), d.plugin("logs %s --first-failed", js.Name), d.runAgain()},
 	}
@@ -95,7 +94,7 @@ func (d *diagnosis) maxRestarts(c *metav1.Condition, cause *jobsetv1alpha2.Failu
 // decides about: they have seen it finish.
 func (d *diagnosis) runAgain() string {
 	js := d.JobSet
-	if queue, queued := js.Labels[queueLabel]; queued {
+	if queue, queued := js.Labels[jobsetv1alpha2.QueueNameKey]; queued {
 		return d.kubectl("get jobset %s -o yaml  # recreate it to run it again: the queue %s does not run a finished set again", js.Name, queue)
 	}
 	if owner := metav1.GetControllerOf(js); owner != nil {
@@ -104,19 +103,14 @@ func (d *diagnosis) runAgain() string {
 	return d.plugin("retry %s", js.Name)
 }
 
-var firstFailedJob = regexp.MustCompile(`\(first failed job: ([^)]+)\)`)
-
 // causeOfFailure returns the first cause: as the history has it, or else as far as the Jobs and pods that are left tell.
 func (d *diagnosis) causeOfFailure(c *metav1.Condition) *jobsetv1alpha2.FailureCause {
-	if a := snapshot.CurrentAttempt(d.JobSet); a != nil && a.FirstCause != nil {
+	if a := helper.CurrentAttempt(&d.JobSet.Status); a != nil && a.FirstCause != nil {
 		return a.FirstCause
 	}
-	name := ""
-	if m := firstFailedJob.FindStringSubmatch(c.Message); m != nil {
-		name = m[1]
-	}
+	name := helper.FirstFailedJob(c.Message)
 	for _, job := range d.Jobs {
-		failure := snapshot.JobCondition(job, batchv1.JobFailed)
+		failure := helper.TrueJobCondition(job, batchv1.JobFailed)
 		if failure == nil || name != "" && job.Name != name {
 			continue
 		}
@@ -247,7 +241,7 @@ const (
 
 // failedAgain looks for a set that is restarted again and again for the same failure.
 func failedAgain(d *diagnosis) []Finding {
-	if d.state() == stateRunning {
+	if d.allUp() {
 		return nil
 	}
 	var first *jobsetv1alpha2.Attempt

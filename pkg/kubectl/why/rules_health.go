@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/snapshot"
 )
 
@@ -42,7 +43,7 @@ func (d *diagnosis) wanting(rj *jobsetv1alpha2.ReplicatedJob) bool {
 			have++
 		}
 	}
-	return have < snapshot.Replicas(rj)
+	return have < int(helper.Replicas(rj))
 }
 
 // dependencies looks for replicatedJobs that wait for others.
@@ -58,7 +59,7 @@ func dependencies(d *diagnosis) []Finding {
 			if other == nil {
 				continue
 			}
-			c, want, have, word := d.counts(on.Name), snapshot.Replicas(other), 0, "ready"
+			c, want, have, word := d.counts(on.Name), int(helper.Replicas(other)), 0, "ready"
 			if have = int(c.Ready + c.Succeeded + c.Failed); on.Status == jobsetv1alpha2.DependencyComplete {
 				have, word = int(c.Succeeded), "complete"
 			}
@@ -89,7 +90,7 @@ func startupOrder(d *diagnosis) []Finding {
 	}
 	jobs := d.JobSet.Spec.ReplicatedJobs
 	for i := range jobs[:max(len(jobs)-1, 0)] {
-		c, want := d.counts(jobs[i].Name), snapshot.Replicas(&jobs[i])
+		c, want := d.counts(jobs[i].Name), int(helper.Replicas(&jobs[i]))
 		if have := int(c.Ready + c.Succeeded + c.Failed); have < want {
 			var rest []string
 			for j := i + 1; j < len(jobs); j++ {
@@ -118,12 +119,12 @@ func health(d *diagnosis) []Finding {
 		progress += fmt.Sprintf(", %d succeeded", succeeded)
 	}
 	watch := d.plugin("tree %s", d.Name)
-	switch d.state() {
-	case stateRunning:
+	switch {
+	case d.state() != helper.PhaseRestarting && d.allUp():
 		f := Finding{Cause: Running, Summary: fmt.Sprintf("runs: %s%s", progress, d.attemptWords()), Commands: []string{watch}}
 		f.Evidence = append(f.Evidence, d.history()...)
 		return []Finding{f}
-	case stateRestarting:
+	case d.restarts():
 		f := Finding{Cause: Restarting, Summary: "a restart is in progress: " + progress + d.attemptWords(), Commands: []string{watch}}
 		if c := isTrue(d.JobSet, jobsetv1alpha2.JobSetRestarting); c != nil {
 			f.Evidence = append(f.Evidence, conditionFact(d.set(), c))
@@ -172,7 +173,7 @@ func notReady(d *diagnosis) []Finding {
 
 // attemptWords says which attempt runs, and since when.
 func (d *diagnosis) attemptWords() string {
-	a := snapshot.CurrentAttempt(d.JobSet)
+	a := helper.CurrentAttempt(&d.JobSet.Status)
 	if a == nil || a.EndTime != nil {
 		if n := d.JobSet.Status.Restarts; n > 0 {
 			return fmt.Sprintf("; restarted %d times (this server keeps no history of attempts)", n)
@@ -193,7 +194,7 @@ func (d *diagnosis) attemptWords() string {
 }
 
 func completed(d *diagnosis) []Finding {
-	c := isTrue(d.JobSet, jobsetv1alpha2.JobSetCompleted)
+	c := d.endCondition()
 	want, _, succeeded := d.tally()
 	return []Finding{{
 		Cause:    Completed,

@@ -9,15 +9,17 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 )
 
 // queued says what a queue waits for, of a suspended set that has one.
 func queued(d *diagnosis) []Finding {
-	queue := d.JobSet.Labels[queueLabel]
+	queue := d.JobSet.Labels[jobsetv1alpha2.QueueNameKey]
 	if queue == "" {
 		return nil
 	}
-	waits := Fact{Object: d.set(), Text: fmt.Sprintf("suspended, and the label %s names the queue %s", queueLabel, queue)}
+	waits := Fact{Object: d.set(), Text: fmt.Sprintf("suspended, and the label %s names the queue %s", jobsetv1alpha2.QueueNameKey, queue)}
 	k := &d.Kueue
 	var found []Finding
 	for _, find := range []func(*diagnosis, string) *Finding{queueMissing, queueStopped, workloadState} {
@@ -45,7 +47,7 @@ func queueMissing(d *diagnosis, queue string) *Finding {
 	switch {
 	case !k.Served:
 		f.Summary = fmt.Sprintf("the set waits for the queue %s, but the cluster does not serve %s: Kueue is not installed", queue, kueueGroup)
-		f.Commands = []string{d.kubectl("label jobset %s %s-", d.Name, queueLabel), d.plugin("resume %s", d.Name)}
+		f.Commands = []string{d.kubectl("label jobset %s %s-", d.Name, jobsetv1alpha2.QueueNameKey), d.plugin("resume %s", d.Name)}
 	case k.LocalQueueRead && k.LocalQueue == nil:
 		f.Summary = fmt.Sprintf("suspended by Kueue: there is no queue (LocalQueue) %s in the namespace %s", queue, d.Namespace)
 		f.Evidence = []Fact{{Object: object("localqueue", queue), Text: "does not exist"}}

@@ -13,7 +13,9 @@ import (
 
 // inQueue makes the set wait in the queue research, with a Workload without quota; changes apply to what Kueue says.
 func inQueue(changes ...func(*Kueue)) *Evidence {
-	return healthy(without, spec(suspends), set(func(js *jobsetv1alpha2.JobSet) { js.Labels = map[string]string{queueLabel: "research"} }), func(e *Evidence) {
+	return healthy(without, spec(suspends), set(func(js *jobsetv1alpha2.JobSet) {
+		js.Labels = map[string]string{jobsetv1alpha2.QueueNameKey: "research"}
+	}), func(e *Evidence) {
 		e.Kueue = Kueue{
 			Served: true, WorkloadRead: true, LocalQueueRead: true, ClusterQueueRead: true,
 			Workload: kueueObject("Workload", "jobset-train", map[string]any{"active": true},

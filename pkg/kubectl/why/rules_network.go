@@ -13,6 +13,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
 )
 
 // What keeps the pods from finding each other by name.
@@ -94,7 +95,7 @@ func hostnamesDisabled(d *diagnosis) []Finding {
 	}
 	user := ""
 	if c := js.Spec.Coordinator; c != nil {
-		user = fmt.Sprintf("spec.coordinator names pod %d of the job %s-%s-%d", c.PodIndex, js.Name, c.ReplicatedJob, c.JobIndex)
+		user = fmt.Sprintf("spec.coordinator names pod %d of the job %s", c.PodIndex, helper.JobName(js.Name, c.ReplicatedJob, c.JobIndex))
 	} else {
 		user = d.namesInTemplates()
 	}

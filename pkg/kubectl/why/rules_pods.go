@@ -240,7 +240,7 @@ func podsFailed(d *diagnosis) []Finding {
 			continue
 		}
 		tries := fmt.Sprintf("its job %s tries again, after %s", job.Name, count(int(job.Status.Failed), "failed pod"))
-		if limit := job.Spec.BackoffLimit; limit != nil && snapshot.JobCondition(job, batchv1.JobFailureTarget) == nil {
+		if limit := job.Spec.BackoffLimit; limit != nil && helper.TrueJobCondition(job, batchv1.JobFailureTarget) == nil {
 			tries += fmt.Sprintf(" (backoffLimit %d)", *limit)
 		}
 		f := d.failureFinding(helper.FirstCause(job.Name, batchv1.JobCondition{}, first), tries)

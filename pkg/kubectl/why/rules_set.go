@@ -14,7 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/snapshot"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
 )
 
 // What somebody decided about the set: to delete, to suspend it, to give it to another controller.
@@ -91,7 +91,7 @@ func childrenBlocked(d *diagnosis) []Finding {
 	waits := "the set cannot go on"
 	if d.JobSet == nil || d.JobSet.DeletionTimestamp != nil {
 		waits = "the set cannot go away"
-	} else if d.state() == stateRestarting {
+	} else if d.restarts() {
 		waits = "the restart cannot go on"
 	}
 	return []Finding{{
@@ -122,7 +122,7 @@ func managedByOther(d *diagnosis) []Finding {
 // suspendedBy says who suspended a set that no queue decides about.
 func suspendedBy(d *diagnosis) []Finding {
 	js := d.JobSet
-	if js.Labels[queueLabel] != "" {
+	if js.Labels[jobsetv1alpha2.QueueNameKey] != "" {
 		return nil
 	}
 	if owner := metav1.GetControllerOf(js); owner != nil {
@@ -135,7 +135,7 @@ func suspendedBy(d *diagnosis) []Finding {
 	}
 	manager, since := suspendedInFields(js)
 	f := Finding{Cause: SuspendedByUser, Summary: d.whoSuspended(manager, since), Commands: []string{d.plugin("resume %s", js.Name)}}
-	if a := snapshot.CurrentAttempt(js); a != nil && a.Outcome == jobsetv1alpha2.OutcomeSuspended && a.EndTime != nil {
+	if a := helper.CurrentAttempt(&js.Status); a != nil && a.Outcome == jobsetv1alpha2.OutcomeSuspended && a.EndTime != nil {
 		f.Evidence = append(f.Evidence, Fact{Object: d.set(), Text: fmt.Sprintf("attempt %d ended with the outcome %s", a.Number, a.Outcome), Time: at(a.EndTime.Time)})
 	}
 	written := Fact{Object: d.set(), Text: "spec.suspend is true"}
@@ -151,7 +151,7 @@ func suspendedBy(d *diagnosis) []Finding {
 
 // whoSuspended names the user if the set was suspended by the action, and else the program that wrote the field.
 func (d *diagnosis) whoSuspended(manager string, since time.Time) string {
-	a := snapshot.CurrentAttempt(d.JobSet)
+	a := helper.CurrentAttempt(&d.JobSet.Status)
 	switch {
 	case a != nil && a.Outcome == jobsetv1alpha2.OutcomeSuspended && a.EndUser != "" && a.EndTime != nil:
 		return fmt.Sprintf("suspended by %s %s%s", a.EndUser, ago(d.Now, a.EndTime.Time), quoted(a.EndReason))

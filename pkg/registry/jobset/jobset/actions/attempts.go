@@ -13,6 +13,13 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
 )
 
+// Versioned returns the versioned form of a set, which shares what the set points to.
+func Versioned(js *jobset.JobSet) *jobsetv1alpha2.JobSet {
+	var versioned jobsetv1alpha2.JobSet
+	utilruntime.Must(jobsetv1alpha2.Convert_jobset_JobSet_To_v1alpha2_JobSet(js, &versioned, nil))
+	return &versioned
+}
+
 // edit changes a status with the functions for its versioned form, which shares what the status points to.
 func edit(status *jobset.JobSetStatus, change func(*jobsetv1alpha2.JobSetStatus)) {
 	var versioned jobsetv1alpha2.JobSetStatus

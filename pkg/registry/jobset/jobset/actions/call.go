@@ -35,11 +35,7 @@ func (c Call) user() string { return helper.Truncate(c.User, jobset.MaxAttemptUs
 
 // signed says who asked for something and why, for messages of conditions.
 func (c Call) signed(what, reason string) string {
-	message := what + " by " + c.user()
-	if reason != "" {
-		message += ": " + reason
-	}
-	return message
+	return helper.RequestedBy(what, c.user(), reason)
 }
 
 // began is the answer to a request that began an attempt.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
 )
 
 const cancelled = "cancelled"
@@ -27,17 +28,17 @@ func Cancel(js *jobset.JobSet, spec *batch.JobSetActionSpec, call Call) (*batch.
 	if err := checkManaged(js); err != nil {
 		return nil, err
 	}
-	switch finishedAs(&js.Status) {
-	case stateCompleted:
+	switch finishedAs(js) {
+	case helper.PhaseCompleted:
 		return nil, conflict(js, "the JobSet has completed, so that there is nothing to cancel")
-	case stateFailed:
+	case helper.PhaseFailed:
 		return nil, conflict(js, "the JobSet has failed, so that there is nothing to cancel")
 	}
 	now := metav1.NewTime(call.Now.Truncate(seconds))
 	setCondition(js, now, jobset.ConditionFailed, metav1.ConditionTrue, ReasonCancelled, call.signed(cancelled, spec.Reason))
 	endCondition(js, now, jobset.ConditionRestarting, reasonJobSetFailed, "jobset failed")
 	endCondition(js, now, jobset.ConditionNameConflict, reasonJobNamesFree, "no job that the jobset needs is in the way")
-	js.Status.TerminalState = stateFailed
+	js.Status.TerminalState = helper.PhaseFailed
 	end(&js.Status, jobset.OutcomeCancelled, call.user(), spec.Reason, call.Now)
 	return cancellation(js), nil
 }
@@ -52,7 +53,7 @@ func cancellation(js *jobset.JobSet) *batch.JobSetActionStatus {
 		return ended(js, entry, cancelled)
 	}
 	return &batch.JobSetActionStatus{
-		UID: js.UID, User: signer(failed.Message, cancelled), Time: &metav1.MicroTime{Time: failed.LastTransitionTime.Time},
+		UID: js.UID, User: helper.Requester(failed.Message, cancelled), Time: &metav1.MicroTime{Time: failed.LastTransitionTime.Time},
 		Message: "the JobSet was cancelled while no attempt ran",
 	}
 }

@@ -4,8 +4,6 @@
 package actions
 
 import (
-	"strings"
-
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
@@ -24,16 +22,11 @@ const (
 	// ReasonRetried is that of Failed, which is False after a retry.
 	ReasonRetried = "Retried"
 	// ReasonCancelled is that of Failed after a cancellation.
-	ReasonCancelled = "Cancelled"
+	ReasonCancelled = jobsetv1alpha2.ReasonCancelled
 
 	// Those that the controller gives, when it fails a set.
 	reasonJobSetFailed = "JobSetFailed"
 	reasonJobNamesFree = "JobNamesFree"
-)
-
-const (
-	stateCompleted = "Completed"
-	stateFailed    = "Failed"
 )
 
 // setCondition puts a condition in place as the controller does: its time changes with its status only.
@@ -52,20 +45,9 @@ func endCondition(js *jobset.JobSet, now metav1.Time, conditionType, reason, mes
 }
 
 // finishedAs returns how a set has finished; "" while it is not.
-func finishedAs(status *jobset.JobSetStatus) string {
-	switch {
-	case status.TerminalState == stateCompleted || meta.IsStatusConditionTrue(status.Conditions, jobset.ConditionCompleted):
-		return stateCompleted
-	case status.TerminalState == stateFailed || meta.IsStatusConditionTrue(status.Conditions, jobset.ConditionFailed):
-		return stateFailed
-	}
-	return ""
-}
-
-// signer reads back from the message of a condition who signed it: the counterpart of Call.signed.
-func signer(message, what string) string {
-	user, _, _ := strings.Cut(strings.TrimPrefix(message, what+" by "), ": ")
-	return user
+func finishedAs(js *jobset.JobSet) string {
+	phase, _ := helper.Finished(Versioned(js))
+	return phase
 }
 
 func suspended(js *jobset.JobSet) bool { return ptr.Deref(js.Spec.Suspend, false) }
@@ -76,5 +58,7 @@ func (c Call) restartExecution(js *jobset.JobSet) {
 	if c.Gates.JobSetActiveDeadlineSeconds {
 		start = &metav1.Time{Time: c.Now.Truncate(seconds)}
 	}
-	edit(&js.Status, func(s *jobsetv1alpha2.JobSetStatus) { helper.RestartExecution(s, c.Gates.ExecutionAttemptsTracking, start) })
+	edit(&js.Status, func(s *jobsetv1alpha2.JobSetStatus) {
+		helper.RestartExecution(s, c.Gates.ExecutionAttemptsTracking, start)
+	})
 }

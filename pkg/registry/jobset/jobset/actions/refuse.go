@@ -13,16 +13,12 @@ import (
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset"
+	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
 )
 
 // seconds is the precision of the times of conditions.
 const seconds = time.Second
-
-// builtInController is the name of the controller that is told of actions.
-const builtInController = "jobset.sigs.k8s.io/jobset-controller"
-
-// queueLabel names the queue of Kueue that decides when a set runs.
-const queueLabel = "kueue.x-k8s.io/queue-name"
 
 func conflict(js *jobset.JobSet, format string, args ...any) error {
 	return apierrors.NewConflict(jobset.Resource("jobsets"), js.Name, fmt.Errorf(format, args...))
@@ -91,7 +87,7 @@ func checkManaged(js *jobset.JobSet) error {
 	if js.DeletionTimestamp != nil {
 		return conflict(js, "the JobSet is being deleted; wait until it is gone and recreate it")
 	}
-	if manager := ptr.Deref(js.Spec.ManagedBy, builtInController); manager != builtInController {
+	if manager := ptr.Deref(js.Spec.ManagedBy, jobsetv1alpha2.JobSetControllerName); manager != jobsetv1alpha2.JobSetControllerName {
 		return conflict(js, "the JobSet is run by the controller %q, which spec.managedBy names; ask that one", manager)
 	}
 	return nil
@@ -99,10 +95,10 @@ func checkManaged(js *jobset.JobSet) error {
 
 // checkUnfinished refuses what only an unfinished set can do.
 func checkUnfinished(js *jobset.JobSet, action string) error {
-	switch finishedAs(&js.Status) {
-	case stateCompleted:
+	switch finishedAs(js) {
+	case helper.PhaseCompleted:
 		return conflict(js, "the JobSet has completed, so that there is nothing to %s; recreate it to run it again", action)
-	case stateFailed:
+	case helper.PhaseFailed:
 		return conflict(js, "the JobSet has failed, so that there is nothing to %s; %s", action, wayOutOfFailure(js))
 	}
 	return nil
@@ -110,8 +106,8 @@ func checkUnfinished(js *jobset.JobSet, action string) error {
 
 // decider tells who decides when a set runs: a queue or the controller that owns it. It is "" when its users do.
 func decider(js *jobset.JobSet) string {
-	if queue, queued := js.Labels[queueLabel]; queued {
-		return fmt.Sprintf("queue %q, which the label %s names", queue, queueLabel)
+	if queue, queued := js.Labels[jobsetv1alpha2.QueueNameKey]; queued {
+		return fmt.Sprintf("queue %q, which the label %s names", queue, jobsetv1alpha2.QueueNameKey)
 	}
 	if owner := metav1.GetControllerOfNoCopy(js); owner != nil {
 		return fmt.Sprintf("%s %q, which owns it", owner.Kind, owner.Name)
@@ -129,7 +125,7 @@ func wayOutOfSuspension(js *jobset.JobSet) string {
 
 // wayOutOfFailure says how a failed set comes to run again. It agrees with what Retry refuses.
 func wayOutOfFailure(js *jobset.JobSet) string {
-	if _, queued := js.Labels[queueLabel]; queued {
+	if _, queued := js.Labels[jobsetv1alpha2.QueueNameKey]; queued {
 		return "recreate it to run it again"
 	}
 	if who := decider(js); who != "" {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
 )
 
 // Restart moves a set, or a part of it, to its next attempt. The controller then replaces the Jobs as after a failure.
@@ -130,31 +131,13 @@ func checkBudget(js *jobset.JobSet, spec *batch.JobSetRestartSpec, n int64) erro
 	if policy == nil {
 		return conflict(js, "the JobSet has no failure policy, so that no restart can count towards its maxRestarts; leave countTowardsMaxRestarts out")
 	}
-	used, limit := RestartsCounted(&js.Status), MaxRestarts(js)
+	versioned := Versioned(js)
+	used, limit := helper.CountedRestarts(&versioned.Status), helper.RestartLimit(versioned)
 	if used+n > limit {
 		return conflict(js, "the restart is to use up %d of the restarts that the failure policy allows, but %d of %d are used up already; leave countTowardsMaxRestarts out",
 			n, used, limit)
 	}
 	return nil
-}
-
-// MaxRestarts is the number of restarts that count which a set may have: that of its failure policy and what retries added.
-func MaxRestarts(js *jobset.JobSet) int64 {
-	if js.Spec.FailurePolicy == nil {
-		return 0
-	}
-	return int64(js.Spec.FailurePolicy.MaxRestarts) + int64(js.Status.AddedRestarts)
-}
-
-// RestartsCounted is the number of restarts so far, of the set and of single Jobs, that count towards the limit.
-func RestartsCounted(status *jobset.JobSetStatus) int64 {
-	n := int64(status.RestartsCountTowardsMax)
-	for i := range status.ReplicatedJobsStatus {
-		for _, restarts := range status.ReplicatedJobsStatus[i].JobRestartsCountTowardsMax {
-			n += int64(restarts)
-		}
-	}
-	return n
 }
 
 func restartAll(js *jobset.JobSet, spec *batch.JobSetRestartSpec, call Call) {

@@ -13,6 +13,8 @@ import (
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset"
+	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
 )
 
 const retried = "retried"
@@ -77,7 +79,7 @@ func retriedSuspended(js *jobset.JobSet) *batch.JobSetActionStatus {
 		return nil
 	}
 	return &batch.JobSetActionStatus{
-		UID: js.UID, User: signer(failed.Message, retried), Time: &metav1.MicroTime{Time: failed.LastTransitionTime.Time},
+		UID: js.UID, User: helper.Requester(failed.Message, retried), Time: &metav1.MicroTime{Time: failed.LastTransitionTime.Time},
 		Message: "the JobSet counts as failed no more, but stays suspended; resume it to run it",
 	}
 }
@@ -88,14 +90,14 @@ func checkRetry(js *jobset.JobSet) error {
 		return err
 	}
 	switch {
-	case finishedAs(&js.Status) == stateCompleted:
+	case finishedAs(js) == helper.PhaseCompleted:
 		return conflict(js, "the JobSet has completed, and only one that failed can be retried; recreate it to run it again")
-	case finishedAs(&js.Status) != stateFailed && suspended(js):
+	case finishedAs(js) != helper.PhaseFailed && suspended(js):
 		return conflict(js, "the JobSet is suspended, and only one that failed can be retried; %s", wayOutOfSuspension(js))
-	case finishedAs(&js.Status) != stateFailed:
+	case finishedAs(js) != helper.PhaseFailed:
 		return conflict(js, "the JobSet has not finished, and only one that failed can be retried; restart it instead")
 	}
-	if _, queued := js.Labels[queueLabel]; queued {
+	if _, queued := js.Labels[jobsetv1alpha2.QueueNameKey]; queued {
 		return conflict(js, "%s, does not run a finished JobSet again; recreate it instead", decider(js))
 	}
 	if who := decider(js); who != "" {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset"
+	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 )
 
 // Suspend sets spec.suspend, and ends the attempt that runs.
@@ -88,7 +89,7 @@ func checkSwitch(js *jobset.JobSet, p *batch.ActionPreconditions, action string)
 	if err := checkUnfinished(js, action); err != nil {
 		return err
 	}
-	if _, queued := js.Labels[queueLabel]; queued {
+	if _, queued := js.Labels[jobsetv1alpha2.QueueNameKey]; queued {
 		return conflict(js, "%s, decides when the JobSet runs; %s", decider(js),
 			fmt.Sprintf("%s it through the field spec.active of its Workload instead", action))
 	}

@@ -6,13 +6,13 @@ package storage
 import (
 	"fmt"
 	"strings"
-	"unicode/utf8"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
 )
 
 const (
@@ -80,20 +80,12 @@ func attemptOf(action string, number int32) string {
 
 // note is one line within the limit. It is the reason that is cut, because the rest is short and says more.
 func note(head, reason, tail string) string {
-	const mark = "..."
 	reason = strings.Join(strings.Fields(reason), " ")
 	if reason == "" {
 		return head + tail
 	}
 	head += ": "
-	if room := maxNote - len(head) - len(tail); len(reason) > room {
-		end := max(room-len(mark), 0)
-		for end > 0 && !utf8.RuneStart(reason[end]) {
-			end--
-		}
-		reason = strings.TrimRight(reason[:end], " ") + mark
-	}
-	return head + reason + tail
+	return head + helper.TruncateWithEllipsis(reason, maxNote-len(head)-len(tail)) + tail
 }
 
 // restartTarget names what is to be restarted.
@@ -102,7 +94,7 @@ func restartTarget(r *batch.JobSetRestart) string {
 	case batch.RestartScopeReplicatedJob:
 		return "all jobs of replicatedJob " + r.Spec.ReplicatedJob
 	case batch.RestartScopeJob:
-		return fmt.Sprintf("job %s-%s-%d", r.Name, r.Spec.ReplicatedJob, ptr.Deref(r.Spec.JobIndex, 0))
+		return "job " + helper.JobName(r.Name, r.Spec.ReplicatedJob, ptr.Deref(r.Spec.JobIndex, 0))
 	}
 	return wholeSet
 }

@@ -17,16 +17,7 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset"
-)
-
-// ScaledKey is the annotation of a JobSet that names the replicatedJob whose size its scale is.
-const ScaledKey = "jobset-apiserver.io/scale-replicated-job"
-
-// Labels of the pods of a Job, as the controller sets them.
-const (
-	jobSetNameKey        = "jobset.sigs.k8s.io/jobset-name"
-	replicatedJobNameKey = "jobset.sigs.k8s.io/replicatedjob-name"
-	jobIndexKey          = "jobset.sigs.k8s.io/job-index"
+	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 )
 
 var scaleKind = autoscalingv1.SchemeGroupVersion.WithKind("Scale")
@@ -46,7 +37,7 @@ func scaled(js *jobset.JobSet, enabled bool) (*jobset.ReplicatedJob, error) {
 		}
 	}
 	const rule = "it is elastic if its template is Indexed, with completions that are set and equal its parallelism"
-	if wanted, chosen := js.Annotations[ScaledKey]; chosen {
+	if wanted, chosen := js.Annotations[jobsetv1alpha2.ScaleReplicatedJobKey]; chosen {
 		for _, rj := range elastic {
 			if rj.Name == wanted {
 				return rj, nil
@@ -54,10 +45,10 @@ func scaled(js *jobset.JobSet, enabled bool) (*jobset.ReplicatedJob, error) {
 		}
 		for _, name := range names {
 			if name == wanted {
-				return nil, unscalable(js, "replicatedJob %q, which the annotation %s names, is not elastic: %s", wanted, ScaledKey, rule)
+				return nil, unscalable(js, "replicatedJob %q, which the annotation %s names, is not elastic: %s", wanted, jobsetv1alpha2.ScaleReplicatedJobKey, rule)
 			}
 		}
-		return nil, unscalable(js, "the annotation %s names %q, which is no replicatedJob of the JobSet; name one of %s", ScaledKey, wanted, strings.Join(names, ", "))
+		return nil, unscalable(js, "the annotation %s names %q, which is no replicatedJob of the JobSet; name one of %s", jobsetv1alpha2.ScaleReplicatedJobKey, wanted, strings.Join(names, ", "))
 	}
 	switch len(elastic) {
 	case 0:
@@ -69,7 +60,7 @@ func scaled(js *jobset.JobSet, enabled bool) (*jobset.ReplicatedJob, error) {
 	for _, rj := range elastic {
 		names = append(names, rj.Name)
 	}
-	return nil, unscalable(js, "several replicatedJobs are elastic (%s); name one in the annotation %s", strings.Join(names, ", "), ScaledKey)
+	return nil, unscalable(js, "several replicatedJobs are elastic (%s); name one in the annotation %s", strings.Join(names, ", "), jobsetv1alpha2.ScaleReplicatedJobKey)
 }
 
 func unscalable(js *jobset.JobSet, format string, args ...any) error {
@@ -90,9 +81,9 @@ func setSize(rj *jobset.ReplicatedJob, size int32) {
 // autoscaler takes the metrics of the selected pods together and asks for so many pods as would bring them to its target.
 // Were the pods of all Jobs selected, then it would ask for as many pods in each Job as are needed in all of them.
 func scaleOf(js *jobset.JobSet, rj *jobset.ReplicatedJob) (*autoscalingv1.Scale, error) {
-	pods := labels.Set{jobSetNameKey: js.Name, replicatedJobNameKey: rj.Name}
+	pods := labels.Set{jobsetv1alpha2.JobSetNameKey: js.Name, jobsetv1alpha2.ReplicatedJobNameKey: rj.Name}
 	if ptr.Deref(rj.Replicas, 1) > 1 {
-		pods[jobIndexKey] = "0"
+		pods[jobsetv1alpha2.JobIndexKey] = "0"
 	}
 	selector, err := pods.AsValidatedSelector()
 	if err != nil {

@@ -17,6 +17,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/jobset/jobset/actions"
 	"github.com/jobset-apiserver/jobset-apiserver/test/builders"
 )
 
@@ -184,7 +185,7 @@ func TestAttempt(t *testing.T) {
 			for _, n := range tc.status.numbers {
 				js.Status.Attempts = append(js.Status.Attempts, jobset.Attempt{Number: n})
 			}
-			if diff := cmp.Diff(tc.want, attempt(js)); diff != "" {
+			if diff := cmp.Diff(tc.want, attempt(actions.Versioned(js))); diff != "" {
 				t.Errorf("attempt (-want +got):\n%s", diff)
 			}
 		})

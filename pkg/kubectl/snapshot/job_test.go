@@ -32,31 +32,6 @@ func counted(name string, status jobsetv1alpha2.ReplicatedJobStatus) func(*jobse
 	}
 }
 
-func TestSetState(t *testing.T) {
-	two := builders.WithJobs("w", 2, 1)
-	suspend := func(js *jobsetv1alpha2.JobSet) { js.Spec.Suspend = ptr.To(true) }
-	ready := counted("w", jobsetv1alpha2.ReplicatedJobStatus{Ready: 1, Succeeded: 1})
-	for name, tc := range map[string]struct {
-		js   *jobsetv1alpha2.JobSet
-		want string
-	}{
-		"nothing has happened":                 {js: builders.JobSet("a", two), want: SetPending},
-		"one of two Jobs has pods":             {js: builders.JobSet("a", two, counted("w", jobsetv1alpha2.ReplicatedJobStatus{Active: 1})), want: SetStarting},
-		"all Jobs are ready or have succeeded": {js: builders.JobSet("a", two, ready), want: SetRunning},
-		"it restarts although Jobs are ready":  {js: builders.JobSet("a", two, ready, condition(jobsetv1alpha2.JobSetRestarting)), want: SetRestarting},
-		"it is suspended while it restarts":    {js: builders.JobSet("a", two, suspend, condition(jobsetv1alpha2.JobSetRestarting)), want: SetSuspended},
-		"it failed while suspended":            {js: builders.JobSet("a", two, suspend, condition(jobsetv1alpha2.JobSetFailed)), want: SetFailed},
-		"the terminal state counts by itself":  {js: builders.JobSet("a", two, func(js *jobsetv1alpha2.JobSet) { js.Status.TerminalState = "Completed" }), want: SetCompleted},
-		"it is deleted after it has completed": {js: builders.JobSet("a", two, condition(jobsetv1alpha2.JobSetCompleted), func(js *jobsetv1alpha2.JobSet) { js.DeletionTimestamp = &metav1.Time{} }), want: SetTerminating},
-	} {
-		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tc.want, SetState(tc.js)); diff != "" {
-				t.Errorf("state (-want +got):\n%s", diff)
-			}
-		})
-	}
-}
-
 func TestJobState(t *testing.T) {
 	s := &Set{JobSet: builders.JobSet("a", builders.WithJobs("w", 2, 2), counted("w", jobsetv1alpha2.ReplicatedJobStatus{JobRestarts: []int32{0, 2}}), func(js *jobsetv1alpha2.JobSet) { js.Status.Restarts = 1 })}
 	job := func(index, restarts, jobRestarts string, change ...func(*batchv1.Job)) *batchv1.Job {
@@ -131,35 +106,6 @@ func TestWaitingFor(t *testing.T) {
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("waiting for (-want +got):\n%s", diff)
-			}
-		})
-	}
-}
-
-func TestGoodput(t *testing.T) {
-	at := func(minutes int) *metav1.MicroTime {
-		return ptr.To(metav1.NewMicroTime(noon.Add(time.Duration(minutes) * time.Minute)))
-	}
-	created := func(js *jobsetv1alpha2.JobSet) { js.CreationTimestamp = metav1.NewTime(noon.Add(-time.Hour)) }
-	attempt := func(a jobsetv1alpha2.Attempt, milliseconds int64) func(*jobsetv1alpha2.JobSet) {
-		return func(js *jobsetv1alpha2.JobSet) {
-			js.Status.Attempts, js.Status.ReadyMilliseconds = append(js.Status.Attempts, a), milliseconds
-		}
-	}
-	for name, tc := range map[string]struct {
-		js                  *jobsetv1alpha2.JobSet
-		wantReady, wantLife time.Duration
-	}{
-		"never ready":                               {js: builders.JobSet("a", created, attempt(jobsetv1alpha2.Attempt{Number: 1}, 0)), wantLife: time.Hour},
-		"ready since ten minutes":                   {js: builders.JobSet("a", created, attempt(jobsetv1alpha2.Attempt{Number: 1, ReadyTime: at(-10)}, 0)), wantReady: 10 * time.Minute, wantLife: time.Hour},
-		"ready in an attempt before":                {js: builders.JobSet("a", created, attempt(jobsetv1alpha2.Attempt{Number: 2}, 120_000)), wantReady: 2 * time.Minute, wantLife: time.Hour},
-		"ready before and now":                      {js: builders.JobSet("a", created, attempt(jobsetv1alpha2.Attempt{Number: 2, ReadyTime: at(-10)}, 120_000)), wantReady: 12 * time.Minute, wantLife: time.Hour},
-		"an attempt that has ended is counted once": {js: builders.JobSet("a", created, condition(jobsetv1alpha2.JobSetCompleted), attempt(jobsetv1alpha2.Attempt{Number: 1, ReadyTime: at(-40), EndTime: at(-30)}, 600_000)), wantReady: 10 * time.Minute, wantLife: 30 * time.Minute},
-	} {
-		t.Run(name, func(t *testing.T) {
-			ready, life := Goodput(tc.js, noon)
-			if diff := cmp.Diff([]time.Duration{tc.wantReady, tc.wantLife}, []time.Duration{ready, life}); diff != "" {
-				t.Errorf("ready and life (-want +got):\n%s", diff)
 			}
 		})
 	}
