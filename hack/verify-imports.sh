@@ -14,7 +14,7 @@ failed=0
 
 # Regular expressions, anchored at both ends. A version directory of a group holds its versioned types.
 readonly hub="${apis}/[a-z]+|${apis}/[a-z]+/(fuzzer|install|validation)(/.*)?"
-readonly version="${apis}/[a-z]+/v[0-9a-z]+"
+readonly version="${apis}/[a-z]+/v[0-9][0-9a-z]*"
 readonly helper="${version}/helper"
 readonly server="${module}/pkg/(apiserver|registry)(/.*)?"
 readonly generated="${module}/pkg/generated(/.*)?"
@@ -81,6 +81,11 @@ forbid "${module}/pkg/registry(/.*)?" "k8s.io/client-go(/.*)?" \
   "storage and strategies take an interface in place of a client"
 forbid_any_way "${module}/pkg/registry(/.*)?" "${controller}|${module}/pkg/apiserver(/.*)?" \
   "the server wires the registry, the registry knows neither the server nor the controller"
+# Everything that belongs to one group or kind, and the parts of the server that serve any.
+readonly kinds="${hub}|${version}|${apis}/[a-z]+/[a-z]+|${module}/pkg/(registry/[a-fh-z][a-z]*|registry/g[a-df-z][a-z]*|admission)(/.*)?"
+readonly host="${module}/pkg/(apiserver(/(admission|etcd|events|options|payload|selfsigned|space)(/.*)?)?|registry/generic(/.*)?)"
+forbid "${host}" "${kinds}" \
+  "the parts that serve any kind name none; pkg/apiserver/groups lists the groups"
 forbid_any_way "${module}/pkg/apiserver(/.*)?" "${controller}" \
   "server and controller share API types only"
 

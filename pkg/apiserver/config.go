@@ -5,20 +5,24 @@ package apiserver
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
+	"slices"
+	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/apiserver/pkg/server"
 	"k8s.io/component-base/featuregate"
 
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/groups"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/payload"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/features"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/jobset/jobset/storage"
-	jobsetrest "github.com/jobset-apiserver/jobset-apiserver/pkg/registry/jobset/rest"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/events"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/provider"
 )
 
 // Config is what the server needs to know.
@@ -30,8 +34,10 @@ type Config struct {
 	Codecs serializer.CodecFactory
 	// Gates hold the feature gates of this project.
 	Gates featuregate.FeatureGate
-	// Recorder is told of actions of users on JobSets.
-	Recorder storage.Recorder
+	// Groups are the API groups. Generic.MergedResourceConfig says which of their resources are served; all if it is nil.
+	Groups groups.Groups
+	// Recorder records actions of users.
+	Recorder events.Recorder
 }
 
 type completedConfig struct {
@@ -49,14 +55,23 @@ const maxPatchCopies = 64 << 10
 
 // Complete fills what can be derived, and bounds what requests make the server decode.
 func (c *Config) Complete() CompletedConfig {
+	if c.Generic.MergedResourceConfig == nil {
+		c.Generic.MergedResourceConfig = c.Groups.Enabled()
+	}
 	c.Generic.MaxRequestBodyBytes = payload.MaxBytes
 	c.Generic.JSONPatchMaxCopyBytes = maxPatchCopies
 	build := c.Generic.BuildHandlerChainFunc
 	c.Generic.BuildHandlerChainFunc = func(api http.Handler, generic *server.Config) http.Handler {
-		api = withFeatureGates(api, features.States(c.Gates), v1alpha2.SchemeGroupVersion)
+		api = withFeatureGates(api, features.States(c.Gates), c.Groups.Served(c.Generic.MergedResourceConfig))
 		return build(payload.NewHandler(api, c.Scheme, c.Codecs), generic)
 	}
 	return CompletedConfig{&completedConfig{Config: *c, generic: c.Generic.Complete()}}
+}
+
+// enabled returns whether a resource is served. A subresource is if its resource is.
+func (c *Config) enabled(version schema.GroupVersion, name string) bool {
+	resource, _, _ := strings.Cut(name, "/")
+	return c.Generic.MergedResourceConfig.ResourceEnabled(version.WithResource(resource))
 }
 
 // New returns a server that is ready to run.
@@ -65,15 +80,31 @@ func (c CompletedConfig) New() (*server.GenericAPIServer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("building the API server: %w", err)
 	}
-	resources, err := jobsetrest.NewStorage(c.generic.RESTOptionsGetter, c.Scheme, features.JobSet(c.Gates), c.Recorder)
-	if err != nil {
-		return nil, fmt.Errorf("building the storage of %s: %w", jobset.GroupName, err)
-	}
-	group := server.NewDefaultAPIGroupInfo(jobset.GroupName, c.Scheme, runtime.NewParameterCodec(c.Scheme), c.Codecs)
-	group.NegotiatedSerializer = payload.Bounded(group.NegotiatedSerializer, c.Scheme)
-	group.VersionedResourcesStorageMap = map[string]map[string]rest.Storage{v1alpha2.SchemeGroupVersion.Version: resources}
-	if err := s.InstallAPIGroup(&group); err != nil {
-		return nil, fmt.Errorf("installing %s: %w", jobset.GroupName, err)
+	served := c.Groups.Served(c.Generic.MergedResourceConfig)
+	for _, group := range c.Groups {
+		if !slices.ContainsFunc(group.Versions, func(v schema.GroupVersion) bool { return slices.Contains(served, v) }) {
+			continue
+		}
+		if err := c.install(s, group.Provider); err != nil {
+			return nil, fmt.Errorf("installing %s: %w", group.Group(), err)
+		}
 	}
 	return s, nil
+}
+
+// install makes the server serve what is enabled of a group.
+func (c CompletedConfig) install(s *server.GenericAPIServer, group provider.Provider) error {
+	resources, err := group.Storage(provider.Host{
+		Getter: c.generic.RESTOptionsGetter, Scheme: c.Scheme, Gates: c.Gates, Recorder: c.Recorder, Now: time.Now,
+	})
+	if err != nil {
+		return err
+	}
+	for _, version := range group.Versions {
+		maps.DeleteFunc(resources[version.Version], func(name string, _ rest.Storage) bool { return !c.enabled(version, name) })
+	}
+	info := server.NewDefaultAPIGroupInfo(group.Group(), c.Scheme, runtime.NewParameterCodec(c.Scheme), c.Codecs)
+	info.NegotiatedSerializer = payload.Bounded(info.NegotiatedSerializer, c.Scheme)
+	info.VersionedResourcesStorageMap = resources
+	return s.InstallAPIGroup(&info)
 }

@@ -19,7 +19,7 @@ const featureGatesResource = "featuregates"
 
 // withFeatureGates serves at /apis/<group>/<version>/featuregates which feature gates are on. kube-apiserver passes on
 // only what is below a group and version, so that there is one such path for each of them.
-func withFeatureGates(next http.Handler, states map[string]bool, versions ...schema.GroupVersion) http.Handler {
+func withFeatureGates(next http.Handler, states map[string]bool, versions []schema.GroupVersion) http.Handler {
 	document, _ := json.Marshal(map[string]map[string]bool{"featureGates": states}) // strings and booleans cannot fail
 	paths := sets.New[string]()
 	for _, version := range versions {

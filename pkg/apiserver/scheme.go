@@ -4,6 +4,9 @@
 package apiserver
 
 import (
+	"reflect"
+	"slices"
+
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -11,10 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apiserver/pkg/endpoints/openapi"
 
-	batchinstall "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/install"
-	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/install"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/groups"
 )
 
 // NewScheme returns a scheme with everything that the server serves, and the codecs for it.
@@ -31,20 +31,18 @@ func NewDefinitionNamer() *openapi.DefinitionNamer { return openapi.NewDefinitio
 // NewDefinitionNames returns the names of the definitions of what clients write, by the group versions of the kinds.
 func NewDefinitionNames() (map[schema.GroupVersion][]string, error) {
 	scheme, out := published(), map[schema.GroupVersion][]string{}
-	for _, gvk := range []schema.GroupVersionKind{
-		v1alpha2.SchemeGroupVersion.WithKind("JobSet"),
-		batchv1alpha1.SchemeGroupVersion.WithKind("JobSetRestart"),
-		batchv1alpha1.SchemeGroupVersion.WithKind("JobSetSuspend"),
-		batchv1alpha1.SchemeGroupVersion.WithKind("JobSetResume"),
-		batchv1alpha1.SchemeGroupVersion.WithKind("JobSetCancel"),
-		batchv1alpha1.SchemeGroupVersion.WithKind("JobSetRetry"),
-		autoscalingv1.SchemeGroupVersion.WithKind("Scale"),
-	} {
+	for gvk, written := range scheme.AllKnownTypes() {
+		if _, ok := reflect.New(written).Interface().(metav1.Object); !ok || gvk.Version == runtime.APIVersionInternal {
+			continue
+		}
 		name, err := scheme.ToOpenAPIDefinitionName(gvk)
 		if err != nil {
 			return nil, err
 		}
 		out[gvk.GroupVersion()] = append(out[gvk.GroupVersion()], name)
+	}
+	for _, names := range out {
+		slices.Sort(names)
 	}
 	return out, nil
 }
@@ -52,8 +50,9 @@ func NewDefinitionNames() (map[schema.GroupVersion][]string, error) {
 // published returns a scheme in which every type that clients see has the kinds that they see.
 func published() *runtime.Scheme {
 	scheme := runtime.NewScheme()
-	install.Install(scheme)
-	batchinstall.Install(scheme)
+	for _, group := range groups.All() {
+		group.Install(scheme)
+	}
 	scheme.AddKnownTypes(autoscalingv1.SchemeGroupVersion, &autoscalingv1.Scale{})
 	// Options of requests are decoded as kinds of the group version "v1", whatever group is asked.
 	metav1.AddToGroupVersion(scheme, schema.GroupVersion{Version: "v1"})

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package admission states which admission plugins the server runs and in which order. kube-apiserver runs none for
-// requests that it proxies, so everything that a cluster administrator expects to guard JobSets runs here, with the
+// requests that it proxies, so everything that a cluster administrator expects to guard objects runs here, with the
 // configuration that the main cluster holds.
 package admission
 
@@ -10,6 +10,7 @@ import (
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/admission/plugin/namespace/lifecycle"
 	mutatingpolicy "k8s.io/apiserver/pkg/admission/plugin/policy/mutating"
@@ -21,30 +22,33 @@ import (
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/kubernetes"
 
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/admission/volumeclaims"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/groups"
 )
 
-// NewOptions returns the options of the chain. The order is that of kube-apiserver; quota stays last, because what it
-// counted is not given back when a later plugin refuses.
-func NewOptions() *genericoptions.AdmissionOptions {
+// NewOptions returns the options of the chain. The order is that of kube-apiserver, with the plugins for single kinds
+// before quota, which is the last: what it counted is not given back when a later plugin refuses.
+func NewOptions(ofKinds []groups.Plugin) *genericoptions.AdmissionOptions {
 	options := genericoptions.NewAdmissionOptions()
-	volumeclaims.Register(options.Plugins)
-	resourcequota.Register(options.Plugins)
 	options.RecommendedPluginOrder = []string{
 		lifecycle.PluginName,
 		mutatingpolicy.PluginName,
 		mutatingwebhook.PluginName,
 		validatingpolicy.PluginName,
 		validatingwebhook.PluginName,
-		volumeclaims.PluginName,
-		resourcequota.PluginName,
 	}
+	for _, plugin := range ofKinds {
+		plugin.Register(options.Plugins)
+		options.RecommendedPluginOrder = append(options.RecommendedPluginOrder, plugin.Name)
+	}
+	resourcequota.Register(options.Plugins)
+	options.RecommendedPluginOrder = append(options.RecommendedPluginOrder, resourcequota.PluginName)
 	return options
 }
 
-// Initializers returns what plugins need beyond what every API server hands to them. The client is that of the main API.
-func Initializers(client kubernetes.Interface, schemas Schemas) []admission.PluginInitializer {
-	return []admission.PluginInitializer{quotaInitializer{}, schemaInitializer{client: client, schemas: schemas}}
+// Initializers returns what plugins need beyond what every API server hands to them. The client is that of the main API;
+// quota counts the objects of the resources.
+func Initializers(client kubernetes.Interface, schemas Schemas, counted []schema.GroupResource) []admission.PluginInitializer {
+	return []admission.PluginInitializer{quotaInitializer{counted: counted}, schemaInitializer{client: client, schemas: schemas}}
 }
 
 // policyResources are the resources of the main API that a plugin watches, where clusters that we support may lack them.

@@ -12,7 +12,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/groups"
 )
 
 func TestUnsupported(t *testing.T) {
@@ -53,13 +53,13 @@ func TestUnsupported(t *testing.T) {
 }
 
 func TestOptionsNameEveryPlugin(t *testing.T) {
-	if errs := NewOptions().Validate(); len(errs) > 0 {
+	if errs := NewOptions(groups.All().Plugins()).Validate(); len(errs) > 0 {
 		t.Error(errs)
 	}
 }
 
 func TestQuotaCountsJobSets(t *testing.T) {
-	configuration := newQuotaConfiguration(jobset.Resource("jobsets"))
+	configuration := newQuotaConfiguration(groups.All().Stored()...)
 	var got []corev1.ResourceName
 	for _, evaluator := range configuration.Evaluators() {
 		got = append(got, evaluator.MatchingResources([]corev1.ResourceName{"count/jobsets.jobset.x-k8s.io", "count/jobs.batch", "pods"})...)

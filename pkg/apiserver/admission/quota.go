@@ -12,19 +12,17 @@ import (
 	"k8s.io/apiserver/pkg/admission/initializer"
 	quota "k8s.io/apiserver/pkg/quota/v1"
 	"k8s.io/apiserver/pkg/quota/v1/generic"
-
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset"
 )
 
-// quotaInitializer tells the quota plugin what to count: objects, by count/<resource>.<group>.
-type quotaInitializer struct{}
+// quotaInitializer configures what the quota plugin counts: objects, by count/<resource>.<group>.
+type quotaInitializer struct{ counted []schema.GroupResource }
 
 var _ admission.PluginInitializer = quotaInitializer{}
 
 // Initialize implements admission.PluginInitializer.
-func (quotaInitializer) Initialize(plugin admission.Interface) {
+func (i quotaInitializer) Initialize(plugin admission.Interface) {
 	if wants, ok := plugin.(initializer.WantsQuotaConfiguration); ok {
-		wants.SetQuotaConfiguration(newQuotaConfiguration(jobset.Resource("jobsets")))
+		wants.SetQuotaConfiguration(newQuotaConfiguration(i.counted...))
 	}
 }
 

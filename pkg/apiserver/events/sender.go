@@ -1,11 +1,11 @@
 // Copyright The jobset-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package events tells the users of the main cluster who did what to their JobSets. Every action becomes an event of its
-// own: a library that joins events of the same reason into a series would keep the name of the first user only.
+// Package events sends events to the main cluster that say which user acted on which object. Every action becomes an event
+// of its own: a library that joins events of the same reason into a series would keep the name of the first user only.
 //
-// Nobody waits for an event. They are sent one after the other from a queue of limited length; one that cannot be sent
-// after a few tries is lost, because the history of the JobSet has the same, and more of it.
+// Requests do not wait for events. They are sent one after the other from a queue of limited length. An event that cannot
+// be sent after a few tries is lost; the history in the status of the object has the same information.
 package events
 
 import (
@@ -23,8 +23,7 @@ import (
 	"k8s.io/client-go/tools/record/util"
 	"k8s.io/klog/v2"
 
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/jobset/jobset/storage"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/events"
 )
 
 const (
@@ -58,7 +57,7 @@ type Sender struct {
 	logged time.Time
 }
 
-var _ storage.Recorder = &Sender{}
+var _ events.Recorder = &Sender{}
 
 // Start returns a sender that reports under the name. It works until it is closed; the context is for its logger.
 func Start(ctx context.Context, reporter string, client typedeventsv1.EventsV1Interface) *Sender {
@@ -80,11 +79,11 @@ func start(ctx context.Context, reporter string, client typedeventsv1.EventsV1In
 }
 
 // Record takes an event to send. It does not wait: when too many are waiting already, the event is lost.
-func (s *Sender) Record(event storage.Event) {
+func (s *Sender) Record(event events.Event) {
 	now := time.Now()
 	select {
 	case s.queue <- &eventsv1.Event{
-		ObjectMeta:          metav1.ObjectMeta{Namespace: event.Namespace, Name: util.GenerateEventName(event.Name, now.UnixNano())},
+		ObjectMeta:          metav1.ObjectMeta{Namespace: event.Regarding.Namespace, Name: util.GenerateEventName(event.Regarding.Name, now.UnixNano())},
 		EventTime:           metav1.NewMicroTime(now),
 		ReportingController: s.reporter,
 		ReportingInstance:   s.instance,
@@ -92,10 +91,7 @@ func (s *Sender) Record(event storage.Event) {
 		Reason:              event.Reason,
 		Action:              event.Action,
 		Note:                event.Note,
-		Regarding: corev1.ObjectReference{
-			APIVersion: v1alpha2.SchemeGroupVersion.String(), Kind: "JobSet",
-			Namespace: event.Namespace, Name: event.Name, UID: event.UID,
-		},
+		Regarding:           event.Regarding,
 	}:
 	default:
 		s.overflow.Add(1)
@@ -167,7 +163,7 @@ func (s *Sender) report(ctx context.Context, event *eventsv1.Event, err error) {
 	if !s.logged.IsZero() && time.Since(s.logged) < quiet {
 		return
 	}
-	klog.FromContext(ctx).Error(err, "Events about actions on JobSets are lost; the server's identity needs the permissions of artifacts/base/rbac/apiserver.yaml",
-		"jobSet", klog.KRef(event.Namespace, event.Regarding.Name), "reason", event.Reason, "lost", s.lost+s.overflow.Swap(0), "silentFor", quiet)
+	klog.FromContext(ctx).Error(err, "Events about actions are lost; the server's identity needs the permissions of artifacts/base/rbac/apiserver.yaml",
+		"kind", event.Regarding.Kind, "object", klog.KRef(event.Namespace, event.Regarding.Name), "reason", event.Reason, "lost", s.lost+s.overflow.Swap(0), "silentFor", quiet)
 	s.lost, s.logged = 0, time.Now()
 }

@@ -26,7 +26,7 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/klog/v2/ktesting"
 
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/jobset/jobset/storage"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/events"
 )
 
 const unforgiving = "needs the permissions of"
@@ -84,8 +84,11 @@ func (hangingEvents) Create(ctx context.Context, _ *eventsv1.Event, _ metav1.Cre
 	return nil, ctx.Err()
 }
 
-func restart(note string) storage.Event {
-	return storage.Event{Namespace: "ml", Name: "train", UID: "u", Action: "restart", Reason: "RestartRequested", Note: note}
+func restart(note string) events.Event {
+	return events.Event{
+		Regarding: corev1.ObjectReference{APIVersion: "jobset.x-k8s.io/v1alpha2", Kind: "JobSet", Namespace: "ml", Name: "train", UID: "u"},
+		Action:    "restart", Reason: "RestartRequested", Note: note,
+	}
 }
 
 func TestEvent(t *testing.T) {
@@ -168,7 +171,7 @@ func TestLossesAreLoggedOnceInAWhile(t *testing.T) {
 		t.Errorf("%d tries", got)
 	}
 	log := r.log()
-	if n := strings.Count(log, unforgiving); n != 1 || !strings.Contains(log, "lost=1") || !strings.Contains(log, `jobSet="ml/train"`) {
+	if n := strings.Count(log, unforgiving); n != 1 || !strings.Contains(log, "lost=1") || !strings.Contains(log, `object="ml/train"`) {
 		t.Errorf("%d lines: %s", n, log)
 	}
 	// After the while, the next one tells how many there were.

@@ -70,6 +70,7 @@ func (o *Options) Flags() cliflag.NamedFlagSets {
 	o.Recommended.EgressSelector.AddFlags(sections.FlagSet("main cluster"))
 	o.Recommended.Authentication.AddFlags(sections.FlagSet("authentication"))
 	o.Recommended.Authorization.AddFlags(sections.FlagSet("authorization"))
+	o.addRuntimeConfigFlag(sections.FlagSet("API groups"))
 	o.Recommended.Admission.AddFlags(sections.FlagSet("admission"))
 	o.Recommended.Audit.AddFlags(sections.FlagSet("auditing"))
 	o.addLimitFlags(sections.FlagSet("limits"))

@@ -12,7 +12,6 @@ import (
 	"k8s.io/apiserver/pkg/server"
 	"k8s.io/klog/v2"
 
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/admission"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/etcd"
@@ -29,6 +28,9 @@ func (o *Options) config(ctx context.Context, main *clients) (*apiserver.Config,
 	}
 	generic.FeatureGate = o.gate
 	generic.EffectiveVersion = newEffectiveVersion()
+	if err := o.APIEnablement.ApplyTo(&generic.Config, o.groups.Enabled(), o.groups); err != nil {
+		return nil, blame("runtime-config", err, runtimeConfigAdvice)
+	}
 	if address, err := o.Recommended.SecureServing.DefaultExternalAddress(); err == nil {
 		generic.PublicAddress = address
 	}
@@ -56,10 +58,10 @@ func (o *Options) config(ctx context.Context, main *clients) (*apiserver.Config,
 	if err := o.applyMainCluster(ctx, generic, main, schemas); err != nil {
 		return nil, err
 	}
-	return &apiserver.Config{Generic: generic, Scheme: scheme, Codecs: codecs, Gates: o.gate}, nil
+	return &apiserver.Config{Generic: generic, Scheme: scheme, Codecs: codecs, Groups: o.groups, Gates: o.gate}, nil
 }
 
-// applyStorage stores objects as --storage-media-type says, in the version that is served. The storage must be reachable;
+// applyStorage stores objects as --storage-media-type says, each in the storage version of its group. The storage must be reachable;
 // store is the embedded etcd, if there is one.
 func (o *Options) applyStorage(config *apiserver.Config, store *etcd.Server) error {
 	options := *o.Recommended.Etcd
@@ -67,7 +69,7 @@ func (o *Options) applyStorage(config *apiserver.Config, store *etcd.Server) err
 	if !ok {
 		return fmt.Errorf("no serializer for %s", options.DefaultStorageMediaType)
 	}
-	versions := runtime.GroupVersioner(v1alpha2.SchemeGroupVersion)
+	versions := config.Groups.StorageVersions()
 	options.StorageConfig.EncodeVersioner = versions
 	options.StorageConfig.Codec = config.Codecs.CodecForVersions(info.Serializer, config.Codecs.UniversalDeserializer(), versions, runtime.InternalGroupVersioner)
 	if err := options.ApplyTo(&config.Generic.Config); err != nil {
@@ -131,6 +133,6 @@ func (o *Options) applyAdmission(ctx context.Context, generic *server.Recommende
 		options.DisablePlugins = append(options.DisablePlugins, plugin)
 	}
 	err = options.ApplyTo(&generic.Config, generic.SharedInformerFactory, main.kube, main.dynamic, o.gate,
-		generic.EffectiveVersion, admission.Initializers(main.kube, schemas)...)
+		generic.EffectiveVersion, admission.Initializers(main.kube, schemas, o.groups.Stored())...)
 	return blame("admission-control-config-file", err, "correct the admission flags and the files that they name")
 }

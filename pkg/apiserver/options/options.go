@@ -18,6 +18,7 @@ import (
 	logsapi "k8s.io/component-base/logs/api/v1"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/admission"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/groups"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/features"
 )
 
@@ -34,10 +35,13 @@ type Options struct {
 	Storage *StorageOptions
 	// SANs are the DNS names and IP addresses of the self-signed serving certificate.
 	SANs []string
+	// APIEnablement switches API groups off.
+	APIEnablement *genericoptions.APIEnablementOptions
 	// Logs configures logging.
 	Logs *logs.Options
 
-	gate featuregate.MutableVersionedFeatureGate
+	gate   featuregate.MutableVersionedFeatureGate
+	groups groups.Groups
 }
 
 // NewOptions returns the defaults.
@@ -66,12 +70,14 @@ func NewOptions() (*Options, error) {
 	}
 
 	o := &Options{
-		Recommended: genericoptions.NewRecommendedOptions(etcdPrefix, nil),
-		Limits:      genericoptions.NewServerRunOptionsForComponent(componentName, registry),
-		Storage:     NewStorageOptions(),
-		SANs:        []string{"localhost", "127.0.0.1", "::1", "jobset-apiserver.jobset-system.svc"},
-		Logs:        logs.NewOptions(),
-		gate:        gate,
+		Recommended:   genericoptions.NewRecommendedOptions(etcdPrefix, nil),
+		Limits:        genericoptions.NewServerRunOptionsForComponent(componentName, registry),
+		Storage:       NewStorageOptions(),
+		SANs:          []string{"localhost", "127.0.0.1", "::1", "jobset-apiserver.jobset-system.svc"},
+		APIEnablement: genericoptions.NewAPIEnablementOptions(),
+		Logs:          logs.NewOptions(),
+		gate:          gate,
+		groups:        groups.All(),
 	}
 	o.Recommended.Etcd.DefaultStorageMediaType = runtime.ContentTypeProtobuf
 	o.Recommended.Etcd.DeleteCollectionWorkers = 8
@@ -80,7 +86,7 @@ func NewOptions() (*Options, error) {
 	// on that way. The name of the object is a part of the question: without a cache of some time it is asked for nearly
 	// each write of a status.
 	o.Recommended.Authorization.AllowCacheTTL = time.Minute
-	o.Recommended.Admission = admission.NewOptions()
+	o.Recommended.Admission = admission.NewOptions(o.groups.Plugins())
 	o.Recommended.SecureServing.ServerCert.CertDirectory = ""
 	o.Recommended.SecureServing.BindPort = 6443
 	o.Recommended.SecureServing.Required = true

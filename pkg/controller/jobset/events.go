@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/text"
 )
 
 const (
@@ -62,5 +62,5 @@ func (c *Controller) reportFailure(js *jobsetv1alpha2.JobSet, event plan.Event) 
 }
 
 func (c *Controller) send(regarding runtime.Object, event plan.Event) {
-	c.Recorder.Eventf(regarding, nil, event.Type, event.Reason, action, "%s", helper.TruncateWithEllipsis(event.Note, maxNote))
+	c.Recorder.Eventf(regarding, nil, event.Type, event.Reason, action, "%s", text.TruncateWithEllipsis(event.Note, maxNote))
 }

@@ -16,8 +16,8 @@ import (
 	"k8s.io/utils/ptr"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/text"
 )
 
 func TestStripKeepsWhatDecisionsUse(t *testing.T) {
@@ -141,7 +141,7 @@ func TestNotesFitIntoEvents(t *testing.T) {
 		"a note is not cut inside of a character": {strings.Repeat("ü", 600), strings.Repeat("ü", 510) + "..."},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := helper.TruncateWithEllipsis(tc.note, maxNote)
+			got := text.TruncateWithEllipsis(tc.note, maxNote)
 			diff(t, "note", tc.want, got)
 			if len(got) > 1024 || !utf8.ValidString(got) {
 				t.Errorf("%d bytes, valid %t", len(got), utf8.ValidString(got))

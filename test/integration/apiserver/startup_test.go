@@ -53,6 +53,14 @@ func TestBadInputCostsOneLine(t *testing.T) {
 			omit:  []string{"data-dir"},
 			want:  []string{"--data-dir", "not a directory", "can read and write"},
 		},
+		"every API group is switched off": {
+			flags: func(fixture) []string { return []string{"--runtime-config=jobset.x-k8s.io/v1alpha2=false"} },
+			want:  []string{"--runtime-config: must leave a resource on", "group/version=true"},
+		},
+		"an unknown API group is switched off": {
+			flags: func(fixture) []string { return []string{"--runtime-config=batch/v1=false"} },
+			want:  []string{"--runtime-config", "unknown api groups batch/v1"},
+		},
 		"the quota of the embedded etcd is too small": {
 			flags: func(fixture) []string { return []string{"--embedded-etcd-quota-bytes=1"} },
 			want:  []string{"--embedded-etcd-quota-bytes: must be at least"},

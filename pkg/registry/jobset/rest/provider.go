@@ -5,18 +5,31 @@
 package rest
 
 import (
-	"time"
-
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apiserver/pkg/registry/generic"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/registry/rest"
 
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/gates"
+	batchinstall "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/install"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/install"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/features"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/provider"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/jobset/jobset/storage"
 )
 
-// NewStorage returns the storage of every resource of v1alpha2 by its name. The typer is a scheme that holds the group.
-// The recorder is told of actions of users.
-func NewStorage(getter generic.RESTOptionsGetter, typer runtime.ObjectTyper, gates gates.Gates, recorder storage.Recorder) (map[string]rest.Storage, error) {
-	return storage.New(getter, typer, gates, time.Now, recorder)
+// Provider returns the group jobset.x-k8s.io.
+func Provider() provider.Provider {
+	return provider.Provider{
+		Versions:       []schema.GroupVersion{v1alpha2.SchemeGroupVersion},
+		StorageVersion: v1alpha2.SchemeGroupVersion,
+		Install: func(scheme *runtime.Scheme) {
+			install.Install(scheme)
+			batchinstall.Install(scheme) // the requests of actions
+		},
+		Resources: []string{"jobsets"},
+		NewStorage: func(host provider.Host) (map[string]map[string]rest.Storage, error) {
+			resources, err := storage.New(host.Getter, host.Scheme, features.JobSet(host.Gates), host.Now, host.Recorder)
+			return map[string]map[string]rest.Storage{v1alpha2.SchemeGroupVersion.Version: resources}, err
+		},
+	}
 }

@@ -107,21 +107,3 @@ func TestRestartExecution(t *testing.T) {
 		}
 	}
 }
-
-func TestTruncate(t *testing.T) {
-	for text, want := range map[string]string{
-		"":         "",
-		"12345678": "12345678",
-		"1234567ä": "1234567",
-		"\xff":     "\uFFFD",
-	} {
-		if got := helper.Truncate(text, 8); got != want {
-			t.Errorf("%q became %q, want %q", text, got, want)
-		}
-	}
-	for text, want := range map[string]string{"12345678": "12345678", "123456789": "12345...", "123 56789": "123 5...", "1234 6789": "1234..."} {
-		if got := helper.TruncateWithEllipsis(text, 8); got != want {
-			t.Errorf("%q became %q, want %q", text, got, want)
-		}
-	}
-}

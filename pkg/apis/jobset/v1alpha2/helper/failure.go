@@ -15,6 +15,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/text"
 )
 
 // signalBase is what a shell, and a container runtime, adds to the number of the signal that ended a process.
@@ -51,7 +52,7 @@ func FailureOfPod(pod *corev1.Pod) *PodFailure {
 	case ended == nil:
 		return nil
 	}
-	f.Cause.Message = Truncate(f.Cause.Message, jobsetv1alpha2.MaxCauseBytes)
+	f.Cause.Message = text.Truncate(f.Cause.Message, jobsetv1alpha2.MaxCauseBytes)
 	return f
 }
 
@@ -80,7 +81,7 @@ func FirstFailure(failures ...*PodFailure) (first *PodFailure) {
 func FirstCause(job string, failure batchv1.JobCondition, first *PodFailure) *jobsetv1alpha2.FailureCause {
 	if first == nil {
 		return &jobsetv1alpha2.FailureCause{
-			Job: job, Reason: failure.Reason, Message: Truncate(failure.Message, jobsetv1alpha2.MaxCauseBytes), Time: timeOrNil(failure.LastTransitionTime),
+			Job: job, Reason: failure.Reason, Message: text.Truncate(failure.Message, jobsetv1alpha2.MaxCauseBytes), Time: timeOrNil(failure.LastTransitionTime),
 		}
 	}
 	cause := *first.Cause.DeepCopy()

@@ -13,6 +13,7 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/gates"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/text"
 )
 
 // Call is who asks, when, and what the server is to keep account of.
@@ -31,7 +32,7 @@ func (c Call) time() *metav1.MicroTime {
 }
 
 // user is bounded, as the status is.
-func (c Call) user() string { return helper.Truncate(c.User, jobset.MaxAttemptUserBytes) }
+func (c Call) user() string { return text.Truncate(c.User, jobset.MaxAttemptUserBytes) }
 
 // signed says who asked for something and why, for messages of conditions.
 func (c Call) signed(what, reason string) string {

@@ -7,46 +7,30 @@ import (
 	"fmt"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch"
+	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/events"
 )
 
-const (
-	// maxNote is the longest note that the events API accepts, in bytes.
-	maxNote  = 1024
-	wholeSet = "the set"
-)
+const wholeSet = "the set"
 
-// Recorder is told of every action that changed a JobSet, after the change was stored. It must not block.
-type Recorder interface {
-	Record(event Event)
-}
-
-// Event is one action of a user.
-type Event struct {
-	// Namespace, Name and UID are those of the JobSet.
-	Namespace, Name string
-	UID             types.UID
-	// Action is the name of the subresource.
-	Action string
-	// Reason is that of the event.
-	Reason string
-	// Note says who asked for what, and why.
-	Note string
-}
-
-// newEvent tells of a request that changed its JobSet. Its kind, such as JobSetRestart, names the action.
-func newEvent(kind string, request metav1.Object, answer *batch.JobSetActionStatus) Event {
+// newEvent describes a request that changed its JobSet. Its kind, such as JobSetRestart, names the action.
+func newEvent(kind string, request metav1.Object, answer *batch.JobSetActionStatus) events.Event {
 	verb := strings.TrimPrefix(kind, "JobSet")
 	action := strings.ToLower(verb)
 	what, reason := asked(request)
-	return Event{
-		Namespace: request.GetNamespace(), Name: request.GetName(), UID: answer.UID, Action: action, Reason: verb + "Requested",
-		Note: note(fmt.Sprintf("%s asked to %s %s", answer.User, action, what), reason, attemptOf(action, answer.Attempt)),
+	return events.Event{
+		Regarding: corev1.ObjectReference{
+			APIVersion: jobsetv1alpha2.SchemeGroupVersion.String(), Kind: "JobSet",
+			Namespace: request.GetNamespace(), Name: request.GetName(), UID: answer.UID,
+		},
+		Action: action, Reason: verb + "Requested",
+		Note: events.Note(fmt.Sprintf("%s asked to %s %s", answer.User, action, what), reason, attemptOf(action, answer.Attempt)),
 	}
 }
 
@@ -76,16 +60,6 @@ func attemptOf(action string, number int32) string {
 		return fmt.Sprintf(" (attempt %d ended)", number)
 	}
 	return fmt.Sprintf(" (attempt %d)", number)
-}
-
-// note is one line within the limit. It is the reason that is cut, because the rest is short and says more.
-func note(head, reason, tail string) string {
-	reason = strings.Join(strings.Fields(reason), " ")
-	if reason == "" {
-		return head + tail
-	}
-	head += ": "
-	return head + helper.TruncateWithEllipsis(reason, maxNote-len(head)-len(tail)) + tail
 }
 
 // restartTarget names what is to be restarted.

@@ -4,15 +4,15 @@
 package storage
 
 import (
-	"strings"
 	"testing"
-	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/events"
 )
 
 func TestNewEvent(t *testing.T) {
@@ -74,38 +74,12 @@ func TestNewEvent(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			got := newEvent(tc.kind, tc.request, &batch.JobSetActionStatus{UID: "u", User: "ada", Attempt: tc.attempt})
-			want := Event{Namespace: "ml", Name: "train", UID: "u", Action: tc.wantAction, Reason: tc.wantReason, Note: tc.wantOf}
+			want := events.Event{
+				Regarding: corev1.ObjectReference{APIVersion: "jobset.x-k8s.io/v1alpha2", Kind: "JobSet", Namespace: "ml", Name: "train", UID: "u"},
+				Action:    tc.wantAction, Reason: tc.wantReason, Note: tc.wantOf,
+			}
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("event (-want +got):\n%s", diff)
-			}
-		})
-	}
-}
-
-func TestNoteIsLimited(t *testing.T) {
-	const head, tail = "ada asked to restart the set", " (attempt 3)"
-	cases := map[string]struct {
-		reason string
-		want   func(string) bool
-	}{
-		"a reason that just fits is whole": {
-			strings.Repeat("a", maxNote-len(head)-len(tail)-len(": ")),
-			func(got string) bool { return len(got) == maxNote && !strings.Contains(got, "...") },
-		},
-		"one byte more is cut": {
-			strings.Repeat("a", maxNote-len(head)-len(tail)-len(": ")+1),
-			func(got string) bool { return len(got) == maxNote && strings.HasSuffix(got, "aaa..."+tail) },
-		},
-		"a long reason in characters of three bytes is cut between two of them": {
-			strings.Repeat("語", 1024),
-			func(got string) bool { return len(got) > maxNote-3 && strings.HasSuffix(got, "語..."+tail) },
-		},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			got := note(head, tc.reason, tail)
-			if len(got) > maxNote || !utf8.ValidString(got) || !strings.HasPrefix(got, head+": ") || !tc.want(got) {
-				t.Errorf("got %d bytes: %q", len(got), got)
 			}
 		})
 	}

@@ -1,20 +1,17 @@
 // Copyright The jobset-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package storage wires the JobSet resource and its status subresource to the generic registry store.
+// Package storage wires the JobSet resource and its subresources to the generic registry store.
 package storage
 
 import (
-	"context"
 	"fmt"
 	"strconv"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/registry/generic"
 	"k8s.io/apiserver/pkg/registry/generic/registry"
 	"k8s.io/apiserver/pkg/registry/rest"
@@ -23,34 +20,17 @@ import (
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/gates"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/action"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/bounds"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/events"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/scale"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/status"
 	strategy "github.com/jobset-apiserver/jobset-apiserver/pkg/registry/jobset/jobset"
 )
 
-// servedVersion is the version of JobSets in which managers record what they own: the only one that is served.
-var servedVersion = schema.GroupVersion{Group: jobset.GroupName, Version: "v1alpha2"}
-
-// REST serves jobsets.
-type REST struct {
-	*registry.Store
-}
-
-var (
-	_ rest.StandardStorage      = &REST{}
-	_ rest.SingularNameProvider = &REST{}
-	_ rest.TableConvertor       = &REST{}
-	_ rest.ResetFieldsStrategy  = &REST{}
-)
-
-// Update changes a JobSet, or creates the one of an applier.
-func (r *REST) Update(ctx context.Context, name string, objInfo rest.UpdatedObjectInfo, createValidation rest.ValidateObjectFunc, updateValidation rest.ValidateObjectUpdateFunc, forceAllowCreate bool, options *metav1.UpdateOptions) (runtime.Object, bool, error) {
-	info := bounds.Metadata(objInfo, jobset.Kind("JobSet"))
-	return r.Store.Update(ctx, name, info, createValidation, updateValidation, forceAllowCreate, options)
-}
-
 // New returns the storage of jobsets and of their subresources by name, over one store. The clock is that of actions and of
-// durations; the recorder is told of actions.
-func New(getter generic.RESTOptionsGetter, typer runtime.ObjectTyper, gates gates.Gates, now func() time.Time, recorder Recorder) (map[string]rest.Storage, error) {
+// durations; the recorder records actions.
+func New(getter generic.RESTOptionsGetter, typer runtime.ObjectTyper, gates gates.Gates, now func() time.Time, recorder events.Recorder) (map[string]rest.Storage, error) {
 	main := strategy.NewStrategy(typer, gates)
 	store := &registry.Store{
 		NewFunc:                   func() runtime.Object { return &jobset.JobSet{} },
@@ -67,17 +47,14 @@ func New(getter generic.RESTOptionsGetter, typer runtime.ObjectTyper, gates gate
 	if err := store.CompleteWithOptions(&generic.StoreOptions{RESTOptions: getter, AttrFunc: attributes}); err != nil {
 		return nil, fmt.Errorf("completing the store of jobsets: %w", err)
 	}
-
-	status := strategy.NewStatusStrategy(main)
-	statusStore := *store
-	statusStore.UpdateStrategy = bounds.UpdateStrategy{RESTUpdateStrategy: status}
-	statusStore.ResetFieldsStrategy = status
 	served := map[string]rest.Storage{
-		"jobsets":        &REST{Store: store},
-		"jobsets/status": &StatusREST{store: &statusStore},
-		"jobsets/scale":  &ScaleREST{store: store, elastic: gates.ElasticJobSet},
+		"jobsets":        bounds.NewStore(store, jobset.Kind("JobSet")),
+		"jobsets/status": status.New(store, strategy.NewStatusStrategy(main)),
+		"jobsets/scale":  scale.New(store, scaleKind(gates.ElasticJobSet)),
 	}
-	for name, action := range newActions(store, strategy.NewActionStrategy(main), now, recorder) {
+	actions := strategy.NewActionStrategy(main)
+	users := actor{target: action.NewTarget("JobSet", store, actions, recorder, now), strategy: actions}
+	for name, action := range users.actions() {
 		served["jobsets/"+name] = action
 	}
 	return served, nil

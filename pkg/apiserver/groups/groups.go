@@ -1,0 +1,118 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package groups lists the API groups of the server. Discovery, storage, encryption, quota, OpenAPI, admission and
+// --runtime-config follow from the list; no other part of the server names a group or a kind.
+package groups
+
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/admission"
+	serverstorage "k8s.io/apiserver/pkg/server/storage"
+
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/admission/volumeclaims"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/provider"
+	jobsetrest "github.com/jobset-apiserver/jobset-apiserver/pkg/registry/jobset/rest"
+)
+
+// All returns every group that the server can serve.
+func All() Groups {
+	return Groups{
+		{Provider: jobsetrest.Provider(), Plugins: []Plugin{{Name: volumeclaims.PluginName, Register: volumeclaims.Register}}},
+	}
+}
+
+// Group is an API group, and the admission plugins for its kinds alone.
+type Group struct {
+	provider.Provider
+	Plugins []Plugin
+}
+
+// Plugin is an admission plugin.
+type Plugin struct {
+	Name     string
+	Register func(*admission.Plugins)
+}
+
+// Groups is a list of groups. It implements resourceconfig.GroupVersionRegistry.
+type Groups []Group
+
+// PrioritizedVersionsAllGroups returns the versions of all groups, the preferred one of each group first.
+func (g Groups) PrioritizedVersionsAllGroups() []schema.GroupVersion {
+	var versions []schema.GroupVersion
+	for _, group := range g {
+		versions = append(versions, group.Versions...)
+	}
+	return versions
+}
+
+// PrioritizedVersionsForGroup returns the versions of a group, the preferred one first.
+func (g Groups) PrioritizedVersionsForGroup(name string) []schema.GroupVersion {
+	return slices.DeleteFunc(g.PrioritizedVersionsAllGroups(), func(v schema.GroupVersion) bool { return v.Group != name })
+}
+
+// IsGroupRegistered returns whether the list has the group.
+func (g Groups) IsGroupRegistered(name string) bool {
+	return len(g.PrioritizedVersionsForGroup(name)) > 0
+}
+
+// IsVersionRegistered returns whether the list has the version of the group.
+func (g Groups) IsVersionRegistered(version schema.GroupVersion) bool {
+	return slices.Contains(g.PrioritizedVersionsAllGroups(), version)
+}
+
+// StorageVersions returns in which version the objects of each group are stored.
+func (g Groups) StorageVersions() schema.GroupVersions {
+	var versions schema.GroupVersions
+	for _, group := range g {
+		versions = append(versions, group.StorageVersion)
+	}
+	return versions
+}
+
+// Stored returns the resources that store objects.
+func (g Groups) Stored() []schema.GroupResource {
+	var resources []schema.GroupResource
+	for _, group := range g {
+		for _, name := range group.Resources {
+			resources = append(resources, schema.GroupResource{Group: group.Group(), Resource: name})
+		}
+	}
+	return resources
+}
+
+// HasResource returns whether a group stores objects of the resource.
+func (g Groups) HasResource(group, resource string) bool {
+	return slices.Contains(g.Stored(), schema.GroupResource{Group: group, Resource: resource})
+}
+
+// Plugins returns the admission plugins of all groups.
+func (g Groups) Plugins() []Plugin {
+	var plugins []Plugin
+	for _, group := range g {
+		plugins = append(plugins, group.Plugins...)
+	}
+	return plugins
+}
+
+// Enabled returns which resources are served by default: all.
+func (g Groups) Enabled() *serverstorage.ResourceConfig {
+	config := serverstorage.NewResourceConfig()
+	config.EnableVersions(g.PrioritizedVersionsAllGroups()...)
+	return config
+}
+
+// Served returns the versions of which some resource is enabled.
+func (g Groups) Served(config serverstorage.APIResourceConfigSource) []schema.GroupVersion {
+	var versions []schema.GroupVersion
+	for _, group := range g {
+		for _, version := range group.Versions {
+			if slices.ContainsFunc(group.Resources, func(name string) bool { return config.ResourceEnabled(version.WithResource(name)) }) {
+				versions = append(versions, version)
+			}
+		}
+	}
+	return versions
+}

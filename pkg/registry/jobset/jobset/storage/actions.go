@@ -1,0 +1,76 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package storage
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apiserver/pkg/registry/rest"
+
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch"
+	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/validation"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/action"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/events"
+	strategy "github.com/jobset-apiserver/jobset-apiserver/pkg/registry/jobset/jobset"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/jobset/jobset/actions"
+)
+
+// actor serves actions on JobSets.
+type actor struct {
+	target   action.Target
+	strategy strategy.ActionStrategy
+}
+
+// actions returns the storage of every action by the name of its subresource.
+func (a actor) actions() map[string]rest.Storage {
+	return map[string]rest.Storage{
+		"restart": serve(a, "JobSetRestart", validation.ValidateRestart, actions.Restart,
+			func(r *batch.JobSetRestart) (*batch.JobSetRestartSpec, *batch.JobSetActionStatus) {
+				return &r.Spec, &r.Status
+			}),
+		"suspend": serve(a, "JobSetSuspend", validation.ValidateSuspend, actions.Suspend,
+			func(r *batch.JobSetSuspend) (*batch.JobSetActionSpec, *batch.JobSetActionStatus) {
+				return &r.Spec, &r.Status
+			}),
+		"resume": serve(a, "JobSetResume", validation.ValidateResume, actions.Resume,
+			func(r *batch.JobSetResume) (*batch.JobSetActionSpec, *batch.JobSetActionStatus) {
+				return &r.Spec, &r.Status
+			}),
+		"cancel": serve(a, "JobSetCancel", validation.ValidateCancel, actions.Cancel,
+			func(r *batch.JobSetCancel) (*batch.JobSetActionSpec, *batch.JobSetActionStatus) {
+				return &r.Spec, &r.Status
+			}),
+		"retry": serve(a, "JobSetRetry", validation.ValidateRetry, actions.Retry,
+			func(r *batch.JobSetRetry) (*batch.JobSetRetrySpec, *batch.JobSetActionStatus) {
+				return &r.Spec, &r.Status
+			}),
+	}
+}
+
+// serve returns the storage of an action whose requests have the kind. The parts of a request are its spec and status.
+func serve[T, S any, R action.Request[T]](
+	a actor, kind string, validate func(R) field.ErrorList,
+	act func(*jobset.JobSet, *S, actions.Call) (*batch.JobSetActionStatus, error),
+	parts func(R) (*S, *batch.JobSetActionStatus),
+) rest.Storage {
+	return action.New(a.target, action.Action[*jobset.JobSet, T, R]{
+		Kind:     batchv1alpha1.SchemeGroupVersion.WithKind(kind),
+		Validate: validate,
+		Act: func(js *jobset.JobSet, request R, user string, now time.Time) error {
+			spec, status := parts(request)
+			answer, err := act(js, spec, a.strategy.Call(user, now))
+			if err == nil {
+				*status = *answer
+			}
+			return err
+		},
+		Event: func(request R) events.Event {
+			_, status := parts(request)
+			return newEvent(kind, request, status)
+		},
+	})
+}
