@@ -5,7 +5,9 @@ package preview
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"path"
 	"sync"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -19,12 +21,15 @@ import (
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/gates"
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/cli"
 )
 
 // cluster is what a preview asks. All creations are dry runs, which store nothing. Warnings go to the list of the context.
 type cluster interface {
+	// featureGates are those of the API server. An error is NotFound where the server does not say.
+	featureGates(context.Context) (gates.Gates, error)
 	createSet(context.Context, *unstructured.Unstructured) (*jobsetv1alpha2.JobSet, error)
 	createJob(context.Context, *batchv1.Job) (*batchv1.Job, error)
 	createPod(context.Context, *corev1.Pod) (*corev1.Pod, error)
@@ -60,6 +65,23 @@ func newLive(c *cli.Clients) (*live, error) {
 	}
 	out.objects, err = metadata.NewForConfig(config)
 	return &out, err
+}
+
+// featureGatesPath is that of the document with the feature gates of the API server.
+var featureGatesPath = path.Join("/apis", jobsetv1alpha2.SchemeGroupVersion.String(), "featuregates")
+
+func (l *live) featureGates(ctx context.Context) (gates.Gates, error) {
+	var document struct {
+		FeatureGates gates.Gates `json:"featureGates"`
+	}
+	content, err := l.kube.Discovery().RESTClient().Get().AbsPath(featureGatesPath).DoRaw(ctx)
+	if err != nil {
+		return gates.Gates{}, err
+	}
+	if err := json.Unmarshal(content, &document); err != nil {
+		return gates.Gates{}, fmt.Errorf("reading the feature gates of the server: %w", err)
+	}
+	return document.FeatureGates, nil
 }
 
 func (l *live) createSet(ctx context.Context, set *unstructured.Unstructured) (*jobsetv1alpha2.JobSet, error) {

@@ -20,6 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/utils/ptr"
 
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/gates"
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
 )
@@ -31,8 +32,12 @@ const maxParallel = 8
 func preview(ctx context.Context, c cluster, objects []*unstructured.Unstructured) (*Report, error) {
 	report := &Report{}
 	quotas := map[string][]corev1.ResourceQuota{}
+	gates, note, err := gatesOf(ctx, c)
+	if err != nil {
+		return nil, err
+	}
 	for _, object := range objects {
-		p := &previewer{cluster: c, out: Set{Name: object.GetName(), Namespace: object.GetNamespace()}, quotas: quotas}
+		p := &previewer{cluster: c, out: Set{Name: object.GetName(), Namespace: object.GetNamespace()}, quotas: quotas, gates: gates, gatesNote: note}
 		if err := p.run(ctx, object); err != nil {
 			return nil, fmt.Errorf("previewing jobset %s/%s: %w", p.out.Namespace, p.out.Name, err)
 		}
@@ -48,6 +53,9 @@ type previewer struct {
 	out Set
 	// quotas are those of the namespaces so far, with what earlier sets add counted as used.
 	quotas map[string][]corev1.ResourceQuota
+	// gates are the feature gates of the server; gatesNote says if they are not known.
+	gates     gates.Gates
+	gatesNote string
 
 	js       *jobsetv1alpha2.JobSet
 	children plan.Children
@@ -69,7 +77,7 @@ func (p *previewer) run(ctx context.Context, object *unstructured.Unstructured) 
 		return nil
 	}
 	p.out.Name = p.js.Name
-	p.children = plan.ChildrenOf(p.js, plan.Gates{})
+	p.children = plan.ChildrenOf(p.js, planGates(p.gates))
 	for i := range p.js.Spec.ReplicatedJobs {
 		rj := nameReplicatedJob(p.js, &p.js.Spec.ReplicatedJobs[i], p.children.Jobs[i])
 		p.out.ReplicatedJobs = append(p.out.ReplicatedJobs, rj)
@@ -77,6 +85,9 @@ func (p *previewer) run(ctx context.Context, object *unstructured.Unstructured) 
 		p.out.Pods += rj.Pods
 	}
 	p.out.Notes = notes(p.js)
+	if p.gatesNote != "" {
+		p.out.Notes = append(p.out.Notes, p.gatesNote)
+	}
 	if err := p.lookAround(ctx); err != nil {
 		return err
 	}

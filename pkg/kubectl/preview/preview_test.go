@@ -22,6 +22,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
 
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/gates"
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/test/builders"
 )
@@ -35,6 +36,9 @@ type answers struct {
 	claimExists   bool
 	hidden        bool // what exists may not be read
 
+	gates                         gates.Gates
+	noGates                       error
+	lastJob                       *batchv1.Job
 	set, job, pod, newClaim, list error // what is answered in place of success
 	warning                       string
 
@@ -56,6 +60,8 @@ func (a *answers) note(ctx context.Context, kind string, object metav1.Object) {
 	}
 }
 
+func (a *answers) featureGates(context.Context) (gates.Gates, error) { return a.gates, a.noGates }
+
 func (a *answers) createSet(ctx context.Context, object *unstructured.Unstructured) (*jobsetv1alpha2.JobSet, error) {
 	a.note(ctx, "JobSet", object)
 	js := a.sets[object.GetName()].DeepCopy()
@@ -67,6 +73,7 @@ func (a *answers) createJob(ctx context.Context, job *batchv1.Job) (*batchv1.Job
 	a.note(ctx, "Job", job)
 	job = job.DeepCopy()
 	job.UID = "job-1"
+	a.lastJob = job
 	return job, a.job
 }
 
@@ -292,6 +299,18 @@ func TestPreview(t *testing.T) {
 				s.Notes = []string{"the set is suspended: its Jobs are created suspended, and have pods once the set is resumed"}
 			}),
 		},
+		"the server does not serve its feature gates": {
+			cluster: &answers{sets: trainSet(), noGates: apierrors.NewNotFound(schema.GroupResource{}, "")},
+			want: want(func(s *Set) {
+				s.Notes = []string{"the server does not say which feature gates are on: all are taken to be off"}
+			}),
+		},
+		"the user may not read the feature gates": {
+			cluster: &answers{sets: trainSet(), noGates: apierrors.NewForbidden(schema.GroupResource{}, "", errors.New("no"))},
+			want: want(func(s *Set) {
+				s.Notes = []string{"you may not read which feature gates are on, so all are taken to be off: forbidden: no"}
+			}),
+		},
 		"a set of another controller": {
 			cluster: &answers{sets: trainSet(func(js *jobsetv1alpha2.JobSet) { js.Spec.ManagedBy = ptr.To("example.com/x") })},
 			want: Set{
@@ -318,6 +337,17 @@ func TestPreviewAsksAboutOneOfEachKind(t *testing.T) {
 	wantAsked := []string{"Claim data-train", "Job train-v-0", "Job train-w-0", "JobSet train", "Pod train-v-0-0-*", "Pod train-w-0-0-*", "Service train"}
 	if diff := cmp.Diff(wantAsked, a.asked); diff != "" {
 		t.Errorf("questions (-want +got):\n%s", diff)
+	}
+}
+
+// TestPreviewUsesTheGatesOfTheServer looks at a label that Jobs have only while the gate RestartJob is on.
+func TestPreviewUsesTheGatesOfTheServer(t *testing.T) {
+	for _, on := range []bool{true, false} {
+		a := &answers{sets: trainSet(), gates: gates.Gates{RestartJob: on}}
+		previewOne(t, a)
+		if _, found := a.lastJob.Labels[jobsetv1alpha2.JobRestartAttemptKey]; found != on {
+			t.Errorf("RestartJob %v: labels of the Job %v", on, a.lastJob.Labels)
+		}
 	}
 }
 
