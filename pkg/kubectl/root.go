@@ -16,6 +16,7 @@ import (
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/action"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/cli"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/kind"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/logs"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/preview"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/timeline"
@@ -23,6 +24,9 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/tree"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/why"
 )
+
+// kinds are those that the commands take. A plain NAME is that of an object of the first one.
+var kinds = []kind.Kind{kind.JobSet}
 
 // NewCommand returns `kubectl jobset` with all of its commands.
 func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
@@ -41,14 +45,13 @@ func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	cmd.SetErr(streams.ErrOut)
 	f.Flags.AddFlags(cmd.PersistentFlags())
 	addVerbosity(cmd)
-	for _, add := range []func(*cli.Factory) *cobra.Command{
-		action.NewRestart, action.NewSuspend, action.NewResume, action.NewCancel, action.NewRetry,
-		tree.NewCommand, top.NewCommand, preview.NewCommand,
-		timeline.NewCommand, logs.NewCommand,
-		why.NewCommand,
-	} {
-		cmd.AddCommand(add(f))
-	}
+	targets := kind.Actions(kinds)
+	cmd.AddCommand(
+		action.NewRestart(f, targets), action.NewSuspend(f, targets), action.NewResume(f, targets),
+		action.NewCancel(f, targets), action.NewRetry(f, targets),
+		tree.NewCommand(f, kind.Trees(kinds)), top.NewCommand(f, kind.Tops(kinds)), preview.NewCommand(f),
+		timeline.NewCommand(f, kind.Timelines(kinds)), logs.NewCommand(f, kind.Logs(kinds)), why.NewCommand(f, kind.Whys(kinds)),
+	)
 	return cmd
 }
 

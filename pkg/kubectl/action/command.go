@@ -18,7 +18,7 @@ import (
 
 // options are the flags of an action.
 type options struct {
-	kind   kind
+	action action
 	output cli.Output
 
 	reason  string
@@ -41,9 +41,9 @@ const (
 )
 
 // NewRestart returns `kubectl jobset restart`.
-func NewRestart(f *cli.Factory) *cobra.Command {
-	o := &options{kind: restart}
-	cmd := newCommand(f, o, "Restart a JobSet, or a part of it", `Restart JobSets: all Jobs, those of one replicatedJob, or one Job. Their pods are replaced, and the
+func NewRestart(f *cli.Factory, targets []cli.For[Target]) *cobra.Command {
+	o := &options{action: restart}
+	cmd := newCommand(f, targets, o, "Restart a JobSet, or a part of it", `Restart JobSets: all Jobs, those of one replicatedJob, or one Job. Their pods are replaced, and the
 set keeps on record who asked, when and why. It does not count towards maxRestarts of the failure policy unless asked to.
 
 The restart is meant for the attempt that runs now. If another one has begun meanwhile, nothing is restarted; and of several
@@ -71,16 +71,16 @@ It needs the right to create jobsets/restart, not to edit JobSets.`, `  # Restar
 }
 
 // NewSuspend returns `kubectl jobset suspend`.
-func NewSuspend(f *cli.Factory) *cobra.Command {
-	return newCommand(f, &options{kind: suspend}, "Stop a JobSet until it is resumed", `Suspend JobSets: their pods are deleted, and the Jobs stay, suspended. The set keeps on record who asked, when and why.
+func NewSuspend(f *cli.Factory, targets []cli.For[Target]) *cobra.Command {
+	return newCommand(f, targets, &options{action: suspend}, "Stop a JobSet until it is resumed", `Suspend JobSets: their pods are deleted, and the Jobs stay, suspended. The set keeps on record who asked, when and why.
 
 It needs the right to create jobsets/suspend, not to edit JobSets. A set that a queue manages is suspended by the queue.`, `  # Suspend a set, and wait until its pods are gone
   kubectl jobset suspend train --reason "the cluster is drained tonight" --wait`)
 }
 
 // NewResume returns `kubectl jobset resume`.
-func NewResume(f *cli.Factory) *cobra.Command {
-	return newCommand(f, &options{kind: resume}, "Let a suspended JobSet run", `Resume suspended JobSets. The set keeps on record who asked, when and why.
+func NewResume(f *cli.Factory, targets []cli.For[Target]) *cobra.Command {
+	return newCommand(f, targets, &options{action: resume}, "Let a suspended JobSet run", `Resume suspended JobSets. The set keeps on record who asked, when and why.
 
 It needs the right to create jobsets/resume, not to edit JobSets. A set that a queue manages is resumed by the queue.`, `  # Resume two sets
   kubectl jobset resume train eval
@@ -90,9 +90,9 @@ It needs the right to create jobsets/resume, not to edit JobSets. A set that a q
 }
 
 // NewCancel returns `kubectl jobset cancel`.
-func NewCancel(f *cli.Factory) *cobra.Command {
-	o := &options{kind: cancel}
-	cmd := newCommand(f, o, "End a JobSet and keep the object", `Cancel JobSets: they fail with the reason Cancelled, their active Jobs are deleted, and the objects with their history stay.
+func NewCancel(f *cli.Factory, targets []cli.For[Target]) *cobra.Command {
+	o := &options{action: cancel}
+	cmd := newCommand(f, targets, o, "End a JobSet and keep the object", `Cancel JobSets: they fail with the reason Cancelled, their active Jobs are deleted, and the objects with their history stay.
 On a terminal the command asks first. A cancelled set can be run again with kubectl jobset retry.
 
 It needs the right to create jobsets/cancel, not to edit JobSets.`, `  # Cancel a set
@@ -105,9 +105,9 @@ It needs the right to create jobsets/cancel, not to edit JobSets.`, `  # Cancel 
 }
 
 // NewRetry returns `kubectl jobset retry`.
-func NewRetry(f *cli.Factory) *cobra.Command {
-	o := &options{kind: retry}
-	cmd := newCommand(f, o, "Run a failed JobSet again", `Retry failed JobSets: they run again from a new attempt, and the history is kept. The retry itself does not count towards
+func NewRetry(f *cli.Factory, targets []cli.For[Target]) *cobra.Command {
+	o := &options{action: retry}
+	cmd := newCommand(f, targets, o, "Run a failed JobSet again", `Retry failed JobSets: they run again from a new attempt, and the history is kept. The retry itself does not count towards
 maxRestarts of the failure policy; --max-restarts grants restarts beyond those that are left.
 
 It needs the right to create jobsets/retry, not to edit JobSets.`, `  # Run a failed set again
@@ -119,15 +119,15 @@ It needs the right to create jobsets/retry, not to edit JobSets.`, `  # Run a fa
 	return cmd
 }
 
-func newCommand(f *cli.Factory, o *options, short, long, example string) *cobra.Command {
+func newCommand(f *cli.Factory, targets []cli.For[Target], o *options, short, long, example string) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:               o.kind.name + " NAME...",
+		Use:               o.action.name + " NAME...",
 		Short:             short,
 		Long:              long,
 		Example:           example,
-		ValidArgsFunction: severalSets(complete.JobSets(f)),
+		ValidArgsFunction: severalSets(complete.Names(f, targets)),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			names, r, err := o.complete(cmd, args)
+			objects, r, err := o.complete(cmd, targets, args)
 			if err != nil {
 				return err
 			}
@@ -136,14 +136,14 @@ func newCommand(f *cli.Factory, o *options, short, long, example string) *cobra.
 				return err
 			}
 			run := &runner{options: o, streams: f.IOStreams, clients: clients, request: r}
-			return run.all(cmd.Context(), names)
+			return run.all(cmd.Context(), objects)
 		},
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&o.reason, "reason", "", "Why, for the history of the set. At most 1024 characters.")
 	flags.Int32Var(&o.attempt, "attempt", 0, "Act only if this is the number of the current attempt."+o.attemptDefault())
 	flags.StringVar(&o.dryRun, "dry-run", dryRunNone, "Must be none or server. With server, the server checks the request and changes nothing.")
-	flags.BoolVar(&o.wait, "wait", false, "Wait until "+o.kind.goal.String()+", and show the progress.")
+	flags.BoolVar(&o.wait, "wait", false, "Wait until "+o.action.goal.String()+", and show the progress.")
 	flags.DurationVar(&o.timeout, "timeout", 0, "How long to --wait, like 10m. 0 for as long as it takes.")
 	_ = cmd.RegisterFlagCompletionFunc("dry-run", cobra.FixedCompletions([]cobra.Completion{dryRunNone, dryRunServer}, cobra.ShellCompDirectiveNoFileComp))
 	o.output.AddFlags(cmd)
@@ -151,7 +151,7 @@ func newCommand(f *cli.Factory, o *options, short, long, example string) *cobra.
 }
 
 func (o *options) attemptDefault() string {
-	if o.kind.oncePerAttempt {
+	if o.action.oncePerAttempt {
 		return " Default is the one that the set has when the command looks."
 	}
 	return " Default is any."
@@ -165,38 +165,39 @@ func severalSets(one cobra.CompletionFunc) cobra.CompletionFunc {
 	}
 }
 
-// complete checks the flags and returns the names of the sets, each once, and what to ask for.
-func (o *options) complete(cmd *cobra.Command, args []string) ([]string, request, error) {
-	var names []string
+// complete checks the flags and returns the objects, each once, and what to ask for.
+func (o *options) complete(cmd *cobra.Command, targets []cli.For[Target], args []string) ([]object, Request, error) {
+	var objects []object
 	for _, arg := range args {
-		name, err := cli.SetName([]string{arg})
+		target, name, err := cli.Find(targets, []string{arg})
 		if err != nil {
-			return nil, request{}, err
+			return nil, Request{}, err
 		}
-		if !slices.Contains(names, name) {
-			names = append(names, name)
+		given := func(other object) bool { return other.name == name && other.target.Title == target.Title }
+		if !slices.ContainsFunc(objects, given) {
+			objects = append(objects, object{target, name})
 		}
 	}
-	if len(names) == 0 {
-		_, err := cli.SetName(nil)
-		return nil, request{}, err
+	if len(objects) == 0 {
+		_, _, err := cli.Find(targets, nil)
+		return nil, Request{}, err
 	}
 	if err := o.check(); err != nil {
-		return nil, request{}, err
+		return nil, Request{}, err
 	}
-	r := request{reason: o.reason, replicatedJob: o.replicatedJob, counts: o.counts, maxRestarts: o.maxRestarts}
+	r := Request{Reason: o.reason, ReplicatedJob: o.replicatedJob, Counts: o.counts, MaxRestarts: o.maxRestarts}
 	if cmd.Flags().Changed("job-index") {
-		r.jobIndex = ptr.To(o.jobIndex)
+		r.JobIndex = ptr.To(o.jobIndex)
 	}
 	if cmd.Flags().Changed("attempt") {
 		if o.attempt < 0 {
-			return nil, request{}, fmt.Errorf("--attempt: must be 0 or more, not %d", o.attempt)
+			return nil, Request{}, fmt.Errorf("--attempt: must be 0 or more, not %d", o.attempt)
 		}
-		r.preconditions = &batchv1alpha1.ActionPreconditions{Attempt: ptr.To(o.attempt)}
+		r.Preconditions = &batchv1alpha1.ActionPreconditions{Attempt: ptr.To(o.attempt)}
 	}
 	var err error
-	r.scope, err = o.scopeOf(r.jobIndex)
-	return names, r, err
+	r.Scope, err = o.scopeOf(r.JobIndex)
+	return objects, r, err
 }
 
 func (o *options) check() error {

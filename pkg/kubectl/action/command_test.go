@@ -119,13 +119,13 @@ type outcome struct {
 	Requests         []string
 }
 
-func call(t *testing.T, command func(*cli.Factory) *cobra.Command, args ...string) outcome {
+func call(t *testing.T, command func(*cli.Factory, []cli.For[Target]) *cobra.Command, args ...string) outcome {
 	t.Helper()
 	s := newServer(t)
 	var out, errOut bytes.Buffer
 	f := cli.NewFactory(genericiooptions.IOStreams{In: strings.NewReader(""), Out: &out, ErrOut: &errOut})
 	f.Flags.APIServer, f.Flags.Namespace = ptr.To(s.URL), ptr.To("ns")
-	cmd := command(f)
+	cmd := command(f, []cli.For[Target]{{Kind: cli.JobSet, Do: JobSet{}}})
 	cmd.SilenceErrors, cmd.SilenceUsage = true, true
 	cmd.SetArgs(args)
 	err := cmd.ExecuteContext(t.Context())
@@ -139,7 +139,7 @@ func call(t *testing.T, command func(*cli.Factory) *cobra.Command, args ...strin
 func TestCommands(t *testing.T) {
 	const seen = `"preconditions":{"uid":"u-1","attempt":3}`
 	for name, tc := range map[string]struct {
-		command func(*cli.Factory) *cobra.Command
+		command func(*cli.Factory, []cli.For[Target]) *cobra.Command
 		args    []string
 		want    outcome
 	}{
@@ -260,7 +260,7 @@ func TestCommands(t *testing.T) {
 
 func TestWrongUsageIsRefusedWithoutARequest(t *testing.T) {
 	for name, tc := range map[string]struct {
-		command func(*cli.Factory) *cobra.Command
+		command func(*cli.Factory, []cli.For[Target]) *cobra.Command
 		args    []string
 		want    string
 	}{

@@ -19,28 +19,6 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/snapshot"
 )
 
-// goal is the state of a set that an action leads to.
-type goal int
-
-const (
-	// goalReady is that all Jobs are ready or have succeeded in the attempt that the action began, or a later one.
-	goalReady goal = iota
-	// goalSuspended is that no pod is left and the set says so.
-	goalSuspended
-	// goalStopped is that no Job runs or is being deleted any more.
-	goalStopped
-)
-
-// progress is how far a set is on the way to the goal.
-type progress struct {
-	// text tells it in numbers. It changes when the numbers do.
-	text string
-	// reached tells that the goal is reached; text says in which state the set is then.
-	reached bool
-	// failure tells why the goal will not be reached.
-	failure string
-}
-
 // counts are the Jobs of a set by how far they are.
 type counts struct {
 	// total is the number of Jobs that the set has once all exist.
@@ -62,14 +40,14 @@ type view struct {
 }
 
 // look tells how far the set is. The attempt is the one that the action began, and uid the set that it was done on.
-func look(g goal, set view, uid types.UID, attempt int32) progress {
+func look(g Goal, set view, uid types.UID, attempt int32) Progress {
 	js, n := set.JobSet, set.count()
 	switch {
 	case js.UID != uid:
-		return progress{failure: "the set was deleted, and another one created under its name"}
-	case g == goalStopped:
-		return progress{reached: n.old+n.unfinished == 0, text: stopping(n)}
-	case g == goalSuspended:
+		return Progress{Failure: "the set was deleted, and another one created under its name"}
+	case g == GoalStopped:
+		return Progress{Reached: n.old+n.unfinished == 0, Text: stopping(n)}
+	case g == GoalSuspended:
 		return suspendProgress(js, n)
 	}
 	return readyProgress(js, n, attempt)
@@ -85,33 +63,33 @@ func stopping(n counts) string {
 	return fmt.Sprintf("%s to be deleted, %d being deleted", cli.Count(n.unfinished, "Job"), n.old)
 }
 
-func suspendProgress(js *jobsetv1alpha2.JobSet, n counts) progress {
+func suspendProgress(js *jobsetv1alpha2.JobSet, n counts) Progress {
 	finished, _ := helper.Finished(js)
 	switch {
 	case finished != "":
-		return progress{failure: "the set finished meanwhile: " + finish(js)}
+		return Progress{Failure: "the set finished meanwhile: " + finish(js)}
 	case !ptr.Deref(js.Spec.Suspend, false):
-		return progress{failure: "the set was resumed meanwhile" + byWhom(helper.CurrentAttempt(&js.Status))}
+		return Progress{Failure: "the set was resumed meanwhile" + byWhom(helper.CurrentAttempt(&js.Status))}
 	case n.running == 0 && meta.IsStatusConditionTrue(js.Status.Conditions, jobsetv1alpha2.JobSetSuspended):
-		return progress{reached: true, text: "suspended, no pod is left"}
+		return Progress{Reached: true, Text: "suspended, no pod is left"}
 	}
-	return progress{text: fmt.Sprintf("%d of %d Jobs stopped", n.total-n.running, n.total)}
+	return Progress{Text: fmt.Sprintf("%d of %d Jobs stopped", n.total-n.running, n.total)}
 }
 
-func readyProgress(js *jobsetv1alpha2.JobSet, n counts, attempt int32) progress {
+func readyProgress(js *jobsetv1alpha2.JobSet, n counts, attempt int32) Progress {
 	current := helper.CurrentAttempt(&js.Status)
 	finished, _ := helper.Finished(js)
 	switch {
 	case finished == helper.PhaseCompleted:
-		return progress{reached: true, text: "completed"}
+		return Progress{Reached: true, Text: "completed"}
 	case finished != "":
-		return progress{failure: finish(js)}
+		return Progress{Failure: finish(js)}
 	case ptr.Deref(js.Spec.Suspend, false):
-		return progress{failure: "the set is suspended" + endedBy(current) + "; " + whatResumes(js)}
+		return Progress{Failure: "the set is suspended" + endedBy(current) + "; " + whatResumes(js)}
 	case current == nil && n.old == 0 && n.ready == n.total:
-		return progress{reached: true, text: fmt.Sprintf("%d of %d Jobs ready", n.ready, n.total)}
+		return Progress{Reached: true, Text: fmt.Sprintf("%d of %d Jobs ready", n.ready, n.total)}
 	case current != nil && current.Number >= attempt && current.EndTime == nil && current.ReadyTime != nil:
-		return progress{reached: true, text: fmt.Sprintf("%d of %d Jobs ready in attempt %d%s", n.total, n.total, current.Number, took(current))}
+		return Progress{Reached: true, Text: fmt.Sprintf("%d of %d Jobs ready in attempt %d%s", n.total, n.total, current.Number, took(current))}
 	}
 	var parts []string
 	if current != nil && current.Number > attempt {
@@ -124,7 +102,7 @@ func readyProgress(js *jobsetv1alpha2.JobSet, n counts, attempt int32) progress 
 		parts = append(parts, fmt.Sprintf("%d of %d created", n.created, n.total))
 	}
 	parts = append(parts, fmt.Sprintf("%d of %d ready", n.ready, n.total))
-	return progress{text: strings.Join(parts, ", ")}
+	return Progress{Text: strings.Join(parts, ", ")}
 }
 
 // whatResumes says what lets a suspended set run. The server does not resume what a queue or an owner decides about.

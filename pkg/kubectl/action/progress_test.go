@@ -107,65 +107,65 @@ func TestProgressToReady(t *testing.T) {
 
 	for name, tc := range map[string]struct {
 		set  view
-		want progress
+		want Progress
 	}{
 		"Jobs of the attempt before are deleted first": {
 			set:  set(restarts(1), attempts(running), job(0, pods(2, 2)), job(0, terminating), job(1, pods(2, 1))),
-			want: progress{text: "2 old Jobs to be deleted, 1 of 3 created, 0 of 3 ready"},
+			want: Progress{Text: "2 old Jobs to be deleted, 1 of 3 created, 0 of 3 ready"},
 		},
 		"Jobs are ready one after the other": {
 			set:  set(restarts(1), attempts(running), job(1, pods(2, 2)), job(1, completed), job(1)),
-			want: progress{text: "3 of 3 created, 2 of 3 ready"},
+			want: Progress{Text: "3 of 3 created, 2 of 3 ready"},
 		},
 		"all Jobs are ready but the controller has not said so yet": {
 			set:  set(restarts(1), attempts(running), job(1, pods(2, 2)), job(1, pods(2, 2)), job(1, pods(2, 2))),
-			want: progress{text: "3 of 3 created, 3 of 3 ready"},
+			want: Progress{Text: "3 of 3 created, 3 of 3 ready"},
 		},
 		"the attempt is ready": {
 			set:  set(restarts(1), attempts(isReady), job(1, pods(2, 2))),
-			want: progress{reached: true, text: "3 of 3 Jobs ready in attempt 2 after 14s"},
+			want: Progress{Reached: true, Text: "3 of 3 Jobs ready in attempt 2 after 14s"},
 		},
 		"the attempt that was waited for has failed, and another one runs": {
 			set:  set(restarts(2), attempts(ended, third), job(2)),
-			want: progress{text: "attempt 3 after attempt 2 ended: pod train-w-1-0-abcde on node node-7: OOMKilled, container main exit code 137 (out of memory), 1 of 3 created, 0 of 3 ready"},
+			want: Progress{Text: "attempt 3 after attempt 2 ended: pod train-w-1-0-abcde on node node-7: OOMKilled, container main exit code 137 (out of memory), 1 of 3 created, 0 of 3 ready"},
 		},
 		"an earlier attempt that was ready does not count": {
 			set:  set(attempts(jobsetv1alpha2.Attempt{Number: 1, ReadyTime: at(1)}), job(0)),
-			want: progress{text: "1 of 3 created, 0 of 3 ready"},
+			want: Progress{Text: "1 of 3 created, 0 of 3 ready"},
 		},
 		"the set completed": {
 			set:  set(isTrue(jobsetv1alpha2.JobSetCompleted, "AllJobsCompleted", "")),
-			want: progress{reached: true, text: "completed"},
+			want: Progress{Reached: true, Text: "completed"},
 		},
 		"the set failed": {
 			set:  set(attempts(ended), isTrue(jobsetv1alpha2.JobSetFailed, "ReachedMaxRestarts", "too many")),
-			want: progress{failure: "Failed (ReachedMaxRestarts): too many; first cause: pod train-w-1-0-abcde on node node-7: OOMKilled, container main exit code 137 (out of memory)"},
+			want: Progress{Failure: "Failed (ReachedMaxRestarts): too many; first cause: pod train-w-1-0-abcde on node node-7: OOMKilled, container main exit code 137 (out of memory)"},
 		},
 		"the set was suspended meanwhile": {
 			set:  set(suspendedSet, attempts(jobsetv1alpha2.Attempt{Number: 2, EndTime: at(3), EndUser: "alice"})),
-			want: progress{failure: "the set is suspended by alice; kubectl jobset resume train lets it run"},
+			want: Progress{Failure: "the set is suspended by alice; kubectl jobset resume train lets it run"},
 		},
 		"the queue of the set took its quota back meanwhile": {
 			set: set(suspendedSet, attempts(jobsetv1alpha2.Attempt{Number: 2, EndTime: at(3)}), func(s *snapshot.Set) {
 				s.JobSet.Labels = map[string]string{jobsetv1alpha2.QueueNameKey: "research"}
 			}),
-			want: progress{failure: "the set is suspended; its queue research lets it run"},
+			want: Progress{Failure: "the set is suspended; its queue research lets it run"},
 		},
 		"the set was created anew": {
 			set:  set(func(s *snapshot.Set) { s.JobSet.UID = "set-2" }),
-			want: progress{failure: "the set was deleted, and another one created under its name"},
+			want: Progress{Failure: "the set was deleted, and another one created under its name"},
 		},
 		"a set without a history is ready when its Jobs are": {
 			set:  set(job(0, pods(2, 2)), job(0, pods(2, 2)), job(0, completed)),
-			want: progress{reached: true, text: "3 of 3 Jobs ready"},
+			want: Progress{Reached: true, Text: "3 of 3 Jobs ready"},
 		},
 		"without the right to read Jobs the status tells": {
 			set:  blind(set(attempts(running), counted)),
-			want: progress{text: "2 of 3 ready"},
+			want: Progress{Text: "2 of 3 ready"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tc.want, look(goalReady, tc.set, uid, 2), cmp.AllowUnexported(progress{})); diff != "" {
+			if diff := cmp.Diff(tc.want, look(GoalReady, tc.set, uid, 2)); diff != "" {
 				t.Errorf("progress (-want +got):\n%s", diff)
 			}
 		})
@@ -177,59 +177,59 @@ func TestProgressToSuspendedAndStopped(t *testing.T) {
 		st.ReplicatedJobsStatus = []jobsetv1alpha2.ReplicatedJobStatus{{Name: "w", Active: 2, Suspended: 1}}
 	})
 	for name, tc := range map[string]struct {
-		goal goal
+		goal Goal
 		set  view
-		want progress
+		want Progress
 	}{
 		"a Job has pods that terminate": {
-			goal: goalSuspended,
+			goal: GoalSuspended,
 			set: set(suspendedSet, isTrue(jobsetv1alpha2.JobSetSuspended, "", ""), job(0, suspendedJob), job(0, suspendedJob),
 				job(0, suspendedJob, func(j *batchv1.Job) { j.Status.Terminating = ptr.To[int32](1) })),
-			want: progress{text: "2 of 3 Jobs stopped"},
+			want: Progress{Text: "2 of 3 Jobs stopped"},
 		},
 		"no pod is left but the controller has not said so yet": {
-			goal: goalSuspended,
+			goal: GoalSuspended,
 			set:  set(suspendedSet, job(0, suspendedJob), job(0, suspendedJob), job(0, suspendedJob)),
-			want: progress{text: "3 of 3 Jobs stopped"},
+			want: Progress{Text: "3 of 3 Jobs stopped"},
 		},
 		"suspended": {
-			goal: goalSuspended,
+			goal: GoalSuspended,
 			set:  set(suspendedSet, isTrue(jobsetv1alpha2.JobSetSuspended, "", ""), job(0, suspendedJob)),
-			want: progress{reached: true, text: "suspended, no pod is left"},
+			want: Progress{Reached: true, Text: "suspended, no pod is left"},
 		},
 		"resumed before it was suspended": {
-			goal: goalSuspended,
+			goal: GoalSuspended,
 			set:  set(attempts(jobsetv1alpha2.Attempt{Number: 3, User: "bob"})),
-			want: progress{failure: "the set was resumed meanwhile by bob"},
+			want: Progress{Failure: "the set was resumed meanwhile by bob"},
 		},
 		"completed before it was suspended": {
-			goal: goalSuspended,
+			goal: GoalSuspended,
 			set:  set(isTrue(jobsetv1alpha2.JobSetCompleted, "AllJobsCompleted", "done")),
-			want: progress{failure: "the set finished meanwhile: Completed (AllJobsCompleted): done"},
+			want: Progress{Failure: "the set finished meanwhile: Completed (AllJobsCompleted): done"},
 		},
 		"suspending without the right to read Jobs": {
-			goal: goalSuspended,
+			goal: GoalSuspended,
 			set:  blind(set(suspendedSet, counted)),
-			want: progress{text: "1 of 3 Jobs stopped"},
+			want: Progress{Text: "1 of 3 Jobs stopped"},
 		},
 		"a Job without pods is deleted too": {
-			goal: goalStopped,
+			goal: GoalStopped,
 			set:  set(job(0), job(0, terminating), job(0, completed)),
-			want: progress{text: "1 Job to be deleted, 1 being deleted"},
+			want: Progress{Text: "1 Job to be deleted, 1 being deleted"},
 		},
 		"finished Jobs stay": {
-			goal: goalStopped,
+			goal: GoalStopped,
 			set:  set(job(0, completed)),
-			want: progress{reached: true, text: "no Job runs any more"},
+			want: Progress{Reached: true, Text: "no Job runs any more"},
 		},
 		"stopping without the right to read Jobs": {
-			goal: goalStopped,
+			goal: GoalStopped,
 			set:  blind(set(counted)),
-			want: progress{text: "2 Jobs to be deleted"},
+			want: Progress{Text: "2 Jobs to be deleted"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tc.want, look(tc.goal, tc.set, uid, 2), cmp.AllowUnexported(progress{})); diff != "" {
+			if diff := cmp.Diff(tc.want, look(tc.goal, tc.set, uid, 2)); diff != "" {
 				t.Errorf("progress (-want +got):\n%s", diff)
 			}
 		})

@@ -20,9 +20,6 @@ import (
 	"k8s.io/utils/ptr"
 
 	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
-	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
-	jobsetclient "github.com/jobset-apiserver/jobset-apiserver/pkg/generated/clientset/versioned/typed/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/cli"
 )
 
@@ -31,32 +28,40 @@ type runner struct {
 	*options
 	streams genericiooptions.IOStreams
 	clients *cli.Clients
-	request request
+	request Request
 }
 
-// result is a set for which the server has done the action.
-type result struct {
+// object is one that a command was given.
+type object struct {
+	target cli.For[Target]
 	name   string
-	answer answer
 }
 
-// all asks for the action on each set, whatever became of those before, and then waits for each.
-func (r *runner) all(ctx context.Context, names []string) error {
-	if ok, err := r.confirmed(names); err != nil || !ok {
+func (o object) qualified() string { return o.target.Qualified(o.name) }
+
+// result is an object for which the server has done the action.
+type result struct {
+	object
+	answer Answer
+}
+
+// all asks for the action on each object, whatever became of those before, and then waits for each.
+func (r *runner) all(ctx context.Context, objects []object) error {
+	if ok, err := r.confirmed(objects); err != nil || !ok {
 		return err
 	}
 	var done []result
 	failed := false
-	for _, name := range names {
-		answer, err := r.one(ctx, name)
+	for _, o := range objects {
+		answer, err := r.one(ctx, o)
 		if err != nil {
 			failed = true
 			fmt.Fprintln(r.streams.ErrOut, "error:", cli.Explain(err))
 			continue
 		}
-		done = append(done, result{name, answer})
+		done = append(done, result{o, answer})
 		if r.output.ForHumans() {
-			fmt.Fprintln(r.streams.Out, r.sentence(name, answer))
+			fmt.Fprintln(r.streams.Out, r.sentence(o, answer))
 		}
 	}
 	if !r.output.ForHumans() && len(done) > 0 {
@@ -74,10 +79,14 @@ func (r *runner) all(ctx context.Context, names []string) error {
 }
 
 // confirmed asks before sets are cancelled, if somebody is there to be asked.
-func (r *runner) confirmed(names []string) (bool, error) {
+func (r *runner) confirmed(objects []object) (bool, error) {
 	interactive := isTerminal(r.streams.In) && isTerminal(r.streams.ErrOut)
-	if r.kind.name != cancel.name || r.yes || r.dryRun == dryRunServer || !interactive {
+	if r.action.name != cancel.name || r.yes || r.dryRun == dryRunServer || !interactive {
 		return true, nil
+	}
+	var names []string
+	for _, o := range objects {
+		names = append(names, o.name)
 	}
 	return confirm(r.streams.In, r.streams.ErrOut, names)
 }
@@ -104,65 +113,54 @@ func confirm(in io.Reader, out io.Writer, names []string) (bool, error) {
 	return false, nil
 }
 
-// one asks the server for the action on one set.
-func (r *runner) one(ctx context.Context, name string) (answer, error) {
-	sets := r.clients.JobSets.JobsetV1alpha2().JobSets(r.clients.Namespace)
+// one asks the server for the action on one object.
+func (r *runner) one(ctx context.Context, o object) (Answer, error) {
 	req := r.request
-	if r.kind.oncePerAttempt && req.preconditions == nil {
-		set, err := sets.Get(ctx, name, metav1.GetOptions{})
+	if r.action.oncePerAttempt && req.Preconditions == nil {
+		seen, err := o.target.Do.Preconditions(ctx, r.clients, o.name)
 		if apierrors.IsForbidden(err) {
-			return answer{}, fmt.Errorf("%w; with --attempt, the set need not be read", err)
+			return Answer{}, fmt.Errorf("%w; with --attempt, the set need not be read", err)
 		}
 		if err != nil {
-			return answer{}, err
+			return Answer{}, err
 		}
-		req.preconditions = seen(set)
+		req.Preconditions = seen
 	}
 	create := metav1.CreateOptions{}
 	if r.dryRun == dryRunServer {
 		create.DryRun = []string{metav1.DryRunAll}
 	}
-	got, err := r.kind.send(ctx, sets, name, req, create)
+	got, err := o.target.Do.Send(ctx, r.clients, r.action.name, o.name, req, create)
 	if err != nil {
-		return answer{}, r.explain(ctx, sets, name, err)
+		return Answer{}, r.explain(ctx, o, err)
 	}
-	got.object.GetObjectKind().SetGroupVersionKind(batchv1alpha1.SchemeGroupVersion.WithKind(r.kind.object))
 	return got, nil
-}
-
-// seen are the preconditions that what was read still holds.
-func seen(set *jobsetv1alpha2.JobSet) *batchv1alpha1.ActionPreconditions {
-	p := &batchv1alpha1.ActionPreconditions{UID: ptr.To(set.UID), Attempt: ptr.To[int32](0)}
-	if a := helper.CurrentAttempt(&set.Status); a != nil {
-		p.Attempt = ptr.To(a.Number)
-	}
-	return p
 }
 
 // explain returns the error of the server in words for a user. A server without the action answers as if there were no
 // such set.
-func (r *runner) explain(ctx context.Context, sets jobsetclient.JobSetInterface, name string, err error) error {
+func (r *runner) explain(ctx context.Context, o object, err error) error {
 	if apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err) {
-		if _, readErr := sets.Get(ctx, name, metav1.GetOptions{}); readErr == nil {
-			return r.notOffered(name)
+		if _, readErr := o.target.Do.Preconditions(ctx, r.clients, o.name); readErr == nil {
+			return r.notOffered(o)
 		}
 	}
-	prefix := fmt.Sprintf("Operation cannot be fulfilled on jobsets.%s %q: ", jobsetv1alpha2.GroupName, name)
+	prefix := fmt.Sprintf("Operation cannot be fulfilled on %s.%s %q: ", o.target.Names[1], o.target.GroupVersion.Group, o.name)
 	if because, found := strings.CutPrefix(err.Error(), prefix); found && apierrors.IsConflict(err) {
-		return fmt.Errorf("%s not %s: %s", qualified(name), r.kind.past, because)
+		return fmt.Errorf("%s not %s: %s", o.qualified(), r.action.past, because)
 	}
 	if causes := causesOf(err); len(causes) > 0 {
-		return fmt.Errorf("%s not %s: %s", qualified(name), r.kind.past, strings.Join(causes, "; "))
+		return fmt.Errorf("%s not %s: %s", o.qualified(), r.action.past, strings.Join(causes, "; "))
 	}
 	return err
 }
 
-func (r *runner) notOffered(name string) error {
-	if r.kind.elsewhere == "" {
-		return fmt.Errorf("%s not %s: this server has no action %s for JobSets; it is a feature of jobset-apiserver", qualified(name), r.kind.past, r.kind.name)
+func (r *runner) notOffered(o object) error {
+	if r.action.elsewhere == "" {
+		return fmt.Errorf("%s not %s: this server has no action %s for %ss; it is a feature of jobset-apiserver", o.qualified(), r.action.past, r.action.name, o.target.Title)
 	}
-	return fmt.Errorf("%s not %s: this server has no action %s for JobSets, which is a feature of jobset-apiserver; here this does it: kubectl patch jobset %s -n %s --type=merge -p '%s'",
-		qualified(name), r.kind.past, r.kind.name, name, r.clients.Namespace, r.kind.elsewhere)
+	return fmt.Errorf("%s not %s: this server has no action %s for %ss, which is a feature of jobset-apiserver; here this does it: kubectl patch %s %s -n %s --type=merge -p '%s'",
+		o.qualified(), r.action.past, r.action.name, o.target.Title, o.target.Names[0], o.name, r.clients.Namespace, r.action.elsewhere)
 }
 
 // causesOf returns what is wrong with the fields of a request that was refused as invalid.
@@ -179,44 +177,41 @@ func causesOf(err error) []string {
 }
 
 // sentence tells what the server did.
-func (r *runner) sentence(name string, a answer) string {
+func (r *runner) sentence(o object, a Answer) string {
 	suffix := ""
 	if r.dryRun == dryRunServer {
 		suffix = " (server dry run)"
 	}
-	if a.status.Time == nil {
-		return fmt.Sprintf("%s unchanged: %s%s", qualified(name), a.status.Message, suffix)
+	if a.Status.Time == nil {
+		return fmt.Sprintf("%s unchanged: %s%s", o.qualified(), a.Status.Message, suffix)
 	}
 	var notes []string
-	if a.status.Attempt > 0 {
-		notes = append(notes, fmt.Sprintf("attempt %d", a.status.Attempt))
+	if a.Status.Attempt > 0 {
+		notes = append(notes, fmt.Sprintf("attempt %d", a.Status.Attempt))
 	}
-	switch r.request.scope {
+	switch r.request.Scope {
 	case batchv1alpha1.RestartScopeReplicatedJob:
-		notes = append(notes, "replicatedJob "+r.request.replicatedJob)
+		notes = append(notes, "replicatedJob "+r.request.ReplicatedJob)
 	case batchv1alpha1.RestartScopeJob:
-		notes = append(notes, fmt.Sprintf("Job %d of replicatedJob %s", ptr.Deref(r.request.jobIndex, 0), r.request.replicatedJob))
+		notes = append(notes, fmt.Sprintf("Job %d of replicatedJob %s", ptr.Deref(r.request.JobIndex, 0), r.request.ReplicatedJob))
 	}
 	if len(notes) > 0 {
 		suffix = fmt.Sprintf(" (%s)%s", strings.Join(notes, ", "), suffix)
 	}
-	return qualified(name) + " " + r.kind.past + suffix
+	return o.qualified() + " " + r.action.past + suffix
 }
-
-// qualified names a set as kubectl does.
-func qualified(name string) string { return "jobset." + jobsetv1alpha2.GroupName + "/" + name }
 
 // data is the object that the server answered, or a list of them.
 func data(done []result) any {
 	if len(done) == 1 {
-		return done[0].answer.object
+		return done[0].answer.Object
 	}
 	list := struct {
 		metav1.TypeMeta
 		Items []runtime.Object `json:"items"`
 	}{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "List"}}
 	for _, d := range done {
-		list.Items = append(list.Items, d.answer.object)
+		list.Items = append(list.Items, d.answer.Object)
 	}
 	return list
 }

@@ -11,12 +11,10 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/cli"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/snapshot"
 )
 
 const (
@@ -27,11 +25,11 @@ const (
 )
 
 // String names the goal, to go on after "until".
-func (g goal) String() string {
+func (g Goal) String() string {
 	switch g {
-	case goalSuspended:
+	case GoalSuspended:
 		return "no pod is left"
-	case goalStopped:
+	case GoalStopped:
 		return "no Job runs any more"
 	}
 	return "all Jobs are ready or the set has finished"
@@ -46,48 +44,40 @@ func (r *runner) waitForAll(ctx context.Context, done []result) bool {
 	}
 	all := true
 	for _, d := range done {
-		read := func(ctx context.Context) (view, error) { return r.read(ctx, d.name) }
+		look := func(ctx context.Context) (Progress, error) {
+			return d.target.Do.Look(ctx, r.clients, d.name, r.action.goal, d.answer)
+		}
 		display := &display{out: r.streams.ErrOut, terminal: cli.TerminalOf(r.streams.ErrOut), name: d.name, start: time.Now()}
-		text, err := follow(ctx, pollInterval, r.kind.goal, d, read, display)
+		text, err := follow(ctx, pollInterval, look, display)
 		if err != nil {
 			all = false
-			fmt.Fprintln(r.streams.ErrOut, "error:", cli.Explain(r.ended(ctx, d.name, err)))
+			fmt.Fprintln(r.streams.ErrOut, "error:", cli.Explain(r.ended(ctx, d.object, err)))
 			continue
 		}
 		if r.output.ForHumans() {
-			fmt.Fprintf(r.streams.Out, "%s: %s\n", qualified(d.name), text)
+			fmt.Fprintf(r.streams.Out, "%s: %s\n", d.qualified(), text)
 		}
 	}
 	return all
 }
 
-// read reads the set and its Jobs. Who may only act on sets may not read Jobs, and need not.
-func (r *runner) read(ctx context.Context, name string) (view, error) {
-	set, err := snapshot.Load(ctx, r.clients, name, false)
-	if !apierrors.IsForbidden(err) {
-		return view{Set: set}, err
-	}
-	js, err := r.clients.JobSets.JobsetV1alpha2().JobSets(r.clients.Namespace).Get(ctx, name, metav1.GetOptions{})
-	return view{Set: &snapshot.Set{JobSet: js, Now: time.Now()}, blind: true}, err
-}
-
 // ended tells why waiting ended before the goal was reached.
-func (r *runner) ended(ctx context.Context, name string, err error) error {
+func (r *runner) ended(ctx context.Context, o object, err error) error {
 	switch {
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
-		return fmt.Errorf("%s: not there after %v: %w; `kubectl jobset why %s` tells what is in the way", qualified(name), r.timeout, err, name)
+		return fmt.Errorf("%s: not there after %v: %w; `kubectl jobset why %s` tells what is in the way", o.qualified(), r.timeout, err, o.name)
 	case ctx.Err() != nil:
-		return fmt.Errorf("%s: interrupted, and only the waiting: %w", qualified(name), err)
+		return fmt.Errorf("%s: interrupted, and only the waiting: %w", o.qualified(), err)
 	}
-	return fmt.Errorf("%s: %w", qualified(name), err)
+	return fmt.Errorf("%s: %w", o.qualified(), err)
 }
 
-// follow reads the set until the goal is reached and returns the state it is in then. When the time is over, the error is
+// follow looks until the goal is reached and returns the state then. When the time is over, the error is
 // the state so far.
-func follow(ctx context.Context, every time.Duration, g goal, d result, read func(context.Context) (view, error), out *display) (string, error) {
+func follow(ctx context.Context, every time.Duration, look func(context.Context) (Progress, error), out *display) (string, error) {
 	text := "not read yet"
 	err := wait.PollUntilContextCancel(ctx, every, true, func(ctx context.Context) (bool, error) {
-		set, err := read(ctx)
+		p, err := look(ctx)
 		switch {
 		case ctx.Err() != nil:
 			return false, nil // the text stays what was read last
@@ -100,14 +90,13 @@ func follow(ctx context.Context, every time.Duration, g goal, d result, read fun
 		case err != nil:
 			return false, err
 		}
-		p := look(g, set, d.answer.status.UID, d.answer.status.Attempt)
-		if p.failure != "" {
-			return false, errors.New(p.failure)
+		if p.Failure != "" {
+			return false, errors.New(p.Failure)
 		}
-		if text = p.text; !p.reached {
+		if text = p.Text; !p.Reached {
 			out.show(text, time.Now())
 		}
-		return p.reached, nil
+		return p.Reached, nil
 	})
 	out.end()
 	switch {

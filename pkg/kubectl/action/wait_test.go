@@ -13,7 +13,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
-	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/cli"
 )
@@ -61,16 +60,15 @@ func TestFollow(t *testing.T) {
 			defer stop()
 			var shown bytes.Buffer
 			n := 0
-			read := func(context.Context) (view, error) {
+			next := func(context.Context) (Progress, error) {
 				next := tc.reads[min(n, len(tc.reads)-1)]
 				n++
 				if err, ok := next.(error); ok {
-					return view{}, err
+					return Progress{}, err
 				}
-				return next.(view), nil
+				return look(GoalReady, next.(view), uid, second), nil
 			}
-			d := result{"train", answer{status: batchv1alpha1.JobSetActionStatus{UID: uid, Attempt: second}}}
-			text, err := follow(ctx, time.Millisecond, goalReady, d, read, &display{out: &shown, name: "train", start: time.Now()})
+			text, err := follow(ctx, time.Millisecond, next, &display{out: &shown, name: "train", start: time.Now()})
 			message := ""
 			if err != nil {
 				message = err.Error()

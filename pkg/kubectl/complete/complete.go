@@ -30,12 +30,15 @@ const ReplicatedJobFlag = "replicated-job"
 
 // source is where the words come from. Tests have one of their own.
 type source interface {
-	names(ctx context.Context) ([]string, error)
+	names(ctx context.Context, kind cli.Kind) ([]string, error)
 	set(ctx context.Context, name string) (*jobsetv1alpha2.JobSet, error)
 }
 
-// JobSets completes the first argument of a command with the names of the JobSets in the namespace.
-func JobSets(f *cli.Factory) cobra.CompletionFunc { return jobSets(cluster{f}) }
+// Names completes the first argument of a command with the names of the objects in the namespace: those of the kind before the
+// slash, or else of the first kind.
+func Names[T any](f *cli.Factory, kinds []cli.For[T]) cobra.CompletionFunc {
+	return names(cluster{f}, kinds)
+}
 
 // ReplicatedJobs completes a flag with the replicatedJobs of the JobSet that the first argument names.
 func ReplicatedJobs(f *cli.Factory) cobra.CompletionFunc { return replicatedJobs(cluster{f}) }
@@ -44,21 +47,22 @@ func ReplicatedJobs(f *cli.Factory) cobra.CompletionFunc { return replicatedJobs
 // one that the JobSet has.
 func JobIndices(f *cli.Factory) cobra.CompletionFunc { return jobIndices(cluster{f}) }
 
-func jobSets(from source) cobra.CompletionFunc {
+func names[T any](from source, kinds []cli.For[T]) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		if len(args) > 0 {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		prefix := ""
+		prefix, kind := "", kinds[0].Kind
 		if resource, _, slash := strings.Cut(word, "/"); slash {
-			if !cli.IsResourceName(resource) {
+			at := slices.IndexFunc(kinds, func(k cli.For[T]) bool { return k.Accepts(resource) })
+			if at < 0 {
 				return nil, cobra.ShellCompDirectiveNoFileComp
 			}
-			prefix = resource + "/"
+			prefix, kind = resource+"/", kinds[at].Kind
 		}
 		ctx, stop := limit(cmd)
 		defer stop()
-		names, err := from.names(ctx)
+		names, err := from.names(ctx, kind)
 		if err != nil {
 			return failed(err)
 		}
@@ -108,7 +112,7 @@ func jobIndices(from source) cobra.CompletionFunc {
 }
 
 func named(cmd *cobra.Command, from source, args []string) (*jobsetv1alpha2.JobSet, error) {
-	name, err := cli.SetName(args)
+	_, name, err := cli.Find([]cli.For[struct{}]{{Kind: cli.JobSet}}, args)
 	if err != nil {
 		return nil, err
 	}
@@ -135,7 +139,7 @@ func failed(err error) ([]cobra.Completion, cobra.ShellCompDirective) {
 type cluster struct{ f *cli.Factory }
 
 // names asks for the metadata alone: sets are large, and a shell waits.
-func (c cluster) names(ctx context.Context) ([]string, error) {
+func (c cluster) names(ctx context.Context, kind cli.Kind) ([]string, error) {
 	clients, err := c.f.Clients()
 	if err != nil {
 		return nil, err
@@ -144,10 +148,10 @@ func (c cluster) names(ctx context.Context) ([]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("making a client of metadata: %w", err)
 	}
-	list, err := objects.Resource(jobsetv1alpha2.SchemeGroupVersion.WithResource("jobsets")).Namespace(clients.Namespace).
+	list, err := objects.Resource(kind.Resource()).Namespace(clients.Namespace).
 		List(ctx, metav1.ListOptions{ResourceVersion: "0"})
 	if err != nil {
-		return nil, fmt.Errorf("listing jobsets: %w", err)
+		return nil, fmt.Errorf("listing %s: %w", kind.Names[1], err)
 	}
 	names := make([]string, 0, len(list.Items))
 	for i := range list.Items {

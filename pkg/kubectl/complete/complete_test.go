@@ -12,13 +12,14 @@ import (
 	"github.com/spf13/cobra"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/cli"
 	"github.com/jobset-apiserver/jobset-apiserver/test/builders"
 )
 
 // sets is a source that has these JobSets. Without any it is a cluster that does not answer.
 type sets []*jobsetv1alpha2.JobSet
 
-func (s sets) names(context.Context) (names []string, err error) {
+func (s sets) names(context.Context, cli.Kind) (names []string, err error) {
 	if len(s) == 0 {
 		return nil, errors.New("no answer")
 	}
@@ -35,6 +36,10 @@ func (s sets) set(_ context.Context, name string) (*jobsetv1alpha2.JobSet, error
 		}
 	}
 	return nil, errors.New("not found")
+}
+
+func jobSetNames(from source) cobra.CompletionFunc {
+	return names(from, []cli.For[bool]{{Kind: cli.JobSet}})
 }
 
 func TestCompletions(t *testing.T) {
@@ -54,11 +59,11 @@ func TestCompletions(t *testing.T) {
 		want          []cobra.Completion
 		wantDirective cobra.ShellCompDirective
 	}{
-		"names that begin like the word":                {of: jobSets, from: from, word: "tr", want: []cobra.Completion{"train-a", "train-b"}, wantDirective: unordered},
-		"names keep the resource before them":           {of: jobSets, from: from, word: "js/o", want: []cobra.Completion{"js/other"}, wantDirective: unordered},
-		"another resource has no names":                 {of: jobSets, from: from, word: "job/", wantDirective: unordered},
-		"one name is enough":                            {of: jobSets, from: from, args: []string{"other"}, wantDirective: unordered},
-		"a cluster that does not answer offers nothing": {of: jobSets, wantDirective: unordered},
+		"names that begin like the word":                {of: jobSetNames, from: from, word: "tr", want: []cobra.Completion{"train-a", "train-b"}, wantDirective: unordered},
+		"names keep the resource before them":           {of: jobSetNames, from: from, word: "js/o", want: []cobra.Completion{"js/other"}, wantDirective: unordered},
+		"another resource has no names":                 {of: jobSetNames, from: from, word: "job/", wantDirective: unordered},
+		"one name is enough":                            {of: jobSetNames, from: from, args: []string{"other"}, wantDirective: unordered},
+		"a cluster that does not answer offers nothing": {of: jobSetNames, wantDirective: unordered},
 		"replicatedJobs in the order of the set":        {of: replicatedJobs, from: from, args: []string{"jobset/train-a"}, want: []cobra.Completion{"leader", "workers"}, wantDirective: ordered},
 		"replicatedJobs that begin like the word":       {of: replicatedJobs, from: from, args: []string{"train-a"}, word: "w", want: []cobra.Completion{"workers"}, wantDirective: ordered},
 		"no replicatedJobs before the name is given":    {of: replicatedJobs, from: from, wantDirective: unordered},

@@ -36,8 +36,16 @@ type options struct {
 	maxRequests int
 }
 
+// Loader reads an object of a kind and the Jobs and pods that belong to it.
+type Loader func(ctx context.Context, c *cli.Clients, name string) (*snapshot.Set, error)
+
+// JobSet is the Loader of JobSets.
+func JobSet(ctx context.Context, c *cli.Clients, name string) (*snapshot.Set, error) {
+	return snapshot.Load(ctx, c, name, true)
+}
+
 // NewCommand returns `kubectl jobset logs`.
-func NewCommand(f *cli.Factory) *cobra.Command {
+func NewCommand(f *cli.Factory, kinds []cli.For[Loader]) *cobra.Command {
 	o := &options{factory: f}
 	cmd := &cobra.Command{
 		Use:   "logs NAME",
@@ -62,16 +70,16 @@ Of several logs the last 10 lines are shown, unless --tail or --since say otherw
 
   # The pods of an earlier attempt that still exist
   kubectl jobset logs train --attempt 2`,
-		ValidArgsFunction: complete.JobSets(f),
+		ValidArgsFunction: complete.Names(f, kinds),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			name, err := cli.SetName(args)
+			kind, name, err := cli.Find(kinds, args)
 			if err != nil {
 				return err
 			}
 			if err := o.validate(cmd.Flags().Changed); err != nil {
 				return err
 			}
-			return o.run(cmd.Context(), name)
+			return o.run(cmd.Context(), kind.Do, name)
 		},
 	}
 	o.addFlags(cmd)
@@ -135,12 +143,12 @@ func (o *options) lines(logs int) *int64 {
 	return nil
 }
 
-func (o *options) run(ctx context.Context, name string) error {
+func (o *options) run(ctx context.Context, load Loader, name string) error {
 	clients, err := o.factory.Clients()
 	if err != nil {
 		return err
 	}
-	set, err := snapshot.Load(ctx, clients, name, true)
+	set, err := load(ctx, clients, name)
 	if err != nil {
 		return err
 	}

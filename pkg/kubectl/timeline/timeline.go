@@ -35,7 +35,7 @@ type options struct {
 }
 
 // NewCommand returns `kubectl jobset timeline`.
-func NewCommand(f *cli.Factory) *cobra.Command {
+func NewCommand(f *cli.Factory, kinds []cli.For[Reader]) *cobra.Command {
 	o := &options{factory: f}
 	cmd := &cobra.Command{
 		Use:   "timeline NAME",
@@ -56,16 +56,16 @@ began it, how long the set took to be ready (for a restart: to recover), how it 
 
   # How long each phase took, for a script
   kubectl jobset timeline train -o json | jq '.phases[] | {kind, attempt, seconds}'`,
-		ValidArgsFunction: complete.JobSets(f),
+		ValidArgsFunction: complete.Names(f, kinds),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			name, err := cli.SetName(args)
+			kind, name, err := cli.Find(kinds, args)
 			if err != nil {
 				return err
 			}
 			if err := o.validate(); err != nil {
 				return err
 			}
-			return o.run(cmd.Context(), name)
+			return o.run(cmd.Context(), kind.Do, name)
 		},
 	}
 	o.output.AddFlags(cmd, formatHTML)
@@ -82,7 +82,7 @@ func (o *options) validate() error {
 	return o.output.Validate()
 }
 
-func (o *options) run(ctx context.Context, name string) error {
+func (o *options) run(ctx context.Context, read Reader, name string) error {
 	clients, err := o.factory.Clients()
 	if err != nil {
 		return err
@@ -106,8 +106,11 @@ func (o *options) run(ctx context.Context, name string) error {
 	return o.output.Print(o.factory.Out, t)
 }
 
-// read makes the timeline of what the cluster holds. Jobs are read on request, and where they are all that a server tells.
-func read(ctx context.Context, c *cli.Clients, name string, withJobs bool) (*Timeline, error) {
+// Reader makes the timeline of an object of a kind, with its Jobs on request.
+type Reader func(ctx context.Context, c *cli.Clients, name string, withJobs bool) (*Timeline, error)
+
+// JobSet is the Reader of JobSets. Without a history of attempts, their Jobs are read in any case.
+func JobSet(ctx context.Context, c *cli.Clients, name string, withJobs bool) (*Timeline, error) {
 	if !withJobs {
 		js, err := c.JobSets.JobsetV1alpha2().JobSets(c.Namespace).Get(ctx, name, metav1.GetOptions{})
 		if err != nil {

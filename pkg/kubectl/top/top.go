@@ -35,29 +35,37 @@ const example = `  # Show the set train
 
 // options are the flags of the command.
 type options struct {
-	name        string
 	domainLabel string
 	all         bool
 	output      cli.Output
 }
 
+// Loader reads an object of a kind and the Jobs and pods that belong to it.
+type Loader func(ctx context.Context, c *cli.Clients, name string) (*snapshot.Set, error)
+
+// JobSet is the Loader of JobSets.
+func JobSet(ctx context.Context, c *cli.Clients, name string) (*snapshot.Set, error) {
+	return snapshot.Load(ctx, c, name, true)
+}
+
 // NewCommand returns `kubectl jobset top`.
-func NewCommand(f *cli.Factory) *cobra.Command {
+func NewCommand(f *cli.Factory, kinds []cli.For[Loader]) *cobra.Command {
 	o := &options{}
 	cmd := &cobra.Command{
 		Use:               "top NAME",
 		Short:             "Show ready pods, requests by node and domain, attempts and goodput",
 		Long:              long,
 		Example:           example,
-		ValidArgsFunction: complete.JobSets(f),
-		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if o.name, err = cli.SetName(args); err != nil {
+		ValidArgsFunction: complete.Names(f, kinds),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			kind, name, err := cli.Find(kinds, args)
+			if err != nil {
 				return err
 			}
 			if err := o.validate(); err != nil {
 				return err
 			}
-			return o.run(cmd.Context(), f)
+			return o.run(cmd.Context(), f, kind.Do, name)
 		},
 	}
 	cmd.Flags().StringVar(&o.domainLabel, "domain-label", corev1.LabelTopologyZone, "Label of the nodes that names their topology domain.")
@@ -75,12 +83,12 @@ func (o *options) validate() error {
 	return o.output.Validate()
 }
 
-func (o *options) run(ctx context.Context, f *cli.Factory) error {
+func (o *options) run(ctx context.Context, f *cli.Factory, load Loader, name string) error {
 	clients, err := f.Clients()
 	if err != nil {
 		return err
 	}
-	set, err := snapshot.Load(ctx, clients, o.name, true)
+	set, err := load(ctx, clients, name)
 	if err != nil {
 		return err
 	}

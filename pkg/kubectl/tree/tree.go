@@ -7,6 +7,7 @@ package tree
 
 import (
 	"context"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -33,30 +34,48 @@ const example = `  # Show the set train, and what belongs to it
   # Names of the pods that are not ready
   kubectl jobset tree train -o json | jq -r '.replicatedJobs[].jobs[].pods[]? | select(.ready | not) | .name'`
 
+// View is what the command shows of an object; as data, it is the object itself.
+type View interface {
+	// Lines returns the lines for humans. Few lines are shown for many children, unless all are asked for.
+	Lines(terminal cli.Terminal, now time.Time, all bool) []string
+}
+
+// Loader reads an object of a kind and what belongs to it.
+type Loader func(ctx context.Context, c *cli.Clients, name string) (View, error)
+
+// JobSet is the Loader of JobSets.
+func JobSet(ctx context.Context, c *cli.Clients, name string) (View, error) {
+	set, err := snapshot.Load(ctx, c, name, true)
+	if err != nil {
+		return nil, err
+	}
+	return New(set), nil
+}
+
 // options are the flags of the command.
 type options struct {
-	name   string
 	all    bool
 	output cli.Output
 }
 
 // NewCommand returns `kubectl jobset tree`.
-func NewCommand(f *cli.Factory) *cobra.Command {
+func NewCommand(f *cli.Factory, kinds []cli.For[Loader]) *cobra.Command {
 	o := &options{}
 	cmd := &cobra.Command{
 		Use:               "tree NAME",
 		Short:             "Show a JobSet with its Jobs and pods",
 		Long:              long,
 		Example:           example,
-		ValidArgsFunction: complete.JobSets(f),
-		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if o.name, err = cli.SetName(args); err != nil {
+		ValidArgsFunction: complete.Names(f, kinds),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			kind, name, err := cli.Find(kinds, args)
+			if err != nil {
 				return err
 			}
 			if err := o.output.Validate(); err != nil {
 				return err
 			}
-			return o.run(cmd.Context(), f)
+			return o.run(cmd.Context(), f, kind.Do, name)
 		},
 	}
 	cmd.Flags().BoolVar(&o.all, "all", false, "Show every Job and pod, however many there are.")
@@ -64,19 +83,19 @@ func NewCommand(f *cli.Factory) *cobra.Command {
 	return cmd
 }
 
-func (o *options) run(ctx context.Context, f *cli.Factory) error {
+func (o *options) run(ctx context.Context, f *cli.Factory, load Loader, name string) error {
 	clients, err := f.Clients()
 	if err != nil {
 		return err
 	}
-	set, err := snapshot.Load(ctx, clients, o.name, true)
+	now := time.Now()
+	tree, err := load(ctx, clients, name)
 	if err != nil {
 		return err
 	}
-	tree := New(set)
 	if !o.output.ForHumans() {
 		return o.output.Print(f.Out, tree)
 	}
 	terminal := cli.TerminalOf(f.Out)
-	return terminal.Lines(f.Out, tree.Lines(terminal, set.Now, o.all)...)
+	return terminal.Lines(f.Out, tree.Lines(terminal, now, o.all)...)
 }

@@ -242,7 +242,7 @@ not looked at: nodes (forbidden)
 	} {
 		t.Run(name, func(t *testing.T) {
 			var out strings.Builder
-			if err := render(&out, report, tc.term, now); err != nil {
+			if err := render(&out, cli.JobSet, report, tc.term, now); err != nil {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(tc.want, out.String()); diff != "" {

@@ -23,9 +23,9 @@ const (
 )
 
 // render writes the report for humans: the first finding with all that belongs to it, the others in a line each.
-func render(w io.Writer, r *Report, term cli.Terminal, now time.Time) error {
+func render(w io.Writer, kind cli.Kind, r *Report, term cli.Terminal, now time.Time) error {
 	color := colorOf(r)
-	lines := []string{term.Cut(term.Paint(cli.Bold, fmt.Sprintf("jobset %s/%s", r.Namespace, r.Name)) + "  " + term.Paint(color, r.State)), ""}
+	lines := []string{term.Cut(term.Paint(cli.Bold, fmt.Sprintf("%s %s/%s", kind.Names[0], r.Namespace, r.Name)) + "  " + term.Paint(color, r.State)), ""}
 	lines = append(lines, decisive(r.Findings[0], color, term, now)...)
 	lines = append(lines, others(r.Findings[1:], term)...)
 	if len(r.NotLookedAt) > 0 {

@@ -10,7 +10,9 @@
 package why
 
 import (
+	"context"
 	"fmt"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -33,39 +35,51 @@ const example = `  # Why does it not run?
   # The cause in one word, for a script
   kubectl jobset why train -o json | jq -r '.findings[0].cause'`
 
+// Diagnoser reads an object of a kind and what explains its state, and reports the causes.
+type Diagnoser func(ctx context.Context, c *cli.Clients, name string) (*Report, error)
+
+// JobSet is the Diagnoser of JobSets.
+func JobSet(ctx context.Context, c *cli.Clients, name string) (*Report, error) {
+	evidence, err := Load(ctx, c, name)
+	if err != nil {
+		return nil, fmt.Errorf("reading jobset %s: %w", name, err)
+	}
+	return Diagnose(evidence), nil
+}
+
 // NewCommand returns `kubectl jobset why`.
-func NewCommand(f *cli.Factory) *cobra.Command {
+func NewCommand(f *cli.Factory, kinds []cli.For[Diagnoser]) *cobra.Command {
 	output := &cli.Output{}
 	cmd := &cobra.Command{
 		Use: "why NAME", Short: "Say why a JobSet does not run, and what to do", Long: long, Example: example,
-		ValidArgsFunction: complete.JobSets(f),
+		ValidArgsFunction: complete.Names(f, kinds),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			name, err := cli.SetName(args)
+			kind, name, err := cli.Find(kinds, args)
 			if err == nil {
 				err = output.Validate()
 			}
 			if err != nil {
 				return err
 			}
-			return run(cmd, f, output, name)
+			return run(cmd.Context(), f, output, kind, name)
 		},
 	}
 	output.AddFlags(cmd)
 	return cmd
 }
 
-func run(cmd *cobra.Command, f *cli.Factory, output *cli.Output, name string) error {
+func run(ctx context.Context, f *cli.Factory, output *cli.Output, kind cli.For[Diagnoser], name string) error {
 	clients, err := f.Clients()
 	if err != nil {
 		return err
 	}
-	evidence, err := Load(cmd.Context(), clients, name)
+	now := time.Now()
+	report, err := kind.Do(ctx, clients, name)
 	if err != nil {
-		return fmt.Errorf("reading jobset %s: %w", name, err)
+		return err
 	}
-	report := Diagnose(evidence)
 	if output.ForHumans() {
-		err = render(f.Out, report, cli.TerminalOf(f.Out), evidence.Now)
+		err = render(f.Out, kind.Kind, report, cli.TerminalOf(f.Out), now)
 	} else {
 		err = output.Print(f.Out, report)
 	}

@@ -7,9 +7,36 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-func TestSetName(t *testing.T) {
+// widget is a second kind.
+var widget = Kind{Title: "Widget", Names: []string{"widget", "widgets", "wd"}, GroupVersion: schema.GroupVersion{Group: "example.com", Version: "v1"}}
+
+func TestFindAmongKinds(t *testing.T) {
+	kinds := []For[string]{{JobSet, "sets"}, {widget, "widgets"}}
+	for arg, want := range map[string][]string{
+		"a":                        {"sets", "a", ""},
+		"js/a":                     {"sets", "a", ""},
+		"wd/a":                     {"widgets", "a", ""},
+		"widgets.v1.example.com/a": {"widgets", "a", ""},
+		"job/a":                    {"", "", `NAME: must be a JobSet or Widget, as NAME or jobset/NAME or widget/NAME, not "job/a"`},
+	} {
+		kind, name, err := Find(kinds, []string{arg})
+		message := ""
+		if err != nil {
+			message = err.Error()
+		}
+		if diff := cmp.Diff(want, []string{kind.Do, name, message}); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", arg, diff)
+		}
+	}
+	if got := widget.Qualified("a"); got != "widget.example.com/a" {
+		t.Errorf("qualified name %s", got)
+	}
+}
+
+func TestFind(t *testing.T) {
 	for name, tc := range map[string]struct {
 		args              []string
 		wantName, wantErr string
@@ -29,7 +56,7 @@ func TestSetName(t *testing.T) {
 		"the resource and the name as words": {args: []string{"jobset", "train"}, wantErr: "NAME: must be one JobSet, not 2 (jobset, train)"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := SetName(tc.args)
+			_, got, err := Find([]For[bool]{{Kind: JobSet}}, tc.args)
 			message := ""
 			if err != nil {
 				message = err.Error()

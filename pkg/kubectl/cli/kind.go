@@ -1,0 +1,78 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+)
+
+// Kind is a kind of object that commands take.
+type Kind struct {
+	// Title is the kind in sentences.
+	Title string
+	// Names are the words for it that kubectl takes: the singular, the plural, and short names.
+	Names []string
+	// GroupVersion is that of the API that serves it.
+	GroupVersion schema.GroupVersion
+}
+
+// JobSet is the kind of a plain NAME.
+var JobSet = Kind{Title: "JobSet", Names: []string{"jobset", "jobsets", "js"}, GroupVersion: jobsetv1alpha2.SchemeGroupVersion}
+
+// Resource returns the resource that holds objects of the kind.
+func (k Kind) Resource() schema.GroupVersionResource { return k.GroupVersion.WithResource(k.Names[1]) }
+
+// Qualified returns the name of an object as kubectl prints it.
+func (k Kind) Qualified(name string) string {
+	return k.Names[0] + "." + k.GroupVersion.Group + "/" + name
+}
+
+// Accepts returns whether the word before the slash means the kind: one of its names, also with the group, and with version
+// and group.
+func (k Kind) Accepts(word string) bool {
+	short, qualified, dot := strings.Cut(word, ".")
+	if !slices.Contains(k.Names, short) {
+		return false
+	}
+	return !dot || qualified == k.GroupVersion.Group || qualified == k.GroupVersion.Version+"."+k.GroupVersion.Group
+}
+
+// For is a kind with what a command does for objects of the kind.
+type For[T any] struct {
+	Kind
+	Do T
+}
+
+// Find returns the name of the one object that a command was given, and its kind: NAME of the first kind, or KIND/NAME.
+func Find[T any](kinds []For[T], args []string) (kind For[T], name string, err error) {
+	var titles, forms []string
+	for _, k := range kinds {
+		titles, forms = append(titles, k.Title), append(forms, k.Names[0]+"/NAME")
+	}
+	title, form := strings.Join(titles, " or "), "NAME or "+strings.Join(forms, " or ")
+	switch {
+	case len(args) == 0:
+		return kind, "", fmt.Errorf("NAME: give the name of a %s; `kubectl get %s` lists them", title, kinds[0].Names[1])
+	case len(args) > 1:
+		return kind, "", fmt.Errorf("NAME: must be one %s, not %d (%s)", title, len(args), strings.Join(args, ", "))
+	}
+	resource, name, slash := strings.Cut(args[0], "/")
+	if !slash {
+		resource, name = kinds[0].Names[0], args[0]
+	}
+	at := slices.IndexFunc(kinds, func(k For[T]) bool { return k.Accepts(resource) })
+	if at < 0 {
+		return kind, "", fmt.Errorf("NAME: must be a %s, as %s, not %q", title, form, args[0])
+	}
+	if name == "" || strings.Contains(name, "/") {
+		return kind, "", fmt.Errorf("NAME: must be %s, not %q", form, args[0])
+	}
+	return kinds[at], name, nil
+}

@@ -1,0 +1,75 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package kind describes the kinds of objects that the plugin knows. A kind is a value: the words for it, and what each
+// command does for it.
+package kind
+
+import (
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/action"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/cli"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/logs"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/timeline"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/top"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/tree"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/why"
+)
+
+// Kind is a kind and what the commands do for it. A command does not take the kinds that have nothing for it.
+type Kind struct {
+	cli.Kind
+	// Tree, Top, Timeline, Logs and Why read an object for the commands of these names.
+	Tree     tree.Loader
+	Top      top.Loader
+	Timeline timeline.Reader
+	Logs     logs.Loader
+	Why      why.Diagnoser
+	// Actions carries out restart, suspend, resume, cancel and retry.
+	Actions action.Target
+}
+
+// JobSet is the kind JobSet.
+var JobSet = Kind{
+	Kind: cli.JobSet,
+	Tree: tree.JobSet, Top: top.JobSet, Timeline: timeline.JobSet, Logs: logs.JobSet, Why: why.JobSet, Actions: action.JobSet{},
+}
+
+// Trees returns the kinds that tree takes.
+func Trees(kinds []Kind) []cli.For[tree.Loader] {
+	return choose(kinds, func(k Kind) (tree.Loader, bool) { return k.Tree, k.Tree != nil })
+}
+
+// Tops returns the kinds that top takes.
+func Tops(kinds []Kind) []cli.For[top.Loader] {
+	return choose(kinds, func(k Kind) (top.Loader, bool) { return k.Top, k.Top != nil })
+}
+
+// Timelines returns the kinds that timeline takes.
+func Timelines(kinds []Kind) []cli.For[timeline.Reader] {
+	return choose(kinds, func(k Kind) (timeline.Reader, bool) { return k.Timeline, k.Timeline != nil })
+}
+
+// Logs returns the kinds that logs takes.
+func Logs(kinds []Kind) []cli.For[logs.Loader] {
+	return choose(kinds, func(k Kind) (logs.Loader, bool) { return k.Logs, k.Logs != nil })
+}
+
+// Whys returns the kinds that why takes.
+func Whys(kinds []Kind) []cli.For[why.Diagnoser] {
+	return choose(kinds, func(k Kind) (why.Diagnoser, bool) { return k.Why, k.Why != nil })
+}
+
+// Actions returns the kinds that actions take.
+func Actions(kinds []Kind) []cli.For[action.Target] {
+	return choose(kinds, func(k Kind) (action.Target, bool) { return k.Actions, k.Actions != nil })
+}
+
+func choose[T any](kinds []Kind, of func(Kind) (T, bool)) []cli.For[T] {
+	var out []cli.For[T]
+	for _, k := range kinds {
+		if do, found := of(k); found {
+			out = append(out, cli.For[T]{Kind: k.Kind, Do: do})
+		}
+	}
+	return out
+}
