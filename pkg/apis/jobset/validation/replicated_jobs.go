@@ -12,6 +12,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset"
+	podtemplate "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/podtemplate/validation"
 )
 
 func validateReplicatedJobs(js *jobset.JobSet, path *field.Path) field.ErrorList {
@@ -20,7 +21,7 @@ func validateReplicatedJobs(js *jobset.JobSet, path *field.Path) field.ErrorList
 	for i := range js.Spec.ReplicatedJobs {
 		rj, p := &js.Spec.ReplicatedJobs[i], path.Index(i)
 		if _, dup := seen[rj.Name]; dup {
-			errs = append(errs, duplicate(p, rj.Name))
+			errs = append(errs, podtemplate.Duplicate(p, rj.Name))
 		}
 		seen[rj.Name] = struct{}{}
 		errs = append(errs, validateReplicatedJob(js, rj, p)...)
@@ -39,7 +40,7 @@ func validateReplicatedJob(js *jobset.JobSet, rj *jobset.ReplicatedJob, path *fi
 	if rj.GroupName != nil {
 		errs = append(errs, validateGroupName(*rj.GroupName, path.Child("groupName"))...)
 	}
-	return append(errs, validateJobTemplate(&rj.Template, path.Child("template"))...)
+	return append(errs, podtemplate.ValidateJobTemplate(&rj.Template, path.Child("template"))...)
 }
 
 // validateReplicas bounds the number of Jobs and that of pods, which the controller counts in 32 bits.

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset"
+	podtemplate "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/podtemplate/validation"
 )
 
 var (
@@ -50,7 +51,7 @@ func validateDependsOn(rj *jobset.ReplicatedJob, earlier map[string]struct{}, pa
 	for j, dependency := range rj.DependsOn {
 		p := path.Index(j)
 		if _, dup := seen[dependency.Name]; dup {
-			errs = append(errs, duplicate(p, dependency.Name))
+			errs = append(errs, podtemplate.Duplicate(p, dependency.Name))
 		}
 		seen[dependency.Name] = struct{}{}
 		errs = append(errs, enum(p.Child("status"), dependency.Status, dependencyStatuses)...)

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset"
+	podtemplate "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/podtemplate/validation"
 )
 
 // validateStatus checks the limits of the published schema. The controller is trusted with what the values mean.
@@ -34,7 +35,7 @@ func validateJobStatuses(statuses []jobset.ReplicatedJobStatus, path *field.Path
 			errs = append(errs, field.Required(p.Child("name"), "must be the name of the replicatedJob that is counted"))
 		}
 		if _, dup := seen[status.Name]; dup {
-			errs = append(errs, duplicate(p, status.Name))
+			errs = append(errs, podtemplate.Duplicate(p, status.Name))
 		}
 		seen[status.Name] = struct{}{}
 	}

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset"
+	podtemplate "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/podtemplate/validation"
 )
 
 var retentions = []jobset.RetentionPolicyType{jobset.RetentionPolicyDelete, jobset.RetentionPolicyRetain}
@@ -34,9 +35,7 @@ func validateVolumeClaimPolicies(js *jobset.JobSet, specPath *field.Path) field.
 			if claim.Name != "" && !known { // what uses a name is looked at once
 				errs = append(errs, uses.validate(claim.Name, specPath.Child("replicatedJobs"))...)
 			}
-			c := &checker{}
-			c.claimSpec(&claim.Spec, path.Index(i).Child("templates").Index(j).Child("spec"))
-			errs = append(errs, c.errs...)
+			errs = append(errs, podtemplate.ValidateClaimSpec(&claim.Spec, path.Index(i).Child("templates").Index(j).Child("spec"))...)
 		}
 	}
 	return errs

@@ -1,21 +1,22 @@
 // Copyright The jobset-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+// Package validation checks the templates of Jobs, pods and volume claims that API objects embed, for every kind. It checks
+// what the published schema of these templates checks: keys that must be present and items that must be unique. What the
+// values mean is left to the main API server, which sees them when the child is created.
 package validation
 
 import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// checker collects the errors of a walk through an embedded template. The walk checks what the published schema checks:
-// keys that must be present and items that must be unique. What the values mean is left to the main API server, which
-// sees them when the child is created.
+// checker collects the errors of a walk through an embedded template.
 type checker struct {
 	errs field.ErrorList
 }
 
-// present reports a key that is missing. Typed decoding cannot tell a missing key from a zero value, so that only keys
-// whose zero value no child could have are checked.
+// present reports a key that is missing. Typed decoding does not distinguish a missing key from a zero value, so only keys
+// whose zero value no child can have are checked.
 func (c *checker) present(path *field.Path, ok bool) {
 	if !ok {
 		c.errs = append(c.errs, field.Required(path, "must be set"))
@@ -31,14 +32,14 @@ func unique[T any](c *checker, list *field.Path, items []T, key func(*T) string)
 	for i := range items {
 		k := key(&items[i])
 		if _, dup := seen[k]; dup {
-			c.errs = append(c.errs, duplicate(list.Index(i), k))
+			c.errs = append(c.errs, Duplicate(list.Index(i), k))
 		}
 		seen[k] = struct{}{}
 	}
 }
 
-// duplicate says of a list item that an earlier one has the same key.
-func duplicate(path *field.Path, key any) *field.Error {
+// Duplicate is the error of a list item whose key an earlier item has.
+func Duplicate(path *field.Path, key any) *field.Error {
 	err := field.Duplicate(path, key)
 	err.Detail = "must be unique in the list: remove or rename one of the two"
 	return err

@@ -171,6 +171,13 @@ func (c *checker) downwardFiles(items []corev1.DownwardAPIVolumeFile, path *fiel
 	}
 }
 
+// ValidateClaimSpec checks the schema of an embedded volume claim.
+func ValidateClaimSpec(spec *corev1.PersistentVolumeClaimSpec, path *field.Path) field.ErrorList {
+	c := &checker{}
+	c.claimSpec(spec, path)
+	return c.errs
+}
+
 func (c *checker) claimSpec(spec *corev1.PersistentVolumeClaimSpec, path *field.Path) {
 	c.labelSelector(spec.Selector, path.Child("selector"))
 	if source := spec.DataSource; source != nil {

@@ -11,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// validateJobTemplate checks the schema of an embedded Job template.
-func validateJobTemplate(template *batchv1.JobTemplateSpec, path *field.Path) field.ErrorList {
+// ValidateJobTemplate checks the schema of an embedded Job template.
+func ValidateJobTemplate(template *batchv1.JobTemplateSpec, path *field.Path) field.ErrorList {
 	if equality.Semantic.DeepEqual(*template, batchv1.JobTemplateSpec{}) {
 		return field.ErrorList{field.Required(path, "must hold the Job to create: set spec.template with its containers")}
 	}
@@ -23,11 +23,16 @@ func validateJobTemplate(template *batchv1.JobTemplateSpec, path *field.Path) fi
 	if spec.SuccessPolicy != nil {
 		c.present(specPath.Child("successPolicy", "rules"), spec.SuccessPolicy.Rules != nil)
 	}
-	podPath := specPath.Child("template")
-	if equality.Semantic.DeepEqual(spec.Template, corev1.PodTemplateSpec{}) {
-		return append(c.errs, field.Required(podPath, "must hold the pod to create: set spec.containers"))
+	return append(c.errs, ValidatePodTemplate(&spec.Template, specPath.Child("template"))...)
+}
+
+// ValidatePodTemplate checks the schema of an embedded pod template.
+func ValidatePodTemplate(template *corev1.PodTemplateSpec, path *field.Path) field.ErrorList {
+	if equality.Semantic.DeepEqual(*template, corev1.PodTemplateSpec{}) {
+		return field.ErrorList{field.Required(path, "must hold the pod to create: set spec.containers")}
 	}
-	c.podSpec(&spec.Template.Spec, podPath.Child("spec"))
+	c := &checker{}
+	c.podSpec(&template.Spec, path.Child("spec"))
 	return c.errs
 }
 
