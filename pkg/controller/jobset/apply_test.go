@@ -6,7 +6,7 @@ package jobset
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
+	"strings"
 	"testing"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -23,6 +23,7 @@ import (
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/children"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
 )
 
@@ -171,7 +172,7 @@ func TestApply(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t, set, tc.children...)
-			r.slowStart = controller.NewSlowStart(1) // for an order that does not change
+			r.deps.Runner = controller.NewSlowStart(1) // for an order that does not change
 			if tc.prepare != nil {
 				tc.prepare(r)
 			}
@@ -339,7 +340,7 @@ func TestFinishedSetsAreCountedOnceTheirEndIsStored(t *testing.T) {
 	set := newSet()
 	set.Name = "counted"
 	value := func() float64 {
-		v, err := testutil.GetCounterMetricValue(failedTotal.vec.WithLabelValues("counted", "ns"))
+		v, err := testutil.GetCounterMetricValue(failedTotal.WithLabelValues("counted", "ns"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -367,16 +368,8 @@ func TestFinishedSetsAreCountedOnceTheirEndIsStored(t *testing.T) {
 	diff(t, "count after a later write", 1.0, value())
 }
 
-func TestTheNumberOfSeriesIsBounded(t *testing.T) {
-	counter := newFinishedCounter("test_bounded_total", "A test.")
-	registry := testutil.NewFakeKubeRegistry("1.37.0")
-	registry.MustRegister(counter.vec)
-	for i := range maxSeries + 5 {
-		counter.inc(fmt.Sprint("js-", i), "ns")
-	}
-	families, err := registry.Gather()
-	if err != nil || len(families) != 1 {
-		t.Fatalf("%d families, error %v", len(families), err)
-	}
-	diff(t, "number of series", maxSeries, len(families[0].Metric))
+func TestNotesFitIntoEvents(t *testing.T) {
+	r := newRig(t, newSet())
+	r.report(newSet(), plan.Event{Type: "Normal", Reason: "Long", Note: strings.Repeat("x", children.MaxNote+1)})
+	diff(t, "events", []string{"Normal Long Reconciling: " + strings.Repeat("x", children.MaxNote-3) + "..."}, r.events.all())
 }

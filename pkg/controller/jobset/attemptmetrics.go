@@ -69,7 +69,7 @@ func countAttempts(was, is *jobsetv1alpha2.JobSet) {
 		}
 	}
 	if cancelled(is) && !cancelled(was) {
-		failedTotal.inc(is.Name, is.Namespace)
+		failedTotal.Count(cache.MetaObjectToName(is))
 	}
 }
 

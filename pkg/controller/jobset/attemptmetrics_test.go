@@ -17,6 +17,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/children"
 )
 
 // begin is when sets of these tests were created.
@@ -193,13 +194,13 @@ func goodputOf(t *testing.T, g *goodputs) []string {
 
 func TestGoodputIsBounded(t *testing.T) {
 	g := newGoodputs(clocktesting.NewFakePassiveClock(begin))
-	for n := range maxSeries + 5 {
+	for n := range children.MaxSeries + 5 {
 		js := setWith(jobsetv1alpha2.Attempt{Number: 1})
 		js.Name = fmt.Sprint("js-", n)
 		g.set(js)
 		g.set(js)
 	}
-	diff(t, "sets", [2]int{maxSeries, maxSeries}, [2]int{len(g.known), len(g.latest)})
+	diff(t, "sets", [2]int{children.MaxSeries, children.MaxSeries}, [2]int{len(g.known), len(g.latest)})
 	if _, found := g.known[cache.NewObjectName("ns", "js-4")]; found {
 		t.Error("the oldest set is kept")
 	}
@@ -223,7 +224,7 @@ func TestOnlyTheLeaderCounts(t *testing.T) {
 		}
 		diff(t, fmt.Sprint("attempts if it leads: ", leads), want, textOf(t, attemptsTotal))
 	}
-	failed, err := testutil.GetCounterMetricValue(failedTotal.vec.WithLabelValues("cancelled-set", "ns"))
+	failed, err := testutil.GetCounterMetricValue(failedTotal.WithLabelValues("cancelled-set", "ns"))
 	diff(t, "cancelled sets", []any{1.0, nil}, []any{failed, err})
 	r.measure().DeleteFunc(cache.DeletedFinalStateUnknown{Obj: is})
 	if _, found := goodput.known[cache.MetaObjectToName(is)]; found {

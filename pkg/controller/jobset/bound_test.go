@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -35,18 +36,17 @@ func TestFullPlansAreContinuedAtOnce(t *testing.T) {
 	r.kube.PrependReactor("create", "jobs", func(action clientgotesting.Action) (bool, runtime.Object, error) {
 		return true, action.(clientgotesting.CreateAction).GetObject(), nil
 	})
-	key := cache.MetaObjectToName(set)
 	obs := &plan.Observed{JobSet: set, ServiceExists: true}
 	created := 0
 	for _, want := range []int{500, 1000, all} {
 		p := plan.Decide(*obs)
-		after, err := r.Controller.apply(t.Context(), key, obs, p)
+		after, err := r.carryOut(t.Context(), obs, p)
 		if err != nil {
 			t.Fatal(err)
 		}
 		created += len(p.CreateJobs)
 		diff(t, "Jobs created so far", want, created)
-		if atOnce := after == continueAfter; atOnce != (want < all) {
+		if atOnce := after == time.Nanosecond; atOnce != (want < all) {
 			t.Errorf("after %d Jobs the set is looked at again after %s", want, after)
 		}
 		for _, job := range p.CreateJobs {
@@ -63,7 +63,7 @@ func TestFullPlansThatAreRefusedAreLeftToTheQueue(t *testing.T) {
 	r := newRig(t, set, newJob("old", set))
 	refusal := apierrors.NewForbidden(schema.GroupResource{Resource: "jobs"}, "old", errors.New("no"))
 	r.refuse("*", "jobs", "", refusal)
-	after, err := r.Controller.apply(t.Context(), cache.MetaObjectToName(set), &plan.Observed{JobSet: set}, p)
+	after, err := r.carryOut(t.Context(), &plan.Observed{JobSet: set}, p)
 	if after != 0 || err == nil || !strings.Contains(err.Error(), "no") {
 		t.Errorf("looked at again after %s, error %v", after, err)
 	}
@@ -92,7 +92,7 @@ func TestAMassFailureCostsOneWrite(t *testing.T) {
 			diff(t, "deletions", many, len(p.DeleteJobs))
 			break
 		}
-		if _, err := r.Controller.apply(t.Context(), cache.MetaObjectToName(set), obs, p); err != nil {
+		if _, err := r.carryOut(t.Context(), obs, p); err != nil {
 			t.Fatal(err)
 		}
 		obs.JobSet = r.set(t)
@@ -125,8 +125,8 @@ func TestTakenNamesDoNotFillAllPlans(t *testing.T) {
 	})
 	key := cache.MetaObjectToName(set)
 	for range 2 {
-		obs := &plan.Observed{JobSet: set, ServiceExists: true, CreateFrom: r.turns.noted(key)}
-		if _, err := r.Controller.apply(t.Context(), key, obs, plan.Decide(*obs)); err != nil {
+		obs := &plan.Observed{JobSet: set, ServiceExists: true, CreateFrom: r.createFrom.noted(key)}
+		if _, err := r.carryOut(t.Context(), obs, plan.Decide(*obs)); err != nil {
 			t.Fatal(err)
 		}
 	}

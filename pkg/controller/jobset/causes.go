@@ -33,36 +33,32 @@ const (
 	causesKept = 10 * time.Minute
 )
 
-// withFirstCause adds to the plan why a Job failed. What the watch of pods has shown costs no request. Pods are read only if
-// it has shown no failure, once for each failed Job: they may have failed while no controller ran. If they cannot be read in
-// time, a failure that decides is described by what its Job says, and one that does not decide yet is looked at again later.
-func (a *applier) withFirstCause(ctx context.Context, obs *plan.Observed, p plan.Plan) plan.Plan {
-	if p.FailedJob == nil {
-		return p
+// firstCause returns why a Job failed. What the watch of pods has shown costs no request. Pods are read only if it has shown
+// no failure, once for each failed Job: they may have failed while no controller ran. If they cannot be read in time, a
+// failure that decides is described by what its Job says, and for one that does not decide yet there is no answer.
+func (c *Controller) firstCause(ctx context.Context, namespace string, job plan.FailedJob) *jobsetv1alpha2.FailureCause {
+	if seen := c.failures.first(job.UID); seen != nil {
+		return helper.FirstCause(job.Name, job.Failure, seen)
 	}
-	job := *p.FailedJob
-	if job.First != nil {
-		return plan.WithFirstCause(*obs, p, helper.FirstCause(job.Name, job.Failure, job.First))
-	}
-	if known, found := a.causes.Get(job.UID); found {
-		return plan.WithFirstCause(*obs, p, known.(*jobsetv1alpha2.FailureCause).DeepCopy())
+	if known, found := c.causes.Get(job.UID); found {
+		return known.(*jobsetv1alpha2.FailureCause)
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), causeTimeout) // what is stored is not corrected later
 	defer cancel()
-	pods, err := a.podsOfJob(ctx, job)
+	pods, err := c.podsOfJob(ctx, namespace, job)
 	if err != nil {
 		klog.FromContext(ctx).Info("Could not read all pods of a failed Job", "job", job.Name, "reason", err)
 		if len(pods) == 0 && !job.Decided {
-			return p
+			return nil
 		}
 	}
 	first := firstFailure(pods)
 	if first == nil && err == nil {
-		first = a.awaitWatch(ctx, job, pods)
+		first = c.awaitWatch(ctx, job, pods)
 	}
 	cause := helper.FirstCause(job.Name, job.Failure, first)
-	a.causes.Set(job.UID, cause, causesKept)
-	return plan.WithFirstCause(*obs, p, cause.DeepCopy())
+	c.causes.Set(job.UID, cause, causesKept)
+	return cause
 }
 
 func firstFailure(pods []corev1.Pod) (first *helper.PodFailure) {
@@ -74,17 +70,17 @@ func firstFailure(pods []corev1.Pod) (first *helper.PodFailure) {
 
 // awaitWatch waits until the watch of pods has shown the end of all pods that were gone when they were read, and returns
 // what failed first in them; nil if nothing did.
-func (a *applier) awaitWatch(ctx context.Context, job plan.FailedJob, read []corev1.Pod) (first *helper.PodFailure) {
+func (c *Controller) awaitWatch(ctx context.Context, job plan.FailedJob, read []corev1.Pod) (first *helper.PodFailure) {
 	there := sets.New[string]()
 	for i := range read {
 		there.Insert(read[i].Name)
 	}
 	shown := false // a failure is remembered a moment after the cache shows the end of the pod
 	_ = wait.PollUntilContextCancel(ctx, watchPoll, true, func(context.Context) (bool, error) {
-		if first = a.failures.first(job.UID); first != nil || shown {
+		if first = c.failures.first(job.UID); first != nil || shown {
 			return true, nil
 		}
-		shown = !slices.ContainsFunc(a.informers.pods.GetIndexer().List(), func(obj any) bool {
+		shown = !slices.ContainsFunc(c.informers.pods.GetIndexer().List(), func(obj any) bool {
 			pod, ok := obj.(*watchedPod)
 			return ok && pod.jobUID() == job.UID && !there.Has(pod.name)
 		})
@@ -95,24 +91,24 @@ func (a *applier) awaitWatch(ctx context.Context, job plan.FailedJob, read []cor
 
 // podsOfJob returns the pods of a Job, or those that could be read. Of a Job whose containers are never restarted only
 // those pods are of interest that have failed; if there are none, something else may be found in the others.
-func (a *applier) podsOfJob(ctx context.Context, job plan.FailedJob) ([]corev1.Pod, error) {
+func (c *Controller) podsOfJob(ctx context.Context, namespace string, job plan.FailedJob) ([]corev1.Pod, error) {
 	if !job.InContainers {
-		pods, err := a.listPods(ctx, job, fields.OneTermEqualSelector("status.phase", string(corev1.PodFailed)))
+		pods, err := c.listPods(ctx, namespace, job, fields.OneTermEqualSelector("status.phase", string(corev1.PodFailed)))
 		if err != nil || len(pods) > 0 {
 			return pods, err
 		}
 	}
-	return a.listPods(ctx, job, fields.Everything())
+	return c.listPods(ctx, namespace, job, fields.Everything())
 }
 
-func (a *applier) listPods(ctx context.Context, job plan.FailedJob, which fields.Selector) ([]corev1.Pod, error) {
+func (c *Controller) listPods(ctx context.Context, namespace string, job plan.FailedJob, which fields.Selector) ([]corev1.Pod, error) {
 	options := metav1.ListOptions{
 		LabelSelector: labels.Set{batchv1.ControllerUidLabel: string(job.UID)}.String(),
 		FieldSelector: which.String(), Limit: podsPerPage,
 	}
 	var pods []corev1.Pod
 	for {
-		page, err := a.Kube.CoreV1().Pods(a.js.Namespace).List(ctx, options)
+		page, err := c.Kube.CoreV1().Pods(namespace).List(ctx, options)
 		if err != nil {
 			return pods, err
 		}

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"slices"
+	"strings"
 	"testing"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -69,19 +70,13 @@ func TestFirstCauseIsReadFromPods(t *testing.T) {
 			if tc.prepare != nil {
 				tc.prepare(r)
 			}
-			p := plan.Plan{
-				FailedJob: &plan.FailedJob{JobRef: plan.JobRef{Name: "js-w-0", UID: "uid-0"}, Attempt: 1, Decided: tc.decided, InContainers: tc.inContainers, Failure: failure},
-			}
-			if err := r.apply(t, set, p); err != nil {
-				t.Fatal(err)
-			}
 			var got string
-			if cause := r.set(t).Status.Attempts[0].FirstCause; cause != nil {
+			job := plan.FailedJob{JobRef: plan.JobRef{Name: "js-w-0", UID: "uid-0"}, Decided: tc.decided, InContainers: tc.inContainers, Failure: failure}
+			if cause := r.firstCause(t.Context(), "ns", job); cause != nil {
 				got = cause.Job + " " + cause.Pod + " " + cause.Node + " " + cause.Reason
 			}
 			diff(t, "cause", tc.want, got)
 			diff(t, "lists", tc.wantLists, r.podLists())
-			diff(t, "events", tc.want != "", len(r.events.all()) == 1)
 		})
 	}
 }
@@ -97,25 +92,35 @@ func (r *rig) podLists() (selectors []string) {
 	return selectors
 }
 
-func TestACauseThatCouldNotBeStoredIsNotLost(t *testing.T) {
+// TestFirstCauseOutlivesRefusedStatusWrites observes a failure whose pod is gone before the cause is stored.
+func TestFirstCauseOutlivesRefusedStatusWrites(t *testing.T) {
 	set := setInAttempt()
+	job := newJob("js-w-0", set)
+	job.UID, job.Labels[jobsetv1alpha2.RestartsKey] = "uid-0", "0"
+	job.Labels[jobsetv1alpha2.ReplicatedJobNameKey], job.Labels[jobsetv1alpha2.JobIndexKey] = "w", "0"
+	job.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobFailed, Status: corev1.ConditionTrue}}
 	r := newRig(t, set, failedPod("js-w-0-0-abcde", "uid-0", 137))
-	p := plan.Plan{FailedJob: &plan.FailedJob{JobRef: plan.JobRef{Name: "js-w-0", UID: "uid-0"}, Attempt: 1, Decided: true, InContainers: true}}
+	for informer, object := range map[cache.SharedIndexInformer]any{r.informers.jobSets: set, r.informers.jobs: job} {
+		if err := informer.GetIndexer().Add(object); err != nil {
+			t.Fatal(err)
+		}
+	}
 	refused := true
 	r.jobSets.PrependReactor("update", "jobsets", func(clientgotesting.Action) (bool, runtime.Object, error) {
 		defer func() { refused = false }()
 		return refused, nil, errRefused
 	})
-	if err := r.apply(t, set, p); err == nil {
+	if _, err := r.sync(t.Context(), cache.MetaObjectToName(set)); err == nil {
 		t.Fatal("the write was not refused")
 	}
 	if err := r.kube.CoreV1().Pods("ns").Delete(t.Context(), "js-w-0-0-abcde", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	if err := r.apply(t, set, p); err != nil {
+	if _, err := r.sync(t.Context(), cache.MetaObjectToName(set)); err != nil {
 		t.Fatal(err)
 	}
 	diff(t, "node", "n1", r.set(t).Status.Attempts[0].FirstCause.Node)
+	diff(t, "events", 1, strings.Count(strings.Join(r.events.all(), "\n"), "Warning FirstFailure "))
 }
 
 // TestAJobThatFailsIsLookedAtAtOnce has a set that has just been synced, whose Jobs are looked at soon and not at once.
@@ -167,8 +172,7 @@ func TestPodsArePaged(t *testing.T) {
 		next := map[string]string{"": "a", "a": "b"}[options.Continue]
 		return true, &corev1.PodList{ListMeta: metav1.ListMeta{Continue: next}, Items: []corev1.Pod{*failedPod("p", "uid-0", 1)}}, nil
 	})
-	a := &applier{Controller: r.Controller, key: cache.NewObjectName("ns", "js"), js: setInAttempt()}
-	pods, err := a.podsOfJob(t.Context(), plan.FailedJob{JobRef: plan.JobRef{UID: "uid-0"}, InContainers: true})
+	pods, err := r.podsOfJob(t.Context(), "ns", plan.FailedJob{JobRef: plan.JobRef{UID: "uid-0"}, InContainers: true})
 	if err != nil || len(pods) != 3 || !slices.Equal(got, []string{"", "a", "b"}) {
 		t.Errorf("%d pods, error %v, pages %q", len(pods), err, got)
 	}
@@ -185,8 +189,6 @@ func TestAnAPIThatDoesNotAnswerDoesNotDelayARestart(t *testing.T) {
 	set := setInAttempt()
 	r := newRig(t, set)
 	r.Kube = client
-	a := &applier{Controller: r.Controller, key: cache.NewObjectName("ns", "js"), js: set}
-	p := plan.Plan{FailedJob: &plan.FailedJob{JobRef: plan.JobRef{Name: "js-w-0"}, Attempt: 1, Decided: true}}
-	p = a.withFirstCause(t.Context(), &plan.Observed{JobSet: set, Gates: plan.Gates{Attempts: true}}, p)
-	diff(t, "cause", &jobsetv1alpha2.FailureCause{Job: "js-w-0"}, p.Status.Attempts[0].FirstCause)
+	cause := r.firstCause(t.Context(), "ns", plan.FailedJob{JobRef: plan.JobRef{Name: "js-w-0"}, Decided: true})
+	diff(t, "cause", &jobsetv1alpha2.FailureCause{Job: "js-w-0"}, cause)
 }

@@ -19,9 +19,13 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/children"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/generated/clientset/versioned"
 )
+
+// maxParallel is the number of requests that one sync has under way at a time.
+const maxParallel = 50
 
 // Name is the name of the controller in metrics and events.
 const Name = "jobset"
@@ -45,24 +49,14 @@ type Config struct {
 // Controller runs JobSets.
 type Controller struct {
 	Config
+	*Syncer
 	informers informers
 	queue     *controller.Queue
-	writes    *controller.ConsistencyStore
-	// held is what was seen of sets whose status is held back.
-	held *notes[plan.Noted]
-	// turns are the places of the Jobs that are due to be created first.
-	turns     *notes[int64]
-	slowStart *controller.SlowStart
-	dropped   *dropped
-	// takenClaims are volume claims that exist although no cache shows them, because they carry no label of ours.
-	takenClaims *expiring.LRUExpireCache
-	// takenJobs are names of Jobs that others have, to ask for now and then only.
-	takenJobs *expiring.LRUExpireCache
 	// failures are those that the watch of pods has shown.
 	failures *podFailures
 	// causes are those that were read from the API, by the UID of the Job.
 	causes *expiring.Expiring
-	// leads tells that this controller acts, and does not wait to.
+	// leads is true while this controller acts, and does not wait to.
 	leads atomic.Bool
 }
 
@@ -72,17 +66,14 @@ func New(config Config) (*Controller, error) {
 		return nil, errors.New("the number of workers must be 1 or more")
 	}
 	registerMetrics()
-	c := &Controller{
-		Config: config, queue: controller.NewQueue(Name), slowStart: controller.NewSlowStart(maxParallel),
-		held: newNotes[plan.Noted](), turns: newNotes[int64](), failures: newPodFailures(), causes: expiring.NewExpiring(),
-		takenClaims: expiring.NewLRUExpireCache(maxTaken), takenJobs: expiring.NewLRUExpireCache(maxTaken),
-	}
+	c := &Controller{Config: config, queue: controller.NewQueue(Name), failures: newPodFailures(), causes: expiring.NewExpiring()}
 	var err error
 	if c.informers, err = newInformers(config.JobSets, config.Kube, config.Gates); err != nil {
 		return nil, err
 	}
-	c.dropped = newDropped(config.Clock)
-	c.writes = controller.NewConsistencyStore(config.Clock, c.informers.caches())
+	c.Syncer = newSyncer(c, children.Host{
+		Runner: controller.NewSlowStart(maxParallel), Consistency: controller.NewConsistencyStore(config.Clock, c.informers.caches()), Clock: config.Clock,
+	})
 	return c, c.handleEvents()
 }
 
@@ -111,14 +102,12 @@ func (c *Controller) Run(ctx context.Context) {
 }
 
 func (c *Controller) sync(ctx context.Context, key cache.ObjectName) (time.Duration, error) {
-	obs, wait, err := c.observe(key)
+	obs, wait, err := c.Observe(ctx, key)
 	if obs == nil || err != nil {
 		return wait, err
 	}
 	p := plan.Decide(*obs)
-	after, err := c.apply(ctx, key, obs, p)
-	if again := c.reportMismatch(ctx, key, obs.JobSet); again > 0 && (after == 0 || again < after) {
-		after = again
-	}
-	return after, err
+	results, err := c.Apply(ctx, obs, p)
+	out := plan.Finish(*obs, p, results)
+	return out.RequeueAfter, controller.FirstErrors(err, c.Finish(ctx, obs.JobSet, out))
 }

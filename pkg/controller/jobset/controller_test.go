@@ -121,7 +121,7 @@ func TestTakenNamesAreAskedForNowAndThen(t *testing.T) {
 		if after, err := r.sync(t.Context(), cache.MetaObjectToName(set)); err != nil || after != time.Second {
 			t.Errorf("again after %s, error %v", after, err)
 		}
-		r.writes.Forget(cache.MetaObjectToName(set)) // these caches show nothing
+		r.deps.Consistency.Forget(cache.MetaObjectToName(set)) // these caches show nothing
 		for _, request := range r.requests() {
 			if request == "create jobs js-w-0" {
 				n++
@@ -131,7 +131,7 @@ func TestTakenNamesAreAskedForNowAndThen(t *testing.T) {
 	}
 	diff(t, "tries of the first sync", 1, tries())
 	diff(t, "tries when the set is synced at once again", 1, tries())
-	r.takenJobs.Remove("ns/js-w-0")
+	r.jobs.NameFreed(cache.NewObjectName("ns", "js-w-0"))
 	diff(t, "tries when the Job of the name is gone", 2, tries())
 }
 
@@ -216,7 +216,7 @@ func TestClaimsThatExistAreAskedForOnceIfNoCacheShowsThem(t *testing.T) {
 				if _, err := r.sync(t.Context(), cache.MetaObjectToName(set)); err != nil {
 					t.Fatal(err)
 				}
-				r.writes.Forget(cache.MetaObjectToName(set)) // these caches show nothing
+				r.deps.Consistency.Forget(cache.MetaObjectToName(set)) // these caches show nothing
 			}
 			asked := 0
 			for _, request := range r.requests() {
@@ -263,7 +263,7 @@ func TestObserveWaitsForItsWrites(t *testing.T) {
 	set := newSet()
 	r := newRig(t, set)
 	key := cache.MetaObjectToName(set)
-	if obs, wait, err := r.observe(key); obs != nil || wait != 0 || err != nil {
+	if obs, wait, err := r.Observe(t.Context(), key); obs != nil || wait != 0 || err != nil {
 		t.Errorf("a set that is not cached: %v %v %v", obs, wait, err)
 	}
 	child, foreign := newJob("js-w-0", set), newJob("js-w-1", nil)
@@ -278,28 +278,28 @@ func TestObserveWaitsForItsWrites(t *testing.T) {
 	if err := r.informers.jobs.GetIndexer().Add(foreign); err != nil {
 		t.Fatal(err)
 	}
-	obs, _, err := r.observe(key)
+	obs, _, err := r.Observe(t.Context(), key)
 	if err != nil || obs == nil {
 		t.Fatalf("observed %v, error %v", obs, err)
 	}
 	diff(t, "Jobs", []*batchv1.Job{child}, obs.Jobs)
 	diff(t, "Service exists", true, obs.ServiceExists)
 
-	r.writes.Deleted(key, "uid-child")
-	obs, wait, err := r.observe(key)
+	r.deps.Consistency.Deleted(key, "uid-child")
+	obs, wait, err := r.Observe(t.Context(), key)
 	if obs != nil || wait == 0 || err != nil {
 		t.Errorf("with a deletion that is not shown yet: %v %v %v", obs, wait, err)
 	}
-	r.writes.Wrote(key, resourceJobs, "9")
+	r.deps.Consistency.Wrote(key, resourceJobs, "9")
 	if err := r.informers.jobs.GetIndexer().Delete(child); err != nil {
 		t.Fatal(err)
 	}
 	r.informers.jobs.GetIndexer().Bookmark("8")
-	if obs, _, _ = r.observe(key); obs != nil {
+	if obs, _, _ = r.Observe(t.Context(), key); obs != nil {
 		t.Error("a write that is not shown yet is not awaited")
 	}
 	r.informers.jobs.GetIndexer().Bookmark("9")
-	if obs, _, _ = r.observe(key); obs == nil {
+	if obs, _, _ = r.Observe(t.Context(), key); obs == nil {
 		t.Error("a write that is shown is still awaited")
 	}
 }
@@ -326,10 +326,10 @@ func TestObserveReadsNothingOlderThanItsWrites(t *testing.T) {
 	}
 	written := set.DeepCopy()
 	written.ResourceVersion = "2"
-	r.writes = controller.NewConsistencyStore(clock.RealClock{}, map[string]controller.Versioned{resourceJobSets: lateCache{indexer, written}})
+	r.deps.Consistency = controller.NewConsistencyStore(clock.RealClock{}, map[string]controller.Versioned{resourceJobSets: lateCache{indexer, written}})
 	key := cache.MetaObjectToName(set)
-	r.writes.Wrote(key, resourceJobSets, "2")
-	obs, _, err := r.observe(key)
+	r.deps.Consistency.Wrote(key, resourceJobSets, "2")
+	obs, _, err := r.Observe(t.Context(), key)
 	if err != nil || obs == nil {
 		t.Fatalf("observed %v, error %v", obs, err)
 	}

@@ -73,7 +73,7 @@ type passes struct {
 func newPasses(t *testing.T, set *jobsetv1alpha2.JobSet, refuse func(name string) error) *passes {
 	t.Helper()
 	r := &passes{rig: newRig(t, set), set: set, refused: refuse}
-	r.slowStart = controller.NewSlowStart(1) // for an order that does not change
+	r.deps.Runner = controller.NewSlowStart(1) // for an order that does not change
 	r.kube.PrependReactor("create", "jobs", func(action clientgotesting.Action) (bool, runtime.Object, error) {
 		job := action.(clientgotesting.CreateAction).GetObject().(*batchv1.Job)
 		r.asked = append(r.asked, job.Name)
@@ -94,7 +94,7 @@ func (r *passes) pass(t *testing.T) []string {
 	t.Helper()
 	r.asked = nil
 	key := cache.MetaObjectToName(r.set)
-	r.writes.Forget(key)
+	r.deps.Consistency.Forget(key)
 	_, r.last = r.sync(t.Context(), key)
 	return r.asked
 }
@@ -168,7 +168,7 @@ func TestARefusalThatAllShareEndsThePass(t *testing.T) {
 			limit = 100
 			diff(t, "Jobs that are asked for once that is over", []string{"js-b-1", "js-b-2", "js-a-3", "js-a-4", "js-b-0"}, r.pass(t))
 			diff(t, "error", "", errorText(r.last))
-			diff(t, "whether the order is forgotten", int64(0), r.turns.noted(cache.MetaObjectToName(r.set)))
+			diff(t, "whether the order is forgotten", int64(0), r.createFrom.noted(cache.MetaObjectToName(r.set)))
 		})
 	}
 }
@@ -203,7 +203,7 @@ func TestTheEarliestTimeToLookAgainWins(t *testing.T) {
 		0: time.Second, time.Millisecond: time.Millisecond, time.Hour: time.Second,
 	} {
 		p := plan.Plan{CreateJobs: []*batchv1.Job{newJob("js-w-0", newSet())}, RequeueAfter: planned}
-		got, err := r.Controller.apply(t.Context(), cache.NewObjectName("ns", "js"), &obs, p)
+		got, err := r.carryOut(t.Context(), &obs, p)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -9,7 +9,6 @@ import (
 	"sync"
 	"time"
 
-	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/types"
 	expiring "k8s.io/apimachinery/pkg/util/cache"
 
@@ -82,20 +81,3 @@ func (f *podFailures) of(job types.UID) map[string]*helper.PodFailure {
 
 // forget is for Jobs that are gone.
 func (f *podFailures) forget(job types.UID) { f.jobs.Remove(job) }
-
-// ofJobs returns what failed first in the pods of each Job that fails.
-func (f *podFailures) ofJobs(jobs []*batchv1.Job) map[types.UID]*helper.PodFailure {
-	var found map[types.UID]*helper.PodFailure
-	for _, job := range jobs {
-		if !fails(job) {
-			continue
-		}
-		if first := f.first(job.UID); first != nil {
-			if found == nil {
-				found = map[types.UID]*helper.PodFailure{}
-			}
-			found[job.UID] = first
-		}
-	}
-	return found
-}

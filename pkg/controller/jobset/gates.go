@@ -12,14 +12,12 @@ import (
 	"sync"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	expiring "k8s.io/apimachinery/pkg/util/cache"
-	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
-	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/children"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
 )
 
@@ -56,7 +54,7 @@ var consequences = map[droppedField]string{
 // dropped remembers the fields that the API server has not kept lately. A decision that waits until such a field is stored
 // would never come, so that the feature counts as off here too.
 type dropped struct {
-	clock clock.PassiveClock
+	clock children.Clock
 	// told holds the sets that have been told, and the field.
 	told *expiring.Expiring
 
@@ -64,7 +62,7 @@ type dropped struct {
 	until map[droppedField]time.Time
 }
 
-func newDropped(c clock.PassiveClock) *dropped {
+func newDropped(c children.Clock) *dropped {
 	return &dropped{clock: c, told: expiring.NewExpiring(), until: map[droppedField]time.Time{}}
 }
 
@@ -76,9 +74,9 @@ func (d *dropped) left(field droppedField) time.Duration {
 }
 
 // gates returns the features that decisions may use.
-func (c *Controller) gates() plan.Gates {
-	gates := c.Gates
-	kept := func(field droppedField) bool { return c.dropped.left(field) == 0 }
+func (s *Syncer) gates() plan.Gates {
+	gates := s.deps.Gates
+	kept := func(field droppedField) bool { return s.dropped.left(field) == 0 }
 	gates.ActiveDeadline = gates.ActiveDeadline && kept(droppedStartTime)
 	gates.ExecutionAttempts = gates.ExecutionAttempts && kept(droppedExecutionAttempts)
 	gates.RestartJob = gates.RestartJob && kept(droppedJobRestarts)
@@ -111,29 +109,29 @@ func (d *dropped) note(field droppedField) {
 	d.until[field] = d.clock.Now().Add(droppedFor)
 }
 
-// reportMismatch reports that a feature is off that the set uses, by an event and a line in the log, once an hour at most. It
-// returns the time after which the feature may be on again; 0 for a set that lacks nothing. A condition would say the same,
-// but would have to be written to each set, and taken back, by the program whose writes do not arrive as they were sent.
-func (c *Controller) reportMismatch(ctx context.Context, key cache.ObjectName, js *jobsetv1alpha2.JobSet) (again time.Duration) {
-	for _, field := range c.lacks(js) {
-		left := c.dropped.left(field)
+// mismatches returns what to report about features that the set uses and that are off, once an hour at most, and the time
+// after which they may be on again; 0 for a set that lacks nothing. A condition would say the same, but would have to be
+// written to each set, and taken back, by the program whose writes do not arrive as they were sent.
+func (s *Syncer) mismatches(ctx context.Context, js *jobsetv1alpha2.JobSet) (notes []string, again time.Duration) {
+	for _, field := range s.lacks(js) {
+		left := s.dropped.left(field)
 		if again == 0 || left < again {
 			again = left
 		}
-		id := fmt.Sprintf("%s %s %s", key, js.UID, field)
-		if _, told := c.dropped.told.Get(id); told {
+		id := fmt.Sprintf("%s/%s %s %s", js.Namespace, js.Name, js.UID, field)
+		if _, told := s.dropped.told.Get(id); told {
 			continue
 		}
-		c.dropped.told.Set(id, true, toldFor)
+		s.dropped.told.Set(id, true, toldFor)
 		klog.FromContext(ctx).Info("A feature that the set uses is off", "reason", consequences[field])
-		c.report(js, plan.Event{Type: corev1.EventTypeWarning, Reason: "FeatureGateMismatch", Note: consequences[field]})
+		notes = append(notes, consequences[field])
 	}
-	return again
+	return notes, again
 }
 
 // lacks returns the fields that the API server drops and without which the set does not run as it should. The history is
 // none of these: it changes nothing for the set, and while versions differ it would be missing in all of them.
-func (c *Controller) lacks(js *jobsetv1alpha2.JobSet) (fields []droppedField) {
+func (s *Syncer) lacks(js *jobsetv1alpha2.JobSet) (fields []droppedField) {
 	if js.Status.TerminalState != "" || js.DeletionTimestamp != nil {
 		return nil
 	}
@@ -141,11 +139,11 @@ func (c *Controller) lacks(js *jobsetv1alpha2.JobSet) (fields []droppedField) {
 		field droppedField
 		used  bool
 	}{
-		{droppedStartTime, c.Gates.ActiveDeadline && js.Spec.ActiveDeadlineSeconds != nil},
-		{droppedExecutionAttempts, c.Gates.ExecutionAttempts},
-		{droppedJobRestarts, c.Gates.RestartJob && restartsSingleJobs(js)},
+		{droppedStartTime, s.deps.Gates.ActiveDeadline && js.Spec.ActiveDeadlineSeconds != nil},
+		{droppedExecutionAttempts, s.deps.Gates.ExecutionAttempts},
+		{droppedJobRestarts, s.deps.Gates.RestartJob && restartsSingleJobs(js)},
 	} {
-		if f.used && c.dropped.left(f.field) > 0 {
+		if f.used && s.dropped.left(f.field) > 0 {
 			fields = append(fields, f.field)
 		}
 	}

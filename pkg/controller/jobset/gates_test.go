@@ -39,7 +39,7 @@ func TestWhatTheAPIServerDropsIsNoticed(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t, newSet())
-			r.Gates = all
+			r.deps.Gates = all
 			if err := r.dropped.notice(&tc.sent, &tc.stored); (err != nil) != (tc.want != all) {
 				t.Errorf("error %v", err)
 			}
@@ -52,7 +52,7 @@ func TestWhatTheAPIServerDropsIsNoticed(t *testing.T) {
 func TestASetStartsAlthoughTheAPIServerHasOtherGates(t *testing.T) {
 	set := newSet()
 	r := newRig(t, set)
-	r.Gates = plan.Gates{ActiveDeadline: true, ExecutionAttempts: true, RestartJob: true}
+	r.deps.Gates = plan.Gates{ActiveDeadline: true, ExecutionAttempts: true, RestartJob: true}
 	if err := r.informers.jobSets.GetIndexer().Add(set); err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +65,7 @@ func TestASetStartsAlthoughTheAPIServerHasOtherGates(t *testing.T) {
 	for range 3 {
 		_, err := r.sync(t.Context(), cache.MetaObjectToName(set))
 		got = append(got, errorText(err))
-		r.writes.Forget(cache.MetaObjectToName(set)) // these caches show nothing
+		r.deps.Consistency.Forget(cache.MetaObjectToName(set)) // these caches show nothing
 	}
 	want := []string{
 		"jobset-apiserver does not keep status.executionAttempts: executions are not counted until both programs run with --feature-gates=ExecutionAttemptsTracking=true",
@@ -83,8 +83,8 @@ func TestAMismatchOfGatesIsForgotten(t *testing.T) {
 	set.Spec.ActiveDeadlineSeconds = ptr.To[int64](3600)
 	r := newRig(t, set)
 	now := clocktesting.NewFakePassiveClock(time.Now())
-	r.Clock, r.dropped = now, newDropped(now)
-	r.Gates = plan.Gates{ActiveDeadline: true}
+	r.deps.Clock, r.dropped = now, newDropped(now)
+	r.deps.Gates = plan.Gates{ActiveDeadline: true}
 	if err := r.informers.jobSets.GetIndexer().Add(set); err != nil {
 		t.Fatal(err)
 	}
@@ -98,7 +98,7 @@ func TestAMismatchOfGatesIsForgotten(t *testing.T) {
 	})
 	sync := func() time.Duration {
 		after, _ := r.sync(t.Context(), cache.MetaObjectToName(set)) // the error is another test's
-		r.writes.Forget(cache.MetaObjectToName(set))
+		r.deps.Consistency.Forget(cache.MetaObjectToName(set))
 		return after
 	}
 	mismatches := func() (n int) {
@@ -109,6 +109,7 @@ func TestAMismatchOfGatesIsForgotten(t *testing.T) {
 		}
 		return n
 	}
+	sync() // the write that finds out fails, and is tried again
 	diff(t, "time until the feature is tried again", droppedFor, sync())
 	diff(t, "deadlines", false, r.gates().ActiveDeadline)
 	diff(t, "events", 1, mismatches())
@@ -153,7 +154,7 @@ func TestSetsThatLackAFeature(t *testing.T) {
 				tc.change(set)
 			}
 			r := newRig(t, set)
-			r.Gates = tc.gates
+			r.deps.Gates = tc.gates
 			r.dropped.note(tc.dropped)
 			diff(t, "fields", tc.want, r.lacks(set))
 		})

@@ -14,6 +14,7 @@ import (
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/children"
 )
 
 var goodputDesc = metrics.NewDesc("jobset_goodput_ratio",
@@ -53,7 +54,7 @@ func (g *goodputs) set(js *jobsetv1alpha2.JobSet) {
 		g.latest = append(g.latest, name)
 	}
 	g.known[name] = helper.GoodputOf(js)
-	if len(g.latest) > maxSeries {
+	if len(g.latest) > children.MaxSeries {
 		delete(g.known, g.latest[0])
 		g.latest = g.latest[1:]
 	}

@@ -56,7 +56,7 @@ func (c *Controller) enqueueOwnerSoon(job metav1.Object) {
 // has not shown is read from them, and the Job controller is about to delete them.
 func (c *Controller) onJobs() cache.ResourceEventHandlerFuncs {
 	handlers := onAny(c.enqueueOwnerSoon, func(job metav1.Object) {
-		c.takenJobs.Remove(cache.MetaObjectToName(job).String())
+		c.jobs.NameFreed(cache.MetaObjectToName(job))
 		c.failures.forget(job.GetUID())
 		c.enqueueNamed(job)
 	})
@@ -75,7 +75,7 @@ func (c *Controller) onJobs() cache.ResourceEventHandlerFuncs {
 }
 
 func (c *Controller) causeWanted(key cache.ObjectName, job *batchv1.Job) bool {
-	js, err := c.jobSet(key)
+	js, err := c.informers.JobSet(key)
 	return err == nil && js != nil && plan.CauseWanted(js, job)
 }
 
@@ -162,7 +162,7 @@ func (c *Controller) enqueueInPlace(pod *watchedPod) {
 		return
 	}
 	key := pod.setName()
-	if js, err := c.jobSet(key); err == nil && js != nil && plan.RestartsInPlace(js, c.Gates) {
+	if js, err := c.informers.JobSet(key); err == nil && js != nil && plan.RestartsInPlace(js, c.Gates) {
 		c.queue.Add(key)
 	}
 }

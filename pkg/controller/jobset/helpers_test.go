@@ -4,9 +4,11 @@
 package jobset
 
 import (
+	"context"
 	"fmt"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -15,13 +17,13 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/fake"
 	clientgotesting "k8s.io/client-go/testing"
-	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/client-go/tools/reference"
 	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
 	jobsetfake "github.com/jobset-apiserver/jobset-apiserver/pkg/generated/clientset/versioned/fake"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/generated/clientset/versioned/scheme"
@@ -49,8 +51,15 @@ func newRig(t *testing.T, js *jobsetv1alpha2.JobSet, children ...runtime.Object)
 
 func (r *rig) apply(t *testing.T, js *jobsetv1alpha2.JobSet, p plan.Plan) error {
 	t.Helper()
-	_, err := r.Controller.apply(t.Context(), cache.MetaObjectToName(js), &plan.Observed{JobSet: js}, p)
+	_, err := r.carryOut(t.Context(), &plan.Observed{JobSet: js}, p)
 	return err
+}
+
+// carryOut does what a sync does once it is decided.
+func (r *rig) carryOut(ctx context.Context, obs *plan.Observed, p plan.Plan) (time.Duration, error) {
+	results, err := r.Apply(ctx, obs, p)
+	out := plan.Finish(*obs, p, results)
+	return out.RequeueAfter, controller.FirstErrors(err, r.Finish(ctx, obs.JobSet, out))
 }
 
 // refuse makes the main API answer requests with an error.

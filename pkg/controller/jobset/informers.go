@@ -191,7 +191,7 @@ func (c *Controller) resolveOwner(obj metav1.Object) (cache.ObjectName, bool) {
 }
 
 func (c *Controller) uidOf(key cache.ObjectName) (types.UID, bool) {
-	js, err := c.jobSet(key)
+	js, err := c.informers.JobSet(key)
 	if js == nil || err != nil {
 		return "", false
 	}

@@ -4,9 +4,7 @@
 package jobset
 
 import (
-	"strings"
 	"testing"
-	"unicode/utf8"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -17,7 +15,6 @@ import (
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/text"
 )
 
 func TestStripKeepsWhatDecisionsUse(t *testing.T) {
@@ -128,23 +125,6 @@ func TestOwnersAreResolvedByUID(t *testing.T) {
 			diff(t, "found", tc.want, got)
 			if got {
 				diff(t, "key", "ns/js", key.String())
-			}
-		})
-	}
-}
-
-func TestNotesFitIntoEvents(t *testing.T) {
-	for name, tc := range map[string]struct{ note, want string }{
-		"a short note stays":                      {"short", "short"},
-		"a note of the full length stays":         {strings.Repeat("x", 1024), strings.Repeat("x", 1024)},
-		"a longer note is cut":                    {strings.Repeat("x", 1025), strings.Repeat("x", 1021) + "..."},
-		"a note is not cut inside of a character": {strings.Repeat("ü", 600), strings.Repeat("ü", 510) + "..."},
-	} {
-		t.Run(name, func(t *testing.T) {
-			got := text.TruncateWithEllipsis(tc.note, maxNote)
-			diff(t, "note", tc.want, got)
-			if len(got) > 1024 || !utf8.ValidString(got) {
-				t.Errorf("%d bytes, valid %t", len(got), utf8.ValidString(got))
 			}
 		})
 	}

@@ -11,7 +11,6 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/tools/cache"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
@@ -83,7 +82,7 @@ func TestAJobThatGoesWhileItsLabelsAreRestoredIsLookedForAgain(t *testing.T) {
 	job.UID, job.ResourceVersion, job.Labels = "uid-job", "5", nil
 	r := newRig(t, set, job)
 	r.refuse("patch", "jobs", "js-w-0", apierrors.NewNotFound(jobsResource, "js-w-0"))
-	got, err := r.Controller.apply(t.Context(), cache.NewObjectName("ns", "js"), &plan.Observed{JobSet: set}, plan.Plan{CreateJobs: created})
+	got, err := r.carryOut(t.Context(), &plan.Observed{JobSet: set}, plan.Plan{CreateJobs: created})
 	if err != nil {
 		t.Fatal(err)
 	}

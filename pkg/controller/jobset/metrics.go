@@ -6,14 +6,13 @@ package jobset
 import (
 	"sync"
 
+	"k8s.io/client-go/tools/cache"
 	"k8s.io/component-base/metrics"
 	"k8s.io/component-base/metrics/legacyregistry"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/children"
 )
-
-// maxSeries bounds the memory for the names of finished sets: the series of those that finished longest ago go first.
-const maxSeries = 2000
 
 const (
 	labelJobSet    = "jobset_name"
@@ -21,10 +20,10 @@ const (
 )
 
 var (
-	failedTotal = newFinishedCounter("jobset_failed_total",
-		"Number of JobSets that failed, by name and namespace. Holds the latest 2000 names.")
-	completedTotal = newFinishedCounter("jobset_completed_total",
-		"Number of JobSets that completed, by name and namespace. Holds the latest 2000 names.")
+	failedTotal = children.NewOwnerCounter("jobset_failed_total",
+		"Number of JobSets that failed, by name and namespace. Holds the latest 2000 names.", labelJobSet)
+	completedTotal = children.NewOwnerCounter("jobset_completed_total",
+		"Number of JobSets that completed, by name and namespace. Holds the latest 2000 names.", labelJobSet)
 
 	droppedTotal = metrics.NewCounterVec(&metrics.CounterOpts{
 		Name: "jobset_dropped_status_fields_total", StabilityLevel: metrics.ALPHA,
@@ -36,7 +35,7 @@ var (
 
 func registerMetrics() {
 	registerOnce.Do(func() {
-		legacyregistry.MustRegister(failedTotal.vec, completedTotal.vec, droppedTotal, attemptsTotal, recoverySeconds, startupSeconds)
+		legacyregistry.MustRegister(failedTotal.CounterVec, completedTotal.CounterVec, droppedTotal, attemptsTotal, recoverySeconds, startupSeconds)
 		legacyregistry.CustomMustRegister(goodput)
 	})
 }
@@ -45,41 +44,8 @@ func registerMetrics() {
 func countFinish(js *jobsetv1alpha2.JobSet) {
 	switch js.Status.TerminalState {
 	case jobsetv1alpha2.TerminalStateFailed:
-		failedTotal.inc(js.Name, js.Namespace)
+		failedTotal.Count(cache.MetaObjectToName(js))
 	case jobsetv1alpha2.TerminalStateCompleted:
-		completedTotal.inc(js.Name, js.Namespace)
+		completedTotal.Count(cache.MetaObjectToName(js))
 	}
-}
-
-// finishedCounter counts by name of a set, for a bounded number of names.
-type finishedCounter struct {
-	vec *metrics.CounterVec
-
-	mu     sync.Mutex
-	known  map[[2]string]bool
-	latest []([2]string)
-}
-
-func newFinishedCounter(name, help string) *finishedCounter {
-	opts := &metrics.CounterOpts{Name: name, Help: help, StabilityLevel: metrics.ALPHA}
-	return &finishedCounter{
-		vec:   metrics.NewCounterVec(opts, []string{labelJobSet, labelNamespace}),
-		known: map[[2]string]bool{},
-	}
-}
-
-func (c *finishedCounter) inc(name, namespace string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if key := [2]string{name, namespace}; !c.known[key] {
-		c.known[key] = true
-		c.latest = append(c.latest, key)
-	}
-	if len(c.latest) > maxSeries {
-		oldest := c.latest[0]
-		c.latest = c.latest[1:]
-		delete(c.known, oldest)
-		c.vec.Delete(map[string]string{labelJobSet: oldest[0], labelNamespace: oldest[1]})
-	}
-	c.vec.WithLabelValues(name, namespace).Inc()
 }

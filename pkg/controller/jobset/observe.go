@@ -4,11 +4,13 @@
 package jobset
 
 import (
+	"context"
 	"fmt"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/tools/cache"
 
@@ -20,59 +22,72 @@ import (
 // lagRetry is when to look again while an informer lags behind our own writes. Its event usually comes first.
 const lagRetry = time.Second
 
-// observe returns the set and its children as the caches have them. It returns nil for a set that is gone, and nil with
-// a time to wait while the caches do not show what the last sync did.
-func (c *Controller) observe(key cache.ObjectName) (*plan.Observed, time.Duration, error) {
+// Observe returns the set and its children as the caches have them. It returns nil for a set that is gone, and nil with
+// a time to wait while the caches do not show what the last sync did. Why a Job failed may be read from the API.
+func (s *Syncer) Observe(ctx context.Context, key cache.ObjectName) (*plan.Observed, time.Duration, error) {
 	// What was read before the question could be older than the answer.
-	if !c.writes.VersionsShown(key) {
+	if !s.deps.Consistency.VersionsShown(key) {
 		return nil, lagRetry, nil
 	}
-	js, err := c.jobSet(key)
+	js, err := s.deps.Caches.JobSet(key)
 	if err != nil {
 		return nil, 0, err
 	}
 	if js == nil {
-		c.writes.Forget(key)
-		c.held.forget(key)
-		c.turns.forget(key)
-		c.slowStart.Forget(key)
+		s.forget(key)
 		return nil, 0, nil
 	}
-	jobs, err := c.jobsOf(js)
+	jobs, err := s.deps.Caches.Jobs(js)
 	if err != nil {
 		return nil, 0, err
 	}
-	if !c.writes.DeletionsShown(key, asObjects(jobs)) {
+	if !s.deps.Consistency.DeletionsShown(key, asObjects(jobs)) {
 		return nil, lagRetry, nil
 	}
 	obs := &plan.Observed{
-		JobSet: js, Jobs: jobs, Failures: c.failures.ofJobs(jobs), Claims: sets.New[string](),
-		Noted: c.held.noted(key), CreateFrom: c.turns.noted(key),
-		Now: metav1.NewTime(c.Clock.Now()), Gates: c.gates(),
+		JobSet: js, Jobs: jobs, Deferred: s.deferred.noted(key), CreateFrom: s.createFrom.noted(key),
+		Now: metav1.NewTime(s.deps.Clock.Now()), Gates: s.gates(),
 	}
-	if obs.ServiceExists, err = exists(c.informers.services, js.Namespace, helper.ServiceName(js)); err != nil {
+	if err := s.observeOthers(obs); err != nil {
 		return nil, 0, err
 	}
-	for _, name := range helper.ClaimNames(js) {
-		found, err := exists(c.informers.claims, js.Namespace, name)
-		if err != nil {
-			return nil, 0, err
-		}
-		if _, taken := c.takenClaims.Get(cache.NewObjectName(js.Namespace, name).String()); found || taken {
-			obs.Claims.Insert(name)
-		}
-	}
-	if plan.RestartsInPlace(js, obs.Gates) {
-		if obs.Pods, err = c.podsOf(key); err != nil {
-			return nil, 0, err
+	obs.Mismatches, obs.RetryFeaturesAfter = s.mismatches(ctx, js)
+	if job := plan.MissingCause(*obs); job != nil {
+		if cause := s.deps.FirstCause(ctx, js.Namespace, *job); cause != nil {
+			obs.Causes = map[types.UID]*jobsetv1alpha2.FailureCause{job.UID: cause}
 		}
 	}
 	return obs, 0, nil
 }
 
-// jobSet returns the cached set; nil if there is none.
-func (c *Controller) jobSet(key cache.ObjectName) (*jobsetv1alpha2.JobSet, error) {
-	obj, found, err := c.informers.jobSets.GetIndexer().GetByKey(key.String())
+// observeOthers adds what else than Jobs belongs to the set.
+func (s *Syncer) observeOthers(obs *plan.Observed) (err error) {
+	js := obs.JobSet
+	if obs.ServiceExists, err = s.deps.Caches.HasService(cache.NewObjectName(js.Namespace, helper.ServiceName(js))); err != nil {
+		return err
+	}
+	obs.Claims = sets.New[string]()
+	for _, claim := range helper.ClaimNames(js) {
+		name := cache.NewObjectName(js.Namespace, claim)
+		found, err := s.deps.Caches.HasClaim(name)
+		if err != nil {
+			return err
+		}
+		if _, taken := s.takenClaims.Get(name.String()); found || taken {
+			obs.Claims.Insert(claim)
+		}
+	}
+	if plan.RestartsInPlace(js, obs.Gates) {
+		obs.Pods, err = s.deps.Caches.Pods(cache.MetaObjectToName(js))
+	}
+	return err
+}
+
+var _ Caches = informers{}
+
+// JobSet returns the cached set; nil if there is none.
+func (i informers) JobSet(key cache.ObjectName) (*jobsetv1alpha2.JobSet, error) {
+	obj, found, err := i.jobSets.GetIndexer().GetByKey(key.String())
 	if err != nil || !found {
 		return nil, err
 	}
@@ -83,8 +98,9 @@ func (c *Controller) jobSet(key cache.ObjectName) (*jobsetv1alpha2.JobSet, error
 	return js, nil
 }
 
-func (c *Controller) jobsOf(js *jobsetv1alpha2.JobSet) ([]*batchv1.Job, error) {
-	objs, err := c.informers.jobs.GetIndexer().ByIndex(indexOwner, string(js.UID))
+// Jobs returns the cached Jobs that the set controls.
+func (i informers) Jobs(js *jobsetv1alpha2.JobSet) ([]*batchv1.Job, error) {
+	objs, err := i.jobs.GetIndexer().ByIndex(indexOwner, string(js.UID))
 	if err != nil {
 		return nil, fmt.Errorf("listing jobs of jobset %s/%s: %w", js.Namespace, js.Name, err)
 	}
@@ -97,8 +113,9 @@ func (c *Controller) jobsOf(js *jobsetv1alpha2.JobSet) ([]*batchv1.Job, error) {
 	return jobs, nil
 }
 
-func (c *Controller) podsOf(key cache.ObjectName) ([]plan.Pod, error) {
-	objs, err := c.informers.pods.GetIndexer().ByIndex(indexSet, key.String())
+// Pods returns the cached pods that carry the name of the set.
+func (i informers) Pods(key cache.ObjectName) ([]plan.Pod, error) {
+	objs, err := i.pods.GetIndexer().ByIndex(indexSet, key.String())
 	if err != nil {
 		return nil, fmt.Errorf("listing pods of jobset %s: %w", key, err)
 	}
@@ -111,8 +128,14 @@ func (c *Controller) podsOf(key cache.ObjectName) ([]plan.Pod, error) {
 	return pods, nil
 }
 
-func exists(informer cache.SharedIndexInformer, namespace, name string) (bool, error) {
-	_, found, err := informer.GetIndexer().GetByKey(cache.NewObjectName(namespace, name).String())
+// HasService returns whether the cache has a Service of the name.
+func (i informers) HasService(name cache.ObjectName) (bool, error) { return has(i.services, name) }
+
+// HasClaim returns whether the cache has a volume claim of the name.
+func (i informers) HasClaim(name cache.ObjectName) (bool, error) { return has(i.claims, name) }
+
+func has(informer cache.SharedIndexInformer, name cache.ObjectName) (bool, error) {
+	_, found, err := informer.GetIndexer().GetByKey(name.String())
 	return found, err
 }
 

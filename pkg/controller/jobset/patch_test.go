@@ -13,6 +13,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/children"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
 )
 
@@ -91,14 +92,14 @@ func TestResumingAsksForNoMoreThanWhatChanges(t *testing.T) {
 		OldLabels: map[string]string{"a": "1", "b": "2", "c/d": "3"}, Labels: map[string]string{"a": "1", "b": "3", "e": "4"},
 		OldAnnotations: map[string]string{"a": "1"}, Annotations: map[string]string{"a": "1"},
 	}}
-	var got []operation
-	for _, step := range operations(patch)[1:] {
+	var got []children.Operation
+	for _, step := range operations(patch) {
 		if strings.HasPrefix(step.Path, "/spec/template/metadata/") {
 			got = append(got, step)
 		}
 	}
 	// What is removed is set before, so that it is there.
-	diff(t, "steps", []operation{
+	diff(t, "steps", []children.Operation{
 		{Op: "add", Path: "/spec/template/metadata/labels/b", Value: "3"},
 		{Op: "add", Path: "/spec/template/metadata/labels/e", Value: "4"},
 		{Op: "add", Path: "/spec/template/metadata/labels/c~1d", Value: ""},

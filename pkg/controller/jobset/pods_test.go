@@ -101,7 +101,7 @@ func TestPodsThatRestartInPlaceAreObserved(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	obs, _, err := c.observe(cache.MetaObjectToName(set))
+	obs, _, err := c.Observe(t.Context(), cache.MetaObjectToName(set))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -186,16 +186,14 @@ func TestFailuresOutlivePods(t *testing.T) {
 			}
 			failed := newJob("js-w-0", newSet())
 			failed.UID = "uid-0"
-			diff(t, "failures of a Job that does not fail", 0, len(r.failures.ofJobs([]*batchv1.Job{failed})))
-			failed.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobFailureTarget, Status: corev1.ConditionTrue}}
 			var got string
-			if first := r.failures.ofJobs([]*batchv1.Job{failed})["uid-0"]; first != nil {
+			if first := r.failures.first("uid-0"); first != nil {
 				c := first.Cause
 				got = fmt.Sprintf("%s on %s: %s %d %s", c.Pod, c.Node, c.Container, ptr.Deref(c.ExitCode, 0), c.Reason)
 			}
 			diff(t, "first failure", tc.want, got)
 			r.onJobs().OnDelete(failed)
-			diff(t, "failures once the Job is gone", 0, len(r.failures.ofJobs([]*batchv1.Job{failed})))
+			diff(t, "failure once the Job is gone", (*helper.PodFailure)(nil), r.failures.first(failed.UID))
 		})
 	}
 }
@@ -232,15 +230,14 @@ func TestAWatchThatLagsIsAwaited(t *testing.T) {
 		<-read
 		r.onPods().OnDelete(watched(t, podOfJob("p", "uid-0", exits(137, 1))))
 	}()
-	a := &applier{Controller: r.Controller, key: cache.MetaObjectToName(set), js: set}
 	close(read)
-	got := a.awaitWatch(t.Context(), plan.FailedJob{JobRef: plan.JobRef{UID: "uid-0"}}, nil)
+	got := r.awaitWatch(t.Context(), plan.FailedJob{JobRef: plan.JobRef{UID: "uid-0"}}, nil)
 	diff(t, "exit code", ptr.To[int32](137), got.Cause.ExitCode)
 
 	// Nothing is awaited of pods that were read, and of those of other Jobs.
-	got = a.awaitWatch(t.Context(), plan.FailedJob{JobRef: plan.JobRef{UID: "uid-1"}}, nil)
+	got = r.awaitWatch(t.Context(), plan.FailedJob{JobRef: plan.JobRef{UID: "uid-1"}}, nil)
 	diff(t, "failure of another Job", (*helper.PodFailure)(nil), got)
 	r.failures.forget("uid-0")
-	got = a.awaitWatch(t.Context(), plan.FailedJob{JobRef: plan.JobRef{UID: "uid-0"}}, []corev1.Pod{*podOfJob("p", "uid-0")})
+	got = r.awaitWatch(t.Context(), plan.FailedJob{JobRef: plan.JobRef{UID: "uid-0"}}, []corev1.Pod{*podOfJob("p", "uid-0")})
 	diff(t, "failure of a pod that runs", (*helper.PodFailure)(nil), got)
 }

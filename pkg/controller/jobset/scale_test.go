@@ -74,7 +74,7 @@ func TestAResyncOfUnchangedSetsAsksNothing(t *testing.T) {
 		key := cache.MetaObjectToName(js)
 		keys = append(keys, key)
 		add(r.informers.jobSets, js)
-		obs, _, err := r.observe(key)
+		obs, _, err := r.Observe(t.Context(), key)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -86,7 +86,7 @@ func TestAResyncOfUnchangedSetsAsksNothing(t *testing.T) {
 		for n, job := range first.CreateJobs {
 			add(r.informers.jobs, running(job, fmt.Sprintf("uid-%d-%d", i, n)))
 		}
-		if obs, _, err = r.observe(key); err != nil {
+		if obs, _, err = r.Observe(t.Context(), key); err != nil {
 			t.Fatal(err)
 		}
 		settled := js.DeepCopy()

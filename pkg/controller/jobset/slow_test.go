@@ -19,6 +19,7 @@ import (
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/children"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/generated/clientset/versioned"
 	jobsetclient "github.com/jobset-apiserver/jobset-apiserver/pkg/generated/clientset/versioned/typed/jobset/v1alpha2"
@@ -69,7 +70,7 @@ func (s *strictAPI) JobsetV1alpha2() jobsetclient.JobsetV1alpha2Interface { retu
 func (s *strictAPI) JobSets(string) jobsetclient.JobSetInterface          { return s }
 func (s *strictAPI) UpdateStatus(ctx context.Context, js *jobsetv1alpha2.JobSet, options metav1.UpdateOptions) (*jobsetv1alpha2.JobSet, error) {
 	deadline, limited := ctx.Deadline()
-	if left := time.Until(deadline); !limited || left != statusTimeout {
+	if left := time.Until(deadline); !limited || left != children.StatusTimeout {
 		return nil, fmt.Errorf("the status write has %v", left)
 	}
 	return s.Interface.JobsetV1alpha2().JobSets(js.Namespace).UpdateStatus(ctx, js, options)
@@ -86,11 +87,11 @@ func TestAPassIsOverInTime(t *testing.T) {
 		// 1, 2, 4, 8, 16 and 32 Jobs, and then 50 at a time.
 		"the time of the pass is over": {
 			takes: roundTrip, stopAfter: time.Hour,
-			want: outcome{Begun: 63 + 6*50, Created: 63 + 6*50, Took: 12 * roundTrip, Again: continueAfter, Status: 3},
+			want: outcome{Begun: 63 + 6*50, Created: 63 + 6*50, Took: 12 * roundTrip, Again: time.Nanosecond, Status: 3},
 		},
 		"the program is to end": {
 			takes: roundTrip, stopAfter: 24500 * time.Millisecond,
-			want: outcome{Begun: 31, Created: 31, Took: 5 * roundTrip, Again: continueAfter, Status: 3},
+			want: outcome{Begun: 31, Created: 31, Took: 5 * roundTrip, Again: time.Nanosecond, Status: 3},
 		},
 		"the program is to end, and the API hangs": {
 			takes: time.Hour, stopAfter: 9500 * time.Millisecond,
@@ -116,7 +117,7 @@ func TestAPassIsOverInTime(t *testing.T) {
 				queue.Run(ctx, 1, func(ctx context.Context, key cache.ObjectName) (time.Duration, error) {
 					defer cancel()
 					var err error
-					got.Again, err = r.Controller.apply(ctx, key, &plan.Observed{JobSet: set}, p)
+					got.Again, err = r.carryOut(ctx, &plan.Observed{JobSet: set}, p)
 					got.Took, got.Error = time.Since(begin), errorText(err)
 					return 0, nil
 				})

@@ -39,7 +39,7 @@ func (b *statusBuilder) followAttempt(kids children) {
 
 // createTime returns when all Jobs of the attempt were first seen; nil while some are missing.
 func (b *statusBuilder) createTime(a *jobsetv1alpha2.Attempt, kids children) *metav1.MicroTime {
-	if n := b.noted(a); n.CreateTime != nil {
+	if n := b.deferred(a); n.CreateTime != nil {
 		return n.CreateTime.DeepCopy()
 	}
 	if present(kids.active, kids.succeeded, kids.failed) < helper.TotalReplicas(b.o.JobSet) {
@@ -48,12 +48,12 @@ func (b *statusBuilder) createTime(a *jobsetv1alpha2.Attempt, kids children) *me
 	return helper.NotBeforeAttempts(b.next, b.o.Now.Time)
 }
 
-// noted returns what was noted about the attempt.
-func (b *statusBuilder) noted(a *jobsetv1alpha2.Attempt) Noted {
-	if n := b.o.Noted; n.UID == b.o.JobSet.UID && n.Attempt == a.Number {
+// deferred returns what was seen of the attempt while the status waited.
+func (b *statusBuilder) deferred(a *jobsetv1alpha2.Attempt) Deferred {
+	if n := b.o.Deferred; n.UID == b.o.JobSet.UID && n.Attempt == a.Number {
 		return n
 	}
-	return Noted{}
+	return Deferred{}
 }
 
 // present counts the Jobs that are not being deleted.
@@ -75,7 +75,7 @@ func (b *statusBuilder) noteReady() {
 	if a == nil || !b.o.Gates.Attempts || a.ReadyTime != nil || a.CreateTime == nil {
 		return
 	}
-	if n := b.noted(a); n.ReadyTime != nil {
+	if n := b.deferred(a); n.ReadyTime != nil {
 		a.ReadyTime = n.ReadyTime.DeepCopy()
 		return
 	}

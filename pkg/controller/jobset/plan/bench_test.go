@@ -77,7 +77,7 @@ func (s situation) of(replicatedJobs, jobs int) Observed {
 	}
 	o := observe(js, children...)
 	o.Gates = Gates{Attempts: true, RestartJob: js.Spec.FailurePolicy != nil && len(js.Spec.FailurePolicy.Rules) > 0}
-	o.Noted = Noted{UID: js.UID, Times: now.Add(-time.Second)}
+	o.Deferred = Deferred{UID: js.UID, Times: now.Add(-time.Second)}
 	js.Spec.Suspend = ptr.To(suspended(js))
 	return o
 }
@@ -90,7 +90,7 @@ func BenchmarkDecide(b *testing.B) {
 			b.Run(fmt.Sprintf("%s/replicatedJobs=%d/jobs=%d", name, size[0], size[0]*size[1]), func(b *testing.B) {
 				b.ReportAllocs()
 				for b.Loop() {
-					HoldBack(o, Decide(o))
+					Finish(o, Decide(o), Results{})
 				}
 			})
 		}

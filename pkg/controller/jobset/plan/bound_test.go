@@ -96,8 +96,8 @@ func TestCreationsBeginWhereTheyAreDue(t *testing.T) {
 	}
 	jobs := Decide(Observed{JobSet: js}).CreateJobs
 	for i, want := range []struct{ after, afterAll int64 }{{1, 2}, {2, 2}, {3, 5}, {4, 5}, {5, 5}} {
-		diff(t, "place after "+jobs[i].Name, want.after, PlaceAfter(js, jobs[i], false))
-		diff(t, "place after all Jobs like "+jobs[i].Name, want.afterAll, PlaceAfter(js, jobs[i], true))
+		diff(t, "place after "+jobs[i].Name, want.after, placeAfter(js, jobs[i], false))
+		diff(t, "place after all Jobs like "+jobs[i].Name, want.afterAll, placeAfter(js, jobs[i], true))
 	}
 	many := newSet(with("w", 5000))
 	p := Decide(Observed{JobSet: many, CreateFrom: 4500})

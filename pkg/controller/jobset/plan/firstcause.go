@@ -5,6 +5,7 @@ package plan
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -20,30 +21,41 @@ const reasonOfAnyContainer = "Error"
 // FailedJob is a Job whose pods hold the first cause of the end of an attempt.
 type FailedJob struct {
 	JobRef
-	// Attempt is the number of the attempt that ends, or is bound to end, on account of the Job.
-	Attempt int32
 	// Decided tells that the failure ends the attempt now: there will be no other time to look.
 	Decided bool
 	// InContainers tells that pods may hold the failure although they have not failed themselves.
 	InContainers bool
 	// Failure is the condition of the Job that tells of its failure.
 	Failure batchv1.JobCondition
-	// First is the first failure that was observed among its pods. If it is nil, the pods are read when the plan is carried
-	// out: the controller may have been down when they failed.
-	First *helper.PodFailure
 }
 
-// wantCause asks for the first cause of the end of the running attempt, unless it has one.
+// MissingCause returns the Job whose first cause a decision on the snapshot needs and does not have; nil for none. It costs
+// a decision, but only while a Job fails and the attempt has no first cause.
+func MissingCause(o Observed) *FailedJob {
+	if a := helper.RunningAttempt(&o.JobSet.Status); a != nil && a.FirstCause != nil {
+		return nil
+	}
+	if !slices.ContainsFunc(o.Jobs, func(job *batchv1.Job) bool { return failureOf(job) != nil }) {
+		return nil
+	}
+	return Decide(o).FailedJob
+}
+
+// wantCause records the first cause of the end of the running attempt, unless it has one, or asks for it.
 func (b *statusBuilder) wantCause(job *batchv1.Job, decided bool) {
 	a := helper.RunningAttempt(b.next)
 	if a == nil || !b.o.Gates.Attempts || a.FirstCause != nil || job == nil {
 		return
 	}
+	if cause := b.o.Causes[job.UID]; cause != nil {
+		a.FirstCause = cause.DeepCopy()
+		b.events = append([]Event{firstFailure(cause)}, b.events...)
+		return
+	}
 	rj := replicatedJobNamed(b.o.JobSet, replicatedJobOf(job))
 	b.failedJob = &FailedJob{
-		JobRef: refTo(job), Attempt: a.Number, Decided: decided, Failure: *failureOf(job),
+		JobRef: refTo(job), Decided: decided, Failure: *failureOf(job),
 		InContainers: rj.Template.Spec.Template.Spec.RestartPolicy != corev1.RestartPolicyNever,
-		First:        b.o.Failures[job.UID],
 	}
 }
 
@@ -51,26 +63,6 @@ func (b *statusBuilder) wantCause(job *batchv1.Job, decided bool) {
 func CauseWanted(js *jobsetv1alpha2.JobSet, job *batchv1.Job) bool {
 	a := helper.RunningAttempt(&js.Status)
 	return a != nil && a.FirstCause == nil && job.Labels[jobsetv1alpha2.RestartsKey] == itoa(js.Status.Restarts)
-}
-
-// WithFirstCause returns the plan with a status, and an event, that tell the first cause.
-func WithFirstCause(o Observed, p Plan, cause *jobsetv1alpha2.FailureCause) Plan {
-	if p.FailedJob == nil || cause == nil {
-		return p
-	}
-	st := newStatus(o)
-	if p.Status != nil {
-		st.next = p.Status.DeepCopy()
-	}
-	st.events = p.Events
-	for i := range st.next.Attempts {
-		if a := &st.next.Attempts[i]; a.Number == p.FailedJob.Attempt && a.FirstCause == nil {
-			a.FirstCause = cause
-			st.events = append([]Event{firstFailure(cause)}, st.events...)
-		}
-	}
-	p.Status, p.Events = st.result()
-	return p
 }
 
 // firstFailure tells which container of which pod failed first.

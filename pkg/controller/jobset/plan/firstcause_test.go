@@ -180,9 +180,9 @@ func TestWhoseCauseIsLookedFor(t *testing.T) {
 		want string
 	}{
 		"nobody's when nothing has failed":             {set: []set{withAttempts(runs)}, jobs: kids{jobNamed("w", 0, ready)}},
-		"that of the Job that failed first":            {set: []set{withAttempts(runs)}, jobs: kids{jobNamed("w", 0, failedWith("x", "", 2)), jobNamed("w", 1, failedWith("x", "", 1))}, want: "js-w-1 ends attempt 1"},
-		"that of the Job that decided":                 {set: []set{withAttempts(runs), failurePolicy(1, finalOne)}, jobs: kids{jobNamed("w", 0, failedWith("fatal", "", 2)), jobNamed("w", 1, failedWith("x", "", 1))}, want: "js-w-0 ends attempt 1"},
-		"that of the Job that is bound to fail":        {set: []set{withAttempts(runs)}, jobs: kids{jobNamed("w", 0, doomed("x", 2)), jobNamed("w", 1, doomed("x", 1))}, want: "js-w-1 dooms attempt 1"},
+		"that of the Job that failed first":            {set: []set{withAttempts(runs)}, jobs: kids{jobNamed("w", 0, failedWith("x", "", 2)), jobNamed("w", 1, failedWith("x", "", 1))}, want: "js-w-1 ends"},
+		"that of the Job that decided":                 {set: []set{withAttempts(runs), failurePolicy(1, finalOne)}, jobs: kids{jobNamed("w", 0, failedWith("fatal", "", 2)), jobNamed("w", 1, failedWith("x", "", 1))}, want: "js-w-0 ends"},
+		"that of the Job that is bound to fail":        {set: []set{withAttempts(runs)}, jobs: kids{jobNamed("w", 0, doomed("x", 2)), jobNamed("w", 1, doomed("x", 1))}, want: "js-w-1 dooms"},
 		"nobody's once it is known":                    {set: []set{withAttempts(knows)}, jobs: kids{jobNamed("w", 0, doomed("x", 2))}},
 		"nobody's at the end either once it is known":  {set: []set{withAttempts(knows)}, jobs: kids{jobNamed("w", 0, jobFailed)}},
 		"nobody's in a suspended set":                  {set: []set{isSuspended, withAttempts(begun(1, "Start", ended(at(1), "Suspended", "")))}, jobs: kids{jobNamed("w", 0, doomed("x", 2))}},
@@ -195,7 +195,7 @@ func TestWhoseCauseIsLookedFor(t *testing.T) {
 			p := Decide(o)
 			var got string
 			if job := p.FailedJob; job != nil {
-				got = job.Name + map[bool]string{true: " ends", false: " dooms"}[job.Decided] + " attempt " + itoa(job.Attempt)
+				got = job.Name + map[bool]string{true: " ends", false: " dooms"}[job.Decided]
 				diff(t, "pods that hold a failure without having failed", true, job.InContainers)
 			}
 			diff(t, "Job", tc.want, got)
@@ -203,15 +203,20 @@ func TestWhoseCauseIsLookedFor(t *testing.T) {
 	}
 }
 
-func TestAFailureThatWasSeenIsTheCause(t *testing.T) {
+func TestMissingCauseIsAskedForOnce(t *testing.T) {
 	job := jobNamed("w", 0, doomed("x", 1))
-	seen := &helper.PodFailure{Cause: jobsetv1alpha2.FailureCause{Pod: "p", Node: "n", Reason: "Error"}, At: second(1)}
-	o := observe(newSet(with("w", 1), withAttempts(begun(1, jobsetv1alpha2.TriggerStart, created(1)))), job)
-	o.Gates.Attempts, o.Failures = true, map[types.UID]*helper.PodFailure{"another": {}, job.UID: seen}
-	failed := *Decide(o).FailedJob
-	diff(t, "cause", &jobsetv1alpha2.FailureCause{Job: "js-w-0", Pod: "p", Node: "n", Reason: "Error", Time: &seen.At}, helper.FirstCause(failed.Name, failed.Failure, failed.First))
-	delete(o.Failures, job.UID)
-	diff(t, "failure that was not seen", (*helper.PodFailure)(nil), Decide(o).FailedJob.First)
+	js := newSet(with("w", 1), withAttempts(begun(1, jobsetv1alpha2.TriggerStart, created(1))))
+	o := observe(js, job)
+	o.Gates.Attempts = true
+	diff(t, "Job whose cause is missing", job.Name, MissingCause(o).Name)
+	cause := &jobsetv1alpha2.FailureCause{Job: job.Name, Pod: "p"}
+	known := observed(o, func(o *Observed) { o.Causes = map[types.UID]*jobsetv1alpha2.FailureCause{job.UID: cause} })
+	diff(t, "Job whose cause is missing when it was looked up", (*FailedJob)(nil), MissingCause(known))
+	diff(t, "recorded cause", cause, Decide(known).Status.Attempts[0].FirstCause)
+	js.Status = *Decide(known).Status
+	diff(t, "Job whose cause is missing when it is stored", (*FailedJob)(nil), MissingCause(o))
+	healthy := observe(newSet(with("w", 1)), jobNamed("w", 0))
+	diff(t, "Job whose cause is missing when none fails", (*FailedJob)(nil), MissingCause(healthy))
 }
 
 func startedLongAgo(js *jobsetv1alpha2.JobSet) {
@@ -222,13 +227,13 @@ func TestTheCauseIsOnTheAttemptThatTheFailureEnded(t *testing.T) {
 	o := observe(newSet(with("w", 1), failurePolicy(1), withAttempts(begun(1, jobsetv1alpha2.TriggerStart))), jobNamed("w", 0, jobFailed))
 	o.Gates.Attempts = true
 	cause := &jobsetv1alpha2.FailureCause{Job: "js-w-0", Reason: "x"}
-	p := WithFirstCause(o, Decide(o), cause)
+	o.Causes = map[types.UID]*jobsetv1alpha2.FailureCause{o.Jobs[0].UID: cause}
+	p := Decide(o)
 	diff(t, "number of attempts", 2, len(p.Status.Attempts))
 	diff(t, "cause of the end of the first", cause, p.Status.Attempts[0].FirstCause)
 	diff(t, "cause of the end of the second", (*jobsetv1alpha2.FailureCause)(nil), p.Status.Attempts[1].FirstCause)
 	diff(t, "first event", Event{Type: "Warning", Reason: "FirstFailure", Note: "job js-w-0 failed (x)"}, p.Events[0])
 
-	again := WithFirstCause(o, p, &jobsetv1alpha2.FailureCause{Job: "js-w-1"})
-	diff(t, "cause when another one comes later", cause, again.Status.Attempts[0].FirstCause)
-	diff(t, "events when another one comes later", len(p.Events), len(again.Events))
+	o.JobSet.Status.Attempts[0].FirstCause = &jobsetv1alpha2.FailureCause{Job: "js-w-1"}
+	diff(t, "cause when another one is stored", "js-w-1", Decide(o).Status.Attempts[0].FirstCause.Job)
 }

@@ -67,8 +67,8 @@ func freePlaces(o Observed, kids children, open []bool) iter.Seq[change[freePlac
 	}
 }
 
-// PlaceAfter returns the place in the set after that of a Job that is to be created, or after all Jobs of its replicatedJob.
-func PlaceAfter(js *jobsetv1alpha2.JobSet, job *batchv1.Job, all bool) int64 {
+// placeAfter returns the place in the set after that of a Job that is to be created, or after all Jobs of its replicatedJob.
+func placeAfter(js *jobsetv1alpha2.JobSet, job *batchv1.Job, all bool) int64 {
 	at := positions(js)
 	for i := range js.Spec.ReplicatedJobs {
 		switch rj := &js.Spec.ReplicatedJobs[i]; {

@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
 )
 
 // Gates are the feature gates that change decisions.
@@ -44,17 +43,22 @@ type Observed struct {
 	Jobs []*batchv1.Job
 	// Pods are those that carry the name of the set; only for a set for which RestartsInPlace holds.
 	Pods []Pod
-	// Failures are the first failures of pods of Jobs that fail, by the UID of the Job, as far as they were seen.
-	Failures map[types.UID]*helper.PodFailure
+	// Causes are why Jobs failed, by the UID of the Job; only those that MissingCause has asked for.
+	Causes map[types.UID]*jobsetv1alpha2.FailureCause
 	// ServiceExists tells whether a Service of the name that the set uses exists, whoever owns it.
 	ServiceExists bool
 	// Claims are those of ClaimNames that exist.
 	Claims sets.Set[string]
-	// Noted is what earlier observations showed and the status does not hold yet.
-	Noted Noted
+	// Deferred is what earlier observations showed and the status does not hold yet.
+	Deferred Deferred
 	// CreateFrom is the place, among all Jobs of the set, of the one that is created first; those before it come last. It
 	// moves past what has been planned or refused, so that no refused Job keeps others waiting.
 	CreateFrom int64
+	// Mismatches are about features that the set uses and that are off because the API server does not serve them, one
+	// sentence each; only those that are due to be reported.
+	Mismatches []string
+	// RetryFeaturesAfter is after which time one of these features may be on again; 0 if the set lacks none.
+	RetryFeaturesAfter time.Duration
 	// Now is the time of the observation.
 	Now metav1.Time
 	// Gates are the feature gates.
@@ -71,8 +75,8 @@ type Plan struct {
 	Status *jobsetv1alpha2.JobSetStatus
 	// Events are reported once Status is stored.
 	Events []Event
-	// FailedJob is the Job whose failure is the first cause of the end of an attempt; nil for none. What caused it is found
-	// out before all else.
+	// FailedJob is the Job whose failure is the first cause of the end of an attempt, if Observed.Causes does not hold why it
+	// failed; nil for none.
 	FailedJob *FailedJob
 
 	// DeleteJobs are deleted in the foreground.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/gates"
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/jobset/jobset/actions"
 )
@@ -109,7 +110,8 @@ func (w *world) carryOut(r request) (*batch.JobSetActionStatus, error) {
 		panic(err)
 	}
 	answer, err := r.do(&hub, actions.Call{
-		User: "alice", Now: w.now, ActiveDeadline: w.gates.ActiveDeadline, ExecutionAttempts: w.gates.ExecutionAttempts,
+		User: "alice", Now: w.now,
+		Gates: gates.Gates{JobSetActiveDeadlineSeconds: w.gates.ActiveDeadline, ExecutionAttemptsTracking: w.gates.ExecutionAttempts},
 	})
 	if err != nil {
 		return nil, err

@@ -41,11 +41,13 @@ func TestHistoriesShowDefects(t *testing.T) {
 			conduct{decide: plan.Decide, careless: true}, "nobody has to wake a set that is not at rest",
 		},
 		"a denied Job that keeps others waiting": {
-			conduct{decide: plan.Decide, timid: true}, "one denied child delays no other",
+			conduct{decide: plan.Decide, finish: sameOrder, timid: true}, "one denied child delays no other",
 		},
 		"a Job that lost its label and does not get it back": {
 			conduct{decide: plan.Decide, unkind: true}, "every history comes to rest",
 		},
+		"a freed name that nobody looks at again":    {conduct{decide: plan.Decide, finish: forgetFreed}, "nobody has to wake a set that is not at rest"},
+		"a taken name that nobody looks at again":    {conduct{decide: plan.Decide, finish: silent}, "nobody has to wake a set that is not at rest"},
 		"a restart that counts twice":                {deciding(nil, countTwice), "failures and successes are judged as the policies say"},
 		"one restart for several Jobs that failed":   {deciding(nil, restartFirst), "failures and successes are judged as the policies say"},
 		"the other restart strategy":                 {deciding(recreate, nil), "Jobs are created once, under free names, for the current attempt, in order"},
@@ -63,7 +65,7 @@ func TestHistoriesShowDefects(t *testing.T) {
 		"an end of life that nobody waits for":       {deciding(nil, noTimer), "a set at rest is as its spec says"},
 		"a set that is deleted as soon as it ends":   {deciding(nil, impatientEnd), "a set is deleted after its time to live only"},
 		"a cancelled set that is deleted at once":    {deciding(forgetCancellation, nil), "a set is deleted after its time to live only"},
-		"counts that a queue waits for in vain":      {conduct{decide: plan.Decide, holdBack: likeAnyOther}, queuesWait},
+		"counts that a queue waits for in vain":      {conduct{decide: plan.Decide, finish: likeAnyOther}, queuesWait},
 		"a set suspended before its Jobs are":        {deciding(nil, hasty), suspendedFirst},
 		"a suspension that nobody records":           {deciding(withoutMarks, nil), recordedFirst},
 		"a set that is never left alone":             {deciding(nil, restless), "every history comes to rest"},
@@ -182,20 +184,54 @@ func forgetCancellation(o *plan.Observed) {
 	}
 }
 
-// likeAnyOther holds the status of a set back as if nobody ever suspended it.
-func likeAnyOther(o plan.Observed, p plan.Plan) (plan.Noted, time.Duration) {
-	never := func(status *jobsetv1alpha2.JobSetStatus) {
-		status.Conditions = slices.DeleteFunc(slices.Clone(status.Conditions), func(c metav1.Condition) bool {
+// likeAnyOther defers the status of a set as if nobody ever suspended it.
+func likeAnyOther(o plan.Observed, p plan.Plan, r plan.Results) plan.Outcome {
+	never := func(status *jobsetv1alpha2.JobSetStatus) *jobsetv1alpha2.JobSetStatus {
+		other := status.DeepCopy()
+		other.Conditions = slices.DeleteFunc(other.Conditions, func(c metav1.Condition) bool {
 			return c.Type == jobsetv1alpha2.JobSetSuspended && c.Status == metav1.ConditionFalse
 		})
+		return other
 	}
-	o.JobSet = o.JobSet.DeepCopy()
-	never(&o.JobSet.Status)
+	other, wrong := o, p
+	other.JobSet = o.JobSet.DeepCopy()
+	other.JobSet.Status = *never(&o.JobSet.Status)
 	if p.Status != nil {
-		p.Status = p.Status.DeepCopy()
-		never(p.Status)
+		wrong.Status = never(p.Status)
 	}
-	return plan.HoldBack(o, p)
+	if out := plan.Finish(other, wrong, r); out.DeferStatus > 0 {
+		return out
+	}
+	return plan.Finish(o, p, r)
+}
+
+// sameOrder creates the same Jobs first again, whatever became of them.
+func sameOrder(o plan.Observed, p plan.Plan, r plan.Results) plan.Outcome {
+	out := plan.Finish(o, p, r)
+	out.CreateFrom = 0
+	return out
+}
+
+// forgetFreed does not look again for a name that is free by now, which no cache shows.
+func forgetFreed(o plan.Observed, p plan.Plan, r plan.Results) plan.Outcome {
+	r.Creations = slices.Clone(r.Creations)
+	for i, result := range r.Creations {
+		if result == plan.NameFreed {
+			r.Creations[i] = plan.Exists
+		}
+	}
+	return plan.Finish(o, p, r)
+}
+
+// silent does not record that names of Jobs are taken, and looks for them no more.
+func silent(o plan.Observed, p plan.Plan, r plan.Results) plan.Outcome {
+	r.Creations = slices.Clone(r.Creations)
+	for i, result := range r.Creations {
+		if result == plan.NameTaken {
+			r.Creations[i] = plan.Exists
+		}
+	}
+	return plan.Finish(o, p, r)
 }
 
 func hasty(o plan.Observed, p *plan.Plan) {

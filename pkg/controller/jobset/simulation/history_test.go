@@ -10,8 +10,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
 )
 
 // This file holds the rules about status.attempts, whoever writes them.
@@ -119,17 +117,6 @@ func inOrderOfTime(times ...*metav1.MicroTime) bool {
 		last = t
 	}
 	return true
-}
-
-// withFirstCause lets the status tell what the failed Job says, unless its pods cannot be read and may be read later.
-func (p *process) withFirstCause(next plan.Plan) plan.Plan {
-	if next.FailedJob == nil || !next.FailedJob.Decided && p.dice.percent(20) {
-		return next
-	}
-	told := plan.WithFirstCause(p.observed, next, helper.FirstCause(next.FailedJob.Name, next.FailedJob.Failure, nil))
-	p.referee.told(p.observed, told)
-	p.seen[causes]++
-	return told
 }
 
 // wrongWithAttempt is what may be wrong with the history of a set at rest.

@@ -27,12 +27,3 @@ func anyPart[T any](o plan.Observed, all []T, most int) []T {
 	begin := int(o.Now.UnixMilli() % int64(len(all)))
 	return append(append([]T(nil), all[begin:]...), all[:begin]...)[:most]
 }
-
-// goOn lets a set whose plan was full wait for a worker again, unless the plan failed.
-func (p *process) goOn(next plan.Plan, err error) error {
-	if next.More && err == nil {
-		p.queued = true
-		p.seen[fullPlans]++
-	}
-	return err
-}

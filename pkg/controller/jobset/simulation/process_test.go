@@ -4,30 +4,25 @@
 package simulation
 
 import (
-	"strconv"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/tools/cache"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
 )
 
 // Waiting times of the real controller.
 const (
-	lagRetry   = time.Second
 	maxLag     = 30 * time.Second
 	minBackoff = 100 * time.Millisecond
 	maxBackoff = 2 * time.Minute
-	// freedNameRetry is how soon a Job is created whose name was taken a moment ago.
-	freedNameRetry = time.Second
 )
 
 // Resources whose versions the consistency store tracks.
@@ -50,6 +45,8 @@ type process struct {
 	services informer[*corev1.Service]
 	claims   informer[*corev1.PersistentVolumeClaim]
 	writes   *controller.ConsistencyStore
+	// syncer is the real one.
+	syncer *jobset.Syncer
 
 	// queued tells that the set waits for a worker, due when it will, and failures how many syncs failed in a row.
 	queued   bool
@@ -60,12 +57,6 @@ type process struct {
 	// caches to show that.
 	knows, wrote progress
 	lastWrite    time.Time
-	// noted is what was seen and held back.
-	noted plan.Noted
-	// createFrom is the place in the set of the Job that is due to be created first.
-	createFrom int64
-	// takenNames are those of the Jobs that the present sync could not create because others have them.
-	takenNames []string
 	// impatient tells that the present sync does not wait any longer for the caches to show what was written.
 	impatient bool
 	// observed is what the present sync acts on.
@@ -95,6 +86,7 @@ func (w *world) startProcess() {
 	p.writes = controller.NewConsistencyStore(w, map[string]controller.Versioned{
 		resourceJobSets: &p.jobSets, resourceJobs: &p.jobs, resourceServices: &p.services, resourceClaims: &p.claims,
 	})
+	p.syncer = newSyncer(p)
 	p.knows = progress{number(p.jobSets.version), number(p.jobs.version)}
 	p.queued = len(p.jobSets.objects) > 0
 	w.process = p
@@ -173,52 +165,35 @@ func (w *world) sync() {
 		p.failures++
 	default:
 		p.failures = 0
-		if after > 0 {
-			p.dueAfter(after)
-		}
+	}
+	if after > 0 {
+		p.dueAfter(after)
 	}
 }
 
+// syncSet does what the real controller does, and lets the referee see it.
 func (p *process) syncSet() (time.Duration, error) {
-	wait := p.observe()
-	if p.observed.JobSet == nil {
-		return wait, nil
+	p.observed = plan.Observed{}
+	obs, wait, err := p.syncer.Observe(quiet, setKey)
+	if obs == nil || err != nil {
+		return wait, err
 	}
-	reference := p.referee.reference(p.observed)
-	next := p.decide(p.observed)
+	p.observed = *obs
+	reference := p.referee.reference(*obs)
+	next := p.decide(*obs)
 	p.noteDecision(next)
-	p.referee.decided(p.observed, next, reference)
-	return next.RequeueAfter, p.goOn(next, p.apply(next))
+	p.referee.decided(*obs, next, reference)
+	results, err := p.syncer.Apply(quiet, obs, next)
+	out := p.finish(*obs, next, results)
+	p.referee.finished(*obs, next, results, out)
+	return out.RequeueAfter, controller.FirstErrors(err, p.syncer.Finish(quiet, obs.JobSet, out))
 }
 
-// observe does what the real one does. No set and a time mean that the caches lag.
-func (p *process) observe() time.Duration {
-	p.observed = plan.Observed{}
-	if !p.forgetful && !p.writes.VersionsShown(setKey) {
-		p.seen[lags]++
-		return lagRetry
+// noteDecision adds what was seen and what was decided to the trace.
+func (p *process) noteDecision(next plan.Plan) {
+	if p.trace != nil {
+		p.note("sync sees %s; decides %s", describe(p.observed), describePlan(next))
 	}
-	js, found := p.jobSets.get(setName)
-	if !found {
-		p.writes.Forget(setKey)
-		p.knows, p.wrote = progress{}, progress{}
-		p.noted, p.createFrom = plan.Noted{}, 0
-		return 0
-	}
-	jobs := ownedBy(js.UID, p.jobs.objects)
-	if !p.forgetful && !p.writes.DeletionsShown(setKey, asObjects(jobs)) {
-		p.seen[lags]++
-		return lagRetry
-	}
-	p.checkFreshness()
-	p.observed = plan.Observed{JobSet: js, Jobs: jobs, Claims: sets.New[string](), Noted: p.noted, CreateFrom: p.createFrom, Now: metav1.NewTime(p.now), Gates: p.gates}
-	_, p.observed.ServiceExists = p.services.get(helper.ServiceName(js))
-	for _, name := range helper.ClaimNames(js) {
-		if _, found := p.claims.get(name); found {
-			p.observed.Claims.Insert(name)
-		}
-	}
-	return 0
 }
 
 // checkFreshness finds out whether the snapshot is older than what this process wrote, which only a long lag excuses.
@@ -232,32 +207,4 @@ func (p *process) checkFreshness() {
 	}
 	p.wrote = progress{}
 	p.knows.note(seesSet, seesJobs)
-}
-
-// remember remembers an own write.
-func (p *process) remember(resource string, version int) {
-	p.writes.Wrote(setKey, resource, strconv.Itoa(version))
-	p.lastWrite = p.now
-	switch resource {
-	case resourceJobSets:
-		p.knows.note(version, 0)
-		p.wrote.note(version, 0)
-	case resourceJobs:
-		p.knows.note(0, version)
-		p.wrote.note(0, version)
-	}
-}
-
-// deleted remembers that the deletion of a Job was accepted.
-func (p *process) deleted(uid types.UID) {
-	p.writes.Deleted(setKey, uid)
-	p.lastWrite = p.now
-}
-
-func asObjects(jobs []*batchv1.Job) []metav1.Object {
-	objects := make([]metav1.Object, 0, len(jobs))
-	for _, job := range jobs {
-		objects = append(objects, job)
-	}
-	return objects
 }

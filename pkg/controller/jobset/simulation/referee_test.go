@@ -4,6 +4,7 @@
 package simulation
 
 import (
+	"slices"
 	"strconv"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -108,18 +109,25 @@ func (r *referee) isHeld(job *batchv1.Job) bool {
 	return f != nil && f.held && jobIsSuspended(job)
 }
 
-// told checks what the names of Jobs that are taken add to a decision.
-func (r *referee) told(o plan.Observed, p plan.Plan) {
-	if p.Status == nil {
+// finished checks what a sync ends with.
+func (r *referee) finished(o plan.Observed, p plan.Plan, results plan.Results, out plan.Outcome) {
+	if out.DeferStatus > 0 {
+		r.note("  the status waits")
+		r.heldBack(o, out.DeferStatus)
+		r.seen[heldStatuses]++
+	}
+	r.seen[fullPlans] += int(one(p.More && results.Accepted > 0))
+	if out.Status == nil {
 		return
 	}
-	d := decision{Observed: o, plan: p, before: &o.JobSet.Status, after: p.Status, ruling: judge(o)}
+	p.Status, p.Events = out.Status, out.Events
+	d := decision{Observed: o, plan: p, before: &o.JobSet.Status, after: out.Status, ruling: judge(o)}
 	for _, check := range []func(decision) string{conditionsSound, eventsSound} {
 		if wrong := check(d); wrong != "" {
-			r.fail("rule %q: %s", "a status that tells of taken names is sound", wrong)
+			r.fail("rule %q: %s", "a status that is to be stored is sound", wrong)
 		}
 	}
-	if conditionIs(p.Status, jobsetv1alpha2.ChildNameConflict) {
+	if slices.Contains(results.Creations, plan.NameTaken) && conditionIs(out.Status, jobsetv1alpha2.ChildNameConflict) {
 		r.seen[nameConflicts]++
 	}
 }

@@ -4,42 +4,41 @@
 package simulation
 
 import (
+	"context"
 	"errors"
+
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller"
 )
 
-// write is what a request does when an API server carries it out: it returns the version of what it wrote. known tells
-// that the controller which sent it learns of the result, or that its successor sees it from the start.
-type write func(known bool) (version int, err error)
+// write is what a request does when an API server carries it out. known tells that the controller which sent it learns of the
+// result, or that its successor sees it from the start.
+type write[T any] func(known bool) (T, error)
 
-// request sends a request, and lets other things happen before. A controller that was deposed goes on as if all was
-// well; what it sends arrives when its successor is at work.
-func (p *process) request(do write) (int, error) {
+// send sends a request, and lets other things happen before. A controller that was deposed goes on as if all was well, with
+// the answer that is given; what it sends arrives when its successor is at work.
+func send[T any](p *process, answer T, do write[T]) (T, error) {
+	later := func() { p.late = append(p.late, func() { _, _ = do(false) }) }
 	if p.deposed {
-		p.late = append(p.late, func() { _, _ = do(false) })
-		return 0, nil
+		later()
+		return answer, nil
 	}
 	if p.dead {
-		return 0, errDead
+		return answer, errDead
 	}
 	p.interlude()
-	what := p.fate()
-	if what != carriedOut {
-		p.note("  next request: %s", [outcomes]string{
-			"", "refused", "conflict", "answer lost", "comes late", "killed before", "killed after", "killed, request comes late", "deposed",
-		}[what])
-		p.seen[troubles]++
-	}
-	switch what {
+	switch p.draw() {
 	case refused:
-		return 0, errServer
+		return answer, errServer
 	case conflicted:
-		return 0, errConflict
+		return answer, errConflict
 	case lost:
 		_, _ = do(false)
-		return 0, errTimeout
+		return answer, errTimeout
 	case belated:
-		p.late = append(p.late, func() { _, _ = do(false) })
-		return 0, errTimeout
+		later()
+		return answer, errTimeout
 	case killedBefore:
 		p.dead = true
 	case killedAfter:
@@ -47,26 +46,67 @@ func (p *process) request(do write) (int, error) {
 		_, _ = do(true)
 	case killedWhile:
 		p.dead = true
-		p.late = append(p.late, func() { _, _ = do(false) })
+		later()
 	case deposed:
 		p.deposed = true
-		return p.request(do)
+		return send(p, answer, do)
 	default:
 		return do(true)
 	}
-	return 0, errDead
+	return answer, errDead
 }
 
-// inBatches does one thing, then two at a time, then four, until something tells that it is over.
-func (p *process) inBatches(n int, over func() bool, do func(i int) error) error {
-	var errs []error
-	for begin, size := 0, 1; begin < n && !over(); begin, size = begin+size, 2*size {
-		size = min(size, n-begin)
-		for _, i := range p.dice.Perm(size) {
-			errs = append(errs, do(begin+i))
+// read sends a request that changes nothing.
+func read[T any](p *process, do func() (T, error)) (answer T, err error) {
+	if p.dead {
+		return answer, errDead
+	}
+	if !p.deposed {
+		p.interlude()
+		switch p.draw() {
+		case carriedOut:
+		case deposed:
+			p.deposed = true
+		case killedBefore, killedAfter, killedWhile:
+			p.dead = true
+			return answer, errDead
+		default:
+			return answer, errTimeout
 		}
 	}
-	return errors.Join(errs...)
+	return do()
 }
 
-func never() bool { return false }
+// draw draws what becomes of a request.
+func (p *process) draw() outcome {
+	what := p.fate()
+	if what != carriedOut {
+		p.note("  next request: %s", [outcomes]string{
+			"", "refused", "conflict", "answer lost", "comes late", "killed before", "killed after", "killed, request comes late", "deposed",
+		}[what])
+		p.seen[troubles]++
+	}
+	return what
+}
+
+// runner makes requests one after the other, as they would begin in batches of growing size: in any order within a batch.
+type runner struct{ *process }
+
+func (r runner) Do(ctx context.Context, _ cache.ObjectName, n int, do func(ctx context.Context, i int) error) error {
+	var errs []error
+	for begin, size := 0, 1; begin < n; begin, size = begin+size, 2*size {
+		size = min(size, n-begin)
+		for _, i := range r.dice.Perm(size) {
+			err := do(ctx, begin+i)
+			if errors.Is(err, controller.ErrSkipped) {
+				continue
+			}
+			if errs = append(errs, err); err != nil && r.timid {
+				return controller.FirstErrors(errs...)
+			}
+		}
+	}
+	return controller.FirstErrors(errs...)
+}
+
+func (runner) Forget(cache.ObjectName) {}

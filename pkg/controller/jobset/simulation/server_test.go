@@ -7,22 +7,24 @@ import (
 	"errors"
 	"strconv"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 )
 
 // What an API server answers when it does not do what it was asked for.
 var (
-	errConflict = errors.New("409 conflict")
-	errExists   = errors.New("409 already exists")
-	errNotFound = errors.New("404 not found")
-	errInvalid  = errors.New("422 invalid")
-	errServer   = errors.New("500 internal error")
-	errTimeout  = errors.New("timeout")
-	errDenied   = errors.New("403 denied by a policy that looks at the name")
-	// errNamesTaken is no answer, but the result of a sync that has to be tried again.
-	errNamesTaken = errors.New("names of Jobs are taken")
-	errDead       = errors.New("the controller is dead")
+	anyJob      = schema.GroupResource{Group: "batch", Resource: "jobs"}
+	errConflict = apierrors.NewConflict(anyJob, "j", errors.New("changed"))
+	errExists   = apierrors.NewAlreadyExists(anyJob, "j")
+	errNotFound = apierrors.NewNotFound(anyJob, "j")
+	errInvalid  = apierrors.NewInvalid(schema.GroupKind{Group: "batch", Kind: "Job"}, "j", nil)
+	errServer   = apierrors.NewInternalError(errors.New("broken"))
+	errDenied   = apierrors.NewForbidden(anyJob, "j", errors.New("denied by a policy that looks at the name"))
+	// What a client says when there is no answer.
+	errTimeout = errors.New("timeout")
+	errDead    = errors.New("the controller is dead")
 )
 
 // versions counts the writes of one API server.

@@ -19,8 +19,8 @@ import (
 // conduct is how the controller decides and acts: as it really does, or with a defect that must not go unnoticed.
 type conduct struct {
 	decide func(plan.Observed) plan.Plan
-	// holdBack is for how long the status of a plan waits; plan.HoldBack unless given.
-	holdBack func(plan.Observed, plan.Plan) (plan.Noted, time.Duration)
+	// finish is plan.Finish unless given.
+	finish func(plan.Observed, plan.Plan, plan.Results) plan.Outcome
 	// forgetful controllers do not wait until the caches show what they wrote.
 	forgetful bool
 	// overwriting ones store a status whatever happened to the set meanwhile.
@@ -75,8 +75,8 @@ var beginning = time.Date(2026, 5, 4, 3, 2, 1, 0, time.UTC)
 // newWorld returns a world in which a user has just created a set, and a controller starts.
 func newWorld(seed uint64, c conduct, trace *[]string) *world {
 	d := newDice(seed)
-	if c.holdBack == nil {
-		c.holdBack = plan.HoldBack
+	if c.finish == nil {
+		c.finish = plan.Finish
 	}
 	w := &world{
 		conduct: c,

@@ -111,15 +111,19 @@ func (r *referee) checkRestart(d decision) {
 }
 
 // jobPatched checks a Job right before it is stored with a change of the controller.
-func (r *referee) jobPatched(js *jobsetv1alpha2.JobSet, job *batchv1.Job, patch plan.JobPatch) {
-	if f := r.jobs[job.UID]; f != nil && patch.Suspend != nil {
-		if f.held && f.heldAt == js.Generation && !*patch.Suspend {
+func (r *referee) jobPatched(js *jobsetv1alpha2.JobSet, before, job *batchv1.Job) {
+	suspend := jobIsSuspended(job)
+	if suspend == jobIsSuspended(before) {
+		return
+	}
+	if f := r.jobs[job.UID]; f != nil {
+		if f.held && f.heldAt == js.Generation && !suspend {
 			r.fail("rule %q: job %s", "a Job that somebody else suspended stays so until the set changes", job.Name)
 		}
 		f.held = false
-		r.checkRecorded(js, job, f, *patch.Suspend)
+		r.checkRecorded(js, job, f, suspend)
 	}
-	if patch.Suspend == nil || *patch.Suspend {
+	if suspend {
 		return
 	}
 	r.seen[resumes]++

@@ -26,8 +26,9 @@ const (
 	timesAfter = 15 * time.Second
 )
 
-// Noted is what was seen and held back. A controller that starts anew has noted nothing, and then sees it somewhat later.
-type Noted struct {
+// Deferred is what was seen while the status waits. A controller that has just started has deferred nothing, and sees it a
+// little later.
+type Deferred struct {
 	// UID is that of the set.
 	UID types.UID
 	// Counts is since when counts wait, and Times since when anything does; zero if nothing does.
@@ -38,30 +39,30 @@ type Noted struct {
 	CreateTime, ReadyTime *metav1.MicroTime
 }
 
-// HoldBack tells for how long the next status may wait, and what to note meanwhile. The time is 0 for a status that is to be
-// written now: somebody may wait for it, since it differs from the stored one in more than counts and times, or in a count
-// that completes something; or it has waited long enough.
-func HoldBack(o Observed, p Plan) (Noted, time.Duration) {
-	if p.Status == nil || !mayWait(o, p) {
-		return Noted{}, 0
+// deferStatus returns for how long the next status may wait, and what to remember meanwhile. The time is 0 for a status that
+// is to be written now: somebody may wait for it, since it differs from the stored one in more than counts and times, or in
+// a count that completes something; or it has waited long enough.
+func deferStatus(o Observed, next Outcome) (Deferred, time.Duration) {
+	if next.Status == nil || !mayWait(o, next.Status) {
+		return Deferred{}, 0
 	}
-	now, before := o.Now.Time, o.Noted
+	now, before := o.Now.Time, o.Deferred
 	if before.UID != o.JobSet.UID {
-		before = Noted{}
+		before = Deferred{}
 	}
-	next := Noted{UID: o.JobSet.UID, Times: earliest(before.Times, now)}
-	left := timesAfter - now.Sub(next.Times)
-	if countsDiffer(&o.JobSet.Status, p.Status) || len(p.Events) > 0 {
-		next.Counts = earliest(before.Counts, now)
-		left = min(left, countsMayWait(o.JobSet, p.Status)-now.Sub(next.Counts))
+	waits := Deferred{UID: o.JobSet.UID, Times: earliest(before.Times, now)}
+	left := timesAfter - now.Sub(waits.Times)
+	if countsDiffer(&o.JobSet.Status, next.Status) || len(next.Events) > 0 {
+		waits.Counts = earliest(before.Counts, now)
+		left = min(left, countsMayWait(o.JobSet, next.Status)-now.Sub(waits.Counts))
 	}
-	if a := helper.RunningAttempt(p.Status); a != nil {
-		next.Attempt, next.CreateTime, next.ReadyTime = a.Number, a.CreateTime, a.ReadyTime
+	if a := helper.RunningAttempt(next.Status); a != nil {
+		waits.Attempt, waits.CreateTime, waits.ReadyTime = a.Number, a.CreateTime, a.ReadyTime
 	}
 	if left <= 0 {
-		return Noted{}, 0
+		return Deferred{}, 0
 	}
-	return next, left
+	return waits, left
 }
 
 func earliest(before, now time.Time) time.Time {
@@ -71,11 +72,11 @@ func earliest(before, now time.Time) time.Time {
 	return before
 }
 
-func mayWait(o Observed, p Plan) bool {
+func mayWait(o Observed, next *jobsetv1alpha2.JobSetStatus) bool {
 	stored := &o.JobSet.Status
-	was, is := stored.ReplicatedJobsStatus, p.Status.ReplicatedJobsStatus
+	was, is := stored.ReplicatedJobsStatus, next.ReplicatedJobsStatus
 	return !completes(o.JobSet, was, is) && !(stoppable(o.JobSet) && completesSet(o.JobSet, was, is)) &&
-		equality.Semantic.DeepEqual(withoutProgress(stored), withoutProgress(p.Status))
+		equality.Semantic.DeepEqual(withoutProgress(stored), withoutProgress(next))
 }
 
 // countsMayWait returns how old counts in the status may be. Queueing systems reuse what a Job needed that has succeeded,

@@ -15,6 +15,33 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
 )
 
+// warnings returns what to report about children. The events API joins equal ones into a series.
+func warnings(o Observed, p Plan, r Results) (events []Event) {
+	warn := func(reason, note string) {
+		events = append(events, Event{Type: corev1.EventTypeWarning, Reason: reason, Note: note})
+	}
+	for _, refused := range r.RefusedResources {
+		warn("FailedResourcePropagation", fmt.Sprintf("job %q does not get the resources of its template; "+
+			"the cluster needs the feature MutablePodResourcesForSuspendedJobs: %s", refused.Job, refused.Error))
+	}
+	if r.ServiceError != "" {
+		warn("HeadlessServiceCreationFailed", r.ServiceError)
+	}
+	for _, message := range r.ClaimErrors {
+		warn("PVCCreationFailed", message)
+	}
+	for _, job := range p.jobsWith(r, LabelsRestored) {
+		warn("JobLabelsRestored", fmt.Sprintf("somebody removed or changed labels by which the jobset knows its job %q; they are restored", job))
+	}
+	if r.CreationError != "" {
+		warn("JobCreationFailed", r.CreationError)
+	}
+	for _, mismatch := range o.Mismatches {
+		warn("FeatureGateMismatch", mismatch)
+	}
+	return events
+}
+
 // recreates tells whether attempts with the trigger have new Jobs.
 func recreates(trigger jobsetv1alpha2.AttemptTrigger) bool {
 	switch trigger {

@@ -51,40 +51,40 @@ func TestWhichStatusesMayWait(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			js := newSet(with("w", 4))
 			js.Status, js.Spec.Suspend = tc.stored, ptr.To(tc.suspended)
-			diff(t, "may wait", tc.want, held(observe(js), Plan{Status: &tc.next}))
+			diff(t, "may wait", tc.want, mayBeDeferred(observe(js), Plan{Status: &tc.next}))
 		})
 	}
-	diff(t, "may wait without a change", false, held(observe(newSet()), Plan{}))
+	diff(t, "may wait without a change", false, mayBeDeferred(observe(newSet()), Plan{}))
 }
 
 // What was seen while the status was held back is stored with the times at which it was seen.
-func TestWhatWasNotedIsStored(t *testing.T) {
+func TestWhatWasDeferredIsStored(t *testing.T) {
 	js := newSet(with("w", 2))
 	o := observe(js, jobNamed("w", 0), jobNamed("w", 1))
 	o.Gates.Attempts = true
 	js.Status = *Decide(observed(o, func(o *Observed) { o.Jobs = nil })).Status
-	noted, wait := HoldBack(o, Decide(o))
+	seen, wait := deferred(o, Decide(o))
 	if wait == 0 {
 		t.Fatal("the creation of all Jobs does not wait")
 	}
 	created := metav1.NewMicroTime(o.Now.Time)
 	// One Job is ready, the other one has ended already.
 	up := observed(o, func(up *Observed) {
-		up.Noted, up.Now = noted, metav1.NewTime(o.Now.Add(2*time.Second))
+		up.Deferred, up.Now = seen, metav1.NewTime(o.Now.Add(2*time.Second))
 		up.Jobs = []*batchv1.Job{jobNamed("w", 0, ready), jobNamed("w", 1, succeeded)}
 	})
-	if noted, wait = HoldBack(up, Decide(up)); wait == 0 {
+	if seen, wait = deferred(up, Decide(up)); wait == 0 {
 		t.Fatal("that all Jobs are up does not wait although some have ended")
 	}
 	isUp := metav1.NewMicroTime(up.Now.Time)
 	later := observed(up, func(later *Observed) {
-		later.Noted, later.Now = noted, metav1.NewTime(o.Now.Add(3*time.Second))
+		later.Deferred, later.Now = seen, metav1.NewTime(o.Now.Add(3*time.Second))
 		later.Jobs[0] = jobNamed("w", 0)
 	})
 	a := Decide(later).Status.Attempts[0]
 	diff(t, "time of creation", &created, a.CreateTime)
 	diff(t, "time at which all Jobs were up", &isUp, a.ReadyTime)
-	someoneElse := Decide(observed(later, func(o *Observed) { o.Noted.UID = "another" })).Status.Attempts[0]
+	someoneElse := Decide(observed(later, func(o *Observed) { o.Deferred.UID = "another" })).Status.Attempts[0]
 	now := metav1.NewMicroTime(later.Now.Time)
 	diff(t, "time of creation for a set of the same name", &now, someoneElse.CreateTime)
 	diff(t, "time at which all Jobs were up for a set of the same name", (*metav1.MicroTime)(nil), someoneElse.ReadyTime)
@@ -102,7 +102,7 @@ func TestHowLongAStatusWaits(t *testing.T) {
 		t.Helper()
 		o.Now = metav1.NewTime(at.Add(time.Duration(seconds) * time.Second))
 		var wait time.Duration
-		o.Noted, wait = HoldBack(o, p)
+		o.Deferred, wait = deferred(o, p)
 		diff(t, what, want, wait)
 	}
 	next.Attempts[0].CreateTime = &at
@@ -127,8 +127,8 @@ func TestHowLongAStatusWaits(t *testing.T) {
 	step("somebody is to be told that the Jobs have been recreated", 21, 5*time.Second)
 	p.Events = nil
 	next.ReplicatedJobsStatus[0].Active = 5
-	o.Noted.Counts, o.Noted.UID = at.Time, "another"
-	step("what was noted about a set of the same name", 22, 5*time.Second)
+	o.Deferred.Counts, o.Deferred.UID = at.Time, "another"
+	step("what was seen about a set of the same name", 22, 5*time.Second)
 	next.Restarts = 1
 	step("more than counts has changed", 23, 0)
 }
@@ -160,7 +160,7 @@ func TestWhatQueuesWaitFor(t *testing.T) {
 				js := newSet(append(change, with("a", 2), with("b", 2))...)
 				next := js.Status.DeepCopy()
 				js.Status.ReplicatedJobsStatus, next.ReplicatedJobsStatus = tc.was, tc.is
-				_, wait := HoldBack(observe(js), Plan{Status: next})
+				_, wait := deferred(observe(js), Plan{Status: next})
 				return wait
 			}
 			diff(t, "wait in a queue", tc.want, wait(inQueue))
@@ -170,8 +170,13 @@ func TestWhatQueuesWaitFor(t *testing.T) {
 	}
 }
 
-func held(o Observed, p Plan) bool {
-	_, wait := HoldBack(o, p)
+func deferred(o Observed, p Plan) (Deferred, time.Duration) {
+	out := Finish(o, p, Results{})
+	return out.Deferred, out.DeferStatus
+}
+
+func mayBeDeferred(o Observed, p Plan) bool {
+	_, wait := deferred(o, p)
 	return wait > 0
 }
 

@@ -4,6 +4,7 @@
 package plan
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -72,11 +73,12 @@ func TestTakenNames(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			o := observe(newSet(append(tc.set, with("w", 2))...), tc.jobs...)
 			decided := Decide(o)
-			p := WithTakenNames(o, decided, tc.taken)
-			diff(t, "condition", tc.want, condition(statusAfter(o, p), jobsetv1alpha2.ChildNameConflict))
-			diff(t, "events", tc.wantEvents, p.Events)
-			diff(t, "counters", statusAfter(o, decided).ReplicatedJobsStatus, statusAfter(o, p).ReplicatedJobsStatus)
-			diff(t, "Jobs to create", names(decided.CreateJobs), names(p.CreateJobs))
+			out := Finish(o, decided, taken(decided, tc.taken...))
+			diff(t, "condition", tc.want, condition(statusAfter(o, Plan{Status: out.Status}), jobsetv1alpha2.ChildNameConflict))
+			diff(t, "events", tc.wantEvents, out.Events)
+			if out.DeferStatus == 0 {
+				diff(t, "counters", statusAfter(o, decided).ReplicatedJobsStatus, statusAfter(o, Plan{Status: out.Status}).ReplicatedJobsStatus)
+			}
 		})
 	}
 }
@@ -100,8 +102,41 @@ func TestTakenNamesAreTriedAfterAsLongAsTheyWereWaitedFor(t *testing.T) {
 		"not later than what else is due": {set: []func(*jobsetv1alpha2.JobSet){since(time.Hour)}, due: 5 * time.Second, want: 5 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := WithTakenNames(observe(newSet(tc.set...)), Plan{RequeueAfter: tc.due}, []string{"js-w-0"})
-			diff(t, "again after", tc.want, p.RequeueAfter)
+			p := Plan{RequeueAfter: tc.due, CreateJobs: []*batchv1.Job{jobNamed("w", 0)}}
+			out := Finish(observe(newSet(tc.set...)), p, taken(p, "js-w-0"))
+			diff(t, "again after", tc.want, out.RequeueAfter)
 		})
 	}
+}
+
+// TestNameConflictOfFullPlans has two taken names, of which each plan tries one.
+func TestNameConflictOfFullPlans(t *testing.T) {
+	for name, tc := range map[string]struct {
+		jobs []*batchv1.Job
+		more bool
+		want string
+	}{
+		"the first name is not tried":           {more: true, want: "js-w-0"},
+		"the first name is not wanted any more": {want: "js-w-1"},
+		"the set has the Job of the first name": {jobs: []*batchv1.Job{jobNamed("w", 0)}, more: true, want: "js-w-1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			js := newSet(with("w", 2), withCondition(jobsetv1alpha2.ChildNameConflict, metav1.ConditionTrue, "JobNameTaken", nameTaken("js-w-0")))
+			p := Plan{CreateJobs: []*batchv1.Job{jobNamed("w", 1)}, More: tc.more}
+			o := observe(js, tc.jobs...)
+			status := statusAfter(o, Plan{Status: Finish(o, p, taken(p, "js-w-1")).Status})
+			diff(t, "name", tc.want, takenName(condition(status, jobsetv1alpha2.ChildNameConflict).Message))
+		})
+	}
+}
+
+// taken are results of a plan whose Jobs of these names could not be created.
+func taken(p Plan, names ...string) Results {
+	r := Results{Creations: make([]Creation, len(p.CreateJobs))}
+	for i, job := range p.CreateJobs {
+		if r.Creations[i] = Created; slices.Contains(names, job.Name) {
+			r.Creations[i] = NameTaken
+		}
+	}
+	return r
 }

@@ -1,0 +1,178 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package children
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
+
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller"
+)
+
+const (
+	// maxRefusals is how many more children than were created may be refused in one pass, each for a reason of its own, before
+	// the rest is left to the next one. A webhook that denies all children gets no more requests than that.
+	maxRefusals = 100
+	// askBefore is how long before the next try a taken name is forgotten.
+	askBefore = 100 * time.Millisecond
+)
+
+// Result is the result of the creation of one child.
+type Result int
+
+// Results of creations.
+const (
+	// NotTried children were not asked for: the pass was over, or the request was sure to be refused.
+	NotTried Result = iota
+	// Created children are new.
+	Created
+	// Exists is for children that the owner already has. The caches are about to show them.
+	Exists
+	// Repaired is for children that the owner already has, and that had lost what caches know them by.
+	Repaired
+	// NameTaken is for children whose name an object has that the owner does not control.
+	NameTaken
+	// NameFreed is for children whose name was taken a moment ago. No cache shows that it is free.
+	NameFreed
+	// Refused children may be refused for a reason of their own.
+	Refused
+	// TemplateRefused children are refused for a reason that all children of their template share.
+	TemplateRefused
+)
+
+// Creations are children of one owner to create in one pass.
+type Creations[T metav1.Object] struct {
+	// Children are created in their order.
+	Children []T
+	// Template returns the name of the template that a child is made from.
+	Template func(child T) string
+	// Repair is called with a child that exists and that the owner controls. It returns Exists, Repaired or NameFreed, or why
+	// no cache shows the child. The error that it is given is that of the creation.
+	Repair func(ctx context.Context, existing T, err error) (Result, error)
+	// TakenFor is how long a name that somebody else has is not asked for again.
+	TakenFor time.Duration
+}
+
+// CreationResults are what became of Creations.
+type CreationResults struct {
+	// Results are in the order of the children; those of a panic are Refused.
+	Results []Result
+	// Accepted is the number of children that were created.
+	Accepted int
+	// Err summarizes why children were not created; nil if none was refused.
+	Err error
+}
+
+// CreateAll creates children. One that is refused keeps no other from being created, unless the others are sure to be refused
+// too. If the namespace is being deleted, there is no error: nobody needs to know.
+func (w *Writer[T]) CreateAll(ctx context.Context, owner metav1.Object, what Creations[T]) CreationResults {
+	c := &creation[T]{Writer: w, Creations: what, owner: owner, results: make([]Result, len(what.Children)), templates: sets.New[string]()}
+	err := w.InOrder(ctx, owner, len(what.Children), c.create)
+	if c.created > 0 {
+		klog.FromContext(ctx).V(2).Info("Created children", "resource", w.resource, "created", c.created)
+	}
+	if missing := len(what.Children) - c.created - c.taken; err != nil && missing > 1 {
+		err = fmt.Errorf("%d %ss are not created: %w", missing, w.noun, err)
+	}
+	if c.quiet {
+		err = nil
+	}
+	return CreationResults{Results: c.results, Accepted: c.created, Err: err}
+}
+
+// creation is one pass of creations.
+type creation[T metav1.Object] struct {
+	*Writer[T]
+	Creations[T]
+	owner metav1.Object
+
+	mu      sync.Mutex
+	results []Result
+	// created and refused are numbers of children; others have names that are taken.
+	created, taken, refused int
+	// templates are those that were refused.
+	templates sets.Set[string]
+	// over is true when no other child is created in this pass, and quiet when nobody needs to know why.
+	over, quiet bool
+}
+
+func (c *creation[T]) create(ctx context.Context, i int) error {
+	if !c.begin(i) {
+		return controller.ErrSkipped
+	}
+	result, err := c.createOne(ctx, c.Children[i])
+	c.end(i, result, err)
+	return err
+}
+
+// begin returns whether to ask for a child.
+func (c *creation[T]) begin(i int) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.over || c.templates.Has(c.Template(c.Children[i])) {
+		return false
+	}
+	c.results[i] = Refused // unless it comes to an end
+	return true
+}
+
+// end notes what became of a child.
+func (c *creation[T]) end(i int, result Result, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err == nil {
+		if c.results[i] = result; result == Created {
+			c.created++
+		} else {
+			c.taken++
+		}
+		return
+	}
+	c.refused++
+	switch reachOf(c.kind, c.Children[i].GetName(), err) {
+	case allChildren:
+		c.over, c.quiet = true, c.quiet || TerminatingNamespace(err)
+	case sameTemplate:
+		c.results[i] = TemplateRefused
+		c.templates.Insert(c.Template(c.Children[i]))
+	}
+	c.over = c.over || c.refused-c.created >= maxRefusals
+}
+
+func (c *creation[T]) createOne(ctx context.Context, child T) (Result, error) {
+	name := cache.MetaObjectToName(child).String()
+	if _, taken := c.Writer.taken.Get(name); taken {
+		return NameTaken, nil
+	}
+	err := c.Create(ctx, c.owner, child)
+	if apierrors.IsAlreadyExists(err) {
+		existing, getErr := c.Get(ctx, child.GetNamespace(), child.GetName())
+		switch {
+		case apierrors.IsNotFound(getErr):
+			return NameFreed, nil
+		case getErr != nil: // the next pass will see who has the name
+		case !metav1.IsControlledBy(existing, c.owner):
+			// No failure: the children of other names are created, and this one when its name is free.
+			c.Writer.taken.Add(name, true, c.TakenFor-askBefore)
+			return NameTaken, nil
+		default:
+			var result Result
+			if result, err = c.Repair(ctx, existing, err); err == nil {
+				return result, nil
+			}
+		}
+	}
+	if err != nil {
+		return Refused, fmt.Errorf("%s %q creation failed with error: %w", c.noun, child.GetName(), err)
+	}
+	return Created, nil
+}

@@ -1,0 +1,57 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package children
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller"
+)
+
+// StatusTimeout is how long a status write may take. It begins when the children are done, however long that took.
+const StatusTimeout = 10 * time.Second
+
+// OwnerClient is what is needed of a client of the owners of children in one namespace.
+type OwnerClient[T metav1.Object] interface {
+	UpdateStatus(ctx context.Context, owner T, options metav1.UpdateOptions) (T, error)
+	Delete(ctx context.Context, name string, options metav1.DeleteOptions) error
+}
+
+// UpdateStatus stores a status, even if the context has ended.
+func UpdateStatus[T metav1.Object](ctx context.Context, client OwnerClient[T], next T) (T, error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), StatusTimeout)
+	defer cancel()
+	return client.UpdateStatus(ctx, next, metav1.UpdateOptions{})
+}
+
+// DeleteOwner deletes an owner with its children in the foreground, unless it was changed meanwhile. One that is gone is no
+// error.
+func DeleteOwner[T metav1.Object](ctx context.Context, client OwnerClient[T], owner T) error {
+	ctx, end := controller.Finishing(ctx)
+	defer end()
+	options := Foreground(owner.GetUID(), owner.GetResourceVersion())
+	err := client.Delete(ctx, owner.GetName(), options)
+	if refusedForSpace(err) {
+		// A deletion in the foreground writes first, which a full store refuses. One in the background makes space.
+		options.PropagationPolicy = ptr.To(metav1.DeletePropagationBackground)
+		err = client.Delete(ctx, owner.GetName(), options)
+	}
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	return err
+}
+
+// refusedForSpace returns whether the store of the owners has no space for a write.
+func refusedForSpace(err error) bool {
+	var status apierrors.APIStatus
+	return errors.As(err, &status) && status.Status().Code == http.StatusInsufficientStorage
+}

@@ -1,0 +1,85 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package children
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+)
+
+// Operation is one step of a JSON patch. Unlike a merge patch it can replace a whole map, which is how entries that a
+// template no longer has are removed.
+type Operation struct {
+	Op    string `json:"op"`
+	Path  string `json:"path"`
+	Value any    `json:"value,omitempty"`
+}
+
+// Set sets a field.
+func Set(path string, value any) Operation { return Operation{Op: "add", Path: path, Value: value} }
+
+// Remove removes a field, which must exist.
+func Remove(path string) Operation { return Operation{Op: "remove", Path: path} }
+
+// Key returns the path of a key of a map (RFC 6901).
+func Key(path, key string) string { return path + "/" + pointerEscapes.Replace(key) }
+
+var pointerEscapes = strings.NewReplacer("~", "~0", "/", "~1")
+
+// SetKeys sets keys of a map one by one, so that others stay.
+func SetKeys(path string, values map[string]string) (steps []Operation) {
+	for _, key := range slices.Sorted(maps.Keys(values)) {
+		steps = append(steps, Set(Key(path, key), values[key]))
+	}
+	return steps
+}
+
+// ChangeKeys turns an old map into another one key by key, because the child has keys that nobody observed, and that must
+// stay. A key is set before it is removed: if the child has lost it meanwhile, the answer is to be a conflict, and not that
+// the patch is invalid.
+func ChangeKeys(path string, old, next map[string]string) (steps []Operation) {
+	if old == nil {
+		return []Operation{Set(path, next)}
+	}
+	for _, key := range slices.Sorted(maps.Keys(next)) {
+		if value, found := old[key]; !found || value != next[key] {
+			steps = append(steps, Set(Key(path, key), next[key]))
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(old)) {
+		if _, stays := next[key]; !stays {
+			steps = append(steps, Set(Key(path, key), ""), Remove(Key(path, key)))
+		}
+	}
+	return steps
+}
+
+// Patch changes one version of a child. It returns the new resource version; none if the child is gone.
+func (w *Writer[T]) Patch(ctx context.Context, owner metav1.Object, name, version string, steps []Operation, subresources ...string) (string, error) {
+	failed := func(err error) (string, error) {
+		return "", fmt.Errorf("patching %s %s/%s: %w", w.noun, owner.GetNamespace(), name, err)
+	}
+	body, err := json.Marshal(append([]Operation{Set("/metadata/resourceVersion", version)}, steps...))
+	if err != nil {
+		return failed(err)
+	}
+	child, err := w.client(owner.GetNamespace()).Patch(ctx, name, types.JSONPatchType, body, metav1.PatchOptions{}, subresources...)
+	if apierrors.IsNotFound(err) {
+		return "", nil
+	}
+	if err != nil {
+		return failed(err)
+	}
+	w.host.Consistency.Wrote(cache.MetaObjectToName(owner), w.resource, child.GetResourceVersion())
+	return child.GetResourceVersion(), nil
+}

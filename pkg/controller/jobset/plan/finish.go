@@ -1,0 +1,143 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"time"
+
+	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+)
+
+// continueAfter is when a set is looked at again whose plan was full, or took longer than a pass may. If nothing of that plan
+// was accepted, the queue decides.
+const continueAfter = time.Nanosecond
+
+// Creation is the result of the creation of one Job.
+type Creation int
+
+// Results of creations.
+const (
+	// NotTried Jobs were not asked for: the pass was over, or the request was sure to be refused.
+	NotTried Creation = iota
+	// Created Jobs are new.
+	Created
+	// Exists is for Jobs that the set already has. The caches are about to show them.
+	Exists
+	// LabelsRestored is for Jobs that the set already has, and that no cache showed because they had lost their labels.
+	LabelsRestored
+	// NameTaken is for Jobs whose name an object has that the set does not own.
+	NameTaken
+	// NameFreed is for Jobs whose name was taken a moment ago. No cache shows that it is free.
+	NameFreed
+	// Refused Jobs may be refused for a reason of their own.
+	Refused
+	// TemplateRefused Jobs are refused for a reason that all Jobs of the replicatedJob share.
+	TemplateRefused
+)
+
+// RefusedPatch is a patch that the API refused.
+type RefusedPatch struct {
+	// Job is the name of the Job.
+	Job string
+	// Error is the answer of the API.
+	Error string
+}
+
+// Results are what became of the writes of a plan.
+type Results struct {
+	// Creations are the results for Plan.CreateJobs, in the same order; nil if no Job was asked for.
+	Creations []Creation
+	// CreationError summarizes why Jobs were not created; empty if none was refused, or nobody needs to know.
+	CreationError string
+	// ServiceError is why the Service was not created; empty if it was not refused.
+	ServiceError string
+	// ClaimErrors are why volume claims were not created.
+	ClaimErrors []string
+	// RefusedResources are patches of resources that the API refused.
+	RefusedResources []RefusedPatch
+	// Accepted is the number of requests about Jobs that were carried out.
+	Accepted int
+	// Interrupted is true if the time of the pass ended before all writes were done.
+	Interrupted bool
+}
+
+// Outcome is what remains to be done of a sync when the children are written, and what is remembered until the next one.
+type Outcome struct {
+	// Status is the complete next status, which is stored now; nil for none.
+	Status *jobsetv1alpha2.JobSetStatus
+	// Events are reported once Status is stored.
+	Events []Event
+	// Warnings are about children, and are reported whether the status can be stored or not.
+	Warnings []Event
+	// DeleteJobSet is true if the set is deleted in the foreground, unless it was changed.
+	DeleteJobSet bool
+	// Deferred is what is remembered of a status that is stored later; zero for none. While Status is not stored, what was
+	// remembered before stays.
+	Deferred Deferred
+	// DeferStatus is for how long the status waits; 0 if it does not.
+	DeferStatus time.Duration
+	// CreateFrom is the next Observed.CreateFrom.
+	CreateFrom int64
+	// RequeueAfter is the time after which the next sync is due even if nothing happens; 0 for none.
+	RequeueAfter time.Duration
+}
+
+// Finish returns what to store, report and remember about a set, given what was observed and decided, and what became of it.
+func Finish(o Observed, p Plan, r Results) Outcome {
+	out := Outcome{
+		Status: p.Status, Events: p.Events, Warnings: warnings(o, p, r), CreateFrom: nextCreateFrom(o, p, r),
+		DeleteJobSet: p.DeleteJobSet && !r.Interrupted, RequeueAfter: p.RequeueAfter,
+	}
+	if names := p.jobsWith(r, NameTaken); len(names) > 0 {
+		out.noteTakenNames(o, p, names)
+	}
+	if len(p.jobsWith(r, NameFreed)) > 0 {
+		out.requeue(RetryNamesAfter(o))
+	}
+	out.requeue(o.RetryFeaturesAfter)
+	if out.Deferred, out.DeferStatus = deferStatus(o, out); out.DeferStatus > 0 {
+		out.Status, out.Events = nil, nil // the next decision finds these events again
+		out.requeue(out.DeferStatus)
+	}
+	if (p.More || r.Interrupted) && r.Accepted > 0 {
+		out.RequeueAfter = continueAfter
+	}
+	return out
+}
+
+// requeue makes the next sync due after the time, unless it is due earlier; 0 is never.
+func (out *Outcome) requeue(after time.Duration) {
+	if out.RequeueAfter == 0 || after != 0 && after < out.RequeueAfter {
+		out.RequeueAfter = after
+	}
+}
+
+// jobsWith returns the names of the Jobs whose creation had the result.
+func (p Plan) jobsWith(r Results, result Creation) (names []string) {
+	for i, got := range r.Creations {
+		if got == result {
+			names = append(names, p.CreateJobs[i].Name)
+		}
+	}
+	return names
+}
+
+// nextCreateFrom returns the place of the Job that is created first by the next plan. What was refused has its turn last
+// then, and so has, if the plan was full, all that it held: names that are taken must not fill the next plan, too.
+func nextCreateFrom(o Observed, p Plan, r Results) int64 {
+	last, failed := -1, r.CreationError != ""
+	for i, result := range r.Creations {
+		if result != NotTried {
+			last = i
+		}
+		failed = failed || result == Refused || result == TemplateRefused
+	}
+	switch {
+	case r.Creations == nil && len(p.CreateJobs) > 0:
+		return o.CreateFrom // the Service or a claim comes first
+	case last >= 0 && (failed || p.More):
+		return placeAfter(o.JobSet, p.CreateJobs[last], r.Creations[last] == TemplateRefused)
+	}
+	return 0
+}

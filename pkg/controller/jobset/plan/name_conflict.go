@@ -1,0 +1,72 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+)
+
+// noteTakenNames adds Jobs to the status that could not be created because objects that the set does not own have their
+// names. Unlike all else this shows only when a plan is carried out: such an object need not carry the label by which
+// children are cached.
+func (out *Outcome) noteTakenNames(o Observed, p Plan, names []string) {
+	st := newStatus(o)
+	if out.Status != nil {
+		st.next = out.Status.DeepCopy()
+	}
+	st.events = out.Events
+	slices.Sort(names)
+	st.setNameConflict(p, names)
+	out.Status, out.Events = st.result()
+	out.requeue(RetryNamesAfter(o))
+}
+
+// RetryNamesAfter returns when to try again for a taken name: after as long as it has been waited for so far, within
+// limits. Nobody tells when an object without our labels is gone.
+func RetryNamesAfter(o Observed) time.Duration {
+	const soonest, latest = time.Second, 30 * time.Second
+	c := condition(&o.JobSet.Status, jobsetv1alpha2.ChildNameConflict)
+	if c == nil || c.Status != metav1.ConditionTrue {
+		return soonest
+	}
+	return min(max(o.Now.Sub(c.LastTransitionTime.Time), soonest), latest)
+}
+
+// setNameConflict names one taken name, and the same one for as long as it is taken, so that names which become free one
+// after the other make no noise. A full plan does not try all names: one that it did not try is taken still.
+func (b *statusBuilder) setNameConflict(p Plan, names []string) {
+	if c := condition(b.next, jobsetv1alpha2.ChildNameConflict); c != nil && c.Status == metav1.ConditionTrue {
+		named := takenName(c.Message)
+		isNamed := func(job *batchv1.Job) bool { return job.Name == named }
+		untried := p.More && !slices.ContainsFunc(p.CreateJobs, isNamed) && !slices.ContainsFunc(b.o.Jobs, isNamed)
+		if untried || slices.Contains(names, named) {
+			return
+		}
+	}
+	b.set(jobsetv1alpha2.ChildNameConflict, metav1.ConditionTrue, reasonJobNameTaken, nameTaken(names[0]))
+}
+
+// endNameConflict notes that no Job waits for its name any more.
+func (b *statusBuilder) endNameConflict() {
+	b.set(jobsetv1alpha2.ChildNameConflict, metav1.ConditionFalse, reasonJobNamesFree, "no job that the jobset needs is in the way")
+}
+
+const (
+	beforeTakenName = "a job named "
+	afterTakenName  = " exists that the jobset does not own; the jobset gets its own once that one is gone"
+)
+
+func nameTaken(job string) string { return beforeTakenName + job + afterTakenName }
+
+// takenName returns the name in a message of nameTaken.
+func takenName(message string) string {
+	return strings.TrimSuffix(strings.TrimPrefix(message, beforeTakenName), afterTakenName)
+}

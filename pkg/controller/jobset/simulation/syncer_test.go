@@ -1,0 +1,125 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package simulation
+
+import (
+	"context"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
+
+	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/children"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
+)
+
+// quiet is a context whose logger writes nothing.
+var quiet = klog.NewContext(context.Background(), klog.Logger{})
+
+// newSyncer returns the real Syncer with the caches and the clients of a simulated process.
+func newSyncer(p *process) *jobset.Syncer {
+	return jobset.NewSyncer(jobset.SyncerConfig{
+		Host:   &children.Host{Runner: runner{p}, Consistency: consistency{p}, Clock: p, Shuffle: p.dice.Perm},
+		Caches: caches{p}, Recorder: nobody{}, Gates: p.gates, FirstCause: p.firstCause,
+		JobSets: func(string) children.OwnerClient[*jobsetv1alpha2.JobSet] { return setClient{p} },
+		Jobs: func(string) children.Client[*batchv1.Job] {
+			return jobClient{childClient[*batchv1.Job]{process: p, in: &p.world.jobs}}
+		},
+		Services: func(string) children.Client[*corev1.Service] {
+			return childClient[*corev1.Service]{process: p, in: &p.world.services, copy: (*corev1.Service).DeepCopy}
+		},
+		Claims: func(string) children.Client[*corev1.PersistentVolumeClaim] {
+			return childClient[*corev1.PersistentVolumeClaim]{process: p, in: &p.world.claims, copy: (*corev1.PersistentVolumeClaim).DeepCopy}
+		},
+	})
+}
+
+// firstCause is what the failed Job says, unless its pods cannot be read and may be read later.
+func (p *process) firstCause(_ context.Context, _ string, job plan.FailedJob) *jobsetv1alpha2.FailureCause {
+	if !job.Decided && p.dice.percent(20) {
+		return nil
+	}
+	p.seen[causes]++
+	return helper.FirstCause(job.Name, job.Failure, nil)
+}
+
+// nobody reads events.
+type nobody struct{}
+
+func (nobody) Eventf(runtime.Object, runtime.Object, string, string, string, string, ...any) {}
+
+// caches are those of a process.
+type caches struct{ *process }
+
+func (c caches) JobSet(cache.ObjectName) (*jobsetv1alpha2.JobSet, error) {
+	js, _ := c.jobSets.get(setName)
+	return js, nil
+}
+
+func (c caches) Jobs(js *jobsetv1alpha2.JobSet) ([]*batchv1.Job, error) {
+	return ownedBy(js.UID, c.jobs.objects), nil
+}
+
+func (c caches) HasService(name cache.ObjectName) (bool, error) {
+	_, found := c.services.get(name.Name)
+	return found, nil
+}
+
+func (c caches) HasClaim(name cache.ObjectName) (bool, error) {
+	_, found := c.claims.get(name.Name)
+	return found, nil
+}
+
+func (c caches) Pods(cache.ObjectName) ([]plan.Pod, error) { return nil, nil }
+
+// consistency is the real memory of own writes, which forgetful controllers do not ask.
+type consistency struct{ *process }
+
+func (c consistency) Wrote(owner cache.ObjectName, resource, version string) {
+	c.writes.Wrote(owner, resource, version)
+	c.lastWrite = c.now
+	switch resource {
+	case resourceJobSets:
+		c.knows.note(number(version), 0)
+		c.wrote.note(number(version), 0)
+	case resourceJobs:
+		c.knows.note(0, number(version))
+		c.wrote.note(0, number(version))
+	}
+}
+
+func (c consistency) Deleted(owner cache.ObjectName, child types.UID) {
+	c.writes.Deleted(owner, child)
+	c.lastWrite = c.now
+}
+
+func (c consistency) VersionsShown(owner cache.ObjectName) bool {
+	return c.shown(c.writes.VersionsShown(owner))
+}
+
+func (c consistency) DeletionsShown(owner cache.ObjectName, children []metav1.Object) bool {
+	shown := c.shown(c.writes.DeletionsShown(owner, children))
+	if shown {
+		c.checkFreshness()
+	}
+	return shown
+}
+
+func (c consistency) shown(shown bool) bool {
+	shown = shown || c.forgetful
+	c.seen[lags] += int(one(!shown))
+	return shown
+}
+
+func (c consistency) Forget(owner cache.ObjectName) {
+	c.writes.Forget(owner)
+	c.process.knows, c.process.wrote = progress{}, progress{}
+}

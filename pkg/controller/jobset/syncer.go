@@ -1,0 +1,164 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package jobset
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	expiring "k8s.io/apimachinery/pkg/util/cache"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/klog/v2"
+
+	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/children"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
+)
+
+// maxTakenClaims is the number of volume claims of others that are remembered. More are asked for again.
+const maxTakenClaims = 10_000
+
+// Caches are what a decision is made on.
+type Caches interface {
+	// JobSet returns a set; nil if there is none.
+	JobSet(key cache.ObjectName) (*jobsetv1alpha2.JobSet, error)
+	// Jobs returns the Jobs that the set controls.
+	Jobs(js *jobsetv1alpha2.JobSet) ([]*batchv1.Job, error)
+	// HasService and HasClaim return whether there is an object of the name, whoever owns it.
+	HasService(name cache.ObjectName) (bool, error)
+	HasClaim(name cache.ObjectName) (bool, error)
+	// Pods returns the pods that carry the name of the set.
+	Pods(key cache.ObjectName) ([]plan.Pod, error)
+}
+
+// SyncerConfig is what a Syncer needs.
+type SyncerConfig struct {
+	*children.Host
+	// Caches are read.
+	Caches Caches
+	// JobSets, Jobs, Services and Claims are clients for a namespace.
+	JobSets  func(namespace string) children.OwnerClient[*jobsetv1alpha2.JobSet]
+	Jobs     func(namespace string) children.Client[*batchv1.Job]
+	Services func(namespace string) children.Client[*corev1.Service]
+	Claims   func(namespace string) children.Client[*corev1.PersistentVolumeClaim]
+	// FirstCause returns why a Job of a set failed; nil if that is not known yet, and may be known later.
+	FirstCause func(ctx context.Context, namespace string, job plan.FailedJob) *jobsetv1alpha2.FailureCause
+	// Recorder sends events.
+	Recorder events.EventRecorder
+	// Gates are the feature gates that change decisions.
+	Gates plan.Gates
+}
+
+// Syncer carries out what is decided about sets: Observe, Apply, and Finish between and after the decisions of package plan.
+// It decides nothing itself.
+type Syncer struct {
+	deps     SyncerConfig
+	jobs     *children.Writer[*batchv1.Job]
+	services *children.Writer[*corev1.Service]
+	claims   *children.Writer[*corev1.PersistentVolumeClaim]
+
+	// deferred is what was seen of sets whose status waits.
+	deferred *notes[plan.Deferred]
+	// createFrom are the places of the Jobs that are created first.
+	createFrom *notes[int64]
+	dropped    *dropped
+	// takenClaims are volume claims that exist although no cache shows them, because they carry no label of ours.
+	takenClaims *expiring.LRUExpireCache
+}
+
+// NewSyncer returns a Syncer that remembers nothing.
+func NewSyncer(deps SyncerConfig) *Syncer {
+	kind := batchv1.SchemeGroupVersion.WithKind("Job").GroupKind()
+	return &Syncer{
+		deps:     deps,
+		jobs:     children.NewWriter(deps.Host, kind, resourceJobs, "job", deps.Jobs),
+		services: children.NewWriter(deps.Host, corev1.SchemeGroupVersion.WithKind("Service").GroupKind(), resourceServices, "service", deps.Services),
+		claims: children.NewWriter(deps.Host, corev1.SchemeGroupVersion.WithKind("PersistentVolumeClaim").GroupKind(), resourceClaims,
+			"persistent volume claim", deps.Claims),
+		deferred: newNotes[plan.Deferred](), createFrom: newNotes[int64](), dropped: newDropped(deps.Clock),
+		takenClaims: expiring.NewLRUExpireCacheWithClock(maxTakenClaims, deps.Clock),
+	}
+}
+
+// newSyncer returns the Syncer of a controller. Clients are taken from its configuration.
+func newSyncer(c *Controller, host children.Host) *Syncer {
+	host.Shuffle = rand.Perm
+	return NewSyncer(SyncerConfig{
+		Host: &host, Caches: c.informers, Recorder: c.Recorder, Gates: c.Gates, FirstCause: c.firstCause,
+		JobSets: func(namespace string) children.OwnerClient[*jobsetv1alpha2.JobSet] {
+			return c.JobSets.JobsetV1alpha2().JobSets(namespace)
+		},
+		Jobs:     func(namespace string) children.Client[*batchv1.Job] { return c.Kube.BatchV1().Jobs(namespace) },
+		Services: func(namespace string) children.Client[*corev1.Service] { return c.Kube.CoreV1().Services(namespace) },
+		Claims: func(namespace string) children.Client[*corev1.PersistentVolumeClaim] {
+			return c.Kube.CoreV1().PersistentVolumeClaims(namespace)
+		},
+	})
+}
+
+// Finish does what remains of a sync: it reports what became of children, stores the status, then reports its events, and
+// deletes a set whose time is over. The status is stored even if a child could not be written, because it says what was
+// observed and not what was done.
+func (s *Syncer) Finish(ctx context.Context, js *jobsetv1alpha2.JobSet, out plan.Outcome) error {
+	key := cache.MetaObjectToName(js)
+	for _, warning := range out.Warnings {
+		s.warn(js, warning)
+	}
+	s.createFrom.note(key, out.CreateFrom)
+	if out.Status == nil {
+		s.deferred.note(key, out.Deferred)
+	}
+	stored, err := s.writeStatus(ctx, js, out)
+	if err != nil || !out.DeleteJobSet || ctx.Err() != nil {
+		return err
+	}
+	if err := children.DeleteOwner(ctx, s.deps.JobSets(js.Namespace), stored); err != nil {
+		return fmt.Errorf("deleting jobset %s after its time to live: %w", key, err)
+	}
+	klog.FromContext(ctx).V(2).Info("Deleted the set after its time to live")
+	return nil
+}
+
+// writeStatus stores the next status, if there is one, and then reports its events. It returns the set as it is stored now.
+func (s *Syncer) writeStatus(ctx context.Context, js *jobsetv1alpha2.JobSet, out plan.Outcome) (*jobsetv1alpha2.JobSet, error) {
+	stored := js
+	var notKept error
+	if out.Status != nil {
+		next := *js // shares the rest, which is not changed
+		next.Status = *out.Status
+		key := cache.MetaObjectToName(js)
+		var err error
+		stored, err = children.UpdateStatus(ctx, s.deps.JobSets(js.Namespace), &next)
+		if apierrors.IsNotFound(err) {
+			return js, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("updating status of jobset %s: %w", key, err)
+		}
+		s.deps.Consistency.Wrote(key, resourceJobSets, stored.ResourceVersion)
+		s.deferred.forget(key)
+		notKept = s.dropped.notice(out.Status, &stored.Status)
+		if js.Status.TerminalState == "" {
+			countFinish(stored)
+		}
+	}
+	for _, event := range out.Events {
+		s.report(js, event)
+		klog.FromContext(ctx).V(2).Info("JobSet changed", "reason", event.Reason, "message", event.Note)
+	}
+	return stored, notKept
+}
+
+// forget drops what is remembered about a set that is gone.
+func (s *Syncer) forget(key cache.ObjectName) {
+	s.deps.Consistency.Forget(key)
+	s.deps.Runner.Forget(key)
+	s.deferred.forget(key)
+	s.createFrom.forget(key)
+}
