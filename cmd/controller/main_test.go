@@ -89,9 +89,13 @@ func TestBadFlags(t *testing.T) {
 		"an argument": {
 			[]string{"up"}, `argument "up" is not known: jobset-controller takes flags only`},
 		"a value of the wrong type": {
-			[]string{"--workers=x"}, `invalid argument "x" for "--workers" flag: strconv.ParseInt: parsing "x": invalid syntax; see --help`},
+			[]string{"--concurrent-jobset-syncs=x"}, `invalid argument "x" for "--concurrent-jobset-syncs" flag: strconv.ParseInt: parsing "x": invalid syntax; see --help`},
 		"no workers": {
-			[]string{"--workers=0"}, "--workers: must be 1 or more, not 0"},
+			[]string{"--concurrent-jobset-syncs=0"}, "--concurrent-jobset-syncs: must be 1 or more, not 0"},
+		"an unknown controller": {
+			[]string{"--controllers=*,-job"}, `--controllers: unknown controller "job"; known are jobset`},
+		"no controller": {
+			[]string{"--controllers=*,-jobset"}, "--controllers: must leave at least one of jobset"},
 		"no requests": {
 			[]string{"--kube-api-qps=0"}, "--kube-api-qps: must not be 0; use a negative number for no limit"},
 		"no burst": {

@@ -77,11 +77,11 @@ func New(config Config) (*Controller, error) {
 	return c, c.handleEvents()
 }
 
+// Name implements manager.Controller.
+func (c *Controller) Name() string { return Name }
+
 // Start fills the caches and keeps them current until the context ends. It returns at once.
 func (c *Controller) Start(ctx context.Context) { c.informers.run(ctx) }
-
-// Synced tells whether the caches are filled.
-func (c *Controller) Synced() bool { return len(c.Unfilled()) == 0 }
 
 // Unfilled returns the resources whose caches are not filled, each with why it is not if that is known.
 func (c *Controller) Unfilled() []string { return c.informers.unfilled() }

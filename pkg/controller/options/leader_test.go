@@ -8,7 +8,6 @@ import (
 	"errors"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -18,6 +17,8 @@ import (
 	clientgotesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/leaderelection"
 	"k8s.io/utils/ptr"
+
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/manager"
 )
 
 func electionOptions(t *testing.T) *Options {
@@ -116,41 +117,35 @@ func TestTheLeaseIsTakenWhenCachesAreFilled(t *testing.T) {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	looks, ran := 0, false
-	unfilled := func() []string {
+	c := &slowController{end: cancel}
+	c.unfilled = func() []string {
+		if c.looks >= 5 {
+			return nil
+		}
 		leases, err := client.CoordinationV1().Leases("ns").List(context.Background(), metav1.ListOptions{})
 		if err != nil || len(leases.Items) > 0 {
 			t.Errorf("before the caches are filled: %d leases, error %v", len(leases.Items), err)
 		}
-		if looks++; looks < 5 {
+		if c.looks++; c.looks < 5 {
 			return []string{"jobs"}
 		}
 		return nil
 	}
-	err = o.work(ctx, lock, leaderelection.NewLeaderHealthzAdaptor(time.Second), unfilled, func(context.Context) {
-		ran = true
-		cancel()
-	})
-	if err != nil || !ran || looks != 5 {
-		t.Errorf("ran: %t, looks: %d, error %v", ran, looks, err)
+	err = o.work(ctx, lock, leaderelection.NewLeaderHealthzAdaptor(time.Second), manager.New(c))
+	if err != nil || !c.ran {
+		t.Errorf("ran: %t, looks: %d, error %v", c.ran, c.looks, err)
 	}
 }
 
-func TestAProgramWhoseCachesAreNotFilledEnds(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		begin := time.Now()
-		err := awaitCaches(t.Context(), func() []string { return []string{"jobsets (no endpoints)", "pods"} })
-		const want = "waiting for caches for 2m0s: not filled are those of jobsets (no endpoints); pods"
-		if err == nil || err.Error() != want {
-			t.Errorf("error %v, want %s", err, want)
-		}
-		if took := time.Since(begin); took != cachesTimeout {
-			t.Errorf("it took %s", took)
-		}
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
-		if err := awaitCaches(ctx, func() []string { return []string{"pods"} }); err != nil {
-			t.Errorf("error of a program that was asked to end: %v", err)
-		}
-	})
+// slowController has caches that are filled after a few looks.
+type slowController struct {
+	unfilled func() []string
+	end      context.CancelFunc
+	looks    int
+	ran      bool
 }
+
+func (*slowController) Name() string            { return "slow" }
+func (*slowController) Start(context.Context)   {}
+func (c *slowController) Unfilled() []string    { return c.unfilled() }
+func (c *slowController) Run(_ context.Context) { c.ran = true; c.end() }

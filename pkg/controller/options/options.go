@@ -49,8 +49,10 @@ type Options struct {
 	MetricsCertDir string
 	// Profiling serves profiles beside the metrics.
 	Profiling bool
-	// Workers is the number of JobSets worked on at a time.
-	Workers int
+	// Controllers are the names of the controllers to run; '*' is all of them, and a name after a dash is left out.
+	Controllers []string
+	// Workers are the numbers of objects that are worked on at a time, by the name of the controller.
+	Workers map[string]*int
 	// Logs is the configuration of logging.
 	Logs *logsapi.LoggingConfiguration
 
@@ -91,7 +93,8 @@ func NewOptions() (*Options, error) {
 		HealthBindAddress:  ":8081",
 		ReadinessEndpoint:  "/readyz",
 		LivenessEndpoint:   "/healthz",
-		Workers:            10,
+		Controllers:        []string{allControllers},
+		Workers:            defaultWorkers(),
 		Logs:               logsapi.NewLoggingConfiguration(),
 		gate:               gate,
 	}, nil
@@ -129,7 +132,7 @@ func (o *Options) addEndpointFlags(fs *pflag.FlagSet) {
 func (o *Options) addControllerFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.ConfigFile, "config", o.ConfigFile,
 		"File with a Configuration of config.jobset.x-k8s.io/v1alpha1, as upstream's controller reads it. Flags win over it.")
-	fs.IntVar(&o.Workers, "workers", o.Workers, "Number of JobSets worked on at a time.")
+	o.addControllersFlags(fs)
 	known := strings.Join(o.gate.KnownFeatures(), "\n")
 	fs.Var(cliflag.NewMapStringString(&o.featureGates), "feature-gates",
 		"Comma-separated list of name=true|false. Known gates:\n"+known)
@@ -137,7 +140,7 @@ func (o *Options) addControllerFlags(fs *pflag.FlagSet) {
 
 // Validate returns the first invalid setting.
 func (o *Options) Validate() error {
-	for _, check := range []func() error{o.validateGates, o.validateEndpoints, o.validateTLS, o.validateLeaderElection, o.validateNumbers} {
+	for _, check := range []func() error{o.validateGates, o.validateEndpoints, o.validateTLS, o.validateLeaderElection, o.validateNumbers, o.validateControllers} {
 		if err := check(); err != nil {
 			return err
 		}
@@ -147,8 +150,6 @@ func (o *Options) Validate() error {
 
 func (o *Options) validateNumbers() error {
 	switch {
-	case o.Workers < 1:
-		return o.flagError("workers", "must be 1 or more, not %d", o.Workers)
 	case o.QPS == 0:
 		return o.flagError("kube-api-qps", "must not be 0; use a negative number for no limit")
 	case o.QPS > 0 && o.Burst < 1:
