@@ -40,7 +40,7 @@ test: unit integration parity e2e ## Run all tests.
 
 .PHONY: unit
 unit: ## Run the unit tests.
-	go test $(GO_TEST_FLAGS) ./pkg/... ./cmd/... ./hack/... ./test/bench/... ./test/docs/... ./test/hostile/...
+	go test $(GO_TEST_FLAGS) ./pkg/... ./cmd/... ./hack/... ./test/bench/... ./test/docs/... ./test/hostile/... ./test/localcluster/... ./test/framework/...
 
 .PHONY: integration
 integration: ## Run our server behind a real kube-apiserver.

@@ -9,7 +9,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")"
 source lib/cache.sh
 
 readonly programs="
-lint honnef.co/go/tools/cmd/staticcheck staticcheck
+lint github.com/golangci/golangci-lint/v2/cmd/golangci-lint golangci-lint
 "
 
 ldflags() { echo "-s -w"; }

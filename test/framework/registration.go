@@ -1,0 +1,70 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package framework has what the local cluster and several kinds of tests share.
+package framework
+
+import (
+	"encoding/base64"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// Namespace is where the manifests put our programs, their Service and their service accounts.
+const Namespace = "jobset-system"
+
+// ServiceName is the name of the Service of our API server.
+const ServiceName = "jobset-apiserver"
+
+// APIServices is the resource in which kube-apiserver registers groups of other servers.
+var APIServices = schema.GroupVersionResource{Group: "apiregistration.k8s.io", Version: "v1", Resource: "apiservices"}
+
+// Groups are the groups that our API server serves.
+var Groups = []schema.GroupVersion{{Group: "jobset.x-k8s.io", Version: "v1alpha2"}}
+
+// JobSetAPIService is the name of the APIService of JobSets.
+var JobSetAPIService = APIServiceName(Groups[0])
+
+// APIServiceName returns the name of the APIService of a group.
+func APIServiceName(group schema.GroupVersion) string { return group.Version + "." + group.Group }
+
+// Service returns the Service of an API server on this machine. Addresses of endpoints may not be loopback; a name that
+// resolves to it may.
+func Service(port int) *corev1.Service {
+	return &corev1.Service{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Service"},
+		ObjectMeta: metav1.ObjectMeta{Name: ServiceName, Namespace: Namespace},
+		Spec: corev1.ServiceSpec{
+			Type: corev1.ServiceTypeExternalName, ExternalName: "localhost",
+			Ports: []corev1.ServicePort{{Name: "https", Protocol: corev1.ProtocolTCP, Port: int32(port)}},
+		},
+	}
+}
+
+// APIService returns the object that makes kube-apiserver forward a group to the Service.
+func APIService(group schema.GroupVersion, port int, ca []byte) *unstructured.Unstructured {
+	return &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService",
+		"metadata": map[string]any{"name": APIServiceName(group)},
+		"spec": map[string]any{
+			"group": group.Group, "version": group.Version, "groupPriorityMinimum": int64(1000), "versionPriority": int64(15),
+			"caBundle": base64.StdEncoding.EncodeToString(ca),
+			"service":  map[string]any{"namespace": Namespace, "name": ServiceName, "port": int64(port)},
+		},
+	}}
+}
+
+// Available returns "True", "False" or "Unknown" as the APIService says, with the message; both are empty before it says.
+func Available(apiService *unstructured.Unstructured) (status, message string) {
+	conditions, _, _ := unstructured.NestedSlice(apiService.Object, "status", "conditions")
+	for _, condition := range conditions {
+		if c, ok := condition.(map[string]any); ok && c["type"] == "Available" {
+			status, _ = c["status"].(string)
+			message, _ = c["message"].(string)
+		}
+	}
+	return status, message
+}

@@ -1,0 +1,213 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package localcluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+)
+
+// controlPlane are the programs of Kubernetes, and KWOK, which plays the nodes. kwokctl writes their certificates and
+// command lines once, on creation, and starts what does not run.
+var controlPlane = []string{"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kwok-controller"}
+
+func (c *supervisor) kwokPath(elements ...string) string {
+	return c.path(append([]string{"kwok", "clusters", c.name}, elements...)...)
+}
+
+// kwokctl runs in a session of its own: what it starts stays in its process group and must not end with ours on Ctrl-C.
+func (c *supervisor) kwokctl(args ...string) error {
+	err := c.logged("kwokctl", func(log *os.File) error {
+		cmd := exec.Command(filepath.Join(c.binaries, "kwokctl"), append([]string{"--name", c.name}, args...)...)
+		cmd.Env = append(os.Environ(), "PATH="+c.binaries+":"+os.Getenv("PATH"), "KWOK_WORKDIR="+c.path("kwok"), "KWOK_KUBE_VERSION=v1.36.3")
+		cmd.Stdout, cmd.Stderr = log, log
+		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+		return cmd.Run()
+	})
+	if err != nil {
+		return c.failure("kwokctl", fmt.Errorf("the control plane did not start: %w", err))
+	}
+	return nil
+}
+
+// logged opens a log for a command that is run to its end.
+func (c *supervisor) logged(name string, run func(log *os.File) error) error {
+	log, err := os.OpenFile(c.log(name), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	return run(log)
+}
+
+func (c *supervisor) upControlPlane(ctx context.Context) error {
+	if !exists(c.path("created")) {
+		// What an interrupted creation left cannot be trusted to be whole.
+		if err := c.stopAll(); err != nil {
+			return err
+		}
+		if err := c.createControlPlane(); err != nil {
+			return err
+		}
+	} else if !c.controlPlaneRuns() {
+		say("starting what does not run of the control plane")
+		if err := c.kwokctl("start", "cluster"); err != nil {
+			return err
+		}
+	}
+	admin, err := newAdmin(c.kubeconfig())
+	if err != nil {
+		return err
+	}
+	c.admin = admin
+	return c.await(ctx, "kube-apiserver", "kube-apiserver is not ready", func(ctx context.Context) error {
+		return admin.do(ctx, "GET", "/readyz", "", nil, nil)
+	})
+}
+
+// controlPlaneRuns removes the pid files of processes that ended: kwokctl trusts them, whatever runs under that id now.
+func (c *supervisor) controlPlaneRuns() bool {
+	all := true
+	for _, program := range controlPlane {
+		if _, ok := c.pid(program); !ok {
+			all = false
+			_ = os.Remove(c.kwokPath("pids", program+".pid"))
+		}
+	}
+	return all
+}
+
+func (c *supervisor) createControlPlane() error {
+	say("creating the control plane in " + c.dir)
+	if err := errors.Join(os.RemoveAll(c.path("kwok")), os.RemoveAll(c.path("data")), c.frontProxyCertificates()); err != nil {
+		return err
+	}
+	config, err := c.kwokConfig()
+	if err != nil {
+		return err
+	}
+	if err := writeFile(c.path("kwok.yaml"), config); err != nil {
+		return err
+	}
+	args := []string{"create", "cluster", "--runtime", "binary", "--config", c.path("kwok.yaml"), "--kubeconfig", c.path("kubeconfig.kwok"),
+		"--kube-authorization", "--kube-admission", "--secure-port", "--disable-qps-limits=false", "--timeout", "120s",
+		"--kwok-controller-binary", filepath.Join(c.binaries, "kwok")}
+	for _, program := range controlPlane[:4] {
+		args = append(args, "--"+program+"-binary", filepath.Join(c.binaries, program))
+	}
+	if c.kubeAuditPolicy != "" {
+		args = append(args, "--kube-audit-policy", c.kubeAuditPolicy)
+	}
+	if err := c.kwokctl(args...); err != nil {
+		return err
+	}
+	return errors.Join(c.flattenKubeconfig(), c.linkControlPlane(), writeFile(c.path("created"), ""))
+}
+
+// frontProxyCertificates writes those with which kube-apiserver identifies itself to aggregated API servers.
+func (c *supervisor) frontProxyCertificates() error {
+	if exists(c.path("pki", "front-proxy-client.key")) {
+		return nil
+	}
+	cmd := exec.Command("go", "run", "./hack/certs", "--dir", c.path("pki"))
+	cmd.Dir, cmd.Stderr = c.root, os.Stderr
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("the front-proxy certificates were not written: %w", err)
+	}
+	return nil
+}
+
+// flattenKubeconfig writes the administrator's kubeconfig with the keys in it.
+func (c *supervisor) flattenKubeconfig() error {
+	config, err := clientcmd.LoadFromFile(c.path("kubeconfig.kwok"))
+	if err != nil {
+		return err
+	}
+	if err := clientcmdapi.FlattenConfig(config); err != nil {
+		return err
+	}
+	return errors.Join(clientcmd.WriteToFile(*config, c.kubeconfig()), os.Remove(c.path("kubeconfig.kwok")))
+}
+
+// linkControlPlane puts logs and pid files of the control plane beside ours.
+func (c *supervisor) linkControlPlane() error {
+	var errs []error
+	link := func(kind, name, as string) {
+		to := c.path(kind, as)
+		_ = os.Remove(to)
+		errs = append(errs, os.Symlink(filepath.Join("..", "kwok", "clusters", c.name, kind, name), to))
+	}
+	for _, program := range controlPlane {
+		link("logs", program+".log", program+".log")
+		link("pids", program+".pid", program+".pid")
+	}
+	if c.kubeAuditPolicy != "" {
+		link("logs", "audit.log", "kube-apiserver-audit.log")
+	}
+	return errors.Join(errs...)
+}
+
+// extraArgument is a flag of a program as kwokctl reads it.
+func extraArgument(flag, value string, override bool) string {
+	return fmt.Sprintf("  - {key: %s, value: %s, override: %t}\n", flag, strconv.Quote(value), override)
+}
+
+// kwokConfig is the configuration of kwokctl. The limits on the clients are raised, priority and fairness stays on. A quota
+// that is older than the discovery of JobSets gets its status with the next full round over the quotas, which by default
+// comes after five minutes. There is one of each program, and nothing restarts it: without an election it has no lease that
+// it could lose, and then end, when the machine is slow.
+func (c *supervisor) kwokConfig() (string, error) {
+	ports, err := freePorts(6)
+	if err != nil {
+		return "", err
+	}
+	var b strings.Builder
+	b.WriteString("apiVersion: config.kwok.x-k8s.io/v1alpha1\nkind: KwokctlConfiguration\noptions:\n  bindAddress: 127.0.0.1\n")
+	for i, option := range []string{"etcdPort", "etcdPeerPort", "kubeApiserverPort", "kubeControllerManagerPort", "kubeSchedulerPort", "kwokControllerPort"} {
+		fmt.Fprintf(&b, "  %s: %s\n", option, ports[i])
+	}
+	b.WriteString("componentsPatches:\n- name: kube-apiserver\n  extraArgs:\n")
+	b.WriteString(extraArgument("proxy-client-cert-file", c.path("pki", "front-proxy-client.crt"), true))
+	b.WriteString(extraArgument("proxy-client-key-file", c.path("pki", "front-proxy-client.key"), true))
+	b.WriteString(extraArgument("requestheader-client-ca-file", c.path("pki", "front-proxy-ca.crt"), false))
+	for _, arg := range append([]string{
+		"--requestheader-allowed-names=front-proxy-client", "--requestheader-username-headers=X-Remote-User",
+		"--requestheader-uid-headers=X-Remote-Uid", "--requestheader-group-headers=X-Remote-Group",
+		"--requestheader-extra-headers-prefix=X-Remote-Extra-",
+	}, c.kubeAPIServerArgs...) {
+		flag, value, found := strings.Cut(strings.TrimPrefix(arg, "--"), "=")
+		if !found || !strings.HasPrefix(arg, "--") {
+			return "", fmt.Errorf("CLUSTER_KUBE_APISERVER_ARGS: %q must have the form --flag=value", arg)
+		}
+		b.WriteString(extraArgument(flag, value, false))
+	}
+	b.WriteString(`- name: kube-controller-manager
+  extraArgs:
+  - {key: leader-elect, value: "false"}
+  - {key: resource-quota-sync-period, value: 10s}
+  - {key: endpoint-updates-batch-period, value: 1s}
+  - {key: endpointslice-updates-batch-period, value: 1s}
+  - {key: kube-api-qps, value: "500"}
+  - {key: kube-api-burst, value: "1000"}
+- name: kube-scheduler
+  extraArgs:
+  - {key: leader-elect, value: "false"}
+  - {key: kube-api-qps, value: "500"}
+  - {key: kube-api-burst, value: "1000"}
+---
+`)
+	stages, err := os.ReadFile(filepath.Join(c.root, "hack", "kwok", "stages.yaml"))
+	b.Write(stages)
+	return b.String(), err
+}

@@ -1,0 +1,57 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package localcluster
+
+import (
+	"errors"
+	"math/rand/v2"
+	"net"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// free reports whether nothing listens on the port.
+func free(port string) bool {
+	listener, err := net.Listen("tcp", "127.0.0.1:"+port)
+	if err != nil {
+		return false
+	}
+	return listener.Close() == nil
+}
+
+// freePorts returns different free ports, below the range from which the kernel picks ports for outgoing connections.
+func freePorts(n int) ([]string, error) {
+	const first, count, attempts = 20000, 12000, 500
+	var ports []string
+	for range attempts {
+		if len(ports) == n {
+			return ports, nil
+		}
+		port := strconv.Itoa(first + rand.IntN(count))
+		if !slices.Contains(ports, port) && free(port) {
+			ports = append(ports, port)
+		}
+	}
+	return nil, errors.New("no free port between 20000 and 31999")
+}
+
+// port returns the port of one of our programs.
+func (s *settings) port(name string) string {
+	content, _ := os.ReadFile(s.path("ports", name))
+	return strings.TrimSpace(string(content))
+}
+
+// choosePort keeps the port of a program over restarts, unless something else has taken it meanwhile.
+func (s *settings) choosePort(name string) error {
+	if port := s.port(name); port != "" && free(port) {
+		return nil
+	}
+	ports, err := freePorts(1)
+	if err != nil {
+		return err
+	}
+	return writeFile(s.path("ports", name), ports[0]+"\n")
+}
