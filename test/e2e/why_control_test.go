@@ -28,13 +28,13 @@ var controlFaults = map[string]fault{
 	},
 	"the API server does not run": {
 		alone: true, seed: inTurn(becomesReady(), withoutProgram("apiserver")),
-		want: why.APIServiceUnavailable, words: []string{"v1alpha2.jobset.x-k8s.io"},
+		want: why.APIServiceUnavailable, words: []string{apiservice.JobSets},
 	},
 	"the API service is gone": {
 		alone: true,
 		seed: inTurn(becomesReady(), withoutProgram("apiserver"), func(k *kubectl) {
 			// The start of the API server registers it again.
-			k.ok("delete", "apiservice", "v1alpha2.jobset.x-k8s.io")
+			k.ok("delete", "apiservice", apiservice.JobSets)
 		}),
 		want: why.APIServiceUnavailable, words: []string{"does not serve JobSets"},
 	},

@@ -19,7 +19,7 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"k8s.io/utils/ptr"
 
-	"github.com/jobset-apiserver/jobset-apiserver/test/framework"
+	"github.com/jobset-apiserver/jobset-apiserver/test/framework/apiservice"
 )
 
 // component is a program of ours, or the etcd of its own, as it runs in a cluster: with the identity of its service
@@ -43,7 +43,7 @@ func (c *supervisor) apiServerCommand() []string {
 		"--kubeconfig=" + c.path("apiserver.kubeconfig"),
 		"--bind-address=127.0.0.1", "--secure-port=" + c.port("apiserver"),
 		"--cert-dir=" + c.path("pki", "apiserver"),
-		"--tls-san=localhost,127.0.0.1," + framework.ServiceName + "." + framework.Namespace + ".svc",
+		"--tls-san=localhost,127.0.0.1," + apiservice.ServiceName + "." + apiservice.Namespace + ".svc",
 		"--shutdown-delay-duration=1s"}
 	if c.storage == etcdStorage {
 		command = append(command, "--etcd-servers=http://127.0.0.1:"+c.port("etcd"))
@@ -59,7 +59,7 @@ func (c *supervisor) apiServerCommand() []string {
 func (c *supervisor) controllerCommand() []string {
 	return append([]string{filepath.Join(c.programs, "jobset-controller"),
 		"--kubeconfig=" + c.path("controller.kubeconfig"),
-		"--leader-elect-resource-namespace=" + framework.Namespace,
+		"--leader-elect-resource-namespace=" + apiservice.Namespace,
 		"--metrics-bind-address=127.0.0.1:" + c.port("controller-metrics"),
 		"--health-probe-bind-address=127.0.0.1:" + c.port("controller-health")}, c.controllerArgs...)
 }
@@ -134,11 +134,11 @@ func (c *supervisor) register(ctx context.Context, ca []byte) error {
 	if err != nil {
 		return err
 	}
-	if err := c.admin.apply(ctx, "/api/v1/namespaces/"+framework.Namespace+"/services/"+framework.ServiceName, framework.Service(port)); err != nil {
+	if err := c.admin.apply(ctx, "/api/v1/namespaces/"+apiservice.Namespace+"/services/"+apiservice.ServiceName, apiservice.Service(port)); err != nil {
 		return err
 	}
-	for _, group := range framework.Groups {
-		if err := c.admin.apply(ctx, apiServicePath+framework.APIServiceName(group), framework.APIService(group, port, ca)); err != nil {
+	for _, group := range apiservice.Groups {
+		if err := c.admin.apply(ctx, apiServicePath+apiservice.Name(group), apiservice.New(group, port, ca)); err != nil {
 			return err
 		}
 	}
@@ -148,14 +148,14 @@ func (c *supervisor) register(ctx context.Context, ca []byte) error {
 const apiServicePath = "/apis/apiregistration.k8s.io/v1/apiservices/"
 
 func (c *supervisor) available(ctx context.Context) error {
-	for _, group := range framework.Groups {
+	for _, group := range apiservice.Groups {
 		var object map[string]any
-		if err := c.admin.get(ctx, apiServicePath+framework.APIServiceName(group), &object); err != nil {
+		if err := c.admin.get(ctx, apiServicePath+apiservice.Name(group), &object); err != nil {
 			return err
 		}
-		status, message := framework.Available(&unstructured.Unstructured{Object: object})
+		status, message := apiservice.Available(&unstructured.Unstructured{Object: object})
 		if status != "True" {
-			return fmt.Errorf("APIService %s: Available is %q: %s", framework.APIServiceName(group), status, message)
+			return fmt.Errorf("APIService %s: Available is %q: %s", apiservice.Name(group), status, message)
 		}
 		if err := c.admin.get(ctx, "/apis/"+group.String(), nil); err != nil {
 			return err
@@ -201,7 +201,7 @@ func (c *supervisor) writeKubeconfig(ctx context.Context, account, name string) 
 	}
 	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: ptr.To[int64](365 * 24 * 3600)}}
 	request.APIVersion, request.Kind = "authentication.k8s.io/v1", "TokenRequest"
-	path := "/api/v1/namespaces/" + framework.Namespace + "/serviceaccounts/" + account + "/token"
+	path := "/api/v1/namespaces/" + apiservice.Namespace + "/serviceaccounts/" + account + "/token"
 	if err := c.admin.post(ctx, path, request, request); err != nil {
 		return fmt.Errorf("no token for %s: %w", account, err)
 	}

@@ -9,26 +9,23 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/dynamic"
+
+	"github.com/jobset-apiserver/jobset-apiserver/test/framework/apiservice"
 )
 
-const (
-	apiService = "v1alpha2.jobset.x-k8s.io"
-	// lookEvery bounds the error of times until something is so.
-	lookEvery = 10 * time.Millisecond
-)
+// lookEvery bounds the error of times until something is so.
+const lookEvery = 10 * time.Millisecond
 
 func (c *Cluster) apiServices() (dynamic.ResourceInterface, error) {
 	client, err := dynamic.NewForConfig(c.Config(runtime.ContentTypeJSON))
 	if err != nil {
 		return nil, err
 	}
-	return client.Resource(schema.GroupVersionResource{Group: "apiregistration.k8s.io", Version: "v1", Resource: "apiservices"}), nil
+	return client.Resource(apiservice.Resource), nil
 }
 
 // TouchAPIService makes kube-apiserver look at the server behind the APIService now.
@@ -38,7 +35,7 @@ func (c *Cluster) TouchAPIService(ctx context.Context) error {
 		return err
 	}
 	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{"jobset-apiserver.io/bench":%q}}}`, time.Now().Format(time.RFC3339Nano))
-	_, err = services.Patch(ctx, apiService, types.MergePatchType, patch, metav1.PatchOptions{})
+	_, err = services.Patch(ctx, apiservice.JobSets, types.MergePatchType, patch, metav1.PatchOptions{})
 	return err
 }
 
@@ -55,22 +52,13 @@ func (c *Cluster) UntilAvailable(ctx context.Context, wanted bool) error {
 		}
 	}
 	return wait.PollUntilContextCancel(ctx, lookEvery, true, func(ctx context.Context) (bool, error) {
-		service, err := services.Get(ctx, apiService, metav1.GetOptions{})
+		service, err := services.Get(ctx, apiservice.JobSets, metav1.GetOptions{})
 		if err != nil {
 			return false, err
 		}
-		return isAvailable(service) == wanted, nil
+		status, _ := apiservice.Available(service)
+		return (status == "True") == wanted, nil
 	})
-}
-
-func isAvailable(service *unstructured.Unstructured) bool {
-	conditions, _, _ := unstructured.NestedSlice(service.Object, "status", "conditions") // without, it is not available
-	for _, each := range conditions {
-		if c, ok := each.(map[string]any); ok && c["type"] == "Available" {
-			return c["status"] == "True"
-		}
-	}
-	return false
 }
 
 // UntilReady waits until jobset-apiserver itself says that it is ready.

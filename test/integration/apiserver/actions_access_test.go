@@ -21,7 +21,7 @@ import (
 
 	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
 	typedv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/generated/clientset/versioned/typed/jobset/v1alpha2"
-	"github.com/jobset-apiserver/jobset-apiserver/test/integration/framework"
+	"github.com/jobset-apiserver/jobset-apiserver/test/framework"
 )
 
 // TestAccessToActions covers who may do what: each action is a resource of its own to authorization, admission and audit.

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/jobset-apiserver/jobset-apiserver/test/integration/framework"
+	"github.com/jobset-apiserver/jobset-apiserver/test/framework"
 )
 
 // fixture is what bad flags are made of.

@@ -13,7 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
-	"github.com/jobset-apiserver/jobset-apiserver/test/integration/framework"
+	"github.com/jobset-apiserver/jobset-apiserver/test/framework"
 )
 
 // TestRequestsOfTheControllerHaveAPriorityOfTheirOwn sends requests as the controller does.

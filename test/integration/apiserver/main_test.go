@@ -22,7 +22,7 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/generated/clientset/versioned"
 	typedv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/generated/clientset/versioned/typed/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/test/builders"
-	"github.com/jobset-apiserver/jobset-apiserver/test/integration/framework"
+	"github.com/jobset-apiserver/jobset-apiserver/test/framework"
 )
 
 // plane is the main cluster of all tests of this package.

@@ -22,7 +22,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
-	"github.com/jobset-apiserver/jobset-apiserver/test/integration/framework"
+	"github.com/jobset-apiserver/jobset-apiserver/test/framework"
 )
 
 const scaleKey = "jobset-apiserver.io/scale-replicated-job"

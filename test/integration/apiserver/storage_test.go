@@ -18,7 +18,7 @@ import (
 	"google.golang.org/grpc"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/jobset-apiserver/jobset-apiserver/test/integration/framework"
+	"github.com/jobset-apiserver/jobset-apiserver/test/framework"
 )
 
 func TestExternalEtcd(t *testing.T) {

@@ -1,8 +1,8 @@
 // Copyright The jobset-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package framework has what the local cluster and several kinds of tests share.
-package framework
+// Package apiservice registers our API server on this machine with kube-apiserver, for the local cluster and for tests.
+package apiservice
 
 import (
 	"encoding/base64"
@@ -19,17 +19,17 @@ const Namespace = "jobset-system"
 // ServiceName is the name of the Service of our API server.
 const ServiceName = "jobset-apiserver"
 
-// APIServices is the resource in which kube-apiserver registers groups of other servers.
-var APIServices = schema.GroupVersionResource{Group: "apiregistration.k8s.io", Version: "v1", Resource: "apiservices"}
+// Resource is the resource in which kube-apiserver registers groups of other servers.
+var Resource = schema.GroupVersionResource{Group: "apiregistration.k8s.io", Version: "v1", Resource: "apiservices"}
 
 // Groups are the groups that our API server serves.
 var Groups = []schema.GroupVersion{{Group: "jobset.x-k8s.io", Version: "v1alpha2"}}
 
-// JobSetAPIService is the name of the APIService of JobSets.
-var JobSetAPIService = APIServiceName(Groups[0])
+// JobSets is the name of the APIService of JobSets.
+var JobSets = Name(Groups[0])
 
-// APIServiceName returns the name of the APIService of a group.
-func APIServiceName(group schema.GroupVersion) string { return group.Version + "." + group.Group }
+// Name returns the name of the APIService of a group.
+func Name(group schema.GroupVersion) string { return group.Version + "." + group.Group }
 
 // Service returns the Service of an API server on this machine. Addresses of endpoints may not be loopback; a name that
 // resolves to it may.
@@ -44,11 +44,11 @@ func Service(port int) *corev1.Service {
 	}
 }
 
-// APIService returns the object that makes kube-apiserver forward a group to the Service.
-func APIService(group schema.GroupVersion, port int, ca []byte) *unstructured.Unstructured {
+// New returns the APIService that makes kube-apiserver forward a group to the Service.
+func New(group schema.GroupVersion, port int, ca []byte) *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService",
-		"metadata": map[string]any{"name": APIServiceName(group)},
+		"metadata": map[string]any{"name": Name(group)},
 		"spec": map[string]any{
 			"group": group.Group, "version": group.Version, "groupPriorityMinimum": int64(1000), "versionPriority": int64(15),
 			"caBundle": base64.StdEncoding.EncodeToString(ca),
