@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/why"
+	"github.com/jobset-apiserver/jobset-apiserver/test/framework/apiservice"
 	"github.com/jobset-apiserver/jobset-apiserver/test/localcluster"
 )
 
