@@ -163,7 +163,7 @@ const askLayout = `
 	})
 	return {Bars: bars, Content: document.documentElement.scrollWidth, Window: window.innerWidth, Right: Math.max(...right)}`
 
-// colorsOf are the colours of the bars of the page by kind, on light and on dark ground.
+// colorsOf are the colors of the bars of the page by kind, on light and on dark ground.
 var colorsOf = map[bool]map[string]color.RGBA{
 	false: {
 		"suspended": {0xb4, 0xbc, 0xc8, 255}, "creating": {0xf0, 0xc2, 0x4b, 255}, "starting": {0xe5, 0x8a, 0x2e, 255}, "running": {0x2f, 0x9e, 0x5b, 255},
@@ -222,7 +222,7 @@ func (b browser) checkTexts(page string, data timelineData) {
 	}
 }
 
-// checkBars compares times with places, and places with colours in the picture.
+// checkBars compares times with places, and places with colors in the picture.
 func (b browser) checkBars(page string, data timelineData, bars []bar) {
 	b.Helper()
 	if len(bars) != len(data.Phases) {
@@ -249,10 +249,10 @@ func (b browser) checkBars(page string, data timelineData, bars []bar) {
 		}
 		want := colorsOf[b.dark][phase.Kind]
 		if got := at(bar.X+bar.Width/2, bar.Y+bar.Height/2); got != want {
-			b.Errorf("phase %d, %s, has the colour %v at %.0f,%.0f; want %v", i, phase.Kind, got, bar.X+bar.Width/2, bar.Y+bar.Height/2, want)
+			b.Errorf("phase %d, %s, has the color %v at %.0f,%.0f; want %v", i, phase.Kind, got, bar.X+bar.Width/2, bar.Y+bar.Height/2, want)
 		}
 		if got := at(bar.X+bar.Width/2, bar.Y-2); got == want {
-			b.Errorf("phase %d has its colour above its bar, too", i)
+			b.Errorf("phase %d has its color above its bar, too", i)
 		}
 	}
 }

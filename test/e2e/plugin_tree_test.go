@@ -71,7 +71,7 @@ func TestPluginTreeShowsJobsAndPods(t *testing.T) {
 		return cmp.Diff(want, got)
 	})
 
-	t.Run("colours and width of a terminal", func(t *testing.T) {
+	t.Run("colors and width of a terminal", func(t *testing.T) {
 		seen := k.onTerminal(50, nil, "tree", "train")
 		if !strings.Contains(seen, "\x1b[32mRunning\x1b[0m") {
 			t.Errorf("Running is not green on a terminal:\n%q", seen)
@@ -90,10 +90,10 @@ func TestPluginTreeShowsJobsAndPods(t *testing.T) {
 			t.Errorf("no line was cut, so that this shows nothing:\n%s", seen)
 		}
 		if seen := k.onTerminal(200, []string{"NO_COLOR=1"}, "tree", "train"); strings.Contains(seen, "\x1b[") {
-			t.Errorf("colours although NO_COLOR is set:\n%q", seen)
+			t.Errorf("colors although NO_COLOR is set:\n%q", seen)
 		}
 		if piped := k.pluginOK("tree", "train"); strings.Contains(piped, "\x1b[") || strings.Contains(piped, "…") {
-			t.Errorf("colours or cut lines in a pipe:\n%q", piped)
+			t.Errorf("colors or cut lines in a pipe:\n%q", piped)
 		}
 	})
 	t.Run("data for scripts", func(t *testing.T) {

@@ -93,7 +93,7 @@ func requesting(p *corev1.PodSpec, name corev1.ResourceName, quantity string) {
 	p.Containers[0].Resources.Requests = corev1.ResourceList{name: resource.MustParse(quantity)}
 }
 
-// ownNode makes a small node that is named and labelled like the namespace of the test. Other pods keep off it: it takes
+// ownNode makes a small node that is named and labeled like the namespace of the test. Other pods keep off it: it takes
 // only those that tolerate the taint of its own, as onOwnNode makes them.
 func ownNode(taint string) func(*kubectl) {
 	return func(k *kubectl) {

@@ -1,7 +1,7 @@
 // Copyright The jobset-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package parity holds the tests that compare us with upstream's documented behaviour row by row; this file keeps their
+// Package parity holds the tests that compare us with upstream's documented behavior row by row; this file keeps their
 // table in docs/compatibility.md complete.
 package parity
 

@@ -11,7 +11,7 @@ import (
 )
 
 // Clean makes one line for a terminal of text that somebody else wrote: reasons, messages, names of users. Control
-// characters in it could move the cursor or colour what follows.
+// characters in it could move the cursor or color what follows.
 func Clean(text string) string {
 	text = strings.Map(func(r rune) rune {
 		switch {

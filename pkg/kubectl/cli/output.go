@@ -66,11 +66,11 @@ type Terminal struct {
 	Width int
 	// Height is the number of lines. 0 when the output is no terminal.
 	Height int
-	// Colors tells that colours are shown.
+	// Colors tells that colors are shown.
 	Colors bool
 }
 
-// TerminalOf returns what is behind a writer. Colours are off when NO_COLOR is set or TERM is dumb.
+// TerminalOf returns what is behind a writer. Colors are off when NO_COLOR is set or TERM is dumb.
 func TerminalOf(w io.Writer) Terminal {
 	file, ok := w.(*os.File)
 	if !ok || !term.IsTerminal(int(file.Fd())) {
@@ -83,10 +83,10 @@ func TerminalOf(w io.Writer) Terminal {
 	return Terminal{Width: width, Height: height, Colors: os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"}
 }
 
-// Color is an ANSI colour or style.
+// Color is an ANSI color or style.
 type Color string
 
-// The colours that commands use, each with one meaning.
+// The colors that commands use, each with one meaning.
 const (
 	Good  Color = "32" // green: ready, completed
 	Bad   Color = "31" // red: failed
@@ -95,7 +95,7 @@ const (
 	Bold  Color = "1"
 )
 
-// Paint returns the text in the colour, if the terminal shows colours.
+// Paint returns the text in the color, if the terminal shows colors.
 func (t Terminal) Paint(color Color, text string) string {
 	if !t.Colors || text == "" || color == "" {
 		return text

@@ -27,9 +27,9 @@ func TestTerminalOf(t *testing.T) {
 		noColor, term string
 		want          Terminal
 	}{
-		"a terminal has a size and colours": {term: "xterm", want: Terminal{Width: 72, Height: 20, Colors: true}},
-		"colours were switched off":         {term: "xterm", noColor: "1", want: Terminal{Width: 72, Height: 20}},
-		"a dumb terminal knows no colours":  {term: "dumb", want: Terminal{Width: 72, Height: 20}},
+		"a terminal has a size and colors": {term: "xterm", want: Terminal{Width: 72, Height: 20, Colors: true}},
+		"colors were switched off":         {term: "xterm", noColor: "1", want: Terminal{Width: 72, Height: 20}},
+		"a dumb terminal knows no colors":  {term: "dumb", want: Terminal{Width: 72, Height: 20}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv("NO_COLOR", tc.noColor)

@@ -137,7 +137,7 @@ func (f forever) Read([]byte) (int, error) {
 	return 0, f.ctx.Err()
 }
 
-func TestRanksHaveColours(t *testing.T) {
+func TestRanksHaveColors(t *testing.T) {
 	s := newSink(io.Discard, io.Discard, cli.Terminal{Colors: true})
 	first, second := s.prefix("a-0-0"), s.prefix("a-0-1")
 	if first != "\x1b[36m[a-0-0]\x1b[0m " || second != "\x1b[33m[a-0-1]\x1b[0m " || s.prefix("a-0-0") != first {

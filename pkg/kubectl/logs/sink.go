@@ -11,7 +11,7 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/cli"
 )
 
-// palette are the colours of ranks. Red is left to errors.
+// palette are the colors of ranks. Red is left to errors.
 var palette = []cli.Color{"36", "33", "32", "35", "34", "96", "93", "92", "95", "94"}
 
 // sink writes lines of many containers, one at a time and each with the rank that it comes from.
@@ -20,7 +20,7 @@ type sink struct {
 	terminal    cli.Terminal
 
 	lock sync.Mutex
-	// colors has the colour of each rank, given in the order in which ranks are first seen.
+	// colors has the color of each rank, given in the order in which ranks are first seen.
 	colors map[string]cli.Color
 	err    error
 	// broken is closed once nothing can be written any more, for the reason in err.
@@ -31,7 +31,7 @@ func newSink(out, errOut io.Writer, terminal cli.Terminal) *sink {
 	return &sink{out: out, errOut: errOut, terminal: terminal, colors: map[string]cli.Color{}, broken: make(chan struct{})}
 }
 
-// prefix is what the lines of a rank begin with. Ranks keep their colours.
+// prefix is what the lines of a rank begin with. Ranks keep their colors.
 func (s *sink) prefix(rank string) string {
 	s.lock.Lock()
 	defer s.lock.Unlock()

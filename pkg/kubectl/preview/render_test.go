@@ -103,7 +103,7 @@ As far as your rights allow to tell, the set would create 3 Jobs and 6 pods.`,
   Required value
   warning: would violate PodSecurity`,
 		},
-		"colours on a terminal": {
+		"colors on a terminal": {
 			report:   Report{Sets: []Set{{Name: "a", Namespace: "ns", Verdict: Verdict{Answer: Refused}}}},
 			terminal: cli.Terminal{Width: 80, Height: 20, Colors: true},
 			want:     "\x1b[1mJobSet a in namespace ns\x1b[0m: \x1b[31mRefused\x1b[0m",

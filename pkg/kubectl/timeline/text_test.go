@@ -69,7 +69,7 @@ func TestText(t *testing.T) {
 		"on a terminal of usual width":       {timeline: long, screen: screen{Terminal: cli.Terminal{Width: 100}}, golden: "eventful-100.txt"},
 		"on a narrow terminal without UTF-8": {timeline: long, screen: screen{Terminal: cli.Terminal{Width: 60}, ascii: true}, golden: "eventful-60-ascii.txt"},
 		"in a file nothing is cut":           {timeline: long, golden: "eventful-file.txt"},
-		"with colours":                       {timeline: long, screen: screen{Terminal: cli.Terminal{Width: 80, Colors: true}}, golden: "eventful-80-colors.txt"},
+		"with colors":                        {timeline: long, screen: screen{Terminal: cli.Terminal{Width: 80, Colors: true}}, golden: "eventful-80-colors.txt"},
 		"with the Jobs":                      {timeline: withJobs, screen: screen{Terminal: cli.Terminal{Width: 80}}, golden: "jobs-80.txt"},
 		"of a server without history":        {timeline: other, screen: screen{Terminal: cli.Terminal{Width: 80}}, golden: "without-history-80.txt"},
 	} {

@@ -214,7 +214,7 @@ func TestTenThousandPodsFitOnAScreenUnlessAllAreAskedFor(t *testing.T) {
 	}
 }
 
-func TestStatesAreColoured(t *testing.T) {
+func TestStatesAreColored(t *testing.T) {
 	s := newSet(builders.WithJobs("w", 2, 1))
 	addJob(s, "w", 0, 1)
 	failedPod(s.Pods[0])

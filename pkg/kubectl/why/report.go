@@ -24,13 +24,13 @@ type Report struct {
 	NotLookedAt []Gap `json:"notLookedAt,omitempty"`
 }
 
-// Finding is one cause, with what it was recognised by and what to do next.
+// Finding is one cause, with what it was recognized by and what to do next.
 type Finding struct {
 	// Cause is the cause in one word.
 	Cause Cause `json:"cause"`
 	// Summary is the cause in one sentence.
 	Summary string `json:"summary"`
-	// Evidence is what the cause was recognised by.
+	// Evidence is what the cause was recognized by.
 	Evidence []Fact `json:"evidence,omitempty"`
 	// Commands are what to run next.
 	Commands []string `json:"commands,omitempty"`

@@ -22,7 +22,7 @@ import (
 
 const long = `Say why a JobSet is as it is: why it does not run, why it failed, or that all is well.
 
-The answer begins with the cause to deal with first, what it was recognised by, and what to run next; other findings follow.
+The answer begins with the cause to deal with first, what it was recognized by, and what to run next; other findings follow.
 It comes from the set, its Jobs and pods, warnings, nodes, quotas, volume claims, Services, queues and pod groups, the lease of
 the controller and the API service of the group. What may not be read is left out, and named at the end.
 

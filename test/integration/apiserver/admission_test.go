@@ -188,8 +188,8 @@ func (e *env) eventuallyRefused(t *testing.T, js *jobsetv1alpha2.JobSet, text st
 // eventuallyLabelled waits until a new object gets the label.
 func (e *env) eventuallyLabelled(t *testing.T, label string) {
 	t.Helper()
-	framework.Eventually(t, patience, "it is labelled", func(ctx context.Context) error {
-		js, err := e.typed.Create(ctx, jobSet("labelled"), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+	framework.Eventually(t, patience, "it is labeled", func(ctx context.Context) error {
+		js, err := e.typed.Create(ctx, jobSet("labeled"), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 		if err == nil && js.Labels[label] != "true" {
 			err = fmt.Errorf("labels are %v", js.Labels)
 		}

@@ -34,7 +34,7 @@ func TestThroughKubeAPIServer(t *testing.T) {
 		"owners of spec and status are kept apart":                   testOwnership,
 		"two appliers conflict until one forces":                     testApplyConflict,
 		"dry run changes nothing":                                    testDryRun,
-		"delete honours propagation and preconditions":               testDelete,
+		"delete honors propagation and preconditions":                testDelete,
 		"deletecollection works with protobuf options":               testDeleteCollection,
 		"a deleted namespace is emptied the way its controller does": testNamespaceContent,
 		"watch delivers events and bookmarks":                        testWatch,

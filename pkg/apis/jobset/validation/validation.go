@@ -5,7 +5,7 @@
 //
 // A new object must satisfy every rule. An update must satisfy the rules on what may change, and must not bring in an
 // error of its own: an error that the stored object has too is tolerated, so that an object which was stored under
-// other rules can still be suspended, labelled and finished.
+// other rules can still be suspended, labeled and finished.
 package validation
 
 import (

@@ -36,7 +36,7 @@ func TestClassify(t *testing.T) {
 			want: meanings{Active: []string{"js-w-0"}},
 		},
 		"a Job without an attempt is left alone and reported, and the others are not": {
-			jobs: []*batchv1.Job{jobNamed("w", 0, unlabelled(jobsetv1alpha2.RestartsKey)), jobNamed("w", 1)},
+			jobs: []*batchv1.Job{jobNamed("w", 0, unlabeled(jobsetv1alpha2.RestartsKey)), jobNamed("w", 1)},
 			want: meanings{Active: []string{"js-w-1"}, Problems: []string{
 				`job "js-w-0" is left alone: label jobset.sigs.k8s.io/restart-attempt is missing`}},
 		},

@@ -131,7 +131,7 @@ func label(key, value string) func(*batchv1.Job) {
 	return func(job *batchv1.Job) { job.Labels[key] = value }
 }
 
-func unlabelled(key string) func(*batchv1.Job) {
+func unlabeled(key string) func(*batchv1.Job) {
 	return func(job *batchv1.Job) { delete(job.Labels, key) }
 }
 
