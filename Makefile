@@ -12,6 +12,14 @@ LDFLAGS := -s -w -X $(version_package).gitVersion=$(VERSION)+$(COMMIT) -X $(vers
 	-X $(version_package).gitMajor=0 -X $(version_package).gitMinor=1
 GO_TEST_FLAGS ?=
 
+# run_suites runs tests with the programs of the control plane. The suites of e2e begin by stopping the cluster that an
+# earlier run left, so two runs in one checkout must not overlap.
+define run_suites
+@mkdir -p _output
+binaries=$$(hack/ensure-binaries.sh); \
+JOBSET_BINARIES=$$binaries flock --close _output/suites.lock go test $(1) -count=1 -timeout 45m $(GO_TEST_FLAGS) $(2)
+endef
+
 .PHONY: help
 help: ## List the targets.
 	@awk -F':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -36,7 +44,14 @@ down: ## Stop the local cluster and remove its data.
 	@hack/cluster.sh down
 
 .PHONY: test
-test: unit integration parity e2e ## Run all tests.
+test: unit suites ## Run all tests.
+
+# The suites mostly wait, so two run at a time. The longest one begins.
+suite_packages := ./test/e2e/... ./test/faults/... ./test/integration/... ./test/parity/...
+
+.PHONY: suites
+suites: build ## Run all tests that start a control plane, two suites at a time.
+	$(call run_suites,-p 2,$(suite_packages))
 
 .PHONY: unit
 unit: ## Run the unit tests.
@@ -44,21 +59,15 @@ unit: ## Run the unit tests.
 
 .PHONY: integration
 integration: ## Run our server behind a real kube-apiserver.
-	binaries=$$(hack/ensure-binaries.sh); \
-	JOBSET_BINARIES=$$binaries go test -count=1 -timeout 30m $(GO_TEST_FLAGS) ./test/integration/...
+	$(call run_suites,,./test/integration/...)
 
 .PHONY: parity
 parity: ## Check every row of upstream's examples and tests.
-	binaries=$$(hack/ensure-binaries.sh); \
-	JOBSET_BINARIES=$$binaries go test -count=1 -timeout 30m $(GO_TEST_FLAGS) ./test/parity/...
+	$(call run_suites,,./test/parity/...)
 
 .PHONY: e2e
 e2e: build ## Drive a whole cluster with kubectl, and break things in it.
-	@# The suite begins by stopping the cluster that an earlier run left, so two runs in one checkout must not overlap.
-	@mkdir -p _output
-	binaries=$$(hack/ensure-binaries.sh); \
-	JOBSET_BINARIES=$$binaries flock --close _output/e2e.lock \
-		go test -p 1 -count=1 -timeout 45m $(GO_TEST_FLAGS) ./test/e2e/... ./test/faults/...
+	$(call run_suites,-p 2,./test/e2e/... ./test/faults/...)
 
 .PHONY: bench
 bench: ## Measure time, CPU, memory, requests and bytes, about an hour.
