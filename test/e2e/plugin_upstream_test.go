@@ -30,6 +30,7 @@ spec:
 
 // Where JobSets are custom resources the plugin shows what is there, and says what that server does not have.
 func TestPluginWorksWithCustomResources(t *testing.T) {
+	t.Parallel() // its cluster is its own
 	c, err := localcluster.New(".cluster-e2e-custom", "", "CLUSTER_COMPONENTS=none", "CLUSTER_NODES=2")
 	if err != nil {
 		t.Fatal(err)

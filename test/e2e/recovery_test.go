@@ -19,6 +19,7 @@ func TestChildrenSurviveARestartOfTheServer(t *testing.T) {
 }
 
 func TestChildrenSurviveARestartOfEtcd(t *testing.T) {
+	t.Parallel() // its cluster is its own
 	separate := &cluster{
 		Root: shared.Root, Dir: shared.Dir + "-etcd",
 		Env: []string{"CLUSTER_STORAGE=etcd", "CLUSTER_NODES=3", "CLUSTER_APISERVER_ARGS=" + localcluster.ShortShutdown},

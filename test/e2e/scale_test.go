@@ -43,6 +43,7 @@ func TestScaleNeedsElasticSizing(t *testing.T) {
 
 // TestScaleByHandAndByAutoscaler needs a cluster of its own, with the feature gate.
 func TestScaleByHandAndByAutoscaler(t *testing.T) {
+	t.Parallel() // its cluster is its own
 	const gates = "--feature-gates=ElasticJobSet=true"
 	elasticCluster := &cluster{
 		Root: shared.Root, Dir: shared.Dir + "-elastic",
