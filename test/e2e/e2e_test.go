@@ -51,6 +51,23 @@ func runSuite(m *testing.M) (code int, err error) {
 	return shared.Run(m, func() error { return nil })
 }
 
+// startCluster starts a cluster for one test, in a directory with that ending.
+func startCluster(t *testing.T, ending string, env ...string) *cluster {
+	t.Helper()
+	c := &cluster{Root: shared.Root, Dir: filepath.Join(shared.Root, ".cluster-e2e-"+ending), Env: env}
+	t.Cleanup(func() {
+		if err := c.Stop(!t.Failed()); err != nil {
+			t.Error(err)
+		}
+	})
+	for _, command := range []string{"down", "up"} {
+		if err := c.Script(command); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return c
+}
+
 // auditLog is the path of the log of our API server.
 func auditLog(c *cluster) string {
 	return filepath.Join(c.Dir, "logs", "apiserver-audit.log")

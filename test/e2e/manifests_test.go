@@ -6,32 +6,22 @@ package e2e
 import (
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
+
+	"github.com/jobset-apiserver/jobset-apiserver/test/localcluster"
 )
 
 // binaries is the directory of the control plane's programs.
 func binaries(t *testing.T) string {
 	t.Helper()
-	dir, err := findBinaries()
+	dir, err := localcluster.Binaries(shared.Root)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return dir
 }
-
-var findBinaries = sync.OnceValues(func() (string, error) {
-	if dir := os.Getenv("JOBSET_BINARIES"); dir != "" {
-		return dir, nil
-	}
-	cmd := exec.Command(filepath.Join(shared.Root, "hack", "ensure-binaries.sh"))
-	cmd.Stderr = os.Stderr
-	out, err := cmd.Output()
-	return strings.TrimSpace(string(out)), err
-})
 
 // writeAuditPolicy has every write to JobSets recorded with its request.
 func writeAuditPolicy() (string, error) {

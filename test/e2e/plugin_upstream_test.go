@@ -8,8 +8,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/jobset-apiserver/jobset-apiserver/test/localcluster"
 )
 
 // openDefinition serves JobSets as custom resources, as upstream does, with a schema that lets everything through.
@@ -31,20 +29,7 @@ spec:
 // Where JobSets are custom resources the plugin shows what is there, and says what that server does not have.
 func TestPluginWorksWithCustomResources(t *testing.T) {
 	t.Parallel() // its cluster is its own
-	c, err := localcluster.New(".cluster-e2e-custom", "", "CLUSTER_COMPONENTS=none", "CLUSTER_NODES=2")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := c.Stop(!t.Failed()); err != nil {
-			t.Error(err)
-		}
-	})
-	for _, action := range []string{"down", "up"} {
-		if err := c.Script(action); err != nil {
-			t.Fatal(err)
-		}
-	}
+	c := startCluster(t, "custom", "CLUSTER_COMPONENTS=none", "CLUSTER_NODES=2")
 	k := newKubectlFor(t, c)
 	k.okIn(openDefinition, "apply", "-f", "-")
 	k.ok("wait", "--for=condition=Established", "crd/jobsets.jobset.x-k8s.io", "--timeout=30s")

@@ -20,22 +20,8 @@ func TestChildrenSurviveARestartOfTheServer(t *testing.T) {
 
 func TestChildrenSurviveARestartOfEtcd(t *testing.T) {
 	t.Parallel() // its cluster is its own
-	separate := &cluster{
-		Root: shared.Root, Dir: shared.Dir + "-etcd",
-		Env: []string{"CLUSTER_STORAGE=etcd", "CLUSTER_NODES=3", "CLUSTER_APISERVER_ARGS=" + localcluster.ShortShutdown},
-	}
-	t.Cleanup(func() {
-		if err := separate.Stop(!t.Failed()); err != nil {
-			t.Error(err)
-		}
-	})
-	if err := separate.Script("down"); err != nil {
-		t.Fatal(err)
-	}
-	if err := separate.Script("up"); err != nil {
-		t.Fatal(err)
-	}
-	childrenSurvive(t, newKubectlFor(t, separate), "etcd")
+	c := startCluster(t, "etcd", "CLUSTER_STORAGE=etcd", "CLUSTER_NODES=3", "CLUSTER_APISERVER_ARGS="+localcluster.ShortShutdown)
+	childrenSurvive(t, newKubectlFor(t, c), "etcd")
 }
 
 // childrenSurvive stops a component under a running set, looks that the children stay, and starts it again.

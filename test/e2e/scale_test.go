@@ -45,21 +45,8 @@ func TestScaleNeedsElasticSizing(t *testing.T) {
 func TestScaleByHandAndByAutoscaler(t *testing.T) {
 	t.Parallel() // its cluster is its own
 	const gates = "--feature-gates=ElasticJobSet=true"
-	elasticCluster := &cluster{
-		Root: shared.Root, Dir: shared.Dir + "-elastic",
-		Env: []string{"CLUSTER_NODES=3", "CLUSTER_APISERVER_ARGS=" + gates + " " + localcluster.ShortShutdown, "CLUSTER_CONTROLLER_ARGS=" + gates},
-	}
-	t.Cleanup(func() {
-		if err := elasticCluster.Stop(!t.Failed()); err != nil {
-			t.Error(err)
-		}
-	})
-	for _, command := range []string{"down", "up"} {
-		if err := elasticCluster.Script(command); err != nil {
-			t.Fatal(err)
-		}
-	}
-	k := newKubectlFor(t, elasticCluster)
+	c := startCluster(t, "elastic", "CLUSTER_NODES=3", "CLUSTER_APISERVER_ARGS="+gates+" "+localcluster.ShortShutdown, "CLUSTER_CONTROLLER_ARGS="+gates)
+	k := newKubectlFor(t, c)
 	k.okIn(elastic, "create", "-f", "-")
 	running := func(want int) {
 		t.Helper()

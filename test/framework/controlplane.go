@@ -23,6 +23,8 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/jobset-apiserver/jobset-apiserver/test/localcluster"
 )
 
 // ServerUser is the identity of jobset-apiserver in the main cluster.
@@ -59,10 +61,8 @@ func Start(ctx context.Context) (_ *ControlPlane, err error) {
 	if p.dir, err = os.MkdirTemp("", "jobset-integration-"); err != nil {
 		return nil, err
 	}
-	if p.binaries = os.Getenv("JOBSET_BINARIES"); p.binaries == "" {
-		if p.binaries, err = output(ctx, p.root, filepath.Join("hack", "ensure-binaries.sh")); err != nil {
-			return nil, err
-		}
+	if p.binaries, err = localcluster.Binaries(p.root); err != nil {
+		return nil, err
 	}
 	if err := p.build(ctx); err != nil {
 		return nil, err

@@ -69,6 +69,17 @@ func Root() (string, error) {
 	}
 }
 
+// Binaries returns the directory with the programs of the control plane. They are built unless they are in the cache.
+func Binaries(root string) (string, error) {
+	if dir := os.Getenv("JOBSET_BINARIES"); dir != "" {
+		return dir, nil
+	}
+	cmd := exec.Command(filepath.Join(root, "hack", "ensure-binaries.sh"))
+	cmd.Stderr = os.Stderr
+	out, err := cmd.Output()
+	return strings.TrimSpace(string(out)), err
+}
+
 // Run runs the tests of a package in the cluster. Ready is called once it runs. What an earlier run left behind goes
 // first; whatever ends this one takes the cluster with it, unless it is borrowed.
 func (c *Cluster) Run(m *testing.M, ready func() error) (code int, err error) {

@@ -12,7 +12,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strings"
 	"syscall"
 	"time"
 )
@@ -86,12 +85,8 @@ func Command(ctx context.Context, root string, args []string) error {
 	return ErrUsage
 }
 
-// findBinaries builds the programs of the control plane unless they are in the cache.
-func (c *supervisor) findBinaries() error {
-	cmd := exec.Command(filepath.Join(c.root, "hack", "ensure-binaries.sh"))
-	cmd.Stderr = os.Stderr
-	out, err := cmd.Output()
-	c.binaries = strings.TrimSpace(string(out))
+func (c *supervisor) findBinaries() (err error) {
+	c.binaries, err = Binaries(c.root)
 	return err
 }
 

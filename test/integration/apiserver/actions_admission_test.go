@@ -25,35 +25,16 @@ func actionRule(action string) admissionregistrationv1.RuleWithOperations {
 	return rule
 }
 
+func (e *env) matchAction(action string) *admissionregistrationv1.MatchResources {
+	match := e.match()
+	match.ResourceRules[0].RuleWithOperations = actionRule(action)
+	return match
+}
+
 func testActionPolicy(t *testing.T, e *env) {
 	e.running(t, "a")
-	client := plane.Kube.AdmissionregistrationV1()
-	policy := &admissionregistrationv1.ValidatingAdmissionPolicy{
-		ObjectMeta: metav1.ObjectMeta{Name: e.namespace},
-		Spec: admissionregistrationv1.ValidatingAdmissionPolicySpec{
-			FailurePolicy: ptr.To(admissionregistrationv1.Fail),
-			MatchConstraints: &admissionregistrationv1.MatchResources{
-				NamespaceSelector: e.here(),
-				ResourceRules:     []admissionregistrationv1.NamedRuleWithOperations{{RuleWithOperations: actionRule("restart")}},
-			},
-			Validations: []admissionregistrationv1.Validation{{
-				Expression: "object.kind == 'JobSetRestart' && object.metadata.name == 'a' && object.spec.?reason.orValue('') != ''",
-				Message:    "a restart needs a reason",
-			}},
-		},
-	}
-	if _, err := client.ValidatingAdmissionPolicies().Create(t.Context(), policy, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	binding := &admissionregistrationv1.ValidatingAdmissionPolicyBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: e.namespace},
-		Spec: admissionregistrationv1.ValidatingAdmissionPolicyBindingSpec{
-			PolicyName: e.namespace, ValidationActions: []admissionregistrationv1.ValidationAction{admissionregistrationv1.Deny},
-		},
-	}
-	if _, err := client.ValidatingAdmissionPolicyBindings().Create(t.Context(), binding, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	e.validatingPolicy(t, e.matchAction("restart"),
+		"object.kind == 'JobSetRestart' && object.metadata.name == 'a' && object.spec.?reason.orValue('') != ''", "a restart needs a reason")
 	framework.Eventually(t, patience, "it is refused", func(ctx context.Context) error {
 		_, err := e.typed.Restart(ctx, "a", &batchv1alpha1.JobSetRestart{}, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 		if err == nil || !strings.Contains(err.Error(), "a restart needs a reason") {
@@ -72,34 +53,12 @@ func testActionPolicy(t *testing.T, e *env) {
 // testActionMutation: the plugin needs the schemas of the requests, and of Scale, to merge what a policy adds.
 func testActionMutation(t *testing.T, e *env) {
 	e.running(t, "a")
-	client := plane.Kube.AdmissionregistrationV1()
-	policy := &admissionregistrationv1.MutatingAdmissionPolicy{
-		ObjectMeta: metav1.ObjectMeta{Name: e.namespace},
-		Spec: admissionregistrationv1.MutatingAdmissionPolicySpec{
-			FailurePolicy: ptr.To(admissionregistrationv1.Fail),
-			MatchConstraints: &admissionregistrationv1.MatchResources{
-				NamespaceSelector: e.here(),
-				ResourceRules:     []admissionregistrationv1.NamedRuleWithOperations{{RuleWithOperations: actionRule("restart")}},
-			},
-			ReinvocationPolicy: admissionregistrationv1.NeverReinvocationPolicy,
-			Mutations: []admissionregistrationv1.Mutation{{
-				PatchType: admissionregistrationv1.PatchTypeApplyConfiguration,
-				ApplyConfiguration: &admissionregistrationv1.ApplyConfiguration{
-					Expression: `Object{spec: Object.spec{reason: "asked by " + request.userInfo.username}}`,
-				},
-			}},
+	e.mutatingPolicy(t, e.matchAction("restart"), admissionregistrationv1.Mutation{
+		PatchType: admissionregistrationv1.PatchTypeApplyConfiguration,
+		ApplyConfiguration: &admissionregistrationv1.ApplyConfiguration{
+			Expression: `Object{spec: Object.spec{reason: "asked by " + request.userInfo.username}}`,
 		},
-	}
-	if _, err := client.MutatingAdmissionPolicies().Create(t.Context(), policy, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	binding := &admissionregistrationv1.MutatingAdmissionPolicyBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: e.namespace},
-		Spec:       admissionregistrationv1.MutatingAdmissionPolicyBindingSpec{PolicyName: e.namespace},
-	}
-	if _, err := client.MutatingAdmissionPolicyBindings().Create(t.Context(), binding, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	})
 	framework.Eventually(t, patience, "the reason is filled in", func(ctx context.Context) error {
 		answer, err := e.typed.Restart(ctx, "a", &batchv1alpha1.JobSetRestart{}, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 		if err == nil && answer.Spec.Reason != "asked by "+answer.Status.User {

@@ -137,32 +137,10 @@ func (e *env) match() *admissionregistrationv1.MatchResources {
 }
 
 func testValidatingPolicy(t *testing.T, e *env) {
-	client := plane.Kube.AdmissionregistrationV1()
 	// The function quantity() is younger than our own version number: it is known only when the library knows which
 	// Kubernetes it is.
-	policy := &admissionregistrationv1.ValidatingAdmissionPolicy{
-		ObjectMeta: metav1.ObjectMeta{Name: e.namespace},
-		Spec: admissionregistrationv1.ValidatingAdmissionPolicySpec{
-			FailurePolicy:    ptr.To(admissionregistrationv1.Fail),
-			MatchConstraints: e.match(),
-			Validations: []admissionregistrationv1.Validation{{
-				Expression: "quantity('1Gi').isGreaterThan(quantity('1Mi')) && (!has(object.spec.suspend) || !object.spec.suspend)",
-				Message:    "suspended JobSets are not wanted here",
-			}},
-		},
-	}
-	if _, err := client.ValidatingAdmissionPolicies().Create(t.Context(), policy, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	binding := &admissionregistrationv1.ValidatingAdmissionPolicyBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: e.namespace},
-		Spec: admissionregistrationv1.ValidatingAdmissionPolicyBindingSpec{
-			PolicyName: e.namespace, ValidationActions: []admissionregistrationv1.ValidationAction{admissionregistrationv1.Deny},
-		},
-	}
-	if _, err := client.ValidatingAdmissionPolicyBindings().Create(t.Context(), binding, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	e.validatingPolicy(t, e.match(), "quantity('1Gi').isGreaterThan(quantity('1Mi')) && (!has(object.spec.suspend) || !object.spec.suspend)",
+		"suspended JobSets are not wanted here")
 	suspended := func(js *jobsetv1alpha2.JobSet) { js.Spec.Suspend = ptr.To(true) }
 	e.eventuallyRefused(t, jobSet("a", suspended), "suspended JobSets are not wanted here")
 	e.create(t, jobSet("a"))
@@ -185,8 +163,8 @@ func (e *env) eventuallyRefused(t *testing.T, js *jobsetv1alpha2.JobSet, text st
 	})
 }
 
-// eventuallyLabelled waits until a new object gets the label.
-func (e *env) eventuallyLabelled(t *testing.T, label string) {
+// eventuallyLabeled waits until a new object gets the label.
+func (e *env) eventuallyLabeled(t *testing.T, label string) {
 	t.Helper()
 	framework.Eventually(t, patience, "it is labeled", func(ctx context.Context) error {
 		js, err := e.typed.Create(ctx, jobSet("labeled"), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
@@ -198,41 +176,21 @@ func (e *env) eventuallyLabelled(t *testing.T, label string) {
 }
 
 func testMutatingPolicy(t *testing.T, e *env) {
-	client := plane.Kube.AdmissionregistrationV1()
-	policy := &admissionregistrationv1.MutatingAdmissionPolicy{
-		ObjectMeta: metav1.ObjectMeta{Name: e.namespace},
-		Spec: admissionregistrationv1.MutatingAdmissionPolicySpec{
-			FailurePolicy:      ptr.To(admissionregistrationv1.Fail),
-			MatchConstraints:   e.match(),
-			ReinvocationPolicy: admissionregistrationv1.NeverReinvocationPolicy,
-			Mutations: []admissionregistrationv1.Mutation{
-				{
-					PatchType: admissionregistrationv1.PatchTypeJSONPatch,
-					JSONPatch: &admissionregistrationv1.JSONPatch{
-						Expression: `[JSONPatch{op: "add", path: "/metadata/labels", value: {"patched": "true"}}]`,
-					},
-				},
-				{
-					// Merges by the list types of our schema.
-					PatchType: admissionregistrationv1.PatchTypeApplyConfiguration,
-					ApplyConfiguration: &admissionregistrationv1.ApplyConfiguration{
-						Expression: `Object{metadata: Object.metadata{labels: {"mutated": string(object.metadata.labels.patched)}}}`,
-					},
-				},
+	e.mutatingPolicy(t, e.match(),
+		admissionregistrationv1.Mutation{
+			PatchType: admissionregistrationv1.PatchTypeJSONPatch,
+			JSONPatch: &admissionregistrationv1.JSONPatch{
+				Expression: `[JSONPatch{op: "add", path: "/metadata/labels", value: {"patched": "true"}}]`,
 			},
 		},
-	}
-	if _, err := client.MutatingAdmissionPolicies().Create(t.Context(), policy, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	binding := &admissionregistrationv1.MutatingAdmissionPolicyBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: e.namespace},
-		Spec:       admissionregistrationv1.MutatingAdmissionPolicyBindingSpec{PolicyName: e.namespace},
-	}
-	if _, err := client.MutatingAdmissionPolicyBindings().Create(t.Context(), binding, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	e.eventuallyLabelled(t, "mutated")
+		admissionregistrationv1.Mutation{
+			// Merges by the list types of our schema.
+			PatchType: admissionregistrationv1.PatchTypeApplyConfiguration,
+			ApplyConfiguration: &admissionregistrationv1.ApplyConfiguration{
+				Expression: `Object{metadata: Object.metadata{labels: {"mutated": string(object.metadata.labels.patched)}}}`,
+			},
+		})
+	e.eventuallyLabeled(t, "mutated")
 	e.create(t, jobSet("a"))
 	if got := e.get(t, "a"); len(got.Spec.ReplicatedJobs) != 1 {
 		t.Errorf("the mutated object is %+v", got)

@@ -97,7 +97,7 @@ func testWebhooks(t *testing.T, e *env) {
 		return &admissionv1.AdmissionResponse{Allowed: true, Patch: []byte(patch), PatchType: ptr.To(admissionv1.PatchTypeJSONPatch)}
 	})
 	e.registerMutating(t, mutating.client())
-	e.eventuallyLabelled(t, "hooked")
+	e.eventuallyLabeled(t, "hooked")
 	if user := mutating.lastUser.Load(); user != "test-admin" {
 		t.Errorf("the webhook was told of user %v", user)
 	}

@@ -11,37 +11,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/test/parity/fixture"
 )
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
-// restarts is what the status says of restarts; the arrays of Jobs are by replicatedJob and nil where absent.
-type restarts struct {
-	All, Counted int32
-	Jobs         map[string][]int32
-	JobsCounted  map[string][]int32
-}
+type restarts = fixture.Restarts
 
-func restartsOf(js *jobSet) restarts {
-	r := restarts{All: js.Status.Restarts, Counted: js.Status.RestartsCountTowardsMax}
-	for _, s := range js.Status.ReplicatedJobsStatus {
-		if s.JobRestarts != nil {
-			r.Jobs = put(r.Jobs, s.Name, s.JobRestarts)
-		}
-		if s.JobRestartsCountTowardsMax != nil {
-			r.JobsCounted = put(r.JobsCounted, s.Name, s.JobRestartsCountTowardsMax)
-		}
-	}
-	return r
-}
-
-func put(m map[string][]int32, key string, value []int32) map[string][]int32 {
-	if m == nil {
-		m = map[string][]int32{}
-	}
-	m[key] = value
-	return m
-}
+func restartsOf(js *jobSet) restarts { return fixture.RestartsOf(js) }
 
 func (w *world) awaitRestarts(name string, want restarts) {
 	w.Helper()

@@ -13,7 +13,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"k8s.io/client-go/kubernetes"
@@ -81,15 +80,9 @@ func (c *cluster) build() error {
 			return fmt.Errorf("building %s: %w: %s", program, err, out)
 		}
 	}
-	binaries := os.Getenv("JOBSET_BINARIES")
-	if binaries == "" {
-		cmd := exec.Command(filepath.Join(c.Root, "hack", "ensure-binaries.sh"))
-		cmd.Stderr = os.Stderr
-		out, err := cmd.Output()
-		if err != nil {
-			return err
-		}
-		binaries = strings.TrimSpace(string(out))
+	binaries, err := localcluster.Binaries(c.Root)
+	if err != nil {
+		return err
 	}
 	c.kubectl = filepath.Join(binaries, "kubectl")
 	return nil

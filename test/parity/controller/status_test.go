@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/test/parity/fixture"
 )
 
 // counters writes what the status says of the replicatedJobs, in its order, without zeros: "b{ready 1, active 1} a{}".
@@ -93,33 +94,9 @@ func (w *world) staysActive() {
 	})
 }
 
-// restarts is what the status says of restarts; the arrays of Jobs are by replicatedJob and nil where absent.
-type restarts struct {
-	All, Counted int32
-	Jobs         map[string][]int32
-	JobsCounted  map[string][]int32
-}
+type restarts = fixture.Restarts
 
-func restartsOf(js *jobSet) restarts {
-	r := restarts{All: js.Status.Restarts, Counted: js.Status.RestartsCountTowardsMax}
-	for _, s := range js.Status.ReplicatedJobsStatus {
-		if s.JobRestarts != nil {
-			r.Jobs = put(r.Jobs, s.Name, s.JobRestarts)
-		}
-		if s.JobRestartsCountTowardsMax != nil {
-			r.JobsCounted = put(r.JobsCounted, s.Name, s.JobRestartsCountTowardsMax)
-		}
-	}
-	return r
-}
-
-func put(m map[string][]int32, key string, value []int32) map[string][]int32 {
-	if m == nil {
-		m = map[string][]int32{}
-	}
-	m[key] = value
-	return m
-}
+func restartsOf(js *jobSet) restarts { return fixture.RestartsOf(js) }
 
 func (w *world) awaitRestarts(want restarts) {
 	w.Helper()
