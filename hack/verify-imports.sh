@@ -3,7 +3,8 @@
 # SPDX-License-Identifier: Apache-2.0
 
 # Checks who imports whom. Rules on direct imports are about what a package may say; rules on all dependencies are about
-# what may end up in it by any way. Tests are exempt: they may look at a package from outside.
+# what may end up in it by any way. Tests are exempt: they may look at a package from outside. The simplest rules are in
+# .golangci.yml, which depguard checks.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 export LC_ALL=C GOWORK=off GOFLAGS=-mod=readonly
@@ -79,8 +80,6 @@ allow_only "${generated}" "${generated}|${version}|k8s.io/.*|sigs.k8s.io/structu
   "generated code knows the versioned types and the Kubernetes libraries"
 
 # The server.
-forbid "${module}/pkg/registry(/.*)?" "k8s.io/client-go(/.*)?" \
-  "storage and strategies take an interface in place of a client"
 forbid_any_way "${module}/pkg/registry(/.*)?" "${controller}|${module}/pkg/apiserver(/.*)?" \
   "the server wires the registry, the registry knows neither the server nor the controller"
 # Everything that belongs to one group or kind, and the parts of the server that serve any.
@@ -99,8 +98,6 @@ forbid "${controller}" "${hub}" \
 allow_only "${plan}" \
   "${version}|${helper}|${plan}|k8s.io/api/.*|k8s.io/apimachinery/pkg/(api|apis|labels|fields|selection|types|util)(/.*)?|k8s.io/utils/(ptr|set)|[a-z]+(/[a-z0-9]+)*" \
   "deciding uses values only: versioned types and facts about them, k8s.io/api and value packages of apimachinery"
-forbid "${plan}" "context|math/rand(/v2)?|crypto/rand|os(/.*)?|net(/.*)?|io(/.*)?|log(/.*)?|sync(/.*)?|k8s.io/apimachinery/pkg/util/(wait|rand|runtime)" \
-  "deciding does no I/O, keeps no state and takes time and chance from its input"
 
 # The plugin. It shows what the controller would create, and so uses its decisions.
 forbid_any_way "${plugin}" "${server}" \
@@ -121,10 +118,6 @@ if [[ -n "${clocks}" ]]; then
 fi
 
 # Everybody.
-forbid ".*" "k8s.io/kubernetes(/.*)?" \
-  "k8s.io/kubernetes is no library"
-forbid ".*" "sigs.k8s.io/jobset(/.*)?" \
-  "this module has types, clients and code of its own"
 forbid_any_way "${module}/(pkg|cmd)(/.*)?" "k8s.io/kubernetes(/.*)?|sigs.k8s.io/jobset(/.*)?" \
   "neither may come in through others"
 
