@@ -165,9 +165,9 @@ func connections() []attack {
 	return []attack{
 		post("a body of 100 MB", request{stream: func() io.Reader { return io.LimitReader(endless(" "), 100_000_000) }}),
 		post("a compressed body of 200 MB", request{header: map[string]string{"Content-Encoding": "gzip"}, body: func() []byte { return zeros(200_000_000) }}),
-		{name: "100 bodies of a byte a second", held: true, send: func(ctx context.Context, w *world) answer {
+		{name: "100 bodies of a byte a second", held: true, send: func(ctx context.Context, e *env) answer {
 			r := request{method: http.MethodPost, contentType: jsonType, stream: func() io.Reader { return slow{ctx} }}
-			return r.parallel(100)(ctx, w)
+			return r.parallel(100)(ctx, e)
 		}},
 		{name: "200 watches", held: true, send: request{method: http.MethodGet, query: url.Values{"watch": {"true"}}}.parallel(200)},
 	}
@@ -181,9 +181,9 @@ func loads() []attack {
 	post := func(body func() []byte) request {
 		return request{method: http.MethodPost, contentType: jsonType, body: body}
 	}
-	heavy := onlyFull(attack{name: "80 sets of 1,000 replicatedJobs, then 50 lists of them", send: func(ctx context.Context, w *world) answer {
-		a := post(wide(1000)).parallel(80)(ctx, w)
-		b := request{method: http.MethodGet}.parallel(50)(ctx, w)
+	heavy := onlyFull(attack{name: "80 sets of 1,000 replicatedJobs, then 50 lists of them", send: func(ctx context.Context, e *env) answer {
+		a := post(wide(1000)).parallel(80)(ctx, e)
+		b := request{method: http.MethodGet}.parallel(50)(ctx, e)
 		return answer{what: a.what + "; " + b.what, sent: a.sent, received: b.received}
 	}})
 	return []attack{

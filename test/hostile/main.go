@@ -85,18 +85,18 @@ func run(ctx context.Context) error {
 	if err := checkLimit(o.memory); err != nil {
 		return fmt.Errorf("the limit on memory does not hold: %w", err)
 	}
-	w, err := open(ctx, o.dir, o.script, o.memory, o.bound)
+	e, err := open(ctx, o.dir, o.script, o.memory, o.bound)
 	if err != nil {
 		return err
 	}
-	if _, err := w.serves(ctx); err != nil {
+	if _, err := e.serves(ctx); err != nil {
 		return fmt.Errorf("before the first attack: %w", err)
 	}
-	return w.sendAll(ctx, chosen, o.every)
+	return e.sendAll(ctx, chosen, o.every)
 }
 
 // sendAll sends the attacks one after the other and prints a row for each.
-func (w *world) sendAll(ctx context.Context, chosen []attack, every int) error {
+func (e *env) sendAll(ctx context.Context, chosen []attack, every int) error {
 	fmt.Println("| attack | sent KiB | answer | received KiB | seconds | server MiB | controller MiB | plain JobSet |")
 	fmt.Println("|---|---|---|---|---|---|---|---|")
 	var broke []string
@@ -104,14 +104,14 @@ func (w *world) sendAll(ctx context.Context, chosen []attack, every int) error {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		row, err := w.strike(ctx, a, (i+1)%every == 0 || i == len(chosen)-1)
+		row, err := e.strike(ctx, a, (i+1)%every == 0 || i == len(chosen)-1)
 		fmt.Println(row)
 		if err == nil {
 			continue
 		}
 		broke = append(broke, a.name)
 		fmt.Fprintf(os.Stderr, "%s: %v\n", a.name, err)
-		if err := w.recover(ctx); err != nil {
+		if err := e.recover(ctx); err != nil {
 			return fmt.Errorf("after %s: %w", a.name, err)
 		}
 	}
@@ -123,11 +123,11 @@ func (w *world) sendAll(ctx context.Context, chosen []attack, every int) error {
 }
 
 // strike sends one attack and looks at what became of both programs.
-func (w *world) strike(ctx context.Context, a attack, look bool) (row string, err error) {
-	if err := w.prepare(ctx); err != nil {
+func (e *env) strike(ctx context.Context, a attack, look bool) (row string, err error) {
+	if err := e.prepare(ctx); err != nil {
 		return "", fmt.Errorf("making the victim: %w", err)
 	}
-	for _, p := range w.processes {
+	for _, p := range e.processes {
 		if err := p.forgetPeak(); err != nil {
 			return "", err
 		}
@@ -136,18 +136,18 @@ func (w *world) strike(ctx context.Context, a attack, look bool) (row string, er
 	defer end()
 	began := time.Now()
 	done := make(chan answer, 1)
-	go func() { done <- a.send(attacking, w) }()
+	go func() { done <- a.send(attacking, e) }()
 	var got answer
 	if !a.held {
 		got = <-done
 	}
 	took, served := time.Since(began), "not looked at"
 	if strings.Contains(got.what, "201") {
-		w.observed(ctx)
+		e.observed(ctx)
 	}
 	if look || a.held {
 		var plain time.Duration
-		plain, err = w.serves(ctx)
+		plain, err = e.serves(ctx)
 		served = fmt.Sprintf("%.1f s", plain.Seconds())
 	}
 	if a.held {
@@ -156,14 +156,14 @@ func (w *world) strike(ctx context.Context, a attack, look bool) (row string, er
 		took = time.Since(began)
 	}
 	var peaks []string
-	for _, p := range w.processes {
+	for _, p := range e.processes {
 		peaks = append(peaks, fmt.Sprint(p.peak()))
 	}
-	if names := w.ended(); len(names) > 0 {
-		err = errors.Join(fmt.Errorf("%s ended; see %s/logs", strings.Join(names, " and "), w.dir), err)
+	if names := e.ended(); len(names) > 0 {
+		err = errors.Join(fmt.Errorf("%s ended; see %s/logs", strings.Join(names, " and "), e.dir), err)
 	}
 	if err == nil {
-		err = w.clean(ctx)
+		err = e.clean(ctx)
 	}
 	if err != nil {
 		served = "**broken**"
@@ -173,16 +173,16 @@ func (w *world) strike(ctx context.Context, a attack, look bool) (row string, er
 }
 
 // recover brings both programs back after an attack that succeeded, so that the next one is seen on its own.
-func (w *world) recover(ctx context.Context) error {
+func (e *env) recover(ctx context.Context) error {
 	// A program that is on its way to its limit may end while this goes on.
 	var errs []error
 	for range 3 {
-		err := w.restart(ctx)
+		err := e.restart(ctx)
 		if err == nil {
-			err = w.clean(ctx)
+			err = e.clean(ctx)
 		}
 		if err == nil {
-			_, err = w.serves(ctx)
+			_, err = e.serves(ctx)
 		}
 		if err == nil {
 			return nil

@@ -34,7 +34,7 @@ type attack struct {
 	full bool
 	// held attacks go on while the plain JobSet runs.
 	held bool
-	send func(ctx context.Context, w *world) answer
+	send func(ctx context.Context, e *env) answer
 }
 
 // answer is what became of an attack.
@@ -55,7 +55,7 @@ type request struct {
 }
 
 // one sends the request once.
-func (r request) one(ctx context.Context, w *world) answer {
+func (r request) one(ctx context.Context, e *env) answer {
 	var body io.Reader
 	var a answer
 	switch {
@@ -65,7 +65,7 @@ func (r request) one(ctx context.Context, w *world) answer {
 		content := r.body()
 		body, a.sent = bytes.NewReader(content), int64(len(content))
 	}
-	target := w.url + r.path
+	target := e.url + r.path
 	if r.query != nil {
 		target += "?" + r.query.Encode()
 	}
@@ -80,7 +80,7 @@ func (r request) one(ctx context.Context, w *world) answer {
 	for key, value := range r.header {
 		req.Header.Set(key, value)
 	}
-	response, err := w.client.Do(req)
+	response, err := e.client.Do(req)
 	if err != nil {
 		a.what = brief(err)
 		return a
@@ -116,15 +116,15 @@ func (c *counted) Read(p []byte) (int, error) {
 }
 
 // parallel sends the request n times at the same time.
-func (r request) parallel(n int) func(context.Context, *world) answer {
-	return func(ctx context.Context, w *world) answer {
+func (r request) parallel(n int) func(context.Context, *env) answer {
+	return func(ctx context.Context, e *env) answer {
 		var mu sync.Mutex
 		var group sync.WaitGroup
 		var all answer
 		codes := map[string]int{}
 		for range n {
 			group.Go(func() {
-				a := r.one(ctx, w)
+				a := r.one(ctx, e)
 				mu.Lock()
 				defer mu.Unlock()
 				codes[a.what]++
@@ -165,9 +165,9 @@ func action(name, subresource string, body func() []byte) attack {
 
 // list reads with a query.
 func list(name, method string, query func() url.Values) attack {
-	return attack{name: name, send: func(ctx context.Context, w *world) answer {
+	return attack{name: name, send: func(ctx context.Context, e *env) answer {
 		r := request{method: method, query: query()}
-		a := r.one(ctx, w)
+		a := r.one(ctx, e)
 		a.sent = int64(len(r.query.Encode()))
 		return a
 	}}

@@ -32,58 +32,58 @@ func causeOf(a jobsetv1alpha2.Attempt) string {
 func TestFirstCauseWithARealJobController(t *testing.T) {
 	for _, policy := range []corev1.RestartPolicy{corev1.RestartPolicyNever, corev1.RestartPolicyOnFailure} {
 		t.Run(string(policy), func(t *testing.T) {
-			w := newWorld(t)
-			w.create(jobSetOf(builders.WithJobs("w", 2, 1, steer("running"), func(rj *replicatedJob) {
+			e := newEnv(t)
+			e.create(jobSetOf(builders.WithJobs("w", 2, 1, steer("running"), func(rj *replicatedJob) {
 				rj.Template.Spec.Template.Spec.RestartPolicy = policy
 				// Simulated nodes let go of pods in no time; a kubelet has containers to stop.
 				rj.Template.Spec.Template.Annotations["jobset-apiserver.io/kwok-stop-after"] = "5s"
 			}), func(js *jobSet) { js.Spec.FailurePolicy = &jobsetv1alpha2.FailurePolicy{MaxRestarts: 1} }))
-			pod := w.awaitRunning("set-w-1", 1)[0]
-			w.awaitRunning("", 2)
+			pod := e.awaitRunning("set-w-1", 1)[0]
+			e.awaitRunning("", 2)
 			if policy == corev1.RestartPolicyNever {
-				w.end("failed", []corev1.Pod{pod})
+				e.end("failed", []corev1.Pod{pod})
 			} else {
-				w.restartContainer(pod)
+				e.restartContainer(pod)
 			}
 			container := pod.Spec.Containers[0].Name
 			want := fmt.Sprintf("set-w-1 %s on %s: %s 1 Error", pod.Name, pod.Spec.NodeName, container)
-			w.awaitAttempt(1, "set-w-0", "set-w-1")
-			w.eventually(func() string {
-				for _, p := range w.pods("") {
+			e.awaitAttempt(1, "set-w-0", "set-w-1")
+			e.eventually(func() string {
+				for _, p := range e.pods("") {
 					if p.UID == pod.UID {
 						return "the pod that failed is there still"
 					}
 				}
 				return ""
 			})
-			attempts := w.get("set").Status.Attempts
+			attempts := e.get("set").Status.Attempts
 			if diff := cmp.Diff([]string{want, ""}, []string{causeOf(attempts[0]), causeOf(attempts[1])}); diff != "" {
 				t.Errorf("causes (-want +got):\n%s", diff)
 			}
 			again := &batchv1alpha1.JobSetRestart{Spec: batchv1alpha1.JobSetRestartSpec{Scope: batchv1alpha1.RestartScopeReplicatedJob, ReplicatedJob: "w"}}
-			if _, err := w.sets.Restart(w.Context(), "set", again, metav1.CreateOptions{}); err != nil {
+			if _, err := e.sets.Restart(e.Context(), "set", again, metav1.CreateOptions{}); err != nil {
 				t.Fatal(err)
 			}
-			w.eventually(func() string {
-				a := w.get("set").Status.Attempts
+			e.eventually(func() string {
+				a := e.get("set").Status.Attempts
 				if last := a[len(a)-1]; last.Number != 3 || last.ReadyTime == nil {
 					return fmt.Sprintf("the last attempt is %+v", last)
 				}
 				return ""
 			})
-			w.end("succeeded", w.awaitRunning("", 2))
-			w.awaitCompleted("set")
+			e.end("succeeded", e.awaitRunning("", 2))
+			e.awaitCompleted("set")
 		})
 	}
 }
 
 // restartContainer plays a kubelet that starts the container of a pod again after it has failed.
-func (w *world) restartContainer(pod corev1.Pod) {
-	w.Helper()
+func (e *env) restartContainer(pod corev1.Pod) {
+	e.Helper()
 	patch := fmt.Sprintf(`{"status":{"containerStatuses":[{"name":%q,"restartCount":1,"lastState":{"terminated":{"exitCode":1,"reason":"Error","finishedAt":%q}}}]}}`,
 		pod.Spec.Containers[0].Name, metav1.Now().UTC().Format("2006-01-02T15:04:05Z"))
-	_, err := shared.kube.CoreV1().Pods(w.namespace).Patch(w.Context(), pod.Name, types.StrategicMergePatchType, []byte(patch), metav1.PatchOptions{}, "status")
+	_, err := shared.kube.CoreV1().Pods(e.namespace).Patch(e.Context(), pod.Name, types.StrategicMergePatchType, []byte(patch), metav1.PatchOptions{}, "status")
 	if err != nil {
-		w.Fatal(err)
+		e.Fatal(err)
 	}
 }

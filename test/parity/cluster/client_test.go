@@ -49,7 +49,7 @@ func mediaType(h http.Header) string {
 func TestRow7_1_32_TypedClient(t *testing.T) {
 	for name, media := range map[string]string{"json": runtime.ContentTypeJSON, "protobuf": runtime.ContentTypeProtobuf} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
+			e := newEnv(t)
 			record := &wire{sent: map[string]bool{}, got: map[string]bool{}}
 			config := rest.CopyConfig(shared.config)
 			config.ContentType, config.AcceptContentTypes = media, media
@@ -58,7 +58,7 @@ func TestRow7_1_32_TypedClient(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			sets := client.JobsetV1alpha2().JobSets(w.namespace)
+			sets := client.JobsetV1alpha2().JobSets(e.namespace)
 
 			ends := func(rj *replicatedJob) {
 				rj.Template.Spec.Template.Annotations = map[string]string{"jobset-apiserver.io/kwok-run-seconds": "1"}
@@ -72,14 +72,14 @@ func TestRow7_1_32_TypedClient(t *testing.T) {
 			if got := created.Spec.ReplicatedJobs[1].Replicas; ptr.Deref(got, -1) != 0 {
 				t.Errorf("replicas of 0 arrived as %d", ptr.Deref(got, -1))
 			}
-			w.awaitJobs("typed-workers-0", "typed-workers-1")
-			w.awaitCompleted("typed")
+			e.awaitJobs("typed-workers-0", "typed-workers-1")
+			e.awaitCompleted("typed")
 			list, err := sets.List(t.Context(), metav1.ListOptions{})
 			if err != nil || len(list.Items) != 1 || list.Items[0].Name != "typed" {
 				t.Fatalf("the list is %v (%v), want the one set", list, err)
 			}
 			// Whatever the media type, the object is the same.
-			if diff := cmp.Diff(w.get("typed"), &list.Items[0]); diff != "" {
+			if diff := cmp.Diff(e.get("typed"), &list.Items[0]); diff != "" {
 				t.Errorf("the set in JSON and in %s (-JSON +%[1]s):\n%s", name, diff)
 			}
 			want := map[string]bool{media: true}

@@ -37,40 +37,40 @@ func startsLate(rj *replicatedJob) {
 
 func TestRow7_4_06_DependsOn(t *testing.T) {
 	t.Run("the trainer waits for two initializers", func(t *testing.T) {
-		w := newWorld(t)
-		o := w.record()
-		w.create(jobSetOf(builders.WithJobs("dataset", 1, 1, steer("1")), builders.WithJobs("model", 1, 1, steer("2")),
+		e := newEnv(t)
+		o := e.record()
+		e.create(jobSetOf(builders.WithJobs("dataset", 1, 1, steer("1")), builders.WithJobs("model", 1, 1, steer("2")),
 			builders.WithJobs("trainer", 1, 1, steer("1"), needs(jobsetv1alpha2.DependencyComplete, "dataset", "model"))))
-		w.awaitCompleted("set")
-		w.inOrder(o, complete("set-dataset-0"), created("set-trainer-0"))
-		w.inOrder(o, complete("set-model-0"), created("set-trainer-0"))
+		e.awaitCompleted("set")
+		e.inOrder(o, complete("set-dataset-0"), created("set-trainer-0"))
+		e.inOrder(o, complete("set-model-0"), created("set-trainer-0"))
 	})
 	t.Run("the trainer waits until the coordinator is ready", func(t *testing.T) {
-		w := newWorld(t)
-		o := w.record()
-		w.create(jobSetOf(builders.WithJobs("coordinator", 1, 1, steer("6"), startsLate),
+		e := newEnv(t)
+		o := e.record()
+		e.create(jobSetOf(builders.WithJobs("coordinator", 1, 1, steer("6"), startsLate),
 			builders.WithJobs("trainer", 1, 1, steer("1"), needs(jobsetv1alpha2.DependencyReady, "coordinator"))))
-		w.awaitCompleted("set")
-		w.inOrder(o, ready("set-coordinator-0"), created("set-trainer-0"))
+		e.awaitCompleted("set")
+		e.inOrder(o, ready("set-coordinator-0"), created("set-trainer-0"))
 	})
 	t.Run("five trainers wait until the launcher is ready", func(t *testing.T) {
-		w := newWorld(t)
-		o := w.record()
-		w.create(jobSetOf(builders.WithJobs("launcher", 1, 1, steer("6"), startsLate),
+		e := newEnv(t)
+		o := e.record()
+		e.create(jobSetOf(builders.WithJobs("launcher", 1, 1, steer("6"), startsLate),
 			builders.WithJobs("trainer", 5, 1, steer("1"), needs(jobsetv1alpha2.DependencyReady, "launcher"))))
-		w.awaitCompleted("set")
-		w.inOrder(o, ready("set-launcher-0"), created("set-trainer-0"))
-		w.inOrder(o, ready("set-launcher-0"), created("set-trainer-4"))
+		e.awaitCompleted("set")
+		e.inOrder(o, ready("set-launcher-0"), created("set-trainer-0"))
+		e.inOrder(o, ready("set-launcher-0"), created("set-trainer-4"))
 	})
 }
 
 func TestRow7_4_07_ApplyingTwiceChangesNothing(t *testing.T) {
-	w := newWorld(t)
-	w.example("failure-policy-restartjobset-ignore")
-	w.awaitRunning("", 3)
-	before := w.get("for-ever").Generation
-	w.example("failure-policy-restartjobset-ignore")
-	if after := w.get("for-ever").Generation; after != before {
+	e := newEnv(t)
+	e.example("failure-policy-restartjobset-ignore")
+	e.awaitRunning("", 3)
+	before := e.get("for-ever").Generation
+	e.example("failure-policy-restartjobset-ignore")
+	if after := e.get("for-ever").Generation; after != before {
 		t.Errorf("generation: got %d, want %d", after, before)
 	}
 }
@@ -84,27 +84,27 @@ func onFailure(action jobsetv1alpha2.FailurePolicyAction) func(*jobSet) {
 }
 
 func TestRow7_4_09_RestartJobSet(t *testing.T) {
-	w := newWorld(t)
-	w.create(jobSetOf(builders.WithJobs("rjob", 2, 1, steer("running")), onFailure(jobsetv1alpha2.RestartJobSet)))
-	w.awaitRunning("", 2)
-	w.failJob("set-rjob-0", 1)
-	w.awaitAttempt(1, "set-rjob-0", "set-rjob-1")
-	w.end("succeeded", w.awaitRunning("", 2))
-	js := w.awaitCompleted("set")
+	e := newEnv(t)
+	e.create(jobSetOf(builders.WithJobs("rjob", 2, 1, steer("running")), onFailure(jobsetv1alpha2.RestartJobSet)))
+	e.awaitRunning("", 2)
+	e.failJob("set-rjob-0", 1)
+	e.awaitAttempt(1, "set-rjob-0", "set-rjob-1")
+	e.end("succeeded", e.awaitRunning("", 2))
+	js := e.awaitCompleted("set")
 	if diff := cmp.Diff(restarts{All: 1, Counted: 1}, restartsOf(js)); diff != "" {
 		t.Errorf("restarts (-want +got):\n%s", diff)
 	}
 }
 
 func TestRow7_4_10_InPlaceRestartIsAccepted(t *testing.T) {
-	w := newWorld(t)
-	w.example("in-place-restart-main")
-	w.awaitJobs("in-place-workers-0", "in-place-workers-1")
+	e := newEnv(t)
+	e.example("in-place-restart-main")
+	e.awaitJobs("in-place-workers-0", "in-place-workers-1")
 	// Jobs that give up on failed pods cannot be restarted in place.
-	js := w.get("in-place")
+	js := e.get("in-place")
 	js.ObjectMeta = metav1.ObjectMeta{Name: "limited"}
 	js.Spec.ReplicatedJobs[0].Template.Spec.BackoffLimit = ptr.To[int32](6)
-	_, err := w.sets.Create(t.Context(), js, metav1.CreateOptions{})
+	_, err := e.sets.Create(t.Context(), js, metav1.CreateOptions{})
 	if want := "spec.replicatedJobs[0].template.spec.backoffLimit"; !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), want) {
 		t.Errorf("a backoffLimit of 6 with InPlaceRestart: %v, want that %s is invalid", err, want)
 	}
@@ -112,8 +112,8 @@ func TestRow7_4_10_InPlaceRestartIsAccepted(t *testing.T) {
 
 func TestRow7_4_11_RestartJobShowsInThePods(t *testing.T) {
 	keys := []string{jobsetv1alpha2.JobIndexKey, jobsetv1alpha2.JobRestartAttemptKey}
-	w := newWorld(t)
-	w.create(jobSetOf(builders.WithJobs("rjob", 2, 1, steer("running"), func(rj *replicatedJob) {
+	e := newEnv(t)
+	e.create(jobSetOf(builders.WithJobs("rjob", 2, 1, steer("running"), func(rj *replicatedJob) {
 		container := &rj.Template.Spec.Template.Spec.Containers[0]
 		for i, name := range []string{"JOB_INDEX", "ATTEMPT"} {
 			path := "metadata.annotations['" + keys[i] + "']"
@@ -122,16 +122,16 @@ func TestRow7_4_11_RestartJobShowsInThePods(t *testing.T) {
 			})
 		}
 	}), onFailure(jobsetv1alpha2.RestartJob)))
-	w.awaitRunning("", 2)
-	old := w.jobs()["set-rjob-1"].UID
-	w.failJob("set-rjob-1", 1)
-	w.eventually(func() string {
-		if job := w.jobs()["set-rjob-1"]; job == nil || job.UID == old {
+	e.awaitRunning("", 2)
+	old := e.jobs()["set-rjob-1"].UID
+	e.failJob("set-rjob-1", 1)
+	e.eventually(func() string {
+		if job := e.jobs()["set-rjob-1"]; job == nil || job.UID == old {
 			return "the failed Job was not made anew"
 		}
 		return ""
 	})
-	pods := w.awaitRunning("", 2)
+	pods := e.awaitRunning("", 2)
 	for _, pod := range pods {
 		index := pod.Labels[jobsetv1alpha2.JobIndexKey]
 		got := map[string]string{}
@@ -147,8 +147,8 @@ func TestRow7_4_11_RestartJobShowsInThePods(t *testing.T) {
 			t.Errorf("annotations of pod %s (-want +got):\n%s", pod.Name, diff)
 		}
 	}
-	w.end("succeeded", pods)
-	js := w.awaitCompleted("set")
+	e.end("succeeded", pods)
+	js := e.awaitCompleted("set")
 	want := restarts{Jobs: map[string][]int32{"rjob": {0, 1}}, JobsCounted: map[string][]int32{"rjob": {0, 1}}}
 	if diff := cmp.Diff(want, restartsOf(js)); diff != "" {
 		t.Errorf("restarts (-want +got):\n%s", diff)
@@ -157,10 +157,10 @@ func TestRow7_4_11_RestartJobShowsInThePods(t *testing.T) {
 
 // The pods of a gang are in TestRow7_1_28_PodsNameTheirTopologyGroup.
 func TestRow7_4_12_PodsWithoutAGroup(t *testing.T) {
-	w := newWorld(t)
-	w.create(jobSetOf(builders.WithJobs("rjob", 2, 2, steer("1"))))
-	w.awaitCompleted("set")
-	for _, pod := range w.pods("") {
+	e := newEnv(t)
+	e.create(jobSetOf(builders.WithJobs("rjob", 2, 2, steer("1"))))
+	e.awaitCompleted("set")
+	for _, pod := range e.pods("") {
 		if pod.Spec.SchedulingGroup != nil {
 			t.Errorf("pod %s is in the scheduling group %v, want none", pod.Name, pod.Spec.SchedulingGroup)
 		}

@@ -39,56 +39,56 @@ func jobSetOf(change ...func(*jobSet)) *jobSet {
 	return js
 }
 
-func (w *world) create(js *jobSet) *jobSet {
-	w.Helper()
-	created, err := w.sets.Create(w.Context(), js, metav1.CreateOptions{})
+func (e *env) create(js *jobSet) *jobSet {
+	e.Helper()
+	created, err := e.sets.Create(e.Context(), js, metav1.CreateOptions{})
 	if err != nil {
-		w.Fatal(err)
+		e.Fatal(err)
 	}
 	return created
 }
 
 // update changes the set in one write.
-func (w *world) update(change func(*jobSet)) {
-	w.Helper()
+func (e *env) update(change func(*jobSet)) {
+	e.Helper()
 	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
-		js, err := w.sets.Get(w.Context(), "set", metav1.GetOptions{})
+		js, err := e.sets.Get(e.Context(), "set", metav1.GetOptions{})
 		if err != nil {
 			return err
 		}
 		change(js)
-		_, err = w.sets.Update(w.Context(), js, metav1.UpdateOptions{})
+		_, err = e.sets.Update(e.Context(), js, metav1.UpdateOptions{})
 		return err
 	})
 	if err != nil {
-		w.Fatal(err)
+		e.Fatal(err)
 	}
 }
 
 func TestRow7_4_01_PodsHaveHostnames(t *testing.T) {
 	for name, subdomain := range map[string]string{"default subdomain": "set", "custom subdomain": "custom"} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
-			w.create(jobSetOf(builders.WithJobs("rjob", 4, 1, steer("1")), func(js *jobSet) {
+			e := newEnv(t)
+			e.create(jobSetOf(builders.WithJobs("rjob", 4, 1, steer("1")), func(js *jobSet) {
 				if subdomain != js.Name {
 					js.Spec.Network = &jobsetv1alpha2.Network{Subdomain: subdomain}
 				}
 			}))
-			w.awaitCompleted("set")
-			w.resolvable("set", subdomain, 4)
+			e.awaitCompleted("set")
+			e.resolvable("set", subdomain, 4)
 		})
 	}
 }
 
 func TestRow7_4_02_TimeToLiveWithAFinalizerOfTheUser(t *testing.T) {
 	const finalizer = "example.com/hold"
-	w := newWorld(t)
-	w.create(jobSetOf(builders.WithJobs("rjob", 2, 1, steer("1")), func(js *jobSet) {
+	e := newEnv(t)
+	e.create(jobSetOf(builders.WithJobs("rjob", 2, 1, steer("1")), func(js *jobSet) {
 		js.Finalizers, js.Spec.TTLSecondsAfterFinished = []string{finalizer}, ptr.To[int32](5)
 	}))
-	done := w.awaitCompleted("set")
-	w.eventually(func() string {
-		js := w.get("set")
+	done := e.awaitCompleted("set")
+	e.eventually(func() string {
+		js := e.get("set")
 		if js.DeletionTimestamp == nil {
 			return "the set is not being deleted"
 		}
@@ -99,24 +99,24 @@ func TestRow7_4_02_TimeToLiveWithAFinalizerOfTheUser(t *testing.T) {
 		}
 		return ""
 	})
-	w.update(func(js *jobSet) {
+	e.update(func(js *jobSet) {
 		js.Finalizers = slices.DeleteFunc(js.Finalizers, func(f string) bool { return f == finalizer })
 	})
-	w.awaitGone("set")
+	e.awaitGone("set")
 }
 
 func TestRow7_4_03_DeletionInTheForeground(t *testing.T) {
-	w := newWorld(t)
-	w.create(jobSetOf(builders.WithJobs("rjob", 3, 1, steer("running"))))
-	w.awaitRunning("", 3)
+	e := newEnv(t)
+	e.create(jobSetOf(builders.WithJobs("rjob", 3, 1, steer("running"))))
+	e.awaitRunning("", 3)
 	foreground := metav1.DeletePropagationForeground
-	if err := w.sets.Delete(t.Context(), "set", metav1.DeleteOptions{PropagationPolicy: &foreground}); err != nil {
+	if err := e.sets.Delete(t.Context(), "set", metav1.DeleteOptions{PropagationPolicy: &foreground}); err != nil {
 		t.Fatal(err)
 	}
-	w.eventually(func() string {
+	e.eventually(func() string {
 		// The Jobs are read after the set, so what is seen of them is not older than its end.
-		_, err := w.sets.Get(t.Context(), "set", metav1.GetOptions{})
-		jobs := w.jobs()
+		_, err := e.sets.Get(t.Context(), "set", metav1.GetOptions{})
+		jobs := e.jobs()
 		if !apierrors.IsNotFound(err) {
 			return fmt.Sprintf("the set is there still (%v)", err)
 		}
@@ -128,11 +128,11 @@ func TestRow7_4_03_DeletionInTheForeground(t *testing.T) {
 }
 
 // awaitActive waits until so many Jobs of the set are active.
-func (w *world) awaitActive(want int32) {
-	w.Helper()
-	w.eventually(func() string {
+func (e *env) awaitActive(want int32) {
+	e.Helper()
+	e.eventually(func() string {
 		var got int32
-		for _, s := range w.get("set").Status.ReplicatedJobsStatus {
+		for _, s := range e.get("set").Status.ReplicatedJobsStatus {
 			got += s.Active
 		}
 		if got != want {
@@ -143,28 +143,28 @@ func (w *world) awaitActive(want int32) {
 }
 
 func TestRow7_4_04_QueueingCycle(t *testing.T) {
-	w := newWorld(t)
-	w.create(jobSetOf(builders.WithJobs("first", 1, 1, steer("2")), builders.WithJobs("second", 3, 1, steer("2")),
+	e := newEnv(t)
+	e.create(jobSetOf(builders.WithJobs("first", 1, 1, steer("2")), builders.WithJobs("second", 3, 1, steer("2")),
 		func(js *jobSet) { js.Spec.Suspend = ptr.To(true) }))
 	place := func(suspend bool, selector map[string]string) {
-		w.update(func(js *jobSet) {
+		e.update(func(js *jobSet) {
 			js.Spec.Suspend = ptr.To(suspend)
 			for i := range js.Spec.ReplicatedJobs {
 				js.Spec.ReplicatedJobs[i].Template.Spec.Template.Spec.NodeSelector = selector
 			}
 		})
 	}
-	w.awaitCondition("set", jobsetv1alpha2.JobSetSuspended, "True SuspendedJobs")
-	w.awaitActive(0)
+	e.awaitCondition("set", jobsetv1alpha2.JobSetSuspended, "True SuspendedJobs")
+	e.awaitActive(0)
 	place(false, map[string]string{"example.com/nowhere": "yes"})
 	// Pods that wait for a node count.
-	w.awaitActive(4)
+	e.awaitActive(4)
 	place(true, map[string]string{"kubernetes.io/os": "linux"})
-	w.awaitCondition("set", jobsetv1alpha2.JobSetSuspended, "True SuspendedJobs")
-	w.awaitActive(0)
+	e.awaitCondition("set", jobsetv1alpha2.JobSetSuspended, "True SuspendedJobs")
+	e.awaitActive(0)
 	place(false, map[string]string{"kubernetes.io/os": "linux"})
-	w.awaitCompleted("set")
-	for name, job := range w.jobs() {
+	e.awaitCompleted("set")
+	for name, job := range e.jobs() {
 		if diff := cmp.Diff(map[string]string{"kubernetes.io/os": "linux"}, job.Spec.Template.Spec.NodeSelector); diff != "" {
 			t.Errorf("node selector of %s (-want +got):\n%s", name, diff)
 		}
@@ -172,17 +172,17 @@ func TestRow7_4_04_QueueingCycle(t *testing.T) {
 }
 
 func TestRow7_4_05_SchedulingGates(t *testing.T) {
-	w := newWorld(t)
-	w.create(jobSetOf(builders.WithJobs("rjob", 2, 2, steer("1")), func(js *jobSet) { js.Spec.Suspend = ptr.To(true) }))
-	w.awaitCondition("set", jobsetv1alpha2.JobSetSuspended, "True SuspendedJobs")
+	e := newEnv(t)
+	e.create(jobSetOf(builders.WithJobs("rjob", 2, 2, steer("1")), func(js *jobSet) { js.Spec.Suspend = ptr.To(true) }))
+	e.awaitCondition("set", jobsetv1alpha2.JobSetSuspended, "True SuspendedJobs")
 	gate := []corev1.PodSchedulingGate{{Name: "example.com/gate"}}
-	w.update(func(js *jobSet) {
+	e.update(func(js *jobSet) {
 		js.Spec.Suspend = ptr.To(false)
 		js.Spec.ReplicatedJobs[0].Template.Spec.Template.Spec.SchedulingGates = gate
 	})
 	var pods []corev1.Pod
-	w.eventually(func() string {
-		if pods = w.pods(""); len(pods) != 4 {
+	e.eventually(func() string {
+		if pods = e.pods(""); len(pods) != 4 {
 			return fmt.Sprintf("there are %d pods, want 4", len(pods))
 		}
 		return ""
@@ -192,17 +192,17 @@ func TestRow7_4_05_SchedulingGates(t *testing.T) {
 			t.Errorf("gates of pod %s (-want +got):\n%s", pod.Name, diff)
 		}
 		err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
-			current, err := shared.kube.CoreV1().Pods(w.namespace).Get(t.Context(), pod.Name, metav1.GetOptions{})
+			current, err := shared.kube.CoreV1().Pods(e.namespace).Get(t.Context(), pod.Name, metav1.GetOptions{})
 			if err != nil {
 				return err
 			}
 			current.Spec.SchedulingGates = nil
-			_, err = shared.kube.CoreV1().Pods(w.namespace).Update(t.Context(), current, metav1.UpdateOptions{})
+			_, err = shared.kube.CoreV1().Pods(e.namespace).Update(t.Context(), current, metav1.UpdateOptions{})
 			return err
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
-	w.awaitCompleted("set")
+	e.awaitCompleted("set")
 }

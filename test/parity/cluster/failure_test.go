@@ -17,9 +17,9 @@ func members(set string) []string {
 }
 
 func TestRow7_1_12_FailJobSet(t *testing.T) {
-	w := newWorld(t)
-	w.example("failure-policy-failjobset")
-	js := w.awaitFailed("final", "FailJobSetFailurePolicyAction")
+	e := newEnv(t)
+	e.example("failure-policy-failjobset")
+	js := e.awaitFailed("final", "FailJobSetFailurePolicyAction")
 	if diff := cmp.Diff(restarts{}, restartsOf(js)); diff != "" {
 		t.Errorf("restarts (-want +got):\n%s", diff)
 	}
@@ -29,103 +29,103 @@ func TestRow7_1_12_FailJobSet(t *testing.T) {
 }
 
 func TestRow7_1_13_RestartJobSet(t *testing.T) {
-	w := newWorld(t)
-	w.example("failure-policy-restartjobset")
-	js := w.awaitFailed("again", "ReachedMaxRestarts")
+	e := newEnv(t)
+	e.example("failure-policy-restartjobset")
+	js := e.awaitFailed("again", "ReachedMaxRestarts")
 	if diff := cmp.Diff(restarts{All: 3, Counted: 3}, restartsOf(js)); diff != "" {
 		t.Errorf("restarts (-want +got):\n%s", diff)
 	}
 }
 
 func TestRow7_1_14_RestartJobSetAndIgnoreMaxRestarts(t *testing.T) {
-	w := newWorld(t)
-	w.example("failure-policy-restartjobset-ignore")
+	e := newEnv(t)
+	e.example("failure-policy-restartjobset-ignore")
 	for attempt := 1; attempt <= 3; attempt++ {
-		w.failJob("for-ever-leader-0", 1)
-		w.awaitAttempt(attempt, members("for-ever")...)
+		e.failJob("for-ever-leader-0", 1)
+		e.awaitAttempt(attempt, members("for-ever")...)
 	}
-	w.awaitRestarts("for-ever", restarts{All: 3})
-	w.end("succeeded", w.awaitRunning("", 3))
-	w.awaitCompleted("for-ever")
+	e.awaitRestarts("for-ever", restarts{All: 3})
+	e.end("succeeded", e.awaitRunning("", 3))
+	e.awaitCompleted("for-ever")
 }
 
 // oneWorker fails one worker of the example, which alone begins anew, and then the leader, with which all do.
-func oneWorker(t *testing.T, example, set string) *world {
+func oneWorker(t *testing.T, example, set string) *env {
 	t.Helper()
-	w := newWorld(t)
-	w.example(example)
-	w.awaitRunning("", 3)
-	before := w.jobs()
-	w.failJob(set+"-workers-1", 1)
-	w.eventually(func() string {
-		if job := w.jobs()[set+"-workers-1"]; job == nil || job.UID == before[job.Name].UID {
+	e := newEnv(t)
+	e.example(example)
+	e.awaitRunning("", 3)
+	before := e.jobs()
+	e.failJob(set+"-workers-1", 1)
+	e.eventually(func() string {
+		if job := e.jobs()[set+"-workers-1"]; job == nil || job.UID == before[job.Name].UID {
 			return "the failed Job was not made anew"
 		}
 		return ""
 	})
-	w.awaitRunning("", 3)
+	e.awaitRunning("", 3)
 	for _, name := range members(set)[:2] {
-		if w.jobs()[name].UID != before[name].UID {
+		if e.jobs()[name].UID != before[name].UID {
 			t.Errorf("Job %s was made anew, which did not fail", name)
 		}
 	}
-	return w
+	return e
 }
 
 func TestRow7_1_15_RestartJob(t *testing.T) {
-	w := oneWorker(t, "failure-policy-restartjob", "one-by-one")
+	e := oneWorker(t, "failure-policy-restartjob", "one-by-one")
 	want := restarts{Jobs: map[string][]int32{"workers": {0, 1}}, JobsCounted: map[string][]int32{"workers": {0, 1}}}
-	w.awaitRestarts("one-by-one", want)
-	w.failJob("one-by-one-leader-0", 1)
-	w.awaitAttempt(1, members("one-by-one")...)
+	e.awaitRestarts("one-by-one", want)
+	e.failJob("one-by-one-leader-0", 1)
+	e.awaitAttempt(1, members("one-by-one")...)
 	want.All, want.Counted = 1, 1
-	w.awaitRestarts("one-by-one", want)
-	w.end("succeeded", w.awaitRunning("", 3))
-	w.awaitCompleted("one-by-one")
+	e.awaitRestarts("one-by-one", want)
+	e.end("succeeded", e.awaitRunning("", 3))
+	e.awaitCompleted("one-by-one")
 }
 
 func TestRow7_1_16_RestartJobAndIgnoreMaxRestarts(t *testing.T) {
-	w := oneWorker(t, "failure-policy-restartjob-ignore", "one-for-free")
-	w.awaitRestarts("one-for-free", restarts{Jobs: map[string][]int32{"workers": {0, 1}}})
-	w.end("succeeded", w.awaitRunning("", 3))
-	w.awaitCompleted("one-for-free")
+	e := oneWorker(t, "failure-policy-restartjob-ignore", "one-for-free")
+	e.awaitRestarts("one-for-free", restarts{Jobs: map[string][]int32{"workers": {0, 1}}})
+	e.end("succeeded", e.awaitRunning("", 3))
+	e.awaitCompleted("one-for-free")
 }
 
 func TestRow7_1_17_OnJobFailureReasons(t *testing.T) {
-	w := newWorld(t)
-	w.example("failure-policy-reasons")
-	js := w.awaitFailed("reasons", "FailJobSetFailurePolicyAction")
+	e := newEnv(t)
+	e.example("failure-policy-reasons")
+	js := e.awaitFailed("reasons", "FailJobSetFailurePolicyAction")
 	if diff := cmp.Diff(restarts{}, restartsOf(js)); diff != "" {
 		t.Errorf("restarts (-want +got):\n%s", diff)
 	}
 }
 
 func TestRow7_1_18_OnJobFailureReasonsWithAPodFailurePolicy(t *testing.T) {
-	w := newWorld(t)
-	w.example("failure-policy-pod-failure-policy")
-	js := w.awaitFailed("exit-code", "FailJobSetFailurePolicyAction")
+	e := newEnv(t)
+	e.example("failure-policy-pod-failure-policy")
+	js := e.awaitFailed("exit-code", "FailJobSetFailurePolicyAction")
 	if diff := cmp.Diff(restarts{}, restartsOf(js)); diff != "" {
 		t.Errorf("restarts (-want +got):\n%s", diff)
 	}
 	// The Job would have retried: its policy ended it, not its backoffLimit.
-	if got := w.jobs()["exit-code-leader-0"].Status.Failed; got != 1 {
+	if got := e.jobs()["exit-code-leader-0"].Status.Failed; got != 1 {
 		t.Errorf("the leader failed %d times, want once", got)
 	}
 }
 
 func TestRow7_1_19_HostMaintenance(t *testing.T) {
-	w := newWorld(t)
-	w.example("failure-policy-host-maintenance")
-	pod := w.awaitRunning("maintenance-leader-0", 1)[0]
+	e := newEnv(t)
+	e.example("failure-policy-host-maintenance")
+	pod := e.awaitRunning("maintenance-leader-0", 1)[0]
 	pod.Status.Conditions = append(pod.Status.Conditions, corev1.PodCondition{
 		Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, Reason: "TerminationByKubelet", LastTransitionTime: metav1.Now(),
 	})
-	if _, err := shared.kube.CoreV1().Pods(w.namespace).UpdateStatus(t.Context(), &pod, metav1.UpdateOptions{}); err != nil {
+	if _, err := shared.kube.CoreV1().Pods(e.namespace).UpdateStatus(t.Context(), &pod, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	w.end("failed", []corev1.Pod{pod})
-	w.awaitAttempt(1, members("maintenance")...)
-	w.awaitRestarts("maintenance", restarts{All: 1})
-	w.failJob("maintenance-leader-0", 1)
-	w.awaitFailed("maintenance", "FailJobSetFailurePolicyAction")
+	e.end("failed", []corev1.Pod{pod})
+	e.awaitAttempt(1, members("maintenance")...)
+	e.awaitRestarts("maintenance", restarts{All: 1})
+	e.failJob("maintenance-leader-0", 1)
+	e.awaitFailed("maintenance", "FailJobSetFailurePolicyAction")
 }

@@ -20,17 +20,17 @@ type restarts = fixture.Restarts
 
 func restartsOf(js *jobSet) restarts { return fixture.RestartsOf(js) }
 
-func (w *world) awaitRestarts(name string, want restarts) {
-	w.Helper()
-	w.eventually(func() string { return cmp.Diff(want, restartsOf(w.get(name))) })
+func (e *env) awaitRestarts(name string, want restarts) {
+	e.Helper()
+	e.eventually(func() string { return cmp.Diff(want, restartsOf(e.get(name))) })
 }
 
 // awaitAttempt waits until the Jobs that are left are those of the attempt.
-func (w *world) awaitAttempt(attempt int, jobs ...string) {
-	w.Helper()
-	w.eventually(func() string {
+func (e *env) awaitAttempt(attempt int, jobs ...string) {
+	e.Helper()
+	e.eventually(func() string {
 		got := []string{}
-		for name, job := range w.jobs() {
+		for name, job := range e.jobs() {
 			if job.DeletionTimestamp == nil && job.Labels[jobsetv1alpha2.RestartsKey] == fmt.Sprint(attempt) {
 				got = append(got, name)
 			}
@@ -44,13 +44,13 @@ func (w *world) awaitAttempt(attempt int, jobs ...string) {
 }
 
 // awaitGone waits until neither the set nor any of its children is there.
-func (w *world) awaitGone(name string) {
-	w.Helper()
-	w.eventually(func() string {
-		if r := w.run("", "get", "jobset/"+name, "--ignore-not-found", "-o", "name"); r.stdout != "" || r.err != nil {
+func (e *env) awaitGone(name string) {
+	e.Helper()
+	e.eventually(func() string {
+		if r := e.run("", "get", "jobset/"+name, "--ignore-not-found", "-o", "name"); r.stdout != "" || r.err != nil {
 			return r.String()
 		}
-		if jobs := w.jobs(); len(jobs) > 0 {
+		if jobs := e.jobs(); len(jobs) > 0 {
 			return fmt.Sprintf("Jobs are left: %v", sortedKeys(jobs))
 		}
 		return ""

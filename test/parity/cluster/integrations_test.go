@@ -16,47 +16,47 @@ import (
 )
 
 // passesGroup checks that the pods of a Job name the group. The scheduler of this cluster does not act on groups.
-func (w *world) passesGroup(job *batchv1.Job, group string) {
-	w.Helper()
+func (e *env) passesGroup(job *batchv1.Job, group string) {
+	e.Helper()
 	if g := job.Spec.Template.Spec.SchedulingGroup; g == nil || g.PodGroupName == nil || *g.PodGroupName != group {
-		w.Errorf("scheduling group of Job %s: got %v, want %s", job.Name, g, group)
+		e.Errorf("scheduling group of Job %s: got %v, want %s", job.Name, g, group)
 	}
 }
 
 func TestRow7_1_26_PodsNameTheirGang(t *testing.T) {
-	w := newWorld(t)
-	w.example("workload-gang")
-	w.passesGroup(w.awaitJobs("gang-workers-0")["gang-workers-0"], "gang-workers")
-	w.awaitCompleted("gang")
-	if got := len(w.pods("gang-workers-0")); got != 6 {
+	e := newEnv(t)
+	e.example("workload-gang")
+	e.passesGroup(e.awaitJobs("gang-workers-0")["gang-workers-0"], "gang-workers")
+	e.awaitCompleted("gang")
+	if got := len(e.pods("gang-workers-0")); got != 6 {
 		t.Errorf("there were %d pods, want 6", got)
 	}
 	for _, object := range []string{"workload/gang", "podgroup/gang-workers"} {
-		if r := w.run("", "get", object); r.err != nil {
+		if r := e.run("", "get", object); r.err != nil {
 			t.Errorf("the user's own object is gone: %s", r)
 		}
 	}
 }
 
 func TestRow7_1_27_PodsNameTheirGroupAndPriorityClass(t *testing.T) {
-	w := newWorld(t)
-	w.example("workload-preemption")
-	jobs := w.awaitJobs("high-workers-0", "low-workers-0")
+	e := newEnv(t)
+	e.example("workload-preemption")
+	jobs := e.awaitJobs("high-workers-0", "low-workers-0")
 	for name, class := range map[string]string{"high": "parity-high", "low": "parity-low"} {
 		job := jobs[name+"-workers-0"]
-		w.passesGroup(job, name)
+		e.passesGroup(job, name)
 		if got := job.Spec.Template.Spec.PriorityClassName; got != class {
 			t.Errorf("priority class of Job %s: got %q, want %s", job.Name, got, class)
 		}
-		w.awaitCompleted(name)
+		e.awaitCompleted(name)
 	}
 }
 
 func TestRow7_1_28_PodsNameTheirTopologyGroup(t *testing.T) {
-	w := newWorld(t)
-	w.example("workload-topology")
-	w.passesGroup(w.awaitJobs("rack-workers-0")["rack-workers-0"], "rack")
-	js := w.awaitCompleted("rack")
+	e := newEnv(t)
+	e.example("workload-topology")
+	e.passesGroup(e.awaitJobs("rack-workers-0")["rack-workers-0"], "rack")
+	js := e.awaitCompleted("rack")
 	if got := js.Spec.FailurePolicy.MaxRestarts; got != 10 {
 		t.Errorf("restart budget: got %d, want 10", got)
 	}
@@ -64,12 +64,12 @@ func TestRow7_1_28_PodsNameTheirTopologyGroup(t *testing.T) {
 
 // No node has the device, so the pods wait for it.
 func TestRow7_1_29_SharedDevice(t *testing.T) {
-	w := newWorld(t)
-	w.example("workload-dra")
-	job := w.awaitJobs("devices-workers-0")["devices-workers-0"]
-	w.passesGroup(job, "devices")
-	w.eventually(func() string {
-		pods := w.pods(job.Name)
+	e := newEnv(t)
+	e.example("workload-dra")
+	job := e.awaitJobs("devices-workers-0")["devices-workers-0"]
+	e.passesGroup(job, "devices")
+	e.eventually(func() string {
+		pods := e.pods(job.Name)
 		if len(pods) != 2 {
 			return fmt.Sprintf("there are %d pods, want 2", len(pods))
 		}
@@ -84,10 +84,10 @@ func TestRow7_1_29_SharedDevice(t *testing.T) {
 }
 
 func TestRow7_1_30_ArgoWorkflow(t *testing.T) {
-	w := newWorld(t)
-	w.example("argo-workflow")
-	_, sets := w.as("workflow")
-	client := sets.JobsetV1alpha2().JobSets(w.namespace)
+	e := newEnv(t)
+	e.example("argo-workflow")
+	_, sets := e.as("workflow")
+	client := sets.JobsetV1alpha2().JobSets(e.namespace)
 	for example, want := range map[string]string{"argo-step-ok": "Completed", "argo-step-failing": "Failed"} {
 		content, err := os.ReadFile(filepath.Join("testdata", "examples", example+".yaml"))
 		if err != nil {
@@ -100,7 +100,7 @@ func TestRow7_1_30_ArgoWorkflow(t *testing.T) {
 		if js, err = client.Create(t.Context(), js, metav1.CreateOptions{}); err != nil {
 			t.Fatalf("the workflow must create %s: %v", example, err)
 		}
-		if r := w.run("", "wait", "--for=jsonpath={.status.terminalState}="+want, "jobset/"+js.Name, "--timeout=60s"); r.err != nil {
+		if r := e.run("", "wait", "--for=jsonpath={.status.terminalState}="+want, "jobset/"+js.Name, "--timeout=60s"); r.err != nil {
 			t.Error(r)
 		}
 		if _, err := client.Get(t.Context(), js.Name, metav1.GetOptions{}); err != nil {

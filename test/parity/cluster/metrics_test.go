@@ -44,30 +44,30 @@ var upstreamMetrics = []string{
 }
 
 func TestRow7_1_31_Prometheus(t *testing.T) {
-	w := newWorld(t)
-	w.example("prometheus")
-	w.example("simple-ttl-after-finished")
-	w.awaitGone("short-lived")
-	w.example("failure-policy-failjobset")
-	w.awaitFailed("final", "FailJobSetFailurePolicyAction")
+	e := newEnv(t)
+	e.example("prometheus")
+	e.example("simple-ttl-after-finished")
+	e.awaitGone("short-lived")
+	e.example("failure-policy-failjobset")
+	e.awaitFailed("final", "FailJobSetFailurePolicyAction")
 	bindings := shared.kube.RbacV1().ClusterRoleBindings()
 	binding := &rbacv1.ClusterRoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: w.namespace + "-metrics"},
+		ObjectMeta: metav1.ObjectMeta{Name: e.namespace + "-metrics"},
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "parity-metrics-reader"},
-		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Name: "prometheus", Namespace: w.namespace}},
+		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Name: "prometheus", Namespace: e.namespace}},
 	}
-	if code, _ := w.scrape(); code != http.StatusForbidden {
+	if code, _ := e.scrape(); code != http.StatusForbidden {
 		t.Errorf("without the role: status %d, want 403", code)
 	}
 	if _, err := bindings.Create(t.Context(), binding, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	want := append([]string{
-		fmt.Sprintf("jobset_completed_total{jobset_name=%q,namespace=%q} 1", "short-lived", w.namespace),
-		fmt.Sprintf("jobset_failed_total{jobset_name=%q,namespace=%q} 1", "final", w.namespace),
+		fmt.Sprintf("jobset_completed_total{jobset_name=%q,namespace=%q} 1", "short-lived", e.namespace),
+		fmt.Sprintf("jobset_failed_total{jobset_name=%q,namespace=%q} 1", "final", e.namespace),
 	}, upstreamMetrics...)
-	w.eventually(func() string {
-		code, body := w.scrape()
+	e.eventually(func() string {
+		code, body := e.scrape()
 		if code != http.StatusOK {
 			return fmt.Sprintf("status %d", code)
 		}
@@ -85,33 +85,33 @@ func TestRow7_1_31_Prometheus(t *testing.T) {
 }
 
 // scrape asks the controller for its metrics, with a token of the service account of the example.
-func (w *world) scrape() (int, string) {
-	w.Helper()
-	token, err := shared.kube.CoreV1().ServiceAccounts(w.namespace).CreateToken(w.Context(), "prometheus",
+func (e *env) scrape() (int, string) {
+	e.Helper()
+	token, err := shared.kube.CoreV1().ServiceAccounts(e.namespace).CreateToken(e.Context(), "prometheus",
 		&authenticationv1.TokenRequest{}, metav1.CreateOptions{})
 	if err != nil {
-		w.Fatal(err)
+		e.Fatal(err)
 	}
 	port, err := os.ReadFile(filepath.Join(shared.Dir, "ports", "controller-metrics"))
 	if err != nil {
-		w.Fatal(err)
+		e.Fatal(err)
 	}
 	url := "https://127.0.0.1:" + strings.TrimSpace(string(port)) + "/metrics"
-	request, err := http.NewRequestWithContext(context.WithoutCancel(w.Context()), http.MethodGet, url, nil)
+	request, err := http.NewRequestWithContext(context.WithoutCancel(e.Context()), http.MethodGet, url, nil)
 	if err != nil {
-		w.Fatal(err)
+		e.Fatal(err)
 	}
 	request.Header.Set("Authorization", "Bearer "+token.Status.Token)
 	// The certificate is self-signed, as upstream's is, whose monitor does not verify it either.
 	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true}}
 	response, err := client.Do(request)
 	if err != nil {
-		w.Fatal(err)
+		e.Fatal(err)
 	}
 	defer response.Body.Close()
 	body, err := io.ReadAll(response.Body)
 	if err != nil {
-		w.Fatal(err)
+		e.Fatal(err)
 	}
 	return response.StatusCode, string(body)
 }

@@ -23,20 +23,20 @@ import (
 func TestRow7_1_20_InPlaceRestart(t *testing.T) {
 	for example, set := range map[string]string{"in-place-restart-main": "in-place", "in-place-restart-sidecar": "in-place-sidecar"} {
 		t.Run(example, func(t *testing.T) {
-			w := newWorld(t)
-			w.example(example)
-			for _, pod := range w.awaitRunning("", 4) {
+			e := newEnv(t)
+			e.example(example)
+			for _, pod := range e.awaitRunning("", 4) {
 				if rules := pod.Spec.Containers[0].RestartPolicyRules; len(rules) != 1 || rules[0].Action != corev1.ContainerRestartRuleActionRestart {
 					t.Errorf("restart rules of pod %s: %v", pod.Name, rules)
 				}
 			}
-			for name, job := range w.jobs() {
+			for name, job := range e.jobs() {
 				if *job.Spec.BackoffLimit != 2147483647 || *job.Spec.PodReplacementPolicy != "Failed" {
 					t.Errorf("Job %s has backoffLimit %d, podReplacementPolicy %s", name, *job.Spec.BackoffLimit, *job.Spec.PodReplacementPolicy)
 				}
 			}
-			w.end("succeeded", w.awaitRunning("", 4))
-			js := w.awaitCompleted(set)
+			e.end("succeeded", e.awaitRunning("", 4))
+			js := e.awaitCompleted(set)
 			if diff := cmp.Diff(restarts{}, restartsOf(js)); diff != "" {
 				t.Errorf("restarts (-want +got):\n%s", diff)
 			}
@@ -45,35 +45,35 @@ func TestRow7_1_20_InPlaceRestart(t *testing.T) {
 }
 
 // as returns clients of a service account of the namespace.
-func (w *world) as(account string) (kubernetes.Interface, versioned.Interface) {
-	w.Helper()
+func (e *env) as(account string) (kubernetes.Interface, versioned.Interface) {
+	e.Helper()
 	config := rest.CopyConfig(shared.config)
 	config.Impersonate = rest.ImpersonationConfig{
-		UserName: "system:serviceaccount:" + w.namespace + ":" + account,
-		Groups:   []string{"system:serviceaccounts", "system:serviceaccounts:" + w.namespace, "system:authenticated"},
+		UserName: "system:serviceaccount:" + e.namespace + ":" + account,
+		Groups:   []string{"system:serviceaccounts", "system:serviceaccounts:" + e.namespace, "system:authenticated"},
 	}
 	kube, err := kubernetes.NewForConfig(config)
 	if err != nil {
-		w.Fatal(err)
+		e.Fatal(err)
 	}
 	sets, err := versioned.NewForConfig(config)
 	if err != nil {
-		w.Fatal(err)
+		e.Fatal(err)
 	}
 	return kube, sets
 }
 
 func TestRow7_1_21_InPlaceRestartServiceAccount(t *testing.T) {
-	w := newWorld(t)
-	w.example("in-place-restart-service-account")
-	w.example("in-place-restart-main")
-	pod := w.awaitRunning("", 4)[0].Name
-	kube, sets := w.as("restart-agent")
-	js, err := sets.JobsetV1alpha2().JobSets(w.namespace).Get(t.Context(), "in-place", metav1.GetOptions{})
+	e := newEnv(t)
+	e.example("in-place-restart-service-account")
+	e.example("in-place-restart-main")
+	pod := e.awaitRunning("", 4)[0].Name
+	kube, sets := e.as("restart-agent")
+	js, err := sets.JobsetV1alpha2().JobSets(e.namespace).Get(t.Context(), "in-place", metav1.GetOptions{})
 	if err != nil {
 		t.Fatalf("the agent must read its set: %v", err)
 	}
-	if _, err := sets.JobsetV1alpha2().JobSets(w.namespace).Update(t.Context(), js, metav1.UpdateOptions{}); !apierrors.IsForbidden(err) {
+	if _, err := sets.JobsetV1alpha2().JobSets(e.namespace).Update(t.Context(), js, metav1.UpdateOptions{}); !apierrors.IsForbidden(err) {
 		t.Errorf("updating the set as the agent: %v, want that it is forbidden", err)
 	}
 	if _, err := sets.JobsetV1alpha2().JobSets("default").List(t.Context(), metav1.ListOptions{}); !apierrors.IsForbidden(err) {
@@ -84,14 +84,14 @@ func TestRow7_1_21_InPlaceRestartServiceAccount(t *testing.T) {
 		// A value of its own, since a write that changes nothing is not refused.
 		writes++
 		patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:"%d"}}}`, key, writes)
-		_, err := kube.CoreV1().Pods(w.namespace).Patch(t.Context(), pod, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
+		_, err := kube.CoreV1().Pods(e.namespace).Patch(t.Context(), pod, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
 		return err
 	}
 	if err := annotate(jobsetv1alpha2.InPlaceRestartAttemptKey); err != nil {
 		t.Errorf("the agent must write its annotation: %v", err)
 	}
 	// The policy acts a moment after it was made.
-	w.eventually(func() string {
+	e.eventually(func() string {
 		if err := annotate("example.com/other"); !apierrors.IsInvalid(err) && !apierrors.IsForbidden(err) {
 			return fmt.Sprintf("writing another annotation as the agent: %v, want that it is refused", err)
 		}
@@ -100,12 +100,12 @@ func TestRow7_1_21_InPlaceRestartServiceAccount(t *testing.T) {
 }
 
 func TestRow7_1_22_SharedVolumeClaims(t *testing.T) {
-	w := newWorld(t)
-	o := w.record()
-	w.example("volume-claim-policy")
-	w.awaitCompleted("volumes")
-	w.inOrder(o, complete("volumes-initializer-0"), created("volumes-workers-0"))
-	for _, pod := range w.pods("") {
+	e := newEnv(t)
+	o := e.record()
+	e.example("volume-claim-policy")
+	e.awaitCompleted("volumes")
+	e.inOrder(o, complete("volumes-initializer-0"), created("volumes-workers-0"))
+	for _, pod := range e.pods("") {
 		got := map[string]string{}
 		for _, volume := range pod.Spec.Volumes {
 			if volume.PersistentVolumeClaim != nil {
@@ -117,16 +117,16 @@ func TestRow7_1_22_SharedVolumeClaims(t *testing.T) {
 			t.Errorf("claims of pod %s (-want +got):\n%s", pod.Name, diff)
 		}
 	}
-	w.claimsAfterDeletion("volumes", []string{"checkpoints-volumes", "dataset-volumes"}, []string{"checkpoints-volumes"})
+	e.claimsAfterDeletion("volumes", []string{"checkpoints-volumes", "dataset-volumes"}, []string{"checkpoints-volumes"})
 }
 
 // claimsAfterDeletion deletes the set, which has the claims of before, and waits until those of after are left.
-func (w *world) claimsAfterDeletion(set string, before, after []string) {
-	w.Helper()
+func (e *env) claimsAfterDeletion(set string, before, after []string) {
+	e.Helper()
 	names := func() []string {
-		list, err := shared.kube.CoreV1().PersistentVolumeClaims(w.namespace).List(w.Context(), metav1.ListOptions{})
+		list, err := shared.kube.CoreV1().PersistentVolumeClaims(e.namespace).List(e.Context(), metav1.ListOptions{})
 		if err != nil {
-			w.Fatal(err)
+			e.Fatal(err)
 		}
 		found := map[string]bool{}
 		for _, c := range list.Items {
@@ -135,23 +135,23 @@ func (w *world) claimsAfterDeletion(set string, before, after []string) {
 		return sortedKeys(found)
 	}
 	if diff := cmp.Diff(before, names()); diff != "" {
-		w.Errorf("claims of the set (-want +got):\n%s", diff)
+		e.Errorf("claims of the set (-want +got):\n%s", diff)
 	}
-	if err := w.sets.Delete(w.Context(), set, metav1.DeleteOptions{}); err != nil {
-		w.Fatal(err)
+	if err := e.sets.Delete(e.Context(), set, metav1.DeleteOptions{}); err != nil {
+		e.Fatal(err)
 	}
-	w.awaitGone(set)
-	w.eventually(func() string { return cmp.Diff(after, names()) })
+	e.awaitGone(set)
+	e.eventually(func() string { return cmp.Diff(after, names()) })
 }
 
 func TestRow7_1_23_PyTorch(t *testing.T) {
 	for _, example := range []string{"pytorch-mnist", "pytorch-resnet"} {
 		t.Run(example, func(t *testing.T) {
-			w := newWorld(t)
-			w.example(example)
-			w.awaitCompleted("pytorch")
-			w.resolvable("pytorch", "pytorch", 4)
-			for _, pod := range w.pods("") {
+			e := newEnv(t)
+			e.example(example)
+			e.awaitCompleted("pytorch")
+			e.resolvable("pytorch", "pytorch", 4)
+			for _, pod := range e.pods("") {
 				name := pod.Spec.Hostname + "." + pod.Spec.Subdomain
 				first := pod.Annotations["batch.kubernetes.io/job-completion-index"] == "0"
 				if env := pod.Spec.Containers[0].Env; (name == env[0].Value) != first {
@@ -167,27 +167,27 @@ func TestRow7_1_23_PyTorch(t *testing.T) {
 }
 
 func TestRow7_1_24_TensorFlow(t *testing.T) {
-	w := newWorld(t)
-	w.example("tensorflow-mnist")
-	job := w.awaitJobs("tensorflow-tensorflow-0")["tensorflow-tensorflow-0"]
+	e := newEnv(t)
+	e.example("tensorflow-mnist")
+	job := e.awaitJobs("tensorflow-tensorflow-0")["tensorflow-tensorflow-0"]
 	if *job.Spec.BackoffLimit != 5 || *job.Spec.Parallelism != 2 || *job.Spec.Completions != 2 {
 		t.Errorf("Job has backoffLimit %d and size %d/%d, want 5 and 2/2", *job.Spec.BackoffLimit, *job.Spec.Parallelism, *job.Spec.Completions)
 	}
 	if got := job.Spec.Template.Spec.RestartPolicy; got != corev1.RestartPolicyOnFailure {
 		t.Errorf("restart policy: got %s, want OnFailure, which is the default", got)
 	}
-	w.awaitCompleted("tensorflow")
+	e.awaitCompleted("tensorflow")
 }
 
 // Kueue and the placement webhooks are not here. What they go by can be seen.
 func TestRow7_1_25_TPUMultislice(t *testing.T) {
-	w := newWorld(t)
-	w.example("tpu-multislice")
-	js := w.get("multislice")
+	e := newEnv(t)
+	e.example("tpu-multislice")
+	js := e.get("multislice")
 	if got := js.Labels["kueue.x-k8s.io/queue-name"]; got != "multislice-queue" {
 		t.Errorf("queue: got %q", got)
 	}
-	for name, job := range w.awaitJobs("multislice-slice-0", "multislice-slice-1") {
+	for name, job := range e.awaitJobs("multislice-slice-0", "multislice-slice-1") {
 		pod := job.Spec.Template
 		if !pod.Spec.HostNetwork || pod.Spec.NodeSelector["example.com/accelerator"] != "tpu-v5" || pod.Spec.NodeSelector["example.com/topology"] != "2x4" {
 			t.Errorf("pods of %s: host network %t, node selector %v", name, pod.Spec.HostNetwork, pod.Spec.NodeSelector)

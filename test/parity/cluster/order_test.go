@@ -51,16 +51,16 @@ func (o *order) get(m moment) uint64 {
 }
 
 // record watches the Jobs and pods of the namespace, which has none yet.
-func (w *world) record() *order {
-	w.Helper()
+func (e *env) record() *order {
+	e.Helper()
 	o := &order{first: map[moment]uint64{}}
-	jobs, err := shared.kube.BatchV1().Jobs(w.namespace).Watch(w.Context(), metav1.ListOptions{})
+	jobs, err := shared.kube.BatchV1().Jobs(e.namespace).Watch(e.Context(), metav1.ListOptions{})
 	if err != nil {
-		w.Fatal(err)
+		e.Fatal(err)
 	}
-	pods, err := shared.kube.CoreV1().Pods(w.namespace).Watch(w.Context(), metav1.ListOptions{})
+	pods, err := shared.kube.CoreV1().Pods(e.namespace).Watch(e.Context(), metav1.ListOptions{})
 	if err != nil {
-		w.Fatal(err)
+		e.Fatal(err)
 	}
 	go func() {
 		for event := range jobs.ResultChan() {
@@ -88,65 +88,65 @@ func isReady(c corev1.PodCondition) bool {
 }
 
 // inOrder checks that the moments came one after the other.
-func (w *world) inOrder(o *order, moments ...moment) {
-	w.Helper()
+func (e *env) inOrder(o *order, moments ...moment) {
+	e.Helper()
 	for i := range moments {
-		w.eventually(func() string {
+		e.eventually(func() string {
 			if o.get(moments[i]) == 0 {
 				return "not seen: " + moments[i].String()
 			}
 			return ""
 		})
 		if i > 0 && o.get(moments[i-1]) >= o.get(moments[i]) {
-			w.Errorf("%s at version %d, want it after %s at version %d",
+			e.Errorf("%s at version %d, want it after %s at version %d",
 				moments[i], o.get(moments[i]), moments[i-1], o.get(moments[i-1]))
 		}
 	}
 }
 
 func TestRow7_1_09_StartupPolicy(t *testing.T) {
-	w := newWorld(t)
-	o := w.record()
-	w.example("startup-driver-ready")
-	w.awaitCompleted("in-order")
-	w.inOrder(o, ready("in-order-driver-0"), created("in-order-workers-0"))
-	w.inOrder(o, ready("in-order-driver-0"), created("in-order-workers-1"))
-	w.awaitCondition("in-order", jobsetv1alpha2.JobSetStartupPolicyCompleted, "True InOrderStartupPolicyCompleted")
-	if probe := w.pods("in-order-driver-0")[0].Spec.Containers[0].ReadinessProbe; probe == nil {
+	e := newEnv(t)
+	o := e.record()
+	e.example("startup-driver-ready")
+	e.awaitCompleted("in-order")
+	e.inOrder(o, ready("in-order-driver-0"), created("in-order-workers-0"))
+	e.inOrder(o, ready("in-order-driver-0"), created("in-order-workers-1"))
+	e.awaitCondition("in-order", jobsetv1alpha2.JobSetStartupPolicyCompleted, "True InOrderStartupPolicyCompleted")
+	if probe := e.pods("in-order-driver-0")[0].Spec.Containers[0].ReadinessProbe; probe == nil {
 		t.Error("the driver has lost its readiness probe")
 	}
 }
 
 func TestRow7_1_10_DependsOn(t *testing.T) {
-	w := newWorld(t)
-	o := w.record()
-	w.example("depends-on")
-	w.awaitJobs("steps-initializer-0", "steps-launcher-0", "steps-workers-0", "steps-workers-1")
-	w.inOrder(o, complete("steps-initializer-0"), created("steps-launcher-0"), ready("steps-launcher-0"), created("steps-workers-0"))
-	w.inOrder(o, ready("steps-launcher-0"), created("steps-workers-1"))
-	if probe := w.pods("steps-launcher-0")[0].Spec.Containers[0].StartupProbe; probe == nil {
+	e := newEnv(t)
+	o := e.record()
+	e.example("depends-on")
+	e.awaitJobs("steps-initializer-0", "steps-launcher-0", "steps-workers-0", "steps-workers-1")
+	e.inOrder(o, complete("steps-initializer-0"), created("steps-launcher-0"), ready("steps-launcher-0"), created("steps-workers-0"))
+	e.inOrder(o, ready("steps-launcher-0"), created("steps-workers-1"))
+	if probe := e.pods("steps-launcher-0")[0].Spec.Containers[0].StartupProbe; probe == nil {
 		t.Error("the launcher has lost its startup probe")
 	}
-	w.succeed("steps-launcher-0", 1)
-	w.awaitCompleted("steps")
+	e.succeed("steps-launcher-0", 1)
+	e.awaitCompleted("steps")
 }
 
 func TestRow7_1_11_SeveralDependencies(t *testing.T) {
-	w := newWorld(t)
-	o := w.record()
-	w.example("depends-on-multiple")
-	w.eventually(func() string {
-		if !jobHas(w.jobs()["both-dataset-0"], batchv1.JobComplete) {
+	e := newEnv(t)
+	o := e.record()
+	e.example("depends-on-multiple")
+	e.eventually(func() string {
+		if !jobHas(e.jobs()["both-dataset-0"], batchv1.JobComplete) {
 			return "the first initializer is not complete"
 		}
 		return ""
 	})
-	w.awaitRunning("both-model-0", 1)
-	w.awaitJobs("both-dataset-0", "both-model-0")
-	w.succeed("both-model-0", 1)
-	w.awaitCompleted("both")
-	w.inOrder(o, complete("both-dataset-0"), created("both-worker-0"))
-	w.inOrder(o, complete("both-model-0"), created("both-worker-0"))
+	e.awaitRunning("both-model-0", 1)
+	e.awaitJobs("both-dataset-0", "both-model-0")
+	e.succeed("both-model-0", 1)
+	e.awaitCompleted("both")
+	e.inOrder(o, complete("both-dataset-0"), created("both-worker-0"))
+	e.inOrder(o, complete("both-model-0"), created("both-worker-0"))
 }
 
 func jobHas(job *batchv1.Job, kind batchv1.JobConditionType) bool {

@@ -18,11 +18,11 @@ import (
 )
 
 func TestRow7_1_01_ParallelJobs(t *testing.T) {
-	w := newWorld(t)
-	w.example("simple-parallel-jobs")
-	w.awaitJobs("parallel-driver-0", "parallel-workers-0")
-	w.awaitCompleted("parallel")
-	if got := len(w.pods("parallel-workers-0")); got != 4 {
+	e := newEnv(t)
+	e.example("simple-parallel-jobs")
+	e.awaitJobs("parallel-driver-0", "parallel-workers-0")
+	e.awaitCompleted("parallel")
+	if got := len(e.pods("parallel-workers-0")); got != 4 {
 		t.Errorf("there were %d workers, want 4", got)
 	}
 }
@@ -30,23 +30,23 @@ func TestRow7_1_01_ParallelJobs(t *testing.T) {
 // Placement needs the webhooks for pods, which follow. What they go by is on the Jobs and pods.
 func TestRow7_1_02_PlacementReachesJobsAndPods(t *testing.T) {
 	t.Run("annotations", func(t *testing.T) {
-		w := newWorld(t)
-		w.example("simple-exclusive-placement")
-		for name, job := range w.awaitJobs("exclusive-workers-0", "exclusive-workers-1", "exclusive-workers-2") {
+		e := newEnv(t)
+		e.example("simple-exclusive-placement")
+		for name, job := range e.awaitJobs("exclusive-workers-0", "exclusive-workers-1", "exclusive-workers-2") {
 			for where, annotations := range map[string]map[string]string{"Job": job.Annotations, "pods": job.Spec.Template.Annotations} {
 				if got := annotations[jobsetv1alpha2.ExclusiveKey]; got != "topology.kubernetes.io/zone" {
 					t.Errorf("%s of %s: topology %q, want topology.kubernetes.io/zone", where, name, got)
 				}
 			}
 		}
-		w.awaitCompleted("exclusive")
+		e.awaitCompleted("exclusive")
 	})
 	t.Run("by node selector", func(t *testing.T) {
-		w := newWorld(t)
-		w.example("simple-node-selector-placement")
-		for name, job := range w.awaitJobs("placed-workers-0", "placed-workers-1") {
+		e := newEnv(t)
+		e.example("simple-node-selector-placement")
+		for name, job := range e.awaitJobs("placed-workers-0", "placed-workers-1") {
 			pod := job.Spec.Template.Spec
-			want := map[string]string{jobsetv1alpha2.NamespacedJobKey: w.namespace + "_" + name}
+			want := map[string]string{jobsetv1alpha2.NamespacedJobKey: e.namespace + "_" + name}
 			if diff := cmp.Diff(want, pod.NodeSelector); diff != "" {
 				t.Errorf("node selector of %s (-want +got):\n%s", name, diff)
 			}
@@ -61,19 +61,19 @@ func TestRow7_1_02_PlacementReachesJobsAndPods(t *testing.T) {
 }
 
 func TestRow7_1_03_FailurePolicy(t *testing.T) {
-	w := newWorld(t)
-	w.example("simple-failure-policy")
+	e := newEnv(t)
+	e.example("simple-failure-policy")
 	jobs := []string{"blocking-leader-0", "blocking-workers-0", "blocking-workers-1"}
-	w.awaitRunning("", 5)
+	e.awaitRunning("", 5)
 	old := map[string]bool{}
-	for _, job := range w.jobs() {
+	for _, job := range e.jobs() {
 		old[string(job.UID)] = true
 	}
-	w.failJob("blocking-leader-0", 1)
+	e.failJob("blocking-leader-0", 1)
 	// No Job of the new attempt may be seen beside one of the old one.
-	w.eventually(func() string {
+	e.eventually(func() string {
 		before, after := 0, 0
-		for _, job := range w.jobs() {
+		for _, job := range e.jobs() {
 			if old[string(job.UID)] {
 				before++
 			} else {
@@ -88,28 +88,28 @@ func TestRow7_1_03_FailurePolicy(t *testing.T) {
 		}
 		return ""
 	})
-	w.awaitAttempt(1, jobs...)
-	w.awaitRestarts("blocking", restarts{All: 1, Counted: 1})
-	w.end("succeeded", w.awaitRunning("", 5))
-	w.awaitCompleted("blocking")
+	e.awaitAttempt(1, jobs...)
+	e.awaitRestarts("blocking", restarts{All: 1, Counted: 1})
+	e.end("succeeded", e.awaitRunning("", 5))
+	e.awaitCompleted("blocking")
 }
 
 func TestRow7_1_04_SuccessPolicy(t *testing.T) {
-	w := newWorld(t)
-	w.example("simple-success-policy")
-	w.awaitCompleted("workers-decide")
-	w.awaitJobs("workers-decide-workers-0", "workers-decide-workers-1")
+	e := newEnv(t)
+	e.example("simple-success-policy")
+	e.awaitCompleted("workers-decide")
+	e.awaitJobs("workers-decide-workers-0", "workers-decide-workers-1")
 }
 
 func TestRow7_1_05_TTLAfterFinished(t *testing.T) {
-	w := newWorld(t)
-	w.example("simple-ttl-after-finished")
-	w.awaitJobs("short-lived-workers-0", "short-lived-workers-1")
+	e := newEnv(t)
+	e.example("simple-ttl-after-finished")
+	e.awaitJobs("short-lived-workers-0", "short-lived-workers-1")
 	// A finalizer of the user keeps the set, so that it can be seen when it was deleted.
-	w.finalizers("short-lived", `["example.com/hold"]`)
+	e.finalizers("short-lived", `["example.com/hold"]`)
 	var js *jobSet
-	w.eventually(func() string {
-		if js = w.get("short-lived"); js.DeletionTimestamp == nil {
+	e.eventually(func() string {
+		if js = e.get("short-lived"); js.DeletionTimestamp == nil {
 			return "the set is not being deleted"
 		}
 		return ""
@@ -122,24 +122,24 @@ func TestRow7_1_05_TTLAfterFinished(t *testing.T) {
 	if lived := js.DeletionTimestamp.Sub(end.LastTransitionTime.Time); lived < 2*time.Second {
 		t.Errorf("the set was deleted %s after its end, want 2s at least", lived)
 	}
-	w.finalizers("short-lived", "null")
-	w.awaitGone("short-lived")
+	e.finalizers("short-lived", "null")
+	e.awaitGone("short-lived")
 }
 
 // finalizers replaces those of the set, without that of the deletion in the foreground.
-func (w *world) finalizers(name, list string) {
-	w.Helper()
+func (e *env) finalizers(name, list string) {
+	e.Helper()
 	patch := fmt.Sprintf(`{"metadata":{"finalizers":%s}}`, list)
-	if r := w.run("", "patch", "jobset", name, "--type=merge", "-p", patch); r.err != nil {
-		w.Fatal(r)
+	if r := e.run("", "patch", "jobset", name, "--type=merge", "-p", patch); r.err != nil {
+		e.Fatal(r)
 	}
 }
 
 func TestRow7_1_06_Coordinator(t *testing.T) {
-	w := newWorld(t)
-	w.example("simple-coordinator")
-	w.awaitCompleted("coordinated")
-	pods := w.pods("")
+	e := newEnv(t)
+	e.example("simple-coordinator")
+	e.awaitCompleted("coordinated")
+	pods := e.pods("")
 	if len(pods) != 5 {
 		t.Errorf("there were %d pods, want 5", len(pods))
 	}
@@ -151,10 +151,10 @@ func TestRow7_1_06_Coordinator(t *testing.T) {
 }
 
 func TestRow7_1_07_Groups(t *testing.T) {
-	w := newWorld(t)
-	w.example("simple-group")
+	e := newEnv(t)
+	e.example("simple-group")
 	got := map[string]string{}
-	for name, job := range w.awaitJobs("grouped-first-0", "grouped-second-0", "grouped-second-1", "grouped-third-0") {
+	for name, job := range e.awaitJobs("grouped-first-0", "grouped-second-0", "grouped-second-1", "grouped-third-0") {
 		l := job.Spec.Template.Labels
 		got[name] = fmt.Sprintf("%s %s of %s", l[jobsetv1alpha2.GroupNameKey], l[jobsetv1alpha2.JobGroupIndexKey], l[jobsetv1alpha2.GroupReplicasKey])
 	}
@@ -165,44 +165,44 @@ func TestRow7_1_07_Groups(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("groups (-want +got):\n%s", diff)
 	}
-	w.awaitCompleted("grouped")
+	e.awaitCompleted("grouped")
 }
 
 func TestRow7_1_08_Network(t *testing.T) {
-	w := newWorld(t)
-	w.example("simple-network")
-	w.awaitCompleted("networked")
-	w.resolvable("networked", "training", 4)
-	if _, err := shared.kube.CoreV1().Services(w.namespace).Get(t.Context(), "networked", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+	e := newEnv(t)
+	e.example("simple-network")
+	e.awaitCompleted("networked")
+	e.resolvable("networked", "training", 4)
+	if _, err := shared.kube.CoreV1().Services(e.namespace).Get(t.Context(), "networked", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 		t.Errorf("getting a Service with the name of the set: %v, want that there is none", err)
 	}
 }
 
 // resolvable checks what makes DNS names of pods resolve: a headless Service that selects them, and in each pod a
 // hostname of its own and the name of the Service.
-func (w *world) resolvable(set, subdomain string, pods int) {
-	w.Helper()
-	service, err := shared.kube.CoreV1().Services(w.namespace).Get(w.Context(), subdomain, metav1.GetOptions{})
+func (e *env) resolvable(set, subdomain string, pods int) {
+	e.Helper()
+	service, err := shared.kube.CoreV1().Services(e.namespace).Get(e.Context(), subdomain, metav1.GetOptions{})
 	if err != nil {
-		w.Fatal(err)
+		e.Fatal(err)
 	}
 	if service.Spec.ClusterIP != corev1.ClusterIPNone || !service.Spec.PublishNotReadyAddresses {
-		w.Errorf("clusterIP %q, publishNotReadyAddresses %t; want None, true", service.Spec.ClusterIP, service.Spec.PublishNotReadyAddresses)
+		e.Errorf("clusterIP %q, publishNotReadyAddresses %t; want None, true", service.Spec.ClusterIP, service.Spec.PublishNotReadyAddresses)
 	}
-	found := w.pods("")
+	found := e.pods("")
 	if len(found) != pods {
-		w.Errorf("there were %d pods, want %d", len(found), pods)
+		e.Errorf("there were %d pods, want %d", len(found), pods)
 	}
 	for _, pod := range found {
 		for key, value := range service.Spec.Selector {
 			if pod.Labels[key] != value {
-				w.Errorf("the Service selects %s=%s, pod %s has %q", key, value, pod.Name, pod.Labels[key])
+				e.Errorf("the Service selects %s=%s, pod %s has %q", key, value, pod.Name, pod.Labels[key])
 			}
 		}
 		hostname := fmt.Sprintf("%s-%s-%s-%s", set, pod.Labels[jobsetv1alpha2.ReplicatedJobNameKey],
 			pod.Labels[jobsetv1alpha2.JobIndexKey], pod.Annotations["batch.kubernetes.io/job-completion-index"])
 		if pod.Spec.Hostname != hostname || pod.Spec.Subdomain != subdomain {
-			w.Errorf("pod %s is %s.%s, want %s.%s", pod.Name, pod.Spec.Hostname, pod.Spec.Subdomain, hostname, subdomain)
+			e.Errorf("pod %s is %s.%s, want %s.%s", pod.Name, pod.Spec.Hostname, pod.Spec.Subdomain, hostname, subdomain)
 		}
 	}
 }

@@ -18,14 +18,14 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/test/builders"
 )
 
-func (w *world) tryCreate(js *jobSet) error {
-	_, err := w.sets.Create(w.Context(), js, metav1.CreateOptions{})
+func (e *env) tryCreate(js *jobSet) error {
+	_, err := e.sets.Create(e.Context(), js, metav1.CreateOptions{})
 	return err
 }
 
 // dynamic is a client without types, which sends what it is given.
-func (w *world) dynamic() dynamic.ResourceInterface {
-	return w.stack.Dynamic.Resource(jobsetv1alpha2.SchemeGroupVersion.WithResource("jobsets")).Namespace(w.namespace)
+func (e *env) dynamic() dynamic.ResourceInterface {
+	return e.stack.Dynamic.Resource(jobsetv1alpha2.SchemeGroupVersion.WithResource("jobsets")).Namespace(e.namespace)
 }
 
 // createCase is a set that is refused at the field, with the text, or, without a field, is accepted.
@@ -37,10 +37,10 @@ type createCase struct {
 func createCases(t *testing.T, cases map[string]createCase) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, released)
-			err := w.tryCreate(tc.set)
+			e := newEnv(t, released)
+			err := e.tryCreate(tc.set)
 			if tc.field != "" {
-				w.refused(err, tc.field, tc.text)
+				e.refused(err, tc.field, tc.text)
 			} else if err != nil {
 				t.Errorf("the set is refused: %v", err)
 			}
@@ -94,8 +94,8 @@ func TestRow7_2_16_CoordinatorThatIsTooLongForALabel(t *testing.T) {
 
 func TestRow7_2_17_VolumeClaimPolicies(t *testing.T) {
 	t.Run("retention is Delete by default", func(t *testing.T) {
-		w := newWorld(t, released)
-		js := w.create(testJobSet(suspend, claim("one", jobsetv1alpha2.RetentionPolicyRetain), func(js *jobSet) {
+		e := newEnv(t, released)
+		js := e.create(testJobSet(suspend, claim("one", jobsetv1alpha2.RetentionPolicyRetain), func(js *jobSet) {
 			js.Spec.VolumeClaimPolicies[0].RetentionPolicy = nil
 		}))
 		want := &jobsetv1alpha2.VolumeRetentionPolicy{WhenDeleted: ptr.To(jobsetv1alpha2.RetentionPolicyDelete)}

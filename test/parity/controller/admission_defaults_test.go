@@ -30,8 +30,8 @@ func TestRow7_2_01_CompletionMode(t *testing.T) {
 		"NonIndexed stays":      {ptr.To(batchv1.NonIndexedCompletion), batchv1.NonIndexedCompletion},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, released)
-			js := w.create(testJobSet(suspend, template(func(spec *batchv1.JobSpec) { spec.CompletionMode = tc.sent })))
+			e := newEnv(t, released)
+			js := e.create(testJobSet(suspend, template(func(spec *batchv1.JobSpec) { spec.CompletionMode = tc.sent })))
 			if got := ptr.Deref(js.Spec.ReplicatedJobs[0].Template.Spec.CompletionMode, ""); got != tc.want {
 				t.Errorf("got %q, want %q", got, tc.want)
 			}
@@ -44,8 +44,8 @@ func TestRow7_2_02_NetworkDefaults(t *testing.T) {
 		"without network": nil, "with an empty network": {}, "with a subdomain": {Subdomain: "sub"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, released)
-			js := w.create(testJobSet(suspend, func(js *jobSet) { js.Spec.Network = sent }))
+			e := newEnv(t, released)
+			js := e.create(testJobSet(suspend, func(js *jobSet) { js.Spec.Network = sent }))
 			want := &jobsetv1alpha2.Network{EnableDNSHostnames: ptr.To(true), PublishNotReadyAddresses: ptr.To(true)}
 			if sent != nil {
 				want.Subdomain = sent.Subdomain
@@ -63,8 +63,8 @@ func TestRow7_2_03_PodRestartPolicy(t *testing.T) {
 		"Never stays":             {corev1.RestartPolicyNever, corev1.RestartPolicyNever},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, released)
-			js := w.create(testJobSet(suspend, template(func(spec *batchv1.JobSpec) { spec.Template.Spec.RestartPolicy = tc.sent })))
+			e := newEnv(t, released)
+			js := e.create(testJobSet(suspend, template(func(spec *batchv1.JobSpec) { spec.Template.Spec.RestartPolicy = tc.sent })))
 			if got := js.Spec.ReplicatedJobs[0].Template.Spec.Template.Spec.RestartPolicy; got != tc.want {
 				t.Errorf("got %q, want %q", got, tc.want)
 			}
@@ -73,16 +73,16 @@ func TestRow7_2_03_PodRestartPolicy(t *testing.T) {
 }
 
 func TestRow7_2_04_SuccessPolicyDefault(t *testing.T) {
-	w := newWorld(t, released)
-	js := w.create(testJobSet(suspend))
+	e := newEnv(t, released)
+	js := e.create(testJobSet(suspend))
 	if diff := cmp.Diff(&jobsetv1alpha2.SuccessPolicy{Operator: jobsetv1alpha2.OperatorAll}, js.Spec.SuccessPolicy); diff != "" {
 		t.Errorf("success policy (-want +got):\n%s", diff)
 	}
 }
 
 func TestRow7_2_05_FailurePolicyDefault(t *testing.T) {
-	w := newWorld(t, released)
-	js := w.create(testJobSet(suspend, func(js *jobSet) { js.Spec.FailurePolicy = &jobsetv1alpha2.FailurePolicy{} }))
+	e := newEnv(t, released)
+	js := e.create(testJobSet(suspend, func(js *jobSet) { js.Spec.FailurePolicy = &jobsetv1alpha2.FailurePolicy{} }))
 	want := &jobsetv1alpha2.FailurePolicy{RestartStrategy: jobsetv1alpha2.RestartStrategyRecreate}
 	if diff := cmp.Diff(want, js.Spec.FailurePolicy); diff != "" {
 		t.Errorf("failure policy (-want +got):\n%s", diff)
@@ -92,19 +92,19 @@ func TestRow7_2_05_FailurePolicyDefault(t *testing.T) {
 // Upstream's typed client cannot send 0, which so arrives as 1. Ours can.
 func TestRow7_2_12_Replicas(t *testing.T) {
 	t.Run("-1 is refused", func(t *testing.T) {
-		w := newWorld(t, released)
-		w.refused(w.tryCreate(testJobSet(replicas(-1))), "spec.replicatedJobs[0].replicas", "must be 0 or more")
+		e := newEnv(t, released)
+		e.refused(e.tryCreate(testJobSet(replicas(-1))), "spec.replicatedJobs[0].replicas", "must be 0 or more")
 	})
 	t.Run("0 from a typed client is 0", func(t *testing.T) {
-		w := newWorld(t, released)
-		js := w.create(testJobSet(suspend, replicas(0)))
+		e := newEnv(t, released)
+		js := e.create(testJobSet(suspend, replicas(0)))
 		if got := js.Spec.ReplicatedJobs[0].Replicas; got == nil || *got != 0 {
 			t.Errorf("got %v, want 0", got)
 		}
-		w.awaitJobs(live, jobsOfB...)
+		e.awaitJobs(live, jobsOfB...)
 	})
 	t.Run("0 from an untyped client is 0, absent is 1", func(t *testing.T) {
-		w := newWorld(t, released)
+		e := newEnv(t, released)
 		for value, want := range map[any]int64{int64(0): 0, nil: 1} {
 			job := map[string]any{"name": "w", "template": map[string]any{"spec": map[string]any{"template": map[string]any{
 				"spec": map[string]any{"containers": []any{map[string]any{"name": "main", "image": "busybox"}}},
@@ -112,7 +112,7 @@ func TestRow7_2_12_Replicas(t *testing.T) {
 			if value != nil {
 				job["replicas"] = value
 			}
-			got, err := w.dynamic().Create(t.Context(), &unstructured.Unstructured{Object: map[string]any{
+			got, err := e.dynamic().Create(t.Context(), &unstructured.Unstructured{Object: map[string]any{
 				"apiVersion": "jobset.x-k8s.io/v1alpha2", "kind": "JobSet",
 				"metadata": map[string]any{"generateName": "set-"},
 				"spec":     map[string]any{"replicatedJobs": []any{job}},

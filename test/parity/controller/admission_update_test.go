@@ -28,11 +28,11 @@ type updateCase struct {
 func (tc updateCase) run(t *testing.T) {
 	for state, accepted := range map[string]bool{"running": tc.whileRunning, "suspended": tc.whileSuspended} {
 		t.Run(state, func(t *testing.T) {
-			w := newWorld(t, released)
-			w.create(testJobSet(func(js *jobSet) { js.Spec.Suspend = ptr.To(state == "suspended") }))
-			err := w.tryUpdate(template(func(spec *batchv1.JobSpec) { tc.change(&spec.Template) }))
+			e := newEnv(t, released)
+			e.create(testJobSet(func(js *jobSet) { js.Spec.Suspend = ptr.To(state == "suspended") }))
+			err := e.tryUpdate(template(func(spec *batchv1.JobSpec) { tc.change(&spec.Template) }))
 			if !accepted {
-				w.refused(err, immutableJobs, "field is immutable")
+				e.refused(err, immutableJobs, "field is immutable")
 			} else if err != nil {
 				t.Errorf("the update is refused: %v", err)
 			}
@@ -66,12 +66,12 @@ func TestRow7_2_08_AnnotationsAndSchedulingGates(t *testing.T) {
 }
 
 func TestRow7_2_09_SuspendAndResume(t *testing.T) {
-	w := newWorld(t, released)
-	w.create(testJobSet())
-	w.update(suspend)
-	w.awaitCondition(jobsetv1alpha2.JobSetSuspended, "True SuspendedJobs")
-	w.update(resume)
-	w.awaitCondition(jobsetv1alpha2.JobSetSuspended, "False ResumeJobs")
+	e := newEnv(t, released)
+	e.create(testJobSet())
+	e.update(suspend)
+	e.awaitCondition(jobsetv1alpha2.JobSetSuspended, "True SuspendedJobs")
+	e.update(resume)
+	e.awaitCondition(jobsetv1alpha2.JobSetSuspended, "False ResumeJobs")
 }
 
 func TestRow7_2_10_ImmutableFields(t *testing.T) {
@@ -99,9 +99,9 @@ func TestRow7_2_10_ImmutableFields(t *testing.T) {
 			}, "spec.volumeClaimPolicies"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, released)
-			w.create(testJobSet(tc.before...))
-			w.refused(w.tryUpdate(tc.change), tc.field, immutable)
+			e := newEnv(t, released)
+			e.create(testJobSet(tc.before...))
+			e.refused(e.tryUpdate(tc.change), tc.field, immutable)
 		})
 	}
 }
@@ -132,11 +132,11 @@ func TestRow7_2_18_ElasticSizeWithTheGate(t *testing.T) {
 		"4/4 NonIndexed is refused": {nonIndexed, 4, 4, immutableJobs, "field is immutable"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, gated)
-			w.create(testJobSet(func(js *jobSet) { resize(js, 2, 2) }, tc.before))
-			err := w.tryUpdate(func(js *jobSet) { resize(js, tc.parallelism, tc.completions) })
+			e := newEnv(t, gated)
+			e.create(testJobSet(func(js *jobSet) { resize(js, 2, 2) }, tc.before))
+			err := e.tryUpdate(func(js *jobSet) { resize(js, tc.parallelism, tc.completions) })
 			if tc.field != "" {
-				w.refused(err, tc.field, tc.text)
+				e.refused(err, tc.field, tc.text)
 			} else if err != nil {
 				t.Errorf("the update is refused: %v", err)
 			}
@@ -145,7 +145,7 @@ func TestRow7_2_18_ElasticSizeWithTheGate(t *testing.T) {
 }
 
 func TestRow7_2_19_ElasticSizeWithoutTheGate(t *testing.T) {
-	w := newWorld(t, released)
-	w.create(testJobSet(func(js *jobSet) { resize(js, 2, 2) }))
-	w.refused(w.tryUpdate(func(js *jobSet) { resize(js, 4, 4) }), immutableJobs, "field is immutable")
+	e := newEnv(t, released)
+	e.create(testJobSet(func(js *jobSet) { resize(js, 2, 2) }))
+	e.refused(e.tryUpdate(func(js *jobSet) { resize(js, 4, 4) }), immutableJobs, "field is immutable")
 }

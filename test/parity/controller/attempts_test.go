@@ -31,9 +31,9 @@ func podsRestart(policy corev1.RestartPolicy) func(*jobSet) {
 }
 
 // pod plays the Job controller and a kubelet: it makes the only pod of a Job, on a node, in a state.
-func (w *world) pod(job, node string, status corev1.PodStatus) *corev1.Pod {
-	w.Helper()
-	owner := w.jobs()[job]
+func (e *env) pod(job, node string, status corev1.PodStatus) *corev1.Pod {
+	e.Helper()
+	owner := e.jobs()[job]
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
 			GenerateName: job + "-0-", Labels: owner.Spec.Template.Labels,
@@ -42,24 +42,24 @@ func (w *world) pod(job, node string, status corev1.PodStatus) *corev1.Pod {
 		Spec: owner.Spec.Template.Spec,
 	}
 	pod.Spec.NodeName = node
-	client := w.stack.Kube.CoreV1().Pods(w.namespace)
-	created, err := client.Create(w.Context(), pod, metav1.CreateOptions{})
+	client := e.stack.Kube.CoreV1().Pods(e.namespace)
+	created, err := client.Create(e.Context(), pod, metav1.CreateOptions{})
 	if err != nil {
-		w.Fatal(err)
+		e.Fatal(err)
 	}
 	created.Status = status
-	if created, err = client.UpdateStatus(w.Context(), created, metav1.UpdateOptions{}); err != nil {
-		w.Fatal(err)
+	if created, err = client.UpdateStatus(e.Context(), created, metav1.UpdateOptions{}); err != nil {
+		e.Fatal(err)
 	}
 	return created
 }
 
 // podsGo lets all pods disappear.
-func (w *world) podsGo() {
-	w.Helper()
-	err := w.stack.Kube.CoreV1().Pods(w.namespace).DeleteCollection(w.Context(), metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)}, metav1.ListOptions{})
+func (e *env) podsGo() {
+	e.Helper()
+	err := e.stack.Kube.CoreV1().Pods(e.namespace).DeleteCollection(e.Context(), metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)}, metav1.ListOptions{})
 	if err != nil {
-		w.Fatal(err)
+		e.Fatal(err)
 	}
 }
 
@@ -70,10 +70,10 @@ func ended(code int32, reason, message string) corev1.ContainerState {
 }
 
 // history is what people read of status.attempts: one line for each attempt, without its times.
-func (w *world) history() []string {
-	w.Helper()
+func (e *env) history() []string {
+	e.Helper()
 	var lines []string
-	for _, a := range w.get().Status.Attempts {
+	for _, a := range e.get().Status.Attempts {
 		words := []string{fmt.Sprintf("%d %s", a.Number, a.Trigger)}
 		for what, value := range map[string]string{"rule": a.Rule, "user": a.User, "for": a.Reason} {
 			if value != "" {
@@ -93,16 +93,16 @@ func (w *world) history() []string {
 	return lines
 }
 
-func (w *world) awaitHistory(want ...string) {
-	w.Helper()
-	w.eventually(func() string { return cmp.Diff(want, w.history()) })
+func (e *env) awaitHistory(want ...string) {
+	e.Helper()
+	e.eventually(func() string { return cmp.Diff(want, e.history()) })
 }
 
 // awaitEvent waits for an event about the set with the reason and the note.
-func (w *world) awaitEvent(reason, note string) {
-	w.Helper()
-	w.eventually(func() string {
-		list, err := w.stack.Kube.EventsV1().Events(w.namespace).List(w.Context(), metav1.ListOptions{})
+func (e *env) awaitEvent(reason, note string) {
+	e.Helper()
+	e.eventually(func() string {
+		list, err := e.stack.Kube.EventsV1().Events(e.namespace).List(e.Context(), metav1.ListOptions{})
 		if err != nil {
 			return err.Error()
 		}
@@ -122,28 +122,28 @@ func (w *world) awaitEvent(reason, note string) {
 func TestHistoryOutlivesPodsAndJobs(t *testing.T) {
 	const restarts = "applying RestartJobSet failure policy action (first failed job: " + jobB1 + ")"
 	first := "1 Start + + + + Restarted " + restarts + ` cause: ` + jobB1 + ` on node-3: main 137 OOMKilled "out of memory"`
-	w := newWorld(t, released)
-	w.create(testJobSet(failurePolicy(1), podsRestart(corev1.RestartPolicyNever)))
-	w.awaitJobs(running, allJobs...)
-	w.awaitHistory("1 Start + + - -")
-	w.ready(allJobs...)
-	w.awaitHistory("1 Start + + + -")
+	e := newEnv(t, released)
+	e.create(testJobSet(failurePolicy(1), podsRestart(corev1.RestartPolicyNever)))
+	e.awaitJobs(running, allJobs...)
+	e.awaitHistory("1 Start + + - -")
+	e.ready(allJobs...)
+	e.awaitHistory("1 Start + + + -")
 
-	w.pod(jobB1, "node-3", corev1.PodStatus{
+	e.pod(jobB1, "node-3", corev1.PodStatus{
 		Phase: corev1.PodFailed, ContainerStatuses: []corev1.ContainerStatus{{Name: "main", State: ended(137, "OOMKilled", "out of memory")}},
 	})
-	w.fail(jobB1)
-	w.awaitHistory(first, "2 FailurePolicy for "+restarts+" + - - -")
-	w.awaitEvent("FirstFailure", "pod "+jobB1+"-0 on node node-3: container main exited with 137 (OOMKilled): out of memory")
-	w.podsGo()
-	w.recreate(1)
-	w.ready(allJobs...)
-	w.awaitHistory(first, "2 FailurePolicy for "+restarts+" + + + -")
-	w.awaitEvent("JobsRecreated", "all 4 jobs of attempt 2 were recreated ")
-	if ready := w.get().Status.ReadyMilliseconds; ready <= 0 {
+	e.fail(jobB1)
+	e.awaitHistory(first, "2 FailurePolicy for "+restarts+" + - - -")
+	e.awaitEvent("FirstFailure", "pod "+jobB1+"-0 on node node-3: container main exited with 137 (OOMKilled): out of memory")
+	e.podsGo()
+	e.recreate(1)
+	e.ready(allJobs...)
+	e.awaitHistory(first, "2 FailurePolicy for "+restarts+" + + + -")
+	e.awaitEvent("JobsRecreated", "all 4 jobs of attempt 2 were recreated ")
+	if ready := e.get().Status.ReadyMilliseconds; ready <= 0 {
 		t.Errorf("time in which all was ready: got %d ms", ready)
 	}
-	for _, c := range w.get().Status.Conditions {
+	for _, c := range e.get().Status.Conditions {
 		if c.ObservedGeneration != 1 {
 			t.Errorf("condition %s is of generation %d", c.Type, c.ObservedGeneration)
 		}
@@ -153,79 +153,79 @@ func TestHistoryOutlivesPodsAndJobs(t *testing.T) {
 // TestCauseIsReadBeforeTheJobHasFailed has pods whose containers restart. The Job controller deletes them as soon as it
 // knows that the Job will fail.
 func TestCauseIsReadBeforeTheJobHasFailed(t *testing.T) {
-	w := newWorld(t, released)
-	w.create(testJobSet(podsRestart(corev1.RestartPolicyOnFailure)))
-	w.awaitJobs(running, allJobs...)
-	w.activate(allJobs...)
-	w.pod(jobA, "node-7", corev1.PodStatus{
+	e := newEnv(t, released)
+	e.create(testJobSet(podsRestart(corev1.RestartPolicyOnFailure)))
+	e.awaitJobs(running, allJobs...)
+	e.activate(allJobs...)
+	e.pod(jobA, "node-7", corev1.PodStatus{
 		Phase: corev1.PodRunning, ContainerStatuses: []corev1.ContainerStatus{{Name: "main", RestartCount: 6, LastTerminationState: ended(3, "Error", "")}},
 	})
-	w.setStatus([]string{jobA}, func(job *batchv1.Job) {
+	e.setStatus([]string{jobA}, func(job *batchv1.Job) {
 		condition(job, batchv1.JobFailureTarget, batchv1.JobReasonBackoffLimitExceeded, "Job has reached the specified backoff limit")
 	})
 	const cause = `cause: ` + jobA + ` on node-7: main 3 Error ""`
-	w.awaitHistory("1 Start + + - -   " + cause)
-	w.podsGo()
-	w.setStatus([]string{jobA}, func(job *batchv1.Job) {
+	e.awaitHistory("1 Start + + - -   " + cause)
+	e.podsGo()
+	e.setStatus([]string{jobA}, func(job *batchv1.Job) {
 		stopPods(job)
 		job.Status.Failed = 1
 		condition(job, batchv1.JobFailed, batchv1.JobReasonBackoffLimitExceeded, "Job has reached the specified backoff limit")
 	})
-	w.awaitFailed("FailedJobs")
-	w.awaitHistory("1 Start + + - + Failed jobset failed due to one or more job failures (first failed job: " + jobA + ") " + cause)
+	e.awaitFailed("FailedJobs")
+	e.awaitHistory("1 Start + + - + Failed jobset failed due to one or more job failures (first failed job: " + jobA + ") " + cause)
 }
 
 func TestHistoryOfActions(t *testing.T) {
 	options := metav1.CreateOptions{}
-	w := newWorld(t, released)
-	w.create(testJobSet())
-	w.awaitJobs(ofAttempt(0), allJobs...)
-	w.awaitHistory("1 Start + + - -")
+	e := newEnv(t, released)
+	e.create(testJobSet())
+	e.awaitJobs(ofAttempt(0), allJobs...)
+	e.awaitHistory("1 Start + + - -")
 
 	restart := &batchv1alpha1.JobSetRestart{Spec: batchv1alpha1.JobSetRestartSpec{Reason: "stuck", Preconditions: &batchv1alpha1.ActionPreconditions{Attempt: ptr.To[int32](1)}}}
-	answer, err := w.sets.Restart(w.Context(), setName, restart, options)
+	answer, err := e.sets.Restart(e.Context(), setName, restart, options)
 	if err != nil {
 		t.Fatal(err)
 	}
 	user := answer.Status.User
-	w.recreate(1)
+	e.recreate(1)
 	first, second := "1 Start + + - + Restarted stuck", "2 Requested for stuck user "+user
-	w.awaitHistory(first, second+" + + - -")
-	w.awaitEvent("JobsRecreated", "all 4 jobs of attempt 2 were recreated ")
+	e.awaitHistory(first, second+" + + - -")
+	e.awaitEvent("JobsRecreated", "all 4 jobs of attempt 2 were recreated ")
 
 	single := &batchv1alpha1.JobSetRestart{Spec: batchv1alpha1.JobSetRestartSpec{
 		Scope: batchv1alpha1.RestartScopeJob, ReplicatedJob: groupB, JobIndex: ptr.To[int32](1), Reason: "slow"}}
-	if _, err := w.sets.Restart(w.Context(), setName, single, options); err != nil {
+	if _, err := e.sets.Restart(e.Context(), setName, single, options); err != nil {
 		t.Fatal(err)
 	}
-	w.single(jobB1)
+	e.single(jobB1)
 	third := "3 Requested for slow user " + user
-	w.awaitHistory(first, second+" + + - + Restarted slow", third+" + + - -")
-	w.awaitEvent("JobsRecreated", "job "+jobB1+" of attempt 3 was recreated ")
+	e.awaitHistory(first, second+" + + - + Restarted slow", third+" + + - -")
+	e.awaitEvent("JobsRecreated", "job "+jobB1+" of attempt 3 was recreated ")
 
 	suspended := batchv1alpha1.JobSetActionSpec{Reason: "lunch"}
-	if _, err := w.sets.Suspend(w.Context(), setName, &batchv1alpha1.JobSetSuspend{Spec: suspended}, options); err != nil {
+	if _, err := e.sets.Suspend(e.Context(), setName, &batchv1alpha1.JobSetSuspend{Spec: suspended}, options); err != nil {
 		t.Fatal(err)
 	}
-	w.awaitCondition(jobsetv1alpha2.JobSetSuspended, "True SuspendedJobs")
-	w.update(resume)
-	w.awaitCondition(jobsetv1alpha2.JobSetSuspended, "False ResumeJobs")
-	w.awaitHistory(first, second+" + + - + Restarted slow", third+" + + - + Suspended lunch", "4 Resume + + - -")
+	e.awaitCondition(jobsetv1alpha2.JobSetSuspended, "True SuspendedJobs")
+	e.update(resume)
+	e.awaitCondition(jobsetv1alpha2.JobSetSuspended, "False ResumeJobs")
+	e.awaitHistory(first, second+" + + - + Restarted slow", third+" + + - + Suspended lunch", "4 Resume + + - -")
 
-	if _, err := w.sets.Cancel(w.Context(), setName, &batchv1alpha1.JobSetCancel{Spec: suspended}, options); err != nil {
+	if _, err := e.sets.Cancel(e.Context(), setName, &batchv1alpha1.JobSetCancel{Spec: suspended}, options); err != nil {
 		t.Fatal(err)
 	}
-	w.collectWhenDeleted(allJobs...)
-	w.awaitFailed("Cancelled")
-	if _, err := w.sets.Retry(w.Context(), setName, &batchv1alpha1.JobSetRetry{Spec: batchv1alpha1.JobSetRetrySpec{Reason: "again"}}, options); err != nil {
+	e.collectWhenDeleted(allJobs...)
+	e.awaitFailed("Cancelled")
+	if _, err := e.sets.Retry(e.Context(), setName, &batchv1alpha1.JobSetRetry{Spec: batchv1alpha1.JobSetRetrySpec{Reason: "again"}}, options); err != nil {
 		t.Fatal(err)
 	}
-	w.awaitJobs(ofAttempt(2), allJobs...)
-	w.complete(allJobs...)
-	w.awaitCompleted()
-	w.awaitHistory(first, second+" + + - + Restarted slow", third+" + + - + Suspended lunch", "4 Resume + + - + Cancelled lunch",
+	e.awaitJobs(ofAttempt(2), allJobs...)
+	e.complete(allJobs...)
+	e.awaitCompleted()
+	e.awaitHistory(first, second+" + + - + Restarted slow", third+" + + - + Suspended lunch", "4 Resume + + - + Cancelled lunch",
 		"5 Retry for again user "+user+" + + + + Completed jobset completed successfully")
-	if got := w.get().Status.Attempts[4]; got.EndTime.Sub(got.RequestTime.Time) > time.Minute {
+	if got := e.get().Status.Attempts[4]; got.EndTime.Sub(got.RequestTime.Time) > time.Minute {
 		t.Errorf("times make no sense: %+v", got)
 	}
 }

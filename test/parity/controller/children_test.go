@@ -23,7 +23,7 @@ import (
 // The controller sees the Jobs, as they carry the label of the set. With labels like those of its own Jobs, only the owner
 // tells them apart.
 func TestRow7_3_03_JobOfAnotherUIDIsIgnored(t *testing.T) {
-	w := newWorld(t, released)
+	e := newEnv(t, released)
 	foreign := map[string]map[string]string{
 		"foreign-bogus": {jobsetv1alpha2.RestartsKey: "many", jobsetv1alpha2.JobIndexKey: "first"},
 		"foreign-valid": {jobsetv1alpha2.RestartsKey: "0", jobsetv1alpha2.JobIndexKey: "1"},
@@ -31,7 +31,7 @@ func TestRow7_3_03_JobOfAnotherUIDIsIgnored(t *testing.T) {
 	before := map[string]types.UID{}
 	for name, labels := range foreign {
 		labels[jobsetv1alpha2.JobSetNameKey], labels[jobsetv1alpha2.ReplicatedJobNameKey] = setName, groupB
-		created, err := w.stack.Kube.BatchV1().Jobs(w.namespace).Create(w.Context(), &batchv1.Job{
+		created, err := e.stack.Kube.BatchV1().Jobs(e.namespace).Create(e.Context(), &batchv1.Job{
 			ObjectMeta: metav1.ObjectMeta{
 				Name: name, Labels: labels,
 				OwnerReferences: []metav1.OwnerReference{{
@@ -46,17 +46,17 @@ func TestRow7_3_03_JobOfAnotherUIDIsIgnored(t *testing.T) {
 		}
 		before[name] = created.UID
 	}
-	w.create(testJobSet())
-	w.awaitJobs(live, append([]string{"foreign-bogus", "foreign-valid"}, allJobs...)...)
-	w.fail("foreign-bogus", "foreign-valid")
+	e.create(testJobSet())
+	e.awaitJobs(live, append([]string{"foreign-bogus", "foreign-valid"}, allJobs...)...)
+	e.fail("foreign-bogus", "foreign-valid")
 	// The set shows first that these failures are not its own.
-	w.ready(allJobs...)
-	w.awaitCounters("b{ready 3, active 3} a{ready 1, active 1}")
-	w.complete(allJobs...)
-	w.awaitCompleted()
-	w.awaitCounters("b{succeeded 3} a{succeeded 1}")
+	e.ready(allJobs...)
+	e.awaitCounters("b{ready 3, active 3} a{ready 1, active 1}")
+	e.complete(allJobs...)
+	e.awaitCompleted()
+	e.awaitCounters("b{succeeded 3} a{succeeded 1}")
 	for name, labels := range foreign {
-		left := w.jobs()[name]
+		left := e.jobs()[name]
 		if left == nil || left.UID != before[name] || left.DeletionTimestamp != nil {
 			t.Fatalf("Job %s was deleted or replaced: %+v", name, left)
 		}
@@ -77,44 +77,44 @@ func pickKeys(labels, keys map[string]string) map[string]string {
 
 func TestRow7_3_07_HeadlessService(t *testing.T) {
 	t.Run("one Service, made again when it is deleted", func(t *testing.T) {
-		w := newWorld(t, released)
-		w.create(testJobSet())
-		first := w.awaitService(setName, "")
+		e := newEnv(t, released)
+		e.create(testJobSet())
+		first := e.awaitService(setName, "")
 		if first.Spec.ClusterIP != corev1.ClusterIPNone || !first.Spec.PublishNotReadyAddresses {
 			t.Errorf("clusterIP %q, publishNotReadyAddresses %t; want None, true", first.Spec.ClusterIP, first.Spec.PublishNotReadyAddresses)
 		}
 		if diff := cmp.Diff(map[string]string{jobsetv1alpha2.JobSetNameKey: setName}, first.Spec.Selector); diff != "" {
 			t.Errorf("selector (-want +got):\n%s", diff)
 		}
-		w.awaitJobs(live, allJobs...)
-		services := w.stack.Kube.CoreV1().Services(w.namespace)
+		e.awaitJobs(live, allJobs...)
+		services := e.stack.Kube.CoreV1().Services(e.namespace)
 		if list, err := services.List(t.Context(), metav1.ListOptions{}); err != nil || len(list.Items) != 1 {
 			t.Errorf("there are %d Services (%v), want 1", len(list.Items), err)
 		}
 		if err := services.Delete(t.Context(), setName, metav1.DeleteOptions{}); err != nil {
 			t.Fatal(err)
 		}
-		w.awaitService(setName, string(first.UID))
+		e.awaitService(setName, string(first.UID))
 	})
 	t.Run("named after the name that the server generated", func(t *testing.T) {
-		w := newWorld(t, released)
+		e := newEnv(t, released)
 		js := testJobSet()
 		js.Name, js.GenerateName = "", "gen-"
-		created := w.create(js)
+		created := e.create(js)
 		if !strings.HasPrefix(created.Name, "gen-") || len(created.Name) <= len("gen-") {
 			t.Errorf("generated name is %q", created.Name)
 		}
-		w.awaitService(created.Name, "")
+		e.awaitService(created.Name, "")
 	})
 }
 
 // awaitService waits for the Service with another UID than the given one.
-func (w *world) awaitService(name, not string) *corev1.Service {
-	w.Helper()
+func (e *env) awaitService(name, not string) *corev1.Service {
+	e.Helper()
 	var service *corev1.Service
-	w.eventually(func() (problem string) {
+	e.eventually(func() (problem string) {
 		var err error
-		service, err = w.stack.Kube.CoreV1().Services(w.namespace).Get(w.Context(), name, metav1.GetOptions{})
+		service, err = e.stack.Kube.CoreV1().Services(e.namespace).Get(e.Context(), name, metav1.GetOptions{})
 		switch {
 		case err != nil:
 			return err.Error()
@@ -127,29 +127,29 @@ func (w *world) awaitService(name, not string) *corev1.Service {
 }
 
 func TestRow7_3_25_StatusFollowsTheJobs(t *testing.T) {
-	w := newWorld(t, released)
-	w.create(testJobSet())
-	w.awaitJobs(running, allJobs...)
-	w.awaitCounters("b{} a{}")
-	w.ready(jobsOfB...)
-	w.awaitCounters("b{ready 3, active 3} a{}")
-	w.ready(jobA)
-	w.awaitCounters("b{ready 3, active 3} a{ready 1, active 1}")
-	w.complete(jobsOfB...)
-	w.awaitCounters("b{succeeded 3} a{ready 1, active 1}")
-	w.complete(jobA)
-	w.awaitCounters("b{succeeded 3} a{succeeded 1}")
-	w.awaitCompleted()
+	e := newEnv(t, released)
+	e.create(testJobSet())
+	e.awaitJobs(running, allJobs...)
+	e.awaitCounters("b{} a{}")
+	e.ready(jobsOfB...)
+	e.awaitCounters("b{ready 3, active 3} a{}")
+	e.ready(jobA)
+	e.awaitCounters("b{ready 3, active 3} a{ready 1, active 1}")
+	e.complete(jobsOfB...)
+	e.awaitCounters("b{succeeded 3} a{ready 1, active 1}")
+	e.complete(jobA)
+	e.awaitCounters("b{succeeded 3} a{succeeded 1}")
+	e.awaitCompleted()
 }
 
 func TestRow7_3_31_CoordinatorOnEveryJob(t *testing.T) {
-	w := newWorld(t, released)
-	w.create(testJobSet(func(js *jobSet) {
+	e := newEnv(t, released)
+	e.create(testJobSet(func(js *jobSet) {
 		js.Spec.Coordinator = &jobsetv1alpha2.Coordinator{ReplicatedJob: groupA}
 	}))
-	w.awaitJobs(live, allJobs...)
+	e.awaitJobs(live, allJobs...)
 	want := "test-js-replicated-job-a-0-0.test-js"
-	for name, job := range w.jobs() {
+	for name, job := range e.jobs() {
 		for where, keys := range map[string]map[string]string{
 			"label": job.Labels, "annotation": job.Annotations,
 			"label of the pods": job.Spec.Template.Labels, "annotation of the pods": job.Spec.Template.Annotations,
@@ -162,20 +162,20 @@ func TestRow7_3_31_CoordinatorOnEveryJob(t *testing.T) {
 }
 
 func TestRow7_3_35_RefusedJobsShowAsOneEventWithACount(t *testing.T) {
-	w := newWorld(t, released)
-	w.create(testJobSet(func(js *jobSet) {
+	e := newEnv(t, released)
+	e.create(testJobSet(func(js *jobSet) {
 		js.Spec.ReplicatedJobs[0].Template.Spec.Template.Spec.Containers[0].Image = ""
 	}))
 	var found []eventsv1.Event
-	w.eventually(func() string {
-		list, err := w.stack.Kube.EventsV1().Events(w.namespace).List(t.Context(), metav1.ListOptions{})
+	e.eventually(func() string {
+		list, err := e.stack.Kube.EventsV1().Events(e.namespace).List(t.Context(), metav1.ListOptions{})
 		if err != nil {
 			return err.Error()
 		}
 		found = nil
-		for _, e := range list.Items {
-			if e.Reason == "JobCreationFailed" {
-				found = append(found, e)
+		for _, event := range list.Items {
+			if event.Reason == "JobCreationFailed" {
+				found = append(found, event)
 			}
 		}
 		if len(found) == 0 || found[0].Series == nil || found[0].Series.Count < 2 {
@@ -187,32 +187,32 @@ func TestRow7_3_35_RefusedJobsShowAsOneEventWithACount(t *testing.T) {
 		t.Errorf("there are %d events JobCreationFailed, want 1 with a count", len(found))
 	}
 	// What is refused is one replicatedJob; the Jobs of the other one exist.
-	w.awaitJobs(live, jobsOfB...)
-	e := found[0]
-	if e.Type != corev1.EventTypeWarning || e.Regarding.UID != w.get().UID || e.ReportingController != "jobset" || e.Action != "Reconciling" {
+	e.awaitJobs(live, jobsOfB...)
+	event := found[0]
+	if event.Type != corev1.EventTypeWarning || event.Regarding.UID != e.get().UID || event.ReportingController != "jobset" || event.Action != "Reconciling" {
 		t.Errorf("event of type %s about %s by %s (%s), want a Warning about the set by jobset (Reconciling)",
-			e.Type, e.Regarding.UID, e.ReportingController, e.Action)
+			event.Type, event.Regarding.UID, event.ReportingController, event.Action)
 	}
-	if !strings.Contains(e.Note, "spec.template.spec.containers[0].image") {
-		t.Errorf("note %q does not name the field", e.Note)
+	if !strings.Contains(event.Note, "spec.template.spec.containers[0].image") {
+		t.Errorf("note %q does not name the field", event.Note)
 	}
 }
 
 func TestRow7_3_36_ElasticSizePatchesJobs(t *testing.T) {
-	w := newWorld(t, gated)
-	w.create(testJobSet(func(js *jobSet) { resize(js, 2, 2) }))
-	w.awaitJobs(running, allJobs...)
-	before := w.jobs()
-	w.update(func(js *jobSet) { resize(js, 4, 4) })
-	w.eventually(func() string {
-		for name, job := range w.jobs() {
+	e := newEnv(t, gated)
+	e.create(testJobSet(func(js *jobSet) { resize(js, 2, 2) }))
+	e.awaitJobs(running, allJobs...)
+	before := e.jobs()
+	e.update(func(js *jobSet) { resize(js, 4, 4) })
+	e.eventually(func() string {
+		for name, job := range e.jobs() {
 			if *job.Spec.Parallelism != 4 || *job.Spec.Completions != 4 {
 				return fmt.Sprintf("Job %s has size %d/%d", name, *job.Spec.Parallelism, *job.Spec.Completions)
 			}
 		}
 		return ""
 	})
-	for name, job := range w.jobs() {
+	for name, job := range e.jobs() {
 		if job.UID != before[name].UID {
 			t.Errorf("Job %s was recreated", name)
 		}
@@ -227,10 +227,10 @@ func resize(js *jobSet, parallelism, completions int32) {
 }
 
 // refused checks that a write was refused as invalid, at the field and with the text.
-func (w *world) refused(err error, field, text string) {
-	w.Helper()
+func (e *env) refused(err error, field, text string) {
+	e.Helper()
 	if !apierrors.IsInvalid(err) {
-		w.Errorf("got %v, want that it is invalid", err)
+		e.Errorf("got %v, want that it is invalid", err)
 		return
 	}
 	for _, cause := range err.(apierrors.APIStatus).Status().Details.Causes {
@@ -238,5 +238,5 @@ func (w *world) refused(err error, field, text string) {
 			return
 		}
 	}
-	w.Errorf("no cause at %s contains %q: %v", field, text, err)
+	e.Errorf("no cause at %s contains %q: %v", field, text, err)
 }

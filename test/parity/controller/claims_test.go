@@ -44,11 +44,11 @@ func claimTemplate(name string) corev1.PersistentVolumeClaim {
 }
 
 // owners writes each claim of the namespace with the UID of the set that owns it, or "nobody".
-func (w *world) owners() map[string]string {
-	w.Helper()
-	list, err := w.stack.Kube.CoreV1().PersistentVolumeClaims(w.namespace).List(w.Context(), metav1.ListOptions{})
+func (e *env) owners() map[string]string {
+	e.Helper()
+	list, err := e.stack.Kube.CoreV1().PersistentVolumeClaims(e.namespace).List(e.Context(), metav1.ListOptions{})
 	if err != nil {
-		w.Fatal(err)
+		e.Fatal(err)
 	}
 	owners := map[string]string{}
 	for _, c := range list.Items {
@@ -60,41 +60,41 @@ func (w *world) owners() map[string]string {
 	return owners
 }
 
-func (w *world) awaitClaims(want map[string]string) {
-	w.Helper()
-	w.eventually(func() string { return cmp.Diff(want, w.owners()) })
+func (e *env) awaitClaims(want map[string]string) {
+	e.Helper()
+	e.eventually(func() string { return cmp.Diff(want, e.owners()) })
 }
 
 func TestRow7_3_24_VolumeClaims(t *testing.T) {
 	deleted, retained := claim("scratch", jobsetv1alpha2.RetentionPolicyDelete), claim("models", jobsetv1alpha2.RetentionPolicyRetain)
 	t.Run("the set owns the claim that is deleted with it, nobody the one that is retained", func(t *testing.T) {
-		w := newWorld(t, released)
-		js := w.create(testJobSet(deleted, retained))
+		e := newEnv(t, released)
+		js := e.create(testJobSet(deleted, retained))
 		// The garbage collector goes by the owner; what it does is in TestRow7_1_22_SharedVolumeClaims.
 		want := map[string]string{"scratch-test-js": string(js.UID), "models-test-js": "nobody"}
-		w.awaitClaims(want)
-		w.awaitJobs(running, allJobs...)
-		w.mounts("scratch", "scratch-test-js")
-		w.mounts("models", "models-test-js")
-		w.complete(allJobs...)
-		w.awaitCompleted()
-		if diff := cmp.Diff(want, w.owners()); diff != "" {
+		e.awaitClaims(want)
+		e.awaitJobs(running, allJobs...)
+		e.mounts("scratch", "scratch-test-js")
+		e.mounts("models", "models-test-js")
+		e.complete(allJobs...)
+		e.awaitCompleted()
+		if diff := cmp.Diff(want, e.owners()); diff != "" {
 			t.Errorf("owners of the claims after the end (-want +got):\n%s", diff)
 		}
 	})
 	t.Run("another set with a template of that name completes", func(t *testing.T) {
-		w := newWorld(t, released)
+		e := newEnv(t, released)
 		first := testJobSet(retained)
 		first.Name = "first"
-		w.create(first)
-		w.awaitClaims(map[string]string{"models-first": "nobody"})
-		if err := w.sets.Delete(t.Context(), "first", metav1.DeleteOptions{}); err != nil {
+		e.create(first)
+		e.awaitClaims(map[string]string{"models-first": "nobody"})
+		if err := e.sets.Delete(t.Context(), "first", metav1.DeleteOptions{}); err != nil {
 			t.Fatal(err)
 		}
-		w.create(testJobSet(retained))
-		w.awaitClaims(map[string]string{"models-first": "nobody", "models-test-js": "nobody"})
-		w.eventually(func() string {
-			names := w.names(running)
+		e.create(testJobSet(retained))
+		e.awaitClaims(map[string]string{"models-first": "nobody", "models-test-js": "nobody"})
+		e.eventually(func() string {
+			names := e.names(running)
 			for _, job := range allJobs {
 				if !slices.Contains(names, job) {
 					return fmt.Sprintf("no Job %s among %v", job, names)
@@ -102,54 +102,54 @@ func TestRow7_3_24_VolumeClaims(t *testing.T) {
 			}
 			return ""
 		})
-		w.complete(allJobs...)
-		w.awaitCompleted()
+		e.complete(allJobs...)
+		e.awaitCompleted()
 	})
 	t.Run("a suspended set has its claims too", func(t *testing.T) {
-		w := newWorld(t, released)
-		js := w.create(testJobSet(suspend, deleted, retained))
-		w.awaitClaims(map[string]string{"scratch-test-js": string(js.UID), "models-test-js": "nobody"})
-		w.awaitJobs(suspended, allJobs...)
+		e := newEnv(t, released)
+		js := e.create(testJobSet(suspend, deleted, retained))
+		e.awaitClaims(map[string]string{"scratch-test-js": string(js.UID), "models-test-js": "nobody"})
+		e.awaitJobs(suspended, allJobs...)
 	})
 }
 
 // mounts checks that the pods of all Jobs get the claim as a volume of that name.
-func (w *world) mounts(volume, claim string) {
-	w.Helper()
-	for name, job := range w.jobs() {
+func (e *env) mounts(volume, claim string) {
+	e.Helper()
+	for name, job := range e.jobs() {
 		found := slices.ContainsFunc(job.Spec.Template.Spec.Volumes, func(v corev1.Volume) bool {
 			return v.Name == volume && v.PersistentVolumeClaim != nil && v.PersistentVolumeClaim.ClaimName == claim
 		})
 		if !found {
-			w.Errorf("Job %s has no volume %s of the claim %s: %v", name, volume, claim, job.Spec.Template.Spec.Volumes)
+			e.Errorf("Job %s has no volume %s of the claim %s: %v", name, volume, claim, job.Spec.Template.Spec.Volumes)
 		}
 	}
 }
 
 func TestRow7_3_34_TimeToLiveOfAFailedSet(t *testing.T) {
 	t.Run("after it the set is deleted", func(t *testing.T) {
-		w := newWorld(t, released)
-		w.create(testJobSet(func(js *jobSet) { js.Spec.TTLSecondsAfterFinished = ptr.To[int32](2) }))
-		w.awaitJobs(running, allJobs...)
-		w.ready(jobsOfB...)
-		w.fail(jobA)
-		w.awaitFailed("FailedJobs")
-		w.collectWhenDeleted(jobsOfB...)
-		w.keepsJobs(live, jobA)
-		w.awaitDeleted()
-		w.livedAfterItsEnd(jobsetv1alpha2.JobSetFailed, 2)
-		if got := w.get().Finalizers; !slices.Equal(got, []string{metav1.FinalizerDeleteDependents}) {
+		e := newEnv(t, released)
+		e.create(testJobSet(func(js *jobSet) { js.Spec.TTLSecondsAfterFinished = ptr.To[int32](2) }))
+		e.awaitJobs(running, allJobs...)
+		e.ready(jobsOfB...)
+		e.fail(jobA)
+		e.awaitFailed("FailedJobs")
+		e.collectWhenDeleted(jobsOfB...)
+		e.keepsJobs(live, jobA)
+		e.awaitDeleted()
+		e.livedAfterItsEnd(jobsetv1alpha2.JobSetFailed, 2)
+		if got := e.get().Finalizers; !slices.Equal(got, []string{metav1.FinalizerDeleteDependents}) {
 			t.Errorf("finalizers: got %v, want that of a deletion in the foreground", got)
 		}
 	})
 	t.Run("without one it stays", func(t *testing.T) {
-		w := newWorld(t, released)
-		w.create(testJobSet())
-		w.awaitJobs(running, allJobs...)
-		w.fail(jobA)
-		w.awaitFailed("FailedJobs")
-		w.stays(func() string {
-			if w.get().DeletionTimestamp != nil {
+		e := newEnv(t, released)
+		e.create(testJobSet())
+		e.awaitJobs(running, allJobs...)
+		e.fail(jobA)
+		e.awaitFailed("FailedJobs")
+		e.stays(func() string {
+			if e.get().DeletionTimestamp != nil {
 				return "the set is being deleted"
 			}
 			return ""

@@ -20,38 +20,38 @@ func failurePolicy(maxRestarts int32, rules ...rule) func(*jobSet) {
 }
 
 // recreate waits until the Jobs of the attempt before go, lets them go, and waits for those of the attempt.
-func (w *world) recreate(attempt int) {
-	w.Helper()
-	w.collectWhenDeleted(allJobs...)
-	w.awaitJobs(ofAttempt(attempt), allJobs...)
+func (e *env) recreate(attempt int) {
+	e.Helper()
+	e.collectWhenDeleted(allJobs...)
+	e.awaitJobs(ofAttempt(attempt), allJobs...)
 }
 
 func TestRow7_3_08_MaxRestartsLimitsFailures(t *testing.T) {
-	w := newWorld(t, released)
-	w.create(testJobSet(failurePolicy(1)))
-	w.awaitJobs(ofAttempt(0), allJobs...)
-	w.fail(jobB0)
-	w.awaitRestarts(restarts{All: 1, Counted: 1})
-	w.recreate(1)
-	w.fail(jobA)
-	w.awaitFailed("ReachedMaxRestarts")
-	w.awaitRestarts(restarts{All: 1, Counted: 1})
+	e := newEnv(t, released)
+	e.create(testJobSet(failurePolicy(1)))
+	e.awaitJobs(ofAttempt(0), allJobs...)
+	e.fail(jobB0)
+	e.awaitRestarts(restarts{All: 1, Counted: 1})
+	e.recreate(1)
+	e.fail(jobA)
+	e.awaitFailed("ReachedMaxRestarts")
+	e.awaitRestarts(restarts{All: 1, Counted: 1})
 }
 
 // oneFailure fails one Job of b for the reason and with the message that the rules of rows 9 to 11 are about.
-func oneFailure(t *testing.T, r rule) *world {
+func oneFailure(t *testing.T, r rule) *env {
 	t.Helper()
-	w := newWorld(t, released)
-	w.create(testJobSet(failurePolicy(1, r)))
-	w.awaitJobs(running, allJobs...)
-	w.failFor(batchv1.JobReasonPodFailurePolicy, "Container main for pod ns/p-0 failed with exit code 7 matching FailJob rule at index 0", jobB1)
-	return w
+	e := newEnv(t, released)
+	e.create(testJobSet(failurePolicy(1, r)))
+	e.awaitJobs(running, allJobs...)
+	e.failFor(batchv1.JobReasonPodFailurePolicy, "Container main for pod ns/p-0 failed with exit code 7 matching FailJob rule at index 0", jobB1)
+	return e
 }
 
 func TestRow7_3_09_FailJobSetForAnyReason(t *testing.T) {
-	w := oneFailure(t, rule{Action: jobsetv1alpha2.FailJobSet})
-	w.awaitFailed("FailJobSetFailurePolicyAction")
-	w.awaitRestarts(restarts{})
+	e := oneFailure(t, rule{Action: jobsetv1alpha2.FailJobSet})
+	e.awaitFailed("FailJobSetFailurePolicyAction")
+	e.awaitRestarts(restarts{})
 }
 
 func TestRow7_3_10_RuleThatDoesNotMatchLeavesTheDefault(t *testing.T) {
@@ -65,10 +65,10 @@ func TestRow7_3_10_RuleThatDoesNotMatchLeavesTheDefault(t *testing.T) {
 			OnJobFailureMessagePatterns: []string{"exit code 9"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := oneFailure(t, r)
-			w.awaitRestarts(restarts{All: 1, Counted: 1})
-			w.awaitCondition(jobsetv1alpha2.JobSetRestarting, "True DefaultFailurePolicy")
-			w.staysActive()
+			e := oneFailure(t, r)
+			e.awaitRestarts(restarts{All: 1, Counted: 1})
+			e.awaitCondition(jobsetv1alpha2.JobSetRestarting, "True DefaultFailurePolicy")
+			e.staysActive()
 		})
 	}
 }
@@ -79,12 +79,12 @@ func TestRow7_3_11_FailJobSetForAReasonAndAMessage(t *testing.T) {
 		"a pattern of a part of it":      "exit code 7",
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := oneFailure(t, rule{
+			e := oneFailure(t, rule{
 				Action: jobsetv1alpha2.FailJobSet, OnJobFailureReasons: []string{batchv1.JobReasonPodFailurePolicy},
 				OnJobFailureMessagePatterns: []string{pattern},
 			})
-			w.awaitFailed("FailJobSetFailurePolicyAction")
-			w.awaitRestarts(restarts{})
+			e.awaitFailed("FailJobSetFailurePolicyAction")
+			e.awaitRestarts(restarts{})
 		})
 	}
 }
@@ -92,65 +92,65 @@ func TestRow7_3_11_FailJobSetForAReasonAndAMessage(t *testing.T) {
 func TestRow7_3_12_RestartJobSet(t *testing.T) {
 	for name, stack := range map[string]string{"gate off": released, "gate on": gated} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, stack)
-			w.create(testJobSet(failurePolicy(1, rule{Action: jobsetv1alpha2.RestartJobSet})))
-			w.awaitJobs(ofAttempt(0), allJobs...)
-			w.fail(jobB1)
-			w.awaitRestarts(restarts{All: 1, Counted: 1})
-			w.recreate(1)
-			w.awaitRestarts(restarts{All: 1, Counted: 1})
+			e := newEnv(t, stack)
+			e.create(testJobSet(failurePolicy(1, rule{Action: jobsetv1alpha2.RestartJobSet})))
+			e.awaitJobs(ofAttempt(0), allJobs...)
+			e.fail(jobB1)
+			e.awaitRestarts(restarts{All: 1, Counted: 1})
+			e.recreate(1)
+			e.awaitRestarts(restarts{All: 1, Counted: 1})
 		})
 	}
 }
 
 // single waits until one Job goes and comes again, while the others stay.
-func (w *world) single(job string) {
-	w.Helper()
-	before := w.jobs()
-	w.collectWhenDeleted(job)
-	w.awaitJobs(live, allJobs...)
-	for name, now := range w.jobs() {
+func (e *env) single(job string) {
+	e.Helper()
+	before := e.jobs()
+	e.collectWhenDeleted(job)
+	e.awaitJobs(live, allJobs...)
+	for name, now := range e.jobs() {
 		if (now.UID != before[name].UID) != (name == job) {
-			w.Errorf("Job %s was created anew: %t, want %t", name, now.UID != before[name].UID, name == job)
+			e.Errorf("Job %s was created anew: %t, want %t", name, now.UID != before[name].UID, name == job)
 		}
 	}
-	if got := w.jobs()[job].Labels[jobsetv1alpha2.JobRestartAttemptKey]; got != "1" {
-		w.Errorf("restart attempt of the Job: got %q, want 1", got)
+	if got := e.jobs()[job].Labels[jobsetv1alpha2.JobRestartAttemptKey]; got != "1" {
+		e.Errorf("restart attempt of the Job: got %q, want 1", got)
 	}
 }
 
 func TestRow7_3_13_RestartJob(t *testing.T) {
-	w := newWorld(t, gated)
-	w.create(testJobSet(failurePolicy(1, rule{Action: jobsetv1alpha2.RestartJob, TargetReplicatedJobs: []string{groupA}})))
-	w.awaitJobs(running, allJobs...)
-	w.fail(jobA)
-	w.awaitRestarts(restarts{Jobs: map[string][]int32{groupA: {1}}, JobsCounted: map[string][]int32{groupA: {1}}})
-	w.single(jobA)
-	w.staysActive()
+	e := newEnv(t, gated)
+	e.create(testJobSet(failurePolicy(1, rule{Action: jobsetv1alpha2.RestartJob, TargetReplicatedJobs: []string{groupA}})))
+	e.awaitJobs(running, allJobs...)
+	e.fail(jobA)
+	e.awaitRestarts(restarts{Jobs: map[string][]int32{groupA: {1}}, JobsCounted: map[string][]int32{groupA: {1}}})
+	e.single(jobA)
+	e.staysActive()
 }
 
 func TestRow7_3_14_RestartJobAndIgnoreMaxRestarts(t *testing.T) {
-	w := newWorld(t, gated)
-	w.create(testJobSet(failurePolicy(0, rule{Action: jobsetv1alpha2.RestartJobAndIgnoreMaxRestarts, TargetReplicatedJobs: []string{groupA}})))
-	w.awaitJobs(running, allJobs...)
-	w.fail(jobA)
-	w.awaitRestarts(restarts{Jobs: map[string][]int32{groupA: {1}}})
-	w.single(jobA)
-	w.staysActive()
+	e := newEnv(t, gated)
+	e.create(testJobSet(failurePolicy(0, rule{Action: jobsetv1alpha2.RestartJobAndIgnoreMaxRestarts, TargetReplicatedJobs: []string{groupA}})))
+	e.awaitJobs(running, allJobs...)
+	e.fail(jobA)
+	e.awaitRestarts(restarts{Jobs: map[string][]int32{groupA: {1}}})
+	e.single(jobA)
+	e.staysActive()
 }
 
 func TestRow7_3_15_RestartJobSetAndIgnoreMaxRestarts(t *testing.T) {
 	for name, stack := range map[string]string{"gate off": released, "gate on": gated} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, stack)
-			w.create(testJobSet(failurePolicy(1, rule{Action: jobsetv1alpha2.RestartJobSetAndIgnoreMaxRestarts})))
-			w.awaitJobs(ofAttempt(0), allJobs...)
+			e := newEnv(t, stack)
+			e.create(testJobSet(failurePolicy(1, rule{Action: jobsetv1alpha2.RestartJobSetAndIgnoreMaxRestarts})))
+			e.awaitJobs(ofAttempt(0), allJobs...)
 			for attempt := 1; attempt <= 3; attempt++ {
-				w.fail(jobB1)
-				w.awaitRestarts(restarts{All: int32(attempt)})
-				w.recreate(attempt)
+				e.fail(jobB1)
+				e.awaitRestarts(restarts{All: int32(attempt)})
+				e.recreate(attempt)
 			}
-			w.staysActive()
+			e.staysActive()
 		})
 	}
 }

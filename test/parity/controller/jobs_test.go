@@ -21,12 +21,12 @@ func retryOnConflict(write func() error) error {
 }
 
 // setStatus plays the Job controller: it writes the status of Jobs.
-func (w *world) setStatus(names []string, change func(*batchv1.Job)) {
-	w.Helper()
-	client := w.stack.Kube.BatchV1().Jobs(w.namespace)
+func (e *env) setStatus(names []string, change func(*batchv1.Job)) {
+	e.Helper()
+	client := e.stack.Kube.BatchV1().Jobs(e.namespace)
 	for _, name := range names {
 		err := retryOnConflict(func() error {
-			job, err := client.Get(w.Context(), name, metav1.GetOptions{})
+			job, err := client.Get(e.Context(), name, metav1.GetOptions{})
 			if err != nil {
 				return err
 			}
@@ -34,11 +34,11 @@ func (w *world) setStatus(names []string, change func(*batchv1.Job)) {
 				job.Status.StartTime = ptr.To(metav1.Now())
 			}
 			change(job)
-			_, err = client.UpdateStatus(w.Context(), job, metav1.UpdateOptions{})
+			_, err = client.UpdateStatus(e.Context(), job, metav1.UpdateOptions{})
 			return err
 		})
 		if err != nil {
-			w.Fatalf("writing the status of Job %s: %v", name, err)
+			e.Fatalf("writing the status of Job %s: %v", name, err)
 		}
 	}
 }
@@ -46,21 +46,21 @@ func (w *world) setStatus(names []string, change func(*batchv1.Job)) {
 func pods(job *batchv1.Job) int32 { return *job.Spec.Parallelism }
 
 // activate gives Jobs pods that are not ready yet.
-func (w *world) activate(names ...string) {
-	w.Helper()
-	w.setStatus(names, func(job *batchv1.Job) { job.Status.Active, job.Status.Ready = pods(job), ptr.To[int32](0) })
+func (e *env) activate(names ...string) {
+	e.Helper()
+	e.setStatus(names, func(job *batchv1.Job) { job.Status.Active, job.Status.Ready = pods(job), ptr.To[int32](0) })
 }
 
 // ready makes all pods of Jobs ready.
-func (w *world) ready(names ...string) {
-	w.Helper()
-	w.setStatus(names, func(job *batchv1.Job) { job.Status.Active, job.Status.Ready = pods(job), ptr.To(pods(job)) })
+func (e *env) ready(names ...string) {
+	e.Helper()
+	e.setStatus(names, func(job *batchv1.Job) { job.Status.Active, job.Status.Ready = pods(job), ptr.To(pods(job)) })
 }
 
 // complete ends Jobs with success.
-func (w *world) complete(names ...string) {
-	w.Helper()
-	w.setStatus(names, func(job *batchv1.Job) {
+func (e *env) complete(names ...string) {
+	e.Helper()
+	e.setStatus(names, func(job *batchv1.Job) {
 		stopPods(job)
 		job.Status.Succeeded = pods(job)
 		job.Status.CompletedIndexes = "0"
@@ -74,15 +74,15 @@ func (w *world) complete(names ...string) {
 }
 
 // fail ends Jobs as one that has used up its backoffLimit.
-func (w *world) fail(names ...string) {
-	w.Helper()
-	w.failFor(batchv1.JobReasonBackoffLimitExceeded, "Job has reached the specified backoff limit", names...)
+func (e *env) fail(names ...string) {
+	e.Helper()
+	e.failFor(batchv1.JobReasonBackoffLimitExceeded, "Job has reached the specified backoff limit", names...)
 }
 
 // failFor ends Jobs with failure, for the reason and with the message.
-func (w *world) failFor(reason, message string, names ...string) {
-	w.Helper()
-	w.setStatus(names, func(job *batchv1.Job) {
+func (e *env) failFor(reason, message string, names ...string) {
+	e.Helper()
+	e.setStatus(names, func(job *batchv1.Job) {
 		stopPods(job)
 		job.Status.Failed = 1
 		condition(job, batchv1.JobFailureTarget, reason, message)
@@ -91,9 +91,9 @@ func (w *world) failFor(reason, message string, names ...string) {
 }
 
 // stop plays what happens to Jobs that were suspended while they ran: their pods go.
-func (w *world) stop(names ...string) {
-	w.Helper()
-	w.setStatus(names, func(job *batchv1.Job) {
+func (e *env) stop(names ...string) {
+	e.Helper()
+	e.setStatus(names, func(job *batchv1.Job) {
 		stopPods(job)
 		job.Status.StartTime = nil
 		condition(job, batchv1.JobSuspended, "JobSuspended", "Job suspended")
@@ -113,12 +113,12 @@ func condition(job *batchv1.Job, kind batchv1.JobConditionType, reason, message 
 }
 
 // collect plays the garbage collector: Jobs that are being deleted in the foreground go away.
-func (w *world) collect(names ...string) {
-	w.Helper()
-	client := w.stack.Kube.BatchV1().Jobs(w.namespace)
+func (e *env) collect(names ...string) {
+	e.Helper()
+	client := e.stack.Kube.BatchV1().Jobs(e.namespace)
 	for _, name := range names {
 		err := retryOnConflict(func() error {
-			job, err := client.Get(w.Context(), name, metav1.GetOptions{})
+			job, err := client.Get(e.Context(), name, metav1.GetOptions{})
 			if err != nil {
 				return err
 			}
@@ -126,11 +126,11 @@ func (w *world) collect(names ...string) {
 				return fmt.Errorf("it is not being deleted")
 			}
 			job.Finalizers = nil
-			_, err = client.Update(w.Context(), job, metav1.UpdateOptions{})
+			_, err = client.Update(e.Context(), job, metav1.UpdateOptions{})
 			return err
 		})
 		if err != nil && !apierrors.IsNotFound(err) {
-			w.Fatalf("collecting Job %s: %v", name, err)
+			e.Fatalf("collecting Job %s: %v", name, err)
 		}
 	}
 }
@@ -148,20 +148,20 @@ func ofAttempt(attempt int) func(*batchv1.Job) bool {
 }
 
 // awaitJobs waits until exactly these Jobs are there for which the condition holds.
-func (w *world) awaitJobs(holds func(*batchv1.Job) bool, want ...string) {
-	w.Helper()
-	w.eventually(func() string { return difference("Jobs", want, w.names(holds)) })
+func (e *env) awaitJobs(holds func(*batchv1.Job) bool, want ...string) {
+	e.Helper()
+	e.eventually(func() string { return difference("Jobs", want, e.names(holds)) })
 }
 
 // keepsJobs makes sure that for a moment exactly these Jobs are there for which the condition holds.
-func (w *world) keepsJobs(holds func(*batchv1.Job) bool, want ...string) {
-	w.Helper()
-	w.stays(func() string { return difference("Jobs", want, w.names(holds)) })
+func (e *env) keepsJobs(holds func(*batchv1.Job) bool, want ...string) {
+	e.Helper()
+	e.stays(func() string { return difference("Jobs", want, e.names(holds)) })
 }
 
 // collectWhenDeleted waits for the deletion of Jobs, which then go away.
-func (w *world) collectWhenDeleted(names ...string) {
-	w.Helper()
-	w.awaitJobs(terminating, names...)
-	w.collect(names...)
+func (e *env) collectWhenDeleted(names ...string) {
+	e.Helper()
+	e.awaitJobs(terminating, names...)
+	e.collect(names...)
 }

@@ -22,36 +22,36 @@ func managedElsewhere(js *jobSet) { js.Spec.ManagedBy = ptr.To("example.com/othe
 func TestRow7_3_33_SetOfAnotherControllerIsLeftAlone(t *testing.T) {
 	for name, start := range map[string]func(*jobSet){"running": func(*jobSet) {}, "suspended": suspend} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, released)
-			w.create(testJobSet(managedElsewhere, start))
-			written := w.writeAsOther()
-			w.leftAlone(written)
+			e := newEnv(t, released)
+			e.create(testJobSet(managedElsewhere, start))
+			written := e.writeAsOther()
+			e.leftAlone(written)
 			if name == "suspended" {
-				w.update(resume)
-				w.leftAlone(written)
+				e.update(resume)
+				e.leftAlone(written)
 			}
-			w.update(suspend)
-			w.leftAlone(written)
+			e.update(suspend)
+			e.leftAlone(written)
 		})
 	}
 	t.Run("its time to live counts", func(t *testing.T) {
-		w := newWorld(t, released)
-		w.create(testJobSet(managedElsewhere, func(js *jobSet) { js.Spec.TTLSecondsAfterFinished = ptr.To[int32](2) }))
-		w.leftAlone(w.writeAsOther())
-		w.updateStatus(func(js *jobSet) {
+		e := newEnv(t, released)
+		e.create(testJobSet(managedElsewhere, func(js *jobSet) { js.Spec.TTLSecondsAfterFinished = ptr.To[int32](2) }))
+		e.leftAlone(e.writeAsOther())
+		e.updateStatus(func(js *jobSet) {
 			meta.SetStatusCondition(&js.Status.Conditions, metav1.Condition{
 				Type: jobsetv1alpha2.JobSetCompleted, Status: metav1.ConditionTrue, Reason: "OtherSaysSo", Message: "written by another controller",
 			})
 		})
-		w.awaitDeleted()
-		w.livedAfterItsEnd(jobsetv1alpha2.JobSetCompleted, 2)
+		e.awaitDeleted()
+		e.livedAfterItsEnd(jobsetv1alpha2.JobSetCompleted, 2)
 	})
 }
 
 // writeAsOther writes a status as the other controller would, and returns it.
-func (w *world) writeAsOther() jobsetv1alpha2.JobSetStatus {
-	w.Helper()
-	return w.updateStatus(func(js *jobSet) {
+func (e *env) writeAsOther() jobsetv1alpha2.JobSetStatus {
+	e.Helper()
+	return e.updateStatus(func(js *jobSet) {
 		js.Status.Restarts = 7
 		js.Status.ReplicatedJobsStatus = []jobsetv1alpha2.ReplicatedJobStatus{{Name: groupA, Failed: 5}}
 		for _, c := range []metav1.Condition{
@@ -63,30 +63,30 @@ func (w *world) writeAsOther() jobsetv1alpha2.JobSetStatus {
 	})
 }
 
-func (w *world) updateStatus(change func(*jobSet)) jobsetv1alpha2.JobSetStatus {
-	w.Helper()
-	js := w.get()
+func (e *env) updateStatus(change func(*jobSet)) jobsetv1alpha2.JobSetStatus {
+	e.Helper()
+	js := e.get()
 	change(js)
-	written, err := w.sets.UpdateStatus(w.Context(), js, metav1.UpdateOptions{})
+	written, err := e.sets.UpdateStatus(e.Context(), js, metav1.UpdateOptions{})
 	if err != nil {
-		w.Fatal(err)
+		e.Fatal(err)
 	}
 	return written.Status
 }
 
 // leftAlone makes sure that for a moment nothing is made for the set, and nothing is written to its status.
-func (w *world) leftAlone(written jobsetv1alpha2.JobSetStatus) {
-	w.Helper()
-	w.stays(func() string {
-		if got := w.names(live); len(got) != 0 {
+func (e *env) leftAlone(written jobsetv1alpha2.JobSetStatus) {
+	e.Helper()
+	e.stays(func() string {
+		if got := e.names(live); len(got) != 0 {
 			return fmt.Sprintf("there are Jobs: %v", got)
 		}
-		if diff := cmp.Diff(written, w.get().Status); diff != "" {
+		if diff := cmp.Diff(written, e.get().Status); diff != "" {
 			return fmt.Sprintf("status (-written +now):\n%s", diff)
 		}
 		return ""
 	})
-	if _, err := w.stack.Kube.CoreV1().Services(w.namespace).Get(w.Context(), setName, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
-		w.Errorf("getting the Service: %v, want that it is not found", err)
+	if _, err := e.stack.Kube.CoreV1().Services(e.namespace).Get(e.Context(), setName, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+		e.Errorf("getting the Service: %v, want that it is not found", err)
 	}
 }

@@ -34,10 +34,10 @@ func counters(js *jobSet) string {
 	return strings.Join(entries, " ")
 }
 
-func (w *world) awaitCounters(want string) {
-	w.Helper()
-	w.eventually(func() string {
-		if got := counters(w.get()); got != want {
+func (e *env) awaitCounters(want string) {
+	e.Helper()
+	e.eventually(func() string {
+		if got := counters(e.get()); got != want {
 			return fmt.Sprintf("counters: got %s, want %s", got, want)
 		}
 		return ""
@@ -54,37 +54,37 @@ func stateOf(js *jobSet, kind string) string {
 }
 
 // awaitCondition waits until a condition is as in "True SuspendedJobs".
-func (w *world) awaitCondition(kind, want string) {
-	w.Helper()
-	w.eventually(func() string {
-		if got := stateOf(w.get(), kind); got != want {
+func (e *env) awaitCondition(kind, want string) {
+	e.Helper()
+	e.eventually(func() string {
+		if got := stateOf(e.get(), kind); got != want {
 			return fmt.Sprintf("condition %s: got %q, want %q", kind, got, want)
 		}
 		return ""
 	})
 }
 
-func (w *world) awaitCompleted() {
-	w.Helper()
-	w.awaitCondition(jobsetv1alpha2.JobSetCompleted, "True AllJobsCompleted")
-	if got := w.get().Status.TerminalState; got != jobsetv1alpha2.TerminalStateCompleted {
-		w.Errorf("terminal state: got %q, want %q", got, jobsetv1alpha2.TerminalStateCompleted)
+func (e *env) awaitCompleted() {
+	e.Helper()
+	e.awaitCondition(jobsetv1alpha2.JobSetCompleted, "True AllJobsCompleted")
+	if got := e.get().Status.TerminalState; got != jobsetv1alpha2.TerminalStateCompleted {
+		e.Errorf("terminal state: got %q, want %q", got, jobsetv1alpha2.TerminalStateCompleted)
 	}
 }
 
-func (w *world) awaitFailed(reason string) {
-	w.Helper()
-	w.awaitCondition(jobsetv1alpha2.JobSetFailed, "True "+reason)
-	if got := w.get().Status.TerminalState; got != jobsetv1alpha2.TerminalStateFailed {
-		w.Errorf("terminal state: got %q, want %q", got, jobsetv1alpha2.TerminalStateFailed)
+func (e *env) awaitFailed(reason string) {
+	e.Helper()
+	e.awaitCondition(jobsetv1alpha2.JobSetFailed, "True "+reason)
+	if got := e.get().Status.TerminalState; got != jobsetv1alpha2.TerminalStateFailed {
+		e.Errorf("terminal state: got %q, want %q", got, jobsetv1alpha2.TerminalStateFailed)
 	}
 }
 
 // staysActive makes sure that for a moment the set does not end.
-func (w *world) staysActive() {
-	w.Helper()
-	w.stays(func() string {
-		js := w.get()
+func (e *env) staysActive() {
+	e.Helper()
+	e.stays(func() string {
+		js := e.get()
 		for _, kind := range []string{jobsetv1alpha2.JobSetCompleted, jobsetv1alpha2.JobSetFailed} {
 			if meta.IsStatusConditionTrue(js.Status.Conditions, kind) {
 				return "the set is " + kind + ", must go on"
@@ -98,16 +98,16 @@ type restarts = fixture.Restarts
 
 func restartsOf(js *jobSet) restarts { return fixture.RestartsOf(js) }
 
-func (w *world) awaitRestarts(want restarts) {
-	w.Helper()
-	w.eventually(func() string { return cmp.Diff(want, restartsOf(w.get())) })
+func (e *env) awaitRestarts(want restarts) {
+	e.Helper()
+	e.eventually(func() string { return cmp.Diff(want, restartsOf(e.get())) })
 }
 
 // awaitDeleted waits until a deletion of the set was asked for.
-func (w *world) awaitDeleted() {
-	w.Helper()
-	w.eventually(func() string {
-		if w.get().DeletionTimestamp == nil {
+func (e *env) awaitDeleted() {
+	e.Helper()
+	e.eventually(func() string {
+		if e.get().DeletionTimestamp == nil {
 			return "the set is not being deleted"
 		}
 		return ""
@@ -116,14 +116,14 @@ func (w *world) awaitDeleted() {
 
 // livedAfterItsEnd makes sure that a set that is being deleted was kept for its time to live. Both times are in seconds,
 // rounded down, and the controller counts from the one that is stored.
-func (w *world) livedAfterItsEnd(condition string, seconds int) {
-	w.Helper()
-	js := w.get()
+func (e *env) livedAfterItsEnd(condition string, seconds int) {
+	e.Helper()
+	js := e.get()
 	end := meta.FindStatusCondition(js.Status.Conditions, condition)
 	if end == nil {
-		w.Fatalf("the set has no condition %s: %+v", condition, js.Status.Conditions)
+		e.Fatalf("the set has no condition %s: %+v", condition, js.Status.Conditions)
 	}
 	if lived := js.DeletionTimestamp.Sub(end.LastTransitionTime.Time); lived < time.Duration(seconds)*time.Second {
-		w.Errorf("the set was deleted %s after its end, want %d s at least", lived, seconds)
+		e.Errorf("the set was deleted %s after its end, want %d s at least", lived, seconds)
 	}
 }

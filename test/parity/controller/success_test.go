@@ -34,38 +34,38 @@ func TestRow7_3_05_SuccessPolicy(t *testing.T) {
 			successPolicy(jobsetv1alpha2.OperatorAny), nil, jobA},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, released)
-			w.create(testJobSet(tc.policy))
-			w.awaitJobs(running, allJobs...)
+			e := newEnv(t, released)
+			e.create(testJobSet(tc.policy))
+			e.awaitJobs(running, allJobs...)
 			if len(tc.first) > 0 {
-				w.complete(tc.first...)
-				w.staysActive()
+				e.complete(tc.first...)
+				e.staysActive()
 			}
-			w.complete(tc.last)
-			w.awaitCompleted()
+			e.complete(tc.last)
+			e.awaitCompleted()
 		})
 	}
 }
 
 func TestRow7_3_26_ActiveJobsGoAndFinishedOnesStay(t *testing.T) {
-	for name, end := range map[string]func(w *world){
-		"after success": func(w *world) {
-			w.complete(jobB1)
-			w.awaitCompleted()
+	for name, end := range map[string]func(e *env){
+		"after success": func(e *env) {
+			e.complete(jobB1)
+			e.awaitCompleted()
 		},
-		"after failure": func(w *world) {
-			w.fail(jobB1)
-			w.awaitFailed("FailedJobs")
+		"after failure": func(e *env) {
+			e.fail(jobB1)
+			e.awaitFailed("FailedJobs")
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, released)
-			w.create(testJobSet(successPolicy(jobsetv1alpha2.OperatorAny)))
-			w.awaitJobs(running, allJobs...)
-			w.ready(jobA, jobB0, jobB2)
-			end(w)
-			w.collectWhenDeleted(jobA, jobB0, jobB2)
-			w.keepsJobs(live, jobB1)
+			e := newEnv(t, released)
+			e.create(testJobSet(successPolicy(jobsetv1alpha2.OperatorAny)))
+			e.awaitJobs(running, allJobs...)
+			e.ready(jobA, jobB0, jobB2)
+			end(e)
+			e.collectWhenDeleted(jobA, jobB0, jobB2)
+			e.keepsJobs(live, jobB1)
 		})
 	}
 }

@@ -18,11 +18,11 @@ func suspend(js *jobSet) { js.Spec.Suspend = ptr.To(true) }
 func resume(js *jobSet)  { js.Spec.Suspend = ptr.To(false) }
 
 func TestRow7_3_21_CreatedSuspended(t *testing.T) {
-	w := newWorld(t, released)
-	w.create(testJobSet(suspend))
-	w.awaitJobs(suspended, allJobs...)
-	w.awaitCondition(jobsetv1alpha2.JobSetSuspended, "True SuspendedJobs")
-	w.awaitCounters("b{suspended 3} a{suspended 1}")
+	e := newEnv(t, released)
+	e.create(testJobSet(suspend))
+	e.awaitJobs(suspended, allJobs...)
+	e.awaitCondition(jobsetv1alpha2.JobSetSuspended, "True SuspendedJobs")
+	e.awaitCounters("b{suspended 3} a{suspended 1}")
 }
 
 // directives are what a queueing system sets when it admits a set.
@@ -38,19 +38,19 @@ func TestRow7_3_22_ResumedWithAnotherTemplate(t *testing.T) {
 		NodeSelector: map[string]string{"example.com/pool": "fast"},
 		Tolerations:  []corev1.Toleration{{Key: "example.com/taint", Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoSchedule}},
 	}
-	w := newWorld(t, released)
-	w.create(testJobSet(suspend))
-	w.awaitJobs(suspended, allJobs...)
-	w.update(func(js *jobSet) {
+	e := newEnv(t, released)
+	e.create(testJobSet(suspend))
+	e.awaitJobs(suspended, allJobs...)
+	e.update(func(js *jobSet) {
 		for i := range js.Spec.ReplicatedJobs {
 			pod := &js.Spec.ReplicatedJobs[i].Template.Spec.Template
 			pod.Labels, pod.Annotations = want.Labels, want.Annotations
 			pod.Spec.NodeSelector, pod.Spec.Tolerations = want.NodeSelector, want.Tolerations
 		}
 	})
-	w.update(resume)
-	w.awaitJobs(running, allJobs...)
-	for name, job := range w.jobs() {
+	e.update(resume)
+	e.awaitJobs(running, allJobs...)
+	for name, job := range e.jobs() {
 		pod := job.Spec.Template
 		got := directives{
 			Labels:       pick(pod.Labels, "example.com/label"),
@@ -64,40 +64,40 @@ func TestRow7_3_22_ResumedWithAnotherTemplate(t *testing.T) {
 			t.Errorf("Job %s lost the label of its set: %q", name, got)
 		}
 	}
-	w.awaitCondition(jobsetv1alpha2.JobSetSuspended, "False ResumeJobs")
-	w.complete(allJobs...)
-	w.awaitCompleted()
+	e.awaitCondition(jobsetv1alpha2.JobSetSuspended, "False ResumeJobs")
+	e.complete(allJobs...)
+	e.awaitCompleted()
 }
 
 func pick(m map[string]string, key string) map[string]string { return map[string]string{key: m[key]} }
 
 func TestRow7_3_23_SuspendedWhileItRuns(t *testing.T) {
-	w := newWorld(t, released)
-	w.create(testJobSet())
-	w.awaitJobs(running, allJobs...)
-	before := w.uids()
-	w.ready(allJobs...)
-	w.awaitCounters("b{ready 3, active 3} a{ready 1, active 1}")
-	w.update(suspend)
-	w.awaitJobs(suspended, allJobs...)
-	w.stop(allJobs...)
-	w.awaitCondition(jobsetv1alpha2.JobSetSuspended, "True SuspendedJobs")
-	w.awaitCounters("b{suspended 3} a{suspended 1}")
-	if diff := cmp.Diff(before, w.uids()); diff != "" {
+	e := newEnv(t, released)
+	e.create(testJobSet())
+	e.awaitJobs(running, allJobs...)
+	before := e.uids()
+	e.ready(allJobs...)
+	e.awaitCounters("b{ready 3, active 3} a{ready 1, active 1}")
+	e.update(suspend)
+	e.awaitJobs(suspended, allJobs...)
+	e.stop(allJobs...)
+	e.awaitCondition(jobsetv1alpha2.JobSetSuspended, "True SuspendedJobs")
+	e.awaitCounters("b{suspended 3} a{suspended 1}")
+	if diff := cmp.Diff(before, e.uids()); diff != "" {
 		t.Errorf("the Jobs were replaced (-before +after):\n%s", diff)
 	}
-	w.update(resume)
-	w.awaitJobs(running, allJobs...)
-	w.ready(allJobs...)
-	w.awaitCounters("b{ready 3, active 3} a{ready 1, active 1}")
-	w.awaitCondition(jobsetv1alpha2.JobSetSuspended, "False ResumeJobs")
+	e.update(resume)
+	e.awaitJobs(running, allJobs...)
+	e.ready(allJobs...)
+	e.awaitCounters("b{ready 3, active 3} a{ready 1, active 1}")
+	e.awaitCondition(jobsetv1alpha2.JobSetSuspended, "False ResumeJobs")
 }
 
 // uids are those of the Jobs, by name.
-func (w *world) uids() map[string]types.UID {
-	w.Helper()
+func (e *env) uids() map[string]types.UID {
+	e.Helper()
 	uids := map[string]types.UID{}
-	for name, job := range w.jobs() {
+	for name, job := range e.jobs() {
 		uids[name] = job.UID
 	}
 	return uids

@@ -36,8 +36,8 @@ const (
 	victim = "victim"
 )
 
-// world is a local cluster with an attacker and a user, who may do everything in a namespace of their own and nothing else.
-type world struct {
+// env is a local cluster with an attacker and a user, who may do everything in a namespace of their own and nothing else.
+type env struct {
 	dir, script string
 	limit       uint64
 	bound       time.Duration
@@ -51,8 +51,8 @@ type world struct {
 	count          int
 }
 
-func open(ctx context.Context, dir, script string, limit uint64, bound time.Duration) (*world, error) {
-	w := &world{dir: dir, script: script, limit: limit, bound: bound}
+func open(ctx context.Context, dir, script string, limit uint64, bound time.Duration) (*env, error) {
+	e := &env{dir: dir, script: script, limit: limit, bound: bound}
 	config, err := clientcmd.BuildConfigFromFlags("", filepath.Join(dir, "kubeconfig"))
 	if err != nil {
 		return nil, err
@@ -62,7 +62,7 @@ func open(ctx context.Context, dir, script string, limit uint64, bound time.Dura
 	if err != nil {
 		return nil, err
 	}
-	if w.hostile, err = versioned.NewForConfig(config); err != nil {
+	if e.hostile, err = versioned.NewForConfig(config); err != nil {
 		return nil, err
 	}
 	attacker, err := user(ctx, admin, config, hostile)
@@ -70,19 +70,19 @@ func open(ctx context.Context, dir, script string, limit uint64, bound time.Dura
 		return nil, err
 	}
 	attacker.Timeout = 2 * time.Minute
-	if w.client, err = rest.HTTPClientFor(attacker); err != nil {
+	if e.client, err = rest.HTTPClientFor(attacker); err != nil {
 		return nil, err
 	}
-	w.url = config.Host + "/apis/" + apiVersion + "/namespaces/" + hostile + "/jobsets"
+	e.url = config.Host + "/apis/" + apiVersion + "/namespaces/" + hostile + "/jobsets"
 	bystander, err := user(ctx, admin, config, plain)
 	if err != nil {
 		return nil, err
 	}
 	bystander.Timeout = 20 * time.Second
-	if w.plain, err = versioned.NewForConfig(bystander); err != nil {
+	if e.plain, err = versioned.NewForConfig(bystander); err != nil {
 		return nil, err
 	}
-	return w, w.adopt()
+	return e, e.adopt()
 }
 
 // user makes a namespace with an account that may do everything in it. It is no administrator, whose requests are exempt
@@ -116,21 +116,21 @@ func user(ctx context.Context, admin kubernetes.Interface, config *rest.Config, 
 }
 
 // adopt limits both programs.
-func (w *world) adopt() error {
-	w.processes = nil
+func (e *env) adopt() error {
+	e.processes = nil
 	for _, name := range programs {
-		p, err := adopt(w.dir, name, w.limit)
+		p, err := adopt(e.dir, name, e.limit)
 		if err != nil {
 			return err
 		}
-		w.processes = append(w.processes, p)
+		e.processes = append(e.processes, p)
 	}
 	return nil
 }
 
 // ended names the programs that do not run.
-func (w *world) ended() (names []string) {
-	for _, p := range w.processes {
+func (e *env) ended() (names []string) {
+	for _, p := range e.processes {
 		if !p.alive() {
 			names = append(names, p.name)
 		}
@@ -139,21 +139,21 @@ func (w *world) ended() (names []string) {
 }
 
 // restart starts what has ended.
-func (w *world) restart(ctx context.Context) error {
-	for _, name := range w.ended() {
-		cmd := exec.CommandContext(ctx, w.script, "start", name) //nolint:gosec // a script of this repository
-		cmd.Env = append(os.Environ(), "CLUSTER_DIR="+w.dir)
+func (e *env) restart(ctx context.Context) error {
+	for _, name := range e.ended() {
+		cmd := exec.CommandContext(ctx, e.script, "start", name) //nolint:gosec // a script of this repository
+		cmd.Env = append(os.Environ(), "CLUSTER_DIR="+e.dir)
 		if out, err := cmd.CombinedOutput(); err != nil {
 			return fmt.Errorf("starting %s again: %w\n%s", name, err, out)
 		}
 	}
-	return w.adopt()
+	return e.adopt()
 }
 
 // poll repeats the check until it is done, the time is over, or a program has ended, without which it will not be done.
-func (w *world) poll(ctx context.Context, timeout time.Duration, check wait.ConditionWithContextFunc) error {
+func (e *env) poll(ctx context.Context, timeout time.Duration, check wait.ConditionWithContextFunc) error {
 	return wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, timeout, true, func(ctx context.Context) (bool, error) {
-		if names := w.ended(); len(names) > 0 {
+		if names := e.ended(); len(names) > 0 {
 			return false, fmt.Errorf("%v ended", names)
 		}
 		return check(ctx)
@@ -161,19 +161,19 @@ func (w *world) poll(ctx context.Context, timeout time.Duration, check wait.Cond
 }
 
 // prepare makes the victim, and clean removes what the attacker stored.
-func (w *world) prepare(ctx context.Context) error {
+func (e *env) prepare(ctx context.Context) error {
 	js := builders.JobSet(victim, builders.WithJobs("j0", 1, 1))
 	js.Namespace, js.Spec.Suspend = "", new(true)
-	return w.poll(ctx, w.bound, func(ctx context.Context) (bool, error) {
-		_, err := w.hostile.JobsetV1alpha2().JobSets(hostile).Create(ctx, js, metav1.CreateOptions{})
+	return e.poll(ctx, e.bound, func(ctx context.Context) (bool, error) {
+		_, err := e.hostile.JobsetV1alpha2().JobSets(hostile).Create(ctx, js, metav1.CreateOptions{})
 		return err == nil || apierrors.IsAlreadyExists(err), nil
 	})
 }
 
-func (w *world) clean(ctx context.Context) error {
+func (e *env) clean(ctx context.Context) error {
 	var last error
-	err := w.poll(ctx, 2*w.bound, func(ctx context.Context) (bool, error) {
-		sets := w.hostile.JobsetV1alpha2().JobSets(hostile)
+	err := e.poll(ctx, 2*e.bound, func(ctx context.Context) (bool, error) {
+		sets := e.hostile.JobsetV1alpha2().JobSets(hostile)
 		last = sets.DeleteCollection(ctx, metav1.DeleteOptions{PropagationPolicy: new(metav1.DeletePropagationBackground)}, metav1.ListOptions{})
 		left, err := sets.List(ctx, metav1.ListOptions{Limit: 1})
 		last = errors.Join(last, err)
@@ -187,9 +187,9 @@ func (w *world) clean(ctx context.Context) error {
 
 // observed waits until the controller has written the status of what the attacker stored, or 15 seconds: it works on a set
 // after the server has answered.
-func (w *world) observed(ctx context.Context) {
-	_ = w.poll(ctx, 15*time.Second, func(ctx context.Context) (bool, error) { // the peaks say what it cost, however far it came
-		sets, err := w.hostile.JobsetV1alpha2().JobSets(hostile).List(ctx, metav1.ListOptions{})
+func (e *env) observed(ctx context.Context) {
+	_ = e.poll(ctx, 15*time.Second, func(ctx context.Context) (bool, error) { // the peaks say what it cost, however far it came
+		sets, err := e.hostile.JobsetV1alpha2().JobSets(hostile).List(ctx, metav1.ListOptions{})
 		if err != nil {
 			return false, nil
 		}
@@ -203,16 +203,16 @@ func (w *world) observed(ctx context.Context) {
 }
 
 // serves runs a plain JobSet from its creation to its deletion, and returns how long that took.
-func (w *world) serves(ctx context.Context) (time.Duration, error) {
+func (e *env) serves(ctx context.Context) (time.Duration, error) {
 	began := time.Now()
-	w.count++
-	name := fmt.Sprintf("plain-%d", w.count)
+	e.count++
+	name := fmt.Sprintf("plain-%d", e.count)
 	js := builders.JobSet(name, builders.WithJobs("w", 1, 1))
 	js.Namespace = ""
 	js.Spec.ReplicatedJobs[0].Template.Spec.Template.Annotations = map[string]string{"jobset-apiserver.io/kwok-run-seconds": "0"}
-	sets := w.plain.JobsetV1alpha2().JobSets(plain)
+	sets := e.plain.JobsetV1alpha2().JobSets(plain)
 	step, last := "created", error(nil)
-	err := w.poll(ctx, w.bound, func(ctx context.Context) (bool, error) {
+	err := e.poll(ctx, e.bound, func(ctx context.Context) (bool, error) {
 		switch step {
 		case "created":
 			if _, last = sets.Create(ctx, js, metav1.CreateOptions{}); last == nil || apierrors.IsAlreadyExists(last) {
@@ -231,7 +231,7 @@ func (w *world) serves(ctx context.Context) (time.Duration, error) {
 	})
 	took := time.Since(began).Round(100 * time.Millisecond)
 	if err != nil {
-		return took, fmt.Errorf("a plain JobSet was not %s within %v: %w", step, w.bound, errors.Join(last, err))
+		return took, fmt.Errorf("a plain JobSet was not %s within %v: %w", step, e.bound, errors.Join(last, err))
 	}
 	return took, nil
 }

@@ -56,16 +56,16 @@ func testJobSet(change ...func(*jobSet)) *jobSet {
 	return js
 }
 
-// world is what one test works with: a namespace of its own in one of the control planes.
-type world struct {
+// env is what one test works with: a namespace of its own in one of the control planes.
+type env struct {
 	*testing.T
 	stack     *fixture.Stack
 	namespace string
 	sets      typedv1alpha2.JobSetInterface
 }
 
-// newWorld lets the test run beside others.
-func newWorld(t *testing.T, stack string) *world {
+// newEnv lets the test run beside others.
+func newEnv(t *testing.T, stack string) *env {
 	t.Helper()
 	t.Parallel()
 	s := stacks[stack]
@@ -75,79 +75,79 @@ func newWorld(t *testing.T, stack string) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &world{T: t, stack: s, namespace: namespace.Name, sets: s.JobSets.JobsetV1alpha2().JobSets(namespace.Name)}
+	e := &env{T: t, stack: s, namespace: namespace.Name, sets: s.JobSets.JobsetV1alpha2().JobSets(namespace.Name)}
 	t.Cleanup(func() {
 		if t.Failed() {
-			w.dump()
+			e.dump()
 		}
 	})
-	return w
+	return e
 }
 
 // dump writes what helps to understand a failure.
-func (w *world) dump() {
-	ctx := context.WithoutCancel(w.Context())
-	if sets, err := w.sets.List(ctx, metav1.ListOptions{}); err == nil {
+func (e *env) dump() {
+	ctx := context.WithoutCancel(e.Context())
+	if sets, err := e.sets.List(ctx, metav1.ListOptions{}); err == nil {
 		for _, js := range sets.Items {
 			status, _ := json.MarshalIndent(js.Status, "", " ")
-			w.Logf("status of %s: %s", js.Name, status)
+			e.Logf("status of %s: %s", js.Name, status)
 		}
 	}
-	if jobs, err := w.stack.Kube.BatchV1().Jobs(w.namespace).List(ctx, metav1.ListOptions{}); err == nil {
+	if jobs, err := e.stack.Kube.BatchV1().Jobs(e.namespace).List(ctx, metav1.ListOptions{}); err == nil {
 		for _, job := range jobs.Items {
-			w.Logf("Job %s attempt %s terminating %t suspended %t: %+v", job.Name, job.Labels[jobsetv1alpha2.RestartsKey],
+			e.Logf("Job %s attempt %s terminating %t suspended %t: %+v", job.Name, job.Labels[jobsetv1alpha2.RestartsKey],
 				job.DeletionTimestamp != nil, *job.Spec.Suspend, job.Status)
 		}
 	}
-	w.Logf("log:\n%s", w.stack.Log(w.namespace))
+	e.Logf("log:\n%s", e.stack.Log(e.namespace))
 }
 
 // create stores a JobSet.
-func (w *world) create(js *jobSet) *jobSet {
-	w.Helper()
-	created, err := w.sets.Create(w.Context(), js, metav1.CreateOptions{})
+func (e *env) create(js *jobSet) *jobSet {
+	e.Helper()
+	created, err := e.sets.Create(e.Context(), js, metav1.CreateOptions{})
 	if err != nil {
-		w.Fatal(err)
+		e.Fatal(err)
 	}
 	return created
 }
 
 // get returns the JobSet of the base fixture.
-func (w *world) get() *jobSet {
-	w.Helper()
-	js, err := w.sets.Get(w.Context(), setName, metav1.GetOptions{})
+func (e *env) get() *jobSet {
+	e.Helper()
+	js, err := e.sets.Get(e.Context(), setName, metav1.GetOptions{})
 	if err != nil {
-		w.Fatal(err)
+		e.Fatal(err)
 	}
 	return js
 }
 
 // update changes the JobSet; somebody else may have written meanwhile.
-func (w *world) update(change func(*jobSet)) {
-	w.Helper()
-	if err := w.tryUpdate(change); err != nil {
-		w.Fatal(err)
+func (e *env) update(change func(*jobSet)) {
+	e.Helper()
+	if err := e.tryUpdate(change); err != nil {
+		e.Fatal(err)
 	}
 }
 
-func (w *world) tryUpdate(change func(*jobSet)) error {
+func (e *env) tryUpdate(change func(*jobSet)) error {
 	return retryOnConflict(func() error {
-		js, err := w.sets.Get(w.Context(), setName, metav1.GetOptions{})
+		js, err := e.sets.Get(e.Context(), setName, metav1.GetOptions{})
 		if err != nil {
 			return err
 		}
 		change(js)
-		_, err = w.sets.Update(w.Context(), js, metav1.UpdateOptions{})
+		_, err = e.sets.Update(e.Context(), js, metav1.UpdateOptions{})
 		return err
 	})
 }
 
 // jobs returns the Jobs in the namespace by name, with those that are being deleted.
-func (w *world) jobs() map[string]*batchv1.Job {
-	w.Helper()
-	list, err := w.stack.Kube.BatchV1().Jobs(w.namespace).List(w.Context(), metav1.ListOptions{})
+func (e *env) jobs() map[string]*batchv1.Job {
+	e.Helper()
+	list, err := e.stack.Kube.BatchV1().Jobs(e.namespace).List(e.Context(), metav1.ListOptions{})
 	if err != nil {
-		w.Fatal(err)
+		e.Fatal(err)
 	}
 	jobs := map[string]*batchv1.Job{}
 	for i := range list.Items {
@@ -157,10 +157,10 @@ func (w *world) jobs() map[string]*batchv1.Job {
 }
 
 // names lists the Jobs for which the condition holds.
-func (w *world) names(holds func(*batchv1.Job) bool) []string {
-	w.Helper()
+func (e *env) names(holds func(*batchv1.Job) bool) []string {
+	e.Helper()
 	names := []string{}
-	for name, job := range w.jobs() {
+	for name, job := range e.jobs() {
 		if holds(job) {
 			names = append(names, name)
 		}
@@ -170,29 +170,29 @@ func (w *world) names(holds func(*batchv1.Job) bool) []string {
 }
 
 // eventually polls until the check finds no problem.
-func (w *world) eventually(check func() (problem string)) {
-	w.Helper()
+func (e *env) eventually(check func() (problem string)) {
+	e.Helper()
 	var problem string
-	err := wait.PollUntilContextTimeout(w.Context(), 50*time.Millisecond, patience, true, func(context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(e.Context(), 50*time.Millisecond, patience, true, func(context.Context) (bool, error) {
 		problem = check()
 		return problem == "", nil
 	})
 	if err != nil {
-		w.Fatalf("after %s: %s", patience, problem)
+		e.Fatalf("after %s: %s", patience, problem)
 	}
 }
 
 // stays polls for a moment, in which the check must not find a problem. It is for what must not happen; the controller
 // needs some milliseconds for anything it does.
-func (w *world) stays(check func() (problem string)) {
-	w.Helper()
+func (e *env) stays(check func() (problem string)) {
+	e.Helper()
 	var problem string
-	err := wait.PollUntilContextTimeout(w.Context(), 100*time.Millisecond, time.Second, true, func(context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(e.Context(), 100*time.Millisecond, time.Second, true, func(context.Context) (bool, error) {
 		problem = check()
 		return problem != "", nil
 	})
 	if err == nil {
-		w.Fatal(problem)
+		e.Fatal(problem)
 	}
 }
 

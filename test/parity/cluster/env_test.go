@@ -34,15 +34,15 @@ type (
 // patience is long because all rows share the machine.
 const patience = 90 * time.Second
 
-// world is what one test works with: a namespace of its own.
-type world struct {
+// env is what one test works with: a namespace of its own.
+type env struct {
 	*testing.T
 	namespace string
 	sets      typedv1alpha2.JobSetInterface
 }
 
-// newWorld lets the test run beside others.
-func newWorld(t *testing.T) *world {
+// newEnv lets the test run beside others.
+func newEnv(t *testing.T) *env {
 	t.Helper()
 	t.Parallel()
 	namespace, err := shared.kube.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{
@@ -51,32 +51,32 @@ func newWorld(t *testing.T) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &world{T: t, namespace: namespace.Name, sets: shared.jobSets.JobsetV1alpha2().JobSets(namespace.Name)}
+	e := &env{T: t, namespace: namespace.Name, sets: shared.jobSets.JobsetV1alpha2().JobSets(namespace.Name)}
 	t.Cleanup(func() {
 		if t.Failed() {
-			w.Log(w.run("", "get", "jobsets,jobs,pods,pvc,services", "-o", "wide"), w.run("", "get", "jobsets", "-o", "yaml"),
-				w.run("", "events"))
+			e.Log(e.run("", "get", "jobsets,jobs,pods,pvc,services", "-o", "wide"), e.run("", "get", "jobsets", "-o", "yaml"),
+				e.run("", "events"))
 		}
 		// What runs on would take the machine from the rows that follow.
-		w.run("", "delete", "jobsets", "--all", "--wait=false")
+		e.run("", "delete", "jobsets", "--all", "--wait=false")
 	})
-	return w
+	return e
 }
 
 // example applies a manifest of testdata/examples.
-func (w *world) example(name string) {
-	w.Helper()
+func (e *env) example(name string) {
+	e.Helper()
 	content, err := os.ReadFile(filepath.Join("testdata", "examples", name+".yaml"))
 	if err != nil {
-		w.Fatal(err)
+		e.Fatal(err)
 	}
-	w.apply(string(content))
+	e.apply(string(content))
 }
 
-func (w *world) apply(manifest string) {
-	w.Helper()
-	if r := w.run(manifest, "apply", "--server-side", "-f", "-"); r.err != nil {
-		w.Fatal(r)
+func (e *env) apply(manifest string) {
+	e.Helper()
+	if r := e.run(manifest, "apply", "--server-side", "-f", "-"); r.err != nil {
+		e.Fatal(r)
 	}
 }
 
@@ -91,11 +91,11 @@ func (a answer) String() string {
 }
 
 // run calls kubectl in the namespace.
-func (w *world) run(stdin string, args ...string) answer {
-	w.Helper()
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(w.Context()), patience)
+func (e *env) run(stdin string, args ...string) answer {
+	e.Helper()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(e.Context()), patience)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, shared.kubectl, append([]string{"--kubeconfig", shared.Kubeconfig(), "--namespace", w.namespace}, args...)...)
+	cmd := exec.CommandContext(ctx, shared.kubectl, append([]string{"--kubeconfig", shared.Kubeconfig(), "--namespace", e.namespace}, args...)...)
 	var stdout, stderr bytes.Buffer
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(stdin), &stdout, &stderr
 	err := cmd.Run()
@@ -103,33 +103,33 @@ func (w *world) run(stdin string, args ...string) answer {
 }
 
 // eventually polls until the check finds no problem.
-func (w *world) eventually(check func() (problem string)) {
-	w.Helper()
+func (e *env) eventually(check func() (problem string)) {
+	e.Helper()
 	var problem string
-	err := wait.PollUntilContextTimeout(w.Context(), 150*time.Millisecond, patience, true, func(context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(e.Context(), 150*time.Millisecond, patience, true, func(context.Context) (bool, error) {
 		problem = check()
 		return problem == "", nil
 	})
 	if err != nil {
-		w.Fatalf("after %s: %s", patience, problem)
+		e.Fatalf("after %s: %s", patience, problem)
 	}
 }
 
-func (w *world) get(name string) *jobSet {
-	w.Helper()
-	js, err := w.sets.Get(w.Context(), name, metav1.GetOptions{})
+func (e *env) get(name string) *jobSet {
+	e.Helper()
+	js, err := e.sets.Get(e.Context(), name, metav1.GetOptions{})
 	if err != nil {
-		w.Fatal(err)
+		e.Fatal(err)
 	}
 	return js
 }
 
 // awaitCondition waits until a condition is as in "True AllJobsCompleted" and returns the set.
-func (w *world) awaitCondition(name, kind, want string) *jobSet {
-	w.Helper()
+func (e *env) awaitCondition(name, kind, want string) *jobSet {
+	e.Helper()
 	var js *jobSet
-	w.eventually(func() string {
-		js = w.get(name)
+	e.eventually(func() string {
+		js = e.get(name)
 		got := ""
 		if c := meta.FindStatusCondition(js.Status.Conditions, kind); c != nil {
 			got = string(c.Status) + " " + c.Reason
@@ -142,22 +142,22 @@ func (w *world) awaitCondition(name, kind, want string) *jobSet {
 	return js
 }
 
-func (w *world) awaitCompleted(name string) *jobSet {
-	w.Helper()
-	return w.awaitCondition(name, jobsetv1alpha2.JobSetCompleted, "True AllJobsCompleted")
+func (e *env) awaitCompleted(name string) *jobSet {
+	e.Helper()
+	return e.awaitCondition(name, jobsetv1alpha2.JobSetCompleted, "True AllJobsCompleted")
 }
 
-func (w *world) awaitFailed(name, reason string) *jobSet {
-	w.Helper()
-	return w.awaitCondition(name, jobsetv1alpha2.JobSetFailed, "True "+reason)
+func (e *env) awaitFailed(name, reason string) *jobSet {
+	e.Helper()
+	return e.awaitCondition(name, jobsetv1alpha2.JobSetFailed, "True "+reason)
 }
 
 // jobs returns the Jobs by name.
-func (w *world) jobs() map[string]*batchv1.Job {
-	w.Helper()
-	list, err := shared.kube.BatchV1().Jobs(w.namespace).List(w.Context(), metav1.ListOptions{})
+func (e *env) jobs() map[string]*batchv1.Job {
+	e.Helper()
+	list, err := shared.kube.BatchV1().Jobs(e.namespace).List(e.Context(), metav1.ListOptions{})
 	if err != nil {
-		w.Fatal(err)
+		e.Fatal(err)
 	}
 	jobs := map[string]*batchv1.Job{}
 	for i := range list.Items {
@@ -167,12 +167,12 @@ func (w *world) jobs() map[string]*batchv1.Job {
 }
 
 // awaitJobs waits until exactly these Jobs are there and returns them.
-func (w *world) awaitJobs(want ...string) map[string]*batchv1.Job {
-	w.Helper()
+func (e *env) awaitJobs(want ...string) map[string]*batchv1.Job {
+	e.Helper()
 	slices.Sort(want)
 	var jobs map[string]*batchv1.Job
-	w.eventually(func() string {
-		jobs = w.jobs()
+	e.eventually(func() string {
+		jobs = e.jobs()
 		got := sortedKeys(jobs)
 		if !slices.Equal(got, want) {
 			return fmt.Sprintf("Jobs: got %v, want %v", got, want)
@@ -183,25 +183,25 @@ func (w *world) awaitJobs(want ...string) map[string]*batchv1.Job {
 }
 
 // pods returns the pods of a Job that are not being deleted; of all Jobs without a name.
-func (w *world) pods(job string) []corev1.Pod {
-	w.Helper()
+func (e *env) pods(job string) []corev1.Pod {
+	e.Helper()
 	options := metav1.ListOptions{LabelSelector: batchv1.JobNameLabel}
 	if job != "" {
 		options.LabelSelector += "=" + job
 	}
-	list, err := shared.kube.CoreV1().Pods(w.namespace).List(w.Context(), options)
+	list, err := shared.kube.CoreV1().Pods(e.namespace).List(e.Context(), options)
 	if err != nil {
-		w.Fatal(err)
+		e.Fatal(err)
 	}
 	return slices.DeleteFunc(list.Items, func(p corev1.Pod) bool { return p.DeletionTimestamp != nil })
 }
 
 // awaitRunning waits until so many pods of a Job run and returns them.
-func (w *world) awaitRunning(job string, count int) []corev1.Pod {
-	w.Helper()
+func (e *env) awaitRunning(job string, count int) []corev1.Pod {
+	e.Helper()
 	var pods []corev1.Pod
-	w.eventually(func() string {
-		pods = slices.DeleteFunc(w.pods(job), func(p corev1.Pod) bool { return p.Status.Phase != corev1.PodRunning })
+	e.eventually(func() string {
+		pods = slices.DeleteFunc(e.pods(job), func(p corev1.Pod) bool { return p.Status.Phase != corev1.PodRunning })
 		if len(pods) != count {
 			return fmt.Sprintf("pods of %q that run: got %d, want %d", job, len(pods), count)
 		}
@@ -211,24 +211,24 @@ func (w *world) awaitRunning(job string, count int) []corev1.Pod {
 }
 
 // end makes pods that run end at once with an outcome.
-func (w *world) end(outcome string, pods []corev1.Pod) {
-	w.Helper()
+func (e *env) end(outcome string, pods []corev1.Pod) {
+	e.Helper()
 	patch := fmt.Sprintf(`{"metadata":{"annotations":{"jobset-apiserver.io/kwok-outcome":%q,"jobset-apiserver.io/kwok-run-seconds":"0"}}}`, outcome)
 	for _, p := range pods {
-		if _, err := shared.kube.CoreV1().Pods(w.namespace).Patch(w.Context(), p.Name, types.MergePatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
-			w.Fatal(err)
+		if _, err := shared.kube.CoreV1().Pods(e.namespace).Patch(e.Context(), p.Name, types.MergePatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
+			e.Fatal(err)
 		}
 	}
 }
 
 // failJob lets one pod of a Job fail, once so many run.
-func (w *world) failJob(job string, count int) {
-	w.Helper()
-	w.end("failed", w.awaitRunning(job, count)[:1])
+func (e *env) failJob(job string, count int) {
+	e.Helper()
+	e.end("failed", e.awaitRunning(job, count)[:1])
 }
 
 // succeed lets all pods of a Job succeed, once so many run.
-func (w *world) succeed(job string, count int) {
-	w.Helper()
-	w.end("succeeded", w.awaitRunning(job, count))
+func (e *env) succeed(job string, count int) {
+	e.Helper()
+	e.end("succeeded", e.awaitRunning(job, count))
 }
