@@ -54,10 +54,10 @@ func (o *Options) applyAuthentication(ctx context.Context, generic *server.Recom
 		return err
 	}
 	if options.ClientCert.CAContentProvider, err = clientCA(&options, client); err != nil {
-		return blame("client-ca-file", err, "give a file with PEM certificates")
+		return wrapFlagError("client-ca-file", err, "give a file with PEM certificates")
 	}
 	if err := options.ApplyTo(&generic.Authentication, generic.SecureServing, nil); err != nil {
-		return blame("authentication-kubeconfig", err, authenticationAdvice)
+		return wrapFlagError("authentication-kubeconfig", err, authenticationAdvice)
 	}
 	authenticator, definitions, err := authenticatorfactory.DelegatingAuthenticatorConfig{
 		Anonymous:                          options.Anonymous,
@@ -104,11 +104,11 @@ func (o *Options) lookupAuthentication(ctx context.Context) (map[string]string, 
 	config.Timeout = mainTimeout
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
-		return nil, blame("authentication-kubeconfig", err, authenticationAdvice)
+		return nil, wrapFlagError("authentication-kubeconfig", err, authenticationAdvice)
 	}
 	configMap, err := awaitAuthenticationConfig(ctx, client)
 	if err != nil {
-		return nil, blame("authentication-kubeconfig", err, authenticationAdvice)
+		return nil, wrapFlagError("authentication-kubeconfig", err, authenticationAdvice)
 	}
 	return configMap.Data, nil
 }

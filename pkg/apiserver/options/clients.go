@@ -46,10 +46,10 @@ func (o *Options) newClients(ctx context.Context) (*clients, error) {
 	typed.ContentType = runtime.ContentTypeProtobuf
 	typed.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON
 	if c.kube, err = kubernetes.NewForConfig(typed); err != nil {
-		return nil, blame("kubeconfig", err, "give a valid kubeconfig for the main cluster")
+		return nil, wrapFlagError("kubeconfig", err, "give a valid kubeconfig for the main cluster")
 	}
 	if c.dynamic, err = dynamic.NewForConfig(config); err != nil {
-		return nil, blame("kubeconfig", err, "give a valid kubeconfig for the main cluster")
+		return nil, wrapFlagError("kubeconfig", err, "give a valid kubeconfig for the main cluster")
 	}
 	return c, o.awaitMain(ctx, config)
 }
@@ -66,7 +66,7 @@ func (o *Options) awaitMain(ctx context.Context, config *rest.Config) error {
 			return err
 		})
 	}
-	return blame("kubeconfig", err, "make sure that the main cluster's API server runs and that the file names its address, authority and valid credentials")
+	return wrapFlagError("kubeconfig", err, "make sure that the main cluster's API server runs and that the file names its address, authority and valid credentials")
 }
 
 // retryMain asks the main API until it gives what is waited for, and returns the last error after mainTimeout. Both

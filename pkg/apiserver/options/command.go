@@ -41,7 +41,7 @@ func NewCommand() (*cobra.Command, error) {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			verflag.PrintAndExitIfRequested()
 			if err := logsapi.ValidateAndApply(options.Logs, options.gate); err != nil {
-				return blame("logging-format", err, "correct the flags of logging")
+				return wrapFlagError("logging-format", err, "correct the flags of logging")
 			}
 			if err := options.Complete(); err != nil {
 				return err

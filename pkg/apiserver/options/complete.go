@@ -66,7 +66,7 @@ func (o *Options) validateStored() error {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	_, err := encryptionconfig.LoadEncryptionConfig(ctx, etcd.EncryptionProviderConfigFilepath, etcd.EncryptionProviderConfigAutomaticReload, "")
-	return blame("encryption-provider-config", err, "correct the file")
+	return wrapFlagError("encryption-provider-config", err, "correct the file")
 }
 
 func (o *Options) validateServing() error {
@@ -114,7 +114,7 @@ func (o *Options) validateFiles() error {
 			continue
 		}
 		if _, err := os.ReadFile(file.path); err != nil {
-			return blame(file.flag, err, "give a file that this process can read")
+			return wrapFlagError(file.flag, err, "give a file that this process can read")
 		}
 	}
 	return nil
@@ -138,7 +138,7 @@ func (o *Options) validateKubeconfigs() error {
 func loadKubeconfig(flag, path string) (*rest.Config, error) {
 	if path == "" {
 		config, err := rest.InClusterConfig()
-		return config, blame(flag, err, "give a kubeconfig for the main cluster when running outside of it")
+		return config, wrapFlagError(flag, err, "give a kubeconfig for the main cluster when running outside of it")
 	}
 	rules := &clientcmd.ClientConfigLoadingRules{ExplicitPath: path}
 	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{}).ClientConfig()

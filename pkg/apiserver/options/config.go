@@ -29,7 +29,7 @@ func (o *Options) config(ctx context.Context, main *clients) (*apiserver.Config,
 	generic.FeatureGate = o.gate
 	generic.EffectiveVersion = newEffectiveVersion()
 	if err := o.APIEnablement.ApplyTo(&generic.Config, o.groups.Enabled(), o.groups); err != nil {
-		return nil, blame("runtime-config", err, runtimeConfigAdvice)
+		return nil, wrapFlagError("runtime-config", err, runtimeConfigAdvice)
 	}
 	if address, err := o.Recommended.SecureServing.DefaultExternalAddress(); err == nil {
 		generic.PublicAddress = address
@@ -42,10 +42,10 @@ func (o *Options) config(ctx context.Context, main *clients) (*apiserver.Config,
 	generic.OpenAPIV3Config.Info.Title, generic.OpenAPIV3Config.Info.Version = componentName, generic.EffectiveVersion.Info().GitVersion
 
 	if err := o.Recommended.EgressSelector.ApplyTo(&generic.Config); err != nil {
-		return nil, blame("egress-selector-config-file", err, "correct the file")
+		return nil, wrapFlagError("egress-selector-config-file", err, "correct the file")
 	}
 	if err := o.Recommended.Traces.ApplyTo(generic.EgressSelector, &generic.Config); err != nil {
-		return nil, blame("tracing-config-file", err, "correct the file")
+		return nil, wrapFlagError("tracing-config-file", err, "correct the file")
 	}
 	if err := o.applyServing(generic); err != nil {
 		return nil, err
@@ -73,7 +73,7 @@ func (o *Options) applyStorage(config *apiserver.Config, store *etcd.Server) err
 	options.StorageConfig.EncodeVersioner = versions
 	options.StorageConfig.Codec = config.Codecs.CodecForVersions(info.Serializer, config.Codecs.UniversalDeserializer(), versions, runtime.InternalGroupVersioner)
 	if err := options.ApplyTo(&config.Generic.Config); err != nil {
-		return blame("encryption-provider-config", err, "correct the file")
+		return wrapFlagError("encryption-provider-config", err, "correct the file")
 	}
 	applySpace(&config.Generic.Config, store)
 	return nil
@@ -95,9 +95,9 @@ func applySpace(config *server.Config, store *etcd.Server) {
 
 func (o *Options) applyServing(generic *server.RecommendedConfig) error {
 	if err := o.Recommended.SecureServing.ApplyToConfig(&generic.Config); err != nil {
-		return blame("tls-cert-file", err, "give a certificate and in --tls-private-key-file its key, both PEM")
+		return wrapFlagError("tls-cert-file", err, "give a certificate and in --tls-private-key-file its key, both PEM")
 	}
-	return blame("audit-policy-file", o.Recommended.Audit.ApplyTo(&generic.Config), "correct the audit flags and the files that they name")
+	return wrapFlagError("audit-policy-file", o.Recommended.Audit.ApplyTo(&generic.Config), "correct the audit flags and the files that they name")
 }
 
 // applyMainCluster sets up everything that needs the main API: who a caller is, what he may do, and admission.
@@ -113,7 +113,7 @@ func (o *Options) applyMainCluster(ctx context.Context, generic *server.Recommen
 	}
 	generic.Authorization.Authorizer = authorizer
 	if err := o.Recommended.Features.ApplyTo(&generic.Config, main.kube, generic.SharedInformerFactory); err != nil {
-		return blame("enable-priority-and-fairness", err, "correct the limits on requests in flight")
+		return wrapFlagError("enable-priority-and-fairness", err, "correct the limits on requests in flight")
 	}
 	return o.applyAdmission(ctx, generic, main, schemas)
 }
@@ -126,7 +126,7 @@ func (o *Options) applyAdmission(ctx context.Context, generic *server.Recommende
 		return err
 	})
 	if err != nil {
-		return blame("kubeconfig", err, "make sure that the main cluster's API server runs")
+		return wrapFlagError("kubeconfig", err, "make sure that the main cluster's API server runs")
 	}
 	for _, plugin := range unsupported {
 		klog.FromContext(ctx).Info("Admission plugin is off: the main cluster does not serve its configuration in admissionregistration.k8s.io/v1", "plugin", plugin)
@@ -134,5 +134,5 @@ func (o *Options) applyAdmission(ctx context.Context, generic *server.Recommende
 	}
 	err = options.ApplyTo(&generic.Config, generic.SharedInformerFactory, main.kube, main.dynamic, o.gate,
 		generic.EffectiveVersion, admission.Initializers(main.kube, schemas, o.groups.Stored())...)
-	return blame("admission-control-config-file", err, "correct the admission flags and the files that they name")
+	return wrapFlagError("admission-control-config-file", err, "correct the admission flags and the files that they name")
 }

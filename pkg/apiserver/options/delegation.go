@@ -34,7 +34,7 @@ func newReviewClient(flag, kubeconfig string, timeout time.Duration) (kubernetes
 	config.ContentType = runtime.ContentTypeProtobuf
 	config.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON
 	client, err := kubernetes.NewForConfig(config)
-	return client, blame(flag, err, "give a valid kubeconfig for the main cluster")
+	return client, wrapFlagError(flag, err, "give a valid kubeconfig for the main cluster")
 }
 
 // newAuthorizer decides as the options of the library say, with a client that has no rate limit. Requests are authorized
@@ -46,7 +46,7 @@ func newAuthorizer(o *genericoptions.DelegatingAuthorizationOptions) (authorizer
 	}
 	paths, err := path.NewAuthorizer(o.AlwaysAllowPaths)
 	if err != nil {
-		return nil, blame("authorization-always-allow-paths", err, "correct the paths")
+		return nil, wrapFlagError("authorization-always-allow-paths", err, "correct the paths")
 	}
 	main, err := authorizerfactory.DelegatingAuthorizerConfig{
 		SubjectAccessReviewClient: client.AuthorizationV1(),

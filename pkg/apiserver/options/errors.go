@@ -8,13 +8,13 @@ import (
 	"strings"
 )
 
-// flagError blames a flag: what is wrong with its value, and what to do.
+// flagError returns an error about the value of a flag, which says what is wrong and what to do.
 func flagError(flag, format string, args ...any) error {
 	return fmt.Errorf("--"+flag+": "+format, args...)
 }
 
-// blame returns an error of a library under the name of the flag whose value caused it, and nil for none.
-func blame(flag string, err error, fix string) error {
+// wrapFlagError wraps an error that the value of a flag caused, and adds what to do. It returns nil for no error.
+func wrapFlagError(flag string, err error, fix string) error {
 	if err == nil {
 		return nil
 	}

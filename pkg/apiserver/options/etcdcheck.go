@@ -73,14 +73,14 @@ func etcdTLS(config storagebackend.TransportConfig) (*tls.Config, error) {
 	if config.TrustedCAFile != "" {
 		pool, err := certutil.NewPool(config.TrustedCAFile)
 		if err != nil {
-			return nil, blame("etcd-cafile", err, "use a PEM file with certificates")
+			return nil, wrapFlagError("etcd-cafile", err, "use a PEM file with certificates")
 		}
 		tlsConfig.RootCAs = pool
 	}
 	if config.CertFile != "" {
 		pair, err := tls.LoadX509KeyPair(config.CertFile, config.KeyFile)
 		if err != nil {
-			return nil, blame("etcd-certfile", err, "use a PEM file, and in --etcd-keyfile its key")
+			return nil, wrapFlagError("etcd-certfile", err, "use a PEM file, and in --etcd-keyfile its key")
 		}
 		tlsConfig.Certificates = []tls.Certificate{pair}
 	}
@@ -114,7 +114,7 @@ func checkMember(ctx context.Context, server string, tlsConfig *tls.Config) erro
 	}
 	client, err := clientv3.New(config)
 	if err != nil {
-		return blame("etcd-servers", err, "give addresses as scheme://host:port")
+		return wrapFlagError("etcd-servers", err, "give addresses as scheme://host:port")
 	}
 	defer client.Close()
 	status, err := client.Status(ctx, server)

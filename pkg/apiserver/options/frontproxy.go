@@ -33,13 +33,13 @@ func (o *Options) trustedAuthorities(found map[string]string) (trustedAuthoritie
 	var err error
 	if file := authentication.ClientCert.ClientCA; file != "" {
 		if t.client, err = os.ReadFile(file); err != nil {
-			return t, blame("client-ca-file", err, "give a file that this process can read")
+			return t, wrapFlagError("client-ca-file", err, "give a file that this process can read")
 		}
 	}
 	if file := authentication.RequestHeader.ClientCAFile; file != "" {
 		t.allowedNames = authentication.RequestHeader.AllowedNames
 		if t.requestHeader, err = os.ReadFile(file); err != nil {
-			return t, blame("requestheader-client-ca-file", err, "give a file that this process can read")
+			return t, wrapFlagError("requestheader-client-ca-file", err, "give a file that this process can read")
 		}
 	}
 	return t, nil

@@ -101,11 +101,11 @@ func TestLibraryKnowsWhichKubernetesItIs(t *testing.T) {
 }
 
 func TestOneLine(t *testing.T) {
-	err := blame("data-dir", errors.New("first\n\tsecond"), "do this")
+	err := wrapFlagError("data-dir", errors.New("first\n\tsecond"), "do this")
 	if diff := cmp.Diff("--data-dir: first second: do this", OneLine(err)); diff != "" {
 		t.Errorf("line (-want +got):\n%s", diff)
 	}
-	if err := blame("data-dir", nil, "do this"); err != nil {
+	if err := wrapFlagError("data-dir", nil, "do this"); err != nil {
 		t.Errorf("no error became %v", err)
 	}
 }

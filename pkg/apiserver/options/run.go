@@ -51,7 +51,7 @@ func (o *Options) Run(ctx context.Context) error {
 	config.Recorder = told
 	if store != nil {
 		if err := store.Start(ctx); err != nil {
-			return blame("data-dir", err, "if its content is damaged, restore it from a backup")
+			return wrapFlagError("data-dir", err, "if its content is damaged, restore it from a backup")
 		}
 	}
 	if err := o.applyStorage(config, store); err != nil {
@@ -71,7 +71,7 @@ func (o *Options) applySelfSigned(ctx context.Context) error {
 		if errors.Is(err, selfsigned.ErrIncomplete) {
 			return flagError("cert-dir", "%w", err)
 		}
-		return blame("cert-dir", err, "use a directory that this process can write to")
+		return wrapFlagError("cert-dir", err, "use a directory that this process can write to")
 	}
 	cert := &o.Recommended.SecureServing.ServerCert
 	cert.CertKey.CertFile, cert.CertKey.KeyFile = dir.CertFile(), dir.KeyFile()
@@ -118,7 +118,7 @@ func (o *Options) listen() (net.Listener, error) {
 		if errors.As(err, &refused) {
 			err = refused
 		}
-		return nil, blame("secure-port", err, "stop what uses the port, or choose another port or another --bind-address")
+		return nil, wrapFlagError("secure-port", err, "stop what uses the port, or choose another port or another --bind-address")
 	}
 	serving.Listener = listener
 	return listener, nil

@@ -29,15 +29,15 @@ func (o *Options) addRuntimeConfigFlag(fs *pflag.FlagSet) {
 // validateRuntimeConfig checks the flag, with the merge that is applied later: the library checks less by itself.
 func (o *Options) validateRuntimeConfig() error {
 	if errs := o.APIEnablement.Validate(o.groups); len(errs) > 0 {
-		return blame("runtime-config", utilerrors.NewAggregate(errs), runtimeConfigAdvice)
+		return wrapFlagError("runtime-config", utilerrors.NewAggregate(errs), runtimeConfigAdvice)
 	}
 	enabled, err := resourceconfig.MergeAPIResourceConfigs(o.groups.Enabled(), o.APIEnablement.RuntimeConfig, o.groups)
 	if err != nil {
-		return blame("runtime-config", err, runtimeConfigAdvice)
+		return wrapFlagError("runtime-config", err, runtimeConfigAdvice)
 	}
 	for key := range o.APIEnablement.RuntimeConfig {
 		if parts := strings.Split(key, "/"); len(parts) == 3 && !o.groups.HasResource(parts[0], parts[2]) {
-			return blame("runtime-config", fmt.Errorf("unknown resource %s", key), runtimeConfigAdvice)
+			return wrapFlagError("runtime-config", fmt.Errorf("unknown resource %s", key), runtimeConfigAdvice)
 		}
 	}
 	if len(o.groups.Served(enabled)) == 0 {

@@ -131,7 +131,7 @@ func (s *StorageOptions) validateEmbedded(tlsFiles string) error {
 	if s.AllowEphemeralData {
 		return nil
 	}
-	return blame("data-dir", etcd.CheckPersistent(s.DataDir), "use a persistent directory, because losing the data makes "+
+	return wrapFlagError("data-dir", etcd.CheckPersistent(s.DataDir), "use a persistent directory, because losing the data makes "+
 		"the garbage collector delete running Jobs (tests may set --allow-ephemeral-data)")
 }
 
@@ -148,10 +148,10 @@ func (s *StorageOptions) open(ctx context.Context, external *genericoptions.Etcd
 		DefragmentInterval: s.DefragmentInterval,
 	})
 	if errors.Is(err, etcd.ErrInUse) {
-		return nil, blame("data-dir", err, "stop that process or use another directory")
+		return nil, wrapFlagError("data-dir", err, "stop that process or use another directory")
 	}
 	if err != nil {
-		return nil, blame("data-dir", err, "use a directory that this process can read and write")
+		return nil, wrapFlagError("data-dir", err, "use a directory that this process can read and write")
 	}
 	transport.ServerList = []string{server.Endpoint()}
 	return server, nil
