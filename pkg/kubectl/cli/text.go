@@ -10,8 +10,13 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/mattn/go-runewidth"
 	"k8s.io/apimachinery/pkg/util/duration"
 )
+
+// widths are those of characters on a terminal: East Asian ones take two columns, combining ones none. They are the same in
+// every locale.
+var widths = &runewidth.Condition{StrictEmojiNeutral: true}
 
 // Cut returns the line, shortened with … if it is wider than the terminal. Sequences that paint take no room, and what they
 // began is ended.
@@ -28,13 +33,12 @@ func (t Terminal) Cut(line string) string {
 			rest = rest[len(sequence):]
 			continue
 		}
-		if room == 0 {
+		char, size := utf8.DecodeRuneInString(rest)
+		if room -= widths.RuneWidth(char); room < 0 {
 			break
 		}
-		_, size := utf8.DecodeRuneInString(rest)
 		out.WriteString(rest[:size])
 		rest = rest[size:]
-		room--
 	}
 	out.WriteString("…")
 	if painted {
@@ -43,7 +47,7 @@ func (t Terminal) Cut(line string) string {
 	return out.String()
 }
 
-// Columns is the room that a text takes on a terminal: its characters without sequences that paint.
+// Columns is the room that a text takes on a terminal, without sequences that paint.
 func Columns(text string) int {
 	n := 0
 	for text != "" {
@@ -51,11 +55,16 @@ func Columns(text string) int {
 			text = text[len(sequence):]
 			continue
 		}
-		_, size := utf8.DecodeRuneInString(text)
+		char, size := utf8.DecodeRuneInString(text)
 		text = text[size:]
-		n++
+		n += widths.RuneWidth(char)
 	}
 	return n
+}
+
+// Pad returns the text with spaces after it up to a number of columns.
+func Pad(text string, width int) string {
+	return text + strings.Repeat(" ", max(0, width-Columns(text)))
 }
 
 // escape returns the painting sequence that the text begins with, or "".
@@ -84,14 +93,14 @@ func (t Terminal) Lines(w io.Writer, lines ...string) error {
 // Align returns one line for each row, with the cells of a column under each other. Cells may be painted. A row of one cell
 // stands across all columns.
 func Align(rows [][]string) []string {
-	var widths []int
+	var columns []int
 	for _, row := range rows {
 		for i, cell := range row {
-			if i == len(widths) {
-				widths = append(widths, 0)
+			if i == len(columns) {
+				columns = append(columns, 0)
 			}
 			if len(row) > 1 {
-				widths[i] = max(widths[i], Columns(cell))
+				columns[i] = max(columns[i], Columns(cell))
 			}
 		}
 	}
@@ -99,10 +108,10 @@ func Align(rows [][]string) []string {
 	for _, row := range rows {
 		var line strings.Builder
 		for i, cell := range row {
-			line.WriteString(cell)
 			if i < len(row)-1 {
-				line.WriteString(strings.Repeat(" ", widths[i]-Columns(cell)+2))
+				cell = Pad(cell, columns[i]+2)
 			}
+			line.WriteString(cell)
 		}
 		lines = append(lines, strings.TrimRight(line.String(), " "))
 	}

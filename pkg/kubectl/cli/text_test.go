@@ -18,10 +18,13 @@ func TestCut(t *testing.T) {
 		"a longer line is cut":                         {width: 4, line: "train", want: "tra…"},
 		"without a terminal nothing is cut":            {width: 0, line: "train", want: "train"},
 		"characters count, not bytes":                  {width: 4, line: "└─ä", want: "└─ä"},
+		"wide characters take two columns":             {width: 6, line: "東京大阪", want: "東京…"},
+		"a wide character that fits stays":             {width: 4, line: "東京", want: "東京"},
+		"combining characters take no room":            {width: 3, line: "e\u0301e\u0301e\u0301", want: "e\u0301e\u0301e\u0301"},
 		"paint takes no room":                          {width: 5, line: "\x1b[31mtrain\x1b[0m", want: "\x1b[31mtrain\x1b[0m"},
 		"paint that a cut leaves open is ended":        {width: 4, line: "\x1b[31mtrain\x1b[0m", want: "\x1b[31mtra…\x1b[0m"},
 		"paint that is over before the cut stays over": {width: 4, line: "\x1b[31ma\x1b[0mtrain", want: "\x1b[31ma\x1b[0mtr…"},
-		"a bracket that is no sequence counts as text": {width: 3, line: "a\x1b[b", want: "a\x1b…"},
+		"a bracket that is no sequence counts as text": {width: 2, line: "a\x1b[b", want: "a\x1b…"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff(tc.want, Terminal{Width: tc.width}.Cut(tc.line)); diff != "" {
@@ -37,12 +40,14 @@ func TestAlign(t *testing.T) {
 		{"a", Terminal{Colors: true}.Paint(Bad, "Failed"), ""},
 		{"a row of one cell takes the room that it needs"},
 		{"longer", "ok", "n"},
+		{"東京", "ok", "n"},
 	})
 	want := []string{
 		"NAME    STATE   NODE",
 		"a       \x1b[31mFailed\x1b[0m",
 		"a row of one cell takes the room that it needs",
 		"longer  ok      n",
+		"東京    ok      n",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("lines (-want +got):\n%s", diff)

@@ -6,36 +6,18 @@ package preview
 import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
-
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/snapshot"
+	helpers "k8s.io/component-helpers/resource"
 )
 
-// podLimits returns the limits of a pod as a whole. They add up as requests do, but overhead counts only beside a limit.
+// podLimits returns the limits of a pod as a whole.
 func podLimits(spec *corev1.PodSpec) corev1.ResourceList {
-	limits := spec.DeepCopy()
-	limits.Overhead = nil
-	for _, containers := range [][]corev1.Container{limits.InitContainers, limits.Containers} {
-		for i := range containers {
-			containers[i].Resources.Requests = containers[i].Resources.Limits
-		}
-	}
-	if limits.Resources != nil {
-		limits.Resources.Requests = limits.Resources.Limits
-	}
-	sum := snapshot.PodRequests(limits)
-	for name, quantity := range spec.Overhead {
-		if _, limited := sum[name]; limited {
-			snapshot.AddResources(sum, corev1.ResourceList{name: quantity})
-		}
-	}
-	return sum
+	return helpers.PodLimits(&corev1.Pod{Spec: *spec}, helpers.PodResourcesOptions{})
 }
 
-// bestEffort tells whether no container asks for anything.
+// bestEffort returns whether no container asks for anything.
 func bestEffort(spec *corev1.PodSpec) bool {
-	asked := spec.DeepCopy()
-	asked.Overhead = nil
-	return len(snapshot.PodRequests(asked)) == 0 && len(podLimits(asked)) == 0
+	pod, options := &corev1.Pod{Spec: *spec}, helpers.PodResourcesOptions{ExcludeOverhead: true}
+	return len(helpers.PodRequests(pod, options)) == 0 && len(helpers.PodLimits(pod, options)) == 0
 }
 
 // times returns a quantity n times.

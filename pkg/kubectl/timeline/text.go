@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/cli"
@@ -92,7 +91,7 @@ func text(t *Timeline, s screen) string {
 func wrap(sentence string, width int) []string {
 	var out []string
 	for _, word := range strings.Fields(sentence) {
-		if n := len(out); n > 0 && (width == 0 || utf8.RuneCountInString(out[n-1]+" "+word) <= width) {
+		if n := len(out); n > 0 && (width == 0 || cli.Columns(out[n-1]+" "+word) <= width) {
 			out[n-1] += " " + word
 			continue
 		}
@@ -117,7 +116,7 @@ func (s screen) cut(text string, width int) string {
 func chart(b *strings.Builder, t *Timeline, lines []row, s screen) {
 	gutter := 0
 	for _, r := range lines {
-		gutter = max(gutter, utf8.RuneCountInString(r.label))
+		gutter = max(gutter, cli.Columns(r.label))
 	}
 	width := s.Width
 	if width == 0 {
@@ -129,7 +128,7 @@ func chart(b *strings.Builder, t *Timeline, lines []row, s screen) {
 	scale := scaleOf(t)
 	axis(b, scale, gutter, columns, s)
 	for _, r := range lines {
-		b.WriteString(fmt.Sprintf("%-*s", gutter, s.cut(r.label, gutter-1)))
+		b.WriteString(cli.Pad(s.cut(r.label, gutter-1), gutter))
 		b.WriteString(strings.TrimRight(bar(r, scale, columns, s), " "))
 		b.WriteString("\n")
 	}
@@ -246,7 +245,7 @@ func legend(b *strings.Builder, lines []row, gutter int, s screen) {
 	b.WriteString(strings.Repeat(" ", gutter))
 	used := gutter
 	for i := range items {
-		length := utf8.RuneCountInString(plain[i])
+		length := cli.Columns(plain[i])
 		switch {
 		case i == 0:
 		case s.Width > 0 && used+2+length > s.Width:

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/cli"
@@ -106,7 +105,7 @@ func wrapped(text string, width int, indent string) []string {
 	var lines []string
 	line := indent
 	for word := range strings.FieldsSeq(text) {
-		if utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > width && strings.TrimSpace(line) != "" {
+		if cli.Columns(line)+1+cli.Columns(word) > width && strings.TrimSpace(line) != "" {
 			lines, line = append(lines, line), indent
 		}
 		if strings.TrimSpace(line) != "" {
