@@ -25,40 +25,40 @@ type request struct {
 }
 
 // callAction lets a user ask for an action, as the server does it. Some requests come twice.
-func (w *world) callAction() {
-	before := w.set()
-	r := w.randomRequest(before)
-	first, err := w.carryOut(r)
+func (e *env) callAction() {
+	before := e.set()
+	r := e.randomRequest(before)
+	first, err := e.carryOut(r)
 	if err != nil {
-		w.note("user asks to %s: %v", kindNames[r.kind], err)
+		e.note("user asks to %s: %v", kindNames[r.kind], err)
 		return
 	}
-	w.note("user asks to %s: %s", kindNames[r.kind], first.Message)
-	after := w.set()
-	w.referee.acted(r, before, after)
-	if !r.exact || !w.dice.percent(50) {
+	e.note("user asks to %s: %s", kindNames[r.kind], first.Message)
+	after := e.set()
+	e.invariants.acted(r, before, after)
+	if !r.exact || !e.dice.percent(50) {
 		return
 	}
-	again, err := w.carryOut(r)
+	again, err := e.carryOut(r)
 	sameAnswer := first.Attempt == 0 || equality.Semantic.DeepEqual(first, again) // 0: there is no attempt to answer with
-	if err != nil || !sameAnswer || !equality.Semantic.DeepEqual(after.Status, w.set().Status) {
-		w.fail("rule %q: %v, first %+v, then %+v", "the same request twice is one action, with one answer", err, first, again)
+	if err != nil || !sameAnswer || !equality.Semantic.DeepEqual(after.Status, e.set().Status) {
+		e.fail("rule %q: %v, first %+v, then %+v", "the same request twice is one action, with one answer", err, first, again)
 	}
 }
 
 // randomRequest asks for what the set is ready for, or for anything.
-func (w *world) randomRequest(js *jobsetv1alpha2.JobSet) request {
+func (e *env) randomRequest(js *jobsetv1alpha2.JobSet) request {
 	var current int32
 	if n := len(js.Status.Attempts); n > 0 {
 		current = js.Status.Attempts[n-1].Number
 	}
 	var preconditions *batch.ActionPreconditions
-	exact := w.dice.percent(50)
+	exact := e.dice.percent(50)
 	if exact {
-		preconditions = &batch.ActionPreconditions{Attempt: ptr.To(max(0, current-oneOf[int32](w.dice, 0, 0, 0, 1)))}
+		preconditions = &batch.ActionPreconditions{Attempt: ptr.To(max(0, current-oneOf[int32](e.dice, 0, 0, 0, 1)))}
 	}
 	spec := &batch.JobSetActionSpec{Reason: "because", Preconditions: preconditions}
-	kind := oneOf(w.dice, restartRequests, restartRequests, restartRequests, partRequests, partRequests, suspendRequests, resumeRequests, cancelRequests, retryRequests)
+	kind := oneOf(e.dice, restartRequests, restartRequests, restartRequests, partRequests, partRequests, suspendRequests, resumeRequests, cancelRequests, retryRequests)
 	if conditionIs(&js.Status, jobsetv1alpha2.JobSetFailed) {
 		kind = retryRequests
 	}
@@ -77,14 +77,14 @@ func (w *world) randomRequest(js *jobsetv1alpha2.JobSet) request {
 			return actions.Cancel(js, spec, c)
 		}
 	case retryRequests:
-		retry := &batch.JobSetRetrySpec{Reason: "because", MaxRestarts: oneOf[int32](w.dice, 0, 1, 1), Preconditions: preconditions}
+		retry := &batch.JobSetRetrySpec{Reason: "because", MaxRestarts: oneOf[int32](e.dice, 0, 1, 1), Preconditions: preconditions}
 		r.do = func(js *jobset.JobSet, c actions.Call) (*batch.JobSetActionStatus, error) {
 			return actions.Retry(js, retry, c)
 		}
 	default:
-		restart := &batch.JobSetRestartSpec{Reason: "because", Preconditions: preconditions, CountTowardsMaxRestarts: w.dice.percent(30)}
+		restart := &batch.JobSetRestartSpec{Reason: "because", Preconditions: preconditions, CountTowardsMaxRestarts: e.dice.percent(30)}
 		if kind == partRequests {
-			w.chooseJobs(js, restart)
+			e.chooseJobs(js, restart)
 		}
 		r.do = func(js *jobset.JobSet, c actions.Call) (*batch.JobSetActionStatus, error) {
 			return actions.Restart(js, restart, c)
@@ -94,24 +94,24 @@ func (w *world) randomRequest(js *jobsetv1alpha2.JobSet) request {
 }
 
 // chooseJobs makes a request one for a single Job or all Jobs of a replicatedJob.
-func (w *world) chooseJobs(js *jobsetv1alpha2.JobSet, spec *batch.JobSetRestartSpec) {
-	rj := &js.Spec.ReplicatedJobs[w.dice.IntN(len(js.Spec.ReplicatedJobs))]
+func (e *env) chooseJobs(js *jobsetv1alpha2.JobSet, spec *batch.JobSetRestartSpec) {
+	rj := &js.Spec.ReplicatedJobs[e.dice.IntN(len(js.Spec.ReplicatedJobs))]
 	spec.Scope, spec.ReplicatedJob = batch.RestartScopeReplicatedJob, rj.Name
-	if *rj.Replicas > 0 && w.dice.percent(60) {
-		spec.Scope, spec.JobIndex = batch.RestartScopeJob, ptr.To(w.dice.Int32N(*rj.Replicas))
+	if *rj.Replicas > 0 && e.dice.percent(60) {
+		spec.Scope, spec.JobIndex = batch.RestartScopeJob, ptr.To(e.dice.Int32N(*rj.Replicas))
 	}
 }
 
 // carryOut does what the server does with a request: it stores the changed set, if it has changed.
-func (w *world) carryOut(r request) (*batch.JobSetActionStatus, error) {
-	before := w.set()
+func (e *env) carryOut(r request) (*batch.JobSetActionStatus, error) {
+	before := e.set()
 	var hub jobset.JobSet
 	if err := jobsetv1alpha2.Convert_v1alpha2_JobSet_To_jobset_JobSet(before.DeepCopy(), &hub, nil); err != nil {
 		panic(err)
 	}
 	answer, err := r.do(&hub, actions.Call{
-		User: "alice", Now: w.now,
-		Gates: gates.Gates{JobSetActiveDeadlineSeconds: w.gates.ActiveDeadline, ExecutionAttemptsTracking: w.gates.ExecutionAttempts},
+		User: "alice", Now: e.now,
+		Gates: gates.Gates{JobSetActiveDeadlineSeconds: e.gates.ActiveDeadline, ExecutionAttemptsTracking: e.gates.ExecutionAttempts},
 	})
 	if err != nil {
 		return nil, err
@@ -124,14 +124,14 @@ func (w *world) carryOut(r request) (*batch.JobSetActionStatus, error) {
 		after.Generation++
 	}
 	if !equality.Semantic.DeepEqual(before, &after) {
-		w.jobSets.put(&after)
-		w.seen[r.kind]++
+		e.jobSets.put(&after)
+		e.seen[r.kind]++
 	}
 	return answer, nil
 }
 
 // acted checks what an action did, and notes that controllers may not know of it.
-func (r *referee) acted(asked request, before, after *jobsetv1alpha2.JobSet) {
+func (r *invariants) acted(asked request, before, after *jobsetv1alpha2.JobSet) {
 	if before.ResourceVersion == after.ResourceVersion {
 		return
 	}

@@ -72,7 +72,7 @@ func (c jobClient) Create(_ context.Context, wanted *batchv1.Job, _ metav1.Creat
 			return nil, errDenied
 		}
 		job := c.admitted(wanted)
-		c.referee.jobCreated(at, job, known)
+		c.invariants.jobCreated(at, job, known)
 		c.in.put(job)
 		c.note("  creates job %s", job.Name)
 		return job, nil
@@ -104,7 +104,7 @@ func (c jobClient) Delete(_ context.Context, name string, options metav1.DeleteO
 			return nil, errConflict
 		}
 		c.note("  deletes job %s", name)
-		c.referee.jobDeleted(job)
+		c.invariants.jobDeleted(job)
 		c.deleteJob(job, *options.PropagationPolicy == metav1.DeletePropagationForeground)
 		return nil, nil
 	})
@@ -133,7 +133,7 @@ func (c jobClient) Patch(_ context.Context, name string, _ types.PatchType, patc
 	})
 }
 
-// admitPatch checks a changed Job as the Job API does, and as the referee does.
+// admitPatch checks a changed Job as the Job API does, and as invariants do.
 func (c jobClient) admitPatch(js *jobsetv1alpha2.JobSet, job, next *batchv1.Job, status bool) error {
 	stopped := jobIsSuspended(job) && job.Status.Active == 0
 	switch {
@@ -156,7 +156,7 @@ func (c jobClient) admitPatch(js *jobsetv1alpha2.JobSet, job, next *batchv1.Job,
 		return nil
 	}
 	c.note("  patches job %s", job.Name)
-	c.referee.jobPatched(js, job, next)
+	c.invariants.jobPatched(js, job, next)
 	return nil
 }
 
@@ -176,8 +176,8 @@ func (c setClient) UpdateStatus(_ context.Context, wanted *jobsetv1alpha2.JobSet
 		}
 		next := *current
 		next.Status = asStored(&wanted.Status)
-		c.referee.statusStored(at, &current.Status, &next.Status, known)
-		c.world.jobSets.put(&next)
+		c.invariants.statusStored(at, &current.Status, &next.Status, known)
+		c.env.jobSets.put(&next)
 		c.note("  stores the status")
 		return &next, nil
 	})
@@ -192,7 +192,7 @@ func (c setClient) Delete(_ context.Context, _ string, options metav1.DeleteOpti
 		case js.UID != *options.Preconditions.UID || js.ResourceVersion != *options.Preconditions.ResourceVersion:
 			return nil, errConflict
 		}
-		c.referee.setDeleted(js)
+		c.invariants.setDeleted(js)
 		c.note("  deletes the set after its time to live")
 		c.changeSet(func(js *jobsetv1alpha2.JobSet) { js.DeletionTimestamp = ptr.To(c.stored()) })
 		return nil, nil

@@ -14,7 +14,7 @@ import (
 func hasSetName(job *batchv1.Job) bool { return job.Labels[jobsetv1alpha2.JobSetNameKey] != "" }
 
 // transformed returns what the real cache keeps of a Job.
-func (w *world) transformed(job *batchv1.Job) *batchv1.Job {
+func (e *env) transformed(job *batchv1.Job) *batchv1.Job {
 	kept := &batchv1.Job{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: job.Name, Namespace: job.Namespace, UID: job.UID, ResourceVersion: job.ResourceVersion,
@@ -33,7 +33,7 @@ func (w *world) transformed(job *batchv1.Job) *batchv1.Job {
 		kept.Spec.Template.Spec = corev1.PodSpec{
 			NodeSelector: pod.NodeSelector, Tolerations: pod.Tolerations, SchedulingGates: pod.SchedulingGates,
 		}
-		if w.gates.MutableResources {
+		if e.gates.MutableResources {
 			for _, c := range pod.Containers {
 				kept.Spec.Template.Spec.Containers = append(kept.Spec.Template.Spec.Containers, corev1.Container{Name: c.Name, Resources: c.Resources})
 			}

@@ -25,29 +25,29 @@ const history = "one attempt runs while the set does, and those that have ended 
 // TestHistoriesShowDefects makes sure that histories can fail, and by which rule.
 func TestHistoriesShowDefects(t *testing.T) {
 	for name, test := range map[string]struct {
-		conduct
+		mutant
 		wantRule string
 	}{
 		"a controller that does not wait for its caches": {
-			conduct{decide: plan.Decide, forgetful: true}, "a snapshot is never older than the writes of the process",
+			mutant{decide: plan.Decide, forgetful: true}, "a snapshot is never older than the writes of the process",
 		},
 		"a status that overwrites what changed meanwhile": {
-			conduct{decide: plan.Decide, overwriting: true}, "restarts never fall, and come one by one",
+			mutant{decide: plan.Decide, overwriting: true}, "restarts never fall, and come one by one",
 		},
 		"a deletion that takes any Job of the name": {
-			conduct{decide: plan.Decide, indifferent: true}, "no Job of the present attempt is deleted",
+			mutant{decide: plan.Decide, indifferent: true}, "no Job of the present attempt is deleted",
 		},
 		"failed requests that are not tried again": {
-			conduct{decide: plan.Decide, careless: true}, "nobody has to wake a set that is not at rest",
+			mutant{decide: plan.Decide, careless: true}, "nobody has to wake a set that is not at rest",
 		},
 		"a denied Job that keeps others waiting": {
-			conduct{decide: plan.Decide, finish: sameOrder, timid: true}, "one denied child delays no other",
+			mutant{decide: plan.Decide, finish: sameOrder, timid: true}, "one denied child delays no other",
 		},
 		"a Job that lost its label and does not get it back": {
-			conduct{decide: plan.Decide, unkind: true}, "every history comes to rest",
+			mutant{decide: plan.Decide, unkind: true}, "every history comes to rest",
 		},
-		"a freed name that nobody looks at again":    {conduct{decide: plan.Decide, finish: forgetFreed}, "nobody has to wake a set that is not at rest"},
-		"a taken name that nobody looks at again":    {conduct{decide: plan.Decide, finish: silent}, "nobody has to wake a set that is not at rest"},
+		"a freed name that nobody looks at again":    {mutant{decide: plan.Decide, finish: forgetFreed}, "nobody has to wake a set that is not at rest"},
+		"a taken name that nobody looks at again":    {mutant{decide: plan.Decide, finish: silent}, "nobody has to wake a set that is not at rest"},
 		"a restart that counts twice":                {deciding(nil, countTwice), "failures and successes are judged as the policies say"},
 		"one restart for several Jobs that failed":   {deciding(nil, restartFirst), "failures and successes are judged as the policies say"},
 		"the other restart strategy":                 {deciding(recreate, nil), "Jobs are created once, under free names, for the current attempt, in order"},
@@ -65,7 +65,7 @@ func TestHistoriesShowDefects(t *testing.T) {
 		"an end of life that nobody waits for":       {deciding(nil, noTimer), "a set at rest is as its spec says"},
 		"a set that is deleted as soon as it ends":   {deciding(nil, impatientEnd), "a set is deleted after its time to live only"},
 		"a cancelled set that is deleted at once":    {deciding(forgetCancellation, nil), "a set is deleted after its time to live only"},
-		"counts that a queue waits for in vain":      {conduct{decide: plan.Decide, finish: likeAnyOther}, queuesWait},
+		"counts that a queue waits for in vain":      {mutant{decide: plan.Decide, finish: likeAnyOther}, queuesWait},
 		"a set suspended before its Jobs are":        {deciding(nil, hasty), suspendedFirst},
 		"a suspension that nobody records":           {deciding(withoutMarks, nil), recordedFirst},
 		"a set that is never left alone":             {deciding(nil, restless), "every history comes to rest"},
@@ -85,7 +85,7 @@ func TestHistoriesShowDefects(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			others := sets.New[string]()
 			for seed := range uint64(enough) {
-				_, broken := run(seed, test.conduct, nil)
+				_, broken := run(seed, test.mutant, nil)
 				if strings.Contains(broken, strconv.Quote(test.wantRule)) {
 					return
 				}
@@ -96,10 +96,10 @@ func TestHistoriesShowDefects(t *testing.T) {
 	}
 }
 
-// deciding is the conduct of a controller that is told something else than what is, or does something else than what is
+// deciding is a controller that is given something else than what is, or does something else than what is
 // decided. What it is given is a copy.
-func deciding(told func(*plan.Observed), does func(plan.Observed, *plan.Plan)) conduct {
-	return conduct{decide: func(o plan.Observed) plan.Plan {
+func deciding(told func(*plan.Observed), does func(plan.Observed, *plan.Plan)) mutant {
+	return mutant{decide: func(o plan.Observed) plan.Plan {
 		wrong := o
 		if told != nil {
 			wrong.JobSet = o.JobSet.DeepCopy()
@@ -182,56 +182,6 @@ func forgetCancellation(o *plan.Observed) {
 	if c := setCondition(&o.JobSet.Status, jobsetv1alpha2.JobSetFailed); c != nil {
 		c.Reason = "FailedJobs"
 	}
-}
-
-// likeAnyOther defers the status of a set as if nobody ever suspended it.
-func likeAnyOther(o plan.Observed, p plan.Plan, r plan.Results) plan.Outcome {
-	never := func(status *jobsetv1alpha2.JobSetStatus) *jobsetv1alpha2.JobSetStatus {
-		other := status.DeepCopy()
-		other.Conditions = slices.DeleteFunc(other.Conditions, func(c metav1.Condition) bool {
-			return c.Type == jobsetv1alpha2.JobSetSuspended && c.Status == metav1.ConditionFalse
-		})
-		return other
-	}
-	other, wrong := o, p
-	other.JobSet = o.JobSet.DeepCopy()
-	other.JobSet.Status = *never(&o.JobSet.Status)
-	if p.Status != nil {
-		wrong.Status = never(p.Status)
-	}
-	if out := plan.Finish(other, wrong, r); out.DeferStatus > 0 {
-		return out
-	}
-	return plan.Finish(o, p, r)
-}
-
-// sameOrder creates the same Jobs first again, whatever became of them.
-func sameOrder(o plan.Observed, p plan.Plan, r plan.Results) plan.Outcome {
-	out := plan.Finish(o, p, r)
-	out.CreateFrom = 0
-	return out
-}
-
-// forgetFreed does not look again for a name that is free by now, which no cache shows.
-func forgetFreed(o plan.Observed, p plan.Plan, r plan.Results) plan.Outcome {
-	r.Creations = slices.Clone(r.Creations)
-	for i, result := range r.Creations {
-		if result == plan.NameFreed {
-			r.Creations[i] = plan.Exists
-		}
-	}
-	return plan.Finish(o, p, r)
-}
-
-// silent does not record that names of Jobs are taken, and looks for them no more.
-func silent(o plan.Observed, p plan.Plan, r plan.Results) plan.Outcome {
-	r.Creations = slices.Clone(r.Creations)
-	for i, result := range r.Creations {
-		if result == plan.NameTaken {
-			r.Creations[i] = plan.Exists
-		}
-	}
-	return plan.Finish(o, p, r)
 }
 
 func hasty(o plan.Observed, p *plan.Plan) {

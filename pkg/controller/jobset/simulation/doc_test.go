@@ -6,12 +6,12 @@
 // A history is all that happens to one JobSet: Jobs get pods, become ready, succeed, fail, are deleted by somebody and
 // take their time to go; users suspend, resume, change and delete; caches lag behind, each on its own; requests fail,
 // or fail but are carried out, at once or later; the controller dies between two writes and starts again. The decisions
-// are those of package plan, and the consistency store is that of package controller. How a plan is carried out is
-// told again in apply_test.go, in the order of the real apply.go, because only so every interleaving of its requests
-// with everything else can be drawn and repeated.
+// are those of package plan, and what comes before and after them is the real Syncer of package jobset, with simulated caches
+// and clients (syncer_test.go, api_test.go). It makes its requests one after the other in an order that is drawn, so that every
+// interleaving of them with everything else can be repeated.
 //
-// A referee looks at every decision and every write (referee_test.go, rules_test.go, writes_test.go). In the end nothing
-// fails any more, and the set must come to rest, in the state that its spec asks for (settle_test.go, rest_test.go).
+// Invariants are checked at every decision and every write (invariants_test.go, rules_test.go, writes_test.go). In the end
+// nothing fails any more, and the set must come to rest, in the state that its spec asks for (settle_test.go, rest_test.go).
 //
 // Everything in a history follows from its seed. SIMULATION_SEED=n runs that one and prints its steps,
 // SIMULATION_HISTORIES=n sets how many are run.

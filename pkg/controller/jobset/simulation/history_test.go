@@ -55,6 +55,8 @@ func wrongWithHistory(before, after *jobsetv1alpha2.JobSetStatus) string {
 		switch old := attemptNumbered(before, a.Number); {
 		case i > 0 && a.Number != after.Attempts[i-1].Number+1:
 			return fmt.Sprintf("attempt %d follows %d", a.Number, after.Attempts[i-1].Number)
+		case i > 0 && a.RequestTime.Before(after.Attempts[i-1].EndTime):
+			return fmt.Sprintf("attempt %d begins before %d ends", a.Number, after.Attempts[i-1].Number)
 		case i < len(after.Attempts)-1 && a.EndTime == nil:
 			return fmt.Sprintf("attempt %d has not ended, and another one began", a.Number)
 		case (a.EndTime == nil) != (a.Outcome == ""):

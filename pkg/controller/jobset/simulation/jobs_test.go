@@ -24,48 +24,48 @@ const (
 )
 
 // liveSomeJob lets one thing happen to a Job.
-func (w *world) liveSomeJob() {
-	if len(w.jobs.objects) == 0 {
+func (e *env) liveSomeJob() {
+	if len(e.jobs.objects) == 0 {
 		return
 	}
-	job := oneOf(w.dice, w.jobs.objects...)
+	job := oneOf(e.dice, e.jobs.objects...)
 	heading := runOn
-	if w.dice.percent(w.mood.ending) {
+	if e.dice.percent(e.faults.ending) {
 		heading = succeed
-		if w.dice.percent(w.mood.failing) {
+		if e.dice.percent(e.faults.failing) {
 			heading = failSoon
 		}
 	}
 	// A Job that is on its way out, or about to be suspended, still ends properly at times.
 	leaving := (job.DeletionTimestamp != nil || jobIsSuspended(job)) && job.Status.Active > 0 && !ended(job)
-	if leaving && heading != runOn && w.dice.percent(30) {
-		w.end(job, heading)
+	if leaving && heading != runOn && e.dice.percent(30) {
+		e.end(job, heading)
 		return
 	}
-	w.live(job, heading)
+	e.live(job, heading)
 }
 
 // live takes a Job one step further, as the Job controller and the nodes would. It tells whether anything changed.
-func (w *world) live(job *batchv1.Job, heading destiny) bool {
+func (e *env) live(job *batchv1.Job, heading destiny) bool {
 	switch {
 	case job.DeletionTimestamp != nil:
-		w.note("job %s is gone", job.Name)
-		w.jobs.remove(job.Name)
+		e.note("job %s is gone", job.Name)
+		e.jobs.remove(job.Name)
 	case ended(job):
 		return false
 	case hasCondition(job, batchv1.JobFailureTarget):
-		w.finishFailure(job)
+		e.finishFailure(job)
 	case jobIsSuspended(job):
-		return w.stopPods(job)
+		return e.stopPods(job)
 	case job.Status.StartTime == nil || job.Status.Active != podsWanted(job):
-		w.startPods(job)
+		e.startPods(job)
 	case ptr.Deref(job.Status.Ready, 0) < job.Status.Active:
-		w.note("a pod of job %s is ready", job.Name)
-		w.changeJob(job, func(j *batchv1.Job) { j.Status.Ready = ptr.To(ptr.Deref(job.Status.Ready, 0) + 1) })
+		e.note("a pod of job %s is ready", job.Name)
+		e.changeJob(job, func(j *batchv1.Job) { j.Status.Ready = ptr.To(ptr.Deref(job.Status.Ready, 0) + 1) })
 	case heading == runOn || job.Status.Active == 0:
 		return false
 	default:
-		w.end(job, heading)
+		e.end(job, heading)
 	}
 	return true
 }
@@ -78,115 +78,115 @@ func podsWanted(job *batchv1.Job) int32 {
 	return max(wanted, 0)
 }
 
-func (w *world) startPods(job *batchv1.Job) {
-	w.note("job %s starts its pods", job.Name)
-	w.changeJob(job, func(j *batchv1.Job) {
+func (e *env) startPods(job *batchv1.Job) {
+	e.note("job %s starts its pods", job.Name)
+	e.changeJob(job, func(j *batchv1.Job) {
 		if j.Status.StartTime == nil || hasCondition(j, batchv1.JobSuspended) {
-			j.Status.StartTime = ptr.To(w.stored())
+			j.Status.StartTime = ptr.To(e.stored())
 		}
 		if hasCondition(j, batchv1.JobSuspended) {
-			w.setCondition(j, batchv1.JobSuspended, corev1.ConditionFalse, "JobResumed", "")
+			e.setCondition(j, batchv1.JobSuspended, corev1.ConditionFalse, "JobResumed", "")
 		}
 		j.Status.Active, j.Status.Ready = podsWanted(j), ptr.To[int32](0)
 	})
 }
 
 // stopPods removes the pods of a suspended Job.
-func (w *world) stopPods(job *batchv1.Job) bool {
+func (e *env) stopPods(job *batchv1.Job) bool {
 	if hasCondition(job, batchv1.JobSuspended) && job.Status.Active == 0 {
 		return false
 	}
-	w.note("job %s stops its pods", job.Name)
-	w.changeJob(job, func(j *batchv1.Job) {
+	e.note("job %s stops its pods", job.Name)
+	e.changeJob(job, func(j *batchv1.Job) {
 		j.Status.Active, j.Status.Ready = 0, ptr.To[int32](0)
-		w.setCondition(j, batchv1.JobSuspended, corev1.ConditionTrue, "JobSuspended", "")
+		e.setCondition(j, batchv1.JobSuspended, corev1.ConditionTrue, "JobSuspended", "")
 	})
 	return true
 }
 
 // end lets one pod succeed, or the Job fail.
-func (w *world) end(job *batchv1.Job, heading destiny) {
+func (e *env) end(job *batchv1.Job, heading destiny) {
 	if heading == failSoon {
-		w.note("job %s is about to fail", job.Name)
-		job = w.changeJob(job, func(j *batchv1.Job) {
-			w.setCondition(j, batchv1.JobFailureTarget, corev1.ConditionTrue, oneOf(w.dice, failureReasons...), oneOf(w.dice, failureMessages...))
+		e.note("job %s is about to fail", job.Name)
+		job = e.changeJob(job, func(j *batchv1.Job) {
+			e.setCondition(j, batchv1.JobFailureTarget, corev1.ConditionTrue, oneOf(e.dice, failureReasons...), oneOf(e.dice, failureMessages...))
 		})
-		w.referee.jobFailed(job, false)
-		if w.dice.percent(50) {
-			w.finishFailure(job)
+		e.invariants.jobFailed(job, false)
+		if e.dice.percent(50) {
+			e.finishFailure(job)
 		}
 		return
 	}
-	w.note("a pod of job %s succeeds", job.Name)
-	w.changeJob(job, func(j *batchv1.Job) {
+	e.note("a pod of job %s succeeds", job.Name)
+	e.changeJob(job, func(j *batchv1.Job) {
 		j.Status.Succeeded++
 		j.Status.Active, j.Status.Ready = max(j.Status.Active-1, 0), ptr.To(max(ptr.Deref(j.Status.Ready, 0)-1, 0))
 		if j.Spec.Completions == nil || j.Status.Succeeded >= *j.Spec.Completions {
-			w.note("job %s is complete", j.Name)
+			e.note("job %s is complete", j.Name)
 			j.Status.Active, j.Status.Ready = 0, ptr.To[int32](0)
-			w.setCondition(j, batchv1.JobSuccessCriteriaMet, corev1.ConditionTrue, batchv1.JobReasonCompletionsReached, "")
-			w.setCondition(j, batchv1.JobComplete, corev1.ConditionTrue, batchv1.JobReasonCompletionsReached, "")
+			e.setCondition(j, batchv1.JobSuccessCriteriaMet, corev1.ConditionTrue, batchv1.JobReasonCompletionsReached, "")
+			e.setCondition(j, batchv1.JobComplete, corev1.ConditionTrue, batchv1.JobReasonCompletionsReached, "")
 		}
 	})
 }
 
 // finishFailure marks a Job as failed after its pods have ended.
-func (w *world) finishFailure(job *batchv1.Job) {
+func (e *env) finishFailure(job *batchv1.Job) {
 	target := conditionOf(job, batchv1.JobFailureTarget)
-	w.note("job %s has failed: %s %q", job.Name, target.Reason, target.Message)
-	w.changeJob(job, func(j *batchv1.Job) {
+	e.note("job %s has failed: %s %q", job.Name, target.Reason, target.Message)
+	e.changeJob(job, func(j *batchv1.Job) {
 		j.Status.Active, j.Status.Ready = 0, ptr.To[int32](0)
-		w.setCondition(j, batchv1.JobFailed, corev1.ConditionTrue, target.Reason, target.Message)
+		e.setCondition(j, batchv1.JobFailed, corev1.ConditionTrue, target.Reason, target.Message)
 	})
-	w.referee.jobFailed(job, true)
+	e.invariants.jobFailed(job, true)
 }
 
-func (w *world) setCondition(job *batchv1.Job, conditionType batchv1.JobConditionType, status corev1.ConditionStatus, reason, message string) {
+func (e *env) setCondition(job *batchv1.Job, conditionType batchv1.JobConditionType, status corev1.ConditionStatus, reason, message string) {
 	kept := slices.DeleteFunc(slices.Clone(job.Status.Conditions), func(c batchv1.JobCondition) bool { return c.Type == conditionType })
 	job.Status.Conditions = append(kept, batchv1.JobCondition{
-		Type: conditionType, Status: status, Reason: reason, Message: message, LastTransitionTime: w.stored(),
+		Type: conditionType, Status: status, Reason: reason, Message: message, LastTransitionTime: e.stored(),
 	})
 }
 
 // deleteJob does what a deletion does. A foreground deletion takes its time.
-func (w *world) deleteJob(job *batchv1.Job, foreground bool) {
+func (e *env) deleteJob(job *batchv1.Job, foreground bool) {
 	switch {
 	case !foreground:
-		w.jobs.remove(job.Name)
+		e.jobs.remove(job.Name)
 	case job.DeletionTimestamp == nil:
-		w.changeJob(job, func(j *batchv1.Job) { j.DeletionTimestamp = ptr.To(w.stored()) })
+		e.changeJob(job, func(j *batchv1.Job) { j.DeletionTimestamp = ptr.To(e.stored()) })
 	}
 }
 
-// collectGarbage takes one step towards a world without the children of sets that are gone, or on their way out.
-func (w *world) collectGarbage() { w.garbageCollected() }
+// collectGarbage takes one step towards a cluster without the children of sets that are gone, or on their way out.
+func (e *env) collectGarbage() { e.garbageCollected() }
 
 // garbageCollected tells whether there was anything to do.
-func (w *world) garbageCollected() bool {
-	js := w.set()
-	for _, job := range w.jobs.objects {
+func (e *env) garbageCollected() bool {
+	js := e.set()
+	for _, job := range e.jobs.objects {
 		orphaned := len(job.OwnerReferences) > 0 && (js == nil || job.OwnerReferences[0].UID != js.UID || js.DeletionTimestamp != nil)
 		if orphaned && job.DeletionTimestamp == nil {
-			w.note("garbage collector deletes job %s", job.Name)
-			w.referee.deletedByOther(job)
-			w.deleteJob(job, w.dice.percent(50))
+			e.note("garbage collector deletes job %s", job.Name)
+			e.invariants.deletedByOther(job)
+			e.deleteJob(job, e.dice.percent(50))
 			return true
 		}
 	}
-	if js != nil && js.DeletionTimestamp != nil && len(w.ownJobs()) == 0 {
-		w.note("the set is gone")
-		w.jobSets.remove(setName)
+	if js != nil && js.DeletionTimestamp != nil && len(e.ownJobs()) == 0 {
+		e.note("the set is gone")
+		e.jobSets.remove(setName)
 		return true
 	}
-	for _, service := range w.services.objects {
+	for _, service := range e.services.objects {
 		if owner := metav1.GetControllerOfNoCopy(service); owner != nil && (js == nil || owner.UID != js.UID) {
-			w.services.remove(service.Name)
+			e.services.remove(service.Name)
 			return true
 		}
 	}
-	for _, claim := range w.claims.objects {
+	for _, claim := range e.claims.objects {
 		if owner := metav1.GetControllerOfNoCopy(claim); owner != nil && (js == nil || owner.UID != js.UID) {
-			w.claims.remove(claim.Name)
+			e.claims.remove(claim.Name)
 			return true
 		}
 	}

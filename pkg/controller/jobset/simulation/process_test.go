@@ -37,7 +37,7 @@ var setKey = cache.NewObjectName(namespace, setName)
 
 // process is a run of the controller. What it knows ends with it.
 type process struct {
-	*world
+	*env
 	dead, deposed bool
 
 	jobSets  informer[*jobsetv1alpha2.JobSet]
@@ -69,29 +69,29 @@ type progress struct{ set, jobs int }
 func (g *progress) note(set, jobs int) { g.set, g.jobs = max(g.set, set), max(g.jobs, jobs) }
 
 // startProcess starts a controller. It lists everything first; client-go asks for the latest state then.
-func (w *world) startProcess() {
-	if w.mood.switching && w.process != nil && w.dice.percent(30) {
-		w.gates.RestartJob, w.referee.switched = !w.gates.RestartJob, true
-		w.note("feature gate RestartJob is set to %t", w.gates.RestartJob)
+func (e *env) startProcess() {
+	if e.faults.switching && e.process != nil && e.dice.percent(30) {
+		e.gates.RestartJob, e.invariants.switched = !e.gates.RestartJob, true
+		e.note("feature gate RestartJob is set to %t", e.gates.RestartJob)
 	}
-	p := &process{world: w}
-	p.jobSets = informer[*jobsetv1alpha2.JobSet]{from: &w.jobSets, handle: func(*jobsetv1alpha2.JobSet, bool) { p.enqueue() }}
-	p.jobs = informer[*batchv1.Job]{from: &w.jobs, handle: p.jobChanged, transform: w.transformed, selects: hasSetName}
-	p.services = informer[*corev1.Service]{from: &w.services, handle: p.serviceChanged}
-	p.claims = informer[*corev1.PersistentVolumeClaim]{from: &w.claims, handle: p.claimChanged}
+	p := &process{env: e}
+	p.jobSets = informer[*jobsetv1alpha2.JobSet]{from: &e.jobSets, handle: func(*jobsetv1alpha2.JobSet, bool) { p.enqueue() }}
+	p.jobs = informer[*batchv1.Job]{from: &e.jobs, handle: p.jobChanged, transform: e.transformed, selects: hasSetName}
+	p.services = informer[*corev1.Service]{from: &e.services, handle: p.serviceChanged}
+	p.claims = informer[*corev1.PersistentVolumeClaim]{from: &e.claims, handle: p.claimChanged}
 	p.jobSets.list()
 	p.jobs.list()
 	p.services.list()
 	p.claims.list()
-	p.writes = controller.NewConsistencyStore(w, map[string]controller.Versioned{
+	p.writes = controller.NewConsistencyStore(e, map[string]controller.Versioned{
 		resourceJobSets: &p.jobSets, resourceJobs: &p.jobs, resourceServices: &p.services, resourceClaims: &p.claims,
 	})
 	p.syncer = newSyncer(p)
 	p.knows = progress{number(p.jobSets.version), number(p.jobs.version)}
 	p.queued = len(p.jobSets.objects) > 0
-	w.process = p
-	w.referee.processStarted()
-	w.note("controller starts")
+	e.process = p
+	e.invariants.processStarted()
+	e.note("controller starts")
 }
 
 func (p *process) enqueue() { p.queued = true }
@@ -140,27 +140,27 @@ func (p *process) dueAfter(d time.Duration) {
 }
 
 // sync lets a worker of the controller take the set from the queue, if it is there.
-func (w *world) sync() {
-	if w.process.dead {
-		w.startProcess()
+func (e *env) sync() {
+	if e.process.dead {
+		e.startProcess()
 	}
-	p := w.process
-	if !p.due.IsZero() && !w.now.Before(p.due) {
+	p := e.process
+	if !p.due.IsZero() && !e.now.Before(p.due) {
 		p.queued, p.due = true, time.Time{}
 	}
 	if !p.queued {
 		return
 	}
 	p.queued = false
-	w.seen[syncs]++
+	e.seen[syncs]++
 	after, err := p.syncSet()
 	switch {
 	case p.dead || p.deposed:
 		p.dead = true
-		w.seen[kills]++
-	case err != nil && !w.careless:
-		w.note("  sync failed: %v", err)
-		w.seen[failedSyncs]++
+		e.seen[kills]++
+	case err != nil && !e.careless:
+		e.note("  sync failed: %v", err)
+		e.seen[failedSyncs]++
 		p.dueAfter(min(minBackoff<<min(p.failures, 20), maxBackoff))
 		p.failures++
 	default:
@@ -171,7 +171,7 @@ func (w *world) sync() {
 	}
 }
 
-// syncSet does what the real controller does, and lets the referee see it.
+// syncSet does what the real controller does, and checks invariants.
 func (p *process) syncSet() (time.Duration, error) {
 	p.observed = plan.Observed{}
 	obs, wait, err := p.syncer.Observe(quiet, setKey)
@@ -179,13 +179,13 @@ func (p *process) syncSet() (time.Duration, error) {
 		return wait, err
 	}
 	p.observed = *obs
-	reference := p.referee.reference(*obs)
+	reference := p.invariants.reference(*obs)
 	next := p.decide(*obs)
 	p.noteDecision(next)
-	p.referee.decided(*obs, next, reference)
+	p.invariants.decided(*obs, next, reference)
 	results, err := p.syncer.Apply(quiet, obs, next)
 	out := p.finish(*obs, next, results)
-	p.referee.finished(*obs, next, results, out)
+	p.invariants.finished(*obs, next, results, out)
 	return out.RequeueAfter, controller.FirstErrors(err, p.syncer.Finish(quiet, obs.JobSet, out))
 }
 

@@ -12,19 +12,19 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
 )
 
-// checkRest checks that a world at rest is as its set asks for.
-func (w *world) checkRest() {
-	js := w.set()
+// checkRest checks that an environment at rest is as its set asks for.
+func (e *env) checkRest() {
+	js := e.set()
 	if js == nil {
-		w.seen[restsGone]++
-		if len(w.jobs.objects) > 0 {
-			w.fail("rule %q: job %s", "nothing is left of a set that is gone", w.jobs.objects[0].Name)
+		e.seen[restsGone]++
+		if len(e.jobs.objects) > 0 {
+			e.fail("rule %q: job %s", "nothing is left of a set that is gone", e.jobs.objects[0].Name)
 		}
 		return
 	}
-	o := w.truth()
-	if next := w.decide(o); !equality.Semantic.DeepEqual(withoutProblems(next), plan.Plan{}) {
-		w.fail("rule %q: %s; decides %s", "nobody has to wake a set that is not at rest", describe(o), describePlan(next))
+	o := e.truth()
+	if next := e.decide(o); !equality.Semantic.DeepEqual(withoutProblems(next), plan.Plan{}) {
+		e.fail("rule %q: %s; decides %s", "nobody has to wake a set that is not at rest", describe(o), describePlan(next))
 	}
 	var wrong string
 	switch {
@@ -35,20 +35,20 @@ func (w *world) checkRest() {
 			wrong = "it is somebody else's"
 		}
 	case finished(&js.Status):
-		w.seen[restsFinished]++
+		e.seen[restsFinished]++
 		wrong = wrongWithFinished(o)
 	case isSuspended(js):
-		w.seen[restsSuspended]++
+		e.seen[restsSuspended]++
 		wrong = wrongWithSuspended(o)
 	default:
-		w.seen[restsRunning]++
-		wrong = w.wrongWithRunning(o)
+		e.seen[restsRunning]++
+		wrong = e.wrongWithRunning(o)
 	}
 	if wrong == "" && js.DeletionTimestamp == nil {
 		wrong = wrongWithAttempt(js)
 	}
 	if wrong != "" {
-		w.fail("rule %q: %s: %s", "a set at rest is as its spec says", wrong, describe(o))
+		e.fail("rule %q: %s: %s", "a set at rest is as its spec says", wrong, describe(o))
 	}
 }
 
@@ -124,14 +124,14 @@ func wrongWithSuspended(o plan.Observed) string {
 	return wrongWithUnfinished(o)
 }
 
-func (w *world) wrongWithRunning(o plan.Observed) string {
+func (e *env) wrongWithRunning(o plan.Observed) string {
 	allUp, held := true, false
 	for i := range o.JobSet.Spec.ReplicatedJobs {
 		rj := &o.JobSet.Spec.ReplicatedJobs[i]
 		allUp = allUp && hasStarted(o, rj)
 		for _, job := range jobsOf(o, rj) {
-			held = held || w.referee.isHeld(job)
-			if mayStart(o, rj.Name) && !ended(job) && (jobIsSuspended(job) || !isReady(job)) && !w.referee.isHeld(job) {
+			held = held || e.invariants.isHeld(job)
+			if mayStart(o, rj.Name) && !ended(job) && (jobIsSuspended(job) || !isReady(job)) && !e.invariants.isHeld(job) {
 				return "a Job does not run that may"
 			}
 		}

@@ -16,7 +16,7 @@ import (
 const queuesWait = "what queueing systems wait for is stored in time"
 
 // heldBack checks a status that is not stored for some time.
-func (r *referee) heldBack(o plan.Observed, wait time.Duration) {
+func (r *invariants) heldBack(o plan.Observed, wait time.Duration) {
 	js := o.JobSet
 	stored, seen := sumOf(js.Status.ReplicatedJobsStatus), sumOf(counted(o))
 	var all int32

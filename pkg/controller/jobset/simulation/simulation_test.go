@@ -24,8 +24,8 @@ const (
 )
 
 // run lets one history happen. It returns the rule that was broken, if any.
-func run(seed uint64, c conduct, trace *[]string) (seen tally, broken string) {
-	var w *world
+func run(seed uint64, c mutant, trace *[]string) (seen tally, broken string) {
+	var e *env
 	defer func() {
 		if r := recover(); r != nil {
 			v, ok := r.(violation)
@@ -33,19 +33,19 @@ func run(seed uint64, c conduct, trace *[]string) (seen tally, broken string) {
 				v = violation(fmt.Sprintf("panic: %v\n%s", r, debug.Stack()))
 			}
 			broken = string(v)
-			if trace != nil && w != nil {
-				broken += "\n" + describeSpec(w)
+			if trace != nil && e != nil {
+				broken += "\n" + describeSpec(e)
 			}
 		}
 	}()
-	w = newWorld(seed, c, trace)
-	for range 20 + w.dice.IntN(120) {
-		w.step()
+	e = newEnv(seed, c, trace)
+	for range 20 + e.dice.IntN(120) {
+		e.step()
 	}
-	w.settle()
-	w.checkRest()
-	w.seen[recreations] += w.creations - 1
-	return w.seen, ""
+	e.settle()
+	e.checkRest()
+	e.seen[recreations] += e.creations - 1
+	return e.seen, ""
 }
 
 // result is that of many histories.
@@ -58,7 +58,7 @@ type result struct {
 }
 
 // runMany runs histories with seeds from first on, on all processors, until one breaks a rule.
-func runMany(first uint64, n int, c conduct) result {
+func runMany(first uint64, n int, c mutant) result {
 	var (
 		next    atomic.Int64
 		stop    atomic.Bool
@@ -125,7 +125,7 @@ func TestHistories(t *testing.T) {
 }
 
 // report tells about a history with a broken rule. It has to happen again to be told.
-func report(r result, c conduct) string {
+func report(r result, c mutant) string {
 	var trace []string
 	_, again := run(r.seed, c, &trace)
 	if broken, _, _ := strings.Cut(again, "\n"); broken != strings.SplitN(r.broken, "\n", 2)[0] {

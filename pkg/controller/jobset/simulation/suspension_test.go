@@ -63,7 +63,7 @@ func (d decision) interrupts() bool {
 }
 
 // checkRecorded checks that a Job is resumed only after the attempt has ended in which the controller suspended it.
-func (r *referee) checkRecorded(js *jobsetv1alpha2.JobSet, job *batchv1.Job, f *facts, suspend bool) {
+func (r *invariants) checkRecorded(js *jobsetv1alpha2.JobSet, job *batchv1.Job, f *facts, suspend bool) {
 	a := inAttempt(&js.Status)
 	if suspend {
 		if f.stoppedIn = 0; a != nil {

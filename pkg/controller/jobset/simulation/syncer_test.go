@@ -31,13 +31,13 @@ func newSyncer(p *process) *jobset.Syncer {
 		Caches: caches{p}, Recorder: nobody{}, Gates: p.gates, FirstCause: p.firstCause,
 		JobSets: func(string) children.OwnerClient[*jobsetv1alpha2.JobSet] { return setClient{p} },
 		Jobs: func(string) children.Client[*batchv1.Job] {
-			return jobClient{childClient[*batchv1.Job]{process: p, in: &p.world.jobs}}
+			return jobClient{childClient[*batchv1.Job]{process: p, in: &p.env.jobs}}
 		},
 		Services: func(string) children.Client[*corev1.Service] {
-			return childClient[*corev1.Service]{process: p, in: &p.world.services, copy: (*corev1.Service).DeepCopy}
+			return childClient[*corev1.Service]{process: p, in: &p.env.services, copy: (*corev1.Service).DeepCopy}
 		},
 		Claims: func(string) children.Client[*corev1.PersistentVolumeClaim] {
-			return childClient[*corev1.PersistentVolumeClaim]{process: p, in: &p.world.claims, copy: (*corev1.PersistentVolumeClaim).DeepCopy}
+			return childClient[*corev1.PersistentVolumeClaim]{process: p, in: &p.env.claims, copy: (*corev1.PersistentVolumeClaim).DeepCopy}
 		},
 	})
 }

@@ -94,7 +94,7 @@ func (t *tally) String() string {
 }
 
 // tallyDecision counts what a decision is about.
-func (r *referee) tallyDecision(d decision) {
+func (r *invariants) tallyDecision(d decision) {
 	r.seen[setRestarts] += int(d.after.Restarts - d.before.Restarts)
 	r.seen[jobRestartsSeen] += int(jobRestartsOf(d.after) - jobRestartsOf(d.before))
 	r.seen[jobRestartsAtOnce] += int(one(jobRestartsOf(d.after)-jobRestartsOf(d.before) > 1))

@@ -95,9 +95,9 @@ func describePlan(p plan.Plan) string {
 }
 
 // describeSpec returns what matters of a set in a few lines.
-func describeSpec(w *world) string {
-	spec := &w.template.Spec
-	lines := []string{fmt.Sprintf("gates %+v, mood %+v", w.gates, w.mood)}
+func describeSpec(e *env) string {
+	spec := &e.template.Spec
+	lines := []string{fmt.Sprintf("gates %+v, faults %+v", e.gates, e.faults)}
 	for i := range spec.ReplicatedJobs {
 		rj := &spec.ReplicatedJobs[i]
 		lines = append(lines, fmt.Sprintf("replicatedJob %s: replicas %d, parallelism %v, completions %v, dependsOn %v",

@@ -19,7 +19,7 @@ import (
 // answer was lost, or that arrives after its sender gave up, may bring about what nobody would have decided.
 
 // jobCreated checks a Job right before it is stored. known tells that its creator learns of it.
-func (r *referee) jobCreated(o plan.Observed, job *batchv1.Job, known bool) {
+func (r *invariants) jobCreated(o plan.Observed, job *batchv1.Job, known bool) {
 	if o.JobSet.UID != r.uid {
 		return // a child of a set that is gone, for the garbage collector
 	}
@@ -33,7 +33,7 @@ func (r *referee) jobCreated(o plan.Observed, job *batchv1.Job, known bool) {
 	r.seen[creations]++
 }
 
-func (r *referee) checkCreation(o plan.Observed, js *jobsetv1alpha2.JobSet, job *batchv1.Job, this attempt) {
+func (r *invariants) checkCreation(o plan.Observed, js *jobsetv1alpha2.JobSet, job *batchv1.Job, this attempt) {
 	if earlier, found := r.created[this]; found && !r.switched && !r.jobs[earlier].deletedByOther && !r.jobs[earlier].unseen {
 		r.fail("rule %q: %s and %s are both job %s of attempt %d-%d",
 			"a Job is not created twice for one attempt", earlier, job.UID, job.Name, this.restarts, this.jobRestarts)
@@ -61,7 +61,7 @@ func (r *referee) checkCreation(o plan.Observed, js *jobsetv1alpha2.JobSet, job 
 }
 
 // statusStored checks a status right before it is stored. known tells that its writer learns of it.
-func (r *referee) statusStored(o plan.Observed, before, after *jobsetv1alpha2.JobSetStatus, known bool) {
+func (r *invariants) statusStored(o plan.Observed, before, after *jobsetv1alpha2.JobSetStatus, known bool) {
 	d := decision{Observed: o, before: before, after: after}
 	r.checkRestart(d)
 	if wrong := wrongWithHistory(before, after); wrong != "" {
@@ -89,7 +89,7 @@ func (r *referee) statusStored(o plan.Observed, before, after *jobsetv1alpha2.Jo
 }
 
 // checkRestart checks that attempts follow each other, each after a failure of the one before.
-func (r *referee) checkRestart(d decision) {
+func (r *invariants) checkRestart(d decision) {
 	restarts, jobRestarts := d.after.Restarts-d.before.Restarts, jobRestartsOf(d.after)-jobRestartsOf(d.before)
 	switch {
 	case restarts == 0 && jobRestarts == 0:
@@ -111,7 +111,7 @@ func (r *referee) checkRestart(d decision) {
 }
 
 // jobPatched checks a Job right before it is stored with a change of the controller.
-func (r *referee) jobPatched(js *jobsetv1alpha2.JobSet, before, job *batchv1.Job) {
+func (r *invariants) jobPatched(js *jobsetv1alpha2.JobSet, before, job *batchv1.Job) {
 	suspend := jobIsSuspended(job)
 	if suspend == jobIsSuspended(before) {
 		return
@@ -143,7 +143,7 @@ func (r *referee) jobPatched(js *jobsetv1alpha2.JobSet, before, job *batchv1.Job
 
 // jobDeleted checks a Job right before the controller deletes it. What was right to delete once stays so: attempts only
 // grow, and finished sets stay finished.
-func (r *referee) jobDeleted(job *batchv1.Job) {
+func (r *invariants) jobDeleted(job *batchv1.Job) {
 	js, f := r.set(), r.jobs[job.UID]
 	if js == nil || js.UID != r.uid || f == nil || f.spoiled || r.switched || finished(&js.Status) {
 		return
@@ -159,7 +159,7 @@ func withKey(tolerations []corev1.Toleration) []corev1.Toleration {
 }
 
 // setDeleted checks a set right before the controller deletes it.
-func (r *referee) setDeleted(js *jobsetv1alpha2.JobSet) {
+func (r *invariants) setDeleted(js *jobsetv1alpha2.JobSet) {
 	if wrong := outlived(js, r.now); wrong != "" {
 		r.fail("rule %q: %s", "a stored set is deleted after its time to live only", wrong)
 	}

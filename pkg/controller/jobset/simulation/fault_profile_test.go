@@ -28,8 +28,8 @@ const (
 	outcomes
 )
 
-// mood is how likely what is in one history. Every history does without some kinds of trouble, so that others show.
-type mood struct {
+// faultProfile is how likely what is in one history. Every history does without some kinds of trouble, so that others show.
+type faultProfile struct {
 	// outcomes are how often of a thousand requests end otherwise than carried out.
 	outcomes [outcomes]int
 	// interludes is the percentage of requests before which something else happens.
@@ -42,8 +42,8 @@ type mood struct {
 	failing, ending int
 }
 
-func randomMood(d dice) mood {
-	m := mood{
+func randomFaultProfile(d dice) faultProfile {
+	m := faultProfile{
 		interludes: oneOf(d, 0, 10, 30),
 		sync:       oneOf(d, 6, 12, 20), jobSets: oneOf(d, 2, 6, 20), jobs: oneOf(d, 3, 10, 30), services: 3,
 		jobLives: oneOf(d, 10, 25, 40), users: oneOf(d, 0, 0, 1, 4), children: oneOf(d, 0, 0, 1, 4), time: 3,
@@ -62,28 +62,28 @@ func randomMood(d dice) mood {
 	return m
 }
 
-// action is something that happens to the world, as often as its weight says.
+// action is something that happens to the environment, as often as its weight says.
 type action struct {
 	weight int
-	do     func(*world)
+	do     func(*env)
 }
 
 // actions returns what happens, the doings of the controller last.
-func (m mood) actions() []action {
+func (m faultProfile) actions() []action {
 	return []action{
-		{m.jobLives, (*world).liveSomeJob},
-		{m.jobs, func(w *world) { w.showSome(&w.process.jobs) }},
-		{m.jobSets, func(w *world) { w.showSome(&w.process.jobSets) }},
-		{m.services, func(w *world) { w.showSome(&w.process.services) }},
-		{m.services, func(w *world) { w.showSome(&w.process.claims) }},
-		{m.users, (*world).changeSomething},
-		{m.children, (*world).meddleWithChildren},
-		{m.time, (*world).passTime},
-		{m.late, (*world).deliverLate},
-		{m.duplicates, func(w *world) { w.process.enqueue() }},
-		{2, (*world).collectGarbage},
-		{m.restarts, (*world).killIdle},
-		{m.sync, (*world).sync},
+		{m.jobLives, (*env).liveSomeJob},
+		{m.jobs, func(e *env) { e.showSome(&e.process.jobs) }},
+		{m.jobSets, func(e *env) { e.showSome(&e.process.jobSets) }},
+		{m.services, func(e *env) { e.showSome(&e.process.services) }},
+		{m.services, func(e *env) { e.showSome(&e.process.claims) }},
+		{m.users, (*env).changeSomething},
+		{m.children, (*env).meddleWithChildren},
+		{m.time, (*env).passTime},
+		{m.late, (*env).deliverLate},
+		{m.duplicates, func(e *env) { e.process.enqueue() }},
+		{2, (*env).collectGarbage},
+		{m.restarts, (*env).killIdle},
+		{m.sync, (*env).sync},
 	}
 }
 
@@ -91,34 +91,34 @@ func (m mood) actions() []action {
 const controllers = 2
 
 // step lets something happen.
-func (w *world) step() { w.act(w.actions) }
+func (e *env) step() { e.act(e.actions) }
 
 // interlude lets something happen while the controller is busy.
-func (w *world) interlude() {
-	if w.dice.percent(w.mood.interludes) {
-		w.act(w.actions[:len(w.actions)-controllers])
+func (e *env) interlude() {
+	if e.dice.percent(e.faults.interludes) {
+		e.act(e.actions[:len(e.actions)-controllers])
 	}
 }
 
-func (w *world) act(actions []action) {
+func (e *env) act(actions []action) {
 	total := 0
 	for _, a := range actions {
 		total += a.weight
 	}
-	n := w.dice.IntN(total)
+	n := e.dice.IntN(total)
 	for _, a := range actions {
 		if n -= a.weight; n < 0 {
-			w.now = w.now.Add(time.Duration(w.dice.IntN(400)) * time.Millisecond)
-			a.do(w)
+			e.now = e.now.Add(time.Duration(e.dice.IntN(400)) * time.Millisecond)
+			a.do(e)
 			return
 		}
 	}
 }
 
 // fate draws what becomes of a request.
-func (w *world) fate() outcome {
-	n := w.dice.IntN(1000)
-	for i, share := range w.mood.outcomes {
+func (e *env) fate() outcome {
+	n := e.dice.IntN(1000)
+	for i, share := range e.faults.outcomes {
 		if n -= share; n < 0 {
 			return outcome(i)
 		}
@@ -126,23 +126,23 @@ func (w *world) fate() outcome {
 	return carriedOut
 }
 
-func (w *world) passTime() {
-	w.now = w.now.Add(oneOf(w.dice, time.Second, 3*time.Second, 20*time.Second, 40*time.Second))
-	w.note("time passes")
+func (e *env) passTime() {
+	e.now = e.now.Add(oneOf(e.dice, time.Second, 3*time.Second, 20*time.Second, 40*time.Second))
+	e.note("time passes")
 }
 
-func (w *world) deliverLate() {
-	if len(w.late) > 0 {
-		w.note("a late request arrives")
-		request := w.late[0]
-		w.late = w.late[1:]
+func (e *env) deliverLate() {
+	if len(e.late) > 0 {
+		e.note("a late request arrives")
+		request := e.late[0]
+		e.late = e.late[1:]
 		request()
 	}
 }
 
-func (w *world) killIdle() {
-	w.note("controller is killed between two syncs")
-	w.process.dead = true
+func (e *env) killIdle() {
+	e.note("controller is killed between two syncs")
+	e.process.dead = true
 }
 
 // cacheOf is an informer of any type.
@@ -152,9 +152,9 @@ type cacheOf interface {
 }
 
 // showSome lets a cache see some of what it has not seen.
-func (w *world) showSome(c cacheOf) {
+func (e *env) showSome(c cacheOf) {
 	if behind := c.behind(); behind > 0 {
-		for range 1 + w.dice.IntN(behind) {
+		for range 1 + e.dice.IntN(behind) {
 			c.advance()
 		}
 	}

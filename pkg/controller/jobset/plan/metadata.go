@@ -85,23 +85,6 @@ func releaseKeys(js *jobsetv1alpha2.JobSet) map[string]string {
 
 func released(js *jobsetv1alpha2.JobSet) string { return strconv.FormatInt(js.Generation, 10) }
 
-// placement returns the annotations that ask for exclusive placement: those of the set, and over them those of the
-// replicatedJob, each key on its own. A level without a topology has no say.
-func placement(js *jobsetv1alpha2.JobSet, rj *jobsetv1alpha2.ReplicatedJob) map[string]string {
-	var out map[string]string
-	for _, level := range []map[string]string{js.Annotations, rj.Template.Annotations} {
-		topology, found := level[jobsetv1alpha2.ExclusiveKey]
-		if !found {
-			continue
-		}
-		out = merged(out, map[string]string{jobsetv1alpha2.ExclusiveKey: topology})
-		if strategy, found := level[jobsetv1alpha2.NodeSelectorStrategyKey]; found {
-			out[jobsetv1alpha2.NodeSelectorStrategyKey] = strategy
-		}
-	}
-	return out
-}
-
 // merged returns a new map in which later maps win.
 func merged(sources ...map[string]string) map[string]string {
 	out := map[string]string{}

@@ -36,9 +36,9 @@ type facts struct {
 	unseen bool
 }
 
-// referee knows what is true about one set, and checks every decision about it and every write.
-type referee struct {
-	*world
+// invariants know what is true about one set, and check every decision about it and every write.
+type invariants struct {
+	*env
 	uid types.UID
 	// jobs are all that were ever created, created the last one of each attempt, and failures those attempts that failed.
 	jobs     map[types.UID]*facts
@@ -56,29 +56,29 @@ type referee struct {
 	switched bool
 }
 
-func newReferee(w *world, js *jobsetv1alpha2.JobSet) *referee {
-	return &referee{
-		world: w, uid: js.UID, known: true,
+func newInvariants(e *env, js *jobsetv1alpha2.JobSet) *invariants {
+	return &invariants{
+		env: e, uid: js.UID, known: true,
 		jobs: map[types.UID]*facts{}, created: map[attempt]types.UID{}, failures: map[attempt]bool{},
 	}
 }
 
 // processStarted notes that a controller knows all that is stored.
-func (r *referee) processStarted() {
+func (r *invariants) processStarted() {
 	r.known = true
 	for _, f := range r.jobs {
 		f.unseen = false
 	}
 }
 
-func (r *referee) deletedByOther(job *batchv1.Job) {
+func (r *invariants) deletedByOther(job *batchv1.Job) {
 	r.meddled = true
 	if f := r.jobs[job.UID]; f != nil {
 		f.deletedByOther = true
 	}
 }
 
-func (r *referee) spoiled(job *batchv1.Job) {
+func (r *invariants) spoiled(job *batchv1.Job) {
 	r.meddled = true
 	if f := r.jobs[job.UID]; f != nil {
 		f.spoiled = true
@@ -86,14 +86,14 @@ func (r *referee) spoiled(job *batchv1.Job) {
 }
 
 // jobFailed notes that a Job has failed, or is about to.
-func (r *referee) jobFailed(job *batchv1.Job, ended bool) {
+func (r *invariants) jobFailed(job *batchv1.Job, ended bool) {
 	if f := r.jobs[job.UID]; f != nil && (ended || r.gates.RestartOnFailureTarget) {
 		r.failures[f.attempt] = true
 	}
 }
 
 // held notes that somebody else has suspended a Job, or lets it run.
-func (r *referee) held(job *batchv1.Job, hold bool) {
+func (r *invariants) held(job *batchv1.Job, hold bool) {
 	if f := r.jobs[job.UID]; f != nil {
 		f.held = hold && (f.held || !jobIsSuspended(job))
 		if f.heldAt = 0; f.held && job.Annotations[jobsetv1alpha2.ReleasedKey] == strconv.FormatInt(r.set().Generation, 10) {
@@ -104,13 +104,13 @@ func (r *referee) held(job *batchv1.Job, hold bool) {
 }
 
 // isHeld tells whether a Job is suspended on account of somebody else.
-func (r *referee) isHeld(job *batchv1.Job) bool {
+func (r *invariants) isHeld(job *batchv1.Job) bool {
 	f := r.jobs[job.UID]
 	return f != nil && f.held && jobIsSuspended(job)
 }
 
 // finished checks what a sync ends with.
-func (r *referee) finished(o plan.Observed, p plan.Plan, results plan.Results, out plan.Outcome) {
+func (r *invariants) finished(o plan.Observed, p plan.Plan, results plan.Results, out plan.Outcome) {
 	if out.DeferStatus > 0 {
 		r.note("  the status waits")
 		r.heldBack(o, out.DeferStatus)
@@ -133,7 +133,7 @@ func (r *referee) finished(o plan.Observed, p plan.Plan, results plan.Results, o
 }
 
 // reference returns a copy of some of the snapshots, to be compared after the decision.
-func (r *referee) reference(o plan.Observed) *plan.Observed {
+func (r *invariants) reference(o plan.Observed) *plan.Observed {
 	if r.dice.IntN(16) > 0 {
 		return nil
 	}
@@ -147,7 +147,7 @@ func (r *referee) reference(o plan.Observed) *plan.Observed {
 }
 
 // decided checks a decision. The reference is a copy of the snapshot, if there is one.
-func (r *referee) decided(o plan.Observed, p plan.Plan, reference *plan.Observed) {
+func (r *invariants) decided(o plan.Observed, p plan.Plan, reference *plan.Observed) {
 	d := decision{Observed: o, plan: p, before: &o.JobSet.Status, after: &o.JobSet.Status}
 	if p.Status != nil {
 		d.after = p.Status
@@ -166,7 +166,7 @@ func (r *referee) decided(o plan.Observed, p plan.Plan, reference *plan.Observed
 
 // decideAgain checks that a decision follows from the snapshot alone, leaves that as it is, and is at rest with its own
 // result.
-func (r *referee) decideAgain(d decision, snapshot plan.Observed) {
+func (r *invariants) decideAgain(d decision, snapshot plan.Observed) {
 	if !equality.Semantic.DeepEqual(d.JobSet, snapshot.JobSet) || !equality.Semantic.DeepEqual(d.Jobs, snapshot.Jobs) {
 		r.fail("rule %q", "a decision does not change what it was made on")
 	}

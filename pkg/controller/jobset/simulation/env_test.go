@@ -16,8 +16,8 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
 )
 
-// conduct is how the controller decides and acts: as it really does, or with a defect that must not go unnoticed.
-type conduct struct {
+// mutant is how the controller decides and acts: as it really does, or with a defect that must not go unnoticed.
+type mutant struct {
 	decide func(plan.Observed) plan.Plan
 	// finish is plan.Finish unless given.
 	finish func(plan.Observed, plan.Plan, plan.Results) plan.Outcome
@@ -35,15 +35,15 @@ type conduct struct {
 	timid bool
 }
 
-// faultless is the conduct of the real controller.
-var faultless = conduct{decide: plan.Decide}
+// faultless is the real controller.
+var faultless = mutant{decide: plan.Decide}
 
-// world is everything in one history.
-type world struct {
-	conduct
+// env is everything in one history.
+type env struct {
+	mutant
 	dice    dice
 	gates   plan.Gates
-	mood    mood
+	faults  faultProfile
 	actions []action
 	now     time.Time
 
@@ -59,9 +59,9 @@ type world struct {
 	// late are requests under way whose sender does not wait for them any more.
 	late []func()
 
-	process *process
-	referee *referee
-	seen    tally
+	process    *process
+	invariants *invariants
+	seen       tally
 	// trace are the steps so far; nil if nobody reads them.
 	trace *[]string
 }
@@ -72,93 +72,93 @@ type violation string
 // beginning is the time at which every history begins.
 var beginning = time.Date(2026, 5, 4, 3, 2, 1, 0, time.UTC)
 
-// newWorld returns a world in which a user has just created a set, and a controller starts.
-func newWorld(seed uint64, c conduct, trace *[]string) *world {
+// newEnv returns an environment in which a user has just created a set, and a controller starts.
+func newEnv(seed uint64, c mutant, trace *[]string) *env {
 	d := newDice(seed)
 	if c.finish == nil {
 		c.finish = plan.Finish
 	}
-	w := &world{
-		conduct: c,
-		dice:    d,
+	e := &env{
+		mutant: c,
+		dice:   d,
 		gates: plan.Gates{
 			RestartJob: d.percent(50), ElasticJobSet: d.percent(30), ActiveDeadline: d.percent(30),
 			ExecutionAttempts: d.percent(40), MutableResources: d.percent(30), RestartOnFailureTarget: d.percent(40),
 			Attempts: true,
 		},
-		mood:  randomMood(d),
-		now:   beginning,
-		trace: trace,
+		faults: randomFaultProfile(d),
+		now:    beginning,
+		trace:  trace,
 	}
 	if most := oneOf(d, 0, 0, 0, 1, 2); most > 0 {
-		w.decide = inParts(most, c.decide)
+		e.decide = inParts(most, c.decide)
 	}
 	main := &versions{last: 1}
-	w.jobSets.versions = &versions{last: 1000} // the two servers count apart
-	w.jobs.versions, w.services.versions, w.claims.versions = main, main, main
-	w.actions = w.mood.actions()
-	w.template = randomSet(d)
-	w.createSet()
-	w.startProcess()
-	return w
+	e.jobSets.versions = &versions{last: 1000} // the two servers count apart
+	e.jobs.versions, e.services.versions, e.claims.versions = main, main, main
+	e.actions = e.faults.actions()
+	e.template = randomSet(d)
+	e.createSet()
+	e.startProcess()
+	return e
 }
 
-// Now and Since make the world a clock.
-func (w *world) Now() time.Time                  { return w.now }
-func (w *world) Since(t time.Time) time.Duration { return w.now.Sub(t) }
+// Now and Since make the environment a clock.
+func (e *env) Now() time.Time                  { return e.now }
+func (e *env) Since(t time.Time) time.Duration { return e.now.Sub(t) }
 
 // stored is the present time as an API server stores it.
-func (w *world) stored() metav1.Time { return metav1.NewTime(w.now.Truncate(time.Second)) }
+func (e *env) stored() metav1.Time { return metav1.NewTime(e.now.Truncate(time.Second)) }
 
 // set returns the stored set; nil if there is none.
-func (w *world) set() *jobsetv1alpha2.JobSet {
-	js, found := w.jobSets.get(setName)
+func (e *env) set() *jobsetv1alpha2.JobSet {
+	js, found := e.jobSets.get(setName)
 	if !found {
 		return nil
 	}
 	return js
 }
 
-func (w *world) createSet() {
-	w.creations++
-	js := *w.template
-	js.UID = newUID("set", w.creations)
-	js.CreationTimestamp, js.Generation = w.stored(), 1
-	w.jobSets.put(&js)
-	w.referee = newReferee(w, &js)
-	w.note("user creates the set %s", js.UID)
+func (e *env) createSet() {
+	e.creations++
+	js := *e.template
+	js.UID = newUID("set", e.creations)
+	js.CreationTimestamp, js.Generation = e.stored(), 1
+	e.jobSets.put(&js)
+	e.invariants = newInvariants(e, &js)
+	e.note("user creates the set %s", js.UID)
 }
 
 // changeSpec stores a copy of the set with another spec.
-func (w *world) changeSpec(change func(*jobsetv1alpha2.JobSet)) {
-	w.changeSet(func(js *jobsetv1alpha2.JobSet) {
+func (e *env) changeSpec(change func(*jobsetv1alpha2.JobSet)) {
+	e.changeSet(func(js *jobsetv1alpha2.JobSet) {
 		change(js)
 		js.Generation++
 	})
 }
 
 // changeSet stores a changed copy of the set.
-func (w *world) changeSet(change func(*jobsetv1alpha2.JobSet)) {
-	js := *w.set()
+func (e *env) changeSet(change func(*jobsetv1alpha2.JobSet)) {
+	js := *e.set()
 	change(&js)
-	w.jobSets.put(&js)
+	e.jobSets.put(&js)
 }
 
 // changeJob stores a changed copy of a Job.
-func (w *world) changeJob(job *batchv1.Job, change func(*batchv1.Job)) *batchv1.Job {
+func (e *env) changeJob(job *batchv1.Job, change func(*batchv1.Job)) *batchv1.Job {
 	next := *job
 	change(&next)
-	w.jobs.put(&next)
+	e.jobs.put(&next)
 	return &next
 }
 
 // ownJobs returns the Jobs of the set that exist.
-func (w *world) ownJobs() []*batchv1.Job {
-	js := w.set()
+func (e *env) ownJobs() []*batchv1.Job {
+	js := e.set()
 	if js == nil {
 		return nil
 	}
-	return ownedBy(js.UID, w.jobs.objects)
+	return ownedBy(js.UID, e.jobs.objects)
 }
 
 func ownedBy(uid types.UID, jobs []*batchv1.Job) []*batchv1.Job {
@@ -172,15 +172,15 @@ func ownedBy(uid types.UID, jobs []*batchv1.Job) []*batchv1.Job {
 }
 
 // fail ends the history.
-func (w *world) fail(format string, args ...any) {
+func (e *env) fail(format string, args ...any) {
 	panic(violation(fmt.Sprintf(format, args...)))
 }
 
 // note adds a step to the trace.
-func (w *world) note(format string, args ...any) {
-	if w.trace == nil {
+func (e *env) note(format string, args ...any) {
+	if e.trace == nil {
 		return
 	}
-	at := w.now.Sub(beginning).Seconds()
-	*w.trace = append(*w.trace, fmt.Sprintf("%8.3fs  ", at)+fmt.Sprintf(format, args...))
+	at := e.now.Sub(beginning).Seconds()
+	*e.trace = append(*e.trace, fmt.Sprintf("%8.3fs  ", at)+fmt.Sprintf(format, args...))
 }
