@@ -256,7 +256,7 @@ func TestTheControllerWaitsUntilJobSetsAreServed(t *testing.T) {
 	mu.Lock()
 	served = true
 	mu.Unlock()
-	eventually(t, "the caches are filled", r.Synced)
+	eventually(t, "the caches are filled", func() bool { return len(r.Unfilled()) == 0 })
 }
 
 func TestObserveWaitsForItsWrites(t *testing.T) {
