@@ -7,20 +7,17 @@
 package main
 
 import (
-	"crypto"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/x509"
-	"crypto/x509/pkix"
-	"encoding/pem"
 	"errors"
 	"flag"
 	"fmt"
-	"math/big"
 	"os"
 	"path/filepath"
 	"time"
+
+	certutil "k8s.io/client-go/util/cert"
+
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/authority"
 )
 
 const (
@@ -46,67 +43,32 @@ func run(dir string, now time.Time) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return fmt.Errorf("creating the directory: %w", err)
 	}
-	caKey, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	// An hour of slack, so that a clock that is a little behind does not refuse a new certificate.
+	begin, end := now.Add(-time.Hour), now.Add(validity)
+	ca, err := authority.New(certutil.Config{CommonName: caName, NotBefore: begin}, end)
 	if err != nil {
-		return fmt.Errorf("generating the key of the authority: %w", err)
+		return err
 	}
-	ca, err := issue(template(caName, now), nil, caKey.Public(), caKey)
+	client, err := ca.Issue(certutil.Config{CommonName: clientName, NotBefore: begin, Usages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}}, end)
 	if err != nil {
-		return fmt.Errorf("issuing the authority: %w", err)
+		return err
 	}
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	caCert, _, err := ca.PEM()
 	if err != nil {
-		return fmt.Errorf("generating the client key: %w", err)
+		return err
 	}
-	client, err := issue(template(clientName, now), ca, key.Public(), caKey)
+	cert, key, err := client.PEM()
 	if err != nil {
-		return fmt.Errorf("issuing the client certificate: %w", err)
-	}
-	keyBytes, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		return fmt.Errorf("encoding the client key: %w", err)
+		return err
 	}
 	return errors.Join(
-		write(dir, caName+".crt", "CERTIFICATE", ca.Raw, 0o644),
-		write(dir, clientName+".crt", "CERTIFICATE", client.Raw, 0o644),
-		write(dir, clientName+".key", "PRIVATE KEY", keyBytes, 0o600),
+		write(dir, caName+".crt", caCert, 0o644),
+		write(dir, clientName+".crt", cert, 0o644),
+		write(dir, clientName+".key", key, 0o600),
 	)
 }
 
-func template(name string, now time.Time) *x509.Certificate {
-	return &x509.Certificate{
-		Subject: pkix.Name{CommonName: name},
-		// An hour of slack, so that a clock that is a little behind does not refuse a new certificate.
-		NotBefore: now.Add(-time.Hour),
-		NotAfter:  now.Add(validity),
-	}
-}
-
-// issue signs the template with the key of the parent; without a parent the result is an authority that signs itself.
-func issue(tmpl, parent *x509.Certificate, pub crypto.PublicKey, signer crypto.Signer) (*x509.Certificate, error) {
-	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 120))
-	if err != nil {
-		return nil, fmt.Errorf("choosing a serial number: %w", err)
-	}
-	tmpl.SerialNumber = serial
-	tmpl.KeyUsage = x509.KeyUsageDigitalSignature
-	if parent == nil {
-		parent = tmpl
-		tmpl.IsCA = true
-		tmpl.BasicConstraintsValid = true
-		tmpl.KeyUsage |= x509.KeyUsageCertSign
-	} else {
-		tmpl.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}
-	}
-	der, err := x509.CreateCertificate(rand.Reader, tmpl, parent, pub, signer)
-	if err != nil {
-		return nil, fmt.Errorf("signing %s: %w", tmpl.Subject.CommonName, err)
-	}
-	return x509.ParseCertificate(der)
-}
-
-func write(dir, name, kind string, der []byte, mode os.FileMode) error {
-	data := pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der})
+func write(dir, name string, data []byte, mode os.FileMode) error {
 	if err := os.WriteFile(filepath.Join(dir, name), data, mode); err != nil {
 		return fmt.Errorf("writing %s: %w", name, err)
 	}

@@ -4,76 +4,64 @@
 package framework
 
 import (
-	"crypto"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/x509"
-	"crypto/x509/pkix"
-	"encoding/pem"
-	"math/big"
 	"net"
 	"os"
 	"path/filepath"
 	"time"
 
 	certutil "k8s.io/client-go/util/cert"
-	"k8s.io/client-go/util/keyutil"
+
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/authority"
 )
 
 // Authority signs certificates for one test.
 type Authority struct {
-	cert *x509.Certificate
-	key  crypto.Signer
+	pair *authority.Pair
+	pem  []byte
 }
 
 // NewAuthority returns an authority with the name.
 func NewAuthority(name string) (*Authority, error) {
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	begin, end := validity()
+	pair, err := authority.New(certutil.Config{CommonName: name, NotBefore: begin}, end)
 	if err != nil {
 		return nil, err
 	}
-	cert, err := certutil.NewSelfSignedCACert(certutil.Config{CommonName: name}, key)
-	return &Authority{cert: cert, key: key}, err
+	cert, _, err := pair.PEM()
+	return &Authority{pair: pair, pem: cert}, err
+}
+
+// validity is that of all certificates of tests.
+func validity() (begin, end time.Time) {
+	return time.Now().Add(-time.Minute), time.Now().Add(time.Hour)
 }
 
 // CA is the certificate of the authority.
-func (a *Authority) CA() []byte { return encode(a.cert.Raw) }
+func (a *Authority) CA() []byte { return a.pem }
 
 // Client returns a pair for a client: the common name is the user, the organizations its groups.
 func (a *Authority) Client(name string, groups ...string) (cert, key []byte, err error) {
-	return a.sign(&x509.Certificate{
-		Subject:     pkix.Name{CommonName: name, Organization: groups},
-		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
-	})
+	return a.sign(certutil.Config{CommonName: name, Organization: groups, Usages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}})
 }
 
 // Server returns a pair for a server on this machine that also is a client, as members of etcd are.
 func (a *Authority) Server(dnsNames ...string) (cert, key []byte, err error) {
-	return a.sign(&x509.Certificate{
-		Subject:     pkix.Name{CommonName: "server"},
-		DNSNames:    append([]string{"localhost"}, dnsNames...),
-		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
-		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
+	return a.sign(certutil.Config{
+		CommonName: "server",
+		AltNames:   certutil.AltNames{DNSNames: append([]string{"localhost"}, dnsNames...), IPs: []net.IP{net.IPv4(127, 0, 0, 1)}},
+		Usages:     []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
 	})
 }
 
-func (a *Authority) sign(template *x509.Certificate) (cert, key []byte, err error) {
-	signer, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+func (a *Authority) sign(config certutil.Config) (cert, key []byte, err error) {
+	begin, end := validity()
+	config.NotBefore = begin
+	pair, err := a.pair.Issue(config, end)
 	if err != nil {
 		return nil, nil, err
 	}
-	if template.SerialNumber, err = rand.Int(rand.Reader, big.NewInt(1<<62)); err != nil {
-		return nil, nil, err
-	}
-	template.NotBefore, template.NotAfter = time.Now().Add(-time.Minute), time.Now().Add(time.Hour)
-	template.KeyUsage = x509.KeyUsageDigitalSignature
-	der, err := x509.CreateCertificate(rand.Reader, template, a.cert, signer.Public(), a.key)
-	if err != nil {
-		return nil, nil, err
-	}
-	key, err = keyutil.MarshalPrivateKeyToPEM(signer)
-	return encode(der), key, err
+	return pair.PEM()
 }
 
 // WriteClient writes the authority's certificate and a pair for the client into the directory.
@@ -105,8 +93,4 @@ func (a *Authority) write(dir, pair string, cert, key []byte) (caFile, certFile,
 		}
 	}
 	return caFile, certFile, keyFile, nil
-}
-
-func encode(der []byte) []byte {
-	return pem.EncodeToMemory(&pem.Block{Type: certutil.CertificateBlockType, Bytes: der})
 }

@@ -12,6 +12,7 @@ import (
 	"net/url"
 	"time"
 
+	"go.etcd.io/etcd/client/pkg/v3/transport"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
 	"k8s.io/apimachinery/pkg/util/version"
@@ -68,23 +69,17 @@ func checkEtcd(ctx context.Context, config storagebackend.TransportConfig) error
 // fatalError is one that waiting does not cure.
 type fatalError struct{ error }
 
+// etcdTLS returns the settings of TLS as the etcd client makes them of the files. That one takes a file without
+// certificates for no authority.
 func etcdTLS(config storagebackend.TransportConfig) (*tls.Config, error) {
-	tlsConfig := &tls.Config{MinVersion: tls.VersionTLS12}
 	if config.TrustedCAFile != "" {
-		pool, err := certutil.NewPool(config.TrustedCAFile)
-		if err != nil {
+		if _, err := certutil.NewPool(config.TrustedCAFile); err != nil {
 			return nil, wrapFlagError("etcd-cafile", err, "use a PEM file with certificates")
 		}
-		tlsConfig.RootCAs = pool
 	}
-	if config.CertFile != "" {
-		pair, err := tls.LoadX509KeyPair(config.CertFile, config.KeyFile)
-		if err != nil {
-			return nil, wrapFlagError("etcd-certfile", err, "use a PEM file, and in --etcd-keyfile its key")
-		}
-		tlsConfig.Certificates = []tls.Certificate{pair}
-	}
-	return tlsConfig, nil
+	info := transport.TLSInfo{TrustedCAFile: config.TrustedCAFile, CertFile: config.CertFile, KeyFile: config.KeyFile}
+	tlsConfig, err := info.ClientConfig()
+	return tlsConfig, wrapFlagError("etcd-certfile", err, "use a PEM file, and in --etcd-keyfile its key")
 }
 
 func checkMembers(ctx context.Context, servers []string, tlsConfig *tls.Config) []error {

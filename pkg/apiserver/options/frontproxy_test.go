@@ -4,32 +4,29 @@
 package options
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/go-logr/logr/funcr"
 	genericoptions "k8s.io/apiserver/pkg/server/options"
 	certutil "k8s.io/client-go/util/cert"
 	"k8s.io/klog/v2"
+
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/authority"
 )
 
 // newAuthority returns the certificate of a new authority as PEM.
 func newAuthority(t *testing.T) string {
 	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	now := time.Now()
+	ca, err := authority.New(certutil.Config{CommonName: "authority", NotBefore: now}, now.Add(time.Hour))
 	if err != nil {
 		t.Fatal(err)
 	}
-	cert, err := certutil.NewSelfSignedCACert(certutil.Config{CommonName: "authority"}, key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	encoded, err := certutil.EncodeCertificates(cert)
+	encoded, _, err := ca.PEM()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,91 +4,56 @@
 package selfsigned
 
 import (
-	"crypto"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/x509"
-	"crypto/x509/pkix"
-	"encoding/pem"
 	"fmt"
-	"math/big"
 	"os"
 	"path/filepath"
 	"time"
 
 	certutil "k8s.io/client-go/util/cert"
-	"k8s.io/client-go/util/keyutil"
+
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/authority"
 )
 
 // backdate tolerates clocks that are a little behind ours.
 const backdate = 5 * time.Minute
 
-func (d *Directory) issueAuthority() (*x509.Certificate, crypto.Signer, error) {
-	template, err := d.template("jobset-apiserver-ca", authorityLifetime)
+func (d *Directory) issueAuthority() (*authority.Pair, error) {
+	ca, err := authority.New(d.config("jobset-apiserver-ca"), d.now().Add(authorityLifetime))
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	template.IsCA = true
-	template.BasicConstraintsValid = true
-	template.KeyUsage = x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature
-	return d.issue(template, nil, nil, d.CAFile(), d.caKeyFile())
+	return ca, writePair(ca, d.CAFile(), d.caKeyFile())
 }
 
-func (d *Directory) issueServing(ca *x509.Certificate, caKey crypto.Signer) error {
-	template, err := d.template("jobset-apiserver", servingLifetime)
+func (d *Directory) issueServing(ca *authority.Pair) error {
+	config := d.config("jobset-apiserver")
+	config.AltNames.DNSNames, config.AltNames.IPs = splitNames(d.names)
+	config.Usages = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}
+	serving, err := ca.Issue(config, d.now().Add(servingLifetime))
 	if err != nil {
 		return err
 	}
-	template.DNSNames, template.IPAddresses = splitNames(d.names)
-	template.KeyUsage = x509.KeyUsageDigitalSignature
-	template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}
-	_, _, err = d.issue(template, ca, caKey, d.CertFile(), d.KeyFile())
-	return err
+	return writePair(serving, d.CertFile(), d.KeyFile())
 }
 
-func (d *Directory) template(name string, lifetime time.Duration) (*x509.Certificate, error) {
-	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 120))
-	if err != nil {
-		return nil, fmt.Errorf("drawing a serial number: %w", err)
-	}
+// config names the certificate after the time too: authorities of different installations must not share a name, or
+// clients that know both pick the wrong one.
+func (d *Directory) config(name string) certutil.Config {
 	now := d.now()
-	return &x509.Certificate{
-		SerialNumber: serial,
-		// Authorities of different installations must not share a name, or clients that know both pick the wrong one.
-		Subject:   pkix.Name{CommonName: fmt.Sprintf("%s@%d", name, now.Unix())},
-		NotBefore: now.Add(-backdate),
-		NotAfter:  now.Add(lifetime),
-	}, nil
+	return certutil.Config{CommonName: fmt.Sprintf("%s@%d", name, now.Unix()), NotBefore: now.Add(-backdate)}
 }
 
-// issue signs the template, by itself when no authority is given, and writes the pair: the key first, so that a reader
-// that is told of a new certificate finds its key.
-func (d *Directory) issue(template, ca *x509.Certificate, caKey crypto.Signer, certFile, keyFile string) (*x509.Certificate, crypto.Signer, error) {
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+// writePair replaces the files of a pair: the key first, so that a reader that finds a new certificate finds its key.
+func writePair(pair *authority.Pair, certFile, keyFile string) error {
+	cert, key, err := pair.PEM()
 	if err != nil {
-		return nil, nil, fmt.Errorf("generating a key: %w", err)
+		return err
 	}
-	if ca == nil {
-		ca, caKey = template, key
+	if err := replaceFile(keyFile, key, 0o600); err != nil {
+		return err
 	}
-	der, err := x509.CreateCertificate(rand.Reader, template, ca, key.Public(), caKey)
-	if err != nil {
-		return nil, nil, fmt.Errorf("signing %s: %w", certFile, err)
-	}
-	cert, err := x509.ParseCertificate(der)
-	if err != nil {
-		return nil, nil, fmt.Errorf("reading back %s: %w", certFile, err)
-	}
-	keyPEM, err := keyutil.MarshalPrivateKeyToPEM(key)
-	if err != nil {
-		return nil, nil, fmt.Errorf("encoding %s: %w", keyFile, err)
-	}
-	if err := replaceFile(keyFile, keyPEM, 0o600); err != nil {
-		return nil, nil, err
-	}
-	certPEM := pem.EncodeToMemory(&pem.Block{Type: certutil.CertificateBlockType, Bytes: der})
-	return cert, key, replaceFile(certFile, certPEM, 0o644)
+	return replaceFile(certFile, cert, 0o644)
 }
 
 // replaceFile never lets a reader see half a file.

@@ -25,6 +25,8 @@ import (
 	certutil "k8s.io/client-go/util/cert"
 	"k8s.io/client-go/util/keyutil"
 	"k8s.io/klog/v2"
+
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/authority"
 )
 
 const (
@@ -69,11 +71,11 @@ func (d *Directory) Ensure() error {
 	if d.isGood() {
 		return nil
 	}
-	ca, caKey, err := d.ensureAuthority()
+	ca, err := d.ensureAuthority()
 	if err != nil {
 		return err
 	}
-	return d.issueServing(ca, caKey)
+	return d.issueServing(ca)
 }
 
 // isGood does not ask for the key of the authority, so that an operator may keep it elsewhere.
@@ -85,12 +87,12 @@ func (d *Directory) isGood() bool {
 // Usable reports whether the pair can be served although Ensure failed: it is valid now, covers the names and, as far as
 // that can be seen, belongs to the authority.
 func (d *Directory) Usable() bool {
-	cert, _, err := readPair(d.CertFile(), d.KeyFile())
-	if err != nil || !d.endsLaterThan(cert, 0) || !d.coversNames(cert) {
+	pair, err := readPair(d.CertFile(), d.KeyFile())
+	if err != nil || !d.endsLaterThan(pair.Certificate, 0) || !d.coversNames(pair.Certificate) {
 		return false
 	}
 	cas, err := certutil.CertsFromFile(d.CAFile())
-	return err != nil || cert.CheckSignatureFrom(cas[0]) == nil
+	return err != nil || pair.Certificate.CheckSignatureFrom(cas[0]) == nil
 }
 
 // Run renews the serving certificate in time until the context ends.
@@ -102,23 +104,23 @@ func (d *Directory) Run(ctx context.Context) {
 	}, renewPeriod)
 }
 
-func (d *Directory) ensureAuthority() (*x509.Certificate, crypto.Signer, error) {
+func (d *Directory) ensureAuthority() (*authority.Pair, error) {
 	hasCA, hasKey, hasPair := exists(d.CAFile()), exists(d.caKeyFile()), exists(d.CertFile())
 	switch {
 	case hasCA && !hasKey:
-		return nil, nil, d.incomplete(d.caKeyFile())
+		return nil, d.incomplete(d.caKeyFile())
 	case !hasCA && hasKey && hasPair:
-		return nil, nil, d.incomplete(d.CAFile())
+		return nil, d.incomplete(d.CAFile())
 	case !hasCA:
 		// Without a pair, the process that wrote the key ended before anybody could trust it.
 		return d.issueAuthority()
 	}
-	ca, key, err := readPair(d.CAFile(), d.caKeyFile())
+	ca, err := readPair(d.CAFile(), d.caKeyFile())
 	if err != nil {
-		return nil, nil, fmt.Errorf("reading the self-signed authority: %w: repair or remove %s and %s", err, d.CAFile(), d.caKeyFile())
+		return nil, fmt.Errorf("reading the self-signed authority: %w: repair or remove %s and %s", err, d.CAFile(), d.caKeyFile())
 	}
-	if d.endsLaterThan(ca, servingLifetime) {
-		return ca, key, nil
+	if d.endsLaterThan(ca.Certificate, servingLifetime) {
+		return ca, nil
 	}
 	return d.issueAuthority()
 }
@@ -135,11 +137,11 @@ func exists(path string) bool {
 }
 
 func (d *Directory) servingIsGood(ca *x509.Certificate) bool {
-	cert, _, err := readPair(d.CertFile(), d.KeyFile())
-	if err != nil || !d.endsLaterThan(cert, renewBefore) || cert.CheckSignatureFrom(ca) != nil {
+	pair, err := readPair(d.CertFile(), d.KeyFile())
+	if err != nil || !d.endsLaterThan(pair.Certificate, renewBefore) || pair.Certificate.CheckSignatureFrom(ca) != nil {
 		return false
 	}
-	return d.coversNames(cert)
+	return d.coversNames(pair.Certificate)
 }
 
 func (d *Directory) coversNames(cert *x509.Certificate) bool {
@@ -161,21 +163,21 @@ func splitNames(names []string) (dns []string, ips []net.IP) {
 	return dns, ips
 }
 
-func readPair(certFile, keyFile string) (*x509.Certificate, crypto.Signer, error) {
+func readPair(certFile, keyFile string) (*authority.Pair, error) {
 	certs, err := certutil.CertsFromFile(certFile)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	parsed, err := keyutil.PrivateKeyFromFile(keyFile)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	key, ok := parsed.(crypto.Signer)
 	if !ok {
-		return nil, nil, fmt.Errorf("key in %s cannot sign", keyFile)
+		return nil, fmt.Errorf("key in %s cannot sign", keyFile)
 	}
 	if public, ok := certs[0].PublicKey.(interface{ Equal(crypto.PublicKey) bool }); !ok || !public.Equal(key.Public()) {
-		return nil, nil, fmt.Errorf("key in %s does not belong to the certificate in %s", keyFile, certFile)
+		return nil, fmt.Errorf("key in %s does not belong to the certificate in %s", keyFile, certFile)
 	}
-	return certs[0], key, nil
+	return &authority.Pair{Certificate: certs[0], Key: key}, nil
 }

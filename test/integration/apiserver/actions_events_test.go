@@ -245,7 +245,7 @@ func TestActionsWithoutEvents(t *testing.T) {
 	if events, err := e.events(t.Context()); err != nil || len(events) > 0 {
 		t.Errorf("%v, %d events", err, len(events))
 	}
-	const line = "Events about actions on JobSets are lost"
+	const line = "Events about actions are lost"
 	if n := strings.Count(server.Stderr(), line); n != 1 || !strings.Contains(server.Stderr(), `cannot create resource \"events\"`) {
 		t.Errorf("%d lines in the log:\n%s", n, server.Stderr())
 	}
