@@ -118,8 +118,8 @@ func TestPluginWaitEndsWhenItsTimeIsOver(t *testing.T) {
 	k := newKubectl(t)
 	k.okIn(manifest("train", runOn)+neverReady, "apply", "-f", "-")
 	k.ok("wait", "--for=jsonpath={.status.replicatedJobsStatus[?(@.name=='workers')].ready}=2", "jobset/train", "--timeout=60s")
-	k.actsNot([]string{"restart", "train", "--wait", "--timeout=6s"}, "error: "+theSet+": not there after 6s: 3 of 3 created, 2 of 3 ready; "+
-		"`kubectl jobset why train` tells what is in the way")
+	k.actsNot([]string{"restart", "train", "--wait", "--timeout=6s"}, "error: "+theSet+": timed out after 6s: 3 of 3 created, 2 of 3 ready; "+
+		"run `kubectl jobset why train` for the cause")
 }
 
 func TestPluginWaitTellsWhyASetFailed(t *testing.T) {

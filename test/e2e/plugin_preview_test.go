@@ -267,7 +267,7 @@ func TestPluginPreviewForUsersWithFewRights(t *testing.T) {
 	})
 	for _, text := range []string{
 		"JobSet train in namespace " + k.namespace + ": Accepted", "train-workers-[0-2]", "Unknown", `cannot create resource "pods"`,
-		"whether the quotas are large enough is not known", "As far as your rights allow to tell, the set would create 6 Jobs and 11 pods.",
+		"whether the quotas are large enough is not known", "As far as your permissions show, the set would create 6 Jobs and 11 pods.",
 	} {
 		if !strings.Contains(r.stdout, text) {
 			t.Errorf("%q is missing in:\n%s", text, r.stdout)

@@ -67,9 +67,9 @@ func suspendProgress(js *jobsetv1alpha2.JobSet, n counts) Progress {
 	finished, _ := helper.Finished(js)
 	switch {
 	case finished != "":
-		return Progress{Failure: "the set finished meanwhile: " + finish(js)}
+		return Progress{Failure: "the set finished in the meantime: " + finish(js)}
 	case !ptr.Deref(js.Spec.Suspend, false):
-		return Progress{Failure: "the set was resumed meanwhile" + byWhom(helper.CurrentAttempt(&js.Status))}
+		return Progress{Failure: "the set was resumed in the meantime" + byWhom(helper.CurrentAttempt(&js.Status))}
 	case n.running == 0 && meta.IsStatusConditionTrue(js.Status.Conditions, jobsetv1alpha2.JobSetSuspended):
 		return Progress{Reached: true, Text: "suspended, no pod is left"}
 	}

@@ -200,12 +200,12 @@ func TestProgressToSuspendedAndStopped(t *testing.T) {
 		"resumed before it was suspended": {
 			goal: GoalSuspended,
 			set:  set(attempts(jobsetv1alpha2.Attempt{Number: 3, User: "bob"})),
-			want: Progress{Failure: "the set was resumed meanwhile by bob"},
+			want: Progress{Failure: "the set was resumed in the meantime by bob"},
 		},
 		"completed before it was suspended": {
 			goal: GoalSuspended,
 			set:  set(isTrue(jobsetv1alpha2.JobSetCompleted, "AllJobsCompleted", "done")),
-			want: Progress{Failure: "the set finished meanwhile: Completed (AllJobsCompleted): done"},
+			want: Progress{Failure: "the set finished in the meantime: Completed (AllJobsCompleted): done"},
 		},
 		"suspending without the right to read Jobs": {
 			goal: GoalSuspended,

@@ -65,7 +65,7 @@ func (r *runner) waitForAll(ctx context.Context, done []result) bool {
 func (r *runner) ended(ctx context.Context, o object, err error) error {
 	switch {
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
-		return fmt.Errorf("%s: not there after %v: %w; `kubectl jobset why %s` tells what is in the way", o.qualified(), r.timeout, err, o.name)
+		return fmt.Errorf("%s: timed out after %v: %w; run `kubectl jobset why %s` for the cause", o.qualified(), r.timeout, err, o.name)
 	case ctx.Err() != nil:
 		return fmt.Errorf("%s: interrupted, and only the waiting: %w", o.qualified(), err)
 	}

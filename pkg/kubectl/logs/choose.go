@@ -168,7 +168,7 @@ func (o *options) explain(c *choice, set *snapshot.Set, attempt *jobsetv1alpha2.
 		c.note("no such pod of jobset %s exists yet; waiting for them", name)
 		return
 	case len(pods) == 0:
-		c.note("no such pod of jobset %s exists (the set is %s); `kubectl jobset why %s` tells more", name, strings.ToLower(helper.Phase(set.JobSet)), name)
+		c.note("no such pod of jobset %s exists (the set is %s); run `kubectl jobset why %s` for the cause", name, strings.ToLower(helper.Phase(set.JobSet)), name)
 		return
 	}
 	if len(silent) > 0 {

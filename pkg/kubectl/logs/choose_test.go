@@ -66,7 +66,7 @@ func TestChoose(t *testing.T) {
 			pods: []*corev1.Pod{newPod("leader", 0, 0, "a", several)}, options: options{selection: selection{container: "other"}},
 			wantErr: `--container: must be one of proxy, main, not "other"`,
 		},
-		"no pods": {wantNotes: []string{"no such pod of jobset train exists (the set is running); `kubectl jobset why train` tells more"}},
+		"no pods": {wantNotes: []string{"no such pod of jobset train exists (the set is running); run `kubectl jobset why train` for the cause"}},
 		"no pods yet": {
 			options: options{follow: true}, wantNotes: []string{"no such pod of jobset train exists yet; waiting for them"},
 		},

@@ -49,7 +49,7 @@ func conclusion(s *Set, t cli.Terminal) string {
 	case s.refused():
 		return t.Paint(cli.Bad, "Not all of this would be created: the set would not run as it is meant to.")
 	case s.unknown():
-		return t.Paint(cli.Busy, "As far as your rights allow to tell, the set "+text+".")
+		return t.Paint(cli.Busy, "As far as your permissions show, the set "+text+".")
 	}
 	return t.Paint(cli.Good, "The set "+text+".")
 }

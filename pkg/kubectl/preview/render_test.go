@@ -93,7 +93,7 @@ JobSet train in namespace default: Accepted
     you may not
   Claim    data-train                 1      Accepted
 
-As far as your rights allow to tell, the set would create 3 Jobs and 6 pods.`,
+As far as your permissions show, the set would create 3 Jobs and 6 pods.`,
 		},
 		"on a narrow terminal what matters is not cut": {
 			report:   Report{Sets: []Set{{Name: "a", Namespace: "ns", Verdict: refusal}}},
