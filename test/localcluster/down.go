@@ -53,11 +53,19 @@ func (c *supervisor) down(args []string) error {
 			return err
 		}
 	}
+	if err := c.remove(); err != nil {
+		return err
+	}
+	say("cluster " + c.name + " is down")
+	return nil
+}
+
+// remove removes the files of the cluster. The marks go last, so that an interrupted removal can be repeated.
+func (c *supervisor) remove() error {
 	entries, err := os.ReadDir(c.dir)
 	if err != nil {
 		return err
 	}
-	// The marks go last, so that an interrupted removal can be repeated.
 	var errs []error
 	for _, entry := range entries {
 		if entry.Name() != ".lock" && entry.Name() != ".is-cluster" {
@@ -71,7 +79,6 @@ func (c *supervisor) down(args []string) error {
 		_ = os.Remove(c.path(file))
 	}
 	_ = os.Remove(c.dir) // unless another command has taken it
-	say("cluster " + c.name + " is down")
 	return nil
 }
 
