@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -52,8 +53,15 @@ func (p *ControlPlane) Aggregate(t testing.TB, s *Server) {
 			if status, message := apiservice.Available(current); status != "True" {
 				return fmt.Errorf("APIService %s: Available is %q: %s", current.GetName(), status, message)
 			}
-			if _, err := p.Kube.Discovery().ServerResourcesForGroupVersion(group.String()); err != nil {
-				return err
+		}
+		// kube-apiserver collects the document of all groups some time after it forwards requests.
+		_, lists, err := p.Kube.Discovery().ServerGroupsAndResources()
+		if err != nil {
+			return err
+		}
+		for _, group := range apiservice.Groups {
+			if !slices.ContainsFunc(lists, func(list *metav1.APIResourceList) bool { return list.GroupVersion == group.String() }) {
+				return fmt.Errorf("%s is not discovered", group)
 			}
 		}
 		return nil
