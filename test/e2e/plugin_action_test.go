@@ -101,7 +101,7 @@ func TestPluginRestartsOnceHoweverOftenItIsAsked(t *testing.T) {
 	k.acts([]string{"restart", "train", "--attempt=1"}, theSet+" restarted (attempt 2)")
 	k.settles("train", "restarts=1 | 1 Start → Restarted (kwok-admin: ) | 2 Requested (kwok-admin: ), ready")
 	k.actsNot([]string{"restart", "train", "--attempt=1", "--replicated-job=workers"}, "error: "+theSet+" not restarted: the current attempt is 2, "+
-		"begun by a restart requested by kwok-admin, and not 1, which preconditions.attempt names: look at the JobSet again and decide anew")
+		"begun by a restart requested by kwok-admin, and not 1, which preconditions.attempt names: look at the JobSet again and decide again")
 }
 
 // neverReady is a replicatedJob to end a manifest with, whose pod starts in an hour.

@@ -76,7 +76,7 @@ type JobSetSpec struct {
 	ManagedBy *string
 
 	// ttlSecondsAfterFinished is the time in seconds after which a finished set is deleted with all that belongs to
-	// it. 0 deletes it at once; absent keeps it for ever. May be set or changed after the set has finished.
+	// it. 0 deletes it at once; absent keeps it. May be set or changed after the set has finished.
 	TTLSecondsAfterFinished *int32
 
 	// volumeClaimPolicies are groups of persistent volume claims that the controller creates for the set and mounts
@@ -84,7 +84,7 @@ type JobSetSpec struct {
 	VolumeClaimPolicies []VolumeClaimPolicy
 
 	// activeDeadlineSeconds is the time in seconds, 1 or more, that an execution of the set may take before the set fails
-	// with the reason DeadlineExceeded. It counts from status.startTime: not while the set is suspended, and anew when the
+	// with the reason DeadlineExceeded. It counts from status.startTime: not while the set is suspended, and from zero when the
 	// set is resumed or restarted as a whole. Absent means no limit. May be set, changed and removed until the set has
 	// finished. Needs the JobSetActiveDeadlineSeconds feature; without it the field is dropped.
 	ActiveDeadlineSeconds *int64
@@ -201,7 +201,7 @@ type JobSetStatus struct {
 	Attempts []Attempt
 
 	// readyMilliseconds is how long all Jobs were ready in the attempts that have ended, in milliseconds, also in those that are
-	// no longer listed. Together with the attempt that runs it tells which share of its life a set was of use.
+	// no longer listed. With the running attempt, it gives the share of its life in which a set was ready.
 	ReadyMilliseconds int64
 
 	// addedRestarts is how many restarts were granted by retrying the failed set, beyond maxRestarts of the failure

@@ -44,7 +44,7 @@ type FailurePolicy struct {
 type JobSetRestartStrategy string
 
 const (
-	// RestartStrategyRecreate creates each Job anew as soon as its predecessor is gone.
+	// RestartStrategyRecreate creates each Job again as soon as its predecessor is gone.
 	RestartStrategyRecreate JobSetRestartStrategy = "Recreate"
 	// RestartStrategyBlockingRecreate creates no Job before all Jobs of the earlier attempt are gone.
 	RestartStrategyBlockingRecreate JobSetRestartStrategy = "BlockingRecreate"

@@ -903,7 +903,7 @@ func schema_pkg_apis_jobset_v1alpha2_Attempt(ref common.ReferenceCallback) commo
 				Properties: map[string]spec.Schema{
 					"number": {
 						SchemaProps: spec.SchemaProps{
-							Description: "number counts the attempts of the set from 1, without gaps. It tells attempts apart in preconditions of actions.",
+							Description: "number counts the attempts of the set from 1, without gaps. It distinguishes attempts in preconditions of actions.",
 							Default:     0,
 							Type:        []string{"integer"},
 							Format:      "int32",
@@ -1185,7 +1185,7 @@ func schema_pkg_apis_jobset_v1alpha2_FailurePolicy(ref common.ReferenceCallback)
 					},
 					"restartStrategy": {
 						SchemaProps: spec.SchemaProps{
-							Description: "restartStrategy says how Jobs are replaced in a restart. Defaults to Recreate.\n\nPossible enum values:\n - `\"BlockingRecreate\"` creates no Job before all Jobs of the earlier attempt are gone.\n - `\"InPlaceRestart\"` restarts the containers in their pods. Needs the InPlaceRestart feature.\n - `\"Recreate\"` creates each Job anew as soon as its predecessor is gone.",
+							Description: "restartStrategy says how Jobs are replaced in a restart. Defaults to Recreate.\n\nPossible enum values:\n - `\"BlockingRecreate\"` creates no Job before all Jobs of the earlier attempt are gone.\n - `\"InPlaceRestart\"` restarts the containers in their pods. Needs the InPlaceRestart feature.\n - `\"Recreate\"` creates each Job again as soon as its predecessor is gone.",
 							Default:     "Recreate",
 							Type:        []string{"string"},
 							Format:      "",
@@ -1482,7 +1482,7 @@ func schema_pkg_apis_jobset_v1alpha2_JobSetSpec(ref common.ReferenceCallback) co
 					},
 					"ttlSecondsAfterFinished": {
 						SchemaProps: spec.SchemaProps{
-							Description: "ttlSecondsAfterFinished is the time in seconds after which a finished set is deleted with all that belongs to it. 0 deletes it at once; absent keeps it for ever. May be set or changed after the set has finished.",
+							Description: "ttlSecondsAfterFinished is the time in seconds after which a finished set is deleted with all that belongs to it. 0 deletes it at once; absent keeps it. May be set or changed after the set has finished.",
 							Minimum:     ptr.To[float64](0),
 							Type:        []string{"integer"},
 							Format:      "int32",
@@ -1509,7 +1509,7 @@ func schema_pkg_apis_jobset_v1alpha2_JobSetSpec(ref common.ReferenceCallback) co
 					},
 					"activeDeadlineSeconds": {
 						SchemaProps: spec.SchemaProps{
-							Description: "activeDeadlineSeconds is the time in seconds, 1 or more, that an execution of the set may take before the set fails with the reason DeadlineExceeded. It counts from status.startTime: not while the set is suspended, and anew when the set is resumed or restarted as a whole. Absent means no limit. May be set, changed and removed until the set has finished. Needs the JobSetActiveDeadlineSeconds feature; without it the field is dropped.",
+							Description: "activeDeadlineSeconds is the time in seconds, 1 or more, that an execution of the set may take before the set fails with the reason DeadlineExceeded. It counts from status.startTime: not while the set is suspended, and from zero when the set is resumed or restarted as a whole. Absent means no limit. May be set, changed and removed until the set has finished. Needs the JobSetActiveDeadlineSeconds feature; without it the field is dropped.",
 							Minimum:     ptr.To[float64](1),
 							Type:        []string{"integer"},
 							Format:      "int64",
@@ -1654,7 +1654,7 @@ func schema_pkg_apis_jobset_v1alpha2_JobSetStatus(ref common.ReferenceCallback) 
 					},
 					"readyMilliseconds": {
 						SchemaProps: spec.SchemaProps{
-							Description: "readyMilliseconds is how long all Jobs were ready in the attempts that have ended, in milliseconds, also in those that are no longer listed. Together with the attempt that runs it tells which share of its life a set was of use.",
+							Description: "readyMilliseconds is how long all Jobs were ready in the attempts that have ended, in milliseconds, also in those that are no longer listed. With the running attempt, it gives the share of its life in which a set was ready.",
 							Minimum:     ptr.To[float64](0),
 							Type:        []string{"integer"},
 							Format:      "int64",

@@ -23,8 +23,6 @@ import (
 
 // Small questions to objects that several rules ask.
 
-func suspended(js *jobsetv1alpha2.JobSet) bool { return ptr.Deref(js.Spec.Suspend, false) }
-
 func isTrue(js *jobsetv1alpha2.JobSet, conditionType string) *metav1.Condition {
 	if c := meta.FindStatusCondition(js.Status.Conditions, conditionType); c != nil && c.Status == metav1.ConditionTrue {
 		return c

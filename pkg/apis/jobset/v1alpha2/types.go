@@ -100,7 +100,7 @@ type JobSetSpec struct {
 	ManagedBy *string `json:"managedBy,omitempty" protobuf:"bytes,8,opt,name=managedBy"`
 
 	// ttlSecondsAfterFinished is the time in seconds after which a finished set is deleted with all that belongs to
-	// it. 0 deletes it at once; absent keeps it for ever. May be set or changed after the set has finished.
+	// it. 0 deletes it at once; absent keeps it. May be set or changed after the set has finished.
 	// +optional
 	// +k8s:validation:minimum=0
 	TTLSecondsAfterFinished *int32 `json:"ttlSecondsAfterFinished,omitempty" protobuf:"varint,9,opt,name=ttlSecondsAfterFinished"`
@@ -113,7 +113,7 @@ type JobSetSpec struct {
 	VolumeClaimPolicies []VolumeClaimPolicy `json:"volumeClaimPolicies,omitempty" protobuf:"bytes,10,rep,name=volumeClaimPolicies"`
 
 	// activeDeadlineSeconds is the time in seconds, 1 or more, that an execution of the set may take before the set fails
-	// with the reason DeadlineExceeded. It counts from status.startTime: not while the set is suspended, and anew when the
+	// with the reason DeadlineExceeded. It counts from status.startTime: not while the set is suspended, and from zero when the
 	// set is resumed or restarted as a whole. Absent means no limit. May be set, changed and removed until the set has
 	// finished. Needs the JobSetActiveDeadlineSeconds feature; without it the field is dropped.
 	// +optional
@@ -275,7 +275,7 @@ type JobSetStatus struct {
 	Attempts []Attempt `json:"attempts,omitempty" patchStrategy:"merge" patchMergeKey:"number" protobuf:"bytes,10,rep,name=attempts"`
 
 	// readyMilliseconds is how long all Jobs were ready in the attempts that have ended, in milliseconds, also in those that are
-	// no longer listed. Together with the attempt that runs it tells which share of its life a set was of use.
+	// no longer listed. With the running attempt, it gives the share of its life in which a set was ready.
 	// +optional
 	// +k8s:validation:minimum=0
 	ReadyMilliseconds int64 `json:"readyMilliseconds,omitempty" protobuf:"varint,11,opt,name=readyMilliseconds"`

@@ -10,7 +10,7 @@ import (
 // Attempt is one run of a set, from the time something started it until something else ended it. Attempts follow each
 // other: a restart of the set, or of a part of it, ends one and begins the next.
 type Attempt struct {
-	// number counts the attempts of the set from 1, without gaps. It tells attempts apart in preconditions of actions.
+	// number counts the attempts of the set from 1, without gaps. It distinguishes attempts in preconditions of actions.
 	Number int32 `json:"number" protobuf:"varint,1,opt,name=number"`
 
 	// trigger is what began the attempt: Start, FailurePolicy, Requested, Resume, Preemption or Retry.

@@ -190,7 +190,7 @@ func TestStartup(t *testing.T) {
 		},
 		"ours a dependency on itself": {
 			change: dependsOn(1, "workers"),
-			want:   only("spec.replicatedJobs[1].dependsOn[0].name", invalid, "must not be the replicatedJob itself, which would wait for ever: name an earlier one"),
+			want:   only("spec.replicatedJobs[1].dependsOn[0].name", invalid, "must not be the replicatedJob itself, which would never start: name an earlier one"),
 		},
 		"3.4-5e a dependency on an earlier one passes": {change: dependsOn(1, "launcher")},
 	})

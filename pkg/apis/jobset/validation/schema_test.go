@@ -135,7 +135,7 @@ var schemaCases = map[string]struct {
 	},
 	"3.2 a negative time to live": {
 		change: func(js *jobset.JobSet) { js.Spec.TTLSecondsAfterFinished = ptr.To[int32](-1) },
-		want:   only("spec.ttlSecondsAfterFinished", invalid, "must be 0 or more; leave it out to keep the set for ever"),
+		want:   only("spec.ttlSecondsAfterFinished", invalid, "must be 0 or more; leave it out to keep the set"),
 	},
 	"3.2 fifty-one volume claim policies": {
 		change: func(js *jobset.JobSet) {

@@ -70,7 +70,7 @@ func dependencyName(self, name string, earlier map[string]struct{}, path *field.
 		return nil
 	}
 	if name == self {
-		return field.Invalid(path, name, "must not be the replicatedJob itself, which would wait for ever: name an earlier one")
+		return field.Invalid(path, name, "must not be the replicatedJob itself, which would never start: name an earlier one")
 	}
 	return field.Invalid(path, name, fmt.Sprintf("must be the name of a replicatedJob that is listed before %q", self))
 }

@@ -79,7 +79,7 @@ func validateSpec(js *jobset.JobSet, opts gates.Gates) field.ErrorList {
 		errs = append(errs, field.Invalid(path.Child("activeDeadlineSeconds"), *deadline, "must be 1 or more; leave it out for no limit"))
 	}
 	if ttl := spec.TTLSecondsAfterFinished; ttl != nil && *ttl < 0 {
-		errs = append(errs, field.Invalid(path.Child("ttlSecondsAfterFinished"), *ttl, "must be 0 or more; leave it out to keep the set for ever"))
+		errs = append(errs, field.Invalid(path.Child("ttlSecondsAfterFinished"), *ttl, "must be 0 or more; leave it out to keep the set"))
 	}
 	return errs
 }

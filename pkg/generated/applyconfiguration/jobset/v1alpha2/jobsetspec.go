@@ -37,13 +37,13 @@ type JobSetSpecApplyConfiguration struct {
 	// controller touches nothing. Immutable.
 	ManagedBy *string `json:"managedBy,omitempty"`
 	// ttlSecondsAfterFinished is the time in seconds after which a finished set is deleted with all that belongs to
-	// it. 0 deletes it at once; absent keeps it for ever. May be set or changed after the set has finished.
+	// it. 0 deletes it at once; absent keeps it. May be set or changed after the set has finished.
 	TTLSecondsAfterFinished *int32 `json:"ttlSecondsAfterFinished,omitempty"`
 	// volumeClaimPolicies are groups of persistent volume claims that the controller creates for the set and mounts
 	// into the pods that name them. At most 50. Immutable.
 	VolumeClaimPolicies []VolumeClaimPolicyApplyConfiguration `json:"volumeClaimPolicies,omitempty"`
 	// activeDeadlineSeconds is the time in seconds, 1 or more, that an execution of the set may take before the set fails
-	// with the reason DeadlineExceeded. It counts from status.startTime: not while the set is suspended, and anew when the
+	// with the reason DeadlineExceeded. It counts from status.startTime: not while the set is suspended, and from zero when the
 	// set is resumed or restarted as a whole. Absent means no limit. May be set, changed and removed until the set has
 	// finished. Needs the JobSetActiveDeadlineSeconds feature; without it the field is dropped.
 	ActiveDeadlineSeconds *int64 `json:"activeDeadlineSeconds,omitempty"`

@@ -199,11 +199,11 @@ func TestPreconditions(t *testing.T) {
 	}{
 		"the uid and the attempt hold": {p: &batch.ActionPreconditions{UID: &uid, Attempt: at(1).Attempt}},
 		"another uid": {change: other, p: &batch.ActionPreconditions{UID: &uid},
-			want: "the JobSet has the uid uid-2, not uid-1 as preconditions.uid demands: it was created anew; look at it again"},
+			want: "the JobSet has the uid uid-2, not uid-1 as preconditions.uid demands: it was deleted and created again; look at it again"},
 		"a later attempt": {p: at(2),
-			want: "the current attempt is 1, begun when the JobSet was started, and not 2, which preconditions.attempt names: look at the JobSet again and decide anew"},
+			want: "the current attempt is 1, begun when the JobSet was started, and not 2, which preconditions.attempt names: look at the JobSet again and decide again"},
 		"no attempt yet, of a running set": {p: at(0),
-			want: "the current attempt is 1, begun when the JobSet was started, and not 0, which preconditions.attempt names: look at the JobSet again and decide anew"},
+			want: "the current attempt is 1, begun when the JobSet was started, and not 0, which preconditions.attempt names: look at the JobSet again and decide again"},
 		"an attempt of a set that has none": {change: unseen, p: at(1),
 			want: "the JobSet has no attempts yet, and so not attempt 1, which preconditions.attempt names; look at it again"},
 	}

@@ -29,7 +29,7 @@ func checkUID(js *jobset.JobSet, p *batch.ActionPreconditions) error {
 	if p == nil || p.UID == nil || *p.UID == js.UID {
 		return nil
 	}
-	return conflict(js, "the JobSet has the uid %s, not %s as preconditions.uid demands: it was created anew; look at it again", js.UID, *p.UID)
+	return conflict(js, "the JobSet has the uid %s, not %s as preconditions.uid demands: it was deleted and created again; look at it again", js.UID, *p.UID)
 }
 
 // done returns the entry of the attempt that the very request has begun already, for the attempt that it names; nil if it has not.
@@ -52,7 +52,7 @@ func checkAttempt(js *jobset.JobSet, p *batch.ActionPreconditions) error {
 	if current == 0 {
 		return conflict(js, "the JobSet has no attempts yet, and so not attempt %d, which preconditions.attempt names; look at it again", *p.Attempt)
 	}
-	return conflict(js, "the current attempt is %d, begun %s, and not %d, which preconditions.attempt names: look at the JobSet again and decide anew",
+	return conflict(js, "the current attempt is %d, begun %s, and not %d, which preconditions.attempt names: look at the JobSet again and decide again",
 		current, origin(Current(&js.Status)), *p.Attempt)
 }
 
