@@ -97,9 +97,14 @@ func TestRow7_1_30_ArgoWorkflow(t *testing.T) {
 		if err := yaml.UnmarshalStrict(content, js); err != nil {
 			t.Fatal(err)
 		}
-		if js, err = client.Create(t.Context(), js, metav1.CreateOptions{}); err != nil {
-			t.Fatalf("the workflow must create %s: %v", example, err)
-		}
+		e.eventually(func() string { // kube-apiserver takes a moment to learn of the role, and our server remembers a refusal for a while
+			created, err := client.Create(t.Context(), js, metav1.CreateOptions{})
+			if err != nil {
+				return fmt.Sprintf("the workflow must create %s: %v", example, err)
+			}
+			js = created
+			return ""
+		})
 		if r := e.run("", "wait", "--for=jsonpath={.status.terminalState}="+want, "jobset/"+js.Name, "--timeout=60s"); r.err != nil {
 			t.Error(r)
 		}
