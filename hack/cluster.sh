@@ -12,7 +12,7 @@ readonly program="${root}/_output/localcluster"
 
 if [[ ! -x "${program}" || -n "$(find "${sources[@]}" -newer "${program}" -print -quit)" ]]; then
   mkdir -p "${root}/_output"
-  next=$(mktemp "${program}.XXXXXX")
+  next=$(mktemp -p "${root}/_output")
   trap 'rm -f "${next}" "${next}.began"' EXIT
   touch "${next}.began"
   CGO_ENABLED=0 go build -C "${root}" -trimpath -o "${next}" ./hack/localcluster >&2

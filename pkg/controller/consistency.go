@@ -67,7 +67,7 @@ func (w *ConsistencyStore) Forget(owner cache.ObjectName) {
 	delete(w.owners, owner)
 }
 
-// VersionsShown tells whether the caches have come to the versions that were written for the owner. Only what is read
+// VersionsShown reports whether the caches have come to the versions that were written for the owner. Only what is read
 // from them after the answer is sure to show these writes.
 func (w *ConsistencyStore) VersionsShown(owner cache.ObjectName) bool {
 	w.mu.Lock()
@@ -86,7 +86,7 @@ func (w *ConsistencyStore) VersionsShown(owner cache.ObjectName) bool {
 	return true
 }
 
-// DeletionsShown tells whether these children, read after VersionsShown, show the deletions too. If so, all is forgotten
+// DeletionsShown reports whether these children, read after VersionsShown, show the deletions too. If so, all is forgotten
 // that was written for the owner.
 func (w *ConsistencyStore) DeletionsShown(owner cache.ObjectName, children []metav1.Object) bool {
 	w.mu.Lock()

@@ -69,7 +69,7 @@ type Writer[T metav1.Object] struct {
 	resource string
 	noun     string
 	client   func(namespace string) Client[T]
-	// taken are names that others have, to ask for now and then only.
+	// taken are names that other objects have. The API is asked about each of them only from time to time.
 	taken *expiring.LRUExpireCache
 }
 

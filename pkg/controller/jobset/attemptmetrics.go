@@ -111,7 +111,7 @@ func lastNumber(status *jobsetv1alpha2.JobSetStatus) int32 {
 	return 0
 }
 
-// cancelled tells whether a user ended the set. The controller counts the sets that it ends itself when it does.
+// cancelled reports whether a user ended the set. The controller counts the sets that it ends itself when it does.
 func cancelled(js *jobsetv1alpha2.JobSet) bool {
 	c := meta.FindStatusCondition(js.Status.Conditions, jobsetv1alpha2.JobSetFailed)
 	return c != nil && c.Status == metav1.ConditionTrue && c.Reason == jobsetv1alpha2.ReasonCancelled

@@ -28,7 +28,7 @@ var goodput = newGoodputs(clock.RealClock{})
 type goodputs struct {
 	metrics.BaseStableCollector
 	clock clock.PassiveClock
-	// shown tells that this controller leads. Others know as much, but a sum must not count sets twice.
+	// shown means that this controller leads. Others know as much, but a sum must not count sets twice.
 	shown atomic.Bool
 
 	mu     sync.Mutex

@@ -23,7 +23,7 @@ import (
 type counts struct {
 	// total is the number of Jobs that the set has once all exist.
 	total int
-	// blind tells that old and created are not known.
+	// blind means that old and created are not known.
 	blind bool
 	// old are those that go away: of an earlier attempt, or under deletion.
 	old int
@@ -35,7 +35,7 @@ type counts struct {
 // view is a set as it was read.
 type view struct {
 	*snapshot.Set
-	// blind tells that the user may not read the Jobs: then all is known from the status of the set.
+	// blind means that the user may not read the Jobs: then all is known from the status of the set.
 	blind bool
 }
 

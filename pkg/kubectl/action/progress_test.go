@@ -151,7 +151,7 @@ func TestProgressToReady(t *testing.T) {
 			}),
 			want: Progress{Failure: "the set is suspended; its queue research lets it run"},
 		},
-		"the set was created anew": {
+		"the set was created again": {
 			set:  set(func(s *snapshot.Set) { s.JobSet.UID = "set-2" }),
 			want: Progress{Failure: "the set was deleted, and another one created under its name"},
 		},

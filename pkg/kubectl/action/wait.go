@@ -35,7 +35,7 @@ func (g Goal) String() string {
 	return "all Jobs are ready or the set has finished"
 }
 
-// waitForAll waits for one set after the other and tells whether all reached the goal.
+// waitForAll waits for one set after the other and reports whether all reached the goal.
 func (r *runner) waitForAll(ctx context.Context, done []result) bool {
 	if r.timeout > 0 {
 		var stop context.CancelFunc
@@ -108,7 +108,7 @@ func follow(ctx context.Context, every time.Duration, look func(context.Context)
 	return text, nil
 }
 
-// passing tells whether reading may succeed a moment later.
+// passing reports whether reading may succeed a moment later.
 func passing(err error) bool {
 	return apierrors.IsServiceUnavailable(err) || apierrors.IsTimeout(err) || apierrors.IsServerTimeout(err) ||
 		apierrors.IsTooManyRequests(err) || apierrors.IsInternalError(err) ||

@@ -25,7 +25,7 @@ func Clean(text string) string {
 	return strings.Join(strings.Fields(text), " ")
 }
 
-// UTF8Locale tells whether the locale of the user is one with UTF-8, so that other characters than those of ASCII can be
+// UTF8Locale reports whether the locale of the user is one with UTF-8, so that other characters than those of ASCII can be
 // shown.
 func UTF8Locale() bool { return utf8Locale(os.Getenv) }
 

@@ -44,7 +44,7 @@ func (o *Output) Validate() error {
 	return nil
 }
 
-// ForHumans tells that the command prints text.
+// ForHumans means that the command prints text.
 func (o *Output) ForHumans() bool { return o.Format == "" }
 
 // Print writes data as JSON or YAML.
@@ -66,7 +66,7 @@ type Terminal struct {
 	Width int
 	// Height is the number of lines. 0 when the output is no terminal.
 	Height int
-	// Colors tells that colors are shown.
+	// Colors means that colors are shown.
 	Colors bool
 }
 

@@ -94,7 +94,7 @@ func (f *follower) done() {
 	f.rest()
 }
 
-// begin tells that all pods were seen that were there before.
+// begin means that all pods were seen that were there before.
 func (f *follower) begin() {
 	f.lock.Lock()
 	defer f.lock.Unlock()
@@ -131,7 +131,7 @@ func (f *follower) gone(pod *corev1.Pod) {
 	}
 }
 
-// goesOn tells whether the run of the container is the present one and has not ended, as far as is known.
+// goesOn reports whether the run of the container is the present one and has not ended, as far as is known.
 func (f *follower) goesOn(s stream) bool {
 	f.lock.Lock()
 	defer f.lock.Unlock()
@@ -245,7 +245,7 @@ func wait(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// over tells whether the set will have no new pods: it finished, it is gone, or another one has taken its name.
+// over reports whether the set will have no new pods: it finished, it is gone, or another one has taken its name.
 func over(js *jobsetv1alpha2.JobSet, uid types.UID) bool {
 	if js == nil || js.UID != uid {
 		return true

@@ -67,7 +67,7 @@ func (s selection) validate(js *jobsetv1alpha2.JobSet) error {
 	return nil
 }
 
-// wants tells whether the pod is of the Jobs that are wanted.
+// wants reports whether the pod is of the Jobs that are wanted.
 func (s selection) wants(pod *corev1.Pod) bool {
 	return (s.replicatedJob == "" || snapshot.ReplicatedJob(pod) == s.replicatedJob) && (s.jobIndex < 0 || snapshot.JobIndex(pod) == s.jobIndex)
 }
@@ -145,7 +145,7 @@ func statusOf(pod *corev1.Pod, container string) *corev1.ContainerStatus {
 	return nil
 }
 
-// hasLog tells whether a container has run, or for the previous log, whether it was restarted.
+// hasLog reports whether a container has run, or for the previous log, whether it was restarted.
 func hasLog(pod *corev1.Pod, status *corev1.ContainerStatus, previous bool) bool {
 	switch {
 	case status == nil:

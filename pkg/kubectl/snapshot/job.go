@@ -53,7 +53,7 @@ func JobSize(job *batchv1.Job) int32 {
 	return min(parallelism, *job.Spec.Completions)
 }
 
-// Outdated tells whether a Job was created before the last restart of the set or of the Job.
+// Outdated reports whether a Job was created before the last restart of the set or of the Job.
 func (s *Set) Outdated(job *batchv1.Job) bool {
 	if restarts := number(job.Labels[jobsetv1alpha2.RestartsKey]); restarts >= 0 && restarts < int(s.JobSet.Status.Restarts) {
 		return true

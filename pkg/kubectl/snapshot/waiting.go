@@ -18,7 +18,7 @@ type Waiting struct {
 	For string
 	// Reached of Wanted Jobs have that state.
 	Reached, Wanted int
-	// Ordered tells that the order of the start asks for it, and not dependsOn.
+	// Ordered means that the order of the start asks for it, and not dependsOn.
 	Ordered bool
 }
 

@@ -158,7 +158,7 @@ func (b *builder) lastGap(before *jobsetv1alpha2.Attempt) {
 	b.phase(kind, 0, b.t.End, !b.t.Finished)
 }
 
-// queued tells that a queueing system decides when the set runs.
+// queued means that a queueing system decides when the set runs.
 func queued(js *jobsetv1alpha2.JobSet) bool {
 	return js.Labels[jobsetv1alpha2.QueueNameKey] != "" || metav1.GetControllerOfNoCopy(js) != nil
 }

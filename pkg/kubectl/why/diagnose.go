@@ -96,7 +96,7 @@ func (d *diagnosis) tally() (want, readyJobs, succeeded int) {
 	return want, readyJobs, succeeded
 }
 
-// allUp tells whether every Job is ready or has succeeded. The status of the set may be older than the pods.
+// allUp reports whether every Job is ready or has succeeded. The status of the set may be older than the pods.
 func (d *diagnosis) allUp() bool {
 	want, readyJobs, succeeded := d.tally()
 	if readyJobs+succeeded != want {

@@ -59,7 +59,7 @@ type Evidence struct {
 
 // Kueue is what the queueing system says about a set. The zero value is that of a set without a queue.
 type Kueue struct {
-	// Served tells that the cluster has the API of Kueue.
+	// Served means that the cluster has the API of Kueue.
 	Served bool
 	// Workload is that of the set. The Read flags tell a missing object from one that was not read.
 	Workload, LocalQueue, ClusterQueue             *unstructured.Unstructured
@@ -116,7 +116,7 @@ func newDiagnosis(e *Evidence) *diagnosis {
 	return d
 }
 
-// isPrevious tells whether a Job belongs to an attempt before the present one.
+// isPrevious reports whether a Job belongs to an attempt before the present one.
 func (d *diagnosis) isPrevious(job *batchv1.Job) bool {
 	return d.JobSet != nil && (&snapshot.Set{JobSet: d.JobSet}).Outdated(job)
 }

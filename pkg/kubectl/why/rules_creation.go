@@ -252,7 +252,7 @@ var podRefusals = map[refusalKind]struct {
 	refusedOther:    {PodCreationFailed, "the pods cannot be created: %s"},
 }
 
-// mayHavePods tells whether the Job controller makes pods for the Job.
+// mayHavePods reports whether the Job controller makes pods for the Job.
 func mayHavePods(job *batchv1.Job) bool {
 	return !jobEnded(job) && !ptr.Deref(job.Spec.Suspend, false) && job.DeletionTimestamp == nil
 }

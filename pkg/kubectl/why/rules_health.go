@@ -35,7 +35,7 @@ func (d *diagnosis) replicatedJob(name string) *jobsetv1alpha2.ReplicatedJob {
 	return nil
 }
 
-// wanting tells whether Jobs of the replicatedJob are missing.
+// wanting reports whether Jobs of the replicatedJob are missing.
 func (d *diagnosis) wanting(rj *jobsetv1alpha2.ReplicatedJob) bool {
 	have := 0
 	for _, job := range d.current {

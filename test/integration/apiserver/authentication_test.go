@@ -82,7 +82,7 @@ func (e *env) allow(t testing.TB, rules []rbacv1.PolicyRule, subject rbacv1.Subj
 	}
 }
 
-// canList tells whether the user of the environment may list JobSets yet.
+// canList reports whether the user of the environment may list JobSets yet.
 func (e *env) canList(ctx context.Context) error {
 	_, err := e.typed.List(ctx, metav1.ListOptions{Limit: 1})
 	return err

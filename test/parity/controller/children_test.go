@@ -21,7 +21,7 @@ import (
 )
 
 // The controller sees the Jobs, as they carry the label of the set. With labels like those of its own Jobs, only the owner
-// tells them apart.
+// distinguishes them.
 func TestRow7_3_03_JobOfAnotherUIDIsIgnored(t *testing.T) {
 	e := newEnv(t, released)
 	foreign := map[string]map[string]string{

@@ -111,7 +111,7 @@ func (e *env) single(job string) {
 	e.awaitJobs(live, allJobs...)
 	for name, now := range e.jobs() {
 		if (now.UID != before[name].UID) != (name == job) {
-			e.Errorf("Job %s was created anew: %t, want %t", name, now.UID != before[name].UID, name == job)
+			e.Errorf("Job %s was created again: %t, want %t", name, now.UID != before[name].UID, name == job)
 		}
 	}
 	if got := e.jobs()[job].Labels[jobsetv1alpha2.JobRestartAttemptKey]; got != "1" {

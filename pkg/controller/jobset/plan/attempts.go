@@ -117,7 +117,7 @@ func (b *statusBuilder) startedAttempt() jobsetv1alpha2.Attempt {
 	return first
 }
 
-// queued tells whether a queueing system decides when the set runs.
+// queued reports whether a queueing system decides when the set runs.
 func queued(js *jobsetv1alpha2.JobSet) bool {
 	return js.Labels[jobsetv1alpha2.QueueNameKey] != "" || metav1.GetControllerOfNoCopy(js) != nil
 }

@@ -61,7 +61,7 @@ func classify(o Observed) children {
 	return kids
 }
 
-// isPrevious tells whether the Job belongs to an attempt before the current one: of the set, or of this single
+// isPrevious reports whether the Job belongs to an attempt before the current one: of the set, or of this single
 // Job.
 func isPrevious(o Observed, job *batchv1.Job) (bool, error) {
 	place, index, err := placeOf(o, job)

@@ -65,7 +65,7 @@ func asStored(counts []jobsetv1alpha2.ReplicatedJobStatus) []jobsetv1alpha2.Repl
 	return sorted
 }
 
-// allPodsReady tells whether as many pods as the Job runs at a time are ready or have succeeded.
+// allPodsReady reports whether as many pods as the Job runs at a time are ready or have succeeded.
 func allPodsReady(job *batchv1.Job) bool {
 	wanted := ptr.Deref(job.Spec.Parallelism, 1)
 	if job.Spec.Completions != nil {
@@ -74,7 +74,7 @@ func allPodsReady(job *batchv1.Job) bool {
 	return job.Status.Succeeded+ptr.Deref(job.Status.Ready, 0) >= wanted
 }
 
-// tracksJobs tells whether Jobs have attempts of their own: with the feature, and in sets a single Job of which was
+// tracksJobs reports whether Jobs have attempts of their own: with the feature, and in sets a single Job of which was
 // restarted on request.
 func tracksJobs(o Observed) bool {
 	return o.Gates.RestartJob || slices.ContainsFunc(o.JobSet.Status.ReplicatedJobsStatus, func(count jobsetv1alpha2.ReplicatedJobStatus) bool {

@@ -35,7 +35,7 @@ func Decide(o Observed) Plan {
 	return p
 }
 
-// judge ends the set, or moves it to its next attempt or execution, if that is due. It tells whether it did: then nothing
+// judge ends the set, or moves it to its next attempt or execution, if that is due. It reports whether it did: then nothing
 // else may happen until that is stored.
 func (b *statusBuilder) judge(kids children) bool {
 	b.followAttempt(kids)
@@ -79,7 +79,7 @@ func childWrites(o Observed, kids children, st *statusBuilder) Plan {
 	return p
 }
 
-// ours tells whether the set is this controller's to run. Other controllers run those that name one in managedBy.
+// ours reports whether the set is this controller's to run. Other controllers run those that name one in managedBy.
 func ours(js *jobsetv1alpha2.JobSet) bool {
 	return ptr.Deref(js.Spec.ManagedBy, jobsetv1alpha2.JobSetControllerName) == jobsetv1alpha2.JobSetControllerName
 }

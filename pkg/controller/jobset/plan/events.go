@@ -42,7 +42,7 @@ func warnings(o Observed, p Plan, r Results) (events []Event) {
 	return events
 }
 
-// recreates tells whether attempts with the trigger have new Jobs.
+// recreates reports whether attempts with the trigger have new Jobs.
 func recreates(trigger jobsetv1alpha2.AttemptTrigger) bool {
 	switch trigger {
 	case jobsetv1alpha2.TriggerRequested, jobsetv1alpha2.TriggerRetry, jobsetv1alpha2.TriggerFailurePolicy:
@@ -51,7 +51,7 @@ func recreates(trigger jobsetv1alpha2.AttemptTrigger) bool {
 	return false
 }
 
-// jobsRecreated tells that all Jobs of an attempt exist.
+// jobsRecreated reports that all Jobs of an attempt exist.
 func jobsRecreated(js *jobsetv1alpha2.JobSet, a *jobsetv1alpha2.Attempt) Event {
 	note := fmt.Sprintf("%s of attempt %d %s recreated", startedPart(js, a), a.Number, wereOrWas(js, a))
 	if a.RequestTime != nil {

@@ -167,7 +167,7 @@ func restartsSingleJob(action jobsetv1alpha2.FailurePolicyAction) bool {
 	return action == jobsetv1alpha2.RestartJob || action == jobsetv1alpha2.RestartJobAndIgnoreMaxRestarts
 }
 
-// counted tells whether a restart by the action counts towards maxRestarts.
+// counted reports whether a restart by the action counts towards maxRestarts.
 func counted(action jobsetv1alpha2.FailurePolicyAction) bool {
 	return action == jobsetv1alpha2.RestartJobSet || action == jobsetv1alpha2.RestartJob
 }

@@ -21,9 +21,9 @@ const reasonOfAnyContainer = "Error"
 // FailedJob is a Job whose pods hold the first cause of the end of an attempt.
 type FailedJob struct {
 	JobRef
-	// Decided tells that the failure ends the attempt now: there will be no other time to look.
+	// Decided means that the failure ends the attempt now: there will be no other time to look.
 	Decided bool
-	// InContainers tells that pods may hold the failure although they have not failed themselves.
+	// InContainers means that pods may hold the failure although they have not failed themselves.
 	InContainers bool
 	// Failure is the condition of the Job that tells of its failure.
 	Failure batchv1.JobCondition
@@ -59,7 +59,7 @@ func (b *statusBuilder) wantCause(job *batchv1.Job, decided bool) {
 	}
 }
 
-// CauseWanted tells whether the failure of a Job would be the first cause of the end of the attempt that the set is in.
+// CauseWanted reports whether the failure of a Job would be the first cause of the end of the attempt that the set is in.
 func CauseWanted(js *jobsetv1alpha2.JobSet, job *batchv1.Job) bool {
 	a := helper.RunningAttempt(&js.Status)
 	return a != nil && a.FirstCause == nil && job.Labels[jobsetv1alpha2.RestartsKey] == itoa(js.Status.Restarts)

@@ -16,7 +16,7 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
 )
 
-// RestartsInPlace tells whether decisions about the set depend on its pods.
+// RestartsInPlace reports whether decisions about the set depend on its pods.
 func RestartsInPlace(js *jobsetv1alpha2.JobSet, gates Gates) bool {
 	policy := js.Spec.FailurePolicy
 	return gates.InPlaceRestart && policy != nil && policy.RestartStrategy == jobsetv1alpha2.RestartStrategyInPlaceRestart
@@ -28,7 +28,7 @@ type Pod struct {
 	Name string
 	// Job is the UID of the Job that controls the pod.
 	Job types.UID
-	// Failed tells that the pod is in the phase Failed.
+	// Failed means that the pod is in the phase Failed.
 	Failed bool
 	// ContainerRestarts is the largest number of restarts of a container.
 	ContainerRestarts int32

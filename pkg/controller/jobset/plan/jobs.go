@@ -92,7 +92,7 @@ type jobBuilder struct {
 	common batchv1.JobSpec
 	// placement are the annotations that ask for exclusive placement.
 	placement map[string]string
-	// byNodeSelector tells that the pods run on nodes that an administrator has set aside for each Job.
+	// byNodeSelector means that the pods run on nodes that an administrator has set aside for each Job.
 	byNodeSelector bool
 }
 

@@ -30,7 +30,7 @@ func (out *Outcome) noteTakenNames(o Observed, p Plan, names []string) {
 }
 
 // RetryNamesAfter returns when to try again for a taken name: after as long as it has been waited for so far, within
-// limits. Nobody tells when an object without our labels is gone.
+// limits. No watch shows when an object without our labels is gone.
 func RetryNamesAfter(o Observed) time.Duration {
 	const soonest, latest = time.Second, 30 * time.Second
 	c := condition(&o.JobSet.Status, jobsetv1alpha2.ChildNameConflict)

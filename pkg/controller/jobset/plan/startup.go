@@ -20,7 +20,7 @@ const (
 	orderDone
 )
 
-// startable tells for every replicatedJob of the spec whether its Jobs may be created and resumed
+// startable reports for every replicatedJob of the spec whether its Jobs may be created and resumed
 // (docs/reference/jobset.md#startup-order).
 //
 // Dependencies hold back also the creation of suspended Jobs; an ordered start does not.
@@ -57,7 +57,7 @@ func dependencyMet(count jobsetv1alpha2.ReplicatedJobStatus, on *jobsetv1alpha2.
 	return started(count, on)
 }
 
-// started tells whether every Job of the replicatedJob is ready or has ended.
+// started reports whether every Job of the replicatedJob is ready or has ended.
 func started(count jobsetv1alpha2.ReplicatedJobStatus, rj *jobsetv1alpha2.ReplicatedJob) bool {
 	return count.Ready+count.Succeeded+count.Failed == helper.Replicas(rj)
 }

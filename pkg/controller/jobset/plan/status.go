@@ -47,7 +47,7 @@ type statusBuilder struct {
 	o      Observed
 	next   *jobsetv1alpha2.JobSetStatus
 	events []Event
-	// pending tells that the conditions are not about the present spec yet, because Jobs of a suspended set still run.
+	// pending means that the conditions are not about the present spec yet, because Jobs of a suspended set still run.
 	pending bool
 	// failedJob is the Job whose pods tell the first cause of the end of the attempt.
 	failedJob *FailedJob
@@ -118,7 +118,7 @@ func (b *statusBuilder) endRestart() {
 	}
 }
 
-// allUp tells whether all Jobs are ready or have succeeded.
+// allUp reports whether all Jobs are ready or have succeeded.
 func (b *statusBuilder) allUp() bool {
 	var up int64
 	for _, count := range b.next.ReplicatedJobsStatus {

@@ -96,13 +96,13 @@ func countsMayWait(js *jobsetv1alpha2.JobSet, next *jobsetv1alpha2.JobSetStatus)
 	return countsAfter
 }
 
-// stoppable tells whether somebody, like a queueing system, is known to suspend and resume the set. Not all queueing
+// stoppable reports whether somebody, like a queueing system, is known to suspend and resume the set. Not all queueing
 // systems leave a mark on it, but all suspend it first.
 func stoppable(js *jobsetv1alpha2.JobSet) bool {
 	return queued(js) || suspended(js) || condition(&js.Status, jobsetv1alpha2.JobSetSuspended) != nil
 }
 
-// completes tells whether a replicatedJob has come to a state that others may wait for: all of its Jobs are ready, all have
+// completes reports whether a replicatedJob has come to a state that others may wait for: all of its Jobs are ready, all have
 // succeeded, all are suspended, or none is active while the set is suspended; or that another of its Jobs has failed.
 func completes(js *jobsetv1alpha2.JobSet, before, after []jobsetv1alpha2.ReplicatedJobStatus) bool {
 	stored, next := byName(before), byName(after)
@@ -121,7 +121,7 @@ func completes(js *jobsetv1alpha2.JobSet, before, after []jobsetv1alpha2.Replica
 	return false
 }
 
-// completesSet tells whether the set as a whole has come to a state that queueing systems wait for: all of its Jobs are ready or
+// completesSet reports whether the set as a whole has come to a state that queueing systems wait for: all of its Jobs are ready or
 // have succeeded; or the first or the last of its Jobs is active, by which they know whether the set needs its quota.
 func completesSet(js *jobsetv1alpha2.JobSet, before, after []jobsetv1alpha2.ReplicatedJobStatus) bool {
 	was, is := sumUp(before), sumUp(after)
@@ -140,7 +140,7 @@ func sumUp(counts []jobsetv1alpha2.ReplicatedJobStatus) (s sums) {
 	return s
 }
 
-// countsDiffer tells whether more than the time of creation has changed between statuses that differ in progress only.
+// countsDiffer reports whether more than the time of creation has changed between statuses that differ in progress only.
 func countsDiffer(stored, next *jobsetv1alpha2.JobSetStatus) bool {
 	if !equality.Semantic.DeepEqual(stored.ReplicatedJobsStatus, next.ReplicatedJobsStatus) {
 		return true

@@ -10,7 +10,7 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
 )
 
-// successPolicyMet tells whether enough of the targeted Jobs have succeeded (docs/reference/jobset.md#success-policy). A set without a
+// successPolicyMet reports whether enough of the targeted Jobs have succeeded (docs/reference/jobset.md#success-policy). A set without a
 // policy, which only a set stored by other means than our API can be, needs all of its Jobs.
 func successPolicyMet(o Observed, kids children) bool {
 	if len(kids.succeeded) == 0 {

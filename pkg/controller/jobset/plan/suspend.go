@@ -17,8 +17,8 @@ import (
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 )
 
-// jobPatches suspends, resumes and resizes the active Jobs (docs/reference/jobset.md#suspend-and-resume), and tells whether there are more to
-// patch. It also tells whether a Job that may run is suspended still.
+// jobPatches suspends, resumes and resizes the active Jobs (docs/reference/jobset.md#suspend-and-resume), and reports whether there are more to
+// patch. It also reports whether a Job that may run is suspended still.
 func jobPatches(o Observed, kids children, open []bool) (patches []JobPatch, more, stillSuspended bool) {
 	active := slices.Concat(o.grouped(kids.active)...)
 	stillSuspended = slices.ContainsFunc(active, func(job *batchv1.Job) bool { return waitsToResume(o, job, open) })
@@ -26,7 +26,7 @@ func jobPatches(o Observed, kids children, open []bool) (patches []JobPatch, mor
 	return patches, more, stillSuspended
 }
 
-// waitsToResume tells whether a Job is to be resumed.
+// waitsToResume reports whether a Job is to be resumed.
 func waitsToResume(o Observed, job *batchv1.Job, open []bool) bool {
 	if suspended(o.JobSet) || job.DeletionTimestamp != nil || !jobSuspended(job) || suspendedByOthers(o, job) {
 		return false
@@ -75,7 +75,7 @@ func suspend(o Observed, job *batchv1.Job, patch *JobPatch) {
 	}
 }
 
-// suspendedByOthers tells whether somebody, like a queueing system that has admitted the Job no more, has suspended it
+// suspendedByOthers reports whether somebody, like a queueing system that has admitted the Job no more, has suspended it
 // since it was released. Resuming it would only be undone. It is resumed with the set, or by those who suspended it.
 func suspendedByOthers(o Observed, job *batchv1.Job) bool {
 	return job.Annotations[jobsetv1alpha2.ReleasedKey] == released(o.JobSet)
@@ -148,13 +148,13 @@ func keep(wanted, current map[string]string) {
 	}
 }
 
-// ComparedOnResume tells whether a decision depends on a label or annotation of the pod template of a suspended Job. All
+// ComparedOnResume reports whether a decision depends on a label or annotation of the pod template of a suspended Job. All
 // others may be missing in what is observed: they stay as they are.
 func ComparedOnResume(key string) bool {
 	return !keptOnResume(key) || key == jobsetv1alpha2.ExecutionAttemptKey
 }
 
-// keptOnResume tells whether a key of the pod template was set for the life of the Job: by the Job API, which refuses
+// keptOnResume reports whether a key of the pod template was set for the life of the Job: by the Job API, which refuses
 // its loss, or as part of the identity of the Job.
 func keptOnResume(key string) bool {
 	if key == "controller-uid" || key == "job-name" {
@@ -163,7 +163,7 @@ func keptOnResume(key string) bool {
 	return within(key, "jobset.sigs.k8s.io") || within(key, "batch.kubernetes.io") || within(key, "alpha.jobset.sigs.k8s.io")
 }
 
-// within tells whether the prefix of a key, as a whole, is the one asked for. It is asked for every key of every Job that
+// within reports whether the prefix of a key, as a whole, is the one asked for. It is asked for every key of every Job that
 // the cache gets.
 func within(key, prefix string) bool {
 	return strings.HasPrefix(key, prefix) && (len(key) == len(prefix) || key[len(prefix)] == '/')

@@ -33,7 +33,7 @@ func suspensionMark(js *jobsetv1alpha2.JobSet) string {
 	return ""
 }
 
-// mayStartPods tells whether any Job of the set may start pods: it has not ended, and is neither suspended nor being
+// mayStartPods reports whether any Job of the set may start pods: it has not ended, and is neither suspended nor being
 // deleted.
 func mayStartPods(kids children) bool {
 	starts := func(job *batchv1.Job) bool {

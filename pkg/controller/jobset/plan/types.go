@@ -45,7 +45,7 @@ type Observed struct {
 	Pods []Pod
 	// Causes are why Jobs failed, by the UID of the Job; only those that MissingCause has asked for.
 	Causes map[types.UID]*jobsetv1alpha2.FailureCause
-	// ServiceExists tells whether a Service of the name that the set uses exists, whoever owns it.
+	// ServiceExists reports whether a Service of the name that the set uses exists, whoever owns it.
 	ServiceExists bool
 	// Claims are those of ClaimNames that exist.
 	Claims sets.Set[string]
@@ -89,10 +89,10 @@ type Plan struct {
 	CreateClaims []*corev1.PersistentVolumeClaim
 	// CreateJobs are the Jobs to create, in the order of the spec, from Observed.CreateFrom on.
 	CreateJobs []*batchv1.Job
-	// DeleteJobSet tells that the set has outlived its time after finishing and is deleted in the foreground.
+	// DeleteJobSet means that the set has outlived its time after finishing and is deleted in the foreground.
 	DeleteJobSet bool
 
-	// More tells that a plan is full, and that the next decision, due as soon as this plan is carried out, has more to do.
+	// More means that a plan is full, and that the next decision, due as soon as this plan is carried out, has more to do.
 	More bool
 	// RequeueAfter is the time after which a decision is due even if nothing happens; 0 for none.
 	RequeueAfter time.Duration
@@ -130,7 +130,7 @@ type JobPatch struct {
 	Suspend *bool
 	// Annotations are set on the Job itself, beside those that it has.
 	Annotations map[string]string
-	// Unannotated tells that the Job has no annotations at all.
+	// Unannotated means that the Job has no annotations at all.
 	Unannotated bool
 	// Directives are the next scheduling directives of the pod template; nil leaves them.
 	Directives *Directives
@@ -159,7 +159,7 @@ type Directives struct {
 
 // ContainerResources are what one container of a pod template asks for.
 type ContainerResources struct {
-	// Init tells that the container is an init container.
+	// Init means that the container is an init container.
 	Init bool
 	// Index is its place among its like in the Job.
 	Index int

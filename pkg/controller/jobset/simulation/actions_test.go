@@ -20,7 +20,7 @@ import (
 type request struct {
 	kind int
 	do   func(*jobset.JobSet, actions.Call) (*batch.JobSetActionStatus, error)
-	// exact tells that the request names the attempt that it is meant for.
+	// exact means that the request names the attempt that it is meant for.
 	exact bool
 }
 

@@ -36,7 +36,7 @@ type faultProfile struct {
 	interludes int
 	// The rest are weights of actions.
 	sync, jobSets, jobs, services, jobLives, users, children, time, restarts, late, duplicates int
-	// switching tells that a controller that starts may have another feature gate than the one before.
+	// switching means that a controller that starts may have another feature gate than the one before.
 	switching bool
 	// failing is the percentage of the ends of Jobs that are failures, ending that of running Jobs that come to an end.
 	failing, ending int

@@ -91,7 +91,7 @@ func attemptNumbered(status *jobsetv1alpha2.JobSetStatus, number int32) *jobsetv
 	return nil
 }
 
-// goesOn tells whether an attempt that runs has kept what was known about it.
+// goesOn reports whether an attempt that runs has kept what was known about it.
 func goesOn(old, a *jobsetv1alpha2.Attempt) bool {
 	kept := *a
 	kept.EndTime, kept.Outcome, kept.EndUser, kept.EndReason = nil, "", "", ""

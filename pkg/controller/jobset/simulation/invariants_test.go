@@ -24,9 +24,9 @@ type attempt struct {
 // facts is what is true about a Job, whatever its labels and the caches say.
 type facts struct {
 	attempt
-	// deletedByOther tells that somebody else than the controller deleted it, and spoiled that its labels were changed.
+	// deletedByOther means that somebody else than the controller deleted it, and spoiled that its labels were changed.
 	deletedByOther, spoiled bool
-	// held tells that somebody else suspended it while it ran.
+	// held means that somebody else suspended it while it ran.
 	held bool
 	// heldAt is the generation of the set then, if the controller had let the Job run for it.
 	heldAt int64
@@ -44,14 +44,14 @@ type invariants struct {
 	jobs     map[types.UID]*facts
 	created  map[attempt]types.UID
 	failures map[attempt]bool
-	// known tells that the controller knows the last restart, or the end, of the set.
+	// known means that the controller knows the last restart, or the end, of the set.
 	known bool
 	// actedAt is the version of the set in which a user last acted on its status. A controller that has not seen that acts as
 	// if it had not been.
 	actedAt int
-	// meddled tells that somebody deleted or spoiled a Job, so that counters may fall.
+	// meddled means that somebody deleted or spoiled a Job, so that counters may fall.
 	meddled bool
-	// switched tells that controllers have counted the restarts of single Jobs, or not, in turn. The numbers of attempts
+	// switched means that controllers have counted the restarts of single Jobs, or not, in turn. The numbers of attempts
 	// may come again then.
 	switched bool
 }
@@ -103,7 +103,7 @@ func (r *invariants) held(job *batchv1.Job, hold bool) {
 	}
 }
 
-// isHeld tells whether a Job is suspended on account of somebody else.
+// isHeld reports whether a Job is suspended on account of somebody else.
 func (r *invariants) isHeld(job *batchv1.Job) bool {
 	f := r.jobs[job.UID]
 	return f != nil && f.held && jobIsSuspended(job)

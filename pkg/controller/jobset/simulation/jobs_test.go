@@ -45,7 +45,7 @@ func (e *env) liveSomeJob() {
 	e.live(job, heading)
 }
 
-// live takes a Job one step further, as the Job controller and the nodes would. It tells whether anything changed.
+// live takes a Job one step further, as the Job controller and the nodes would. It reports whether anything changed.
 func (e *env) live(job *batchv1.Job, heading destiny) bool {
 	switch {
 	case job.DeletionTimestamp != nil:
@@ -161,7 +161,7 @@ func (e *env) deleteJob(job *batchv1.Job, foreground bool) {
 // collectGarbage takes one step towards a cluster without the children of sets that are gone, or on their way out.
 func (e *env) collectGarbage() { e.garbageCollected() }
 
-// garbageCollected tells whether there was anything to do.
+// garbageCollected reports whether there was anything to do.
 func (e *env) garbageCollected() bool {
 	js := e.set()
 	for _, job := range e.jobs.objects {

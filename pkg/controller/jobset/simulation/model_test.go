@@ -35,7 +35,7 @@ type place struct {
 	replicatedJob         string
 	index                 int32
 	restarts, jobRestarts int32
-	// jobRestartsKnown tells that the Job says in which attempt of its own it is. Otherwise it is in the first one.
+	// jobRestartsKnown means that the Job says in which attempt of its own it is. Otherwise it is in the first one.
 	jobRestartsKnown bool
 }
 
@@ -69,7 +69,7 @@ func meaningOf(o plan.Observed, job *batchv1.Job) meaning {
 	return active
 }
 
-// tracksJobs tells whether single Jobs have attempts of their own.
+// tracksJobs reports whether single Jobs have attempts of their own.
 func tracksJobs(o plan.Observed) bool {
 	return o.Gates.RestartJob || jobRestartsOf(&o.JobSet.Status) > 0
 }
@@ -149,13 +149,13 @@ func isReady(job *batchv1.Job) bool {
 	return job.Status.Succeeded+ptr.Deref(job.Status.Ready, 0) >= wanted
 }
 
-// hasStarted tells whether all Jobs of a replicatedJob are ready or have ended (docs/reference/jobset.md#startup-order).
+// hasStarted reports whether all Jobs of a replicatedJob are ready or have ended (docs/reference/jobset.md#startup-order).
 func hasStarted(o plan.Observed, rj *jobsetv1alpha2.ReplicatedJob) bool {
 	n := count(o, rj.Name)
 	return n.Ready+n.Succeeded+n.Failed == *rj.Replicas
 }
 
-// mayStart tells whether Jobs of a replicatedJob may be created and, in a set that is not suspended, run.
+// mayStart reports whether Jobs of a replicatedJob may be created and, in a set that is not suspended, run.
 func mayStart(o plan.Observed, name string) bool {
 	inOrder := o.JobSet.Spec.StartupPolicy.StartupPolicyOrder == jobsetv1alpha2.InOrder && !isSuspended(o.JobSet)
 	for i := range o.JobSet.Spec.ReplicatedJobs {
@@ -178,7 +178,7 @@ func dependencyMet(o plan.Observed, d jobsetv1alpha2.DependsOn) bool {
 	return hasStarted(o, on)
 }
 
-// conditionIs tells whether a condition is there and True.
+// conditionIs reports whether a condition is there and True.
 func conditionIs(status *jobsetv1alpha2.JobSetStatus, conditionType string) bool {
 	c := setCondition(status, conditionType)
 	return c != nil && c.Status == metav1.ConditionTrue

@@ -16,7 +16,7 @@ import (
 
 // This file is the part of the model that judges a set.
 
-// hasSucceeded tells whether the success policy is met (docs/reference/jobset.md#success-policy).
+// hasSucceeded reports whether the success policy is met (docs/reference/jobset.md#success-policy).
 func hasSucceeded(o plan.Observed) bool {
 	policy := o.JobSet.Spec.SuccessPolicy
 	var have, all int32
@@ -74,7 +74,7 @@ func judge(o plan.Observed) *ruling {
 	return &r
 }
 
-// deadlineIsOver tells whether the set has run for too long (docs/reference/jobset.md#fields-of-the-coming-release).
+// deadlineIsOver reports whether the set has run for too long (docs/reference/jobset.md#fields-of-the-coming-release).
 func deadlineIsOver(o plan.Observed) bool {
 	limit, start := o.JobSet.Spec.ActiveDeadlineSeconds, o.JobSet.Status.StartTime
 	return o.Gates.ActiveDeadline && limit != nil && start != nil && !isSuspended(o.JobSet) &&

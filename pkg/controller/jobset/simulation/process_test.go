@@ -48,7 +48,7 @@ type process struct {
 	// syncer is the real one.
 	syncer *jobset.Syncer
 
-	// queued tells that the set waits for a worker, due when it will, and failures how many syncs failed in a row.
+	// queued means that the set waits for a worker, due when it will, and failures how many syncs failed in a row.
 	queued   bool
 	due      time.Time
 	failures int
@@ -57,7 +57,7 @@ type process struct {
 	// caches to show that.
 	knows, wrote progress
 	lastWrite    time.Time
-	// impatient tells that the present sync does not wait any longer for the caches to show what was written.
+	// impatient means that the present sync does not wait any longer for the caches to show what was written.
 	impatient bool
 	// observed is what the present sync acts on.
 	observed plan.Observed

@@ -12,7 +12,7 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller"
 )
 
-// write is what a request does when an API server carries it out. known tells that the controller which sent it learns of the
+// write is what a request does when an API server carries it out. known means that the controller which sent it learns of the
 // result, or that its successor sees it from the start.
 type write[T any] func(known bool) (T, error)
 

@@ -116,13 +116,13 @@ func (e *env) tidyUp() {
 	}
 }
 
-// restorable tells whether the only thing wrong with a Job is that it lacks the label of its set.
+// restorable reports whether the only thing wrong with a Job is that it lacks the label of its set.
 func (e *env) restorable(job *batchv1.Job) bool {
 	lost := plan.LostLabels(job)
 	return len(lost) == 1 && lost[jobsetv1alpha2.JobSetNameKey] != ""
 }
 
-// deliverAll shows the caches everything. It tells whether there was anything.
+// deliverAll shows the caches everything. It reports whether there was anything.
 func (e *env) deliverAll() bool {
 	busy := len(e.late) > 0
 	for len(e.late) > 0 {
@@ -137,14 +137,14 @@ func (e *env) deliverAll() bool {
 	return busy
 }
 
-// syncAll lets the controller work. It tells whether it had anything to do.
+// syncAll lets the controller work. It reports whether it had anything to do.
 func (e *env) syncAll() bool {
 	before := e.seen[syncs]
 	e.sync()
 	return e.seen[syncs] > before
 }
 
-// liveAll takes every Job one step further. It tells whether any changed.
+// liveAll takes every Job one step further. It reports whether any changed.
 func (e *env) liveAll(heading destiny, failures *int) bool {
 	busy := false
 	for _, job := range append([]*batchv1.Job(nil), e.jobs.objects...) {

@@ -20,7 +20,7 @@ const (
 	recordedFirst  = "a Job is resumed after it is stored that its attempt ended with its suspension"
 )
 
-// mayStartPods tells whether any Job of the set may still start pods.
+// mayStartPods reports whether any Job of the set may still start pods.
 func mayStartPods(o plan.Observed) bool {
 	return slices.ContainsFunc(append(having(o, active), having(o, previous)...), func(job *batchv1.Job) bool {
 		return !ended(job) && !jobIsSuspended(job) && job.DeletionTimestamp == nil
@@ -46,7 +46,7 @@ func stoppedIn(status *jobsetv1alpha2.JobSetStatus) string {
 	return ""
 }
 
-// takenBack tells whether Jobs were suspended with the set in the attempt that runs, although the set is not suspended any
+// takenBack reports whether Jobs were suspended with the set in the attempt that runs, although the set is not suspended any
 // more.
 func takenBack(d decision) bool {
 	if d.ruling != nil || isSuspended(d.JobSet) || finished(d.before) || inAttempt(d.before) == nil || d.JobSet.DeletionTimestamp != nil || d.JobSet.Spec.ManagedBy != nil {
@@ -57,7 +57,7 @@ func takenBack(d decision) bool {
 	})
 }
 
-// interrupts tells whether the decision ends an attempt on account of a suspension that was taken back.
+// interrupts reports whether the decision ends an attempt on account of a suspension that was taken back.
 func (d decision) interrupts() bool {
 	return inAttempt(d.after) == nil && !finished(d.after) && takenBack(d)
 }

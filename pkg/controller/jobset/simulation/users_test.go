@@ -184,7 +184,7 @@ func (e *env) denyJob() {
 	e.note("a policy denies job %q", e.denied)
 }
 
-// removeForeign removes a Job that is no child of any set. It tells whether there was one.
+// removeForeign removes a Job that is no child of any set. It reports whether there was one.
 func (e *env) removeForeign() bool {
 	for _, job := range e.jobs.objects {
 		if len(job.OwnerReferences) == 0 {

@@ -18,7 +18,7 @@ import (
 // This file holds the rules about what is stored. They take into account what a controller can know: a request whose
 // answer was lost, or that arrives after its sender gave up, may bring about what nobody would have decided.
 
-// jobCreated checks a Job right before it is stored. known tells that its creator learns of it.
+// jobCreated checks a Job right before it is stored. known means that its creator learns of it.
 func (r *invariants) jobCreated(o plan.Observed, job *batchv1.Job, known bool) {
 	if o.JobSet.UID != r.uid {
 		return // a child of a set that is gone, for the garbage collector
@@ -60,7 +60,7 @@ func (r *invariants) checkCreation(o plan.Observed, js *jobsetv1alpha2.JobSet, j
 	}
 }
 
-// statusStored checks a status right before it is stored. known tells that its writer learns of it.
+// statusStored checks a status right before it is stored. known means that its writer learns of it.
 func (r *invariants) statusStored(o plan.Observed, before, after *jobsetv1alpha2.JobSetStatus, known bool) {
 	d := decision{Observed: o, before: before, after: after}
 	r.checkRestart(d)

@@ -66,7 +66,7 @@ func scopeOf(spec *batch.JobSetRestartSpec) jobset.AttemptScope {
 	return jobset.AttemptScope(spec.Scope)
 }
 
-// restartedAs tells whether a request like this one began the attempt.
+// restartedAs reports whether a request like this one began the attempt.
 func restartedAs(entry *jobset.Attempt, spec *batch.JobSetRestartSpec) bool {
 	return entry.Trigger == jobset.TriggerRequested && entry.Scope == scopeOf(spec) &&
 		entry.ReplicatedJob == spec.ReplicatedJob && ptr.Equal(entry.JobIndex, spec.JobIndex)

@@ -115,7 +115,7 @@ func unscalable(js *jobset.JobSet, format string, args ...any) error {
 	return apierrors.NewConflict(jobset.Resource("jobsets"), js.Name, fmt.Errorf(format, args...))
 }
 
-// isElastic tells whether the pods of a Job are as many as its completions, so that both can change together.
+// isElastic reports whether the pods of a Job are as many as its completions, so that both can change together.
 func isElastic(rj *jobset.ReplicatedJob) bool {
 	job := &rj.Template.Spec
 	return ptr.Deref(job.CompletionMode, "") == batchv1.IndexedCompletion && job.Parallelism != nil && ptr.Equal(job.Parallelism, job.Completions)
