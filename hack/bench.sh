@@ -40,7 +40,7 @@ bench() {
 full() {
   local output=${BENCH_OUTPUT:-${root}/_output/bench}
   rm -rf "${output}"
-  bench floor,dressed,big,run,write --output "${output}" --profiles "$@"
+  bench floor,labeled-jobs,big,run,write --output "${output}" --profiles "$@"
   bench list --output "${output}" --profiles --keep "$@"
   bench cold --output "${output}" --keep "$@"
   bench wide --output "${output}" --profiles --keep "$@"

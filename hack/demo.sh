@@ -8,7 +8,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 readonly example=artifacts/examples/training.yaml
 readonly name=training
-readonly patience=180
+readonly timeout_seconds=180
 
 # What is printed for each change: the phase, the Jobs of each group, and the conditions that hold.
 readonly template='
@@ -43,7 +43,7 @@ follow() {
   watch=$!
   # shellcheck disable=SC2064 # the process id of now is the one to stop
   trap "kill ${watch} 2>/dev/null || true" EXIT
-  while ((SECONDS - start < patience)) && read -r -t "${patience}" -u "${changes}" line; do
+  while ((SECONDS - start < timeout_seconds)) && read -r -t "${timeout_seconds}" -u "${changes}" line; do
     if [[ -n "${line}" && "${line}" != "${last}" ]]; then
       printf '%4ss  %s\n' "$((SECONDS - start))" "${line}"
       last=${line}
@@ -67,7 +67,7 @@ say "following jobset/${name}:"
 if ! follow; then
   kubectl describe jobset "${name}" || true
   kubectl get jobs,pods -l "jobset.sigs.k8s.io/jobset-name=${name}" || true
-  echo "jobset/${name} did not complete within ${patience}s; logs are in $(dirname "${kubeconfig}")/logs/" >&2
+  echo "jobset/${name} did not complete within ${timeout_seconds}s; logs are in $(dirname "${kubeconfig}")/logs/" >&2
   exit 1
 fi
 

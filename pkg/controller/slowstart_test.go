@@ -19,7 +19,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-func TestPace(t *testing.T) {
+func TestSlowStart(t *testing.T) {
 	refused := errors.New("refused")
 	for name, tc := range map[string]struct {
 		n, limit int
@@ -59,7 +59,7 @@ func TestPace(t *testing.T) {
 }
 
 // Each success allows one call more, at once: no call waits for others to end.
-func TestPaceGrowsWithSuccess(t *testing.T) {
+func TestSlowStartGrowsWithSuccess(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		slowStart, refused := NewSlowStart(50), errors.New("refused")
 		var calls recorder
@@ -100,7 +100,7 @@ func TestPaceGrowsWithSuccess(t *testing.T) {
 }
 
 // A main API that refuses all requests gets them one by one, however many were under way when it began to.
-func TestPaceSlowsDownWithFailures(t *testing.T) {
+func TestSlowStartSlowsDownWithFailures(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var calls recorder
 		took := time.Duration(0)
@@ -124,7 +124,7 @@ func TestPaceSlowsDownWithFailures(t *testing.T) {
 	})
 }
 
-func TestPaceLearnsNothingFromWhatIsSkipped(t *testing.T) {
+func TestSlowStartIgnoresSkippedCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		slowStart, begin := NewSlowStart(8), time.Now()
 		skip := true
@@ -149,7 +149,7 @@ func TestPaceLearnsNothingFromWhatIsSkipped(t *testing.T) {
 }
 
 // What is under way when the context ends gets time to end, and nothing new is begun.
-func TestPaceStopsWithTheContext(t *testing.T) {
+func TestSlowStartStopsWithTheContext(t *testing.T) {
 	for name, tc := range map[string]struct {
 		takes time.Duration
 		want  error
@@ -179,7 +179,7 @@ func TestPaceStopsWithTheContext(t *testing.T) {
 	}
 }
 
-func TestPaceTurnsAPanicIntoAnError(t *testing.T) {
+func TestSlowStartTurnsAPanicIntoAnError(t *testing.T) {
 	var calls recorder
 	err := NewSlowStart(4).Do(t.Context(), owner, 10, func(_ context.Context, i int) error {
 		defer calls.begin(i)()

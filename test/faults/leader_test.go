@@ -67,7 +67,7 @@ func TestLeaderEnds(t *testing.T) {
 	if after >= lease {
 		t.Errorf("the lease of a leader that was asked to end was taken after %v, must be given up before %v are over", after, lease)
 	}
-	if code, err := asked.process.exitCode(patience); err != nil || code != 0 {
+	if code, err := asked.process.exitCode(phaseTimeout); err != nil || code != 0 {
 		t.Errorf("a leader that was asked to end ended with %d, %v; must end with 0", code, err)
 	}
 	l.live(phases[4])

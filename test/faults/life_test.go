@@ -29,10 +29,10 @@ const (
 	setName = "train"
 	// jobs is the number of Jobs of a set, one pod each.
 	jobs = 100
-	// patience is the longest that a phase may take on a busy machine, with faults in it.
-	patience = 3 * time.Minute
-	// pace is the time between two looks.
-	pace = 250 * time.Millisecond
+	// phaseTimeout bounds a phase, on a busy machine and with faults in it.
+	phaseTimeout = 3 * time.Minute
+	// pollInterval is the time between two attempts of a poll.
+	pollInterval = 250 * time.Millisecond
 )
 
 // Annotations that steer simulated pods (docs/local-cluster.md).
@@ -44,11 +44,11 @@ const (
 // life is one set from its creation to its completion. Its pods run until they are told to end.
 type life struct {
 	*testing.T
-	ctx       context.Context
-	dice      *rand.Rand
-	namespace string
-	referee   *referee
-	uid       types.UID
+	ctx        context.Context
+	dice       *rand.Rand
+	namespace  string
+	invariants *invariants
+	uid        types.UID
 	// restarts is the number of restarts that were caused.
 	restarts int32
 }
@@ -75,7 +75,7 @@ func newLife(t *testing.T, dice *rand.Rand) *life {
 			t.Error(err)
 		}
 	})
-	return &life{T: t, ctx: ctx, dice: dice, namespace: namespace.Name, referee: newReferee(t, namespace.Name)}
+	return &life{T: t, ctx: ctx, dice: dice, namespace: namespace.Name, invariants: newInvariants(t, namespace.Name)}
 }
 
 // phases are all phases in order.
@@ -89,7 +89,7 @@ func (l *life) phases() []phase {
 	}
 }
 
-// live goes through one phase and then has the referee judge.
+// live goes through one phase and then checks the invariants.
 func (l *life) live(p phase) {
 	l.Helper()
 	begin := time.Now()
@@ -105,7 +105,7 @@ func (l *life) live(p phase) {
 		}
 		return p.ended(set, children.Items)
 	})
-	for _, problem := range l.referee.verdict(l.uid, jobs, l.restarts) {
+	for _, problem := range l.invariants.violations(l.uid, jobs, l.restarts) {
 		l.Errorf("after %s: %s", p.name, problem)
 	}
 	l.Logf("%s took %v", p.name, time.Since(begin).Round(100*time.Millisecond))
@@ -115,12 +115,12 @@ func (l *life) live(p phase) {
 func (l *life) poll(what string, try func() error) {
 	l.Helper()
 	problem := errors.New("not tried")
-	err := wait.PollUntilContextTimeout(l.ctx, pace, patience, true, func(context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(l.ctx, pollInterval, phaseTimeout, true, func(context.Context) (bool, error) {
 		problem = try()
 		return problem == nil, nil
 	})
 	if err != nil {
-		l.Fatalf("%s: after %v: %v", what, patience, problem)
+		l.Fatalf("%s: after %v: %v", what, phaseTimeout, problem)
 	}
 }
 

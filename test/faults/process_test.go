@@ -97,11 +97,11 @@ func (p *process) kill() {
 }
 
 // exitCode waits for the end of the process.
-func (p *process) exitCode(patience time.Duration) (int, error) {
+func (p *process) exitCode(timeout time.Duration) (int, error) {
 	select {
 	case <-p.ended:
 		return p.cmd.ProcessState.ExitCode(), nil
-	case <-time.After(patience):
+	case <-time.After(timeout):
 		return 0, errors.New("the process does not end")
 	}
 }
@@ -173,7 +173,7 @@ func (s *supervisor) kill() {
 // died waits until all the kills are known, and tells if there were others.
 func (s *supervisor) died(kills int) error {
 	deaths := 0
-	err := wait.PollUntilContextTimeout(context.Background(), pace, patience, true, func(context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(context.Background(), pollInterval, phaseTimeout, true, func(context.Context) (bool, error) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		deaths = s.deaths

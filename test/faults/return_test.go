@@ -46,7 +46,7 @@ func TestTheControllerFollowsAServerThatComesBack(t *testing.T) {
 	served := time.Now()
 	l.poll("waiting for its Job", acted("after"))
 	took := time.Since(served)
-	t.Logf("the controller acted %s after the return of the server", took.Round(pace))
+	t.Logf("the controller acted %s after the return of the server", took.Round(pollInterval))
 	var slow error
 	if took > bound {
 		slow = fmt.Errorf("the controller acted after %s, later than %s", took, bound)

@@ -44,7 +44,7 @@ func TestShutdownWhileJobsAreCreated(t *testing.T) {
 	}
 	select {
 	case <-hangs:
-	case <-time.After(patience):
+	case <-time.After(phaseTimeout):
 		t.Fatal("no Job was asked for")
 	}
 	asked.Store(true)

@@ -196,11 +196,11 @@ func (p *processes) failure(name string, err error) error {
 }
 
 // stop asks all of them to end, and ends those that still run after that time.
-func (p *processes) stop(patience time.Duration, pids ...int) error {
+func (p *processes) stop(timeout time.Duration, pids ...int) error {
 	for _, pid := range pids {
 		_ = syscall.Kill(pid, syscall.SIGTERM)
 	}
-	if p.gone(patience, pids) {
+	if p.gone(timeout, pids) {
 		return nil
 	}
 	for _, pid := range pids {
@@ -214,8 +214,8 @@ func (p *processes) stop(patience time.Duration, pids ...int) error {
 	return nil
 }
 
-func (p *processes) gone(patience time.Duration, pids []int) bool {
-	for deadline := time.Now().Add(patience); slices.ContainsFunc(pids, p.owns); time.Sleep(50 * time.Millisecond) {
+func (p *processes) gone(timeout time.Duration, pids []int) bool {
+	for deadline := time.Now().Add(timeout); slices.ContainsFunc(pids, p.owns); time.Sleep(50 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			return false
 		}

@@ -24,10 +24,10 @@ import (
 const (
 	// minEtcdVersion is the first release that answers progress requests of the watch cache correctly.
 	minEtcdVersion = "3.5.13"
-	// etcdPatience is how long an etcd may take to come up, for instance because it starts at the same time.
-	etcdPatience = 12 * time.Second
-	etcdTimeout  = 4 * time.Second
-	etcdPause    = 500 * time.Millisecond
+	// etcdStartTimeout bounds how long an etcd may take to come up, for instance because it starts at the same time.
+	etcdStartTimeout = 12 * time.Second
+	etcdTimeout      = 4 * time.Second
+	etcdPause        = 500 * time.Millisecond
 	// refusalTimeout is how long a member has to refuse a client certificate.
 	refusalTimeout = 500 * time.Millisecond
 )
@@ -39,7 +39,7 @@ func checkEtcd(ctx context.Context, config storagebackend.TransportConfig) error
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, etcdPatience)
+	ctx, cancel := context.WithTimeout(ctx, etcdStartTimeout)
 	defer cancel()
 	for {
 		errs := checkMembers(ctx, config.ServerList, tlsConfig)

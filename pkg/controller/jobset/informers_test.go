@@ -17,7 +17,7 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
 )
 
-func TestStripKeepsWhatDecisionsUse(t *testing.T) {
+func TestTransformKeepsWhatDecisionsUse(t *testing.T) {
 	set := newSet()
 	owners := newJob("x", set).OwnerReferences
 	full := metav1.ObjectMeta{
@@ -84,7 +84,7 @@ func TestStripKeepsWhatDecisionsUse(t *testing.T) {
 	}
 }
 
-func TestStripKeepsResourcesOnlyWithTheFeature(t *testing.T) {
+func TestTransformKeepsResourcesOnlyWithTheGate(t *testing.T) {
 	resources := corev1.ResourceRequirements{Requests: corev1.ResourceList{"cpu": resource.MustParse("1")}}
 	job := &batchv1.Job{Spec: batchv1.JobSpec{Suspend: ptr.To(true)}}
 	job.Spec.Template.Spec.Containers = []corev1.Container{{Name: "c", Image: "i", Resources: resources}}

@@ -22,8 +22,8 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/cli"
 )
 
-// patience is how long a shell waits for the cluster.
-const patience = 3 * time.Second
+// clusterTimeout bounds how long a shell waits for the cluster.
+const clusterTimeout = 3 * time.Second
 
 // ReplicatedJobFlag is the flag whose value JobIndices looks at.
 const ReplicatedJobFlag = "replicated-job"
@@ -122,7 +122,7 @@ func named(cmd *cobra.Command, from source, args []string) (*jobsetv1alpha2.JobS
 }
 
 func limit(cmd *cobra.Command) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(cmd.Context(), patience)
+	return context.WithTimeout(cmd.Context(), clusterTimeout)
 }
 
 func matching(words []string, begin string) []cobra.Completion {

@@ -23,7 +23,7 @@ func Build(js *jobsetv1alpha2.JobSet, now time.Time) *Timeline {
 	b.end()
 	b.attempts()
 	b.t.State = b.state()
-	b.share()
+	b.goodput()
 	return b.t
 }
 
@@ -190,8 +190,8 @@ func (b *builder) state() string {
 	}
 }
 
-// share tells of how much use the set was, as `kubectl jobset top` does.
-func (b *builder) share() {
+// goodput fills in the goodput of the set, as `kubectl jobset top` shows it.
+func (b *builder) goodput() {
 	ready, life := helper.GoodputOf(b.js).At(b.now)
 	b.t.ReadySeconds = ready.Seconds()
 	if life > 0 {

@@ -26,16 +26,16 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/cli"
 )
 
-// world is a cluster of fakes.
-type world struct {
+// env has fake clients of one cluster.
+type env struct {
 	*cli.Clients
 	kube    *kubefake.Clientset
 	jobSets *jobsetfake.Clientset
 	dynamic *dynamicfake.FakeDynamicClient
 }
 
-// newWorld has the objects of the evidence.
-func newWorld(t *testing.T, e *Evidence, others ...runtime.Object) *world {
+// newEnv returns clients of a cluster that has the objects of the evidence.
+func newEnv(t *testing.T, e *Evidence, others ...runtime.Object) *env {
 	t.Helper()
 	var objects []runtime.Object
 	for _, job := range e.Jobs {
@@ -51,7 +51,7 @@ func newWorld(t *testing.T, e *Evidence, others ...runtime.Object) *world {
 		e.Events[i].Namespace, e.Events[i].Name = "team", string(e.Events[i].InvolvedObject.UID)+e.Events[i].Reason
 		objects = append(objects, &e.Events[i])
 	}
-	w := &world{kube: kubefake.NewClientset(objects...), jobSets: jobsetfake.NewClientset()}
+	w := &env{kube: kubefake.NewClientset(objects...), jobSets: jobsetfake.NewClientset()}
 	if e.JobSet != nil {
 		if err := w.jobSets.Tracker().Add(e.JobSet); err != nil {
 			t.Fatal(err)
@@ -66,11 +66,11 @@ func newWorld(t *testing.T, e *Evidence, others ...runtime.Object) *world {
 }
 
 // refuses makes the cluster refuse to show a resource.
-func (w *world) refuses(fake *clienttesting.Fake, resource string, err error) {
+func (w *env) refuses(fake *clienttesting.Fake, resource string, err error) {
 	fake.PrependReactor("*", resource, func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, err })
 }
 
-func (w *world) load(t *testing.T) *Evidence {
+func (w *env) load(t *testing.T) *Evidence {
 	t.Helper()
 	e, err := Load(context.Background(), w.Clients, "train")
 	if err != nil {
@@ -84,7 +84,7 @@ func forbidden(resource string) error {
 }
 
 func TestLoadOfARunningSetMakesFewCalls(t *testing.T) {
-	w := newWorld(t, healthy())
+	w := newEnv(t, healthy())
 	if report := Diagnose(w.load(t)); report.Findings[0].Cause == NotFound {
 		t.Errorf("the set was not read: %+v", report)
 	}
@@ -100,7 +100,7 @@ func TestLoadOfARunningSetMakesFewCalls(t *testing.T) {
 }
 
 func TestLoadNamesWhatItMayNotRead(t *testing.T) {
-	w := newWorld(t, healthy(pods(crashing("ImagePullBackOff", 0))))
+	w := newEnv(t, healthy(pods(crashing("ImagePullBackOff", 0))))
 	for _, resource := range []string{"events", "nodes", "leases", "services"} {
 		w.refuses(&w.kube.Fake, resource, forbidden(resource))
 	}
@@ -125,7 +125,7 @@ func TestLoadReadsWhatTheFirstRoundPointsAt(t *testing.T) {
 		selects(pod)
 		pod.Spec.Volumes = []corev1.Volume{{VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "data"}}}}
 	}
-	w := newWorld(t, healthy(pods(claim), warns("Job", "uid-train-workers-0", "FailedCreate", "exceeded quota: tight, requested: pods=1")))
+	w := newEnv(t, healthy(pods(claim), warns("Job", "uid-train-workers-0", "FailedCreate", "exceeded quota: tight, requested: pods=1")))
 	for _, object := range []runtime.Object{
 		&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "gpu-1", Labels: map[string]string{"pool": "gpu"}}},
 		&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "cpu-1"}},
@@ -149,7 +149,7 @@ func TestLoadReadsWhatTheFirstRoundPointsAt(t *testing.T) {
 }
 
 func TestLoadLooksForALeaseEverywhere(t *testing.T) {
-	w := newWorld(t, healthy(func(e *Evidence) { e.Leases[0].Namespace = "elsewhere" }))
+	w := newEnv(t, healthy(func(e *Evidence) { e.Leases[0].Namespace = "elsewhere" }))
 	if err := w.kube.Tracker().Add(&coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "elsewhere", Name: "other"}}); err != nil {
 		t.Fatal(err)
 	}
@@ -159,7 +159,7 @@ func TestLoadLooksForALeaseEverywhere(t *testing.T) {
 }
 
 func TestLoadOffersNamesForASetThatIsNotThere(t *testing.T) {
-	w := newWorld(t, &Evidence{})
+	w := newEnv(t, &Evidence{})
 	for _, at := range []struct{ namespace, name string }{{"team", "trains"}, {"team", "unlike"}, {"other", "train"}} {
 		if err := w.jobSets.Tracker().Add(&jobsetv1alpha2.JobSet{ObjectMeta: metav1.ObjectMeta{Namespace: at.namespace, Name: at.name}}); err != nil {
 			t.Fatal(err)
@@ -184,7 +184,7 @@ func TestLoadFallsBackToAnOlderKueue(t *testing.T) {
 		fields["metadata"] = meta
 		return &unstructured.Unstructured{Object: fields}
 	}
-	w := newWorld(t, inQueue(),
+	w := newEnv(t, inQueue(),
 		object("Workload", "team", "w", map[string]any{jobUIDLabel: "uid-train"}, map[string]any{}),
 		object("Workload", "team", "other", map[string]any{jobUIDLabel: "uid-other"}, map[string]any{}),
 		object("LocalQueue", "team", "research", nil, map[string]any{"spec": map[string]any{"clusterQueue": "shared"}}),
@@ -199,7 +199,7 @@ func TestLoadFallsBackToAnOlderKueue(t *testing.T) {
 }
 
 func TestLoadFailsWhenTheSetMayNotBeRead(t *testing.T) {
-	w := newWorld(t, healthy())
+	w := newEnv(t, healthy())
 	w.refuses(&w.jobSets.Fake, "jobsets", forbidden("jobsets"))
 	if _, err := Load(context.Background(), w.Clients, "train"); !apierrors.IsForbidden(err) {
 		t.Errorf("got %v, want the refusal", err)

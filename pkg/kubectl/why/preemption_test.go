@@ -57,7 +57,7 @@ func TestLoadFindsThePreemptor(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, inQueue(), append(c.objects, mine)...)
+			w := newEnv(t, inQueue(), append(c.objects, mine)...)
 			w.dynamic.PrependReactor("list", "workloads", func(action clienttesting.Action) (bool, runtime.Object, error) {
 				return c.refused && action.GetNamespace() == "", nil, forbidden("workloads")
 			})

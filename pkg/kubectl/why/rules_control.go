@@ -67,8 +67,8 @@ func apiServiceUnavailable(d *diagnosis) []Finding {
 const (
 	// leaseSlack is added to the duration of a lease before it counts as lost: clocks differ.
 	leaseSlack = 5 * time.Second
-	// patience is how long the controller may take to notice a set.
-	patience = 30 * time.Second
+	// firstStatusGrace is how long the controller may take to write the first status of a set.
+	firstStatusGrace = 30 * time.Second
 )
 
 // controllerGone looks at the lease of the controller. Without any lease the set itself tells: nobody has written its status.
@@ -123,7 +123,7 @@ func (d *diagnosis) controllerNotActing(lease, holder string) []Finding {
 // unobserved tells that nobody has looked at the set since it was created, though there was time enough.
 func (d *diagnosis) unobserved() bool {
 	s := &d.JobSet.Status
-	return d.Now.Sub(d.JobSet.CreationTimestamp.Time) > patience && len(d.Jobs) == 0 && len(s.Conditions) == 0 && len(s.ReplicatedJobsStatus) == 0
+	return d.Now.Sub(d.JobSet.CreationTimestamp.Time) > firstStatusGrace && len(d.Jobs) == 0 && len(s.Conditions) == 0 && len(s.ReplicatedJobsStatus) == 0
 }
 
 func (d *diagnosis) unobservedFact() Fact {

@@ -6,6 +6,7 @@ package why
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -142,6 +143,9 @@ func health(d *diagnosis) []Finding {
 	})
 }
 
+// readyGrace is how long a pod may take from its binding to a node until it is ready.
+const readyGrace = 30 * time.Second
+
 // notReady looks for pods that have run for a while and are not ready.
 func notReady(d *diagnosis) []Finding {
 	var late []*corev1.Pod
@@ -149,7 +153,7 @@ func notReady(d *diagnosis) []Finding {
 		if pod.Spec.NodeName == "" || snapshot.PodReady(pod) {
 			continue
 		}
-		if c := snapshot.PodCondition(pod, corev1.PodScheduled); c != nil && d.Now.Sub(c.LastTransitionTime.Time) > patience {
+		if c := snapshot.PodCondition(pod, corev1.PodScheduled); c != nil && d.Now.Sub(c.LastTransitionTime.Time) > readyGrace {
 			late = append(late, pod)
 		}
 	}

@@ -70,7 +70,7 @@ func nodeFact(name string, node *corev1.Node) Fact {
 func terminatingPods(d *diagnosis) []Finding {
 	overdue := slices.DeleteFunc(slices.Clone(d.Pods), func(pod *corev1.Pod) bool {
 		// The time of deletion includes the grace period.
-		return pod.DeletionTimestamp == nil || d.Now.Sub(pod.DeletionTimestamp.Time) < finalizerPatience
+		return pod.DeletionTimestamp == nil || d.Now.Sub(pod.DeletionTimestamp.Time) < deletionGrace
 	})
 	if len(overdue) == 0 {
 		return nil

@@ -6,6 +6,7 @@ package why
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
@@ -15,6 +16,9 @@ import (
 )
 
 // What keeps pods from getting a node.
+
+// schedulerGrace is how long the scheduler may take to consider a new pod.
+const schedulerGrace = 30 * time.Second
 
 // schedulingRefused looks at the pods that have no node, by what the scheduler says of them.
 func schedulingRefused(d *diagnosis) []Finding {
@@ -39,7 +43,7 @@ func (d *diagnosis) whyWithoutNode(pod *corev1.Pod) Cause {
 	case len(pod.Spec.SchedulingGates) > 0:
 		return SchedulingGate
 	case c == nil || c.Status == corev1.ConditionTrue:
-		if d.Now.Sub(pod.CreationTimestamp.Time) < patience {
+		if d.Now.Sub(pod.CreationTimestamp.Time) < schedulerGrace {
 			return ""
 		}
 		return SchedulerSilent

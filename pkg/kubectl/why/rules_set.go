@@ -27,8 +27,8 @@ func foreignFinalizers(o metav1.Object) []string {
 }
 
 const (
-	// finalizerPatience is how long a finalizer may keep an object before it counts as in the way.
-	finalizerPatience = 5 * time.Second
+	// deletionGrace is how long an object may stay after the time of its deletion before that is reported.
+	deletionGrace = 5 * time.Second
 	// maxFacts bounds how many alike objects are named as evidence.
 	maxFacts = 3
 )
@@ -42,7 +42,7 @@ func deletion(d *diagnosis) []Finding {
 			Summary: fmt.Sprintf("the set is being deleted, but its finalizer %s keeps it: what put it there has to remove it",
 				strings.Join(held, ", ")),
 			Evidence: []Fact{{Object: d.set(), Text: "deleted, with the finalizers " + strings.Join(js.Finalizers, ", "), Time: at(since)}},
-			Commands: []string{d.kubectl("get jobset %s -o jsonpath={.metadata.finalizers}", js.Name), d.unhold("jobset", js.Name, js, held[0])},
+			Commands: []string{d.kubectl("get jobset %s -o jsonpath={.metadata.finalizers}", js.Name), d.removeFinalizer("jobset", js.Name, js, held[0])},
 		}}
 	}
 	f := Finding{
@@ -54,8 +54,8 @@ func deletion(d *diagnosis) []Finding {
 	return []Finding{f}
 }
 
-// unhold is the command that removes a finalizer, for when nobody is left to do it.
-func (d *diagnosis) unhold(kind, name string, o metav1.Object, finalizer string) string {
+// removeFinalizer is the command that removes a finalizer, for when nobody is left to do it.
+func (d *diagnosis) removeFinalizer(kind, name string, o metav1.Object, finalizer string) string {
 	index := slices.Index(o.GetFinalizers(), finalizer)
 	return d.kubectl(`patch %s %s --type=json -p '[{"op":"remove","path":"/metadata/finalizers/%d"}]'  # if nobody else will`, kind, name, index)
 }
@@ -67,7 +67,7 @@ func childrenBlocked(d *diagnosis) []Finding {
 	var finalizer string
 	look := func(kind string, o metav1.Object) {
 		held := foreignFinalizers(o)
-		if o.GetDeletionTimestamp() == nil || len(held) == 0 || d.Now.Sub(o.GetDeletionTimestamp().Time) < finalizerPatience {
+		if o.GetDeletionTimestamp() == nil || len(held) == 0 || d.Now.Sub(o.GetDeletionTimestamp().Time) < deletionGrace {
 			return
 		}
 		if names = append(names, object(kind, o.GetName())); len(names) > maxFacts {
@@ -76,7 +76,7 @@ func childrenBlocked(d *diagnosis) []Finding {
 		finalizer = held[0]
 		facts = append(facts, Fact{Object: object(kind, o.GetName()), Text: "deleted, with the finalizers " + strings.Join(o.GetFinalizers(), ", "), Time: at(o.GetDeletionTimestamp().Time)})
 		if len(commands) == 0 {
-			commands = []string{d.kubectl("get %s %s -o jsonpath={.metadata.finalizers}", kind, o.GetName()), d.unhold(kind, o.GetName(), o, finalizer)}
+			commands = []string{d.kubectl("get %s %s -o jsonpath={.metadata.finalizers}", kind, o.GetName()), d.removeFinalizer(kind, o.GetName(), o, finalizer)}
 		}
 	}
 	for _, job := range d.Jobs {

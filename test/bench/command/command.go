@@ -76,7 +76,7 @@ func (o *options) run(ctx context.Context, log io.Writer) error {
 	}
 	begin := time.Now()
 	env := &scenario.Env{
-		Cluster: c, Sizes: o.sizes, Runs: o.runs, Patience: o.patience, IdleFor: o.idleFor, IdleEvery: o.idleEvery,
+		Cluster: c, Sizes: o.sizes, Runs: o.runs, Timeout: o.timeout, IdleFor: o.idleFor, IdleEvery: o.idleEvery,
 		Keep: o.keep, NoHostnames: o.noHostnames,
 		Log: func(format string, args ...any) {
 			fmt.Fprintf(log, "%6.1fs  %s\n", time.Since(begin).Seconds(), fmt.Sprintf(format, args...))

@@ -24,7 +24,7 @@ type options struct {
 	given     scenario.Sizes
 	runs      int
 
-	patience, idleFor, idleEvery             time.Duration
+	timeout, idleFor, idleEvery              time.Duration
 	keep, checkCounts, profiles, noHostnames bool
 }
 
@@ -57,8 +57,8 @@ func (o *options) addFlags(fs *pflag.FlagSet) {
 	fs.BoolVar(&o.profiles, "profiles", false,
 		"Run scenarios once more for profiles of CPU and heap, which are written to profiles/ in the output directory.")
 	fs.BoolVar(&o.checkCounts, "check-counts", false,
-		"Fail if numbers of requests, writes or bytes are not what they must be. Needs all scenarios but dressed, with the preset smoke.")
-	fs.DurationVar(&o.patience, "patience", 10*time.Minute, "How long anything may take that a scenario waits for.")
+		"Fail if numbers of requests, writes or bytes are not what they must be. Needs all scenarios but labeled-jobs, with the preset smoke.")
+	fs.DurationVar(&o.timeout, "timeout", 10*time.Minute, "Longest time that a scenario waits for a condition.")
 	for _, size := range o.sizeFlags() {
 		fs.IntVar(size.given, size.flag, 0, size.usage+" Default: that of the preset.")
 	}
@@ -73,8 +73,8 @@ type sizeFlag struct {
 func (o *options) sizeFlags() []sizeFlag {
 	g, t := &o.given, &o.sizes
 	return []sizeFlag{
-		{"jobs", "floor, dressed and big: number of Jobs.", &g.Jobs, &t.Jobs},
-		{"run-sets", "run: number of sets; floor and dressed: as many Jobs run to completion as in all of them.", &g.RunSets, &t.RunSets},
+		{"jobs", "floor, labeled-jobs and big: number of Jobs.", &g.Jobs, &t.Jobs},
+		{"run-sets", "run: number of sets; floor and labeled-jobs: as many Jobs run to completion as in all of them.", &g.RunSets, &t.RunSets},
 		{"run-jobs", "run: Jobs of each set.", &g.RunJobs, &t.RunJobs},
 		{"clients", "run: clients that create sets.", &g.Clients, &t.Clients},
 		{"writes", "write: how often each request is made.", &g.Writes, &t.Writes},

@@ -89,7 +89,7 @@ func measured(scenario, phase string, sizes map[string]int, figures map[string]f
 func TestVerdictsAreRatiosOfMedians(t *testing.T) {
 	scenarios := []*Scenario{
 		measured("floor", "start", map[string]int{"jobs": 400}, map[string]float64{"wall": 8, "cpu/total": 20, "stored/etcd/jobset bytes": 0}),
-		measured("dressed", "start", map[string]int{"jobs": 400}, map[string]float64{"wall": 8, "cpu/total": 24}),
+		measured("labeled-jobs", "start", map[string]int{"jobs": 400}, map[string]float64{"wall": 8, "cpu/total": 24}),
 		measured("big", "start", map[string]int{"jobs": 400}, map[string]float64{"wall": 10, "cpu/total": 30, "stored/etcd/jobset bytes": 5}),
 		measured("run", "until completed", map[string]int{"sets": 200, "jobs of each": 4},
 			map[string]float64{"cpu/total": 80, "writes to each set": 4}),
@@ -101,10 +101,10 @@ func TestVerdictsAreRatiosOfMedians(t *testing.T) {
 	want := map[string]outcome{
 		"big start: CPU / floor start":                   {1.5, true, false},
 		"big start: wall / floor start":                  {1.25, true, true},
-		"dressed start: CPU / floor start":               {1.2, true, true},
-		"dressed start: wall / floor start":              {1, true, true},
-		"big start: CPU / dressed start":                 {1.25, true, true},
-		"big start: wall / dressed start":                {1.25, true, true},
+		"labeled-jobs start: CPU / floor start":          {1.2, true, true},
+		"labeled-jobs start: wall / floor start":         {1, true, true},
+		"big start: CPU / labeled-jobs start":            {1.25, true, true},
+		"big start: wall / labeled-jobs start":           {1.25, true, true},
 		"run: CPU per Job / floor start per Job":         {2, true, true},
 		"run: writes to a JobSet over its life":          {4, true, true},
 		"bytes of JobSets in the etcd of kube-apiserver": {5, true, false},
@@ -122,7 +122,7 @@ func TestVerdictsAreRatiosOfMedians(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", d)
 	}
 	text := strings.Join(strings.Fields(VerdictTable(verdicts)), " ")
-	for _, want := range []string{"big start: CPU / floor start 1.50 1.25 missed", "big restart: CPU / floor restart - 1.25 not measured", "big start: CPU / dressed start 1.25 to compare"} {
+	for _, want := range []string{"big start: CPU / floor start 1.50 1.25 missed", "big restart: CPU / floor restart - 1.25 not measured", "big start: CPU / labeled-jobs start 1.25 to compare"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the table has no %q: %s", want, text)
 		}

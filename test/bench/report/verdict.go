@@ -126,13 +126,13 @@ func Verdicts(scenarios []*Scenario) []Verdict {
 		if phase == "restart" {
 			wall = "wall from the failure of the Job"
 		}
-		dressed := func(figure string) quantity { return of("dressed", phase, figure) }
-		add("dressed "+phase+": CPU / floor "+phase, "", noLimit, dressed("cpu/total").over(of("floor", phase, "cpu/total")))
-		add("dressed "+phase+": wall / floor "+phase, "", noLimit, dressed("wall").over(of("floor", phase, "wall")))
-		add("big "+phase+": CPU / dressed "+phase, "", noLimit, of("big", phase, "cpu/total").over(dressed("cpu/total")))
-		add("big "+phase+": wall / dressed "+phase, "", noLimit, of("big", phase, wall).over(dressed("wall")))
+		labeled := func(figure string) quantity { return of("labeled-jobs", phase, figure) }
+		add("labeled-jobs "+phase+": CPU / floor "+phase, "", noLimit, labeled("cpu/total").over(of("floor", phase, "cpu/total")))
+		add("labeled-jobs "+phase+": wall / floor "+phase, "", noLimit, labeled("wall").over(of("floor", phase, "wall")))
+		add("big "+phase+": CPU / labeled-jobs "+phase, "", noLimit, of("big", phase, "cpu/total").over(labeled("cpu/total")))
+		add("big "+phase+": wall / labeled-jobs "+phase, "", noLimit, of("big", phase, wall).over(labeled("wall")))
 	}
-	for _, name := range []string{"floor", "dressed"} {
+	for _, name := range []string{"floor", "labeled-jobs"} {
 		lifeOfOne := of(name, completed, "cpu/total").over(r.size(name, "jobs until completed"))
 		add(name+" until completed: CPU per Job / floor start per Job", "", noLimit, lifeOfOne.over(startOfOne))
 		add("run: CPU per Job / "+name+" until completed per Job", "", noLimit, runOfOne.over(lifeOfOne))

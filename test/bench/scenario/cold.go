@@ -34,7 +34,7 @@ func cold(ctx context.Context, r *runner) error {
 
 // startCold measures from the start of the process. The script that starts it does more, which does not count.
 func (s *space) startCold(ctx context.Context) (err error) {
-	ctx, cancel := context.WithTimeout(ctx, s.Patience)
+	ctx, cancel := context.WithTimeout(ctx, s.Timeout)
 	defer cancel()
 	window, err := s.meter.Begin(ctx)
 	if err != nil {

@@ -56,8 +56,8 @@ type Env struct {
 	Cluster *cluster.Cluster
 	Sizes   Sizes
 	Runs    int
-	// Patience is how long anything may take that is waited for.
-	Patience time.Duration
+	// Timeout bounds each wait.
+	Timeout time.Duration
 	// NoHostnames leaves out the headless Services of sets, whose endpoints change with each pod.
 	NoHostnames bool
 	// Keep leaves the last namespace of a scenario in the cluster, when that goes away anyway.
@@ -89,7 +89,7 @@ type Scenario struct {
 func All() []Scenario {
 	return []Scenario{
 		{"floor", bareSizes, floor, true, true},
-		{"dressed", bareSizes, dressed, false, true},
+		{"labeled-jobs", bareSizes, labeledJobs, false, true},
 		{"big", func(s Sizes) map[string]int { return map[string]int{"jobs": s.Jobs} }, big, true, true},
 		{"run", func(s Sizes) map[string]int {
 			return map[string]int{"sets": s.RunSets, "jobs of each": s.RunJobs, "clients": s.Clients}

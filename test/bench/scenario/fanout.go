@@ -64,7 +64,7 @@ func (s *space) fanOut(ctx context.Context, sets int) error {
 		if err != nil {
 			return err
 		}
-		receiving.Go(func() { failures[i] = f.receive(events, s.Patience) })
+		receiving.Go(func() { failures[i] = f.receive(events, s.Timeout) })
 	}
 	phase, err := s.measure(ctx, fmt.Sprintf("%d: watch", sets), func(ctx context.Context) error {
 		for i := range f.last {
@@ -102,9 +102,9 @@ func (f *fan) send(number int32) {
 }
 
 // receive follows the changes until the last one. All of them must come, in order.
-func (f *fan) receive(events watch.Interface, patience time.Duration) error {
+func (f *fan) receive(events watch.Interface, timeout time.Duration) error {
 	defer events.Stop()
-	late := time.NewTimer(patience)
+	late := time.NewTimer(timeout)
 	defer late.Stop()
 	for expected := int32(1); expected <= f.last; expected++ {
 		select {
@@ -121,7 +121,7 @@ func (f *fan) receive(events watch.Interface, patience time.Duration) error {
 			f.delays = append(f.delays, millis(now.Sub(f.sent[expected])))
 			f.mu.Unlock()
 		case <-late.C:
-			return fmt.Errorf("change %d of %d was not delivered within %v", expected, f.last, patience)
+			return fmt.Errorf("change %d of %d was not delivered within %v", expected, f.last, timeout)
 		}
 	}
 	return nil

@@ -18,13 +18,13 @@ import (
 // that sets can cost.
 func floor(ctx context.Context, r *runner) error { return bare(ctx, r, false) }
 
-// dressed is the same for Jobs with as many labels and annotations as those of sets have, which tell their pods who they
-// are. It tells apart what these cost, and what the rest of a set does.
-func dressed(ctx context.Context, r *runner) error { return bare(ctx, r, true) }
+// labeledJobs is the same for Jobs with as many labels and annotations as Jobs of sets have. It separates the cost of this
+// metadata from the cost of the rest of a set.
+func labeledJobs(ctx context.Context, r *runner) error { return bare(ctx, r, true) }
 
-func bare(ctx context.Context, r *runner, dressed bool) error {
+func bare(ctx context.Context, r *runner, labeled bool) error {
 	err := r.each(ctx, watchedAll, func(ctx context.Context, s *space) error {
-		s.dressed = dressed
+		s.labeled = labeled
 		if err := s.startBare(ctx); err != nil {
 			return err
 		}
@@ -35,7 +35,7 @@ func bare(ctx context.Context, r *runner, dressed bool) error {
 		return err
 	}
 	return r.each(ctx, watchedAll, func(ctx context.Context, s *space) error {
-		s.dressed = dressed
+		s.labeled = labeled
 		_, err := r.measure(ctx, "until completed", s.completeBare)
 		return err
 	})
@@ -75,7 +75,7 @@ func (s *space) restartBare(ctx context.Context) error {
 	s.jobs.onGone(func(job *batchv1.Job) { free <- job.Name })
 	defer s.jobs.onGone(nil)
 	jobs := s.Cluster.Kube.BatchV1().Jobs(s.name)
-	ctx, cancel := context.WithTimeout(ctx, s.Patience)
+	ctx, cancel := context.WithTimeout(ctx, s.Timeout)
 	defer cancel()
 	for range parallel {
 		go func() {

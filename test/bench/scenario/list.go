@@ -148,10 +148,10 @@ func (s *space) startInformer(ctx context.Context) error {
 	factory := externalversions.NewSharedInformerFactoryWithOptions(client, 0, externalversions.WithNamespace(s.name))
 	informer := factory.Jobset().V1alpha2().JobSets().Informer()
 	go informer.RunWithContext(ctx)
-	waiting, cancel := context.WithTimeout(ctx, s.Patience)
+	waiting, cancel := context.WithTimeout(ctx, s.Timeout)
 	defer cancel()
 	if !cache.WaitForCacheSync(waiting.Done(), informer.HasSynced) {
-		return fmt.Errorf("an informer has not synced within %v", s.Patience)
+		return fmt.Errorf("an informer has not synced within %v", s.Timeout)
 	}
 	return nil
 }
@@ -159,7 +159,7 @@ func (s *space) startInformer(ctx context.Context) error {
 // ownConnection returns a client that shares no connection with others. A dialer of its own is what keeps them apart.
 func (s *space) ownConnection() (versioned.Interface, error) {
 	config := s.Cluster.Config(runtime.ContentTypeProtobuf)
-	config.Dial = (&net.Dialer{Timeout: s.Patience}).DialContext
+	config.Dial = (&net.Dialer{Timeout: s.Timeout}).DialContext
 	return versioned.NewForConfig(config)
 }
 

@@ -69,18 +69,18 @@ func (s *space) createSet(ctx context.Context, js *jobsetv1alpha2.JobSet) error 
 
 func (s *space) createJob(ctx context.Context, name string, annotations map[string]string) error {
 	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: jobSpec(annotations)}
-	if s.dressed {
-		job.Labels, job.Annotations = dress(name), dress(name)
-		job.Spec.Template.Labels, job.Spec.Template.Annotations = dress(name), dress(name)
+	if s.labeled {
+		job.Labels, job.Annotations = setJobMetadata(name), setJobMetadata(name)
+		job.Spec.Template.Labels, job.Spec.Template.Annotations = setJobMetadata(name), setJobMetadata(name)
 		maps.Copy(job.Spec.Template.Annotations, annotations)
 	}
 	_, err := s.Cluster.Kube.BatchV1().Jobs(s.name).Create(ctx, job, metav1.CreateOptions{})
 	return err
 }
 
-// dress returns keys as many and as long as those by which a Job of a set tells its pods who they are. None makes anybody
-// take the Job for that of a set.
-func dress(name string) map[string]string {
+// setJobMetadata returns as many keys as the controller sets on a Job of a set, of the same length. No program takes the Job for
+// one of a set because of them.
+func setJobMetadata(name string) map[string]string {
 	keys := map[string]string{}
 	for _, key := range []string{
 		"name", "uid", "replicatedjob-name", "replicatedjob-replicas", "global-replicas", "restart-attempt", "job-index",

@@ -27,8 +27,8 @@ const parallel = 50
 type space struct {
 	*runner
 	name string
-	// dressed gives bare Jobs the labels and annotations of those of sets.
-	dressed bool
+	// labeled gives bare Jobs the labels and annotations of those of sets.
+	labeled bool
 
 	jobs *tracker[*batchv1.Job]
 	sets *tracker[*jobsetv1alpha2.JobSet]
@@ -69,14 +69,14 @@ func (s *space) watch(ctx context.Context, watch watched) error {
 	sets := externalversions.NewSharedInformerFactoryWithOptions(s.Cluster.JobSets, 0, externalversions.WithNamespace(s.name))
 	var err error
 	if watch >= watchedAll {
-		if s.jobs, err = newTracker[*batchv1.Job](ctx, kube.Batch().V1().Jobs().Informer(), s.Patience); err != nil {
+		if s.jobs, err = newTracker[*batchv1.Job](ctx, kube.Batch().V1().Jobs().Informer(), s.Timeout); err != nil {
 			return fmt.Errorf("watching Jobs: %w", err)
 		}
 	}
 	if watch == unwatched {
 		return nil
 	}
-	if s.sets, err = newTracker[*jobsetv1alpha2.JobSet](ctx, sets.Jobset().V1alpha2().JobSets().Informer(), s.Patience); err != nil {
+	if s.sets, err = newTracker[*jobsetv1alpha2.JobSet](ctx, sets.Jobset().V1alpha2().JobSets().Informer(), s.Timeout); err != nil {
 		return fmt.Errorf("watching JobSets: %w", err)
 	}
 	return nil
@@ -88,7 +88,7 @@ func (r *runner) remove(ctx context.Context, name string) error {
 	if err := namespaces.Delete(ctx, name, metav1.DeleteOptions{}); err != nil {
 		return fmt.Errorf("deleting namespace %s: %w", name, err)
 	}
-	err := wait.PollUntilContextTimeout(ctx, settleEvery, r.Patience, false, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(ctx, settleEvery, r.Timeout, false, func(ctx context.Context) (bool, error) {
 		_, err := namespaces.Get(ctx, name, metav1.GetOptions{})
 		return apierrors.IsNotFound(err), nil
 	})

@@ -18,16 +18,16 @@ const settleEvery = 500 * time.Millisecond
 
 // tracker knows the present state of all objects of a kind in a namespace, and lets others wait for a state.
 type tracker[T metav1.Object] struct {
-	patience time.Duration
-	changed  chan struct{}
+	timeout time.Duration
+	changed chan struct{}
 
 	mu      sync.Mutex
 	objects map[string]T
 	gone    func(T)
 }
 
-func newTracker[T metav1.Object](ctx context.Context, informer cache.SharedIndexInformer, patience time.Duration) (*tracker[T], error) {
-	t := &tracker[T]{patience: patience, changed: make(chan struct{}, 1), objects: map[string]T{}}
+func newTracker[T metav1.Object](ctx context.Context, informer cache.SharedIndexInformer, timeout time.Duration) (*tracker[T], error) {
+	t := &tracker[T]{timeout: timeout, changed: make(chan struct{}, 1), objects: map[string]T{}}
 	handle := cache.ResourceEventHandlerFuncs{
 		AddFunc:    func(obj any) { t.seen(obj.(T)) },
 		UpdateFunc: func(_, obj any) { t.seen(obj.(T)) },
@@ -42,10 +42,10 @@ func newTracker[T metav1.Object](ctx context.Context, informer cache.SharedIndex
 		return nil, err
 	}
 	go informer.RunWithContext(ctx)
-	syncing, cancel := context.WithTimeout(ctx, patience)
+	syncing, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	if !cache.WaitForCacheSync(syncing.Done(), informer.HasSynced) {
-		return nil, fmt.Errorf("no answer within %v", patience)
+		return nil, fmt.Errorf("no answer within %v", timeout)
 	}
 	return t, nil
 }
@@ -96,7 +96,7 @@ func (t *tracker[T]) count(is func(T) bool) (matching, all int) {
 
 // until waits until there are exactly n objects and all of them are as asked for. One at a time may wait.
 func (t *tracker[T]) until(ctx context.Context, what string, n int, is func(T) bool) error {
-	late := time.NewTimer(t.patience)
+	late := time.NewTimer(t.timeout)
 	defer late.Stop()
 	for {
 		matching, all := t.count(is)
@@ -106,7 +106,7 @@ func (t *tracker[T]) until(ctx context.Context, what string, n int, is func(T) b
 		select {
 		case <-t.changed:
 		case <-late.C:
-			return fmt.Errorf("waiting until %s: after %v %d of %d are so", what, t.patience, matching, n)
+			return fmt.Errorf("waiting until %s: after %v %d of %d are so", what, t.timeout, matching, n)
 		case <-ctx.Done():
 			return fmt.Errorf("waiting until %s: %w", what, ctx.Err())
 		}
@@ -115,7 +115,7 @@ func (t *tracker[T]) until(ctx context.Context, what string, n int, is func(T) b
 
 // untilAny waits until one object is as asked for.
 func (t *tracker[T]) untilAny(ctx context.Context, what string, is func(T) bool) error {
-	late := time.NewTimer(t.patience)
+	late := time.NewTimer(t.timeout)
 	defer late.Stop()
 	for {
 		if matching, _ := t.count(is); matching > 0 {
@@ -124,7 +124,7 @@ func (t *tracker[T]) untilAny(ctx context.Context, what string, is func(T) bool)
 		select {
 		case <-t.changed:
 		case <-late.C:
-			return fmt.Errorf("waiting until %s: not so after %v", what, t.patience)
+			return fmt.Errorf("waiting until %s: not so after %v", what, t.timeout)
 		case <-ctx.Done():
 			return fmt.Errorf("waiting until %s: %w", what, ctx.Err())
 		}

@@ -47,7 +47,7 @@ func TestATrackerWaitsUntilAllObjectsAreAsAskedFor(t *testing.T) {
 	if err := <-waiting; err != nil {
 		t.Error(err)
 	}
-	tracker.patience = time.Millisecond
+	tracker.timeout = time.Millisecond
 	err = tracker.until(t.Context(), "three Jobs are ready", 3, isReady)
 	if err == nil || !strings.Contains(err.Error(), "2 of 3 are so") {
 		t.Errorf("waiting for more than there are: %v", err)

@@ -88,7 +88,7 @@ func testActionPermissions(t *testing.T, e *env) {
 				t.Fatal(err)
 			}
 			client := clientset(t, user.Config()).JobSets(e.namespace)
-			framework.Eventually(t, patience, "the permission is known", func(ctx context.Context) error {
+			framework.Eventually(t, changeTimeout, "the permission is known", func(ctx context.Context) error {
 				if err := calls[permitted](ctx, client, "mine"); apierrors.IsForbidden(err) {
 					return err
 				}
@@ -144,7 +144,7 @@ func testActionAudit(t *testing.T, e *env, log string) {
 		}
 	}
 	for _, action := range order {
-		framework.Eventually(t, patience, "the line of "+action+" is written", func(context.Context) error {
+		framework.Eventually(t, changeTimeout, "the line of "+action+" is written", func(context.Context) error {
 			file, err := os.Open(log)
 			if err != nil {
 				return err

@@ -92,7 +92,7 @@ func (e *env) canList(ctx context.Context) error {
 func (e *env) checkReader(t *testing.T, config *rest.Config) {
 	t.Helper()
 	client := clientset(t, config)
-	framework.Eventually(t, patience, "the permission is known", func(ctx context.Context) error {
+	framework.Eventually(t, changeTimeout, "the permission is known", func(ctx context.Context) error {
 		_, err := client.JobSets(e.namespace).List(ctx, metav1.ListOptions{})
 		return err
 	})
@@ -178,7 +178,7 @@ func (f roundTripper) RoundTrip(req *http.Request) (*http.Response, error) { ret
 
 func testRequestHeader(t *testing.T, e *env) {
 	e.grant(t, rbacv1.Subject{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: "carol"})
-	framework.Eventually(t, patience, "the front proxy is believed", func(context.Context) error {
+	framework.Eventually(t, changeTimeout, "the front proxy is believed", func(context.Context) error {
 		return e.proxied(t, plane.FrontProxy, "front-proxy-client")
 	})
 	if err := e.proxied(t, plane.FrontProxy, "somebody"); !apierrors.IsUnauthorized(err) {
@@ -196,7 +196,7 @@ func testNewFrontProxy(t *testing.T, e *env) {
 		t.Fatalf("before the authority is known: %v", err)
 	}
 	const key = "requestheader-client-ca-file"
-	framework.Eventually(t, patience, "the authority is published", func(ctx context.Context) error {
+	framework.Eventually(t, changeTimeout, "the authority is published", func(ctx context.Context) error {
 		configMap, err := plane.Kube.CoreV1().ConfigMaps("kube-system").Get(ctx, "extension-apiserver-authentication", metav1.GetOptions{})
 		if err != nil {
 			return err
@@ -205,7 +205,7 @@ func testNewFrontProxy(t *testing.T, e *env) {
 		_, err = plane.Kube.CoreV1().ConfigMaps("kube-system").Update(ctx, configMap, metav1.UpdateOptions{})
 		return err
 	})
-	framework.Eventually(t, patience, "the new front proxy is believed", func(context.Context) error {
+	framework.Eventually(t, changeTimeout, "the new front proxy is believed", func(context.Context) error {
 		return e.proxied(t, authority, "front-proxy-client")
 	})
 }
@@ -257,7 +257,7 @@ func TestQuestionsOfAdmittedRequestsAreExempt(t *testing.T) {
 		},
 	}
 	for name, ask := range questions {
-		framework.Eventually(t, patience, name+" is exempt", func(context.Context) error {
+		framework.Eventually(t, changeTimeout, name+" is exempt", func(context.Context) error {
 			if err := ask(); err != nil {
 				return err
 			}
@@ -293,7 +293,7 @@ func TestAudit(t *testing.T) {
 	}
 	e := newEnv(t, server, user.Config())
 	e.create(t, jobSet("audited"))
-	framework.Eventually(t, patience, "the line is written", func(context.Context) error {
+	framework.Eventually(t, changeTimeout, "the line is written", func(context.Context) error {
 		file, err := os.Open(log)
 		if err != nil {
 			return err

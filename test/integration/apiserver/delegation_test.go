@@ -64,7 +64,7 @@ func BenchmarkDeleteByName(b *testing.B) {
 			b.Error(err)
 		}
 	})
-	framework.Eventually(b, patience, "the permission is known", e.canList)
+	framework.Eventually(b, changeTimeout, "the permission is known", e.canList)
 	b.ResetTimer()
 	atOnce(b.N, func(i int) {
 		if err := e.typed.Delete(b.Context(), fmt.Sprintf("set-%d", i), metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {

@@ -59,7 +59,7 @@ func TestRequestsOfTheControllerHaveAPriorityOfTheirOwn(t *testing.T) {
 			if level := schema.Spec.PriorityLevelConfiguration.Name; level != tc.level {
 				t.Errorf("priority level is %s, not %s", level, tc.level)
 			}
-			framework.Eventually(t, patience, "the request is of the flow", func(ctx context.Context) error {
+			framework.Eventually(t, changeTimeout, "the request is of the flow", func(ctx context.Context) error {
 				classified = ""
 				if tc.send(ctx); classified != string(schema.UID) {
 					return fmt.Errorf("flow schema is %q, not %s", classified, schema.UID)

@@ -186,7 +186,7 @@ func TestCertificateIsReloaded(t *testing.T) {
 	if _, _, _, err := second.WriteServer(dir); err != nil {
 		t.Fatal(err)
 	}
-	framework.Eventually(t, patience, "the new certificate is served", func(context.Context) error { return verify(server, second) })
+	framework.Eventually(t, changeTimeout, "the new certificate is served", func(context.Context) error { return verify(server, second) })
 }
 
 func newAuthority(t *testing.T) *framework.Authority {

@@ -26,8 +26,8 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/test/framework"
 )
 
-// patience is how long a test waits for an event that must come.
-const patience = 90 * time.Second
+// changeTimeout bounds how long a change may take to be seen, such as an event of a watch.
+const changeTimeout = 90 * time.Second
 
 // next returns the next event that is not a bookmark; what counts is its type and the name of its object.
 func next(t *testing.T, w watch.Interface) (watch.EventType, *jobsetv1alpha2.JobSet) {
@@ -46,7 +46,7 @@ func next(t *testing.T, w watch.Interface) (watch.EventType, *jobsetv1alpha2.Job
 				t.Fatalf("%s of %v", event.Type, event.Object)
 			}
 			return event.Type, js
-		case <-time.After(patience):
+		case <-time.After(changeTimeout):
 			t.Fatal("no event")
 		}
 	}
@@ -54,7 +54,7 @@ func next(t *testing.T, w watch.Interface) (watch.EventType, *jobsetv1alpha2.Job
 
 func bookmark(t *testing.T, w watch.Interface) *jobsetv1alpha2.JobSet {
 	t.Helper()
-	timeout := time.After(patience)
+	timeout := time.After(changeTimeout)
 	for {
 		select {
 		case event, ok := <-w.ResultChan():
@@ -231,7 +231,7 @@ func testInformer(t *testing.T, e *env) {
 		t.Fatal("the informer does not sync")
 	}
 	e.create(t, jobSet("b"))
-	framework.Eventually(t, patience, "the lister knows both", func(context.Context) error {
+	framework.Eventually(t, changeTimeout, "the lister knows both", func(context.Context) error {
 		all, err := informer.Lister().JobSets(e.namespace).List(labels.Everything())
 		if err == nil && len(all) != 2 {
 			err = fmt.Errorf("it knows %d", len(all))

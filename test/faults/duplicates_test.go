@@ -18,8 +18,8 @@ import (
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 )
 
-// TestRefereeNoticesDoubles makes the mistakes by hand that the other tests look for.
-func TestRefereeNoticesDoubles(t *testing.T) {
+// TestInvariantsDetectDuplicateJobs makes the mistakes that the other tests look for.
+func TestInvariantsDetectDuplicateJobs(t *testing.T) {
 	l := newLife(t, rand.New(rand.NewPCG(0, 0))) //nolint:gosec // no choices
 	jobs := shared.kube.BatchV1().Jobs(l.namespace)
 	create := func(name, attempt string) {
@@ -49,7 +49,7 @@ func TestRefereeNoticesDoubles(t *testing.T) {
 	remove("b")
 	create("b", "0")
 
-	// What stands in brackets are random identities.
+	// The text in brackets lists random UIDs.
 	for name, tc := range map[string]struct {
 		jobs     int
 		attempts int32
@@ -65,9 +65,9 @@ func TestRefereeNoticesDoubles(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			sub := *l
 			sub.T = t
-			sub.poll("waiting for the verdict", func() error {
+			sub.poll("waiting for the violations", func() error {
 				var got []string
-				for _, problem := range sub.referee.verdict("set", tc.jobs, tc.attempts) {
+				for _, problem := range sub.invariants.violations("set", tc.jobs, tc.attempts) {
 					problem, _, _ = strings.Cut(problem, ": [")
 					got = append(got, problem)
 				}

@@ -20,15 +20,15 @@ import (
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 )
 
-// referee sees every Job that is ever created in a namespace. It watches the main API itself, so that no event is left
-// out, as it is in caches.
-type referee struct {
+// invariants records every Job that is created in a namespace. It watches the main API directly, because a cache may skip
+// events.
+type invariants struct {
 	namespace string
 
 	mu sync.Mutex
 	// created are the Jobs by set, attempt and name.
 	created map[attempt]map[string]sets.Set[types.UID]
-	// broken is why the referee cannot tell any more.
+	// broken is the error that ended the watch, if any.
 	broken error
 }
 
@@ -38,9 +38,9 @@ type attempt struct {
 	number string
 }
 
-func newReferee(t *testing.T, namespace string) *referee {
+func newInvariants(t *testing.T, namespace string) *invariants {
 	t.Helper()
-	r := &referee{namespace: namespace, created: map[attempt]map[string]sets.Set[types.UID]{}}
+	i := &invariants{namespace: namespace, created: map[attempt]map[string]sets.Set[types.UID]{}}
 	ctx, stop := context.WithCancel(context.Background())
 	jobs, err := shared.kube.BatchV1().Jobs(namespace).List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -58,51 +58,51 @@ func newReferee(t *testing.T, namespace string) *referee {
 	go func() {
 		defer close(over)
 		for event := range watcher.ResultChan() {
-			r.see(event)
+			i.record(event)
 		}
 	}()
 	t.Cleanup(func() {
 		stop()
 		<-over
 	})
-	return r
+	return i
 }
 
-func (r *referee) see(event watch.Event) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+func (i *invariants) record(event watch.Event) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
 	job, isJob := event.Object.(*batchv1.Job)
 	switch {
 	case event.Type == watch.Error || !isJob:
-		r.broken = fmt.Errorf("watching Jobs: %v", event.Object)
+		i.broken = fmt.Errorf("watching Jobs: %v", event.Object)
 	case event.Type == watch.Added:
 		of := attempt{types.UID(job.Labels[jobsetv1alpha2.JobSetUIDKey]), job.Labels[jobsetv1alpha2.RestartsKey]}
-		if r.created[of] == nil {
-			r.created[of] = map[string]sets.Set[types.UID]{}
+		if i.created[of] == nil {
+			i.created[of] = map[string]sets.Set[types.UID]{}
 		}
-		if r.created[of][job.Name] == nil {
-			r.created[of][job.Name] = sets.New[types.UID]()
+		if i.created[of][job.Name] == nil {
+			i.created[of][job.Name] = sets.New[types.UID]()
 		}
-		r.created[of][job.Name].Insert(job.UID)
+		i.created[of][job.Name].Insert(job.UID)
 	}
 }
 
-// verdict tells what is wrong with the Jobs that were created for a set: each attempt from the first to that number must
-// have had each Job once.
-func (r *referee) verdict(set types.UID, jobs int, attempts int32) (problems []string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.broken != nil {
-		return []string{r.broken.Error()}
+// violations lists what is wrong with the Jobs that were created for a set: each Job must have been created exactly once in
+// each attempt up to the given one.
+func (i *invariants) violations(set types.UID, jobs int, attempts int32) (problems []string) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.broken != nil {
+		return []string{i.broken.Error()}
 	}
 	expected := sets.New[string]()
 	for number := range attempts + 1 {
 		expected.Insert(fmt.Sprint(number))
-		if seen := len(r.created[attempt{set, fmt.Sprint(number)}]); seen != jobs {
+		if seen := len(i.created[attempt{set, fmt.Sprint(number)}]); seen != jobs {
 			problems = append(problems, fmt.Sprintf("attempt %d: %d Jobs were created, must be %d", number, seen, jobs))
 		}
 	}
-	for of, created := range r.created {
+	for of, created := range i.created {
 		if of.set != set {
 			continue
 		}
