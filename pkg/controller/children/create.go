@@ -14,8 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
-
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller"
 )
 
 const (
@@ -107,7 +105,7 @@ type creation[T metav1.Object] struct {
 
 func (c *creation[T]) create(ctx context.Context, i int) error {
 	if !c.begin(i) {
-		return controller.ErrSkipped
+		return ErrSkipped
 	}
 	result, err := c.createOne(ctx, c.Children[i])
 	c.end(i, result, err)

@@ -12,8 +12,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
-
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller"
 )
 
 // StatusTimeout is how long a status write may take. It begins when the children are done, however long that took.
@@ -35,7 +33,7 @@ func UpdateStatus[T metav1.Object](ctx context.Context, client OwnerClient[T], n
 // DeleteOwner deletes an owner with its children in the foreground, unless it was changed meanwhile. One that is gone is no
 // error.
 func DeleteOwner[T metav1.Object](ctx context.Context, client OwnerClient[T], owner T) error {
-	ctx, end := controller.Finishing(ctx)
+	ctx, end := Finishing(ctx)
 	defer end()
 	options := Foreground(owner.GetUID(), owner.GetResourceVersion())
 	err := client.Delete(ctx, owner.GetName(), options)

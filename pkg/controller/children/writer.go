@@ -30,13 +30,13 @@ type Client[T metav1.Object] interface {
 }
 
 // Runner makes n requests for one owner, and returns their first errors. The failure of one keeps no other from being made.
-// A controller.SlowStart is one.
+// A SlowStart is one.
 type Runner interface {
 	Do(ctx context.Context, owner cache.ObjectName, n int, do func(ctx context.Context, i int) error) error
 	Forget(owner cache.ObjectName)
 }
 
-// Consistency remembers own writes until the caches show them. A controller.ConsistencyStore does.
+// Consistency remembers own writes until the caches show them. A consistency.ConsistencyStore does.
 type Consistency interface {
 	Wrote(owner cache.ObjectName, resource, version string)
 	Deleted(owner cache.ObjectName, child types.UID)

@@ -18,7 +18,6 @@ import (
 	"k8s.io/klog/v2"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/children"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
 )
@@ -42,7 +41,7 @@ func (s *Syncer) Apply(ctx context.Context, obs *plan.Observed, p plan.Plan) (pl
 	slices.SortFunc(run.results.RefusedResources, func(a, b plan.RefusedPatch) int { return cmp.Compare(a.Job, b.Job) })
 	slices.Sort(run.results.ClaimErrors)
 	run.results.Interrupted = ctx.Err() != nil
-	return run.results, controller.FirstErrors(errs...)
+	return run.results, children.FirstErrors(errs...)
 }
 
 // applier applies one plan.
@@ -77,7 +76,7 @@ func (a *applier) deleteJobs(ctx context.Context, jobs []plan.JobRef) error {
 
 func (a *applier) create(ctx context.Context, p plan.Plan) error {
 	// Pods would run without their names or wait without their volumes, so Jobs come last.
-	err := controller.FirstErrors(a.createService(ctx, p.CreateService), a.createClaims(ctx, p.CreateClaims))
+	err := children.FirstErrors(a.createService(ctx, p.CreateService), a.createClaims(ctx, p.CreateClaims))
 	if err != nil {
 		return err
 	}
@@ -88,7 +87,7 @@ func (a *applier) createService(ctx context.Context, service *corev1.Service) er
 	if service == nil || ctx.Err() != nil {
 		return nil
 	}
-	ctx, end := controller.Finishing(ctx)
+	ctx, end := children.Finishing(ctx)
 	defer end()
 	err := a.services.Create(ctx, a.js, service)
 	if err == nil || apierrors.IsAlreadyExists(err) || children.TerminatingNamespace(err) {

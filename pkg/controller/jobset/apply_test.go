@@ -22,7 +22,6 @@ import (
 	"k8s.io/utils/ptr"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/children"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
 )
@@ -172,7 +171,7 @@ func TestApply(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t, set, tc.children...)
-			r.deps.Runner = controller.NewSlowStart(1) // for an order that does not change
+			r.deps.Runner = children.NewSlowStart(1) // for an order that does not change
 			if tc.prepare != nil {
 				tc.prepare(r)
 			}

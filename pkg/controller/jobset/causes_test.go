@@ -100,7 +100,7 @@ func TestFirstCauseOutlivesRefusedStatusWrites(t *testing.T) {
 	job.Labels[jobsetv1alpha2.ReplicatedJobNameKey], job.Labels[jobsetv1alpha2.JobIndexKey] = "w", "0"
 	job.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobFailed, Status: corev1.ConditionTrue}}
 	r := newRig(t, set, failedPod("js-w-0-0-abcde", "uid-0", 137))
-	for informer, object := range map[cache.SharedIndexInformer]any{r.informers.jobSets: set, r.informers.jobs: job} {
+	for informer, object := range map[cache.SharedIndexInformer]any{r.caches.jobSets: set, r.caches.jobs: job} {
 		if err := informer.GetIndexer().Add(object); err != nil {
 			t.Fatal(err)
 		}
@@ -149,7 +149,7 @@ func TestAJobThatFailsIsLookedAtAtOnce(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t, tc.set)
-			if err := r.informers.jobSets.GetIndexer().Add(tc.set); err != nil {
+			if err := r.caches.jobSets.GetIndexer().Add(tc.set); err != nil {
 				t.Fatal(err)
 			}
 			got := fails(tc.after) && !fails(tc.before) && r.causeWanted(cache.MetaObjectToName(tc.set), tc.after)

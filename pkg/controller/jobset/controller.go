@@ -18,9 +18,10 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/children"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/consistency"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/queue"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/generated/clientset/versioned"
 )
 
@@ -50,8 +51,8 @@ type Config struct {
 type Controller struct {
 	Config
 	*Syncer
-	informers informers
-	queue     *controller.Queue
+	caches caches
+	queue  *queue.Queue
 	// failures are those that the watch of pods has shown.
 	failures *podFailures
 	// causes are those that were read from the API, by the UID of the Job.
@@ -66,13 +67,13 @@ func New(config Config) (*Controller, error) {
 		return nil, errors.New("the number of workers must be 1 or more")
 	}
 	registerMetrics()
-	c := &Controller{Config: config, queue: controller.NewQueue(Name), failures: newPodFailures(), causes: expiring.NewExpiring()}
+	c := &Controller{Config: config, queue: queue.New(Name), failures: newPodFailures(), causes: expiring.NewExpiring()}
 	var err error
-	if c.informers, err = newInformers(config.JobSets, config.Kube, config.Gates); err != nil {
+	if c.caches, err = newInformers(config.JobSets, config.Kube, config.Gates); err != nil {
 		return nil, err
 	}
 	c.Syncer = newSyncer(c, children.Host{
-		Runner: controller.NewSlowStart(maxParallel), Consistency: controller.NewConsistencyStore(config.Clock, c.informers.caches()), Clock: config.Clock,
+		Runner: children.NewSlowStart(maxParallel), Consistency: consistency.NewConsistencyStore(config.Clock, c.caches.versions()), Clock: config.Clock,
 	})
 	return c, c.handleEvents()
 }
@@ -81,15 +82,15 @@ func New(config Config) (*Controller, error) {
 func (c *Controller) Name() string { return Name }
 
 // Start fills the caches and keeps them current until the context ends. It returns at once.
-func (c *Controller) Start(ctx context.Context) { c.informers.run(ctx) }
+func (c *Controller) Start(ctx context.Context) { c.caches.run(ctx) }
 
 // Unfilled returns the resources whose caches are not filled, each with why it is not if that is known.
-func (c *Controller) Unfilled() []string { return c.informers.unfilled() }
+func (c *Controller) Unfilled() []string { return c.caches.unfilled() }
 
 // Run syncs JobSets until the context ends, and returns when all that was begun has ended.
 func (c *Controller) Run(ctx context.Context) {
 	logger := klog.FromContext(ctx)
-	for _, informer := range c.informers.all() {
+	for _, informer := range c.caches.all() {
 		if !cache.WaitForCacheSync(ctx.Done(), informer.HasSynced) {
 			return
 		}
@@ -109,5 +110,5 @@ func (c *Controller) sync(ctx context.Context, key cache.ObjectName) (time.Durat
 	p := plan.Decide(*obs)
 	results, err := c.Apply(ctx, obs, p)
 	out := plan.Finish(*obs, p, results)
-	return out.RequeueAfter, controller.FirstErrors(err, c.Finish(ctx, obs.JobSet, out))
+	return out.RequeueAfter, children.FirstErrors(err, c.Finish(ctx, obs.JobSet, out))
 }

@@ -22,7 +22,7 @@ import (
 	"k8s.io/utils/clock"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/consistency"
 )
 
 // run lets the controller work until the test ends.
@@ -114,7 +114,7 @@ func TestWhatIsDeletedFromOutsideComesBack(t *testing.T) {
 func TestTakenNamesAreAskedForNowAndThen(t *testing.T) {
 	set := newSet()
 	r := newRig(t, set, newJob("js-w-0", nil))
-	if err := r.informers.jobSets.GetIndexer().Add(set); err != nil {
+	if err := r.caches.jobSets.GetIndexer().Add(set); err != nil {
 		t.Fatal(err)
 	}
 	tries := func() (n int) {
@@ -182,7 +182,7 @@ func TestWhatIsGoneWakesTheSetsThatUsedIt(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t, newSet())
-			if err := r.informers.jobSets.GetIndexer().Add(newSet()); err != nil {
+			if err := r.caches.jobSets.GetIndexer().Add(newSet()); err != nil {
 				t.Fatal(err)
 			}
 			handle := onAny(func(metav1.Object) {}, tc.handler(r))
@@ -209,7 +209,7 @@ func TestClaimsThatExistAreAskedForOnceIfNoCacheShowsThem(t *testing.T) {
 			set := newSet()
 			set.Spec.VolumeClaimPolicies = []jobsetv1alpha2.VolumeClaimPolicy{{Templates: []corev1.PersistentVolumeClaim{*claim("data")}}}
 			r := newRig(t, set, tc.claim)
-			if err := r.informers.jobSets.GetIndexer().Add(set); err != nil {
+			if err := r.caches.jobSets.GetIndexer().Add(set); err != nil {
 				t.Fatal(err)
 			}
 			for range 2 {
@@ -269,13 +269,13 @@ func TestObserveWaitsForItsWrites(t *testing.T) {
 	child, foreign := newJob("js-w-0", set), newJob("js-w-1", nil)
 	child.UID = "uid-child"
 	for indexer, object := range map[cache.Indexer]any{
-		r.informers.jobSets.GetIndexer(): set, r.informers.jobs.GetIndexer(): child, r.informers.services.GetIndexer(): service(),
+		r.caches.jobSets.GetIndexer(): set, r.caches.jobs.GetIndexer(): child, r.caches.services.GetIndexer(): service(),
 	} {
 		if err := indexer.Add(object); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := r.informers.jobs.GetIndexer().Add(foreign); err != nil {
+	if err := r.caches.jobs.GetIndexer().Add(foreign); err != nil {
 		t.Fatal(err)
 	}
 	obs, _, err := r.Observe(t.Context(), key)
@@ -291,14 +291,14 @@ func TestObserveWaitsForItsWrites(t *testing.T) {
 		t.Errorf("with a deletion that is not shown yet: %v %v %v", obs, wait, err)
 	}
 	r.deps.Consistency.Wrote(key, resourceJobs, "9")
-	if err := r.informers.jobs.GetIndexer().Delete(child); err != nil {
+	if err := r.caches.jobs.GetIndexer().Delete(child); err != nil {
 		t.Fatal(err)
 	}
-	r.informers.jobs.GetIndexer().Bookmark("8")
+	r.caches.jobs.GetIndexer().Bookmark("8")
 	if obs, _, _ = r.Observe(t.Context(), key); obs != nil {
 		t.Error("a write that is not shown yet is not awaited")
 	}
-	r.informers.jobs.GetIndexer().Bookmark("9")
+	r.caches.jobs.GetIndexer().Bookmark("9")
 	if obs, _, _ = r.Observe(t.Context(), key); obs == nil {
 		t.Error("a write that is shown is still awaited")
 	}
@@ -320,13 +320,13 @@ func (c lateCache) LastStoreSyncResourceVersion() string {
 func TestObserveReadsNothingOlderThanItsWrites(t *testing.T) {
 	set := newSet()
 	r := newRig(t, set)
-	indexer := r.informers.jobSets.GetIndexer()
+	indexer := r.caches.jobSets.GetIndexer()
 	if err := indexer.Add(set); err != nil {
 		t.Fatal(err)
 	}
 	written := set.DeepCopy()
 	written.ResourceVersion = "2"
-	r.deps.Consistency = controller.NewConsistencyStore(clock.RealClock{}, map[string]controller.Versioned{resourceJobSets: lateCache{indexer, written}})
+	r.deps.Consistency = consistency.NewConsistencyStore(clock.RealClock{}, map[string]consistency.Versioned{resourceJobSets: lateCache{indexer, written}})
 	key := cache.MetaObjectToName(set)
 	r.deps.Consistency.Wrote(key, resourceJobSets, "2")
 	obs, _, err := r.Observe(t.Context(), key)
@@ -339,7 +339,7 @@ func TestObserveReadsNothingOlderThanItsWrites(t *testing.T) {
 func TestSyncLeavesAConflictToTheNextTry(t *testing.T) {
 	set := newSet()
 	r := newRig(t, set)
-	if err := r.informers.jobSets.GetIndexer().Add(set); err != nil {
+	if err := r.caches.jobSets.GetIndexer().Add(set); err != nil {
 		t.Fatal(err)
 	}
 	r.jobSets.PrependReactor("update", "jobsets", func(clientgotesting.Action) (bool, runtime.Object, error) {

@@ -22,7 +22,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/children"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
 )
 
@@ -73,7 +73,7 @@ type passes struct {
 func newPasses(t *testing.T, set *jobsetv1alpha2.JobSet, refuse func(name string) error) *passes {
 	t.Helper()
 	r := &passes{rig: newRig(t, set), set: set, refused: refuse}
-	r.deps.Runner = controller.NewSlowStart(1) // for an order that does not change
+	r.deps.Runner = children.NewSlowStart(1) // for an order that does not change
 	r.kube.PrependReactor("create", "jobs", func(action clientgotesting.Action) (bool, runtime.Object, error) {
 		job := action.(clientgotesting.CreateAction).GetObject().(*batchv1.Job)
 		r.asked = append(r.asked, job.Name)
@@ -81,9 +81,9 @@ func newPasses(t *testing.T, set *jobsetv1alpha2.JobSet, refuse func(name string
 			return true, nil, err
 		}
 		job.UID = types.UID("uid-" + job.Name)
-		return true, job, r.informers.jobs.GetIndexer().Add(job)
+		return true, job, r.caches.jobs.GetIndexer().Add(job)
 	})
-	if err := r.informers.jobSets.GetIndexer().Add(set); err != nil {
+	if err := r.caches.jobSets.GetIndexer().Add(set); err != nil {
 		t.Fatal(err)
 	}
 	return r
@@ -99,7 +99,7 @@ func (r *passes) pass(t *testing.T) []string {
 	return r.asked
 }
 
-func (r *passes) exist() int { return len(r.informers.jobs.GetIndexer().List()) }
+func (r *passes) exist() int { return len(r.caches.jobs.GetIndexer().List()) }
 
 func (r *passes) notes() (notes []string) {
 	for _, event := range r.events.all() {

@@ -53,7 +53,7 @@ func TestASetStartsAlthoughTheAPIServerHasOtherGates(t *testing.T) {
 	set := newSet()
 	r := newRig(t, set)
 	r.deps.Gates = plan.Gates{ActiveDeadline: true, ExecutionAttempts: true, RestartJob: true}
-	if err := r.informers.jobSets.GetIndexer().Add(set); err != nil {
+	if err := r.caches.jobSets.GetIndexer().Add(set); err != nil {
 		t.Fatal(err)
 	}
 	r.jobSets.PrependReactor("update", "jobsets", func(action clientgotesting.Action) (bool, runtime.Object, error) {
@@ -85,7 +85,7 @@ func TestAMismatchOfGatesIsForgotten(t *testing.T) {
 	now := clocktesting.NewFakePassiveClock(time.Now())
 	r.deps.Clock, r.dropped = now, newDropped(now)
 	r.deps.Gates = plan.Gates{ActiveDeadline: true}
-	if err := r.informers.jobSets.GetIndexer().Add(set); err != nil {
+	if err := r.caches.jobSets.GetIndexer().Add(set); err != nil {
 		t.Fatal(err)
 	}
 	drops := true

@@ -20,18 +20,18 @@ import (
 // handleEvents makes changes of a set and of its children a reason to look at the set.
 func (c *Controller) handleEvents() error {
 	handlers := map[cache.SharedIndexInformer]cache.ResourceEventHandlerFuncs{
-		c.informers.jobSets:  onAny(c.enqueue, nil),
-		c.informers.services: onAny(c.enqueueOwner, c.enqueueUsers),
-		c.informers.claims:   onAny(c.enqueueOwner, c.enqueueNamed),
-		c.informers.jobs:     c.onJobs(),
-		c.informers.pods:     c.onPods(),
+		c.caches.jobSets:  onAny(c.enqueue, nil),
+		c.caches.services: onAny(c.enqueueOwner, c.enqueueUsers),
+		c.caches.claims:   onAny(c.enqueueOwner, c.enqueueNamed),
+		c.caches.jobs:     c.onJobs(),
+		c.caches.pods:     c.onPods(),
 	}
 	for informer, handle := range handlers {
 		if _, err := informer.AddEventHandler(handle); err != nil {
 			return fmt.Errorf("setting up event handlers: %w", err)
 		}
 	}
-	if _, err := c.informers.jobSets.AddEventHandler(c.measure()); err != nil {
+	if _, err := c.caches.jobSets.AddEventHandler(c.measure()); err != nil {
 		return fmt.Errorf("setting up metrics: %w", err)
 	}
 	return nil
@@ -75,7 +75,7 @@ func (c *Controller) onJobs() cache.ResourceEventHandlerFuncs {
 }
 
 func (c *Controller) causeWanted(key cache.ObjectName, job *batchv1.Job) bool {
-	js, err := c.informers.JobSet(key)
+	js, err := c.caches.JobSet(key)
 	return err == nil && js != nil && plan.CauseWanted(js, job)
 }
 
@@ -95,7 +95,7 @@ func (c *Controller) enqueueNamed(child metav1.Object) {
 
 // enqueueUsers looks at the sets that used a Service which is gone, whoever owned it.
 func (c *Controller) enqueueUsers(service metav1.Object) {
-	users, err := c.informers.jobSets.GetIndexer().ByIndex(indexService, cache.MetaObjectToName(service).String())
+	users, err := c.caches.jobSets.GetIndexer().ByIndex(indexService, cache.MetaObjectToName(service).String())
 	if err != nil {
 		return // the index exists
 	}
@@ -162,7 +162,7 @@ func (c *Controller) enqueueInPlace(pod *watchedPod) {
 		return
 	}
 	key := pod.setName()
-	if js, err := c.informers.JobSet(key); err == nil && js != nil && plan.RestartsInPlace(js, c.Gates) {
+	if js, err := c.caches.JobSet(key); err == nil && js != nil && plan.RestartsInPlace(js, c.Gates) {
 		c.queue.Add(key)
 	}
 }

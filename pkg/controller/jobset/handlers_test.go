@@ -35,7 +35,7 @@ func TestASetThatLosesAChildIsLookedAt(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t, set)
-			if err := r.informers.jobSets.GetIndexer().Add(set); err != nil {
+			if err := r.caches.jobSets.GetIndexer().Add(set); err != nil {
 				t.Fatal(err)
 			}
 			tc.handler(r).OnUpdate(tc.before, tc.after)

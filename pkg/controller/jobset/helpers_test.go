@@ -23,7 +23,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/children"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
 	jobsetfake "github.com/jobset-apiserver/jobset-apiserver/pkg/generated/clientset/versioned/fake"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/generated/clientset/versioned/scheme"
@@ -59,7 +59,7 @@ func (r *rig) apply(t *testing.T, js *jobsetv1alpha2.JobSet, p plan.Plan) error 
 func (r *rig) carryOut(ctx context.Context, obs *plan.Observed, p plan.Plan) (time.Duration, error) {
 	results, err := r.Apply(ctx, obs, p)
 	out := plan.Finish(*obs, p, results)
-	return out.RequeueAfter, controller.FirstErrors(err, r.Finish(ctx, obs.JobSet, out))
+	return out.RequeueAfter, children.FirstErrors(err, r.Finish(ctx, obs.JobSet, out))
 }
 
 // refuse makes the main API answer requests with an error.

@@ -19,7 +19,8 @@ import (
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/consistency"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/informers"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/generated/clientset/versioned"
 )
@@ -43,45 +44,45 @@ const (
 )
 
 // informers are the caches that a decision is made on. They hold no more of an object than decisions use.
-type informers struct {
+type caches struct {
 	jobSets, jobs, services, claims, pods cache.SharedIndexInformer
 	// main and own are the API servers that the caches follow: own that of JobSets.
-	main, own *controller.Server
+	main, own *informers.Server
 }
 
-func newInformers(jobSets versioned.Interface, kube kubernetes.Interface, gates plan.Gates) (informers, error) {
+func newInformers(jobSets versioned.Interface, kube kubernetes.Interface, gates plan.Gates) (caches, error) {
 	const ofSets = jobsetv1alpha2.JobSetNameKey
 	byNamespace := cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}
-	main := controller.NewServer("main", func(ctx context.Context) error {
+	main := informers.NewServer("main", func(ctx context.Context) error {
 		_, err := discovery.ToDiscoveryInterfaceWithContext(kube.Discovery()).ServerVersionWithContext(ctx)
 		return err
 	})
-	own := controller.NewServer(jobsetv1alpha2.SchemeGroupVersion.String(), func(ctx context.Context) error {
+	own := informers.NewServer(jobsetv1alpha2.SchemeGroupVersion.String(), func(ctx context.Context) error {
 		_, err := discovery.ToDiscoveryInterfaceWithContext(jobSets.Discovery()).
 			ServerResourcesForGroupVersionWithContext(ctx, jobsetv1alpha2.SchemeGroupVersion.String())
 		return err
 	})
-	i := informers{
-		jobSets: newInformer(controller.NewListWatch(own, jobSets, jobSets.JobsetV1alpha2().JobSets(metav1.NamespaceAll), ""), &jobsetv1alpha2.JobSet{},
+	c := caches{
+		jobSets: newInformer(informers.NewListWatch(own, jobSets, jobSets.JobsetV1alpha2().JobSets(metav1.NamespaceAll), ""), &jobsetv1alpha2.JobSet{},
 			cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc, indexService: serviceOf}),
-		jobs: newInformer(controller.NewListWatch(main, kube, kube.BatchV1().Jobs(metav1.NamespaceAll), ofSets), &batchv1.Job{},
+		jobs: newInformer(informers.NewListWatch(main, kube, kube.BatchV1().Jobs(metav1.NamespaceAll), ofSets), &batchv1.Job{},
 			cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc, indexOwner: ownerUID}),
 		// The Service of a set carries no label to select by.
-		services: newInformer(controller.NewListWatch(main, kube, kube.CoreV1().Services(metav1.NamespaceAll), ""), &corev1.Service{}, byNamespace),
-		claims: newInformer(controller.NewListWatch(main, kube, kube.CoreV1().PersistentVolumeClaims(metav1.NamespaceAll), ofSets),
+		services: newInformer(informers.NewListWatch(main, kube, kube.CoreV1().Services(metav1.NamespaceAll), ""), &corev1.Service{}, byNamespace),
+		claims: newInformer(informers.NewListWatch(main, kube, kube.CoreV1().PersistentVolumeClaims(metav1.NamespaceAll), ofSets),
 			&corev1.PersistentVolumeClaim{}, byNamespace),
-		pods: newInformer(controller.NewListWatch(main, kube, kube.CoreV1().Pods(metav1.NamespaceAll), ofSets), &corev1.Pod{}, podIndexers(gates)),
+		pods: newInformer(informers.NewListWatch(main, kube, kube.CoreV1().Pods(metav1.NamespaceAll), ofSets), &corev1.Pod{}, podIndexers(gates)),
 		main: main, own: own,
 	}
-	for _, informer := range i.all() {
+	for _, informer := range c.all() {
 		if err := informer.SetTransform(newTransform(gates)); err != nil {
-			return informers{}, fmt.Errorf("setting up informers: %w", err)
+			return caches{}, fmt.Errorf("setting up informers: %w", err)
 		}
 		if err := informer.SetWatchErrorHandlerWithContext(logWatchError); err != nil {
-			return informers{}, fmt.Errorf("setting up informers: %w", err)
+			return caches{}, fmt.Errorf("setting up informers: %w", err)
 		}
 	}
-	return i, nil
+	return c, nil
 }
 
 func newInformer(source cache.ListerWatcher, example runtime.Object, indexers cache.Indexers) cache.SharedIndexInformer {
@@ -89,32 +90,32 @@ func newInformer(source cache.ListerWatcher, example runtime.Object, indexers ca
 }
 
 // unfilled returns the resources whose caches are not filled, each with why it is not if that is known.
-func (i informers) unfilled() (resources []string) {
-	for _, c := range []struct {
+func (c caches) unfilled() (resources []string) {
+	for _, r := range []struct {
 		resource string
 		informer cache.SharedIndexInformer
-		server   *controller.Server
+		server   *informers.Server
 	}{
-		{resourceJobSets, i.jobSets, i.own}, {resourceJobs, i.jobs, i.main}, {resourceServices, i.services, i.main},
-		{resourceClaims, i.claims, i.main}, {resourcePods, i.pods, i.main},
+		{resourceJobSets, c.jobSets, c.own}, {resourceJobs, c.jobs, c.main}, {resourceServices, c.services, c.main},
+		{resourceClaims, c.claims, c.main}, {resourcePods, c.pods, c.main},
 	} {
-		if c.informer.HasSynced() {
+		if r.informer.HasSynced() {
 			continue
 		}
-		if err := c.server.LastError(); err != nil {
-			c.resource += fmt.Sprintf(" (%v)", err)
+		if err := r.server.LastError(); err != nil {
+			r.resource += fmt.Sprintf(" (%v)", err)
 		}
-		resources = append(resources, c.resource)
+		resources = append(resources, r.resource)
 	}
 	return resources
 }
 
 // run keeps the caches current until the context ends.
-func (i informers) run(ctx context.Context) {
-	for _, server := range []*controller.Server{i.main, i.own} {
+func (c caches) run(ctx context.Context) {
+	for _, server := range []*informers.Server{c.main, c.own} {
 		context.AfterFunc(ctx, server.Stop)
 	}
-	for _, informer := range i.all() {
+	for _, informer := range c.all() {
 		go informer.RunWithContext(ctx)
 	}
 }
@@ -127,16 +128,16 @@ func podIndexers(gates plan.Gates) cache.Indexers {
 	return nil
 }
 
-func (i informers) all() []cache.SharedIndexInformer {
-	return []cache.SharedIndexInformer{i.jobSets, i.jobs, i.services, i.claims, i.pods}
+func (c caches) all() []cache.SharedIndexInformer {
+	return []cache.SharedIndexInformer{c.jobSets, c.jobs, c.services, c.claims, c.pods}
 }
 
-func (i informers) caches() map[string]controller.Versioned {
-	return map[string]controller.Versioned{
-		resourceJobSets:  i.jobSets.GetIndexer(),
-		resourceJobs:     i.jobs.GetIndexer(),
-		resourceServices: i.services.GetIndexer(),
-		resourceClaims:   i.claims.GetIndexer(),
+func (c caches) versions() map[string]consistency.Versioned {
+	return map[string]consistency.Versioned{
+		resourceJobSets:  c.jobSets.GetIndexer(),
+		resourceJobs:     c.jobs.GetIndexer(),
+		resourceServices: c.services.GetIndexer(),
+		resourceClaims:   c.claims.GetIndexer(),
 	}
 }
 
@@ -191,7 +192,7 @@ func (c *Controller) resolveOwner(obj metav1.Object) (cache.ObjectName, bool) {
 }
 
 func (c *Controller) uidOf(key cache.ObjectName) (types.UID, bool) {
-	js, err := c.informers.JobSet(key)
+	js, err := c.caches.JobSet(key)
 	if js == nil || err != nil {
 		return "", false
 	}

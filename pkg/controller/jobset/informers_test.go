@@ -100,7 +100,7 @@ func TestTransformKeepsResourcesOnlyWithTheGate(t *testing.T) {
 func TestOwnersAreResolvedByUID(t *testing.T) {
 	set := newSet()
 	r := newRig(t, set)
-	if err := r.informers.jobSets.GetIndexer().Add(set); err != nil {
+	if err := r.caches.jobSets.GetIndexer().Add(set); err != nil {
 		t.Fatal(err)
 	}
 	owned := func(change func(*metav1.OwnerReference)) *batchv1.Job {

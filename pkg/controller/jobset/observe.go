@@ -83,11 +83,11 @@ func (s *Syncer) observeOthers(obs *plan.Observed) (err error) {
 	return err
 }
 
-var _ Caches = informers{}
+var _ Caches = caches{}
 
 // JobSet returns the cached set; nil if there is none.
-func (i informers) JobSet(key cache.ObjectName) (*jobsetv1alpha2.JobSet, error) {
-	obj, found, err := i.jobSets.GetIndexer().GetByKey(key.String())
+func (c caches) JobSet(key cache.ObjectName) (*jobsetv1alpha2.JobSet, error) {
+	obj, found, err := c.jobSets.GetIndexer().GetByKey(key.String())
 	if err != nil || !found {
 		return nil, err
 	}
@@ -99,8 +99,8 @@ func (i informers) JobSet(key cache.ObjectName) (*jobsetv1alpha2.JobSet, error) 
 }
 
 // Jobs returns the cached Jobs that the set controls.
-func (i informers) Jobs(js *jobsetv1alpha2.JobSet) ([]*batchv1.Job, error) {
-	objs, err := i.jobs.GetIndexer().ByIndex(indexOwner, string(js.UID))
+func (c caches) Jobs(js *jobsetv1alpha2.JobSet) ([]*batchv1.Job, error) {
+	objs, err := c.jobs.GetIndexer().ByIndex(indexOwner, string(js.UID))
 	if err != nil {
 		return nil, fmt.Errorf("listing jobs of jobset %s/%s: %w", js.Namespace, js.Name, err)
 	}
@@ -114,8 +114,8 @@ func (i informers) Jobs(js *jobsetv1alpha2.JobSet) ([]*batchv1.Job, error) {
 }
 
 // Pods returns the cached pods that carry the name of the set.
-func (i informers) Pods(key cache.ObjectName) ([]plan.Pod, error) {
-	objs, err := i.pods.GetIndexer().ByIndex(indexSet, key.String())
+func (c caches) Pods(key cache.ObjectName) ([]plan.Pod, error) {
+	objs, err := c.pods.GetIndexer().ByIndex(indexSet, key.String())
 	if err != nil {
 		return nil, fmt.Errorf("listing pods of jobset %s: %w", key, err)
 	}
@@ -129,10 +129,10 @@ func (i informers) Pods(key cache.ObjectName) ([]plan.Pod, error) {
 }
 
 // HasService returns whether the cache has a Service of the name.
-func (i informers) HasService(name cache.ObjectName) (bool, error) { return has(i.services, name) }
+func (c caches) HasService(name cache.ObjectName) (bool, error) { return has(c.services, name) }
 
 // HasClaim returns whether the cache has a volume claim of the name.
-func (i informers) HasClaim(name cache.ObjectName) (bool, error) { return has(i.claims, name) }
+func (c caches) HasClaim(name cache.ObjectName) (bool, error) { return has(c.claims, name) }
 
 func has(informer cache.SharedIndexInformer, name cache.ObjectName) (bool, error) {
 	_, found, err := informer.GetIndexer().GetByKey(name.String())

@@ -97,7 +97,7 @@ func TestPodsThatRestartInPlaceAreObserved(t *testing.T) {
 		pod.Status.InitContainerStatuses = []corev1.ContainerStatus{{Name: "i", RestartCount: 2}}
 	}
 	pod := watched(t, podOfJob("p", "uid-0", says("3"), restarts(1, 1), inits))
-	err = errors.Join(c.informers.jobSets.GetIndexer().Add(set), c.informers.jobSets.GetIndexer().Add(other), c.informers.pods.GetIndexer().Add(pod))
+	err = errors.Join(c.caches.jobSets.GetIndexer().Add(set), c.caches.jobSets.GetIndexer().Add(other), c.caches.pods.GetIndexer().Add(pod))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -122,7 +122,7 @@ func TestPodsThatRestartInPlaceAreObserved(t *testing.T) {
 func TestAFloodOfPodsIsNoReasonToLookAtSets(t *testing.T) {
 	set := newSet()
 	r := newRig(t, set)
-	if err := r.informers.jobSets.GetIndexer().Add(set); err != nil {
+	if err := r.caches.jobSets.GetIndexer().Add(set); err != nil {
 		t.Fatal(err)
 	}
 	handle := r.onPods()
@@ -207,7 +207,7 @@ func TestAFailureThatWasSeenCostsNoRequest(t *testing.T) {
 	failed.UID, failed.Labels[jobsetv1alpha2.RestartsKey], failed.Labels[jobsetv1alpha2.ReplicatedJobNameKey] = "uid-0", "0", "w"
 	failed.Labels[jobsetv1alpha2.JobIndexKey] = "0"
 	failed.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobFailureTarget, Status: corev1.ConditionTrue}}
-	if err := errors.Join(r.informers.jobSets.GetIndexer().Add(set), r.informers.jobs.GetIndexer().Add(failed)); err != nil {
+	if err := errors.Join(r.caches.jobSets.GetIndexer().Add(set), r.caches.jobs.GetIndexer().Add(failed)); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := r.sync(t.Context(), cache.MetaObjectToName(set)); err != nil {
@@ -222,7 +222,7 @@ func TestAWatchThatLagsIsAwaited(t *testing.T) {
 	set := setInAttempt()
 	r := newRig(t, set)
 	running := watched(t, podOfJob("p", "uid-0"))
-	if err := r.informers.pods.GetIndexer().Add(running); err != nil {
+	if err := r.caches.pods.GetIndexer().Add(running); err != nil {
 		t.Fatal(err)
 	}
 	read := make(chan struct{})

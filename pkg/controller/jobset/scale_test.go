@@ -73,25 +73,25 @@ func TestAResyncOfUnchangedSetsAsksNothing(t *testing.T) {
 		js := largeSet("js-" + strconv.Itoa(i))
 		key := cache.MetaObjectToName(js)
 		keys = append(keys, key)
-		add(r.informers.jobSets, js)
+		add(r.caches.jobSets, js)
 		obs, _, err := r.Observe(t.Context(), key)
 		if err != nil {
 			t.Fatal(err)
 		}
 		first := plan.Decide(*obs)
-		add(r.informers.services, first.CreateService)
+		add(r.caches.services, first.CreateService)
 		for _, claim := range first.CreateClaims {
-			add(r.informers.claims, claim)
+			add(r.caches.claims, claim)
 		}
 		for n, job := range first.CreateJobs {
-			add(r.informers.jobs, running(job, fmt.Sprintf("uid-%d-%d", i, n)))
+			add(r.caches.jobs, running(job, fmt.Sprintf("uid-%d-%d", i, n)))
 		}
 		if obs, _, err = r.Observe(t.Context(), key); err != nil {
 			t.Fatal(err)
 		}
 		settled := js.DeepCopy()
 		settled.Status = *plan.Decide(*obs).Status
-		add(r.informers.jobSets, settled)
+		add(r.caches.jobSets, settled)
 	}
 	for _, key := range keys {
 		if after, err := r.sync(t.Context(), key); after != 0 || err != nil {

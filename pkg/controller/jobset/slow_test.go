@@ -18,9 +18,9 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/children"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/queue"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/generated/clientset/versioned"
 	jobsetclient "github.com/jobset-apiserver/jobset-apiserver/pkg/generated/clientset/versioned/typed/jobset/v1alpha2"
 )
@@ -111,7 +111,7 @@ func TestAPassIsOverInTime(t *testing.T) {
 			var got outcome
 			synctest.Test(t, func(t *testing.T) {
 				ctx, cancel := context.WithTimeout(t.Context(), tc.stopAfter)
-				queue := controller.NewQueue("slow")
+				queue := queue.New("slow")
 				queue.Add(cache.MetaObjectToName(set))
 				begin := time.Now()
 				queue.Run(ctx, 1, func(ctx context.Context, key cache.ObjectName) (time.Duration, error) {

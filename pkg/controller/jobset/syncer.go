@@ -90,7 +90,7 @@ func NewSyncer(deps SyncerConfig) *Syncer {
 func newSyncer(c *Controller, host children.Host) *Syncer {
 	host.Shuffle = rand.Perm
 	return NewSyncer(SyncerConfig{
-		Host: &host, Caches: c.informers, Recorder: c.Recorder, Gates: c.Gates, FirstCause: c.firstCause,
+		Host: &host, Caches: c.caches, Recorder: c.Recorder, Gates: c.Gates, FirstCause: c.firstCause,
 		JobSets: func(namespace string) children.OwnerClient[*jobsetv1alpha2.JobSet] {
 			return c.JobSets.JobsetV1alpha2().JobSets(namespace)
 		},

@@ -13,7 +13,8 @@ import (
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/children"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/consistency"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
 )
@@ -44,7 +45,7 @@ type process struct {
 	jobs     informer[*batchv1.Job]
 	services informer[*corev1.Service]
 	claims   informer[*corev1.PersistentVolumeClaim]
-	writes   *controller.ConsistencyStore
+	writes   *consistency.ConsistencyStore
 	// syncer is the real one.
 	syncer *jobset.Syncer
 
@@ -83,7 +84,7 @@ func (e *env) startProcess() {
 	p.jobs.list()
 	p.services.list()
 	p.claims.list()
-	p.writes = controller.NewConsistencyStore(e, map[string]controller.Versioned{
+	p.writes = consistency.NewConsistencyStore(e, map[string]consistency.Versioned{
 		resourceJobSets: &p.jobSets, resourceJobs: &p.jobs, resourceServices: &p.services, resourceClaims: &p.claims,
 	})
 	p.syncer = newSyncer(p)
@@ -186,7 +187,7 @@ func (p *process) syncSet() (time.Duration, error) {
 	results, err := p.syncer.Apply(quiet, obs, next)
 	out := p.finish(*obs, next, results)
 	p.invariants.finished(*obs, next, results, out)
-	return out.RequeueAfter, controller.FirstErrors(err, p.syncer.Finish(quiet, obs.JobSet, out))
+	return out.RequeueAfter, children.FirstErrors(err, p.syncer.Finish(quiet, obs.JobSet, out))
 }
 
 // noteDecision adds what was seen and what was decided to the trace.

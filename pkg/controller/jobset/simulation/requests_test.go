@@ -9,7 +9,7 @@ import (
 
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/children"
 )
 
 // write is what a request does when an API server carries it out. known means that the controller which sent it learns of the
@@ -98,15 +98,15 @@ func (r runner) Do(ctx context.Context, _ cache.ObjectName, n int, do func(ctx c
 		size = min(size, n-begin)
 		for _, i := range r.dice.Perm(size) {
 			err := do(ctx, begin+i)
-			if errors.Is(err, controller.ErrSkipped) {
+			if errors.Is(err, children.ErrSkipped) {
 				continue
 			}
 			if errs = append(errs, err); err != nil && r.timid {
-				return controller.FirstErrors(errs...)
+				return children.FirstErrors(errs...)
 			}
 		}
 	}
-	return controller.FirstErrors(errs...)
+	return children.FirstErrors(errs...)
 }
 
 func (runner) Forget(cache.ObjectName) {}

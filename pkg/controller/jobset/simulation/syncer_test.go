@@ -27,7 +27,7 @@ var quiet = klog.NewContext(context.Background(), klog.Logger{})
 // newSyncer returns the real Syncer with the caches and the clients of a simulated process.
 func newSyncer(p *process) *jobset.Syncer {
 	return jobset.NewSyncer(jobset.SyncerConfig{
-		Host:   &children.Host{Runner: runner{p}, Consistency: consistency{p}, Clock: p, Shuffle: p.dice.Perm},
+		Host:   &children.Host{Runner: runner{p}, Consistency: consistencyStore{p}, Clock: p, Shuffle: p.dice.Perm},
 		Caches: caches{p}, Recorder: nobody{}, Gates: p.gates, FirstCause: p.firstCause,
 		JobSets: func(string) children.OwnerClient[*jobsetv1alpha2.JobSet] { return setClient{p} },
 		Jobs: func(string) children.Client[*batchv1.Job] {
@@ -80,10 +80,10 @@ func (c caches) HasClaim(name cache.ObjectName) (bool, error) {
 
 func (c caches) Pods(cache.ObjectName) ([]plan.Pod, error) { return nil, nil }
 
-// consistency is the real memory of own writes, which forgetful controllers do not ask.
-type consistency struct{ *process }
+// consistencyStore is the real memory of own writes, which forgetful controllers do not ask.
+type consistencyStore struct{ *process }
 
-func (c consistency) Wrote(owner cache.ObjectName, resource, version string) {
+func (c consistencyStore) Wrote(owner cache.ObjectName, resource, version string) {
 	c.writes.Wrote(owner, resource, version)
 	c.lastWrite = c.now
 	switch resource {
@@ -96,16 +96,16 @@ func (c consistency) Wrote(owner cache.ObjectName, resource, version string) {
 	}
 }
 
-func (c consistency) Deleted(owner cache.ObjectName, child types.UID) {
+func (c consistencyStore) Deleted(owner cache.ObjectName, child types.UID) {
 	c.writes.Deleted(owner, child)
 	c.lastWrite = c.now
 }
 
-func (c consistency) VersionsShown(owner cache.ObjectName) bool {
+func (c consistencyStore) VersionsShown(owner cache.ObjectName) bool {
 	return c.shown(c.writes.VersionsShown(owner))
 }
 
-func (c consistency) DeletionsShown(owner cache.ObjectName, children []metav1.Object) bool {
+func (c consistencyStore) DeletionsShown(owner cache.ObjectName, children []metav1.Object) bool {
 	shown := c.shown(c.writes.DeletionsShown(owner, children))
 	if shown {
 		c.checkFreshness()
@@ -113,13 +113,13 @@ func (c consistency) DeletionsShown(owner cache.ObjectName, children []metav1.Ob
 	return shown
 }
 
-func (c consistency) shown(shown bool) bool {
+func (c consistencyStore) shown(shown bool) bool {
 	shown = shown || c.forgetful
 	c.seen[lags] += int(one(!shown))
 	return shown
 }
 
-func (c consistency) Forget(owner cache.ObjectName) {
+func (c consistencyStore) Forget(owner cache.ObjectName) {
 	c.writes.Forget(owner)
 	c.process.knows, c.process.wrote = progress{}, progress{}
 }

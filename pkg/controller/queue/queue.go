@@ -1,11 +1,14 @@
 // Copyright The jobset-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package controller
+// Package queue holds the names of objects to sync and runs workers that sync them, whatever kind they are of.
+package queue
 
 import (
 	"context"
 	"errors"
+	"fmt"
+	"runtime/debug"
 	"sync"
 	"time"
 
@@ -28,8 +31,11 @@ const (
 	syncTimeout = time.Minute
 )
 
+// ErrPanic is in the error of what has panicked.
+var ErrPanic = errors.New("panic")
+
 // SyncFunc brings one object to where it should be, and returns after which time to look again; 0 for never. When the
-// context ends, it begins nothing new and returns soon: see Finishing.
+// context ends, it begins nothing new and returns soon: see children.Finishing.
 type SyncFunc func(ctx context.Context, key cache.ObjectName) (requeueAfter time.Duration, err error)
 
 // Queue holds the names of objects to sync, each at most once, and runs workers that never sync the same object at the
@@ -43,8 +49,8 @@ type Queue struct {
 	synced map[cache.ObjectName]time.Time
 }
 
-// NewQueue returns a queue. Its metrics carry the name.
-func NewQueue(name string) *Queue {
+// New returns a queue. Its metrics carry the name.
+func New(name string) *Queue {
 	RegisterMetrics()
 	initMetrics(name)
 	limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[cache.ObjectName](minBackoff, maxBackoff)
@@ -135,12 +141,12 @@ func (q *Queue) next(ctx context.Context, syncOne SyncFunc) bool {
 	active := activeWorkers.WithLabelValues(q.name)
 	active.Inc()
 	var after time.Duration
-	err := guarded(ctx, func() (err error) {
+	err := Guarded(ctx, func() (err error) {
 		after, err = syncOne(ctx, key)
 		return err
 	})
 	active.Dec()
-	if errors.Is(err, errPanic) {
+	if errors.Is(err, ErrPanic) {
 		syncPanics.WithLabelValues(q.name).Inc()
 	}
 	observeSync(q.name, time.Since(begin), after, err)
@@ -158,4 +164,15 @@ func (q *Queue) next(ctx context.Context, syncOne SyncFunc) bool {
 		q.queue.AddRateLimited(key)
 	}
 	return true
+}
+
+// Guarded turns a panic into an error: one object that the code cannot handle must not stop all others.
+func Guarded(ctx context.Context, do func() error) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("%w: %v", ErrPanic, r)
+			klog.FromContext(ctx).Error(err, "Recovered", "stack", string(debug.Stack()))
+		}
+	}()
+	return do()
 }

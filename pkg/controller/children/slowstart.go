@@ -1,19 +1,19 @@
 // Copyright The jobset-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package controller
+package children
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime/debug"
 	"sync"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/tools/cache"
-	"k8s.io/klog/v2"
+
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/queue"
 )
 
 const (
@@ -25,9 +25,6 @@ const (
 
 // ErrSkipped is the result of a call that asked for nothing. It is neither a success nor a failure.
 var ErrSkipped = errors.New("skipped")
-
-// errPanic is in the error of what has panicked.
-var errPanic = errors.New("panic")
 
 // SlowStart limits the number of parallel requests for each owner. It starts at one, and every success allows one more, up
 // to the limit, so that the number doubles with each round trip. A failure resets it to one: a main API that refuses all of
@@ -61,7 +58,7 @@ func (s *SlowStart) Do(ctx context.Context, owner cache.ObjectName, n int, do fu
 	defer end()
 	for next, running := 0, 0; ; {
 		for ; next < n && running < allowed && ctx.Err() == nil; next, running = next+1, running+1 {
-			go func(i int) { results <- result{i, guarded(calls, func() error { return do(calls, i) })} }(next)
+			go func(i int) { results <- result{i, queue.Guarded(calls, func() error { return do(calls, i) })} }(next)
 		}
 		if running == 0 {
 			s.keep(owner, allowed)
@@ -137,15 +134,4 @@ func FirstErrors(errs ...error) error {
 		failures = append(failures[:maxErrors], fmt.Errorf("and %d more", more))
 	}
 	return errors.Join(failures...)
-}
-
-// guarded turns a panic into an error: one object that the code cannot handle must not stop all others.
-func guarded(ctx context.Context, do func() error) (err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			err = fmt.Errorf("%w: %v", errPanic, r)
-			klog.FromContext(ctx).Error(err, "Recovered", "stack", string(debug.Stack()))
-		}
-	}()
-	return do()
 }

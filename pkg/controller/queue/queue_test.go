@@ -1,7 +1,7 @@
 // Copyright The jobset-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package controller
+package queue
 
 import (
 	"context"
@@ -23,7 +23,7 @@ import (
 // runQueue runs a queue until the function returns.
 func runQueue(t *testing.T, name string, workers int, syncOne SyncFunc, during func(*Queue)) {
 	t.Helper()
-	q := NewQueue(name)
+	q := New(name)
 	ctx, cancel := context.WithCancel(t.Context())
 	var running sync.WaitGroup
 	running.Go(func() { q.Run(ctx, workers, syncOne) })
@@ -82,7 +82,7 @@ func TestQueueFinishesWhatItHasBegun(t *testing.T) {
 			<-release
 			return 0, nil
 		}
-		q := NewQueue("finish")
+		q := New("finish")
 		ctx, cancel := context.WithCancel(t.Context())
 		go func() {
 			q.Run(ctx, 1, syncOne)
@@ -129,7 +129,7 @@ func TestQueueSyncsOneObjectAtATime(t *testing.T) {
 		}
 		return 0, nil
 	}
-	q = NewQueue("one")
+	q = New("one")
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan struct{})
 	go func() {
@@ -224,4 +224,11 @@ func TestMetricsOfWorkers(t *testing.T) {
 	})
 	want["controller_runtime_active_workers"], want["controller_runtime_reconcile_total success"] = 0, 1
 	diff(t, "afterwards", want, values())
+}
+
+func diff(t *testing.T, what string, want, got any) {
+	t.Helper()
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("%s (-want +got):\n%s", what, d)
+	}
 }

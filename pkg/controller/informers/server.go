@@ -1,7 +1,8 @@
 // Copyright The jobset-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package controller
+// Package informers holds the caches that controllers of all kinds share.
+package informers
 
 import (
 	"context"

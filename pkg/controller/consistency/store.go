@@ -1,7 +1,8 @@
 // Copyright The jobset-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package controller
+// Package consistency remembers own writes until caches show them.
+package consistency
 
 import (
 	"sync"
