@@ -95,6 +95,21 @@ func retryMain(ctx context.Context, what string, ask func(context.Context) error
 	return err
 }
 
+// newReviewClient returns a client for TokenReviews and SubjectAccessReviews. It has no rate limit: all callers would share
+// it, and one of them could delay the others. limitBadTokens, limitImpersonation, and priority and fairness bound the reviews.
+func newReviewClient(flag, kubeconfig string, timeout time.Duration) (kubernetes.Interface, error) {
+	config, err := loadKubeconfig(flag, kubeconfig)
+	if err != nil {
+		return nil, err
+	}
+	config.QPS = -1
+	config.Timeout = timeout
+	config.ContentType = runtime.ContentTypeProtobuf
+	config.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON
+	client, err := kubernetes.NewForConfig(config)
+	return client, wrapFlagError(flag, err, "give a valid kubeconfig for the main cluster")
+}
+
 // newInformers shares informers of the main API. They keep no managed fields: nobody here applies to these objects.
 func newInformers(client kubernetes.Interface) informers.SharedInformerFactory {
 	return informers.NewSharedInformerFactoryWithOptions(client, 0, informers.WithTransform(func(object any) (any, error) {

@@ -12,6 +12,7 @@ import (
 	"net/http/httptest"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"k8s.io/client-go/rest"
 )
@@ -58,5 +59,15 @@ func TestForeignMainAPIIsRefusedAtOnce(t *testing.T) {
 	}
 	if got := connections.Load(); got != 1 {
 		t.Errorf("want 1 connection, got %d", got)
+	}
+}
+
+func TestReviewClientHasNoRateLimit(t *testing.T) {
+	client, err := newReviewClient("kubeconfig", mainCluster(t), time.Second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if client.AuthorizationV1().RESTClient().GetRateLimiter() != nil || client.AuthenticationV1().RESTClient().GetRateLimiter() != nil {
+		t.Error("questions to the main API wait for a rate limit")
 	}
 }

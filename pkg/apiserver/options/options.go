@@ -82,10 +82,7 @@ func NewOptions() (*Options, error) {
 	o.Recommended.Etcd.DefaultStorageMediaType = runtime.ContentTypeProtobuf
 	o.Recommended.Etcd.DeleteCollectionWorkers = 8
 	o.Recommended.FeatureGate = gate
-	// kube-apiserver authorizes each request before it passes it on, so that whoever loses a permission loses it at once
-	// on that way. The name of the object is a part of the question: without a cache of some time it is asked for nearly
-	// each write of a status.
-	o.Recommended.Authorization.AllowCacheTTL = time.Minute
+	o.Recommended.Authorization.AllowCacheTTL = subjectAccessReviewTTL
 	o.Recommended.Admission = admission.NewOptions(o.groups.Plugins())
 	o.Recommended.SecureServing.ServerCert.CertDirectory = ""
 	o.Recommended.SecureServing.BindPort = 6443

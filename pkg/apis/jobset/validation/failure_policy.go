@@ -32,6 +32,19 @@ var (
 	}
 )
 
+// UsesRestartJob reports whether the spec needs the feature gate RestartJob.
+func UsesRestartJob(spec *jobset.JobSetSpec) bool {
+	if spec.FailurePolicy == nil {
+		return false
+	}
+	for i := range spec.FailurePolicy.Rules {
+		if restartsSingleJobs(spec.FailurePolicy.Rules[i].Action) {
+			return true
+		}
+	}
+	return false
+}
+
 func restartsSingleJobs(action jobset.FailurePolicyAction) bool {
 	return action == jobset.RestartJob || action == jobset.RestartJobAndIgnoreMaxRestarts
 }

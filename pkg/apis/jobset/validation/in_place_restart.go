@@ -15,6 +15,11 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/gates"
 )
 
+// UsesInPlaceRestart reports whether the spec needs the feature gate InPlaceRestart.
+func UsesInPlaceRestart(spec *jobset.JobSetSpec) bool {
+	return spec.FailurePolicy != nil && spec.FailurePolicy.RestartStrategy == jobset.RestartStrategyInPlaceRestart
+}
+
 // validateInPlaceRestart checks what restarting containers in their pods needs of the Jobs: that the Job controller
 // neither gives up on failed pods nor replaces them early, and that every pod runs at the same time.
 func validateInPlaceRestart(spec *jobset.JobSetSpec, opts gates.Gates, path *field.Path) field.ErrorList {
@@ -38,12 +43,4 @@ func validateInPlaceRestart(spec *jobset.JobSetSpec, opts gates.Gates, path *fie
 		}
 	}
 	return errs
-}
-
-// valueOf prints a pointer by its value, and an absent one not at all.
-func valueOf[T any](p *T) any {
-	if p == nil {
-		return field.OmitValueType{}
-	}
-	return *p
 }

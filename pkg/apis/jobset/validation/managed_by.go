@@ -4,6 +4,8 @@
 package validation
 
 import (
+	"k8s.io/apimachinery/pkg/api/equality"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
@@ -22,4 +24,12 @@ func validateManagedBy(managedBy *string, path *field.Path) field.ErrorList {
 		errs = append(errs, field.TooLong(path, "", maxManagedByLength))
 	}
 	return errs
+}
+
+func validateManagedByUpdate(next, prev *string, path *field.Path) field.ErrorList {
+	if equality.Semantic.DeepEqual(next, prev) {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(path, valueOf(next),
+		apivalidation.FieldImmutableErrorMsg+": must stay as it was created; create a new JobSet for another controller")}
 }

@@ -12,16 +12,16 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset"
 )
 
-// maskResources takes out the requests and limits of containers that both templates have.
-func maskResources(rj, was *jobset.ReplicatedJob) {
+// resetResources resets the requests and limits of containers that both templates have.
+func resetResources(rj, was *jobset.ReplicatedJob) {
 	pod, old := &rj.Template.Spec.Template.Spec, &was.Template.Spec.Template.Spec
-	maskContainerResources(pod.InitContainers, old.InitContainers)
-	maskContainerResources(pod.Containers, old.Containers)
+	resetContainerResources(pod.InitContainers, old.InitContainers)
+	resetContainerResources(pod.Containers, old.Containers)
 }
 
-// maskContainerResources looks for each container at its old place only: the order of containers may not change, and names
-// need not be unique in what was stored under other rules.
-func maskContainerResources(next, prev []corev1.Container) {
+// resetContainerResources looks for each container at its old index only: the order of containers may not change, and names
+// need not be unique in an object that was stored under other rules.
+func resetContainerResources(next, prev []corev1.Container) {
 	for i := range min(len(next), len(prev)) {
 		if next[i].Name == prev[i].Name {
 			next[i].Resources.Requests, next[i].Resources.Limits = prev[i].Resources.Requests, prev[i].Resources.Limits
@@ -29,7 +29,7 @@ func maskContainerResources(next, prev []corev1.Container) {
 	}
 }
 
-// containerDifference names what differs first between two lists of containers, and tells whether it is a resource that
+// containerDifference names what differs first between two lists of containers, and whether it is a resource that
 // may change while the set is suspended, if the feature is on.
 func containerDifference(next, prev []corev1.Container) (where string, resources bool) {
 	if len(next) != len(prev) {

@@ -74,16 +74,3 @@ func dependencyName(self, name string, earlier map[string]struct{}, path *field.
 	}
 	return field.Invalid(path, name, fmt.Sprintf("must be the name of a replicatedJob that is listed before %q", self))
 }
-
-// enum checks a value that must be set to one of a few.
-func enum[T ~string](path *field.Path, value T, supported []T) field.ErrorList {
-	if value == "" {
-		return field.ErrorList{field.Required(path, fmt.Sprintf("must be one of %v", supported))}
-	}
-	for _, s := range supported {
-		if value == s {
-			return nil
-		}
-	}
-	return field.ErrorList{field.NotSupported(path, value, supported)}
-}

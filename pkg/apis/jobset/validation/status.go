@@ -4,6 +4,7 @@
 package validation
 
 import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -47,4 +48,14 @@ func validateAttempt(attempt *int32, path *field.Path) field.ErrorList {
 		return nil
 	}
 	return field.ErrorList{field.Invalid(path, *attempt, "must be 0 or more")}
+}
+
+func finished(status *jobset.JobSetStatus) bool {
+	for i := range status.Conditions {
+		c := &status.Conditions[i]
+		if c.Status == metav1.ConditionTrue && (c.Type == jobset.ConditionCompleted || c.Type == jobset.ConditionFailed) {
+			return true
+		}
+	}
+	return false
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/api/equality"
-	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
 
@@ -21,33 +20,18 @@ const valueIsImmutable = "Value is immutable"
 // validateTransition checks what may change from one spec to the next.
 func validateTransition(next, prev *jobset.JobSet, opts gates.Gates) field.ErrorList {
 	path := field.NewPath("spec")
-	errs := validateImmutableSections(&next.Spec, &prev.Spec, path)
+	errs := validateSections(&next.Spec, &prev.Spec, path)
 	errs = append(errs, validateReplicatedJobsUpdate(next, prev, opts, path.Child("replicatedJobs"))...)
-	if !equality.Semantic.DeepEqual(next.Spec.ManagedBy, prev.Spec.ManagedBy) {
-		errs = append(errs, field.Invalid(path.Child("managedBy"), valueOf(next.Spec.ManagedBy),
-			apivalidation.FieldImmutableErrorMsg+": must stay as it was created; create a new JobSet for another controller"))
-	}
-	if finished(&prev.Status) && !equality.Semantic.DeepEqual(next.Spec.ActiveDeadlineSeconds, prev.Spec.ActiveDeadlineSeconds) {
-		errs = append(errs, field.Forbidden(path.Child("activeDeadlineSeconds"), "must not change once the JobSet has finished: create a new JobSet"))
-	}
-	return errs
+	errs = append(errs, validateManagedByUpdate(next.Spec.ManagedBy, prev.Spec.ManagedBy, path.Child("managedBy"))...)
+	return append(errs, validateActiveDeadlineUpdate(next, prev, path.Child("activeDeadlineSeconds"))...)
 }
 
-// validateImmutableSections holds on to the sections that are set on both sides. A section may be added later; all but
-// the success policy may be removed.
-func validateImmutableSections(next, prev *jobset.JobSetSpec, path *field.Path) field.ErrorList {
-	var errs field.ErrorList
-	immutable := func(name string, next, prev any, both bool) {
-		if both && !equality.Semantic.DeepEqual(next, prev) {
-			errs = append(errs, field.Invalid(path.Child(name), field.OmitValueType{},
-				valueIsImmutable+": must stay as it was created; create a new JobSet to change it"))
-		}
-	}
-	immutable("network", next.Network, prev.Network, next.Network != nil && prev.Network != nil)
-	immutable("successPolicy", next.SuccessPolicy, prev.SuccessPolicy, next.SuccessPolicy != nil && prev.SuccessPolicy != nil)
-	immutable("failurePolicy", next.FailurePolicy, prev.FailurePolicy, next.FailurePolicy != nil && prev.FailurePolicy != nil)
-	immutable("startupPolicy", next.StartupPolicy, prev.StartupPolicy, next.StartupPolicy != nil && prev.StartupPolicy != nil)
-	immutable("volumeClaimPolicies", next.VolumeClaimPolicies, prev.VolumeClaimPolicies, next.VolumeClaimPolicies != nil && prev.VolumeClaimPolicies != nil)
+func validateSections(next, prev *jobset.JobSetSpec, path *field.Path) field.ErrorList {
+	errs := validateSection(next.Network, prev.Network, path.Child("network"))
+	errs = append(errs, validateSection(next.SuccessPolicy, prev.SuccessPolicy, path.Child("successPolicy"))...)
+	errs = append(errs, validateSection(next.FailurePolicy, prev.FailurePolicy, path.Child("failurePolicy"))...)
+	errs = append(errs, validateSection(next.StartupPolicy, prev.StartupPolicy, path.Child("startupPolicy"))...)
+	errs = append(errs, validateSection(list(next.VolumeClaimPolicies), list(prev.VolumeClaimPolicies), path.Child("volumeClaimPolicies"))...)
 	if next.SuccessPolicy == nil && prev.SuccessPolicy != nil {
 		errs = append(errs, field.Forbidden(path.Child("successPolicy"), fmt.Sprintf(
 			"must not be removed: send the stored value, with operator %s", prev.SuccessPolicy.Operator)))
@@ -55,36 +39,39 @@ func validateImmutableSections(next, prev *jobset.JobSetSpec, path *field.Path) 
 	return errs
 }
 
-// validateReplicatedJobsUpdate compares the lists after it has taken out of the new one, in a copy, what may change.
+// validateSection checks a section of the spec that may be added and removed, but not changed.
+func validateSection[T any](next, prev *T, path *field.Path) field.ErrorList {
+	if next == nil || prev == nil || equality.Semantic.DeepEqual(next, prev) {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(path, field.OmitValueType{},
+		valueIsImmutable+": must stay as it was created; create a new JobSet to change it")}
+}
+
+// list returns a section that is a list: nil if it is not set.
+func list[T any](items []T) *[]T {
+	if items == nil {
+		return nil
+	}
+	return &items
+}
+
+// validateReplicatedJobsUpdate compares the lists after it has reset, in a copy of the new one, the fields that may change and
+// those that are reported on their own.
 func validateReplicatedJobsUpdate(next, prev *jobset.JobSet, opts gates.Gates, path *field.Path) field.ErrorList {
 	stored := jobNames(&prev.Spec)
 	suspended := ptr.Deref(next.Spec.Suspend, false) || ptr.Deref(prev.Spec.Suspend, false)
 	working := make([]jobset.ReplicatedJob, len(next.Spec.ReplicatedJobs))
 	var errs field.ErrorList
 	for i := range next.Spec.ReplicatedJobs {
-		next.Spec.ReplicatedJobs[i].DeepCopyInto(&working[i])
-		rj, p := &working[i], path.Index(i)
+		rj := &working[i]
+		next.Spec.ReplicatedJobs[i].DeepCopyInto(rj)
 		was, existed := stored[rj.Name]
-		if !existed {
-			continue
-		}
 		if i < len(prev.Spec.ReplicatedJobs) && prev.Spec.ReplicatedJobs[i].Name == rj.Name {
-			was = &prev.Spec.ReplicatedJobs[i] // what is stored may have a name twice
+			was = &prev.Spec.ReplicatedJobs[i] // a stored list may have a name twice
 		}
-		if opts.ElasticJobSet && isIndexed(rj) {
-			errs = append(errs, validateElastic(rj, was, &prev.Status, p.Child("template", "spec"))...)
-			rj.Template.Spec.Parallelism, rj.Template.Spec.Completions = was.Template.Spec.Parallelism, was.Template.Spec.Completions
-		}
-		if suspended {
-			maskDirectives(rj, was)
-		}
-		if suspended && opts.MutablePodResourcesForSuspendedJobSets {
-			maskResources(rj, was)
-		}
-		if rj.DependsOn != nil && was.DependsOn != nil && !equality.Semantic.DeepEqual(rj.DependsOn, was.DependsOn) {
-			errs = append(errs, field.Invalid(p.Child("dependsOn"), field.OmitValueType{},
-				valueIsImmutable+": must stay as it was created; create a new JobSet to change it"))
-			rj.DependsOn = was.DependsOn
+		if existed {
+			errs = append(errs, validateReplicatedJobUpdate(rj, was, &prev.Status, suspended, opts, path.Index(i))...)
 		}
 	}
 	if !equality.Semantic.DeepEqual(working, prev.Spec.ReplicatedJobs) {
@@ -93,9 +80,31 @@ func validateReplicatedJobsUpdate(next, prev *jobset.JobSet, opts gates.Gates, p
 	return errs
 }
 
-// maskDirectives takes out what queueing systems set on pods while a set is suspended, or in the write that suspends or
+// validateReplicatedJobUpdate checks the fields that may change, and resets them in rj.
+func validateReplicatedJobUpdate(
+	rj, was *jobset.ReplicatedJob, stored *jobset.JobSetStatus, suspended bool, opts gates.Gates, path *field.Path,
+) field.ErrorList {
+	var errs field.ErrorList
+	if opts.ElasticJobSet && isIndexed(rj) {
+		errs = append(errs, validateElastic(rj, was, stored, path.Child("template", "spec"))...)
+		rj.Template.Spec.Parallelism, rj.Template.Spec.Completions = was.Template.Spec.Parallelism, was.Template.Spec.Completions
+	}
+	if suspended {
+		resetDirectives(rj, was)
+	}
+	if suspended && opts.MutablePodResourcesForSuspendedJobSets {
+		resetResources(rj, was)
+	}
+	if changed := validateSection(list(rj.DependsOn), list(was.DependsOn), path.Child("dependsOn")); len(changed) > 0 {
+		errs = append(errs, changed...)
+		rj.DependsOn = was.DependsOn
+	}
+	return errs
+}
+
+// resetDirectives resets what queueing systems set on pods while a set is suspended, or in the write that suspends or
 // resumes it.
-func maskDirectives(rj, was *jobset.ReplicatedJob) {
+func resetDirectives(rj, was *jobset.ReplicatedJob) {
 	pod, old := &rj.Template.Spec.Template, &was.Template.Spec.Template
 	pod.Labels, pod.Annotations = old.Labels, old.Annotations
 	pod.Spec.NodeSelector = old.Spec.NodeSelector

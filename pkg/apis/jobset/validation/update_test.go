@@ -72,7 +72,7 @@ func TestElasticUpdate(t *testing.T) {
 		"3.5-2 only completions stay set": {change: resize(nil, ptr.To[int32](4)), opts: elastic},
 		"ours both sizes are removed": {
 			change: resize(nil, nil), opts: elastic,
-			want: only(job+".completions", required, "must be set: the Job controller refuses Indexed Jobs without completions"),
+			want: only(job+".completions", required, "must be set: the Job controller rejects Indexed Jobs without completions"),
 		},
 		"ours both sizes stay absent": {stored: resize(nil, nil), change: func(js *jobset.JobSet) { js.Spec.Suspend = ptr.To(true) }, opts: elastic},
 		"3.5-2 the set is Completed": {

@@ -9,30 +9,14 @@
 package validation
 
 import (
+	"fmt"
+
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/gates"
 )
-
-// UsesInPlaceRestart tells whether the spec asks for the feature InPlaceRestart.
-func UsesInPlaceRestart(spec *jobset.JobSetSpec) bool {
-	return spec.FailurePolicy != nil && spec.FailurePolicy.RestartStrategy == jobset.RestartStrategyInPlaceRestart
-}
-
-// UsesRestartJob tells whether the spec asks for the feature RestartJob.
-func UsesRestartJob(spec *jobset.JobSetSpec) bool {
-	if spec.FailurePolicy == nil {
-		return false
-	}
-	for i := range spec.FailurePolicy.Rules {
-		if restartsSingleJobs(spec.FailurePolicy.Rules[i].Action) {
-			return true
-		}
-	}
-	return false
-}
 
 // ValidateJobSetCreate checks a new JobSet, after defaulting. Lists that are too long are reported alone.
 func ValidateJobSetCreate(js *jobset.JobSet, opts gates.Gates) field.ErrorList {
@@ -75,11 +59,30 @@ func validateSpec(js *jobset.JobSet, opts gates.Gates) field.ErrorList {
 	errs = append(errs, validateInPlaceRestart(spec, opts, path)...)
 	errs = append(errs, validateCoordinator(js, path.Child("coordinator"))...)
 	errs = append(errs, validateVolumeClaimPolicies(js, path)...)
-	if deadline := spec.ActiveDeadlineSeconds; deadline != nil && *deadline < 1 {
-		errs = append(errs, field.Invalid(path.Child("activeDeadlineSeconds"), *deadline, "must be 1 or more; leave it out for no limit"))
-	}
+	errs = append(errs, validateActiveDeadline(spec.ActiveDeadlineSeconds, path.Child("activeDeadlineSeconds"))...)
 	if ttl := spec.TTLSecondsAfterFinished; ttl != nil && *ttl < 0 {
 		errs = append(errs, field.Invalid(path.Child("ttlSecondsAfterFinished"), *ttl, "must be 0 or more; leave it out to keep the set"))
 	}
 	return errs
+}
+
+// enum checks a value that must be set to one of a few.
+func enum[T ~string](path *field.Path, value T, supported []T) field.ErrorList {
+	if value == "" {
+		return field.ErrorList{field.Required(path, fmt.Sprintf("must be one of %v", supported))}
+	}
+	for _, s := range supported {
+		if value == s {
+			return nil
+		}
+	}
+	return field.ErrorList{field.NotSupported(path, value, supported)}
+}
+
+// valueOf returns the value of a pointer for an error, or a value that is left out of the error if the pointer is nil.
+func valueOf[T any](p *T) any {
+	if p == nil {
+		return field.OmitValueType{}
+	}
+	return *p
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"slices"
 
-	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
@@ -25,11 +24,11 @@ func newWarnings(next, prev *jobset.JobSet) []string {
 	return slices.DeleteFunc(warnings(next), known.Has)
 }
 
-// warnings tells of what is legal and yet probably not what the user wants.
+// warnings lists what is valid, but probably not what the user wants.
 func warnings(js *jobset.JobSet) []string {
 	w := &warner{}
 	path := field.NewPath("spec")
-	w.placement(js, path)
+	w.exclusivePlacement(js, path)
 	w.names(js, path)
 	w.policies(&js.Spec, path)
 	return w.list
@@ -39,50 +38,6 @@ type warner struct{ list []string }
 
 func (w *warner) add(path *field.Path, format string, args ...any) {
 	w.list = append(w.list, path.String()+": "+fmt.Sprintf(format, args...))
-}
-
-// placement warns of exclusive placement that is asked for where nobody looks, or that can never be met.
-func (w *warner) placement(js *jobset.JobSet, path *field.Path) {
-	w.annotations(js.Annotations, field.NewPath("metadata", "annotations"))
-	for i := range js.Spec.ReplicatedJobs {
-		rj, p := &js.Spec.ReplicatedJobs[i], path.Child("replicatedJobs").Index(i).Child("template")
-		w.annotations(rj.Template.Annotations, p.Child("metadata", "annotations"))
-		podAnnotations := p.Child("spec", "template", "metadata", "annotations")
-		for _, key := range []string{jobset.ExclusiveKey, jobset.NodeSelectorStrategyKey} {
-			if _, ok := rj.Template.Spec.Template.Annotations[key]; ok {
-				w.add(podAnnotations.Key(key), "has no effect on pods; set it on the JobSet or on the template of the replicatedJob")
-			}
-		}
-		if exclusive(js.Annotations, rj.Template.Annotations) && ptr.Deref(rj.Template.Spec.CompletionMode, "") == batchv1.NonIndexedCompletion {
-			w.add(p.Child("spec", "completionMode"), "NonIndexed pods cannot be placed exclusively, they would never run; use Indexed")
-		}
-	}
-}
-
-// annotations warns of one level of annotations that Jobs take over.
-func (w *warner) annotations(annotations map[string]string, path *field.Path) {
-	topology, exclusive := annotations[jobset.ExclusiveKey]
-	if exclusive && topology == "" {
-		w.add(path.Key(jobset.ExclusiveKey), "has no effect while empty; set it to the node label that names the topology domain")
-	}
-	if _, ok := annotations[jobset.NodeSelectorStrategyKey]; ok && !exclusive {
-		w.add(path.Key(jobset.NodeSelectorStrategyKey), "has no effect without %s beside it", jobset.ExclusiveKey)
-	}
-}
-
-// exclusive tells whether placement of a replicatedJob looks for a leader pod. Of the levels that have a topology, the
-// replicatedJob wins, each key on its own; the node-selector strategy needs no leader.
-func exclusive(set, template map[string]string) bool {
-	var topology string
-	var selector bool
-	for _, level := range []map[string]string{set, template} {
-		if value, found := level[jobset.ExclusiveKey]; found {
-			topology = value
-			_, chosen := level[jobset.NodeSelectorStrategyKey]
-			selector = selector || chosen
-		}
-	}
-	return topology != "" && !selector
 }
 
 // names warns of generated names that a few more replicas, or a longer name of the next run, would make too long.

@@ -9,36 +9,24 @@ import (
 	"strings"
 	"time"
 
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/apiserver/pkg/authorization/authorizerfactory"
 	"k8s.io/apiserver/pkg/authorization/path"
 	"k8s.io/apiserver/pkg/authorization/union"
 	genericoptions "k8s.io/apiserver/pkg/server/options"
-	"k8s.io/client-go/kubernetes"
 )
 
-// maxImpersonationReviews bounds the questions about impersonation that are under way at a time.
-const maxImpersonationReviews = 10
+const (
+	// subjectAccessReviewTTL is how long the answer to a SubjectAccessReview that allows a request is cached. The name of the
+	// object is a part of each review, so that without a cache nearly every status write would cause one. A caller that loses
+	// a permission loses it immediately for requests through kube-apiserver, which authorizes each of them first.
+	subjectAccessReviewTTL = time.Minute
+	// maxImpersonationReviews bounds the reviews of impersonation that are under way at a time.
+	maxImpersonationReviews = 10
+)
 
-// newReviewClient returns a client for the decisions that the main API takes for us. It has no rate limit: a limit would
-// be shared by all callers, and one of them could keep the others waiting. What bounds the questions is said where they
-// are asked.
-func newReviewClient(flag, kubeconfig string, timeout time.Duration) (kubernetes.Interface, error) {
-	config, err := loadKubeconfig(flag, kubeconfig)
-	if err != nil {
-		return nil, err
-	}
-	config.QPS = -1
-	config.Timeout = timeout
-	config.ContentType = runtime.ContentTypeProtobuf
-	config.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON
-	client, err := kubernetes.NewForConfig(config)
-	return client, wrapFlagError(flag, err, "give a valid kubeconfig for the main cluster")
-}
-
-// newAuthorizer decides as the options of the library say, with a client that has no rate limit. Requests are authorized
-// after priority and fairness has let them in, so that no more questions are under way than requests may be.
+// newAuthorizer returns the authorizer that the options of the library describe, with a client that has no rate limit.
+// Requests are authorized after priority and fairness has admitted them, which bounds the reviews that are under way.
 func newAuthorizer(o *genericoptions.DelegatingAuthorizationOptions) (authorizer.Authorizer, error) {
 	client, err := newReviewClient("authorization-kubeconfig", o.RemoteKubeConfigFile, o.ClientTimeout)
 	if err != nil {
@@ -64,8 +52,8 @@ func newAuthorizer(o *genericoptions.DelegatingAuthorizationOptions) (authorizer
 	)
 }
 
-// limitImpersonation bounds the questions whether a caller may act as somebody else. They come before priority and
-// fairness, and a caller may name somebody else each time, so nothing else would bound them.
+// limitImpersonation bounds the reviews of impersonation. They are sent before priority and fairness, and a caller may
+// impersonate another user with each request, so that nothing else bounds them.
 func limitImpersonation(next authorizer.Authorizer) authorizer.Authorizer {
 	slots := make(chan struct{}, maxImpersonationReviews)
 	return authorizer.AuthorizerFunc(func(ctx context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
