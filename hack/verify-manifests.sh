@@ -144,7 +144,9 @@ jobset-controller-manager list pods
 jobset-controller-manager watch pods
 jobset-controller-manager create events.events.k8s.io
 jobset-controller-manager update leases.coordination.k8s.io jobset-system
+jobset-controller-manager create tokenreviews.authentication.k8s.io
 jobset-controller-manager create subjectaccessreviews.authorization.k8s.io
+jobset-controller-manager watch configmaps/extension-apiserver-authentication kube-system
 user-view list jobsets.jobset.x-k8s.io default
 user-view get jobsets.jobset.x-k8s.io/status default
 user-view get jobsets.jobset.x-k8s.io/scale default

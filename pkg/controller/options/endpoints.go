@@ -5,18 +5,16 @@ package options
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
 	"net/http"
-	"net/http/pprof"
-	"strings"
 	"time"
 
+	genericserver "k8s.io/apiserver/pkg/server"
+	"k8s.io/apiserver/pkg/server/healthz"
+	"k8s.io/apiserver/pkg/server/mux"
 	"k8s.io/client-go/tools/leaderelection"
-	cliflag "k8s.io/component-base/cli/flag"
-	"k8s.io/component-base/metrics/legacyregistry"
 )
 
 const (
@@ -27,113 +25,75 @@ const (
 // endpoint is an HTTP server whose port is open already, so that a port in use is found before any work begins.
 type endpoint struct {
 	listener net.Listener
-	server   *http.Server
+	handler  http.Handler
+	// start serves until the channel is closed; the first channel that it returns is closed when all requests have ended.
+	start func(handler http.Handler, closeTimeout time.Duration, stop <-chan struct{}) (<-chan struct{}, <-chan struct{}, error)
 }
 
 // listen opens the ports of the endpoints that are switched on.
 func (o *Options) listen(clients clients, watchdog *leaderelection.HealthzAdaptor, synced func() bool) ([]endpoint, error) {
 	var endpoints []endpoint
 	if o.HealthBindAddress != disabledAddress {
-		listener, err := net.Listen("tcp", o.HealthBindAddress)
-		if err != nil {
-			return nil, o.flagError("health-probe-bind-address", "%w; choose a free address, or 0 to switch it off", err)
-		}
-		endpoints = append(endpoints, newEndpoint(listener, o.healthHandler(watchdog, synced)))
-	}
-	if o.MetricsBindAddress != disabledAddress {
-		certificates, err := newCertificates(o.MetricsCertDir)
-		if err != nil {
-			return nil, o.flagError("metrics-cert-dir", "must hold tls.crt and tls.key: %w", err)
-		}
-		listener, err := net.Listen("tcp", o.MetricsBindAddress)
-		if err != nil {
-			return nil, o.flagError("metrics-bind-address", "%w; choose a free address, or 0 to switch it off", err)
-		}
-		config, err := o.tlsConfig()
+		listener, err := o.open("health-probe-bind-address", o.HealthBindAddress)
 		if err != nil {
 			return nil, err
 		}
-		config.GetCertificate = certificates.get
-		secure := tls.NewListener(listener, config)
-		endpoints = append(endpoints, newEndpoint(secure, newGuard(clients.main, o.metricsHandler())))
+		endpoints = append(endpoints, endpoint{listener, o.healthHandler(watchdog, synced), servePlain(listener)})
+	}
+	if o.MetricsBindAddress != disabledAddress {
+		listener, err := o.open("metrics-bind-address", o.MetricsBindAddress)
+		if err != nil {
+			return nil, err
+		}
+		serving, err := o.secureServing(listener)
+		if err != nil {
+			return nil, err
+		}
+		handler, err := guard(serving, clients.main, o.metricsHandler())
+		if err != nil {
+			return nil, err
+		}
+		endpoints = append(endpoints, endpoint{listener, handler, serving.Serve})
 	}
 	return endpoints, nil
 }
 
-func newEndpoint(listener net.Listener, handler http.Handler) endpoint {
-	return endpoint{listener: listener, server: &http.Server{Handler: handler, ReadHeaderTimeout: readHeaderTimeout}}
+func (o *Options) open(flag, address string) (net.Listener, error) {
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		return nil, o.flagError(flag, "%w; choose a free address, or 0 to switch it off", err)
+	}
+	return listener, nil
 }
 
 // serve answers requests until the context ends.
 func (e endpoint) serve(ctx context.Context) error {
-	defer context.AfterFunc(ctx, func() {
-		closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
-		defer cancel()
-		_ = e.server.Shutdown(closing) // what is open after the time is cut off by the end of the process
-	})()
-	if err := e.server.Serve(e.listener); !errors.Is(err, http.ErrServerClosed) {
+	stopped, _, err := e.start(e.handler, closeTimeout, ctx.Done())
+	if err != nil {
 		return fmt.Errorf("serving on %s: %w", e.listener.Addr(), err)
 	}
+	<-stopped
 	return nil
 }
 
-// tlsConfig returns the settings of connections to /metrics.
-func (o *Options) tlsConfig() (*tls.Config, error) {
-	config := &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}}
-	switch o.TLSMinVersion {
-	case "", "VersionTLS12":
-	case "VersionTLS13":
-		config.MinVersion = tls.VersionTLS13
-	default:
-		return nil, fmt.Errorf("--config: tls.minVersion: must be VersionTLS12 or VersionTLS13, not %q", o.TLSMinVersion)
+// servePlain serves HTTP without TLS on a listener.
+func servePlain(listener net.Listener) func(http.Handler, time.Duration, <-chan struct{}) (<-chan struct{}, <-chan struct{}, error) {
+	return func(handler http.Handler, closeTimeout time.Duration, stop <-chan struct{}) (<-chan struct{}, <-chan struct{}, error) {
+		server := &http.Server{Handler: handler, ReadHeaderTimeout: readHeaderTimeout}
+		return genericserver.RunServer(server, listener, closeTimeout, stop)
 	}
-	if len(o.TLSCipherSuites) == 0 {
-		return config, nil
-	}
-	if config.MinVersion == tls.VersionTLS13 {
-		return nil, errors.New("--config: tls.cipherSuites: must be left out with VersionTLS13, whose cipher suites cannot be chosen")
-	}
-	suites, err := cliflag.TLSCipherSuites(o.TLSCipherSuites)
-	if err != nil {
-		return nil, fmt.Errorf("--config: tls.cipherSuites: %w; known are %s", err, strings.Join(cliflag.TLSCipherPossibleValues(), ", "))
-	}
-	config.CipherSuites = suites
-	return config, nil
-}
-
-// metricsHandler serves the metrics, and profiles if they are asked for.
-func (o *Options) metricsHandler() http.Handler {
-	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", legacyregistry.Handler())
-	if o.Profiling {
-		mux.HandleFunc("GET /debug/pprof/", pprof.Index)
-		mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
-		mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
-	}
-	return mux
 }
 
 // healthHandler serves the liveness, which fails for a leader that does not renew its lease, and the readiness, which
 // fails until the caches are filled.
 func (o *Options) healthHandler(watchdog *leaderelection.HealthzAdaptor, synced func() bool) http.Handler {
-	mux := http.NewServeMux()
-	mux.HandleFunc("GET "+o.LivenessEndpoint, func(w http.ResponseWriter, r *http.Request) {
-		answer(w, watchdog.Check(r))
-	})
-	mux.HandleFunc("GET "+o.ReadinessEndpoint, func(w http.ResponseWriter, _ *http.Request) {
+	paths := mux.NewPathRecorderMux("health")
+	healthz.InstallPathHandler(paths, o.LivenessEndpoint, watchdog)
+	healthz.InstallPathHandler(paths, o.ReadinessEndpoint, healthz.NamedCheck("informer-sync", func(*http.Request) error {
 		if !synced() {
-			answer(w, errors.New("waiting for the caches of JobSets, Jobs, Services and volume claims"))
-			return
+			return errors.New("waiting for the caches of JobSets, Jobs, Services and volume claims")
 		}
-		answer(w, nil)
-	})
-	return mux
-}
-
-func answer(w http.ResponseWriter, err error) {
-	if err != nil {
-		http.Error(w, err.Error(), http.StatusServiceUnavailable)
-		return
-	}
-	fmt.Fprintln(w, "ok")
+		return nil
+	}))
+	return paths
 }

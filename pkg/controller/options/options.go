@@ -120,11 +120,11 @@ func (o *Options) addClientFlags(fs *pflag.FlagSet) {
 
 func (o *Options) addEndpointFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.MetricsBindAddress, "metrics-bind-address", o.MetricsBindAddress,
-		"Where /metrics is served over TLS, to clients whose token may get the non-resource URL /metrics. 0 switches it off.")
+		"Where /metrics is served over TLS, to users who may get the non-resource URL /metrics. 0 switches it off.")
 	fs.StringVar(&o.MetricsCertDir, "metrics-cert-dir", o.MetricsCertDir,
 		"Directory with tls.crt and tls.key for /metrics, read again when they change. Empty for a self-signed certificate.")
 	fs.BoolVar(&o.Profiling, "profiling", o.Profiling,
-		"Serve profiles under /debug/pprof/ beside /metrics, to clients whose token may get the non-resource URLs /debug/pprof/*.")
+		"Serve profiles under /debug/pprof/ beside /metrics, to users who may get the non-resource URLs /debug/pprof/*.")
 	fs.StringVar(&o.HealthBindAddress, "health-probe-bind-address", o.HealthBindAddress,
 		"Where /healthz and /readyz are served over plain HTTP. 0 switches them off.")
 }
@@ -228,11 +228,6 @@ func (o *Options) validateEndpoints() error {
 		return fmt.Errorf("--config: health.readinessEndpointName: must not be that of liveness, %q", o.LivenessEndpoint)
 	}
 	return nil
-}
-
-func (o *Options) validateTLS() error {
-	_, err := o.tlsConfig()
-	return err
 }
 
 func (o *Options) validateLeaderElection() error {
