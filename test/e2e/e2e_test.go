@@ -19,6 +19,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jobset-apiserver/jobset-apiserver/test/framework"
+	"github.com/jobset-apiserver/jobset-apiserver/test/framework/suite"
 	"github.com/jobset-apiserver/jobset-apiserver/test/localcluster"
 )
 
@@ -29,12 +31,7 @@ type cluster = localcluster.Cluster
 var shared *cluster
 
 func TestMain(m *testing.M) {
-	code, err := runSuite(m)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "e2e:", err)
-		os.Exit(1)
-	}
-	os.Exit(code)
+	suite.Main("e2e", func() (int, error) { return runSuite(m) })
 }
 
 func runSuite(m *testing.M) (code int, err error) {
@@ -186,20 +183,10 @@ func (k *kubectl) field(object, path string) string {
 	return k.ok("get", object, "-o", "jsonpath="+path)
 }
 
-// eventually polls until the check returns "" and fails with its last answer after the timeout.
-func (k *kubectl) eventually(timeout time.Duration, check func() string) {
+// eventually polls until the check finds no problem.
+func (k *kubectl) eventually(timeout time.Duration, check func() (problem string)) {
 	k.Helper()
-	deadline := time.Now().Add(timeout)
-	for {
-		problem := check()
-		if problem == "" {
-			return
-		}
-		if time.Now().After(deadline) {
-			k.Fatalf("after %v: %s", timeout, problem)
-		}
-		time.Sleep(200 * time.Millisecond)
-	}
+	framework.EventuallyNoProblem(k, timeout, check)
 }
 
 // as returns kubectl with a bearer token and no other credentials.

@@ -21,7 +21,7 @@ import (
 // TestInvariantsDetectDuplicateJobs makes the mistakes that the other tests look for.
 func TestInvariantsDetectDuplicateJobs(t *testing.T) {
 	l := newLife(t, rand.New(rand.NewPCG(0, 0))) //nolint:gosec // no choices
-	jobs := shared.kube.BatchV1().Jobs(l.namespace)
+	jobs := shared.Kube.BatchV1().Jobs(l.namespace)
 	create := func(name, attempt string) {
 		t.Helper()
 		_, err := jobs.Create(l.ctx, &batchv1.Job{

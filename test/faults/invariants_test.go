@@ -42,13 +42,13 @@ func newInvariants(t *testing.T, namespace string) *invariants {
 	t.Helper()
 	i := &invariants{namespace: namespace, created: map[attempt]map[string]sets.Set[types.UID]{}}
 	ctx, stop := context.WithCancel(context.Background())
-	jobs, err := shared.kube.BatchV1().Jobs(namespace).List(ctx, metav1.ListOptions{})
+	jobs, err := shared.Kube.BatchV1().Jobs(namespace).List(ctx, metav1.ListOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	watcher, err := watchtools.NewRetryWatcherWithContext(ctx, jobs.ResourceVersion, &cache.ListWatch{
 		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
-			return shared.kube.BatchV1().Jobs(namespace).Watch(ctx, options)
+			return shared.Kube.BatchV1().Jobs(namespace).Watch(ctx, options)
 		},
 	})
 	if err != nil {

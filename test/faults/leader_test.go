@@ -15,6 +15,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/utils/ptr"
+
+	"github.com/jobset-apiserver/jobset-apiserver/test/framework"
 )
 
 const (
@@ -28,7 +30,7 @@ const (
 type replica struct {
 	*controllers
 	proxy   *proxy
-	process *process
+	process *framework.Process
 }
 
 func newReplica(t *testing.T) *replica {
@@ -50,25 +52,27 @@ func TestLeaderEnds(t *testing.T) {
 	phases := l.phases()
 	l.live(phases[0])
 
-	killed, after := liveWithout(l, replicas, phases[1], func(r *replica) { r.process.kill() })
+	killed, after := liveWithout(l, replicas, phases[1], func(r *replica) { r.process.Kill() })
 	if after > takeover {
 		t.Errorf("the lease of a killed leader was taken after %v, must be within %v", after, takeover)
 	}
 	*killed = *newReplica(t)
 
-	stopped, _ := liveWithout(l, replicas, phases[2], func(r *replica) { r.process.signal(syscall.SIGSTOP) })
-	stopped.process.signal(syscall.SIGCONT)
-	if code, err := stopped.process.exitCode(takeover); err != nil || code != 1 {
-		t.Errorf("a leader that lost its lease ended with %d, %v; must end with 1", code, err)
+	stopped, _ := liveWithout(l, replicas, phases[2], func(r *replica) { _ = r.process.Signal(syscall.SIGSTOP) })
+	if err := stopped.process.Signal(syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	if code := stopped.process.Wait(t, takeover); code != 1 {
+		t.Errorf("a leader that lost its lease ended with %d; must end with 1", code)
 	}
 	*stopped = *newReplica(t)
 
-	asked, after := liveWithout(l, replicas, phases[3], func(r *replica) { r.process.signal(syscall.SIGTERM) })
+	asked, after := liveWithout(l, replicas, phases[3], func(r *replica) { _ = r.process.Signal(syscall.SIGTERM) })
 	if after >= lease {
 		t.Errorf("the lease of a leader that was asked to end was taken after %v, must be given up before %v are over", after, lease)
 	}
-	if code, err := asked.process.exitCode(phaseTimeout); err != nil || code != 0 {
-		t.Errorf("a leader that was asked to end ended with %d, %v; must end with 0", code, err)
+	if code := asked.process.Wait(t, phaseTimeout); code != 0 {
+		t.Errorf("a leader that was asked to end ended with %d; must end with 0", code)
 	}
 	l.live(phases[4])
 }
@@ -126,7 +130,7 @@ func liveWithout(l *life, replicas []*replica, p phase, happen func(*replica)) (
 
 // holder is who has the lease now; "" for nobody.
 func holder(ctx context.Context) (string, error) {
-	lease, err := shared.kube.CoordinationV1().Leases("jobset-system").Get(ctx, "6d4f6a47.jobset.x-k8s.io", metav1.GetOptions{})
+	lease, err := shared.Kube.CoordinationV1().Leases("jobset-system").Get(ctx, "6d4f6a47.jobset.x-k8s.io", metav1.GetOptions{})
 	if err != nil {
 		return "", fmt.Errorf("looking at the lease: %w", err)
 	}

@@ -66,12 +66,12 @@ func newLife(t *testing.T, dice *rand.Rand) *life {
 	t.Helper()
 	ctx := context.Background()
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "faults-"}}
-	namespace, err := shared.kube.CoreV1().Namespaces().Create(ctx, namespace, metav1.CreateOptions{})
+	namespace, err := shared.Kube.CoreV1().Namespaces().Create(ctx, namespace, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := shared.kube.CoreV1().Namespaces().Delete(ctx, namespace.Name, metav1.DeleteOptions{}); err != nil {
+		if err := shared.Kube.CoreV1().Namespaces().Delete(ctx, namespace.Name, metav1.DeleteOptions{}); err != nil {
 			t.Error(err)
 		}
 	})
@@ -99,7 +99,7 @@ func (l *life) live(p phase) {
 		if err != nil {
 			return err
 		}
-		children, err := shared.kube.BatchV1().Jobs(l.namespace).List(l.ctx, metav1.ListOptions{})
+		children, err := shared.Kube.BatchV1().Jobs(l.namespace).List(l.ctx, metav1.ListOptions{})
 		if err != nil {
 			return err
 		}
@@ -125,7 +125,7 @@ func (l *life) poll(what string, try func() error) {
 }
 
 func (l *life) set() (*jobsetv1alpha2.JobSet, error) {
-	return shared.jobSets.JobsetV1alpha2().JobSets(l.namespace).Get(l.ctx, setName, metav1.GetOptions{})
+	return shared.JobSets.JobsetV1alpha2().JobSets(l.namespace).Get(l.ctx, setName, metav1.GetOptions{})
 }
 
 func (l *life) create() error {
@@ -137,7 +137,7 @@ func (l *life) create() error {
 		js.Namespace = l.namespace
 		js.Spec.FailurePolicy = &jobsetv1alpha2.FailurePolicy{MaxRestarts: 10}
 	})
-	created, err := shared.jobSets.JobsetV1alpha2().JobSets(l.namespace).Create(l.ctx, set, metav1.CreateOptions{})
+	created, err := shared.JobSets.JobsetV1alpha2().JobSets(l.namespace).Create(l.ctx, set, metav1.CreateOptions{})
 	if err == nil {
 		l.uid = created.UID
 	}
@@ -146,7 +146,7 @@ func (l *life) create() error {
 
 func (l *life) setSuspend(suspend bool) error {
 	patch := fmt.Appendf(nil, `{"spec":{"suspend":%t}}`, suspend)
-	_, err := shared.jobSets.JobsetV1alpha2().JobSets(l.namespace).Patch(l.ctx, setName, types.MergePatchType, patch, metav1.PatchOptions{})
+	_, err := shared.JobSets.JobsetV1alpha2().JobSets(l.namespace).Patch(l.ctx, setName, types.MergePatchType, patch, metav1.PatchOptions{})
 	return err
 }
 
@@ -163,7 +163,7 @@ func (l *life) finishAll() error { return l.steer(jobs, "succeeded") }
 
 // steer gives some pods an outcome, at once.
 func (l *life) steer(count int, outcome string) error {
-	pods, err := shared.kube.CoreV1().Pods(l.namespace).List(l.ctx, metav1.ListOptions{})
+	pods, err := shared.Kube.CoreV1().Pods(l.namespace).List(l.ctx, metav1.ListOptions{})
 	if err != nil {
 		return err
 	}
@@ -171,7 +171,7 @@ func (l *life) steer(count int, outcome string) error {
 	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%q,%q:"0"}}}`, outcomeKey, outcome, runSecondsKey)
 	failures := make([]error, count)
 	workqueue.ParallelizeUntil(l.ctx, 20, count, func(i int) {
-		_, failures[i] = shared.kube.CoreV1().Pods(l.namespace).Patch(l.ctx, pods.Items[i].Name, types.MergePatchType, patch, metav1.PatchOptions{})
+		_, failures[i] = shared.Kube.CoreV1().Pods(l.namespace).Patch(l.ctx, pods.Items[i].Name, types.MergePatchType, patch, metav1.PatchOptions{})
 	})
 	return errors.Join(failures...)
 }

@@ -5,16 +5,12 @@ package faults
 
 import (
 	"flag"
-	"fmt"
 	"math/rand/v2"
-	"os"
 	"testing"
 	"time"
 
-	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
-
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/generated/clientset/versioned"
+	"github.com/jobset-apiserver/jobset-apiserver/test/framework"
+	"github.com/jobset-apiserver/jobset-apiserver/test/framework/suite"
 	"github.com/jobset-apiserver/jobset-apiserver/test/localcluster"
 )
 
@@ -30,9 +26,7 @@ func newDice(t *testing.T) *rand.Rand {
 // cluster is a running control plane whose controllers belong to the tests.
 type cluster struct {
 	*localcluster.Cluster
-	config  *rest.Config
-	kube    kubernetes.Interface
-	jobSets versioned.Interface
+	*framework.Clients
 }
 
 // shared is the control plane of this package.
@@ -40,12 +34,7 @@ var shared *cluster
 
 func TestMain(m *testing.M) {
 	flag.Parse()
-	code, err := runSuite(m)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "faults:", err)
-		os.Exit(1)
-	}
-	os.Exit(code)
+	suite.Main("faults", func() (int, error) { return runSuite(m) })
 }
 
 func runSuite(m *testing.M) (int, error) {
@@ -66,14 +55,11 @@ func runSuite(m *testing.M) (int, error) {
 
 // connect makes the clients.
 func (c *cluster) connect() error {
-	var err error
-	if c.config, err = c.Config(); err != nil {
+	config, err := c.Config()
+	if err != nil {
 		return err
 	}
-	if c.kube, err = kubernetes.NewForConfig(c.config); err != nil {
-		return err
-	}
-	c.jobSets, err = versioned.NewForConfig(c.config)
+	c.Clients, err = framework.NewClients(config)
 	return err
 }
 

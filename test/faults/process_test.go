@@ -5,47 +5,35 @@ package faults
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"sync"
 	"syscall"
 	"testing"
-	"time"
 
 	"k8s.io/apimachinery/pkg/util/wait"
-)
 
-// process is a running controller.
-type process struct {
-	cmd *exec.Cmd
-	// ended is closed when the process has ended.
-	ended chan struct{}
-}
+	"github.com/jobset-apiserver/jobset-apiserver/test/framework"
+)
 
 // controllers starts controllers that ask one proxy, and ends them with the test.
 type controllers struct {
 	*testing.T
 	kubeconfig string
 	flags      []string
-	log        *os.File
+	log        string
 }
 
 func newControllers(t *testing.T, kubeconfig string, flags ...string) *controllers {
 	t.Helper()
-	log, err := os.Create(filepath.Join(t.TempDir(), "controller.log"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := &controllers{T: t, kubeconfig: kubeconfig, flags: flags, log: filepath.Join(t.TempDir(), "controller.log")}
 	t.Cleanup(func() {
 		if t.Failed() {
-			logTail(t, log.Name())
+			logTail(t, c.log)
 		}
-		log.Close()
 	})
-	return &controllers{T: t, kubeconfig: kubeconfig, flags: flags, log: log}
+	return c
 }
 
 func logTail(t *testing.T, path string) {
@@ -58,28 +46,19 @@ func logTail(t *testing.T, path string) {
 }
 
 // start starts a controller.
-func (c *controllers) start() (*process, error) {
-	cmd := exec.Command(shared.Program("jobset-controller"), append([]string{
+func (c *controllers) start() (*framework.Process, error) {
+	p, err := framework.StartProcess(c.log, shared.Program("jobset-controller"), append([]string{
 		"--kubeconfig=" + c.kubeconfig, "--leader-elect-resource-namespace=jobset-system",
 		"--metrics-bind-address=0", "--health-probe-bind-address=0", "--v=2",
 	}, c.flags...)...)
-	cmd.Stdout, cmd.Stderr = c.log, c.log
-	// It must not outlive the test, however that ends.
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	if err := cmd.Start(); err != nil {
-		return nil, err
+	if err == nil {
+		c.Cleanup(p.Kill)
 	}
-	p := &process{cmd: cmd, ended: make(chan struct{})}
-	go func() {
-		defer close(p.ended)
-		_ = cmd.Wait() // how it ended is asked for where it matters
-	}()
-	c.Cleanup(func() { p.kill() })
-	return p, nil
+	return p, err
 }
 
 // must starts a controller, or ends the test.
-func (c *controllers) must() *process {
+func (c *controllers) must() *framework.Process {
 	c.Helper()
 	p, err := c.start()
 	if err != nil {
@@ -88,30 +67,12 @@ func (c *controllers) must() *process {
 	return p
 }
 
-func (p *process) signal(s syscall.Signal) { _ = p.cmd.Process.Signal(s) }
-
-// kill ends the process at once and returns when it is gone.
-func (p *process) kill() {
-	p.signal(syscall.SIGKILL)
-	<-p.ended
-}
-
-// exitCode waits for the end of the process.
-func (p *process) exitCode(timeout time.Duration) (int, error) {
-	select {
-	case <-p.ended:
-		return p.cmd.ProcessState.ExitCode(), nil
-	case <-time.After(timeout):
-		return 0, errors.New("the process does not end")
-	}
-}
-
 // supervisor keeps one controller running, as a kubelet does: one that was killed is followed by the next.
 type supervisor struct {
 	*controllers
 
 	mu      sync.Mutex
-	current *process
+	current *framework.Process
 	stopped bool
 	deaths  int
 }
@@ -142,14 +103,14 @@ func (s *supervisor) replace() bool {
 	s.mu.Lock()
 	p := s.current
 	s.mu.Unlock()
-	<-p.ended
+	<-p.Done()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.stopped {
 		return false
 	}
-	if p.cmd.ProcessState.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL {
-		s.Errorf("the controller ended by itself: %v", p.cmd.ProcessState)
+	if p.State().Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL {
+		s.Errorf("the controller ended by itself: %v", p.State())
 		return false
 	}
 	s.deaths++
@@ -167,7 +128,7 @@ func (s *supervisor) kill() {
 	s.mu.Lock()
 	p := s.current
 	s.mu.Unlock()
-	p.kill()
+	p.Kill()
 }
 
 // died waits until all the kills are known, and tells if there were others.

@@ -36,12 +36,12 @@ type interceptor func(w http.ResponseWriter, r *http.Request, pass http.Handler)
 // newProxy starts a proxy to the kube-apiserver of the shared cluster.
 func newProxy(t *testing.T) *proxy {
 	t.Helper()
-	target, err := url.Parse(shared.config.Host)
+	target, err := url.Parse(shared.REST.Host)
 	if err != nil {
 		t.Fatal(err)
 	}
-	transport, err := rest.TransportFor(&rest.Config{Host: shared.config.Host, TLSClientConfig: rest.TLSClientConfig{
-		CAData: shared.config.CAData, CAFile: shared.config.CAFile,
+	transport, err := rest.TransportFor(&rest.Config{Host: shared.REST.Host, TLSClientConfig: rest.TLSClientConfig{
+		CAData: shared.REST.CAData, CAFile: shared.REST.CAFile,
 	}})
 	if err != nil {
 		t.Fatal(err)

@@ -24,12 +24,12 @@ func TestTheControllerFollowsAServerThatComesBack(t *testing.T) {
 	create := func(name string) error {
 		set := builders.JobSet(name, builders.WithJobs("w", 1, 1))
 		set.Namespace = l.namespace
-		_, err := shared.jobSets.JobsetV1alpha2().JobSets(l.namespace).Create(l.ctx, set, metav1.CreateOptions{})
+		_, err := shared.JobSets.JobsetV1alpha2().JobSets(l.namespace).Create(l.ctx, set, metav1.CreateOptions{})
 		return err
 	}
 	acted := func(name string) func() error {
 		return func() error {
-			_, err := shared.kube.BatchV1().Jobs(l.namespace).Get(l.ctx, name+"-w-0", metav1.GetOptions{})
+			_, err := shared.Kube.BatchV1().Jobs(l.namespace).Get(l.ctx, name+"-w-0", metav1.GetOptions{})
 			return err
 		}
 	}

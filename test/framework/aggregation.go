@@ -16,7 +16,6 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
 
 	"github.com/jobset-apiserver/jobset-apiserver/test/framework/apiservice"
@@ -81,19 +80,6 @@ func (p *ControlPlane) Register(ctx context.Context, port int, ca []byte) error 
 		}
 	}
 	return nil
-}
-
-// Eventually polls until the check passes.
-func Eventually(t testing.TB, timeout time.Duration, what string, check func(context.Context) error) {
-	t.Helper()
-	var last error
-	err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, timeout, true, func(ctx context.Context) (bool, error) {
-		last = check(ctx)
-		return last == nil, nil
-	})
-	if err != nil {
-		t.Fatalf("waiting until %s: %v: %v", what, err, last)
-	}
 }
 
 // Get asks for a path and returns the status code, which is 0 when nothing answers, and the body.

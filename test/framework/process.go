@@ -4,57 +4,121 @@
 package framework
 
 import (
-	"bytes"
+	"context"
+	"errors"
 	"fmt"
 	"net"
 	"os"
 	"os/exec"
-	"sync"
+	"path/filepath"
 	"syscall"
 	"testing"
 	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-// Process is a program that a test started. It is killed at the end of the test, if it still runs.
+// Process is a program that runs beside the tests. Its output goes to a file.
 type Process struct {
-	cmd    *exec.Cmd
-	stderr lockedBuffer
-	done   chan struct{}
-	err    error
+	// LogFile is the file with the output.
+	LogFile string
+
+	cmd  *exec.Cmd
+	done chan struct{}
+	err  error
 }
 
-// Run starts a program.
-func Run(t testing.TB, path string, args ...string) *Process {
-	t.Helper()
-	p := &Process{cmd: exec.Command(path, args...), done: make(chan struct{})}
-	p.cmd.Stderr = &p.stderr
+// StartProcess starts a program and appends its output to the file.
+func StartProcess(logFile, path string, args ...string) (*Process, error) {
+	file, err := os.OpenFile(logFile, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	p := &Process{LogFile: logFile, cmd: exec.Command(path, args...), done: make(chan struct{})}
+	p.cmd.Stdout, p.cmd.Stderr = file, file
 	// The program must not outlive a test binary that was killed.
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if err := p.cmd.Start(); err != nil {
-		t.Fatalf("starting %s: %v", path, err)
+		return nil, fmt.Errorf("starting %s: %w", path, err)
 	}
 	go func() {
 		p.err = p.cmd.Wait()
 		close(p.done)
 	}()
+	return p, nil
+}
+
+// Run starts a program, which is killed at the end of the test if it still runs.
+func Run(t testing.TB, path string, args ...string) *Process {
+	t.Helper()
+	p, err := StartProcess(filepath.Join(t.TempDir(), filepath.Base(path)+".log"), path, args...)
+	if err != nil {
+		t.Fatal(err)
+	}
 	t.Cleanup(func() {
-		_ = p.cmd.Process.Kill()
-		<-p.done
+		p.Kill()
 		if t.Failed() {
-			t.Logf("log of %s:\n%s", path, tail(p.stderr.String(), 20000))
+			t.Logf("log of %s:\n%s", path, p.logEnd())
 		}
 	})
 	return p
 }
 
+func (p *Process) name() string { return filepath.Base(p.cmd.Path) }
+
 // Signal sends a signal to the program.
 func (p *Process) Signal(signal os.Signal) error { return p.cmd.Process.Signal(signal) }
+
+// Kill kills the program, if it still runs, and waits for its end.
+func (p *Process) Kill() {
+	_ = p.Signal(syscall.SIGKILL)
+	<-p.done
+}
+
+// Terminate ends the program with SIGTERM, as Kubernetes does. It returns an error if the program has ended before, does not
+// end in time, or ends with another exit code than 0.
+func (p *Process) Terminate(timeout time.Duration) error {
+	select {
+	case <-p.done:
+		return fmt.Errorf("%s has ended before: %w; its log:\n%s", p.name(), p.err, p.logEnd())
+	default:
+	}
+	if err := p.Signal(syscall.SIGTERM); err != nil {
+		return err
+	}
+	select {
+	case <-p.done:
+		if p.err != nil {
+			return fmt.Errorf("ending %s: %w; its log:\n%s", p.name(), p.err, p.logEnd())
+		}
+		return nil
+	case <-time.After(timeout):
+		p.Kill()
+		return fmt.Errorf("%s does not end within %s", p.name(), timeout)
+	}
+}
 
 // Done is closed when the program has ended.
 func (p *Process) Done() <-chan struct{} { return p.done }
 
-// Stderr is what the program has written so far.
-func (p *Process) Stderr() string { return p.stderr.String() }
+// State describes how the program ended.
+func (p *Process) State() *os.ProcessState { return p.cmd.ProcessState }
+
+// Log returns what the program has written so far.
+func (p *Process) Log() string {
+	content, err := os.ReadFile(p.LogFile)
+	if err != nil {
+		return err.Error()
+	}
+	return string(content)
+}
+
+func (p *Process) logEnd() string {
+	const limit = 20_000
+	log := p.Log()
+	return log[max(0, len(log)-limit):]
+}
 
 // Wait waits for the end and returns the exit code.
 func (p *Process) Wait(t testing.TB, timeout time.Duration) int {
@@ -63,42 +127,45 @@ func (p *Process) Wait(t testing.TB, timeout time.Duration) int {
 	case <-p.done:
 		return p.cmd.ProcessState.ExitCode()
 	case <-time.After(timeout):
-		t.Fatalf("%s still runs after %s", p.cmd.Path, timeout)
+		t.Fatalf("%s still runs after %s", p.name(), timeout)
 		return -1
 	}
 }
 
-// FreePort returns a port of the loopback address that nobody uses at this moment.
+// Await polls until the check passes. It returns an error if the program ends before that.
+func (p *Process) Await(ctx context.Context, timeout time.Duration, what string, check func(context.Context) error) error {
+	var last error
+	err := wait.PollUntilContextTimeout(ctx, pollInterval, timeout, true, func(ctx context.Context) (bool, error) {
+		select {
+		case <-p.done:
+			return false, errors.Join(errors.New("the program has ended"), p.err)
+		default:
+			last = check(ctx)
+			return last == nil, nil
+		}
+	})
+	if err != nil {
+		return fmt.Errorf("waiting until %s %s: %w: %v; its log:\n%s", p.name(), what, err, last, p.logEnd())
+	}
+	return nil
+}
+
+// UnusedPort returns a port of the loopback address that is free at this moment.
+func UnusedPort() (int, error) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return 0, err
+	}
+	defer listener.Close()
+	return listener.Addr().(*net.TCPAddr).Port, nil
+}
+
+// FreePort is UnusedPort for a test.
 func FreePort(t testing.TB) int {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	port, err := UnusedPort()
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer listener.Close()
-	return listener.Addr().(*net.TCPAddr).Port
-}
-
-type lockedBuffer struct {
-	mu     sync.Mutex
-	buffer bytes.Buffer
-}
-
-func (b *lockedBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.buffer.Write(p)
-}
-
-func (b *lockedBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.buffer.String()
-}
-
-func tail(s string, limit int) string {
-	if len(s) <= limit {
-		return s
-	}
-	return fmt.Sprintf("… %s", s[len(s)-limit:])
+	return port
 }

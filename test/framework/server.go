@@ -5,16 +5,15 @@ package framework
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
 	"strconv"
-	"syscall"
 	"testing"
 	"time"
 
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 )
@@ -112,25 +111,19 @@ func (s *Server) Anonymous(t testing.TB) *rest.Config {
 	return &rest.Config{Host: s.URL(), QPS: -1, TLSClientConfig: rest.TLSClientConfig{CAData: ca}}
 }
 
-// AwaitReady waits until /readyz says so.
+// AwaitReady waits until /readyz answers with 200.
 func (s *Server) AwaitReady(t testing.TB) {
 	t.Helper()
-	var last string
-	err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
-		select {
-		case <-s.Done():
-			return false, fmt.Errorf("it has ended: %s", s.Stderr())
-		default:
-		}
+	if err := s.Await(t.Context(), time.Minute, "is ready", func(context.Context) error {
 		if _, err := os.Stat(filepath.Join(s.CertDir, "ca.crt")); err != nil {
-			return false, nil
+			return err
 		}
-		code, body := s.Get(t, "/readyz?verbose")
-		last = body
-		return code == http.StatusOK, nil
-	})
-	if err != nil {
-		t.Fatalf("the server does not become ready: %v\n%s", err, last)
+		if code, body := s.Get(t, "/readyz?verbose"); code != http.StatusOK {
+			return errors.New(body)
+		}
+		return nil
+	}); err != nil {
+		t.Fatal(err)
 	}
 }
 
@@ -143,10 +136,7 @@ func (s *Server) Get(t testing.TB, path string) (int, string) {
 // Stop ends the server as Kubernetes does and waits for its end.
 func (s *Server) Stop(t testing.TB) {
 	t.Helper()
-	if err := s.Signal(syscall.SIGTERM); err != nil {
+	if err := s.Terminate(time.Minute); err != nil {
 		t.Fatal(err)
-	}
-	if code := s.Wait(t, time.Minute); code != 0 {
-		t.Fatalf("the server ended with code %d: %s", code, s.Stderr())
 	}
 }

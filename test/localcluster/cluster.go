@@ -19,6 +19,8 @@ import (
 
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/jobset-apiserver/jobset-apiserver/test/framework/suite"
 )
 
 // ShortShutdown is a flag of jobset-apiserver that spares tests that stop the server the time in which load balancers
@@ -101,14 +103,7 @@ func (c *Cluster) Run(m *testing.M, ready func() error) (code int, err error) {
 	if err := ready(); err != nil {
 		return 0, err
 	}
-	done := make(chan int, 1)
-	go func() { done <- m.Run() }()
-	select {
-	case code = <-done:
-		return code, nil
-	case <-interrupted.Done():
-		return 0, errors.New("interrupted")
-	}
+	return suite.Run(interrupted, m)
 }
 
 // Stop removes the cluster. Unless all went well, its logs are kept, and the script prints where.

@@ -4,13 +4,8 @@
 package apiserver
 
 import (
-	"bufio"
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -26,13 +21,8 @@ import (
 
 // TestAccessToActions covers who may do what: each action is a resource of its own to authorization, admission and audit.
 func TestAccessToActions(t *testing.T) {
-	dir := t.TempDir()
-	policy, log := filepath.Join(dir, "policy.yaml"), filepath.Join(dir, "audit.log")
-	content := "apiVersion: audit.k8s.io/v1\nkind: Policy\nrules:\n- level: RequestResponse\n  resources: [{group: jobset.x-k8s.io}]\n- level: None\n"
-	if err := os.WriteFile(policy, []byte(content), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	server := plane.StartServer(t, append(framework.Embedded(framework.ShortDir(t)), "--audit-policy-file="+policy, "--audit-log-path="+log)...)
+	log, flags := auditFlags(t)
+	server := plane.StartServer(t, append(framework.Embedded(framework.ShortDir(t)), flags...)...)
 	plane.Aggregate(t, server)
 	cases := map[string]func(*testing.T, *env){
 		"each action of each set is permitted by itself": testActionPermissions,
@@ -144,27 +134,12 @@ func testActionAudit(t *testing.T, e *env, log string) {
 		}
 	}
 	for _, action := range order {
-		framework.Eventually(t, changeTimeout, "the line of "+action+" is written", func(context.Context) error {
-			file, err := os.Open(log)
-			if err != nil {
-				return err
-			}
-			defer file.Close()
-			for scanner := bufio.NewScanner(file); scanner.Scan(); {
-				var event auditv1.Event
-				if err := json.Unmarshal(scanner.Bytes(), &event); err != nil {
-					return err
-				}
-				if event.Stage != auditv1.StageResponseComplete || event.User.Username != "erin" || event.ObjectRef.Subresource != action {
-					continue
-				}
-				if event.Verb != "create" || event.ObjectRef.Resource != "jobsets" || event.ObjectRef.Name != "audited" ||
-					!strings.Contains(string(event.RequestObject.Raw), actionKinds[action]) || !strings.Contains(string(event.ResponseObject.Raw), "the JobSet ") {
-					return fmt.Errorf("the line is %s", scanner.Bytes())
-				}
-				return nil
-			}
-			return errors.New("no such line")
+		event := auditEvent(t, log, action, func(event *auditv1.Event) bool {
+			return event.User.Username == "erin" && event.ObjectRef.Subresource == action
 		})
+		if event.Verb != "create" || event.ObjectRef.Resource != "jobsets" || event.ObjectRef.Name != "audited" ||
+			!strings.Contains(string(event.RequestObject.Raw), actionKinds[action]) || !strings.Contains(string(event.ResponseObject.Raw), "the JobSet ") {
+			t.Errorf("the event is %+v", event)
+		}
 	}
 }

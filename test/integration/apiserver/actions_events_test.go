@@ -246,8 +246,8 @@ func TestActionsWithoutEvents(t *testing.T) {
 		t.Errorf("%v, %d events", err, len(events))
 	}
 	const line = "Events about actions are lost"
-	if n := strings.Count(server.Stderr(), line); n != 1 || !strings.Contains(server.Stderr(), `cannot create resource \"events\"`) {
-		t.Errorf("%d lines in the log:\n%s", n, server.Stderr())
+	if n := strings.Count(server.Log(), line); n != 1 || !strings.Contains(server.Log(), `cannot create resource \"events\"`) {
+		t.Errorf("%d lines in the log:\n%s", n, server.Log())
 	}
 }
 

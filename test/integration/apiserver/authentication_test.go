@@ -4,26 +4,15 @@
 package apiserver
 
 import (
-	"bufio"
 	"context"
-	"encoding/json"
-	"errors"
-	"fmt"
 	"net/http"
-	"os"
-	"path/filepath"
-	"strings"
 	"testing"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
-	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
-	flowcontrolv1 "k8s.io/api/flowcontrol/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
 	"github.com/jobset-apiserver/jobset-apiserver/test/framework"
@@ -207,110 +196,5 @@ func testNewFrontProxy(t *testing.T, e *env) {
 	})
 	framework.Eventually(t, changeTimeout, "the new front proxy is believed", func(context.Context) error {
 		return e.proxied(t, authority, "front-proxy-client")
-	})
-}
-
-// TestQuestionsOfAdmittedRequestsAreExempt wants kube-apiserver to answer the questions of our server without queueing them
-// when each belongs to a request that was let in and waits for the answer, and no others: anybody can cause those about
-// tokens.
-func TestQuestionsOfAdmittedRequestsAreExempt(t *testing.T) {
-	schema, err := plane.Kube.FlowcontrolV1().FlowSchemas().Get(t.Context(), "jobset-apiserver-delegated", metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if level := schema.Spec.PriorityLevelConfiguration.Name; level != "exempt" {
-		t.Errorf("priority level is %s", level)
-	}
-	user, err := plane.AddUser(framework.ServerUser, "system:serviceaccounts", "system:serviceaccounts:jobset-system", "system:authenticated")
-	if err != nil {
-		t.Fatal(err)
-	}
-	config, classified := user.Config(), ""
-	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
-		return roundTripper(func(req *http.Request) (*http.Response, error) {
-			response, err := next.RoundTrip(req)
-			if err == nil {
-				classified = response.Header.Get(flowcontrolv1.ResponseHeaderMatchedFlowSchemaUID)
-			}
-			return response, err
-		})
-	})
-	client, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	questions := map[string]func() error{
-		"what somebody may do": func() error {
-			review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
-				User: "alice", NonResourceAttributes: &authorizationv1.NonResourceAttributes{Path: "/metrics", Verb: "get"},
-			}}
-			_, err := client.AuthorizationV1().SubjectAccessReviews().Create(t.Context(), review, metav1.CreateOptions{})
-			return err
-		},
-		"which volume claims exist": func() error {
-			_, err := client.CoreV1().PersistentVolumeClaims("default").List(t.Context(), metav1.ListOptions{})
-			return err
-		},
-		"whether a namespace exists": func() error {
-			_, err := client.CoreV1().Namespaces().Get(t.Context(), "default", metav1.GetOptions{})
-			return err
-		},
-	}
-	for name, ask := range questions {
-		framework.Eventually(t, changeTimeout, name+" is exempt", func(context.Context) error {
-			if err := ask(); err != nil {
-				return err
-			}
-			if classified != string(schema.UID) {
-				return fmt.Errorf("flow schema is %s, not %s", classified, schema.UID)
-			}
-			return nil
-		})
-	}
-	review := &authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: "x"}}
-	if _, err := client.AuthenticationV1().TokenReviews().Create(t.Context(), review, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	if classified == string(schema.UID) {
-		t.Error("the question who somebody is, which anybody can cause, is exempt")
-	}
-}
-
-func TestAudit(t *testing.T) {
-	dir := t.TempDir()
-	policy := filepath.Join(dir, "policy.yaml")
-	content := "apiVersion: audit.k8s.io/v1\nkind: Policy\nrules:\n- level: RequestResponse\n  resources: [{group: jobset.x-k8s.io}]\n- level: None\n"
-	if err := os.WriteFile(policy, []byte(content), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	log := filepath.Join(dir, "audit.log")
-	server := plane.StartServer(t, append(framework.Embedded(framework.ShortDir(t)), "--audit-policy-file="+policy, "--audit-log-path="+log)...)
-	// The line names the user, although the request comes from kube-apiserver.
-	plane.Aggregate(t, server)
-	user, err := plane.AddUser("dora", "system:masters")
-	if err != nil {
-		t.Fatal(err)
-	}
-	e := newEnv(t, server, user.Config())
-	e.create(t, jobSet("audited"))
-	framework.Eventually(t, changeTimeout, "the line is written", func(context.Context) error {
-		file, err := os.Open(log)
-		if err != nil {
-			return err
-		}
-		defer file.Close()
-		for scanner := bufio.NewScanner(file); scanner.Scan(); {
-			var event auditv1.Event
-			if err := json.Unmarshal(scanner.Bytes(), &event); err != nil {
-				return err
-			}
-			if event.Verb == "create" && event.User.Username == "dora" && event.ObjectRef.Name == "audited" && event.Stage == auditv1.StageResponseComplete {
-				if !strings.Contains(string(event.RequestObject.Raw), "replicatedJobs") {
-					return fmt.Errorf("the request is missing: %s", event.RequestObject.Raw)
-				}
-				return nil
-			}
-		}
-		return errors.New("no such line")
 	})
 }

@@ -70,13 +70,13 @@ func expectOneLine(t *testing.T, flags, want []string) {
 	if code := process.Wait(t, startTimeout); code != 1 {
 		t.Errorf("exit code is %d, not 1", code)
 	}
-	stderr := process.Stderr()
-	if lines := strings.Count(stderr, "\n"); lines != 1 {
-		t.Errorf("%d lines, not one:\n%s", lines, stderr)
+	log := process.Log()
+	if lines := strings.Count(log, "\n"); lines != 1 {
+		t.Errorf("%d lines, not one:\n%s", lines, log)
 	}
 	for _, text := range want {
-		if !strings.Contains(stderr, text) {
-			t.Errorf("%q is missing in: %s", text, stderr)
+		if !strings.Contains(log, text) {
+			t.Errorf("%q is missing in: %s", text, log)
 		}
 	}
 }

@@ -66,7 +66,7 @@ func TestGracefulStop(t *testing.T) {
 		t.Errorf("stopping took %s", took)
 	}
 	for _, noise := range []string{"panic", "embedded etcd stopped", "[core]"} {
-		if strings.Contains(server.Stderr(), noise) {
+		if strings.Contains(server.Log(), noise) {
 			t.Errorf("the log contains %q", noise)
 		}
 	}

@@ -31,7 +31,7 @@ func TestOldMainCluster(t *testing.T) {
 	e := newEnv(t, server, server.Config(t))
 	e.create(t, jobSet("a"))
 	var lines []string
-	for _, line := range strings.Split(server.Stderr(), "\n") {
+	for _, line := range strings.Split(server.Log(), "\n") {
 		if strings.Contains(line, "Admission plugin is off") {
 			lines = append(lines, line)
 		}

@@ -27,8 +27,8 @@ func TestPermissionsMayComeAMomentLater(t *testing.T) {
 	flags := append(framework.Embedded(framework.ShortDir(t)), "--kubeconfig="+kubeconfig)
 	server := plane.LaunchServer(t, flags...)
 	framework.Eventually(t, time.Minute, "the server waits", func(context.Context) error {
-		if !strings.Contains(server.Stderr(), "its authentication configuration") {
-			return errors.New(server.Stderr())
+		if !strings.Contains(server.Log(), "its authentication configuration") {
+			return errors.New(server.Log())
 		}
 		return nil
 	})

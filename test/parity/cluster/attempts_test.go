@@ -82,7 +82,7 @@ func (e *env) restartContainer(pod corev1.Pod) {
 	e.Helper()
 	patch := fmt.Sprintf(`{"status":{"containerStatuses":[{"name":%q,"restartCount":1,"lastState":{"terminated":{"exitCode":1,"reason":"Error","finishedAt":%q}}}]}}`,
 		pod.Spec.Containers[0].Name, metav1.Now().UTC().Format("2006-01-02T15:04:05Z"))
-	_, err := shared.kube.CoreV1().Pods(e.namespace).Patch(e.Context(), pod.Name, types.StrategicMergePatchType, []byte(patch), metav1.PatchOptions{}, "status")
+	_, err := shared.Kube.CoreV1().Pods(e.namespace).Patch(e.Context(), pod.Name, types.StrategicMergePatchType, []byte(patch), metav1.PatchOptions{}, "status")
 	if err != nil {
 		e.Fatal(err)
 	}

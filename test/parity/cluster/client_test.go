@@ -51,7 +51,7 @@ func TestRow7_1_32_TypedClient(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			e := newEnv(t)
 			record := &wire{sent: map[string]bool{}, got: map[string]bool{}}
-			config := rest.CopyConfig(shared.config)
+			config := rest.CopyConfig(shared.REST)
 			config.ContentType, config.AcceptContentTypes = media, media
 			config.Wrap(func(next http.RoundTripper) http.RoundTripper { record.next = next; return record })
 			client, err := versioned.NewForConfig(config)

@@ -192,12 +192,12 @@ func TestRow7_4_05_SchedulingGates(t *testing.T) {
 			t.Errorf("gates of pod %s (-want +got):\n%s", pod.Name, diff)
 		}
 		err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
-			current, err := shared.kube.CoreV1().Pods(e.namespace).Get(t.Context(), pod.Name, metav1.GetOptions{})
+			current, err := shared.Kube.CoreV1().Pods(e.namespace).Get(t.Context(), pod.Name, metav1.GetOptions{})
 			if err != nil {
 				return err
 			}
 			current.Spec.SchedulingGates = nil
-			_, err = shared.kube.CoreV1().Pods(e.namespace).Update(t.Context(), current, metav1.UpdateOptions{})
+			_, err = shared.Kube.CoreV1().Pods(e.namespace).Update(t.Context(), current, metav1.UpdateOptions{})
 			return err
 		})
 		if err != nil {

@@ -20,10 +20,10 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/wait"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	typedv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/generated/clientset/versioned/typed/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/test/framework"
 )
 
 type (
@@ -31,8 +31,8 @@ type (
 	replicatedJob = jobsetv1alpha2.ReplicatedJob
 )
 
-// patience is long because all rows share the machine.
-const patience = 90 * time.Second
+// changeTimeout bounds how long a change may take to be seen. It is long because all rows share the machine.
+const changeTimeout = 90 * time.Second
 
 // env is what one test works with: a namespace of its own.
 type env struct {
@@ -45,13 +45,13 @@ type env struct {
 func newEnv(t *testing.T) *env {
 	t.Helper()
 	t.Parallel()
-	namespace, err := shared.kube.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{
+	namespace, err := shared.Kube.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{
 		ObjectMeta: metav1.ObjectMeta{GenerateName: "row-"},
 	}, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := &env{T: t, namespace: namespace.Name, sets: shared.jobSets.JobsetV1alpha2().JobSets(namespace.Name)}
+	e := &env{T: t, namespace: namespace.Name, sets: shared.JobSets.JobsetV1alpha2().JobSets(namespace.Name)}
 	t.Cleanup(func() {
 		if t.Failed() {
 			e.Log(e.run("", "get", "jobsets,jobs,pods,pvc,services", "-o", "wide"), e.run("", "get", "jobsets", "-o", "yaml"),
@@ -93,7 +93,7 @@ func (a answer) String() string {
 // run calls kubectl in the namespace.
 func (e *env) run(stdin string, args ...string) answer {
 	e.Helper()
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(e.Context()), patience)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(e.Context()), changeTimeout)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, shared.kubectl, append([]string{"--kubeconfig", shared.Kubeconfig(), "--namespace", e.namespace}, args...)...)
 	var stdout, stderr bytes.Buffer
@@ -105,14 +105,7 @@ func (e *env) run(stdin string, args ...string) answer {
 // eventually polls until the check finds no problem.
 func (e *env) eventually(check func() (problem string)) {
 	e.Helper()
-	var problem string
-	err := wait.PollUntilContextTimeout(e.Context(), 150*time.Millisecond, patience, true, func(context.Context) (bool, error) {
-		problem = check()
-		return problem == "", nil
-	})
-	if err != nil {
-		e.Fatalf("after %s: %s", patience, problem)
-	}
+	framework.EventuallyNoProblem(e, changeTimeout, check)
 }
 
 func (e *env) get(name string) *jobSet {
@@ -155,7 +148,7 @@ func (e *env) awaitFailed(name, reason string) *jobSet {
 // jobs returns the Jobs by name.
 func (e *env) jobs() map[string]*batchv1.Job {
 	e.Helper()
-	list, err := shared.kube.BatchV1().Jobs(e.namespace).List(e.Context(), metav1.ListOptions{})
+	list, err := shared.Kube.BatchV1().Jobs(e.namespace).List(e.Context(), metav1.ListOptions{})
 	if err != nil {
 		e.Fatal(err)
 	}
@@ -189,7 +182,7 @@ func (e *env) pods(job string) []corev1.Pod {
 	if job != "" {
 		options.LabelSelector += "=" + job
 	}
-	list, err := shared.kube.CoreV1().Pods(e.namespace).List(e.Context(), options)
+	list, err := shared.Kube.CoreV1().Pods(e.namespace).List(e.Context(), options)
 	if err != nil {
 		e.Fatal(err)
 	}
@@ -215,7 +208,7 @@ func (e *env) end(outcome string, pods []corev1.Pod) {
 	e.Helper()
 	patch := fmt.Sprintf(`{"metadata":{"annotations":{"jobset-apiserver.io/kwok-outcome":%q,"jobset-apiserver.io/kwok-run-seconds":"0"}}}`, outcome)
 	for _, p := range pods {
-		if _, err := shared.kube.CoreV1().Pods(e.namespace).Patch(e.Context(), p.Name, types.MergePatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
+		if _, err := shared.Kube.CoreV1().Pods(e.namespace).Patch(e.Context(), p.Name, types.MergePatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
 			e.Fatal(err)
 		}
 	}

@@ -120,7 +120,7 @@ func TestRow7_1_19_HostMaintenance(t *testing.T) {
 	pod.Status.Conditions = append(pod.Status.Conditions, corev1.PodCondition{
 		Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, Reason: "TerminationByKubelet", LastTransitionTime: metav1.Now(),
 	})
-	if _, err := shared.kube.CoreV1().Pods(e.namespace).UpdateStatus(t.Context(), &pod, metav1.UpdateOptions{}); err != nil {
+	if _, err := shared.Kube.CoreV1().Pods(e.namespace).UpdateStatus(t.Context(), &pod, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	e.end("failed", []corev1.Pod{pod})

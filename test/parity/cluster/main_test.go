@@ -15,10 +15,8 @@ import (
 	"path/filepath"
 	"testing"
 
-	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
-
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/generated/clientset/versioned"
+	"github.com/jobset-apiserver/jobset-apiserver/test/framework"
+	"github.com/jobset-apiserver/jobset-apiserver/test/framework/suite"
 	"github.com/jobset-apiserver/jobset-apiserver/test/localcluster"
 )
 
@@ -28,21 +26,13 @@ const gates = "--feature-gates=RestartJob=true,ElasticJobSet=true,InPlaceRestart
 type cluster struct {
 	*localcluster.Cluster
 	programs, kubectl string
-
-	config  *rest.Config
-	kube    kubernetes.Interface
-	jobSets versioned.Interface
+	*framework.Clients
 }
 
 var shared *cluster
 
 func TestMain(m *testing.M) {
-	code, err := runSuite(m)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "parity:", err)
-		os.Exit(1)
-	}
-	os.Exit(code)
+	suite.Main("parity", func() (int, error) { return runSuite(m) })
 }
 
 // runSuite stops what it started whatever ends the tests. The API of pod groups is switched on in kube-apiserver for the
@@ -88,13 +78,11 @@ func (c *cluster) build() error {
 	return nil
 }
 
-func (c *cluster) connect() (err error) {
-	if c.config, err = c.Config(); err != nil {
+func (c *cluster) connect() error {
+	config, err := c.Config()
+	if err != nil {
 		return err
 	}
-	if c.kube, err = kubernetes.NewForConfig(c.config); err != nil {
-		return err
-	}
-	c.jobSets, err = versioned.NewForConfig(c.config)
+	c.Clients, err = framework.NewClients(config)
 	return err
 }

@@ -50,7 +50,7 @@ func TestRow7_1_31_Prometheus(t *testing.T) {
 	e.awaitGone("short-lived")
 	e.example("failure-policy-failjobset")
 	e.awaitFailed("final", "FailJobSetFailurePolicyAction")
-	bindings := shared.kube.RbacV1().ClusterRoleBindings()
+	bindings := shared.Kube.RbacV1().ClusterRoleBindings()
 	binding := &rbacv1.ClusterRoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: e.namespace + "-metrics"},
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "parity-metrics-reader"},
@@ -87,7 +87,7 @@ func TestRow7_1_31_Prometheus(t *testing.T) {
 // scrape asks the controller for its metrics, with a token of the service account of the example.
 func (e *env) scrape() (int, string) {
 	e.Helper()
-	token, err := shared.kube.CoreV1().ServiceAccounts(e.namespace).CreateToken(e.Context(), "prometheus",
+	token, err := shared.Kube.CoreV1().ServiceAccounts(e.namespace).CreateToken(e.Context(), "prometheus",
 		&authenticationv1.TokenRequest{}, metav1.CreateOptions{})
 	if err != nil {
 		e.Fatal(err)

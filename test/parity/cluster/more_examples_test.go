@@ -47,7 +47,7 @@ func TestRow7_1_20_InPlaceRestart(t *testing.T) {
 // as returns clients of a service account of the namespace.
 func (e *env) as(account string) (kubernetes.Interface, versioned.Interface) {
 	e.Helper()
-	config := rest.CopyConfig(shared.config)
+	config := rest.CopyConfig(shared.REST)
 	config.Impersonate = rest.ImpersonationConfig{
 		UserName: "system:serviceaccount:" + e.namespace + ":" + account,
 		Groups:   []string{"system:serviceaccounts", "system:serviceaccounts:" + e.namespace, "system:authenticated"},
@@ -124,7 +124,7 @@ func TestRow7_1_22_SharedVolumeClaims(t *testing.T) {
 func (e *env) claimsAfterDeletion(set string, before, after []string) {
 	e.Helper()
 	names := func() []string {
-		list, err := shared.kube.CoreV1().PersistentVolumeClaims(e.namespace).List(e.Context(), metav1.ListOptions{})
+		list, err := shared.Kube.CoreV1().PersistentVolumeClaims(e.namespace).List(e.Context(), metav1.ListOptions{})
 		if err != nil {
 			e.Fatal(err)
 		}

@@ -54,11 +54,11 @@ func (o *order) get(m moment) uint64 {
 func (e *env) record() *order {
 	e.Helper()
 	o := &order{first: map[moment]uint64{}}
-	jobs, err := shared.kube.BatchV1().Jobs(e.namespace).Watch(e.Context(), metav1.ListOptions{})
+	jobs, err := shared.Kube.BatchV1().Jobs(e.namespace).Watch(e.Context(), metav1.ListOptions{})
 	if err != nil {
 		e.Fatal(err)
 	}
-	pods, err := shared.kube.CoreV1().Pods(e.namespace).Watch(e.Context(), metav1.ListOptions{})
+	pods, err := shared.Kube.CoreV1().Pods(e.namespace).Watch(e.Context(), metav1.ListOptions{})
 	if err != nil {
 		e.Fatal(err)
 	}

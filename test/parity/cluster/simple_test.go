@@ -173,7 +173,7 @@ func TestRow7_1_08_Network(t *testing.T) {
 	e.example("simple-network")
 	e.awaitCompleted("networked")
 	e.resolvable("networked", "training", 4)
-	if _, err := shared.kube.CoreV1().Services(e.namespace).Get(t.Context(), "networked", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+	if _, err := shared.Kube.CoreV1().Services(e.namespace).Get(t.Context(), "networked", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 		t.Errorf("getting a Service with the name of the set: %v, want that there is none", err)
 	}
 }
@@ -182,7 +182,7 @@ func TestRow7_1_08_Network(t *testing.T) {
 // hostname of its own and the name of the Service.
 func (e *env) resolvable(set, subdomain string, pods int) {
 	e.Helper()
-	service, err := shared.kube.CoreV1().Services(e.namespace).Get(e.Context(), subdomain, metav1.GetOptions{})
+	service, err := shared.Kube.CoreV1().Services(e.namespace).Get(e.Context(), subdomain, metav1.GetOptions{})
 	if err != nil {
 		e.Fatal(err)
 	}

@@ -20,6 +20,7 @@ import (
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	typedv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/generated/clientset/versioned/typed/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/test/builders"
+	"github.com/jobset-apiserver/jobset-apiserver/test/framework"
 	"github.com/jobset-apiserver/jobset-apiserver/test/parity/fixture"
 )
 
@@ -38,9 +39,9 @@ const (
 )
 
 var (
-	allJobs  = []string{jobA, jobB0, jobB1, jobB2}
-	jobsOfB  = []string{jobB0, jobB1, jobB2}
-	patience = 30 * time.Second
+	allJobs       = []string{jobA, jobB0, jobB1, jobB2}
+	jobsOfB       = []string{jobB0, jobB1, jobB2}
+	changeTimeout = 30 * time.Second
 )
 
 type (
@@ -172,14 +173,7 @@ func (e *env) names(holds func(*batchv1.Job) bool) []string {
 // eventually polls until the check finds no problem.
 func (e *env) eventually(check func() (problem string)) {
 	e.Helper()
-	var problem string
-	err := wait.PollUntilContextTimeout(e.Context(), 50*time.Millisecond, patience, true, func(context.Context) (bool, error) {
-		problem = check()
-		return problem == "", nil
-	})
-	if err != nil {
-		e.Fatalf("after %s: %s", patience, problem)
-	}
+	framework.EventuallyNoProblem(e, changeTimeout, check)
 }
 
 // stays polls for a moment, in which the check must not find a problem. It is for what must not happen; the controller

@@ -9,12 +9,11 @@ package controller
 import (
 	"context"
 	"errors"
-	"fmt"
-	"os"
 	"os/signal"
 	"syscall"
 	"testing"
 
+	"github.com/jobset-apiserver/jobset-apiserver/test/framework/suite"
 	"github.com/jobset-apiserver/jobset-apiserver/test/parity/fixture"
 )
 
@@ -27,12 +26,7 @@ const (
 var stacks map[string]*fixture.Stack
 
 func TestMain(m *testing.M) {
-	code, err := runSuite(m)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "parity:", err)
-		os.Exit(1)
-	}
-	os.Exit(code)
+	suite.Main("parity", func() (int, error) { return runSuite(m) })
 }
 
 // runSuite stops what it started whatever ends the tests.
@@ -54,12 +48,5 @@ func runSuite(m *testing.M) (code int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	done := make(chan int, 1)
-	go func() { done <- m.Run() }()
-	select {
-	case code = <-done:
-		return code, nil
-	case <-ctx.Done():
-		return 0, errors.New("interrupted")
-	}
+	return suite.Run(ctx, m)
 }

@@ -1,0 +1,50 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package framework
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+)
+
+const pollInterval = 100 * time.Millisecond
+
+// Eventually polls until the check passes.
+func Eventually(t testing.TB, timeout time.Duration, what string, check func(context.Context) error) {
+	t.Helper()
+	if err := poll(t.Context(), timeout, check); err != nil {
+		t.Fatalf("waiting until %s: %v", what, err)
+	}
+}
+
+// EventuallyNoProblem polls until the check returns an empty string. It may be used in a cleanup.
+func EventuallyNoProblem(t testing.TB, timeout time.Duration, check func() (problem string)) {
+	t.Helper()
+	err := poll(context.WithoutCancel(t.Context()), timeout, func(context.Context) error {
+		if problem := check(); problem != "" {
+			return errors.New(problem)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func poll(ctx context.Context, timeout time.Duration, check func(context.Context) error) error {
+	var last error
+	err := wait.PollUntilContextTimeout(ctx, pollInterval, timeout, true, func(ctx context.Context) (bool, error) {
+		last = check(ctx)
+		return last == nil, nil
+	})
+	if err != nil {
+		return fmt.Errorf("after %s: %w: %v", timeout, err, last)
+	}
+	return nil
+}
