@@ -24,57 +24,70 @@ type cborFrame struct {
 	key   bool
 }
 
-// scanCBOR counts what a document of CBOR holds. What follows an error is not looked at: the decoder finds the error before it builds anything.
+// cborScanner counts what a document of CBOR holds.
+type cborScanner struct {
+	counter
+	frames []cborFrame
+}
+
+// scanCBOR counts what a document of CBOR holds. It ignores what follows an error: the decoder finds the error before it
+// builds anything.
 func scanCBOR(data []byte, merged bool) (objects int, err error) {
-	c := &counter{merged: merged}
-	var frames []cborFrame
-	for len(data) > 0 {
-		major, info, length, rest, ok := cborHead(data)
-		if !ok {
-			return c.objects, nil
+	s := &cborScanner{counter: counter{merged: merged}}
+	for more := true; more && err == nil && len(data) > 0; {
+		data, more, err = s.item(data)
+	}
+	return s.objects, err
+}
+
+// item reads the beginning of one item, and the content of a string. It returns what follows, and whether more of the document
+// does.
+func (s *cborScanner) item(data []byte) (rest []byte, more bool, err error) {
+	major, info, length, data, ok := cborHead(data)
+	switch {
+	case !ok, len(s.frames) == 0 && major == cborSimple && info == cborIndefinite:
+		return nil, false, nil
+	case major == cborTag:
+		return data, true, nil // the item that it tags follows
+	case major == cborSimple && info == cborIndefinite: // break
+		s.leave()
+	default:
+		if err := s.count(); err != nil {
+			return nil, false, err
 		}
-		data = rest
-		if major == cborSimple && info == cborIndefinite { // break
-			if len(frames) == 0 {
-				return c.objects, nil
-			}
-			frames = cborLeave(c, frames)
-			continue
-		}
-		if major == cborTag {
-			continue // the item that it tags follows
-		}
-		if err := cborCount(c, frames); err != nil {
-			return c.objects, err
-		}
-		switch major {
-		case cborBytes, cborText:
-			if info == cborIndefinite {
-				frames = append(frames, cborFrame{left: -1})
-				c.stack = append(c.stack, frame{})
-				continue
-			}
-			if length > uint64(len(data)) {
-				return c.objects, nil
-			}
-			data = data[length:]
-		case cborArray, cborMap:
-			if info != cborIndefinite && length > MaxEntries {
-				return c.objects, withinEntries(MaxEntries + 1)
-			}
-			if err := c.open(major == cborArray); err != nil {
-				return c.objects, err
-			}
-			frames = append(frames, cborEnter(major == cborMap, info, length))
-		}
-		for len(frames) > 0 && frames[len(frames)-1].left == 0 {
-			frames = cborLeave(c, frames)
-		}
-		if len(frames) == 0 {
-			return c.objects, nil
+		if data, ok, err = s.content(major, info, length, data); !ok || err != nil {
+			return nil, false, err
 		}
 	}
-	return c.objects, nil
+	for len(s.frames) > 0 && s.frames[len(s.frames)-1].left == 0 {
+		s.leave()
+	}
+	return data, len(s.frames) > 0, nil
+}
+
+// content enters a container, or cuts off a string of known length.
+func (s *cborScanner) content(major, info byte, length uint64, data []byte) (rest []byte, ok bool, err error) {
+	switch major {
+	case cborBytes, cborText:
+		if info == cborIndefinite {
+			s.frames = append(s.frames, cborFrame{left: -1})
+			s.stack = append(s.stack, frame{})
+			return data, true, nil
+		}
+		if length > uint64(len(data)) {
+			return nil, false, nil
+		}
+		return data[length:], true, nil
+	case cborArray, cborMap:
+		if info != cborIndefinite && length > MaxEntries {
+			return nil, false, withinEntries(MaxEntries + 1)
+		}
+		if err := s.open(major == cborArray); err != nil {
+			return nil, false, err
+		}
+		s.frames = append(s.frames, newCBORFrame(major == cborMap, info, length))
+	}
+	return data, true, nil
 }
 
 // cborHead reads the head of an item.
@@ -97,12 +110,12 @@ func cborHead(data []byte) (major, info byte, length uint64, rest []byte, ok boo
 	return 0, 0, 0, nil, false
 }
 
-// cborCount counts an item of the container that the scan is in. A pair of a map is one entry.
-func cborCount(c *counter, frames []cborFrame) error {
-	if len(frames) == 0 {
+// count counts an item of the container that the scan is in. A pair of a map is one entry.
+func (s *cborScanner) count() error {
+	if len(s.frames) == 0 {
 		return nil
 	}
-	f := &frames[len(frames)-1]
+	f := &s.frames[len(s.frames)-1]
 	if f.left > 0 {
 		f.left--
 	}
@@ -112,10 +125,15 @@ func cborCount(c *counter, frames []cborFrame) error {
 			return nil
 		}
 	}
-	return c.entry()
+	return s.entry()
 }
 
-func cborEnter(isMap bool, info byte, length uint64) cborFrame {
+func (s *cborScanner) leave() {
+	s.close()
+	s.frames = s.frames[:len(s.frames)-1]
+}
+
+func newCBORFrame(isMap bool, info byte, length uint64) cborFrame {
 	f := cborFrame{left: int64(length), inMap: isMap}
 	if isMap {
 		f.left *= 2
@@ -124,9 +142,4 @@ func cborEnter(isMap bool, info byte, length uint64) cborFrame {
 		f.left = -1
 	}
 	return f
-}
-
-func cborLeave(c *counter, frames []cborFrame) []cborFrame {
-	c.close()
-	return frames[:len(frames)-1]
 }

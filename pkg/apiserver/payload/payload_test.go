@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 
@@ -95,6 +96,7 @@ func TestBodies(t *testing.T) {
 		"CBOR within every limit":             {media: "application/cbor", body: append([]byte("\xd9\xd9\xf7\xa1\x61a\x99\x4e\x20"), bytes.Repeat([]byte("\xa0"), 20_000)...)},
 		"CBOR with a long list":               {media: "application/cbor", body: []byte("\xa1\x61a\x9a\x00\x00\x4e\x21\xa0"), want: entries},
 		"CBOR with a list of no length":       {media: "application/cbor", body: append([]byte("\xa1\x61a\x9f"), bytes.Repeat([]byte("\xa0"), 20_001)...), want: entries},
+		"CBOR with lists of no length inside": {media: "application/cbor", body: slices.Concat([]byte("\x9f"), bytes.Repeat([]byte("\x81\x9f\xff"), 200), []byte("\xff"))},
 		"CBOR with a map of no length":        {media: "application/cbor", body: append([]byte("\xbf"), bytes.Repeat([]byte("\x60\x00"), 20_001)...), want: entries},
 		"CBOR with many lists of objects":     {media: "application/apply-patch+cbor", body: bytes.Join([][]byte{[]byte("\x9f"), bytes.Repeat(append([]byte("\x98\x64"), bytes.Repeat([]byte("\xa0"), 100)...), 600)}, nil), want: objects},
 		"CBOR that is deep":                   {media: "application/cbor", body: bytes.Repeat([]byte("\x81"), 101), want: deep},

@@ -5,6 +5,7 @@ package payload
 
 import (
 	"bytes"
+	"iter"
 	"reflect"
 	"strconv"
 	"strings"
@@ -27,8 +28,8 @@ const (
 	wireFixed32    = 5
 )
 
-// protobufScanner counts what messages of known kinds hold. Which fields are messages is not said on the wire: the types of
-// Go say so in their tags.
+// protobufScanner counts what messages of known kinds hold. The wire format does not distinguish messages from bytes; the tags
+// of the Go types do.
 type protobufScanner struct {
 	scheme *runtime.Scheme
 	types  sync.Map // reflect.Type -> map[uint64]protobufField
@@ -75,38 +76,17 @@ func envelope(data []byte) (kind schema.GroupVersionKind, raw []byte, ok bool) {
 	return schema.FromAPIVersionAndKind(unknown.APIVersion, unknown.Kind), unknown.Raw, true
 }
 
-// message counts what one message holds. Malformed ones are left to the decoder: it reads in the same order, and what it
-// reads before the error was counted.
+// message counts what one message holds.
 func (s *protobufScanner) message(c *counter, t reflect.Type, data []byte) error {
 	if err := c.open(false); err != nil {
 		return err
 	}
 	defer c.close()
-	fields := s.fieldsOf(t)
+	known := s.fieldsOf(t)
 	counts := make([]int, t.NumField())
-	group := 0
-	for len(data) > 0 {
-		tag, n := varint(data)
-		if n == 0 {
-			return nil
-		}
-		content, rest, ok := value(data[n:], tag&7)
+	for tag, content := range fields(data) {
+		field, ok := known[uint64(uint32(tag>>3))]
 		if !ok {
-			return nil
-		}
-		data = rest
-		switch tag & 7 {
-		case wireGroup:
-			group++
-			continue
-		case wireEndOfGroup:
-			if group--; group < 0 {
-				return nil
-			}
-			continue
-		}
-		field, known := fields[uint64(uint32(tag>>3))]
-		if group > 0 || !known {
 			continue
 		}
 		counts[field.index]++
@@ -126,6 +106,32 @@ func (s *protobufScanner) message(c *counter, t reflect.Type, data []byte) error
 		}
 	}
 	return nil
+}
+
+// fields yields the tag and the content of each field of a message, except those in groups. It stops at malformed data, which is
+// left to the decoder: that reads in the same order, and what it reads before the error was counted.
+func fields(data []byte) iter.Seq2[uint64, []byte] {
+	return func(yield func(uint64, []byte) bool) {
+		for groups := 0; len(data) > 0 && groups >= 0; {
+			tag, n := varint(data)
+			if n == 0 {
+				return
+			}
+			content, rest, ok := value(data[n:], tag&7)
+			if !ok {
+				return
+			}
+			data = rest
+			switch {
+			case tag&7 == wireGroup:
+				groups++
+			case tag&7 == wireEndOfGroup:
+				groups--
+			case groups == 0 && !yield(tag, content):
+				return
+			}
+		}
+	}
 }
 
 // value cuts the value of a field off. The content is that of bytes.
