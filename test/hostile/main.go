@@ -14,6 +14,7 @@ import (
 	"os"
 	"os/signal"
 	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -66,15 +67,9 @@ func run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	only, err := regexp.Compile(o.only)
+	chosen, err := o.choose(attacks())
 	if err != nil {
-		return fmt.Errorf("--only: %w", err)
-	}
-	var chosen []attack
-	for _, a := range attacks() {
-		if only.MatchString(a.name) && (o.full || !a.full || o.only != "") {
-			chosen = append(chosen, a)
-		}
+		return err
 	}
 	if o.list {
 		for _, a := range chosen {
@@ -93,6 +88,17 @@ func run(ctx context.Context) error {
 		return fmt.Errorf("before the first attack: %w", err)
 	}
 	return e.sendAll(ctx, chosen, o.every)
+}
+
+// choose returns the attacks that the flags select.
+func (o *options) choose(all []attack) ([]attack, error) {
+	only, err := regexp.Compile(o.only)
+	if err != nil {
+		return nil, fmt.Errorf("--only: %w", err)
+	}
+	return slices.DeleteFunc(all, func(a attack) bool {
+		return !only.MatchString(a.name) || a.full && !o.full && o.only == ""
+	}), nil
 }
 
 // sendAll sends the attacks one after the other and prints a row for each.
@@ -127,10 +133,8 @@ func (e *env) strike(ctx context.Context, a attack, look bool) (row string, err 
 	if err := e.prepare(ctx); err != nil {
 		return "", fmt.Errorf("making the victim: %w", err)
 	}
-	for _, p := range e.processes {
-		if err := p.forgetPeak(); err != nil {
-			return "", err
-		}
+	if err := e.forgetPeaks(); err != nil {
+		return "", err
 	}
 	attacking, end := context.WithTimeout(ctx, 3*time.Minute)
 	defer end()
@@ -155,10 +159,7 @@ func (e *env) strike(ctx context.Context, a attack, look bool) (row string, err 
 		got = <-done
 		took = time.Since(began)
 	}
-	var peaks []string
-	for _, p := range e.processes {
-		peaks = append(peaks, fmt.Sprint(p.peak()))
-	}
+	peaks := e.peaks()
 	if names := e.ended(); len(names) > 0 {
 		err = errors.Join(fmt.Errorf("%s ended; see %s/logs", strings.Join(names, " and "), e.dir), err)
 	}
@@ -169,7 +170,25 @@ func (e *env) strike(ctx context.Context, a attack, look bool) (row string, err 
 		served = "**broken**"
 	}
 	return fmt.Sprintf("| %s | %d | %s | %d | %.1f | %s | %s |", a.name, got.sent>>10, got.what, got.received>>10, took.Seconds(),
-		strings.Join(peaks, " | "), served), err
+		peaks, served), err
+}
+
+func (e *env) forgetPeaks() error {
+	for _, p := range e.processes {
+		if err := p.forgetPeak(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// peaks returns the columns with the memory of the programs.
+func (e *env) peaks() string {
+	var peaks []string
+	for _, p := range e.processes {
+		peaks = append(peaks, fmt.Sprint(p.peak()))
+	}
+	return strings.Join(peaks, " | ")
 }
 
 // recover brings both programs back after an attack that succeeded, so that the next one is seen on its own.

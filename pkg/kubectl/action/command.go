@@ -216,25 +216,18 @@ func (o *options) check() error {
 	return o.output.Validate()
 }
 
-// scopeOf returns what the flags of a restart name, and refuses flags that contradict each other.
+// scopeOf returns the scope of a restart, which --scope may only repeat: the other flags imply it.
 func (o *options) scopeOf(jobIndex *int32) (batchv1alpha1.RestartScope, error) {
-	named := batchv1alpha1.RestartScopeJobSet
-	switch {
-	case jobIndex != nil && o.replicatedJob == "":
-		return "", fmt.Errorf("--job-index: needs --%s, which the Job belongs to", complete.ReplicatedJobFlag)
-	case jobIndex != nil && *jobIndex < 0:
-		return "", fmt.Errorf("--job-index: must be 0 or more, not %d", *jobIndex)
-	case jobIndex != nil:
-		named = batchv1alpha1.RestartScopeJob
-	case o.replicatedJob != "":
-		named = batchv1alpha1.RestartScopeReplicatedJob
+	implied, err := o.impliedScope(jobIndex)
+	if err != nil {
+		return "", err
 	}
 	switch scope := batchv1alpha1.RestartScope(o.scope); {
-	case scope == "" || scope == named:
-		return named, nil
+	case scope == "" || scope == implied:
+		return implied, nil
 	case scope == batchv1alpha1.RestartScopeJob:
 		return "", fmt.Errorf("--scope: Job needs --%s and --job-index, which name the Job", complete.ReplicatedJobFlag)
-	case scope == batchv1alpha1.RestartScopeReplicatedJob && named == batchv1alpha1.RestartScopeJobSet:
+	case scope == batchv1alpha1.RestartScopeReplicatedJob && implied == batchv1alpha1.RestartScopeJobSet:
 		return "", fmt.Errorf("--scope: ReplicatedJob needs --%s, which names it", complete.ReplicatedJobFlag)
 	case scope == batchv1alpha1.RestartScopeReplicatedJob:
 		return "", fmt.Errorf("--scope: ReplicatedJob restarts all its Jobs; leave --job-index out")
@@ -242,4 +235,19 @@ func (o *options) scopeOf(jobIndex *int32) (batchv1alpha1.RestartScope, error) {
 		return "", fmt.Errorf("--scope: JobSet restarts all Jobs; leave --%s and --job-index out", complete.ReplicatedJobFlag)
 	}
 	return "", fmt.Errorf("--scope: must be JobSet, ReplicatedJob or Job, not %q", o.scope)
+}
+
+// impliedScope returns the scope that --replicated-job and --job-index imply.
+func (o *options) impliedScope(jobIndex *int32) (batchv1alpha1.RestartScope, error) {
+	switch {
+	case jobIndex == nil && o.replicatedJob == "":
+		return batchv1alpha1.RestartScopeJobSet, nil
+	case jobIndex == nil:
+		return batchv1alpha1.RestartScopeReplicatedJob, nil
+	case o.replicatedJob == "":
+		return "", fmt.Errorf("--job-index: needs --%s, which the Job belongs to", complete.ReplicatedJobFlag)
+	case *jobIndex < 0:
+		return "", fmt.Errorf("--job-index: must be 0 or more, not %d", *jobIndex)
+	}
+	return batchv1alpha1.RestartScopeJob, nil
 }

@@ -91,6 +91,11 @@ func readyProgress(js *jobsetv1alpha2.JobSet, n counts, attempt int32) Progress 
 	case current != nil && current.Number >= attempt && current.EndTime == nil && current.ReadyTime != nil:
 		return Progress{Reached: true, Text: fmt.Sprintf("%d of %d Jobs ready in attempt %d%s", n.total, n.total, current.Number, took(current))}
 	}
+	return Progress{Text: startingText(js, n, current, attempt)}
+}
+
+// startingText describes how far the attempt is that the action began, or a later one.
+func startingText(js *jobsetv1alpha2.JobSet, n counts, current *jobsetv1alpha2.Attempt, attempt int32) string {
 	var parts []string
 	if current != nil && current.Number > attempt {
 		parts = append(parts, fmt.Sprintf("attempt %d after attempt %d %s", current.Number, current.Number-1, ending(js, current.Number-1)))
@@ -102,7 +107,7 @@ func readyProgress(js *jobsetv1alpha2.JobSet, n counts, attempt int32) Progress 
 		parts = append(parts, fmt.Sprintf("%d of %d created", n.created, n.total))
 	}
 	parts = append(parts, fmt.Sprintf("%d of %d ready", n.ready, n.total))
-	return Progress{Text: strings.Join(parts, ", ")}
+	return strings.Join(parts, ", ")
 }
 
 // whatResumes says what lets a suspended set run. The server does not resume what a queue or an owner decides about.

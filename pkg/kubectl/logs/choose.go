@@ -154,40 +154,48 @@ func (o *options) checkContainer(pods []*corev1.Pod) error {
 // podsNamed is how many pods are named in a note.
 const podsNamed = 3
 
-// explain says what is not shown, and why.
+// explain adds notes on what is not shown, and why.
 func (o *options) explain(c *choice, set *snapshot.Set, attempt *jobsetv1alpha2.Attempt, pods, silent []*corev1.Pod) {
-	name := set.JobSet.Name
-	switch {
-	case len(pods) == 0 && attempt != nil:
-		c.note("no pod of attempt %d of jobset %s exists any more", attempt.Number, name)
-		if attempt.FirstCause != nil {
-			c.gone(attempt)
-		}
-		return
-	case len(pods) == 0 && o.follow:
-		c.note("no such pod of jobset %s exists yet; waiting for them", name)
-		return
-	case len(pods) == 0:
-		c.note("no such pod of jobset %s exists (the set is %s); run `kubectl jobset why %s` for the cause", name, strings.ToLower(helper.Phase(set.JobSet)), name)
+	if len(pods) == 0 {
+		o.explainNoPods(c, set.JobSet, attempt)
 		return
 	}
 	if len(silent) > 0 {
-		var names []string
-		for _, pod := range silent[:min(podsNamed, len(silent))] {
-			names = append(names, pod.Name)
-		}
-		if len(silent) > podsNamed {
-			names = append(names, "and others")
-		}
-		what := "not started yet"
-		if o.previous {
-			what = "no earlier run of the container"
-		}
-		c.note("%s (%d of %s): %s", what, len(silent), cli.Count(len(pods), "pod"), strings.Join(names, ", "))
+		o.explainSilent(c, len(pods), silent)
 	}
 	if o.container == "" && !o.allContainers && len(pods[0].Spec.Containers) > 1 {
 		c.note("showing container %s of %s; choose another with -c, or all with --all-containers", defaultContainer(pods[0]), containers(pods[0]))
 	}
+}
+
+func (o *options) explainNoPods(c *choice, js *jobsetv1alpha2.JobSet, attempt *jobsetv1alpha2.Attempt) {
+	switch {
+	case attempt != nil:
+		c.note("no pod of attempt %d of jobset %s exists any more", attempt.Number, js.Name)
+		if attempt.FirstCause != nil {
+			c.gone(attempt)
+		}
+	case o.follow:
+		c.note("no such pod of jobset %s exists yet; waiting for them", js.Name)
+	default:
+		c.note("no such pod of jobset %s exists (the set is %s); run `kubectl jobset why %s` for the cause", js.Name, strings.ToLower(helper.Phase(js)), js.Name)
+	}
+}
+
+// explainSilent names pods that have no log.
+func (o *options) explainSilent(c *choice, pods int, silent []*corev1.Pod) {
+	var names []string
+	for _, pod := range silent[:min(podsNamed, len(silent))] {
+		names = append(names, pod.Name)
+	}
+	if len(silent) > podsNamed {
+		names = append(names, "and others")
+	}
+	what := "not started yet"
+	if o.previous {
+		what = "no earlier run of the container"
+	}
+	c.note("%s (%d of %s): %s", what, len(silent), cli.Count(pods, "pod"), strings.Join(names, ", "))
 }
 
 func containers(pod *corev1.Pod) string {

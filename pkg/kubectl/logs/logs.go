@@ -21,8 +21,12 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/snapshot"
 )
 
-// linesOfSeveral is how many lines are shown of each log if there are several and the user does not say.
-const linesOfSeveral = 10
+const (
+	// linesOfSeveral is the default number of lines of each log if there are several.
+	linesOfSeveral = 10
+	// tailBySelection stands for all lines of one log, and linesOfSeveral of each of several.
+	tailBySelection = -2
+)
 
 type options struct {
 	selection
@@ -79,6 +83,7 @@ Of several logs the last 10 lines are shown, unless --tail or --since say otherw
 			if err := o.validate(cmd.Flags().Changed); err != nil {
 				return err
 			}
+			o.complete(cmd.Flags().Changed)
 			return o.run(cmd.Context(), kind.Do, name)
 		},
 	}
@@ -104,6 +109,13 @@ func (o *options) addFlags(cmd *cobra.Command) {
 	_ = cmd.RegisterFlagCompletionFunc("job-index", complete.JobIndices(o.factory))
 }
 
+// complete sets the default of --tail, which depends on --since and on the number of logs.
+func (o *options) complete(changed func(string) bool) {
+	if !changed("tail") && o.since == 0 {
+		o.tail = tailBySelection
+	}
+}
+
 func (o *options) validate(changed func(string) bool) error {
 	switch {
 	case o.jobIndex < -1:
@@ -116,18 +128,24 @@ func (o *options) validate(changed func(string) bool) error {
 		return errors.New("--since: must be a second or more")
 	case o.maxRequests < 1:
 		return errors.New("--max-log-requests: must be 1 or more")
-	case o.container != "" && o.allContainers:
-		return errors.New("--container: cannot be used with --all-containers; leave one of them out")
 	}
-	if o.follow {
-		for flag, used := range map[string]bool{"first-failed": o.firstFailed, "attempt": o.attempt > 0, "previous": o.previous} {
-			if used {
-				return fmt.Errorf("--%s: cannot be used with -f, which shows what comes next; leave one of them out", flag)
-			}
+	return o.validateCombinations()
+}
+
+func (o *options) validateCombinations() error {
+	const follow = "-f, which shows what comes next"
+	for _, c := range []struct {
+		flag, other string
+		both        bool
+	}{
+		{"container", "--all-containers", o.container != "" && o.allContainers},
+		{"first-failed", follow, o.follow && o.firstFailed},
+		{"attempt", follow, o.follow && o.attempt > 0},
+		{"previous", follow, o.follow && o.previous},
+	} {
+		if c.both {
+			return fmt.Errorf("--%s: cannot be used with %s; leave one of them out", c.flag, c.other)
 		}
-	}
-	if !changed("tail") && o.since == 0 {
-		o.tail = -2
 	}
 	return nil
 }
@@ -137,7 +155,7 @@ func (o *options) lines(logs int) *int64 {
 	switch {
 	case o.tail >= 0:
 		return ptr.To(o.tail)
-	case o.tail == -2 && logs > 1:
+	case o.tail == tailBySelection && logs > 1:
 		return ptr.To[int64](linesOfSeveral)
 	}
 	return nil

@@ -5,8 +5,10 @@ package snapshot
 
 import (
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
 )
 
 // PodState is what a pod does, in one word like that of the column STATUS of `kubectl get pods`: Running, Completed, Error,
@@ -39,16 +41,11 @@ func initState(pod *corev1.Pod) string {
 	if c := PodCondition(pod, corev1.PodInitialized); c != nil && c.Status == corev1.ConditionTrue {
 		return ""
 	}
-	sidecars := map[string]bool{}
-	for i := range pod.Spec.InitContainers {
-		policy := pod.Spec.InitContainers[i].RestartPolicy
-		sidecars[pod.Spec.InitContainers[i].Name] = policy != nil && *policy == corev1.ContainerRestartPolicyAlways
-	}
 	for i := range pod.Status.InitContainerStatuses {
 		status := &pod.Status.InitContainerStatuses[i]
 		ended, waiting := status.State.Terminated, status.State.Waiting
 		switch {
-		case ended != nil && ended.ExitCode == 0, sidecars[status.Name] && status.Started != nil && *status.Started:
+		case ended != nil && ended.ExitCode == 0, ptr.Deref(status.Started, false) && isSidecar(pod, status.Name):
 			continue
 		case ended != nil:
 			return "Init:" + endedState(ended)
@@ -58,6 +55,12 @@ func initState(pod *corev1.Pod) string {
 		return fmt.Sprintf("Init:%d/%d", i, len(pod.Spec.InitContainers))
 	}
 	return ""
+}
+
+func isSidecar(pod *corev1.Pod, name string) bool {
+	return slices.ContainsFunc(pod.Spec.InitContainers, func(c corev1.Container) bool {
+		return c.Name == name && ptr.Deref(c.RestartPolicy, "") == corev1.ContainerRestartPolicyAlways
+	})
 }
 
 // containersState is the state of the first container that waits or has ended; "" when all of them run, or none has a state.

@@ -19,38 +19,18 @@ type choice struct {
 	pods map[*Pod]bool
 }
 
-// choose decides which Jobs and pods get a line of their own. Jobs that do not exist get one only when everything is asked for:
-// those of a replicatedJob wait for the same.
+// choose decides which Jobs and pods get a line of their own.
 func choose(t *Tree, all bool) choice {
-	c := choice{jobs: map[*Job]bool{}, pods: map[*Pod]bool{}}
-	var jobs []*Job
-	pods := 0
-	for i := range t.ReplicatedJobs {
-		for k := range t.ReplicatedJobs[i].Jobs {
-			j := &t.ReplicatedJobs[i].Jobs[k]
-			if j.State != Missing || all {
-				jobs = append(jobs, j)
-				pods += len(j.Pods)
-			}
-		}
-	}
+	jobs, pods := t.listed(all)
 	all = all || len(jobs)+pods <= smallSet
 	if !all && len(jobs) > fewJobs {
 		jobs = worst(jobs, severityOfJob, mostJobs)
 	}
+	c := choice{jobs: map[*Job]bool{}, pods: map[*Pod]bool{}}
 	var candidates []*Pod
 	for _, j := range jobs {
 		c.jobs[j] = true
-		alike := map[string]int{}
-		for i := range j.Pods {
-			p := &j.Pods[i]
-			if p.severity > well {
-				alike[p.State]++
-			}
-			if all || alike[p.State] <= mostAlike {
-				candidates = append(candidates, p)
-			}
-		}
+		candidates = append(candidates, j.unlike(all)...)
 	}
 	if !all {
 		candidates = worst(candidates, func(p *Pod) severity { return p.severity }, mostPods)
@@ -59,6 +39,36 @@ func choose(t *Tree, all bool) choice {
 		c.pods[p] = true
 	}
 	return c
+}
+
+// listed returns the Jobs that may get a line, and the number of their pods. Jobs that do not exist get one only if all are
+// requested: those of a replicatedJob wait for the same.
+func (t *Tree) listed(all bool) (jobs []*Job, pods int) {
+	for i := range t.ReplicatedJobs {
+		for k := range t.ReplicatedJobs[i].Jobs {
+			if j := &t.ReplicatedJobs[i].Jobs[k]; j.State != Missing || all {
+				jobs = append(jobs, j)
+				pods += len(j.Pods)
+			}
+		}
+	}
+	return jobs, pods
+}
+
+// unlike returns the pods of the Job, but of those with the same problem at most mostAlike, unless all are requested.
+func (j *Job) unlike(all bool) []*Pod {
+	var pods []*Pod
+	alike := map[string]int{}
+	for i := range j.Pods {
+		p := &j.Pods[i]
+		if p.severity > well {
+			alike[p.State]++
+		}
+		if all || alike[p.State] <= mostAlike {
+			pods = append(pods, p)
+		}
+	}
+	return pods
 }
 
 // worst returns those that are not well, at most so many, the worst of them.
