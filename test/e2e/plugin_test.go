@@ -63,11 +63,12 @@ func TestPluginCompletesNames(t *testing.T) {
 		words []string
 		want  []string
 	}{
-		"names of JobSets":             {words: []string{"tree", "tr"}, want: []string{"train-a", "train-b", ":4"}},
-		"names after the resource":     {words: []string{"tree", "jobset/o"}, want: []string{"jobset/other", ":4"}},
-		"nothing after a name":         {words: []string{"tree", "train-a", ""}, want: []string{":4"}},
-		"names of commands":            {words: []string{"tre"}, want: []string{"tree", ":4"}},
-		"formats, not files, after -o": {words: []string{"tree", "train-a", "-o", ""}, want: []string{"json", "yaml", ":4"}},
+		"names of JobSets":         {words: []string{"tree", "tr"}, want: []string{"train-a", "train-b", ":4"}},
+		"names after the resource": {words: []string{"tree", "jobset/o"}, want: []string{"jobset/other", ":4"}},
+		"nothing after a name":     {words: []string{"tree", "train-a", ""}, want: []string{":4"}},
+		"names of commands":        {words: []string{"tre"}, want: []string{"tree", ":4"}},
+		"formats, not files, after -o": {words: []string{"tree", "train-a", "-o", ""}, want: []string{
+			"json", "yaml", "kyaml", "go-template", "go-template-file", "template", "templatefile", "jsonpath", "jsonpath-as-json", "jsonpath-file", ":4"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			// What kubectl's own completion calls: the words after "kubectl", the last of them unfinished.

@@ -281,7 +281,7 @@ func TestPluginTimelineOfOtherStates(t *testing.T) {
 	}{
 		"no name":               {want: "NAME: give the name of a JobSet"},
 		"no such set":           {args: []string{"other"}, want: `"other" not found`},
-		"a format that is not":  {args: []string{"train", "-o", "svg"}, want: "--output: must be one of json, yaml, html"},
+		"a format that is not":  {args: []string{"train", "-o", "svg"}, want: "allowed formats are: go-template,go-template-file,html,json"},
 		"a file for text":       {args: []string{"train", "--file", "x"}, want: "--file: needs -o html"},
 		"a directory as a file": {args: []string{"train", "-o", "html", "--file", t.TempDir()}, want: "--file:"},
 	} {

@@ -114,10 +114,18 @@ func TestPluginTreeShowsJobsAndPods(t *testing.T) {
 			t.Errorf("data are %+v", tree)
 		}
 	})
+	t.Run("reports are objects", func(t *testing.T) {
+		for command, want := range map[string]string{"tree": "JobSetTree", "top": "JobSetTop", "timeline": "JobSetTimeline", "why": "JobSetDiagnosis"} {
+			got := k.pluginOK(command, "train", "-o", "jsonpath={.apiVersion} {.kind} {.namespace}")
+			if got != "kubectl.jobset-apiserver.io/v1alpha1 "+want+" "+k.namespace {
+				t.Errorf("%s is %q", command, got)
+			}
+		}
+	})
 	t.Run("wrong use names the fix", func(t *testing.T) {
 		for args, want := range map[string]string{
 			"tree":                           "error: NAME: give the name of a JobSet; `kubectl get jobsets` lists them\n",
-			"tree train -o wide":             "error: --output: must be one of json, yaml, not \"wide\"\n",
+			"tree train -o wide":             "error: unable to match a printer suitable for the output format \"wide\", allowed formats are: ",
 			"tree nobody":                    "error: jobsets.jobset.x-k8s.io \"nobody\" not found\n",
 			"top train --domain-label=a/b/c": "error: --domain-label: must be the key of a label, not \"a/b/c\"",
 			"tree --nonsense":                "error: unknown flag: --nonsense; see --help\n",

@@ -69,7 +69,7 @@ func TestWhyRefusesWrongUsage(t *testing.T) {
 		"no name":           {[]string{"why"}, "NAME: give the name of a JobSet"},
 		"two names":         {[]string{"why", "a", "b"}, "NAME: must be one JobSet"},
 		"another resource":  {[]string{"why", "pod/a"}, "NAME: must be a JobSet"},
-		"an unknown format": {[]string{"why", "a", "-o", "xml"}, `--output: must be one of json, yaml, not "xml"`},
+		"an unknown format": {[]string{"why", "a", "-o", "xml"}, `unable to match a printer suitable for the output format "xml"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if r := k.plugin(tc.args...); r.code != 1 || !strings.Contains(r.stderr, tc.want) || strings.Count(r.stderr, "\n") != 1 {

@@ -40,6 +40,9 @@ const (
 	dryRunServer = "server"
 )
 
+// formatName is the format that names the objects on which the command acted.
+const formatName = "name"
+
 // NewRestart returns `kubectl jobset restart`.
 func NewRestart(f *cli.Factory, targets []cli.For[Target]) *cobra.Command {
 	o := &options{action: restart}
@@ -146,7 +149,7 @@ func newCommand(f *cli.Factory, targets []cli.For[Target], o *options, short, lo
 	flags.BoolVar(&o.wait, "wait", false, "Wait until "+o.action.goal.String()+", and show the progress.")
 	flags.DurationVar(&o.timeout, "timeout", 0, "How long to --wait, like 10m. 0 for as long as it takes.")
 	_ = cmd.RegisterFlagCompletionFunc("dry-run", cobra.FixedCompletions([]cobra.Completion{dryRunNone, dryRunServer}, cobra.ShellCompDirectiveNoFileComp))
-	o.output.AddFlags(cmd)
+	o.output.AddFlags(cmd, formatName)
 	return cmd
 }
 

@@ -264,13 +264,14 @@ func TestWrongUsageIsRefusedWithoutARequest(t *testing.T) {
 		args    []string
 		want    string
 	}{
-		"no name":                    {NewSuspend, nil, "NAME: give the name of a JobSet; `kubectl get jobsets` lists them"},
-		"another resource":           {NewSuspend, []string{"job/x"}, `NAME: must be a JobSet, as NAME or jobset/NAME, not "job/x"`},
-		"dry run on the client":      {NewSuspend, []string{"a", "--dry-run=client"}, `--dry-run: must be none or server, not "client"`},
-		"waiting for a dry run":      {NewSuspend, []string{"a", "--dry-run=server", "--wait"}, "--wait: must not be given with --dry-run=server, which changes nothing to wait for"},
-		"a timeout of nothing":       {NewSuspend, []string{"a", "--timeout=1m"}, "--timeout: is the limit of --wait; give both"},
-		"a negative timeout":         {NewSuspend, []string{"a", "--wait", "--timeout=-1m"}, "--timeout: must be 0 or more, not -1m0s"},
-		"an unknown format":          {NewSuspend, []string{"a", "-o", "wide"}, `--output: must be one of json, yaml, not "wide"`},
+		"no name":               {NewSuspend, nil, "NAME: give the name of a JobSet; `kubectl get jobsets` lists them"},
+		"another resource":      {NewSuspend, []string{"job/x"}, `NAME: must be a JobSet, as NAME or jobset/NAME, not "job/x"`},
+		"dry run on the client": {NewSuspend, []string{"a", "--dry-run=client"}, `--dry-run: must be none or server, not "client"`},
+		"waiting for a dry run": {NewSuspend, []string{"a", "--dry-run=server", "--wait"}, "--wait: must not be given with --dry-run=server, which changes nothing to wait for"},
+		"a timeout of nothing":  {NewSuspend, []string{"a", "--timeout=1m"}, "--timeout: is the limit of --wait; give both"},
+		"a negative timeout":    {NewSuspend, []string{"a", "--wait", "--timeout=-1m"}, "--timeout: must be 0 or more, not -1m0s"},
+		"an unknown format": {NewSuspend, []string{"a", "-o", "wide"}, `unable to match a printer suitable for the output format "wide", allowed formats are: ` +
+			"go-template,go-template-file,json,jsonpath,jsonpath-as-json,jsonpath-file,kyaml,name,template,templatefile,yaml"},
 		"a negative attempt":         {NewCancel, []string{"a", "--attempt=-1"}, "--attempt: must be 0 or more, not -1"},
 		"negative restarts":          {NewRetry, []string{"a", "--max-restarts=-1"}, "--max-restarts: must be 0 or more, not -1"},
 		"an index of nothing":        {NewRestart, []string{"a", "--job-index=1"}, "--job-index: needs --replicated-job, which the Job belongs to"},
@@ -317,6 +318,14 @@ func TestAnswersAsData(t *testing.T) {
 	}
 	if two.Err == "" {
 		t.Error("one of the sets was refused, and the command succeeds")
+	}
+	for format, want := range map[string]string{
+		"name":                               "jobset.jobset.x-k8s.io/train\njobset.jobset.x-k8s.io/other\n",
+		"jsonpath={.items[*].metadata.name}": "train other",
+	} {
+		if diff := cmp.Diff(want, call(t, NewCancel, "train", "other", "-o", format).Out); diff != "" {
+			t.Errorf("output of %s (-want +got):\n%s", format, diff)
+		}
 	}
 }
 

@@ -60,14 +60,15 @@ func (r *runner) all(ctx context.Context, objects []object) error {
 			continue
 		}
 		done = append(done, result{o, answer})
-		if r.output.ForHumans() {
+		switch {
+		case r.output.ForHumans():
 			fmt.Fprintln(r.streams.Out, r.sentence(o, answer))
+		case r.output.Is(formatName):
+			fmt.Fprintln(r.streams.Out, o.qualified())
 		}
 	}
-	if !r.output.ForHumans() && len(done) > 0 {
-		if err := r.output.Print(r.streams.Out, data(done)); err != nil {
-			return err
-		}
+	if err := r.printAll(done); err != nil {
+		return err
 	}
 	if r.wait {
 		failed = !r.waitForAll(ctx, done) || failed
@@ -201,17 +202,17 @@ func (r *runner) sentence(o object, a Answer) string {
 	return o.qualified() + " " + r.action.past + suffix
 }
 
-// data is the object that the server answered, or a list of them.
-func data(done []result) any {
+// printAll prints the object that the server answered, or a list of them.
+func (r *runner) printAll(done []result) error {
+	if r.output.ForHumans() || r.output.Is(formatName) || len(done) == 0 {
+		return nil
+	}
 	if len(done) == 1 {
-		return done[0].answer.Object
+		return r.output.Print(r.streams.Out, done[0].answer.Object)
 	}
-	list := struct {
-		metav1.TypeMeta
-		Items []runtime.Object `json:"items"`
-	}{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "List"}}
+	list := &metav1.List{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "List"}}
 	for _, d := range done {
-		list.Items = append(list.Items, d.answer.Object)
+		list.Items = append(list.Items, runtime.RawExtension{Object: d.answer.Object})
 	}
-	return list
+	return r.output.Print(r.streams.Out, list)
 }

@@ -5,100 +5,93 @@ package cli
 
 import (
 	"encoding/json"
-	"fmt"
+	"errors"
 	"io"
-	"os"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
-	"sigs.k8s.io/yaml"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
 )
 
-// Output is the flag -o of a command that prints data. Data are values with JSON tags; their fields are an interface
-// for scripts, so that names are not changed lightly.
+// ReportVersion is the group and version of the reports that commands make. No server has it.
+var ReportVersion = schema.GroupVersion{Group: "kubectl.jobset-apiserver.io", Version: "v1alpha1"}
+
+// Output is the flag -o of a command, with the formats of kubectl.
 type Output struct {
-	// Format is empty for humans, or one of the formats of the command.
-	Format  string
-	formats []string
+	flags *genericclioptions.PrintFlags
+	// own are formats that the command prints itself.
+	own []string
 }
 
-// AddFlags adds -o for json, yaml and the further formats.
-func (o *Output) AddFlags(cmd *cobra.Command, further ...string) {
-	o.formats = append([]string{"json", "yaml"}, further...)
-	cmd.Flags().StringVarP(&o.Format, "output", "o", "", "Format: "+strings.Join(o.formats, ", ")+". Default is text for humans.")
-	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(completions(o.formats), cobra.ShellCompDirectiveNoFileComp))
+// AddFlags adds -o and the flags that belong to it. The formats of kubectl are those for data; the command prints its own ones.
+func (o *Output) AddFlags(cmd *cobra.Command, own ...string) {
+	o.flags, o.own = genericclioptions.NewPrintFlags(""), own
+	o.flags.NamePrintFlags = nil // reports are about objects and have no names
+	o.flags.AddFlags(cmd)
+	_ = cmd.Flags().MarkHidden("show-managed-fields")
+	formats := append(o.flags.AllowedFormats(), own...)
+	cmd.Flags().Lookup("output").Usage = "Output format. One of: (" + strings.Join(formats, ", ") + "). Default is text for humans."
+	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp))
 }
 
-func completions(values []string) []cobra.Completion {
-	out := make([]cobra.Completion, 0, len(values))
-	return append(out, values...)
+// Is returns whether the format was chosen.
+func (o *Output) Is(format string) bool { return *o.flags.OutputFormat == format }
+
+// ForHumans means that the command prints text.
+func (o *Output) ForHumans() bool {
+	return o.Is("") && *o.flags.TemplatePrinterFlags.TemplateArgument == ""
 }
 
 // Validate refuses formats that the command does not have.
 func (o *Output) Validate() error {
-	if o.Format != "" && !slices.Contains(o.formats, o.Format) {
-		return fmt.Errorf("--output: must be one of %s, not %q", strings.Join(o.formats, ", "), o.Format)
+	if o.ForHumans() || slices.ContainsFunc(o.own, o.Is) {
+		return nil
 	}
-	return nil
-}
-
-// ForHumans means that the command prints text.
-func (o *Output) ForHumans() bool { return o.Format == "" }
-
-// Print writes data as JSON or YAML.
-func (o *Output) Print(w io.Writer, data any) error {
-	content, err := json.MarshalIndent(data, "", "  ")
-	if err == nil && o.Format == "yaml" {
-		content, err = yaml.JSONToYAML(content)
+	_, err := o.flags.ToPrinter()
+	var unknown genericclioptions.NoCompatiblePrinterError
+	if errors.As(err, &unknown) {
+		unknown.AllowedFormats = append(unknown.AllowedFormats, o.own...)
+		return unknown
 	}
-	if err != nil {
-		return fmt.Errorf("formatting as %s: %w", o.Format, err)
-	}
-	_, err = fmt.Fprintln(w, strings.TrimRight(string(content), "\n"))
 	return err
 }
 
-// Terminal is how text can be shown to the user.
-type Terminal struct {
-	// Width is the number of columns. 0 when the output is no terminal: then nothing is cut.
-	Width int
-	// Height is the number of lines. 0 when the output is no terminal.
-	Height int
-	// Colors means that colors are shown.
-	Colors bool
-}
-
-// TerminalOf returns what is behind a writer. Colors are off when NO_COLOR is set or TERM is dumb.
-func TerminalOf(w io.Writer) Terminal {
-	file, ok := w.(*os.File)
-	if !ok || !term.IsTerminal(int(file.Fd())) {
-		return Terminal{}
-	}
-	width, height, err := term.GetSize(int(file.Fd()))
+// Print writes an object in the format, which is not one of the command's own.
+func (o *Output) Print(w io.Writer, object runtime.Object) error {
+	printer, err := o.flags.ToPrinter()
 	if err != nil {
-		width, height = 80, 24
+		return err
 	}
-	return Terminal{Width: width, Height: height, Colors: os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"}
+	return printer.PrintObj(object, w)
 }
 
-// Color is an ANSI color or style.
-type Color string
+// PrintReport writes a report as an object of the kind. The fields are an interface for scripts: their names do not change.
+func (o *Output) PrintReport(w io.Writer, kind string, fields any) error {
+	return o.Print(w, &report{metav1.TypeMeta{APIVersion: ReportVersion.String(), Kind: kind}, fields})
+}
 
-// The colors that commands use, each with one meaning.
-const (
-	Good  Color = "32" // green: ready, completed
-	Bad   Color = "31" // red: failed
-	Busy  Color = "33" // yellow: pending, restarting
-	Quiet Color = "90" // grey: what is of less interest
-	Bold  Color = "1"
-)
+// report is an object with the fields of a struct.
+type report struct {
+	metav1.TypeMeta
+	fields any
+}
 
-// Paint returns the text in the color, if the terminal shows colors.
-func (t Terminal) Paint(color Color, text string) string {
-	if !t.Colors || text == "" || color == "" {
-		return text
+// DeepCopyObject implements runtime.Object. Nobody changes a report that is printed.
+func (r *report) DeepCopyObject() runtime.Object { return &report{r.TypeMeta, r.fields} }
+
+// MarshalJSON implements json.Marshaler.
+func (r *report) MarshalJSON() ([]byte, error) {
+	begin, err := json.Marshal(r.TypeMeta)
+	if err != nil {
+		return nil, err
 	}
-	return "\x1b[" + string(color) + "m" + text + "\x1b[0m"
+	fields, err := json.Marshal(r.fields)
+	if err != nil {
+		return nil, err
+	}
+	return slices.Concat(begin[:len(begin)-1], []byte(","), fields[1:]), nil
 }

@@ -4,70 +4,48 @@
 package cli
 
 import (
-	"bytes"
-	"os"
 	"strings"
 	"testing"
 
-	"github.com/creack/pty"
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/cobra"
 )
-
-func TestTerminalOf(t *testing.T) {
-	_, tty, err := pty.Open()
-	if err != nil {
-		t.Fatalf("opening a pseudo terminal: %v", err)
-	}
-	defer tty.Close()
-	if err := pty.Setsize(tty, &pty.Winsize{Cols: 72, Rows: 20}); err != nil {
-		t.Fatal(err)
-	}
-	for name, tc := range map[string]struct {
-		noColor, term string
-		want          Terminal
-	}{
-		"a terminal has a size and colors": {term: "xterm", want: Terminal{Width: 72, Height: 20, Colors: true}},
-		"colors were switched off":         {term: "xterm", noColor: "1", want: Terminal{Width: 72, Height: 20}},
-		"a dumb terminal knows no colors":  {term: "dumb", want: Terminal{Width: 72, Height: 20}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Setenv("NO_COLOR", tc.noColor)
-			t.Setenv("TERM", tc.term)
-			if diff := cmp.Diff(tc.want, TerminalOf(tty)); diff != "" {
-				t.Errorf("terminal (-want +got):\n%s", diff)
-			}
-		})
-	}
-	t.Run("a pipe is no terminal", func(t *testing.T) {
-		_, w, err := os.Pipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer w.Close()
-		if diff := cmp.Diff(Terminal{}, TerminalOf(w)); diff != "" {
-			t.Errorf("terminal (-want +got):\n%s", diff)
-		}
-	})
-	t.Run("a buffer is no terminal", func(t *testing.T) {
-		if diff := cmp.Diff(Terminal{}, TerminalOf(&bytes.Buffer{})); diff != "" {
-			t.Errorf("terminal (-want +got):\n%s", diff)
-		}
-	})
-}
 
 func TestOutput(t *testing.T) {
 	data := struct {
 		Name  string `json:"name"`
 		Count int    `json:"count,omitempty"`
-	}{Name: "train"}
+		Jobs  []int  `json:"jobs"`
+	}{Name: "train", Jobs: []int{1, 2}}
+	const formats = "go-template,go-template-file,html,json,jsonpath,jsonpath-as-json,jsonpath-file,kyaml,template,templatefile,yaml"
 	for name, tc := range map[string]struct {
 		flags         []string
 		want, wantErr string
 	}{
-		"JSON":           {flags: []string{"-o", "json"}, want: "{\n  \"name\": \"train\"\n}\n"},
-		"YAML":           {flags: []string{"--output=yaml"}, want: "name: train\n"},
-		"another format": {flags: []string{"-o", "wide"}, wantErr: `--output: must be one of json, yaml, html, not "wide"`},
+		"JSON": {flags: []string{"-o", "json"}, want: `{
+    "kind": "WidgetTree",
+    "apiVersion": "kubectl.jobset-apiserver.io/v1alpha1",
+    "name": "train",
+    "jobs": [
+        1,
+        2
+    ]
+}
+`},
+		"YAML": {flags: []string{"--output=yaml"}, want: `apiVersion: kubectl.jobset-apiserver.io/v1alpha1
+jobs:
+- 1
+- 2
+kind: WidgetTree
+name: train
+`},
+		"KYAML":                        {flags: []string{"-o", "kyaml"}, want: "---\n{\n  kind: \"WidgetTree\",\n  apiVersion: \"kubectl.jobset-apiserver.io/v1alpha1\",\n  name: \"train\",\n  jobs: [\n    1,\n    2,\n  ],\n}\n"},
+		"JSONPath":                     {flags: []string{"-o", "jsonpath={.kind} {.jobs[*]}"}, want: "WidgetTree 1 2"},
+		"a template":                   {flags: []string{"-o", "go-template={{.name}}"}, want: "train"},
+		"a template without -o":        {flags: []string{"--template={{.name}}"}, want: "train"},
+		"another format":               {flags: []string{"-o", "wide"}, wantErr: `unable to match a printer suitable for the output format "wide", allowed formats are: ` + formats},
+		"names, which reports lack":    {flags: []string{"-o", "name"}, wantErr: `unable to match a printer suitable for the output format "name", allowed formats are: ` + formats},
+		"an expression that is broken": {flags: []string{"-o", "jsonpath={.name"}, wantErr: "error parsing jsonpath {.name, unclosed action"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var o Output
@@ -87,12 +65,33 @@ func TestOutput(t *testing.T) {
 				return
 			}
 			var out strings.Builder
-			if err := o.Print(&out, data); err != nil {
+			if err := o.PrintReport(&out, "WidgetTree", data); err != nil {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(tc.want, out.String()); diff != "" {
 				t.Errorf("output (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+func TestOutputOfTheCommandItself(t *testing.T) {
+	for flags, want := range map[string][2]bool{
+		"":       {true, false},
+		"-ohtml": {false, true},
+		"-ojson": {false, false},
+	} {
+		var o Output
+		cmd := &cobra.Command{}
+		o.AddFlags(cmd, "html")
+		if err := cmd.ParseFlags(strings.Fields(flags)); err != nil {
+			t.Fatal(err)
+		}
+		if err := o.Validate(); err != nil {
+			t.Error(err)
+		}
+		if diff := cmp.Diff(want, [2]bool{o.ForHumans(), o.Is("html")}); diff != "" {
+			t.Errorf("%q is for humans, and HTML (-want +got):\n%s", flags, diff)
+		}
 	}
 }

@@ -78,7 +78,7 @@ func run(ctx context.Context, f *cli.Factory, files resource.FilenameOptions, ou
 		terminal := cli.TerminalOf(f.Out)
 		err = terminal.Lines(f.Out, render(report, others, terminal)...)
 	} else {
-		err = output.Print(f.Out, report)
+		err = output.PrintReport(f.Out, "Preview", report)
 	}
 	if err == nil && report.Refused {
 		err = cli.ErrSilent

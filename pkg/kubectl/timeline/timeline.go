@@ -65,7 +65,7 @@ began it, how long the set took to be ready (for a restart: to recover), how it 
 			if err := o.validate(); err != nil {
 				return err
 			}
-			return o.run(cmd.Context(), kind.Do, name)
+			return o.run(cmd.Context(), kind, name)
 		},
 	}
 	o.output.AddFlags(cmd, formatHTML)
@@ -76,18 +76,18 @@ began it, how long the set took to be ready (for a restart: to recover), how it 
 }
 
 func (o *options) validate() error {
-	if o.file != "" && o.output.Format != formatHTML {
+	if o.file != "" && !o.output.Is(formatHTML) {
 		return errors.New("--file: needs -o html; redirect the output to keep another format")
 	}
 	return o.output.Validate()
 }
 
-func (o *options) run(ctx context.Context, read Reader, name string) error {
+func (o *options) run(ctx context.Context, kind cli.For[Reader], name string) error {
 	clients, err := o.factory.Clients()
 	if err != nil {
 		return err
 	}
-	t, err := read(ctx, clients, name, o.jobs)
+	t, err := kind.Do(ctx, clients, name, o.jobs)
 	if err != nil {
 		return err
 	}
@@ -100,10 +100,10 @@ func (o *options) run(ctx context.Context, read Reader, name string) error {
 		s := screen{Terminal: cli.TerminalOf(o.factory.Out), ascii: !cli.UTF8Locale(), zone: zone}
 		_, err = io.WriteString(o.factory.Out, text(t, s))
 		return err
-	case o.output.Format == formatHTML:
+	case o.output.Is(formatHTML):
 		return o.page(t, zone)
 	}
-	return o.output.Print(o.factory.Out, t)
+	return o.output.PrintReport(o.factory.Out, kind.Title+"Timeline", t)
 }
 
 // Reader makes the timeline of an object of a kind, with its Jobs on request.

@@ -65,7 +65,7 @@ func NewCommand(f *cli.Factory, kinds []cli.For[Loader]) *cobra.Command {
 			if err := o.validate(); err != nil {
 				return err
 			}
-			return o.run(cmd.Context(), f, kind.Do, name)
+			return o.run(cmd.Context(), f, kind, name)
 		},
 	}
 	cmd.Flags().StringVar(&o.domainLabel, "domain-label", corev1.LabelTopologyZone, "Label of the nodes that names their topology domain.")
@@ -83,12 +83,12 @@ func (o *options) validate() error {
 	return o.output.Validate()
 }
 
-func (o *options) run(ctx context.Context, f *cli.Factory, load Loader, name string) error {
+func (o *options) run(ctx context.Context, f *cli.Factory, kind cli.For[Loader], name string) error {
 	clients, err := f.Clients()
 	if err != nil {
 		return err
 	}
-	set, err := load(ctx, clients, name)
+	set, err := kind.Do(ctx, clients, name)
 	if err != nil {
 		return err
 	}
@@ -99,7 +99,7 @@ func (o *options) run(ctx context.Context, f *cli.Factory, load Loader, name str
 		top.Notes = append(top.Notes, "domains are not known: "+err.Error())
 	}
 	if !o.output.ForHumans() {
-		return o.output.Print(f.Out, top)
+		return o.output.PrintReport(f.Out, kind.Title+"Top", top)
 	}
 	terminal := cli.TerminalOf(f.Out)
 	return terminal.Lines(f.Out, top.Lines(terminal, o.all)...)

@@ -75,7 +75,7 @@ func NewCommand(f *cli.Factory, kinds []cli.For[Loader]) *cobra.Command {
 			if err := o.output.Validate(); err != nil {
 				return err
 			}
-			return o.run(cmd.Context(), f, kind.Do, name)
+			return o.run(cmd.Context(), f, kind, name)
 		},
 	}
 	cmd.Flags().BoolVar(&o.all, "all", false, "Show every Job and pod, however many there are.")
@@ -83,18 +83,18 @@ func NewCommand(f *cli.Factory, kinds []cli.For[Loader]) *cobra.Command {
 	return cmd
 }
 
-func (o *options) run(ctx context.Context, f *cli.Factory, load Loader, name string) error {
+func (o *options) run(ctx context.Context, f *cli.Factory, kind cli.For[Loader], name string) error {
 	clients, err := f.Clients()
 	if err != nil {
 		return err
 	}
 	now := time.Now()
-	tree, err := load(ctx, clients, name)
+	tree, err := kind.Do(ctx, clients, name)
 	if err != nil {
 		return err
 	}
 	if !o.output.ForHumans() {
-		return o.output.Print(f.Out, tree)
+		return o.output.PrintReport(f.Out, kind.Title+"Tree", tree)
 	}
 	terminal := cli.TerminalOf(f.Out)
 	return terminal.Lines(f.Out, tree.Lines(terminal, now, o.all)...)

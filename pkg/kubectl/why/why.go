@@ -26,7 +26,7 @@ The answer begins with the cause to deal with first, what it was recognized by, 
 It comes from the set, its Jobs and pods, warnings, nodes, quotas, volume claims, Services, queues and pod groups, the lease of
 the controller and the API service of the group. What may not be read is left out, and named at the end.
 
-With -o json or yaml: namespace, name, state, findings[] {cause, summary, evidence[] {object, text, time, count}, commands[]},
+With -o json or yaml, among others: namespace, name, state, findings[] {cause, summary, evidence[] {object, text, time, count}, commands[]},
 notLookedAt[] {source, reason}. The causes are listed in docs/why.md.`
 
 const example = `  # Why does it not run?
@@ -81,7 +81,7 @@ func run(ctx context.Context, f *cli.Factory, output *cli.Output, kind cli.For[D
 	if output.ForHumans() {
 		err = render(f.Out, kind.Kind, report, cli.TerminalOf(f.Out), now)
 	} else {
-		err = output.Print(f.Out, report)
+		err = output.PrintReport(f.Out, kind.Title+"Diagnosis", report)
 	}
 	if err == nil && report.State == stateNotFound {
 		err = cli.ErrSilent
