@@ -4,15 +4,12 @@
 package jobset
 
 import (
-	"encoding/json"
 	"errors"
-	"strings"
 	"testing"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -231,85 +228,6 @@ func TestDeletionsNameTheIncarnation(t *testing.T) {
 	diff(t, "deletion of the set, as its status write has left it", []metav1.DeleteOptions{want}, options(r.jobSets.Actions()))
 }
 
-func TestPatchesOfJobs(t *testing.T) {
-	set := newSet()
-	resume := plan.JobPatch{
-		JobRef: plan.JobRef{Name: "job"}, ResourceVersion: "5", Suspend: ptr.To(false),
-		Directives: &plan.Directives{Labels: map[string]string{"a": "1"}, SchedulingGates: []corev1.PodSchedulingGate{{Name: "g"}}},
-	}
-	restart := resume
-	restart.ClearStartTime = true
-	const version = `{"op":"add","path":"/metadata/resourceVersion","value":"5"}`
-	const directives = `{"op":"add","path":"/spec/suspend","value":false},` +
-		`{"op":"add","path":"/spec/template/metadata/labels","value":{"a":"1"}},` +
-		`{"op":"add","path":"/spec/template/metadata/annotations","value":null},` +
-		`{"op":"add","path":"/spec/template/spec/nodeSelector","value":null},` +
-		`{"op":"add","path":"/spec/template/spec/tolerations","value":null},` +
-		`{"op":"add","path":"/spec/template/spec/schedulingGates","value":[{"name":"g"}]}`
-	for name, tc := range map[string]struct {
-		patch plan.JobPatch
-		want  []string
-	}{
-		"suspending changes one field of the version that was observed": {
-			patch: plan.JobPatch{JobRef: plan.JobRef{Name: "job"}, ResourceVersion: "5", Suspend: ptr.To(true)},
-			want:  []string{`: [` + version + `,{"op":"add","path":"/spec/suspend","value":true}]`},
-		},
-		"resuming replaces all directives in the same write": {
-			patch: resume,
-			want:  []string{`: [` + version + `,` + directives + `]`},
-		},
-		"the start time goes first, and the rest is for the version that this makes": {
-			patch: restart,
-			want: []string{
-				`status: [` + version + `,{"op":"remove","path":"/status/startTime"}]`,
-				`: [{"op":"add","path":"/metadata/resourceVersion","value":"6"},` + directives + `]`,
-			},
-		},
-		"annotations of the Job are set one by one": {
-			patch: plan.JobPatch{JobRef: plan.JobRef{Name: "job"}, ResourceVersion: "5", Annotations: map[string]string{"b.c/d~e": "2", "a": ""}},
-			want: []string{`: [` + version + `,{"op":"add","path":"/metadata/annotations/a","value":""},` +
-				`{"op":"add","path":"/metadata/annotations/b.c~1d~0e","value":"2"}]`},
-		},
-		"a Job without annotations gets the map": {
-			patch: plan.JobPatch{JobRef: plan.JobRef{Name: "job"}, ResourceVersion: "5", Annotations: map[string]string{"a": "1"}, Unannotated: true},
-			want:  []string{`: [` + version + `,{"op":"add","path":"/metadata/annotations","value":{"a":"1"}}]`},
-		},
-		"resources are set by the place of the container": {
-			patch: plan.JobPatch{JobRef: plan.JobRef{Name: "job"}, ResourceVersion: "5", Suspend: ptr.To(false), Directives: &plan.Directives{
-				Labels: map[string]string{"a": "1"}, SchedulingGates: []corev1.PodSchedulingGate{{Name: "g"}},
-				Resources: []plan.ContainerResources{
-					{Init: true, Index: 1, Resources: corev1.ResourceRequirements{Limits: corev1.ResourceList{"cpu": resource.MustParse("2")}}},
-					{Index: 0, Resources: corev1.ResourceRequirements{}},
-				},
-			}},
-			want: []string{`: [` + version + `,` + directives +
-				`,{"op":"add","path":"/spec/template/spec/initContainers/1/resources","value":{"limits":{"cpu":"2"}}}` +
-				`,{"op":"add","path":"/spec/template/spec/containers/0/resources","value":{}}]`},
-		},
-		"a size is two fields": {
-			patch: plan.JobPatch{JobRef: plan.JobRef{Name: "job"}, ResourceVersion: "5", Size: &plan.Size{Parallelism: ptr.To[int32](4), Completions: ptr.To[int32](4)}},
-			want:  []string{`: [` + version + `,{"op":"add","path":"/spec/parallelism","value":4},{"op":"add","path":"/spec/completions","value":4}]`},
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			r := newRig(t, set)
-			var got []string
-			r.kube.PrependReactor("patch", "jobs", func(action clientgotesting.Action) (bool, runtime.Object, error) {
-				patch := action.(clientgotesting.PatchAction)
-				if !json.Valid(patch.GetPatch()) || patch.GetPatchType() != types.JSONPatchType {
-					t.Errorf("no JSON patch: %s %s", patch.GetPatchType(), patch.GetPatch())
-				}
-				got = append(got, action.GetSubresource()+": "+string(patch.GetPatch()))
-				return true, &batchv1.Job{ObjectMeta: metav1.ObjectMeta{ResourceVersion: "6"}}, nil
-			})
-			if err := r.apply(t, set, plan.Plan{PatchJobs: []plan.JobPatch{tc.patch}}); err != nil {
-				t.Fatal(err)
-			}
-			diff(t, "patches", tc.want, got)
-		})
-	}
-}
-
 func TestRefusedResourcesAreToldWithTheirCause(t *testing.T) {
 	invalid := apierrors.NewInvalid(schema.GroupKind{Group: "batch", Kind: "Job"}, "job", nil)
 	resources := &plan.Directives{Resources: []plan.ContainerResources{{}}}
@@ -365,10 +283,4 @@ func TestFinishedSetsAreCountedOnceTheirEndIsStored(t *testing.T) {
 		t.Fatal(err)
 	}
 	diff(t, "count after a later write", 1.0, value())
-}
-
-func TestNotesFitIntoEvents(t *testing.T) {
-	r := newRig(t, newSet())
-	r.report(newSet(), plan.Event{Type: "Normal", Reason: "Long", Note: strings.Repeat("x", children.MaxNote+1)})
-	diff(t, "events", []string{"Normal Long Reconciling: " + strings.Repeat("x", children.MaxNote-3) + "..."}, r.events.all())
 }

@@ -4,125 +4,23 @@
 package preview
 
 import (
-	"context"
 	"errors"
 	"slices"
-	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/gates"
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/test/builders"
 )
-
-// answers is a cluster that has its answers ready.
-type answers struct {
-	sets          map[string]*jobsetv1alpha2.JobSet
-	jobs          []string
-	limits        []corev1.ResourceQuota
-	serviceExists *corev1.Service
-	claimExists   bool
-	hidden        bool // what exists may not be read
-
-	gates                         gates.Gates
-	noGates                       error
-	lastJob                       *batchv1.Job
-	set, job, pod, newClaim, list error // what is answered in place of success
-	warning                       string
-
-	mu sync.Mutex
-	// asked are the names of the objects that were asked about.
-	asked []string
-}
-
-func (a *answers) note(ctx context.Context, kind string, object metav1.Object) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	name := object.GetName()
-	if name == "" {
-		name = object.GetGenerateName() + "*"
-	}
-	a.asked = append(a.asked, kind+" "+name)
-	if a.warning != "" {
-		collector{}.HandleWarningHeaderWithContext(ctx, 299, "", kind+": "+a.warning)
-	}
-}
-
-func (a *answers) featureGates(context.Context) (gates.Gates, error) { return a.gates, a.noGates }
-
-func (a *answers) createSet(ctx context.Context, object *unstructured.Unstructured) (*jobsetv1alpha2.JobSet, error) {
-	a.note(ctx, "JobSet", object)
-	js := a.sets[object.GetName()].DeepCopy()
-	js.UID = "set-1"
-	return js, a.set
-}
-
-func (a *answers) createJob(ctx context.Context, job *batchv1.Job) (*batchv1.Job, error) {
-	a.note(ctx, "Job", job)
-	job = job.DeepCopy()
-	job.UID = "job-1"
-	a.lastJob = job
-	return job, a.job
-}
-
-func (a *answers) createPod(ctx context.Context, pod *corev1.Pod) (*corev1.Pod, error) {
-	a.note(ctx, "Pod", pod)
-	pod = pod.DeepCopy()
-	pod.Spec.Containers[0].Resources.Requests = corev1.ResourceList{"cpu": list("cpu", "2")["cpu"]} // as a LimitRange would
-	return pod, a.pod
-}
-
-func (a *answers) createService(ctx context.Context, service *corev1.Service) error {
-	a.note(ctx, "Service", service)
-	if a.serviceExists != nil {
-		return apierrors.NewAlreadyExists(schema.GroupResource{Resource: "services"}, service.Name)
-	}
-	return nil
-}
-
-func (a *answers) createClaim(ctx context.Context, claim *corev1.PersistentVolumeClaim) error {
-	a.note(ctx, "Claim", claim)
-	return a.newClaim
-}
-
-func (a *answers) jobNames(context.Context, string) (sets.Set[string], error) {
-	return sets.New(a.jobs...), a.list
-}
-
-func (a *answers) quotas(context.Context, string) ([]corev1.ResourceQuota, error) {
-	return slices.Clone(a.limits), a.list
-}
-
-func (a *answers) service(context.Context, string, string) (*corev1.Service, error) {
-	if a.hidden {
-		return nil, apierrors.NewForbidden(schema.GroupResource{}, "", errors.New("no"))
-	}
-	if a.serviceExists == nil {
-		return nil, apierrors.NewNotFound(schema.GroupResource{}, "")
-	}
-	return a.serviceExists, nil
-}
-
-func (a *answers) claim(context.Context, string, string) (*corev1.PersistentVolumeClaim, error) {
-	if !a.claimExists {
-		return nil, apierrors.NewNotFound(schema.GroupResource{}, "")
-	}
-	return &corev1.PersistentVolumeClaim{}, nil
-}
-
-var _ rest.WarningHandlerWithContext = collector{}
 
 func withClaim(js *jobsetv1alpha2.JobSet) {
 	js.Spec.VolumeClaimPolicies = []jobsetv1alpha2.VolumeClaimPolicy{{

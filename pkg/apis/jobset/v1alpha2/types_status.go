@@ -1,0 +1,122 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha2
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// JobSetStatus is what the controller last observed of a set.
+type JobSetStatus struct {
+	// conditions are the latest observations of the state of the set: Completed, Failed, Suspended,
+	// RestartingJobSet, StartupPolicyInProgress, StartupPolicyCompleted and ChildNameConflict.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	// +patchMergeKey=type
+	// +patchStrategy=merge
+	Conditions []metav1.Condition `json:"conditions,omitempty" patchStrategy:"merge" patchMergeKey:"type" protobuf:"bytes,1,rep,name=conditions"`
+
+	// restarts is the number of restarts of the whole set, counted or not. Jobs whose label
+	// jobset.sigs.k8s.io/restart-attempt is lower belong to an earlier attempt.
+	// +optional
+	Restarts int32 `json:"restarts" protobuf:"varint,2,opt,name=restarts"`
+
+	// restartsCountTowardsMax is the number of restarts of the whole set that count towards maxRestarts.
+	// +optional
+	RestartsCountTowardsMax int32 `json:"restartsCountTowardsMax,omitempty" protobuf:"varint,3,opt,name=restartsCountTowardsMax"`
+
+	// terminalState is Completed or Failed once the set has finished, and empty before.
+	// +optional
+	TerminalState string `json:"terminalState,omitempty" protobuf:"bytes,4,opt,name=terminalState"`
+
+	// replicatedJobsStatus counts the Jobs of each replicatedJob by state.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +patchMergeKey=name
+	// +patchStrategy=merge
+	ReplicatedJobsStatus []ReplicatedJobStatus `json:"replicatedJobsStatus,omitempty" patchStrategy:"merge" patchMergeKey:"name" protobuf:"bytes,5,rep,name=replicatedJobsStatus"`
+
+	// previousInPlaceRestartAttempt is the latest attempt that pods must leave in an in-place restart. Set only with
+	// the InPlaceRestart feature.
+	// +optional
+	// +k8s:validation:minimum=0
+	PreviousInPlaceRestartAttempt *int32 `json:"previousInPlaceRestartAttempt,omitempty" protobuf:"varint,6,opt,name=previousInPlaceRestartAttempt"`
+
+	// currentInPlaceRestartAttempt is the attempt that all pods have reached in an in-place restart. Set only with the
+	// InPlaceRestart feature.
+	// +optional
+	// +k8s:validation:minimum=0
+	CurrentInPlaceRestartAttempt *int32 `json:"currentInPlaceRestartAttempt,omitempty" protobuf:"varint,7,opt,name=currentInPlaceRestartAttempt"`
+
+	// startTime is when the current execution began: the first start, the last resume or the last restart of the whole
+	// set. spec.activeDeadlineSeconds counts from it. Set only with the JobSetActiveDeadlineSeconds feature.
+	// +optional
+	StartTime *metav1.Time `json:"startTime,omitempty" protobuf:"bytes,8,opt,name=startTime"`
+
+	// executionAttempts counts how often the set was started again, by resuming it or by a restart of the whole set. It is
+	// written before the Jobs of the execution run; absent means that it was never counted. Set only with the
+	// ExecutionAttemptsTracking feature; kept as it is while that is off.
+	// +optional
+	// +k8s:validation:minimum=0
+	ExecutionAttempts *int32 `json:"executionAttempts,omitempty" protobuf:"varint,9,opt,name=executionAttempts"`
+
+	// attempts are the runs of the set, the newest last. At most 10; the oldest is dropped first.
+	// +optional
+	// +listType=map
+	// +listMapKey=number
+	// +patchMergeKey=number
+	// +patchStrategy=merge
+	// +k8s:validation:maxItems=10
+	Attempts []Attempt `json:"attempts,omitempty" patchStrategy:"merge" patchMergeKey:"number" protobuf:"bytes,10,rep,name=attempts"`
+
+	// readyMilliseconds is how long all Jobs were ready in the attempts that have ended, in milliseconds, also in those that are
+	// no longer listed. With the running attempt, it gives the share of its life in which a set was ready.
+	// +optional
+	// +k8s:validation:minimum=0
+	ReadyMilliseconds int64 `json:"readyMilliseconds,omitempty" protobuf:"varint,11,opt,name=readyMilliseconds"`
+
+	// addedRestarts is how many restarts were granted by retrying the failed set, beyond maxRestarts of the failure
+	// policy.
+	// +optional
+	// +k8s:validation:minimum=0
+	AddedRestarts int32 `json:"addedRestarts,omitempty" protobuf:"varint,12,opt,name=addedRestarts"`
+}
+
+// ReplicatedJobStatus counts the Jobs of one replicatedJob by state. A Job may be counted in several of ready, active
+// and suspended; Jobs of an earlier attempt are counted nowhere.
+type ReplicatedJobStatus struct {
+	// name is that of the replicatedJob.
+	Name string `json:"name" protobuf:"bytes,1,opt,name=name"`
+
+	// ready is the number of unfinished Jobs whose pods are all ready or have succeeded.
+	Ready int32 `json:"ready" protobuf:"varint,2,opt,name=ready"`
+
+	// succeeded is the number of Jobs that completed.
+	Succeeded int32 `json:"succeeded" protobuf:"varint,3,opt,name=succeeded"`
+
+	// failed is the number of Jobs that failed.
+	Failed int32 `json:"failed" protobuf:"varint,4,opt,name=failed"`
+
+	// active is the number of unfinished Jobs with at least one pod that is pending or running.
+	Active int32 `json:"active" protobuf:"varint,5,opt,name=active"`
+
+	// suspended is the number of unfinished Jobs that are suspended.
+	Suspended int32 `json:"suspended" protobuf:"varint,6,opt,name=suspended"`
+
+	// jobRestarts is, by job index, the number of restarts of single Jobs, counted or not. At most 1024 items. Set
+	// with the RestartJob feature, and once users have restarted single Jobs.
+	// +optional
+	// +listType=atomic
+	// +k8s:validation:maxItems=1024
+	JobRestarts []int32 `json:"jobRestarts,omitempty" protobuf:"varint,7,rep,name=jobRestarts"`
+
+	// jobRestartsCountTowardsMax is, by job index, the number of restarts of single Jobs that count towards
+	// maxRestarts. At most 1024 items. Set with the RestartJob feature, and once users have restarted single Jobs.
+	// +optional
+	// +listType=atomic
+	// +k8s:validation:maxItems=1024
+	JobRestartsCountTowardsMax []int32 `json:"jobRestartsCountTowardsMax,omitempty" protobuf:"varint,8,rep,name=jobRestartsCountTowardsMax"`
+}
