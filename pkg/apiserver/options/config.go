@@ -16,6 +16,7 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/admission"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/etcd"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/space"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/versions"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/generated/openapi"
 )
 
@@ -69,9 +70,10 @@ func (o *Options) applyStorage(config *apiserver.Config, store *etcd.Server) err
 	if !ok {
 		return fmt.Errorf("no serializer for %s", options.DefaultStorageMediaType)
 	}
-	versions := config.Groups.StorageVersions()
-	options.StorageConfig.EncodeVersioner = versions
-	options.StorageConfig.Codec = config.Codecs.CodecForVersions(info.Serializer, config.Codecs.UniversalDeserializer(), versions, runtime.InternalGroupVersioner)
+	storageVersions := config.Groups.StorageVersions()
+	options.StorageConfig.EncodeVersioner = storageVersions
+	codec := config.Codecs.CodecForVersions(info.Serializer, config.Codecs.UniversalDeserializer(), storageVersions, runtime.InternalGroupVersioner)
+	options.StorageConfig.Codec = versions.Sharing(codec)
 	if err := options.ApplyTo(&config.Generic.Config); err != nil {
 		return wrapFlagError("encryption-provider-config", err, "correct the file")
 	}

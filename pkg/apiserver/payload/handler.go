@@ -19,7 +19,7 @@ import (
 
 // largeBody is the number of objects in lists from which on a body is one of the large ones. What they hold together is at
 // most what one body may hold, so that many of them do not use more memory than one.
-const largeBody = 5_000
+const largeBody = 500
 
 // Handler passes on requests whose bodies are within the bounds, and refuses others with 413.
 type Handler struct {

@@ -29,6 +29,7 @@ const claimsForgottenAfter = 10 * time.Minute
 // have fixed names, deletions and patches name the incarnation that they mean. When the context ends, no other child is
 // written. The error joins those of the results.
 func (s *Syncer) Apply(ctx context.Context, obs *plan.Observed, p plan.Plan) (plan.Results, error) {
+	s.backlogs.note(cache.MetaObjectToName(obs.JobSet), p.Backlog)
 	for _, problem := range p.Problems {
 		klog.FromContext(ctx).Info("Ignored a malformed child", "reason", problem)
 	}

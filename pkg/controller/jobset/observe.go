@@ -57,6 +57,7 @@ func (s *Syncer) Observe(ctx context.Context, key cache.ObjectName) (*plan.Obser
 			obs.Causes = map[types.UID]*jobsetv1alpha2.FailureCause{job.UID: cause}
 		}
 	}
+	obs.MaxBacklog = s.backlogs.reserve(key, js)
 	return obs, 0, nil
 }
 

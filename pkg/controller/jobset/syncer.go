@@ -67,7 +67,9 @@ type Syncer struct {
 	deferred *notes[plan.Deferred]
 	// createFrom are the places of the Jobs that are created first.
 	createFrom *notes[int64]
-	dropped    *dropped
+	// backlogs are the Jobs that wait for the Job controller.
+	backlogs *backlogs
+	dropped  *dropped
 	// takenClaims are volume claims that exist although no cache shows them, because they carry no label of ours.
 	takenClaims *expiring.LRUExpireCache
 }
@@ -81,7 +83,7 @@ func NewSyncer(deps SyncerConfig) *Syncer {
 		services: children.NewWriter(deps.Host, corev1.SchemeGroupVersion.WithKind("Service").GroupKind(), resourceServices, "service", deps.Services),
 		claims: children.NewWriter(deps.Host, corev1.SchemeGroupVersion.WithKind("PersistentVolumeClaim").GroupKind(), resourceClaims,
 			"persistent volume claim", deps.Claims),
-		deferred: newNotes[plan.Deferred](), createFrom: newNotes[int64](), dropped: newDropped(deps.Clock),
+		deferred: newNotes[plan.Deferred](), createFrom: newNotes[int64](), backlogs: newBacklogs(), dropped: newDropped(deps.Clock),
 		takenClaims: expiring.NewLRUExpireCacheWithClock(maxTakenClaims, deps.Clock),
 	}
 }
@@ -161,4 +163,5 @@ func (s *Syncer) forget(key cache.ObjectName) {
 	s.deps.Runner.Forget(key)
 	s.deferred.forget(key)
 	s.createFrom.forget(key)
+	s.backlogs.note(key, 0)
 }

@@ -19,9 +19,9 @@ const (
 	maxChanges = 2000
 	// keysPerChange is how many labels and annotations a change may carry before it counts as several.
 	keysPerChange = 200
-	// maxBacklog is how many Jobs of a set wait for the cluster's Job controller at most. It takes the Jobs of all users in the
+	// MaxBacklog is how many Jobs of a set wait for the cluster's Job controller at most. It takes the Jobs of all users in the
 	// order of their creation, so that those of other sets wait for no more than these.
-	maxBacklog = 500
+	MaxBacklog = 500
 	// backlogPatience is how long a new Job counts as waiting. If nobody takes care of Jobs, their creation goes on slowly.
 	backlogPatience = time.Minute
 )
@@ -75,6 +75,14 @@ func deletions(o Observed, jobs []*batchv1.Job) (refs []JobRef, more bool) {
 			}
 		}
 	}, maxChanges, maxChanges)
+}
+
+// maxBacklog returns how many Jobs of the set may wait for the Job controller.
+func (o Observed) maxBacklog() int {
+	if o.MaxBacklog > 0 {
+		return min(o.MaxBacklog, MaxBacklog)
+	}
+	return MaxBacklog
 }
 
 // backlog returns the number of Jobs that the Job controller has not taken care of yet.

@@ -58,7 +58,7 @@ func TestBacklogOfJobControllerIsBounded(t *testing.T) {
 		}
 		o.Jobs = append(o.Jobs, p.CreateJobs...)
 	}
-	create(&o, maxBacklog)
+	create(&o, MaxBacklog)
 	create(&o, 0)
 	o.Jobs[0].Status.StartTime = &before
 	o.Jobs[1].Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobSuspended, Status: corev1.ConditionTrue}}
@@ -66,13 +66,25 @@ func TestBacklogOfJobControllerIsBounded(t *testing.T) {
 	create(&o, 3)
 	create(&o, 0)
 	o.Now = metav1.NewTime(o.Now.Add(backlogPatience)) // nobody takes care of them
-	create(&o, maxBacklog)
+	create(&o, MaxBacklog)
 
 	elsewhere := newSet(with("w", 5000))
 	elsewhere.Spec.ReplicatedJobs[0].Template.Spec.ManagedBy = ptr.To("example.com/dispatcher")
 	o = observe(elsewhere)
-	create(&o, maxBacklog)
-	create(&o, maxBacklog)
+	create(&o, MaxBacklog)
+	create(&o, MaxBacklog)
+}
+
+// TestBacklogIsSmallerWhileOtherSetsWait shares the bound between sets.
+func TestBacklogIsSmallerWhileOtherSetsWait(t *testing.T) {
+	o := observe(newSet(with("w", 5000)))
+	for limit, want := range map[int]int{10: 10, 0: MaxBacklog, MaxBacklog + 1: MaxBacklog} {
+		o.MaxBacklog = limit
+		p := Decide(o)
+		diff(t, "number of Jobs created", want, len(p.CreateJobs))
+		diff(t, "number of Jobs that wait", want, p.Backlog)
+		diff(t, "whether there are more", true, p.More)
+	}
 }
 
 func TestBacklogLeavesEarlierDeadline(t *testing.T) {
@@ -102,7 +114,7 @@ func TestCreationsBeginWhereTheyAreDue(t *testing.T) {
 	many := newSet(with("w", 5000))
 	p := Decide(Observed{JobSet: many, CreateFrom: 4500})
 	diff(t, "first of many", "js-w-4500", p.CreateJobs[0].Name)
-	diff(t, "last of many", "js-w-4999", p.CreateJobs[maxBacklog-1].Name)
+	diff(t, "last of many", "js-w-4999", p.CreateJobs[MaxBacklog-1].Name)
 	diff(t, "more of many", true, p.More)
 }
 
@@ -153,7 +165,7 @@ func TestSumsOfReplicasDoNotOverflow(t *testing.T) {
 	o := observe(newSet(with("a", math.MaxInt32), with("b", math.MaxInt32), with("c", 1, dependsOn("a", jobsetv1alpha2.DependencyReady))))
 	o.Gates.Attempts = true
 	p := Decide(o)
-	diff(t, "Jobs", maxBacklog, len(p.CreateJobs))
+	diff(t, "Jobs", MaxBacklog, len(p.CreateJobs))
 	diff(t, "replicas of the set", "4294967295", p.CreateJobs[0].Labels[jobsetv1alpha2.GlobalReplicasKey])
 	if a := p.Status.Attempts[0]; a.CreateTime != nil {
 		t.Error("all Jobs count as created")
@@ -187,7 +199,7 @@ func TestMemoryOfAPlanIsBounded(t *testing.T) {
 		}
 		return jobs
 	}
-	usual := allocated(observe(newSet(with("w", maxBacklog))))
+	usual := allocated(observe(newSet(with("w", MaxBacklog))))
 	for name, tc := range map[string]struct {
 		o      Observed
 		factor uint64
@@ -205,7 +217,7 @@ func TestMemoryOfAPlanIsBounded(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := allocated(tc.o)
-			t.Logf("%d KiB; %d KiB for %d usual Jobs", got>>10, usual>>10, maxBacklog)
+			t.Logf("%d KiB; %d KiB for %d usual Jobs", got>>10, usual>>10, MaxBacklog)
 			if got > tc.factor*usual {
 				t.Errorf("%d KiB are more than %d times those of a usual set", got>>10, tc.factor)
 			}

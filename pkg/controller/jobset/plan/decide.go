@@ -63,7 +63,9 @@ func childWrites(o Observed, kids children, st *statusBuilder) Plan {
 	var moreDeletions, morePatches, moreCreations, stillSuspended bool
 	p.DeleteJobs, moreDeletions = deletions(o, kids.previous)
 	p.PatchJobs, morePatches, stillSuspended = jobPatches(o, kids, open)
-	p.CreateJobs, moreCreations = missingJobs(o, kids, open)
+	waiting := backlog(o, kids)
+	p.CreateJobs, moreCreations = missingJobs(o, kids, open, waiting)
+	p.Backlog = waiting + len(p.CreateJobs)
 	p.More = moreDeletions || morePatches || moreCreations
 	st.setSuspended(kids, stillSuspended || inOrder == orderWaiting)
 	p.Problems = st.setInPlaceAttempts(kids)

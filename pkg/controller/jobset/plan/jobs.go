@@ -19,12 +19,12 @@ import (
 // missingJobs returns the Jobs whose names are free, of the replicatedJobs that may start (docs/reference/jobset.md#creation-and-deletion), and
 // whether there are more of them. The name of a Job that is being deleted is not free. No more are created than leaves the
 // backlog of the Job controller within its bound.
-func missingJobs(o Observed, kids children, open []bool) (missing []*batchv1.Job, more bool) {
+func missingJobs(o Observed, kids children, open []bool, waiting int) (missing []*batchv1.Job, more bool) {
 	policy := o.JobSet.Spec.FailurePolicy
 	if policy != nil && policy.RestartStrategy == jobsetv1alpha2.RestartStrategyBlockingRecreate && len(kids.previous) > 0 {
 		return nil, false
 	}
-	free, more := bounded(freePlaces(o, kids, open), maxBacklog-backlog(o, kids), maxBacklog)
+	free, more := bounded(freePlaces(o, kids, open), o.maxBacklog()-waiting, MaxBacklog)
 	for _, place := range free {
 		missing = append(missing, place.builder.build(place.index))
 	}
@@ -119,7 +119,7 @@ func newJobBuilder(o Observed, rj *jobsetv1alpha2.ReplicatedJob, at position) *j
 // weight is what the creation of one of the Jobs counts for.
 func (b *jobBuilder) weight() int {
 	job := &b.rj.Template.ObjectMeta
-	return weightOf(len(job.Labels)+len(job.Annotations)+keysOf(&b.common.Template), maxBacklog)
+	return weightOf(len(job.Labels)+len(job.Annotations)+keysOf(&b.common.Template), MaxBacklog)
 }
 
 func (b *jobBuilder) build(index int32) *batchv1.Job {

@@ -54,6 +54,8 @@ type Observed struct {
 	// CreateFrom is the place, among all Jobs of the set, of the one that is created first; those before it come last. It
 	// moves past what has been planned or refused, so that no refused Job keeps others waiting.
 	CreateFrom int64
+	// MaxBacklog is how many Jobs of the set may wait for the cluster's Job controller; 0 for as many as of any set.
+	MaxBacklog int
 	// Mismatches are about features that the set uses and that are off because the API server does not serve them, one
 	// sentence each; only those that are due to be reported.
 	Mismatches []string
@@ -89,6 +91,8 @@ type Plan struct {
 	CreateClaims []*corev1.PersistentVolumeClaim
 	// CreateJobs are the Jobs to create, in the order of the spec, from Observed.CreateFrom on.
 	CreateJobs []*batchv1.Job
+	// Backlog is how many Jobs of the set wait for the Job controller once CreateJobs exist.
+	Backlog int
 	// DeleteJobSet means that the set has outlived its time after finishing and is deleted in the foreground.
 	DeleteJobSet bool
 
