@@ -16,6 +16,7 @@ import (
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/action"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/cli"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/complete"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/kind"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/logs"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/preview"
@@ -52,6 +53,8 @@ func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
 		tree.NewCommand(f, kind.Trees(kinds)), top.NewCommand(f, kind.Tops(kinds)), preview.NewCommand(f),
 		timeline.NewCommand(f, kind.Timelines(kinds)), logs.NewCommand(f, kind.Logs(kinds)), why.NewCommand(f, kind.Whys(kinds)),
 	)
+	complete.Flags(f, kind.Flags(kinds), cmd.Commands()...)
+	_ = cmd.RegisterFlagCompletionFunc("namespace", complete.Namespaces(f))
 	return cmd
 }
 

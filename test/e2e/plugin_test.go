@@ -66,6 +66,10 @@ func TestPluginCompletesNames(t *testing.T) {
 		"names of JobSets":         {words: []string{"tree", "tr"}, want: []string{"train-a", "train-b", ":4"}},
 		"names after the resource": {words: []string{"tree", "jobset/o"}, want: []string{"jobset/other", ":4"}},
 		"nothing after a name":     {words: []string{"tree", "train-a", ""}, want: []string{":4"}},
+		"replicatedJobs":           {words: []string{"logs", "train-a", "--replicated-job", ""}, want: []string{"workers", ":36"}},
+		"indices of Jobs":          {words: []string{"restart", "train-a", "--replicated-job=workers", "--job-index", ""}, want: []string{"0", "1", ":36"}},
+		"containers":               {words: []string{"logs", "train-a", "-c", ""}, want: []string{"main", ":36"}},
+		"namespaces":               {words: []string{"tree", "-n", "kube-s"}, want: []string{"kube-system", ":4"}},
 		"names of commands":        {words: []string{"tre"}, want: []string{"tree", ":4"}},
 		"formats, not files, after -o": {words: []string{"tree", "train-a", "-o", ""}, want: []string{
 			"json", "yaml", "kyaml", "go-template", "go-template-file", "template", "templatefile", "jsonpath", "jsonpath-as-json", "jsonpath-file", ":4"}},

@@ -68,8 +68,6 @@ It needs the right to create jobsets/restart, not to edit JobSets.`, `  # Restar
 	flags.BoolVar(&o.counts, "count-towards-max-restarts", false, "Use up one of the restarts that the failure policy allows.")
 	scopes := []cobra.Completion{string(batchv1alpha1.RestartScopeJobSet), string(batchv1alpha1.RestartScopeReplicatedJob), string(batchv1alpha1.RestartScopeJob)}
 	_ = cmd.RegisterFlagCompletionFunc("scope", cobra.FixedCompletions(scopes, cobra.ShellCompDirectiveNoFileComp))
-	_ = cmd.RegisterFlagCompletionFunc(complete.ReplicatedJobFlag, complete.ReplicatedJobs(f))
-	_ = cmd.RegisterFlagCompletionFunc("job-index", complete.JobIndices(f))
 	return cmd
 }
 

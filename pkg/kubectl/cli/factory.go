@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	"k8s.io/component-base/version"
 
@@ -45,6 +46,8 @@ type Clients struct {
 	JobSets versioned.Interface
 	// Dynamic is a client of all other kinds, like APIServices and the Workloads of queues.
 	Dynamic dynamic.Interface
+	// Metadata is a client of the metadata of all kinds, for names alone.
+	Metadata metadata.Interface
 	// Discovery tells what the cluster serves.
 	Discovery discovery.DiscoveryInterface
 }
@@ -87,6 +90,9 @@ func (f *Factory) newClients() (*Clients, error) {
 		return nil, err
 	}
 	if c.Dynamic, err = dynamic.NewForConfig(config); err != nil {
+		return nil, err
+	}
+	if c.Metadata, err = metadata.NewForConfig(config); err != nil {
 		return nil, err
 	}
 	c.Discovery, err = discovery.NewDiscoveryClientForConfig(config)

@@ -8,6 +8,7 @@ package kind
 import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/action"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/cli"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/complete"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/logs"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/timeline"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/top"
@@ -26,12 +27,15 @@ type Kind struct {
 	Why      why.Diagnoser
 	// Actions carries out restart, suspend, resume, cancel and retry.
 	Actions action.Target
+	// Flags completes flags with values that fit an object.
+	Flags complete.Values
 }
 
 // JobSet is the kind JobSet.
 var JobSet = Kind{
 	Kind: cli.JobSet,
 	Tree: tree.JobSet, Top: top.JobSet, Timeline: timeline.JobSet, Logs: logs.JobSet, Why: why.JobSet, Actions: action.JobSet{},
+	Flags: complete.JobSet,
 }
 
 // Trees returns the kinds that tree takes.
@@ -62,6 +66,11 @@ func Whys(kinds []Kind) []cli.For[why.Diagnoser] {
 // Actions returns the kinds that actions take.
 func Actions(kinds []Kind) []cli.For[action.Target] {
 	return choose(kinds, func(k Kind) (action.Target, bool) { return k.Actions, k.Actions != nil })
+}
+
+// Flags returns the kinds with values of flags.
+func Flags(kinds []Kind) []cli.For[complete.Values] {
+	return choose(kinds, func(k Kind) (complete.Values, bool) { return k.Flags, k.Flags != nil })
 }
 
 func choose[T any](kinds []Kind, of func(Kind) (T, bool)) []cli.For[T] {

@@ -105,8 +105,6 @@ func (o *options) addFlags(cmd *cobra.Command) {
 	flags.BoolVarP(&o.previous, "previous", "p", false, "The run of the container before the present one.")
 	flags.BoolVar(&o.timestamps, "timestamps", false, "Show when each line was written.")
 	flags.IntVar(&o.maxRequests, "max-log-requests", 50, "Logs to read at the same time. -f reads no more than these.")
-	_ = cmd.RegisterFlagCompletionFunc(complete.ReplicatedJobFlag, complete.ReplicatedJobs(o.factory))
-	_ = cmd.RegisterFlagCompletionFunc("job-index", complete.JobIndices(o.factory))
 }
 
 // complete sets the default of --tail, which depends on --since and on the number of logs.
