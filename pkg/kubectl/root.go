@@ -34,7 +34,7 @@ func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	f := cli.NewFactory(streams)
 	cmd := &cobra.Command{
 		Use:   "kubectl-jobset",
-		Short: "Look into JobSets, and act on them",
+		Short: "Inspect and control JobSets",
 		Annotations: map[string]string{
 			cobra.CommandDisplayNameAnnotation: "kubectl jobset",
 		},
@@ -63,6 +63,6 @@ func addVerbosity(cmd *cobra.Command) {
 	flags := flag.NewFlagSet("", flag.ContinueOnError)
 	klog.InitFlags(flags)
 	verbosity := pflag.PFlagFromGoFlag(flags.Lookup("v"))
-	verbosity.Usage = "Verbosity of the log; 6 and more show the requests."
+	verbosity.Usage = "Log level; 6 and higher show the requests."
 	cmd.PersistentFlags().AddFlag(verbosity)
 }

@@ -49,7 +49,7 @@ const (
 	retriedAs   = "the JobSet is run again as attempt "
 
 	notSuspended = "the JobSet is not suspended; nothing changed"
-	notFinished  = "the JobSet has not finished, and only one that failed can be retried; restart it instead"
+	notFinished  = "the JobSet has not finished, and only a failed JobSet can be retried; restart it instead"
 	inQueue      = `queue "tenants", which the label kueue.x-k8s.io/queue-name names, decides when the JobSet runs; `
 	queueDecides = `queue "tenants", which the label kueue.x-k8s.io/queue-name names, decides when it runs`
 	byOwner      = `ConfigMap "owner", which owns it, decides when the JobSet runs; `
@@ -95,10 +95,10 @@ var states = map[string]state{
 		pod: runOn, extra: "suspend: true", rest: fmt.Sprintf(suspendedNow, 0),
 		cells: map[string]cell{
 			"restart": refused("the JobSet is suspended; resume it instead"),
-			"suspend": nothing("the JobSet is suspended already; nothing changed"),
+			"suspend": nothing("the JobSet is already suspended; nothing changed"),
 			"resume":  changes("the JobSet was resumed as attempt 1", "restarts=0 | 1 Resume"+byOncall+", ready"),
-			"cancel":  changes("the JobSet was cancelled while no attempt ran", fmt.Sprintf(suspendedNow, 0)+" Failed/Cancelled"),
-			"retry":   refused("the JobSet is suspended, and only one that failed can be retried; resume it instead"),
+			"cancel":  changes("the JobSet was cancelled while no attempt was running", fmt.Sprintf(suspendedNow, 0)+" Failed/Cancelled"),
+			"retry":   refused("the JobSet is suspended, and only a failed JobSet can be retried; resume it instead"),
 		},
 	},
 	"queued": {
@@ -117,8 +117,8 @@ var states = map[string]state{
 			"restart": refused("the JobSet is suspended; " + queueDecides),
 			"suspend": refused(inQueue + "suspend it through the field spec.active of its Workload instead"),
 			"resume":  refused(inQueue + "resume it through the field spec.active of its Workload instead"),
-			"cancel":  changes("the JobSet was cancelled while no attempt ran", fmt.Sprintf(suspendedNow, 0)+" Failed/Cancelled"),
-			"retry":   refused("the JobSet is suspended, and only one that failed can be retried; " + queueDecides),
+			"cancel":  changes("the JobSet was cancelled while no attempt was running", fmt.Sprintf(suspendedNow, 0)+" Failed/Cancelled"),
+			"retry":   refused("the JobSet is suspended, and only a failed JobSet can be retried; " + queueDecides),
 		},
 	},
 	"owned": {
@@ -139,20 +139,20 @@ var finishedStates = map[string]state{
 	"completed": {
 		pod: runShort, rest: "restarts=0 Completed/AllJobsCompleted | 1 Start → Completed",
 		cells: map[string]cell{
-			"restart": refused("the JobSet has completed, so that there is nothing to restart; recreate it to run it again"),
-			"suspend": refused("the JobSet has completed, so that there is nothing to suspend; recreate it to run it again"),
-			"resume":  refused("the JobSet has completed, so that there is nothing to resume; recreate it to run it again"),
-			"cancel":  refused("the JobSet has completed, so that there is nothing to cancel"),
-			"retry":   refused("the JobSet has completed, and only one that failed can be retried; recreate it to run it again"),
+			"restart": refused("the JobSet has completed; there is nothing to restart; recreate it to run it again"),
+			"suspend": refused("the JobSet has completed; there is nothing to suspend; recreate it to run it again"),
+			"resume":  refused("the JobSet has completed; there is nothing to resume; recreate it to run it again"),
+			"cancel":  refused("the JobSet has completed; there is nothing to cancel"),
+			"retry":   refused("the JobSet has completed, and only a failed JobSet can be retried; recreate it to run it again"),
 		},
 	},
 	"failed": {
 		pod: fail, rest: "restarts=0 Failed/FailedJobs | 1 Start → Failed",
 		cells: map[string]cell{
-			"restart": refused("the JobSet has failed, so that there is nothing to restart; retry it instead"),
-			"suspend": refused("the JobSet has failed, so that there is nothing to suspend; retry it instead"),
-			"resume":  refused("the JobSet has failed, so that there is nothing to resume; retry it instead"),
-			"cancel":  refused("the JobSet has failed, so that there is nothing to cancel"),
+			"restart": refused("the JobSet has failed; there is nothing to restart; retry it instead"),
+			"suspend": refused("the JobSet has failed; there is nothing to suspend; retry it instead"),
+			"resume":  refused("the JobSet has failed; there is nothing to resume; retry it instead"),
+			"cancel":  refused("the JobSet has failed; there is nothing to cancel"),
 			// Its pods fail again.
 			"retry": changes(retriedAs+"2", "restarts=1 Failed/FailedJobs | 1 Start → Failed | 2 Retry"+byOncall+" → Failed"),
 		},
@@ -160,10 +160,10 @@ var finishedStates = map[string]state{
 	"turned-away": { // failed, and its queue has let go of it
 		pod: fail, metadata: "labels: {kueue.x-k8s.io/queue-name: tenants}", rest: "restarts=0 Failed/FailedJobs | 1 Start → Failed",
 		cells: map[string]cell{
-			"restart": refused("the JobSet has failed, so that there is nothing to restart; recreate it to run it again"),
-			"suspend": refused("the JobSet has failed, so that there is nothing to suspend; recreate it to run it again"),
-			"resume":  refused("the JobSet has failed, so that there is nothing to resume; recreate it to run it again"),
-			"cancel":  refused("the JobSet has failed, so that there is nothing to cancel"),
+			"restart": refused("the JobSet has failed; there is nothing to restart; recreate it to run it again"),
+			"suspend": refused("the JobSet has failed; there is nothing to suspend; recreate it to run it again"),
+			"resume":  refused("the JobSet has failed; there is nothing to resume; recreate it to run it again"),
+			"cancel":  refused("the JobSet has failed; there is nothing to cancel"),
 			"retry":   refused(`queue "tenants", which the label kueue.x-k8s.io/queue-name names, does not run a finished JobSet again; recreate it instead`),
 		},
 	},
@@ -172,9 +172,9 @@ var finishedStates = map[string]state{
 		prepare: func(k *kubectl, set string) { k.answer(k.act("cancel", set, `"reason":"before"`)) },
 		rest:    "restarts=0 Failed/Cancelled | 1 Start → Cancelled (earlier: before)",
 		cells: map[string]cell{
-			"restart": refused("the JobSet has failed, so that there is nothing to restart; retry it instead"),
-			"suspend": refused("the JobSet has failed, so that there is nothing to suspend; retry it instead"),
-			"resume":  refused("the JobSet has failed, so that there is nothing to resume; retry it instead"),
+			"restart": refused("the JobSet has failed; there is nothing to restart; retry it instead"),
+			"suspend": refused("the JobSet has failed; there is nothing to suspend; retry it instead"),
+			"resume":  refused("the JobSet has failed; there is nothing to resume; retry it instead"),
 			"cancel":  nothing(cancelledIn + "1"),
 			"retry":   changes(retriedAs+"2", "restarts=1 | 1 Start → Cancelled (earlier: before) | 2 Retry"+byOncall+", ready"),
 		},

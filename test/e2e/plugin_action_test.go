@@ -64,7 +64,7 @@ func TestPluginActsAndWaits(t *testing.T) {
 	if pods := k.ok("get", "pods", "-o", "name"); pods != "" {
 		t.Errorf("after waiting for the suspension, there are pods: %s", pods)
 	}
-	k.acts([]string{"suspend", "train"}, theSet+" unchanged: the JobSet is suspended already; nothing changed")
+	k.acts([]string{"suspend", "train"}, theSet+" unchanged: the JobSet is already suspended; nothing changed")
 	k.actsNot([]string{"restart", "train"}, "error: "+theSet+" not restarted: the JobSet is suspended; resume it instead")
 	k.acts(with("resume", "train"), theSet+" resumed (attempt 4)", theSet+": 2 of 2 Jobs ready in attempt 4")
 	k.acts(with("cancel", "train", "--reason=wrong data"), theSet+" cancelled (attempt 4)", theSet+": no Job runs any more")
@@ -72,7 +72,7 @@ func TestPluginActsAndWaits(t *testing.T) {
 		t.Errorf("after waiting for the cancellation, there are Jobs: %s", jobs)
 	}
 	k.acts([]string{"cancel", "train"}, theSet+" cancelled (attempt 4)")
-	k.actsNot([]string{"resume", "train"}, "error: "+theSet+" not resumed: the JobSet has failed, so that there is nothing to resume; retry it instead")
+	k.actsNot([]string{"resume", "train"}, "error: "+theSet+" not resumed: the JobSet has failed; there is nothing to resume; retry it instead")
 	k.acts(with("retry", "train", "--max-restarts=2", "--reason=again"), theSet+" retried (attempt 5)", theSet+": 2 of 2 Jobs ready in attempt 5")
 
 	by := func(reason string) string { return fmt.Sprintf(" (%s: %s)", who, reason) }
@@ -101,7 +101,7 @@ func TestPluginRestartsOnceHoweverOftenItIsAsked(t *testing.T) {
 	k.acts([]string{"restart", "train", "--attempt=1"}, theSet+" restarted (attempt 2)")
 	k.settles("train", "restarts=1 | 1 Start → Restarted (kwok-admin: ) | 2 Requested (kwok-admin: ), ready")
 	k.actsNot([]string{"restart", "train", "--attempt=1", "--replicated-job=workers"}, "error: "+theSet+" not restarted: the current attempt is 2, "+
-		"begun by a restart requested by kwok-admin, and not 1, which preconditions.attempt names: look at the JobSet again and decide again")
+		"begun by a restart requested by kwok-admin, but preconditions.attempt is 1; get the JobSet again")
 }
 
 // neverReady is a replicatedJob to end a manifest with, whose pod starts in an hour.

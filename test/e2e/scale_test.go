@@ -33,7 +33,7 @@ spec:
 func TestScaleNeedsElasticSizing(t *testing.T) {
 	k := newKubectl(t)
 	k.okIn(elastic, "create", "-f", "-")
-	const why = "the size of no JobSet can change while the feature gate ElasticJobSet is off; ask the administrator to turn it on"
+	const why = "JobSets cannot be scaled while the feature gate ElasticJobSet is off; ask the administrator to turn it on"
 	// kubectl scale would repeat for minutes what a conflict has refused.
 	r := k.run("", "get", "jobset/train", "--subresource=scale")
 	if diff := cmp.Diff(refusal("train", why), r.stderr); diff != "" || r.code == 0 {

@@ -24,7 +24,7 @@ func compare(policy *jobset.VolumeClaimPolicy, template, claim *corev1.Persisten
 	}
 	if !retains(policy) {
 		errs = append(errs, field.Invalid(policyPath.Child("retentionPolicy", "whenDeleted"), whenDeleted(policy), fmt.Sprintf(
-			"must be %s, because volume claim %s exists and would be deleted with this JobSet; rename the template or delete the claim otherwise",
+			"must be %s, because volume claim %s exists and would be deleted with this JobSet; or rename the template, or delete the claim",
 			jobset.RetentionPolicyRetain, claim.Name)))
 	}
 	return errs

@@ -23,11 +23,11 @@ var waits = []float64{.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 1800, 36
 var (
 	attemptsTotal = metrics.NewCounterVec(&metrics.CounterOpts{
 		Name: "jobset_attempts_total", StabilityLevel: metrics.ALPHA,
-		Help: "Number of attempts of JobSets that began, by what began them.",
+		Help: "Number of attempts of JobSets that began, by trigger.",
 	}, []string{labelTrigger})
 	recoverySeconds = metrics.NewHistogramVec(&metrics.HistogramOpts{
 		Name: "jobset_recovery_seconds", StabilityLevel: metrics.ALPHA, Buckets: waits,
-		Help: "Time from the begin of a restart, of a retry or of the admission after a preemption until all Jobs of the JobSet were ready, by what began it.",
+		Help: "Time from the beginning of a restart, of a retry or of the admission after a preemption until all Jobs of the JobSet were ready, by trigger.",
 	}, []string{labelTrigger})
 	startupSeconds = metrics.NewHistogram(&metrics.HistogramOpts{
 		Name: "jobset_startup_seconds", StabilityLevel: metrics.ALPHA, Buckets: waits,

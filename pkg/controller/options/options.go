@@ -114,8 +114,8 @@ func (o *Options) Flags() cliflag.NamedFlagSets {
 func (o *Options) addClientFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.Kubeconfig, "kubeconfig", o.Kubeconfig,
 		"File with the address and credentials of kube-apiserver. Not needed inside a cluster.")
-	fs.Float32Var(&o.QPS, "kube-api-qps", o.QPS, "Requests per second to each API. Negative lifts the limit.")
-	fs.IntVar(&o.Burst, "kube-api-burst", o.Burst, "Requests to each API that may exceed --kube-api-qps for a moment.")
+	fs.Float32Var(&o.QPS, "kube-api-qps", o.QPS, "Requests per second to each API. A negative value removes the limit.")
+	fs.IntVar(&o.Burst, "kube-api-burst", o.Burst, "Maximum burst of requests to each API.")
 }
 
 func (o *Options) addEndpointFlags(fs *pflag.FlagSet) {

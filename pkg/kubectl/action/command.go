@@ -47,7 +47,7 @@ const formatName = "name"
 func NewRestart(f *cli.Factory, targets []cli.For[Target]) *cobra.Command {
 	o := &options{action: restart}
 	cmd := newCommand(f, targets, o, "Restart a JobSet, or a part of it", `Restart JobSets: all Jobs, those of one replicatedJob, or one Job. Their pods are replaced, and the
-set keeps on record who asked, when and why. It does not count towards maxRestarts of the failure policy unless asked to.
+set records who requested it, when and why. It does not count towards maxRestarts of the failure policy unless asked to.
 
 The restart is meant for the attempt that runs now. If another one has begun meanwhile, nothing is restarted; and of several
 people who restart the same attempt at the same time, all get the same one restart. With --attempt, the same holds however
@@ -62,7 +62,7 @@ It needs the right to create jobsets/restart, not to edit JobSets.`, `  # Restar
   # Restart attempt 2, once, however often this is called
   kubectl jobset restart train --attempt 2`)
 	flags := cmd.Flags()
-	flags.StringVar(&o.scope, "scope", "", "What to restart: JobSet, ReplicatedJob or Job. Default is what the other flags name.")
+	flags.StringVar(&o.scope, "scope", "", "What to restart: JobSet, ReplicatedJob or Job. Default is what the other flags imply.")
 	flags.StringVar(&o.replicatedJob, complete.ReplicatedJobFlag, "", "Restart only this replicatedJob.")
 	flags.Int32Var(&o.jobIndex, "job-index", 0, "Restart only this Job of the replicatedJob.")
 	flags.BoolVar(&o.counts, "count-towards-max-restarts", false, "Use up one of the restarts that the failure policy allows.")
@@ -73,7 +73,7 @@ It needs the right to create jobsets/restart, not to edit JobSets.`, `  # Restar
 
 // NewSuspend returns `kubectl jobset suspend`.
 func NewSuspend(f *cli.Factory, targets []cli.For[Target]) *cobra.Command {
-	return newCommand(f, targets, &options{action: suspend}, "Stop a JobSet until it is resumed", `Suspend JobSets: their pods are deleted, and the Jobs stay, suspended. The set keeps on record who asked, when and why.
+	return newCommand(f, targets, &options{action: suspend}, "Stop a JobSet until it is resumed", `Suspend JobSets: their pods are deleted, and the Jobs stay, suspended. The set records who requested it, when and why.
 
 It needs the right to create jobsets/suspend, not to edit JobSets. A set that a queue manages is suspended by the queue.`, `  # Suspend a set, and wait until its pods are gone
   kubectl jobset suspend train --reason "the cluster is drained tonight" --wait`)
@@ -81,7 +81,7 @@ It needs the right to create jobsets/suspend, not to edit JobSets. A set that a 
 
 // NewResume returns `kubectl jobset resume`.
 func NewResume(f *cli.Factory, targets []cli.For[Target]) *cobra.Command {
-	return newCommand(f, targets, &options{action: resume}, "Let a suspended JobSet run", `Resume suspended JobSets. The set keeps on record who asked, when and why.
+	return newCommand(f, targets, &options{action: resume}, "Let a suspended JobSet run", `Resume suspended JobSets. The set records who requested it, when and why.
 
 It needs the right to create jobsets/resume, not to edit JobSets. A set that a queue manages is resumed by the queue.`, `  # Resume two sets
   kubectl jobset resume train eval
@@ -141,7 +141,7 @@ func newCommand(f *cli.Factory, targets []cli.For[Target], o *options, short, lo
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&o.reason, "reason", "", "Why, for the history of the set. At most 1024 characters.")
+	flags.StringVar(&o.reason, "reason", "", "Reason for the action, kept in the history of the set. At most 1024 characters.")
 	flags.Int32Var(&o.attempt, "attempt", 0, "Act only if this is the number of the current attempt."+o.attemptDefault())
 	flags.StringVar(&o.dryRun, "dry-run", dryRunNone, "Must be none or server. With server, the server checks the request and changes nothing.")
 	flags.BoolVar(&o.wait, "wait", false, "Wait until "+o.action.goal.String()+", and show the progress.")

@@ -115,7 +115,7 @@ func TestCommands(t *testing.T) {
 			command: NewSuspend, args: []string{"finished", "train", "jobset/train", "missing"},
 			want: outcome{
 				Out: "jobset.jobset.x-k8s.io/train suspended (attempt 4)\n",
-				ErrOut: "error: jobset.jobset.x-k8s.io/finished not suspended: the JobSet has completed, so that there is nothing to do\n" +
+				ErrOut: "error: jobset.jobset.x-k8s.io/finished not suspended: the JobSet has completed; there is nothing to do\n" +
 					"error: jobsets.jobset.x-k8s.io \"missing\" not found\n",
 				Err:      "failed",
 				Requests: []string{"POST finished/suspend JobSetSuspend{}", "POST train/suspend JobSetSuspend{}", "POST missing/suspend JobSetSuspend{}", "GET missing"},

@@ -87,7 +87,7 @@ func answerTo(path []string, body []byte) (int, any) {
 	case name == "upstream":
 		return fail(apierrors.NewNotFound(resourceJobSets, name))
 	case name == "finished":
-		return fail(apierrors.NewConflict(resourceJobSets, name, errors.New("the JobSet has completed, so that there is nothing to do")))
+		return fail(apierrors.NewConflict(resourceJobSets, name, errors.New("the JobSet has completed; there is nothing to do")))
 	case name == "invalid":
 		return fail(apierrors.NewInvalid(batchv1alpha1.SchemeGroupVersion.WithKind("JobSetRestart").GroupKind(), name, field.ErrorList{
 			field.Invalid(field.NewPath("spec", "replicatedJob"), "x", "must be a replicatedJob of the JobSet: w"),

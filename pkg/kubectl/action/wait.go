@@ -67,7 +67,7 @@ func (r *runner) ended(ctx context.Context, o object, err error) error {
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
 		return fmt.Errorf("%s: timed out after %v: %w; run `kubectl jobset why %s` for the cause", o.qualified(), r.timeout, err, o.name)
 	case ctx.Err() != nil:
-		return fmt.Errorf("%s: interrupted, and only the waiting: %w", o.qualified(), err)
+		return fmt.Errorf("%s: waiting was interrupted: %w", o.qualified(), err)
 	}
 	return fmt.Errorf("%s: %w", o.qualified(), err)
 }

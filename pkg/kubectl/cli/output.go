@@ -34,7 +34,7 @@ func (o *Output) AddFlags(cmd *cobra.Command, own ...string) {
 	o.flags.AddFlags(cmd)
 	_ = cmd.Flags().MarkHidden("show-managed-fields")
 	formats := append(o.flags.AllowedFormats(), own...)
-	cmd.Flags().Lookup("output").Usage = "Output format. One of: (" + strings.Join(formats, ", ") + "). Default is text for humans."
+	cmd.Flags().Lookup("output").Usage = "Output format. One of: (" + strings.Join(formats, ", ") + "). Default is human-readable text."
 	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp))
 }
 

@@ -107,7 +107,7 @@ func (c *choice) gone(a *jobsetv1alpha2.Attempt) {
 	if cause.Pod != "" {
 		what = "pod " + cause.Pod
 	}
-	c.note("%s, which ended attempt %d, is gone with its log; on record is %s", what, a.Number, causeOf(cause))
+	c.note("%s, which ended attempt %d, is gone with its log; the recorded cause is %s", what, a.Number, causeOf(cause))
 	if cause.Message != "" {
 		for _, line := range strings.Split(strings.TrimSpace(cause.Message), "\n") {
 			c.note("%s", line)

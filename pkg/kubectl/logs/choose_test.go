@@ -128,7 +128,7 @@ func TestFirstFailed(t *testing.T) {
 		"a pod that is gone": {
 			js: train(cause("train-workers-1-0-z")), pods: []*corev1.Pod{well},
 			wantNotes: []string{
-				"pod train-workers-1-0-z, which ended attempt 1, is gone with its log; on record is container main, node node-007, OOMKilled, exit code 137, signal 9",
+				"pod train-workers-1-0-z, which ended attempt 1, is gone with its log; the recorded cause is container main, node node-007, OOMKilled, exit code 137, signal 9",
 				"out of", "memory", "no failed pod of jobset train exists",
 			},
 		},

@@ -24,12 +24,12 @@ func NewCommand(f *cli.Factory) *cobra.Command {
 	}
 	cmd := &cobra.Command{
 		Use:   "preview -f FILE",
-		Short: "Show what a JobSet would create, and whether the cluster would take it",
+		Short: "Show what a JobSet would create, and whether the cluster would accept it",
 		Long: `Show what the JobSets of a manifest would create, without creating anything: the names of all Jobs, pods, Services and volume
-claims; what the cluster would say to them, found out by server-side dry runs of the set, and of one Job and one pod for each
+claims; whether the cluster would accept them, by server-side dry runs of the set, and of one Job and one pod for each
 replicatedJob; names that are taken; and whether the quotas of the namespace are large enough for the whole set.
 
-The exit code is 1 if any of it would be refused. What your own rights do not allow to ask is shown as unknown.`,
+The exit code is 1 if any of it would be refused. What you have no permission to check is shown as unknown.`,
 		Example: `  # Preview a manifest
   kubectl jobset preview -f train.yaml
 

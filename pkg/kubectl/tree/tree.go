@@ -18,7 +18,7 @@ import (
 
 const long = `Show a JobSet with its replicatedJobs, Jobs and pods, and the state of each.
 
-Up to 40 Jobs and pods are all shown. Of more, those that are not well are shown, the worst first, and the others are
+Up to 40 Jobs and pods are all shown. Of more, only those with problems are shown, the worst first, and the others are
 counted by state. Jobs that still have to be created are shown as Missing, with what they wait for; Jobs of an earlier
 attempt that are still there as Terminating or Outdated.
 

@@ -34,7 +34,7 @@ func isNotServed(d *diagnosis) bool { return d.Unread != nil && cli.IsNotServed(
 func apiServiceUnavailable(d *diagnosis) []Finding {
 	f := Finding{
 		Cause:    APIServiceUnavailable,
-		Summary:  fmt.Sprintf("the API of JobSets (%s) does not answer, so that nobody can read or change the set", apiServiceName),
+		Summary:  fmt.Sprintf("the API of JobSets (%s) does not answer, so the set cannot be read or changed", apiServiceName),
 		Evidence: []Fact{{Object: d.set(), Text: "cannot be read: " + oneLine(d.Unread.Error())}},
 		Commands: []string{"kubectl get apiservice " + apiServiceName + " -o yaml"},
 	}
@@ -97,9 +97,9 @@ func controllerGone(d *diagnosis) []Finding {
 	}
 	switch {
 	case len(facts) > 0:
-		f.Summary, f.Evidence = "the controller of JobSets does not run, so that nothing happens to the set", facts
+		f.Summary, f.Evidence = "the controller of JobSets does not run, so nothing happens to the set", facts
 	case d.LeasesRead && d.unobserved():
-		f.Summary = "no controller of JobSets has ever run, or not with leader election, and none has looked at the set"
+		f.Summary = "no controller of JobSets has ever run with leader election, and none has acted on the set"
 		f.Evidence = []Fact{{Object: "lease/" + leaseName, Text: "does not exist in any namespace"}, d.unobservedFact()}
 	default:
 		return nil
@@ -141,7 +141,7 @@ func notFound(d *diagnosis) []Finding {
 		Commands: []string{d.kubectl("get jobsets")},
 	}
 	for _, name := range d.Near {
-		f.Evidence = append(f.Evidence, Fact{Object: object("jobset", name), Text: "exists, and has a name like it"})
+		f.Evidence = append(f.Evidence, Fact{Object: object("jobset", name), Text: "exists and has a similar name"})
 	}
 	for _, namespace := range d.Elsewhere {
 		f.Evidence = append(f.Evidence, Fact{Object: namespace + "/" + d.set(), Text: "exists in the namespace " + namespace})

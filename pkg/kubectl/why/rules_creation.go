@@ -195,7 +195,7 @@ func jobSuspended(d *diagnosis) []Finding {
 	}
 	return []Finding{{
 		Cause:    JobSuspendedByOther,
-		Summary:  fmt.Sprintf("%s suspended by somebody else than the set: %s", count(len(names), "job"), some(names, maxFacts)),
+		Summary:  fmt.Sprintf("%s suspended, but not by the set: %s", count(len(names), "job"), some(names, maxFacts)),
 		Evidence: []Fact{{Object: object("job", names[0]), Text: "spec.suspend is true, though the set let the job run"}},
 		Commands: []string{d.kubectl("get job %s --show-managed-fields -o yaml", names[0])},
 	}}

@@ -81,7 +81,7 @@ func (d *diagnosis) maxRestarts(c *metav1.Condition, cause *jobsetv1alpha2.Failu
 		Commands: []string{d.plugin("timeline %s", js.Name), d.plugin("logs %s --first-failed", js.Name), d.runAgain()},
 	}
 	if limit == 0 {
-		f.Summary = fmt.Sprintf("failed %s: maxRestarts is 0, so that the first failure ends the set", when)
+		f.Summary = fmt.Sprintf("failed %s: maxRestarts is 0, so the first failure ends the set", when)
 	}
 	if cause != nil {
 		f.Summary += "; the last failure: " + describeCause(cause)

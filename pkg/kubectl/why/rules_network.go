@@ -31,7 +31,7 @@ func serviceTrouble(d *diagnosis) []Finding {
 			return nil // the Service comes before the Jobs: what refuses it is found there
 		}
 		return []Finding{{
-			Cause: ServiceMissing, Summary: fmt.Sprintf("the Service %s is gone, so that the pods do not find each other by name", name),
+			Cause: ServiceMissing, Summary: fmt.Sprintf("the Service %s is gone, so the pods cannot find each other by name", name),
 			Evidence: []Fact{{Object: object("service", name), Text: "does not exist; " + example + " has no address"}},
 			Commands: []string{d.kubectl("events --for jobset/%s --types=Warning", d.Name)},
 		}}
@@ -49,7 +49,7 @@ func serviceTrouble(d *diagnosis) []Finding {
 	}
 	return []Finding{{
 		Cause:   ServiceForeign,
-		Summary: fmt.Sprintf("a Service %s exists that is not the set's own, so that the pods do not find each other: %s", name, strings.Join(wrong, ", and ")),
+		Summary: fmt.Sprintf("a Service %s exists that does not belong to the set, so the pods cannot find each other: %s", name, strings.Join(wrong, ", and ")),
 		Evidence: []Fact{
 			{Object: object("service", name), Text: fmt.Sprintf("is %s; %s", owner, strings.Join(wrong, ", and ")), Time: at(service.CreationTimestamp.Time)},
 			{Object: d.set(), Text: "its pods expect names like " + example},

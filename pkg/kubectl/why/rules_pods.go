@@ -186,10 +186,10 @@ func (d *diagnosis) containerFinding(cause Cause, pods []*corev1.Pod, status cor
 		f.Summary = fmt.Sprintf("%s: %s", podsDo(len(pods), "waits for its volumes", "wait for their volumes"), oneLine(e.Message))
 		f.Evidence = []Fact{eventFact(e)}
 	case OutOfMemory:
-		f.Summary = fmt.Sprintf("%s was ended for its memory (%s), %s", where, memoryLimit(pod, status.Name), restartsSoFar(status.RestartCount))
+		f.Summary = fmt.Sprintf("%s was killed for its use of memory (%s), %s", where, memoryLimit(pod, status.Name), restartsSoFar(status.RestartCount))
 		f.Commands = []string{logs, d.plugin("top %s", d.Name)}
 	case CrashLoop:
-		f.Summary = fmt.Sprintf("%s ends again and again, %s%s", where, restartsSoFar(status.RestartCount), lastExit(status))
+		f.Summary = fmt.Sprintf("%s crashes repeatedly, %s%s", where, restartsSoFar(status.RestartCount), lastExit(status))
 		f.Commands = []string{logs, d.kubectl("describe pod %s", pod.Name)}
 	}
 	return f

@@ -215,7 +215,7 @@ func podGroups(d *diagnosis) []Finding {
 		}
 		for _, conditionType := range []string{"PodGroupInitiallyScheduled", "PodGroupScheduled"} {
 			if c := conditionOf(group, conditionType); c != nil && c.Status != "True" {
-				f.Summary = fmt.Sprintf("the pod group %s is not scheduled, and its pods only are together: %s", name, oneLine(c.Message))
+				f.Summary = fmt.Sprintf("the pod group %s is not scheduled, and its pods are only scheduled together: %s", name, oneLine(c.Message))
 				f.Evidence = append(f.Evidence, conditionFact(object("podgroup", name), c))
 				findings = append(findings, f)
 				break

@@ -39,7 +39,7 @@ func deletion(d *diagnosis) []Finding {
 	if held := foreignFinalizers(js); len(held) > 0 {
 		return []Finding{{
 			Cause: FinalizerBlocksDeletion,
-			Summary: fmt.Sprintf("the set is being deleted, but its finalizer %s keeps it: what put it there has to remove it",
+			Summary: fmt.Sprintf("the set is being deleted, but its finalizer %s keeps it: the controller that added it must remove it",
 				strings.Join(held, ", ")),
 			Evidence: []Fact{{Object: d.set(), Text: "deleted, with the finalizers " + strings.Join(js.Finalizers, ", "), Time: at(since)}},
 			Commands: []string{d.kubectl("get jobset %s -o jsonpath={.metadata.finalizers}", js.Name), d.removeFinalizer("jobset", js.Name, js, held[0])},
@@ -96,7 +96,7 @@ func childrenBlocked(d *diagnosis) []Finding {
 	}
 	return []Finding{{
 		Cause:    FinalizerBlocksDeletion,
-		Summary:  fmt.Sprintf("%s: the finalizer %s keeps %s, deleted %s; what put it there has to remove it", waits, finalizer, some(names, maxFacts), ago(d.Now, facts[0].Time.Time)),
+		Summary:  fmt.Sprintf("%s: the finalizer %s keeps %s, deleted %s; the controller that added it must remove it", waits, finalizer, some(names, maxFacts), ago(d.Now, facts[0].Time.Time)),
 		Evidence: facts, Commands: commands,
 	}}
 }

@@ -20,11 +20,11 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/complete"
 )
 
-const long = `Say why a JobSet is as it is: why it does not run, why it failed, or that all is well.
+const long = `Explain the state of a JobSet: why it does not run, why it failed, or that nothing is wrong.
 
-The answer begins with the cause to deal with first, what it was recognized by, and what to run next; other findings follow.
+The output begins with the cause to deal with first, the evidence for it, and the commands to run next. Other findings follow.
 It comes from the set, its Jobs and pods, warnings, nodes, quotas, volume claims, Services, queues and pod groups, the lease of
-the controller and the API service of the group. What may not be read is left out, and named at the end.
+the controller and the API service of the group. What you have no permission to read is skipped, and listed at the end.
 
 With -o json or yaml, among others: namespace, name, state, findings[] {cause, summary, evidence[] {object, text, time, count}, commands[]},
 notLookedAt[] {source, reason}. The causes are listed in docs/why.md.`
@@ -51,7 +51,7 @@ func JobSet(ctx context.Context, c *cli.Clients, name string) (*Report, error) {
 func NewCommand(f *cli.Factory, kinds []cli.For[Diagnoser]) *cobra.Command {
 	output := &cli.Output{}
 	cmd := &cobra.Command{
-		Use: "why NAME", Short: "Say why a JobSet does not run, and what to do", Long: long, Example: example,
+		Use: "why NAME", Short: "Explain why a JobSet does not run, and what to do", Long: long, Example: example,
 		ValidArgsFunction: complete.Names(f, kinds),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			kind, name, err := cli.Find(kinds, args)

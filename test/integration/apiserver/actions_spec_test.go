@@ -181,7 +181,7 @@ func testBadActions(t *testing.T, e *env) {
 		},
 		"another set of the name": {
 			request: &batchv1alpha1.JobSetRestart{Spec: batchv1alpha1.JobSetRestartSpec{Preconditions: &batchv1alpha1.ActionPreconditions{UID: &uid}}}, is: apierrors.IsConflict,
-			want: `the JobSet has the uid ` + string(js.UID) + `, not other as preconditions.uid demands`,
+			want: `the JobSet has the UID ` + string(js.UID) + `, but preconditions.uid is other`,
 		},
 	}
 	for name, tc := range cases {

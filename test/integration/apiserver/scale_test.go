@@ -175,7 +175,7 @@ func testScaleChoice(t *testing.T, e *env) {
 		"b launcher": {annotation: "launcher", wantSize: 1},
 		"c none":     {want: "several replicatedJobs are elastic (workers, launcher); name one in the annotation " + scaleKey},
 		"d fixed":    {annotation: "fixed", want: `replicatedJob "fixed", which the annotation ` + scaleKey + ` names, is not elastic`},
-		"e unknown":  {annotation: "other", want: `names "other", which is no replicatedJob of the JobSet; name one of workers, launcher, fixed`},
+		"e unknown":  {annotation: "other", want: `names "other", which is not a replicatedJob of the JobSet; name one of workers, launcher, fixed`},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

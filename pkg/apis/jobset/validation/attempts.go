@@ -34,7 +34,7 @@ func validateAttempts(attempts []jobset.Attempt, path *field.Path) field.ErrorLi
 		case entry.Number < 1:
 			errs = append(errs, field.Invalid(p.Child("number"), entry.Number, "must be 1 or more"))
 		case i > 0 && entry.Number <= attempts[i-1].Number:
-			errs = append(errs, field.Invalid(p.Child("number"), entry.Number, "must be greater than that of the attempt before"))
+			errs = append(errs, field.Invalid(p.Child("number"), entry.Number, "must be greater than that of the previous attempt"))
 		}
 		errs = append(errs, validateAttemptEnums(entry, p)...)
 		errs = append(errs, validateAttemptEnd(entry, i == len(attempts)-1, p)...)

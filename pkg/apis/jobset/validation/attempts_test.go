@@ -53,7 +53,7 @@ func TestAttempts(t *testing.T) {
 		"ours: eleven attempts":    {attempts: history(11), want: only("status.attempts", tooMany, "must have at most 10 items")},
 		"ours: any first number":   {attempts: history(1, func(a *jobset.Attempt) { a.Number = 7 })},
 		"ours: number 0":           {attempts: history(1, func(a *jobset.Attempt) { a.Number = 0 }), want: only("status.attempts[0].number", invalid, "must be 1 or more")},
-		"ours: two of one number":  {attempts: history(2, func(a *jobset.Attempt) { a.Number = 1 }), want: only("status.attempts[1].number", invalid, "must be greater than that of the attempt before")},
+		"ours: two of one number":  {attempts: history(2, func(a *jobset.Attempt) { a.Number = 1 }), want: only("status.attempts[1].number", invalid, "must be greater than that of the previous attempt")},
 		"ours: an unknown trigger": {attempts: history(1, func(a *jobset.Attempt) { a.Trigger = "Luck" }), want: only("status.attempts[0].trigger", notSupported, `supported values: "Start", "FailurePolicy", "Requested", "Resume", "Preemption", "Retry"`)},
 		"ours: an unknown scope":   {attempts: history(1, func(a *jobset.Attempt) { a.Scope = "Pod" }), want: only("status.attempts[0].scope", notSupported, `supported values: "JobSet", "ReplicatedJob", "Job"`)},
 		"ours: an unknown outcome": {attempts: history(1, func(a *jobset.Attempt) { a.Outcome, a.EndTime = "Lost", ended }), want: only("status.attempts[0].outcome", notSupported, `supported values: "Completed", "Failed", "Restarted", "Suspended", "Cancelled"`)},

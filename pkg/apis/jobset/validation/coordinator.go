@@ -28,11 +28,11 @@ func validateCoordinator(js *jobset.JobSet, path *field.Path) field.ErrorList {
 	name := CoordinatorName(js)
 	if len(name) > MaxNameLength {
 		return append(errs, field.Invalid(path, name, fmt.Sprintf(
-			"must lead to a DNS name of no more than %d characters, because it is the value of a label; it has %d: shorten metadata.name, the name of the replicatedJob or spec.network.subdomain",
+			"must result in a DNS name of no more than %d characters, because it is the value of a label; it has %d: shorten metadata.name, the name of the replicatedJob or spec.network.subdomain",
 			MaxNameLength, len(name))))
 	}
 	for _, msg := range validation.IsValidLabelValue(name) {
-		errs = append(errs, field.Invalid(path, name, "must lead to a DNS name that is the value of a label: "+msg))
+		errs = append(errs, field.Invalid(path, name, "must result in a DNS name that is the value of a label: "+msg))
 	}
 	return errs
 }

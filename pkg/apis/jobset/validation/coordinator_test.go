@@ -81,12 +81,12 @@ func TestCoordinator(t *testing.T) {
 			change: set("wörk", 0, 0),
 			want: []refusal{
 				{"spec.coordinator.replicatedJob", invalid, target},
-				{"spec.coordinator", invalid, "must lead to a DNS name that is the value of a label: a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')"},
+				{"spec.coordinator", invalid, "must result in a DNS name that is the value of a label: a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')"},
 			},
 		},
 	})
 }
 
 func coordinatorTooLong(length int) string {
-	return fmt.Sprintf("must lead to a DNS name of no more than 63 characters, because it is the value of a label; it has %d: shorten metadata.name, the name of the replicatedJob or spec.network.subdomain", length)
+	return fmt.Sprintf("must result in a DNS name of no more than 63 characters, because it is the value of a label; it has %d: shorten metadata.name, the name of the replicatedJob or spec.network.subdomain", length)
 }

@@ -124,7 +124,7 @@ func validateRuleName(name string, path *field.Path) field.ErrorList {
 		return field.ErrorList{field.TooLong(path, "", maxRuleNameLength)}
 	case !ruleName.MatchString(name):
 		return field.ErrorList{field.Invalid(path, name,
-			"must begin with a letter, go on with letters, digits, '_', ',' and ':', and not end with ',' or ':'")}
+			"must start with a letter, contain only letters, digits, '_', ',' and ':', and not end with ',' or ':'")}
 	}
 	return nil
 }

@@ -23,7 +23,7 @@ func rule(change func(*jobset.FailurePolicyRule)) func(*jobset.JobSet) {
 
 func TestFailurePolicy(t *testing.T) {
 	const (
-		badName = "must begin with a letter, go on with letters, digits, '_', ',' and ':', and not end with ',' or ':'"
+		badName = "must start with a letter, contain only letters, digits, '_', ',' and ':', and not end with ',' or ':'"
 		gateOff = " while the feature gate RestartJob of the API server is off: use RestartJobSet"
 	)
 	named := func(name string) func(*jobset.JobSet) {

@@ -22,7 +22,7 @@ func immutableJobs(next, prev []jobset.ReplicatedJob, suspended bool, opts gates
 	if directive && !suspended {
 		advice = "set spec.suspend to true to change it"
 	}
-	return fmt.Sprintf("%s: %s must stay as it was created; %s", apivalidation.FieldImmutableErrorMsg, where, advice)
+	return fmt.Sprintf("%s: %s must not change after creation; %s", apivalidation.FieldImmutableErrorMsg, where, advice)
 }
 
 // firstDifference names the first field that differs between two lists, and tells whether it is one that may change

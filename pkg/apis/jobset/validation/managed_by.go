@@ -31,5 +31,5 @@ func validateManagedByUpdate(next, prev *string, path *field.Path) field.ErrorLi
 		return nil
 	}
 	return field.ErrorList{field.Invalid(path, valueOf(next),
-		apivalidation.FieldImmutableErrorMsg+": must stay as it was created; create a new JobSet for another controller")}
+		apivalidation.FieldImmutableErrorMsg+": must not change after creation; create a new JobSet for another controller")}
 }

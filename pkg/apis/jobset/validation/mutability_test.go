@@ -198,7 +198,7 @@ func immutableText(where, rule string, count int, opts gates.Gates) string {
 	default:
 		where = "[1]." + where
 	}
-	return fmt.Sprintf("field is immutable: %s must stay as it was created; %s", where, advice)
+	return fmt.Sprintf("field is immutable: %s must not change after creation; %s", where, advice)
 }
 
 func TestSuspendMayAlwaysChange(t *testing.T) {

@@ -83,11 +83,11 @@ func validateGeneratedNames(js *jobset.JobSet, rj *jobset.ReplicatedJob, path *f
 func label1035(path *field.Path, name, value, tooLong string) field.ErrorList {
 	var errs field.ErrorList
 	if len(name) > MaxNameLength {
-		errs = append(errs, field.Invalid(path, value, fmt.Sprintf("must lead to names of no more than %d characters; "+tooLong, MaxNameLength, name, len(name))))
+		errs = append(errs, field.Invalid(path, value, fmt.Sprintf("must result in names of no more than %d characters; "+tooLong, MaxNameLength, name, len(name))))
 		name = strings.TrimRight(name[:MaxNameLength], "-")
 	}
 	for _, msg := range validation.IsDNS1035Label(name) {
-		errs = append(errs, field.Invalid(path, value, "must lead to names that are DNS-1035 labels: "+msg))
+		errs = append(errs, field.Invalid(path, value, "must result in names that are DNS-1035 labels: "+msg))
 	}
 	return errs
 }

@@ -89,13 +89,13 @@ func TestNames(t *testing.T) {
 		"3.4-5c a name that begins with a digit": {
 			change: func(js *jobset.JobSet) { js.Name = "0train" },
 			want: []refusal{
-				{"spec.replicatedJobs[0].name", invalid, "must lead to names that are DNS-1035 labels: " + dns1035},
-				{"spec.replicatedJobs[1].name", invalid, "must lead to names that are DNS-1035 labels: " + dns1035},
+				{"spec.replicatedJobs[0].name", invalid, "must result in names that are DNS-1035 labels: " + dns1035},
+				{"spec.replicatedJobs[1].name", invalid, "must result in names that are DNS-1035 labels: " + dns1035},
 			},
 		},
 		"3.4-5c a replicatedJob in capitals": {
 			change: func(js *jobset.JobSet) { js.Spec.ReplicatedJobs[1].Name = "Workers" },
-			want:   only("spec.replicatedJobs[1].name", invalid, "must lead to names that are DNS-1035 labels: "+dns1035),
+			want:   only("spec.replicatedJobs[1].name", invalid, "must result in names that are DNS-1035 labels: "+dns1035),
 		},
 		"3.4-5c a Job name of 64 characters": {
 			change: func(js *jobset.JobSet) {
@@ -133,7 +133,7 @@ func TestNames(t *testing.T) {
 }
 
 func tooLongName(what, name string, length int) string {
-	return fmt.Sprintf("must lead to names of no more than 63 characters; the name of the %s with the highest index is %s%q, %d characters: shorten metadata.name or the name of the replicatedJob",
+	return fmt.Sprintf("must result in names of no more than 63 characters; the name of the %s with the highest index is %s%q, %d characters: shorten metadata.name or the name of the replicatedJob",
 		what, map[string]string{"Job": "", "pod": "like "}[what], name, length)
 }
 
@@ -204,7 +204,7 @@ func TestSizes(t *testing.T) {
 				js.Spec.ReplicatedJobs[1].Template.Spec.Parallelism = ptr.To[int32](32768)
 			},
 			want: only("spec.replicatedJobs[1].replicas", invalid,
-				`must not lead to more than 2147483647 pods: replicatedJob "workers" has 65536 replicas times parallelism 32768`),
+				`must not result in more than 2147483647 pods: replicatedJob "workers" has 65536 replicas times parallelism 32768`),
 		},
 		"3.4-5a parallelism counts as 1 when absent": {
 			change: func(js *jobset.JobSet) {

@@ -45,7 +45,7 @@ func validateSection[T any](next, prev *T, path *field.Path) field.ErrorList {
 		return nil
 	}
 	return field.ErrorList{field.Invalid(path, field.OmitValueType{},
-		valueIsImmutable+": must stay as it was created; create a new JobSet to change it")}
+		valueIsImmutable+": must not change after creation; create a new JobSet to change it")}
 }
 
 // list returns a section that is a list: nil if it is not set.

@@ -57,7 +57,7 @@ func finishedAs(condition string) func(*jobset.JobSet) {
 	}
 }
 
-const newSet = " must stay as it was created; create a new JobSet to change it"
+const newSet = " must not change after creation; create a new JobSet to change it"
 
 func TestElasticUpdate(t *testing.T) {
 	elastic := gates.Gates{ElasticJobSet: true}
@@ -125,7 +125,7 @@ func TestElasticUpdate(t *testing.T) {
 }
 
 func TestImmutableSections(t *testing.T) {
-	const value = "Value is immutable: must stay as it was created; create a new JobSet to change it"
+	const value = "Value is immutable: must not change after creation; create a new JobSet to change it"
 	full := func(js *jobset.JobSet) {
 		withClaims("data")(js)
 		withRules(jobset.FailurePolicyRule{Name: "r", Action: jobset.FailJobSet})(js)
@@ -244,7 +244,7 @@ func TestActiveDeadlineUpdate(t *testing.T) {
 	})
 }
 
-const managedByImmutable = "field is immutable: must stay as it was created; create a new JobSet for another controller"
+const managedByImmutable = "field is immutable: must not change after creation; create a new JobSet for another controller"
 
 // A stored object may have errors of rules that came later. It stays updatable, as long as nothing gets worse.
 func TestRatchet(t *testing.T) {

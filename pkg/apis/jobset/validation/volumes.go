@@ -69,7 +69,7 @@ func validateClaimName(set, template string, seen map[string]struct{}, path *fie
 	}
 	if name := ClaimName(set, template); len(name) > MaxNameLength {
 		errs = append(errs, field.Invalid(path, template, fmt.Sprintf(
-			"must lead to a claim name of no more than %d characters; %q has %d: shorten it or metadata.name", MaxNameLength, name, len(name))))
+			"must result in a claim name of no more than %d characters; %q has %d: shorten it or metadata.name", MaxNameLength, name, len(name))))
 	}
 	return errs
 }

@@ -39,7 +39,7 @@ func TestVolumeClaims(t *testing.T) {
 		},
 		"3.4-9c a claim name of 64 characters": {
 			change: withClaims(strings.Repeat("d", 58)),
-			want: only(name, invalid, fmt.Sprintf("must lead to a claim name of no more than 63 characters; %q has 64: shorten it or metadata.name",
+			want: only(name, invalid, fmt.Sprintf("must result in a claim name of no more than 63 characters; %q has 64: shorten it or metadata.name",
 				strings.Repeat("d", 58)+"-train")),
 		},
 		"3.4-9c a claim name of 63 characters passes": {change: withClaims(strings.Repeat("d", 57))},

@@ -24,7 +24,7 @@ func (w *warner) exclusivePlacement(js *jobset.JobSet, path *field.Path) {
 			}
 		}
 		if exclusive(js.Annotations, rj.Template.Annotations) && ptr.Deref(rj.Template.Spec.CompletionMode, "") == batchv1.NonIndexedCompletion {
-			w.add(p.Child("spec", "completionMode"), "NonIndexed pods cannot be placed exclusively, they would never run; use Indexed")
+			w.add(p.Child("spec", "completionMode"), "NonIndexed pods cannot be placed exclusively and would never run; use Indexed")
 		}
 	}
 }

@@ -99,11 +99,11 @@ var warningCases = map[string]struct {
 	},
 	"NonIndexed Jobs placed exclusively through the set": {
 		change: all(nonIndexed, annotated(onSet, exclusiveKey, "rack")),
-		want:   []string{"spec.replicatedJobs[0].template.spec.completionMode: NonIndexed pods cannot be placed exclusively, they would never run; use Indexed"},
+		want:   []string{"spec.replicatedJobs[0].template.spec.completionMode: NonIndexed pods cannot be placed exclusively and would never run; use Indexed"},
 	},
 	"NonIndexed Jobs placed exclusively through their template": {
 		change: all(nonIndexed, annotated(onTemplate, exclusiveKey, "rack")),
-		want:   []string{"spec.replicatedJobs[0].template.spec.completionMode: NonIndexed pods cannot be placed exclusively, they would never run; use Indexed"},
+		want:   []string{"spec.replicatedJobs[0].template.spec.completionMode: NonIndexed pods cannot be placed exclusively and would never run; use Indexed"},
 	},
 	"NonIndexed Jobs placed through node selectors need no leader": {
 		change: all(nonIndexed, annotated(onTemplate, exclusiveKey, "rack", selectorKey, "true")),

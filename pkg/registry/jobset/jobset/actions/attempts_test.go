@@ -34,7 +34,7 @@ func TestHistoryIsBounded(t *testing.T) {
 	if diff := cmp.Diff(strings.Repeat("ä", 128), attempts[9].User); diff != "" {
 		t.Errorf("a long name (-want +got):\n%s", diff)
 	}
-	for attempt, want := range map[int32]string{0: "and not 0", 3: "and not 3", 5: "and not 5", 17: "and not 17"} {
+	for attempt, want := range map[int32]string{0: "attempt is 0;", 3: "attempt is 3;", 5: "attempt is 5;", 17: "attempt is 17;"} {
 		if _, err := actions.Restart(js, &batch.JobSetRestartSpec{Preconditions: at(attempt)}, c); !apierrors.IsConflict(err) || !strings.Contains(err.Error(), want) {
 			t.Errorf("of attempt %d: %v", attempt, err)
 		}

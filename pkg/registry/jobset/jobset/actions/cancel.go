@@ -30,9 +30,9 @@ func Cancel(js *jobset.JobSet, spec *batch.JobSetActionSpec, call Call) (*batch.
 	}
 	switch finishedAs(js) {
 	case helper.PhaseCompleted:
-		return nil, conflict(js, "the JobSet has completed, so that there is nothing to cancel")
+		return nil, conflict(js, "the JobSet has completed; there is nothing to cancel")
 	case helper.PhaseFailed:
-		return nil, conflict(js, "the JobSet has failed, so that there is nothing to cancel")
+		return nil, conflict(js, "the JobSet has failed; there is nothing to cancel")
 	}
 	now := metav1.NewTime(call.Now.Truncate(seconds))
 	setCondition(js, now, jobset.ConditionFailed, metav1.ConditionTrue, ReasonCancelled, call.signed(cancelled, spec.Reason))
@@ -54,6 +54,6 @@ func cancellation(js *jobset.JobSet) *batch.JobSetActionStatus {
 	}
 	return &batch.JobSetActionStatus{
 		UID: js.UID, User: helper.Requester(failed.Message, cancelled), Time: &metav1.MicroTime{Time: failed.LastTransitionTime.Time},
-		Message: "the JobSet was cancelled while no attempt ran",
+		Message: "the JobSet was cancelled while no attempt was running",
 	}
 }

@@ -108,7 +108,7 @@ func TestCancel(t *testing.T) {
 			conditions: []metav1.Condition{conditionOf("Failed", metav1.ConditionTrue, "Cancelled", message)},
 		},
 		"a set that was never seen": {
-			change: unseen, text: "the JobSet was cancelled while no attempt ran",
+			change: unseen, text: "the JobSet was cancelled while no attempt was running",
 			conditions: []metav1.Condition{conditionOf("Failed", metav1.ConditionTrue, "Cancelled", message)},
 		},
 	}
@@ -199,7 +199,7 @@ func TestRetryRestarts(t *testing.T) {
 	bare := train(failed, func(js *jobset.JobSet) { js.Spec.FailurePolicy = nil })
 	before := bare.DeepCopy()
 	_, err := actions.Retry(bare, &batch.JobSetRetrySpec{MaxRestarts: 1}, call())
-	const want = `JobSetRetry.batch.jobset-apiserver.io "train" is invalid: spec.maxRestarts: Invalid value: 1: must be 0: the JobSet has no failure policy that could use more restarts up`
+	const want = `JobSetRetry.batch.jobset-apiserver.io "train" is invalid: spec.maxRestarts: Invalid value: 1: must be 0: the JobSet has no failure policy`
 	if diff := cmp.Diff(want, text(err)); diff != "" || !apierrors.IsInvalid(err) {
 		t.Errorf("without a policy (-want +got):\n%s", diff)
 	}

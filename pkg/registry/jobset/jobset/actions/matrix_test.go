@@ -41,20 +41,20 @@ func TestEveryActionInEveryState(t *testing.T) {
 		deleting  = "! the JobSet is being deleted; wait until it is gone and recreate it"
 		foreign   = `! the JobSet is run by the controller "example.com/other", which spec.managedBy names; ask that one`
 		restarted = "the JobSet was restarted as attempt 2"
-		tooEarly  = "! the JobSet has not finished, and only one that failed can be retried; restart it instead"
-		stays     = "! the JobSet is suspended, and only one that failed can be retried; resume it instead"
-		hasFailed = "! the JobSet has failed, so that there is nothing to "
-		hasDone   = "! the JobSet has completed, so that there is nothing to "
+		tooEarly  = "! the JobSet has not finished, and only a failed JobSet can be retried; restart it instead"
+		stays     = "! the JobSet is suspended, and only a failed JobSet can be retried; resume it instead"
+		hasFailed = "! the JobSet has failed; there is nothing to "
+		hasDone   = "! the JobSet has completed; there is nothing to "
 		queue     = `! queue "team", which the label kueue.x-k8s.io/queue-name names, decides when the JobSet runs; `
 		workload  = " it through the field spec.active of its Workload instead"
 		owner     = `! TrainJob "big", which owns it, decides when the JobSet runs; `
 		asleep    = "! the JobSet is suspended; resume it instead"
 		decides   = `queue "team", which the label kueue.x-k8s.io/queue-name names, decides when it runs`
 		waiting   = "! the JobSet is suspended; " + decides
-		waits     = "! the JobSet is suspended, and only one that failed can be retried; " + decides
+		waits     = "! the JobSet is suspended, and only a failed JobSet can be retried; " + decides
 		recreate  = "; recreate it to run it again"
 		finished  = `! queue "team", which the label kueue.x-k8s.io/queue-name names, does not run a finished JobSet again; recreate it instead`
-		unstarted = "the JobSet was cancelled while no attempt ran"
+		unstarted = "the JobSet was cancelled while no attempt was running"
 	)
 	want := map[string]map[string]string{
 		"restart": {
@@ -68,7 +68,7 @@ func TestEveryActionInEveryState(t *testing.T) {
 		},
 		"suspend": {
 			"running": "the JobSet was suspended, which ended attempt 1", "new": "the JobSet was suspended before it started",
-			"suspended": "the JobSet is suspended already; nothing changed",
+			"suspended": "the JobSet is already suspended; nothing changed",
 			"completed": hasDone + "suspend; recreate it to run it again",
 			"failed":    hasFailed + "suspend; retry it instead", "cancelled": hasFailed + "suspend; retry it instead",
 			"queued failed": hasFailed + "suspend" + recreate, "queued cancelled": hasFailed + "suspend" + recreate,
@@ -95,9 +95,9 @@ func TestEveryActionInEveryState(t *testing.T) {
 		},
 		"retry": {
 			"failed": "the JobSet is run again as attempt 2", "cancelled": "the JobSet is run again as attempt 2",
-			"suspended failed": "the JobSet counts as failed no more, but stays suspended; resume it to run it",
+			"suspended failed": "the JobSet no longer counts as failed, but stays suspended; resume it to run it",
 			"running":          tooEarly, "new": tooEarly, "queued": tooEarly, "owned": tooEarly, "suspended": stays, "queued suspended": waits,
-			"completed":     "! the JobSet has completed, and only one that failed can be retried; recreate it to run it again",
+			"completed":     "! the JobSet has completed, and only a failed JobSet can be retried; recreate it to run it again",
 			"queued failed": finished, "queued cancelled": finished,
 			"owned failed": `! TrainJob "big", which owns it, decides when the JobSet runs, and has seen it finish; recreate that instead`,
 			"deleting":     deleting, "foreign": foreign,
@@ -199,13 +199,13 @@ func TestPreconditions(t *testing.T) {
 	}{
 		"the uid and the attempt hold": {p: &batch.ActionPreconditions{UID: &uid, Attempt: at(1).Attempt}},
 		"another uid": {change: other, p: &batch.ActionPreconditions{UID: &uid},
-			want: "the JobSet has the uid uid-2, not uid-1 as preconditions.uid demands: it was deleted and created again; look at it again"},
+			want: "the JobSet has the UID uid-2, but preconditions.uid is uid-1: the JobSet was deleted and recreated; get it again"},
 		"a later attempt": {p: at(2),
-			want: "the current attempt is 1, begun when the JobSet was started, and not 2, which preconditions.attempt names: look at the JobSet again and decide again"},
+			want: "the current attempt is 1, begun when the JobSet was started, but preconditions.attempt is 2; get the JobSet again"},
 		"no attempt yet, of a running set": {p: at(0),
-			want: "the current attempt is 1, begun when the JobSet was started, and not 0, which preconditions.attempt names: look at the JobSet again and decide again"},
+			want: "the current attempt is 1, begun when the JobSet was started, but preconditions.attempt is 0; get the JobSet again"},
 		"an attempt of a set that has none": {change: unseen, p: at(1),
-			want: "the JobSet has no attempts yet, and so not attempt 1, which preconditions.attempt names; look at it again"},
+			want: "the JobSet has no attempts yet, but preconditions.attempt is 1; get the JobSet again"},
 	}
 	for action, act := range all {
 		for name, tc := range cases {

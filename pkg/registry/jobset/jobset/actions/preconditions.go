@@ -29,7 +29,7 @@ func checkUID(js *jobset.JobSet, p *batch.ActionPreconditions) error {
 	if p == nil || p.UID == nil || *p.UID == js.UID {
 		return nil
 	}
-	return conflict(js, "the JobSet has the uid %s, not %s as preconditions.uid demands: it was deleted and created again; look at it again", js.UID, *p.UID)
+	return conflict(js, "the JobSet has the UID %s, but preconditions.uid is %s: the JobSet was deleted and recreated; get it again", js.UID, *p.UID)
 }
 
 // done returns the entry of the attempt that the very request has begun already, for the attempt that it names; nil if it has not.
@@ -50,9 +50,9 @@ func checkAttempt(js *jobset.JobSet, p *batch.ActionPreconditions) error {
 		return nil
 	}
 	if current == 0 {
-		return conflict(js, "the JobSet has no attempts yet, and so not attempt %d, which preconditions.attempt names; look at it again", *p.Attempt)
+		return conflict(js, "the JobSet has no attempts yet, but preconditions.attempt is %d; get the JobSet again", *p.Attempt)
 	}
-	return conflict(js, "the current attempt is %d, begun %s, and not %d, which preconditions.attempt names: look at the JobSet again and decide again",
+	return conflict(js, "the current attempt is %d, begun %s, but preconditions.attempt is %d; get the JobSet again",
 		current, origin(Current(&js.Status)), *p.Attempt)
 }
 
@@ -97,9 +97,9 @@ func checkManaged(js *jobset.JobSet) error {
 func checkUnfinished(js *jobset.JobSet, action string) error {
 	switch finishedAs(js) {
 	case helper.PhaseCompleted:
-		return conflict(js, "the JobSet has completed, so that there is nothing to %s; recreate it to run it again", action)
+		return conflict(js, "the JobSet has completed; there is nothing to %s; recreate it to run it again", action)
 	case helper.PhaseFailed:
-		return conflict(js, "the JobSet has failed, so that there is nothing to %s; %s", action, wayOutOfFailure(js))
+		return conflict(js, "the JobSet has failed; there is nothing to %s; %s", action, wayOutOfFailure(js))
 	}
 	return nil
 }

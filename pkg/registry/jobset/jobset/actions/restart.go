@@ -108,7 +108,7 @@ func targetsIn(rj *jobset.ReplicatedJob, spec *batch.JobSetRestartSpec, path *fi
 		return nil, field.ErrorList{field.Invalid(path.Child("replicatedJob"), rj.Name, "must have Jobs to restart, but its replicas is 0")}
 	case replicas > jobset.MaxCountedJobs:
 		return nil, field.ErrorList{field.Invalid(path.Child("replicatedJob"), rj.Name, fmt.Sprintf(
-			"must have at most %d Jobs for them to be restarted by themselves, but has %d: restart the whole JobSet", jobset.MaxCountedJobs, replicas))}
+			"must have at most %d Jobs to be restarted on its own, but has %d: restart the whole JobSet", jobset.MaxCountedJobs, replicas))}
 	case index != nil && (*index < 0 || *index >= replicas):
 		return nil, field.ErrorList{field.Invalid(path.Child("jobIndex"), *index, fmt.Sprintf(
 			"must be an index of a Job of replicatedJob %s: 0 to %d", rj.Name, replicas-1))}
@@ -129,7 +129,7 @@ func checkBudget(js *jobset.JobSet, spec *batch.JobSetRestartSpec, n int64) erro
 	}
 	policy := js.Spec.FailurePolicy
 	if policy == nil {
-		return conflict(js, "the JobSet has no failure policy, so that no restart can count towards its maxRestarts; leave countTowardsMaxRestarts out")
+		return conflict(js, "the JobSet has no failure policy, so restarts cannot count towards maxRestarts; leave countTowardsMaxRestarts out")
 	}
 	versioned := Versioned(js)
 	used, limit := helper.CountedRestarts(&versioned.Status), helper.RestartLimit(versioned)

@@ -169,11 +169,11 @@ func TestRestartRefusals(t *testing.T) {
 		},
 		"more Jobs than can be counted": {
 			change: replicas(1025), spec: one("workers", 0), is: apierrors.IsInvalid,
-			want: `spec.replicatedJob: Invalid value: "workers": must have at most 1024 Jobs for them to be restarted by themselves, but has 1025: restart the whole JobSet`,
+			want: `spec.replicatedJob: Invalid value: "workers": must have at most 1024 Jobs to be restarted on its own, but has 1025: restart the whole JobSet`,
 		},
 		"counting without a policy": {
 			change: func(js *jobset.JobSet) { js.Spec.FailurePolicy = nil }, spec: counted, is: apierrors.IsConflict,
-			want: "the JobSet has no failure policy, so that no restart can count towards its maxRestarts; leave countTowardsMaxRestarts out",
+			want: "the JobSet has no failure policy, so restarts cannot count towards maxRestarts; leave countTowardsMaxRestarts out",
 		},
 		"counting beyond the limit": {
 			change: func(js *jobset.JobSet) {
@@ -227,7 +227,7 @@ func TestOtherRestartsOfTheAttempt(t *testing.T) {
 		"the replicatedJob": {Scope: batch.RestartScopeReplicatedJob, ReplicatedJob: "workers", Preconditions: at(1)},
 	} {
 		_, err := actions.Restart(js, spec, call())
-		if !apierrors.IsConflict(err) || !strings.Contains(err.Error(), "the current attempt is 2, begun by a restart requested by alice, and not 1") {
+		if !apierrors.IsConflict(err) || !strings.Contains(err.Error(), "the current attempt is 2, begun by a restart requested by alice, but preconditions.attempt is 1;") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -257,7 +257,7 @@ func TestOriginsOfAttempts(t *testing.T) {
 			tc.entry.Number = 2
 			js.Status.Attempts = append(js.Status.Attempts, tc.entry)
 			_, err := actions.Restart(js, &batch.JobSetRestartSpec{Preconditions: at(1)}, call())
-			if !apierrors.IsConflict(err) || !strings.Contains(err.Error(), "the current attempt is 2, begun "+tc.want+", and not 1") {
+			if !apierrors.IsConflict(err) || !strings.Contains(err.Error(), "the current attempt is 2, begun "+tc.want+", but preconditions.attempt is 1;") {
 				t.Errorf("got %v, want %s", err, tc.want)
 			}
 		})

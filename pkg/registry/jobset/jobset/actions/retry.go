@@ -35,7 +35,7 @@ func Retry(js *jobset.JobSet, spec *batch.JobSetRetrySpec, call Call) (*batch.Jo
 	}
 	if spec.MaxRestarts > 0 && js.Spec.FailurePolicy == nil {
 		return nil, apierrors.NewInvalid(batch.Kind("JobSetRetry"), js.Name, field.ErrorList{field.Invalid(
-			field.NewPath("spec", "maxRestarts"), spec.MaxRestarts, "must be 0: the JobSet has no failure policy that could use more restarts up")})
+			field.NewPath("spec", "maxRestarts"), spec.MaxRestarts, "must be 0: the JobSet has no failure policy")})
 	}
 	now := metav1.NewTime(call.Now.Truncate(seconds))
 	first := js.Status.Restarts + 2 // the one that failed, unrecorded, was restarts+1
@@ -80,7 +80,7 @@ func retriedSuspended(js *jobset.JobSet) *batch.JobSetActionStatus {
 	}
 	return &batch.JobSetActionStatus{
 		UID: js.UID, User: helper.Requester(failed.Message, retried), Time: &metav1.MicroTime{Time: failed.LastTransitionTime.Time},
-		Message: "the JobSet counts as failed no more, but stays suspended; resume it to run it",
+		Message: "the JobSet no longer counts as failed, but stays suspended; resume it to run it",
 	}
 }
 
@@ -91,11 +91,11 @@ func checkRetry(js *jobset.JobSet) error {
 	}
 	switch {
 	case finishedAs(js) == helper.PhaseCompleted:
-		return conflict(js, "the JobSet has completed, and only one that failed can be retried; recreate it to run it again")
+		return conflict(js, "the JobSet has completed, and only a failed JobSet can be retried; recreate it to run it again")
 	case finishedAs(js) != helper.PhaseFailed && suspended(js):
-		return conflict(js, "the JobSet is suspended, and only one that failed can be retried; %s", wayOutOfSuspension(js))
+		return conflict(js, "the JobSet is suspended, and only a failed JobSet can be retried; %s", wayOutOfSuspension(js))
 	case finishedAs(js) != helper.PhaseFailed:
-		return conflict(js, "the JobSet has not finished, and only one that failed can be retried; restart it instead")
+		return conflict(js, "the JobSet has not finished, and only a failed JobSet can be retried; restart it instead")
 	}
 	if _, queued := js.Labels[jobsetv1alpha2.QueueNameKey]; queued {
 		return conflict(js, "%s, does not run a finished JobSet again; recreate it instead", decider(js))

@@ -25,7 +25,7 @@ func Suspend(js *jobset.JobSet, spec *batch.JobSetActionSpec, call Call) (*batch
 		return nil, err
 	}
 	if suspended(js) {
-		return nothing(js, "the JobSet is suspended already; nothing changed"), nil
+		return nothing(js, "the JobSet is already suspended; nothing changed"), nil
 	}
 	js.Spec.Suspend = ptr.To(true)
 	if entry := end(&js.Status, jobset.OutcomeSuspended, call.user(), spec.Reason, call.Now); entry != nil {

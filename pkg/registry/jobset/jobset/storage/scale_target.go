@@ -29,7 +29,7 @@ func scaleKind(elastic bool) scale.Kind[*jobset.JobSet] {
 		Columns: [4]string{
 			"name of the JobSet",
 			"pods that each Job of the scaled replicatedJob should have",
-			"pods that each of them has, as far as is known",
+			"pods that each of them has, as last observed",
 			"creation time of the JobSet",
 		},
 	}
@@ -73,7 +73,7 @@ func scaleTarget(js *jobset.JobSet, elastic bool) (*scale.Target, error) {
 // scaledReplicatedJob returns the replicatedJob that the scale of a set is about, or says why there is none.
 func scaledReplicatedJob(js *jobset.JobSet, enabled bool) (*jobset.ReplicatedJob, error) {
 	if !enabled {
-		return nil, unscalable(js, "the size of no JobSet can change while the feature gate ElasticJobSet is off; ask the administrator to turn it on")
+		return nil, unscalable(js, "JobSets cannot be scaled while the feature gate ElasticJobSet is off; ask the administrator to turn it on")
 	}
 	var names []string
 	var elastic []*jobset.ReplicatedJob
@@ -84,7 +84,7 @@ func scaledReplicatedJob(js *jobset.JobSet, enabled bool) (*jobset.ReplicatedJob
 			elastic = append(elastic, rj)
 		}
 	}
-	const rule = "it is elastic if its template is Indexed, with completions that are set and equal its parallelism"
+	const rule = "it is elastic if its template is Indexed and its completions are set and equal to its parallelism"
 	if wanted, chosen := js.Annotations[jobsetv1alpha2.ScaleReplicatedJobKey]; chosen {
 		for _, rj := range elastic {
 			if rj.Name == wanted {
@@ -96,7 +96,7 @@ func scaledReplicatedJob(js *jobset.JobSet, enabled bool) (*jobset.ReplicatedJob
 				return nil, unscalable(js, "replicatedJob %q, which the annotation %s names, is not elastic: %s", wanted, jobsetv1alpha2.ScaleReplicatedJobKey, rule)
 			}
 		}
-		return nil, unscalable(js, "the annotation %s names %q, which is no replicatedJob of the JobSet; name one of %s", jobsetv1alpha2.ScaleReplicatedJobKey, wanted, strings.Join(names, ", "))
+		return nil, unscalable(js, "the annotation %s names %q, which is not a replicatedJob of the JobSet; name one of %s", jobsetv1alpha2.ScaleReplicatedJobKey, wanted, strings.Join(names, ", "))
 	}
 	switch len(elastic) {
 	case 0:
