@@ -17,6 +17,7 @@ failed=0
 readonly hub="${apis}/[a-z]+|${apis}/[a-z]+/(fuzzer|install|validation)(/.*)?"
 readonly version="${apis}/[a-z]+/v[0-9][0-9a-z]*"
 readonly helper="${version}/helper"
+readonly gates="${apis}/[a-z]+/gates"
 readonly server="${module}/pkg/(apiserver|registry)(/.*)?"
 readonly generated="${module}/pkg/generated(/.*)?"
 readonly controller="${module}/pkg/controller(/.*)?"
@@ -96,7 +97,7 @@ forbid_any_way "${controller}" "${server}" \
 forbid "${controller}" "${hub}" \
   "controllers speak the versioned types; internal ones belong to the server"
 allow_only "${plan}" \
-  "${version}|${helper}|${plan}|k8s.io/api/.*|k8s.io/apimachinery/pkg/(api|apis|labels|fields|selection|types|util)(/.*)?|k8s.io/utils/(ptr|set)|[a-z]+(/[a-z0-9]+)*" \
+  "${version}|${helper}|${gates}|${plan}|k8s.io/api/.*|k8s.io/apimachinery/pkg/(api|apis|labels|fields|selection|types|util)(/.*)?|k8s.io/utils/(ptr|set)|[a-z]+(/[a-z0-9]+)*" \
   "deciding uses values only: versioned types and facts about them, k8s.io/api and value packages of apimachinery"
 
 # The plugin. It shows what the controller would create, and so uses its decisions.

@@ -22,6 +22,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/ptr"
 
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/gates"
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
 )
@@ -78,7 +79,7 @@ func TestAMassFailureCostsOneWrite(t *testing.T) {
 		MaxRestarts: many, Rules: []jobsetv1alpha2.FailurePolicyRule{{Name: "r", Action: jobsetv1alpha2.RestartJob}},
 	}
 	r := newRig(t, set)
-	obs := &plan.Observed{JobSet: set, ServiceExists: true, Gates: plan.Gates{RestartJob: true, Attempts: true}}
+	obs := &plan.Observed{JobSet: set, ServiceExists: true, KeepAttempts: true, Gates: gates.Gates{RestartJob: true}}
 	for i := range many {
 		job := newJob(fmt.Sprint("js-w-", i), set)
 		job.Labels[jobsetv1alpha2.ReplicatedJobNameKey], job.Labels[jobsetv1alpha2.JobIndexKey] = "w", fmt.Sprint(i)

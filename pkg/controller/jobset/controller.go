@@ -18,6 +18,7 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/gates"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/children"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/consistency"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
@@ -42,7 +43,7 @@ type Config struct {
 	// Clock tells the time.
 	Clock clock.PassiveClock
 	// Gates are the feature gates that change decisions.
-	Gates plan.Gates
+	Gates gates.Gates
 	// Workers is the number of JobSets synced at a time.
 	Workers int
 }

@@ -16,9 +16,9 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/utils/ptr"
 
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/gates"
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/children"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
 )
 
 const (
@@ -74,15 +74,17 @@ func (d *dropped) left(field droppedField) time.Duration {
 }
 
 // gates returns the features that decisions may use.
-func (s *Syncer) gates() plan.Gates {
+func (s *Syncer) gates() gates.Gates {
 	gates := s.deps.Gates
 	kept := func(field droppedField) bool { return s.dropped.left(field) == 0 }
-	gates.ActiveDeadline = gates.ActiveDeadline && kept(droppedStartTime)
-	gates.ExecutionAttempts = gates.ExecutionAttempts && kept(droppedExecutionAttempts)
+	gates.JobSetActiveDeadlineSeconds = gates.JobSetActiveDeadlineSeconds && kept(droppedStartTime)
+	gates.ExecutionAttemptsTracking = gates.ExecutionAttemptsTracking && kept(droppedExecutionAttempts)
 	gates.RestartJob = gates.RestartJob && kept(droppedJobRestarts)
-	gates.Attempts = kept(droppedAttempts)
 	return gates
 }
+
+// keepsAttempts returns whether the API server keeps the history of sets.
+func (s *Syncer) keepsAttempts() bool { return s.dropped.left(droppedAttempts) == 0 }
 
 // notice returns an error for what the API server did not store of a status.
 func (d *dropped) notice(sent, stored *jobsetv1alpha2.JobSetStatus) error {
@@ -139,8 +141,8 @@ func (s *Syncer) lacks(js *jobsetv1alpha2.JobSet) (fields []droppedField) {
 		field droppedField
 		used  bool
 	}{
-		{droppedStartTime, s.deps.Gates.ActiveDeadline && js.Spec.ActiveDeadlineSeconds != nil},
-		{droppedExecutionAttempts, s.deps.Gates.ExecutionAttempts},
+		{droppedStartTime, s.deps.Gates.JobSetActiveDeadlineSeconds && js.Spec.ActiveDeadlineSeconds != nil},
+		{droppedExecutionAttempts, s.deps.Gates.ExecutionAttemptsTracking},
 		{droppedJobRestarts, s.deps.Gates.RestartJob && restartsSingleJobs(js)},
 	} {
 		if f.used && s.dropped.left(f.field) > 0 {

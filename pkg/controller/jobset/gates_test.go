@@ -14,36 +14,38 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
 
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/gates"
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
 )
 
 func TestWhatTheAPIServerDropsIsNoticed(t *testing.T) {
 	restarts := []jobsetv1alpha2.ReplicatedJobStatus{{Name: "w", JobRestarts: []int32{1}}}
-	all := plan.Gates{ActiveDeadline: true, ExecutionAttempts: true, RestartJob: true, Attempts: true}
-	noRestartJob, noExecutions, noAttempts := all, all, all
-	noRestartJob.RestartJob, noExecutions.ExecutionAttempts, noAttempts.Attempts = false, false, false
+	all := gates.Gates{JobSetActiveDeadlineSeconds: true, ExecutionAttemptsTracking: true, RestartJob: true}
+	noRestartJob, noExecutions := all, all
+	noRestartJob.RestartJob, noExecutions.ExecutionAttemptsTracking = false, false
 	for name, tc := range map[string]struct {
 		sent, stored jobsetv1alpha2.JobSetStatus
-		want         plan.Gates
+		want         gates.Gates
+		noAttempts   bool
 	}{
 		"nothing is dropped": {
 			jobsetv1alpha2.JobSetStatus{ExecutionAttempts: ptr.To[int32](1), ReplicatedJobsStatus: restarts},
-			jobsetv1alpha2.JobSetStatus{ExecutionAttempts: ptr.To[int32](1), ReplicatedJobsStatus: restarts}, all},
+			jobsetv1alpha2.JobSetStatus{ExecutionAttempts: ptr.To[int32](1), ReplicatedJobsStatus: restarts}, all, false},
 		"a count that stands still": {
-			jobsetv1alpha2.JobSetStatus{ExecutionAttempts: ptr.To[int32](2)}, jobsetv1alpha2.JobSetStatus{ExecutionAttempts: ptr.To[int32](1)}, noExecutions},
-		"the history": {jobsetv1alpha2.JobSetStatus{Attempts: []jobsetv1alpha2.Attempt{{Number: 1}}}, jobsetv1alpha2.JobSetStatus{}, noAttempts},
+			jobsetv1alpha2.JobSetStatus{ExecutionAttempts: ptr.To[int32](2)}, jobsetv1alpha2.JobSetStatus{ExecutionAttempts: ptr.To[int32](1)}, noExecutions, false},
+		"the history": {jobsetv1alpha2.JobSetStatus{Attempts: []jobsetv1alpha2.Attempt{{Number: 1}}}, jobsetv1alpha2.JobSetStatus{}, all, true},
 		"restarts of single Jobs": {
 			jobsetv1alpha2.JobSetStatus{ReplicatedJobsStatus: restarts},
-			jobsetv1alpha2.JobSetStatus{ReplicatedJobsStatus: []jobsetv1alpha2.ReplicatedJobStatus{{Name: "w"}}}, noRestartJob},
+			jobsetv1alpha2.JobSetStatus{ReplicatedJobsStatus: []jobsetv1alpha2.ReplicatedJobStatus{{Name: "w"}}}, noRestartJob, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t, newSet())
 			r.deps.Gates = all
-			if err := r.dropped.notice(&tc.sent, &tc.stored); (err != nil) != (tc.want != all) {
+			if err := r.dropped.notice(&tc.sent, &tc.stored); (err != nil) != (tc.want != all || tc.noAttempts) {
 				t.Errorf("error %v", err)
 			}
 			diff(t, "gates", tc.want, r.gates())
+			diff(t, "attempts are kept", !tc.noAttempts, r.keepsAttempts())
 		})
 	}
 }
@@ -52,7 +54,7 @@ func TestWhatTheAPIServerDropsIsNoticed(t *testing.T) {
 func TestASetStartsAlthoughTheAPIServerHasOtherGates(t *testing.T) {
 	set := newSet()
 	r := newRig(t, set)
-	r.deps.Gates = plan.Gates{ActiveDeadline: true, ExecutionAttempts: true, RestartJob: true}
+	r.deps.Gates = gates.Gates{JobSetActiveDeadlineSeconds: true, ExecutionAttemptsTracking: true, RestartJob: true}
 	if err := r.caches.jobSets.GetIndexer().Add(set); err != nil {
 		t.Fatal(err)
 	}
@@ -73,7 +75,7 @@ func TestASetStartsAlthoughTheAPIServerHasOtherGates(t *testing.T) {
 		"",
 	}
 	diff(t, "errors", want, got)
-	diff(t, "gates that are left", plan.Gates{RestartJob: true, Attempts: true}, r.gates())
+	diff(t, "gates that are left", gates.Gates{RestartJob: true}, r.gates())
 	diff(t, "requests", []string{"create services js", "create jobs js-w-0", "create jobs js-w-1"}, r.requests()[:3])
 }
 
@@ -84,7 +86,7 @@ func TestAMismatchOfGatesIsForgotten(t *testing.T) {
 	r := newRig(t, set)
 	now := clocktesting.NewFakePassiveClock(time.Now())
 	r.deps.Clock, r.dropped = now, newDropped(now)
-	r.deps.Gates = plan.Gates{ActiveDeadline: true}
+	r.deps.Gates = gates.Gates{JobSetActiveDeadlineSeconds: true}
 	if err := r.caches.jobSets.GetIndexer().Add(set); err != nil {
 		t.Fatal(err)
 	}
@@ -111,7 +113,7 @@ func TestAMismatchOfGatesIsForgotten(t *testing.T) {
 	}
 	sync() // the write that finds out fails, and is tried again
 	diff(t, "time until the feature is tried again", droppedFor, sync())
-	diff(t, "deadlines", false, r.gates().ActiveDeadline)
+	diff(t, "deadlines", false, r.gates().JobSetActiveDeadlineSeconds)
 	diff(t, "events", 1, mismatches())
 	now.SetTime(now.Now().Add(time.Minute))
 	diff(t, "time until the feature is tried again, later", droppedFor-time.Minute, sync())
@@ -119,16 +121,16 @@ func TestAMismatchOfGatesIsForgotten(t *testing.T) {
 
 	drops = false
 	now.SetTime(now.Now().Add(droppedFor))
-	diff(t, "deadlines when the mismatch is forgotten", true, r.gates().ActiveDeadline)
+	diff(t, "deadlines when the mismatch is forgotten", true, r.gates().JobSetActiveDeadlineSeconds)
 	sync()
-	diff(t, "deadlines once the API server keeps the field", true, r.gates().ActiveDeadline)
+	diff(t, "deadlines once the API server keeps the field", true, r.gates().JobSetActiveDeadlineSeconds)
 	diff(t, "events in all", 1, mismatches())
 }
 
 func TestSetsThatLackAFeature(t *testing.T) {
-	all := plan.Gates{ActiveDeadline: true, ExecutionAttempts: true, RestartJob: true}
+	all := gates.Gates{JobSetActiveDeadlineSeconds: true, ExecutionAttemptsTracking: true, RestartJob: true}
 	for name, tc := range map[string]struct {
-		gates   plan.Gates
+		gates   gates.Gates
 		dropped droppedField
 		change  func(*jobsetv1alpha2.JobSet)
 		want    []droppedField

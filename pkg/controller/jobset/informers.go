@@ -17,11 +17,11 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/gates"
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/consistency"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/informers"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/generated/clientset/versioned"
 )
 
@@ -50,7 +50,7 @@ type caches struct {
 	main, own *informers.Server
 }
 
-func newInformers(jobSets versioned.Interface, kube kubernetes.Interface, gates plan.Gates) (caches, error) {
+func newInformers(jobSets versioned.Interface, kube kubernetes.Interface, gates gates.Gates) (caches, error) {
 	const ofSets = jobsetv1alpha2.JobSetNameKey
 	byNamespace := cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}
 	main := informers.NewServer("main", func(ctx context.Context) error {
@@ -121,7 +121,7 @@ func (c caches) run(ctx context.Context) {
 }
 
 // podIndexers returns the indexes of pods. None is for the first cause of a failure, which is remembered by Job.
-func podIndexers(gates plan.Gates) cache.Indexers {
+func podIndexers(gates gates.Gates) cache.Indexers {
 	if gates.InPlaceRestart {
 		return cache.Indexers{indexSet: setOf}
 	}

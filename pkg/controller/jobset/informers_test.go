@@ -13,8 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/ptr"
 
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/gates"
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
 )
 
 func TestTransformKeepsWhatDecisionsUse(t *testing.T) {
@@ -70,12 +70,12 @@ func TestTransformKeepsWhatDecisionsUse(t *testing.T) {
 		"of a set, all but the managers of its fields and the manifest that kubectl applied": {applied, &jobsetv1alpha2.JobSet{ObjectMeta: setMeta, Spec: set.Spec}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := newTransform(plan.Gates{})(tc.object)
+			got, err := newTransform(gates.Gates{})(tc.object)
 			if err != nil {
 				t.Fatal(err)
 			}
 			diff(t, "transformed", tc.want, got)
-			again, err := newTransform(plan.Gates{})(got.(runtime.Object).DeepCopyObject())
+			again, err := newTransform(gates.Gates{})(got.(runtime.Object).DeepCopyObject())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -89,7 +89,7 @@ func TestTransformKeepsResourcesOnlyWithTheGate(t *testing.T) {
 	job := &batchv1.Job{Spec: batchv1.JobSpec{Suspend: ptr.To(true)}}
 	job.Spec.Template.Spec.Containers = []corev1.Container{{Name: "c", Image: "i", Resources: resources}}
 	for gate, want := range map[bool][]corev1.Container{false: nil, true: {{Name: "c", Resources: resources}}} {
-		got, err := newTransform(plan.Gates{MutableResources: gate})(job.DeepCopy())
+		got, err := newTransform(gates.Gates{MutablePodResourcesForSuspendedJobSets: gate})(job.DeepCopy())
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -12,8 +12,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/gates"
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
 )
 
 func TestSharingChangesNoValue(t *testing.T) {
@@ -53,7 +53,7 @@ func TestSharingChangesNoValue(t *testing.T) {
 		}),
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := newTransform(plan.Gates{})(original.DeepCopy())
+			got, err := newTransform(gates.Gates{})(original.DeepCopy())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -76,7 +76,7 @@ func TestAJobWithoutAKindOfKeysIsToldFromOneWithoutAnyOfInterest(t *testing.T) {
 			job := &batchv1.Job{Spec: batchv1.JobSpec{Suspend: ptr.To(true)}}
 			job.Spec.Template.Labels, job.Spec.Template.Annotations = tc.keys, tc.keys
 			for range 2 { // it is transformed twice when a list is streamed
-				if _, err := newTransform(plan.Gates{})(job); err != nil {
+				if _, err := newTransform(gates.Gates{})(job); err != nil {
 					t.Fatal(err)
 				}
 				kept := job.Spec.Template.ObjectMeta
@@ -108,7 +108,7 @@ func TestEqualRequestsAndLimitsAreKeptOnce(t *testing.T) {
 				Resources: corev1.ResourceRequirements{Requests: tc.requests.DeepCopy(), Limits: tc.limits.DeepCopy()},
 			}}
 			want := js.DeepCopy()
-			if _, err := newTransform(plan.Gates{})(js); err != nil {
+			if _, err := newTransform(gates.Gates{})(js); err != nil {
 				t.Fatal(err)
 			}
 			diff(t, "set", want, js)

@@ -13,8 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/uuid"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/gates"
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
 )
 
 // usualPod is a pod of a Job of one pod, as it comes from the main API.
@@ -43,7 +43,7 @@ func TestTheCacheTakesLittleForAPod(t *testing.T) {
 
 // BenchmarkCachedPod reports the live memory that the cache takes for a pod of a Job of one pod, and the time to transform it.
 func BenchmarkCachedPod(b *testing.B) {
-	benchmarkCache(b, "pod", podIndexers(plan.Gates{}), func(add func(any)) {
+	benchmarkCache(b, "pod", podIndexers(gates.Gates{}), func(add func(any)) {
 		for i := range cachedSets * jobsPerSet {
 			add(decoded(b, usualPod(i/jobsPerSet, i%jobsPerSet), &corev1.Pod{}))
 		}
@@ -51,7 +51,7 @@ func BenchmarkCachedPod(b *testing.B) {
 }
 
 func receivePods(t *testing.T) cache.Indexer {
-	indexer := cache.NewIndexer(cache.DeletionHandlingMetaNamespaceKeyFunc, podIndexers(plan.Gates{}))
+	indexer := cache.NewIndexer(cache.DeletionHandlingMetaNamespaceKeyFunc, podIndexers(gates.Gates{}))
 	for i := range cachedSets * jobsPerSet {
 		if err := indexer.Add(watched(t, decoded(t, usualPod(i/jobsPerSet, i%jobsPerSet), &corev1.Pod{}))); err != nil {
 			t.Fatal(err)

@@ -19,6 +19,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/ptr"
 
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/gates"
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
 	"github.com/jobset-apiserver/jobset-apiserver/test/builders"
@@ -37,7 +38,7 @@ func TestTheCacheTakesLittleForAJob(t *testing.T) {
 	const sets, limit = 1000, 3 << 10
 	for name, live := range map[string]func(*batchv1.Job){"suspended": suspendedLive, "running": runningLive} {
 		t.Run(name, func(t *testing.T) {
-			transform, indexer := newTransform(plan.Gates{}), cache.NewIndexer(cache.DeletionHandlingMetaNamespaceKeyFunc, indexersOfJobs)
+			transform, indexer := newTransform(gates.Gates{}), cache.NewIndexer(cache.DeletionHandlingMetaNamespaceKeyFunc, indexersOfJobs)
 			before := heap()
 			receiveJobs(t, sets, live, func(object any) {
 				kept, err := transform(object)
@@ -94,7 +95,7 @@ func BenchmarkCachedService(b *testing.B) {
 
 // benchmarkCache fills a cache with what the API sends.
 func benchmarkCache(b *testing.B, what string, indexers cache.Indexers, receive func(add func(any))) {
-	transform := newTransform(plan.Gates{})
+	transform := newTransform(gates.Gates{})
 	var spent time.Duration
 	var bytes, number uint64
 	for b.Loop() {

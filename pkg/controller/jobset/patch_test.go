@@ -18,6 +18,7 @@ import (
 	clientgotesting "k8s.io/client-go/testing"
 	"k8s.io/utils/ptr"
 
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/gates"
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/children"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
@@ -34,7 +35,7 @@ func TestResumedJobsKeepWhatTheCacheDropped(t *testing.T) {
 	resumed.Generation, resumed.Status.ExecutionAttempts = 2, ptr.To[int32](2)
 	template := &resumed.Spec.ReplicatedJobs[0].Template.Spec.Template
 	template.Labels, template.Annotations = keys{"team": "a"}, keys{escaped: "b"}
-	gates := plan.Gates{ExecutionAttempts: true}
+	gates := gates.Gates{ExecutionAttemptsTracking: true}
 	addedAnnotations := keys{escaped: "b", jobsetv1alpha2.ExecutionAttemptKey: "2"}
 
 	for name, change := range map[string]func(has, lacks *metav1.ObjectMeta){

@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/ptr"
 
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/gates"
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
@@ -23,11 +24,11 @@ import (
 // watched returns what the cache keeps of a pod.
 func watched(t testing.TB, pod *corev1.Pod) *watchedPod {
 	t.Helper()
-	kept, err := newTransform(plan.Gates{})(pod)
+	kept, err := newTransform(gates.Gates{})(pod)
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, err := newTransform(plan.Gates{})(kept)
+	again, err := newTransform(gates.Gates{})(kept)
 	if err != nil || again != kept {
 		t.Fatalf("transformed twice: %v, error %v", again, err)
 	}
@@ -75,7 +76,7 @@ func stopped(second int64) func(*corev1.Pod) {
 
 func TestPodsAreIndexedWithTheFeatureOnly(t *testing.T) {
 	for gate, want := range map[bool]int{false: 0, true: 1} {
-		diff(t, "indexes", want, len(podIndexers(plan.Gates{InPlaceRestart: gate})))
+		diff(t, "indexes", want, len(podIndexers(gates.Gates{InPlaceRestart: gate})))
 	}
 }
 
@@ -84,7 +85,7 @@ func TestPodsThatRestartInPlaceAreObserved(t *testing.T) {
 	set.Spec.FailurePolicy = &jobsetv1alpha2.FailurePolicy{RestartStrategy: jobsetv1alpha2.RestartStrategyInPlaceRestart}
 	other.Name = "other"
 	r := newRig(t, set)
-	c, err := New(Config{JobSets: r.jobSets, Kube: r.kube, Recorder: r.events, Clock: r.Clock, Workers: 1, Gates: plan.Gates{InPlaceRestart: true}})
+	c, err := New(Config{JobSets: r.jobSets, Kube: r.kube, Recorder: r.events, Clock: r.Clock, Workers: 1, Gates: gates.Gates{InPlaceRestart: true}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/ptr"
 
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/gates"
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
 )
@@ -110,7 +111,7 @@ func BenchmarkMemoryPerJob(b *testing.B) {
 	obs := &plan.Observed{JobSet: largeSet("js")}
 	template := plan.Decide(*obs).CreateJobs[0]
 	for name, transform := range map[string]cache.TransformFunc{
-		"cached": newTransform(plan.Gates{}),
+		"cached": newTransform(gates.Gates{}),
 		"whole":  func(obj any) (any, error) { return obj, nil },
 	} {
 		b.Run(name, func(b *testing.B) {

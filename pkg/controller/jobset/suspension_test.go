@@ -91,7 +91,6 @@ func runTwoJobs(t *testing.T) *rig {
 	set := newSet()
 	set.Generation = 1
 	r := newRig(t, set)
-	r.Gates.Attempts = true
 	r.keepApart()
 	r.run(t)
 	eventually(t, "the set runs", func() bool {

@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/tools/events"
 	"k8s.io/klog/v2"
 
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/gates"
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/children"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
@@ -52,7 +53,7 @@ type SyncerConfig struct {
 	// Recorder sends events.
 	Recorder events.EventRecorder
 	// Gates are the feature gates that change decisions.
-	Gates plan.Gates
+	Gates gates.Gates
 }
 
 // Syncer carries out what is decided about sets: Observe, Apply, and Finish between and after the decisions of package plan.

@@ -9,13 +9,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/gates"
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
 )
 
 // newTransform returns a transform that drops what no decision uses, so that the caches of a large cluster stay small. It
 // accepts its own results. What it returns shares memory with other objects and must not be changed.
-func newTransform(gates plan.Gates) cache.TransformFunc {
+func newTransform(gates gates.Gates) cache.TransformFunc {
 	return func(obj any) (any, error) {
 		switch o := obj.(type) {
 		case *jobsetv1alpha2.JobSet:
@@ -47,7 +48,7 @@ func transformSet(js *jobsetv1alpha2.JobSet) {
 	}
 }
 
-func transformJob(job *batchv1.Job, gates plan.Gates) {
+func transformJob(job *batchv1.Job, gates gates.Gates) {
 	meta := bareMeta(job)
 	meta.Labels, meta.Annotations = usedOf(job.Labels, labelsInUse), internAnnotations(job.Annotations)
 	meta.CreationTimestamp, meta.DeletionTimestamp = job.CreationTimestamp, job.DeletionTimestamp
@@ -66,7 +67,7 @@ func transformJob(job *batchv1.Job, gates plan.Gates) {
 				SchedulingGates: job.Spec.Template.Spec.SchedulingGates,
 			},
 		}
-		if gates.MutableResources {
+		if gates.MutablePodResourcesForSuspendedJobSets {
 			spec.Template.Spec.InitContainers = onlyResources(job.Spec.Template.Spec.InitContainers)
 			spec.Template.Spec.Containers = onlyResources(job.Spec.Template.Spec.Containers)
 		}

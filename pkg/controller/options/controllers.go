@@ -13,7 +13,6 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/manager"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/features"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/generated/clientset/versioned/scheme"
@@ -115,15 +114,7 @@ func newJobSetController(o *Options, clients clients, broadcaster events.EventBr
 		Kube:     clients.main,
 		Recorder: broadcaster.NewRecorder(scheme.Scheme, jobset.Name),
 		Clock:    clock.RealClock{},
-		Gates: plan.Gates{
-			RestartJob:             o.gate.Enabled(features.RestartJob),
-			ElasticJobSet:          o.gate.Enabled(features.ElasticJobSet),
-			InPlaceRestart:         o.gate.Enabled(features.InPlaceRestart),
-			ActiveDeadline:         o.gate.Enabled(features.JobSetActiveDeadlineSeconds),
-			ExecutionAttempts:      o.gate.Enabled(features.ExecutionAttemptsTracking),
-			MutableResources:       o.gate.Enabled(features.MutablePodResourcesForSuspendedJobSets),
-			RestartOnFailureTarget: o.gate.Enabled(features.RestartOnFailureTarget),
-		},
-		Workers: *o.Workers[jobset.Name],
+		Gates:    features.JobSet(o.gate),
+		Workers:  *o.Workers[jobset.Name],
 	})
 }

@@ -10,7 +10,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/gates"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
 )
 
 // gatesOf returns the feature gates of the server. Where it does not say, they are the defaults, all of which are off, and a note.
@@ -25,13 +24,4 @@ func gatesOf(ctx context.Context, c cluster) (gates.Gates, string, error) {
 		return gates.Gates{}, "", fmt.Errorf("reading the feature gates of the server: %w", err)
 	}
 	return states, "", nil
-}
-
-// planGates returns the gates as decisions know them.
-func planGates(g gates.Gates) plan.Gates {
-	return plan.Gates{
-		RestartJob: g.RestartJob, ElasticJobSet: g.ElasticJobSet, InPlaceRestart: g.InPlaceRestart,
-		ActiveDeadline: g.JobSetActiveDeadlineSeconds, ExecutionAttempts: g.ExecutionAttemptsTracking,
-		MutableResources: g.MutablePodResourcesForSuspendedJobSets, RestartOnFailureTarget: g.RestartOnFailureTarget,
-	}
 }

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/utils/ptr"
 
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/gates"
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
 	"github.com/jobset-apiserver/jobset-apiserver/test/builders"
@@ -72,7 +73,7 @@ func TestNamesOfReplicatedJob(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := nameReplicatedJob(tc.js, &tc.js.Spec.ReplicatedJobs[0], plan.ChildrenOf(tc.js, plan.Gates{}).Jobs[0])
+			got := nameReplicatedJob(tc.js, &tc.js.Spec.ReplicatedJobs[0], plan.ChildrenOf(tc.js, gates.Gates{}).Jobs[0])
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("names (-want +got):\n%s", diff)
 			}

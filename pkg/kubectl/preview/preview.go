@@ -77,7 +77,7 @@ func (p *previewer) run(ctx context.Context, object *unstructured.Unstructured) 
 		return nil
 	}
 	p.out.Name = p.js.Name
-	p.children = plan.ChildrenOf(p.js, planGates(p.gates))
+	p.children = plan.ChildrenOf(p.js, p.gates)
 	for i := range p.js.Spec.ReplicatedJobs {
 		rj := nameReplicatedJob(p.js, &p.js.Spec.ReplicatedJobs[i], p.children.Jobs[i])
 		p.out.ReplicatedJobs = append(p.out.ReplicatedJobs, rj)

@@ -19,7 +19,7 @@ import (
 
 // followAttempt begins the attempt of a set that runs, and notes how far it has come.
 func (b *statusBuilder) followAttempt(kids children) {
-	if !b.o.Gates.Attempts || suspended(b.o.JobSet) {
+	if !b.o.KeepAttempts || suspended(b.o.JobSet) {
 		return
 	}
 	known := helper.RunningAttempt(b.next) != nil
@@ -72,7 +72,7 @@ func present(lists ...[]*batchv1.Job) (n int64) {
 // ready although their pods have not all come to the same attempt yet.
 func (b *statusBuilder) noteReady() {
 	a := helper.RunningAttempt(b.next)
-	if a == nil || !b.o.Gates.Attempts || a.ReadyTime != nil || a.CreateTime == nil {
+	if a == nil || !b.o.KeepAttempts || a.ReadyTime != nil || a.CreateTime == nil {
 		return
 	}
 	if n := b.deferred(a); n.ReadyTime != nil {
@@ -124,7 +124,7 @@ func queued(js *jobsetv1alpha2.JobSet) bool {
 
 // endAttempt ends the attempt that runs, if one does.
 func (b *statusBuilder) endAttempt(outcome jobsetv1alpha2.AttemptOutcome, reason string) {
-	if b.o.Gates.Attempts {
+	if b.o.KeepAttempts {
 		helper.EndAttempt(b.next, outcome, "", reason, b.o.Now.Time)
 	}
 }
@@ -136,7 +136,7 @@ func (b *statusBuilder) restartAttempt(v verdict) {
 		b.endAttempt(jobsetv1alpha2.OutcomeSuspended, messageSuspended)
 		return
 	}
-	if helper.RunningAttempt(b.next) == nil || !b.o.Gates.Attempts {
+	if helper.RunningAttempt(b.next) == nil || !b.o.KeepAttempts {
 		return
 	}
 	next := jobsetv1alpha2.Attempt{
@@ -165,7 +165,7 @@ func (b *statusBuilder) setPart(a *jobsetv1alpha2.Attempt, jobs []*batchv1.Job) 
 // restartAttemptInPlace begins the attempt of pods that restart where they are.
 func (b *statusBuilder) restartAttemptInPlace() {
 	const message = "pods restart in place"
-	if helper.RunningAttempt(b.next) == nil || !b.o.Gates.Attempts {
+	if helper.RunningAttempt(b.next) == nil || !b.o.KeepAttempts {
 		return
 	}
 	b.endAttempt(jobsetv1alpha2.OutcomeRestarted, message)

@@ -14,6 +14,8 @@ import (
 	"k8s.io/utils/ptr"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/gates"
 )
 
 // at returns the time so many seconds after some time ago.
@@ -88,7 +90,7 @@ func TestAttempts(t *testing.T) {
 	}
 	for name, tc := range map[string]struct {
 		set    []set
-		gates  Gates
+		gates  gates.Gates
 		jobs   kids
 		want   attempts
 		readyM int64
@@ -132,7 +134,7 @@ func TestAttempts(t *testing.T) {
 				begun(1, start, created(1), ended(attemptNow, restarted1, byPolicy)), begun(2, policy, requestedNow, becauseOf("host", byPolicy))}},
 		"a restart of a single Job": {
 			set:   []set{withAttempts(runs), failurePolicy(1, jobsetv1alpha2.FailurePolicyRule{Name: "one", Action: jobsetv1alpha2.RestartJob})},
-			gates: Gates{RestartJob: true}, jobs: kids{jobNamed("w", 0), jobNamed("w", 1, jobFailed)},
+			gates: gates.Gates{RestartJob: true}, jobs: kids{jobNamed("w", 0), jobNamed("w", 1, jobFailed)},
 			want: attempts{
 				begun(1, start, created(1), ended(attemptNow, restarted1, "applying RestartJob failure policy action (first failed job: js-w-1)")),
 				begun(2, policy, requestedNow, becauseOf("one", "applying RestartJob failure policy action (first failed job: js-w-1)"), func(a *jobsetv1alpha2.Attempt) {
@@ -178,7 +180,7 @@ func TestAttempts(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			o := observe(newSet(append(tc.set, with("w", 2))...), tc.jobs...)
 			o.Gates = tc.gates
-			o.Gates.Attempts = true
+			o.KeepAttempts = true
 			p := Decide(o)
 			got := &o.JobSet.Status
 			if p.Status != nil {
@@ -198,7 +200,7 @@ func TestTheHistoryIsBounded(t *testing.T) {
 		js.Status.Attempts[9].EndTime = nil
 	})
 	o := observe(set, jobNamed("w", 0, failedWith("", "", 1), func(job *batchv1.Job) { job.Name = "js-w-0" + strings.Repeat("é", 2000) }))
-	o.Gates.Attempts = true
+	o.KeepAttempts = true
 	got := Decide(o).Status.Attempts
 	diff(t, "number of attempts", 10, len(got))
 	diff(t, "first and last", []int32{4, 13}, []int32{got[0].Number, got[9].Number})
@@ -217,7 +219,7 @@ func TestAttemptsOfSetsThatRestartInPlace(t *testing.T) {
 	a, b := jobNamed("w", 0, bothReady), jobNamed("w", 1, bothReady)
 	look := func(set *jobsetv1alpha2.JobSet, pods ...string) *jobsetv1alpha2.JobSetStatus {
 		o := observe(set, a, b)
-		o.Gates.Attempts, o.Gates.InPlaceRestart = true, true
+		o.KeepAttempts, o.Gates.InPlaceRestart = true, true
 		for i, pod := range pods {
 			o.Pods = append(o.Pods, podOf([]*batchv1.Job{a, a, b, b}[i], pod))
 		}
@@ -272,7 +274,7 @@ func TestJobsRecreatedIsReported(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := observe(newSet(with("w", 3), with("a", 1), withAttempts(tc.attempt)), jobNamed("w", 0), jobNamed("w", 1), jobNamed("w", 2), jobNamed("a", 0))
-			o.Gates.Attempts = true
+			o.KeepAttempts = true
 			var want []Event
 			if tc.want != "" {
 				want = []Event{{Type: corev1.EventTypeNormal, Reason: "JobsRecreated", Note: tc.want}}

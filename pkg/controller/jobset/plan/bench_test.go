@@ -12,6 +12,8 @@ import (
 	"k8s.io/utils/ptr"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/gates"
 )
 
 // situation is one that decisions about a set of any size are made in.
@@ -76,7 +78,8 @@ func (s situation) of(replicatedJobs, jobs int) Observed {
 		change(js)
 	}
 	o := observe(js, children...)
-	o.Gates = Gates{Attempts: true, RestartJob: js.Spec.FailurePolicy != nil && len(js.Spec.FailurePolicy.Rules) > 0}
+	o.KeepAttempts = true
+	o.Gates = gates.Gates{RestartJob: js.Spec.FailurePolicy != nil && len(js.Spec.FailurePolicy.Rules) > 0}
 	o.Deferred = Deferred{UID: js.UID, Times: now.Add(-time.Second)}
 	js.Spec.Suspend = ptr.To(suspended(js))
 	return o

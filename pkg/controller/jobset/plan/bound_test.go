@@ -90,7 +90,7 @@ func TestBacklogIsSmallerWhileOtherSetsWait(t *testing.T) {
 func TestBacklogLeavesEarlierDeadline(t *testing.T) {
 	js := newSet(with("w", 5000), deadlineOf(30))
 	o := observe(js)
-	o.Gates.ActiveDeadline = true
+	o.Gates.JobSetActiveDeadlineSeconds = true
 	js.Status.StartTime = &metav1.Time{Time: o.Now.Add(-10 * time.Second)}
 	diff(t, "time to look again", 20*time.Second, Decide(o).RequeueAfter)
 }
@@ -163,7 +163,7 @@ func patchNames(p Plan) (names []string) {
 
 func TestSumsOfReplicasDoNotOverflow(t *testing.T) {
 	o := observe(newSet(with("a", math.MaxInt32), with("b", math.MaxInt32), with("c", 1, dependsOn("a", jobsetv1alpha2.DependencyReady))))
-	o.Gates.Attempts = true
+	o.KeepAttempts = true
 	p := Decide(o)
 	diff(t, "Jobs", MaxBacklog, len(p.CreateJobs))
 	diff(t, "replicas of the set", "4294967295", p.CreateJobs[0].Labels[jobsetv1alpha2.GlobalReplicasKey])

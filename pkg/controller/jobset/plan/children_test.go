@@ -9,6 +9,8 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/gates"
 )
 
 func TestClassify(t *testing.T) {
@@ -18,7 +20,7 @@ func TestClassify(t *testing.T) {
 	}
 	for name, tc := range map[string]struct {
 		set   []func(*jobsetv1alpha2.JobSet)
-		gates Gates
+		gates gates.Gates
 		jobs  []*batchv1.Job
 		want  meanings
 	}{
@@ -56,19 +58,19 @@ func TestClassify(t *testing.T) {
 				`job "js-x-0" is left alone: label jobset.sigs.k8s.io/replicatedjob-name must be the name of a replicatedJob, not "x"`}},
 		},
 		"with RestartJob a Job behind its own counter is previous": {
-			set: []func(*jobsetv1alpha2.JobSet){restartedJob}, gates: Gates{RestartJob: true},
+			set: []func(*jobsetv1alpha2.JobSet){restartedJob}, gates: gates.Gates{RestartJob: true},
 			jobs: []*batchv1.Job{
 				jobNamed("w", 0, label(jobsetv1alpha2.JobRestartAttemptKey, "0")), jobNamed("w", 1, label(jobsetv1alpha2.JobRestartAttemptKey, "0")),
 			},
 			want: meanings{Active: []string{"js-w-0"}, Previous: []string{"js-w-1"}},
 		},
 		"with RestartJob a Job created before the feature was on is in its first attempt": {
-			set: []func(*jobsetv1alpha2.JobSet){restartedJob}, gates: Gates{RestartJob: true},
+			set: []func(*jobsetv1alpha2.JobSet){restartedJob}, gates: gates.Gates{RestartJob: true},
 			jobs: []*batchv1.Job{jobNamed("w", 0), jobNamed("w", 1, jobFailed)},
 			want: meanings{Active: []string{"js-w-0"}, Previous: []string{"js-w-1"}},
 		},
 		"with RestartJob a counter of the Job that is no number leaves it alone": {
-			gates: Gates{RestartJob: true},
+			gates: gates.Gates{RestartJob: true},
 			jobs:  []*batchv1.Job{jobNamed("w", 1, label(jobsetv1alpha2.JobRestartAttemptKey, "-1"))},
 			want: meanings{Problems: []string{
 				`job "js-w-1" is left alone: label jobset.sigs.k8s.io/job-restart-attempt must be a number of 0 or more, not "-1"`}},

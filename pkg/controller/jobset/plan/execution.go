@@ -19,7 +19,7 @@ import (
 // countExecution counts a start or a resume. The count is stored before any Job of the execution may run, together with
 // the end of the suspension: that is how the next decision knows that this one has been counted.
 func (b *statusBuilder) countExecution() bool {
-	if !b.o.Gates.ExecutionAttempts || suspended(b.o.JobSet) {
+	if !b.o.Gates.ExecutionAttemptsTracking || suspended(b.o.JobSet) {
 		return false
 	}
 	stopped := condition(b.next, jobsetv1alpha2.JobSetSuspended)
@@ -39,7 +39,7 @@ func (b *statusBuilder) countExecution() bool {
 // setStartTime starts the clock of an execution, which stands still while the set is suspended.
 func (b *statusBuilder) setStartTime() {
 	switch {
-	case !b.o.Gates.ActiveDeadline || suspended(b.o.JobSet):
+	case !b.o.Gates.JobSetActiveDeadlineSeconds || suspended(b.o.JobSet):
 		b.next.StartTime = nil
 	case b.next.StartTime == nil:
 		b.next.StartTime = ptr.To(b.o.Now)
@@ -70,7 +70,7 @@ func timeToDeadline(o Observed, start *metav1.Time) time.Duration {
 // deadline returns the time that is left to an execution that began at the time, if it is limited.
 func deadline(o Observed, start *metav1.Time) (left time.Duration, limited bool) {
 	seconds := o.JobSet.Spec.ActiveDeadlineSeconds
-	if !o.Gates.ActiveDeadline || seconds == nil || start == nil || suspended(o.JobSet) || *seconds > math.MaxInt64/int64(time.Second) {
+	if !o.Gates.JobSetActiveDeadlineSeconds || seconds == nil || start == nil || suspended(o.JobSet) || *seconds > math.MaxInt64/int64(time.Second) {
 		return 0, false
 	}
 	return start.Add(time.Duration(*seconds) * time.Second).Sub(o.Now.Time), true

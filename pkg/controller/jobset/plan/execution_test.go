@@ -62,7 +62,7 @@ func TestExecutionsAreCounted(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := observe(newSet(append(tc.set, with("w", 1))...), tc.jobs...)
-			o.Gates.ExecutionAttempts = !tc.off
+			o.Gates.ExecutionAttemptsTracking = !tc.off
 			p := Decide(o)
 			diff(t, "executions", tc.want, statusAfter(o, p).ExecutionAttempts)
 			diff(t, "alone", tc.wantAlone, len(p.CreateJobs)+len(p.PatchJobs)+len(p.DeleteJobs) == 0)
@@ -79,7 +79,7 @@ func statusAfter(o Observed, p Plan) *jobsetv1alpha2.JobSetStatus {
 
 func TestTheCountOfAResumeEndsTheSuspension(t *testing.T) {
 	o := observe(newSet(with("w", 1), executed(0), wasSuspended), jobNamed("w", 0, jobIsSuspended))
-	o.Gates.ExecutionAttempts = true
+	o.Gates.ExecutionAttemptsTracking = true
 	want := summary{Conditions: []string{"Suspended=False ResumeJobs"}, Events: []string{"Normal ResumeJobs"}}
 	diff(t, "first plan", want, summarize(o, Decide(o)))
 	o.JobSet.Status = *Decide(o).Status
@@ -93,7 +93,7 @@ func TestJobsAreToldTheirExecution(t *testing.T) {
 	})
 	o := observe(newSet(with("w", 2), executed(3)), old)
 	for gate, want := range map[bool][]string{true: {"3", "3", "3", "3"}, false: {"", "", "", ""}} {
-		o.Gates.ExecutionAttempts = gate
+		o.Gates.ExecutionAttemptsTracking = gate
 		p := Decide(o)
 		created, patch := p.CreateJobs[0], p.PatchJobs[0]
 		got := []string{keys(created.Annotations), keys(created.Spec.Template.Annotations), keys(patch.Annotations), ""}
@@ -148,7 +148,7 @@ func TestDeadline(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := observe(newSet(append(tc.set, with("w", 1))...), tc.jobs...)
-			o.Gates.ActiveDeadline, o.Gates.RestartJob = !tc.off, true
+			o.Gates.JobSetActiveDeadlineSeconds, o.Gates.RestartJob = !tc.off, true
 			p := Decide(o)
 			diff(t, "plan", tc.want, summarize(o, p))
 			diff(t, "start", tc.wantStart, statusAfter(o, p).StartTime)

@@ -9,6 +9,8 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/gates"
 )
 
 func TestFailureVerdict(t *testing.T) {
@@ -22,7 +24,7 @@ func TestFailureVerdict(t *testing.T) {
 	backoff := failedWith("BackoffLimitExceeded", "Job has reached the specified backoff limit", 5)
 	for name, tc := range map[string]struct {
 		set     []set
-		gates   Gates
+		gates   gates.Gates
 		jobs    []*batchv1.Job
 		action  jobsetv1alpha2.FailurePolicyAction
 		reason  string
@@ -159,7 +161,7 @@ func TestFailureVerdict(t *testing.T) {
 			set: []set{failurePolicy(2, rule{Name: "j", Action: jobsetv1alpha2.RestartJob}), restarted(1, 1), func(js *jobsetv1alpha2.JobSet) {
 				js.Status.ReplicatedJobsStatus = []jobsetv1alpha2.ReplicatedJobStatus{{Name: "w", JobRestarts: []int32{0, 1, 0}, JobRestartsCountTowardsMax: []int32{0, 1, 0}}}
 			}},
-			gates:  Gates{RestartJob: true},
+			gates:  gates.Gates{RestartJob: true},
 			jobs:   []*batchv1.Job{jobNamed("w", 0, backoff, attempt("1"), label(jobsetv1alpha2.JobRestartAttemptKey, "0"))},
 			action: failSet, reason: "ReachedMaxRestarts",
 			message: "jobset failed due to reaching max number of restarts (first failed job: js-w-0)",

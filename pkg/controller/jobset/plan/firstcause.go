@@ -44,7 +44,7 @@ func MissingCause(o Observed) *FailedJob {
 // wantCause records the first cause of the end of the running attempt, unless it has one, or asks for it.
 func (b *statusBuilder) wantCause(job *batchv1.Job, decided bool) {
 	a := helper.RunningAttempt(b.next)
-	if a == nil || !b.o.Gates.Attempts || a.FirstCause != nil || job == nil {
+	if a == nil || !b.o.KeepAttempts || a.FirstCause != nil || job == nil {
 		return
 	}
 	if cause := b.o.Causes[job.UID]; cause != nil {

@@ -191,7 +191,7 @@ func TestWhoseCauseIsLookedFor(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := observe(newSet(append(tc.set, with("w", 2))...), tc.jobs...)
-			o.Gates.Attempts, o.Gates.ActiveDeadline = true, true
+			o.KeepAttempts, o.Gates.JobSetActiveDeadlineSeconds = true, true
 			p := Decide(o)
 			var got string
 			if job := p.FailedJob; job != nil {
@@ -207,7 +207,7 @@ func TestMissingCauseIsAskedForOnce(t *testing.T) {
 	job := jobNamed("w", 0, doomed("x", 1))
 	js := newSet(with("w", 1), withAttempts(begun(1, jobsetv1alpha2.TriggerStart, created(1))))
 	o := observe(js, job)
-	o.Gates.Attempts = true
+	o.KeepAttempts = true
 	diff(t, "Job whose cause is missing", job.Name, MissingCause(o).Name)
 	cause := &jobsetv1alpha2.FailureCause{Job: job.Name, Pod: "p"}
 	known := observed(o, func(o *Observed) { o.Causes = map[types.UID]*jobsetv1alpha2.FailureCause{job.UID: cause} })
@@ -225,7 +225,7 @@ func startedLongAgo(js *jobsetv1alpha2.JobSet) {
 
 func TestTheCauseIsOnTheAttemptThatTheFailureEnded(t *testing.T) {
 	o := observe(newSet(with("w", 1), failurePolicy(1), withAttempts(begun(1, jobsetv1alpha2.TriggerStart))), jobNamed("w", 0, jobFailed))
-	o.Gates.Attempts = true
+	o.KeepAttempts = true
 	cause := &jobsetv1alpha2.FailureCause{Job: "js-w-0", Reason: "x"}
 	o.Causes = map[types.UID]*jobsetv1alpha2.FailureCause{o.Jobs[0].UID: cause}
 	p := Decide(o)

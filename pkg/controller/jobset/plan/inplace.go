@@ -12,12 +12,13 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/utils/ptr"
 
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/gates"
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
 )
 
 // RestartsInPlace reports whether decisions about the set depend on its pods.
-func RestartsInPlace(js *jobsetv1alpha2.JobSet, gates Gates) bool {
+func RestartsInPlace(js *jobsetv1alpha2.JobSet, gates gates.Gates) bool {
 	policy := js.Spec.FailurePolicy
 	return gates.InPlaceRestart && policy != nil && policy.RestartStrategy == jobsetv1alpha2.RestartStrategyInPlaceRestart
 }

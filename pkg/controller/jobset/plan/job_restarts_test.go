@@ -10,6 +10,8 @@ import (
 	"k8s.io/utils/ptr"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/gates"
 )
 
 // TestOneWriteRestartsAllJobsThatARuleMatches stores what is decided until nothing is, and compares that with the restarts of
@@ -65,7 +67,7 @@ func TestOneWriteRestartsAllJobsThatARuleMatches(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := observe(newSet(failurePolicy(tc.max, tc.rules...), with("a", 3), with("w", 2)), tc.jobs...)
-			o.Gates = Gates{RestartJob: true, RestartOnFailureTarget: true}
+			o.Gates = gates.Gates{RestartJob: true, RestartOnFailureTarget: true}
 			writes := 0
 			for ; writes < 10; writes++ {
 				before := o.JobSet
@@ -99,7 +101,8 @@ func TestAMassFailureIsOneAttempt(t *testing.T) {
 		jobs = append(jobs, jobNamed("w", i, failedWith("BackoffLimitExceeded", "", many-i)))
 	}
 	o := observe(js, append(jobs, jobNamed("a", 0, ready))...)
-	o.Gates = Gates{RestartJob: true, Attempts: true}
+	o.Gates = gates.Gates{RestartJob: true}
+	o.KeepAttempts = true
 	p := Decide(o)
 	const message = "applying RestartJob failure policy action to 1000 jobs (first failed job: js-w-999)"
 	diff(t, "events", []Event{{"Warning", "RestartJobFailurePolicyAction", message}}, p.Events)

@@ -69,7 +69,7 @@ func identity(o Observed, rj *jobsetv1alpha2.ReplicatedJob, at position, index i
 // executionKeys returns the annotation that tells a Job and its pods in which execution of the set they run, if executions
 // are counted.
 func executionKeys(o Observed) map[string]string {
-	if !o.Gates.ExecutionAttempts || o.JobSet.Status.ExecutionAttempts == nil {
+	if !o.Gates.ExecutionAttemptsTracking || o.JobSet.Status.ExecutionAttempts == nil {
 		return nil
 	}
 	return map[string]string{jobsetv1alpha2.ExecutionAttemptKey: itoa(*o.JobSet.Status.ExecutionAttempts)}

@@ -7,6 +7,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/gates"
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
 )
@@ -24,7 +25,7 @@ type Children struct {
 
 // ChildrenOf returns the children of a new set, for those who want to know them beforehand. It takes the same ways as
 // Decide.
-func ChildrenOf(js *jobsetv1alpha2.JobSet, gates Gates) Children {
+func ChildrenOf(js *jobsetv1alpha2.JobSet, gates gates.Gates) Children {
 	o := indexed(Observed{JobSet: js, Gates: gates})
 	if !ours(js) {
 		return Children{Jobs: make([]*batchv1.Job, len(js.Spec.ReplicatedJobs))}

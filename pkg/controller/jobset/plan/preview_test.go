@@ -12,12 +12,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/gates"
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/test/builders"
 )
 
 func TestChildrenAreThoseThatDecideCreates(t *testing.T) {
-	gates := Gates{ExecutionAttempts: true}
+	gates := gates.Gates{ExecutionAttemptsTracking: true}
 	claims := func(js *jobsetv1alpha2.JobSet) {
 		js.Spec.VolumeClaimPolicies = []jobsetv1alpha2.VolumeClaimPolicy{{
 			Templates: []corev1.PersistentVolumeClaim{{ObjectMeta: metav1.ObjectMeta{Name: "data"}}},
@@ -43,7 +44,7 @@ func TestChildrenDoNotWaitForDependencies(t *testing.T) {
 	}
 	js := builders.JobSet("train", builders.WithJobs("driver", 1, 1), builders.WithJobs("workers", 3, 2, after))
 	var names []string
-	for _, job := range ChildrenOf(js, Gates{}).Jobs {
+	for _, job := range ChildrenOf(js, gates.Gates{}).Jobs {
 		names = append(names, job.Name)
 	}
 	if diff := cmp.Diff([]string{"train-driver-0", "train-workers-0"}, names); diff != "" {
@@ -54,7 +55,7 @@ func TestChildrenDoNotWaitForDependencies(t *testing.T) {
 func TestSetOfAnotherControllerHasNoChildren(t *testing.T) {
 	managed := func(js *jobsetv1alpha2.JobSet) { js.Spec.ManagedBy = ptr.To("example.com/other") }
 	js := builders.JobSet("train", managed, builders.WithJobs("workers", 3, 2))
-	if diff := cmp.Diff(Children{Jobs: []*batchv1.Job{nil}}, ChildrenOf(js, Gates{})); diff != "" {
+	if diff := cmp.Diff(Children{Jobs: []*batchv1.Job{nil}}, ChildrenOf(js, gates.Gates{})); diff != "" {
 		t.Errorf("children (-want +got):\n%s", diff)
 	}
 }

@@ -99,7 +99,7 @@ func (b *statusBuilder) applyFailure(v verdict) {
 	case jobsetv1alpha2.RestartJob, jobsetv1alpha2.RestartJobAndIgnoreMaxRestarts:
 		b.countJobRestarts(v)
 	default:
-		helper.RestartExecution(b.next, b.o.Gates.ExecutionAttempts, nil)
+		helper.RestartExecution(b.next, b.o.Gates.ExecutionAttemptsTracking, nil)
 		b.setStartTime()
 		if counted(v.action) {
 			b.next.RestartsCountTowardsMax++

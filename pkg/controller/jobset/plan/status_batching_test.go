@@ -61,7 +61,7 @@ func TestWhichStatusesMayWait(t *testing.T) {
 func TestWhatWasDeferredIsStored(t *testing.T) {
 	js := newSet(with("w", 2))
 	o := observe(js, jobNamed("w", 0), jobNamed("w", 1))
-	o.Gates.Attempts = true
+	o.KeepAttempts = true
 	js.Status = *Decide(observed(o, func(o *Observed) { o.Jobs = nil })).Status
 	seen, wait := deferred(o, Decide(o))
 	if wait == 0 {

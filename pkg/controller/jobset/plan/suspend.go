@@ -89,7 +89,7 @@ func resume(builder *jobBuilder, job *batchv1.Job, patch *JobPatch) {
 	keep(wanted.Labels, current.Labels)
 	keep(wanted.Annotations, current.Annotations)
 	maps.Copy(wanted.Annotations, executionKeys(o))
-	if o.Gates.MutableResources {
+	if o.Gates.MutablePodResourcesForSuspendedJobSets {
 		wanted.Resources = changedResources(&template.Spec, &job.Spec.Template.Spec)
 	}
 	if !equality.Semantic.DeepEqual(wanted, current) {

@@ -202,7 +202,7 @@ func TestResourcesOfResumedJobs(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := observe(js, job)
-			o.Gates.MutableResources = tc.gate
+			o.Gates.MutablePodResourcesForSuspendedJobSets = tc.gate
 			patches := Decide(o).PatchJobs
 			if len(patches) != 1 {
 				t.Fatalf("patches %+v", patches)

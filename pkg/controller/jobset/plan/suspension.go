@@ -71,7 +71,7 @@ func (b *statusBuilder) endSuspension() {
 // stored before these Jobs are resumed: they forget it then.
 func (b *statusBuilder) recordSuspension(kids children) bool {
 	a := helper.RunningAttempt(b.next)
-	if a == nil || !b.o.Gates.Attempts || suspended(b.o.JobSet) {
+	if a == nil || !b.o.KeepAttempts || suspended(b.o.JobSet) {
 		return false
 	}
 	mark := SuspendedInAttempt(a.Number)

@@ -12,6 +12,8 @@ import (
 	"k8s.io/utils/ptr"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/gates"
 )
 
 func TestASetIsSuspendedOnceNoJobMayStartPods(t *testing.T) {
@@ -67,7 +69,7 @@ func patched(jobs []*batchv1.Job, patches []JobPatch) []*batchv1.Job {
 func TestASuspensionThatIsTakenBackIsRecorded(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change func(*jobsetv1alpha2.JobSet)
-		gates  Gates
+		gates  gates.Gates
 		// suspended is how many of the two Jobs were suspended.
 		suspended int
 		// wantRecord are the conditions and events with which the end of the attempt is stored.
@@ -86,12 +88,12 @@ func TestASuspensionThatIsTakenBackIsRecorded(t *testing.T) {
 			change: func(js *jobsetv1alpha2.JobSet) { js.Labels = map[string]string{jobsetv1alpha2.QueueNameKey: "q"} },
 		},
 		"executions are counted": {
-			suspended: 2, wantNext: jobsetv1alpha2.TriggerResume, gates: Gates{ExecutionAttempts: true}, wantExecutions: 1,
+			suspended: 2, wantNext: jobsetv1alpha2.TriggerResume, gates: gates.Gates{ExecutionAttemptsTracking: true}, wantExecutions: 1,
 			change:     func(js *jobsetv1alpha2.JobSet) { js.Status.ExecutionAttempts = ptr.To[int32](0) },
 			wantRecord: summary{Conditions: []string{"Suspended=True SuspendedJobs"}, Events: []string{"Normal SuspendedJobs"}},
 		},
 		"the clock runs": {
-			suspended: 2, wantNext: jobsetv1alpha2.TriggerResume, gates: Gates{ActiveDeadline: true}, wantExecutions: -1,
+			suspended: 2, wantNext: jobsetv1alpha2.TriggerResume, gates: gates.Gates{JobSetActiveDeadlineSeconds: true}, wantExecutions: -1,
 			change:     func(js *jobsetv1alpha2.JobSet) { js.Status.StartTime = &before },
 			wantRecord: summary{Conditions: []string{"Suspended=True SuspendedJobs"}, Events: []string{"Normal SuspendedJobs"}},
 		},
@@ -104,7 +106,7 @@ func TestASuspensionThatIsTakenBackIsRecorded(t *testing.T) {
 			js.Generation = 2
 			o := observe(js, jobNamed("w", 0, releasedAt("1")), jobNamed("w", 1, releasedAt("1")))
 			o.Gates = tc.gates
-			o.Gates.Attempts = true
+			o.KeepAttempts = true
 			o.Jobs = patched(o.Jobs, Decide(o).PatchJobs[:tc.suspended])
 			js.Spec.Suspend, js.Generation = ptr.To(false), 3
 
@@ -114,7 +116,7 @@ func TestASuspensionThatIsTakenBackIsRecorded(t *testing.T) {
 			diff(t, "attempts", []jobsetv1alpha2.Attempt{
 				begun(3, jobsetv1alpha2.TriggerStart, created(1), ended(attemptNow, jobsetv1alpha2.OutcomeSuspended, messageTakenBack)),
 			}, js.Status.Attempts)
-			if tc.gates.ActiveDeadline {
+			if tc.gates.JobSetActiveDeadlineSeconds {
 				diff(t, "start of the clock", (*metav1.Time)(nil), js.Status.StartTime)
 			}
 			var patches []JobPatch
@@ -142,7 +144,7 @@ func TestJobsOfAnEarlierSuspensionDoNotEndTheAttempt(t *testing.T) {
 	js := newSet(with("a", 1), with("b", 1, dependsOn("a", jobsetv1alpha2.DependencyReady)), withAttempts(
 		begun(3, jobsetv1alpha2.TriggerStart, ended(at(5), jobsetv1alpha2.OutcomeSuspended, "")), begun(4, jobsetv1alpha2.TriggerResume, created(6))))
 	o := observe(js, jobNamed("a", 0), jobNamed("b", 0, jobIsSuspended, releasedAt("suspended-in-attempt-3")))
-	o.Gates.Attempts = true
+	o.KeepAttempts = true
 	diff(t, "decision", summary{}, summarize(o, Decide(o)))
 }
 

@@ -13,27 +13,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
-)
 
-// Gates are the feature gates that change decisions.
-type Gates struct {
-	// RestartJob allows failure-policy actions that restart single Jobs.
-	RestartJob bool
-	// ElasticJobSet passes changes of parallelism and completions on to running Jobs.
-	ElasticJobSet bool
-	// InPlaceRestart lets pods restart where they are.
-	InPlaceRestart bool
-	// ActiveDeadline ends a set that runs for too long.
-	ActiveDeadline bool
-	// ExecutionAttempts counts how often a set was started.
-	ExecutionAttempts bool
-	// MutableResources passes requests and limits on to Jobs that are resumed.
-	MutableResources bool
-	// RestartOnFailureTarget restarts a set as soon as a Job is bound to fail.
-	RestartOnFailureTarget bool
-	// Attempts keeps the history of the set.
-	Attempts bool
-}
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/gates"
+)
 
 // Observed is all that decisions depend on. What it points to is shared and must not be changed.
 type Observed struct {
@@ -63,8 +45,10 @@ type Observed struct {
 	RetryFeaturesAfter time.Duration
 	// Now is the time of the observation.
 	Now metav1.Time
+	// KeepAttempts is whether the API server keeps the history of the set.
+	KeepAttempts bool
 	// Gates are the feature gates.
-	Gates Gates
+	Gates gates.Gates
 
 	// index is there while a decision is made.
 	index *index

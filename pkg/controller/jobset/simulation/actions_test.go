@@ -111,7 +111,7 @@ func (e *env) carryOut(r request) (*batch.JobSetActionStatus, error) {
 	}
 	answer, err := r.do(&hub, actions.Call{
 		User: "alice", Now: e.now,
-		Gates: gates.Gates{JobSetActiveDeadlineSeconds: e.gates.ActiveDeadline, ExecutionAttemptsTracking: e.gates.ExecutionAttempts},
+		Gates: gates.Gates{JobSetActiveDeadlineSeconds: e.gates.JobSetActiveDeadlineSeconds, ExecutionAttemptsTracking: e.gates.ExecutionAttemptsTracking},
 	})
 	if err != nil {
 		return nil, err

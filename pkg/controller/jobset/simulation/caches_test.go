@@ -33,7 +33,7 @@ func (e *env) transformed(job *batchv1.Job) *batchv1.Job {
 		kept.Spec.Template.Spec = corev1.PodSpec{
 			NodeSelector: pod.NodeSelector, Tolerations: pod.Tolerations, SchedulingGates: pod.SchedulingGates,
 		}
-		if e.gates.MutableResources {
+		if e.gates.MutablePodResourcesForSuspendedJobSets {
 			for _, c := range pod.Containers {
 				kept.Spec.Template.Spec.Containers = append(kept.Spec.Template.Spec.Containers, corev1.Container{Name: c.Name, Resources: c.Resources})
 			}

@@ -129,9 +129,9 @@ func noConditions(o *plan.Observed) { o.JobSet.Status.Conditions = nil }
 
 func withoutRestartJob(o *plan.Observed) { o.Gates.RestartJob = false }
 
-func withoutExecutions(o *plan.Observed) { o.Gates.ExecutionAttempts = false }
+func withoutExecutions(o *plan.Observed) { o.Gates.ExecutionAttemptsTracking = false }
 
-func withoutDeadline(o *plan.Observed) { o.Gates.ActiveDeadline = false }
+func withoutDeadline(o *plan.Observed) { o.Gates.JobSetActiveDeadlineSeconds = false }
 
 func withoutEarlyRestart(o *plan.Observed) { o.Gates.RestartOnFailureTarget = false }
 

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/gates"
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
 )
@@ -42,7 +43,7 @@ var faultless = mutant{decide: plan.Decide}
 type env struct {
 	mutant
 	dice    dice
-	gates   plan.Gates
+	gates   gates.Gates
 	faults  faultProfile
 	actions []action
 	now     time.Time
@@ -81,10 +82,9 @@ func newEnv(seed uint64, c mutant, trace *[]string) *env {
 	e := &env{
 		mutant: c,
 		dice:   d,
-		gates: plan.Gates{
-			RestartJob: d.percent(50), ElasticJobSet: d.percent(30), ActiveDeadline: d.percent(30),
-			ExecutionAttempts: d.percent(40), MutableResources: d.percent(30), RestartOnFailureTarget: d.percent(40),
-			Attempts: true,
+		gates: gates.Gates{
+			RestartJob: d.percent(50), ElasticJobSet: d.percent(30), JobSetActiveDeadlineSeconds: d.percent(30),
+			ExecutionAttemptsTracking: d.percent(40), MutablePodResourcesForSuspendedJobSets: d.percent(30), RestartOnFailureTarget: d.percent(40),
 		},
 		faults: randomFaultProfile(d),
 		now:    beginning,

@@ -77,7 +77,7 @@ func judge(o plan.Observed) *ruling {
 // deadlineIsOver reports whether the set has run for too long (docs/reference/jobset.md#fields-of-the-coming-release).
 func deadlineIsOver(o plan.Observed) bool {
 	limit, start := o.JobSet.Spec.ActiveDeadlineSeconds, o.JobSet.Status.StartTime
-	return o.Gates.ActiveDeadline && limit != nil && start != nil && !isSuspended(o.JobSet) &&
+	return o.Gates.JobSetActiveDeadlineSeconds && limit != nil && start != nil && !isSuspended(o.JobSet) &&
 		o.Now.Sub(start.Time) >= time.Duration(*limit)*time.Second
 }
 

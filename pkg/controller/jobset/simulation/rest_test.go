@@ -141,9 +141,9 @@ func (e *env) wrongWithRunning(o plan.Observed) string {
 	switch {
 	case conditionIs(status, jobsetv1alpha2.JobSetSuspended) && !(held && inOrder):
 		return "the condition Suspended is True"
-	case o.Gates.ActiveDeadline && (status.StartTime == nil || o.JobSet.Spec.ActiveDeadlineSeconds != nil):
+	case o.Gates.JobSetActiveDeadlineSeconds && (status.StartTime == nil || o.JobSet.Spec.ActiveDeadlineSeconds != nil):
 		return "the deadline is not watched"
-	case o.Gates.ExecutionAttempts && status.ExecutionAttempts == nil:
+	case o.Gates.ExecutionAttemptsTracking && status.ExecutionAttempts == nil:
 		return "the execution is not counted"
 	case allUp && inAttempt(status) != nil && inAttempt(status).ReadyTime == nil:
 		return "nobody noticed that it is ready"

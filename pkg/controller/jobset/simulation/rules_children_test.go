@@ -44,7 +44,7 @@ func createdRight(d decision) string {
 		case at.restarts != d.before.Restarts || at.jobRestartsKnown != tracksJobs(d.Observed) ||
 			at.jobRestartsKnown && at.jobRestarts != jobRestarts(d.before, at.replicatedJob, at.index):
 			return "job " + job.Name + " is of another attempt"
-		case d.Gates.ExecutionAttempts && job.Annotations[jobsetv1alpha2.ExecutionAttemptKey] != executionOf(d):
+		case d.Gates.ExecutionAttemptsTracking && job.Annotations[jobsetv1alpha2.ExecutionAttemptKey] != executionOf(d):
 			return "job " + job.Name + " is of another execution"
 		case owner == nil || owner.UID != d.JobSet.UID:
 			return "job " + job.Name + " is not owned by the set"

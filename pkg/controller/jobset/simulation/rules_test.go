@@ -271,7 +271,7 @@ func executionsCounted(d decision) string {
 	want, begins := d.before.ExecutionAttempts, d.after.Restarts > d.before.Restarts
 	ours := d.JobSet.DeletionTimestamp == nil && d.JobSet.Spec.ManagedBy == nil && !finished(d.before)
 	switch {
-	case !ours || !d.Gates.ExecutionAttempts:
+	case !ours || !d.Gates.ExecutionAttemptsTracking:
 	case begins:
 		want = ptr.To(ptr.Deref(want, d.before.Restarts) + 1)
 	case d.ruling != nil || isSuspended(d.JobSet) || d.interrupts():
@@ -283,7 +283,7 @@ func executionsCounted(d decision) string {
 	if !ptr.Equal(want, d.after.ExecutionAttempts) {
 		return fmt.Sprintf("want %d, got %d", ptr.Deref(want, -1), ptr.Deref(d.after.ExecutionAttempts, -1))
 	}
-	runs := d.Gates.ActiveDeadline && !isSuspended(d.JobSet) && !(d.interrupts() && !mayStartPods(d.Observed))
+	runs := d.Gates.JobSetActiveDeadlineSeconds && !isSuspended(d.JobSet) && !(d.interrupts() && !mayStartPods(d.Observed))
 	switch start := d.after.StartTime; {
 	case begins && runs && !start.Equal(&d.Now):
 		return "the clock does not start anew with the attempt"

@@ -69,7 +69,7 @@ func (e *env) switchSuspend(suspend bool) {
 		js.Spec.ReplicatedJobs = slices.Clone(js.Spec.ReplicatedJobs)
 		for i := range js.Spec.ReplicatedJobs {
 			setDirectives(&js.Spec.ReplicatedJobs[i], strconv.Itoa(value))
-			if e.gates.MutableResources {
+			if e.gates.MutablePodResourcesForSuspendedJobSets {
 				setResources(&js.Spec.ReplicatedJobs[i], value)
 			}
 		}

@@ -133,7 +133,7 @@ func (r *invariants) jobPatched(js *jobsetv1alpha2.JobSet, before, job *batchv1.
 		got.Spec.NodeSelector[directive] != wanted.Spec.NodeSelector[directive] || !slices.Equal(withKey(got.Spec.Tolerations), wanted.Spec.Tolerations) {
 		r.fail("rule %q: job %s", "a Job is resumed with the directives of the set", job.Name)
 	}
-	if r.gates.MutableResources && !equality.Semantic.DeepEqual(got.Spec.Containers[0].Resources, wanted.Spec.Containers[0].Resources) {
+	if r.gates.MutablePodResourcesForSuspendedJobSets && !equality.Semantic.DeepEqual(got.Spec.Containers[0].Resources, wanted.Spec.Containers[0].Resources) {
 		r.fail("rule %q: job %s", "a Job is resumed with the resources of the set", job.Name)
 	}
 	if got.Labels["controller-uid"] != string(job.UID) || got.Labels[jobsetv1alpha2.RestartsKey] != job.Labels[jobsetv1alpha2.RestartsKey] {
