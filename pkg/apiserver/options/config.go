@@ -9,14 +9,16 @@ import (
 	"net/http"
 
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/server"
+	genericoptions "k8s.io/apiserver/pkg/server/options"
 	"k8s.io/klog/v2"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/admission"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/etcd"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/space"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/versions"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/watchcache"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/generated/openapi"
 )
 
@@ -73,10 +75,19 @@ func (o *Options) applyStorage(config *apiserver.Config, store *etcd.Server) err
 	storageVersions := config.Groups.StorageVersions()
 	options.StorageConfig.EncodeVersioner = storageVersions
 	codec := config.Codecs.CodecForVersions(info.Serializer, config.Codecs.UniversalDeserializer(), storageVersions, runtime.InternalGroupVersioner)
-	options.StorageConfig.Codec = versions.Sharing(codec)
+	shared := watchcache.NewSharing(codec)
+	options.StorageConfig.Codec = shared
 	if err := options.ApplyTo(&config.Generic.Config); err != nil {
 		return wrapFlagError("encryption-provider-config", err, "correct the file")
 	}
+	sizes, err := genericoptions.ParseWatchCacheSizes(options.WatchCacheSizes)
+	if err != nil {
+		return wrapFlagError("watch-cache-sizes", err, "correct the list")
+	}
+	config.Generic.RESTOptionsGetter = watchcache.Decorate(config.Generic.RESTOptionsGetter, shared, func(resource schema.GroupResource) bool {
+		size, set := sizes[resource]
+		return options.EnableWatchCache && (!set || size > 0)
+	})
 	applySpace(&config.Generic.Config, store)
 	return nil
 }

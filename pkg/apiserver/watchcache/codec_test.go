@@ -1,7 +1,7 @@
 // Copyright The jobset-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package versions
+package watchcache
 
 import (
 	"fmt"
@@ -27,11 +27,11 @@ func newCodec(t *testing.T) runtime.Codec {
 	install.Install(scheme)
 	info, _ := runtime.SerializerInfoForMediaType(serializer.NewCodecFactory(scheme).SupportedMediaTypes(), runtime.ContentTypeProtobuf)
 	factory := serializer.NewCodecFactory(scheme)
-	return Sharing(factory.CodecForVersions(info.Serializer, factory.UniversalDeserializer(), v1alpha2.SchemeGroupVersion, runtime.InternalGroupVersioner))
+	return NewSharing(factory.CodecForVersions(info.Serializer, factory.UniversalDeserializer(), v1alpha2.SchemeGroupVersion, runtime.InternalGroupVersioner))
 }
 
-// version returns a set of the given generation with two replicatedJobs, whose first one has a name that may differ.
-func version(uid types.UID, generation int64, name string, restarts int32) *jobset.JobSet {
+// newVersion returns a set of the given generation with two replicatedJobs, whose first one has a name that may differ.
+func newVersion(uid types.UID, generation int64, name string, restarts int32) *jobset.JobSet {
 	fields := &metav1.FieldsV1{}
 	fields.SetRawString(fmt.Sprintf(`{"f:spec":{%q:{}}}`, name))
 	set := &jobset.JobSet{ObjectMeta: metav1.ObjectMeta{
@@ -67,15 +67,15 @@ func TestVersionsShareWhatIsEqual(t *testing.T) {
 		next             *jobset.JobSet
 		spec, fieldNames bool
 	}{
-		"another status": {next: version("a", 1, "driver", 2), spec: true, fieldNames: true},
-		"another spec with the same replicatedJobs": {next: version("a", 2, "driver", 1), spec: true, fieldNames: true},
-		"other replicatedJobs":                      {next: version("a", 2, "launcher", 1)},
-		"another object":                            {next: version("b", 1, "driver", 1)},
+		"another status": {next: newVersion("a", 1, "driver", 2), spec: true, fieldNames: true},
+		"another spec with the same replicatedJobs": {next: newVersion("a", 2, "driver", 1), spec: true, fieldNames: true},
+		"other replicatedJobs":                      {next: newVersion("a", 2, "launcher", 1)},
+		"another object":                            {next: newVersion("b", 1, "driver", 1)},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			codec := newCodec(t)
-			first := decode(t, codec, version("a", 1, "driver", 1))
+			first := decode(t, codec, newVersion("a", 1, "driver", 1))
 			next := decode(t, codec, tc.next)
 			if shared := &first.Spec.ReplicatedJobs[0] == &next.Spec.ReplicatedJobs[0]; shared != tc.spec {
 				t.Errorf("replicatedJobs are shared: %v, want %v", shared, tc.spec)
@@ -91,7 +91,7 @@ func TestVersionsShareWhatIsEqual(t *testing.T) {
 // The store updates objects that it decoded into an object of its own.
 func TestObjectsOfTheCallerShareNothing(t *testing.T) {
 	codec := newCodec(t)
-	first := decode(t, codec, version("a", 1, "driver", 1))
+	first := decode(t, codec, newVersion("a", 1, "driver", 1))
 	data, err := runtime.Encode(codec, first)
 	if err != nil {
 		t.Fatal(err)
@@ -108,12 +108,12 @@ func TestObjectsOfTheCallerShareNothing(t *testing.T) {
 func TestObjectsThatAreGoneAreForgotten(t *testing.T) {
 	codec := newCodec(t)
 	for i := range 5 * minSweep {
-		decode(t, codec, version(types.UID(fmt.Sprint(i)), 1, "driver", 1))
+		decode(t, codec, newVersion(types.UID(fmt.Sprint(i)), 1, "driver", 1))
 		if i%100 == 0 {
 			goruntime.GC()
 		}
 	}
-	if remembered := len(codec.(*sharing).last); remembered > 2*minSweep {
+	if remembered := len(codec.(*Sharing).last); remembered > 2*minSweep {
 		t.Errorf("%d objects are remembered, but at most %d were kept", remembered, 100)
 	}
 }

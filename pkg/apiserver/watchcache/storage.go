@@ -1,0 +1,124 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package watchcache
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"golang.org/x/sync/semaphore"
+	"k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/registry/generic"
+	"k8s.io/apiserver/pkg/storage"
+	"k8s.io/apiserver/pkg/storage/cacher"
+	"k8s.io/apiserver/pkg/storage/storagebackend"
+	"k8s.io/apiserver/pkg/storage/storagebackend/factory"
+	"k8s.io/client-go/tools/cache"
+)
+
+// maxListBytes is how many bytes of stored objects lists read from etcd at the same time. Decoded, they take about eight times as
+// much. A larger list runs alone.
+const maxListBytes = 8 << 20
+
+// listRetrySeconds is when a client whose list had to wait for too long should try again.
+const listRetrySeconds = 1
+
+// Decorate returns a getter whose resources have a watch cache that shares parts between versions, in front of an etcd from which
+// few large lists are read at the same time. The watch cache serves nearly all lists. When it is not ready or behind, they all go to
+// etcd, just when the server has the least to spare.
+func Decorate(next generic.RESTOptionsGetter, codec *Sharing, cached func(schema.GroupResource) bool) generic.RESTOptionsGetter {
+	return getter{next: next, codec: codec, cached: cached, reads: semaphore.NewWeighted(maxListBytes)}
+}
+
+type getter struct {
+	next   generic.RESTOptionsGetter
+	codec  *Sharing
+	cached func(schema.GroupResource) bool
+	// reads are those of all resources.
+	reads *semaphore.Weighted
+}
+
+// GetRESTOptions returns the options of the resource with such a store.
+func (g getter) GetRESTOptions(resource schema.GroupResource, example runtime.Object) (generic.RESTOptions, error) {
+	options, err := g.next.GetRESTOptions(resource, example)
+	if err == nil {
+		options.Decorator = g.newStore(g.cached(resource))
+	}
+	return options, err
+}
+
+func (g getter) newStore(cached bool) generic.StorageDecorator {
+	return func(config *storagebackend.ConfigForResource, prefix string, keyFunc func(runtime.Object) (string, error),
+		newFunc, newListFunc func() runtime.Object, attributes storage.AttrFunc, indexerFuncs storage.IndexerFuncs, indexers *cache.Indexers,
+	) (storage.Interface, factory.DestroyFunc, error) {
+		raw, destroyRaw, err := generic.NewRawStorage(config, newFunc, newListFunc, prefix)
+		if err != nil {
+			return raw, destroyRaw, err
+		}
+		store := &boundedLists{Interface: raw, codec: g.codec, reads: g.reads}
+		if !cached {
+			return store, destroyRaw, nil
+		}
+		c, err := cacher.NewCacherFromConfig(cacher.Config{
+			Storage: store, Versioner: storage.APIObjectVersioner{}, GroupResource: config.GroupResource,
+			EventsHistoryWindow: config.EventsHistoryWindow, ResourcePrefix: prefix, KeyFunc: keyFunc, NewFunc: newFunc, NewListFunc: newListFunc,
+			GetAttrsFunc: attributes, IndexerFuncs: indexerFuncs, Indexers: indexers, Codec: config.Codec,
+		})
+		if err != nil {
+			destroyRaw()
+			return nil, func() {}, fmt.Errorf("creating the watch cache of %s: %w", config.GroupResource, err)
+		}
+		ready := c.Ready
+		store.ready.Store(&ready)
+		delegator := cacher.NewCacheDelegator(c, store)
+		return delegator, sync.OnceFunc(func() {
+			delegator.Stop()
+			c.Stop()
+			destroyRaw()
+		}), nil
+	}
+}
+
+// boundedLists is an etcd from which lists of so many bytes are read at the same time.
+type boundedLists struct {
+	storage.Interface
+	codec *Sharing
+	reads *semaphore.Weighted
+	// ready returns whether the watch cache is filled; nil until there is one.
+	ready atomic.Pointer[func() bool]
+}
+
+// GetList waits until there is room for the list. What it returns shares parts with the watch cache, as lists from there do.
+func (s *boundedLists) GetList(ctx context.Context, key string, opts storage.ListOptions, list runtime.Object) error {
+	size := s.listBytes(opts.Predicate.Limit)
+	if s.reads.Acquire(ctx, size) != nil {
+		return errors.NewTooManyRequests("too many large lists at the same time; the watch cache is not ready or behind", listRetrySeconds)
+	}
+	defer s.reads.Release(size)
+	if err := s.Interface.GetList(ctx, key, opts, list); err != nil {
+		return err
+	}
+	return meta.EachListItem(list, func(obj runtime.Object) error {
+		s.codec.share(obj)
+		return nil
+	})
+}
+
+// listBytes estimates the bytes of a list from those of all objects that the watch caches hold. Before they hold all, and
+// without them, a list counts as large.
+func (s *boundedLists) listBytes(limit int64) int64 {
+	if ready := s.ready.Load(); ready == nil || !(*ready)() {
+		return maxListBytes
+	}
+	objects, total := s.codec.bytes()
+	if limit > 0 && limit < objects {
+		total = total / objects * limit
+	}
+	return min(maxListBytes, total)
+}
