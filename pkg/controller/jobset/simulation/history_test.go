@@ -46,6 +46,9 @@ func historySound(d decision) string {
 
 // wrongWithHistory compares the history before and after a write.
 func wrongWithHistory(before, after *jobsetv1alpha2.JobSetStatus) string {
+	if before == after {
+		return ""
+	}
 	if len(after.Attempts) > maxAttempts || len(after.Attempts) < len(before.Attempts) {
 		return fmt.Sprintf("%d attempts after %d", len(after.Attempts), len(before.Attempts))
 	}
