@@ -24,6 +24,9 @@ const (
 	urgentAfter = time.Second
 	// timesAfter is how long the time at which all Jobs were created waits for anything else to write.
 	timesAfter = 15 * time.Second
+	// manyReplicatedJobs is the number of replicatedJobs from which on counts wait longer, in proportion to their number. The status
+	// of such a set is large, and a write costs the API server as much as the set is large.
+	manyReplicatedJobs = 100
 )
 
 // Deferred is what was seen while the status waits. A controller that has just started has deferred nothing, and sees it a
@@ -51,7 +54,7 @@ func deferStatus(o Observed, next Outcome) (Deferred, time.Duration) {
 		before = Deferred{}
 	}
 	waits := Deferred{UID: o.JobSet.UID, Times: earliest(before.Times, now)}
-	left := timesAfter - now.Sub(waits.Times)
+	left := sizeFactor(o.JobSet)*timesAfter - now.Sub(waits.Times)
 	if countsDiffer(&o.JobSet.Status, next.Status) || len(next.Events) > 0 {
 		waits.Counts = earliest(before.Counts, now)
 		left = min(left, countsMayWait(o.JobSet, next.Status)-now.Sub(waits.Counts))
@@ -75,7 +78,10 @@ func earliest(before, now time.Time) time.Time {
 func mayWait(o Observed, next *jobsetv1alpha2.JobSetStatus) bool {
 	stored := &o.JobSet.Status
 	was, is := stored.ReplicatedJobsStatus, next.ReplicatedJobsStatus
-	return !completes(o.JobSet, was, is) && !(stoppable(o.JobSet) && completesSet(o.JobSet, was, is)) &&
+	// One replicatedJob of very many completes nothing that anybody waits for.
+	many := len(o.JobSet.Spec.ReplicatedJobs) > manyReplicatedJobs
+	due := !many && completes(o.JobSet, was, is) || (many || stoppable(o.JobSet)) && completesSet(o.JobSet, was, is)
+	return !due &&
 		equality.Semantic.DeepEqual(withoutProgress(stored), withoutProgress(next))
 }
 
@@ -83,17 +89,22 @@ func mayWait(o Observed, next *jobsetv1alpha2.JobSetStatus) bool {
 // and must not take one for running or ready that is not.
 func countsMayWait(js *jobsetv1alpha2.JobSet, next *jobsetv1alpha2.JobSetStatus) time.Duration {
 	if !stoppable(js) {
-		return countsAfter
+		return sizeFactor(js) * countsAfter
 	}
 	stored := byName(js.Status.ReplicatedJobsStatus)
 	for i := range next.ReplicatedJobsStatus {
 		is := &next.ReplicatedJobsStatus[i]
 		was := entryOf(stored, is.Name)
 		if is.Succeeded != was.Succeeded || is.Ready < was.Ready || is.Active < was.Active {
-			return urgentAfter
+			return sizeFactor(js) * urgentAfter
 		}
 	}
-	return countsAfter
+	return sizeFactor(js) * countsAfter
+}
+
+// sizeFactor is by how much longer the status of a large set waits.
+func sizeFactor(js *jobsetv1alpha2.JobSet) time.Duration {
+	return max(1, time.Duration(len(js.Spec.ReplicatedJobs))/manyReplicatedJobs)
 }
 
 // stoppable reports whether somebody, like a queueing system, is known to suspend and resume the set. Not all queueing

@@ -4,6 +4,7 @@
 package plan
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -55,6 +56,50 @@ func TestWhichStatusesMayWait(t *testing.T) {
 		})
 	}
 	diff(t, "may wait without a change", false, mayBeDeferred(observe(newSet()), Plan{}))
+}
+
+// TestLargeStatusWaitsLonger looks at sets whose replicatedJobs of one Job become ready one after the other.
+func TestLargeStatusWaitsLonger(t *testing.T) {
+	for name, tc := range map[string]struct {
+		replicatedJobs, ready int
+		queued                bool
+		want                  time.Duration
+	}{
+		"few":                     {replicatedJobs: 100, ready: 1},
+		"many":                    {replicatedJobs: 1000, ready: 1, want: 50 * time.Second},
+		"many, the last one":      {replicatedJobs: 1000, ready: 1000},
+		"many of a queue":         {replicatedJobs: 1000, ready: 1, queued: true, want: 50 * time.Second},
+		"many of a queue, fewer":  {replicatedJobs: 1000, ready: -1, queued: true, want: 10 * time.Second},
+		"many of a queue, active": {replicatedJobs: 1000, ready: 0, queued: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			js := newSet()
+			js.Spec.ReplicatedJobs = nil
+			var next jobsetv1alpha2.JobSetStatus
+			for i := range tc.replicatedJobs {
+				with(fmt.Sprint("w", i), 1)(js)
+				count := jobsetv1alpha2.ReplicatedJobStatus{Name: fmt.Sprint("w", i), Active: 1}
+				next.ReplicatedJobsStatus = append(next.ReplicatedJobsStatus, count)
+			}
+			js.Status = *next.DeepCopy()
+			switch {
+			case tc.ready < 0:
+				js.Status.ReplicatedJobsStatus[0].Ready = 1
+			case tc.ready == 0:
+				for i := range js.Status.ReplicatedJobsStatus {
+					js.Status.ReplicatedJobsStatus[i].Active = 0
+				}
+			}
+			for i := range max(tc.ready, 0) {
+				next.ReplicatedJobsStatus[i].Ready = 1
+			}
+			if tc.queued {
+				js.Labels = map[string]string{"kueue.x-k8s.io/queue-name": "q"}
+			}
+			_, wait := deferStatus(observe(js), Outcome{Status: &next})
+			diff(t, "time that the status waits", tc.want, wait)
+		})
+	}
 }
 
 // What was seen while the status was held back is stored with the times at which it was seen.
