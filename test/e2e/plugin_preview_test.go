@@ -18,8 +18,15 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/preview"
 )
 
+// previewReport is what -o json prints about JobSets.
+type previewReport struct {
+	APIVersion, Kind string
+	Refused          bool
+	Sets             []preview.Set
+}
+
 // previewed is the report about a manifest and the exit code. Nothing may exist afterwards that did not before.
-func (k *kubectl) previewed(manifest string) (preview.Report, int) {
+func (k *kubectl) previewed(manifest string) (previewReport, int) {
 	k.Helper()
 	all := func() string {
 		return k.ok("get", "jobsets,jobs,pods,services,persistentvolumeclaims", "-o", "name")
@@ -29,9 +36,12 @@ func (k *kubectl) previewed(manifest string) (preview.Report, int) {
 	if diff := cmp.Diff(before, all()); diff != "" {
 		k.Errorf("the preview has created or deleted something:\n%s", diff)
 	}
-	var report preview.Report
+	var report previewReport
 	if err := json.Unmarshal([]byte(r.stdout), &report); err != nil {
 		k.Fatalf("%v in output %q, messages %q", err, r.stdout, r.stderr)
+	}
+	if report.APIVersion != "kubectl.jobset-apiserver.io/v1alpha1" || report.Kind != "Preview" {
+		k.Errorf("the report is of %s %s", report.APIVersion, report.Kind)
 	}
 	return report, r.code
 }

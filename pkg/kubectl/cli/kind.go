@@ -15,7 +15,7 @@ import (
 
 // Kind is a kind of object that commands take.
 type Kind struct {
-	// Title is the kind in sentences.
+	// Title is the kind, as the API and sentences have it.
 	Title string
 	// Names are the words for it that kubectl takes: the singular, the plural, and short names.
 	Names []string
@@ -28,6 +28,11 @@ var JobSet = Kind{Title: "JobSet", Names: []string{"jobset", "jobsets", "js"}, G
 
 // Resource returns the resource that holds objects of the kind.
 func (k Kind) Resource() schema.GroupVersionResource { return k.GroupVersion.WithResource(k.Names[1]) }
+
+// GroupKind returns the kind with its group.
+func (k Kind) GroupKind() schema.GroupKind {
+	return schema.GroupKind{Group: k.GroupVersion.Group, Kind: k.Title}
+}
 
 // Qualified returns the name of an object as kubectl prints it.
 func (k Kind) Qualified(name string) string {

@@ -10,6 +10,7 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/cli"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/complete"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/logs"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/preview"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/timeline"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/top"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/tree"
@@ -19,6 +20,8 @@ import (
 // Kind is a kind and what the commands do for it. A command does not take the kinds that have nothing for it.
 type Kind struct {
 	cli.Kind
+	// Preview asks about an object of a manifest.
+	Preview preview.Previewer
 	// Tree, Top, Timeline, Logs and Why read an object for the commands of these names.
 	Tree     tree.Loader
 	Top      top.Loader
@@ -35,7 +38,7 @@ type Kind struct {
 var JobSet = Kind{
 	Kind: cli.JobSet,
 	Tree: tree.JobSet, Top: top.JobSet, Timeline: timeline.JobSet, Logs: logs.JobSet, Why: why.JobSet, Actions: action.JobSet{},
-	Flags: complete.JobSet,
+	Preview: preview.JobSet, Flags: complete.JobSet,
 }
 
 // Trees returns the kinds that tree takes.
@@ -66,6 +69,11 @@ func Whys(kinds []Kind) []cli.For[why.Diagnoser] {
 // Actions returns the kinds that actions take.
 func Actions(kinds []Kind) []cli.For[action.Target] {
 	return choose(kinds, func(k Kind) (action.Target, bool) { return k.Actions, k.Actions != nil })
+}
+
+// Previews returns the kinds that preview takes.
+func Previews(kinds []Kind) []cli.For[preview.Previewer] {
+	return choose(kinds, func(k Kind) (preview.Previewer, bool) { return k.Preview, k.Preview != nil })
 }
 
 // Flags returns the kinds with values of flags.

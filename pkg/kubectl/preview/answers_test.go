@@ -20,6 +20,8 @@ import (
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/gates"
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/cli"
+	"github.com/jobset-apiserver/jobset-apiserver/test/builders"
 )
 
 // answers is a cluster that has its answers ready.
@@ -55,13 +57,17 @@ func (a *answers) note(ctx context.Context, kind string, object metav1.Object) {
 	}
 }
 
-func (a *answers) featureGates(context.Context) (gates.Gates, error) { return a.gates, a.noGates }
+func (a *answers) document(_ context.Context, _ string, into any) error {
+	into.(*gatesDocument).FeatureGates = a.gates
+	return a.noGates
+}
 
-func (a *answers) createSet(ctx context.Context, object *unstructured.Unstructured) (*jobsetv1alpha2.JobSet, error) {
-	a.note(ctx, "JobSet", object)
-	js := a.sets[object.GetName()].DeepCopy()
+func (a *answers) create(ctx context.Context, kind cli.Kind, object *unstructured.Unstructured, into any) error {
+	a.note(ctx, kind.Title, object)
+	js := into.(*jobsetv1alpha2.JobSet)
+	a.sets[object.GetName()].DeepCopyInto(js)
 	js.UID = "set-1"
-	return js, a.set
+	return a.set
 }
 
 func (a *answers) createJob(ctx context.Context, job *batchv1.Job) (*batchv1.Job, error) {
@@ -118,3 +124,20 @@ func (a *answers) claim(context.Context, string, string) (*corev1.PersistentVolu
 }
 
 var _ rest.WarningHandlerWithContext = collector{}
+
+// jobSetsOf returns the sets of a manifest.
+func jobSetsOf(names ...string) (objects []object) {
+	for _, name := range names {
+		objects = append(objects, object{unstructuredOf(name), jobSets[0]})
+	}
+	return objects
+}
+
+var jobSets = []cli.For[Previewer]{{Kind: cli.JobSet, Do: JobSet}}
+
+func unstructuredOf(name string) *unstructured.Unstructured {
+	u := &unstructured.Unstructured{Object: map[string]any{}}
+	u.SetName(name)
+	u.SetNamespace(builders.Namespace)
+	return u
+}

@@ -7,7 +7,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"path"
 	"sync"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -21,16 +20,15 @@ import (
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/gates"
-	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/cli"
 )
 
 // cluster is what a preview asks. All creations are dry runs, which store nothing. Warnings go to the list of the context.
 type cluster interface {
-	// featureGates are those of the API server. An error is NotFound where the server does not say.
-	featureGates(context.Context) (gates.Gates, error)
-	createSet(context.Context, *unstructured.Unstructured) (*jobsetv1alpha2.JobSet, error)
+	// document reads a document of the API server.
+	document(ctx context.Context, path string, into any) error
+	// create creates an object of a manifest, and reads what the server made of it.
+	create(ctx context.Context, kind cli.Kind, object *unstructured.Unstructured, into any) error
 	createJob(context.Context, *batchv1.Job) (*batchv1.Job, error)
 	createPod(context.Context, *corev1.Pod) (*corev1.Pod, error)
 	createService(context.Context, *corev1.Service) error
@@ -67,37 +65,27 @@ func newLive(c *cli.Clients) (*live, error) {
 	return &out, err
 }
 
-// featureGatesPath is that of the document with the feature gates of the API server.
-var featureGatesPath = path.Join("/apis", jobsetv1alpha2.SchemeGroupVersion.String(), "featuregates")
-
-func (l *live) featureGates(ctx context.Context) (gates.Gates, error) {
-	var document struct {
-		FeatureGates gates.Gates `json:"featureGates"`
-	}
-	content, err := l.kube.Discovery().RESTClient().Get().AbsPath(featureGatesPath).DoRaw(ctx)
+func (l *live) document(ctx context.Context, path string, into any) error {
+	content, err := l.kube.Discovery().RESTClient().Get().AbsPath(path).DoRaw(ctx)
 	if err != nil {
-		return gates.Gates{}, err
+		return err
 	}
-	if err := json.Unmarshal(content, &document); err != nil {
-		return gates.Gates{}, fmt.Errorf("reading the feature gates of the server: %w", err)
-	}
-	return document.FeatureGates, nil
+	return json.Unmarshal(content, into)
 }
 
-func (l *live) createSet(ctx context.Context, set *unstructured.Unstructured) (*jobsetv1alpha2.JobSet, error) {
-	version := set.GroupVersionKind().GroupVersion()
-	created, err := l.dynamic.Resource(version.WithResource("jobsets")).Namespace(set.GetNamespace()).Create(ctx, set, dryRun)
+func (l *live) create(ctx context.Context, kind cli.Kind, object *unstructured.Unstructured, into any) error {
+	version := object.GroupVersionKind().GroupVersion()
+	created, err := l.dynamic.Resource(version.WithResource(kind.Names[1])).Namespace(object.GetNamespace()).Create(ctx, object, dryRun)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	if version != jobsetv1alpha2.SchemeGroupVersion {
-		return nil, fmt.Errorf("apiVersion: must be %s, not %s", jobsetv1alpha2.SchemeGroupVersion, version)
+	if version != kind.GroupVersion {
+		return fmt.Errorf("apiVersion: must be %s, not %s", kind.GroupVersion, version)
 	}
-	js := &jobsetv1alpha2.JobSet{}
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(created.Object, js); err != nil {
-		return nil, fmt.Errorf("reading the answer of the server: %w", err)
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(created.Object, into); err != nil {
+		return fmt.Errorf("reading the answer of the server: %w", err)
 	}
-	return js, nil
+	return nil
 }
 
 func (l *live) createJob(ctx context.Context, job *batchv1.Job) (*batchv1.Job, error) {

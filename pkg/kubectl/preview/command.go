@@ -16,7 +16,7 @@ import (
 )
 
 // NewCommand returns `kubectl jobset preview`.
-func NewCommand(f *cli.Factory) *cobra.Command {
+func NewCommand(f *cli.Factory, kinds []cli.For[Previewer]) *cobra.Command {
 	var output cli.Output
 	files := genericclioptions.FileNameFlags{
 		Usage:     "A file, directory or URL with the JobSets; - for the standard input.",
@@ -40,7 +40,7 @@ The exit code is 1 if any of it would be refused. What you have no permission to
   generate-train | kubectl jobset preview -f - -o json`,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return run(cmd.Context(), f, files.ToOptions(), &output, args)
+			return run(cmd.Context(), f, kinds, files.ToOptions(), &output, args)
 		},
 	}
 	files.AddFlags(cmd.Flags())
@@ -48,7 +48,7 @@ The exit code is 1 if any of it would be refused. What you have no permission to
 	return cmd
 }
 
-func run(ctx context.Context, f *cli.Factory, files resource.FilenameOptions, output *cli.Output, args []string) error {
+func run(ctx context.Context, f *cli.Factory, kinds []cli.For[Previewer], files resource.FilenameOptions, output *cli.Output, args []string) error {
 	switch {
 	case len(args) > 0:
 		return fmt.Errorf("%s: preview takes manifests, as -f FILE, and no names", args[0])
@@ -62,7 +62,7 @@ func run(ctx context.Context, f *cli.Factory, files resource.FilenameOptions, ou
 	if err != nil {
 		return err
 	}
-	sets, others, err := readSets(files, f.In, clients.Namespace, ptr.Deref(f.Flags.Namespace, "") != "")
+	objects, others, err := readObjects(kinds, files, f.In, clients.Namespace, ptr.Deref(f.Flags.Namespace, "") != "")
 	if err != nil {
 		return err
 	}
@@ -70,7 +70,7 @@ func run(ctx context.Context, f *cli.Factory, files resource.FilenameOptions, ou
 	if err != nil {
 		return err
 	}
-	report, err := preview(ctx, cluster, sets)
+	report, err := preview(ctx, cluster, objects)
 	if err != nil {
 		return err
 	}

@@ -6,22 +6,34 @@ package preview
 import (
 	"context"
 	"fmt"
+	"path"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/gates"
+	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 )
 
-// gatesOf returns the feature gates of the server. Where it does not say, they are the defaults, all of which are off, and a note.
-func gatesOf(ctx context.Context, c cluster) (gates.Gates, string, error) {
-	states, err := c.featureGates(ctx)
+// gatesPath is that of the document with the feature gates of the API server.
+var gatesPath = path.Join("/apis", jobsetv1alpha2.SchemeGroupVersion.String(), "featuregates")
+
+// gatesDocument is the document.
+type gatesDocument struct {
+	FeatureGates gates.Gates `json:"featureGates"`
+}
+
+// readGates reads the feature gates of the server. Where it does not say, they are the defaults, all of which are off, and a note.
+func (p *previewer) readGates(ctx context.Context) (note string, err error) {
+	var document gatesDocument
+	err = p.document(ctx, gatesPath, &document)
+	p.gates = document.FeatureGates
 	switch {
 	case apierrors.IsNotFound(err):
-		return gates.Gates{}, "the server does not say which feature gates are on: all are taken to be off", nil
+		return "the server does not say which feature gates are on: all are taken to be off", nil
 	case apierrors.IsForbidden(err):
-		return gates.Gates{}, "you may not read which feature gates are on, so all are taken to be off: " + err.Error(), nil
+		return "you may not read which feature gates are on, so all are taken to be off: " + err.Error(), nil
 	case err != nil:
-		return gates.Gates{}, "", fmt.Errorf("reading the feature gates of the server: %w", err)
+		return "", fmt.Errorf("reading the feature gates of the server: %w", err)
 	}
-	return states, "", nil
+	return "", nil
 }

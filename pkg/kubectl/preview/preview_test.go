@@ -12,7 +12,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
@@ -28,25 +27,18 @@ func withClaim(js *jobsetv1alpha2.JobSet) {
 	}}
 }
 
-func object(name string) *unstructured.Unstructured {
-	u := &unstructured.Unstructured{Object: map[string]any{}}
-	u.SetName(name)
-	u.SetNamespace(builders.Namespace)
-	return u
-}
-
 // previewOne previews one set of the name train.
 func previewOne(t *testing.T, a *answers) Set {
 	t.Helper()
-	report, err := preview(t.Context(), a, []*unstructured.Unstructured{object("train")})
+	report, err := preview(t.Context(), a, jobSetsOf("train"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if report.Refused != report.Sets[0].refused() {
-		t.Errorf("the report is refused: %v, and its only set: %v", report.Refused, report.Sets[0].refused())
+	if report.Refused != report.Sets[0].Refused() {
+		t.Errorf("the report is refused: %v, and its only set: %v", report.Refused, report.Sets[0].Refused())
 	}
 	slices.Sort(a.asked)
-	return report.Sets[0]
+	return *report.Sets[0].(*Set)
 }
 
 func trainSet(change ...func(*jobsetv1alpha2.JobSet)) map[string]*jobsetv1alpha2.JobSet {
@@ -73,7 +65,7 @@ func workers(change ...func(*ReplicatedJob)) []ReplicatedJob {
 // want is the report about the set of trainSet when nothing is refused.
 func want(change ...func(*Set)) Set {
 	s := Set{
-		Name: "train", Namespace: builders.Namespace, Verdict: accepted, Jobs: 3, Pods: 6, ReplicatedJobs: workers(),
+		Kind: "JobSet", Name: "train", Namespace: builders.Namespace, Verdict: accepted, Jobs: 3, Pods: 6, ReplicatedJobs: workers(),
 		Service: &Child{Name: "train", Verdict: accepted}, Claims: []Child{{Name: "data-train", Verdict: accepted}},
 	}
 	for _, f := range change {
@@ -109,12 +101,12 @@ func TestPreview(t *testing.T) {
 		"all is accepted": {cluster: &answers{sets: trainSet()}, want: want()},
 		"the set is refused": {
 			cluster:     &answers{sets: trainSet(), set: apierrors.NewAlreadyExists(schema.GroupResource{Resource: "jobsets"}, "train")},
-			want:        Set{Name: "train", Namespace: builders.Namespace, Verdict: Verdict{Answer: Refused, Problems: []string{`jobsets "train" already exists`}}},
+			want:        Set{Kind: "JobSet", Name: "train", Namespace: builders.Namespace, Verdict: Verdict{Answer: Refused, Problems: []string{`jobsets "train" already exists`}}},
 			wantRefused: true,
 		},
 		"the set may not be created by this user": {
 			cluster:     &answers{sets: trainSet(), set: noRight},
-			want:        Set{Name: "train", Namespace: builders.Namespace, Verdict: Verdict{Answer: Refused, Problems: []string{noRight.Error()}}},
+			want:        Set{Kind: "JobSet", Name: "train", Namespace: builders.Namespace, Verdict: Verdict{Answer: Refused, Problems: []string{noRight.Error()}}},
 			wantRefused: true,
 		},
 		"the Job is refused, and its pod not asked about": {
@@ -212,7 +204,7 @@ func TestPreview(t *testing.T) {
 		"a set of another controller": {
 			cluster: &answers{sets: trainSet(func(js *jobsetv1alpha2.JobSet) { js.Spec.ManagedBy = ptr.To("example.com/x") })},
 			want: Set{
-				Name: "train", Namespace: builders.Namespace, Verdict: accepted, ReplicatedJobs: []ReplicatedJob{{Name: "w"}}, Claims: []Child{},
+				Kind: "JobSet", Name: "train", Namespace: builders.Namespace, Verdict: accepted, ReplicatedJobs: []ReplicatedJob{{Name: "w"}}, Claims: []Child{},
 				Notes: []string{`the controller "example.com/x" runs the set, which spec.managedBy names: what it creates is not known here`},
 			},
 		},
@@ -222,8 +214,8 @@ func TestPreview(t *testing.T) {
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("report (-want +got):\n%s", diff)
 			}
-			if got.refused() != tc.wantRefused {
-				t.Errorf("refused: got %v, want %v", got.refused(), tc.wantRefused)
+			if got.Refused() != tc.wantRefused {
+				t.Errorf("refused: got %v, want %v", got.Refused(), tc.wantRefused)
 			}
 		})
 	}
@@ -274,7 +266,7 @@ func TestSetsOfOneManifestShareTheQuota(t *testing.T) {
 		},
 		limits: []corev1.ResourceQuota{quotaOf(list("pods", "10"), list("pods", "1"))},
 	}
-	report, err := preview(t.Context(), a, []*unstructured.Unstructured{object("one"), object("two")})
+	report, err := preview(t.Context(), a, jobSetsOf("one", "two"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -282,7 +274,7 @@ func TestSetsOfOneManifestShareTheQuota(t *testing.T) {
 		{Quota: "team", Resource: "pods", Adds: "6", Used: "1", Hard: "10"},
 		{Quota: "team", Resource: "pods", Adds: "6", Used: "7", Hard: "10", Short: "3"},
 	}
-	if diff := cmp.Diff(want, slices.Concat(report.Sets[0].Quota, report.Sets[1].Quota)); diff != "" {
+	if diff := cmp.Diff(want, slices.Concat(report.Sets[0].(*Set).Quota, report.Sets[1].(*Set).Quota)); diff != "" {
 		t.Errorf("quota (-want +got):\n%s", diff)
 	}
 	if !report.Refused {
@@ -292,7 +284,7 @@ func TestSetsOfOneManifestShareTheQuota(t *testing.T) {
 
 func TestPreviewEndsWhenNoServerAnswers(t *testing.T) {
 	a := &answers{sets: trainSet(), pod: errors.New("connection refused")}
-	if _, err := preview(t.Context(), a, []*unstructured.Unstructured{object("train")}); err == nil {
+	if _, err := preview(t.Context(), a, jobSetsOf("train")); err == nil {
 		t.Error("no error")
 	}
 }

@@ -4,21 +4,27 @@
 package preview
 
 import (
+	"context"
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/cli-runtime/pkg/resource"
+
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/cli"
 )
 
 const manifest = `apiVersion: jobset.x-k8s.io/v1alpha2
 kind: JobSet
 metadata: {name: train}
 ---
-apiVersion: v1
-kind: ConfigMap
+apiVersion: example.com/v1
+kind: Widget
 metadata: {name: other}
 ---
 apiVersion: v1
@@ -29,7 +35,10 @@ items:
   metadata: {name: eval, namespace: elsewhere}
 `
 
-func TestReadSets(t *testing.T) {
+// widget stands for a second kind.
+var widget = cli.Kind{Title: "Widget", Names: []string{"widget", "widgets"}, GroupVersion: schema.GroupVersion{Group: "example.com", Version: "v1"}}
+
+func TestReadObjects(t *testing.T) {
 	dir := t.TempDir()
 	for name, content := range map[string]string{
 		"sets.yaml": manifest, "kustomization.yaml": "resources: [sets.yaml]\nnamePrefix: my-\n", "configmap/other.yaml": "{apiVersion: v1, kind: ConfigMap, metadata: {name: a}}",
@@ -48,6 +57,7 @@ func TestReadSets(t *testing.T) {
 		Err    string
 	}
 	for name, tc := range map[string]struct {
+		kinds []cli.For[Previewer]
 		files resource.FilenameOptions
 		stdin string
 		asked bool
@@ -65,6 +75,16 @@ func TestReadSets(t *testing.T) {
 			files: resource.FilenameOptions{Kustomize: dir},
 			want:  answer{Names: []string{"elsewhere/my-eval", "ns/my-train"}, Others: 1},
 		},
+		"two kinds": {
+			kinds: []cli.For[Previewer]{jobSets[0], {Kind: widget}},
+			files: resource.FilenameOptions{Filenames: []string{filepath.Join(dir, "sets.yaml")}},
+			want:  answer{Names: []string{"ns/train", "ns/other", "elsewhere/eval"}},
+		},
+		"none of two kinds": {
+			kinds: []cli.For[Previewer]{jobSets[0], {Kind: widget}},
+			files: resource.FilenameOptions{Filenames: []string{"-"}}, stdin: "{apiVersion: v1, kind: Secret, metadata: {name: a}}",
+			want: answer{Err: "--filename: holds no JobSet of the group jobset.x-k8s.io and no Widget of the group example.com, only 1 object of other kinds"},
+		},
 		"another namespace than the one asked for": {
 			files: resource.FilenameOptions{Filenames: []string{"-"}}, stdin: manifest, asked: true,
 			want: answer{Err: `--namespace: must be "elsewhere", in which standard input has the JobSet eval, not "ns"`},
@@ -79,7 +99,10 @@ func TestReadSets(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			found, others, err := readSets(tc.files, strings.NewReader(tc.stdin), "ns", tc.asked)
+			if tc.kinds == nil {
+				tc.kinds = jobSets
+			}
+			found, others, err := readObjects(tc.kinds, tc.files, strings.NewReader(tc.stdin), "ns", tc.asked)
 			got := answer{Others: others}
 			for _, object := range found {
 				got.Names = append(got.Names, object.GetNamespace()+"/"+object.GetName())
@@ -91,5 +114,35 @@ func TestReadSets(t *testing.T) {
 				t.Errorf("sets (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// widgetView is a preview of a widget.
+type widgetView struct {
+	Cogs int `json:"cogs"`
+}
+
+func (w widgetView) Lines(cli.Terminal) []string { return []string{cli.Count(w.Cogs, "cog")} }
+func (w widgetView) Refused() bool               { return w.Cogs > 2 }
+
+func TestPreviewOfAnotherKind(t *testing.T) {
+	kinds := []cli.For[Previewer]{jobSets[0], {Kind: widget, Do: func(_ context.Context, _ *Session, o *unstructured.Unstructured) (View, error) {
+		return widgetView{Cogs: len(o.GetName())}, nil
+	}}}
+	objects, _, err := readObjects(kinds, resource.FilenameOptions{Filenames: []string{"-"}}, strings.NewReader(manifest), "ns", false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	report, err := preview(t.Context(), &answers{}, objects[1:2])
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := json.Marshal(report)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := append(render(report, 0, cli.Terminal{}), string(data))
+	if diff := cmp.Diff([]string{"5 cogs", `{"refused":true,"sets":[{"cogs":5}]}`}, got); diff != "" {
+		t.Errorf("text and data (-want +got):\n%s", diff)
 	}
 }

@@ -13,11 +13,11 @@ import (
 // render returns the report for humans.
 func render(r *Report, others int, t cli.Terminal) []string {
 	var lines []string
-	for i := range r.Sets {
+	for i, view := range r.Sets {
 		if i > 0 {
 			lines = append(lines, "")
 		}
-		lines = append(lines, renderSet(&r.Sets[i], t)...)
+		lines = append(lines, view.Lines(t)...)
 	}
 	if others > 0 {
 		lines = append(lines, "", t.Paint(cli.Quiet, cli.Count(others, "object")+" of other kinds left out"))
@@ -25,8 +25,9 @@ func render(r *Report, others int, t cli.Terminal) []string {
 	return lines
 }
 
-func renderSet(s *Set, t cli.Terminal) []string {
-	title := t.Paint(cli.Bold, fmt.Sprintf("JobSet %s in namespace %s", s.Name, s.Namespace))
+// Lines implements View.
+func (s *Set) Lines(t cli.Terminal) []string {
+	title := t.Paint(cli.Bold, fmt.Sprintf("%s %s in namespace %s", s.Kind, s.Name, s.Namespace))
 	lines := append([]string{title + ": " + paint(t, s.Verdict.Answer)}, details("  ", &s.Verdict, t)...)
 	for _, note := range s.Notes {
 		lines = append(lines, wrap("  note: ", note, t)...)
@@ -46,7 +47,7 @@ func renderSet(s *Set, t cli.Terminal) []string {
 func conclusion(s *Set, t cli.Terminal) string {
 	text := fmt.Sprintf("would create %s and %s", cli.Count(s.Jobs, "Job"), cli.Count(s.Pods, "pod"))
 	switch {
-	case s.refused():
+	case s.Refused():
 		return t.Paint(cli.Bad, "Not all of this would be created: the set would not run as it is meant to.")
 	case s.unknown():
 		return t.Paint(cli.Busy, "As far as your permissions show, the set "+text+".")

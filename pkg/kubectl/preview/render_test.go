@@ -39,7 +39,7 @@ func TestRender(t *testing.T) {
 		want     string
 	}{
 		"all is well": {
-			report: Report{Sets: []Set{simple}},
+			report: Report{Sets: []View{&simple}},
 			want: `JobSet train in namespace default: Accepted
 
   KIND  NAMES                      COUNT  ANSWER
@@ -50,7 +50,7 @@ func TestRender(t *testing.T) {
 The set would create 3 Jobs and 6 pods.`,
 		},
 		"much is not": {
-			report: Report{Sets: []Set{full}}, others: 2,
+			report: Report{Sets: []View{&full}}, others: 2,
 			want: `JobSet train in namespace default: Accepted
   note: something else that a user should know about this set
 
@@ -78,7 +78,7 @@ Not all of this would be created: the set would not run as it is meant to.
 2 objects of other kinds left out`,
 		},
 		"the set itself is refused, and the next one is not sure": {
-			report: Report{Sets: []Set{{Name: "a", Namespace: "ns", Verdict: refusal}, unsure}},
+			report: Report{Sets: []View{&Set{Kind: "JobSet", Name: "a", Namespace: "ns", Verdict: refusal}, &unsure}},
 			want: `JobSet a in namespace ns: Refused
   spec.template.spec.containers[0].image: Required value
   warning: would violate PodSecurity
@@ -96,7 +96,7 @@ JobSet train in namespace default: Accepted
 As far as your permissions show, the set would create 3 Jobs and 6 pods.`,
 		},
 		"on a narrow terminal what matters is not cut": {
-			report:   Report{Sets: []Set{{Name: "a", Namespace: "ns", Verdict: refusal}}},
+			report:   Report{Sets: []View{&Set{Kind: "JobSet", Name: "a", Namespace: "ns", Verdict: refusal}}},
 			terminal: cli.Terminal{Width: 40, Height: 20},
 			want: `JobSet a in namespace ns: Refused
   spec.template.spec.containers[0].image:
@@ -104,7 +104,7 @@ As far as your permissions show, the set would create 3 Jobs and 6 pods.`,
   warning: would violate PodSecurity`,
 		},
 		"colors on a terminal": {
-			report:   Report{Sets: []Set{{Name: "a", Namespace: "ns", Verdict: Verdict{Answer: Refused}}}},
+			report:   Report{Sets: []View{&Set{Kind: "JobSet", Name: "a", Namespace: "ns", Verdict: Verdict{Answer: Refused}}}},
 			terminal: cli.Terminal{Width: 80, Height: 20, Colors: true},
 			want:     "\x1b[1mJobSet a in namespace ns\x1b[0m: \x1b[31mRefused\x1b[0m",
 		},

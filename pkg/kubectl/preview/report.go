@@ -9,12 +9,13 @@ import "slices"
 type Report struct {
 	// Refused tells that not all of it would be created and run.
 	Refused bool `json:"refused"`
-	// Sets are the JobSets of the manifest, in its order.
-	Sets []Set `json:"sets"`
+	// Sets are the objects of the manifest, in its order.
+	Sets []View `json:"sets"`
 }
 
 // Set is what one JobSet would create.
 type Set struct {
+	Kind      string `json:"kind"`
 	Name      string `json:"name"`
 	Namespace string `json:"namespace"`
 	// Verdict is that of the server on the JobSet itself. All that follows is empty when it is refused.
@@ -93,8 +94,8 @@ type QuotaLine struct {
 	Short string `json:"short,omitempty"`
 }
 
-// refused tells whether anything about the set would be refused.
-func (s *Set) refused() bool {
+// Refused implements View.
+func (s *Set) Refused() bool {
 	bad := s.Verdict.Answer == Refused || s.Service != nil && s.Service.Verdict.Answer == Refused
 	for _, claim := range s.Claims {
 		bad = bad || claim.Verdict.Answer == Refused
