@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	batchv1 "k8s.io/api/batch/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
@@ -104,13 +105,13 @@ func (b *statusBuilder) startedAttempt() jobsetv1alpha2.Attempt {
 	switch {
 	case b.next.StartTime != nil:
 		first.RequestTime = ptr.To(metav1.NewMicroTime(b.next.StartTime.Time))
-	case b.next.Restarts == 0 && condition(b.next, jobsetv1alpha2.JobSetSuspended) == nil && !b.o.JobSet.CreationTimestamp.IsZero():
+	case b.next.Restarts == 0 && meta.FindStatusCondition(b.next.Conditions, jobsetv1alpha2.JobSetSuspended) == nil && !b.o.JobSet.CreationTimestamp.IsZero():
 		first.RequestTime = ptr.To(metav1.NewMicroTime(b.o.JobSet.CreationTimestamp.Time))
 	}
 	if b.next.Restarts > 0 {
 		// The set was restarted before anybody kept its history, which only its failure policy did.
 		first.Trigger = jobsetv1alpha2.TriggerFailurePolicy
-		if c := condition(b.next, jobsetv1alpha2.JobSetRestarting); c != nil && c.Status == metav1.ConditionTrue {
+		if c := meta.FindStatusCondition(b.next.Conditions, jobsetv1alpha2.JobSetRestarting); c != nil && c.Status == metav1.ConditionTrue {
 			first.Reason = c.Message
 		}
 	}

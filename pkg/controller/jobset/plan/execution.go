@@ -7,6 +7,7 @@ import (
 	"math"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
@@ -22,7 +23,7 @@ func (b *statusBuilder) countExecution() bool {
 	if !b.o.Gates.ExecutionAttemptsTracking || suspended(b.o.JobSet) {
 		return false
 	}
-	stopped := condition(b.next, jobsetv1alpha2.JobSetSuspended)
+	stopped := meta.FindStatusCondition(b.next.Conditions, jobsetv1alpha2.JobSetSuspended)
 	switch {
 	case b.next.ExecutionAttempts == nil:
 		// A set that was run before anybody counted has had one execution for each restart, and the first one.

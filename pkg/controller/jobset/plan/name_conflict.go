@@ -9,6 +9,7 @@ import (
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
@@ -33,7 +34,7 @@ func (out *Outcome) noteTakenNames(o Observed, p Plan, names []string) {
 // limits. No watch shows when an object without our labels is gone.
 func RetryNamesAfter(o Observed) time.Duration {
 	const soonest, latest = time.Second, 30 * time.Second
-	c := condition(&o.JobSet.Status, jobsetv1alpha2.ChildNameConflict)
+	c := meta.FindStatusCondition(o.JobSet.Status.Conditions, jobsetv1alpha2.ChildNameConflict)
 	if c == nil || c.Status != metav1.ConditionTrue {
 		return soonest
 	}
@@ -43,7 +44,7 @@ func RetryNamesAfter(o Observed) time.Duration {
 // setNameConflict names one taken name, and the same one for as long as it is taken, so that names which become free one
 // after the other make no noise. A full plan does not try all names: one that it did not try is taken still.
 func (b *statusBuilder) setNameConflict(p Plan, names []string) {
-	if c := condition(b.next, jobsetv1alpha2.ChildNameConflict); c != nil && c.Status == metav1.ConditionTrue {
+	if c := meta.FindStatusCondition(b.next.Conditions, jobsetv1alpha2.ChildNameConflict); c != nil && c.Status == metav1.ConditionTrue {
 		named := takenName(c.Message)
 		isNamed := func(job *batchv1.Job) bool { return job.Name == named }
 		untried := p.More && !slices.ContainsFunc(p.CreateJobs, isNamed) && !slices.ContainsFunc(b.o.Jobs, isNamed)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
@@ -74,7 +75,7 @@ func TestTakenNames(t *testing.T) {
 			o := observe(newSet(append(tc.set, with("w", 2))...), tc.jobs...)
 			decided := Decide(o)
 			out := Finish(o, decided, taken(decided, tc.taken...))
-			diff(t, "condition", tc.want, condition(statusAfter(o, Plan{Status: out.Status}), jobsetv1alpha2.ChildNameConflict))
+			diff(t, "condition", tc.want, meta.FindStatusCondition(statusAfter(o, Plan{Status: out.Status}).Conditions, jobsetv1alpha2.ChildNameConflict))
 			diff(t, "events", tc.wantEvents, out.Events)
 			if out.DeferStatus == 0 {
 				diff(t, "counters", statusAfter(o, decided).ReplicatedJobsStatus, statusAfter(o, Plan{Status: out.Status}).ReplicatedJobsStatus)
@@ -125,7 +126,7 @@ func TestNameConflictOfFullPlans(t *testing.T) {
 			p := Plan{CreateJobs: []*batchv1.Job{jobNamed("w", 1)}, More: tc.more}
 			o := observe(js, tc.jobs...)
 			status := statusAfter(o, Plan{Status: Finish(o, p, taken(p, "js-w-1")).Status})
-			diff(t, "name", tc.want, takenName(condition(status, jobsetv1alpha2.ChildNameConflict).Message))
+			diff(t, "name", tc.want, takenName(meta.FindStatusCondition(status.Conditions, jobsetv1alpha2.ChildNameConflict).Message))
 		})
 	}
 }

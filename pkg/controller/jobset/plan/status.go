@@ -9,6 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
@@ -148,22 +149,17 @@ func (b *statusBuilder) setStartup(order startOrder) {
 
 // set puts a condition in place: a False one only where the condition exists, and its time only with its status.
 func (b *statusBuilder) set(conditionType string, status metav1.ConditionStatus, reason, message string) {
-	next := metav1.Condition{Type: conditionType, Status: status, Reason: reason, Message: message, LastTransitionTime: b.o.Now}
-	current := condition(b.next, conditionType)
-	switch {
-	case current == nil && status == metav1.ConditionFalse:
+	current := meta.FindStatusCondition(b.next.Conditions, conditionType)
+	if current == nil && status == metav1.ConditionFalse {
 		return
-	case current == nil:
-		b.next.Conditions = append(b.next.Conditions, next)
-	case current.Status == status && current.Reason == reason && current.Message == message:
-		return
-	default:
-		if current.Status == status {
-			next.LastTransitionTime = current.LastTransitionTime
-		}
-		*current = next
 	}
-	b.events = append(b.events, Event{Type: eventType(next), Reason: reason, Note: message})
+	next := metav1.Condition{Type: conditionType, Status: status, Reason: reason, Message: message, LastTransitionTime: b.o.Now}
+	if current != nil {
+		next.ObservedGeneration = current.ObservedGeneration // result sets those of all conditions
+	}
+	if meta.SetStatusCondition(&b.next.Conditions, next) {
+		b.events = append(b.events, Event{Type: eventType(next), Reason: reason, Note: message})
+	}
 }
 
 // troubles are the conditions whose beginning is worth a warning.
@@ -176,19 +172,10 @@ func eventType(c metav1.Condition) string {
 	return corev1.EventTypeNormal
 }
 
-func condition(status *jobsetv1alpha2.JobSetStatus, conditionType string) *metav1.Condition {
-	for i := range status.Conditions {
-		if status.Conditions[i].Type == conditionType {
-			return &status.Conditions[i]
-		}
-	}
-	return nil
-}
-
 // finishedCondition returns the condition that ended the set; nil while it runs.
 func finishedCondition(status *jobsetv1alpha2.JobSetStatus) *metav1.Condition {
 	for _, conditionType := range []string{jobsetv1alpha2.JobSetCompleted, jobsetv1alpha2.JobSetFailed} {
-		if c := condition(status, conditionType); c != nil && c.Status == metav1.ConditionTrue {
+		if c := meta.FindStatusCondition(status.Conditions, conditionType); c != nil && c.Status == metav1.ConditionTrue {
 			return c
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -110,7 +111,7 @@ func sizeFactor(js *jobsetv1alpha2.JobSet) time.Duration {
 // stoppable reports whether somebody, like a queueing system, is known to suspend and resume the set. Not all queueing
 // systems leave a mark on it, but all suspend it first.
 func stoppable(js *jobsetv1alpha2.JobSet) bool {
-	return queued(js) || suspended(js) || condition(&js.Status, jobsetv1alpha2.JobSetSuspended) != nil
+	return queued(js) || suspended(js) || meta.FindStatusCondition(js.Status.Conditions, jobsetv1alpha2.JobSetSuspended) != nil
 }
 
 // completes reports whether a replicatedJob has come to a state that others may wait for: all of its Jobs are ready, all have

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	batchv1 "k8s.io/api/batch/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
@@ -132,7 +133,7 @@ func TestASuspensionThatIsTakenBackIsRecorded(t *testing.T) {
 			diff(t, "number and trigger of the next attempt", fmt.Sprint(4, tc.wantNext), fmt.Sprint(js.Status.Attempts[1].Number, js.Status.Attempts[1].Trigger))
 			diff(t, "attempts in the end", 2, len(js.Status.Attempts))
 			diff(t, "executions", tc.wantExecutions, ptr.Deref(js.Status.ExecutionAttempts, -1))
-			if c := condition(&js.Status, jobsetv1alpha2.JobSetSuspended); c != nil && c.Status != metav1.ConditionFalse {
+			if c := meta.FindStatusCondition(js.Status.Conditions, jobsetv1alpha2.JobSetSuspended); c != nil && c.Status != metav1.ConditionFalse {
 				t.Errorf("in the end the set is suspended: %+v", c)
 			}
 		})
@@ -157,6 +158,6 @@ func TestConditionsAreOfThePresentSpecOnceItHolds(t *testing.T) {
 	p := Decide(o)
 	diff(t, "status while the Job runs", (*jobsetv1alpha2.JobSetStatus)(nil), p.Status)
 	o.Jobs = patched(o.Jobs, p.PatchJobs)
-	c := condition(Decide(o).Status, jobsetv1alpha2.JobSetSuspended)
+	c := meta.FindStatusCondition(Decide(o).Status.Conditions, jobsetv1alpha2.JobSetSuspended)
 	diff(t, "condition once it is suspended", "True 4", fmt.Sprint(c.Status, " ", c.ObservedGeneration))
 }
