@@ -17,9 +17,13 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/handlers/responsewriters"
 )
 
-// largeBody is the number of objects in lists from which on a body is one of the large ones. What they hold together is at
-// most what one body may hold, so that many of them do not use more memory than one.
-const largeBody = 500
+const (
+	// largeBody is the number of objects in lists from which on a body is one of the large ones.
+	largeBody = 500
+	// maxLargeObjects bounds the objects in lists of all large bodies that are handled at the same time; one that has more is
+	// handled alone. A write takes several times the memory of its objects.
+	maxLargeObjects = MaxObjects / 3
+)
 
 // Handler passes on requests whose bodies are within the bounds, and refuses others with 413.
 type Handler struct {
@@ -31,7 +35,7 @@ type Handler struct {
 
 // NewHandler returns a handler before the next one. The scheme knows the kinds that are sent as protobuf.
 func NewHandler(next http.Handler, scheme *runtime.Scheme, codecs runtime.NegotiatedSerializer) *Handler {
-	return &Handler{next: next, codecs: codecs, scan: protobufScanner{scheme: scheme}, large: semaphore.NewWeighted(MaxObjects)}
+	return &Handler{next: next, codecs: codecs, scan: protobufScanner{scheme: scheme}, large: semaphore.NewWeighted(maxLargeObjects)}
 }
 
 // ServeHTTP reads the body, counts what it holds, and lets the next handler read it again.
@@ -46,8 +50,9 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		objects, err = h.count(req.Header.Get("Content-Type"), data)
 	}
 	if err == nil && objects > largeBody {
-		if err = h.large.Acquire(req.Context(), int64(objects)); err == nil {
-			defer h.large.Release(int64(objects))
+		weight := min(int64(objects), maxLargeObjects)
+		if err = h.large.Acquire(req.Context(), weight); err == nil {
+			defer h.large.Release(weight)
 		} else {
 			err = errors.NewTimeoutError("too many large requests at the same time", 1)
 		}

@@ -86,6 +86,17 @@ func (s *Sharing) get(uid types.UID) runtime.Object {
 	return nil
 }
 
+// size returns the bytes of an object in the storage; 0 if they are not known.
+func (s *Sharing) size(obj runtime.Object) int64 {
+	known, ok := obj.(Object)
+	if !ok {
+		return 0
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.last[known.GetUID()].bytes
+}
+
 func (s *Sharing) set(uid types.UID, next version) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -22,26 +22,31 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// maxListBytes is how many bytes of stored objects lists read from etcd at the same time. Decoded, they take about eight times as
-// much. A larger list runs alone.
-const maxListBytes = 8 << 20
-
-// listRetrySeconds is when a client whose list had to wait for too long should try again.
-const listRetrySeconds = 1
+const (
+	// maxListBytes is how many bytes of stored objects lists read from etcd at the same time. Decoded, they take about eight
+	// times as much. A larger list runs alone.
+	maxListBytes = 8 << 20
+	// maxUpdateBytes is how many bytes of stored objects are updated at the same time, counting only objects of at least
+	// minUpdateBytes. An update holds several decoded copies of the object, and the names of all of its fields several times.
+	maxUpdateBytes = 2 << 20
+	minUpdateBytes = 64 << 10
+	// retrySeconds is when a client whose request had to wait for too long should try again.
+	retrySeconds = 1
+)
 
 // Decorate returns a getter whose resources have a watch cache that shares parts between versions, in front of an etcd from which
 // few large lists are read at the same time. The watch cache serves nearly all lists. When it is not ready or behind, they all go to
 // etcd, just when the server has the least to spare.
 func Decorate(next generic.RESTOptionsGetter, codec *Sharing, cached func(schema.GroupResource) bool) generic.RESTOptionsGetter {
-	return getter{next: next, codec: codec, cached: cached, reads: semaphore.NewWeighted(maxListBytes)}
+	return getter{next: next, codec: codec, cached: cached, reads: semaphore.NewWeighted(maxListBytes), updates: semaphore.NewWeighted(maxUpdateBytes)}
 }
 
 type getter struct {
 	next   generic.RESTOptionsGetter
 	codec  *Sharing
 	cached func(schema.GroupResource) bool
-	// reads are those of all resources.
-	reads *semaphore.Weighted
+	// reads and updates are those of all resources.
+	reads, updates *semaphore.Weighted
 }
 
 // GetRESTOptions returns the options of the resource with such a store.
@@ -61,7 +66,7 @@ func (g getter) newStore(cached bool) generic.StorageDecorator {
 		if err != nil {
 			return raw, destroyRaw, err
 		}
-		store := &boundedLists{Interface: raw, codec: g.codec, reads: g.reads}
+		store := &bounded{Interface: raw, codec: g.codec, reads: g.reads, updates: g.updates}
 		if !cached {
 			return store, destroyRaw, nil
 		}
@@ -85,20 +90,20 @@ func (g getter) newStore(cached bool) generic.StorageDecorator {
 	}
 }
 
-// boundedLists is an etcd from which lists of so many bytes are read at the same time.
-type boundedLists struct {
+// bounded is an etcd in which objects of so many bytes are listed, and updated, at the same time.
+type bounded struct {
 	storage.Interface
-	codec *Sharing
-	reads *semaphore.Weighted
+	codec          *Sharing
+	reads, updates *semaphore.Weighted
 	// ready returns whether the watch cache is filled; nil until there is one.
 	ready atomic.Pointer[func() bool]
 }
 
 // GetList waits until there is room for the list. What it returns shares parts with the watch cache, as lists from there do.
-func (s *boundedLists) GetList(ctx context.Context, key string, opts storage.ListOptions, list runtime.Object) error {
+func (s *bounded) GetList(ctx context.Context, key string, opts storage.ListOptions, list runtime.Object) error {
 	size := s.listBytes(opts.Predicate.Limit)
 	if s.reads.Acquire(ctx, size) != nil {
-		return errors.NewTooManyRequests("too many large lists at the same time; the watch cache is not ready or behind", listRetrySeconds)
+		return errors.NewTooManyRequests("too many large lists at the same time; the watch cache is not ready or behind", retrySeconds)
 	}
 	defer s.reads.Release(size)
 	if err := s.Interface.GetList(ctx, key, opts, list); err != nil {
@@ -110,9 +115,22 @@ func (s *boundedLists) GetList(ctx context.Context, key string, opts storage.Lis
 	})
 }
 
+// GuaranteedUpdate waits until there is room for the update of a large object.
+func (s *bounded) GuaranteedUpdate(ctx context.Context, key string, destination runtime.Object, ignoreNotFound bool,
+	preconditions *storage.Preconditions, tryUpdate storage.UpdateFunc, cached runtime.Object,
+) error {
+	if size := min(maxUpdateBytes, s.codec.size(cached)); size >= minUpdateBytes {
+		if s.updates.Acquire(ctx, size) != nil {
+			return errors.NewTooManyRequests("too many updates of large objects at the same time", retrySeconds)
+		}
+		defer s.updates.Release(size)
+	}
+	return s.Interface.GuaranteedUpdate(ctx, key, destination, ignoreNotFound, preconditions, tryUpdate, cached)
+}
+
 // listBytes estimates the bytes of a list from those of all objects that the watch caches hold. Before they hold all, and
 // without them, a list counts as large.
-func (s *boundedLists) listBytes(limit int64) int64 {
+func (s *bounded) listBytes(limit int64) int64 {
 	if ready := s.ready.Load(); ready == nil || !(*ready)() {
 		return maxListBytes
 	}

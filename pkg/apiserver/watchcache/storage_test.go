@@ -8,9 +8,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	goruntime "runtime"
 	"testing"
 	"time"
 
+	"golang.org/x/sync/semaphore"
 	"k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -21,22 +23,55 @@ import (
 	"k8s.io/apiserver/pkg/storage"
 	"k8s.io/apiserver/pkg/storage/storagebackend"
 
-	"golang.org/x/sync/semaphore"
-
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/etcd"
 )
 
-// slowLists is an etcd whose lists end when they are told to.
-type slowLists struct {
+// slow is an etcd whose requests end when the test lets them.
+type slow struct {
 	storage.Interface
 	begun, end chan struct{}
 }
 
-func (s *slowLists) GetList(_ context.Context, _ string, _ storage.ListOptions, _ runtime.Object) error {
+func (s *slow) GetList(_ context.Context, _ string, _ storage.ListOptions, _ runtime.Object) error {
 	s.begun <- struct{}{}
 	<-s.end
 	return nil
+}
+
+func (s *slow) GuaranteedUpdate(context.Context, string, runtime.Object, bool, *storage.Preconditions, storage.UpdateFunc, runtime.Object) error {
+	return s.GetList(context.Background(), "", storage.ListOptions{}, nil)
+}
+
+// tooMany sends ten requests at the same time, of which so many begin, and the others are refused when the client gives up.
+func tooMany(t *testing.T, raw *slow, want int, send func(context.Context) error) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	done := make(chan error)
+	for range 10 {
+		go func() { done <- send(ctx) }()
+	}
+	for range want {
+		<-raw.begun
+	}
+	select {
+	case <-raw.begun:
+		t.Errorf("more than %d requests run at the same time", want)
+	case <-time.After(50 * time.Millisecond):
+	}
+	cancel() // those that wait give up
+	for range 10 - want {
+		if err := <-done; !errors.IsTooManyRequests(err) {
+			t.Errorf("a request that could not begin returned %v, want that the client tries again later", err)
+		}
+	}
+	close(raw.end)
+	for range want {
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	}
 }
 
 func TestFewLargeListsAreReadFromEtcdAtATime(t *testing.T) {
@@ -62,42 +97,37 @@ func TestFewLargeListsAreReadFromEtcdAtATime(t *testing.T) {
 				kept = append(kept, set)
 				codec.set(set.UID, version{set.Weak(), tc.bytes})
 			}
-			raw := &slowLists{begun: make(chan struct{}), end: make(chan struct{})}
-			store := &boundedLists{Interface: raw, codec: codec, reads: semaphore.NewWeighted(maxListBytes)}
+			raw := &slow{begun: make(chan struct{}), end: make(chan struct{})}
+			store := &bounded{Interface: raw, codec: codec, reads: semaphore.NewWeighted(maxListBytes)}
 			if tc.ready {
 				store.ready.Store(&isReady)
 			}
-			ctx, cancel := context.WithCancel(t.Context())
-			defer cancel()
-			done := make(chan error)
-			for range 10 {
-				go func() {
-					done <- store.GetList(ctx, "", storage.ListOptions{Predicate: storage.SelectionPredicate{Limit: tc.limit}}, &jobset.JobSetList{})
-				}()
-			}
-			for range tc.want {
-				<-raw.begun
-			}
-			select {
-			case <-raw.begun:
-				t.Errorf("more than %d lists are read at the same time", tc.want)
-			case <-time.After(50 * time.Millisecond):
-			}
-			cancel() // those that wait give up
-			for range 10 - tc.want {
-				if err := <-done; !errors.IsTooManyRequests(err) {
-					t.Errorf("a list that could not begin returned %v, want a request to try again later", err)
-				}
-			}
-			close(raw.end)
-			for range tc.want {
-				if err := <-done; err != nil {
-					t.Error(err)
-				}
-			}
-			if len(kept) != tc.objects {
-				t.Fatal("the objects must be kept until here")
-			}
+			tooMany(t, raw, tc.want, func(ctx context.Context) error {
+				return store.GetList(ctx, "", storage.ListOptions{Predicate: storage.SelectionPredicate{Limit: tc.limit}}, &jobset.JobSetList{})
+			})
+			goruntime.KeepAlive(kept)
+		})
+	}
+}
+
+func TestFewLargeObjectsAreUpdatedAtATime(t *testing.T) {
+	for name, tc := range map[string]struct {
+		bytes int64
+		want  int
+	}{
+		"the largest": {bytes: 3 * maxUpdateBytes, want: 1},
+		"large":       {bytes: maxUpdateBytes / 4, want: 4},
+		"small":       {bytes: minUpdateBytes - 1, want: 10},
+	} {
+		t.Run(name, func(t *testing.T) {
+			codec := newCodec(t).(*Sharing)
+			set := newVersion("a", 1, "driver", 1)
+			codec.set(set.UID, version{set.Weak(), tc.bytes})
+			raw := &slow{begun: make(chan struct{}), end: make(chan struct{})}
+			store := &bounded{Interface: raw, codec: codec, updates: semaphore.NewWeighted(maxUpdateBytes)}
+			tooMany(t, raw, tc.want, func(ctx context.Context) error {
+				return store.GuaranteedUpdate(ctx, "", nil, false, nil, nil, set)
+			})
 		})
 	}
 }
