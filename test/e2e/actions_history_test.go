@@ -19,7 +19,7 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/generated/clientset/versioned"
 )
 
-func TestManyWhoRestartTheSameAttemptRestartItOnce(t *testing.T) {
+func TestConcurrentRestartsOfAnAttemptRestartOnce(t *testing.T) {
 	k := newKubectl(t)
 	k.okIn(manifest("train", runOn), "create", "-f", "-")
 	k.settles("train", "restarts=0 | 1 Start, ready")
@@ -136,7 +136,7 @@ func TestHistoryOutlivesPods(t *testing.T) {
 	}
 }
 
-func TestRestartOfOnePartLeavesTheOthersAlone(t *testing.T) {
+func TestPartialRestartKeepsOtherJobs(t *testing.T) {
 	k := newKubectl(t)
 	two := strings.Replace(manifest("train", runOn), "  replicatedJobs:\n", `  replicatedJobs:
   - name: leader

@@ -157,7 +157,7 @@ var finishedStates = map[string]state{
 			"retry": changes(retriedAs+"2", "restarts=1 Failed/FailedJobs | 1 Start → Failed | 2 Retry"+byOncall+" → Failed"),
 		},
 	},
-	"turned-away": { // failed, and its queue has let go of it
+	"turned-away": { // failed, and its queue has released it
 		pod: fail, metadata: "labels: {kueue.x-k8s.io/queue-name: tenants}", rest: "restarts=0 Failed/FailedJobs | 1 Start → Failed",
 		cells: map[string]cell{
 			"restart": refused("the JobSet has failed; there is nothing to restart; recreate it to run it again"),

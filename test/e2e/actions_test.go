@@ -136,7 +136,7 @@ func refusal(set, why string) string {
 	return fmt.Sprintf("Error from server (Conflict): Operation cannot be fulfilled on jobsets.jobset.x-k8s.io %q: %s\n", set, why)
 }
 
-func TestActionOnASetThatDoesNotExist(t *testing.T) {
+func TestActionOnMissingSet(t *testing.T) {
 	k := newKubectl(t)
 	for action := range actionKinds {
 		want := `Error from server (NotFound): jobsets.jobset.x-k8s.io "nobody" not found` + "\n"

@@ -122,7 +122,7 @@ func TestPluginWaitEndsWhenItsTimeIsOver(t *testing.T) {
 		"run `kubectl jobset why train` for the cause")
 }
 
-func TestPluginWaitTellsWhyASetFailed(t *testing.T) {
+func TestPluginWaitShowsWhyASetFailed(t *testing.T) {
 	k := newKubectl(t)
 	annotations := fail + "\n              jobset-apiserver.io/kwok-exit-code: \"42\""
 	k.okIn(manifest("train", annotations, "suspend: true")+neverReady, "apply", "-f", "-")
@@ -137,7 +137,7 @@ func TestPluginWaitTellsWhyASetFailed(t *testing.T) {
 	}
 }
 
-func TestPluginGoesOnAfterARefusal(t *testing.T) {
+func TestPluginContinuesAfterRejection(t *testing.T) {
 	k := newKubectl(t)
 	for _, name := range []string{"a", "b"} {
 		k.okIn(manifest(name, runOn), "apply", "-f", "-")

@@ -157,7 +157,7 @@ spec:
 `, name, strings.Join(more, "\n  "), podSpec)
 }
 
-func TestPluginPreviewTellsWhatWouldBeRefused(t *testing.T) {
+func TestPluginPreviewShowsRejections(t *testing.T) {
 	k := newKubectl(t)
 	k.ok("label", "namespace", k.namespace, "pod-security.kubernetes.io/enforce=baseline", "pod-security.kubernetes.io/warn=baseline")
 	k.okIn(`{apiVersion: v1, kind: LimitRange, metadata: {name: limits}, spec: {limits: [{type: Container, max: {cpu: "1"}, default: {cpu: 500m}, defaultRequest: {cpu: 500m}}]}}`, "create", "-f", "-")

@@ -138,7 +138,7 @@ func TestPluginTreeShowsJobsAndPods(t *testing.T) {
 	})
 }
 
-func TestPluginTreeTellsWhatMissingJobsWaitFor(t *testing.T) {
+func TestPluginTreeShowsWhatMissingJobsWaitFor(t *testing.T) {
 	k := newKubectl(t)
 	k.okIn(`apiVersion: jobset.x-k8s.io/v1alpha2
 kind: JobSet

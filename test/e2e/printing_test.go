@@ -80,8 +80,8 @@ func TestEventsAreForPeople(t *testing.T) {
 	}
 }
 
-// TestDescribeTellsTheHistory looks at what somebody sees who knows no other command.
-func TestDescribeTellsTheHistory(t *testing.T) {
+// TestDescribeShowsTheHistory looks at what somebody sees who knows no other command.
+func TestDescribeShowsTheHistory(t *testing.T) {
 	k := newKubectl(t)
 	k.okIn(single("train", runOn), "create", "-f", "-")
 	k.settles("train", "restarts=0 | 1 Start, ready")

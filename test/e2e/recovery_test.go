@@ -86,7 +86,7 @@ func stay(k *kubectl, duration time.Duration, want string, look func() string) {
 	}
 }
 
-func TestControllerGoesOnAfterARestart(t *testing.T) {
+func TestControllerContinuesAfterRestart(t *testing.T) {
 	k := newKubectl(t)
 	if err := shared.Script("stop", "controller"); err != nil {
 		t.Fatal(err)

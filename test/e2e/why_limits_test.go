@@ -18,8 +18,8 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/why"
 )
 
-// Who may read little still gets an answer, and is told what it leaves out.
-func TestWhyLeavesOutWhatTheUserMayNotRead(t *testing.T) {
+// A user with few permissions still gets an answer, with a list of what is missing.
+func TestWhySkipsForbiddenSources(t *testing.T) {
 	k := newKubectl(t)
 	makes(podSpecs(func(p *corev1.PodSpec) { p.NodeSelector = map[string]string{"example.com/gpu": "h900"} }))(k)
 	k.whyFirst(why.UnschedulableAffinity)
@@ -80,7 +80,7 @@ func TestWhyRefusesWrongUsage(t *testing.T) {
 }
 
 // A set that does not exist is an error for scripts, with an answer for people.
-func TestWhyFailsForASetThatDoesNotExist(t *testing.T) {
+func TestWhyFailsForMissingSet(t *testing.T) {
 	k := newKubectl(t)
 	r := k.plugin("why", "js/nothing", "-o", "json")
 	var report why.Report

@@ -118,7 +118,7 @@ func (k *kubectl) why(name string) why.Report {
 	return report
 }
 
-// calmSet is a JobSet of two Jobs of one pod each that run until they are told to end, with changes.
+// calmSet is a JobSet of two Jobs of one pod each that run until a test ends them, with changes.
 func calmSet(changes ...func(*jobsetv1alpha2.JobSet)) string {
 	js := builders.JobSet("train", builders.WithJobs("workers", 2, 1, runningOn))
 	js.Namespace = ""

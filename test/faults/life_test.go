@@ -41,7 +41,7 @@ const (
 	runSecondsKey = "jobset-apiserver.io/kwok-run-seconds"
 )
 
-// life is one set from its creation to its completion. Its pods run until they are told to end.
+// life is one set from its creation to its completion. Its pods run until the test ends them.
 type life struct {
 	*testing.T
 	ctx        context.Context

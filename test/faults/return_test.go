@@ -14,10 +14,10 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/test/builders"
 )
 
-// TestTheControllerFollowsAServerThatComesBack stops our API server for a minute. The controller looks whether it is back
+// TestControllerResumesAfterServerOutage stops our API server for a minute. The controller looks whether it is back
 // every other second, and so acts on a new set within five seconds of its return. The bound leaves time for a busy machine;
 // the reflectors of the library alone come back after 30 to 60 seconds.
-func TestTheControllerFollowsAServerThatComesBack(t *testing.T) {
+func TestControllerResumesAfterServerOutage(t *testing.T) {
 	const outage, bound = time.Minute, 15 * time.Second
 	newControllers(t, shared.Kubeconfig(), "--leader-elect=false").must()
 	l := newLife(t, newDice(t))

@@ -73,8 +73,8 @@ func Start(ctx context.Context) (_ *ControlPlane, err error) {
 	return p, p.installPermissions(ctx)
 }
 
-// build stamps a version into the binary as a release has it: the library takes it for that of Kubernetes unless told
-// otherwise, which shows only in such a binary.
+// build stamps a version into the binary like a release. Without further settings, the library takes it for the version of Kubernetes,
+// which only such a binary shows.
 func (p *ControlPlane) build(ctx context.Context) error {
 	p.Binary = filepath.Join(p.dir, "jobset-apiserver")
 	flags := "-X k8s.io/component-base/version.gitVersion=" + Version

@@ -15,7 +15,7 @@ import (
 const keptBytes = 20 << 20
 
 // KeepLogs copies the logs of a control plane that is about to be removed, and further ones, into the checkout and says
-// where. It is for whoever looks at a failure later.
+// where, so that a failure can be analyzed later.
 func (p *ControlPlane) KeepLogs(more ...string) error {
 	if p.dir == "" {
 		return nil

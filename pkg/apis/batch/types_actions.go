@@ -58,7 +58,7 @@ type JobSetResume struct {
 
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// JobSetCancel ends a JobSet for good and keeps the object: it is created as jobsets/<name>/cancel and comes back with its status filled.
+// JobSetCancel ends a JobSet permanently and keeps the object: it is created as jobsets/<name>/cancel and comes back with its status filled.
 type JobSetCancel struct {
 	metav1.TypeMeta
 

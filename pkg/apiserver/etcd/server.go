@@ -116,7 +116,7 @@ func (s *Server) Usage() Usage {
 // Full reports whether the member refuses writes because of its quota.
 func (s *Server) Full() bool { return s.full.Load() }
 
-// Refused is called by whoever had a write refused because of the quota: maintenance begins at once.
+// Refused reports that etcd rejected a write because of its quota: maintenance begins immediately.
 func (s *Server) Refused() {
 	select {
 	case s.wake <- struct{}{}:

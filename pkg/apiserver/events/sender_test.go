@@ -161,7 +161,7 @@ func TestSend(t *testing.T) {
 	}
 }
 
-func TestLossesAreLoggedOnceInAWhile(t *testing.T) {
+func TestLostEventsAreLoggedAtMostOnceInTenMinutes(t *testing.T) {
 	r := newRig(t, apierrors.NewForbidden(eventsv1.Resource("events"), "e", errors.New("no")))
 	for i := range 50 {
 		r.Record(restart(fmt.Sprint(i)))

@@ -17,8 +17,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// TestMainAPIMayAnswerAMomentLater lets the first answers be those of a kube-apiserver that starts.
-func TestMainAPIMayAnswerAMomentLater(t *testing.T) {
+// TestMainAPIMayStartLater lets the first answers be those of a kube-apiserver that starts.
+func TestMainAPIMayStartLater(t *testing.T) {
 	for name, first := range map[string]func(http.ResponseWriter){
 		"connections are cut":    func(http.ResponseWriter) { panic(http.ErrAbortHandler) },
 		"it does not serve yet":  func(w http.ResponseWriter) { w.WriteHeader(http.StatusServiceUnavailable) },
@@ -43,7 +43,7 @@ func TestMainAPIMayAnswerAMomentLater(t *testing.T) {
 	}
 }
 
-func TestForeignMainAPIIsRefusedAtOnce(t *testing.T) {
+func TestForeignMainAPIIsRejectedImmediately(t *testing.T) {
 	var connections atomic.Int32
 	server := httptest.NewUnstartedServer(http.NotFoundHandler())
 	server.Config.ConnState = func(_ net.Conn, state http.ConnState) {

@@ -53,8 +53,8 @@ func (o *Options) Validate() error {
 	return o.validateLibrary()
 }
 
-// validateStored checks the form of stored objects. It reads the encryption configuration as the store will, and lets go
-// of what that opens.
+// validateStored checks the flags for the form of stored objects. It reads the encryption configuration as the store does, and
+// closes what that opens.
 func (o *Options) validateStored() error {
 	etcd := o.Recommended.Etcd
 	if media := etcd.DefaultStorageMediaType; media != runtime.ContentTypeProtobuf && media != runtime.ContentTypeJSON {

@@ -115,12 +115,12 @@ func TestRefuseAnonymous(t *testing.T) {
 		path, name string
 		want       bool
 	}{
-		"a probe without an identity":         {path: "/readyz", name: user.Anonymous, want: true},
-		"a detail of a probe":                 {path: "/readyz/etcd", name: user.Anonymous},
-		"the API without an identity":         {path: "/apis", name: user.Anonymous},
-		"the API with an identity":            {path: "/apis", name: "alice", want: true},
-		"a path that begins like a probe":     {path: "/healthzz", name: user.Anonymous},
-		"nobody was found, so nobody is told": {path: "/apis"},
+		"a probe without an identity":                {path: "/readyz", name: user.Anonymous, want: true},
+		"a detail of a probe":                        {path: "/readyz/etcd", name: user.Anonymous},
+		"the API without an identity":                {path: "/apis", name: user.Anonymous},
+		"the API with an identity":                   {path: "/apis", name: "alice", want: true},
+		"a path that begins like a probe":            {path: "/healthzz", name: user.Anonymous},
+		"no identity was found, so none is returned": {path: "/apis"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -83,8 +83,8 @@ func (f *fakeServer) Watch(context.Context, metav1.ListOptions) (watch.Interface
 // IsWatchListSemanticsUnSupported makes the reflector list.
 func (f *fakeServer) IsWatchListSemanticsUnSupported() bool { return true }
 
-// TestWatchesFollowAServerThatComesBack has five caches lose their server for a minute.
-func TestWatchesFollowAServerThatComesBack(t *testing.T) {
+// TestWatchesResumeAfterServerOutage has five caches lose their server for a minute.
+func TestWatchesResumeAfterServerOutage(t *testing.T) {
 	const caches, outage, bound = 5, time.Minute, 5 * time.Second
 	for name, away := range map[string]error{
 		"a server that cannot be reached":     errors.New("connection refused"),
@@ -153,8 +153,8 @@ func TestAnswersThatReflectorsActOnAreNotTriedAgain(t *testing.T) {
 	}
 }
 
-// TestAListThatKeepsFailingIsTriedSlowly has a server that answers questions and fails to list.
-func TestAListThatKeepsFailingIsTriedSlowly(t *testing.T) {
+// TestFailingListBacksOff has a server that answers questions and fails to list.
+func TestFailingListBacksOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fakeServer{away: errors.New("timeout")}
 		s := NewServer("test", func(context.Context) error { return nil })

@@ -183,7 +183,7 @@ func TestApply(t *testing.T) {
 	}
 }
 
-func TestApplyTwiceDoesWhatOnceDoes(t *testing.T) {
+func TestApplyIsIdempotent(t *testing.T) {
 	set := newSet()
 	r := newRig(t, set)
 	p := plan.Plan{CreateService: service(), CreateJobs: []*batchv1.Job{newJob("js-w-0", set), newJob("js-w-1", set)}}
@@ -200,7 +200,7 @@ func TestApplyTwiceDoesWhatOnceDoes(t *testing.T) {
 	diff(t, "events", []string(nil), r.events.all())
 }
 
-func TestDeletionsNameTheIncarnation(t *testing.T) {
+func TestDeletionsHaveUIDPreconditions(t *testing.T) {
 	set := newSet()
 	r := newRig(t, set, newJob("old", set))
 	p := plan.Plan{DeleteJobs: []plan.JobRef{{Name: "old", UID: "uid-old"}}, Status: &jobsetv1alpha2.JobSetStatus{Restarts: 3}, DeleteJobSet: true}
@@ -228,7 +228,7 @@ func TestDeletionsNameTheIncarnation(t *testing.T) {
 	diff(t, "deletion of the set, as its status write has left it", []metav1.DeleteOptions{want}, options(r.jobSets.Actions()))
 }
 
-func TestRefusedResourcesAreToldWithTheirCause(t *testing.T) {
+func TestRejectedResourcesAreReportedWithTheirCause(t *testing.T) {
 	invalid := apierrors.NewInvalid(schema.GroupKind{Group: "batch", Kind: "Job"}, "job", nil)
 	resources := &plan.Directives{Resources: []plan.ContainerResources{{}}}
 	for name, tc := range map[string]struct {

@@ -206,8 +206,8 @@ func TestGoodputIsBounded(t *testing.T) {
 	}
 }
 
-// TestOnlyTheLeaderCounts sends changes as the watch does.
-func TestOnlyTheLeaderCounts(t *testing.T) {
+// TestOnlyTheLeaderUpdatesMetrics sends changes as the watch does.
+func TestOnlyTheLeaderUpdatesMetrics(t *testing.T) {
 	attemptsTotal.Reset()
 	registerMetrics()
 	r := newRig(t, newSet())

@@ -58,7 +58,7 @@ func TestFullPlansAreContinuedAtOnce(t *testing.T) {
 	diff(t, "requests", all, len(r.requests()))
 }
 
-func TestFullPlansThatAreRefusedAreLeftToTheQueue(t *testing.T) {
+func TestRejectedFullPlansAreRetriedByTheQueue(t *testing.T) {
 	set := newSet()
 	p := plan.Plan{More: true, CreateJobs: []*batchv1.Job{newJob("js-w-0", set)}, DeleteJobs: []plan.JobRef{{Name: "old", UID: "uid-old"}}}
 	r := newRig(t, set, newJob("old", set))
@@ -70,8 +70,8 @@ func TestFullPlansThatAreRefusedAreLeftToTheQueue(t *testing.T) {
 	}
 }
 
-// TestAMassFailureCostsOneWrite lets a thousand Jobs fail under a rule that restarts single Jobs.
-func TestAMassFailureCostsOneWrite(t *testing.T) {
+// TestMassFailureCostsOneWrite lets a thousand Jobs fail under a rule that restarts single Jobs.
+func TestMassFailureCostsOneWrite(t *testing.T) {
 	const many = 1000
 	set := setInAttempt()
 	set.Spec.ReplicatedJobs[0].Replicas = ptr.To[int32](many)

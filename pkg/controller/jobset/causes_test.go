@@ -123,8 +123,8 @@ func TestFirstCauseOutlivesRefusedStatusWrites(t *testing.T) {
 	diff(t, "events", 1, strings.Count(strings.Join(r.events.all(), "\n"), "Warning FirstFailure "))
 }
 
-// TestAJobThatFailsIsLookedAtAtOnce has a set that has just been synced, whose Jobs are looked at soon and not at once.
-func TestAJobThatFailsIsLookedAtAtOnce(t *testing.T) {
+// TestFailedJobIsSyncedImmediately has a set that has just been synced, whose Jobs are looked at soon and not at once.
+func TestFailedJobIsSyncedImmediately(t *testing.T) {
 	set := setInAttempt()
 	active := newJob("js-w-0", set)
 	active.Labels[jobsetv1alpha2.RestartsKey] = "0"
@@ -178,7 +178,7 @@ func TestPodsArePaged(t *testing.T) {
 	}
 }
 
-func TestAnAPIThatDoesNotAnswerDoesNotDelayARestart(t *testing.T) {
+func TestUnavailableAPIDoesNotDelayRestart(t *testing.T) {
 	t.Parallel()
 	silent := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, request *http.Request) { <-request.Context().Done() }))
 	defer silent.Close()

@@ -79,7 +79,7 @@ func (r *rig) finish(t *testing.T, name string) {
 	}
 }
 
-func TestASetRunsToCompletion(t *testing.T) {
+func TestSetRunsToCompletion(t *testing.T) {
 	r := newRig(t, newSet())
 	r.run(t)
 	eventually(t, "both Jobs exist", func() bool { return r.jobExists(t, "js-w-0") && r.jobExists(t, "js-w-1") })
@@ -94,7 +94,7 @@ func TestASetRunsToCompletion(t *testing.T) {
 	diff(t, "events", []string{"Normal AllJobsCompleted Reconciling: jobset completed successfully"}, r.events.all())
 }
 
-func TestWhatIsDeletedFromOutsideComesBack(t *testing.T) {
+func TestDeletedChildrenAreRecreated(t *testing.T) {
 	r := newRig(t, newSet())
 	r.run(t)
 	eventually(t, "both Jobs exist", func() bool { return r.jobExists(t, "js-w-0") && r.jobExists(t, "js-w-1") })
@@ -111,7 +111,7 @@ func TestWhatIsDeletedFromOutsideComesBack(t *testing.T) {
 	})
 }
 
-func TestTakenNamesAreAskedForNowAndThen(t *testing.T) {
+func TestTakenNamesAreRetried(t *testing.T) {
 	set := newSet()
 	r := newRig(t, set, newJob("js-w-0", nil))
 	if err := r.caches.jobSets.GetIndexer().Add(set); err != nil {
@@ -135,7 +135,7 @@ func TestTakenNamesAreAskedForNowAndThen(t *testing.T) {
 	diff(t, "tries when the Job of the name is gone", 2, tries())
 }
 
-func TestCreationIsTriedAgainUntilWebhooksKnowTheSet(t *testing.T) {
+func TestCreationIsRetriedUntilWebhooksKnowTheSet(t *testing.T) {
 	r := newRig(t, newSet())
 	var refusals atomic.Int32
 	r.kube.PrependReactor("create", "jobs", func(clientgotesting.Action) (bool, runtime.Object, error) {
@@ -147,7 +147,7 @@ func TestCreationIsTriedAgainUntilWebhooksKnowTheSet(t *testing.T) {
 	eventually(t, "both Jobs exist", func() bool { return r.jobExists(t, "js-w-0") && r.jobExists(t, "js-w-1") })
 }
 
-func TestASetGetsTheNamesOfItsPredecessorOnceTheyAreFree(t *testing.T) {
+func TestNamesOfDeletedPredecessorAreReused(t *testing.T) {
 	earlier := newSet()
 	earlier.UID = "uid-earlier"
 	r := newRig(t, newSet(), newJob("js-w-0", earlier))
@@ -162,7 +162,7 @@ func TestASetGetsTheNamesOfItsPredecessorOnceTheyAreFree(t *testing.T) {
 	})
 }
 
-func TestWhatIsGoneWakesTheSetsThatUsedIt(t *testing.T) {
+func TestDeletedServiceEnqueuesItsUsers(t *testing.T) {
 	claimOf := func(name string) *corev1.PersistentVolumeClaim {
 		c := claim("data-js")
 		c.Labels = map[string]string{jobsetv1alpha2.JobSetNameKey: name}
@@ -195,7 +195,7 @@ func TestWhatIsGoneWakesTheSetsThatUsedIt(t *testing.T) {
 	}
 }
 
-func TestClaimsThatExistAreAskedForOnceIfNoCacheShowsThem(t *testing.T) {
+func TestUncachedClaimsAreReadOnce(t *testing.T) {
 	ours := claim("data-js")
 	ours.Labels = map[string]string{jobsetv1alpha2.JobSetNameKey: "js"}
 	for name, tc := range map[string]struct {
@@ -229,7 +229,7 @@ func TestClaimsThatExistAreAskedForOnceIfNoCacheShowsThem(t *testing.T) {
 	}
 }
 
-func TestTheControllerWaitsUntilJobSetsAreServed(t *testing.T) {
+func TestControllerWaitsUntilJobSetsAreServed(t *testing.T) {
 	r := newRig(t, newSet())
 	var mu sync.Mutex
 	asked, served := 0, false
@@ -317,7 +317,7 @@ func (c lateCache) LastStoreSyncResourceVersion() string {
 	return "2"
 }
 
-func TestObserveReadsNothingOlderThanItsWrites(t *testing.T) {
+func TestObserveWaitsForItsWritesInTheCache(t *testing.T) {
 	set := newSet()
 	r := newRig(t, set)
 	indexer := r.caches.jobSets.GetIndexer()
@@ -336,7 +336,7 @@ func TestObserveReadsNothingOlderThanItsWrites(t *testing.T) {
 	diff(t, "version", "2", obs.JobSet.ResourceVersion)
 }
 
-func TestSyncLeavesAConflictToTheNextTry(t *testing.T) {
+func TestSyncRetriesConflicts(t *testing.T) {
 	set := newSet()
 	r := newRig(t, set)
 	if err := r.caches.jobSets.GetIndexer().Add(set); err != nil {

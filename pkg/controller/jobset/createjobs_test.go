@@ -133,7 +133,7 @@ func TestDeniedJobsDelayNoOther(t *testing.T) {
 	diff(t, "Jobs that exist when one more is allowed", 391, r.exist())
 }
 
-func TestARefusedTemplateCostsOneRequestAPass(t *testing.T) {
+func TestRejectedTemplateCostsOneRequestPerPass(t *testing.T) {
 	r := newPasses(t, sizedSet(400, 5), func(name string) error {
 		if strings.HasPrefix(name, "js-a-") {
 			return invalidTemplate(name)
@@ -147,7 +147,7 @@ func TestARefusedTemplateCostsOneRequestAPass(t *testing.T) {
 	diff(t, "events", []string{text, text}, r.notes())
 }
 
-func TestARefusalThatAllShareEndsThePass(t *testing.T) {
+func TestSharedRejectionEndsThePass(t *testing.T) {
 	for name, refusal := range map[string]func(string) error{
 		"quota":           overQuota,
 		"no answer":       func(string) error { return errRefused },
@@ -173,7 +173,7 @@ func TestARefusalThatAllShareEndsThePass(t *testing.T) {
 	}
 }
 
-func TestAPolicyThatDeniesAllJobsGetsFewRequests(t *testing.T) {
+func TestDenyingPolicyGetsFewRequests(t *testing.T) {
 	r := newPasses(t, sizedSet(1000), denied)
 	diff(t, "Jobs that the first pass asks for", numbered("a", 0, 99), r.pass(t))
 	diff(t, "Jobs that the second pass asks for", numbered("a", 100, 199), r.pass(t))
@@ -182,7 +182,7 @@ func TestAPolicyThatDeniesAllJobsGetsFewRequests(t *testing.T) {
 	}
 }
 
-func TestAPanicInACreationIsAnErrorOfThatJob(t *testing.T) {
+func TestPanicInCreationIsAnErrorOfThatJob(t *testing.T) {
 	r := newPasses(t, sizedSet(5), func(name string) error {
 		if name == "js-a-1" {
 			panic("no such thing")
@@ -195,7 +195,7 @@ func TestAPanicInACreationIsAnErrorOfThatJob(t *testing.T) {
 }
 
 // A set that is about to be looked at again is, whatever became of the names of its Jobs.
-func TestTheEarliestTimeToLookAgainWins(t *testing.T) {
+func TestEarliestRequeueTimeWins(t *testing.T) {
 	r := newRig(t, newSet())
 	r.refuse("create", "jobs", "js-w-0", apierrors.NewAlreadyExists(jobsResource, "js-w-0")) // and then it is gone
 	obs := plan.Observed{JobSet: newSet()}

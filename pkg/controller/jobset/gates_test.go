@@ -18,7 +18,7 @@ import (
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 )
 
-func TestWhatTheAPIServerDropsIsNoticed(t *testing.T) {
+func TestDroppedStatusFieldsAreDetected(t *testing.T) {
 	restarts := []jobsetv1alpha2.ReplicatedJobStatus{{Name: "w", JobRestarts: []int32{1}}}
 	all := gates.Gates{JobSetActiveDeadlineSeconds: true, ExecutionAttemptsTracking: true, RestartJob: true}
 	noRestartJob, noExecutions := all, all
@@ -50,8 +50,8 @@ func TestWhatTheAPIServerDropsIsNoticed(t *testing.T) {
 	}
 }
 
-// TestASetStartsAlthoughTheAPIServerHasOtherGates has an API server that drops the fields of two features.
-func TestASetStartsAlthoughTheAPIServerHasOtherGates(t *testing.T) {
+// TestSetStartsWithGateMismatch has an API server that drops the fields of two features.
+func TestSetStartsWithGateMismatch(t *testing.T) {
 	set := newSet()
 	r := newRig(t, set)
 	r.deps.Gates = gates.Gates{JobSetActiveDeadlineSeconds: true, ExecutionAttemptsTracking: true, RestartJob: true}
@@ -79,8 +79,8 @@ func TestASetStartsAlthoughTheAPIServerHasOtherGates(t *testing.T) {
 	diff(t, "requests", []string{"create services js", "create jobs js-w-0", "create jobs js-w-1"}, r.requests()[:3])
 }
 
-// TestAMismatchOfGatesIsForgotten has an API server that drops start times, and gets the gate later.
-func TestAMismatchOfGatesIsForgotten(t *testing.T) {
+// TestGateMismatchExpires has an API server that drops start times, and gets the gate later.
+func TestGateMismatchExpires(t *testing.T) {
 	set := newSet()
 	set.Spec.ActiveDeadlineSeconds = ptr.To[int64](3600)
 	r := newRig(t, set)
@@ -127,7 +127,7 @@ func TestAMismatchOfGatesIsForgotten(t *testing.T) {
 	diff(t, "events in all", 1, mismatches())
 }
 
-func TestSetsThatLackAFeature(t *testing.T) {
+func TestSetsWithDisabledFeatures(t *testing.T) {
 	all := gates.Gates{JobSetActiveDeadlineSeconds: true, ExecutionAttemptsTracking: true, RestartJob: true}
 	for name, tc := range map[string]struct {
 		gates   gates.Gates

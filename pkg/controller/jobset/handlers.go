@@ -85,7 +85,7 @@ func fails(job *batchv1.Job) bool {
 	})
 }
 
-// enqueueNamed looks at the set whose name is on a child that is gone. A set that was deleted and created anew waits for
+// enqueueNamed enqueues the set whose name is on a child that is gone. A set that was deleted and recreated waits for
 // the Jobs of its predecessor to free their names, and a claim that is kept has no owner.
 func (c *Controller) enqueueNamed(child metav1.Object) {
 	if name := child.GetLabels()[jobsetv1alpha2.JobSetNameKey]; name != "" {
@@ -93,7 +93,7 @@ func (c *Controller) enqueueNamed(child metav1.Object) {
 	}
 }
 
-// enqueueUsers looks at the sets that used a Service which is gone, whoever owned it.
+// enqueueUsers enqueues the sets that used a Service which is gone, whatever its owner.
 func (c *Controller) enqueueUsers(service metav1.Object) {
 	users, err := c.caches.jobSets.GetIndexer().ByIndex(indexService, cache.MetaObjectToName(service).String())
 	if err != nil {

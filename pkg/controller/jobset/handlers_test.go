@@ -14,8 +14,8 @@ import (
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 )
 
-// TestASetThatLosesAChildIsLookedAt takes the owner of a child away.
-func TestASetThatLosesAChildIsLookedAt(t *testing.T) {
+// TestDeletedChildEnqueuesItsSet takes the owner of a child away.
+func TestDeletedChildEnqueuesItsSet(t *testing.T) {
 	set := newSet()
 	owners := newJob("x", set).OwnerReferences
 	other := newJob("x", set).OwnerReferences

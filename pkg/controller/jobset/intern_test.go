@@ -63,8 +63,8 @@ func TestSharingChangesNoValue(t *testing.T) {
 	}
 }
 
-// TestAJobWithoutAKindOfKeysIsToldFromOneWithoutAnyOfInterest matters to a patch, which cannot add to a map that is not there.
-func TestAJobWithoutAKindOfKeysIsToldFromOneWithoutAnyOfInterest(t *testing.T) {
+// TestTransformDistinguishesMissingFromEmptyKeys matters to a patch, which cannot add to a map that is not there.
+func TestTransformDistinguishesMissingFromEmptyKeys(t *testing.T) {
 	for name, tc := range map[string]struct {
 		keys map[string]string
 		want bool

@@ -75,7 +75,7 @@ func TestLostLabelsAreRestored(t *testing.T) {
 }
 
 // A Job without the label of its set is in no cache, so nothing but another look shows that its name is free.
-func TestAJobThatGoesWhileItsLabelsAreRestoredIsLookedForAgain(t *testing.T) {
+func TestJobDeletedDuringLabelRestoreIsRequeued(t *testing.T) {
 	set := newSet()
 	created := plan.Decide(plan.Observed{JobSet: set}).CreateJobs
 	job := created[0].DeepCopy()

@@ -28,8 +28,8 @@ func usualPod(set, job int) *corev1.Pod {
 	return pod
 }
 
-// TestTheCacheTakesLittleForAPod looks at memory that is in use for the pods of 5,000 sets.
-func TestTheCacheTakesLittleForAPod(t *testing.T) {
+// TestCachedPodIsSmall looks at memory that is in use for the pods of 5,000 sets.
+func TestCachedPodIsSmall(t *testing.T) {
 	const limit = 400
 	before := heap()
 	indexer := receivePods(t)

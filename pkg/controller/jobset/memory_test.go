@@ -32,9 +32,9 @@ const (
 
 var indexersOfJobs = cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc, indexOwner: ownerUID}
 
-// TestTheCacheTakesLittleForAJob looks at memory that is in use, which depends on no machine. With what the garbage collector
+// TestCachedJobIsSmall looks at memory that is in use, which depends on no machine. With what the garbage collector
 // lets lie, a program takes about twice of that.
-func TestTheCacheTakesLittleForAJob(t *testing.T) {
+func TestCachedJobIsSmall(t *testing.T) {
 	const sets, limit = 1000, 3 << 10
 	for name, live := range map[string]func(*batchv1.Job){"suspended": suspendedLive, "running": runningLive} {
 		t.Run(name, func(t *testing.T) {

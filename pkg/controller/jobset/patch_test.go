@@ -24,9 +24,9 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
 )
 
-// TestResumedJobsKeepWhatTheCacheDropped resumes a Job that was created suspended, and to which the Job API gave keys. The
+// TestResumedJobsKeepUncachedFields resumes a Job that was created suspended, and to which the Job API gave keys. The
 // set has then got a label team, an annotation with a name that a patch must escape, and its second execution.
-func TestResumedJobsKeepWhatTheCacheDropped(t *testing.T) {
+func TestResumedJobsKeepUncachedFields(t *testing.T) {
 	type keys = map[string]string
 	const escaped = "example.com/note~1"
 	suspended := newSet()

@@ -119,8 +119,8 @@ func TestPodsThatRestartInPlaceAreObserved(t *testing.T) {
 	diff(t, "sets to look at when the attempt changed", 1, c.queue.Len())
 }
 
-// TestAFloodOfPodsIsNoReasonToLookAtSets has many pods come, change and go in a cluster that restarts nothing in place.
-func TestAFloodOfPodsIsNoReasonToLookAtSets(t *testing.T) {
+// TestPodEventsDoNotEnqueueSets has many pods come, change and go in a cluster that restarts nothing in place.
+func TestPodEventsDoNotEnqueueSets(t *testing.T) {
 	set := newSet()
 	r := newRig(t, set)
 	if err := r.caches.jobSets.GetIndexer().Add(set); err != nil {
@@ -199,8 +199,8 @@ func TestFailuresOutlivePods(t *testing.T) {
 	}
 }
 
-// TestAFailureThatWasSeenCostsNoRequest has a Job whose pods are gone when it fails.
-func TestAFailureThatWasSeenCostsNoRequest(t *testing.T) {
+// TestKnownFailureCostsNoRequest has a Job whose pods are gone when it fails.
+func TestKnownFailureCostsNoRequest(t *testing.T) {
 	set := setInAttempt()
 	r := newRig(t, set)
 	r.onPods().OnDelete(watched(t, podOfJob("p", "uid-0", exits(137, 1))))
@@ -218,8 +218,8 @@ func TestAFailureThatWasSeenCostsNoRequest(t *testing.T) {
 	diff(t, "lists", 0, len(r.podLists()))
 }
 
-// TestAWatchThatLagsIsAwaited has a pod that was gone when the pods of its Job were read, while the watch does not show that yet.
-func TestAWatchThatLagsIsAwaited(t *testing.T) {
+// TestLaggingWatchIsAwaited has a pod that was gone when the pods of its Job were read, while the watch does not show that yet.
+func TestLaggingWatchIsAwaited(t *testing.T) {
 	set := setInAttempt()
 	r := newRig(t, set)
 	running := watched(t, podOfJob("p", "uid-0"))

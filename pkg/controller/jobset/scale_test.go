@@ -56,8 +56,8 @@ func running(job *batchv1.Job, uid string) *batchv1.Job {
 	return job
 }
 
-// TestAResyncOfUnchangedSetsAsksNothing syncs many settled sets again, as a resync or a restart of the controller does.
-func TestAResyncOfUnchangedSetsAsksNothing(t *testing.T) {
+// TestResyncOfUnchangedSetsSendsNoRequest syncs many settled sets again, as a resync or a restart of the controller does.
+func TestResyncOfUnchangedSetsSendsNoRequest(t *testing.T) {
 	const number = 5000
 	r := newRig(t, newSet())
 	add := func(informer cache.SharedIndexInformer, object any) {

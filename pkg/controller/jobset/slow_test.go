@@ -76,9 +76,9 @@ func (s *strictAPI) UpdateStatus(ctx context.Context, js *jobsetv1alpha2.JobSet,
 	return s.Interface.JobsetV1alpha2().JobSets(js.Namespace).UpdateStatus(ctx, js, options)
 }
 
-// TestAPassIsOverInTime has hundreds of Jobs created by an API that takes its time. The pass must not use up the time in
+// TestPassEndsInTime has hundreds of Jobs created by an API that takes its time. The pass must not use up the time in
 // which the status is stored, and end early when the program is to end.
-func TestAPassIsOverInTime(t *testing.T) {
+func TestPassEndsInTime(t *testing.T) {
 	const roundTrip = 5001 * time.Millisecond
 	for name, tc := range map[string]struct {
 		takes, stopAfter time.Duration

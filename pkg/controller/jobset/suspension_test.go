@@ -99,7 +99,7 @@ func runTwoJobs(t *testing.T) *rig {
 	return r
 }
 
-func TestASetIsSuspendedOnceItsJobsAre(t *testing.T) {
+func TestSetIsSuspendedAfterItsJobs(t *testing.T) {
 	r := runTwoJobs(t)
 	var refused, allowed atomic.Bool
 	r.onSuspension(func(number int32) error {
@@ -119,7 +119,7 @@ func TestASetIsSuspendedOnceItsJobsAre(t *testing.T) {
 	diff(t, "outcome of the attempt", jobsetv1alpha2.OutcomeSuspended, r.set(t).Status.Attempts[0].Outcome)
 }
 
-func TestASuspensionThatIsTakenBackIsRecorded(t *testing.T) {
+func TestRevertedSuspensionIsRecorded(t *testing.T) {
 	r := runTwoJobs(t)
 	r.onSuspension(func(number int32) error {
 		if number == 2 {

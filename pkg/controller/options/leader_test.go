@@ -54,7 +54,7 @@ func holder(t *testing.T, client *fake.Clientset) string {
 	return ptr.Deref(lease.Spec.HolderIdentity, "")
 }
 
-func TestTheLeaseIsGivenUpAfterTheWork(t *testing.T) {
+func TestLeaseIsReleasedAfterTheWork(t *testing.T) {
 	client := fake.NewClientset()
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := false
@@ -74,7 +74,7 @@ func TestTheLeaseIsGivenUpAfterTheWork(t *testing.T) {
 	}
 }
 
-func TestALostLeaseIsAnErrorAtOnce(t *testing.T) {
+func TestLostLeaseIsAnError(t *testing.T) {
 	client := fake.NewClientset()
 	var outage atomic.Bool
 	client.PrependReactor("*", "leases", func(clientgotesting.Action) (bool, runtime.Object, error) {
@@ -89,7 +89,7 @@ func TestALostLeaseIsAnErrorAtOnce(t *testing.T) {
 	}
 }
 
-func TestOneThatWaitsForTheLeaseEndsAtOnce(t *testing.T) {
+func TestStandbyEndsImmediately(t *testing.T) {
 	held := &coordinationv1.Lease{
 		ObjectMeta: metav1.ObjectMeta{Name: defaultLease, Namespace: "ns"},
 		Spec: coordinationv1.LeaseSpec{
@@ -109,7 +109,7 @@ func TestOneThatWaitsForTheLeaseEndsAtOnce(t *testing.T) {
 	}
 }
 
-func TestTheLeaseIsTakenWhenCachesAreFilled(t *testing.T) {
+func TestLeaseIsAcquiredAfterCacheSync(t *testing.T) {
 	client := fake.NewClientset()
 	o := electionOptions(t)
 	lock, err := o.lock(client)

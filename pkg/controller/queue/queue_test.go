@@ -142,7 +142,7 @@ func TestQueueSyncsOneObjectAtATime(t *testing.T) {
 	<-ended
 }
 
-func TestQueueGathersReasonsForAnObjectThatWasJustSynced(t *testing.T) {
+func TestQueueBatchesEventsAfterASync(t *testing.T) {
 	key, other := cache.NewObjectName("ns", "name"), cache.NewObjectName("ns", "other")
 	begun, release := make(chan cache.ObjectName), make(chan struct{})
 	syncOne := func(_ context.Context, got cache.ObjectName) (time.Duration, error) {

@@ -554,7 +554,7 @@ func schema_pkg_apis_batch_v1alpha1_JobSetCancel(ref common.ReferenceCallback) c
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "JobSetCancel ends a JobSet for good and keeps the object: it is created as jobsets/<name>/cancel and comes back with its status filled.",
+				Description: "JobSetCancel ends a JobSet permanently and keeps the object: it is created as jobsets/<name>/cancel and comes back with its status filled.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -911,7 +911,7 @@ func schema_pkg_apis_jobset_v1alpha2_Attempt(ref common.ReferenceCallback) commo
 					},
 					"trigger": {
 						SchemaProps: spec.SchemaProps{
-							Description: "trigger is what began the attempt: Start, FailurePolicy, Requested, Resume, Preemption or Retry.\n\nPossible enum values:\n - `\"FailurePolicy\"` is that of a restart after a failed Job.\n - `\"Preemption\"` is that of a set that a queueing system stopped while it ran, and admitted again.\n - `\"Requested\"` is that of a restart that a user asked for.\n - `\"Resume\"` is that of a set that was resumed.\n - `\"Retry\"` is that of a failed set that a user asked to run again.\n - `\"Start\"` is that of a set that was created, or let go by a queue, and ran for the first time.",
+							Description: "trigger is what began the attempt: Start, FailurePolicy, Requested, Resume, Preemption or Retry.\n\nPossible enum values:\n - `\"FailurePolicy\"` is that of a restart after a failed Job.\n - `\"Preemption\"` is that of a set that a queueing system stopped while it ran, and admitted again.\n - `\"Requested\"` is that of a restart that a user asked for.\n - `\"Resume\"` is that of a set that was resumed.\n - `\"Retry\"` is that of a failed set that a user asked to run again.\n - `\"Start\"` means that the set was created, or admitted by a queue, and ran for the first time.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -988,7 +988,7 @@ func schema_pkg_apis_jobset_v1alpha2_Attempt(ref common.ReferenceCallback) commo
 					},
 					"outcome": {
 						SchemaProps: spec.SchemaProps{
-							Description: "outcome is how the attempt ended: Completed, Failed, Restarted, Suspended or Cancelled. Empty while it runs.\n\nPossible enum values:\n - `\"Cancelled\"` is that of an attempt that ended because a user cancelled the set.\n - `\"Completed\"` is that of the attempt in which the set completed.\n - `\"Failed\"` is that of the attempt in which the set failed for good.\n - `\"Restarted\"` is that of an attempt that another one followed, after a failure or on request.\n - `\"Suspended\"` is that of an attempt that ended because the set was suspended.",
+							Description: "outcome is how the attempt ended: Completed, Failed, Restarted, Suspended or Cancelled. Empty while it runs.\n\nPossible enum values:\n - `\"Cancelled\"` is that of an attempt that ended because a user cancelled the set.\n - `\"Completed\"` is that of the attempt in which the set completed.\n - `\"Failed\"` means that the set failed permanently in this attempt.\n - `\"Restarted\"` is that of an attempt that another one followed, after a failure or on request.\n - `\"Suspended\"` is that of an attempt that ended because the set was suspended.",
 							Type:        []string{"string"},
 							Format:      "",
 							Enum:        []interface{}{"Cancelled", "Completed", "Failed", "Restarted", "Suspended"},

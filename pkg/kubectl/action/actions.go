@@ -68,7 +68,7 @@ type Goal int
 const (
 	// GoalReady means that all Jobs are ready or have succeeded in the attempt that the action began, or a later one.
 	GoalReady Goal = iota
-	// GoalSuspended means that no pod is left and the object says so.
+	// GoalSuspended means that no pod is left and the status of the object shows it.
 	GoalSuspended
 	// GoalStopped means that no Job runs or is being deleted any more.
 	GoalStopped

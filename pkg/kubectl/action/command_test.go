@@ -137,7 +137,7 @@ func TestCommands(t *testing.T) {
 				Requests: []string{"POST forbidden/cancel JobSetCancel{}"},
 			},
 		},
-		"a server without the action says so": {
+		"a server without the action": {
 			command: NewCancel, args: []string{"upstream"},
 			want: outcome{
 				ErrOut:   "error: jobset.jobset.x-k8s.io/upstream not cancelled: this server has no action cancel for JobSets; it is a feature of jobset-apiserver\n",
@@ -163,7 +163,7 @@ func TestCommands(t *testing.T) {
 	}
 }
 
-func TestWrongUsageIsRefusedWithoutARequest(t *testing.T) {
+func TestInvalidUsageSendsNoRequest(t *testing.T) {
 	for name, tc := range map[string]struct {
 		command func(*cli.Factory, []cli.For[Target]) *cobra.Command
 		args    []string

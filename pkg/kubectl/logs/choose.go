@@ -62,7 +62,7 @@ func (o *options) choose(set *snapshot.Set) (*choice, error) {
 	return c, nil
 }
 
-// chooseFirstFailed takes the container that failed first. What is on record of it is said where the pod is gone.
+// chooseFirstFailed chooses the container that failed first. If its pod is gone, the recorded cause is shown instead.
 func (o *options) chooseFirstFailed(c *choice, js *jobsetv1alpha2.JobSet, attempt *jobsetv1alpha2.Attempt, pods []*corev1.Pod) {
 	if attempt == nil {
 		attempt = newestCause(js)

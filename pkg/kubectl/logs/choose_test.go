@@ -31,7 +31,7 @@ func TestChoose(t *testing.T) {
 			pods: []*corev1.Pod{newPod("leader", 0, 0, "a"), newPod("workers", 0, 0, "b"), newPod("workers", 1, 1, "c")},
 			want: []string{"[leader-0-0] train-leader-0-0-a/main", "[workers-0-0] train-workers-0-0-b/main", "[workers-1-1] train-workers-1-1-c/main"},
 		},
-		"pods of one place are told apart": {
+		"pods of one place are distinguished": {
 			pods: []*corev1.Pod{newPod("workers", 0, 0, "a"), newPod("workers", 0, 0, "b"), newPod("workers", 0, 1, "c")},
 			want: []string{"[workers-0-0 a] train-workers-0-0-a/main", "[workers-0-0 b] train-workers-0-0-b/main", "[workers-0-1] train-workers-0-1-c/main"},
 		},

@@ -95,7 +95,7 @@ func (c closer) Close() error {
 	return nil
 }
 
-func TestPrintAllGoesOnAfterALogThatCannotBeRead(t *testing.T) {
+func TestPrintAllSkipsUnreadableLogs(t *testing.T) {
 	opener := func(_ context.Context, s stream, _ *corev1.PodLogOptions) (io.ReadCloser, error) {
 		if s.rank == "workers-1-0" {
 			return nil, errors.New("the node\x1b[2J does not answer")
@@ -119,7 +119,7 @@ type brokenPipe struct{}
 
 func (brokenPipe) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
 
-func TestPrintAllStopsWhenNobodyReads(t *testing.T) {
+func TestPrintAllStopsOnClosedOutput(t *testing.T) {
 	opener := func(ctx context.Context, _ stream, _ *corev1.PodLogOptions) (io.ReadCloser, error) {
 		return io.NopCloser(io.MultiReader(strings.NewReader("a line\n"), forever{ctx})), nil
 	}

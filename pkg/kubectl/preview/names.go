@@ -16,7 +16,7 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/snapshot"
 )
 
-// random stands for the five characters by which pods of a Job are told apart.
+// random stands for the five random characters of the name of a pod.
 const random = "xxxxx"
 
 // maxRanges is how many ranges of indices a pattern shows.

@@ -241,7 +241,7 @@ func TestPreviewUsesTheGatesOfTheServer(t *testing.T) {
 	}
 }
 
-func TestTemplateIsJudgedUnderAnotherNameIfItsOwnIsTaken(t *testing.T) {
+func TestTakenNameIsReplacedForTheCheck(t *testing.T) {
 	a := &answers{sets: trainSet(), jobs: []string{"train-w-0"}}
 	previewOne(t, a)
 	if !slices.Contains(a.asked, "Job train-w-0-*") {

@@ -104,7 +104,7 @@ func PodReady(pod *corev1.Pod) bool {
 	return c != nil && c.Status == corev1.ConditionTrue
 }
 
-// PodEnded tells whether all containers of the pod have ended for good.
+// PodEnded tells whether all containers of the pod have ended and will not be restarted.
 func PodEnded(pod *corev1.Pod) bool {
 	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
 }

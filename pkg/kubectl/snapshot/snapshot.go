@@ -72,7 +72,7 @@ func ofSet(name string) metav1.ListOptions {
 }
 
 // keep takes the children of this very set, and sorts them. Others of the same name may be there for a while after a set
-// was deleted and created anew.
+// was deleted and recreated.
 func (s *Set) keep(jobs []batchv1.Job, pods []corev1.Pod) {
 	rank := map[string]int{}
 	for i := range s.JobSet.Spec.ReplicatedJobs {

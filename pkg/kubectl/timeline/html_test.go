@@ -20,7 +20,7 @@ func page(t *testing.T, tl *Timeline) string {
 	return b.String()
 }
 
-func TestPageSaysWhatTheChartSays(t *testing.T) {
+func TestPageAndChartAgree(t *testing.T) {
 	got := page(t, Build(eventful(), after(12000)))
 	for _, want := range []string{
 		"<title>Timeline of jobset team-a/train</title>",

@@ -23,7 +23,7 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/cli"
 )
 
-// Texts that the tests compare with are in testdata. UPDATE_GOLDEN=1 writes them anew, to be read before they are committed.
+// Texts that the tests compare with are in testdata. UPDATE_GOLDEN=1 rewrites them; review them before you commit.
 func golden(t *testing.T, name, got string) {
 	t.Helper()
 	path := filepath.Join("testdata", name)

@@ -1,8 +1,7 @@
 // Copyright The jobset-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package top is `kubectl jobset top`: how much of a JobSet is ready, where it runs, what it requests there, and which share of
-// its life it was of use.
+// Package top is `kubectl jobset top`: how much of a JobSet is ready, where it runs, what it requests there, and its goodput.
 package top
 
 import (

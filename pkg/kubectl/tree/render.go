@@ -235,7 +235,7 @@ func (j *Job) item(now time.Time, chosen choice) item {
 		}
 		rest[key] = append(rest[key], p)
 	}
-	// Pods that are all alike and well are told by the line of their Job.
+	// Pods that are all in the same good state are covered by the line of their Job.
 	if shown == 0 && len(rest) == 1 && j.Pods[0].severity == well {
 		it.node = nodes(pointers(j.Pods))
 		return it

@@ -193,7 +193,7 @@ jobset/train Pending 24/425 0 3h
 	same(t, want, lines(s, false))
 }
 
-func TestTenThousandPodsFitOnAScreenUnlessAllAreAskedFor(t *testing.T) {
+func TestTenThousandPodsFitOnAScreen(t *testing.T) {
 	s := newSet(builders.WithJobs("workers", 100, 100))
 	for i := range 100 {
 		addJob(s, "workers", i, 100)

@@ -69,7 +69,7 @@ func (d *diagnosis) state() string {
 	return stateUnknown
 }
 
-// restarts returns whether Jobs of an earlier attempt are being replaced. The status may not say so yet.
+// restarts returns whether Jobs of an earlier attempt are being replaced. The status may not show that yet.
 func (d *diagnosis) restarts() bool {
 	return d.state() == helper.PhaseRestarting || len(d.previous) > 0 && !d.allUp()
 }

@@ -99,7 +99,7 @@ func TestLoadOfARunningSetMakesFewCalls(t *testing.T) {
 	}
 }
 
-func TestLoadNamesWhatItMayNotRead(t *testing.T) {
+func TestLoadListsForbiddenSources(t *testing.T) {
 	w := newEnv(t, healthy(pods(crashing("ImagePullBackOff", 0))))
 	for _, resource := range []string{"events", "nodes", "leases", "services"} {
 		w.refuses(&w.kube.Fake, resource, forbidden(resource))
@@ -119,7 +119,7 @@ func TestLoadNamesWhatItMayNotRead(t *testing.T) {
 	}
 }
 
-func TestLoadReadsWhatTheFirstRoundPointsAt(t *testing.T) {
+func TestLoadReadsReferencedObjects(t *testing.T) {
 	claim := func(pod *corev1.Pod) {
 		noNode("0/1 nodes are available: 1 node(s) didn't match Pod's node affinity/selector.")(pod)
 		selects(pod)
@@ -158,7 +158,7 @@ func TestLoadLooksForALeaseEverywhere(t *testing.T) {
 	}
 }
 
-func TestLoadOffersNamesForASetThatIsNotThere(t *testing.T) {
+func TestLoadSuggestsSimilarNames(t *testing.T) {
 	w := newEnv(t, &Evidence{})
 	for _, at := range []struct{ namespace, name string }{{"team", "trains"}, {"team", "unlike"}, {"other", "train"}} {
 		if err := w.jobSets.Tracker().Add(&jobsetv1alpha2.JobSet{ObjectMeta: metav1.ObjectMeta{Namespace: at.namespace, Name: at.name}}); err != nil {

@@ -17,7 +17,7 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/snapshot"
 )
 
-// What keeps Jobs and pods from being created. The API refuses, and only an event says so.
+// What prevents the creation of Jobs and pods. The API rejects them, and only an event shows why.
 
 // refusal is what an API said to a creation.
 type refusal struct {

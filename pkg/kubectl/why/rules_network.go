@@ -18,7 +18,7 @@ import (
 
 // What keeps the pods from finding each other by name.
 
-// serviceTrouble looks at the Service that gives the pods their names. The set uses one of this name whoever made it.
+// serviceTrouble checks the Service that gives the pods their names. The set uses any Service of this name, whatever its owner.
 func serviceTrouble(d *diagnosis) []Finding {
 	name := subdomain(d.JobSet)
 	service, read := d.Services[name]

@@ -67,7 +67,7 @@ func TestCPUTimeGrowsWithWork(t *testing.T) {
 	}
 }
 
-func TestThePeakOfMemoryBeginsAnew(t *testing.T) {
+func TestForgetPeakResetsThePeak(t *testing.T) {
 	pid := os.Getpid()
 	if err := forgetPeak(pid); err != nil {
 		t.Fatal(err)
@@ -100,7 +100,7 @@ func TestThePeakOfMemoryBeginsAnew(t *testing.T) {
 	}
 }
 
-func TestAProcessBeganBeforeNow(t *testing.T) {
+func TestProcessStartTime(t *testing.T) {
 	c := newDir(t)
 	program := exec.Command("cat")
 	input, err := program.StdinPipe()
@@ -156,7 +156,7 @@ func TestFlagsAreReadFromTheCommandLine(t *testing.T) {
 	}
 }
 
-func TestCallsOfTheControllerAreCountedFromAPlaceInTheAuditLog(t *testing.T) {
+func TestControllerCallsAreCountedFromAnAuditLogOffset(t *testing.T) {
 	c := newDir(t)
 	if end, err := c.auditEnd(); end != -1 || err != nil {
 		t.Errorf("end of a log that does not exist: %d, error %v", end, err)

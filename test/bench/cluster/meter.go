@@ -150,7 +150,7 @@ func (w *Window) End(ctx context.Context, to *report.Phase) error {
 	return w.meter.cluster.addStores(ctx, to)
 }
 
-// forgetRestarted forgets what processes had done before that were restarted meanwhile: their counters began anew.
+// forgetRestarted drops earlier counters of processes that were restarted in the meantime: they start again from zero.
 func (w *Window) forgetRestarted() error {
 	processes, err := w.meter.cluster.Processes()
 	if err != nil {

@@ -128,7 +128,7 @@ func memory(pid int) (now, peak int64, err error) {
 	return now, peak, nil
 }
 
-// forgetPeak lets the peak of memory begin anew.
+// forgetPeak resets the peak of memory.
 func forgetPeak(pid int) error {
 	return os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", pid), []byte("5"), 0)
 }

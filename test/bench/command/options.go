@@ -52,7 +52,7 @@ func (o *options) addFlags(fs *pflag.FlagSet) {
 	fs.IntVar(&o.runs, "runs", 0, "How often each scenario is run. Default: that of the preset.")
 	fs.DurationVar(&o.idleFor, "idle", 0, "How long the idle cluster is watched before a scenario. Default: that of the preset.")
 	fs.BoolVar(&o.noHostnames, "no-hostnames", false,
-		"big, run and wide: sets with enableDNSHostnames false, to tell apart what their headless Services cost.")
+		"big, run and wide: sets with enableDNSHostnames false, to show the cost of their headless Services.")
 	fs.BoolVar(&o.keep, "keep", false, "Leave the last namespace of each scenario in the cluster, when that goes away anyway.")
 	fs.BoolVar(&o.profiles, "profiles", false,
 		"Run scenarios once more for profiles of CPU and heap, which are written to profiles/ in the output directory.")

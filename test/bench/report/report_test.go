@@ -40,7 +40,7 @@ func TestMedianAndPercentiles(t *testing.T) {
 	}
 }
 
-func TestASavedScenarioIsLoadedWithItsMedians(t *testing.T) {
+func TestSavedScenarioIsLoadedWithItsMedians(t *testing.T) {
 	dir := t.TempDir()
 	late := &Scenario{Name: "a-later", Runs: 3, Begun: time.Unix(200, 0).UTC()}
 	for _, wall := range []float64{3, 1, 2} {
@@ -166,7 +166,7 @@ func TestCountsThatAreWrongOrMissingAreErrors(t *testing.T) {
 	}
 }
 
-func TestAPlotIsXMLWithABarForEachPhase(t *testing.T) {
+func TestPlotIsXMLWithOneBarPerPhase(t *testing.T) {
 	s := &Scenario{Name: "big <1>", Runs: 2, Sizes: map[string]int{"jobs": 4}}
 	for _, phase := range []string{"start", "restart & more"} {
 		for _, wall := range []float64{1, 3} {
@@ -203,7 +203,7 @@ func TestAPlotIsXMLWithABarForEachPhase(t *testing.T) {
 	}
 }
 
-func TestTheTableHasALineForEachProcess(t *testing.T) {
+func TestTableHasOneRowPerProcess(t *testing.T) {
 	s := measured("big", "start", map[string]int{"jobs": 400}, map[string]float64{
 		"wall": 1.234, "cpu/etcd": 0.5, "peak/etcd": 100, "rss/etcd": 90.25, "client/jobset-controller/create jobs": 400,
 	})

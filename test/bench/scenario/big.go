@@ -37,7 +37,7 @@ func big(ctx context.Context, r *runner) error {
 	})
 }
 
-// startSet is done when all Jobs are ready and the status says so. When they were created and ready is told apart.
+// startSet is done when all Jobs are ready and the status shows it. The times of creation and readiness are measured separately.
 func (s *space) startSet(ctx context.Context, name string, n int) error {
 	var created, ready time.Duration
 	phase, err := s.measure(ctx, name, func(ctx context.Context) error {

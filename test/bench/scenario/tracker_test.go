@@ -20,7 +20,7 @@ import (
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 )
 
-func TestATrackerWaitsUntilAllObjectsAreAsAskedFor(t *testing.T) {
+func TestTrackerWaitsForAllObjects(t *testing.T) {
 	client := fake.NewClientset(&batchv1.Job{ObjectMeta: objectMeta("old", "ns")})
 	jobs := client.BatchV1().Jobs("ns")
 	informer := informers.NewSharedInformerFactory(client, 0).Batch().V1().Jobs().Informer()
@@ -54,7 +54,7 @@ func TestATrackerWaitsUntilAllObjectsAreAsAskedFor(t *testing.T) {
 	}
 }
 
-func TestAFanCountsWhatArrivesInOrder(t *testing.T) {
+func TestFanCountsEventsInOrder(t *testing.T) {
 	change := func(n int32) watch.Event {
 		js := &jobsetv1alpha2.JobSet{}
 		js.Status.Restarts = n

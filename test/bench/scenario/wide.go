@@ -96,7 +96,7 @@ func (s *space) addMemoryPerJob(ctx context.Context, before map[string]int64, to
 	return nil
 }
 
-// restartController lets the controller look at everything anew, as after an update of it.
+// restartController makes the controller sync all objects again, as after an update of it.
 func (s *space) restartController(ctx context.Context) error {
 	_, err := s.measure(ctx, "controller restarted", func(ctx context.Context) error {
 		return errors.Join(s.Cluster.Do(ctx, "stop", "controller"), s.Cluster.Do(ctx, "start", "controller"))

@@ -251,7 +251,7 @@ func TestActionsWithoutEvents(t *testing.T) {
 	}
 }
 
-// TestEventsBeforeTheEnd: what a server was asked for just before it was stopped is told.
+// TestEventsBeforeTheEnd checks that requests just before the end of a server still get their events.
 func TestEventsBeforeTheEnd(t *testing.T) {
 	server := plane.StartServer(t, framework.Embedded(framework.ShortDir(t))...)
 	e := newEnv(t, server, server.Config(t))

@@ -20,8 +20,8 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/test/framework"
 )
 
-// TestRequestsOfTheControllerHaveAPriorityOfTheirOwn sends requests as the controller does.
-func TestRequestsOfTheControllerHaveAPriorityOfTheirOwn(t *testing.T) {
+// TestControllerRequestsHaveTheirOwnFlowSchema sends requests as the controller does.
+func TestControllerRequestsHaveTheirOwnFlowSchema(t *testing.T) {
 	user, err := plane.AddUser("system:serviceaccount:jobset-system:jobset-controller-manager",
 		"system:serviceaccounts", "system:serviceaccounts:jobset-system", "system:authenticated")
 	if err != nil {
@@ -60,10 +60,10 @@ func TestRequestsOfTheControllerHaveAPriorityOfTheirOwn(t *testing.T) {
 	}
 }
 
-// TestQuestionsOfAdmittedRequestsAreExempt wants kube-apiserver to answer the questions of our server without queueing them
+// TestDelegatedRequestsAreExempt wants kube-apiserver to answer the questions of our server without queueing them
 // when each belongs to a request that was let in and waits for the answer, and no others: anybody can cause those about
 // tokens.
-func TestQuestionsOfAdmittedRequestsAreExempt(t *testing.T) {
+func TestDelegatedRequestsAreExempt(t *testing.T) {
 	schema, err := plane.Kube.FlowcontrolV1().FlowSchemas().Get(t.Context(), "jobset-apiserver-delegated", metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)

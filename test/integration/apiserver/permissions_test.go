@@ -16,8 +16,8 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/test/framework"
 )
 
-// TestPermissionsMayComeAMomentLater is what an installation looks like that applies everything at once.
-func TestPermissionsMayComeAMomentLater(t *testing.T) {
+// TestPermissionsMayBeGrantedLater is what an installation looks like that applies everything at once.
+func TestPermissionsMayBeGrantedLater(t *testing.T) {
 	t.Parallel()
 	const user = "late-server"
 	kubeconfig, err := plane.Kubeconfig(user)

@@ -229,7 +229,7 @@ func testBadScales(t *testing.T, e *env) {
 }
 
 // testScaleOwnership: a manifest that leaves the size to an autoscaler does not take it back, nor half of it; one that
-// states the size is told who owns it.
+// sets the size gets a conflict that names its owner.
 func testScaleOwnership(t *testing.T, e *env) {
 	content := fmt.Sprintf(manifest, "a")
 	if _, err := e.apply(t, "a", content, "kubectl", metav1.PatchOptions{}); err != nil {

@@ -35,7 +35,7 @@ func TestFirstCauseWithARealJobController(t *testing.T) {
 			e := newEnv(t)
 			e.create(jobSetOf(builders.WithJobs("w", 2, 1, steer("running"), func(rj *replicatedJob) {
 				rj.Template.Spec.Template.Spec.RestartPolicy = policy
-				// Simulated nodes let go of pods in no time; a kubelet has containers to stop.
+				// Simulated nodes delete pods immediately; a kubelet has containers to stop.
 				rj.Template.Spec.Template.Annotations["jobset-apiserver.io/kwok-stop-after"] = "5s"
 			}), func(js *jobSet) { js.Spec.FailurePolicy = &jobsetv1alpha2.FailurePolicy{MaxRestarts: 1} }))
 			pod := e.awaitRunning("set-w-1", 1)[0]

@@ -127,7 +127,7 @@ func TestRow7_4_11_RestartJobShowsInThePods(t *testing.T) {
 	e.failJob("set-rjob-1", 1)
 	e.eventually(func() string {
 		if job := e.jobs()["set-rjob-1"]; job == nil || job.UID == old {
-			return "the failed Job was not made anew"
+			return "the failed Job was not recreated"
 		}
 		return ""
 	})

@@ -49,7 +49,7 @@ func TestRow7_1_14_RestartJobSetAndIgnoreMaxRestarts(t *testing.T) {
 	e.awaitCompleted("for-ever")
 }
 
-// oneWorker fails one worker of the example, which alone begins anew, and then the leader, with which all do.
+// oneWorker fails one worker of the example, which is restarted alone, and then the leader, which restarts all.
 func oneWorker(t *testing.T, example, set string) *env {
 	t.Helper()
 	e := newEnv(t)
@@ -59,14 +59,14 @@ func oneWorker(t *testing.T, example, set string) *env {
 	e.failJob(set+"-workers-1", 1)
 	e.eventually(func() string {
 		if job := e.jobs()[set+"-workers-1"]; job == nil || job.UID == before[job.Name].UID {
-			return "the failed Job was not made anew"
+			return "the failed Job was not recreated"
 		}
 		return ""
 	})
 	e.awaitRunning("", 3)
 	for _, name := range members(set)[:2] {
 		if e.jobs()[name].UID != before[name].UID {
-			t.Errorf("Job %s was made anew, which did not fail", name)
+			t.Errorf("Job %s did not fail, but was recreated", name)
 		}
 	}
 	return e

@@ -84,7 +84,7 @@ type Attempt struct {
 type AttemptTrigger string
 
 const (
-	// TriggerStart is that of a set that was created, or let go by a queue, and ran for the first time.
+	// TriggerStart means that the set was created, or admitted by a queue, and ran for the first time.
 	TriggerStart AttemptTrigger = "Start"
 	// TriggerFailurePolicy is that of a restart after a failed Job.
 	TriggerFailurePolicy AttemptTrigger = "FailurePolicy"
@@ -118,7 +118,7 @@ type AttemptOutcome string
 const (
 	// OutcomeCompleted is that of the attempt in which the set completed.
 	OutcomeCompleted AttemptOutcome = "Completed"
-	// OutcomeFailed is that of the attempt in which the set failed for good.
+	// OutcomeFailed means that the set failed permanently in this attempt.
 	OutcomeFailed AttemptOutcome = "Failed"
 	// OutcomeRestarted is that of an attempt that another one followed, after a failure or on request.
 	OutcomeRestarted AttemptOutcome = "Restarted"

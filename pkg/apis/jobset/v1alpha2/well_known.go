@@ -12,7 +12,7 @@ const JobSetControllerName = "jobset.sigs.k8s.io/jobset-controller"
 const (
 	// JobSetCompleted is True when the success policy was met. Never reset.
 	JobSetCompleted = "Completed"
-	// JobSetFailed is True when the set failed for good, or was cancelled. Retrying the set makes it False; nothing else
+	// JobSetFailed is True when the set failed permanently, or was cancelled. Retrying the set makes it False; nothing else
 	// resets it.
 	JobSetFailed = "Failed"
 	// JobSetSuspended is True while the set is suspended.
@@ -35,7 +35,7 @@ const ReasonCancelled = "Cancelled"
 const (
 	// TerminalStateCompleted is that of a set whose success policy was met.
 	TerminalStateCompleted = "Completed"
-	// TerminalStateFailed is that of a set that failed for good.
+	// TerminalStateFailed is the terminal state of a set that failed permanently.
 	TerminalStateFailed = "Failed"
 )
 

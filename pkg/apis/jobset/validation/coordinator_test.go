@@ -70,7 +70,7 @@ func TestCoordinator(t *testing.T) {
 			}),
 			want: only("spec.coordinator", invalid, coordinatorTooLong(65)),
 		},
-		"3.4-8a 3.4-8e both are told": {
+		"3.4-8a 3.4-8e both are reported": {
 			change: set("nobody", 0, 0, func(js *jobset.JobSet) { js.Spec.Network.Subdomain = strings.Repeat("a", 50) }),
 			want: []refusal{
 				{"spec.coordinator.replicatedJob", invalid, target},

@@ -192,7 +192,7 @@ func TestAttempts(t *testing.T) {
 	}
 }
 
-func TestTheHistoryIsBounded(t *testing.T) {
+func TestHistoryIsBounded(t *testing.T) {
 	set := newSet(with("w", 1), failurePolicy(99), func(js *jobsetv1alpha2.JobSet) {
 		for n := range int32(10) {
 			withAttempts(begun(n+3, jobsetv1alpha2.TriggerFailurePolicy, ended(at(1), jobsetv1alpha2.OutcomeRestarted, "")))(js)
@@ -207,7 +207,7 @@ func TestTheHistoryIsBounded(t *testing.T) {
 	diff(t, "length of reasons", []int{1024, 1024}, []int{len([]rune(got[8].EndReason)), len([]rune(got[9].Reason))})
 }
 
-func TestAServerThatKeepsNoHistoryIsSentNone(t *testing.T) {
+func TestServerWithoutHistoryGetsNoAttempts(t *testing.T) {
 	p := Decide(observe(newSet(with("w", 1)), jobNamed("w", 0, jobFailed)))
 	diff(t, "attempts", []jobsetv1alpha2.Attempt(nil), p.Status.Attempts)
 	if p.FailedJob != nil {

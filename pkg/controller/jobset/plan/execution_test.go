@@ -77,7 +77,7 @@ func statusAfter(o Observed, p Plan) *jobsetv1alpha2.JobSetStatus {
 	return p.Status
 }
 
-func TestTheCountOfAResumeEndsTheSuspension(t *testing.T) {
+func TestResumeCountEndsTheSuspension(t *testing.T) {
 	o := observe(newSet(with("w", 1), executed(0), wasSuspended), jobNamed("w", 0, jobIsSuspended))
 	o.Gates.ExecutionAttemptsTracking = true
 	want := summary{Conditions: []string{"Suspended=False ResumeJobs"}, Events: []string{"Normal ResumeJobs"}}
@@ -86,7 +86,7 @@ func TestTheCountOfAResumeEndsTheSuspension(t *testing.T) {
 	diff(t, "Jobs resumed by the second plan", []string{"js-w-0"}, summarize(o, Decide(o)).Resume)
 }
 
-func TestJobsAreToldTheirExecution(t *testing.T) {
+func TestJobsHaveTheExecutionAttempt(t *testing.T) {
 	keys := func(annotations map[string]string) string { return annotations["jobset.sigs.k8s.io/execution-attempt"] }
 	old := jobNamed("w", 1, jobIsSuspended, func(job *batchv1.Job) {
 		job.Spec.Template.Annotations = map[string]string{"jobset.sigs.k8s.io/execution-attempt": "2"}

@@ -223,7 +223,7 @@ func startedLongAgo(js *jobsetv1alpha2.JobSet) {
 	js.Spec.ActiveDeadlineSeconds, js.Status.StartTime = ptr.To[int64](1), &before
 }
 
-func TestTheCauseIsOnTheAttemptThatTheFailureEnded(t *testing.T) {
+func TestFirstCauseIsOnTheEndedAttempt(t *testing.T) {
 	o := observe(newSet(with("w", 1), failurePolicy(1), withAttempts(begun(1, jobsetv1alpha2.TriggerStart))), jobNamed("w", 0, jobFailed))
 	o.KeepAttempts = true
 	cause := &jobsetv1alpha2.FailureCause{Job: "js-w-0", Reason: "x"}

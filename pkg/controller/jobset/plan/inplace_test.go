@@ -109,7 +109,7 @@ func TestInPlaceRestart(t *testing.T) {
 	}
 }
 
-func TestAJobThatFailsRestartsASetThatRestartsInPlace(t *testing.T) {
+func TestFailedJobRestartsSetWithInPlaceRestart(t *testing.T) {
 	o := observe(inPlaceSet(), jobNamed("w", 0, jobFailed), jobNamed("w", 1))
 	o.Gates.InPlaceRestart = true
 	o.Pods = []Pod{podOf(o.Jobs[0], "0"), podOf(o.Jobs[1], "0")}

@@ -14,9 +14,9 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/gates"
 )
 
-// TestOneWriteRestartsAllJobsThatARuleMatches stores what is decided until nothing is, and compares that with the restarts of
+// TestOneWriteRestartsAllMatchingJobs stores what is decided until nothing is, and compares that with the restarts of
 // one Job after the other.
-func TestOneWriteRestartsAllJobsThatARuleMatches(t *testing.T) {
+func TestOneWriteRestartsAllMatchingJobs(t *testing.T) {
 	type rule = jobsetv1alpha2.FailurePolicyRule
 	const (
 		restart = jobsetv1alpha2.RestartJob
@@ -91,8 +91,8 @@ func TestOneWriteRestartsAllJobsThatARuleMatches(t *testing.T) {
 	}
 }
 
-// TestAMassFailureIsOneAttempt lets a thousand Jobs fail.
-func TestAMassFailureIsOneAttempt(t *testing.T) {
+// TestMassFailureIsOneAttempt lets a thousand Jobs fail.
+func TestMassFailureIsOneAttempt(t *testing.T) {
 	const many = 1000
 	js := newSet(failurePolicy(5*many, jobsetv1alpha2.FailurePolicyRule{Name: "r", Action: jobsetv1alpha2.RestartJob}), with("a", 1), with("w", many))
 	js.Status.Attempts = []jobsetv1alpha2.Attempt{{Number: 1, Trigger: jobsetv1alpha2.TriggerStart, Scope: jobsetv1alpha2.ScopeJobSet}}

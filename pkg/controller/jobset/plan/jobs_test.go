@@ -174,7 +174,7 @@ func TestExclusivePlacementOfJobs(t *testing.T) {
 	}
 }
 
-func TestRestartAttemptOfSingleJobsIsALabelOnlyWithTheFeature(t *testing.T) {
+func TestJobRestartAttemptLabelNeedsTheGate(t *testing.T) {
 	o := observe(newSet(with("w", 1)))
 	if _, found := Decide(o).CreateJobs[0].Labels[jobsetv1alpha2.JobRestartAttemptKey]; found {
 		t.Error("the label is there without the feature")

@@ -84,7 +84,7 @@ func TestTakenNames(t *testing.T) {
 	}
 }
 
-func TestTakenNamesAreTriedAfterAsLongAsTheyWereWaitedFor(t *testing.T) {
+func TestTakenNamesAreRetriedWithBackoff(t *testing.T) {
 	since := func(ago time.Duration) func(*jobsetv1alpha2.JobSet) {
 		return func(js *jobsetv1alpha2.JobSet) {
 			withCondition(jobsetv1alpha2.ChildNameConflict, metav1.ConditionTrue, "JobNameTaken", "m")(js)

@@ -125,7 +125,7 @@ func TestOrderedStart(t *testing.T) {
 	}
 }
 
-func TestTheEndedStartupConditionTakesTheTimeOfTheTransition(t *testing.T) {
+func TestStartupConditionHasTheTransitionTime(t *testing.T) {
 	o := observe(newSet(inOrder, with("a", 1), withCondition(jobsetv1alpha2.JobSetStartupPolicyInProgress, metav1.ConditionTrue, "R", "m")), jobNamed("a", 0, ready))
 	for _, c := range Decide(o).Status.Conditions {
 		diff(t, "time of "+c.Type, now, c.LastTransitionTime)

@@ -15,7 +15,7 @@ import (
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 )
 
-func TestWhichStatusesMayWait(t *testing.T) {
+func TestDeferrableStatuses(t *testing.T) {
 	counts := func(ready, active, succeeded, failed, suspended int32) []jobsetv1alpha2.ReplicatedJobStatus {
 		return []jobsetv1alpha2.ReplicatedJobStatus{{Name: "w", Ready: ready, Active: active, Succeeded: succeeded, Failed: failed, Suspended: suspended}}
 	}
@@ -103,7 +103,7 @@ func TestLargeStatusWaitsLonger(t *testing.T) {
 }
 
 // What was seen while the status was held back is stored with the times at which it was seen.
-func TestWhatWasDeferredIsStored(t *testing.T) {
+func TestDeferredStatusIsStored(t *testing.T) {
 	js := newSet(with("w", 2))
 	o := observe(js, jobNamed("w", 0), jobNamed("w", 1))
 	o.KeepAttempts = true
@@ -136,7 +136,7 @@ func TestWhatWasDeferredIsStored(t *testing.T) {
 }
 
 // Counts wait for five seconds from the first that has changed, and the time of creation alone for 15.
-func TestHowLongAStatusWaits(t *testing.T) {
+func TestStatusDelay(t *testing.T) {
 	js := newSet(with("w", 4))
 	o := observe(js)
 	js.Status = jobsetv1alpha2.JobSetStatus{Attempts: []jobsetv1alpha2.Attempt{{Number: 1}}, ReplicatedJobsStatus: []jobsetv1alpha2.ReplicatedJobStatus{{Name: "w"}}}
@@ -180,7 +180,7 @@ func TestHowLongAStatusWaits(t *testing.T) {
 
 // Queueing systems give quota back once nothing of a set is active, and wait until all of it is up. They look at the whole
 // set, and at the Jobs of each replicatedJob that have succeeded.
-func TestWhatQueuesWaitFor(t *testing.T) {
+func TestSuspensionForQueues(t *testing.T) {
 	type counts = []jobsetv1alpha2.ReplicatedJobStatus
 	inQueue := func(js *jobsetv1alpha2.JobSet) { js.Labels = map[string]string{"kueue.x-k8s.io/queue-name": "q"} }
 	resumed := withCondition(jobsetv1alpha2.JobSetSuspended, metav1.ConditionFalse, "ResumeJobs", "jobset is resumed")

@@ -56,7 +56,7 @@ func TestSetCondition(t *testing.T) {
 	}
 }
 
-func TestConditionsKeepTheOrderOfFirstAppearance(t *testing.T) {
+func TestConditionsKeepTheirOrder(t *testing.T) {
 	b := newStatus(observe(newSet()))
 	b.set("B", "True", "R", "m")
 	b.set("A", "True", "R", "m")

@@ -127,7 +127,7 @@ func TestResumeKeepsTheNodesOfTheNodeSelectorStrategy(t *testing.T) {
 	diff(t, "patches", want, Decide(observe(js, created)).PatchJobs)
 }
 
-func TestKeysThatMayBeMissingWhenAJobIsResumed(t *testing.T) {
+func TestMissingKeysOfResumedJobs(t *testing.T) {
 	for key, want := range map[string]bool{
 		"jobset.sigs.k8s.io/job-index":         false,
 		"alpha.jobset.sigs.k8s.io/x":           false,
@@ -166,7 +166,7 @@ func TestSuspend(t *testing.T) {
 	}
 }
 
-func TestWhatOthersSuspendedDoesNotKeepTheSetSuspended(t *testing.T) {
+func TestForeignSuspensionDoesNotKeepTheSetSuspended(t *testing.T) {
 	js := newSet(with("w", 2), withCondition(jobsetv1alpha2.JobSetSuspended, metav1.ConditionTrue, "SuspendedJobs", "jobset is suspended"))
 	o := observe(js, jobNamed("w", 0), jobNamed("w", 1, jobIsSuspended, releasedAt("0")))
 	want := summary{Conditions: []string{"Suspended=False ResumeJobs"}, Events: []string{"Normal ResumeJobs"}}

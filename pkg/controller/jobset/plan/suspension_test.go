@@ -17,7 +17,7 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/gates"
 )
 
-func TestASetIsSuspendedOnceNoJobMayStartPods(t *testing.T) {
+func TestSetIsSuspendedOnceNoJobMayStartPods(t *testing.T) {
 	type set = func(*jobsetv1alpha2.JobSet)
 	two := with("w", 2)
 	restarting := withCondition(jobsetv1alpha2.JobSetRestarting, metav1.ConditionTrue, "DefaultFailurePolicy", "m")
@@ -67,7 +67,7 @@ func patched(jobs []*batchv1.Job, patches []JobPatch) []*batchv1.Job {
 }
 
 // A suspension is taken back before anything of it is stored. First all Jobs were suspended, then one of two.
-func TestASuspensionThatIsTakenBackIsRecorded(t *testing.T) {
+func TestRevertedSuspensionIsRecorded(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change func(*jobsetv1alpha2.JobSet)
 		gates  gates.Gates
@@ -150,7 +150,7 @@ func TestJobsOfAnEarlierSuspensionDoNotEndTheAttempt(t *testing.T) {
 }
 
 // While Jobs of a suspended set still run, its conditions are about the time before. That alone is no reason to write.
-func TestConditionsAreOfThePresentSpecOnceItHolds(t *testing.T) {
+func TestConditionsGetTheCurrentGeneration(t *testing.T) {
 	js := newSet(with("w", 1), isSuspended, withCondition(jobsetv1alpha2.JobSetSuspended, metav1.ConditionFalse, "ResumeJobs", "jobset is resumed"))
 	js.Status.ReplicatedJobsStatus = []jobsetv1alpha2.ReplicatedJobStatus{{Name: "w"}}
 	js.Generation, js.Status.Conditions[0].ObservedGeneration = 4, 3

@@ -118,7 +118,7 @@ func (r *REST[P, T, R]) Create(ctx context.Context, name string, obj runtime.Obj
 	return req, nil
 }
 
-// address makes sure that the request is about the object of the URL, and makes it say so.
+// address checks that the request names the object of the URL, and sets the name and namespace if they are empty.
 func (t Target) address(ctx context.Context, req metav1.Object, name string) error {
 	if n := req.GetName(); n != "" && n != name {
 		return apierrors.NewBadRequest(fmt.Sprintf("metadata.name must be %q, the name of the %s in the URL, not %q: correct it or leave it out", name, t.Kind, n))

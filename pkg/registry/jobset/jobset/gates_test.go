@@ -64,8 +64,8 @@ func TestStatusOfDisabledFeatures(t *testing.T) {
 	}
 }
 
-// The count of executions would begin anew, below numbers that were given out, if it got lost while its feature is off.
-func TestCountOfExecutionsIsNotRemovedWhileItsFeatureIsOff(t *testing.T) {
+// If the count of executions were lost while its feature is off, it would start again, below numbers that were already used.
+func TestExecutionAttemptsAreKeptWhileTheGateIsOff(t *testing.T) {
 	cases := map[string]struct {
 		gates gates.Gates
 		want  *int32

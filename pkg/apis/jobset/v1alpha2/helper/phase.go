@@ -48,7 +48,7 @@ func Phase(js *jobsetv1alpha2.JobSet) string {
 	return PhaseStarting
 }
 
-// Finished returns PhaseCompleted or PhaseFailed and the condition that says so, which is nil if only the terminal state
+// Finished returns PhaseCompleted or PhaseFailed and the condition of that type, which is nil if only the terminal state
 // does. The phase is "" for a set that has not finished.
 func Finished(js *jobsetv1alpha2.JobSet) (string, *metav1.Condition) {
 	for _, phase := range []string{PhaseCompleted, PhaseFailed} { // also the types of the conditions and the terminal states

@@ -14,7 +14,7 @@ import (
 
 const cancelled = "cancelled"
 
-// Cancel fails a set for good. The controller then deletes the active Jobs as after any failure.
+// Cancel fails a set permanently. The controller then deletes the active Jobs as after any failure.
 func Cancel(js *jobset.JobSet, spec *batch.JobSetActionSpec, call Call) (*batch.JobSetActionStatus, error) {
 	if err := checkUID(js, spec.Preconditions); err != nil {
 		return nil, err

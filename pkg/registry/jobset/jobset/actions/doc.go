@@ -4,7 +4,7 @@
 // Package actions holds what users may do to a JobSet without the right to edit it: restart, suspend, resume, cancel and
 // retry. Each one is a function that changes the object that was read, spec.suspend and the status at most, and says what
 // came of it; or returns an error and changes nothing. What it says about a change is read from the changed object, so
-// that whoever asks for the same thing again is told the same.
+// that a repeated request gets the same response.
 //
 // There is no clock, no I/O and no random choice: the store may call a function again, on a newer object, until its
 // result is stored.

@@ -215,7 +215,7 @@ func TestRetryRestarts(t *testing.T) {
 	}
 }
 
-// TestSigners: names that contain what separates a name from a reason are told apart from reasons.
+// TestSigners distinguishes names that contain the separator of names and reasons from reasons.
 func TestSigners(t *testing.T) {
 	for _, user := range []string{"alice", "system:serviceaccount:ns:robot", "alice@example.com", "by the way", strings.Repeat("a", 256)} {
 		for _, reason := range []string{"", "because", "see: this", "cancelled by mistake"} {

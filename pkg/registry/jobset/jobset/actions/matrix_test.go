@@ -174,7 +174,7 @@ func TestAskingTwice(t *testing.T) {
 	}
 }
 
-// TestNothingChanges: a request for what is so already, without an attempt named, says so and by whom nothing was done.
+// TestNothingChanges sends requests for a state that the set already has, without naming an attempt.
 func TestNothingChanges(t *testing.T) {
 	for action, state := range map[string]string{"suspend": "suspended", "resume": "running"} {
 		js := train(states[state])

@@ -93,7 +93,7 @@ func checkManaged(js *jobset.JobSet) error {
 	return nil
 }
 
-// checkUnfinished refuses what only an unfinished set can do.
+// checkUnfinished rejects actions that only an unfinished set supports.
 func checkUnfinished(js *jobset.JobSet, action string) error {
 	switch finishedAs(js) {
 	case helper.PhaseCompleted:

@@ -236,7 +236,7 @@ func TestOtherRestartsOfTheAttempt(t *testing.T) {
 	}
 }
 
-// TestOriginsOfAttempts: who comes too late is told what came first.
+// TestOriginsOfAttempts checks that a late request gets the reason of the current attempt.
 func TestOriginsOfAttempts(t *testing.T) {
 	cases := map[string]struct {
 		entry jobset.Attempt
