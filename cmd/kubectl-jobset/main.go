@@ -27,7 +27,7 @@ func main() {
 		return
 	}
 	if !errors.Is(err, cli.ErrSilent) {
-		fmt.Fprintln(os.Stderr, "error:", cli.Explain(err))
+		fmt.Fprintln(os.Stderr, "error:", kubectl.Explain(err))
 	}
 	os.Exit(1)
 }

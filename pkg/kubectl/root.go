@@ -58,6 +58,15 @@ func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	return cmd
 }
 
+// Explain returns the message of an error of a command.
+func Explain(err error) string {
+	var all []cli.Kind
+	for _, k := range kinds {
+		all = append(all, k.Kind)
+	}
+	return cli.Explain(err, all...)
+}
+
 // addVerbosity adds -v, as kubectl has it: from 6 on, each request is logged.
 func addVerbosity(cmd *cobra.Command) {
 	flags := flag.NewFlagSet("", flag.ContinueOnError)

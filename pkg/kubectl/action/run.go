@@ -56,7 +56,7 @@ func (r *runner) all(ctx context.Context, objects []object) error {
 		answer, err := r.one(ctx, o)
 		if err != nil {
 			failed = true
-			fmt.Fprintln(r.streams.ErrOut, "error:", cli.Explain(err))
+			fmt.Fprintln(r.streams.ErrOut, "error:", cli.Explain(err, o.target.Kind))
 			continue
 		}
 		done = append(done, result{o, answer})

@@ -51,7 +51,7 @@ func (r *runner) waitForAll(ctx context.Context, done []result) bool {
 		text, err := follow(ctx, pollInterval, look, display)
 		if err != nil {
 			all = false
-			fmt.Fprintln(r.streams.ErrOut, "error:", cli.Explain(r.ended(ctx, d.object, err)))
+			fmt.Fprintln(r.streams.ErrOut, "error:", cli.Explain(r.ended(ctx, d.object, err), d.target.Kind))
 			continue
 		}
 		if r.output.ForHumans() {

@@ -6,28 +6,38 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
-
-	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 )
 
 // ErrSilent makes the plugin exit with code 1 without a further message: the command has said all.
 var ErrSilent = errors.New("failed")
 
-// Explain returns the message of an error, with the way out where the library's own message has none.
-func Explain(err error) string {
-	message := strings.TrimSpace(err.Error())
+// Explain returns the message of an error of a command for the kinds, with the way out where the library's own message has none.
+func Explain(err error, kinds ...Kind) string {
+	message, served := strings.TrimSpace(err.Error()), kindOf(err, kinds).GroupVersion
 	switch {
 	case meta.IsNoMatchError(err), IsNotServed(err):
-		return fmt.Sprintf("%s: the cluster does not serve %s; ask `kubectl get apiservice %s.%s`", message,
-			jobsetv1alpha2.SchemeGroupVersion, jobsetv1alpha2.SchemeGroupVersion.Version, jobsetv1alpha2.GroupName)
+		return fmt.Sprintf("%s: the cluster does not serve %s; ask `kubectl get apiservice %s.%s`", message, served, served.Version, served.Group)
 	case apierrors.IsServiceUnavailable(err):
-		return fmt.Sprintf("%s: ask `kubectl get apiservice %s.%s`", message, jobsetv1alpha2.SchemeGroupVersion.Version, jobsetv1alpha2.GroupName)
+		return fmt.Sprintf("%s: ask `kubectl get apiservice %s.%s`", message, served.Version, served.Group)
 	}
 	return message
+}
+
+// kindOf returns the kind whose group the answer of a server names, or else the first.
+func kindOf(err error, kinds []Kind) Kind {
+	var status apierrors.APIStatus
+	if errors.As(err, &status) && status.Status().Details != nil {
+		group := status.Status().Details.Group
+		if at := slices.IndexFunc(kinds, func(k Kind) bool { return k.GroupVersion.Group == group }); at >= 0 {
+			return kinds[at]
+		}
+	}
+	return kinds[0]
 }
 
 // IsNotServed tells whether a NotFound is about the path and not about an object: the server knows no such resource.

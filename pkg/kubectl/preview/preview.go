@@ -1,9 +1,9 @@
 // Copyright The jobset-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package preview tells what a JobSet would create, before it exists. The server says by a dry run what it would store; the
-// functions of the controller say which children follow from that; and the cluster says by dry runs of one of each kind
-// whether it would take them. Nothing is created.
+// Package preview shows what the objects of a manifest would create, before they exist. A dry run of an object returns what the
+// server would store. The functions of the controller make the children of that. Dry runs of one child of each kind return
+// whether the cluster would accept them. Nothing is created.
 package preview
 
 import (
