@@ -1,7 +1,10 @@
 // Copyright The jobset-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package informers holds the caches that controllers of all kinds share.
+// Package informers holds the caches that the controllers of all kinds share. A kind declares what it needs: resources,
+// labels, and a transform that returns the fields to keep. Kinds that need the same objects share one watch and one cache,
+// in which each has its own part of an object; a cache of a single kind holds nothing but that part. Watches wait together for a
+// server that is away.
 package informers
 
 import (
@@ -49,48 +52,48 @@ type Server struct {
 	asked, answered, reported time.Time
 }
 
-// NewServer returns a server, by its name in the log and a question that it answers when it serves.
-func NewServer(name string, probe func(context.Context) error) *Server {
+// newServer returns a server, by its name in the log and a question that it answers when it serves.
+func newServer(name string, probe func(context.Context) error) *Server {
 	s := &Server{name: name, probe: probe}
 	s.ended, s.end = context.WithCancel(context.Background())
 	return s
 }
 
-// Stop lets all that wait fail. A reflector does not end the context of its lists when it is stopped.
-func (s *Server) Stop() { s.end() }
+// stop lets all that wait fail. A reflector does not end the context of its lists when it is stopped.
+func (s *Server) stop() { s.end() }
 
-// LastError returns why the last request failed that did; nil if none did.
-func (s *Server) LastError() error {
+// lastError returns why the last request failed that did; nil if none did.
+func (s *Server) lastError() error {
 	if last := s.last.Load(); last != nil {
 		return *last
 	}
 	return nil
 }
 
-// Resource is a client of the objects of one kind.
-type Resource[L runtime.Object] interface {
+// Client lists and watches the objects of a resource.
+type Client[L runtime.Object] interface {
 	List(context.Context, metav1.ListOptions) (L, error)
 	Watch(context.Context, metav1.ListOptions) (watch.Interface, error)
 }
 
-// NewListWatch returns what an informer needs to follow the objects of one kind that the selector selects. The client set
+// newListWatch returns what an informer needs to follow the objects of a resource that carry the label, or all of them. The client set
 // says whether it streams lists.
-func NewListWatch[L runtime.Object](s *Server, clientSet any, resource Resource[L], labelSelector string) cache.ListerWatcher {
+func newListWatch[L runtime.Object](s *Server, clientSet any, client Client[L], label string) cache.ListerWatcher {
 	return cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-			options.LabelSelector = labelSelector
+			options.LabelSelector = label
 			var list runtime.Object
 			err := s.try(ctx, func() (err error) {
-				list, err = resource.List(ctx, options)
+				list, err = client.List(ctx, options)
 				return err
 			})
 			return list, err
 		},
 		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
-			options.LabelSelector = labelSelector
+			options.LabelSelector = label
 			var events watch.Interface
 			err := s.try(ctx, func() (err error) {
-				events, err = resource.Watch(ctx, options)
+				events, err = client.Watch(ctx, options)
 				return err
 			})
 			return events, err

@@ -97,11 +97,11 @@ func TestWatchesResumeAfterServerOutage(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				f := &fakeServer{}
-				s := NewServer("test", f.probe)
+				s := newServer("test", f.probe)
 				ctx, cancel := context.WithCancel(t.Context())
 				var running sync.WaitGroup
 				for range caches {
-					informer := cache.NewSharedIndexInformer(NewListWatch[*corev1.ConfigMapList](s, f, f, ""), &corev1.ConfigMap{}, 0, nil)
+					informer := cache.NewSharedIndexInformer(newListWatch[*corev1.ConfigMapList](s, f, f, ""), &corev1.ConfigMap{}, 0, nil)
 					running.Go(func() { informer.RunWithContext(ctx) })
 				}
 				time.Sleep(10 * time.Second)
@@ -126,7 +126,7 @@ func TestWatchesResumeAfterServerOutage(t *testing.T) {
 				}
 				f.leave(away)
 				cancel()
-				s.Stop()
+				s.stop()
 				running.Wait()
 			})
 		})
@@ -143,7 +143,7 @@ func TestAnswersThatReflectorsActOnAreNotTriedAgain(t *testing.T) {
 	} {
 		t.Run(fmt.Sprint(answer), func(t *testing.T) {
 			f := &fakeServer{away: answer}
-			lists := NewListWatch[*corev1.ConfigMapList](NewServer("test", f.probe), f, f, "")
+			lists := newListWatch[*corev1.ConfigMapList](newServer("test", f.probe), f, f, "")
 			_, err := cache.ToListerWatcherWithContext(lists).ListWithContext(t.Context(), metav1.ListOptions{})
 			if !errors.Is(err, answer) {
 				t.Errorf("error %v", err)
@@ -157,9 +157,9 @@ func TestAnswersThatReflectorsActOnAreNotTriedAgain(t *testing.T) {
 func TestFailingListBacksOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fakeServer{away: errors.New("timeout")}
-		s := NewServer("test", func(context.Context) error { return nil })
-		time.AfterFunc(time.Minute, s.Stop)
-		lists := NewListWatch[*corev1.ConfigMapList](s, f, f, "")
+		s := newServer("test", func(context.Context) error { return nil })
+		time.AfterFunc(time.Minute, s.stop)
+		lists := newListWatch[*corev1.ConfigMapList](s, f, f, "")
 		if _, err := cache.ToListerWatcherWithContext(lists).ListWithContext(t.Context(), metav1.ListOptions{}); err == nil {
 			t.Error("no error of a list that was stopped")
 		}

@@ -80,7 +80,7 @@ func (c *Controller) awaitWatch(ctx context.Context, job plan.FailedJob, read []
 		if first = c.failures.first(job.UID); first != nil || shown {
 			return true, nil
 		}
-		shown = !slices.ContainsFunc(c.caches.pods.GetIndexer().List(), func(obj any) bool {
+		shown = !slices.ContainsFunc(c.caches.pods.List(), func(obj any) bool {
 			pod, ok := obj.(*watchedPod)
 			return ok && pod.jobUID() == job.UID && !there.Has(pod.name)
 		})

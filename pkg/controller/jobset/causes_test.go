@@ -21,6 +21,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/informers"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
 )
 
@@ -100,7 +101,7 @@ func TestFirstCauseOutlivesRefusedStatusWrites(t *testing.T) {
 	job.Labels[jobsetv1alpha2.ReplicatedJobNameKey], job.Labels[jobsetv1alpha2.JobIndexKey] = "w", "0"
 	job.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobFailed, Status: corev1.ConditionTrue}}
 	r := newRig(t, set, failedPod("js-w-0-0-abcde", "uid-0", 137))
-	for informer, object := range map[cache.SharedIndexInformer]any{r.caches.jobSets: set, r.caches.jobs: job} {
+	for informer, object := range map[*informers.Informer]any{r.caches.jobSets: set, r.caches.jobs: job} {
 		if err := informer.GetIndexer().Add(object); err != nil {
 			t.Fatal(err)
 		}

@@ -21,6 +21,7 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/gates"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/children"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/consistency"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/informers"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/queue"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/generated/clientset/versioned"
@@ -38,6 +39,8 @@ type Config struct {
 	JobSets versioned.Interface
 	// Kube is a client of the main API.
 	Kube kubernetes.Interface
+	// Informers are those of JobSets. Their watches are built after the controller.
+	Informers *informers.Kind
 	// Recorder sends events about JobSets.
 	Recorder events.EventRecorder
 	// Clock tells the time.
@@ -62,40 +65,24 @@ type Controller struct {
 	leads atomic.Bool
 }
 
-// New returns a controller, its informers not started yet.
+// New returns a controller, its informers not built yet.
 func New(config Config) (*Controller, error) {
 	if config.Workers < 1 {
 		return nil, errors.New("the number of workers must be 1 or more")
 	}
 	registerMetrics()
 	c := &Controller{Config: config, queue: queue.New(Name), failures: newPodFailures(), causes: expiring.NewExpiring()}
-	var err error
-	if c.caches, err = newInformers(config.JobSets, config.Kube, config.Gates); err != nil {
-		return nil, err
-	}
+	c.caches = newCaches(config.Informers, config.JobSets, config.Gates)
 	c.Syncer = newSyncer(c, children.Host{
 		Runner: children.NewSlowStart(maxParallel), Consistency: consistency.NewConsistencyStore(config.Clock, c.caches.versions()), Clock: config.Clock,
 	})
-	return c, c.handleEvents()
+	c.handleEvents()
+	return c, nil
 }
 
-// Name implements manager.Controller.
-func (c *Controller) Name() string { return Name }
-
-// Start fills the caches and keeps them current until the context ends. It returns at once.
-func (c *Controller) Start(ctx context.Context) { c.caches.run(ctx) }
-
-// Unfilled returns the resources whose caches are not filled, each with why it is not if that is known.
-func (c *Controller) Unfilled() []string { return c.caches.unfilled() }
-
-// Run syncs JobSets until the context ends, and returns when all that was begun has ended.
+// Run syncs JobSets until the context ends, and returns when all that was begun has ended. The caches are filled.
 func (c *Controller) Run(ctx context.Context) {
 	logger := klog.FromContext(ctx)
-	for _, informer := range c.caches.all() {
-		if !cache.WaitForCacheSync(ctx.Done(), informer.HasSynced) {
-			return
-		}
-	}
 	c.leads.Store(true)
 	goodput.shown.Store(true)
 	logger.Info("Running JobSets", "workers", c.Workers)

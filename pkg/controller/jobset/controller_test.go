@@ -30,13 +30,13 @@ func (r *rig) run(t *testing.T) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
-	r.Start(ctx)
+	r.watches.Start(ctx)
 	running.Go(func() { r.Run(ctx) })
 	t.Cleanup(func() {
 		cancel()
 		running.Wait()
 	})
-	eventually(t, "the caches are filled", func() bool { return len(r.Unfilled()) == 0 })
+	eventually(t, "the caches are filled", func() bool { return len(r.Informers.Unfilled()) == 0 })
 }
 
 func eventually(t *testing.T, what string, condition func() bool) {
@@ -244,19 +244,19 @@ func TestControllerWaitsUntilJobSetsAreServed(t *testing.T) {
 	})
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	r.Start(ctx)
+	r.watches.Start(ctx)
 	eventually(t, "it asks again", func() bool {
 		mu.Lock()
 		defer mu.Unlock()
 		return asked > 1
 	})
-	diff(t, "unfilled", true, len(r.Unfilled()) > 0)
-	eventually(t, "all other caches are filled", func() bool { return len(r.Unfilled()) == 1 })
-	diff(t, "caches that are not filled", []string{"jobsets (no endpoints)"}, r.Unfilled())
+	diff(t, "unfilled", true, len(r.Informers.Unfilled()) > 0)
+	eventually(t, "all other caches are filled", func() bool { return len(r.Informers.Unfilled()) == 1 })
+	diff(t, "caches that are not filled", []string{"jobsets (no endpoints)"}, r.Informers.Unfilled())
 	mu.Lock()
 	served = true
 	mu.Unlock()
-	eventually(t, "the caches are filled", func() bool { return len(r.Unfilled()) == 0 })
+	eventually(t, "the caches are filled", func() bool { return len(r.Informers.Unfilled()) == 0 })
 }
 
 func TestObserveWaitsForItsWrites(t *testing.T) {

@@ -4,7 +4,6 @@
 package jobset
 
 import (
-	"fmt"
 	"slices"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -18,23 +17,13 @@ import (
 )
 
 // handleEvents makes changes of a set and of its children a reason to look at the set.
-func (c *Controller) handleEvents() error {
-	handlers := map[cache.SharedIndexInformer]cache.ResourceEventHandlerFuncs{
-		c.caches.jobSets:  onAny(c.enqueue, nil),
-		c.caches.services: onAny(c.enqueueOwner, c.enqueueUsers),
-		c.caches.claims:   onAny(c.enqueueOwner, c.enqueueNamed),
-		c.caches.jobs:     c.onJobs(),
-		c.caches.pods:     c.onPods(),
-	}
-	for informer, handle := range handlers {
-		if _, err := informer.AddEventHandler(handle); err != nil {
-			return fmt.Errorf("setting up event handlers: %w", err)
-		}
-	}
-	if _, err := c.caches.jobSets.AddEventHandler(c.measure()); err != nil {
-		return fmt.Errorf("setting up metrics: %w", err)
-	}
-	return nil
+func (c *Controller) handleEvents() {
+	c.caches.jobSets.AddEventHandler(onAny(c.enqueue, nil))
+	c.caches.jobSets.AddEventHandler(c.measure())
+	c.caches.services.AddEventHandler(onAny(c.enqueueOwner, c.enqueueUsers))
+	c.caches.claims.AddEventHandler(onAny(c.enqueueOwner, c.enqueueNamed))
+	c.caches.jobs.AddEventHandler(c.onJobs())
+	c.caches.pods.AddEventHandler(c.onPods())
 }
 
 func (c *Controller) enqueue(obj metav1.Object) { c.queue.Add(cache.MetaObjectToName(obj)) }
@@ -95,7 +84,7 @@ func (c *Controller) enqueueNamed(child metav1.Object) {
 
 // enqueueUsers enqueues the sets that used a Service which is gone, whatever its owner.
 func (c *Controller) enqueueUsers(service metav1.Object) {
-	users, err := c.caches.jobSets.GetIndexer().ByIndex(indexService, cache.MetaObjectToName(service).String())
+	users, err := c.caches.jobSets.ByIndex(indexService, cache.MetaObjectToName(service).String())
 	if err != nil {
 		return // the index exists
 	}

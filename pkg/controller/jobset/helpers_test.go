@@ -22,8 +22,10 @@ import (
 	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
 
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/gates"
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/children"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/informers"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
 	jobsetfake "github.com/jobset-apiserver/jobset-apiserver/pkg/generated/clientset/versioned/fake"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/generated/clientset/versioned/scheme"
@@ -35,18 +37,32 @@ type rig struct {
 	kube    *fake.Clientset
 	jobSets *jobsetfake.Clientset
 	events  *recorder
+	watches *informers.Watches
 }
 
 func newRig(t *testing.T, js *jobsetv1alpha2.JobSet, children ...runtime.Object) *rig {
 	t.Helper()
 	r := &rig{kube: fake.NewClientset(children...), jobSets: jobsetfake.NewClientset(js), events: &recorder{}}
-	r.jobSets.Resources = []*metav1.APIResourceList{{GroupVersion: jobsetv1alpha2.SchemeGroupVersion.String()}}
-	c, err := New(Config{JobSets: r.jobSets, Kube: r.kube, Recorder: r.events, Clock: clock.RealClock{}, Workers: 4})
+	r.kube.Resources = []*metav1.APIResourceList{{GroupVersion: jobsetv1alpha2.SchemeGroupVersion.String()}}
+	r.build(t, gates.Gates{})
+	return r
+}
+
+// build makes the controller, and its informers, for feature gates.
+func (r *rig) build(t *testing.T, gates gates.Gates) {
+	t.Helper()
+	factory := informers.NewFactory(r.kube)
+	kind := factory.For(Name)
+	var err error
+	r.Controller, err = New(Config{
+		JobSets: r.jobSets, Kube: r.kube, Informers: kind, Recorder: r.events, Clock: clock.RealClock{}, Gates: gates, Workers: 4,
+	})
+	if err == nil {
+		r.watches, err = factory.Build(kind)
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.Controller = c
-	return r
 }
 
 func (r *rig) apply(t *testing.T, js *jobsetv1alpha2.JobSet, p plan.Plan) error {

@@ -4,18 +4,11 @@
 package jobset
 
 import (
-	"context"
 	"fmt"
 
-	batchv1 "k8s.io/api/batch/v1"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/discovery"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
-	"k8s.io/klog/v2"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/gates"
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
@@ -31,7 +24,6 @@ const (
 	resourceJobs     = "jobs"
 	resourceServices = "services"
 	resourceClaims   = "persistentvolumeclaims"
-	resourcePods     = "pods"
 )
 
 const (
@@ -43,80 +35,25 @@ const (
 	indexSet = "set"
 )
 
-// informers are the caches that a decision is made on. They hold no more of an object than decisions use.
+// caches are what a decision is made on. They hold no more of an object than decisions use.
 type caches struct {
-	jobSets, jobs, services, claims, pods cache.SharedIndexInformer
-	// main and own are the API servers that the caches follow: own that of JobSets.
-	main, own *informers.Server
+	jobSets, jobs, services, claims, pods *informers.Informer
 }
 
-func newInformers(jobSets versioned.Interface, kube kubernetes.Interface, gates gates.Gates) (caches, error) {
+// newCaches declares what JobSets need.
+func newCaches(kind *informers.Kind, jobSets versioned.Interface, gates gates.Gates) caches {
 	const ofSets = jobsetv1alpha2.JobSetNameKey
-	byNamespace := cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}
-	main := informers.NewServer("main", func(ctx context.Context) error {
-		_, err := discovery.ToDiscoveryInterfaceWithContext(kube.Discovery()).ServerVersionWithContext(ctx)
-		return err
-	})
-	own := informers.NewServer(jobsetv1alpha2.SchemeGroupVersion.String(), func(ctx context.Context) error {
-		_, err := discovery.ToDiscoveryInterfaceWithContext(jobSets.Discovery()).
-			ServerResourcesForGroupVersionWithContext(ctx, jobsetv1alpha2.SchemeGroupVersion.String())
-		return err
-	})
-	c := caches{
-		jobSets: newInformer(informers.NewListWatch(own, jobSets, jobSets.JobsetV1alpha2().JobSets(metav1.NamespaceAll), ""), &jobsetv1alpha2.JobSet{},
-			cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc, indexService: serviceOf}),
-		jobs: newInformer(informers.NewListWatch(main, kube, kube.BatchV1().Jobs(metav1.NamespaceAll), ofSets), &batchv1.Job{},
-			cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc, indexOwner: ownerUID}),
-		// The Service of a set carries no label to select by.
-		services: newInformer(informers.NewListWatch(main, kube, kube.CoreV1().Services(metav1.NamespaceAll), ""), &corev1.Service{}, byNamespace),
-		claims: newInformer(informers.NewListWatch(main, kube, kube.CoreV1().PersistentVolumeClaims(metav1.NamespaceAll), ofSets),
-			&corev1.PersistentVolumeClaim{}, byNamespace),
-		pods: newInformer(informers.NewListWatch(main, kube, kube.CoreV1().Pods(metav1.NamespaceAll), ofSets), &corev1.Pod{}, podIndexers(gates)),
-		main: main, own: own,
+	need := func(resource informers.Resource, label string, indexers cache.Indexers) *informers.Informer {
+		return kind.Informer(informers.Need{Resource: resource, Label: label, Transform: newTransform(gates), Indexers: indexers})
 	}
-	for _, informer := range c.all() {
-		if err := informer.SetTransform(newTransform(gates)); err != nil {
-			return caches{}, fmt.Errorf("setting up informers: %w", err)
-		}
-		if err := informer.SetWatchErrorHandlerWithContext(logWatchError); err != nil {
-			return caches{}, fmt.Errorf("setting up informers: %w", err)
-		}
-	}
-	return c, nil
-}
-
-func newInformer(source cache.ListerWatcher, example runtime.Object, indexers cache.Indexers) cache.SharedIndexInformer {
-	return cache.NewSharedIndexInformerWithOptions(source, example, cache.SharedIndexInformerOptions{Indexers: indexers})
-}
-
-// unfilled returns the resources whose caches are not filled, each with why it is not if that is known.
-func (c caches) unfilled() (resources []string) {
-	for _, r := range []struct {
-		resource string
-		informer cache.SharedIndexInformer
-		server   *informers.Server
-	}{
-		{resourceJobSets, c.jobSets, c.own}, {resourceJobs, c.jobs, c.main}, {resourceServices, c.services, c.main},
-		{resourceClaims, c.claims, c.main}, {resourcePods, c.pods, c.main},
-	} {
-		if r.informer.HasSynced() {
-			continue
-		}
-		if err := r.server.LastError(); err != nil {
-			r.resource += fmt.Sprintf(" (%v)", err)
-		}
-		resources = append(resources, r.resource)
-	}
-	return resources
-}
-
-// run keeps the caches current until the context ends.
-func (c caches) run(ctx context.Context) {
-	for _, server := range []*informers.Server{c.main, c.own} {
-		context.AfterFunc(ctx, server.Stop)
-	}
-	for _, informer := range c.all() {
-		go informer.RunWithContext(ctx)
+	sets := informers.NewResource(kind.Aggregated(jobsetv1alpha2.SchemeGroupVersion), jobsetv1alpha2.SchemeGroupVersion.WithResource(resourceJobSets),
+		&jobsetv1alpha2.JobSet{}, jobSets, jobSets.JobsetV1alpha2().JobSets(metav1.NamespaceAll))
+	return caches{
+		jobSets:  need(sets, "", cache.Indexers{indexService: serviceOf}),
+		jobs:     need(kind.Jobs(), ofSets, cache.Indexers{indexOwner: ownerUID}),
+		services: need(kind.Services(), "", nil), // the Service of a set carries no label to select by
+		claims:   need(kind.Claims(), ofSets, nil),
+		pods:     need(kind.Pods(), ofSets, podIndexers(gates)),
 	}
 }
 
@@ -128,22 +65,13 @@ func podIndexers(gates gates.Gates) cache.Indexers {
 	return nil
 }
 
-func (c caches) all() []cache.SharedIndexInformer {
-	return []cache.SharedIndexInformer{c.jobSets, c.jobs, c.services, c.claims, c.pods}
-}
-
 func (c caches) versions() map[string]consistency.Versioned {
 	return map[string]consistency.Versioned{
-		resourceJobSets:  c.jobSets.GetIndexer(),
-		resourceJobs:     c.jobs.GetIndexer(),
-		resourceServices: c.services.GetIndexer(),
-		resourceClaims:   c.claims.GetIndexer(),
+		resourceJobSets:  c.jobSets,
+		resourceJobs:     c.jobs,
+		resourceServices: c.services,
+		resourceClaims:   c.claims,
 	}
-}
-
-// logWatchError replaces the library's handler, which logs an outage of a server as an error of this program.
-func logWatchError(ctx context.Context, r *cache.Reflector, err error) {
-	klog.FromContext(ctx).Info("Watch ended, trying again", "type", r.TypeDescription(), "reason", err)
 }
 
 // ownerUID indexes a child by the UID of the JobSet that controls it.

@@ -30,7 +30,7 @@ const (
 	jobsPerSet = 4
 )
 
-var indexersOfJobs = cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc, indexOwner: ownerUID}
+var indexersOfJobs = cache.Indexers{indexOwner: ownerUID}
 
 // TestCachedJobIsSmall looks at memory that is in use, which depends on no machine. With what the garbage collector
 // lets lie, a program takes about twice of that.
@@ -69,7 +69,7 @@ func BenchmarkCachedJob(b *testing.B) {
 
 // BenchmarkCachedSet reports the live memory that the cache takes for a set, and the time to transform it.
 func BenchmarkCachedSet(b *testing.B) {
-	indexers := cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc, indexService: serviceOf}
+	indexers := cache.Indexers{indexService: serviceOf}
 	for name, build := range map[string]func(string) *jobsetv1alpha2.JobSet{"at rest": restingSet, "of usual size": usualSet} {
 		b.Run(name, func(b *testing.B) {
 			benchmarkCache(b, "set", indexers, func(add func(any)) {
@@ -83,7 +83,7 @@ func BenchmarkCachedSet(b *testing.B) {
 
 // BenchmarkCachedService reports the live memory that the cache takes for the Service of a set, and the time to transform it.
 func BenchmarkCachedService(b *testing.B) {
-	benchmarkCache(b, "service", cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}, func(add func(any)) {
+	benchmarkCache(b, "service", nil, func(add func(any)) {
 		for i := range cachedSets {
 			js := asStored(restingSet(fmt.Sprintf("rest-%05d", i)))
 			service := plan.Decide(plan.Observed{JobSet: js, Now: metav1.Now()}).CreateService

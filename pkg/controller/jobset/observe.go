@@ -16,6 +16,7 @@ import (
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/informers"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
 )
 
@@ -88,8 +89,8 @@ var _ Caches = caches{}
 
 // JobSet returns the cached set; nil if there is none.
 func (c caches) JobSet(key cache.ObjectName) (*jobsetv1alpha2.JobSet, error) {
-	obj, found, err := c.jobSets.GetIndexer().GetByKey(key.String())
-	if err != nil || !found {
+	obj, err := c.jobSets.GetByKey(key.String())
+	if err != nil || obj == nil {
 		return nil, err
 	}
 	js, ok := obj.(*jobsetv1alpha2.JobSet)
@@ -101,7 +102,7 @@ func (c caches) JobSet(key cache.ObjectName) (*jobsetv1alpha2.JobSet, error) {
 
 // Jobs returns the cached Jobs that the set controls.
 func (c caches) Jobs(js *jobsetv1alpha2.JobSet) ([]*batchv1.Job, error) {
-	objs, err := c.jobs.GetIndexer().ByIndex(indexOwner, string(js.UID))
+	objs, err := c.jobs.ByIndex(indexOwner, string(js.UID))
 	if err != nil {
 		return nil, fmt.Errorf("listing jobs of jobset %s/%s: %w", js.Namespace, js.Name, err)
 	}
@@ -116,7 +117,7 @@ func (c caches) Jobs(js *jobsetv1alpha2.JobSet) ([]*batchv1.Job, error) {
 
 // Pods returns the cached pods that carry the name of the set.
 func (c caches) Pods(key cache.ObjectName) ([]plan.Pod, error) {
-	objs, err := c.pods.GetIndexer().ByIndex(indexSet, key.String())
+	objs, err := c.pods.ByIndex(indexSet, key.String())
 	if err != nil {
 		return nil, fmt.Errorf("listing pods of jobset %s: %w", key, err)
 	}
@@ -135,9 +136,9 @@ func (c caches) HasService(name cache.ObjectName) (bool, error) { return has(c.s
 // HasClaim returns whether the cache has a volume claim of the name.
 func (c caches) HasClaim(name cache.ObjectName) (bool, error) { return has(c.claims, name) }
 
-func has(informer cache.SharedIndexInformer, name cache.ObjectName) (bool, error) {
-	_, found, err := informer.GetIndexer().GetByKey(name.String())
-	return found, err
+func has(informer *informers.Informer, name cache.ObjectName) (bool, error) {
+	obj, err := informer.GetByKey(name.String())
+	return obj != nil, err
 }
 
 func asObjects(jobs []*batchv1.Job) []metav1.Object {

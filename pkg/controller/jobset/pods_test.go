@@ -85,10 +85,7 @@ func TestPodsThatRestartInPlaceAreObserved(t *testing.T) {
 	set.Spec.FailurePolicy = &jobsetv1alpha2.FailurePolicy{RestartStrategy: jobsetv1alpha2.RestartStrategyInPlaceRestart}
 	other.Name = "other"
 	r := newRig(t, set)
-	c, err := New(Config{JobSets: r.jobSets, Kube: r.kube, Recorder: r.events, Clock: r.Clock, Workers: 1, Gates: gates.Gates{InPlaceRestart: true}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	r.build(t, gates.Gates{InPlaceRestart: true})
 	says := func(attempt string) func(*corev1.Pod) {
 		return func(pod *corev1.Pod) {
 			pod.Annotations = map[string]string{jobsetv1alpha2.InPlaceRestartAttemptKey: attempt}
@@ -98,25 +95,25 @@ func TestPodsThatRestartInPlaceAreObserved(t *testing.T) {
 		pod.Status.InitContainerStatuses = []corev1.ContainerStatus{{Name: "i", RestartCount: 2}}
 	}
 	pod := watched(t, podOfJob("p", "uid-0", says("3"), restarts(1, 1), inits))
-	err = errors.Join(c.caches.jobSets.GetIndexer().Add(set), c.caches.jobSets.GetIndexer().Add(other), c.caches.pods.GetIndexer().Add(pod))
+	err := errors.Join(r.caches.jobSets.GetIndexer().Add(set), r.caches.jobSets.GetIndexer().Add(other), r.caches.pods.GetIndexer().Add(pod))
 	if err != nil {
 		t.Fatal(err)
 	}
-	obs, _, err := c.Observe(t.Context(), cache.MetaObjectToName(set))
+	obs, _, err := r.Observe(t.Context(), cache.MetaObjectToName(set))
 	if err != nil {
 		t.Fatal(err)
 	}
 	diff(t, "pods", []plan.Pod{{Name: "p", Job: "uid-0", ContainerRestarts: 2, InPlaceAttempt: ptr.To("3")}}, obs.Pods)
 
-	handle := c.onPods()
+	handle := r.onPods()
 	handle.OnUpdate(pod, watched(t, podOfJob("p", "uid-0", says("3"), restarts(1, 9), inits)))
-	diff(t, "sets to look at when nothing that matters changed", 0, c.queue.Len())
+	diff(t, "sets to look at when nothing that matters changed", 0, r.queue.Len())
 	elsewhere := watched(t, podOfJob("p", "uid-0", says("4"), func(pod *corev1.Pod) { pod.Labels[jobsetv1alpha2.JobSetNameKey] = "other" }))
 	handle.OnUpdate(pod, elsewhere)
 	handle.OnAdd(elsewhere, false)
-	diff(t, "sets to look at when a pod of a set changed that does not restart in place", 0, c.queue.Len())
+	diff(t, "sets to look at when a pod of a set changed that does not restart in place", 0, r.queue.Len())
 	handle.OnUpdate(pod, watched(t, podOfJob("p", "uid-0", says("4"), restarts(1, 1), inits)))
-	diff(t, "sets to look at when the attempt changed", 1, c.queue.Len())
+	diff(t, "sets to look at when the attempt changed", 1, r.queue.Len())
 }
 
 // TestPodEventsDoNotEnqueueSets has many pods come, change and go in a cluster that restarts nothing in place.

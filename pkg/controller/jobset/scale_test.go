@@ -20,6 +20,7 @@ import (
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/gates"
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/informers"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
 )
 
@@ -60,7 +61,7 @@ func running(job *batchv1.Job, uid string) *batchv1.Job {
 func TestResyncOfUnchangedSetsSendsNoRequest(t *testing.T) {
 	const number = 5000
 	r := newRig(t, newSet())
-	add := func(informer cache.SharedIndexInformer, object any) {
+	add := func(informer *informers.Informer, object any) {
 		kept, err := newTransform(r.Gates)(object)
 		if err != nil {
 			t.Fatal(err)

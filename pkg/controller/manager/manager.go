@@ -2,99 +2,298 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package manager runs the controllers of one program, whatever kinds they are about.
+//
+// A controller starts when the API groups that it needs are served: its caches are filled. It runs when they are filled and
+// this process works. A group that is absent costs one question about every ten seconds, and one line in the log.
+//
+// The program is ready when at least one controller has filled its caches and no other one is about to: a controller does not
+// count if an API group that it needs is absent, if it could not be built, or if it has not filled its caches two minutes
+// after it started. Once ready, the program stays so.
 package manager
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/klog/v2"
+
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/informers"
 )
 
 const (
-	// cachesTimeout is how long a program waits for the caches of its controllers before it ends. One that cannot fill any is of
-	// no use, and its end is seen by whoever runs it.
-	cachesTimeout = 2 * time.Minute
-	// cachesPoll is how often it looks.
+	// startTimeout is how long the program waits for a controller that fills its caches.
+	startTimeout = 2 * time.Minute
+	// cachesPoll is how often it looks at caches.
 	cachesPoll = 100 * time.Millisecond
+	// groupsPoll is how often it asks for API groups that are absent, and firstGroupsPoll is so while no controller has started.
+	groupsPoll, firstGroupsPoll = 10 * time.Second, time.Second
+	// groupsTimeout is the time for the answer.
+	groupsTimeout = 5 * time.Second
 )
 
 // Controller runs the objects of one kind.
 type Controller interface {
-	// Name is the name of the controller in flags, logs and metrics.
-	Name() string
-	// Start fills the caches and keeps them current until the context ends. It returns at once.
-	Start(ctx context.Context)
-	// Unfilled returns the resources whose caches are not filled, each with the reason if it is known.
-	Unfilled() []string
 	// Run syncs objects until the context ends, and returns when all that was begun has ended. The caches are filled.
 	Run(ctx context.Context)
 }
 
+// Descriptor describes a controller.
+type Descriptor struct {
+	// Name is the name of the controller in flags, logs and metrics.
+	Name string
+	// Needs are the API groups and versions without which the controller does not start.
+	Needs []schema.GroupVersion
+	// New returns the controller, which has declared the informers that it needs. It is called once.
+	New func(kind *informers.Kind) (Controller, error)
+}
+
 // Manager runs controllers.
 type Manager struct {
-	controllers []Controller
+	factory *informers.Factory
+	members []*member
+	// begun is when the controllers were first asked to start.
+	begun time.Time
+
+	mu    sync.Mutex
+	ready bool
+}
+
+// member is a controller and how far it is.
+type member struct {
+	Descriptor
+	// started is closed when the caches are being filled. Then controller and kind are set.
+	started    chan struct{}
+	controller Controller
+	kind       *informers.Kind
+
+	// The rest is guarded by the manager.
+
+	// since is when the controller started; before that, when the manager did.
+	since time.Time
+	// reason is why the controller has not started. It is absent if that is due to an API group, and failed if it never will.
+	reason         string
+	absent, failed bool
 }
 
 // New returns a manager of controllers that are not started yet.
-func New(controllers ...Controller) *Manager { return &Manager{controllers} }
+func New(factory *informers.Factory, controllers ...Descriptor) *Manager {
+	m := &Manager{factory: factory, begun: time.Now()}
+	for _, d := range controllers {
+		m.members = append(m.members, &member{Descriptor: d, started: make(chan struct{}), since: m.begun, reason: "not started"})
+	}
+	return m
+}
 
-// Start fills the caches of all controllers and keeps them current until the context ends. It returns at once.
+// Start starts each controller as soon as the API groups that it needs are served, and keeps its caches current until the
+// context ends. It returns at once.
 func (m *Manager) Start(ctx context.Context) {
-	for _, c := range m.controllers {
-		c.Start(ctx)
-	}
+	go func() {
+		for waiting := m.members; len(waiting) > 0 && ctx.Err() == nil; {
+			waiting = m.startServed(ctx, waiting)
+			pause := groupsPoll
+			if m.noneStarted() {
+				pause = firstGroupsPoll
+			}
+			select {
+			case <-ctx.Done():
+			case <-time.After(pause):
+			}
+		}
+	}()
 }
 
-// Synced returns whether the caches of all controllers are filled.
-func (m *Manager) Synced() bool { return len(m.unfilled()) == 0 }
-
-// unfilled returns the resources whose caches are not filled.
-func (m *Manager) unfilled() (resources []string) {
-	for _, c := range m.controllers {
-		resources = append(resources, c.Unfilled()...)
-	}
-	return resources
-}
-
-// Await waits until the caches of all controllers are filled, or the context ends. After two minutes those of one controller
-// suffice, since an API that is not served must not stop the controllers that do not need it; it is an error if there is none.
-func (m *Manager) Await(ctx context.Context) error {
-	err := wait.PollUntilContextTimeout(ctx, cachesPoll, cachesTimeout, true, func(context.Context) (bool, error) {
-		return m.Synced(), nil
-	})
-	if err == nil || ctx.Err() != nil {
-		return nil
-	}
-	for _, c := range m.controllers {
-		if len(c.Unfilled()) == 0 {
-			return nil
+// startServed starts those members together whose API groups are served, and returns those that wait for theirs.
+func (m *Manager) startServed(ctx context.Context, members []*member) (waiting []*member) {
+	var served []*member
+	var kinds []*informers.Kind
+	for _, c := range members {
+		switch err := m.served(ctx, c); {
+		case err != nil:
+			m.wait(ctx, c, err)
+			waiting = append(waiting, c)
+		default:
+			kind := m.factory.For(c.Name)
+			if c.controller, err = c.New(kind); err != nil {
+				m.fail(ctx, c, err)
+				continue
+			}
+			c.kind = kind
+			served, kinds = append(served, c), append(kinds, kind)
 		}
 	}
-	return fmt.Errorf("waiting for caches for %s: not filled are those of %s", cachesTimeout, strings.Join(m.unfilled(), "; "))
+	watches, err := m.factory.Build(kinds...)
+	if err == nil {
+		watches.Start(ctx)
+	}
+	for _, c := range served {
+		if err != nil {
+			m.fail(ctx, c, err)
+			continue
+		}
+		m.mu.Lock()
+		c.since, c.reason, c.absent = time.Now(), "", false
+		m.mu.Unlock()
+		close(c.started)
+	}
+	return waiting
+}
+
+// served asks for the API groups that a controller needs. One whose server is away is served.
+func (m *Manager) served(ctx context.Context, c *member) error {
+	ctx, cancel := context.WithTimeout(ctx, groupsTimeout)
+	defer cancel()
+	for _, gv := range c.Needs {
+		if err := m.factory.Served(ctx, gv); err != nil && !apierrors.IsServiceUnavailable(err) {
+			return fmt.Errorf("%s is not served: %w", gv, err)
+		}
+	}
+	return nil
+}
+
+// wait notes why a controller has not started.
+func (m *Manager) wait(ctx context.Context, c *member, reason error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if absent := apierrors.IsNotFound(reason); absent && !c.absent {
+		klog.FromContext(ctx).Info("An API group is absent, and the controller starts when it is served", "controller", c.Name, "reason", reason)
+		c.absent = true
+	}
+	c.reason = reason.Error()
+}
+
+// fail notes that a controller never starts.
+func (m *Manager) fail(ctx context.Context, c *member, err error) {
+	klog.FromContext(ctx).Error(err, "Could not build a controller", "controller", c.Name)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	c.reason, c.failed = err.Error(), true
+}
+
+func (m *Manager) noneStarted() bool {
+	for _, c := range m.members {
+		if c.hasStarted() {
+			return false
+		}
+	}
+	return true
+}
+
+func (c *member) hasStarted() bool {
+	select {
+	case <-c.started:
+		return true
+	default:
+		return false
+	}
+}
+
+// state is how far a controller is.
+type state int
+
+const (
+	// filled controllers have filled their caches.
+	filled state = iota
+	// starting controllers are about to, or about to ask for their API groups.
+	starting
+	// absent is for controllers that lack an API group.
+	absent
+	// left controllers could not be built, or have had their time.
+	left
+)
+
+// Ready returns nil when the program is ready, else why it is not.
+func (m *Manager) Ready() error {
+	_, err := m.check()
+	return err
+}
+
+// check returns why the program is not ready, and whether it may still become so.
+func (m *Manager) check() (hope bool, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.ready {
+		return true, nil
+	}
+	count := map[state]int{}
+	var reasons []string
+	for _, c := range m.members {
+		state, reason := c.state()
+		count[state]++
+		if reason != "" {
+			reasons = append(reasons, c.Name+": "+reason)
+		}
+	}
+	if m.ready = count[filled] > 0 && count[starting] == 0; m.ready {
+		return true, nil
+	}
+	hope = count[filled]+count[starting] > 0 || count[absent] > 0 && time.Since(m.begun) < startTimeout
+	return hope, errors.New(strings.Join(reasons, "; "))
+}
+
+// state returns how far a controller is, and why it is no further.
+func (c *member) state() (state, string) {
+	reason := c.reason
+	if c.hasStarted() {
+		unfilled := c.kind.Unfilled()
+		if len(unfilled) == 0 {
+			return filled, ""
+		}
+		reason = "waiting for caches of " + strings.Join(unfilled, ", ")
+	}
+	switch {
+	case c.absent:
+		return absent, reason
+	case !c.failed && time.Since(c.since) < startTimeout:
+		return starting, reason
+	}
+	return left, reason
+}
+
+// Await waits until the program is ready, or the context ends. It is an error if no controller has filled its caches after two
+// minutes: such a program is of no use, and its end is seen by whoever runs it.
+func (m *Manager) Await(ctx context.Context) error {
+	err := wait.PollUntilContextCancel(ctx, cachesPoll, true, func(context.Context) (bool, error) {
+		hope, err := m.check()
+		if err != nil && !hope {
+			return false, fmt.Errorf("no controller can work: %w", err)
+		}
+		return err == nil, nil
+	})
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
 }
 
 // Run runs each controller, as soon as its caches are filled, until the context ends. It returns when all that was begun has
 // ended.
 func (m *Manager) Run(ctx context.Context) {
 	var running sync.WaitGroup
-	for _, c := range m.controllers {
-		running.Go(func() { runWhenFilled(ctx, c) })
+	for _, c := range m.members {
+		running.Go(func() { c.run(ctx) })
 	}
 	running.Wait()
 }
 
-func runWhenFilled(ctx context.Context, c Controller) {
-	logger := klog.FromContext(ctx).WithValues("controller", c.Name())
-	if unfilled := c.Unfilled(); len(unfilled) > 0 {
+func (c *member) run(ctx context.Context) {
+	select {
+	case <-ctx.Done():
+		return
+	case <-c.started:
+	}
+	logger := klog.FromContext(ctx).WithValues("controller", c.Name)
+	if unfilled := c.kind.Unfilled(); len(unfilled) > 0 {
 		logger.Info("Waiting for caches before the controller begins", "unfilled", unfilled)
 	}
-	filled := func(context.Context) (bool, error) { return len(c.Unfilled()) == 0, nil }
+	filled := func(context.Context) (bool, error) { return len(c.kind.Unfilled()) == 0, nil }
 	if err := wait.PollUntilContextCancel(ctx, cachesPoll, true, filled); err == nil {
-		c.Run(klog.NewContext(ctx, logger))
+		c.controller.Run(klog.NewContext(ctx, logger))
 	}
 }

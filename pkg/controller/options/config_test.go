@@ -189,7 +189,7 @@ func TestServingAsConfigured(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	endpoints, err := o.listen(clients{main: fake.NewClientset()}, leaderelection.NewLeaderHealthzAdaptor(time.Second), func() bool { return true })
+	endpoints, err := o.listen(clients{main: fake.NewClientset()}, leaderelection.NewLeaderHealthzAdaptor(time.Second), func() error { return nil })
 	if err != nil {
 		t.Fatal(err)
 	}

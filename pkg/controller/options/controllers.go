@@ -4,14 +4,16 @@
 package options
 
 import (
-	"errors"
 	"slices"
 	"strings"
 
 	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 
+	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/informers"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/manager"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/features"
@@ -23,7 +25,10 @@ const allControllers = "*"
 
 // known are all controllers of this program.
 var known = []descriptor{
-	{name: jobset.Name, objects: "JobSets", workers: 10, build: newJobSetController},
+	{
+		name: jobset.Name, objects: "JobSets", workers: 10,
+		needs: []schema.GroupVersion{jobsetv1alpha2.SchemeGroupVersion}, build: newJobSetController,
+	},
 }
 
 // descriptor describes a controller.
@@ -32,7 +37,9 @@ type descriptor struct {
 	name, objects string
 	// workers is the default number of objects that are worked on at a time.
 	workers int
-	build   func(o *Options, clients clients, broadcaster events.EventBroadcaster) (manager.Controller, error)
+	// needs are the API groups and versions without which it does not start.
+	needs []schema.GroupVersion
+	build func(o *Options, clients clients, kind *informers.Kind, broadcaster events.EventBroadcaster) (manager.Controller, error)
 }
 
 // concurrentFlag is the name of the flag for the number of workers.
@@ -95,26 +102,26 @@ func (o *Options) validateControllers() error {
 }
 
 // newManager returns a manager of the controllers that are asked for.
-func (o *Options) newManager(clients clients, broadcaster events.EventBroadcaster) (*manager.Manager, error) {
-	var controllers []manager.Controller
-	var errs []error
+func (o *Options) newManager(clients clients, broadcaster events.EventBroadcaster) *manager.Manager {
+	var controllers []manager.Descriptor
 	for _, d := range known {
-		if !o.enabled(d.name) {
-			continue
+		if o.enabled(d.name) {
+			controllers = append(controllers, manager.Descriptor{Name: d.name, Needs: d.needs, New: func(kind *informers.Kind) (manager.Controller, error) {
+				return d.build(o, clients, kind, broadcaster)
+			}})
 		}
-		c, err := d.build(o, clients, broadcaster)
-		controllers, errs = append(controllers, c), append(errs, err)
 	}
-	return manager.New(controllers...), errors.Join(errs...)
+	return manager.New(informers.NewFactory(clients.main), controllers...)
 }
 
-func newJobSetController(o *Options, clients clients, broadcaster events.EventBroadcaster) (manager.Controller, error) {
+func newJobSetController(o *Options, clients clients, kind *informers.Kind, broadcaster events.EventBroadcaster) (manager.Controller, error) {
 	return jobset.New(jobset.Config{
-		JobSets:  clients.jobSets,
-		Kube:     clients.main,
-		Recorder: broadcaster.NewRecorder(scheme.Scheme, jobset.Name),
-		Clock:    clock.RealClock{},
-		Gates:    features.JobSet(o.gate),
-		Workers:  *o.Workers[jobset.Name],
+		JobSets:   clients.jobSets,
+		Kube:      clients.main,
+		Informers: kind,
+		Recorder:  broadcaster.NewRecorder(scheme.Scheme, jobset.Name),
+		Clock:     clock.RealClock{},
+		Gates:     features.JobSet(o.gate),
+		Workers:   *o.Workers[jobset.Name],
 	})
 }

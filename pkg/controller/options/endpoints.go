@@ -5,7 +5,6 @@ package options
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -31,14 +30,14 @@ type endpoint struct {
 }
 
 // listen opens the ports of the endpoints that are switched on.
-func (o *Options) listen(clients clients, watchdog *leaderelection.HealthzAdaptor, synced func() bool) ([]endpoint, error) {
+func (o *Options) listen(clients clients, watchdog *leaderelection.HealthzAdaptor, ready func() error) ([]endpoint, error) {
 	var endpoints []endpoint
 	if o.HealthBindAddress != disabledAddress {
 		listener, err := o.open("health-probe-bind-address", o.HealthBindAddress)
 		if err != nil {
 			return nil, err
 		}
-		endpoints = append(endpoints, endpoint{listener, o.healthHandler(watchdog, synced), servePlain(listener)})
+		endpoints = append(endpoints, endpoint{listener, o.healthHandler(watchdog, ready), servePlain(listener)})
 	}
 	if o.MetricsBindAddress != disabledAddress {
 		listener, err := o.open("metrics-bind-address", o.MetricsBindAddress)
@@ -85,15 +84,10 @@ func servePlain(listener net.Listener) func(http.Handler, time.Duration, <-chan 
 }
 
 // healthHandler serves the liveness, which fails for a leader that does not renew its lease, and the readiness, which
-// fails until the caches are filled.
-func (o *Options) healthHandler(watchdog *leaderelection.HealthzAdaptor, synced func() bool) http.Handler {
+// fails until the controllers can work.
+func (o *Options) healthHandler(watchdog *leaderelection.HealthzAdaptor, ready func() error) http.Handler {
 	paths := mux.NewPathRecorderMux("health")
 	healthz.InstallPathHandler(paths, o.LivenessEndpoint, watchdog)
-	healthz.InstallPathHandler(paths, o.ReadinessEndpoint, healthz.NamedCheck("informer-sync", func(*http.Request) error {
-		if !synced() {
-			return errors.New("waiting for the caches of JobSets, Jobs, Services and volume claims")
-		}
-		return nil
-	}))
+	healthz.InstallPathHandler(paths, o.ReadinessEndpoint, healthz.NamedCheck("informer-sync", func(*http.Request) error { return ready() }))
 	return paths
 }

@@ -4,6 +4,7 @@
 package options
 
 import (
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"testing"
@@ -14,9 +15,9 @@ import (
 )
 
 func TestHealthEndpoints(t *testing.T) {
-	synced := false
+	notReady := errors.New("waiting for caches of jobs")
 	o := &Options{ReadinessEndpoint: "/readyz", LivenessEndpoint: "/healthz"}
-	handler := o.healthHandler(leaderelection.NewLeaderHealthzAdaptor(time.Second), func() bool { return synced })
+	handler := o.healthHandler(leaderelection.NewLeaderHealthzAdaptor(time.Second), func() error { return notReady })
 	code := func(path string) int {
 		w := httptest.NewRecorder()
 		handler.ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil))
@@ -28,7 +29,7 @@ func TestHealthEndpoints(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", path, d)
 		}
 	}
-	synced = true
+	notReady = nil
 	if d := cmp.Diff(200, code("/readyz")); d != "" {
 		t.Errorf("/readyz with filled caches (-want +got):\n%s", d)
 	}

@@ -8,9 +8,11 @@ import (
 	"errors"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/fake"
@@ -18,6 +20,7 @@ import (
 	"k8s.io/client-go/tools/leaderelection"
 	"k8s.io/utils/ptr"
 
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/informers"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/manager"
 )
 
@@ -110,42 +113,40 @@ func TestStandbyEndsImmediately(t *testing.T) {
 }
 
 func TestLeaseIsAcquiredAfterCacheSync(t *testing.T) {
-	client := fake.NewClientset()
-	o := electionOptions(t)
-	lock, err := o.lock(client)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	c := &slowController{end: cancel}
-	c.unfilled = func() []string {
-		if c.looks >= 5 {
-			return nil
+	synctest.Test(t, func(t *testing.T) {
+		leases, kube := fake.NewClientset(), fake.NewClientset()
+		o := electionOptions(t)
+		lock, err := o.lock(leases)
+		if err != nil {
+			t.Fatal(err)
 		}
-		leases, err := client.CoordinationV1().Leases("ns").List(context.Background(), metav1.ListOptions{})
-		if err != nil || len(leases.Items) > 0 {
-			t.Errorf("before the caches are filled: %d leases, error %v", len(leases.Items), err)
+		lists := 0
+		kube.PrependReactor("list", "jobs", func(clientgotesting.Action) (bool, runtime.Object, error) {
+			held, err := leases.CoordinationV1().Leases("ns").List(context.Background(), metav1.ListOptions{})
+			if err != nil || len(held.Items) > 0 {
+				t.Errorf("before the caches are filled: %d leases, error %v", len(held.Items), err)
+			}
+			lists++
+			return lists < 3, nil, apierrors.NewServiceUnavailable("away")
+		})
+		ctx, cancel := context.WithCancel(t.Context())
+		c := &endingController{end: cancel}
+		controllers := manager.New(informers.NewFactory(kube), manager.Descriptor{Name: "ending", New: func(kind *informers.Kind) (manager.Controller, error) {
+			kind.Informer(informers.Need{Resource: kind.Jobs(), Transform: func(obj any) (any, error) { return obj, nil }})
+			return c, nil
+		}})
+		controllers.Start(ctx)
+		err = o.work(ctx, lock, leaderelection.NewLeaderHealthzAdaptor(time.Second), controllers)
+		if err != nil || !c.ran || lists != 3 {
+			t.Errorf("ran: %t, lists: %d, error %v", c.ran, lists, err)
 		}
-		if c.looks++; c.looks < 5 {
-			return []string{"jobs"}
-		}
-		return nil
-	}
-	err = o.work(ctx, lock, leaderelection.NewLeaderHealthzAdaptor(time.Second), manager.New(c))
-	if err != nil || !c.ran {
-		t.Errorf("ran: %t, looks: %d, error %v", c.ran, c.looks, err)
-	}
+	})
 }
 
-// slowController has caches that are filled after a few looks.
-type slowController struct {
-	unfilled func() []string
-	end      context.CancelFunc
-	looks    int
-	ran      bool
+// endingController ends the program.
+type endingController struct {
+	end context.CancelFunc
+	ran bool
 }
 
-func (*slowController) Name() string            { return "slow" }
-func (*slowController) Start(context.Context)   {}
-func (c *slowController) Unfilled() []string    { return c.unfilled() }
-func (c *slowController) Run(_ context.Context) { c.ran = true; c.end() }
+func (c *endingController) Run(context.Context) { c.ran = true; c.end() }

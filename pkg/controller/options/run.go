@@ -28,16 +28,13 @@ func (o *Options) Run(ctx context.Context) error {
 	if err := broadcaster.StartRecordingToSinkWithContext(context.WithoutCancel(ctx)); err != nil {
 		return fmt.Errorf("setting up events: %w", err)
 	}
-	controllers, err := o.newManager(clients, broadcaster)
-	if err != nil {
-		return err
-	}
+	controllers := o.newManager(clients, broadcaster)
 	lock, err := o.lock(clients.lease)
 	if err != nil {
 		return err
 	}
 	watchdog := leaderelection.NewLeaderHealthzAdaptor(watchdogGrace)
-	endpoints, err := o.listen(clients, watchdog, controllers.Synced)
+	endpoints, err := o.listen(clients, watchdog, controllers.Ready)
 	if err != nil {
 		return err
 	}
@@ -47,7 +44,7 @@ func (o *Options) Run(ctx context.Context) error {
 	})
 }
 
-// work runs the controllers once their caches are filled, and while this process holds the lease, if there is one. A leader that
+// work runs the controllers once the program is ready, and while this process holds the lease, if there is one. A leader that
 // cannot work would keep others from working.
 func (o *Options) work(ctx context.Context, lock resourcelock.Interface, watchdog *leaderelection.HealthzAdaptor, controllers *manager.Manager) error {
 	if err := controllers.Await(ctx); err != nil || ctx.Err() != nil {

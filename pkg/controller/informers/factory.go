@@ -1,0 +1,177 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package informers
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/cache"
+)
+
+// Factory makes the informers of all kinds of one program.
+type Factory struct {
+	kube kubernetes.Interface
+	main *Server
+
+	mu sync.Mutex
+	// aggregated are the servers of API groups that the main API passes on.
+	aggregated map[schema.GroupVersion]*Server
+}
+
+// NewFactory returns a factory of informers that follow the main API, and the API groups that it passes on.
+func NewFactory(kube kubernetes.Interface) *Factory {
+	f := &Factory{kube: kube, aggregated: map[schema.GroupVersion]*Server{}}
+	f.main = newServer("main", func(ctx context.Context) error {
+		_, err := discovery.ToDiscoveryInterfaceWithContext(kube.Discovery()).ServerVersionWithContext(ctx)
+		return err
+	})
+	return f
+}
+
+// Served asks the main API for an API group and version. The error is NotFound if it does not know them.
+func (f *Factory) Served(ctx context.Context, gv schema.GroupVersion) error {
+	_, err := discovery.ToDiscoveryInterfaceWithContext(f.kube.Discovery()).ServerResourcesForGroupVersionWithContext(ctx, gv.String())
+	return err
+}
+
+// Aggregated returns the server of an API group that the main API passes on.
+func (f *Factory) Aggregated(gv schema.GroupVersion) *Server {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.aggregated[gv] == nil {
+		f.aggregated[gv] = newServer(gv.String(), func(ctx context.Context) error { return f.Served(ctx, gv) })
+	}
+	return f.aggregated[gv]
+}
+
+// stop lets all lists and watches that wait for their server fail.
+func (f *Factory) stop() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.main.stop()
+	for _, server := range f.aggregated {
+		server.stop()
+	}
+}
+
+// Resource is a resource to watch.
+type Resource struct {
+	schema.GroupVersionResource
+	example runtime.Object
+	server  *Server
+	source  func(label string) cache.ListerWatcher
+}
+
+// NewResource returns a resource of a server, by a client for all namespaces.
+func NewResource[L runtime.Object](server *Server, gvr schema.GroupVersionResource, example runtime.Object, clientSet any, client Client[L]) Resource {
+	return Resource{GroupVersionResource: gvr, example: example, server: server, source: func(label string) cache.ListerWatcher {
+		return newListWatch(server, clientSet, client, label)
+	}}
+}
+
+// Jobs are those of the main API.
+func (f *Factory) Jobs() Resource {
+	return NewResource(f.main, batchv1.SchemeGroupVersion.WithResource("jobs"), &batchv1.Job{}, f.kube, f.kube.BatchV1().Jobs(metav1.NamespaceAll))
+}
+
+// Services are those of the main API.
+func (f *Factory) Services() Resource {
+	return NewResource(f.main, corev1.SchemeGroupVersion.WithResource("services"), &corev1.Service{}, f.kube, f.kube.CoreV1().Services(metav1.NamespaceAll))
+}
+
+// Pods are those of the main API.
+func (f *Factory) Pods() Resource {
+	return NewResource(f.main, corev1.SchemeGroupVersion.WithResource("pods"), &corev1.Pod{}, f.kube, f.kube.CoreV1().Pods(metav1.NamespaceAll))
+}
+
+// Claims are the persistent volume claims of the main API.
+func (f *Factory) Claims() Resource {
+	return NewResource(f.main, corev1.SchemeGroupVersion.WithResource("persistentvolumeclaims"), &corev1.PersistentVolumeClaim{}, f.kube,
+		f.kube.CoreV1().PersistentVolumeClaims(metav1.NamespaceAll))
+}
+
+// Kind holds the informers of one kind.
+type Kind struct {
+	*Factory
+	name      string
+	informers []*Informer
+}
+
+// For returns a kind that needs no informer yet. Its name must differ from those of other kinds.
+func (f *Factory) For(kind string) *Kind { return &Kind{Factory: f, name: kind} }
+
+// Informer returns an informer for what the kind needs. It is of use once the watches of the kind are built.
+func (k *Kind) Informer(need Need) *Informer {
+	informer := &Informer{Need: need, kind: k.name}
+	k.informers = append(k.informers, informer)
+	return informer
+}
+
+// Unfilled returns the resources whose caches are not filled, each with why it is not if that is known.
+func (k *Kind) Unfilled() (resources []string) {
+	for _, i := range k.informers {
+		if i.HasSynced() {
+			continue
+		}
+		resource := i.Resource.Resource
+		if err := i.server.lastError(); err != nil {
+			resource += fmt.Sprintf(" (%v)", err)
+		}
+		resources = append(resources, resource)
+	}
+	return resources
+}
+
+// Watches are those of kinds that start together.
+type Watches struct {
+	factory *Factory
+	all     []*sharedWatch
+}
+
+// Build returns the watches of kinds that start together: for each resource one for each label, or one for all
+// objects if any kind needs all. A kind that starts later, for example because its API group was not served before, gets
+// watches of its own, since the caches of the others do not hold all that it needs.
+func (f *Factory) Build(kinds ...*Kind) (*Watches, error) {
+	w := &Watches{factory: f}
+	var informers []*Informer
+	for _, k := range kinds {
+		informers = append(informers, k.informers...)
+	}
+	// Those that need all objects come first.
+	slices.SortStableFunc(informers, func(a, b *Informer) int { return cmp.Compare(a.Label, b.Label) })
+	for _, i := range informers {
+		n := slices.IndexFunc(w.all, func(w *sharedWatch) bool {
+			return w.GroupVersionResource == i.GroupVersionResource && (w.label == "" || w.label == i.Label)
+		})
+		if n < 0 {
+			n, w.all = len(w.all), append(w.all, &sharedWatch{Resource: i.Resource, label: i.Label})
+		}
+		w.all[n].informers = append(w.all[n].informers, i)
+	}
+	for _, watch := range w.all {
+		if err := watch.build(); err != nil {
+			return nil, fmt.Errorf("setting up the watch of %s: %w", watch.Resource.Resource, err)
+		}
+	}
+	return w, nil
+}
+
+// Start fills the caches and keeps them current until the context ends. It returns at once.
+func (w *Watches) Start(ctx context.Context) {
+	context.AfterFunc(ctx, w.factory.stop)
+	for _, watch := range w.all {
+		go watch.shared.RunWithContext(ctx)
+	}
+}
