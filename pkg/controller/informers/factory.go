@@ -10,6 +10,7 @@ import (
 	"slices"
 	"sync"
 
+	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -100,6 +101,16 @@ func (f *Factory) Pods() Resource {
 func (f *Factory) Claims() Resource {
 	return NewResource(f.main, corev1.SchemeGroupVersion.WithResource("persistentvolumeclaims"), &corev1.PersistentVolumeClaim{}, f.kube,
 		f.kube.CoreV1().PersistentVolumeClaims(metav1.NamespaceAll))
+}
+
+// StatefulSets are those of the main API.
+func (f *Factory) StatefulSets() Resource {
+	return NewResource(f.main, appsv1.SchemeGroupVersion.WithResource("statefulsets"), &appsv1.StatefulSet{}, f.kube, f.kube.AppsV1().StatefulSets(metav1.NamespaceAll))
+}
+
+// Nodes are those of the main cluster.
+func (f *Factory) Nodes() Resource {
+	return NewResource(f.main, corev1.SchemeGroupVersion.WithResource("nodes"), &corev1.Node{}, f.kube, f.kube.CoreV1().Nodes())
 }
 
 // Kind holds the informers of one kind.

@@ -186,6 +186,35 @@ func TestEachKindSeesWhatItNeeds(t *testing.T) {
 	})
 }
 
+// TestResourcesAreWatched fills a cache of each resource, by its name in the API.
+func TestResourcesAreWatched(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		kube := fake.NewClientset()
+		f := NewFactory(kube)
+		kind := f.For("one")
+		var want, got []string
+		for _, resource := range []Resource{f.Jobs(), f.Services(), f.Pods(), f.Claims(), f.StatefulSets(), f.Nodes()} {
+			kind.Informer(Need{Resource: resource, Transform: keepLabels})
+			want = append(want, resource.String())
+		}
+		watches, err := f.Build(kind)
+		if err != nil {
+			t.Fatal(err)
+		}
+		watches.Start(t.Context())
+		synctest.Wait()
+		for _, action := range kube.Actions() {
+			if action.GetVerb() == "watch" {
+				got = append(got, action.GetResource().String())
+			}
+		}
+		slices.Sort(want)
+		slices.Sort(got)
+		diff(t, "resources that are watched", want, got)
+		diff(t, "caches that are not filled", 0, len(kind.Unfilled()))
+	})
+}
+
 // TestAMissedDeletionIsOneOfThePart hands over what an informer knows of an object whose deletion it has missed.
 func TestAMissedDeletionIsOneOfThePart(t *testing.T) {
 	f := NewFactory(fake.NewClientset())
