@@ -245,7 +245,7 @@ func (c *member) state() (state, string) {
 		if len(unfilled) == 0 {
 			return filled, ""
 		}
-		reason = "waiting for caches of " + strings.Join(unfilled, ", ")
+		reason = "waiting for caches to sync: " + strings.Join(unfilled, ", ")
 	}
 	switch {
 	case c.absent:

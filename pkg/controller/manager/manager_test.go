@@ -157,7 +157,7 @@ func TestAwaitAgreesWithReady(t *testing.T) {
 		},
 		"the caches of both are never filled": {
 			served: both, prepare: func(e *env) { e.refuse("list", "*", errAway, never) }, want: startTimeout,
-			wantError: "no controller can work: one: waiting for caches of jobs (away); two: waiting for caches of jobs (away), services (away)",
+			wantError: "no controller can work: one: waiting for caches to sync: jobs (away); two: waiting for caches to sync: jobs (away), services (away)",
 		},
 		"one cannot be built": {served: both, prepare: func(e *env) { e.one.failed.Store(true) }},
 		"neither can be built": {

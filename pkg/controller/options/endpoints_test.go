@@ -15,7 +15,7 @@ import (
 )
 
 func TestHealthEndpoints(t *testing.T) {
-	notReady := errors.New("waiting for caches of jobs")
+	notReady := errors.New("waiting for caches to sync: jobs")
 	o := &Options{ReadinessEndpoint: "/readyz", LivenessEndpoint: "/healthz"}
 	handler := o.healthHandler(leaderelection.NewLeaderHealthzAdaptor(time.Second), func() error { return notReady })
 	code := func(path string) int {
