@@ -2,7 +2,7 @@
 # Copyright The jobset-apiserver Authors.
 # SPDX-License-Identifier: Apache-2.0
 
-# Runs the benchmarks in clusters of their own. docs/performance.md tells what they measure.
+# Runs the benchmarks in separate clusters. docs/performance.md describes what they measure.
 set -euo pipefail
 
 usage() {

@@ -284,7 +284,7 @@ bind_users() {
   done
 }
 
-# kube-apiserver tells in a header which flow schema a request fell under.
+# kube-apiserver returns the flow schema of a request in a header.
 check_flow_schema() {
   local want
   want=$(kubectl get flowschema jobset-apiserver-delegated -o jsonpath='{.metadata.uid}')

@@ -37,7 +37,7 @@ func writeFile(t *testing.T, content string) string {
 	return path
 }
 
-// asCommand tells this test program to be the command.
+// asCommand makes this test program run as the command.
 const asCommand = "JOBSET_CONTROLLER_TEST_AS_COMMAND"
 
 func TestMain(m *testing.M) {

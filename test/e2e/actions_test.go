@@ -83,7 +83,7 @@ func (k *kubectl) mayEventually(question ...string) {
 	})
 }
 
-// summary tells in one line what actions change of a set: what it is asked to do, which conditions are true, its attempts.
+// summary describes in one line what actions change of a set: suspend, the true conditions and the attempts.
 // Users are called by the last part of their names.
 func summary(js *jobsetv1alpha2.JobSet) string {
 	by := func(user, reason string) string {

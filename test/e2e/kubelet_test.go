@@ -24,7 +24,7 @@ type kubelet struct {
 	lock sync.Mutex
 	// logs are lines by "pod/container".
 	logs map[string][]logLine
-	// ended tells of which containers no more lines come.
+	// ended has the containers whose logs have ended.
 	ended map[string]bool
 	// cut are connections that are to be broken once.
 	cut map[string]int

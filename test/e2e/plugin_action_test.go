@@ -133,7 +133,7 @@ func TestPluginWaitShowsWhyASetFailed(t *testing.T) {
 	}
 	told := regexp.MustCompile(`error: ` + theSet + `: Failed \(FailedJobs\): .*; first cause: pod train-workers-[01]-0-\w+ on node node-\d+: Error, container main exit code 42`)
 	if !told.MatchString(r.stderr) {
-		t.Errorf("the message does not tell the first cause:\n%s", r.stderr)
+		t.Errorf("the message does not contain the first cause:\n%s", r.stderr)
 	}
 }
 

@@ -31,7 +31,7 @@ var failureFaults = map[string]fault{
 		}),
 		want: why.Preempted, words: []string{"pod train-workers-0-", "priority"},
 	},
-	"a Job failed and nothing tells why": {
+	"a Job failed without a known reason": {
 		seed: inTurn(becomesReady(), func(k *kubectl) {
 			k.podStatus(k.podNamed("train-workers-0"), `{"phase":"Failed","containerStatuses":null}`)
 		}),

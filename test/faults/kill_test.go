@@ -82,7 +82,7 @@ func (k *killer) strike() {
 	k.kill()
 }
 
-// struck tells whether the write came; if not, it strikes now.
+// struck reports whether the write came; if not, it strikes now.
 func (k *killer) struck() bool {
 	late := false
 	k.once.Do(func() {

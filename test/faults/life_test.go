@@ -216,7 +216,7 @@ func (l *life) status(set *jobsetv1alpha2.JobSet, counter func(*jobsetv1alpha2.R
 	return nil
 }
 
-// all tells how many Jobs are not of this attempt or not as they should be.
+// all returns an error if Jobs are not of this attempt, or not in the expected state.
 func (l *life) all(children []batchv1.Job, right func(*batchv1.Job) bool) error {
 	var wrong []string
 	for i := range children {

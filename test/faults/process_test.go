@@ -131,7 +131,7 @@ func (s *supervisor) kill() {
 	p.Kill()
 }
 
-// died waits until all the kills are known, and tells if there were others.
+// died waits until all kills are seen, and returns an error if there were others.
 func (s *supervisor) died(kills int) error {
 	deaths := 0
 	err := wait.PollUntilContextTimeout(context.Background(), pollInterval, phaseTimeout, true, func(context.Context) (bool, error) {

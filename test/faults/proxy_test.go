@@ -107,7 +107,7 @@ func (p *proxy) interceptor() interceptor {
 	return p.intercept
 }
 
-// changes tells whether a request changes a set or its children. Leases, events and reviews are something else.
+// changes reports whether a request changes a set or its children. Leases, events and reviews are something else.
 func changes(r *http.Request) bool {
 	if r.Method == http.MethodGet {
 		return false

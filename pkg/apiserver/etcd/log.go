@@ -10,7 +10,7 @@ import (
 	"go.uber.org/zap/zapcore"
 )
 
-// chatter is the verbosity at which etcd's own information appears: it tells of elections and snapshots, which an
+// chatter is the verbosity at which etcd's own information appears, such as elections and snapshots, which an
 // operator of the API server rarely asks for.
 const chatter = 3
 
@@ -55,7 +55,7 @@ func (c *logCore) verbosity(level zapcore.Level) int {
 	}
 }
 
-// Enabled tells whether entries of the level are written.
+// Enabled reports whether entries of the level are written.
 func (c *logCore) Enabled(level zapcore.Level) bool {
 	return c.logger.V(c.verbosity(level)).Enabled()
 }

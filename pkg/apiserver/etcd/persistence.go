@@ -40,7 +40,7 @@ func CheckPersistent(dir string) error {
 	return nil
 }
 
-// livesInMemory tells by the magic number of a file system whether it is gone after a restart.
+// livesInMemory reports whether a file system, known by its magic number, is lost in a restart.
 func livesInMemory(magic int64) bool {
 	return magic == tmpfsMagic || magic == ramfsMagic
 }

@@ -142,7 +142,7 @@ func (s *Sender) send(ctx context.Context, event *eventsv1.Event) {
 	}
 }
 
-// transient tells whether another try may succeed: the API did not answer, or it was busy.
+// transient reports whether a retry may succeed: the API did not answer, or it was busy.
 func transient(err error) bool {
 	switch apierrors.ReasonForError(err) {
 	case metav1.StatusReasonUnknown, metav1.StatusReasonServerTimeout, metav1.StatusReasonTimeout, metav1.StatusReasonTooManyRequests,

@@ -174,7 +174,7 @@ func TestLostEventsAreLoggedAtMostOnceInTenMinutes(t *testing.T) {
 	if n := strings.Count(log, unforgiving); n != 1 || !strings.Contains(log, "lost=1") || !strings.Contains(log, `object="ml/train"`) {
 		t.Errorf("%d lines: %s", n, log)
 	}
-	// After the while, the next one tells how many there were.
+	// After that time, the next line has their number.
 	r.logged = r.logged.Add(-quiet)
 	r.send(r.ctx, &eventsv1.Event{ObjectMeta: metav1.ObjectMeta{Namespace: "ml"}})
 	if log := r.log(); strings.Count(log, unforgiving) != 2 || !strings.Contains(log, "lost=50") {

@@ -31,7 +31,7 @@ var publicPaths = sets.New("/healthz", "/livez", "/readyz")
 // authenticationConfigMap says how the main cluster authenticates.
 const authenticationConfigMap = "extension-apiserver-authentication"
 
-// authenticationAdvice is what to do when the main cluster does not tell how it authenticates.
+// authenticationAdvice is what to do when the authentication configuration of the main cluster cannot be read.
 const authenticationAdvice = "allow its user to read the configmap extension-apiserver-authentication in kube-system"
 
 // applyAuthentication finds out who a caller is as the options of the library say. The library trusts the authorities and

@@ -123,7 +123,7 @@ func checkMember(ctx context.Context, server string, tlsConfig *tls.Config) erro
 	return nil
 }
 
-// checkConnection connects without the etcd client, whose errors do not tell a refused connection from a wrong
+// checkConnection connects without the etcd client, whose errors do not distinguish a refused connection from a wrong
 // certificate.
 func checkConnection(ctx context.Context, server string, tlsConfig *tls.Config) error {
 	u, err := url.Parse(server)

@@ -43,7 +43,7 @@ type Config struct {
 	Informers *informers.Kind
 	// Recorder sends events about JobSets.
 	Recorder events.EventRecorder
-	// Clock tells the time.
+	// Clock provides the time.
 	Clock clock.PassiveClock
 	// Gates are the feature gates that change decisions.
 	Gates gates.Gates

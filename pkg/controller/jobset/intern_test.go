@@ -58,7 +58,7 @@ func TestSharingChangesNoValue(t *testing.T) {
 				t.Fatal(err)
 			}
 			diff(t, "Job", original, got.(*batchv1.Job))
-			diff(t, "whether it tells no annotations from none of interest", original.Annotations == nil, got.(*batchv1.Job).Annotations == nil)
+			diff(t, "whether it distinguishes no annotations from none of interest", original.Annotations == nil, got.(*batchv1.Job).Annotations == nil)
 		})
 	}
 }

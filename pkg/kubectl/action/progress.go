@@ -39,7 +39,7 @@ type view struct {
 	blind bool
 }
 
-// look tells how far the set is. The attempt is the one that the action began, and uid the set that it was done on.
+// look returns the progress of the set. The attempt is the one that the action began, and uid that of the set it was done on.
 func look(g Goal, set view, uid types.UID, attempt int32) Progress {
 	js, n := set.JobSet, set.count()
 	switch {
@@ -128,7 +128,7 @@ func took(a *jobsetv1alpha2.Attempt) string {
 	return " after " + a.ReadyTime.Sub(a.RequestTime.Time).Round(time.Second/10).String()
 }
 
-// finish tells how the set failed or completed, with the first cause if the set knows it.
+// finish describes how the set failed or completed, with the first cause if it is known.
 func finish(js *jobsetv1alpha2.JobSet) string {
 	text, c := helper.Finished(js)
 	if c != nil {
@@ -140,7 +140,7 @@ func finish(js *jobsetv1alpha2.JobSet) string {
 	return text
 }
 
-// ending tells how an earlier attempt ended.
+// ending describes how an earlier attempt ended.
 func ending(js *jobsetv1alpha2.JobSet, number int32) string {
 	for i := range js.Status.Attempts {
 		a := &js.Status.Attempts[i]
@@ -156,7 +156,7 @@ func ending(js *jobsetv1alpha2.JobSet, number int32) string {
 	return "ended"
 }
 
-// cause tells a first cause in one line.
+// cause describes a first cause in one line.
 func cause(c *jobsetv1alpha2.FailureCause) string {
 	text := "Job " + c.Job
 	if c.Pod != "" {

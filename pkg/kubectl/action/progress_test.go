@@ -159,7 +159,7 @@ func TestProgressToReady(t *testing.T) {
 			set:  set(job(0, pods(2, 2)), job(0, pods(2, 2)), job(0, completed)),
 			want: Progress{Reached: true, Text: "3 of 3 Jobs ready"},
 		},
-		"without the right to read Jobs the status tells": {
+		"without permission to read Jobs the status is used": {
 			set:  blind(set(attempts(running), counted)),
 			want: Progress{Text: "2 of 3 ready"},
 		},

@@ -177,7 +177,7 @@ func causesOf(err error) []string {
 	return causes
 }
 
-// sentence tells what the server did.
+// sentence describes what the server did.
 func (r *runner) sentence(o object, a Answer) string {
 	suffix := ""
 	if r.dryRun == dryRunServer {

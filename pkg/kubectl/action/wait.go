@@ -61,7 +61,7 @@ func (r *runner) waitForAll(ctx context.Context, done []result) bool {
 	return all
 }
 
-// ended tells why waiting ended before the goal was reached.
+// ended explains why waiting ended before the goal was reached.
 func (r *runner) ended(ctx context.Context, o object, err error) error {
 	switch {
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):

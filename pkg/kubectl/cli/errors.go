@@ -40,7 +40,7 @@ func kindOf(err error, kinds []Kind) Kind {
 	return kinds[0]
 }
 
-// IsNotServed tells whether a NotFound is about the path and not about an object: the server knows no such resource.
+// IsNotServed reports whether a NotFound is about the path and not about an object: the server knows no such resource.
 func IsNotServed(err error) bool {
 	var status apierrors.APIStatus
 	if !apierrors.IsNotFound(err) || !errors.As(err, &status) {

@@ -48,7 +48,7 @@ type Clients struct {
 	Dynamic dynamic.Interface
 	// Metadata is a client of the metadata of all kinds, for names alone.
 	Metadata metadata.Interface
-	// Discovery tells what the cluster serves.
+	// Discovery finds what the cluster serves.
 	Discovery discovery.DiscoveryInterface
 }
 

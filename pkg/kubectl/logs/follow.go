@@ -112,7 +112,7 @@ func (f *follower) close() <-chan struct{} {
 	return f.idle
 }
 
-// rest tells when nothing more will be read.
+// rest reports that nothing more will be read.
 func (f *follower) rest() {
 	if f.closed && f.active == 0 {
 		close(f.idle)
@@ -259,7 +259,7 @@ func errForbidden(what string, err error) error {
 	return fmt.Errorf("--follow: watching %s: %w", what, err)
 }
 
-// refused tells errors that trying again does not cure.
+// refused reports errors that a retry does not cure.
 func refused(err error) bool {
 	var status apierrors.APIStatus
 	return errors.As(err, &status) && (apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err))

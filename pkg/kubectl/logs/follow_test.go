@@ -23,7 +23,7 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/cli"
 )
 
-// watched returns what is closed once a watch stands. A fake cluster does not tell what happened before.
+// watched returns what is closed once a watch stands. A fake cluster does not report earlier events.
 func watched(f *clienttesting.Fake, tracker clienttesting.ObjectTracker, resource string) <-chan struct{} {
 	stands := make(chan struct{})
 	once := sync.OnceFunc(func() { close(stands) })

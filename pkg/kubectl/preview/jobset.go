@@ -174,7 +174,7 @@ func askChild(ctx context.Context, out *Child, notFound error, child metav1.Obje
 	return err
 }
 
-// unfit tells why an existing Service gives the pods of a set no DNS names.
+// unfit explains why an existing Service gives the pods of a set no DNS names.
 func unfit(existing, wanted *corev1.Service) []string {
 	switch {
 	case existing.Spec.ClusterIP != corev1.ClusterIPNone:

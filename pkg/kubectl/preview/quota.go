@@ -105,7 +105,7 @@ func countedPod(pod *corev1.PodSpec) corev1.ResourceList {
 	return list
 }
 
-// inScope tells whether a quota is about pods like this one.
+// inScope reports whether the pod is in the scopes of a quota.
 func inScope(quota *corev1.ResourceQuota, pod *corev1.PodSpec) bool {
 	for _, scope := range quota.Spec.Scopes {
 		if !matches(corev1.ScopedResourceSelectorRequirement{ScopeName: scope, Operator: corev1.ScopeSelectorOpExists}, pod) {

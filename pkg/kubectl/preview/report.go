@@ -7,7 +7,7 @@ import "slices"
 
 // Report is what a manifest would create. Its JSON form is what -o json prints.
 type Report struct {
-	// Refused tells that not all of it would be created and run.
+	// Refused reports that not all of it would be created and run.
 	Refused bool `json:"refused"`
 	// Sets are the objects of the manifest, in its order.
 	Sets []View `json:"sets"`
@@ -56,7 +56,7 @@ type ReplicatedJob struct {
 // Child is a Service or a volume claim.
 type Child struct {
 	Name string `json:"name"`
-	// Exists tells that there is one of this name, which the set uses as it is.
+	// Exists reports that there is one of this name, which the set uses as it is.
 	Exists  bool    `json:"exists,omitempty"`
 	Verdict Verdict `json:"verdict"`
 }
@@ -109,7 +109,7 @@ func (s *Set) Refused() bool {
 	return bad
 }
 
-// unknown tells whether a question could not be asked.
+// unknown reports whether the check was not possible.
 func (s *Set) unknown() bool {
 	asked := []*Verdict{&s.Verdict}
 	for i := range s.ReplicatedJobs {

@@ -32,7 +32,7 @@ func ask(ctx context.Context, question func(context.Context) error) (Verdict, er
 	return v, nil
 }
 
-// notAsked tells whether the refusal is about the question, and not about the object: the user may not create such objects
+// notAsked reports whether the error is about the dry run, and not about the object: the user may not create such objects
 // while the controller may, or a webhook cannot be asked without consequences.
 func notAsked(err error) bool {
 	text := err.Error()

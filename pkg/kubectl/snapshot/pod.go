@@ -98,18 +98,18 @@ func endedState(ended *corev1.ContainerStateTerminated) string {
 	return fmt.Sprintf("ExitCode:%d", ended.ExitCode)
 }
 
-// PodReady tells whether the pod has the condition Ready.
+// PodReady reports whether the pod has the condition Ready.
 func PodReady(pod *corev1.Pod) bool {
 	c := PodCondition(pod, corev1.PodReady)
 	return c != nil && c.Status == corev1.ConditionTrue
 }
 
-// PodEnded tells whether all containers of the pod have ended and will not be restarted.
+// PodEnded reports whether all containers of the pod have ended and will not be restarted.
 func PodEnded(pod *corev1.Pod) bool {
 	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
 }
 
-// PodUnschedulable tells whether the scheduler has found no node for the pod.
+// PodUnschedulable reports whether the scheduler has found no node for the pod.
 func PodUnschedulable(pod *corev1.Pod) bool {
 	c := PodCondition(pod, corev1.PodScheduled)
 	return pod.Spec.NodeName == "" && c != nil && c.Status == corev1.ConditionFalse && c.Reason == corev1.PodReasonUnschedulable

@@ -65,7 +65,7 @@ func TestPodState(t *testing.T) {
 			Status: corev1.PodStatus{Phase: corev1.PodPending, InitContainerStatuses: []corev1.ContainerStatus{waiting("ErrImagePull")}}}, want: "Init:ErrImagePull"},
 		"a sidecar that has started holds nothing back": {pod: corev1.Pod{Spec: corev1.PodSpec{InitContainers: []corev1.Container{sidecar, {Name: "b"}}},
 			Status: corev1.PodStatus{Phase: corev1.PodPending, InitContainerStatuses: []corev1.ContainerStatus{{Name: "s", Started: ptr.To(true)}, {Name: "b"}}}}, want: "Init:1/2"},
-		"one that is initialized tells of its containers": {pod: corev1.Pod{Spec: corev1.PodSpec{InitContainers: []corev1.Container{sidecar}},
+		"one that is initialized shows its containers": {pod: corev1.Pod{Spec: corev1.PodSpec{InitContainers: []corev1.Container{sidecar}},
 			Status: corev1.PodStatus{Phase: corev1.PodPending, Conditions: conditions(corev1.PodInitialized), InitContainerStatuses: []corev1.ContainerStatus{{Name: "s"}},
 				ContainerStatuses: []corev1.ContainerStatus{waiting("ContainerCreating")}}}, want: "ContainerCreating"},
 		"one that is being deleted": {pod: corev1.Pod{ObjectMeta: deleted, Status: corev1.PodStatus{Phase: corev1.PodRunning,

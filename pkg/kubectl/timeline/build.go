@@ -128,7 +128,7 @@ func (b *builder) phase(kind Kind, attempt int32, end time.Time, open bool) {
 	b.reached = end
 }
 
-// gap tells why no attempt ran between one and the next.
+// gap returns why no attempt ran between one and the next.
 func (b *builder) gap(before *jobsetv1alpha2.Attempt, next jobsetv1alpha2.AttemptTrigger) Kind {
 	if before != nil && (before.Outcome == jobsetv1alpha2.OutcomeFailed || before.Outcome == jobsetv1alpha2.OutcomeCancelled) {
 		return Stopped

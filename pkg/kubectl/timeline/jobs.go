@@ -30,7 +30,7 @@ type Lane struct {
 	Begin time.Time `json:"begin"`
 	// End is when the last Job ended, or the time of reading if one has not.
 	End time.Time `json:"end"`
-	// Open tells which of both End is.
+	// Open reports which of both End is.
 	Open bool `json:"open,omitempty"`
 }
 

@@ -20,7 +20,7 @@ type Timeline struct {
 	Begin time.Time `json:"begin"`
 	// End is when the set finished, or the time of reading for one that has not.
 	End time.Time `json:"end"`
-	// Finished tells which of both End is.
+	// Finished reports which of both End is.
 	Finished bool `json:"finished"`
 	// ReadySeconds is how long all Jobs were ready, also in attempts that are no longer on record.
 	ReadySeconds float64 `json:"readySeconds"`
@@ -43,7 +43,7 @@ type Attempt struct {
 	Seconds float64 `json:"seconds"`
 	// SecondsToReady is the time from its begin until all Jobs were ready. Absent when they never were.
 	SecondsToReady *float64 `json:"secondsToReady,omitempty"`
-	// Recovers tells that it followed another one which had not been told to stop, so that SecondsToReady is the time
+	// Recovers reports that it followed another one which was not stopped on request, so that SecondsToReady is the time
 	// to recover.
 	Recovers bool `json:"recovers,omitempty"`
 }
@@ -70,7 +70,7 @@ type Phase struct {
 	Begin   time.Time `json:"begin"`
 	End     time.Time `json:"end"`
 	Seconds float64   `json:"seconds"`
-	// Open tells that the phase goes on.
+	// Open reports that the phase has not ended.
 	Open bool `json:"open,omitempty"`
 }
 

@@ -85,7 +85,7 @@ func worstOf(jobs []*Job) (s severity) {
 	return s
 }
 
-// nodes tells on which nodes pods are: the name of the only one, or how many they are.
+// nodes describes where pods are: the name of their only node, or the number of nodes.
 func nodes(pods []*Pod) string {
 	found := map[string]bool{}
 	for _, p := range pods {

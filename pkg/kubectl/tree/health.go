@@ -12,7 +12,7 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/snapshot"
 )
 
-// severity tells how badly something needs to be looked at.
+// severity is how serious a problem is.
 type severity int
 
 const (
@@ -49,7 +49,7 @@ func severityOf(pod *corev1.Pod) severity {
 	return late
 }
 
-// errs tells whether a state is that of a container which did not start or has ended in an error: every state but the few of
+// errs reports whether a state is that of a container which did not start or has ended with an error: every state but the few of
 // the ordinary course.
 func errs(state string) bool {
 	state, initializing := strings.CutPrefix(state, "Init:")

@@ -169,7 +169,7 @@ func newGroup(s *snapshot.Set, place int, name string, jobs []*batchv1.Job, pods
 	return g
 }
 
-// whyMissing tells why Jobs of a replicatedJob do not exist, as far as the set itself shows it.
+// whyMissing explains why Jobs of a replicatedJob do not exist, as far as the set itself shows it.
 func whyMissing(js *jobsetv1alpha2.JobSet, place int) string {
 	if finished, _ := helper.Finished(js); finished != "" {
 		return "none after the set has finished"

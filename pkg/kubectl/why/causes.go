@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// Cause is why a set is as it is, in one word. Causes are an interface for scripts; docs/why.md tells of each.
+// Cause is the reason for the state of a set, in one word. Causes are an interface for scripts; docs/why.md describes each.
 type Cause string
 
 // The causes, most decisive first: of two that hold at once, the one further up explains the one further down, or has to
@@ -97,7 +97,7 @@ var Causes = []Cause{
 	DependsOn, StartupOrder, Restarting, PodsNotReady, Starting, Running, Completed,
 }
 
-// Normal tells that nothing is wrong.
+// Normal reports that nothing is wrong.
 func (c Cause) Normal() bool {
 	switch c {
 	case Deleting, Restarting, Starting, Running, Completed:

@@ -61,7 +61,7 @@ type Evidence struct {
 type Kueue struct {
 	// Served means that the cluster has the API of Kueue.
 	Served bool
-	// Workload is that of the set. The Read flags tell a missing object from one that was not read.
+	// Workload is that of the set. The Read flags distinguish a missing object from one that was not read.
 	Workload, LocalQueue, ClusterQueue             *unstructured.Unstructured
 	WorkloadRead, LocalQueueRead, ClusterQueueRead bool
 	// Preemptor is the Workload for which that of the set had to make room; nil if none did, or if it is not known.

@@ -80,7 +80,7 @@ func Load(ctx context.Context, c *cli.Clients, name string) (*Evidence, error) {
 	return l.e, ctx.Err()
 }
 
-// explainable tells whether something can be said although the set could not be read.
+// explainable reports whether there is a finding although the set could not be read.
 func explainable(err error) bool {
 	return errors.Is(err, context.DeadlineExceeded) || apierrors.IsNotFound(err) || apierrors.IsServiceUnavailable(err) || apierrors.IsInternalError(err) ||
 		apierrors.IsTimeout(err) || apierrors.IsServerTimeout(err) || apierrors.ReasonForError(err) == metav1.StatusReasonUnknown && isStatus(err)

@@ -42,7 +42,7 @@ type Fact struct {
 	Object string `json:"object"`
 	// Text is what was seen.
 	Text string `json:"text"`
-	// Time is since when it is so, or when it was seen last. Absent when nothing tells.
+	// Time is when it began, or when it was seen last. Absent if unknown.
 	Time *metav1.Time `json:"time,omitempty"`
 	// Count is how often it was seen. Absent for once.
 	Count int32 `json:"count,omitempty"`

@@ -28,7 +28,7 @@ func ownerUID(o metav1.Object) types.UID {
 	return ""
 }
 
-// isNotServed tells that the set was not found because its whole group is not served.
+// isNotServed reports that the set was not found because its whole group is not served.
 func isNotServed(d *diagnosis) bool { return d.Unread != nil && cli.IsNotServed(d.Unread) }
 
 func apiServiceUnavailable(d *diagnosis) []Finding {
@@ -71,7 +71,7 @@ const (
 	firstStatusGrace = 30 * time.Second
 )
 
-// controllerGone looks at the lease of the controller. Without any lease the set itself tells: nobody has written its status.
+// controllerGone looks at the lease of the controller. Without any lease, the set itself shows it: its status was never written.
 func controllerGone(d *diagnosis) []Finding {
 	if managedElsewhere(d.JobSet) || finished(d.JobSet) {
 		return nil
@@ -120,7 +120,7 @@ func (d *diagnosis) controllerNotActing(lease, holder string) []Finding {
 	}}
 }
 
-// unobserved tells that nobody has looked at the set since it was created, though there was time enough.
+// unobserved reports that no controller has acted on the set since it was created, though there was enough time.
 func (d *diagnosis) unobserved() bool {
 	s := &d.JobSet.Status
 	return d.Now.Sub(d.JobSet.CreationTimestamp.Time) > firstStatusGrace && len(d.Jobs) == 0 && len(s.Conditions) == 0 && len(s.ReplicatedJobsStatus) == 0
@@ -130,7 +130,7 @@ func (d *diagnosis) unobservedFact() Fact {
 	return Fact{Object: d.set(), Text: "has no status and no jobs since it was created", Time: at(d.JobSet.CreationTimestamp.Time)}
 }
 
-// managedElsewhere tells whether the set names another controller than the built-in one.
+// managedElsewhere reports whether the set names another controller than the built-in one.
 func managedElsewhere(js *jobsetv1alpha2.JobSet) bool {
 	return ptr.Deref(js.Spec.ManagedBy, jobsetv1alpha2.JobSetControllerName) != jobsetv1alpha2.JobSetControllerName
 }

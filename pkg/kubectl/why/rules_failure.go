@@ -24,7 +24,7 @@ const (
 	reasonReachedMaxRestarts = "ReachedMaxRestarts"
 )
 
-// failureCauses tells what the reason of a failure means. What is missing here is an exit code, or nothing more than that
+// failureCauses maps the reason of a failure to its cause. What is missing here is an exit code, or nothing more than that
 // the Job failed.
 var failureCauses = map[string]Cause{
 	oomKilled: OutOfMemory, reasonDeadlineExceeded: DeadlineExceeded,
@@ -103,7 +103,7 @@ func (d *diagnosis) runAgain() string {
 	return d.plugin("retry %s", js.Name)
 }
 
-// causeOfFailure returns the first cause: as the history has it, or else as far as the Jobs and pods that are left tell.
+// causeOfFailure returns the first cause: from the history, or else from the Jobs and pods that are left.
 func (d *diagnosis) causeOfFailure(c *metav1.Condition) *jobsetv1alpha2.FailureCause {
 	if a := helper.CurrentAttempt(&d.JobSet.Status); a != nil && a.FirstCause != nil {
 		return a.FirstCause

@@ -62,7 +62,7 @@ func queueMissing(d *diagnosis, queue string) *Finding {
 	return f
 }
 
-// queueStopped tells of a queue that admits nothing, because somebody stopped it or because it is not set up.
+// queueStopped finds a queue that admits nothing, because it was stopped or is not set up.
 func queueStopped(d *diagnosis, _ string) *Finding {
 	for _, q := range []*unstructured.Unstructured{d.Kueue.ClusterQueue, d.Kueue.LocalQueue} {
 		if q == nil {

@@ -163,7 +163,7 @@ func (d *diagnosis) whoSuspended(manager string, since time.Time) string {
 	return "suspended (spec.suspend is true)"
 }
 
-// suspendedInFields tells with which program spec.suspend was written, and when.
+// suspendedInFields returns the field manager that wrote spec.suspend, and when.
 func suspendedInFields(js *jobsetv1alpha2.JobSet) (manager string, when time.Time) {
 	for _, entry := range js.ManagedFields {
 		var fields struct {

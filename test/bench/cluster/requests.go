@@ -109,7 +109,7 @@ func (c *Cluster) Heap(ctx context.Context, program string) (float64, error) {
 	for _, sample := range metrics["go_memstats_heap_alloc_bytes"] {
 		return float64(sample.Value), nil
 	}
-	return 0, fmt.Errorf("%s does not tell the size of its heap", program)
+	return 0, fmt.Errorf("%s does not report the size of its heap", program)
 }
 
 // auditEvent is what a line of the audit log says about a request.

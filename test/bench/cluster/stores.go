@@ -84,7 +84,7 @@ func sizeBelow(ctx context.Context, client *clientv3.Client, prefix string) (byt
 	}
 }
 
-// addEmbedded adds what our server tells about the etcd inside of it, which nobody else can reach.
+// addEmbedded adds the metrics that our server has of its embedded etcd, which no other process can reach.
 func (c *Cluster) addEmbedded(ctx context.Context, to *report.Phase) error {
 	metrics, err := c.Metrics(ctx, "jobset-apiserver")
 	if err != nil {

@@ -38,7 +38,7 @@ func newRun() *cobra.Command {
 	o := newOptions()
 	cmd := &cobra.Command{
 		Use:   "run",
-		Short: "Run scenarios and tell the results of all that have been run into the same directory",
+		Short: "Run scenarios and print the results of all scenarios in the output directory",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := o.complete(cmd.Flags()); err != nil {
@@ -47,7 +47,7 @@ func newRun() *cobra.Command {
 			if err := o.run(cmd.Context(), cmd.ErrOrStderr()); err != nil {
 				return err
 			}
-			if err := tell(o.output, cmd.OutOrStdout()); err != nil || !o.checkCounts {
+			if err := printResults(o.output, cmd.OutOrStdout()); err != nil || !o.checkCounts {
 				return err
 			}
 			return checkCounts(o.output)
@@ -63,7 +63,7 @@ func newReport() *cobra.Command {
 		Use:   "report",
 		Short: "Tell the results of all scenarios that have been run into a directory",
 		Args:  cobra.NoArgs,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return tell(output, cmd.OutOrStdout()) },
+		RunE:  func(cmd *cobra.Command, _ []string) error { return printResults(output, cmd.OutOrStdout()) },
 	}
 	cmd.Flags().StringVar(&output, "output", defaultOutput, "Directory with the results.")
 	return cmd
@@ -134,8 +134,8 @@ func (o *options) runAll(ctx context.Context, env *scenario.Env, chosen []scenar
 	return nil
 }
 
-// tell writes the results in all forms to the directory, and the readable ones to the terminal too.
-func tell(dir string, out io.Writer) error {
+// printResults writes the results in all forms to the directory, and the readable ones to the terminal too.
+func printResults(dir string, out io.Writer) error {
 	scenarios, err := report.Load(dir)
 	if err != nil {
 		return err

@@ -1,7 +1,7 @@
 // Copyright The jobset-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package report keeps what the benchmarks measured, and tells it as JSON, as a table, as plots and as verdicts.
+// Package report stores the measurements of the benchmarks, and prints them as JSON, as a table, as plots and as verdicts.
 package report
 
 import (
@@ -18,7 +18,7 @@ import (
 // Scenario is what one scenario measured.
 type Scenario struct {
 	Name string `json:"name"`
-	// Sizes tell how much work it was.
+	// Sizes describe the amount of work.
 	Sizes map[string]int `json:"sizes"`
 	// Runs is how often it was done.
 	Runs int `json:"runs"`
@@ -191,7 +191,7 @@ func Load(dir string) ([]*Scenario, error) {
 	return scenarios, nil
 }
 
-// Write tells the results in all forms: to the directory, and what a person reads to out too.
+// Write writes the results in all forms to the directory, and the readable ones to out too.
 func Write(dir string, scenarios []*Scenario, out io.Writer) error {
 	verdicts := Verdicts(scenarios)
 	data, err := json.MarshalIndent(verdicts, "", " ")

@@ -24,7 +24,7 @@ func rank(name string) int {
 	return slices.Index(order, kind)
 }
 
-// Table tells all figures of the scenarios: medians, with the smallest and the largest value beside them.
+// Table prints all figures of the scenarios: medians, with the smallest and the largest value beside them.
 func Table(scenarios []*Scenario) string {
 	var out bytes.Buffer
 	for i, s := range scenarios {

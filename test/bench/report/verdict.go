@@ -13,10 +13,10 @@ import (
 // Verdict is a figure made of medians of one run, which the programs must keep to if it has a limit.
 type Verdict struct {
 	Figure string `json:"figure"`
-	// How tells what is divided by what.
+	// How describes which figure is divided by which.
 	How   string  `json:"how"`
 	Value float64 `json:"value"`
-	// Limit is what the value is at most; -1 for a figure without a limit, which tells where others come from.
+	// Limit is what the value is at most; -1 for a figure without a limit, which explains others.
 	Limit float64 `json:"limit"`
 	Unit  string  `json:"unit,omitempty"`
 	// Known is false if something that it is made of was not measured.
@@ -140,7 +140,7 @@ func Verdicts(scenarios []*Scenario) []Verdict {
 	return verdicts
 }
 
-// VerdictTable tells the verdicts, and how each was computed.
+// VerdictTable prints the verdicts, and how each was computed.
 func VerdictTable(verdicts []Verdict) string {
 	var out bytes.Buffer
 	columns := tabwriter.NewWriter(&out, 0, 0, 2, ' ', 0)

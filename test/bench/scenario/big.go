@@ -67,7 +67,7 @@ func (s *space) untilReady(ctx context.Context, n, restarts int) error {
 	if err := s.jobs.until(ctx, "all Jobs are ready", n, inAttempt(fmt.Sprint(restarts))); err != nil {
 		return err
 	}
-	return s.sets.until(ctx, "the status tells that all Jobs are ready", 1, tells(n, 0, restarts))
+	return s.sets.until(ctx, "the status shows all Jobs as ready", 1, showsJobs(n, 0, restarts))
 }
 
 // restartSet measures from the moment when a pod fails. How long it takes until its Job shows that is up to the Job
@@ -100,7 +100,7 @@ func (s *space) suspendSet(ctx context.Context) error {
 	if err := s.jobs.until(ctx, "all Jobs have stopped", s.Sizes.Jobs, isStopped); err != nil {
 		return err
 	}
-	return s.sets.until(ctx, "the status tells that all Jobs are suspended", 1, tells(0, s.Sizes.Jobs, 1))
+	return s.sets.until(ctx, "the status shows all Jobs as suspended", 1, showsJobs(0, s.Sizes.Jobs, 1))
 }
 
 func (s *space) resumeSet(ctx context.Context) error {

@@ -15,7 +15,7 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/test/bench/report"
 )
 
-// Sizes tell how much work the scenarios do.
+// Sizes are the amount of work of the scenarios.
 type Sizes struct {
 	// Jobs are those of floor and of the one set of big.
 	Jobs int
@@ -68,7 +68,7 @@ type Env struct {
 	IdleEvery time.Duration
 	// Profiles is the directory for profiles of the programs; empty for none.
 	Profiles string
-	// Log tells what goes on.
+	// Log prints the progress.
 	Log func(format string, args ...any)
 }
 

@@ -134,13 +134,13 @@ func hasCondition(job *batchv1.Job, oneOf ...batchv1.JobConditionType) bool {
 	})
 }
 
-// inAttempt tells whether a Job runs in the attempt of its set that begins after so many restarts.
+// inAttempt reports whether a Job runs in the attempt of its set that begins after so many restarts.
 func inAttempt(restarts string) func(*batchv1.Job) bool {
 	return func(job *batchv1.Job) bool { return isReady(job) && job.Labels[jobsetv1alpha2.RestartsKey] == restarts }
 }
 
-// tells is whether the status of a set has these numbers of ready and of suspended Jobs.
-func tells(ready, suspended, restarts int) func(*jobsetv1alpha2.JobSet) bool {
+// showsJobs reports whether the status of a set has these numbers of ready and of suspended Jobs.
+func showsJobs(ready, suspended, restarts int) func(*jobsetv1alpha2.JobSet) bool {
 	return func(js *jobsetv1alpha2.JobSet) bool {
 		s := js.Status.ReplicatedJobsStatus
 		return len(s) == 1 && int(s[0].Ready) == ready && int(s[0].Suspended) == suspended && int(js.Status.Restarts) == restarts

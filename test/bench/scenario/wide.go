@@ -56,8 +56,8 @@ func (s *space) createRest(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		return s.sets.until(ctx, "all sets tell that their Jobs are suspended", sets, func(js *jobsetv1alpha2.JobSet) bool {
-			return has(jobsetv1alpha2.JobSetSuspended)(js) && tells(0, jobs, 0)(js)
+		return s.sets.until(ctx, "the status of all sets shows their Jobs as suspended", sets, func(js *jobsetv1alpha2.JobSet) bool {
+			return has(jobsetv1alpha2.JobSetSuspended)(js) && showsJobs(0, jobs, 0)(js)
 		})
 	})
 	if err != nil {
@@ -75,7 +75,7 @@ func (s *space) createRest(ctx context.Context) error {
 	return nil
 }
 
-// addMemoryPerJob tells by how much our programs have grown for each Job: in RAM, and in what they really use.
+// addMemoryPerJob adds the growth of our programs per Job: in resident memory, and in memory in use.
 func (s *space) addMemoryPerJob(ctx context.Context, before map[string]int64, to *report.Phase) error {
 	after, err := s.Cluster.Memory()
 	if err != nil {

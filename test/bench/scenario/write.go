@@ -81,7 +81,7 @@ func (s *space) resources(ctx context.Context) ([]*target, error) {
 	maps.update = func(object map[string]any) {
 		object["metadata"].(map[string]any)["annotations"] = map[string]any{"state": "running"}
 	}
-	// One set and one ConfigMap without padding tell by how much the ConfigMap must be padded.
+	// One set and one ConfigMap without padding show by how much the ConfigMap must be padded.
 	padding := 0
 	maps.body = func(name string) ([]byte, error) {
 		return json.Marshal(&corev1.ConfigMap{

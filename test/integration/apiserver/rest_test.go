@@ -42,7 +42,7 @@ func TestThroughKubeAPIServer(t *testing.T) {
 		"lists select by fields and labels and in pages":             testList,
 		"watch selects by fields":                                    testWatchSelectors,
 		"tables have upstream's columns":                             testTable,
-		"discovery tells verbs, names and storage version":           testDiscovery,
+		"discovery has verbs, names and storage version":             testDiscovery,
 		"aggregated discovery includes the group":                    testAggregatedDiscovery,
 		"OpenAPI v3 carries what clients need":                       testOpenAPIV3,
 		"OpenAPI v2 carries what clients need":                       testOpenAPIV2,

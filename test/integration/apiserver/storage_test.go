@@ -205,7 +205,7 @@ func (oldMember) Status(context.Context, *pb.StatusRequest) (*pb.StatusResponse,
 	return &pb.StatusResponse{Version: "3.5.12"}, nil
 }
 
-// oldEtcd serves the call that tells the version as an old release does. Old releases cannot be built here.
+// oldEtcd answers the version request like an old release. Old releases cannot be built here.
 func oldEtcd(t *testing.T) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

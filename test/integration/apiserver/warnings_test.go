@@ -30,7 +30,7 @@ func (r *recorder) HandleWarningHeaderWithContext(_ context.Context, _ int, _ st
 	r.warnings = append(r.warnings, text)
 }
 
-// has tells whether a warning contains the text.
+// has reports whether a warning contains the text.
 func (r *recorder) has(text string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -19,7 +19,7 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/test/builders"
 )
 
-// steer tells the simulated nodes what pods do: "running", until the test ends them, or a number of seconds to run.
+// steer sets what the simulated nodes do with pods: "running", until the test ends them, or a number of seconds to run.
 func steer(how string) func(*replicatedJob) {
 	return func(rj *replicatedJob) {
 		key := "jobset-apiserver.io/kwok-run-seconds"

@@ -25,7 +25,7 @@ func immutableJobs(next, prev []jobset.ReplicatedJob, suspended bool, opts gates
 	return fmt.Sprintf("%s: %s must not change after creation; %s", apivalidation.FieldImmutableErrorMsg, where, advice)
 }
 
-// firstDifference names the first field that differs between two lists, and tells whether it is one that may change
+// firstDifference names the first field that differs between two lists, and reports whether it is one that may change
 // while the set is suspended.
 func firstDifference(next, prev []jobset.ReplicatedJob, opts gates.Gates) (where string, directive bool) {
 	if len(next) != len(prev) {

@@ -61,8 +61,8 @@ func isIndexed(rj *jobset.ReplicatedJob) bool {
 
 func lastIndex(count int32) int32 { return max(count-1, 0) }
 
-// validateGeneratedNames checks the names of the Jobs of a replicatedJob and of their pods. The name of the pod tells
-// nothing new when that of the Job is wrong already.
+// validateGeneratedNames checks the names of the Jobs of a replicatedJob and of their pods. The name of the pod is
+// checked only if that of the Job is valid.
 func validateGeneratedNames(js *jobset.JobSet, rj *jobset.ReplicatedJob, path *field.Path) field.ErrorList {
 	if len(validation.IsDNS1123Subdomain(js.Name)) > 0 {
 		return nil // reported for metadata.name

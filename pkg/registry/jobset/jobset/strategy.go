@@ -99,12 +99,12 @@ func (s Strategy) allowed(prev *jobset.JobSet) gates.Gates {
 	return allowed
 }
 
-// WarningsOnCreate tells of traps that are not errors.
+// WarningsOnCreate returns warnings about common mistakes that are not errors.
 func (Strategy) WarningsOnCreate(_ context.Context, obj runtime.Object) []string {
 	return warnings(obj.(*jobset.JobSet))
 }
 
-// WarningsOnUpdate tells of the traps that this write introduces.
+// WarningsOnUpdate returns the warnings that this write introduces.
 func (Strategy) WarningsOnUpdate(_ context.Context, obj, old runtime.Object) []string {
 	return newWarnings(obj.(*jobset.JobSet), old.(*jobset.JobSet))
 }

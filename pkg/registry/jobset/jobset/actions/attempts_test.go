@@ -17,7 +17,7 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/jobset/jobset/actions"
 )
 
-// TestHistoryIsBounded restarts a set more often than its history can tell.
+// TestHistoryIsBounded restarts a set more often than its history can hold.
 func TestHistoryIsBounded(t *testing.T) {
 	js := train(unseen)
 	c := call(func(c *actions.Call) { c.User = strings.Repeat("ä", 200) })

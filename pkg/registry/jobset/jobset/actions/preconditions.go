@@ -104,7 +104,7 @@ func checkUnfinished(js *jobset.JobSet, action string) error {
 	return nil
 }
 
-// decider tells who decides when a set runs: a queue or the controller that owns it. It is "" when its users do.
+// decider returns who decides when a set runs: a queue or the controller that owns it. It is "" when its users do.
 func decider(js *jobset.JobSet) string {
 	if queue, queued := js.Labels[jobsetv1alpha2.QueueNameKey]; queued {
 		return fmt.Sprintf("queue %q, which the label %s names", queue, jobsetv1alpha2.QueueNameKey)
