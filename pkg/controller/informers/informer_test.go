@@ -126,8 +126,8 @@ func TestKindsShareWatches(t *testing.T) {
 // TestEachKindSeesWhatItNeeds has one kind that needs all Jobs, and one that needs those with a label.
 func TestEachKindSeesWhatItNeeds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		labelled, plain := newJob("x", map[string]string{"a": "1"}, "1"), newJob("y", nil, "2")
-		kube := fake.NewClientset(labelled, plain)
+		labeled, plain := newJob("x", map[string]string{"a": "1"}, "1"), newJob("y", nil, "2")
+		kube := fake.NewClientset(labeled, plain)
 		f := NewFactory(kube)
 		one, all := f.For("one"), f.For("all")
 		ones := one.Informer(Need{Resource: f.Jobs(), Label: "a", Transform: keepLabels, Indexers: cache.Indexers{"index": byLabel}})
