@@ -128,6 +128,15 @@ func (e *env) adopt() error {
 	return nil
 }
 
+// endLimits ends the limits of both programs.
+func (e *env) endLimits() {
+	for _, p := range e.processes {
+		if err := p.endLimit(); err != nil {
+			fmt.Fprintf(os.Stderr, "%s: %v\n", p.name, err)
+		}
+	}
+}
+
 // ended names the programs that do not run.
 func (e *env) ended() (names []string) {
 	for _, p := range e.processes {

@@ -53,11 +53,11 @@ func TestProcessThatEndedIsNotAlive(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	p := process{"cat", cmd.Process.Pid}
+	p := process{name: "cat", pid: cmd.Process.Pid}
 	if !p.alive() {
 		t.Error("a running program is taken for dead")
 	}
-	if peak := (process{"this", os.Getpid()}).peak(); peak < 1 {
+	if peak := (process{name: "this", pid: os.Getpid()}).peak(); peak < 1 {
 		t.Errorf("peak of %d MiB, want at least 1", peak)
 	}
 	in.Close()

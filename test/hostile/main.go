@@ -84,6 +84,7 @@ func run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	defer e.endLimits()
 	if _, err := e.serves(ctx); err != nil {
 		return fmt.Errorf("before the first attack: %w", err)
 	}

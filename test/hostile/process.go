@@ -12,8 +12,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"golang.org/x/sys/unix"
 )
 
 // programs are ours, by the names of hack/cluster.sh.
@@ -23,6 +21,8 @@ var programs = []string{"apiserver", "controller"}
 type process struct {
 	name string
 	pid  int
+	// endLimit ends the limit on its memory.
+	endLimit func() error
 }
 
 // adopt finds the running program and limits its memory: what it allocates beyond the limit ends it.
@@ -35,11 +35,8 @@ func adopt(dir, name string, limit uint64) (process, error) {
 	if err != nil {
 		return process{}, err
 	}
-	p := process{name, pid}
-	if err := unix.Prlimit(pid, unix.RLIMIT_DATA, &unix.Rlimit{Cur: limit, Max: limit}, nil); err != nil {
-		return p, fmt.Errorf("limiting the memory of %s: %w", name, err)
-	}
-	return p, nil
+	end, err := limitMemory(pid, name, limit)
+	return process{name, pid, end}, err
 }
 
 // alive says whether the process runs. One that ended is a zombie until somebody has waited for it.
@@ -88,13 +85,18 @@ func checkLimit(limit uint64) error {
 		if err := cmd.Start(); err != nil {
 			return err
 		}
-		if err := unix.Prlimit(cmd.Process.Pid, unix.RLIMIT_DATA, &unix.Rlimit{Cur: limit, Max: limit}, nil); err != nil {
-			return fmt.Errorf("limiting memory: %w", err)
+		end, err := limitMemory(cmd.Process.Pid, fmt.Sprint(allocate, "-", os.Getpid()), limit)
+		if err != nil {
+			return err
 		}
 		if err := ready.Close(); err != nil {
 			return err
 		}
-		if err := cmd.Wait(); (err == nil) != want {
+		err = cmd.Wait()
+		if err := end(); err != nil {
+			return err
+		}
+		if (err == nil) != want {
 			return fmt.Errorf("allocating %d MiB with a limit of %d MiB: %v, must be possible: %v\n%.300s", size>>20, limit>>20, err, want, out.String())
 		}
 	}
