@@ -76,9 +76,9 @@ func (g *Guard) exhausted() *shortage {
 }
 
 var (
-	embeddedExhausted = shortage{reason: reasonQuota, message: "the embedded etcd has used up its quota and accepts nothing but deletions: " +
+	embeddedExhausted = shortage{reason: reasonQuota, message: "the embedded etcd has used up its quota and accepts only deletions: " +
 		"delete JobSets in the background (the default of kubectl delete), or raise --embedded-etcd-quota-bytes"}
-	externalExhausted = shortage{reason: reasonQuota, message: "etcd has used up its space quota and accepts nothing but deletions: " +
+	externalExhausted = shortage{reason: reasonQuota, message: "etcd has used up its space quota and accepts only deletions: " +
 		"delete JobSets in the background (the default of kubectl delete), then compact and defragment etcd and end its alarm, or raise its quota"}
 )
 

@@ -30,7 +30,7 @@ func (g *Guard) Register() {
 		name, help string
 		value      func() float64
 	}{
-		{"exhausted", "1 while etcd has used up its space quota and accepts nothing but deletions.", func() float64 { return number(g.exhausted() != nil) }},
+		{"exhausted", "1 while etcd has used up its space quota and accepts only deletions.", func() float64 { return number(g.exhausted() != nil) }},
 		{"reserve_reached", "1 while creations and changes of spec are refused because the store or memory is nearly full.", func() float64 { return number(g.low() != nil) }},
 	}
 	if g.store != nil {

@@ -21,7 +21,7 @@ func (g *Guard) WithReadyzLine(next http.Handler) http.Handler {
 
 func (g *Guard) line() string {
 	if g.exhausted() != nil {
-		return "[!]storage-space used up: etcd accepts nothing but deletions\n"
+		return "[!]storage-space used up: etcd accepts only deletions\n"
 	}
 	if lack := g.low(); lack != nil {
 		return fmt.Sprintf("[!]storage-space low: creations and changes of spec are refused (%s)\n", lack.reason)

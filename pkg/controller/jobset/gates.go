@@ -48,7 +48,7 @@ var consequences = map[droppedField]string{
 	droppedJobRestarts: "jobset-apiserver does not keep jobRestarts of status.replicatedJobsStatus: " +
 		"rules that restart single jobs count as absent until both programs run with --feature-gates=RestartJob=true",
 	droppedAttempts: "jobset-apiserver does not keep status.attempts: " +
-		"no history is kept until it is of the version of the controller",
+		"no history is kept until its version is that of the controller",
 }
 
 // dropped remembers the fields that the API server has not kept lately. A decision that waits until such a field is stored

@@ -18,7 +18,7 @@ import (
 )
 
 var goodputDesc = metrics.NewDesc("jobset_goodput_ratio",
-	"Share of the life of a JobSet, from its creation to its end or to now, in which all of its Jobs were ready. Holds the latest 2000 names.",
+	"Fraction of the time from the creation of a JobSet until it finished, or until now, in which all of its Jobs were ready. Holds the latest 2000 names.",
 	[]string{labelJobSet, labelNamespace}, nil, metrics.ALPHA, "")
 
 // goodput computes the goodput of sets when metrics are collected.

@@ -31,7 +31,7 @@ func warnings(o Observed, p Plan, r Results) (events []Event) {
 		warn("PVCCreationFailed", message)
 	}
 	for _, job := range p.jobsWith(r, LabelsRestored) {
-		warn("JobLabelsRestored", fmt.Sprintf("somebody removed or changed labels by which the jobset knows its job %q; they are restored", job))
+		warn("JobLabelsRestored", fmt.Sprintf("labels that identify job %q as part of the jobset were removed or changed, and have been restored", job))
 	}
 	if r.CreationError != "" {
 		warn("JobCreationFailed", r.CreationError)

@@ -65,7 +65,7 @@ func lookInPlace(o Observed, kids children) inPlace {
 		}
 		attempt, err := strconv.ParseInt(*pod.InPlaceAttempt, 10, 32)
 		if err != nil || attempt < 0 {
-			state.problems = append(state.problems, fmt.Sprintf("pod %q keeps the set from restarting in place: annotation %s must be a number of 0 or more, not %q",
+			state.problems = append(state.problems, fmt.Sprintf("pod %q prevents the in-place restart: annotation %s must be a number of 0 or more, not %q",
 				pod.Name, jobsetv1alpha2.InPlaceRestartAttemptKey, *pod.InPlaceAttempt))
 			continue
 		}
@@ -126,7 +126,7 @@ func podsOf(js *jobsetv1alpha2.JobSet) (n int64, err error) {
 		rj := &js.Spec.ReplicatedJobs[i]
 		spec := rj.Template.Spec
 		if spec.Parallelism == nil || !ptr.Equal(spec.Parallelism, spec.Completions) {
-			return 0, fmt.Errorf("replicatedJob %q keeps the set from restarting in place: its completions must be set and equal its parallelism", rj.Name)
+			return 0, fmt.Errorf("replicatedJob %q prevents the in-place restart: its completions must be set and equal its parallelism", rj.Name)
 		}
 		n += int64(helper.Replicas(rj)) * int64(*spec.Parallelism)
 	}

@@ -83,10 +83,10 @@ func TestInPlaceRestart(t *testing.T) {
 			pods: []Pod{podOf(a, "", containersRestarted(3))}},
 		"a pod that says nonsense holds all back": {
 			pods:         []Pod{podOf(a, "0"), podOf(a, "0"), podOf(b, "0"), podOf(b, "-1")},
-			wantProblems: []string{`pod "js-w-1-pod" keeps the set from restarting in place: annotation jobset.sigs.k8s.io/in-place-restart-attempt must be a number of 0 or more, not "-1"`}},
+			wantProblems: []string{`pod "js-w-1-pod" prevents the in-place restart: annotation jobset.sigs.k8s.io/in-place-restart-attempt must be a number of 0 or more, not "-1"`}},
 		"Jobs that need more completions than they run pods hold all back": {
 			set: []set{with("x", 1)}, pods: []Pod{podOf(a, "1")},
-			wantProblems: []string{`replicatedJob "x" keeps the set from restarting in place: its completions must be set and equal its parallelism`}},
+			wantProblems: []string{`replicatedJob "x" prevents the in-place restart: its completions must be set and equal its parallelism`}},
 		"without the feature pods mean nothing": {off: true, pods: []Pod{podOf(a, "9", containersRestarted(9))}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
 )
 
 // noteTakenNames adds Jobs to the status that could not be created because objects that the set does not own have their
@@ -57,7 +58,7 @@ func (b *statusBuilder) setNameConflict(p Plan, names []string) {
 
 // endNameConflict notes that no Job waits for its name any more.
 func (b *statusBuilder) endNameConflict() {
-	b.set(jobsetv1alpha2.ChildNameConflict, metav1.ConditionFalse, reasonJobNamesFree, "no job that the jobset needs is in the way")
+	b.set(jobsetv1alpha2.ChildNameConflict, metav1.ConditionFalse, helper.ReasonJobNamesFree, helper.MessageJobNamesFree)
 }
 
 const (

@@ -51,23 +51,23 @@ func TestTakenNames(t *testing.T) {
 		},
 		"the conflict ends when all Jobs are there": {
 			set: []func(*jobsetv1alpha2.JobSet){inConflict}, jobs: []*batchv1.Job{jobNamed("w", 0), jobNamed("w", 1)},
-			want:       conflict("False", "JobNamesFree", "no job that the jobset needs is in the way", now),
-			wantEvents: []Event{{Type: "Normal", Reason: "JobNamesFree", Note: "no job that the jobset needs is in the way"}},
+			want:       conflict("False", "JobNamesFree", "the names of all jobs of the jobset are available", now),
+			wantEvents: []Event{{Type: "Normal", Reason: "JobNamesFree", Note: "the names of all jobs of the jobset are available"}},
 		},
 		"the conflict ends with the set": {
 			set: []func(*jobsetv1alpha2.JobSet){inConflict, withAny}, jobs: []*batchv1.Job{jobNamed("w", 1, succeeded)},
-			want: conflict("False", "JobNamesFree", "no job that the jobset needs is in the way", now),
+			want: conflict("False", "JobNamesFree", "the names of all jobs of the jobset are available", now),
 			wantEvents: []Event{
 				{Type: "Normal", Reason: "AllJobsCompleted", Note: "jobset completed successfully"},
-				{Type: "Normal", Reason: "JobNamesFree", Note: "no job that the jobset needs is in the way"},
+				{Type: "Normal", Reason: "JobNamesFree", Note: "the names of all jobs of the jobset are available"},
 			},
 		},
 		"the conflict ends with the failure of the set": {
 			set: []func(*jobsetv1alpha2.JobSet){inConflict}, jobs: []*batchv1.Job{jobNamed("w", 1, jobFailed)},
-			want: conflict("False", "JobNamesFree", "no job that the jobset needs is in the way", now),
+			want: conflict("False", "JobNamesFree", "the names of all jobs of the jobset are available", now),
 			wantEvents: []Event{
 				{Type: "Warning", Reason: "FailedJobs", Note: "jobset failed due to one or more job failures (first failed job: js-w-1)"},
-				{Type: "Normal", Reason: "JobNamesFree", Note: "no job that the jobset needs is in the way"},
+				{Type: "Normal", Reason: "JobNamesFree", Note: "the names of all jobs of the jobset are available"},
 			},
 		},
 	} {

@@ -35,7 +35,6 @@ const (
 	reasonDeadlineExceeded     = "DeadlineExceeded"
 	// Reasons of the condition that upstream does not have.
 	reasonJobNameTaken = "JobNameTaken"
-	reasonJobNamesFree = "JobNamesFree"
 	// Reasons of events that upstream does not have.
 	reasonFirstFailure  = "FirstFailure"
 	reasonJobsRecreated = "JobsRecreated"

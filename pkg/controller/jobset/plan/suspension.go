@@ -19,7 +19,7 @@ import (
 
 const (
 	messageSuspended = "jobset is suspended"
-	messageTakenBack = "jobs were suspended before the suspension was taken back"
+	messageTakenBack = "jobs were suspended, and the jobset was resumed"
 )
 
 // SuspendedInAttempt is the value of the annotation ReleasedKey of Jobs that were suspended with the set.

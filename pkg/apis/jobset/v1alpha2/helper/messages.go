@@ -12,6 +12,12 @@ const (
 	firstFailedEnd   = ")"
 )
 
+// ReasonJobNamesFree and MessageJobNamesFree are those of the condition ChildNameConflict when it becomes False.
+const (
+	ReasonJobNamesFree  = "JobNamesFree"
+	MessageJobNamesFree = "the names of all jobs of the jobset are available"
+)
+
 // WithFirstFailedJob adds the name of the Job that failed first to the message of a condition. Upstream uses the same words.
 func WithFirstFailedJob(message, job string) string {
 	return message + firstFailedBegin + job + firstFailedEnd

@@ -26,7 +26,6 @@ const (
 
 	// Those that the controller gives, when it fails a set.
 	reasonJobSetFailed = "JobSetFailed"
-	reasonJobNamesFree = "JobNamesFree"
 )
 
 // setCondition puts a condition in place as the controller does: its time changes with its status only.

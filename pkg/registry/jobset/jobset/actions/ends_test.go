@@ -97,7 +97,7 @@ func TestCancel(t *testing.T) {
 			}, attempt: 1, text: "the JobSet was cancelled, which ended attempt 1",
 			conditions: []metav1.Condition{
 				conditionOf(jobset.ConditionRestarting, metav1.ConditionFalse, "JobSetFailed", "jobset failed"),
-				conditionOf(jobset.ConditionNameConflict, metav1.ConditionFalse, "JobNamesFree", "no job that the jobset needs is in the way"),
+				conditionOf(jobset.ConditionNameConflict, metav1.ConditionFalse, "JobNamesFree", "the names of all jobs of the jobset are available"),
 				conditionOf("Failed", metav1.ConditionTrue, "Cancelled", message),
 			},
 		},
