@@ -215,9 +215,12 @@ func cached(t *testing.T, store storage.Interface, key string, restarts int32) *
 	t.Helper()
 	var set jobset.JobSet
 	err := wait.PollUntilContextTimeout(t.Context(), 10*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
+		if store.ReadinessCheck() != nil {
+			return false, nil // etcd would answer
+		}
 		set = jobset.JobSet{}
 		err := store.Get(ctx, key, storage.GetOptions{ResourceVersion: "0"}, &set)
-		return err == nil && set.Status.Restarts == restarts && store.ReadinessCheck() == nil, nil
+		return err == nil && set.Status.Restarts == restarts, nil
 	})
 	if err != nil {
 		t.Fatal(err)
