@@ -2,14 +2,14 @@
 # Copyright The jobset-apiserver Authors.
 # SPDX-License-Identifier: Apache-2.0
 
-# Builds the pinned linters that are not in the cache yet and prints the directory that holds them.
+# Builds golangci-lint with its plugin, at the pinned versions, if it is not in the cache yet, and prints its directory.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 # shellcheck source=lib/cache.sh
 source lib/cache.sh
 
 readonly programs="
-lint github.com/golangci/golangci-lint/v2/cmd/golangci-lint golangci-lint
+lint . golangci-lint
 "
 
 ldflags() { echo "-s -w"; }

@@ -19,7 +19,7 @@ cache::hash() { sha256sum | cut -c1-16; }
 # Everything that decides what `go build` produces for a module.
 cache::module_key() {
   local module=$1
-  { cat "${module}/go.mod" "${module}/go.sum"; go version; ldflags "${module}"; } | cache::hash
+  { cat "${module}/go.mod" "${module}/go.sum"; find "${module}" -maxdepth 1 -name '*.go' -exec cat {} +; go version; ldflags "${module}"; } | cache::hash
 }
 
 # Builds one program under a temporary name and renames it, so that an interrupted build leaves nothing that looks whole.
