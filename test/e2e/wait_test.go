@@ -38,7 +38,7 @@ func finish(outcome string) func(*kubectl, string) {
 
 // waits has a case for each row of docs/attempts.md, by what it waits for.
 var waits = map[string]waiting{
-	"all Jobs were ready once in the present attempt":                      {pod: runOn, extra: "suspend: true", before: suspended, happens: actOn("resume")},
+	"all Jobs were ready once in the current attempt":                      {pod: runOn, extra: "suspend: true", before: suspended, happens: actOn("resume")},
 	"two Jobs of one replicatedJob are ready":                              {pod: runOn, extra: "suspend: true", before: suspended, happens: actOn("resume")},
 	"the set has finished, well or not":                                    {pod: runOn, before: running, happens: finish("succeeded")},
 	"it has completed":                                                     {pod: runOn, before: running, happens: finish("succeeded")},
