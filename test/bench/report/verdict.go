@@ -144,7 +144,7 @@ func Verdicts(scenarios []*Scenario) []Verdict {
 func VerdictTable(verdicts []Verdict) string {
 	var out bytes.Buffer
 	columns := tabwriter.NewWriter(&out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(columns, "FIGURE\tIS\tAT MOST\tVERDICT")
+	fmt.Fprintln(columns, "FIGURE\tMEASURED\tTARGET\tVERDICT")
 	for _, v := range verdicts {
 		is, limit, verdict := number(v.Value)+" "+v.Unit, number(v.Limit)+" "+v.Unit, "missed"
 		if v.Limit == noLimit {
