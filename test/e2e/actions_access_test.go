@@ -92,7 +92,7 @@ func TestDryRunOfActionsChangesNothing(t *testing.T) {
 	answers := map[string]string{
 		"restart": "the JobSet was restarted as attempt 2", "suspend": "the JobSet was suspended, which ended attempt 1",
 		"cancel": "the JobSet was cancelled, which ended attempt 1", "resume": "the JobSet was resumed as attempt 1",
-		"retry": "the JobSet is run again as attempt 2",
+		"retry": "the JobSet was retried as attempt 2",
 	}
 	versions := func() string { return k.ok("get", "jobsets", "-o", "jsonpath={.items[*].metadata.resourceVersion}") }
 	before := versions()

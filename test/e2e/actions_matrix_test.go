@@ -46,13 +46,13 @@ const (
 	restartedAs = "the JobSet was restarted as attempt "
 	suspendedIn = "the JobSet was suspended, which ended attempt "
 	cancelledIn = "the JobSet was cancelled, which ended attempt "
-	retriedAs   = "the JobSet is run again as attempt "
+	retriedAs   = "the JobSet was retried as attempt "
 
 	notSuspended = "the JobSet is not suspended; nothing changed"
 	notFinished  = "the JobSet has not finished, and only a failed JobSet can be retried; restart it instead"
-	inQueue      = `queue "tenants", which the label kueue.x-k8s.io/queue-name names, decides when the JobSet runs; `
-	queueDecides = `queue "tenants", which the label kueue.x-k8s.io/queue-name names, decides when it runs`
-	byOwner      = `ConfigMap "owner", which owns it, decides when the JobSet runs; `
+	inQueue      = `queue "tenants" (label kueue.x-k8s.io/queue-name) decides when the JobSet runs; `
+	queueDecides = `queue "tenants" (label kueue.x-k8s.io/queue-name) decides when it runs`
+	byOwner      = `the owner ConfigMap "owner" decides when the JobSet runs; `
 	suspendedNow = "suspend restarts=%d Suspended/SuspendedJobs"
 )
 
@@ -105,8 +105,8 @@ var states = map[string]state{
 		pod: runOn, metadata: "labels: {kueue.x-k8s.io/queue-name: tenants}", rest: "restarts=0 | 1 Start, ready",
 		cells: map[string]cell{
 			"restart": changes(restartedAs+"2", "restarts=1 | 1 Start → Restarted"+byOncall+" | 2 Requested"+byOncall+", ready"),
-			"suspend": refused(inQueue + "suspend it through the field spec.active of its Workload instead"),
-			"resume":  refused(inQueue + "resume it through the field spec.active of its Workload instead"),
+			"suspend": refused(inQueue + "to suspend it, set spec.active of its Workload to false"),
+			"resume":  refused(inQueue + "to resume it, set spec.active of its Workload to true"),
 			"cancel":  changes(cancelledIn+"1", "restarts=0 Failed/Cancelled | 1 Start → Cancelled"+byOncall),
 			"retry":   refused(notFinished),
 		},
@@ -115,8 +115,8 @@ var states = map[string]state{
 		pod: runOn, extra: "suspend: true", metadata: "labels: {kueue.x-k8s.io/queue-name: tenants}", rest: fmt.Sprintf(suspendedNow, 0),
 		cells: map[string]cell{
 			"restart": refused("the JobSet is suspended; " + queueDecides),
-			"suspend": refused(inQueue + "suspend it through the field spec.active of its Workload instead"),
-			"resume":  refused(inQueue + "resume it through the field spec.active of its Workload instead"),
+			"suspend": refused(inQueue + "to suspend it, set spec.active of its Workload to false"),
+			"resume":  refused(inQueue + "to resume it, set spec.active of its Workload to true"),
 			"cancel":  changes("the JobSet was cancelled while no attempt was running", fmt.Sprintf(suspendedNow, 0)+" Failed/Cancelled"),
 			"retry":   refused("the JobSet is suspended, and only a failed JobSet can be retried; " + queueDecides),
 		},
@@ -126,8 +126,8 @@ var states = map[string]state{
 		rest: "restarts=0 | 1 Start, ready",
 		cells: map[string]cell{
 			"restart": changes(restartedAs+"2", "restarts=1 | 1 Start → Restarted"+byOncall+" | 2 Requested"+byOncall+", ready"),
-			"suspend": refused(byOwner + "suspend that instead"),
-			"resume":  refused(byOwner + "resume that instead"),
+			"suspend": refused(byOwner + "suspend the owner instead"),
+			"resume":  refused(byOwner + "resume the owner instead"),
 			"cancel":  changes(cancelledIn+"1", "restarts=0 Failed/Cancelled | 1 Start → Cancelled"+byOncall),
 			"retry":   refused(notFinished),
 		},
@@ -164,7 +164,7 @@ var finishedStates = map[string]state{
 			"suspend": refused("the JobSet has failed; there is nothing to suspend; recreate it to run it again"),
 			"resume":  refused("the JobSet has failed; there is nothing to resume; recreate it to run it again"),
 			"cancel":  refused("the JobSet has failed; there is nothing to cancel"),
-			"retry":   refused(`queue "tenants", which the label kueue.x-k8s.io/queue-name names, does not run a finished JobSet again; recreate it instead`),
+			"retry":   refused(`queue "tenants" (label kueue.x-k8s.io/queue-name) does not run a finished JobSet again; recreate the JobSet instead`),
 		},
 	},
 	"cancelled": {
@@ -188,11 +188,11 @@ var finishedStates = map[string]state{
 			})
 		},
 		rest:   "restarts=0 | 1 Start, ready",
-		others: refused("the JobSet is being deleted; wait until it is gone and recreate it"),
+		others: refused("the JobSet is being deleted; recreate it after it is gone"),
 	},
 	"managed": {
 		pod: runOn, extra: "managedBy: example.com/other", rest: "restarts=0",
-		others: refused(`the JobSet is run by the controller "example.com/other", which spec.managedBy names; ask that one`),
+		others: refused(`the JobSet is managed by the controller "example.com/other" (spec.managedBy); use that controller instead`),
 	},
 }
 

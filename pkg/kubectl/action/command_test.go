@@ -129,6 +129,38 @@ func TestCommands(t *testing.T) {
 				Requests: []string{`POST invalid/restart JobSetRestart{"scope":"JobSet","preconditions":{"attempt":1}}`},
 			},
 		},
+		"an attempt that is out of date is that of the flag": {
+			command: NewSuspend, args: []string{"outdated", "--attempt=3"},
+			want: outcome{
+				ErrOut:   "error: jobset.jobset.x-k8s.io/outdated not suspended: --attempt 3 is out of date; attempt 7 is current (begun by bob)\n",
+				Err:      "failed",
+				Requests: []string{`POST outdated/suspend JobSetSuspend{"preconditions":{"attempt":3}}`},
+			},
+		},
+		"an attempt that does not exist": {
+			command: NewRestart, args: []string{"future", "--attempt=9"},
+			want: outcome{
+				ErrOut:   "error: jobset.jobset.x-k8s.io/future not restarted: --attempt 9 does not exist; attempt 7 is current (begun by bob)\n",
+				Err:      "failed",
+				Requests: []string{`POST future/restart JobSetRestart{"scope":"JobSet","preconditions":{"attempt":9}}`},
+			},
+		},
+		"an attempt that began while the command ran": {
+			command: NewRetry, args: []string{"outdated"},
+			want: outcome{
+				ErrOut:   "error: jobset.jobset.x-k8s.io/outdated not retried: another attempt began in the meantime: attempt 7 is current (begun by bob)\n",
+				Err:      "failed",
+				Requests: []string{"GET outdated", "POST outdated/retry JobSetRetry{" + seen + "}"},
+			},
+		},
+		"a set that was recreated while the command ran": {
+			command: NewRestart, args: []string{"recreated"},
+			want: outcome{
+				ErrOut:   "error: jobset.jobset.x-k8s.io/recreated not restarted: the JobSet was deleted and recreated in the meantime\n",
+				Err:      "failed",
+				Requests: []string{"GET recreated", `POST recreated/restart JobSetRestart{"scope":"JobSet",` + seen + `}`},
+			},
+		},
 		"a missing right is said": {
 			command: NewCancel, args: []string{"forbidden"},
 			want: outcome{
@@ -149,7 +181,7 @@ func TestCommands(t *testing.T) {
 			command: NewSuspend, args: []string{"upstream"},
 			want: outcome{
 				ErrOut: "error: jobset.jobset.x-k8s.io/upstream not suspended: this server has no action suspend for JobSets, which is a feature of jobset-apiserver; " +
-					"here this does it: kubectl patch jobset upstream -n ns --type=merge -p '{\"spec\":{\"suspend\":true}}'\n",
+					"use this command instead: kubectl patch jobset upstream -n ns --type=merge -p '{\"spec\":{\"suspend\":true}}'\n",
 				Err:      "failed",
 				Requests: []string{"POST upstream/suspend JobSetSuspend{}", "GET upstream"},
 			},

@@ -120,7 +120,7 @@ func (r *runner) one(ctx context.Context, o object) (Answer, error) {
 	if r.action.oncePerAttempt && req.Preconditions == nil {
 		seen, err := o.target.Do.Preconditions(ctx, r.clients, o.name)
 		if apierrors.IsForbidden(err) {
-			return Answer{}, fmt.Errorf("%w; with --attempt, the set need not be read", err)
+			return Answer{}, fmt.Errorf("%w; with --attempt, the command does not read the set", err)
 		}
 		if err != nil {
 			return Answer{}, err
@@ -148,6 +148,9 @@ func (r *runner) explain(ctx context.Context, o object, err error) error {
 	}
 	prefix := fmt.Sprintf("Operation cannot be fulfilled on %s.%s %q: ", o.target.Names[1], o.target.GroupVersion.Group, o.name)
 	if because, found := strings.CutPrefix(err.Error(), prefix); found && apierrors.IsConflict(err) {
+		if precondition := r.unmet(err); precondition != "" {
+			because = precondition
+		}
 		return fmt.Errorf("%s not %s: %s", o.qualified(), r.action.past, because)
 	}
 	if causes := causesOf(err); len(causes) > 0 {
@@ -160,21 +163,49 @@ func (r *runner) notOffered(o object) error {
 	if r.action.elsewhere == "" {
 		return fmt.Errorf("%s not %s: this server has no action %s for %ss; it is a feature of jobset-apiserver", o.qualified(), r.action.past, r.action.name, o.target.Title)
 	}
-	return fmt.Errorf("%s not %s: this server has no action %s for %ss, which is a feature of jobset-apiserver; here this does it: kubectl patch %s %s -n %s --type=merge -p '%s'",
+	return fmt.Errorf("%s not %s: this server has no action %s for %ss, which is a feature of jobset-apiserver; use this command instead: kubectl patch %s %s -n %s --type=merge -p '%s'",
 		o.qualified(), r.action.past, r.action.name, o.target.Title, o.target.Names[0], o.name, r.clients.Namespace, r.action.elsewhere)
+}
+
+// unmet describes the precondition that was not met, by the name of its flag; "" if the error is about something else.
+func (r *runner) unmet(err error) string {
+	for _, cause := range causesIn(err) {
+		given := r.request.Preconditions
+		switch {
+		case cause.Field == "spec.preconditions.uid":
+			return cause.Message + " in the meantime"
+		case cause.Field != "spec.preconditions.attempt":
+			continue
+		case given == nil || given.Attempt == nil:
+			return "another attempt began in the meantime: " + cause.Message
+		case cause.Type == metav1.CauseTypeFieldValueNotFound:
+			return fmt.Sprintf("--attempt %d does not exist; %s", *given.Attempt, cause.Message)
+		default:
+			return fmt.Sprintf("--attempt %d is out of date; %s", *given.Attempt, cause.Message)
+		}
+	}
+	return ""
 }
 
 // causesOf returns what is wrong with the fields of a request that was refused as invalid.
 func causesOf(err error) []string {
-	var status apierrors.APIStatus
-	if !apierrors.IsInvalid(err) || !errors.As(err, &status) || status.Status().Details == nil {
+	if !apierrors.IsInvalid(err) {
 		return nil
 	}
 	var causes []string
-	for _, cause := range status.Status().Details.Causes {
+	for _, cause := range causesIn(err) {
 		causes = append(causes, cause.Field+": "+cause.Message)
 	}
 	return causes
+}
+
+// causesIn returns the causes in the response of the server.
+func causesIn(err error) []metav1.StatusCause {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) || status.Status().Details == nil {
+		return nil
+	}
+	return status.Status().Details.Causes
 }
 
 // sentence describes what the server did.

@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 
@@ -68,6 +69,20 @@ func spec(t *testing.T, body []byte) string {
 	return object.Kind + string(object.Spec)
 }
 
+// unmet is a Conflict with the precondition that is not met, as the server answers it.
+func unmet(name string) *apierrors.StatusError {
+	err := apierrors.NewConflict(resourceJobSets, name, errors.New("words for clients without flags"))
+	cause := metav1.StatusCause{Type: metav1.CauseTypeFieldValueInvalid, Field: "spec.preconditions.attempt", Message: "attempt 7 is current (begun by bob)"}
+	switch name {
+	case "future":
+		cause.Type = metav1.CauseTypeFieldValueNotFound
+	case "recreated":
+		cause.Field, cause.Message = "spec.preconditions.uid", "the JobSet was deleted and recreated"
+	}
+	err.ErrStatus.Details.Causes = []metav1.StatusCause{cause}
+	return err
+}
+
 func answerTo(path []string, body []byte) (int, any) {
 	name := path[0]
 	fail := func(err *apierrors.StatusError) (int, any) {
@@ -88,6 +103,8 @@ func answerTo(path []string, body []byte) (int, any) {
 		return fail(apierrors.NewNotFound(resourceJobSets, name))
 	case name == "finished":
 		return fail(apierrors.NewConflict(resourceJobSets, name, errors.New("the JobSet has completed; there is nothing to do")))
+	case slices.Contains([]string{"outdated", "future", "recreated"}, name):
+		return fail(unmet(name))
 	case name == "invalid":
 		return fail(apierrors.NewInvalid(batchv1alpha1.SchemeGroupVersion.WithKind("JobSetRestart").GroupKind(), name, field.ErrorList{
 			field.Invalid(field.NewPath("spec", "replicatedJob"), "x", "must be a replicatedJob of the JobSet: w"),

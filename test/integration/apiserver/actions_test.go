@@ -136,7 +136,7 @@ func testRestartJob(t *testing.T, e *env) {
 	if diff := cmp.Diff([][]int32{{0, 1}, {0, 1}}, [][]int32{count.JobRestarts, count.JobRestartsCountTowardsMax}); diff != "" {
 		t.Errorf("counters (-want +got):\n%s", diff)
 	}
-	if _, err = e.typed.Restart(t.Context(), "a", one, metav1.CreateOptions{}); !apierrors.IsConflict(err) || !strings.Contains(err.Error(), "1 of 1 are used up already") {
+	if _, err = e.typed.Restart(t.Context(), "a", one, metav1.CreateOptions{}); !apierrors.IsConflict(err) || !strings.Contains(err.Error(), "1 of 1 are already used") {
 		t.Errorf("with the budget used up: %v", err)
 	}
 	// The controller's writes keep the counters, although the gate is off.
@@ -206,7 +206,7 @@ func testConcurrentRestarts(t *testing.T, e *env) {
 		t.Errorf("%d restarts, %d attempts", js.Status.Restarts, len(js.Status.Attempts))
 	}
 	_, err := e.typed.Restart(t.Context(), "a", restartOf(5), metav1.CreateOptions{})
-	if !apierrors.IsConflict(err) || !strings.Contains(err.Error(), "the current attempt is 2, begun by a restart requested by ") {
+	if !apierrors.IsConflict(err) || !strings.Contains(err.Error(), "preconditions.attempt is 5, but attempt 2 is current (begun by a restart requested by ") {
 		t.Errorf("for another attempt: %v", err)
 	}
 }

@@ -34,13 +34,16 @@ func TestHistoryIsBounded(t *testing.T) {
 	if diff := cmp.Diff(strings.Repeat("ä", 128), attempts[9].User); diff != "" {
 		t.Errorf("a long name (-want +got):\n%s", diff)
 	}
-	for attempt, want := range map[int32]string{0: "attempt is 0;", 3: "attempt is 3;", 5: "attempt is 5;", 17: "attempt is 17;"} {
+	for attempt, want := range map[int32]string{0: "attempt is 0,", 3: "attempt is 3,", 5: "attempt is 5,", 17: "attempt is 17,"} {
 		if _, err := actions.Restart(js, &batch.JobSetRestartSpec{Preconditions: at(attempt)}, c); !apierrors.IsConflict(err) || !strings.Contains(err.Error(), want) {
 			t.Errorf("of attempt %d: %v", attempt, err)
 		}
 	}
-	if answer, err := actions.Restart(js, &batch.JobSetRestartSpec{Preconditions: at(6)}, c); err != nil || answer.Attempt != 7 {
-		t.Errorf("of the attempt before the oldest one listed: %v, %+v", err, answer)
+	if _, err := actions.Restart(js, &batch.JobSetRestartSpec{Preconditions: at(6)}, c); !apierrors.IsConflict(err) || !strings.Contains(err.Error(), "attempt 6 was restarted 9m ago") {
+		t.Errorf("of the attempt before the oldest one listed: %v", err)
+	}
+	if answer, err := actions.Restart(js, &batch.JobSetRestartSpec{Preconditions: at(15)}, c); err != nil || answer.Attempt != 16 {
+		t.Errorf("of the attempt before the current one: %v, %+v", err, answer)
 	}
 }
 

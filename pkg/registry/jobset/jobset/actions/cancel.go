@@ -19,6 +19,9 @@ func Cancel(js *jobset.JobSet, spec *batch.JobSetActionSpec, call Call) (*batch.
 	if err := checkUID(js, spec.Preconditions); err != nil {
 		return nil, err
 	}
+	if _, err := endedBefore(js, spec.Preconditions, call, cancelled, jobset.OutcomeCancelled); err != nil {
+		return nil, err
+	}
 	if err := checkAttempt(js, spec.Preconditions); err != nil {
 		return nil, err
 	}

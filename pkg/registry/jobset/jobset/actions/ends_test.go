@@ -166,7 +166,7 @@ func TestRetry(t *testing.T) {
 	if diff := cmp.Diff(want, js); diff != "" {
 		t.Errorf("the set (-want +got):\n%s", diff)
 	}
-	wantAnswer := &batch.JobSetActionStatus{UID: "uid-1", Attempt: 2, User: "alice", Time: stored, Message: "the JobSet is run again as attempt 2"}
+	wantAnswer := &batch.JobSetActionStatus{UID: "uid-1", Attempt: 2, User: "alice", Time: stored, Message: "the JobSet was retried as attempt 2"}
 	if diff := cmp.Diff(wantAnswer, answer); diff != "" {
 		t.Errorf("the answer (-want +got):\n%s", diff)
 	}

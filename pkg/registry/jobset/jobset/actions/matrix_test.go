@@ -38,22 +38,22 @@ var all = map[string]action{
 // TestEveryActionInEveryState says for each action in each state what it answers, or after "!" why it is refused.
 func TestEveryActionInEveryState(t *testing.T) {
 	const (
-		deleting  = "! the JobSet is being deleted; wait until it is gone and recreate it"
-		foreign   = `! the JobSet is run by the controller "example.com/other", which spec.managedBy names; ask that one`
+		deleting  = "! the JobSet is being deleted; recreate it after it is gone"
+		foreign   = `! the JobSet is managed by the controller "example.com/other" (spec.managedBy); use that controller instead`
 		restarted = "the JobSet was restarted as attempt 2"
 		tooEarly  = "! the JobSet has not finished, and only a failed JobSet can be retried; restart it instead"
 		stays     = "! the JobSet is suspended, and only a failed JobSet can be retried; resume it instead"
 		hasFailed = "! the JobSet has failed; there is nothing to "
 		hasDone   = "! the JobSet has completed; there is nothing to "
-		queue     = `! queue "team", which the label kueue.x-k8s.io/queue-name names, decides when the JobSet runs; `
-		workload  = " it through the field spec.active of its Workload instead"
-		owner     = `! TrainJob "big", which owns it, decides when the JobSet runs; `
+		queue     = `! queue "team" (label kueue.x-k8s.io/queue-name) decides when the JobSet runs; `
+		workload  = " it, set spec.active of its Workload to "
+		owner     = `! the owner TrainJob "big" decides when the JobSet runs; `
 		asleep    = "! the JobSet is suspended; resume it instead"
-		decides   = `queue "team", which the label kueue.x-k8s.io/queue-name names, decides when it runs`
+		decides   = `queue "team" (label kueue.x-k8s.io/queue-name) decides when it runs`
 		waiting   = "! the JobSet is suspended; " + decides
 		waits     = "! the JobSet is suspended, and only a failed JobSet can be retried; " + decides
 		recreate  = "; recreate it to run it again"
-		finished  = `! queue "team", which the label kueue.x-k8s.io/queue-name names, does not run a finished JobSet again; recreate it instead`
+		finished  = `! queue "team" (label kueue.x-k8s.io/queue-name) does not run a finished JobSet again; recreate the JobSet instead`
 		unstarted = "the JobSet was cancelled while no attempt was running"
 	)
 	want := map[string]map[string]string{
@@ -63,7 +63,7 @@ func TestEveryActionInEveryState(t *testing.T) {
 			"completed": hasDone + "restart; recreate it to run it again",
 			"failed":    hasFailed + "restart; retry it instead", "cancelled": hasFailed + "restart; retry it instead",
 			"queued failed": hasFailed + "restart" + recreate, "queued cancelled": hasFailed + "restart" + recreate,
-			"owned failed": hasFailed + `restart; recreate TrainJob "big", which owns it, to run it again`, "suspended failed": hasFailed + "restart; retry it instead",
+			"owned failed": hasFailed + `restart; recreate the owner TrainJob "big" to run it again`, "suspended failed": hasFailed + "restart; retry it instead",
 			"deleting": deleting, "foreign": foreign,
 		},
 		"suspend": {
@@ -72,8 +72,8 @@ func TestEveryActionInEveryState(t *testing.T) {
 			"completed": hasDone + "suspend; recreate it to run it again",
 			"failed":    hasFailed + "suspend; retry it instead", "cancelled": hasFailed + "suspend; retry it instead",
 			"queued failed": hasFailed + "suspend" + recreate, "queued cancelled": hasFailed + "suspend" + recreate,
-			"owned failed": hasFailed + `suspend; recreate TrainJob "big", which owns it, to run it again`, "suspended failed": hasFailed + "suspend; retry it instead",
-			"queued": queue + "suspend" + workload, "queued suspended": queue + "suspend" + workload, "owned": owner + "suspend that instead",
+			"owned failed": hasFailed + `suspend; recreate the owner TrainJob "big" to run it again`, "suspended failed": hasFailed + "suspend; retry it instead",
+			"queued": queue + "to suspend" + workload + "false", "queued suspended": queue + "to suspend" + workload + "false", "owned": owner + "suspend the owner instead",
 			"deleting": deleting, "foreign": foreign,
 		},
 		"resume": {
@@ -82,8 +82,8 @@ func TestEveryActionInEveryState(t *testing.T) {
 			"completed": hasDone + "resume; recreate it to run it again",
 			"failed":    hasFailed + "resume; retry it instead", "cancelled": hasFailed + "resume; retry it instead",
 			"queued failed": hasFailed + "resume" + recreate, "queued cancelled": hasFailed + "resume" + recreate,
-			"owned failed": hasFailed + `resume; recreate TrainJob "big", which owns it, to run it again`, "suspended failed": hasFailed + "resume; retry it instead",
-			"queued": queue + "resume" + workload, "queued suspended": queue + "resume" + workload, "owned": owner + "resume that instead",
+			"owned failed": hasFailed + `resume; recreate the owner TrainJob "big" to run it again`, "suspended failed": hasFailed + "resume; retry it instead",
+			"queued": queue + "to resume" + workload + "true", "queued suspended": queue + "to resume" + workload + "true", "owned": owner + "resume the owner instead",
 			"deleting": deleting, "foreign": foreign,
 		},
 		"cancel": {
@@ -94,12 +94,12 @@ func TestEveryActionInEveryState(t *testing.T) {
 			"deleting": deleting, "foreign": foreign,
 		},
 		"retry": {
-			"failed": "the JobSet is run again as attempt 2", "cancelled": "the JobSet is run again as attempt 2",
+			"failed": "the JobSet was retried as attempt 2", "cancelled": "the JobSet was retried as attempt 2",
 			"suspended failed": "the JobSet no longer counts as failed, but stays suspended; resume it to run it",
 			"running":          tooEarly, "new": tooEarly, "queued": tooEarly, "owned": tooEarly, "suspended": stays, "queued suspended": waits,
 			"completed":     "! the JobSet has completed, and only a failed JobSet can be retried; recreate it to run it again",
 			"queued failed": finished, "queued cancelled": finished,
-			"owned failed": `! TrainJob "big", which owns it, decides when the JobSet runs, and has seen it finish; recreate that instead`,
+			"owned failed": `! the owner TrainJob "big" does not run a finished JobSet again; recreate the owner instead`,
 			"deleting":     deleting, "foreign": foreign,
 		},
 	}
@@ -199,13 +199,13 @@ func TestPreconditions(t *testing.T) {
 	}{
 		"the uid and the attempt hold": {p: &batch.ActionPreconditions{UID: &uid, Attempt: at(1).Attempt}},
 		"another uid": {change: other, p: &batch.ActionPreconditions{UID: &uid},
-			want: "the JobSet has the UID uid-2, but preconditions.uid is uid-1: the JobSet was deleted and recreated; get it again"},
+			want: "preconditions.uid is uid-1, but the JobSet has the UID uid-2: it was deleted and recreated"},
 		"a later attempt": {p: at(2),
-			want: "the current attempt is 1, begun when the JobSet was started, but preconditions.attempt is 2; get the JobSet again"},
+			want: "preconditions.attempt is 2, but attempt 1 is current (begun when the JobSet was started)"},
 		"no attempt yet, of a running set": {p: at(0),
-			want: "the current attempt is 1, begun when the JobSet was started, but preconditions.attempt is 0; get the JobSet again"},
+			want: "preconditions.attempt is 0, but attempt 1 is current (begun when the JobSet was started)"},
 		"an attempt of a set that has none": {change: unseen, p: at(1),
-			want: "the JobSet has no attempts yet, but preconditions.attempt is 1; get the JobSet again"},
+			want: "preconditions.attempt is 1, but the JobSet has no attempt yet"},
 	}
 	for action, act := range all {
 		for name, tc := range cases {

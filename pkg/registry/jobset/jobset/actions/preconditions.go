@@ -20,7 +20,7 @@ import (
 // seconds is the precision of the times of conditions.
 const seconds = time.Second
 
-func conflict(js *jobset.JobSet, format string, args ...any) error {
+func conflict(js *jobset.JobSet, format string, args ...any) *apierrors.StatusError {
 	return apierrors.NewConflict(jobset.Resource("jobsets"), js.Name, fmt.Errorf(format, args...))
 }
 
@@ -29,18 +29,23 @@ func checkUID(js *jobset.JobSet, p *batch.ActionPreconditions) error {
 	if p == nil || p.UID == nil || *p.UID == js.UID {
 		return nil
 	}
-	return conflict(js, "the JobSet has the UID %s, but preconditions.uid is %s: the JobSet was deleted and recreated; get it again", js.UID, *p.UID)
+	return unmet(conflict(js, "preconditions.uid is %s, but the JobSet has the UID %s: it was deleted and recreated", *p.UID, js.UID),
+		metav1.CauseTypeFieldValueInvalid, "uid", "the JobSet was deleted and recreated")
 }
 
-// done returns the entry of the attempt that the very request has begun already, for the attempt that it names; nil if it has not.
-func done(js *jobset.JobSet, p *batch.ActionPreconditions, same func(*jobset.Attempt) bool) *jobset.Attempt {
-	if p == nil || p.Attempt == nil {
-		return nil
+// checkMeant refuses requests that were meant for another set of the name, or that nobody would carry out.
+func checkMeant(js *jobset.JobSet, p *batch.ActionPreconditions) error {
+	if err := checkUID(js, p); err != nil {
+		return err
 	}
-	if next := following(&js.Status, *p.Attempt); next != nil && same(next) {
-		return next
-	}
-	return nil
+	return checkManaged(js)
+}
+
+// unmet adds to a Conflict which precondition is not met, and what is so instead. Clients that know the precondition by
+// another name, such as that of a flag, make their own sentence of it.
+func unmet(err *apierrors.StatusError, kind metav1.CauseType, field, message string) error {
+	err.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: kind, Field: "spec.preconditions." + field, Message: message}}
+	return err
 }
 
 // checkAttempt refuses what was meant for another attempt of the set.
@@ -49,11 +54,14 @@ func checkAttempt(js *jobset.JobSet, p *batch.ActionPreconditions) error {
 	if p == nil || p.Attempt == nil || *p.Attempt == current {
 		return nil
 	}
-	if current == 0 {
-		return conflict(js, "the JobSet has no attempts yet, but preconditions.attempt is %d; get the JobSet again", *p.Attempt)
+	kind, state := metav1.CauseTypeFieldValueInvalid, "the JobSet has no attempt yet"
+	if current > 0 {
+		state = fmt.Sprintf("attempt %d is current (begun %s)", current, origin(Current(&js.Status)))
 	}
-	return conflict(js, "the current attempt is %d, begun %s, but preconditions.attempt is %d; get the JobSet again",
-		current, origin(Current(&js.Status)), *p.Attempt)
+	if *p.Attempt > current {
+		kind = metav1.CauseTypeFieldValueNotFound
+	}
+	return unmet(conflict(js, "preconditions.attempt is %d, but %s", *p.Attempt, state), kind, "attempt", state)
 }
 
 // origin says what began an attempt.
@@ -82,13 +90,13 @@ func origin(entry *jobset.Attempt) string {
 	return "when the JobSet was started"
 }
 
-// checkManaged refuses every action on sets that nobody acts on any more, or that another controller acts on.
+// checkManaged refuses every action on sets that are being deleted, or that another controller manages.
 func checkManaged(js *jobset.JobSet) error {
 	if js.DeletionTimestamp != nil {
-		return conflict(js, "the JobSet is being deleted; wait until it is gone and recreate it")
+		return conflict(js, "the JobSet is being deleted; recreate it after it is gone")
 	}
 	if manager := ptr.Deref(js.Spec.ManagedBy, jobsetv1alpha2.JobSetControllerName); manager != jobsetv1alpha2.JobSetControllerName {
-		return conflict(js, "the JobSet is run by the controller %q, which spec.managedBy names; ask that one", manager)
+		return conflict(js, "the JobSet is managed by the controller %q (spec.managedBy); use that controller instead", manager)
 	}
 	return nil
 }
@@ -107,10 +115,10 @@ func checkUnfinished(js *jobset.JobSet, action string) error {
 // decider returns who decides when a set runs: a queue or the controller that owns it. It is "" when its users do.
 func decider(js *jobset.JobSet) string {
 	if queue, queued := js.Labels[jobsetv1alpha2.QueueNameKey]; queued {
-		return fmt.Sprintf("queue %q, which the label %s names", queue, jobsetv1alpha2.QueueNameKey)
+		return fmt.Sprintf("queue %q (label %s)", queue, jobsetv1alpha2.QueueNameKey)
 	}
 	if owner := metav1.GetControllerOfNoCopy(js); owner != nil {
-		return fmt.Sprintf("%s %q, which owns it", owner.Kind, owner.Name)
+		return fmt.Sprintf("the owner %s %q", owner.Kind, owner.Name)
 	}
 	return ""
 }
@@ -118,7 +126,7 @@ func decider(js *jobset.JobSet) string {
 // wayOutOfSuspension says how a suspended set comes to run.
 func wayOutOfSuspension(js *jobset.JobSet) string {
 	if who := decider(js); who != "" {
-		return fmt.Sprintf("%s, decides when it runs", who)
+		return fmt.Sprintf("%s decides when it runs", who)
 	}
 	return "resume it instead"
 }
@@ -129,7 +137,7 @@ func wayOutOfFailure(js *jobset.JobSet) string {
 		return "recreate it to run it again"
 	}
 	if who := decider(js); who != "" {
-		return fmt.Sprintf("recreate %s, to run it again", who)
+		return fmt.Sprintf("recreate %s to run it again", who)
 	}
 	return "retry it instead"
 }

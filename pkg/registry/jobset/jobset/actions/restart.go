@@ -20,20 +20,20 @@ import (
 
 // Restart moves a set, or a part of it, to its next attempt. The controller then replaces the Jobs as after a failure.
 func Restart(js *jobset.JobSet, spec *batch.JobSetRestartSpec, call Call) (*batch.JobSetActionStatus, error) {
-	if err := checkUID(js, spec.Preconditions); err != nil {
+	if err := checkMeant(js, spec.Preconditions); err != nil {
 		return nil, err
 	}
 	jobs, errs := targets(js, spec)
 	if len(errs) > 0 {
 		return nil, apierrors.NewInvalid(batch.Kind("JobSetRestart"), js.Name, errs)
 	}
-	if entry := done(js, spec.Preconditions, func(a *jobset.Attempt) bool { return restartedAs(a, spec) }); entry != nil {
+	same := func(a *jobset.Attempt) bool { return restartedAs(a, spec) }
+	if entry, err := begunBefore(js, spec.Preconditions, call, "restarted", same); err != nil {
+		return nil, err
+	} else if entry != nil {
 		return restarted(js, entry), nil
 	}
 	if err := checkAttempt(js, spec.Preconditions); err != nil {
-		return nil, err
-	}
-	if err := checkManaged(js); err != nil {
 		return nil, err
 	}
 	if err := checkUnfinished(js, "restart"); err != nil {
@@ -98,20 +98,20 @@ func targets(js *jobset.JobSet, spec *batch.JobSetRestartSpec) ([]int32, field.E
 		}
 	}
 	return nil, field.ErrorList{field.Invalid(path.Child("replicatedJob"), spec.ReplicatedJob,
-		"must be a replicatedJob of the JobSet: "+strings.Join(names, ", "))}
+		"must be the name of a replicatedJob of the JobSet: "+strings.Join(names, ", "))}
 }
 
 func targetsIn(rj *jobset.ReplicatedJob, spec *batch.JobSetRestartSpec, path *field.Path) ([]int32, field.ErrorList) {
 	replicas := ptr.Deref(rj.Replicas, 1)
 	switch index := spec.JobIndex; {
 	case replicas < 1:
-		return nil, field.ErrorList{field.Invalid(path.Child("replicatedJob"), rj.Name, "must have Jobs to restart, but its replicas is 0")}
+		return nil, field.ErrorList{field.Invalid(path.Child("replicatedJob"), rj.Name, "must have at least 1 Job, but its replicas are 0")}
 	case replicas > jobset.MaxCountedJobs:
 		return nil, field.ErrorList{field.Invalid(path.Child("replicatedJob"), rj.Name, fmt.Sprintf(
-			"must have at most %d Jobs to be restarted on its own, but has %d: restart the whole JobSet", jobset.MaxCountedJobs, replicas))}
+			"must have at most %d Jobs to be restarted separately, but has %d; restart the whole JobSet", jobset.MaxCountedJobs, replicas))}
 	case index != nil && (*index < 0 || *index >= replicas):
 		return nil, field.ErrorList{field.Invalid(path.Child("jobIndex"), *index, fmt.Sprintf(
-			"must be an index of a Job of replicatedJob %s: 0 to %d", rj.Name, replicas-1))}
+			"must be the index of a Job of replicatedJob %s, from 0 to %d", rj.Name, replicas-1))}
 	case index != nil:
 		return []int32{*index}, nil
 	}
@@ -134,7 +134,7 @@ func checkBudget(js *jobset.JobSet, spec *batch.JobSetRestartSpec, n int64) erro
 	versioned := Versioned(js)
 	used, limit := helper.CountedRestarts(&versioned.Status), helper.RestartLimit(versioned)
 	if used+n > limit {
-		return conflict(js, "the restart is to use up %d of the restarts that the failure policy allows, but %d of %d are used up already; leave countTowardsMaxRestarts out",
+		return conflict(js, "the restart would use %d of the restarts that the failure policy allows, but %d of %d are already used; leave countTowardsMaxRestarts out",
 			n, used, limit)
 	}
 	return nil

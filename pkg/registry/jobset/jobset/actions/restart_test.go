@@ -157,19 +157,19 @@ func TestRestartRefusals(t *testing.T) {
 	}{
 		"an unknown replicatedJob": {
 			spec: one("leader", 0), is: apierrors.IsInvalid,
-			want: `spec.replicatedJob: Invalid value: "leader": must be a replicatedJob of the JobSet: launcher, workers`,
+			want: `spec.replicatedJob: Invalid value: "leader": must be the name of a replicatedJob of the JobSet: launcher, workers`,
 		},
 		"an index beyond the last": {
 			spec: one("workers", 2), is: apierrors.IsInvalid,
-			want: `spec.jobIndex: Invalid value: 2: must be an index of a Job of replicatedJob workers: 0 to 1`,
+			want: `spec.jobIndex: Invalid value: 2: must be the index of a Job of replicatedJob workers, from 0 to 1`,
 		},
 		"no Jobs": {
 			change: replicas(0), spec: one("workers", 0), is: apierrors.IsInvalid,
-			want: `spec.replicatedJob: Invalid value: "workers": must have Jobs to restart, but its replicas is 0`,
+			want: `spec.replicatedJob: Invalid value: "workers": must have at least 1 Job, but its replicas are 0`,
 		},
 		"more Jobs than can be counted": {
 			change: replicas(1025), spec: one("workers", 0), is: apierrors.IsInvalid,
-			want: `spec.replicatedJob: Invalid value: "workers": must have at most 1024 Jobs to be restarted on its own, but has 1025: restart the whole JobSet`,
+			want: `spec.replicatedJob: Invalid value: "workers": must have at most 1024 Jobs to be restarted separately, but has 1025; restart the whole JobSet`,
 		},
 		"counting without a policy": {
 			change: func(js *jobset.JobSet) { js.Spec.FailurePolicy = nil }, spec: counted, is: apierrors.IsConflict,
@@ -180,13 +180,13 @@ func TestRestartRefusals(t *testing.T) {
 				js.Status.RestartsCountTowardsMax, js.Status.ReplicatedJobsStatus[0].JobRestartsCountTowardsMax = 1, []int32{0, 1}
 			},
 			spec: counted, is: apierrors.IsConflict,
-			want: "the restart is to use up 1 of the restarts that the failure policy allows, but 2 of 2 are used up already; leave countTowardsMaxRestarts out",
+			want: "the restart would use 1 of the restarts that the failure policy allows, but 2 of 2 are already used; leave countTowardsMaxRestarts out",
 		},
 		"counting more Jobs than restarts are left": {
 			change: func(js *jobset.JobSet) { js.Status.RestartsCountTowardsMax, js.Status.AddedRestarts = 4, 3 },
 			spec:   batch.JobSetRestartSpec{Scope: batch.RestartScopeReplicatedJob, ReplicatedJob: "workers", CountTowardsMaxRestarts: true},
 			is:     apierrors.IsConflict,
-			want:   "the restart is to use up 2 of the restarts that the failure policy allows, but 4 of 5 are used up already; leave countTowardsMaxRestarts out",
+			want:   "the restart would use 2 of the restarts that the failure policy allows, but 4 of 5 are already used; leave countTowardsMaxRestarts out",
 		},
 	}
 	for name, tc := range cases {
@@ -227,7 +227,7 @@ func TestOtherRestartsOfTheAttempt(t *testing.T) {
 		"the replicatedJob": {Scope: batch.RestartScopeReplicatedJob, ReplicatedJob: "workers", Preconditions: at(1)},
 	} {
 		_, err := actions.Restart(js, spec, call())
-		if !apierrors.IsConflict(err) || !strings.Contains(err.Error(), "the current attempt is 2, begun by a restart requested by alice, but preconditions.attempt is 1;") {
+		if !apierrors.IsConflict(err) || !strings.Contains(err.Error(), "preconditions.attempt is 1, but attempt 2 is current (begun by a restart requested by alice)") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -257,7 +257,7 @@ func TestOriginsOfAttempts(t *testing.T) {
 			tc.entry.Number = 2
 			js.Status.Attempts = append(js.Status.Attempts, tc.entry)
 			_, err := actions.Restart(js, &batch.JobSetRestartSpec{Preconditions: at(1)}, call())
-			if !apierrors.IsConflict(err) || !strings.Contains(err.Error(), "the current attempt is 2, begun "+tc.want+", but preconditions.attempt is 1;") {
+			if !apierrors.IsConflict(err) || !strings.Contains(err.Error(), "preconditions.attempt is 1, but attempt 2 is current (begun "+tc.want+")") {
 				t.Errorf("got %v, want %s", err, tc.want)
 			}
 		})

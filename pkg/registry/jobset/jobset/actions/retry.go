@@ -21,11 +21,11 @@ const retried = "retried"
 
 // Retry makes a failed set unfinished again, as after a restart that does not count. One that is suspended stays so.
 func Retry(js *jobset.JobSet, spec *batch.JobSetRetrySpec, call Call) (*batch.JobSetActionStatus, error) {
-	if err := checkUID(js, spec.Preconditions); err != nil {
+	if err := checkMeant(js, spec.Preconditions); err != nil {
 		return nil, err
 	}
-	if answer := retriedBefore(js, spec.Preconditions); answer != nil {
-		return answer, nil
+	if answer, err := retriedBefore(js, spec.Preconditions, call); err != nil || answer != nil {
+		return answer, err
 	}
 	if err := checkAttempt(js, spec.Preconditions); err != nil {
 		return nil, err
@@ -58,18 +58,21 @@ func Retry(js *jobset.JobSet, spec *batch.JobSetRetrySpec, call Call) (*batch.Jo
 }
 
 func retriedAs(js *jobset.JobSet, entry *jobset.Attempt) *batch.JobSetActionStatus {
-	return began(js, entry, "the JobSet is run again as attempt %d", entry.Number)
+	return began(js, entry, "the JobSet was retried as attempt %d", entry.Number)
 }
 
-// retriedBefore returns the answer that the first one got who asked to retry the set after the attempt; nil if nobody did.
-func retriedBefore(js *jobset.JobSet, p *batch.ActionPreconditions) *batch.JobSetActionStatus {
-	if entry := done(js, p, func(a *jobset.Attempt) bool { return a.Trigger == jobset.TriggerRetry }); entry != nil {
-		return retriedAs(js, entry)
+// retriedBefore returns the response to the first request to retry the set after the attempt; nil if there was none.
+func retriedBefore(js *jobset.JobSet, p *batch.ActionPreconditions, call Call) (*batch.JobSetActionStatus, error) {
+	same := func(a *jobset.Attempt) bool { return a.Trigger == jobset.TriggerRetry }
+	if entry, err := begunBefore(js, p, call, retried, same); err != nil {
+		return nil, err
+	} else if entry != nil {
+		return retriedAs(js, entry), nil
 	}
 	if p == nil || p.Attempt == nil || *p.Attempt != currentNumber(&js.Status) || !suspended(js) {
-		return nil
+		return nil, nil
 	}
-	return retriedSuspended(js)
+	return retriedSuspended(js), nil
 }
 
 // retriedSuspended is the answer for a set that has failed no more, but runs only when it is resumed; nil for others.
@@ -86,9 +89,6 @@ func retriedSuspended(js *jobset.JobSet) *batch.JobSetActionStatus {
 
 // checkRetry refuses to retry what has not failed, and what a queue would not run again.
 func checkRetry(js *jobset.JobSet) error {
-	if err := checkManaged(js); err != nil {
-		return err
-	}
 	switch {
 	case finishedAs(js) == helper.PhaseCompleted:
 		return conflict(js, "the JobSet has completed, and only a failed JobSet can be retried; recreate it to run it again")
@@ -98,10 +98,10 @@ func checkRetry(js *jobset.JobSet) error {
 		return conflict(js, "the JobSet has not finished, and only a failed JobSet can be retried; restart it instead")
 	}
 	if _, queued := js.Labels[jobsetv1alpha2.QueueNameKey]; queued {
-		return conflict(js, "%s, does not run a finished JobSet again; recreate it instead", decider(js))
+		return conflict(js, "%s does not run a finished JobSet again; recreate the JobSet instead", decider(js))
 	}
-	if who := decider(js); who != "" {
-		return conflict(js, "%s, decides when the JobSet runs, and has seen it finish; recreate that instead", who)
+	if owner := decider(js); owner != "" {
+		return conflict(js, "%s does not run a finished JobSet again; recreate the owner instead", owner)
 	}
 	return nil
 }

@@ -4,8 +4,6 @@
 package actions
 
 import (
-	"fmt"
-
 	"k8s.io/utils/ptr"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch"
@@ -13,50 +11,50 @@ import (
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 )
 
+// What a set is after an action, in messages.
+const (
+	paused  = "suspended"
+	resumed = "resumed"
+)
+
 // Suspend sets spec.suspend, and ends the attempt that runs.
 func Suspend(js *jobset.JobSet, spec *batch.JobSetActionSpec, call Call) (*batch.JobSetActionStatus, error) {
-	if err := checkUID(js, spec.Preconditions); err != nil {
+	if err := checkMeant(js, spec.Preconditions); err != nil {
 		return nil, err
 	}
-	if entry := suspendedFrom(js, spec.Preconditions); entry != nil {
-		return ended(js, entry, "suspended"), nil
+	before, err := endedBefore(js, spec.Preconditions, call, paused, jobset.OutcomeSuspended)
+	if err != nil {
+		return nil, err
 	}
 	if err := checkSwitch(js, spec.Preconditions, "suspend"); err != nil {
 		return nil, err
 	}
-	if suspended(js) {
+	switch {
+	case before != nil && suspended(js):
+		return ended(js, before, paused), nil
+	case before != nil:
+		return nil, lapsed(js, before.Number, paused, before.EndUser, before.EndTime, call)
+	case suspended(js):
 		return nothing(js, "the JobSet is already suspended; nothing changed"), nil
 	}
 	js.Spec.Suspend = ptr.To(true)
 	if entry := end(&js.Status, jobset.OutcomeSuspended, call.user(), spec.Reason, call.Now); entry != nil {
-		return ended(js, entry, "suspended"), nil
+		return ended(js, entry, paused), nil
 	}
 	return &batch.JobSetActionStatus{
 		UID: js.UID, User: call.user(), Time: call.time(), Message: "the JobSet was suspended before it started",
 	}, nil
 }
 
-// suspendedFrom returns the attempt that the request names, if another one like it has ended that already.
-func suspendedFrom(js *jobset.JobSet, p *batch.ActionPreconditions) *jobset.Attempt {
-	if p == nil || p.Attempt == nil {
-		return nil
-	}
-	for i := range js.Status.Attempts {
-		entry := &js.Status.Attempts[i]
-		if entry.Number == *p.Attempt && entry.Outcome == jobset.OutcomeSuspended && entry.EndUser != "" {
-			return entry
-		}
-	}
-	return nil
-}
-
 // Resume clears spec.suspend, and begins an attempt.
 func Resume(js *jobset.JobSet, spec *batch.JobSetActionSpec, call Call) (*batch.JobSetActionStatus, error) {
-	if err := checkUID(js, spec.Preconditions); err != nil {
+	if err := checkMeant(js, spec.Preconditions); err != nil {
 		return nil, err
 	}
-	resumed := func(a *jobset.Attempt) bool { return a.Trigger == jobset.TriggerResume && a.User != "" }
-	if entry := done(js, spec.Preconditions, resumed); entry != nil {
+	same := func(a *jobset.Attempt) bool { return a.Trigger == jobset.TriggerResume && a.User != "" }
+	if entry, err := begunBefore(js, spec.Preconditions, call, resumed, same); err != nil {
+		return nil, err
+	} else if entry != nil {
 		return resumedAs(js, entry), nil
 	}
 	if err := checkSwitch(js, spec.Preconditions, "resume"); err != nil {
@@ -83,18 +81,14 @@ func checkSwitch(js *jobset.JobSet, p *batch.ActionPreconditions, action string)
 	if err := checkAttempt(js, p); err != nil {
 		return err
 	}
-	if err := checkManaged(js); err != nil {
-		return err
-	}
 	if err := checkUnfinished(js, action); err != nil {
 		return err
 	}
 	if _, queued := js.Labels[jobsetv1alpha2.QueueNameKey]; queued {
-		return conflict(js, "%s, decides when the JobSet runs; %s", decider(js),
-			fmt.Sprintf("%s it through the field spec.active of its Workload instead", action))
+		return conflict(js, "%s decides when the JobSet runs; to %s it, set spec.active of its Workload to %t", decider(js), action, action == "resume")
 	}
-	if who := decider(js); who != "" {
-		return conflict(js, "%s, decides when the JobSet runs; %s that instead", who, action)
+	if owner := decider(js); owner != "" {
+		return conflict(js, "%s decides when the JobSet runs; %s the owner instead", owner, action)
 	}
 	return nil
 }

@@ -1,0 +1,91 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package actions
+
+import (
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/duration"
+
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
+)
+
+// A request that names an attempt may be repeated: the repetition changes nothing and gets the first response, but only
+// while what was requested is still so. Otherwise it is a Conflict that says what happened since.
+
+// begunBefore returns the attempt that an earlier request like this one began, for the attempt that this one names; nil if
+// none did. It must still be the current one, and nobody must have stopped it.
+func begunBefore(js *jobset.JobSet, p *batch.ActionPreconditions, call Call, past string, same func(*jobset.Attempt) bool) (*jobset.Attempt, error) {
+	if p == nil || p.Attempt == nil {
+		return nil, nil
+	}
+	next := following(&js.Status, *p.Attempt)
+	if next == nil || !same(next) {
+		return nil, nil
+	}
+	stopped := next.Outcome == jobset.OutcomeSuspended || next.Outcome == jobset.OutcomeCancelled || suspended(js)
+	if next != Current(&js.Status) || stopped {
+		return nil, lapsed(js, *p.Attempt, past, next.User, next.RequestTime, call)
+	}
+	return next, nil
+}
+
+// endedBefore returns the attempt that this request names, if an earlier one has ended it with the outcome; nil if none
+// did. It must still be the current one.
+func endedBefore(js *jobset.JobSet, p *batch.ActionPreconditions, call Call, past string, outcome jobset.AttemptOutcome) (*jobset.Attempt, error) {
+	if p == nil || p.Attempt == nil {
+		return nil, nil
+	}
+	for i := range js.Status.Attempts {
+		entry := &js.Status.Attempts[i]
+		if entry.Number != *p.Attempt || entry.Outcome != outcome || entry.EndUser == "" {
+			continue
+		}
+		if entry != Current(&js.Status) {
+			return nil, lapsed(js, entry.Number, past, entry.EndUser, entry.EndTime, call)
+		}
+		return entry, nil
+	}
+	return nil, nil
+}
+
+// lapsed is the error for the repetition of a request that took effect, after which something else happened.
+func lapsed(js *jobset.JobSet, attempt int32, past, user string, when *metav1.MicroTime, call Call) error {
+	return conflict(js, "attempt %d was %s%s by %s; %s", attempt, past, call.ago(when), user, present(js, call))
+}
+
+// ago says how long ago something happened, after a space; nothing if that is not known.
+func (c Call) ago(when *metav1.MicroTime) string {
+	if when == nil {
+		return ""
+	}
+	return " " + duration.HumanDuration(max(c.Now.Sub(when.Time), 0)) + " ago"
+}
+
+// present says what has become of the current attempt.
+func present(js *jobset.JobSet, call Call) string {
+	current := Current(&js.Status)
+	by := func(what string) string {
+		if current.EndUser == "" {
+			return fmt.Sprintf("attempt %d is %s", current.Number, what)
+		}
+		return fmt.Sprintf("attempt %d was %s%s by %s", current.Number, what, call.ago(current.EndTime), current.EndUser)
+	}
+	switch {
+	case current.Outcome == jobset.OutcomeCancelled:
+		return by(cancelled)
+	case finishedAs(js) == helper.PhaseCompleted:
+		return fmt.Sprintf("attempt %d has completed", current.Number)
+	case finishedAs(js) == helper.PhaseFailed:
+		return fmt.Sprintf("attempt %d has failed", current.Number)
+	case suspended(js):
+		return by("suspended")
+	case current.EndTime != nil:
+		return "the JobSet was resumed since then"
+	}
+	return fmt.Sprintf("attempt %d is running", current.Number)
+}
