@@ -44,7 +44,7 @@ func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return fmt.Errorf("%w; see --help", err) })
 	cmd.SetOut(streams.Out)
 	cmd.SetErr(streams.ErrOut)
-	f.Flags.AddFlags(cmd.PersistentFlags())
+	f.AddFlags(cmd.PersistentFlags())
 	addVerbosity(cmd)
 	targets := kind.Actions(kinds)
 	cmd.AddCommand(

@@ -135,7 +135,7 @@ func (k *kubectl) call(stdin string, env []string, args ...string) result {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, kubectlPath(k.T), args...)
-	cmd.Env = slices.Concat(os.Environ(), []string{"KUBECONFIG=" + k.kubeconfig}, env, k.env)
+	cmd.Env = slices.Concat(os.Environ(), []string{"KUBECONFIG=" + k.kubeconfig, "LC_ALL=C.UTF-8"}, env, k.env)
 	cmd.Stdin = strings.NewReader(stdin)
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr

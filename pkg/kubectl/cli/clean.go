@@ -4,7 +4,6 @@
 package cli
 
 import (
-	"os"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -23,18 +22,4 @@ func Clean(text string) string {
 		return r
 	}, text)
 	return strings.Join(strings.Fields(text), " ")
-}
-
-// UTF8Locale reports whether the locale of the user is one with UTF-8, so that other characters than those of ASCII can be
-// shown.
-func UTF8Locale() bool { return utf8Locale(os.Getenv) }
-
-func utf8Locale(env func(string) string) bool {
-	for _, name := range []string{"LC_ALL", "LC_CTYPE", "LANG"} {
-		if value := env(name); value != "" {
-			value = strings.ToLower(value)
-			return strings.Contains(value, "utf-8") || strings.Contains(value, "utf8")
-		}
-	}
-	return false
 }

@@ -24,22 +24,3 @@ func TestClean(t *testing.T) {
 		})
 	}
 }
-
-func TestUTF8Locale(t *testing.T) {
-	for name, tc := range map[string]struct {
-		env  map[string]string
-		want bool
-	}{
-		"a common locale":              {env: map[string]string{"LANG": "en_US.UTF-8"}, want: true},
-		"without the dash":             {env: map[string]string{"LC_CTYPE": "C.utf8"}, want: true},
-		"the first one that is set":    {env: map[string]string{"LC_ALL": "C", "LANG": "en_US.UTF-8"}, want: false},
-		"an old encoding":              {env: map[string]string{"LANG": "de_DE.ISO-8859-1"}, want: false},
-		"nothing set means plain text": {want: false},
-	} {
-		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tc.want, utf8Locale(func(name string) string { return tc.env[name] })); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
-		})
-	}
-}

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"sync"
 
+	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
@@ -28,6 +29,9 @@ type Factory struct {
 	Flags *genericclioptions.ConfigFlags
 	// IOStreams are where commands read and write.
 	genericiooptions.IOStreams
+
+	// ascii is the flag --ascii.
+	ascii *pflag.Flag
 
 	once    sync.Once
 	clients *Clients
@@ -55,6 +59,22 @@ type Clients struct {
 // NewFactory returns a factory whose flags are not parsed yet.
 func NewFactory(streams genericiooptions.IOStreams) *Factory {
 	return &Factory{Flags: genericclioptions.NewConfigFlags(true), IOStreams: streams}
+}
+
+// AddFlags adds the flags that every command has.
+func (f *Factory) AddFlags(flags *pflag.FlagSet) {
+	f.Flags.AddFlags(flags)
+	flags.Bool("ascii", false, "Draw with ASCII characters only. By default, this depends on the locale and on TERM.")
+	f.ascii = flags.Lookup("ascii")
+}
+
+// Terminal returns how the output is shown.
+func (f *Factory) Terminal() Terminal {
+	t := TerminalOf(f.Out)
+	if f.ascii != nil && f.ascii.Changed {
+		t.ASCII = f.ascii.Value.String() == "true"
+	}
+	return t
 }
 
 // Clients returns the clients. They are made at the first call, after the flags were parsed.

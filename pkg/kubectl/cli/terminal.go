@@ -6,6 +6,7 @@ package cli
 import (
 	"io"
 	"os"
+	"strings"
 
 	"golang.org/x/term"
 )
@@ -18,19 +19,43 @@ type Terminal struct {
 	Height int
 	// Colors means that colors are shown.
 	Colors bool
+	// ASCII means that lines, bars and signs are drawn with characters of ASCII only.
+	ASCII bool
 }
 
 // TerminalOf returns what is behind a writer. Colors are off when NO_COLOR is set or TERM is dumb.
 func TerminalOf(w io.Writer) Terminal {
+	ascii := asciiOnly(os.Getenv)
 	file, ok := w.(*os.File)
 	if !ok || !term.IsTerminal(int(file.Fd())) {
-		return Terminal{}
+		return Terminal{ASCII: ascii}
 	}
 	width, height, err := term.GetSize(int(file.Fd()))
 	if err != nil {
 		width, height = 80, 24
 	}
-	return Terminal{Width: width, Height: height, Colors: os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"}
+	return Terminal{Width: width, Height: height, Colors: os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb", ASCII: ascii}
+}
+
+// asciiOnly returns whether only the characters of ASCII can be shown: the locale is not one with UTF-8, or TERM is dumb.
+func asciiOnly(env func(string) string) bool {
+	if env("TERM") == "dumb" {
+		return true
+	}
+	for _, name := range []string{"LC_ALL", "LC_CTYPE", "LANG"} {
+		if value := strings.ToLower(env(name)); value != "" {
+			return !strings.Contains(value, "utf-8") && !strings.Contains(value, "utf8")
+		}
+	}
+	return true
+}
+
+// Sign returns the text that draws something: the first, or the second where only ASCII is shown.
+func (t Terminal) Sign(unicode, ascii string) string {
+	if t.ASCII {
+		return ascii
+	}
+	return unicode
 }
 
 // Color is an ANSI color or style.

@@ -14,18 +14,21 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 )
 
-// widths are those of characters on a terminal: East Asian ones take two columns, combining ones none. They are the same in
+// charWidths are those of characters on a terminal: East Asian ones take two columns, combining ones none. They are the same in
 // every locale.
-var widths = &runewidth.Condition{StrictEmojiNeutral: true}
+var charWidths = &runewidth.Condition{StrictEmojiNeutral: true}
 
 // Cut returns the line, shortened with … if it is wider than the terminal. Sequences that paint take no room, and what they
 // began is ended.
-func (t Terminal) Cut(line string) string {
-	if t.Width <= 0 || Columns(line) <= t.Width {
+func (t Terminal) Cut(line string) string { return t.cut(line, t.Width) }
+
+// cut shortens a text to so many columns; 0 means any number.
+func (t Terminal) cut(line string, width int) string {
+	if width <= 0 || Columns(line) <= width {
 		return line
 	}
 	var out strings.Builder
-	room, painted := t.Width-1, false
+	room, painted := width-1, false
 	for rest := line; rest != ""; {
 		if sequence := escape(rest); sequence != "" {
 			out.WriteString(sequence)
@@ -34,13 +37,13 @@ func (t Terminal) Cut(line string) string {
 			continue
 		}
 		char, size := utf8.DecodeRuneInString(rest)
-		if room -= widths.RuneWidth(char); room < 0 {
+		if room -= charWidths.RuneWidth(char); room < 0 {
 			break
 		}
 		out.WriteString(rest[:size])
 		rest = rest[size:]
 	}
-	out.WriteString("…")
+	out.WriteString(t.Sign("…", "~"))
 	if painted {
 		out.WriteString("\x1b[0m")
 	}
@@ -57,7 +60,7 @@ func Columns(text string) int {
 		}
 		char, size := utf8.DecodeRuneInString(text)
 		text = text[size:]
-		n += widths.RuneWidth(char)
+		n += charWidths.RuneWidth(char)
 	}
 	return n
 }
@@ -90,36 +93,15 @@ func (t Terminal) Lines(w io.Writer, lines ...string) error {
 	return err
 }
 
-// Align returns one line for each row, with the cells of a column under each other. Cells may be painted. A row of one cell
-// stands across all columns.
-func Align(rows [][]string) []string {
-	var columns []int
-	for _, row := range rows {
-		for i, cell := range row {
-			if i == len(columns) {
-				columns = append(columns, 0)
-			}
-			if len(row) > 1 {
-				columns[i] = max(columns[i], Columns(cell))
-			}
-		}
-	}
-	lines := make([]string, 0, len(rows))
-	for _, row := range rows {
-		var line strings.Builder
-		for i, cell := range row {
-			if i < len(row)-1 {
-				cell = Pad(cell, columns[i]+2)
-			}
-			line.WriteString(cell)
-		}
-		lines = append(lines, strings.TrimRight(line.String(), " "))
-	}
-	return lines
-}
+// Duration is a time span in the short form of kubectl, like 3h12m: every command shows times in this form. What is negative,
+// because clocks differ, counts as none.
+func Duration(d time.Duration) string { return duration.HumanDuration(max(d, 0)) }
 
-// Age is a time span in the short form of kubectl, like 3h12m.
-func Age(d time.Duration) string { return duration.HumanDuration(d) }
+// Seconds is Duration of so many seconds.
+func Seconds(seconds float64) string { return Duration(time.Duration(seconds * float64(time.Second))) }
+
+// Ago is the time since then, like "3h12m ago".
+func Ago(now, then time.Time) string { return Duration(now.Sub(then)) + " ago" }
 
 // Number is a number with a comma before each three digits, like 10,000.
 func Number(n int) string {

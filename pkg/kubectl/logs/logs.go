@@ -168,7 +168,7 @@ func (o *options) run(ctx context.Context, load Loader, name string) error {
 	if err != nil {
 		return err
 	}
-	out := newSink(o.factory.Out, o.factory.ErrOut, cli.TerminalOf(o.factory.Out))
+	out := newSink(o.factory.Out, o.factory.ErrOut, o.factory.Terminal())
 	chosen, err := o.choose(set)
 	if err != nil {
 		return err

@@ -75,7 +75,7 @@ func run(ctx context.Context, f *cli.Factory, kinds []cli.For[Previewer], files 
 		return err
 	}
 	if output.ForHumans() {
-		terminal := cli.TerminalOf(f.Out)
+		terminal := f.Terminal()
 		err = terminal.Lines(f.Out, render(report, others, terminal)...)
 	} else {
 		err = output.PrintReport(f.Out, "Preview", report)

@@ -90,7 +90,7 @@ func ranges(numbers []int) string {
 		parts, numbers = append(parts, part), numbers[n:]
 	}
 	if len(parts) > maxRanges {
-		parts = slices.Concat(parts[:maxRanges], []string{"…"})
+		parts = slices.Concat(parts[:maxRanges], []string{"..."})
 	}
 	return strings.Join(parts, ",")
 }

@@ -92,7 +92,7 @@ func TestTakenNames(t *testing.T) {
 		"some in a row and others": {exist: []string{"train-w-1", "train-w-2", "train-w-3", "train-w-9"}, want: "train-w-[1-3,9]"},
 		"too many ranges to be told": {
 			exist: []string{"train-w-0", "train-w-2", "train-w-4", "train-w-6", "train-w-8", "train-w-10", "train-w-12", "train-w-14", "train-w-16", "train-w-18"},
-			want:  "train-w-[0,2,4,6,8,10,12,14,…]",
+			want:  "train-w-[0,2,4,6,8,10,12,14,...]",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -158,18 +158,5 @@ func details(indent string, v *Verdict, t cli.Terminal) []string {
 
 // wrap breaks a text between words at the width of the terminal. All lines stand under the first.
 func wrap(prefix, text string, t cli.Terminal) []string {
-	room := t.Width - len(prefix)
-	if t.Width == 0 || room < 20 {
-		return []string{prefix + strings.Join(strings.Fields(text), " ")}
-	}
-	var lines []string
-	line := ""
-	for _, word := range strings.Fields(text) {
-		if line != "" && cli.Columns(line)+1+cli.Columns(word) > room {
-			lines, line = append(lines, prefix+line), ""
-			prefix = strings.Repeat(" ", len(prefix))
-		}
-		line = strings.TrimPrefix(line+" "+word, " ")
-	}
-	return append(lines, prefix+line)
+	return t.Wrap(strings.Join(strings.Fields(text), " "), prefix, strings.Repeat(" ", len(prefix)))
 }

@@ -17,8 +17,6 @@ import (
 // screen is where the chart is drawn.
 type screen struct {
 	cli.Terminal
-	// ascii draws with characters of ASCII only.
-	ascii bool
 	// zone is the one whose clock the axis shows.
 	zone *time.Location
 }
@@ -106,11 +104,8 @@ func line(b *strings.Builder, s screen, text string) {
 }
 
 func (s screen) cut(text string, width int) string {
-	text = cli.Terminal{Width: width}.Cut(text)
-	if s.ascii {
-		text = strings.ReplaceAll(text, "…", "~")
-	}
-	return text
+	s.Width = width
+	return s.Cut(text)
 }
 
 func chart(b *strings.Builder, t *Timeline, lines []row, s screen) {
@@ -204,7 +199,7 @@ func (s screen) run(cell, n int) string {
 }
 
 func (s screen) pick(unicode, ascii rune) rune {
-	if s.ascii {
+	if s.ASCII {
 		return ascii
 	}
 	return unicode

@@ -5,8 +5,6 @@ package timeline
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -21,25 +19,8 @@ import (
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/cli"
+	"github.com/jobset-apiserver/jobset-apiserver/test/golden"
 )
-
-// Texts that the tests compare with are in testdata. UPDATE_GOLDEN=1 rewrites them; review them before you commit.
-func golden(t *testing.T, name, got string) {
-	t.Helper()
-	path := filepath.Join("testdata", name)
-	if os.Getenv("UPDATE_GOLDEN") != "" {
-		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s (-want +got):\n%s", path, diff)
-	}
-}
 
 func job(replicatedJob string, index int, start float64, end float64, how batchv1.JobConditionType) *batchv1.Job {
 	j := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{
@@ -67,7 +48,7 @@ func TestText(t *testing.T) {
 		golden   string
 	}{
 		"on a terminal of usual width":       {timeline: long, screen: screen{Terminal: cli.Terminal{Width: 100}}, golden: "eventful-100.txt"},
-		"on a narrow terminal without UTF-8": {timeline: long, screen: screen{Terminal: cli.Terminal{Width: 60}, ascii: true}, golden: "eventful-60-ascii.txt"},
+		"on a narrow terminal without UTF-8": {timeline: long, screen: screen{Terminal: cli.Terminal{Width: 60, ASCII: true}}, golden: "eventful-60-ascii.txt"},
 		"in a file nothing is cut":           {timeline: long, golden: "eventful-file.txt"},
 		"with colors":                        {timeline: long, screen: screen{Terminal: cli.Terminal{Width: 80, Colors: true}}, golden: "eventful-80-colors.txt"},
 		"with the Jobs":                      {timeline: withJobs, screen: screen{Terminal: cli.Terminal{Width: 80}}, golden: "jobs-80.txt"},
@@ -75,7 +56,7 @@ func TestText(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			tc.screen.zone = time.UTC
-			golden(t, tc.golden, text(tc.timeline, tc.screen))
+			golden.Compare(t, tc.golden, text(tc.timeline, tc.screen))
 		})
 	}
 }
@@ -89,7 +70,7 @@ func TestNoLineIsLongerThanTheTerminal(t *testing.T) {
 	set.Status.Attempts[3].Reason = "\x1b[31m" + strings.Repeat("reason\n", 100)
 	for width := 24; width < 200; width += 7 {
 		for name, s := range map[string]screen{
-			"plain": {Terminal: cli.Terminal{Width: width}, ascii: true, zone: time.UTC},
+			"plain": {Terminal: cli.Terminal{Width: width, ASCII: true}, zone: time.UTC},
 			"paint": {Terminal: cli.Terminal{Width: width, Colors: true}, zone: time.UTC},
 		} {
 			for _, line := range strings.Split(text(Build(set, after(12000)), s), "\n") {
@@ -100,7 +81,7 @@ func TestNoLineIsLongerThanTheTerminal(t *testing.T) {
 				if strings.ContainsRune(line, '\x1b') {
 					t.Errorf("%s at width %d: what a user wrote reaches the terminal as it is: %q", name, width, line)
 				}
-				if s.ascii && strings.ContainsFunc(line, func(r rune) bool { return r >= utf8.RuneSelf }) {
+				if s.ASCII && strings.ContainsFunc(line, func(r rune) bool { return r >= utf8.RuneSelf }) {
 					t.Errorf("%s at width %d: not all of ASCII: %s", name, width, line)
 				}
 			}

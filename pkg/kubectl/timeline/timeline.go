@@ -97,7 +97,7 @@ func (o *options) run(ctx context.Context, kind cli.For[Reader], name string) er
 	}
 	switch {
 	case o.output.ForHumans():
-		s := screen{Terminal: cli.TerminalOf(o.factory.Out), ascii: !cli.UTF8Locale(), zone: zone}
+		s := screen{Terminal: o.factory.Terminal(), zone: zone}
 		_, err = io.WriteString(o.factory.Out, text(t, s))
 		return err
 	case o.output.Is(formatHTML):

@@ -26,20 +26,44 @@ const (
 
 // Lines returns the figures as text.
 func (t *Top) Lines(terminal cli.Terminal, all bool) []string {
-	columns := t.resources()
-	lines := cli.Align(t.facts(terminal, columns))
-	add := func(rows [][]string) {
-		if len(rows) > 1 {
-			lines = append(append(lines, ""), cli.Align(rows)...)
+	resources := t.resources()
+	lines := t.facts(terminal, resources)
+	add := func(columns []cli.Column, rows [][]string) {
+		if len(rows) > 0 {
+			lines = append(append(lines, ""), terminal.Table(columns, rows)...)
 		}
 	}
-	add(t.groupRows(terminal, columns, all))
-	add(t.domainRows(terminal, columns, all))
-	add(t.nodeRows(terminal, columns, all))
+	add(withResources(resources, cli.Column{Title: "REPLICATEDJOB"}, cli.Column{Title: "JOBS READY"}, cli.Column{Title: "PODS READY"}, cli.Column{Title: "RESTARTS", Drop: dropOther}),
+		t.groupRows(terminal, resources, all))
+	add(withResources(resources, cli.Column{Title: "DOMAIN"}, cli.Column{Title: "NODES"}, cli.Column{Title: "PODS READY"}), t.domainRows(terminal, resources, all))
+	add(withResources(resources, cli.Column{Title: "NODE"}, cli.Column{Title: "DOMAIN", Drop: dropOther}, cli.Column{Title: "PODS READY"}), t.nodeRows(terminal, resources, all))
 	for _, note := range t.Notes {
-		lines = append(lines, "", "note: "+note)
+		lines = append(append(lines, ""), terminal.Wrap("note: "+note, "", "")...)
 	}
 	return lines
+}
+
+// The order in which columns are left out where there is little room: CPU and memory first, devices last.
+const (
+	dropDevice = iota + 1
+	dropOther
+	dropCPU
+	dropMemory
+)
+
+// withResources adds the columns of the resources.
+func withResources(resources []corev1.ResourceName, columns ...cli.Column) []cli.Column {
+	for _, name := range resources {
+		column := cli.Column{Title: string(name), Drop: dropDevice}
+		switch name {
+		case corev1.ResourceCPU:
+			column = cli.Column{Title: "CPU", Drop: dropCPU}
+		case corev1.ResourceMemory:
+			column = cli.Column{Title: "MEMORY", Drop: dropMemory}
+		}
+		columns = append(columns, column)
+	}
+	return columns
 }
 
 // resources are the names of what the set requests: CPU and memory, then the others, without storage on the nodes.
@@ -54,13 +78,13 @@ func (t *Top) resources() []corev1.ResourceName {
 }
 
 // facts are the lines about the set as a whole.
-func (t *Top) facts(terminal cli.Terminal, columns []corev1.ResourceName) [][]string {
+func (t *Top) facts(terminal cli.Terminal, resources []corev1.ResourceName) []string {
 	rows := [][]string{
 		{"Set", "jobset/" + t.Name + ", " + terminal.Paint(stateColor(t.State), t.State)},
 		{"Pods", terminal.Paint(shareColor(t.Pods.Ready+t.Pods.Succeeded, t.Pods.Wanted), t.podsText())},
 	}
 	var requests []string
-	for _, name := range columns {
+	for _, name := range resources {
 		if quantity, found := t.Requests[name]; found {
 			requests = append(requests, formatted(name, quantity)+" "+string(name))
 		}
@@ -81,11 +105,15 @@ func (t *Top) facts(terminal cli.Terminal, columns []corev1.ResourceName) [][]st
 	if g := t.Goodput; g != nil {
 		rows = append(rows, []string{"Goodput", fmt.Sprintf("%.1f%%: all Jobs ready for %s of %s", 100*g.Share, span(g.ReadySeconds), span(g.LifeSeconds))})
 	}
-	for i := range rows {
-		rows[i][0] = terminal.Paint(cli.Bold, rows[i][0])
+	var lines []string
+	for _, row := range rows {
+		lines = append(lines, terminal.Wrap(row[1], cli.Pad(terminal.Paint(cli.Bold, row[0]), factsFrom), strings.Repeat(" ", factsFrom))...)
 	}
-	return rows
+	return lines
 }
+
+// factsFrom is the column from which the facts stand.
+const factsFrom = len("Requests") + 2
 
 func (t *Top) podsText() string {
 	p := t.Pods
@@ -117,10 +145,10 @@ func (a *Attempts) text() string {
 	return text + strings.Join(parts, ", ")
 }
 
-func span(seconds float64) string { return cli.Age(time.Duration(seconds * float64(time.Second))) }
+func span(seconds float64) string { return cli.Duration(time.Duration(seconds * float64(time.Second))) }
 
-func (t *Top) groupRows(terminal cli.Terminal, columns []corev1.ResourceName, all bool) [][]string {
-	rows := [][]string{header(terminal, columns, "REPLICATEDJOB", "JOBS READY", "PODS READY", "RESTARTS")}
+func (t *Top) groupRows(terminal cli.Terminal, resources []corev1.ResourceName, all bool) [][]string {
+	var rows [][]string
 	for i := range t.ReplicatedJobs {
 		if !all && i == mostGroups {
 			rows = append(rows, []string{more(len(t.ReplicatedJobs)-i, "replicatedJob")})
@@ -130,13 +158,13 @@ func (t *Top) groupRows(terminal cli.Terminal, columns []corev1.ResourceName, al
 		done := g.Pods.Ready + g.Pods.Succeeded
 		rows = append(rows, append([]string{
 			g.Name, fmt.Sprintf("%d/%d", g.JobsReady, g.Jobs), terminal.Paint(shareColor(done, g.Pods.Wanted), fmt.Sprintf("%d/%d", done, g.Pods.Wanted)), cli.Number(g.Restarts),
-		}, cells(columns, g.Requests)...))
+		}, cells(resources, g.Requests)...))
 	}
 	return rows
 }
 
-func (t *Top) domainRows(terminal cli.Terminal, columns []corev1.ResourceName, all bool) [][]string {
-	rows := [][]string{header(terminal, columns, "DOMAIN", "NODES", "PODS READY")}
+func (t *Top) domainRows(terminal cli.Terminal, resources []corev1.ResourceName, all bool) [][]string {
+	var rows [][]string
 	for i := range t.Domains {
 		if !all && i == mostDomains {
 			rows = append(rows, []string{more(len(t.Domains)-i, "domain")})
@@ -147,13 +175,13 @@ func (t *Top) domainRows(terminal cli.Terminal, columns []corev1.ResourceName, a
 		if name == "" {
 			name = "(without " + t.DomainLabel + ")"
 		}
-		rows = append(rows, append([]string{name, cli.Number(d.Nodes), d.readyText(terminal)}, cells(columns, d.Requests)...))
+		rows = append(rows, append([]string{name, cli.Number(d.Nodes), d.readyText(terminal)}, cells(resources, d.Requests)...))
 	}
 	return rows
 }
 
-func (t *Top) nodeRows(terminal cli.Terminal, columns []corev1.ResourceName, all bool) [][]string {
-	rows := [][]string{header(terminal, columns, "NODE", "DOMAIN", "PODS READY")}
+func (t *Top) nodeRows(terminal cli.Terminal, resources []corev1.ResourceName, all bool) [][]string {
+	var rows [][]string
 	for i := range t.Nodes {
 		if !all && i == mostNodes && len(t.Nodes) > mostNodes+1 {
 			pods, unready := 0, 0
@@ -168,7 +196,7 @@ func (t *Top) nodeRows(terminal cli.Terminal, columns []corev1.ResourceName, all
 		if name == "" {
 			name = "(no node yet)"
 		}
-		rows = append(rows, append([]string{name, n.Domain, n.readyText(terminal)}, cells(columns, n.Requests)...))
+		rows = append(rows, append([]string{name, n.Domain, n.readyText(terminal)}, cells(resources, n.Requests)...))
 	}
 	return rows
 }
@@ -179,23 +207,9 @@ func (p *Place) readyText(terminal cli.Terminal) string {
 
 func more(n int, one string) string { return "and " + cli.Count(n, "more "+one) }
 
-func header(terminal cli.Terminal, columns []corev1.ResourceName, names ...string) []string {
-	for _, name := range columns {
-		text := string(name)
-		if name == corev1.ResourceCPU || name == corev1.ResourceMemory {
-			text = strings.ToUpper(text)
-		}
-		names = append(names, text)
-	}
-	for i := range names {
-		names[i] = terminal.Paint(cli.Quiet, names[i])
-	}
-	return names
-}
-
-func cells(columns []corev1.ResourceName, requests Resources) []string {
-	row := make([]string, 0, len(columns))
-	for _, name := range columns {
+func cells(resources []corev1.ResourceName, requests Resources) []string {
+	row := make([]string, 0, len(resources))
+	for _, name := range resources {
 		quantity, found := requests[name]
 		if !found {
 			row = append(row, "-")

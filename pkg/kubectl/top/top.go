@@ -100,6 +100,6 @@ func (o *options) run(ctx context.Context, f *cli.Factory, kind cli.For[Loader],
 	if !o.output.ForHumans() {
 		return o.output.PrintReport(f.Out, kind.Title+"Top", top)
 	}
-	terminal := cli.TerminalOf(f.Out)
+	terminal := f.Terminal()
 	return terminal.Lines(f.Out, top.Lines(terminal, o.all)...)
 }

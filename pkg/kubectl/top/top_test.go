@@ -23,6 +23,7 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/cli"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/snapshot"
 	"github.com/jobset-apiserver/jobset-apiserver/test/builders"
+	"github.com/jobset-apiserver/jobset-apiserver/test/golden"
 )
 
 var now = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
@@ -198,5 +199,19 @@ func TestFormatted(t *testing.T) {
 				t.Errorf("text (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestWidths shows the figures of a set on terminals of several widths.
+func TestWidths(t *testing.T) {
+	s := newSet(3, builders.WithJobs("leader", 1, 1), builders.WithJobs("workers", 2, 4), func(js *jobsetv1alpha2.JobSet) {
+		js.Status.ReadyMilliseconds = 10 * 60 * 1000
+		js.Status.Attempts = []jobsetv1alpha2.Attempt{{Number: 12, Trigger: jobsetv1alpha2.TriggerStart, EndTime: before(60)}, {Number: 13, Trigger: jobsetv1alpha2.TriggerFailurePolicy, ReadyTime: before(40)}}
+	})
+	s.Pods[2].Status.Conditions = nil
+	domains := map[string]string{"node-00": "zone-a", "node-01": "zone-b", "node-02": "zone-b"}
+	for _, width := range []int{60, 100, 200} {
+		terminal := cli.Terminal{Width: width}
+		golden.Compare(t, fmt.Sprintf("top-%d.txt", width), strings.Join(New(s, "zone", domains).Lines(terminal, false), "\n")+"\n")
 	}
 }

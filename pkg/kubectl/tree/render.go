@@ -43,15 +43,15 @@ type item struct {
 	children []item
 }
 
+// columns are those of the tree. Where there is little room, state and message are worth more than the others.
+var columns = []cli.Column{
+	{Title: "NAME"}, {Title: "STATE"}, {Title: "READY"},
+	{Title: "RESTARTS", Drop: 3}, {Title: "AGE", Drop: 4}, {Title: "NODE", Drop: 2}, {Title: "MESSAGE", Drop: 1, Least: 24},
+}
+
 // Lines returns the tree as text.
 func (t *Tree) Lines(terminal cli.Terminal, now time.Time, all bool) []string {
-	header := []string{"NAME", "STATE", "READY", "RESTARTS", "AGE", "NODE", "MESSAGE"}
-	for i := range header {
-		header[i] = terminal.Paint(cli.Quiet, header[i])
-	}
-	rows := [][]string{header}
-	rows = append(rows, drawn(terminal, t.items(now, all), "", "")...)
-	return cli.Align(rows)
+	return terminal.Table(columns, drawn(terminal, t.items(now, all), "", ""))
 }
 
 // drawn returns the rows of an item and of those below it. The first begins with own, the others with below.
@@ -59,9 +59,9 @@ func drawn(terminal cli.Terminal, it item, own, below string) [][]string {
 	name := terminal.Paint(cli.Quiet, own) + it.name
 	rows := [][]string{{name, terminal.Paint(colorOf(&it), it.state), it.ready, it.restarts, it.age, it.node, it.message}}
 	for i := range it.children {
-		branch, next := "├─ ", "│  "
+		branch, next := terminal.Sign("├─ ", "|- "), terminal.Sign("│  ", "|  ")
 		if i == len(it.children)-1 {
-			branch, next = "└─ ", "   "
+			branch, next = terminal.Sign("└─ ", "`- "), "   "
 		}
 		rows = append(rows, drawn(terminal, it.children[i], below+branch, below+next)...)
 	}
@@ -208,7 +208,7 @@ func ranged(jobs []*Job) string {
 		i = end + 1
 	}
 	if len(parts) > mostRanges {
-		parts = append(parts[:mostRanges], "…")
+		parts = append(parts[:mostRanges], "...")
 	}
 	return fmt.Sprintf("%s[%s]", prefix, strings.Join(parts, ","))
 }
@@ -262,7 +262,7 @@ func age(now time.Time, then *metav1.Time) string {
 	if then == nil || then.IsZero() {
 		return ""
 	}
-	return cli.Age(now.Sub(then.Time))
+	return cli.Duration(now.Sub(then.Time))
 }
 
 func of(part, whole int) string { return fmt.Sprintf("%d/%d", part, whole) }

@@ -96,6 +96,6 @@ func (o *options) run(ctx context.Context, f *cli.Factory, kind cli.For[Loader],
 	if !o.output.ForHumans() {
 		return o.output.PrintReport(f.Out, kind.Title+"Tree", tree)
 	}
-	terminal := cli.TerminalOf(f.Out)
+	terminal := f.Terminal()
 	return terminal.Lines(f.Out, tree.Lines(terminal, now, o.all)...)
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode"
 
 	"github.com/google/go-cmp/cmp"
 	batchv1 "k8s.io/api/batch/v1"
@@ -20,6 +21,7 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/cli"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/snapshot"
 	"github.com/jobset-apiserver/jobset-apiserver/test/builders"
+	"github.com/jobset-apiserver/jobset-apiserver/test/golden"
 )
 
 var now = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
@@ -246,5 +248,34 @@ func TestWhyJobsAreMissing(t *testing.T) {
 				t.Errorf("message (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestWidths shows the tree of a set in trouble on terminals of several widths.
+func TestWidths(t *testing.T) {
+	s := newSet(builders.WithJobs("leader", 1, 1), builders.WithJobs("workers", 4, 2, func(rj *jobsetv1alpha2.ReplicatedJob) {
+		rj.DependsOn = []jobsetv1alpha2.DependsOn{{Name: "leader", Status: jobsetv1alpha2.DependencyReady}}
+	}), func(js *jobsetv1alpha2.JobSet) {
+		js.Spec.FailurePolicy = &jobsetv1alpha2.FailurePolicy{MaxRestarts: 4}
+		js.Status.Attempts = []jobsetv1alpha2.Attempt{{Number: 3}}
+		js.Status.ReplicatedJobsStatus = []jobsetv1alpha2.ReplicatedJobStatus{{Name: "leader", Active: 1}}
+	})
+	addJob(s, "leader", 0, 1, func(job *batchv1.Job) { job.Status.Ready = nil })
+	crashLoop(s.Pods[0])
+	addJob(s, "workers", 0, 2)
+	for _, width := range []int{60, 100, 200} {
+		for _, terminal := range []cli.Terminal{{Width: width}, {Width: width, ASCII: true}} {
+			name := fmt.Sprintf("tree-%d.txt", width)
+			if terminal.ASCII {
+				name = fmt.Sprintf("tree-%d-ascii.txt", width)
+			}
+			got := New(s).Lines(terminal, now, false)
+			golden.Compare(t, name, strings.Join(got, "\n")+"\n")
+			for _, line := range got {
+				if terminal.ASCII && strings.ContainsFunc(line, func(r rune) bool { return r > unicode.MaxASCII }) {
+					t.Errorf("not all of ASCII: %s", line)
+				}
+			}
+		}
 	}
 }

@@ -13,7 +13,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/duration"
 	"k8s.io/utils/ptr"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
@@ -72,9 +71,9 @@ func lastCause(js *jobsetv1alpha2.JobSet) (*jobsetv1alpha2.Attempt, *jobsetv1alp
 
 // Words.
 
-func ago(now, then time.Time) string { return duration.HumanDuration(max(now.Sub(then), 0)) + " ago" }
+func ago(now, then time.Time) string { return cli.Ago(now, then) }
 
-func span(now, then time.Time) string { return duration.HumanDuration(max(now.Sub(then), 0)) }
+func span(now, then time.Time) string { return cli.Duration(now.Sub(then)) }
 
 func count(n int, one string) string { return cli.Count(n, one) }
 

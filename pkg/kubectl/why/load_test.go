@@ -6,7 +6,6 @@ package why
 import (
 	"context"
 	"net/http"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -203,51 +202,5 @@ func TestLoadFailsWhenTheSetMayNotBeRead(t *testing.T) {
 	w.refuses(&w.jobSets.Fake, "jobsets", forbidden("jobsets"))
 	if _, err := Load(context.Background(), w.Clients, "train"); !apierrors.IsForbidden(err) {
 		t.Errorf("got %v, want the refusal", err)
-	}
-}
-
-func TestRender(t *testing.T) {
-	report := Diagnose(healthy(pods(crashing("ImagePullBackOff", 0)), func(e *Evidence) { e.NotLookedAt = []Gap{{"nodes", "forbidden"}} }))
-	for name, tc := range map[string]struct {
-		term cli.Terminal
-		want string
-	}{
-		"a file gets whole lines": {cli.Terminal{}, `jobset team/train  Starting
-
-ImagePull
-  the image trainer:v404 cannot be pulled (ImagePullBackOff): container main of 2 pods, as of pod train-workers-0-0-abcde
-  - pod/train-workers-0-0-abcde container main waits: ImagePullBackOff, because
-  next: kubectl -n team describe pod train-workers-0-0-abcde
-
-also
-  PodsNotReady: 2 pods have a node and are not ready: train-workers-0-0-abcde, train-workers-1-0-abcde
-
-not looked at: nodes (forbidden)
-`},
-		"a narrow terminal gets a wrapped sentence, and commands as they are": {cli.Terminal{Width: 40}, `jobset team/train  Starting
-
-ImagePull
-  the image trainer:v404 cannot be
-  pulled (ImagePullBackOff): container
-  main of 2 pods, as of pod
-  train-workers-0-0-abcde
-  - pod/train-workers-0-0-abcde contain…
-  next: kubectl -n team describe pod train-workers-0-0-abcde
-
-also
-  PodsNotReady: 2 pods have a node and …
-
-not looked at: nodes (forbidden)
-`},
-	} {
-		t.Run(name, func(t *testing.T) {
-			var out strings.Builder
-			if err := render(&out, cli.JobSet, report, tc.term, now); err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(tc.want, out.String()); diff != "" {
-				t.Errorf("text (-want +got):\n%s", diff)
-			}
-		})
 	}
 }

@@ -21,7 +21,7 @@ const (
 	maxShown = 6
 )
 
-// render writes the report for humans: the first finding with all that belongs to it, the others in a line each.
+// render writes the report for humans: the first finding with all that belongs to it, and the sentences of the others.
 func render(w io.Writer, kind cli.Kind, r *Report, term cli.Terminal, now time.Time) error {
 	color := colorOf(r)
 	lines := []string{term.Cut(term.Paint(cli.Bold, fmt.Sprintf("%s %s/%s", kind.Names[0], r.Namespace, r.Name)) + "  " + term.Paint(color, r.State)), ""}
@@ -32,10 +32,17 @@ func render(w io.Writer, kind cli.Kind, r *Report, term cli.Terminal, now time.T
 		for _, gap := range r.NotLookedAt {
 			gaps = append(gaps, fmt.Sprintf("%s (%s)", gap.Source, gap.Reason))
 		}
-		lines = append(lines, "", term.Cut(term.Paint(cli.Quiet, "not looked at: "+strings.Join(gaps, ", "))))
+		lines = append(append(lines, ""), painted(term, cli.Quiet, term.Wrap("not looked at: "+strings.Join(gaps, ", "), "", "  "))...)
 	}
 	_, err := io.WriteString(w, strings.Join(lines, "\n")+"\n")
 	return err
+}
+
+func painted(term cli.Terminal, color cli.Color, lines []string) []string {
+	for i := range lines {
+		lines[i] = term.Paint(color, lines[i])
+	}
+	return lines
 }
 
 func colorOf(r *Report) cli.Color {
@@ -48,15 +55,15 @@ func colorOf(r *Report) cli.Color {
 	return cli.Bad
 }
 
-// decisive is the first finding. Its sentence is wrapped and its commands are left whole, to be copied.
+// decisive is the first finding. Sentences are wrapped; commands are left whole, to be copied.
 func decisive(f Finding, color cli.Color, term cli.Terminal, now time.Time) []string {
-	lines := append([]string{term.Paint(color, string(f.Cause))}, wrapped(f.Summary, term.Width, "  ")...)
+	lines := append([]string{term.Paint(color, string(f.Cause))}, term.Wrap(f.Summary, "  ", "  ")...)
 	for i, fact := range f.Evidence {
 		if i == maxShown {
 			lines = append(lines, term.Paint(cli.Quiet, fmt.Sprintf("  - and %d more; see -o json", len(f.Evidence)-i)))
 			break
 		}
-		lines = append(lines, term.Paint(cli.Quiet, term.Cut("  - "+factText(fact, now))))
+		lines = append(lines, painted(term, cli.Quiet, term.Wrap(factText(fact, now), "  - ", "    "))...)
 	}
 	for i, command := range f.Commands {
 		begin := "        "
@@ -77,7 +84,7 @@ func others(findings []Finding, term cli.Terminal) []string {
 		if i == maxFurther {
 			return append(lines, fmt.Sprintf("  and %d more; see -o json", len(findings)-i))
 		}
-		lines = append(lines, term.Cut(fmt.Sprintf("  %s: %s", f.Cause, f.Summary)))
+		lines = append(lines, term.Wrap(fmt.Sprintf("%s: %s", f.Cause, f.Summary), "  ", "    ")...)
 	}
 	return lines
 }
@@ -95,23 +102,4 @@ func factText(f Fact, now time.Time) string {
 		out = fmt.Sprintf("%s %s (%s)", f.Object, f.Text, strings.Join(notes, ", "))
 	}
 	return out
-}
-
-// wrapped breaks a sentence into lines of the width of the terminal.
-func wrapped(text string, width int, indent string) []string {
-	if width <= 0 {
-		return []string{indent + text}
-	}
-	var lines []string
-	line := indent
-	for word := range strings.FieldsSeq(text) {
-		if cli.Columns(line)+1+cli.Columns(word) > width && strings.TrimSpace(line) != "" {
-			lines, line = append(lines, line), indent
-		}
-		if strings.TrimSpace(line) != "" {
-			line += " "
-		}
-		line += word
-	}
-	return append(lines, line)
 }

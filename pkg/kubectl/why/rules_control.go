@@ -59,7 +59,7 @@ func apiServiceUnavailable(d *diagnosis) []Finding {
 				up++
 			}
 		}
-		f.Evidence = append(f.Evidence, Fact{Object: "jobs", Text: fmt.Sprintf("%s of the set go on without it, with %s running", count(len(d.Jobs), "job"), count(up, "pod"))})
+		f.Evidence = append(f.Evidence, Fact{Object: d.set(), Text: fmt.Sprintf("runs on without the API: %s exist, with %s", count(len(d.Jobs), "job"), count(up, "running pod"))})
 	}
 	return []Finding{f}
 }
@@ -151,7 +151,7 @@ func notFound(d *diagnosis) []Finding {
 		f.Commands = append(f.Commands, d.plugin("why %s", d.Near[0]))
 	}
 	if len(d.Jobs) > 0 {
-		f.Evidence = append(f.Evidence, Fact{Object: "jobs", Text: fmt.Sprintf("%s carry its name and are left: the set was deleted", count(len(d.Jobs), "job"))})
+		f.Evidence = append(f.Evidence, Fact{Object: d.set(), Text: fmt.Sprintf("was deleted; %s with its name still exist", count(len(d.Jobs), "job"))})
 	}
 	return []Finding{f}
 }

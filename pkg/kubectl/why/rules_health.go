@@ -131,7 +131,7 @@ func health(d *diagnosis) []Finding {
 			f.Evidence = append(f.Evidence, conditionFact(d.set(), c))
 		}
 		if n := len(d.previous); n > 0 {
-			f.Evidence = append(f.Evidence, Fact{Object: "jobs", Text: fmt.Sprintf("%s of the earlier attempt are not gone yet", count(n, "job"))})
+			f.Evidence = append(f.Evidence, Fact{Object: d.set(), Text: fmt.Sprintf("%s of the earlier attempt not deleted yet", count(n, "job"))})
 		}
 		f.Evidence = append(f.Evidence, d.history()...)
 		return []Finding{f}

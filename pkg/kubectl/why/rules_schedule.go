@@ -62,7 +62,7 @@ func (d *diagnosis) withoutNode(cause Cause, pods []*corev1.Pod) Finding {
 	}
 	f.Evidence = []Fact{fact}
 	if len(pods) > 1 {
-		f.Evidence = append(f.Evidence, Fact{Object: "pods", Text: fmt.Sprintf("%s wait for the same: %s", count(n, "pod"), some(podNames(pods), maxFacts))})
+		f.Evidence = append(f.Evidence, Fact{Object: "pods", Text: some(podNames(pods), maxFacts) + " wait for the same reason"})
 	}
 	switch cause {
 	case SchedulingGate:

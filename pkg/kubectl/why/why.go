@@ -79,7 +79,7 @@ func run(ctx context.Context, f *cli.Factory, output *cli.Output, kind cli.For[D
 		return err
 	}
 	if output.ForHumans() {
-		err = render(f.Out, kind.Kind, report, cli.TerminalOf(f.Out), now)
+		err = render(f.Out, kind.Kind, report, f.Terminal(), now)
 	} else {
 		err = output.PrintReport(f.Out, kind.Title+"Diagnosis", report)
 	}
