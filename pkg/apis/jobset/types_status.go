@@ -10,7 +10,8 @@ import (
 // JobSetStatus is what the controller last observed of a set.
 type JobSetStatus struct {
 	// conditions are the latest observations of the state of the set: Completed, Failed, Suspended,
-	// RestartingJobSet, StartupPolicyInProgress, StartupPolicyCompleted and ChildNameConflict.
+	// RestartingJobSet, StartupPolicyInProgress, StartupPolicyCompleted, ChildNameConflict, JobCreationFailure and
+	// PodsUnschedulable.
 	Conditions []metav1.Condition
 
 	// restarts is the number of restarts of the whole set, counted or not. Jobs whose label

@@ -22,7 +22,9 @@ const (
 	ConditionRestarting = "RestartingJobSet"
 	ConditionStarting   = "StartupPolicyInProgress"
 
-	ConditionNameConflict = "ChildNameConflict"
+	ConditionNameConflict    = "ChildNameConflict"
+	ConditionCreationFailure = "JobCreationFailure"
+	ConditionUnschedulable   = "PodsUnschedulable"
 )
 
 // Bounds of the history in status.attempts.

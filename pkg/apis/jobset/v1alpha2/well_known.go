@@ -26,7 +26,30 @@ const (
 	// ChildNameConflict is True while an object exists under the name of a Job that the set needs, and the set does not
 	// own it. The set waits until that object is gone. This condition is ours; upstream has none for it.
 	ChildNameConflict = "ChildNameConflict"
+	// JobCreationFailure is True while a Job, the Service or a volume claim of the set cannot be created. This condition is ours;
+	// upstream has none for it.
+	JobCreationFailure = "JobCreationFailure"
+	// PodsUnschedulable is True while pods of the set have waited for a node for some time. This condition is ours; upstream
+	// has none for it.
+	PodsUnschedulable = "PodsUnschedulable"
 )
+
+// Reasons of JobCreationFailure while it is True.
+const (
+	// ReasonQuotaExceeded means that a ResourceQuota is used up.
+	ReasonQuotaExceeded = "QuotaExceeded"
+	// ReasonForbidden means that the controller lacks a permission.
+	ReasonForbidden = "Forbidden"
+	// ReasonAdmissionDenied means that a webhook, a policy or an admission plugin refused the object.
+	ReasonAdmissionDenied = "AdmissionDenied"
+	// ReasonInvalid means that the API considers the object invalid.
+	ReasonInvalid = "Invalid"
+	// ReasonFailedCreate is for all other failures, for example a webhook that does not answer.
+	ReasonFailedCreate = "FailedCreate"
+)
+
+// ReasonUnschedulable is the reason of PodsUnschedulable while it is True.
+const ReasonUnschedulable = "Unschedulable"
 
 // ReasonCancelled is the reason of Failed after a user cancelled the set.
 const ReasonCancelled = "Cancelled"

@@ -16,7 +16,8 @@ import (
 // JobSetStatus is what the controller last observed of a set.
 type JobSetStatusApplyConfiguration struct {
 	// conditions are the latest observations of the state of the set: Completed, Failed, Suspended,
-	// RestartingJobSet, StartupPolicyInProgress, StartupPolicyCompleted and ChildNameConflict.
+	// RestartingJobSet, StartupPolicyInProgress, StartupPolicyCompleted, ChildNameConflict, JobCreationFailure and
+	// PodsUnschedulable.
 	Conditions []v1.ConditionApplyConfiguration `json:"conditions,omitempty"`
 	// restarts is the number of restarts of the whole set, counted or not. Jobs whose label
 	// jobset.sigs.k8s.io/restart-attempt is lower belong to an earlier attempt.
