@@ -4,14 +4,16 @@
 package e2e
 
 import (
+	"regexp"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/jobset-apiserver/jobset-apiserver/test/localcluster"
 )
+
+// scaleResponse is what kubectl logs at level 6 about a response to a request for a scale.
+var scaleResponse = regexp.MustCompile(`jobsets/train/scale\S*" status="[0-9]`)
 
 // elastic is a set with one replicatedJob whose size may change.
 const elastic = `apiVersion: jobset.x-k8s.io/v1alpha2
@@ -33,11 +35,18 @@ spec:
 func TestScaleNeedsElasticSizing(t *testing.T) {
 	k := newKubectl(t)
 	k.okIn(elastic, "create", "-f", "-")
-	const why = "JobSets cannot be scaled while the feature gate ElasticJobSet is off; ask the administrator to turn it on"
-	// kubectl scale would repeat for minutes what a conflict has refused.
-	r := k.run("", "get", "jobset/train", "--subresource=scale")
-	if diff := cmp.Diff(refusal("train", why), r.stderr); diff != "" || r.code == 0 {
-		t.Errorf("code %d, refusal (-want +got):\n%s", r.code, diff)
+	const want = "The JobSet \"train\" is invalid: spec.replicatedJobs: Forbidden: " +
+		"cannot be scaled while the feature gate ElasticJobSet is off; ask an administrator of the cluster to turn it on"
+	for _, command := range []string{"get jobset/train --subresource=scale", "scale jobset/train --replicas=3", "scale jobset/train --current-replicas=2 --replicas=3"} {
+		// kubectl scale repeats for five minutes what a Conflict refuses. The log of level 6 has one line for each response.
+		r := k.run("", append(strings.Fields(command), "-v=6")...)
+		lines := strings.Split(strings.TrimSpace(r.stderr), "\n")
+		if got := strings.TrimPrefix(lines[len(lines)-1], "error: "); got != want || r.code == 0 {
+			t.Errorf("kubectl %s: code %d, refusal %q, want %q", command, r.code, got, want)
+		}
+		if refused := len(scaleResponse.FindAllString(r.stderr, -1)); refused != 1 {
+			t.Errorf("kubectl %s: %d responses about the scale, want 1:\n%s", command, refused, r.stderr)
+		}
 	}
 }
 
@@ -66,7 +75,7 @@ func TestScaleByHandAndByAutoscaler(t *testing.T) {
 	if got := k.field("jobset/train", "{.spec.replicatedJobs[0].template.spec['parallelism','completions']}"); got != "4 4" {
 		t.Errorf("parallelism and completions: got %q, want 4 4", got)
 	}
-	k.refused("", []string{"scale", "jobset/train", "--replicas=0"}, "spec.replicas", "must be 1 or more: suspend the JobSet to run no pods")
+	k.refused("", []string{"scale", "jobset/train", "--replicas=0"}, "spec.replicas", "must be at least 1; suspend the JobSet to run no pods")
 
 	// There are no metrics in this cluster. The bounds are kept without them, and show that the autoscaler finds, reads and
 	// writes the scale.

@@ -50,7 +50,7 @@ func TestScaleWithoutTheGate(t *testing.T) {
 	e := newEnv(t, server, server.Config(t))
 	e.create(t, jobSet("a"))
 	_, err := e.typed.GetScale(t.Context(), "a", metav1.GetOptions{})
-	if !apierrors.IsConflict(err) || !strings.Contains(err.Error(), "while the feature gate ElasticJobSet is off") {
+	if !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "while the feature gate ElasticJobSet is off") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -173,9 +173,9 @@ func testScaleChoice(t *testing.T, e *env) {
 	}{
 		"a workers":  {annotation: "workers", wantSize: 3},
 		"b launcher": {annotation: "launcher", wantSize: 1},
-		"c none":     {want: "several replicatedJobs are elastic (workers, launcher); name one in the annotation " + scaleKey},
-		"d fixed":    {annotation: "fixed", want: `replicatedJob "fixed", which the annotation ` + scaleKey + ` names, is not elastic`},
-		"e unknown":  {annotation: "other", want: `names "other", which is not a replicatedJob of the JobSet; name one of workers, launcher, fixed`},
+		"c none":     {want: "metadata.annotations[" + scaleKey + "]: Required value: must name one of the elastic replicatedJobs: workers, launcher"},
+		"d fixed":    {annotation: "fixed", want: `Invalid value: "fixed": must name one of the elastic replicatedJobs: workers, launcher`},
+		"e unknown":  {annotation: "other", want: `Invalid value: "other": must name one of the elastic replicatedJobs: workers, launcher`},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -187,8 +187,11 @@ func testScaleChoice(t *testing.T, e *env) {
 			}))
 			got, err := e.typed.GetScale(t.Context(), set, metav1.GetOptions{})
 			if tc.want != "" {
-				if !apierrors.IsConflict(err) || !strings.Contains(err.Error(), tc.want) {
-					t.Errorf("got %v, want %s", err, tc.want)
+				_, patchErr := e.dynamic.Patch(t.Context(), set, types.MergePatchType, []byte(`{"spec":{"replicas":7}}`), metav1.PatchOptions{}, "scale")
+				for verb, err := range map[string]error{"get": err, "patch": patchErr} {
+					if !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), tc.want) {
+						t.Errorf("%s: got %v, want %s", verb, err, tc.want)
+					}
 				}
 				return
 			}
@@ -206,7 +209,7 @@ func testBadScales(t *testing.T, e *env) {
 	e.create(t, jobSet("a"))
 	put := &autoscalingv1.Scale{ObjectMeta: metav1.ObjectMeta{Name: "a"}, Spec: autoscalingv1.ScaleSpec{Replicas: 0}}
 	_, err := e.typed.UpdateScale(t.Context(), "a", put, metav1.UpdateOptions{})
-	if !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), `Scale.autoscaling "a" is invalid: spec.replicas: Invalid value: 0: must be 1 or more: suspend the JobSet to run no pods`) {
+	if !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), `Scale.autoscaling "a" is invalid: spec.replicas: Invalid value: 0: must be at least 1; suspend the JobSet to run no pods`) {
 		t.Errorf("size 0: %v", err)
 	}
 	put.Spec.Replicas = 2

@@ -20,6 +20,8 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/scale"
 )
 
+var replicatedJobsPath = field.NewPath("spec", "replicatedJobs")
+
 // scaleKind is what the scale of a JobSet is: the size of the Jobs of one replicatedJob.
 func scaleKind(elastic bool) scale.Kind[*jobset.JobSet] {
 	return scale.Kind[*jobset.JobSet]{
@@ -39,7 +41,7 @@ func validateScale(s *autoscalingv1.Scale) field.ErrorList {
 	if s.Spec.Replicas >= 1 {
 		return nil
 	}
-	return field.ErrorList{field.Invalid(field.NewPath("spec", "replicas"), s.Spec.Replicas, "must be 1 or more: suspend the JobSet to run no pods")}
+	return field.ErrorList{field.Invalid(field.NewPath("spec", "replicas"), s.Spec.Replicas, "must be at least 1; suspend the JobSet to run no pods")}
 }
 
 // scaleTarget describes the size of the replicatedJob that is scaled. All its Jobs have the same size, and a Scale is
@@ -70,49 +72,56 @@ func scaleTarget(js *jobset.JobSet, elastic bool) (*scale.Target, error) {
 	}, nil
 }
 
-// scaledReplicatedJob returns the replicatedJob that the scale of a set is about, or says why there is none.
+// maxNamedInErrors is how many replicatedJobs an error names.
+const maxNamedInErrors = 10
+
+// scaledReplicatedJob returns the replicatedJob that the scale of a set is about, or says why there is none. That is
+// Invalid and not a Conflict: kubectl scale repeats a Conflict for five minutes, but only a change of the set helps here.
 func scaledReplicatedJob(js *jobset.JobSet, enabled bool) (*jobset.ReplicatedJob, error) {
 	if !enabled {
-		return nil, unscalable(js, "JobSets cannot be scaled while the feature gate ElasticJobSet is off; ask the administrator to turn it on")
+		return nil, unscalable(js, field.Forbidden(replicatedJobsPath, "cannot be scaled while the feature gate ElasticJobSet is off; ask an administrator of the cluster to turn it on"))
 	}
-	var names []string
+	wanted, chosen := js.Annotations[jobsetv1alpha2.ScaleReplicatedJobKey]
 	var elastic []*jobset.ReplicatedJob
 	for i := range js.Spec.ReplicatedJobs {
 		rj := &js.Spec.ReplicatedJobs[i]
-		names = append(names, rj.Name)
-		if isElastic(rj) {
-			elastic = append(elastic, rj)
+		if !isElastic(rj) {
+			continue
 		}
-	}
-	const rule = "it is elastic if its template is Indexed and its completions are set and equal to its parallelism"
-	if wanted, chosen := js.Annotations[jobsetv1alpha2.ScaleReplicatedJobKey]; chosen {
-		for _, rj := range elastic {
-			if rj.Name == wanted {
-				return rj, nil
-			}
+		if chosen && rj.Name == wanted {
+			return rj, nil
 		}
-		for _, name := range names {
-			if name == wanted {
-				return nil, unscalable(js, "replicatedJob %q, which the annotation %s names, is not elastic: %s", wanted, jobsetv1alpha2.ScaleReplicatedJobKey, rule)
-			}
-		}
-		return nil, unscalable(js, "the annotation %s names %q, which is not a replicatedJob of the JobSet; name one of %s", jobsetv1alpha2.ScaleReplicatedJobKey, wanted, strings.Join(names, ", "))
+		elastic = append(elastic, rj)
 	}
-	switch len(elastic) {
-	case 0:
-		return nil, unscalable(js, "no replicatedJob is elastic: %s", rule)
-	case 1:
-		return elastic[0], nil
+	path := field.NewPath("metadata", "annotations").Key(jobsetv1alpha2.ScaleReplicatedJobKey)
+	switch {
+	case len(elastic) == 0:
+		return nil, unscalable(js, field.Forbidden(replicatedJobsPath, "cannot be scaled because none is elastic; recreate the JobSet with completionMode Indexed "+
+			"and completions equal to parallelism in the replicatedJob to scale"))
+	case chosen:
+		return nil, unscalable(js, field.Invalid(path, wanted, "must name one of the elastic replicatedJobs: "+namesOf(elastic)))
+	case len(elastic) > 1:
+		return nil, unscalable(js, field.Required(path, fmt.Sprintf("must name one of the elastic replicatedJobs: %s; set it with `kubectl annotate jobset %s %s=%s`, "+
+			"or change parallelism and completions of each with `kubectl edit jobset %s`",
+			namesOf(elastic), js.Name, jobsetv1alpha2.ScaleReplicatedJobKey, elastic[0].Name, js.Name)))
 	}
-	names = nil
-	for _, rj := range elastic {
-		names = append(names, rj.Name)
-	}
-	return nil, unscalable(js, "several replicatedJobs are elastic (%s); name one in the annotation %s", strings.Join(names, ", "), jobsetv1alpha2.ScaleReplicatedJobKey)
+	return elastic[0], nil
 }
 
-func unscalable(js *jobset.JobSet, format string, args ...any) error {
-	return apierrors.NewConflict(jobset.Resource("jobsets"), js.Name, fmt.Errorf(format, args...))
+// namesOf lists the names of the first few replicatedJobs.
+func namesOf(list []*jobset.ReplicatedJob) string {
+	var names []string
+	for _, rj := range list[:min(len(list), maxNamedInErrors)] {
+		names = append(names, rj.Name)
+	}
+	if more := len(list) - len(names); more > 0 {
+		names = append(names, fmt.Sprintf("and %d more", more))
+	}
+	return strings.Join(names, ", ")
+}
+
+func unscalable(js *jobset.JobSet, err *field.Error) error {
+	return apierrors.NewInvalid(jobset.Kind("JobSet"), js.Name, field.ErrorList{err})
 }
 
 // isElastic reports whether the pods of a Job are as many as its completions, so that both can change together.
