@@ -19,6 +19,7 @@ import (
 	"k8s.io/component-base/featuregate"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/groups"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/mismatch"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/payload"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/features"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/events"
@@ -63,7 +64,7 @@ func (c *Config) Complete() CompletedConfig {
 	build := c.Generic.BuildHandlerChainFunc
 	c.Generic.BuildHandlerChainFunc = func(api http.Handler, generic *server.Config) http.Handler {
 		api = withFeatureGates(api, features.States(c.Gates), c.Groups.Served(c.Generic.MergedResourceConfig))
-		return build(payload.NewHandler(api, c.Scheme, c.Codecs), generic)
+		return build(payload.NewHandler(mismatch.NewHandler(api, c.Scheme, c.Codecs), c.Scheme, c.Codecs), generic)
 	}
 	return CompletedConfig{&completedConfig{Config: *c, generic: c.Generic.Complete()}}
 }

@@ -1,0 +1,157 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package apiserver_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"reflect"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/authorization/authorizerfactory"
+	"k8s.io/apiserver/pkg/endpoints/filters"
+	"k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/apiserver/pkg/registry/generic"
+	genericserver "k8s.io/apiserver/pkg/server"
+	"k8s.io/apiserver/pkg/storage"
+	"k8s.io/apiserver/pkg/storage/storagebackend"
+	"k8s.io/apiserver/pkg/storage/storagebackend/factory"
+	clientrest "k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/component-base/featuregate"
+
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/generated/openapi"
+)
+
+// oneObject is a store that always holds the same object, whatever is written.
+type oneObject struct {
+	storage.Interface
+	stored runtime.Object
+}
+
+func (*oneObject) Versioner() storage.Versioner { return storage.APIObjectVersioner{} }
+
+func (*oneObject) Create(_ context.Context, _ string, obj, out runtime.Object, _ uint64) error {
+	copyInto(out, obj)
+	return nil
+}
+
+func (s *oneObject) Get(_ context.Context, key string, _ storage.GetOptions, out runtime.Object) error {
+	if s.stored == nil {
+		return storage.NewKeyNotFoundError(key, 0)
+	}
+	copyInto(out, s.stored)
+	return nil
+}
+
+func (s *oneObject) GuaranteedUpdate(_ context.Context, key string, out runtime.Object, ignoreNotFound bool, _ *storage.Preconditions, update storage.UpdateFunc, _ runtime.Object) error {
+	current := reflect.New(reflect.TypeOf(out).Elem()).Interface().(runtime.Object)
+	if s.stored != nil {
+		copyInto(current, s.stored)
+	} else if !ignoreNotFound {
+		return storage.NewKeyNotFoundError(key, 0)
+	}
+	next, _, err := update(current, storage.ResponseMeta{ResourceVersion: 1})
+	if err != nil {
+		return err
+	}
+	copyInto(out, next)
+	return nil
+}
+
+func copyInto(out, obj runtime.Object) {
+	reflect.ValueOf(out).Elem().Set(reflect.ValueOf(obj.DeepCopyObject()).Elem())
+}
+
+// inProcess is the server as it is, with its chain of decoders, defaults, strategies and encoders, and a store that holds
+// one object. Only authentication and authorization are left out.
+type inProcess struct {
+	handler http.Handler
+	store   *oneObject
+}
+
+// newInProcess starts no server: requests are passed to its handler. The gates are switched on.
+func newInProcess(t *testing.T, gates ...string) *inProcess {
+	t.Helper()
+	config, store := newConfig(t), &oneObject{}
+	for _, gate := range gates {
+		if err := config.Gates.(featuregate.MutableFeatureGate).Set(gate + "=true"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	config.Generic.LoopbackClientConfig = &clientrest.Config{}
+	config.Generic.OpenAPIV3Config = genericserver.DefaultOpenAPIV3Config(openapi.GetOpenAPIDefinitions, apiserver.NewDefinitionNamer())
+	config.Generic.Authorization.Authorizer = authorizerfactory.NewAlwaysAllowAuthorizer()
+	config.Generic.BuildHandlerChainFunc = func(api http.Handler, generic *genericserver.Config) http.Handler {
+		withUser := http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+			api.ServeHTTP(w, req.WithContext(request.WithUser(req.Context(), &user.DefaultInfo{Name: "alice"})))
+		})
+		resolver := genericserver.NewRequestInfoResolver(generic)
+		return filters.WithAuditInit(filters.WithWarningRecorder(filters.WithRequestInfo(withUser, resolver)))
+	}
+	backend := storagebackend.NewDefaultConfig("", config.Codecs.LegacyCodec(v1alpha2.SchemeGroupVersion))
+	config.Generic.RESTOptionsGetter = generic.RESTOptions{
+		ResourcePrefix: "jobsets",
+		StorageConfig:  backend.ForResource(schema.GroupResource{Group: v1alpha2.SchemeGroupVersion.Group, Resource: "jobsets"}),
+		Decorator: func(*storagebackend.ConfigForResource, string, func(runtime.Object) (string, error), func() runtime.Object, func() runtime.Object, storage.AttrFunc, storage.IndexerFuncs, *cache.Indexers) (storage.Interface, factory.DestroyFunc, error) {
+			return store, func() {}, nil
+		},
+	}
+	s, err := config.Complete().New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &inProcess{handler: s.Handler, store: store}
+}
+
+const jobsetsPath = "/apis/jobset.x-k8s.io/v1alpha2/namespaces/default/jobsets"
+
+// send sends a body as kubectl does, with strict validation of fields. It returns the answer, and the status if the
+// request was refused.
+func (s *inProcess) send(t *testing.T, method, path, media string, body []byte) (*httptest.ResponseRecorder, *metav1.Status) {
+	t.Helper()
+	w := httptest.NewRecorder()
+	req := httptest.NewRequest(method, path, bytes.NewReader(body))
+	req.Header.Set("Content-Type", media)
+	req.Header.Set("Accept", mediaJSON)
+	s.handler.ServeHTTP(w, req)
+	if w.Code < http.StatusBadRequest {
+		return w, nil
+	}
+	status := &metav1.Status{}
+	if err := json.Unmarshal(w.Body.Bytes(), status); err != nil {
+		t.Fatalf("%d: %v: %s", w.Code, err, w.Body)
+	}
+	return w, status
+}
+
+// hold makes the store hold what the server answers to the creation of the object.
+func (s *inProcess) hold(t *testing.T, object []byte) {
+	t.Helper()
+	w, status := s.send(t, http.MethodPost, jobsetsPath, mediaJSON, object)
+	if status != nil {
+		t.Fatalf("the base is refused: %s", status.Message)
+	}
+	_, codecs := apiserver.NewScheme()
+	obj, err := runtime.Decode(codecs.UniversalDecoder(hub), w.Body.Bytes())
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := meta.Accessor(obj)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.SetResourceVersion("1")
+	s.store.stored = obj
+}
