@@ -26,8 +26,10 @@ func main() {
 	if err == nil {
 		return
 	}
-	if !errors.Is(err, cli.ErrSilent) {
-		fmt.Fprintln(os.Stderr, "error:", kubectl.Explain(err))
+	var code cli.ExitCode
+	if errors.As(err, &code) {
+		os.Exit(int(code))
 	}
+	fmt.Fprintln(os.Stderr, "error:", kubectl.Explain(err))
 	os.Exit(1)
 }

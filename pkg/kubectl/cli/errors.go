@@ -13,8 +13,14 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 )
 
-// ErrSilent makes the plugin exit with code 1 without a further message: the command has said all.
-var ErrSilent = errors.New("failed")
+// ExitCode makes the plugin exit with the code without a further message: the command has printed everything.
+type ExitCode int
+
+// Error implements error.
+func (c ExitCode) Error() string { return fmt.Sprintf("exit code %d", int(c)) }
+
+// ErrSilent is the exit code of an error that the command has printed.
+var ErrSilent error = ExitCode(1)
 
 // Explain returns the message of an error of a command for the kinds, with the way out where the library's own message has none.
 func Explain(err error, kinds ...Kind) string {

@@ -5,6 +5,7 @@ package preview
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"slices"
 	"sync"
@@ -14,7 +15,9 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/rest"
 
@@ -31,7 +34,13 @@ type answers struct {
 	limits        []corev1.ResourceQuota
 	serviceExists *corev1.Service
 	claimExists   bool
-	hidden        bool // what exists may not be read
+	hidden        bool                   // what exists may not be read
+	live          *jobsetv1alpha2.JobSet // the set that exists
+	others        []string               // other objects that exist, as resource/name
+
+	conflict error // the answer to an apply without force
+	patches  []patch
+	lacks    string // the answer to a pod with a service account of its own
 
 	gates                         gates.Gates
 	noGates                       error
@@ -62,12 +71,77 @@ func (a *answers) document(_ context.Context, _ string, into any) error {
 	return a.noGates
 }
 
-func (a *answers) create(ctx context.Context, kind cli.Kind, object *unstructured.Unstructured, into any) error {
+func (a *answers) get(context.Context, cli.Kind, string, string) (*unstructured.Unstructured, error) {
+	if a.live == nil {
+		return nil, apierrors.NewNotFound(schema.GroupResource{Resource: "jobsets"}, "train")
+	}
+	return encoded(a.live), nil
+}
+
+func (a *answers) create(ctx context.Context, kind cli.Kind, object *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	a.note(ctx, kind.Title, object)
-	js := into.(*jobsetv1alpha2.JobSet)
-	a.sets[object.GetName()].DeepCopyInto(js)
+	js := a.sets[object.GetName()].DeepCopy()
 	js.UID = "set-1"
-	return a.set
+	return encoded(js), a.set
+}
+
+// patch applies a merge patch as the server does, and takes an apply for the manifest as a whole.
+func (a *answers) patch(ctx context.Context, kind cli.Kind, object *unstructured.Unstructured, p patch) (*unstructured.Unstructured, error) {
+	a.note(ctx, string(p.kind), object)
+	a.patches = append(a.patches, p)
+	switch {
+	case p.kind == types.ApplyPatchType && !p.force && a.conflict != nil:
+		return nil, a.conflict
+	case a.set != nil:
+		return nil, a.set
+	case p.kind == types.ApplyPatchType:
+		return object, nil
+	}
+	change := map[string]any{}
+	if err := json.Unmarshal(p.body, &change); err != nil {
+		return nil, err
+	}
+	next := encoded(a.live)
+	mergeInto(next.Object, change)
+	js := &jobsetv1alpha2.JobSet{} // decoding sets the types of numbers
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(next.Object, js); err != nil {
+		return nil, err
+	}
+	return encoded(js), nil
+}
+
+// mergeInto is a JSON merge patch.
+func mergeInto(object, change map[string]any) {
+	for key, value := range change {
+		inner, isObject := value.(map[string]any)
+		old, wasObject := object[key].(map[string]any)
+		switch {
+		case value == nil:
+			delete(object, key)
+		case isObject && wasObject:
+			mergeInto(old, inner)
+		default:
+			object[key] = value
+		}
+	}
+}
+
+func (a *answers) exists(_ context.Context, resource schema.GroupVersionResource, _, name string) (bool, error) {
+	if a.hidden {
+		return false, apierrors.NewForbidden(schema.GroupResource{}, "", errors.New("no"))
+	}
+	return slices.Contains(a.others, resource.Resource+"/"+name), nil
+}
+
+// encoded is the set as a server sends it.
+func encoded(js *jobsetv1alpha2.JobSet) *unstructured.Unstructured {
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(js)
+	if err != nil {
+		panic(err)
+	}
+	u := &unstructured.Unstructured{Object: content}
+	u.SetGroupVersionKind(jobsetv1alpha2.SchemeGroupVersion.WithKind("JobSet"))
+	return u
 }
 
 func (a *answers) createJob(ctx context.Context, job *batchv1.Job) (*batchv1.Job, error) {
@@ -81,6 +155,9 @@ func (a *answers) createJob(ctx context.Context, job *batchv1.Job) (*batchv1.Job
 func (a *answers) createPod(ctx context.Context, pod *corev1.Pod) (*corev1.Pod, error) {
 	a.note(ctx, "Pod", pod)
 	pod = pod.DeepCopy()
+	if a.lacks != "" && pod.Spec.ServiceAccountName != "default" {
+		return nil, apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "train-w-0-0-abcde", errors.New(a.lacks))
+	}
 	pod.Spec.Containers[0].Resources.Requests = corev1.ResourceList{"cpu": list("cpu", "2")["cpu"]} // as a LimitRange would
 	return pod, a.pod
 }

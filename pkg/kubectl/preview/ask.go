@@ -11,14 +11,17 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
+	"k8s.io/utils/ptr"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/cli"
 )
@@ -27,8 +30,14 @@ import (
 type cluster interface {
 	// document reads a document of the API server.
 	document(ctx context.Context, path string, into any) error
-	// create creates an object of a manifest, and reads what the server made of it.
-	create(ctx context.Context, kind cli.Kind, object *unstructured.Unstructured, into any) error
+	// get reads an object of the cluster.
+	get(ctx context.Context, kind cli.Kind, namespace, name string) (*unstructured.Unstructured, error)
+	// create creates an object of a manifest and returns what the server would store.
+	create(ctx context.Context, kind cli.Kind, object *unstructured.Unstructured) (*unstructured.Unstructured, error)
+	// patch changes the object of the manifest in the cluster and returns what the server would store.
+	patch(ctx context.Context, kind cli.Kind, object *unstructured.Unstructured, p patch) (*unstructured.Unstructured, error)
+	// exists returns whether the namespace has an object of the resource. Nothing but its metadata is read.
+	exists(ctx context.Context, resource schema.GroupVersionResource, namespace, name string) (bool, error)
 	createJob(context.Context, *batchv1.Job) (*batchv1.Job, error)
 	createPod(context.Context, *corev1.Pod) (*corev1.Pod, error)
 	createService(context.Context, *corev1.Service) error
@@ -73,19 +82,32 @@ func (l *live) document(ctx context.Context, path string, into any) error {
 	return json.Unmarshal(content, into)
 }
 
-func (l *live) create(ctx context.Context, kind cli.Kind, object *unstructured.Unstructured, into any) error {
-	version := object.GroupVersionKind().GroupVersion()
-	created, err := l.dynamic.Resource(version.WithResource(kind.Names[1])).Namespace(object.GetNamespace()).Create(ctx, object, dryRun)
-	if err != nil {
-		return err
+func (l *live) resource(kind cli.Kind, version schema.GroupVersion, namespace string) dynamic.ResourceInterface {
+	return l.dynamic.Resource(version.WithResource(kind.Names[1])).Namespace(namespace)
+}
+
+func (l *live) get(ctx context.Context, kind cli.Kind, namespace, name string) (*unstructured.Unstructured, error) {
+	return l.resource(kind, kind.GroupVersion, namespace).Get(ctx, name, metav1.GetOptions{})
+}
+
+func (l *live) create(ctx context.Context, kind cli.Kind, object *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	return l.resource(kind, object.GroupVersionKind().GroupVersion(), object.GetNamespace()).Create(ctx, object, dryRun)
+}
+
+func (l *live) patch(ctx context.Context, kind cli.Kind, object *unstructured.Unstructured, p patch) (*unstructured.Unstructured, error) {
+	options := metav1.PatchOptions{DryRun: dryRun.DryRun, FieldManager: p.manager, FieldValidation: dryRun.FieldValidation}
+	if p.kind == types.ApplyPatchType {
+		options.Force = ptr.To(p.force)
 	}
-	if version != kind.GroupVersion {
-		return fmt.Errorf("apiVersion: must be %s, not %s", kind.GroupVersion, version)
+	return l.resource(kind, object.GroupVersionKind().GroupVersion(), object.GetNamespace()).Patch(ctx, object.GetName(), p.kind, p.body, options)
+}
+
+func (l *live) exists(ctx context.Context, resource schema.GroupVersionResource, namespace, name string) (bool, error) {
+	_, err := l.objects.Resource(resource).Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return false, nil
 	}
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(created.Object, into); err != nil {
-		return fmt.Errorf("reading the answer of the server: %w", err)
-	}
-	return nil
+	return err == nil, err
 }
 
 func (l *live) createJob(ctx context.Context, job *batchv1.Job) (*batchv1.Job, error) {

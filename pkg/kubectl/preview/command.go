@@ -15,47 +15,83 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/cli"
 )
 
+// formatDiff is the format of a unified diff.
+const formatDiff = "diff"
+
+// changesCode is the exit code for a manifest that would create or change something, if it is asked for.
+const changesCode cli.ExitCode = 2
+
+type options struct {
+	files    genericclioptions.FileNameFlags
+	output   cli.Output
+	manager  string
+	detailed bool
+}
+
 // NewCommand returns `kubectl jobset preview`.
 func NewCommand(f *cli.Factory, kinds []cli.For[Previewer]) *cobra.Command {
-	var output cli.Output
-	files := genericclioptions.FileNameFlags{
+	o := &options{files: genericclioptions.FileNameFlags{
 		Usage:     "A file, directory or URL with the JobSets; - for the standard input.",
 		Filenames: &[]string{}, Kustomize: ptr.To(""), Recursive: ptr.To(false),
-	}
+	}}
 	cmd := &cobra.Command{
 		Use:   "preview -f FILE",
-		Short: "Show what a JobSet would create, and whether the cluster would accept it",
-		Long: `Show what the JobSets of a manifest would create, without creating anything: the names of all Jobs, pods, Services and volume
-claims; whether the cluster would accept them, by server-side dry runs of the set, and of one Job and one pod for each
-replicatedJob; names that are taken; and whether the quotas of the namespace are large enough for the whole set.
+		Short: "Show what a manifest would create or change, and whether the cluster would accept it",
+		Long: `Show what the JobSets of a manifest would create or change, without creating or changing anything.
 
-The exit code is 1 if any of it would be refused. What you have no permission to check is shown as unknown.`,
+For a new set: the names of all Jobs, pods, Services and volume claims; whether the cluster would accept them, by
+server-side dry runs of the set, and of one Job and one pod for each replicatedJob; names that are taken; and whether
+the quotas of the namespace are large enough for the whole set. Other objects of the manifest, such as service accounts,
+claims and quotas, are taken into account.
+
+For a set that exists: each field that "kubectl apply" would change, what the change does (scale, suspend, resume, take
+effect after the next restart), and which fields the server does not let you change. -o diff prints a unified diff;
+KUBECTL_EXTERNAL_DIFF names another program for it, as for "kubectl diff".
+
+The exit code is 1 if any of it would be refused, and for errors. Otherwise it is 0; with --detailed-exit-code it is 2 if
+something would be created or changed. What you have no permission to check is shown as unknown.`,
 		Example: `  # Preview a manifest
   kubectl jobset preview -f train.yaml
+
+  # Show what would change in the cluster, as a diff
+  kubectl jobset preview -f train.yaml -o diff
 
   # Preview what a kustomization makes
   kubectl jobset preview -k overlays/production
 
-  # Stop a pipeline before anything is created that would not run
-  generate-train | kubectl jobset preview -f - -o json`,
+  # Apply a manifest only if the cluster would accept all of it
+  kubectl jobset preview -f train.yaml && kubectl apply -f train.yaml
+
+  # Stop a pipeline if the cluster differs from the manifests
+  kubectl jobset preview -f manifests/ --detailed-exit-code`,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return run(cmd.Context(), f, kinds, files.ToOptions(), &output, args)
+			return o.run(cmd.Context(), f, kinds, args)
 		},
 	}
-	files.AddFlags(cmd.Flags())
-	output.AddFlags(cmd)
+	o.files.AddFlags(cmd.Flags())
+	cmd.Flags().StringVar(&o.manager, "field-manager", applyManager, "Field manager of server-side applies, whose fields are removed if the manifest no longer has them.")
+	cmd.Flags().BoolVar(&o.detailed, "detailed-exit-code", false, "Exit with code 2 if something would be created or changed, and with code 0 only if nothing would.")
+	o.output.AddFlags(cmd, formatDiff)
+	_ = cmd.RegisterFlagCompletionFunc("field-manager", cobra.NoFileCompletions)
 	return cmd
 }
 
-func run(ctx context.Context, f *cli.Factory, kinds []cli.For[Previewer], files resource.FilenameOptions, output *cli.Output, args []string) error {
+func (o *options) validate(args []string, files resource.FilenameOptions) error {
 	switch {
 	case len(args) > 0:
 		return fmt.Errorf("%s: preview takes manifests, as -f FILE, and no names", args[0])
 	case len(files.Filenames) == 0 && files.Kustomize == "":
 		return fmt.Errorf("--filename: give a file with JobSets, or - for the standard input")
+	case o.manager == "":
+		return fmt.Errorf("--field-manager: must be the name of a field manager, not empty")
 	}
-	if err := output.Validate(); err != nil {
+	return o.output.Validate()
+}
+
+func (o *options) run(ctx context.Context, f *cli.Factory, kinds []cli.For[Previewer], args []string) error {
+	files := o.files.ToOptions()
+	if err := o.validate(args, files); err != nil {
 		return err
 	}
 	clients, err := f.Clients()
@@ -70,18 +106,37 @@ func run(ctx context.Context, f *cli.Factory, kinds []cli.For[Previewer], files 
 	if err != nil {
 		return err
 	}
-	report, err := preview(ctx, cluster, objects)
+	report, err := preview(ctx, &Session{cluster: cluster, manifest: others, manager: o.manager}, objects)
 	if err != nil {
 		return err
 	}
-	if output.ForHumans() {
-		terminal := f.Terminal()
-		err = terminal.Lines(f.Out, render(report, others, terminal)...)
-	} else {
-		err = output.PrintReport(f.Out, "Preview", report)
+	if err := o.print(ctx, f, report, others); err != nil {
+		return err
 	}
-	if err == nil && report.Refused {
-		err = cli.ErrSilent
+	return o.exitCode(report)
+}
+
+func (o *options) print(ctx context.Context, f *cli.Factory, report *Report, others manifest) error {
+	terminal := f.Terminal()
+	switch {
+	case o.output.Is(formatDiff):
+		if err := printDiff(ctx, f.IOStreams, report, terminal); err != nil || !report.Refused {
+			return err
+		}
+		// A diff does not show what is refused.
+		return cli.TerminalOf(f.ErrOut).Lines(f.ErrOut, render(report, nil, cli.TerminalOf(f.ErrOut))...)
+	case o.output.ForHumans():
+		return terminal.Lines(f.Out, render(report, others, terminal)...)
 	}
-	return err
+	return o.output.PrintReport(f.Out, "Preview", report)
+}
+
+func (o *options) exitCode(report *Report) error {
+	switch {
+	case report.Refused:
+		return cli.ErrSilent
+	case o.detailed && report.Changed:
+		return changesCode
+	}
+	return nil
 }

@@ -7,13 +7,12 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
-	"golang.org/x/sync/errgroup"
-	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/utils/ptr"
 
@@ -46,15 +45,46 @@ func JobSet(ctx context.Context, s *Session, object *unstructured.Unstructured) 
 	return &p.out, nil
 }
 
-func (p *previewer) run(ctx context.Context, object *unstructured.Unstructured) (err error) {
-	p.js = &jobsetv1alpha2.JobSet{}
-	p.out.Verdict, err = ask(ctx, func(ctx context.Context) error { return p.create(ctx, cli.JobSet, object, p.js) })
+func (p *previewer) run(ctx context.Context, object *unstructured.Unstructured) error {
+	if name := object.GetName(); name != "" {
+		live, err := p.get(ctx, cli.JobSet, object.GetNamespace(), name)
+		switch {
+		case err == nil:
+			return p.runExisting(ctx, live, object)
+		case cli.IsNotServed(err), !apierrors.IsNotFound(err) && !apierrors.IsForbidden(err):
+			return err
+		}
+	}
+	return p.runNew(ctx, object)
+}
+
+// readSet decodes what the server would store.
+func readSet(object *unstructured.Unstructured) (*jobsetv1alpha2.JobSet, error) {
+	if version := object.GroupVersionKind().GroupVersion(); version != cli.JobSet.GroupVersion {
+		return nil, fmt.Errorf("apiVersion: must be %s, not %s", cli.JobSet.GroupVersion, version)
+	}
+	js := &jobsetv1alpha2.JobSet{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, js); err != nil {
+		return nil, fmt.Errorf("reading the answer of the server: %w", err)
+	}
+	return js, nil
+}
+
+// runNew previews a set that does not exist.
+func (p *previewer) runNew(ctx context.Context, object *unstructured.Unstructured) (err error) {
+	p.out.Verdict, err = ask(ctx, sameField, func(ctx context.Context) (err error) {
+		p.out.Next, err = p.create(ctx, cli.JobSet, object)
+		return err
+	})
 	if err != nil {
 		return err
 	}
 	if p.out.Verdict.Answer != Accepted {
-		p.out.Verdict.Answer = Refused // it is the user who creates the set
+		p.refuseSet(object)
 		return nil
+	}
+	if p.js, err = readSet(p.out.Next); err != nil {
+		return err
 	}
 	p.out.Name = p.js.Name
 	note, err := p.readGates(ctx)
@@ -69,6 +99,9 @@ func (p *previewer) run(ctx context.Context, object *unstructured.Unstructured) 
 		p.out.Pods += rj.Pods
 	}
 	p.out.Notes = notes(p.js)
+	if text := p.manifest.limitRangeNote(p.out.Namespace); text != "" {
+		p.out.Notes = append(p.out.Notes, text)
+	}
 	if note != "" {
 		p.out.Notes = append(p.out.Notes, note)
 	}
@@ -78,8 +111,26 @@ func (p *previewer) run(ctx context.Context, object *unstructured.Unstructured) 
 	if err := p.askAll(ctx); err != nil {
 		return err
 	}
+	if err := p.askReferences(ctx); err != nil {
+		return err
+	}
 	p.out.Quota = countQuota(p.quotas[p.out.Namespace], p.usage())
 	return nil
+}
+
+// refuseSet completes the refusal of a new set. It is the user who creates the set, so that a missing permission is a refusal, too;
+// and the namespace may be one that the manifest creates, in which nothing can be asked before.
+func (p *previewer) refuseSet(object *unstructured.Unstructured) {
+	p.out.Next = nil
+	namespace := object.GetNamespace()
+	if p.manifest.has("Namespace", "", namespace) && slices.ContainsFunc(p.out.Verdict.Problems, func(text string) bool {
+		return strings.Contains(text, fmt.Sprintf("namespaces %q not found", namespace))
+	}) {
+		p.out.Verdict = Verdict{Answer: Unknown}
+		p.out.Notes = append(p.out.Notes, fmt.Sprintf("the manifest creates the namespace %s: create it first to preview what is in it", namespace))
+		return
+	}
+	p.out.Verdict.Answer = Refused
 }
 
 // notes say what the cluster does not say about the set.
@@ -110,165 +161,8 @@ func (p *previewer) lookAround(ctx context.Context) (err error) {
 			return err
 		}
 		p.out.Notes = append(p.out.Notes, "whether the quotas are large enough is not known: "+err.Error())
-	}
-	return nil
-}
-
-// askAll asks about the children, several at a time.
-func (p *previewer) askAll(ctx context.Context) error {
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(maxParallel)
-	p.pods = make([]*corev1.Pod, len(p.children.Jobs))
-	for i := range p.children.Jobs {
-		if p.children.Jobs[i] != nil {
-			group.Go(func() error { return p.askJob(ctx, i) })
-		}
-	}
-	if service := p.children.Service; service != nil {
-		group.Go(func() error { return p.askService(ctx, service) })
-	}
-	p.out.Claims = make([]Child, len(p.children.Claims))
-	for i, claim := range p.children.Claims {
-		p.out.Claims[i].Name = claim.Name
-		group.Go(func() error { return p.askClaim(ctx, &p.out.Claims[i], claim) })
-	}
-	return group.Wait()
-}
-
-// askService asks about the headless Service. One that exists already may not be fit for the set.
-func (p *previewer) askService(ctx context.Context, service *corev1.Service) error {
-	out := &Child{Name: service.Name}
-	p.out.Service = out
-	existing, err := p.service(ctx, service.Namespace, service.Name)
-	if err == nil {
-		out.Exists, out.Verdict = true, Verdict{Answer: Accepted, Warnings: unfit(existing, service)}
 		return nil
 	}
-	return askChild(ctx, out, err, service, func(ctx context.Context) error { return p.createService(ctx, service) })
-}
-
-func (p *previewer) askClaim(ctx context.Context, out *Child, claim *corev1.PersistentVolumeClaim) error {
-	_, err := p.claim(ctx, claim.Namespace, claim.Name)
-	if err == nil {
-		out.Exists, out.Verdict = true, Verdict{Answer: Accepted}
-		return nil
-	}
-	return askChild(ctx, out, err, claim, func(ctx context.Context) error { return p.createClaim(ctx, claim) })
-}
-
-// askChild asks about a child that the set shares with others: one that exists is used as it is. It was looked for before,
-// because a quota that is used up would refuse the question; who may not look can still ask.
-func askChild(ctx context.Context, out *Child, notFound error, child metav1.Object, create func(context.Context) error) (err error) {
-	if !apierrors.IsNotFound(notFound) && !apierrors.IsForbidden(notFound) {
-		return notFound
-	}
-	detach(child)
-	out.Verdict, err = ask(ctx, func(ctx context.Context) error {
-		err := create(ctx)
-		if apierrors.IsAlreadyExists(err) {
-			out.Exists = true
-			return nil
-		}
-		return err
-	})
-	return err
-}
-
-// unfit explains why an existing Service gives the pods of a set no DNS names.
-func unfit(existing, wanted *corev1.Service) []string {
-	switch {
-	case existing.Spec.ClusterIP != corev1.ClusterIPNone:
-		return []string{"it is not headless, so that pods of the set are not found by their DNS names"}
-	case !selects(existing, wanted.Spec.Selector):
-		return []string{"it does not select the pods of the set, so that they are not found by their DNS names"}
-	}
+	p.quotas[p.out.Namespace] = p.manifest.quotas(p.out.Namespace, p.quotas[p.out.Namespace])
 	return nil
-}
-
-func selects(service *corev1.Service, pods map[string]string) bool {
-	for key, value := range service.Spec.Selector {
-		if pods[key] != value {
-			return false
-		}
-	}
-	return len(service.Spec.Selector) > 0
-}
-
-// askJob asks about the first Job of a replicatedJob and its first pod.
-func (p *previewer) askJob(ctx context.Context, i int) error {
-	out, rj, job := &p.out.ReplicatedJobs[i], &p.js.Spec.ReplicatedJobs[i], p.children.Jobs[i].DeepCopy()
-	out.TakenNames = taken(p.js, rj, p.names.Has)
-	if p.names.Has(job.Name) {
-		// The name is reported; the question is about all the rest.
-		job.GenerateName, job.Name = job.Name+"-", ""
-	}
-	detach(job)
-	asked := job
-	ofJob, err := ask(ctx, func(ctx context.Context) error {
-		created, err := p.createJob(ctx, job)
-		if err == nil {
-			asked = created
-		}
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	out.Job = &ofJob
-	p.pods[i] = firstPod(p.children.Jobs[i].Name, asked)
-	if ofJob.Answer == Refused || out.Pods == 0 {
-		return nil // the pod would only say the same again, or there is none
-	}
-	ofPod, err := ask(ctx, func(ctx context.Context) error {
-		created, err := p.createPod(ctx, p.pods[i])
-		if err == nil {
-			p.pods[i] = created
-		}
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	// What is said of a template is said again of the pod.
-	ofPod.Warnings = slices.DeleteFunc(ofPod.Warnings, func(text string) bool { return slices.Contains(ofJob.Warnings, text) })
-	out.Pod = &ofPod
-	return nil
-}
-
-// firstPod is the first pod that the Job controller creates for a Job.
-func firstPod(name string, job *batchv1.Job) *corev1.Pod {
-	template := job.Spec.Template.DeepCopy()
-	pod := &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{
-			GenerateName: name + "-", Namespace: job.Namespace,
-			Labels: template.Labels, Annotations: template.Annotations, Finalizers: template.Finalizers,
-		},
-		Spec: template.Spec,
-	}
-	if job.UID != "" {
-		pod.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(job, batchv1.SchemeGroupVersion.WithKind("Job"))}
-		pod.OwnerReferences[0].Name = name
-		detach(pod)
-	}
-	if ptr.Deref(job.Spec.CompletionMode, batchv1.NonIndexedCompletion) == batchv1.IndexedCompletion {
-		pod.GenerateName = name + "-0-"
-		if pod.Spec.Hostname == "" {
-			pod.Spec.Hostname = name + "-0"
-		}
-		if pod.Annotations == nil {
-			pod.Annotations = map[string]string{}
-		}
-		pod.Annotations[batchv1.JobCompletionIndexAnnotation] = "0"
-	}
-	return pod
-}
-
-// detach lets the owner of a child be deleted without it. To hold an owner back takes rights that the controller has, and the
-// user need not have.
-func detach(child metav1.Object) {
-	owners := child.GetOwnerReferences()
-	for i := range owners {
-		owners[i].BlockOwnerDeletion = nil
-	}
-	child.SetOwnerReferences(owners)
 }

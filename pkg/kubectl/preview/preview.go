@@ -1,9 +1,10 @@
 // Copyright The jobset-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package preview shows what the objects of a manifest would create, before they exist. A dry run of an object returns what the
-// server would store. The functions of the controller make the children of that. Dry runs of one child of each kind return
-// whether the cluster would accept them. Nothing is created.
+// Package preview shows what the objects of a manifest would create and change, and creates and changes nothing. A dry run of a new
+// object returns what the server would store. The functions of the controller make the children of that. Dry runs of one child
+// of each kind return whether the cluster would accept them. For an object that exists, the dry run of a patch returns what the
+// server would store in its place; the fields that differ have effects, which follow from what the controller does with each.
 package preview
 
 import (
@@ -25,14 +26,22 @@ type View interface {
 	Lines(cli.Terminal) []string
 	// Refused returns whether anything about the object would be refused.
 	Refused() bool
+	// Changed returns whether the object would be created or changed.
+	Changed() bool
+	// Objects returns the object in the cluster, nil if there is none, and what the manifest makes of it, nil if that is not known.
+	Objects() (live, next *unstructured.Unstructured)
 }
 
-// Previewer asks the cluster about an object of a kind that does not exist yet.
+// Previewer asks the cluster about an object of a kind.
 type Previewer func(ctx context.Context, s *Session, object *unstructured.Unstructured) (View, error)
 
 // Session is the preview of one manifest.
 type Session struct {
 	cluster
+	// manifest are the other objects that are created with the previewed ones.
+	manifest manifest
+	// manager is the field manager of server-side applies.
+	manager string
 	// quotas are those of the namespaces so far, with what earlier objects add counted as used.
 	quotas map[string][]corev1.ResourceQuota
 }
@@ -44,9 +53,9 @@ type object struct {
 }
 
 // preview asks the cluster about the objects, in their order.
-func preview(ctx context.Context, c cluster, objects []object) (*Report, error) {
+func preview(ctx context.Context, session *Session, objects []object) (*Report, error) {
 	report := &Report{}
-	session := &Session{cluster: c, quotas: map[string][]corev1.ResourceQuota{}}
+	session.quotas = map[string][]corev1.ResourceQuota{}
 	for _, o := range objects {
 		view, err := o.kind.Do(ctx, session, o.Unstructured)
 		if err != nil {
@@ -54,6 +63,7 @@ func preview(ctx context.Context, c cluster, objects []object) (*Report, error) 
 		}
 		report.Sets = append(report.Sets, view)
 		report.Refused = report.Refused || view.Refused()
+		report.Changed = report.Changed || view.Changed()
 	}
 	return report, nil
 }

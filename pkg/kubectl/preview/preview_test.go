@@ -30,7 +30,7 @@ func withClaim(js *jobsetv1alpha2.JobSet) {
 // previewOne previews one set of the name train.
 func previewOne(t *testing.T, a *answers) Set {
 	t.Helper()
-	report, err := preview(t.Context(), a, jobSetsOf("train"))
+	report, err := preview(t.Context(), &Session{cluster: a}, jobSetsOf("train"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,7 +38,9 @@ func previewOne(t *testing.T, a *answers) Set {
 		t.Errorf("the report is refused: %v, and its only set: %v", report.Refused, report.Sets[0].Refused())
 	}
 	slices.Sort(a.asked)
-	return *report.Sets[0].(*Set)
+	set := *report.Sets[0].(*Set)
+	set.Live, set.Next = nil, nil
+	return set
 }
 
 func trainSet(change ...func(*jobsetv1alpha2.JobSet)) map[string]*jobsetv1alpha2.JobSet {
@@ -113,7 +115,7 @@ func TestPreview(t *testing.T) {
 			cluster: &answers{sets: trainSet(), job: invalid},
 			want: want(func(s *Set) {
 				s.ReplicatedJobs = workers(func(rj *ReplicatedJob) {
-					rj.Job, rj.Pod = &Verdict{Answer: Refused, Problems: []string{"spec.template.spec.containers[0].image: Required value"}}, nil
+					rj.Job, rj.Pod = &Verdict{Answer: Refused, Problems: []string{"spec.replicatedJobs[0].template.spec.template.spec.containers[0].image: Required value"}}, nil
 				})
 			}),
 			wantRefused: true,
@@ -131,8 +133,10 @@ func TestPreview(t *testing.T) {
 			}),
 		},
 		"a claim is refused": {
-			cluster:     &answers{sets: trainSet(), newClaim: overQuota},
-			want:        want(func(s *Set) { s.Claims[0].Verdict = Verdict{Answer: Refused, Problems: []string{overQuota.Error()}} }),
+			cluster: &answers{sets: trainSet(), newClaim: overQuota},
+			want: want(func(s *Set) {
+				s.Claims[0].Verdict = Verdict{Answer: Refused, Problems: []string{"spec.volumeClaimPolicies[0].templates[0]: exceeded quota: team"}}
+			}),
 			wantRefused: true,
 		},
 		"a claim exists": {
@@ -266,7 +270,7 @@ func TestSetsOfOneManifestShareTheQuota(t *testing.T) {
 		},
 		limits: []corev1.ResourceQuota{quotaOf(list("pods", "10"), list("pods", "1"))},
 	}
-	report, err := preview(t.Context(), a, jobSetsOf("one", "two"))
+	report, err := preview(t.Context(), &Session{cluster: a}, jobSetsOf("one", "two"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -284,7 +288,7 @@ func TestSetsOfOneManifestShareTheQuota(t *testing.T) {
 
 func TestPreviewEndsWhenNoServerAnswers(t *testing.T) {
 	a := &answers{sets: trainSet(), pod: errors.New("connection refused")}
-	if _, err := preview(t.Context(), a, jobSetsOf("train")); err == nil {
+	if _, err := preview(t.Context(), &Session{cluster: a}, jobSetsOf("train")); err == nil {
 		t.Error("no error")
 	}
 }

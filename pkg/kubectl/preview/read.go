@@ -4,8 +4,10 @@
 package preview
 
 import (
+	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -15,27 +17,31 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/cli"
 )
 
-// readObjects returns the objects of the kinds in the files, each in a namespace, and the number of other objects. Where they do not
-// say, it is the given one; when the user asked for that one, they must not say otherwise.
-func readObjects(kinds []cli.For[Previewer], files resource.FilenameOptions, stdin io.Reader, namespace string, asked bool) ([]object, int, error) {
+// readObjects returns the objects of the kinds in the files, and the other objects, each in a namespace. Where they do not
+// say, it is the given one; when the user asked for that one, objects of the kinds must not say otherwise.
+func readObjects(kinds []cli.For[Previewer], files resource.FilenameOptions, stdin io.Reader, namespace string, asked bool) ([]object, manifest, error) {
 	infos, err := readFiles(files, stdin)
 	if err != nil {
-		return nil, 0, err
+		return nil, nil, err
 	}
 	var found []object
-	others := 0
+	var others manifest
 	for _, info := range infos {
 		o, ok := info.Object.(*unstructured.Unstructured)
-		at := slices.IndexFunc(kinds, func(k cli.For[Previewer]) bool { return ok && k.GroupKind() == o.GroupVersionKind().GroupKind() })
-		if at < 0 {
-			others++
+		if !ok {
 			continue
 		}
-		switch own := o.GetNamespace(); {
-		case own == "":
+		own := o.GetNamespace()
+		if own == "" {
 			o.SetNamespace(namespace)
-		case asked && own != namespace:
-			return nil, 0, fmt.Errorf("--namespace: must be %q, in which %s has the %s %s, not %q", own, info.Source, kinds[at].Title, o.GetName(), namespace)
+		}
+		at := slices.IndexFunc(kinds, func(k cli.For[Previewer]) bool { return k.GroupKind() == o.GroupVersionKind().GroupKind() })
+		switch {
+		case at < 0:
+			others = append(others, o)
+			continue
+		case own != "" && asked && own != namespace:
+			return nil, nil, fmt.Errorf("--namespace: must be %q, in which %s has the %s %s, not %q", own, info.Source, kinds[at].Title, o.GetName(), namespace)
 		}
 		found = append(found, object{o, kinds[at]})
 	}
@@ -44,7 +50,7 @@ func readObjects(kinds []cli.For[Previewer], files resource.FilenameOptions, std
 		for _, k := range kinds {
 			wanted = append(wanted, k.Title+" of the group "+k.GroupVersion.Group)
 		}
-		return nil, 0, fmt.Errorf("--filename: holds no %s, only %s of other kinds", strings.Join(wanted, " and no "), cli.Count(others, "object"))
+		return nil, nil, fmt.Errorf("--filename: holds no %s, only %s of other kinds", strings.Join(wanted, " and no "), cli.Count(len(others), "object"))
 	}
 	return found, others, nil
 }
@@ -57,5 +63,12 @@ func readFiles(files resource.FilenameOptions, stdin io.Reader) ([]*resource.Inf
 	} else {
 		builder = builder.FilenameParam(false, &files)
 	}
-	return builder.Do().Infos()
+	infos, err := builder.Do().Infos()
+	if err != nil {
+		return nil, errors.New(inGo.ReplaceAllString(err.Error(), "must be an object with apiVersion and kind, not a $1"))
+	}
+	return infos, nil
 }
+
+// inGo is how the library names a document that is no object.
+var inGo = regexp.MustCompile(`json: cannot unmarshal (\w+) into Go value of type \S+`)

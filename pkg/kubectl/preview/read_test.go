@@ -19,7 +19,7 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/cli"
 )
 
-const manifest = `apiVersion: jobset.x-k8s.io/v1alpha2
+const someObjects = `apiVersion: jobset.x-k8s.io/v1alpha2
 kind: JobSet
 metadata: {name: train}
 ---
@@ -41,7 +41,7 @@ var widget = cli.Kind{Title: "Widget", Names: []string{"widget", "widgets"}, Gro
 func TestReadObjects(t *testing.T) {
 	dir := t.TempDir()
 	for name, content := range map[string]string{
-		"sets.yaml": manifest, "kustomization.yaml": "resources: [sets.yaml]\nnamePrefix: my-\n", "configmap/other.yaml": "{apiVersion: v1, kind: ConfigMap, metadata: {name: a}}",
+		"sets.yaml": someObjects, "kustomization.yaml": "resources: [sets.yaml]\nnamePrefix: my-\n", "configmap/other.yaml": "{apiVersion: v1, kind: ConfigMap, metadata: {name: a}}",
 	} {
 		path := filepath.Join(dir, name)
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
@@ -68,7 +68,7 @@ func TestReadObjects(t *testing.T) {
 			want:  answer{Names: []string{"ns/train", "elsewhere/eval"}, Others: 1},
 		},
 		"the standard input": {
-			files: resource.FilenameOptions{Filenames: []string{"-"}}, stdin: manifest,
+			files: resource.FilenameOptions{Filenames: []string{"-"}}, stdin: someObjects,
 			want: answer{Names: []string{"ns/train", "elsewhere/eval"}, Others: 1},
 		},
 		"a kustomization": {
@@ -86,7 +86,7 @@ func TestReadObjects(t *testing.T) {
 			want: answer{Err: "--filename: holds no JobSet of the group jobset.x-k8s.io and no Widget of the group example.com, only 1 object of other kinds"},
 		},
 		"another namespace than the one asked for": {
-			files: resource.FilenameOptions{Filenames: []string{"-"}}, stdin: manifest, asked: true,
+			files: resource.FilenameOptions{Filenames: []string{"-"}}, stdin: someObjects, asked: true,
 			want: answer{Err: `--namespace: must be "elsewhere", in which standard input has the JobSet eval, not "ns"`},
 		},
 		"no set": {
@@ -103,7 +103,7 @@ func TestReadObjects(t *testing.T) {
 				tc.kinds = jobSets
 			}
 			found, others, err := readObjects(tc.kinds, tc.files, strings.NewReader(tc.stdin), "ns", tc.asked)
-			got := answer{Others: others}
+			got := answer{Others: len(others)}
 			for _, object := range found {
 				got.Names = append(got.Names, object.GetNamespace()+"/"+object.GetName())
 			}
@@ -124,16 +124,20 @@ type widgetView struct {
 
 func (w widgetView) Lines(cli.Terminal) []string { return []string{cli.Count(w.Cogs, "cog")} }
 func (w widgetView) Refused() bool               { return w.Cogs > 2 }
+func (w widgetView) Changed() bool               { return true }
+func (w widgetView) Objects() (live, next *unstructured.Unstructured) {
+	return nil, nil
+}
 
 func TestPreviewOfAnotherKind(t *testing.T) {
 	kinds := []cli.For[Previewer]{jobSets[0], {Kind: widget, Do: func(_ context.Context, _ *Session, o *unstructured.Unstructured) (View, error) {
 		return widgetView{Cogs: len(o.GetName())}, nil
 	}}}
-	objects, _, err := readObjects(kinds, resource.FilenameOptions{Filenames: []string{"-"}}, strings.NewReader(manifest), "ns", false)
+	objects, _, err := readObjects(kinds, resource.FilenameOptions{Filenames: []string{"-"}}, strings.NewReader(someObjects), "ns", false)
 	if err != nil {
 		t.Fatal(err)
 	}
-	report, err := preview(t.Context(), &answers{}, objects[1:2])
+	report, err := preview(t.Context(), &Session{cluster: &answers{}}, objects[1:2])
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -141,8 +145,8 @@ func TestPreviewOfAnotherKind(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := append(render(report, 0, cli.Terminal{}), string(data))
-	if diff := cmp.Diff([]string{"5 cogs", `{"refused":true,"sets":[{"cogs":5}]}`}, got); diff != "" {
+	got := append(render(report, nil, cli.Terminal{}), string(data))
+	if diff := cmp.Diff([]string{"5 cogs", `{"refused":true,"changed":true,"sets":[{"cogs":5}]}`}, got); diff != "" {
 		t.Errorf("text and data (-want +got):\n%s", diff)
 	}
 }

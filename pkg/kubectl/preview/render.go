@@ -11,7 +11,7 @@ import (
 )
 
 // render returns the report for humans.
-func render(r *Report, others int, t cli.Terminal) []string {
+func render(r *Report, others manifest, t cli.Terminal) []string {
 	var lines []string
 	for i, view := range r.Sets {
 		if i > 0 {
@@ -19,8 +19,13 @@ func render(r *Report, others int, t cli.Terminal) []string {
 		}
 		lines = append(lines, view.Lines(t)...)
 	}
-	if others > 0 {
-		lines = append(lines, "", t.Paint(cli.Quiet, cli.Count(others, "object")+" of other kinds left out"))
+	for i, text := range others.summary() {
+		if i == 0 {
+			lines = append(lines, "")
+		}
+		for _, line := range wrap("", text, t) {
+			lines = append(lines, t.Paint(cli.Quiet, line))
+		}
 	}
 	return lines
 }
@@ -28,9 +33,12 @@ func render(r *Report, others int, t cli.Terminal) []string {
 // Lines implements View.
 func (s *Set) Lines(t cli.Terminal) []string {
 	title := t.Paint(cli.Bold, fmt.Sprintf("%s %s in namespace %s", s.Kind, s.Name, s.Namespace))
-	lines := append([]string{title + ": " + paint(t, s.Verdict.Answer)}, details("  ", &s.Verdict, t)...)
+	lines := append([]string{title + ": " + s.answer(t)}, details("  ", &s.Verdict, t)...)
 	for _, note := range s.Notes {
 		lines = append(lines, wrap("  note: ", note, t)...)
+	}
+	if s.Exists {
+		return append(lines, renderUpdate(s, t)...)
 	}
 	if s.Verdict.Answer != Accepted {
 		return lines
@@ -42,6 +50,16 @@ func (s *Set) Lines(t cli.Terminal) []string {
 		lines = append(lines, renderQuota(s, t)...)
 	}
 	return append(lines, "", conclusion(s, t))
+}
+
+func (s *Set) answer(t cli.Terminal) string {
+	if s.Verdict.Answer != Accepted || !s.Exists {
+		return paint(t, s.Verdict.Answer)
+	}
+	if len(s.Changes) == 0 {
+		return t.Paint(cli.Good, "Unchanged")
+	}
+	return t.Paint(cli.Good, "Changed")
 }
 
 func conclusion(s *Set, t cli.Terminal) string {
@@ -64,8 +82,9 @@ type row struct {
 
 func renderChildren(s *Set, t cli.Terminal) []string {
 	rows := []row{{cells: []string{"KIND", "NAMES", "COUNT", "ANSWER"}}}
-	for i := range s.ReplicatedJobs {
-		rows = append(rows, replicatedJobRows(&s.ReplicatedJobs[i], t)...)
+	shared := joined(s.ReplicatedJobs)
+	for i := range shared {
+		rows = append(rows, replicatedJobRows(&shared[i], t)...)
 	}
 	child := func(kind string, c *Child) {
 		answer := paint(t, c.Verdict.Answer)

@@ -13,7 +13,7 @@ import (
 )
 
 func TestRender(t *testing.T) {
-	refusal := Verdict{Answer: Refused, Problems: []string{"spec.template.spec.containers[0].image: Required value"}, Warnings: []string{"would violate PodSecurity"}}
+	refusal := Verdict{Answer: Refused, Problems: []string{"spec.replicatedJobs[0].template.spec.template.spec.containers[0].image: Required value"}, Warnings: []string{"would violate PodSecurity"}}
 	full := want(func(s *Set) {
 		s.Notes = []string{"something else that a user should know about this set"}
 		s.ReplicatedJobs = append(workers(func(rj *ReplicatedJob) { rj.Job, rj.Pod, rj.TakenNames = &refusal, nil, "train-w-1" }),
@@ -34,7 +34,7 @@ func TestRender(t *testing.T) {
 
 	for name, tc := range map[string]struct {
 		report   Report
-		others   int
+		others   manifest
 		terminal cli.Terminal
 		want     string
 	}{
@@ -50,14 +50,14 @@ func TestRender(t *testing.T) {
 The set would create 3 Jobs and 6 pods.`,
 		},
 		"much is not": {
-			report: Report{Sets: []View{&full}}, others: 2,
+			report: Report{Sets: []View{&full}}, others: manifestOf("ServiceAccount", "Secret", "Secret", "Deployment"),
 			want: `JobSet train in namespace default: Accepted
   note: something else that a user should know about this set
 
   KIND     NAMES                      COUNT  ANSWER
   Job      train-w-[0-2]              3      Refused
     exists already: train-w-1; the set would wait until it is gone
-    spec.template.spec.containers[0].image: Required value
+    spec.replicatedJobs[0].template.spec.template.spec.containers[0].image: Required value
     warning: would violate PodSecurity
   Pod      train-w-[0-2]-[0-1]-xxxxx  6      Not asked
     DNS name train-w-[0-2]-[0-1].train
@@ -75,12 +75,13 @@ The set would create 3 Jobs and 6 pods.`,
 
 Not all of this would be created: the set would not run as it is meant to.
 
-2 objects of other kinds left out`,
+taken into account from the manifest: 2 Secrets, 1 ServiceAccount
+not previewed: 1 Deployment`,
 		},
 		"the set itself is refused, and the next one is not sure": {
 			report: Report{Sets: []View{&Set{Kind: "JobSet", Name: "a", Namespace: "ns", Verdict: refusal}, &unsure}},
 			want: `JobSet a in namespace ns: Refused
-  spec.template.spec.containers[0].image: Required value
+  spec.replicatedJobs[0].template.spec.template.spec.containers[0].image: Required value
   warning: would violate PodSecurity
 
 JobSet train in namespace default: Accepted
@@ -99,7 +100,7 @@ As far as your permissions show, the set would create 3 Jobs and 6 pods.`,
 			report:   Report{Sets: []View{&Set{Kind: "JobSet", Name: "a", Namespace: "ns", Verdict: refusal}}},
 			terminal: cli.Terminal{Width: 40, Height: 20},
 			want: `JobSet a in namespace ns: Refused
-  spec.template.spec.containers[0].image:
+  spec.replicatedJobs[0].template.spec.template.spec.containers[0].image:
   Required value
   warning: would violate PodSecurity`,
 		},

@@ -3,23 +3,34 @@
 
 package preview
 
-import "slices"
+import (
+	"slices"
 
-// Report is what a manifest would create. Its JSON form is what -o json prints.
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// Report is what a manifest would create and change. Its JSON form is what -o json prints.
 type Report struct {
-	// Refused reports that not all of it would be created and run.
+	// Refused reports that not all of it would be accepted and run.
 	Refused bool `json:"refused"`
+	// Changed reports that something would be created or changed.
+	Changed bool `json:"changed"`
 	// Sets are the objects of the manifest, in its order.
 	Sets []View `json:"sets"`
 }
 
-// Set is what one JobSet would create.
+// Set is what one JobSet would create, or change if it exists.
 type Set struct {
 	Kind      string `json:"kind"`
 	Name      string `json:"name"`
 	Namespace string `json:"namespace"`
-	// Verdict is that of the server on the JobSet itself. All that follows is empty when it is refused.
+	// Exists reports that the cluster has a set of the name. Then the manifest leads to Changes, and nothing is said of children.
+	Exists bool `json:"exists"`
+	// Verdict is that of the server on the JobSet itself. A new set that is refused has nothing but notes after it.
 	Verdict Verdict `json:"verdict"`
+	// Changes are the fields that the manifest changes in a set that exists; all the same for one that is refused, with the effect Refused
+	// for those that the server does not accept.
+	Changes []Change `json:"changes,omitempty"`
 	// Notes say what else a user should know.
 	Notes []string `json:"notes,omitempty"`
 	// Jobs and Pods are how many there are when all of the set runs.
@@ -31,6 +42,10 @@ type Set struct {
 	Claims  []Child `json:"claims,omitempty"`
 	// Quota has one entry for each limit that the set counts towards.
 	Quota []QuotaLine `json:"quota,omitempty"`
+
+	// Live is the set in the cluster, and Next what the manifest makes of it. Each is nil if there is none.
+	Live *unstructured.Unstructured `json:"-"`
+	Next *unstructured.Unstructured `json:"-"`
 }
 
 // ReplicatedJob is what a replicatedJob would create. Names are patterns: w-[0-3] stands for w-0 to w-3, and xxxxx for five
@@ -108,6 +123,12 @@ func (s *Set) Refused() bool {
 	}
 	return bad
 }
+
+// Changed implements View.
+func (s *Set) Changed() bool { return !s.Exists || len(s.Changes) > 0 }
+
+// Objects implements View.
+func (s *Set) Objects() (live, next *unstructured.Unstructured) { return s.Live, s.Next }
 
 // unknown reports whether the check was not possible.
 func (s *Set) unknown() bool {

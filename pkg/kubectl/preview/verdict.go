@@ -6,18 +6,22 @@ package preview
 import (
 	"context"
 	"errors"
-	"fmt"
+	"slices"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// ask asks one question and makes a verdict of the answer. An error that comes from no server ends the preview.
-func ask(ctx context.Context, question func(context.Context) error) (Verdict, error) {
+// ask asks one question and makes a verdict of the answer, with the fields of the user's object. An error that comes from no server
+// ends the preview.
+func ask(ctx context.Context, where locator, question func(context.Context) error) (Verdict, error) {
 	ctx, collected := withWarnings(ctx)
 	err := question(ctx)
-	v := Verdict{Answer: Accepted, Warnings: collected.list}
+	v := Verdict{Answer: Accepted}
+	for _, text := range collected.list {
+		v.Warnings = append(v.Warnings, where.locatedWarning(text))
+	}
 	if err == nil {
 		return v, nil
 	}
@@ -25,10 +29,11 @@ func ask(ctx context.Context, question func(context.Context) error) (Verdict, er
 	if !errors.As(err, &status) || ctx.Err() != nil {
 		return Verdict{}, err
 	}
-	v.Answer, v.Problems = Refused, problems(status.Status())
 	if notAsked(err) {
-		v.Answer = Unknown
+		v.Answer, v.Problems = Unknown, []string{status.Status().Message}
+		return v, nil
 	}
+	v.Answer, v.Problems = Refused, problems(status.Status(), where)
 	return v, nil
 }
 
@@ -40,16 +45,19 @@ func notAsked(err error) bool {
 		apierrors.IsBadRequest(err) && strings.Contains(text, "does not support dry run")
 }
 
-// problems returns the causes of a refusal, one for each field if the server names fields.
-func problems(status metav1.Status) []string {
+// problems returns the causes of a refusal, one for each field if the server names fields. A cause that is repeated is one.
+func problems(status metav1.Status, where locator) []string {
 	var out []string
 	if status.Reason == metav1.StatusReasonInvalid && status.Details != nil {
 		for _, cause := range status.Details.Causes {
-			out = append(out, fmt.Sprintf("%s: %s", cause.Field, cause.Message))
+			text := where(cause.Field) + ": " + cause.Message
+			if !slices.Contains(out, text) {
+				out = append(out, text)
+			}
 		}
 	}
 	if len(out) == 0 {
-		out = []string{status.Message}
+		out = []string{where.locatedMessage(status.Message)}
 	}
 	return out
 }
