@@ -17,7 +17,7 @@ import (
 type ExitCode int
 
 // Error implements error.
-func (c ExitCode) Error() string { return fmt.Sprintf("exit code %d", int(c)) }
+func (ExitCode) Error() string { return "failed" }
 
 // ErrSilent is the exit code of an error that the command has printed.
 var ErrSilent error = ExitCode(1)
