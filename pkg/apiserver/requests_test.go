@@ -12,6 +12,7 @@ import (
 	"net/http/httptest"
 	"runtime/metrics"
 	"testing"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -69,7 +70,7 @@ func newServer() *server {
 	scheme, _ := apiserver.NewScheme()
 	codecs := serializer.NewCodecFactory(scheme, serializer.WithSerializer(cbor.NewSerializerInfo))
 	gates := gates.Gates{InPlaceRestart: true, RestartJob: true, ElasticJobSet: true, JobSetActiveDeadlineSeconds: true, ExecutionAttemptsTracking: true, MutablePodResourcesForSuspendedJobSets: true}
-	s := &server{codecs: payload.Bounded(codecs, scheme), strategy: strategy.NewStrategy(scheme, gates)}
+	s := &server{codecs: payload.Bounded(codecs, scheme), strategy: strategy.NewStrategy(scheme, gates, time.Now)}
 	s.handler = payload.NewHandler(http.HandlerFunc(s.handle), scheme, codecs)
 	s.stored = builders.Hub("train", builders.WithHubJobs("launcher", 1, 1), builders.WithHubJobs("workers", 2, 4))
 	return s

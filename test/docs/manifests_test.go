@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
@@ -87,7 +88,7 @@ func accept(t *testing.T, file, manifest string) {
 	js := object.(*jobset.JobSet)
 	ctx := genericapirequest.WithNamespace(context.Background(), "default")
 	js.Namespace = "default"
-	strategy := jobsetregistry.NewStrategy(scheme, gates.Gates{})
+	strategy := jobsetregistry.NewStrategy(scheme, gates.Gates{}, time.Now)
 	strategy.PrepareForCreate(ctx, js)
 	for _, err := range strategy.Validate(ctx, js) {
 		t.Errorf("%s: %v\n%s", file, err, manifest)

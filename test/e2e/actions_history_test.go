@@ -181,8 +181,8 @@ func TestPartialRestartKeepsOtherJobs(t *testing.T) {
 	changed("train-workers-0", "train-workers-1")
 
 	for spec, want := range map[string]string{
-		`"scope":"Job","replicatedJob":"trainers","jobIndex":0`: `The JobSetRestart "train" is invalid: spec.replicatedJob: Invalid value: "trainers": must be a replicatedJob of the JobSet: leader, workers` + "\n",
-		`"scope":"Job","replicatedJob":"workers","jobIndex":2`:  `The JobSetRestart "train" is invalid: spec.jobIndex: Invalid value: 2: must be an index of a Job of replicatedJob workers: 0 to 1` + "\n",
+		`"scope":"Job","replicatedJob":"trainers","jobIndex":0`: `The JobSetRestart "train" is invalid: spec.replicatedJob: Invalid value: "trainers": must be the name of a replicatedJob of the JobSet: leader, workers` + "\n",
+		`"scope":"Job","replicatedJob":"workers","jobIndex":2`:  `The JobSetRestart "train" is invalid: spec.jobIndex: Invalid value: 2: must be the index of a Job of replicatedJob workers, from 0 to 1` + "\n",
 	} {
 		if diff := cmp.Diff(want, k.act("restart", "train", spec).stderr); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", spec, diff)

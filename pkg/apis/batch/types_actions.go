@@ -107,8 +107,12 @@ type JobSetRestartSpec struct {
 	// replicatedJob one for each of its Jobs. It is refused when fewer are left. Defaults to false.
 	CountTowardsMaxRestarts bool
 
-	// preconditions must hold for the restart to happen. Without them every request restarts once more.
+	// preconditions must hold for the restart to happen.
 	Preconditions *ActionPreconditions
+
+	// force restarts the target even if the current attempt was begun by a request to restart the same target and is not
+	// ready yet. Without it, such a request changes nothing, and its response names that attempt. Defaults to false.
+	Force bool
 }
 
 // RestartScope is the part of a set that is restarted.
@@ -151,8 +155,8 @@ type ActionPreconditions struct {
 	UID *types.UID
 
 	// attempt is the number of the current attempt, as in status.attempts; 0 for a set that has none yet. A request that
-	// names an attempt which the same action has ended already changes nothing and is answered as the first one was.
-	// Absent for any.
+	// names an attempt which the same action has ended already changes nothing, and gets the first response while what it
+	// requests is still so. Absent for any.
 	Attempt *int32
 }
 

@@ -461,7 +461,7 @@ func schema_pkg_apis_batch_v1alpha1_ActionPreconditions(ref common.ReferenceCall
 					},
 					"attempt": {
 						SchemaProps: spec.SchemaProps{
-							Description: "attempt is the number of the current attempt, as in status.attempts; 0 for a set that has none yet. A request that names an attempt which the same action has ended already changes nothing and is answered as the first one was. Absent for any.",
+							Description: "attempt is the number of the current attempt, as in status.attempts; 0 for a set that has none yet. A request that names an attempt which the same action has ended already changes nothing, and gets the first response while what it requests is still so. Absent for any.",
 							Minimum:     ptr.To[float64](0),
 							Type:        []string{"integer"},
 							Format:      "int32",
@@ -696,8 +696,15 @@ func schema_pkg_apis_batch_v1alpha1_JobSetRestartSpec(ref common.ReferenceCallba
 					},
 					"preconditions": {
 						SchemaProps: spec.SchemaProps{
-							Description: "preconditions must hold for the restart to happen. Without them every request restarts once more.",
+							Description: "preconditions must hold for the restart to happen.",
 							Ref:         ref(v1alpha1.ActionPreconditions{}.OpenAPIModelName()),
+						},
+					},
+					"force": {
+						SchemaProps: spec.SchemaProps{
+							Description: "force restarts the target even if the current attempt was begun by a request to restart the same target and is not ready yet. Without it, such a request changes nothing, and its response names that attempt. Defaults to false.",
+							Type:        []string{"boolean"},
+							Format:      "",
 						},
 					},
 				},

@@ -48,6 +48,8 @@ type Request struct {
 	JobIndex      *int32
 	// Counts makes a restart count towards the limit.
 	Counts bool
+	// Force restarts also what an earlier request has restarted and what is not ready yet.
+	Force bool
 	// MaxRestarts are the restarts that a retry adds to the limit.
 	MaxRestarts int32
 	// Preconditions are what the object must be like.

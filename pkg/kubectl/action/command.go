@@ -29,7 +29,7 @@ type options struct {
 
 	scope, replicatedJob string
 	jobIndex             int32
-	counts               bool
+	counts, force        bool
 	maxRestarts          int32
 	yes                  bool
 }
@@ -49,11 +49,11 @@ func NewRestart(f *cli.Factory, targets []cli.For[Target]) *cobra.Command {
 	cmd := newCommand(f, targets, o, "Restart a JobSet, or a part of it", `Restart JobSets: all Jobs, those of one replicatedJob, or one Job. Their pods are replaced, and the
 set records who requested it, when and why. It does not count towards maxRestarts of the failure policy unless asked to.
 
-The restart is meant for the attempt that runs now. If another one has begun meanwhile, nothing is restarted; and of several
-people who restart the same attempt at the same time, all get the same one restart. With --attempt, the same holds however
-often the command is repeated.
+The command restarts the attempt that runs when it reads the set, or the one that --attempt names. If another attempt has begun
+in the meantime, nothing is restarted. If several people restart the same attempt, the set restarts once. What was restarted on
+request and is not ready yet is not restarted again, unless --force is set.
 
-It needs the right to create jobsets/restart, not to edit JobSets.`, `  # Restart the whole set
+The command requires permission to create jobsets/restart, but not to edit JobSets.`, `  # Restart the whole set
   kubectl jobset restart train --reason "link down on rack 7"
 
   # Restart one Job, and follow until all are ready again
@@ -66,6 +66,7 @@ It needs the right to create jobsets/restart, not to edit JobSets.`, `  # Restar
 	flags.StringVar(&o.replicatedJob, complete.ReplicatedJobFlag, "", "Restart only this replicatedJob.")
 	flags.Int32Var(&o.jobIndex, "job-index", 0, "Restart only this Job of the replicatedJob.")
 	flags.BoolVar(&o.counts, "count-towards-max-restarts", false, "Use up one of the restarts that the failure policy allows.")
+	flags.BoolVar(&o.force, "force", false, "Restart even if the current attempt was requested for the same target and is not ready yet.")
 	scopes := []cobra.Completion{string(batchv1alpha1.RestartScopeJobSet), string(batchv1alpha1.RestartScopeReplicatedJob), string(batchv1alpha1.RestartScopeJob)}
 	_ = cmd.RegisterFlagCompletionFunc("scope", cobra.FixedCompletions(scopes, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
@@ -186,7 +187,7 @@ func (o *options) complete(cmd *cobra.Command, targets []cli.For[Target], args [
 	if err := o.check(); err != nil {
 		return nil, Request{}, err
 	}
-	r := Request{Reason: o.reason, ReplicatedJob: o.replicatedJob, Counts: o.counts, MaxRestarts: o.maxRestarts}
+	r := Request{Reason: o.reason, ReplicatedJob: o.replicatedJob, Counts: o.counts, Force: o.force, MaxRestarts: o.maxRestarts}
 	if cmd.Flags().Changed("job-index") {
 		r.JobIndex = ptr.To(o.jobIndex)
 	}

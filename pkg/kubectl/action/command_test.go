@@ -97,6 +97,21 @@ func TestCommands(t *testing.T) {
 				Requests: []string{`POST already/resume JobSetResume{"reason":"go"}`},
 			},
 		},
+		"a restart that joins another names the flag": {
+			command: NewRestart, args: []string{"joined"},
+			want: outcome{
+				Out: "jobset.jobset.x-k8s.io/joined unchanged: attempt 3, requested 3s ago by bob, is not ready yet; not restarted again; " +
+					"use --force to restart it\n",
+				Requests: []string{"GET joined", `POST joined/restart JobSetRestart{"scope":"JobSet",` + seen + `}`},
+			},
+		},
+		"a restart by force": {
+			command: NewRestart, args: []string{"train", "--attempt=2", "--force"},
+			want: outcome{
+				Out:      "jobset.jobset.x-k8s.io/train restarted (attempt 4)\n",
+				Requests: []string{`POST train/restart JobSetRestart{"scope":"JobSet","preconditions":{"attempt":2},"force":true}`},
+			},
+		},
 		"cancelling asks nobody when there is no terminal": {
 			command: NewCancel, args: []string{"train"},
 			want: outcome{
@@ -124,7 +139,7 @@ func TestCommands(t *testing.T) {
 		"fields that the server refuses are named": {
 			command: NewRestart, args: []string{"invalid", "--attempt=1"},
 			want: outcome{
-				ErrOut:   "error: jobset.jobset.x-k8s.io/invalid not restarted: spec.replicatedJob: Invalid value: \"x\": must be a replicatedJob of the JobSet: w; spec.jobIndex: Invalid value: 7: must be less\n",
+				ErrOut:   "error: jobset.jobset.x-k8s.io/invalid not restarted: spec.replicatedJob: Invalid value: \"x\": must be the name of a replicatedJob of the JobSet: w; spec.jobIndex: Invalid value: 7: must be less\n",
 				Err:      "failed",
 				Requests: []string{`POST invalid/restart JobSetRestart{"scope":"JobSet","preconditions":{"attempt":1}}`},
 			},

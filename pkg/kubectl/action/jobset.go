@@ -58,7 +58,7 @@ func (JobSet) Send(ctx context.Context, c *cli.Clients, action, name string, r R
 			TypeMeta: typeMeta("JobSetRestart"), ObjectMeta: object,
 			Spec: batchv1alpha1.JobSetRestartSpec{
 				Scope: r.Scope, ReplicatedJob: r.ReplicatedJob, JobIndex: r.JobIndex, Reason: r.Reason,
-				CountTowardsMaxRestarts: r.Counts, Preconditions: r.Preconditions,
+				CountTowardsMaxRestarts: r.Counts, Force: r.Force, Preconditions: r.Preconditions,
 			},
 		}, o)
 		return answerOf("JobSetRestart", out, err, func() batchv1alpha1.JobSetActionStatus { return out.Status })

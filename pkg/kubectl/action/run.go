@@ -20,6 +20,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/cli"
 )
 
@@ -215,7 +216,8 @@ func (r *runner) sentence(o object, a Answer) string {
 		suffix = " (server dry run)"
 	}
 	if a.Status.Time == nil {
-		return fmt.Sprintf("%s unchanged: %s%s", o.qualified(), a.Status.Message, suffix)
+		message := strings.Replace(a.Status.Message, helper.ForceRestart, "use --force to restart it", 1)
+		return fmt.Sprintf("%s unchanged: %s%s", o.qualified(), message, suffix)
 	}
 	var notes []string
 	if a.Status.Attempt > 0 {

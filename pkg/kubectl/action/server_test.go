@@ -107,7 +107,7 @@ func answerTo(path []string, body []byte) (int, any) {
 		return fail(unmet(name))
 	case name == "invalid":
 		return fail(apierrors.NewInvalid(batchv1alpha1.SchemeGroupVersion.WithKind("JobSetRestart").GroupKind(), name, field.ErrorList{
-			field.Invalid(field.NewPath("spec", "replicatedJob"), "x", "must be a replicatedJob of the JobSet: w"),
+			field.Invalid(field.NewPath("spec", "replicatedJob"), "x", "must be the name of a replicatedJob of the JobSet: w"),
 			field.Invalid(field.NewPath("spec", "jobIndex"), 7, "must be less"),
 		}))
 	case name == "forbidden":
@@ -118,6 +118,9 @@ func answerTo(path []string, body []byte) (int, any) {
 		return http.StatusBadRequest, nil
 	}
 	answer["status"] = map[string]any{"uid": "u-1", "attempt": 4, "user": "alice", "time": "2026-11-20T12:00:00.000000Z", "message": "done"}
+	if name == "joined" {
+		answer["status"] = map[string]any{"uid": "u-1", "attempt": 3, "message": "attempt 3, requested 3s ago by bob, is not ready yet; not restarted again; set spec.force to restart it"}
+	}
 	if name == "already" {
 		answer["status"] = map[string]any{"uid": "u-1", "message": "the JobSet is so already"}
 	}

@@ -127,7 +127,7 @@ func testEventOfEachAction(t *testing.T, e *env) {
 func testEventsOfTwoUsers(t *testing.T, e *env) {
 	e.running(t, "a")
 	for _, user := range []string{"ada", "bob"} {
-		if _, err := e.as(t, user).Restart(t.Context(), "a", &batchv1alpha1.JobSetRestart{}, metav1.CreateOptions{}); err != nil {
+		if _, err := e.as(t, user).Restart(t.Context(), "a", forcedRestart(), metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -195,7 +195,12 @@ func testEventOfConcurrentRestarts(t *testing.T, e *env) {
 			t.Error(err)
 		}
 	}
-	if _, err := ada.Restart(t.Context(), "a", restartOf(2), metav1.CreateOptions{}); err != nil {
+	again := restartOf(2)
+	if answer, err := ada.Restart(t.Context(), "a", again, metav1.CreateOptions{}); err != nil || answer.Status.Time != nil {
+		t.Fatalf("a restart that joins another: %v, %+v", err, answer)
+	}
+	again.Spec.Force = true
+	if _, err := ada.Restart(t.Context(), "a", again, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	e.awaitNotes(t, "ada asked to restart the set: stuck (attempt 2)", "ada asked to restart the set: stuck (attempt 3)")
@@ -237,7 +242,7 @@ func TestActionsWithoutEvents(t *testing.T) {
 	e := newEnv(t, server, server.Config(t))
 	e.running(t, "a")
 	for range 20 {
-		if _, err := e.typed.Restart(t.Context(), "a", &batchv1alpha1.JobSetRestart{}, metav1.CreateOptions{}); err != nil {
+		if _, err := e.typed.Restart(t.Context(), "a", forcedRestart(), metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -257,7 +262,7 @@ func TestEventsBeforeTheEnd(t *testing.T) {
 	e := newEnv(t, server, server.Config(t))
 	e.running(t, "a")
 	for range 20 {
-		if _, err := e.typed.Restart(t.Context(), "a", &batchv1alpha1.JobSetRestart{}, metav1.CreateOptions{}); err != nil {
+		if _, err := e.typed.Restart(t.Context(), "a", forcedRestart(), metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
 	}

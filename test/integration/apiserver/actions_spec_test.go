@@ -65,6 +65,45 @@ func testSuspendResume(t *testing.T, e *env) {
 	}
 }
 
+// testEditsOfSuspend suspends with one kind of write and resumes with another. What a queue suspends has no user.
+func testEditsOfSuspend(t *testing.T, e *env) {
+	e.running(t, "a")
+	users := e.as(t, "ada")
+	if _, err := users.Patch(t.Context(), "a", types.MergePatchType, []byte(`{"spec":{"suspend":true}}`), metav1.PatchOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	js := e.get(t, "a")
+	if first := js.Status.Attempts[0]; first.Outcome != jobsetv1alpha2.OutcomeSuspended || first.EndUser != "ada" || first.EndTime == nil {
+		t.Errorf("after a patch, the attempt is %+v", first)
+	}
+	js.Spec.Suspend = ptr.To(false)
+	js.Status.Attempts[0].EndUser = "mallory"
+	if _, err := e.as(t, "bob").Update(t.Context(), js, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	js = e.get(t, "a")
+	if n := len(js.Status.Attempts); n != 2 || js.Status.Attempts[0].EndUser != "ada" || js.Status.Attempts[1].User != "bob" ||
+		js.Status.Attempts[1].Trigger != jobsetv1alpha2.TriggerResume {
+		t.Errorf("after an update, the attempts are %+v", js.Status.Attempts)
+	}
+	patch := `{"apiVersion":"jobset.x-k8s.io/v1alpha2","kind":"JobSet","metadata":{"name":"a"},"spec":{"suspend":true}}`
+	force := metav1.PatchOptions{FieldManager: "gitops", Force: ptr.To(true)}
+	if _, err := users.Patch(t.Context(), "a", types.ApplyPatchType, []byte(patch), force); err != nil {
+		t.Fatal(err)
+	}
+	if second := e.get(t, "a").Status.Attempts[1]; second.EndUser != "ada" || second.Outcome != jobsetv1alpha2.OutcomeSuspended {
+		t.Errorf("after an apply, the attempt is %+v", second)
+	}
+
+	queued := e.running(t, "queued", func(js *jobsetv1alpha2.JobSet) { js.Labels = map[string]string{"kueue.x-k8s.io/queue-name": "team"} })
+	if _, err := users.Patch(t.Context(), "queued", types.MergePatchType, []byte(`{"spec":{"suspend":true}}`), metav1.PatchOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(queued.Status.Attempts, e.get(t, "queued").Status.Attempts); diff != "" {
+		t.Errorf("attempts of a set that its queue suspended (-before +after):\n%s", diff)
+	}
+}
+
 func testCancelRetry(t *testing.T, e *env) {
 	e.running(t, "a")
 	first, err := e.typed.Cancel(t.Context(), "a", &batchv1alpha1.JobSetCancel{Spec: batchv1alpha1.JobSetActionSpec{Reason: "wrong data"}}, metav1.CreateOptions{})
@@ -177,11 +216,11 @@ func testBadActions(t *testing.T, e *env) {
 		},
 		"an unknown replicatedJob": {
 			request: &batchv1alpha1.JobSetRestart{Spec: batchv1alpha1.JobSetRestartSpec{Scope: batchv1alpha1.RestartScopeReplicatedJob, ReplicatedJob: "b"}}, is: apierrors.IsInvalid,
-			want: `spec.replicatedJob: Invalid value: "b": must be a replicatedJob of the JobSet: workers`,
+			want: `spec.replicatedJob: Invalid value: "b": must be the name of a replicatedJob of the JobSet: workers`,
 		},
 		"another set of the name": {
 			request: &batchv1alpha1.JobSetRestart{Spec: batchv1alpha1.JobSetRestartSpec{Preconditions: &batchv1alpha1.ActionPreconditions{UID: &uid}}}, is: apierrors.IsConflict,
-			want: `the JobSet has the UID ` + string(js.UID) + `, but preconditions.uid is other`,
+			want: `preconditions.uid is other, but the JobSet has the UID ` + string(js.UID),
 		},
 	}
 	for name, tc := range cases {

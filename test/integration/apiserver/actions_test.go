@@ -33,6 +33,7 @@ func TestActions(t *testing.T) {
 		"50 restarts of one attempt at once are one":             testConcurrentRestarts,
 		"restarts win over a busy writer of the status":          testRestartAmongWriters,
 		"suspend and resume change the spec and the history":     testSuspendResume,
+		"edits of suspend record their user":                     testEditsOfSuspend,
 		"cancel and retry end a set and run it again":            testCancelRetry,
 		"a dry run answers and stores nothing":                   testActionDryRun,
 		"bad requests are refused with their field":              testBadActions,
@@ -64,6 +65,11 @@ func restartOf(attempt int32) *batchv1alpha1.JobSetRestart {
 	return &batchv1alpha1.JobSetRestart{Spec: batchv1alpha1.JobSetRestartSpec{
 		Reason: "stuck", Preconditions: &batchv1alpha1.ActionPreconditions{Attempt: &attempt},
 	}}
+}
+
+// forcedRestart restarts also what was restarted before and is not ready yet: no controller runs in these tests.
+func forcedRestart() *batchv1alpha1.JobSetRestart {
+	return &batchv1alpha1.JobSetRestart{Spec: batchv1alpha1.JobSetRestartSpec{Force: true}}
 }
 
 func testRestart(t *testing.T, e *env) {
@@ -111,11 +117,18 @@ func testRestart(t *testing.T, e *env) {
 	if now := e.get(t, "a"); now.ResourceVersion != js.ResourceVersion {
 		t.Errorf("the same request again changed the set: %s", cmp.Diff(js, now))
 	}
-	if _, err := e.typed.Restart(t.Context(), "a", &batchv1alpha1.JobSetRestart{}, metav1.CreateOptions{}); err != nil {
+	joined, err := e.typed.Restart(t.Context(), "a", &batchv1alpha1.JobSetRestart{}, metav1.CreateOptions{})
+	if err != nil || joined.Status.Attempt != 2 || joined.Status.Time != nil || !strings.HasSuffix(joined.Status.Message, "is not ready yet; not restarted again; set spec.force to restart it") {
+		t.Errorf("a restart before the attempt is ready: %v, %+v", err, joined)
+	}
+	if now := e.get(t, "a"); now.ResourceVersion != js.ResourceVersion {
+		t.Errorf("a restart before the attempt is ready changed the set: %s", cmp.Diff(js, now))
+	}
+	if _, err := e.typed.Restart(t.Context(), "a", forcedRestart(), metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	if js = e.get(t, "a"); js.Status.Restarts != 2 || len(js.Status.Attempts) != 3 {
-		t.Errorf("without preconditions nothing was restarted: %+v", js.Status)
+		t.Errorf("by force nothing was restarted: %+v", js.Status)
 	}
 }
 
@@ -136,6 +149,7 @@ func testRestartJob(t *testing.T, e *env) {
 	if diff := cmp.Diff([][]int32{{0, 1}, {0, 1}}, [][]int32{count.JobRestarts, count.JobRestartsCountTowardsMax}); diff != "" {
 		t.Errorf("counters (-want +got):\n%s", diff)
 	}
+	one.Spec.Force = true
 	if _, err = e.typed.Restart(t.Context(), "a", one, metav1.CreateOptions{}); !apierrors.IsConflict(err) || !strings.Contains(err.Error(), "1 of 1 are already used") {
 		t.Errorf("with the budget used up: %v", err)
 	}
@@ -168,8 +182,8 @@ func testActionInJSON(t *testing.T, e *env) {
 	}
 	// As a user of curl or of another language sends it: kind and version are in the body, or are left out.
 	for _, body := range []string{
-		`{"apiVersion":"batch.jobset-apiserver.io/v1alpha1","kind":"JobSetRestart","spec":{"preconditions":{"attempt":2}}}`,
-		`{"spec":{"preconditions":{"attempt":2}}}`,
+		`{"apiVersion":"batch.jobset-apiserver.io/v1alpha1","kind":"JobSetRestart","spec":{"force":true,"preconditions":{"attempt":2}}}`,
+		`{"spec":{"force":true,"preconditions":{"attempt":2}}}`,
 	} {
 		var answer batchv1alpha1.JobSetRestart
 		raw, err := clients.JobsetV1alpha2().RESTClient().Post().Namespace(e.namespace).Resource("jobsets").Name("a").SubResource("restart").
@@ -229,7 +243,7 @@ func testRestartAmongWriters(t *testing.T, e *env) {
 		})
 	}
 	for range 20 {
-		if _, err := e.typed.Restart(t.Context(), "a", &batchv1alpha1.JobSetRestart{}, metav1.CreateOptions{}); err != nil {
+		if _, err := e.typed.Restart(t.Context(), "a", forcedRestart(), metav1.CreateOptions{}); err != nil {
 			t.Error(err)
 		}
 	}

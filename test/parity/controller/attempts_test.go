@@ -210,7 +210,7 @@ func TestHistoryOfActions(t *testing.T) {
 	e.awaitCondition(jobsetv1alpha2.JobSetSuspended, "True SuspendedJobs")
 	e.update(resume)
 	e.awaitCondition(jobsetv1alpha2.JobSetSuspended, "False ResumeJobs")
-	e.awaitHistory(first, second+" + + - + Restarted slow", third+" + + - + Suspended lunch", "4 Resume + + - -")
+	e.awaitHistory(first, second+" + + - + Restarted slow", third+" + + - + Suspended lunch", "4 Resume user "+user+" + + - -")
 
 	if _, err := e.sets.Cancel(e.Context(), setName, &batchv1alpha1.JobSetCancel{Spec: suspended}, options); err != nil {
 		t.Fatal(err)
@@ -223,7 +223,7 @@ func TestHistoryOfActions(t *testing.T) {
 	e.awaitJobs(ofAttempt(2), allJobs...)
 	e.complete(allJobs...)
 	e.awaitCompleted()
-	e.awaitHistory(first, second+" + + - + Restarted slow", third+" + + - + Suspended lunch", "4 Resume + + - + Cancelled lunch",
+	e.awaitHistory(first, second+" + + - + Restarted slow", third+" + + - + Suspended lunch", "4 Resume user "+user+" + + - + Cancelled lunch",
 		"5 Retry for again user "+user+" + + + + Completed jobset completed successfully")
 	if got := e.get().Status.Attempts[4]; got.EndTime.Sub(got.RequestTime.Time) > time.Minute {
 		t.Errorf("times make no sense: %+v", got)

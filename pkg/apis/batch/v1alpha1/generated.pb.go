@@ -294,6 +294,14 @@ func (m *JobSetRestartSpec) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	_ = i
 	var l int
 	_ = l
+	i--
+	if m.Force {
+		dAtA[i] = 1
+	} else {
+		dAtA[i] = 0
+	}
+	i--
+	dAtA[i] = 0x38
 	if m.Preconditions != nil {
 		{
 			size, err := m.Preconditions.MarshalToSizedBuffer(dAtA[:i])
@@ -651,6 +659,7 @@ func (m *JobSetRestartSpec) Size() (n int) {
 		l = m.Preconditions.Size()
 		n += 1 + l + sovGenerated(uint64(l))
 	}
+	n += 2
 	return n
 }
 
@@ -792,6 +801,7 @@ func (this *JobSetRestartSpec) String() string {
 		`Reason:` + fmt.Sprintf("%v", this.Reason) + `,`,
 		`CountTowardsMaxRestarts:` + fmt.Sprintf("%v", this.CountTowardsMaxRestarts) + `,`,
 		`Preconditions:` + strings.Replace(this.Preconditions.String(), "ActionPreconditions", "ActionPreconditions", 1) + `,`,
+		`Force:` + fmt.Sprintf("%v", this.Force) + `,`,
 		`}`,
 	}, "")
 	return s
@@ -1773,6 +1783,26 @@ func (m *JobSetRestartSpec) Unmarshal(dAtA []byte) error {
 				return err
 			}
 			iNdEx = postIndex
+		case 7:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Force", wireType)
+			}
+			var v int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowGenerated
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				v |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			m.Force = bool(v != 0)
 		default:
 			iNdEx = preIndex
 			skippy, err := skipGenerated(dAtA[iNdEx:])

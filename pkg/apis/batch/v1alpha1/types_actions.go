@@ -128,9 +128,14 @@ type JobSetRestartSpec struct {
 	// +optional
 	CountTowardsMaxRestarts bool `json:"countTowardsMaxRestarts,omitempty" protobuf:"varint,5,opt,name=countTowardsMaxRestarts"`
 
-	// preconditions must hold for the restart to happen. Without them every request restarts once more.
+	// preconditions must hold for the restart to happen.
 	// +optional
 	Preconditions *ActionPreconditions `json:"preconditions,omitempty" protobuf:"bytes,6,opt,name=preconditions"`
+
+	// force restarts the target even if the current attempt was begun by a request to restart the same target and is not
+	// ready yet. Without it, such a request changes nothing, and its response names that attempt. Defaults to false.
+	// +optional
+	Force bool `json:"force,omitempty" protobuf:"varint,7,opt,name=force"`
 }
 
 // RestartScope is the part of a set that is restarted.
@@ -181,8 +186,8 @@ type ActionPreconditions struct {
 	UID *types.UID `json:"uid,omitempty" protobuf:"bytes,1,opt,name=uid,casttype=k8s.io/apimachinery/pkg/types.UID"`
 
 	// attempt is the number of the current attempt, as in status.attempts; 0 for a set that has none yet. A request that
-	// names an attempt which the same action has ended already changes nothing and is answered as the first one was.
-	// Absent for any.
+	// names an attempt which the same action has ended already changes nothing, and gets the first response while what it
+	// requests is still so. Absent for any.
 	// +optional
 	// +k8s:validation:minimum=0
 	Attempt *int32 `json:"attempt,omitempty" protobuf:"varint,2,opt,name=attempt"`

@@ -5,7 +5,6 @@ package jobset
 
 import (
 	"context"
-	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -14,7 +13,6 @@ import (
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/validation"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/jobset/jobset/actions"
 )
 
 // ActionStrategy updates JobSets on behalf of who may not edit them.
@@ -48,9 +46,4 @@ func (s ActionStrategy) ValidateUpdate(_ context.Context, obj, old runtime.Objec
 // WarningsOnUpdate is silent: who acts on a JobSet cannot change what warnings are about.
 func (ActionStrategy) WarningsOnUpdate(context.Context, runtime.Object, runtime.Object) []string {
 	return nil
-}
-
-// Call is a call of an action by the user at the time, with the accounts that the gates ask for.
-func (s ActionStrategy) Call(user string, now time.Time) actions.Call {
-	return actions.Call{User: user, Now: now, Gates: s.gates}
 }

@@ -7,10 +7,12 @@ package jobset
 
 import (
 	"context"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/apiserver/pkg/storage/names"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
@@ -18,6 +20,7 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/gates"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/validation"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/jobset/jobset/actions"
 )
 
 // servedVersion keys the reset fields: the only version that the group serves.
@@ -28,11 +31,13 @@ type Strategy struct {
 	runtime.ObjectTyper
 	names.NameGenerator
 	gates gates.Gates
+	now   func() time.Time
 }
 
-// NewStrategy returns the strategy of the main resource. The typer knows the kinds of the group.
-func NewStrategy(typer runtime.ObjectTyper, gates gates.Gates) Strategy {
-	return Strategy{ObjectTyper: typer, NameGenerator: names.SimpleNameGenerator, gates: gates}
+// NewStrategy returns the strategy of the main resource. The typer knows the kinds of the group. The clock is that of the
+// history, in which the server records who suspended or resumed a set.
+func NewStrategy(typer runtime.ObjectTyper, gates gates.Gates, now func() time.Time) Strategy {
+	return Strategy{ObjectTyper: typer, NameGenerator: names.SimpleNameGenerator, gates: gates, now: now}
 }
 
 var (
@@ -66,8 +71,9 @@ func (s Strategy) PrepareForCreate(_ context.Context, obj runtime.Object) {
 	setCreateDefaults(&js.Spec)
 }
 
-// PrepareForUpdate keeps the status and counts a change of the spec in the generation.
-func (s Strategy) PrepareForUpdate(_ context.Context, obj, old runtime.Object) {
+// PrepareForUpdate keeps the status and counts a change of the spec in the generation. If the write suspends or resumes the
+// set, its user is recorded in the status.
+func (s Strategy) PrepareForUpdate(ctx context.Context, obj, old runtime.Object) {
 	next, prev := obj.(*jobset.JobSet), old.(*jobset.JobSet)
 	next.Status = prev.Status
 	dropDisabledSpec(&next.Spec, &prev.Spec, s.gates)
@@ -76,6 +82,14 @@ func (s Strategy) PrepareForUpdate(_ context.Context, obj, old runtime.Object) {
 	if !equality.Semantic.DeepEqual(next.Spec, prev.Spec) {
 		next.Generation = prev.Generation + 1
 	}
+	if user, known := request.UserFrom(ctx); known {
+		actions.RecordEdit(next, prev, s.Call(user.GetName(), s.now()))
+	}
+}
+
+// Call is a call of an action by the user at the time, with the accounts that the gates ask for.
+func (s Strategy) Call(user string, now time.Time) actions.Call {
+	return actions.Call{User: user, Now: now, Gates: s.gates}
 }
 
 // Validate checks a new JobSet.

@@ -7,11 +7,13 @@ import (
 	"context"
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/utils/ptr"
@@ -24,10 +26,12 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/test/builders"
 )
 
+var noon = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
+
 func strategies(gates gates.Gates) (jobset.Strategy, jobset.StatusStrategy) {
 	scheme := runtime.NewScheme()
 	install.Install(scheme)
-	main := jobset.NewStrategy(scheme, gates)
+	main := jobset.NewStrategy(scheme, gates, func() time.Time { return noon })
 	return main, jobset.NewStatusStrategy(main)
 }
 
@@ -59,6 +63,37 @@ func TestCreateDropsStatusAndStartsAtGenerationOne(t *testing.T) {
 	}
 	if js.Generation != 1 {
 		t.Errorf("generation is %d, want 1", js.Generation)
+	}
+}
+
+// TestSuspendByEditRecordsUser: the name is that of the request. What the user writes into the status is not taken.
+func TestSuspendByEditRecordsUser(t *testing.T) {
+	main, _ := strategies(gates.Gates{})
+	prev := train(func(js *api.JobSet) {
+		js.Status.Attempts = []api.Attempt{{Number: 1, Trigger: api.TriggerStart, Scope: api.ScopeJobSet, RequestTime: ptr.To(metav1.NewMicroTime(noon.Add(-time.Hour)))}}
+	})
+	next := prev.DeepCopy()
+	next.Spec.Suspend = ptr.To(true)
+	next.Status.Attempts[0].EndUser, next.Status.Attempts[0].EndReason = "mallory", "forged"
+	want := *prev.Status.DeepCopy()
+	want.Attempts[0].EndTime, want.Attempts[0].Outcome, want.Attempts[0].EndUser = ptr.To(metav1.NewMicroTime(noon)), api.OutcomeSuspended, "ada"
+	ctx := request.WithUser(inNamespace(), &user.DefaultInfo{Name: "ada"})
+	if err := rest.BeforeUpdate(main, ctx, next, prev); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, next.Status); diff != "" {
+		t.Errorf("status after suspending (-want +got):\n%s", diff)
+	}
+
+	resumed := next.DeepCopy()
+	resumed.Spec.Suspend = nil
+	want.Attempts = append(want.Attempts, api.Attempt{Number: 2, Trigger: api.TriggerResume, Scope: api.ScopeJobSet, User: "bob", RequestTime: ptr.To(metav1.NewMicroTime(noon))})
+	ctx = request.WithUser(inNamespace(), &user.DefaultInfo{Name: "bob"})
+	if err := rest.BeforeUpdate(main, ctx, resumed, next); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, resumed.Status); diff != "" {
+		t.Errorf("status after resuming (-want +got):\n%s", diff)
 	}
 }
 

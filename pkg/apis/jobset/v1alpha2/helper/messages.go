@@ -18,6 +18,10 @@ const (
 	MessageJobNamesFree = "the names of all jobs of the jobset are available"
 )
 
+// ForceRestart is how a request to restart what restarts already says what would restart it again. Clients that have a flag for
+// that name the flag instead.
+const ForceRestart = "set spec.force to restart it"
+
 // WithFirstFailedJob adds the name of the Job that failed first to the message of a condition. Upstream uses the same words.
 func WithFirstFailedJob(message, job string) string {
 	return message + firstFailedBegin + job + firstFailedEnd

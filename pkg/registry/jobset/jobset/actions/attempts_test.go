@@ -23,7 +23,7 @@ func TestHistoryIsBounded(t *testing.T) {
 	c := call(func(c *actions.Call) { c.User = strings.Repeat("ä", 200) })
 	for i := range 15 {
 		c.Now = now.Add(time.Duration(i) * time.Minute)
-		if _, err := actions.Restart(js, &batch.JobSetRestartSpec{}, c); err != nil {
+		if _, err := actions.Restart(js, &batch.JobSetRestartSpec{Force: true}, c); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -53,6 +53,20 @@ func endedBefore(js *jobset.JobSet, p *batch.ActionPreconditions, call Call, pas
 	return nil, nil
 }
 
+// awaited reports whether an attempt runs and was not ready yet: not all Jobs have been ready or succeeded at the same time.
+func awaited(entry *jobset.Attempt) bool {
+	return entry != nil && entry.EndTime == nil && entry.ReadyTime == nil
+}
+
+// joined is the response to a request to restart what an earlier request has restarted already, before the attempt that
+// this began is ready. Several people who restart a set at the same time, or one who is impatient, cause one restart.
+func joined(js *jobset.JobSet, entry *jobset.Attempt, call Call) *batch.JobSetActionStatus {
+	answer := nothing(js, fmt.Sprintf("attempt %d, requested%s by %s, is not ready yet; not restarted again; %s",
+		entry.Number, call.ago(entry.RequestTime), entry.User, helper.ForceRestart))
+	answer.Attempt = entry.Number
+	return answer
+}
+
 // lapsed is the error for the repetition of a request that took effect, after which something else happened.
 func lapsed(js *jobset.JobSet, attempt int32, past, user string, when *metav1.MicroTime, call Call) error {
 	return conflict(js, "attempt %d was %s%s by %s; %s", attempt, past, call.ago(when), user, present(js, call))

@@ -151,6 +151,70 @@ func TestRepeats(t *testing.T) {
 	}
 }
 
+// TestRestartsJoin sends a second restart five minutes after the first, which asked for the part of the set.
+func TestRestartsJoin(t *testing.T) {
+	job := func(index int32) batch.JobSetRestartSpec {
+		return batch.JobSetRestartSpec{Scope: batch.RestartScopeJob, ReplicatedJob: "workers", JobIndex: &index}
+	}
+	workers := batch.JobSetRestartSpec{Scope: batch.RestartScopeReplicatedJob, ReplicatedJob: "workers"}
+	const joined = "attempt 2, requested 5m ago by alice, is not ready yet; not restarted again; set spec.force to restart it"
+	cases := map[string]struct {
+		first, second batch.JobSetRestartSpec
+		then          func(*jobset.JobSet)
+		want          string
+	}{
+		"the set twice":                     {want: joined},
+		"the set twice, for attempt 2":      {second: batch.JobSetRestartSpec{Preconditions: at(2)}, want: joined},
+		"the set twice, counted":            {second: batch.JobSetRestartSpec{CountTowardsMaxRestarts: true}, want: joined},
+		"a Job twice":                       {first: job(1), second: job(1), want: joined},
+		"a replicatedJob twice":             {first: workers, second: workers, want: joined},
+		"by force":                          {second: batch.JobSetRestartSpec{Force: true}, want: "the JobSet was restarted as attempt 3"},
+		"by force, once for attempt 1":      {second: batch.JobSetRestartSpec{Force: true, Preconditions: at(1)}, want: "the JobSet was restarted as attempt 2"},
+		"ready since":                       {then: ready, want: "the JobSet was restarted as attempt 3"},
+		"the set and then a Job":            {second: job(1), want: "job 1 of replicatedJob workers was restarted as attempt 3"},
+		"a Job and then another":            {first: job(0), second: job(1), want: "job 1 of replicatedJob workers was restarted as attempt 3"},
+		"a Job and then the set":            {first: job(0), want: "the JobSet was restarted as attempt 3"},
+		"restarted by the failure policy":   {then: byPolicy, want: "the JobSet was restarted as attempt 4"},
+		"resumed before, and not restarted": {then: func(js *jobset.JobSet) { by("bob", "suspend", 1)(js); by("bob", "resume", 2)(js) }, want: "the JobSet was restarted as attempt 4"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			js := train()
+			if _, err := actions.Restart(js, &tc.first, call()); err != nil {
+				t.Fatal(err)
+			}
+			if tc.then != nil {
+				tc.then(js)
+			}
+			before := js.DeepCopy()
+			answer, err := actions.Restart(js, &tc.second, later("bob", 5))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tc.want, answer.Message); diff != "" {
+				t.Errorf("message (-want +got):\n%s", diff)
+			}
+			if tc.want != joined {
+				return
+			}
+			want := &batch.JobSetActionStatus{UID: js.UID, Attempt: 2, Message: joined}
+			if diff := cmp.Diff(want, answer); diff != "" {
+				t.Errorf("a request that joins another changed nothing, but the answer is (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(before, js); diff != "" {
+				t.Errorf("the set (-before +after):\n%s", diff)
+			}
+		})
+	}
+}
+
+// byPolicy is what the controller makes of a set that restarts after a failure.
+func byPolicy(js *jobset.JobSet) {
+	current := actions.Current(&js.Status)
+	current.EndTime, current.Outcome = current.RequestTime.DeepCopy(), jobset.OutcomeRestarted
+	js.Status.Attempts = append(js.Status.Attempts, jobset.Attempt{Number: current.Number + 1, Trigger: jobset.TriggerFailurePolicy, Scope: jobset.ScopeJobSet})
+}
+
 // TestOutdatedAttemptsAreCauses: clients read from the cause of a Conflict which precondition did not hold, and what is so.
 func TestOutdatedAttemptsAreCauses(t *testing.T) {
 	cases := map[string]struct {

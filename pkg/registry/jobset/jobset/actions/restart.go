@@ -42,6 +42,9 @@ func Restart(js *jobset.JobSet, spec *batch.JobSetRestartSpec, call Call) (*batc
 	if suspended(js) {
 		return nil, conflict(js, "the JobSet is suspended; %s", wayOutOfSuspension(js))
 	}
+	if current := Current(&js.Status); !spec.Force && awaited(current) && same(current) {
+		return joined(js, current, call), nil
+	}
 	if err := checkBudget(js, spec, int64(max(len(jobs), 1))); err != nil {
 		return nil, err
 	}

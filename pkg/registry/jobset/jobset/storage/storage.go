@@ -31,7 +31,7 @@ import (
 // New returns the storage of jobsets and of their subresources by name, over one store. The clock is that of actions and of
 // durations; the recorder records actions.
 func New(getter generic.RESTOptionsGetter, typer runtime.ObjectTyper, gates gates.Gates, now func() time.Time, recorder events.Recorder) (map[string]rest.Storage, error) {
-	main := strategy.NewStrategy(typer, gates)
+	main := strategy.NewStrategy(typer, gates, now)
 	store := &registry.Store{
 		NewFunc:                   func() runtime.Object { return &jobset.JobSet{} },
 		NewListFunc:               func() runtime.Object { return &jobset.JobSetList{} },
