@@ -4,8 +4,12 @@
 package children
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -68,12 +72,14 @@ type CreationResults struct {
 	Accepted int
 	// Err summarizes why children were not created; nil if none was refused.
 	Err error
+	// Refusals are why, one for each reason, in the order of the children.
+	Refusals []Refusal
 }
 
 // CreateAll creates children. One that is refused keeps no other from being created, unless the others are sure to be refused
 // too. If the namespace is being deleted, there is no error: nobody needs to know.
 func (w *Writer[T]) CreateAll(ctx context.Context, owner metav1.Object, what Creations[T]) CreationResults {
-	c := &creation[T]{Writer: w, Creations: what, owner: owner, results: make([]Result, len(what.Children)), templates: sets.New[string]()}
+	c := &creation[T]{Writer: w, Creations: what, owner: owner, results: make([]Result, len(what.Children)), templates: sets.New[string](), refusals: map[Reason]refusal{}}
 	err := w.InOrder(ctx, owner, len(what.Children), c.create)
 	if c.created > 0 {
 		klog.FromContext(ctx).V(2).Info("Created children", "resource", w.resource, "created", c.created)
@@ -82,9 +88,9 @@ func (w *Writer[T]) CreateAll(ctx context.Context, owner metav1.Object, what Cre
 		err = fmt.Errorf("%d %ss are not created: %w", missing, w.noun, err)
 	}
 	if c.quiet {
-		err = nil
+		err, c.refusals = nil, nil
 	}
-	return CreationResults{Results: c.results, Accepted: c.created, Err: err}
+	return CreationResults{Results: c.results, Accepted: c.created, Err: err, Refusals: c.inOrder()}
 }
 
 // creation is one pass of creations.
@@ -99,6 +105,8 @@ type creation[T metav1.Object] struct {
 	created, taken, refused int
 	// templates are those that were refused.
 	templates sets.Set[string]
+	// refusals are the first ones for each reason.
+	refusals map[Reason]refusal
 	// over is true when no other child is created in this pass, and quiet when nobody needs to know why.
 	over, quiet bool
 }
@@ -136,6 +144,7 @@ func (c *creation[T]) end(i int, result Result, err error) {
 		return
 	}
 	c.refused++
+	c.note(i, RefusalOf(cmp.Or(errors.Unwrap(err), err))) // createOne has added the name of the child
 	switch reachOf(c.kind, c.Children[i].GetName(), err) {
 	case allChildren:
 		c.over, c.quiet = true, c.quiet || TerminatingNamespace(err)
@@ -144,6 +153,28 @@ func (c *creation[T]) end(i int, result Result, err error) {
 		c.templates.Insert(c.Template(c.Children[i]))
 	}
 	c.over = c.over || c.refused-c.created >= maxRefusals
+}
+
+// refusal is that of one child.
+type refusal struct {
+	Refusal
+	child int
+}
+
+// note remembers a refusal unless an earlier child was refused for the same reason.
+func (c *creation[T]) note(child int, why Refusal) {
+	if first, found := c.refusals[why.Reason]; !found || child < first.child {
+		c.refusals[why.Reason] = refusal{why, child}
+	}
+}
+
+// inOrder returns the refusals in the order of the children.
+func (c *creation[T]) inOrder() (refusals []Refusal) {
+	byChild := func(a, b refusal) int { return cmp.Compare(a.child, b.child) }
+	for _, r := range slices.SortedFunc(maps.Values(c.refusals), byChild) {
+		refusals = append(refusals, r.Refusal)
+	}
+	return refusals
 }
 
 func (c *creation[T]) createOne(ctx context.Context, child T) (Result, error) {

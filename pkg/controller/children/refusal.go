@@ -14,6 +14,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/text"
 )
 
 // reach is which children are refused for the reason for which one of them was refused.
@@ -61,6 +63,63 @@ func templateInvalid(kind schema.GroupKind, name string, status metav1.Status) b
 		return !strings.HasPrefix(cause.Field, "spec.") || strings.HasPrefix(cause.Field, "spec.template.labels") ||
 			strings.HasPrefix(cause.Field, "spec.template.metadata")
 	})
+}
+
+// Reason is why a child was refused, in one word.
+type Reason int
+
+// Reasons of refusals.
+const (
+	// FailedCreate is for failures about which nobody has decided anything: they may pass without any change.
+	FailedCreate Reason = iota
+	// QuotaExceeded means that a ResourceQuota is used up.
+	QuotaExceeded
+	// Forbidden means that the controller lacks a permission.
+	Forbidden
+	// AdmissionDenied means that a webhook, a policy or an admission plugin refused the child.
+	AdmissionDenied
+	// Invalid means that the API considers the child invalid.
+	Invalid
+)
+
+// maxRefusal is the length of the message of a Refusal in bytes.
+const maxRefusal = 800
+
+// Refusal is why children were not created.
+type Refusal struct {
+	// Reason is why, in one word.
+	Reason Reason
+	// Message is the error, shortened.
+	Message string
+}
+
+// RefusalOf describes the error of a creation.
+func RefusalOf(err error) Refusal {
+	return Refusal{Reason: reasonOf(err), Message: text.TruncateWithEllipsis(err.Error(), maxRefusal)}
+}
+
+func reasonOf(err error) Reason {
+	var answer apierrors.APIStatus
+	if !errors.As(err, &answer) {
+		return FailedCreate
+	}
+	status := answer.Status()
+	says := func(part string) bool { return strings.Contains(status.Message, part) }
+	switch forbidden := status.Code == http.StatusForbidden; {
+	case says("admission webhook ") || says("' denied request"): // with any code
+		return AdmissionDenied
+	case forbidden && says("exceeded quota: "):
+		return QuotaExceeded
+	case forbidden && says("status unknown for quota: "): // the quota has just been created
+		return FailedCreate
+	case forbidden && (says(" cannot create resource ") || says("cannot set blockOwnerDeletion ")):
+		return Forbidden
+	case forbidden:
+		return AdmissionDenied
+	case status.Code == http.StatusUnprocessableEntity || status.Code == http.StatusBadRequest:
+		return Invalid
+	}
+	return FailedCreate
 }
 
 // TerminatingNamespace returns whether a creation was refused because everything here is about to be deleted.

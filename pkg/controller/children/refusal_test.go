@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -62,5 +63,46 @@ func TestReachOfRefusals(t *testing.T) {
 				t.Errorf("got %d, want %d", got, tc.want)
 			}
 		})
+	}
+}
+
+func TestReasonsOfRefusals(t *testing.T) {
+	job, jobsResource := schema.GroupKind{Group: "batch", Kind: "Job"}, schema.GroupResource{Group: "batch", Resource: "jobs"}
+	forbidden := func(why string) error { return apierrors.NewForbidden(jobsResource, "j", errors.New(why)) }
+	answer := func(code int32, message string) error {
+		return &apierrors.StatusError{ErrStatus: metav1.Status{Code: code, Message: message}}
+	}
+	for name, tc := range map[string]struct {
+		err  error
+		want Reason
+	}{
+		"a quota":                            {forbidden("exceeded quota: q, requested: count/jobs.batch=1, used: count/jobs.batch=1, limited: count/jobs.batch=1"), QuotaExceeded},
+		"a quota that is not counted yet":    {forbidden("status unknown for quota: q, resources: count/jobs.batch"), FailedCreate},
+		"no right":                           {forbidden(`User "u" cannot create resource "jobs" in API group "batch" in the namespace "ns"`), Forbidden},
+		"no right to block the deletion":     {forbidden("cannot set blockOwnerDeletion if an ownerReference refers to a resource you can't set finalizers on: , <nil>"), Forbidden},
+		"a policy":                           {forbidden("ValidatingAdmissionPolicy 'p' with binding 'b' denied request: no"), AdmissionDenied},
+		"a policy with the code of invalid":  {answer(http.StatusUnprocessableEntity, `jobs.batch "j" is forbidden: ValidatingAdmissionPolicy 'p' with binding 'b' denied request: no`), AdmissionDenied},
+		"a webhook":                          {answer(http.StatusForbidden, `admission webhook "w" denied the request: cannot create resource with this name`), AdmissionDenied},
+		"a webhook that speaks of quota":     {answer(http.StatusForbidden, `admission webhook "w" denied the request: exceeded quota: mine`), AdmissionDenied},
+		"a webhook with another code":        {answer(http.StatusBadRequest, `admission webhook "w" denied the request without explanation`), AdmissionDenied},
+		"a webhook that does not answer":     {apierrors.NewInternalError(errors.New(`failed calling webhook "w": connection refused`)), FailedCreate},
+		"a limit range":                      {forbidden("minimum storage usage per PersistentVolumeClaim is 1Gi, but request is 1Mi"), AdmissionDenied},
+		"an invalid object":                  {apierrors.NewInvalid(job, "j", field.ErrorList{field.Required(field.NewPath("spec"), "")}), Invalid},
+		"an object that cannot be read":      {apierrors.NewBadRequest("unknown field"), Invalid},
+		"no answer":                          {errors.New("connection refused"), FailedCreate},
+		"a failed server":                    {apierrors.NewInternalError(errors.New("etcd")), FailedCreate},
+		"too many requests":                  {apierrors.NewTooManyRequests("later", 1), FailedCreate},
+		"no namespace":                       {apierrors.NewNotFound(schema.GroupResource{Resource: "namespaces"}, "ns"), FailedCreate},
+		"a conflict with another quota user": {apierrors.NewConflict(schema.GroupResource{Resource: "resourcequotas"}, "q", errors.New("changed")), FailedCreate},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := RefusalOf(fmt.Errorf("creating: %w", tc.err))
+			if want := (Refusal{Reason: tc.want, Message: "creating: " + tc.err.Error()}); tc.want != FailedCreate && got != want || got.Reason != tc.want {
+				t.Errorf("got %+v, want %+v", got, want)
+			}
+		})
+	}
+	if got := RefusalOf(errors.New(strings.Repeat("x", 5000))); len(got.Message) != maxRefusal {
+		t.Errorf("a message of %d bytes, want %d", len(got.Message), maxRefusal)
 	}
 }

@@ -95,6 +95,7 @@ func (a *applier) createService(ctx context.Context, service *corev1.Service) er
 		return nil
 	}
 	a.note(func(r *plan.Results) { r.ServiceError = err.Error() })
+	a.refused("the Service "+service.Name, children.RefusalOf(err))
 	return fmt.Errorf("creating service %s/%s: %w", service.Namespace, service.Name, err)
 }
 
@@ -112,7 +113,28 @@ func (a *applier) createClaim(ctx context.Context, claim *corev1.PersistentVolum
 		return nil
 	}
 	a.note(func(r *plan.Results) { r.ClaimErrors = append(r.ClaimErrors, err.Error()) })
+	a.refused("the PersistentVolumeClaim "+claim.Name, children.RefusalOf(err))
 	return fmt.Errorf("creating persistent volume claim %s/%s: %w", claim.Namespace, claim.Name, err)
+}
+
+// reasons are the reasons of refusals in the words of the API.
+var reasons = map[children.Reason]string{
+	children.QuotaExceeded: jobsetv1alpha2.ReasonQuotaExceeded, children.Forbidden: jobsetv1alpha2.ReasonForbidden,
+	children.AdmissionDenied: jobsetv1alpha2.ReasonAdmissionDenied, children.Invalid: jobsetv1alpha2.ReasonInvalid,
+	children.FailedCreate: jobsetv1alpha2.ReasonFailedCreate,
+}
+
+func planned(refusal children.Refusal) plan.Refusal {
+	return plan.Refusal{Reason: reasons[refusal.Reason], Message: refusal.Message, MayPass: refusal.Reason == children.FailedCreate}
+}
+
+// refused notes the refusal of the Service or of a claim; of several the first one in alphabetical order.
+func (a *applier) refused(what string, why children.Refusal) {
+	a.note(func(r *plan.Results) {
+		if r.Refused == "" || what < r.Refused {
+			r.Refused, r.Refusals = what, []plan.Refusal{planned(why)}
+		}
+	})
 }
 
 // rememberTaken remembers that a claim exists which no cache shows. One that carries our label will be shown, and its end
@@ -145,6 +167,9 @@ func (a *applier) createJobs(ctx context.Context, jobs []*batchv1.Job) error {
 		}
 		if created.Err != nil {
 			r.CreationError = created.Err.Error()
+		}
+		for _, refusal := range created.Refusals {
+			r.Refusals = append(r.Refusals, planned(refusal))
 		}
 	})
 	return created.Err

@@ -12,6 +12,8 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -170,6 +172,76 @@ func TestSharedRejectionEndsThePass(t *testing.T) {
 			diff(t, "error", "", errorText(r.last))
 			diff(t, "whether the order is forgotten", int64(0), r.createFrom.noted(cache.MetaObjectToName(r.set)))
 		})
+	}
+}
+
+// The condition is about a quota that others use too: each pass may be refused in other words.
+func TestRefusedJobsAreACondition(t *testing.T) {
+	limit := 3
+	r := newPasses(t, sizedSet(5, 3), nil)
+	r.refused = func(name string) error {
+		if r.exist() >= limit {
+			return overQuota(name)
+		}
+		return nil
+	}
+	first := fmt.Sprintf("True QuotaExceeded 5 of 8 Jobs could not be created: %v", overQuota("js-a-3"))
+	for pass := range 5 {
+		r.pass(t)
+		r.show(t)
+		diff(t, fmt.Sprintf("condition after pass %d", pass), first, r.condition(t))
+	}
+	diff(t, "writes of the status", 1, r.statusWrites())
+	limit = 8
+	r.pass(t)
+	r.pass(t)
+	r.show(t)
+	diff(t, "condition when all are created", "False JobsCreated the missing Jobs have been created", r.condition(t))
+}
+
+func TestRefusedServiceIsACondition(t *testing.T) {
+	r := newRig(t, newSet())
+	r.refuse("create", "services", "", denied("js"))
+	obs, err := plan.Observed{JobSet: newSet(), Now: metav1.Now()}, error(nil)
+	if _, err = r.carryOut(t.Context(), &obs, plan.Decide(obs)); err == nil {
+		t.Error("no error of the refused Service")
+	}
+	diff(t, "condition", fmt.Sprintf("True AdmissionDenied the Service js could not be created: %v", denied("js")), r.condition(t))
+}
+
+// An API server that does not answer for a moment refuses the Jobs of all sets.
+func TestPassingRefusalsAreNoConditionAtFirst(t *testing.T) {
+	r := newPasses(t, sizedSet(5), func(string) error { return errRefused })
+	r.pass(t)
+	diff(t, "condition", "", r.condition(t))
+	r.refusedSince.note(cache.MetaObjectToName(r.set), time.Now().Add(-time.Minute))
+	r.pass(t)
+	diff(t, "condition after a minute", "True FailedCreate 5 of 5 Jobs could not be created: "+errRefused.Error(), r.condition(t))
+}
+
+// condition returns the stored condition JobCreationFailure.
+func (r *rig) condition(t *testing.T) string {
+	t.Helper()
+	stored, err := r.jobSets.JobsetV1alpha2().JobSets("ns").Get(t.Context(), "js", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := meta.FindStatusCondition(stored.Status.Conditions, jobsetv1alpha2.JobCreationFailure)
+	if c == nil {
+		return ""
+	}
+	return fmt.Sprintf("%s %s %s", c.Status, c.Reason, c.Message)
+}
+
+// show shows the stored set to the cache.
+func (r *passes) show(t *testing.T) {
+	t.Helper()
+	stored, err := r.jobSets.JobsetV1alpha2().JobSets(r.set.Namespace).Get(t.Context(), r.set.Name, metav1.GetOptions{})
+	if err == nil {
+		err = r.caches.jobSets.GetIndexer().Update(stored)
+	}
+	if err != nil {
+		t.Fatal(err)
 	}
 }
 

@@ -46,7 +46,7 @@ func (s *Syncer) Observe(ctx context.Context, key cache.ObjectName) (*plan.Obser
 		return nil, lagRetry, nil
 	}
 	obs := &plan.Observed{
-		JobSet: js, Jobs: jobs, Deferred: s.deferred.noted(key), CreateFrom: s.createFrom.noted(key),
+		JobSet: js, Jobs: jobs, Deferred: s.deferred.noted(key), CreateFrom: s.createFrom.noted(key), RefusedSince: s.refusedSince.noted(key),
 		Now: metav1.NewTime(s.deps.Clock.Now()), Gates: s.gates(), KeepAttempts: s.keepsAttempts(),
 	}
 	if err := s.observeOthers(obs); err != nil {

@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -68,6 +69,8 @@ type Syncer struct {
 	deferred *notes[plan.Deferred]
 	// createFrom are the places of the Jobs that are created first.
 	createFrom *notes[int64]
+	// refusedSince is since when each pass was refused the creation of something.
+	refusedSince *notes[time.Time]
 	// backlogs are the Jobs that wait for the Job controller.
 	backlogs *backlogs
 	dropped  *dropped
@@ -84,7 +87,7 @@ func NewSyncer(deps SyncerConfig) *Syncer {
 		services: children.NewWriter(deps.Host, corev1.SchemeGroupVersion.WithKind("Service").GroupKind(), resourceServices, "service", deps.Services),
 		claims: children.NewWriter(deps.Host, corev1.SchemeGroupVersion.WithKind("PersistentVolumeClaim").GroupKind(), resourceClaims,
 			"persistent volume claim", deps.Claims),
-		deferred: newNotes[plan.Deferred](), createFrom: newNotes[int64](), backlogs: newBacklogs(), dropped: newDropped(deps.Clock),
+		deferred: newNotes[plan.Deferred](), createFrom: newNotes[int64](), refusedSince: newNotes[time.Time](), backlogs: newBacklogs(), dropped: newDropped(deps.Clock),
 		takenClaims: expiring.NewLRUExpireCacheWithClock(maxTakenClaims, deps.Clock),
 	}
 }
@@ -114,6 +117,7 @@ func (s *Syncer) Finish(ctx context.Context, js *jobsetv1alpha2.JobSet, out plan
 		s.warn(js, warning)
 	}
 	s.createFrom.note(key, out.CreateFrom)
+	s.refusedSince.note(key, out.RefusedSince)
 	if out.Status == nil {
 		s.deferred.note(key, out.Deferred)
 	}
@@ -164,5 +168,6 @@ func (s *Syncer) forget(key cache.ObjectName) {
 	s.deps.Runner.Forget(key)
 	s.deferred.forget(key)
 	s.createFrom.forget(key)
+	s.refusedSince.forget(key)
 	s.backlogs.note(key, 0)
 }

@@ -75,8 +75,11 @@ func childWrites(o Observed, kids children, st *statusBuilder) Plan {
 	if moreCreations && (p.RequeueAfter == 0 || p.RequeueAfter > backlogPatience) {
 		p.RequeueAfter = backlogPatience // should nobody take care of the Jobs that are there
 	}
-	if len(p.CreateJobs) == 0 {
+	if len(p.CreateJobs) == 0 && !moreCreations {
 		st.endNameConflict()
+		if p.nothingMissing(kids) {
+			st.endCreationFailure(reasonJobsCreated, messageJobsCreated)
+		}
 	}
 	return p
 }

@@ -50,6 +50,10 @@ type Results struct {
 	Creations []Creation
 	// CreationError summarizes why Jobs were not created; empty if none was refused, or nobody needs to know.
 	CreationError string
+	// Refusals are why children were not created, one for each reason. If Refused is not empty, it names what was refused
+	// before any Job was tried: the Service, or a volume claim.
+	Refusals []Refusal
+	Refused  string
 	// ServiceError is why the Service was not created; empty if it was not refused.
 	ServiceError string
 	// ClaimErrors are why volume claims were not created.
@@ -79,6 +83,8 @@ type Outcome struct {
 	DeferStatus time.Duration
 	// CreateFrom is the next Observed.CreateFrom.
 	CreateFrom int64
+	// RefusedSince is the next Observed.RefusedSince.
+	RefusedSince time.Time
 	// RequeueAfter is the time after which the next sync is due even if nothing happens; 0 for none.
 	RequeueAfter time.Duration
 }
@@ -87,11 +93,14 @@ type Outcome struct {
 func Finish(o Observed, p Plan, r Results) Outcome {
 	out := Outcome{
 		Status: p.Status, Events: p.Events, Warnings: warnings(o, p, r), CreateFrom: nextCreateFrom(o, p, r),
+		RefusedSince: refusedSince(o, r),
 		DeleteJobSet: p.DeleteJobSet && !r.Interrupted, RequeueAfter: p.RequeueAfter,
 	}
-	if names := p.jobsWith(r, NameTaken); len(names) > 0 {
-		out.noteTakenNames(o, p, names)
+	names := p.jobsWith(r, NameTaken)
+	if len(names) > 0 {
+		out.requeue(RetryNamesAfter(o))
 	}
+	out.noteResults(o, p, r, names)
 	if len(p.jobsWith(r, NameFreed)) > 0 {
 		out.requeue(RetryNamesAfter(o))
 	}
@@ -104,6 +113,24 @@ func Finish(o Observed, p Plan, r Results) Outcome {
 		out.RequeueAfter = continueAfter
 	}
 	return out
+}
+
+// noteResults adds to the status what only shows when a plan is carried out.
+func (out *Outcome) noteResults(o Observed, p Plan, r Results, takenNames []string) {
+	if len(takenNames)+len(r.Refusals) == 0 {
+		return
+	}
+	st := newStatus(o)
+	st.pending = true // Decide knows whether the conditions are about the present spec
+	if out.Status != nil {
+		st.next = out.Status.DeepCopy()
+	}
+	st.events = out.Events
+	if len(takenNames) > 0 {
+		st.setNameConflict(p, takenNames)
+	}
+	st.setCreationFailure(p, r, out.RefusedSince)
+	out.Status, out.Events = st.result()
 }
 
 // requeue makes the next sync due after the time, unless it is due earlier; 0 is never.

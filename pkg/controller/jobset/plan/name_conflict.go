@@ -16,21 +16,6 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
 )
 
-// noteTakenNames adds Jobs to the status that could not be created because objects that the set does not own have their
-// names. Unlike all else this shows only when a plan is carried out: such an object need not carry the label by which
-// children are cached.
-func (out *Outcome) noteTakenNames(o Observed, p Plan, names []string) {
-	st := newStatus(o)
-	if out.Status != nil {
-		st.next = out.Status.DeepCopy()
-	}
-	st.events = out.Events
-	slices.Sort(names)
-	st.setNameConflict(p, names)
-	out.Status, out.Events = st.result()
-	out.requeue(RetryNamesAfter(o))
-}
-
 // RetryNamesAfter returns when to try again for a taken name: after as long as it has been waited for so far, within
 // limits. No watch shows when an object without our labels is gone.
 func RetryNamesAfter(o Observed) time.Duration {
@@ -42,9 +27,11 @@ func RetryNamesAfter(o Observed) time.Duration {
 	return min(max(o.Now.Sub(c.LastTransitionTime.Time), soonest), latest)
 }
 
-// setNameConflict names one taken name, and the same one for as long as it is taken, so that names which become free one
+// setNameConflict reports that Jobs could not be created because objects that the set does not own have their names. Such an
+// object need not carry the label by which children are cached. One taken name is named, and the same one for as long as it is taken, so that names which become free one
 // after the other make no noise. A full plan does not try all names: one that it did not try is taken still.
 func (b *statusBuilder) setNameConflict(p Plan, names []string) {
+	slices.Sort(names)
 	if c := meta.FindStatusCondition(b.next.Conditions, jobsetv1alpha2.ChildNameConflict); c != nil && c.Status == metav1.ConditionTrue {
 		named := takenName(c.Message)
 		isNamed := func(job *batchv1.Job) bool { return job.Name == named }

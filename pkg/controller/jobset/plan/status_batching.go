@@ -171,5 +171,9 @@ func withoutProgress(status *jobsetv1alpha2.JobSetStatus) *jobsetv1alpha2.JobSet
 	if a := helper.RunningAttempt(rest); a != nil {
 		a.CreateTime, a.ReadyTime = nil, nil
 	}
+	// How many children are refused, and in which words, may change with each try. That they are is stored at once.
+	if c := meta.FindStatusCondition(rest.Conditions, jobsetv1alpha2.JobCreationFailure); c != nil {
+		c.Reason, c.Message = "", ""
+	}
 	return rest
 }

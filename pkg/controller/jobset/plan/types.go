@@ -36,6 +36,8 @@ type Observed struct {
 	// CreateFrom is the place, among all Jobs of the set, of the one that is created first; those before it come last. It
 	// moves past what has been planned or refused, so that no refused Job keeps others waiting.
 	CreateFrom int64
+	// RefusedSince is since when each pass was refused the creation of something; zero if the last one was not.
+	RefusedSince time.Time
 	// MaxBacklog is how many Jobs of the set may wait for the cluster's Job controller; 0 for as many as of any set.
 	MaxBacklog int
 	// Mismatches are about features that the set uses and that are off because the API server does not serve them, one

@@ -51,6 +51,12 @@ func forgetFreed(o plan.Observed, p plan.Plan, r plan.Results) plan.Outcome {
 	return plan.Finish(o, p, r)
 }
 
+// hushed does not record that Jobs are refused.
+func hushed(o plan.Observed, p plan.Plan, r plan.Results) plan.Outcome {
+	r.Refusals = nil
+	return plan.Finish(o, p, r)
+}
+
 // silent does not record that names of Jobs are taken, and looks for them no more.
 func silent(o plan.Observed, p plan.Plan, r plan.Results) plan.Outcome {
 	r.Creations = slices.Clone(r.Creations)

@@ -116,6 +116,7 @@ func (r *invariants) finished(o plan.Observed, p plan.Plan, results plan.Results
 		r.heldBack(o, out.DeferStatus)
 		r.seen[heldStatuses]++
 	}
+	r.refusalSound(o, results, out)
 	r.seen[fullPlans] += int(one(p.More && results.Accepted > 0))
 	if out.Status == nil {
 		return

@@ -78,6 +78,8 @@ func wrongWithUnfinished(o plan.Observed) string {
 		return "a success is not dealt with"
 	case conditionIs(&o.JobSet.Status, jobsetv1alpha2.ChildNameConflict):
 		return "the names of Jobs count as taken"
+	case conditionIs(&o.JobSet.Status, jobsetv1alpha2.JobCreationFailure):
+		return "Jobs count as refused"
 	case len(o.JobSet.Status.ReplicatedJobsStatus) != len(o.JobSet.Spec.ReplicatedJobs):
 		return "replicatedJobs are not counted"
 	}

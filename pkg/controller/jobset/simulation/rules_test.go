@@ -255,7 +255,9 @@ func eventsSound(d decision) string {
 	for i := range d.after.Conditions {
 		c := &d.after.Conditions[i]
 		old := setCondition(d.before, c.Type)
-		if changed := old == nil || old.Status != c.Status; changed && !reasons.Has(c.Reason) {
+		// The refusal of children has events of its own, with each try.
+		refused := c.Type == jobsetv1alpha2.JobCreationFailure && c.Status == metav1.ConditionTrue
+		if changed := old == nil || old.Status != c.Status; changed && !refused && !reasons.Has(c.Reason) {
 			return "there is no event of reason " + c.Reason
 		}
 	}

@@ -4,6 +4,7 @@
 package simulation
 
 import (
+	"slices"
 	"time"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
@@ -12,6 +13,8 @@ import (
 
 // This file holds the rules about what is stored later than it is seen. Queueing systems read the counts: they give quota
 // back when nothing is active, and wait until everything is up.
+
+const refusalsTold = "a condition says that children are refused as long as they are"
 
 const queuesWait = "what queueing systems wait for is stored in time"
 
@@ -33,6 +36,25 @@ func (r *invariants) heldBack(o plan.Observed, wait time.Duration) {
 	case seen.succeeded != stored.succeeded && wait > time.Second:
 		r.fail("rule %q: %d Jobs have succeeded, %d had, and that waits for %s", queuesWait, seen.succeeded, stored.succeeded, wait)
 	}
+}
+
+// refusalSound checks that the condition about refused children begins only with a refusal, and in time.
+func (r *invariants) refusalSound(o plan.Observed, results plan.Results, out plan.Outcome) {
+	const name = jobsetv1alpha2.JobCreationFailure
+	was, next := conditionIs(&o.JobSet.Status, name), &o.JobSet.Status
+	if out.Status != nil {
+		next = out.Status
+	}
+	is := conditionIs(next, name)
+	decided := slices.ContainsFunc(results.Refusals, func(refusal plan.Refusal) bool { return !refusal.MayPass })
+	switch {
+	case is && !was && len(results.Refusals) == 0:
+		r.fail("rule %q: nothing was refused", refusalsTold)
+	case decided && !is:
+		r.fail("rule %q: %v", refusalsTold, results.Refusals)
+	}
+	r.seen[refusals] += int(one(is && !was))
+	r.seen[refusalsOver] += int(one(was && !is && !finished(next)))
 }
 
 type sums struct{ active, up, succeeded int32 }

@@ -40,6 +40,8 @@ const (
 	holds
 	nameConflicts
 	denials
+	refusals
+	refusalsOver
 	restorations
 	restartRequests
 	partRequests
@@ -61,7 +63,7 @@ var kindNames = [kinds]string{
 	"names taken", "full plans", "Jobs created", "Jobs resumed", "restarts of sets", "restarts of single Jobs", "restarts of several Jobs at once", "completed sets", "failed sets",
 	"sets deleted after their time to live", "sets created anew", "restarts that wait for the last Job to be gone",
 	"restarts before the Job had failed", "deadlines that were over", "executions counted", "suspensions that were taken back too late", "Jobs suspended by others", "conflicts of names told",
-	"Jobs denied by name", "Jobs whose labels were restored",
+	"Jobs denied by name", "refusals of Jobs told", "refusals of Jobs that are over", "Jobs whose labels were restored",
 	"restart the set", "restart a part of the set", "suspend the set", "resume the set", "cancel the set", "retry the set", "first causes told",
 	"ends running", "ends suspended", "ends finished", "ends deleted",
 }

@@ -39,7 +39,9 @@ func Cancel(js *jobset.JobSet, spec *batch.JobSetActionSpec, call Call) (*batch.
 	}
 	now := metav1.NewTime(call.Now.Truncate(seconds))
 	setCondition(js, now, jobset.ConditionFailed, metav1.ConditionTrue, ReasonCancelled, call.signed(cancelled, spec.Reason))
-	endCondition(js, now, jobset.ConditionRestarting, reasonJobSetFailed, "jobset failed")
+	for _, trouble := range []string{jobset.ConditionRestarting, jobset.ConditionCreationFailure, jobset.ConditionUnschedulable} {
+		endCondition(js, now, trouble, reasonJobSetFailed, "jobset failed")
+	}
 	endCondition(js, now, jobset.ConditionNameConflict, helper.ReasonJobNamesFree, helper.MessageJobNamesFree)
 	js.Status.TerminalState = helper.PhaseFailed
 	end(&js.Status, jobset.OutcomeCancelled, call.user(), spec.Reason, call.Now)

@@ -93,11 +93,16 @@ func TestCancel(t *testing.T) {
 			change: func(js *jobset.JobSet) {
 				conflict := restarting
 				conflict.Type, conflict.Reason = jobset.ConditionNameConflict, "JobNameTaken"
-				js.Status.Conditions = []metav1.Condition{restarting, conflict}
+				refused, unschedulable := restarting, restarting
+				refused.Type, refused.Reason = jobset.ConditionCreationFailure, "QuotaExceeded"
+				unschedulable.Type, unschedulable.Reason = jobset.ConditionUnschedulable, "Unschedulable"
+				js.Status.Conditions = []metav1.Condition{restarting, conflict, refused, unschedulable}
 			}, attempt: 1, text: "the JobSet was cancelled, which ended attempt 1",
 			conditions: []metav1.Condition{
 				conditionOf(jobset.ConditionRestarting, metav1.ConditionFalse, "JobSetFailed", "jobset failed"),
 				conditionOf(jobset.ConditionNameConflict, metav1.ConditionFalse, "JobNamesFree", "the names of all jobs of the jobset are available"),
+				conditionOf(jobset.ConditionCreationFailure, metav1.ConditionFalse, "JobSetFailed", "jobset failed"),
+				conditionOf(jobset.ConditionUnschedulable, metav1.ConditionFalse, "JobSetFailed", "jobset failed"),
 				conditionOf("Failed", metav1.ConditionTrue, "Cancelled", message),
 			},
 		},
