@@ -18,6 +18,7 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/cli"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/complete"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/kind"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/list"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/logs"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/preview"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/timeline"
@@ -50,7 +51,7 @@ func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	cmd.AddCommand(
 		action.NewRestart(f, targets), action.NewSuspend(f, targets), action.NewResume(f, targets),
 		action.NewCancel(f, targets), action.NewRetry(f, targets),
-		tree.NewCommand(f, kind.Trees(kinds)), top.NewCommand(f, kind.Tops(kinds)), preview.NewCommand(f, kind.Previews(kinds)),
+		list.NewCommand(f), tree.NewCommand(f, kind.Trees(kinds)), top.NewCommand(f, kind.Tops(kinds)), preview.NewCommand(f, kind.Previews(kinds)),
 		timeline.NewCommand(f, kind.Timelines(kinds)), logs.NewCommand(f, kind.Logs(kinds)), why.NewCommand(f, kind.Whys(kinds)),
 	)
 	complete.Flags(f, kind.Flags(kinds), cmd.Commands()...)
