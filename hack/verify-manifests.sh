@@ -165,6 +165,20 @@ user-jobset-operator get jobsets.jobset.x-k8s.io default
 user-jobset-operator list jobsets.jobset.x-k8s.io default
 user-jobset-operator watch jobsets.jobset.x-k8s.io default
 user-jobset-operator create jobsets.jobset.x-k8s.io/ACTION default
+user-jobset-operator list jobs.batch default
+user-jobset-operator watch jobs.batch default
+user-jobset-operator list pods default
+user-jobset-operator watch pods default
+user-jobset-operator get pods/log default
+user-jobset-operator list events default
+user-jobset-operator list events.events.k8s.io default
+user-jobset-operator get services default
+user-jobset-operator get persistentvolumeclaims default
+user-jobset-operator list resourcequotas default
+user-jobset-operator list pods.metrics.k8s.io default
+user-jobset-operator list workloads.kueue.x-k8s.io default
+user-jobset-operator get localqueues.kueue.x-k8s.io default
+user-jobset-operator get podgroups.scheduling.k8s.io default
 user-none list featuregates.jobset.x-k8s.io
 "
 
@@ -210,7 +224,16 @@ user-jobset-operator update jobsets.jobset.x-k8s.io/finalizers default
 user-jobset-operator get jobsets.jobset.x-k8s.io/scale default
 user-jobset-operator patch jobsets.jobset.x-k8s.io/scale default
 user-jobset-operator create jobsets.jobset.x-k8s.io/restart kube-system
-user-jobset-operator list pods default
+user-jobset-operator list pods kube-system
+user-jobset-operator list nodes
+user-jobset-operator get secrets default
+user-jobset-operator get configmaps default
+user-jobset-operator delete pods default
+user-jobset-operator create pods/exec default
+user-jobset-operator update jobs.batch default
+user-jobset-operator delete jobs.batch default
+user-jobset-operator list services default
+user-jobset-operator update persistentvolumeclaims default
 user-none get jobsets.jobset.x-k8s.io default
 user-none create jobsets.jobset.x-k8s.io/restart default
 "
@@ -221,7 +244,7 @@ review() {
   local user="system:serviceaccount:jobset-system:${who}" groups="system:authenticated, system:serviceaccounts"
   [[ "${who}" != user-* ]] || { user="manifests-${who}"; groups=system:authenticated; }
   case "${resource}" in
-    */status | */finalizers | jobsets.jobset.x-k8s.io/*) subresource=${resource##*/} ;;
+    */status | */finalizers | pods/* | jobsets.jobset.x-k8s.io/*) subresource=${resource##*/} ;;
     */*) name=${resource##*/} ;;
   esac
   resource=${resource%%/*}

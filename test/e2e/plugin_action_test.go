@@ -161,11 +161,11 @@ func TestPluginContinuesAfterRejection(t *testing.T) {
 	}
 }
 
-func TestPluginServesOperatorsWhoMayNotReadJobs(t *testing.T) {
+func TestPluginServesUsersWhoMayNotReadJobs(t *testing.T) {
 	k := newKubectl(t)
 	k.okIn(manifest("train", runOn), "apply", "-f", "-")
 	k.settles("train", "restarts=0 | 1 Start, ready")
-	operator := k.operator("oncall")
+	operator := k.actor("oncall")
 	wait := []string{"--wait", "--timeout=60s"}
 	operator.eventually(30*time.Second, func() string { // our server remembers for a while who may not
 		if r := operator.plugin("restart", "train", "--dry-run=server"); r.code != 0 {

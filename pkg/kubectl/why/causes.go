@@ -67,10 +67,13 @@ const (
 	ServiceForeign             Cause = "ServiceForeign"
 	ServiceMissing             Cause = "ServiceMissing"
 	CoordinatorWithoutHostname Cause = "CoordinatorWithoutHostnames"
-	MaxRestartsReached         Cause = "MaxRestartsReached"
-	CrashLoop                  Cause = "CrashLoop"
-	ExitCode                   Cause = "ExitCode"
-	JobFailed                  Cause = "JobFailed"
+	// CauseUnknown means that the user has no permission to read what would show the cause.
+	CauseUnknown Cause = "CauseUnknown"
+
+	MaxRestartsReached Cause = "MaxRestartsReached"
+	CrashLoop          Cause = "CrashLoop"
+	ExitCode           Cause = "ExitCode"
+	JobFailed          Cause = "JobFailed"
 
 	DependsOn    Cause = "DependsOn"
 	StartupOrder Cause = "StartupOrder"
@@ -93,6 +96,7 @@ var Causes = []Cause{
 	NodeLost, TerminatingPodsBlock, UnboundClaim, SchedulingGate, UnschedulableTaint, UnschedulableAffinity, UnschedulableResources, Unschedulable,
 	PodGroupWaits, SchedulerSilent, ImagePull, ContainerConfig, VolumeMount, OutOfMemory, Evicted, Preempted,
 	ServiceForeign, ServiceMissing, CoordinatorWithoutHostname,
+	CauseUnknown,
 	MaxRestartsReached, CrashLoop, ExitCode, JobFailed,
 	DependsOn, StartupOrder, Restarting, PodsNotReady, Starting, Running, Completed,
 }

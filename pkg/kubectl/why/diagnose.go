@@ -29,13 +29,13 @@ var rules = map[string][]rule{
 	stateNotFound:           {notFound, childrenBlocked},
 	helper.PhaseTerminating: {deletion, childrenBlocked, nodesLost},
 	helper.PhaseCompleted:   {completed},
-	helper.PhaseFailed:      {failed, serviceTrouble, hostnamesDisabled},
+	helper.PhaseFailed:      {failed, permissionMissing, serviceTrouble, hostnamesDisabled},
 	helper.PhaseSuspended:   {managedByOther, queued, suspendedBy, controllerGone},
 }
 
 // running are the rules of a set that should run.
 var running = []rule{
-	managedByOther, controllerGone, nameTaken, creationRefused, jobSuspended, podsRefused, childrenBlocked,
+	managedByOther, controllerGone, nameTaken, creationRefused, jobSuspended, podsRefused, childrenBlocked, permissionMissing,
 	nodesLost, terminatingPods, schedulingRefused, podGroups, containersWaiting, podsFailed, serviceTrouble, hostnamesDisabled,
 	failedAgain, dependencies, startupOrder, health,
 }
@@ -51,7 +51,7 @@ func Diagnose(e *Evidence) *Report {
 	for _, find := range apply {
 		r.Findings = append(r.Findings, find(d)...)
 	}
-	r.Findings = sorted(r.Findings)
+	r.Findings = d.withoutDoubt(sorted(r.Findings))
 	if first := r.Findings[0].Cause; !first.Normal() {
 		r.Findings = slices.DeleteFunc(r.Findings, func(f Finding) bool { return f.Cause == Starting })
 	}

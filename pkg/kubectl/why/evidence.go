@@ -77,7 +77,7 @@ type diagnosis struct {
 	current, previous []*batchv1.Job
 	// live are the pods of the present attempt that neither ended nor are being deleted.
 	live []*corev1.Pod
-	// missing are the names of Jobs that the set needs and has not.
+	// missing are the names of Jobs that the set needs and has not. None when Jobs cannot be read.
 	missing []string
 }
 
@@ -103,7 +103,7 @@ func newDiagnosis(e *Evidence) *diagnosis {
 			}
 		}
 	}
-	if e.JobSet != nil {
+	if e.JobSet != nil && !e.forbidden("jobs") {
 		for i := range e.JobSet.Spec.ReplicatedJobs {
 			rj := &e.JobSet.Spec.ReplicatedJobs[i]
 			for index := range int(helper.Replicas(rj)) {

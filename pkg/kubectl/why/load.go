@@ -108,7 +108,7 @@ func (l *loader) gap(source string, err error) {
 	var network net.Error
 	switch {
 	case apierrors.IsForbidden(err):
-		reason = "forbidden"
+		reason = reasonForbidden
 	case apierrors.IsUnauthorized(err):
 		reason = "unauthorized"
 	case apierrors.IsNotFound(err):

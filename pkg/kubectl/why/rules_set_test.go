@@ -59,6 +59,10 @@ func setCases() map[string]diagnosisCase {
 			evidence: healthy(pods(crashing("CrashLoopBackOff", 3)), unread(apierrors.NewServiceUnavailable("try later"))),
 			want:     APIServiceUnavailable, further: []Cause{CrashLoop},
 		},
+		"the pods may not be read": {
+			evidence: healthy(mayNotRead("pods"), status(func(s *jobsetv1alpha2.JobSetStatus) { s.ReplicatedJobsStatus[0].Ready = 0 })),
+			want:     CauseUnknown, words: []string{"cannot read pods"},
+		},
 		"there is no set of the name": {
 			evidence: &Evidence{Namespace: "team", Name: "train", Now: now, Unread: apierrors.NewNotFound(jobSets, "train"), Near: []string{"trains"}},
 			want:     NotFound, words: []string{"no JobSet train in the namespace team"},

@@ -83,7 +83,7 @@ func run(ctx context.Context, f *cli.Factory, output *cli.Output, kind cli.For[D
 	} else {
 		err = output.PrintReport(f.Out, kind.Title+"Diagnosis", report)
 	}
-	if err == nil && report.State == stateNotFound {
+	if err == nil && (report.State == stateNotFound || report.State == stateUnknown) {
 		err = cli.ErrSilent
 	}
 	return err
