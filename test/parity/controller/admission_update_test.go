@@ -15,7 +15,7 @@ import (
 
 const (
 	immutableJobs = "spec.replicatedJobs"
-	immutable     = "immutable"
+	immutable     = "cannot be changed after creation"
 )
 
 // whileRunning and whileSuspended say whether an update of a set in that state is accepted.
@@ -32,7 +32,11 @@ func (tc updateCase) run(t *testing.T) {
 			e.create(testJobSet(func(js *jobSet) { js.Spec.Suspend = ptr.To(state == "suspended") }))
 			err := e.tryUpdate(template(func(spec *batchv1.JobSpec) { tc.change(&spec.Template) }))
 			if !accepted {
-				e.refused(err, immutableJobs, "field is immutable")
+				text := immutable
+				if tc.whileSuspended {
+					text = "can be changed only while the JobSet is suspended"
+				}
+				e.refused(err, immutableJobs, text)
 			} else if err != nil {
 				t.Errorf("the update is refused: %v", err)
 			}
@@ -129,7 +133,7 @@ func TestRow7_2_18_ElasticSizeWithTheGate(t *testing.T) {
 		"4/4 is accepted":           {func(*jobSet) {}, 4, 4, "", ""},
 		"4/5 is refused":            {func(*jobSet) {}, 4, 5, spec + "completions", "completions must be equal to parallelism"},
 		"0/0 is refused":            {func(*jobSet) {}, 0, 0, spec + "parallelism", "parallelism must be >= 1"},
-		"4/4 NonIndexed is refused": {nonIndexed, 4, 4, immutableJobs, "field is immutable"},
+		"4/4 NonIndexed is refused": {nonIndexed, 4, 4, immutableJobs, "cannot be changed"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := newEnv(t, gated)
@@ -147,5 +151,5 @@ func TestRow7_2_18_ElasticSizeWithTheGate(t *testing.T) {
 func TestRow7_2_19_ElasticSizeWithoutTheGate(t *testing.T) {
 	e := newEnv(t, released)
 	e.create(testJobSet(func(js *jobSet) { resize(js, 2, 2) }))
-	e.refused(e.tryUpdate(func(js *jobSet) { resize(js, 4, 4) }), immutableJobs, "field is immutable")
+	e.refused(e.tryUpdate(func(js *jobSet) { resize(js, 4, 4) }), immutableJobs, "cannot be changed")
 }

@@ -226,7 +226,7 @@ func resize(js *jobSet, parallelism, completions int32) {
 	}
 }
 
-// refused checks that a write was refused as invalid, at the field and with the text.
+// refused checks that a write was refused as invalid, at the field or below it, and with the text.
 func (e *env) refused(err error, field, text string) {
 	e.Helper()
 	if !apierrors.IsInvalid(err) {
@@ -234,9 +234,9 @@ func (e *env) refused(err error, field, text string) {
 		return
 	}
 	for _, cause := range err.(apierrors.APIStatus).Status().Details.Causes {
-		if cause.Field == field && strings.Contains(cause.Message, text) {
+		if strings.HasPrefix(cause.Field, field) && strings.Contains(cause.Message, text) {
 			return
 		}
 	}
-	e.Errorf("no cause at %s contains %q: %v", field, text, err)
+	e.Errorf("no cause at or below %s contains %q: %v", field, text, err)
 }

@@ -10,6 +10,9 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset"
 )
 
+// finishedAlready is what users read about a field that can be changed until the set has finished.
+const finishedAlready = "cannot be changed after the JobSet has finished; delete and recreate the JobSet"
+
 func validateActiveDeadline(seconds *int64, path *field.Path) field.ErrorList {
 	if seconds == nil || *seconds >= 1 {
 		return nil
@@ -21,5 +24,5 @@ func validateActiveDeadlineUpdate(next, prev *jobset.JobSet, path *field.Path) f
 	if !finished(&prev.Status) || equality.Semantic.DeepEqual(next.Spec.ActiveDeadlineSeconds, prev.Spec.ActiveDeadlineSeconds) {
 		return nil
 	}
-	return field.ErrorList{field.Forbidden(path, "must not change once the JobSet has finished: create a new JobSet")}
+	return field.ErrorList{field.Forbidden(path, finishedAlready)}
 }

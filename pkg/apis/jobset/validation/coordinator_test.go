@@ -23,7 +23,10 @@ func TestCoordinator(t *testing.T) {
 			}
 		}
 	}
-	const indexed = "must be a replicatedJob with completionMode Indexed and with completions set"
+	const (
+		indexed = "must be a replicatedJob with completionMode Indexed, because only its pods have a stable DNS name"
+		counted = `must be a replicatedJob whose number of pods is known: set completions in the template of "workers", for example to 4`
+	)
 	runRules(t, map[string]ruleCase{
 		"3.4-8a an unknown replicatedJob": {
 			change: set("nobody", 0, 0),
@@ -31,11 +34,11 @@ func TestCoordinator(t *testing.T) {
 		},
 		"3.4-8b a negative Job index": {
 			change: set("workers", -1, 0),
-			want:   only("spec.coordinator.jobIndex", invalid, `must be 0 or more and less than the replicas of "workers", 2`),
+			want:   only("spec.coordinator.jobIndex", invalid, `must be from 0 to 1, because "workers" has replicas: 2`),
 		},
 		"3.4-8b a Job index beyond the replicas": {
 			change: set("workers", 2, 0),
-			want:   only("spec.coordinator.jobIndex", invalid, `must be 0 or more and less than the replicas of "workers", 2`),
+			want:   only("spec.coordinator.jobIndex", invalid, `must be from 0 to 1, because "workers" has replicas: 2`),
 		},
 		"3.4-8c a NonIndexed replicatedJob": {
 			change: set("workers", 0, 0, func(js *jobset.JobSet) {
@@ -45,15 +48,15 @@ func TestCoordinator(t *testing.T) {
 		},
 		"3.4-8c no completions": {
 			change: set("workers", 0, 0, func(js *jobset.JobSet) { js.Spec.ReplicatedJobs[1].Template.Spec.Completions = nil }),
-			want:   only("spec.coordinator.replicatedJob", invalid, indexed),
+			want:   only("spec.coordinator.replicatedJob", invalid, counted),
 		},
 		"3.4-8d a negative pod index": {
 			change: set("workers", 0, -1),
-			want:   only("spec.coordinator.podIndex", invalid, `must be 0 or more and less than the completions of "workers", 4`),
+			want:   only("spec.coordinator.podIndex", invalid, `must be from 0 to 3, because "workers" has completions: 4`),
 		},
 		"3.4-8d a pod index beyond the completions": {
 			change: set("workers", 0, 4),
-			want:   only("spec.coordinator.podIndex", invalid, `must be 0 or more and less than the completions of "workers", 4`),
+			want:   only("spec.coordinator.podIndex", invalid, `must be from 0 to 3, because "workers" has completions: 4`),
 		},
 		"3.4-8e a label of 63 characters passes, the default subdomain counted": {
 			change: set("w", 0, 0, func(js *jobset.JobSet) {
@@ -81,12 +84,11 @@ func TestCoordinator(t *testing.T) {
 			change: set("wörk", 0, 0),
 			want: []refusal{
 				{"spec.coordinator.replicatedJob", invalid, target},
-				{"spec.coordinator", invalid, "must result in a DNS name that is the value of a label: a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')"},
 			},
 		},
 	})
 }
 
 func coordinatorTooLong(length int) string {
-	return fmt.Sprintf("must result in a DNS name of no more than 63 characters, because it is the value of a label; it has %d: shorten metadata.name, the name of the replicatedJob or spec.network.subdomain", length)
+	return fmt.Sprintf("the DNS name of the coordinator must have at most 63 characters, because it is the value of a label; it has %d: shorten metadata.name, the name of the replicatedJob or spec.network.subdomain", length)
 }

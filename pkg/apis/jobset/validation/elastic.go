@@ -4,6 +4,8 @@
 package validation
 
 import (
+	"fmt"
+
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -17,17 +19,17 @@ func validateElastic(next, prev *jobset.ReplicatedJob, stored *jobset.JobSetStat
 		return nil
 	}
 	if finished(stored) {
-		return field.ErrorList{field.Forbidden(path, "must not change in size once the JobSet has finished: create a new JobSet")}
+		return field.ErrorList{field.Forbidden(path, "parallelism and completions "+finishedAlready)}
 	}
 	var errs field.ErrorList
 	if job.Completions == nil && was.Completions != nil {
-		errs = append(errs, field.Required(path.Child("completions"), "must be set: the Job controller rejects Indexed Jobs without completions"))
+		errs = append(errs, field.Required(path.Child("completions"), "must be set: a Job with completionMode Indexed needs completions"))
 	}
 	errs = append(errs, validateNewSize(job.Parallelism, was.Parallelism, path, "parallelism")...)
 	errs = append(errs, validateNewSize(job.Completions, was.Completions, path, "completions")...)
 	if job.Parallelism != nil && job.Completions != nil && *job.Parallelism != *job.Completions {
 		errs = append(errs, field.Invalid(path.Child("completions"), *job.Completions,
-			"completions must be equal to parallelism for Elastic Indexed Jobs"))
+			fmt.Sprintf("completions must be equal to parallelism, %d: change both", *job.Parallelism)))
 	}
 	return errs
 }
@@ -37,5 +39,5 @@ func validateNewSize(next, prev *int32, path *field.Path, name string) field.Err
 	if next == nil || *next >= 1 || equality.Semantic.DeepEqual(next, prev) {
 		return nil
 	}
-	return field.ErrorList{field.Invalid(path.Child(name), *next, name+" must be >= 1")}
+	return field.ErrorList{field.Invalid(path.Child(name), *next, name+" must be >= 1; suspend the JobSet to stop its pods")}
 }

@@ -92,7 +92,7 @@ func validateCountedJobs(spec *jobset.JobSetSpec, path *field.Path) field.ErrorL
 	for i := range spec.ReplicatedJobs {
 		if count := replicas(&spec.ReplicatedJobs[i]); count > jobset.MaxCountedJobs {
 			return field.ErrorList{field.Invalid(path.Index(i).Child("replicas"), count, fmt.Sprintf(
-				"must be no more than %d while a failure policy rule restarts single Jobs", jobset.MaxCountedJobs))}
+				"must be at most %d if a rule of the failure policy restarts single Jobs", jobset.MaxCountedJobs))}
 		}
 	}
 	return nil
@@ -140,7 +140,7 @@ func validateRuleNames(rules []jobset.FailurePolicyRule, path *field.Path) field
 		name := rules[i].Name
 		if same := indices[name]; name != "" && len(same) > 1 && same[1] == i {
 			err := field.Duplicate(path.Index(i).Child("name"), name)
-			err.Detail = fmt.Sprintf("must be unique in the policy: rules %v have it", same)
+			err.Detail = fmt.Sprintf("must be unique in the policy, but rules %v have it", same)
 			errs = append(errs, err)
 		}
 	}

@@ -55,7 +55,7 @@ func TestFailurePolicy(t *testing.T) {
 				js.Spec.ReplicatedJobs[0].Replicas, js.Spec.ReplicatedJobs[1].Replicas = ptr.To[int32](1025), ptr.To[int32](1025)
 			},
 			opts: allGates,
-			want: only("spec.replicatedJobs[0].replicas", invalid, "must be no more than 1024 while a failure policy rule restarts single Jobs"),
+			want: only("spec.replicatedJobs[0].replicas", invalid, "must be at most 1024 if a rule of the failure policy restarts single Jobs"),
 		},
 		"3.4-7b 1024 Jobs pass": {
 			change: func(js *jobset.JobSet) {
@@ -95,7 +95,7 @@ func TestFailurePolicy(t *testing.T) {
 			change: withRules(
 				jobset.FailurePolicyRule{Name: "r", Action: jobset.FailJobSet}, jobset.FailurePolicyRule{Name: "s", Action: jobset.FailJobSet},
 				jobset.FailurePolicyRule{Name: "r", Action: jobset.FailJobSet}, jobset.FailurePolicyRule{Name: "r", Action: jobset.FailJobSet}),
-			want: only("spec.failurePolicy.rules[2].name", duplicate, "must be unique in the policy: rules [0 2 3] have it"),
+			want: only("spec.failurePolicy.rules[2].name", duplicate, "must be unique in the policy, but rules [0 2 3] have it"),
 		},
 		"ours a pattern that does not compile": {
 			change: rule(func(r *jobset.FailurePolicyRule) { r.OnJobFailureMessagePatterns = []string{"ok", "exit code (1"} }),

@@ -5,7 +5,7 @@ package validation
 
 import (
 	"fmt"
-	"strings"
+	"regexp"
 
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -61,33 +61,81 @@ func isIndexed(rj *jobset.ReplicatedJob) bool {
 
 func lastIndex(count int32) int32 { return max(count-1, 0) }
 
-// validateGeneratedNames checks the names of the Jobs of a replicatedJob and of their pods. The name of the pod is
-// checked only if that of the Job is valid.
-func validateGeneratedNames(js *jobset.JobSet, rj *jobset.ReplicatedJob, path *field.Path) field.ErrorList {
-	if len(validation.IsDNS1123Subdomain(js.Name)) > 0 {
-		return nil // reported for metadata.name
+// What names must consist of. Kubernetes checks them with regular expressions, which are hard to read.
+const (
+	labelCharacters     = "lower-case letters, digits and '-', beginning with a letter and ending with a letter or digit"
+	subdomainCharacters = "lower-case letters, digits, '-' and '.', beginning and ending with a letter or digit"
+)
+
+var (
+	labelName = regexp.MustCompile(`^[a-z]([-a-z0-9]*[a-z0-9])?$`)
+	labelPart = regexp.MustCompile(`^[-a-z0-9]+$`)
+)
+
+// label checks a name that must be a DNS-1035 label.
+func label(path *field.Path, name, why string) field.ErrorList {
+	if len(name) > MaxNameLength {
+		return field.ErrorList{field.Invalid(path, name, fmt.Sprintf("must have at most %d characters%s; it has %d", MaxNameLength, why, len(name)))}
 	}
-	job := LongestJobName(js.Name, rj)
-	if errs := label1035(path, job, job, "the name of the Job with the highest index is %q, %d characters: shorten metadata.name or the name of the replicatedJob"); len(errs) > 0 {
-		return errs
+	if !labelName.MatchString(name) {
+		return field.ErrorList{field.Invalid(path, name, "must consist of "+labelCharacters+why)}
 	}
-	pod, known := LongestPodName(js.Name, rj)
-	if !known {
-		return nil
-	}
-	return label1035(path, pod, job, "the name of the pod with the highest index is like %q, %d characters: shorten metadata.name or the name of the replicatedJob")
+	return nil
 }
 
-// label1035 checks that a generated name is a DNS-1035 label. The error carries the given value; tooLong explains a name
-// that is too long, and is formatted with the name and its length.
-func label1035(path *field.Path, name, value, tooLong string) field.ErrorList {
-	var errs field.ErrorList
-	if len(name) > MaxNameLength {
-		errs = append(errs, field.Invalid(path, value, fmt.Sprintf("must result in names of no more than %d characters; "+tooLong, MaxNameLength, name, len(name))))
-		name = strings.TrimRight(name[:MaxNameLength], "-")
+// setName checks the name of a set for the metadata. A set without replicatedJobs has no Jobs that are named after it.
+func setName(name string, _ bool) []string {
+	if len(validation.IsDNS1123Subdomain(name)) > 0 {
+		return []string{"must consist of " + labelCharacters}
 	}
-	for _, msg := range validation.IsDNS1035Label(name) {
-		errs = append(errs, field.Invalid(path, value, "must result in names that are DNS-1035 labels: "+msg))
+	return nil
+}
+
+// validateNames checks the names of Jobs and pods. What is wrong with the name of the set is reported there, once.
+func validateNames(js *jobset.JobSet, metadata, path *field.Path) field.ErrorList {
+	if len(validation.IsDNS1123Subdomain(js.Name)) > 0 || len(js.Spec.ReplicatedJobs) == 0 {
+		return nil // reported for metadata.name
+	}
+	if !labelName.MatchString(js.Name) {
+		return field.ErrorList{field.Invalid(metadata.Child("name"), js.Name, "must consist of "+labelCharacters+", because Jobs and pods are named after it")}
+	}
+	var errs field.ErrorList
+	worst := tooLong{}
+	for i := range js.Spec.ReplicatedJobs {
+		rj, p := &js.Spec.ReplicatedJobs[i], path.Index(i).Child("name")
+		long := longestName(js, rj)
+		switch {
+		case rj.Name == "": // reported on its own
+		case !labelPart.MatchString(rj.Name):
+			errs = append(errs, field.Invalid(p, rj.Name, "must consist of lower-case letters, digits and '-', because Jobs and pods are named after it"))
+		case long.by >= len(rj.Name) && long.by > worst.by:
+			worst = long
+		case long.by > 0 && long.by < len(rj.Name):
+			errs = append(errs, field.Invalid(p, rj.Name, fmt.Sprintf("must have at most %d characters, %s; or shorten metadata.name", len(rj.Name)-long.by, long)))
+		}
+	}
+	if worst.by > 0 {
+		errs = append(errs, field.Invalid(metadata.Child("name"), js.Name, fmt.Sprintf("must have at most %d characters, %s", max(len(js.Name)-worst.by, 1), worst)))
 	}
 	return errs
+}
+
+// tooLong is a generated name, and by how many characters it is too long.
+type tooLong struct {
+	what, name string
+	by         int
+}
+
+func (l tooLong) String() string {
+	return fmt.Sprintf("because names of %s have at most %d: %q would have %d", l.what, MaxNameLength, l.name, len(l.name))
+}
+
+// longestName is that of a Job, or that of a pod if it is known.
+func longestName(js *jobset.JobSet, rj *jobset.ReplicatedJob) tooLong {
+	long := tooLong{what: "Jobs", name: LongestJobName(js.Name, rj)}
+	if pod, known := LongestPodName(js.Name, rj); known {
+		long.what, long.name = "pods", pod
+	}
+	long.by = len(long.name) - MaxNameLength
+	return long
 }

@@ -5,9 +5,11 @@ package validation
 
 import (
 	"fmt"
+	"maps"
 	"math"
+	"slices"
+	"strings"
 
-	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
 
@@ -24,21 +26,19 @@ func validateReplicatedJobs(js *jobset.JobSet, path *field.Path) field.ErrorList
 			errs = append(errs, podtemplate.Duplicate(p, rj.Name))
 		}
 		seen[rj.Name] = struct{}{}
-		errs = append(errs, validateReplicatedJob(js, rj, p)...)
+		errs = append(errs, validateReplicatedJob(rj, p)...)
 	}
-	return errs
+	return append(errs, validateNames(js, field.NewPath("metadata"), path)...)
 }
 
-func validateReplicatedJob(js *jobset.JobSet, rj *jobset.ReplicatedJob, path *field.Path) field.ErrorList {
+func validateReplicatedJob(rj *jobset.ReplicatedJob, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	if rj.Name == "" {
 		errs = append(errs, field.Required(path.Child("name"), "must be set: it becomes part of the names of the Jobs"))
-	} else {
-		errs = append(errs, validateGeneratedNames(js, rj, path.Child("name"))...)
 	}
 	errs = append(errs, validateReplicas(rj, path.Child("replicas"))...)
 	if rj.GroupName != nil {
-		errs = append(errs, validateGroupName(*rj.GroupName, path.Child("groupName"))...)
+		errs = append(errs, label(path.Child("groupName"), *rj.GroupName, "")...)
 	}
 	return append(errs, podtemplate.ValidateJobTemplate(&rj.Template, path.Child("template"))...)
 }
@@ -55,17 +55,6 @@ func validateReplicas(rj *jobset.ReplicatedJob, path *field.Path) field.ErrorLis
 			"must not result in more than %d pods: replicatedJob %q has %d replicas times parallelism %d", math.MaxInt32, rj.Name, count, parallelism))}
 	}
 	return nil
-}
-
-func validateGroupName(name string, path *field.Path) field.ErrorList {
-	if len(name) > MaxNameLength {
-		return field.ErrorList{field.Invalid(path, name, fmt.Sprintf("must be no more than %d characters: shorten groupName", MaxNameLength))}
-	}
-	var errs field.ErrorList
-	for _, msg := range validation.IsDNS1035Label(name) {
-		errs = append(errs, field.Invalid(path, name, "must be a DNS-1035 label: "+msg))
-	}
-	return errs
 }
 
 // jobNames returns the replicatedJobs by name; of two with one name, the first.
@@ -85,8 +74,17 @@ func validateTargets(byName map[string]*jobset.ReplicatedJob, targets []string, 
 	var errs field.ErrorList
 	for i, target := range targets {
 		if _, ok := byName[target]; !ok {
-			errs = append(errs, field.Invalid(path.Index(i), target, "must be the name of a replicatedJob of this JobSet"))
+			errs = append(errs, field.Invalid(path.Index(i), target, existing(byName)))
 		}
 	}
 	return errs
+}
+
+// existing says which names of replicatedJobs there are, if they are few.
+func existing(byName map[string]*jobset.ReplicatedJob) string {
+	const few = 5
+	if len(byName) == 0 || len(byName) > few {
+		return "must be the name of a replicatedJob of this JobSet"
+	}
+	return fmt.Sprintf("must be the name of a replicatedJob of this JobSet: %s", strings.Join(slices.Sorted(maps.Keys(byName)), ", "))
 }

@@ -4,10 +4,7 @@
 package validation
 
 import (
-	"fmt"
-
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset"
 )
@@ -27,24 +24,4 @@ func resetContainerResources(next, prev []corev1.Container) {
 			next[i].Resources.Requests, next[i].Resources.Limits = prev[i].Resources.Requests, prev[i].Resources.Limits
 		}
 	}
-}
-
-// containerDifference names what differs first between two lists of containers, and whether it is a resource that
-// may change while the set is suspended, if the feature is on.
-func containerDifference(next, prev []corev1.Container) (where string, resources bool) {
-	if len(next) != len(prev) {
-		return "", false
-	}
-	for i := range next {
-		if equality.Semantic.DeepEqual(next[i], prev[i]) {
-			continue
-		}
-		name := differingField(next[i], prev[i])
-		if name != "resources" {
-			return fmt.Sprintf("[%d].%s", i, name), false
-		}
-		resource := differingField(next[i].Resources, prev[i].Resources)
-		return fmt.Sprintf("[%d].%s.%s", i, name, resource), resource == "requests" || resource == "limits"
-	}
-	return "", false
 }

@@ -19,9 +19,11 @@ import (
 )
 
 const (
-	dns1123 = "must be a DNS-1123 subdomain: a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"
-	dns1035 = "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is '[a-z]([-a-z0-9]*[a-z0-9])?')"
-	target  = "must be the name of a replicatedJob of this JobSet"
+	dns1123 = "must consist of lower-case letters, digits, '-' and '.', beginning and ending with a letter or digit"
+	dns1035 = "must consist of lower-case letters, digits and '-', beginning with a letter and ending with a letter or digit"
+	service = ", because it is the name of a Service"
+	named   = ", because Jobs and pods are named after it"
+	target  = "must be the name of a replicatedJob of this JobSet: launcher, workers"
 )
 
 var allGates = gates.Gates{InPlaceRestart: true, RestartJob: true, ElasticJobSet: true, MutablePodResourcesForSuspendedJobSets: true}
@@ -56,60 +58,60 @@ func TestNames(t *testing.T) {
 	runRules(t, map[string]ruleCase{
 		"3.3 a set whose name is no subdomain": {
 			change: func(js *jobset.JobSet) { js.Name = "Train" },
-			want: only("metadata.name", invalid,
-				strings.TrimPrefix(dns1123, "must be a DNS-1123 subdomain: ")),
+			want:   only("metadata.name", invalid, dns1035),
 		},
 		"3.4-3a 3.4-3b a subdomain in capitals": {
 			change: func(js *jobset.JobSet) { js.Spec.Network.Subdomain = "Mesh" },
-			want: []refusal{
-				{"spec.network.subdomain", invalid, dns1123},
-				{"spec.network.subdomain", invalid, "must be a DNS-1035 label, it names a Service: " + dns1035},
-			},
+			want:   only("spec.network.subdomain", invalid, dns1035+service),
 		},
 		"3.4-3b a subdomain with a dot": {
 			change: func(js *jobset.JobSet) { js.Spec.Network.Subdomain = "a.b" },
-			want:   only("spec.network.subdomain", invalid, "must be a DNS-1035 label, it names a Service: "+dns1035),
+			want:   only("spec.network.subdomain", invalid, dns1035+service),
 		},
 		"3.4-3b a subdomain of 64 characters": {
 			change: func(js *jobset.JobSet) { js.Spec.Network.Subdomain = long },
-			want:   only("spec.network.subdomain", invalid, "must be no more than 63 characters: shorten .spec.network.subdomain, it names a Service"),
+			want:   only("spec.network.subdomain", invalid, "must have at most 63 characters"+service+"; it has 64"),
 		},
 		"3.4-5b a groupName that is no label": {
 			change: func(js *jobset.JobSet) { js.Spec.ReplicatedJobs[1].GroupName = ptr.To("Group") },
-			want:   only("spec.replicatedJobs[1].groupName", invalid, "must be a DNS-1035 label: "+dns1035),
+			want:   only("spec.replicatedJobs[1].groupName", invalid, dns1035),
 		},
 		"3.4-5b an explicitly empty groupName": {
 			change: func(js *jobset.JobSet) { js.Spec.ReplicatedJobs[1].GroupName = ptr.To("") },
-			want:   only("spec.replicatedJobs[1].groupName", invalid, "must be a DNS-1035 label: "+dns1035),
+			want:   only("spec.replicatedJobs[1].groupName", invalid, dns1035),
 		},
 		"3.4-5b a groupName of 64 characters": {
 			change: func(js *jobset.JobSet) { js.Spec.ReplicatedJobs[1].GroupName = ptr.To(long) },
-			want:   only("spec.replicatedJobs[1].groupName", invalid, "must be no more than 63 characters: shorten groupName"),
+			want:   only("spec.replicatedJobs[1].groupName", invalid, "must have at most 63 characters; it has 64"),
 		},
 		"3.4-5c a name that begins with a digit": {
 			change: func(js *jobset.JobSet) { js.Name = "0train" },
-			want: []refusal{
-				{"spec.replicatedJobs[0].name", invalid, "must result in names that are DNS-1035 labels: " + dns1035},
-				{"spec.replicatedJobs[1].name", invalid, "must result in names that are DNS-1035 labels: " + dns1035},
-			},
+			want:   only("metadata.name", invalid, dns1035+named),
+		},
+		"ours a name with a dot": {
+			change: func(js *jobset.JobSet) { js.Name = "my.train" },
+			want:   only("metadata.name", invalid, dns1035+named),
+		},
+		"ours a name with a dot of a set without replicatedJobs": {
+			change: func(js *jobset.JobSet) { js.Name, js.Spec.ReplicatedJobs = "my.train", nil },
 		},
 		"3.4-5c a replicatedJob in capitals": {
 			change: func(js *jobset.JobSet) { js.Spec.ReplicatedJobs[1].Name = "Workers" },
-			want:   only("spec.replicatedJobs[1].name", invalid, "must result in names that are DNS-1035 labels: "+dns1035),
+			want:   only("spec.replicatedJobs[1].name", invalid, "must consist of lower-case letters, digits and '-'"+named),
 		},
 		"3.4-5c a Job name of 64 characters": {
 			change: func(js *jobset.JobSet) {
 				namedSet(60, 1, 1)(js)
 				js.Spec.ReplicatedJobs[0].Template.Spec.Completions = nil
 			},
-			want: only("spec.replicatedJobs[0].name", invalid, tooLongName("Job", strings.Repeat("a", 60)+"-w-0", 64)),
+			want: only("metadata.name", invalid, tooLongName("Jobs", 59, strings.Repeat("a", 60)+"-w-0")),
 		},
 		"3.4-5c the digits of the last index count": {
 			change: func(js *jobset.JobSet) {
 				namedSet(58, 101, 1)(js)
 				js.Spec.ReplicatedJobs[0].Template.Spec.CompletionMode = ptr.To(batchv1.NonIndexedCompletion)
 			},
-			want: only("spec.replicatedJobs[0].name", invalid, tooLongName("Job", strings.Repeat("a", 58)+"-w-100", 64)),
+			want: only("metadata.name", invalid, tooLongName("Jobs", 57, strings.Repeat("a", 58)+"-w-100")),
 		},
 		"3.4-5c a Job name of 63 characters passes": {
 			change: func(js *jobset.JobSet) {
@@ -119,7 +121,16 @@ func TestNames(t *testing.T) {
 		},
 		"3.4-5d a pod name of 64 characters": {
 			change: namedSet(52, 1, 1),
-			want:   only("spec.replicatedJobs[0].name", invalid, tooLongName("pod", strings.Repeat("a", 52)+"-w-0-0-xxxxx", 64)),
+			want:   only("metadata.name", invalid, tooLongName("pods", 51, strings.Repeat("a", 52)+"-w-0-0-xxxxx")),
+		},
+		"ours a replicatedJob that is too long for a short set": {
+			change: func(js *jobset.JobSet) { js.Spec.ReplicatedJobs[1].Name = strings.Repeat("w", 50) },
+			want: only("spec.replicatedJobs[1].name", invalid,
+				tooLongName("pods", 47, "train-"+strings.Repeat("w", 50)+"-1-3-xxxxx")+"; or shorten metadata.name"),
+		},
+		"ours the name of the set is blamed once": {
+			change: func(js *jobset.JobSet) { js.Name = strings.Repeat("a", 60) },
+			want:   only("metadata.name", invalid, tooLongName("pods", 44, strings.Repeat("a", 60)+"-launcher-0-0-xxxxx")),
 		},
 		"3.4-5d a pod name of 63 characters passes": {change: namedSet(51, 1, 10)},
 		"3.4-5d without completions pod names are not known": {
@@ -132,9 +143,8 @@ func TestNames(t *testing.T) {
 	})
 }
 
-func tooLongName(what, name string, length int) string {
-	return fmt.Sprintf("must result in names of no more than 63 characters; the name of the %s with the highest index is %s%q, %d characters: shorten metadata.name or the name of the replicatedJob",
-		what, map[string]string{"Job": "", "pod": "like "}[what], name, length)
+func tooLongName(what string, limit int, name string) string {
+	return fmt.Sprintf("must have at most %d characters, because names of %s have at most 63: %q would have %d", limit, what, name, len(name))
 }
 
 func TestManagedBy(t *testing.T) {
@@ -148,11 +158,11 @@ func TestManagedBy(t *testing.T) {
 		},
 		"3.4-4b no path": {
 			change: set("acme.io"),
-			want:   only("spec.managedBy", invalid, `must be a domain-prefixed path (such as "acme.io/foo")`),
+			want:   only("spec.managedBy", invalid, "must be a DNS name and a path, such as example.com/controller"),
 		},
 		"3.4-4b no domain": {
 			change: set("Acme/foo"),
-			want:   only("spec.managedBy", invalid, strings.TrimPrefix(dns1123, "must be a DNS-1123 subdomain: ")),
+			want:   only("spec.managedBy", invalid, "must be a DNS name and a path, such as example.com/controller"),
 		},
 		"3.4-4c 64 characters": {
 			change: set("acme.io/" + strings.Repeat("a", 56)),
@@ -171,7 +181,7 @@ func TestStartup(t *testing.T) {
 			}
 		}
 	}
-	const first = "must not be set on the first replicatedJob, even empty: it can only depend on earlier ones"
+	const first = "must not be set on the first replicatedJob, even empty: a replicatedJob can depend only on earlier ones"
 	runRules(t, map[string]ruleCase{
 		"3.4-2 an empty dependsOn on the first replicatedJob": {
 			change: dependsOn(0),
@@ -190,7 +200,7 @@ func TestStartup(t *testing.T) {
 		},
 		"ours a dependency on itself": {
 			change: dependsOn(1, "workers"),
-			want:   only("spec.replicatedJobs[1].dependsOn[0].name", invalid, "must not be the replicatedJob itself, which would never start: name an earlier one"),
+			want:   only("spec.replicatedJobs[1].dependsOn[0].name", invalid, "must not be the replicatedJob itself, which would never start: set it to an earlier one"),
 		},
 		"3.4-5e a dependency on an earlier one passes": {change: dependsOn(1, "launcher")},
 	})

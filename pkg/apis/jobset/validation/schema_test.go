@@ -87,7 +87,7 @@ var schemaCases = map[string]struct {
 		change: func(js *jobset.JobSet) {
 			js.Spec.ReplicatedJobs[1].DependsOn = []jobset.DependsOn{{Name: "launcher"}}
 		},
-		want: only("spec.replicatedJobs[1].dependsOn[0].status", required, "must be one of [Ready Complete]"),
+		want: only("spec.replicatedJobs[1].dependsOn[0].status", required, "must be one of Ready, Complete"),
 	},
 	"3.2 nothing to depend on": {
 		change: func(js *jobset.JobSet) {
@@ -97,7 +97,7 @@ var schemaCases = map[string]struct {
 	},
 	"3.2 a success policy without an operator": {
 		change: func(js *jobset.JobSet) { js.Spec.SuccessPolicy = &jobset.SuccessPolicy{} },
-		want:   only("spec.successPolicy.operator", required, "must be one of [All Any]"),
+		want:   only("spec.successPolicy.operator", required, "must be one of All, Any"),
 	},
 	"3.2 an unknown operator": {
 		change: func(js *jobset.JobSet) { js.Spec.SuccessPolicy = &jobset.SuccessPolicy{Operator: "Most"} },
@@ -105,7 +105,7 @@ var schemaCases = map[string]struct {
 	},
 	"3.2 a startup policy without an order": {
 		change: func(js *jobset.JobSet) { js.Spec.StartupPolicy = &jobset.StartupPolicy{} },
-		want:   only("spec.startupPolicy.startupPolicyOrder", required, "must be one of [AnyOrder InOrder]"),
+		want:   only("spec.startupPolicy.startupPolicyOrder", required, "must be one of AnyOrder, InOrder"),
 	},
 	"3.2 an unknown order": {
 		change: func(js *jobset.JobSet) { js.Spec.StartupPolicy = &jobset.StartupPolicy{StartupPolicyOrder: "Reverse"} },
@@ -118,7 +118,7 @@ var schemaCases = map[string]struct {
 	"3.2 a rule without an action": {
 		change: withRules(jobset.FailurePolicyRule{Name: "r"}),
 		want: only("spec.failurePolicy.rules[0].action", required,
-			"must be one of [FailJobSet RestartJobSet RestartJobSetAndIgnoreMaxRestarts RestartJob RestartJobAndIgnoreMaxRestarts]"),
+			"must be one of FailJobSet, RestartJobSet, RestartJobSetAndIgnoreMaxRestarts, RestartJob, RestartJobAndIgnoreMaxRestarts"),
 	},
 	"3.2 a rule with an unknown action": {
 		change: withRules(jobset.FailurePolicyRule{Name: "r", Action: "Cry"}),
@@ -167,14 +167,14 @@ var schemaCases = map[string]struct {
 			js.Spec.StartupPolicy.StartupPolicyOrder = jobset.InOrder
 			js.Spec.ReplicatedJobs[1].DependsOn = []jobset.DependsOn{{Name: "launcher", Status: jobset.DependencyReady}}
 		},
-		want: only("spec", invalid, "StartupPolicy and DependsOn APIs are mutually exclusive: must have either startupPolicyOrder InOrder or dependsOn"),
+		want: only("spec", invalid, "StartupPolicy and DependsOn APIs are mutually exclusive: set startupPolicyOrder to AnyOrder, or remove dependsOn"),
 	},
 	"3.2 InOrder together with an empty dependsOn": {
 		change: func(js *jobset.JobSet) {
 			js.Spec.StartupPolicy.StartupPolicyOrder = jobset.InOrder
 			js.Spec.ReplicatedJobs[1].DependsOn = []jobset.DependsOn{}
 		},
-		want: only("spec", invalid, "StartupPolicy and DependsOn APIs are mutually exclusive: must have either startupPolicyOrder InOrder or dependsOn"),
+		want: only("spec", invalid, "StartupPolicy and DependsOn APIs are mutually exclusive: set startupPolicyOrder to AnyOrder, or remove dependsOn"),
 	},
 	"3.2 AnyOrder together with dependsOn passes": {
 		change: func(js *jobset.JobSet) {
@@ -193,7 +193,7 @@ var schemaCases = map[string]struct {
 			js.Spec.VolumeClaimPolicies[0].Templates[0].Namespace = "other"
 		},
 		want: only("spec.volumeClaimPolicies[0]", invalid,
-			"namespace cannot be set for VolumeClaimPolicies templates: must leave it out, claims are made in the namespace of the JobSet"),
+			"namespace cannot be set for VolumeClaimPolicies templates: leave it out; claims are created in the namespace of the JobSet"),
 	},
 	"3.2 a volume claim policy without templates": {
 		change: func(js *jobset.JobSet) {

@@ -99,7 +99,7 @@ func specSizes(spec *jobset.JobSetSpec) *sizes {
 		}
 	}
 	s.sum(path, objects(reflect.ValueOf(spec).Elem()), MaxObjects,
-		"must have no more than %d objects in all of its lists together, such as containers, variables and volumes; it has %d")
+		"must have at most %d objects in all of its lists together, such as containers, variables and volumes; it has %d")
 	return s
 }
 
@@ -125,7 +125,7 @@ func (s *sizes) rules(rules []jobset.FailurePolicyRule, path *field.Path) {
 		s.list(path.Index(i).Child("targetReplicatedJobs"), len(rules[i].TargetReplicatedJobs), MaxTargets)
 		s.list(path.Index(i).Child("onJobFailureReasons"), len(rules[i].OnJobFailureReasons), MaxReasons)
 	}
-	s.sum(path, int64(patterns), MaxPatterns, "must have no more than %d onJobFailureMessagePatterns in all rules together; there are %d")
+	s.sum(path, int64(patterns), MaxPatterns, "must have at most %d onJobFailureMessagePatterns in all rules together; it has %d")
 }
 
 // totals counts the Jobs and the pods of a set. What validateReplicas refuses by itself is left out.

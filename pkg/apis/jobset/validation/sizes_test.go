@@ -95,7 +95,7 @@ func TestListBounds(t *testing.T) {
 		"objects in lists of templates": {
 			change: withEnv(validation.MaxObjects),
 			want: only("spec", invalid,
-				"must have no more than 20000 objects in all of its lists together, such as containers, variables and volumes; it has 20004"),
+				"must have at most 20000 objects in all of its lists together, such as containers, variables and volumes; it has 20004"),
 		},
 		"as many objects as may be": {change: withEnv(validation.MaxObjects - 4)},
 	})
@@ -129,7 +129,7 @@ func TestPatternBounds(t *testing.T) {
 		return fmt.Sprintf("spec.failurePolicy.rules[0].onJobFailureMessagePatterns[%d]", i)
 	}
 	states := func(left, n int) string {
-		return fmt.Sprintf("must be simpler: the patterns of a policy may have 20000 states together, of which %d are left, and this one has about %d; repeat fewer or shorter parts", left, n)
+		return fmt.Sprintf("must be simpler: all patterns of a policy together may have 20000 states, of which %d are left, and this one has about %d; repeat fewer or shorter parts", left, n)
 	}
 	runRules(t, map[string]ruleCase{
 		"a pattern of 1025 bytes":    {change: withPatterns(strings.Repeat("a", 1025)), want: only(path(0), tooLong, "may not be more than 1024 bytes")},
@@ -145,7 +145,7 @@ func TestPatternBounds(t *testing.T) {
 			change: withRules(
 				jobset.FailurePolicyRule{OnJobFailureMessagePatterns: make([]string, 33)},
 				jobset.FailurePolicyRule{OnJobFailureMessagePatterns: make([]string, 32)}),
-			want: only("spec.failurePolicy.rules", invalid, "must have no more than 64 onJobFailureMessagePatterns in all rules together; there are 65"),
+			want: only("spec.failurePolicy.rules", invalid, "must have at most 64 onJobFailureMessagePatterns in all rules together; it has 65"),
 		},
 	})
 }

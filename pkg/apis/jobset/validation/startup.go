@@ -31,14 +31,14 @@ func validateStartup(spec *jobset.JobSetSpec, path *field.Path) field.ErrorList 
 		rj, p := &spec.ReplicatedJobs[i], path.Child("replicatedJobs").Index(i).Child("dependsOn")
 		dependent = dependent || rj.DependsOn != nil
 		if i == 0 && rj.DependsOn != nil {
-			errs = append(errs, field.Forbidden(p, "must not be set on the first replicatedJob, even empty: it can only depend on earlier ones"))
+			errs = append(errs, field.Forbidden(p, "must not be set on the first replicatedJob, even empty: a replicatedJob can depend only on earlier ones"))
 		}
 		errs = append(errs, validateDependsOn(rj, earlier, p)...)
 		earlier[rj.Name] = struct{}{}
 	}
 	if inOrder && dependent {
 		errs = append(errs, field.Invalid(path, field.OmitValueType{},
-			"StartupPolicy and DependsOn APIs are mutually exclusive: must have either startupPolicyOrder InOrder or dependsOn"))
+			"StartupPolicy and DependsOn APIs are mutually exclusive: set startupPolicyOrder to AnyOrder, or remove dependsOn"))
 	}
 	return errs
 }
@@ -70,7 +70,7 @@ func dependencyName(self, name string, earlier map[string]struct{}, path *field.
 		return nil
 	}
 	if name == self {
-		return field.Invalid(path, name, "must not be the replicatedJob itself, which would never start: name an earlier one")
+		return field.Invalid(path, name, "must not be the replicatedJob itself, which would never start: set it to an earlier one")
 	}
 	return field.Invalid(path, name, fmt.Sprintf("must be the name of a replicatedJob that is listed before %q", self))
 }

@@ -6,16 +6,12 @@ package validation
 import (
 	"fmt"
 
-	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/gates"
 )
-
-// valueIsImmutable is the message of the published schema's transition rules.
-const valueIsImmutable = "Value is immutable"
 
 // validateTransition checks what may change from one spec to the next.
 func validateTransition(next, prev *jobset.JobSet, opts gates.Gates) field.ErrorList {
@@ -34,18 +30,17 @@ func validateSections(next, prev *jobset.JobSetSpec, path *field.Path) field.Err
 	errs = append(errs, validateSection(list(next.VolumeClaimPolicies), list(prev.VolumeClaimPolicies), path.Child("volumeClaimPolicies"))...)
 	if next.SuccessPolicy == nil && prev.SuccessPolicy != nil {
 		errs = append(errs, field.Forbidden(path.Child("successPolicy"), fmt.Sprintf(
-			"must not be removed: send the stored value, with operator %s", prev.SuccessPolicy.Operator)))
+			"cannot be removed: send the stored value, which has the operator %s", prev.SuccessPolicy.Operator)))
 	}
 	return errs
 }
 
 // validateSection checks a section of the spec that may be added and removed, but not changed.
 func validateSection[T any](next, prev *T, path *field.Path) field.ErrorList {
-	if next == nil || prev == nil || equality.Semantic.DeepEqual(next, prev) {
+	if next == nil || prev == nil {
 		return nil
 	}
-	return field.ErrorList{field.Invalid(path, field.OmitValueType{},
-		valueIsImmutable+": must not change after creation; create a new JobSet to change it")}
+	return changed(*next, *prev, path, always)
 }
 
 // list returns a section that is a list: nil if it is not set.
@@ -74,10 +69,7 @@ func validateReplicatedJobsUpdate(next, prev *jobset.JobSet, opts gates.Gates, p
 			errs = append(errs, validateReplicatedJobUpdate(rj, was, &prev.Status, suspended, opts, path.Index(i))...)
 		}
 	}
-	if !equality.Semantic.DeepEqual(working, prev.Spec.ReplicatedJobs) {
-		errs = append(errs, field.Invalid(path, field.OmitValueType{}, immutableJobs(working, prev.Spec.ReplicatedJobs, suspended, opts)))
-	}
-	return errs
+	return append(errs, changed(working, prev.Spec.ReplicatedJobs, path, jobChanges(suspended, opts))...)
 }
 
 // validateReplicatedJobUpdate checks the fields that may change, and resets them in rj.

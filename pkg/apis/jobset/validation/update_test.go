@@ -57,12 +57,16 @@ func finishedAs(condition string) func(*jobset.JobSet) {
 	}
 }
 
-const newSet = " must not change after creation; create a new JobSet to change it"
+const (
+	immutable = "cannot be changed after creation; delete and recreate the JobSet"
+	late      = "cannot be changed after the JobSet has finished; delete and recreate the JobSet"
+)
 
 func TestElasticUpdate(t *testing.T) {
 	elastic := gates.Gates{ElasticJobSet: true}
 	const job = "spec.replicatedJobs[1].template.spec"
-	const equal = "completions must be equal to parallelism for Elastic Indexed Jobs"
+	const equal = "completions must be equal to parallelism, 4: change both"
+	const stop = "; suspend the JobSet to stop its pods"
 	nonIndexed := func(js *jobset.JobSet) {
 		js.Spec.ReplicatedJobs[1].Template.Spec.CompletionMode = ptr.To(batchv1.NonIndexedCompletion)
 	}
@@ -72,27 +76,27 @@ func TestElasticUpdate(t *testing.T) {
 		"3.5-2 only completions stay set": {change: resize(nil, ptr.To[int32](4)), opts: elastic},
 		"ours both sizes are removed": {
 			change: resize(nil, nil), opts: elastic,
-			want: only(job+".completions", required, "must be set: the Job controller rejects Indexed Jobs without completions"),
+			want: only(job+".completions", required, "must be set: a Job with completionMode Indexed needs completions"),
 		},
 		"ours both sizes stay absent": {stored: resize(nil, nil), change: func(js *jobset.JobSet) { js.Spec.Suspend = ptr.To(true) }, opts: elastic},
 		"3.5-2 the set is Completed": {
 			stored: finishedAs("Completed"), change: resize(ptr.To[int32](8), ptr.To[int32](8)), opts: elastic,
-			want: only(job, forbidden, "must not change in size once the JobSet has finished: create a new JobSet"),
+			want: only(job, forbidden, "parallelism and completions "+late),
 		},
 		"3.5-2 the set is Failed": {
 			stored: finishedAs("Failed"), change: resize(ptr.To[int32](8), ptr.To[int32](8)), opts: elastic,
-			want: only(job, forbidden, "must not change in size once the JobSet has finished: create a new JobSet"),
+			want: only(job, forbidden, "parallelism and completions "+late),
 		},
 		"3.5-2 no parallelism and no completions left": {
 			change: resize(ptr.To[int32](0), ptr.To[int32](0)), opts: elastic,
 			want: []refusal{
-				{job + ".parallelism", invalid, "parallelism must be >= 1"},
-				{job + ".completions", invalid, "completions must be >= 1"},
+				{job + ".parallelism", invalid, "parallelism must be >= 1" + stop},
+				{job + ".completions", invalid, "completions must be >= 1" + stop},
 			},
 		},
 		"3.5-2 completions below one, parallelism absent": {
 			stored: resize(nil, ptr.To[int32](4)), change: resize(nil, ptr.To[int32](-1)), opts: elastic,
-			want: only(job+".completions", invalid, "completions must be >= 1"),
+			want: only(job+".completions", invalid, "completions must be >= 1"+stop),
 		},
 		"3.5-2 unequal sizes": {
 			change: resize(ptr.To[int32](4), ptr.To[int32](5)), opts: elastic,
@@ -100,11 +104,17 @@ func TestElasticUpdate(t *testing.T) {
 		},
 		"3.5-2 a NonIndexed Job keeps its size": {
 			stored: nonIndexed, change: resize(ptr.To[int32](8), ptr.To[int32](8)), opts: elastic,
-			want: only("spec.replicatedJobs", invalid, "field is immutable: [1].template.spec.parallelism"+newSet),
+			want: []refusal{
+				{job + ".parallelism", invalid, "was 4; cannot be changed unless completionMode is Indexed; delete and recreate the JobSet"},
+				{job + ".completions", invalid, "was 4; cannot be changed unless completionMode is Indexed; delete and recreate the JobSet"},
+			},
 		},
 		"3.5-2 with the gate off Jobs keep their size": {
 			change: resize(ptr.To[int32](8), ptr.To[int32](8)),
-			want:   only("spec.replicatedJobs", invalid, "field is immutable: [1].template.spec.parallelism"+newSet),
+			want: []refusal{
+				{job + ".parallelism", invalid, "was 4; cannot be changed while the feature gate ElasticJobSet of the API server is off; delete and recreate the JobSet"},
+				{job + ".completions", invalid, "was 4; cannot be changed while the feature gate ElasticJobSet of the API server is off; delete and recreate the JobSet"},
+			},
 		},
 		"3.5-2 the rest of the Job stays immutable": {
 			change: func(js *jobset.JobSet) {
@@ -112,20 +122,19 @@ func TestElasticUpdate(t *testing.T) {
 				js.Spec.ReplicatedJobs[1].Template.Spec.BackoffLimit = ptr.To[int32](1)
 			},
 			opts: elastic,
-			want: only("spec.replicatedJobs", invalid, "field is immutable: [1].template.spec.backoffLimit"+newSet),
+			want: only(job+".backoffLimit", invalid, "was not set; "+immutable),
 		},
 		"ours the coordinator's pod must not be cut off": {
 			stored: func(js *jobset.JobSet) {
 				js.Spec.Coordinator = &jobset.Coordinator{ReplicatedJob: "workers", PodIndex: 3}
 			},
 			change: resize(ptr.To[int32](2), ptr.To[int32](2)), opts: elastic,
-			want: only("spec.coordinator.podIndex", invalid, `must be 0 or more and less than the completions of "workers", 2`),
+			want: only("spec.coordinator.podIndex", invalid, `must be from 0 to 1, because "workers" has completions: 2`),
 		},
 	})
 }
 
 func TestImmutableSections(t *testing.T) {
-	const value = "Value is immutable: must not change after creation; create a new JobSet to change it"
 	full := func(js *jobset.JobSet) {
 		withClaims("data")(js)
 		withRules(jobset.FailurePolicyRule{Name: "r", Action: jobset.FailJobSet})(js)
@@ -135,33 +144,33 @@ func TestImmutableSections(t *testing.T) {
 	runUpdates(t, map[string]updateCase{
 		"3.5-6 network changes": {
 			change: func(js *jobset.JobSet) { js.Spec.Network.Subdomain = "mesh" },
-			want:   only("spec.network", invalid, value),
+			want:   only("spec.network.subdomain", invalid, "was not set; "+immutable),
 		},
 		"3.5-6 successPolicy changes": {
 			change: func(js *jobset.JobSet) { js.Spec.SuccessPolicy.Operator = jobset.OperatorAny },
-			want:   only("spec.successPolicy", invalid, value),
+			want:   only("spec.successPolicy.operator", invalid, `was "All"; `+immutable),
 		},
 		"3.5-6 failurePolicy changes": {
 			stored: full, change: func(js *jobset.JobSet) { js.Spec.FailurePolicy.MaxRestarts = 3 },
-			want: only("spec.failurePolicy", invalid, value),
+			want: only("spec.failurePolicy.maxRestarts", invalid, "was 0; "+immutable),
 		},
 		"3.5-6 startupPolicy changes": {
 			change: func(js *jobset.JobSet) { js.Spec.StartupPolicy.StartupPolicyOrder = jobset.InOrder },
-			want:   only("spec.startupPolicy", invalid, value),
+			want:   only("spec.startupPolicy.startupPolicyOrder", invalid, `was "AnyOrder"; `+immutable),
 		},
 		"3.5-6 volumeClaimPolicies change": {
 			stored: full, change: func(js *jobset.JobSet) {
 				js.Spec.VolumeClaimPolicies[0].Templates[0].Labels = map[string]string{"a": "b"}
 			},
-			want: only("spec.volumeClaimPolicies", invalid, value),
+			want: only("spec.volumeClaimPolicies[0].templates[0].metadata.labels[a]", invalid, "was not set; "+immutable),
 		},
 		"3.5-6 volumeClaimPolicies are emptied": {
 			stored: full, change: func(js *jobset.JobSet) { js.Spec.VolumeClaimPolicies = []jobset.VolumeClaimPolicy{} },
-			want: only("spec.volumeClaimPolicies", invalid, value),
+			want: only("spec.volumeClaimPolicies", invalid, "had 1 item, now 0; "+immutable),
 		},
 		"3.5-6 dependsOn changes": {
 			stored: full, change: func(js *jobset.JobSet) { js.Spec.ReplicatedJobs[1].DependsOn[0].Status = jobset.DependencyComplete },
-			want: only("spec.replicatedJobs[1].dependsOn", invalid, value),
+			want: only("spec.replicatedJobs[1].dependsOn[0].status", invalid, `was "Ready"; `+immutable),
 		},
 		"3.5-6 sections may be removed, except successPolicy": {
 			stored: full, change: func(js *jobset.JobSet) {
@@ -178,7 +187,7 @@ func TestImmutableSections(t *testing.T) {
 		},
 		"ours successPolicy is removed": {
 			change: func(js *jobset.JobSet) { js.Spec.SuccessPolicy = nil },
-			want:   only("spec.successPolicy", forbidden, "must not be removed: send the stored value, with operator All"),
+			want:   only("spec.successPolicy", forbidden, "cannot be removed: send the stored value, which has the operator All"),
 		},
 		"ours an added failurePolicy must be valid": {
 			change: withRules(jobset.FailurePolicyRule{Name: "r", Action: jobset.FailJobSet, OnJobFailureMessagePatterns: []string{"("}}),
@@ -190,7 +199,7 @@ func TestImmutableSections(t *testing.T) {
 				js.Spec.VolumeClaimPolicies = train(withClaims("data")).Spec.VolumeClaimPolicies
 			},
 			want: only("spec.replicatedJobs", invalid,
-				`must have a container or init container with a volumeMount named "data", as there is a volume claim template of that name`),
+				`must have a container or init container that mounts "data", because volumeClaimPolicies has a claim template of that name: add a volumeMount, or remove the template`),
 		},
 		"ours a changed coordinator must be valid": {
 			change: func(js *jobset.JobSet) { js.Spec.Coordinator = &jobset.Coordinator{ReplicatedJob: "nobody"} },
@@ -198,17 +207,17 @@ func TestImmutableSections(t *testing.T) {
 		},
 		"3.5-5 managedBy is set": {
 			change: func(js *jobset.JobSet) { js.Spec.ManagedBy = ptr.To("acme.io/foo") },
-			want:   only("spec.managedBy", invalid, managedByImmutable),
+			want:   only("spec.managedBy", invalid, "was not set; "+immutable),
 		},
 		"3.5-5 managedBy is removed": {
 			stored: func(js *jobset.JobSet) { js.Spec.ManagedBy = ptr.To("acme.io/foo") },
 			change: func(js *jobset.JobSet) { js.Spec.ManagedBy = nil },
-			want:   only("spec.managedBy", invalid, managedByImmutable),
+			want:   only("spec.managedBy", invalid, `was "acme.io/foo", now is not; `+immutable),
 		},
 		"3.5-5 managedBy changes": {
 			stored: func(js *jobset.JobSet) { js.Spec.ManagedBy = ptr.To("acme.io/foo") },
 			change: func(js *jobset.JobSet) { js.Spec.ManagedBy = ptr.To("acme.io/bar") },
-			want:   only("spec.managedBy", invalid, managedByImmutable),
+			want:   only("spec.managedBy", invalid, `was "acme.io/foo"; `+immutable),
 		},
 	})
 }
@@ -218,7 +227,6 @@ func deadline(seconds *int64) func(*jobset.JobSet) {
 }
 
 func TestActiveDeadlineUpdate(t *testing.T) {
-	const late = "must not change once the JobSet has finished: create a new JobSet"
 	limited := func(condition string) func(*jobset.JobSet) {
 		return func(js *jobset.JobSet) { deadline(ptr.To[int64](60))(js); finishedAs(condition)(js) }
 	}
@@ -243,8 +251,6 @@ func TestActiveDeadlineUpdate(t *testing.T) {
 		},
 	})
 }
-
-const managedByImmutable = "field is immutable: must not change after creation; create a new JobSet for another controller"
 
 // A stored object may have errors of rules that came later. It stays updatable, as long as nothing gets worse.
 func TestRatchet(t *testing.T) {

@@ -9,7 +9,7 @@
 package validation
 
 import (
-	"fmt"
+	"strings"
 
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -23,7 +23,7 @@ func ValidateJobSetCreate(js *jobset.JobSet, opts gates.Gates) field.ErrorList {
 	if errs := specSizes(&js.Spec).grown(func() *sizes { return &sizes{} }); len(errs) > 0 {
 		return errs
 	}
-	errs := apivalidation.ValidateObjectMeta(&js.ObjectMeta, true, apivalidation.NameIsDNSSubdomain, field.NewPath("metadata"))
+	errs := apivalidation.ValidateObjectMeta(&js.ObjectMeta, true, setName, field.NewPath("metadata"))
 	return append(errs, validateSpec(js, opts)...)
 }
 
@@ -69,7 +69,7 @@ func validateSpec(js *jobset.JobSet, opts gates.Gates) field.ErrorList {
 // enum checks a value that must be set to one of a few.
 func enum[T ~string](path *field.Path, value T, supported []T) field.ErrorList {
 	if value == "" {
-		return field.ErrorList{field.Required(path, fmt.Sprintf("must be one of %v", supported))}
+		return field.ErrorList{field.Required(path, "must be one of "+choices(supported))}
 	}
 	for _, s := range supported {
 		if value == s {
@@ -77,6 +77,14 @@ func enum[T ~string](path *field.Path, value T, supported []T) field.ErrorList {
 		}
 	}
 	return field.ErrorList{field.NotSupported(path, value, supported)}
+}
+
+func choices[T ~string](supported []T) string {
+	texts := make([]string, len(supported))
+	for i, s := range supported {
+		texts[i] = string(s)
+	}
+	return strings.Join(texts, ", ")
 }
 
 // valueOf returns the value of a pointer for an error, or a value that is left out of the error if the pointer is nil.

@@ -52,7 +52,7 @@ func validateVolumeClaimPolicy(policy *jobset.VolumeClaimPolicy, path *field.Pat
 	for i := range policy.Templates {
 		if policy.Templates[i].Namespace != "" {
 			return append(errs, field.Invalid(path, field.OmitValueType{},
-				"namespace cannot be set for VolumeClaimPolicies templates: must leave it out, claims are made in the namespace of the JobSet"))
+				"namespace cannot be set for VolumeClaimPolicies templates: leave it out; claims are created in the namespace of the JobSet"))
 		}
 	}
 	return errs
@@ -64,12 +64,15 @@ func validateClaimName(set, template string, seen map[string]struct{}, path *fie
 		errs = append(errs, field.Invalid(path, template, "must be unique among the claim templates of the JobSet"))
 	}
 	seen[template] = struct{}{}
-	for _, msg := range validation.IsDNS1123Subdomain(template) {
-		errs = append(errs, field.Invalid(path, template, "must be a DNS-1123 subdomain: "+msg))
-	}
-	if name := ClaimName(set, template); len(name) > MaxNameLength {
+	name := ClaimName(set, template)
+	switch {
+	case template == "":
+		errs = append(errs, field.Required(path, "must be set: claims are named after it"))
+	case len(name) > MaxNameLength:
 		errs = append(errs, field.Invalid(path, template, fmt.Sprintf(
-			"must result in a claim name of no more than %d characters; %q has %d: shorten it or metadata.name", MaxNameLength, name, len(name))))
+			"must be shorter, because the name of a claim has at most %d characters: %q would have %d; or shorten metadata.name", MaxNameLength, name, len(name))))
+	case len(validation.IsDNS1123Subdomain(template)) > 0:
+		errs = append(errs, field.Invalid(path, template, "must consist of "+subdomainCharacters))
 	}
 	return errs
 }
@@ -107,11 +110,11 @@ func podVolumes(spec *jobset.JobSetSpec, path *field.Path) volumeUses {
 func (u volumeUses) validate(template string, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	for _, p := range u.declared[template] {
-		errs = append(errs, field.Invalid(p, template, "must not be the name of a volume claim template: rename one of the two"))
+		errs = append(errs, field.Invalid(p, template, "must not be the name of a claim template in volumeClaimPolicies: rename one of the two"))
 	}
 	if _, ok := u.mounted[template]; !ok {
 		errs = append(errs, field.Invalid(path, field.OmitValueType{}, fmt.Sprintf(
-			"must have a container or init container with a volumeMount named %q, as there is a volume claim template of that name", template)))
+			"must have a container or init container that mounts %q, because volumeClaimPolicies has a claim template of that name: add a volumeMount, or remove the template", template)))
 	}
 	return errs
 }

@@ -16,7 +16,7 @@ import (
 func TestVolumeClaims(t *testing.T) {
 	const name = "spec.volumeClaimPolicies[0].template[0].name"
 	unmounted := func(name string) string {
-		return fmt.Sprintf("must have a container or init container with a volumeMount named %q, as there is a volume claim template of that name", name)
+		return fmt.Sprintf("must have a container or init container that mounts %q, because volumeClaimPolicies has a claim template of that name: add a volumeMount, or remove the template", name)
 	}
 	runRules(t, map[string]ruleCase{
 		"3.4-9a a template name in two policies": {
@@ -34,12 +34,12 @@ func TestVolumeClaims(t *testing.T) {
 			change: withClaims(""),
 			want: []refusal{
 				{"spec.replicatedJobs[1].template.spec.template.spec.containers[0].volumeMounts[0].name", required, "must be set"},
-				{name, invalid, dns1123},
+				{name, required, "must be set: claims are named after it"},
 			},
 		},
 		"3.4-9c a claim name of 64 characters": {
 			change: withClaims(strings.Repeat("d", 58)),
-			want: only(name, invalid, fmt.Sprintf("must result in a claim name of no more than 63 characters; %q has 64: shorten it or metadata.name",
+			want: only(name, invalid, fmt.Sprintf("must be shorter, because the name of a claim has at most 63 characters: %q would have 64; or shorten metadata.name",
 				strings.Repeat("d", 58)+"-train")),
 		},
 		"3.4-9c a claim name of 63 characters passes": {change: withClaims(strings.Repeat("d", 57))},
@@ -49,7 +49,7 @@ func TestVolumeClaims(t *testing.T) {
 				js.Spec.ReplicatedJobs[0].Template.Spec.Template.Spec.Volumes = []corev1.Volume{{Name: "other"}, {Name: "data"}}
 			},
 			want: only("spec.replicatedJobs[0].template.spec.template.spec.volumes[1].name", invalid,
-				"must not be the name of a volume claim template: rename one of the two"),
+				"must not be the name of a claim template in volumeClaimPolicies: rename one of the two"),
 		},
 		"3.4-9e nobody mounts it": {
 			change: func(js *jobset.JobSet) {
