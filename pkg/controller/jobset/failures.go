@@ -41,7 +41,7 @@ func newPodFailures() *podFailures {
 // note remembers the failure of a pod, if it has one. A pod that is being deleted keeps the failure that it had before:
 // containers fail too when they are stopped.
 func (f *podFailures) note(pod *watchedPod) {
-	if pod.failure == nil {
+	if pod.failure() == nil {
 		return
 	}
 	f.mu.Lock()
@@ -53,7 +53,7 @@ func (f *podFailures) note(pod *watchedPod) {
 	if _, known := failures[pod.name]; known && pod.stops {
 		return
 	}
-	failures[pod.name] = pod.failure
+	failures[pod.name] = pod.failure()
 	if len(failures) > failuresPerJob {
 		last := slices.MaxFunc(slices.Collect(maps.Values(failures)), func(a, b *helper.PodFailure) int {
 			if a.Before(b) {

@@ -127,10 +127,12 @@ func (c *Controller) onPods() cache.ResourceEventHandlerFuncs {
 		AddFunc: onPod(func(pod *watchedPod) {
 			c.failures.note(pod)
 			c.enqueueInPlace(pod)
+			c.enqueueScheduled(nil, pod)
 		}),
 		UpdateFunc: func(before, after any) {
 			was, is := before.(*watchedPod), after.(*watchedPod)
 			c.failures.note(is)
+			c.enqueueScheduled(was, is)
 			if !c.Gates.InPlaceRestart {
 				return
 			}
@@ -141,7 +143,19 @@ func (c *Controller) onPods() cache.ResourceEventHandlerFuncs {
 		DeleteFunc: onPod(func(pod *watchedPod) {
 			c.failures.note(pod)
 			c.enqueueInPlace(pod)
+			c.enqueueScheduled(pod, nil)
 		}),
+	}
+}
+
+// enqueueScheduled looks at the set of a pod for which the scheduler finds no node, or found none before.
+func (c *Controller) enqueueScheduled(was, is *watchedPod) {
+	before, after := was != nil && was.unschedulable(), is != nil && is.unschedulable()
+	switch {
+	case before && !after:
+		c.queue.AddSoon(was.setName())
+	case after && !before:
+		c.queue.AddSoon(is.setName())
 	}
 }
 

@@ -33,6 +33,8 @@ const (
 	indexService = "service"
 	// indexSet is the index of pods by the name of the JobSet that is on them; only if a feature needs it.
 	indexSet = "set"
+	// indexUnschedulable is the same index of those pods for which the scheduler finds no node.
+	indexUnschedulable = "unschedulable"
 )
 
 // caches are what a decision is made on. They hold no more of an object than decisions use.
@@ -59,10 +61,11 @@ func newCaches(kind *informers.Kind, jobSets versioned.Interface, gates gates.Ga
 
 // podIndexers returns the indexes of pods. None is for the first cause of a failure, which is remembered by Job.
 func podIndexers(gates gates.Gates) cache.Indexers {
+	indexers := cache.Indexers{indexUnschedulable: unschedulableOf}
 	if gates.InPlaceRestart {
-		return cache.Indexers{indexSet: setOf}
+		indexers[indexSet] = setOf
 	}
-	return nil
+	return indexers
 }
 
 func (c caches) versions() map[string]consistency.Versioned {

@@ -79,10 +79,30 @@ func (s *Syncer) observeOthers(obs *plan.Observed) (err error) {
 			obs.Claims.Insert(claim)
 		}
 	}
+	if err := s.observeUnschedulable(obs); err != nil {
+		return err
+	}
 	if plan.RestartsInPlace(js, obs.Gates) {
 		obs.Pods, err = s.deps.Caches.Pods(cache.MetaObjectToName(js))
 	}
 	return err
+}
+
+// observeUnschedulable adds the pods that wait for a node, and remembers since when there are any.
+func (s *Syncer) observeUnschedulable(obs *plan.Observed) error {
+	key := cache.MetaObjectToName(obs.JobSet)
+	pods, reason, err := s.deps.Caches.Unschedulable(key)
+	if err != nil || pods == 0 {
+		s.unschedulable.forget(key)
+		return err
+	}
+	since := s.unschedulable.noted(key)
+	if since.IsZero() {
+		since = obs.Now.Time
+		s.unschedulable.note(key, since)
+	}
+	obs.Unschedulable = plan.Unschedulable{Pods: pods, Reason: reason, Since: since}
+	return nil
 }
 
 var _ Caches = caches{}
@@ -128,6 +148,24 @@ func (c caches) Pods(key cache.ObjectName) ([]plan.Pod, error) {
 		}
 	}
 	return pods, nil
+}
+
+// Unschedulable returns the number of pods of the set for which the scheduler finds no node, and its reason for one of them.
+func (c caches) Unschedulable(key cache.ObjectName) (pods int, reason string, err error) {
+	objs, err := c.pods.ByIndex(indexUnschedulable, key.String())
+	if err != nil {
+		return 0, "", fmt.Errorf("listing unschedulable pods of jobset %s: %w", key, err)
+	}
+	var first *watchedPod
+	for _, obj := range objs {
+		if pod, ok := obj.(*watchedPod); ok && (first == nil || pod.name < first.name) {
+			first = pod
+		}
+	}
+	if first == nil {
+		return 0, "", nil
+	}
+	return len(objs), first.exception.reason.Value(), nil
 }
 
 // HasService returns whether the cache has a Service of the name.

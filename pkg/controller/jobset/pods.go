@@ -20,6 +20,7 @@ import (
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/text"
 )
 
 // watchedPod is what the cache keeps of a pod of a set. It is small, because a cluster has many pods: a corev1.Pod takes
@@ -32,8 +33,8 @@ type watchedPod struct {
 	job             compactUID
 	// version is the resource version.
 	version uint64
-	// failure is what failed first in the pod; nil if nothing did.
-	failure *helper.PodFailure
+	// exception is what is wrong with the pod; nil for most pods.
+	exception *podException
 	// inPlaceAttempt is the attempt that the pod says it has reached; nil if it says nothing.
 	inPlaceAttempt *string
 	address        netip.Addr
@@ -43,6 +44,43 @@ type watchedPod struct {
 	// stops is true for a pod that is being deleted.
 	stops bool
 }
+
+// podException is what is wrong with a pod.
+type podException struct {
+	// failure is what failed first in the pod; nil if nothing did.
+	failure *helper.PodFailure
+	// unschedulable means that the scheduler finds no node for the pod, for the reason given.
+	unschedulable bool
+	reason        unique.Handle[string]
+}
+
+// maxUnschedulable is the length of the scheduler's reason in bytes.
+const maxUnschedulable = 400
+
+func exceptionOf(pod *corev1.Pod) *podException {
+	e := podException{failure: helper.FailureOfPod(pod)}
+	for i := range pod.Status.Conditions {
+		c := &pod.Status.Conditions[i]
+		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse && c.Reason == corev1.PodReasonUnschedulable && pod.DeletionTimestamp == nil {
+			e.unschedulable, e.reason = true, unique.Make(text.TruncateWithEllipsis(c.Message, maxUnschedulable))
+		}
+	}
+	if e.failure == nil && !e.unschedulable {
+		return nil
+	}
+	return &e
+}
+
+// failure is what failed first in the pod; nil if nothing did.
+func (p *watchedPod) failure() *helper.PodFailure {
+	if p.exception == nil {
+		return nil
+	}
+	return p.exception.failure
+}
+
+// unschedulable returns whether the scheduler finds no node for the pod.
+func (p *watchedPod) unschedulable() bool { return p.exception != nil && p.exception.unschedulable }
 
 // compactUID is a UID in the 16 bytes that it is made of, or in the text that it is if it is no UUID.
 type compactUID struct {
@@ -99,7 +137,7 @@ var _ metav1.ObjectMetaAccessor = &watchedPod{}
 func newWatchedPod(pod *corev1.Pod) *watchedPod {
 	kept := &watchedPod{
 		name: pod.Name, namespace: unique.Make(pod.Namespace), set: pod.Labels[jobsetv1alpha2.JobSetNameKey],
-		node: unique.Make(pod.Spec.NodeName), failure: helper.FailureOfPod(pod), phase: phaseOf(pod), stops: pod.DeletionTimestamp != nil,
+		node: unique.Make(pod.Spec.NodeName), exception: exceptionOf(pod), phase: phaseOf(pod), stops: pod.DeletionTimestamp != nil,
 	}
 	if strings.HasPrefix(kept.name, kept.set) {
 		kept.set = kept.name[:len(kept.set)]
@@ -136,6 +174,14 @@ func (p *watchedPod) planned() plan.Pod {
 	return plan.Pod{
 		Name: p.name, Job: p.jobUID(), Failed: p.phase == phaseFailed, ContainerRestarts: p.containerRestarts, InPlaceAttempt: p.inPlaceAttempt,
 	}
+}
+
+// unschedulableOf indexes those pods for which the scheduler finds no node, by the name of the JobSet that is on them.
+func unschedulableOf(obj any) ([]string, error) {
+	if pod, ok := obj.(*watchedPod); ok && pod.unschedulable() {
+		return []string{pod.setName().String()}, nil
+	}
+	return nil, nil
 }
 
 // setOf indexes a pod by the name of the JobSet that is on it.

@@ -75,7 +75,7 @@ func stopped(second int64) func(*corev1.Pod) {
 }
 
 func TestPodsAreIndexedWithTheFeatureOnly(t *testing.T) {
-	for gate, want := range map[bool]int{false: 0, true: 1} {
+	for gate, want := range map[bool]int{false: 1, true: 2} {
 		diff(t, "indexes", want, len(podIndexers(gates.Gates{InPlaceRestart: gate})))
 	}
 }

@@ -35,6 +35,8 @@ type Caches interface {
 	// HasService and HasClaim return whether there is an object of the name, whoever owns it.
 	HasService(name cache.ObjectName) (bool, error)
 	HasClaim(name cache.ObjectName) (bool, error)
+	// Unschedulable returns the number of pods of the set for which the scheduler finds no node, and its reason for one of them.
+	Unschedulable(key cache.ObjectName) (pods int, reason string, err error)
 	// Pods returns the pods that carry the name of the set.
 	Pods(key cache.ObjectName) ([]plan.Pod, error)
 }
@@ -71,6 +73,8 @@ type Syncer struct {
 	createFrom *notes[int64]
 	// refusedSince is since when each pass was refused the creation of something.
 	refusedSince *notes[time.Time]
+	// unschedulable is since when sets have pods for which the scheduler finds no node.
+	unschedulable *notes[time.Time]
 	// backlogs are the Jobs that wait for the Job controller.
 	backlogs *backlogs
 	dropped  *dropped
@@ -87,7 +91,8 @@ func NewSyncer(deps SyncerConfig) *Syncer {
 		services: children.NewWriter(deps.Host, corev1.SchemeGroupVersion.WithKind("Service").GroupKind(), resourceServices, "service", deps.Services),
 		claims: children.NewWriter(deps.Host, corev1.SchemeGroupVersion.WithKind("PersistentVolumeClaim").GroupKind(), resourceClaims,
 			"persistent volume claim", deps.Claims),
-		deferred: newNotes[plan.Deferred](), createFrom: newNotes[int64](), refusedSince: newNotes[time.Time](), backlogs: newBacklogs(), dropped: newDropped(deps.Clock),
+		deferred: newNotes[plan.Deferred](), createFrom: newNotes[int64](), refusedSince: newNotes[time.Time](), unschedulable: newNotes[time.Time](),
+		backlogs: newBacklogs(), dropped: newDropped(deps.Clock),
 		takenClaims: expiring.NewLRUExpireCacheWithClock(maxTakenClaims, deps.Clock),
 	}
 }
@@ -169,5 +174,6 @@ func (s *Syncer) forget(key cache.ObjectName) {
 	s.deferred.forget(key)
 	s.createFrom.forget(key)
 	s.refusedSince.forget(key)
+	s.unschedulable.forget(key)
 	s.backlogs.note(key, 0)
 }

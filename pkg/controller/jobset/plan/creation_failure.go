@@ -120,6 +120,12 @@ func (b *statusBuilder) endCreationFailure(reason, message string) {
 	b.set(jobsetv1alpha2.JobCreationFailure, metav1.ConditionFalse, reason, message)
 }
 
+// endTroubles reports that the set has finished, whatever it waited for.
+func (b *statusBuilder) endTroubles(reason, message string) {
+	b.endCreationFailure(reason, message)
+	b.endUnschedulable(reason, message)
+}
+
 // nothingMissing reports whether a plan leaves nothing to create, now or once the Jobs of an earlier attempt are gone.
 func (p Plan) nothingMissing(kids children) bool {
 	return p.CreateService == nil && len(p.CreateClaims)+len(p.CreateJobs)+len(kids.previous) == 0

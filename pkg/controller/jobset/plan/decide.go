@@ -4,6 +4,8 @@
 package plan
 
 import (
+	"time"
+
 	"k8s.io/utils/ptr"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
@@ -71,9 +73,9 @@ func childWrites(o Observed, kids children, st *statusBuilder) Plan {
 	p.Problems = st.setInPlaceAttempts(kids)
 	st.noteReady()
 	st.setStartTime()
-	p.RequeueAfter = timeToDeadline(o, st.next.StartTime)
-	if moreCreations && (p.RequeueAfter == 0 || p.RequeueAfter > backlogPatience) {
-		p.RequeueAfter = backlogPatience // should nobody take care of the Jobs that are there
+	p.RequeueAfter = sooner(timeToDeadline(o, st.next.StartTime), st.setUnschedulable())
+	if moreCreations {
+		p.RequeueAfter = sooner(p.RequeueAfter, backlogPatience) // should nobody take care of the Jobs that are there
 	}
 	if len(p.CreateJobs) == 0 && !moreCreations {
 		st.endNameConflict()
@@ -82,6 +84,14 @@ func childWrites(o Observed, kids children, st *statusBuilder) Plan {
 		}
 	}
 	return p
+}
+
+// sooner returns the shorter one of two times; 0 is never.
+func sooner(a, b time.Duration) time.Duration {
+	if a == 0 || b != 0 && b < a {
+		return b
+	}
+	return a
 }
 
 // ours reports whether the set is this controller's to run. Other controllers run those that name one in managedBy.

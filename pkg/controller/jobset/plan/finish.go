@@ -134,11 +134,7 @@ func (out *Outcome) noteResults(o Observed, p Plan, r Results, takenNames []stri
 }
 
 // requeue makes the next sync due after the time, unless it is due earlier; 0 is never.
-func (out *Outcome) requeue(after time.Duration) {
-	if out.RequeueAfter == 0 || after != 0 && after < out.RequeueAfter {
-		out.RequeueAfter = after
-	}
-}
+func (out *Outcome) requeue(after time.Duration) { out.RequeueAfter = sooner(out.RequeueAfter, after) }
 
 // jobsWith returns the names of the Jobs whose creation had the result.
 func (p Plan) jobsWith(r Results, result Creation) (names []string) {

@@ -81,7 +81,7 @@ func (b *statusBuilder) complete() {
 	b.set(jobsetv1alpha2.JobSetCompleted, metav1.ConditionTrue, reasonAllJobsCompleted, message)
 	b.set(jobsetv1alpha2.JobSetRestarting, metav1.ConditionFalse, reasonJobSetCompleted, message)
 	b.endNameConflict()
-	b.endCreationFailure(reasonJobSetCompleted, message)
+	b.endTroubles(reasonJobSetCompleted, message)
 	b.endAttempt(jobsetv1alpha2.OutcomeCompleted, message)
 	b.next.TerminalState = jobsetv1alpha2.TerminalStateCompleted
 }
@@ -94,7 +94,7 @@ func (b *statusBuilder) applyFailure(v verdict) {
 		b.set(jobsetv1alpha2.JobSetFailed, metav1.ConditionTrue, v.reason, v.message)
 		b.set(jobsetv1alpha2.JobSetRestarting, metav1.ConditionFalse, reasonJobSetFailed, messageJobSetFailed)
 		b.endNameConflict()
-		b.endCreationFailure(reasonJobSetFailed, messageJobSetFailed)
+		b.endTroubles(reasonJobSetFailed, messageJobSetFailed)
 		b.endAttempt(jobsetv1alpha2.OutcomeFailed, v.message)
 		b.next.TerminalState = jobsetv1alpha2.TerminalStateFailed
 		return
@@ -166,6 +166,7 @@ func (b *statusBuilder) set(conditionType string, status metav1.ConditionStatus,
 // troubles are the conditions whose beginning is worth a warning.
 var troubles = []string{
 	jobsetv1alpha2.JobSetFailed, jobsetv1alpha2.JobSetRestarting, jobsetv1alpha2.ChildNameConflict, jobsetv1alpha2.JobCreationFailure,
+	jobsetv1alpha2.PodsUnschedulable,
 }
 
 func eventType(c metav1.Condition) string {

@@ -171,9 +171,11 @@ func withoutProgress(status *jobsetv1alpha2.JobSetStatus) *jobsetv1alpha2.JobSet
 	if a := helper.RunningAttempt(rest); a != nil {
 		a.CreateTime, a.ReadyTime = nil, nil
 	}
-	// How many children are refused, and in which words, may change with each try. That they are is stored at once.
-	if c := meta.FindStatusCondition(rest.Conditions, jobsetv1alpha2.JobCreationFailure); c != nil {
-		c.Reason, c.Message = "", ""
+	// How many children are refused or wait, and in which words, may change with each try. That they do is stored at once.
+	for _, trouble := range []string{jobsetv1alpha2.JobCreationFailure, jobsetv1alpha2.PodsUnschedulable} {
+		if c := meta.FindStatusCondition(rest.Conditions, trouble); c != nil {
+			c.Reason, c.Message = "", ""
+		}
 	}
 	return rest
 }

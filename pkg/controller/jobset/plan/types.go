@@ -27,6 +27,8 @@ type Observed struct {
 	Pods []Pod
 	// Causes are why Jobs failed, by the UID of the Job; only those that MissingCause has asked for.
 	Causes map[types.UID]*jobsetv1alpha2.FailureCause
+	// Unschedulable are the pods that wait for a node.
+	Unschedulable Unschedulable
 	// ServiceExists reports whether a Service of the name that the set uses exists, whoever owns it.
 	ServiceExists bool
 	// Claims are those of ClaimNames that exist.

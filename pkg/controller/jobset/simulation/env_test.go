@@ -57,6 +57,8 @@ type env struct {
 	creations int
 	// denied is the name of a Job whose creation a policy denies.
 	denied string
+	// unschedulable is the number of pods for which the scheduler finds no node.
+	unschedulable int
 	// late are requests under way whose sender does not wait for them any more.
 	late []func()
 

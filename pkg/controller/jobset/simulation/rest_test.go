@@ -80,6 +80,8 @@ func wrongWithUnfinished(o plan.Observed) string {
 		return "the names of Jobs count as taken"
 	case conditionIs(&o.JobSet.Status, jobsetv1alpha2.JobCreationFailure):
 		return "Jobs count as refused"
+	case conditionIs(&o.JobSet.Status, jobsetv1alpha2.PodsUnschedulable):
+		return "pods count as unschedulable"
 	case len(o.JobSet.Status.ReplicatedJobsStatus) != len(o.JobSet.Spec.ReplicatedJobs):
 		return "replicatedJobs are not counted"
 	}

@@ -78,6 +78,10 @@ func (c caches) HasClaim(name cache.ObjectName) (bool, error) {
 	return found, nil
 }
 
+func (c caches) Unschedulable(cache.ObjectName) (int, string, error) {
+	return c.unschedulable, "no node fits", nil
+}
+
 func (c caches) Pods(cache.ObjectName) ([]plan.Pod, error) { return nil, nil }
 
 // consistencyStore is the real memory of own writes, which forgetful controllers do not ask.

@@ -182,6 +182,16 @@ func (e *env) denyJob() {
 		e.denied = jobNameOf(rj.Name, e.dice.IntN(int(*rj.Replicas)))
 	}
 	e.note("a policy denies job %q", e.denied)
+	if e.dice.percent(30) {
+		e.fillNodes(e.dice.IntN(3))
+	}
+}
+
+// fillNodes leaves so many pods of the set without a node.
+func (e *env) fillNodes(pods int) {
+	e.unschedulable = pods
+	e.note("%d pods cannot be scheduled", pods)
+	e.process.enqueue()
 }
 
 // removeForeign removes a Job that is no child of any set. It reports whether there was one.
