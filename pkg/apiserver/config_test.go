@@ -13,6 +13,7 @@ import (
 	genericserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/apiserver/pkg/util/compatibility"
 	"k8s.io/component-base/featuregate"
+	"k8s.io/component-base/version"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/gates"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver"
@@ -69,9 +70,15 @@ func TestServedFeatureGates(t *testing.T) {
 	}
 	const path = "/apis/jobset.x-k8s.io/v1alpha2/featuregates"
 	w := get(http.MethodGet, path)
-	var got struct{ FeatureGates gates.Gates }
+	var got struct {
+		FeatureGates gates.Gates
+		Version      string
+	}
 	if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil || w.Header().Get("Content-Type") != "application/json" {
 		t.Fatalf("%s %q: %v", w.Header().Get("Content-Type"), w.Body, err)
+	}
+	if want := version.Get().GitVersion; got.Version != want {
+		t.Errorf("version: got %q, want %q", got.Version, want)
 	}
 	if want := (gates.Gates{RestartJob: true}); got.FeatureGates != want {
 		t.Errorf("got %+v, want %+v", got.FeatureGates, want)

@@ -11,19 +11,20 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/component-base/version"
 )
 
 // featureGatesResource is the last element of the path of the document. Authorization takes a GET of the path for a list
 // of a resource of this name, which discovery does not show.
 const featureGatesResource = "featuregates"
 
-// withFeatureGates serves at /apis/<group>/<version>/featuregates which feature gates are on. kube-apiserver passes on
-// only what is below a group and version, so that there is one such path for each of them.
-func withFeatureGates(next http.Handler, states map[string]bool, versions []schema.GroupVersion) http.Handler {
-	document, _ := json.Marshal(map[string]map[string]bool{"featureGates": states}) // strings and booleans cannot fail
+// withFeatureGates serves at /apis/<group>/<version>/featuregates which feature gates are on, and the version of this program.
+// kube-apiserver passes on only what is below a group and version, so that there is one such path for each of them.
+func withFeatureGates(next http.Handler, states map[string]bool, served []schema.GroupVersion) http.Handler {
+	document, _ := json.Marshal(map[string]any{"featureGates": states, "version": version.Get().GitVersion}) // strings and booleans cannot fail
 	paths := sets.New[string]()
-	for _, version := range versions {
-		paths.Insert(path.Join("/apis", version.String(), featureGatesResource))
+	for _, of := range served {
+		paths.Insert(path.Join("/apis", of.String(), featureGatesResource))
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		if req.Method != http.MethodGet || !paths.Has(req.URL.Path) {

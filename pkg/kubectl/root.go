@@ -24,6 +24,7 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/timeline"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/top"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/tree"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/version"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/why"
 )
 
@@ -53,6 +54,7 @@ func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
 		action.NewCancel(f, targets), action.NewRetry(f, targets),
 		list.NewCommand(f), tree.NewCommand(f, kind.Trees(kinds)), top.NewCommand(f, kind.Tops(kinds)), preview.NewCommand(f, kind.Previews(kinds)),
 		timeline.NewCommand(f, kind.Timelines(kinds)), logs.NewCommand(f, kind.Logs(kinds)), why.NewCommand(f, kind.Whys(kinds)),
+		version.NewCommand(f),
 	)
 	complete.Flags(f, kind.Flags(kinds), cmd.Commands()...)
 	_ = cmd.RegisterFlagCompletionFunc("namespace", complete.Namespaces(f))

@@ -15,6 +15,9 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/leaderelection"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
+	"k8s.io/component-base/version"
+
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
 )
 
 // watchdogGrace is how long after its lease has run out a leader counts as healthy, to end by itself.
@@ -79,7 +82,7 @@ func (o *Options) lock(client kubernetes.Interface) (resourcelock.Interface, err
 	if err != nil {
 		return nil, fmt.Errorf("naming this process for leader election: %w", err)
 	}
-	identity := host + "_" + string(uuid.NewUUID())
+	identity := helper.ControllerIdentity(host, string(uuid.NewUUID()), version.Get().GitVersion)
 	lock, err := resourcelock.New(o.LeaderElection.ResourceLock, namespace, o.LeaderElection.ResourceName,
 		client.CoreV1(), client.CoordinationV1(), resourcelock.ResourceLockConfig{Identity: identity})
 	if err != nil {

@@ -18,8 +18,10 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	clientgotesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/leaderelection"
+	"k8s.io/component-base/version"
 	"k8s.io/utils/ptr"
 
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/informers"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/manager"
 )
@@ -66,6 +68,9 @@ func TestLeaseIsReleasedAfterTheWork(t *testing.T) {
 		<-work.Done()
 		if holder(t, client) == "" {
 			t.Error("the lease was given up before the work had ended")
+		}
+		if got := helper.ControllerVersion(holder(t, client)); got != version.Get().GitVersion {
+			t.Errorf("version of the holder: got %q, want %q", got, version.Get().GitVersion)
 		}
 		ended = true
 	})

@@ -21,12 +21,13 @@ import (
 	"k8s.io/component-base/featuregate"
 	logsapi "k8s.io/component-base/logs/api/v1"
 
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/features"
 )
 
 const (
-	// defaultLease is the lease that upstream's controller takes, so that both never run at the same time.
-	defaultLease = "6d4f6a47.jobset.x-k8s.io"
+	// defaultLease is the name of the lease.
+	defaultLease = helper.ControllerLease
 	// disabledAddress switches an endpoint off.
 	disabledAddress = "0"
 )

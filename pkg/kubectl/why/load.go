@@ -21,14 +21,15 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/cli"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/snapshot"
 )
 
 const (
 	// leaseName and leaseNamespace are where the controller holds its lease unless it was told otherwise.
-	leaseName      = "6d4f6a47.jobset.x-k8s.io"
-	leaseNamespace = "jobset-system"
+	leaseName      = helper.ControllerLease
+	leaseNamespace = helper.ControllerNamespace
 	// maxEvents bounds each of the two lists of events.
 	maxEvents = 1000
 	// maxNamed bounds how many objects of a kind are read by name.
