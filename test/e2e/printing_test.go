@@ -40,19 +40,20 @@ func TestEventsAreForPeople(t *testing.T) {
 	k.answer(oncall.act("restart", "restarted", `"reason":"slow"`))
 	k.ok("wait", "--for=jsonpath={.status.terminalState}", "jobset/fails", "--timeout=90s")
 
-	nodes := map[string]string{}
+	places := map[string]string{}
 	for _, attempt := range k.sets()["fails"].Status.Attempts {
-		nodes["NODE"+string(rune('0'+attempt.Number))] = attempt.FirstCause.Node
+		number := string(rune('0' + attempt.Number))
+		places["POD"+number], places["NODE"+number] = attempt.FirstCause.Pod, attempt.FirstCause.Node
 	}
 	const verdict = "applying RestartJobSet failure policy action (first failed job: fails-workers-0)"
 	tests := map[string][]string{
 		"fails": {
-			"Warning FirstFailure: pod fails-workers-0-0 on node NODE1: container main exited with 137",
+			"Warning FirstFailure: pod POD1 on node NODE1: container main exited with 137",
 			"Warning DefaultFailurePolicy: " + verdict,
 			"Warning RestartJobSetFailurePolicyAction: " + verdict,
 			"Normal JobsRecreated: the only job of attempt 2 was recreated Ns after the restart by the failure policy",
 			"Normal JobsReady: all jobs are ready",
-			"Warning FirstFailure: pod fails-workers-0-0 on node NODE2: container main exited with 137",
+			"Warning FirstFailure: pod POD2 on node NODE2: container main exited with 137",
 			"Warning ReachedMaxRestarts: jobset failed due to reaching max number of restarts (first failed job: fails-workers-0)",
 			"Normal JobSetFailed: jobset failed",
 		},
@@ -64,8 +65,8 @@ func TestEventsAreForPeople(t *testing.T) {
 	}
 	for set, want := range tests {
 		for i := range want {
-			for name, node := range nodes {
-				want[i] = strings.ReplaceAll(want[i], name, node)
+			for name, value := range places {
+				want[i] = strings.ReplaceAll(want[i], name, value)
 			}
 		}
 		slices.Sort(want) // events of one second have no order

@@ -45,15 +45,22 @@ func (c *Controller) measure() cache.ResourceEventHandlerFuncs {
 		return js
 	}
 	return cache.ResourceEventHandlerFuncs{
-		AddFunc: func(obj any) { goodput.set(set(obj)) },
+		AddFunc: func(obj any) {
+			goodput.set(set(obj))
+			phases.set(set(obj))
+		},
 		UpdateFunc: func(before, after any) {
 			was, is := set(before), set(after)
 			goodput.set(is)
+			phases.set(is)
 			if c.leads.Load() && was.UID == is.UID && was.ResourceVersion != is.ResourceVersion {
 				countAttempts(was, is)
 			}
 		},
-		DeleteFunc: func(obj any) { goodput.forget(set(obj)) },
+		DeleteFunc: func(obj any) {
+			goodput.forget(set(obj))
+			phases.forget(set(obj))
+		},
 	}
 }
 

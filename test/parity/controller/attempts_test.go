@@ -129,12 +129,12 @@ func TestHistoryOutlivesPodsAndJobs(t *testing.T) {
 	e.ready(allJobs...)
 	e.awaitHistory("1 Start + + + -")
 
-	e.pod(jobB1, "node-3", corev1.PodStatus{
+	pod := e.pod(jobB1, "node-3", corev1.PodStatus{
 		Phase: corev1.PodFailed, ContainerStatuses: []corev1.ContainerStatus{{Name: "main", State: ended(137, "OOMKilled", "out of memory")}},
 	})
 	e.fail(jobB1)
 	e.awaitHistory(first, "2 FailurePolicy for "+restarts+" + - - -")
-	e.awaitEvent("FirstFailure", "pod "+jobB1+"-0 on node node-3: container main exited with 137 (OOMKilled): out of memory")
+	e.awaitEvent("FirstFailure", "pod "+pod.Name+" on node node-3: container main exited with 137 (OOMKilled): out of memory")
 	e.podsGo()
 	e.recreate(1)
 	e.ready(allJobs...)

@@ -65,20 +65,17 @@ func CauseWanted(js *jobsetv1alpha2.JobSet, job *batchv1.Job) bool {
 	return a != nil && a.FirstCause == nil && job.Labels[jobsetv1alpha2.RestartsKey] == itoa(js.Status.Restarts)
 }
 
-// firstFailure tells which container of which pod failed first.
+// firstFailure names the container that failed first, and its pod.
 func firstFailure(cause *jobsetv1alpha2.FailureCause) Event {
 	return Event{Type: corev1.EventTypeWarning, Reason: reasonFirstFailure, Note: describeCause(cause)}
 }
 
 func describeCause(cause *jobsetv1alpha2.FailureCause) string {
 	var note strings.Builder
-	switch pod := withoutSuffix(cause.Pod); {
-	case cause.Pod == "":
+	if cause.Pod == "" {
 		fmt.Fprintf(&note, "job %s failed", cause.Job)
-	case pod == cause.Job:
-		fmt.Fprintf(&note, "a pod of job %s", cause.Job)
-	default:
-		fmt.Fprintf(&note, "pod %s", pod)
+	} else {
+		fmt.Fprintf(&note, "pod %s", cause.Pod)
 	}
 	if cause.Node != "" {
 		fmt.Fprintf(&note, " on node %s", cause.Node)
@@ -107,13 +104,4 @@ func lastLine(message string) string {
 		return string(line[:longest]) + "..."
 	}
 	return string(line)
-}
-
-// withoutSuffix takes the random end off the name of a pod, which says nothing to a reader.
-func withoutSuffix(pod string) string {
-	const suffix = 5
-	if at := strings.LastIndexByte(pod, '-'); at > 0 && len(pod)-at-1 == suffix {
-		return pod[:at]
-	}
-	return pod
 }

@@ -103,7 +103,7 @@ func TestFirstCause(t *testing.T) {
 		"the container that failed first, of all pods": {
 			pods: pods{onNode("js-w-0-0-abcde", "n1", exited("main", 1, "Error", "", 9)), onNode("js-w-0-1-fghij", "n3", exited("main", 137, "OOMKilled", "", 7)), onNode("js-w-0-2-klmno", "n2", exited("main", 1, "Error", "", 8))},
 			want: cause{Job: "js-w-0", Pod: "js-w-0-1-fghij", Node: "n3", Container: "main", ExitCode: n(137), Signal: n(9), Reason: "OOMKilled", Time: when(7)},
-			note: "pod js-w-0-1 on node n3: container main exited with 137 (OOMKilled)"},
+			note: "pod js-w-0-1-fghij on node n3: container main exited with 137 (OOMKilled)"},
 		"of pods that failed at the same time the first by name": {
 			pods: pods{onNode("js-w-0-1-a", "n2", exited("main", 2, "Error", "", 7)), onNode("js-w-0-0-a", "n1", exited("main", 1, "Error", "", 7))},
 			want: cause{Job: "js-w-0", Pod: "js-w-0-0-a", Node: "n1", Container: "main", ExitCode: n(1), Reason: "Error", Time: when(7)},
@@ -111,42 +111,42 @@ func TestFirstCause(t *testing.T) {
 		"a container that runs again": {
 			pods: pods{onNode("js-w-0-fghij", "n1", restartedAfter("main", 3, 4))},
 			want: cause{Job: "js-w-0", Pod: "js-w-0-fghij", Node: "n1", Container: "main", ExitCode: n(3), Reason: "Error", Time: when(4)},
-			note: "a pod of job js-w-0 on node n1: container main exited with 3"},
+			note: "pod js-w-0-fghij on node n1: container main exited with 3"},
 		"an init container": {
 			pods: pods{onNode("js-w-0-0-fghij", "n1", initExited(5, 2), exited("main", 1, "Error", "", 3))},
 			want: cause{Job: "js-w-0", Pod: "js-w-0-0-fghij", Node: "n1", Container: "setup", ExitCode: n(5), Reason: "Error", Time: when(2)},
-			note: "pod js-w-0-0 on node n1: container setup exited with 5"},
+			note: "pod js-w-0-0-fghij on node n1: container setup exited with 5"},
 		"one of several containers, not the one that ended well": {
 			pods: pods{onNode("js-w-0-0-fghij", "n1", exited("main", 0, "Completed", "", 1), exited("side", 143, "Error", "", 3))},
 			want: cause{Job: "js-w-0", Pod: "js-w-0-0-fghij", Node: "n1", Container: "side", ExitCode: n(143), Signal: n(15), Reason: "Error", Time: when(3)},
-			note: "pod js-w-0-0 on node n1: container side exited with 143"},
+			note: "pod js-w-0-0-fghij on node n1: container side exited with 143"},
 		"the last line of its message is told": {
 			pods: pods{onNode("js-w-0-0-fghij", "n1", exited("main", 1, "Error", "Traceback:\n  File x\nValueError: bad\n", 3))},
 			want: cause{Job: "js-w-0", Pod: "js-w-0-0-fghij", Node: "n1", Container: "main", ExitCode: n(1), Reason: "Error", Message: "Traceback:\n  File x\nValueError: bad", Time: when(3)},
-			note: "pod js-w-0-0 on node n1: container main exited with 1: ValueError: bad"},
+			note: "pod js-w-0-0-fghij on node n1: container main exited with 1: ValueError: bad"},
 		"no signal has the number 127": {
 			pods: pods{onNode("js-w-0-0-fghij", "n1", exited("main", 255, "Error", "", 3))},
 			want: cause{Job: "js-w-0", Pod: "js-w-0-0-fghij", Node: "n1", Container: "main", ExitCode: n(255), Reason: "Error", Time: when(3)},
-			note: "pod js-w-0-0 on node n1: container main exited with 255"},
+			note: "pod js-w-0-0-fghij on node n1: container main exited with 255"},
 		"a pod that was evicted before it ran": {
 			pods: pods{onNode("js-w-0-0-fghij", "n1", isEvicted)},
 			want: cause{Job: "js-w-0", Pod: "js-w-0-0-fghij", Node: "n1", Reason: "Evicted", Message: "The node was low on resource: memory.", Time: when(100)},
-			note: "pod js-w-0-0 on node n1 failed (Evicted): The node was low on resource: memory."},
+			note: "pod js-w-0-0-fghij on node n1 failed (Evicted): The node was low on resource: memory."},
 		"the reason of the pod wins over that of its container": {
 			pods: pods{onNode("js-w-0-0-fghij", "n1", isDisrupted("PreemptionByScheduler", "preempted to accommodate another pod", 2), exited("main", 137, "Error", "", 32), stoppedAt(2))},
 			want: cause{Job: "js-w-0", Pod: "js-w-0-0-fghij", Node: "n1", Container: "main", ExitCode: n(137), Signal: n(9), Reason: "PreemptionByScheduler", Message: "preempted to accommodate another pod", Time: when(2)},
-			note: "pod js-w-0-0 on node n1: container main exited with 137 (PreemptionByScheduler): preempted to accommodate another pod"},
+			note: "pod js-w-0-0-fghij on node n1: container main exited with 137 (PreemptionByScheduler): preempted to accommodate another pod"},
 		"what pods do when they are told to end is no cause": {
 			pods: pods{onNode("js-w-0-0-fghij", "n1", exited("main", 143, "Error", "", 101), stoppedAt(100))}, want: ofJob,
 			note: "job js-w-0 failed (BackoffLimitExceeded): Job has reached the specified backoff limit"},
 		"what happened before that is": {
 			pods: pods{onNode("js-w-0-0-fghij", "n1", restartedAfter("main", 1, 99), stoppedAt(100))},
 			want: cause{Job: "js-w-0", Pod: "js-w-0-0-fghij", Node: "n1", Container: "main", ExitCode: n(1), Reason: "Error", Time: when(99)},
-			note: "pod js-w-0-0 on node n1: container main exited with 1"},
+			note: "pod js-w-0-0-fghij on node n1: container main exited with 1"},
 		"a container that was started again failed before that, even in the same second": {
 			pods: pods{onNode("js-w-0-0-fghij", "n1", restartedAfter("main", 1, 100), stoppedAt(100))},
 			want: cause{Job: "js-w-0", Pod: "js-w-0-0-fghij", Node: "n1", Container: "main", ExitCode: n(1), Reason: "Error", Time: when(100)},
-			note: "pod js-w-0-0 on node n1: container main exited with 1"},
+			note: "pod js-w-0-0-fghij on node n1: container main exited with 1"},
 		"a container that ends for good in the same second may have been told to end": {
 			pods: pods{onNode("js-w-0-0-fghij", "n1", exited("main", 1, "Error", "", 100), stoppedAt(100))}, want: ofJob,
 			note: "job js-w-0 failed (BackoffLimitExceeded): Job has reached the specified backoff limit"},
