@@ -5,6 +5,7 @@ package e2e
 
 import (
 	"encoding/json"
+	"slices"
 	"sort"
 	"strings"
 	"testing"
@@ -110,9 +111,12 @@ func TestDiscoveryIsThatOfTheUpstreamResource(t *testing.T) {
 	for _, r := range list.Resources {
 		sort.Strings(r.Verbs)
 		verbs[r.Name] = strings.Join(r.Verbs, ",")
-		if r.Name == "jobsets" && (r.SingularName != "jobset" || r.Kind != "JobSet" || !r.Namespaced || r.StorageVersionHash == "" || len(r.ShortNames)+len(r.Categories) != 0) {
+		if r.Name == "jobsets" && (r.SingularName != "jobset" || r.Kind != "JobSet" || !r.Namespaced || r.StorageVersionHash == "" || !slices.Equal(r.ShortNames, []string{"js"}) || len(r.Categories) != 0) {
 			t.Errorf("discovery of jobsets: %+v", r)
 		}
+	}
+	if out := k.ok("get", "js", "-A", "-o", "name"); strings.Contains(out, "error") {
+		t.Errorf("kubectl get js: %s", out)
 	}
 	if got, want := verbs["jobsets"], "create,delete,deletecollection,get,list,patch,update,watch"; got != want {
 		t.Errorf("verbs of jobsets: %s, want %s", got, want)

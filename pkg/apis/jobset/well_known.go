@@ -11,6 +11,9 @@ const (
 	NodeSelectorStrategyKey = "alpha.jobset.sigs.k8s.io/node-selector"
 )
 
+// ControllerName is the value of spec.managedBy that means the same as none: the controller of this project.
+const ControllerName = "jobset.sigs.k8s.io/jobset-controller"
+
 // DefaultGroupName is the groupName of a replicatedJob that names none.
 const DefaultGroupName = "default"
 

@@ -6,9 +6,16 @@ package validation
 import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset"
 )
 
 const maxManagedByLength = 63
+
+// ManagedByOther returns whether another controller makes something of the set: maybe not the Jobs that the templates describe.
+func ManagedByOther(spec *jobset.JobSetSpec) bool {
+	return spec.ManagedBy != nil && *spec.ManagedBy != jobset.ControllerName
+}
 
 func validateManagedBy(managedBy *string, path *field.Path) field.ErrorList {
 	if managedBy == nil {

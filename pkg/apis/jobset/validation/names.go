@@ -8,6 +8,7 @@ import (
 	"regexp"
 
 	batchv1 "k8s.io/api/batch/v1"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
@@ -84,8 +85,8 @@ func label(path *field.Path, name, why string) field.ErrorList {
 }
 
 // setName checks the name of a set for the metadata. A set without replicatedJobs has no Jobs that are named after it.
-func setName(name string, _ bool) []string {
-	if len(validation.IsDNS1123Subdomain(name)) > 0 {
+func setName(name string, prefix bool) []string {
+	if len(apivalidation.NameIsDNSSubdomain(name, prefix)) > 0 {
 		return []string{"must consist of " + labelCharacters}
 	}
 	return nil

@@ -27,6 +27,9 @@ func validateReplicatedJobs(js *jobset.JobSet, path *field.Path) field.ErrorList
 		}
 		seen[rj.Name] = struct{}{}
 		errs = append(errs, validateReplicatedJob(rj, p)...)
+		if !ManagedByOther(&js.Spec) {
+			errs = append(errs, podtemplate.ValidateJob(&rj.Template, p.Child("template"))...)
+		}
 	}
 	return append(errs, validateNames(js, field.NewPath("metadata"), path)...)
 }

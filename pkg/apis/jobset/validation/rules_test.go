@@ -88,6 +88,9 @@ func TestNames(t *testing.T) {
 			change: func(js *jobset.JobSet) { js.Name = "0train" },
 			want:   only("metadata.name", invalid, dns1035+named),
 		},
+		"ours a generated name": {
+			change: func(js *jobset.JobSet) { js.GenerateName, js.Name = "train-", "train-x1" },
+		},
 		"ours a name with a dot": {
 			change: func(js *jobset.JobSet) { js.Name = "my.train" },
 			want:   only("metadata.name", invalid, dns1035+named),

@@ -4,6 +4,8 @@
 package validation
 
 import (
+	"slices"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -12,10 +14,13 @@ import (
 	podtemplate "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/podtemplate/validation"
 )
 
-// validateStatus checks the limits of the published schema. The controller is trusted with what the values mean.
+// validateStatus checks the limits of the published schema, and that counts are not negative. The controller is trusted with
+// what the values mean.
 func validateStatus(status *jobset.JobSetStatus) field.ErrorList {
 	path := field.NewPath("status")
 	errs := metav1validation.ValidateConditions(status.Conditions, path.Child("conditions"))
+	errs = append(errs, validateCount(status.Restarts, path.Child("restarts"))...)
+	errs = append(errs, validateCount(status.RestartsCountTowardsMax, path.Child("restartsCountTowardsMax"))...)
 	errs = append(errs, validateJobStatuses(status.ReplicatedJobsStatus, path.Child("replicatedJobsStatus"))...)
 	errs = append(errs, validateAttempt(status.PreviousInPlaceRestartAttempt, path.Child("previousInPlaceRestartAttempt"))...)
 	errs = append(errs, validateAttempt(status.CurrentInPlaceRestartAttempt, path.Child("currentInPlaceRestartAttempt"))...)
@@ -24,7 +29,7 @@ func validateStatus(status *jobset.JobSetStatus) field.ErrorList {
 	if status.ReadyMilliseconds < 0 {
 		errs = append(errs, field.Invalid(path.Child("readyMilliseconds"), status.ReadyMilliseconds, "must be 0 or more"))
 	}
-	return append(errs, validateAttempt(&status.AddedRestarts, path.Child("addedRestarts"))...)
+	return append(errs, validateCount(status.AddedRestarts, path.Child("addedRestarts"))...)
 }
 
 func validateJobStatuses(statuses []jobset.ReplicatedJobStatus, path *field.Path) field.ErrorList {
@@ -39,8 +44,34 @@ func validateJobStatuses(statuses []jobset.ReplicatedJobStatus, path *field.Path
 			errs = append(errs, podtemplate.Duplicate(p, status.Name))
 		}
 		seen[status.Name] = struct{}{}
+		errs = append(errs, validateJobCounts(status, p)...)
 	}
 	return errs
+}
+
+func validateJobCounts(status *jobset.ReplicatedJobStatus, path *field.Path) field.ErrorList {
+	errs := slices.Concat(
+		validateCount(status.Ready, path.Child("ready")),
+		validateCount(status.Succeeded, path.Child("succeeded")),
+		validateCount(status.Failed, path.Child("failed")),
+		validateCount(status.Active, path.Child("active")),
+		validateCount(status.Suspended, path.Child("suspended")),
+	)
+	for i, n := range status.JobRestarts {
+		errs = append(errs, validateCount(n, path.Child("jobRestarts").Index(i))...)
+	}
+	for i, n := range status.JobRestartsCountTowardsMax {
+		errs = append(errs, validateCount(n, path.Child("jobRestartsCountTowardsMax").Index(i))...)
+	}
+	return errs
+}
+
+// validateCount leaves the value out of the error: a stored negative count may go on to be counted up.
+func validateCount(count int32, path *field.Path) field.ErrorList {
+	if count >= 0 {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(path, field.OmitValueType{}, "must be 0 or more")}
 }
 
 func validateAttempt(attempt *int32, path *field.Path) field.ErrorList {

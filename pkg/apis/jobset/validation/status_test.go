@@ -39,6 +39,29 @@ func TestStatus(t *testing.T) {
 		want   []refusal
 	}{
 		"3.2 a condition passes, with an empty message": {change: condition(func(*metav1.Condition) {})},
+		"ours negative counts of restarts": {
+			change: func(s *jobset.JobSetStatus) { s.Restarts, s.RestartsCountTowardsMax, s.AddedRestarts = -4, -1, -1 },
+			want: []refusal{
+				{"status.restarts", invalid, "must be 0 or more"},
+				{"status.restartsCountTowardsMax", invalid, "must be 0 or more"},
+				{"status.addedRestarts", invalid, "must be 0 or more"},
+			},
+		},
+		"ours negative counts of Jobs": {
+			change: jobStatus(jobset.ReplicatedJobStatus{
+				Name: "workers", Ready: -1, Succeeded: -1, Failed: -1, Active: -1, Suspended: -1,
+				JobRestarts: []int32{0, -1}, JobRestartsCountTowardsMax: []int32{-1},
+			}),
+			want: []refusal{
+				{"status.replicatedJobsStatus[0].ready", invalid, "must be 0 or more"},
+				{"status.replicatedJobsStatus[0].succeeded", invalid, "must be 0 or more"},
+				{"status.replicatedJobsStatus[0].failed", invalid, "must be 0 or more"},
+				{"status.replicatedJobsStatus[0].active", invalid, "must be 0 or more"},
+				{"status.replicatedJobsStatus[0].suspended", invalid, "must be 0 or more"},
+				{"status.replicatedJobsStatus[0].jobRestarts[1]", invalid, "must be 0 or more"},
+				{"status.replicatedJobsStatus[0].jobRestartsCountTowardsMax[0]", invalid, "must be 0 or more"},
+			},
+		},
 		"3.2 a condition without a type": {
 			change: condition(func(c *metav1.Condition) { c.Type = "" }),
 			want:   only("status.conditions[0].type", required, "is required"),

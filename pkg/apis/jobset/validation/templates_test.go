@@ -71,18 +71,22 @@ func TestJobTemplateKeys(t *testing.T) {
 			prefix: jobPath, missing: []string{"successPolicy.rules"},
 		},
 		"pod failure policy": {
-			change: func(j *batchv1.JobSpec) { j.PodFailurePolicy = &batchv1.PodFailurePolicy{} },
+			change: func(j *batchv1.JobSpec) {
+				j.Template.Spec.RestartPolicy = corev1.RestartPolicyNever
+				j.PodFailurePolicy = &batchv1.PodFailurePolicy{}
+			},
 			prefix: jobPath, missing: []string{"podFailurePolicy.rules"},
 		},
 		"pod failure policy rules": {
 			change: func(j *batchv1.JobSpec) {
-				j.PodFailurePolicy = &batchv1.PodFailurePolicy{Rules: []batchv1.PodFailurePolicyRule{{
-					OnExitCodes:     &batchv1.PodFailurePolicyOnExitCodesRequirement{},
-					OnPodConditions: []batchv1.PodFailurePolicyOnPodConditionsPattern{{}},
-				}}}
+				j.Template.Spec.RestartPolicy = corev1.RestartPolicyNever
+				j.PodFailurePolicy = &batchv1.PodFailurePolicy{Rules: []batchv1.PodFailurePolicyRule{
+					{OnExitCodes: &batchv1.PodFailurePolicyOnExitCodesRequirement{}},
+					{OnPodConditions: []batchv1.PodFailurePolicyOnPodConditionsPattern{{}}},
+				}}
 			},
-			prefix:  jobPath + "podFailurePolicy.rules[0].",
-			missing: []string{"action", "onExitCodes.operator", "onExitCodes.values", "onPodConditions[0].type"},
+			prefix:  jobPath + "podFailurePolicy.rules",
+			missing: []string{"[0].action", "[0].onExitCodes.operator", "[0].onExitCodes.values", "[1].action", "[1].onPodConditions[0].type"},
 		},
 	})
 }

@@ -11,27 +11,40 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/registry/generic/registry"
 	"k8s.io/apiserver/pkg/registry/rest"
+
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/fieldvalidation"
 )
 
 // Store serves a main resource with bounded answers about metadata.
 type Store struct {
 	*registry.Store
-	kind schema.GroupKind
+	kind       schema.GroupKind
+	shortNames []string
 }
 
-// NewStore returns the storage of the main resource of a kind over its store.
-func NewStore(store *registry.Store, kind schema.GroupKind) *Store {
-	return &Store{Store: store, kind: kind}
+// NewStore returns the storage of the main resource of a kind over its store, with other names for kubectl.
+func NewStore(store *registry.Store, kind schema.GroupKind, shortNames ...string) *Store {
+	return &Store{Store: store, kind: kind, shortNames: shortNames}
 }
+
+// ShortNames returns the names that kubectl understands beside those of the resource.
+func (s *Store) ShortNames() []string { return s.shortNames }
 
 var (
 	_ rest.StandardStorage      = &Store{}
 	_ rest.SingularNameProvider = &Store{}
 	_ rest.TableConvertor       = &Store{}
+	_ rest.ShortNamesProvider   = &Store{}
 	_ rest.ResetFieldsStrategy  = &Store{}
 )
 
+// Create creates an object. Its strategy knows how the client wants fields to be validated.
+func (s *Store) Create(ctx context.Context, obj runtime.Object, createValidation rest.ValidateObjectFunc, options *metav1.CreateOptions) (runtime.Object, error) {
+	return s.Store.Create(fieldvalidation.With(ctx, options.FieldValidation), obj, createValidation, options)
+}
+
 // Update changes an object, or creates the one of an applier.
 func (s *Store) Update(ctx context.Context, name string, objInfo rest.UpdatedObjectInfo, createValidation rest.ValidateObjectFunc, updateValidation rest.ValidateObjectUpdateFunc, forceAllowCreate bool, options *metav1.UpdateOptions) (runtime.Object, bool, error) {
+	ctx = fieldvalidation.With(ctx, options.FieldValidation)
 	return s.Store.Update(ctx, name, Metadata(objInfo, s.kind), createValidation, updateValidation, forceAllowCreate, options)
 }

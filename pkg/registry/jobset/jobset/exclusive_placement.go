@@ -4,44 +4,54 @@
 package jobset
 
 import (
-	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-	"k8s.io/utils/ptr"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset"
 )
 
-// exclusivePlacement warns of exclusive placement that is requested where it is ignored, or that no pod can satisfy.
+// exclusivePlacement warns of exclusive placement that is ignored. Only the node-selector strategy is implemented.
 func (w *warner) exclusivePlacement(js *jobset.JobSet, path *field.Path) {
-	w.annotations(js.Annotations, field.NewPath("metadata", "annotations"))
+	set, setIgnored := field.NewPath("metadata", "annotations"), false
+	w.annotations(js.Annotations, set)
 	for i := range js.Spec.ReplicatedJobs {
 		rj, p := &js.Spec.ReplicatedJobs[i], path.Child("replicatedJobs").Index(i).Child("template")
 		w.annotations(rj.Template.Annotations, p.Child("metadata", "annotations"))
 		podAnnotations := p.Child("spec", "template", "metadata", "annotations")
 		for _, key := range []string{jobset.ExclusiveKey, jobset.NodeSelectorStrategyKey} {
 			if _, ok := rj.Template.Spec.Template.Annotations[key]; ok {
-				w.add(podAnnotations.Key(key), "has no effect on pods; set it on the JobSet or on the template of the replicatedJob")
+				w.add(podAnnotations.Key(key), "has no effect on pods; the node-selector strategy needs both annotations on the JobSet or on the template of the replicatedJob")
 			}
 		}
-		if exclusive(js.Annotations, rj.Template.Annotations) && ptr.Deref(rj.Template.Spec.CompletionMode, "") == batchv1.NonIndexedCompletion {
-			w.add(p.Child("spec", "completionMode"), "NonIndexed pods cannot be placed exclusively and would never run; use Indexed")
+		if !exclusive(js.Annotations, rj.Template.Annotations) {
+			continue
+		}
+		if _, own := rj.Template.Annotations[jobset.ExclusiveKey]; own {
+			w.notImplemented(p.Child("metadata", "annotations"))
+		} else if !setIgnored {
+			setIgnored = true
+			w.notImplemented(set)
 		}
 	}
+}
+
+func (w *warner) notImplemented(path *field.Path) {
+	w.add(path.Key(jobset.ExclusiveKey),
+		"ignored, because exclusive placement is not implemented yet; use the node-selector strategy: label the nodes, and add the annotation %s", jobset.NodeSelectorStrategyKey)
 }
 
 // annotations warns of the annotations of a set, or of one replicatedJob, that Jobs inherit.
 func (w *warner) annotations(annotations map[string]string, path *field.Path) {
 	topology, exclusive := annotations[jobset.ExclusiveKey]
 	if exclusive && topology == "" {
-		w.add(path.Key(jobset.ExclusiveKey), "has no effect while empty; set it to the node label that names the topology domain")
+		w.add(path.Key(jobset.ExclusiveKey), "has no effect while it is empty")
 	}
 	if _, ok := annotations[jobset.NodeSelectorStrategyKey]; ok && !exclusive {
-		w.add(path.Key(jobset.NodeSelectorStrategyKey), "has no effect without %s beside it", jobset.ExclusiveKey)
+		w.add(path.Key(jobset.NodeSelectorStrategyKey), "has no effect without the annotation %s", jobset.ExclusiveKey)
 	}
 }
 
-// exclusive reports whether the placement of a replicatedJob needs a leader pod. Annotations of the replicatedJob override
-// those of the set, each key on its own. The node-selector strategy needs no leader.
+// exclusive reports whether a replicatedJob asks for exclusive placement without the node-selector strategy. Annotations of
+// the replicatedJob override those of the set, each key on its own.
 func exclusive(set, template map[string]string) bool {
 	var topology string
 	var selector bool

@@ -4,15 +4,62 @@
 package jobset
 
 import (
+	"context"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apiserver/pkg/warning"
+
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/gates"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/fieldvalidation"
 )
 
-// dropDisabledSpec removes fields of features that are off, unless the stored spec has them already.
-func dropDisabledSpec(next, prev *jobset.JobSetSpec, gates gates.Gates) {
-	if !gates.JobSetActiveDeadlineSeconds && prev.ActiveDeadlineSeconds == nil {
-		next.ActiveDeadlineSeconds = nil
+// disabledFields returns the fields of features that are off, each with the name of its gate and a function that removes it.
+// What the stored spec has already is left alone.
+func (s Strategy) disabledFields(next, prev *jobset.JobSetSpec) []disabledField {
+	var fields []disabledField
+	if !s.gates.JobSetActiveDeadlineSeconds && prev.ActiveDeadlineSeconds == nil && next.ActiveDeadlineSeconds != nil {
+		fields = append(fields, disabledField{
+			path: field.NewPath("spec", "activeDeadlineSeconds"), gate: "JobSetActiveDeadlineSeconds",
+			drop: func() { next.ActiveDeadlineSeconds = nil },
+		})
 	}
+	return fields
+}
+
+type disabledField struct {
+	path *field.Path
+	gate string
+	drop func()
+}
+
+// dropDisabledSpec removes fields of features that are off, as unknown fields are: with a warning, unless the client does not
+// want any, and not under strict validation, which refuses them.
+func (s Strategy) dropDisabledSpec(ctx context.Context, next, prev *jobset.JobSetSpec) {
+	directive := fieldvalidation.From(ctx)
+	if directive == metav1.FieldValidationStrict {
+		return
+	}
+	for _, f := range s.disabledFields(next, prev) {
+		f.drop()
+		if directive != metav1.FieldValidationIgnore {
+			warning.AddWarning(ctx, "", fmt.Sprintf("%s: ignored, because the feature gate %s of the API server is off", f.path, f.gate))
+		}
+	}
+}
+
+// refuseDisabled refuses fields of features that are off, under strict validation.
+func (s Strategy) refuseDisabled(ctx context.Context, next, prev *jobset.JobSetSpec) field.ErrorList {
+	if fieldvalidation.From(ctx) != metav1.FieldValidationStrict {
+		return nil
+	}
+	var errs field.ErrorList
+	for _, f := range s.disabledFields(next, prev) {
+		errs = append(errs, field.Forbidden(f.path, fmt.Sprintf("must not be set while the feature gate %s of the API server is off", f.gate)))
+	}
+	return errs
 }
 
 // dropDisabledStatus removes counters and times of features that are off, unless the stored status has them already. The

@@ -4,6 +4,7 @@
 package jobset_test
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -11,10 +12,12 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apiserver/pkg/registry/rest"
+	"k8s.io/apiserver/pkg/warning"
 	"k8s.io/utils/ptr"
 
 	api "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/gates"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/fieldvalidation"
 )
 
 func TestStatusOfDisabledFeatures(t *testing.T) {
@@ -121,6 +124,62 @@ func TestDeadlineOfADisabledFeature(t *testing.T) {
 			}
 			if js.Generation != tc.wantGeneration {
 				t.Errorf("generation is %d, want %d", js.Generation, tc.wantGeneration)
+			}
+		})
+	}
+}
+
+// recorder collects warnings.
+type recorder []string
+
+func (r *recorder) AddWarning(_, text string) { *r = append(*r, text) }
+
+func TestFieldsOfGatesThatAreOff(t *testing.T) {
+	const (
+		ignoredDeadline = "spec.activeDeadlineSeconds: ignored, because the feature gate JobSetActiveDeadlineSeconds of the API server is off"
+		refusedDeadline = "spec.activeDeadlineSeconds: Forbidden: must not be set while the feature gate JobSetActiveDeadlineSeconds of the API server is off"
+	)
+	limited := func(js *api.JobSet) { js.Spec.ActiveDeadlineSeconds = ptr.To[int64](60) }
+	cases := map[string]struct {
+		directive string
+		gates     gates.Gates
+		stored    func(*api.JobSet)
+		wantWarn  []string
+		wantErr   string
+	}{
+		"no directive":               {wantWarn: []string{ignoredDeadline}},
+		"Warn":                       {directive: "Warn", wantWarn: []string{ignoredDeadline}},
+		"Ignore":                     {directive: "Ignore"},
+		"Strict":                     {directive: "Strict", wantErr: refusedDeadline},
+		"Strict, with the gate":      {directive: "Strict", gates: gates.Gates{JobSetActiveDeadlineSeconds: true}},
+		"Strict, stored":             {directive: "Strict", stored: limited},
+		"no directive, but stored":   {stored: limited},
+		"no directive, but the gate": {gates: gates.Gates{JobSetActiveDeadlineSeconds: true}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			main, _ := strategies(tc.gates)
+			var warned recorder
+			ctx := warning.WithWarningRecorder(fieldvalidation.With(inNamespace(), tc.directive), &warned)
+			js, prev := train(limited), train()
+			if tc.stored != nil {
+				tc.stored(prev)
+			}
+			main.PrepareForUpdate(ctx, js, prev)
+			errs := main.ValidateUpdate(ctx, js, prev)
+			if got := fmt.Sprint(errs.ToAggregate()); tc.wantErr == "" && len(errs) > 0 || tc.wantErr != "" && got != tc.wantErr {
+				t.Errorf("errors on an update: %s, want %q", got, tc.wantErr)
+			}
+			if diff := cmp.Diff(tc.wantWarn, []string(warned)); diff != "" {
+				t.Errorf("warnings (-want +got):\n%s", diff)
+			}
+			if tc.stored != nil {
+				return
+			}
+			created := train(limited)
+			main.PrepareForCreate(ctx, created)
+			if errs := main.Validate(ctx, created); (len(errs) > 0) != (tc.wantErr != "") {
+				t.Errorf("errors on a create: %v, want %q", errs, tc.wantErr)
 			}
 		})
 	}

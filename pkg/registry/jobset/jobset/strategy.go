@@ -62,11 +62,11 @@ func (Strategy) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
 }
 
 // PrepareForCreate drops the status and fields of features that are off, and fills in the defaults that are applied on create only.
-func (s Strategy) PrepareForCreate(_ context.Context, obj runtime.Object) {
+func (s Strategy) PrepareForCreate(ctx context.Context, obj runtime.Object) {
 	js := obj.(*jobset.JobSet)
 	js.Status = jobset.JobSetStatus{}
 	js.Generation = 1
-	dropDisabledSpec(&js.Spec, &jobset.JobSetSpec{}, s.gates)
+	s.dropDisabledSpec(ctx, &js.Spec, &jobset.JobSetSpec{})
 	normalizeTemplates(&js.Spec)
 	setCreateDefaults(&js.Spec)
 }
@@ -76,7 +76,7 @@ func (s Strategy) PrepareForCreate(_ context.Context, obj runtime.Object) {
 func (s Strategy) PrepareForUpdate(ctx context.Context, obj, old runtime.Object) {
 	next, prev := obj.(*jobset.JobSet), old.(*jobset.JobSet)
 	next.Status = prev.Status
-	dropDisabledSpec(&next.Spec, &prev.Spec, s.gates)
+	s.dropDisabledSpec(ctx, &next.Spec, &prev.Spec)
 	normalizeTemplates(&next.Spec)
 	keepCreateDefaults(&next.Spec, &prev.Spec)
 	if !equality.Semantic.DeepEqual(next.Spec, prev.Spec) {
@@ -93,14 +93,15 @@ func (s Strategy) Call(user string, now time.Time) actions.Call {
 }
 
 // Validate checks a new JobSet.
-func (s Strategy) Validate(_ context.Context, obj runtime.Object) field.ErrorList {
-	return validation.ValidateJobSetCreate(obj.(*jobset.JobSet), s.allowed(nil))
+func (s Strategy) Validate(ctx context.Context, obj runtime.Object) field.ErrorList {
+	js := obj.(*jobset.JobSet)
+	return append(s.refuseDisabled(ctx, &js.Spec, &jobset.JobSetSpec{}), validation.ValidateJobSetCreate(js, s.allowed(nil))...)
 }
 
 // ValidateUpdate checks a changed JobSet. The generic metadata rules were checked by the caller.
-func (s Strategy) ValidateUpdate(_ context.Context, obj, old runtime.Object) field.ErrorList {
-	prev := old.(*jobset.JobSet)
-	return validation.ValidateJobSetUpdate(obj.(*jobset.JobSet), prev, s.allowed(prev))
+func (s Strategy) ValidateUpdate(ctx context.Context, obj, old runtime.Object) field.ErrorList {
+	next, prev := obj.(*jobset.JobSet), old.(*jobset.JobSet)
+	return append(s.refuseDisabled(ctx, &next.Spec, &prev.Spec), validation.ValidateJobSetUpdate(next, prev, s.allowed(prev))...)
 }
 
 // allowed returns what validation allows: what the gates allow, and what the stored object uses already.

@@ -13,10 +13,14 @@ import (
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/validation"
+	podtemplate "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/podtemplate/validation"
 )
 
 // nearLimit is how many characters a generated name may be away from its limit to be warned about.
 const nearLimit = 5
+
+// maxWarnings is more than the library sends.
+const maxWarnings = 100
 
 // newWarnings returns the warnings that the stored object does not give rise to.
 func newWarnings(next, prev *jobset.JobSet) []string {
@@ -29,6 +33,7 @@ func warnings(js *jobset.JobSet) []string {
 	w := &warner{}
 	path := field.NewPath("spec")
 	w.exclusivePlacement(js, path)
+	w.templates(js, path)
 	w.names(js, path)
 	w.policies(&js.Spec, path)
 	return w.list
@@ -37,14 +42,42 @@ func warnings(js *jobset.JobSet) []string {
 type warner struct{ list []string }
 
 func (w *warner) add(path *field.Path, format string, args ...any) {
-	w.list = append(w.list, path.String()+": "+fmt.Sprintf(format, args...))
+	w.append(path.String() + ": " + fmt.Sprintf(format, args...))
+}
+
+func (w *warner) append(warning string) {
+	if len(w.list) < maxWarnings {
+		w.list = append(w.list, warning)
+	}
+}
+
+// templates warns of Jobs that are rejected unless somebody completes them. What no Job can have is an error, except in sets
+// of another controller, which may make something else of the templates.
+func (w *warner) templates(js *jobset.JobSet, path *field.Path) {
+	claims := map[string]struct{}{}
+	for _, policy := range js.Spec.VolumeClaimPolicies {
+		for i := range policy.Templates {
+			claims[policy.Templates[i].Name] = struct{}{}
+		}
+	}
+	other := validation.ManagedByOther(&js.Spec)
+	for i := range js.Spec.ReplicatedJobs {
+		rj, p := &js.Spec.ReplicatedJobs[i], path.Child("replicatedJobs").Index(i).Child("template")
+		podtemplate.Missing(&rj.Template, claims, p, w.add)
+		if !other {
+			continue
+		}
+		for _, err := range podtemplate.ValidateJob(&rj.Template, p) {
+			w.append(err.Error())
+		}
+	}
 }
 
 // names warns of generated names that a few more replicas, or a longer name of the next run, would make too long.
 func (w *warner) names(js *jobset.JobSet, path *field.Path) {
 	near := func(p *field.Path, what, name string) {
 		if n := len(name); n >= validation.MaxNameLength-nearLimit {
-			w.add(p, "%s like %q have %d of at most %d characters; use shorter names", what, name, n, validation.MaxNameLength)
+			w.add(p, "%s such as %q have %d of at most %d characters; use shorter names", what, name, n, validation.MaxNameLength)
 		}
 	}
 	for i := range js.Spec.ReplicatedJobs {
@@ -75,7 +108,7 @@ func (w *warner) policies(spec *jobset.JobSetSpec, path *field.Path) {
 		return
 	}
 	if n := spec.FailurePolicy.MaxRestarts; n < 0 {
-		w.add(path.Child("failurePolicy", "maxRestarts"), "%d acts like 0; use 0 for no restarts", n)
+		w.add(path.Child("failurePolicy", "maxRestarts"), "%d means the same as 0; use 0 for no restarts", n)
 	}
 	if validation.UsesInPlaceRestart(spec) {
 		return // this strategy asks for the highest backoffLimit
@@ -83,7 +116,7 @@ func (w *warner) policies(spec *jobset.JobSetSpec, path *field.Path) {
 	for i := range spec.ReplicatedJobs {
 		if limit := ptr.Deref(spec.ReplicatedJobs[i].Template.Spec.BackoffLimit, 0); limit > 0 {
 			w.add(path.Child("replicatedJobs").Index(i).Child("template", "spec", "backoffLimit"),
-				"the failure policy acts only after %d retries of pods; use 0 to act on the first failure", limit)
+				"the failure policy takes effect only after %d retries of pods; use 0 to act on the first failure", limit)
 		}
 	}
 }

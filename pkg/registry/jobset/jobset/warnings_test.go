@@ -23,6 +23,8 @@ const (
 	selectorKey  = "alpha.jobset.sigs.k8s.io/node-selector"
 )
 
+const ignored = ": ignored, because exclusive placement is not implemented yet; use the node-selector strategy: label the nodes, and add the annotation " + selectorKey
+
 func annotated(target func(*api.JobSet) *map[string]string, pairs ...string) func(*api.JobSet) {
 	return func(js *api.JobSet) {
 		annotations := target(js)
@@ -72,65 +74,91 @@ func named(length int, more ...func(*api.JobSet)) func(*api.JobSet) {
 	}
 }
 
-func noCompletions(js *api.JobSet) { js.Spec.ReplicatedJobs[0].Template.Spec.Completions = nil }
+func noCompletions(js *api.JobSet) {
+	js.Spec.ReplicatedJobs[0].Template.Spec.Completions, js.Spec.ReplicatedJobs[0].Template.Spec.Parallelism = nil, nil
+}
 
 var warningCases = map[string]struct {
 	change func(*api.JobSet)
 	want   []string
 }{
 	"nothing to warn of": {change: func(*api.JobSet) {}},
-	"exclusive placement as it should be": {
+	"exclusive placement through node selectors": {
+		change: annotated(onSet, exclusiveKey, "rack", selectorKey, "true"),
+	},
+	"exclusive placement of one replicatedJob through node selectors": {
+		change: annotated(onTemplate, exclusiveKey, "rack", selectorKey, "true"),
+	},
+	"exclusive placement of the set": {
+		change: annotated(onSet, exclusiveKey, "rack"),
+		want:   []string{"metadata.annotations[" + exclusiveKey + "]" + ignored},
+	},
+	"exclusive placement of one replicatedJob": {
+		change: annotated(onTemplate, exclusiveKey, "rack"),
+		want:   []string{"spec.replicatedJobs[0].template.metadata.annotations[" + exclusiveKey + "]" + ignored},
+	},
+	"exclusive placement of the set, every replicatedJob through node selectors": {
 		change: all(annotated(onSet, exclusiveKey, "rack"), annotated(onTemplate, exclusiveKey, "rack", selectorKey, "true")),
 	},
 	"exclusive placement of pods has no effect": {
 		change: annotated(onPod, exclusiveKey, "rack", selectorKey, "true"),
 		want: []string{
-			"spec.replicatedJobs[0].template.spec.template.metadata.annotations[" + exclusiveKey + "]: has no effect on pods; set it on the JobSet or on the template of the replicatedJob",
-			"spec.replicatedJobs[0].template.spec.template.metadata.annotations[" + selectorKey + "]: has no effect on pods; set it on the JobSet or on the template of the replicatedJob",
+			"spec.replicatedJobs[0].template.spec.template.metadata.annotations[" + exclusiveKey + "]: has no effect on pods; the node-selector strategy needs both annotations on the JobSet or on the template of the replicatedJob",
+			"spec.replicatedJobs[0].template.spec.template.metadata.annotations[" + selectorKey + "]: has no effect on pods; the node-selector strategy needs both annotations on the JobSet or on the template of the replicatedJob",
 		},
 	},
 	"an empty topology has no effect": {
 		change: annotated(onSet, exclusiveKey, ""),
-		want:   []string{"metadata.annotations[" + exclusiveKey + "]: has no effect while empty; set it to the node label that names the topology domain"},
+		want:   []string{"metadata.annotations[" + exclusiveKey + "]: has no effect while it is empty"},
 	},
 	"a node selector has no effect without a topology at its level": {
 		change: all(annotated(onSet, exclusiveKey, "rack"), annotated(onTemplate, selectorKey, "true")),
-		want:   []string{"spec.replicatedJobs[0].template.metadata.annotations[" + selectorKey + "]: has no effect without " + exclusiveKey + " beside it"},
+		want: []string{
+			"spec.replicatedJobs[0].template.metadata.annotations[" + selectorKey + "]: has no effect without the annotation " + exclusiveKey,
+			"metadata.annotations[" + exclusiveKey + "]" + ignored,
+		},
 	},
-	"NonIndexed Jobs placed exclusively through the set": {
-		change: all(nonIndexed, annotated(onSet, exclusiveKey, "rack")),
-		want:   []string{"spec.replicatedJobs[0].template.spec.completionMode: NonIndexed pods cannot be placed exclusively and would never run; use Indexed"},
+	"no image, no volume": {
+		change: func(js *api.JobSet) {
+			pod := &js.Spec.ReplicatedJobs[0].Template.Spec.Template.Spec
+			pod.Containers[0].Image = ""
+			pod.Containers[0].VolumeMounts = []corev1.VolumeMount{{Name: "data", MountPath: "/data"}}
+		},
+		want: []string{
+			"spec.replicatedJobs[0].template.spec.template.spec.containers[0].image: not set; Jobs are rejected unless an admission webhook adds it",
+			`spec.replicatedJobs[0].template.spec.template.spec.containers[0].volumeMounts[0].name: the pod has no volume "data"; Jobs are rejected unless an admission webhook adds it`,
+		},
 	},
-	"NonIndexed Jobs placed exclusively through their template": {
-		change: all(nonIndexed, annotated(onTemplate, exclusiveKey, "rack")),
-		want:   []string{"spec.replicatedJobs[0].template.spec.completionMode: NonIndexed pods cannot be placed exclusively and would never run; use Indexed"},
+	"a volume of a claim template": {
+		change: func(js *api.JobSet) {
+			js.Spec.VolumeClaimPolicies = []api.VolumeClaimPolicy{{Templates: []corev1.PersistentVolumeClaim{{ObjectMeta: metav1.ObjectMeta{Name: "data"}}}}}
+			js.Spec.ReplicatedJobs[0].Template.Spec.Template.Spec.Containers[0].VolumeMounts = []corev1.VolumeMount{{Name: "data", MountPath: "/data"}}
+		},
 	},
-	"NonIndexed Jobs placed through node selectors need no leader": {
-		change: all(nonIndexed, annotated(onTemplate, exclusiveKey, "rack", selectorKey, "true")),
-	},
-	"NonIndexed Jobs with a topology of their own and the node selectors of the set": {
-		change: all(nonIndexed, annotated(onSet, exclusiveKey, "rack", selectorKey, "true"), annotated(onTemplate, exclusiveKey, "zone")),
+	"a template that no Job can have, in a set of another controller": {
+		change: all(backoff(-1), func(js *api.JobSet) { js.Spec.ManagedBy = ptr.To("example.com/other") }),
+		want:   []string{"spec.replicatedJobs[0].template.spec.backoffLimit: Invalid value: -1: must be 0 or more"},
 	},
 	"a pod name of 57 characters": {change: named(45)},
 	"a pod name of 58 characters": {
 		change: named(46),
-		want:   []string{`spec.replicatedJobs[0].name: pod names like "` + strings.Repeat("a", 46) + `-w-0-0-xxxxx" have 58 of at most 63 characters; use shorter names`},
+		want:   []string{`spec.replicatedJobs[0].name: pod names such as "` + strings.Repeat("a", 46) + `-w-0-0-xxxxx" have 58 of at most 63 characters; use shorter names`},
 	},
 	"a Job name of 57 characters, pod names unknown": {change: named(53, noCompletions)},
 	"a Job name of 58 characters, pod names unknown": {
 		change: named(54, noCompletions),
-		want:   []string{`spec.replicatedJobs[0].name: Job names like "` + strings.Repeat("a", 54) + `-w-0" have 58 of at most 63 characters; use shorter names`},
+		want:   []string{`spec.replicatedJobs[0].name: Job names such as "` + strings.Repeat("a", 54) + `-w-0" have 58 of at most 63 characters; use shorter names`},
 	},
 	"a coordinator name of 59 characters": {
 		change: named(26, func(js *api.JobSet) { js.Spec.Coordinator = &api.Coordinator{ReplicatedJob: "w"} }),
-		want: []string{`spec.coordinator: coordinator names like "` + strings.Repeat("a", 26) + "-w-0-0." + strings.Repeat("a", 26) +
+		want: []string{`spec.coordinator: coordinator names such as "` + strings.Repeat("a", 26) + "-w-0-0." + strings.Repeat("a", 26) +
 			`" have 59 of at most 63 characters; use shorter names`},
 	},
 	"a claim name of 58 characters": {
 		change: func(js *api.JobSet) {
 			js.Spec.VolumeClaimPolicies = []api.VolumeClaimPolicy{{Templates: []corev1.PersistentVolumeClaim{{ObjectMeta: metav1.ObjectMeta{Name: strings.Repeat("d", 52)}}}}}
 		},
-		want: []string{`spec.volumeClaimPolicies[0].templates[0].metadata.name: claim names like "` + strings.Repeat("d", 52) +
+		want: []string{`spec.volumeClaimPolicies[0].templates[0].metadata.name: claim names such as "` + strings.Repeat("d", 52) +
 			`-train" have 58 of at most 63 characters; use shorter names`},
 	},
 	"the deprecated startup policy": {
@@ -139,11 +167,11 @@ var warningCases = map[string]struct {
 	},
 	"negative maxRestarts": {
 		change: failurePolicy(api.RestartStrategyRecreate, -2),
-		want:   []string{"spec.failurePolicy.maxRestarts: -2 acts like 0; use 0 for no restarts"},
+		want:   []string{"spec.failurePolicy.maxRestarts: -2 means the same as 0; use 0 for no restarts"},
 	},
 	"retries of pods below a failure policy": {
 		change: all(backoff(3), failurePolicy(api.RestartStrategyRecreate, 1)),
-		want:   []string{"spec.replicatedJobs[0].template.spec.backoffLimit: the failure policy acts only after 3 retries of pods; use 0 to act on the first failure"},
+		want:   []string{"spec.replicatedJobs[0].template.spec.backoffLimit: the failure policy takes effect only after 3 retries of pods; use 0 to act on the first failure"},
 	},
 	"no retries of pods below a failure policy":              {change: all(backoff(0), failurePolicy(api.RestartStrategyRecreate, 1))},
 	"retries left to the Job API":                            {change: failurePolicy(api.RestartStrategyRecreate, 1)},

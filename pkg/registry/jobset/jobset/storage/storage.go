@@ -48,7 +48,7 @@ func New(getter generic.RESTOptionsGetter, typer runtime.ObjectTyper, gates gate
 		return nil, fmt.Errorf("completing the store of jobsets: %w", err)
 	}
 	served := map[string]rest.Storage{
-		"jobsets":        bounds.NewStore(store, jobset.Kind("JobSet")),
+		"jobsets":        bounds.NewStore(store, jobset.Kind("JobSet"), "js"),
 		"jobsets/status": status.New(store, strategy.NewStatusStrategy(main)),
 		"jobsets/scale":  scale.New(store, scaleKind(gates.ElasticJobSet)),
 	}

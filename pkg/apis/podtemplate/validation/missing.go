@@ -1,0 +1,115 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package validation
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
+)
+
+// rejected is what follows if nobody adds what is missing.
+const rejected = "; Jobs are rejected unless an admission webhook %s"
+
+// missing collects what a template lacks, and says it with its path.
+type missing struct {
+	add func(path *field.Path, format string, args ...any)
+}
+
+// Missing reports, through add, what a Job needs and does not have, and values that this version does not know. The API
+// server of the main cluster rejects the Jobs unless an admission webhook completes them, or it knows the values. Claims are
+// the volumes that the set adds to its pods.
+func Missing(template *batchv1.JobTemplateSpec, claims map[string]struct{}, path *field.Path, add func(path *field.Path, format string, args ...any)) {
+	m, spec, p := missing{add: add}, &template.Spec, path.Child("spec")
+	if spec.Completions == nil && spec.Parallelism != nil && ptr.Deref(spec.CompletionMode, "") == batchv1.IndexedCompletion {
+		add(p.Child("completions"), "not set, although completionMode is Indexed, the default, and parallelism is set; Jobs are rejected; set completions to %d, or completionMode to NonIndexed", max(*spec.Parallelism, 1))
+	}
+	pod, podPath := &spec.Template.Spec, p.Child("template", "spec")
+	m.podFailurePolicy(spec.PodFailurePolicy, pod, p.Child("podFailurePolicy", "rules"))
+	if pod.Containers != nil && len(pod.Containers) == 0 {
+		add(podPath.Child("containers"), "empty"+rejected, "adds a container")
+	}
+	volumes := maps.Clone(claims)
+	if volumes == nil {
+		volumes = map[string]struct{}{}
+	}
+	for i := range pod.Volumes {
+		volumes[pod.Volumes[i].Name] = struct{}{}
+	}
+	devices := map[string]struct{}{}
+	for i := range pod.ResourceClaims {
+		devices[pod.ResourceClaims[i].Name] = struct{}{}
+	}
+	for i := range pod.InitContainers {
+		m.container(&pod.InitContainers[i], volumes, devices, podPath.Child("initContainers").Index(i))
+	}
+	for i := range pod.Containers {
+		m.container(&pod.Containers[i], volumes, devices, podPath.Child("containers").Index(i))
+	}
+}
+
+func (m missing) container(container *corev1.Container, volumes, devices map[string]struct{}, path *field.Path) {
+	if container.Image == "" {
+		m.add(path.Child("image"), "not set"+rejected, "adds it")
+	}
+	m.unknown(path.Child("imagePullPolicy"), string(container.ImagePullPolicy), "Always", "IfNotPresent", "Never")
+	for i := range container.VolumeMounts {
+		if name := container.VolumeMounts[i].Name; name != "" {
+			m.reference(path.Child("volumeMounts").Index(i).Child("name"), name, volumes, "volume")
+		}
+	}
+	for i := range container.Resources.Claims {
+		if name := container.Resources.Claims[i].Name; name != "" {
+			m.reference(path.Child("resources", "claims").Index(i).Child("name"), name, devices, "resource claim")
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(container.Resources.Requests)) {
+		request := container.Resources.Requests[name]
+		if _, limited := container.Resources.Limits[name]; !limited && whole(name) {
+			m.add(path.Child("resources", "limits").Key(string(name)), "not set, although there is a request"+rejected+"; set it to %s", "adds it", request.String())
+		}
+	}
+}
+
+// reference reports a name that the pod does not have.
+func (m missing) reference(path *field.Path, name string, known map[string]struct{}, what string) {
+	if _, found := known[name]; !found {
+		m.add(path, "the pod has no %s %q"+rejected, what, name, "adds it")
+	}
+}
+
+func (m missing) podFailurePolicy(policy *batchv1.PodFailurePolicy, pod *corev1.PodSpec, path *field.Path) {
+	if policy == nil {
+		return
+	}
+	names := map[string]struct{}{}
+	for _, containers := range [][]corev1.Container{pod.InitContainers, pod.Containers} {
+		for i := range containers {
+			names[containers[i].Name] = struct{}{}
+		}
+	}
+	for i := range policy.Rules {
+		rule, p := &policy.Rules[i], path.Index(i)
+		m.unknown(p.Child("action"), string(rule.Action), "FailJob", "FailIndex", "Ignore", "Count")
+		if codes := rule.OnExitCodes; codes != nil {
+			m.unknown(p.Child("onExitCodes", "operator"), string(codes.Operator), "In", "NotIn")
+			if codes.ContainerName != nil {
+				m.reference(p.Child("onExitCodes", "containerName"), *codes.ContainerName, names, "container")
+			}
+		}
+	}
+}
+
+// unknown reports a value that only a newer API server could know.
+func (m missing) unknown(path *field.Path, value string, known ...string) {
+	if value != "" && !slices.Contains(known, value) {
+		m.add(path, "%s", fmt.Sprintf("%q is unknown, and Jobs with it are rejected; known values are %s", value, strings.Join(known, ", ")))
+	}
+}
