@@ -113,7 +113,7 @@ func TestPluginDrawsTimeline(t *testing.T) {
 	}, attempts); diff != "" {
 		t.Errorf("attempts (-want +got):\n%s", diff)
 	}
-	if data.State != "Cancelled" || !data.Finished || data.ReadyShare <= 0 || data.ReadyShare >= 1 {
+	if data.State != "Failed" || !data.Finished || data.ReadyShare <= 0 || data.ReadyShare >= 1 {
 		t.Errorf("state %s, finished %t, share %v", data.State, data.Finished, data.ReadyShare)
 	}
 	for i, phase := range data.Phases {
@@ -125,7 +125,7 @@ func TestPluginDrawsTimeline(t *testing.T) {
 	k.env = []string{"LC_ALL=C.UTF-8"}
 	text := k.pluginOK("timeline", "train")
 	for _, want := range []string{
-		"/train: Cancelled, 4 attempts in", "╌ suspended", "█", "■ cancelled", "Requested by kwok-admin", "ended by kwok-admin: " + endReason,
+		"/train: Failed (Cancelled), 4 attempts in", "╌ suspended", "█", "■ cancelled", "Requested by kwok-admin", "ended by kwok-admin: " + endReason,
 		"first cause: pod " + data.Attempts[2].FirstCause.Pod + " on node " + data.Attempts[2].FirstCause.Node + ": container main, exit code 1",
 	} {
 		if !strings.Contains(text, want) {
@@ -212,7 +212,7 @@ func (b browser) checkTexts(page string, data timelineData) {
 	b.Helper()
 	dom := b.dom(page)
 	text := html.UnescapeString(dom)
-	for _, want := range []string{"Cancelled, 4 attempts in", oddReason, endReason, data.Attempts[2].FirstCause.Pod, "<title>Timeline of jobset"} {
+	for _, want := range []string{"Failed (Cancelled), 4 attempts in", oddReason, endReason, data.Attempts[2].FirstCause.Pod, "<title>Timeline of jobset"} {
 		if !strings.Contains(text, want) {
 			b.Errorf("the page does not say %q", want)
 		}
@@ -262,7 +262,7 @@ func TestPluginTimelineOfOtherStates(t *testing.T) {
 	k.env = []string{"LC_ALL=C.UTF-8"}
 	k.okIn(manifest("train", runOn, "suspend: true"), "apply", "-f", "-")
 	k.eventually(30*time.Second, func() string {
-		if got := k.pluginOK("timeline", "train"); !strings.Contains(got, "/train: Suspended, age") || !strings.Contains(got, "╌ suspended") {
+		if got := k.pluginOK("timeline", "train"); !strings.Contains(got, "/train: Suspended (SuspendedJobs), age") || !strings.Contains(got, "╌ suspended") {
 			return got
 		}
 		return ""

@@ -13,16 +13,18 @@ import (
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/snapshot"
 )
 
 // Build works out the timeline of a set from its status.
 func Build(js *jobsetv1alpha2.JobSet, now time.Time) *Timeline {
 	b := &builder{js: js, now: now, t: &Timeline{
-		JobSet: js.Name, Namespace: js.Namespace, Begin: js.CreationTimestamp.UTC(), Attempts: []Attempt{}, Phases: []Phase{},
+		JobSet: js.Name, Namespace: js.Namespace, Summary: snapshot.Summarize(js),
+		CreateTime: js.CreationTimestamp.UTC(), Begin: js.CreationTimestamp.UTC(), Attempts: []Attempt{}, Phases: []Phase{},
 	}}
 	b.end()
+	b.t.LifeSeconds = b.t.End.Sub(b.t.CreateTime).Seconds()
 	b.attempts()
-	b.t.State = b.state()
 	b.goodput()
 	return b.t
 }
@@ -58,7 +60,7 @@ func (b *builder) attempts() {
 	attempts := b.js.Status.Attempts
 	b.reached = b.t.Begin
 	if len(attempts) > 0 && attempts[0].Number > 1 {
-		b.t.Note = fmt.Sprintf("attempts before %d are not on record", attempts[0].Number)
+		b.t.Note = fmt.Sprintf("the set keeps its last %d attempts; the chart begins with attempt %d", len(attempts), attempts[0].Number)
 		if attempts[0].RequestTime != nil {
 			b.t.Begin = later(attempts[0].RequestTime.UTC(), b.t.Begin)
 			b.reached = b.t.Begin
@@ -161,33 +163,6 @@ func (b *builder) lastGap(before *jobsetv1alpha2.Attempt) {
 // queued means that a queueing system decides when the set runs.
 func queued(js *jobsetv1alpha2.JobSet) bool {
 	return js.Labels[jobsetv1alpha2.QueueNameKey] != "" || metav1.GetControllerOfNoCopy(js) != nil
-}
-
-func (b *builder) state() string {
-	if b.t.Finished {
-		failed := meta.FindStatusCondition(b.js.Status.Conditions, jobsetv1alpha2.JobSetFailed)
-		if failed != nil && failed.Status == metav1.ConditionTrue && failed.Reason == "Cancelled" {
-			return "Cancelled"
-		}
-		return b.js.Status.TerminalState
-	}
-	if len(b.t.Phases) == 0 {
-		return "Waiting"
-	}
-	switch last := b.t.Phases[len(b.t.Phases)-1]; last.Kind {
-	case Waiting:
-		return "Waiting"
-	case Suspended:
-		return "Suspended"
-	case Queued:
-		return "Queued"
-	case Running:
-		return "Running"
-	case Stopped:
-		return "Stopped"
-	default:
-		return "Starting"
-	}
 }
 
 // goodput fills in the goodput of the set, as `kubectl jobset top` shows it.

@@ -36,14 +36,14 @@ func TestPhases(t *testing.T) {
 		want      []string
 	}{
 		"a new set waits for the controller": {
-			set: newSet(), wantState: "Waiting", want: []string{"waiting 0 0-600 open"},
+			set: newSet(), wantState: "Pending", want: []string{"waiting 0 0-600 open"},
 		},
 		"a set that was created suspended": {
 			set: newSet(suspended), wantState: "Suspended", want: []string{"suspended 0 0-600 open"},
 		},
 		"a set that waits in a queue": {
 			set:       newSet(suspended, func(js *jobsetv1alpha2.JobSet) { js.Labels = map[string]string{jobsetv1alpha2.QueueNameKey: "gpu"} }),
-			wantState: "Queued", want: []string{"queued 0 0-600 open"},
+			wantState: "Suspended", want: []string{"queued 0 0-600 open"},
 		},
 		"a set that another controller owns was queued before it ran": {
 			set: newSet(withAttempts(started(1, 60, 61, 70, 0, "")), func(js *jobsetv1alpha2.JobSet) {
@@ -56,7 +56,7 @@ func TestPhases(t *testing.T) {
 			wantState: "Running", want: []string{"suspended 0 0-60", "creating 1 60-61", "starting 1 61-70", "running 1 70-600 open"},
 		},
 		"Jobs that do not exist yet": {
-			set: newSet(withAttempts(started(1, 0.2, 0, 0, 0, ""))), wantState: "Starting", want: []string{"creating 1 0.2-600 open"},
+			set: newSet(withAttempts(started(1, 0.2, 0, 0, 0, ""))), wantState: "Pending", want: []string{"creating 1 0.2-600 open"},
 		},
 		"Jobs that are not ready yet": {
 			set: newSet(withAttempts(started(1, 0, 2, 0, 0, ""))), wantState: "Starting", want: []string{"creating 1 0-2", "starting 1 2-600 open"},
@@ -77,14 +77,14 @@ func TestPhases(t *testing.T) {
 		"a set that was cancelled while it was suspended": {
 			set: newSet(suspended, withAttempts(started(1, 0, 2, 5, 300, jobsetv1alpha2.OutcomeSuspended)),
 				withCondition("Failed", "Cancelled", metav1.ConditionTrue, 400)),
-			wantState: "Cancelled", want: []string{"creating 1 0-2", "starting 1 2-5", "running 1 5-300", "suspended 0 300-400"},
+			wantState: "Failed", want: []string{"creating 1 0-2", "starting 1 2-5", "running 1 5-300", "suspended 0 300-400"},
 		},
 		"a set that was cancelled before it ran": {
 			set:       newSet(suspended, withCondition("Failed", "Cancelled", metav1.ConditionTrue, 400)),
-			wantState: "Cancelled", want: []string{"suspended 0 0-400"},
+			wantState: "Failed", want: []string{"suspended 0 0-400"},
 		},
 		"a failed set that was retried stood still between": {
-			set: newSet(withAttempts(started(1, 0, 2, 5, 300, jobsetv1alpha2.OutcomeFailed), started(2, 500, 0, 0, 0, ""))), wantState: "Starting",
+			set: newSet(withAttempts(started(1, 0, 2, 5, 300, jobsetv1alpha2.OutcomeFailed), started(2, 500, 0, 0, 0, ""))), wantState: "Pending",
 			want: []string{"creating 1 0-2", "starting 1 2-5", "running 1 5-300", "stopped 0 300-500", "creating 2 500-600 open"},
 		},
 		"a failed set that was retried while it was suspended": {
@@ -139,7 +139,23 @@ func TestFigures(t *testing.T) {
 	if diff := cmp.Diff([]figures{{3600, 180, false}, {2100, 300, true}, {600, 120, false}, {3000, 120, true}}, attempts); diff != "" {
 		t.Errorf("attempts (-want +got):\n%s", diff)
 	}
-	if want := "attempts before 4 are not on record"; Build(newSet(withAttempts(started(4, 500, 501, 502, 0, ""))), after(600)).Note != want {
-		t.Errorf("the note does not say that %s", want)
+}
+
+// TestLifeBeginsWithCreation has a set that keeps 10 of its 14 attempts: its life is longer than they are.
+func TestLifeBeginsWithCreation(t *testing.T) {
+	var kept []jobsetv1alpha2.Attempt
+	for n := 5; n <= 14; n++ {
+		kept = append(kept, started(int32(n), 52+float64(n-5)*42, 53+float64(n-5)*42, 60+float64(n-5)*42, 52+float64(n-4)*42, jobsetv1alpha2.OutcomeRestarted))
+	}
+	kept[9].EndTime, kept[9].Outcome = nil, ""
+	got := Build(newSet(withAttempts(kept...)), after(476))
+	if want := "Running, 14 attempts in 7m56s, the last 10 are kept"; state(got) != want {
+		t.Errorf("header: got %q, want %q", state(got), want)
+	}
+	if want := "the set keeps its last 10 attempts; the chart begins with attempt 5"; got.Note != want {
+		t.Errorf("note: got %q, want %q", got.Note, want)
+	}
+	if got.LifeSeconds != 476 || !got.Begin.Equal(after(52)) {
+		t.Errorf("life of %v seconds, chart from %v", got.LifeSeconds, got.Begin)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/test/builders"
 )
 
 // noon is when the sets of the tests are created.
@@ -23,7 +24,8 @@ func at(seconds float64) *metav1.MicroTime {
 func after(seconds float64) time.Time { return at(seconds).Time }
 
 func newSet(change ...func(*jobsetv1alpha2.JobSet)) *jobsetv1alpha2.JobSet {
-	js := &jobsetv1alpha2.JobSet{ObjectMeta: metav1.ObjectMeta{Name: "train", Namespace: "team-a", CreationTimestamp: metav1.NewTime(noon)}}
+	js := builders.JobSet("train", builders.WithJobs("workers", 1, 1))
+	js.Namespace, js.CreationTimestamp = "team-a", metav1.NewTime(noon)
 	for _, c := range change {
 		c(js)
 	}
@@ -38,6 +40,13 @@ func withAttempts(attempts ...jobsetv1alpha2.Attempt) func(*jobsetv1alpha2.JobSe
 				js.Status.ReadyMilliseconds += a.EndTime.Sub(a.ReadyTime.Time).Milliseconds()
 			}
 		}
+		counts := jobsetv1alpha2.ReplicatedJobStatus{Name: "workers"}
+		if last := attempts[len(attempts)-1]; last.EndTime == nil && last.ReadyTime != nil {
+			counts.Active, counts.Ready = 1, 1
+		} else if last.EndTime == nil && last.CreateTime != nil {
+			counts.Active = 1
+		}
+		js.Status.ReplicatedJobsStatus = []jobsetv1alpha2.ReplicatedJobStatus{counts}
 	}
 }
 

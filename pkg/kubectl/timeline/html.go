@@ -120,13 +120,13 @@ func viewBarOf(r row, phase Phase, sc scale, zone *time.Location) viewBar {
 	}
 	return viewBar{
 		Kind: phase.Kind, X: fmt.Sprintf("%.3f%%", from), W: fmt.Sprintf("%.3f%%", width),
-		Title: fmt.Sprintf("%s, %s (%s to %s)", what, lasted(phase.End.Sub(phase.Begin).Seconds()), clock(phase.Begin, zone), until),
+		Title: fmt.Sprintf("%s, %s (%s to %s)", what, cli.Seconds(phase.End.Sub(phase.Begin).Seconds()), clock(phase.Begin, zone), until),
 	}
 }
 
 func viewAttemptOf(a *Attempt, zone *time.Location) viewAttempt {
 	out := viewAttempt{
-		Number: a.Number, Trigger: triggerOf(a), Reason: cli.Clean(a.Reason), ReadyIn: readyIn(a), Lasted: lasted(a.Seconds),
+		Number: a.Number, Trigger: triggerOf(a), Reason: cli.Clean(a.Reason), ReadyIn: readyIn(a), Lasted: cli.Seconds(a.Seconds),
 		Outcome: outcomeOf(a), OutcomeClass: strings.ToLower(outcomeOf(a)), EndedBy: cli.Clean(a.EndUser), EndReason: cli.Clean(a.EndReason),
 	}
 	if a.RequestTime != nil {

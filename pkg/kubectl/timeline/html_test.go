@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
 )
 
 func page(t *testing.T, tl *Timeline) string {
@@ -75,5 +77,21 @@ func TestShortPhasesAreVisible(t *testing.T) {
 	got := page(t, Build(newSet(withAttempts(started(1, 0, 1, 2, 0, ""))), after(86400)))
 	if want := `class="bar creating" x="0.000%" y="56" width="0.400%"`; !strings.Contains(got, want) {
 		t.Errorf("the page does not contain %q", want)
+	}
+}
+
+// TestFailedJobs has a Job that failed, and that began in the second in which its attempt did.
+func TestFailedJobs(t *testing.T) {
+	tl := Build(newSet(withAttempts(started(1, 0.5, 2, 5, 0, ""))), after(100))
+	tl.Jobs = Lanes([]*batchv1.Job{job("workers", 0, 0, 60, batchv1.JobFailed)}, tl.Attempts, after(100))
+	got := page(t, tl)
+	if want := `<title>train-workers-0: failed, 59s (2026-03-09 12:00:00 to 2026-03-09 12:01:00)</title>`; !strings.Contains(got, want) {
+		t.Errorf("the page does not contain %q", want)
+	}
+	if !strings.Contains(got, `<rect class="bar failed" x="0.500%"`) {
+		t.Errorf("the failed Job is not drawn as one:\n%s", got)
+	}
+	if begin := tl.Jobs[0].Begin; begin.Before(tl.Attempts[0].RequestTime.Time) {
+		t.Errorf("the Job begins at %v, before its attempt at %v", begin, tl.Attempts[0].RequestTime)
 	}
 }

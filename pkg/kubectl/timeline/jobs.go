@@ -35,13 +35,13 @@ type Lane struct {
 }
 
 // Lanes returns the runs of the Jobs that have started, in their order.
-func Lanes(jobs []*batchv1.Job, now time.Time) []Lane {
+func Lanes(jobs []*batchv1.Job, attempts []Attempt, now time.Time) []Lane {
 	var lanes []Lane
 	for _, job := range jobs {
 		if job.Status.StartTime == nil {
 			continue
 		}
-		lane := Lane{Name: job.Name, ReplicatedJob: snapshot.ReplicatedJob(job), Count: 1, Begin: job.Status.StartTime.UTC(), State: "Running", Open: true}
+		lane := Lane{Name: job.Name, ReplicatedJob: snapshot.ReplicatedJob(job), Count: 1, Begin: startOf(job, attempts), State: "Running", Open: true}
 		lane.End = later(now.UTC(), lane.Begin)
 		for _, c := range job.Status.Conditions {
 			if c.Status == corev1.ConditionTrue && (c.Type == batchv1.JobComplete || c.Type == batchv1.JobFailed) {
@@ -54,6 +54,18 @@ func Lanes(jobs []*batchv1.Job, now time.Time) []Lane {
 		return lanes
 	}
 	return grouped(lanes)
+}
+
+// startOf returns when a Job started. Jobs have times in seconds and attempts in microseconds: a Job that seems to start in the second
+// before an attempt began started with it.
+func startOf(job *batchv1.Job, attempts []Attempt) time.Time {
+	start := job.Status.StartTime.UTC()
+	for i := range attempts {
+		if begun := attempts[i].RequestTime; begun != nil && begun.Time.After(start) && begun.Sub(start) < time.Second {
+			return begun.UTC()
+		}
+	}
+	return start
 }
 
 // grouped joins the lanes of each replicatedJob. Lanes of one follow each other.

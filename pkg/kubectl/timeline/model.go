@@ -7,6 +7,7 @@ import (
 	"time"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/snapshot"
 )
 
 // Timeline is the life of one set as data: what -o json prints, and what chart and page are drawn from.
@@ -14,25 +15,30 @@ type Timeline struct {
 	// JobSet and Namespace name the set.
 	JobSet    string `json:"jobSet"`
 	Namespace string `json:"namespace"`
-	// State is Waiting, Suspended, Queued, Starting, Running, Completed, Failed or Cancelled.
-	State string `json:"state"`
-	// Begin is when the set was created, or when the oldest attempt on record began if earlier ones are not on record.
+	// Summary is the state of the set.
+	snapshot.Summary
+	// CreateTime is when the set was created.
+	CreateTime time.Time `json:"createTime"`
+	// Begin is where the phases begin: when the set was created, or when the oldest attempt that is kept began if earlier ones
+	// are not kept.
 	Begin time.Time `json:"begin"`
 	// End is when the set finished, or the time of reading for one that has not.
 	End time.Time `json:"end"`
+	// LifeSeconds is the time from creation to End.
+	LifeSeconds float64 `json:"lifeSeconds"`
 	// Finished reports which of both End is.
 	Finished bool `json:"finished"`
-	// ReadySeconds is how long all Jobs were ready, also in attempts that are no longer on record.
+	// ReadySeconds is how long all Jobs were ready, also in attempts that are no longer kept.
 	ReadySeconds float64 `json:"readySeconds"`
 	// ReadyShare is ReadySeconds as a share of the time from creation to End, from 0 to 1.
 	ReadyShare float64 `json:"readyShare"`
-	// Attempts are those on record, the oldest first.
+	// Attempts are those that the set keeps, the oldest first.
 	Attempts []Attempt `json:"attempts"`
 	// Phases follow each other in time without overlap.
 	Phases []Phase `json:"phases"`
 	// Jobs are the runs of the Jobs that exist, on request.
 	Jobs []Lane `json:"jobs,omitempty"`
-	// Note says what is not on record.
+	// Note says what is not known.
 	Note string `json:"note,omitempty"`
 }
 
@@ -51,7 +57,7 @@ type Attempt struct {
 // Kind is what a set did during a phase.
 type Kind string
 
-// The kinds of phases. The first three are between attempts, the others in one.
+// The kinds of phases. The first four are between attempts, the others in one; the last one is that of Jobs.
 const (
 	Waiting   Kind = "waiting"   // for the controller to begin
 	Suspended Kind = "suspended" // by a user
@@ -60,6 +66,7 @@ const (
 	Creating  Kind = "creating"  // until all Jobs exist, which includes deleting those of before
 	Starting  Kind = "starting"  // until all Jobs are ready
 	Running   Kind = "running"   // all Jobs are ready, or were when this began
+	Failed    Kind = "failed"    // a Job that failed
 )
 
 // Phase is a part of the life of the set.

@@ -6,9 +6,7 @@ package timeline
 import (
 	"fmt"
 	"strings"
-	"time"
 
-	"k8s.io/apimachinery/pkg/util/duration"
 	"k8s.io/utils/ptr"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
@@ -40,12 +38,12 @@ func rows(t *Timeline) []row {
 			out[n-1].phases = append(out[n-1].phases, phase)
 			continue
 		}
-		r := row{label: string(phase.Kind), detail: lasted(phase.Seconds), phases: []Phase{phase}}
+		r := row{label: string(phase.Kind), detail: cli.Seconds(phase.Seconds), phases: []Phase{phase}}
 		if phase.Open {
 			r.outcome = outcomeOpen
 		}
 		if a := attempts[phase.Attempt]; a != nil {
-			r.label, r.detail = fmt.Sprintf("attempt %d", a.Number), fmt.Sprintf("%s, %s", triggerOf(a), lasted(a.Seconds))
+			r.label, r.detail = fmt.Sprintf("attempt %d", a.Number), fmt.Sprintf("%s, %s", triggerOf(a), cli.Seconds(a.Seconds))
 			r.outcome = string(a.Outcome)
 			if a.EndTime == nil {
 				r.outcome = outcomeOpen
@@ -62,8 +60,12 @@ func rows(t *Timeline) []row {
 }
 
 func laneRow(lane Lane) row {
-	r := row{label: cli.Clean(lane.Name), phases: []Phase{{Kind: Running, Begin: lane.Begin, End: lane.End, Open: lane.Open}}}
-	r.detail = fmt.Sprintf("%s, %s", lasted(lane.End.Sub(lane.Begin).Seconds()), strings.ToLower(lane.State))
+	kind := Running
+	if !lane.Open && strings.Contains(lane.State, "Failed") {
+		kind = Failed
+	}
+	r := row{label: cli.Clean(lane.Name), phases: []Phase{{Kind: kind, Begin: lane.Begin, End: lane.End, Open: lane.Open}}}
+	r.detail = fmt.Sprintf("%s, %s", cli.Seconds(lane.End.Sub(lane.Begin).Seconds()), strings.ToLower(lane.State))
 	if lane.Count > 1 {
 		r.label = fmt.Sprintf("%s (%d Jobs)", r.label, lane.Count)
 	}
@@ -72,7 +74,7 @@ func laneRow(lane Lane) row {
 		r.outcome = outcomeOpen
 	case lane.State == "Complete":
 		r.outcome = string(jobsetv1alpha2.OutcomeCompleted)
-	case strings.Contains(lane.State, "Failed"):
+	case kind == Failed:
 		r.outcome = string(jobsetv1alpha2.OutcomeFailed)
 	}
 	return r
@@ -140,11 +142,17 @@ func endOf(a *Attempt) string {
 
 // state says in few words what became of the set.
 func state(t *Timeline) string {
-	life := lasted(t.End.Sub(t.Begin).Seconds())
-	if n := len(t.Attempts); n > 0 {
-		return fmt.Sprintf("%s, %s in %s", t.State, cli.Count(int(t.Attempts[n-1].Number), "attempt"), life)
+	life := cli.Seconds(t.LifeSeconds)
+	n := len(t.Attempts)
+	if n == 0 {
+		return fmt.Sprintf("%s, age %s", t.Words(), life)
 	}
-	return t.State + ", age " + life
+	all := int(t.Attempts[n-1].Number)
+	text := fmt.Sprintf("%s, %s in %s", t.Words(), cli.Count(all, "attempt"), life)
+	if all > n {
+		text += fmt.Sprintf(", the last %d are kept", n)
+	}
+	return text
 }
 
 // use says of how much use the set was. Empty for one that never ran.
@@ -163,26 +171,18 @@ func use(t *Timeline) string {
 	}
 	switch {
 	case count == 1:
-		text += ", recovered in " + lasted(worst)
+		text += ", recovered in " + cli.Seconds(worst)
 	case count > 1:
-		text += fmt.Sprintf(", recovered in %s on average, %s at worst", lasted(sum/float64(count)), lasted(worst))
+		text += fmt.Sprintf(", recovered in %s on average, %s at worst", cli.Seconds(sum/float64(count)), cli.Seconds(worst))
 	}
 	return text
 }
 
-// lasted is a duration as kubectl prints them. Those of a few seconds differ by fractions of one.
-func lasted(seconds float64) string {
-	if seconds < 10 {
-		return fmt.Sprintf("%.1fs", seconds)
-	}
-	return duration.HumanDuration(time.Duration(seconds * float64(time.Second)))
-}
-
 func readyIn(a *Attempt) string {
 	if a.SecondsToReady == nil {
-		return "never"
+		return "not reached"
 	}
-	return lasted(*a.SecondsToReady)
+	return cli.Seconds(*a.SecondsToReady)
 }
 
 func outcomeOf(a *Attempt) string {

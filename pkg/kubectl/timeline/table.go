@@ -22,7 +22,7 @@ func table(b *strings.Builder, t *Timeline, s screen) {
 		a := &t.Attempts[i]
 		lines = append(lines, []string{
 			// A long name of a user or a rule must not push out what stands behind it.
-			strconv.Itoa(int(a.Number)), s.cut(triggerOf(a), s.Width/3), readyIn(a), lasted(a.Seconds),
+			strconv.Itoa(int(a.Number)), s.cut(triggerOf(a), s.Width/3), readyIn(a), cli.Seconds(a.Seconds),
 			s.Paint(outcomeColor(a), outcomeOf(a)), cli.Clean(a.Reason),
 		})
 		lines = append(lines, details(a, s)...)

@@ -42,6 +42,7 @@ var styles = []style{
 	{Creating, '░', '-', cli.Busy},
 	{Starting, '▒', '+', cli.Busy},
 	{Running, '█', '=', cli.Good},
+	{Failed, '▓', 'X', cli.Bad},
 }
 
 // mark is how the end of a row looks.

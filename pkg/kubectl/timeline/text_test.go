@@ -38,9 +38,11 @@ func TestText(t *testing.T) {
 	withJobs := Build(newSet(withAttempts(started(1, 0, 2, 5, 0, ""))), after(100))
 	withJobs.Jobs = Lanes([]*batchv1.Job{
 		job("leader", 0, 2, 0, ""), job("workers", 0, 4, 60, batchv1.JobComplete), job("workers", 1, 4, 90, batchv1.JobFailed),
-	}, after(100))
-	other := Build(newSet(), after(100))
-	other.Jobs = Lanes([]*batchv1.Job{job("workers", 0, 10, 0, "")}, after(100))
+	}, withJobs.Attempts, after(100))
+	other := Build(newSet(func(js *jobsetv1alpha2.JobSet) {
+		js.Status.ReplicatedJobsStatus = []jobsetv1alpha2.ReplicatedJobStatus{{Name: "workers", Active: 1, Ready: 1}}
+	}), after(100))
+	other.Jobs = Lanes([]*batchv1.Job{job("workers", 0, 10, 0, "")}, nil, after(100))
 	withoutHistory(other)
 	for name, tc := range map[string]struct {
 		timeline *Timeline
@@ -102,7 +104,7 @@ func TestManyJobsAreShownByReplicatedJob(t *testing.T) {
 		{Name: "leader", ReplicatedJob: "leader", Count: 1, State: "Running", Begin: after(1), End: after(100), Open: true},
 		{Name: "workers", ReplicatedJob: "workers", Count: 2000, State: "1500 Running, 500 Complete", Begin: after(2), End: after(100), Open: true},
 	}
-	if diff := cmp.Diff(want, Lanes(jobs, after(100))); diff != "" {
+	if diff := cmp.Diff(want, Lanes(jobs, nil, after(100))); diff != "" {
 		t.Errorf("lanes (-want +got):\n%s", diff)
 	}
 }

@@ -12,7 +12,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -125,7 +124,7 @@ func JobSet(ctx context.Context, c *cli.Clients, name string, withJobs bool) (*T
 		return nil, err
 	}
 	t := Build(set.JobSet, set.Now)
-	t.Jobs = Lanes(set.Jobs, set.Now)
+	t.Jobs = Lanes(set.Jobs, t.Attempts, set.Now)
 	if snapshot.LacksAttempts(set.JobSet) {
 		withoutHistory(t)
 	}
@@ -139,9 +138,6 @@ func withoutHistory(t *Timeline) {
 		return
 	}
 	t.Phases = []Phase{}
-	if slices.ContainsFunc(t.Jobs, func(lane Lane) bool { return lane.Open }) {
-		t.State = "Running"
-	}
 }
 
 // page writes the page to the file or to the output.

@@ -18,9 +18,9 @@ import (
 
 // Top is what -o json prints. Its fields are described in docs/kubectl.md.
 type Top struct {
-	Name           string    `json:"name"`
-	Namespace      string    `json:"namespace"`
-	State          string    `json:"state"`
+	Name      string `json:"name"`
+	Namespace string `json:"namespace"`
+	snapshot.Summary
 	Pods           Pods      `json:"pods"`
 	Requests       Resources `json:"requests"`
 	Restarts       int       `json:"restarts"`
@@ -37,7 +37,8 @@ type Top struct {
 }
 
 // Pods counts the pods of the current attempt: those that the set wants, those that exist, and of these the ones that are ready,
-// have succeeded or have failed. Leaving are pods of Jobs of an earlier attempt, counted nowhere else.
+// have succeeded or have failed. Leaving are pods of Jobs of an earlier attempt, counted nowhere else. Removed are those that do not
+// exist because the set has finished or is being deleted.
 type Pods struct {
 	Wanted    int `json:"wanted"`
 	Existing  int `json:"existing"`
@@ -45,6 +46,7 @@ type Pods struct {
 	Succeeded int `json:"succeeded"`
 	Failed    int `json:"failed"`
 	Leaving   int `json:"leaving"`
+	Removed   int `json:"removed,omitempty"`
 }
 
 // Resources are sums of requests by name of the resource.
@@ -88,7 +90,7 @@ type Place struct {
 func New(s *snapshot.Set, domainLabel string, domains map[string]string) *Top {
 	js := s.JobSet
 	t := &Top{
-		Name: js.Name, Namespace: js.Namespace, State: helper.Phase(js), Requests: Resources{},
+		Name: js.Name, Namespace: js.Namespace, Summary: snapshot.Summarize(js), Requests: Resources{},
 		Restarts: int(js.Status.Restarts), Counted: int(helper.CountedRestarts(&js.Status)), Limit: int(helper.RestartLimit(js)),
 		DomainLabel: domainLabel, ReplicatedJobs: []Group{},
 	}
@@ -96,7 +98,8 @@ func New(s *snapshot.Set, domainLabel string, domains map[string]string) *Top {
 	groups := map[string]*Group{}
 	for i := range js.Spec.ReplicatedJobs {
 		rj := &js.Spec.ReplicatedJobs[i]
-		t.ReplicatedJobs = append(t.ReplicatedJobs, Group{Name: rj.Name, Jobs: int(helper.Replicas(rj)), Requests: Resources{}})
+		counts := helper.CountReplicatedJob(js, rj.Name)
+		t.ReplicatedJobs = append(t.ReplicatedJobs, Group{Name: rj.Name, Jobs: int(counts.Wanted), JobsReady: int(counts.Up), Requests: Resources{}})
 	}
 	for i := range t.ReplicatedJobs {
 		g, spec := &t.ReplicatedJobs[i], &js.Spec.ReplicatedJobs[i].Template.Spec
@@ -111,9 +114,6 @@ func New(s *snapshot.Set, domainLabel string, domains map[string]string) *Top {
 	for _, job := range s.Jobs {
 		state := s.JobState(job)
 		leaving[job.UID] = state == snapshot.JobTerminating || state == snapshot.JobOutdated
-		if g := groups[snapshot.ReplicatedJob(job)]; g != nil && (state == snapshot.JobReady || state == snapshot.JobComplete) {
-			g.JobsReady++
-		}
 	}
 	places := newPlaces(domains)
 	for _, pod := range s.Pods {
@@ -131,6 +131,12 @@ func New(s *snapshot.Set, domainLabel string, domains map[string]string) *Top {
 		}
 	}
 	t.Nodes, t.Domains = places.sorted()
+	if helper.Ended(js) {
+		t.Pods.removed()
+		for i := range t.ReplicatedJobs {
+			t.ReplicatedJobs[i].Pods.removed()
+		}
+	}
 	return t
 }
 
@@ -171,6 +177,9 @@ func (p *Pods) add(pod *corev1.Pod, leaving bool) {
 		p.Ready++
 	}
 }
+
+// removed counts the pods that do not exist as those that are not needed any more.
+func (p *Pods) removed() { p.Removed = max(0, p.Wanted-p.Existing) }
 
 func ready(pod *corev1.Pod) bool {
 	return pod.DeletionTimestamp == nil && snapshot.PodReady(pod) && !snapshot.PodEnded(pod)

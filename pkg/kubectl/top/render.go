@@ -80,8 +80,9 @@ func (t *Top) resources() []corev1.ResourceName {
 // facts are the lines about the set as a whole.
 func (t *Top) facts(terminal cli.Terminal, resources []corev1.ResourceName) []string {
 	rows := [][]string{
-		{"Set", "jobset/" + t.Name + ", " + terminal.Paint(stateColor(t.State), t.State)},
-		{"Pods", terminal.Paint(shareColor(t.Pods.Ready+t.Pods.Succeeded, t.Pods.Wanted), t.podsText())},
+		{"Set", "jobset/" + t.Name + ", " + terminal.Paint(stateColor(t.State), t.Words())},
+		{"Jobs", terminal.Paint(shareColor(t.JobsReady, t.JobsWanted), fmt.Sprintf("%s of %s ready", cli.Number(t.JobsReady), cli.Number(t.JobsWanted)))},
+		{"Pods", terminal.Paint(t.Pods.color(), t.podsText())},
 	}
 	var requests []string
 	for _, name := range resources {
@@ -122,7 +123,7 @@ func (t *Top) podsText() string {
 		n    int
 		what string
 	}{
-		{p.Succeeded, "succeeded"}, {p.Failed, "failed"}, {p.Existing - p.Ready - p.Succeeded - p.Failed, "not ready"}, {p.Wanted - p.Existing, "missing"}, {p.Leaving, "of an earlier attempt"},
+		{p.Succeeded, "succeeded"}, {p.Failed, "failed"}, {p.Existing - p.Ready - p.Succeeded - p.Failed, "not ready"}, {p.Removed, "removed"}, {p.Wanted - p.Existing - p.Removed, "missing"}, {p.Leaving, "of an earlier attempt"},
 	} {
 		if more.n > 0 {
 			text += fmt.Sprintf(", %s %s", cli.Number(more.n), more.what)
@@ -157,7 +158,7 @@ func (t *Top) groupRows(terminal cli.Terminal, resources []corev1.ResourceName, 
 		g := &t.ReplicatedJobs[i]
 		done := g.Pods.Ready + g.Pods.Succeeded
 		rows = append(rows, append([]string{
-			g.Name, fmt.Sprintf("%d/%d", g.JobsReady, g.Jobs), terminal.Paint(shareColor(done, g.Pods.Wanted), fmt.Sprintf("%d/%d", done, g.Pods.Wanted)), cli.Number(g.Restarts),
+			g.Name, fmt.Sprintf("%d/%d", g.JobsReady, g.Jobs), terminal.Paint(g.Pods.color(), fmt.Sprintf("%d/%d", done, g.Pods.Wanted)), cli.Number(g.Restarts),
 		}, cells(resources, g.Requests)...))
 	}
 	return rows
@@ -246,6 +247,14 @@ func shareColor(part, whole int) cli.Color {
 		return cli.Bad
 	}
 	return cli.Busy
+}
+
+// color is that of the share of pods that are ready, or have succeeded, of those that are not removed.
+func (p *Pods) color() cli.Color {
+	if p.Removed > 0 && p.Removed == p.Wanted {
+		return cli.Quiet
+	}
+	return shareColor(p.Ready+p.Succeeded, p.Wanted-p.Removed)
 }
 
 func stateColor(state string) cli.Color {

@@ -39,6 +39,9 @@ func newSet(nodes int, change ...func(*jobsetv1alpha2.JobSet)) *snapshot.Set {
 	s := &snapshot.Set{JobSet: js, Now: now}
 	for i := range js.Spec.ReplicatedJobs {
 		rj := &js.Spec.ReplicatedJobs[i]
+		if len(js.Status.ReplicatedJobsStatus) == i {
+			js.Status.ReplicatedJobsStatus = append(js.Status.ReplicatedJobsStatus, jobsetv1alpha2.ReplicatedJobStatus{Name: rj.Name, Active: *rj.Replicas, Ready: *rj.Replicas})
+		}
 		for index := range int(*rj.Replicas) {
 			name := helper.JobName(js.Name, rj.Name, index)
 			size := *rj.Template.Spec.Parallelism
@@ -87,7 +90,8 @@ func TestTop(t *testing.T) {
 	s.Pods[3].Status.Conditions, s.Pods[3].Spec.NodeName = nil, ""
 	s.Jobs[2].Status.Ready = ptr.To(int32(0))
 	s.Jobs[2].Labels[jobsetv1alpha2.JobRestartAttemptKey] = "3"
-	want := `Set jobset/train, Starting
+	want := `Set jobset/train, Starting (JobsNotReady)
+Jobs 2 of 3 ready
 Pods 2 of 5 ready, 1 succeeded, 2 not ready
 Requests 6 cpu, 10Gi memory, 32 nvidia.com/gpu
 Restarts 2 of the whole set, 1 of 4 counted
@@ -169,7 +173,7 @@ func TestFieldsForScripts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := `{"name":"train","namespace":"default","state":"Pending",` +
+	want := `{"name":"train","namespace":"default","state":"Running","jobsReady":1,"jobsWanted":1,"attempt":1,` +
 		`"pods":{"wanted":1,"existing":1,"ready":1,"succeeded":0,"failed":0,"leaving":0},` +
 		`"requests":{"cpu":"1500m","memory":"2560Mi","nvidia.com/gpu":"8"},"restarts":0,"countedRestarts":0,"restartLimit":0,` +
 		`"attempts":{"number":1,"byTrigger":{"Start":1}},"goodput":{"readySeconds":1500,"lifeSeconds":6000,"share":0.25},` +

@@ -46,7 +46,7 @@ func choose(t *Tree, all bool) choice {
 func (t *Tree) listed(all bool) (jobs []*Job, pods int) {
 	for i := range t.ReplicatedJobs {
 		for k := range t.ReplicatedJobs[i].Jobs {
-			if j := &t.ReplicatedJobs[i].Jobs[k]; j.State != Missing || all {
+			if j := &t.ReplicatedJobs[i].Jobs[k]; j.exists() || all {
 				jobs = append(jobs, j)
 				pods += len(j.Pods)
 			}

@@ -16,19 +16,17 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/snapshot"
 )
 
-// Missing is the state of a Job that does not exist.
-const Missing = "Missing"
+// The states of a Job that does not exist.
+const (
+	Missing = "Missing" // it is still to be created
+	Removed = "Removed" // it is not needed any more: its set has finished, or is being deleted
+)
 
 // Tree is the set, and what -o json prints. Its fields are described in docs/kubectl.md.
 type Tree struct {
 	Name      string `json:"name"`
 	Namespace string `json:"namespace"`
-	State     string `json:"state"`
-	// Reason and Message are those of the condition that explains the state.
-	Reason  string `json:"reason,omitempty"`
-	Message string `json:"message,omitempty"`
-	// Attempt is the number of the newest attempt; 0 when none is recorded.
-	Attempt         int32       `json:"attempt,omitempty"`
+	snapshot.Summary
 	Restarts        int         `json:"restarts"`
 	CountedRestarts int         `json:"countedRestarts"`
 	RestartLimit    int         `json:"restartLimit"`
@@ -40,7 +38,7 @@ type Tree struct {
 type Group struct {
 	Name     string `json:"name"`
 	Replicas int    `json:"replicas"`
-	// Ready is the number of Jobs that are ready or complete.
+	// Ready is the number of Jobs that are ready or have succeeded, as the status of the set counts them.
 	Ready int `json:"ready"`
 	// Restarts is the sum of the restarts of its single Jobs.
 	Restarts int   `json:"restarts"`
@@ -52,7 +50,7 @@ type Job struct {
 	Name  string `json:"name"`
 	Index int    `json:"index"`
 	State string `json:"state"`
-	// Message explains the state: of a missing Job what it waits for, of a failed one its condition.
+	// Message explains the state: of a missing Job what it waits for, of a removed one what ended it, of a failed one its condition.
 	Message string `json:"message,omitempty"`
 	// Ready is the number of pods that are ready or have succeeded, of Size.
 	Ready      int          `json:"ready"`
@@ -61,6 +59,9 @@ type Job struct {
 	CreateTime *metav1.Time `json:"createTime,omitempty"`
 	Pods       []Pod        `json:"pods,omitempty"`
 }
+
+// exists returns whether there is such a Job.
+func (j *Job) exists() bool { return j.State != Missing && j.State != Removed }
 
 // Pod is a pod of a Job.
 type Pod struct {
@@ -83,15 +84,10 @@ type Pod struct {
 func New(s *snapshot.Set) *Tree {
 	js := s.JobSet
 	t := &Tree{
-		Name: js.Name, Namespace: js.Namespace, State: helper.Phase(js),
+		Name: js.Name, Namespace: js.Namespace, Summary: snapshot.Summarize(js),
 		Restarts: int(js.Status.Restarts), CountedRestarts: int(helper.CountedRestarts(&js.Status)), RestartLimit: int(helper.RestartLimit(js)),
 		CreateTime: js.CreationTimestamp, ReplicatedJobs: []Group{},
 	}
-	if last := helper.CurrentAttempt(&js.Status); last != nil {
-		t.Attempt = last.Number
-	}
-	t.Reason, t.Message = explained(js, t.State)
-
 	pods := map[types.UID][]*corev1.Pod{}
 	for _, pod := range s.Pods {
 		owner := metav1.GetControllerOfNoCopy(pod).UID
@@ -115,31 +111,13 @@ func New(s *snapshot.Set) *Tree {
 	return t
 }
 
-// explained returns reason and message of the condition behind a state.
-func explained(js *jobsetv1alpha2.JobSet, state string) (reason, message string) {
-	of := map[string]string{
-		helper.PhaseCompleted: jobsetv1alpha2.JobSetCompleted, helper.PhaseFailed: jobsetv1alpha2.JobSetFailed,
-		helper.PhaseSuspended: jobsetv1alpha2.JobSetSuspended, helper.PhaseRestarting: jobsetv1alpha2.JobSetRestarting,
-		helper.PhasePending: jobsetv1alpha2.JobSetStartupPolicyInProgress, helper.PhaseStarting: jobsetv1alpha2.JobSetStartupPolicyInProgress,
-	}
-	for _, kind := range []string{jobsetv1alpha2.ChildNameConflict, of[state]} {
-		if finished, _ := helper.Finished(js); finished != "" && kind == jobsetv1alpha2.ChildNameConflict {
-			continue
-		}
-		if c := meta.FindStatusCondition(js.Status.Conditions, kind); c != nil && c.Status == metav1.ConditionTrue {
-			return c.Reason, c.Message
-		}
-	}
-	return "", ""
-}
-
 // newGroup describes the replicatedJob at that place; a place behind the spec is that of one which the spec does not have.
 func newGroup(s *snapshot.Set, place int, name string, jobs []*batchv1.Job, pods map[types.UID][]*corev1.Pod) Group {
-	g := Group{Name: name, Jobs: []Job{}}
+	counts := helper.CountReplicatedJob(s.JobSet, name)
+	g := Group{Name: name, Replicas: int(counts.Wanted), Ready: int(counts.Up), Jobs: []Job{}}
 	var spec *jobsetv1alpha2.ReplicatedJob
 	if place < len(s.JobSet.Spec.ReplicatedJobs) {
 		spec = &s.JobSet.Spec.ReplicatedJobs[place]
-		g.Replicas = int(helper.Replicas(spec))
 	}
 	exists := map[int]bool{}
 	for _, job := range jobs {
@@ -147,11 +125,11 @@ func newGroup(s *snapshot.Set, place int, name string, jobs []*batchv1.Job, pods
 		exists[j.Index] = true
 		g.Jobs = append(g.Jobs, j)
 		g.Restarts += j.Restarts
-		if j.State == snapshot.JobReady || j.State == snapshot.JobComplete {
-			g.Ready++
-		}
 	}
-	why := ""
+	state, why := Missing, ""
+	if helper.Ended(s.JobSet) {
+		state = Removed
+	}
 	for index := range g.Replicas {
 		if exists[index] {
 			continue
@@ -162,7 +140,7 @@ func newGroup(s *snapshot.Set, place int, name string, jobs []*batchv1.Job, pods
 		restarts := s.JobRestarts(name, index)
 		g.Restarts += restarts
 		g.Jobs = append(g.Jobs, Job{
-			Name: helper.JobName(s.JobSet.Name, name, index), Index: index, State: Missing, Message: why,
+			Name: helper.JobName(s.JobSet.Name, name, index), Index: index, State: state, Message: why,
 			Size: templateSize(&spec.Template.Spec), Restarts: restarts,
 		})
 	}
@@ -172,7 +150,7 @@ func newGroup(s *snapshot.Set, place int, name string, jobs []*batchv1.Job, pods
 // whyMissing explains why Jobs of a replicatedJob do not exist, as far as the set itself shows it.
 func whyMissing(js *jobsetv1alpha2.JobSet, place int) string {
 	if finished, _ := helper.Finished(js); finished != "" {
-		return "none after the set has finished"
+		return "the set has finished"
 	}
 	if js.DeletionTimestamp != nil {
 		return "the set is being deleted"

@@ -70,7 +70,7 @@ func drawn(terminal cli.Terminal, it item, own, below string) [][]string {
 
 func colorOf(it *item) cli.Color {
 	switch {
-	case it.state == snapshot.JobSuspended, it.state == Missing, it.severity == leaving:
+	case it.state == snapshot.JobSuspended, it.state == Missing, it.state == Removed, it.severity == leaving:
 		return cli.Quiet
 	case it.severity == well:
 		return cli.Good
@@ -87,29 +87,28 @@ func (t *Tree) items(now time.Time, all bool) item {
 		severity: map[string]severity{helper.PhaseFailed: failed, helper.PhaseTerminating: leaving, helper.PhaseRestarting: starting, helper.PhasePending: starting, helper.PhaseStarting: late}[t.State],
 	}
 	chosen := choose(t, all)
-	ready, replicas := 0, 0
 	for i := range t.ReplicatedJobs {
 		g := &t.ReplicatedJobs[i]
-		ready, replicas = ready+g.Ready, replicas+g.Replicas
 		top.children = append(top.children, g.item(now, chosen))
 	}
-	top.ready = of(ready, replicas)
+	top.ready = t.ReadyOf()
 	return top
 }
 
-// summary is what the line of the set says at its end.
+// summary is what the line of the set says at its end: the reason of the state, which comes first because the end may be cut, and
+// the attempt.
 func (t *Tree) summary() string {
-	var parts []string
-	if t.Attempt > 0 {
-		parts = append(parts, fmt.Sprintf("attempt %d", t.Attempt))
-	}
+	history := fmt.Sprintf("attempt %d", t.Attempt)
 	if t.RestartLimit > 0 {
-		parts = append(parts, fmt.Sprintf("%d of %s used", t.CountedRestarts, cli.Count(t.RestartLimit, "restart")))
+		history += fmt.Sprintf(", %d of %s used", t.CountedRestarts, cli.Count(t.RestartLimit, "restart"))
 	}
-	if t.Reason != "" {
-		parts = append(parts, strings.TrimSuffix(t.Reason+": "+oneLine(t.Message), ": "))
+	switch {
+	case t.Reason == "":
+		return history
+	case t.Message == "":
+		return t.Reason + "; " + history
 	}
-	return strings.Join(parts, ", ")
+	return fmt.Sprintf("%s: %s; %s", t.Reason, t.Message, history)
 }
 
 func (g *Group) item(now time.Time, chosen choice) item {
@@ -149,7 +148,7 @@ func (g *Group) children(now time.Time, chosen choice) []item {
 			items = append(items, j.item(now, chosen))
 		} else {
 			key := j.State + "\x00" + j.Message
-			if j.State != Missing {
+			if j.exists() {
 				key = j.State
 			}
 			rest[key] = append(rest[key], j)
@@ -172,7 +171,7 @@ func summarizeJobs(jobs []*Job, more bool) item {
 	if more {
 		it.name = cli.Number(len(jobs)) + " more Jobs"
 	}
-	if first.State == Missing {
+	if !first.exists() {
 		it.name, it.message = "job/"+ranged(jobs), first.Message
 		return it
 	}
@@ -218,7 +217,7 @@ func (j *Job) item(now time.Time, chosen choice) item {
 		name: "job/" + j.Name, state: j.State, ready: of(j.Ready, j.Size), restarts: strconv.Itoa(j.Restarts), age: age(now, j.CreateTime),
 		message: oneLine(j.Message), severity: severityOfJob(j),
 	}
-	if j.State == Missing {
+	if !j.exists() {
 		it.ready, it.restarts = "", ""
 	}
 	rest, shown := map[string][]*Pod{}, 0

@@ -5,6 +5,7 @@ package tree
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -50,6 +51,7 @@ func addJob(s *snapshot.Set, replicatedJob string, index, pods int, change ...fu
 		f(job)
 	}
 	s.Jobs = append(s.Jobs, job)
+	count(s, job)
 	for i := range pods {
 		s.Pods = append(s.Pods, &corev1.Pod{
 			ObjectMeta: metav1.ObjectMeta{
@@ -63,6 +65,22 @@ func addJob(s *snapshot.Set, replicatedJob string, index, pods int, change ...fu
 				ContainerStatuses: []corev1.ContainerStatus{{Name: "main", Ready: true, State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}}},
 			},
 		})
+	}
+}
+
+// count notes a Job in the status of the set, as the controller does.
+func count(s *snapshot.Set, job *batchv1.Job) {
+	counts, name := &s.JobSet.Status.ReplicatedJobsStatus, snapshot.ReplicatedJob(job)
+	at := slices.IndexFunc(*counts, func(c jobsetv1alpha2.ReplicatedJobStatus) bool { return c.Name == name })
+	if at < 0 {
+		at = len(*counts)
+		*counts = append(*counts, jobsetv1alpha2.ReplicatedJobStatus{Name: name})
+	}
+	switch s.JobState(job) {
+	case snapshot.JobReady:
+		(*counts)[at].Ready++
+	case snapshot.JobComplete:
+		(*counts)[at].Succeeded++
 	}
 }
 
@@ -107,7 +125,7 @@ func TestSmallSetIsShownWhole(t *testing.T) {
 	s.Pods[1].DeletionTimestamp = ptr.To(ago(time.Minute))
 	want := strings.Trim(`
 NAME                            STATE                   READY  RESTARTS  AGE   NODE    MESSAGE
-jobset/train                    Restarting              0/5    2         3h           attempt 3, 1 of 5 restarts used, RestartRequested: restart requested by alice
+jobset/train                    Restarting              0/5    2         3h           RestartRequested: restart requested by alice; attempt 3, 1 of 5 restarts used
 ├─ replicatedJob/leader         Starting                0/1    0
 │  └─ job/train-leader-0        Starting                0/1    0         120m
 │     └─ pod/train-leader-0-0-x  CrashLoopBackOff        0/1    7         60m   node-0  main ended with exit code 137
@@ -140,7 +158,7 @@ func TestColumnsStandUnderEachOther(t *testing.T) {
 	addJob(s, "w", 1, 1)
 	want := []string{
 		"NAME                       STATE    READY  RESTARTS  AGE   NODE    MESSAGE",
-		"jobset/train               Pending  2/2    0         3h",
+		"jobset/train               Running  2/2    0         3h            attempt 1",
 		"└─ replicatedJob/w         Ready    2/2    0",
 		"   ├─ job/train-w-0        Ready    1/1    0         120m",
 		"   │  └─ pod/train-w-0-0-x  Running  1/1    0         60m   node-0",
@@ -169,8 +187,9 @@ func TestLargeSetIsSummarized(t *testing.T) {
 	unschedulable(s.Pods[1+100*7+1])
 	s.Pods[1+100*9+99].Status.Conditions = nil // runs, and is not ready
 	s.Jobs[8].Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobFailed, Status: corev1.ConditionTrue, Reason: "BackoffLimitExceeded", Message: "too many failures"}}
+	s.JobSet.Status.ReplicatedJobsStatus[1].Ready--
 	want := `NAME STATE READY RESTARTS AGE NODE MESSAGE
-jobset/train Pending 24/425 0 3h
+jobset/train Starting 24/425 0 3h JobsNotReady; attempt 1
 ├─ replicatedJob/leader Ready 1/1 0
 │ └─ job/train-leader-0 Ready 1/1 0 120m node-0
 ├─ replicatedJob/workers 23 Ready, 1 Failed 23/24 0
@@ -222,7 +241,7 @@ func TestStatesAreColored(t *testing.T) {
 	failedPod(s.Pods[0])
 	terminal := cli.Terminal{Colors: true}
 	got := strings.Join(New(s).Lines(terminal, now, false), "\n")
-	for _, want := range []string{terminal.Paint(cli.Bad, "Error"), terminal.Paint(cli.Quiet, Missing), terminal.Paint(cli.Busy, "Pending")} {
+	for _, want := range []string{terminal.Paint(cli.Bad, "Error"), terminal.Paint(cli.Quiet, Missing), terminal.Paint(cli.Busy, "Starting")} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%q is missing in:\n%s", want, got)
 		}
@@ -236,7 +255,7 @@ func TestWhyJobsAreMissing(t *testing.T) {
 		}
 	}
 	for want, change := range map[string]func(*jobsetv1alpha2.JobSet){
-		"none after the set has finished":                        is(jobsetv1alpha2.JobSetFailed),
+		"the set has finished":                                   is(jobsetv1alpha2.JobSetFailed),
 		"the set is being deleted":                               func(js *jobsetv1alpha2.JobSet) { js.DeletionTimestamp = &metav1.Time{} },
 		"left to the controller example.com/other":               func(js *jobsetv1alpha2.JobSet) { js.Spec.ManagedBy = ptr.To("example.com/other") },
 		"the name is taken, see the condition ChildNameConflict": is(jobsetv1alpha2.ChildNameConflict),

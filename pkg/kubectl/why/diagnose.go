@@ -43,7 +43,7 @@ var running = []rule{
 // Diagnose says why the set is as it is. It finds something in every case, be it that all is well.
 func Diagnose(e *Evidence) *Report {
 	d := newDiagnosis(e)
-	r := &Report{Namespace: e.Namespace, Name: e.Name, State: d.state(), NotLookedAt: e.NotLookedAt}
+	r := &Report{Namespace: e.Namespace, Name: e.Name, Summary: d.summary(), NotLookedAt: e.NotLookedAt}
 	apply, known := rules[r.State]
 	if !known {
 		apply = running
@@ -58,20 +58,20 @@ func Diagnose(e *Evidence) *Report {
 	return r
 }
 
-// state returns the phase of the set, as the column PHASE of `kubectl get jobsets -o wide` does.
-func (d *diagnosis) state() string {
+// summary returns the state of the set, as `kubectl get jobsets -o wide` shows it.
+func (d *diagnosis) summary() snapshot.Summary {
 	switch {
 	case d.JobSet != nil:
-		return helper.Phase(d.JobSet)
+		return snapshot.Summarize(d.JobSet)
 	case apierrors.IsNotFound(d.Unread) && !isNotServed(d):
-		return stateNotFound
+		return snapshot.Summary{State: stateNotFound}
 	}
-	return stateUnknown
+	return snapshot.Summary{State: stateUnknown}
 }
 
 // restarts returns whether Jobs of an earlier attempt are being replaced. The status may not show that yet.
 func (d *diagnosis) restarts() bool {
-	return d.state() == helper.PhaseRestarting || len(d.previous) > 0 && !d.allUp()
+	return d.summary().State == helper.PhaseRestarting || len(d.previous) > 0 && !d.allUp()
 }
 
 // endCondition returns the condition that ended the set. One whose status has only a terminal state gets a condition that
@@ -84,16 +84,13 @@ func (d *diagnosis) endCondition() *metav1.Condition {
 	return c
 }
 
-// tally adds up the Jobs of the set: how many there should be, and how many are ready or have succeeded.
+// tally returns the numbers of Jobs of the set: how many there should be, and how many are ready or have succeeded.
 func (d *diagnosis) tally() (want, readyJobs, succeeded int) {
-	for i := range d.JobSet.Spec.ReplicatedJobs {
-		want += int(helper.Replicas(&d.JobSet.Spec.ReplicatedJobs[i]))
-	}
+	counts := helper.CountJobs(d.JobSet)
 	for i := range d.JobSet.Status.ReplicatedJobsStatus {
-		readyJobs += int(d.JobSet.Status.ReplicatedJobsStatus[i].Ready)
 		succeeded += int(d.JobSet.Status.ReplicatedJobsStatus[i].Succeeded)
 	}
-	return want, readyJobs, succeeded
+	return int(counts.Wanted), int(counts.Up) - succeeded, succeeded
 }
 
 // allUp reports whether every Job is ready or has succeeded. The status of the set may be older than the pods.

@@ -24,7 +24,12 @@ const (
 // render writes the report for humans: the first finding with all that belongs to it, and the sentences of the others.
 func render(w io.Writer, kind cli.Kind, r *Report, term cli.Terminal, now time.Time) error {
 	color := colorOf(r)
-	lines := []string{term.Cut(term.Paint(cli.Bold, fmt.Sprintf("%s %s/%s", kind.Names[0], r.Namespace, r.Name)) + "  " + term.Paint(color, r.State)), ""}
+	state := term.Paint(color, r.Words())
+	if r.Attempt > 0 {
+		state += fmt.Sprintf(", %s Jobs ready, attempt %d", r.ReadyOf(), r.Attempt)
+	}
+	head := term.Paint(cli.Bold, fmt.Sprintf("%s %s/%s", kind.Names[0], r.Namespace, r.Name)) + "  "
+	lines := append(term.Wrap(state, head, "  "), "")
 	lines = append(lines, decisive(r.Findings[0], color, term, now)...)
 	lines = append(lines, others(r.Findings[1:], term)...)
 	if len(r.NotLookedAt) > 0 {

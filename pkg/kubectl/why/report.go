@@ -8,6 +8,8 @@ import (
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/snapshot"
 )
 
 // Report is the diagnosis of a set. Its JSON is an interface for scripts.
@@ -15,9 +17,8 @@ type Report struct {
 	// Namespace and Name are those of the set.
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
-	// State is what the set does: Running, Starting, Restarting, Suspended, Completed, Failed, Terminating,
-	// Unknown or NotFound.
-	State string `json:"state"`
+	// Summary is the state of the set. State is the phase, or Unknown or NotFound.
+	snapshot.Summary
 	// Findings are the causes, most decisive first. There is at least one.
 	Findings []Finding `json:"findings"`
 	// NotLookedAt are the sources that could not be read.

@@ -121,7 +121,7 @@ func health(d *diagnosis) []Finding {
 	}
 	watch := d.plugin("tree %s", d.Name)
 	switch {
-	case d.state() != helper.PhaseRestarting && d.allUp():
+	case d.summary().State != helper.PhaseRestarting && d.allUp():
 		f := Finding{Cause: Running, Summary: fmt.Sprintf("runs: %s%s", progress, d.attemptWords()), Commands: []string{watch}}
 		f.Evidence = append(f.Evidence, d.history()...)
 		return []Finding{f}

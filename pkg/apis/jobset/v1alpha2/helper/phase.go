@@ -75,13 +75,32 @@ type JobCounts struct {
 	Seen int64
 }
 
-// CountJobs sums up the counters of the status.
+// CountJobs sums up the counters of the status. Every view takes the numbers of Jobs from here, so that all show the same, also
+// after the Jobs of a finished set are gone.
 func CountJobs(js *jobsetv1alpha2.JobSet) JobCounts {
 	counts := JobCounts{Wanted: TotalReplicas(js)}
 	for i := range js.Status.ReplicatedJobsStatus {
-		rj := &js.Status.ReplicatedJobsStatus[i]
-		counts.Up += int64(rj.Ready) + int64(rj.Succeeded)
-		counts.Seen += int64(rj.Ready) + int64(rj.Active) + int64(rj.Succeeded) + int64(rj.Failed)
+		counts.add(&js.Status.ReplicatedJobsStatus[i])
 	}
 	return counts
+}
+
+// CountReplicatedJob returns the counters of one replicatedJob; Wanted is 0 for one that the spec does not have.
+func CountReplicatedJob(js *jobsetv1alpha2.JobSet, name string) (counts JobCounts) {
+	for i := range js.Spec.ReplicatedJobs {
+		if rj := &js.Spec.ReplicatedJobs[i]; rj.Name == name {
+			counts.Wanted = int64(Replicas(rj))
+		}
+	}
+	for i := range js.Status.ReplicatedJobsStatus {
+		if rj := &js.Status.ReplicatedJobsStatus[i]; rj.Name == name {
+			counts.add(rj)
+		}
+	}
+	return counts
+}
+
+func (c *JobCounts) add(rj *jobsetv1alpha2.ReplicatedJobStatus) {
+	c.Up += int64(rj.Ready) + int64(rj.Succeeded)
+	c.Seen += int64(rj.Ready) + int64(rj.Active) + int64(rj.Succeeded) + int64(rj.Failed)
 }

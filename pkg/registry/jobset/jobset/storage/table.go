@@ -31,7 +31,7 @@ var columns = []metav1.TableColumnDefinition{
 	{Name: "Phase", Type: "string", Priority: 1, Description: "summary of the state: Pending, Suspended, Starting, Running, Restarting, Completed, Failed or Terminating"},
 	{Name: "Ready", Type: "string", Priority: 1, Description: "Jobs that are ready or have succeeded, of all Jobs"},
 	{Name: "Attempt", Type: "string", Priority: 1, Description: "current attempt, of the attempts that the set can reach with the restarts that are left"},
-	{Name: "Reason", Type: "string", Priority: 1, Description: "reason of the condition behind the phase"},
+	{Name: "Reason", Type: "string", Priority: 1, Description: "why the set is in the phase, in one word; blank while it runs"},
 	{Name: "Duration", Type: "string", Priority: 1, Description: "time since the set was created or last resumed, until it finished"},
 }
 

@@ -17,7 +17,6 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/jobset/jobset/actions"
 	"github.com/jobset-apiserver/jobset-apiserver/test/builders"
 )
 
@@ -62,15 +61,15 @@ func TestRow(t *testing.T) {
 	}{
 		"without a status": {
 			js:   train(),
-			want: []any{nil, nil, nil, nil, "1h", "Pending", "0/3", "1/1", nil, "60m"},
+			want: []any{nil, nil, nil, nil, "1h", "Pending", "0/3", "1/1", "JobsNotReady", "60m"},
 		},
 		"the Jobs exist, without pods": {
 			js:   train(counted(jobs{}, jobs{})),
-			want: []any{nil, "0", nil, nil, "1h", "Pending", "0/3", "1/1", nil, "60m"},
+			want: []any{nil, "0", nil, nil, "1h", "Pending", "0/3", "1/1", "JobsNotReady", "60m"},
 		},
 		"some Jobs have pods": {
 			js:   train(counted(jobs{Active: 1, Ready: 1}, jobs{Active: 1})),
-			want: []any{nil, "0", nil, nil, "1h", "Starting", "1/3", "1/1", nil, "60m"},
+			want: []any{nil, "0", nil, nil, "1h", "Starting", "1/3", "1/1", "JobsNotReady", "60m"},
 		},
 		"waiting for the order of starting": {
 			js:   train(counted(jobs{Active: 1}, jobs{}), condition("StartupPolicyInProgress", metav1.ConditionTrue, "InOrderStartupPolicyInProgress", 0)),
@@ -97,7 +96,7 @@ func TestRow(t *testing.T) {
 		},
 		"negative maxRestarts count as none": {
 			js:   train(func(js *jobset.JobSet) { js.Spec.FailurePolicy = &jobset.FailurePolicy{MaxRestarts: -4} }),
-			want: []any{nil, nil, nil, nil, "1h", "Pending", "0/3", "1/1", nil, "60m"},
+			want: []any{nil, nil, nil, nil, "1h", "Pending", "0/3", "1/1", "JobsNotReady", "60m"},
 		},
 		"waiting for a name that is taken": {
 			js:   train(counted(jobs{}, jobs{Active: 1}), condition("ChildNameConflict", metav1.ConditionTrue, "Taken", 0)),
@@ -123,11 +122,11 @@ func TestRow(t *testing.T) {
 		},
 		"being deleted": {
 			js:   train(func(js *jobset.JobSet) { js.DeletionTimestamp = ptr.To(metav1.NewTime(now)) }, counted(jobs{Active: 1}, jobs{})),
-			want: []any{nil, "0", nil, nil, "1h", "Terminating", "0/3", "1/1", nil, "60m"},
+			want: []any{nil, "0", nil, nil, "1h", "Terminating", "0/3", "1/1", "Deleted", "60m"},
 		},
 		"no Jobs at all": {
 			js:   train(func(js *jobset.JobSet) { js.Spec.ReplicatedJobs = nil }, func(js *jobset.JobSet) { js.Status.Restarts = 1 }),
-			want: []any{nil, "1", nil, nil, "1h", "Pending", "0/0", "2/2", nil, "60m"},
+			want: []any{nil, "1", nil, nil, "1h", "Pending", "0/0", "2/2", "JobsNotReady", "60m"},
 		},
 	}
 	for name, tc := range cases {
@@ -185,7 +184,7 @@ func TestAttempt(t *testing.T) {
 			for _, n := range tc.status.numbers {
 				js.Status.Attempts = append(js.Status.Attempts, jobset.Attempt{Number: n})
 			}
-			if diff := cmp.Diff(tc.want, attempt(actions.Versioned(js))); diff != "" {
+			if diff := cmp.Diff(tc.want, summarize(js, now).attempt); diff != "" {
 				t.Errorf("attempt (-want +got):\n%s", diff)
 			}
 		})
