@@ -127,8 +127,8 @@ func TestListOfAnotherServer(t *testing.T) {
 	s := newServer(t,
 		answer{http.StatusOK, []any{tableOf(wide[:2], "", set("train", "", "", ""))}},
 		answer{http.StatusOK, []any{jobsetv1alpha2.JobSetList{Items: []jobsetv1alpha2.JobSet{*js}}}})
-	got := run(t, s, "-o", "jsonpath={range .items[*]}{.name} {.phase} {.jobsReady}/{.jobs} {.attempt}{end}")
-	want := outcome{Out: "train Starting 1/3 3", Requests: []string{firstPage, "objects namespaces/ns/jobsets?limit=50"}}
+	got := run(t, s, "-o", "jsonpath={range .items[*]}{.name} {.phase} {.reason} {.jobsReady}/{.jobs} {.attempt}{end}")
+	want := outcome{Out: "train Starting JobsNotReady 1/3 3", Requests: []string{firstPage, "objects namespaces/ns/jobsets?limit=50"}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("outcome (-want +got):\n%s", diff)
 	}

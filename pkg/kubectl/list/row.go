@@ -42,8 +42,8 @@ type Row struct {
 
 // rowOf derives the row from the set itself, for servers whose tables have no phase.
 func rowOf(js *jobsetv1alpha2.JobSet) Row {
-	counts := helper.CountJobs(js)
-	r := Row{Phase: helper.Phase(js), JobsReady: counts.Up, Jobs: counts.Wanted, Attempt: int64(js.Status.Restarts) + 1, LastAttempt: int64(js.Status.Restarts) + 1}
+	s := helper.Summarize(js)
+	r := Row{Phase: s.Phase, Reason: s.Reason, JobsReady: s.Jobs.Up, Jobs: s.Jobs.Wanted, Attempt: s.Attempt, LastAttempt: s.LastAttempt}
 	r.describe(&js.ObjectMeta)
 	return r
 }

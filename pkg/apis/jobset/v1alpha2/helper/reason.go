@@ -39,6 +39,8 @@ var explanations = []struct {
 	{jobsetv1alpha2.JobSetFailed, []string{PhaseFailed}},
 	{jobsetv1alpha2.JobSetSuspended, []string{PhaseSuspended}},
 	{jobsetv1alpha2.ChildNameConflict, up},
+	{jobsetv1alpha2.JobCreationFailure, up},
+	{jobsetv1alpha2.PodsUnschedulable, up},
 	{jobsetv1alpha2.JobSetRestarting, []string{PhaseRestarting}},
 	{jobsetv1alpha2.JobSetStartupPolicyInProgress, []string{PhasePending, PhaseStarting}},
 }
