@@ -24,7 +24,7 @@ var essential = []string{"pods", "jobs", "events"}
 // permissionMissing reports that the cause is not known because the user has no permission to read what shows it. What the set itself shows,
 // such as how many Jobs are ready, is then a symptom and no cause.
 func permissionMissing(d *diagnosis) []Finding {
-	if _, cause := lastCause(d.JobSet); d.state() == helper.PhaseFailed && cause != nil || d.state() == helper.PhaseRunning && d.allUp() {
+	if _, cause := lastCause(d.JobSet); d.summary().State == helper.PhaseFailed && cause != nil || d.summary().State == helper.PhaseRunning && d.allUp() {
 		return nil
 	}
 	var sources []string
