@@ -17,6 +17,7 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/action"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/cli"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/complete"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/events"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/kind"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/list"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/logs"
@@ -54,7 +55,7 @@ func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
 		action.NewCancel(f, targets), action.NewRetry(f, targets),
 		list.NewCommand(f), tree.NewCommand(f, kind.Trees(kinds)), top.NewCommand(f, kind.Tops(kinds)), preview.NewCommand(f, kind.Previews(kinds)),
 		timeline.NewCommand(f, kind.Timelines(kinds)), logs.NewCommand(f, kind.Logs(kinds)), why.NewCommand(f, kind.Whys(kinds)),
-		version.NewCommand(f),
+		events.NewCommand(f, kind.Events(kinds)), version.NewCommand(f),
 	)
 	complete.Flags(f, kind.Flags(kinds), cmd.Commands()...)
 	_ = cmd.RegisterFlagCompletionFunc("namespace", complete.Namespaces(f))

@@ -9,6 +9,7 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/action"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/cli"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/complete"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/events"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/logs"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/preview"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/timeline"
@@ -28,6 +29,8 @@ type Kind struct {
 	Timeline timeline.Reader
 	Logs     logs.Loader
 	Why      why.Diagnoser
+	// Events reads an object and says what belongs to it.
+	Events events.Loader
 	// Actions carries out restart, suspend, resume, cancel and retry.
 	Actions action.Target
 	// Flags completes flags with values that fit an object.
@@ -38,7 +41,7 @@ type Kind struct {
 var JobSet = Kind{
 	Kind: cli.JobSet,
 	Tree: tree.JobSet, Top: top.JobSet, Timeline: timeline.JobSet, Logs: logs.JobSet, Why: why.JobSet, Actions: action.JobSet{},
-	Preview: preview.JobSet, Flags: complete.JobSet,
+	Preview: preview.JobSet, Flags: complete.JobSet, Events: events.JobSet,
 }
 
 // Trees returns the kinds that tree takes.
@@ -64,6 +67,11 @@ func Logs(kinds []Kind) []cli.For[logs.Loader] {
 // Whys returns the kinds that why takes.
 func Whys(kinds []Kind) []cli.For[why.Diagnoser] {
 	return choose(kinds, func(k Kind) (why.Diagnoser, bool) { return k.Why, k.Why != nil })
+}
+
+// Events returns the kinds that events takes.
+func Events(kinds []Kind) []cli.For[events.Loader] {
+	return choose(kinds, func(k Kind) (events.Loader, bool) { return k.Events, k.Events != nil })
 }
 
 // Actions returns the kinds that actions take.

@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/cli"
 	"github.com/jobset-apiserver/jobset-apiserver/test/builders"
 )
 
@@ -150,14 +151,13 @@ func TestWatch(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	s.done = stop
 	o := &options{phases: []string{"Starting", "Running", "Failed"}, sortBy: "name"}
-	printer := &linePrinter{columns: columns(false)}
+	printer := &cli.Rows{Columns: columns(false)}
 	clients, err := f.Clients()
 	if err != nil {
 		t.Fatal(err)
 	}
 	terminal := f.Terminal()
-	w := newFollower(o, func(rows [][]string) error { return terminal.Lines(f.Out, printer.lines(terminal, rows)...) }, terminal)
-	w.pause = time.Millisecond
+	w := newFollower(o, terminal, func(rows [][]string) error { return terminal.Lines(f.Out, printer.Lines(terminal, rows)...) })
 	if err := w.run(ctx, &source{client: clients.JobSets.JobsetV1alpha2().RESTClient(), namespace: "ns"}); err != nil {
 		t.Fatal(err)
 	}
@@ -181,24 +181,5 @@ train          Failed    0/4    3/3             90m
 	}
 	if diff := cmp.Diff([]string{"9&watch=true", "12&watch=true", "9&watch=true"}, watches[:min(3, len(watches))]); diff != "" {
 		t.Errorf("watches begin at (-want +got):\n%s", diff)
-	}
-}
-
-func TestWatchEndsAfterFailures(t *testing.T) {
-	answers := []answer{page("", set("train", "Running", "1/1", "1/1"))}
-	for range mostFailures {
-		answers = append(answers, failure(apierrors.NewInternalError(errors.New("broken"))))
-	}
-	s := newServer(t, answers...)
-	f, _, _ := s.factory()
-	clients, err := f.Clients()
-	if err != nil {
-		t.Fatal(err)
-	}
-	w := newFollower(&options{sortBy: "name"}, func([][]string) error { return nil }, f.Terminal())
-	w.pause = time.Millisecond
-	err = w.run(t.Context(), &source{client: clients.JobSets.JobsetV1alpha2().RESTClient(), namespace: "ns"})
-	if err == nil || !strings.HasPrefix(err.Error(), "watching jobsets: ") || len(s.got) != mostFailures+1 {
-		t.Errorf("after %d requests: %v", len(s.got), err)
 	}
 }

@@ -5,8 +5,6 @@ package list
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -19,23 +17,15 @@ import (
 // phaseDeleted is shown in place of the phase of a set that no longer exists.
 const phaseDeleted = "Deleted"
 
-const (
-	// mostFailures is after how many watches in a row that end with an error the command ends.
-	mostFailures = 5
-	// pause is the time between two watches.
-	pause = time.Second
-)
-
 // follower prints the rows that change. It keeps the rows that were printed, so that changes of what is not shown print nothing.
 type follower struct {
 	*options
 	print func(rows []Row) error
 	seen  map[types.UID]Row
-	pause time.Duration
 }
 
-func newFollower(o *options, print func(rows [][]string) error, t cli.Terminal) *follower {
-	return &follower{options: o, seen: map[types.UID]Row{}, pause: pause, print: func(rows []Row) error {
+func newFollower(o *options, t cli.Terminal, print func(rows [][]string) error) *follower {
+	return &follower{options: o, seen: map[types.UID]Row{}, print: func(rows []Row) error {
 		now := time.Now()
 		cells := make([][]string, 0, len(rows))
 		for i := range rows {
@@ -47,8 +37,10 @@ func newFollower(o *options, print func(rows [][]string) error, t cli.Terminal) 
 
 // follow prints the sets, and then each change, until the context ends.
 func (o *options) follow(ctx context.Context, f *cli.Factory, from *source) error {
-	terminal, printer := f.Terminal(), &linePrinter{columns: columns(o.allNamespaces)}
-	return newFollower(o, func(rows [][]string) error { return terminal.Lines(f.Out, printer.lines(terminal, rows)...) }, terminal).run(ctx, from)
+	terminal, printer := f.Terminal(), &cli.Rows{Columns: columns(o.allNamespaces)}
+	return newFollower(o, terminal, func(rows [][]string) error {
+		return terminal.Lines(f.Out, printer.Lines(terminal, rows)...)
+	}).run(ctx, from)
 }
 
 // run lists, and watches from there. A watch that the server ends goes on from its last change. When that is too old, the sets are
@@ -58,45 +50,20 @@ func (w *follower) run(ctx context.Context, from *source) error {
 	if err != nil {
 		return err
 	}
-	failures := 0
-	for ctx.Err() == nil {
-		if err = nil; version == "" {
-			version, err = w.list(ctx, from)
-		}
-		before := version
-		if err == nil {
-			version, err = from.watch(ctx, version, w.see)
-		}
-		var broken outputError
-		switch {
-		case ctx.Err() != nil:
-			return nil
-		case errors.As(err, &broken):
-			return broken.error
-		case err == nil, version != before:
-			failures = 0
-		case apierrors.IsForbidden(err), apierrors.IsUnauthorized(err), cli.IsNotServed(err):
-			return err
-		default:
-			if failures++; failures >= mostFailures {
-				return fmt.Errorf("watching jobsets: %w", err)
+	return cli.Repeat(ctx, "jobsets", func(ctx context.Context) (progress bool, err error) {
+		if version == "" {
+			if version, err = w.list(ctx, from); err != nil {
+				return false, err
 			}
 		}
+		before := version
+		version, err = from.watch(ctx, version, w.see)
+		progress = version != before
 		if apierrors.IsResourceExpired(err) || apierrors.IsGone(err) {
 			version = ""
 		}
-		wait(ctx, w.pause)
-	}
-	return nil
-}
-
-func wait(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-	case <-timer.C:
-	}
+		return progress, err
+	})
 }
 
 // list prints the rows of a list that were not printed before: at first all of them.
@@ -157,36 +124,7 @@ func (w *follower) show(rows []Row) error {
 		return nil
 	}
 	if err := w.print(rows); err != nil {
-		return outputError{err}
+		return cli.OutputError{Err: err}
 	}
 	return nil
-}
-
-// outputError is that of writing, which ends the command, unlike one of a server.
-type outputError struct{ error }
-
-// linePrinter prints rows under each other, however late they come: columns only become wider.
-type linePrinter struct {
-	columns []cli.Column
-	widest  []string
-}
-
-// lines returns those of the rows, after the header if they are the first.
-func (p *linePrinter) lines(t cli.Terminal, rows [][]string) []string {
-	first := p.widest == nil
-	if first {
-		p.widest = make([]string, len(p.columns))
-	}
-	for _, row := range rows {
-		for i, cell := range row {
-			if cli.Columns(cell) > cli.Columns(p.widest[i]) {
-				p.widest[i] = cell
-			}
-		}
-	}
-	lines := t.Table(p.columns, append([][]string{p.widest}, rows...))
-	if first {
-		return append(lines[:1:1], lines[2:]...)
-	}
-	return lines[2:]
 }
