@@ -20,6 +20,10 @@ import (
 const (
 	// immutable is what users read about every field that must stay as it was created.
 	immutable = "cannot be changed after creation; delete and recreate the JobSet"
+	// fieldIsImmutable begins what they read about replicatedJobs and managedBy. Clients of upstream look for these words.
+	fieldIsImmutable = "field is immutable"
+	// fieldImmutable is the same as immutable for these fields.
+	fieldImmutable = fieldIsImmutable + ": " + immutable
 	// maxChanges is more than an answer can hold.
 	maxChanges = 128
 	// maxQuoted is how many bytes of a former value a message repeats.

@@ -9,7 +9,7 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/gates"
 )
 
-const whileSuspended = "can be changed only while the JobSet is suspended: set spec.suspend to true"
+const whileSuspended = fieldIsImmutable + " unless the JobSet is suspended: set spec.suspend to true"
 
 var (
 	directives  = regexp.MustCompile(`\.template\.spec\.template\.(metadata\.(labels|annotations)|spec\.(nodeSelector|tolerations|schedulingGates))\b`)
@@ -22,14 +22,14 @@ func jobChanges(suspended bool, opts gates.Gates) func(path string) string {
 	return func(path string) string {
 		switch {
 		case elasticSize.MatchString(path) && !opts.ElasticJobSet:
-			return "cannot be changed while the feature gate ElasticJobSet of the API server is off; delete and recreate the JobSet"
+			return fieldIsImmutable + " while the feature gate ElasticJobSet of the API server is off; delete and recreate the JobSet"
 		case elasticSize.MatchString(path):
-			return "cannot be changed unless completionMode is Indexed; delete and recreate the JobSet"
+			return fieldIsImmutable + " unless completionMode is Indexed; delete and recreate the JobSet"
 		case suspended:
-			return immutable
+			return fieldImmutable
 		case directives.MatchString(path), opts.MutablePodResourcesForSuspendedJobSets && resources.MatchString(path):
 			return whileSuspended
 		}
-		return immutable
+		return fieldImmutable
 	}
 }

@@ -34,5 +34,5 @@ func validateManagedBy(managedBy *string, path *field.Path) field.ErrorList {
 }
 
 func validateManagedByUpdate(next, prev *string, path *field.Path) field.ErrorList {
-	return changed(next, prev, path, always)
+	return changed(next, prev, path, func(string) string { return fieldImmutable })
 }

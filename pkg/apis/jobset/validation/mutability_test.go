@@ -205,11 +205,11 @@ func immutableAt(where string) string {
 func immutableAdvice(rule string, opts gates.Gates) string {
 	switch {
 	case rule == "elastic":
-		return "cannot be changed while the feature gate ElasticJobSet of the API server is off; delete and recreate the JobSet"
+		return "field is immutable while the feature gate ElasticJobSet of the API server is off; delete and recreate the JobSet"
 	case rule == "suspended" || rule == "resources" && opts.MutablePodResourcesForSuspendedJobSets:
-		return "can be changed only while the JobSet is suspended: set spec.suspend to true"
+		return "field is immutable unless the JobSet is suspended: set spec.suspend to true"
 	}
-	return immutable
+	return "field is immutable: " + immutable
 }
 
 func TestSuspendMayAlwaysChange(t *testing.T) {

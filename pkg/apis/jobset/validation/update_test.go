@@ -109,15 +109,15 @@ func TestElasticUpdate(t *testing.T) {
 		"3.5-2 a NonIndexed Job keeps its size": {
 			stored: nonIndexed, change: resize(ptr.To[int32](8), ptr.To[int32](8)), opts: elastic,
 			want: []refusal{
-				{job + ".parallelism", invalid, "was 4; cannot be changed unless completionMode is Indexed; delete and recreate the JobSet"},
-				{job + ".completions", invalid, "was 4; cannot be changed unless completionMode is Indexed; delete and recreate the JobSet"},
+				{job + ".parallelism", invalid, "was 4; field is immutable unless completionMode is Indexed; delete and recreate the JobSet"},
+				{job + ".completions", invalid, "was 4; field is immutable unless completionMode is Indexed; delete and recreate the JobSet"},
 			},
 		},
 		"3.5-2 with the gate off Jobs keep their size": {
 			change: resize(ptr.To[int32](8), ptr.To[int32](8)),
 			want: []refusal{
-				{job + ".parallelism", invalid, "was 4; cannot be changed while the feature gate ElasticJobSet of the API server is off; delete and recreate the JobSet"},
-				{job + ".completions", invalid, "was 4; cannot be changed while the feature gate ElasticJobSet of the API server is off; delete and recreate the JobSet"},
+				{job + ".parallelism", invalid, "was 4; field is immutable while the feature gate ElasticJobSet of the API server is off; delete and recreate the JobSet"},
+				{job + ".completions", invalid, "was 4; field is immutable while the feature gate ElasticJobSet of the API server is off; delete and recreate the JobSet"},
 			},
 		},
 		"3.5-2 the rest of the Job stays immutable": {
@@ -126,7 +126,7 @@ func TestElasticUpdate(t *testing.T) {
 				js.Spec.ReplicatedJobs[1].Template.Spec.BackoffLimit = ptr.To[int32](1)
 			},
 			opts: elastic,
-			want: only(job+".backoffLimit", invalid, "was not set; "+immutable),
+			want: only(job+".backoffLimit", invalid, "was not set; field is immutable: "+immutable),
 		},
 		"ours the coordinator's pod must not be cut off": {
 			stored: func(js *jobset.JobSet) {
@@ -211,17 +211,17 @@ func TestImmutableSections(t *testing.T) {
 		},
 		"3.5-5 managedBy is set": {
 			change: func(js *jobset.JobSet) { js.Spec.ManagedBy = ptr.To("acme.io/foo") },
-			want:   only("spec.managedBy", invalid, "was not set; "+immutable),
+			want:   only("spec.managedBy", invalid, "was not set; field is immutable: "+immutable),
 		},
 		"3.5-5 managedBy is removed": {
 			stored: func(js *jobset.JobSet) { js.Spec.ManagedBy = ptr.To("acme.io/foo") },
 			change: func(js *jobset.JobSet) { js.Spec.ManagedBy = nil },
-			want:   only("spec.managedBy", invalid, `was "acme.io/foo", now is not; `+immutable),
+			want:   only("spec.managedBy", invalid, `was "acme.io/foo", now is not; field is immutable: `+immutable),
 		},
 		"3.5-5 managedBy changes": {
 			stored: func(js *jobset.JobSet) { js.Spec.ManagedBy = ptr.To("acme.io/foo") },
 			change: func(js *jobset.JobSet) { js.Spec.ManagedBy = ptr.To("acme.io/bar") },
-			want:   only("spec.managedBy", invalid, `was "acme.io/foo"; `+immutable),
+			want:   only("spec.managedBy", invalid, `was "acme.io/foo"; field is immutable: `+immutable),
 		},
 	})
 }
