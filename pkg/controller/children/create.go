@@ -82,7 +82,7 @@ func (w *Writer[T]) CreateAll(ctx context.Context, owner metav1.Object, what Cre
 	c := &creation[T]{Writer: w, Creations: what, owner: owner, results: make([]Result, len(what.Children)), templates: sets.New[string](), refusals: map[Reason]refusal{}}
 	err := w.InOrder(ctx, owner, len(what.Children), c.create)
 	if c.created > 0 {
-		klog.FromContext(ctx).V(2).Info("Created children", "resource", w.resource, "created", c.created)
+		klog.FromContext(ctx).V(4).Info("Created children", "resource", w.resource, "created", c.created)
 	}
 	if missing := len(what.Children) - c.created - c.taken; err != nil && missing > 1 {
 		err = fmt.Errorf("%d %ss are not created: %w", missing, w.noun, err)

@@ -58,7 +58,7 @@ func (s *SlowStart) Do(ctx context.Context, owner cache.ObjectName, n int, do fu
 	defer end()
 	for next, running := 0, 0; ; {
 		for ; next < n && running < allowed && ctx.Err() == nil; next, running = next+1, running+1 {
-			go func(i int) { results <- result{i, queue.Guarded(calls, func() error { return do(calls, i) })} }(next)
+			go func(i int) { results <- result{i, queue.Guarded(func() error { return do(calls, i) })} }(next)
 		}
 		if running == 0 {
 			s.keep(owner, allowed)

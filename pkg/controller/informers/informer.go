@@ -14,6 +14,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/logging"
 )
 
 // Need is what a kind needs of a resource.
@@ -142,6 +145,8 @@ type sharedWatch struct {
 	label     string
 	informers []*Informer
 	shared    cache.SharedIndexInformer
+	// failures are why watches ended.
+	failures *logging.Repeats
 }
 
 func (w *sharedWatch) build() error {
@@ -152,8 +157,9 @@ func (w *sharedWatch) build() error {
 			indexers[i.indexName(name)] = i.indexed(index)
 		}
 	}
+	w.failures = logging.NewRepeats(clock.RealClock{})
 	w.shared = cache.NewSharedIndexInformerWithOptions(w.source(w.label), w.example, cache.SharedIndexInformerOptions{Indexers: indexers})
-	errs := []error{w.shared.SetTransform(w.transform()), w.shared.SetWatchErrorHandlerWithContext(logWatchError)}
+	errs := []error{w.shared.SetTransform(w.transform()), w.shared.SetWatchErrorHandlerWithContext(w.logWatchError)}
 	for _, i := range w.informers {
 		i.shared = w.shared
 		for _, handler := range i.handlers {
@@ -211,6 +217,6 @@ func (w *sharedWatch) split(obj any) (any, error) {
 }
 
 // logWatchError replaces the library's handler, which logs an outage of a server as an error of this program.
-func logWatchError(ctx context.Context, r *cache.Reflector, err error) {
-	klog.FromContext(ctx).Info("Watch ended, trying again", "type", r.TypeDescription(), "reason", err)
+func (w *sharedWatch) logWatchError(ctx context.Context, r *cache.Reflector, err error) {
+	w.failures.Retried(klog.FromContext(ctx), logging.General, err, "Watch ended, trying again", "type", r.TypeDescription())
 }

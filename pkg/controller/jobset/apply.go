@@ -8,6 +8,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -30,9 +31,7 @@ const claimsForgottenAfter = 10 * time.Minute
 // written. The error joins those of the results.
 func (s *Syncer) Apply(ctx context.Context, obs *plan.Observed, p plan.Plan) (plan.Results, error) {
 	s.backlogs.note(cache.MetaObjectToName(obs.JobSet), p.Backlog)
-	for _, problem := range p.Problems {
-		klog.FromContext(ctx).Info("Ignored a malformed child", "reason", problem)
-	}
+	s.logProblems(ctx, cache.MetaObjectToName(obs.JobSet), p.Problems)
 	run := &applier{Syncer: s, js: obs.JobSet, retryNamesAfter: plan.RetryNamesAfter(*obs)}
 	errs := []error{
 		run.deleteJobs(ctx, p.DeleteJobs),
@@ -43,6 +42,23 @@ func (s *Syncer) Apply(ctx context.Context, obs *plan.Observed, p plan.Plan) (pl
 	slices.Sort(run.results.ClaimErrors)
 	run.results.Interrupted = ctx.Err() != nil
 	return run.results, children.FirstErrors(errs...)
+}
+
+// maxProblems is the number of malformed children that are logged of many.
+const maxProblems = 3
+
+// logProblems logs which children are ignored, unless that was logged before.
+func (s *Syncer) logProblems(ctx context.Context, key cache.ObjectName, problems []string) {
+	if len(problems) == 0 {
+		s.problems.forget(key)
+		return
+	}
+	first := strings.Join(problems[:min(maxProblems, len(problems))], "; ")
+	if s.problems.noted(key) == first {
+		return
+	}
+	s.problems.note(key, first)
+	klog.FromContext(ctx).Info("Ignored malformed children", "children", len(problems), "reason", first)
 }
 
 // applier applies one plan.

@@ -55,6 +55,7 @@ func (c *Controller) measure() cache.ResourceEventHandlerFuncs {
 			phases.set(is)
 			if c.leads.Load() && was.UID == is.UID && was.ResourceVersion != is.ResourceVersion {
 				countAttempts(was, is)
+				logTransitions(c.logger, was, is)
 			}
 		},
 		DeleteFunc: func(obj any) {

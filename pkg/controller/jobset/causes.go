@@ -20,6 +20,7 @@ import (
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/logging"
 )
 
 const (
@@ -47,7 +48,7 @@ func (c *Controller) firstCause(ctx context.Context, namespace string, job plan.
 	defer cancel()
 	pods, err := c.podsOfJob(ctx, namespace, job)
 	if err != nil {
-		klog.FromContext(ctx).Info("Could not read all pods of a failed Job", "job", job.Name, "reason", err)
+		c.queue.Failures().Retried(klog.FromContext(ctx), logging.General, err, "Could not read all pods of a failed Job", "job", klog.KRef(namespace, job.Name))
 		if len(pods) == 0 && !job.Decided {
 			return nil
 		}

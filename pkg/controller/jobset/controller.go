@@ -61,6 +61,8 @@ type Controller struct {
 	failures *podFailures
 	// causes are those that were read from the API, by the UID of the Job.
 	causes *expiring.Expiring
+	// logger is that of Run; it is set before leads is.
+	logger klog.Logger
 	// leads is true while this controller acts, and does not wait to.
 	leads atomic.Bool
 }
@@ -83,6 +85,7 @@ func New(config Config) (*Controller, error) {
 // Run syncs JobSets until the context ends, and returns when all that was begun has ended. The caches are filled.
 func (c *Controller) Run(ctx context.Context) {
 	logger := klog.FromContext(ctx)
+	c.logger = logger
 	c.leads.Store(true)
 	goodput.shown.Store(true)
 	phases.shown.Store(true)

@@ -125,10 +125,19 @@ func (s *Syncer) mismatches(ctx context.Context, js *jobsetv1alpha2.JobSet) (not
 			continue
 		}
 		s.dropped.told.Set(id, true, toldFor)
-		klog.FromContext(ctx).Info("A feature that the set uses is off", "reason", consequences[field])
+		s.logDropped(ctx, field)
 		notes = append(notes, consequences[field])
 	}
 	return notes, again
+}
+
+// logDropped logs that a feature is off, once an hour for all sets.
+func (s *Syncer) logDropped(ctx context.Context, field droppedField) {
+	if _, told := s.dropped.told.Get(field); told {
+		return
+	}
+	s.dropped.told.Set(field, true, toldFor)
+	klog.FromContext(ctx).Info("A feature that JobSets use is off", "reason", consequences[field])
 }
 
 // lacks returns the fields that the API server drops and without which the set does not run as it should. The history is

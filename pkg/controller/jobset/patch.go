@@ -17,7 +17,7 @@ import (
 func (a *applier) patchJobs(ctx context.Context, patches []plan.JobPatch) error {
 	err := a.jobs.Each(ctx, a.js, len(patches), func(ctx context.Context, i int) error { return a.patchJob(ctx, patches[i]) })
 	if err == nil && len(patches) > 0 {
-		klog.FromContext(ctx).V(2).Info("Changed Jobs", "jobs", len(patches))
+		klog.FromContext(ctx).V(4).Info("Changed Jobs", "jobs", len(patches))
 	}
 	return err
 }

@@ -75,6 +75,8 @@ type Syncer struct {
 	refusedSince *notes[time.Time]
 	// unschedulable is since when sets have pods for which the scheduler finds no node.
 	unschedulable *notes[time.Time]
+	// problems are what was last logged about malformed children.
+	problems *notes[string]
 	// backlogs are the Jobs that wait for the Job controller.
 	backlogs *backlogs
 	dropped  *dropped
@@ -91,7 +93,7 @@ func NewSyncer(deps SyncerConfig) *Syncer {
 		services: children.NewWriter(deps.Host, corev1.SchemeGroupVersion.WithKind("Service").GroupKind(), resourceServices, "service", deps.Services),
 		claims: children.NewWriter(deps.Host, corev1.SchemeGroupVersion.WithKind("PersistentVolumeClaim").GroupKind(), resourceClaims,
 			"persistent volume claim", deps.Claims),
-		deferred: newNotes[plan.Deferred](), createFrom: newNotes[int64](), refusedSince: newNotes[time.Time](), unschedulable: newNotes[time.Time](),
+		deferred: newNotes[plan.Deferred](), createFrom: newNotes[int64](), refusedSince: newNotes[time.Time](), unschedulable: newNotes[time.Time](), problems: newNotes[string](),
 		backlogs: newBacklogs(), dropped: newDropped(deps.Clock),
 		takenClaims: expiring.NewLRUExpireCacheWithClock(maxTakenClaims, deps.Clock),
 	}
@@ -133,7 +135,7 @@ func (s *Syncer) Finish(ctx context.Context, js *jobsetv1alpha2.JobSet, out plan
 	if err := children.DeleteOwner(ctx, s.deps.JobSets(js.Namespace), stored); err != nil {
 		return fmt.Errorf("deleting jobset %s after its time to live: %w", key, err)
 	}
-	klog.FromContext(ctx).V(2).Info("Deleted the set after its time to live")
+	klog.FromContext(ctx).V(3).Info("Deleted the JobSet after its time to live")
 	return nil
 }
 
@@ -162,7 +164,7 @@ func (s *Syncer) writeStatus(ctx context.Context, js *jobsetv1alpha2.JobSet, out
 	}
 	for _, event := range out.Events {
 		s.report(js, event)
-		klog.FromContext(ctx).V(2).Info("JobSet changed", "reason", event.Reason, "message", event.Note)
+		klog.FromContext(ctx).V(4).Info("Reported an event", "reason", event.Reason) // notes may hold output of containers
 	}
 	return stored, notKept
 }
@@ -175,5 +177,6 @@ func (s *Syncer) forget(key cache.ObjectName) {
 	s.createFrom.forget(key)
 	s.refusedSince.forget(key)
 	s.unschedulable.forget(key)
+	s.problems.forget(key)
 	s.backlogs.note(key, 0)
 }

@@ -8,14 +8,19 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"runtime/debug"
 	"sync"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/logging"
 )
 
 const (
@@ -29,6 +34,8 @@ const (
 	gathering = 100 * time.Millisecond
 	// syncTimeout is how long a sync may begin requests. What is left then is up to the next sync.
 	syncTimeout = time.Minute
+	// flushEvery is how often failures are looked at that nobody repeats.
+	flushEvery = time.Minute
 )
 
 // ErrPanic is in the error of what has panicked.
@@ -44,6 +51,9 @@ type Queue struct {
 	name  string
 	queue workqueue.TypedRateLimitingInterface[cache.ObjectName]
 
+	// failures are those of syncs, and of others that have to do with them.
+	failures *logging.Repeats
+
 	mu sync.Mutex
 	// synced holds when the objects that were synced lately have been, and the zero time for those that are at present.
 	synced map[cache.ObjectName]time.Time
@@ -58,7 +68,7 @@ func New(name string) *Queue {
 	return &Queue{
 		name:   name,
 		queue:  workqueue.NewTypedRateLimitingQueueWithConfig(limiter, config),
-		synced: map[cache.ObjectName]time.Time{},
+		synced: map[cache.ObjectName]time.Time{}, failures: logging.NewRepeats(clock.RealClock{}),
 	}
 }
 
@@ -107,6 +117,9 @@ func (q *Queue) end(key cache.ObjectName) {
 // Len is the number of objects that wait for a worker.
 func (q *Queue) Len() int { return q.queue.Len() }
 
+// Failures remembers what fails, so that it is logged once and then counted.
+func (q *Queue) Failures() *logging.Repeats { return q.failures }
+
 // Run syncs until the context ends, and returns when the last sync has ended.
 func (q *Queue) Run(ctx context.Context, workers int, syncOne SyncFunc) {
 	maxWorkers.WithLabelValues(q.name).Set(float64(workers))
@@ -117,7 +130,7 @@ func (q *Queue) Run(ctx context.Context, workers int, syncOne SyncFunc) {
 			}
 		})
 	}
-	<-ctx.Done()
+	wait.UntilWithContext(ctx, func(ctx context.Context) { q.failures.Flush(klog.FromContext(ctx)) }, flushEvery)
 	q.queue.ShutDown()
 	running.Wait()
 }
@@ -133,7 +146,7 @@ func (q *Queue) next(ctx context.Context, syncOne SyncFunc) bool {
 	}
 	q.begin(key)
 	defer q.end(key)
-	logger := klog.FromContext(ctx).WithValues("key", key)
+	logger := klog.FromContext(ctx).WithValues(q.name, key)
 	ctx, cancel := context.WithTimeout(klog.NewContext(ctx, logger), syncTimeout)
 	defer cancel()
 
@@ -141,7 +154,7 @@ func (q *Queue) next(ctx context.Context, syncOne SyncFunc) bool {
 	active := activeWorkers.WithLabelValues(q.name)
 	active.Inc()
 	var after time.Duration
-	err := Guarded(ctx, func() (err error) {
+	err := Guarded(func() (err error) {
 		after, err = syncOne(ctx, key)
 		return err
 	})
@@ -155,23 +168,49 @@ func (q *Queue) next(ctx context.Context, syncOne SyncFunc) bool {
 	}
 	switch {
 	case err == nil:
+		q.failures.Succeeded(logger, key.String())
 		q.queue.Forget(key)
 	case apierrors.IsConflict(err):
 		logger.V(4).Info("Acted on an outdated object, trying again", "reason", err)
 		q.queue.AddRateLimited(key)
 	default:
-		logger.Error(err, "Sync failed, trying again", "failures", q.queue.NumRequeues(key)+1)
+		q.logFailure(logger, key, err)
 		q.queue.AddRateLimited(key)
 	}
 	return true
 }
 
+// logFailure logs the failure of a sync, which is going to be repeated. What a server decided is about the object; that one
+// does not answer concerns all objects.
+func (q *Queue) logFailure(logger klog.Logger, key cache.ObjectName, err error) {
+	const message = "Sync failed, trying again"
+	var panicked *panicError
+	var answer apierrors.APIStatus
+	switch {
+	case errors.As(err, &panicked):
+		q.failures.Failed(logger, key.String(), err, message, "stack", panicked.stack)
+	case errors.As(err, &answer) && answer.Status().Code < http.StatusInternalServerError && !apierrors.IsTooManyRequests(err):
+		q.failures.Failed(logger, key.String(), err, message)
+	default:
+		q.failures.Failed(logger, logging.General, err, message)
+	}
+}
+
+// panicError is what has panicked, and where.
+type panicError struct {
+	value any
+	stack string
+}
+
+func (e *panicError) Error() string { return fmt.Sprintf("%v: %v", ErrPanic, e.value) }
+
+func (e *panicError) Unwrap() error { return ErrPanic }
+
 // Guarded turns a panic into an error: one object that the code cannot handle must not stop all others.
-func Guarded(ctx context.Context, do func() error) (err error) {
+func Guarded(do func() error) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
-			err = fmt.Errorf("%w: %v", ErrPanic, r)
-			klog.FromContext(ctx).Error(err, "Recovered", "stack", string(debug.Stack()))
+			err = &panicError{value: r, stack: string(debug.Stack())}
 		}
 	}()
 	return do()

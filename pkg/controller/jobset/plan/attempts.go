@@ -31,7 +31,7 @@ func (b *statusBuilder) followAttempt(kids children) {
 	if a.CreateTime == nil {
 		a.CreateTime = b.createTime(a, kids)
 		// Jobs of a set that was running before anybody kept its history were not created for this attempt.
-		if a.CreateTime != nil && known && recreates(a.Trigger) {
+		if a.CreateTime != nil && known && Recreates(a.Trigger) {
 			b.events = append(b.events, jobsRecreated(b.o.JobSet, a))
 		}
 	}

@@ -42,8 +42,8 @@ func warnings(o Observed, p Plan, r Results) (events []Event) {
 	return events
 }
 
-// recreates reports whether attempts with the trigger have new Jobs.
-func recreates(trigger jobsetv1alpha2.AttemptTrigger) bool {
+// Recreates reports whether attempts with the trigger have new Jobs.
+func Recreates(trigger jobsetv1alpha2.AttemptTrigger) bool {
 	switch trigger {
 	case jobsetv1alpha2.TriggerRequested, jobsetv1alpha2.TriggerRetry, jobsetv1alpha2.TriggerFailurePolicy:
 		return true
