@@ -4,11 +4,13 @@
 package mismatch
 
 import (
+	"bytes"
 	"reflect"
 	"slices"
 	"strconv"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/yaml"
@@ -25,7 +27,7 @@ type body struct {
 
 // mismatches returns what does not fit in a body, and the name of its object if it has one.
 func (b body) mismatches() (errs field.ErrorList, name string) {
-	if strings.HasSuffix(b.media, "json-patch+json") {
+	if b.isJSONPatch() {
 		return b.operations(), ""
 	}
 	document, ok := b.read()
@@ -70,6 +72,21 @@ func (b body) read() (map[string]any, bool) {
 	var document map[string]any
 	return document, decode(data, &document)
 }
+
+// lost is what the library answers when a JSON patch cannot be applied. It loses the reason.
+const lost = "the server rejected our request due to an error in our request"
+
+// inapplicable returns an error for a JSON patch that has no effect on this object, or nil.
+func (b body) inapplicable(answer *holder) error {
+	if !b.isJSONPatch() || !bytes.Contains(answer.body.Bytes(), []byte(lost)) {
+		return nil
+	}
+	err := errors.NewInvalid(b.kind.GroupKind(), "", nil)
+	err.ErrStatus.Details, err.ErrStatus.Message = nil, "the JSON patch cannot be applied: every path must exist, except the last part of the path of an add, and every test must hold"
+	return err
+}
+
+func (b body) isJSONPatch() bool { return strings.HasSuffix(b.media, "json-patch+json") }
 
 // operation is what a JSON patch changes at a path.
 type operation struct {

@@ -54,7 +54,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	if answer.code == 0 {
 		return
 	}
-	if err := h.explain(req, data, info, answer.code); err != nil {
+	if err := h.explain(req, data, info, answer); err != nil {
 		w.Header().Del("Content-Encoding")
 		responsewriters.ErrorNegotiated(err, h.codecs, schema.GroupVersion{Version: "v1"}, w, req)
 		return
@@ -71,7 +71,7 @@ func writes(req *http.Request) bool {
 }
 
 // explain returns an error with what does not fit, or nil if everything does. Its code is 400 where that was the answer.
-func (h *Handler) explain(req *http.Request, data []byte, info *request.RequestInfo, code int) error {
+func (h *Handler) explain(req *http.Request, data []byte, info *request.RequestInfo, answer *holder) error {
 	gvk, t, ok := h.expects(info)
 	if !ok {
 		return nil
@@ -80,13 +80,13 @@ func (h *Handler) explain(req *http.Request, data []byte, info *request.RequestI
 	b.strict = strings.Contains(b.media, "apply-patch") || req.URL.Query().Get("fieldValidation") == metav1.FieldValidationStrict
 	errs, name := b.mismatches()
 	if len(errs) == 0 {
-		return nil
+		return b.inapplicable(answer)
 	}
 	if name == "" {
 		name = info.Name
 	}
 	err := errors.NewInvalid(gvk.GroupKind(), name, bounds.Causes(errs))
-	if code == http.StatusBadRequest {
+	if answer.code == http.StatusBadRequest {
 		err.ErrStatus.Code, err.ErrStatus.Reason = http.StatusBadRequest, metav1.StatusReasonBadRequest
 	}
 	return err

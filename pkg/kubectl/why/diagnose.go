@@ -43,7 +43,7 @@ var running = []rule{
 // Diagnose says why the set is as it is. It finds something in every case, be it that all is well.
 func Diagnose(e *Evidence) *Report {
 	d := newDiagnosis(e)
-	r := &Report{Namespace: e.Namespace, Name: e.Name, Summary: d.summary(), NotLookedAt: e.NotLookedAt}
+	r := &Report{Namespace: e.Namespace, Name: e.Name, Summary: d.summary(), Notes: notes(e.JobSet), NotLookedAt: e.NotLookedAt}
 	apply, known := rules[r.State]
 	if !known {
 		apply = running

@@ -32,6 +32,9 @@ func render(w io.Writer, kind cli.Kind, r *Report, term cli.Terminal, now time.T
 	lines := append(term.Wrap(state, head, "  "), "")
 	lines = append(lines, decisive(r.Findings[0], color, term, now)...)
 	lines = append(lines, others(r.Findings[1:], term)...)
+	for _, note := range r.Notes {
+		lines = append(append(lines, ""), painted(term, cli.Quiet, term.Wrap("note: "+note, "", "  "))...)
+	}
 	if len(r.NotLookedAt) > 0 {
 		var gaps []string
 		for _, gap := range r.NotLookedAt {

@@ -27,7 +27,7 @@ It comes from the set, its Jobs and pods, warnings, nodes, quotas, volume claims
 the controller and the API service of the group. What you have no permission to read is skipped, and listed at the end.
 
 With -o json or yaml, among others: namespace, name, state, findings[] {cause, summary, evidence[] {object, text, time, count}, commands[]},
-notLookedAt[] {source, reason}. The causes are listed in docs/why.md.`
+notes[], notLookedAt[] {source, reason}. The causes are listed in docs/why.md.`
 
 const example = `  # Why does it not run?
   kubectl jobset why train

@@ -64,7 +64,7 @@ func TestRequestBounds(t *testing.T) {
 		"aliases":                           {method: "POST", media: "application/yaml", body: "a: &a 1\nb: *a\n", wantCode: 400, want: "no aliases"},
 		"too many replicatedJobs":           {method: "POST", body: items(typed+`{"replicatedJobs":[`, `{}`, 20_000, `]}}`), wantCode: 422, want: "must have at most 1000 items", wantCauses: 1},
 		"many bad containers":               {method: "POST", body: items(containers, `{}`, 19_000, end), wantCode: 422, want: "and 37900 more errors", wantCauses: 100},
-		"too many objects":                  {method: "POST", body: items(containers, `{}`, 20_000, end), wantCode: 422, want: "no more than 20000 objects", wantCauses: 1},
+		"too many objects":                  {method: "POST", body: items(containers, `{}`, 20_000, end), wantCode: 422, want: "at most 20000 objects", wantCauses: 1},
 		"many bad labels":                   {method: "PUT", path: "/stored", body: string(badLabels), wantCode: 422, want: "more errors: correct the others first", wantCauses: 100},
 		"a merge patch with a long list":    {method: "PATCH", path: "/stored", media: string(types.MergePatchType), body: items(`{"spec":{"replicatedJobs":[`, `{}`, 20_001, `]}}`), wantCode: 413, want: "no more than 20000 entries"},
 		"a strategic patch with a long one": {method: "PATCH", path: "/stored", media: string(types.StrategicMergePatchType), body: items(`{"spec":{"replicatedJobs":[`, `{}`, 2001, `]}}`), wantCode: 413, want: "no more than 2000 objects in a list"},

@@ -18,7 +18,8 @@ import (
 const maxRuleNameLength = 128
 
 var (
-	ruleName          = regexp.MustCompile(`^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$`)
+	ruleName = regexp.MustCompile(`^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$`)
+	// The values of gates come last.
 	restartStrategies = []jobset.JobSetRestartStrategy{
 		jobset.RestartStrategyRecreate, jobset.RestartStrategyBlockingRecreate, jobset.RestartStrategyInPlaceRestart,
 	}
@@ -55,7 +56,7 @@ func validateFailurePolicy(spec *jobset.JobSetSpec, opts gates.Gates, specPath *
 		return nil
 	}
 	path := specPath.Child("failurePolicy")
-	errs := enum(path.Child("restartStrategy"), policy.RestartStrategy, restartStrategies)
+	errs := enum(path.Child("restartStrategy"), policy.RestartStrategy, strategiesOf(policy.RestartStrategy, opts))
 	if policy.RestartStrategy == jobset.RestartStrategyInPlaceRestart && !opts.InPlaceRestart {
 		errs = append(errs, field.Forbidden(path.Child("restartStrategy"),
 			"must not be InPlaceRestart while the feature gate InPlaceRestart of the API server is off: use Recreate or BlockingRecreate"))
@@ -68,7 +69,7 @@ func validateFailurePolicy(spec *jobset.JobSetSpec, opts gates.Gates, specPath *
 	}
 	byName, room := jobNames(spec), int64(MaxPatternStates)
 	for i := range policy.Rules {
-		errs = append(errs, validateRule(byName, &policy.Rules[i], &room, path.Child("rules").Index(i))...)
+		errs = append(errs, validateRule(byName, &policy.Rules[i], opts, &room, path.Child("rules").Index(i))...)
 	}
 	return append(errs, validateRuleNames(policy.Rules, path.Child("rules"))...)
 }
@@ -87,6 +88,23 @@ func validateGatedActions(policy *jobset.FailurePolicy, opts gates.Gates, path *
 	return errs
 }
 
+// strategiesOf returns the restart strategies that are allowed, and the one of a gate that is off where it is chosen: that has
+// an error of its own.
+func strategiesOf(chosen jobset.JobSetRestartStrategy, opts gates.Gates) []jobset.JobSetRestartStrategy {
+	if opts.InPlaceRestart || chosen == jobset.RestartStrategyInPlaceRestart {
+		return restartStrategies
+	}
+	return restartStrategies[:2]
+}
+
+// actionsOf returns the actions that are allowed.
+func actionsOf(opts gates.Gates) []jobset.FailurePolicyAction {
+	if opts.RestartJob {
+		return actions
+	}
+	return actions[:3]
+}
+
 // validateCountedJobs reports the first replicatedJob with more Jobs than the status can count single restarts for.
 func validateCountedJobs(spec *jobset.JobSetSpec, path *field.Path) field.ErrorList {
 	for i := range spec.ReplicatedJobs {
@@ -99,8 +117,8 @@ func validateCountedJobs(spec *jobset.JobSetSpec, path *field.Path) field.ErrorL
 }
 
 // validateRule checks a rule on its own. The room is what earlier patterns of the policy left of the states.
-func validateRule(byName map[string]*jobset.ReplicatedJob, rule *jobset.FailurePolicyRule, room *int64, path *field.Path) field.ErrorList {
-	errs := enum(path.Child("action"), rule.Action, actions)
+func validateRule(byName map[string]*jobset.ReplicatedJob, rule *jobset.FailurePolicyRule, opts gates.Gates, room *int64, path *field.Path) field.ErrorList {
+	errs := enum(path.Child("action"), rule.Action, actionsOf(opts))
 	errs = append(errs, validateRuleName(rule.Name, path.Child("name"))...)
 	errs = append(errs, validateTargets(byName, rule.TargetReplicatedJobs, path.Child("targetReplicatedJobs"))...)
 	for i, reason := range rule.OnJobFailureReasons {

@@ -30,11 +30,11 @@ var schemaCases = map[string]struct {
 	},
 	"3.2 a replicatedJob without a template": {
 		change: func(js *jobset.JobSet) { js.Spec.ReplicatedJobs[1].Template = batchv1.JobTemplateSpec{} },
-		want:   only("spec.replicatedJobs[1].template", required, "must hold the Job to create: set spec.template with its containers"),
+		want:   only("spec.replicatedJobs[1].template", required, "must be set: it describes the Jobs, with their containers in spec.template.spec.containers"),
 	},
 	"3.2 a Job template without a pod template": {
 		change: func(js *jobset.JobSet) { js.Spec.ReplicatedJobs[1].Template.Spec.Template = corev1.PodTemplateSpec{} },
-		want:   only("spec.replicatedJobs[1].template.spec.template", required, "must hold the pod to create: set spec.containers"),
+		want:   only("spec.replicatedJobs[1].template.spec.template", required, "must be set: it describes the pods, with their containers in spec.containers"),
 	},
 	"3.2 a pod template without containers": {
 		change: func(js *jobset.JobSet) { js.Spec.ReplicatedJobs[1].Template.Spec.Template.Spec.Containers = nil },
@@ -113,17 +113,17 @@ var schemaCases = map[string]struct {
 	},
 	"3.2 an unknown restart strategy": {
 		change: func(js *jobset.JobSet) { js.Spec.FailurePolicy = &jobset.FailurePolicy{RestartStrategy: "Never"} },
-		want:   only("spec.failurePolicy.restartStrategy", notSupported, `supported values: "Recreate", "BlockingRecreate", "InPlaceRestart"`),
+		want:   only("spec.failurePolicy.restartStrategy", notSupported, `supported values: "Recreate", "BlockingRecreate"`),
 	},
 	"3.2 a rule without an action": {
 		change: withRules(jobset.FailurePolicyRule{Name: "r"}),
 		want: only("spec.failurePolicy.rules[0].action", required,
-			"must be one of FailJobSet, RestartJobSet, RestartJobSetAndIgnoreMaxRestarts, RestartJob, RestartJobAndIgnoreMaxRestarts"),
+			"must be one of FailJobSet, RestartJobSet, RestartJobSetAndIgnoreMaxRestarts"),
 	},
 	"3.2 a rule with an unknown action": {
 		change: withRules(jobset.FailurePolicyRule{Name: "r", Action: "Cry"}),
 		want: only("spec.failurePolicy.rules[0].action", notSupported,
-			`supported values: "FailJobSet", "RestartJobSet", "RestartJobSetAndIgnoreMaxRestarts", "RestartJob", "RestartJobAndIgnoreMaxRestarts"`),
+			`supported values: "FailJobSet", "RestartJobSet", "RestartJobSetAndIgnoreMaxRestarts"`),
 	},
 	"3.2 a rule without a name": {
 		change: withRules(jobset.FailurePolicyRule{Action: jobset.FailJobSet}),

@@ -111,8 +111,8 @@ func (s *sizes) replicatedJobs(spec *jobset.JobSetSpec, path *field.Path) {
 		s.list(path.Index(i).Child("dependsOn"), len(spec.ReplicatedJobs[i].DependsOn), MaxDependencies)
 	}
 	jobs, pods := totals(spec)
-	s.sum(path, jobs, MaxJobs, "must not result in more than %d Jobs: all replicas together are %d")
-	s.sum(path, pods, MaxPods, "must not result in more than %d pods: replicas times parallelism of all replicatedJobs together are %d")
+	s.sum(path, jobs, MaxJobs, "must not result in more than %d Jobs: the replicas of all replicatedJobs add up to %d")
+	s.sum(path, pods, MaxPods, "must not result in more than %d pods: replicas times parallelism of all replicatedJobs add up to %d")
 }
 
 func (s *sizes) rules(rules []jobset.FailurePolicyRule, path *field.Path) {

@@ -103,10 +103,10 @@ func TestListBounds(t *testing.T) {
 
 func TestSumBounds(t *testing.T) {
 	jobs := func(n int64) string {
-		return fmt.Sprintf("must not result in more than 100000 Jobs: all replicas together are %d", n)
+		return fmt.Sprintf("must not result in more than 100000 Jobs: the replicas of all replicatedJobs add up to %d", n)
 	}
 	pods := func(n int64) string {
-		return fmt.Sprintf("must not result in more than 2000000 pods: replicas times parallelism of all replicatedJobs together are %d", n)
+		return fmt.Sprintf("must not result in more than 2000000 pods: replicas times parallelism of all replicatedJobs add up to %d", n)
 	}
 	runRules(t, map[string]ruleCase{
 		"Jobs that overflow 32 bits": {
@@ -178,7 +178,7 @@ func TestRatchetOfBounds(t *testing.T) {
 		},
 		"too many Jobs are suspended":  {stored: withReplicas(1<<31-1, 1), change: suspend},
 		"too many pods stay elastic":   {stored: func(js *jobset.JobSet) { withReplicas(1, 50_000)(js); resize(ptr.To[int32](60), ptr.To[int32](60))(js) }, change: grow, opts: allGates},
-		"few pods do not become many":  {stored: withReplicas(1, 50_000), change: grow, opts: allGates, want: only("spec.replicatedJobs", invalid, "must not result in more than 2000000 pods: replicas times parallelism of all replicatedJobs together are 2500001")},
+		"few pods do not become many":  {stored: withReplicas(1, 50_000), change: grow, opts: allGates, want: only("spec.replicatedJobs", invalid, "must not result in more than 2000000 pods: replicas times parallelism of all replicatedJobs add up to 2500001")},
 		"long patterns are suspended":  {stored: withPatterns(strings.Repeat("a", 30_000), strings.Repeat("x{1000}", 2000)), change: suspend},
 		"many patterns are suspended":  {stored: withPatterns(make([]string, 100)...), change: suspend},
 		"many objects are suspended":   {stored: withEnv(validation.MaxObjects + 5), change: suspend},

@@ -12,7 +12,6 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-	"k8s.io/utils/ptr"
 )
 
 // rejected is what follows if nobody adds what is missing.
@@ -28,7 +27,7 @@ type missing struct {
 // the volumes that the set adds to its pods.
 func Missing(template *batchv1.JobTemplateSpec, claims map[string]struct{}, path *field.Path, add func(path *field.Path, format string, args ...any)) {
 	m, spec, p := missing{add: add}, &template.Spec, path.Child("spec")
-	if spec.Completions == nil && spec.Parallelism != nil && ptr.Deref(spec.CompletionMode, "") == batchv1.IndexedCompletion {
+	if spec.Completions == nil && spec.Parallelism != nil && valueOr(spec.CompletionMode, "") == batchv1.IndexedCompletion {
 		add(p.Child("completions"), "not set, although completionMode is Indexed, the default, and parallelism is set; Jobs are rejected; set completions to %d, or completionMode to NonIndexed", max(*spec.Parallelism, 1))
 	}
 	pod, podPath := &spec.Template.Spec, p.Child("template", "spec")

@@ -14,7 +14,7 @@ import (
 // ValidateJobTemplate checks the schema of an embedded Job template.
 func ValidateJobTemplate(template *batchv1.JobTemplateSpec, path *field.Path) field.ErrorList {
 	if equality.Semantic.DeepEqual(*template, batchv1.JobTemplateSpec{}) {
-		return field.ErrorList{field.Required(path, "must hold the Job to create: set spec.template with its containers")}
+		return field.ErrorList{field.Required(path, "must be set: it describes the Jobs, with their containers in spec.template.spec.containers")}
 	}
 	c := &checker{}
 	spec, specPath := &template.Spec, path.Child("spec")
@@ -29,7 +29,7 @@ func ValidateJobTemplate(template *batchv1.JobTemplateSpec, path *field.Path) fi
 // ValidatePodTemplate checks the schema of an embedded pod template.
 func ValidatePodTemplate(template *corev1.PodTemplateSpec, path *field.Path) field.ErrorList {
 	if equality.Semantic.DeepEqual(*template, corev1.PodTemplateSpec{}) {
-		return field.ErrorList{field.Required(path, "must hold the pod to create: set spec.containers")}
+		return field.ErrorList{field.Required(path, "must be set: it describes the pods, with their containers in spec.containers")}
 	}
 	c := &checker{}
 	c.podSpec(&template.Spec, path.Child("spec"))
