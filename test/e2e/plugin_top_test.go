@@ -11,40 +11,40 @@ import (
 	"time"
 )
 
-func TestPluginTopShowsWhereASetRunsAndItsGoodput(t *testing.T) {
+func TestPluginTopShowsWhereASetRunsAndItsReadyShare(t *testing.T) {
 	k := newKubectl(t)
 	k.okIn(strings.Replace(manifest("train", runOn), "containers:", "nodeSelector: {topology.kubernetes.io/zone: zone-1}\n            containers:", 1), "apply", "-f", "-")
-	goodput := func() (attempts map[string]int, ready, share float64) {
+	readyShare := func() (attempts map[string]int, ready, share float64) {
 		t.Helper()
 		var top struct {
-			Attempts *struct{ ByTrigger map[string]int }
-			Goodput  *struct{ ReadySeconds, Share float64 }
+			Attempts   *struct{ ByTrigger map[string]int }
+			ReadyShare *struct{ ReadySeconds, Share float64 }
 		}
 		if err := json.Unmarshal([]byte(k.pluginOK("top", "train", "-o", "json")), &top); err != nil {
 			t.Fatal(err)
 		}
-		if top.Attempts == nil || top.Goodput == nil {
+		if top.Attempts == nil || top.ReadyShare == nil {
 			return nil, 0, 0
 		}
-		return top.Attempts.ByTrigger, top.Goodput.ReadySeconds, top.Goodput.Share
+		return top.Attempts.ByTrigger, top.ReadyShare.ReadySeconds, top.ReadyShare.Share
 	}
 	k.eventually(60*time.Second, func() string {
-		if attempts, ready, share := goodput(); attempts["Start"] != 1 || ready <= 0 || share <= 0 || share > 1 {
+		if attempts, ready, share := readyShare(); attempts["Start"] != 1 || ready <= 0 || share <= 0 || share > 1 {
 			return fmt.Sprintf("attempts %v, ready for %v s, share %v", attempts, ready, share)
 		}
 		return ""
 	})
-	_, before, _ := goodput()
+	_, before, _ := readyShare()
 	if r := k.plugin("restart", "train", "--reason=slow"); r.code != 0 {
 		t.Fatal(r.stderr)
 	}
 	k.eventually(60*time.Second, func() string {
 		// What was ready before the restart stays on the account.
-		if attempts, ready, _ := goodput(); attempts["Requested"] != 1 || ready <= before {
+		if attempts, ready, _ := readyShare(); attempts["Requested"] != 1 || ready <= before {
 			return fmt.Sprintf("attempts %v, ready for %v s, before the restart %v s", attempts, ready, before)
 		}
 		got := strings.Join(figures(k.pluginOK("top", "train")), "\n")
-		for _, want := range []string{"Pods 2 of 2 ready", "Attempts 2: 1 Start, 1 Requested", "Goodput ", "\nworkers 2/2 2/2 0 - -", "\nzone-1 "} {
+		for _, want := range []string{"Pods 2 of 2 ready", "Attempts 2: 1 Start, 1 Requested", "Ready share ", "\nworkers 2/2 2/2 0 - -", "\nzone-1 "} {
 			if !strings.Contains(got, want) {
 				return fmt.Sprintf("%q is missing in:\n%s", want, got)
 			}

@@ -64,6 +64,23 @@ type Attempt struct {
 	// firstCause is the failure that ended the attempt, as read from the pods of the failed Job before they were deleted.
 	// Absent when nothing failed. Written once.
 	FirstCause *FailureCause
+
+	// checkpoint is the last checkpoint that the job reported in this attempt, with the annotation
+	// jobset-apiserver.io/checkpoint-step of the set. Absent if it reported none.
+	Checkpoint *Checkpoint
+}
+
+// Checkpoint is a state of its work that a job has stored and can go on from.
+type Checkpoint struct {
+	// step is the number that the job reported, 0 or more.
+	Step int64
+
+	// time is when the server received the report.
+	Time *metav1.MicroTime
+
+	// goodMilliseconds is how long all Jobs were ready for the work up to this step, in milliseconds, in this attempt and
+	// in those before.
+	GoodMilliseconds int64
 }
 
 // AttemptTrigger is what began an attempt.

@@ -51,6 +51,10 @@ type JobSetStatus struct {
 	// no longer listed. With the running attempt, it gives the share of its life in which a set was ready.
 	ReadyMilliseconds int64
 
+	// goodMilliseconds is how long all Jobs were ready for the work that the last reported checkpoint has kept, in
+	// milliseconds, also in attempts that are no longer listed. The goodput of the set follows from it.
+	GoodMilliseconds int64
+
 	// addedRestarts is how many restarts were granted by retrying the failed set, beyond maxRestarts of the failure
 	// policy.
 	AddedRestarts int32

@@ -9,6 +9,8 @@ const (
 	ExclusiveKey = "alpha.jobset.sigs.k8s.io/exclusive-topology"
 	// NodeSelectorStrategyKey, beside ExclusiveKey, chooses placement through node selectors.
 	NodeSelectorStrategyKey = "alpha.jobset.sigs.k8s.io/node-selector"
+	// CheckpointStepKey reports the step of the last checkpoint of the job.
+	CheckpointStepKey = "jobset-apiserver.io/checkpoint-step"
 )
 
 // ControllerName is the value of spec.managedBy that means the same as none: the controller of this project.

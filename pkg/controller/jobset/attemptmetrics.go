@@ -46,12 +46,12 @@ func (c *Controller) measure() cache.ResourceEventHandlerFuncs {
 	}
 	return cache.ResourceEventHandlerFuncs{
 		AddFunc: func(obj any) {
-			goodput.set(set(obj))
+			readyRatio.set(set(obj))
 			phases.set(set(obj))
 		},
 		UpdateFunc: func(before, after any) {
 			was, is := set(before), set(after)
-			goodput.set(is)
+			readyRatio.set(is)
 			phases.set(is)
 			if c.leads.Load() && was.UID == is.UID && was.ResourceVersion != is.ResourceVersion {
 				countAttempts(was, is)
@@ -59,7 +59,7 @@ func (c *Controller) measure() cache.ResourceEventHandlerFuncs {
 			}
 		},
 		DeleteFunc: func(obj any) {
-			goodput.forget(set(obj))
+			readyRatio.forget(set(obj))
 			phases.forget(set(obj))
 		},
 	}

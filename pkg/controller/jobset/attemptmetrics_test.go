@@ -140,7 +140,7 @@ func gathered(t *testing.T, registry metrics.Gatherer) (lines []string) {
 	return lines
 }
 
-func TestGoodput(t *testing.T) {
+func TestReadyShare(t *testing.T) {
 	clock := clocktesting.NewFakePassiveClock(begin.Add(100 * time.Second))
 	for name, tc := range map[string]struct {
 		change func(*jobsetv1alpha2.JobSet)
@@ -157,19 +157,19 @@ func TestGoodput(t *testing.T) {
 		"a set that was created later than it is known": {func(js *jobsetv1alpha2.JobSet) { js.CreationTimestamp = metav1.NewTime(begin.Add(time.Hour)) }, " 0"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			g := newGoodputs(clock)
+			g := newReadyShares(clock)
 			js := setWith(jobsetv1alpha2.Attempt{Number: 1, RequestTime: after(0)})
 			tc.change(js)
 			g.set(js)
-			diff(t, "while another controller leads", []string(nil), goodputOf(t, g))
+			diff(t, "while another controller leads", []string(nil), readySharesOf(t, g))
 			g.shown.Store(true)
 			var want []string
 			if tc.want != "" {
-				want = []string{`jobset_goodput_ratio{jobset_name="js",namespace="ns"}` + tc.want}
+				want = []string{`jobset_ready_ratio{jobset_name="js",namespace="ns"}` + tc.want}
 			}
-			diff(t, "goodput", want, goodputOf(t, g))
+			diff(t, "ready share", want, readySharesOf(t, g))
 			g.forget(js)
-			diff(t, "goodput of a set that is gone", []string(nil), goodputOf(t, g))
+			diff(t, "ready share of a set that is gone", []string(nil), readySharesOf(t, g))
 		})
 	}
 }
@@ -180,10 +180,10 @@ func endedAt(js *jobsetv1alpha2.JobSet, conditionType, reason string, second int
 	js.Status.Conditions = []metav1.Condition{{Type: conditionType, Status: "True", Reason: reason, LastTransitionTime: metav1.NewTime(after(second).Time)}}
 }
 
-func goodputOf(t *testing.T, g *goodputs) []string {
+func readySharesOf(t *testing.T, g *readyShares) []string {
 	t.Helper()
 	registry := metrics.NewKubeRegistry()
-	copied := newGoodputs(g.clock) // a collector can be registered once
+	copied := newReadyShares(g.clock) // a collector can be registered once
 	copied.known, copied.latest = g.known, g.latest
 	copied.shown.Store(g.shown.Load())
 	if err := registry.CustomRegister(copied); err != nil {
@@ -192,8 +192,21 @@ func goodputOf(t *testing.T, g *goodputs) []string {
 	return gathered(t, registry)
 }
 
-func TestGoodputIsBounded(t *testing.T) {
-	g := newGoodputs(clocktesting.NewFakePassiveClock(begin))
+// TestGoodputIsShownForReports adds the goodput of sets whose job reports its checkpoints, at the same time and of the same life.
+func TestGoodputIsShownForReports(t *testing.T) {
+	r := newReadyShares(clocktesting.NewFakePassiveClock(begin.Add(100 * time.Second)))
+	r.shown.Store(true)
+	js := setWith(jobsetv1alpha2.Attempt{Number: 1, RequestTime: after(0), ReadyTime: after(25)})
+	js.Annotations = map[string]string{jobsetv1alpha2.CheckpointStepKey: "7"}
+	js.Status.GoodMilliseconds = 50_000
+	r.set(js)
+	diff(t, "metrics", []string{
+		`jobset_goodput_ratio{jobset_name="js",namespace="ns"} 0.5`, `jobset_ready_ratio{jobset_name="js",namespace="ns"} 0.75`,
+	}, readySharesOf(t, r))
+}
+
+func TestReadySharesAreBounded(t *testing.T) {
+	g := newReadyShares(clocktesting.NewFakePassiveClock(begin))
 	for n := range children.MaxSeries + 5 {
 		js := setWith(jobsetv1alpha2.Attempt{Number: 1})
 		js.Name = fmt.Sprint("js-", n)
@@ -227,7 +240,7 @@ func TestOnlyTheLeaderUpdatesMetrics(t *testing.T) {
 	failed, err := testutil.GetCounterMetricValue(failedTotal.WithLabelValues("cancelled-set", "ns"))
 	diff(t, "cancelled sets", []any{1.0, nil}, []any{failed, err})
 	r.measure().DeleteFunc(cache.DeletedFinalStateUnknown{Obj: is})
-	if _, found := goodput.known[cache.MetaObjectToName(is)]; found {
+	if _, found := readyRatio.known[cache.MetaObjectToName(is)]; found {
 		t.Error("a set that is gone is remembered")
 	}
 }

@@ -87,7 +87,7 @@ func (c *Controller) Run(ctx context.Context) {
 	logger := klog.FromContext(ctx)
 	c.logger = logger
 	c.leads.Store(true)
-	goodput.shown.Store(true)
+	readyRatio.shown.Store(true)
 	phases.shown.Store(true)
 	logger.Info("Running JobSets", "workers", c.Workers)
 	c.queue.Run(ctx, c.Workers, c.sync)

@@ -36,7 +36,7 @@ var (
 func registerMetrics() {
 	registerOnce.Do(func() {
 		legacyregistry.MustRegister(failedTotal.CounterVec, completedTotal.CounterVec, droppedTotal, attemptsTotal, recoverySeconds, startupSeconds)
-		legacyregistry.CustomMustRegister(goodput, phases)
+		legacyregistry.CustomMustRegister(readyRatio, phases)
 	})
 }
 

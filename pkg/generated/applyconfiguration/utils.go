@@ -21,6 +21,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 	// Group=jobset.x-k8s.io, Version=v1alpha2
 	case v1alpha2.SchemeGroupVersion.WithKind("Attempt"):
 		return &jobsetv1alpha2.AttemptApplyConfiguration{}
+	case v1alpha2.SchemeGroupVersion.WithKind("Checkpoint"):
+		return &jobsetv1alpha2.CheckpointApplyConfiguration{}
 	case v1alpha2.SchemeGroupVersion.WithKind("Coordinator"):
 		return &jobsetv1alpha2.CoordinatorApplyConfiguration{}
 	case v1alpha2.SchemeGroupVersion.WithKind("DependsOn"):

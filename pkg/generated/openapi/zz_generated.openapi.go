@@ -38,6 +38,7 @@ func GetOpenAPIDefinitions(ref common.ReferenceCallback) map[string]common.OpenA
 		v1alpha1.JobSetRetrySpec{}.OpenAPIModelName():                                schema_pkg_apis_batch_v1alpha1_JobSetRetrySpec(ref),
 		v1alpha1.JobSetSuspend{}.OpenAPIModelName():                                  schema_pkg_apis_batch_v1alpha1_JobSetSuspend(ref),
 		v1alpha2.Attempt{}.OpenAPIModelName():                                        schema_pkg_apis_jobset_v1alpha2_Attempt(ref),
+		v1alpha2.Checkpoint{}.OpenAPIModelName():                                     schema_pkg_apis_jobset_v1alpha2_Checkpoint(ref),
 		v1alpha2.Coordinator{}.OpenAPIModelName():                                    schema_pkg_apis_jobset_v1alpha2_Coordinator(ref),
 		v1alpha2.DependsOn{}.OpenAPIModelName():                                      schema_pkg_apis_jobset_v1alpha2_DependsOn(ref),
 		v1alpha2.FailureCause{}.OpenAPIModelName():                                   schema_pkg_apis_jobset_v1alpha2_FailureCause(ref),
@@ -1021,12 +1022,57 @@ func schema_pkg_apis_jobset_v1alpha2_Attempt(ref common.ReferenceCallback) commo
 							Ref:         ref(v1alpha2.FailureCause{}.OpenAPIModelName()),
 						},
 					},
+					"checkpoint": {
+						SchemaProps: spec.SchemaProps{
+							Description: "checkpoint is the last checkpoint that the job reported in this attempt, with the annotation jobset-apiserver.io/checkpoint-step of the set. Absent if it reported none.",
+							Ref:         ref(v1alpha2.Checkpoint{}.OpenAPIModelName()),
+						},
+					},
 				},
 				Required: []string{"number", "trigger", "scope"},
 			},
 		},
 		Dependencies: []string{
-			v1alpha2.FailureCause{}.OpenAPIModelName(), metav1.MicroTime{}.OpenAPIModelName()},
+			v1alpha2.Checkpoint{}.OpenAPIModelName(), v1alpha2.FailureCause{}.OpenAPIModelName(), metav1.MicroTime{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_jobset_v1alpha2_Checkpoint(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "Checkpoint is a state of its work that a job has stored and can go on from.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"step": {
+						SchemaProps: spec.SchemaProps{
+							Description: "step is the number that the job reported, 0 or more.",
+							Default:     0,
+							Minimum:     ptr.To[float64](0),
+							Type:        []string{"integer"},
+							Format:      "int64",
+						},
+					},
+					"time": {
+						SchemaProps: spec.SchemaProps{
+							Description: "time is when the server received the report.",
+							Ref:         ref(metav1.MicroTime{}.OpenAPIModelName()),
+						},
+					},
+					"goodMilliseconds": {
+						SchemaProps: spec.SchemaProps{
+							Description: "goodMilliseconds is how long all Jobs were ready for the work up to this step, in milliseconds, in this attempt and in those before.",
+							Minimum:     ptr.To[float64](0),
+							Type:        []string{"integer"},
+							Format:      "int64",
+						},
+					},
+				},
+				Required: []string{"step"},
+			},
+		},
+		Dependencies: []string{
+			metav1.MicroTime{}.OpenAPIModelName()},
 	}
 }
 
@@ -1673,6 +1719,14 @@ func schema_pkg_apis_jobset_v1alpha2_JobSetStatus(ref common.ReferenceCallback) 
 							Minimum:     ptr.To[float64](0),
 							Type:        []string{"integer"},
 							Format:      "int32",
+						},
+					},
+					"goodMilliseconds": {
+						SchemaProps: spec.SchemaProps{
+							Description: "goodMilliseconds is how long all Jobs were ready for the work that the last reported checkpoint has kept, in milliseconds, also in attempts that are no longer listed. The goodput of the set follows from it.",
+							Minimum:     ptr.To[float64](0),
+							Type:        []string{"integer"},
+							Format:      "int64",
 						},
 					},
 				},

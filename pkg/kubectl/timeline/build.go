@@ -25,7 +25,7 @@ func Build(js *jobsetv1alpha2.JobSet, now time.Time) *Timeline {
 	b.end()
 	b.t.LifeSeconds = b.t.End.Sub(b.t.CreateTime).Seconds()
 	b.attempts()
-	b.goodput()
+	b.readyShare()
 	return b.t
 }
 
@@ -165,9 +165,9 @@ func queued(js *jobsetv1alpha2.JobSet) bool {
 	return js.Labels[jobsetv1alpha2.QueueNameKey] != "" || metav1.GetControllerOfNoCopy(js) != nil
 }
 
-// goodput fills in the goodput of the set, as `kubectl jobset top` shows it.
-func (b *builder) goodput() {
-	ready, life := helper.GoodputOf(b.js).At(b.now)
+// readyShare fills in the ready share of the set, as `kubectl jobset top` shows it.
+func (b *builder) readyShare() {
+	ready, life := helper.ReadyShareOf(b.js).At(b.now)
 	b.t.ReadySeconds = ready.Seconds()
 	if life > 0 {
 		b.t.ReadyShare = ready.Seconds() / life.Seconds()

@@ -6,6 +6,7 @@ package top
 import (
 	"cmp"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -21,17 +22,18 @@ type Top struct {
 	Name      string `json:"name"`
 	Namespace string `json:"namespace"`
 	snapshot.Summary
-	Pods           Pods      `json:"pods"`
-	Requests       Resources `json:"requests"`
-	Restarts       int       `json:"restarts"`
-	Counted        int       `json:"countedRestarts"`
-	Limit          int       `json:"restartLimit"`
-	Attempts       *Attempts `json:"attempts,omitempty"`
-	Goodput        *Goodput  `json:"goodput,omitempty"`
-	ReplicatedJobs []Group   `json:"replicatedJobs"`
-	DomainLabel    string    `json:"domainLabel"`
-	Domains        []Place   `json:"domains"`
-	Nodes          []Place   `json:"nodes"`
+	Pods           Pods        `json:"pods"`
+	Requests       Resources   `json:"requests"`
+	Restarts       int         `json:"restarts"`
+	Counted        int         `json:"countedRestarts"`
+	Limit          int         `json:"restartLimit"`
+	Attempts       *Attempts   `json:"attempts,omitempty"`
+	ReadyShare     *ReadyShare `json:"readyShare,omitempty"`
+	Goodput        *Goodput    `json:"goodput,omitempty"`
+	ReplicatedJobs []Group     `json:"replicatedJobs"`
+	DomainLabel    string      `json:"domainLabel"`
+	Domains        []Place     `json:"domains"`
+	Nodes          []Place     `json:"nodes"`
 	// Notes say what could not be found out.
 	Notes []string `json:"notes,omitempty"`
 }
@@ -59,11 +61,23 @@ type Attempts struct {
 	listed    []string
 }
 
-// Goodput is the share of the life of the set in which all Jobs were ready.
-type Goodput struct {
+// ReadyShare is the share of the life of the set in which all Jobs were ready.
+type ReadyShare struct {
 	ReadySeconds float64 `json:"readySeconds"`
 	LifeSeconds  float64 `json:"lifeSeconds"`
 	Share        float64 `json:"share"`
+}
+
+// Goodput is the share of the life of the set in which it did work that a checkpoint has kept.
+type Goodput struct {
+	GoodSeconds float64 `json:"goodSeconds"`
+	LifeSeconds float64 `json:"lifeSeconds"`
+	Share       float64 `json:"share"`
+	// Step and Time are those of the last checkpoint in the listed attempts. Absent if there is none.
+	Step *int64            `json:"step,omitempty"`
+	Time *metav1.MicroTime `json:"time,omitempty"`
+	// ago is how long ago that was.
+	ago time.Duration
 }
 
 // Group is a replicatedJob.
@@ -155,11 +169,12 @@ func (t *Top) addHistory(s *snapshot.Set) {
 		}
 		t.Attempts.ByTrigger[string(attempt.Trigger)]++
 	}
-	ready, life := helper.GoodputOf(s.JobSet).At(s.Now)
-	t.Goodput = &Goodput{ReadySeconds: ready.Seconds(), LifeSeconds: life.Seconds()}
+	ready, life := helper.ReadyShareOf(s.JobSet).At(s.Now)
+	t.ReadyShare = &ReadyShare{ReadySeconds: ready.Seconds(), LifeSeconds: life.Seconds()}
 	if life > 0 {
-		t.Goodput.Share = ready.Seconds() / life.Seconds()
+		t.ReadyShare.Share = ready.Seconds() / life.Seconds()
 	}
+	t.addGoodput(s)
 }
 
 func (p *Pods) add(pod *corev1.Pod, leaving bool) {
@@ -238,4 +253,17 @@ func (p *places) sorted() (nodes, domains []Place) {
 	})
 	slices.SortFunc(domains, func(a, b Place) int { return cmp.Compare(a.Name, b.Name) })
 	return nodes, domains
+}
+
+// addGoodput adds the goodput of a set whose job reports its checkpoints.
+func (t *Top) addGoodput(s *snapshot.Set) {
+	goodput, reports := helper.GoodputOf(s.JobSet)
+	if !reports {
+		return
+	}
+	good, life := goodput.At(s.Now)
+	t.Goodput = &Goodput{GoodSeconds: good.Seconds(), LifeSeconds: life.Seconds(), Share: goodput.Ratio(s.Now)}
+	if last := helper.LastCheckpoint(&s.JobSet.Status); last != nil && last.Time != nil {
+		t.Goodput.Step, t.Goodput.Time, t.Goodput.ago = ptr.To(last.Step), last.Time, s.Now.Sub(last.Time.Time)
+	}
 }

@@ -103,8 +103,11 @@ func (t *Top) facts(terminal cli.Terminal, resources []corev1.ResourceName) []st
 	if a := t.Attempts; a != nil {
 		rows = append(rows, []string{"Attempts", a.text()})
 	}
+	if r := t.ReadyShare; r != nil {
+		rows = append(rows, []string{"Ready share", fmt.Sprintf("%.1f%%: all Jobs ready for %s of %s", 100*r.Share, span(r.ReadySeconds), span(r.LifeSeconds))})
+	}
 	if g := t.Goodput; g != nil {
-		rows = append(rows, []string{"Goodput", fmt.Sprintf("%.1f%%: all Jobs ready for %s of %s", 100*g.Share, span(g.ReadySeconds), span(g.LifeSeconds))})
+		rows = append(rows, []string{"Goodput", g.text()})
 	}
 	var lines []string
 	for _, row := range rows {
@@ -114,7 +117,7 @@ func (t *Top) facts(terminal cli.Terminal, resources []corev1.ResourceName) []st
 }
 
 // factsFrom is the column from which the facts stand.
-const factsFrom = len("Requests") + 2
+const factsFrom = len("Ready share") + 2
 
 func (t *Top) podsText() string {
 	p := t.Pods
@@ -144,6 +147,15 @@ func (a *Attempts) text() string {
 		text = fmt.Sprintf("%s, of which the last %d: ", cli.Number(a.Number), listed)
 	}
 	return text + strings.Join(parts, ", ")
+}
+
+// text describes the goodput and the checkpoint on which it rests.
+func (g *Goodput) text() string {
+	text := fmt.Sprintf("%.1f%%: %s of work kept by checkpoints", 100*g.Share, span(g.GoodSeconds))
+	if g.Step == nil {
+		return text + ", none reported in the last attempts"
+	}
+	return fmt.Sprintf("%s, the last at step %s %s ago", text, cli.Number(int(*g.Step)), cli.Duration(g.ago))
 }
 
 func span(seconds float64) string { return cli.Duration(time.Duration(seconds * float64(time.Second))) }

@@ -1,7 +1,7 @@
 // Copyright The jobset-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package top is `kubectl jobset top`: how much of a JobSet is ready, where it runs, what it requests there, and its goodput.
+// Package top is `kubectl jobset top`: how much of a JobSet is ready, where it runs, what it requests there, its ready share and its goodput.
 package top
 
 import (
@@ -18,7 +18,8 @@ import (
 )
 
 const long = `Show how many pods of a JobSet are ready, what it requests on which nodes and in which topology domains, the
-attempts so far, and the goodput: the share of its life, from creation to end, in which all of its Jobs were ready.
+attempts so far, the ready share: the share of its life, from creation to end, in which all of its Jobs were ready; and, if
+the job reports its checkpoints, the goodput: the share of its life whose work a checkpoint has kept.
 
 Requests are those of pods that have not ended. Use is not shown: ask "kubectl top pods" for it, where the cluster
 measures it. Nodes with pods that are not ready come first.`
@@ -29,8 +30,8 @@ const example = `  # Show the set train
   # By rack, as the label of the nodes says
   kubectl jobset top train --domain-label=example.com/rack
 
-  # The goodput, for a script
-  kubectl jobset top train -o json | jq .goodput.share`
+  # The ready share, for a script
+  kubectl jobset top train -o json | jq .readyShare.share`
 
 // options are the flags of the command.
 type options struct {
@@ -52,7 +53,7 @@ func NewCommand(f *cli.Factory, kinds []cli.For[Loader]) *cobra.Command {
 	o := &options{}
 	cmd := &cobra.Command{
 		Use:               "top NAME",
-		Short:             "Show ready pods, requests by node and domain, attempts and goodput",
+		Short:             "Show ready pods, requests by node and domain, attempts, ready share and goodput",
 		Long:              long,
 		Example:           example,
 		ValidArgsFunction: complete.Names(f, kinds),

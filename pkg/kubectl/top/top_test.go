@@ -96,7 +96,7 @@ Pods 2 of 5 ready, 1 succeeded, 2 not ready
 Requests 6 cpu, 10Gi memory, 32 nvidia.com/gpu
 Restarts 2 of the whole set, 1 of 4 counted
 Attempts 3: 1 Start, 2 FailurePolicy
-Goodput 50.0%: all Jobs ready for 50m of 100m
+Ready share 50.0%: all Jobs ready for 50m of 100m
 
 REPLICATEDJOB JOBS READY PODS READY RESTARTS CPU MEMORY nvidia.com/gpu
 leader 1/1 1/1 0 1.5 2.5Gi 8
@@ -115,6 +115,28 @@ node-00 2/3 4.5 7.5Gi 24
 	}
 }
 
+// TestSharesAreThoseOfTheMetrics compares with the functions from which the controller computes its metrics.
+func TestSharesAreThoseOfTheMetrics(t *testing.T) {
+	s := newSet(1, builders.WithJobs("w", 1, 1), func(js *jobsetv1alpha2.JobSet) {
+		js.Annotations = map[string]string{jobsetv1alpha2.CheckpointStepKey: "12000"}
+		js.Status.ReadyMilliseconds, js.Status.GoodMilliseconds = 10*60*1000, 25*60*1000
+		js.Status.Attempts = []jobsetv1alpha2.Attempt{{Number: 1, Trigger: jobsetv1alpha2.TriggerStart, ReadyTime: before(40),
+			Checkpoint: &jobsetv1alpha2.Checkpoint{Step: 12000, Time: before(4), GoodMilliseconds: 25 * 60 * 1000}}}
+	})
+	top := New(s, "zone", nil)
+	goodput, _ := helper.GoodputOf(s.JobSet)
+	want := []float64{0.5, helper.ReadyShareOf(s.JobSet).Ratio(s.Now), 0.25, goodput.Ratio(s.Now)}
+	if diff := cmp.Diff(want, []float64{top.ReadyShare.Share, top.ReadyShare.Share, top.Goodput.Share, top.Goodput.Share}); diff != "" {
+		t.Errorf("shares (-want +got):\n%s", diff)
+	}
+	got := text(top, false)
+	for _, line := range []string{"Ready share 50.0%: all Jobs ready for 50m of 100m", "Goodput 25.0%: 25m of work kept by checkpoints, the last at step 12,000 4m ago"} {
+		if !strings.Contains(got, line) {
+			t.Errorf("%q is missing in:\n%s", line, got)
+		}
+	}
+}
+
 func TestTopOfASetThatIsRestarted(t *testing.T) {
 	s := newSet(1, builders.WithJobs("w", 2, 1))
 	s.JobSet.Status.Restarts = 1 // after the Jobs were created
@@ -129,8 +151,8 @@ func TestTopOfAServerWithoutAttempts(t *testing.T) {
 		js.Status.ReplicatedJobsStatus = []jobsetv1alpha2.ReplicatedJobStatus{{Name: "w", Ready: 1}}
 	})
 	top := New(s, "zone", nil)
-	if top.Goodput != nil || top.Attempts != nil {
-		t.Errorf("goodput %v and attempts %v were made up", top.Goodput, top.Attempts)
+	if top.ReadyShare != nil || top.Attempts != nil {
+		t.Errorf("ready share %v and attempts %v were made up", top.ReadyShare, top.Attempts)
 	}
 	if got := text(top, false); !strings.Contains(got, "note: this server keeps no history of attempts") {
 		t.Errorf("the missing history is not mentioned:\n%s", got)
@@ -176,7 +198,7 @@ func TestFieldsForScripts(t *testing.T) {
 	want := `{"name":"train","namespace":"default","state":"Running","jobsReady":1,"jobsWanted":1,"attempt":1,` +
 		`"pods":{"wanted":1,"existing":1,"ready":1,"succeeded":0,"failed":0,"leaving":0},` +
 		`"requests":{"cpu":"1500m","memory":"2560Mi","nvidia.com/gpu":"8"},"restarts":0,"countedRestarts":0,"restartLimit":0,` +
-		`"attempts":{"number":1,"byTrigger":{"Start":1}},"goodput":{"readySeconds":1500,"lifeSeconds":6000,"share":0.25},` +
+		`"attempts":{"number":1,"byTrigger":{"Start":1}},"readyShare":{"readySeconds":1500,"lifeSeconds":6000,"share":0.25},` +
 		`"replicatedJobs":[{"name":"w","jobs":1,"jobsReady":1,"pods":{"wanted":1,"existing":1,"ready":1,"succeeded":0,"failed":0,"leaving":0},"restarts":0,` +
 		`"requests":{"cpu":"1500m","memory":"2560Mi","nvidia.com/gpu":"8"}}],"domainLabel":"zone",` +
 		`"domains":[{"name":"a","nodes":1,"pods":1,"ready":1,"requests":{"cpu":"1500m","memory":"2560Mi","nvidia.com/gpu":"8"}}],` +

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -101,6 +102,49 @@ func testEditsOfSuspend(t *testing.T, e *env) {
 	}
 	if diff := cmp.Diff(queued.Status.Attempts, e.get(t, "queued").Status.Attempts); diff != "" {
 		t.Errorf("attempts of a set that its queue suspended (-before +after):\n%s", diff)
+	}
+}
+
+// testCheckpoints reports steps as a job does, with a merge patch, and reads what the server has recorded.
+func testCheckpoints(t *testing.T, e *env) {
+	const key = jobsetv1alpha2.CheckpointStepKey
+	js := e.running(t, "a")
+	ready := metav1.NewMicroTime(time.Now().Add(-time.Minute))
+	js.Status.Attempts[0].RequestTime, js.Status.Attempts[0].CreateTime, js.Status.Attempts[0].ReadyTime = &ready, &ready, &ready
+	if _, err := e.typed.UpdateStatus(t.Context(), js, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	report := func(step string, options metav1.PatchOptions) error {
+		patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}},"status":{"goodMilliseconds":9,"attempts":[]}}`, key, step)
+		_, err := e.as(t, "trainer").Patch(t.Context(), "a", types.MergePatchType, []byte(patch), options)
+		return err
+	}
+	if err := report("100", metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}}); err != nil || e.get(t, "a").Status.Attempts[0].Checkpoint != nil {
+		t.Errorf("a dry run: %v", err)
+	}
+	if err := report("100", metav1.PatchOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	js = e.get(t, "a")
+	first := js.Status.Attempts[0].Checkpoint
+	if first == nil || first.Step != 100 || first.Time.Before(&ready) || first.GoodMilliseconds < 60_000 || first.GoodMilliseconds != js.Status.GoodMilliseconds {
+		t.Fatalf("checkpoint %+v, good time %d", first, js.Status.GoodMilliseconds)
+	}
+	if js.Generation != 1 {
+		t.Errorf("generation %d after a report", js.Generation)
+	}
+	if err := report("50", metav1.PatchOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	back := e.get(t, "a").Status
+	if c := back.Attempts[0].Checkpoint; c.Step != 50 || back.GoodMilliseconds != (first.GoodMilliseconds+1)/2 {
+		t.Errorf("after a rollback to half of the steps: %+v, good time %d of %d", c, back.GoodMilliseconds, first.GoodMilliseconds)
+	}
+	if err := report("-1", metav1.PatchOptions{}); !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "must be a decimal number from 0 to 9223372036854775807") {
+		t.Errorf("not a step: %v", err)
+	}
+	if diff := cmp.Diff(back, e.get(t, "a").Status); diff != "" {
+		t.Errorf("a refused report changed the status (-before +after):\n%s", diff)
 	}
 }
 

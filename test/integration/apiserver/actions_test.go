@@ -33,6 +33,7 @@ func TestActions(t *testing.T) {
 		"50 restarts of one attempt at once are one":             testConcurrentRestarts,
 		"restarts win over a busy writer of the status":          testRestartAmongWriters,
 		"suspend and resume change the spec and the history":     testSuspendResume,
+		"reports of checkpoints are recorded":                    testCheckpoints,
 		"edits of suspend record their user":                     testEditsOfSuspend,
 		"cancel and retry end a set and run it again":            testCancelRetry,
 		"a dry run answers and stores nothing":                   testActionDryRun,

@@ -21,6 +21,8 @@ import (
 
 func (m *Attempt) Reset() { *m = Attempt{} }
 
+func (m *Checkpoint) Reset() { *m = Checkpoint{} }
+
 func (m *Coordinator) Reset() { *m = Coordinator{} }
 
 func (m *DependsOn) Reset() { *m = DependsOn{} }
@@ -73,6 +75,20 @@ func (m *Attempt) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	_ = i
 	var l int
 	_ = l
+	if m.Checkpoint != nil {
+		{
+			size, err := m.Checkpoint.MarshalToSizedBuffer(dAtA[:i])
+			if err != nil {
+				return 0, err
+			}
+			i -= size
+			i = encodeVarintGenerated(dAtA, i, uint64(size))
+		}
+		i--
+		dAtA[i] = 0x1
+		i--
+		dAtA[i] = 0x8a
+	}
 	if m.FirstCause != nil {
 		{
 			size, err := m.FirstCause.MarshalToSizedBuffer(dAtA[:i])
@@ -186,6 +202,47 @@ func (m *Attempt) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	i--
 	dAtA[i] = 0x12
 	i = encodeVarintGenerated(dAtA, i, uint64(m.Number))
+	i--
+	dAtA[i] = 0x8
+	return len(dAtA) - i, nil
+}
+
+func (m *Checkpoint) Marshal() (dAtA []byte, err error) {
+	size := m.Size()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBuffer(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *Checkpoint) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *Checkpoint) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	i = encodeVarintGenerated(dAtA, i, uint64(m.GoodMilliseconds))
+	i--
+	dAtA[i] = 0x18
+	if m.Time != nil {
+		{
+			size, err := m.Time.MarshalToSizedBuffer(dAtA[:i])
+			if err != nil {
+				return 0, err
+			}
+			i -= size
+			i = encodeVarintGenerated(dAtA, i, uint64(size))
+		}
+		i--
+		dAtA[i] = 0x12
+	}
+	i = encodeVarintGenerated(dAtA, i, uint64(m.Step))
 	i--
 	dAtA[i] = 0x8
 	return len(dAtA) - i, nil
@@ -696,6 +753,9 @@ func (m *JobSetStatus) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	_ = i
 	var l int
 	_ = l
+	i = encodeVarintGenerated(dAtA, i, uint64(m.GoodMilliseconds))
+	i--
+	dAtA[i] = 0x68
 	i = encodeVarintGenerated(dAtA, i, uint64(m.AddedRestarts))
 	i--
 	dAtA[i] = 0x60
@@ -1157,6 +1217,25 @@ func (m *Attempt) Size() (n int) {
 		l = m.FirstCause.Size()
 		n += 2 + l + sovGenerated(uint64(l))
 	}
+	if m.Checkpoint != nil {
+		l = m.Checkpoint.Size()
+		n += 2 + l + sovGenerated(uint64(l))
+	}
+	return n
+}
+
+func (m *Checkpoint) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	n += 1 + sovGenerated(uint64(m.Step))
+	if m.Time != nil {
+		l = m.Time.Size()
+		n += 1 + l + sovGenerated(uint64(l))
+	}
+	n += 1 + sovGenerated(uint64(m.GoodMilliseconds))
 	return n
 }
 
@@ -1395,6 +1474,7 @@ func (m *JobSetStatus) Size() (n int) {
 	}
 	n += 1 + sovGenerated(uint64(m.ReadyMilliseconds))
 	n += 1 + sovGenerated(uint64(m.AddedRestarts))
+	n += 1 + sovGenerated(uint64(m.GoodMilliseconds))
 	return n
 }
 
@@ -1554,6 +1634,19 @@ func (this *Attempt) String() string {
 		`EndUser:` + fmt.Sprintf("%v", this.EndUser) + `,`,
 		`EndReason:` + fmt.Sprintf("%v", this.EndReason) + `,`,
 		`FirstCause:` + strings.Replace(this.FirstCause.String(), "FailureCause", "FailureCause", 1) + `,`,
+		`Checkpoint:` + strings.Replace(this.Checkpoint.String(), "Checkpoint", "Checkpoint", 1) + `,`,
+		`}`,
+	}, "")
+	return s
+}
+func (this *Checkpoint) String() string {
+	if this == nil {
+		return "nil"
+	}
+	s := strings.Join([]string{`&Checkpoint{`,
+		`Step:` + fmt.Sprintf("%v", this.Step) + `,`,
+		`Time:` + strings.Replace(fmt.Sprintf("%v", this.Time), "MicroTime", "v1.MicroTime", 1) + `,`,
+		`GoodMilliseconds:` + fmt.Sprintf("%v", this.GoodMilliseconds) + `,`,
 		`}`,
 	}, "")
 	return s
@@ -1720,6 +1813,7 @@ func (this *JobSetStatus) String() string {
 		`Attempts:` + repeatedStringForAttempts + `,`,
 		`ReadyMilliseconds:` + fmt.Sprintf("%v", this.ReadyMilliseconds) + `,`,
 		`AddedRestarts:` + fmt.Sprintf("%v", this.AddedRestarts) + `,`,
+		`GoodMilliseconds:` + fmt.Sprintf("%v", this.GoodMilliseconds) + `,`,
 		`}`,
 	}, "")
 	return s
@@ -2363,6 +2457,166 @@ func (m *Attempt) Unmarshal(dAtA []byte) error {
 				return err
 			}
 			iNdEx = postIndex
+		case 17:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Checkpoint", wireType)
+			}
+			var msglen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowGenerated
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				msglen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if msglen < 0 {
+				return ErrInvalidLengthGenerated
+			}
+			postIndex := iNdEx + msglen
+			if postIndex < 0 {
+				return ErrInvalidLengthGenerated
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			if m.Checkpoint == nil {
+				m.Checkpoint = &Checkpoint{}
+			}
+			if err := m.Checkpoint.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
+				return err
+			}
+			iNdEx = postIndex
+		default:
+			iNdEx = preIndex
+			skippy, err := skipGenerated(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return ErrInvalidLengthGenerated
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+func (m *Checkpoint) Unmarshal(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return ErrIntOverflowGenerated
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: Checkpoint: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: Checkpoint: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		case 1:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Step", wireType)
+			}
+			m.Step = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowGenerated
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.Step |= int64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 2:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Time", wireType)
+			}
+			var msglen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowGenerated
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				msglen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if msglen < 0 {
+				return ErrInvalidLengthGenerated
+			}
+			postIndex := iNdEx + msglen
+			if postIndex < 0 {
+				return ErrInvalidLengthGenerated
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			if m.Time == nil {
+				m.Time = &v1.MicroTime{}
+			}
+			if err := m.Time.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
+				return err
+			}
+			iNdEx = postIndex
+		case 3:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field GoodMilliseconds", wireType)
+			}
+			m.GoodMilliseconds = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowGenerated
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.GoodMilliseconds |= int64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
 		default:
 			iNdEx = preIndex
 			skippy, err := skipGenerated(dAtA[iNdEx:])
@@ -4270,6 +4524,25 @@ func (m *JobSetStatus) Unmarshal(dAtA []byte) error {
 				b := dAtA[iNdEx]
 				iNdEx++
 				m.AddedRestarts |= int32(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 13:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field GoodMilliseconds", wireType)
+			}
+			m.GoodMilliseconds = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowGenerated
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.GoodMilliseconds |= int64(b&0x7F) << shift
 				if b < 0x80 {
 					break
 				}

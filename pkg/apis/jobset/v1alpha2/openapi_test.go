@@ -50,7 +50,7 @@ func TestDefinitionsHaveTheNamesOfThePublishedSchema(t *testing.T) {
 		}
 	}
 	want := []string{
-		"Attempt", "Coordinator", "DependsOn", "FailureCause", "FailurePolicy", "FailurePolicyRule", "JobSet", "JobSetList", "JobSetSpec", "JobSetStatus", "Network",
+		"Attempt", "Checkpoint", "Coordinator", "DependsOn", "FailureCause", "FailurePolicy", "FailurePolicyRule", "JobSet", "JobSetList", "JobSetSpec", "JobSetStatus", "Network",
 		"ReplicatedJob", "ReplicatedJobStatus", "StartupPolicy", "SuccessPolicy", "VolumeClaimPolicy", "VolumeRetentionPolicy",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -198,6 +198,9 @@ func TestLimitsAndDefaultsAreStated(t *testing.T) {
 		"JobSetStatus.attempts":                          "at most 10 items",
 		"JobSetStatus.readyMilliseconds":                 "minimum 0",
 		"JobSetStatus.addedRestarts":                     "minimum 0",
+		"JobSetStatus.goodMilliseconds":                  "minimum 0",
+		"Checkpoint.step":                                "minimum 0",
+		"Checkpoint.goodMilliseconds":                    "minimum 0",
 		"ReplicatedJobStatus.jobRestarts":                "at most 1024 items",
 		"ReplicatedJobStatus.jobRestartsCountTowardsMax": "at most 1024 items",
 	}
@@ -237,6 +240,9 @@ func TestFormatsOfNumbers(t *testing.T) {
 		"JobSetStatus.executionAttempts":             "int32",
 		"JobSetStatus.readyMilliseconds":             "int64",
 		"JobSetStatus.addedRestarts":                 "int32",
+		"JobSetStatus.goodMilliseconds":              "int64",
+		"Checkpoint.step":                            "int64",
+		"Checkpoint.goodMilliseconds":                "int64",
 		"Attempt.number":                             "int32",
 		"Attempt.jobIndex":                           "int32",
 		"FailureCause.exitCode":                      "int32",
@@ -264,6 +270,7 @@ func TestRequiredFields(t *testing.T) {
 		"Coordinator":         {"replicatedJob"},
 		"ReplicatedJobStatus": {"name", "ready", "succeeded", "failed", "active", "suspended"},
 		"Attempt":             {"number", "trigger", "scope"},
+		"Checkpoint":          {"step"},
 		"FailureCause":        {"job"},
 	}
 	got := map[string][]string{}

@@ -77,6 +77,28 @@ type Attempt struct {
 	// Absent when nothing failed. Written once.
 	// +optional
 	FirstCause *FailureCause `json:"firstCause,omitempty" protobuf:"bytes,16,opt,name=firstCause"`
+
+	// checkpoint is the last checkpoint that the job reported in this attempt, with the annotation
+	// jobset-apiserver.io/checkpoint-step of the set. Absent if it reported none.
+	// +optional
+	Checkpoint *Checkpoint `json:"checkpoint,omitempty" protobuf:"bytes,17,opt,name=checkpoint"`
+}
+
+// Checkpoint is a state of its work that a job has stored and can go on from.
+type Checkpoint struct {
+	// step is the number that the job reported, 0 or more.
+	// +k8s:validation:minimum=0
+	Step int64 `json:"step" protobuf:"varint,1,opt,name=step"`
+
+	// time is when the server received the report.
+	// +optional
+	Time *metav1.MicroTime `json:"time,omitempty" protobuf:"bytes,2,opt,name=time"`
+
+	// goodMilliseconds is how long all Jobs were ready for the work up to this step, in milliseconds, in this attempt and
+	// in those before.
+	// +optional
+	// +k8s:validation:minimum=0
+	GoodMilliseconds int64 `json:"goodMilliseconds,omitempty" protobuf:"varint,3,opt,name=goodMilliseconds"`
 }
 
 // AttemptTrigger is what began an attempt.

@@ -84,6 +84,12 @@ type JobSetStatus struct {
 	// +optional
 	// +k8s:validation:minimum=0
 	AddedRestarts int32 `json:"addedRestarts,omitempty" protobuf:"varint,12,opt,name=addedRestarts"`
+
+	// goodMilliseconds is how long all Jobs were ready for the work that the last reported checkpoint has kept, in
+	// milliseconds, also in attempts that are no longer listed. The goodput of the set follows from it.
+	// +optional
+	// +k8s:validation:minimum=0
+	GoodMilliseconds int64 `json:"goodMilliseconds,omitempty" protobuf:"varint,13,opt,name=goodMilliseconds"`
 }
 
 // ReplicatedJobStatus counts the Jobs of one replicatedJob by state. A Job may be counted in several of ready, active

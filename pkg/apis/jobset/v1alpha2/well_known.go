@@ -126,6 +126,9 @@ const (
 	// ScaleReplicatedJobKey is the annotation of a set that names the replicatedJob whose size the scale subresource changes.
 	// The key is ours; upstream has none for this.
 	ScaleReplicatedJobKey = "jobset-apiserver.io/scale-replicated-job"
+	// CheckpointStepKey is the annotation of a set in which its job reports the step of its last checkpoint, a decimal number
+	// from 0 to 9223372036854775807. The key is ours; upstream has none for this.
+	CheckpointStepKey = "jobset-apiserver.io/checkpoint-step"
 	// QueueNameKey is the label of a set that names the queue of Kueue which decides when the set runs.
 	QueueNameKey = "kueue.x-k8s.io/queue-name"
 )

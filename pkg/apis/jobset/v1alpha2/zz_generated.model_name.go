@@ -14,6 +14,11 @@ func (in Attempt) OpenAPIModelName() string {
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
+func (in Checkpoint) OpenAPIModelName() string {
+	return "io.x-k8s.jobset.v1alpha2.Checkpoint"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
 func (in Coordinator) OpenAPIModelName() string {
 	return "io.x-k8s.jobset.v1alpha2.Coordinator"
 }

@@ -45,6 +45,9 @@ func validateAttempts(attempts []jobset.Attempt, path *field.Path) field.ErrorLi
 		if entry.FirstCause != nil {
 			errs = append(errs, validateCause(entry.FirstCause, p.Child("firstCause"))...)
 		}
+		if entry.Checkpoint != nil {
+			errs = append(errs, validateCheckpoint(entry.Checkpoint, p.Child("checkpoint"))...)
+		}
 	}
 	return errs
 }

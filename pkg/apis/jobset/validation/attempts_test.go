@@ -120,9 +120,10 @@ func TestAttempts(t *testing.T) {
 
 func TestSumsOfAttempts(t *testing.T) {
 	prev, next := train(), train()
-	next.Status.ReadyMilliseconds, next.Status.AddedRestarts = -1, -2
+	next.Status.ReadyMilliseconds, next.Status.AddedRestarts, next.Status.GoodMilliseconds = -1, -2, -3
 	want := []refusal{
 		{"status.readyMilliseconds", invalid, "must be 0 or more"},
+		{"status.goodMilliseconds", invalid, "must be 0 or more"},
 		{"status.addedRestarts", invalid, "must be 0 or more"},
 	}
 	if diff := cmp.Diff(want, refusals(validation.ValidateJobSetStatusUpdate(next, prev, gates.Gates{}))); diff != "" {

@@ -29,6 +29,9 @@ func validateStatus(status *jobset.JobSetStatus) field.ErrorList {
 	if status.ReadyMilliseconds < 0 {
 		errs = append(errs, field.Invalid(path.Child("readyMilliseconds"), status.ReadyMilliseconds, "must be 0 or more"))
 	}
+	if status.GoodMilliseconds < 0 {
+		errs = append(errs, field.Invalid(path.Child("goodMilliseconds"), status.GoodMilliseconds, "must be 0 or more"))
+	}
 	return append(errs, validateCount(status.AddedRestarts, path.Child("addedRestarts"))...)
 }
 

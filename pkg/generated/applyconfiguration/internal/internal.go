@@ -2838,6 +2838,9 @@ var schemaYAML = typed.YAMLObject(`types:
 - name: io.x-k8s.jobset.v1alpha2.Attempt
   map:
     fields:
+    - name: checkpoint
+      type:
+        namedType: io.x-k8s.jobset.v1alpha2.Checkpoint
     - name: createTime
       type:
         namedType: io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime
@@ -2889,6 +2892,19 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: user
       type:
         scalar: string
+- name: io.x-k8s.jobset.v1alpha2.Checkpoint
+  map:
+    fields:
+    - name: goodMilliseconds
+      type:
+        scalar: numeric
+    - name: step
+      type:
+        scalar: numeric
+      default: 0
+    - name: time
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime
 - name: io.x-k8s.jobset.v1alpha2.Coordinator
   map:
     fields:
@@ -3080,6 +3096,9 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         scalar: numeric
     - name: executionAttempts
+      type:
+        scalar: numeric
+    - name: goodMilliseconds
       type:
         scalar: numeric
     - name: previousInPlaceRestartAttempt

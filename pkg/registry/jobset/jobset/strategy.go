@@ -71,8 +71,8 @@ func (s Strategy) PrepareForCreate(ctx context.Context, obj runtime.Object) {
 	setCreateDefaults(&js.Spec)
 }
 
-// PrepareForUpdate keeps the status and counts a change of the spec in the generation. If the write suspends or resumes the
-// set, its user is recorded in the status.
+// PrepareForUpdate keeps the status and counts a change of the spec in the generation. What the write says
+// about the attempt is recorded in the status: a checkpoint of the job, and the user who suspended or resumed the set.
 func (s Strategy) PrepareForUpdate(ctx context.Context, obj, old runtime.Object) {
 	next, prev := obj.(*jobset.JobSet), old.(*jobset.JobSet)
 	next.Status = prev.Status
@@ -82,9 +82,11 @@ func (s Strategy) PrepareForUpdate(ctx context.Context, obj, old runtime.Object)
 	if !equality.Semantic.DeepEqual(next.Spec, prev.Spec) {
 		next.Generation = prev.Generation + 1
 	}
+	name := ""
 	if user, known := request.UserFrom(ctx); known {
-		actions.RecordEdit(next, prev, s.Call(user.GetName(), s.now()))
+		name = user.GetName()
 	}
+	actions.RecordEdit(next, prev, s.Call(name, s.now()))
 }
 
 // Call is a call of an action by the user at the time, with the accounts that the gates ask for.

@@ -68,7 +68,11 @@ func EndAttempt(status *jobsetv1alpha2.JobSetStatus, outcome jobsetv1alpha2.Atte
 func NotBeforeAttempts(status *jobsetv1alpha2.JobSetStatus, now time.Time) *metav1.MicroTime {
 	at := metav1.NewMicroTime(now.Truncate(time.Microsecond))
 	if last := CurrentAttempt(status); last != nil {
-		for _, earlier := range []*metav1.MicroTime{last.RequestTime, last.CreateTime, last.ReadyTime, last.EndTime} {
+		times := []*metav1.MicroTime{last.RequestTime, last.CreateTime, last.ReadyTime, last.EndTime}
+		if last.Checkpoint != nil {
+			times = append(times, last.Checkpoint.Time)
+		}
+		for _, earlier := range times {
 			if earlier != nil && at.Before(earlier) {
 				at = *earlier
 			}

@@ -40,8 +40,8 @@ func since(kind string, minutes int) change {
 	}
 }
 
-// TestGoodput looks at sets an hour after their creation.
-func TestGoodput(t *testing.T) {
+// TestReadyShare looks at sets an hour after their creation.
+func TestReadyShare(t *testing.T) {
 	attempt := func(a jobsetv1alpha2.Attempt, milliseconds int64) change {
 		return func(js *jobsetv1alpha2.JobSet) {
 			js.Status.Attempts, js.Status.ReadyMilliseconds = append(js.Status.Attempts, a), milliseconds
@@ -68,17 +68,17 @@ func TestGoodput(t *testing.T) {
 		"clocks differ": {changes: []change{attempt(jobsetv1alpha2.Attempt{Number: 1, ReadyTime: micro(90)}, 0)}, wantLife: time.Hour},
 	} {
 		js := builders.JobSet("a", append(tc.changes, func(js *jobsetv1alpha2.JobSet) { js.CreationTimestamp = metav1.NewTime(start) })...)
-		g, now := helper.GoodputOf(js), start.Add(time.Hour)
+		g, now := helper.ReadyShareOf(js), start.Add(time.Hour)
 		ready, life := g.At(now)
 		if diff := cmp.Diff([]time.Duration{tc.wantReady, tc.wantLife}, []time.Duration{ready, life}); diff != "" {
 			t.Errorf("%s: ready and life (-want +got):\n%s", name, diff)
 		}
 		if want, got := tc.wantReady.Seconds()/tc.wantLife.Seconds(), g.Ratio(now); got != want {
-			t.Errorf("%s: goodput %v, want %v", name, got, want)
+			t.Errorf("%s: ready share %v, want %v", name, got, want)
 		}
 	}
-	if got := helper.GoodputOf(builders.JobSet("a", func(js *jobsetv1alpha2.JobSet) { js.CreationTimestamp = metav1.NewTime(start) })).Ratio(start); got != 0 {
-		t.Errorf("goodput of a new set: %v", got)
+	if got := helper.ReadyShareOf(builders.JobSet("a", func(js *jobsetv1alpha2.JobSet) { js.CreationTimestamp = metav1.NewTime(start) })).Ratio(start); got != 0 {
+		t.Errorf("ready share of a new set: %v", got)
 	}
 }
 

@@ -55,6 +55,9 @@ type AttemptApplyConfiguration struct {
 	// firstCause is the failure that ended the attempt, as read from the pods of the failed Job before they were deleted.
 	// Absent when nothing failed. Written once.
 	FirstCause *FailureCauseApplyConfiguration `json:"firstCause,omitempty"`
+	// checkpoint is the last checkpoint that the job reported in this attempt, with the annotation
+	// jobset-apiserver.io/checkpoint-step of the set. Absent if it reported none.
+	Checkpoint *CheckpointApplyConfiguration `json:"checkpoint,omitempty"`
 }
 
 // AttemptApplyConfiguration constructs a declarative configuration of the Attempt type for use with
@@ -188,5 +191,13 @@ func (b *AttemptApplyConfiguration) WithEndReason(value string) *AttemptApplyCon
 // If called multiple times, the FirstCause field is set to the value of the last call.
 func (b *AttemptApplyConfiguration) WithFirstCause(value *FailureCauseApplyConfiguration) *AttemptApplyConfiguration {
 	b.FirstCause = value
+	return b
+}
+
+// WithCheckpoint sets the Checkpoint field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Checkpoint field is set to the value of the last call.
+func (b *AttemptApplyConfiguration) WithCheckpoint(value *CheckpointApplyConfiguration) *AttemptApplyConfiguration {
+	b.Checkpoint = value
 	return b
 }

@@ -49,6 +49,9 @@ type JobSetStatusApplyConfiguration struct {
 	// addedRestarts is how many restarts were granted by retrying the failed set, beyond maxRestarts of the failure
 	// policy.
 	AddedRestarts *int32 `json:"addedRestarts,omitempty"`
+	// goodMilliseconds is how long all Jobs were ready for the work that the last reported checkpoint has kept, in
+	// milliseconds, also in attempts that are no longer listed. The goodput of the set follows from it.
+	GoodMilliseconds *int64 `json:"goodMilliseconds,omitempty"`
 }
 
 // JobSetStatusApplyConfiguration constructs a declarative configuration of the JobSetStatus type for use with
@@ -165,5 +168,13 @@ func (b *JobSetStatusApplyConfiguration) WithReadyMilliseconds(value int64) *Job
 // If called multiple times, the AddedRestarts field is set to the value of the last call.
 func (b *JobSetStatusApplyConfiguration) WithAddedRestarts(value int32) *JobSetStatusApplyConfiguration {
 	b.AddedRestarts = &value
+	return b
+}
+
+// WithGoodMilliseconds sets the GoodMilliseconds field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the GoodMilliseconds field is set to the value of the last call.
+func (b *JobSetStatusApplyConfiguration) WithGoodMilliseconds(value int64) *JobSetStatusApplyConfiguration {
+	b.GoodMilliseconds = &value
 	return b
 }
