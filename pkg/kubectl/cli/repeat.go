@@ -34,12 +34,14 @@ func Repeat(ctx context.Context, what string, watch func(context.Context) (progr
 	return repeat(ctx, what, repeatPause, watch)
 }
 
-func repeat(ctx context.Context, what string, pause time.Duration, watch func(context.Context) (progress bool, err error)) error {
+func repeat(ctx context.Context, what string, between time.Duration, watch func(context.Context) (progress bool, err error)) error {
 	failures := 0
 	for {
 		progress, err := watch(ctx)
 		var output OutputError
 		switch {
+		case errors.Is(err, errDone):
+			return nil
 		case errors.As(err, &output):
 			return output.Err
 		case ctx.Err() != nil:
@@ -53,12 +55,8 @@ func repeat(ctx context.Context, what string, pause time.Duration, watch func(co
 				return fmt.Errorf("watching %s: %w", what, err)
 			}
 		}
-		timer := time.NewTimer(pause)
-		select {
-		case <-ctx.Done():
-			timer.Stop()
+		if pause(ctx, between); ctx.Err() != nil {
 			return nil
-		case <-timer.C:
 		}
 	}
 }

@@ -7,6 +7,8 @@ package tree
 
 import (
 	"context"
+	"errors"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -22,6 +24,8 @@ Up to 40 Jobs and pods are all shown. Of more, only those with problems are show
 counted by state. Jobs that still have to be created are shown as Missing, with what they wait for; Jobs of an earlier
 attempt that are still there as Terminating or Outdated.
 
+With --watch, the tree is drawn again when it changes: on a terminal in place, elsewhere below the last one with the time.
+
 READY counts Jobs for the set and for replicatedJobs, pods for Jobs, and containers for pods. RESTARTS counts restarts
 of the whole set, of single Jobs, and of containers.`
 
@@ -30,6 +34,9 @@ const example = `  # Show the set train, and what belongs to it
 
   # Show every pod, however many there are
   kubectl jobset tree train --all
+
+  # Watch the set start
+  kubectl jobset tree train -w
 
   # Names of the pods that are not ready
   kubectl jobset tree train -o json | jq -r '.replicatedJobs[].jobs[].pods[]? | select(.ready | not) | .name'`
@@ -54,8 +61,8 @@ func JobSet(ctx context.Context, c *cli.Clients, name string) (View, error) {
 
 // options are the flags of the command.
 type options struct {
-	all    bool
-	output cli.Output
+	all, watch bool
+	output     cli.Output
 }
 
 // NewCommand returns `kubectl jobset tree`.
@@ -72,21 +79,32 @@ func NewCommand(f *cli.Factory, kinds []cli.For[Loader]) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := o.output.Validate(); err != nil {
+			if err := o.validate(); err != nil {
 				return err
 			}
 			return o.run(cmd.Context(), f, kind, name)
 		},
 	}
 	cmd.Flags().BoolVar(&o.all, "all", false, "Show every Job and pod, however many there are.")
+	cmd.Flags().BoolVarP(&o.watch, "watch", "w", false, "Draw the tree again when it changes, until the set is deleted or you end the command.")
 	o.output.AddFlags(cmd)
 	return cmd
+}
+
+func (o *options) validate() error {
+	if o.watch && !o.output.ForHumans() {
+		return errors.New("--watch: draws text only; use `kubectl get jobsets --watch` for other formats")
+	}
+	return o.output.Validate()
 }
 
 func (o *options) run(ctx context.Context, f *cli.Factory, kind cli.For[Loader], name string) error {
 	clients, err := f.Clients()
 	if err != nil {
 		return err
+	}
+	if o.watch {
+		return f.Redraw(ctx, kind.Names[0]+"/"+name, o.drawer(clients, kind, name))
 	}
 	now := time.Now()
 	tree, err := kind.Do(ctx, clients, name)
@@ -98,4 +116,18 @@ func (o *options) run(ctx context.Context, f *cli.Factory, kind cli.For[Loader],
 	}
 	terminal := f.Terminal()
 	return terminal.Lines(f.Out, tree.Lines(terminal, now, o.all)...)
+}
+
+// drawer reads the tree and draws it. Ages alone make no other frame.
+func (o *options) drawer(c *cli.Clients, kind cli.For[Loader], name string) func(context.Context, cli.Terminal) (cli.Frame, error) {
+	begin := time.Now()
+	return func(ctx context.Context, terminal cli.Terminal) (cli.Frame, error) {
+		now := time.Now()
+		tree, err := kind.Do(ctx, c, name)
+		if err != nil {
+			return cli.Frame{}, err
+		}
+		unaged := tree.Lines(cli.Terminal{}, begin, o.all)
+		return cli.Frame{Lines: tree.Lines(terminal, now, o.all), Key: strings.Join(unaged, "\n")}, nil
+	}
 }

@@ -1,0 +1,44 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestPluginTreeWatch follows a set from its creation to its deletion, into a file.
+func TestPluginTreeWatch(t *testing.T) {
+	k := newKubectl(t)
+	k.okIn(manifest("train", runOn, "suspend: true"), "apply", "-f", "-")
+	watch := k.follow("tree", "train", "-w")
+	shows := func(text string) {
+		t.Helper()
+		k.eventually(60*time.Second, func() string {
+			if got := watch.String(); !strings.Contains(got, text) {
+				return fmt.Sprintf("%q is not in:\n%s", text, got)
+			}
+			return ""
+		})
+	}
+	shows("Suspended")
+	k.ok("patch", "jobset", "train", "--type=merge", "-p", `{"spec":{"suspend":false}}`)
+	shows("pod/train-workers-1-0-")
+	shows("Running")
+	k.ok("delete", "jobset", "train", "--cascade=foreground")
+	shows("jobset/train was deleted.")
+	select {
+	case err := <-watch.done:
+		if err != nil {
+			t.Errorf("the command ended with %v", err)
+		}
+	case <-time.After(time.Minute):
+		t.Error("the command goes on after the set was deleted")
+	}
+	if r := k.plugin("tree", "train", "-w"); r.code != 1 || !strings.Contains(r.stderr, "not found") {
+		t.Errorf("no such set: exit code %d, %q", r.code, r.stderr)
+	}
+}
