@@ -55,10 +55,11 @@ func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
 		action.NewCancel(f, targets), action.NewRetry(f, targets),
 		list.NewCommand(f), tree.NewCommand(f, kind.Trees(kinds)), top.NewCommand(f, kind.Tops(kinds)), preview.NewCommand(f, kind.Previews(kinds)),
 		timeline.NewCommand(f, kind.Timelines(kinds)), logs.NewCommand(f, kind.Logs(kinds)), why.NewCommand(f, kind.Whys(kinds)),
-		events.NewCommand(f, kind.Events(kinds)), version.NewCommand(f),
+		events.NewCommand(f, kind.Events(kinds)), version.NewCommand(f), newOptions(),
 	)
+	cmd.SetUsageTemplate(usage)
 	complete.Flags(f, kind.Flags(kinds), cmd.Commands()...)
-	_ = cmd.RegisterFlagCompletionFunc("namespace", complete.Namespaces(f))
+	complete.Global(f, cmd)
 	return cmd
 }
 

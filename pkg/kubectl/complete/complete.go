@@ -8,6 +8,7 @@ package complete
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -16,7 +17,9 @@ import (
 	"github.com/spf13/pflag"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/metadata"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/cli"
 )
@@ -50,8 +53,48 @@ func Flags(f *cli.Factory, kinds []cli.For[Values], commands ...*cobra.Command) 
 	}
 }
 
-// Namespaces completes a flag with the namespaces of the cluster.
-func Namespaces(f *cli.Factory) cobra.CompletionFunc { return namespaces(f.Clients) }
+// fileFlags are the flags whose values are files, which the shell completes.
+var fileFlags = sets.New("filename", "kustomize", "file", "kubeconfig", "template", "cache-dir", "certificate-authority", "client-certificate", "client-key")
+
+// Global completes the flags that all commands have, and lets the shell offer no files for values that are none. The other flags must
+// have their completions already.
+func Global(f *cli.Factory, root *cobra.Command) {
+	_ = root.RegisterFlagCompletionFunc("namespace", namespaces(f.Clients))
+	for _, cmd := range root.Commands() {
+		if cmd.Flags().Lookup("controller-namespace") != nil {
+			_ = cmd.RegisterFlagCompletionFunc("controller-namespace", namespaces(f.Clients))
+		}
+	}
+	for name, of := range map[string]func(*clientcmdapi.Config) []string{
+		"context": func(c *clientcmdapi.Config) []string { return slices.Sorted(maps.Keys(c.Contexts)) },
+		"cluster": func(c *clientcmdapi.Config) []string { return slices.Sorted(maps.Keys(c.Clusters)) },
+		"user":    func(c *clientcmdapi.Config) []string { return slices.Sorted(maps.Keys(c.AuthInfos)) },
+	} {
+		_ = root.RegisterFlagCompletionFunc(name, configured(f, of))
+	}
+	for _, cmd := range append(root.Commands(), root) {
+		for _, flags := range []*pflag.FlagSet{cmd.Flags(), cmd.PersistentFlags()} {
+			flags.VisitAll(func(flag *pflag.Flag) {
+				if _, has := cmd.GetFlagCompletionFunc(flag.Name); !has && flag.NoOptDefVal == "" && !fileFlags.Has(flag.Name) {
+					_ = cmd.RegisterFlagCompletionFunc(flag.Name, cobra.NoFileCompletions)
+				}
+			})
+		}
+	}
+}
+
+// configured completes a flag with names of the kubeconfig.
+func configured(f *cli.Factory, of func(*clientcmdapi.Config) []string) cobra.CompletionFunc {
+	return func(_ *cobra.Command, _ []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		config, err := f.Flags.ToRawKubeConfigLoader().RawConfig()
+		if err != nil {
+			cobra.CompErrorln(err.Error())
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		names := of(&config)
+		return slices.DeleteFunc(names, func(name string) bool { return !strings.HasPrefix(name, word) }), cobra.ShellCompDirectiveNoFileComp
+	}
+}
 
 func names[T any](of clients, kinds []cli.For[T]) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {

@@ -82,7 +82,6 @@ func NewCommand(f *cli.Factory) *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&o.clientOnly, "client", false, "Show only the version of the plugin, and ask no cluster.")
 	cmd.Flags().StringVar(&o.namespace, "controller-namespace", helper.ControllerNamespace, "Namespace in which the controller has its lease.")
-	_ = cmd.RegisterFlagCompletionFunc("controller-namespace", cobra.NoFileCompletions)
 	o.output.AddFlags(cmd)
 	return cmd
 }
