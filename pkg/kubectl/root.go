@@ -72,11 +72,17 @@ func Explain(err error) string {
 	return cli.Explain(err, all...)
 }
 
-// addVerbosity adds -v, as kubectl has it: from 6 on, each request is logged.
+// addVerbosity adds -v, as kubectl has it: from 6 on, each request is logged. Without it, log lines of libraries are left out: a command
+// reports its errors itself, in words for its user.
 func addVerbosity(cmd *cobra.Command) {
 	flags := flag.NewFlagSet("", flag.ContinueOnError)
 	klog.InitFlags(flags)
 	verbosity := pflag.PFlagFromGoFlag(flags.Lookup("v"))
-	verbosity.Usage = "Log level; 6 and higher show the requests."
+	verbosity.Usage = "Log level; 1 shows the errors of libraries, 6 and higher the requests."
 	cmd.PersistentFlags().AddFlag(verbosity)
+	cmd.PersistentPreRun = func(*cobra.Command, []string) {
+		if !klog.V(1).Enabled() {
+			klog.SetLogger(klog.Logger{})
+		}
+	}
 }
