@@ -52,7 +52,7 @@ func applied(manifest string) func(*kubectl) {
 
 var (
 	readySet = func(k *kubectl) { k.settles("train", "restarts=0 | 1 Start, ready") }
-	neverGo  = `jobset-apiserver.io/kwok-stop-after: "5m"`
+	slowStop  = `jobset-apiserver.io/kwok-stop-after: "5m"`
 	queuedAs = func(text string) string {
 		return edited(text, "  name: train\n", "  name: train\n  labels: {kueue.x-k8s.io/queue-name: tenants}\n")
 	}
@@ -79,7 +79,7 @@ var stages = map[string]stage{
 	},
 	"running": {applied(manifest("train", runOn)), shown{"Running", "", 2, 2, 1}},
 	"restarting": {
-		inTurn(applied(manifest("train", runOn+"\n              "+neverGo)), readySet, func(k *kubectl) { k.pluginOK("restart", "train") }),
+		inTurn(applied(manifest("train", runOn+"\n              "+slowStop)), readySet, func(k *kubectl) { k.pluginOK("restart", "train") }),
 		shown{"Restarting", "RestartRequested", 0, 2, 2},
 	},
 	"retried": {
@@ -107,14 +107,14 @@ var stages = map[string]stage{
 		}),
 		shown{"Completed", "AllJobsCompleted", 2, 2, 1},
 	},
-	"deleted, held by a finalizer": {
+	"deleted and held by a finalizer": {
 		inTurn(applied(manifest("train", runOn)), readySet, func(k *kubectl) {
 			k.hold("jobset/train")
 			k.ok("delete", "jobset", "train", "--wait=false")
 		}),
 		shown{"Terminating", "FinalizersRemain", 2, 2, 1},
 	},
-	"deleted, after its Jobs": {
+	"deleted after its Jobs": {
 		inTurn(applied(manifest("train", runShort)), func(k *kubectl) {
 			k.ok("wait", "--for=condition=Completed", "jobset/train", "--timeout=90s")
 			k.hold("job/train-workers-0")
@@ -257,7 +257,7 @@ func TestViewsAgree(t *testing.T) {
 // TestMetricAgreesWithPhases compares the metric of sets by phase with the column PHASE of all sets.
 func TestMetricAgreesWithPhases(t *testing.T) {
 	k := newKubectl(t)
-	k.okIn(manifest("on", runOn)+"---\n"+manifest("failed", fail)+"---\n"+manifest("held", runOn, "suspend: true"), "create", "-f", "-")
+	k.okIn(manifest("runs", runOn)+"---\n"+manifest("fails", fail)+"---\n"+manifest("waits", runOn, "suspend: true"), "create", "-f", "-")
 	port, err := os.ReadFile(filepath.Join(k.cluster.Dir, "ports", "controller-metrics"))
 	if err != nil {
 		t.Fatal(err)

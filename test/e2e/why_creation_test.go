@@ -82,7 +82,7 @@ spec:
 	},
 	"the name of a Job is taken": {
 		seed: inTurn(func(k *kubectl) { k.okIn(foreignJob, "create", "-f", "-") }, makes()),
-		want: why.JobNameTaken, words: []string{"train-workers-1", "belongs to nobody"},
+		want: why.JobNameTaken, words: []string{"train-workers-1", "has no owner"},
 	},
 	"a Service of that name is foreign": {
 		seed: inTurn(func(k *kubectl) { k.ok("create", "service", "clusterip", "train", "--tcp=80") }, becomesReady()),

@@ -111,14 +111,14 @@ var decisionFaults = map[string]fault{
 			k.hold("job/train-workers-0")
 			k.ok("delete", "jobset", "train", "--cascade=foreground", "--wait=false")
 		}),
-		want: why.FinalizerBlocksDeletion, words: []string{"example.com/hold", "job/train-workers-0", "cannot go away"},
+		want: why.FinalizerBlocksDeletion, words: []string{"example.com/hold", "job/train-workers-0", "cannot be deleted"},
 	},
 	"a finalizer of a pod blocks a restart": {
 		seed: inTurn(becomesReady(podSpecs(shortGrace)), func(k *kubectl) {
 			k.hold("pod/" + k.podNamed("train-workers-1"))
 			k.pluginOK("restart", "train")
 		}),
-		want: why.FinalizerBlocksDeletion, words: []string{"example.com/hold", "pod/train-workers-1-", "the restart cannot go on"},
+		want: why.FinalizerBlocksDeletion, words: []string{"example.com/hold", "pod/train-workers-1-", "the restart cannot continue"},
 	},
 	"a Job of a deleted set is held by a finalizer": {
 		seed: inTurn(becomesReady(), func(k *kubectl) {

@@ -52,7 +52,7 @@ var failureFaults = map[string]fault{
 	},
 	"the same failure restarts the set again and again": {
 		seed: makes(failurePolicy(1000), everyJob(annotated("jobset-apiserver.io/kwok-outcome", "failed"), annotated("jobset-apiserver.io/kwok-exit-code", "9"))),
-		want: why.ExitCode, words: []string{"exit code 9", "attempts ended alike"},
+		want: why.ExitCode, words: []string{"exit code 9", "attempts ended with the same failure"},
 	},
 	"a Job tries again after its pod failed": {
 		seed: makes(jobSpecs(func(j *batchv1.JobSpec) { j.BackoffLimit = ptr.To(int32(6)) }),

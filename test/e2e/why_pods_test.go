@@ -47,7 +47,7 @@ var podFaults = map[string]fault{
 	},
 	"pods are not ready for long": {
 		seed: makes(everyJob(neverStarting)),
-		want: why.PodsNotReady, words: []string{"2 pods have a node and are not ready"},
+		want: why.PodsNotReady, words: []string{"2 pods have a node but are not ready"},
 	},
 	"a node is lost": {
 		seed: inTurn(ownNode(""), func(k *kubectl) {

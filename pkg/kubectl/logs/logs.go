@@ -57,16 +57,16 @@ func NewCommand(f *cli.Factory, kinds []cli.For[Loader]) *cobra.Command {
 		Long: `Prints the logs of all pods of a JobSet, read in parallel and in the order of the ranks. Each line begins with
 the rank of its pod: [replicatedJob-jobIndex-podIndex].
 
-With -f, lines are printed as they are written. Pods that a restart brings are followed, too, until the set has finished.
+With -f, lines are printed as they are written, also those of pods that a restart creates, until the set has finished.
 
-Of several logs the last 10 lines are shown, unless --tail or --since say otherwise.`,
-		Example: `  # The end of the log of every pod of the set "train"
+The last 10 lines of each of several logs are printed, unless --tail or --since is set.`,
+		Example: `  # The last lines of the log of every pod of the set "train"
   kubectl jobset logs train
 
-  # What the pod wrote that failed first
+  # The log of the container that failed first
   kubectl jobset logs train --first-failed
 
-  # Everything that the second Job of the workers wrote
+  # All lines of the second Job of the workers
   kubectl jobset logs train --replicated-job workers --job-index 1 --tail -1
 
   # Follow the leader, through restarts
@@ -93,18 +93,18 @@ Of several logs the last 10 lines are shown, unless --tail or --since say otherw
 
 func (o *options) addFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringVar(&o.replicatedJob, complete.ReplicatedJobFlag, "", "Only pods of this replicatedJob.")
-	flags.IntVar(&o.jobIndex, "job-index", -1, "Only pods of the Job with this index in its replicatedJob. -1 for all.")
-	flags.BoolVar(&o.firstFailed, "first-failed", false, "Only the pod that failed first: the first cause on record, or else the first failed pod that exists.")
-	flags.IntVar(&o.attempt, "attempt", 0, "Only pods that ran in the attempt of this number. 0 for all pods that exist.")
+	flags.StringVar(&o.replicatedJob, complete.ReplicatedJobFlag, "", "Print only logs of this replicatedJob.")
+	flags.IntVar(&o.jobIndex, "job-index", -1, "Print only logs of the Job with this index in its replicatedJob. -1 means all Jobs.")
+	flags.BoolVar(&o.firstFailed, "first-failed", false, "Print only the log of what failed first: the recorded first cause, or else the first failed pod that exists.")
+	flags.IntVar(&o.attempt, "attempt", 0, "Print only logs of pods that ran in the attempt with this number. 0 means all pods that exist.")
 	flags.BoolVarP(&o.follow, "follow", "f", false, "Print lines as they are written, until the set has finished.")
-	flags.Int64Var(&o.tail, "tail", -1, "Lines to show of each log, from its end. -1 for all. Default is all of one log, and 10 of several.")
-	flags.DurationVar(&o.since, "since", 0, "Only lines that are not older than this, like 5s, 2m or 3h.")
-	flags.StringVarP(&o.container, "container", "c", "", "The container. Default is the one of the annotation "+defaultContainerKey+", or else the first one.")
-	flags.BoolVar(&o.allContainers, "all-containers", false, "All containers of the pods.")
-	flags.BoolVarP(&o.previous, "previous", "p", false, "The run of the container before the present one.")
-	flags.BoolVar(&o.timestamps, "timestamps", false, "Show when each line was written.")
-	flags.IntVar(&o.maxRequests, "max-log-requests", 50, "Logs to read at the same time. -f reads no more than these.")
+	flags.Int64Var(&o.tail, "tail", -1, "Number of lines to print from the end of each log. -1 means all. The default is all lines of a single log, and 10 of each of several logs.")
+	flags.DurationVar(&o.since, "since", 0, "Print only lines that are newer than this duration, like 5s, 2m or 3h.")
+	flags.StringVarP(&o.container, "container", "c", "", "Container to print the log of. The default is the container that the annotation "+defaultContainerKey+" names, or else the first one.")
+	flags.BoolVar(&o.allContainers, "all-containers", false, "Print the logs of all containers of the pods.")
+	flags.BoolVarP(&o.previous, "previous", "p", false, "Print the log of the previous run of the container.")
+	flags.BoolVar(&o.timestamps, "timestamps", false, "Print the time of each line.")
+	flags.IntVar(&o.maxRequests, "max-log-requests", 50, "Number of logs to read at the same time. With -f, more logs than these are an error.")
 }
 
 // complete sets the default of --tail, which depends on --since and on the number of logs.

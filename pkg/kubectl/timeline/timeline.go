@@ -43,7 +43,7 @@ func NewCommand(f *cli.Factory, kinds []cli.For[Reader]) *cobra.Command {
 them were ready, running. Between attempts it may have been suspended or queued. A line for each attempt says what
 began it, how long the set took to be ready (for a restart: to recover), how it ended, and what failed first.
 
--o html makes one page that needs no network: open it in a browser, or attach it to a report.`,
+-o html writes one page that needs no network: open it in a browser, or attach it to a report.`,
 		Example: `  # The attempts of the set "train"
   kubectl jobset timeline train
 
@@ -68,9 +68,9 @@ began it, how long the set took to be ready (for a restart: to recover), how it 
 		},
 	}
 	o.output.AddFlags(cmd, formatHTML)
-	cmd.Flags().StringVar(&o.file, "file", "", "Write the page to this file. Only with -o html.")
-	cmd.Flags().BoolVar(&o.jobs, "jobs", false, "Show the Jobs that exist, too. Many Jobs are shown by replicatedJob.")
-	cmd.Flags().BoolVar(&o.utc, "utc", false, "Show times in UTC and not in the local time zone.")
+	cmd.Flags().StringVar(&o.file, "file", "", "Write the page to this file. Requires -o html.")
+	cmd.Flags().BoolVar(&o.jobs, "jobs", false, "Also draw the Jobs that exist. More than 30 Jobs are drawn by replicatedJob.")
+	cmd.Flags().BoolVar(&o.utc, "utc", false, "Show times in UTC instead of the local time zone.")
 	return cmd
 }
 

@@ -21,8 +21,7 @@ const long = `Show how many pods of a JobSet are ready, what it requests on whic
 attempts so far, the ready share: the share of its life, from creation to end, in which all of its Jobs were ready; and, if
 the job reports its checkpoints, the goodput: the share of its life whose work a checkpoint has kept.
 
-Requests are those of pods that have not ended. Use is not shown: ask "kubectl top pods" for it, where the cluster
-measures it. Nodes with pods that are not ready come first.`
+Requests are those of pods that have not ended. For usage, see "kubectl top pods". Nodes with pods that are not ready come first.`
 
 const example = `  # Show the set train
   kubectl jobset top train

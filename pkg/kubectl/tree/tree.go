@@ -21,8 +21,8 @@ import (
 const long = `Show a JobSet with its replicatedJobs, Jobs and pods, and the state of each.
 
 Up to 40 Jobs and pods are all shown. Of more, only those with problems are shown, the worst first, and the others are
-counted by state. Jobs that still have to be created are shown as Missing, with what they wait for; Jobs of an earlier
-attempt that are still there as Terminating or Outdated.
+counted by state. Jobs that are still to be created are Missing, with what they wait for. Jobs that do not exist because
+the set has finished or is being deleted are Removed. Jobs of an earlier attempt that still exist are Terminating or Outdated.
 
 With --watch, the tree is drawn again when it changes: on a terminal in place, elsewhere below the last one with the time.
 

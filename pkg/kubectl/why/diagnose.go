@@ -40,7 +40,7 @@ var running = []rule{
 	failedAgain, dependencies, startupOrder, health,
 }
 
-// Diagnose says why the set is as it is. It finds something in every case, be it that all is well.
+// Diagnose explains the state of the set. It finds something in every case, also that all is well.
 func Diagnose(e *Evidence) *Report {
 	d := newDiagnosis(e)
 	r := &Report{Namespace: e.Namespace, Name: e.Name, Summary: d.summary(), Notes: notes(e.JobSet), NotLookedAt: e.NotLookedAt}

@@ -61,7 +61,7 @@ func readRefusal(message string) refusal {
 		{refusedWebhook, webhookFailure, "webhook %s, which could not be called: %s"},
 		{refusedPolicy, policyMessage, "policy %s: %s"},
 		{refusedInvalid, invalidMessage, "%s: %s"},
-		{refusedRights, rightsMessage, "user %s may not %s"},
+		{refusedRights, rightsMessage, "user %s cannot %s"},
 	} {
 		if m := form.message.FindStringSubmatch(message); m != nil {
 			return refusal{form.kind, strings.TrimSuffix(strings.TrimSuffix(fmt.Sprintf(form.words, m[1], m[2]), "]"), ": ")}
@@ -108,7 +108,7 @@ func creationRefused(d *diagnosis) []Finding {
 		f.Cause, f.Summary = JobRefusedByPolicy, fmt.Sprintf("an admission policy refuses the %s: %s", what, r.detail)
 		f.Commands = append(f.Commands, "kubectl get validatingadmissionpolicies,validatingadmissionpolicybindings")
 	case refusedRights:
-		f.Cause, f.Summary = JobCreationFailed, fmt.Sprintf("the controller may not create the %s: %s", what, r.detail)
+		f.Cause, f.Summary = JobCreationFailed, fmt.Sprintf("the controller has no permission to create the %s: %s", what, r.detail)
 	default:
 		f.Cause, f.Summary = JobCreationFailed, fmt.Sprintf("the %s cannot be created: %s", what, r.detail)
 	}
@@ -162,18 +162,18 @@ func nameTaken(d *diagnosis) []Finding {
 	for _, name := range sortedKeys(d.TakenJobs) {
 		job := d.TakenJobs[name]
 		if job == nil {
-			f.Evidence = append(f.Evidence, Fact{Object: object("job", name), Text: "is gone by now"})
+			f.Evidence = append(f.Evidence, Fact{Object: object("job", name), Text: "no longer exists"})
 			continue
 		}
-		owner := "nobody"
+		belongs := "has no owner"
 		if refs := job.OwnerReferences; len(refs) > 0 {
-			owner = refs[0].Kind + " " + refs[0].Name
+			belongs = fmt.Sprintf("belongs to %s %s", refs[0].Kind, refs[0].Name)
 			if refs[0].Kind == "JobSet" && refs[0].Name == d.Name {
-				owner = "an earlier JobSet of this name, UID " + string(refs[0].UID)
+				belongs = "belongs to an earlier JobSet of this name, UID " + string(refs[0].UID)
 			}
 		}
-		f.Summary = fmt.Sprintf("the name of the job %s is taken by one that belongs to %s; the set waits until that is gone", name, owner)
-		f.Evidence = append(f.Evidence, Fact{Object: object("job", name), Text: "exists, owned by " + owner, Time: at(job.CreationTimestamp.Time)})
+		f.Summary = fmt.Sprintf("the set needs the name of the job %s, which exists and %s; the set waits until that job is deleted", name, belongs)
+		f.Evidence = append(f.Evidence, Fact{Object: object("job", name), Text: "exists and " + belongs, Time: at(job.CreationTimestamp.Time)})
 		f.Commands = append(f.Commands, d.kubectl("describe job %s", name), d.kubectl("delete job %s  # if it is not needed", name))
 	}
 	if len(f.Commands) == 0 {
@@ -195,7 +195,7 @@ func jobSuspended(d *diagnosis) []Finding {
 	}
 	return []Finding{{
 		Cause:    JobSuspendedByOther,
-		Summary:  fmt.Sprintf("%s suspended, but not by the set: %s", count(len(names), "job"), some(names, maxFacts)),
+		Summary:  fmt.Sprintf("%s suspended by somebody else: %s", count(len(names), "job"), some(names, maxFacts)),
 		Evidence: []Fact{{Object: object("job", names[0]), Text: "spec.suspend is true, though the set let the job run"}},
 		Commands: []string{d.kubectl("get job %s --show-managed-fields -o yaml", names[0])},
 	}}

@@ -57,7 +57,7 @@ func creationCases() map[string]diagnosisCase {
 		},
 		"the controller may not create Jobs": {
 			evidence: refusedWith("JobCreationFailed", `jobs.batch is forbidden: User "system:serviceaccount:a:b" cannot create resource "jobs" in API group "batch"`),
-			want:     JobCreationFailed, words: []string{"user system:serviceaccount:a:b may not create resource"},
+			want:     JobCreationFailed, words: []string{"user system:serviceaccount:a:b cannot create resource"},
 		},
 		"the Service is refused, so that there are no Jobs": {
 			evidence: healthy(without, func(e *Evidence) { e.Services["train"] = nil },

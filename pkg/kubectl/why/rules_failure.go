@@ -173,7 +173,7 @@ func describeCause(c *jobsetv1alpha2.FailureCause) string {
 	case kind == Evicted:
 		what = fmt.Sprintf("was evicted (%s)", c.Reason)
 	case kind == Preempted:
-		what = "made room for a pod of higher priority"
+		what = "was preempted by a pod of higher priority"
 	case kind == NodeLost:
 		what = fmt.Sprintf("was lost with its node (%s)", c.Reason)
 	case c.ExitCode != nil:
@@ -263,7 +263,7 @@ func failedAgain(d *diagnosis) []Finding {
 	if alike < often || d.Now.Sub(first.EndTime.Time) > recently {
 		return nil
 	}
-	f := d.failureFinding(first.FirstCause, fmt.Sprintf("the last %d attempts ended alike, and the set was restarted each time", alike))
+	f := d.failureFinding(first.FirstCause, fmt.Sprintf("the last %d attempts ended with the same failure, and the set was restarted each time", alike))
 	f.Evidence = append(f.Evidence, d.history()...)
 	return []Finding{f}
 }

@@ -69,7 +69,7 @@ func dependencies(d *diagnosis) []Finding {
 			}
 			findings = append(findings, Finding{
 				Cause:    DependsOn,
-				Summary:  fmt.Sprintf("%s waits until %s is %s: %d of %s are", rj.Name, on.Name, word, have, count(want, "job")),
+				Summary:  fmt.Sprintf("%s waits until %s is %s: %d of %s are %[3]s", rj.Name, on.Name, word, have, count(want, "job")),
 				Evidence: []Fact{{Object: d.set(), Text: fmt.Sprintf("replicatedJob %s dependsOn %s with status %s", rj.Name, on.Name, on.Status)}, d.countsFact(on.Name, want)},
 				Commands: []string{d.plugin("tree %s", d.Name), d.kubectl("get pods -l %s=%s,%s=%s", jobsetv1alpha2.JobSetNameKey, d.Name, jobsetv1alpha2.ReplicatedJobNameKey, on.Name)},
 			})
@@ -137,7 +137,7 @@ func health(d *diagnosis) []Finding {
 		return []Finding{f}
 	}
 	return append(notReady(d), Finding{
-		Cause: Starting, Summary: fmt.Sprintf("is starting, and nothing wrong was found: %s%s", progress, d.attemptWords()),
+		Cause: Starting, Summary: fmt.Sprintf("starting, no problem found: %s%s", progress, d.attemptWords()),
 		Evidence: []Fact{{Object: d.set(), Text: fmt.Sprintf("%s exist, with %s", count(len(d.current), "job"), count(len(d.live), "live pod")), Time: at(d.JobSet.CreationTimestamp.Time)}},
 		Commands: []string{watch},
 	})
@@ -162,7 +162,7 @@ func notReady(d *diagnosis) []Finding {
 	}
 	f := Finding{
 		Cause:    PodsNotReady,
-		Summary:  fmt.Sprintf("%s not ready: %s", podsDo(len(late), "has a node and is", "have a node and are"), some(podNames(late), maxFacts)),
+		Summary:  fmt.Sprintf("%s not ready: %s", podsDo(len(late), "has a node but is", "have a node but are"), some(podNames(late), maxFacts)),
 		Evidence: []Fact{{Object: object("pod", late[0].Name), Text: fmt.Sprintf("phase %s on node %s", late[0].Status.Phase, late[0].Spec.NodeName), Time: at(late[0].CreationTimestamp.Time)}},
 		Commands: []string{d.kubectl("describe pod %s", late[0].Name)},
 	}
@@ -190,9 +190,9 @@ func (d *diagnosis) attemptWords() string {
 	}
 	switch {
 	case a.ReadyTime != nil:
-		words += ", ready since " + span(d.Now, a.ReadyTime.Time)
+		words += ", ready for " + span(d.Now, a.ReadyTime.Time)
 	case a.RequestTime != nil:
-		words += ", begun " + ago(d.Now, a.RequestTime.Time)
+		words += ", began " + ago(d.Now, a.RequestTime.Time)
 	}
 	return words
 }

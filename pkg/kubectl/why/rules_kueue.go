@@ -167,7 +167,7 @@ func admissionChecks(w *unstructured.Unstructured, f *Finding) {
 		open = append(open, fmt.Sprint(fields["name"]))
 		f.Evidence = append(f.Evidence, Fact{Object: name, Text: fmt.Sprintf("admission check %v is %v: %v", fields["name"], fields["state"], fields["message"])})
 	}
-	f.Summary = "Kueue has admitted the set, and is about to resume it"
+	f.Summary = "Kueue has admitted the set and will resume it"
 	if !conditionTrue(conditionOf(w, "Admitted")) {
 		f.Summary = "suspended by Kueue: the quota is reserved, but the set is not admitted yet"
 	}

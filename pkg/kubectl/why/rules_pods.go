@@ -34,7 +34,7 @@ func nodesLost(d *diagnosis) []Finding {
 		pods := byNode[name]
 		all += len(pods)
 		if len(facts) < maxFacts {
-			facts = append(facts, nodeFact(name, d.Nodes[name]), Fact{Object: object("pod", pods[0].Name), Text: fmt.Sprintf("is one of %s on it", count(len(pods), "unfinished pod"))})
+			facts = append(facts, nodeFact(name, d.Nodes[name]), Fact{Object: object("pod", pods[0].Name), Text: fmt.Sprintf("one of %s on the node", count(len(pods), "unfinished pod"))})
 		}
 	}
 	summary := fmt.Sprintf("the node %s is lost, with %s of the set", names[0], count(all, "unfinished pod"))
@@ -59,7 +59,7 @@ func lost(node *corev1.Node) bool {
 
 func nodeFact(name string, node *corev1.Node) Fact {
 	if node == nil {
-		return Fact{Object: object("node", name), Text: "does not exist any more"}
+		return Fact{Object: object("node", name), Text: "no longer exists"}
 	}
 	c := nodeReady(node)
 	return Fact{Object: object("node", name), Text: fmt.Sprintf("condition Ready %s: %s, %s", c.Status, c.Reason, oneLine(c.Message)), Time: at(c.LastTransitionTime.Time)}
@@ -168,7 +168,7 @@ func (d *diagnosis) containerFinding(cause Cause, pods []*corev1.Pod, status cor
 	pod := pods[0]
 	where := fmt.Sprintf("container %s of pod %s", status.Name, pod.Name)
 	if len(pods) > 1 {
-		where = fmt.Sprintf("container %s of %s, as of pod %s", status.Name, count(len(pods), "pod"), pod.Name)
+		where = fmt.Sprintf("container %s of %s, for example pod %s", status.Name, count(len(pods), "pod"), pod.Name)
 	}
 	f := Finding{Cause: cause, Evidence: containerFacts(pod, status), Commands: []string{d.kubectl("describe pod %s", pod.Name)}}
 	logs := d.kubectl("logs %s -c %s --previous", pod.Name, status.Name)
@@ -186,7 +186,7 @@ func (d *diagnosis) containerFinding(cause Cause, pods []*corev1.Pod, status cor
 		f.Summary = fmt.Sprintf("%s: %s", podsDo(len(pods), "waits for its volumes", "wait for their volumes"), oneLine(e.Message))
 		f.Evidence = []Fact{eventFact(e)}
 	case OutOfMemory:
-		f.Summary = fmt.Sprintf("%s was killed for its use of memory (%s), %s", where, memoryLimit(pod, status.Name), restartsSoFar(status.RestartCount))
+		f.Summary = fmt.Sprintf("%s was killed because it used too much memory (%s), %s", where, memoryLimit(pod, status.Name), restartsSoFar(status.RestartCount))
 		f.Commands = []string{logs, d.plugin("top %s", d.Name)}
 	case CrashLoop:
 		f.Summary = fmt.Sprintf("%s crashes repeatedly, %s%s", where, restartsSoFar(status.RestartCount), lastExit(status))

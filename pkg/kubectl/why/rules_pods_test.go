@@ -79,7 +79,7 @@ func podCases() map[string]diagnosisCase {
 		},
 		"a finalizer of a pod blocks a restart": {
 			evidence: healthy(pods(func(pod *corev1.Pod) { overdue(pod); pod.Finalizers = []string{"example.com/hold"} }), restarting),
-			want:     FinalizerBlocksDeletion, words: []string{"the restart cannot go on"}, further: []Cause{TerminatingPodsBlock, Restarting},
+			want:     FinalizerBlocksDeletion, words: []string{"the restart cannot continue"}, further: []Cause{TerminatingPodsBlock, Restarting},
 		},
 		"an image cannot be pulled": {
 			evidence: healthy(pods(crashing("ImagePullBackOff", 0))),
@@ -123,7 +123,7 @@ func healthCases() map[string]diagnosisCase {
 		e.Now = before(10*time.Minute - time.Second).Time
 	}
 	return map[string]diagnosisCase{
-		"a set runs": {evidence: healthy(), want: Running, words: []string{"2 of 2 jobs ready", "attempt 1 (Start), ready since 9m"}},
+		"a set runs": {evidence: healthy(), want: Running, words: []string{"2 of 2 jobs ready", "attempt 1 (Start), ready for 9m"}},
 		"a set of upstream's server runs after restarts": {
 			evidence: healthy(status(func(s *jobsetv1alpha2.JobSetStatus) { s.Attempts, s.Restarts = nil, 2 }), func(e *Evidence) {
 				for _, job := range e.Jobs {
@@ -223,7 +223,7 @@ func failureCases() map[string]diagnosisCase {
 			want: MaxRestartsReached, words: []string{"3 of 3 restarts", "exit code 3"}, further: []Cause{ExitCode},
 		},
 		"a set fails again and again": {
-			evidence: healthy(alike), want: ExitCode, words: []string{"exit code 9", "the last 2 attempts ended alike"}, further: []Cause{Restarting},
+			evidence: healthy(alike), want: ExitCode, words: []string{"exit code 9", "the last 2 attempts ended with the same failure"}, further: []Cause{Restarting},
 		},
 		"upstream's server says which Job failed, and its pod is left": {
 			evidence: healthy(failedBecause("FailedJobs"), pods(fails(5, "Error")), jobFailed("BackoffLimitExceeded")), want: ExitCode, words: []string{"train-workers-1-0-abcde", "exit code 5"},

@@ -76,7 +76,7 @@ func (d *diagnosis) withoutNode(cause Cause, pods []*corev1.Pod) Finding {
 			f.Commands = append(f.Commands, d.kubectl("get workloads.%s", kueueGroup))
 		}
 	case SchedulerSilent:
-		f.Summary = fmt.Sprintf("%s not looked at by the scheduler %s: it does not run, or no scheduler has this name", podsDo(n, "is", "are"), first.Spec.SchedulerName)
+		f.Summary = fmt.Sprintf("the scheduler %s has not considered %s: it does not run, or no scheduler has this name", first.Spec.SchedulerName, count(n, "pod"))
 		f.Commands = append(f.Commands, "kubectl -n kube-system get pods,leases")
 	case UnboundClaim:
 		d.unbound(&f, first, n)
@@ -135,11 +135,11 @@ func (d *diagnosis) noNodeFits(f *Finding, pod *corev1.Pod, n int, message strin
 		f.Evidence = append(f.Evidence, Fact{Object: object("pod", pod.Name), Text: "requests " + requests(pod)})
 		f.Commands = append(f.Commands, "kubectl describe nodes | grep -A 8 'Allocated resources'")
 	case UnschedulableTaint:
-		f.Summary = fmt.Sprintf("%s not tolerate a taint of any node that is allowed: %s", podsDo(n, "does", "do"), detail)
+		f.Summary = fmt.Sprintf("%s not tolerate the taints of the nodes that they may run on: %s", podsDo(n, "does", "do"), detail)
 		d.tainted(f, pod, n)
 		f.Commands = append(f.Commands, "kubectl get nodes -o custom-columns=NAME:.metadata.name,TAINTS:.spec.taints[*].key")
 	case UnschedulableAffinity:
-		f.Summary = fmt.Sprintf("%s no node by selector or affinity: %s", podsDo(n, "fits", "fit"), detail)
+		f.Summary = fmt.Sprintf("%s no node by node selector or affinity: %s", podsDo(n, "fits", "fit"), detail)
 		if len(pod.Spec.NodeSelector) > 0 {
 			var wants []string
 			for _, key := range sortedKeys(pod.Spec.NodeSelector) {

@@ -39,7 +39,7 @@ func deletion(d *diagnosis) []Finding {
 	if held := foreignFinalizers(js); len(held) > 0 {
 		return []Finding{{
 			Cause: FinalizerBlocksDeletion,
-			Summary: fmt.Sprintf("the set is being deleted, but its finalizer %s keeps it: the controller that added it must remove it",
+			Summary: fmt.Sprintf("the set is being deleted, but the finalizer %s keeps it; the controller that added the finalizer must remove it",
 				strings.Join(held, ", ")),
 			Evidence: []Fact{{Object: d.set(), Text: "deleted, with the finalizers " + strings.Join(js.Finalizers, ", "), Time: at(since)}},
 			Commands: []string{d.kubectl("get jobset %s -o jsonpath={.metadata.finalizers}", js.Name), d.removeFinalizer("jobset", js.Name, js, held[0])},
@@ -47,7 +47,7 @@ func deletion(d *diagnosis) []Finding {
 	}
 	f := Finding{
 		Cause:    Deleting,
-		Summary:  fmt.Sprintf("the set was deleted %s, and waits for its jobs and pods to go", ago(d.Now, since)),
+		Summary:  fmt.Sprintf("the set was deleted %s and waits until its jobs and pods are gone", ago(d.Now, since)),
 		Evidence: []Fact{{Object: d.set(), Text: fmt.Sprintf("deleted; %s and %s are left", count(len(d.Jobs), "job"), count(len(d.Pods), "pod")), Time: at(since)}},
 		Commands: []string{d.kubectl("wait --for=delete jobset/%s", js.Name)},
 	}
@@ -57,7 +57,7 @@ func deletion(d *diagnosis) []Finding {
 // removeFinalizer is the command that removes a finalizer, for when nobody is left to do it.
 func (d *diagnosis) removeFinalizer(kind, name string, o metav1.Object, finalizer string) string {
 	index := slices.Index(o.GetFinalizers(), finalizer)
-	return d.kubectl(`patch %s %s --type=json -p '[{"op":"remove","path":"/metadata/finalizers/%d"}]'  # if nobody else will`, kind, name, index)
+	return d.kubectl(`patch %s %s --type=json -p '[{"op":"remove","path":"/metadata/finalizers/%d"}]'  # only if its controller is gone`, kind, name, index)
 }
 
 // childrenBlocked looks for Jobs and pods that were deleted, and that a finalizer keeps.
@@ -88,11 +88,11 @@ func childrenBlocked(d *diagnosis) []Finding {
 	if len(names) == 0 {
 		return nil
 	}
-	waits := "the set cannot go on"
+	waits := "the set cannot continue"
 	if d.JobSet == nil || d.JobSet.DeletionTimestamp != nil {
-		waits = "the set cannot go away"
+		waits = "the set cannot be deleted"
 	} else if d.restarts() {
-		waits = "the restart cannot go on"
+		waits = "the restart cannot continue"
 	}
 	return []Finding{{
 		Cause:    FinalizerBlocksDeletion,
@@ -108,7 +108,7 @@ func managedByOther(d *diagnosis) []Finding {
 	who := *d.JobSet.Spec.ManagedBy
 	f := Finding{
 		Cause:    ManagedByOther,
-		Summary:  fmt.Sprintf("the controller %s runs the set, as spec.managedBy says; the one of this cluster leaves it alone", who),
+		Summary:  fmt.Sprintf("the controller %s manages the set (spec.managedBy); the JobSet controller of this cluster ignores it", who),
 		Evidence: []Fact{{Object: d.set(), Text: fmt.Sprintf("spec.managedBy is %s; %s exist here", who, count(len(d.Jobs), "job"))}},
 		Commands: []string{d.kubectl("describe jobset %s", d.Name)},
 	}

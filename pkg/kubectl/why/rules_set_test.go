@@ -75,7 +75,7 @@ func setCases() map[string]diagnosisCase {
 			evidence: healthy(deleted, set(func(js *jobsetv1alpha2.JobSet) { js.Finalizers = []string{metav1.FinalizerDeleteDependents} }), func(e *Evidence) {
 				e.Jobs[0].DeletionTimestamp, e.Jobs[0].Finalizers = ptr.To(before(time.Minute)), []string{metav1.FinalizerDeleteDependents, "example.com/hold"}
 			}),
-			want: FinalizerBlocksDeletion, words: []string{"job/train-workers-0", "cannot go away"}, further: []Cause{Deleting},
+			want: FinalizerBlocksDeletion, words: []string{"job/train-workers-0", "cannot be deleted"}, further: []Cause{Deleting},
 		},
 		"a set is being deleted": {evidence: healthy(deleted), want: Deleting, words: []string{"deleted 60s ago"}},
 		"another controller manages the set": {

@@ -1,7 +1,7 @@
 // Copyright The jobset-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package why is the command `kubectl jobset why`: it says why a set is as it is.
+// Package why is the command `kubectl jobset why`: it explains the state of a set.
 //
 // Reading is apart from judging. Load fills an Evidence: in a first round what every diagnosis needs (the set, its Jobs, its
 // pods, warnings, the API service, the lease of the controller), in a second what the first round points at (nodes, claims,
@@ -51,7 +51,7 @@ func JobSet(ctx context.Context, c *cli.Clients, name string) (*Report, error) {
 func NewCommand(f *cli.Factory, kinds []cli.For[Diagnoser]) *cobra.Command {
 	output := &cli.Output{}
 	cmd := &cobra.Command{
-		Use: "why NAME", Short: "Explain why a JobSet does not run, and what to do", Long: long, Example: example,
+		Use: "why NAME", Short: "Explain the state of a JobSet, and what to do", Long: long, Example: example,
 		ValidArgsFunction: complete.Names(f, kinds),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			kind, name, err := cli.Find(kinds, args)

@@ -65,6 +65,17 @@ func asStored(counts []jobsetv1alpha2.ReplicatedJobStatus) []jobsetv1alpha2.Repl
 	return sorted
 }
 
+// keepEnded keeps, in the counts of a finished set, the Jobs that have succeeded or failed and do not exist any more, for example because
+// of their own time to live: how a set ended does not change.
+func keepEnded(next, stored []jobsetv1alpha2.ReplicatedJobStatus) {
+	before := byName(stored)
+	for i := range next {
+		if was := before[next[i].Name]; was != nil {
+			next[i].Succeeded, next[i].Failed = max(next[i].Succeeded, was.Succeeded), max(next[i].Failed, was.Failed)
+		}
+	}
+}
+
 // allPodsReady reports whether as many pods as the Job runs at a time are ready or have succeeded.
 func allPodsReady(job *batchv1.Job) bool {
 	wanted := ptr.Deref(job.Spec.Parallelism, 1)

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	batchv1 "k8s.io/api/batch/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
@@ -98,4 +99,40 @@ func TestCountJobsKeepsRestartsOfSingleJobs(t *testing.T) {
 // countsOf returns the counts of a snapshot as they are stored.
 func countsOf(o Observed) []jobsetv1alpha2.ReplicatedJobStatus {
 	return asStored(classify(indexed(o)).counts)
+}
+
+// TestCountsOfFinishedSets has Jobs that are deleted after their set has finished, for example by their own time to live.
+func TestCountsOfFinishedSets(t *testing.T) {
+	type set = func(*jobsetv1alpha2.JobSet)
+	type status = jobsetv1alpha2.ReplicatedJobStatus
+	counted := func(counts ...status) set {
+		return func(js *jobsetv1alpha2.JobSet) { js.Status.ReplicatedJobsStatus = counts }
+	}
+	ended := func(conditionType string) set {
+		return func(js *jobsetv1alpha2.JobSet) {
+			withCondition(conditionType, metav1.ConditionTrue, "Done", "done")(js)
+			js.Status.TerminalState = conditionType
+		}
+	}
+	for name, tc := range map[string]struct {
+		set  []set
+		jobs []*batchv1.Job
+		want []status
+	}{
+		"all Jobs of a completed set are gone":      {set: []set{ended("Completed"), counted(status{Name: "w", Succeeded: 2})}, want: []status{{Name: "w", Succeeded: 2}}},
+		"one of them is":                            {set: []set{ended("Completed"), counted(status{Name: "w", Succeeded: 2})}, jobs: []*batchv1.Job{jobNamed("w", 1, succeeded)}, want: []status{{Name: "w", Succeeded: 2}}},
+		"the failed Job of a failed set is gone":    {set: []set{ended("Failed"), counted(status{Name: "w", Failed: 1, Succeeded: 1})}, want: []status{{Name: "w", Failed: 1, Succeeded: 1}}},
+		"Jobs that were active are counted no more": {set: []set{ended("Failed"), counted(status{Name: "w", Failed: 1, Active: 1, Ready: 1})}, want: []status{{Name: "w", Failed: 1}}},
+		"a set that runs counts what exists":        {set: []set{counted(status{Name: "w", Succeeded: 1})}, jobs: []*batchv1.Job{jobNamed("w", 1, ready)}, want: []status{{Name: "w", Active: 1, Ready: 1}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := observe(newSet(append([]set{with("w", 2)}, tc.set...)...), tc.jobs...)
+			p := Decide(o)
+			got := o.JobSet.Status.ReplicatedJobsStatus
+			if p.Status != nil {
+				got = p.Status.ReplicatedJobsStatus
+			}
+			diff(t, "counts", tc.want, got)
+		})
+	}
 }
