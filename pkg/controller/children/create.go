@@ -85,7 +85,7 @@ func (w *Writer[T]) CreateAll(ctx context.Context, owner metav1.Object, what Cre
 		klog.FromContext(ctx).V(4).Info("Created children", "resource", w.resource, "created", c.created)
 	}
 	if missing := len(what.Children) - c.created - c.taken; err != nil && missing > 1 {
-		err = fmt.Errorf("%d %ss are not created: %w", missing, w.noun, err)
+		err = fmt.Errorf("%d %ss could not be created: %w", missing, w.noun, err)
 	}
 	if c.quiet {
 		err, c.refusals = nil, nil

@@ -51,8 +51,8 @@ func TestApply(t *testing.T) {
 	}
 	jobs := plan.Plan{Status: status, Events: []plan.Event{event}, CreateJobs: full.CreateJobs}
 	stored := "Normal R Reconciling: note with 100%"
-	const refused = `2 jobs are not created: job "js-w-0" creation failed with error: refused`
-	const taken = "Warning JobNameTaken Reconciling: a job named js-w-0 exists that the jobset does not own; the jobset gets its own once that one is gone"
+	const refused = `2 jobs could not be created: job "js-w-0" creation failed with error: refused`
+	const taken = "Warning JobNameTaken Reconciling: a job named js-w-0 already exists and does not belong to the jobset; the jobset creates its own once that job is deleted"
 	other := newSet()
 	other.UID = "uid-other"
 	for name, tc := range map[string]struct {
@@ -236,8 +236,8 @@ func TestRejectedResourcesAreReportedWithTheirCause(t *testing.T) {
 		err        error
 		want       []string
 	}{
-		"a refusal of resources": {resources, invalid, []string{`Warning FailedResourcePropagation Reconciling: job "job" does not get the resources ` +
-			`of its template; the cluster needs the feature MutablePodResourcesForSuspendedJobs: patching job ns/job: Job.batch "job" is invalid`}},
+		"a refusal of resources": {resources, invalid, []string{`Warning FailedResourcePropagation Reconciling: job "job" cannot get the resources ` +
+			`of its template; the main cluster must have the feature gate MutablePodResourcesForSuspendedJobs: patching job ns/job: Job.batch "job" is invalid`}},
 		"a refusal of other directives": {&plan.Directives{}, invalid, nil},
 		"an error of the server":        {resources, errRefused, nil},
 	} {

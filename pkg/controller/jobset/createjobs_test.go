@@ -122,7 +122,7 @@ func TestDeniedJobsDelayNoOther(t *testing.T) {
 	})
 	diff(t, "Jobs that the first pass asks for", numbered("a", 0, 399), r.pass(t))
 	diff(t, "Jobs that exist", 390, r.exist())
-	want := "10 jobs are not created: "
+	want := "10 jobs could not be created: "
 	for _, name := range numbered("a", 0, 2) {
 		want += fmt.Sprintf("job %q creation failed with error: %v\n", name, denied(name))
 	}
@@ -145,7 +145,7 @@ func TestRejectedTemplateCostsOneRequestPerPass(t *testing.T) {
 	diff(t, "Jobs that the first pass asks for", append([]string{"js-a-0"}, numbered("b", 0, 4)...), r.pass(t))
 	diff(t, "Jobs that the second pass asks for", []string{"js-a-0"}, r.pass(t))
 	diff(t, "Jobs that exist", 5, r.exist())
-	text := fmt.Sprintf("400 jobs are not created: job \"js-a-0\" creation failed with error: %v", invalidTemplate("js-a-0"))
+	text := fmt.Sprintf("400 jobs could not be created: job \"js-a-0\" creation failed with error: %v", invalidTemplate("js-a-0"))
 	diff(t, "events", []string{text, text}, r.notes())
 }
 

@@ -42,13 +42,13 @@ const (
 // consequences say what it means that a field is not kept.
 var consequences = map[droppedField]string{
 	droppedStartTime: "jobset-apiserver does not keep status.startTime: " +
-		"deadlines are off until both programs run with --feature-gates=JobSetActiveDeadlineSeconds=true",
+		"deadlines are not enforced until both programs run with --feature-gates=JobSetActiveDeadlineSeconds=true",
 	droppedExecutionAttempts: "jobset-apiserver does not keep status.executionAttempts: " +
 		"executions are not counted until both programs run with --feature-gates=ExecutionAttemptsTracking=true",
 	droppedJobRestarts: "jobset-apiserver does not keep jobRestarts of status.replicatedJobsStatus: " +
-		"rules that restart single jobs count as absent until both programs run with --feature-gates=RestartJob=true",
+		"rules that restart single jobs are ignored until both programs run with --feature-gates=RestartJob=true",
 	droppedAttempts: "jobset-apiserver does not keep status.attempts: " +
-		"no history is kept until its version is that of the controller",
+		"no history is kept until it has the version of the controller",
 }
 
 // dropped remembers the fields that the API server has not kept lately. A decision that waits until such a field is stored

@@ -71,7 +71,7 @@ func TestSetStartsWithGateMismatch(t *testing.T) {
 	}
 	want := []string{
 		"jobset-apiserver does not keep status.executionAttempts: executions are not counted until both programs run with --feature-gates=ExecutionAttemptsTracking=true",
-		"jobset-apiserver does not keep status.startTime: deadlines are off until both programs run with --feature-gates=JobSetActiveDeadlineSeconds=true",
+		"jobset-apiserver does not keep status.startTime: deadlines are not enforced until both programs run with --feature-gates=JobSetActiveDeadlineSeconds=true",
 		"",
 	}
 	diff(t, "errors", want, got)

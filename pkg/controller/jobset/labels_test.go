@@ -24,7 +24,7 @@ func TestLostLabelsAreRestored(t *testing.T) {
 	restarted := newSet()
 	restarted.Status.Restarts = 1
 	wanted := plan.Decide(plan.Observed{JobSet: restarted}).CreateJobs
-	const restored = `Warning JobLabelsRestored Reconciling: labels that identify job "js-w-0" as part of the jobset were removed or changed, and have been restored`
+	const restored = `Warning JobLabelsRestored Reconciling: labels that identify job "js-w-0" as part of the jobset were removed or changed; they have been restored`
 	const lost = `job "js-w-0" creation failed with error: jobs.batch "js-w-0" already exists, ` +
 		`without the label jobset.sigs.k8s.io/jobset-name on itself and on its pods`
 	for name, tc := range map[string]struct {

@@ -97,7 +97,7 @@ func TestPassEndsInTime(t *testing.T) {
 			takes: time.Hour, stopAfter: 9500 * time.Millisecond,
 			want: outcome{
 				Begun: 1, Took: 14500 * time.Millisecond, Again: time.Minute, Status: 3,
-				Error: `500 jobs are not created: job "js-a-0" creation failed with error: context canceled`,
+				Error: `500 jobs could not be created: job "js-a-0" creation failed with error: context canceled`,
 			},
 		},
 	} {

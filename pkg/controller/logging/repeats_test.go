@@ -63,15 +63,15 @@ func check(t *testing.T, want, got []string) {
 func TestCausesAreLoggedOnce(t *testing.T) {
 	r := newRig(t)
 	for n := range 50 {
-		r.fails("ns/a", fmt.Sprintf("%d jobs are not created: job \"js-%d\": exceeded quota: q, used: %d", n, n, n))
+		r.fails("ns/a", fmt.Sprintf("%d jobs could not be created: job \"js-%d\": exceeded quota: q, used: %d", n, n, n))
 		r.clock.Step(time.Second)
 	}
-	check(t, []string{`Sync failed: 0 jobs are not created: job "js-0": exceeded quota: q, used: 0`}, r.lines(t))
+	check(t, []string{`Sync failed: 0 jobs could not be created: job "js-0": exceeded quota: q, used: 0`}, r.lines(t))
 	r.Succeeded(r.logger, "ns/a")
 	r.Succeeded(r.logger, "ns/a")
 	check(t, []string{
-		`Sync failed: 0 jobs are not created: job "js-0": exceeded quota: q, used: 0`,
-		`Succeeded after failures reason=0 jobs are not created: job "js-0": exceeded quota: q, used: 0 times=50 within=49s`,
+		`Sync failed: 0 jobs could not be created: job "js-0": exceeded quota: q, used: 0`,
+		`Succeeded after failures reason=0 jobs could not be created: job "js-0": exceeded quota: q, used: 0 times=50 within=49s`,
 	}, r.lines(t))
 }
 
@@ -128,8 +128,8 @@ func TestOutagesAreOneLine(t *testing.T) {
 
 func TestEssenceOfErrors(t *testing.T) {
 	for text, want := range map[string]string{
-		`15 jobs are not created: job "js-5" creation failed with error: exceeded quota: q, used: pods=5`: " jobs are not created: job creation failed with error: exceeded quota: q, used: pods=",
-		"patching job ns-7/js-w-12: denied\nand 2 more":                                                   "patching job denied",
+		`15 jobs could not be created: job "js-5" creation failed with error: exceeded quota: q, used: pods=5`: " jobs could not be created: job creation failed with error: exceeded quota: q, used: pods=",
+		"patching job ns-7/js-w-12: denied\nand 2 more":                                                        "patching job denied",
 		"": "",
 	} {
 		if got := essence(text); got != want {

@@ -68,7 +68,7 @@ func creationCases() map[string]diagnosisCase {
 			evidence: healthy(warns("JobSet", "uid-train", "JobCreationFailed", "something")), want: Running,
 		},
 		"the name of a Job is taken": {
-			evidence: healthy(without, has(jobsetv1alpha2.ChildNameConflict, "JobNameTaken", "a job named train-workers-0 exists that the jobset does not own"), func(e *Evidence) {
+			evidence: healthy(without, has(jobsetv1alpha2.ChildNameConflict, "JobNameTaken", "a job named train-workers-0 already exists and does not belong to the jobset"), func(e *Evidence) {
 				foreign := childJob(e.JobSet, 0)
 				foreign.OwnerReferences = []metav1.OwnerReference{{Kind: "CronJob", Name: "nightly"}}
 				e.TakenJobs["train-workers-0"] = foreign

@@ -43,7 +43,7 @@ func classify(o Observed) children {
 		previous, err := isPrevious(o, job)
 		switch {
 		case err != nil:
-			kids.problems = append(kids.problems, fmt.Sprintf("job %q is left alone: %v", job.Name, err))
+			kids.problems = append(kids.problems, fmt.Sprintf("job %q is ignored: %v", job.Name, err))
 		case previous:
 			kids.previous = append(kids.previous, job)
 		case helper.TrueJobCondition(job, batchv1.JobComplete) != nil:

@@ -40,22 +40,22 @@ func TestClassify(t *testing.T) {
 		"a Job without an attempt is left alone and reported, and the others are not": {
 			jobs: []*batchv1.Job{jobNamed("w", 0, unlabeled(jobsetv1alpha2.RestartsKey)), jobNamed("w", 1)},
 			want: meanings{Active: []string{"js-w-1"}, Problems: []string{
-				`job "js-w-0" is left alone: label jobset.sigs.k8s.io/restart-attempt is missing`}},
+				`job "js-w-0" is ignored: label jobset.sigs.k8s.io/restart-attempt is missing`}},
 		},
 		"a Job whose attempt is no number is left alone": {
 			jobs: []*batchv1.Job{jobNamed("w", 0, attempt("one"))},
 			want: meanings{Problems: []string{
-				`job "js-w-0" is left alone: label jobset.sigs.k8s.io/restart-attempt must be a number of 0 or more, not "one"`}},
+				`job "js-w-0" is ignored: label jobset.sigs.k8s.io/restart-attempt must be a number of 0 or more, not "one"`}},
 		},
 		"a Job with an index beyond the replicas is left alone": {
 			jobs: []*batchv1.Job{jobNamed("w", 3)},
 			want: meanings{Problems: []string{
-				`job "js-w-3" is left alone: label jobset.sigs.k8s.io/job-index must be less than the 3 replicas, not 3`}},
+				`job "js-w-3" is ignored: label jobset.sigs.k8s.io/job-index must be less than the 3 replicas, not 3`}},
 		},
 		"a Job of a replicatedJob that does not exist is left alone": {
 			jobs: []*batchv1.Job{jobNamed("x", 0)},
 			want: meanings{Problems: []string{
-				`job "js-x-0" is left alone: label jobset.sigs.k8s.io/replicatedjob-name must be the name of a replicatedJob, not "x"`}},
+				`job "js-x-0" is ignored: label jobset.sigs.k8s.io/replicatedjob-name must be the name of a replicatedJob, not "x"`}},
 		},
 		"with RestartJob a Job behind its own counter is previous": {
 			set: []func(*jobsetv1alpha2.JobSet){restartedJob}, gates: gates.Gates{RestartJob: true},
@@ -73,7 +73,7 @@ func TestClassify(t *testing.T) {
 			gates: gates.Gates{RestartJob: true},
 			jobs:  []*batchv1.Job{jobNamed("w", 1, label(jobsetv1alpha2.JobRestartAttemptKey, "-1"))},
 			want: meanings{Problems: []string{
-				`job "js-w-1" is left alone: label jobset.sigs.k8s.io/job-restart-attempt must be a number of 0 or more, not "-1"`}},
+				`job "js-w-1" is ignored: label jobset.sigs.k8s.io/job-restart-attempt must be a number of 0 or more, not "-1"`}},
 		},
 		"without RestartJob a Job that was restarted on request is previous too": {
 			set:  []func(*jobsetv1alpha2.JobSet){restartedJob},

@@ -21,8 +21,8 @@ func warnings(o Observed, p Plan, r Results) (events []Event) {
 		events = append(events, Event{Type: corev1.EventTypeWarning, Reason: reason, Note: note})
 	}
 	for _, refused := range r.RefusedResources {
-		warn("FailedResourcePropagation", fmt.Sprintf("job %q does not get the resources of its template; "+
-			"the cluster needs the feature MutablePodResourcesForSuspendedJobs: %s", refused.Job, refused.Error))
+		warn("FailedResourcePropagation", fmt.Sprintf("job %q cannot get the resources of its template; "+
+			"the main cluster must have the feature gate MutablePodResourcesForSuspendedJobs: %s", refused.Job, refused.Error))
 	}
 	if r.ServiceError != "" {
 		warn("HeadlessServiceCreationFailed", r.ServiceError)
@@ -31,7 +31,7 @@ func warnings(o Observed, p Plan, r Results) (events []Event) {
 		warn("PVCCreationFailed", message)
 	}
 	for _, job := range p.jobsWith(r, LabelsRestored) {
-		warn("JobLabelsRestored", fmt.Sprintf("labels that identify job %q as part of the jobset were removed or changed, and have been restored", job))
+		warn("JobLabelsRestored", fmt.Sprintf("labels that identify job %q as part of the jobset were removed or changed; they have been restored", job))
 	}
 	if r.CreationError != "" {
 		warn("JobCreationFailed", r.CreationError)

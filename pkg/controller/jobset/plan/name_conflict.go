@@ -50,7 +50,7 @@ func (b *statusBuilder) endNameConflict() {
 
 const (
 	beforeTakenName = "a job named "
-	afterTakenName  = " exists that the jobset does not own; the jobset gets its own once that one is gone"
+	afterTakenName  = " already exists and does not belong to the jobset; the jobset creates its own once that job is deleted"
 )
 
 func nameTaken(job string) string { return beforeTakenName + job + afterTakenName }

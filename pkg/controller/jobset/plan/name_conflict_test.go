@@ -16,8 +16,8 @@ import (
 )
 
 func TestTakenNames(t *testing.T) {
-	const first = "a job named js-w-0 exists that the jobset does not own; the jobset gets its own once that one is gone"
-	const second = "a job named js-w-1 exists that the jobset does not own; the jobset gets its own once that one is gone"
+	const first = "a job named js-w-0 already exists and does not belong to the jobset; the jobset creates its own once that job is deleted"
+	const second = "a job named js-w-1 already exists and does not belong to the jobset; the jobset creates its own once that job is deleted"
 	conflict := func(status metav1.ConditionStatus, reason, message string, at metav1.Time) *metav1.Condition {
 		return &metav1.Condition{Type: "ChildNameConflict", Status: status, Reason: reason, Message: message, LastTransitionTime: at}
 	}

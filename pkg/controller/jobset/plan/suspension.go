@@ -19,7 +19,7 @@ import (
 
 const (
 	messageSuspended = "jobset is suspended"
-	messageTakenBack = "jobs were suspended, and the jobset was resumed"
+	messageTakenBack = "jobset was resumed while its jobs were being suspended"
 )
 
 // SuspendedInAttempt is the value of the annotation ReleasedKey of Jobs that were suspended with the set.
