@@ -189,8 +189,8 @@ func TestPluginPreviewShowsRejections(t *testing.T) {
 			func(s preview.Set) string { return fmt.Sprint(s.Verdict) }, `unknown field "spec.sucessPolicy"`,
 		},
 		"the Job API refuses the template": {
-			setOf("bad", `{containers: [{name: main, image: x, resources: {requests: {cpu: 2}, limits: {cpu: 1}}}]}`),
-			func(s preview.Set) string { return fmt.Sprint(*s.ReplicatedJobs[0].Job) }, "{Refused [spec.replicatedJobs[0].template.spec.template.spec.containers[0].resources.requests: Invalid value",
+			setOf("bad", `{containers: [{name: main, image: x, volumeMounts: [{name: data, mountPath: /data}]}]}`),
+			func(s preview.Set) string { return fmt.Sprint(*s.ReplicatedJobs[0].Job) }, "{Refused [spec.replicatedJobs[0].template.spec.template.spec.containers[0].volumeMounts[0].name: Not found",
 		},
 		"pod security refuses the pods, and warns of the Job": {
 			setOf("bad", `{hostNetwork: true, containers: [{name: main, image: x}]}`),

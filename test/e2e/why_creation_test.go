@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/utils/ptr"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
@@ -19,10 +18,9 @@ import (
 var creationFaults = map[string]fault{
 	"the Job template is refused by the API": {
 		seed: makes(podSpecs(func(p *corev1.PodSpec) {
-			p.Containers[0].Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("2")}
-			p.Containers[0].Resources.Limits = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1")}
+			p.Containers[0].VolumeMounts = []corev1.VolumeMount{{Name: "data", MountPath: "/data"}}
 		})),
-		want: why.JobTemplateRefused, words: []string{"spec.replicatedJobs[0].template.spec.template.spec.containers[0].resources.requests", "must be less than or equal to cpu limit"},
+		want: why.JobTemplateRefused, words: []string{"spec.replicatedJobs[0].template.spec.template.spec.containers[0].volumeMounts[0].name", `Not found: "data"`},
 	},
 	"a quota refuses the Jobs": {
 		seed: inTurn(withQuota("count/jobs.batch", "1"), makes()),

@@ -4,6 +4,8 @@
 package validation_test
 
 import (
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset"
@@ -49,4 +51,12 @@ func train(change ...func(*jobset.JobSet)) *jobset.JobSet {
 		f(js)
 	}
 	return js
+}
+
+// podFailurePolicy gives a Job the rules, and the restart policy that they need.
+func podFailurePolicy(rules ...batchv1.PodFailurePolicyRule) func(*batchv1.JobSpec) {
+	return func(j *batchv1.JobSpec) {
+		j.Template.Spec.RestartPolicy = corev1.RestartPolicyNever
+		j.PodFailurePolicy = &batchv1.PodFailurePolicy{Rules: rules}
+	}
 }

@@ -71,20 +71,14 @@ func TestJobTemplateKeys(t *testing.T) {
 			prefix: jobPath, missing: []string{"successPolicy.rules"},
 		},
 		"pod failure policy": {
-			change: func(j *batchv1.JobSpec) {
-				j.Template.Spec.RestartPolicy = corev1.RestartPolicyNever
-				j.PodFailurePolicy = &batchv1.PodFailurePolicy{}
-			},
+			change: podFailurePolicy(),
 			prefix: jobPath, missing: []string{"podFailurePolicy.rules"},
 		},
 		"pod failure policy rules": {
-			change: func(j *batchv1.JobSpec) {
-				j.Template.Spec.RestartPolicy = corev1.RestartPolicyNever
-				j.PodFailurePolicy = &batchv1.PodFailurePolicy{Rules: []batchv1.PodFailurePolicyRule{
-					{OnExitCodes: &batchv1.PodFailurePolicyOnExitCodesRequirement{}},
-					{OnPodConditions: []batchv1.PodFailurePolicyOnPodConditionsPattern{{}}},
-				}}
-			},
+			change: podFailurePolicy(
+				batchv1.PodFailurePolicyRule{OnExitCodes: &batchv1.PodFailurePolicyOnExitCodesRequirement{}},
+				batchv1.PodFailurePolicyRule{OnPodConditions: []batchv1.PodFailurePolicyOnPodConditionsPattern{{}}},
+			),
 			prefix:  jobPath + "podFailurePolicy.rules",
 			missing: []string{"[0].action", "[0].onExitCodes.operator", "[0].onExitCodes.values", "[1].action", "[1].onPodConditions[0].type"},
 		},

@@ -80,8 +80,6 @@ func (c *checker) jobRestartPolicy(spec *batchv1.JobSpec, path *field.Path) {
 		c.errs = append(c.errs, field.NotSupported(p, policy, []corev1.RestartPolicy{corev1.RestartPolicyOnFailure, corev1.RestartPolicyNever}))
 	case spec.PodFailurePolicy != nil:
 		c.refuse(p, policy, "must be Never if podFailurePolicy is set; the default is OnFailure")
-	case spec.BackoffLimitPerIndex != nil:
-		c.refuse(p, policy, "must be Never if backoffLimitPerIndex is set; the default is OnFailure")
 	}
 	if spec.PodFailurePolicy != nil && valueOr(spec.PodReplacementPolicy, batchv1.Failed) != batchv1.Failed {
 		c.refuse(path.Child("podReplacementPolicy"), *spec.PodReplacementPolicy, "must be Failed if podFailurePolicy is set")

@@ -55,8 +55,11 @@ func Missing(template *batchv1.JobTemplateSpec, claims map[string]struct{}, path
 }
 
 func (m missing) container(container *corev1.Container, volumes, devices map[string]struct{}, path *field.Path) {
-	if container.Image == "" {
+	switch image := container.Image; {
+	case image == "":
 		m.add(path.Child("image"), "not set"+rejected, "adds it")
+	case image != strings.TrimSpace(image):
+		m.add(path.Child("image"), "%q begins or ends with a space; its pods are rejected", image)
 	}
 	m.unknown(path.Child("imagePullPolicy"), string(container.ImagePullPolicy), "Always", "IfNotPresent", "Never")
 	for i := range container.VolumeMounts {

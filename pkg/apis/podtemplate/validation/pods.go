@@ -19,9 +19,6 @@ const maxPort = 65535
 
 func (c *checker) containerOfPod(container *corev1.Container, path *field.Path) {
 	c.name(path.Child("name"), container.Name)
-	if image := container.Image; image != strings.TrimSpace(image) {
-		c.refuse(path.Child("image"), image, "must not begin or end with a space")
-	}
 	for i := range container.Ports {
 		port, p := &container.Ports[i], path.Child("ports").Index(i)
 		if n := port.ContainerPort; n < 0 || n > maxPort {
