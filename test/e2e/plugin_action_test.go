@@ -70,7 +70,7 @@ func TestPluginActsAndWaits(t *testing.T) {
 	k.acts([]string{"suspend", "train"}, theSet+" unchanged: the JobSet is already suspended; nothing changed")
 	k.actsNot([]string{"restart", "train"}, "error: "+theSet+" not restarted: the JobSet is suspended; resume it instead")
 	k.acts(with("resume", "train"), theSet+" resumed (attempt 4)", theSet+": 2 of 2 Jobs ready in attempt 4")
-	k.acts(with("cancel", "train", "--reason=wrong data"), theSet+" cancelled (attempt 4)", theSet+": no Job runs any more")
+	k.acts(with("cancel", "train", "--reason=wrong data"), theSet+" cancelled (attempt 4)", theSet+": no Job is running")
 	if jobs := k.ok("get", "jobs", "-o", "name"); jobs != "" {
 		t.Errorf("after waiting for the cancellation, there are Jobs: %s", jobs)
 	}
@@ -207,7 +207,7 @@ func TestPluginAsksOnTerminalsBeforeItCancels(t *testing.T) {
 		t.Fatalf("the set was cancelled although the answer was no: %s", got)
 	}
 	got := typed("y\n", "cancel", "train", "--wait", "--timeout=60s")
-	if !strings.Contains(got, question) || !strings.Contains(got, theSet+": no Job runs any more") {
+	if !strings.Contains(got, question) || !strings.Contains(got, theSet+": no Job is running") {
 		t.Errorf("after yes:\n%s", got)
 	}
 	if got := k.field("jobset/train", "{.status.terminalState}"); got != "Failed" {

@@ -63,7 +63,7 @@ func TestPluginTopShowsWhereASetRunsAndItsReadyShare(t *testing.T) {
 			return ""
 		})
 		got := viewer.pluginOK("top", "train", "--domain-label=jobset-apiserver.io/rack")
-		if !strings.Contains(got, "Pods      2 of 2 ready") || !strings.Contains(got, "note: domains are not known: listing the nodes: nodes is forbidden") {
+		if !strings.Contains(got, "Pods         2 of 2 ready") || !strings.Contains(got, "note: domains are not known: listing the nodes: nodes is forbidden") {
 			t.Errorf("all but the domains must be shown, and why they are not:\n%s", got)
 		}
 	})

@@ -10,97 +10,97 @@ import (
 
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// JobSetRestart restarts a JobSet or a part of it: it is created as jobsets/<name>/restart and comes back with its status filled.
+// JobSetRestart restarts a JobSet or a part of it: it is created as jobsets/<name>/restart and returned with its status set.
 type JobSetRestart struct {
 	metav1.TypeMeta
 
 	// metadata is the standard object metadata. Its name, if there is one, must be that of the JobSet.
 	metav1.ObjectMeta
 
-	// spec is what is asked for.
+	// spec describes the request.
 	Spec JobSetRestartSpec
 
-	// status is what came of it, filled by the server.
+	// status is the result of the request, set by the server.
 	Status JobSetActionStatus
 }
 
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// JobSetSuspend suspends a JobSet: it is created as jobsets/<name>/suspend and comes back with its status filled.
+// JobSetSuspend suspends a JobSet: it is created as jobsets/<name>/suspend and returned with its status set.
 type JobSetSuspend struct {
 	metav1.TypeMeta
 
 	// metadata is the standard object metadata. Its name, if there is one, must be that of the JobSet.
 	metav1.ObjectMeta
 
-	// spec is what is asked for.
+	// spec describes the request.
 	Spec JobSetActionSpec
 
-	// status is what came of it, filled by the server.
+	// status is the result of the request, set by the server.
 	Status JobSetActionStatus
 }
 
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// JobSetResume resumes a suspended JobSet: it is created as jobsets/<name>/resume and comes back with its status filled.
+// JobSetResume resumes a suspended JobSet: it is created as jobsets/<name>/resume and returned with its status set.
 type JobSetResume struct {
 	metav1.TypeMeta
 
 	// metadata is the standard object metadata. Its name, if there is one, must be that of the JobSet.
 	metav1.ObjectMeta
 
-	// spec is what is asked for.
+	// spec describes the request.
 	Spec JobSetActionSpec
 
-	// status is what came of it, filled by the server.
+	// status is the result of the request, set by the server.
 	Status JobSetActionStatus
 }
 
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// JobSetCancel ends a JobSet permanently and keeps the object: it is created as jobsets/<name>/cancel and comes back with its status filled.
+// JobSetCancel ends a JobSet permanently and keeps the object: it is created as jobsets/<name>/cancel and returned with its status set.
 type JobSetCancel struct {
 	metav1.TypeMeta
 
 	// metadata is the standard object metadata. Its name, if there is one, must be that of the JobSet.
 	metav1.ObjectMeta
 
-	// spec is what is asked for.
+	// spec describes the request.
 	Spec JobSetActionSpec
 
-	// status is what came of it, filled by the server.
+	// status is the result of the request, set by the server.
 	Status JobSetActionStatus
 }
 
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// JobSetRetry runs a failed JobSet again: it is created as jobsets/<name>/retry and comes back with its status filled.
+// JobSetRetry runs a failed JobSet again: it is created as jobsets/<name>/retry and returned with its status set.
 type JobSetRetry struct {
 	metav1.TypeMeta
 
 	// metadata is the standard object metadata. Its name, if there is one, must be that of the JobSet.
 	metav1.ObjectMeta
 
-	// spec is what is asked for.
+	// spec describes the request.
 	Spec JobSetRetrySpec
 
-	// status is what came of it, filled by the server.
+	// status is the result of the request, set by the server.
 	Status JobSetActionStatus
 }
 
-// JobSetRestartSpec is what is to be restarted, and why.
+// JobSetRestartSpec describes what to restart, and why.
 type JobSetRestartSpec struct {
 	// scope is the part of the set to restart: JobSet, ReplicatedJob or Job. Defaults to JobSet.
 	Scope RestartScope
 
-	// replicatedJob is the name of the one to restart, or that the Job to restart belongs to. Required for the scopes
+	// replicatedJob is the name of the replicatedJob to restart, or of the one to which the Job belongs. Required for the scopes
 	// ReplicatedJob and Job, and not allowed for JobSet.
 	ReplicatedJob string
 
 	// jobIndex is the index of the Job to restart, from 0. Required for the scope Job, and not allowed for others.
 	JobIndex *int32
 
-	// reason says why, for the history of the set. At most 1024 characters.
+	// reason is the reason for the action, kept in the history of the set. At most 1024 characters.
 	Reason string
 
 	// countTowardsMaxRestarts makes the restart use up one of the maxRestarts of the failure policy; that of a
@@ -127,18 +127,18 @@ const (
 	RestartScopeJob RestartScope = "Job"
 )
 
-// JobSetActionSpec is why a set is suspended, resumed or cancelled.
+// JobSetActionSpec describes why a set is suspended, resumed or cancelled.
 type JobSetActionSpec struct {
-	// reason says why, for the history of the set. At most 1024 characters.
+	// reason is the reason for the action, kept in the history of the set. At most 1024 characters.
 	Reason string
 
 	// preconditions must hold for the action to happen.
 	Preconditions *ActionPreconditions
 }
 
-// JobSetRetrySpec is how a failed set is to run again, and why.
+// JobSetRetrySpec describes how a failed set runs again, and why.
 type JobSetRetrySpec struct {
-	// reason says why, for the history of the set. At most 1024 characters.
+	// reason is the reason for the action, kept in the history of the set. At most 1024 characters.
 	Reason string
 
 	// maxRestarts is the number of restarts to grant beyond those that are left. 0 or more; more than 0 only for a set
@@ -160,7 +160,7 @@ type ActionPreconditions struct {
 	Attempt *int32
 }
 
-// JobSetActionStatus is what came of an action.
+// JobSetActionStatus is the result of an action.
 type JobSetActionStatus struct {
 	// uid is that of the JobSet.
 	UID types.UID

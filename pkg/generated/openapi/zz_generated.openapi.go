@@ -478,12 +478,12 @@ func schema_pkg_apis_batch_v1alpha1_JobSetActionSpec(ref common.ReferenceCallbac
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "JobSetActionSpec is why a set is suspended, resumed or cancelled.",
+				Description: "JobSetActionSpec describes why a set is suspended, resumed or cancelled.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"reason": {
 						SchemaProps: spec.SchemaProps{
-							Description: "reason says why, for the history of the set. At most 1024 characters.",
+							Description: "reason is the reason for the action, kept in the history of the set. At most 1024 characters.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -506,7 +506,7 @@ func schema_pkg_apis_batch_v1alpha1_JobSetActionStatus(ref common.ReferenceCallb
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "JobSetActionStatus is what came of an action.",
+				Description: "JobSetActionStatus is the result of an action.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"uid": {
@@ -555,7 +555,7 @@ func schema_pkg_apis_batch_v1alpha1_JobSetCancel(ref common.ReferenceCallback) c
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "JobSetCancel ends a JobSet permanently and keeps the object: it is created as jobsets/<name>/cancel and comes back with its status filled.",
+				Description: "JobSetCancel ends a JobSet permanently and keeps the object: it is created as jobsets/<name>/cancel and returned with its status set.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -581,14 +581,14 @@ func schema_pkg_apis_batch_v1alpha1_JobSetCancel(ref common.ReferenceCallback) c
 					},
 					"spec": {
 						SchemaProps: spec.SchemaProps{
-							Description: "spec is what is asked for.",
+							Description: "spec describes the request.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1alpha1.JobSetActionSpec{}.OpenAPIModelName()),
 						},
 					},
 					"status": {
 						SchemaProps: spec.SchemaProps{
-							Description: "status is what came of it, filled by the server.",
+							Description: "status is the result of the request, set by the server.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1alpha1.JobSetActionStatus{}.OpenAPIModelName()),
 						},
@@ -605,7 +605,7 @@ func schema_pkg_apis_batch_v1alpha1_JobSetRestart(ref common.ReferenceCallback) 
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "JobSetRestart restarts a JobSet or a part of it: it is created as jobsets/<name>/restart and comes back with its status filled.",
+				Description: "JobSetRestart restarts a JobSet or a part of it: it is created as jobsets/<name>/restart and returned with its status set.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -631,14 +631,14 @@ func schema_pkg_apis_batch_v1alpha1_JobSetRestart(ref common.ReferenceCallback) 
 					},
 					"spec": {
 						SchemaProps: spec.SchemaProps{
-							Description: "spec is what is asked for.",
+							Description: "spec describes the request.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1alpha1.JobSetRestartSpec{}.OpenAPIModelName()),
 						},
 					},
 					"status": {
 						SchemaProps: spec.SchemaProps{
-							Description: "status is what came of it, filled by the server.",
+							Description: "status is the result of the request, set by the server.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1alpha1.JobSetActionStatus{}.OpenAPIModelName()),
 						},
@@ -655,7 +655,7 @@ func schema_pkg_apis_batch_v1alpha1_JobSetRestartSpec(ref common.ReferenceCallba
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "JobSetRestartSpec is what is to be restarted, and why.",
+				Description: "JobSetRestartSpec describes what to restart, and why.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"scope": {
@@ -669,7 +669,7 @@ func schema_pkg_apis_batch_v1alpha1_JobSetRestartSpec(ref common.ReferenceCallba
 					},
 					"replicatedJob": {
 						SchemaProps: spec.SchemaProps{
-							Description: "replicatedJob is the name of the one to restart, or that the Job to restart belongs to. Required for the scopes ReplicatedJob and Job, and not allowed for JobSet.",
+							Description: "replicatedJob is the name of the replicatedJob to restart, or of the one to which the Job belongs. Required for the scopes ReplicatedJob and Job, and not allowed for JobSet.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -683,7 +683,7 @@ func schema_pkg_apis_batch_v1alpha1_JobSetRestartSpec(ref common.ReferenceCallba
 					},
 					"reason": {
 						SchemaProps: spec.SchemaProps{
-							Description: "reason says why, for the history of the set. At most 1024 characters.",
+							Description: "reason is the reason for the action, kept in the history of the set. At most 1024 characters.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -720,7 +720,7 @@ func schema_pkg_apis_batch_v1alpha1_JobSetResume(ref common.ReferenceCallback) c
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "JobSetResume resumes a suspended JobSet: it is created as jobsets/<name>/resume and comes back with its status filled.",
+				Description: "JobSetResume resumes a suspended JobSet: it is created as jobsets/<name>/resume and returned with its status set.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -746,14 +746,14 @@ func schema_pkg_apis_batch_v1alpha1_JobSetResume(ref common.ReferenceCallback) c
 					},
 					"spec": {
 						SchemaProps: spec.SchemaProps{
-							Description: "spec is what is asked for.",
+							Description: "spec describes the request.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1alpha1.JobSetActionSpec{}.OpenAPIModelName()),
 						},
 					},
 					"status": {
 						SchemaProps: spec.SchemaProps{
-							Description: "status is what came of it, filled by the server.",
+							Description: "status is the result of the request, set by the server.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1alpha1.JobSetActionStatus{}.OpenAPIModelName()),
 						},
@@ -770,7 +770,7 @@ func schema_pkg_apis_batch_v1alpha1_JobSetRetry(ref common.ReferenceCallback) co
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "JobSetRetry runs a failed JobSet again: it is created as jobsets/<name>/retry and comes back with its status filled.",
+				Description: "JobSetRetry runs a failed JobSet again: it is created as jobsets/<name>/retry and returned with its status set.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -796,14 +796,14 @@ func schema_pkg_apis_batch_v1alpha1_JobSetRetry(ref common.ReferenceCallback) co
 					},
 					"spec": {
 						SchemaProps: spec.SchemaProps{
-							Description: "spec is what is asked for.",
+							Description: "spec describes the request.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1alpha1.JobSetRetrySpec{}.OpenAPIModelName()),
 						},
 					},
 					"status": {
 						SchemaProps: spec.SchemaProps{
-							Description: "status is what came of it, filled by the server.",
+							Description: "status is the result of the request, set by the server.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1alpha1.JobSetActionStatus{}.OpenAPIModelName()),
 						},
@@ -820,12 +820,12 @@ func schema_pkg_apis_batch_v1alpha1_JobSetRetrySpec(ref common.ReferenceCallback
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "JobSetRetrySpec is how a failed set is to run again, and why.",
+				Description: "JobSetRetrySpec describes how a failed set runs again, and why.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"reason": {
 						SchemaProps: spec.SchemaProps{
-							Description: "reason says why, for the history of the set. At most 1024 characters.",
+							Description: "reason is the reason for the action, kept in the history of the set. At most 1024 characters.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -856,7 +856,7 @@ func schema_pkg_apis_batch_v1alpha1_JobSetSuspend(ref common.ReferenceCallback) 
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "JobSetSuspend suspends a JobSet: it is created as jobsets/<name>/suspend and comes back with its status filled.",
+				Description: "JobSetSuspend suspends a JobSet: it is created as jobsets/<name>/suspend and returned with its status set.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -882,14 +882,14 @@ func schema_pkg_apis_batch_v1alpha1_JobSetSuspend(ref common.ReferenceCallback) 
 					},
 					"spec": {
 						SchemaProps: spec.SchemaProps{
-							Description: "spec is what is asked for.",
+							Description: "spec describes the request.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1alpha1.JobSetActionSpec{}.OpenAPIModelName()),
 						},
 					},
 					"status": {
 						SchemaProps: spec.SchemaProps{
-							Description: "status is what came of it, filled by the server.",
+							Description: "status is the result of the request, set by the server.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1alpha1.JobSetActionStatus{}.OpenAPIModelName()),
 						},

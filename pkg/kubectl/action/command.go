@@ -47,7 +47,7 @@ const formatName = "name"
 func NewRestart(f *cli.Factory, targets []cli.For[Target]) *cobra.Command {
 	o := &options{action: restart}
 	cmd := newCommand(f, targets, o, "Restart a JobSet, or a part of it", `Restart JobSets: all Jobs, those of one replicatedJob, or one Job. Their pods are replaced, and the
-set records who requested it, when and why. It does not count towards maxRestarts of the failure policy unless asked to.
+set records who requested it, when and why. It counts towards maxRestarts of the failure policy only if requested.
 
 The command restarts the attempt that runs when it reads the set, or the one that --attempt names. If another attempt has begun
 in the meantime, nothing is restarted. If several people restart the same attempt, the set restarts once. What was restarted on
@@ -62,10 +62,10 @@ The command requires permission to create jobsets/restart, but not to edit JobSe
   # Restart attempt 2, once, however often this is called
   kubectl jobset restart train --attempt 2`)
 	flags := cmd.Flags()
-	flags.StringVar(&o.scope, "scope", "", "What to restart: JobSet, ReplicatedJob or Job. Default is what the other flags imply.")
+	flags.StringVar(&o.scope, "scope", "", "What to restart: JobSet, ReplicatedJob or Job. By default, follows from the other flags.")
 	flags.StringVar(&o.replicatedJob, complete.ReplicatedJobFlag, "", "Restart only this replicatedJob.")
 	flags.Int32Var(&o.jobIndex, "job-index", 0, "Restart only this Job of the replicatedJob.")
-	flags.BoolVar(&o.counts, "count-towards-max-restarts", false, "Use up one of the restarts that the failure policy allows.")
+	flags.BoolVar(&o.counts, "count-towards-max-restarts", false, "Count the restart towards maxRestarts of the failure policy.")
 	flags.BoolVar(&o.force, "force", false, "Restart even if the current attempt was requested for the same target and is not ready yet.")
 	scopes := []cobra.Completion{string(batchv1alpha1.RestartScopeJobSet), string(batchv1alpha1.RestartScopeReplicatedJob), string(batchv1alpha1.RestartScopeJob)}
 	_ = cmd.RegisterFlagCompletionFunc("scope", cobra.FixedCompletions(scopes, cobra.ShellCompDirectiveNoFileComp))
@@ -74,17 +74,17 @@ The command requires permission to create jobsets/restart, but not to edit JobSe
 
 // NewSuspend returns `kubectl jobset suspend`.
 func NewSuspend(f *cli.Factory, targets []cli.For[Target]) *cobra.Command {
-	return newCommand(f, targets, &options{action: suspend}, "Stop a JobSet until it is resumed", `Suspend JobSets: their pods are deleted, and the Jobs stay, suspended. The set records who requested it, when and why.
+	return newCommand(f, targets, &options{action: suspend}, "Suspend a JobSet", `Suspend JobSets: their pods are deleted, and the Jobs stay, suspended. The set records who requested it, when and why.
 
-It needs the right to create jobsets/suspend, not to edit JobSets. A set that a queue manages is suspended by the queue.`, `  # Suspend a set, and wait until its pods are gone
+The command requires permission to create jobsets/suspend, but not to edit JobSets. A set that a queue manages is suspended by the queue.`, `  # Suspend a set, and wait until its pods are gone
   kubectl jobset suspend train --reason "the cluster is drained tonight" --wait`)
 }
 
 // NewResume returns `kubectl jobset resume`.
 func NewResume(f *cli.Factory, targets []cli.For[Target]) *cobra.Command {
-	return newCommand(f, targets, &options{action: resume}, "Let a suspended JobSet run", `Resume suspended JobSets. The set records who requested it, when and why.
+	return newCommand(f, targets, &options{action: resume}, "Resume a suspended JobSet", `Resume suspended JobSets. The set records who requested it, when and why.
 
-It needs the right to create jobsets/resume, not to edit JobSets. A set that a queue manages is resumed by the queue.`, `  # Resume two sets
+The command requires permission to create jobsets/resume, but not to edit JobSets. A set that a queue manages is resumed by the queue.`, `  # Resume two sets
   kubectl jobset resume train eval
 
   # Resume a set, and wait for up to ten minutes until all its Jobs are ready
@@ -94,15 +94,15 @@ It needs the right to create jobsets/resume, not to edit JobSets. A set that a q
 // NewCancel returns `kubectl jobset cancel`.
 func NewCancel(f *cli.Factory, targets []cli.For[Target]) *cobra.Command {
 	o := &options{action: cancel}
-	cmd := newCommand(f, targets, o, "End a JobSet and keep the object", `Cancel JobSets: they fail with the reason Cancelled, their active Jobs are deleted, and the objects with their history stay.
-On a terminal the command asks first. A cancelled set can be run again with kubectl jobset retry.
+	cmd := newCommand(f, targets, o, "Cancel a JobSet and keep the object", `Cancel JobSets: they fail with the reason Cancelled, their active Jobs are deleted, and the objects with their history stay.
+On a terminal, the command asks for confirmation. A cancelled set can be run again with kubectl jobset retry.
 
-It needs the right to create jobsets/cancel, not to edit JobSets.`, `  # Cancel a set
+The command requires permission to create jobsets/cancel, but not to edit JobSets.`, `  # Cancel a set
   kubectl jobset cancel train --reason "wrong data set"
 
-  # Cancel without a question, and wait until its Jobs are gone
+  # Cancel without confirmation, and wait until its Jobs are gone
   kubectl jobset cancel train --yes --wait`)
-	cmd.Flags().BoolVarP(&o.yes, "yes", "y", false, "Do not ask.")
+	cmd.Flags().BoolVarP(&o.yes, "yes", "y", false, "Do not ask for confirmation.")
 	return cmd
 }
 
@@ -110,14 +110,14 @@ It needs the right to create jobsets/cancel, not to edit JobSets.`, `  # Cancel 
 func NewRetry(f *cli.Factory, targets []cli.For[Target]) *cobra.Command {
 	o := &options{action: retry}
 	cmd := newCommand(f, targets, o, "Run a failed JobSet again", `Retry failed JobSets: they run again from a new attempt, and the history is kept. The retry itself does not count towards
-maxRestarts of the failure policy; --max-restarts grants restarts beyond those that are left.
+maxRestarts of the failure policy; --max-restarts grants additional restarts.
 
-It needs the right to create jobsets/retry, not to edit JobSets.`, `  # Run a failed set again
+The command requires permission to create jobsets/retry, but not to edit JobSets.`, `  # Run a failed set again
   kubectl jobset retry train --reason "the storage is back"
 
   # Also let it restart three more times by itself
   kubectl jobset retry train --max-restarts 3 --wait`)
-	cmd.Flags().Int32Var(&o.maxRestarts, "max-restarts", 0, "Number of restarts to grant beyond those that are left.")
+	cmd.Flags().Int32Var(&o.maxRestarts, "max-restarts", 0, "Number of additional restarts to grant.")
 	return cmd
 }
 
@@ -146,7 +146,7 @@ func newCommand(f *cli.Factory, targets []cli.For[Target], o *options, short, lo
 	flags.Int32Var(&o.attempt, "attempt", 0, "Act only if this is the number of the current attempt."+o.attemptDefault())
 	flags.StringVar(&o.dryRun, "dry-run", dryRunNone, "Must be none or server. With server, the server checks the request and changes nothing.")
 	flags.BoolVar(&o.wait, "wait", false, "Wait until "+o.action.goal.String()+", and show the progress.")
-	flags.DurationVar(&o.timeout, "timeout", 0, "How long to --wait, like 10m. 0 for as long as it takes.")
+	flags.DurationVar(&o.timeout, "timeout", 0, "Time limit for --wait, such as 10m. 0 means no limit.")
 	_ = cmd.RegisterFlagCompletionFunc("dry-run", cobra.FixedCompletions([]cobra.Completion{dryRunNone, dryRunServer}, cobra.ShellCompDirectiveNoFileComp))
 	o.output.AddFlags(cmd, formatName)
 	return cmd
@@ -154,9 +154,9 @@ func newCommand(f *cli.Factory, targets []cli.For[Target], o *options, short, lo
 
 func (o *options) attemptDefault() string {
 	if o.action.oncePerAttempt {
-		return " Default is the one that the set has when the command looks."
+		return " Defaults to the attempt that is current when the command reads the set."
 	}
-	return " Default is any."
+	return " By default, any attempt."
 }
 
 // severalSets completes each argument with the names that are not given yet.
@@ -207,11 +207,11 @@ func (o *options) check() error {
 	case o.dryRun != dryRunNone && o.dryRun != dryRunServer:
 		return fmt.Errorf("--dry-run: must be %s or %s, not %q", dryRunNone, dryRunServer, o.dryRun)
 	case o.dryRun == dryRunServer && o.wait:
-		return fmt.Errorf("--wait: must not be given with --dry-run=%s, which changes nothing to wait for", dryRunServer)
+		return fmt.Errorf("--wait: cannot be used with --dry-run=%s", dryRunServer)
 	case o.timeout < 0:
 		return fmt.Errorf("--timeout: must be 0 or more, not %v", o.timeout)
 	case o.timeout > 0 && !o.wait:
-		return fmt.Errorf("--timeout: is the limit of --wait; give both")
+		return fmt.Errorf("--timeout: requires --wait")
 	case o.maxRestarts < 0:
 		return fmt.Errorf("--max-restarts: must be 0 or more, not %d", o.maxRestarts)
 	}
@@ -228,13 +228,13 @@ func (o *options) scopeOf(jobIndex *int32) (batchv1alpha1.RestartScope, error) {
 	case scope == "" || scope == implied:
 		return implied, nil
 	case scope == batchv1alpha1.RestartScopeJob:
-		return "", fmt.Errorf("--scope: Job needs --%s and --job-index, which name the Job", complete.ReplicatedJobFlag)
+		return "", fmt.Errorf("--scope: Job requires --%s and --job-index", complete.ReplicatedJobFlag)
 	case scope == batchv1alpha1.RestartScopeReplicatedJob && implied == batchv1alpha1.RestartScopeJobSet:
-		return "", fmt.Errorf("--scope: ReplicatedJob needs --%s, which names it", complete.ReplicatedJobFlag)
+		return "", fmt.Errorf("--scope: ReplicatedJob requires --%s", complete.ReplicatedJobFlag)
 	case scope == batchv1alpha1.RestartScopeReplicatedJob:
-		return "", fmt.Errorf("--scope: ReplicatedJob restarts all its Jobs; leave --job-index out")
+		return "", fmt.Errorf("--scope: ReplicatedJob cannot be used with --job-index")
 	case scope == batchv1alpha1.RestartScopeJobSet:
-		return "", fmt.Errorf("--scope: JobSet restarts all Jobs; leave --%s and --job-index out", complete.ReplicatedJobFlag)
+		return "", fmt.Errorf("--scope: JobSet cannot be used with --%s or --job-index", complete.ReplicatedJobFlag)
 	}
 	return "", fmt.Errorf("--scope: must be JobSet, ReplicatedJob or Job, not %q", o.scope)
 }
@@ -247,7 +247,7 @@ func (o *options) impliedScope(jobIndex *int32) (batchv1alpha1.RestartScope, err
 	case jobIndex == nil:
 		return batchv1alpha1.RestartScopeReplicatedJob, nil
 	case o.replicatedJob == "":
-		return "", fmt.Errorf("--job-index: needs --%s, which the Job belongs to", complete.ReplicatedJobFlag)
+		return "", fmt.Errorf("--job-index: requires --%s", complete.ReplicatedJobFlag)
 	case *jobIndex < 0:
 		return "", fmt.Errorf("--job-index: must be 0 or more, not %d", *jobIndex)
 	}

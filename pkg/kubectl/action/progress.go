@@ -56,7 +56,7 @@ func look(g Goal, set view, uid types.UID, attempt int32) Progress {
 func stopping(n counts) string {
 	switch {
 	case n.old+n.unfinished == 0:
-		return "no Job runs any more"
+		return "no Job is running"
 	case n.blind:
 		return cli.Count(n.unfinished, "Job") + " to be deleted"
 	}
@@ -113,12 +113,12 @@ func startingText(js *jobsetv1alpha2.JobSet, n counts, current *jobsetv1alpha2.A
 // whatResumes says what lets a suspended set run. The server does not resume what a queue or an owner decides about.
 func whatResumes(js *jobsetv1alpha2.JobSet) string {
 	if queue, queued := js.Labels[jobsetv1alpha2.QueueNameKey]; queued {
-		return "its queue " + queue + " lets it run"
+		return "its queue " + queue + " resumes it"
 	}
 	if owner := metav1.GetControllerOf(js); owner != nil {
-		return fmt.Sprintf("its owner, %s %s, lets it run", owner.Kind, owner.Name)
+		return fmt.Sprintf("its owner, %s %s, resumes it", owner.Kind, owner.Name)
 	}
-	return "kubectl jobset resume " + js.Name + " lets it run"
+	return "run `kubectl jobset resume " + js.Name + "` to resume it"
 }
 
 func took(a *jobsetv1alpha2.Attempt) string {

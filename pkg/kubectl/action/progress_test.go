@@ -143,13 +143,13 @@ func TestProgressToReady(t *testing.T) {
 		},
 		"the set was suspended meanwhile": {
 			set:  set(suspendedSet, attempts(jobsetv1alpha2.Attempt{Number: 2, EndTime: at(3), EndUser: "alice"})),
-			want: Progress{Failure: "the set is suspended by alice; kubectl jobset resume train lets it run"},
+			want: Progress{Failure: "the set is suspended by alice; run `kubectl jobset resume train` to resume it"},
 		},
 		"the queue of the set took its quota back meanwhile": {
 			set: set(suspendedSet, attempts(jobsetv1alpha2.Attempt{Number: 2, EndTime: at(3)}), func(s *snapshot.Set) {
 				s.JobSet.Labels = map[string]string{jobsetv1alpha2.QueueNameKey: "research"}
 			}),
-			want: Progress{Failure: "the set is suspended; its queue research lets it run"},
+			want: Progress{Failure: "the set is suspended; its queue research resumes it"},
 		},
 		"the set was created again": {
 			set:  set(func(s *snapshot.Set) { s.JobSet.UID = "set-2" }),
@@ -220,7 +220,7 @@ func TestProgressToSuspendedAndStopped(t *testing.T) {
 		"finished Jobs stay": {
 			goal: GoalStopped,
 			set:  set(job(0, completed)),
-			want: Progress{Reached: true, Text: "no Job runs any more"},
+			want: Progress{Reached: true, Text: "no Job is running"},
 		},
 		"stopping without the right to read Jobs": {
 			goal: GoalStopped,

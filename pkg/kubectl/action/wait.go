@@ -30,7 +30,7 @@ func (g Goal) String() string {
 	case GoalSuspended:
 		return "no pod is left"
 	case GoalStopped:
-		return "no Job runs any more"
+		return "no Job is running"
 	}
 	return "all Jobs are ready or the set has finished"
 }

@@ -10,7 +10,7 @@ import (
 
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// JobSetRestart restarts a JobSet or a part of it: it is created as jobsets/<name>/restart and comes back with its status filled.
+// JobSetRestart restarts a JobSet or a part of it: it is created as jobsets/<name>/restart and returned with its status set.
 type JobSetRestart struct {
 	metav1.TypeMeta `json:""`
 
@@ -18,18 +18,18 @@ type JobSetRestart struct {
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
 
-	// spec is what is asked for.
+	// spec describes the request.
 	// +optional
 	Spec JobSetRestartSpec `json:"spec,omitempty" protobuf:"bytes,2,opt,name=spec"`
 
-	// status is what came of it, filled by the server.
+	// status is the result of the request, set by the server.
 	// +optional
 	Status JobSetActionStatus `json:"status,omitempty" protobuf:"bytes,3,opt,name=status"`
 }
 
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// JobSetSuspend suspends a JobSet: it is created as jobsets/<name>/suspend and comes back with its status filled.
+// JobSetSuspend suspends a JobSet: it is created as jobsets/<name>/suspend and returned with its status set.
 type JobSetSuspend struct {
 	metav1.TypeMeta `json:""`
 
@@ -37,18 +37,18 @@ type JobSetSuspend struct {
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
 
-	// spec is what is asked for.
+	// spec describes the request.
 	// +optional
 	Spec JobSetActionSpec `json:"spec,omitempty" protobuf:"bytes,2,opt,name=spec"`
 
-	// status is what came of it, filled by the server.
+	// status is the result of the request, set by the server.
 	// +optional
 	Status JobSetActionStatus `json:"status,omitempty" protobuf:"bytes,3,opt,name=status"`
 }
 
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// JobSetResume resumes a suspended JobSet: it is created as jobsets/<name>/resume and comes back with its status filled.
+// JobSetResume resumes a suspended JobSet: it is created as jobsets/<name>/resume and returned with its status set.
 type JobSetResume struct {
 	metav1.TypeMeta `json:""`
 
@@ -56,18 +56,18 @@ type JobSetResume struct {
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
 
-	// spec is what is asked for.
+	// spec describes the request.
 	// +optional
 	Spec JobSetActionSpec `json:"spec,omitempty" protobuf:"bytes,2,opt,name=spec"`
 
-	// status is what came of it, filled by the server.
+	// status is the result of the request, set by the server.
 	// +optional
 	Status JobSetActionStatus `json:"status,omitempty" protobuf:"bytes,3,opt,name=status"`
 }
 
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// JobSetCancel ends a JobSet permanently and keeps the object: it is created as jobsets/<name>/cancel and comes back with its status filled.
+// JobSetCancel ends a JobSet permanently and keeps the object: it is created as jobsets/<name>/cancel and returned with its status set.
 type JobSetCancel struct {
 	metav1.TypeMeta `json:""`
 
@@ -75,18 +75,18 @@ type JobSetCancel struct {
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
 
-	// spec is what is asked for.
+	// spec describes the request.
 	// +optional
 	Spec JobSetActionSpec `json:"spec,omitempty" protobuf:"bytes,2,opt,name=spec"`
 
-	// status is what came of it, filled by the server.
+	// status is the result of the request, set by the server.
 	// +optional
 	Status JobSetActionStatus `json:"status,omitempty" protobuf:"bytes,3,opt,name=status"`
 }
 
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// JobSetRetry runs a failed JobSet again: it is created as jobsets/<name>/retry and comes back with its status filled.
+// JobSetRetry runs a failed JobSet again: it is created as jobsets/<name>/retry and returned with its status set.
 type JobSetRetry struct {
 	metav1.TypeMeta `json:""`
 
@@ -94,23 +94,23 @@ type JobSetRetry struct {
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
 
-	// spec is what is asked for.
+	// spec describes the request.
 	// +optional
 	Spec JobSetRetrySpec `json:"spec,omitempty" protobuf:"bytes,2,opt,name=spec"`
 
-	// status is what came of it, filled by the server.
+	// status is the result of the request, set by the server.
 	// +optional
 	Status JobSetActionStatus `json:"status,omitempty" protobuf:"bytes,3,opt,name=status"`
 }
 
-// JobSetRestartSpec is what is to be restarted, and why.
+// JobSetRestartSpec describes what to restart, and why.
 type JobSetRestartSpec struct {
 	// scope is the part of the set to restart: JobSet, ReplicatedJob or Job. Defaults to JobSet.
 	// +optional
 	// +default="JobSet"
 	Scope RestartScope `json:"scope,omitempty" protobuf:"bytes,1,opt,name=scope,casttype=RestartScope"`
 
-	// replicatedJob is the name of the one to restart, or that the Job to restart belongs to. Required for the scopes
+	// replicatedJob is the name of the replicatedJob to restart, or of the one to which the Job belongs. Required for the scopes
 	// ReplicatedJob and Job, and not allowed for JobSet.
 	// +optional
 	ReplicatedJob string `json:"replicatedJob,omitempty" protobuf:"bytes,2,opt,name=replicatedJob"`
@@ -119,7 +119,7 @@ type JobSetRestartSpec struct {
 	// +optional
 	JobIndex *int32 `json:"jobIndex,omitempty" protobuf:"varint,3,opt,name=jobIndex"`
 
-	// reason says why, for the history of the set. At most 1024 characters.
+	// reason is the reason for the action, kept in the history of the set. At most 1024 characters.
 	// +optional
 	Reason string `json:"reason,omitempty" protobuf:"bytes,4,opt,name=reason"`
 
@@ -151,9 +151,9 @@ const (
 	RestartScopeJob RestartScope = "Job"
 )
 
-// JobSetActionSpec is why a set is suspended, resumed or cancelled.
+// JobSetActionSpec describes why a set is suspended, resumed or cancelled.
 type JobSetActionSpec struct {
-	// reason says why, for the history of the set. At most 1024 characters.
+	// reason is the reason for the action, kept in the history of the set. At most 1024 characters.
 	// +optional
 	Reason string `json:"reason,omitempty" protobuf:"bytes,1,opt,name=reason"`
 
@@ -162,9 +162,9 @@ type JobSetActionSpec struct {
 	Preconditions *ActionPreconditions `json:"preconditions,omitempty" protobuf:"bytes,2,opt,name=preconditions"`
 }
 
-// JobSetRetrySpec is how a failed set is to run again, and why.
+// JobSetRetrySpec describes how a failed set runs again, and why.
 type JobSetRetrySpec struct {
-	// reason says why, for the history of the set. At most 1024 characters.
+	// reason is the reason for the action, kept in the history of the set. At most 1024 characters.
 	// +optional
 	Reason string `json:"reason,omitempty" protobuf:"bytes,1,opt,name=reason"`
 
@@ -193,7 +193,7 @@ type ActionPreconditions struct {
 	Attempt *int32 `json:"attempt,omitempty" protobuf:"varint,2,opt,name=attempt"`
 }
 
-// JobSetActionStatus is what came of an action.
+// JobSetActionStatus is the result of an action.
 type JobSetActionStatus struct {
 	// uid is that of the JobSet.
 	// +optional
