@@ -6,6 +6,8 @@ package preview
 import (
 	"context"
 	"fmt"
+	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
@@ -124,11 +126,17 @@ func (o *options) print(ctx context.Context, f *cli.Factory, report *Report, oth
 			return err
 		}
 		// A diff does not show what is refused.
-		return cli.TerminalOf(f.ErrOut).Lines(f.ErrOut, render(report, nil, cli.TerminalOf(f.ErrOut))...)
+		return write(f.ErrOut, render(report, nil, cli.TerminalOf(f.ErrOut)))
 	case o.output.ForHumans():
-		return terminal.Lines(f.Out, render(report, others, terminal)...)
+		return write(f.Out, render(report, others, terminal))
 	}
 	return o.output.PrintReport(f.Out, "Preview", report)
+}
+
+// write writes lines as they are: those that are cut are tables, and fields stay whole.
+func write(w io.Writer, lines []string) error {
+	_, err := io.WriteString(w, strings.Join(lines, "\n")+"\n")
+	return err
 }
 
 func (o *options) exitCode(report *Report) error {

@@ -23,9 +23,7 @@ func render(r *Report, others manifest, t cli.Terminal) []string {
 		if i == 0 {
 			lines = append(lines, "")
 		}
-		for _, line := range wrap("", text, t) {
-			lines = append(lines, t.Paint(cli.Quiet, line))
-		}
+		lines = append(lines, painted(cli.Quiet, text, t)...)
 	}
 	return lines
 }
@@ -49,7 +47,7 @@ func (s *Set) Lines(t cli.Terminal) []string {
 		lines = append(lines, "")
 		lines = append(lines, renderQuota(s, t)...)
 	}
-	return append(lines, "", conclusion(s, t))
+	return append(append(lines, ""), conclusion(s, t)...)
 }
 
 func (s *Set) answer(t cli.Terminal) string {
@@ -62,15 +60,41 @@ func (s *Set) answer(t cli.Terminal) string {
 	return t.Paint(cli.Good, "Changed")
 }
 
-func conclusion(s *Set, t cli.Terminal) string {
+func conclusion(s *Set, t cli.Terminal) []string {
 	text := fmt.Sprintf("would create %s and %s", cli.Count(s.Jobs, "Job"), cli.Count(s.Pods, "pod"))
 	switch {
 	case s.Refused():
-		return t.Paint(cli.Bad, "Not all of this would be created: the set would not run as it is meant to.")
+		return painted(cli.Bad, "Not all of this would be created: the set would not run as it is meant to.", t)
 	case s.unknown():
-		return t.Paint(cli.Busy, "As far as your permissions show, the set "+text+".")
+		return painted(cli.Busy, "As far as your permissions show, the set "+text+".", t)
 	}
-	return t.Paint(cli.Good, "The set "+text+".")
+	return painted(cli.Good, "The set "+text+".", t)
+}
+
+func painted(color cli.Color, text string, t cli.Terminal) []string {
+	lines := wrap("", text, t)
+	for i := range lines {
+		lines[i] = t.Paint(color, lines[i])
+	}
+	return lines
+}
+
+// childColumns and quotaColumns are those of the tables. The answer stays on narrow terminals, where names are shortened.
+var (
+	childColumns = []cli.Column{{Title: "KIND"}, {Title: "NAMES"}, {Title: "COUNT", Drop: 1}, {Title: "ANSWER"}}
+	quotaColumns = []cli.Column{{Title: "QUOTA"}, {Title: "RESOURCE"}, {Title: "ADDS", Drop: 3}, {Title: "USED", Drop: 2}, {Title: "HARD", Drop: 1}, {Title: "ANSWER"}}
+)
+
+// indented returns a table that begins two columns from the left.
+func indented(columns []cli.Column, rows [][]string, t cli.Terminal) []string {
+	if t.Width > 0 {
+		t.Width -= 2
+	}
+	lines := t.Table(columns, rows)
+	for i := range lines {
+		lines[i] = "  " + lines[i]
+	}
+	return lines
 }
 
 // row is a line about children, with what there is to say about them.
@@ -81,7 +105,7 @@ type row struct {
 }
 
 func renderChildren(s *Set, t cli.Terminal) []string {
-	rows := []row{{cells: []string{"KIND", "NAMES", "COUNT", "ANSWER"}}}
+	rows := []row{{}} // stands for the header
 	shared := joined(s.ReplicatedJobs)
 	for i := range shared {
 		rows = append(rows, replicatedJobRows(&shared[i], t)...)
@@ -100,12 +124,12 @@ func renderChildren(s *Set, t cli.Terminal) []string {
 		child("Claim", &s.Claims[i])
 	}
 	cells := make([][]string, 0, len(rows))
-	for _, r := range rows {
+	for _, r := range rows[1:] {
 		cells = append(cells, r.cells)
 	}
 	var lines []string
-	for i, line := range cli.Align(cells) {
-		lines = append(lines, "  "+line)
+	for i, line := range indented(childColumns, cells, t) {
+		lines = append(lines, line)
 		for _, text := range rows[i].also {
 			lines = append(lines, wrap("    ", text, t)...)
 		}
@@ -140,7 +164,7 @@ func replicatedJobRows(rj *ReplicatedJob, t cli.Terminal) []row {
 }
 
 func renderQuota(s *Set, t cli.Terminal) []string {
-	rows := [][]string{{"QUOTA", "RESOURCE", "ADDS", "USED", "HARD", "ANSWER"}}
+	var rows [][]string
 	for _, q := range s.Quota {
 		answer := t.Paint(cli.Good, "Fits")
 		if q.Short != "" {
@@ -148,11 +172,7 @@ func renderQuota(s *Set, t cli.Terminal) []string {
 		}
 		rows = append(rows, []string{q.Quota, q.Resource, q.Adds, q.Used, q.Hard, answer})
 	}
-	lines := cli.Align(rows)
-	for i := range lines {
-		lines[i] = "  " + lines[i]
-	}
-	return lines
+	return indented(quotaColumns, rows, t)
 }
 
 func paint(t cli.Terminal, answer Answer) string {

@@ -38,10 +38,7 @@ func renderUpdate(s *Set, t cli.Terminal) []string {
 		lines = append(lines, "  and "+cli.Count(more, "more change")+"; -o diff shows all of them")
 	}
 	lines = append(lines, "")
-	for _, line := range wrap("", s.updateConclusion(), t) {
-		lines = append(lines, t.Paint(s.updateColor(), line))
-	}
-	return lines
+	return append(lines, painted(s.updateColor(), s.updateConclusion(), t)...)
 }
 
 var effectColors = map[Effect]cli.Color{
