@@ -52,7 +52,7 @@ func applied(manifest string) func(*kubectl) {
 
 var (
 	readySet = func(k *kubectl) { k.settles("train", "restarts=0 | 1 Start, ready") }
-	slowStop  = `jobset-apiserver.io/kwok-stop-after: "5m"`
+	slowStop = `jobset-apiserver.io/kwok-stop-after: "5m"`
 	queuedAs = func(text string) string {
 		return edited(text, "  name: train\n", "  name: train\n  labels: {kueue.x-k8s.io/queue-name: tenants}\n")
 	}

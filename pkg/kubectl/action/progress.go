@@ -6,7 +6,6 @@ package action
 import (
 	"fmt"
 	"strings"
-	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -125,7 +124,7 @@ func took(a *jobsetv1alpha2.Attempt) string {
 	if a.RequestTime == nil || a.ReadyTime == nil {
 		return ""
 	}
-	return " after " + a.ReadyTime.Sub(a.RequestTime.Time).Round(time.Second/10).String()
+	return " after " + cli.Duration(a.ReadyTime.Sub(a.RequestTime.Time))
 }
 
 // finish describes how the set failed or completed, with the first cause if it is known.

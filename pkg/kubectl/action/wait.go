@@ -127,7 +127,7 @@ type display struct {
 }
 
 func (d *display) show(text string, now time.Time) {
-	line := fmt.Sprintf("%s: %s (%s)", d.name, text, now.Sub(d.start).Round(time.Second))
+	line := fmt.Sprintf("%s: %s (%s)", d.name, text, cli.Duration(now.Sub(d.start)))
 	if d.terminal.Width > 0 {
 		// One column stays free: some terminals begin a new line after the last one.
 		narrow := d.terminal

@@ -131,7 +131,7 @@ func (r *Row) share() float64 {
 // columns are those for humans. Narrow terminals leave out those that matter least.
 func columns(allNamespaces bool) []cli.Column {
 	shown := []cli.Column{
-		{Title: "NAME"}, {Title: "PHASE"}, {Title: "READY"}, {Title: "ATTEMPT", Drop: 2}, {Title: "QUEUE", Drop: 3}, {Title: "AGE", Drop: 1}, {Title: "REASON", Least: 12, Drop: 4},
+		{Title: "NAME"}, {Title: "PHASE"}, {Title: "READY"}, {Title: "ATTEMPT", Drop: 2}, {Title: "QUEUE", Drop: 3}, {Title: "AGE", Drop: 4}, {Title: "REASON", Least: 12, Drop: 1},
 	}
 	if allNamespaces {
 		shown = append([]cli.Column{{Title: "NAMESPACE"}}, shown...)
