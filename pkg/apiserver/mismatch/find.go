@@ -114,31 +114,42 @@ func (f *finder) pairs(v any, t reflect.Type, path *field.Path) {
 }
 
 func (f *finder) scalar(v any, t reflect.Type, path *field.Path) {
-	number, isNumber := v.(json.Number)
-	text, isText := v.(string)
 	switch t.Kind() {
 	case reflect.String:
-		if _, isBool := v.(bool); isNumber || isBool {
-			f.refuse(path, v, fmt.Sprintf(`must be a string: put it in quotes, "%v"`, v))
-		} else if !isText {
-			f.refuse(path, v, "must be a string")
-		}
+		f.text(v, path)
 	case reflect.Bool:
 		if _, isBool := v.(bool); !isBool {
 			f.refuse(path, v, "must be true or false, without quotes")
 		}
 	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
-		if problem := notInteger(number, isNumber, t.Bits()); problem != "" {
-			if isText && notInteger(json.Number(text), true, t.Bits()) == "" {
-				problem = "must be an integer: remove the quotes"
-			}
-			f.refuse(path, v, problem)
-		}
+		f.integer(v, t.Bits(), path)
 	case reflect.Float32, reflect.Float64:
-		if !isNumber {
+		if _, isNumber := v.(json.Number); !isNumber {
 			f.refuse(path, v, "must be a number")
 		}
 	}
+}
+
+func (f *finder) text(v any, path *field.Path) {
+	switch v.(type) {
+	case string:
+	case json.Number, bool:
+		f.refuse(path, v, fmt.Sprintf(`must be a string: put it in quotes, "%v"`, v))
+	default:
+		f.refuse(path, v, "must be a string")
+	}
+}
+
+func (f *finder) integer(v any, bits int, path *field.Path) {
+	number, isNumber := v.(json.Number)
+	problem := notInteger(number, isNumber, bits)
+	if problem == "" {
+		return
+	}
+	if text, isText := v.(string); isText && notInteger(json.Number(text), true, bits) == "" {
+		problem = "must be an integer: remove the quotes"
+	}
+	f.refuse(path, v, problem)
 }
 
 // notInteger returns what is wrong with a number for a field of so many bits.
