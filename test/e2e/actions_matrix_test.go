@@ -7,7 +7,6 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -284,9 +283,6 @@ func (k *kubectl) prepareAll(name string, s state, by *kubectl) {
 		s.prepare(by, name+"-"+action)
 	}
 }
-
-// inNamespace is what comes before the name of a service account in the name of its user.
-var inNamespace = regexp.MustCompile(`system:serviceaccount:[^:]+:`)
 
 // ask asks for an action and compares the answer.
 func ask(k *kubectl, set, action string, want cell) {

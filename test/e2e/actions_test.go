@@ -6,6 +6,7 @@ package e2e
 import (
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -48,6 +49,9 @@ func (k *kubectl) answer(r result) batchv1alpha1.JobSetActionStatus {
 	}
 	return done.Status
 }
+
+// inNamespace is what comes before the name of a service account in the name of its user.
+var inNamespace = regexp.MustCompile(`system:serviceaccount:[^:]+:`)
 
 // sets are all JobSets of the namespace by name.
 func (k *kubectl) sets() map[string]*jobsetv1alpha2.JobSet {
