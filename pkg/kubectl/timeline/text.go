@@ -64,9 +64,10 @@ var marks = []mark{
 // text returns the chart, its legend, and a table of the attempts.
 func text(t *Timeline, s screen) string {
 	b := &strings.Builder{}
-	line(b, s, fmt.Sprintf("jobset %s/%s: %s", t.Namespace, t.JobSet, state(t)))
-	if use := use(t); use != "" {
-		line(b, s, use)
+	for _, sentence := range []string{fmt.Sprintf("jobset %s/%s: %s", t.Namespace, t.JobSet, state(t)), use(t)} {
+		for _, part := range wrap(sentence, s.Width) {
+			line(b, s, part)
+		}
 	}
 	lines := rows(t)
 	if len(lines) > 0 {
