@@ -11,6 +11,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
 )
 
 // countJobs returns one entry per replicatedJob, in the order of the spec (docs/reference/jobset.md#counters).
@@ -66,13 +67,20 @@ func asStored(counts []jobsetv1alpha2.ReplicatedJobStatus) []jobsetv1alpha2.Repl
 }
 
 // keepEnded keeps, in the counts of a finished set, the Jobs that have succeeded or failed and do not exist any more, for example because
-// of their own time to live: how a set ended does not change.
-func keepEnded(next, stored []jobsetv1alpha2.ReplicatedJobStatus) {
-	before := byName(stored)
-	for i := range next {
-		if was := before[next[i].Name]; was != nil {
-			next[i].Succeeded, next[i].Failed = max(next[i].Succeeded, was.Succeeded), max(next[i].Failed, was.Failed)
+// of their own time to live: how a set ended does not change. A Job that came into being too late, and is about to be deleted, may have the
+// place of one of them: no more Jobs are counted than there are replicas.
+func keepEnded(js *jobsetv1alpha2.JobSet, next []jobsetv1alpha2.ReplicatedJobStatus) {
+	before, counts := byName(js.Status.ReplicatedJobsStatus), byName(next)
+	for i := range js.Spec.ReplicatedJobs {
+		rj := &js.Spec.ReplicatedJobs[i]
+		was, is := before[rj.Name], counts[rj.Name]
+		if was == nil || is == nil {
+			continue
 		}
+		room := helper.Replicas(rj) - is.Succeeded - is.Failed - max(is.Ready, is.Active, is.Suspended)
+		succeeded := max(0, min(was.Succeeded-is.Succeeded, room))
+		failed := max(0, min(was.Failed-is.Failed, room-succeeded))
+		is.Succeeded, is.Failed = is.Succeeded+succeeded, is.Failed+failed
 	}
 }
 

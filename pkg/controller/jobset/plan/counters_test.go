@@ -136,3 +136,22 @@ func TestCountsOfFinishedSets(t *testing.T) {
 		})
 	}
 }
+
+// A Job that was created too late may have the place of one that has ended and is gone.
+func TestCountsOfFinishedSetsStayWithinTheReplicas(t *testing.T) {
+	for name, tc := range map[string]struct {
+		jobs []*batchv1.Job
+		want jobsetv1alpha2.ReplicatedJobStatus
+	}{
+		"all Jobs are gone":          {nil, jobsetv1alpha2.ReplicatedJobStatus{Name: "w", Succeeded: 1, Failed: 1}},
+		"one is there still":         {[]*batchv1.Job{jobNamed("w", 0, succeeded)}, jobsetv1alpha2.ReplicatedJobStatus{Name: "w", Succeeded: 1, Failed: 1}},
+		"one was created too late":   {[]*batchv1.Job{jobNamed("w", 0, ready)}, jobsetv1alpha2.ReplicatedJobStatus{Name: "w", Ready: 1, Active: 1, Succeeded: 1}},
+		"both were created too late": {[]*batchv1.Job{jobNamed("w", 0, ready), jobNamed("w", 1, ready)}, jobsetv1alpha2.ReplicatedJobStatus{Name: "w", Ready: 2, Active: 2}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := observe(newSet(with("w", 2), completed), tc.jobs...)
+			o.JobSet.Status.ReplicatedJobsStatus = []jobsetv1alpha2.ReplicatedJobStatus{{Name: "w", Succeeded: 1, Failed: 1}}
+			diff(t, "counts", []jobsetv1alpha2.ReplicatedJobStatus{tc.want}, statusAfter(o, Decide(o)).ReplicatedJobsStatus)
+		})
+	}
+}

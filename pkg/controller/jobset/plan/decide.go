@@ -27,7 +27,7 @@ func Decide(o Observed) Plan {
 	var p Plan
 	if finishedCondition(&o.JobSet.Status) != nil {
 		p = afterFinish(o, kids)
-		keepEnded(st.next.ReplicatedJobsStatus, o.JobSet.Status.ReplicatedJobsStatus)
+		keepEnded(o.JobSet, st.next.ReplicatedJobsStatus)
 		st.closeAttempt()
 	} else if !st.judge(kids) {
 		p = childWrites(o, kids, st)

@@ -75,3 +75,18 @@ func sumOf(counts []jobsetv1alpha2.ReplicatedJobStatus) (s sums) {
 	}
 	return s
 }
+
+// withEnded adds Jobs of a finished set that have ended and do not exist any more, if no other Jobs have their places.
+func withEnded(d decision, rj *jobsetv1alpha2.ReplicatedJob, counts jobsetv1alpha2.ReplicatedJobStatus) jobsetv1alpha2.ReplicatedJobStatus {
+	before := countersOf(d.before, rj.Name)
+	free := func() bool {
+		return finished(d.before) && counts.Succeeded+counts.Failed+max(counts.Ready, counts.Active, counts.Suspended) < *rj.Replicas
+	}
+	for counts.Succeeded < before.Succeeded && free() {
+		counts.Succeeded++
+	}
+	for counts.Failed < before.Failed && free() {
+		counts.Failed++
+	}
+	return counts
+}
