@@ -62,20 +62,11 @@ func TestPluginListWatchShowsChanges(t *testing.T) {
 	k := newKubectl(t)
 	k.okIn(manifest("train", runOn, "suspend: true"), "apply", "-f", "-")
 	watch := k.follow("list", "-w")
-	shows := func(text string) {
-		t.Helper()
-		k.eventually(60*time.Second, func() string {
-			if got := watch.String(); !strings.Contains(got, text) {
-				return fmt.Sprintf("%q is not in:\n%s", text, got)
-			}
-			return ""
-		})
-	}
-	shows("Suspended")
+	watch.shows("Suspended")
 	k.ok("patch", "jobset", "train", "--type=merge", "-p", `{"spec":{"suspend":false}}`)
-	shows("Running")
+	watch.shows("Running")
 	k.ok("delete", "jobset", "train", "--wait=false")
-	shows("Deleted")
+	watch.shows("Deleted")
 	lines := strings.Split(strings.TrimSpace(watch.String()), "\n")
 	if !strings.HasPrefix(lines[0], "NAME ") || slices.ContainsFunc(lines[1:], func(line string) bool { return !strings.HasPrefix(line, "train ") }) {
 		t.Errorf("lines: %s", fmt.Sprint(lines))

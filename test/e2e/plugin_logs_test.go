@@ -4,14 +4,9 @@
 package e2e
 
 import (
-	"bytes"
-	"context"
 	"fmt"
-	"os"
-	"os/exec"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -180,48 +175,6 @@ func TestPluginLogsOfTheFirstFailure(t *testing.T) {
 	if got := k.plugin("logs", "train", "--first-failed"); !strings.Contains(got.stderr, "first cause of the end of attempt 2") {
 		t.Errorf("message %q does not say of which attempt", got.stderr)
 	}
-}
-
-// following is a plugin that follows logs.
-type following struct {
-	lock   sync.Mutex
-	output bytes.Buffer
-	done   chan error
-}
-
-func (f *following) Write(p []byte) (int, error) {
-	f.lock.Lock()
-	defer f.lock.Unlock()
-	return f.output.Write(p)
-}
-
-func (f *following) String() string {
-	f.lock.Lock()
-	defer f.lock.Unlock()
-	return f.output.String()
-}
-
-// follow starts the plugin. It ends with the test at the latest.
-func (k *kubectl) follow(args ...string) *following {
-	k.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
-	f := &following{done: make(chan error, 1)}
-	cmd := exec.CommandContext(ctx, k.cluster.Program("kubectl-jobset"), append([]string{"--namespace", k.namespace}, args...)...)
-	cmd.Env = append(os.Environ(), "KUBECONFIG="+k.kubeconfig)
-	cmd.Stdout, cmd.Stderr = f, f
-	if err := cmd.Start(); err != nil {
-		k.Fatal(err)
-	}
-	ended := make(chan struct{})
-	go func() {
-		f.done <- cmd.Wait()
-		close(ended)
-	}()
-	k.Cleanup(func() {
-		cancel()
-		<-ended
-	})
-	return f
 }
 
 func TestPluginFollowsLogsThroughARestart(t *testing.T) {

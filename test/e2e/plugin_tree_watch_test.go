@@ -4,7 +4,6 @@
 package e2e
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -15,21 +14,12 @@ func TestPluginTreeWatch(t *testing.T) {
 	k := newKubectl(t)
 	k.okIn(manifest("train", runOn, "suspend: true"), "apply", "-f", "-")
 	watch := k.follow("tree", "train", "-w")
-	shows := func(text string) {
-		t.Helper()
-		k.eventually(60*time.Second, func() string {
-			if got := watch.String(); !strings.Contains(got, text) {
-				return fmt.Sprintf("%q is not in:\n%s", text, got)
-			}
-			return ""
-		})
-	}
-	shows("Suspended")
+	watch.shows("Suspended")
 	k.ok("patch", "jobset", "train", "--type=merge", "-p", `{"spec":{"suspend":false}}`)
-	shows("pod/train-workers-1-0-")
-	shows("Running")
+	watch.shows("pod/train-workers-1-0-")
+	watch.shows("Running")
 	k.ok("delete", "jobset", "train", "--cascade=foreground")
-	shows("jobset/train was deleted.")
+	watch.shows("jobset/train was deleted.")
 	select {
 	case err := <-watch.done:
 		if err != nil {

@@ -104,22 +104,33 @@ func reasonOf(err error) Reason {
 		return FailedCreate
 	}
 	status := answer.Status()
-	says := func(part string) bool { return strings.Contains(status.Message, part) }
-	switch forbidden := status.Code == http.StatusForbidden; {
-	case says("admission webhook ") || says("' denied request"): // with any code
+	if says(status, "admission webhook ", "' denied request") { // with any code
 		return AdmissionDenied
-	case forbidden && says("exceeded quota: "):
-		return QuotaExceeded
-	case forbidden && says("status unknown for quota: "): // the quota has just been created
-		return FailedCreate
-	case forbidden && (says(" cannot create resource ") || says("cannot set blockOwnerDeletion ")):
-		return Forbidden
-	case forbidden:
-		return AdmissionDenied
-	case status.Code == http.StatusUnprocessableEntity || status.Code == http.StatusBadRequest:
+	}
+	switch status.Code {
+	case http.StatusForbidden:
+		return reasonOfForbidden(status)
+	case http.StatusUnprocessableEntity, http.StatusBadRequest:
 		return Invalid
 	}
 	return FailedCreate
+}
+
+func reasonOfForbidden(status metav1.Status) Reason {
+	switch {
+	case says(status, "exceeded quota: "):
+		return QuotaExceeded
+	case says(status, "status unknown for quota: "): // the quota has just been created
+		return FailedCreate
+	case says(status, " cannot create resource ", "cannot set blockOwnerDeletion "):
+		return Forbidden
+	}
+	return AdmissionDenied
+}
+
+// says reports whether the message of an answer contains one of the parts.
+func says(status metav1.Status, parts ...string) bool {
+	return slices.ContainsFunc(parts, func(part string) bool { return strings.Contains(status.Message, part) })
 }
 
 // TerminatingNamespace returns whether a creation was refused because everything here is about to be deleted.

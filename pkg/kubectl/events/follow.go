@@ -69,13 +69,21 @@ func (r *reader) watch(ctx context.Context, version string, show func(Event) err
 			if object, err := meta.Accessor(next.Object); err == nil {
 				version = object.GetResourceVersion()
 			}
-			e, is := next.Object.(*corev1.Event)
-			if !is || next.Type == watch.Bookmark || next.Type == watch.Deleted || !r.wanted(e) {
-				continue
-			}
-			if err := show(newEvent(e)); err != nil {
-				return version, cli.OutputError{Err: err}
+			if err := r.showWanted(next, show); err != nil {
+				return version, err
 			}
 		}
 	}
+}
+
+// showWanted shows what a watch returned if it is a new or changed event that the user wants to see.
+func (r *reader) showWanted(next watch.Event, show func(Event) error) error {
+	e, is := next.Object.(*corev1.Event)
+	if !is || next.Type == watch.Bookmark || next.Type == watch.Deleted || !r.wanted(e) {
+		return nil
+	}
+	if err := show(newEvent(e)); err != nil {
+		return cli.OutputError{Err: err}
+	}
+	return nil
 }

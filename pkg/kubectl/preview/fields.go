@@ -23,10 +23,10 @@ func sameField(field string) string { return field }
 func jobField(i int) locator {
 	path := fmt.Sprintf("spec.replicatedJobs[%d]", i)
 	return func(field string) string {
-		switch {
-		case field == "":
+		switch field {
+		case "":
 			return path
-		case field == "metadata.name", field == "metadata.generateName":
+		case "metadata.name", "metadata.generateName":
 			return path + ".name"
 		}
 		return path + ".template." + field

@@ -104,16 +104,22 @@ func newDiagnosis(e *Evidence) *diagnosis {
 		}
 	}
 	if e.JobSet != nil && !e.forbidden("jobs") {
-		for i := range e.JobSet.Spec.ReplicatedJobs {
-			rj := &e.JobSet.Spec.ReplicatedJobs[i]
-			for index := range int(helper.Replicas(rj)) {
-				if name := helper.JobName(e.JobSet.Name, rj.Name, index); !names[name] {
-					d.missing = append(d.missing, name)
-				}
+		d.missing = missingJobs(e.JobSet, names)
+	}
+	return d
+}
+
+// missingJobs returns the names of the Jobs that a set needs and that are not among those that exist.
+func missingJobs(js *jobsetv1alpha2.JobSet, existing map[string]bool) (missing []string) {
+	for i := range js.Spec.ReplicatedJobs {
+		rj := &js.Spec.ReplicatedJobs[i]
+		for index := range int(helper.Replicas(rj)) {
+			if name := helper.JobName(js.Name, rj.Name, index); !existing[name] {
+				missing = append(missing, name)
 			}
 		}
 	}
-	return d
+	return missing
 }
 
 // isPrevious reports whether a Job belongs to an attempt before the present one.

@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
@@ -49,10 +48,6 @@ func all(changes ...func(*api.JobSet)) func(*api.JobSet) {
 			f(js)
 		}
 	}
-}
-
-func nonIndexed(js *api.JobSet) {
-	js.Spec.ReplicatedJobs[0].Template.Spec.CompletionMode = ptr.To(batchv1.NonIndexedCompletion)
 }
 
 func backoff(limit int32) func(*api.JobSet) {

@@ -33,14 +33,8 @@ func Restart(js *jobset.JobSet, spec *batch.JobSetRestartSpec, call Call) (*batc
 	} else if entry != nil {
 		return restarted(js, entry), nil
 	}
-	if err := checkAttempt(js, spec.Preconditions); err != nil {
+	if err := checkRestartable(js, spec.Preconditions); err != nil {
 		return nil, err
-	}
-	if err := checkUnfinished(js, "restart"); err != nil {
-		return nil, err
-	}
-	if suspended(js) {
-		return nil, conflict(js, "the JobSet is suspended; %s", wayOutOfSuspension(js))
 	}
 	if current := Current(&js.Status); !spec.Force && awaited(current) && same(current) {
 		return joined(js, current, call), nil
@@ -60,6 +54,20 @@ func Restart(js *jobset.JobSet, spec *batch.JobSetRestartSpec, call Call) (*batc
 		JobIndex: copyOf(spec.JobIndex), User: call.user(), Reason: spec.Reason,
 	}, call.Now)
 	return restarted(js, entry), nil
+}
+
+// checkRestartable refuses restarts of another attempt than the current one, and of sets that do not run.
+func checkRestartable(js *jobset.JobSet, p *batch.ActionPreconditions) error {
+	if err := checkAttempt(js, p); err != nil {
+		return err
+	}
+	if err := checkUnfinished(js, "restart"); err != nil {
+		return err
+	}
+	if suspended(js) {
+		return conflict(js, "the JobSet is suspended; %s", wayOutOfSuspension(js))
+	}
+	return nil
 }
 
 func scopeOf(spec *batch.JobSetRestartSpec) jobset.AttemptScope {

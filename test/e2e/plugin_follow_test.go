@@ -1,0 +1,69 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"time"
+)
+
+// following is a command of the plugin that runs until it is stopped, or until what it follows has ended.
+type following struct {
+	k      *kubectl
+	lock   sync.Mutex
+	output bytes.Buffer
+	done   chan error
+}
+
+func (f *following) Write(p []byte) (int, error) {
+	f.lock.Lock()
+	defer f.lock.Unlock()
+	return f.output.Write(p)
+}
+
+func (f *following) String() string {
+	f.lock.Lock()
+	defer f.lock.Unlock()
+	return f.output.String()
+}
+
+// follow starts the plugin. It ends with the test at the latest.
+func (k *kubectl) follow(args ...string) *following {
+	k.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
+	f := &following{k: k, done: make(chan error, 1)}
+	cmd := exec.CommandContext(ctx, k.cluster.Program("kubectl-jobset"), append([]string{"--namespace", k.namespace}, args...)...)
+	cmd.Env = append(os.Environ(), "KUBECONFIG="+k.kubeconfig)
+	cmd.Stdout, cmd.Stderr = f, f
+	if err := cmd.Start(); err != nil {
+		k.Fatal(err)
+	}
+	ended := make(chan struct{})
+	go func() {
+		f.done <- cmd.Wait()
+		close(ended)
+	}()
+	k.Cleanup(func() {
+		cancel()
+		<-ended
+	})
+	return f
+}
+
+// shows waits until the command has written the text.
+func (f *following) shows(text string) {
+	f.k.Helper()
+	f.k.eventually(60*time.Second, func() string {
+		if got := f.String(); !strings.Contains(got, text) {
+			return fmt.Sprintf("%q is not in:\n%s", text, got)
+		}
+		return ""
+	})
+}
