@@ -192,7 +192,7 @@ func countedRight(d decision) string {
 	}
 	for i := range d.JobSet.Spec.ReplicatedJobs {
 		rj := &d.JobSet.Spec.ReplicatedJobs[i]
-		got, want := countersOf(d.after, rj.Name), withEnded(d, rj, count(d.Observed, rj.Name))
+		got, want := countersOf(d.after, rj.Name), withEnded(d.before, rj, count(d.Observed, rj.Name))
 		for _, pair := range [][2]int32{
 			{got.Ready, want.Ready}, {got.Active, want.Active}, {got.Suspended, want.Suspended},
 			{got.Succeeded, want.Succeeded}, {got.Failed, want.Failed},

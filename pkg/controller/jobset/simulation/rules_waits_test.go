@@ -61,8 +61,9 @@ type sums struct{ active, up, succeeded int32 }
 
 // counted are the counts of a set as they should be.
 func counted(o plan.Observed) (counts []jobsetv1alpha2.ReplicatedJobStatus) {
-	for _, name := range replicatedJobNames(o.JobSet) {
-		counts = append(counts, count(o, name))
+	for i := range o.JobSet.Spec.ReplicatedJobs {
+		rj := &o.JobSet.Spec.ReplicatedJobs[i]
+		counts = append(counts, withEnded(&o.JobSet.Status, rj, count(o, rj.Name)))
 	}
 	return counts
 }
@@ -77,10 +78,10 @@ func sumOf(counts []jobsetv1alpha2.ReplicatedJobStatus) (s sums) {
 }
 
 // withEnded adds Jobs of a finished set that have ended and do not exist any more, if no other Jobs have their places.
-func withEnded(d decision, rj *jobsetv1alpha2.ReplicatedJob, counts jobsetv1alpha2.ReplicatedJobStatus) jobsetv1alpha2.ReplicatedJobStatus {
-	before := countersOf(d.before, rj.Name)
+func withEnded(stored *jobsetv1alpha2.JobSetStatus, rj *jobsetv1alpha2.ReplicatedJob, counts jobsetv1alpha2.ReplicatedJobStatus) jobsetv1alpha2.ReplicatedJobStatus {
+	before := countersOf(stored, rj.Name)
 	free := func() bool {
-		return finished(d.before) && counts.Succeeded+counts.Failed+max(counts.Ready, counts.Active, counts.Suspended) < *rj.Replicas
+		return finished(stored) && counts.Succeeded+counts.Failed+max(counts.Ready, counts.Active, counts.Suspended) < *rj.Replicas
 	}
 	for counts.Succeeded < before.Succeeded && free() {
 		counts.Succeeded++
