@@ -28,7 +28,7 @@ var decisionFaults = map[string]fault{
 		seed: inTurn(becomesReady(), func(k *kubectl) {
 			k.ok("patch", "jobset", "train", "--type=merge", "--field-manager=night-shift", "-p", `{"spec":{"suspend":true}}`)
 		}),
-		want: why.SuspendedByUser, words: []string{"suspended with night-shift"},
+		want: why.SuspendedByUser, words: []string{"suspended by kwok-admin"},
 	},
 	"an owner suspended the set": {
 		seed: func(k *kubectl) {

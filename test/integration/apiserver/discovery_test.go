@@ -40,7 +40,7 @@ func testDiscovery(t *testing.T, _ *env) {
 		got[resource.Name] = resource
 	}
 	want := map[string]metav1.APIResource{
-		"jobsets": {Name: "jobsets", SingularName: "jobset", Namespaced: true, Kind: "JobSet", Verbs: metav1.Verbs{
+		"jobsets": {Name: "jobsets", SingularName: "jobset", Namespaced: true, Kind: "JobSet", ShortNames: []string{"js"}, Verbs: metav1.Verbs{
 			"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch",
 		}},
 		"jobsets/status": {Name: "jobsets/status", Namespaced: true, Kind: "JobSet", Verbs: metav1.Verbs{"get", "patch", "update"}},

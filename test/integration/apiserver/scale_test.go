@@ -226,7 +226,7 @@ func testBadScales(t *testing.T, e *env) {
 		t.Fatal(err)
 	}
 	_, err = e.dynamic.Patch(t.Context(), "a", types.MergePatchType, []byte(`{"spec":{"replicas":7}}`), metav1.PatchOptions{}, "scale")
-	if !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "must not change in size once the JobSet has finished") {
+	if !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "parallelism and completions cannot be changed after the JobSet has finished") {
 		t.Errorf("of a finished set: %v", err)
 	}
 }

@@ -141,3 +141,11 @@ func taken(p Plan, names ...string) Results {
 	}
 	return r
 }
+
+// No watch shows that a Job of somebody else is gone, so a name that became free during the sync must be tried again without one.
+func TestFreedNamesAreTriedAgain(t *testing.T) {
+	o := observe(newSet(with("w", 2)))
+	decided := Decide(o)
+	diff(t, "again after", time.Duration(0), Finish(o, decided, Results{Creations: []Creation{Created, Exists}}).RequeueAfter)
+	diff(t, "again after a name was freed", RetryNamesAfter(o), Finish(o, decided, Results{Creations: []Creation{Created, NameFreed}}).RequeueAfter)
+}

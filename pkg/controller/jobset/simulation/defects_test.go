@@ -46,7 +46,6 @@ func TestHistoriesShowDefects(t *testing.T) {
 		"a Job that lost its label and does not get it back": {
 			mutant{decide: plan.Decide, unkind: true}, "every history comes to rest",
 		},
-		"a freed name that nobody looks at again":    {mutant{decide: plan.Decide, finish: forgetFreed}, "nobody has to wake a set that is not at rest"},
 		"a taken name that nobody looks at again":    {mutant{decide: plan.Decide, finish: silent}, "nobody has to wake a set that is not at rest"},
 		"refused Jobs that nobody tells of":          {mutant{decide: plan.Decide, finish: hushed}, refusalsTold},
 		"a restart that counts twice":                {deciding(nil, countTwice), "failures and successes are judged as the policies say"},

@@ -40,17 +40,6 @@ func sameOrder(o plan.Observed, p plan.Plan, r plan.Results) plan.Outcome {
 	return out
 }
 
-// forgetFreed does not look again for a name that is free by now, which no cache shows.
-func forgetFreed(o plan.Observed, p plan.Plan, r plan.Results) plan.Outcome {
-	r.Creations = slices.Clone(r.Creations)
-	for i, result := range r.Creations {
-		if result == plan.NameFreed {
-			r.Creations[i] = plan.Exists
-		}
-	}
-	return plan.Finish(o, p, r)
-}
-
 // hushed does not record that Jobs are refused.
 func hushed(o plan.Observed, p plan.Plan, r plan.Results) plan.Outcome {
 	r.Refusals = nil
