@@ -47,7 +47,7 @@ func TestHistoriesShowDefects(t *testing.T) {
 			mutant{decide: plan.Decide, unkind: true}, "every history comes to rest",
 		},
 		"a taken name that nobody looks at again":    {mutant{decide: plan.Decide, finish: silent}, "nobody has to wake a set that is not at rest"},
-		"refused Jobs that nobody tells of":          {mutant{decide: plan.Decide, finish: hushed}, refusalsTold},
+		"refused Jobs that no condition names":       {mutant{decide: plan.Decide, finish: hushed}, refusalsTold},
 		"a restart that counts twice":                {deciding(nil, countTwice), "failures and successes are judged as the policies say"},
 		"one restart for several Jobs that failed":   {deciding(nil, restartFirst), "failures and successes are judged as the policies say"},
 		"the other restart strategy":                 {deciding(recreate, nil), "Jobs are created once, under free names, for the current attempt, in order"},
