@@ -46,21 +46,21 @@ func TestRefusedChildren(t *testing.T) {
 		since   time.Duration
 		want    *metav1.Condition
 	}{
-		"nothing is refused":                 {results: Results{Creations: []Creation{Created, Created, Created}}},
-		"a quota":                            {results: refused(quotaRefusal), want: failure("QuotaExceeded", ofQuota, now)},
-		"the first of several reasons":       {results: allTried(deniedRefusal, quotaRefusal), want: failure("AdmissionDenied", "2 of 3 Jobs could not be created: no", now)},
-		"names that are taken do not count":  {results: Results{Creations: []Creation{NameTaken, NameFreed, Refused}, Refusals: []Refusal{deniedRefusal}}, want: failure("AdmissionDenied", "1 of 3 Jobs could not be created: no", now)},
-		"Jobs that exist do not count":       {results: Results{Creations: []Creation{Exists, LabelsRestored, Refused}, Refusals: []Refusal{deniedRefusal}}, want: failure("AdmissionDenied", "1 of 3 Jobs could not be created: no", now)},
-		"what may pass is not told at first": {results: refused(passingRefusal)},
-		"what may pass is told when it does not": {
+		"nothing is refused":                     {results: Results{Creations: []Creation{Created, Created, Created}}},
+		"a quota":                                {results: refused(quotaRefusal), want: failure("QuotaExceeded", ofQuota, now)},
+		"the first of several reasons":           {results: allTried(deniedRefusal, quotaRefusal), want: failure("AdmissionDenied", "2 of 3 Jobs could not be created: no", now)},
+		"names that are taken do not count":      {results: Results{Creations: []Creation{NameTaken, NameFreed, Refused}, Refusals: []Refusal{deniedRefusal}}, want: failure("AdmissionDenied", "1 of 3 Jobs could not be created: no", now)},
+		"Jobs that exist do not count":           {results: Results{Creations: []Creation{Exists, LabelsRestored, Refused}, Refusals: []Refusal{deniedRefusal}}, want: failure("AdmissionDenied", "1 of 3 Jobs could not be created: no", now)},
+		"what may pass is not reported at first": {results: refused(passingRefusal)},
+		"what may pass is reported after 15 seconds": {
 			results: refused(passingRefusal), since: 15 * time.Second, want: failure("FailedCreate", "2 of 3 Jobs could not be created: etcd", now),
 		},
-		"what may pass is not told before what does not": {results: allTried(passingRefusal, quotaRefusal), want: failure("QuotaExceeded", ofQuota, now)},
+		"what cannot pass is reported first": {results: allTried(passingRefusal, quotaRefusal), want: failure("QuotaExceeded", ofQuota, now)},
 		"the message stays while number and reason do": {
 			set: stored("QuotaExceeded", "2 of 3 Jobs could not be created: earlier words"), results: refused(quotaRefusal),
 			want: failure("QuotaExceeded", "2 of 3 Jobs could not be created: earlier words", before),
 		},
-		"another number is told with the same time": {
+		"another number is reported with the same time": {
 			set: stored("QuotaExceeded", "3 of 3 Jobs could not be created: earlier words"), results: refused(quotaRefusal), want: failure("QuotaExceeded", ofQuota, before),
 		},
 		"a reason stays that was seen among others": {

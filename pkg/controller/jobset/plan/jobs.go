@@ -98,7 +98,7 @@ type jobBuilder struct {
 
 func newJobBuilder(o Observed, rj *jobsetv1alpha2.ReplicatedJob, at position) *jobBuilder {
 	js := o.JobSet
-	b := &jobBuilder{o: o, rj: rj, at: at, common: *rj.Template.Spec.DeepCopy(), placement: placement(js, rj)}
+	b := &jobBuilder{o: o, rj: rj, at: at, common: *rj.Template.Spec.DeepCopy(), placement: helper.Placement(js.Annotations, rj.Template.Annotations)}
 	b.common.Suspend = ptr.To(suspended(js))
 	pod := &b.common.Template.Spec
 	if service := helper.ServiceName(js); service != "" {

@@ -30,7 +30,7 @@ func TestTakenNames(t *testing.T) {
 		wantEvents []Event
 	}{
 		"no name is taken": {},
-		"the first taken name is told, with one event": {
+		"the first taken name is reported, with one event": {
 			taken: []string{"js-w-0", "js-w-1"}, want: conflict("True", "JobNameTaken", first, now),
 			wantEvents: []Event{{Type: "Warning", Reason: "JobNameTaken", Note: first}},
 		},
@@ -41,7 +41,7 @@ func TestTakenNames(t *testing.T) {
 			set:   []func(*jobsetv1alpha2.JobSet){withCondition(jobsetv1alpha2.ChildNameConflict, metav1.ConditionTrue, "JobNameTaken", second)},
 			taken: []string{"js-w-1"}, want: conflict("True", "JobNameTaken", second, before),
 		},
-		"another name is told when that one is free": {
+		"another name is reported when that one is free": {
 			set: []func(*jobsetv1alpha2.JobSet){inConflict}, jobs: []*batchv1.Job{jobNamed("w", 0)}, taken: []string{"js-w-1"},
 			want:       conflict("True", "JobNameTaken", second, before),
 			wantEvents: []Event{{Type: "Warning", Reason: "JobNameTaken", Note: second}},

@@ -7,9 +7,10 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
 )
 
-// exclusivePlacement warns of exclusive placement that is ignored. Only the node-selector strategy is implemented.
+// exclusivePlacement warns of exclusive placement that is ignored. Only the node-selector strategy is supported.
 func (w *warner) exclusivePlacement(js *jobset.JobSet, path *field.Path) {
 	set, setIgnored := field.NewPath("metadata", "annotations"), false
 	w.annotations(js.Annotations, set)
@@ -22,21 +23,21 @@ func (w *warner) exclusivePlacement(js *jobset.JobSet, path *field.Path) {
 				w.add(podAnnotations.Key(key), "has no effect on pods; the node-selector strategy needs both annotations on the JobSet or on the template of the replicatedJob")
 			}
 		}
-		if !exclusive(js.Annotations, rj.Template.Annotations) {
+		if !helper.PlacementIgnored(js.Annotations, rj.Template.Annotations) {
 			continue
 		}
 		if _, own := rj.Template.Annotations[jobset.ExclusiveKey]; own {
-			w.notImplemented(p.Child("metadata", "annotations"))
+			w.unsupported(p.Child("metadata", "annotations"))
 		} else if !setIgnored {
 			setIgnored = true
-			w.notImplemented(set)
+			w.unsupported(set)
 		}
 	}
 }
 
-func (w *warner) notImplemented(path *field.Path) {
+func (w *warner) unsupported(path *field.Path) {
 	w.add(path.Key(jobset.ExclusiveKey),
-		"ignored, because exclusive placement is not implemented yet; use the node-selector strategy: label the nodes, and add the annotation %s", jobset.NodeSelectorStrategyKey)
+		"ignored, because exclusive placement is supported only with the node-selector strategy: label the nodes, and add the annotation %s", jobset.NodeSelectorStrategyKey)
 }
 
 // annotations warns of the annotations of a set, or of one replicatedJob, that Jobs inherit.
@@ -48,19 +49,4 @@ func (w *warner) annotations(annotations map[string]string, path *field.Path) {
 	if _, ok := annotations[jobset.NodeSelectorStrategyKey]; ok && !exclusive {
 		w.add(path.Key(jobset.NodeSelectorStrategyKey), "has no effect without the annotation %s", jobset.ExclusiveKey)
 	}
-}
-
-// exclusive reports whether a replicatedJob asks for exclusive placement without the node-selector strategy. Annotations of
-// the replicatedJob override those of the set, each key on its own.
-func exclusive(set, template map[string]string) bool {
-	var topology string
-	var selector bool
-	for _, level := range []map[string]string{set, template} {
-		if value, found := level[jobset.ExclusiveKey]; found {
-			topology = value
-			_, chosen := level[jobset.NodeSelectorStrategyKey]
-			selector = selector || chosen
-		}
-	}
-	return topology != "" && !selector
 }

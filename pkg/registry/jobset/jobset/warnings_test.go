@@ -22,7 +22,7 @@ const (
 	selectorKey  = "alpha.jobset.sigs.k8s.io/node-selector"
 )
 
-const ignored = ": ignored, because exclusive placement is not implemented yet; use the node-selector strategy: label the nodes, and add the annotation " + selectorKey
+const ignored = ": ignored, because exclusive placement is supported only with the node-selector strategy: label the nodes, and add the annotation " + selectorKey
 
 func annotated(target func(*api.JobSet) *map[string]string, pairs ...string) func(*api.JobSet) {
 	return func(js *api.JobSet) {
