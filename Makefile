@@ -47,7 +47,7 @@ down: ## Stop the local cluster and remove its data.
 test: unit suites ## Run all tests.
 
 # The suites mostly wait, so two run at a time. The longest one begins.
-suite_packages := ./test/e2e/... ./test/faults/... ./test/integration/... ./test/parity/...
+suite_packages := ./test/e2e/... ./test/faults/... ./test/loss/... ./test/integration/... ./test/parity/...
 
 .PHONY: suites
 suites: build ## Run all tests that start a control plane, two suites at a time.
@@ -55,7 +55,7 @@ suites: build ## Run all tests that start a control plane, two suites at a time.
 
 .PHONY: unit
 unit: ## Run the unit tests.
-	go test $(GO_TEST_FLAGS) ./pkg/... ./cmd/... ./hack/... ./test/bench/... ./test/docs/... ./test/hostile/... ./test/localcluster/... ./test/framework/...
+	go test $(GO_TEST_FLAGS) ./pkg/... ./cmd/... ./hack/... ./test/bench/... ./test/docs/... ./test/hostile/... ./test/localcluster/... ./test/framework/... ./test/history/...
 
 .PHONY: integration
 integration: ## Run our server behind a real kube-apiserver.
@@ -67,7 +67,11 @@ parity: ## Check every row of upstream's examples and tests.
 
 .PHONY: e2e
 e2e: build ## Drive a whole cluster with kubectl, and break things in it.
-	$(call run_suites,-p 2,./test/e2e/... ./test/faults/...)
+	$(call run_suites,-p 2,./test/e2e/... ./test/faults/... ./test/loss/...)
+
+.PHONY: upgrade
+upgrade: ## Upgrade running sets from the programs of the commit FROM to those of this tree, and back.
+	hack/upgrade.sh $(FROM)
 
 .PHONY: bench
 bench: ## Measure time, CPU, memory, requests and bytes, about an hour.

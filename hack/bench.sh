@@ -44,9 +44,13 @@ full() {
   bench list --output "${output}" --profiles --keep "$@"
   bench cold --output "${output}" --keep "$@"
   bench wide --output "${output}" --profiles --keep "$@"
+  bench sequences --output "${output}" --keep "$@"
+  CLUSTER_NODES=50 bench groups --output "${output}" --keep "$@" # a node has room for 250 pods
+  CLUSTER_NODES=50 CLUSTER_KUBE_CONTROLLER_MANAGER_ARGS="--endpoint-updates-batch-period=0s --endpointslice-updates-batch-period=0s" \
+    bench leaderworkersets --output "${output}" --keep "$@"
   # The same with the etcd in our server, which is what a small installation has.
   CLUSTER_STORAGE=embedded bench floor,big,run,write --output "${output}/embedded" --runs 1 "$@"
-  go test -run '^$' -bench . -benchmem ./pkg/controller/jobset/... >"${output}/functions.txt"
+  go test -run '^$' -bench . -benchmem ./pkg/controller/jobset/... ./pkg/controller/leaderworkerset/plan >"${output}/functions.txt"
   bin/jobset-bench report --output "${output}"
   echo "results: ${output}" >&2
 }
@@ -54,7 +58,7 @@ full() {
 smoke() {
   local output=${BENCH_OUTPUT:-${root}/_output/bench-smoke}
   rm -rf "${output}"
-  bench floor,big,run,write,list,cold,wide --output "${output}" --preset smoke --check-counts "$@"
+  bench floor,big,run,write,list,cold,wide,sequences,groups,leaderworkersets --output "${output}" --preset smoke --check-counts "$@"
   echo "all counts are as they must be; results: ${output}" >&2
 }
 

@@ -19,6 +19,7 @@ readonly version_package=k8s.io/component-base/version
 readonly programs="
 etcd         go.etcd.io/etcd/server/v3                      etcd
 etcd         go.etcd.io/etcd/etcdctl/v3                     etcdctl
+etcd         go.etcd.io/etcd/etcdutl/v3                     etcdutl
 kwok         sigs.k8s.io/kwok/cmd/kwok                      kwok
 kwok         sigs.k8s.io/kwok/cmd/kwokctl                   kwokctl
 kustomize    sigs.k8s.io/kustomize/kustomize/v5             kustomize

@@ -26,5 +26,13 @@ trap 'stop $?' EXIT
 # The control plane keeps its own memory; the two programs get the soft limit that belongs to the hard one.
 CLUSTER_COMPONENTS=none hack/cluster.sh up >/dev/null
 export GOMEMLIMIT=${HOSTILE_GOMEMLIMIT:-900MiB}
+export CLUSTER_APISERVER_ARGS=--feature-gates=DisaggregatedSet=true CLUSTER_CONTROLLER_ARGS=--feature-gates=DisaggregatedSet=true
 hack/cluster.sh up >/dev/null
+# The group of the gate is served by the same program as that of LeaderWorkerSets.
+kubectl() { "$(hack/ensure-binaries.sh)/kubectl" --kubeconfig "${CLUSTER_DIR}/kubeconfig" "$@"; }
+kubectl apply -f artifacts/components/disaggregatedset/rbac.yaml >/dev/null
+kubectl get apiservice v1.leaderworkerset.x-k8s.io -o yaml |
+  sed -e 's/leaderworkerset\.x-k8s\.io/disaggregatedset.x-k8s.io/' -e '/^  \(uid\|resourceVersion\|creationTimestamp\):/d' |
+  kubectl create -f - >/dev/null
+kubectl wait --for=condition=Available --timeout=60s apiservice/v1.disaggregatedset.x-k8s.io >/dev/null
 _output/hostile --cluster-dir "${CLUSTER_DIR}" "$@"

@@ -14,7 +14,7 @@ cd "${root}"
 export LC_ALL=C GOWORK=off GOFLAGS=-mod=readonly
 
 # Packages of other modules whose types ours embed, whatever way. Generators read them and must not write there.
-readonly foreign_protobuf="k8s.io/api/core/v1 k8s.io/api/batch/v1"
+readonly foreign_protobuf="k8s.io/api/core/v1 k8s.io/api/apps/v1 k8s.io/api/batch/v1"
 readonly foreign_machinery="
 k8s.io/apimachinery/pkg/util/intstr
 k8s.io/apimachinery/pkg/api/resource
@@ -23,6 +23,7 @@ k8s.io/apimachinery/pkg/runtime
 k8s.io/apimachinery/pkg/apis/meta/v1
 "
 readonly foreign_openapi="
+k8s.io/api/apps/v1
 k8s.io/api/autoscaling/v1
 k8s.io/api/batch/v1
 k8s.io/api/core/v1
@@ -36,8 +37,11 @@ k8s.io/apimachinery/pkg/version
 "
 # Their apply configurations, which client-go publishes.
 readonly foreign_apply="
+k8s.io/api/apps/v1.StatefulSetPersistentVolumeClaimRetentionPolicy:k8s.io/client-go/applyconfigurations/apps/v1
 k8s.io/api/batch/v1.JobTemplateSpec:k8s.io/client-go/applyconfigurations/batch/v1
 k8s.io/api/core/v1.PersistentVolumeClaim:k8s.io/client-go/applyconfigurations/core/v1
+k8s.io/api/core/v1.Container:k8s.io/client-go/applyconfigurations/core/v1
+k8s.io/api/core/v1.PodTemplateSpec:k8s.io/client-go/applyconfigurations/core/v1
 "
 
 module=$(go list -m)

@@ -85,7 +85,7 @@ forbid_any_way "${module}/pkg/registry(/.*)?" "${controller}|${module}/pkg/apise
   "the server wires the registry, the registry knows neither the server nor the controller"
 # Everything that belongs to one group or kind, and the parts of the server that serve any.
 readonly kinds="${hub}|${version}|${apis}/[a-z]+/[a-z]+|${module}/pkg/(registry/[a-fh-z][a-z]*|registry/g[a-df-z][a-z]*|admission)(/.*)?"
-readonly host="${module}/pkg/(apiserver(/(admission|etcd|events|options|payload|selfsigned|space)(/.*)?)?|registry/generic(/.*)?)"
+readonly host="${module}/pkg/(apiserver(/(admission|etcd|events|options|owners|payload|selfsigned|space|storecheck|storecommand|webhook)(/.*)?)?|registry/generic(/.*)?)"
 forbid "${host}" "${kinds}" \
   "the parts that serve any kind name none; pkg/apiserver/groups lists the groups"
 forbid_any_way "${module}/pkg/apiserver(/.*)?" "${controller}" \
@@ -97,7 +97,7 @@ forbid_any_way "${controller}" "${server}" \
 forbid "${controller}" "${hub}" \
   "controllers speak the versioned types; internal ones belong to the server"
 allow_only "${plan}" \
-  "${version}|${helper}|${gates}|${plan}|k8s.io/api/.*|k8s.io/apimachinery/pkg/(api|apis|labels|fields|selection|types|util)(/.*)?|k8s.io/utils/(ptr|set)|[a-z]+(/[a-z0-9]+)*" \
+  "${version}|${helper}|${gates}|${plan}|k8s.io/api/.*|k8s.io/apimachinery/pkg/(api|apis|labels|fields|runtime/schema|selection|types|util)(/.*)?|k8s.io/utils/(ptr|set)|k8s.io/component-helpers/resource|[a-z]+(/[a-z0-9]+)*" \
   "deciding uses values only: versioned types and facts about them, k8s.io/api and value packages of apimachinery"
 
 # The plugin. It shows what the controller would create, and so uses its decisions.

@@ -12,7 +12,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 readonly builds="base overlays/embedded overlays/external-etcd
-  overlays/embedded-cert-manager overlays/external-etcd-cert-manager"
+  overlays/embedded-cert-manager overlays/embedded-backup overlays/external-etcd-cert-manager"
 readonly cert_manager=github.com/cert-manager/cert-manager@v1.21.2
 readonly cert_manager_sum=h1:UWgoYM+KLNtRlqmoWOKjKBOBUPVHeepQ6/ac3ERJW68=
 
@@ -109,12 +109,19 @@ check_flags() {
 }
 
 # Lines of "who verb resource[/name or subresource] [namespace]"; without a namespace the question is about the whole cluster.
-# ACTION stands for each of the actions.
+# ACTION stands for each of the actions on JobSets, SETACTION for each of those on LeaderWorkerSets.
 readonly allowed="
 jobset-apiserver create tokenreviews.authentication.k8s.io
 jobset-apiserver create subjectaccessreviews.authorization.k8s.io
 jobset-apiserver get configmaps/extension-apiserver-authentication kube-system
 jobset-apiserver watch configmaps/extension-apiserver-authentication kube-system
+jobset-apiserver get namespaces
+jobset-apiserver get configmaps/jobset-apiserver-store kube-system
+jobset-apiserver update configmaps/jobset-apiserver-store kube-system
+jobset-apiserver get configmaps/jobset-apiserver-lost-owners kube-system
+jobset-apiserver update configmaps/jobset-apiserver-lost-owners kube-system
+jobset-apiserver create configmaps kube-system
+jobset-apiserver list jobs.batch
 jobset-apiserver list namespaces
 jobset-apiserver watch mutatingwebhookconfigurations.admissionregistration.k8s.io
 jobset-apiserver watch validatingwebhookconfigurations.admissionregistration.k8s.io
@@ -134,6 +141,18 @@ jobset-controller-manager watch jobsets.jobset.x-k8s.io
 jobset-controller-manager delete jobsets.jobset.x-k8s.io
 jobset-controller-manager update jobsets.jobset.x-k8s.io/status
 jobset-controller-manager update jobsets.jobset.x-k8s.io/finalizers
+jobset-controller-manager watch leaderworkersets.leaderworkerset.x-k8s.io
+jobset-controller-manager update leaderworkersets.leaderworkerset.x-k8s.io/status
+jobset-controller-manager update leaderworkersets.leaderworkerset.x-k8s.io/finalizers
+jobset-controller-manager create statefulsets.apps
+jobset-controller-manager patch statefulsets.apps
+jobset-controller-manager create controllerrevisions.apps
+jobset-controller-manager delete controllerrevisions.apps
+jobset-controller-manager delete pods
+jobset-controller-manager update pods/finalizers
+jobset-controller-manager watch nodes
+jobset-controller-manager create podgroups.scheduling.volcano.sh
+jobset-controller-manager create podgroups.scheduling.k8s.io
 jobset-controller-manager create jobs.batch
 jobset-controller-manager delete jobs.batch
 jobset-controller-manager patch jobs.batch
@@ -142,6 +161,11 @@ jobset-controller-manager create services
 jobset-controller-manager create persistentvolumeclaims
 jobset-controller-manager list pods
 jobset-controller-manager watch pods
+jobset-controller-manager watch nodes
+jobset-controller-manager watch limitranges
+jobset-controller-manager watch daemonsets.apps
+jobset-controller-manager watch runtimeclasses.node.k8s.io
+jobset-controller-manager watch priorityclasses.scheduling.k8s.io
 jobset-controller-manager create events.events.k8s.io
 jobset-controller-manager update leases.coordination.k8s.io jobset-system
 jobset-controller-manager create tokenreviews.authentication.k8s.io
@@ -150,6 +174,15 @@ jobset-controller-manager watch configmaps/extension-apiserver-authentication ku
 user-view list jobsets.jobset.x-k8s.io default
 user-view get jobsets.jobset.x-k8s.io/status default
 user-view get jobsets.jobset.x-k8s.io/scale default
+user-view watch leaderworkersets.leaderworkerset.x-k8s.io default
+user-view get leaderworkersets.leaderworkerset.x-k8s.io/status default
+user-view get leaderworkersets.leaderworkerset.x-k8s.io/scale default
+user-edit deletecollection leaderworkersets.leaderworkerset.x-k8s.io default
+user-edit update leaderworkersets.leaderworkerset.x-k8s.io/scale default
+user-edit create leaderworkersets.leaderworkerset.x-k8s.io/SETACTION default
+user-admin create leaderworkersets.leaderworkerset.x-k8s.io/SETACTION default
+user-jobset-operator watch leaderworkersets.leaderworkerset.x-k8s.io default
+user-jobset-operator create leaderworkersets.leaderworkerset.x-k8s.io/SETACTION default
 user-edit create jobsets.jobset.x-k8s.io default
 user-edit deletecollection jobsets.jobset.x-k8s.io default
 user-edit watch jobsets.jobset.x-k8s.io default
@@ -187,8 +220,16 @@ jobset-apiserver * *
 jobset-apiserver get secrets
 jobset-apiserver get secrets jobset-system
 jobset-apiserver get configmaps kube-system
+jobset-apiserver update configmaps kube-system
+jobset-apiserver delete configmaps/jobset-apiserver-store kube-system
+jobset-apiserver create configmaps jobset-system
+jobset-apiserver watch jobs.batch
+jobset-apiserver update jobs.batch
 jobset-apiserver list pods
 jobset-apiserver get jobsets.jobset.x-k8s.io
+jobset-apiserver get leaderworkersets.leaderworkerset.x-k8s.io
+jobset-apiserver get statefulsets.apps
+jobset-apiserver update pods
 jobset-apiserver update resourcequotas
 jobset-apiserver create persistentvolumeclaims
 jobset-apiserver list events.events.k8s.io
@@ -199,10 +240,26 @@ jobset-apiserver impersonate users
 jobset-controller-manager * *
 jobset-controller-manager get secrets
 jobset-controller-manager get secrets jobset-system
-jobset-controller-manager create jobsets.jobset.x-k8s.io
 jobset-controller-manager update jobsets.jobset.x-k8s.io
+jobset-controller-manager create sequentialjobs.batch.jobset-apiserver.io
+jobset-controller-manager create leaderworkersets.leaderworkerset.x-k8s.io
+jobset-controller-manager update leaderworkersets.leaderworkerset.x-k8s.io
+jobset-controller-manager patch leaderworkersets.leaderworkerset.x-k8s.io
+jobset-controller-manager delete leaderworkersets.leaderworkerset.x-k8s.io
+jobset-controller-manager patch leaderworkersets.leaderworkerset.x-k8s.io/status
+jobset-controller-manager update leaderworkersets.leaderworkerset.x-k8s.io/scale
+jobset-controller-manager create leaderworkersets.leaderworkerset.x-k8s.io/SETACTION
+jobset-controller-manager watch disaggregatedsets.disaggregatedset.x-k8s.io
+jobset-controller-manager update statefulsets.apps
+jobset-controller-manager delete statefulsets.apps
+jobset-controller-manager update statefulsets.apps/status
+jobset-controller-manager update controllerrevisions.apps
+jobset-controller-manager delete nodes
+jobset-controller-manager delete podgroups.scheduling.volcano.sh
 jobset-controller-manager create pods
 jobset-controller-manager update nodes
+jobset-controller-manager update daemonsets.apps
+jobset-controller-manager create priorityclasses.scheduling.k8s.io
 jobset-controller-manager delete services
 jobset-controller-manager delete persistentvolumeclaims
 jobset-controller-manager update leases.coordination.k8s.io kube-system
@@ -211,6 +268,16 @@ jobset-controller-manager bind clusterroles.rbac.authorization.k8s.io
 jobset-controller-manager impersonate users
 user-view create jobsets.jobset.x-k8s.io default
 user-view list jobsets.jobset.x-k8s.io kube-system
+user-view create leaderworkersets.leaderworkerset.x-k8s.io default
+user-view update leaderworkersets.leaderworkerset.x-k8s.io/scale default
+user-view create leaderworkersets.leaderworkerset.x-k8s.io/SETACTION default
+user-edit update leaderworkersets.leaderworkerset.x-k8s.io/status default
+user-edit create leaderworkersets.leaderworkerset.x-k8s.io/rollback kube-system
+user-jobset-operator create leaderworkersets.leaderworkerset.x-k8s.io default
+user-jobset-operator update leaderworkersets.leaderworkerset.x-k8s.io default
+user-jobset-operator delete leaderworkersets.leaderworkerset.x-k8s.io default
+user-jobset-operator update leaderworkersets.leaderworkerset.x-k8s.io/status default
+user-jobset-operator update leaderworkersets.leaderworkerset.x-k8s.io/scale default
 user-view update jobsets.jobset.x-k8s.io/scale default
 user-view create jobsets.jobset.x-k8s.io/ACTION default
 user-edit update jobsets.jobset.x-k8s.io/status default
@@ -244,7 +311,7 @@ review() {
   local user="system:serviceaccount:jobset-system:${who}" groups="system:authenticated, system:serviceaccounts"
   [[ "${who}" != user-* ]] || { user="manifests-${who}"; groups=system:authenticated; }
   case "${resource}" in
-    */status | */finalizers | pods/* | jobsets.jobset.x-k8s.io/*) subresource=${resource##*/} ;;
+    */status | */finalizers | pods/* | jobsets.jobset.x-k8s.io/* | leaderworkersets.leaderworkerset.x-k8s.io/*) subresource=${resource##*/} ;;
     */*) name=${resource##*/} ;;
   esac
   resource=${resource%%/*}
@@ -272,10 +339,12 @@ answers() {
 }
 
 each_action() {
-  local line action
+  local line action word actions
   while read -r line; do
-    for action in restart suspend resume cancel retry; do
-      echo "${line/ACTION/${action}}"
+    word=ACTION actions="restart suspend resume cancel retry"
+    [[ "${line}" != *SETACTION* ]] || word=SETACTION actions="restart rollback pause resume"
+    for action in ${actions}; do
+      echo "${line/${word}/${action}}"
       [[ "${line}" == *ACTION* ]] || break
     done
   done

@@ -5,20 +5,28 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 
 	"k8s.io/apiserver/pkg/server"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/component-base/cli"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/options"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/storecommand"
 )
 
 func main() {
-	cmd, err := options.NewCommand()
+	streams := genericiooptions.IOStreams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr}
+	cmd, err := options.NewCommand(storecommand.NewCommand(streams))
 	if err == nil {
 		cmd.SetContext(server.SetupSignalContext())
 		err = cli.RunNoErrOutput(cmd)
+	}
+	var code storecommand.ExitCode
+	if errors.As(err, &code) {
+		os.Exit(int(code))
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "error:", options.OneLine(err))

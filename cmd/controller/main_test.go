@@ -64,6 +64,9 @@ func command(t *testing.T, args ...string) (code int, stdout, stderr string) {
 	return cmd.ProcessState.ExitCode(), out.String(), errOut.String()
 }
 
+// controllers are all that the program has.
+const controllers = "jobset, sequentialjob, podgroup, leaderworkerset, disaggregatedset"
+
 // TestBadFlags runs the command itself. Each case must end with one line that names the flag and what to do.
 func TestBadFlags(t *testing.T) {
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
@@ -93,9 +96,9 @@ func TestBadFlags(t *testing.T) {
 		"no workers": {
 			[]string{"--concurrent-jobset-syncs=0"}, "--concurrent-jobset-syncs: must be 1 or more, not 0"},
 		"an unknown controller": {
-			[]string{"--controllers=*,-job"}, `--controllers: unknown controller "job"; known are jobset`},
+			[]string{"--controllers=*,-job"}, `--controllers: unknown controller "job"; known are ` + controllers},
 		"no controller": {
-			[]string{"--controllers=*,-jobset"}, "--controllers: must leave at least one of jobset"},
+			[]string{"--controllers=-jobset"}, "--controllers: must leave at least one of " + controllers},
 		"no requests": {
 			[]string{"--kube-api-qps=0"}, "--kube-api-qps: must not be 0; use a negative number for no limit"},
 		"no burst": {

@@ -15,12 +15,16 @@ import (
 	"k8s.io/kube-openapi/pkg/util"
 	"k8s.io/kube-openapi/pkg/validation/spec"
 
+	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
+	disaggregatedsetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/disaggregatedset/v1"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/generated/openapi"
 )
 
 // roots are the types that clients apply.
-var roots = []util.OpenAPIModelNamer{v1alpha2.JobSet{}}
+var roots = []util.OpenAPIModelNamer{v1alpha2.JobSet{}, batchv1alpha1.SequentialJob{}, batchv1alpha1.PodReadinessGroup{},
+	leaderworkersetv1.LeaderWorkerSet{}, disaggregatedsetv1.DisaggregatedSet{}, disaggregatedsetv1.DisaggregatedSetRoleScaler{}}
 
 func main() {
 	if err := json.NewEncoder(os.Stdout).Encode(document()); err != nil {

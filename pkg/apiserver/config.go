@@ -24,6 +24,7 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/features"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/events"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/provider"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/revisions"
 )
 
 // Config is what the server needs to know.
@@ -39,6 +40,8 @@ type Config struct {
 	Groups groups.Groups
 	// Recorder records actions of users.
 	Recorder events.Recorder
+	// Revisions reads the history of objects, for rollbacks.
+	Revisions revisions.Reader
 }
 
 type completedConfig struct {
@@ -58,6 +61,9 @@ const maxPatchCopies = 64 << 10
 func (c *Config) Complete() CompletedConfig {
 	if c.Generic.MergedResourceConfig == nil {
 		c.Generic.MergedResourceConfig = c.Groups.Enabled()
+	}
+	for version := range c.Groups.Off(c.Gates) {
+		c.Generic.MergedResourceConfig.DisableVersions(version)
 	}
 	c.Generic.MaxRequestBodyBytes = payload.MaxBytes
 	c.Generic.JSONPatchMaxCopyBytes = maxPatchCopies
@@ -96,7 +102,7 @@ func (c CompletedConfig) New() (*server.GenericAPIServer, error) {
 // install makes the server serve what is enabled of a group.
 func (c CompletedConfig) install(s *server.GenericAPIServer, group provider.Provider) error {
 	resources, err := group.Storage(provider.Host{
-		Getter: c.generic.RESTOptionsGetter, Scheme: c.Scheme, Gates: c.Gates, Recorder: c.Recorder, Now: time.Now,
+		Getter: c.generic.RESTOptionsGetter, Scheme: c.Scheme, Gates: c.Gates, Recorder: c.Recorder, Revisions: c.Revisions, Now: time.Now,
 	})
 	if err != nil {
 		return err

@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"reflect"
@@ -29,7 +30,10 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/component-base/featuregate"
 
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/generated/openapi"
 )
@@ -77,12 +81,18 @@ func copyInto(out, obj runtime.Object) {
 // inProcess is the server as it is, with its chain of decoders, defaults, strategies and encoders, and a store that holds
 // one object. Only authentication and authorization are left out.
 type inProcess struct {
+	resource
 	handler http.Handler
 	store   *oneObject
 }
 
+// resource is where the object of a store is served.
+type resource struct{ path, name string }
+
+func (r resource) object() string { return r.path + "/" + r.name }
+
 // newInProcess starts no server: requests are passed to its handler. The gates are switched on.
-func newInProcess(t *testing.T, gates ...string) *inProcess {
+func newInProcess(t *testing.T, served resource, gates ...string) *inProcess {
 	t.Helper()
 	config, store := newConfig(t), &oneObject{}
 	for _, gate := range gates {
@@ -112,10 +122,14 @@ func newInProcess(t *testing.T, gates ...string) *inProcess {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &inProcess{handler: s.Handler, store: store}
+	return &inProcess{resource: served, handler: s.Handler, store: store}
 }
 
-const jobsetsPath = "/apis/jobset.x-k8s.io/v1alpha2/namespaces/default/jobsets"
+const (
+	jobsetsPath          = "/apis/jobset.x-k8s.io/v1alpha2/namespaces/default/jobsets"
+	sequentialJobsPath   = "/apis/batch.jobset-apiserver.io/v1alpha1/namespaces/default/sequentialjobs"
+	leaderWorkerSetsPath = "/apis/leaderworkerset.x-k8s.io/v1/namespaces/default/leaderworkersets"
+)
 
 // send sends a body as kubectl does, with strict validation of fields. It returns the answer, and the status if the
 // request was refused.
@@ -136,15 +150,38 @@ func (s *inProcess) send(t *testing.T, method, path, media string, body []byte) 
 	return w, status
 }
 
-// hold makes the store hold what the server answers to the creation of the object.
+// hold makes the store hold what the server answers to the creation of the object, and then to the update of its status if it
+// has one.
 func (s *inProcess) hold(t *testing.T, object []byte) {
 	t.Helper()
-	w, status := s.send(t, http.MethodPost, jobsetsPath, mediaJSON, object)
-	if status != nil {
-		t.Fatalf("the base is refused: %s", status.Message)
+	w, refusal := s.send(t, http.MethodPost, s.path, mediaJSON, object)
+	if refusal != nil {
+		t.Fatalf("the base is refused: %s", refusal.Message)
 	}
+	s.store.stored = s.decode(t, w.Body.Bytes())
+	var given, created map[string]any
+	if err := errors.Join(json.Unmarshal(object, &given), json.Unmarshal(s.storedJSON(t), &created)); err != nil {
+		t.Fatal(err)
+	}
+	if given["status"] == nil {
+		return
+	}
+	created["status"] = given["status"]
+	body, err := json.Marshal(created)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if w, refusal = s.send(t, http.MethodPut, s.object()+"/status", mediaJSON, body); refusal != nil {
+		t.Fatalf("the status of the base is refused: %s", refusal.Message)
+	}
+	s.store.stored = s.decode(t, w.Body.Bytes())
+}
+
+// decode returns an answer as the store holds it.
+func (s *inProcess) decode(t *testing.T, answer []byte) runtime.Object {
+	t.Helper()
 	_, codecs := apiserver.NewScheme()
-	obj, err := runtime.Decode(codecs.UniversalDecoder(hub), w.Body.Bytes())
+	obj, err := runtime.Decode(codecs.UniversalDecoder(jobset.SchemeGroupVersion, batch.SchemeGroupVersion, leaderworkerset.SchemeGroupVersion), answer)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -153,5 +190,5 @@ func (s *inProcess) hold(t *testing.T, object []byte) {
 		t.Fatal(err)
 	}
 	m.SetResourceVersion("1")
-	s.store.stored = obj
+	return obj
 }

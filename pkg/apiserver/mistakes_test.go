@@ -23,9 +23,23 @@ import (
 
 var update = flag.Bool("update", false, "write the answers to mistakes into the golden file")
 
-// TestMistakes compares what users are told about a mistake with the golden file.
+// TestMistakes compares what users are told about a mistake with the golden file of the kind.
 func TestMistakes(t *testing.T) {
-	base, topics, err := mistakes.Read(filepath.Join("testdata", "mistakes"))
+	for name, kind := range map[string]struct {
+		resource resource
+		dir      string
+		enough   int
+	}{
+		"JobSet":          {resource{jobsetsPath, "train"}, "mistakes", 100},
+		"SequentialJob":   {resource{sequentialJobsPath, "nightly"}, "mistakes-sequentialjob", 80},
+		"LeaderWorkerSet": {resource{leaderWorkerSetsPath, "vllm"}, "mistakes-leaderworkerset", 45},
+	} {
+		t.Run(name, func(t *testing.T) { testMistakes(t, kind.resource, filepath.Join("testdata", kind.dir), kind.enough) })
+	}
+}
+
+func testMistakes(t *testing.T, kind resource, dir string, enough int) {
+	base, topics, err := mistakes.Read(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,16 +53,16 @@ func TestMistakes(t *testing.T) {
 			count++
 			key := strings.Join(m.Gates, ",")
 			if servers[key] == nil {
-				servers[key] = newInProcess(t, m.Gates...)
+				servers[key] = newInProcess(t, kind, m.Gates...)
 				servers[key].hold(t, base)
 			}
 			fmt.Fprintf(&got, "\n%s\n%s", m.Name, answer(makeMistake(t, servers[key], m, base)))
 		}
 	}
-	if count < 100 {
-		t.Errorf("%d mistakes, want 100 or more", count)
+	if count < enough {
+		t.Errorf("%d mistakes, want %d or more", count, enough)
 	}
-	golden := filepath.Join("testdata", "mistakes", "answers.txt")
+	golden := filepath.Join(dir, "answers.txt")
 	if *update {
 		if err := os.WriteFile(golden, []byte(got.String()), 0o644); err != nil {
 			t.Fatal(err)
@@ -81,11 +95,11 @@ func makeMistake(t *testing.T, s *inProcess, m mistakes.Mistake, base []byte) (*
 		if m.On == "apply" {
 			force = "&force=true"
 		}
-		return s.send(t, http.MethodPatch, jobsetsPath+"/train"+query+"&fieldManager=user"+force, media, body)
+		return s.send(t, http.MethodPatch, s.object()+query+"&fieldManager=user"+force, media, body)
 	}
-	method, path := http.MethodPost, jobsetsPath
+	method, path := http.MethodPost, s.path
 	if m.On == "update" || m.On == "status" {
-		method, path = http.MethodPut, jobsetsPath+"/train"
+		method, path = http.MethodPut, s.object()
 		base = s.storedJSON(t)
 	}
 	if m.On == "status" {
@@ -101,7 +115,7 @@ func makeMistake(t *testing.T, s *inProcess, m mistakes.Mistake, base []byte) (*
 // storedJSON returns what the store holds, as clients read it.
 func (s *inProcess) storedJSON(t *testing.T) []byte {
 	t.Helper()
-	w, status := s.send(t, http.MethodGet, jobsetsPath+"/train", mediaJSON, nil)
+	w, status := s.send(t, http.MethodGet, s.object(), mediaJSON, nil)
 	if status != nil {
 		t.Fatal(status.Message)
 	}

@@ -29,6 +29,13 @@ const (
 	// RestartOnFailureTarget restarts a set as soon as a Job is bound to fail, before its last pod has stopped. This gate
 	// is ours alone.
 	RestartOnFailureTarget featuregate.Feature = "RestartOnFailureTarget"
+	// ExclusivePlacement lets the controller choose a topology domain for each Job of a set that asks for exclusive placement. This gate is
+	// ours alone.
+	ExclusivePlacement featuregate.Feature = "ExclusivePlacement"
+	// SequentialJobWorkload lets a SequentialJob with a queue hold quota for all of its steps, by one Workload of Kueue.
+	SequentialJobWorkload featuregate.Feature = "SequentialJobWorkload"
+	// DisaggregatedSet serves the API group disaggregatedset.x-k8s.io, and runs its controller.
+	DisaggregatedSet featuregate.Feature = "DisaggregatedSet"
 	// TLSOptions allows the tls block of the controller's configuration file.
 	TLSOptions featuregate.Feature = "TLSOptions"
 )
@@ -49,6 +56,9 @@ func Specs() map[featuregate.Feature]featuregate.VersionedSpecs {
 		ExecutionAttemptsTracking:              alpha("0.13"),
 		MutablePodResourcesForSuspendedJobSets: alpha("0.13"),
 		RestartOnFailureTarget:                 alpha("0.13"),
+		ExclusivePlacement:                     alpha("0.13"),
+		SequentialJobWorkload:                  alpha("0.13"),
+		DisaggregatedSet:                       alpha("0.13"),
 		TLSOptions: {
 			{Version: version.MustParse("0.12"), Default: true, PreRelease: featuregate.Beta},
 			{Version: version.MustParse("0.13"), Default: true, PreRelease: featuregate.GA, LockToDefault: true},
@@ -72,6 +82,7 @@ func JobSet(gate featuregate.FeatureGate) gates.Gates {
 		ExecutionAttemptsTracking:              gate.Enabled(ExecutionAttemptsTracking),
 		MutablePodResourcesForSuspendedJobSets: gate.Enabled(MutablePodResourcesForSuspendedJobSets),
 		RestartOnFailureTarget:                 gate.Enabled(RestartOnFailureTarget),
+		ExclusivePlacement:                     gate.Enabled(ExclusivePlacement),
 	}
 }
 

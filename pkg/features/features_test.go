@@ -24,6 +24,9 @@ func TestGates(t *testing.T) {
 		"ExecutionAttemptsTracking":              "ALPHA since 0.13, false",
 		"MutablePodResourcesForSuspendedJobSets": "ALPHA since 0.13, false",
 		"RestartOnFailureTarget":                 "ALPHA since 0.13, false",
+		"ExclusivePlacement":                     "ALPHA since 0.13, false",
+		"SequentialJobWorkload":                  "ALPHA since 0.13, false",
+		"DisaggregatedSet":                       "ALPHA since 0.13, false",
 		"TLSOptions":                             " since 0.13, true, locked",
 	}
 	gate, err := features.NewGate()
@@ -54,7 +57,7 @@ func TestGates(t *testing.T) {
 // The fields of the value that decisions use have the names of the gates, in JSON too, so that no name can drift.
 func TestJobSetGates(t *testing.T) {
 	for name, specs := range features.Specs() {
-		if specs[len(specs)-1].LockToDefault {
+		if specs[len(specs)-1].LockToDefault || name == features.SequentialJobWorkload || name == features.DisaggregatedSet {
 			continue
 		}
 		gate, err := features.NewGate()

@@ -1,7 +1,7 @@
 // Copyright The jobset-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package kubectl is the kubectl plugin for JobSets. Each command has a package of its own below this one; all of them
+// Package kubectl is the kubectl plugin for JobSets, SequentialJobs and LeaderWorkerSets. Each command has a package of its own below this one; all of them
 // reach the cluster through package cli and read it through package snapshot.
 package kubectl
 
@@ -17,10 +17,13 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/action"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/cli"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/complete"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/doctor"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/events"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/groups"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/kind"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/list"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/logs"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/outage"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/preview"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/timeline"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/top"
@@ -30,14 +33,14 @@ import (
 )
 
 // kinds are those that the commands take. A plain NAME is that of an object of the first one.
-var kinds = []kind.Kind{kind.JobSet}
+var kinds = []kind.Kind{kind.JobSet, kind.SequentialJob, kind.LeaderWorkerSet}
 
 // NewCommand returns `kubectl jobset` with all of its commands.
 func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	f := cli.NewFactory(streams)
 	cmd := &cobra.Command{
 		Use:   "kubectl-jobset",
-		Short: "Inspect and control JobSets",
+		Short: "Inspect and control JobSets, SequentialJobs and LeaderWorkerSets",
 		Annotations: map[string]string{
 			cobra.CommandDisplayNameAnnotation: "kubectl jobset",
 		},
@@ -52,24 +55,37 @@ func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	targets := kind.Actions(kinds)
 	cmd.AddCommand(
 		action.NewRestart(f, targets), action.NewSuspend(f, targets), action.NewResume(f, targets),
-		action.NewCancel(f, targets), action.NewRetry(f, targets),
+		action.NewCancel(f, targets), action.NewRetry(f, targets), action.NewRollback(f, targets), action.NewPause(f, targets),
 		list.NewCommand(f), tree.NewCommand(f, kind.Trees(kinds)), top.NewCommand(f, kind.Tops(kinds)), preview.NewCommand(f, kind.Previews(kinds)),
 		timeline.NewCommand(f, kind.Timelines(kinds)), logs.NewCommand(f, kind.Logs(kinds)), why.NewCommand(f, kind.Whys(kinds)),
-		events.NewCommand(f, kind.Events(kinds)), version.NewCommand(f), newOptions(),
+		events.NewCommand(f, kind.Events(kinds)), groups.NewCommand(f), doctor.NewCommand(f), version.NewCommand(f), newOptions(),
 	)
+	for _, sub := range cmd.Commands() {
+		explainOutages(f, sub)
+		complete.Flags(f, kind.Flags(kind.Of(sub.Name(), kinds)), sub)
+	}
 	cmd.SetUsageTemplate(usage)
-	complete.Flags(f, kind.Flags(kinds), cmd.Commands()...)
 	complete.Global(f, cmd)
 	return cmd
 }
 
 // Explain returns the message of an error of a command.
-func Explain(err error) string {
-	var all []cli.Kind
-	for _, k := range kinds {
-		all = append(all, k.Kind)
+func Explain(err error) string { return cli.Explain(err, outage.Kinds()...) }
+
+// explainOutages makes the errors of a command say why our API does not answer, if that is what they are about.
+func explainOutages(f *cli.Factory, cmd *cobra.Command) {
+	run := cmd.RunE
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		err := run(cmd, args)
+		if !outage.Concerns(err) {
+			return err
+		}
+		clients, clientErr := f.Clients()
+		if clientErr != nil {
+			return err
+		}
+		return outage.Explain(cmd.Context(), clients, err, outage.Kinds()...)
 	}
-	return cli.Explain(err, all...)
 }
 
 // addVerbosity adds -v, as kubectl has it: from 6 on, each request is logged. Without it, log lines of libraries are left out: a command

@@ -11,51 +11,75 @@ import (
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/apiserver/pkg/registry/rest"
 
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch"
+	batchinstall "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/install"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/disaggregatedset"
+	disaggregatedsetinstall "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/disaggregatedset/install"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/gates"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/install"
+	jobsetinstall "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/install"
+	podreadinessgroupregistry "github.com/jobset-apiserver/jobset-apiserver/pkg/registry/batch/podreadinessgroup"
+	sequentialjobregistry "github.com/jobset-apiserver/jobset-apiserver/pkg/registry/batch/sequentialjob"
+	disaggregatedsetregistry "github.com/jobset-apiserver/jobset-apiserver/pkg/registry/disaggregatedset/disaggregatedset"
 	jobsetregistry "github.com/jobset-apiserver/jobset-apiserver/pkg/registry/jobset/jobset"
 )
 
-// TestManifestsAreAccepted creates every JobSet of the documentation and of the examples as the API server does, with all gates
-// off: without an unknown field, an error or a warning.
+// kinds are those whose manifests are checked, with the strategy that creates them.
+var kinds = map[string]func(scheme *runtime.Scheme) rest.RESTCreateStrategy{
+	"JobSet": func(scheme *runtime.Scheme) rest.RESTCreateStrategy {
+		return jobsetregistry.NewStrategy(scheme, gates.Gates{}, time.Now)
+	},
+	"SequentialJob": func(scheme *runtime.Scheme) rest.RESTCreateStrategy {
+		return sequentialjobregistry.NewStrategy(scheme, gates.Gates{}, time.Now)
+	},
+	"DisaggregatedSet": func(scheme *runtime.Scheme) rest.RESTCreateStrategy {
+		return disaggregatedsetregistry.NewStrategy(scheme)
+	},
+	"PodReadinessGroup": func(scheme *runtime.Scheme) rest.RESTCreateStrategy {
+		return podreadinessgroupregistry.NewStrategy(scheme)
+	},
+}
+
+// TestManifestsAreAccepted creates every object of our kinds in the documentation and in the examples as the API server does, with
+// all gates off: without an unknown field, an error or a warning.
 func TestManifestsAreAccepted(t *testing.T) {
+	found := map[string]int{}
 	pages, err := filepath.Glob(filepath.Join(root, "docs", "*.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	found := 0
 	for _, page := range pages {
 		for _, manifest := range manifests(t, page) {
-			found++
-			accept(t, page, manifest)
+			found[accept(t, page, manifest)]++
 		}
 	}
-	if found < 4 {
-		t.Errorf("found %d JobSets in docs: want at least 4, or the search has stopped working", found)
-	}
-	examples, err := filepath.Glob(filepath.Join(root, "artifacts", "examples", "*.yaml"))
-	if err != nil || len(examples) < 7 {
-		t.Fatalf("found %d examples (%v): want at least 7", len(examples), err)
-	}
-	for _, example := range examples {
-		content, err := os.ReadFile(example)
+	for _, pattern := range []string{"*.yaml", "*/*.yaml"} {
+		examples, err := filepath.Glob(filepath.Join(root, "artifacts", "examples", pattern))
 		if err != nil {
 			t.Fatal(err)
 		}
-		for manifest := range strings.SplitSeq(string(content), "\n---\n") {
-			if strings.Contains(manifest, "\nkind: JobSet\n") {
-				accept(t, example, manifest)
+		for _, example := range examples {
+			content, err := os.ReadFile(example)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for manifest := range strings.SplitSeq(string(content), "\n---\n") {
+				found[accept(t, example, manifest)]++
 			}
 		}
 	}
+	if found["JobSet"] < 11 || found["SequentialJob"] < 5 {
+		t.Errorf("found %v: want at least 11 JobSets and 5 SequentialJobs, or the search has stopped working", found)
+	}
 }
 
-// manifests returns the indented blocks of a page that are complete JobSets.
+// manifests returns the indented blocks of a page that are complete objects.
 func manifests(t *testing.T, page string) (found []string) {
 	t.Helper()
 	content, err := os.ReadFile(page)
@@ -68,7 +92,7 @@ func manifests(t *testing.T, page string) (found []string) {
 			block = append(block, rest)
 			continue
 		}
-		if text := strings.Join(block, "\n"); strings.HasPrefix(text, "apiVersion: jobset.x-k8s.io/") && strings.Contains(text, "\nspec:") {
+		if text := strings.Join(block, "\n"); strings.HasPrefix(text, "apiVersion: ") && strings.Contains(text, "\nspec:") {
 			found = append(found, text)
 		}
 		block = nil
@@ -76,24 +100,34 @@ func manifests(t *testing.T, page string) (found []string) {
 	return found
 }
 
-func accept(t *testing.T, file, manifest string) {
+// accept creates the object of a manifest if it is of one of the kinds, and returns its kind.
+func accept(t *testing.T, file, manifest string) string {
 	t.Helper()
 	scheme := runtime.NewScheme()
-	install.Install(scheme)
-	object, err := runtime.Decode(serializer.NewCodecFactory(scheme, serializer.EnableStrict).UniversalDecoder(jobset.SchemeGroupVersion), []byte(manifest))
+	jobsetinstall.Install(scheme)
+	batchinstall.Install(scheme)
+	disaggregatedsetinstall.Install(scheme)
+	_, text, _ := strings.Cut("\n"+manifest, "\nkind: ")
+	kind, _, _ := strings.Cut(text, "\n")
+	newStrategy := kinds[kind]
+	if newStrategy == nil {
+		return kind
+	}
+	decoder := serializer.NewCodecFactory(scheme, serializer.EnableStrict).UniversalDecoder(jobset.SchemeGroupVersion, batch.SchemeGroupVersion, disaggregatedset.SchemeGroupVersion)
+	object, err := runtime.Decode(decoder, []byte(manifest))
 	if err != nil {
 		t.Errorf("%s: %v\n%s", file, err, manifest)
-		return
+		return kind
 	}
-	js := object.(*jobset.JobSet)
+	object.(metav1.Object).SetNamespace("default")
 	ctx := genericapirequest.WithNamespace(context.Background(), "default")
-	js.Namespace = "default"
-	strategy := jobsetregistry.NewStrategy(scheme, gates.Gates{}, time.Now)
-	strategy.PrepareForCreate(ctx, js)
-	for _, err := range strategy.Validate(ctx, js) {
+	strategy := newStrategy(scheme)
+	strategy.PrepareForCreate(ctx, object)
+	for _, err := range strategy.Validate(ctx, object) {
 		t.Errorf("%s: %v\n%s", file, err, manifest)
 	}
-	for _, warning := range strategy.WarningsOnCreate(ctx, js) {
+	for _, warning := range strategy.WarningsOnCreate(ctx, object) {
 		t.Errorf("%s: warning: %s\n%s", file, warning, manifest)
 	}
+	return kind
 }

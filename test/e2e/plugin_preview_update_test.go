@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -32,6 +33,7 @@ func TestPluginPreviewOfAnExistingSet(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			k := newKubectl(t)
 			k.okIn(changed(2, "suspend: true", "ttlSecondsAfterFinished: 600"), apply...)
+			k.hasChildren(0)
 			for _, tc := range []struct {
 				name, manifest string
 				want           []string
@@ -58,6 +60,9 @@ func TestPluginPreviewOfAnExistingSet(t *testing.T) {
 				}
 				if tc.detailed == 2 {
 					k.okIn(tc.manifest, apply...)
+					if strings.Contains(tc.manifest, "suspend: false") {
+						k.hasChildren(2)
+					}
 					if after, _ := k.previewed(tc.manifest); len(after.Sets[0].Changes) > 0 {
 						t.Errorf("%s: applied, and the preview still has changes: %+v", tc.name, after.Sets[0].Changes)
 					}
@@ -65,6 +70,18 @@ func TestPluginPreviewOfAnExistingSet(t *testing.T) {
 			}
 		})
 	}
+}
+
+// hasChildren waits until the set of two Jobs has its children, so that a preview does not see the controller create them.
+func (k *kubectl) hasChildren(pods int) {
+	k.Helper()
+	k.eventually(60*time.Second, func() string {
+		names := k.ok("get", "jobs,services,pods", "-o", "name")
+		if strings.Count(names, "job.batch/") != 2 || strings.Count(names, "service/") != 1 || strings.Count(names, "pod/") != pods {
+			return "children: " + names
+		}
+		return ""
+	})
 }
 
 func TestPluginPreviewDiffAndManifestObjects(t *testing.T) {

@@ -14,6 +14,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -138,6 +139,9 @@ func (l *life) create() error {
 		js.Spec.FailurePolicy = &jobsetv1alpha2.FailurePolicy{MaxRestarts: 10}
 	})
 	created, err := shared.JobSets.JobsetV1alpha2().JobSets(l.namespace).Create(l.ctx, set, metav1.CreateOptions{})
+	if apierrors.IsAlreadyExists(err) { // by an earlier request whose answer was lost
+		created, err = l.set()
+	}
 	if err == nil {
 		l.uid = created.UID
 	}

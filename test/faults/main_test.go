@@ -4,6 +4,7 @@
 package faults
 
 import (
+	"errors"
 	"flag"
 	"math/rand/v2"
 	"testing"
@@ -43,7 +44,7 @@ func runSuite(m *testing.M) (int, error) {
 		return 0, err
 	}
 	shared = &cluster{Cluster: local}
-	return local.Run(m, func() error {
+	code, err := local.Run(m, func() error {
 		if !local.Borrowed {
 			if err := local.Script("stop", "controller"); err != nil {
 				return err
@@ -51,6 +52,10 @@ func runSuite(m *testing.M) (int, error) {
 		}
 		return shared.connect()
 	})
+	if several != nil {
+		err = errors.Join(err, several.stop(err == nil && code == 0))
+	}
+	return code, errors.Join(err, printReports(local.Root))
 }
 
 // connect makes the clients.

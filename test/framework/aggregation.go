@@ -16,6 +16,9 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
 	"github.com/jobset-apiserver/jobset-apiserver/test/framework/apiservice"
@@ -28,7 +31,14 @@ func (p *ControlPlane) Aggregate(t testing.TB, s *Server) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := p.Register(t.Context(), s.Port, ca); err != nil {
+	p.AggregatePort(t, s.Port, ca)
+}
+
+// AggregatePort makes kube-apiserver forward our groups to a port of this machine and waits until it does. One port at a time.
+func (p *ControlPlane) AggregatePort(t testing.TB, port int, ca []byte) {
+	t.Helper()
+	p.awaitNoGroups(t)
+	if err := p.Register(t.Context(), port, ca); err != nil {
 		t.Fatal(err)
 	}
 	services := p.Dynamic.Resource(apiservice.Resource)
@@ -39,10 +49,40 @@ func (p *ControlPlane) Aggregate(t testing.TB, s *Server) {
 				t.Error(err)
 			}
 		}
+		webhooks := p.Kube.AdmissionregistrationV1().MutatingWebhookConfigurations()
+		if err := webhooks.Delete(ctx, apiservice.WebhookName, metav1.DeleteOptions{}); err != nil {
+			t.Error(err)
+		}
 		if err := p.Kube.CoreV1().Services(apiservice.Namespace).Delete(ctx, apiservice.ServiceName, metav1.DeleteOptions{}); err != nil {
 			t.Error(err)
 		}
 	})
+	p.awaitGroups(t)
+}
+
+// awaitNoGroups waits until kube-apiserver has forgotten our groups.
+func (p *ControlPlane) awaitNoGroups(t testing.TB) {
+	t.Helper()
+	// The document of all groups may still have those of a server that another test used. They vanish some time later, and would
+	// be taken for those of this server until then.
+	Eventually(t, time.Minute, "the groups of earlier servers are gone from discovery", func(context.Context) error {
+		for _, group := range apiservice.Groups {
+			// Discovery reports groups whose server is away as an error.
+			if found, _ := p.discovered(group); found {
+				return fmt.Errorf("%s is still discovered", group)
+			}
+			if found, err := p.described(group); err != nil || found {
+				return fmt.Errorf("the schema of %s is still published (%v)", group, err)
+			}
+		}
+		return nil
+	})
+}
+
+// awaitGroups waits until kube-apiserver forwards our groups and shows them.
+func (p *ControlPlane) awaitGroups(t testing.TB) {
+	t.Helper()
+	services := p.Dynamic.Resource(apiservice.Resource)
 	Eventually(t, time.Minute, "the APIServices are available and the groups discovered", func(ctx context.Context) error {
 		for _, group := range apiservice.Groups {
 			current, err := services.Get(ctx, apiservice.Name(group), metav1.GetOptions{})
@@ -53,33 +93,51 @@ func (p *ControlPlane) Aggregate(t testing.TB, s *Server) {
 				return fmt.Errorf("APIService %s: Available is %q: %s", current.GetName(), status, message)
 			}
 		}
-		// kube-apiserver collects the document of all groups some time after it forwards requests.
-		_, lists, err := p.Kube.Discovery().ServerGroupsAndResources()
-		if err != nil {
-			return err
-		}
+		// kube-apiserver collects the document of all groups, and later their schemas, some time after it forwards requests.
 		for _, group := range apiservice.Groups {
-			if !slices.ContainsFunc(lists, func(list *metav1.APIResourceList) bool { return list.GroupVersion == group.String() }) {
-				return fmt.Errorf("%s is not discovered", group)
+			if found, err := p.discovered(group); err != nil || !found {
+				return fmt.Errorf("%s is not discovered (%v)", group, err)
+			}
+			if found, err := p.described(group); err != nil || !found {
+				return fmt.Errorf("the schema of %s is not published (%v)", group, err)
 			}
 		}
 		return nil
 	})
 }
 
-// Register makes kube-apiserver forward our groups to a port of this machine.
+// discovered returns whether the document of all groups has the group.
+func (p *ControlPlane) discovered(group schema.GroupVersion) (bool, error) {
+	_, lists, err := p.Kube.Discovery().ServerGroupsAndResources()
+	return slices.ContainsFunc(lists, func(list *metav1.APIResourceList) bool { return list.GroupVersion == group.String() }), err
+}
+
+// described returns whether the index of schemas, which kubectl explain reads, has the group.
+func (p *ControlPlane) described(group schema.GroupVersion) (bool, error) {
+	paths, err := p.Kube.Discovery().OpenAPIV3().Paths()
+	_, found := paths["apis/"+group.String()]
+	return found, err
+}
+
+// Register makes kube-apiserver forward our groups to a port of this machine, and ask it about pods of LeaderWorkerSets.
 func (p *ControlPlane) Register(ctx context.Context, port int, ca []byte) error {
+	return Register(ctx, p.Kube, p.Dynamic, port, ca)
+}
+
+// Register makes a kube-apiserver forward our groups to a port of this machine, and ask it about pods of LeaderWorkerSets.
+func Register(ctx context.Context, kube kubernetes.Interface, all dynamic.Interface, port int, ca []byte) error {
 	service := apiservice.Service(port)
-	if _, err := p.Kube.CoreV1().Services(service.Namespace).Create(ctx, service, metav1.CreateOptions{}); err != nil {
+	if _, err := kube.CoreV1().Services(service.Namespace).Create(ctx, service, metav1.CreateOptions{}); err != nil {
 		return err
 	}
 	for _, group := range apiservice.Groups {
 		object := apiservice.New(group, port, ca)
-		if _, err := p.Dynamic.Resource(apiservice.Resource).Create(ctx, object, metav1.CreateOptions{}); err != nil {
+		if _, err := all.Resource(apiservice.Resource).Create(ctx, object, metav1.CreateOptions{}); err != nil {
 			return err
 		}
 	}
-	return nil
+	_, err := kube.AdmissionregistrationV1().MutatingWebhookConfigurations().Create(ctx, apiservice.Webhook(port, ca), metav1.CreateOptions{})
+	return err
 }
 
 // Get asks for a path and returns the status code, which is 0 when nothing answers, and the body.

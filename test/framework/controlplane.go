@@ -15,6 +15,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"testing"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -37,8 +38,10 @@ type ControlPlane struct {
 	// Kube and Dynamic are clients of the administrator.
 	Kube    kubernetes.Interface
 	Dynamic dynamic.Interface
-	// FrontProxy is the authority of the certificate with which kube-apiserver forwards requests.
-	FrontProxy *Authority
+	// FrontProxy is the authority of the certificate with which kube-apiserver forwards requests, and FrontProxyDir the directory of both:
+	// ca.crt, client.crt and client.key.
+	FrontProxy    *Authority
+	FrontProxyDir string
 	// Binary is the jobset-apiserver that was built for the tests.
 	Binary string
 
@@ -73,6 +76,24 @@ func Start(ctx context.Context) (_ *ControlPlane, err error) {
 	return p, p.installPermissions(ctx)
 }
 
+// Main runs the tests of a package in a main cluster, which is started before them and stopped after them, and returns the exit code.
+func Main(m *testing.M, use func(*ControlPlane)) int {
+	p, err := Start(context.Background())
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "starting the control plane:", err)
+		return 1
+	}
+	use(p)
+	code := m.Run()
+	if code != 0 {
+		err = p.KeepLogs()
+	}
+	if err = errors.Join(err, p.Stop()); err != nil {
+		fmt.Fprintln(os.Stderr, "stopping the control plane:", err)
+	}
+	return code
+}
+
 // build stamps a version into the binary like a release. Without further settings, the library takes it for the version of Kubernetes,
 // which only such a binary shows.
 func (p *ControlPlane) build(ctx context.Context) error {
@@ -89,7 +110,8 @@ func (p *ControlPlane) startMain() (err error) {
 	if p.FrontProxy, err = NewAuthority("front-proxy"); err != nil {
 		return err
 	}
-	caFile, certFile, keyFile, err := p.FrontProxy.WriteClient(filepath.Join(p.dir, "front-proxy"), "front-proxy-client")
+	p.FrontProxyDir = filepath.Join(p.dir, "front-proxy")
+	caFile, certFile, keyFile, err := p.FrontProxy.WriteClient(p.FrontProxyDir, "front-proxy-client")
 	if err != nil {
 		return err
 	}
@@ -187,7 +209,10 @@ func (p *ControlPlane) Stop() error {
 }
 
 // EtcdBinary is an etcd for tests of external storage.
-func (p *ControlPlane) EtcdBinary() string { return filepath.Join(p.binaries, "etcd") }
+func (p *ControlPlane) EtcdBinary() string { return p.Program("etcd") }
+
+// Program is the path of a program that comes with the control plane, such as kubectl or etcdutl.
+func (p *ControlPlane) Program(name string) string { return filepath.Join(p.binaries, name) }
 
 func output(ctx context.Context, dir, name string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, name, args...)

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -26,6 +27,11 @@ type Etcd struct {
 	Flags []string
 	// CAFile, CertFile and KeyFile are credentials of a client.
 	CAFile, CertFile, KeyFile string
+	// Dir holds all certificates: those of the server are server.crt and server.key.
+	Dir string
+
+	binary string
+	args   []string
 }
 
 // StartEtcd runs an etcd with TLS.
@@ -45,24 +51,32 @@ func (p *ControlPlane) StartEtcd(t testing.TB) *Etcd {
 		t.Fatal(err)
 	}
 	port, peer := FreePort(t), fmt.Sprintf("http://127.0.0.1:%d", FreePort(t))
-	address := fmt.Sprintf("127.0.0.1:%d", port)
 	e := &Etcd{
-		Endpoint: "https://" + address, UnnamedEndpoint: fmt.Sprintf("https://127.0.0.2:%d", port),
-		CAFile: ca, CertFile: clientCert, KeyFile: clientKey,
+		Endpoint: fmt.Sprintf("https://127.0.0.1:%d", port), UnnamedEndpoint: fmt.Sprintf("https://127.0.0.2:%d", port),
+		CAFile: ca, CertFile: clientCert, KeyFile: clientKey, Dir: dir, binary: p.EtcdBinary(),
 	}
 	e.Flags = []string{"--etcd-servers=" + e.Endpoint, "--etcd-cafile=" + ca, "--etcd-certfile=" + clientCert, "--etcd-keyfile=" + clientKey}
-	e.Process = Run(t, p.EtcdBinary(), "--data-dir="+filepath.Join(dir, "data"),
-		"--listen-client-urls="+e.Endpoint+","+e.UnnamedEndpoint, "--advertise-client-urls="+e.Endpoint,
-		"--listen-peer-urls="+peer, "--initial-advertise-peer-urls="+peer, "--initial-cluster=default="+peer,
-		"--cert-file="+serverCert, "--key-file="+serverKey, "--trusted-ca-file="+ca, "--client-cert-auth")
+	e.args = []string{
+		"--data-dir=" + filepath.Join(dir, "data"),
+		"--listen-client-urls=" + e.Endpoint + "," + e.UnnamedEndpoint, "--advertise-client-urls=" + e.Endpoint,
+		"--listen-peer-urls=" + peer, "--initial-advertise-peer-urls=" + peer, "--initial-cluster=default=" + peer,
+		"--cert-file=" + serverCert, "--key-file=" + serverKey, "--trusted-ca-file=" + ca, "--client-cert-auth",
+	}
+	e.Launch(t)
+	return e
+}
+
+// Launch starts the etcd again after its process has ended, and waits until it listens.
+func (e *Etcd) Launch(t testing.TB) {
+	t.Helper()
+	e.Process = Run(t, e.binary, e.args...)
 	Eventually(t, 30*time.Second, "etcd listens", func(context.Context) error {
-		conn, err := net.Dial("tcp", address)
+		conn, err := net.Dial("tcp", strings.TrimPrefix(e.Endpoint, "https://"))
 		if err == nil {
 			conn.Close()
 		}
 		return err
 	})
-	return e
 }
 
 // Client reaches the etcd as jobset-apiserver does.

@@ -70,6 +70,9 @@ func (p *Process) name() string { return filepath.Base(p.cmd.Path) }
 // Signal sends a signal to the program.
 func (p *Process) Signal(signal os.Signal) error { return p.cmd.Process.Signal(signal) }
 
+// PID is the id of the process.
+func (p *Process) PID() int { return p.cmd.Process.Pid }
+
 // Kill kills the program, if it still runs, and waits for its end.
 func (p *Process) Kill() {
 	_ = p.Signal(syscall.SIGKILL)

@@ -52,6 +52,8 @@ func (p *ControlPlane) LaunchServer(t testing.TB, flags ...string) *Server {
 		"--cert-dir=" + s.CertDir,
 		"--kubeconfig=" + p.ServerKubeconfig(t),
 		"--shutdown-delay-duration=0s",
+		// The tests start many servers with stores of their own in one cluster. A test of the witness gives the flag again.
+		"--store-witness=false",
 		"--v=2",
 	}, flags...)
 	s.Process = Run(t, p.Binary, all...)
@@ -115,10 +117,7 @@ func (s *Server) Anonymous(t testing.TB) *rest.Config {
 func (s *Server) AwaitReady(t testing.TB) {
 	t.Helper()
 	if err := s.Await(t.Context(), time.Minute, "is ready", func(context.Context) error {
-		if _, err := os.Stat(filepath.Join(s.CertDir, "ca.crt")); err != nil {
-			return err
-		}
-		if code, body := s.Get(t, "/readyz?verbose"); code != http.StatusOK {
+		if code, body := s.TryGet(t, "/readyz?verbose"); code != http.StatusOK {
 			return errors.New(body)
 		}
 		return nil
@@ -131,6 +130,15 @@ func (s *Server) AwaitReady(t testing.TB) {
 func (s *Server) Get(t testing.TB, path string) (int, string) {
 	t.Helper()
 	return Get(t, s.Anonymous(t), path)
+}
+
+// TryGet is Get for a server that may not have made its certificate yet.
+func (s *Server) TryGet(t testing.TB, path string) (int, string) {
+	t.Helper()
+	if _, err := os.Stat(filepath.Join(s.CertDir, "ca.crt")); err != nil {
+		return 0, err.Error()
+	}
+	return s.Get(t, path)
 }
 
 // Stop ends the server as Kubernetes does and waits for its end.

@@ -5,6 +5,7 @@ package framework
 
 import (
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -74,4 +75,30 @@ func unixListener(fields []string) (inode, name string) {
 		return "", ""
 	}
 	return fields[6], fields[7]
+}
+
+// Connected reports whether a socket of the program has this local address of TCP.
+func (p *Process) Connected(local net.Addr) bool {
+	address, ok := local.(*net.TCPAddr)
+	if !ok {
+		return false
+	}
+	inodes, err := p.socketInodes()
+	if err != nil {
+		return false
+	}
+	port := fmt.Sprintf(":%04X", address.Port)
+	for _, file := range []string{"net/tcp", "net/tcp6"} {
+		content, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(p.cmd.Process.Pid), file))
+		if err != nil {
+			return false
+		}
+		for _, line := range strings.Split(string(content), "\n") {
+			fields := strings.Fields(line)
+			if len(fields) >= 10 && strings.HasSuffix(fields[1], port) && inodes[fields[9]] {
+				return true
+			}
+		}
+	}
+	return false
 }

@@ -17,7 +17,9 @@ func (p *ControlPlane) Kubectl(t *testing.T, args ...string) (string, error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.CommandContext(t.Context(), filepath.Join(p.binaries, "kubectl"), append([]string{"--kubeconfig", kubeconfig}, args...)...)
+	// With a cache of its own: groups come and go here, and some commands of kubectl never ask again for what is in the cache.
+	args = append([]string{"--kubeconfig", kubeconfig, "--cache-dir", t.TempDir()}, args...)
+	cmd := exec.CommandContext(t.Context(), filepath.Join(p.binaries, "kubectl"), args...)
 	cmd.Dir = p.root
 	out, err := cmd.CombinedOutput()
 	return string(out), err

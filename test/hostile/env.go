@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
@@ -23,7 +24,9 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
+	disaggregatedsetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/disaggregatedset/v1"
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/generated/clientset/versioned"
 	"github.com/jobset-apiserver/jobset-apiserver/test/builders"
 )
@@ -43,8 +46,9 @@ type env struct {
 	bound       time.Duration
 	processes   []process
 
-	// url and client are those of the attacker.
+	// url and client are those of the attacker: of JobSets and, by the name of the resource, of other objects.
 	url    string
+	urls   map[string]string
 	client *http.Client
 	// hostile removes what the attacker left; plain are the user's JobSets.
 	hostile, plain versioned.Interface
@@ -74,6 +78,10 @@ func open(ctx context.Context, dir, script string, limit uint64, bound time.Dura
 		return nil, err
 	}
 	e.url = config.Host + "/apis/" + apiVersion + "/namespaces/" + hostile + "/jobsets"
+	e.urls = map[string]string{}
+	for resource, version := range map[string]string{sequentialJobs: sequenceVersion, leaderWorkerSets: groupVersion, disaggregatedSets: roleVersion} {
+		e.urls[resource] = config.Host + "/apis/" + version + "/namespaces/" + hostile + "/" + resource
+	}
 	bystander, err := user(ctx, admin, config, plain)
 	if err != nil {
 		return nil, err
@@ -169,14 +177,23 @@ func (e *env) poll(ctx context.Context, timeout time.Duration, check wait.Condit
 	})
 }
 
-// prepare makes the victim, and clean removes what the attacker stored.
+// prepare makes the victims, and clean removes what the attacker stored.
 func (e *env) prepare(ctx context.Context) error {
 	js := builders.JobSet(victim, builders.WithJobs("j0", 1, 1))
 	js.Namespace, js.Spec.Suspend = "", new(true)
 	return e.poll(ctx, e.bound, func(ctx context.Context) (bool, error) {
 		_, err := e.hostile.JobsetV1alpha2().JobSets(hostile).Create(ctx, js, metav1.CreateOptions{})
-		return err == nil || apierrors.IsAlreadyExists(err), nil
+		_, groupErr := e.hostile.LeaderworkersetV1().LeaderWorkerSets(hostile).Create(ctx, stoppedGroups(), metav1.CreateOptions{})
+		return (err == nil || apierrors.IsAlreadyExists(err)) && (groupErr == nil || apierrors.IsAlreadyExists(groupErr)), nil
 	})
+}
+
+// stoppedGroups is a victim without groups.
+func stoppedGroups() *leaderworkersetv1.LeaderWorkerSet {
+	lws := &leaderworkersetv1.LeaderWorkerSet{ObjectMeta: metav1.ObjectMeta{Name: victim}}
+	lws.Spec.Replicas = new(int32(0))
+	lws.Spec.LeaderWorkerTemplate.WorkerTemplate.Spec.Containers = []corev1.Container{{Name: "c", Image: "i"}}
+	return lws
 }
 
 func (e *env) clean(ctx context.Context) error {
@@ -186,18 +203,55 @@ func (e *env) clean(ctx context.Context) error {
 		last = sets.DeleteCollection(ctx, metav1.DeleteOptions{PropagationPolicy: new(metav1.DeletePropagationBackground)}, metav1.ListOptions{})
 		left, err := sets.List(ctx, metav1.ListOptions{Limit: 1})
 		last = errors.Join(last, err)
-		return last == nil && len(left.Items) == 0, nil
+		sequences := e.hostile.BatchV1alpha1().SequentialJobs(hostile)
+		last = errors.Join(last, sequences.DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{}))
+		remaining, err := sequences.List(ctx, metav1.ListOptions{Limit: 1})
+		last = errors.Join(last, err)
+		groups, err := e.cleanGroups(ctx)
+		last = errors.Join(last, err)
+		return last == nil && len(left.Items) == 0 && len(remaining.Items) == 0 && groups == 0, nil
 	})
 	if err != nil {
-		return fmt.Errorf("removing the sets of the attacker: %w", errors.Join(err, last))
+		return fmt.Errorf("removing what the attacker stored: %w", errors.Join(err, last))
 	}
 	return nil
+}
+
+// cleanGroups removes LeaderWorkerSets and DisaggregatedSets, and returns whether some are left.
+func (e *env) cleanGroups(ctx context.Context) (left int, err error) {
+	roles, groups := e.hostile.DisaggregatedsetV1().DisaggregatedSets(hostile), e.hostile.LeaderworkersetV1().LeaderWorkerSets(hostile)
+	err = errors.Join(roles.DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{}), groups.DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{}))
+	if err != nil {
+		return 0, err
+	}
+	remaining, err := roles.List(ctx, metav1.ListOptions{Limit: 1})
+	if err != nil {
+		return 0, err
+	}
+	sets, err := groups.List(ctx, metav1.ListOptions{Limit: 1})
+	if err != nil {
+		return 0, err
+	}
+	return len(remaining.Items) + len(sets.Items), nil
 }
 
 // observed waits until the controller has written the status of what the attacker stored, or 15 seconds: it works on a set
 // after the server has answered.
 func (e *env) observed(ctx context.Context) {
 	_ = e.poll(ctx, 15*time.Second, func(ctx context.Context) (bool, error) { // the peaks say what it cost, however far it came
+		sequences, err := e.hostile.BatchV1alpha1().SequentialJobs(hostile).List(ctx, metav1.ListOptions{})
+		if err != nil {
+			return false, nil
+		}
+		for _, sj := range sequences.Items {
+			if sj.Status.ObservedGeneration == 0 {
+				return false, nil
+			}
+		}
+		roles, err := e.hostile.DisaggregatedsetV1().DisaggregatedSets(hostile).List(ctx, metav1.ListOptions{})
+		if err != nil || slices.ContainsFunc(roles.Items, func(ds disaggregatedsetv1.DisaggregatedSet) bool { return ds.Status.ObservedGeneration == 0 }) {
+			return false, nil
+		}
 		sets, err := e.hostile.JobsetV1alpha2().JobSets(hostile).List(ctx, metav1.ListOptions{})
 		if err != nil {
 			return false, nil

@@ -44,8 +44,9 @@ type answer struct {
 	sent, received int64
 }
 
-// request is one HTTP request to the path of the JobSets of the hostile namespace.
+// request is one HTTP request to the path of the JobSets of the hostile namespace, or of objects of another resource.
 type request struct {
+	resource                  string
 	method, path, contentType string
 	query                     url.Values
 	header                    map[string]string
@@ -66,6 +67,9 @@ func (r request) one(ctx context.Context, e *env) answer {
 		body, a.sent = bytes.NewReader(content), int64(len(content))
 	}
 	target := e.url + r.path
+	if r.resource != "" {
+		target = e.urls[r.resource] + r.path
+	}
 	if r.query != nil {
 		target += "?" + r.query.Encode()
 	}

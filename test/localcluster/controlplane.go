@@ -163,12 +163,24 @@ func extraArgument(flag, value string, override bool) string {
 	return fmt.Sprintf("  - {key: %s, value: %s, override: %t}\n", flag, strconv.Quote(value), override)
 }
 
+// extraArguments writes flags of a program, which the variable has.
+func extraArguments(to *strings.Builder, variable string, args []string) error {
+	for _, arg := range args {
+		flag, value, found := strings.Cut(strings.TrimPrefix(arg, "--"), "=")
+		if !found || !strings.HasPrefix(arg, "--") {
+			return fmt.Errorf("%s: %q must have the form --flag=value", variable, arg)
+		}
+		to.WriteString(extraArgument(flag, value, false))
+	}
+	return nil
+}
+
 // kwokConfig is the configuration of kwokctl. The limits on the clients are raised, priority and fairness stays on. A quota
 // that is older than the discovery of JobSets gets its status with the next full round over the quotas, which by default
 // comes after five minutes. There is one of each program, and nothing restarts it: without an election it has no lease that
 // it could lose, and then end, when the machine is slow.
 func (c *supervisor) kwokConfig() (string, error) {
-	ports, err := freePorts(6)
+	ports, err := FreePorts(6)
 	if err != nil {
 		return "", err
 	}
@@ -181,16 +193,13 @@ func (c *supervisor) kwokConfig() (string, error) {
 	b.WriteString(extraArgument("proxy-client-cert-file", c.path("pki", "front-proxy-client.crt"), true))
 	b.WriteString(extraArgument("proxy-client-key-file", c.path("pki", "front-proxy-client.key"), true))
 	b.WriteString(extraArgument("requestheader-client-ca-file", c.path("pki", "front-proxy-ca.crt"), false))
-	for _, arg := range append([]string{
+	own := []string{
 		"--requestheader-allowed-names=front-proxy-client", "--requestheader-username-headers=X-Remote-User",
 		"--requestheader-uid-headers=X-Remote-Uid", "--requestheader-group-headers=X-Remote-Group",
 		"--requestheader-extra-headers-prefix=X-Remote-Extra-",
-	}, c.kubeAPIServerArgs...) {
-		flag, value, found := strings.Cut(strings.TrimPrefix(arg, "--"), "=")
-		if !found || !strings.HasPrefix(arg, "--") {
-			return "", fmt.Errorf("CLUSTER_KUBE_APISERVER_ARGS: %q must have the form --flag=value", arg)
-		}
-		b.WriteString(extraArgument(flag, value, false))
+	}
+	if err := extraArguments(&b, "CLUSTER_KUBE_APISERVER_ARGS", append(own, c.kubeAPIServerArgs...)); err != nil {
+		return "", err
 	}
 	b.WriteString(`- name: kube-controller-manager
   extraArgs:
@@ -200,13 +209,20 @@ func (c *supervisor) kwokConfig() (string, error) {
   - {key: endpointslice-updates-batch-period, value: 1s}
   - {key: kube-api-qps, value: "500"}
   - {key: kube-api-burst, value: "1000"}
-- name: kube-scheduler
+`)
+	if err := extraArguments(&b, "CLUSTER_KUBE_CONTROLLER_MANAGER_ARGS", c.kubeControllerManagerArgs); err != nil {
+		return "", err
+	}
+	b.WriteString(`- name: kube-scheduler
   extraArgs:
   - {key: leader-elect, value: "false"}
   - {key: kube-api-qps, value: "500"}
   - {key: kube-api-burst, value: "1000"}
----
 `)
+	if err := extraArguments(&b, "CLUSTER_KUBE_SCHEDULER_ARGS", c.kubeSchedulerArgs); err != nil {
+		return "", err
+	}
+	b.WriteString("---\n")
 	stages, err := os.ReadFile(filepath.Join(c.root, "hack", "kwok", "stages.yaml"))
 	b.Write(stages)
 	return b.String(), err

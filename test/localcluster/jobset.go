@@ -128,7 +128,7 @@ func (c *supervisor) upAPIServer(ctx context.Context) error {
 	return c.await(ctx, server.name, "kube-apiserver does not reach JobSets", c.available)
 }
 
-// register makes kube-apiserver forward our groups, under the real certificate authority of the server.
+// register makes kube-apiserver forward our groups, and ask about pods of LeaderWorkerSets, under the real certificate authority of the server.
 func (c *supervisor) register(ctx context.Context, ca []byte) error {
 	port, err := strconv.Atoi(c.port("apiserver"))
 	if err != nil {
@@ -142,8 +142,10 @@ func (c *supervisor) register(ctx context.Context, ca []byte) error {
 			return err
 		}
 	}
-	return nil
+	return c.admin.apply(ctx, webhookPath+apiservice.WebhookName, apiservice.Webhook(port, ca))
 }
+
+const webhookPath = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/"
 
 const apiServicePath = "/apis/apiregistration.k8s.io/v1/apiservices/"
 
@@ -157,8 +159,11 @@ func (c *supervisor) available(ctx context.Context) error {
 		if status != "True" {
 			return fmt.Errorf("APIService %s: Available is %q: %s", apiservice.Name(group), status, message)
 		}
-		if err := c.admin.get(ctx, "/apis/"+group.String(), nil); err != nil {
-			return err
+		// Until kube-apiserver has collected the schema of a group, kubectl checks objects by itself, and refuses what the server takes.
+		for _, path := range []string{"/apis/", "/openapi/v3/apis/"} {
+			if err := c.admin.get(ctx, path+group.String(), nil); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

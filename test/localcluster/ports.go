@@ -22,8 +22,8 @@ func free(port string) bool {
 	return listener.Close() == nil
 }
 
-// freePorts returns different free ports, below the range from which the kernel picks ports for outgoing connections.
-func freePorts(n int) ([]string, error) {
+// FreePorts returns different free ports, below the range from which the kernel picks ports for outgoing connections.
+func FreePorts(n int) ([]string, error) {
 	const first, count, attempts = 20000, 12000, 500
 	var ports []string
 	for range attempts {
@@ -49,7 +49,7 @@ func (s *settings) choosePort(name string) error {
 	if port := s.port(name); port != "" && free(port) {
 		return nil
 	}
-	ports, err := freePorts(1)
+	ports, err := FreePorts(1)
 	if err != nil {
 		return err
 	}

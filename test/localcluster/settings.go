@@ -23,8 +23,9 @@ type settings struct {
 	programs string
 	build    bool
 
-	apiServerArgs, controllerArgs, kubeAPIServerArgs []string
-	auditPolicy, kubeAuditPolicy                     string
+	apiServerArgs, controllerArgs, kubeAPIServerArgs, kubeControllerManagerArgs, kubeSchedulerArgs []string
+
+	auditPolicy, kubeAuditPolicy string
 }
 
 const (
@@ -46,8 +47,10 @@ func readSettings(root string, getenv func(string) string) (settings, error) {
 	s := settings{
 		root: root, components: or("CLUSTER_COMPONENTS", allComponents), build: getenv("CLUSTER_BIN") == "",
 		apiServerArgs: strings.Fields(getenv("CLUSTER_APISERVER_ARGS")), controllerArgs: strings.Fields(getenv("CLUSTER_CONTROLLER_ARGS")),
-		kubeAPIServerArgs: strings.Fields(getenv("CLUSTER_KUBE_APISERVER_ARGS")),
-		auditPolicy:       getenv("CLUSTER_AUDIT_POLICY"), kubeAuditPolicy: getenv("CLUSTER_KUBE_AUDIT_POLICY"),
+		kubeAPIServerArgs:         strings.Fields(getenv("CLUSTER_KUBE_APISERVER_ARGS")),
+		kubeControllerManagerArgs: strings.Fields(getenv("CLUSTER_KUBE_CONTROLLER_MANAGER_ARGS")),
+		kubeSchedulerArgs:         strings.Fields(getenv("CLUSTER_KUBE_SCHEDULER_ARGS")),
+		auditPolicy:               getenv("CLUSTER_AUDIT_POLICY"), kubeAuditPolicy: getenv("CLUSTER_KUBE_AUDIT_POLICY"),
 	}
 	s.dir, errs[0] = resolve(or("CLUSTER_DIR", filepath.Join(root, ".cluster")))
 	s.programs, errs[1] = resolve(or("CLUSTER_BIN", filepath.Join(root, "bin")))

@@ -35,6 +35,8 @@ Environment (values for the Kubernetes control plane are read when it is created
   CLUSTER_CONTROLLER_ARGS      further flags of jobset-controller
   CLUSTER_AUDIT_POLICY         audit policy file of jobset-apiserver, log in logs/apiserver-audit.log
   CLUSTER_KUBE_APISERVER_ARGS  further --flag=value words for kube-apiserver
+  CLUSTER_KUBE_CONTROLLER_MANAGER_ARGS  the same for kube-controller-manager
+  CLUSTER_KUBE_SCHEDULER_ARGS  further --flag=value words for kube-scheduler
   CLUSTER_KUBE_AUDIT_POLICY    audit policy file of kube-apiserver, log in logs/kube-apiserver-audit.log
   CLUSTER_BIN                  directory with our two programs; without it they are built into bin/
   CLUSTER_COMPONENTS           all, or none for the Kubernetes control plane alone  (all)

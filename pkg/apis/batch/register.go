@@ -23,8 +23,16 @@ var (
 // Kind qualifies a kind with the group.
 func Kind(kind string) schema.GroupKind { return SchemeGroupVersion.WithKind(kind).GroupKind() }
 
+// Resource qualifies a resource with the group.
+func Resource(resource string) schema.GroupResource {
+	return SchemeGroupVersion.WithResource(resource).GroupResource()
+}
+
 func addKnownTypes(scheme *runtime.Scheme) error {
 	scheme.AddKnownTypes(SchemeGroupVersion,
-		&JobSetRestart{}, &JobSetSuspend{}, &JobSetResume{}, &JobSetCancel{}, &JobSetRetry{})
+		&JobSetRestart{}, &JobSetSuspend{}, &JobSetResume{}, &JobSetCancel{}, &JobSetRetry{},
+		&SequentialJob{}, &SequentialJobList{}, &PodReadinessGroup{}, &PodReadinessGroupList{},
+		&SequentialJobRestart{}, &SequentialJobSuspend{}, &SequentialJobResume{}, &SequentialJobCancel{}, &SequentialJobRetry{},
+		&LeaderWorkerSetRestart{}, &LeaderWorkerSetRollback{}, &LeaderWorkerSetPause{}, &LeaderWorkerSetResume{})
 	return nil
 }

@@ -10,8 +10,8 @@ import (
 // JobSetStatus is what the controller last observed of a set.
 type JobSetStatus struct {
 	// conditions are the latest observations of the state of the set: Completed, Failed, Suspended,
-	// RestartingJobSet, StartupPolicyInProgress, StartupPolicyCompleted, ChildNameConflict, JobCreationFailure and
-	// PodsUnschedulable.
+	// RestartingJobSet, StartupPolicyInProgress, StartupPolicyCompleted, ChildNameConflict, JobCreationFailure,
+	// PodsUnschedulable, PlacementPending and Held.
 	Conditions []metav1.Condition
 
 	// restarts is the number of restarts of the whole set, counted or not. Jobs whose label
@@ -58,6 +58,43 @@ type JobSetStatus struct {
 	// addedRestarts is how many restarts were granted by retrying the failed set, beyond maxRestarts of the failure
 	// policy.
 	AddedRestarts int32
+
+	// placement is where the Jobs of a set run that asks for exclusive placement. It is written before these Jobs are created
+	// or resumed; nil while the set is suspended, waits for room, or does not ask.
+	Placement *Placement
+}
+
+// Placement assigns Jobs to topology domains. No two Jobs with exclusive placement by the same label have the same domain.
+type Placement struct {
+	// restarts is the value of status.restarts for which the domains were chosen. Jobs of a later attempt are placed again.
+	Restarts int32
+
+	// replicatedJobs are those whose Jobs have a domain each.
+	ReplicatedJobs []ReplicatedJobPlacement
+}
+
+// ReplicatedJobPlacement holds the domains of the Jobs of one replicatedJob.
+type ReplicatedJobPlacement struct {
+	// name is that of the replicatedJob.
+	Name string
+
+	// topologyKey is the label of nodes whose values are the domains.
+	TopologyKey string
+
+	// priority is that of the pods when they were placed. Jobs of higher priority may take their domains by preemption.
+	Priority int32
+
+	// jobs are where its Jobs run, by job index.
+	Jobs []JobPlacement
+}
+
+// JobPlacement is where one Job runs.
+type JobPlacement struct {
+	// domain is the value of the label. It is empty if the scheduler chooses it, because no domain had room when the Job was placed.
+	Domain string
+
+	// nodes is how many nodes of the domain the pods of the Job could use when it was placed.
+	Nodes int32
 }
 
 // ReplicatedJobStatus counts the Jobs of one replicatedJob by state. A Job may be counted in several of ready, active

@@ -30,6 +30,7 @@ const (
 	ConditionNameConflict    = "ChildNameConflict"
 	ConditionCreationFailure = "JobCreationFailure"
 	ConditionUnschedulable   = "PodsUnschedulable"
+	ConditionHeld            = "Held"
 )
 
 // Bounds of the history in status.attempts.

@@ -11,6 +11,8 @@ import (
 	"syscall"
 )
 
+const lockFile = "lock"
+
 // ErrInUse says that another process works in the data directory.
 var ErrInUse = errors.New("is in use by another process")
 
@@ -24,7 +26,7 @@ func lockDirectory(dir string) (*directoryLock, error) {
 	if err := ensurePrivate(dir); err != nil {
 		return nil, err
 	}
-	file, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
+	file, err := os.OpenFile(filepath.Join(dir, lockFile), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("opening lock: %w", err)
 	}

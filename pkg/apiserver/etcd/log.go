@@ -73,9 +73,18 @@ func (c *logCore) Check(entry zapcore.Entry, checked *zapcore.CheckedEntry) *zap
 	return checked
 }
 
+// lastWords precede the end of the process.
+const lastWords = "The embedded etcd cannot go on and ends the process: check the disk and the free space of --data-dir, then start the " +
+	"server again on the same directory; if it does not start there, restore a backup"
+
 // Write writes one entry.
 func (c *logCore) Write(entry zapcore.Entry, fields []zapcore.Field) error {
 	values := keysAndValues(fields)
+	if entry.Level >= zapcore.PanicLevel {
+		// The caller ends the process after this line.
+		c.logger.Error(nil, lastWords, append([]any{"reason", entry.Message}, values...)...)
+		return nil
+	}
 	level := c.verbosity(entry.Level)
 	if entry.Level >= zapcore.ErrorLevel && level == 0 {
 		c.logger.Error(nil, entry.Message, values...)

@@ -11,6 +11,7 @@ import (
 	"github.com/go-logr/logr/funcr"
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
 )
 
 func TestLogLevels(t *testing.T) {
@@ -41,5 +42,21 @@ func TestLogLevels(t *testing.T) {
 				t.Errorf("lines (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// A member whose disk fails ends the process. The last line must say what to do.
+func TestLastWords(t *testing.T) {
+	var got []string
+	core := newLogCore(funcr.New(func(prefix, args string) { got = append(got, fmt.Sprint(prefix, args)) }, funcr.Options{}))
+	core.setPhase(serving)
+	logger := zap.New(core, zap.WithFatalHook(zapcore.WriteThenPanic))
+	func() {
+		defer func() { _ = recover() }()
+		logger.Fatal("failed to save", zap.Error(errors.New("input/output error")))
+	}()
+	want := []string{fmt.Sprintf(`"msg"=%q "error"=null "reason"="failed to save" "error"="input/output error"`, lastWords)}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("lines (-want +got):\n%s", diff)
 	}
 }

@@ -40,6 +40,22 @@ func CheckPersistent(dir string) error {
 	return nil
 }
 
+// CheckApart refuses a directory for backups within the data directory, which is moved away or lost as a whole.
+func CheckApart(dataDir, dir string) error {
+	data, err := resolve(dataDir)
+	if err != nil {
+		return err
+	}
+	resolved, err := resolve(dir)
+	if err != nil {
+		return err
+	}
+	if within(data, resolved) {
+		return fmt.Errorf("%s is within the data directory %s", dir, dataDir)
+	}
+	return nil
+}
+
 // livesInMemory reports whether a file system, known by its magic number, is lost in a restart.
 func livesInMemory(magic int64) bool {
 	return magic == tmpfsMagic || magic == ramfsMagic

@@ -26,7 +26,13 @@ const (
 
 	memberDir    = "etcd"
 	clientSocket = "client.sock"
+
+	memberName = "embedded"
 )
+
+// peerURL is part of the identity of the member only: a single member has no peers, so nothing listens for them. It does not depend
+// on the directory, so that the directory may be moved.
+var peerURL = url.URL{Scheme: "unix", Host: memberName}
 
 // Config says how to run the member.
 type Config struct {
@@ -94,8 +100,11 @@ func (s *Server) Start(ctx context.Context) (err error) {
 }
 
 // Endpoint is the address for clients within this process and for etcdctl of the same user.
-func (s *Server) Endpoint() string {
-	address := socketURL(s.config.DataDir, clientSocket)
+func (s *Server) Endpoint() string { return Endpoint(s.config.DataDir) }
+
+// Endpoint is the address of the member that runs in a data directory, whose path must be absolute.
+func Endpoint(dataDir string) string {
+	address := socketURL(dataDir, clientSocket)
 	return address.String()
 }
 
@@ -155,14 +164,12 @@ func socketURL(dir, name string) url.URL {
 // a start reads all writes since the last snapshot into memory.
 func embedConfig(config Config, log *logCore) *embed.Config {
 	cfg := embed.NewConfig()
-	cfg.Name = "embedded"
+	cfg.Name = memberName
 	cfg.Dir = filepath.Join(config.DataDir, memberDir)
 	cfg.ListenClientUrls = []url.URL{socketURL(config.DataDir, clientSocket)}
 	cfg.AdvertiseClientUrls = cfg.ListenClientUrls
-	// A single member has no peers, so nothing listens for them. The address is part of the member's identity only; it
-	// does not depend on the directory, so that the directory may be moved.
 	cfg.ListenPeerUrls = nil
-	cfg.AdvertisePeerUrls = []url.URL{{Scheme: "unix", Host: "embedded"}}
+	cfg.AdvertisePeerUrls = []url.URL{peerURL}
 	cfg.InitialCluster = cfg.InitialClusterFromName(cfg.Name)
 	cfg.EnableGRPCGateway = false
 	cfg.QuotaBackendBytes = config.QuotaBytes

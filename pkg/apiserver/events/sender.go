@@ -87,7 +87,7 @@ func (s *Sender) Record(event events.Event) {
 		EventTime:           metav1.NewMicroTime(now),
 		ReportingController: s.reporter,
 		ReportingInstance:   s.instance,
-		Type:                corev1.EventTypeNormal,
+		Type:                eventType(event),
 		Reason:              event.Reason,
 		Action:              event.Action,
 		Note:                event.Note,
@@ -96,6 +96,13 @@ func (s *Sender) Record(event events.Event) {
 	default:
 		s.overflow.Add(1)
 	}
+}
+
+func eventType(event events.Event) string {
+	if event.Warning {
+		return corev1.EventTypeWarning
+	}
+	return corev1.EventTypeNormal
 }
 
 // Close sends what is waiting, as far as that is possible in a short time, and ends the sender.

@@ -11,16 +11,23 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/admission"
 	serverstorage "k8s.io/apiserver/pkg/server/storage"
+	"k8s.io/component-base/featuregate"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/admission/volumeclaims"
+	batchrest "github.com/jobset-apiserver/jobset-apiserver/pkg/registry/batch/rest"
+	disaggregatedsetrest "github.com/jobset-apiserver/jobset-apiserver/pkg/registry/disaggregatedset/rest"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/provider"
 	jobsetrest "github.com/jobset-apiserver/jobset-apiserver/pkg/registry/jobset/rest"
+	leaderworkersetrest "github.com/jobset-apiserver/jobset-apiserver/pkg/registry/leaderworkerset/rest"
 )
 
 // All returns every group that the server can serve.
 func All() Groups {
 	return Groups{
 		{Provider: jobsetrest.Provider(), Plugins: []Plugin{{Name: volumeclaims.PluginName, Register: volumeclaims.Register}}},
+		{Provider: batchrest.Provider()},
+		{Provider: leaderworkersetrest.Provider()},
+		{Provider: disaggregatedsetrest.Provider()},
 	}
 }
 
@@ -97,7 +104,20 @@ func (g Groups) Plugins() []Plugin {
 	return plugins
 }
 
-// Enabled returns which resources are served by default: all.
+// Off returns the versions whose feature gate is off, with the gate. Whatever else is asked for, they are not served.
+func (g Groups) Off(gates featuregate.FeatureGate) map[schema.GroupVersion]featuregate.Feature {
+	off := map[schema.GroupVersion]featuregate.Feature{}
+	for _, group := range g {
+		for _, version := range group.Versions {
+			if group.Gate != "" && !gates.Enabled(group.Gate) {
+				off[version] = group.Gate
+			}
+		}
+	}
+	return off
+}
+
+// Enabled returns which resources are served by default: all, as far as their gates are on.
 func (g Groups) Enabled() *serverstorage.ResourceConfig {
 	config := serverstorage.NewResourceConfig()
 	config.EnableVersions(g.PrioritizedVersionsAllGroups()...)

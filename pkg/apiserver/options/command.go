@@ -5,6 +5,7 @@ package options
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 	cliflag "k8s.io/component-base/cli/flag"
@@ -18,8 +19,8 @@ import (
 	_ "k8s.io/component-base/logs/json/register"
 )
 
-// NewCommand returns the command that runs the server until its context ends.
-func NewCommand() (*cobra.Command, error) {
+// NewCommand returns the command that runs the server until its context ends, with other commands below it.
+func NewCommand(others ...*cobra.Command) (*cobra.Command, error) {
 	options, err := NewOptions()
 	if err != nil {
 		return nil, err
@@ -29,15 +30,16 @@ func NewCommand() (*cobra.Command, error) {
 		Short: "Serves JobSets behind kube-apiserver, from a store of its own",
 		Long: "jobset-apiserver is an aggregated Kubernetes API server. It serves the group jobset.x-k8s.io behind\n" +
 			"kube-apiserver and stores its objects in an etcd of its own: one that runs in this process (--data-dir) or\n" +
-			"a cluster elsewhere (--etcd-servers).",
+			"a cluster elsewhere (--etcd-servers)." + list(others),
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				return fmt.Errorf("argument %q is not known: %s takes flags only", args[0], componentName)
 			}
 			return nil
 		},
-		SilenceUsage:  true,
-		SilenceErrors: true,
+		SilenceUsage:      true,
+		SilenceErrors:     true,
+		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			verflag.PrintAndExitIfRequested()
 			if err := logsapi.ValidateAndApply(options.Logs, options.gate); err != nil {
@@ -58,7 +60,20 @@ func NewCommand() (*cobra.Command, error) {
 	}
 	columns, _, _ := term.TerminalSize(cmd.OutOrStdout())
 	cliflag.SetUsageAndHelpFunc(cmd, sections, columns)
+	cmd.AddCommand(others...)
 	return cmd, nil
+}
+
+// list returns a paragraph of help about the commands.
+func list(commands []*cobra.Command) string {
+	var lines strings.Builder
+	for i, cmd := range commands {
+		if i == 0 {
+			lines.WriteString("\n\nCommands, each of which has a --help of its own:")
+		}
+		fmt.Fprintf(&lines, "\n  %s  %s", cmd.Name(), cmd.Short)
+	}
+	return lines.String()
 }
 
 // Flags returns all flags in sections, for a readable help.

@@ -18,6 +18,7 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/admission"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/etcd"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/space"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/storecheck"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/watchcache"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/generated/openapi"
 )
@@ -65,8 +66,8 @@ func (o *Options) config(ctx context.Context, main *clients) (*apiserver.Config,
 }
 
 // applyStorage stores objects as --storage-media-type says, each in the storage version of its group. The storage must be reachable;
-// store is the embedded etcd, if there is one.
-func (o *Options) applyStorage(config *apiserver.Config, store *etcd.Server) error {
+// store is the embedded etcd, if there is one, and guard what keeps the server from answering for the wrong store.
+func (o *Options) applyStorage(config *apiserver.Config, store *etcd.Server, guard *storecheck.Guard) error {
 	options := *o.Recommended.Etcd
 	info, ok := runtime.SerializerInfoForMediaType(config.Codecs.SupportedMediaTypes(), options.DefaultStorageMediaType)
 	if !ok {
@@ -77,8 +78,14 @@ func (o *Options) applyStorage(config *apiserver.Config, store *etcd.Server) err
 	codec := config.Codecs.CodecForVersions(info.Serializer, config.Codecs.UniversalDeserializer(), storageVersions, runtime.InternalGroupVersioner)
 	shared := watchcache.NewSharing(codec)
 	options.StorageConfig.Codec = shared
+	if store != nil {
+		allowSlowDisk(&options)
+	}
 	if err := options.ApplyTo(&config.Generic.Config); err != nil {
 		return wrapFlagError("encryption-provider-config", err, "correct the file")
+	}
+	if store != nil {
+		checkReadinessOnce(&config.Generic.Config)
 	}
 	sizes, err := genericoptions.ParseWatchCacheSizes(options.WatchCacheSizes)
 	if err != nil {
@@ -87,7 +94,8 @@ func (o *Options) applyStorage(config *apiserver.Config, store *etcd.Server) err
 	config.Generic.RESTOptionsGetter = watchcache.Decorate(config.Generic.RESTOptionsGetter, shared, func(resource schema.GroupResource) bool {
 		size, set := sizes[resource]
 		return options.EnableWatchCache && (!set || size > 0)
-	})
+	}, wrapper(guard))
+	applyStoreCheck(&config.Generic.Config, guard)
 	applySpace(&config.Generic.Config, store)
 	return nil
 }

@@ -50,7 +50,7 @@ func TestFlags(t *testing.T) {
 	for _, name := range []string{
 		"secure-port", "bind-address", "cert-dir", "tls-cert-file", "tls-private-key-file", "tls-san", "kubeconfig",
 		"authentication-kubeconfig", "authorization-kubeconfig", "etcd-servers", "etcd-cafile", "etcd-certfile",
-		"etcd-keyfile", "data-dir", "storage", "pod-name", "allow-ephemeral-data", "shutdown-delay-duration", "feature-gates", "runtime-config",
+		"etcd-keyfile", "data-dir", "storage", "pod-name", "allow-ephemeral-data", "backup-dir", "backup-interval", "backup-keep", "shutdown-delay-duration", "feature-gates", "runtime-config",
 		"audit-policy-file", "audit-log-path", "v", "logging-format", "version",
 	} {
 		if all.Lookup(name) == nil {

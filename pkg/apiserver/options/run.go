@@ -10,14 +10,15 @@ import (
 	"net"
 	"strconv"
 
-	"k8s.io/apiserver/pkg/server"
 	genericoptions "k8s.io/apiserver/pkg/server/options"
 	"k8s.io/klog/v2"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/etcd"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/events"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/history"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/selfsigned"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/storecheck"
 )
 
 // Run serves until the context ends and everything was drained. The order of the start is that of how cheap it is to
@@ -49,15 +50,31 @@ func (o *Options) Run(ctx context.Context) error {
 	told := events.Start(ctx, componentName, main.kube.EventsV1())
 	defer told.Close()
 	config.Recorder = told
+	config.Revisions = history.Reader{Client: main.kube.AppsV1()}
 	if store != nil {
-		if err := store.Start(ctx); err != nil {
-			return wrapFlagError("data-dir", err, "if its content is damaged, restore it from a backup")
+		if err := o.startEmbedded(ctx, store); err != nil {
+			return err
 		}
 	}
-	if err := o.applyStorage(config, store); err != nil {
+	guard, err := o.newStoreCheck(config, main)
+	if err != nil {
 		return err
 	}
-	return serve(ctx, config, store)
+	if err := o.applyStorage(config, store, guard); err != nil {
+		return err
+	}
+	applyWebhooks(&config.Generic.Config)
+	applyLeaving(ctx, &config.Generic.Config)
+	defer o.backUp(ctx, store, guard)()
+	return serve(ctx, config, store, guard)
+}
+
+// startEmbedded starts the embedded etcd, and saves what another version of the server has written before this one does.
+func (o *Options) startEmbedded(ctx context.Context, store *etcd.Server) error {
+	if err := store.Start(ctx); err != nil {
+		return wrapFlagError("data-dir", err, "if its content is damaged, restore it from a backup")
+	}
+	return o.backUpBeforeVersion(ctx, store)
 }
 
 // applySelfSigned uses the self-signed pair, unless there is another. One that cannot be renewed is used until it ends:
@@ -79,15 +96,32 @@ func (o *Options) applySelfSigned(ctx context.Context) error {
 	return nil
 }
 
-func serve(ctx context.Context, config *apiserver.Config, store *etcd.Server) error {
+func serve(ctx context.Context, config *apiserver.Config, store *etcd.Server, guard *storecheck.Guard) error {
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	checked := make(chan error, 1)
+	if guard != nil {
+		defer guard.Close(ctx)
+		// The watch caches wait for it, so it begins before them.
+		go func() { checked <- guard.Run(ctx) }()
+	}
 	s, err := config.Complete().New()
 	if err != nil {
 		return err
 	}
-	ctx, stop := context.WithCancelCause(ctx)
-	defer stop(nil)
+	end := func(err error) {
+		s.ShutdownDelayDuration = 0
+		stop(err)
+	}
 	if store != nil {
-		go watchStore(ctx, store, s, stop)
+		go watchStore(ctx, store, end)
+	}
+	if guard != nil {
+		go func() {
+			if err := <-checked; err != nil {
+				end(err)
+			}
+		}()
 	}
 	klog.FromContext(ctx).Info("Serving", "address", config.Generic.SecureServing.Listener.Addr(), "version", config.Generic.EffectiveVersion.Info().GitVersion)
 	if err := s.PrepareRun().RunWithContext(ctx); err != nil {
@@ -101,10 +135,9 @@ func serve(ctx context.Context, config *apiserver.Config, store *etcd.Server) er
 
 // watchStore ends the process when the embedded etcd stops by itself: nothing can be served without it, so the delay
 // that lets clients move away is left out.
-func watchStore(ctx context.Context, store *etcd.Server, s *server.GenericAPIServer, stop context.CancelCauseFunc) {
+func watchStore(ctx context.Context, store *etcd.Server, end func(error)) {
 	if err := store.Wait(ctx); err != nil {
-		s.ShutdownDelayDuration = 0
-		stop(err)
+		end(err)
 	}
 }
 

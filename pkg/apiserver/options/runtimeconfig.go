@@ -22,7 +22,7 @@ func (o *Options) addRuntimeConfigFlag(fs *pflag.FlagSet) {
 	}
 	fs.Var(&o.APIEnablement.RuntimeConfig, "runtime-config", "API groups and versions to serve, as pairs key=true|false: "+
 		"group/version for one version, group/version/resource for one resource, api/all for all, api/ga, api/beta and "+
-		"api/alpha for all versions of that stage. All are served by default: "+strings.Join(versions, ", ")+". "+
+		"api/alpha for all versions of that stage. All are served by default, as far as their feature gates are on: "+strings.Join(versions, ", ")+". "+
 		"Delete the APIService of a version that you switch off, otherwise no namespace of the cluster can be deleted.")
 }
 
@@ -39,6 +39,12 @@ func (o *Options) validateRuntimeConfig() error {
 		if parts := strings.Split(key, "/"); len(parts) == 3 && !o.groups.HasResource(parts[0], parts[2]) {
 			return wrapFlagError("runtime-config", fmt.Errorf("unknown resource %s", key), runtimeConfigAdvice)
 		}
+	}
+	for version, gate := range o.groups.Off(o.gate) {
+		if o.APIEnablement.RuntimeConfig[version.String()] == "true" {
+			return flagError("runtime-config", "must not switch on %s while its feature gate is off: use --feature-gates=%s=true, too", version, gate)
+		}
+		enabled.DisableVersions(version)
 	}
 	if len(o.groups.Served(enabled)) == 0 {
 		return flagError("runtime-config", "must leave a resource on: %s", runtimeConfigAdvice)

@@ -10,19 +10,23 @@ import (
 	genericoptions "k8s.io/apiserver/pkg/server/options"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/groups"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/features"
 )
 
 func TestRuntimeConfig(t *testing.T) {
-	const on = "jobset.x-k8s.io/v1alpha2=true"
+	const on, othersOff = "jobset.x-k8s.io/v1alpha2=true", ",batch.jobset-apiserver.io/v1alpha1=false,leaderworkerset.x-k8s.io/v1=false"
 	cases := map[string]struct{ flag, want string }{
 		"nothing":                  {"", ""},
 		"a version that is on":     {on, ""},
 		"all but one":              {"api/all=false," + on, ""},
 		"everything off":           {"api/all=false", "invalid runtime-config with only api/all=false"},
-		"every stage off":          {"api/alpha=false", "must leave a resource on"},
-		"every version off":        {"jobset.x-k8s.io/v1alpha2=false", "must leave a resource on"},
-		"every resource off":       {"jobset.x-k8s.io/v1alpha2/jobsets=false", "must leave a resource on"},
+		"every stage off":          {"api/alpha=false,api/ga=false", "must leave a resource on"},
+		"every version off":        {"jobset.x-k8s.io/v1alpha2=false" + othersOff, "must leave a resource on"},
+		"every resource off":       {"jobset.x-k8s.io/v1alpha2/jobsets=false" + othersOff, "must leave a resource on"},
+		"one group off":            {"jobset.x-k8s.io/v1alpha2=false", ""},
+		"one resource off":         {"batch.jobset-apiserver.io/v1alpha1/podreadinessgroups=false", ""},
 		"a group of the library":   {"autoscaling/v1=false", "unknown api groups autoscaling/v1"},
+		"a group without its gate": {"disaggregatedset.x-k8s.io/v1=true", "must not switch on disaggregatedset.x-k8s.io/v1 while its feature gate is off: use --feature-gates=DisaggregatedSet=true"},
 		"an unknown version":       {"jobset.x-k8s.io/v1=true", "jobset.x-k8s.io/v1 that has not been registered"},
 		"an unknown resource":      {"jobset.x-k8s.io/v1alpha2/jobs=false", "unknown resource jobset.x-k8s.io/v1alpha2/jobs"},
 		"a key without a version":  {"jobset.x-k8s.io=false", "invalid key jobset.x-k8s.io"},
@@ -30,11 +34,15 @@ func TestRuntimeConfig(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			o := &Options{APIEnablement: genericoptions.NewAPIEnablementOptions(), groups: groups.All()}
+			gate, err := features.NewGate()
+			if err != nil {
+				t.Fatal(err)
+			}
+			o := &Options{APIEnablement: genericoptions.NewAPIEnablementOptions(), groups: groups.All(), gate: gate}
 			if err := o.APIEnablement.RuntimeConfig.Set(tc.flag); tc.flag != "" && err != nil {
 				t.Fatal(err)
 			}
-			err := o.validateRuntimeConfig()
+			err = o.validateRuntimeConfig()
 			if tc.want == "" && err == nil {
 				return
 			}

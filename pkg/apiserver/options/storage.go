@@ -12,8 +12,10 @@ import (
 
 	"github.com/spf13/pflag"
 	genericoptions "k8s.io/apiserver/pkg/server/options"
+	"k8s.io/apiserver/pkg/storage/storagebackend"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/etcd"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/etcdmembers"
 )
 
 // minQuotaBytes is the least that a member can work with.
@@ -36,8 +38,12 @@ type StorageOptions struct {
 	QuotaBytes int64
 	// DefragmentInterval is the time between two looks at the fragmentation of the embedded etcd.
 	DefragmentInterval time.Duration
+	// Backup says where and how often the embedded etcd is backed up.
+	Backup BackupOptions
 	// Installed is the kind of storage that this installation began with, and empty when nobody says.
 	Installed string
+	// Witness compares the store with the main cluster before it is served, and while it is.
+	Witness bool
 	// PodName is the name of the pod in which the process runs, if it does.
 	PodName string
 }
@@ -45,7 +51,7 @@ type StorageOptions struct {
 // NewStorageOptions returns the defaults. The quota fits the memory limit of the manifests: objects that are mostly text
 // take as much memory as space, and half of the limit is for them.
 func NewStorageOptions() *StorageOptions {
-	return &StorageOptions{QuotaBytes: 1 << 30, DefragmentInterval: 10 * time.Minute}
+	return &StorageOptions{QuotaBytes: 1 << 30, DefragmentInterval: 10 * time.Minute, Backup: newBackupOptions(), Witness: true}
 }
 
 // AddFlags adds the flags of both kinds of storage.
@@ -61,8 +67,12 @@ func (s *StorageOptions) AddFlags(fs *pflag.FlagSet, external *genericoptions.Et
 	fs.DurationVar(&s.DefragmentInterval, "embedded-etcd-defragment-interval", s.DefragmentInterval, "Time between two "+
 		"looks at the fragmentation of the embedded etcd's database. It is defragmented when more than half of it, and "+
 		"at least 64 MiB, are free. 0 switches this off.")
+	s.Backup.addFlags(fs)
 	fs.StringVar(&s.Installed, "storage", s.Installed, "Kind of storage that this installation began with, embedded or "+
 		"external. A server whose other flags say otherwise does not start, because it would serve another store.")
+	fs.BoolVar(&s.Witness, "store-witness", s.Witness, "Serve only the store that belongs to this cluster: a key in etcd and "+
+		"ConfigMap kube-system/jobset-apiserver-store must agree. Otherwise the garbage collector of the cluster deletes all running Jobs "+
+		"when the store is empty, foreign or restored. For tests only when false.")
 	fs.StringVar(&s.PodName, "pod-name", s.PodName, "Name of the pod of a StatefulSet in which this server runs. With the "+
 		"embedded etcd only the pod with ordinal 0 starts: any other has a store of its own, which is empty.")
 	omit(fs, external.AddFlags, "etcd-servers-overrides", "storage-backend", "default-watch-cache-size")
@@ -83,6 +93,8 @@ func (s *StorageOptions) Validate(external *genericoptions.EtcdOptions) error {
 		return flagError("data-dir", "must not be set together with --etcd-servers: remove one of them")
 	case embedded:
 		return s.validateEmbedded(transport.TrustedCAFile + transport.CertFile + transport.KeyFile)
+	case !embedded && s.Backup.Dir != "":
+		return flagError("backup-dir", "is for the embedded etcd only: remove it, and run \"jobset-apiserver store backup\" with --etcd-servers, for instance in a CronJob")
 	case (transport.CertFile == "") != (transport.KeyFile == ""):
 		return flagError("etcd-certfile", "must be set together with --etcd-keyfile")
 	}
@@ -128,6 +140,9 @@ func (s *StorageOptions) validateEmbedded(tlsFiles string) error {
 	if s.DefragmentInterval < 0 {
 		return flagError("embedded-etcd-defragment-interval", "must not be negative; 0 switches defragmentation off")
 	}
+	if err := s.Backup.validate(s.DataDir, s.AllowEphemeralData); err != nil {
+		return err
+	}
 	if s.AllowEphemeralData {
 		return nil
 	}
@@ -140,7 +155,7 @@ func (s *StorageOptions) validateEmbedded(tlsFiles string) error {
 func (s *StorageOptions) open(ctx context.Context, external *genericoptions.EtcdOptions) (*etcd.Server, error) {
 	transport := &external.StorageConfig.Transport
 	if len(transport.ServerList) > 0 {
-		return nil, checkEtcd(ctx, *transport)
+		return nil, openExternal(ctx, transport)
 	}
 	server, err := etcd.Open(etcd.Config{
 		DataDir:            s.DataDir,
@@ -155,6 +170,22 @@ func (s *StorageOptions) open(ctx context.Context, external *genericoptions.Etcd
 	}
 	transport.ServerList = []string{server.Endpoint()}
 	return server, nil
+}
+
+// openExternal makes sure that a member answers. With several members, those that hang are avoided until the process ends: requests
+// are still answered for a while after it was asked to.
+func openExternal(ctx context.Context, transport *storagebackend.TransportConfig) error {
+	if err := checkEtcd(ctx, *transport); err != nil || len(transport.ServerList) == 1 {
+		return err
+	}
+	ctx = context.WithoutCancel(ctx)
+	members, err := etcdmembers.New(ctx, *transport, etcdPrefix)
+	if err != nil {
+		return wrapFlagError("etcd-servers", err, "give addresses as scheme://host:port")
+	}
+	transport.EgressLookup = members.Lookup
+	go members.Run(ctx)
+	return nil
 }
 
 // certificates is where the self-signed certificate goes unless --cert-dir says otherwise.

@@ -96,3 +96,9 @@ func withinEntries(n int) error {
 	}
 	return tooMany("%d entries in a list or map", MaxEntries)
 }
+
+// Check counts what a document of JSON holds, and returns an error if it is more than the bounds allow.
+func Check(data []byte) error {
+	_, err := scanJSON(data, false)
+	return err
+}

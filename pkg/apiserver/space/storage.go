@@ -8,39 +8,18 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/generic"
 	"k8s.io/apiserver/pkg/storage"
-	"k8s.io/apiserver/pkg/storage/storagebackend"
-	"k8s.io/apiserver/pkg/storage/storagebackend/factory"
-	"k8s.io/client-go/tools/cache"
+
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/decorate"
 )
 
 // Decorate puts the guard in front of the store of every resource.
 func (g *Guard) Decorate(next generic.RESTOptionsGetter) generic.RESTOptionsGetter {
-	return guardedGetter{next: next, guard: g}
-}
-
-type guardedGetter struct {
-	next  generic.RESTOptionsGetter
-	guard *Guard
-}
-
-// GetRESTOptions returns the options of the resource with a guarded store.
-func (g guardedGetter) GetRESTOptions(resource schema.GroupResource, example runtime.Object) (generic.RESTOptions, error) {
-	options, err := g.next.GetRESTOptions(resource, example)
-	if err != nil {
-		return options, err
-	}
-	decorator := options.Decorator
-	options.Decorator = func(config *storagebackend.ConfigForResource, prefix string, keyFunc func(runtime.Object) (string, error),
-		newFunc, newListFunc func() runtime.Object, attributes storage.AttrFunc, trigger storage.IndexerFuncs, indexers *cache.Indexers,
-	) (storage.Interface, factory.DestroyFunc, error) {
-		store, destroy, err := decorator(config, prefix, keyFunc, newFunc, newListFunc, attributes, trigger, indexers)
-		return guarded{Interface: store, guard: g.guard, size: encodedSize(config.Codec)}, destroy, err
-	}
-	return options, nil
+	return decorate.Stores(next, func(store storage.Interface, codec runtime.Codec) storage.Interface {
+		return guarded{Interface: store, guard: g, size: encodedSize(codec)}
+	})
 }
 
 // smallGrowth is by how many bytes a change of spec may make an object larger while space is short: enough to suspend it.

@@ -35,16 +35,23 @@ const (
 )
 
 // Decorate returns a getter whose resources have a watch cache that shares parts between versions, in front of an etcd from which
-// few large lists are read at the same time. The watch cache serves nearly all lists. When it is not ready or behind, they all go to
+// few large lists are read at the same time. Unless it is nil, wrap puts something between the two. The watch cache serves nearly all lists. When it is not ready or behind, they all go to
 // etcd, just when the server has the least to spare.
-func Decorate(next generic.RESTOptionsGetter, codec *Sharing, cached func(schema.GroupResource) bool) generic.RESTOptionsGetter {
-	return getter{next: next, codec: codec, cached: cached, reads: semaphore.NewWeighted(maxListBytes), updates: semaphore.NewWeighted(maxUpdateBytes)}
+func Decorate(next generic.RESTOptionsGetter, codec *Sharing, cached func(schema.GroupResource) bool, wrap Wrapper) generic.RESTOptionsGetter {
+	if wrap == nil {
+		wrap = func(store storage.Interface) storage.Interface { return store }
+	}
+	return getter{next: next, codec: codec, cached: cached, wrap: wrap, reads: semaphore.NewWeighted(maxListBytes), updates: semaphore.NewWeighted(maxUpdateBytes)}
 }
+
+// Wrapper puts something in front of an etcd.
+type Wrapper func(storage.Interface) storage.Interface
 
 type getter struct {
 	next   generic.RESTOptionsGetter
 	codec  *Sharing
 	cached func(schema.GroupResource) bool
+	wrap   Wrapper
 	// reads and updates are those of all resources.
 	reads, updates *semaphore.Weighted
 }
@@ -66,9 +73,10 @@ func (g getter) newStore(cached bool) generic.StorageDecorator {
 		if err != nil {
 			return raw, destroyRaw, err
 		}
-		store := &bounded{Interface: raw, codec: g.codec, reads: g.reads, updates: g.updates}
+		limited := &bounded{Interface: raw, codec: g.codec, reads: g.reads, updates: g.updates}
+		store := g.wrap(limited)
 		if !cached {
-			return store, destroyRaw, nil
+			return &present{Interface: store}, destroyRaw, nil
 		}
 		c, err := cacher.NewCacherFromConfig(cacher.Config{
 			Storage: store, Versioner: storage.APIObjectVersioner{}, GroupResource: config.GroupResource,
@@ -80,9 +88,9 @@ func (g getter) newStore(cached bool) generic.StorageDecorator {
 			return nil, func() {}, fmt.Errorf("creating the watch cache of %s: %w", config.GroupResource, err)
 		}
 		ready := c.Ready
-		store.ready.Store(&ready)
+		limited.ready.Store(&ready)
 		delegator := cacher.NewCacheDelegator(c, store)
-		return delegator, sync.OnceFunc(func() {
+		return &present{Interface: delegator}, sync.OnceFunc(func() {
 			delegator.Stop()
 			c.Stop()
 			destroyRaw()

@@ -141,7 +141,7 @@ func (g staticGetter) GetRESTOptions(schema.GroupResource, runtime.Object) (gene
 
 // TestVersionsInTheWatchCacheShareTheirSpec stores two versions in a real etcd, and reads what the watch cache has of them.
 func TestVersionsInTheWatchCacheShareTheirSpec(t *testing.T) {
-	store := newStore(t)
+	store := newStore(t, true)
 	key := "/jobsets/ns/train"
 	set := newVersion("", 1, "driver", 0)
 	set.Namespace, set.UID = "ns", "a"
@@ -173,7 +173,7 @@ func TestVersionsInTheWatchCacheShareTheirSpec(t *testing.T) {
 	}
 }
 
-func newStore(t *testing.T) storage.Interface {
+func newStore(t *testing.T, isCached bool) storage.Interface {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "js-") // short, because it holds a socket
 	if err != nil {
@@ -193,7 +193,7 @@ func newStore(t *testing.T) storage.Interface {
 	config := storagebackend.NewDefaultConfig("/registry", codec)
 	config.Transport.ServerList = []string{server.Endpoint()}
 	next := staticGetter{StorageConfig: config.ForResource(resource)}
-	options, err := Decorate(next, codec, func(schema.GroupResource) bool { return true }).GetRESTOptions(resource, &jobset.JobSet{})
+	options, err := Decorate(next, codec, func(schema.GroupResource) bool { return isCached }, nil).GetRESTOptions(resource, &jobset.JobSet{})
 	if err != nil {
 		t.Fatal(err)
 	}

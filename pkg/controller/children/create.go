@@ -60,6 +60,8 @@ type Creations[T metav1.Object] struct {
 	// Repair is called with a child that exists and that the owner controls. It returns Exists, Repaired or NameFreed, or why
 	// no cache shows the child. The error that it is given is that of the creation.
 	Repair func(ctx context.Context, existing T, err error) (Result, error)
+	// Controller returns what controls a child; nil if the owner controls all.
+	Controller func(child T) metav1.Object
 	// TakenFor is how long a name that somebody else has is not asked for again.
 	TakenFor time.Duration
 }
@@ -68,6 +70,8 @@ type Creations[T metav1.Object] struct {
 type CreationResults struct {
 	// Results are in the order of the children; those of a panic are Refused.
 	Results []Result
+	// Errors are why each child was not created, in the order of the children; nil for those that were, and for those not tried.
+	Errors []error
 	// Accepted is the number of children that were created.
 	Accepted int
 	// Err summarizes why children were not created; nil if none was refused.
@@ -79,7 +83,8 @@ type CreationResults struct {
 // CreateAll creates children. One that is refused keeps no other from being created, unless the others are sure to be refused
 // too. If the namespace is being deleted, there is no error: nobody needs to know.
 func (w *Writer[T]) CreateAll(ctx context.Context, owner metav1.Object, what Creations[T]) CreationResults {
-	c := &creation[T]{Writer: w, Creations: what, owner: owner, results: make([]Result, len(what.Children)), templates: sets.New[string](), refusals: map[Reason]refusal{}}
+	c := &creation[T]{Writer: w, Creations: what, owner: owner, results: make([]Result, len(what.Children)),
+		errors: make([]error, len(what.Children)), templates: sets.New[string](), refusals: map[Reason]refusal{}}
 	err := w.InOrder(ctx, owner, len(what.Children), c.create)
 	if c.created > 0 {
 		klog.FromContext(ctx).V(4).Info("Created children", "resource", w.resource, "created", c.created)
@@ -89,8 +94,9 @@ func (w *Writer[T]) CreateAll(ctx context.Context, owner metav1.Object, what Cre
 	}
 	if c.quiet {
 		err, c.refusals = nil, nil
+		clear(c.errors)
 	}
-	return CreationResults{Results: c.results, Accepted: c.created, Err: err, Refusals: c.inOrder()}
+	return CreationResults{Results: c.results, Errors: c.errors, Accepted: c.created, Err: err, Refusals: c.inOrder()}
 }
 
 // creation is one pass of creations.
@@ -101,6 +107,7 @@ type creation[T metav1.Object] struct {
 
 	mu      sync.Mutex
 	results []Result
+	errors  []error
 	// created and refused are numbers of children; others have names that are taken.
 	created, taken, refused int
 	// templates are those that were refused.
@@ -144,6 +151,7 @@ func (c *creation[T]) end(i int, result Result, err error) {
 		return
 	}
 	c.refused++
+	c.errors[i] = cmp.Or(errors.Unwrap(err), err)
 	c.note(i, RefusalOf(cmp.Or(errors.Unwrap(err), err))) // createOne has added the name of the child
 	switch reachOf(c.kind, c.Children[i].GetName(), err) {
 	case allChildren:
@@ -177,6 +185,14 @@ func (c *creation[T]) inOrder() (refusals []Refusal) {
 	return refusals
 }
 
+// controllerOf returns what controls a child.
+func (c *creation[T]) controllerOf(child T) metav1.Object {
+	if c.Controller == nil {
+		return c.owner
+	}
+	return c.Controller(child)
+}
+
 func (c *creation[T]) createOne(ctx context.Context, child T) (Result, error) {
 	name := cache.MetaObjectToName(child).String()
 	if _, taken := c.Writer.taken.Get(name); taken {
@@ -189,7 +205,7 @@ func (c *creation[T]) createOne(ctx context.Context, child T) (Result, error) {
 		case apierrors.IsNotFound(getErr):
 			return NameFreed, nil
 		case getErr != nil: // the next pass will see who has the name
-		case !metav1.IsControlledBy(existing, c.owner):
+		case !metav1.IsControlledBy(existing, c.controllerOf(child)):
 			// No failure: the children of other names are created, and this one when its name is free.
 			c.Writer.taken.Add(name, true, c.TakenFor-askBefore)
 			return NameTaken, nil

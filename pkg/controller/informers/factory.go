@@ -13,6 +13,8 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	nodev1 "k8s.io/api/node/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -82,6 +84,9 @@ func NewResource[L runtime.Object](server *Server, gvr schema.GroupVersionResour
 	}}
 }
 
+// Main is the server of the main API.
+func (f *Factory) Main() *Server { return f.main }
+
 // Jobs are those of the main API.
 func (f *Factory) Jobs() Resource {
 	return NewResource(f.main, batchv1.SchemeGroupVersion.WithResource("jobs"), &batchv1.Job{}, f.kube, f.kube.BatchV1().Jobs(metav1.NamespaceAll))
@@ -108,9 +113,36 @@ func (f *Factory) StatefulSets() Resource {
 	return NewResource(f.main, appsv1.SchemeGroupVersion.WithResource("statefulsets"), &appsv1.StatefulSet{}, f.kube, f.kube.AppsV1().StatefulSets(metav1.NamespaceAll))
 }
 
+// Revisions are the ControllerRevisions of the main API.
+func (f *Factory) Revisions() Resource {
+	return NewResource(f.main, appsv1.SchemeGroupVersion.WithResource("controllerrevisions"), &appsv1.ControllerRevision{}, f.kube,
+		f.kube.AppsV1().ControllerRevisions(metav1.NamespaceAll))
+}
+
 // Nodes are those of the main cluster.
 func (f *Factory) Nodes() Resource {
 	return NewResource(f.main, corev1.SchemeGroupVersion.WithResource("nodes"), &corev1.Node{}, f.kube, f.kube.CoreV1().Nodes())
+}
+
+// DaemonSets are those of the main API.
+func (f *Factory) DaemonSets() Resource {
+	return NewResource(f.main, appsv1.SchemeGroupVersion.WithResource("daemonsets"), &appsv1.DaemonSet{}, f.kube, f.kube.AppsV1().DaemonSets(metav1.NamespaceAll))
+}
+
+// LimitRanges are those of the main API.
+func (f *Factory) LimitRanges() Resource {
+	return NewResource(f.main, corev1.SchemeGroupVersion.WithResource("limitranges"), &corev1.LimitRange{}, f.kube, f.kube.CoreV1().LimitRanges(metav1.NamespaceAll))
+}
+
+// RuntimeClasses are those of the main cluster.
+func (f *Factory) RuntimeClasses() Resource {
+	return NewResource(f.main, nodev1.SchemeGroupVersion.WithResource("runtimeclasses"), &nodev1.RuntimeClass{}, f.kube, f.kube.NodeV1().RuntimeClasses())
+}
+
+// PriorityClasses are those of the main cluster.
+func (f *Factory) PriorityClasses() Resource {
+	return NewResource(f.main, schedulingv1.SchemeGroupVersion.WithResource("priorityclasses"), &schedulingv1.PriorityClass{}, f.kube,
+		f.kube.SchedulingV1().PriorityClasses())
 }
 
 // Kind holds the informers of one kind.

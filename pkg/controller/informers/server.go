@@ -50,6 +50,10 @@ type Server struct {
 	// asked is when the last question was sent, answered when the last one was that got an answer, and reported when the
 	// log last said that there is none.
 	asked, answered, reported time.Time
+	// away means that requests fail, servedSince is since when they no longer do, or since the first one, and returned is called when they no longer do.
+	away        bool
+	servedSince time.Time
+	returned    []func()
 }
 
 // newServer returns a server, by its name in the log and a question that it answers when it serves.
@@ -61,6 +65,43 @@ func newServer(name string, probe func(context.Context) error) *Server {
 
 // stop lets all that wait fail. A reflector does not end the context of its lists when it is stopped.
 func (s *Server) stop() { s.end() }
+
+// ServedSince returns since when the server is served without interruption, as far as this process has seen; zero if it is not served. For a process that has
+// just begun that is its first answer: the server may have been away until then.
+func (s *Server) ServedSince() time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.away {
+		return time.Time{}
+	}
+	return s.servedSince
+}
+
+// OnReturn adds what is called each time the server is served again, before the watches are started. It returns soon.
+func (s *Server) OnReturn(do func()) { s.returned = append(s.returned, do) }
+
+// fails notes that a request failed.
+func (s *Server) fails(err error) {
+	s.last.Store(&err)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.away = true
+}
+
+// answers notes that a request did not fail.
+func (s *Server) answers() {
+	s.mu.Lock()
+	returns := s.away
+	if returns || s.servedSince.IsZero() {
+		s.away, s.servedSince = false, time.Now()
+	}
+	s.mu.Unlock()
+	if returns {
+		for _, do := range s.returned {
+			do()
+		}
+	}
+}
 
 // lastError returns why the last request failed that did; nil if none did.
 func (s *Server) lastError() error {
@@ -109,10 +150,14 @@ func (s *Server) try(ctx context.Context, request func() error) error {
 	pause := minPause
 	for {
 		err := request()
-		if err == nil || answers(err) || ctx.Err() != nil {
+		if err == nil || answers(err) {
+			s.answers()
 			return err
 		}
-		s.last.Store(&err)
+		if ctx.Err() != nil {
+			return err
+		}
+		s.fails(err)
 		failed := time.Now()
 		if seconds, suggested := apierrors.SuggestsClientDelay(err); suggested {
 			pause = max(pause, min(time.Duration(seconds)*time.Second, maxFailurePause))

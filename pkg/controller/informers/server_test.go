@@ -133,6 +133,47 @@ func TestWatchesResumeAfterServerOutage(t *testing.T) {
 	}
 }
 
+// TestServedSince begins while the server is away in one case.
+func TestServedSince(t *testing.T) {
+	for name, begin := range map[string]error{"served at first": nil, "away at first": errors.New("connection refused")} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := &fakeServer{away: begin}
+				s := newServer("test", f.probe)
+				returns := 0
+				s.OnReturn(func() { returns++ })
+				ctx, cancel := context.WithCancel(t.Context())
+				informer := cache.NewSharedIndexInformer(newListWatch[*corev1.ConfigMapList](s, f, f, ""), &corev1.ConfigMap{}, 0, nil)
+				var running sync.WaitGroup
+				running.Go(func() { informer.RunWithContext(ctx) })
+				wait := func(d time.Duration) {
+					time.Sleep(d)
+					synctest.Wait()
+				}
+				wait(time.Minute)
+				diff(t, "zero at first", begin != nil, s.ServedSince().IsZero())
+				f.leave(nil)
+				wait(time.Minute)
+				first := s.ServedSince()
+				diff(t, "returns before an interruption", map[bool]int{true: 1}[begin != nil], returns)
+
+				f.leave(errors.New("connection refused"))
+				wait(time.Minute)
+				diff(t, "zero while it is away", true, s.ServedSince().IsZero())
+				back := time.Now()
+				f.leave(nil)
+				wait(time.Minute)
+				if since := s.ServedSince(); first.IsZero() || since.Before(back) || since.After(back.Add(5*time.Second)) {
+					t.Errorf("served since %s, then %s; it returned at %s", first, since, back)
+				}
+				cancel()
+				s.stop()
+				running.Wait()
+			})
+		})
+	}
+}
+
 func TestAnswersThatReflectorsActOnAreNotTriedAgain(t *testing.T) {
 	tooLarge := apierrors.NewTimeoutError("Too large resource version", 1)
 	tooLarge.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: metav1.CauseTypeResourceVersionTooLarge}}

@@ -50,14 +50,14 @@ const maxProblems = 3
 // logProblems logs which children are ignored, unless that was logged before.
 func (s *Syncer) logProblems(ctx context.Context, key cache.ObjectName, problems []string) {
 	if len(problems) == 0 {
-		s.problems.forget(key)
+		s.problems.Forget(key)
 		return
 	}
 	first := strings.Join(problems[:min(maxProblems, len(problems))], "; ")
-	if s.problems.noted(key) == first {
+	if s.problems.Noted(key) == first {
 		return
 	}
-	s.problems.note(key, first)
+	s.problems.Note(key, first)
 	klog.FromContext(ctx).Info("Ignored malformed children", "children", len(problems), "reason", first)
 }
 

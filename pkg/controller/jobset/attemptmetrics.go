@@ -10,6 +10,7 @@ import (
 	"k8s.io/component-base/metrics"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
 )
 
 // Attempts are measured as the watch shows them, because both programs write them: what users ask for is recorded by the
@@ -47,12 +48,12 @@ func (c *Controller) measure() cache.ResourceEventHandlerFuncs {
 	return cache.ResourceEventHandlerFuncs{
 		AddFunc: func(obj any) {
 			readyRatio.set(set(obj))
-			phases.set(set(obj))
+			countPhase(set(obj))
 		},
 		UpdateFunc: func(before, after any) {
 			was, is := set(before), set(after)
 			readyRatio.set(is)
-			phases.set(is)
+			countPhase(is)
 			if c.leads.Load() && was.UID == is.UID && was.ResourceVersion != is.ResourceVersion {
 				countAttempts(was, is)
 				logTransitions(c.logger, was, is)
@@ -60,7 +61,7 @@ func (c *Controller) measure() cache.ResourceEventHandlerFuncs {
 		},
 		DeleteFunc: func(obj any) {
 			readyRatio.forget(set(obj))
-			phases.forget(set(obj))
+			phases.Forget(cache.MetaObjectToName(set(obj)))
 		},
 	}
 }
@@ -123,4 +124,8 @@ func lastNumber(status *jobsetv1alpha2.JobSetStatus) int32 {
 func cancelled(js *jobsetv1alpha2.JobSet) bool {
 	c := meta.FindStatusCondition(js.Status.Conditions, jobsetv1alpha2.JobSetFailed)
 	return c != nil && c.Status == metav1.ConditionTrue && c.Reason == jobsetv1alpha2.ReasonCancelled
+}
+
+func countPhase(js *jobsetv1alpha2.JobSet) {
+	phases.Set(cache.MetaObjectToName(js), helper.Phase(js))
 }

@@ -126,7 +126,7 @@ func TestTakenNamesDoNotFillAllPlans(t *testing.T) {
 	})
 	key := cache.MetaObjectToName(set)
 	for range 2 {
-		obs := &plan.Observed{JobSet: set, ServiceExists: true, CreateFrom: r.createFrom.noted(key)}
+		obs := &plan.Observed{JobSet: set, ServiceExists: true, CreateFrom: r.createFrom.Noted(key)}
 		if _, err := r.carryOut(t.Context(), obs, plan.Decide(*obs)); err != nil {
 			t.Fatal(err)
 		}

@@ -6,7 +6,6 @@ package jobset
 import (
 	"net/http"
 	"net/http/httptest"
-	"slices"
 	"strings"
 	"testing"
 
@@ -161,24 +160,6 @@ func TestFailedJobIsSyncedImmediately(t *testing.T) {
 	}
 }
 
-func TestPodsArePaged(t *testing.T) {
-	r := newRig(t, setInAttempt())
-	var got []string
-	r.kube.PrependReactor("list", "pods", func(action clientgotesting.Action) (bool, runtime.Object, error) {
-		options := action.(clientgotesting.ListActionImpl).ListOptions
-		got = append(got, options.Continue)
-		if options.Limit != podsPerPage {
-			t.Errorf("limit %d", options.Limit)
-		}
-		next := map[string]string{"": "a", "a": "b"}[options.Continue]
-		return true, &corev1.PodList{ListMeta: metav1.ListMeta{Continue: next}, Items: []corev1.Pod{*failedPod("p", "uid-0", 1)}}, nil
-	})
-	pods, err := r.podsOfJob(t.Context(), "ns", plan.FailedJob{JobRef: plan.JobRef{UID: "uid-0"}, InContainers: true})
-	if err != nil || len(pods) != 3 || !slices.Equal(got, []string{"", "a", "b"}) {
-		t.Errorf("%d pods, error %v, pages %q", len(pods), err, got)
-	}
-}
-
 func TestUnavailableAPIDoesNotDelayRestart(t *testing.T) {
 	t.Parallel()
 	silent := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, request *http.Request) { <-request.Context().Done() }))
@@ -189,7 +170,7 @@ func TestUnavailableAPIDoesNotDelayRestart(t *testing.T) {
 	}
 	set := setInAttempt()
 	r := newRig(t, set)
-	r.Kube = client
+	r.causes.Kube = client
 	cause := r.firstCause(t.Context(), "ns", plan.FailedJob{JobRef: plan.JobRef{Name: "js-w-0"}, Decided: true})
 	diff(t, "cause", &jobsetv1alpha2.FailureCause{Job: "js-w-0"}, cause)
 }

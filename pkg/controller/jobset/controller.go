@@ -8,10 +8,11 @@ package jobset
 import (
 	"context"
 	"errors"
+	"sync"
 	"sync/atomic"
 	"time"
 
-	expiring "k8s.io/apimachinery/pkg/util/cache"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/events"
@@ -19,12 +20,19 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/gates"
+	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/children"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/consistency"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/failures"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/informers"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/placer"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/placement"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/queue"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/restore"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/generated/clientset/versioned"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/witness"
 )
 
 // maxParallel is the number of requests that one sync has under way at a time.
@@ -49,6 +57,8 @@ type Config struct {
 	Gates gates.Gates
 	// Workers is the number of JobSets synced at a time.
 	Workers int
+	// PlacementWhenFull is what becomes of sets with exclusive placement for whose Jobs there are not enough domains.
+	PlacementWhenFull placement.WhenFull
 }
 
 // Controller runs JobSets.
@@ -58,9 +68,13 @@ type Controller struct {
 	caches caches
 	queue  *queue.Queue
 	// failures are those that the watch of pods has shown.
-	failures *podFailures
-	// causes are those that were read from the API, by the UID of the Job.
-	causes *expiring.Expiring
+	failures *failures.Store
+	// causes finds out why Jobs fail.
+	causes *failures.Reader
+	// placer finds topology domains; nil without exclusive placement.
+	placer *placer.Placer
+	// restores finds out whether the store was restored from a backup.
+	restores *restore.Reader
 	// logger is that of Run; it is set before leads is.
 	logger klog.Logger
 	// leads is true while this controller acts, and does not wait to.
@@ -73,8 +87,13 @@ func New(config Config) (*Controller, error) {
 		return nil, errors.New("the number of workers must be 1 or more")
 	}
 	registerMetrics()
-	c := &Controller{Config: config, queue: queue.New(Name), failures: newPodFailures(), causes: expiring.NewExpiring()}
+	c := &Controller{Config: config, queue: queue.New(Name), failures: failures.NewStore()}
 	c.caches = newCaches(config.Informers, config.JobSets, config.Gates)
+	c.causes = failures.NewReader(c.Kube, c.failures, c.caches.anyPod, c.queue.Failures())
+	c.restores = restore.NewReader(c.Kube.CoreV1().ConfigMaps(witness.Namespace), config.Clock)
+	if config.Gates.ExclusivePlacement {
+		c.placer = c.newPlacer()
+	}
 	c.Syncer = newSyncer(c, children.Host{
 		Runner: children.NewSlowStart(maxParallel), Consistency: consistency.NewConsistencyStore(config.Clock, c.caches.versions()), Clock: config.Clock,
 	})
@@ -88,9 +107,15 @@ func (c *Controller) Run(ctx context.Context) {
 	c.logger = logger
 	c.leads.Store(true)
 	readyRatio.shown.Store(true)
-	phases.shown.Store(true)
+	phases.Show()
 	logger.Info("Running JobSets", "workers", c.Workers)
+	var watching sync.WaitGroup
+	watching.Go(func() { c.newOrphans().Run(ctx) })
+	if c.placer != nil {
+		watching.Go(func() { c.placer.Run(ctx) })
+	}
 	c.queue.Run(ctx, c.Workers, c.sync)
+	watching.Wait()
 	logger.Info("Stopped running JobSets")
 }
 
@@ -103,4 +128,26 @@ func (c *Controller) sync(ctx context.Context, key cache.ObjectName) (time.Durat
 	results, err := c.Apply(ctx, obs, p)
 	out := plan.Finish(*obs, p, results)
 	return out.RequeueAfter, children.FirstErrors(err, c.Finish(ctx, obs.JobSet, out))
+}
+
+// firstCause returns why a Job failed; nil if that is not known yet, and may be known later.
+func (c *Controller) firstCause(ctx context.Context, namespace string, job plan.FailedJob) *jobsetv1alpha2.FailureCause {
+	return c.causes.FirstCause(ctx, namespace, failures.Job{
+		Name: job.Name, UID: job.UID, Decided: job.Decided, InContainers: job.InContainers, Failure: job.Failure,
+	})
+}
+
+// restoreState returns what is known of an object if the store was restored from a backup.
+func (c *Controller) restoreState(ctx context.Context, js *jobsetv1alpha2.JobSet) (restore.State, error) {
+	o := restore.Object{UID: js.UID, ResourceVersion: js.ResourceVersion, Live: func(ctx context.Context) (metav1.Object, error) {
+		return c.JobSets.JobsetV1alpha2().JobSets(js.Namespace).Get(ctx, js.Name, metav1.GetOptions{})
+	}}
+	switch a := helper.CurrentAttempt(&js.Status); {
+	case a == nil:
+	case a.EndUser != "":
+		o.Acted = a.EndTime
+	case a.User != "":
+		o.Acted = a.RequestTime
+	}
+	return c.restores.StateOf(ctx, o)
 }

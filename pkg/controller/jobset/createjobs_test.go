@@ -170,7 +170,7 @@ func TestSharedRejectionEndsThePass(t *testing.T) {
 			limit = 100
 			diff(t, "Jobs that are asked for once that is over", []string{"js-b-1", "js-b-2", "js-a-3", "js-a-4", "js-b-0"}, r.pass(t))
 			diff(t, "error", "", errorText(r.last))
-			diff(t, "whether the order is forgotten", int64(0), r.createFrom.noted(cache.MetaObjectToName(r.set)))
+			diff(t, "whether the order is forgotten", int64(0), r.createFrom.Noted(cache.MetaObjectToName(r.set)))
 		})
 	}
 }
@@ -214,7 +214,7 @@ func TestPassingRefusalsAreNoConditionAtFirst(t *testing.T) {
 	r := newPasses(t, sizedSet(5), func(string) error { return errRefused })
 	r.pass(t)
 	diff(t, "condition", "", r.condition(t))
-	r.refusedSince.note(cache.MetaObjectToName(r.set), time.Now().Add(-time.Minute))
+	r.refusedSince.Note(cache.MetaObjectToName(r.set), time.Now().Add(-time.Minute))
 	r.pass(t)
 	diff(t, "condition after a minute", "True FailedCreate 5 of 5 Jobs could not be created: "+errRefused.Error(), r.condition(t))
 }

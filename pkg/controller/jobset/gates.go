@@ -37,6 +37,7 @@ const (
 	droppedExecutionAttempts droppedField = "executionAttempts"
 	droppedJobRestarts       droppedField = "jobRestarts"
 	droppedAttempts          droppedField = "attempts"
+	droppedPlacement         droppedField = "placement"
 )
 
 // consequences say what it means that a field is not kept.
@@ -49,6 +50,8 @@ var consequences = map[droppedField]string{
 		"rules that restart single jobs are ignored until both programs run with --feature-gates=RestartJob=true",
 	droppedAttempts: "jobset-apiserver does not keep status.attempts: " +
 		"no history is kept until it has the version of the controller",
+	droppedPlacement: "jobset-apiserver does not keep status.placement: " +
+		"sets with exclusive placement wait until it has the version of the controller",
 }
 
 // dropped remembers the fields that the API server has not kept lately. A decision that waits until such a field is stored
@@ -94,6 +97,7 @@ func (d *dropped) notice(sent, stored *jobsetv1alpha2.JobSetStatus) error {
 		droppedExecutionAttempts: !ptr.Equal(sent.ExecutionAttempts, stored.ExecutionAttempts),
 		droppedJobRestarts:       countsSingleJobs(sent) && !countsSingleJobs(stored),
 		droppedAttempts:          len(sent.Attempts) > 0 && len(stored.Attempts) == 0,
+		droppedPlacement:         sent.Placement != nil && stored.Placement == nil,
 	} {
 		if lost {
 			d.note(field)

@@ -46,7 +46,7 @@ func (c *Controller) enqueueOwnerSoon(job metav1.Object) {
 func (c *Controller) onJobs() cache.ResourceEventHandlerFuncs {
 	handlers := onAny(c.enqueueOwnerSoon, func(job metav1.Object) {
 		c.jobs.NameFreed(cache.MetaObjectToName(job))
-		c.failures.forget(job.GetUID())
+		c.failures.Forget(job.GetUID())
 		c.enqueueNamed(job)
 	})
 	handlers.UpdateFunc = func(before, after any) {
@@ -125,23 +125,23 @@ func onAny(handle, gone func(metav1.Object)) cache.ResourceEventHandlerFuncs {
 func (c *Controller) onPods() cache.ResourceEventHandlerFuncs {
 	return cache.ResourceEventHandlerFuncs{
 		AddFunc: onPod(func(pod *watchedPod) {
-			c.failures.note(pod)
+			c.failures.Note(&pod.Pod)
 			c.enqueueInPlace(pod)
 			c.enqueueScheduled(nil, pod)
 		}),
 		UpdateFunc: func(before, after any) {
 			was, is := before.(*watchedPod), after.(*watchedPod)
-			c.failures.note(is)
+			c.failures.Note(&is.Pod)
 			c.enqueueScheduled(was, is)
 			if !c.Gates.InPlaceRestart {
 				return
 			}
-			if was.phase != is.phase || was.containerRestarts != is.containerRestarts || was.jobUID() != is.jobUID() || !ptr.Equal(was.inPlaceAttempt, is.inPlaceAttempt) {
+			if was.phase != is.phase || was.containerRestarts != is.containerRestarts || was.JobUID() != is.JobUID() || !ptr.Equal(was.inPlaceAttempt, is.inPlaceAttempt) {
 				c.enqueueInPlace(is)
 			}
 		},
 		DeleteFunc: onPod(func(pod *watchedPod) {
-			c.failures.note(pod)
+			c.failures.Note(&pod.Pod)
 			c.enqueueInPlace(pod)
 			c.enqueueScheduled(pod, nil)
 		}),
@@ -150,7 +150,7 @@ func (c *Controller) onPods() cache.ResourceEventHandlerFuncs {
 
 // enqueueScheduled looks at the set of a pod for which the scheduler finds no node, or found none before.
 func (c *Controller) enqueueScheduled(was, is *watchedPod) {
-	before, after := was != nil && was.unschedulable(), is != nil && is.unschedulable()
+	before, after := was != nil && was.Unschedulable(), is != nil && is.Unschedulable()
 	switch {
 	case before && !after:
 		c.queue.AddSoon(was.setName())

@@ -35,6 +35,16 @@ const (
 	indexSet = "set"
 	// indexUnschedulable is the same index of those pods for which the scheduler finds no node.
 	indexUnschedulable = "unschedulable"
+	// indexPlacement is the index of JobSets by what they have to do with exclusive placement: placed and asking, or one of both.
+	indexPlacement = "placement"
+)
+
+// Values of indexPlacement.
+const (
+	// placed sets hold topology domains.
+	placed = "placed"
+	// asking sets have Jobs with exclusive placement.
+	asking = "asking"
 )
 
 // caches are what a decision is made on. They hold no more of an object than decisions use.
@@ -50,8 +60,12 @@ func newCaches(kind *informers.Kind, jobSets versioned.Interface, gates gates.Ga
 	}
 	sets := informers.NewResource(kind.Aggregated(jobsetv1alpha2.SchemeGroupVersion), jobsetv1alpha2.SchemeGroupVersion.WithResource(resourceJobSets),
 		&jobsetv1alpha2.JobSet{}, jobSets, jobSets.JobsetV1alpha2().JobSets(metav1.NamespaceAll))
+	ofJobSets := cache.Indexers{indexService: serviceOf}
+	if gates.ExclusivePlacement {
+		ofJobSets[indexPlacement] = placementOf
+	}
 	return caches{
-		jobSets:  need(sets, "", cache.Indexers{indexService: serviceOf}),
+		jobSets:  need(sets, "", ofJobSets),
 		jobs:     need(kind.Jobs(), ofSets, cache.Indexers{indexOwner: ownerUID}),
 		services: need(kind.Services(), "", nil), // the Service of a set carries no label to select by
 		claims:   need(kind.Claims(), ofSets, nil),

@@ -91,7 +91,8 @@ func internBool(value *bool) *bool {
 // internAnnotations returns the annotations that are used. It distinguishes nil from an empty map.
 func internAnnotations(all map[string]string) map[string]string {
 	if released, found := all[jobsetv1alpha2.ReleasedKey]; found {
-		if _, inPlace := all[jobsetv1alpha2.InPlaceRestartAttemptKey]; !inPlace && releasedMaps[released] != nil {
+		_, inPlace := all[jobsetv1alpha2.InPlaceRestartAttemptKey]
+		if _, placed := all[jobsetv1alpha2.PlacementKey]; !inPlace && !placed && releasedMaps[released] != nil {
 			return releasedMaps[released]
 		}
 	}

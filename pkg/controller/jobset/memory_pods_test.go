@@ -15,6 +15,7 @@ import (
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/gates"
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/failures"
 )
 
 // usualPod is a pod of a Job of one pod, as it comes from the main API.
@@ -62,16 +63,16 @@ func receivePods(t *testing.T) cache.Indexer {
 
 // TestFailuresTakeLittle has more failures than are remembered, each with the longest message that there may be.
 func TestFailuresTakeLittle(t *testing.T) {
-	const jobs, pods, limit = 2 * jobsWithFailures, 2 * failuresPerJob, 64 << 20
+	const jobs, pods, limit = 2 * failures.MaxJobs, 2 * failures.PerJob, 64 << 20
 	message := strings.Repeat("x", 4096)
 	before := heap()
-	failures := newPodFailures()
+	store := failures.NewStore()
 	for job := range jobs {
 		uid := uuid.NewUUID()
 		for pod := range pods {
 			failed := podOfJob(fmt.Sprintf("training-run-workers-%d-%d-abcde", job, pod), uid, exits(1, int64(pod)))
 			failed.Status.ContainerStatuses[0].State.Terminated.Message = strings.Clone(message)
-			failures.note(newWatchedPod(failed))
+			store.Note(&newWatchedPod(failed).Pod)
 		}
 	}
 	bytes := int64(heap()) - int64(before)
@@ -79,5 +80,5 @@ func TestFailuresTakeLittle(t *testing.T) {
 	if bytes > limit {
 		t.Errorf("%d bytes, more than %d", bytes, limit)
 	}
-	runtime.KeepAlive(failures)
+	runtime.KeepAlive(store)
 }

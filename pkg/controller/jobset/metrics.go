@@ -11,6 +11,7 @@ import (
 	"k8s.io/component-base/metrics/legacyregistry"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/children"
 )
 
@@ -30,8 +31,15 @@ var (
 		Help: "Number of status writes of which jobset-apiserver did not keep a field, because a feature gate is on in jobset-controller only, by field.",
 	}, []string{"field"})
 
+	phases = newPhaseCounts()
+
 	registerOnce sync.Once
 )
+
+func newPhaseCounts() *children.PhaseCounts {
+	return children.NewPhaseCounts("jobset_jobsets",
+		"Number of JobSets by phase: Terminating, Completed, Failed, Suspended, Restarting, Pending, Running or Starting.", helper.Phases)
+}
 
 func registerMetrics() {
 	registerOnce.Do(func() {

@@ -16,6 +16,7 @@ import (
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/failures"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/informers"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
 )
@@ -46,11 +47,21 @@ func (s *Syncer) Observe(ctx context.Context, key cache.ObjectName) (*plan.Obser
 		return nil, lagRetry, nil
 	}
 	obs := &plan.Observed{
-		JobSet: js, Jobs: jobs, Deferred: s.deferred.noted(key), CreateFrom: s.createFrom.noted(key), RefusedSince: s.refusedSince.noted(key),
+		JobSet: js, Jobs: jobs, Deferred: s.deferred.Noted(key), CreateFrom: s.createFrom.Noted(key), RefusedSince: s.refusedSince.Noted(key),
 		Now: metav1.NewTime(s.deps.Clock.Now()), Gates: s.gates(), KeepAttempts: s.keepsAttempts(),
 	}
 	if err := s.observeOthers(obs); err != nil {
 		return nil, 0, err
+	}
+	if err := s.observePlacement(ctx, obs); err != nil {
+		return nil, 0, err
+	}
+	if plan.RestoreMatters(*obs) {
+		state, err := s.deps.Restore(ctx, js)
+		if err != nil {
+			return nil, 0, err
+		}
+		obs.Restored, obs.EditedSinceRestore, obs.ActedSinceRestore = state.Restored, state.Edited, state.Acted
 	}
 	obs.Mismatches, obs.RetryFeaturesAfter = s.mismatches(ctx, js)
 	if job := plan.MissingCause(*obs); job != nil {
@@ -93,13 +104,13 @@ func (s *Syncer) observeUnschedulable(obs *plan.Observed) error {
 	key := cache.MetaObjectToName(obs.JobSet)
 	pods, reason, err := s.deps.Caches.Unschedulable(key)
 	if err != nil || pods == 0 {
-		s.unschedulable.forget(key)
+		s.unschedulable.Forget(key)
 		return err
 	}
-	since := s.unschedulable.noted(key)
+	since := s.unschedulable.Noted(key)
 	if since.IsZero() {
 		since = obs.Now.Time
-		s.unschedulable.note(key, since)
+		s.unschedulable.Note(key, since)
 	}
 	obs.Unschedulable = plan.Unschedulable{Pods: pods, Reason: reason, Since: since}
 	return nil
@@ -156,16 +167,13 @@ func (c caches) Unschedulable(key cache.ObjectName) (pods int, reason string, er
 	if err != nil {
 		return 0, "", fmt.Errorf("listing unschedulable pods of jobset %s: %w", key, err)
 	}
-	var first *watchedPod
-	for _, obj := range objs {
-		if pod, ok := obj.(*watchedPod); ok && (first == nil || pod.name < first.name) {
-			first = pod
-		}
-	}
-	if first == nil {
-		return 0, "", nil
-	}
-	return len(objs), first.exception.reason.Value(), nil
+	pods, reason = failures.FirstUnschedulable(objs)
+	return pods, reason, nil
+}
+
+// anyPod returns whether the cache holds a pod that matches.
+func (c caches) anyPod(match func(*failures.Pod) bool) bool {
+	return failures.AnyPod(c.pods.List(), match)
 }
 
 // HasService returns whether the cache has a Service of the name.

@@ -14,6 +14,7 @@ import (
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/children"
 )
 
 // TestSetsAreCountedByPhase leads one set through all phases, beside another one that stays as it is.
@@ -21,7 +22,8 @@ func TestSetsAreCountedByPhase(t *testing.T) {
 	p := newPhaseCounts()
 	other := newSet()
 	other.Name = "other"
-	p.set(other)
+	set := func(js *jobsetv1alpha2.JobSet) { p.Set(cache.MetaObjectToName(js), helper.Phase(js)) }
+	set(other)
 	js := newSet()
 	count := func(ready, active int32) {
 		js.Status.ReplicatedJobsStatus = []jobsetv1alpha2.ReplicatedJobStatus{{Name: "w", Ready: ready, Active: active}}
@@ -30,7 +32,7 @@ func TestSetsAreCountedByPhase(t *testing.T) {
 		js.Status.Conditions = []metav1.Condition{{Type: conditionType, Status: status}}
 	}
 	diff(t, "before the controller leads", []string(nil), phasesOf(t, p))
-	p.shown.Store(true)
+	p.Show()
 	for _, step := range []struct {
 		phase  string
 		change func()
@@ -46,14 +48,14 @@ func TestSetsAreCountedByPhase(t *testing.T) {
 	} {
 		step.change()
 		js = js.DeepCopy()
-		p.set(js)
-		p.set(js)
+		set(js)
+		set(js)
 		diff(t, "sets, one of them "+step.phase, countedAs(step.phase, helper.PhasePending), phasesOf(t, p))
 	}
-	p.forget(js)
-	p.forget(js)
+	p.Forget(cache.MetaObjectToName(js))
+	p.Forget(cache.MetaObjectToName(js))
 	diff(t, "sets when one is gone", countedAs(helper.PhasePending), phasesOf(t, p))
-	diff(t, "memory of sets that are gone", 1, len(p.sets))
+	diff(t, "the phase of the set that is gone", "", p.Of(cache.MetaObjectToName(js)))
 }
 
 func TestHandlersCountSetsByPhase(t *testing.T) {
@@ -63,13 +65,13 @@ func TestHandlersCountSetsByPhase(t *testing.T) {
 	name := cache.MetaObjectToName(js)
 	handlers := r.measure()
 	handlers.OnAdd(js, true)
-	diff(t, "phase of a new set", helper.PhasePending, phases.sets[name])
+	diff(t, "phase of a new set", helper.PhasePending, phases.Of(name))
 	next := js.DeepCopy()
 	next.Spec.Suspend = ptr.To(true)
 	handlers.OnUpdate(js, next)
-	diff(t, "phase of a changed set", helper.PhaseSuspended, phases.sets[name])
+	diff(t, "phase of a changed set", helper.PhaseSuspended, phases.Of(name))
 	handlers.OnDelete(cache.DeletedFinalStateUnknown{Obj: next})
-	diff(t, "phase of a set that is gone", "", phases.sets[name])
+	diff(t, "phase of a set that is gone", "", phases.Of(name))
 }
 
 // countedAs are the lines of the metric for sets in these phases.
@@ -84,13 +86,11 @@ func countedAs(sets ...string) (lines []string) {
 	return lines
 }
 
-func phasesOf(t *testing.T, p *phaseCounts) []string {
+func phasesOf(t *testing.T, p *children.PhaseCounts) []string {
 	t.Helper()
+	p.ClearState() // a collector can be registered once
 	registry := metrics.NewKubeRegistry()
-	copied := newPhaseCounts() // a collector can be registered once
-	copied.counts = p.counts
-	copied.shown.Store(p.shown.Load())
-	if err := registry.CustomRegister(copied); err != nil {
+	if err := registry.CustomRegister(p); err != nil {
 		t.Fatal(err)
 	}
 	return gathered(t, registry)

@@ -18,6 +18,7 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/gates"
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/failures"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
 )
 
@@ -126,14 +127,14 @@ func TestPodEventsDoNotEnqueueSets(t *testing.T) {
 	handle := r.onPods()
 	for i := range 1000 {
 		before := watched(t, podOfJob(fmt.Sprint("p-", i), "uid-0"))
-		after := watched(t, podOfJob(before.name, "uid-0", exits(1, int64(i))))
+		after := watched(t, podOfJob(before.Name, "uid-0", exits(1, int64(i))))
 		handle.OnAdd(before, false)
 		handle.OnUpdate(before, after)
 		handle.OnDelete(after)
 	}
 	diff(t, "sets to look at", 0, r.queue.Len())
-	diff(t, "first failure", "p-0", r.failures.first("uid-0").Cause.Pod)
-	diff(t, "failures that are remembered", failuresPerJob, len(r.failures.of("uid-0")))
+	diff(t, "first failure", "p-0", r.failures.First("uid-0").Cause.Pod)
+	diff(t, "failures that are remembered", failures.PerJob, r.failures.Count("uid-0"))
 }
 
 func TestFailuresOutlivePods(t *testing.T) {
@@ -185,13 +186,13 @@ func TestFailuresOutlivePods(t *testing.T) {
 			failed := newJob("js-w-0", newSet())
 			failed.UID = "uid-0"
 			var got string
-			if first := r.failures.first("uid-0"); first != nil {
+			if first := r.failures.First("uid-0"); first != nil {
 				c := first.Cause
 				got = fmt.Sprintf("%s on %s: %s %d %s", c.Pod, c.Node, c.Container, ptr.Deref(c.ExitCode, 0), c.Reason)
 			}
 			diff(t, "first failure", tc.want, got)
 			r.onJobs().OnDelete(failed)
-			diff(t, "failure once the Job is gone", (*helper.PodFailure)(nil), r.failures.first(failed.UID))
+			diff(t, "failure once the Job is gone", (*helper.PodFailure)(nil), r.failures.First(failed.UID))
 		})
 	}
 }
@@ -213,29 +214,4 @@ func TestKnownFailureCostsNoRequest(t *testing.T) {
 	}
 	diff(t, "exit code", ptr.To[int32](137), r.set(t).Status.Attempts[0].FirstCause.ExitCode)
 	diff(t, "lists", 0, len(r.podLists()))
-}
-
-// TestLaggingWatchIsAwaited has a pod that was gone when the pods of its Job were read, while the watch does not show that yet.
-func TestLaggingWatchIsAwaited(t *testing.T) {
-	set := setInAttempt()
-	r := newRig(t, set)
-	running := watched(t, podOfJob("p", "uid-0"))
-	if err := r.caches.pods.GetIndexer().Add(running); err != nil {
-		t.Fatal(err)
-	}
-	read := make(chan struct{})
-	go func() {
-		<-read
-		r.onPods().OnDelete(watched(t, podOfJob("p", "uid-0", exits(137, 1))))
-	}()
-	close(read)
-	got := r.awaitWatch(t.Context(), plan.FailedJob{JobRef: plan.JobRef{UID: "uid-0"}}, nil)
-	diff(t, "exit code", ptr.To[int32](137), got.Cause.ExitCode)
-
-	// Nothing is awaited of pods that were read, and of those of other Jobs.
-	got = r.awaitWatch(t.Context(), plan.FailedJob{JobRef: plan.JobRef{UID: "uid-1"}}, nil)
-	diff(t, "failure of another Job", (*helper.PodFailure)(nil), got)
-	r.failures.forget("uid-0")
-	got = r.awaitWatch(t.Context(), plan.FailedJob{JobRef: plan.JobRef{UID: "uid-0"}}, []corev1.Pod{*podOfJob("p", "uid-0")})
-	diff(t, "failure of a pod that runs", (*helper.PodFailure)(nil), got)
 }

@@ -30,7 +30,7 @@ func TestCountsAreWrittenTogether(t *testing.T) {
 	key, now := cache.MetaObjectToName(set), time.Unix(1000, 0)
 	apply := func(status *jobsetv1alpha2.JobSetStatus) time.Duration {
 		t.Helper()
-		obs := &plan.Observed{JobSet: set, Deferred: r.deferred.noted(key), Now: metav1.NewTime(now)}
+		obs := &plan.Observed{JobSet: set, Deferred: r.deferred.Noted(key), Now: metav1.NewTime(now)}
 		after, err := r.carryOut(t.Context(), obs, plan.Plan{Status: status})
 		if err != nil {
 			t.Fatal(err)
@@ -43,18 +43,18 @@ func TestCountsAreWrittenTogether(t *testing.T) {
 	set.Status = *count(0)
 
 	diff(t, "again after the first count", 5*time.Second, apply(count(1)))
-	diff(t, "what is noted", plan.Deferred{UID: set.UID, Counts: now, Times: now}, r.deferred.noted(key))
+	diff(t, "what is noted", plan.Deferred{UID: set.UID, Counts: now, Times: now}, r.deferred.Noted(key))
 	now = now.Add(2 * time.Second)
 	diff(t, "again after another one", 3*time.Second, apply(count(2)))
 	diff(t, "writes so far", 0, r.statusWrites())
 	now = now.Add(3 * time.Second)
 	diff(t, "again after another one later", time.Duration(0), apply(count(3)))
 	diff(t, "writes: it is written", 1, r.statusWrites())
-	diff(t, "what is noted after the write", plan.Deferred{}, r.deferred.noted(key))
+	diff(t, "what is noted after the write", plan.Deferred{}, r.deferred.Noted(key))
 
 	apply(count(1))
 	diff(t, "again without a change", time.Duration(0), apply(nil))
-	diff(t, "what is noted when the status is as it should be again", plan.Deferred{}, r.deferred.noted(key))
+	diff(t, "what is noted when the status is as it should be again", plan.Deferred{}, r.deferred.Noted(key))
 	finished := count(2)
 	finished.TerminalState = jobsetv1alpha2.TerminalStateCompleted
 	diff(t, "again after the end", time.Duration(0), apply(finished))

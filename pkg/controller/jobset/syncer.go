@@ -21,6 +21,7 @@ import (
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/children"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/restore"
 )
 
 // maxTakenClaims is the number of volume claims of others that are remembered. More are asked for again.
@@ -53,6 +54,10 @@ type SyncerConfig struct {
 	Claims   func(namespace string) children.Client[*corev1.PersistentVolumeClaim]
 	// FirstCause returns why a Job of a set failed; nil if that is not known yet, and may be known later.
 	FirstCause func(ctx context.Context, namespace string, job plan.FailedJob) *jobsetv1alpha2.FailureCause
+	// Restore returns what is known about it if the store was restored from a backup.
+	Restore func(ctx context.Context, js *jobsetv1alpha2.JobSet) (restore.State, error)
+	// Placer finds topology domains; nil without exclusive placement.
+	Placer Placer
 	// Recorder sends events.
 	Recorder events.EventRecorder
 	// Gates are the feature gates that change decisions.
@@ -68,15 +73,15 @@ type Syncer struct {
 	claims   *children.Writer[*corev1.PersistentVolumeClaim]
 
 	// deferred is what was seen of sets whose status waits.
-	deferred *notes[plan.Deferred]
+	deferred *children.Notes[plan.Deferred]
 	// createFrom are the places of the Jobs that are created first.
-	createFrom *notes[int64]
+	createFrom *children.Notes[int64]
 	// refusedSince is since when each pass was refused the creation of something.
-	refusedSince *notes[time.Time]
+	refusedSince *children.Notes[time.Time]
 	// unschedulable is since when sets have pods for which the scheduler finds no node.
-	unschedulable *notes[time.Time]
+	unschedulable *children.Notes[time.Time]
 	// problems are what was last logged about malformed children.
-	problems *notes[string]
+	problems *children.Notes[string]
 	// backlogs are the Jobs that wait for the Job controller.
 	backlogs *backlogs
 	dropped  *dropped
@@ -86,6 +91,9 @@ type Syncer struct {
 
 // NewSyncer returns a Syncer that remembers nothing.
 func NewSyncer(deps SyncerConfig) *Syncer {
+	if deps.Placer == nil {
+		deps.Placer = noPlacer{}
+	}
 	kind := batchv1.SchemeGroupVersion.WithKind("Job").GroupKind()
 	return &Syncer{
 		deps:     deps,
@@ -93,7 +101,7 @@ func NewSyncer(deps SyncerConfig) *Syncer {
 		services: children.NewWriter(deps.Host, corev1.SchemeGroupVersion.WithKind("Service").GroupKind(), resourceServices, "service", deps.Services),
 		claims: children.NewWriter(deps.Host, corev1.SchemeGroupVersion.WithKind("PersistentVolumeClaim").GroupKind(), resourceClaims,
 			"persistent volume claim", deps.Claims),
-		deferred: newNotes[plan.Deferred](), createFrom: newNotes[int64](), refusedSince: newNotes[time.Time](), unschedulable: newNotes[time.Time](), problems: newNotes[string](),
+		deferred: children.NewNotes[plan.Deferred](), createFrom: children.NewNotes[int64](), refusedSince: children.NewNotes[time.Time](), unschedulable: children.NewNotes[time.Time](), problems: children.NewNotes[string](),
 		backlogs: newBacklogs(), dropped: newDropped(deps.Clock),
 		takenClaims: expiring.NewLRUExpireCacheWithClock(maxTakenClaims, deps.Clock),
 	}
@@ -102,8 +110,9 @@ func NewSyncer(deps SyncerConfig) *Syncer {
 // newSyncer returns the Syncer of a controller. Clients are taken from its configuration.
 func newSyncer(c *Controller, host children.Host) *Syncer {
 	host.Shuffle = rand.Perm
-	return NewSyncer(SyncerConfig{
+	config := SyncerConfig{
 		Host: &host, Caches: c.caches, Recorder: c.Recorder, Gates: c.Gates, FirstCause: c.firstCause,
+		Restore: c.restoreState,
 		JobSets: func(namespace string) children.OwnerClient[*jobsetv1alpha2.JobSet] {
 			return c.JobSets.JobsetV1alpha2().JobSets(namespace)
 		},
@@ -112,7 +121,11 @@ func newSyncer(c *Controller, host children.Host) *Syncer {
 		Claims: func(namespace string) children.Client[*corev1.PersistentVolumeClaim] {
 			return c.Kube.CoreV1().PersistentVolumeClaims(namespace)
 		},
-	})
+	}
+	if c.placer != nil {
+		config.Placer = c.placer
+	}
+	return NewSyncer(config)
 }
 
 // Finish does what remains of a sync: it reports what became of children, stores the status, then reports its events, and
@@ -123,10 +136,10 @@ func (s *Syncer) Finish(ctx context.Context, js *jobsetv1alpha2.JobSet, out plan
 	for _, warning := range out.Warnings {
 		s.warn(js, warning)
 	}
-	s.createFrom.note(key, out.CreateFrom)
-	s.refusedSince.note(key, out.RefusedSince)
+	s.createFrom.Note(key, out.CreateFrom)
+	s.refusedSince.Note(key, out.RefusedSince)
 	if out.Status == nil {
-		s.deferred.note(key, out.Deferred)
+		s.deferred.Note(key, out.Deferred)
 	}
 	stored, err := s.writeStatus(ctx, js, out)
 	if err != nil || !out.DeleteJobSet || ctx.Err() != nil {
@@ -156,7 +169,7 @@ func (s *Syncer) writeStatus(ctx context.Context, js *jobsetv1alpha2.JobSet, out
 			return nil, fmt.Errorf("updating status of jobset %s: %w", key, err)
 		}
 		s.deps.Consistency.Wrote(key, resourceJobSets, stored.ResourceVersion)
-		s.deferred.forget(key)
+		s.deferred.Forget(key)
 		notKept = s.dropped.notice(out.Status, &stored.Status)
 		if js.Status.TerminalState == "" {
 			countFinish(stored)
@@ -173,10 +186,11 @@ func (s *Syncer) writeStatus(ctx context.Context, js *jobsetv1alpha2.JobSet, out
 func (s *Syncer) forget(key cache.ObjectName) {
 	s.deps.Consistency.Forget(key)
 	s.deps.Runner.Forget(key)
-	s.deferred.forget(key)
-	s.createFrom.forget(key)
-	s.refusedSince.forget(key)
-	s.unschedulable.forget(key)
-	s.problems.forget(key)
+	s.deferred.Forget(key)
+	s.createFrom.Forget(key)
+	s.refusedSince.Forget(key)
+	s.unschedulable.Forget(key)
+	s.problems.Forget(key)
 	s.backlogs.note(key, 0)
+	s.deps.Placer.Settled(key)
 }

@@ -10,6 +10,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/failures"
 )
 
 func unscheduled(reason, message string) func(*corev1.Pod) {
@@ -46,7 +48,7 @@ func TestUnschedulablePodsAreCounted(t *testing.T) {
 	diff(t, "error", "", errorText(err))
 	diff(t, "since when, and again", first, again)
 	long := watched(t, podOfJob("js-w-2-0-abcde", "u2", unscheduled("Unschedulable", strings.Repeat("x", 5000))))
-	diff(t, "length of a long reason", maxUnschedulable, len(long.exception.reason.Value()))
+	diff(t, "length of a long reason", failures.MaxReason, len(long.Reason()))
 }
 
 func (r *rig) unschedulableSince(t *testing.T, key cache.ObjectName) (time.Time, error) {

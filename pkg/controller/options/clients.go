@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -26,6 +27,8 @@ const namespaceFile = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
 type clients struct {
 	main    kubernetes.Interface
 	jobSets versioned.Interface
+	// dynamic is for kinds that this program does not know.
+	dynamic dynamic.Interface
 	// lease has a timeout and a rate limit of its own, so that nothing can keep a leader from renewing its lease.
 	lease kubernetes.Interface
 }
@@ -40,6 +43,9 @@ func (o *Options) newClients() (clients, error) {
 		return c, o.flagError("kubeconfig", "%w", err)
 	}
 	if c.jobSets, err = versioned.NewForConfig(config); err != nil {
+		return c, o.flagError("kubeconfig", "%w", err)
+	}
+	if c.dynamic, err = dynamic.NewForConfig(config); err != nil {
 		return c, o.flagError("kubeconfig", "%w", err)
 	}
 	leases := rest.CopyConfig(config)

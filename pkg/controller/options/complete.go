@@ -34,6 +34,13 @@ func (o *Options) Complete(ctx context.Context, flags *pflag.FlagSet) error {
 	if burst := config.ClientConnection.Burst; burst != nil {
 		takeSet(from, &o.Burst, new(int(*burst)), "kube-api-burst", "clientConnection.burst")
 	}
+	if config.Gang != nil {
+		if config.Gang.SchedulerProvider == "" {
+			return fmt.Errorf("--config: gangSchedulingManagement.schedulerProvider: must be one of %s; leave gangSchedulingManagement out for none",
+				strings.Join(gangProviders, ", "))
+		}
+		take(from, &o.GangProvider, config.Gang.SchedulerProvider, gangFlag, "gangSchedulingManagement.schedulerProvider")
+	}
 	if config.LeaderElection != nil {
 		o.takeLeaderElection(from, config.LeaderElection)
 	}

@@ -32,6 +32,11 @@ type configuration struct {
 	InternalCertManagement *certConfig                                      `json:"internalCertManagement"`
 	ClientConnection       clientConfig                                     `json:"clientConnection"`
 	FeatureGates           map[string]bool                                  `json:"featureGates"`
+	Gang                   *gangConfig                                      `json:"gangSchedulingManagement"`
+}
+
+type gangConfig struct {
+	SchedulerProvider string `json:"schedulerProvider"`
 }
 
 type webhookConfig struct {

@@ -10,12 +10,22 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/events"
+	"k8s.io/component-base/featuregate"
 	"k8s.io/utils/clock"
 
+	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
+	disaggregatedsetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/disaggregatedset/v1"
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/disaggregatedset"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/informers"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/leaderworkerset"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/leaderworkerset/plan"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/manager"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/placement"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/podgroup"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/sequentialjob"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/features"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/generated/clientset/versioned/scheme"
 )
@@ -23,11 +33,37 @@ import (
 // allControllers stands for all controllers in the flag --controllers.
 const allControllers = "*"
 
+// gangFlag is the flag for the scheduler of gangs, and gangProviders are its values.
+const gangFlag = "gang-scheduling-provider"
+
+var gangProviders = []string{string(plan.GangVolcano), string(plan.GangKubernetes), string(plan.GangKubernetesAlpha)}
+
+// placementFlag is the flag for what happens without enough topology domains, and placementsWhenFull are its values.
+const placementFlag = "placement-when-full"
+
+var placementsWhenFull = []string{string(placement.WhenFullAffinity), string(placement.WhenFullWait)}
+
 // known are all controllers of this program.
 var known = []descriptor{
 	{
 		name: jobset.Name, objects: "JobSets", workers: 10,
 		needs: []schema.GroupVersion{jobsetv1alpha2.SchemeGroupVersion}, build: newJobSetController,
+	},
+	{
+		name: sequentialjob.Name, objects: "SequentialJobs", workers: 10,
+		needs: []schema.GroupVersion{batchv1alpha1.SchemeGroupVersion, jobsetv1alpha2.SchemeGroupVersion}, build: newSequentialJobController,
+	},
+	{
+		name: podgroup.Name, objects: "pod groups", workers: 10,
+		needs: []schema.GroupVersion{batchv1alpha1.SchemeGroupVersion}, build: newPodGroupController,
+	},
+	{
+		name: leaderworkerset.Name, objects: "LeaderWorkerSets", workers: 10,
+		needs: []schema.GroupVersion{leaderworkersetv1.SchemeGroupVersion}, build: newLeaderWorkerSetController,
+	},
+	{
+		name: disaggregatedset.Name, objects: "DisaggregatedSets", workers: 10, gate: features.DisaggregatedSet,
+		needs: []schema.GroupVersion{disaggregatedsetv1.SchemeGroupVersion, leaderworkersetv1.SchemeGroupVersion}, build: newDisaggregatedSetController,
 	},
 }
 
@@ -37,6 +73,8 @@ type descriptor struct {
 	name, objects string
 	// workers is the default number of objects that are worked on at a time.
 	workers int
+	// gate is the feature gate without which it does not run; empty for none.
+	gate featuregate.Feature
 	// needs are the API groups and versions without which it does not start.
 	needs []schema.GroupVersion
 	build func(o *Options, clients clients, kind *informers.Kind, broadcaster events.EventBroadcaster) (manager.Controller, error)
@@ -58,6 +96,12 @@ func (o *Options) addControllersFlags(fs *pflag.FlagSet) {
 	for _, d := range known {
 		fs.IntVar(o.Workers[d.name], d.concurrentFlag(), d.workers, "Number of "+d.objects+" that are worked on at a time.")
 	}
+	fs.StringVar(&o.GangProvider, gangFlag, o.GangProvider,
+		"Scheduler of gangs for which LeaderWorkerSets get one PodGroup for each group: "+strings.Join(gangProviders, ", ")+". Empty for none.")
+	fs.StringVar(&o.PlacementWhenFull, placementFlag, o.PlacementWhenFull,
+		"What happens to JobSets with exclusive placement for whose Jobs there are not enough topology domains: affinity creates the Jobs with "+
+			"affinities by which the scheduler finds domains, for example because nodes are added for them; wait creates no Job before there are enough. "+
+			"Has an effect only with the feature gate ExclusivePlacement.")
 	fs.IntVar(o.Workers[jobset.Name], "workers", *o.Workers[jobset.Name], "")
 	_ = fs.MarkDeprecated("workers", "use --concurrent-jobset-syncs") // fails for unknown flags only
 }
@@ -105,13 +149,35 @@ func (o *Options) validateControllers() error {
 func (o *Options) newManager(clients clients, broadcaster events.EventBroadcaster) *manager.Manager {
 	var controllers []manager.Descriptor
 	for _, d := range known {
-		if o.enabled(d.name) {
-			controllers = append(controllers, manager.Descriptor{Name: d.name, Needs: d.needs, New: func(kind *informers.Kind) (manager.Controller, error) {
+		if o.enabled(d.name) && (d.gate == "" || o.gate.Enabled(d.gate)) {
+			controllers = append(controllers, manager.Descriptor{Name: d.name, Needs: o.needsOf(d), New: func(kind *informers.Kind) (manager.Controller, error) {
 				return d.build(o, clients, kind, broadcaster)
 			}})
 		}
 	}
 	return manager.New(informers.NewFactory(clients.main), controllers...)
+}
+
+// needsOf returns the API groups and versions without which a controller does not start.
+func (o *Options) needsOf(d descriptor) []schema.GroupVersion {
+	if d.name == leaderworkerset.Name && o.GangProvider != "" {
+		return append(slices.Clone(d.needs), plan.GangProvider(o.GangProvider).Resource().GroupVersion())
+	}
+	return d.needs
+}
+
+func (o *Options) validatePlacement() error {
+	if !slices.Contains(placementsWhenFull, o.PlacementWhenFull) {
+		return o.flagError(placementFlag, "must be %s, not %q", strings.Join(placementsWhenFull, " or "), o.PlacementWhenFull)
+	}
+	return nil
+}
+
+func (o *Options) validateGang() error {
+	if o.GangProvider != "" && !slices.Contains(gangProviders, o.GangProvider) {
+		return o.flagError(gangFlag, "must be one of %s, or empty for none, not %q", strings.Join(gangProviders, ", "), o.GangProvider)
+	}
+	return nil
 }
 
 func newJobSetController(o *Options, clients clients, kind *informers.Kind, broadcaster events.EventBroadcaster) (manager.Controller, error) {
@@ -123,5 +189,56 @@ func newJobSetController(o *Options, clients clients, kind *informers.Kind, broa
 		Clock:     clock.RealClock{},
 		Gates:     features.JobSet(o.gate),
 		Workers:   *o.Workers[jobset.Name],
+
+		PlacementWhenFull: placement.WhenFull(o.PlacementWhenFull),
+	})
+}
+
+func newSequentialJobController(o *Options, clients clients, kind *informers.Kind, broadcaster events.EventBroadcaster) (manager.Controller, error) {
+	return sequentialjob.New(sequentialjob.Config{
+		Client:    clients.jobSets,
+		Kube:      clients.main,
+		Dynamic:   clients.dynamic,
+		HoldQuota: o.gate.Enabled(features.SequentialJobWorkload),
+		Informers: kind,
+		Recorder:  broadcaster.NewRecorder(scheme.Scheme, sequentialjob.Reporter),
+		Clock:     clock.RealClock{},
+		Workers:   *o.Workers[sequentialjob.Name],
+	})
+}
+
+func newPodGroupController(o *Options, clients clients, kind *informers.Kind, broadcaster events.EventBroadcaster) (manager.Controller, error) {
+	return podgroup.New(podgroup.Config{
+		Groups:    clients.jobSets,
+		Kube:      clients.main,
+		Dynamic:   clients.dynamic,
+		Informers: kind,
+		Recorder:  broadcaster.NewRecorder(scheme.Scheme, podgroup.Name),
+		Clock:     clock.RealClock{},
+		Workers:   *o.Workers[podgroup.Name],
+	})
+}
+
+func newLeaderWorkerSetController(o *Options, clients clients, kind *informers.Kind, broadcaster events.EventBroadcaster) (manager.Controller, error) {
+	return leaderworkerset.New(leaderworkerset.Config{
+		Sets:      clients.jobSets,
+		Kube:      clients.main,
+		Dynamic:   clients.dynamic,
+		Gang:      plan.GangProvider(o.GangProvider),
+		Informers: kind,
+		Recorder:  broadcaster.NewRecorder(scheme.Scheme, leaderworkerset.Name),
+		Clock:     clock.RealClock{},
+		Workers:   *o.Workers[leaderworkerset.Name],
+	})
+}
+
+func newDisaggregatedSetController(o *Options, clients clients, kind *informers.Kind, broadcaster events.EventBroadcaster) (manager.Controller, error) {
+	return disaggregatedset.New(disaggregatedset.Config{
+		Client:    clients.jobSets,
+		Kube:      clients.main,
+		Informers: kind,
+		Recorder:  broadcaster.NewRecorder(scheme.Scheme, disaggregatedset.Name),
+		Clock:     clock.RealClock{},
+		Workers:   *o.Workers[disaggregatedset.Name],
 	})
 }

@@ -22,6 +22,7 @@ import (
 	logsapi "k8s.io/component-base/logs/api/v1"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/placement"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/features"
 )
 
@@ -54,6 +55,10 @@ type Options struct {
 	Controllers []string
 	// Workers are the numbers of objects that are worked on at a time, by the name of the controller.
 	Workers map[string]*int
+	// GangProvider is the scheduler of gangs for which LeaderWorkerSets get PodGroups; empty for none.
+	GangProvider string
+	// PlacementWhenFull is what happens to JobSets with exclusive placement for whose Jobs there are not enough topology domains.
+	PlacementWhenFull string
 	// Logs is the configuration of logging.
 	Logs *logsapi.LoggingConfiguration
 
@@ -96,6 +101,7 @@ func NewOptions() (*Options, error) {
 		LivenessEndpoint:   "/healthz",
 		Controllers:        []string{allControllers},
 		Workers:            defaultWorkers(),
+		PlacementWhenFull:  string(placement.WhenFullAffinity),
 		Logs:               logsapi.NewLoggingConfiguration(),
 		gate:               gate,
 	}, nil
@@ -141,7 +147,7 @@ func (o *Options) addControllerFlags(fs *pflag.FlagSet) {
 
 // Validate returns the first invalid setting.
 func (o *Options) Validate() error {
-	for _, check := range []func() error{o.validateGates, o.validateEndpoints, o.validateTLS, o.validateLeaderElection, o.validateNumbers, o.validateControllers} {
+	for _, check := range []func() error{o.validateGates, o.validateEndpoints, o.validateTLS, o.validateLeaderElection, o.validateNumbers, o.validateControllers, o.validateGang, o.validatePlacement} {
 		if err := check(); err != nil {
 			return err
 		}

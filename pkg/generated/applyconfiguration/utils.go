@@ -6,9 +6,15 @@
 package applyconfiguration
 
 import (
+	v1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
+	v1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/disaggregatedset/v1"
 	v1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
+	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/generated/applyconfiguration/batch/v1alpha1"
+	disaggregatedsetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/generated/applyconfiguration/disaggregatedset/v1"
 	internal "github.com/jobset-apiserver/jobset-apiserver/pkg/generated/applyconfiguration/internal"
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/generated/applyconfiguration/jobset/v1alpha2"
+	applyconfigurationleaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/generated/applyconfiguration/leaderworkerset/v1"
 	runtime "k8s.io/apimachinery/pkg/runtime"
 	schema "k8s.io/apimachinery/pkg/runtime/schema"
 	managedfields "k8s.io/apimachinery/pkg/util/managedfields"
@@ -18,7 +24,57 @@ import (
 // apply configuration type exists for the given GroupVersionKind.
 func ForKind(kind schema.GroupVersionKind) interface{} {
 	switch kind {
-	// Group=jobset.x-k8s.io, Version=v1alpha2
+	// Group=batch.jobset-apiserver.io, Version=v1alpha1
+	case v1alpha1.SchemeGroupVersion.WithKind("JobSetTemplateSpec"):
+		return &batchv1alpha1.JobSetTemplateSpecApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("PodReadinessGroup"):
+		return &batchv1alpha1.PodReadinessGroupApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("PodReadinessGroupSpec"):
+		return &batchv1alpha1.PodReadinessGroupSpecApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("PodReadinessGroupStatus"):
+		return &batchv1alpha1.PodReadinessGroupStatusApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("SequentialJob"):
+		return &batchv1alpha1.SequentialJobApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("SequentialJobLastAction"):
+		return &batchv1alpha1.SequentialJobLastActionApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("SequentialJobProgress"):
+		return &batchv1alpha1.SequentialJobProgressApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("SequentialJobSpec"):
+		return &batchv1alpha1.SequentialJobSpecApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("SequentialJobState"):
+		return &batchv1alpha1.SequentialJobStateApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("SequentialJobStatus"):
+		return &batchv1alpha1.SequentialJobStatusApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("SequentialJobStep"):
+		return &batchv1alpha1.SequentialJobStepApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("SequentialJobStepStatus"):
+		return &batchv1alpha1.SequentialJobStepStatusApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("SequentialJobUpdateStrategy"):
+		return &batchv1alpha1.SequentialJobUpdateStrategyApplyConfiguration{}
+
+		// Group=disaggregatedset.x-k8s.io, Version=v1
+	case v1.SchemeGroupVersion.WithKind("DisaggregatedRoleSpec"):
+		return &disaggregatedsetv1.DisaggregatedRoleSpecApplyConfiguration{}
+	case v1.SchemeGroupVersion.WithKind("DisaggregatedSet"):
+		return &disaggregatedsetv1.DisaggregatedSetApplyConfiguration{}
+	case v1.SchemeGroupVersion.WithKind("DisaggregatedSetRoleScaler"):
+		return &disaggregatedsetv1.DisaggregatedSetRoleScalerApplyConfiguration{}
+	case v1.SchemeGroupVersion.WithKind("DisaggregatedSetRoleScalerSpec"):
+		return &disaggregatedsetv1.DisaggregatedSetRoleScalerSpecApplyConfiguration{}
+	case v1.SchemeGroupVersion.WithKind("DisaggregatedSetRoleScalerStatus"):
+		return &disaggregatedsetv1.DisaggregatedSetRoleScalerStatusApplyConfiguration{}
+	case v1.SchemeGroupVersion.WithKind("DisaggregatedSetSpec"):
+		return &disaggregatedsetv1.DisaggregatedSetSpecApplyConfiguration{}
+	case v1.SchemeGroupVersion.WithKind("DisaggregatedSetStatus"):
+		return &disaggregatedsetv1.DisaggregatedSetStatusApplyConfiguration{}
+	case v1.SchemeGroupVersion.WithKind("PlacementPolicy"):
+		return &disaggregatedsetv1.PlacementPolicyApplyConfiguration{}
+	case v1.SchemeGroupVersion.WithKind("RoleScaling"):
+		return &disaggregatedsetv1.RoleScalingApplyConfiguration{}
+	case v1.SchemeGroupVersion.WithKind("RoleStatus"):
+		return &disaggregatedsetv1.RoleStatusApplyConfiguration{}
+
+		// Group=jobset.x-k8s.io, Version=v1alpha2
 	case v1alpha2.SchemeGroupVersion.WithKind("Attempt"):
 		return &jobsetv1alpha2.AttemptApplyConfiguration{}
 	case v1alpha2.SchemeGroupVersion.WithKind("Checkpoint"):
@@ -33,6 +89,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &jobsetv1alpha2.FailurePolicyApplyConfiguration{}
 	case v1alpha2.SchemeGroupVersion.WithKind("FailurePolicyRule"):
 		return &jobsetv1alpha2.FailurePolicyRuleApplyConfiguration{}
+	case v1alpha2.SchemeGroupVersion.WithKind("JobPlacement"):
+		return &jobsetv1alpha2.JobPlacementApplyConfiguration{}
 	case v1alpha2.SchemeGroupVersion.WithKind("JobSet"):
 		return &jobsetv1alpha2.JobSetApplyConfiguration{}
 	case v1alpha2.SchemeGroupVersion.WithKind("JobSetSpec"):
@@ -41,8 +99,12 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &jobsetv1alpha2.JobSetStatusApplyConfiguration{}
 	case v1alpha2.SchemeGroupVersion.WithKind("Network"):
 		return &jobsetv1alpha2.NetworkApplyConfiguration{}
+	case v1alpha2.SchemeGroupVersion.WithKind("Placement"):
+		return &jobsetv1alpha2.PlacementApplyConfiguration{}
 	case v1alpha2.SchemeGroupVersion.WithKind("ReplicatedJob"):
 		return &jobsetv1alpha2.ReplicatedJobApplyConfiguration{}
+	case v1alpha2.SchemeGroupVersion.WithKind("ReplicatedJobPlacement"):
+		return &jobsetv1alpha2.ReplicatedJobPlacementApplyConfiguration{}
 	case v1alpha2.SchemeGroupVersion.WithKind("ReplicatedJobStatus"):
 		return &jobsetv1alpha2.ReplicatedJobStatusApplyConfiguration{}
 	case v1alpha2.SchemeGroupVersion.WithKind("StartupPolicy"):
@@ -53,6 +115,32 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &jobsetv1alpha2.VolumeClaimPolicyApplyConfiguration{}
 	case v1alpha2.SchemeGroupVersion.WithKind("VolumeRetentionPolicy"):
 		return &jobsetv1alpha2.VolumeRetentionPolicyApplyConfiguration{}
+
+		// Group=leaderworkerset.x-k8s.io, Version=v1
+	case leaderworkersetv1.SchemeGroupVersion.WithKind("GroupRestartBackoff"):
+		return &applyconfigurationleaderworkersetv1.GroupRestartBackoffApplyConfiguration{}
+	case leaderworkersetv1.SchemeGroupVersion.WithKind("GroupStatus"):
+		return &applyconfigurationleaderworkersetv1.GroupStatusApplyConfiguration{}
+	case leaderworkersetv1.SchemeGroupVersion.WithKind("LastAction"):
+		return &applyconfigurationleaderworkersetv1.LastActionApplyConfiguration{}
+	case leaderworkersetv1.SchemeGroupVersion.WithKind("LeaderWorkerSet"):
+		return &applyconfigurationleaderworkersetv1.LeaderWorkerSetApplyConfiguration{}
+	case leaderworkersetv1.SchemeGroupVersion.WithKind("LeaderWorkerSetSpec"):
+		return &applyconfigurationleaderworkersetv1.LeaderWorkerSetSpecApplyConfiguration{}
+	case leaderworkersetv1.SchemeGroupVersion.WithKind("LeaderWorkerSetStatus"):
+		return &applyconfigurationleaderworkersetv1.LeaderWorkerSetStatusApplyConfiguration{}
+	case leaderworkersetv1.SchemeGroupVersion.WithKind("LeaderWorkerTemplate"):
+		return &applyconfigurationleaderworkersetv1.LeaderWorkerTemplateApplyConfiguration{}
+	case leaderworkersetv1.SchemeGroupVersion.WithKind("NetworkConfig"):
+		return &applyconfigurationleaderworkersetv1.NetworkConfigApplyConfiguration{}
+	case leaderworkersetv1.SchemeGroupVersion.WithKind("RequestedRestart"):
+		return &applyconfigurationleaderworkersetv1.RequestedRestartApplyConfiguration{}
+	case leaderworkersetv1.SchemeGroupVersion.WithKind("RollingUpdateConfiguration"):
+		return &applyconfigurationleaderworkersetv1.RollingUpdateConfigurationApplyConfiguration{}
+	case leaderworkersetv1.SchemeGroupVersion.WithKind("RolloutStrategy"):
+		return &applyconfigurationleaderworkersetv1.RolloutStrategyApplyConfiguration{}
+	case leaderworkersetv1.SchemeGroupVersion.WithKind("SubGroupPolicy"):
+		return &applyconfigurationleaderworkersetv1.SubGroupPolicyApplyConfiguration{}
 
 	}
 	return nil

@@ -6,6 +6,7 @@ package action
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -31,7 +32,7 @@ func sets(c *cli.Clients) jobsetclient.JobSetInterface {
 }
 
 // Preconditions implements Target.
-func (JobSet) Preconditions(ctx context.Context, c *cli.Clients, name string) (*batchv1alpha1.ActionPreconditions, error) {
+func (JobSet) Preconditions(ctx context.Context, c *cli.Clients, name string) (*Preconditions, error) {
 	set, err := sets(c).Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
 		return nil, err
@@ -40,25 +41,42 @@ func (JobSet) Preconditions(ctx context.Context, c *cli.Clients, name string) (*
 }
 
 // seen are the preconditions that what was read still holds.
-func seen(set *jobsetv1alpha2.JobSet) *batchv1alpha1.ActionPreconditions {
-	p := &batchv1alpha1.ActionPreconditions{UID: ptr.To(set.UID), Attempt: ptr.To[int32](0)}
+func seen(set *jobsetv1alpha2.JobSet) *Preconditions {
+	p := &Preconditions{UID: ptr.To(set.UID), Attempt: ptr.To[int32](0)}
 	if a := helper.CurrentAttempt(&set.Status); a != nil {
 		p.Attempt = ptr.To(a.Number)
 	}
 	return p
 }
 
+// Has implements Target.
+func (JobSet) Has(action string) bool { return action != rollback.name && action != pause.name }
+
+// Takes implements Target.
+func (JobSet) Takes(flag string) bool {
+	return flag != fromStepFlag && flag != stepFlag && !slices.Contains(ofGroups, flag)
+}
+
+// preconditionsOf returns the preconditions of requests to sets.
+func preconditionsOf(p *Preconditions) *batchv1alpha1.ActionPreconditions {
+	if p == nil {
+		return nil
+	}
+	return &batchv1alpha1.ActionPreconditions{UID: p.UID, Attempt: p.Attempt}
+}
+
 // Send implements Target.
 func (JobSet) Send(ctx context.Context, c *cli.Clients, action, name string, r Request, o metav1.CreateOptions) (Answer, error) {
 	object := metav1.ObjectMeta{Name: name}
-	plain := batchv1alpha1.JobSetActionSpec{Reason: r.Reason, Preconditions: r.Preconditions}
+	preconditions := preconditionsOf(r.Preconditions)
+	plain := batchv1alpha1.JobSetActionSpec{Reason: r.Reason, Preconditions: preconditions}
 	switch action {
 	case restart.name:
 		out, err := sets(c).Restart(ctx, name, &batchv1alpha1.JobSetRestart{
 			TypeMeta: typeMeta("JobSetRestart"), ObjectMeta: object,
 			Spec: batchv1alpha1.JobSetRestartSpec{
 				Scope: r.Scope, ReplicatedJob: r.ReplicatedJob, JobIndex: r.JobIndex, Reason: r.Reason,
-				CountTowardsMaxRestarts: r.Counts, Force: r.Force, Preconditions: r.Preconditions,
+				CountTowardsMaxRestarts: r.Counts, Force: r.Force, Preconditions: preconditions,
 			},
 		}, o)
 		return answerOf("JobSetRestart", out, err, func() batchv1alpha1.JobSetActionStatus { return out.Status })
@@ -74,7 +92,7 @@ func (JobSet) Send(ctx context.Context, c *cli.Clients, action, name string, r R
 	case retry.name:
 		out, err := sets(c).Retry(ctx, name, &batchv1alpha1.JobSetRetry{
 			TypeMeta: typeMeta("JobSetRetry"), ObjectMeta: object,
-			Spec: batchv1alpha1.JobSetRetrySpec{Reason: r.Reason, MaxRestarts: r.MaxRestarts, Preconditions: r.Preconditions},
+			Spec: batchv1alpha1.JobSetRetrySpec{Reason: r.Reason, MaxRestarts: r.MaxRestarts, Preconditions: preconditions},
 		}, o)
 		return answerOf("JobSetRetry", out, err, func() batchv1alpha1.JobSetActionStatus { return out.Status })
 	}
@@ -87,7 +105,8 @@ func answerOf(kind string, object runtime.Object, err error, status func() batch
 		return Answer{}, err
 	}
 	object.GetObjectKind().SetGroupVersionKind(batchv1alpha1.SchemeGroupVersion.WithKind(kind))
-	return Answer{object, status()}, nil
+	s := status()
+	return Answer{object, Status{UID: s.UID, Attempt: s.Attempt, Time: s.Time, Message: s.Message}}, nil
 }
 
 func typeMeta(kind string) metav1.TypeMeta {

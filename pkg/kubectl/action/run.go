@@ -22,6 +22,7 @@ import (
 	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/cli"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/outage"
 )
 
 // runner does one action to one or more sets.
@@ -30,6 +31,8 @@ type runner struct {
 	streams genericiooptions.IOStreams
 	clients *cli.Clients
 	request Request
+	// explained says that an error has said why our API does not answer.
+	explained bool
 }
 
 // object is one that a command was given.
@@ -39,6 +42,14 @@ type object struct {
 }
 
 func (o object) qualified() string { return o.target.Qualified(o.name) }
+
+// argument is how the user names the object to commands.
+func (o object) argument() string {
+	if o.target.Title == cli.JobSet.Title {
+		return o.name
+	}
+	return o.target.Names[0] + "/" + o.name
+}
 
 // result is an object for which the server has done the action.
 type result struct {
@@ -57,7 +68,7 @@ func (r *runner) all(ctx context.Context, objects []object) error {
 		answer, err := r.one(ctx, o)
 		if err != nil {
 			failed = true
-			fmt.Fprintln(r.streams.ErrOut, "error:", cli.Explain(err, o.target.Kind))
+			r.report(ctx, o, err)
 			continue
 		}
 		done = append(done, result{o, answer})
@@ -78,6 +89,15 @@ func (r *runner) all(ctx context.Context, objects []object) error {
 		return cli.ErrSilent
 	}
 	return nil
+}
+
+// report prints the error of one object. The first one says why our API does not answer, if that is what it is about.
+func (r *runner) report(ctx context.Context, o object, err error) {
+	if !r.explained && outage.Concerns(err) {
+		r.explained = true
+		err = outage.Explain(ctx, r.clients, err, o.target.Kind)
+	}
+	fmt.Fprintln(r.streams.ErrOut, "error:", cli.Explain(err, o.target.Kind))
 }
 
 // confirmed asks before sets are cancelled, if somebody is there to be asked.
@@ -121,7 +141,11 @@ func (r *runner) one(ctx context.Context, o object) (Answer, error) {
 	if r.action.oncePerAttempt && req.Preconditions == nil {
 		seen, err := o.target.Do.Preconditions(ctx, r.clients, o.name)
 		if apierrors.IsForbidden(err) {
-			return Answer{}, fmt.Errorf("%w; with --attempt, the command does not read the set", err)
+			flag := attemptFlag
+			if !o.target.Do.Takes(flag) {
+				flag = generationFlag
+			}
+			return Answer{}, fmt.Errorf("%w; with --%s, the command does not read the object", err, flag)
 		}
 		if err != nil {
 			return Answer{}, err
@@ -161,7 +185,7 @@ func (r *runner) explain(ctx context.Context, o object, err error) error {
 }
 
 func (r *runner) notOffered(o object) error {
-	if r.action.elsewhere == "" {
+	if r.action.elsewhere == "" || o.target.Title != cli.JobSet.Title {
 		return fmt.Errorf("%s not %s: this server has no action %s for %ss; it is a feature of jobset-apiserver", o.qualified(), r.action.past, r.action.name, o.target.Title)
 	}
 	return fmt.Errorf("%s not %s: this server has no action %s for %ss, which is a feature of jobset-apiserver; use this command instead: kubectl patch %s %s -n %s --type=merge -p '%s'",
@@ -172,9 +196,16 @@ func (r *runner) notOffered(o object) error {
 func (r *runner) unmet(err error) string {
 	for _, cause := range causesIn(err) {
 		given := r.request.Preconditions
+		if text := unmetByGroups(given, cause); text != "" {
+			return text
+		}
 		switch {
 		case cause.Field == "spec.preconditions.uid":
 			return cause.Message + " in the meantime"
+		case cause.Field == "spec.preconditions.step" && r.step != "":
+			return fmt.Sprintf("--step %s is not the current one; %s", r.step, cause.Message)
+		case cause.Field == "spec.preconditions.step":
+			return "another step began in the meantime: " + cause.Message
 		case cause.Field != "spec.preconditions.attempt":
 			continue
 		case given == nil || given.Attempt == nil:
@@ -220,8 +251,17 @@ func (r *runner) sentence(o object, a Answer) string {
 		return fmt.Sprintf("%s unchanged: %s%s", o.qualified(), message, suffix)
 	}
 	var notes []string
+	if a.Status.Step != "" {
+		notes = append(notes, "step "+a.Status.Step)
+	}
 	if a.Status.Attempt > 0 {
 		notes = append(notes, fmt.Sprintf("attempt %d", a.Status.Attempt))
+	}
+	if r.request.Group != nil {
+		notes = append(notes, fmt.Sprintf("group %d", *r.request.Group))
+	}
+	if a.Status.Revision > 0 {
+		notes = append(notes, fmt.Sprintf("revision %d", a.Status.Revision))
 	}
 	switch r.request.Scope {
 	case batchv1alpha1.RestartScopeReplicatedJob:

@@ -31,8 +31,12 @@ func (g Goal) String() string {
 		return "no pod is left"
 	case GoalStopped:
 		return "no Job is running"
+	case GoalUpdated:
+		return "all groups are updated and ready"
+	case GoalPaused:
+		return "the controller has seen it"
 	}
-	return "all Jobs are ready or the set has finished"
+	return "all Jobs, or groups, are ready, or the object has finished"
 }
 
 // waitForAll waits for one set after the other and reports whether all reached the goal.
@@ -51,7 +55,7 @@ func (r *runner) waitForAll(ctx context.Context, done []result) bool {
 		text, err := follow(ctx, pollInterval, look, display)
 		if err != nil {
 			all = false
-			fmt.Fprintln(r.streams.ErrOut, "error:", cli.Explain(r.ended(ctx, d.object, err), d.target.Kind))
+			r.report(context.WithoutCancel(ctx), d.object, r.ended(ctx, d.object, err))
 			continue
 		}
 		if r.output.ForHumans() {
@@ -65,7 +69,7 @@ func (r *runner) waitForAll(ctx context.Context, done []result) bool {
 func (r *runner) ended(ctx context.Context, o object, err error) error {
 	switch {
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
-		return fmt.Errorf("%s: timed out after %v: %w; run `kubectl jobset why %s` for the cause", o.qualified(), r.timeout, err, o.name)
+		return fmt.Errorf("%s: timed out after %v: %w; run `kubectl jobset why %s` for the cause", o.qualified(), r.timeout, err, o.argument())
 	case ctx.Err() != nil:
 		return fmt.Errorf("%s: waiting was interrupted: %w", o.qualified(), err)
 	}
@@ -86,7 +90,7 @@ func follow(ctx context.Context, every time.Duration, look func(context.Context)
 			out.show(text, time.Now())
 			return false, nil
 		case apierrors.IsNotFound(err):
-			return false, errors.New("the set was deleted")
+			return false, errors.New("it was deleted")
 		case err != nil:
 			return false, err
 		}

@@ -44,7 +44,7 @@ func TestFollow(t *testing.T) {
 		},
 		"until the set is deleted": {
 			reads:   []any{apierrors.NewNotFound(resourceJobSets, "train")},
-			wantErr: "the set was deleted",
+			wantErr: "it was deleted",
 		},
 		"until an error that stays": {
 			reads:   []any{errors.New("no such host")},

@@ -22,10 +22,26 @@ func (ExitCode) Error() string { return "failed" }
 // ErrSilent is the exit code of an error that the command has printed.
 var ErrSilent error = ExitCode(1)
 
+// ExplainedError is an error with what the cluster knows about its cause.
+type ExplainedError struct {
+	Err error
+	// Text is a paragraph.
+	Text string
+}
+
+// Error implements error.
+func (e *ExplainedError) Error() string { return e.Err.Error() + "\n" + e.Text }
+
+// Unwrap returns the error without the text.
+func (e *ExplainedError) Unwrap() error { return e.Err }
+
 // Explain returns the message of an error of a command for the kinds, with the way out where the library's own message has none.
 func Explain(err error, kinds ...Kind) string {
-	message, served := strings.TrimSpace(err.Error()), kindOf(err, kinds).GroupVersion
+	message, served := strings.TrimSpace(err.Error()), KindOf(err, kinds).GroupVersion
+	var explained *ExplainedError
 	switch {
+	case errors.As(err, &explained):
+		return message
 	case meta.IsNoMatchError(err), IsNotServed(err):
 		return fmt.Sprintf("%s: the cluster does not serve %s; ask `kubectl get apiservice %s.%s`", message, served, served.Version, served.Group)
 	case apierrors.IsServiceUnavailable(err):
@@ -34,8 +50,8 @@ func Explain(err error, kinds ...Kind) string {
 	return message
 }
 
-// kindOf returns the kind whose group the answer of a server names, or else the first.
-func kindOf(err error, kinds []Kind) Kind {
+// KindOf returns the kind whose group the answer of a server names, or else the first.
+func KindOf(err error, kinds []Kind) Kind {
 	var status apierrors.APIStatus
 	if errors.As(err, &status) && status.Status().Details != nil {
 		group := status.Status().Details.Group

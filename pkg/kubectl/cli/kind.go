@@ -10,7 +10,9 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
 )
 
 // Kind is a kind of object that commands take.
@@ -25,6 +27,16 @@ type Kind struct {
 
 // JobSet is the kind of a plain NAME.
 var JobSet = Kind{Title: "JobSet", Names: []string{"jobset", "jobsets", "js"}, GroupVersion: jobsetv1alpha2.SchemeGroupVersion}
+
+// SequentialJob is the kind of sequences of Jobs and JobSets.
+var SequentialJob = Kind{
+	Title: "SequentialJob", Names: []string{"sequentialjob", "sequentialjobs", "sj"}, GroupVersion: batchv1alpha1.SchemeGroupVersion,
+}
+
+// LeaderWorkerSet is the kind of groups of a leader and its workers.
+var LeaderWorkerSet = Kind{
+	Title: "LeaderWorkerSet", Names: []string{"leaderworkerset", "leaderworkersets", "lws"}, GroupVersion: leaderworkersetv1.SchemeGroupVersion,
+}
 
 // Resource returns the resource that holds objects of the kind.
 func (k Kind) Resource() schema.GroupVersionResource { return k.GroupVersion.WithResource(k.Names[1]) }
@@ -61,7 +73,7 @@ func Find[T any](kinds []For[T], args []string) (kind For[T], name string, err e
 	for _, k := range kinds {
 		titles, forms = append(titles, k.Title), append(forms, k.Names[0]+"/NAME")
 	}
-	title, form := strings.Join(titles, " or "), "NAME or "+strings.Join(forms, " or ")
+	title, form := Join(titles, "or"), Join(append([]string{"NAME"}, forms...), "or")
 	switch {
 	case len(args) == 0:
 		return kind, "", fmt.Errorf("NAME: give the name of a %s; `kubectl get %s` lists them", title, kinds[0].Names[1])

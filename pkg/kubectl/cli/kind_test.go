@@ -20,7 +20,7 @@ func TestFindAmongKinds(t *testing.T) {
 		"js/a":                     {"sets", "a", ""},
 		"wd/a":                     {"widgets", "a", ""},
 		"widgets.v1.example.com/a": {"widgets", "a", ""},
-		"job/a":                    {"", "", `NAME: must be a JobSet or Widget, as NAME or jobset/NAME or widget/NAME, not "job/a"`},
+		"job/a":                    {"", "", `NAME: must be a JobSet or Widget, as NAME, jobset/NAME or widget/NAME, not "job/a"`},
 	} {
 		kind, name, err := Find(kinds, []string{arg})
 		message := ""

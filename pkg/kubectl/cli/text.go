@@ -123,3 +123,12 @@ func Count(n int, one string) string {
 	}
 	return Number(n) + " " + one + "s"
 }
+
+// Join joins words like "a, b and c", with that word before the last.
+func Join(words []string, last string) string {
+	end := len(words) - 1
+	if end < 1 {
+		return strings.Join(words, "")
+	}
+	return strings.Join(words[:end], ", ") + " " + last + " " + words[end]
+}

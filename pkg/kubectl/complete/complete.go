@@ -40,14 +40,13 @@ func Names[T any](f *cli.Factory, kinds []cli.For[T]) cobra.CompletionFunc {
 	return names(f.Clients, kinds)
 }
 
-// Flags completes the flags of the commands for which a kind has values with those that fit the object of the first argument.
-func Flags(f *cli.Factory, kinds []cli.For[Values], commands ...*cobra.Command) {
-	for _, cmd := range commands {
-		for _, kind := range kinds {
-			for flag := range kind.Do {
-				if cmd.Flags().Lookup(flag) != nil {
-					_ = cmd.RegisterFlagCompletionFunc(flag, values(f.Clients, kinds, flag)) // one function is for all kinds
-				}
+// Flags completes the flags of a command for which a kind has values with those that fit the object of the first argument. The kinds are those that the
+// command takes.
+func Flags(f *cli.Factory, kinds []cli.For[Values], cmd *cobra.Command) {
+	for _, kind := range kinds {
+		for flag := range kind.Do {
+			if cmd.Flags().Lookup(flag) != nil {
+				_ = cmd.RegisterFlagCompletionFunc(flag, values(f.Clients, kinds, flag)) // one function is for all kinds
 			}
 		}
 	}

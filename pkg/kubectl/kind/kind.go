@@ -6,6 +6,8 @@
 package kind
 
 import (
+	"slices"
+
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/action"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/cli"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/complete"
@@ -87,6 +89,15 @@ func Previews(kinds []Kind) []cli.For[preview.Previewer] {
 // Flags returns the kinds with values of flags.
 func Flags(kinds []Kind) []cli.For[complete.Values] {
 	return choose(kinds, func(k Kind) (complete.Values, bool) { return k.Flags, k.Flags != nil })
+}
+
+// Of returns the kinds that a command of the name takes, if it is an action; all of them if it is not.
+func Of(command string, kinds []Kind) []Kind {
+	has := func(k Kind) bool { return k.Actions != nil && k.Actions.Has(command) }
+	if !slices.ContainsFunc(kinds, has) {
+		return kinds
+	}
+	return slices.DeleteFunc(slices.Clone(kinds), func(k Kind) bool { return !has(k) })
 }
 
 func choose[T any](kinds []Kind, of func(Kind) (T, bool)) []cli.For[T] {

@@ -4,7 +4,6 @@
 package logs
 
 import (
-	"fmt"
 	"slices"
 	"strconv"
 	"time"
@@ -12,25 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/snapshot"
 )
-
-// findAttempt returns the attempt of that number.
-func findAttempt(js *jobsetv1alpha2.JobSet, number int) (*jobsetv1alpha2.Attempt, error) {
-	attempts := js.Status.Attempts
-	if len(attempts) == 0 {
-		if snapshot.LacksAttempts(js) {
-			return nil, fmt.Errorf("--attempt: %s", snapshot.NoAttempts)
-		}
-		return nil, fmt.Errorf("--attempt: jobset %s has not run yet", js.Name)
-	}
-	for i := range attempts {
-		if int(attempts[i].Number) == number {
-			return &attempts[i], nil
-		}
-	}
-	return nil, fmt.Errorf("--attempt: attempt %d is not on record; those of jobset %s are %d to %d", number, js.Name, attempts[0].Number, attempts[len(attempts)-1].Number)
-}
 
 // restartsOf returns what the label restart-attempt of the Jobs of each attempt is. Attempts are more than restarts of the
 // whole set: those that resumed it, or started a part of it, left the label of the other Jobs as it was.
@@ -74,14 +55,4 @@ func inAttempt(js *jobsetv1alpha2.JobSet, a *jobsetv1alpha2.Attempt, pods []*cor
 		out = append(out, pod)
 	}
 	return out
-}
-
-// newestCause returns the newest attempt that a failure ended, or nil.
-func newestCause(js *jobsetv1alpha2.JobSet) *jobsetv1alpha2.Attempt {
-	for i := range slices.Backward(js.Status.Attempts) {
-		if js.Status.Attempts[i].FirstCause != nil {
-			return &js.Status.Attempts[i]
-		}
-	}
-	return nil
 }

@@ -102,12 +102,12 @@ func TestInAttempt(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			got := map[int][]string{}
 			for number := range tc.want {
-				attempt, err := findAttempt(tc.js, number)
+				attempt, err := historyOf(tc.js).find(sourceOf(setOf(tc.js)), number)
 				if err != nil {
 					t.Fatal(err)
 				}
 				got[number] = nil
-				for _, pod := range inAttempt(tc.js, attempt, tc.pods) {
+				for _, pod := range attempt.pods(tc.pods) {
 					got[number] = append(got[number], pod.Name)
 				}
 			}
@@ -128,7 +128,7 @@ func TestFindAttemptSaysWhatThereIs(t *testing.T) {
 		"a set that has not run":   {js: train(func(js *jobsetv1alpha2.JobSet) { js.Status.ReplicatedJobsStatus = nil }), want: "--attempt: jobset train has not run yet"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if _, err := findAttempt(tc.js, 5); err == nil || !strings.Contains(err.Error(), tc.want) {
+			if _, err := historyOf(tc.js).find(sourceOf(setOf(tc.js)), 5); err == nil || !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("want %q, got %v", tc.want, err)
 			}
 		})

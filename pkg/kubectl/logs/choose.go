@@ -11,9 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/cli"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/snapshot"
 )
 
 // choice is what will be shown, and what there is to say about it.
@@ -27,22 +25,22 @@ func (c *choice) note(format string, args ...any) {
 }
 
 // choose finds the containers that the flags ask for.
-func (o *options) choose(set *snapshot.Set) (*choice, error) {
+func (o *options) choose(s *Source) (*choice, error) {
 	c := &choice{}
-	js, pods := set.JobSet, set.Pods
-	if err := o.selection.validate(js); err != nil {
+	pods := s.pods
+	past, err := o.prepare(s)
+	if err != nil {
 		return nil, err
 	}
-	var attempt *jobsetv1alpha2.Attempt
+	var attempt *record
 	if o.attempt > 0 {
-		var err error
-		if attempt, err = findAttempt(js, o.attempt); err != nil {
+		if attempt, err = past.find(s, o.attempt); err != nil {
 			return nil, err
 		}
-		pods = inAttempt(js, attempt, pods)
+		pods = attempt.pods(pods)
 	}
 	if o.firstFailed {
-		o.chooseFirstFailed(c, js, attempt, pods)
+		o.chooseFirstFailed(c, s, past, attempt, pods)
 		return c, nil
 	}
 	pods = slices.DeleteFunc(slices.Clone(pods), func(pod *corev1.Pod) bool { return !o.wants(pod) })
@@ -58,28 +56,38 @@ func (o *options) choose(set *snapshot.Set) (*choice, error) {
 		c.streams = append(c.streams, streams...)
 	}
 	distinguish(c.streams)
-	o.explain(c, set, attempt, pods, silent)
+	o.explain(c, s, attempt, pods, silent)
 	return c, nil
 }
 
-// chooseFirstFailed chooses the container that failed first. If its pod is gone, the recorded cause is shown instead.
-func (o *options) chooseFirstFailed(c *choice, js *jobsetv1alpha2.JobSet, attempt *jobsetv1alpha2.Attempt, pods []*corev1.Pod) {
-	if attempt == nil {
-		attempt = newestCause(js)
+// prepare checks the selection and completes it. Following goes on with the steps after the chosen one, unless the user names one.
+func (o *options) prepare(s *Source) (records, error) {
+	named := o.step != ""
+	past, err := s.prepare(&o.selection)
+	if o.follow && !named {
+		o.step = ""
 	}
-	if attempt != nil && attempt.FirstCause != nil {
-		cause := attempt.FirstCause
-		i := slices.IndexFunc(pods, func(pod *corev1.Pod) bool { return pod.Name == cause.Pod })
+	return past, err
+}
+
+// chooseFirstFailed chooses the container that failed first. If its pod is gone, the recorded cause is shown instead.
+func (o *options) chooseFirstFailed(c *choice, s *Source, past records, attempt *record, pods []*corev1.Pod) {
+	if attempt == nil {
+		attempt = past.newestCause()
+	}
+	if attempt != nil && attempt.cause != nil {
+		cause := attempt.cause
+		i := slices.IndexFunc(pods, func(pod *corev1.Pod) bool { return pod.Name == cause.Pod && !replaced(pod, cause) })
 		if i >= 0 {
-			c.note("first cause of the end of attempt %d: %s", attempt.Number, causeOf(cause))
+			c.note("first cause of the end of %s: %s", attempt.title, causeOf(cause))
 			o.add(c, pods[i], cause.Container)
 			return
 		}
 		c.gone(attempt)
 	}
-	pod, container := failedFirst(pods)
+	pod, container := failedFirst(slices.DeleteFunc(slices.Clone(pods), func(pod *corev1.Pod) bool { return !o.inStep(pod) || !o.inGroup(pod) }))
 	if pod == nil {
-		c.note("no failed pod of jobset %s exists", js.Name)
+		c.note("no failed pod of %s exists", s.title())
 		return
 	}
 	c.note("the first failed pod that exists is %s on node %s", pod.Name, pod.Spec.NodeName)
@@ -101,13 +109,13 @@ func (o *options) add(c *choice, pod *corev1.Pod, failed string) {
 }
 
 // gone says what is on record of an attempt whose failed pod is not there any more.
-func (c *choice) gone(a *jobsetv1alpha2.Attempt) {
-	cause := a.FirstCause
+func (c *choice) gone(a *record) {
+	cause := a.cause
 	what := "job " + cause.Job
 	if cause.Pod != "" {
 		what = "pod " + cause.Pod
 	}
-	c.note("%s, which ended attempt %d, is gone with its log; the recorded cause is %s", what, a.Number, causeOf(cause))
+	c.note("%s, which ended %s, is gone with its log; the recorded cause is %s", what, a.title, causeOf(cause))
 	if cause.Message != "" {
 		for _, line := range strings.Split(strings.TrimSpace(cause.Message), "\n") {
 			c.note("%s", line)
@@ -155,9 +163,9 @@ func (o *options) checkContainer(pods []*corev1.Pod) error {
 const podsNamed = 3
 
 // explain adds notes on what is not shown, and why.
-func (o *options) explain(c *choice, set *snapshot.Set, attempt *jobsetv1alpha2.Attempt, pods, silent []*corev1.Pod) {
+func (o *options) explain(c *choice, s *Source, attempt *record, pods, silent []*corev1.Pod) {
 	if len(pods) == 0 {
-		o.explainNoPods(c, set.JobSet, attempt)
+		o.explainNoPods(c, s, attempt)
 		return
 	}
 	if len(silent) > 0 {
@@ -168,17 +176,17 @@ func (o *options) explain(c *choice, set *snapshot.Set, attempt *jobsetv1alpha2.
 	}
 }
 
-func (o *options) explainNoPods(c *choice, js *jobsetv1alpha2.JobSet, attempt *jobsetv1alpha2.Attempt) {
+func (o *options) explainNoPods(c *choice, s *Source, attempt *record) {
 	switch {
 	case attempt != nil:
-		c.note("no pod of attempt %d of jobset %s exists any more", attempt.Number, js.Name)
-		if attempt.FirstCause != nil {
+		c.note("no pod of %s of %s exists any more", attempt.title, s.title())
+		if attempt.cause != nil {
 			c.gone(attempt)
 		}
 	case o.follow:
-		c.note("no such pod of jobset %s exists yet; waiting for them", js.Name)
+		c.note("no such pod of %s exists yet; waiting for them", s.title())
 	default:
-		c.note("no such pod of jobset %s exists (the set is %s); run `kubectl jobset why %s` for the cause", js.Name, strings.ToLower(helper.Phase(js)), js.Name)
+		c.note("no such pod of %s%s exists (the %s is %s); run `kubectl jobset why %s` for the cause", o.stepWords(), s.title(), s.noun, strings.ToLower(s.state), s.ref)
 	}
 }
 

@@ -75,7 +75,7 @@ func TestChoose(t *testing.T) {
 			if tc.options.replicatedJob == "" {
 				tc.options.jobIndex = -1
 			}
-			got, err := tc.options.choose(setOf(train(), tc.pods...))
+			got, err := tc.options.choose(sourceOf(setOf(train(), tc.pods...)))
 			if tc.wantErr != "" {
 				if err == nil || !strings.Contains(err.Error(), tc.wantErr) {
 					t.Fatalf("want error %q, got %v", tc.wantErr, err)
@@ -144,7 +144,7 @@ func TestFirstFailed(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := options{selection: selection{jobIndex: -1}, firstFailed: true, attempt: tc.attempt}
-			got, err := o.choose(setOf(tc.js, tc.pods...))
+			got, err := o.choose(sourceOf(setOf(tc.js, tc.pods...)))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -245,9 +245,9 @@ func wait(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// over reports whether the set will have no new pods: it finished, it is gone, or another one has taken its name.
+// over reports whether the set will have no new pods: it finished, or another one has taken its name.
 func over(js *jobsetv1alpha2.JobSet, uid types.UID) bool {
-	if js == nil || js.UID != uid {
+	if js.UID != uid {
 		return true
 	}
 	state, _ := helper.Finished(js)

@@ -51,7 +51,7 @@ func TestFollowPicksUpNewPods(t *testing.T) {
 	var out buffer
 	f := newFollower(selection{jobIndex: -1}, corev1.PodLogOptions{}, 50, openerOf(kube), newSink(&out, &out, cli.Terminal{}))
 	done := make(chan error, 1)
-	go func() { done <- follow(t.Context(), c, js, f) }()
+	go func() { done <- follow(t.Context(), c, sourceOf(setOf(js)), f) }()
 	shows := func(want string) {
 		t.Helper()
 		for deadline := time.Now().Add(20 * time.Second); !strings.Contains(out.String(), want); {
@@ -94,7 +94,7 @@ func TestFollowEndsWhenWatchingIsForbidden(t *testing.T) {
 		return true, nil, forbidden
 	})
 	f := newFollower(selection{jobIndex: -1}, corev1.PodLogOptions{}, 50, openerOf(kube), newSink(io.Discard, io.Discard, cli.Terminal{}))
-	err := follow(t.Context(), &cli.Clients{Kube: kube, JobSets: sets, Namespace: "team-a"}, js, f)
+	err := follow(t.Context(), &cli.Clients{Kube: kube, JobSets: sets, Namespace: "team-a"}, sourceOf(setOf(js)), f)
 	if err == nil || !strings.Contains(err.Error(), "--follow: watching pods: ") || !errors.Is(err, forbidden) {
 		t.Errorf("want the refusal, got %v", err)
 	}

@@ -28,6 +28,41 @@ const (
 	tailBySelection = -2
 )
 
+const long = `Prints the logs of all pods of a JobSet, read in parallel and in the order of the ranks. Each line begins with
+the rank of its pod: [replicatedJob-jobIndex-podIndex].
+
+Of a SequentialJob (sj/NAME), the logs of one step are printed: the current one, the one that failed, or the last. --step chooses
+another one, and --all-steps prints those of all in order. Each line begins with the name of the step; -f follows all steps from the
+current one on, unless --step is given.
+
+Of a LeaderWorkerSet (lws/NAME), the logs of all groups are printed, unless --group or --worker is given. Each line begins with the indexes of the group
+and of the pod in it: [group-worker]. The leader has the index 0.
+
+With -f, lines are printed as they are written, also those of pods that a restart creates, until the set has finished or is deleted.
+
+The last 10 lines of each of several logs are printed, unless --tail or --since is set.`
+
+const example = `  # The last lines of the log of every pod of the set "train"
+  kubectl jobset logs train
+
+  # The log of the container that failed first
+  kubectl jobset logs train --first-failed
+
+  # All lines of the second Job of the workers
+  kubectl jobset logs train --replicated-job workers --job-index 1 --tail -1
+
+  # Follow the leader, through restarts
+  kubectl jobset logs train --replicated-job leader -f
+
+  # The step "transform" of the sequence "etl"
+  kubectl jobset logs sj/etl --step transform
+
+  # Follow all leaders of the LeaderWorkerSet "vllm"
+  kubectl jobset logs lws/vllm --worker 0 -f
+
+  # The pods of an earlier attempt that still exist
+  kubectl jobset logs train --attempt 2`
+
 type options struct {
 	selection
 	factory     *cli.Factory
@@ -40,40 +75,26 @@ type options struct {
 	maxRequests int
 }
 
-// Loader reads an object of a kind and the Jobs and pods that belong to it.
-type Loader func(ctx context.Context, c *cli.Clients, name string) (*snapshot.Set, error)
+// Loader reads an object of a kind and the pods that belong to it.
+type Loader func(ctx context.Context, c *cli.Clients, name string) (*Source, error)
 
 // JobSet is the Loader of JobSets.
-func JobSet(ctx context.Context, c *cli.Clients, name string) (*snapshot.Set, error) {
-	return snapshot.Load(ctx, c, name, true)
+func JobSet(ctx context.Context, c *cli.Clients, name string) (*Source, error) {
+	set, err := snapshot.Load(ctx, c, name, true)
+	if err != nil {
+		return nil, err
+	}
+	return sourceOf(set), nil
 }
 
 // NewCommand returns `kubectl jobset logs`.
 func NewCommand(f *cli.Factory, kinds []cli.For[Loader]) *cobra.Command {
 	o := &options{factory: f}
 	cmd := &cobra.Command{
-		Use:   "logs NAME",
-		Short: "Print the logs of all pods of a JobSet",
-		Long: `Prints the logs of all pods of a JobSet, read in parallel and in the order of the ranks. Each line begins with
-the rank of its pod: [replicatedJob-jobIndex-podIndex].
-
-With -f, lines are printed as they are written, also those of pods that a restart creates, until the set has finished.
-
-The last 10 lines of each of several logs are printed, unless --tail or --since is set.`,
-		Example: `  # The last lines of the log of every pod of the set "train"
-  kubectl jobset logs train
-
-  # The log of the container that failed first
-  kubectl jobset logs train --first-failed
-
-  # All lines of the second Job of the workers
-  kubectl jobset logs train --replicated-job workers --job-index 1 --tail -1
-
-  # Follow the leader, through restarts
-  kubectl jobset logs train --replicated-job leader -f
-
-  # The pods of an earlier attempt that still exist
-  kubectl jobset logs train --attempt 2`,
+		Use:               "logs NAME",
+		Short:             "Print the logs of all pods of a JobSet or a LeaderWorkerSet, or of a step of a SequentialJob",
+		Long:              long,
+		Example:           example,
 		ValidArgsFunction: complete.Names(f, kinds),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			kind, name, err := cli.Find(kinds, args)
@@ -95,6 +116,10 @@ func (o *options) addFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&o.replicatedJob, complete.ReplicatedJobFlag, "", "Print only logs of this replicatedJob.")
 	flags.IntVar(&o.jobIndex, "job-index", -1, "Print only logs of the Job with this index in its replicatedJob. -1 means all Jobs.")
+	flags.StringVar(&o.step, complete.StepFlag, "", "Print only logs of this step of a sequence, by name or index. The default is the current step, the one that failed, or the last.")
+	flags.StringVar(&o.group, "group", "", "Print only logs of the group with this index in a LeaderWorkerSet.")
+	flags.StringVar(&o.worker, "worker", "", "Print only logs of the pods with this index in their groups of a LeaderWorkerSet. 0 means the leaders.")
+	flags.BoolVar(&o.allSteps, "all-steps", false, "Print the logs of all steps of a sequence, in order.")
 	flags.BoolVar(&o.firstFailed, "first-failed", false, "Print only the log of what failed first: the recorded first cause, or else the first failed pod that exists.")
 	flags.IntVar(&o.attempt, "attempt", 0, "Print only logs of pods that ran in the attempt with this number. 0 means all pods that exist.")
 	flags.BoolVarP(&o.follow, "follow", "f", false, "Print lines as they are written, until the set has finished.")
@@ -138,6 +163,7 @@ func (o *options) validateCombinations() error {
 	}{
 		{"container", "--all-containers", o.container != "" && o.allContainers},
 		{"first-failed", follow, o.follow && o.firstFailed},
+		{"step", "--all-steps", o.step != "" && o.allSteps},
 		{"attempt", follow, o.follow && o.attempt > 0},
 		{"previous", follow, o.follow && o.previous},
 	} {
@@ -164,12 +190,12 @@ func (o *options) run(ctx context.Context, load Loader, name string) error {
 	if err != nil {
 		return err
 	}
-	set, err := load(ctx, clients, name)
+	source, err := load(ctx, clients, name)
 	if err != nil {
 		return err
 	}
 	out := newSink(o.factory.Out, o.factory.ErrOut, o.factory.Terminal())
-	chosen, err := o.choose(set)
+	chosen, err := o.choose(source)
 	if err != nil {
 		return err
 	}
@@ -182,9 +208,9 @@ func (o *options) run(ctx context.Context, load Loader, name string) error {
 	}
 	if o.follow {
 		if len(chosen.streams) > o.maxRequests {
-			return fmt.Errorf("--max-log-requests: -f would read %d logs at the same time, and %d is the limit; narrow them with --replicated-job and --job-index, or raise it", len(chosen.streams), o.maxRequests)
+			return fmt.Errorf("--max-log-requests: -f would read %d logs at the same time, and %d is the limit; narrow them with --replicated-job and --job-index, or --group and --worker, or raise it", len(chosen.streams), o.maxRequests)
 		}
-		return follow(ctx, clients, set.JobSet, newFollower(o.selection, options, o.maxRequests, openerOf(clients.Kube), out))
+		return follow(ctx, clients, source, newFollower(o.selection, options, o.maxRequests, openerOf(clients.Kube), out))
 	}
 	if len(chosen.streams) == 0 {
 		return cli.ErrSilent

@@ -5,8 +5,10 @@ package logs
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -14,8 +16,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
+	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
+	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/snapshot"
 )
 
@@ -27,6 +31,13 @@ type selection struct {
 	replicatedJob string
 	jobIndex      int // -1 for all
 	container     string
+	// step is the name of the step of a sequence; "" for all.
+	step     string
+	allSteps bool
+	// group and worker are the indexes of a group of a LeaderWorkerSet, and of a pod in its group; "" for all.
+	group, worker string
+	// from is the index of the first step whose logs are followed.
+	from          int
 	allContainers bool
 	previous      bool
 }
@@ -44,6 +55,28 @@ type stream struct {
 
 // validate checks the selection against the set.
 func (s selection) validate(js *jobsetv1alpha2.JobSet) error {
+	if s.step != "" || s.allSteps {
+		return errors.New("--step, --all-steps: a JobSet has no steps; they are for SequentialJobs")
+	}
+	return s.validateParts(js)
+}
+
+// validateJob checks the selection against a Job, which has no parts.
+func (s selection) validateJob() error {
+	if err := s.withoutGroups(); err != nil {
+		return err
+	}
+	if s.replicatedJob != "" || s.jobIndex >= 0 {
+		return errors.New("--replicated-job, --job-index: need a step that is a JobSet; choose it with --step")
+	}
+	return nil
+}
+
+// validateParts checks the selection against the replicatedJobs of a set.
+func (s selection) validateParts(js *jobsetv1alpha2.JobSet) error {
+	if err := s.withoutGroups(); err != nil {
+		return err
+	}
 	var names []string
 	jobs := 0
 	for i := range js.Spec.ReplicatedJobs {
@@ -69,7 +102,24 @@ func (s selection) validate(js *jobsetv1alpha2.JobSet) error {
 
 // wants reports whether the pod is of the Jobs that are wanted.
 func (s selection) wants(pod *corev1.Pod) bool {
-	return (s.replicatedJob == "" || snapshot.ReplicatedJob(pod) == s.replicatedJob) && (s.jobIndex < 0 || snapshot.JobIndex(pod) == s.jobIndex)
+	return s.inStep(pod) && s.inGroup(pod) && (s.replicatedJob == "" || snapshot.ReplicatedJob(pod) == s.replicatedJob) && (s.jobIndex < 0 || snapshot.JobIndex(pod) == s.jobIndex)
+}
+
+// inStep reports whether the pod is of the step that is wanted.
+func (s selection) inStep(pod *corev1.Pod) bool {
+	if s.step != "" {
+		return pod.Labels[batchv1alpha1.StepNameKey] == s.step
+	}
+	index, err := strconv.Atoi(pod.Labels[batchv1alpha1.StepIndexKey])
+	return err != nil || index >= s.from
+}
+
+// stepWords name the step that is wanted, for sentences.
+func (s selection) stepWords() string {
+	if s.step == "" {
+		return ""
+	}
+	return fmt.Sprintf("step %s of ", s.step)
 }
 
 // streams returns the containers of the pod that are wanted and have a log.
@@ -157,8 +207,24 @@ func hasLog(pod *corev1.Pod, status *corev1.ContainerStatus, previous bool) bool
 }
 
 // rank is what lines of a pod begin with: replicatedJob, index of the Job, index of the pod. A pod of a Job that does not
-// count its pods has the end of its name.
+// count its pods has the end of its name. Pods of a sequence have the step before it; those of a Job that does not count its pods
+// have only that.
 func rank(pod *corev1.Pod) string {
+	step := pod.Labels[batchv1alpha1.StepNameKey]
+	switch {
+	case pod.Labels[leaderworkersetv1.SetNameLabelKey] != "":
+		return rankInGroups(pod)
+	case step == "":
+		return rankInSet(pod)
+	case snapshot.ReplicatedJob(pod) != "":
+		return step + " " + rankInSet(pod)
+	case snapshot.PodIndex(pod) >= 0:
+		return fmt.Sprintf("%s-%d", step, snapshot.PodIndex(pod))
+	}
+	return step
+}
+
+func rankInSet(pod *corev1.Pod) string {
 	index := fmt.Sprint(snapshot.PodIndex(pod))
 	if snapshot.PodIndex(pod) < 0 {
 		index = pod.Name[strings.LastIndexByte(pod.Name, '-')+1:]

@@ -19,7 +19,7 @@ import (
 )
 
 // follow reads the logs of the set until it has finished, and all of them have ended.
-func follow(ctx context.Context, c *cli.Clients, js *jobsetv1alpha2.JobSet, f *follower) error {
+func follow(ctx context.Context, c *cli.Clients, s *Source, f *follower) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	// What is left of reading ends with this function.
 	defer func() {
@@ -27,19 +27,19 @@ func follow(ctx context.Context, c *cli.Clients, js *jobsetv1alpha2.JobSet, f *f
 		<-f.close()
 	}()
 	finished := make(chan struct{}, 1)
-	changed := func(current *jobsetv1alpha2.JobSet) {
-		if over(current, js.UID) {
+	changed := func(over bool) {
+		if over {
 			select {
 			case finished <- struct{}{}:
 			default:
 			}
 		}
 	}
-	pods, podsSeen, err := watchPods(ctx, c, js, f, cancel)
+	pods, podsSeen, err := watchPods(ctx, c, s, f, cancel)
 	if err != nil {
 		return err
 	}
-	sets, setSeen, err := watchSet(c, js.Name, changed, cancel)
+	sets, setSeen, err := s.watch(c, changed, cancel)
 	if err != nil {
 		return err
 	}
@@ -50,7 +50,7 @@ func follow(ctx context.Context, c *cli.Clients, js *jobsetv1alpha2.JobSet, f *f
 	if cache.WaitForCacheSync(ctx.Done(), podsSeen.HasSynced, setSeen.HasSynced) {
 		f.begin()
 		if len(sets.GetStore().List()) == 0 {
-			changed(nil)
+			changed(true)
 		}
 	}
 	select {
@@ -61,7 +61,7 @@ func follow(ctx context.Context, c *cli.Clients, js *jobsetv1alpha2.JobSet, f *f
 		return f.out.err
 	}
 	// The watch of the pods may be behind that of the set.
-	if err := last(ctx, c, js, f); err != nil {
+	if err := last(ctx, c, s, f); err != nil {
 		return err
 	}
 	return ended(ctx, f)
@@ -76,10 +76,10 @@ func given(ctx context.Context) error {
 }
 
 // last looks at the pods once more after the set has finished.
-func last(ctx context.Context, c *cli.Clients, js *jobsetv1alpha2.JobSet, f *follower) error {
-	pods, err := c.Kube.CoreV1().Pods(js.Namespace).List(ctx, metav1.ListOptions{LabelSelector: podsOf(js)})
+func last(ctx context.Context, c *cli.Clients, s *Source, f *follower) error {
+	pods, err := c.Kube.CoreV1().Pods(s.GetNamespace()).List(ctx, metav1.ListOptions{LabelSelector: s.selector})
 	if err != nil {
-		return fmt.Errorf("listing the pods of jobset %s: %w", js.Name, err)
+		return fmt.Errorf("listing the pods of %s: %w", s.title(), err)
 	}
 	for i := range pods.Items {
 		f.see(ctx, &pods.Items[i])
@@ -112,8 +112,8 @@ func podsOf(js *jobsetv1alpha2.JobSet) string {
 	return selector
 }
 
-func watchPods(ctx context.Context, c *cli.Clients, js *jobsetv1alpha2.JobSet, f *follower, giveUp context.CancelCauseFunc) (cache.SharedIndexInformer, cache.ResourceEventHandlerRegistration, error) {
-	informer := coreinformers.NewFilteredPodInformer(c.Kube, js.Namespace, 0, nil, func(o *metav1.ListOptions) { o.LabelSelector = podsOf(js) })
+func watchPods(ctx context.Context, c *cli.Clients, s *Source, f *follower, giveUp context.CancelCauseFunc) (cache.SharedIndexInformer, cache.ResourceEventHandlerRegistration, error) {
+	informer := coreinformers.NewFilteredPodInformer(c.Kube, s.GetNamespace(), 0, nil, func(o *metav1.ListOptions) { o.LabelSelector = s.selector })
 	if err := onRefusal(informer, "pods", giveUp); err != nil {
 		return nil, nil, err
 	}
@@ -132,17 +132,16 @@ func watchPods(ctx context.Context, c *cli.Clients, js *jobsetv1alpha2.JobSet, f
 	return informer, seen, err
 }
 
-func watchSet(c *cli.Clients, name string, changed func(*jobsetv1alpha2.JobSet), giveUp context.CancelCauseFunc) (cache.SharedIndexInformer, cache.ResourceEventHandlerRegistration, error) {
+func watchSet(c *cli.Clients, js *jobsetv1alpha2.JobSet, changed func(bool), giveUp context.CancelCauseFunc) (cache.SharedIndexInformer, cache.ResourceEventHandlerRegistration, error) {
 	informer := informers.NewFilteredJobSetInformer(c.JobSets, c.Namespace, 0, nil, func(o *metav1.ListOptions) {
-		o.FieldSelector = fields.OneTermEqualSelector(metav1.ObjectNameField, name).String()
+		o.FieldSelector = fields.OneTermEqualSelector(metav1.ObjectNameField, js.Name).String()
 	})
 	if err := onRefusal(informer, "jobsets", giveUp); err != nil {
 		return nil, nil, err
 	}
+	see := func(obj any) { changed(over(obj.(*jobsetv1alpha2.JobSet), js.UID)) }
 	seen, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc:    func(obj any) { changed(obj.(*jobsetv1alpha2.JobSet)) },
-		UpdateFunc: func(_, obj any) { changed(obj.(*jobsetv1alpha2.JobSet)) },
-		DeleteFunc: func(any) { changed(nil) },
+		AddFunc: see, UpdateFunc: func(_, obj any) { see(obj) }, DeleteFunc: func(any) { changed(true) },
 	})
 	return informer, seen, err
 }

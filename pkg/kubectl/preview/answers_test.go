@@ -10,6 +10,7 @@ import (
 	"slices"
 	"sync"
 
+	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -46,6 +47,7 @@ type answers struct {
 	noGates                       error
 	lastJob                       *batchv1.Job
 	set, job, pod, newClaim, list error // what is answered in place of success
+	statefulSet                   error
 	warning                       string
 
 	mu sync.Mutex
@@ -69,6 +71,11 @@ func (a *answers) note(ctx context.Context, kind string, object metav1.Object) {
 func (a *answers) document(_ context.Context, _ string, into any) error {
 	into.(*gatesDocument).FeatureGates = a.gates
 	return a.noGates
+}
+
+func (a *answers) createStatefulSet(ctx context.Context, sts *appsv1.StatefulSet) error {
+	a.note(ctx, "StatefulSet", sts)
+	return a.statefulSet
 }
 
 func (a *answers) get(context.Context, cli.Kind, string, string) (*unstructured.Unstructured, error) {

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"sync"
 
+	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -41,6 +42,7 @@ type cluster interface {
 	createJob(context.Context, *batchv1.Job) (*batchv1.Job, error)
 	createPod(context.Context, *corev1.Pod) (*corev1.Pod, error)
 	createService(context.Context, *corev1.Service) error
+	createStatefulSet(context.Context, *appsv1.StatefulSet) error
 	createClaim(context.Context, *corev1.PersistentVolumeClaim) error
 	// jobNames are those of all Jobs of a namespace.
 	jobNames(ctx context.Context, namespace string) (sets.Set[string], error)
@@ -120,6 +122,11 @@ func (l *live) createPod(ctx context.Context, pod *corev1.Pod) (*corev1.Pod, err
 
 func (l *live) createService(ctx context.Context, service *corev1.Service) error {
 	_, err := l.kube.CoreV1().Services(service.Namespace).Create(ctx, service, dryRun)
+	return err
+}
+
+func (l *live) createStatefulSet(ctx context.Context, sts *appsv1.StatefulSet) error {
+	_, err := l.kube.AppsV1().StatefulSets(sts.Namespace).Create(ctx, sts, dryRun)
 	return err
 }
 

@@ -100,52 +100,70 @@ func selects(service *corev1.Service, pods map[string]string) bool {
 
 // askJob asks about the first Job of a replicatedJob and its first pod.
 func (p *previewer) askJob(ctx context.Context, i int) error {
-	out, rj, job := &p.out.ReplicatedJobs[i], &p.js.Spec.ReplicatedJobs[i], p.children.Jobs[i].DeepCopy()
+	out, rj, job := &p.out.ReplicatedJobs[i], &p.js.Spec.ReplicatedJobs[i], p.children.Jobs[i]
 	out.TakenNames = taken(p.js, rj, p.names.Has)
-	if p.names.Has(job.Name) {
+	asked, err := p.Session.askJob(ctx, job, p.names.Has(job.Name), out.Pods > 0, jobField(i))
+	if err != nil {
+		return err
+	}
+	out.Job, out.Pod, p.pods[i] = asked.job, asked.pod, asked.first
+	return nil
+}
+
+// askedJob are the verdicts about a Job and its first pod, and that pod as the cluster would have it.
+type askedJob struct {
+	job, pod *Verdict
+	first    *corev1.Pod
+}
+
+// askJob asks about a Job, whose name may be taken, and if it has pods about the first of them.
+func (s *Session) askJob(ctx context.Context, from *batchv1.Job, taken, hasPods bool, where locator) (out askedJob, err error) {
+	job := from.DeepCopy()
+	if taken {
 		// The name is reported; the question is about all the rest.
 		job.GenerateName, job.Name = job.Name+"-", ""
 	}
 	detach(job)
 	asked := job
-	ofJob, err := ask(ctx, jobField(i), func(ctx context.Context) error {
-		created, err := p.createJob(ctx, job)
+	ofJob, err := ask(ctx, where, func(ctx context.Context) error {
+		created, err := s.createJob(ctx, job)
 		if err == nil {
 			asked = created
 		}
 		return err
 	})
 	if err != nil {
-		return err
+		return out, err
 	}
-	out.Job = &ofJob
-	p.pods[i] = firstPod(p.children.Jobs[i].Name, asked)
-	if ofJob.Answer == Refused || out.Pods == 0 {
-		return nil // the pod would only say the same again, or there is none
+	out.job = &ofJob
+	out.first = firstPod(from.Name, asked)
+	if ofJob.Answer == Refused || !hasPods {
+		return out, nil // the pod would only say the same again, or there is none
 	}
-	ofPod, err := p.askPod(ctx, i)
+	ofPod, err := s.askPod(ctx, &out.first, podOf(where))
 	if err != nil {
-		return err
+		return out, err
 	}
 	// What is said of a template is said again of the pod.
 	ofPod.Warnings = slices.DeleteFunc(ofPod.Warnings, func(text string) bool { return slices.Contains(ofJob.Warnings, text) })
-	out.Pod = &ofPod
-	return nil
+	out.pod = &ofPod
+	return out, nil
 }
 
-// askPod asks about the first pod of a replicatedJob. What it lacks and the manifest creates is replaced for the question.
-func (p *previewer) askPod(ctx context.Context, i int) (Verdict, error) {
-	question := p.pods[i].DeepCopy()
+// askPod asks about a pod, and puts what the cluster would create in its place. What it lacks and the manifest creates is replaced for
+// the question.
+func (s *Session) askPod(ctx context.Context, pod **corev1.Pod, where locator) (Verdict, error) {
+	question := (*pod).DeepCopy()
 	for {
-		verdict, err := ask(ctx, podField(i), func(ctx context.Context) error {
-			created, err := p.createPod(ctx, question)
+		verdict, err := ask(ctx, where, func(ctx context.Context) error {
+			created, err := s.createPod(ctx, question)
 			if err == nil {
-				created.Spec.PriorityClassName = p.pods[i].Spec.PriorityClassName
-				p.pods[i] = created
+				created.Spec.PriorityClassName = (*pod).Spec.PriorityClassName
+				*pod = created
 			}
 			return err
 		})
-		if err != nil || verdict.Answer != Refused || !p.manifest.standIn(question, verdict.Problems) {
+		if err != nil || verdict.Answer != Refused || !s.manifest.standIn(question, verdict.Problems) {
 			return verdict, err
 		}
 	}

@@ -39,12 +39,14 @@ func NewCommand(f *cli.Factory, kinds []cli.For[Previewer]) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "preview -f FILE",
 		Short: "Show what a manifest would create or change, and whether the cluster would accept it",
-		Long: `Show what the JobSets of a manifest would create or change, without creating or changing anything.
+		Long: `Show what the JobSets and SequentialJobs of a manifest would create or change, without creating or changing anything.
 
 For a new set: the names of all Jobs, pods, Services and volume claims; whether the cluster would accept them, by
 server-side dry runs of the set, and of one Job and one pod for each replicatedJob; names that are taken; and whether
 the quotas of the namespace are large enough for the whole set. Other objects of the manifest, such as service accounts,
 claims and quotas, are taken into account.
+
+For a new SequentialJob: the same for the child of each step, in the order in which they are created.
 
 For a set that exists: each field that "kubectl apply" would change, what the change does (scale, suspend, resume, take
 effect after the next restart), and which fields the server does not let you change. -o diff prints a unified diff;

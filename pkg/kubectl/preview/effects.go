@@ -36,6 +36,10 @@ const (
 	EffectOnResume Effect = "OnResume"
 	// EffectNextAttempt is that only Jobs that are created from now on have the change, as after a restart.
 	EffectNextAttempt Effect = "NextAttempt"
+	// EffectNextStep is that steps of a sequence which have not started have the change.
+	EffectNextStep Effect = "NextStep"
+	// EffectRestart is that the current step of a sequence is stopped, and runs again with the change.
+	EffectRestart Effect = "Restart"
 	// EffectRefused is that the server does not accept the change.
 	EffectRefused Effect = "Refused"
 )

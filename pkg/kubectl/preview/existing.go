@@ -23,10 +23,11 @@ func (p *previewer) runExisting(ctx context.Context, live, object *unstructured.
 	if err != nil {
 		return err
 	}
-	next, err := p.askPatch(ctx, object, change)
+	next, notes, verdict, err := p.askPatch(ctx, cli.JobSet, object, change)
 	if err != nil {
 		return err
 	}
+	p.out.Verdict, p.out.Notes = verdict, append(p.out.Notes, notes...)
 	if p.out.Verdict.Answer != Accepted {
 		p.out.Verdict.Answer = Refused // it is the user who changes the set
 		p.out.Next, p.out.Changes = merged, changesBetween(live, merged)
@@ -38,18 +39,18 @@ func (p *previewer) runExisting(ctx context.Context, live, object *unstructured.
 }
 
 // askPatch asks the server for the change. An apply that other managers' fields forbid is asked for again, by force, with a note.
-func (p *previewer) askPatch(ctx context.Context, object *unstructured.Unstructured, change patch) (next *unstructured.Unstructured, err error) {
+func (s *Session) askPatch(ctx context.Context, kind cli.Kind, object *unstructured.Unstructured, change patch) (next *unstructured.Unstructured, notes []string, v Verdict, err error) {
 	question := func(ctx context.Context) (err error) {
-		next, err = p.patch(ctx, cli.JobSet, object, change)
+		next, err = s.patch(ctx, kind, object, change)
 		if apierrors.IsConflict(err) && change.kind == types.ApplyPatchType {
-			p.out.Notes = append(p.out.Notes, "kubectl apply --server-side needs --force-conflicts: "+err.Error())
+			notes = append(notes, "kubectl apply --server-side needs --force-conflicts: "+err.Error())
 			change.force = true
-			next, err = p.patch(ctx, cli.JobSet, object, change)
+			next, err = s.patch(ctx, kind, object, change)
 		}
 		return err
 	}
-	p.out.Verdict, err = ask(ctx, sameField, question)
-	return next, err
+	v, err = ask(ctx, sameField, question)
+	return next, notes, v, err
 }
 
 // describeUpdate explains what each change does.

@@ -34,9 +34,11 @@ func jobField(i int) locator {
 }
 
 // podField is the locator of the pods of the replicatedJob at that place.
-func podField(i int) locator {
-	of := jobField(i)
-	return func(field string) string { return of(strings.TrimSuffix("spec.template."+field, ".")) }
+func podField(i int) locator { return podOf(jobField(i)) }
+
+// podOf is the locator of the pods of a Job.
+func podOf(job locator) locator {
+	return func(field string) string { return job(strings.TrimSuffix("spec.template."+field, ".")) }
 }
 
 // serviceField is the locator of the Service.

@@ -122,15 +122,19 @@ func (p *previewer) runNew(ctx context.Context, object *unstructured.Unstructure
 // and the namespace may be one that the manifest creates, in which nothing can be asked before.
 func (p *previewer) refuseSet(object *unstructured.Unstructured) {
 	p.out.Next = nil
-	namespace := object.GetNamespace()
-	if p.manifest.has("Namespace", "", namespace) && slices.ContainsFunc(p.out.Verdict.Problems, func(text string) bool {
+	p.out.Notes = append(p.out.Notes, p.manifest.refuse(&p.out.Verdict, object.GetNamespace())...)
+}
+
+// refuse completes the refusal of a new object, and returns what there is to note about it.
+func (m manifest) refuse(v *Verdict, namespace string) []string {
+	if m.has("Namespace", "", namespace) && slices.ContainsFunc(v.Problems, func(text string) bool {
 		return strings.Contains(text, fmt.Sprintf("namespaces %q not found", namespace))
 	}) {
-		p.out.Verdict = Verdict{Answer: Unknown}
-		p.out.Notes = append(p.out.Notes, fmt.Sprintf("the manifest creates the namespace %s: create it first to preview what is in it", namespace))
-		return
+		*v = Verdict{Answer: Unknown}
+		return []string{fmt.Sprintf("the manifest creates the namespace %s: create it first to preview what is in it", namespace)}
 	}
-	p.out.Verdict.Answer = Refused
+	v.Answer = Refused
+	return nil
 }
 
 // notes say what the cluster does not say about the set.
@@ -153,6 +157,11 @@ func (p *previewer) lookAround(ctx context.Context) (err error) {
 		}
 		p.out.Notes = append(p.out.Notes, "whether names of Jobs are taken is not known: "+err.Error())
 	}
+	return p.readQuotas(ctx)
+}
+
+// readQuotas reads the quotas of the namespace, once.
+func (p *previewer) readQuotas(ctx context.Context) (err error) {
 	if _, read := p.quotas[p.out.Namespace]; read {
 		return nil
 	}

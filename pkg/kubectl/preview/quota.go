@@ -59,13 +59,16 @@ func (u *usage) count(n int64, names ...corev1.ResourceName) {
 	}
 }
 
-func (u *usage) countClaim(claim *corev1.PersistentVolumeClaimSpec) {
-	u.count(1, corev1.ResourcePersistentVolumeClaims, "count/persistentvolumeclaims")
-	storage := claim.Resources.Requests[corev1.ResourceStorage]
+func (u *usage) countClaim(claim *corev1.PersistentVolumeClaimSpec) { u.countClaims(claim, 1) }
+
+// countClaims counts a number of equal claims.
+func (u *usage) countClaims(claim *corev1.PersistentVolumeClaimSpec, n int64) {
+	u.count(n, corev1.ResourcePersistentVolumeClaims, "count/persistentvolumeclaims")
+	storage := times(claim.Resources.Requests[corev1.ResourceStorage], int(n))
 	snapshot.AddResources(u.objects, corev1.ResourceList{corev1.ResourceRequestsStorage: storage})
 	if class := ptr.Deref(claim.StorageClassName, ""); class != "" {
 		prefix := corev1.ResourceName(class + ".storageclass.storage.k8s.io/")
-		u.count(1, prefix+corev1.ResourcePersistentVolumeClaims)
+		u.count(n, prefix+corev1.ResourcePersistentVolumeClaims)
 		snapshot.AddResources(u.objects, corev1.ResourceList{prefix + corev1.ResourceRequestsStorage: storage})
 	}
 }

@@ -45,16 +45,20 @@ func (s *Set) Lines(t cli.Terminal) []string {
 	lines = append(lines, renderChildren(s, t)...)
 	if len(s.Quota) > 0 {
 		lines = append(lines, "")
-		lines = append(lines, renderQuota(s, t)...)
+		lines = append(lines, renderQuota(s.Quota, t)...)
 	}
 	return append(append(lines, ""), conclusion(s, t)...)
 }
 
 func (s *Set) answer(t cli.Terminal) string {
-	if s.Verdict.Answer != Accepted || !s.Exists {
-		return paint(t, s.Verdict.Answer)
+	return answerOf(s.Verdict.Answer, s.Exists, s.Changes, t)
+}
+
+func answerOf(answer Answer, exists bool, changes []Change, t cli.Terminal) string {
+	if answer != Accepted || !exists {
+		return paint(t, answer)
 	}
-	if len(s.Changes) == 0 {
+	if len(changes) == 0 {
 		return t.Paint(cli.Good, "Unchanged")
 	}
 	return t.Paint(cli.Good, "Changed")
@@ -163,9 +167,9 @@ func replicatedJobRows(rj *ReplicatedJob, t cli.Terminal) []row {
 	return []row{job, pod}
 }
 
-func renderQuota(s *Set, t cli.Terminal) []string {
+func renderQuota(quota []QuotaLine, t cli.Terminal) []string {
 	var rows [][]string
-	for _, q := range s.Quota {
+	for _, q := range quota {
 		answer := t.Paint(cli.Good, "Fits")
 		if q.Short != "" {
 			answer = t.Paint(cli.Bad, "Short by "+q.Short)

@@ -18,12 +18,17 @@ const mostChanges = 50
 
 // renderUpdate returns the changes of a set that exists.
 func renderUpdate(s *Set, t cli.Terminal) []string {
+	return append(renderChanges(s.Changes, t), painted(s.updateColor(), s.updateConclusion(), t)...)
+}
+
+// renderChanges returns the changes of an object that exists, with an empty line behind them.
+func renderChanges(changes []Change, t cli.Terminal) []string {
 	var lines []string
-	if len(s.Changes) > 0 {
+	if len(changes) > 0 {
 		lines = append(lines, "")
 	}
-	for i := range s.Changes[:min(mostChanges, len(s.Changes))] {
-		c := &s.Changes[i]
+	for i := range changes[:min(mostChanges, len(changes))] {
+		c := &changes[i]
 		lines = append(lines, wrap("  ", cli.Clean(fmt.Sprintf("%s: %s -> %s", c.Field, valueText(c.Live), valueText(c.Next))), t)...)
 		switch {
 		case c.Effect == EffectRefused:
@@ -34,15 +39,15 @@ func renderUpdate(s *Set, t cli.Terminal) []string {
 			}
 		}
 	}
-	if more := len(s.Changes) - mostChanges; more > 0 {
+	if more := len(changes) - mostChanges; more > 0 {
 		lines = append(lines, "  and "+cli.Count(more, "more change")+"; -o diff shows all of them")
 	}
-	lines = append(lines, "")
-	return append(lines, painted(s.updateColor(), s.updateConclusion(), t)...)
+	return append(lines, "")
 }
 
 var effectColors = map[Effect]cli.Color{
 	EffectNone: cli.Quiet, EffectNextAttempt: cli.Quiet, EffectOnResume: cli.Quiet, EffectScale: cli.Busy, EffectSuspend: cli.Busy, EffectResume: cli.Busy,
+	EffectNextStep: cli.Quiet, EffectRestart: cli.Busy, EffectRoll: cli.Busy, EffectNever: cli.Bad, EffectNextGroup: cli.Quiet,
 }
 
 func (s *Set) updateColor() cli.Color {

@@ -24,11 +24,14 @@ const (
 )
 
 // JobState is what a Job of the set does.
-func (s *Set) JobState(job *batchv1.Job) string {
+func (s *Set) JobState(job *batchv1.Job) string { return jobState(job, s.Outdated(job)) }
+
+// jobState is what a Job does, which may belong to an earlier attempt.
+func jobState(job *batchv1.Job, outdated bool) string {
 	switch {
 	case job.DeletionTimestamp != nil:
 		return JobTerminating
-	case s.Outdated(job):
+	case outdated:
 		return JobOutdated
 	case helper.TrueJobCondition(job, batchv1.JobComplete) != nil, helper.TrueJobCondition(job, batchv1.JobSuccessCriteriaMet) != nil:
 		return JobComplete

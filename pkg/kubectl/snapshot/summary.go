@@ -11,14 +11,25 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/cli"
 )
 
-// Summary is the state of a set in the words and numbers of `kubectl get jobsets -o wide`. Every command shows them, and prints
-// them with -o json.
-type Summary struct {
+// Phase is the state of an object in the words of its table. Every command shows it, and prints it with -o json.
+type Phase struct {
 	// State is the phase.
 	State string `json:"state"`
-	// Reason is why the set is in it, in one word, and Message in a sentence.
+	// Reason is why the object is in it, in one word, and Message in a sentence.
 	Reason  string `json:"reason,omitempty"`
 	Message string `json:"message,omitempty"`
+}
+
+// Words are the state with its reason, like "Starting (JobsNotReady)". An object that has completed needs none.
+func (p Phase) Words() string {
+	if p.Reason == "" || p.Reason == p.State || p.State == helper.PhaseCompleted {
+		return p.State
+	}
+	return fmt.Sprintf("%s (%s)", p.State, p.Reason)
+}
+
+// Jobs are the numbers of a set.
+type Jobs struct {
 	// JobsReady is the number of Jobs that are ready or have succeeded, and JobsWanted that of all Jobs.
 	JobsReady  int `json:"jobsReady"`
 	JobsWanted int `json:"jobsWanted"`
@@ -26,22 +37,20 @@ type Summary struct {
 	Attempt int `json:"attempt,omitempty"`
 }
 
+// ReadyOf are the Jobs that are ready, of all, like "1/2".
+func (j Jobs) ReadyOf() string { return fmt.Sprintf("%d/%d", j.JobsReady, j.JobsWanted) }
+
+// Summary is the state of a set with its numbers, as `kubectl get jobsets -o wide` has them.
+type Summary struct {
+	Phase
+	Jobs
+}
+
 // Summarize returns the state of a set.
 func Summarize(js *jobsetv1alpha2.JobSet) Summary {
 	s := helper.Summarize(js)
 	return Summary{
-		State: s.Phase, Reason: s.Reason, Message: cli.Clean(s.Message),
-		JobsReady: int(s.Jobs.Up), JobsWanted: int(s.Jobs.Wanted), Attempt: int(s.Attempt),
+		Phase{State: s.Phase, Reason: s.Reason, Message: cli.Clean(s.Message)},
+		Jobs{JobsReady: int(s.Jobs.Up), JobsWanted: int(s.Jobs.Wanted), Attempt: int(s.Attempt)},
 	}
 }
-
-// Words are the state with its reason, like "Starting (JobsNotReady)". A set that has completed needs none.
-func (s Summary) Words() string {
-	if s.Reason == "" || s.Reason == s.State || s.State == helper.PhaseCompleted {
-		return s.State
-	}
-	return fmt.Sprintf("%s (%s)", s.State, s.Reason)
-}
-
-// ReadyOf are the Jobs that are ready, of all, like "1/2".
-func (s Summary) ReadyOf() string { return fmt.Sprintf("%d/%d", s.JobsReady, s.JobsWanted) }

@@ -71,19 +71,6 @@ func layoutOf(begin, end time.Time, step time.Duration) string {
 // scale maps times to places from 0 to 1.
 type scale struct{ begin, end time.Time }
 
-// scaleOf leaves room for the shortest life, which would have no width.
-func scaleOf(t *Timeline) scale {
-	end := t.End
-	if end.Sub(t.Begin) < time.Second {
-		end = t.Begin.Add(time.Second)
-	}
-	begin := t.Begin
-	for _, lane := range t.Jobs {
-		begin, end = sooner(begin, lane.Begin), later(end, lane.End)
-	}
-	return scale{begin, end}
-}
-
 func (s scale) place(at time.Time) float64 {
 	return min(1, max(0, float64(at.Sub(s.begin))/float64(s.end.Sub(s.begin))))
 }

@@ -31,14 +31,19 @@ const (
 
 // view is what the page shows.
 type view struct {
-	*Timeline
-	Life, Use, Zone, From, To string
-	Height, Bottom            int
-	Ticks                     []viewTick
-	Rows                      []viewRow
-	Legend                    []Kind
-	Table                     []viewAttempt
-	BarHeight, AxisHeightTop  int
+	Kind, Name, Namespace, Note string
+	Parts                       string
+	Finished                    bool
+	Life, Use, Zone, From, To   string
+	Height, Bottom              int
+	Ticks                       []viewTick
+	Rows                        []viewRow
+	Legend                      []Kind
+	Attempts                    []viewAttempt
+	Steps                       []viewStep
+	Revisions                   []viewRevision
+	Groups                      []viewGroup
+	BarHeight, AxisHeightTop    int
 }
 
 type viewTick struct {
@@ -63,18 +68,18 @@ type viewAttempt struct {
 }
 
 // Page writes the timeline as one page of HTML that needs nothing else: no network, no script.
-func Page(w io.Writer, t *Timeline, zone *time.Location) error {
-	if err := pageTemplate.Execute(w, viewOf(t, zone)); err != nil {
+func Page(w io.Writer, t View, zone *time.Location) error {
+	if err := pageTemplate.Execute(w, viewOf(t.drawing(), zone)); err != nil {
 		return fmt.Errorf("writing the page: %w", err)
 	}
 	return nil
 }
 
-func viewOf(t *Timeline, zone *time.Location) *view {
-	sc := scaleOf(t)
+func viewOf(d *drawing, zone *time.Location) *view {
+	sc := d.scale()
 	v := &view{
-		Timeline: t, Life: state(t), Use: use(t), BarHeight: barHeight, AxisHeightTop: axisHeight,
-		Zone: sc.begin.In(zone).Format("MST"), From: clock(t.Begin, zone), To: clock(t.End, zone),
+		Kind: d.kind.Names[0], Name: d.name, Namespace: d.namespace, Note: d.note, Parts: d.parts, Finished: d.finished, Life: d.life, Use: d.use, BarHeight: barHeight, AxisHeightTop: axisHeight,
+		Zone: sc.begin.In(zone).Format("MST"), From: clock(d.begin, zone), To: clock(d.end, zone),
 	}
 	axis := ticks(sc.begin, sc.end, mostTicks, zone)
 	if len(axis) > 0 && len(axis[0].label) > len("15:04:05") {
@@ -85,7 +90,7 @@ func viewOf(t *Timeline, zone *time.Location) *view {
 	}
 	y := axisHeight
 	shown := map[Kind]bool{}
-	for _, r := range rows(t) {
+	for _, r := range d.rows {
 		row := viewRow{Label: r.label, Detail: r.detail, Outcome: r.outcome, LabelY: y + 16, BarY: y + barOffset}
 		for _, phase := range r.phases {
 			row.Bars = append(row.Bars, viewBarOf(r, phase, sc, zone))
@@ -100,9 +105,7 @@ func viewOf(t *Timeline, zone *time.Location) *view {
 			v.Legend = append(v.Legend, st.kind)
 		}
 	}
-	for i := range t.Attempts {
-		v.Table = append(v.Table, viewAttemptOf(&t.Attempts[i], zone))
-	}
+	d.fill(v, zone)
 	return v
 }
 

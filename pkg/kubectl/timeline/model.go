@@ -57,7 +57,8 @@ type Attempt struct {
 // Kind is what a set did during a phase.
 type Kind string
 
-// The kinds of phases. The first four are between attempts, the others in one; the last one is that of Jobs.
+// The kinds of phases. The first four are between attempts, the others in one; Failed is that of Jobs and groups, and the last three are those of
+// revisions.
 const (
 	Waiting   Kind = "waiting"   // for the controller to begin
 	Suspended Kind = "suspended" // by a user
@@ -66,7 +67,10 @@ const (
 	Creating  Kind = "creating"  // until all Jobs exist, which includes deleting those of before
 	Starting  Kind = "starting"  // until all Jobs are ready
 	Running   Kind = "running"   // all Jobs are ready, or were when this began
-	Failed    Kind = "failed"    // a Job that failed
+	Failed    Kind = "failed"    // a Job that failed, or a group that waits to be recreated or is left as it is
+	Updating  Kind = "updating"  // groups are replaced by those of the revision
+	Paused    Kind = "paused"    // a user has paused that
+	Current   Kind = "current"   // the revision is that of the spec
 )
 
 // Phase is a part of the life of the set.

@@ -43,6 +43,9 @@ var styles = []style{
 	{Starting, '▒', '+', cli.Busy},
 	{Running, '█', '=', cli.Good},
 	{Failed, '▓', 'X', cli.Bad},
+	{Updating, '▞', '/', cli.Busy},
+	{Paused, '╌', '~', cli.Quiet},
+	{Current, '━', '_', cli.Quiet},
 }
 
 // mark is how the end of a row looks.
@@ -62,25 +65,25 @@ var marks = []mark{
 }
 
 // text returns the chart, its legend, and a table of the attempts.
-func text(t *Timeline, s screen) string {
+func text(v View, s screen) string {
+	d := v.drawing()
 	b := &strings.Builder{}
-	for _, sentence := range []string{fmt.Sprintf("jobset %s/%s: %s", t.Namespace, t.JobSet, state(t)), use(t)} {
+	for _, sentence := range []string{fmt.Sprintf("%s %s/%s: %s", d.kind.Names[0], d.namespace, d.name, d.life), d.use} {
 		for _, part := range wrap(sentence, s.Width) {
 			line(b, s, part)
 		}
 	}
-	lines := rows(t)
-	if len(lines) > 0 {
+	if len(d.rows) > 0 {
 		b.WriteString("\n")
-		chart(b, t, lines, s)
+		chart(b, d, s)
 	}
-	if len(t.Attempts) > 0 {
+	if d.table != nil {
 		b.WriteString("\n")
-		table(b, t, s)
+		d.table(b, s)
 	}
-	if t.Note != "" {
+	if d.note != "" {
 		b.WriteString("\n")
-		for _, part := range wrap(t.Note, s.Width) {
+		for _, part := range wrap(d.note, s.Width) {
 			line(b, s, part)
 		}
 	}
@@ -110,7 +113,8 @@ func (s screen) cut(text string, width int) string {
 	return s.Cut(text)
 }
 
-func chart(b *strings.Builder, t *Timeline, lines []row, s screen) {
+func chart(b *strings.Builder, d *drawing, s screen) {
+	lines := d.rows
 	gutter := 0
 	for _, r := range lines {
 		gutter = max(gutter, cli.Columns(r.label))
@@ -122,11 +126,10 @@ func chart(b *strings.Builder, t *Timeline, lines []row, s screen) {
 	// A space after the labels, and one column for the mark of a bar that reaches the end.
 	gutter = min(gutter, mostLabel, max(0, width-leastWidth)) + 1
 	columns := min(mostWidth, max(leastWidth/2, width-gutter-1))
-	scale := scaleOf(t)
+	scale := d.scale()
 	axis(b, scale, gutter, columns, s)
 	for _, r := range lines {
-		b.WriteString(cli.Pad(s.cut(r.label, gutter-1), gutter))
-		b.WriteString(strings.TrimRight(bar(r, scale, columns, s), " "))
+		b.WriteString(strings.TrimRight(cli.Pad(s.cut(r.label, gutter-1), gutter)+bar(r, scale, columns, s), " "))
 		b.WriteString("\n")
 	}
 	legend(b, lines, gutter, s)
@@ -174,7 +177,7 @@ func bar(r row, sc scale, columns int, s screen) string {
 		for c := from; c < to; c++ {
 			cells[c] = i + 1
 		}
-		last = to
+		last = max(last, to)
 	}
 	var b strings.Builder
 	for c := 0; c < last; {
@@ -211,7 +214,7 @@ func markOf(outcome string) int {
 	return slices.IndexFunc(marks, func(m mark) bool { return m.outcome == outcome })
 }
 
-// legend explains what was drawn, and nothing else. It goes on in the next line where one is full.
+// legend explains what was drawn, and nothing else.
 func legend(b *strings.Builder, lines []row, gutter int, s screen) {
 	kinds, outcomes := map[Kind]bool{}, map[string]bool{}
 	for _, r := range lines {
@@ -239,6 +242,14 @@ func legend(b *strings.Builder, lines []row, gutter int, s screen) {
 			add(m.color, string(s.pick(m.unicode, m.ascii)), word)
 		}
 	}
+	if len(items) == 0 {
+		return
+	}
+	writeItems(b, items, plain, gutter, s)
+}
+
+// writeItems writes the items side by side, after the gutter. It goes on in the next line where one is full.
+func writeItems(b *strings.Builder, items, plain []string, gutter int, s screen) {
 	b.WriteString(strings.Repeat(" ", gutter))
 	used := gutter
 	for i := range items {

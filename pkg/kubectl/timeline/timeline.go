@@ -1,8 +1,8 @@
 // Copyright The jobset-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package timeline is `kubectl jobset timeline`: the attempts of a set, and what it did in each, drawn over time. Build
-// makes data of a set; the chart for terminals, the page and the formats for scripts are made from that alone.
+// Package timeline is `kubectl jobset timeline`: the attempts of a set, and what it did in each, the steps of a sequence, or the groups and revisions of a
+// LeaderWorkerSet, drawn over time. Build makes data of a set; the chart for terminals, the page and the formats for scripts are made from that alone.
 package timeline
 
 import (
@@ -38,14 +38,25 @@ func NewCommand(f *cli.Factory, kinds []cli.For[Reader]) *cobra.Command {
 	o := &options{factory: f}
 	cmd := &cobra.Command{
 		Use:   "timeline NAME",
-		Short: "Draw the attempts of a JobSet over time",
+		Short: "Draw the attempts of a JobSet, the steps of a SequentialJob, or the groups of a LeaderWorkerSet over time",
 		Long: `Draws the attempts of a JobSet over time, and what it did in each: creating its Jobs, starting until all of
 them were ready, running. Between attempts it may have been suspended or queued. A line for each attempt says what
 began it, how long the set took to be ready (for a restart: to recover), how it ended, and what failed first.
 
+Of a SequentialJob (sj/NAME), each step has a bar, and a line with its attempts, its state and what failed first.
+
+Of a LeaderWorkerSet (lws/NAME), each revision that is kept and each group has a bar. That of a group is the run of its present pods, with a mark where
+the group failed last. Of more than 30 groups, those that are not well have bars of their own.
+
 -o html writes one page that needs no network: open it in a browser, or attach it to a report.`,
 		Example: `  # The attempts of the set "train"
   kubectl jobset timeline train
+
+  # The steps of the sequence "etl"
+  kubectl jobset timeline sj/etl
+
+  # The groups of the LeaderWorkerSet "vllm"
+  kubectl jobset timeline lws/vllm
 
   # Also the Jobs that exist
   kubectl jobset timeline train --jobs
@@ -106,10 +117,10 @@ func (o *options) run(ctx context.Context, kind cli.For[Reader], name string) er
 }
 
 // Reader makes the timeline of an object of a kind, with its Jobs on request.
-type Reader func(ctx context.Context, c *cli.Clients, name string, withJobs bool) (*Timeline, error)
+type Reader func(ctx context.Context, c *cli.Clients, name string, withJobs bool) (View, error)
 
 // JobSet is the Reader of JobSets. Without a history of attempts, their Jobs are read in any case.
-func JobSet(ctx context.Context, c *cli.Clients, name string, withJobs bool) (*Timeline, error) {
+func JobSet(ctx context.Context, c *cli.Clients, name string, withJobs bool) (View, error) {
 	if !withJobs {
 		js, err := c.JobSets.JobsetV1alpha2().JobSets(c.Namespace).Get(ctx, name, metav1.GetOptions{})
 		if err != nil {
@@ -141,7 +152,7 @@ func withoutHistory(t *Timeline) {
 }
 
 // page writes the page to the file or to the output.
-func (o *options) page(t *Timeline, zone *time.Location) error {
+func (o *options) page(t View, zone *time.Location) error {
 	if o.file == "" {
 		return Page(o.factory.Out, t, zone)
 	}

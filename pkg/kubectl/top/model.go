@@ -22,8 +22,7 @@ type Top struct {
 	Name      string `json:"name"`
 	Namespace string `json:"namespace"`
 	snapshot.Summary
-	Pods           Pods        `json:"pods"`
-	Requests       Resources   `json:"requests"`
+	Totals
 	Restarts       int         `json:"restarts"`
 	Counted        int         `json:"countedRestarts"`
 	Limit          int         `json:"restartLimit"`
@@ -31,16 +30,27 @@ type Top struct {
 	ReadyShare     *ReadyShare `json:"readyShare,omitempty"`
 	Goodput        *Goodput    `json:"goodput,omitempty"`
 	ReplicatedJobs []Group     `json:"replicatedJobs"`
-	DomainLabel    string      `json:"domainLabel"`
-	Domains        []Place     `json:"domains"`
-	Nodes          []Place     `json:"nodes"`
+	Placement
+}
+
+// Totals are the figures of all pods of a set.
+type Totals struct {
+	Pods     Pods      `json:"pods"`
+	Requests Resources `json:"requests"`
+}
+
+// Placement is where the pods of a set run.
+type Placement struct {
+	DomainLabel string  `json:"domainLabel"`
+	Domains     []Place `json:"domains"`
+	Nodes       []Place `json:"nodes"`
 	// Notes say what could not be found out.
 	Notes []string `json:"notes,omitempty"`
 }
 
 // Pods counts the pods of the current attempt: those that the set wants, those that exist, and of these the ones that are ready,
-// have succeeded or have failed. Leaving are pods of Jobs of an earlier attempt, counted nowhere else. Removed are those that do not
-// exist because the set has finished or is being deleted.
+// have succeeded or have failed. Leaving are pods of Jobs of an earlier attempt, and pods of groups that are being deleted, counted nowhere else.
+// Removed are those that do not exist because the set has finished or is being deleted.
 type Pods struct {
 	Wanted    int `json:"wanted"`
 	Existing  int `json:"existing"`
@@ -104,9 +114,9 @@ type Place struct {
 func New(s *snapshot.Set, domainLabel string, domains map[string]string) *Top {
 	js := s.JobSet
 	t := &Top{
-		Name: js.Name, Namespace: js.Namespace, Summary: snapshot.Summarize(js), Requests: Resources{},
+		Name: js.Name, Namespace: js.Namespace, Summary: snapshot.Summarize(js), Totals: Totals{Requests: Resources{}},
 		Restarts: int(js.Status.Restarts), Counted: int(helper.CountedRestarts(&js.Status)), Limit: int(helper.RestartLimit(js)),
-		DomainLabel: domainLabel, ReplicatedJobs: []Group{},
+		Placement: Placement{DomainLabel: domainLabel}, ReplicatedJobs: []Group{},
 	}
 	t.addHistory(s)
 	groups := map[string]*Group{}

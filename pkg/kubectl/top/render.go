@@ -5,13 +5,10 @@ package top
 
 import (
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/cli"
@@ -24,75 +21,43 @@ const (
 	mostGroups  = 20
 )
 
-// Lines returns the figures as text.
+// Lines implements View.
 func (t *Top) Lines(terminal cli.Terminal, all bool) []string {
 	resources := t.resources()
-	lines := t.facts(terminal, resources)
-	add := func(columns []cli.Column, rows [][]string) {
-		if len(rows) > 0 {
-			lines = append(append(lines, ""), terminal.Table(columns, rows)...)
-		}
+	columns := withResources(resources, cli.Column{Title: "REPLICATEDJOB"}, cli.Column{Title: "JOBS READY"}, cli.Column{Title: "PODS READY"}, cli.Column{Title: "RESTARTS", Drop: dropOther})
+	lines := append(t.facts(terminal, resources), table(terminal, columns, t.groupRows(terminal, resources, all))...)
+	return append(lines, t.Placement.lines(terminal, resources, all)...)
+}
+
+// table returns a table below an empty line; none without rows.
+func table(terminal cli.Terminal, columns []cli.Column, rows [][]string) []string {
+	if len(rows) == 0 {
+		return nil
 	}
-	add(withResources(resources, cli.Column{Title: "REPLICATEDJOB"}, cli.Column{Title: "JOBS READY"}, cli.Column{Title: "PODS READY"}, cli.Column{Title: "RESTARTS", Drop: dropOther}),
-		t.groupRows(terminal, resources, all))
-	add(withResources(resources, cli.Column{Title: "DOMAIN"}, cli.Column{Title: "NODES"}, cli.Column{Title: "PODS READY"}), t.domainRows(terminal, resources, all))
-	add(withResources(resources, cli.Column{Title: "NODE"}, cli.Column{Title: "DOMAIN", Drop: dropOther}, cli.Column{Title: "PODS READY"}), t.nodeRows(terminal, resources, all))
-	for _, note := range t.Notes {
+	return append([]string{""}, terminal.Table(columns, rows)...)
+}
+
+// lines are the tables of domains and nodes, and the notes.
+func (p *Placement) lines(terminal cli.Terminal, resources []corev1.ResourceName, all bool) []string {
+	lines := table(terminal, withResources(resources, cli.Column{Title: "DOMAIN"}, cli.Column{Title: "NODES"}, cli.Column{Title: "PODS READY"}), p.domainRows(terminal, resources, all))
+	lines = append(lines, table(terminal, withResources(resources, cli.Column{Title: "NODE"}, cli.Column{Title: "DOMAIN", Drop: dropOther}, cli.Column{Title: "PODS READY"}),
+		p.nodeRows(terminal, resources, all))...)
+	for _, note := range p.Notes {
 		lines = append(append(lines, ""), terminal.Wrap("note: "+note, "", "")...)
 	}
 	return lines
 }
 
-// The order in which columns are left out where there is little room: CPU and memory first, devices last.
-const (
-	dropDevice = iota + 1
-	dropOther
-	dropCPU
-	dropMemory
-)
-
-// withResources adds the columns of the resources.
-func withResources(resources []corev1.ResourceName, columns ...cli.Column) []cli.Column {
-	for _, name := range resources {
-		column := cli.Column{Title: string(name), Drop: dropDevice}
-		switch name {
-		case corev1.ResourceCPU:
-			column = cli.Column{Title: "CPU", Drop: dropCPU}
-		case corev1.ResourceMemory:
-			column = cli.Column{Title: "MEMORY", Drop: dropMemory}
-		}
-		columns = append(columns, column)
-	}
-	return columns
-}
-
-// resources are the names of what the set requests: CPU and memory, then the others, without storage on the nodes.
-func (t *Top) resources() []corev1.ResourceName {
-	names := []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory}
-	for _, name := range slices.Sorted(maps.Keys(t.Requests)) {
-		if !slices.Contains(names, name) && name != corev1.ResourceEphemeralStorage {
-			names = append(names, name)
-		}
-	}
-	return names
-}
+// note implements View.
+func (p *Placement) note(text string) { p.Notes = append(p.Notes, text) }
 
 // facts are the lines about the set as a whole.
 func (t *Top) facts(terminal cli.Terminal, resources []corev1.ResourceName) []string {
 	rows := [][]string{
 		{"Set", "jobset/" + t.Name + ", " + terminal.Paint(stateColor(t.State), t.Words())},
 		{"Jobs", terminal.Paint(shareColor(t.JobsReady, t.JobsWanted), fmt.Sprintf("%s of %s ready", cli.Number(t.JobsReady), cli.Number(t.JobsWanted)))},
-		{"Pods", terminal.Paint(t.Pods.color(), t.podsText())},
 	}
-	var requests []string
-	for _, name := range resources {
-		if quantity, found := t.Requests[name]; found {
-			requests = append(requests, formatted(name, quantity)+" "+string(name))
-		}
-	}
-	if len(requests) > 0 {
-		rows = append(rows, []string{"Requests", strings.Join(requests, ", ")})
-	}
+	rows = append(rows, t.Totals.facts(terminal, resources, "of an earlier attempt")...)
 	if t.Limit > 0 || t.Restarts > 0 {
 		text := cli.Number(t.Restarts) + " of the whole set"
 		if t.Limit > 0 {
@@ -109,24 +74,42 @@ func (t *Top) facts(terminal cli.Terminal, resources []corev1.ResourceName) []st
 	if g := t.Goodput; g != nil {
 		rows = append(rows, []string{"Goodput", g.text()})
 	}
-	var lines []string
-	for _, row := range rows {
-		lines = append(lines, terminal.Wrap(row[1], cli.Pad(terminal.Paint(cli.Bold, row[0]), factsFrom), strings.Repeat(" ", factsFrom))...)
+	return written(terminal, rows)
+}
+
+// written are facts below each other.
+func written(terminal cli.Terminal, facts [][]string) (lines []string) {
+	for _, fact := range facts {
+		lines = append(lines, terminal.Wrap(fact[1], cli.Pad(terminal.Paint(cli.Bold, fact[0]), factsFrom), strings.Repeat(" ", factsFrom))...)
 	}
 	return lines
+}
+
+// facts are those about all pods. The word is for pods that are leaving.
+func (t *Totals) facts(terminal cli.Terminal, resources []corev1.ResourceName, leaving string) [][]string {
+	facts := [][]string{{"Pods", terminal.Paint(t.Pods.color(), t.Pods.text(leaving))}}
+	var requests []string
+	for _, name := range resources {
+		if quantity, found := t.Requests[name]; found {
+			requests = append(requests, formatted(name, quantity)+" "+string(name))
+		}
+	}
+	if len(requests) > 0 {
+		facts = append(facts, []string{"Requests", strings.Join(requests, ", ")})
+	}
+	return facts
 }
 
 // factsFrom is the column from which the facts stand.
 const factsFrom = len("Ready share") + 2
 
-func (t *Top) podsText() string {
-	p := t.Pods
+func (p *Pods) text(leaving string) string {
 	text := fmt.Sprintf("%s of %s ready", cli.Number(p.Ready), cli.Number(p.Wanted))
 	for _, more := range []struct {
 		n    int
 		what string
 	}{
-		{p.Succeeded, "succeeded"}, {p.Failed, "failed"}, {p.Existing - p.Ready - p.Succeeded - p.Failed, "not ready"}, {p.Removed, "removed"}, {p.Wanted - p.Existing - p.Removed, "missing"}, {p.Leaving, "of an earlier attempt"},
+		{p.Succeeded, "succeeded"}, {p.Failed, "failed"}, {p.Existing - p.Ready - p.Succeeded - p.Failed, "not ready"}, {p.Removed, "removed"}, {p.Wanted - p.Existing - p.Removed, "missing"}, {p.Leaving, leaving},
 	} {
 		if more.n > 0 {
 			text += fmt.Sprintf(", %s %s", cli.Number(more.n), more.what)
@@ -176,35 +159,35 @@ func (t *Top) groupRows(terminal cli.Terminal, resources []corev1.ResourceName, 
 	return rows
 }
 
-func (t *Top) domainRows(terminal cli.Terminal, resources []corev1.ResourceName, all bool) [][]string {
+func (p *Placement) domainRows(terminal cli.Terminal, resources []corev1.ResourceName, all bool) [][]string {
 	var rows [][]string
-	for i := range t.Domains {
+	for i := range p.Domains {
 		if !all && i == mostDomains {
-			rows = append(rows, []string{more(len(t.Domains)-i, "domain")})
+			rows = append(rows, []string{more(len(p.Domains)-i, "domain")})
 			break
 		}
-		d := &t.Domains[i]
+		d := &p.Domains[i]
 		name := d.Name
 		if name == "" {
-			name = "(without " + t.DomainLabel + ")"
+			name = "(without " + p.DomainLabel + ")"
 		}
 		rows = append(rows, append([]string{name, cli.Number(d.Nodes), d.readyText(terminal)}, cells(resources, d.Requests)...))
 	}
 	return rows
 }
 
-func (t *Top) nodeRows(terminal cli.Terminal, resources []corev1.ResourceName, all bool) [][]string {
+func (p *Placement) nodeRows(terminal cli.Terminal, resources []corev1.ResourceName, all bool) [][]string {
 	var rows [][]string
-	for i := range t.Nodes {
-		if !all && i == mostNodes && len(t.Nodes) > mostNodes+1 {
+	for i := range p.Nodes {
+		if !all && i == mostNodes && len(p.Nodes) > mostNodes+1 {
 			pods, unready := 0, 0
-			for _, rest := range t.Nodes[i:] {
+			for _, rest := range p.Nodes[i:] {
 				pods, unready = pods+rest.Pods, unready+rest.Pods-rest.Ready
 			}
-			rows = append(rows, []string{fmt.Sprintf("%s with %s, %s of them not ready", more(len(t.Nodes)-i, "node"), cli.Count(pods, "pod"), cli.Number(unready))})
+			rows = append(rows, []string{fmt.Sprintf("%s with %s, %s of them not ready", more(len(p.Nodes)-i, "node"), cli.Count(pods, "pod"), cli.Number(unready))})
 			break
 		}
-		n := &t.Nodes[i]
+		n := &p.Nodes[i]
 		name := n.Name
 		if name == "" {
 			name = "(no node yet)"
@@ -219,37 +202,6 @@ func (p *Place) readyText(terminal cli.Terminal) string {
 }
 
 func more(n int, one string) string { return "and " + cli.Count(n, "more "+one) }
-
-func cells(resources []corev1.ResourceName, requests Resources) []string {
-	row := make([]string, 0, len(resources))
-	for _, name := range resources {
-		quantity, found := requests[name]
-		if !found {
-			row = append(row, "-")
-			continue
-		}
-		row = append(row, formatted(name, quantity))
-	}
-	return row
-}
-
-// formatted writes a sum as a person would: CPUs with decimals, bytes in the largest fitting unit.
-func formatted(name corev1.ResourceName, quantity resource.Quantity) string {
-	switch {
-	case name == corev1.ResourceCPU:
-		return strings.TrimSuffix(strings.TrimRight(fmt.Sprintf("%.3f", quantity.AsApproximateFloat64()), "0"), ".")
-	case name == corev1.ResourceMemory, strings.HasPrefix(string(name), corev1.ResourceHugePagesPrefix):
-		value, unit := quantity.AsApproximateFloat64(), ""
-		for _, next := range []string{"Ki", "Mi", "Gi", "Ti", "Pi"} {
-			if value < 1024 {
-				break
-			}
-			value, unit = value/1024, next
-		}
-		return strings.TrimSuffix(fmt.Sprintf("%.1f", value), ".0") + unit
-	}
-	return cli.Number(int(quantity.Value()))
-}
 
 func shareColor(part, whole int) cli.Color {
 	switch {

@@ -1,7 +1,8 @@
 // Copyright The jobset-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package top is `kubectl jobset top`: how much of a JobSet is ready, where it runs, what it requests there, its ready share and its goodput.
+// Package top is `kubectl jobset top`: how much of a JobSet or a LeaderWorkerSet is ready, where it runs and what it requests there, and of a JobSet its ready
+// share and its goodput.
 package top
 
 import (
@@ -21,10 +22,15 @@ const long = `Show how many pods of a JobSet are ready, what it requests on whic
 attempts so far, the ready share: the share of its life, from creation to end, in which all of its Jobs were ready; and, if
 the job reports its checkpoints, the goodput: the share of its life whose work a checkpoint has kept.
 
+Of a LeaderWorkerSet (lws/NAME), the groups are shown in place of attempts and shares, those that are not ready first.
+
 Requests are those of pods that have not ended. For usage, see "kubectl top pods". Nodes with pods that are not ready come first.`
 
 const example = `  # Show the set train
   kubectl jobset top train
+
+  # Show the groups of the LeaderWorkerSet vllm
+  kubectl jobset top lws/vllm
 
   # By rack, as the label of the nodes says
   kubectl jobset top train --domain-label=example.com/rack
@@ -39,12 +45,41 @@ type options struct {
 	output      cli.Output
 }
 
-// Loader reads an object of a kind and the Jobs and pods that belong to it.
-type Loader func(ctx context.Context, c *cli.Clients, name string) (*snapshot.Set, error)
+// Loader reads an object of a kind and what belongs to it.
+type Loader func(ctx context.Context, c *cli.Clients, name string) (Subject, error)
+
+// Subject is an object with what was read of it.
+type Subject interface {
+	// placed are the pods whose nodes and domains are shown.
+	placed() []*corev1.Pod
+	// figures derives what is shown. Domains are by name of node, nil when they are not known.
+	figures(domainLabel string, domains map[string]string) View
+}
+
+// View is what the command shows of an object; as data, it is the object itself.
+type View interface {
+	// Lines returns the figures as text. Few lines are shown of what is many, unless all are asked for.
+	Lines(terminal cli.Terminal, all bool) []string
+	// note adds what could not be found out.
+	note(text string)
+}
 
 // JobSet is the Loader of JobSets.
-func JobSet(ctx context.Context, c *cli.Clients, name string) (*snapshot.Set, error) {
-	return snapshot.Load(ctx, c, name, true)
+func JobSet(ctx context.Context, c *cli.Clients, name string) (Subject, error) {
+	set, err := snapshot.Load(ctx, c, name, true)
+	if err != nil {
+		return nil, err
+	}
+	return jobs{set}, nil
+}
+
+// jobs is a JobSet as a Subject.
+type jobs struct{ *snapshot.Set }
+
+func (j jobs) placed() []*corev1.Pod { return j.Pods }
+
+func (j jobs) figures(domainLabel string, domains map[string]string) View {
+	return New(j.Set, domainLabel, domains)
 }
 
 // NewCommand returns `kubectl jobset top`.
@@ -52,7 +87,7 @@ func NewCommand(f *cli.Factory, kinds []cli.For[Loader]) *cobra.Command {
 	o := &options{}
 	cmd := &cobra.Command{
 		Use:               "top NAME",
-		Short:             "Show ready pods, requests by node and domain, attempts, ready share and goodput",
+		Short:             "Show ready pods, requests by node and domain, attempts or groups, ready share and goodput",
 		Long:              long,
 		Example:           example,
 		ValidArgsFunction: complete.Names(f, kinds),
@@ -87,15 +122,15 @@ func (o *options) run(ctx context.Context, f *cli.Factory, kind cli.For[Loader],
 	if err != nil {
 		return err
 	}
-	set, err := kind.Do(ctx, clients, name)
+	subject, err := kind.Do(ctx, clients, name)
 	if err != nil {
 		return err
 	}
-	domains, err := snapshot.Domains(ctx, clients, set.Pods, o.domainLabel)
-	top := New(set, o.domainLabel, domains)
+	domains, err := snapshot.Domains(ctx, clients, subject.placed(), o.domainLabel)
+	top := subject.figures(o.domainLabel, domains)
 	if err != nil {
 		// A user of a namespace often may not read nodes; all else can be shown.
-		top.Notes = append(top.Notes, "domains are not known: "+err.Error())
+		top.note("domains are not known: " + err.Error())
 	}
 	if !o.output.ForHumans() {
 		return o.output.PrintReport(f.Out, kind.Title+"Top", top)

@@ -20,8 +20,7 @@ type choice struct {
 }
 
 // choose decides which Jobs and pods get a line of their own.
-func choose(t *Tree, all bool) choice {
-	jobs, pods := t.listed(all)
+func choose(jobs []*Job, pods int, all bool) choice {
 	all = all || len(jobs)+pods <= smallSet
 	if !all && len(jobs) > fewJobs {
 		jobs = worst(jobs, severityOfJob, mostJobs)

@@ -18,8 +18,8 @@ import (
 
 // The states of a Job that does not exist.
 const (
-	Missing = "Missing" // it is still to be created
-	Removed = "Removed" // it is not needed any more: its set has finished, or is being deleted
+	Missing = snapshot.Missing // it is still to be created
+	Removed = snapshot.Removed // it is not needed any more: its set has finished, or is being deleted
 )
 
 // Tree is the set, and what -o json prints. Its fields are described in docs/kubectl.md.
@@ -66,16 +66,18 @@ func (j *Job) exists() bool { return j.State != Missing && j.State != Removed }
 // Pod is a pod of a Job.
 type Pod struct {
 	Name string `json:"name"`
-	// Index is the completion index; absent for Jobs that are not Indexed.
-	Index           *int        `json:"index,omitempty"`
-	State           string      `json:"state"`
-	Message         string      `json:"message,omitempty"`
-	Ready           bool        `json:"ready"`
-	ContainersReady int         `json:"containersReady"`
-	Containers      int         `json:"containers"`
-	Restarts        int         `json:"restarts"`
-	Node            string      `json:"node,omitempty"`
-	CreateTime      metav1.Time `json:"createTime"`
+	// Index is the completion index, or in a LeaderWorkerSet that in the group; absent for Jobs that are not Indexed.
+	Index           *int   `json:"index,omitempty"`
+	State           string `json:"state"`
+	Message         string `json:"message,omitempty"`
+	Ready           bool   `json:"ready"`
+	ContainersReady int    `json:"containersReady"`
+	Containers      int    `json:"containers"`
+	Restarts        int    `json:"restarts"`
+	Node            string `json:"node,omitempty"`
+	// Revision is the key of the revision of a pod of a LeaderWorkerSet.
+	Revision   string      `json:"revision,omitempty"`
+	CreateTime metav1.Time `json:"createTime"`
 
 	severity severity
 }
@@ -170,10 +172,15 @@ func whyMissing(js *jobsetv1alpha2.JobSet, place int) string {
 }
 
 func newJob(s *snapshot.Set, job *batchv1.Job, pods []*corev1.Pod) Job {
+	j := jobOf(job, s.JobState(job), s.Outdated(job), pods)
+	j.Index, j.Restarts = snapshot.JobIndex(job), s.JobRestarts(snapshot.ReplicatedJob(job), snapshot.JobIndex(job))
+	return j
+}
+
+// jobOf describes a Job of any owner.
+func jobOf(job *batchv1.Job, state string, outdated bool, pods []*corev1.Pod) Job {
 	j := Job{
-		Name: job.Name, Index: snapshot.JobIndex(job), State: s.JobState(job), Size: templateSize(&job.Spec),
-		Restarts: s.JobRestarts(snapshot.ReplicatedJob(job), snapshot.JobIndex(job)), CreateTime: &job.CreationTimestamp,
-		Ready: int(job.Status.Succeeded),
+		Name: job.Name, State: state, Size: templateSize(&job.Spec), CreateTime: &job.CreationTimestamp, Ready: int(job.Status.Succeeded),
 	}
 	if j.State == snapshot.JobFailed {
 		for _, of := range []batchv1.JobConditionType{batchv1.JobFailed, batchv1.JobFailureTarget} {
@@ -183,7 +190,7 @@ func newJob(s *snapshot.Set, job *batchv1.Job, pods []*corev1.Pod) Job {
 			}
 		}
 	}
-	if s.Outdated(job) {
+	if outdated {
 		j.Message = "of an earlier attempt"
 	}
 	for _, pod := range pods {

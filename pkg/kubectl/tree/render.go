@@ -38,6 +38,8 @@ const (
 // item is one line of the tree with what is below it.
 type item struct {
 	name, state, ready, restarts, age, node, message string
+	// revision is for the trees that have a column of it.
+	revision string
 
 	severity severity
 	children []item
@@ -86,7 +88,8 @@ func (t *Tree) items(now time.Time, all bool) item {
 		name: "jobset/" + t.Name, state: t.State, restarts: strconv.Itoa(t.Restarts), age: age(now, &t.CreateTime), message: t.summary(),
 		severity: map[string]severity{helper.PhaseFailed: failed, helper.PhaseTerminating: leaving, helper.PhaseRestarting: starting, helper.PhasePending: starting, helper.PhaseStarting: late}[t.State],
 	}
-	chosen := choose(t, all)
+	jobs, pods := t.listed(all)
+	chosen := choose(jobs, pods, all)
 	for i := range t.ReplicatedJobs {
 		g := &t.ReplicatedJobs[i]
 		top.children = append(top.children, g.item(now, chosen))
@@ -253,7 +256,7 @@ func (j *Job) item(now time.Time, chosen choice) item {
 func (p *Pod) item(now time.Time) item {
 	return item{
 		name: "pod/" + p.Name, state: p.State, ready: of(p.ContainersReady, p.Containers), restarts: strconv.Itoa(p.Restarts),
-		age: age(now, &p.CreateTime), node: p.Node, message: p.Message, severity: p.severity,
+		age: age(now, &p.CreateTime), node: p.Node, message: p.Message, severity: p.severity, revision: p.Revision,
 	}
 }
 

@@ -1,8 +1,9 @@
 // Copyright The jobset-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package tree is `kubectl jobset tree`: a JobSet with its replicatedJobs, Jobs and pods. It makes three list calls, however
-// many pods there are; what is shown of many is decided by pure functions.
+// Package tree is `kubectl jobset tree`: a JobSet with its replicatedJobs, Jobs and pods, a SequentialJob with its steps, or a
+// LeaderWorkerSet with its groups. It makes three list calls, however many pods there are; what is shown of many is decided by pure
+// functions.
 package tree
 
 import (
@@ -24,6 +25,11 @@ Up to 40 Jobs and pods are all shown. Of more, only those with problems are show
 counted by state. Jobs that are still to be created are Missing, with what they wait for. Jobs that do not exist because
 the set has finished or is being deleted are Removed. Jobs of an earlier attempt that still exist are Terminating or Outdated.
 
+Of a SequentialJob (sj/NAME), all steps are shown with their states; those that have been started have their Job or JobSet below them.
+
+Of a LeaderWorkerSet (lws/NAME), the groups are shown with their leaders and workers, and the revision of each. READY counts groups for the set and
+pods for groups; RESTARTS counts how often groups were recreated after failures.
+
 With --watch, the tree is drawn again when it changes: on a terminal in place, elsewhere below the last one with the time.
 
 READY counts Jobs for the set and for replicatedJobs, pods for Jobs, and containers for pods. RESTARTS counts restarts
@@ -31,6 +37,12 @@ of the whole set, of single Jobs, and of containers.`
 
 const example = `  # Show the set train, and what belongs to it
   kubectl jobset tree train
+
+  # Show the steps of the sequence etl
+  kubectl jobset tree sj/etl
+
+  # Show the groups of the LeaderWorkerSet vllm
+  kubectl jobset tree lws/vllm
 
   # Show every pod, however many there are
   kubectl jobset tree train --all
@@ -70,7 +82,7 @@ func NewCommand(f *cli.Factory, kinds []cli.For[Loader]) *cobra.Command {
 	o := &options{}
 	cmd := &cobra.Command{
 		Use:               "tree NAME",
-		Short:             "Show a JobSet with its Jobs and pods",
+		Short:             "Show a JobSet, a SequentialJob or a LeaderWorkerSet with its children and pods",
 		Long:              long,
 		Example:           example,
 		ValidArgsFunction: complete.Names(f, kinds),

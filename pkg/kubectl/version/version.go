@@ -26,6 +26,7 @@ import (
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/cli"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/outage"
 )
 
 const long = `Show the versions of the plugin, of jobset-apiserver, of jobset-controller and of the cluster, and the feature gates of
@@ -121,7 +122,7 @@ func (v *Versions) read(ctx context.Context, c *cli.Clients, namespace string) e
 	if err := v.readKubernetes(c.Discovery); err != nil {
 		return err
 	}
-	v.readServer(ctx, c.Discovery)
+	v.readServer(ctx, c)
 	v.readController(ctx, c, namespace)
 	return nil
 }
@@ -145,10 +146,10 @@ type document struct {
 	FeatureGates map[string]bool `json:"featureGates"`
 }
 
-func (v *Versions) readServer(ctx context.Context, client discovery.DiscoveryInterface) {
+func (v *Versions) readServer(ctx context.Context, c *cli.Clients) {
 	const unknown = "the version of the server is not known: "
 	path := path.Join("/apis", cli.JobSet.GroupVersion.String(), "featuregates")
-	answer := client.RESTClient().Get().AbsPath(path).Do(ctx)
+	answer := c.Discovery.RESTClient().Get().AbsPath(path).Do(ctx)
 	content, err := answer.Raw()
 	if failed := answer.Error(); failed != nil {
 		err = failed // has the message of the server
@@ -159,7 +160,7 @@ func (v *Versions) readServer(ctx context.Context, client discovery.DiscoveryInt
 		v.Notes = append(v.Notes, fmt.Sprintf("%sthere is no %s; it is another server of JobSets, or none is installed", unknown, path))
 		return
 	case err != nil:
-		v.Notes = append(v.Notes, unknown+cli.Explain(err, cli.JobSet))
+		v.Notes = append(v.Notes, unknown+cli.Explain(outage.Explain(ctx, c, err, cli.JobSet), cli.JobSet))
 		return
 	}
 	if err := json.Unmarshal(content, &found); err != nil {

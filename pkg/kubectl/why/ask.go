@@ -110,7 +110,21 @@ func (d *diagnosis) plugin(format string, args ...any) string {
 	return fmt.Sprintf("kubectl jobset -n %s ", d.Namespace) + fmt.Sprintf(format, args...)
 }
 
-func (d *diagnosis) set() string { return object("jobset", d.Name) }
+func (d *diagnosis) set() string { return object(d.kind().Names[0], d.Name) }
+
+// ref is the object as commands of the plugin take it.
+func (d *diagnosis) ref() string { return d.kind().prefix + d.Name }
+
+// usage is the command that shows the use of memory, if there is one for the kind.
+func (d *diagnosis) usage() []string {
+	if !d.kind().top {
+		return nil
+	}
+	return []string{d.plugin("top %s", d.ref())}
+}
+
+// noun is the object as sentences call it.
+func (d *diagnosis) noun() string { return d.kind().noun }
 
 func conditionFact(name string, c *metav1.Condition) Fact {
 	return Fact{Object: name, Text: fmt.Sprintf("condition %s %s: %s, %s", c.Type, c.Status, c.Reason, oneLine(c.Message)), Time: at(c.LastTransitionTime.Time)}

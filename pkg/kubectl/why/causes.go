@@ -7,18 +7,20 @@ import (
 	"slices"
 )
 
-// Cause is the reason for the state of a set, in one word. Causes are an interface for scripts; docs/why.md describes each.
+// Cause is the reason for the state of an object, in one word. Causes are an interface for scripts; docs/why.md describes each.
 type Cause string
 
 // The causes, most decisive first: of two that hold at once, the one further up explains the one further down, or has to
 // be dealt with before it.
 const (
+	StoreRefused          Cause = "StoreRefused"
 	APIServiceUnavailable Cause = "APIServiceUnavailable"
 	NotFound              Cause = "NotFound"
 
 	FinalizerBlocksDeletion Cause = "FinalizerBlocksDeletion"
 	Deleting                Cause = "Deleting"
 	ManagedByOther          Cause = "ManagedByOther"
+	HeldAfterRestore        Cause = "HeldAfterRestore"
 	Cancelled               Cause = "Cancelled"
 	DeadlineExceeded        Cause = "DeadlineExceeded"
 
@@ -31,9 +33,13 @@ const (
 	WorkloadMissing       Cause = "WorkloadMissing"
 	SuspendedByOwner      Cause = "SuspendedByOwner"
 	SuspendedByUser       Cause = "SuspendedByUser"
+	// UpdatePaused and the other causes of this kind are those of LeaderWorkerSets only.
+	UpdatePaused Cause = "UpdatePaused"
 
 	ControllerNotRunning Cause = "ControllerNotRunning"
 	ControllerNotActing  Cause = "ControllerNotActing"
+	// ReconciliationFailed is a cause of sequences only.
+	ReconciliationFailed Cause = "ReconciliationFailed"
 
 	JobNameTaken        Cause = "JobNameTaken"
 	JobTemplateRefused  Cause = "JobTemplateRefused"
@@ -41,7 +47,11 @@ const (
 	JobRefusedByWebhook Cause = "JobRefusedByWebhook"
 	JobRefusedByPolicy  Cause = "JobRefusedByPolicy"
 	JobCreationFailed   Cause = "JobCreationFailed"
-	JobSuspendedByOther Cause = "JobSuspendedByOther"
+	// ClusterOverloaded is a cause of sequences only.
+	ClusterOverloaded    Cause = "ClusterOverloaded"
+	StatefulSetNameTaken Cause = "StatefulSetNameTaken"
+	StatefulSetRefused   Cause = "StatefulSetRefused"
+	JobSuspendedByOther  Cause = "JobSuspendedByOther"
 
 	PodsRefusedBySecurity Cause = "PodsRefusedBySecurity"
 	PodsRefusedByQuota    Cause = "PodsRefusedByQuota"
@@ -52,6 +62,8 @@ const (
 	TerminatingPodsBlock       Cause = "TerminatingPodsBlockRestart"
 	UnboundClaim               Cause = "UnboundClaim"
 	SchedulingGate             Cause = "SchedulingGate"
+	NoFreeDomain               Cause = "NoFreeDomain"
+	TopologyLabelMissing       Cause = "TopologyLabelMissing"
 	UnschedulableTaint         Cause = "UnschedulableTaint"
 	UnschedulableAffinity      Cause = "UnschedulableAffinity"
 	UnschedulableResources     Cause = "UnschedulableResources"
@@ -67,17 +79,27 @@ const (
 	ServiceForeign             Cause = "ServiceForeign"
 	ServiceMissing             Cause = "ServiceMissing"
 	CoordinatorWithoutHostname Cause = "CoordinatorWithoutHostnames"
+	// RevisionMixed means that a group has a leader and workers of different revisions.
+	RevisionMixed Cause = "RevisionMixed"
 	// CauseUnknown means that the user has no permission to read what would show the cause.
 	CauseUnknown Cause = "CauseUnknown"
 
 	MaxRestartsReached Cause = "MaxRestartsReached"
+	GroupBackoff       Cause = "GroupBackoff"
+	GroupRestarts      Cause = "GroupRestarts"
 	CrashLoop          Cause = "CrashLoop"
 	ExitCode           Cause = "ExitCode"
 	JobFailed          Cause = "JobFailed"
+	// UpdateStuck means that an update replaces no group.
+	UpdateStuck Cause = "UpdateStuck"
 
 	DependsOn    Cause = "DependsOn"
 	StartupOrder Cause = "StartupOrder"
-	Restarting   Cause = "Restarting"
+	// LeaderNotReady means that workers wait for their leader.
+	LeaderNotReady Cause = "LeaderNotReady"
+	Restarting     Cause = "Restarting"
+	// Updating means that groups are being replaced.
+	Updating     Cause = "Updating"
 	PodsNotReady Cause = "PodsNotReady"
 	Starting     Cause = "Starting"
 	Running      Cause = "Running"
@@ -86,25 +108,26 @@ const (
 
 // Causes are all causes, most decisive first.
 var Causes = []Cause{
-	APIServiceUnavailable, NotFound,
-	FinalizerBlocksDeletion, Deleting, ManagedByOther, Cancelled, DeadlineExceeded,
+	StoreRefused, APIServiceUnavailable, NotFound,
+	FinalizerBlocksDeletion, Deleting, ManagedByOther, HeldAfterRestore, Cancelled, DeadlineExceeded,
 	QueueMissing, QueueStopped, WorkloadDeactivated, AdmissionCheckPending, WorkloadPreempted, QuotaNotReserved, WorkloadMissing,
-	SuspendedByOwner, SuspendedByUser,
-	ControllerNotRunning, ControllerNotActing,
-	JobNameTaken, JobTemplateRefused, JobRefusedByQuota, JobRefusedByWebhook, JobRefusedByPolicy, JobCreationFailed, JobSuspendedByOther,
+	SuspendedByOwner, SuspendedByUser, UpdatePaused,
+	ControllerNotRunning, ControllerNotActing, ReconciliationFailed,
+	JobNameTaken, JobTemplateRefused, JobRefusedByQuota, JobRefusedByWebhook, JobRefusedByPolicy, JobCreationFailed, ClusterOverloaded,
+	StatefulSetNameTaken, StatefulSetRefused, JobSuspendedByOther,
 	PodsRefusedBySecurity, PodsRefusedByQuota, PodsRefusedByWebhook, PodCreationFailed,
-	NodeLost, TerminatingPodsBlock, UnboundClaim, SchedulingGate, UnschedulableTaint, UnschedulableAffinity, UnschedulableResources, Unschedulable,
+	NodeLost, TerminatingPodsBlock, UnboundClaim, SchedulingGate, NoFreeDomain, TopologyLabelMissing, UnschedulableTaint, UnschedulableAffinity, UnschedulableResources, Unschedulable,
 	PodGroupWaits, SchedulerSilent, ImagePull, ContainerConfig, VolumeMount, OutOfMemory, Evicted, Preempted,
-	ServiceForeign, ServiceMissing, CoordinatorWithoutHostname,
+	ServiceForeign, ServiceMissing, CoordinatorWithoutHostname, RevisionMixed,
 	CauseUnknown,
-	MaxRestartsReached, CrashLoop, ExitCode, JobFailed,
-	DependsOn, StartupOrder, Restarting, PodsNotReady, Starting, Running, Completed,
+	MaxRestartsReached, GroupBackoff, GroupRestarts, CrashLoop, ExitCode, JobFailed, UpdateStuck,
+	DependsOn, StartupOrder, LeaderNotReady, Restarting, Updating, PodsNotReady, Starting, Running, Completed,
 }
 
 // Normal reports that nothing is wrong.
 func (c Cause) Normal() bool {
 	switch c {
-	case Deleting, Restarting, Starting, Running, Completed:
+	case Deleting, Restarting, Updating, Starting, Running, Completed:
 		return true
 	}
 	return false

@@ -25,17 +25,17 @@ type rule func(*diagnosis) []Finding
 // rules are those that can hold in each state. A state that explains itself has few: what is wrong with the pods of a
 // suspended set is nobody's question.
 var rules = map[string][]rule{
-	stateUnknown:            {apiServiceUnavailable, nodesLost, schedulingRefused, containersWaiting},
+	stateUnknown:            {storeRefused, apiServiceUnavailable, nodesLost, schedulingRefused, containersWaiting},
 	stateNotFound:           {notFound, childrenBlocked},
 	helper.PhaseTerminating: {deletion, childrenBlocked, nodesLost},
 	helper.PhaseCompleted:   {completed},
 	helper.PhaseFailed:      {failed, permissionMissing, serviceTrouble, hostnamesDisabled},
-	helper.PhaseSuspended:   {managedByOther, queued, suspendedBy, controllerGone},
+	helper.PhaseSuspended:   {managedByOther, heldAfterRestore, queued, suspendedBy, controllerGone},
 }
 
 // running are the rules of a set that should run.
 var running = []rule{
-	managedByOther, controllerGone, nameTaken, creationRefused, jobSuspended, podsRefused, childrenBlocked, permissionMissing,
+	managedByOther, heldAfterRestore, controllerGone, nameTaken, creationRefused, jobSuspended, podsRefused, childrenBlocked, permissionMissing,
 	nodesLost, terminatingPods, schedulingRefused, podGroups, containersWaiting, podsFailed, serviceTrouble, hostnamesDisabled,
 	failedAgain, dependencies, startupOrder, health,
 }
@@ -43,11 +43,19 @@ var running = []rule{
 // Diagnose explains the state of the set. It finds something in every case, also that all is well.
 func Diagnose(e *Evidence) *Report {
 	d := newDiagnosis(e)
-	r := &Report{Namespace: e.Namespace, Name: e.Name, Summary: d.summary(), Notes: notes(e.JobSet), NotLookedAt: e.NotLookedAt}
-	apply, known := rules[r.State]
+	s := d.summary()
+	apply, known := rules[s.State]
 	if !known {
 		apply = running
 	}
+	r := d.report(s.Phase, apply)
+	r.Jobs, r.Notes = &s.Jobs, notes(e.JobSet)
+	return r
+}
+
+// report applies rules, and puts what they found in order.
+func (d *diagnosis) report(phase snapshot.Phase, apply []rule) *Report {
+	r := &Report{Namespace: d.Namespace, Name: d.Name, Phase: phase, NotLookedAt: d.NotLookedAt}
 	for _, find := range apply {
 		r.Findings = append(r.Findings, find(d)...)
 	}
@@ -60,18 +68,23 @@ func Diagnose(e *Evidence) *Report {
 
 // summary returns the state of the set, as `kubectl get jobsets -o wide` shows it.
 func (d *diagnosis) summary() snapshot.Summary {
-	switch {
-	case d.JobSet != nil:
+	if d.JobSet != nil {
 		return snapshot.Summarize(d.JobSet)
-	case apierrors.IsNotFound(d.Unread) && !isNotServed(d):
-		return snapshot.Summary{State: stateNotFound}
 	}
-	return snapshot.Summary{State: stateUnknown}
+	return snapshot.Summary{Phase: d.unreadPhase()}
+}
+
+// unreadPhase is the state in the report about an object that could not be read.
+func (d *diagnosis) unreadPhase() snapshot.Phase {
+	if apierrors.IsNotFound(d.Unread) && !isNotServed(d) {
+		return snapshot.Phase{State: stateNotFound}
+	}
+	return snapshot.Phase{State: stateUnknown}
 }
 
 // restarts returns whether Jobs of an earlier attempt are being replaced. The status may not show that yet.
 func (d *diagnosis) restarts() bool {
-	return d.summary().State == helper.PhaseRestarting || len(d.previous) > 0 && !d.allUp()
+	return d.JobSet != nil && d.summary().State == helper.PhaseRestarting || len(d.previous) > 0 && !d.allUp()
 }
 
 // endCondition returns the condition that ended the set. One whose status has only a terminal state gets a condition that

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -16,10 +17,13 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
+	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
+	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/cli"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/snapshot"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/witness"
 )
 
 // Evidence is all that a diagnosis is made from. Maps by name hold nil for an object that does not exist, and nothing for
@@ -28,16 +32,27 @@ type Evidence struct {
 	Namespace, Name string
 	// Now is when the reading began.
 	Now time.Time
-	// JobSet is nil when it could not be read, for the reason of Unread.
-	JobSet *jobsetv1alpha2.JobSet
-	Unread error
-	// Jobs and Pods are those of the set; without the set, those that carry its name.
+	// JobSet, Sequence or Set is the object that is explained. All are nil when it could not be read, for the reason of Unread.
+	JobSet   *jobsetv1alpha2.JobSet
+	Sequence *batchv1alpha1.SequentialJob
+	Set      *leaderworkersetv1.LeaderWorkerSet
+	Unread   error
+	// Groups are those of a LeaderWorkerSet; nil for other kinds. TakenSet is a StatefulSet of its name that it does not own, and Gangs are the
+	// PodGroups of Volcano that its pods wait for.
+	Groups   *snapshot.Groups
+	TakenSet *appsv1.StatefulSet
+	Gangs    map[string]*unstructured.Unstructured
+	// Child is that of a JobSet which the current step of a sequence runs; nil for other steps.
+	Child *Evidence
+	// Jobs and Pods are those of the set, or of the current step of a sequence; without the object, those that carry its name.
 	Jobs []*batchv1.Job
 	Pods []*corev1.Pod
 	// Events are the warnings of the namespace, a bounded number of them.
 	Events []corev1.Event
 	// APIService is that of the group; nil when there is none, or it was not read.
 	APIService *unstructured.Unstructured
+	// Record is that of the store of the server; nil when there is none, or it was not read.
+	Record *witness.Record
 	// Leases are those of the controller.
 	Leases     []coordinationv1.Lease
 	LeasesRead bool
@@ -52,6 +67,8 @@ type Evidence struct {
 	TakenJobs map[string]*batchv1.Job
 	Kueue     Kueue
 	PodGroups map[string]*unstructured.Unstructured
+	// of is the kind of the object; nil for JobSet.
+	of *kind
 	// Near are names like that of a set that does not exist; Elsewhere are namespaces that have one of this very name.
 	Near, Elsewhere []string
 	NotLookedAt     []Gap
@@ -102,6 +119,9 @@ func newDiagnosis(e *Evidence) *diagnosis {
 				d.live = append(d.live, pod)
 			}
 		}
+	}
+	if e.Groups != nil {
+		d.live = alive(e.Pods)
 	}
 	if e.JobSet != nil && !e.forbidden("jobs") {
 		d.missing = missingJobs(e.JobSet, names)

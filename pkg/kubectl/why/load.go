@@ -14,16 +14,15 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/cli"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/snapshot"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/outage"
 )
 
 const (
@@ -40,10 +39,7 @@ const (
 	maxNodes = 500
 )
 
-var apiServices = schema.GroupVersionResource{Group: "apiregistration.k8s.io", Version: "v1", Resource: "apiservices"}
-
-// apiServiceName is that of the group and version of JobSets.
-var apiServiceName = jobsetv1alpha2.SchemeGroupVersion.Version + "." + jobsetv1alpha2.GroupName
+var apiServices = outage.APIServices
 
 // loader fills the evidence, from many requests at once.
 type loader struct {
@@ -52,30 +48,34 @@ type loader struct {
 	mu sync.Mutex
 	// jobs and pods are all that carry the name of the set.
 	jobs []batchv1.Job
+	sets []appsv1.StatefulSet
 	pods []corev1.Pod
 }
 
-// Load reads what a diagnosis of the set needs. First comes what every diagnosis needs; then, once that shows what to look
-// for, the rest. A source that may not be read leaves a gap. An error means that nothing can be said at all.
+// Load reads what a diagnosis of the set needs.
 func Load(ctx context.Context, c *cli.Clients, name string) (*Evidence, error) {
+	return load(ctx, c, setKind(), name)
+}
+
+// load reads what a diagnosis of an object of the kind needs. First comes what every diagnosis needs; then, once that shows what to look
+// for, the rest. A source that may not be read leaves a gap. An error means that nothing can be said at all.
+func load(ctx context.Context, c *cli.Clients, of *kind, name string) (*Evidence, error) {
 	l := &loader{Clients: c, e: &Evidence{
-		Namespace: c.Namespace, Name: name, Now: time.Now(),
+		Namespace: c.Namespace, Name: name, Now: time.Now(), of: of,
 		Nodes: map[string]*corev1.Node{}, Claims: map[string]*corev1.PersistentVolumeClaim{}, Services: map[string]*corev1.Service{},
 		TakenJobs: map[string]*batchv1.Job{},
 	}}
-	l.parallel(ctx, l.readSet, l.readJobs, l.readPods, l.readAPIService, l.readLeases,
+	l.parallel(ctx, l.readSubject, func(ctx context.Context) { of.readChildren(l, ctx) }, l.readPods, l.readAPIService, l.readLeases,
 		func(ctx context.Context) { l.readEvents(ctx, "involvedObject.kind!=Pod") },
 		func(ctx context.Context) { l.readEvents(ctx, "involvedObject.kind=Pod") })
 	if err := l.e.Unread; ctx.Err() != nil || err != nil && !explainable(err) {
 		return nil, cmp.Or(err, ctx.Err())
 	}
 	l.assemble()
-	if l.e.JobSet == nil {
-		l.parallel(ctx, l.readNear, l.readElsewhere, l.readNodes)
+	if l.e.subject() == nil {
+		l.parallel(ctx, l.readNear, l.readElsewhere, l.readNodes, l.readRecord)
 	} else {
-		d := newDiagnosis(l.e)
-		l.parallel(ctx, l.readNodes, l.readKueue, l.readClaims, l.readQuotas, l.readCandidates, l.readPodGroups,
-			func(ctx context.Context) { l.readService(ctx, d) }, func(ctx context.Context) { l.readTakenJobs(ctx, d) })
+		l.parallel(ctx, append(of.more(l), l.readNodes, l.readClaims, l.readQuotas, l.readCandidates, l.readPodGroups)...)
 	}
 	slices.SortFunc(l.e.NotLookedAt, func(a, b Gap) int { return strings.Compare(a.Source, b.Source) })
 	return l.e, ctx.Err()
@@ -124,19 +124,16 @@ func (l *loader) gap(source string, err error) {
 	}
 }
 
-// readSet reads the set itself. Its API may be another server's, which can leave the question unanswered.
-func (l *loader) readSet(ctx context.Context) {
+// readSubject reads the object itself. Its API may be another server's, which can leave the question unanswered.
+func (l *loader) readSubject(ctx context.Context) {
 	ctx, stop := context.WithTimeout(ctx, unansweredAfter)
 	defer stop()
-	l.e.JobSet, l.e.Unread = l.JobSets.JobsetV1alpha2().JobSets(l.Namespace).Get(ctx, l.e.Name, metav1.GetOptions{})
-	if l.e.Unread != nil {
-		l.e.JobSet = nil
-	}
+	l.e.Unread = l.e.kind().read(l, ctx)
 }
 
 // named lists what carries the name of the set, from the cache of the API server.
 func (l *loader) named() metav1.ListOptions {
-	return metav1.ListOptions{LabelSelector: jobsetv1alpha2.JobSetNameKey + "=" + l.e.Name, ResourceVersion: "0"}
+	return metav1.ListOptions{LabelSelector: l.e.kind().label + "=" + l.e.Name, ResourceVersion: "0"}
 }
 
 func (l *loader) readJobs(ctx context.Context) {
@@ -159,9 +156,8 @@ func (l *loader) readPods(ctx context.Context) {
 
 // assemble keeps the children of the set. Without the set, all that carry its name may be.
 func (l *loader) assemble() {
-	if l.e.JobSet != nil {
-		set := snapshot.Assemble(l.e.JobSet, l.jobs, l.pods, l.e.Now)
-		l.e.Jobs, l.e.Pods = set.Jobs, set.Pods
+	if l.e.subject() != nil {
+		l.e.kind().assemble(l)
 		return
 	}
 	for i := range l.jobs {
@@ -186,7 +182,7 @@ func (l *loader) readEvents(ctx context.Context, selector string) {
 }
 
 func (l *loader) readAPIService(ctx context.Context) {
-	service, err := l.Dynamic.Resource(apiServices).Get(ctx, apiServiceName, metav1.GetOptions{})
+	service, err := l.Dynamic.Resource(apiServices).Get(ctx, l.e.kind().apiService(), metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
 	case err != nil:
@@ -194,6 +190,18 @@ func (l *loader) readAPIService(ctx context.Context) {
 	default:
 		l.e.APIService = service
 	}
+}
+
+// readRecord reads why the server refuses to serve its store, if that may be why the object could not be read.
+func (l *loader) readRecord(ctx context.Context) {
+	if !outage.Concerns(l.e.Unread) && !errors.Is(l.e.Unread, context.DeadlineExceeded) {
+		return
+	}
+	record, err := outage.Record(ctx, l.Kube)
+	if err != nil {
+		l.gap(outage.Location, err)
+	}
+	l.e.Record = record
 }
 
 // readLeases reads the lease where it usually is, and only if it is not there looks for it everywhere.

@@ -10,8 +10,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-
-	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 )
 
 const (
@@ -23,16 +21,15 @@ const (
 // kueueVersions are those that releases in use serve, newest first.
 var kueueVersions = []string{"v1beta2", "v1beta1"}
 
-// readKueue reads the Workload of a queued set, its queue, and the queue behind that one.
-func (l *loader) readKueue(ctx context.Context) {
-	queue := l.e.JobSet.Labels[jobsetv1alpha2.QueueNameKey]
-	if queue == "" || finished(l.e.JobSet) {
+// readKueue reads the Workload of an object in a queue, the queue, and the queue behind that one.
+func (l *loader) readKueue(ctx context.Context, of metav1.Object, queue string) {
+	if queue == "" || l.e.subject().ended() {
 		return
 	}
 	version := ""
 	for _, v := range kueueVersions {
 		list, err := l.Dynamic.Resource(kueue(v, "workloads")).Namespace(l.Namespace).
-			List(ctx, metav1.ListOptions{LabelSelector: jobUIDLabel + "=" + string(l.e.JobSet.UID)})
+			List(ctx, metav1.ListOptions{LabelSelector: jobUIDLabel + "=" + string(of.GetUID())})
 		if apierrors.IsNotFound(err) {
 			continue
 		}
@@ -42,7 +39,7 @@ func (l *loader) readKueue(ctx context.Context) {
 			break
 		}
 		l.e.Kueue.WorkloadRead = true
-		l.e.Kueue.Workload = ownedBy(list.Items, l.e.JobSet)
+		l.e.Kueue.Workload = ownedBy(list.Items, of)
 		break
 	}
 	if version == "" {
@@ -79,10 +76,10 @@ func (l *loader) oneOf(ctx context.Context, source string, resource schema.Group
 }
 
 // ownedBy returns the object that the set owns. An older one of a set of the same name has another owner.
-func ownedBy(items []unstructured.Unstructured, js *jobsetv1alpha2.JobSet) *unstructured.Unstructured {
+func ownedBy(items []unstructured.Unstructured, of metav1.Object) *unstructured.Unstructured {
 	for i := range items {
 		for _, owner := range items[i].GetOwnerReferences() {
-			if owner.UID == js.UID {
+			if owner.UID == of.GetUID() {
 				return &items[i]
 			}
 		}

@@ -58,10 +58,8 @@ func (l *loader) readNodes(ctx context.Context) {
 			names = append(names, pod.Spec.NodeName)
 		}
 	}
-	if l.e.JobSet != nil {
-		if _, cause := lastCause(l.e.JobSet); cause != nil && cause.Node != "" {
-			names = append(names, cause.Node)
-		}
+	if s := l.e.subject(); s != nil && s.failedOn() != "" {
+		names = append(names, s.failedOn())
 	}
 	byName(ctx, l, "nodes", names, l.e.Nodes, func(ctx context.Context, name string) (*corev1.Node, error) {
 		return l.Kube.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
@@ -148,17 +146,22 @@ func subdomain(js *jobsetv1alpha2.JobSet) string {
 	return js.Name
 }
 
-func (l *loader) readTakenJobs(ctx context.Context, d *diagnosis) {
+// takenNames are the names of the Jobs that the set lacks because others have them.
+func takenNames(d *diagnosis) (names []string) {
 	c := isTrue(d.JobSet, jobsetv1alpha2.ChildNameConflict)
 	if c == nil {
-		return
+		return nil
 	}
-	var names []string
 	for _, name := range d.missing {
 		if slices.Contains(strings.Fields(c.Message), name) {
 			names = append(names, name)
 		}
 	}
+	return names
+}
+
+// readTakenJobs reads the Jobs of others under the names.
+func (l *loader) readTakenJobs(ctx context.Context, names []string) {
 	byName(ctx, l, "jobs", names, l.e.TakenJobs, func(ctx context.Context, name string) (*batchv1.Job, error) {
 		return l.Kube.BatchV1().Jobs(l.Namespace).Get(ctx, name, metav1.GetOptions{})
 	})
@@ -204,14 +207,14 @@ func (l *loader) readNear(ctx context.Context) {
 	if !apierrors.IsNotFound(l.e.Unread) || cli.IsNotServed(l.e.Unread) {
 		return
 	}
-	list, err := l.JobSets.JobsetV1alpha2().JobSets(l.Namespace).List(ctx, metav1.ListOptions{Limit: maxNodes})
+	found, err := l.e.kind().names(ctx, l, l.Namespace, metav1.ListOptions{Limit: maxNodes})
 	if err != nil {
-		l.gap("jobsets", err)
+		l.gap(l.e.kind().Names[1], err)
 		return
 	}
 	var names []string
-	for i := range list.Items {
-		names = append(names, list.Items[i].Name)
+	for _, object := range found {
+		names = append(names, object.Name)
 	}
 	l.e.Near = near(l.e.Name, names)
 }
@@ -220,14 +223,14 @@ func (l *loader) readElsewhere(ctx context.Context) {
 	if !apierrors.IsNotFound(l.e.Unread) || cli.IsNotServed(l.e.Unread) {
 		return
 	}
-	list, err := l.JobSets.JobsetV1alpha2().JobSets(metav1.NamespaceAll).List(ctx, metav1.ListOptions{FieldSelector: "metadata.name=" + l.e.Name, Limit: maxNamed})
+	found, err := l.e.kind().names(ctx, l, metav1.NamespaceAll, metav1.ListOptions{FieldSelector: "metadata.name=" + l.e.Name, Limit: maxNamed})
 	if err != nil {
-		l.gap("jobsets of other namespaces", err)
+		l.gap(l.e.kind().Names[1]+" of other namespaces", err)
 		return
 	}
-	for i := range list.Items {
-		if list.Items[i].Name == l.e.Name {
-			l.e.Elsewhere = append(l.e.Elsewhere, list.Items[i].Namespace)
+	for _, object := range found {
+		if object.Name == l.e.Name {
+			l.e.Elsewhere = append(l.e.Elsewhere, object.Namespace)
 		}
 	}
 }

@@ -6,6 +6,8 @@ package why
 import (
 	"context"
 	"net/http"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -23,6 +25,8 @@ import (
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	jobsetfake "github.com/jobset-apiserver/jobset-apiserver/pkg/generated/clientset/versioned/fake"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/cli"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/outage"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/witness"
 )
 
 // env has fake clients of one cluster.
@@ -115,6 +119,44 @@ func TestLoadListsForbiddenSources(t *testing.T) {
 	}
 	if got := Diagnose(e).Findings[0].Cause; got != ImagePull {
 		t.Errorf("the cause that could be seen is %s", got)
+	}
+}
+
+func TestLoadReadsWhyTheServerRefuses(t *testing.T) {
+	away := apierrors.NewGenericServerResponse(http.StatusServiceUnavailable, "get", schema.GroupResource{Group: jobsetv1alpha2.GroupName, Resource: "jobsets"}, "train", "", 0, true)
+	cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: witness.Namespace, Name: witness.Name}}
+	if err := (&witness.Record{UUID: "uuid", Refusal: &witness.Refusal{Reason: witness.ReasonRolledBack, Message: "The store is old."}}).Write(cm); err != nil {
+		t.Fatal(err)
+	}
+	for name, tc := range map[string]struct {
+		change func(*env)
+		cause  Cause
+		says   string
+		gap    Gap
+	}{
+		"a refusal is recorded": {func(*env) {}, StoreRefused, "says: The store is old.", Gap{}},
+		"the record is forbidden": {
+			func(w *env) { w.refuses(&w.kube.Fake, "configmaps", forbidden("configmaps")) }, APIServiceUnavailable,
+			"ask an administrator of the cluster to run `kubectl jobset doctor`", Gap{outage.Location, "forbidden"},
+		},
+	} {
+		service := &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService", "metadata": map[string]any{"name": "v1alpha2.jobset.x-k8s.io"},
+		}}
+		w := newEnv(t, healthy(), service)
+		if err := w.kube.Tracker().Add(cm); err != nil {
+			t.Fatal(err)
+		}
+		w.refuses(&w.jobSets.Fake, "jobsets", away)
+		tc.change(w)
+		e := w.load(t)
+		finding := Diagnose(e).Findings[0]
+		if says := func(f Fact) bool { return strings.Contains(f.Text, tc.says) }; finding.Cause != tc.cause || !slices.ContainsFunc(finding.Evidence, says) {
+			t.Errorf("%s: the finding is %+v", name, finding)
+		}
+		if found := slices.Contains(e.NotLookedAt, tc.gap); found != (tc.gap != Gap{}) {
+			t.Errorf("%s: not looked at: %v", name, e.NotLookedAt)
+		}
 	}
 }
 

@@ -10,7 +10,9 @@ import (
 	"strings"
 	"time"
 
+	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
+	groupshelper "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1/helper"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/cli"
 )
 
@@ -25,8 +27,17 @@ const (
 func render(w io.Writer, kind cli.Kind, r *Report, term cli.Terminal, now time.Time) error {
 	color := colorOf(r)
 	state := term.Paint(color, r.Words())
-	if r.Attempt > 0 {
-		state += fmt.Sprintf(", %s Jobs ready, attempt %d", r.ReadyOf(), r.Attempt)
+	if r.Progress != nil {
+		state += ", step " + r.StepOf()
+		if r.StepName != "" {
+			state += " " + r.StepName
+		}
+	}
+	if r.Jobs != nil && r.Attempt > 0 {
+		state += fmt.Sprintf(", %s Jobs ready, attempt %d", r.Jobs.ReadyOf(), r.Attempt)
+	}
+	if r.GroupCounts != nil {
+		state += fmt.Sprintf(", %s groups ready", r.GroupCounts.ReadyOf())
 	}
 	head := term.Paint(cli.Bold, fmt.Sprintf("%s %s/%s", kind.Names[0], r.Namespace, r.Name)) + "  "
 	lines := append(term.Wrap(state, head, "  "), "")
@@ -57,7 +68,7 @@ func colorOf(r *Report) cli.Color {
 	switch {
 	case r.Findings[0].Cause.Normal():
 		return cli.Good
-	case slices.Contains([]string{helper.PhaseSuspended, helper.PhasePending, helper.PhaseStarting, helper.PhaseRestarting}, r.State):
+	case slices.Contains([]string{helper.PhaseSuspended, helper.PhasePending, helper.PhaseStarting, helper.PhaseRestarting, string(batchv1alpha1.PhaseWaiting), groupshelper.PhaseProgressing, groupshelper.PhaseUpdating, groupshelper.PhasePaused}, r.State):
 		return cli.Busy
 	}
 	return cli.Bad

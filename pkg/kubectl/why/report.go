@@ -12,13 +12,17 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/snapshot"
 )
 
-// Report is the diagnosis of a set. Its JSON is an interface for scripts.
+// Report is the diagnosis of an object. Its JSON is an interface for scripts.
 type Report struct {
-	// Namespace and Name are those of the set.
+	// Namespace and Name are those of the object.
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
-	// Summary is the state of the set. State is the phase, or Unknown or NotFound.
-	snapshot.Summary
+	// Phase is the state of the object. State is the phase, or Unknown or NotFound.
+	snapshot.Phase
+	// Jobs are the numbers of a set, Progress is that of a sequence, and GroupCounts are the numbers of a LeaderWorkerSet.
+	*snapshot.Jobs
+	*snapshot.Progress
+	*snapshot.GroupCounts
 	// Findings are the causes, most decisive first. There is at least one.
 	Findings []Finding `json:"findings"`
 	// Notes say what the set asks for and does not get. They explain no state.

@@ -11,6 +11,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
@@ -88,18 +89,26 @@ func creationRefused(d *diagnosis) []Finding {
 	}
 	e := &events[0]
 	what := map[string]string{"JobCreationFailed": "job", "HeadlessServiceCreationFailed": "service", "PVCCreationFailed": "volume claim"}[e.Reason]
-	r := readRefusal(e.Message)
 	f := Finding{
 		Evidence: []Fact{eventFact(e), {Object: d.set(), Text: fmt.Sprintf("%s not created: %s", count(len(d.missing), "job"), some(d.missing, maxFacts))}},
 		Commands: []string{d.kubectl("events --for jobset/%s --types=Warning", d.Name)},
 	}
+	if d.refused(&f, what, e.Message) == refusedInvalid {
+		f.Summary = fmt.Sprintf("the API refuses the %s: %s", what, d.inTemplate(e.Message, readRefusal(e.Message).detail))
+		f.Commands = append(f.Commands, d.kubectl("get jobset %s -o yaml > %s.yaml  # correct the template, delete the set and recreate it", d.Name, d.Name))
+	}
+	return []Finding{f}
+}
+
+// refused completes a finding with why an API refused a child.
+func (d *diagnosis) refused(f *Finding, what, message string) refusalKind {
+	r := readRefusal(message)
 	switch r.kind {
 	case refusedInvalid:
-		f.Cause, f.Summary = JobTemplateRefused, fmt.Sprintf("the API refuses the %s: %s", what, d.inTemplate(e.Message, r.detail))
-		f.Commands = append(f.Commands, d.kubectl("get jobset %s -o yaml > %s.yaml  # correct the template, delete the set and recreate it", d.Name, d.Name))
+		f.Cause, f.Summary = JobTemplateRefused, fmt.Sprintf("the API refuses the %s: %s", what, r.detail)
 	case refusedQuota:
 		f.Cause, f.Summary = JobRefusedByQuota, fmt.Sprintf("a quota refuses the %s: %s", what, r.detail)
-		f.Evidence = append(f.Evidence, d.quotaFacts(e.Message)...)
+		f.Evidence = append(f.Evidence, d.quotaFacts(message)...)
 		f.Commands = append(f.Commands, d.kubectl("describe resourcequota"))
 	case refusedWebhook:
 		f.Cause, f.Summary = JobRefusedByWebhook, fmt.Sprintf("a webhook refuses the %s: %s", what, r.detail)
@@ -112,7 +121,7 @@ func creationRefused(d *diagnosis) []Finding {
 	default:
 		f.Cause, f.Summary = JobCreationFailed, fmt.Sprintf("the %s cannot be created: %s", what, r.detail)
 	}
-	return []Finding{f}
+	return r.kind
 }
 
 // inTemplate names the field of the set that is behind a field of a Job.
@@ -158,6 +167,11 @@ func nameTaken(d *diagnosis) []Finding {
 	if c == nil {
 		return nil
 	}
+	return []Finding{d.taken(c)}
+}
+
+// taken names the Jobs that have the names of children, with their owners.
+func (d *diagnosis) taken(c *metav1.Condition) Finding {
 	f := Finding{Cause: JobNameTaken, Summary: oneLine(c.Message), Evidence: []Fact{conditionFact(d.set(), c)}}
 	for _, name := range sortedKeys(d.TakenJobs) {
 		job := d.TakenJobs[name]
@@ -168,18 +182,18 @@ func nameTaken(d *diagnosis) []Finding {
 		belongs := "has no owner"
 		if refs := job.OwnerReferences; len(refs) > 0 {
 			belongs = fmt.Sprintf("belongs to %s %s", refs[0].Kind, refs[0].Name)
-			if refs[0].Kind == "JobSet" && refs[0].Name == d.Name {
-				belongs = "belongs to an earlier JobSet of this name, UID " + string(refs[0].UID)
+			if refs[0].Kind == d.kind().Title && refs[0].Name == d.Name {
+				belongs = fmt.Sprintf("belongs to an earlier %s of this name, UID %s", refs[0].Kind, refs[0].UID)
 			}
 		}
-		f.Summary = fmt.Sprintf("the set needs the name of the job %s, which exists and %s; the set waits until that job is deleted", name, belongs)
+		f.Summary = fmt.Sprintf("the %s needs the name of the job %s, which exists and %s; the %[1]s waits until that job is deleted", d.noun(), name, belongs)
 		f.Evidence = append(f.Evidence, Fact{Object: object("job", name), Text: "exists and " + belongs, Time: at(job.CreationTimestamp.Time)})
 		f.Commands = append(f.Commands, d.kubectl("describe job %s", name), d.kubectl("delete job %s  # if it is not needed", name))
 	}
 	if len(f.Commands) == 0 {
 		f.Commands = []string{d.kubectl("get jobs")}
 	}
-	return []Finding{f}
+	return f
 }
 
 // jobSuspended looks for Jobs that the set let run and somebody else suspended.
@@ -223,6 +237,11 @@ func podsRefused(d *diagnosis) []Finding {
 	if len(names) > 1 {
 		have.Text += fmt.Sprintf("; %s have too few: %s", count(len(names), "job"), some(names, maxFacts))
 	}
+	return []Finding{d.podRefusal(first, have, d.kubectl("describe job %s", names[0]))}
+}
+
+// podRefusal says why the API refuses pods, by the event.
+func (d *diagnosis) podRefusal(first *corev1.Event, have Fact, describe string) Finding {
 	r := readRefusal(first.Message)
 	form, known := podRefusals[r.kind]
 	if !known {
@@ -230,7 +249,7 @@ func podsRefused(d *diagnosis) []Finding {
 	}
 	f := Finding{
 		Cause: form.cause, Summary: fmt.Sprintf(form.words, r.detail),
-		Evidence: []Fact{eventFact(first), have}, Commands: []string{d.kubectl("describe job %s", names[0])},
+		Evidence: []Fact{eventFact(first), have}, Commands: []string{describe},
 	}
 	switch form.cause {
 	case PodsRefusedBySecurity:
@@ -239,7 +258,7 @@ func podsRefused(d *diagnosis) []Finding {
 		f.Evidence = append(f.Evidence, d.quotaFacts(first.Message)...)
 		f.Commands = append(f.Commands, d.kubectl("describe resourcequota"))
 	}
-	return []Finding{f}
+	return f
 }
 
 var podRefusals = map[refusalKind]struct {

@@ -132,24 +132,24 @@ func classify(cause *jobsetv1alpha2.FailureCause) Cause {
 // failureFinding is a failure with what followed from it.
 func (d *diagnosis) failureFinding(cause *jobsetv1alpha2.FailureCause, then string) Finding {
 	f := Finding{Cause: classify(cause), Summary: describeCause(cause) + "; " + then, Evidence: []Fact{causeFact(cause)}}
-	logs := d.plugin("logs %s --first-failed", d.Name)
+	logs := d.plugin("logs %s --first-failed", d.ref())
 	switch f.Cause {
 	case DeadlineExceeded:
 		f.Summary = fmt.Sprintf("the job %s ran longer than its activeDeadlineSeconds; %s", cause.Job, then)
-		f.Commands = []string{d.kubectl("describe job %s", cause.Job), d.plugin("timeline %s", d.Name)}
+		f.Commands = []string{d.kubectl("describe job %s", cause.Job), d.plugin("timeline %s", d.ref())}
 	case OutOfMemory:
-		f.Commands = []string{logs, d.plugin("top %s", d.Name)}
+		f.Commands = append([]string{logs}, d.usage()...)
 	case NodeLost:
 		f.Commands = []string{"kubectl describe node " + cause.Node}
 		if node, read := d.Nodes[cause.Node]; read && lost(node) {
 			f.Evidence = append(f.Evidence, nodeFact(cause.Node, node))
 		}
 	case Evicted, Preempted:
-		f.Commands = []string{d.kubectl("events --types=Warning"), d.plugin("timeline %s", d.Name)}
+		f.Commands = []string{d.kubectl("events --types=Warning"), d.plugin("timeline %s", d.ref())}
 	case JobFailed:
 		f.Commands = []string{d.kubectl("describe job %s", cause.Job)}
 	default:
-		f.Commands = []string{logs, d.plugin("timeline %s", d.Name)}
+		f.Commands = []string{logs, d.plugin("timeline %s", d.ref())}
 	}
 	return f
 }

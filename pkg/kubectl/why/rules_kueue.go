@@ -15,7 +15,11 @@ import (
 
 // queued says what a queue waits for, of a suspended set that has one.
 func queued(d *diagnosis) []Finding {
-	queue := d.JobSet.Labels[jobsetv1alpha2.QueueNameKey]
+	return waitsInQueue(d, d.JobSet.Labels[jobsetv1alpha2.QueueNameKey])
+}
+
+// waitsInQueue says what the object waits for in the queue.
+func waitsInQueue(d *diagnosis, queue string) []Finding {
 	if queue == "" {
 		return nil
 	}
@@ -30,7 +34,7 @@ func queued(d *diagnosis) []Finding {
 	}
 	if len(found) == 0 {
 		f := Finding{
-			Cause: QuotaNotReserved, Summary: fmt.Sprintf("suspended by Kueue: the set waits in the queue %s", queue),
+			Cause: QuotaNotReserved, Summary: fmt.Sprintf("suspended by Kueue: the %s waits in the queue %s", d.noun(), queue),
 			Evidence: []Fact{waits}, Commands: []string{d.kubectl("get workloads.%s", kueueGroup)},
 		}
 		if !k.WorkloadRead {
@@ -46,8 +50,8 @@ func queueMissing(d *diagnosis, queue string) *Finding {
 	f := &Finding{Cause: QueueMissing, Commands: []string{d.kubectl("get localqueues.%s", kueueGroup)}}
 	switch {
 	case !k.Served:
-		f.Summary = fmt.Sprintf("the set waits for the queue %s, but the cluster does not serve %s: Kueue is not installed", queue, kueueGroup)
-		f.Commands = []string{d.kubectl("label jobset %s %s-", d.Name, jobsetv1alpha2.QueueNameKey), d.plugin("resume %s", d.Name)}
+		f.Summary = fmt.Sprintf("the %s waits for the queue %s, but the cluster does not serve %s: Kueue is not installed", d.noun(), queue, kueueGroup)
+		f.Commands = d.kind().unqueue(d)
 	case k.LocalQueueRead && k.LocalQueue == nil:
 		f.Summary = fmt.Sprintf("suspended by Kueue: there is no queue (LocalQueue) %s in the namespace %s", queue, d.Namespace)
 		f.Evidence = []Fact{{Object: object("localqueue", queue), Text: "does not exist"}}
@@ -100,8 +104,8 @@ func workloadState(d *diagnosis, queue string) *Finding {
 	if k.Workload == nil {
 		return &Finding{
 			Cause:    WorkloadMissing,
-			Summary:  "suspended by Kueue, which has made no Workload for the set: Kueue does not run, does not manage JobSets, or could not make one",
-			Evidence: []Fact{{Object: "workloads." + kueueGroup, Text: fmt.Sprintf("none has the label %s of the set", jobUIDLabel)}},
+			Summary:  fmt.Sprintf("suspended by Kueue, which has made no Workload for the %s: Kueue does not run, does not manage %s, or could not make one", d.noun(), d.kind().queued),
+			Evidence: []Fact{{Object: "workloads." + kueueGroup, Text: fmt.Sprintf("none has the label %s of the %s", jobUIDLabel, d.noun())}},
 			Commands: []string{"kubectl -n kueue-system get pods", "kubectl -n kueue-system logs deployment/kueue-controller-manager --tail=50"},
 		}
 	}
@@ -117,7 +121,7 @@ func workloadState(d *diagnosis, queue string) *Finding {
 	case !conditionTrue(reserved):
 		noQuota(d, queue, reserved, f)
 	default:
-		admissionChecks(w, f)
+		admissionChecks(d, w, f)
 	}
 	if conditionTrue(evicted) && f.Cause != WorkloadPreempted {
 		f.Evidence = append(f.Evidence, conditionFact(name, evicted))
@@ -129,12 +133,12 @@ func workloadState(d *diagnosis, queue string) *Finding {
 func noQuota(d *diagnosis, queue string, reserved *metav1.Condition, f *Finding) {
 	w := d.Kueue.Workload
 	preemption := preemptionOf(w)
-	waits := fmt.Sprintf("the queue %s has no quota for the set yet", queue)
+	waits := fmt.Sprintf("the queue %s has no quota for the %s yet", queue, d.noun())
 	if reserved != nil {
 		f.Evidence = append(f.Evidence, conditionFact(object("workload", w.GetName()), reserved))
 		// Until the queue has tried again, the message is that of the preemption.
 		if message := oneLine(reserved.Message); preemption == nil || message != oneLine(preemption.Message) {
-			waits = fmt.Sprintf("the queue %s has no quota for the set: %s", queue, message)
+			waits = fmt.Sprintf("the queue %s has no quota for the %s: %s", queue, d.noun(), message)
 		}
 	}
 	f.Cause, f.Summary = QuotaNotReserved, "suspended by Kueue: "+waits
@@ -154,7 +158,7 @@ func deactivated(w *unstructured.Unstructured) bool {
 func conditionTrue(c *metav1.Condition) bool { return c != nil && c.Status == metav1.ConditionTrue }
 
 // admissionChecks says what keeps a Workload that has its quota.
-func admissionChecks(w *unstructured.Unstructured, f *Finding) {
+func admissionChecks(d *diagnosis, w *unstructured.Unstructured, f *Finding) {
 	name := object("workload", w.GetName())
 	f.Cause = AdmissionCheckPending
 	checks, _, _ := unstructured.NestedSlice(w.Object, "status", "admissionChecks")
@@ -167,9 +171,9 @@ func admissionChecks(w *unstructured.Unstructured, f *Finding) {
 		open = append(open, fmt.Sprint(fields["name"]))
 		f.Evidence = append(f.Evidence, Fact{Object: name, Text: fmt.Sprintf("admission check %v is %v: %v", fields["name"], fields["state"], fields["message"])})
 	}
-	f.Summary = "Kueue has admitted the set and will resume it"
+	f.Summary = fmt.Sprintf("Kueue has admitted the %s and will resume it", d.noun())
 	if !conditionTrue(conditionOf(w, "Admitted")) {
-		f.Summary = "suspended by Kueue: the quota is reserved, but the set is not admitted yet"
+		f.Summary = fmt.Sprintf("suspended by Kueue: the quota is reserved, but the %s is not admitted yet", d.noun())
 	}
 	if len(open) > 0 {
 		f.Summary = fmt.Sprintf("suspended by Kueue: the quota is reserved, but the admission check %s is not ready", strings.Join(open, ", "))

@@ -12,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/utils/ptr"
 
-	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
 )
 
@@ -60,7 +59,7 @@ func serviceTrouble(d *diagnosis) []Finding {
 
 // wrongWith says why a Service does not give the pods of the set their names.
 func (d *diagnosis) wrongWith(service *corev1.Service) []string {
-	pods := labels.Set{jobsetv1alpha2.JobSetNameKey: d.Name}
+	pods := labels.Set{d.kind().label: d.Name}
 	if len(d.Pods) > 0 {
 		pods = d.Pods[0].Labels
 	}

@@ -37,15 +37,15 @@ func nodesLost(d *diagnosis) []Finding {
 			facts = append(facts, nodeFact(name, d.Nodes[name]), Fact{Object: object("pod", pods[0].Name), Text: fmt.Sprintf("one of %s on the node", count(len(pods), "unfinished pod"))})
 		}
 	}
-	summary := fmt.Sprintf("the node %s is lost, with %s of the set", names[0], count(all, "unfinished pod"))
+	summary := fmt.Sprintf("the node %s is lost, with %s of the %s", names[0], count(all, "unfinished pod"), d.noun())
 	if len(names) > 1 {
-		summary = fmt.Sprintf("%d nodes are lost, with %s of the set: %s", len(names), count(all, "unfinished pod"), some(names, maxFacts))
+		summary = fmt.Sprintf("%d nodes are lost, with %s of the %s: %s", len(names), count(all, "unfinished pod"), d.noun(), some(names, maxFacts))
 	}
 	return []Finding{{
 		Cause:    NodeLost,
 		Summary:  summary,
 		Evidence: facts,
-		Commands: []string{"kubectl describe node " + names[0], d.kubectl("get pods -l %s=%s -o wide --field-selector spec.nodeName=%s", jobsetv1alpha2.JobSetNameKey, d.Name, names[0])},
+		Commands: []string{"kubectl describe node " + names[0], d.kubectl("get pods -l %s=%s -o wide --field-selector spec.nodeName=%s", d.kind().label, d.Name, names[0])},
 	}}
 }
 
@@ -90,10 +90,15 @@ func terminatingPods(d *diagnosis) []Finding {
 	for _, pod := range overdue[:min(maxFacts, len(overdue))] {
 		f.Evidence = append(f.Evidence, Fact{Object: object("pod", pod.Name), Text: "terminating on node " + pod.Spec.NodeName + ", past its grace period", Time: at(pod.DeletionTimestamp.Time)})
 	}
-	if policy := d.JobSet.Spec.FailurePolicy; policy != nil && policy.RestartStrategy == jobsetv1alpha2.RestartStrategyBlockingRecreate && len(d.previous) > 0 {
+	if d.blockingRecreate() && len(d.previous) > 0 {
 		f.Evidence = append(f.Evidence, Fact{Object: d.set(), Text: fmt.Sprintf("restartStrategy BlockingRecreate: no job is created before all %d earlier ones are gone", len(d.previous))})
 	}
 	return []Finding{f}
+}
+
+// blockingRecreate returns whether a set waits until all Jobs of the earlier attempt are gone.
+func (d *diagnosis) blockingRecreate() bool {
+	return d.JobSet != nil && d.JobSet.Spec.FailurePolicy != nil && d.JobSet.Spec.FailurePolicy.RestartStrategy == jobsetv1alpha2.RestartStrategyBlockingRecreate
 }
 
 // waitingReasons are what kubelets say of containers that cannot start.
@@ -187,7 +192,7 @@ func (d *diagnosis) containerFinding(cause Cause, pods []*corev1.Pod, status cor
 		f.Evidence = []Fact{eventFact(e)}
 	case OutOfMemory:
 		f.Summary = fmt.Sprintf("%s was killed because it used too much memory (%s), %s", where, memoryLimit(pod, status.Name), restartsSoFar(status.RestartCount))
-		f.Commands = []string{logs, d.plugin("top %s", d.Name)}
+		f.Commands = append([]string{logs}, d.usage()...)
 	case CrashLoop:
 		f.Summary = fmt.Sprintf("%s crashes repeatedly, %s%s", where, restartsSoFar(status.RestartCount), lastExit(status))
 		f.Commands = []string{logs, d.kubectl("describe pod %s", pod.Name)}
@@ -252,6 +257,11 @@ func podsFailed(d *diagnosis) []Finding {
 // firstCauseOf returns the first failure in the pods of a Job that failed, or else what the Job says.
 func firstCauseOf(job *batchv1.Job, failure *batchv1.JobCondition, pods []*corev1.Pod) *jobsetv1alpha2.FailureCause {
 	return helper.FirstCause(job.Name, *failure, firstFailure(pods))
+}
+
+// failureOf returns the condition of a Job that failed; nil if it has not.
+func failureOf(job *batchv1.Job) *batchv1.JobCondition {
+	return helper.TrueJobCondition(job, batchv1.JobFailed)
 }
 
 func firstFailure(pods []*corev1.Pod) (first *helper.PodFailure) {

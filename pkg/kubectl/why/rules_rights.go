@@ -18,8 +18,8 @@ const (
 	operatorRole = "jobset-operator"
 )
 
-// essential are the sources from which most causes are known.
-var essential = []string{"pods", "jobs", "events"}
+// essentialWithJobs are the sources from which most causes of what consists of Jobs are known.
+var essentialWithJobs = []string{"pods", "jobs", "events"}
 
 // permissionMissing reports that the cause is not known because the user has no permission to read what shows it. What the set itself shows,
 // such as how many Jobs are ready, is then a symptom and no cause.
@@ -27,9 +27,14 @@ func permissionMissing(d *diagnosis) []Finding {
 	if _, cause := lastCause(d.JobSet); d.summary().State == helper.PhaseFailed && cause != nil || d.summary().State == helper.PhaseRunning && d.allUp() {
 		return nil
 	}
+	return cannotRead(d)
+}
+
+// cannotRead names the essential sources that the user has no permission to read.
+func cannotRead(d *diagnosis) []Finding {
 	var sources []string
 	var facts []Fact
-	for _, source := range essential {
+	for _, source := range d.kind().essential {
 		if d.forbidden(source) {
 			sources = append(sources, source)
 			facts = append(facts, Fact{Object: source, Text: fmt.Sprintf("forbidden: you have no permission to list %s in the namespace %s; the role %s grants it", source, d.Namespace, operatorRole)})
@@ -55,7 +60,7 @@ func (e *Evidence) forbidden(source string) bool {
 // withoutDoubt removes the finding that the cause is unknown if only events cannot be read and the pods show a cause.
 func (d *diagnosis) withoutDoubt(findings []Finding) []Finding {
 	shown := slices.ContainsFunc(findings, func(f Finding) bool { return f.Cause != CauseUnknown && rank(f.Cause) < rank(DependsOn) })
-	if !shown || d.forbidden("pods") || d.forbidden("jobs") {
+	if !shown || d.forbidden("pods") || d.forbidden(strings.ToLower(d.kind().children)) {
 		return findings
 	}
 	return slices.DeleteFunc(findings, func(f Finding) bool { return f.Cause == CauseUnknown })

@@ -88,9 +88,9 @@ func childrenBlocked(d *diagnosis) []Finding {
 	if len(names) == 0 {
 		return nil
 	}
-	waits := "the set cannot continue"
-	if d.JobSet == nil || d.JobSet.DeletionTimestamp != nil {
-		waits = "the set cannot be deleted"
+	waits := fmt.Sprintf("the %s cannot continue", d.noun())
+	if s := d.subject(); s == nil || s.GetDeletionTimestamp() != nil {
+		waits = fmt.Sprintf("the %s cannot be deleted", d.noun())
 	} else if d.restarts() {
 		waits = "the restart cannot continue"
 	}
@@ -102,19 +102,19 @@ func childrenBlocked(d *diagnosis) []Finding {
 }
 
 func managedByOther(d *diagnosis) []Finding {
-	if !managedElsewhere(d.JobSet) {
+	who := d.subject().manager()
+	if who == "" {
 		return nil
 	}
-	who := *d.JobSet.Spec.ManagedBy
 	f := Finding{
 		Cause:    ManagedByOther,
-		Summary:  fmt.Sprintf("the controller %s manages the set (spec.managedBy); the JobSet controller of this cluster ignores it", who),
+		Summary:  fmt.Sprintf("the controller %s manages the %s (spec.managedBy); the %s controller of this cluster ignores it", who, d.noun(), d.kind().Title),
 		Evidence: []Fact{{Object: d.set(), Text: fmt.Sprintf("spec.managedBy is %s; %s exist here", who, count(len(d.Jobs), "job"))}},
-		Commands: []string{d.kubectl("describe jobset %s", d.Name)},
+		Commands: []string{d.kubectl("describe %s %s", d.kind().Names[0], d.Name)},
 	}
 	if strings.HasPrefix(who, kueueGroup) {
-		f.Summary = "Kueue runs the set in another cluster (spec.managedBy is " + who + ")"
-		f.Commands = []string{d.kubectl("get workloads.%s -l %s=%s -o yaml", kueueGroup, jobUIDLabel, d.JobSet.UID)}
+		f.Summary = fmt.Sprintf("Kueue runs the %s in another cluster (spec.managedBy is %s)", d.noun(), who)
+		f.Commands = []string{d.kubectl("get workloads.%s -l %s=%s -o yaml", kueueGroup, jobUIDLabel, d.subject().GetUID())}
 	}
 	return []Finding{f}
 }
@@ -164,8 +164,8 @@ func (d *diagnosis) whoSuspended(manager string, since time.Time) string {
 }
 
 // suspendedInFields returns the field manager that wrote spec.suspend, and when.
-func suspendedInFields(js *jobsetv1alpha2.JobSet) (manager string, when time.Time) {
-	for _, entry := range js.ManagedFields {
+func suspendedInFields(o metav1.Object) (manager string, when time.Time) {
+	for _, entry := range o.GetManagedFields() {
 		var fields struct {
 			Spec map[string]json.RawMessage `json:"f:spec"`
 		}

@@ -15,6 +15,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/witness"
 )
 
 var jobSets = schema.GroupResource{Group: "jobset.x-k8s.io", Resource: "jobsets"}
@@ -42,6 +43,15 @@ func endedAs(outcome jobsetv1alpha2.AttemptOutcome, user, reason string) func(*E
 	})
 }
 
+// refuses records that the server refuses to serve its store.
+func refuses(age time.Duration) func(*Evidence) {
+	return func(e *Evidence) {
+		e.Record = &witness.Record{Refusal: &witness.Refusal{
+			Reason: witness.ReasonEmptyStore, Message: "The store is empty.", Server: "host-1", Time: metav1.NewTime(now.Add(-age)),
+		}}
+	}
+}
+
 func setCases() map[string]diagnosisCase {
 	unavailable := &unstructured.Unstructured{Object: map[string]any{
 		"spec": map[string]any{"service": map[string]any{"namespace": "jobset-system", "name": "jobset-apiserver"}},
@@ -54,6 +64,15 @@ func setCases() map[string]diagnosisCase {
 		"the API service of the group is unavailable": {
 			evidence: healthy(unread(apierrors.NewServiceUnavailable("try later")), func(e *Evidence) { e.APIService = unavailable }),
 			want:     APIServiceUnavailable, words: []string{"v1alpha2.jobset.x-k8s.io", "does not answer"},
+		},
+		"the server refuses to serve its store": {
+			evidence: healthy(unread(apierrors.NewServiceUnavailable("try later")), refuses(20*time.Second), func(e *Evidence) { e.APIService = unavailable }),
+			want:     StoreRefused, further: []Cause{APIServiceUnavailable},
+			words: []string{"refuses to serve its store (EmptyStore, confirmed by host-1 20s ago), so the set cannot be read"},
+		},
+		"a refusal that may be over": {
+			evidence: healthy(unread(apierrors.NewServiceUnavailable("try later")), refuses(14*time.Minute)),
+			want:     StoreRefused, further: []Cause{APIServiceUnavailable}, words: []string{"it may be over"},
 		},
 		"a set cannot be read, and a pod of it crashes": {
 			evidence: healthy(pods(crashing("CrashLoopBackOff", 3)), unread(apierrors.NewServiceUnavailable("try later"))),
@@ -78,6 +97,14 @@ func setCases() map[string]diagnosisCase {
 			want: FinalizerBlocksDeletion, words: []string{"job/train-workers-0", "cannot be deleted"}, further: []Cause{Deleting},
 		},
 		"a set is being deleted": {evidence: healthy(deleted), want: Deleting, words: []string{"deleted 60s ago"}},
+		"the set is held after a restore": {
+			evidence: healthy(without, status(func(s *jobsetv1alpha2.JobSetStatus) {
+				s.Conditions = append(s.Conditions, metav1.Condition{
+					Type: "Held", Status: metav1.ConditionTrue, Reason: "RestoredFromBackup", Message: "the store was restored from a backup", LastTransitionTime: before(time.Minute),
+				})
+			})),
+			want: HeldAfterRestore, words: []string{"held until somebody resumes or deletes it: the store was restored from a backup"},
+		},
 		"another controller manages the set": {
 			evidence: healthy(without, spec(func(s *jobsetv1alpha2.JobSetSpec) { s.ManagedBy = ptr.To("example.com/other") })),
 			want:     ManagedByOther, words: []string{"example.com/other"},

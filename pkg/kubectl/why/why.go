@@ -20,7 +20,8 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/complete"
 )
 
-const long = `Explain the state of a JobSet: why it does not run, why it failed, or that nothing is wrong.
+const long = `Explain the state of a JobSet, of a SequentialJob (sj/NAME) or of a LeaderWorkerSet (lws/NAME): why it does not run, why it failed, or that
+nothing is wrong.
 
 The output begins with the cause to deal with first, the evidence for it, and the commands to run next. Other findings follow.
 It comes from the set, its Jobs and pods, warnings, nodes, quotas, volume claims, Services, queues and pod groups, the lease of
@@ -31,6 +32,12 @@ notes[], notLookedAt[] {source, reason}. The causes are listed in docs/why.md.`
 
 const example = `  # Why does it not run?
   kubectl jobset why train
+
+  # Why has the sequence failed, and what runs it again?
+  kubectl jobset why sj/etl
+
+  # Why are groups of the LeaderWorkerSet not ready?
+  kubectl jobset why lws/vllm
 
   # The cause in one word, for a script
   kubectl jobset why train -o json | jq -r '.findings[0].cause'`
@@ -51,7 +58,7 @@ func JobSet(ctx context.Context, c *cli.Clients, name string) (*Report, error) {
 func NewCommand(f *cli.Factory, kinds []cli.For[Diagnoser]) *cobra.Command {
 	output := &cli.Output{}
 	cmd := &cobra.Command{
-		Use: "why NAME", Short: "Explain the state of a JobSet, and what to do", Long: long, Example: example,
+		Use: "why NAME", Short: "Explain the state of a JobSet, a SequentialJob or a LeaderWorkerSet, and what to do", Long: long, Example: example,
 		ValidArgsFunction: complete.Names(f, kinds),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			kind, name, err := cli.Find(kinds, args)

@@ -86,6 +86,16 @@ func (o *options) sizeFlags() []sizeFlag {
 		{"rest-jobs", "wide: Jobs of each set at rest.", &g.RestJobs, &t.RestJobs},
 		{"rest-seconds", "wide: how long sets at rest are watched.", &g.RestSeconds, &t.RestSeconds},
 		{"cold-sets", "cold: sets that are stored.", &g.ColdSets, &t.ColdSets},
+		{"sequences", "sequences: number of sequences.", &g.Sequences, &t.Sequences},
+		{"steps", "sequences: steps of each.", &g.Steps, &t.Steps},
+		{"rest-sequences", "sequences: suspended sequences.", &g.RestSequences, &t.RestSequences},
+		{"step-jobs", "sequences: Jobs of the step that is a JobSet.", &g.StepJobs, &t.StepJobs},
+		{"groups", "groups: number of pod groups.", &g.Groups, &t.Groups},
+		{"few-groups", "groups: number of pod groups to compare with.", &g.FewGroups, &t.FewGroups},
+		{"group-pods", "groups: pods of each group.", &g.GroupPods, &t.GroupPods},
+		{"serving-groups", "leaderworkersets: number of groups.", &g.ServingGroups, &t.ServingGroups},
+		{"serving-pods", "leaderworkersets: pods of each group.", &g.ServingPods, &t.ServingPods},
+		{"rest-groups", "leaderworkersets: groups at rest, of two pods each.", &g.RestGroups, &t.RestGroups},
 	}
 }
 

@@ -6,6 +6,7 @@ package report
 import (
 	"errors"
 	"fmt"
+	"slices"
 )
 
 // count is a number that does not depend on the speed of the machine.
@@ -76,8 +77,60 @@ func (r results) counts() []count {
 			}
 		}
 	}
-	return append(counts, r.listCounts()...)
+	return slices.Concat(counts, r.listCounts(), r.sequenceCounts(), r.groupCounts(), r.servingCounts())
 }
+
+// sequenceCounts are about requests of the controller for sequences.
+func (r results) sequenceCounts() []count {
+	n := r.size("sequences", "sequences")
+	steps := n.times(r.size("sequences", "steps"))
+	calls := func(call string) quantity {
+		return r.called("sequences", "steps by a sequence", "client/jobset-controller/"+call)
+	}
+	return []count{
+		{"Jobs created by a sequence, for each step", calls("create jobs").over(steps), 1, 1},
+		{"Jobs patched by a sequence", calls("patch jobs").over(n), 0, 0},
+		{"Jobs deleted by a sequence", calls("delete jobs").over(n), 0, 0},
+		{"writes to a sequence, for each step", r.median("sequences", "steps by a sequence", "writes to each sequence").over(r.size("sequences", "steps")),
+			1, mostStepWrites},
+	}
+}
+
+// groupCounts are about requests of the controller for pod groups.
+func (r results) groupCounts() (counts []count) {
+	for _, name := range []string{"few groups", "groups"} {
+		pods := r.size("groups", name).times(r.size("groups", "pods of each"))
+		calls := func(phase, call string) quantity {
+			return r.called("groups", name+": "+phase, "client/jobset-controller/"+call)
+		}
+		counts = append(counts,
+			count{name + ": pods patched while they start", calls("start", "patch pods").over(pods), 0, 0},
+			count{name + ": pods patched once the group is ready, for each pod", calls("label", "patch pods").over(pods), 1, 1},
+			count{name + ": Jobs read", calls("label", "get jobs").over(pods), 0, 0},
+		)
+	}
+	return counts
+}
+
+// servingCounts are about requests of the controller for LeaderWorkerSets.
+func (r results) servingCounts() (counts []count) {
+	n, one := r.size("leaderworkersets", "groups"), quantity{value: 1, known: true, text: "1"}
+	calls := func(phase, call string) quantity {
+		return r.called("leaderworkersets", phase, "client/jobset-controller/"+call)
+	}
+	for _, phase := range []string{"create", "update"} {
+		counts = append(counts, count{"groups: StatefulSets created by " + phase + ", for each group", calls("groups: "+phase, "create statefulsets").over(n), 1, 1})
+	}
+	counts = append(counts, count{"groups: pods deleted by the restart of one", calls("groups: restart of one group", "delete pods").over(one), 1, 1})
+	for _, call := range servingWrites() {
+		counts = append(counts, count{"groups at rest: " + call, calls("at rest", call).over(one), 0, 0})
+	}
+	return counts
+}
+
+// mostStepWrites is how often a sequence is written at most for each of its steps: its start, its child, its end, and a share of what is written
+// once: creation, finalizer and completion.
+const mostStepWrites = 6
 
 // mostWrites is what a set of four Jobs is written at most over its life: its creation, its states, and counts of Jobs now
 // and then while they take long to come up.

@@ -87,6 +87,65 @@ func (r results) highest(figure string) quantity {
 	return q
 }
 
+// addSequences adds the figures of sequences, of pod groups and of LeaderWorkerSets.
+func (r results) addSequences(add func(figure, unit string, limit float64, q quantity)) {
+	for _, figure := range []string{"cpu/total", "wall"} {
+		of := func(phase string) quantity { return r.median("sequences", phase, figure) }
+		add("sequences: "+figure+" / Jobs one after another by a client", "", noLimit, of("steps by a sequence").over(of("steps by a client")))
+		add("sequences: "+figure+" of a set as a step / of the set alone", "", noLimit, of("a set as a step").over(of("a set alone")))
+	}
+	add("sequences: writes to a sequence over its life, for each step", "", noLimit,
+		r.median("sequences", "steps by a sequence", "writes to each sequence").over(r.size("sequences", "steps")))
+	for _, program := range []string{"jobset-controller", "jobset-apiserver"} {
+		add("sequences: memory of "+program+" for each sequence", UnitKiB, noLimit,
+			r.median("sequences", "at rest", "memory of "+program+" for each sequence"))
+	}
+	r.addGroups(add)
+	r.addServing(add)
+}
+
+// addGroups adds the figures of pod groups.
+func (r results) addGroups(add func(figure, unit string, limit float64, q quantity)) {
+	of := func(phase, figure string) quantity { return r.median("groups", phase, figure) }
+	pods := r.size("groups", "groups").times(r.size("groups", "pods of each"))
+	add("groups: patches for each pod", "", 1, of("groups: label", "client/jobset-controller/patch pods").over(pods))
+	for _, figure := range []string{"CPU of jobset-controller for each pod", "CPU of all programs for each pod"} {
+		add("groups: "+figure+" / with few groups", "", noLimit, of("groups: label", figure).over(of("few groups: label", figure)))
+	}
+	add("groups: writes to each group while its pods start", "", noLimit, of("groups: start", "writes to each group"))
+}
+
+// addServing adds the figures of LeaderWorkerSets.
+func (r results) addServing(add func(figure, unit string, limit float64, q quantity)) {
+	for _, phase := range []string{"create", "update", "restart of one group"} {
+		for _, figure := range []string{"cpu/total", "wall"} {
+			of := func(kind string) quantity { return r.median("leaderworkersets", kind+": "+phase, figure) }
+			add("leaderworkersets: "+figure+" of "+phase+" / the same pods in StatefulSets", "", 1.3, of("groups").over(of("statefulsets")))
+		}
+	}
+	add("leaderworkersets: writes while groups are at rest", "", 0, r.restWrites())
+}
+
+// restWrites is the number of writes of jobset-controller while groups are at rest.
+func (r results) restWrites() quantity {
+	sum := r.called("leaderworkersets", "at rest", "wall")
+	sum.value, sum.text = 0, "leaderworkersets: at rest: writes of jobset-controller"
+	for _, call := range servingWrites() {
+		sum.value += r.called("leaderworkersets", "at rest", "client/jobset-controller/"+call).value
+	}
+	return sum
+}
+
+// servingWrites are the writes that the controller makes for LeaderWorkerSets, events aside.
+func servingWrites() (calls []string) {
+	for _, verb := range []string{"create", "update", "patch", "delete"} {
+		for _, resource := range []string{"statefulsets", "services", "pods", "controllerrevisions", "leaderworkersets/status"} {
+			calls = append(calls, verb+" "+resource)
+		}
+	}
+	return calls
+}
+
 // Verdicts compares the results with what they must be at most.
 func Verdicts(scenarios []*Scenario) []Verdict {
 	r := results{}
@@ -121,6 +180,7 @@ func Verdicts(scenarios []*Scenario) []Verdict {
 	add("run: writes to a JobSet over its life", "", 4, of("run", completed, "writes to each set"))
 	add("bytes of JobSets in the etcd of kube-apiserver", UnitBytes, 0, r.highest("stored/etcd/jobset bytes"))
 	add("wide: memory of the controller for each Job", UnitKiB, 15, of("wide", "create", "memory of jobset-controller for each Job"))
+	r.addSequences(add)
 	for _, phase := range []string{"start", "restart"} {
 		wall := "wall"
 		if phase == "restart" {

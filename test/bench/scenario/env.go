@@ -33,6 +33,12 @@ type Sizes struct {
 	RestSeconds int
 	// ColdSets are stored when our server starts.
 	ColdSets int
+	// Sequences are those of sequences, of Steps steps each; RestSequences are suspended; StepJobs are the Jobs of a step that is a set.
+	Sequences, Steps, RestSequences, StepJobs int
+	// Groups and FewGroups are the pod groups of groups, of GroupPods pods each.
+	Groups, FewGroups, GroupPods int
+	// ServingGroups are the groups of leaderworkersets, of ServingPods pods each; RestGroups are groups at rest, of two pods each.
+	ServingGroups, ServingPods, RestGroups int
 }
 
 // Full are the sizes that figures are published for.
@@ -40,6 +46,8 @@ func Full() Sizes {
 	return Sizes{
 		Jobs: 400, RunSets: 200, RunJobs: 4, Clients: 16, Writes: 300, Lists: []int{2000, 10000}, Informers: 16, Watchers: 50,
 		Updates: 500, WideJobs: 2000, RestSets: 5000, RestJobs: 4, RestSeconds: 60, ColdSets: 10000,
+		Sequences: 200, Steps: 5, RestSequences: 2000, StepJobs: 400, Groups: 100, FewGroups: 10, GroupPods: 100,
+		ServingGroups: 100, ServingPods: 8, RestGroups: 1000,
 	}
 }
 
@@ -48,6 +56,8 @@ func Smoke() Sizes {
 	return Sizes{
 		Jobs: 20, RunSets: 10, RunJobs: 4, Clients: 4, Writes: 20, Lists: []int{100}, Informers: 4, Watchers: 5,
 		Updates: 20, WideJobs: 40, RestSets: 20, RestJobs: 4, RestSeconds: 5, ColdSets: 100,
+		Sequences: 10, Steps: 3, RestSequences: 20, StepJobs: 20, Groups: 4, FewGroups: 2, GroupPods: 5,
+		ServingGroups: 12, ServingPods: 3, RestGroups: 10,
 	}
 }
 
@@ -102,6 +112,15 @@ func All() []Scenario {
 		{"wide", func(s Sizes) map[string]int {
 			return map[string]int{"jobs of one set": s.WideJobs, "sets at rest": s.RestSets, "jobs of each": s.RestJobs}
 		}, wide, false, false},
+		{"sequences", func(s Sizes) map[string]int {
+			return map[string]int{"sequences": s.Sequences, "steps": s.Steps, "sequences at rest": s.RestSequences, "jobs of a step": s.StepJobs}
+		}, sequences, false, false},
+		{"groups", func(s Sizes) map[string]int {
+			return map[string]int{"groups": s.Groups, "few groups": s.FewGroups, "pods of each": s.GroupPods}
+		}, groups, false, false},
+		{"leaderworkersets", func(s Sizes) map[string]int {
+			return map[string]int{"groups": s.ServingGroups, "pods of each": s.ServingPods, "groups at rest": s.RestGroups}
+		}, leaderWorkerSets, false, false},
 	}
 }
 

@@ -32,15 +32,18 @@ func run(ctx context.Context, r *runner) error {
 	})
 }
 
-// writesOfSets are the requests that write a set, as our server counts them.
-var writesOfSets = []string{
-	"POST jobsets", "PUT jobsets", "PATCH jobsets", "DELETE jobsets", "PUT jobsets/status", "PATCH jobsets/status",
+// writesOf are the requests that write objects of a resource, as our server counts them.
+func writesOf(resource string) []string {
+	return []string{
+		"POST " + resource, "PUT " + resource, "PATCH " + resource, "DELETE " + resource,
+		"PUT " + resource + "/status", "PATCH " + resource + "/status",
+	}
 }
 
 // addWrites adds how often each set was written in this run.
 func (s *space) addWrites(phase *report.Phase) {
 	writes := 0.0
-	for _, call := range writesOfSets {
+	for _, call := range writesOf("jobsets") {
 		writes += phase.Last("calls/jobset-apiserver/" + call)
 	}
 	phase.Add("writes to each set", report.UnitCount, writes/float64(s.Sizes.RunSets))

@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/util/workqueue"
 
+	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/generated/informers/externalversions"
 )
@@ -30,8 +31,9 @@ type space struct {
 	// labeled gives bare Jobs the labels and annotations of those of sets.
 	labeled bool
 
-	jobs *tracker[*batchv1.Job]
-	sets *tracker[*jobsetv1alpha2.JobSet]
+	jobs      *tracker[*batchv1.Job]
+	sets      *tracker[*jobsetv1alpha2.JobSet]
+	sequences *tracker[*batchv1alpha1.SequentialJob]
 }
 
 // watched is what this program watches in a namespace. What is compared must be watched in the same way.
@@ -41,6 +43,7 @@ const (
 	unwatched watched = iota
 	watchedSets
 	watchedAll
+	watchedSequences
 )
 
 // inSpace does something in a new namespace and removes it, unless it may be kept and that is wanted.
@@ -78,6 +81,12 @@ func (s *space) watch(ctx context.Context, watch watched) error {
 	}
 	if s.sets, err = newTracker[*jobsetv1alpha2.JobSet](ctx, sets.Jobset().V1alpha2().JobSets().Informer(), s.Timeout); err != nil {
 		return fmt.Errorf("watching JobSets: %w", err)
+	}
+	if watch < watchedSequences {
+		return nil
+	}
+	if s.sequences, err = newTracker[*batchv1alpha1.SequentialJob](ctx, sets.Batch().V1alpha1().SequentialJobs().Informer(), s.Timeout); err != nil {
+		return fmt.Errorf("watching SequentialJobs: %w", err)
 	}
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 )
 
@@ -23,6 +24,7 @@ type tracker[T metav1.Object] struct {
 
 	mu      sync.Mutex
 	objects map[string]T
+	shown   func(T)
 	gone    func(T)
 }
 
@@ -53,7 +55,11 @@ func newTracker[T metav1.Object](ctx context.Context, informer cache.SharedIndex
 func (t *tracker[T]) seen(object T) {
 	t.mu.Lock()
 	t.objects[object.GetName()] = object
+	shown := t.shown
 	t.mu.Unlock()
+	if shown != nil {
+		shown(object)
+	}
 	t.notify()
 }
 
@@ -75,6 +81,13 @@ func (t *tracker[T]) notify() {
 	}
 }
 
+// onShown sets what is called for objects that appear or change from now on.
+func (t *tracker[T]) onShown(call func(T)) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.shown = call
+}
+
 // onGone sets what is called for objects that vanish from now on.
 func (t *tracker[T]) onGone(call func(T)) {
 	t.mu.Lock()
@@ -94,6 +107,17 @@ func (t *tracker[T]) count(is func(T) bool) (matching, all int) {
 	return matching, len(t.objects)
 }
 
+// uids returns the UIDs of all objects.
+func (t *tracker[T]) uids() map[types.UID]bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	uids := map[types.UID]bool{}
+	for _, object := range t.objects {
+		uids[object.GetUID()] = true
+	}
+	return uids
+}
+
 // until waits until there are exactly n objects and all of them are as asked for. One at a time may wait.
 func (t *tracker[T]) until(ctx context.Context, what string, n int, is func(T) bool) error {
 	late := time.NewTimer(t.timeout)
@@ -109,6 +133,25 @@ func (t *tracker[T]) until(ctx context.Context, what string, n int, is func(T) b
 			return fmt.Errorf("waiting until %s: after %v %d of %d are so", what, t.timeout, matching, n)
 		case <-ctx.Done():
 			return fmt.Errorf("waiting until %s: %w", what, ctx.Err())
+		}
+	}
+}
+
+// untilFresh waits until at least so many objects are others than those of the UIDs.
+func (t *tracker[T]) untilFresh(ctx context.Context, known map[types.UID]bool, n int) error {
+	late := time.NewTimer(t.timeout)
+	defer late.Stop()
+	for {
+		fresh, _ := t.count(func(object T) bool { return !known[object.GetUID()] })
+		if fresh >= n {
+			return nil
+		}
+		select {
+		case <-t.changed:
+		case <-late.C:
+			return fmt.Errorf("waiting for %d other objects: after %v there are %d", n, t.timeout, fresh)
+		case <-ctx.Done():
+			return fmt.Errorf("waiting for %d other objects: %w", n, ctx.Err())
 		}
 	}
 }

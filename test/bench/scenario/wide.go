@@ -64,7 +64,7 @@ func (s *space) createRest(ctx context.Context) error {
 		return err
 	}
 	phase.Add("Jobs per second", report.UnitCount, float64(sets*jobs)/phase.Last("wall"))
-	if err := s.addMemoryPerJob(ctx, before, phase); err != nil || s.Profiles == "" {
+	if err := s.addMemory(ctx, before, phase, "Job", sets*jobs); err != nil || s.Profiles == "" {
 		return err
 	}
 	for _, program := range profiledPrograms {
@@ -75,23 +75,22 @@ func (s *space) createRest(ctx context.Context) error {
 	return nil
 }
 
-// addMemoryPerJob adds the growth of our programs per Job: in resident memory, and in memory in use.
-func (s *space) addMemoryPerJob(ctx context.Context, before map[string]int64, to *report.Phase) error {
+// addMemory adds the growth of our programs for each of n objects: in resident memory, and in memory in use.
+func (s *space) addMemory(ctx context.Context, before map[string]int64, to *report.Phase, object string, n int) error {
 	after, err := s.Cluster.Memory()
 	if err != nil {
 		return err
 	}
-	n := float64(s.Sizes.RestSets * s.Sizes.RestJobs)
 	for _, program := range []string{"jobset-controller", "jobset-apiserver"} {
 		if after[program] == 0 {
 			continue
 		}
-		to.Add("memory of "+program+" for each Job", report.UnitKiB, float64(after[program]-before[program])/n/1024)
+		to.Add("memory of "+program+" for each "+object, report.UnitKiB, float64(after[program]-before[program])/float64(n)/1024)
 		heap, err := s.Cluster.Heap(ctx, program)
 		if err != nil {
 			return err
 		}
-		to.Add("heap of "+program+" for each Job", report.UnitKiB, heap/n/1024)
+		to.Add("heap of "+program+" for each "+object, report.UnitKiB, heap/float64(n)/1024)
 	}
 	return nil
 }

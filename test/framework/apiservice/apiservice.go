@@ -23,7 +23,11 @@ const ServiceName = "jobset-apiserver"
 var Resource = schema.GroupVersionResource{Group: "apiregistration.k8s.io", Version: "v1", Resource: "apiservices"}
 
 // Groups are the groups that our API server serves.
-var Groups = []schema.GroupVersion{{Group: "jobset.x-k8s.io", Version: "v1alpha2"}}
+var Groups = []schema.GroupVersion{
+	{Group: "jobset.x-k8s.io", Version: "v1alpha2"},
+	{Group: "batch.jobset-apiserver.io", Version: "v1alpha1"},
+	{Group: "leaderworkerset.x-k8s.io", Version: "v1"},
+}
 
 // JobSets is the name of the APIService of JobSets.
 var JobSets = Name(Groups[0])

@@ -18,12 +18,12 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/test/framework"
 )
 
-// auditFlags returns flags of a server that writes an audit log with requests and responses for JobSets, and the path of the log.
+// auditFlags returns flags of a server that writes an audit log with requests and responses for our kinds, and the path of the log.
 func auditFlags(t *testing.T) (log string, flags []string) {
 	t.Helper()
 	dir := t.TempDir()
 	policy, log := filepath.Join(dir, "policy.yaml"), filepath.Join(dir, "audit.log")
-	content := "apiVersion: audit.k8s.io/v1\nkind: Policy\nrules:\n- level: RequestResponse\n  resources: [{group: jobset.x-k8s.io}]\n- level: None\n"
+	content := "apiVersion: audit.k8s.io/v1\nkind: Policy\nrules:\n- level: RequestResponse\n  resources: [{group: jobset.x-k8s.io}, {group: batch.jobset-apiserver.io}, {group: leaderworkerset.x-k8s.io}]\n- level: None\n"
 	if err := os.WriteFile(policy, []byte(content), 0o600); err != nil {
 		t.Fatal(err)
 	}

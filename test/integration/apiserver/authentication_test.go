@@ -39,7 +39,7 @@ func testAnonymous(t *testing.T, e *env) {
 		"/healthz": http.StatusOK, "/livez": http.StatusOK, "/readyz": http.StatusOK,
 		"/livez/etcd": http.StatusUnauthorized, "/metrics": http.StatusUnauthorized, "/version": http.StatusUnauthorized,
 		"/apis": http.StatusUnauthorized, "/openapi/v2": http.StatusUnauthorized, "/debug/pprof/": http.StatusUnauthorized,
-		"/apis/jobset.x-k8s.io/v1alpha2/jobsets": http.StatusUnauthorized,
+		"/apis/jobset.x-k8s.io/v1alpha2/jobsets": http.StatusUnauthorized, "/mutate--v1-pod": http.StatusMethodNotAllowed,
 	}
 	for path, code := range want {
 		if got, body := e.server.Get(t, path); got != code {

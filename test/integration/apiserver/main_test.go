@@ -6,9 +6,6 @@
 package apiserver
 
 import (
-	"context"
-	"errors"
-	"fmt"
 	"os"
 	"testing"
 
@@ -31,23 +28,7 @@ var plane *framework.ControlPlane
 var jobsets = jobsetv1alpha2.SchemeGroupVersion.WithResource("jobsets")
 
 func TestMain(m *testing.M) {
-	os.Exit(run(m))
-}
-
-func run(m *testing.M) int {
-	var err error
-	if plane, err = framework.Start(context.Background()); err != nil {
-		fmt.Fprintln(os.Stderr, "starting the control plane:", err)
-		return 1
-	}
-	code := m.Run()
-	if code != 0 {
-		err = plane.KeepLogs()
-	}
-	if err = errors.Join(err, plane.Stop()); err != nil {
-		fmt.Fprintln(os.Stderr, "stopping the control plane:", err)
-	}
-	return code
+	os.Exit(framework.Main(m, func(p *framework.ControlPlane) { plane = p }))
 }
 
 // env is what a case works with: a server and a namespace of its own.

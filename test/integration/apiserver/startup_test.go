@@ -54,8 +54,10 @@ func TestBadInputCostsOneLine(t *testing.T) {
 			want:  []string{"--data-dir", "not a directory", "can read and write"},
 		},
 		"every API group is switched off": {
-			flags: func(fixture) []string { return []string{"--runtime-config=jobset.x-k8s.io/v1alpha2=false"} },
-			want:  []string{"--runtime-config: must leave a resource on", "group/version=true"},
+			flags: func(fixture) []string {
+				return []string{"--runtime-config=jobset.x-k8s.io/v1alpha2=false,batch.jobset-apiserver.io/v1alpha1=false,leaderworkerset.x-k8s.io/v1=false"}
+			},
+			want: []string{"--runtime-config: must leave a resource on", "group/version=true"},
 		},
 		"an unknown API group is switched off": {
 			flags: func(fixture) []string { return []string{"--runtime-config=batch/v1=false"} },

@@ -22,7 +22,10 @@ const updateGolden = "UPDATE_GOLDEN"
 
 func kinds() []schema.GroupVersionKind {
 	var out []schema.GroupVersionKind
-	for _, kind := range []string{"JobSetRestart", "JobSetSuspend", "JobSetResume", "JobSetCancel", "JobSetRetry"} {
+	for _, kind := range []string{
+		"JobSetRestart", "JobSetSuspend", "JobSetResume", "JobSetCancel", "JobSetRetry", "SequentialJob", "PodReadinessGroup",
+		"SequentialJobRestart", "SequentialJobSuspend", "SequentialJobResume", "SequentialJobCancel", "SequentialJobRetry",
+	} {
 		out = append(out, v1alpha1.SchemeGroupVersion.WithKind(kind))
 	}
 	return out

@@ -17,15 +17,26 @@ var (
 	SchemeGroupVersion = schema.GroupVersion{Group: GroupName, Version: "v1alpha1"}
 
 	// SchemeBuilder collects what adds this package to a scheme.
-	SchemeBuilder      = runtime.NewSchemeBuilder(addKnownTypes, addDefaultingFuncs)
+	SchemeBuilder      = runtime.NewSchemeBuilder(addKnownTypes, addDefaultingFuncs, addFieldLabelConversion)
 	localSchemeBuilder = &SchemeBuilder
-	// AddToScheme adds the types, their defaults and conversions to a scheme.
+	// AddToScheme adds the types, their defaults, conversions and field selectors to a scheme.
 	AddToScheme = SchemeBuilder.AddToScheme
 )
 
+// Kind qualifies a kind with the group.
+func Kind(kind string) schema.GroupKind { return SchemeGroupVersion.WithKind(kind).GroupKind() }
+
+// Resource qualifies a resource with the group.
+func Resource(resource string) schema.GroupResource {
+	return SchemeGroupVersion.WithResource(resource).GroupResource()
+}
+
 func addKnownTypes(scheme *runtime.Scheme) error {
 	scheme.AddKnownTypes(SchemeGroupVersion,
-		&JobSetRestart{}, &JobSetSuspend{}, &JobSetResume{}, &JobSetCancel{}, &JobSetRetry{})
+		&JobSetRestart{}, &JobSetSuspend{}, &JobSetResume{}, &JobSetCancel{}, &JobSetRetry{},
+		&SequentialJob{}, &SequentialJobList{}, &PodReadinessGroup{}, &PodReadinessGroupList{},
+		&SequentialJobRestart{}, &SequentialJobSuspend{}, &SequentialJobResume{}, &SequentialJobCancel{}, &SequentialJobRetry{},
+		&LeaderWorkerSetRestart{}, &LeaderWorkerSetRollback{}, &LeaderWorkerSetPause{}, &LeaderWorkerSetResume{})
 	metav1.AddToGroupVersion(scheme, SchemeGroupVersion)
 	return nil
 }

@@ -12,6 +12,7 @@ import (
 	unsafe "unsafe"
 
 	batch "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch"
+	v1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	conversion "k8s.io/apimachinery/pkg/conversion"
 	runtime "k8s.io/apimachinery/pkg/runtime"
 )
@@ -120,6 +121,336 @@ func RegisterConversions(s *runtime.Scheme) error {
 	}
 	if err := s.AddGeneratedConversionFunc((*batch.JobSetSuspend)(nil), (*JobSetSuspend)(nil), func(a, b interface{}, scope conversion.Scope) error {
 		return Convert_batch_JobSetSuspend_To_v1alpha1_JobSetSuspend(a.(*batch.JobSetSuspend), b.(*JobSetSuspend), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*JobSetTemplateSpec)(nil), (*batch.JobSetTemplateSpec)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_JobSetTemplateSpec_To_batch_JobSetTemplateSpec(a.(*JobSetTemplateSpec), b.(*batch.JobSetTemplateSpec), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*batch.JobSetTemplateSpec)(nil), (*JobSetTemplateSpec)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_batch_JobSetTemplateSpec_To_v1alpha1_JobSetTemplateSpec(a.(*batch.JobSetTemplateSpec), b.(*JobSetTemplateSpec), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*LeaderWorkerSetActionSpec)(nil), (*batch.LeaderWorkerSetActionSpec)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_LeaderWorkerSetActionSpec_To_batch_LeaderWorkerSetActionSpec(a.(*LeaderWorkerSetActionSpec), b.(*batch.LeaderWorkerSetActionSpec), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*batch.LeaderWorkerSetActionSpec)(nil), (*LeaderWorkerSetActionSpec)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_batch_LeaderWorkerSetActionSpec_To_v1alpha1_LeaderWorkerSetActionSpec(a.(*batch.LeaderWorkerSetActionSpec), b.(*LeaderWorkerSetActionSpec), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*LeaderWorkerSetActionStatus)(nil), (*batch.LeaderWorkerSetActionStatus)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_LeaderWorkerSetActionStatus_To_batch_LeaderWorkerSetActionStatus(a.(*LeaderWorkerSetActionStatus), b.(*batch.LeaderWorkerSetActionStatus), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*batch.LeaderWorkerSetActionStatus)(nil), (*LeaderWorkerSetActionStatus)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_batch_LeaderWorkerSetActionStatus_To_v1alpha1_LeaderWorkerSetActionStatus(a.(*batch.LeaderWorkerSetActionStatus), b.(*LeaderWorkerSetActionStatus), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*LeaderWorkerSetPause)(nil), (*batch.LeaderWorkerSetPause)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_LeaderWorkerSetPause_To_batch_LeaderWorkerSetPause(a.(*LeaderWorkerSetPause), b.(*batch.LeaderWorkerSetPause), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*batch.LeaderWorkerSetPause)(nil), (*LeaderWorkerSetPause)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_batch_LeaderWorkerSetPause_To_v1alpha1_LeaderWorkerSetPause(a.(*batch.LeaderWorkerSetPause), b.(*LeaderWorkerSetPause), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*LeaderWorkerSetPreconditions)(nil), (*batch.LeaderWorkerSetPreconditions)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_LeaderWorkerSetPreconditions_To_batch_LeaderWorkerSetPreconditions(a.(*LeaderWorkerSetPreconditions), b.(*batch.LeaderWorkerSetPreconditions), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*batch.LeaderWorkerSetPreconditions)(nil), (*LeaderWorkerSetPreconditions)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_batch_LeaderWorkerSetPreconditions_To_v1alpha1_LeaderWorkerSetPreconditions(a.(*batch.LeaderWorkerSetPreconditions), b.(*LeaderWorkerSetPreconditions), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*LeaderWorkerSetRestart)(nil), (*batch.LeaderWorkerSetRestart)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_LeaderWorkerSetRestart_To_batch_LeaderWorkerSetRestart(a.(*LeaderWorkerSetRestart), b.(*batch.LeaderWorkerSetRestart), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*batch.LeaderWorkerSetRestart)(nil), (*LeaderWorkerSetRestart)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_batch_LeaderWorkerSetRestart_To_v1alpha1_LeaderWorkerSetRestart(a.(*batch.LeaderWorkerSetRestart), b.(*LeaderWorkerSetRestart), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*LeaderWorkerSetRestartSpec)(nil), (*batch.LeaderWorkerSetRestartSpec)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_LeaderWorkerSetRestartSpec_To_batch_LeaderWorkerSetRestartSpec(a.(*LeaderWorkerSetRestartSpec), b.(*batch.LeaderWorkerSetRestartSpec), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*batch.LeaderWorkerSetRestartSpec)(nil), (*LeaderWorkerSetRestartSpec)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_batch_LeaderWorkerSetRestartSpec_To_v1alpha1_LeaderWorkerSetRestartSpec(a.(*batch.LeaderWorkerSetRestartSpec), b.(*LeaderWorkerSetRestartSpec), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*LeaderWorkerSetResume)(nil), (*batch.LeaderWorkerSetResume)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_LeaderWorkerSetResume_To_batch_LeaderWorkerSetResume(a.(*LeaderWorkerSetResume), b.(*batch.LeaderWorkerSetResume), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*batch.LeaderWorkerSetResume)(nil), (*LeaderWorkerSetResume)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_batch_LeaderWorkerSetResume_To_v1alpha1_LeaderWorkerSetResume(a.(*batch.LeaderWorkerSetResume), b.(*LeaderWorkerSetResume), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*LeaderWorkerSetRollback)(nil), (*batch.LeaderWorkerSetRollback)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_LeaderWorkerSetRollback_To_batch_LeaderWorkerSetRollback(a.(*LeaderWorkerSetRollback), b.(*batch.LeaderWorkerSetRollback), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*batch.LeaderWorkerSetRollback)(nil), (*LeaderWorkerSetRollback)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_batch_LeaderWorkerSetRollback_To_v1alpha1_LeaderWorkerSetRollback(a.(*batch.LeaderWorkerSetRollback), b.(*LeaderWorkerSetRollback), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*LeaderWorkerSetRollbackSpec)(nil), (*batch.LeaderWorkerSetRollbackSpec)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_LeaderWorkerSetRollbackSpec_To_batch_LeaderWorkerSetRollbackSpec(a.(*LeaderWorkerSetRollbackSpec), b.(*batch.LeaderWorkerSetRollbackSpec), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*batch.LeaderWorkerSetRollbackSpec)(nil), (*LeaderWorkerSetRollbackSpec)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_batch_LeaderWorkerSetRollbackSpec_To_v1alpha1_LeaderWorkerSetRollbackSpec(a.(*batch.LeaderWorkerSetRollbackSpec), b.(*LeaderWorkerSetRollbackSpec), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*PodReadinessGroup)(nil), (*batch.PodReadinessGroup)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_PodReadinessGroup_To_batch_PodReadinessGroup(a.(*PodReadinessGroup), b.(*batch.PodReadinessGroup), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*batch.PodReadinessGroup)(nil), (*PodReadinessGroup)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_batch_PodReadinessGroup_To_v1alpha1_PodReadinessGroup(a.(*batch.PodReadinessGroup), b.(*PodReadinessGroup), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*PodReadinessGroupList)(nil), (*batch.PodReadinessGroupList)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_PodReadinessGroupList_To_batch_PodReadinessGroupList(a.(*PodReadinessGroupList), b.(*batch.PodReadinessGroupList), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*batch.PodReadinessGroupList)(nil), (*PodReadinessGroupList)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_batch_PodReadinessGroupList_To_v1alpha1_PodReadinessGroupList(a.(*batch.PodReadinessGroupList), b.(*PodReadinessGroupList), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*PodReadinessGroupSpec)(nil), (*batch.PodReadinessGroupSpec)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_PodReadinessGroupSpec_To_batch_PodReadinessGroupSpec(a.(*PodReadinessGroupSpec), b.(*batch.PodReadinessGroupSpec), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*batch.PodReadinessGroupSpec)(nil), (*PodReadinessGroupSpec)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_batch_PodReadinessGroupSpec_To_v1alpha1_PodReadinessGroupSpec(a.(*batch.PodReadinessGroupSpec), b.(*PodReadinessGroupSpec), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*PodReadinessGroupStatus)(nil), (*batch.PodReadinessGroupStatus)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_PodReadinessGroupStatus_To_batch_PodReadinessGroupStatus(a.(*PodReadinessGroupStatus), b.(*batch.PodReadinessGroupStatus), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*batch.PodReadinessGroupStatus)(nil), (*PodReadinessGroupStatus)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_batch_PodReadinessGroupStatus_To_v1alpha1_PodReadinessGroupStatus(a.(*batch.PodReadinessGroupStatus), b.(*PodReadinessGroupStatus), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*SequentialJob)(nil), (*batch.SequentialJob)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_SequentialJob_To_batch_SequentialJob(a.(*SequentialJob), b.(*batch.SequentialJob), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*batch.SequentialJob)(nil), (*SequentialJob)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_batch_SequentialJob_To_v1alpha1_SequentialJob(a.(*batch.SequentialJob), b.(*SequentialJob), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*SequentialJobActionSpec)(nil), (*batch.SequentialJobActionSpec)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_SequentialJobActionSpec_To_batch_SequentialJobActionSpec(a.(*SequentialJobActionSpec), b.(*batch.SequentialJobActionSpec), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*batch.SequentialJobActionSpec)(nil), (*SequentialJobActionSpec)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_batch_SequentialJobActionSpec_To_v1alpha1_SequentialJobActionSpec(a.(*batch.SequentialJobActionSpec), b.(*SequentialJobActionSpec), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*SequentialJobActionStatus)(nil), (*batch.SequentialJobActionStatus)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_SequentialJobActionStatus_To_batch_SequentialJobActionStatus(a.(*SequentialJobActionStatus), b.(*batch.SequentialJobActionStatus), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*batch.SequentialJobActionStatus)(nil), (*SequentialJobActionStatus)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_batch_SequentialJobActionStatus_To_v1alpha1_SequentialJobActionStatus(a.(*batch.SequentialJobActionStatus), b.(*SequentialJobActionStatus), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*SequentialJobCancel)(nil), (*batch.SequentialJobCancel)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_SequentialJobCancel_To_batch_SequentialJobCancel(a.(*SequentialJobCancel), b.(*batch.SequentialJobCancel), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*batch.SequentialJobCancel)(nil), (*SequentialJobCancel)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_batch_SequentialJobCancel_To_v1alpha1_SequentialJobCancel(a.(*batch.SequentialJobCancel), b.(*SequentialJobCancel), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*SequentialJobLastAction)(nil), (*batch.SequentialJobLastAction)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_SequentialJobLastAction_To_batch_SequentialJobLastAction(a.(*SequentialJobLastAction), b.(*batch.SequentialJobLastAction), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*batch.SequentialJobLastAction)(nil), (*SequentialJobLastAction)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_batch_SequentialJobLastAction_To_v1alpha1_SequentialJobLastAction(a.(*batch.SequentialJobLastAction), b.(*SequentialJobLastAction), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*SequentialJobList)(nil), (*batch.SequentialJobList)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_SequentialJobList_To_batch_SequentialJobList(a.(*SequentialJobList), b.(*batch.SequentialJobList), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*batch.SequentialJobList)(nil), (*SequentialJobList)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_batch_SequentialJobList_To_v1alpha1_SequentialJobList(a.(*batch.SequentialJobList), b.(*SequentialJobList), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*SequentialJobPreconditions)(nil), (*batch.SequentialJobPreconditions)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_SequentialJobPreconditions_To_batch_SequentialJobPreconditions(a.(*SequentialJobPreconditions), b.(*batch.SequentialJobPreconditions), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*batch.SequentialJobPreconditions)(nil), (*SequentialJobPreconditions)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_batch_SequentialJobPreconditions_To_v1alpha1_SequentialJobPreconditions(a.(*batch.SequentialJobPreconditions), b.(*SequentialJobPreconditions), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*SequentialJobProgress)(nil), (*batch.SequentialJobProgress)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_SequentialJobProgress_To_batch_SequentialJobProgress(a.(*SequentialJobProgress), b.(*batch.SequentialJobProgress), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*SequentialJobRestart)(nil), (*batch.SequentialJobRestart)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_SequentialJobRestart_To_batch_SequentialJobRestart(a.(*SequentialJobRestart), b.(*batch.SequentialJobRestart), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*batch.SequentialJobRestart)(nil), (*SequentialJobRestart)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_batch_SequentialJobRestart_To_v1alpha1_SequentialJobRestart(a.(*batch.SequentialJobRestart), b.(*SequentialJobRestart), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*SequentialJobResume)(nil), (*batch.SequentialJobResume)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_SequentialJobResume_To_batch_SequentialJobResume(a.(*SequentialJobResume), b.(*batch.SequentialJobResume), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*batch.SequentialJobResume)(nil), (*SequentialJobResume)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_batch_SequentialJobResume_To_v1alpha1_SequentialJobResume(a.(*batch.SequentialJobResume), b.(*SequentialJobResume), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*SequentialJobRetry)(nil), (*batch.SequentialJobRetry)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_SequentialJobRetry_To_batch_SequentialJobRetry(a.(*SequentialJobRetry), b.(*batch.SequentialJobRetry), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*batch.SequentialJobRetry)(nil), (*SequentialJobRetry)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_batch_SequentialJobRetry_To_v1alpha1_SequentialJobRetry(a.(*batch.SequentialJobRetry), b.(*SequentialJobRetry), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*SequentialJobRetrySpec)(nil), (*batch.SequentialJobRetrySpec)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_SequentialJobRetrySpec_To_batch_SequentialJobRetrySpec(a.(*SequentialJobRetrySpec), b.(*batch.SequentialJobRetrySpec), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*batch.SequentialJobRetrySpec)(nil), (*SequentialJobRetrySpec)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_batch_SequentialJobRetrySpec_To_v1alpha1_SequentialJobRetrySpec(a.(*batch.SequentialJobRetrySpec), b.(*SequentialJobRetrySpec), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*SequentialJobSpec)(nil), (*batch.SequentialJobSpec)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_SequentialJobSpec_To_batch_SequentialJobSpec(a.(*SequentialJobSpec), b.(*batch.SequentialJobSpec), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*batch.SequentialJobSpec)(nil), (*SequentialJobSpec)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_batch_SequentialJobSpec_To_v1alpha1_SequentialJobSpec(a.(*batch.SequentialJobSpec), b.(*SequentialJobSpec), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*SequentialJobState)(nil), (*batch.SequentialJobState)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_SequentialJobState_To_batch_SequentialJobState(a.(*SequentialJobState), b.(*batch.SequentialJobState), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*batch.SequentialJobState)(nil), (*SequentialJobState)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_batch_SequentialJobState_To_v1alpha1_SequentialJobState(a.(*batch.SequentialJobState), b.(*SequentialJobState), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*SequentialJobStatus)(nil), (*batch.SequentialJobStatus)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_SequentialJobStatus_To_batch_SequentialJobStatus(a.(*SequentialJobStatus), b.(*batch.SequentialJobStatus), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*batch.SequentialJobStatus)(nil), (*SequentialJobStatus)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_batch_SequentialJobStatus_To_v1alpha1_SequentialJobStatus(a.(*batch.SequentialJobStatus), b.(*SequentialJobStatus), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*SequentialJobStep)(nil), (*batch.SequentialJobStep)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_SequentialJobStep_To_batch_SequentialJobStep(a.(*SequentialJobStep), b.(*batch.SequentialJobStep), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*batch.SequentialJobStep)(nil), (*SequentialJobStep)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_batch_SequentialJobStep_To_v1alpha1_SequentialJobStep(a.(*batch.SequentialJobStep), b.(*SequentialJobStep), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*SequentialJobStepStatus)(nil), (*batch.SequentialJobStepStatus)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_SequentialJobStepStatus_To_batch_SequentialJobStepStatus(a.(*SequentialJobStepStatus), b.(*batch.SequentialJobStepStatus), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*batch.SequentialJobStepStatus)(nil), (*SequentialJobStepStatus)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_batch_SequentialJobStepStatus_To_v1alpha1_SequentialJobStepStatus(a.(*batch.SequentialJobStepStatus), b.(*SequentialJobStepStatus), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*SequentialJobSuspend)(nil), (*batch.SequentialJobSuspend)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_SequentialJobSuspend_To_batch_SequentialJobSuspend(a.(*SequentialJobSuspend), b.(*batch.SequentialJobSuspend), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*batch.SequentialJobSuspend)(nil), (*SequentialJobSuspend)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_batch_SequentialJobSuspend_To_v1alpha1_SequentialJobSuspend(a.(*batch.SequentialJobSuspend), b.(*SequentialJobSuspend), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*SequentialJobUpdateStrategy)(nil), (*batch.SequentialJobUpdateStrategy)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_SequentialJobUpdateStrategy_To_batch_SequentialJobUpdateStrategy(a.(*SequentialJobUpdateStrategy), b.(*batch.SequentialJobUpdateStrategy), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*batch.SequentialJobUpdateStrategy)(nil), (*SequentialJobUpdateStrategy)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_batch_SequentialJobUpdateStrategy_To_v1alpha1_SequentialJobUpdateStrategy(a.(*batch.SequentialJobUpdateStrategy), b.(*SequentialJobUpdateStrategy), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddConversionFunc((*batch.SequentialJobProgress)(nil), (*SequentialJobProgress)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_batch_SequentialJobProgress_To_v1alpha1_SequentialJobProgress(a.(*batch.SequentialJobProgress), b.(*SequentialJobProgress), scope)
 	}); err != nil {
 		return err
 	}
@@ -384,4 +715,851 @@ func autoConvert_batch_JobSetSuspend_To_v1alpha1_JobSetSuspend(in *batch.JobSetS
 // Convert_batch_JobSetSuspend_To_v1alpha1_JobSetSuspend is an autogenerated conversion function.
 func Convert_batch_JobSetSuspend_To_v1alpha1_JobSetSuspend(in *batch.JobSetSuspend, out *JobSetSuspend, s conversion.Scope) error {
 	return autoConvert_batch_JobSetSuspend_To_v1alpha1_JobSetSuspend(in, out, s)
+}
+
+func autoConvert_v1alpha1_JobSetTemplateSpec_To_batch_JobSetTemplateSpec(in *JobSetTemplateSpec, out *batch.JobSetTemplateSpec, s conversion.Scope) error {
+	*out = *(*batch.JobSetTemplateSpec)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha1_JobSetTemplateSpec_To_batch_JobSetTemplateSpec is an autogenerated conversion function.
+func Convert_v1alpha1_JobSetTemplateSpec_To_batch_JobSetTemplateSpec(in *JobSetTemplateSpec, out *batch.JobSetTemplateSpec, s conversion.Scope) error {
+	return autoConvert_v1alpha1_JobSetTemplateSpec_To_batch_JobSetTemplateSpec(in, out, s)
+}
+
+func autoConvert_batch_JobSetTemplateSpec_To_v1alpha1_JobSetTemplateSpec(in *batch.JobSetTemplateSpec, out *JobSetTemplateSpec, s conversion.Scope) error {
+	*out = *(*JobSetTemplateSpec)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_batch_JobSetTemplateSpec_To_v1alpha1_JobSetTemplateSpec is an autogenerated conversion function.
+func Convert_batch_JobSetTemplateSpec_To_v1alpha1_JobSetTemplateSpec(in *batch.JobSetTemplateSpec, out *JobSetTemplateSpec, s conversion.Scope) error {
+	return autoConvert_batch_JobSetTemplateSpec_To_v1alpha1_JobSetTemplateSpec(in, out, s)
+}
+
+func autoConvert_v1alpha1_LeaderWorkerSetActionSpec_To_batch_LeaderWorkerSetActionSpec(in *LeaderWorkerSetActionSpec, out *batch.LeaderWorkerSetActionSpec, s conversion.Scope) error {
+	*out = *(*batch.LeaderWorkerSetActionSpec)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha1_LeaderWorkerSetActionSpec_To_batch_LeaderWorkerSetActionSpec is an autogenerated conversion function.
+func Convert_v1alpha1_LeaderWorkerSetActionSpec_To_batch_LeaderWorkerSetActionSpec(in *LeaderWorkerSetActionSpec, out *batch.LeaderWorkerSetActionSpec, s conversion.Scope) error {
+	return autoConvert_v1alpha1_LeaderWorkerSetActionSpec_To_batch_LeaderWorkerSetActionSpec(in, out, s)
+}
+
+func autoConvert_batch_LeaderWorkerSetActionSpec_To_v1alpha1_LeaderWorkerSetActionSpec(in *batch.LeaderWorkerSetActionSpec, out *LeaderWorkerSetActionSpec, s conversion.Scope) error {
+	*out = *(*LeaderWorkerSetActionSpec)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_batch_LeaderWorkerSetActionSpec_To_v1alpha1_LeaderWorkerSetActionSpec is an autogenerated conversion function.
+func Convert_batch_LeaderWorkerSetActionSpec_To_v1alpha1_LeaderWorkerSetActionSpec(in *batch.LeaderWorkerSetActionSpec, out *LeaderWorkerSetActionSpec, s conversion.Scope) error {
+	return autoConvert_batch_LeaderWorkerSetActionSpec_To_v1alpha1_LeaderWorkerSetActionSpec(in, out, s)
+}
+
+func autoConvert_v1alpha1_LeaderWorkerSetActionStatus_To_batch_LeaderWorkerSetActionStatus(in *LeaderWorkerSetActionStatus, out *batch.LeaderWorkerSetActionStatus, s conversion.Scope) error {
+	*out = *(*batch.LeaderWorkerSetActionStatus)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha1_LeaderWorkerSetActionStatus_To_batch_LeaderWorkerSetActionStatus is an autogenerated conversion function.
+func Convert_v1alpha1_LeaderWorkerSetActionStatus_To_batch_LeaderWorkerSetActionStatus(in *LeaderWorkerSetActionStatus, out *batch.LeaderWorkerSetActionStatus, s conversion.Scope) error {
+	return autoConvert_v1alpha1_LeaderWorkerSetActionStatus_To_batch_LeaderWorkerSetActionStatus(in, out, s)
+}
+
+func autoConvert_batch_LeaderWorkerSetActionStatus_To_v1alpha1_LeaderWorkerSetActionStatus(in *batch.LeaderWorkerSetActionStatus, out *LeaderWorkerSetActionStatus, s conversion.Scope) error {
+	*out = *(*LeaderWorkerSetActionStatus)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_batch_LeaderWorkerSetActionStatus_To_v1alpha1_LeaderWorkerSetActionStatus is an autogenerated conversion function.
+func Convert_batch_LeaderWorkerSetActionStatus_To_v1alpha1_LeaderWorkerSetActionStatus(in *batch.LeaderWorkerSetActionStatus, out *LeaderWorkerSetActionStatus, s conversion.Scope) error {
+	return autoConvert_batch_LeaderWorkerSetActionStatus_To_v1alpha1_LeaderWorkerSetActionStatus(in, out, s)
+}
+
+func autoConvert_v1alpha1_LeaderWorkerSetPause_To_batch_LeaderWorkerSetPause(in *LeaderWorkerSetPause, out *batch.LeaderWorkerSetPause, s conversion.Scope) error {
+	out.ObjectMeta = in.ObjectMeta
+	if err := Convert_v1alpha1_LeaderWorkerSetActionSpec_To_batch_LeaderWorkerSetActionSpec(&in.Spec, &out.Spec, s); err != nil {
+		return err
+	}
+	if err := Convert_v1alpha1_LeaderWorkerSetActionStatus_To_batch_LeaderWorkerSetActionStatus(&in.Status, &out.Status, s); err != nil {
+		return err
+	}
+	return nil
+}
+
+// Convert_v1alpha1_LeaderWorkerSetPause_To_batch_LeaderWorkerSetPause is an autogenerated conversion function.
+func Convert_v1alpha1_LeaderWorkerSetPause_To_batch_LeaderWorkerSetPause(in *LeaderWorkerSetPause, out *batch.LeaderWorkerSetPause, s conversion.Scope) error {
+	return autoConvert_v1alpha1_LeaderWorkerSetPause_To_batch_LeaderWorkerSetPause(in, out, s)
+}
+
+func autoConvert_batch_LeaderWorkerSetPause_To_v1alpha1_LeaderWorkerSetPause(in *batch.LeaderWorkerSetPause, out *LeaderWorkerSetPause, s conversion.Scope) error {
+	out.ObjectMeta = in.ObjectMeta
+	if err := Convert_batch_LeaderWorkerSetActionSpec_To_v1alpha1_LeaderWorkerSetActionSpec(&in.Spec, &out.Spec, s); err != nil {
+		return err
+	}
+	if err := Convert_batch_LeaderWorkerSetActionStatus_To_v1alpha1_LeaderWorkerSetActionStatus(&in.Status, &out.Status, s); err != nil {
+		return err
+	}
+	return nil
+}
+
+// Convert_batch_LeaderWorkerSetPause_To_v1alpha1_LeaderWorkerSetPause is an autogenerated conversion function.
+func Convert_batch_LeaderWorkerSetPause_To_v1alpha1_LeaderWorkerSetPause(in *batch.LeaderWorkerSetPause, out *LeaderWorkerSetPause, s conversion.Scope) error {
+	return autoConvert_batch_LeaderWorkerSetPause_To_v1alpha1_LeaderWorkerSetPause(in, out, s)
+}
+
+func autoConvert_v1alpha1_LeaderWorkerSetPreconditions_To_batch_LeaderWorkerSetPreconditions(in *LeaderWorkerSetPreconditions, out *batch.LeaderWorkerSetPreconditions, s conversion.Scope) error {
+	*out = *(*batch.LeaderWorkerSetPreconditions)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha1_LeaderWorkerSetPreconditions_To_batch_LeaderWorkerSetPreconditions is an autogenerated conversion function.
+func Convert_v1alpha1_LeaderWorkerSetPreconditions_To_batch_LeaderWorkerSetPreconditions(in *LeaderWorkerSetPreconditions, out *batch.LeaderWorkerSetPreconditions, s conversion.Scope) error {
+	return autoConvert_v1alpha1_LeaderWorkerSetPreconditions_To_batch_LeaderWorkerSetPreconditions(in, out, s)
+}
+
+func autoConvert_batch_LeaderWorkerSetPreconditions_To_v1alpha1_LeaderWorkerSetPreconditions(in *batch.LeaderWorkerSetPreconditions, out *LeaderWorkerSetPreconditions, s conversion.Scope) error {
+	*out = *(*LeaderWorkerSetPreconditions)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_batch_LeaderWorkerSetPreconditions_To_v1alpha1_LeaderWorkerSetPreconditions is an autogenerated conversion function.
+func Convert_batch_LeaderWorkerSetPreconditions_To_v1alpha1_LeaderWorkerSetPreconditions(in *batch.LeaderWorkerSetPreconditions, out *LeaderWorkerSetPreconditions, s conversion.Scope) error {
+	return autoConvert_batch_LeaderWorkerSetPreconditions_To_v1alpha1_LeaderWorkerSetPreconditions(in, out, s)
+}
+
+func autoConvert_v1alpha1_LeaderWorkerSetRestart_To_batch_LeaderWorkerSetRestart(in *LeaderWorkerSetRestart, out *batch.LeaderWorkerSetRestart, s conversion.Scope) error {
+	out.ObjectMeta = in.ObjectMeta
+	if err := Convert_v1alpha1_LeaderWorkerSetRestartSpec_To_batch_LeaderWorkerSetRestartSpec(&in.Spec, &out.Spec, s); err != nil {
+		return err
+	}
+	if err := Convert_v1alpha1_LeaderWorkerSetActionStatus_To_batch_LeaderWorkerSetActionStatus(&in.Status, &out.Status, s); err != nil {
+		return err
+	}
+	return nil
+}
+
+// Convert_v1alpha1_LeaderWorkerSetRestart_To_batch_LeaderWorkerSetRestart is an autogenerated conversion function.
+func Convert_v1alpha1_LeaderWorkerSetRestart_To_batch_LeaderWorkerSetRestart(in *LeaderWorkerSetRestart, out *batch.LeaderWorkerSetRestart, s conversion.Scope) error {
+	return autoConvert_v1alpha1_LeaderWorkerSetRestart_To_batch_LeaderWorkerSetRestart(in, out, s)
+}
+
+func autoConvert_batch_LeaderWorkerSetRestart_To_v1alpha1_LeaderWorkerSetRestart(in *batch.LeaderWorkerSetRestart, out *LeaderWorkerSetRestart, s conversion.Scope) error {
+	out.ObjectMeta = in.ObjectMeta
+	if err := Convert_batch_LeaderWorkerSetRestartSpec_To_v1alpha1_LeaderWorkerSetRestartSpec(&in.Spec, &out.Spec, s); err != nil {
+		return err
+	}
+	if err := Convert_batch_LeaderWorkerSetActionStatus_To_v1alpha1_LeaderWorkerSetActionStatus(&in.Status, &out.Status, s); err != nil {
+		return err
+	}
+	return nil
+}
+
+// Convert_batch_LeaderWorkerSetRestart_To_v1alpha1_LeaderWorkerSetRestart is an autogenerated conversion function.
+func Convert_batch_LeaderWorkerSetRestart_To_v1alpha1_LeaderWorkerSetRestart(in *batch.LeaderWorkerSetRestart, out *LeaderWorkerSetRestart, s conversion.Scope) error {
+	return autoConvert_batch_LeaderWorkerSetRestart_To_v1alpha1_LeaderWorkerSetRestart(in, out, s)
+}
+
+func autoConvert_v1alpha1_LeaderWorkerSetRestartSpec_To_batch_LeaderWorkerSetRestartSpec(in *LeaderWorkerSetRestartSpec, out *batch.LeaderWorkerSetRestartSpec, s conversion.Scope) error {
+	*out = *(*batch.LeaderWorkerSetRestartSpec)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha1_LeaderWorkerSetRestartSpec_To_batch_LeaderWorkerSetRestartSpec is an autogenerated conversion function.
+func Convert_v1alpha1_LeaderWorkerSetRestartSpec_To_batch_LeaderWorkerSetRestartSpec(in *LeaderWorkerSetRestartSpec, out *batch.LeaderWorkerSetRestartSpec, s conversion.Scope) error {
+	return autoConvert_v1alpha1_LeaderWorkerSetRestartSpec_To_batch_LeaderWorkerSetRestartSpec(in, out, s)
+}
+
+func autoConvert_batch_LeaderWorkerSetRestartSpec_To_v1alpha1_LeaderWorkerSetRestartSpec(in *batch.LeaderWorkerSetRestartSpec, out *LeaderWorkerSetRestartSpec, s conversion.Scope) error {
+	*out = *(*LeaderWorkerSetRestartSpec)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_batch_LeaderWorkerSetRestartSpec_To_v1alpha1_LeaderWorkerSetRestartSpec is an autogenerated conversion function.
+func Convert_batch_LeaderWorkerSetRestartSpec_To_v1alpha1_LeaderWorkerSetRestartSpec(in *batch.LeaderWorkerSetRestartSpec, out *LeaderWorkerSetRestartSpec, s conversion.Scope) error {
+	return autoConvert_batch_LeaderWorkerSetRestartSpec_To_v1alpha1_LeaderWorkerSetRestartSpec(in, out, s)
+}
+
+func autoConvert_v1alpha1_LeaderWorkerSetResume_To_batch_LeaderWorkerSetResume(in *LeaderWorkerSetResume, out *batch.LeaderWorkerSetResume, s conversion.Scope) error {
+	out.ObjectMeta = in.ObjectMeta
+	if err := Convert_v1alpha1_LeaderWorkerSetActionSpec_To_batch_LeaderWorkerSetActionSpec(&in.Spec, &out.Spec, s); err != nil {
+		return err
+	}
+	if err := Convert_v1alpha1_LeaderWorkerSetActionStatus_To_batch_LeaderWorkerSetActionStatus(&in.Status, &out.Status, s); err != nil {
+		return err
+	}
+	return nil
+}
+
+// Convert_v1alpha1_LeaderWorkerSetResume_To_batch_LeaderWorkerSetResume is an autogenerated conversion function.
+func Convert_v1alpha1_LeaderWorkerSetResume_To_batch_LeaderWorkerSetResume(in *LeaderWorkerSetResume, out *batch.LeaderWorkerSetResume, s conversion.Scope) error {
+	return autoConvert_v1alpha1_LeaderWorkerSetResume_To_batch_LeaderWorkerSetResume(in, out, s)
+}
+
+func autoConvert_batch_LeaderWorkerSetResume_To_v1alpha1_LeaderWorkerSetResume(in *batch.LeaderWorkerSetResume, out *LeaderWorkerSetResume, s conversion.Scope) error {
+	out.ObjectMeta = in.ObjectMeta
+	if err := Convert_batch_LeaderWorkerSetActionSpec_To_v1alpha1_LeaderWorkerSetActionSpec(&in.Spec, &out.Spec, s); err != nil {
+		return err
+	}
+	if err := Convert_batch_LeaderWorkerSetActionStatus_To_v1alpha1_LeaderWorkerSetActionStatus(&in.Status, &out.Status, s); err != nil {
+		return err
+	}
+	return nil
+}
+
+// Convert_batch_LeaderWorkerSetResume_To_v1alpha1_LeaderWorkerSetResume is an autogenerated conversion function.
+func Convert_batch_LeaderWorkerSetResume_To_v1alpha1_LeaderWorkerSetResume(in *batch.LeaderWorkerSetResume, out *LeaderWorkerSetResume, s conversion.Scope) error {
+	return autoConvert_batch_LeaderWorkerSetResume_To_v1alpha1_LeaderWorkerSetResume(in, out, s)
+}
+
+func autoConvert_v1alpha1_LeaderWorkerSetRollback_To_batch_LeaderWorkerSetRollback(in *LeaderWorkerSetRollback, out *batch.LeaderWorkerSetRollback, s conversion.Scope) error {
+	out.ObjectMeta = in.ObjectMeta
+	if err := Convert_v1alpha1_LeaderWorkerSetRollbackSpec_To_batch_LeaderWorkerSetRollbackSpec(&in.Spec, &out.Spec, s); err != nil {
+		return err
+	}
+	if err := Convert_v1alpha1_LeaderWorkerSetActionStatus_To_batch_LeaderWorkerSetActionStatus(&in.Status, &out.Status, s); err != nil {
+		return err
+	}
+	return nil
+}
+
+// Convert_v1alpha1_LeaderWorkerSetRollback_To_batch_LeaderWorkerSetRollback is an autogenerated conversion function.
+func Convert_v1alpha1_LeaderWorkerSetRollback_To_batch_LeaderWorkerSetRollback(in *LeaderWorkerSetRollback, out *batch.LeaderWorkerSetRollback, s conversion.Scope) error {
+	return autoConvert_v1alpha1_LeaderWorkerSetRollback_To_batch_LeaderWorkerSetRollback(in, out, s)
+}
+
+func autoConvert_batch_LeaderWorkerSetRollback_To_v1alpha1_LeaderWorkerSetRollback(in *batch.LeaderWorkerSetRollback, out *LeaderWorkerSetRollback, s conversion.Scope) error {
+	out.ObjectMeta = in.ObjectMeta
+	if err := Convert_batch_LeaderWorkerSetRollbackSpec_To_v1alpha1_LeaderWorkerSetRollbackSpec(&in.Spec, &out.Spec, s); err != nil {
+		return err
+	}
+	if err := Convert_batch_LeaderWorkerSetActionStatus_To_v1alpha1_LeaderWorkerSetActionStatus(&in.Status, &out.Status, s); err != nil {
+		return err
+	}
+	return nil
+}
+
+// Convert_batch_LeaderWorkerSetRollback_To_v1alpha1_LeaderWorkerSetRollback is an autogenerated conversion function.
+func Convert_batch_LeaderWorkerSetRollback_To_v1alpha1_LeaderWorkerSetRollback(in *batch.LeaderWorkerSetRollback, out *LeaderWorkerSetRollback, s conversion.Scope) error {
+	return autoConvert_batch_LeaderWorkerSetRollback_To_v1alpha1_LeaderWorkerSetRollback(in, out, s)
+}
+
+func autoConvert_v1alpha1_LeaderWorkerSetRollbackSpec_To_batch_LeaderWorkerSetRollbackSpec(in *LeaderWorkerSetRollbackSpec, out *batch.LeaderWorkerSetRollbackSpec, s conversion.Scope) error {
+	*out = *(*batch.LeaderWorkerSetRollbackSpec)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha1_LeaderWorkerSetRollbackSpec_To_batch_LeaderWorkerSetRollbackSpec is an autogenerated conversion function.
+func Convert_v1alpha1_LeaderWorkerSetRollbackSpec_To_batch_LeaderWorkerSetRollbackSpec(in *LeaderWorkerSetRollbackSpec, out *batch.LeaderWorkerSetRollbackSpec, s conversion.Scope) error {
+	return autoConvert_v1alpha1_LeaderWorkerSetRollbackSpec_To_batch_LeaderWorkerSetRollbackSpec(in, out, s)
+}
+
+func autoConvert_batch_LeaderWorkerSetRollbackSpec_To_v1alpha1_LeaderWorkerSetRollbackSpec(in *batch.LeaderWorkerSetRollbackSpec, out *LeaderWorkerSetRollbackSpec, s conversion.Scope) error {
+	*out = *(*LeaderWorkerSetRollbackSpec)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_batch_LeaderWorkerSetRollbackSpec_To_v1alpha1_LeaderWorkerSetRollbackSpec is an autogenerated conversion function.
+func Convert_batch_LeaderWorkerSetRollbackSpec_To_v1alpha1_LeaderWorkerSetRollbackSpec(in *batch.LeaderWorkerSetRollbackSpec, out *LeaderWorkerSetRollbackSpec, s conversion.Scope) error {
+	return autoConvert_batch_LeaderWorkerSetRollbackSpec_To_v1alpha1_LeaderWorkerSetRollbackSpec(in, out, s)
+}
+
+func autoConvert_v1alpha1_PodReadinessGroup_To_batch_PodReadinessGroup(in *PodReadinessGroup, out *batch.PodReadinessGroup, s conversion.Scope) error {
+	out.ObjectMeta = in.ObjectMeta
+	if err := Convert_v1alpha1_PodReadinessGroupSpec_To_batch_PodReadinessGroupSpec(&in.Spec, &out.Spec, s); err != nil {
+		return err
+	}
+	if err := Convert_v1alpha1_PodReadinessGroupStatus_To_batch_PodReadinessGroupStatus(&in.Status, &out.Status, s); err != nil {
+		return err
+	}
+	return nil
+}
+
+// Convert_v1alpha1_PodReadinessGroup_To_batch_PodReadinessGroup is an autogenerated conversion function.
+func Convert_v1alpha1_PodReadinessGroup_To_batch_PodReadinessGroup(in *PodReadinessGroup, out *batch.PodReadinessGroup, s conversion.Scope) error {
+	return autoConvert_v1alpha1_PodReadinessGroup_To_batch_PodReadinessGroup(in, out, s)
+}
+
+func autoConvert_batch_PodReadinessGroup_To_v1alpha1_PodReadinessGroup(in *batch.PodReadinessGroup, out *PodReadinessGroup, s conversion.Scope) error {
+	out.ObjectMeta = in.ObjectMeta
+	if err := Convert_batch_PodReadinessGroupSpec_To_v1alpha1_PodReadinessGroupSpec(&in.Spec, &out.Spec, s); err != nil {
+		return err
+	}
+	if err := Convert_batch_PodReadinessGroupStatus_To_v1alpha1_PodReadinessGroupStatus(&in.Status, &out.Status, s); err != nil {
+		return err
+	}
+	return nil
+}
+
+// Convert_batch_PodReadinessGroup_To_v1alpha1_PodReadinessGroup is an autogenerated conversion function.
+func Convert_batch_PodReadinessGroup_To_v1alpha1_PodReadinessGroup(in *batch.PodReadinessGroup, out *PodReadinessGroup, s conversion.Scope) error {
+	return autoConvert_batch_PodReadinessGroup_To_v1alpha1_PodReadinessGroup(in, out, s)
+}
+
+func autoConvert_v1alpha1_PodReadinessGroupList_To_batch_PodReadinessGroupList(in *PodReadinessGroupList, out *batch.PodReadinessGroupList, s conversion.Scope) error {
+	out.ListMeta = in.ListMeta
+	out.Items = *(*[]batch.PodReadinessGroup)(unsafe.Pointer(&in.Items))
+	return nil
+}
+
+// Convert_v1alpha1_PodReadinessGroupList_To_batch_PodReadinessGroupList is an autogenerated conversion function.
+func Convert_v1alpha1_PodReadinessGroupList_To_batch_PodReadinessGroupList(in *PodReadinessGroupList, out *batch.PodReadinessGroupList, s conversion.Scope) error {
+	return autoConvert_v1alpha1_PodReadinessGroupList_To_batch_PodReadinessGroupList(in, out, s)
+}
+
+func autoConvert_batch_PodReadinessGroupList_To_v1alpha1_PodReadinessGroupList(in *batch.PodReadinessGroupList, out *PodReadinessGroupList, s conversion.Scope) error {
+	out.ListMeta = in.ListMeta
+	out.Items = *(*[]PodReadinessGroup)(unsafe.Pointer(&in.Items))
+	return nil
+}
+
+// Convert_batch_PodReadinessGroupList_To_v1alpha1_PodReadinessGroupList is an autogenerated conversion function.
+func Convert_batch_PodReadinessGroupList_To_v1alpha1_PodReadinessGroupList(in *batch.PodReadinessGroupList, out *PodReadinessGroupList, s conversion.Scope) error {
+	return autoConvert_batch_PodReadinessGroupList_To_v1alpha1_PodReadinessGroupList(in, out, s)
+}
+
+func autoConvert_v1alpha1_PodReadinessGroupSpec_To_batch_PodReadinessGroupSpec(in *PodReadinessGroupSpec, out *batch.PodReadinessGroupSpec, s conversion.Scope) error {
+	*out = *(*batch.PodReadinessGroupSpec)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha1_PodReadinessGroupSpec_To_batch_PodReadinessGroupSpec is an autogenerated conversion function.
+func Convert_v1alpha1_PodReadinessGroupSpec_To_batch_PodReadinessGroupSpec(in *PodReadinessGroupSpec, out *batch.PodReadinessGroupSpec, s conversion.Scope) error {
+	return autoConvert_v1alpha1_PodReadinessGroupSpec_To_batch_PodReadinessGroupSpec(in, out, s)
+}
+
+func autoConvert_batch_PodReadinessGroupSpec_To_v1alpha1_PodReadinessGroupSpec(in *batch.PodReadinessGroupSpec, out *PodReadinessGroupSpec, s conversion.Scope) error {
+	*out = *(*PodReadinessGroupSpec)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_batch_PodReadinessGroupSpec_To_v1alpha1_PodReadinessGroupSpec is an autogenerated conversion function.
+func Convert_batch_PodReadinessGroupSpec_To_v1alpha1_PodReadinessGroupSpec(in *batch.PodReadinessGroupSpec, out *PodReadinessGroupSpec, s conversion.Scope) error {
+	return autoConvert_batch_PodReadinessGroupSpec_To_v1alpha1_PodReadinessGroupSpec(in, out, s)
+}
+
+func autoConvert_v1alpha1_PodReadinessGroupStatus_To_batch_PodReadinessGroupStatus(in *PodReadinessGroupStatus, out *batch.PodReadinessGroupStatus, s conversion.Scope) error {
+	*out = *(*batch.PodReadinessGroupStatus)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha1_PodReadinessGroupStatus_To_batch_PodReadinessGroupStatus is an autogenerated conversion function.
+func Convert_v1alpha1_PodReadinessGroupStatus_To_batch_PodReadinessGroupStatus(in *PodReadinessGroupStatus, out *batch.PodReadinessGroupStatus, s conversion.Scope) error {
+	return autoConvert_v1alpha1_PodReadinessGroupStatus_To_batch_PodReadinessGroupStatus(in, out, s)
+}
+
+func autoConvert_batch_PodReadinessGroupStatus_To_v1alpha1_PodReadinessGroupStatus(in *batch.PodReadinessGroupStatus, out *PodReadinessGroupStatus, s conversion.Scope) error {
+	*out = *(*PodReadinessGroupStatus)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_batch_PodReadinessGroupStatus_To_v1alpha1_PodReadinessGroupStatus is an autogenerated conversion function.
+func Convert_batch_PodReadinessGroupStatus_To_v1alpha1_PodReadinessGroupStatus(in *batch.PodReadinessGroupStatus, out *PodReadinessGroupStatus, s conversion.Scope) error {
+	return autoConvert_batch_PodReadinessGroupStatus_To_v1alpha1_PodReadinessGroupStatus(in, out, s)
+}
+
+func autoConvert_v1alpha1_SequentialJob_To_batch_SequentialJob(in *SequentialJob, out *batch.SequentialJob, s conversion.Scope) error {
+	out.ObjectMeta = in.ObjectMeta
+	if err := Convert_v1alpha1_SequentialJobSpec_To_batch_SequentialJobSpec(&in.Spec, &out.Spec, s); err != nil {
+		return err
+	}
+	if err := Convert_v1alpha1_SequentialJobStatus_To_batch_SequentialJobStatus(&in.Status, &out.Status, s); err != nil {
+		return err
+	}
+	return nil
+}
+
+// Convert_v1alpha1_SequentialJob_To_batch_SequentialJob is an autogenerated conversion function.
+func Convert_v1alpha1_SequentialJob_To_batch_SequentialJob(in *SequentialJob, out *batch.SequentialJob, s conversion.Scope) error {
+	return autoConvert_v1alpha1_SequentialJob_To_batch_SequentialJob(in, out, s)
+}
+
+func autoConvert_batch_SequentialJob_To_v1alpha1_SequentialJob(in *batch.SequentialJob, out *SequentialJob, s conversion.Scope) error {
+	out.ObjectMeta = in.ObjectMeta
+	if err := Convert_batch_SequentialJobSpec_To_v1alpha1_SequentialJobSpec(&in.Spec, &out.Spec, s); err != nil {
+		return err
+	}
+	if err := Convert_batch_SequentialJobStatus_To_v1alpha1_SequentialJobStatus(&in.Status, &out.Status, s); err != nil {
+		return err
+	}
+	return nil
+}
+
+// Convert_batch_SequentialJob_To_v1alpha1_SequentialJob is an autogenerated conversion function.
+func Convert_batch_SequentialJob_To_v1alpha1_SequentialJob(in *batch.SequentialJob, out *SequentialJob, s conversion.Scope) error {
+	return autoConvert_batch_SequentialJob_To_v1alpha1_SequentialJob(in, out, s)
+}
+
+func autoConvert_v1alpha1_SequentialJobActionSpec_To_batch_SequentialJobActionSpec(in *SequentialJobActionSpec, out *batch.SequentialJobActionSpec, s conversion.Scope) error {
+	*out = *(*batch.SequentialJobActionSpec)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha1_SequentialJobActionSpec_To_batch_SequentialJobActionSpec is an autogenerated conversion function.
+func Convert_v1alpha1_SequentialJobActionSpec_To_batch_SequentialJobActionSpec(in *SequentialJobActionSpec, out *batch.SequentialJobActionSpec, s conversion.Scope) error {
+	return autoConvert_v1alpha1_SequentialJobActionSpec_To_batch_SequentialJobActionSpec(in, out, s)
+}
+
+func autoConvert_batch_SequentialJobActionSpec_To_v1alpha1_SequentialJobActionSpec(in *batch.SequentialJobActionSpec, out *SequentialJobActionSpec, s conversion.Scope) error {
+	*out = *(*SequentialJobActionSpec)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_batch_SequentialJobActionSpec_To_v1alpha1_SequentialJobActionSpec is an autogenerated conversion function.
+func Convert_batch_SequentialJobActionSpec_To_v1alpha1_SequentialJobActionSpec(in *batch.SequentialJobActionSpec, out *SequentialJobActionSpec, s conversion.Scope) error {
+	return autoConvert_batch_SequentialJobActionSpec_To_v1alpha1_SequentialJobActionSpec(in, out, s)
+}
+
+func autoConvert_v1alpha1_SequentialJobActionStatus_To_batch_SequentialJobActionStatus(in *SequentialJobActionStatus, out *batch.SequentialJobActionStatus, s conversion.Scope) error {
+	*out = *(*batch.SequentialJobActionStatus)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha1_SequentialJobActionStatus_To_batch_SequentialJobActionStatus is an autogenerated conversion function.
+func Convert_v1alpha1_SequentialJobActionStatus_To_batch_SequentialJobActionStatus(in *SequentialJobActionStatus, out *batch.SequentialJobActionStatus, s conversion.Scope) error {
+	return autoConvert_v1alpha1_SequentialJobActionStatus_To_batch_SequentialJobActionStatus(in, out, s)
+}
+
+func autoConvert_batch_SequentialJobActionStatus_To_v1alpha1_SequentialJobActionStatus(in *batch.SequentialJobActionStatus, out *SequentialJobActionStatus, s conversion.Scope) error {
+	*out = *(*SequentialJobActionStatus)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_batch_SequentialJobActionStatus_To_v1alpha1_SequentialJobActionStatus is an autogenerated conversion function.
+func Convert_batch_SequentialJobActionStatus_To_v1alpha1_SequentialJobActionStatus(in *batch.SequentialJobActionStatus, out *SequentialJobActionStatus, s conversion.Scope) error {
+	return autoConvert_batch_SequentialJobActionStatus_To_v1alpha1_SequentialJobActionStatus(in, out, s)
+}
+
+func autoConvert_v1alpha1_SequentialJobCancel_To_batch_SequentialJobCancel(in *SequentialJobCancel, out *batch.SequentialJobCancel, s conversion.Scope) error {
+	out.ObjectMeta = in.ObjectMeta
+	if err := Convert_v1alpha1_SequentialJobActionSpec_To_batch_SequentialJobActionSpec(&in.Spec, &out.Spec, s); err != nil {
+		return err
+	}
+	if err := Convert_v1alpha1_SequentialJobActionStatus_To_batch_SequentialJobActionStatus(&in.Status, &out.Status, s); err != nil {
+		return err
+	}
+	return nil
+}
+
+// Convert_v1alpha1_SequentialJobCancel_To_batch_SequentialJobCancel is an autogenerated conversion function.
+func Convert_v1alpha1_SequentialJobCancel_To_batch_SequentialJobCancel(in *SequentialJobCancel, out *batch.SequentialJobCancel, s conversion.Scope) error {
+	return autoConvert_v1alpha1_SequentialJobCancel_To_batch_SequentialJobCancel(in, out, s)
+}
+
+func autoConvert_batch_SequentialJobCancel_To_v1alpha1_SequentialJobCancel(in *batch.SequentialJobCancel, out *SequentialJobCancel, s conversion.Scope) error {
+	out.ObjectMeta = in.ObjectMeta
+	if err := Convert_batch_SequentialJobActionSpec_To_v1alpha1_SequentialJobActionSpec(&in.Spec, &out.Spec, s); err != nil {
+		return err
+	}
+	if err := Convert_batch_SequentialJobActionStatus_To_v1alpha1_SequentialJobActionStatus(&in.Status, &out.Status, s); err != nil {
+		return err
+	}
+	return nil
+}
+
+// Convert_batch_SequentialJobCancel_To_v1alpha1_SequentialJobCancel is an autogenerated conversion function.
+func Convert_batch_SequentialJobCancel_To_v1alpha1_SequentialJobCancel(in *batch.SequentialJobCancel, out *SequentialJobCancel, s conversion.Scope) error {
+	return autoConvert_batch_SequentialJobCancel_To_v1alpha1_SequentialJobCancel(in, out, s)
+}
+
+func autoConvert_v1alpha1_SequentialJobLastAction_To_batch_SequentialJobLastAction(in *SequentialJobLastAction, out *batch.SequentialJobLastAction, s conversion.Scope) error {
+	*out = *(*batch.SequentialJobLastAction)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha1_SequentialJobLastAction_To_batch_SequentialJobLastAction is an autogenerated conversion function.
+func Convert_v1alpha1_SequentialJobLastAction_To_batch_SequentialJobLastAction(in *SequentialJobLastAction, out *batch.SequentialJobLastAction, s conversion.Scope) error {
+	return autoConvert_v1alpha1_SequentialJobLastAction_To_batch_SequentialJobLastAction(in, out, s)
+}
+
+func autoConvert_batch_SequentialJobLastAction_To_v1alpha1_SequentialJobLastAction(in *batch.SequentialJobLastAction, out *SequentialJobLastAction, s conversion.Scope) error {
+	*out = *(*SequentialJobLastAction)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_batch_SequentialJobLastAction_To_v1alpha1_SequentialJobLastAction is an autogenerated conversion function.
+func Convert_batch_SequentialJobLastAction_To_v1alpha1_SequentialJobLastAction(in *batch.SequentialJobLastAction, out *SequentialJobLastAction, s conversion.Scope) error {
+	return autoConvert_batch_SequentialJobLastAction_To_v1alpha1_SequentialJobLastAction(in, out, s)
+}
+
+func autoConvert_v1alpha1_SequentialJobList_To_batch_SequentialJobList(in *SequentialJobList, out *batch.SequentialJobList, s conversion.Scope) error {
+	out.ListMeta = in.ListMeta
+	if in.Items != nil {
+		in, out := &in.Items, &out.Items
+		*out = make([]batch.SequentialJob, len(*in))
+		for i := range *in {
+			if err := Convert_v1alpha1_SequentialJob_To_batch_SequentialJob(&(*in)[i], &(*out)[i], s); err != nil {
+				return err
+			}
+		}
+	} else {
+		out.Items = nil
+	}
+	return nil
+}
+
+// Convert_v1alpha1_SequentialJobList_To_batch_SequentialJobList is an autogenerated conversion function.
+func Convert_v1alpha1_SequentialJobList_To_batch_SequentialJobList(in *SequentialJobList, out *batch.SequentialJobList, s conversion.Scope) error {
+	return autoConvert_v1alpha1_SequentialJobList_To_batch_SequentialJobList(in, out, s)
+}
+
+func autoConvert_batch_SequentialJobList_To_v1alpha1_SequentialJobList(in *batch.SequentialJobList, out *SequentialJobList, s conversion.Scope) error {
+	out.ListMeta = in.ListMeta
+	if in.Items != nil {
+		in, out := &in.Items, &out.Items
+		*out = make([]SequentialJob, len(*in))
+		for i := range *in {
+			if err := Convert_batch_SequentialJob_To_v1alpha1_SequentialJob(&(*in)[i], &(*out)[i], s); err != nil {
+				return err
+			}
+		}
+	} else {
+		out.Items = nil
+	}
+	return nil
+}
+
+// Convert_batch_SequentialJobList_To_v1alpha1_SequentialJobList is an autogenerated conversion function.
+func Convert_batch_SequentialJobList_To_v1alpha1_SequentialJobList(in *batch.SequentialJobList, out *SequentialJobList, s conversion.Scope) error {
+	return autoConvert_batch_SequentialJobList_To_v1alpha1_SequentialJobList(in, out, s)
+}
+
+func autoConvert_v1alpha1_SequentialJobPreconditions_To_batch_SequentialJobPreconditions(in *SequentialJobPreconditions, out *batch.SequentialJobPreconditions, s conversion.Scope) error {
+	*out = *(*batch.SequentialJobPreconditions)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha1_SequentialJobPreconditions_To_batch_SequentialJobPreconditions is an autogenerated conversion function.
+func Convert_v1alpha1_SequentialJobPreconditions_To_batch_SequentialJobPreconditions(in *SequentialJobPreconditions, out *batch.SequentialJobPreconditions, s conversion.Scope) error {
+	return autoConvert_v1alpha1_SequentialJobPreconditions_To_batch_SequentialJobPreconditions(in, out, s)
+}
+
+func autoConvert_batch_SequentialJobPreconditions_To_v1alpha1_SequentialJobPreconditions(in *batch.SequentialJobPreconditions, out *SequentialJobPreconditions, s conversion.Scope) error {
+	*out = *(*SequentialJobPreconditions)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_batch_SequentialJobPreconditions_To_v1alpha1_SequentialJobPreconditions is an autogenerated conversion function.
+func Convert_batch_SequentialJobPreconditions_To_v1alpha1_SequentialJobPreconditions(in *batch.SequentialJobPreconditions, out *SequentialJobPreconditions, s conversion.Scope) error {
+	return autoConvert_batch_SequentialJobPreconditions_To_v1alpha1_SequentialJobPreconditions(in, out, s)
+}
+
+func autoConvert_v1alpha1_SequentialJobProgress_To_batch_SequentialJobProgress(in *SequentialJobProgress, out *batch.SequentialJobProgress, s conversion.Scope) error {
+	out.CurrentIndex = (*int32)(unsafe.Pointer(in.CurrentIndex))
+	out.CompletedIndices = *(*[]int32)(unsafe.Pointer(&in.CompletedIndices))
+	out.FailedIndex = (*int32)(unsafe.Pointer(in.FailedIndex))
+	out.FailureReason = in.FailureReason
+	return nil
+}
+
+// Convert_v1alpha1_SequentialJobProgress_To_batch_SequentialJobProgress is an autogenerated conversion function.
+func Convert_v1alpha1_SequentialJobProgress_To_batch_SequentialJobProgress(in *SequentialJobProgress, out *batch.SequentialJobProgress, s conversion.Scope) error {
+	return autoConvert_v1alpha1_SequentialJobProgress_To_batch_SequentialJobProgress(in, out, s)
+}
+
+func autoConvert_batch_SequentialJobProgress_To_v1alpha1_SequentialJobProgress(in *batch.SequentialJobProgress, out *SequentialJobProgress, s conversion.Scope) error {
+	out.CurrentIndex = (*int32)(unsafe.Pointer(in.CurrentIndex))
+	out.CompletedIndices = *(*[]int32)(unsafe.Pointer(&in.CompletedIndices))
+	out.FailedIndex = (*int32)(unsafe.Pointer(in.FailedIndex))
+	out.FailureReason = in.FailureReason
+	return nil
+}
+
+func autoConvert_v1alpha1_SequentialJobRestart_To_batch_SequentialJobRestart(in *SequentialJobRestart, out *batch.SequentialJobRestart, s conversion.Scope) error {
+	out.ObjectMeta = in.ObjectMeta
+	if err := Convert_v1alpha1_SequentialJobActionSpec_To_batch_SequentialJobActionSpec(&in.Spec, &out.Spec, s); err != nil {
+		return err
+	}
+	if err := Convert_v1alpha1_SequentialJobActionStatus_To_batch_SequentialJobActionStatus(&in.Status, &out.Status, s); err != nil {
+		return err
+	}
+	return nil
+}
+
+// Convert_v1alpha1_SequentialJobRestart_To_batch_SequentialJobRestart is an autogenerated conversion function.
+func Convert_v1alpha1_SequentialJobRestart_To_batch_SequentialJobRestart(in *SequentialJobRestart, out *batch.SequentialJobRestart, s conversion.Scope) error {
+	return autoConvert_v1alpha1_SequentialJobRestart_To_batch_SequentialJobRestart(in, out, s)
+}
+
+func autoConvert_batch_SequentialJobRestart_To_v1alpha1_SequentialJobRestart(in *batch.SequentialJobRestart, out *SequentialJobRestart, s conversion.Scope) error {
+	out.ObjectMeta = in.ObjectMeta
+	if err := Convert_batch_SequentialJobActionSpec_To_v1alpha1_SequentialJobActionSpec(&in.Spec, &out.Spec, s); err != nil {
+		return err
+	}
+	if err := Convert_batch_SequentialJobActionStatus_To_v1alpha1_SequentialJobActionStatus(&in.Status, &out.Status, s); err != nil {
+		return err
+	}
+	return nil
+}
+
+// Convert_batch_SequentialJobRestart_To_v1alpha1_SequentialJobRestart is an autogenerated conversion function.
+func Convert_batch_SequentialJobRestart_To_v1alpha1_SequentialJobRestart(in *batch.SequentialJobRestart, out *SequentialJobRestart, s conversion.Scope) error {
+	return autoConvert_batch_SequentialJobRestart_To_v1alpha1_SequentialJobRestart(in, out, s)
+}
+
+func autoConvert_v1alpha1_SequentialJobResume_To_batch_SequentialJobResume(in *SequentialJobResume, out *batch.SequentialJobResume, s conversion.Scope) error {
+	out.ObjectMeta = in.ObjectMeta
+	if err := Convert_v1alpha1_SequentialJobActionSpec_To_batch_SequentialJobActionSpec(&in.Spec, &out.Spec, s); err != nil {
+		return err
+	}
+	if err := Convert_v1alpha1_SequentialJobActionStatus_To_batch_SequentialJobActionStatus(&in.Status, &out.Status, s); err != nil {
+		return err
+	}
+	return nil
+}
+
+// Convert_v1alpha1_SequentialJobResume_To_batch_SequentialJobResume is an autogenerated conversion function.
+func Convert_v1alpha1_SequentialJobResume_To_batch_SequentialJobResume(in *SequentialJobResume, out *batch.SequentialJobResume, s conversion.Scope) error {
+	return autoConvert_v1alpha1_SequentialJobResume_To_batch_SequentialJobResume(in, out, s)
+}
+
+func autoConvert_batch_SequentialJobResume_To_v1alpha1_SequentialJobResume(in *batch.SequentialJobResume, out *SequentialJobResume, s conversion.Scope) error {
+	out.ObjectMeta = in.ObjectMeta
+	if err := Convert_batch_SequentialJobActionSpec_To_v1alpha1_SequentialJobActionSpec(&in.Spec, &out.Spec, s); err != nil {
+		return err
+	}
+	if err := Convert_batch_SequentialJobActionStatus_To_v1alpha1_SequentialJobActionStatus(&in.Status, &out.Status, s); err != nil {
+		return err
+	}
+	return nil
+}
+
+// Convert_batch_SequentialJobResume_To_v1alpha1_SequentialJobResume is an autogenerated conversion function.
+func Convert_batch_SequentialJobResume_To_v1alpha1_SequentialJobResume(in *batch.SequentialJobResume, out *SequentialJobResume, s conversion.Scope) error {
+	return autoConvert_batch_SequentialJobResume_To_v1alpha1_SequentialJobResume(in, out, s)
+}
+
+func autoConvert_v1alpha1_SequentialJobRetry_To_batch_SequentialJobRetry(in *SequentialJobRetry, out *batch.SequentialJobRetry, s conversion.Scope) error {
+	out.ObjectMeta = in.ObjectMeta
+	if err := Convert_v1alpha1_SequentialJobRetrySpec_To_batch_SequentialJobRetrySpec(&in.Spec, &out.Spec, s); err != nil {
+		return err
+	}
+	if err := Convert_v1alpha1_SequentialJobActionStatus_To_batch_SequentialJobActionStatus(&in.Status, &out.Status, s); err != nil {
+		return err
+	}
+	return nil
+}
+
+// Convert_v1alpha1_SequentialJobRetry_To_batch_SequentialJobRetry is an autogenerated conversion function.
+func Convert_v1alpha1_SequentialJobRetry_To_batch_SequentialJobRetry(in *SequentialJobRetry, out *batch.SequentialJobRetry, s conversion.Scope) error {
+	return autoConvert_v1alpha1_SequentialJobRetry_To_batch_SequentialJobRetry(in, out, s)
+}
+
+func autoConvert_batch_SequentialJobRetry_To_v1alpha1_SequentialJobRetry(in *batch.SequentialJobRetry, out *SequentialJobRetry, s conversion.Scope) error {
+	out.ObjectMeta = in.ObjectMeta
+	if err := Convert_batch_SequentialJobRetrySpec_To_v1alpha1_SequentialJobRetrySpec(&in.Spec, &out.Spec, s); err != nil {
+		return err
+	}
+	if err := Convert_batch_SequentialJobActionStatus_To_v1alpha1_SequentialJobActionStatus(&in.Status, &out.Status, s); err != nil {
+		return err
+	}
+	return nil
+}
+
+// Convert_batch_SequentialJobRetry_To_v1alpha1_SequentialJobRetry is an autogenerated conversion function.
+func Convert_batch_SequentialJobRetry_To_v1alpha1_SequentialJobRetry(in *batch.SequentialJobRetry, out *SequentialJobRetry, s conversion.Scope) error {
+	return autoConvert_batch_SequentialJobRetry_To_v1alpha1_SequentialJobRetry(in, out, s)
+}
+
+func autoConvert_v1alpha1_SequentialJobRetrySpec_To_batch_SequentialJobRetrySpec(in *SequentialJobRetrySpec, out *batch.SequentialJobRetrySpec, s conversion.Scope) error {
+	*out = *(*batch.SequentialJobRetrySpec)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha1_SequentialJobRetrySpec_To_batch_SequentialJobRetrySpec is an autogenerated conversion function.
+func Convert_v1alpha1_SequentialJobRetrySpec_To_batch_SequentialJobRetrySpec(in *SequentialJobRetrySpec, out *batch.SequentialJobRetrySpec, s conversion.Scope) error {
+	return autoConvert_v1alpha1_SequentialJobRetrySpec_To_batch_SequentialJobRetrySpec(in, out, s)
+}
+
+func autoConvert_batch_SequentialJobRetrySpec_To_v1alpha1_SequentialJobRetrySpec(in *batch.SequentialJobRetrySpec, out *SequentialJobRetrySpec, s conversion.Scope) error {
+	*out = *(*SequentialJobRetrySpec)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_batch_SequentialJobRetrySpec_To_v1alpha1_SequentialJobRetrySpec is an autogenerated conversion function.
+func Convert_batch_SequentialJobRetrySpec_To_v1alpha1_SequentialJobRetrySpec(in *batch.SequentialJobRetrySpec, out *SequentialJobRetrySpec, s conversion.Scope) error {
+	return autoConvert_batch_SequentialJobRetrySpec_To_v1alpha1_SequentialJobRetrySpec(in, out, s)
+}
+
+func autoConvert_v1alpha1_SequentialJobSpec_To_batch_SequentialJobSpec(in *SequentialJobSpec, out *batch.SequentialJobSpec, s conversion.Scope) error {
+	*out = *(*batch.SequentialJobSpec)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha1_SequentialJobSpec_To_batch_SequentialJobSpec is an autogenerated conversion function.
+func Convert_v1alpha1_SequentialJobSpec_To_batch_SequentialJobSpec(in *SequentialJobSpec, out *batch.SequentialJobSpec, s conversion.Scope) error {
+	return autoConvert_v1alpha1_SequentialJobSpec_To_batch_SequentialJobSpec(in, out, s)
+}
+
+func autoConvert_batch_SequentialJobSpec_To_v1alpha1_SequentialJobSpec(in *batch.SequentialJobSpec, out *SequentialJobSpec, s conversion.Scope) error {
+	*out = *(*SequentialJobSpec)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_batch_SequentialJobSpec_To_v1alpha1_SequentialJobSpec is an autogenerated conversion function.
+func Convert_batch_SequentialJobSpec_To_v1alpha1_SequentialJobSpec(in *batch.SequentialJobSpec, out *SequentialJobSpec, s conversion.Scope) error {
+	return autoConvert_batch_SequentialJobSpec_To_v1alpha1_SequentialJobSpec(in, out, s)
+}
+
+func autoConvert_v1alpha1_SequentialJobState_To_batch_SequentialJobState(in *SequentialJobState, out *batch.SequentialJobState, s conversion.Scope) error {
+	*out = *(*batch.SequentialJobState)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha1_SequentialJobState_To_batch_SequentialJobState is an autogenerated conversion function.
+func Convert_v1alpha1_SequentialJobState_To_batch_SequentialJobState(in *SequentialJobState, out *batch.SequentialJobState, s conversion.Scope) error {
+	return autoConvert_v1alpha1_SequentialJobState_To_batch_SequentialJobState(in, out, s)
+}
+
+func autoConvert_batch_SequentialJobState_To_v1alpha1_SequentialJobState(in *batch.SequentialJobState, out *SequentialJobState, s conversion.Scope) error {
+	*out = *(*SequentialJobState)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_batch_SequentialJobState_To_v1alpha1_SequentialJobState is an autogenerated conversion function.
+func Convert_batch_SequentialJobState_To_v1alpha1_SequentialJobState(in *batch.SequentialJobState, out *SequentialJobState, s conversion.Scope) error {
+	return autoConvert_batch_SequentialJobState_To_v1alpha1_SequentialJobState(in, out, s)
+}
+
+func autoConvert_v1alpha1_SequentialJobStatus_To_batch_SequentialJobStatus(in *SequentialJobStatus, out *batch.SequentialJobStatus, s conversion.Scope) error {
+	out.Conditions = *(*[]v1.Condition)(unsafe.Pointer(&in.Conditions))
+	out.Phase = batch.SequentialJobPhase(in.Phase)
+	if err := Convert_v1alpha1_SequentialJobState_To_batch_SequentialJobState(&in.State, &out.State, s); err != nil {
+		return err
+	}
+	if err := Convert_v1alpha1_SequentialJobProgress_To_batch_SequentialJobProgress(&in.Progress, &out.Progress, s); err != nil {
+		return err
+	}
+	out.ObservedGeneration = in.ObservedGeneration
+	out.StepsGeneration = in.StepsGeneration
+	out.StartTime = (*v1.Time)(unsafe.Pointer(in.StartTime))
+	out.CompletionTime = (*v1.Time)(unsafe.Pointer(in.CompletionTime))
+	out.ActiveSeconds = in.ActiveSeconds
+	out.ActiveSince = (*v1.Time)(unsafe.Pointer(in.ActiveSince))
+	out.Steps = *(*[]batch.SequentialJobStepStatus)(unsafe.Pointer(&in.Steps))
+	out.LastAction = (*batch.SequentialJobLastAction)(unsafe.Pointer(in.LastAction))
+	return nil
+}
+
+// Convert_v1alpha1_SequentialJobStatus_To_batch_SequentialJobStatus is an autogenerated conversion function.
+func Convert_v1alpha1_SequentialJobStatus_To_batch_SequentialJobStatus(in *SequentialJobStatus, out *batch.SequentialJobStatus, s conversion.Scope) error {
+	return autoConvert_v1alpha1_SequentialJobStatus_To_batch_SequentialJobStatus(in, out, s)
+}
+
+func autoConvert_batch_SequentialJobStatus_To_v1alpha1_SequentialJobStatus(in *batch.SequentialJobStatus, out *SequentialJobStatus, s conversion.Scope) error {
+	out.Conditions = *(*[]v1.Condition)(unsafe.Pointer(&in.Conditions))
+	out.Phase = SequentialJobPhase(in.Phase)
+	if err := Convert_batch_SequentialJobState_To_v1alpha1_SequentialJobState(&in.State, &out.State, s); err != nil {
+		return err
+	}
+	if err := Convert_batch_SequentialJobProgress_To_v1alpha1_SequentialJobProgress(&in.Progress, &out.Progress, s); err != nil {
+		return err
+	}
+	out.ObservedGeneration = in.ObservedGeneration
+	out.StepsGeneration = in.StepsGeneration
+	out.StartTime = (*v1.Time)(unsafe.Pointer(in.StartTime))
+	out.CompletionTime = (*v1.Time)(unsafe.Pointer(in.CompletionTime))
+	out.ActiveSeconds = in.ActiveSeconds
+	out.ActiveSince = (*v1.Time)(unsafe.Pointer(in.ActiveSince))
+	out.Steps = *(*[]SequentialJobStepStatus)(unsafe.Pointer(&in.Steps))
+	out.LastAction = (*SequentialJobLastAction)(unsafe.Pointer(in.LastAction))
+	return nil
+}
+
+// Convert_batch_SequentialJobStatus_To_v1alpha1_SequentialJobStatus is an autogenerated conversion function.
+func Convert_batch_SequentialJobStatus_To_v1alpha1_SequentialJobStatus(in *batch.SequentialJobStatus, out *SequentialJobStatus, s conversion.Scope) error {
+	return autoConvert_batch_SequentialJobStatus_To_v1alpha1_SequentialJobStatus(in, out, s)
+}
+
+func autoConvert_v1alpha1_SequentialJobStep_To_batch_SequentialJobStep(in *SequentialJobStep, out *batch.SequentialJobStep, s conversion.Scope) error {
+	*out = *(*batch.SequentialJobStep)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha1_SequentialJobStep_To_batch_SequentialJobStep is an autogenerated conversion function.
+func Convert_v1alpha1_SequentialJobStep_To_batch_SequentialJobStep(in *SequentialJobStep, out *batch.SequentialJobStep, s conversion.Scope) error {
+	return autoConvert_v1alpha1_SequentialJobStep_To_batch_SequentialJobStep(in, out, s)
+}
+
+func autoConvert_batch_SequentialJobStep_To_v1alpha1_SequentialJobStep(in *batch.SequentialJobStep, out *SequentialJobStep, s conversion.Scope) error {
+	*out = *(*SequentialJobStep)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_batch_SequentialJobStep_To_v1alpha1_SequentialJobStep is an autogenerated conversion function.
+func Convert_batch_SequentialJobStep_To_v1alpha1_SequentialJobStep(in *batch.SequentialJobStep, out *SequentialJobStep, s conversion.Scope) error {
+	return autoConvert_batch_SequentialJobStep_To_v1alpha1_SequentialJobStep(in, out, s)
+}
+
+func autoConvert_v1alpha1_SequentialJobStepStatus_To_batch_SequentialJobStepStatus(in *SequentialJobStepStatus, out *batch.SequentialJobStepStatus, s conversion.Scope) error {
+	*out = *(*batch.SequentialJobStepStatus)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha1_SequentialJobStepStatus_To_batch_SequentialJobStepStatus is an autogenerated conversion function.
+func Convert_v1alpha1_SequentialJobStepStatus_To_batch_SequentialJobStepStatus(in *SequentialJobStepStatus, out *batch.SequentialJobStepStatus, s conversion.Scope) error {
+	return autoConvert_v1alpha1_SequentialJobStepStatus_To_batch_SequentialJobStepStatus(in, out, s)
+}
+
+func autoConvert_batch_SequentialJobStepStatus_To_v1alpha1_SequentialJobStepStatus(in *batch.SequentialJobStepStatus, out *SequentialJobStepStatus, s conversion.Scope) error {
+	*out = *(*SequentialJobStepStatus)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_batch_SequentialJobStepStatus_To_v1alpha1_SequentialJobStepStatus is an autogenerated conversion function.
+func Convert_batch_SequentialJobStepStatus_To_v1alpha1_SequentialJobStepStatus(in *batch.SequentialJobStepStatus, out *SequentialJobStepStatus, s conversion.Scope) error {
+	return autoConvert_batch_SequentialJobStepStatus_To_v1alpha1_SequentialJobStepStatus(in, out, s)
+}
+
+func autoConvert_v1alpha1_SequentialJobSuspend_To_batch_SequentialJobSuspend(in *SequentialJobSuspend, out *batch.SequentialJobSuspend, s conversion.Scope) error {
+	out.ObjectMeta = in.ObjectMeta
+	if err := Convert_v1alpha1_SequentialJobActionSpec_To_batch_SequentialJobActionSpec(&in.Spec, &out.Spec, s); err != nil {
+		return err
+	}
+	if err := Convert_v1alpha1_SequentialJobActionStatus_To_batch_SequentialJobActionStatus(&in.Status, &out.Status, s); err != nil {
+		return err
+	}
+	return nil
+}
+
+// Convert_v1alpha1_SequentialJobSuspend_To_batch_SequentialJobSuspend is an autogenerated conversion function.
+func Convert_v1alpha1_SequentialJobSuspend_To_batch_SequentialJobSuspend(in *SequentialJobSuspend, out *batch.SequentialJobSuspend, s conversion.Scope) error {
+	return autoConvert_v1alpha1_SequentialJobSuspend_To_batch_SequentialJobSuspend(in, out, s)
+}
+
+func autoConvert_batch_SequentialJobSuspend_To_v1alpha1_SequentialJobSuspend(in *batch.SequentialJobSuspend, out *SequentialJobSuspend, s conversion.Scope) error {
+	out.ObjectMeta = in.ObjectMeta
+	if err := Convert_batch_SequentialJobActionSpec_To_v1alpha1_SequentialJobActionSpec(&in.Spec, &out.Spec, s); err != nil {
+		return err
+	}
+	if err := Convert_batch_SequentialJobActionStatus_To_v1alpha1_SequentialJobActionStatus(&in.Status, &out.Status, s); err != nil {
+		return err
+	}
+	return nil
+}
+
+// Convert_batch_SequentialJobSuspend_To_v1alpha1_SequentialJobSuspend is an autogenerated conversion function.
+func Convert_batch_SequentialJobSuspend_To_v1alpha1_SequentialJobSuspend(in *batch.SequentialJobSuspend, out *SequentialJobSuspend, s conversion.Scope) error {
+	return autoConvert_batch_SequentialJobSuspend_To_v1alpha1_SequentialJobSuspend(in, out, s)
+}
+
+func autoConvert_v1alpha1_SequentialJobUpdateStrategy_To_batch_SequentialJobUpdateStrategy(in *SequentialJobUpdateStrategy, out *batch.SequentialJobUpdateStrategy, s conversion.Scope) error {
+	*out = *(*batch.SequentialJobUpdateStrategy)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha1_SequentialJobUpdateStrategy_To_batch_SequentialJobUpdateStrategy is an autogenerated conversion function.
+func Convert_v1alpha1_SequentialJobUpdateStrategy_To_batch_SequentialJobUpdateStrategy(in *SequentialJobUpdateStrategy, out *batch.SequentialJobUpdateStrategy, s conversion.Scope) error {
+	return autoConvert_v1alpha1_SequentialJobUpdateStrategy_To_batch_SequentialJobUpdateStrategy(in, out, s)
+}
+
+func autoConvert_batch_SequentialJobUpdateStrategy_To_v1alpha1_SequentialJobUpdateStrategy(in *batch.SequentialJobUpdateStrategy, out *SequentialJobUpdateStrategy, s conversion.Scope) error {
+	*out = *(*SequentialJobUpdateStrategy)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_batch_SequentialJobUpdateStrategy_To_v1alpha1_SequentialJobUpdateStrategy is an autogenerated conversion function.
+func Convert_batch_SequentialJobUpdateStrategy_To_v1alpha1_SequentialJobUpdateStrategy(in *batch.SequentialJobUpdateStrategy, out *SequentialJobUpdateStrategy, s conversion.Scope) error {
+	return autoConvert_batch_SequentialJobUpdateStrategy_To_v1alpha1_SequentialJobUpdateStrategy(in, out, s)
 }

@@ -9,6 +9,8 @@
 package v1alpha1
 
 import (
+	v1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	v1 "k8s.io/api/core/v1"
 	runtime "k8s.io/apimachinery/pkg/runtime"
 )
 
@@ -17,11 +19,700 @@ import (
 // All generated defaulters are covering - they call all nested defaulters.
 func RegisterDefaults(scheme *runtime.Scheme) error {
 	scheme.AddTypeDefaultingFunc(&JobSetRestart{}, func(obj interface{}) { SetObjectDefaults_JobSetRestart(obj.(*JobSetRestart)) })
+	scheme.AddTypeDefaultingFunc(&PodReadinessGroup{}, func(obj interface{}) { SetObjectDefaults_PodReadinessGroup(obj.(*PodReadinessGroup)) })
+	scheme.AddTypeDefaultingFunc(&PodReadinessGroupList{}, func(obj interface{}) { SetObjectDefaults_PodReadinessGroupList(obj.(*PodReadinessGroupList)) })
+	scheme.AddTypeDefaultingFunc(&SequentialJob{}, func(obj interface{}) { SetObjectDefaults_SequentialJob(obj.(*SequentialJob)) })
+	scheme.AddTypeDefaultingFunc(&SequentialJobList{}, func(obj interface{}) { SetObjectDefaults_SequentialJobList(obj.(*SequentialJobList)) })
 	return nil
 }
 
 func SetObjectDefaults_JobSetRestart(in *JobSetRestart) {
 	if in.Spec.Scope == "" {
 		in.Spec.Scope = "JobSet"
+	}
+}
+
+func SetObjectDefaults_PodReadinessGroup(in *PodReadinessGroup) {
+	SetDefaults_PodReadinessGroupSpec(&in.Spec)
+	if in.Spec.ReadyWhen == "" {
+		in.Spec.ReadyWhen = "Running"
+	}
+}
+
+func SetObjectDefaults_PodReadinessGroupList(in *PodReadinessGroupList) {
+	for i := range in.Items {
+		a := &in.Items[i]
+		SetObjectDefaults_PodReadinessGroup(a)
+	}
+}
+
+func SetObjectDefaults_SequentialJob(in *SequentialJob) {
+	SetDefaults_SequentialJobSpec(&in.Spec)
+	for i := range in.Spec.Containers {
+		a := &in.Spec.Containers[i]
+		for j := range a.Ports {
+			b := &a.Ports[j]
+			if b.Protocol == "" {
+				b.Protocol = "TCP"
+			}
+		}
+		for j := range a.Env {
+			b := &a.Env[j]
+			if b.ValueFrom != nil {
+				if b.ValueFrom.FileKeyRef != nil {
+					if b.ValueFrom.FileKeyRef.Optional == nil {
+						var ptrVar1 bool = false
+						b.ValueFrom.FileKeyRef.Optional = &ptrVar1
+					}
+				}
+			}
+		}
+		if a.LivenessProbe != nil {
+			if a.LivenessProbe.ProbeHandler.GRPC != nil {
+				if a.LivenessProbe.ProbeHandler.GRPC.Service == nil {
+					var ptrVar1 string = ""
+					a.LivenessProbe.ProbeHandler.GRPC.Service = &ptrVar1
+				}
+			}
+		}
+		if a.ReadinessProbe != nil {
+			if a.ReadinessProbe.ProbeHandler.GRPC != nil {
+				if a.ReadinessProbe.ProbeHandler.GRPC.Service == nil {
+					var ptrVar1 string = ""
+					a.ReadinessProbe.ProbeHandler.GRPC.Service = &ptrVar1
+				}
+			}
+		}
+		if a.StartupProbe != nil {
+			if a.StartupProbe.ProbeHandler.GRPC != nil {
+				if a.StartupProbe.ProbeHandler.GRPC.Service == nil {
+					var ptrVar1 string = ""
+					a.StartupProbe.ProbeHandler.GRPC.Service = &ptrVar1
+				}
+			}
+		}
+	}
+	if in.Spec.Template != nil {
+		for i := range in.Spec.Template.Spec.Volumes {
+			a := &in.Spec.Template.Spec.Volumes[i]
+			if a.VolumeSource.ISCSI != nil {
+				if a.VolumeSource.ISCSI.ISCSIInterface == "" {
+					a.VolumeSource.ISCSI.ISCSIInterface = "default"
+				}
+			}
+			if a.VolumeSource.RBD != nil {
+				if a.VolumeSource.RBD.RBDPool == "" {
+					a.VolumeSource.RBD.RBDPool = "rbd"
+				}
+				if a.VolumeSource.RBD.RadosUser == "" {
+					a.VolumeSource.RBD.RadosUser = "admin"
+				}
+				if a.VolumeSource.RBD.Keyring == "" {
+					a.VolumeSource.RBD.Keyring = "/etc/ceph/keyring"
+				}
+			}
+			if a.VolumeSource.AzureDisk != nil {
+				if a.VolumeSource.AzureDisk.CachingMode == nil {
+					ptrVar1 := v1.AzureDataDiskCachingMode(v1.AzureDataDiskCachingReadWrite)
+					a.VolumeSource.AzureDisk.CachingMode = &ptrVar1
+				}
+				if a.VolumeSource.AzureDisk.FSType == nil {
+					var ptrVar1 string = "ext4"
+					a.VolumeSource.AzureDisk.FSType = &ptrVar1
+				}
+				if a.VolumeSource.AzureDisk.ReadOnly == nil {
+					var ptrVar1 bool = false
+					a.VolumeSource.AzureDisk.ReadOnly = &ptrVar1
+				}
+				if a.VolumeSource.AzureDisk.Kind == nil {
+					ptrVar1 := v1.AzureDataDiskKind(v1.AzureSharedBlobDisk)
+					a.VolumeSource.AzureDisk.Kind = &ptrVar1
+				}
+			}
+			if a.VolumeSource.ScaleIO != nil {
+				if a.VolumeSource.ScaleIO.StorageMode == "" {
+					a.VolumeSource.ScaleIO.StorageMode = "ThinProvisioned"
+				}
+				if a.VolumeSource.ScaleIO.FSType == "" {
+					a.VolumeSource.ScaleIO.FSType = "xfs"
+				}
+			}
+		}
+		for i := range in.Spec.Template.Spec.InitContainers {
+			a := &in.Spec.Template.Spec.InitContainers[i]
+			for j := range a.Ports {
+				b := &a.Ports[j]
+				if b.Protocol == "" {
+					b.Protocol = "TCP"
+				}
+			}
+			for j := range a.Env {
+				b := &a.Env[j]
+				if b.ValueFrom != nil {
+					if b.ValueFrom.FileKeyRef != nil {
+						if b.ValueFrom.FileKeyRef.Optional == nil {
+							var ptrVar1 bool = false
+							b.ValueFrom.FileKeyRef.Optional = &ptrVar1
+						}
+					}
+				}
+			}
+			if a.LivenessProbe != nil {
+				if a.LivenessProbe.ProbeHandler.GRPC != nil {
+					if a.LivenessProbe.ProbeHandler.GRPC.Service == nil {
+						var ptrVar1 string = ""
+						a.LivenessProbe.ProbeHandler.GRPC.Service = &ptrVar1
+					}
+				}
+			}
+			if a.ReadinessProbe != nil {
+				if a.ReadinessProbe.ProbeHandler.GRPC != nil {
+					if a.ReadinessProbe.ProbeHandler.GRPC.Service == nil {
+						var ptrVar1 string = ""
+						a.ReadinessProbe.ProbeHandler.GRPC.Service = &ptrVar1
+					}
+				}
+			}
+			if a.StartupProbe != nil {
+				if a.StartupProbe.ProbeHandler.GRPC != nil {
+					if a.StartupProbe.ProbeHandler.GRPC.Service == nil {
+						var ptrVar1 string = ""
+						a.StartupProbe.ProbeHandler.GRPC.Service = &ptrVar1
+					}
+				}
+			}
+		}
+		for i := range in.Spec.Template.Spec.Containers {
+			a := &in.Spec.Template.Spec.Containers[i]
+			for j := range a.Ports {
+				b := &a.Ports[j]
+				if b.Protocol == "" {
+					b.Protocol = "TCP"
+				}
+			}
+			for j := range a.Env {
+				b := &a.Env[j]
+				if b.ValueFrom != nil {
+					if b.ValueFrom.FileKeyRef != nil {
+						if b.ValueFrom.FileKeyRef.Optional == nil {
+							var ptrVar1 bool = false
+							b.ValueFrom.FileKeyRef.Optional = &ptrVar1
+						}
+					}
+				}
+			}
+			if a.LivenessProbe != nil {
+				if a.LivenessProbe.ProbeHandler.GRPC != nil {
+					if a.LivenessProbe.ProbeHandler.GRPC.Service == nil {
+						var ptrVar1 string = ""
+						a.LivenessProbe.ProbeHandler.GRPC.Service = &ptrVar1
+					}
+				}
+			}
+			if a.ReadinessProbe != nil {
+				if a.ReadinessProbe.ProbeHandler.GRPC != nil {
+					if a.ReadinessProbe.ProbeHandler.GRPC.Service == nil {
+						var ptrVar1 string = ""
+						a.ReadinessProbe.ProbeHandler.GRPC.Service = &ptrVar1
+					}
+				}
+			}
+			if a.StartupProbe != nil {
+				if a.StartupProbe.ProbeHandler.GRPC != nil {
+					if a.StartupProbe.ProbeHandler.GRPC.Service == nil {
+						var ptrVar1 string = ""
+						a.StartupProbe.ProbeHandler.GRPC.Service = &ptrVar1
+					}
+				}
+			}
+		}
+		for i := range in.Spec.Template.Spec.EphemeralContainers {
+			a := &in.Spec.Template.Spec.EphemeralContainers[i]
+			for j := range a.EphemeralContainerCommon.Ports {
+				b := &a.EphemeralContainerCommon.Ports[j]
+				if b.Protocol == "" {
+					b.Protocol = "TCP"
+				}
+			}
+			for j := range a.EphemeralContainerCommon.Env {
+				b := &a.EphemeralContainerCommon.Env[j]
+				if b.ValueFrom != nil {
+					if b.ValueFrom.FileKeyRef != nil {
+						if b.ValueFrom.FileKeyRef.Optional == nil {
+							var ptrVar1 bool = false
+							b.ValueFrom.FileKeyRef.Optional = &ptrVar1
+						}
+					}
+				}
+			}
+			if a.EphemeralContainerCommon.LivenessProbe != nil {
+				if a.EphemeralContainerCommon.LivenessProbe.ProbeHandler.GRPC != nil {
+					if a.EphemeralContainerCommon.LivenessProbe.ProbeHandler.GRPC.Service == nil {
+						var ptrVar1 string = ""
+						a.EphemeralContainerCommon.LivenessProbe.ProbeHandler.GRPC.Service = &ptrVar1
+					}
+				}
+			}
+			if a.EphemeralContainerCommon.ReadinessProbe != nil {
+				if a.EphemeralContainerCommon.ReadinessProbe.ProbeHandler.GRPC != nil {
+					if a.EphemeralContainerCommon.ReadinessProbe.ProbeHandler.GRPC.Service == nil {
+						var ptrVar1 string = ""
+						a.EphemeralContainerCommon.ReadinessProbe.ProbeHandler.GRPC.Service = &ptrVar1
+					}
+				}
+			}
+			if a.EphemeralContainerCommon.StartupProbe != nil {
+				if a.EphemeralContainerCommon.StartupProbe.ProbeHandler.GRPC != nil {
+					if a.EphemeralContainerCommon.StartupProbe.ProbeHandler.GRPC.Service == nil {
+						var ptrVar1 string = ""
+						a.EphemeralContainerCommon.StartupProbe.ProbeHandler.GRPC.Service = &ptrVar1
+					}
+				}
+			}
+		}
+	}
+	for i := range in.Spec.Steps {
+		a := &in.Spec.Steps[i]
+		if a.Container != nil {
+			for j := range a.Container.Ports {
+				b := &a.Container.Ports[j]
+				if b.Protocol == "" {
+					b.Protocol = "TCP"
+				}
+			}
+			for j := range a.Container.Env {
+				b := &a.Container.Env[j]
+				if b.ValueFrom != nil {
+					if b.ValueFrom.FileKeyRef != nil {
+						if b.ValueFrom.FileKeyRef.Optional == nil {
+							var ptrVar1 bool = false
+							b.ValueFrom.FileKeyRef.Optional = &ptrVar1
+						}
+					}
+				}
+			}
+			if a.Container.LivenessProbe != nil {
+				if a.Container.LivenessProbe.ProbeHandler.GRPC != nil {
+					if a.Container.LivenessProbe.ProbeHandler.GRPC.Service == nil {
+						var ptrVar1 string = ""
+						a.Container.LivenessProbe.ProbeHandler.GRPC.Service = &ptrVar1
+					}
+				}
+			}
+			if a.Container.ReadinessProbe != nil {
+				if a.Container.ReadinessProbe.ProbeHandler.GRPC != nil {
+					if a.Container.ReadinessProbe.ProbeHandler.GRPC.Service == nil {
+						var ptrVar1 string = ""
+						a.Container.ReadinessProbe.ProbeHandler.GRPC.Service = &ptrVar1
+					}
+				}
+			}
+			if a.Container.StartupProbe != nil {
+				if a.Container.StartupProbe.ProbeHandler.GRPC != nil {
+					if a.Container.StartupProbe.ProbeHandler.GRPC.Service == nil {
+						var ptrVar1 string = ""
+						a.Container.StartupProbe.ProbeHandler.GRPC.Service = &ptrVar1
+					}
+				}
+			}
+		}
+		if a.Job != nil {
+			for j := range a.Job.Spec.Template.Spec.Volumes {
+				b := &a.Job.Spec.Template.Spec.Volumes[j]
+				if b.VolumeSource.ISCSI != nil {
+					if b.VolumeSource.ISCSI.ISCSIInterface == "" {
+						b.VolumeSource.ISCSI.ISCSIInterface = "default"
+					}
+				}
+				if b.VolumeSource.RBD != nil {
+					if b.VolumeSource.RBD.RBDPool == "" {
+						b.VolumeSource.RBD.RBDPool = "rbd"
+					}
+					if b.VolumeSource.RBD.RadosUser == "" {
+						b.VolumeSource.RBD.RadosUser = "admin"
+					}
+					if b.VolumeSource.RBD.Keyring == "" {
+						b.VolumeSource.RBD.Keyring = "/etc/ceph/keyring"
+					}
+				}
+				if b.VolumeSource.AzureDisk != nil {
+					if b.VolumeSource.AzureDisk.CachingMode == nil {
+						ptrVar1 := v1.AzureDataDiskCachingMode(v1.AzureDataDiskCachingReadWrite)
+						b.VolumeSource.AzureDisk.CachingMode = &ptrVar1
+					}
+					if b.VolumeSource.AzureDisk.FSType == nil {
+						var ptrVar1 string = "ext4"
+						b.VolumeSource.AzureDisk.FSType = &ptrVar1
+					}
+					if b.VolumeSource.AzureDisk.ReadOnly == nil {
+						var ptrVar1 bool = false
+						b.VolumeSource.AzureDisk.ReadOnly = &ptrVar1
+					}
+					if b.VolumeSource.AzureDisk.Kind == nil {
+						ptrVar1 := v1.AzureDataDiskKind(v1.AzureSharedBlobDisk)
+						b.VolumeSource.AzureDisk.Kind = &ptrVar1
+					}
+				}
+				if b.VolumeSource.ScaleIO != nil {
+					if b.VolumeSource.ScaleIO.StorageMode == "" {
+						b.VolumeSource.ScaleIO.StorageMode = "ThinProvisioned"
+					}
+					if b.VolumeSource.ScaleIO.FSType == "" {
+						b.VolumeSource.ScaleIO.FSType = "xfs"
+					}
+				}
+			}
+			for j := range a.Job.Spec.Template.Spec.InitContainers {
+				b := &a.Job.Spec.Template.Spec.InitContainers[j]
+				for k := range b.Ports {
+					c := &b.Ports[k]
+					if c.Protocol == "" {
+						c.Protocol = "TCP"
+					}
+				}
+				for k := range b.Env {
+					c := &b.Env[k]
+					if c.ValueFrom != nil {
+						if c.ValueFrom.FileKeyRef != nil {
+							if c.ValueFrom.FileKeyRef.Optional == nil {
+								var ptrVar1 bool = false
+								c.ValueFrom.FileKeyRef.Optional = &ptrVar1
+							}
+						}
+					}
+				}
+				if b.LivenessProbe != nil {
+					if b.LivenessProbe.ProbeHandler.GRPC != nil {
+						if b.LivenessProbe.ProbeHandler.GRPC.Service == nil {
+							var ptrVar1 string = ""
+							b.LivenessProbe.ProbeHandler.GRPC.Service = &ptrVar1
+						}
+					}
+				}
+				if b.ReadinessProbe != nil {
+					if b.ReadinessProbe.ProbeHandler.GRPC != nil {
+						if b.ReadinessProbe.ProbeHandler.GRPC.Service == nil {
+							var ptrVar1 string = ""
+							b.ReadinessProbe.ProbeHandler.GRPC.Service = &ptrVar1
+						}
+					}
+				}
+				if b.StartupProbe != nil {
+					if b.StartupProbe.ProbeHandler.GRPC != nil {
+						if b.StartupProbe.ProbeHandler.GRPC.Service == nil {
+							var ptrVar1 string = ""
+							b.StartupProbe.ProbeHandler.GRPC.Service = &ptrVar1
+						}
+					}
+				}
+			}
+			for j := range a.Job.Spec.Template.Spec.Containers {
+				b := &a.Job.Spec.Template.Spec.Containers[j]
+				for k := range b.Ports {
+					c := &b.Ports[k]
+					if c.Protocol == "" {
+						c.Protocol = "TCP"
+					}
+				}
+				for k := range b.Env {
+					c := &b.Env[k]
+					if c.ValueFrom != nil {
+						if c.ValueFrom.FileKeyRef != nil {
+							if c.ValueFrom.FileKeyRef.Optional == nil {
+								var ptrVar1 bool = false
+								c.ValueFrom.FileKeyRef.Optional = &ptrVar1
+							}
+						}
+					}
+				}
+				if b.LivenessProbe != nil {
+					if b.LivenessProbe.ProbeHandler.GRPC != nil {
+						if b.LivenessProbe.ProbeHandler.GRPC.Service == nil {
+							var ptrVar1 string = ""
+							b.LivenessProbe.ProbeHandler.GRPC.Service = &ptrVar1
+						}
+					}
+				}
+				if b.ReadinessProbe != nil {
+					if b.ReadinessProbe.ProbeHandler.GRPC != nil {
+						if b.ReadinessProbe.ProbeHandler.GRPC.Service == nil {
+							var ptrVar1 string = ""
+							b.ReadinessProbe.ProbeHandler.GRPC.Service = &ptrVar1
+						}
+					}
+				}
+				if b.StartupProbe != nil {
+					if b.StartupProbe.ProbeHandler.GRPC != nil {
+						if b.StartupProbe.ProbeHandler.GRPC.Service == nil {
+							var ptrVar1 string = ""
+							b.StartupProbe.ProbeHandler.GRPC.Service = &ptrVar1
+						}
+					}
+				}
+			}
+			for j := range a.Job.Spec.Template.Spec.EphemeralContainers {
+				b := &a.Job.Spec.Template.Spec.EphemeralContainers[j]
+				for k := range b.EphemeralContainerCommon.Ports {
+					c := &b.EphemeralContainerCommon.Ports[k]
+					if c.Protocol == "" {
+						c.Protocol = "TCP"
+					}
+				}
+				for k := range b.EphemeralContainerCommon.Env {
+					c := &b.EphemeralContainerCommon.Env[k]
+					if c.ValueFrom != nil {
+						if c.ValueFrom.FileKeyRef != nil {
+							if c.ValueFrom.FileKeyRef.Optional == nil {
+								var ptrVar1 bool = false
+								c.ValueFrom.FileKeyRef.Optional = &ptrVar1
+							}
+						}
+					}
+				}
+				if b.EphemeralContainerCommon.LivenessProbe != nil {
+					if b.EphemeralContainerCommon.LivenessProbe.ProbeHandler.GRPC != nil {
+						if b.EphemeralContainerCommon.LivenessProbe.ProbeHandler.GRPC.Service == nil {
+							var ptrVar1 string = ""
+							b.EphemeralContainerCommon.LivenessProbe.ProbeHandler.GRPC.Service = &ptrVar1
+						}
+					}
+				}
+				if b.EphemeralContainerCommon.ReadinessProbe != nil {
+					if b.EphemeralContainerCommon.ReadinessProbe.ProbeHandler.GRPC != nil {
+						if b.EphemeralContainerCommon.ReadinessProbe.ProbeHandler.GRPC.Service == nil {
+							var ptrVar1 string = ""
+							b.EphemeralContainerCommon.ReadinessProbe.ProbeHandler.GRPC.Service = &ptrVar1
+						}
+					}
+				}
+				if b.EphemeralContainerCommon.StartupProbe != nil {
+					if b.EphemeralContainerCommon.StartupProbe.ProbeHandler.GRPC != nil {
+						if b.EphemeralContainerCommon.StartupProbe.ProbeHandler.GRPC.Service == nil {
+							var ptrVar1 string = ""
+							b.EphemeralContainerCommon.StartupProbe.ProbeHandler.GRPC.Service = &ptrVar1
+						}
+					}
+				}
+			}
+		}
+		if a.JobSet != nil {
+			for j := range a.JobSet.Spec.ReplicatedJobs {
+				b := &a.JobSet.Spec.ReplicatedJobs[j]
+				v1alpha2.SetDefaults_ReplicatedJob(b)
+				if b.GroupName == nil {
+					var ptrVar1 string = "default"
+					b.GroupName = &ptrVar1
+				}
+				for k := range b.Template.Spec.Template.Spec.Volumes {
+					c := &b.Template.Spec.Template.Spec.Volumes[k]
+					if c.VolumeSource.ISCSI != nil {
+						if c.VolumeSource.ISCSI.ISCSIInterface == "" {
+							c.VolumeSource.ISCSI.ISCSIInterface = "default"
+						}
+					}
+					if c.VolumeSource.RBD != nil {
+						if c.VolumeSource.RBD.RBDPool == "" {
+							c.VolumeSource.RBD.RBDPool = "rbd"
+						}
+						if c.VolumeSource.RBD.RadosUser == "" {
+							c.VolumeSource.RBD.RadosUser = "admin"
+						}
+						if c.VolumeSource.RBD.Keyring == "" {
+							c.VolumeSource.RBD.Keyring = "/etc/ceph/keyring"
+						}
+					}
+					if c.VolumeSource.AzureDisk != nil {
+						if c.VolumeSource.AzureDisk.CachingMode == nil {
+							ptrVar1 := v1.AzureDataDiskCachingMode(v1.AzureDataDiskCachingReadWrite)
+							c.VolumeSource.AzureDisk.CachingMode = &ptrVar1
+						}
+						if c.VolumeSource.AzureDisk.FSType == nil {
+							var ptrVar1 string = "ext4"
+							c.VolumeSource.AzureDisk.FSType = &ptrVar1
+						}
+						if c.VolumeSource.AzureDisk.ReadOnly == nil {
+							var ptrVar1 bool = false
+							c.VolumeSource.AzureDisk.ReadOnly = &ptrVar1
+						}
+						if c.VolumeSource.AzureDisk.Kind == nil {
+							ptrVar1 := v1.AzureDataDiskKind(v1.AzureSharedBlobDisk)
+							c.VolumeSource.AzureDisk.Kind = &ptrVar1
+						}
+					}
+					if c.VolumeSource.ScaleIO != nil {
+						if c.VolumeSource.ScaleIO.StorageMode == "" {
+							c.VolumeSource.ScaleIO.StorageMode = "ThinProvisioned"
+						}
+						if c.VolumeSource.ScaleIO.FSType == "" {
+							c.VolumeSource.ScaleIO.FSType = "xfs"
+						}
+					}
+				}
+				for k := range b.Template.Spec.Template.Spec.InitContainers {
+					c := &b.Template.Spec.Template.Spec.InitContainers[k]
+					for l := range c.Ports {
+						d := &c.Ports[l]
+						if d.Protocol == "" {
+							d.Protocol = "TCP"
+						}
+					}
+					for l := range c.Env {
+						d := &c.Env[l]
+						if d.ValueFrom != nil {
+							if d.ValueFrom.FileKeyRef != nil {
+								if d.ValueFrom.FileKeyRef.Optional == nil {
+									var ptrVar1 bool = false
+									d.ValueFrom.FileKeyRef.Optional = &ptrVar1
+								}
+							}
+						}
+					}
+					if c.LivenessProbe != nil {
+						if c.LivenessProbe.ProbeHandler.GRPC != nil {
+							if c.LivenessProbe.ProbeHandler.GRPC.Service == nil {
+								var ptrVar1 string = ""
+								c.LivenessProbe.ProbeHandler.GRPC.Service = &ptrVar1
+							}
+						}
+					}
+					if c.ReadinessProbe != nil {
+						if c.ReadinessProbe.ProbeHandler.GRPC != nil {
+							if c.ReadinessProbe.ProbeHandler.GRPC.Service == nil {
+								var ptrVar1 string = ""
+								c.ReadinessProbe.ProbeHandler.GRPC.Service = &ptrVar1
+							}
+						}
+					}
+					if c.StartupProbe != nil {
+						if c.StartupProbe.ProbeHandler.GRPC != nil {
+							if c.StartupProbe.ProbeHandler.GRPC.Service == nil {
+								var ptrVar1 string = ""
+								c.StartupProbe.ProbeHandler.GRPC.Service = &ptrVar1
+							}
+						}
+					}
+				}
+				for k := range b.Template.Spec.Template.Spec.Containers {
+					c := &b.Template.Spec.Template.Spec.Containers[k]
+					for l := range c.Ports {
+						d := &c.Ports[l]
+						if d.Protocol == "" {
+							d.Protocol = "TCP"
+						}
+					}
+					for l := range c.Env {
+						d := &c.Env[l]
+						if d.ValueFrom != nil {
+							if d.ValueFrom.FileKeyRef != nil {
+								if d.ValueFrom.FileKeyRef.Optional == nil {
+									var ptrVar1 bool = false
+									d.ValueFrom.FileKeyRef.Optional = &ptrVar1
+								}
+							}
+						}
+					}
+					if c.LivenessProbe != nil {
+						if c.LivenessProbe.ProbeHandler.GRPC != nil {
+							if c.LivenessProbe.ProbeHandler.GRPC.Service == nil {
+								var ptrVar1 string = ""
+								c.LivenessProbe.ProbeHandler.GRPC.Service = &ptrVar1
+							}
+						}
+					}
+					if c.ReadinessProbe != nil {
+						if c.ReadinessProbe.ProbeHandler.GRPC != nil {
+							if c.ReadinessProbe.ProbeHandler.GRPC.Service == nil {
+								var ptrVar1 string = ""
+								c.ReadinessProbe.ProbeHandler.GRPC.Service = &ptrVar1
+							}
+						}
+					}
+					if c.StartupProbe != nil {
+						if c.StartupProbe.ProbeHandler.GRPC != nil {
+							if c.StartupProbe.ProbeHandler.GRPC.Service == nil {
+								var ptrVar1 string = ""
+								c.StartupProbe.ProbeHandler.GRPC.Service = &ptrVar1
+							}
+						}
+					}
+				}
+				for k := range b.Template.Spec.Template.Spec.EphemeralContainers {
+					c := &b.Template.Spec.Template.Spec.EphemeralContainers[k]
+					for l := range c.EphemeralContainerCommon.Ports {
+						d := &c.EphemeralContainerCommon.Ports[l]
+						if d.Protocol == "" {
+							d.Protocol = "TCP"
+						}
+					}
+					for l := range c.EphemeralContainerCommon.Env {
+						d := &c.EphemeralContainerCommon.Env[l]
+						if d.ValueFrom != nil {
+							if d.ValueFrom.FileKeyRef != nil {
+								if d.ValueFrom.FileKeyRef.Optional == nil {
+									var ptrVar1 bool = false
+									d.ValueFrom.FileKeyRef.Optional = &ptrVar1
+								}
+							}
+						}
+					}
+					if c.EphemeralContainerCommon.LivenessProbe != nil {
+						if c.EphemeralContainerCommon.LivenessProbe.ProbeHandler.GRPC != nil {
+							if c.EphemeralContainerCommon.LivenessProbe.ProbeHandler.GRPC.Service == nil {
+								var ptrVar1 string = ""
+								c.EphemeralContainerCommon.LivenessProbe.ProbeHandler.GRPC.Service = &ptrVar1
+							}
+						}
+					}
+					if c.EphemeralContainerCommon.ReadinessProbe != nil {
+						if c.EphemeralContainerCommon.ReadinessProbe.ProbeHandler.GRPC != nil {
+							if c.EphemeralContainerCommon.ReadinessProbe.ProbeHandler.GRPC.Service == nil {
+								var ptrVar1 string = ""
+								c.EphemeralContainerCommon.ReadinessProbe.ProbeHandler.GRPC.Service = &ptrVar1
+							}
+						}
+					}
+					if c.EphemeralContainerCommon.StartupProbe != nil {
+						if c.EphemeralContainerCommon.StartupProbe.ProbeHandler.GRPC != nil {
+							if c.EphemeralContainerCommon.StartupProbe.ProbeHandler.GRPC.Service == nil {
+								var ptrVar1 string = ""
+								c.EphemeralContainerCommon.StartupProbe.ProbeHandler.GRPC.Service = &ptrVar1
+							}
+						}
+					}
+				}
+				if b.Replicas == nil {
+					var ptrVar1 int32 = 1
+					b.Replicas = &ptrVar1
+				}
+			}
+			if a.JobSet.Spec.FailurePolicy != nil {
+				v1alpha2.SetDefaults_FailurePolicy(a.JobSet.Spec.FailurePolicy)
+				if a.JobSet.Spec.FailurePolicy.RestartStrategy == "" {
+					a.JobSet.Spec.FailurePolicy.RestartStrategy = "Recreate"
+				}
+			}
+			for j := range a.JobSet.Spec.VolumeClaimPolicies {
+				b := &a.JobSet.Spec.VolumeClaimPolicies[j]
+				if b.RetentionPolicy != nil {
+					v1alpha2.SetDefaults_VolumeRetentionPolicy(b.RetentionPolicy)
+					if b.RetentionPolicy.WhenDeleted == nil {
+						var ptrVar1 v1alpha2.RetentionPolicyType = "Delete"
+						b.RetentionPolicy.WhenDeleted = &ptrVar1
+					}
+				}
+			}
+		}
+	}
+	if in.Spec.UpdateStrategy != nil {
+		if in.Spec.UpdateStrategy.Type == "" {
+			in.Spec.UpdateStrategy.Type = "Continue"
+		}
+	}
+}
+
+func SetObjectDefaults_SequentialJobList(in *SequentialJobList) {
+	for i := range in.Items {
+		a := &in.Items[i]
+		SetObjectDefaults_SequentialJob(a)
 	}
 }

@@ -57,3 +57,168 @@ func (in JobSetRetrySpec) OpenAPIModelName() string {
 func (in JobSetSuspend) OpenAPIModelName() string {
 	return "io.jobset-apiserver.batch.v1alpha1.JobSetSuspend"
 }
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in JobSetTemplateSpec) OpenAPIModelName() string {
+	return "io.jobset-apiserver.batch.v1alpha1.JobSetTemplateSpec"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in LeaderWorkerSetActionSpec) OpenAPIModelName() string {
+	return "io.jobset-apiserver.batch.v1alpha1.LeaderWorkerSetActionSpec"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in LeaderWorkerSetActionStatus) OpenAPIModelName() string {
+	return "io.jobset-apiserver.batch.v1alpha1.LeaderWorkerSetActionStatus"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in LeaderWorkerSetPause) OpenAPIModelName() string {
+	return "io.jobset-apiserver.batch.v1alpha1.LeaderWorkerSetPause"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in LeaderWorkerSetPreconditions) OpenAPIModelName() string {
+	return "io.jobset-apiserver.batch.v1alpha1.LeaderWorkerSetPreconditions"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in LeaderWorkerSetRestart) OpenAPIModelName() string {
+	return "io.jobset-apiserver.batch.v1alpha1.LeaderWorkerSetRestart"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in LeaderWorkerSetRestartSpec) OpenAPIModelName() string {
+	return "io.jobset-apiserver.batch.v1alpha1.LeaderWorkerSetRestartSpec"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in LeaderWorkerSetResume) OpenAPIModelName() string {
+	return "io.jobset-apiserver.batch.v1alpha1.LeaderWorkerSetResume"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in LeaderWorkerSetRollback) OpenAPIModelName() string {
+	return "io.jobset-apiserver.batch.v1alpha1.LeaderWorkerSetRollback"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in LeaderWorkerSetRollbackSpec) OpenAPIModelName() string {
+	return "io.jobset-apiserver.batch.v1alpha1.LeaderWorkerSetRollbackSpec"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in PodReadinessGroup) OpenAPIModelName() string {
+	return "io.jobset-apiserver.batch.v1alpha1.PodReadinessGroup"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in PodReadinessGroupList) OpenAPIModelName() string {
+	return "io.jobset-apiserver.batch.v1alpha1.PodReadinessGroupList"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in PodReadinessGroupSpec) OpenAPIModelName() string {
+	return "io.jobset-apiserver.batch.v1alpha1.PodReadinessGroupSpec"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in PodReadinessGroupStatus) OpenAPIModelName() string {
+	return "io.jobset-apiserver.batch.v1alpha1.PodReadinessGroupStatus"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in SequentialJob) OpenAPIModelName() string {
+	return "io.jobset-apiserver.batch.v1alpha1.SequentialJob"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in SequentialJobActionSpec) OpenAPIModelName() string {
+	return "io.jobset-apiserver.batch.v1alpha1.SequentialJobActionSpec"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in SequentialJobActionStatus) OpenAPIModelName() string {
+	return "io.jobset-apiserver.batch.v1alpha1.SequentialJobActionStatus"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in SequentialJobCancel) OpenAPIModelName() string {
+	return "io.jobset-apiserver.batch.v1alpha1.SequentialJobCancel"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in SequentialJobLastAction) OpenAPIModelName() string {
+	return "io.jobset-apiserver.batch.v1alpha1.SequentialJobLastAction"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in SequentialJobList) OpenAPIModelName() string {
+	return "io.jobset-apiserver.batch.v1alpha1.SequentialJobList"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in SequentialJobPreconditions) OpenAPIModelName() string {
+	return "io.jobset-apiserver.batch.v1alpha1.SequentialJobPreconditions"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in SequentialJobProgress) OpenAPIModelName() string {
+	return "io.jobset-apiserver.batch.v1alpha1.SequentialJobProgress"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in SequentialJobRestart) OpenAPIModelName() string {
+	return "io.jobset-apiserver.batch.v1alpha1.SequentialJobRestart"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in SequentialJobResume) OpenAPIModelName() string {
+	return "io.jobset-apiserver.batch.v1alpha1.SequentialJobResume"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in SequentialJobRetry) OpenAPIModelName() string {
+	return "io.jobset-apiserver.batch.v1alpha1.SequentialJobRetry"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in SequentialJobRetrySpec) OpenAPIModelName() string {
+	return "io.jobset-apiserver.batch.v1alpha1.SequentialJobRetrySpec"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in SequentialJobSpec) OpenAPIModelName() string {
+	return "io.jobset-apiserver.batch.v1alpha1.SequentialJobSpec"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in SequentialJobState) OpenAPIModelName() string {
+	return "io.jobset-apiserver.batch.v1alpha1.SequentialJobState"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in SequentialJobStatus) OpenAPIModelName() string {
+	return "io.jobset-apiserver.batch.v1alpha1.SequentialJobStatus"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in SequentialJobStep) OpenAPIModelName() string {
+	return "io.jobset-apiserver.batch.v1alpha1.SequentialJobStep"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in SequentialJobStepStatus) OpenAPIModelName() string {
+	return "io.jobset-apiserver.batch.v1alpha1.SequentialJobStepStatus"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in SequentialJobSuspend) OpenAPIModelName() string {
+	return "io.jobset-apiserver.batch.v1alpha1.SequentialJobSuspend"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in SequentialJobUpdateStrategy) OpenAPIModelName() string {
+	return "io.jobset-apiserver.batch.v1alpha1.SequentialJobUpdateStrategy"
+}

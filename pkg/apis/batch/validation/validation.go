@@ -12,7 +12,11 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch"
 )
 
-const maxReasonLength = 1024
+const (
+	maxReasonLength = 1024
+	// maxUIDLength is the longest UID that a precondition may have. Those of this server have 36 characters.
+	maxUIDLength = 128
+)
 
 var scopes = []batch.RestartScope{batch.RestartScopeJobSet, batch.RestartScopeReplicatedJob, batch.RestartScopeJob}
 
@@ -93,7 +97,7 @@ func validatePreconditions(p *batch.ActionPreconditions, path *field.Path) field
 	return validateNotNegative(*p.Attempt, path.Child("preconditions", "attempt"))
 }
 
-func validateNotNegative(n int32, path *field.Path) field.ErrorList {
+func validateNotNegative[N int32 | int64](n N, path *field.Path) field.ErrorList {
 	if n >= 0 {
 		return nil
 	}

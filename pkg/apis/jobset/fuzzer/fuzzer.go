@@ -99,14 +99,15 @@ func fillJobTemplate(t *batchv1.JobTemplateSpec, c randfill.Continue) {
 	c.Fill(&pod.Spec.TerminationGracePeriodSeconds)
 	pod.Spec.RestartPolicy = []corev1.RestartPolicy{"", corev1.RestartPolicyNever, corev1.RestartPolicyOnFailure}[c.Intn(3)]
 	for i := range c.Intn(3) {
-		pod.Spec.Containers = append(pod.Spec.Containers, container(i, c))
+		pod.Spec.Containers = append(pod.Spec.Containers, Container(i, c))
 	}
 	if c.Bool() {
-		pod.Spec.InitContainers = []corev1.Container{container(0, c)}
+		pod.Spec.InitContainers = []corev1.Container{Container(0, c)}
 	}
 }
 
-func container(i int, c randfill.Continue) corev1.Container {
+// Container returns a small container.
+func Container(i int, c randfill.Continue) corev1.Container {
 	out := corev1.Container{Name: fmt.Sprintf("container-%d", i)}
 	c.Fill(&out.Image)
 	c.Fill(&out.Command)

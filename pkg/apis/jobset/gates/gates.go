@@ -21,4 +21,6 @@ type Gates struct {
 	MutablePodResourcesForSuspendedJobSets bool
 	// RestartOnFailureTarget restarts a set as soon as a Job is bound to fail. Only the controller uses it.
 	RestartOnFailureTarget bool
+	// ExclusivePlacement gives each Job of a set that asks for it a topology domain of its own.
+	ExclusivePlacement bool
 }

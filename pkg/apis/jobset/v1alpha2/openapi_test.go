@@ -50,8 +50,8 @@ func TestDefinitionsHaveTheNamesOfThePublishedSchema(t *testing.T) {
 		}
 	}
 	want := []string{
-		"Attempt", "Checkpoint", "Coordinator", "DependsOn", "FailureCause", "FailurePolicy", "FailurePolicyRule", "JobSet", "JobSetList", "JobSetSpec", "JobSetStatus", "Network",
-		"ReplicatedJob", "ReplicatedJobStatus", "StartupPolicy", "SuccessPolicy", "VolumeClaimPolicy", "VolumeRetentionPolicy",
+		"Attempt", "Checkpoint", "Coordinator", "DependsOn", "FailureCause", "FailurePolicy", "FailurePolicyRule", "JobPlacement", "JobSet", "JobSetList", "JobSetSpec", "JobSetStatus", "Network",
+		"Placement", "ReplicatedJob", "ReplicatedJobPlacement", "ReplicatedJobStatus", "StartupPolicy", "SuccessPolicy", "VolumeClaimPolicy", "VolumeRetentionPolicy",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("definitions (-want +got):\n%s", diff)
@@ -133,6 +133,8 @@ func TestListsMergeAsSpecified(t *testing.T) {
 		"VolumeClaimPolicy.templates":                    "atomic",
 		"JobSetStatus.conditions":                        "map by type, merged by type",
 		"JobSetStatus.replicatedJobsStatus":              "map by name, merged by name",
+		"Placement.replicatedJobs":                       "map by name",
+		"ReplicatedJobPlacement.jobs":                    "atomic",
 		"JobSetStatus.attempts":                          "map by number, merged by number",
 		"ReplicatedJobStatus.jobRestarts":                "atomic",
 		"ReplicatedJobStatus.jobRestartsCountTowardsMax": "atomic",
@@ -193,6 +195,8 @@ func TestLimitsAndDefaultsAreStated(t *testing.T) {
 		"VolumeRetentionPolicy.whenDeleted":              "default Delete",
 		"VolumeClaimPolicy.templates":                    "at most 50 items",
 		"JobSetStatus.previousInPlaceRestartAttempt":     "minimum 0",
+		"Placement.restarts":                             "minimum 0",
+		"JobPlacement.nodes":                             "minimum 0",
 		"JobSetStatus.currentInPlaceRestartAttempt":      "minimum 0",
 		"JobSetStatus.executionAttempts":                 "minimum 0",
 		"JobSetStatus.attempts":                          "at most 10 items",
@@ -234,6 +238,9 @@ func TestFormatsOfNumbers(t *testing.T) {
 		"Coordinator.jobIndex":                       "int32",
 		"Coordinator.podIndex":                       "int32",
 		"JobSetStatus.restarts":                      "int32",
+		"Placement.restarts":                         "int32",
+		"ReplicatedJobPlacement.priority":            "int32",
+		"JobPlacement.nodes":                         "int32",
 		"JobSetStatus.restartsCountTowardsMax":       "int32",
 		"JobSetStatus.previousInPlaceRestartAttempt": "int32",
 		"JobSetStatus.currentInPlaceRestartAttempt":  "int32",

@@ -10,8 +10,8 @@ import (
 // JobSetStatus is what the controller last observed of a set.
 type JobSetStatus struct {
 	// conditions are the latest observations of the state of the set: Completed, Failed, Suspended,
-	// RestartingJobSet, StartupPolicyInProgress, StartupPolicyCompleted, ChildNameConflict, JobCreationFailure and
-	// PodsUnschedulable.
+	// RestartingJobSet, StartupPolicyInProgress, StartupPolicyCompleted, ChildNameConflict, JobCreationFailure,
+	// PodsUnschedulable, PlacementPending and Held.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -90,6 +90,55 @@ type JobSetStatus struct {
 	// +optional
 	// +k8s:validation:minimum=0
 	GoodMilliseconds int64 `json:"goodMilliseconds,omitempty" protobuf:"varint,13,opt,name=goodMilliseconds"`
+
+	// placement is where the Jobs of a set run that asks for exclusive placement. It is written before these Jobs are created
+	// or resumed; absent while the set is suspended, waits for room, or does not ask.
+	// +optional
+	Placement *Placement `json:"placement,omitempty" protobuf:"bytes,14,opt,name=placement"`
+}
+
+// Placement assigns Jobs to topology domains. No two Jobs with exclusive placement by the same label have the same domain.
+type Placement struct {
+	// restarts is the value of status.restarts for which the domains were chosen. Jobs of a later attempt are placed again.
+	// +optional
+	// +k8s:validation:minimum=0
+	Restarts int32 `json:"restarts" protobuf:"varint,1,opt,name=restarts"`
+
+	// replicatedJobs are those whose Jobs have a domain each.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	ReplicatedJobs []ReplicatedJobPlacement `json:"replicatedJobs,omitempty" protobuf:"bytes,2,rep,name=replicatedJobs"`
+}
+
+// ReplicatedJobPlacement holds the domains of the Jobs of one replicatedJob.
+type ReplicatedJobPlacement struct {
+	// name is that of the replicatedJob.
+	Name string `json:"name" protobuf:"bytes,1,opt,name=name"`
+
+	// topologyKey is the label of nodes whose values are the domains.
+	TopologyKey string `json:"topologyKey" protobuf:"bytes,2,opt,name=topologyKey"`
+
+	// priority is that of the pods when they were placed. Jobs of higher priority may take their domains by preemption.
+	// +optional
+	Priority int32 `json:"priority,omitempty" protobuf:"varint,4,opt,name=priority"`
+
+	// jobs are where its Jobs run, by job index.
+	// +optional
+	// +listType=atomic
+	Jobs []JobPlacement `json:"jobs,omitempty" protobuf:"bytes,3,rep,name=jobs"`
+}
+
+// JobPlacement is where one Job runs.
+type JobPlacement struct {
+	// domain is the value of the label. It is empty if the scheduler chooses it, because no domain had room when the Job was placed.
+	// +optional
+	Domain string `json:"domain,omitempty" protobuf:"bytes,1,opt,name=domain"`
+
+	// nodes is how many nodes of the domain the pods of the Job could use when it was placed.
+	// +optional
+	// +k8s:validation:minimum=0
+	Nodes int32 `json:"nodes,omitempty" protobuf:"varint,2,opt,name=nodes"`
 }
 
 // ReplicatedJobStatus counts the Jobs of one replicatedJob by state. A Job may be counted in several of ready, active

@@ -32,7 +32,17 @@ const (
 	// PodsUnschedulable is True while pods of the set have waited for a node for some time. This condition is ours; upstream
 	// has none for it.
 	PodsUnschedulable = "PodsUnschedulable"
+	// PlacementPending is True while the set waits for topology domains, because it asks for exclusive placement and other sets have them. This
+	// condition is ours; upstream has none for it.
+	PlacementPending = "PlacementPending"
+	// Held is True while the controller leaves the set alone until somebody resumes or deletes it. This condition is ours; upstream
+	// has none for it.
+	Held = "Held"
 )
+
+// ReasonRestoredFromBackup is the reason of Held while it is True: the store was restored from a backup, and what became of the set
+// since the backup is not known.
+const ReasonRestoredFromBackup = "RestoredFromBackup"
 
 // Reasons of JobCreationFailure while it is True.
 const (
@@ -106,11 +116,21 @@ const ExecutionAttemptKey = "jobset.sigs.k8s.io/execution-attempt"
 // present generation was suspended by somebody else, whose decision it stays. The key is ours; upstream has none for this.
 const ReleasedKey = "jobset-apiserver.io/released-at-generation"
 
+// PlacementKey is the annotation of a child Job with exclusive placement whose domain the scheduler chooses; its value is PlacementByAffinity.
+// The key is ours; upstream has none for this.
+const PlacementKey = "jobset-apiserver.io/placement"
+
+// PlacementByAffinity is the value of PlacementKey: pods attract those of their Job, and repel those of others.
+const PlacementByAffinity = "affinity"
+
 // Keys that users and administrators set, and that the controller passes on (docs/reference/jobset.md#other-keys).
 const (
 	// ExclusiveKey is the annotation that asks for one Job per topology domain; its value is the node label that
 	// names the domain.
 	ExclusiveKey = "alpha.jobset.sigs.k8s.io/exclusive-topology"
+	// PlacementLevelsKey is the annotation of a set with exclusive placement that names labels of nodes, the outermost first and separated by
+	// commas: the domains of its Jobs lie in as few values of each as possible. The key is ours; upstream has none for this.
+	PlacementLevelsKey = "jobset-apiserver.io/placement-levels"
 	// NodeSelectorStrategyKey is the annotation that, beside ExclusiveKey, chooses placement through node selectors.
 	NodeSelectorStrategyKey = "alpha.jobset.sigs.k8s.io/node-selector"
 	// NamespacedJobKey is the node label, and the pods' node selector, that ties a node to one Job.

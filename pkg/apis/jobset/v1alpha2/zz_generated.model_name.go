@@ -44,6 +44,11 @@ func (in FailurePolicyRule) OpenAPIModelName() string {
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
+func (in JobPlacement) OpenAPIModelName() string {
+	return "io.x-k8s.jobset.v1alpha2.JobPlacement"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
 func (in JobSet) OpenAPIModelName() string {
 	return "io.x-k8s.jobset.v1alpha2.JobSet"
 }
@@ -69,8 +74,18 @@ func (in Network) OpenAPIModelName() string {
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
+func (in Placement) OpenAPIModelName() string {
+	return "io.x-k8s.jobset.v1alpha2.Placement"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
 func (in ReplicatedJob) OpenAPIModelName() string {
 	return "io.x-k8s.jobset.v1alpha2.ReplicatedJob"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in ReplicatedJobPlacement) OpenAPIModelName() string {
+	return "io.x-k8s.jobset.v1alpha2.ReplicatedJobPlacement"
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.

@@ -5,10 +5,10 @@ package validation
 
 import (
 	"slices"
-	"unicode/utf8"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	generic "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/generic/validation"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset"
 )
 
@@ -43,7 +43,7 @@ func validateAttempts(attempts []jobset.Attempt, path *field.Path) field.ErrorLi
 			errs = append(errs, field.Invalid(p.Child("jobIndex"), *entry.JobIndex, "must be 0 or more"))
 		}
 		if entry.FirstCause != nil {
-			errs = append(errs, validateCause(entry.FirstCause, p.Child("firstCause"))...)
+			errs = append(errs, ValidateCause(entry.FirstCause, p.Child("firstCause"))...)
 		}
 		if entry.Checkpoint != nil {
 			errs = append(errs, validateCheckpoint(entry.Checkpoint, p.Child("checkpoint"))...)
@@ -81,40 +81,27 @@ func validateAttemptEnd(entry *jobset.Attempt, last bool, path *field.Path) fiel
 
 func validateAttemptLengths(entry *jobset.Attempt, path *field.Path) field.ErrorList {
 	return slices.Concat(
-		bytesWithin(entry.ReplicatedJob, maxAttemptNameLength, path.Child("replicatedJob")),
-		bytesWithin(entry.Rule, maxRuleNameLength, path.Child("rule")),
-		bytesWithin(entry.User, jobset.MaxAttemptUserBytes, path.Child("user")),
-		charactersWithin(entry.Reason, jobset.MaxAttemptReasonCharacters, path.Child("reason")),
-		bytesWithin(entry.EndUser, jobset.MaxAttemptUserBytes, path.Child("endUser")),
-		charactersWithin(entry.EndReason, jobset.MaxAttemptReasonCharacters, path.Child("endReason")),
+		generic.BytesWithin(entry.ReplicatedJob, maxAttemptNameLength, path.Child("replicatedJob")),
+		generic.BytesWithin(entry.Rule, maxRuleNameLength, path.Child("rule")),
+		generic.BytesWithin(entry.User, jobset.MaxAttemptUserBytes, path.Child("user")),
+		generic.CharactersWithin(entry.Reason, jobset.MaxAttemptReasonCharacters, path.Child("reason")),
+		generic.BytesWithin(entry.EndUser, jobset.MaxAttemptUserBytes, path.Child("endUser")),
+		generic.CharactersWithin(entry.EndReason, jobset.MaxAttemptReasonCharacters, path.Child("endReason")),
 	)
 }
 
-func validateCause(cause *jobset.FailureCause, path *field.Path) field.ErrorList {
+// ValidateCause checks the first cause of a failure.
+func ValidateCause(cause *jobset.FailureCause, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	if cause.Job == "" {
 		errs = append(errs, field.Required(path.Child("job"), "must be the name of the failed Job"))
 	}
 	return append(errs, slices.Concat(
-		bytesWithin(cause.Job, maxAttemptNameLength, path.Child("job")),
-		bytesWithin(cause.Pod, maxAttemptNameLength, path.Child("pod")),
-		bytesWithin(cause.Node, maxAttemptNameLength, path.Child("node")),
-		bytesWithin(cause.Container, maxAttemptNameLength, path.Child("container")),
-		bytesWithin(cause.Reason, jobset.MaxCauseBytes, path.Child("reason")),
-		bytesWithin(cause.Message, jobset.MaxCauseBytes, path.Child("message")),
+		generic.BytesWithin(cause.Job, maxAttemptNameLength, path.Child("job")),
+		generic.BytesWithin(cause.Pod, maxAttemptNameLength, path.Child("pod")),
+		generic.BytesWithin(cause.Node, maxAttemptNameLength, path.Child("node")),
+		generic.BytesWithin(cause.Container, maxAttemptNameLength, path.Child("container")),
+		generic.BytesWithin(cause.Reason, jobset.MaxCauseBytes, path.Child("reason")),
+		generic.BytesWithin(cause.Message, jobset.MaxCauseBytes, path.Child("message")),
 	)...)
-}
-
-func bytesWithin(text string, limit int, path *field.Path) field.ErrorList {
-	if len(text) <= limit {
-		return nil
-	}
-	return field.ErrorList{field.TooLong(path, "", limit)}
-}
-
-func charactersWithin(text string, limit int, path *field.Path) field.ErrorList {
-	if utf8.RuneCountInString(text) <= limit {
-		return nil
-	}
-	return field.ErrorList{field.TooLongCharacters(path, "", limit)}
 }

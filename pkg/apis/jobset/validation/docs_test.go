@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	generic "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/generic/validation"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/validation"
 )
 
@@ -30,7 +31,7 @@ func TestLimitsAreDocumented(t *testing.T) {
 		"Bytes of one pattern":                                validation.MaxPatternLength,
 		"`spec.volumeClaimPolicies`":                          validation.MaxVolumeClaimPolicies,
 		"`vcp[i].templates`":                                  validation.MaxVolumeClaimTemplates,
-		"`status.conditions`":                                 validation.MaxConditions,
+		"`status.conditions`":                                 generic.MaxConditions,
 		"States of the compiled patterns of all rules together, about one for each character; a repeated part counts as often as it can repeat": validation.MaxPatternStates,
 		"Objects in all lists of the spec together: replicatedJobs, containers, variables, ports, volumes and so on":                            validation.MaxObjects,
 	}

@@ -9,6 +9,18 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/gates"
 )
 
+const (
+	// immutable is what users read about every field that must stay as it was created.
+	immutable = "cannot be changed after creation; delete and recreate the JobSet"
+	// fieldIsImmutable begins what they read about replicatedJobs and managedBy. Clients of upstream look for these words.
+	fieldIsImmutable = "field is immutable"
+	// fieldImmutable is the same as immutable for these fields.
+	fieldImmutable = fieldIsImmutable + ": " + immutable
+)
+
+// always explains fields that can never be changed.
+func always(string) string { return immutable }
+
 const whileSuspended = fieldIsImmutable + " unless the JobSet is suspended: set spec.suspend to true"
 
 var (

@@ -26,6 +26,7 @@ func validateStatus(status *jobset.JobSetStatus) field.ErrorList {
 	errs = append(errs, validateAttempt(status.CurrentInPlaceRestartAttempt, path.Child("currentInPlaceRestartAttempt"))...)
 	errs = append(errs, validateAttempt(status.ExecutionAttempts, path.Child("executionAttempts"))...)
 	errs = append(errs, validateAttempts(status.Attempts, path.Child("attempts"))...)
+	errs = append(errs, validatePlacement(status.Placement, path.Child("placement"))...)
 	if status.ReadyMilliseconds < 0 {
 		errs = append(errs, field.Invalid(path.Child("readyMilliseconds"), status.ReadyMilliseconds, "must be 0 or more"))
 	}

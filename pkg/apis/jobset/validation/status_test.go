@@ -62,6 +62,25 @@ func TestStatus(t *testing.T) {
 				{"status.replicatedJobsStatus[0].jobRestartsCountTowardsMax[0]", invalid, "must be 0 or more"},
 			},
 		},
+		"ours a placement": {change: func(s *jobset.JobSetStatus) {
+			s.Placement = &jobset.Placement{Restarts: 1, ReplicatedJobs: []jobset.ReplicatedJobPlacement{
+				{Name: "workers", TopologyKey: "rack", Priority: -1, Jobs: []jobset.JobPlacement{{Domain: "a", Nodes: 2}, {}}},
+			}}
+		}},
+		"ours a placement that is malformed": {
+			change: func(s *jobset.JobSetStatus) {
+				s.Placement = &jobset.Placement{Restarts: -1, ReplicatedJobs: []jobset.ReplicatedJobPlacement{
+					{Name: "workers", Jobs: []jobset.JobPlacement{{}, {Nodes: -1}}}, {Name: "workers", TopologyKey: "rack"}, {TopologyKey: "rack"},
+				}}
+			},
+			want: []refusal{
+				{"status.placement.restarts", invalid, "must be 0 or more"},
+				{"status.placement.replicatedJobs[0].topologyKey", required, "must be a label of nodes"},
+				{"status.placement.replicatedJobs[0].jobs[1].nodes", invalid, "must be 0 or more"},
+				{"status.placement.replicatedJobs[1]", duplicate, unique},
+				{"status.placement.replicatedJobs[2].name", required, "must be the name of the replicatedJob that is placed"},
+			},
+		},
 		"3.2 a condition without a type": {
 			change: condition(func(c *metav1.Condition) { c.Type = "" }),
 			want:   only("status.conditions[0].type", required, "is required"),

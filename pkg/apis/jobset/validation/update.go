@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
 
+	generic "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/generic/validation"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/gates"
 )
@@ -40,7 +41,7 @@ func validateSection[T any](next, prev *T, path *field.Path) field.ErrorList {
 	if next == nil || prev == nil {
 		return nil
 	}
-	return changed(*next, *prev, path, always)
+	return generic.Changed(*next, *prev, path, always)
 }
 
 // list returns a section that is a list: nil if it is not set.
@@ -69,7 +70,7 @@ func validateReplicatedJobsUpdate(next, prev *jobset.JobSet, opts gates.Gates, p
 			errs = append(errs, validateReplicatedJobUpdate(rj, was, &prev.Status, suspended, opts, path.Index(i))...)
 		}
 	}
-	return append(errs, changed(working, prev.Spec.ReplicatedJobs, path, jobChanges(suspended, opts))...)
+	return append(errs, generic.Changed(working, prev.Spec.ReplicatedJobs, path, jobChanges(suspended, opts))...)
 }
 
 // validateReplicatedJobUpdate checks the fields that may change, and resets them in rj.

@@ -14,13 +14,14 @@ import (
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	generic "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/generic/validation"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/gates"
 )
 
 // ValidateJobSetCreate checks a new JobSet, after defaulting. Lists that are too long are reported alone.
 func ValidateJobSetCreate(js *jobset.JobSet, opts gates.Gates) field.ErrorList {
-	if errs := specSizes(&js.Spec).grown(func() *sizes { return &sizes{} }); len(errs) > 0 {
+	if errs := specSizes(&js.Spec).Grown(func() *generic.Sizes { return &generic.Sizes{} }); len(errs) > 0 {
 		return errs
 	}
 	errs := apivalidation.ValidateObjectMeta(&js.ObjectMeta, true, setName, field.NewPath("metadata"))
@@ -30,19 +31,19 @@ func ValidateJobSetCreate(js *jobset.JobSet, opts gates.Gates) field.ErrorList {
 // ValidateJobSetUpdate checks a change of the spec. The caller has checked the change of the metadata. Lists that are too
 // long, and longer than in the stored object, are reported alone.
 func ValidateJobSetUpdate(next, prev *jobset.JobSet, opts gates.Gates) field.ErrorList {
-	if errs := specSizes(&next.Spec).grown(func() *sizes { return specSizes(&prev.Spec) }); len(errs) > 0 {
+	if errs := specSizes(&next.Spec).Grown(func() *generic.Sizes { return specSizes(&prev.Spec) }); len(errs) > 0 {
 		return errs
 	}
 	errs := validateTransition(next, prev, opts)
-	return append(errs, introduced(validateSpec(next, opts), validateSpec(prev, opts))...)
+	return append(errs, generic.Introduced(validateSpec(next, opts), validateSpec(prev, opts))...)
 }
 
 // ValidateJobSetStatusUpdate checks a change of the status.
 func ValidateJobSetStatusUpdate(next, prev *jobset.JobSet, _ gates.Gates) field.ErrorList {
-	if errs := statusSizes(next).grown(func() *sizes { return statusSizes(prev) }); len(errs) > 0 {
+	if errs := statusSizes(next).Grown(func() *generic.Sizes { return statusSizes(prev) }); len(errs) > 0 {
 		return errs
 	}
-	return introduced(validateStatus(&next.Status), validateStatus(&prev.Status))
+	return generic.Introduced(validateStatus(&next.Status), validateStatus(&prev.Status))
 }
 
 // validateSpec checks a spec on its own, with the names that the name of the JobSet leads to.
@@ -54,7 +55,7 @@ func validateSpec(js *jobset.JobSet, opts gates.Gates) field.ErrorList {
 	errs = append(errs, validateReplicatedJobs(js, path.Child("replicatedJobs"))...)
 	errs = append(errs, validateStartup(spec, path)...)
 	errs = append(errs, validateNetwork(spec.Network, path.Child("network"))...)
-	errs = append(errs, validateManagedBy(spec.ManagedBy, path.Child("managedBy"))...)
+	errs = append(errs, generic.ValidateManagedBy(spec.ManagedBy, path.Child("managedBy"))...)
 	errs = append(errs, validateSuccessPolicy(spec, path.Child("successPolicy"))...)
 	errs = append(errs, validateFailurePolicy(spec, opts, path)...)
 	errs = append(errs, validateInPlaceRestart(spec, opts, path)...)

@@ -17,23 +17,45 @@ import (
 // rejected is what follows if nobody adds what is missing.
 const rejected = "; Jobs are rejected unless an admission webhook %s"
 
-// missing collects what a template lacks, and says it with its path.
+// gap is what a template lacks: as a warning where somebody else may add it, and as an error where nobody does.
+type gap struct {
+	path    *field.Path
+	warning string
+	err     *field.Error
+}
+
+// missing collects gaps.
 type missing struct {
-	add func(path *field.Path, format string, args ...any)
+	add func(gap)
 }
 
 // Missing reports, through add, what a Job needs and does not have, and values that this version does not know. The API
 // server of the main cluster rejects the Jobs unless an admission webhook completes them, or it knows the values. Claims are
 // the volumes that the set adds to its pods.
 func Missing(template *batchv1.JobTemplateSpec, claims map[string]struct{}, path *field.Path, add func(path *field.Path, format string, args ...any)) {
-	m, spec, p := missing{add: add}, &template.Spec, path.Child("spec")
+	m := missing{add: func(g gap) { add(g.path, "%s", g.warning) }}
+	m.job(template, claims, path)
+}
+
+// ValidateComplete refuses what Missing reports, for templates that say all that their Jobs have.
+func ValidateComplete(template *batchv1.JobTemplateSpec, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	m := missing{add: func(g gap) { errs = append(errs, g.err) }}
+	m.job(template, nil, path)
+	return errs
+}
+
+func (m missing) job(template *batchv1.JobTemplateSpec, claims map[string]struct{}, path *field.Path) {
+	spec, p := &template.Spec, path.Child("spec")
 	if spec.Completions == nil && spec.Parallelism != nil && valueOr(spec.CompletionMode, "") == batchv1.IndexedCompletion {
-		add(p.Child("completions"), "not set, although completionMode is Indexed, the default, and parallelism is set; Jobs are rejected; set completions to %d, or completionMode to NonIndexed", max(*spec.Parallelism, 1))
+		n := max(*spec.Parallelism, 1)
+		m.required(p.Child("completions"), fmt.Sprintf("must be set, because completionMode is Indexed: set it to %d", n),
+			"not set, although completionMode is Indexed, the default, and parallelism is set; Jobs are rejected; set completions to %d, or completionMode to NonIndexed", n)
 	}
 	pod, podPath := &spec.Template.Spec, p.Child("template", "spec")
 	m.podFailurePolicy(spec.PodFailurePolicy, pod, p.Child("podFailurePolicy", "rules"))
 	if pod.Containers != nil && len(pod.Containers) == 0 {
-		add(podPath.Child("containers"), "empty"+rejected, "adds a container")
+		m.required(podPath.Child("containers"), "must have a container", "empty"+rejected, "adds a container")
 	}
 	volumes := maps.Clone(claims)
 	if volumes == nil {
@@ -54,17 +76,30 @@ func Missing(template *batchv1.JobTemplateSpec, claims map[string]struct{}, path
 	}
 }
 
+// required reports a field that is not set.
+func (m missing) required(path *field.Path, must, warning string, args ...any) {
+	m.add(gap{path: path, warning: fmt.Sprintf(warning, args...), err: field.Required(path, must)})
+}
+
 func (m missing) container(container *corev1.Container, volumes, devices map[string]struct{}, path *field.Path) {
 	switch image := container.Image; {
 	case image == "":
-		m.add(path.Child("image"), "not set"+rejected, "adds it")
+		m.required(path.Child("image"), "must be set", "not set"+rejected, "adds it")
 	case image != strings.TrimSpace(image):
-		m.add(path.Child("image"), "%q begins or ends with a space; its pods are rejected", image)
+		m.add(gap{
+			path: path.Child("image"), warning: fmt.Sprintf("%q begins or ends with a space; its pods are rejected", image),
+			err: field.Invalid(path.Child("image"), image, "must not begin or end with a space"),
+		})
 	}
 	m.unknown(path.Child("imagePullPolicy"), string(container.ImagePullPolicy), "Always", "IfNotPresent", "Never")
 	for i := range container.VolumeMounts {
 		if name := container.VolumeMounts[i].Name; name != "" {
 			m.reference(path.Child("volumeMounts").Index(i).Child("name"), name, volumes, "volume")
+		}
+	}
+	for i := range container.VolumeDevices {
+		if name := container.VolumeDevices[i].Name; name != "" {
+			m.reference(path.Child("volumeDevices").Index(i).Child("name"), name, volumes, "volume")
 		}
 	}
 	for i := range container.Resources.Claims {
@@ -75,7 +110,9 @@ func (m missing) container(container *corev1.Container, volumes, devices map[str
 	for _, name := range slices.Sorted(maps.Keys(container.Resources.Requests)) {
 		request := container.Resources.Requests[name]
 		if _, limited := container.Resources.Limits[name]; !limited && whole(name) {
-			m.add(path.Child("resources", "limits").Key(string(name)), "not set, although there is a request"+rejected+"; set it to %s", "adds it", request.String())
+			m.required(path.Child("resources", "limits").Key(string(name)),
+				fmt.Sprintf("must be equal to the request, %s, because %s cannot be overcommitted", request.String(), name),
+				"not set, although there is a request"+rejected+"; set it to %s", "adds it", request.String())
 		}
 	}
 }
@@ -83,7 +120,10 @@ func (m missing) container(container *corev1.Container, volumes, devices map[str
 // reference reports a name that the pod does not have.
 func (m missing) reference(path *field.Path, name string, known map[string]struct{}, what string) {
 	if _, found := known[name]; !found {
-		m.add(path, "the pod has no %s %q"+rejected, what, name, "adds it")
+		m.add(gap{
+			path: path, warning: fmt.Sprintf("the pod has no %s %q"+rejected, what, name, "adds it"),
+			err: field.Invalid(path, name, fmt.Sprintf("must be the name of a %s of the pod: add it, or correct the name", what)),
+		})
 	}
 }
 
@@ -112,6 +152,9 @@ func (m missing) podFailurePolicy(policy *batchv1.PodFailurePolicy, pod *corev1.
 // unknown reports a value that only a newer API server could know.
 func (m missing) unknown(path *field.Path, value string, known ...string) {
 	if value != "" && !slices.Contains(known, value) {
-		m.add(path, "%s", fmt.Sprintf("%q is unknown, and Jobs with it are rejected; known values are %s", value, strings.Join(known, ", ")))
+		m.add(gap{
+			path: path, warning: fmt.Sprintf("%q is unknown, and Jobs with it are rejected; known values are %s", value, strings.Join(known, ", ")),
+			err: field.NotSupported(path, value, known),
+		})
 	}
 }

@@ -124,6 +124,8 @@ func (b *statusBuilder) endCreationFailure(reason, message string) {
 func (b *statusBuilder) endTroubles(reason, message string) {
 	b.endCreationFailure(reason, message)
 	b.endUnschedulable(reason, message)
+	b.endHold(reason, message)
+	b.endPlacement(reason, message)
 }
 
 // nothingMissing reports whether a plan leaves nothing to create, now or once the Jobs of an earlier attempt are gone.

@@ -4,6 +4,7 @@
 package plan
 
 import (
+	"slices"
 	"time"
 
 	"k8s.io/utils/ptr"
@@ -25,11 +26,13 @@ func Decide(o Observed) Plan {
 	st.next.ReplicatedJobsStatus = asStored(kids.counts)
 
 	var p Plan
-	if finishedCondition(&o.JobSet.Status) != nil {
+	switch {
+	case st.afterRestore(kids):
+	case finishedCondition(&o.JobSet.Status) != nil:
 		p = afterFinish(o, kids)
 		keepEnded(o.JobSet, st.next.ReplicatedJobsStatus)
 		st.closeAttempt()
-	} else if !st.judge(kids) {
+	case !st.judge(kids):
 		p = childWrites(o, kids, st)
 	}
 	p.Problems = append(p.Problems, kids.problems...)
@@ -62,9 +65,10 @@ func (b *statusBuilder) judge(kids children) bool {
 func childWrites(o Observed, kids children, st *statusBuilder) Plan {
 	open, inOrder := startable(o, kids.counts)
 	st.setStartup(inOrder)
+	st.place(kids, open)
 	p := Plan{CreateService: missingService(o), CreateClaims: missingClaims(o)}
 	var moreDeletions, morePatches, moreCreations, stillSuspended bool
-	p.DeleteJobs, moreDeletions = deletions(o, kids.previous)
+	p.DeleteJobs, moreDeletions = deletions(o, slices.Concat(kids.previous, replaced(o, kids.active, open)))
 	p.PatchJobs, morePatches, stillSuspended = jobPatches(o, kids, open)
 	waiting := backlog(o, kids)
 	p.CreateJobs, moreCreations = missingJobs(o, kids, open, waiting)

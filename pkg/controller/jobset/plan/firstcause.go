@@ -25,7 +25,7 @@ type FailedJob struct {
 	Decided bool
 	// InContainers means that pods may hold the failure although they have not failed themselves.
 	InContainers bool
-	// Failure is the condition of the Job that tells of its failure.
+	// Failure is the condition of the Job that reports its failure.
 	Failure batchv1.JobCondition
 }
 

@@ -92,6 +92,8 @@ type jobBuilder struct {
 	common batchv1.JobSpec
 	// placement are the annotations that ask for exclusive placement.
 	placement map[string]string
+	// domains are those that the Jobs have to themselves.
+	domains placedJobs
 	// byNodeSelector means that the pods run on nodes that an administrator has set aside for each Job.
 	byNodeSelector bool
 }
@@ -99,6 +101,7 @@ type jobBuilder struct {
 func newJobBuilder(o Observed, rj *jobsetv1alpha2.ReplicatedJob, at position) *jobBuilder {
 	js := o.JobSet
 	b := &jobBuilder{o: o, rj: rj, at: at, common: *rj.Template.Spec.DeepCopy(), placement: helper.Placement(js.Annotations, rj.Template.Annotations)}
+	b.domains = placementOf(o, rj)
 	b.common.Suspend = ptr.To(suspended(js))
 	pod := &b.common.Template.Spec
 	if service := helper.ServiceName(js); service != "" {
@@ -135,6 +138,9 @@ func (b *jobBuilder) build(index int32) *batchv1.Job {
 		},
 		Spec: b.common,
 	}
+	if b.domains.byScheduler(index) {
+		job.Annotations[jobsetv1alpha2.PlacementKey] = jobsetv1alpha2.PlacementByAffinity
+	}
 	job.Spec.Template = b.podTemplate(index, keys)
 	return job
 }
@@ -153,6 +159,7 @@ func (b *jobBuilder) podTemplate(index int32, keys map[string]string) corev1.Pod
 			jobsetv1alpha2.NamespacedJobKey: js.Namespace + "_" + helper.JobName(js.Name, b.rj.Name, index),
 		})
 	}
+	b.domains.apply(&template, index)
 	return template
 }
 

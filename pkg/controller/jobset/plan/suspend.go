@@ -50,7 +50,7 @@ func duePatches(o Observed, active []*batchv1.Job, open []bool) iter.Seq[change[
 			switch {
 			case suspended(o.JobSet) && !jobSuspended(job):
 				suspend(o, job, &patch)
-			case waitsToResume(o, job, open):
+			case waitsToResume(o, job, open) && !mustBeReplaced(o, job):
 				if builders[i] == nil {
 					builders[i] = newJobBuilder(o, rj, places[i])
 				}
@@ -157,8 +157,11 @@ func ComparedOnResume(key string) bool {
 // keptOnResume reports whether a key of the pod template was set for the life of the Job: by the Job API, which refuses
 // its loss, or as part of the identity of the Job.
 func keptOnResume(key string) bool {
-	if key == "controller-uid" || key == "job-name" {
+	switch key {
+	case "controller-uid", "job-name":
 		return true
+	case jobsetv1alpha2.PriorityKey: // depends on where the Job is placed
+		return false
 	}
 	return within(key, "jobset.sigs.k8s.io") || within(key, "batch.kubernetes.io") || within(key, "alpha.jobset.sigs.k8s.io")
 }

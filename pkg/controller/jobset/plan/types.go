@@ -29,10 +29,16 @@ type Observed struct {
 	Causes map[types.UID]*jobsetv1alpha2.FailureCause
 	// Unschedulable are the pods that wait for a node.
 	Unschedulable Unschedulable
+	// Placed is what became of the question for the domains of UnplacedJobs; nil if it was not asked.
+	Placed *Placed
 	// ServiceExists reports whether a Service of the name that the set uses exists, whoever owns it.
 	ServiceExists bool
 	// Claims are those of ClaimNames that exist.
 	Claims sets.Set[string]
+	// Restored means that the store was restored from a backup, and that no controller has written the status of the set since. Of such a
+	// one, EditedSinceRestore means that the rest of it was written since, and ActedSinceRestore that a user has acted on it. All are known
+	// if RestoreMatters.
+	Restored, EditedSinceRestore, ActedSinceRestore bool
 	// Deferred is what earlier observations showed and the status does not hold yet.
 	Deferred Deferred
 	// CreateFrom is the place, among all Jobs of the set, of the one that is created first; those before it come last. It

@@ -34,6 +34,7 @@ func (e *env) callAction() {
 		return
 	}
 	e.note("user asks to %s: %s", kindNames[r.kind], first.Message)
+	e.personActed()
 	after := e.set()
 	e.invariants.acted(r, before, after)
 	if !r.exact || !e.dice.percent(50) {
@@ -132,7 +133,7 @@ func (e *env) carryOut(r request) (*batch.JobSetActionStatus, error) {
 
 // acted checks what an action did, and notes that controllers may not know of it.
 func (r *invariants) acted(asked request, before, after *jobsetv1alpha2.JobSet) {
-	if before.ResourceVersion == after.ResourceVersion {
+	if before.ResourceVersion == after.ResourceVersion || r.restored != nil {
 		return
 	}
 	r.actedAt = number(after.ResourceVersion)

@@ -55,6 +55,10 @@ type env struct {
 	// template is what the set is made of when somebody creates it, and creations counts how often that was.
 	template  *jobsetv1alpha2.JobSet
 	creations int
+	// restoredAt is the version of the store of sets when it was last restored; 0 if it never was.
+	restoredAt int
+	// restoredSet is the set that was in it.
+	restoredSet types.UID
 	// denied is the name of a Job whose creation a policy denies.
 	denied string
 	// unschedulable is the number of pods for which the scheduler finds no node.

@@ -54,6 +54,8 @@ type invariants struct {
 	// switched means that controllers have counted the restarts of single Jobs, or not, in turn. The numbers of attempts
 	// may come again then.
 	switched bool
+	// restored is set while the set is one that was restored from a backup. Then only its rules hold.
+	restored *restoredSet
 }
 
 func newInvariants(e *env, js *jobsetv1alpha2.JobSet) *invariants {
@@ -111,6 +113,9 @@ func (r *invariants) isHeld(job *batchv1.Job) bool {
 
 // finished checks what a sync ends with.
 func (r *invariants) finished(o plan.Observed, p plan.Plan, results plan.Results, out plan.Outcome) {
+	if r.restored != nil || o.JobSet.UID == r.restoredSet {
+		return
+	}
 	if out.DeferStatus > 0 {
 		r.note("  the status waits")
 		r.heldBack(o, out.DeferStatus)
@@ -149,6 +154,13 @@ func (r *invariants) reference(o plan.Observed) *plan.Observed {
 
 // decided checks a decision. The reference is a copy of the snapshot, if there is one.
 func (r *invariants) decided(o plan.Observed, p plan.Plan, reference *plan.Observed) {
+	if r.restored != nil {
+		r.restored.decided(r.env, o, p)
+		return
+	}
+	if o.JobSet.UID == r.restoredSet {
+		return // an outdated cache shows a set that was restored, and that somebody has deleted since
+	}
 	d := decision{Observed: o, plan: p, before: &o.JobSet.Status, after: &o.JobSet.Status}
 	if p.Status != nil {
 		d.after = p.Status

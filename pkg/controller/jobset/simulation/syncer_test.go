@@ -5,6 +5,7 @@ package simulation
 
 import (
 	"context"
+	"errors"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -19,6 +20,7 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/children"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/restore"
 )
 
 // quiet is a context whose logger writes nothing.
@@ -28,7 +30,7 @@ var quiet = klog.NewContext(context.Background(), klog.Logger{})
 func newSyncer(p *process) *jobset.Syncer {
 	return jobset.NewSyncer(jobset.SyncerConfig{
 		Host:   &children.Host{Runner: runner{p}, Consistency: consistencyStore{p}, Clock: p, Shuffle: p.dice.Perm},
-		Caches: caches{p}, Recorder: nobody{}, Gates: p.gates, FirstCause: p.firstCause,
+		Caches: caches{p}, Recorder: nobody{}, Gates: p.gates, FirstCause: p.firstCause, Restore: p.restoreState,
 		JobSets: func(string) children.OwnerClient[*jobsetv1alpha2.JobSet] { return setClient{p} },
 		Jobs: func(string) children.Client[*batchv1.Job] {
 			return jobClient{childClient[*batchv1.Job]{process: p, in: &p.env.jobs}}
@@ -49,6 +51,21 @@ func (p *process) firstCause(_ context.Context, _ string, job plan.FailedJob) *j
 	}
 	p.seen[causes]++
 	return helper.FirstCause(job.Name, job.Failure, nil)
+}
+
+// restoreState returns what is known after the store was restored.
+func (p *process) restoreState(_ context.Context, js *jobsetv1alpha2.JobSet) (restore.State, error) {
+	if number(js.ResourceVersion) <= p.restoredAt {
+		return restore.State{Restored: true}, nil
+	}
+	r := p.invariants.restored
+	if r == nil || p.invariants.uid != js.UID {
+		return restore.State{}, nil
+	}
+	if live := p.invariants.set(); live == nil || live.ResourceVersion != js.ResourceVersion {
+		return restore.State{}, errors.New("the cache does not show the last write")
+	}
+	return restore.State{Restored: !r.written, Edited: true, Acted: r.acted}, nil
 }
 
 // nobody reads events.

@@ -51,6 +51,9 @@ const (
 	cancelRequests
 	retryRequests
 	causes
+	setsHeld
+	heldResumed
+	takeOvers
 	restsRunning
 	restsSuspended
 	restsFinished
@@ -66,6 +69,7 @@ var kindNames = [kinds]string{
 	"restarts before the Job had failed", "deadlines that were over", "executions counted", "suspensions that were taken back too late", "Jobs suspended by others", "conflicts of names told",
 	"Jobs denied by name", "refusals of Jobs told", "refusals of Jobs that are over", "waits for nodes told", "Jobs whose labels were restored",
 	"restart the set", "restart a part of the set", "suspend the set", "resume the set", "cancel the set", "retry the set", "first causes told",
+	"sets held after a restore", "held sets that were resumed", "restarts taken over after a restore",
 	"ends running", "ends suspended", "ends finished", "ends deleted",
 }
 

@@ -18,6 +18,9 @@ import (
 
 // changeSomething is what users, and systems like Kueue, do to the set.
 func (e *env) changeSomething() {
+	if r := e.invariants.restored; r != nil {
+		r.edited = true
+	}
 	js := e.set()
 	if js == nil {
 		if e.dice.percent(30) {
@@ -57,6 +60,7 @@ func (e *env) touchSet() {
 
 // switchSuspend suspends or resumes the set, at times with other scheduling directives in the same write.
 func (e *env) switchSuspend(suspend bool) {
+	e.personActed()
 	e.note("user sets suspend to %t", suspend)
 	directed := e.dice.percent(60)
 	value := e.dice.IntN(3)
@@ -92,6 +96,7 @@ func (e *env) resize() {
 }
 
 func (e *env) deleteSet(foreground bool) {
+	e.personActed()
 	e.note("user deletes the set, in the foreground: %t", foreground)
 	switch {
 	case !foreground:

@@ -23,6 +23,10 @@ func (r *invariants) jobCreated(o plan.Observed, job *batchv1.Job, known bool) {
 	if o.JobSet.UID != r.uid {
 		return // a child of a set that is gone, for the garbage collector
 	}
+	if r.restored != nil {
+		r.restored.created(r.env, job)
+		return
+	}
 	at, _ := placeOf(job)
 	this := attempt{name: job.Name, restarts: at.restarts, jobRestarts: at.jobRestarts}
 	if js := r.set(); known && js != nil && js.UID == r.uid {
@@ -62,6 +66,10 @@ func (r *invariants) checkCreation(o plan.Observed, js *jobsetv1alpha2.JobSet, j
 
 // statusStored checks a status right before it is stored. known means that its writer learns of it.
 func (r *invariants) statusStored(o plan.Observed, before, after *jobsetv1alpha2.JobSetStatus, known bool) {
+	if r.restored != nil {
+		r.restored.stored(r.env, before, after)
+		return
+	}
 	d := decision{Observed: o, before: before, after: after}
 	r.checkRestart(d)
 	if wrong := wrongWithHistory(before, after); wrong != "" {
@@ -116,6 +124,12 @@ func (r *invariants) jobPatched(js *jobsetv1alpha2.JobSet, before, job *batchv1.
 	if suspend == jobIsSuspended(before) {
 		return
 	}
+	if r.restored != nil {
+		if suspend {
+			r.restored.stopped(r.env, job, suspendedNow)
+		}
+		return
+	}
 	if f := r.jobs[job.UID]; f != nil {
 		if f.held && f.heldAt == js.Generation && !suspend {
 			r.fail("rule %q: job %s", "a Job that somebody else suspended stays so until the set changes", job.Name)
@@ -144,6 +158,10 @@ func (r *invariants) jobPatched(js *jobsetv1alpha2.JobSet, before, job *batchv1.
 // jobDeleted checks a Job right before the controller deletes it. What was right to delete once stays so: attempts only
 // grow, and finished sets stay finished.
 func (r *invariants) jobDeleted(job *batchv1.Job) {
+	if r.restored != nil {
+		r.restored.stopped(r.env, job, "deleted")
+		return
+	}
 	js, f := r.set(), r.jobs[job.UID]
 	if js == nil || js.UID != r.uid || f == nil || f.spoiled || r.switched || finished(&js.Status) {
 		return

@@ -26,6 +26,90 @@ func Parser() *typed.Parser {
 var parserOnce sync.Once
 var parser *typed.Parser
 var schemaYAML = typed.YAMLObject(`types:
+- name: com.github.jobset-apiserver.jobset-apiserver.pkg.apis.batch.v1alpha1.PodReadinessGroup
+  map:
+    fields:
+    - name: apiVersion
+      type:
+        scalar: string
+    - name: kind
+      type:
+        scalar: string
+    - name: metadata
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta
+      default: {}
+    - name: spec
+      type:
+        namedType: io.jobset-apiserver.batch.v1alpha1.PodReadinessGroupSpec
+      default: {}
+    - name: status
+      type:
+        namedType: io.jobset-apiserver.batch.v1alpha1.PodReadinessGroupStatus
+      default: {}
+- name: com.github.jobset-apiserver.jobset-apiserver.pkg.apis.batch.v1alpha1.SequentialJob
+  map:
+    fields:
+    - name: apiVersion
+      type:
+        scalar: string
+    - name: kind
+      type:
+        scalar: string
+    - name: metadata
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta
+      default: {}
+    - name: spec
+      type:
+        namedType: io.jobset-apiserver.batch.v1alpha1.SequentialJobSpec
+      default: {}
+    - name: status
+      type:
+        namedType: io.jobset-apiserver.batch.v1alpha1.SequentialJobStatus
+      default: {}
+- name: com.github.jobset-apiserver.jobset-apiserver.pkg.apis.disaggregatedset.v1.DisaggregatedSet
+  map:
+    fields:
+    - name: apiVersion
+      type:
+        scalar: string
+    - name: kind
+      type:
+        scalar: string
+    - name: metadata
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta
+      default: {}
+    - name: spec
+      type:
+        namedType: io.x-k8s.disaggregatedset.v1.DisaggregatedSetSpec
+      default: {}
+    - name: status
+      type:
+        namedType: io.x-k8s.disaggregatedset.v1.DisaggregatedSetStatus
+      default: {}
+- name: com.github.jobset-apiserver.jobset-apiserver.pkg.apis.disaggregatedset.v1.DisaggregatedSetRoleScaler
+  map:
+    fields:
+    - name: apiVersion
+      type:
+        scalar: string
+    - name: kind
+      type:
+        scalar: string
+    - name: metadata
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta
+      default: {}
+    - name: spec
+      type:
+        namedType: io.x-k8s.disaggregatedset.v1.DisaggregatedSetRoleScalerSpec
+      default: {}
+    - name: status
+      type:
+        namedType: io.x-k8s.disaggregatedset.v1.DisaggregatedSetRoleScalerStatus
+      default: {}
 - name: com.github.jobset-apiserver.jobset-apiserver.pkg.apis.jobset.v1alpha2.JobSet
   map:
     fields:
@@ -47,6 +131,337 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         namedType: io.x-k8s.jobset.v1alpha2.JobSetStatus
       default: {}
+- name: com.github.jobset-apiserver.jobset-apiserver.pkg.apis.leaderworkerset.v1.LeaderWorkerSet
+  map:
+    fields:
+    - name: apiVersion
+      type:
+        scalar: string
+    - name: kind
+      type:
+        scalar: string
+    - name: metadata
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta
+      default: {}
+    - name: spec
+      type:
+        namedType: io.x-k8s.leaderworkerset.v1.LeaderWorkerSetSpec
+      default: {}
+    - name: status
+      type:
+        namedType: io.x-k8s.leaderworkerset.v1.LeaderWorkerSetStatus
+      default: {}
+- name: io.jobset-apiserver.batch.v1alpha1.JobSetTemplateSpec
+  map:
+    fields:
+    - name: metadata
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta
+      default: {}
+    - name: spec
+      type:
+        namedType: io.x-k8s.jobset.v1alpha2.JobSetSpec
+      default: {}
+- name: io.jobset-apiserver.batch.v1alpha1.PodReadinessGroup
+  map:
+    fields:
+    - name: apiVersion
+      type:
+        scalar: string
+    - name: kind
+      type:
+        scalar: string
+    - name: metadata
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta
+      default: {}
+    - name: spec
+      type:
+        namedType: io.jobset-apiserver.batch.v1alpha1.PodReadinessGroupSpec
+      default: {}
+    - name: status
+      type:
+        namedType: io.jobset-apiserver.batch.v1alpha1.PodReadinessGroupStatus
+      default: {}
+- name: io.jobset-apiserver.batch.v1alpha1.PodReadinessGroupSpec
+  map:
+    fields:
+    - name: minMember
+      type:
+        scalar: numeric
+    - name: readyWhen
+      type:
+        scalar: string
+      default: Running
+- name: io.jobset-apiserver.batch.v1alpha1.PodReadinessGroupStatus
+  map:
+    fields:
+    - name: conditions
+      type:
+        list:
+          elementType:
+            namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Condition
+          elementRelationship: associative
+          keys:
+          - type
+    - name: observedGeneration
+      type:
+        scalar: numeric
+    - name: phase
+      type:
+        scalar: string
+    - name: pods
+      type:
+        scalar: numeric
+      default: 0
+    - name: ready
+      type:
+        scalar: numeric
+      default: 0
+    - name: readyTime
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: running
+      type:
+        scalar: numeric
+      default: 0
+- name: io.jobset-apiserver.batch.v1alpha1.SequentialJob
+  map:
+    fields:
+    - name: apiVersion
+      type:
+        scalar: string
+    - name: kind
+      type:
+        scalar: string
+    - name: metadata
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta
+      default: {}
+    - name: spec
+      type:
+        namedType: io.jobset-apiserver.batch.v1alpha1.SequentialJobSpec
+      default: {}
+    - name: status
+      type:
+        namedType: io.jobset-apiserver.batch.v1alpha1.SequentialJobStatus
+      default: {}
+- name: io.jobset-apiserver.batch.v1alpha1.SequentialJobLastAction
+  map:
+    fields:
+    - name: action
+      type:
+        scalar: string
+      default: ""
+    - name: attempt
+      type:
+        scalar: numeric
+    - name: reason
+      type:
+        scalar: string
+    - name: step
+      type:
+        scalar: string
+    - name: time
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime
+    - name: user
+      type:
+        scalar: string
+- name: io.jobset-apiserver.batch.v1alpha1.SequentialJobProgress
+  map:
+    fields:
+    - name: completedIndices
+      type:
+        list:
+          elementType:
+            scalar: numeric
+          elementRelationship: atomic
+    - name: currentIndex
+      type:
+        scalar: numeric
+    - name: failedIndex
+      type:
+        scalar: numeric
+    - name: failureReason
+      type:
+        scalar: string
+- name: io.jobset-apiserver.batch.v1alpha1.SequentialJobSpec
+  map:
+    fields:
+    - name: activeDeadlineSeconds
+      type:
+        scalar: numeric
+    - name: backoffLimit
+      type:
+        scalar: numeric
+    - name: containers
+      type:
+        list:
+          elementType:
+            namedType: io.k8s.api.core.v1.Container
+          elementRelationship: atomic
+    - name: managedBy
+      type:
+        scalar: string
+    - name: steps
+      type:
+        list:
+          elementType:
+            namedType: io.jobset-apiserver.batch.v1alpha1.SequentialJobStep
+          elementRelationship: associative
+          keys:
+          - name
+    - name: suspend
+      type:
+        scalar: boolean
+    - name: template
+      type:
+        namedType: io.k8s.api.core.v1.PodTemplateSpec
+    - name: ttlSecondsAfterFinished
+      type:
+        scalar: numeric
+    - name: updateStrategy
+      type:
+        namedType: io.jobset-apiserver.batch.v1alpha1.SequentialJobUpdateStrategy
+- name: io.jobset-apiserver.batch.v1alpha1.SequentialJobState
+  map:
+    fields:
+    - name: active
+      type:
+        scalar: numeric
+      default: 0
+    - name: failed
+      type:
+        scalar: numeric
+      default: 0
+    - name: succeeded
+      type:
+        scalar: numeric
+      default: 0
+- name: io.jobset-apiserver.batch.v1alpha1.SequentialJobStatus
+  map:
+    fields:
+    - name: activeSeconds
+      type:
+        scalar: numeric
+    - name: activeSince
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: completionTime
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: conditions
+      type:
+        list:
+          elementType:
+            namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Condition
+          elementRelationship: associative
+          keys:
+          - type
+    - name: lastAction
+      type:
+        namedType: io.jobset-apiserver.batch.v1alpha1.SequentialJobLastAction
+    - name: observedGeneration
+      type:
+        scalar: numeric
+    - name: phase
+      type:
+        scalar: string
+    - name: progress
+      type:
+        namedType: io.jobset-apiserver.batch.v1alpha1.SequentialJobProgress
+      default: {}
+    - name: startTime
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: state
+      type:
+        namedType: io.jobset-apiserver.batch.v1alpha1.SequentialJobState
+      default: {}
+    - name: steps
+      type:
+        list:
+          elementType:
+            namedType: io.jobset-apiserver.batch.v1alpha1.SequentialJobStepStatus
+          elementRelationship: atomic
+    - name: stepsGeneration
+      type:
+        scalar: numeric
+- name: io.jobset-apiserver.batch.v1alpha1.SequentialJobStep
+  map:
+    fields:
+    - name: container
+      type:
+        namedType: io.k8s.api.core.v1.Container
+    - name: job
+      type:
+        namedType: io.k8s.api.batch.v1.JobTemplateSpec
+    - name: jobSet
+      type:
+        namedType: io.jobset-apiserver.batch.v1alpha1.JobSetTemplateSpec
+    - name: name
+      type:
+        scalar: string
+      default: ""
+- name: io.jobset-apiserver.batch.v1alpha1.SequentialJobStepStatus
+  map:
+    fields:
+    - name: attempts
+      type:
+        scalar: numeric
+    - name: childName
+      type:
+        scalar: string
+    - name: childUID
+      type:
+        scalar: string
+    - name: completionTime
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: exitCode
+      type:
+        scalar: numeric
+    - name: firstCause
+      type:
+        namedType: io.x-k8s.jobset.v1alpha2.FailureCause
+    - name: kind
+      type:
+        scalar: string
+    - name: message
+      type:
+        scalar: string
+    - name: name
+      type:
+        scalar: string
+      default: ""
+    - name: reason
+      type:
+        scalar: string
+    - name: startTime
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: state
+      type:
+        scalar: string
+      default: ""
+- name: io.jobset-apiserver.batch.v1alpha1.SequentialJobUpdateStrategy
+  map:
+    fields:
+    - name: type
+      type:
+        scalar: string
+      default: Continue
+- name: io.k8s.api.apps.v1.StatefulSetPersistentVolumeClaimRetentionPolicy
+  map:
+    fields:
+    - name: whenDeleted
+      type:
+        scalar: string
+    - name: whenScaled
+      type:
+        scalar: string
 - name: io.k8s.api.batch.v1.JobSchedulingConfiguration
   map:
     fields:
@@ -2835,6 +3250,166 @@ var schemaYAML = typed.YAMLObject(`types:
   scalar: untyped
 - name: io.k8s.apimachinery.pkg.util.intstr.IntOrString
   scalar: untyped
+- name: io.x-k8s.disaggregatedset.v1.DisaggregatedRoleSpec
+  map:
+    fields:
+    - name: metadata
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta
+      default: {}
+    - name: name
+      type:
+        scalar: string
+      default: ""
+    - name: scaling
+      type:
+        namedType: io.x-k8s.disaggregatedset.v1.RoleScaling
+    - name: spec
+      type:
+        namedType: io.x-k8s.leaderworkerset.v1.LeaderWorkerSetSpec
+      default: {}
+- name: io.x-k8s.disaggregatedset.v1.DisaggregatedSet
+  map:
+    fields:
+    - name: apiVersion
+      type:
+        scalar: string
+    - name: kind
+      type:
+        scalar: string
+    - name: metadata
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta
+      default: {}
+    - name: spec
+      type:
+        namedType: io.x-k8s.disaggregatedset.v1.DisaggregatedSetSpec
+      default: {}
+    - name: status
+      type:
+        namedType: io.x-k8s.disaggregatedset.v1.DisaggregatedSetStatus
+      default: {}
+- name: io.x-k8s.disaggregatedset.v1.DisaggregatedSetRoleScaler
+  map:
+    fields:
+    - name: apiVersion
+      type:
+        scalar: string
+    - name: kind
+      type:
+        scalar: string
+    - name: metadata
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta
+      default: {}
+    - name: spec
+      type:
+        namedType: io.x-k8s.disaggregatedset.v1.DisaggregatedSetRoleScalerSpec
+      default: {}
+    - name: status
+      type:
+        namedType: io.x-k8s.disaggregatedset.v1.DisaggregatedSetRoleScalerStatus
+      default: {}
+- name: io.x-k8s.disaggregatedset.v1.DisaggregatedSetRoleScalerSpec
+  map:
+    fields:
+    - name: replicas
+      type:
+        scalar: numeric
+      default: 0
+- name: io.x-k8s.disaggregatedset.v1.DisaggregatedSetRoleScalerStatus
+  map:
+    fields:
+    - name: conditions
+      type:
+        list:
+          elementType:
+            namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Condition
+          elementRelationship: associative
+          keys:
+          - type
+    - name: observedGeneration
+      type:
+        scalar: numeric
+    - name: replicas
+      type:
+        scalar: numeric
+    - name: selector
+      type:
+        scalar: string
+- name: io.x-k8s.disaggregatedset.v1.DisaggregatedSetSpec
+  map:
+    fields:
+    - name: placementPolicy
+      type:
+        namedType: io.x-k8s.disaggregatedset.v1.PlacementPolicy
+    - name: roles
+      type:
+        list:
+          elementType:
+            namedType: io.x-k8s.disaggregatedset.v1.DisaggregatedRoleSpec
+          elementRelationship: associative
+          keys:
+          - name
+    - name: slices
+      type:
+        scalar: numeric
+      default: 1
+- name: io.x-k8s.disaggregatedset.v1.DisaggregatedSetStatus
+  map:
+    fields:
+    - name: conditions
+      type:
+        list:
+          elementType:
+            namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Condition
+          elementRelationship: associative
+          keys:
+          - type
+    - name: observedGeneration
+      type:
+        scalar: numeric
+    - name: roleStatuses
+      type:
+        list:
+          elementType:
+            namedType: io.x-k8s.disaggregatedset.v1.RoleStatus
+          elementRelationship: associative
+          keys:
+          - name
+- name: io.x-k8s.disaggregatedset.v1.PlacementPolicy
+  map:
+    fields:
+    - name: topology
+      type:
+        scalar: string
+    - name: type
+      type:
+        scalar: string
+      default: None
+- name: io.x-k8s.disaggregatedset.v1.RoleScaling
+  map:
+    fields:
+    - name: mode
+      type:
+        scalar: string
+      default: Static
+- name: io.x-k8s.disaggregatedset.v1.RoleStatus
+  map:
+    fields:
+    - name: name
+      type:
+        scalar: string
+      default: ""
+    - name: readyReplicas
+      type:
+        scalar: numeric
+    - name: replicas
+      type:
+        scalar: numeric
+    - name: updatedReplicas
+      type:
+        scalar: numeric
 - name: io.x-k8s.jobset.v1alpha2.Attempt
   map:
     fields:
@@ -3005,6 +3580,15 @@ var schemaYAML = typed.YAMLObject(`types:
           elementType:
             scalar: string
           elementRelationship: atomic
+- name: io.x-k8s.jobset.v1alpha2.JobPlacement
+  map:
+    fields:
+    - name: domain
+      type:
+        scalar: string
+    - name: nodes
+      type:
+        scalar: numeric
 - name: io.x-k8s.jobset.v1alpha2.JobSet
   map:
     fields:
@@ -3101,6 +3685,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: goodMilliseconds
       type:
         scalar: numeric
+    - name: placement
+      type:
+        namedType: io.x-k8s.jobset.v1alpha2.Placement
     - name: previousInPlaceRestartAttempt
       type:
         scalar: numeric
@@ -3140,6 +3727,21 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: subdomain
       type:
         scalar: string
+- name: io.x-k8s.jobset.v1alpha2.Placement
+  map:
+    fields:
+    - name: replicatedJobs
+      type:
+        list:
+          elementType:
+            namedType: io.x-k8s.jobset.v1alpha2.ReplicatedJobPlacement
+          elementRelationship: associative
+          keys:
+          - name
+    - name: restarts
+      type:
+        scalar: numeric
+      default: 0
 - name: io.x-k8s.jobset.v1alpha2.ReplicatedJob
   map:
     fields:
@@ -3167,6 +3769,26 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         namedType: io.k8s.api.batch.v1.JobTemplateSpec
       default: {}
+- name: io.x-k8s.jobset.v1alpha2.ReplicatedJobPlacement
+  map:
+    fields:
+    - name: jobs
+      type:
+        list:
+          elementType:
+            namedType: io.x-k8s.jobset.v1alpha2.JobPlacement
+          elementRelationship: atomic
+    - name: name
+      type:
+        scalar: string
+      default: ""
+    - name: priority
+      type:
+        scalar: numeric
+    - name: topologyKey
+      type:
+        scalar: string
+      default: ""
 - name: io.x-k8s.jobset.v1alpha2.ReplicatedJobStatus
   map:
     fields:
@@ -3245,6 +3867,258 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         scalar: string
       default: Delete
+- name: io.x-k8s.leaderworkerset.v1.GroupRestartBackoff
+  map:
+    fields:
+    - name: baseSeconds
+      type:
+        scalar: numeric
+      default: 10
+    - name: maxSeconds
+      type:
+        scalar: numeric
+- name: io.x-k8s.leaderworkerset.v1.GroupStatus
+  map:
+    fields:
+    - name: failed
+      type:
+        scalar: boolean
+    - name: firstCause
+      type:
+        namedType: io.x-k8s.jobset.v1alpha2.FailureCause
+    - name: index
+      type:
+        scalar: numeric
+      default: 0
+    - name: lastRestartTime
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: readySince
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: restartAt
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: restartedLeader
+      type:
+        scalar: string
+    - name: restarts
+      type:
+        scalar: numeric
+    - name: restartsInRow
+      type:
+        scalar: numeric
+- name: io.x-k8s.leaderworkerset.v1.LastAction
+  map:
+    fields:
+    - name: action
+      type:
+        scalar: string
+      default: ""
+    - name: group
+      type:
+        scalar: numeric
+    - name: reason
+      type:
+        scalar: string
+    - name: revision
+      type:
+        scalar: numeric
+    - name: time
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime
+    - name: user
+      type:
+        scalar: string
+- name: io.x-k8s.leaderworkerset.v1.LeaderWorkerSet
+  map:
+    fields:
+    - name: apiVersion
+      type:
+        scalar: string
+    - name: kind
+      type:
+        scalar: string
+    - name: metadata
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta
+      default: {}
+    - name: spec
+      type:
+        namedType: io.x-k8s.leaderworkerset.v1.LeaderWorkerSetSpec
+      default: {}
+    - name: status
+      type:
+        namedType: io.x-k8s.leaderworkerset.v1.LeaderWorkerSetStatus
+      default: {}
+- name: io.x-k8s.leaderworkerset.v1.LeaderWorkerSetSpec
+  map:
+    fields:
+    - name: groupRestartBackoff
+      type:
+        namedType: io.x-k8s.leaderworkerset.v1.GroupRestartBackoff
+    - name: leaderWorkerTemplate
+      type:
+        namedType: io.x-k8s.leaderworkerset.v1.LeaderWorkerTemplate
+      default: {}
+    - name: networkConfig
+      type:
+        namedType: io.x-k8s.leaderworkerset.v1.NetworkConfig
+    - name: paused
+      type:
+        scalar: boolean
+    - name: replicas
+      type:
+        scalar: numeric
+      default: 1
+    - name: revisionHistoryLimit
+      type:
+        scalar: numeric
+    - name: rolloutStrategy
+      type:
+        namedType: io.x-k8s.leaderworkerset.v1.RolloutStrategy
+      default: {}
+    - name: startupPolicy
+      type:
+        scalar: string
+      default: ""
+- name: io.x-k8s.leaderworkerset.v1.LeaderWorkerSetStatus
+  map:
+    fields:
+    - name: conditions
+      type:
+        list:
+          elementType:
+            namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Condition
+          elementRelationship: associative
+          keys:
+          - type
+    - name: groups
+      type:
+        list:
+          elementType:
+            namedType: io.x-k8s.leaderworkerset.v1.GroupStatus
+          elementRelationship: associative
+          keys:
+          - index
+    - name: hpaPodSelector
+      type:
+        scalar: string
+    - name: lastAction
+      type:
+        namedType: io.x-k8s.leaderworkerset.v1.LastAction
+    - name: observedGeneration
+      type:
+        scalar: numeric
+    - name: readyReplicas
+      type:
+        scalar: numeric
+    - name: replicas
+      type:
+        scalar: numeric
+    - name: restart
+      type:
+        namedType: io.x-k8s.leaderworkerset.v1.RequestedRestart
+    - name: updatedReplicas
+      type:
+        scalar: numeric
+- name: io.x-k8s.leaderworkerset.v1.LeaderWorkerTemplate
+  map:
+    fields:
+    - name: leaderTemplate
+      type:
+        namedType: io.k8s.api.core.v1.PodTemplateSpec
+    - name: maxGroupRestarts
+      type:
+        scalar: numeric
+    - name: persistentVolumeClaimRetentionPolicy
+      type:
+        namedType: io.k8s.api.apps.v1.StatefulSetPersistentVolumeClaimRetentionPolicy
+    - name: restartPolicy
+      type:
+        scalar: string
+      default: RecreateGroupOnPodRestart
+    - name: size
+      type:
+        scalar: numeric
+      default: 1
+    - name: subGroupPolicy
+      type:
+        namedType: io.x-k8s.leaderworkerset.v1.SubGroupPolicy
+    - name: volumeClaimTemplates
+      type:
+        list:
+          elementType:
+            namedType: io.k8s.api.core.v1.PersistentVolumeClaim
+          elementRelationship: atomic
+    - name: workerTemplate
+      type:
+        namedType: io.k8s.api.core.v1.PodTemplateSpec
+      default: {}
+- name: io.x-k8s.leaderworkerset.v1.NetworkConfig
+  map:
+    fields:
+    - name: subdomainPolicy
+      type:
+        scalar: string
+      default: Shared
+- name: io.x-k8s.leaderworkerset.v1.RequestedRestart
+  map:
+    fields:
+    - name: all
+      type:
+        scalar: boolean
+    - name: found
+      type:
+        scalar: boolean
+    - name: groups
+      type:
+        list:
+          elementType:
+            scalar: numeric
+          elementRelationship: associative
+    - name: leaders
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: associative
+    - name: requestTime
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime
+- name: io.x-k8s.leaderworkerset.v1.RollingUpdateConfiguration
+  map:
+    fields:
+    - name: maxSurge
+      type:
+        namedType: io.k8s.apimachinery.pkg.util.intstr.IntOrString
+    - name: maxUnavailable
+      type:
+        namedType: io.k8s.apimachinery.pkg.util.intstr.IntOrString
+    - name: partition
+      type:
+        scalar: numeric
+      default: 0
+- name: io.x-k8s.leaderworkerset.v1.RolloutStrategy
+  map:
+    fields:
+    - name: rollingUpdateConfiguration
+      type:
+        namedType: io.x-k8s.leaderworkerset.v1.RollingUpdateConfiguration
+    - name: type
+      type:
+        scalar: string
+      default: ""
+- name: io.x-k8s.leaderworkerset.v1.SubGroupPolicy
+  map:
+    fields:
+    - name: subGroupPolicyType
+      type:
+        scalar: string
+      default: LeaderWorker
+    - name: subGroupSize
+      type:
+        scalar: numeric
 - name: __untyped_atomic_
   scalar: untyped
   list:

@@ -9,7 +9,10 @@ import (
 	fmt "fmt"
 	http "net/http"
 
+	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/generated/clientset/versioned/typed/batch/v1alpha1"
+	disaggregatedsetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/generated/clientset/versioned/typed/disaggregatedset/v1"
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/generated/clientset/versioned/typed/jobset/v1alpha2"
+	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/generated/clientset/versioned/typed/leaderworkerset/v1"
 	discovery "k8s.io/client-go/discovery"
 	rest "k8s.io/client-go/rest"
 	flowcontrol "k8s.io/client-go/util/flowcontrol"
@@ -17,18 +20,39 @@ import (
 
 type Interface interface {
 	Discovery() discovery.DiscoveryInterfaces
+	BatchV1alpha1() batchv1alpha1.BatchV1alpha1Interface
+	DisaggregatedsetV1() disaggregatedsetv1.DisaggregatedsetV1Interface
 	JobsetV1alpha2() jobsetv1alpha2.JobsetV1alpha2Interface
+	LeaderworkersetV1() leaderworkersetv1.LeaderworkersetV1Interface
 }
 
 // Clientset contains the clients for groups.
 type Clientset struct {
 	*discovery.DiscoveryClient
-	jobsetV1alpha2 *jobsetv1alpha2.JobsetV1alpha2Client
+	batchV1alpha1      *batchv1alpha1.BatchV1alpha1Client
+	disaggregatedsetV1 *disaggregatedsetv1.DisaggregatedsetV1Client
+	jobsetV1alpha2     *jobsetv1alpha2.JobsetV1alpha2Client
+	leaderworkersetV1  *leaderworkersetv1.LeaderworkersetV1Client
+}
+
+// BatchV1alpha1 retrieves the BatchV1alpha1Client
+func (c *Clientset) BatchV1alpha1() batchv1alpha1.BatchV1alpha1Interface {
+	return c.batchV1alpha1
+}
+
+// DisaggregatedsetV1 retrieves the DisaggregatedsetV1Client
+func (c *Clientset) DisaggregatedsetV1() disaggregatedsetv1.DisaggregatedsetV1Interface {
+	return c.disaggregatedsetV1
 }
 
 // JobsetV1alpha2 retrieves the JobsetV1alpha2Client
 func (c *Clientset) JobsetV1alpha2() jobsetv1alpha2.JobsetV1alpha2Interface {
 	return c.jobsetV1alpha2
+}
+
+// LeaderworkersetV1 retrieves the LeaderworkersetV1Client
+func (c *Clientset) LeaderworkersetV1() leaderworkersetv1.LeaderworkersetV1Interface {
+	return c.leaderworkersetV1
 }
 
 // Discovery retrieves the DiscoveryClient
@@ -75,7 +99,19 @@ func NewForConfigAndClient(c *rest.Config, httpClient *http.Client) (*Clientset,
 
 	var cs Clientset
 	var err error
+	cs.batchV1alpha1, err = batchv1alpha1.NewForConfigAndClient(&configShallowCopy, httpClient)
+	if err != nil {
+		return nil, err
+	}
+	cs.disaggregatedsetV1, err = disaggregatedsetv1.NewForConfigAndClient(&configShallowCopy, httpClient)
+	if err != nil {
+		return nil, err
+	}
 	cs.jobsetV1alpha2, err = jobsetv1alpha2.NewForConfigAndClient(&configShallowCopy, httpClient)
+	if err != nil {
+		return nil, err
+	}
+	cs.leaderworkersetV1, err = leaderworkersetv1.NewForConfigAndClient(&configShallowCopy, httpClient)
 	if err != nil {
 		return nil, err
 	}
@@ -100,7 +136,10 @@ func NewForConfigOrDie(c *rest.Config) *Clientset {
 // New creates a new Clientset for the given RESTClient.
 func New(c rest.Interface) *Clientset {
 	var cs Clientset
+	cs.batchV1alpha1 = batchv1alpha1.New(c)
+	cs.disaggregatedsetV1 = disaggregatedsetv1.New(c)
 	cs.jobsetV1alpha2 = jobsetv1alpha2.New(c)
+	cs.leaderworkersetV1 = leaderworkersetv1.New(c)
 
 	cs.DiscoveryClient = discovery.NewDiscoveryClient(c)
 	return &cs

@@ -12,8 +12,11 @@ import (
 	time "time"
 
 	versioned "github.com/jobset-apiserver/jobset-apiserver/pkg/generated/clientset/versioned"
+	batch "github.com/jobset-apiserver/jobset-apiserver/pkg/generated/informers/externalversions/batch"
+	disaggregatedset "github.com/jobset-apiserver/jobset-apiserver/pkg/generated/informers/externalversions/disaggregatedset"
 	internalinterfaces "github.com/jobset-apiserver/jobset-apiserver/pkg/generated/informers/externalversions/internalinterfaces"
 	jobset "github.com/jobset-apiserver/jobset-apiserver/pkg/generated/informers/externalversions/jobset"
+	leaderworkerset "github.com/jobset-apiserver/jobset-apiserver/pkg/generated/informers/externalversions/leaderworkerset"
 	v1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	runtime "k8s.io/apimachinery/pkg/runtime"
 	schema "k8s.io/apimachinery/pkg/runtime/schema"
@@ -312,9 +315,24 @@ type SharedInformerFactory interface {
 	// client.
 	InformerFor(obj runtime.Object, newFunc internalinterfaces.NewInformerFunc) cache.SharedIndexInformer
 
+	Batch() batch.Interface
+	Disaggregatedset() disaggregatedset.Interface
 	Jobset() jobset.Interface
+	Leaderworkerset() leaderworkerset.Interface
+}
+
+func (f *sharedInformerFactory) Batch() batch.Interface {
+	return batch.New(f, f.namespace, f.tweakListOptions)
+}
+
+func (f *sharedInformerFactory) Disaggregatedset() disaggregatedset.Interface {
+	return disaggregatedset.New(f, f.namespace, f.tweakListOptions)
 }
 
 func (f *sharedInformerFactory) Jobset() jobset.Interface {
 	return jobset.New(f, f.namespace, f.tweakListOptions)
+}
+
+func (f *sharedInformerFactory) Leaderworkerset() leaderworkerset.Interface {
+	return leaderworkerset.New(f, f.namespace, f.tweakListOptions)
 }

@@ -8,7 +8,10 @@ package externalversions
 import (
 	fmt "fmt"
 
+	v1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
+	v1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/disaggregatedset/v1"
 	v1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
 	schema "k8s.io/apimachinery/pkg/runtime/schema"
 	cache "k8s.io/client-go/tools/cache"
 )
@@ -39,9 +42,25 @@ func (f *genericInformer) Lister() cache.GenericLister {
 // TODO extend this to unknown resources with a client pool
 func (f *sharedInformerFactory) ForResource(resource schema.GroupVersionResource) (GenericInformer, error) {
 	switch resource {
-	// Group=jobset.x-k8s.io, Version=v1alpha2
+	// Group=batch.jobset-apiserver.io, Version=v1alpha1
+	case v1alpha1.SchemeGroupVersion.WithResource("podreadinessgroups"):
+		return &genericInformer{resource: resource.GroupResource(), informer: f.Batch().V1alpha1().PodReadinessGroups().Informer()}, nil
+	case v1alpha1.SchemeGroupVersion.WithResource("sequentialjobs"):
+		return &genericInformer{resource: resource.GroupResource(), informer: f.Batch().V1alpha1().SequentialJobs().Informer()}, nil
+
+		// Group=disaggregatedset.x-k8s.io, Version=v1
+	case v1.SchemeGroupVersion.WithResource("disaggregatedsets"):
+		return &genericInformer{resource: resource.GroupResource(), informer: f.Disaggregatedset().V1().DisaggregatedSets().Informer()}, nil
+	case v1.SchemeGroupVersion.WithResource("disaggregatedsetrolescalers"):
+		return &genericInformer{resource: resource.GroupResource(), informer: f.Disaggregatedset().V1().DisaggregatedSetRoleScalers().Informer()}, nil
+
+		// Group=jobset.x-k8s.io, Version=v1alpha2
 	case v1alpha2.SchemeGroupVersion.WithResource("jobsets"):
 		return &genericInformer{resource: resource.GroupResource(), informer: f.Jobset().V1alpha2().JobSets().Informer()}, nil
+
+		// Group=leaderworkerset.x-k8s.io, Version=v1
+	case leaderworkersetv1.SchemeGroupVersion.WithResource("leaderworkersets"):
+		return &genericInformer{resource: resource.GroupResource(), informer: f.Leaderworkerset().V1().LeaderWorkerSets().Informer()}, nil
 
 	}
 

@@ -49,6 +49,9 @@ type Request[T any] interface {
 	metav1.Object
 }
 
+// ActFunc changes an object, and fills the status of a request.
+type ActFunc[P runtime.Object, R any] func(object P, request R, user string, now time.Time) error
+
 // Action is one action on objects of type P.
 type Action[P runtime.Object, T any, R Request[T]] struct {
 	// Kind is the served kind of the request.
@@ -57,7 +60,10 @@ type Action[P runtime.Object, T any, R Request[T]] struct {
 	Validate func(R) field.ErrorList
 	// Act changes the object and fills the status of the request, or returns an error. It is called again, on a newer
 	// object, until the change is stored.
-	Act func(object P, request R, user string, now time.Time) error
+	Act ActFunc[P, R]
+	// Prepare, if it is set, reads what the action needs besides the object, once per request, and returns the function to use
+	// in place of Act.
+	Prepare func(ctx context.Context, request R) (ActFunc[P, R], error)
 	// Event describes what the request changed.
 	Event func(R) events.Event
 }
@@ -107,7 +113,14 @@ func (r *REST[P, T, R]) Create(ctx context.Context, name string, obj runtime.Obj
 			return nil, err
 		}
 	}
-	changed, err := r.change(ctx, name, req, options.DryRun)
+	act := r.Act
+	if r.Prepare != nil {
+		var err error
+		if act, err = r.Prepare(ctx, req); err != nil {
+			return nil, err
+		}
+	}
+	changed, err := r.change(ctx, name, req, act, options.DryRun)
 	if err != nil {
 		return nil, err
 	}
@@ -134,7 +147,7 @@ func (t Target) address(ctx context.Context, req metav1.Object, name string) err
 
 // change applies the action to the object of the name. An object that the action left alone is not written, and has not
 // changed.
-func (r *REST[P, T, R]) change(ctx context.Context, name string, req R, dryRun []string) (changed bool, err error) {
+func (r *REST[P, T, R]) change(ctx context.Context, name string, req R, act ActFunc[P, R], dryRun []string) (changed bool, err error) {
 	var user string
 	if info, ok := request.UserFrom(ctx); ok {
 		user = info.GetName()
@@ -142,7 +155,7 @@ func (r *REST[P, T, R]) change(ctx context.Context, name string, req R, dryRun [
 	info := rest.DefaultUpdatedObjectInfo(nil, func(_ context.Context, _, current runtime.Object) (runtime.Object, error) {
 		object := current.DeepCopyObject().(P)
 		// The time is that of the try that succeeds, so that times in the history do not go back.
-		err := r.Act(object, req, user, r.now())
+		err := act(object, req, user, r.now())
 		changed = err == nil && !equality.Semantic.DeepEqual(object, current)
 		return object, err
 	})

@@ -20,12 +20,22 @@ type Store struct {
 	*registry.Store
 	kind       schema.GroupKind
 	shortNames []string
+	categories []string
 }
 
 // NewStore returns the storage of the main resource of a kind over its store, with other names for kubectl.
 func NewStore(store *registry.Store, kind schema.GroupKind, shortNames ...string) *Store {
 	return &Store{Store: store, kind: kind, shortNames: shortNames}
 }
+
+// InCategories adds the resource to groups of resources that kubectl understands, such as all.
+func (s *Store) InCategories(categories ...string) *Store {
+	s.categories = categories
+	return s
+}
+
+// Categories returns the groups of resources that the resource belongs to.
+func (s *Store) Categories() []string { return s.categories }
 
 // ShortNames returns the names that kubectl understands beside those of the resource.
 func (s *Store) ShortNames() []string { return s.shortNames }
@@ -35,6 +45,7 @@ var (
 	_ rest.SingularNameProvider = &Store{}
 	_ rest.TableConvertor       = &Store{}
 	_ rest.ShortNamesProvider   = &Store{}
+	_ rest.CategoriesProvider   = &Store{}
 	_ rest.ResetFieldsStrategy  = &Store{}
 )
 

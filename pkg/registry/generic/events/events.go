@@ -30,6 +30,8 @@ type Event struct {
 	Reason string
 	// Note says who asked for what, and why.
 	Note string
+	// Warning says that somebody should look at it.
+	Warning bool
 }
 
 // Note joins the parts of a note to one line within the limit of the API. A reason that is too long is cut: the other

@@ -18,6 +18,7 @@ import (
 	"k8s.io/component-base/featuregate"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/events"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/revisions"
 )
 
 // Provider is one API group.
@@ -26,6 +27,8 @@ type Provider struct {
 	Versions []schema.GroupVersion
 	// StorageVersion is the version in which objects are stored.
 	StorageVersion schema.GroupVersion
+	// Gate is the feature gate without which the group is not served. It is empty for none.
+	Gate featuregate.Feature
 	// Install adds the types of the group to a scheme, and those of other groups that its subresources take.
 	Install func(*runtime.Scheme)
 	// Resources are the names of the resources that store objects. Quota counts them.
@@ -44,6 +47,8 @@ type Host struct {
 	Gates featuregate.FeatureGate
 	// Recorder records actions of users.
 	Recorder events.Recorder
+	// Revisions reads the history of objects.
+	Revisions revisions.Reader
 	// Now is the clock of actions and of durations.
 	Now func() time.Time
 }

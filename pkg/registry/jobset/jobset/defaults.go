@@ -9,16 +9,16 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/templates"
 )
 
-// setCreateDefaults fills in what upstream's mutating webhook fills in. It runs on create only, so that the removal of
+// SetCreateDefaults fills in what upstream's mutating webhook fills in. It runs on create only, so that the removal of
 // such a field by a later write is seen as a removal. A template that is missing altogether stays missing: validation
 // refuses it.
-func setCreateDefaults(spec *jobset.JobSetSpec) {
+func SetCreateDefaults(spec *jobset.JobSetSpec) {
 	if spec.SuccessPolicy == nil {
 		spec.SuccessPolicy = &jobset.SuccessPolicy{Operator: jobset.OperatorAll}
 	}
@@ -97,23 +97,13 @@ func defaultRetention() *jobset.VolumeRetentionPolicy {
 func normalizeTemplates(spec *jobset.JobSetSpec) {
 	for i := range spec.ReplicatedJobs {
 		template := &spec.ReplicatedJobs[i].Template
-		template.ObjectMeta = templateMeta(template.ObjectMeta)
-		template.Spec.Template.ObjectMeta = templateMeta(template.Spec.Template.ObjectMeta)
+		template.ObjectMeta = templates.Metadata(template.ObjectMeta)
+		template.Spec.Template.ObjectMeta = templates.Metadata(template.Spec.Template.ObjectMeta)
 	}
 	for i := range spec.VolumeClaimPolicies {
 		for j := range spec.VolumeClaimPolicies[i].Templates {
 			claim := &spec.VolumeClaimPolicies[i].Templates[j]
-			claim.ObjectMeta = templateMeta(claim.ObjectMeta)
+			claim.ObjectMeta = templates.Metadata(claim.ObjectMeta)
 		}
-	}
-}
-
-func templateMeta(m metav1.ObjectMeta) metav1.ObjectMeta {
-	return metav1.ObjectMeta{
-		Name:        m.Name,
-		Namespace:   m.Namespace,
-		Labels:      m.Labels,
-		Annotations: m.Annotations,
-		Finalizers:  m.Finalizers,
 	}
 }

@@ -10,7 +10,8 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
 )
 
-// exclusivePlacement warns of exclusive placement that is ignored. Only the node-selector strategy is supported.
+// exclusivePlacement warns of exclusive placement that is ignored. Without the feature ExclusivePlacement, only the node-selector strategy is
+// supported.
 func (w *warner) exclusivePlacement(js *jobset.JobSet, path *field.Path) {
 	set, setIgnored := field.NewPath("metadata", "annotations"), false
 	w.annotations(js.Annotations, set)
@@ -20,10 +21,10 @@ func (w *warner) exclusivePlacement(js *jobset.JobSet, path *field.Path) {
 		podAnnotations := p.Child("spec", "template", "metadata", "annotations")
 		for _, key := range []string{jobset.ExclusiveKey, jobset.NodeSelectorStrategyKey} {
 			if _, ok := rj.Template.Spec.Template.Annotations[key]; ok {
-				w.add(podAnnotations.Key(key), "has no effect on pods; the node-selector strategy needs both annotations on the JobSet or on the template of the replicatedJob")
+				w.Add(podAnnotations.Key(key), "has no effect on pods; the node-selector strategy needs both annotations on the JobSet or on the template of the replicatedJob")
 			}
 		}
-		if !helper.PlacementIgnored(js.Annotations, rj.Template.Annotations) {
+		if w.gates.ExclusivePlacement || !helper.PlacementIgnored(js.Annotations, rj.Template.Annotations) {
 			continue
 		}
 		if _, own := rj.Template.Annotations[jobset.ExclusiveKey]; own {
@@ -36,7 +37,7 @@ func (w *warner) exclusivePlacement(js *jobset.JobSet, path *field.Path) {
 }
 
 func (w *warner) unsupported(path *field.Path) {
-	w.add(path.Key(jobset.ExclusiveKey),
+	w.Add(path.Key(jobset.ExclusiveKey),
 		"ignored, because exclusive placement is supported only with the node-selector strategy: label the nodes, and add the annotation %s", jobset.NodeSelectorStrategyKey)
 }
 
@@ -44,9 +45,9 @@ func (w *warner) unsupported(path *field.Path) {
 func (w *warner) annotations(annotations map[string]string, path *field.Path) {
 	topology, exclusive := annotations[jobset.ExclusiveKey]
 	if exclusive && topology == "" {
-		w.add(path.Key(jobset.ExclusiveKey), "has no effect while it is empty")
+		w.Add(path.Key(jobset.ExclusiveKey), "has no effect while it is empty")
 	}
 	if _, ok := annotations[jobset.NodeSelectorStrategyKey]; ok && !exclusive {
-		w.add(path.Key(jobset.NodeSelectorStrategyKey), "has no effect without the annotation %s", jobset.ExclusiveKey)
+		w.Add(path.Key(jobset.NodeSelectorStrategyKey), "has no effect without the annotation %s", jobset.ExclusiveKey)
 	}
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/gates"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/validation"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/warnings"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/jobset/jobset/actions"
 )
 
@@ -68,7 +69,7 @@ func (s Strategy) PrepareForCreate(ctx context.Context, obj runtime.Object) {
 	js.Generation = 1
 	s.dropDisabledSpec(ctx, &js.Spec, &jobset.JobSetSpec{})
 	normalizeTemplates(&js.Spec)
-	setCreateDefaults(&js.Spec)
+	SetCreateDefaults(&js.Spec)
 }
 
 // PrepareForUpdate keeps the status and counts a change of the spec in the generation. What the write says
@@ -117,13 +118,13 @@ func (s Strategy) allowed(prev *jobset.JobSet) gates.Gates {
 }
 
 // WarningsOnCreate returns warnings about common mistakes that are not errors.
-func (Strategy) WarningsOnCreate(_ context.Context, obj runtime.Object) []string {
-	return warnings(obj.(*jobset.JobSet))
+func (s Strategy) WarningsOnCreate(_ context.Context, obj runtime.Object) []string {
+	return Warnings(obj.(*jobset.JobSet), s.gates)
 }
 
 // WarningsOnUpdate returns the warnings that this write introduces.
-func (Strategy) WarningsOnUpdate(_ context.Context, obj, old runtime.Object) []string {
-	return newWarnings(obj.(*jobset.JobSet), old.(*jobset.JobSet))
+func (s Strategy) WarningsOnUpdate(_ context.Context, obj, old runtime.Object) []string {
+	return warnings.Introduced(Warnings(obj.(*jobset.JobSet), s.gates), Warnings(old.(*jobset.JobSet), s.gates))
 }
 
 // Canonicalize does nothing: the stored form is what was validated.

@@ -4,51 +4,33 @@
 package jobset
 
 import (
-	"fmt"
-	"slices"
-
-	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/gates"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/validation"
 	podtemplate "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/podtemplate/validation"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/warnings"
 )
 
 // nearLimit is how many characters a generated name may be away from its limit to be warned about.
 const nearLimit = 5
 
-// maxWarnings is more than the library sends.
-const maxWarnings = 100
-
-// newWarnings returns the warnings that the stored object does not give rise to.
-func newWarnings(next, prev *jobset.JobSet) []string {
-	known := sets.New(warnings(prev)...)
-	return slices.DeleteFunc(warnings(next), known.Has)
-}
-
-// warnings lists what is valid, but probably not what the user wants.
-func warnings(js *jobset.JobSet) []string {
-	w := &warner{}
+// Warnings lists what is valid, but probably not what the user wants.
+func Warnings(js *jobset.JobSet, gates gates.Gates) []string {
+	w := &warner{gates: gates}
 	path := field.NewPath("spec")
 	w.exclusivePlacement(js, path)
 	w.templates(js, path)
 	w.names(js, path)
 	w.policies(&js.Spec, path)
-	return w.list
+	return w.Texts()
 }
 
-type warner struct{ list []string }
-
-func (w *warner) add(path *field.Path, format string, args ...any) {
-	w.append(path.String() + ": " + fmt.Sprintf(format, args...))
-}
-
-func (w *warner) append(warning string) {
-	if len(w.list) < maxWarnings {
-		w.list = append(w.list, warning)
-	}
+type warner struct {
+	warnings.List
+	gates gates.Gates
 }
 
 // templates warns of Jobs that are rejected unless somebody completes them. What no Job can have is an error, except in sets
@@ -63,12 +45,12 @@ func (w *warner) templates(js *jobset.JobSet, path *field.Path) {
 	other := validation.ManagedByOther(&js.Spec)
 	for i := range js.Spec.ReplicatedJobs {
 		rj, p := &js.Spec.ReplicatedJobs[i], path.Child("replicatedJobs").Index(i).Child("template")
-		podtemplate.Missing(&rj.Template, claims, p, w.add)
+		podtemplate.Missing(&rj.Template, claims, p, w.Add)
 		if !other {
 			continue
 		}
 		for _, err := range podtemplate.ValidateJob(&rj.Template, p) {
-			w.append(err.Error())
+			w.Append(err.Error())
 		}
 	}
 }
@@ -77,7 +59,7 @@ func (w *warner) templates(js *jobset.JobSet, path *field.Path) {
 func (w *warner) names(js *jobset.JobSet, path *field.Path) {
 	near := func(p *field.Path, what, name string) {
 		if n := len(name); n >= validation.MaxNameLength-nearLimit {
-			w.add(p, "%s such as %q have %d of at most %d characters; use shorter names", what, name, n, validation.MaxNameLength)
+			w.Add(p, "%s such as %q have %d of at most %d characters; use shorter names", what, name, n, validation.MaxNameLength)
 		}
 	}
 	for i := range js.Spec.ReplicatedJobs {
@@ -102,20 +84,20 @@ func (w *warner) names(js *jobset.JobSet, path *field.Path) {
 // policies warns of policies that do not act as their reader may expect.
 func (w *warner) policies(spec *jobset.JobSetSpec, path *field.Path) {
 	if spec.StartupPolicy != nil && spec.StartupPolicy.StartupPolicyOrder == jobset.InOrder {
-		w.add(path.Child("startupPolicy"), "deprecated; use dependsOn of the replicatedJobs")
+		w.Add(path.Child("startupPolicy"), "deprecated; use dependsOn of the replicatedJobs")
 	}
 	if spec.FailurePolicy == nil {
 		return
 	}
 	if n := spec.FailurePolicy.MaxRestarts; n < 0 {
-		w.add(path.Child("failurePolicy", "maxRestarts"), "%d means the same as 0; use 0 for no restarts", n)
+		w.Add(path.Child("failurePolicy", "maxRestarts"), "%d means the same as 0; use 0 for no restarts", n)
 	}
 	if validation.UsesInPlaceRestart(spec) {
 		return // this strategy asks for the highest backoffLimit
 	}
 	for i := range spec.ReplicatedJobs {
 		if limit := ptr.Deref(spec.ReplicatedJobs[i].Template.Spec.BackoffLimit, 0); limit > 0 {
-			w.add(path.Child("replicatedJobs").Index(i).Child("template", "spec", "backoffLimit"),
+			w.Add(path.Child("replicatedJobs").Index(i).Child("template", "spec", "backoffLimit"),
 				"the failure policy takes effect only after %d retries of pods; use 0 to act on the first failure", limit)
 		}
 	}

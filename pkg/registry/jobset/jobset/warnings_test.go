@@ -185,6 +185,21 @@ func TestWarningsOnCreate(t *testing.T) {
 	}
 }
 
+// TestExclusivePlacementIsNoCauseForWarnings shows that with the feature on nothing is ignored.
+func TestExclusivePlacementIsNoCauseForWarnings(t *testing.T) {
+	main, _ := strategies(gates.Gates{ExclusivePlacement: true})
+	for name, change := range map[string]func(*api.JobSet){
+		"of the set":           annotated(onSet, exclusiveKey, "rack"),
+		"of one replicatedJob": annotated(onTemplate, exclusiveKey, "rack"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := main.WarningsOnCreate(inNamespace(), train(change)); len(got) > 0 {
+				t.Errorf("warnings: %q", got)
+			}
+		})
+	}
+}
+
 func TestWarningsOnUpdateAreThoseOfTheChange(t *testing.T) {
 	main, _ := strategies(gates.Gates{})
 	warned := 0

@@ -65,6 +65,11 @@ func Finished(js *jobsetv1alpha2.JobSet) (string, *metav1.Condition) {
 // Suspended returns whether the set is to be suspended.
 func Suspended(js *jobsetv1alpha2.JobSet) bool { return ptr.Deref(js.Spec.Suspend, false) }
 
+// Held returns whether the controller leaves the set alone until somebody resumes or deletes it.
+func Held(js *jobsetv1alpha2.JobSet) bool {
+	return meta.IsStatusConditionTrue(js.Status.Conditions, jobsetv1alpha2.Held)
+}
+
 // JobCounts are numbers of Jobs of a set.
 type JobCounts struct {
 	// Wanted is the number of Jobs that the spec asks for.

@@ -37,6 +37,7 @@ var explanations = []struct {
 }{
 	{jobsetv1alpha2.JobSetCompleted, []string{PhaseCompleted}},
 	{jobsetv1alpha2.JobSetFailed, []string{PhaseFailed}},
+	{jobsetv1alpha2.Held, append([]string{PhaseSuspended}, up...)},
 	{jobsetv1alpha2.JobSetSuspended, []string{PhaseSuspended}},
 	{jobsetv1alpha2.ChildNameConflict, up},
 	{jobsetv1alpha2.JobCreationFailure, up},
@@ -54,7 +55,7 @@ func reasonOf(js *jobsetv1alpha2.JobSet, phase string) (reason, message string) 
 	switch {
 	case phase == PhaseTerminating:
 		return whyTerminating(js)
-	case phase == PhaseSuspended && queue != "":
+	case phase == PhaseSuspended && queue != "" && !Held(js):
 		return ReasonQueued, fmt.Sprintf("the queue %s has not admitted the set", queue)
 	}
 	for _, e := range explanations {

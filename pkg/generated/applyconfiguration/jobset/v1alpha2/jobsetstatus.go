@@ -16,8 +16,8 @@ import (
 // JobSetStatus is what the controller last observed of a set.
 type JobSetStatusApplyConfiguration struct {
 	// conditions are the latest observations of the state of the set: Completed, Failed, Suspended,
-	// RestartingJobSet, StartupPolicyInProgress, StartupPolicyCompleted, ChildNameConflict, JobCreationFailure and
-	// PodsUnschedulable.
+	// RestartingJobSet, StartupPolicyInProgress, StartupPolicyCompleted, ChildNameConflict, JobCreationFailure,
+	// PodsUnschedulable, PlacementPending and Held.
 	Conditions []v1.ConditionApplyConfiguration `json:"conditions,omitempty"`
 	// restarts is the number of restarts of the whole set, counted or not. Jobs whose label
 	// jobset.sigs.k8s.io/restart-attempt is lower belong to an earlier attempt.
@@ -52,6 +52,9 @@ type JobSetStatusApplyConfiguration struct {
 	// goodMilliseconds is how long all Jobs were ready for the work that the last reported checkpoint has kept, in
 	// milliseconds, also in attempts that are no longer listed. The goodput of the set follows from it.
 	GoodMilliseconds *int64 `json:"goodMilliseconds,omitempty"`
+	// placement is where the Jobs of a set run that asks for exclusive placement. It is written before these Jobs are created
+	// or resumed; absent while the set is suspended, waits for room, or does not ask.
+	Placement *PlacementApplyConfiguration `json:"placement,omitempty"`
 }
 
 // JobSetStatusApplyConfiguration constructs a declarative configuration of the JobSetStatus type for use with
@@ -176,5 +179,13 @@ func (b *JobSetStatusApplyConfiguration) WithAddedRestarts(value int32) *JobSetS
 // If called multiple times, the GoodMilliseconds field is set to the value of the last call.
 func (b *JobSetStatusApplyConfiguration) WithGoodMilliseconds(value int64) *JobSetStatusApplyConfiguration {
 	b.GoodMilliseconds = &value
+	return b
+}
+
+// WithPlacement sets the Placement field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Placement field is set to the value of the last call.
+func (b *JobSetStatusApplyConfiguration) WithPlacement(value *PlacementApplyConfiguration) *JobSetStatusApplyConfiguration {
+	b.Placement = value
 	return b
 }

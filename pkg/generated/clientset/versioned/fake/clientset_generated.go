@@ -8,8 +8,14 @@ package fake
 import (
 	applyconfiguration "github.com/jobset-apiserver/jobset-apiserver/pkg/generated/applyconfiguration"
 	clientset "github.com/jobset-apiserver/jobset-apiserver/pkg/generated/clientset/versioned"
+	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/generated/clientset/versioned/typed/batch/v1alpha1"
+	fakebatchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/generated/clientset/versioned/typed/batch/v1alpha1/fake"
+	disaggregatedsetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/generated/clientset/versioned/typed/disaggregatedset/v1"
+	fakedisaggregatedsetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/generated/clientset/versioned/typed/disaggregatedset/v1/fake"
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/generated/clientset/versioned/typed/jobset/v1alpha2"
 	fakejobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/generated/clientset/versioned/typed/jobset/v1alpha2/fake"
+	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/generated/clientset/versioned/typed/leaderworkerset/v1"
+	fakeleaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/generated/clientset/versioned/typed/leaderworkerset/v1/fake"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
@@ -123,7 +129,22 @@ var (
 	_ testing.FakeClient  = &Clientset{}
 )
 
+// BatchV1alpha1 retrieves the BatchV1alpha1Client
+func (c *Clientset) BatchV1alpha1() batchv1alpha1.BatchV1alpha1Interface {
+	return &fakebatchv1alpha1.FakeBatchV1alpha1{Fake: &c.Fake}
+}
+
+// DisaggregatedsetV1 retrieves the DisaggregatedsetV1Client
+func (c *Clientset) DisaggregatedsetV1() disaggregatedsetv1.DisaggregatedsetV1Interface {
+	return &fakedisaggregatedsetv1.FakeDisaggregatedsetV1{Fake: &c.Fake}
+}
+
 // JobsetV1alpha2 retrieves the JobsetV1alpha2Client
 func (c *Clientset) JobsetV1alpha2() jobsetv1alpha2.JobsetV1alpha2Interface {
 	return &fakejobsetv1alpha2.FakeJobsetV1alpha2{Fake: &c.Fake}
+}
+
+// LeaderworkersetV1 retrieves the LeaderworkersetV1Client
+func (c *Clientset) LeaderworkersetV1() leaderworkersetv1.LeaderworkersetV1Interface {
+	return &fakeleaderworkersetv1.FakeLeaderworkersetV1{Fake: &c.Fake}
 }

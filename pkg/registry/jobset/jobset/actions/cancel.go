@@ -39,7 +39,7 @@ func Cancel(js *jobset.JobSet, spec *batch.JobSetActionSpec, call Call) (*batch.
 	}
 	now := metav1.NewTime(call.Now.Truncate(seconds))
 	setCondition(js, now, jobset.ConditionFailed, metav1.ConditionTrue, ReasonCancelled, call.signed(cancelled, spec.Reason))
-	for _, trouble := range []string{jobset.ConditionRestarting, jobset.ConditionCreationFailure, jobset.ConditionUnschedulable} {
+	for _, trouble := range []string{jobset.ConditionRestarting, jobset.ConditionCreationFailure, jobset.ConditionUnschedulable, jobset.ConditionHeld} {
 		endCondition(js, now, trouble, reasonJobSetFailed, "jobset failed")
 	}
 	endCondition(js, now, jobset.ConditionNameConflict, helper.ReasonJobNamesFree, helper.MessageJobNamesFree)

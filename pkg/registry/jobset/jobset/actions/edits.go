@@ -40,6 +40,7 @@ func recordSwitch(next, prev *jobset.JobSet, call Call) {
 		end(&next.Status, jobset.OutcomeSuspended, call.user(), "", call.Now)
 		return
 	}
+	endHold(next, "", call)
 	end(&next.Status, jobset.OutcomeSuspended, "", "", call.Now) // unless it was recorded when it was suspended
 	begin(&next.Status, jobset.Attempt{
 		Number: next.Status.Restarts + 1, Trigger: jobset.TriggerResume, Scope: jobset.ScopeJobSet, User: call.user(),

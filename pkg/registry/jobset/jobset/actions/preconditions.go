@@ -15,6 +15,7 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset"
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/action"
 )
 
 // seconds is the precision of the times of conditions.
@@ -29,7 +30,7 @@ func checkUID(js *jobset.JobSet, p *batch.ActionPreconditions) error {
 	if p == nil || p.UID == nil || *p.UID == js.UID {
 		return nil
 	}
-	return unmet(conflict(js, "preconditions.uid is %s, but the JobSet has the UID %s: it was deleted and recreated", *p.UID, js.UID),
+	return action.Unmet(conflict(js, "preconditions.uid is %s, but the JobSet has the UID %s: it was deleted and recreated", *p.UID, js.UID),
 		metav1.CauseTypeFieldValueInvalid, "uid", "the JobSet was deleted and recreated")
 }
 
@@ -39,13 +40,6 @@ func checkMeant(js *jobset.JobSet, p *batch.ActionPreconditions) error {
 		return err
 	}
 	return checkManaged(js)
-}
-
-// unmet adds to a Conflict which precondition is not met, and what is so instead. Clients that know the precondition by
-// another name, such as that of a flag, make their own sentence of it.
-func unmet(err *apierrors.StatusError, kind metav1.CauseType, field, message string) error {
-	err.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: kind, Field: "spec.preconditions." + field, Message: message}}
-	return err
 }
 
 // checkAttempt refuses what was meant for another attempt of the set.
@@ -61,7 +55,7 @@ func checkAttempt(js *jobset.JobSet, p *batch.ActionPreconditions) error {
 	if *p.Attempt > current {
 		kind = metav1.CauseTypeFieldValueNotFound
 	}
-	return unmet(conflict(js, "preconditions.attempt is %d, but %s", *p.Attempt, state), kind, "attempt", state)
+	return action.Unmet(conflict(js, "preconditions.attempt is %d, but %s", *p.Attempt, state), kind, "attempt", state)
 }
 
 // origin says what began an attempt.

@@ -7,11 +7,11 @@ import (
 	"fmt"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/duration"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/action"
 )
 
 // A request that names an attempt may be repeated: the repetition changes nothing and gets the first response, but only
@@ -73,12 +73,7 @@ func lapsed(js *jobset.JobSet, attempt int32, past, user string, when *metav1.Mi
 }
 
 // ago says how long ago something happened, after a space; nothing if that is not known.
-func (c Call) ago(when *metav1.MicroTime) string {
-	if when == nil {
-		return ""
-	}
-	return " " + duration.HumanDuration(max(c.Now.Sub(when.Time), 0)) + " ago"
-}
+func (c Call) ago(when *metav1.MicroTime) string { return action.Ago(when, c.Now) }
 
 // present says what has become of the current attempt.
 func present(js *jobset.JobSet, call Call) string {

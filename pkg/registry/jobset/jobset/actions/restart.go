@@ -64,6 +64,9 @@ func checkRestartable(js *jobset.JobSet, p *batch.ActionPreconditions) error {
 	if err := checkUnfinished(js, "restart"); err != nil {
 		return err
 	}
+	if held(js) {
+		return conflict(js, "the JobSet is held, because the store was restored from a backup; resume it instead")
+	}
 	if suspended(js) {
 		return conflict(js, "the JobSet is suspended; %s", wayOutOfSuspension(js))
 	}

@@ -15,6 +15,7 @@ import (
 const (
 	paused  = "suspended"
 	resumed = "resumed"
+	resume  = "resume"
 )
 
 // Suspend sets spec.suspend, and ends the attempt that runs.
@@ -41,9 +42,11 @@ func Suspend(js *jobset.JobSet, spec *batch.JobSetActionSpec, call Call) (*batch
 	if entry := end(&js.Status, jobset.OutcomeSuspended, call.user(), spec.Reason, call.Now); entry != nil {
 		return ended(js, entry, paused), nil
 	}
-	return &batch.JobSetActionStatus{
-		UID: js.UID, User: call.user(), Time: call.time(), Message: "the JobSet was suspended before it started",
-	}, nil
+	message := "the JobSet was suspended before it started"
+	if held(js) {
+		message = "the JobSet was suspended; it is held, too, until it is resumed"
+	}
+	return &batch.JobSetActionStatus{UID: js.UID, User: call.user(), Time: call.time(), Message: message}, nil
 }
 
 // Resume clears spec.suspend, and begins an attempt.
@@ -57,19 +60,27 @@ func Resume(js *jobset.JobSet, spec *batch.JobSetActionSpec, call Call) (*batch.
 	} else if entry != nil {
 		return resumedAs(js, entry), nil
 	}
-	if err := checkSwitch(js, spec.Preconditions, "resume"); err != nil {
+	if held(js) {
+		return release(js, spec, call)
+	}
+	if err := checkSwitch(js, spec.Preconditions, resume); err != nil {
 		return nil, err
 	}
 	if !suspended(js) {
 		return nothing(js, "the JobSet is not suspended; nothing changed"), nil
 	}
 	js.Spec.Suspend = ptr.To(false)
+	return beginResumed(js, spec, call), nil
+}
+
+// beginResumed begins the attempt of a set that was resumed.
+func beginResumed(js *jobset.JobSet, spec *batch.JobSetActionSpec, call Call) *batch.JobSetActionStatus {
 	// It may have been suspended by an edit that the controller has not seen yet.
 	end(&js.Status, jobset.OutcomeSuspended, "", "", call.Now)
 	entry := begin(&js.Status, jobset.Attempt{
 		Number: js.Status.Restarts + 1, Trigger: jobset.TriggerResume, Scope: jobset.ScopeJobSet, User: call.user(), Reason: spec.Reason,
 	}, call.Now)
-	return resumedAs(js, entry), nil
+	return resumedAs(js, entry)
 }
 
 func resumedAs(js *jobset.JobSet, entry *jobset.Attempt) *batch.JobSetActionStatus {
@@ -85,7 +96,7 @@ func checkSwitch(js *jobset.JobSet, p *batch.ActionPreconditions, action string)
 		return err
 	}
 	if _, queued := js.Labels[jobsetv1alpha2.QueueNameKey]; queued {
-		return conflict(js, "%s decides when the JobSet runs; to %s it, set spec.active of its Workload to %t", decider(js), action, action == "resume")
+		return conflict(js, "%s decides when the JobSet runs; to %s it, set spec.active of its Workload to %t", decider(js), action, action == resume)
 	}
 	if owner := decider(js); owner != "" {
 		return conflict(js, "%s decides when the JobSet runs; %s the owner instead", owner, action)

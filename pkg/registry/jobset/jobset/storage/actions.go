@@ -4,8 +4,6 @@
 package storage
 
 import (
-	"time"
-
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apiserver/pkg/registry/rest"
 
@@ -57,19 +55,9 @@ func serve[T, S any, R action.Request[T]](
 	act func(*jobset.JobSet, *S, actions.Call) (*batch.JobSetActionStatus, error),
 	parts func(R) (*S, *batch.JobSetActionStatus),
 ) rest.Storage {
-	return action.New(a.target, action.Action[*jobset.JobSet, T, R]{
-		Kind:     batchv1alpha1.SchemeGroupVersion.WithKind(kind),
-		Validate: validate,
-		Act: func(js *jobset.JobSet, request R, user string, now time.Time) error {
-			spec, status := parts(request)
-			answer, err := act(js, spec, a.strategy.Call(user, now))
-			if err == nil {
-				*status = *answer
-			}
-			return err
-		},
-		Event: func(request R) events.Event {
-			_, status := parts(request)
+	return action.NewPure(a.target, action.Pure[*jobset.JobSet, T, S, batch.JobSetActionStatus, actions.Call, R]{
+		Kind: batchv1alpha1.SchemeGroupVersion.WithKind(kind), Validate: validate, Act: act, Parts: parts, Call: a.strategy.Call,
+		Event: func(kind string, request R, status *batch.JobSetActionStatus) events.Event {
 			return newEvent(kind, request, status)
 		},
 	})

@@ -13,6 +13,7 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset"
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/table"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/jobset/jobset/actions"
 )
 
@@ -42,12 +43,12 @@ func elapsed(js *jobsetv1alpha2.JobSet, now time.Time) string {
 	}
 	if finished, c := helper.Finished(js); finished != "" {
 		if c != nil {
-			return humanDuration(c.LastTransitionTime.Sub(start))
+			return table.Duration(c.LastTransitionTime.Sub(start))
 		}
 		return ""
 	}
 	if helper.Suspended(js) || start.IsZero() {
 		return ""
 	}
-	return humanDuration(now.Sub(start))
+	return table.Duration(now.Sub(start))
 }

@@ -42,7 +42,7 @@ func New(getter generic.RESTOptionsGetter, typer runtime.ObjectTyper, gates gate
 		UpdateStrategy:            bounds.UpdateStrategy{RESTUpdateStrategy: main},
 		DeleteStrategy:            main,
 		ResetFieldsStrategy:       main,
-		TableConvertor:            tableConvertor{now: now},
+		TableConvertor:            newTable(now),
 	}
 	if err := store.CompleteWithOptions(&generic.StoreOptions{RESTOptions: getter, AttrFunc: attributes}); err != nil {
 		return nil, fmt.Errorf("completing the store of jobsets: %w", err)

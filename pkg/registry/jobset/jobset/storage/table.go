@@ -4,20 +4,16 @@
 package storage
 
 import (
-	"context"
-	"fmt"
 	"strconv"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
-	metatable "k8s.io/apimachinery/pkg/api/meta/table"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/duration"
 	"k8s.io/apiserver/pkg/registry/rest"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/table"
 )
 
 // columns are upstream's, in their order, and after them ours, which clients show with -o wide only.
@@ -35,44 +31,15 @@ var columns = []metav1.TableColumnDefinition{
 	{Name: "Duration", Type: "string", Priority: 1, Description: "time since the set was created or last resumed, until it finished"},
 }
 
-// tableConvertor prints JobSets. now is the clock of running durations.
-type tableConvertor struct {
-	now func() time.Time
-}
-
-var _ rest.TableConvertor = tableConvertor{}
-
-// ConvertToTable prints one JobSet or a list.
-func (c tableConvertor) ConvertToTable(_ context.Context, object, tableOptions runtime.Object) (*metav1.Table, error) {
-	table := &metav1.Table{}
-	if list, err := meta.ListAccessor(object); err == nil {
-		table.ResourceVersion = list.GetResourceVersion()
-		table.Continue = list.GetContinue()
-		table.RemainingItemCount = list.GetRemainingItemCount()
-	} else if one, err := meta.CommonAccessor(object); err == nil {
-		table.ResourceVersion = one.GetResourceVersion()
-	}
-	if options, ok := tableOptions.(*metav1.TableOptions); !ok || !options.NoHeaders {
-		table.ColumnDefinitions = columns
-	}
-	var err error
-	table.Rows, err = metatable.MetaToTableRow(object, func(obj runtime.Object, _ metav1.Object, _, age string) ([]any, error) {
-		js, ok := obj.(*jobset.JobSet)
-		if !ok {
-			return nil, fmt.Errorf("printing JobSets: got a %T", obj)
-		}
-		return row(js, age, c.now()), nil
-	})
-	if err != nil {
-		return nil, err
-	}
-	return table, nil
+// newTable prints JobSets. now is the clock of running durations.
+func newTable(now func() time.Time) rest.TableConvertor {
+	return table.Convertor[*jobset.JobSet]{Columns: columns, Row: func(js *jobset.JobSet, age string) []any { return row(js, age, now()) }}
 }
 
 // row returns the cells of the columns. A value that is missing is a nil cell, which kubectl leaves blank.
 func row(js *jobset.JobSet, age string, now time.Time) []any {
 	s := summarize(js, now)
-	cells := []any{js.Name, text(js.Status.TerminalState), nil, nil, nil, age, s.phase, s.ready, s.attempt, text(s.reason), text(s.duration)}
+	cells := []any{js.Name, table.Text(js.Status.TerminalState), nil, nil, nil, age, s.phase, s.ready, s.attempt, table.Text(s.reason), table.Text(s.duration)}
 	if !equality.Semantic.DeepEqual(js.Status, jobset.JobSetStatus{}) {
 		cells[2] = strconv.Itoa(int(js.Status.Restarts))
 	}
@@ -84,12 +51,3 @@ func row(js *jobset.JobSet, age string, now time.Time) []any {
 	}
 	return cells
 }
-
-func text(s string) any {
-	if s == "" {
-		return nil
-	}
-	return s
-}
-
-func humanDuration(d time.Duration) string { return duration.HumanDuration(max(d, 0)) }

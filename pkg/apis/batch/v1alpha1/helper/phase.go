@@ -1,0 +1,57 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package helper
+
+import (
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
+)
+
+// Finished returns the condition that says that the sequence has completed or failed permanently; nil if it has not. A sequence
+// that the controller fails to reconcile has not ended.
+func Finished(sj *batchv1alpha1.SequentialJob) *metav1.Condition {
+	if c := meta.FindStatusCondition(sj.Status.Conditions, batchv1alpha1.ConditionComplete); c != nil && c.Status == metav1.ConditionTrue {
+		return c
+	}
+	c := meta.FindStatusCondition(sj.Status.Conditions, batchv1alpha1.ConditionFailed)
+	if c == nil || c.Status != metav1.ConditionTrue || c.Reason == batchv1alpha1.ReasonReconciliationError {
+		return nil
+	}
+	return c
+}
+
+// Held returns whether the controller leaves the sequence alone until somebody resumes or deletes it.
+func Held(sj *batchv1alpha1.SequentialJob) bool {
+	return meta.IsStatusConditionTrue(sj.Status.Conditions, batchv1alpha1.ConditionHeld)
+}
+
+// Phases returns all states of sequences.
+func Phases() []string {
+	return []string{
+		string(batchv1alpha1.PhasePending), string(batchv1alpha1.PhaseRunning), string(batchv1alpha1.PhaseSuspended),
+		string(batchv1alpha1.PhaseWaiting), string(batchv1alpha1.PhaseCompleted), string(batchv1alpha1.PhaseFailed),
+	}
+}
+
+// Phase returns the state of a sequence in one word.
+func Phase(sj *batchv1alpha1.SequentialJob) batchv1alpha1.SequentialJobPhase {
+	if c := Finished(sj); c != nil {
+		if c.Type == batchv1alpha1.ConditionComplete {
+			return batchv1alpha1.PhaseCompleted
+		}
+		return batchv1alpha1.PhaseFailed
+	}
+	if Suspended(sj) {
+		return batchv1alpha1.PhaseSuspended
+	}
+	switch step := CurrentStep(&sj.Status); {
+	case step != nil && step.State == batchv1alpha1.StepWaiting:
+		return batchv1alpha1.PhaseWaiting
+	case len(sj.Status.Steps) > 0:
+		return batchv1alpha1.PhaseRunning
+	}
+	return batchv1alpha1.PhasePending
+}

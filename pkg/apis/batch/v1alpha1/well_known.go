@@ -1,0 +1,130 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+// SequentialJobControllerName is the value of spec.managedBy that means the built-in controller, as its absence does.
+const SequentialJobControllerName = "jobset-apiserver.io/sequentialjob-controller"
+
+// MaxSteps is the largest number of steps of a sequence.
+const MaxSteps = 100
+
+// SequentialJobFinalizer keeps a SequentialJob while it has an active child, so that the child is deleted first.
+const SequentialJobFinalizer = GroupName + "/sequentialjob-cleanup"
+
+// Labels of the children of a SequentialJob, and of their pods.
+const (
+	// SequentialJobNameKey is the name of the SequentialJob.
+	SequentialJobNameKey = GroupName + "/sequentialjob-name"
+	// SequentialJobUIDKey is the UID of the SequentialJob.
+	SequentialJobUIDKey = GroupName + "/sequentialjob-uid"
+	// StepIndexKey is the index of the step, from 0.
+	StepIndexKey = GroupName + "/step-index"
+	// StepNameKey is the name of the step.
+	StepNameKey = GroupName + "/step-name"
+	// StepAttemptKey is the number of the attempt of the step, from 1. The controller stops children of older attempts.
+	StepAttemptKey = GroupName + "/step-attempt"
+	// PartOfKey is the name of the SequentialJob for tools that know the labels which Kubernetes recommends.
+	PartOfKey = "app.kubernetes.io/part-of"
+)
+
+// DeactivatedByKey is the annotation of a Workload of Kueue that was deactivated because its sequence is suspended: the name of the
+// SequentialJob. Only such a Workload is activated when the sequence is resumed.
+const DeactivatedByKey = GroupName + "/deactivated-by"
+
+// AdmissionKey is the annotation of a child that runs with the quota of its sequence: it differs for different admissions.
+const AdmissionKey = GroupName + "/admission"
+
+// Labels of pods that form a group, of either family.
+const (
+	// PodGroupKey is the name of the group that a pod belongs to.
+	PodGroupKey = GroupName + "/pod-group"
+	// PodGroupReadyKey is true on all pods of a group once all of them run.
+	PodGroupReadyKey = GroupName + "/pod-group-ready"
+	// PodGroupSizeKey is a label or an annotation of a pod: the number of pods of its group.
+	PodGroupSizeKey = GroupName + "/pod-group-size"
+	// LegacyPodGroupKey, LegacyPodGroupReadyKey and LegacyPodGroupSizeKey are the same for the family of keys that the first
+	// controller of pod groups used.
+	LegacyPodGroupKey      = legacyPodGroupPrefix + "name"
+	LegacyPodGroupReadyKey = legacyPodGroupPrefix + "ready"
+	LegacyPodGroupSizeKey  = legacyPodGroupPrefix + "pod-group-size"
+	legacyPodGroupPrefix   = "podgroup.jhwagner.github.io/"
+	// PodGroupReadyValue is the value of the label that says that a group is ready.
+	PodGroupReadyValue = "true"
+)
+
+// Types of the conditions of SequentialJobs.
+const (
+	// ConditionAvailable is True when the controller has taken up the object, and its children can be made.
+	ConditionAvailable = "Available"
+	// ConditionProgressing is True while a step runs, or the next one is about to.
+	ConditionProgressing = "Progressing"
+	// ConditionComplete is True when all steps have completed.
+	ConditionComplete = "Complete"
+	// ConditionFailed is True when a step has failed permanently, and while the controller fails to reconcile the object.
+	ConditionFailed = "Failed"
+	// ConditionSuspended is True when the sequence is suspended and no child is active.
+	ConditionSuspended = "Suspended"
+	// ConditionResourcesUnavailable is True while the cluster refuses or cannot place the current step for lack of resources.
+	ConditionResourcesUnavailable = "ResourcesUnavailable"
+	// ConditionHeld is True while the controller leaves the sequence alone until somebody resumes or deletes it.
+	ConditionHeld = "Held"
+)
+
+// ConditionReady is the condition of a PodReadinessGroup that is True while enough of its pods run.
+const ConditionReady = "Ready"
+
+// Reasons of conditions.
+const (
+	// ReasonOperational is that of Available while it is True.
+	ReasonOperational = "Operational"
+	// ReasonJobCreationFailed is that of Available while the API refuses to create a child.
+	ReasonJobCreationFailed = "JobCreationFailed"
+	// ReasonNameConflict is that of Available while another object has the name of a child.
+	ReasonNameConflict = "NameConflict"
+	// ReasonFailed is that of Available when the sequence has failed.
+	ReasonFailed = "Failed"
+
+	// ReasonJobStarted is that of Progressing while a step runs.
+	ReasonJobStarted = "JobStarted"
+	// ReasonJobCompleted is that of Progressing between two steps.
+	ReasonJobCompleted = "JobCompleted"
+	// ReasonSuspended is that of Progressing and Suspended while the sequence is suspended.
+	ReasonSuspended = "Suspended"
+	// ReasonResumed is that of Suspended after the sequence was resumed.
+	ReasonResumed = "Resumed"
+	// ReasonWaitingForQuota is that of Progressing while the current child waits in a queue.
+	ReasonWaitingForQuota = "WaitingForQuota"
+	// ReasonCompleted is that of Progressing when all steps have completed.
+	ReasonCompleted = "Completed"
+	// ReasonJobFailed is that of Failed and Progressing when a step has failed permanently.
+	ReasonJobFailed = "JobFailed"
+
+	// ReasonDeadlineExceeded is that of Failed after activeDeadlineSeconds.
+	ReasonDeadlineExceeded = "DeadlineExceeded"
+	// ReasonCancelled is that of Failed after a user cancelled the sequence.
+	ReasonCancelled = "Cancelled"
+	// ReasonReconciliationError is that of Failed while the controller fails to reconcile the object.
+	ReasonReconciliationError = "ReconciliationError"
+	// ReasonReconciled is that of Failed, which is False, after the controller could reconcile the object again.
+	ReasonReconciled = "Reconciled"
+	// ReasonRetried is that of Failed and Available after a user asked to run a failed sequence again.
+	ReasonRetried = "Retried"
+
+	// ReasonAllJobsCompleted is that of Complete.
+	ReasonAllJobsCompleted = "AllJobsCompleted"
+
+	// ReasonClusterOverloaded is that of ResourcesUnavailable while the API asks for fewer requests or times out.
+	ReasonClusterOverloaded = "ClusterOverloaded"
+	// ReasonQuotaExceeded is that of ResourcesUnavailable while a ResourceQuota is used up.
+	ReasonQuotaExceeded = "QuotaExceeded"
+	// ReasonUnschedulable is that of ResourcesUnavailable while pods have waited for a node for 30 seconds.
+	ReasonUnschedulable = "Unschedulable"
+	// ReasonQueueUnavailable is that of ResourcesUnavailable while a queue is named, and the cluster does not serve Kueue's API.
+	ReasonQueueUnavailable = "QueueUnavailable"
+	// ReasonRestoredFromBackup is that of Held and Progressing while it is not known what became of the sequence since the backup from
+	// which the store was restored.
+	ReasonRestoredFromBackup = "RestoredFromBackup"
+	// ReasonResourcesAvailable is that of ResourcesUnavailable after the cause has gone.
+	ReasonResourcesAvailable = "ResourcesAvailable"
+)

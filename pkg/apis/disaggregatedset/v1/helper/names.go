@@ -1,0 +1,48 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package helper
+
+import (
+	"fmt"
+	"strconv"
+
+	disaggregatedsetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/disaggregatedset/v1"
+	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
+	"k8s.io/utils/ptr"
+)
+
+// SetName returns the name of the LeaderWorkerSet of a role.
+func SetName(set string, slice int32, revision, role string) string {
+	return fmt.Sprintf("%s-%d-%s-%s", set, slice, revision, role)
+}
+
+// ServiceName returns the name of the Service of a LeaderWorkerSet.
+func ServiceName(leaderWorkerSet string) string { return leaderWorkerSet + "-prv" }
+
+// ScalerName returns the name of the scaler of a role.
+func ScalerName(set, role string) string { return set + "-" + role }
+
+// Labels returns the labels of a LeaderWorkerSet and of its pods.
+func Labels(set string, slice int32, revision, role string) map[string]string {
+	return map[string]string{
+		disaggregatedsetv1.SetNameLabelKey: set, disaggregatedsetv1.RoleLabelKey: role,
+		disaggregatedsetv1.SliceLabelKey: strconv.Itoa(int(slice)), disaggregatedsetv1.RevisionLabelKey: revision,
+		"app": fmt.Sprintf("%s-%d-%s", set, slice, role),
+	}
+}
+
+// Selector returns what selects the leader pods of a role in all slices and revisions, for autoscalers.
+func Selector(set, role string) string {
+	return fmt.Sprintf("%s=%s,%s=%s,%s=0", disaggregatedsetv1.SetNameLabelKey, set, disaggregatedsetv1.RoleLabelKey, role, leaderworkersetv1.WorkerIndexLabelKey)
+}
+
+// Slices returns the number of slices of a set.
+func Slices(ds *disaggregatedsetv1.DisaggregatedSet) int32 {
+	return max(1, ptr.Deref(ds.Spec.Slices, 1))
+}
+
+// External returns whether a scaler decides about the replicas of a role.
+func External(role *disaggregatedsetv1.DisaggregatedRoleSpec) bool {
+	return role.Scaling != nil && role.Scaling.Mode == disaggregatedsetv1.RoleScalingExternal
+}

@@ -1,0 +1,35 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1
+
+// Keys of labels and annotations (docs/reference/leaderworkerset.md#disaggregatedset).
+const (
+	// SetNameLabelKey is on all children and their pods: the name of the set.
+	SetNameLabelKey = "disaggregatedset.x-k8s.io/name"
+	// RoleLabelKey is the name of the role.
+	RoleLabelKey = "disaggregatedset.x-k8s.io/role"
+	// SliceLabelKey is the index of the slice.
+	SliceLabelKey = "disaggregatedset.x-k8s.io/slice"
+	// RevisionLabelKey is the revision.
+	RevisionLabelKey = "disaggregatedset.x-k8s.io/revision"
+	// InitialReplicasAnnotationKey is on LeaderWorkerSets of a former revision: their replicas when the rolling update began.
+	InitialReplicasAnnotationKey = "disaggregatedset.x-k8s.io/initial-replicas"
+)
+
+// Conditions and their reasons.
+const (
+	// ConditionAvailable means that all roles are ready and updated.
+	ConditionAvailable = "Available"
+	// ConditionProgressing means that roles are being created, or rolled.
+	ConditionProgressing = "Progressing"
+	// ConditionReady is that of a scaler with a role.
+	ConditionReady = "Ready"
+
+	// ReasonAllRolesReady is that of Available.
+	ReasonAllRolesReady = "AllRolesReady"
+	// ReasonRolloutInProgress is that of Progressing.
+	ReasonRolloutInProgress = "RolloutInProgress"
+	// ReasonBound is that of Ready.
+	ReasonBound = "Bound"
+)

@@ -1,0 +1,51 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package helper
+
+import (
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
+)
+
+// The states of a set in one word.
+const (
+	PhaseTerminating = "Terminating" // it is being deleted
+	PhaseFailed      = "Failed"      // a group has used up maxGroupRestarts
+	PhasePaused      = "Paused"      // an update is in progress, and a user has paused it
+	PhaseUpdating    = "Updating"    // groups are being replaced
+	PhaseAvailable   = "Available"   // all groups are ready and updated
+	PhaseProgressing = "Progressing" // groups are being created, or become ready
+	PhasePending     = "Pending"     // the controller has not acted on it
+)
+
+// Phase returns the state of a set, with the condition that explains it; nil if none does.
+func Phase(set *leaderworkersetv1.LeaderWorkerSet) (string, *metav1.Condition) {
+	is := func(conditionType string) *metav1.Condition {
+		if c := meta.FindStatusCondition(set.Status.Conditions, conditionType); c != nil && c.Status == metav1.ConditionTrue {
+			return c
+		}
+		return nil
+	}
+	if set.DeletionTimestamp != nil {
+		return PhaseTerminating, nil
+	}
+	if c := is(leaderworkersetv1.ConditionFailed); c != nil {
+		return PhaseFailed, c
+	}
+	if c := is(leaderworkersetv1.ConditionUpdateInProgress); c != nil {
+		if set.Spec.Paused != nil && *set.Spec.Paused {
+			return PhasePaused, c
+		}
+		return PhaseUpdating, c
+	}
+	if c := is(leaderworkersetv1.ConditionAvailable); c != nil {
+		return PhaseAvailable, c
+	}
+	if c := is(leaderworkersetv1.ConditionProgressing); c != nil {
+		return PhaseProgressing, c
+	}
+	return PhasePending, nil
+}

@@ -1,0 +1,64 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package options
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httptrace"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/apiserver/pkg/server"
+)
+
+// TestClientsMoveBeforeTheEnd asks again and again over one connection, which the server gives up within the delay.
+func TestClientsMoveBeforeTheEnd(t *testing.T) {
+	for name, http2 := range map[string]bool{"HTTP/2": true, "HTTP/1.1": false} {
+		t.Run(name, func(t *testing.T) {
+			ctx, shutDown := context.WithCancel(t.Context())
+			defer shutDown()
+			config := &server.Config{
+				ShutdownDelayDuration: 50 * time.Millisecond,
+				BuildHandlerChainFunc: func(handler http.Handler, _ *server.Config) http.Handler { return handler },
+			}
+			applyLeaving(ctx, config)
+			handler := config.BuildHandlerChainFunc(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}), config)
+			s := httptest.NewUnstartedServer(handler)
+			s.EnableHTTP2 = http2
+			s.StartTLS()
+			defer s.Close()
+			reused := func() bool {
+				t.Helper()
+				var conn httptrace.GotConnInfo
+				trace := &httptrace.ClientTrace{GotConn: func(info httptrace.GotConnInfo) { conn = info }}
+				req, err := http.NewRequestWithContext(httptrace.WithClientTrace(t.Context(), trace), http.MethodGet, s.URL, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				response, err := s.Client().Do(req)
+				if err != nil {
+					t.Fatal(err)
+				}
+				response.Body.Close()
+				return conn.Reused
+			}
+			reused()
+			for range 20 {
+				if !reused() {
+					t.Fatal("the client had to open another connection before the server was to end")
+				}
+			}
+			shutDown()
+			err := wait.PollUntilContextTimeout(t.Context(), 10*time.Millisecond, 30*time.Second, true, func(context.Context) (bool, error) {
+				return !reused(), nil
+			})
+			if err != nil {
+				t.Errorf("the client keeps its connection until the server ends: %v", err)
+			}
+		})
+	}
+}

@@ -1,0 +1,85 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package options
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apiserver/pkg/server"
+	"k8s.io/client-go/metadata"
+
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/owners"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/storecheck"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/watchcache"
+)
+
+// newStoreCheck returns what keeps the server from answering for the wrong store, or nil if that is switched off.
+func (o *Options) newStoreCheck(config *apiserver.Config, main *clients) (*storecheck.Guard, error) {
+	if !o.Storage.Witness {
+		return nil, nil
+	}
+	meta, err := metadata.NewForConfig(main.config)
+	if err != nil {
+		return nil, wrapFlagError("kubeconfig", err, "give a valid kubeconfig for the main cluster")
+	}
+	checker := &owners.Checker{Metadata: meta, Groups: sets.New[string]()}
+	for _, group := range config.Groups {
+		checker.Groups.Insert(group.Group())
+	}
+	stored := o.Recommended.Etcd.StorageConfig
+	guard, err := storecheck.New(storecheck.Config{
+		Transport: stored.Transport, Prefix: stored.Prefix, Main: main.kube, Owners: checker.Check, Recorder: config.Recorder,
+		Version: config.Generic.EffectiveVersion.Info().GitVersion,
+	})
+	if err != nil {
+		return nil, wrapFlagError("etcd-servers", err, "correct the addresses and certificates of etcd")
+	}
+	checker.Known = func(ctx context.Context) (sets.Set[types.UID], error) {
+		resources, err := storedResources(config)
+		if err != nil {
+			return nil, err
+		}
+		return guard.Objects(ctx, resources)
+	}
+	return guard, nil
+}
+
+// storedResources returns where the objects of all groups are, also of those that are switched off.
+func storedResources(config *apiserver.Config) ([]storecheck.Resource, error) {
+	var resources []storecheck.Resource
+	for _, resource := range config.Groups.Stored() {
+		options, err := config.Generic.RESTOptionsGetter.GetRESTOptions(resource, nil)
+		if err != nil {
+			return nil, fmt.Errorf("looking for the objects of %s: %w", resource, err)
+		}
+		resources = append(resources, storecheck.Resource{Prefix: options.ResourcePrefix, Transformer: options.StorageConfig.Transformer})
+	}
+	return resources, nil
+}
+
+// wrapper returns what checks the answers of etcd, or nil without a guard.
+func wrapper(guard *storecheck.Guard) watchcache.Wrapper {
+	if guard == nil {
+		return nil
+	}
+	return guard.Wrap
+}
+
+// applyStoreCheck puts the guard in front of everything else.
+func applyStoreCheck(config *server.Config, guard *storecheck.Guard) {
+	if guard == nil {
+		return
+	}
+	config.RESTOptionsGetter = guard.Decorate(config.RESTOptionsGetter)
+	config.AddReadyzChecks(guard)
+	build := config.BuildHandlerChainFunc
+	config.BuildHandlerChainFunc = func(handler http.Handler, c *server.Config) http.Handler {
+		return guard.WithGate(build(handler, c))
+	}
+}

@@ -1,0 +1,63 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package storecheck
+
+import (
+	"context"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/klog/v2"
+
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/witness"
+)
+
+// adopt makes a store that an administrator has accepted that of this installation: first the key, which must be the one that was found, then
+// the record. Only then does the server answer.
+func (g *Guard) adopt(ctx context.Context, s *sight) error {
+	if !s.record.Accepted.AbandonJobs {
+		report, err := g.Owners(ctx)
+		if err != nil {
+			return fmt.Errorf("looking for Jobs whose owners the store does not know: %w", err)
+		}
+		if !report.Tolerable() {
+			g.count(ctx, &report)
+			g.describe(s)
+			s.record.Accepted = nil
+			klog.FromContext(ctx).Error(nil, "The store was accepted, but Jobs are at stake that were not abandoned", "count", report.Lost, "jobs", report.Names)
+			return g.publish(ctx, s, true)
+		}
+	}
+	if err := g.overtake(ctx, s); err != nil {
+		return err
+	}
+	key := g.newKey(s.record.Accepted.NewUUID, s.cluster)
+	revision, err := g.store.write(ctx, key, s.keyRevision())
+	if err != nil {
+		return err
+	}
+	if revision == 0 {
+		return errAgain
+	}
+	s.key = &witness.Found{Key: *key, ModRevision: revision, Revision: revision}
+	return g.finish(ctx, s)
+}
+
+// unfinished returns whether a server has begun to adopt the store and has not written the record.
+func (s *sight) unfinished(reason witness.Reason) bool {
+	return reason == witness.ReasonForeignStore && s.record.Accepted != nil && s.record.Accepted.NewUUID == s.key.UUID
+}
+
+// finish writes the record of a store that has been accepted and whose key has been written.
+func (g *Guard) finish(ctx context.Context, s *sight) error {
+	s.record.UUID, s.record.Floor = s.key.UUID, s.key.ModRevision
+	s.record.Restored = &witness.Restored{Revision: s.key.ModRevision, Time: metav1.Now()}
+	s.record.Accepted, s.record.Refusal = nil, nil
+	if err := g.writeRecord(ctx, s.cm, s.record); err != nil {
+		return err
+	}
+	klog.FromContext(ctx).Info("The store was accepted by an administrator and is now the one of this cluster", "uuid", s.key.UUID, "revision", s.key.ModRevision)
+	g.record(false, "StoreAccepted", "An administrator has accepted the store "+s.key.UUID+", which is served from now on.")
+	return errAgain
+}

@@ -1,0 +1,31 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package storecheck
+
+import (
+	"context"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/witness"
+)
+
+// TestWaitingEndsWithTheServer: the watch caches wait for a server that refuses, and the end of the server waits for them.
+func TestWaitingEndsWithTheServer(t *testing.T) {
+	g := &Guard{serving: make(chan struct{}), reason: witness.ReasonEmptyStore}
+	g.left, g.leave = context.WithCancel(context.Background())
+	g.ending, g.end = context.WithCancel(context.Background())
+	g.closed, g.close = context.WithCancel(context.Background())
+	waited := make(chan error)
+	go func() { waited <- g.await(context.Background()) }()
+	ctx, stop := context.WithCancel(t.Context())
+	stop()
+	if err := g.Run(ctx); err != nil {
+		t.Error(err)
+	}
+	if err := <-waited; !apierrors.IsServiceUnavailable(err) {
+		t.Errorf("waiting ended with %v", err)
+	}
+}

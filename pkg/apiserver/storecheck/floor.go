@@ -1,0 +1,98 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package storecheck
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/witness"
+)
+
+// raise writes the key again if something has changed in the store since, and then raises the floor of the record to the revision of the key.
+// It also compares both halves again: another store may have been accepted meanwhile, or another server may have raised the floor above this store.
+func (g *Guard) raise(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
+	defer cancel()
+	cm, record, err := g.readRecord(ctx)
+	if err != nil {
+		return err
+	}
+	g.mu.Lock()
+	before := g.known
+	g.mu.Unlock()
+	key, err := g.store.read(ctx)
+	if err != nil {
+		return err
+	}
+	reason := before.judge(key)
+	if reason == "" {
+		_, reason = witness.Judge(key, record, before.cluster)
+	}
+	if reason != "" {
+		g.stop(reason)
+		return fmt.Errorf("the store is refused: %s", reason)
+	}
+	floor := key.ModRevision
+	if key.Revision > floor {
+		next := g.newKey(key.UUID, key.ClusterUID)
+		written, err := g.store.write(ctx, next, floor)
+		if err != nil {
+			return err
+		}
+		floor = max(floor, written) // another server has written it if this one has not
+	}
+	g.saw(floor, max(key.Revision, floor))
+	return g.raiseRecord(ctx, cm, record, floor)
+}
+
+// raiseRecord raises the floor of the record, creates the record again if a person has deleted it, and takes out a refusal
+// that no server confirms any more.
+func (g *Guard) raiseRecord(ctx context.Context, cm *corev1.ConfigMap, record *witness.Record, floor int64) error {
+	switch {
+	case !record.Adopted():
+		g.mu.Lock()
+		record = &witness.Record{UUID: g.known.uuid, Floor: floor}
+		g.mu.Unlock()
+	case record.Floor >= floor && !abandoned(record.Refusal):
+		return nil
+	}
+	record.Floor = max(record.Floor, floor)
+	if abandoned(record.Refusal) {
+		record.Refusal, record.Accepted = nil, nil
+	}
+	// Who was faster has raised it as well, or does so next time.
+	if err := g.writeRecord(ctx, cm, record); !errors.Is(err, errAgain) {
+		return err
+	}
+	return nil
+}
+
+// abandonedAfter is how old a refusal is that no server confirms any more.
+const abandonedAfter = 3 * confirmInterval
+
+func abandoned(refusal *witness.Refusal) bool {
+	return refusal != nil && time.Since(refusal.Time.Time) > abandonedAfter
+}
+
+// mark notes in the store that it is an older copy of what this server has seen. The floor may be too old to show that: the key may be the
+// same in a copy that is a few seconds older.
+func (g *Guard) mark(ctx context.Context, s *sight) error {
+	g.mu.Lock()
+	seen := g.known
+	g.mu.Unlock()
+	if s.key == nil || s.key.UUID != seen.uuid || s.key.Revision >= seen.revision || s.key.Behind > 0 {
+		return nil
+	}
+	key := s.key.Key
+	key.Behind = seen.revision
+	if _, err := g.store.write(ctx, &key, s.key.ModRevision); err != nil {
+		return err
+	}
+	return errAgain // the key is another one now
+}

@@ -1,0 +1,254 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package storecheck
+
+import (
+	"context"
+	"errors"
+	"os"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/uuid"
+	"k8s.io/apiserver/pkg/storage/storagebackend"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/klog/v2"
+
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/owners"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/events"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/witness"
+)
+
+// Config is what a guard needs.
+type Config struct {
+	// Transport and Prefix say where the store is.
+	Transport storagebackend.TransportConfig
+	Prefix    string
+	// Main is the main cluster.
+	Main kubernetes.Interface
+	// Owners finds Jobs whose owners the store does not know.
+	Owners func(context.Context) (owners.Report, error)
+	// Recorder takes the events about refusals.
+	Recorder events.Recorder
+	// Version is that of the server.
+	Version string
+}
+
+// Guard knows whether the server may answer.
+type Guard struct {
+	Config
+	store  *store
+	server string
+	newID  func() string
+
+	// serving is closed when the server may answer, and left ends when it may not answer any more, although it did.
+	serving chan struct{}
+	left    context.Context
+	leave   context.CancelFunc
+	// ending ends when the server begins to end, and closed when it has ended.
+	ending, closed context.Context
+	end, close     context.CancelFunc
+	checks         batches
+
+	mu     sync.Mutex
+	reason witness.Reason
+	known  known
+	stores []func() error
+
+	// Those below belong to the goroutine that runs.
+	refusal   *refusal
+	lastError string
+}
+
+// known is what the server has seen of the store that it serves.
+type known struct {
+	uuid    string
+	cluster types.UID
+	// key and revision are the highest revisions seen: of the key, and of the store.
+	key, revision int64
+}
+
+// ErrFresh is why a server ends whose store is the right one again.
+var ErrFresh = errors.New("the store is the right one again after it was not: the server ends, because its caches may have data of the other store; it has to be started again")
+
+// New returns a guard that has not looked yet.
+func New(config Config) (*Guard, error) {
+	half, err := openStore(config.Transport, config.Prefix)
+	if err != nil {
+		return nil, err
+	}
+	server, err := os.Hostname()
+	if err != nil {
+		server = "unknown"
+	}
+	g := &Guard{
+		Config: config, store: half, server: server, newID: func() string { return string(uuid.NewUUID()) }, serving: make(chan struct{}),
+		reason: witness.ReasonNotChecked,
+	}
+	g.left, g.leave = context.WithCancel(context.Background())
+	g.ending, g.end = context.WithCancel(context.Background())
+	g.closed, g.close = context.WithCancel(context.Background())
+	g.checks.read = g.check
+	registerMetrics()
+	show(g.reason)
+	return g, nil
+}
+
+// Serving returns whether the server may answer.
+func (g *Guard) Serving() bool {
+	select {
+	case <-g.serving:
+		return g.left.Err() == nil
+	default:
+		return false
+	}
+}
+
+// Reason returns why the server does not answer; it is empty while it does.
+func (g *Guard) Reason() witness.Reason {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.reason
+}
+
+func (g *Guard) setReason(reason witness.Reason) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.reason = reason
+	show(reason)
+}
+
+// served returns whether the server has answered in this process.
+func (g *Guard) served() bool {
+	select {
+	case <-g.serving:
+		return true
+	default:
+		return false
+	}
+}
+
+// await waits until the server may answer. It returns an error when the context or the server ends before that.
+func (g *Guard) await(ctx context.Context) error {
+	if g.Serving() {
+		return nil
+	}
+	serving := g.serving
+	if g.left.Err() != nil {
+		serving = nil // never again
+	}
+	select {
+	case <-serving:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-g.ending.Done(): // the watch caches, whose contexts do not end, are waited for
+		return g.unavailable()
+	}
+}
+
+// Times between two turns.
+const (
+	// pollInterval is how often a server that does not serve looks whether it may.
+	pollInterval = 2 * time.Second
+	// firstPause is the pause after the first failure to look.
+	firstPause = 100 * time.Millisecond
+	// checkInterval is how often the key is read while nothing else asks for it, and floorInterval how often the floor is raised.
+	checkInterval = 2 * time.Second
+	floorInterval = 10 * time.Second
+	// maxRetries bounds turns without a pause, which follow each other when servers start at the same time.
+	maxRetries = 10
+)
+
+// Run looks after the store until the context ends. It returns ErrFresh when the server has to end.
+func (g *Guard) Run(ctx context.Context) error {
+	context.AfterFunc(ctx, g.end) // also after this returns with ErrFresh
+	pause, retries := firstPause, 0
+	for ctx.Err() == nil && !g.Serving() {
+		err := g.turn(ctx)
+		if errors.Is(err, ErrFresh) {
+			return err
+		}
+		wait := pollInterval
+		switch {
+		case errors.Is(err, errAgain) && retries < maxRetries:
+			retries++
+			continue
+		case err != nil:
+			g.notLooked(ctx, err)
+			wait, pause = pause, min(2*pause, pollInterval)
+		default:
+			g.lastError, pause = "", firstPause
+		}
+		retries = 0
+		if !g.Serving() {
+			sleep(ctx, nil, wait)
+		}
+	}
+	if g.Serving() {
+		g.watch(ctx)
+	}
+	if ctx.Err() != nil {
+		return nil
+	}
+	return g.Run(ctx)
+}
+
+// notLooked remembers and logs why it is not known whether the store is the right one.
+func (g *Guard) notLooked(ctx context.Context, err error) {
+	if err.Error() == g.lastError || ctx.Err() != nil {
+		return
+	}
+	g.lastError = err.Error()
+	klog.FromContext(ctx).Error(err, "Cannot compare the store with the main cluster; nothing is served until then")
+}
+
+// watch reads the key and raises the floor from time to time while the server serves.
+func (g *Guard) watch(ctx context.Context) {
+	raised := time.Now()
+	for ctx.Err() == nil && g.Serving() {
+		sleep(ctx, g.left.Done(), checkInterval)
+		_ = g.Verify(ctx)
+		if time.Since(raised) >= floorInterval && g.Serving() && ctx.Err() == nil {
+			g.logFailure(ctx, g.raise(ctx))
+			raised = time.Now()
+		}
+	}
+}
+
+func (g *Guard) logFailure(ctx context.Context, err error) {
+	text := ""
+	if err != nil {
+		text = err.Error()
+	}
+	if err != nil && text != g.lastError {
+		klog.FromContext(ctx).Error(err, "Cannot raise the floor of the witness")
+	}
+	g.lastError = text
+}
+
+// closeTimeout bounds the last raise of the floor.
+const closeTimeout = 5 * time.Second
+
+// Close raises the floor if the server still serves. It is called when all requests were answered and etcd still runs.
+func (g *Guard) Close(ctx context.Context) {
+	if g.Serving() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
+		g.logFailure(ctx, g.raise(ctx))
+		cancel()
+	}
+	g.close()
+	_ = g.store.client.Close()
+}
+
+func sleep(ctx context.Context, wake <-chan struct{}, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-wake:
+	case <-timer.C:
+	}
+}

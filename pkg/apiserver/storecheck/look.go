@@ -1,0 +1,180 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package storecheck
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/klog/v2"
+
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/witness"
+)
+
+// lookTimeout bounds each question to the main cluster or etcd.
+const lookTimeout = 10 * time.Second
+
+// errAgain is returned when somebody else has changed a half of the witness in between.
+var errAgain = errors.New("a half of the witness has changed in between")
+
+// sight is what was found in one look.
+type sight struct {
+	cluster types.UID
+	// cm and record are nil if there is no ConfigMap.
+	cm     *corev1.ConfigMap
+	record *witness.Record
+	// key is nil if there is none.
+	key *witness.Found
+}
+
+// keyRevision is 0 without a key.
+func (s *sight) keyRevision() int64 {
+	if s.key == nil {
+		return 0
+	}
+	return s.key.ModRevision
+}
+
+// look reads both halves. The record comes first: the key is written before the record, so that it is never behind a record that was read before.
+func (g *Guard) look(ctx context.Context) (*sight, error) {
+	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
+	defer cancel()
+	namespace, err := g.Main.CoreV1().Namespaces().Get(ctx, witness.Namespace, metav1.GetOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("reading namespace %s of the main cluster: %w", witness.Namespace, err)
+	}
+	s := &sight{cluster: namespace.UID}
+	if s.cm, s.record, err = g.readRecord(ctx); err != nil {
+		return nil, err
+	}
+	s.key, err = g.store.read(ctx)
+	return s, err
+}
+
+func (g *Guard) readRecord(ctx context.Context) (*corev1.ConfigMap, *witness.Record, error) {
+	cm, err := g.Main.CoreV1().ConfigMaps(witness.Namespace).Get(ctx, witness.Name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil, nil, nil
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("reading ConfigMap %s/%s of the main cluster: %w", witness.Namespace, witness.Name, err)
+	}
+	record, err := witness.Read(cm)
+	return cm, record, err
+}
+
+// writeRecord stores the record in the ConfigMap that was read, or creates one. It returns errAgain if the ConfigMap is another one by now.
+func (g *Guard) writeRecord(ctx context.Context, cm *corev1.ConfigMap, record *witness.Record) error {
+	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
+	defer cancel()
+	maps := g.Main.CoreV1().ConfigMaps(witness.Namespace)
+	create := cm == nil
+	if create {
+		cm = &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: witness.Name, Namespace: witness.Namespace,
+			Labels: labels()}}
+	}
+	cm = cm.DeepCopy()
+	err := record.Write(cm)
+	switch {
+	case err != nil:
+		return err
+	case create:
+		_, err = maps.Create(ctx, cm, metav1.CreateOptions{})
+	default:
+		_, err = maps.Update(ctx, cm, metav1.UpdateOptions{})
+	}
+	if apierrors.IsAlreadyExists(err) || apierrors.IsConflict(err) || (!create && apierrors.IsNotFound(err)) {
+		return errAgain
+	}
+	if err != nil {
+		return fmt.Errorf("writing ConfigMap %s/%s of the main cluster: %w", witness.Namespace, witness.Name, err)
+	}
+	return nil
+}
+
+// turn looks once and does what follows.
+func (g *Guard) turn(ctx context.Context) error {
+	s, err := g.look(ctx)
+	if err != nil {
+		return err
+	}
+	if g.served() {
+		if err := g.mark(ctx, s); err != nil {
+			return err
+		}
+	}
+	switch step, reason := witness.Judge(s.key, s.record, s.cluster); step {
+	case witness.StepServe:
+		return g.serve(ctx, s)
+	case witness.StepFirst, witness.StepRecord:
+		return g.claim(ctx, s)
+	default:
+		return g.refuse(ctx, s, reason, nil)
+	}
+}
+
+// serve lets the server answer. A server that had to stop must not answer again.
+func (g *Guard) serve(ctx context.Context, s *sight) error {
+	if err := g.endRefusal(ctx, s); err != nil {
+		return err
+	}
+	if g.served() {
+		return ErrFresh
+	}
+	g.mu.Lock()
+	g.known = known{uuid: s.key.UUID, cluster: s.cluster, key: s.key.ModRevision, revision: s.key.Revision}
+	g.mu.Unlock()
+	g.refusal = nil
+	g.setReason("")
+	close(g.serving)
+	klog.FromContext(ctx).Info("The store is the one of this cluster", "uuid", s.key.UUID, "revision", s.key.Revision)
+	return nil
+}
+
+// claim takes a store for this installation that has no record, and no key either at the first start.
+func (g *Guard) claim(ctx context.Context, s *sight) error {
+	if g.refusal.finds(s, witness.ReasonUnknownOwners) && !g.refusal.due() {
+		return g.refuse(ctx, s, witness.ReasonUnknownOwners, nil)
+	}
+	report, err := g.Owners(ctx)
+	if err != nil {
+		return fmt.Errorf("looking for Jobs whose owners the store does not know: %w", err)
+	}
+	if !report.Tolerable() {
+		return g.refuse(ctx, s, witness.ReasonUnknownOwners, &report)
+	}
+	if report.Lost > 0 {
+		klog.FromContext(ctx).Info("The store does not know the owners of some Jobs, which the garbage collector deletes", "jobs", report.Names, "count", report.Lost, "owned", report.Owned)
+	}
+	key, revision := g.newKey(g.newID(), s.cluster), s.keyRevision()
+	if s.key == nil {
+		if revision, err = g.store.write(ctx, key, 0); err != nil {
+			return err
+		}
+		if revision == 0 {
+			return errAgain
+		}
+	} else {
+		key = &s.key.Key
+	}
+	if err := g.writeRecord(ctx, s.cm, &witness.Record{UUID: key.UUID, Floor: revision}); err != nil {
+		return err
+	}
+	klog.FromContext(ctx).Info("This store is now the one of this cluster", "uuid", key.UUID, "jobs", report.Owned)
+	return errAgain // both halves are read again, as at each start
+}
+
+func (g *Guard) newKey(uuid string, cluster types.UID) *witness.Key {
+	return &witness.Key{UUID: uuid, ClusterUID: cluster, Format: witness.Format, Version: g.Version}
+}
+
+func labels() map[string]string {
+	return map[string]string{"app.kubernetes.io/name": "jobset-apiserver"}
+}

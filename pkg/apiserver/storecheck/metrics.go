@@ -1,0 +1,64 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package storecheck
+
+import (
+	"sync"
+	"time"
+
+	"k8s.io/component-base/metrics"
+	"k8s.io/component-base/metrics/legacyregistry"
+
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/witness"
+)
+
+const subsystem = "jobset_apiserver_store"
+
+var (
+	checks = metrics.NewCounterVec(&metrics.CounterOpts{
+		Subsystem: subsystem, Name: "checks_total", StabilityLevel: metrics.ALPHA,
+		Help: "Reads of the key of the witness while the server serves, by result: ok, or error if etcd did not answer.",
+	}, []string{"result"})
+	seconds = metrics.NewHistogram(&metrics.HistogramOpts{
+		Subsystem: subsystem, Name: "check_duration_seconds", StabilityLevel: metrics.ALPHA,
+		Help:    "Duration of reads of the key of the witness while the server serves.",
+		Buckets: []float64{0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 1, 5, 10},
+	})
+	refused = metrics.NewGaugeVec(&metrics.GaugeOpts{
+		Subsystem: subsystem, Name: "refused", StabilityLevel: metrics.ALPHA,
+		Help: "1 for the reason why the server does not serve its store; 0 for all others.",
+	}, []string{"reason"})
+)
+
+var reasons = []witness.Reason{
+	witness.ReasonEmptyStore, witness.ReasonForeignStore, witness.ReasonOtherCluster, witness.ReasonRolledBack, witness.ReasonUnknownOwners,
+	witness.ReasonNewerFormat, witness.ReasonNotChecked,
+}
+
+var registerOnce sync.Once
+
+// registerMetrics makes the metrics visible, with a value for each reason.
+func registerMetrics() {
+	registerOnce.Do(func() { legacyregistry.MustRegister(checks, seconds, refused) })
+}
+
+func observe(err error, took time.Duration) {
+	result := "ok"
+	if err != nil {
+		result = "error"
+	}
+	checks.WithLabelValues(result).Inc()
+	seconds.Observe(took.Seconds())
+}
+
+// show publishes why the server does not serve; the reason is empty if it does.
+func show(reason witness.Reason) {
+	for _, other := range reasons {
+		value := 0.0
+		if other == reason {
+			value = 1
+		}
+		refused.WithLabelValues(string(other)).Set(value)
+	}
+}

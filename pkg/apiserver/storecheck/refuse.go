@@ -1,0 +1,225 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package storecheck
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/klog/v2"
+
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/owners"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/events"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/text"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/witness"
+)
+
+const (
+	// maxNote is the longest note of an event, in bytes.
+	maxNote = 1024
+	// confirmInterval is how often a refusal is confirmed in the record.
+	confirmInterval = time.Minute
+	// ownersInterval is how often the Jobs are counted whose owners keep the server from serving.
+	ownersInterval = 10 * time.Second
+	// ownersTimeout bounds the search for Jobs at stake.
+	ownersTimeout = time.Minute
+	// ownersShare bounds the time that repeated searches take: one of so many parts.
+	ownersShare = 20
+)
+
+// refusal is what this server refuses, and what it knows about it.
+type refusal struct {
+	witness.Refusal
+	// uuids of the key and of the record belong to what was found.
+	keyUUID, recordUUID string
+	// counted is when the Jobs at stake were counted, and took how long that took.
+	counted time.Time
+	took    time.Duration
+	report  *owners.Report
+	// listed is the count whose owners were published.
+	listed time.Time
+	// published is whether the record had it once.
+	published bool
+}
+
+// finds returns whether the refusal is about what was found now.
+func (r *refusal) finds(s *sight, reason witness.Reason) bool {
+	return r != nil && r.Reason == reason && r.Revision == s.keyRevision() && r.keyUUID == s.keyUUID() && r.recordUUID == s.recordUUID()
+}
+
+func (s *sight) keyUUID() string {
+	if s.key == nil {
+		return ""
+	}
+	return s.key.UUID
+}
+
+func (s *sight) recordUUID() string {
+	if s.record == nil {
+		return ""
+	}
+	return s.record.UUID
+}
+
+// refuse publishes why the store is not served, unless an administrator has accepted it. The report is nil if the Jobs at stake were not counted yet.
+func (g *Guard) refuse(ctx context.Context, s *sight, reason witness.Reason, report *owners.Report) error {
+	if s.unfinished(reason) {
+		return g.finish(ctx, s)
+	}
+	fresh := !g.refusal.finds(s, reason)
+	if fresh {
+		g.refusal = &refusal{keyUUID: s.keyUUID(), recordUUID: s.recordUUID()}
+		g.refusal.Refusal = witness.Refusal{Reason: reason, Server: g.server, NewUUID: g.propose(ctx, reason), Revision: s.keyRevision(), Served: g.served()}
+		g.setReason(reason)
+	}
+	g.count(ctx, report)
+	g.describe(s)
+	if fresh {
+		klog.FromContext(ctx).Error(nil, "The store is refused", "reason", reason, "message", g.refusal.Message)
+	}
+	if s.record != nil && reason != witness.ReasonNewerFormat && s.record.Accepts(&g.refusal.Refusal) {
+		return g.adopt(ctx, s)
+	}
+	return g.publish(ctx, s, false)
+}
+
+// describe brings the message of the refusal up to date.
+func (g *Guard) describe(s *sight) { g.refusal.Message = g.message(g.refusal, s) }
+
+// propose returns the UUID that the store gets if it is accepted. It is kept in the store, so that all servers of this store propose the same, also
+// after a restart, and servers of other stores another one.
+func (g *Guard) propose(ctx context.Context, reason witness.Reason) string {
+	id := g.newID()
+	if reason == witness.ReasonNewerFormat {
+		return id // it cannot be accepted, and nothing is written
+	}
+	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
+	defer cancel()
+	kept, err := g.store.propose(ctx, id)
+	if err != nil {
+		klog.FromContext(ctx).Error(err, "Cannot keep the UUID that is proposed for the store; after a restart it is another one")
+		return id
+	}
+	return kept
+}
+
+// count counts the Jobs at stake from time to time.
+func (g *Guard) count(ctx context.Context, report *owners.Report) {
+	r := g.refusal
+	if report == nil && !r.due() {
+		return
+	}
+	start := time.Now()
+	if report == nil {
+		ctx, cancel := context.WithTimeout(ctx, ownersTimeout)
+		defer cancel()
+		if found, err := g.Owners(ctx); err == nil {
+			report = &found
+		} else {
+			klog.FromContext(ctx).Error(err, "Cannot count the Jobs whose owners the store does not know")
+		}
+	}
+	r.counted, r.took, r.report = time.Now(), time.Since(start), report
+	r.JobsAtStake, r.ClaimsAtStake, r.Jobs = -1, 0, nil
+	if report != nil {
+		r.JobsAtStake, r.ClaimsAtStake, r.Jobs = report.Lost, report.LostClaims, report.Names[:min(len(report.Names), witness.MaxJobs)]
+	}
+}
+
+// list publishes the owners that are lost, for `store release-orphans`, once for each count. It comes before the refusal, so that the list of what is
+// shown exists.
+func (g *Guard) list(ctx context.Context) error {
+	r := g.refusal
+	if r.report == nil || r.listed.Equal(r.counted) || (len(r.report.Owners) == 0 && r.listed.IsZero()) {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
+	defer cancel()
+	err := owners.Publish(ctx, g.Main.CoreV1(), witness.LostOwners{
+		NewUUID: r.NewUUID, Revision: r.Revision, Owners: r.report.Owners, More: r.report.More,
+	})
+	if err == nil {
+		r.listed = r.counted
+	}
+	return err
+}
+
+// due returns whether the Jobs at stake should be counted again.
+func (r *refusal) due() bool {
+	interval := confirmInterval
+	if r.Reason == witness.ReasonUnknownOwners {
+		interval = ownersInterval // the server serves when enough of them are gone
+	}
+	return time.Since(r.counted) >= max(interval, ownersShare*r.took)
+}
+
+// publish writes the refusal into the record when it is new, and confirms it from time to time. The refusal of a server with another store
+// stays as long as that server confirms it: an administrator could not accept what changes all the time.
+func (g *Guard) publish(ctx context.Context, s *sight, now bool) error {
+	r := &g.refusal.Refusal
+	record := s.record
+	if record == nil {
+		record = &witness.Record{}
+	}
+	if g.ofAnother(record.Refusal) || !now && same(record.Refusal, r) && time.Since(record.Refusal.Time.Time) < confirmInterval {
+		return nil
+	}
+	r.Time = metav1.Now()
+	record.Refusal = r
+	if record.Accepted != nil && !record.Accepts(r) {
+		record.Accepted = nil
+	}
+	if err := g.list(ctx); err != nil {
+		klog.FromContext(ctx).Error(err, "Cannot publish the owners that the store does not know")
+	}
+	if err := g.writeRecord(ctx, s.cm, record); err != nil {
+		return err
+	}
+	if !g.refusal.published {
+		g.refusal.published = true
+		g.record(true, string(r.Reason), r.Message)
+	}
+	return nil
+}
+
+// ofAnother returns whether a refusal is that of a server with another store, which still confirms it.
+func (g *Guard) ofAnother(refusal *witness.Refusal) bool {
+	return refusal != nil && refusal.NewUUID != g.refusal.NewUUID && refusal.Server != g.server && !abandoned(refusal)
+}
+
+func same(stored, r *witness.Refusal) bool {
+	return stored != nil && stored.NewUUID == r.NewUUID && stored.Message == r.Message && stored.JobsAtStake == r.JobsAtStake && stored.ClaimsAtStake == r.ClaimsAtStake &&
+		stored.Served == r.Served && slices.Equal(stored.Jobs, r.Jobs)
+}
+
+// endRefusal takes a refusal of this store out of the record, and one of a server before this one. That of a server with another store stays.
+func (g *Guard) endRefusal(ctx context.Context, s *sight) error {
+	old := s.record.Refusal
+	if old == nil {
+		return nil
+	}
+	if old.Server != g.server && !abandoned(old) {
+		proposed, err := g.store.proposal(ctx)
+		if err != nil || proposed != old.NewUUID {
+			return err
+		}
+	}
+	s.record.Refusal, s.record.Accepted = nil, nil
+	if err := g.writeRecord(ctx, s.cm, s.record); err != nil {
+		return err
+	}
+	g.record(false, "StoreServed", "The store is the right one again.")
+	return nil
+}
+
+// record reports an event on the ConfigMap.
+func (g *Guard) record(warning bool, reason, note string) {
+	g.Recorder.Record(events.Event{
+		Regarding: corev1.ObjectReference{APIVersion: "v1", Kind: "ConfigMap", Namespace: witness.Namespace, Name: witness.Name},
+		Action:    "CheckStore", Reason: reason, Note: text.TruncateWithEllipsis(note, maxNote), Warning: warning,
+	})
+}

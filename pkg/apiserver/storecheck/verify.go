@@ -1,0 +1,140 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package storecheck
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/klog/v2"
+
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/witness"
+)
+
+// checkTimeout bounds one read of the key.
+const checkTimeout = 10 * time.Second
+
+// Verify returns nil if the store is still the right one: after a read of the key that began after this call. Otherwise it returns an
+// error with code 503.
+func (g *Guard) Verify(ctx context.Context) error {
+	if !g.Serving() {
+		return g.unavailable()
+	}
+	err := g.checks.do(ctx)
+	switch {
+	case !g.Serving():
+		return g.unavailable()
+	case err != nil && ctx.Err() != nil:
+		return ctx.Err()
+	case err != nil:
+		return apierrors.NewServiceUnavailable("the store did not answer whether it is still the same: " + err.Error())
+	}
+	return nil
+}
+
+// check reads the key.
+func (g *Guard) check() error {
+	ctx, cancel := context.WithTimeout(g.closed, checkTimeout)
+	defer cancel()
+	return hedged(ctx, g.checkOnce)
+}
+
+func (g *Guard) checkOnce(ctx context.Context) error {
+	g.mu.Lock()
+	before := g.known
+	g.mu.Unlock()
+	start := time.Now()
+	found, err := g.store.read(ctx)
+	if !errors.Is(ctx.Err(), context.Canceled) { // another read was faster
+		observe(err, time.Since(start))
+	}
+	if err != nil {
+		return err
+	}
+	if reason := before.judge(found); reason != "" {
+		g.stop(reason)
+		return g.unavailable()
+	}
+	g.saw(found.ModRevision, found.Revision)
+	return nil
+}
+
+// judge compares what was read with what was known when the read began.
+func (k known) judge(found *witness.Found) witness.Reason {
+	_, reason := witness.Judge(found, &witness.Record{UUID: k.uuid, Floor: k.key}, k.cluster)
+	if reason == "" && found.Revision < k.revision {
+		return witness.ReasonRolledBack
+	}
+	return reason
+}
+
+func (g *Guard) saw(key, revision int64) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.known.key, g.known.revision = max(g.known.key, key), max(g.known.revision, revision)
+}
+
+// stop ends what the server answers, for good in this process.
+func (g *Guard) stop(reason witness.Reason) {
+	if g.left.Err() != nil {
+		return
+	}
+	g.setReason(reason)
+	g.leave()
+	klog.Background().Error(nil, "The store was exchanged while the server runs; nothing is served any more", "reason", reason)
+}
+
+// batches joins concurrent checks. Each caller is answered by a read that begins after it came.
+type batches struct {
+	read func() error
+
+	mu      sync.Mutex
+	next    *batch
+	running bool
+}
+
+type batch struct {
+	callers int
+	done    chan struct{}
+	err     error
+}
+
+func (b *batches) do(ctx context.Context) error {
+	b.mu.Lock()
+	if b.next == nil {
+		b.next = &batch{done: make(chan struct{})}
+	}
+	mine := b.next
+	mine.callers++
+	if !b.running {
+		b.running = true
+		go b.run()
+	}
+	b.mu.Unlock()
+	select {
+	case <-mine.done:
+		return mine.err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// run reads until nobody waits.
+func (b *batches) run() {
+	for {
+		b.mu.Lock()
+		current := b.next
+		b.next = nil
+		b.running = current != nil
+		b.mu.Unlock()
+		if current == nil {
+			return
+		}
+		current.err = b.read()
+		close(current.done)
+	}
+}

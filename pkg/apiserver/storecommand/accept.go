@@ -1,0 +1,157 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package storecommand
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/witness"
+)
+
+// maxWrites is how often the ConfigMap is written when a server writes it too.
+const maxWrites = 5
+
+// acceptance is `store accept`.
+type acceptance struct {
+	uuid        string
+	revision    int64
+	abandonJobs bool
+	dryRun      dryRun
+}
+
+func newAccept(streams genericiooptions.IOStreams, connect connector) *cobra.Command {
+	var a acceptance
+	cmd := &cobra.Command{
+		Use:   "accept --uuid=UUID --revision=REVISION",
+		Short: "Serve a store that a server refuses",
+		Long: "Accept the store that a server refuses: it becomes the store of this cluster, and the server serves it within seconds.\n" +
+			"The garbage collector then deletes the Jobs of owners that this store does not have. If there is a better store, like a\n" +
+			"newer backup or the right volume, use that instead.\n\n" +
+			"The UUID and the revision are those that \"store status\" shows. They hold for this store in this state only.",
+		Example: "  # What is refused?\n  jobset-apiserver store status\n\n" +
+			"  # Keep the Jobs, then accept the store\n  jobset-apiserver store release-orphans\n" +
+			"  jobset-apiserver store accept --uuid=6f1c2f0a-3f77-4f0e-8b57-0d6d3f2f4f0e --revision=0",
+		Args: noArguments,
+	}
+	cmd.Flags().StringVar(&a.uuid, "uuid", "", "UUID of the store that is refused, as shown by \"store status\".")
+	cmd.Flags().Int64Var(&a.revision, "revision", 0, "Revision of the store that is refused, as shown by \"store status\".")
+	cmd.Flags().BoolVar(&a.abandonJobs, "abandon-jobs", false, "Also accept that the garbage collector deletes the Jobs whose owners are lost.")
+	a.dryRun.addFlag(cmd)
+	flags := addClusterFlags(cmd)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if err := a.validate(cmd); err != nil {
+			return err
+		}
+		c, err := connect(flags)
+		if err != nil {
+			return err
+		}
+		if err := a.run(cmd.Context(), c); err != nil {
+			return err
+		}
+		_, err = fmt.Fprintf(streams.Out, "store %s at revision %d accepted%s\n", a.uuid, a.revision, a.dryRun.suffix())
+		return err
+	}
+	return cmd
+}
+
+func (a *acceptance) validate(cmd *cobra.Command) error {
+	if a.uuid == "" {
+		return errors.New("--uuid: must be that of the store that is refused; \"store status\" shows it")
+	}
+	if !cmd.Flags().Changed("revision") {
+		return errors.New("--revision: must be that of the store that is refused; \"store status\" shows it")
+	}
+	return a.dryRun.validate()
+}
+
+// run writes the acceptance into the record. A server may confirm its refusal at the same time.
+func (a *acceptance) run(ctx context.Context, c *clients) error {
+	for try := 1; ; try++ {
+		err := a.try(ctx, c)
+		if err == nil || !apierrors.IsConflict(err) || try == maxWrites {
+			return err
+		}
+	}
+}
+
+func (a *acceptance) try(ctx context.Context, c *clients) error {
+	cm, record, err := c.getRecord(ctx)
+	if err != nil {
+		return err
+	}
+	if record == nil || record.Refusal == nil {
+		return a.nothingRefused(record)
+	}
+	if err := a.check(record.Refusal); err != nil {
+		return err
+	}
+	if !a.abandonJobs {
+		if err := c.nothingAtStake(ctx, record); err != nil {
+			return err
+		}
+	}
+	record.Accepted = &witness.Acceptance{NewUUID: a.uuid, Revision: a.revision, AbandonJobs: a.abandonJobs}
+	if a.dryRun.client() {
+		return nil
+	}
+	return c.putRecord(ctx, cm, record, a.dryRun.options())
+}
+
+// nothingRefused says why there is nothing to accept. A store that was accepted and adopted is no error.
+func (a *acceptance) nothingRefused(record *witness.Record) error {
+	switch {
+	case record == nil:
+		return fmt.Errorf("no server refuses a store: ConfigMap %s/%s does not exist", witness.Namespace, witness.Name)
+	case record.Restored != nil && record.UUID == a.uuid:
+		return nil
+	}
+	return fmt.Errorf("no server refuses a store; the store of this cluster is %s", record.UUID)
+}
+
+// check compares the acceptance with what is refused.
+func (a *acceptance) check(refusal *witness.Refusal) error {
+	switch {
+	case refusal.Reason == witness.ReasonNewerFormat:
+		return errors.New("a newer version of jobset-apiserver has written this store: run that version; the store cannot be accepted for this one")
+	case refusal.NewUUID != a.uuid:
+		return fmt.Errorf("--uuid: must be %s, which %s refuses, not %s: look at \"store status\" again", refusal.NewUUID, refusal.Server, a.uuid)
+	case refusal.Revision != a.revision:
+		return fmt.Errorf("--revision: must be %d, which %s refuses, not %d: look at \"store status\" again", refusal.Revision, refusal.Server, a.revision)
+	}
+	return nil
+}
+
+// nothingAtStake returns an error if the garbage collector would delete Jobs or claims. Those that were released are at stake no more.
+func (c *clients) nothingAtStake(ctx context.Context, record *witness.Record) error {
+	stake := stakeOf(record.Refusal)
+	if stake.any() {
+		if list, err := c.getLostOwners(ctx, record); err == nil && !list.More {
+			if stake, err = c.stakeOf(ctx, list); err != nil {
+				return err
+			}
+		}
+	}
+	if !stake.any() {
+		return nil
+	}
+	return fmt.Errorf("--abandon-jobs: the garbage collector will delete %s. To keep them, run \"store release-orphans\" first. To let them go, add --abandon-jobs", stake)
+}
+
+// putRecord writes the ConfigMap that was read.
+func (c *clients) putRecord(ctx context.Context, cm *corev1.ConfigMap, record *witness.Record, dryRun []string) error {
+	if err := record.Write(cm); err != nil {
+		return err
+	}
+	_, err := c.kube.CoreV1().ConfigMaps(cm.Namespace).Update(ctx, cm, metav1.UpdateOptions{DryRun: dryRun})
+	return explain(err)
+}

@@ -1,0 +1,86 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package storecommand
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/groups"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/owners"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/witness"
+)
+
+// lostOwners are the owners that a refused store does not know.
+type lostOwners struct {
+	sets.Set[types.UID]
+	// groups are those of our kinds.
+	groups groups.Groups
+	// More says that there are others, which are not listed.
+	More bool
+}
+
+// getLostOwners reads the list that belongs to the record. A list of an earlier refusal is an error.
+func (c *clients) getLostOwners(ctx context.Context, record *witness.Record) (*lostOwners, error) {
+	cm, err := c.kube.CoreV1().ConfigMaps(witness.Namespace).Get(ctx, witness.LostOwnersName, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, fmt.Errorf("no owners are lost: ConfigMap %s/%s does not exist; a server that refuses a store writes it", witness.Namespace, witness.LostOwnersName)
+	case err != nil:
+		return nil, explain(err)
+	}
+	list, err := witness.ReadLostOwners(cm)
+	if err != nil {
+		return nil, fmt.Errorf("%w: delete the ConfigMap; the server that refuses the store writes it again", err)
+	}
+	if record == nil || !list.Matches(record) {
+		return nil, fmt.Errorf("ConfigMap %s/%s is about another store, %s at revision %d: if a server refuses a store now, run the command again in a minute",
+			witness.Namespace, witness.LostOwnersName, list.NewUUID, list.Revision)
+	}
+	return &lostOwners{sets.New(list.Owners...), groups.All(), list.More}, nil
+}
+
+// referencesOf returns the indexes of the owner references of an object to lost owners. Only references to our kinds count: the list has
+// what users wrote into their Jobs, which could be the UID of somebody else's owner of another kind.
+func (l *lostOwners) referencesOf(object *metav1.PartialObjectMetadata) []int {
+	var indexes []int
+	for i := range object.OwnerReferences {
+		version, err := schema.ParseGroupVersion(object.OwnerReferences[i].APIVersion)
+		if err == nil && l.Has(object.OwnerReferences[i].UID) && l.groups.IsGroupRegistered(version.Group) {
+			indexes = append(indexes, i)
+		}
+	}
+	return indexes
+}
+
+// stakeOf counts the Jobs and claims of lost owners. Those that are being deleted cannot be kept.
+func (c *clients) stakeOf(ctx context.Context, lost *lostOwners) (stake, error) {
+	var found stake
+	err := c.eachOrphan(ctx, lost, owners.Jobs, func() { found = stake{} }, func(job *metav1.PartialObjectMetadata) {
+		if found.jobs++; len(found.names) < witness.MaxJobs {
+			found.names = append(found.names, job.Namespace+"/"+job.Name)
+		}
+	})
+	if err != nil {
+		return stake{}, err
+	}
+	err = c.eachOrphan(ctx, lost, owners.Claims, func() { found.claims = 0 }, func(*metav1.PartialObjectMetadata) { found.claims++ })
+	return found, err
+}
+
+func (c *clients) eachOrphan(ctx context.Context, lost *lostOwners, resource schema.GroupVersionResource, begin func(), visit func(*metav1.PartialObjectMetadata)) error {
+	return explain(owners.EachPage(ctx, c.metadata, resource, begin, func(page []metav1.PartialObjectMetadata) {
+		for i := range page {
+			if page[i].DeletionTimestamp == nil && len(lost.referencesOf(&page[i])) > 0 {
+				visit(&page[i])
+			}
+		}
+	}))
+}

@@ -1,0 +1,137 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package storecommand
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/duration"
+
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/witness"
+)
+
+// meanings say what a state is.
+var meanings = map[State]string{
+	Serving:   "no server refuses the store",
+	Refused:   "a server refuses the store and answers no request",
+	Accepted:  "the store is accepted; the server that refuses it is about to serve it",
+	NoWitness: "ConfigMap " + witness.Namespace + "/" + witness.Name + " does not exist",
+}
+
+// noWitness explains the state.
+const noWitness = "No server has served a store of this cluster yet, the ConfigMap was deleted, or the server runs with --store-witness=false.\n" +
+	"A server creates the ConfigMap when it starts.\n"
+
+// write writes the status for humans.
+func (s *Status) write(out io.Writer, now time.Time) error {
+	lines := tabwriter.NewWriter(out, 0, 0, 3, ' ', 0)
+	line := func(name, format string, args ...any) {
+		fmt.Fprintf(lines, "%s:\t%s\n", name, fmt.Sprintf(format, args...))
+	}
+	line("State", "%s, %s", s.State, meanings[s.State])
+	switch {
+	case s.UUID != "":
+		line("Store", "%s, at revision %d or later", s.UUID, s.Floor)
+	case s.State != NoWitness:
+		line("Store", "none was ever served")
+	}
+	if s.Refusal != nil {
+		s.writeRefusal(line, now)
+	}
+	if s.Accepted != nil {
+		line("Accepted", "UUID %s at revision %d%s", s.Accepted.NewUUID, s.Accepted.Revision, s.effect())
+	}
+	if s.Restored != nil {
+		line("Restored", "accepted by an administrator at %s, revision %d", s.Restored.Time.UTC().Format(time.RFC3339), s.Restored.Revision)
+	}
+	if err := lines.Flush(); err != nil {
+		return err
+	}
+	var err error
+	switch {
+	case s.Refusal != nil:
+		_, err = fmt.Fprintf(out, "\n%s\n", s.Refusal.Message)
+	case s.State == NoWitness:
+		_, err = fmt.Fprint(out, "\n"+noWitness)
+	}
+	return err
+}
+
+func (s *Status) writeRefusal(line func(name, format string, args ...any), now time.Time) {
+	ago := duration.HumanDuration(max(now.Sub(s.Refusal.Time.Time), 0))
+	if s.Confirmed {
+		line("Refused by", "%s, which confirmed it %s ago", s.Refusal.Server, ago)
+	} else {
+		line("Refused by", "%s, which confirmed it %s ago for the last time: it may have stopped", s.Refusal.Server, ago)
+	}
+	line("Reason", "%s", s.Refusal.Reason)
+	line("Found", "UUID %s at revision %d", s.Refusal.NewUUID, s.Refusal.Revision)
+	line("At stake", "%s", stakeOf(s.Refusal))
+	if s.Refusal.Served {
+		line("Served", "yes: the server had answered before it noticed; restart kube-controller-manager once the right store is back")
+	}
+}
+
+// effect says what an acceptance does.
+func (s *Status) effect() string {
+	switch {
+	case s.Effective:
+		return ""
+	case s.Refusal == nil:
+		return ": without effect, no server refuses a store"
+	}
+	return fmt.Sprintf(": without effect, what is refused has UUID %s at revision %d", s.Refusal.NewUUID, s.Refusal.Revision)
+}
+
+// namedJobs is how many Jobs a line names.
+const namedJobs = 5
+
+// stake is what the garbage collector would delete. The number of Jobs is negative if it is not known.
+type stake struct {
+	jobs, claims int
+	names        []string
+}
+
+func stakeOf(refusal *witness.Refusal) stake {
+	return stake{refusal.JobsAtStake, refusal.ClaimsAtStake, refusal.Jobs}
+}
+
+func (s stake) any() bool { return s.jobs != 0 || s.claims != 0 }
+
+// String names the Jobs.
+func (s stake) String() string {
+	var text string
+	switch {
+	case s.jobs < 0:
+		return "an unknown number of Jobs"
+	case !s.any():
+		return "nothing"
+	case s.jobs == 0:
+		return plural(s.claims, "PersistentVolumeClaim")
+	case s.claims == 0:
+		text = plural(s.jobs, "Job")
+	default:
+		text = plural(s.claims, "PersistentVolumeClaim") + " and " + plural(s.jobs, "Job")
+	}
+	shown := s.names[:min(len(s.names), namedJobs)]
+	if len(shown) > 0 {
+		text += ": " + strings.Join(shown, ", ")
+	}
+	if rest := s.jobs - len(shown); rest > 0 && len(shown) > 0 {
+		text += fmt.Sprintf(" and %d more", rest)
+	}
+	return text
+}
+
+// plural returns a number with what is counted.
+func plural(count int, one string) string {
+	if count == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %ss", count, one)
+}

@@ -1,0 +1,40 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package children
+
+import (
+	"sync"
+
+	"k8s.io/client-go/tools/cache"
+)
+
+// Notes hold one value for each owner that has one. They need not survive the process: what they hold is found again.
+type Notes[T any] struct {
+	mu     sync.Mutex
+	owners map[cache.ObjectName]T
+}
+
+// NewNotes returns Notes that hold nothing.
+func NewNotes[T any]() *Notes[T] { return &Notes[T]{owners: map[cache.ObjectName]T{}} }
+
+// Noted returns what is noted about an owner.
+func (n *Notes[T]) Noted(key cache.ObjectName) T {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.owners[key]
+}
+
+// Note replaces what is noted about an owner.
+func (n *Notes[T]) Note(key cache.ObjectName, value T) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.owners[key] = value
+}
+
+// Forget is for owners about which nothing is to be noted, and for those that are gone.
+func (n *Notes[T]) Forget(key cache.ObjectName) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	delete(n.owners, key)
+}

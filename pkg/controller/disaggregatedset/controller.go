@@ -1,0 +1,163 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package disaggregatedset runs DisaggregatedSets: it observes a set and its LeaderWorkerSets, Services and scalers in informer caches, lets
+// package plan decide, and applies the plan. One pass plans a bounded number of writes: a set has at most 100 slices of 10 roles.
+package disaggregatedset
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+
+	disaggregatedsetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/disaggregatedset/v1"
+	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/children"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/consistency"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/disaggregatedset/plan"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/informers"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/queue"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/generated/clientset/versioned"
+)
+
+const (
+	// Name is the name of the controller in flags, metrics and events.
+	Name = "disaggregatedset"
+	// maxParallel is the number of slices of one set that are worked on at a time.
+	maxParallel = 20
+)
+
+// Config is what a Controller needs.
+type Config struct {
+	// Client is a client of the API that serves DisaggregatedSets and LeaderWorkerSets.
+	Client versioned.Interface
+	// Kube is a client of the main API.
+	Kube kubernetes.Interface
+	// Informers are those of DisaggregatedSets. Their watches are built after the controller.
+	Informers *informers.Kind
+	// Recorder sends events about DisaggregatedSets.
+	Recorder events.EventRecorder
+	// Clock provides the time.
+	Clock clock.PassiveClock
+	// Workers is the number of DisaggregatedSets synced at a time.
+	Workers int
+}
+
+// Controller runs DisaggregatedSets.
+type Controller struct {
+	Config
+	caches      caches
+	queue       *queue.Queue
+	runner      *children.SlowStart
+	consistency *consistency.ConsistencyStore
+	// conflicts are the names of scalers that others have and that were reported.
+	conflicts *children.Notes[map[string]bool]
+
+	sets     *children.Writer[*leaderworkersetv1.LeaderWorkerSet]
+	services *children.Writer[*corev1.Service]
+	scalers  *children.Writer[*disaggregatedsetv1.DisaggregatedSetRoleScaler]
+}
+
+// New returns a controller, its informers not built yet.
+func New(config Config) (*Controller, error) {
+	if config.Workers < 1 {
+		return nil, errors.New("the number of workers must be 1 or more")
+	}
+	c := &Controller{
+		Config: config, queue: queue.New(Name), runner: children.NewSlowStart(maxParallel), conflicts: children.NewNotes[map[string]bool](),
+	}
+	c.caches = newCaches(config.Informers, config.Client)
+	c.consistency = consistency.NewConsistencyStore(config.Clock, c.caches.versions())
+	host := &children.Host{Runner: c.runner, Consistency: c.consistency, Clock: config.Clock, Shuffle: rand.Perm}
+	c.sets = children.NewWriter(host, leaderworkersetv1.Kind("LeaderWorkerSet"), resourceChildren, "leaderworkerset",
+		func(namespace string) children.Client[*leaderworkersetv1.LeaderWorkerSet] {
+			return c.Client.LeaderworkersetV1().LeaderWorkerSets(namespace)
+		})
+	c.services = children.NewWriter(host, corev1.SchemeGroupVersion.WithKind("Service").GroupKind(), resourceServices, "service",
+		func(namespace string) children.Client[*corev1.Service] { return c.Kube.CoreV1().Services(namespace) })
+	c.scalers = children.NewWriter(host, disaggregatedsetv1.Kind("DisaggregatedSetRoleScaler"), resourceScalers, "disaggregatedsetrolescaler",
+		func(namespace string) children.Client[*disaggregatedsetv1.DisaggregatedSetRoleScaler] {
+			return c.Client.DisaggregatedsetV1().DisaggregatedSetRoleScalers(namespace)
+		})
+	c.handleEvents()
+	return c, nil
+}
+
+// handleEvents makes changes of a set and of its children a reason to look at the set.
+func (c *Controller) handleEvents() {
+	c.caches.sets.AddEventHandler(handler(func(obj any) {
+		if ds, ok := obj.(*disaggregatedsetv1.DisaggregatedSet); ok {
+			c.queue.Add(cache.MetaObjectToName(ds))
+		}
+	}))
+	c.caches.children.AddEventHandler(handler(c.enqueueOwner))
+	c.caches.services.AddEventHandler(handler(c.enqueueOwner))
+	c.caches.scalers.AddEventHandler(handler(c.enqueueOwner))
+}
+
+// handler calls a function with each object before and after a change.
+func handler(changed func(obj any)) cache.ResourceEventHandlerFuncs {
+	return cache.ResourceEventHandlerFuncs{
+		AddFunc:    changed,
+		UpdateFunc: func(before, after any) { changed(before); changed(after) },
+		DeleteFunc: func(obj any) {
+			if gone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
+				obj = gone.Obj
+			}
+			changed(obj)
+		},
+	}
+}
+
+// enqueueOwner looks at the set that controls a child. A set that waits for the name of a scaler of somebody else is looked at, too.
+func (c *Controller) enqueueOwner(obj any) {
+	switch child := obj.(type) {
+	case *watched:
+		if owner := ownerOf(child); owner != nil {
+			c.queue.AddSoon(cache.NewObjectName(child.Namespace, owner.Name))
+		}
+	case *disaggregatedsetv1.DisaggregatedSetRoleScaler:
+		if owner := ownerOf(child); owner != nil {
+			c.queue.Add(cache.NewObjectName(child.Namespace, owner.Name))
+			return
+		}
+		c.enqueueWaiting(child)
+	}
+}
+
+// enqueueWaiting looks at the sets for whose role a scaler is in the way.
+func (c *Controller) enqueueWaiting(scaler *disaggregatedsetv1.DisaggregatedSetRoleScaler) {
+	for _, obj := range c.caches.sets.List() {
+		ds, ok := obj.(*disaggregatedsetv1.DisaggregatedSet)
+		if ok && ds.Namespace == scaler.Namespace && strings.HasPrefix(scaler.Name, ds.Name+"-") {
+			c.queue.Add(cache.MetaObjectToName(ds))
+		}
+	}
+}
+
+// Run syncs DisaggregatedSets until the context ends, and returns when all that was begun has ended. The caches are filled.
+func (c *Controller) Run(ctx context.Context) {
+	logger := klog.FromContext(ctx)
+	logger.Info("Running DisaggregatedSets", "workers", c.Workers)
+	c.queue.Run(ctx, c.Workers, c.sync)
+	logger.Info("Stopped running DisaggregatedSets")
+}
+
+func (c *Controller) sync(ctx context.Context, key cache.ObjectName) (time.Duration, error) {
+	obs, wait, err := c.observe(key)
+	if obs == nil || err != nil {
+		return wait, err
+	}
+	p := plan.Decide(*obs)
+	results, err := c.apply(ctx, obs.Set, p)
+	return 0, children.FirstErrors(err, c.finish(ctx, obs, p, plan.Finish(*obs, p, results)))
+}

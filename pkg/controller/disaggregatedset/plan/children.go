@@ -1,0 +1,133 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"maps"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	disaggregatedsetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/disaggregatedset/v1"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/disaggregatedset/v1/helper"
+	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
+)
+
+// ChildOf returns what decisions use of a LeaderWorkerSet.
+func ChildOf(lws *leaderworkersetv1.LeaderWorkerSet) Child {
+	c := Child{
+		Ref: Ref{Name: lws.Name, UID: lws.UID}, ResourceVersion: lws.ResourceVersion,
+		Role: lws.Labels[disaggregatedsetv1.RoleLabelKey], Revision: lws.Labels[disaggregatedsetv1.RevisionLabelKey],
+		Annotated: lws.Annotations != nil, Replicas: max(0, ptr.Deref(lws.Spec.Replicas, 1)),
+		Current: lws.Status.Replicas, Ready: lws.Status.ReadyReplicas, Updated: lws.Status.UpdatedReplicas,
+		Created: lws.CreationTimestamp, Deleting: lws.DeletionTimestamp != nil,
+	}
+	c.Slice, c.Legacy = sliceOf(lws.Labels)
+	if value, found := lws.Annotations[disaggregatedsetv1.InitialReplicasAnnotationKey]; found {
+		if n, err := strconv.ParseInt(value, 10, 32); err == nil && n >= 0 {
+			c.Initial = &n
+		}
+	}
+	return c
+}
+
+// ServiceOf returns what decisions use of a Service.
+func ServiceOf(service *corev1.Service) Service {
+	s := Service{
+		Ref: Ref{Name: service.Name, UID: service.UID}, Revision: service.Labels[disaggregatedsetv1.RevisionLabelKey],
+		Deleting: service.DeletionTimestamp != nil,
+	}
+	s.Slice, _ = sliceOf(service.Labels)
+	return s
+}
+
+// sliceOf returns the slice of a child by its labels. Children of early versions have no slice, and belong to the first one.
+func sliceOf(labels map[string]string) (slice int32, legacy bool) {
+	value, found := labels[disaggregatedsetv1.SliceLabelKey]
+	if !found {
+		return 0, true
+	}
+	n, err := strconv.ParseInt(value, 10, 32)
+	if err != nil || n < 0 {
+		return -1, false
+	}
+	return int32(n), false
+}
+
+// creation plans the LeaderWorkerSet of a role in the slice. replicas is at most MaxReplicas.
+func (s *slice) creation(role roleState, replicas int64) Creation {
+	return Creation{
+		Name: helper.SetName(s.obs.Set.Name, s.index, s.revision, role.Name), Role: role.DisaggregatedRoleSpec,
+		Slice: s.index, Revision: s.revision, Replicas: int32(replicas),
+	}
+}
+
+// Child returns the LeaderWorkerSet, which may have fields that its server fills in.
+func (c Creation) Child(ds *disaggregatedsetv1.DisaggregatedSet) *leaderworkersetv1.LeaderWorkerSet {
+	role, slice := c.Role, c.Slice
+	labels := helper.Labels(ds.Name, slice, c.Revision, role.Name)
+	lws := &leaderworkersetv1.LeaderWorkerSet{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: c.Name, Namespace: ds.Namespace,
+			Labels: merged(role.Labels, labels), Annotations: maps.Clone(role.Annotations),
+			OwnerReferences: []metav1.OwnerReference{ownerReference(ds)},
+		},
+		Spec: *role.Spec.DeepCopy(),
+	}
+	lws.Spec.Replicas = ptr.To(c.Replicas)
+	template := &lws.Spec.LeaderWorkerTemplate
+	for _, pod := range []*corev1.PodTemplateSpec{template.LeaderTemplate, &template.WorkerTemplate} {
+		if pod != nil {
+			pod.Labels = merged(pod.Labels, labels)
+			addPlacement(pod, ds.Spec.PlacementPolicy, ds.Name, slice)
+		}
+	}
+	return lws
+}
+
+// merged returns both, where those of the system win.
+func merged(user, system map[string]string) map[string]string {
+	all := make(map[string]string, len(user)+len(system))
+	maps.Copy(all, user)
+	maps.Copy(all, system)
+	return all
+}
+
+func ownerReference(ds *disaggregatedsetv1.DisaggregatedSet) metav1.OwnerReference {
+	return metav1.OwnerReference{
+		APIVersion: disaggregatedsetv1.SchemeGroupVersion.String(), Kind: "DisaggregatedSet", Name: ds.Name, UID: ds.UID, Controller: ptr.To(true),
+	}
+}
+
+// newService returns the headless Service of a LeaderWorkerSet, which has the addresses of pods that are ready.
+func newService(ds *disaggregatedsetv1.DisaggregatedSet, child Child) *corev1.Service {
+	labels := map[string]string{
+		disaggregatedsetv1.SetNameLabelKey: ds.Name, disaggregatedsetv1.RoleLabelKey: child.Role, disaggregatedsetv1.RevisionLabelKey: child.Revision,
+	}
+	if !child.Legacy {
+		labels[disaggregatedsetv1.SliceLabelKey] = strconv.Itoa(int(child.Slice))
+	}
+	return &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: helper.ServiceName(child.Name), Namespace: ds.Namespace, Labels: labels, OwnerReferences: []metav1.OwnerReference{ownerReference(ds)},
+		},
+		Spec: corev1.ServiceSpec{ClusterIP: corev1.ClusterIPNone, Selector: maps.Clone(labels)},
+	}
+}
+
+// newScaler returns the scaler of a role.
+func newScaler(ds *disaggregatedsetv1.DisaggregatedSet, role string, replicas int64) *disaggregatedsetv1.DisaggregatedSetRoleScaler {
+	owner := ownerReference(ds)
+	owner.BlockOwnerDeletion = ptr.To(true)
+	return &disaggregatedsetv1.DisaggregatedSetRoleScaler{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: helper.ScalerName(ds.Name, role), Namespace: ds.Namespace,
+			Labels:          map[string]string{disaggregatedsetv1.SetNameLabelKey: ds.Name, disaggregatedsetv1.RoleLabelKey: role},
+			OwnerReferences: []metav1.OwnerReference{owner},
+		},
+		Spec: disaggregatedsetv1.DisaggregatedSetRoleScalerSpec{Replicas: int32(min(replicas, leaderworkersetv1.MaxReplicas))},
+	}
+}

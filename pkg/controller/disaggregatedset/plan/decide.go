@@ -1,0 +1,189 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"k8s.io/utils/ptr"
+
+	disaggregatedsetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/disaggregatedset/v1"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/disaggregatedset/v1/helper"
+)
+
+// Decide plans the next writes.
+func Decide(obs Observed) Plan {
+	if obs.Set.DeletionTimestamp != nil {
+		return Plan{}
+	}
+	revision, err := helper.Revision(obs.Set)
+	if err != nil {
+		return Plan{Invalid: err.Error()}
+	}
+	p := Plan{Revision: revision}
+	planScalers(obs, &p)
+	planSlices(obs, &p)
+	p.ScalerStatuses = scalerStatuses(obs, p)
+	return p
+}
+
+// roleState is a role and what decides about its replicas.
+type roleState struct {
+	*disaggregatedsetv1.DisaggregatedRoleSpec
+	external bool
+	scaler   *disaggregatedsetv1.DisaggregatedSetRoleScaler
+}
+
+// roles returns the roles of the set, in their order, with their scalers.
+func roles(obs Observed) []roleState {
+	byRole := map[string]*disaggregatedsetv1.DisaggregatedSetRoleScaler{}
+	for _, s := range obs.Scalers {
+		if s.DeletionTimestamp == nil {
+			byRole[s.Name] = s
+		}
+	}
+	out := make([]roleState, 0, len(obs.Set.Spec.Roles))
+	for i := range obs.Set.Spec.Roles {
+		role := &obs.Set.Spec.Roles[i]
+		state := roleState{DisaggregatedRoleSpec: role, external: helper.External(role)}
+		if state.external {
+			state.scaler = byRole[helper.ScalerName(obs.Set.Name, role.Name)]
+		}
+		out = append(out, state)
+	}
+	return out
+}
+
+// desired returns how many groups a role should have in each slice; false if nobody has decided.
+func (r roleState) desired() (int64, bool) {
+	switch {
+	case !r.external:
+		return int64(max(0, ptr.Deref(r.Spec.Replicas, 1))), true
+	case r.scaler != nil:
+		return int64(max(0, r.scaler.Spec.Replicas)), true
+	}
+	return 0, false
+}
+
+// planScalers creates the scalers of roles that others scale, with the groups that these roles have, and deletes those of other roles.
+func planScalers(obs Observed, p *Plan) {
+	wanted := map[string]bool{}
+	for _, role := range roles(obs) {
+		if !role.external {
+			continue
+		}
+		name := helper.ScalerName(obs.Set.Name, role.Name)
+		wanted[name] = true
+		switch {
+		case obs.TakenScalers[name]:
+			p.Conflicts = append(p.Conflicts, name)
+		case !slices.ContainsFunc(obs.Scalers, func(s *disaggregatedsetv1.DisaggregatedSetRoleScaler) bool { return s.Name == name }):
+			p.CreateScalers = append(p.CreateScalers, newScaler(obs.Set, role.Name, seed(obs, role.Name)))
+		}
+	}
+	for _, s := range obs.Scalers {
+		if !wanted[s.Name] && s.DeletionTimestamp == nil {
+			p.DeleteScalers = append(p.DeleteScalers, Ref{Name: s.Name, UID: s.UID})
+		}
+	}
+	slices.SortFunc(p.DeleteScalers, func(a, b Ref) int { return cmp.Compare(a.Name, b.Name) })
+}
+
+// seed returns the groups that a role has, or 1 for a role that has no LeaderWorkerSet.
+func seed(obs Observed, role string) int64 {
+	sum, found := int64(0), false
+	for _, c := range obs.Children {
+		if c.Role == role && !c.Deleting {
+			sum, found = sum+int64(c.Replicas), true
+		}
+	}
+	if !found {
+		return 1
+	}
+	return sum
+}
+
+// planSlices plans each slice by itself.
+func planSlices(obs Observed, p *Plan) {
+	count := helper.Slices(obs.Set)
+	state := bySlice(obs)
+	for _, slice := range slices.Sorted(maps.Keys(state)) {
+		s := state[slice]
+		switch {
+		case slice >= count:
+			p.Slices = append(p.Slices, s.remove())
+		default:
+			if planned := s.plan(); !planned.empty() {
+				p.Slices = append(p.Slices, planned)
+			}
+		}
+	}
+}
+
+func (p SlicePlan) empty() bool {
+	return len(p.DeleteServices)+len(p.DeleteChildren)+len(p.Annotate)+len(p.Create)+len(p.Scale)+len(p.CreateServices) == 0
+}
+
+// slice is what there is of a slice.
+type slice struct {
+	obs      Observed
+	index    int32
+	revision string
+	roles    []roleState
+	// children are those that are not being deleted; deleting are the names of the others.
+	children []Child
+	deleting map[string]bool
+	services []Service
+}
+
+// bySlice returns all slices that should be, or of which there is something.
+func bySlice(obs Observed) map[int32]*slice {
+	state := map[int32]*slice{}
+	revision, _ := helper.Revision(obs.Set)
+	states := roles(obs)
+	of := func(index int32) *slice {
+		if state[index] == nil {
+			state[index] = &slice{obs: obs, index: index, revision: revision, roles: states, deleting: map[string]bool{}}
+		}
+		return state[index]
+	}
+	for i := range helper.Slices(obs.Set) {
+		of(i)
+	}
+	for _, c := range obs.Children {
+		switch {
+		case c.Slice < 0 || c.Revision == "" || c.Role == "":
+		case c.Deleting:
+			of(c.Slice).deleting[c.Name] = true
+		default:
+			s := of(c.Slice)
+			s.children = append(s.children, c)
+		}
+	}
+	for _, service := range obs.Services {
+		if service.Slice >= 0 && !service.Deleting {
+			s := of(service.Slice)
+			s.services = append(s.services, service)
+		}
+	}
+	for _, s := range state {
+		slices.SortFunc(s.children, func(a, b Child) int { return cmp.Compare(a.Name, b.Name) })
+		slices.SortFunc(s.services, func(a, b Service) int { return cmp.Compare(a.Name, b.Name) })
+	}
+	return state
+}
+
+// remove deletes all of a slice that is to go.
+func (s *slice) remove() SlicePlan {
+	p := SlicePlan{Slice: s.index}
+	for _, service := range s.services {
+		p.DeleteServices = append(p.DeleteServices, service.Ref)
+	}
+	for _, c := range s.children {
+		p.DeleteChildren = append(p.DeleteChildren, Deletion{Ref: c.Ref, Reason: SliceRemoved})
+	}
+	return p
+}

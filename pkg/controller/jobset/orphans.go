@@ -1,0 +1,47 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package jobset
+
+import (
+	"context"
+	"iter"
+
+	batchv1 "k8s.io/api/batch/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/orphans"
+)
+
+// newOrphans returns what raises an alarm about Jobs whose JobSet the API does not know.
+func (c *Controller) newOrphans() *orphans.Watcher {
+	return orphans.NewWatcher(orphans.Config{
+		Kind: "JobSet", Jobs: c.caches.ownedJobs, Recorder: c.Recorder,
+		Cached: func(owner orphans.Owner) bool {
+			js, err := c.caches.JobSet(cache.NewObjectName(owner.Namespace, owner.Name))
+			return err != nil || js != nil && js.UID == owner.UID
+		},
+		Read: func(ctx context.Context, namespace, name string) (metav1.Object, error) {
+			return c.JobSets.JobsetV1alpha2().JobSets(namespace).Get(ctx, name, metav1.GetOptions{})
+		},
+	})
+}
+
+// ownedJobs returns the cached Jobs that a JobSet controls and that are not being deleted.
+func (c caches) ownedJobs() iter.Seq[orphans.Job] {
+	return func(yield func(orphans.Job) bool) {
+		for _, obj := range c.jobs.List() {
+			job, ok := obj.(*batchv1.Job)
+			if !ok || job.DeletionTimestamp != nil {
+				continue
+			}
+			owner := jobSetOwner(job)
+			if owner != nil && !yield(orphans.Job{
+				Name: job.Name, UID: job.UID, Owner: orphans.Owner{Namespace: job.Namespace, Name: owner.Name, UID: owner.UID},
+			}) {
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,108 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package jobset
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/utils/clock"
+
+	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/placer"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
+)
+
+// Placer finds topology domains for Jobs with exclusive placement.
+type Placer interface {
+	// Place returns what became of the question for the domains of unplaced Jobs; nil while that is not known.
+	Place(ctx context.Context, js *jobsetv1alpha2.JobSet, unplaced []plan.Unplaced) (*plan.Placed, error)
+	// Settled is called for a set that needs no domain now.
+	Settled(key cache.ObjectName)
+}
+
+// noPlacer is for controllers without exclusive placement.
+type noPlacer struct{}
+
+func (noPlacer) Place(context.Context, *jobsetv1alpha2.JobSet, []plan.Unplaced) (*plan.Placed, error) {
+	return nil, nil
+}
+
+func (noPlacer) Settled(cache.ObjectName) {}
+
+// observePlacement adds what became of the question for the domains of Jobs that have none.
+func (s *Syncer) observePlacement(ctx context.Context, obs *plan.Observed) (err error) {
+	unplaced := plan.UnplacedJobs(*obs)
+	if len(unplaced) == 0 {
+		s.deps.Placer.Settled(cache.MetaObjectToName(obs.JobSet))
+		return nil
+	}
+	obs.Placed, err = s.deps.Placer.Place(ctx, obs.JobSet, unplaced)
+	return err
+}
+
+// newPlacer returns the placer of a controller, and has it follow the sets that hold domains.
+func (c *Controller) newPlacer() *placer.Placer {
+	p := placer.New(placer.Config{
+		Kube: c.Kube, Clock: clock.RealClock{}, WhenFull: c.PlacementWhenFull, Wake: c.queue.Add,
+		Placed: func() ([]*jobsetv1alpha2.JobSet, error) { return c.caches.byPlacement(placed) },
+		Needed: func() bool {
+			sets, err := c.caches.byPlacement(asking)
+			return err != nil || len(sets) > 0
+		},
+	})
+	c.caches.jobSets.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		UpdateFunc: func(before, after any) {
+			was, is := before.(*jobsetv1alpha2.JobSet), after.(*jobsetv1alpha2.JobSet)
+			if holdsDomains(was) && (!holdsDomains(is) || !equality.Semantic.DeepEqual(was.Status.Placement, is.Status.Placement)) {
+				p.Freed()
+			}
+		},
+		DeleteFunc: onObject(func(obj metav1.Object) {
+			if js, ok := obj.(*jobsetv1alpha2.JobSet); ok && holdsDomains(js) {
+				p.Freed()
+			}
+		}),
+	})
+	return p
+}
+
+// holdsDomains reports whether a set has domains that no other set may use.
+func holdsDomains(js *jobsetv1alpha2.JobSet) bool {
+	return js.Status.Placement != nil && js.Status.TerminalState == "" && js.DeletionTimestamp == nil
+}
+
+// placementOf indexes a JobSet by what it has to do with exclusive placement.
+func placementOf(obj any) ([]string, error) {
+	js, ok := obj.(*jobsetv1alpha2.JobSet)
+	if !ok {
+		return nil, fmt.Errorf("indexing by placement: %T is no JobSet", obj)
+	}
+	var values []string
+	if holdsDomains(js) {
+		values = append(values, placed)
+	}
+	if js.Status.TerminalState == "" && plan.AsksForPlacement(js) {
+		values = append(values, asking)
+	}
+	return values, nil
+}
+
+// byPlacement returns the sets for which the index has the value.
+func (c caches) byPlacement(value string) ([]*jobsetv1alpha2.JobSet, error) {
+	objs, err := c.jobSets.ByIndex(indexPlacement, value)
+	if err != nil {
+		return nil, fmt.Errorf("listing jobsets by placement: %w", err)
+	}
+	sets := make([]*jobsetv1alpha2.JobSet, 0, len(objs))
+	for _, obj := range objs {
+		if js, ok := obj.(*jobsetv1alpha2.JobSet); ok {
+			sets = append(sets, js)
+		}
+	}
+	return sets, nil
+}

@@ -1,0 +1,149 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package placer
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/informers"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/placement"
+)
+
+// TestOneSetAfterTheOther shows that what is given to a set is kept from others before and after its status says so, and that sets which wait
+// are woken when domains are free again.
+func TestOneSetAfterTheOther(t *testing.T) {
+	e := newEnv(t, placement.WhenFullWait, node("a", 0), node("b", 0), node("c", 0))
+	first, second := e.set("first", 2, 0), e.set("second", 2, 1)
+	given := e.await(first, "a b")
+	if _, got := e.ask(second); got != "NoDomain" {
+		t.Fatalf("while the domains of the other set are only given: %q", got)
+	}
+	if again, _ := e.ask(first); again.Placement != given.Placement {
+		t.Error("the answer to the same question has changed")
+	}
+	first = e.written(first, given)
+	placed, got := e.ask(second)
+	if got != "NoDomain" {
+		t.Fatalf("when the status of the other set holds its domains: %q", got)
+	}
+	const want = `2 jobs of replicatedJob "w", with 2 pods each, each need a domain of "example.com/rack"`
+	if !strings.HasPrefix(placed.Message, want[:20]) || !strings.Contains(placed.Message, "ns/first: 2") {
+		t.Errorf("the message is %q", placed.Message)
+	}
+	ended := first.DeepCopy()
+	ended.Status.Placement = nil
+	e.store(ended)
+	e.Freed()
+	e.awaitWoken("second")
+	e.await(second, "a b")
+}
+
+// TestNewNodesWakeWhoWaits adds the node that is missing.
+func TestNewNodesWakeWhoWaits(t *testing.T) {
+	e := newEnv(t, placement.WhenFullWait, node("a", 0))
+	js := e.set("js", 2, 0)
+	e.await(js, "NoDomain")
+	if _, err := e.kube.CoreV1().Nodes().Create(t.Context(), node("b", 0), metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	e.awaitWoken("js")
+	e.await(js, "a b")
+}
+
+// TestTheSchedulerChoosesWhenFull shows that a set for which there are not enough domains need not wait.
+func TestTheSchedulerChoosesWhenFull(t *testing.T) {
+	e := newEnv(t, placement.WhenFullAffinity, node("a", 0))
+	placed := e.await(e.set("js", 2, 0), " ")
+	if placed.Reason != "NoDomain" || placed.Message == "" {
+		t.Errorf("why the scheduler chooses is %q, %q", placed.Reason, placed.Message)
+	}
+}
+
+// TestRestartKeepsTheDomains places the Jobs of the next attempt of a set, whose pods have gone, while another set waits.
+func TestRestartKeepsTheDomains(t *testing.T) {
+	e := newEnv(t, placement.WhenFullWait, node("a", 0), node("b", 0))
+	js := e.set("js", 2, 1)
+	js = e.written(js, e.await(js, "a b")).DeepCopy()
+	older := e.set("older", 1, 0)
+	e.await(older, "NoDomain")
+	js.Status.Restarts = 1
+	e.store(js)
+	if placed, got := e.ask(js); got != "a b" || placed.Placement.Restarts != 1 {
+		t.Errorf("after the restart: %q for attempt %d", got, placed.Placement.Restarts)
+	}
+}
+
+// TestPodsTakeDomains shows that pods of other sets, and those that fill a node, are seen.
+func TestPodsTakeDomains(t *testing.T) {
+	pod := func(name, node, cpu string, labels map[string]string) *corev1.Pod {
+		return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, Labels: labels}, Spec: corev1.PodSpec{
+			NodeName: node,
+			Containers: []corev1.Container{{Name: "main", Resources: corev1.ResourceRequirements{
+				Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(cpu)},
+			}}},
+		}}
+	}
+	e := newEnv(t, placement.WhenFullWait, node("a", 0), node("b", 0), node("c", 0),
+		pod("other", "a-0", "100m", map[string]string{jobsetv1alpha2.JobSetNameKey: "other", jobsetv1alpha2.JobKey: "key"}),
+		pod("large", "b-0", "1500m", nil))
+	e.await(e.set("js", 1, 0), "c")
+}
+
+// TestUnwatched says why nodes and pods are not known.
+func TestUnwatched(t *testing.T) {
+	e := newEnv(t, placement.WhenFullWait)
+	started := make(chan struct{})
+	e.watch.Declare = func() func(*informers.Kind) *view {
+		declare := e.watch.Declare
+		return func(kind *informers.Kind) *view {
+			<-started
+			return declare(kind)
+		}
+	}()
+	defer close(started)
+	js := e.set("js", 1, 0)
+	if _, got := e.ask(js); got != "unknown" {
+		t.Fatalf("at first: %q", got)
+	}
+	e.clock.Step(watchedAfter)
+	e.awaitWoken("js")
+	if placed, got := e.ask(js); got != "NodesUnknown" || !strings.HasPrefix(placed.Message, "nodes and pods are not known yet") {
+		t.Errorf("later: %q, %v", got, placed)
+	}
+}
+
+// TestRequest shows what a set asks for.
+func TestRequest(t *testing.T) {
+	e := newEnv(t, placement.WhenFullWait)
+	js := e.set("js", 3, 0)
+	js.Annotations[jobsetv1alpha2.PlacementLevelsKey] = " block, rack,,"
+	second := *js.Spec.ReplicatedJobs[0].DeepCopy()
+	second.Name, second.Template.Spec.Completions = "v", ptr.To[int32](1)
+	second.DependsOn = []jobsetv1alpha2.DependsOn{{Name: "w", Status: jobsetv1alpha2.DependencyComplete}, {Name: "gone"}}
+	js.Spec.ReplicatedJobs = append(js.Spec.ReplicatedJobs, second)
+	e.await(e.set("fills", 0, 0), "")
+	got, err := e.watch.Current().requestOf(js, []plan.Unplaced{{Place: 0, Topology: rack, Indexes: []int32{1}}, {Place: 1, Topology: rack, Indexes: []int32{0, 2}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	levels := []placement.Name{placement.NameOf("block"), placement.NameOf("rack")}
+	if !slices.Equal(levels, got.Levels) {
+		t.Errorf("levels: %v", got.Levels)
+	}
+	if g := got.Groups[0]; len(g.Jobs) != 1 || g.Jobs[0].Index != 1 || g.Pods != 2 {
+		t.Errorf("first group: %+v", g)
+	}
+	if g := got.Groups[1]; len(g.Jobs) != 2 || g.Jobs[1].Index != 5 || g.Pods != 1 || !slices.Equal(g.DependsOn, []placement.Dependency{{Group: 0, Complete: true}}) {
+		t.Errorf("second group: %+v", g)
+	}
+}

@@ -1,0 +1,76 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package placer
+
+import (
+	"time"
+
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/informers"
+)
+
+// Freed is called when a set may hold fewer domains than before.
+func (p *Placer) Freed() { p.changed() }
+
+// changed has the sets that wait looked at again, a little later.
+func (p *Placer) changed() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.current = false
+	if len(p.waiting) > 0 {
+		p.wakeAfter(gather)
+	}
+}
+
+// wakeAfter has the sets that wait looked at again after a time, unless that is due earlier.
+func (p *Placer) wakeAfter(after time.Duration) {
+	due := p.Clock.Now().Add(after)
+	if p.timer != nil && !due.Before(p.due) {
+		return
+	}
+	if p.timer != nil {
+		p.timer.Stop()
+	}
+	p.due, p.timer = due, p.Clock.AfterFunc(after, p.wakeAll)
+}
+
+func (p *Placer) wakeAll() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.timer = nil
+	for key := range p.waiting {
+		p.Wake(key)
+	}
+}
+
+// follow reports changes that may make room. A pod that gets a node does not.
+func (p *Placer) follow(informer *informers.Informer) {
+	informer.AddEventHandler(cache.ResourceEventHandlerDetailedFuncs{
+		AddFunc: func(obj any, initial bool) {
+			if _, pod := obj.(*watchedPod); !pod && !initial {
+				p.changed()
+			}
+		},
+		UpdateFunc: func(before, after any) {
+			if makesRoom(before, after) {
+				p.changed()
+			}
+		},
+		DeleteFunc: func(any) { p.changed() },
+	})
+}
+
+// makesRoom reports whether the change of an object may make room.
+func makesRoom(before, after any) bool {
+	switch is := after.(type) {
+	case *watchedPod:
+		was, ok := before.(*watchedPod)
+		return !ok || was.takesRoom && (!is.takesRoom || was.Pod != is.Pod)
+	case *watchedNode:
+		was, ok := before.(*watchedNode)
+		return !ok || !sameNode(was, is)
+	}
+	return true
+}

@@ -1,0 +1,244 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
+)
+
+// Jobs with exclusive placement are created, and resumed, once the status of the set says where. So a placement is decided once for all Jobs,
+// survives the controller, and is known to everybody before the first pod exists. A pass that decides it writes the status only.
+
+const (
+	reasonPlaced  = "Placed"
+	messagePlaced = "the jobs have their domains"
+)
+
+// Unplaced are Jobs of one replicatedJob that may be neither created nor resumed before they have a domain.
+type Unplaced struct {
+	// Place is that of the replicatedJob in the spec.
+	Place int
+	// Topology is the label of nodes whose values are the domains.
+	Topology string
+	// Indexes are those of the Jobs, in order.
+	Indexes []int32
+}
+
+// Placed is what became of the question for the domains of all unplaced Jobs.
+type Placed struct {
+	// Placement is the next status.placement; nil while the set waits.
+	Placement *jobsetv1alpha2.Placement
+	// Reason and Message say why the set waits, or why the scheduler chooses domains; empty if each Job has one.
+	Reason, Message string
+}
+
+// AsksForPlacement reports whether a set has Jobs with exclusive placement.
+func AsksForPlacement(js *jobsetv1alpha2.JobSet) bool {
+	for i := range js.Spec.ReplicatedJobs {
+		if helper.ExclusiveTopology(js, &js.Spec.ReplicatedJobs[i]) != "" {
+			return true
+		}
+	}
+	return false
+}
+
+// UnplacedJobs returns the Jobs that need a domain now; nil if there are none.
+func UnplacedJobs(o Observed) []Unplaced {
+	js := o.JobSet
+	if js.DeletionTimestamp != nil || !ours(js) || suspended(js) || finishedCondition(&js.Status) != nil || !o.Gates.ExclusivePlacement || !awaitsPlacement(js) {
+		return nil
+	}
+	o = indexed(o)
+	return unplaced(o, classify(o))
+}
+
+// awaitsPlacement reports whether the stored placement lacks Jobs. It is cheap, as it is asked about each set.
+func awaitsPlacement(js *jobsetv1alpha2.JobSet) bool {
+	for i := range js.Spec.ReplicatedJobs {
+		rj := &js.Spec.ReplicatedJobs[i]
+		topology := helper.ExclusiveTopology(js, rj)
+		if topology == "" {
+			continue
+		}
+		if at := helper.PlacementOf(&js.Status, rj.Name, topology); at == nil || len(at.Jobs) < int(helper.Replicas(rj)) {
+			return true
+		}
+	}
+	return false
+}
+
+// unplaced returns the Jobs that the stored placement lacks and that do not run. Those that run stay where they are.
+func unplaced(o Observed, kids children) (out []Unplaced) {
+	js := o.JobSet
+	if !o.Gates.ExclusivePlacement {
+		return nil
+	}
+	var settled sets.Set[string]
+	for i := range js.Spec.ReplicatedJobs {
+		rj := &js.Spec.ReplicatedJobs[i]
+		topology := helper.ExclusiveTopology(js, rj)
+		if topology == "" {
+			continue
+		}
+		if settled == nil {
+			settled = settledNames(kids)
+		}
+		next := Unplaced{Place: i, Topology: topology}
+		at := helper.PlacementOf(&js.Status, rj.Name, topology)
+		for index := range helper.Replicas(rj) {
+			known := at != nil && int(index) < len(at.Jobs)
+			if !known && !settled.Has(helper.JobName(js.Name, rj.Name, index)) {
+				next.Indexes = append(next.Indexes, index)
+			}
+		}
+		if len(next.Indexes) > 0 {
+			out = append(out, next)
+		}
+	}
+	return out
+}
+
+// settledNames returns the names of the Jobs of the current attempt that need no domain: they run, or have ended.
+func settledNames(kids children) sets.Set[string] {
+	names := sets.New[string]()
+	for _, jobs := range [][]*batchv1.Job{kids.succeeded, kids.failed, kids.active} {
+		for _, job := range jobs {
+			if job.DeletionTimestamp == nil && !jobSuspended(job) {
+				names.Insert(job.Name)
+			}
+		}
+	}
+	return names
+}
+
+// place holds back the replicatedJobs whose Jobs need a domain, and notes what became of the question for it.
+func (b *statusBuilder) place(kids children, open []bool) {
+	js := b.o.JobSet
+	if suspended(js) {
+		if !mayStartPods(kids) {
+			b.next.Placement = nil
+		}
+		b.endPlacement(reasonJobSetSuspended, messageSuspended)
+		return
+	}
+	waits := unplaced(b.o, kids)
+	for _, w := range waits {
+		open[w.Place] = false
+	}
+	placed := b.o.Placed
+	switch {
+	case len(waits) == 0:
+		if b.next.Placement != nil && b.next.Placement.Restarts != js.Status.Restarts {
+			b.next.Placement = nil
+		}
+		b.endPlacement(reasonPlaced, messagePlaced)
+	case placed == nil: // the answer is not there yet
+	case placed.Placement == nil:
+		b.set(jobsetv1alpha2.PlacementPending, metav1.ConditionTrue, placed.Reason, placed.Message)
+	default:
+		b.next.Placement = placed.Placement
+		b.endPlacement(reasonPlaced, messagePlaced)
+		if placed.Reason != "" {
+			b.events = append(b.events, Event{Type: corev1.EventTypeNormal, Reason: placed.Reason, Note: placed.Message})
+		}
+	}
+}
+
+func (b *statusBuilder) endPlacement(reason, message string) {
+	b.set(jobsetv1alpha2.PlacementPending, metav1.ConditionFalse, reason, message)
+}
+
+// placedJobs are the domains of the Jobs of one replicatedJob.
+type placedJobs struct {
+	topology string
+	at       *jobsetv1alpha2.ReplicatedJobPlacement
+}
+
+func placementOf(o Observed, rj *jobsetv1alpha2.ReplicatedJob) placedJobs {
+	topology := helper.ExclusiveTopology(o.JobSet, rj)
+	if topology == "" || !o.Gates.ExclusivePlacement {
+		return placedJobs{}
+	}
+	return placedJobs{topology, helper.PlacementOf(&o.JobSet.Status, rj.Name, topology)}
+}
+
+// domain returns that of a Job. If it is unknown although there is a placement, the scheduler chooses it.
+func (p placedJobs) domain(index int32) string {
+	if p.at == nil || int(index) >= len(p.at.Jobs) {
+		return ""
+	}
+	return p.at.Jobs[index].Domain
+}
+
+// byScheduler reports whether the scheduler chooses the domain of a Job.
+func (p placedJobs) byScheduler(index int32) bool { return p.at != nil && p.domain(index) == "" }
+
+// mustBeReplaced reports whether a suspended Job cannot be resumed where it belongs: pods can be given a node selector then, but no affinity to
+// each other.
+func mustBeReplaced(o Observed, job *batchv1.Job) bool {
+	rj, _ := o.replicatedJob(replicatedJobOf(job))
+	return job.Annotations[jobsetv1alpha2.PlacementKey] == "" && placementOf(o, rj).byScheduler(jobIndex(job))
+}
+
+// replaced returns the suspended Jobs that are created once more instead of being resumed.
+func replaced(o Observed, active []*batchv1.Job, open []bool) (out []*batchv1.Job) {
+	if o.JobSet.Status.Placement == nil {
+		return nil
+	}
+	for _, job := range active {
+		if waitsToResume(o, job, open) && mustBeReplaced(o, job) {
+			out = append(out, job)
+		}
+	}
+	return out
+}
+
+// apply puts the pods of a Job where they belong. The template shares memory with those of other Jobs.
+func (p placedJobs) apply(template *corev1.PodTemplateSpec, index int32) {
+	if p.at == nil {
+		return
+	}
+	template.Labels[jobsetv1alpha2.PriorityKey] = helper.PriorityLabel(p.at.Priority)
+	if domain := p.domain(index); domain != "" {
+		template.Spec.NodeSelector = merged(template.Spec.NodeSelector, map[string]string{p.topology: domain})
+		return
+	}
+	template.Spec.Affinity = p.affinity(template)
+}
+
+// affinity returns the affinity of the template with two more terms: pods run with those of their Job, and without those of other Jobs of
+// the same priority.
+func (p placedJobs) affinity(template *corev1.PodTemplateSpec) *corev1.Affinity {
+	affinity := template.Spec.Affinity.DeepCopy()
+	if affinity == nil {
+		affinity = &corev1.Affinity{}
+	}
+	if affinity.PodAffinity == nil {
+		affinity.PodAffinity = &corev1.PodAffinity{}
+	}
+	if affinity.PodAntiAffinity == nil {
+		affinity.PodAntiAffinity = &corev1.PodAntiAffinity{}
+	}
+	term := func(expressions ...metav1.LabelSelectorRequirement) corev1.PodAffinityTerm {
+		return corev1.PodAffinityTerm{
+			LabelSelector: &metav1.LabelSelector{MatchExpressions: expressions}, TopologyKey: p.topology, NamespaceSelector: &metav1.LabelSelector{},
+		}
+	}
+	own := []string{template.Labels[jobsetv1alpha2.JobKey]}
+	with, without := &affinity.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution, &affinity.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution
+	*with = append(*with, term(metav1.LabelSelectorRequirement{Key: jobsetv1alpha2.JobKey, Operator: metav1.LabelSelectorOpIn, Values: own}))
+	*without = append(*without, term(
+		metav1.LabelSelectorRequirement{Key: jobsetv1alpha2.JobKey, Operator: metav1.LabelSelectorOpExists},
+		metav1.LabelSelectorRequirement{Key: jobsetv1alpha2.JobKey, Operator: metav1.LabelSelectorOpNotIn, Values: own},
+		metav1.LabelSelectorRequirement{
+			Key: jobsetv1alpha2.PriorityKey, Operator: metav1.LabelSelectorOpIn, Values: []string{template.Labels[jobsetv1alpha2.PriorityKey]},
+		}))
+	return affinity
+}

@@ -1,0 +1,227 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package simulation
+
+import (
+	"fmt"
+	"slices"
+
+	batchv1 "k8s.io/api/batch/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset"
+	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/jobset/jobset/actions"
+)
+
+// This file holds histories in which the store of sets is restored from a backup, once, at any time. Jobs stay as they are. The rules
+// about single decisions do not hold for a set that has gone back in time; these do instead, until somebody deletes the set.
+
+const (
+	nothingStopped  = "nothing that runs is stopped because of a restore"
+	notRunAgain     = "a set that may have finished since the backup does not run again until somebody resumes it"
+	numbersStay     = "no number of an attempt goes down"
+	heldLeftAlone   = "a held set is left alone"
+	resumedComesRun = "a held set that is resumed comes to rest like any other"
+)
+
+// suspendedNow is how a Job is stopped that is not deleted.
+const suspendedNow = "suspended"
+
+// restoredSet is what is true about a set since it was restored.
+type restoredSet struct {
+	// running are the Jobs that ran then, and top is the highest restart attempt of any Job.
+	running map[types.UID]place
+	top     int32
+	// gone means that the set had started, and that no Job of it was left.
+	gone bool
+	// acted means that a person did something to the set since, and ended that the set has finished since.
+	acted, ended bool
+	// edited means that a person has edited the set since, which confirms that it is suspended.
+	edited bool
+	// written means that a controller has written the status since.
+	written bool
+}
+
+// restore puts the set back to any version that it ever had.
+func (e *env) restore() {
+	var versions []*jobsetv1alpha2.JobSet
+	for _, c := range e.jobSets.log {
+		if !c.gone {
+			versions = append(versions, c.object)
+		}
+	}
+	backup := oneOf(e.dice, versions...)
+	e.late = nil // requests end with the server
+	e.jobSets.versions.last += 1_000_000
+	e.restoredAt, e.restoredSet = e.jobSets.versions.last, backup.UID
+	e.jobSets.objects = []*jobsetv1alpha2.JobSet{backup}
+	e.note("the store is restored: set %s of version %s", backup.UID, backup.ResourceVersion)
+	e.invariants = newInvariants(e, backup)
+	e.invariants.restored = e.newRestoredSet(backup)
+	if e.dice.percent(50) {
+		e.startProcess()
+		return
+	}
+	p := e.process
+	p.knows, p.wrote = progress{}, progress{}
+	for p.jobs.behind() > 0 { // a restore takes longer than a watch lags
+		p.jobs.advance()
+	}
+	p.jobSets.list() // a watch from before the restore ends with 410
+	p.enqueue()
+}
+
+func (e *env) newRestoredSet(js *jobsetv1alpha2.JobSet) *restoredSet {
+	r := &restoredSet{running: map[types.UID]place{}}
+	left := false
+	for _, job := range e.ownJobs() {
+		at, ok := placeOf(job)
+		if job.DeletionTimestamp != nil || !ok {
+			// One of an attempt before the backup shows that the set has not come further.
+			left = left || ok && at.restarts < js.Status.Restarts
+			continue
+		}
+		left, r.top = true, max(r.top, at.restarts)
+		// What still runs of a set that had failed before the backup ends with it, unless it is of a later attempt.
+		ends := finished(&js.Status) && at.restarts <= js.Status.Restarts
+		if !ended(job) && !jobIsSuspended(job) && !ends {
+			r.running[job.UID] = at
+		}
+	}
+	started := js.Status.Restarts > 0 || len(js.Status.Attempts) > 0 || jobRestartsOf(&js.Status) > 0
+	for _, n := range js.Status.ReplicatedJobsStatus {
+		started = started || n.Ready+n.Active+n.Suspended+n.Succeeded+n.Failed > 0
+	}
+	r.gone = started && !left && !isSuspended(js) && !finished(&js.Status) && js.DeletionTimestamp == nil && js.Spec.ManagedBy == nil
+	return r
+}
+
+// personActed notes that a person has decided something about the set.
+func (e *env) personActed() {
+	if r := e.invariants.restored; r != nil {
+		r.acted = true
+	}
+}
+
+// created checks a new Job.
+func (r *restoredSet) created(e *env, job *batchv1.Job) {
+	at, _ := placeOf(job)
+	switch {
+	case r.gone && !r.acted:
+		e.fail("rule %q: job %s", notRunAgain, job.Name)
+	case at.restarts < r.top:
+		e.fail("rule %q: job %s of attempt %d after %d", numbersStay, job.Name, at.restarts, r.top)
+	}
+}
+
+// stopped checks a Job that the controller deletes or suspends.
+func (r *restoredSet) stopped(e *env, job *batchv1.Job, how string) {
+	at, runs := r.running[job.UID]
+	js := e.set()
+	switch {
+	case how == suspendedNow && r.edited:
+	case !runs || r.acted || r.ended || at.restarts < r.top:
+	case js != nil && (js.Status.Restarts > at.restarts || jobRestarts(&js.Status, at.replicatedJob, at.index) > at.jobRestarts):
+	default:
+		e.fail("rule %q: job %s of attempt %d is %s", nothingStopped, job.Name, at.restarts, how)
+	}
+}
+
+// stored checks a status.
+func (r *restoredSet) stored(e *env, before, after *jobsetv1alpha2.JobSetStatus) {
+	switch {
+	case after.Restarts < before.Restarts || jobRestartsOf(after) < jobRestartsOf(before):
+		e.fail("rule %q: from %d to %d restarts", numbersStay, before.Restarts, after.Restarts)
+	case len(after.Attempts) < len(before.Attempts):
+		e.fail("rule %q: %d attempts after %d", numbersStay, len(after.Attempts), len(before.Attempts))
+	}
+	for i := 1; i < len(after.Attempts); i++ {
+		if after.Attempts[i].Number <= after.Attempts[i-1].Number || after.Attempts[i-1].EndTime == nil {
+			e.fail("rule %q: attempts %+v", numbersStay, after.Attempts)
+		}
+	}
+	r.written = true
+	r.ended = r.ended || finished(after) && !finished(before)
+	e.seen[setsHeld] += int(one(conditionIs(after, jobsetv1alpha2.Held) && !conditionIs(before, jobsetv1alpha2.Held)))
+}
+
+// decided checks a decision.
+func (r *restoredSet) decided(e *env, o plan.Observed, p plan.Plan) {
+	after := &o.JobSet.Status
+	if p.Status != nil {
+		after = p.Status
+	}
+	d := decision{Observed: o, plan: p, before: &o.JobSet.Status, after: after}
+	if conditionIs(after, jobsetv1alpha2.Held) && !finished(after) && (d.writesChildren() || p.DeleteJobSet) {
+		e.fail("rule %q: %s", heldLeftAlone, describePlan(p))
+	}
+	e.seen[takeOvers] += int(one(slices.ContainsFunc(p.Events, func(e plan.Event) bool { return e.Reason == "RestartsTakenOver" })))
+	if wrong := eventsOfHold(d); wrong != "" {
+		e.fail("rule %q: %s", "events come with a change of the status, one for each condition", wrong)
+	}
+}
+
+func eventsOfHold(d decision) string {
+	began := conditionIs(d.after, jobsetv1alpha2.Held) && !conditionIs(d.before, jobsetv1alpha2.Held)
+	if began && !slices.ContainsFunc(d.plan.Events, func(e plan.Event) bool { return e.Reason == jobsetv1alpha2.ReasonRestoredFromBackup }) {
+		return "there is no event about the hold"
+	}
+	return ""
+}
+
+// runRestored lets one history happen in which the store is restored. It returns the rule that was broken, if any.
+func runRestored(seed uint64, c mutant, trace *[]string) (seen tally, broken string) {
+	defer func() {
+		if r := recover(); r != nil {
+			broken = fmt.Sprint(r)
+		}
+	}()
+	e := newEnv(seed, c, trace)
+	e.faults.children, e.faults.switching = 0, false
+	e.actions = e.faults.actions()
+	for range 10 + e.dice.IntN(100) {
+		e.step()
+	}
+	e.restore()
+	e.faults.users = e.faults.users / 4
+	e.actions = e.faults.actions()
+	for range e.dice.IntN(60) {
+		e.step()
+	}
+	e.settleRestored()
+	e.seen[recreations] += e.creations - 1
+	return e.seen, ""
+}
+
+// settleRestored lets all come to rest. A set that is held then is resumed.
+func (e *env) settleRestored() {
+	e.note("from here on nothing fails")
+	e.faults, e.denied, e.unschedulable = faultProfile{}, "", 0
+	none, failures := 0, e.dice.IntN(maxFailures+1)
+	if !e.rounds(maxRounds, runOn, &none) {
+		e.fail("rule %q: %d rounds were not enough", "every history comes to rest", maxRounds)
+	}
+	if js := e.set(); js != nil && js.DeletionTimestamp == nil && conditionIs(&js.Status, jobsetv1alpha2.Held) {
+		e.resumeHeld()
+	}
+	if !e.rounds(maxRounds, oneOf(e.dice, runOn, succeed, failSoon), &failures) {
+		e.fail("rule %q: %d rounds were not enough", resumedComesRun, maxRounds)
+	}
+	e.checkRest()
+}
+
+func (e *env) resumeHeld() {
+	answer, err := e.carryOut(request{kind: resumeRequests, do: func(js *jobset.JobSet, c actions.Call) (*batch.JobSetActionStatus, error) {
+		return actions.Resume(js, &batch.JobSetActionSpec{}, c)
+	}})
+	if err != nil {
+		e.fail("rule %q: %v", resumedComesRun, err)
+	}
+	e.note("user resumes the held set: %s", answer.Message)
+	e.personActed()
+	e.seen[heldResumed]++
+}

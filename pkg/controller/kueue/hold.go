@@ -1,0 +1,148 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package kueue
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/kueue/plan"
+)
+
+// fieldManager owns the conditions that are applied; each type has a manager of its own, so that applying one removes no other.
+const fieldManager = "jobset-controller"
+
+// ApplyHold does what was decided about the Workload that holds quota for a sequence; nil if it is to be created. Every write is about
+// this version of it, so that doing it twice does no harm.
+func (w *Watch) ApplyHold(ctx context.Context, sequence string, workload *plan.Workload, p plan.HoldPlan, now metav1.Time) error {
+	switch {
+	case p.Create != nil:
+		return w.create(ctx, p.Create)
+	case p.Patch != nil:
+		return w.patch(ctx, workload, fieldsOf(p.Patch, sequence))
+	case p.Release != nil:
+		for i := range p.Release {
+			if p.Release[i].LastTransitionTime.IsZero() {
+				p.Release[i].LastTransitionTime = now
+			}
+		}
+		return w.patch(ctx, workload, map[string]any{"status": map[string]any{"admission": nil, "conditions": p.Release}}, "status")
+	case p.Apply != nil:
+		return w.apply(ctx, workload, *p.Apply, now)
+	case p.Unhold:
+		var others []string
+		for _, f := range workload.Finalizers {
+			if f != plan.InUseFinalizer {
+				others = append(others, f)
+			}
+		}
+		return w.patch(ctx, workload, map[string]any{"metadata": map[string]any{"finalizers": others}})
+	case p.Delete:
+		return w.delete(ctx, workload)
+	}
+	return nil
+}
+
+// create creates a Workload. One that exists is about to be shown by the cache.
+func (w *Watch) create(ctx context.Context, workload *plan.Workload) error {
+	object, err := runtime.DefaultUnstructuredConverter.ToUnstructured(workload)
+	if err != nil {
+		return fmt.Errorf("creating Workload %s/%s: %w", workload.Namespace, workload.Name, err)
+	}
+	unstructured.RemoveNestedField(object, "status")
+	_, err = w.Dynamic.Resource(workloads).Namespace(workload.Namespace).
+		Create(ctx, &unstructured.Unstructured{Object: object}, metav1.CreateOptions{FieldManager: fieldManager})
+	if err != nil && !apierrors.IsAlreadyExists(err) {
+		return fmt.Errorf("creating Workload %s/%s: %w", workload.Namespace, workload.Name, err)
+	}
+	return nil
+}
+
+// fieldsOf returns what is to be merged into a Workload.
+func fieldsOf(p *plan.HoldPatch, sequence string) map[string]any {
+	spec := map[string]any{}
+	if p.PodSets != nil {
+		spec["podSets"] = p.PodSets
+	}
+	if p.QueueName != nil {
+		spec["queueName"] = *p.QueueName
+	}
+	if p.Priority != nil {
+		spec["priority"], spec["priorityClassRef"] = *p.Priority, p.PriorityClassRef
+	}
+	fields := map[string]any{"spec": spec}
+	if p.Activation != plan.Keep {
+		spec["active"] = p.Activation == plan.Activate
+		fields["metadata"] = deactivatedBy(sequence, p.Activation)
+	}
+	return fields
+}
+
+// apply sets one condition.
+func (w *Watch) apply(ctx context.Context, workload *plan.Workload, c metav1.Condition, now metav1.Time) error {
+	c.LastTransitionTime = now
+	body, err := json.Marshal(map[string]any{
+		"apiVersion": GroupVersion.String(), "kind": "Workload",
+		"metadata": map[string]any{"name": workload.Name, "namespace": workload.Namespace, "uid": workload.UID, "resourceVersion": workload.ResourceVersion},
+		"status":   map[string]any{"conditions": []metav1.Condition{c}},
+	})
+	if err != nil {
+		return err
+	}
+	_, err = w.Dynamic.Resource(workloads).Namespace(workload.Namespace).Patch(ctx, workload.Name, types.ApplyPatchType, body,
+		metav1.PatchOptions{FieldManager: fieldManager + "-" + c.Type, Force: ptr.To(true)}, "status")
+	if err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("setting the condition %s of Workload %s/%s: %w", c.Type, workload.Namespace, workload.Name, err)
+	}
+	return nil
+}
+
+func (w *Watch) delete(ctx context.Context, workload *plan.Workload) error {
+	err := w.Dynamic.Resource(workloads).Namespace(workload.Namespace).Delete(ctx, workload.Name, metav1.DeleteOptions{
+		Preconditions: &metav1.Preconditions{UID: &workload.UID, ResourceVersion: &workload.ResourceVersion},
+	})
+	if err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("deleting Workload %s/%s: %w", workload.Namespace, workload.Name, err)
+	}
+	return nil
+}
+
+// Priority returns the value of a WorkloadPriorityClass.
+func (w *Watch) Priority(ctx context.Context, name string) (int32, error) {
+	class := &plan.WorkloadPriorityClass{}
+	err := w.get(ctx, "workloadpriorityclasses", name, class)
+	return class.Value, err
+}
+
+// Flavors returns the ResourceFlavors that the admission of a Workload names. Those that do not exist are missing.
+func (w *Watch) Flavors(ctx context.Context, workload *plan.Workload) (map[string]*plan.ResourceFlavor, error) {
+	found := map[string]*plan.ResourceFlavor{}
+	for _, name := range plan.FlavorsOf(workload) {
+		flavor := &plan.ResourceFlavor{}
+		switch err := w.get(ctx, "resourceflavors", name, flavor); {
+		case err == nil:
+			found[name] = flavor
+		case !apierrors.IsNotFound(err):
+			return nil, err
+		}
+	}
+	return found, nil
+}
+
+// get reads an object of the cluster.
+func (w *Watch) get(ctx context.Context, resource, name string, into any) error {
+	read, err := w.Dynamic.Resource(GroupVersion.WithResource(resource)).Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return fmt.Errorf("reading %s %s: %w", resource, name, err)
+	}
+	return runtime.DefaultUnstructuredConverter.FromUnstructured(read.Object, into)
+}

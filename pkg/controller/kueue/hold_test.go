@@ -1,0 +1,75 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package kueue
+
+import (
+	"testing"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	dynamicfake "k8s.io/client-go/dynamic/fake"
+	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/utils/ptr"
+
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/kueue/plan"
+)
+
+// TestApplyHold shows each write: what it changes, of which version.
+func TestApplyHold(t *testing.T) {
+	now := metav1.NewTime(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
+	known := &plan.Workload{ObjectMeta: metav1.ObjectMeta{
+		Namespace: "default", Name: "w", UID: "u", ResourceVersion: "7", Finalizers: []string{"other", plan.InUseFinalizer},
+	}}
+	const meta = `"metadata":{"resourceVersion":"7","uid":"u"}`
+	for name, test := range map[string]struct {
+		plan                     plan.HoldPlan
+		verb, subresource, patch string
+	}{
+		"nothing": {plan.HoldPlan{}, "", "", ""},
+		"create":  {plan.HoldPlan{Create: &plan.Workload{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "w"}}}, "create", "", ""},
+		"delete":  {plan.HoldPlan{Delete: true}, "delete", "", ""},
+		"unhold":  {plan.HoldPlan{Unhold: true}, "patch", "", `{"metadata":{"finalizers":["other"],"resourceVersion":"7","uid":"u"}}`},
+		"queue":   {plan.HoldPlan{Patch: &plan.HoldPatch{QueueName: ptr.To("other")}}, "patch", "", `{` + meta + `,"spec":{"queueName":"other"}}`},
+		"priority": {
+			plan.HoldPlan{Patch: &plan.HoldPatch{Priority: ptr.To[int32](1)}}, "patch", "", `{` + meta + `,"spec":{"priority":1,"priorityClassRef":null}}`,
+		},
+		"deactivate": {
+			plan.HoldPlan{Patch: &plan.HoldPatch{Activation: plan.Deactivate}}, "patch", "",
+			`{"metadata":{"annotations":{"batch.jobset-apiserver.io/deactivated-by":"etl"},"resourceVersion":"7","uid":"u"},"spec":{"active":false}}`,
+		},
+		"release": {
+			plan.HoldPlan{Release: []metav1.Condition{{Type: "QuotaReserved", Status: metav1.ConditionFalse, Reason: "Pending"}}}, "patch", "status",
+			`{` + meta + `,"status":{"admission":null,"conditions":[{"type":"QuotaReserved","status":"False","lastTransitionTime":"2026-01-01T00:00:00Z","reason":"Pending","message":""}]}}`,
+		},
+		"condition": {
+			plan.HoldPlan{Apply: &metav1.Condition{Type: "Finished", Status: metav1.ConditionTrue, Reason: "Succeeded"}}, "patch", "status",
+			`{"apiVersion":"kueue.x-k8s.io/v1beta2","kind":"Workload","metadata":{"name":"w","namespace":"default","resourceVersion":"7","uid":"u"},` +
+				`"status":{"conditions":[{"type":"Finished","status":"True","lastTransitionTime":"2026-01-01T00:00:00Z","reason":"Succeeded","message":""}]}}`,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture()
+			var verb, subresource, patch string
+			client := f.Dynamic.(*dynamicfake.FakeDynamicClient)
+			client.PrependReactor("*", "workloads", func(action clienttesting.Action) (bool, runtime.Object, error) {
+				verb, subresource = action.GetVerb(), action.GetSubresource()
+				switch a := action.(type) {
+				case clienttesting.PatchAction:
+					patch = string(a.GetPatch())
+				case clienttesting.CreateAction:
+					return true, nil, apierrors.NewAlreadyExists(workloads.GroupResource(), "w")
+				}
+				return true, nil, apierrors.NewNotFound(workloads.GroupResource(), "w")
+			})
+			if err := f.ApplyHold(t.Context(), "etl", known, test.plan, now); err != nil {
+				t.Errorf("error %v", err)
+			}
+			diff(t, "verb", test.verb, verb)
+			diff(t, "subresource", test.subresource, subresource)
+			diff(t, "patch", test.patch, patch)
+		})
+	}
+}

@@ -1,0 +1,285 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package kueue follows the Workloads of Kueue, and changes them, without its code: by discovery, a dynamic client, and the subset of
+// its types in package plan.
+//
+// Nothing is asked and nothing is watched before somebody wants to know a Workload. From then on discovery is asked every ten
+// seconds whether the API is served. While it is, one watch of Workloads keeps a small part of each. A Kueue that is removed ends the
+// watch, and one that comes back begins another.
+package kueue
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
+
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/informers"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/kueue/plan"
+)
+
+const (
+	// groupPoll is how often discovery is asked for the API, and groupTimeout is the time for the answer.
+	groupPoll, groupTimeout = 10 * time.Second, 5 * time.Second
+	// cachePoll is how often a cache that is being filled is looked at.
+	cachePoll = 100 * time.Millisecond
+	// absences is how many times in a row discovery must say that an API which was served is not.
+	absences = 2
+)
+
+const (
+	// indexOwner is the index of Workloads by the UID of their owner.
+	indexOwner = "owner"
+	// indexSequence is the index of Workloads that hold quota for whole sequences, by the name of the sequence.
+	indexSequence = "sequence"
+)
+
+var (
+	// GroupVersion is the version of the API that is used.
+	GroupVersion = schema.GroupVersion{Group: plan.Group, Version: plan.Version}
+	workloads    = GroupVersion.WithResource("workloads")
+)
+
+// Availability is what is known about the API of Kueue.
+type Availability int
+
+// Availabilities.
+const (
+	// Unknown means that nobody has asked yet, or that the Workloads are being read.
+	Unknown Availability = iota
+	// Absent means that the cluster does not serve the API.
+	Absent
+	// Served means that the Workloads are known.
+	Served
+)
+
+// Config is what a Watch needs.
+type Config struct {
+	// Kube is a client for discovery, and Dynamic one for the objects of Kueue.
+	Kube    kubernetes.Interface
+	Dynamic dynamic.Interface
+	// Changed is called with a Workload that changed, appeared, or went, and AvailabilityChanged after the availability changed. They
+	// return soon.
+	Changed             func(w *plan.Workload)
+	AvailabilityChanged func()
+}
+
+// Watch follows Workloads while their API is served.
+type Watch struct {
+	Config
+	wanted chan struct{}
+	want   sync.Once
+
+	mu           sync.Mutex
+	availability Availability
+	// kind and informer are those of the current watch, and stop ends it; nil without one.
+	kind     *informers.Kind
+	informer *informers.Informer
+	stop     context.CancelFunc
+	// missed is how many times in a row discovery has said that the API is not served.
+	missed int
+}
+
+// NewWatch returns a watch that does not run yet.
+func NewWatch(config Config) *Watch { return &Watch{Config: config, wanted: make(chan struct{})} }
+
+// Want begins to ask for the API. Availability and Of do so too.
+func (w *Watch) Want() { w.want.Do(func() { close(w.wanted) }) }
+
+// Availability returns what is known about the API, and why the Workloads cannot be read if that is known.
+func (w *Watch) Availability() (Availability, string) {
+	w.Want()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.availability == Unknown && w.kind != nil {
+		return Unknown, strings.Join(w.kind.Unfilled(), ", ")
+	}
+	return w.availability, ""
+}
+
+// Of returns the Workload of an owner, shared and read-only; nil if none is known. If there are several, it is the oldest one which
+// is not being deleted.
+func (w *Watch) Of(owner types.UID) *plan.Workload {
+	var found *plan.Workload
+	for _, candidate := range w.by(indexOwner, string(owner)) {
+		if found == nil || before(candidate, found) {
+			found = candidate
+		}
+	}
+	return found
+}
+
+// Holding returns the Workloads that hold quota for sequences of this name.
+func (w *Watch) Holding(sequence cache.ObjectName) []*plan.Workload {
+	return w.by(indexSequence, sequence.String())
+}
+
+// by returns the Workloads for which an index has a value.
+func (w *Watch) by(index, value string) (found []*plan.Workload) {
+	w.Want()
+	w.mu.Lock()
+	informer := w.informer
+	if w.availability != Served {
+		informer = nil
+	}
+	w.mu.Unlock()
+	if informer == nil || value == "" {
+		return nil
+	}
+	objects, err := informer.ByIndex(index, value)
+	if err != nil {
+		return nil // the index exists
+	}
+	for _, obj := range objects {
+		found = append(found, obj.(*plan.Workload))
+	}
+	return found
+}
+
+// before orders the Workloads of one owner.
+func before(a, b *plan.Workload) bool {
+	if gone := a.DeletionTimestamp != nil; gone != (b.DeletionTimestamp != nil) {
+		return !gone
+	}
+	if !a.CreationTimestamp.Equal(&b.CreationTimestamp) {
+		return a.CreationTimestamp.Before(&b.CreationTimestamp)
+	}
+	return a.Name < b.Name
+}
+
+// Run follows Workloads until the context ends.
+func (w *Watch) Run(ctx context.Context) {
+	defer w.end()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-w.wanted:
+		}
+		w.ask(ctx)
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(groupPoll):
+		}
+	}
+}
+
+// ask asks discovery for the API, and begins or ends the watch. An answer that says neither changes nothing.
+func (w *Watch) ask(ctx context.Context) {
+	asking, cancel := context.WithTimeout(ctx, groupTimeout)
+	defer cancel()
+	logger := klog.FromContext(ctx)
+	switch err := informers.NewFactory(w.Kube).Served(asking, GroupVersion); {
+	case err == nil:
+		w.missed = 0
+		if w.stop == nil {
+			logger.Info("Kueue is served, its Workloads are watched", "api", GroupVersion)
+			w.begin(ctx)
+		}
+	case apierrors.IsNotFound(err):
+		if w.missed++; w.stop != nil && w.missed < absences {
+			return
+		}
+		if w.stop != nil {
+			logger.Info("Kueue is no longer served", "api", GroupVersion)
+		}
+		w.end()
+		w.become(Absent, nil)
+	default:
+		logger.V(4).Info("Could not ask whether Kueue is served", "reason", err)
+	}
+}
+
+// begin begins the watch. The API is served once the cache is filled.
+func (w *Watch) begin(ctx context.Context) {
+	// A factory of its own, since one that is stopped is not started again.
+	kind := informers.NewFactory(w.Kube).For("kueue")
+	example := &unstructured.Unstructured{}
+	example.SetGroupVersionKind(GroupVersion.WithKind("Workload"))
+	informer := kind.Informer(informers.Need{
+		Resource:  informers.NewResource(kind.Aggregated(GroupVersion), workloads, example, w.Dynamic, w.Dynamic.Resource(workloads)),
+		Transform: transform,
+		Indexers:  cache.Indexers{indexOwner: ownerOf, indexSequence: sequenceOf},
+	})
+	informer.AddEventHandler(w.handler())
+	watches, err := kind.Build(kind)
+	if err != nil {
+		klog.FromContext(ctx).Error(err, "Could not watch Workloads")
+		return
+	}
+	ctx, w.stop = context.WithCancel(ctx)
+	w.become(Unknown, kind)
+	watches.Start(ctx)
+	go func() {
+		for !informer.HasSynced() {
+			select {
+			case <-ctx.Done():
+				return
+			case <-time.After(cachePoll):
+			}
+		}
+		w.fill(kind, informer)
+	}()
+}
+
+// fill notes that the cache of a watch is filled, unless the watch has ended.
+func (w *Watch) fill(kind *informers.Kind, informer *informers.Informer) {
+	w.mu.Lock()
+	current := w.kind == kind
+	if current {
+		w.availability, w.informer = Served, informer
+	}
+	w.mu.Unlock()
+	if current {
+		w.AvailabilityChanged()
+	}
+}
+
+// end ends the watch, if there is one.
+func (w *Watch) end() {
+	if w.stop != nil {
+		w.stop()
+		w.stop = nil
+	}
+}
+
+// become notes another availability.
+func (w *Watch) become(availability Availability, kind *informers.Kind) {
+	w.mu.Lock()
+	changed := w.availability != availability
+	w.availability, w.kind, w.informer = availability, kind, nil
+	w.mu.Unlock()
+	if changed {
+		w.AvailabilityChanged()
+	}
+}
+
+func (w *Watch) handler() cache.ResourceEventHandlerFuncs {
+	return cache.ResourceEventHandlerFuncs{
+		AddFunc: w.changed,
+		UpdateFunc: func(_, is any) {
+			w.changed(is)
+		},
+		DeleteFunc: w.changed,
+	}
+}
+
+func (w *Watch) changed(obj any) {
+	if gone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
+		obj = gone.Obj
+	}
+	if workload, ok := obj.(*plan.Workload); ok {
+		w.Changed(workload)
+	}
+}

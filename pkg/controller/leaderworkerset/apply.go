@@ -1,0 +1,149 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package leaderworkerset
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/tools/cache"
+
+	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/children"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/leaderworkerset/plan"
+)
+
+// namesTakenFor is how long a name that somebody else has is not asked for again.
+const namesTakenFor = 10 * time.Second
+
+// Apply writes the children of a plan, and returns what became of them. Applying the same plan twice does no harm: creations have fixed
+// names, deletions and patches name the incarnation or the version that they mean. The error joins those of the results.
+func (s *Syncer) Apply(ctx context.Context, obs *plan.Observed, p plan.Plan) (plan.Results, error) {
+	a := &applier{Syncer: s, obs: obs, set: obs.Set, key: cache.MetaObjectToName(obs.Set)}
+	s.readings.Note(a.key, p.Reading)
+	leader := a.applyLeader(ctx, p)
+	services := a.createServices(ctx, p.CreateServices)
+	err := children.FirstErrors(
+		a.deleteLeaders(ctx, p.DeleteLeaders), a.createPodGroups(ctx, p.CreatePodGroups), a.nudge(ctx, p), a.deleteRevisions(ctx, p.DeleteRevisions),
+	)
+	workers := a.createWorkers(ctx, p.CreateWorkers)
+	if err != nil && !apierrors.IsConflict(err) {
+		a.results.Error = err.Error()
+	}
+	a.results.Interrupted = ctx.Err() != nil
+	return a.results, children.FirstErrors(leader, services, err, workers)
+}
+
+// applier applies one plan.
+type applier struct {
+	*Syncer
+	obs *plan.Observed
+	set *leaderworkersetv1.LeaderWorkerSet
+	key cache.ObjectName
+	// mu guards the results while requests are made in parallel.
+	mu      sync.Mutex
+	results plan.Results
+}
+
+// createAll creates children of one kind. Each of them is controlled by what its own reference says.
+func createAll[T metav1.Object](ctx context.Context, a *applier, w *children.Writer[T], wanted []T) children.CreationResults {
+	if len(wanted) == 0 || ctx.Err() != nil {
+		return children.CreationResults{Results: make([]children.Result, len(wanted)), Errors: make([]error, len(wanted))}
+	}
+	return w.CreateAll(ctx, a.set, children.Creations[T]{
+		Children: wanted, TakenFor: namesTakenFor,
+		Template: func(child T) string { return child.GetLabels()[leaderworkersetv1.RevisionKey] },
+		Controller: func(child T) metav1.Object {
+			owner := metav1.GetControllerOfNoCopy(child)
+			return &metav1.ObjectMeta{UID: owner.UID}
+		},
+		Repair: func(ctx context.Context, existing T, _ error) (children.Result, error) {
+			return restoreLabel(ctx, w, a.set, existing)
+		},
+	})
+}
+
+// restoreLabel gives a child the label back by which it is selected. Without it no cache shows the child.
+func restoreLabel[T metav1.Object](ctx context.Context, w *children.Writer[T], set *leaderworkersetv1.LeaderWorkerSet, child T) (children.Result, error) {
+	const path = "/metadata/labels"
+	label := map[string]string{leaderworkersetv1.SetNameLabelKey: set.Name}
+	if child.GetLabels()[leaderworkersetv1.SetNameLabelKey] == set.Name {
+		return children.Exists, nil
+	}
+	steps := children.SetKeys(path, label)
+	if child.GetLabels() == nil {
+		steps = []children.Operation{children.Set(path, label)}
+	}
+	version, err := w.Patch(ctx, set, child.GetName(), child.GetResourceVersion(), steps)
+	switch {
+	case err != nil:
+		return children.Refused, err
+	case version == "":
+		return children.NameFreed, nil
+	}
+	return children.Repaired, nil
+}
+
+// createRevision creates a revision, and returns whether it is there.
+func (a *applier) createRevision(ctx context.Context, revision *appsv1.ControllerRevision) error {
+	if revision == nil {
+		return nil
+	}
+	done := createAll(ctx, a, a.revisions, []*appsv1.ControllerRevision{revision})
+	switch done.Results[0] {
+	case children.Created, children.Exists, children.Repaired:
+		return nil
+	case children.NameTaken:
+		return fmt.Errorf("controllerrevision %s/%s exists and is not controlled by the LeaderWorkerSet", revision.Namespace, revision.Name)
+	}
+	if err := done.Errors[0]; err != nil {
+		return fmt.Errorf("creating controllerrevision %s/%s: %w", revision.Namespace, revision.Name, err)
+	}
+	return errNotTried
+}
+
+func (a *applier) createServices(ctx context.Context, services []*corev1.Service) error {
+	done := createAll(ctx, a, a.services, services)
+	for _, err := range done.Errors {
+		if err != nil && !apierrors.IsConflict(err) {
+			a.results.ServiceError = err.Error()
+			break
+		}
+	}
+	return done.Err
+}
+
+func (a *applier) createPodGroups(ctx context.Context, groups []*unstructured.Unstructured) error {
+	return createAll(ctx, a, a.podGroups, groups).Err
+}
+
+func (a *applier) createWorkers(ctx context.Context, wanted []plan.NewWorkers) error {
+	sets := make([]*appsv1.StatefulSet, len(wanted))
+	for i := range wanted {
+		sets[i] = wanted[i].StatefulSet
+	}
+	done := createAll(ctx, a, a.statefulSets, sets)
+	errs := []error{done.Err}
+	for i, result := range done.Results {
+		switch {
+		case result == children.Created:
+			a.results.CreatedWorkers = append(a.results.CreatedWorkers, i)
+		case result == children.NameTaken:
+			errs = append(errs, fmt.Errorf("statefulset %s/%s exists and is not controlled by the leader pod of its name", sets[i].Namespace, sets[i].Name))
+		case done.Errors[i] != nil && !apierrors.IsConflict(done.Errors[i]):
+			if a.results.WorkerErrors == nil {
+				a.results.WorkerErrors = map[string]string{}
+			}
+			a.results.WorkerErrors[sets[i].Name] = done.Errors[i].Error()
+		}
+	}
+	return children.FirstErrors(errs...)
+}

@@ -1,0 +1,152 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package leaderworkerset
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+
+	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/children"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/leaderworkerset/plan"
+)
+
+// errNotTried means that the time of the pass was over.
+var errNotTried = errors.New("interrupted")
+
+// applyLeader creates the revision of the leader StatefulSet, and applies the StatefulSet.
+func (a *applier) applyLeader(ctx context.Context, p plan.Plan) error {
+	err := a.createRevision(ctx, p.CreateRevision)
+	if p.ApplyLeader == nil || err != nil || ctx.Err() != nil {
+		if err != nil && !apierrors.IsConflict(err) && ctx.Err() == nil {
+			a.results.Error = err.Error()
+		}
+		return err
+	}
+	ctx, end := children.Finishing(ctx)
+	defer end()
+	stored, err := a.sendLeader(ctx, p.ApplyLeader)
+	countApply(err)
+	switch {
+	case err == nil:
+		a.deps.Consistency.Wrote(a.key, resourceStatefulSets, stored.ResourceVersion)
+		a.applied.Note(a.key, application{plan.ApplyHash(p.ApplyLeader), stored.Generation})
+		a.results.LeaderApplied = true
+		return nil
+	case !apierrors.IsConflict(err) && !children.TerminatingNamespace(err):
+		a.results.LeaderError = err.Error()
+	}
+	return fmt.Errorf("applying statefulset %s: %w", a.key, err)
+}
+
+// sendLeader applies the StatefulSet to the version that was observed, so that a decision never meets another state. One that was not
+// observed may be there nevertheless.
+func (a *applier) sendLeader(ctx context.Context, wanted *appsv1.StatefulSet) (*appsv1.StatefulSet, error) {
+	client, live := a.deps.StatefulSets(a.set.Namespace), a.obs.Leader
+	if live == nil {
+		found, err := client.Get(ctx, wanted.Name, metav1.GetOptions{})
+		switch {
+		case apierrors.IsNotFound(err):
+		case err != nil:
+			return nil, err
+		case !metav1.IsControlledBy(found, a.set):
+			return nil, errors.New("it exists and is not controlled by the LeaderWorkerSet")
+		default:
+			live = found
+		}
+	}
+	body, err := applyBody(wanted, live)
+	if err != nil {
+		return nil, err
+	}
+	return client.Patch(ctx, wanted.Name, types.ApplyPatchType, body, metav1.PatchOptions{FieldManager: leaderworkersetv1.FieldManager, Force: new(true)})
+}
+
+// applyBody returns what is sent, valid only for the version of the live object, if there is one.
+func applyBody(wanted, live *appsv1.StatefulSet) ([]byte, error) {
+	body, err := runtime.DefaultUnstructuredConverter.ToUnstructured(wanted)
+	if err != nil {
+		return nil, err
+	}
+	object := &unstructured.Unstructured{Object: body}
+	object.SetGroupVersionKind(appsv1.SchemeGroupVersion.WithKind("StatefulSet"))
+	unstructured.RemoveNestedField(body, "status")
+	unstructured.RemoveNestedField(body, "metadata", "creationTimestamp")
+	unstructured.RemoveNestedField(body, "spec", "template", "metadata", "creationTimestamp")
+	if live != nil {
+		object.SetUID(live.UID)
+		object.SetResourceVersion(live.ResourceVersion)
+	}
+	return json.Marshal(body)
+}
+
+// deleteLeaders deletes leader pods in the foreground, so that their groups are gone before the next ones come.
+func (a *applier) deleteLeaders(ctx context.Context, deletions []plan.Deletion) error {
+	client := a.deps.Pods(a.set.Namespace)
+	return a.pods.InOrder(ctx, a.set, len(deletions), func(ctx context.Context, i int) error {
+		leader := deletions[i]
+		err := client.Delete(ctx, leader.Name, children.Foreground(leader.UID, ""))
+		if err != nil && !apierrors.IsNotFound(err) {
+			// A conflict means that another pod has the name now: the next pass will see.
+			return fmt.Errorf("deleting pod %s/%s: %w", a.set.Namespace, leader.Name, err)
+		}
+		a.deps.Consistency.Deleted(a.key, leader.UID)
+		if err == nil {
+			a.mu.Lock()
+			defer a.mu.Unlock()
+			a.results.DeletedLeaders = append(a.results.DeletedLeaders, i)
+			countRestart(a.set, leader.UID)
+		}
+		return nil
+	})
+}
+
+func (a *applier) deleteRevisions(ctx context.Context, revisions []plan.Ref) error {
+	client := a.deps.Revisions(a.set.Namespace)
+	return a.revisions.InOrder(ctx, a.set, len(revisions), func(ctx context.Context, i int) error {
+		err := client.Delete(ctx, revisions[i].Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &revisions[i].UID}})
+		if err != nil && !apierrors.IsNotFound(err) {
+			return fmt.Errorf("deleting controllerrevision %s/%s: %w", a.set.Namespace, revisions[i].Name, err)
+		}
+		a.deps.Consistency.Deleted(a.key, revisions[i].UID)
+		return nil
+	})
+}
+
+// nudge changes an annotation of StatefulSets, so that their controller looks at them again.
+func (a *applier) nudge(ctx context.Context, p plan.Plan) error {
+	nudges := p.NudgeWorkers
+	if leader := a.obs.Leader; p.NudgeLeader && leader != nil {
+		nudges = append(nudges[:len(nudges):len(nudges)], plan.Nudge{Ref: plan.Ref{Name: leader.Name, UID: leader.UID}, ResourceVersion: leader.ResourceVersion})
+	}
+	client := a.deps.StatefulSets(a.set.Namespace)
+	return a.statefulSets.InOrder(ctx, a.set, len(nudges), func(ctx context.Context, i int) error {
+		body, err := json.Marshal(map[string]any{"metadata": map[string]any{
+			"uid": nudges[i].UID, "resourceVersion": nudges[i].ResourceVersion,
+			"annotations": map[string]string{plan.NudgedKey: a.obs.Now.UTC().Format(time.RFC3339)},
+		}})
+		if err != nil {
+			return err
+		}
+		stored, err := client.Patch(ctx, nudges[i].Name, types.MergePatchType, body, metav1.PatchOptions{})
+		switch {
+		case apierrors.IsNotFound(err):
+			return nil
+		case err != nil:
+			return fmt.Errorf("asking for another look at statefulset %s/%s: %w", a.set.Namespace, nudges[i].Name, err)
+		}
+		a.deps.Consistency.Wrote(a.key, resourceStatefulSets, stored.ResourceVersion)
+		return nil
+	})
+}

@@ -1,0 +1,142 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package leaderworkerset runs LeaderWorkerSets: it observes a set and its children in informer caches, lets package plan decide, and
+// applies the plan.
+package leaderworkerset
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+
+	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/children"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/consistency"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/informers"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/leaderworkerset/plan"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/queue"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/generated/clientset/versioned"
+)
+
+const (
+	// Name is the name of the controller in flags, metrics and events.
+	Name = "leaderworkerset"
+	// kindSet is the kind of the sets.
+	kindSet = "LeaderWorkerSet"
+	// maxParallel is the number of requests that one sync has under way at a time.
+	maxParallel = 50
+)
+
+// Config is what a Controller needs.
+type Config struct {
+	// Sets is a client of the API that serves LeaderWorkerSets.
+	Sets versioned.Interface
+	// Kube is a client of the main API.
+	Kube kubernetes.Interface
+	// Dynamic is a client for PodGroups.
+	Dynamic dynamic.Interface
+	// Gang is the scheduler of gangs; empty for none.
+	Gang plan.GangProvider
+	// Informers are those of LeaderWorkerSets. Their watches are built after the controller.
+	Informers *informers.Kind
+	// Recorder sends events about LeaderWorkerSets.
+	Recorder events.EventRecorder
+	// Clock provides the time.
+	Clock clock.PassiveClock
+	// Workers is the number of LeaderWorkerSets synced at a time.
+	Workers int
+}
+
+// Controller runs LeaderWorkerSets.
+type Controller struct {
+	Config
+	*Syncer
+	caches caches
+	queue  *queue.Queue
+	// logger is that of Run; it is set before leads is.
+	logger klog.Logger
+	// leads is true while this controller acts, and does not wait to.
+	leads atomic.Bool
+}
+
+// New returns a controller, its informers not built yet.
+func New(config Config) (*Controller, error) {
+	if config.Workers < 1 {
+		return nil, errors.New("the number of workers must be 1 or more")
+	}
+	registerMetrics()
+	c := &Controller{Config: config, queue: queue.New(Name)}
+	c.caches = newCaches(config)
+	c.Syncer = NewSyncer(SyncerConfig{
+		Host: &children.Host{
+			Runner: children.NewSlowStart(maxParallel), Consistency: consistency.NewConsistencyStore(config.Clock, c.caches.versions()),
+			Clock: config.Clock, Shuffle: rand.Perm,
+		},
+		Caches: c.caches, Recorder: config.Recorder, Gang: config.Gang,
+		ServedSince: config.Informers.Aggregated(leaderworkersetv1.SchemeGroupVersion).ServedSince,
+		Clients:     c.clients(),
+	})
+	c.handleEvents()
+	return c, nil
+}
+
+// clients returns the clients of the API servers.
+func (c *Controller) clients() Clients {
+	all := Clients{
+		Sets: func(namespace string) SetClient { return c.Sets.LeaderworkersetV1().LeaderWorkerSets(namespace) },
+		StatefulSets: func(namespace string) children.Client[*appsv1.StatefulSet] {
+			return c.Kube.AppsV1().StatefulSets(namespace)
+		},
+		Pods:     func(namespace string) children.Client[*corev1.Pod] { return c.Kube.CoreV1().Pods(namespace) },
+		Services: func(namespace string) children.Client[*corev1.Service] { return c.Kube.CoreV1().Services(namespace) },
+		Revisions: func(namespace string) children.Client[*appsv1.ControllerRevision] {
+			return c.Kube.AppsV1().ControllerRevisions(namespace)
+		},
+		Leaders: c.readLeaders,
+	}
+	if c.Gang != "" {
+		all.PodGroups = func(namespace string) children.Client[*unstructured.Unstructured] {
+			return podGroups{c.Dynamic.Resource(c.Gang.Resource()).Namespace(namespace)}
+		}
+	}
+	return all
+}
+
+// Run syncs LeaderWorkerSets until the context ends, and returns when all that was begun has ended. The caches are filled.
+func (c *Controller) Run(ctx context.Context) {
+	logger := klog.FromContext(ctx)
+	c.logger = logger
+	c.leads.Store(true)
+	phases.Show()
+	logger.Info("Running LeaderWorkerSets", "workers", c.Workers)
+	var following sync.WaitGroup
+	following.Go(func() { c.caches.nodes.Run(ctx) })
+	c.queue.Run(ctx, c.Workers, c.sync)
+	following.Wait()
+	logger.Info("Stopped running LeaderWorkerSets")
+}
+
+func (c *Controller) sync(ctx context.Context, key cache.ObjectName) (time.Duration, error) {
+	obs, wait, err := c.Observe(ctx, key)
+	if obs == nil || err != nil {
+		return wait, err
+	}
+	p := plan.Decide(*obs)
+	results, err := c.Apply(ctx, obs, p)
+	out := plan.Finish(*obs, p, results)
+	return out.RequeueAfter, children.FirstErrors(err, c.Finish(ctx, obs, out))
+}

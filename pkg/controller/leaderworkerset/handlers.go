@@ -1,0 +1,217 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package leaderworkerset
+
+import (
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+
+	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
+)
+
+// handleEvents makes changes of a set and of its children a reason to look at the set. Children change in bursts, so that their sets are
+// looked at soon instead of at once.
+func (c *Controller) handleEvents() {
+	c.caches.sets.AddEventHandler(c.onSets())
+	c.caches.statefulSets.AddEventHandler(c.onChildren(c.statefulSets.NameFreed, c.forgetStatefulSet))
+	c.caches.services.AddEventHandler(c.onChildren(c.services.NameFreed, nil))
+	c.caches.revisions.AddEventHandler(c.onChildren(c.revisions.NameFreed, nil))
+	c.caches.pods.AddEventHandler(c.onPods())
+	if c.caches.podGroups != nil {
+		c.caches.podGroups.AddEventHandler(c.onChildren(c.podGroups.NameFreed, nil))
+	}
+	c.caches.nodes.changed = c.enqueueExclusive
+	c.Informers.Aggregated(leaderworkersetv1.SchemeGroupVersion).OnReturn(c.enqueueAll)
+}
+
+// onSets looks at sets that change, and keeps the metrics and the log current. Only the controller that leads logs.
+func (c *Controller) onSets() cache.ResourceEventHandlerFuncs {
+	return cache.ResourceEventHandlerFuncs{
+		AddFunc: func(obj any) {
+			if set := asSet(obj); set != nil {
+				countPhase(set)
+				c.queue.Add(cache.MetaObjectToName(set))
+			}
+		},
+		UpdateFunc: func(before, after any) {
+			was, is := asSet(before), asSet(after)
+			countPhase(is)
+			c.queue.Add(cache.MetaObjectToName(is))
+			if c.leads.Load() && was.UID == is.UID && was.ResourceVersion != is.ResourceVersion {
+				logTransitions(c.logger, was, is)
+			}
+		},
+		DeleteFunc: func(obj any) {
+			if set := asSet(obj); set != nil {
+				phases.Forget(cache.MetaObjectToName(set))
+				c.queue.Add(cache.MetaObjectToName(set))
+			}
+		},
+	}
+}
+
+func asSet(obj any) *leaderworkersetv1.LeaderWorkerSet {
+	set, _ := known(obj).(*leaderworkersetv1.LeaderWorkerSet)
+	return set
+}
+
+// known returns the last known state of an object whose deletion a watch may have missed.
+func known(obj any) any {
+	if gone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
+		return gone.Obj
+	}
+	return obj
+}
+
+// onChildren looks at the set of a child, by its label and, for the StatefulSet of leaders, by its name.
+func (c *Controller) onChildren(nameFreed func(cache.ObjectName), forget func(types.UID)) cache.ResourceEventHandlerFuncs {
+	return cache.ResourceEventHandlerFuncs{
+		AddFunc: c.enqueueSetOf,
+		UpdateFunc: func(before, after any) {
+			if was, is := metaOf(before), metaOf(after); was.GetUID() != is.GetUID() {
+				nameFreed(cache.MetaObjectToName(was))
+				if forget != nil {
+					forget(was.GetUID())
+				}
+			}
+			if was, _ := keyOf(before); !isKeyOf(was, after) {
+				c.queue.AddSoon(was)
+			}
+			c.enqueueSetOf(after)
+		},
+		DeleteFunc: func(obj any) {
+			obj = known(obj)
+			if child := metaOf(obj); child != nil {
+				nameFreed(cache.MetaObjectToName(child))
+				if forget != nil {
+					forget(child.GetUID())
+				}
+			}
+			c.enqueueSetOf(obj)
+		},
+	}
+}
+
+func isKeyOf(key cache.ObjectName, obj any) bool {
+	other, _ := keyOf(obj)
+	return key == other
+}
+
+func metaOf(obj any) metav1.Object {
+	switch o := obj.(type) {
+	case metav1.ObjectMetaAccessor:
+		return o.GetObjectMeta()
+	case metav1.Object:
+		return o
+	}
+	return nil
+}
+
+func (c *Controller) enqueueSetOf(obj any) {
+	if key, ok := keyOf(obj); ok {
+		c.queue.AddSoon(key)
+	}
+	if leader, ok := obj.(*appsv1.StatefulSet); ok {
+		c.queue.AddSoon(cache.MetaObjectToName(leader))
+	}
+}
+
+func (c *Controller) forgetStatefulSet(uid types.UID) { c.caches.losses.Forget(uid) }
+
+// onPods counts pods that are lost, and looks at the set of a pod that changes in what decisions use.
+func (c *Controller) onPods() cache.ResourceEventHandlerFuncs {
+	return cache.ResourceEventHandlerFuncs{
+		AddFunc: func(obj any) {
+			if pod, ok := obj.(*watchedPod); ok {
+				c.podAdded(pod)
+			}
+		},
+		UpdateFunc: func(before, after any) {
+			was, is := before.(*watchedPod), after.(*watchedPod)
+			switch {
+			case was.uid != is.uid || was.set != is.set:
+				c.podGone(was)
+				c.podAdded(is)
+			case was.podFacts != is.podFacts:
+				c.noteFailure(is)
+				c.queue.AddSoon(is.key())
+			}
+		},
+		DeleteFunc: func(obj any) {
+			if pod, ok := known(obj).(*watchedPod); ok {
+				c.podGone(pod)
+			}
+		},
+	}
+}
+
+func (c *Controller) podAdded(pod *watchedPod) {
+	c.noteFailure(pod)
+	if pod.index > 0 {
+		c.caches.losses.Added(pod.controllerUID(), int(pod.size)-1)
+	}
+	c.queue.AddSoon(pod.key())
+}
+
+// noteFailure remembers what failed in a pod, because the pod may be gone when the cause is asked for.
+func (c *Controller) noteFailure(pod *watchedPod) {
+	if pod.failure == nil {
+		return
+	}
+	owner := pod.controllerUID()
+	if pod.index == 0 {
+		owner = pod.uid
+	}
+	c.caches.failures.NoteFailure(owner, pod.failure, pod.deleting)
+}
+
+func (c *Controller) podGone(pod *watchedPod) {
+	c.noteFailure(pod)
+	if pod.index > 0 {
+		exists, stays := c.caches.workersOf(pod)
+		c.caches.losses.Gone(pod.controllerUID(), exists, stays)
+	}
+	c.queue.AddSoon(pod.key())
+}
+
+// workersOf returns whether the StatefulSet of a worker pod exists, and whether it stays: neither it nor its leader is being deleted. One that is not
+// shown yet stays with its leader.
+func (c caches) workersOf(pod *watchedPod) (exists, stays bool) {
+	name := cache.NewObjectName(pod.namespace.Value(), pod.leader.Value()).String() // of both
+	obj, err := c.pods.GetByKey(name)
+	leader, ok := obj.(*watchedPod)
+	stays = err == nil && ok && !leader.deleting
+	obj, err = c.statefulSets.GetByKey(name)
+	workers, ok := obj.(*watchedWorkers)
+	if err != nil || !ok || workers.uid != pod.controllerUID() {
+		return false, stays
+	}
+	return true, stays && leader.uid == workers.workers.Leader && !workers.workers.Deleting
+}
+
+func (w *watchedPod) controllerUID() types.UID { return types.UID(w.controller.Value()) }
+
+// enqueueAll looks at all sets.
+func (c *Controller) enqueueAll() {
+	c.enqueue(func(*leaderworkersetv1.LeaderWorkerSet) bool { return true })
+}
+
+// enqueueExclusive looks at the sets with exclusive placement.
+func (c *Controller) enqueueExclusive() {
+	c.enqueue(func(set *leaderworkersetv1.LeaderWorkerSet) bool { return exclusiveKey(set) != "" })
+}
+
+func (c *Controller) enqueue(which func(*leaderworkersetv1.LeaderWorkerSet) bool) {
+	for _, obj := range c.caches.sets.List() {
+		if set := asSet(obj); set != nil && which(set) {
+			c.queue.AddSoon(cache.MetaObjectToName(set))
+		}
+	}
+}
+
+func exclusiveKey(set *leaderworkersetv1.LeaderWorkerSet) string {
+	return set.Annotations[leaderworkersetv1.ExclusiveKeyAnnotationKey]
+}

@@ -1,0 +1,96 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package leaderworkerset
+
+import (
+	"slices"
+	"sync"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/component-base/metrics"
+	"k8s.io/component-base/metrics/legacyregistry"
+
+	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/children"
+)
+
+// Values of labels.
+const (
+	resultApplied  = "applied"
+	resultConflict = "conflict"
+	resultFailed   = "failed"
+	reasonFailure  = "failure"
+	reasonRequest  = "request"
+	reasonUpdate   = "update"
+	phasePending   = "Pending"
+)
+
+var (
+	restartsTotal = metrics.NewCounterVec(&metrics.CounterOpts{
+		Name: "leaderworkerset_group_restarts_total", StabilityLevel: metrics.ALPHA,
+		Help: "Number of groups of LeaderWorkerSets that were recreated by the controller, by reason: failure, request, or update for those that hold up a rolling update.",
+	}, []string{"reason"})
+
+	appliesTotal = metrics.NewCounterVec(&metrics.CounterOpts{
+		Name: "leaderworkerset_leader_applies_total", StabilityLevel: metrics.ALPHA,
+		Help: "Number of times that the leader StatefulSet of a LeaderWorkerSet was applied, by result: applied, conflict or failed.",
+	}, []string{"result"})
+
+	// inOrder are the conditions that name the state of a set, the most telling one first.
+	inOrder = []string{
+		leaderworkersetv1.ConditionFailed, leaderworkersetv1.ConditionUpdateInProgress, leaderworkersetv1.ConditionAvailable, leaderworkersetv1.ConditionProgressing,
+	}
+
+	phases = children.NewPhaseCounts("leaderworkerset_leaderworkersets",
+		"Number of LeaderWorkerSets by phase, which is the first true condition of: Failed, UpdateInProgress, Available, Progressing; or Pending without any.",
+		append(slices.Clone(inOrder), phasePending))
+
+	registerOnce sync.Once
+)
+
+func registerMetrics() {
+	registerOnce.Do(func() {
+		legacyregistry.MustRegister(restartsTotal, appliesTotal)
+		legacyregistry.CustomMustRegister(phases)
+	})
+}
+
+func countPhase(set *leaderworkersetv1.LeaderWorkerSet) {
+	phases.Set(cache.MetaObjectToName(set), phaseOf(set))
+}
+
+// phaseOf returns the condition that names the state of a set.
+func phaseOf(set *leaderworkersetv1.LeaderWorkerSet) string {
+	for _, condition := range inOrder {
+		if meta.IsStatusConditionTrue(set.Status.Conditions, condition) {
+			return condition
+		}
+	}
+	return phasePending
+}
+
+// countRestart counts a leader pod that was deleted.
+func countRestart(set *leaderworkersetv1.LeaderWorkerSet, leader types.UID) {
+	reason := reasonUpdate
+	if requested := set.Status.Restart; requested != nil && slices.Contains(requested.Leaders, leader) {
+		reason = reasonRequest
+	} else if slices.ContainsFunc(set.Status.Groups, func(g leaderworkersetv1.GroupStatus) bool { return g.RestartedLeader == leader }) {
+		reason = reasonFailure
+	}
+	restartsTotal.WithLabelValues(reason).Inc()
+}
+
+func countApply(err error) {
+	result := resultApplied
+	switch {
+	case apierrors.IsConflict(err):
+		result = resultConflict
+	case err != nil:
+		result = resultFailed
+	}
+	appliesTotal.WithLabelValues(result).Inc()
+}

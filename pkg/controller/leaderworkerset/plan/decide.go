@@ -1,0 +1,56 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"time"
+)
+
+const (
+	// maxWrites is how many children of one kind one plan creates.
+	maxWrites = 500
+	// leaderGoneAfter is when to look again for a leader StatefulSet that is being deleted, and nameFreeAfter for one that is somebody else's.
+	leaderGoneAfter, nameFreeAfter = 5 * time.Second, 30 * time.Second
+)
+
+// Decide returns what to do about a set.
+func Decide(o Observed) Plan {
+	switch {
+	case o.Set.DeletionTimestamp != nil:
+		return Plan{}
+	case o.Leader != nil && o.Leader.DeletionTimestamp != nil:
+		return Plan{RequeueAfter: leaderGoneAfter}
+	}
+	rev := revisionOf(o)
+	groups := groupsAt(o, rev)
+	st := newStatus(o)
+	var p Plan
+	restartGroups(o, groups, st, &p)
+	if st.commit {
+		// Nothing follows from what is not stored yet.
+		p = Plan{RequeueAfter: p.RequeueAfter}
+	} else {
+		applyLeader(o, rev, groups, &p)
+		replaceStuck(o, rev, groups, &p)
+		createServices(o, groups, &p)
+		createWorkers(o, rev, groups, &p)
+		createPodGroups(o, rev, groups, &p)
+		nudge(o, groups, &p)
+		deleteRevisions(o, rev, groups, &p)
+	}
+	if p.Reading == nil {
+		p.Reading = &Reading{Set: o.Set, Revision: rev.same}
+	}
+	st.observe(groups)
+	p.Status, p.Events = st.result()
+	return p
+}
+
+// sooner returns the shorter one of two times; 0 is never.
+func sooner(a, b time.Duration) time.Duration {
+	if a == 0 || b != 0 && b < a {
+		return b
+	}
+	return a
+}

@@ -1,0 +1,80 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// Reasons of events that are no reasons of conditions.
+const (
+	reasonCreatingRevision = "CreatingRevision"
+	reasonFailedCreate     = "FailedCreate"
+	reasonFailedUpdate     = "FailedUpdate"
+	reasonRolloutPaused    = "RolloutPaused"
+)
+
+// Actions of events.
+const (
+	actionCreate = "Create"
+	actionUpdate = "Update"
+	actionDelete = "Delete"
+)
+
+// Finish returns what to store, report and remember about a set, given what was observed and decided, and what became of it.
+func Finish(o Observed, p Plan, r Results) Outcome {
+	out := Outcome{Status: p.Status, Events: p.Events, RequeueAfter: p.RequeueAfter}
+	if left := countsMayWait(o, p.Status); left > 0 && len(p.Events) == 0 {
+		out.Status, out.CountsWait, out.RequeueAfter = nil, true, sooner(out.RequeueAfter, left)
+	}
+	out.Others = append(out.Others, p.Notices...)
+	if p.revisionCreated(r) {
+		out.Others = append(out.Others, p.RevisionEvent)
+	}
+	if r.LeaderApplied {
+		out.Others = append(out.Others, p.LeaderEvents...)
+	}
+	for _, i := range r.DeletedLeaders {
+		if e := p.DeleteLeaders[i].Event; e != nil {
+			out.Others = append(out.Others, *e)
+		}
+	}
+	for _, i := range r.CreatedWorkers {
+		out.Others = append(out.Others, p.CreateWorkers[i].Event)
+	}
+	out.Others = append(out.Others, failures(o, r)...)
+	return out
+}
+
+// revisionCreated reports whether the revision of a plan exists. Without it, the leader StatefulSet is not applied.
+func (p *Plan) revisionCreated(r Results) bool {
+	return p.CreateRevision != nil && (r.LeaderApplied || r.LeaderError != "" || p.ApplyLeader == nil && r.Error == "" && !r.Interrupted)
+}
+
+// failures returns the events of what could not be written.
+func failures(o Observed, r Results) (out []Event) {
+	failed := func(reason, action, related, note string) {
+		out = append(out, Event{Type: corev1.EventTypeWarning, Reason: reason, Action: action, Note: note, Related: related})
+	}
+	name := o.Set.Name
+	switch {
+	case o.LeaderTaken:
+		failed(reasonFailedCreate, actionCreate, "", fmt.Sprintf("Failed to create leader statefulset %s: a StatefulSet with this name exists and does not belong to the LeaderWorkerSet", name))
+	case r.LeaderError != "" && o.Leader == nil:
+		failed(reasonFailedCreate, actionCreate, "", fmt.Sprintf("Failed to create leader statefulset %s: %s", name, r.LeaderError))
+	case r.LeaderError != "":
+		failed(reasonFailedUpdate, actionUpdate, "", fmt.Sprintf("Failed to update leader statefulset %s: %s", name, r.LeaderError))
+	}
+	if r.ServiceError != "" {
+		failed(reasonFailedCreate, actionCreate, "", "Failed to create headless service for error: "+r.ServiceError)
+	}
+	for _, pod := range slices.Sorted(maps.Keys(r.WorkerErrors)) {
+		failed(reasonFailedCreate, actionCreate, pod, fmt.Sprintf("Failed to create worker statefulset for leader pod %s: %s", pod, r.WorkerErrors[pod]))
+	}
+	return out
+}

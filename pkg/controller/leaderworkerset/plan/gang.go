@@ -1,0 +1,155 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"maps"
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	resourcehelper "k8s.io/component-helpers/resource"
+
+	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1/helper"
+)
+
+// mark has the webhook of pods name the PodGroup in the pods of a template, which differs from group to group.
+func (g GangProvider) mark(template *corev1.PodTemplateSpec) {
+	switch g {
+	case GangVolcano:
+		template.Annotations = merged(template.Annotations, map[string]string{leaderworkersetv1.GangAnnotationKey: leaderworkersetv1.GangVolcano})
+	case GangKubernetes, GangKubernetesAlpha:
+		template.Annotations = merged(template.Annotations, map[string]string{leaderworkersetv1.GangAnnotationKey: leaderworkersetv1.GangKubernetes})
+	}
+}
+
+// createPodGroups creates the PodGroups that groups lack. A PodGroup belongs to one leader pod, and goes with it.
+func createPodGroups(o Observed, rev revision, groups []group, p *Plan) {
+	if o.Gang == "" {
+		return
+	}
+	lacking := lackingPodGroups(o, groups)
+	if len(lacking) == 0 {
+		return
+	}
+	revisions := newRevisions(o, rev)
+	for _, g := range fullPlan(o, lacking, p) {
+		set := revisions.setAt(g.leader.Revision)
+		if set == nil {
+			p.RequeueAfter = sooner(p.RequeueAfter, revisionDue(o, g))
+			continue
+		}
+		p.CreatePodGroups = append(p.CreatePodGroups, podGroup(o.Gang, set, g))
+	}
+}
+
+// lackingPodGroups returns the groups without a PodGroup. That of the leader before has the same name, if it is of the same revision, until it is gone.
+func lackingPodGroups(o Observed, groups []group) (out []*group) {
+	exists := make(map[string]bool, len(o.PodGroups))
+	for i := range o.PodGroups {
+		exists[o.PodGroups[i].Name] = true
+	}
+	for i := range groups {
+		if g := &groups[i]; !g.leader.Deleting && !exists[podGroupName(o.Set, g)] {
+			out = append(out, g)
+		}
+	}
+	return out
+}
+
+func podGroupName(set *leaderworkersetv1.LeaderWorkerSet, g *group) string {
+	return helper.PodGroupName(set.Name, groupLabel(g), g.leader.Revision)
+}
+
+// podGroup returns the PodGroup of a group. The set is that of the revision of the leader pod, with the metadata of now.
+func podGroup(gang GangProvider, set *leaderworkersetv1.LeaderWorkerSet, g *group) *unstructured.Unstructured {
+	out := &unstructured.Unstructured{Object: map[string]any{}}
+	out.SetGroupVersionKind(gang.Resource().GroupVersion().WithKind("PodGroup"))
+	out.SetName(podGroupName(set, g))
+	out.SetNamespace(set.Namespace)
+	out.SetLabels(map[string]string{
+		leaderworkersetv1.SetNameLabelKey: set.Name, leaderworkersetv1.RevisionKey: g.leader.Revision,
+		leaderworkersetv1.GroupIndexLabelKey: strconv.Itoa(int(groupLabel(g))),
+	})
+	out.SetOwnerReferences([]metav1.OwnerReference{leaderReference(g.leader)})
+	if gang != GangVolcano {
+		out.Object["spec"] = map[string]any{"schedulingPolicy": map[string]any{"gang": map[string]any{"minCount": members(set)}}}
+		return out
+	}
+	spec := map[string]any{"minMember": members(set), "minResources": minResources(set)}
+	if queue := set.Annotations[leaderworkersetv1.VolcanoQueueAnnotationKey]; queue != "" {
+		spec["queue"] = queue
+	}
+	out.Object["spec"] = spec
+	if a := volcanoAnnotations(set); len(a) > 0 {
+		out.SetAnnotations(a)
+	}
+	return out
+}
+
+// members returns how many pods of a group have to be scheduled together. Workers that are created once the leader is ready cannot be among them.
+func members(set *leaderworkersetv1.LeaderWorkerSet) int64 {
+	if set.Spec.StartupPolicy == leaderworkersetv1.StartupPolicyLeaderReady {
+		return 1
+	}
+	return int64(helper.Size(set))
+}
+
+func volcanoAnnotations(set *leaderworkersetv1.LeaderWorkerSet) map[string]string {
+	out := map[string]string{}
+	for key, value := range set.Annotations {
+		if strings.HasPrefix(key, leaderworkersetv1.VolcanoAnnotationPrefix) {
+			out[key] = value
+		}
+	}
+	return out
+}
+
+// minResources returns what all pods of a group request together.
+func minResources(set *leaderworkersetv1.LeaderWorkerSet) map[string]any {
+	total := corev1.ResourceList{}
+	add(total, requests(helper.LeaderTemplate(set)), 1)
+	add(total, requests(&set.Spec.LeaderWorkerTemplate.WorkerTemplate), int64(helper.Size(set)-1))
+	out := make(map[string]any, len(total))
+	for name, quantity := range total {
+		out[string(name)] = quantity.String()
+	}
+	return out
+}
+
+// requests returns what a pod of a template requests: as in pods, limits stand in for requests that are absent.
+func requests(template *corev1.PodTemplateSpec) corev1.ResourceList {
+	spec := template.Spec.DeepCopy()
+	for _, containers := range [][]corev1.Container{spec.InitContainers, spec.Containers} {
+		for i := range containers {
+			r := &containers[i].Resources
+			r.Requests = requestsOrLimits(*r)
+		}
+	}
+	if spec.Resources != nil {
+		spec.Resources.Requests = requestsOrLimits(*spec.Resources)
+	}
+	return resourcehelper.PodRequests(&corev1.Pod{Spec: *spec}, resourcehelper.PodResourcesOptions{})
+}
+
+func requestsOrLimits(r corev1.ResourceRequirements) corev1.ResourceList {
+	out := make(corev1.ResourceList, len(r.Limits))
+	maps.Copy(out, r.Limits)
+	maps.Copy(out, r.Requests)
+	return out
+}
+
+// add adds so many times what one pod requests.
+func add(total, pod corev1.ResourceList, times int64) {
+	for name, quantity := range pod {
+		product := quantity.DeepCopy()
+		product.Mul(times)
+		sum := total[name]
+		sum.Add(product)
+		total[name] = sum
+	}
+}

@@ -1,0 +1,64 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"cmp"
+	"slices"
+
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1/helper"
+)
+
+// maxUnused is how many revisions that no group has are kept during an update, which may never end.
+const maxUnused = 10
+
+// deleteRevisions deletes former revisions: once the update is complete those beyond spec.revisionHistoryLimit, and before it what would grow without bound.
+// Those that a group has stay in any case.
+func deleteRevisions(o Observed, rev revision, groups []group, p *Plan) {
+	if o.Leader == nil || o.LeaderTaken || rev.create != nil {
+		return
+	}
+	limit := int(max(0, ptr.Deref(o.Set.Spec.RevisionHistoryLimit, 0)))
+	if rev.changed || !updateDone(o, groups) {
+		limit = max(limit, maxUnused)
+	}
+	used := map[string]bool{rev.key: true, o.Leader.Labels[leaderworkersetv1.RevisionKey]: true}
+	for i := range o.Leaders {
+		used[o.Leaders[i].Revision] = true
+	}
+	owned := slices.Clone(o.Revisions)
+	owned = slices.DeleteFunc(owned, func(r *appsv1.ControllerRevision) bool { return !metav1.IsControlledBy(r, o.Set) })
+	slices.SortFunc(owned, func(a, b *appsv1.ControllerRevision) int {
+		return cmp.Or(cmp.Compare(b.Revision, a.Revision), cmp.Compare(b.Name, a.Name))
+	})
+	seen := map[string]bool{}
+	for _, r := range owned {
+		key := r.Labels[leaderworkersetv1.RevisionKey]
+		switch {
+		case seen[key]:
+			// Only the newest one of a key counts.
+		case used[key]:
+			seen[key] = true
+			continue
+		case limit > 0:
+			seen[key] = true
+			limit--
+			continue
+		}
+		if len(p.DeleteRevisions) < maxWrites {
+			p.DeleteRevisions = append(p.DeleteRevisions, Ref{Name: r.Name, UID: r.UID})
+		}
+	}
+}
+
+// updateDone returns whether all groups are ready at the current revision.
+func updateDone(o Observed, groups []group) bool {
+	replicas := helper.Replicas(o.Set)
+	return helper.Partition(o.Set) == 0 && count(groups, replicas, 0).done == replicas
+}

@@ -1,0 +1,190 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"fmt"
+	"maps"
+	"strconv"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
+
+	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1/helper"
+)
+
+// applyLeader brings the leader StatefulSet to where it should be.
+func applyLeader(o Observed, rev revision, groups []group, p *Plan) {
+	if o.LeaderTaken {
+		p.RequeueAfter = sooner(p.RequeueAfter, nameFreeAfter)
+		return
+	}
+	r := rolloutOf(o, rev, groups)
+	t := r.decide()
+	p.CreateRevision, p.RevisionEvent = rev.create, rev.event
+	right := &Reading{Set: o.Set, Revision: rev.same, Leader: o.Leader, Applied: o.Applied, Key: rev.key, Partition: t.partition, Replicas: t.count}
+	if o.Before.hasLeader(o, rev.key, t) {
+		p.Reading = right
+		return
+	}
+	intended := leaderStatefulSet(o.Set, rev.key, t)
+	o.Gang.mark(&intended.Spec.Template)
+	if o.Applied == ApplyHash(intended) && unchanged(o, intended) {
+		p.Reading = right
+		return
+	}
+	p.ApplyLeader, p.LeaderEvents = intended, leaderEvents(o, rev, r, t)
+}
+
+// unchanged returns whether the leader StatefulSet has what was applied. The API drops values of features that are off: an object of the generation
+// that the application had has what there can be.
+func unchanged(o Observed, intended *appsv1.StatefulSet) bool {
+	switch {
+	case o.Leader == nil:
+		return false
+	case o.AppliedGeneration != 0 && o.Leader.Generation == o.AppliedGeneration:
+		return holds(&o.Leader.ObjectMeta, &intended.ObjectMeta)
+	}
+	return holds(o.Leader, intended)
+}
+
+func rolloutOf(o Observed, rev revision, groups []group) rollout {
+	set := o.Set
+	r := rollout{
+		replicas: helper.Replicas(set), unavailable: helper.MaxUnavailable(set), surge: helper.MaxSurge(set), lowest: helper.Partition(set),
+		changed: rev.changed, paused: helper.Paused(set), groups: groups, now: o.Now.Time,
+	}
+	if o.Leader == nil {
+		return r
+	}
+	r.exists, r.partition, r.count = true, partitionOf(o.Leader), leaderCount(o.Leader)
+	r.resized = o.Leader.Annotations[leaderworkersetv1.ReplicasAnnotationKey] != strconv.Itoa(int(r.replicas))
+	return r
+}
+
+func partitionOf(sts *appsv1.StatefulSet) int32 {
+	if u := sts.Spec.UpdateStrategy.RollingUpdate; u != nil {
+		return max(0, ptr.Deref(u.Partition, 0))
+	}
+	return 0
+}
+
+// leaderStatefulSet returns the leader StatefulSet as it should be: exactly what is applied.
+func leaderStatefulSet(set *leaderworkersetv1.LeaderWorkerSet, key string, t target) *appsv1.StatefulSet {
+	kind := set.Spec.RolloutStrategy.Type
+	if kind == "" {
+		kind = leaderworkersetv1.RolloutStrategyRollingUpdate
+	}
+	own := map[string]string{leaderworkersetv1.SetNameLabelKey: set.Name, leaderworkersetv1.RevisionKey: key}
+	return &appsv1.StatefulSet{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: set.Name, Namespace: set.Namespace,
+			Labels:          merged(set.Labels, own),
+			Annotations:     merged(set.Annotations, map[string]string{leaderworkersetv1.ReplicasAnnotationKey: strconv.Itoa(int(helper.Replicas(set)))}),
+			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(set, setKind)},
+		},
+		Spec: appsv1.StatefulSetSpec{
+			// Of every subdomain policy: the subdomain of pods is set when they are created.
+			ServiceName:         set.Name,
+			Replicas:            ptr.To(t.count),
+			PodManagementPolicy: appsv1.ParallelPodManagement,
+			UpdateStrategy: appsv1.StatefulSetUpdateStrategy{
+				Type: appsv1.StatefulSetUpdateStrategyType(kind),
+				RollingUpdate: &appsv1.RollingUpdateStatefulSetStrategy{
+					Partition: ptr.To(t.partition), MaxUnavailable: ptr.To(intstr.FromInt32(helper.LeaderMaxUnavailable(set))),
+				},
+			},
+			Selector: &metav1.LabelSelector{MatchLabels: map[string]string{
+				leaderworkersetv1.SetNameLabelKey: set.Name, leaderworkersetv1.WorkerIndexLabelKey: "0",
+			}},
+			Template:                             leaderTemplate(set, key),
+			VolumeClaimTemplates:                 claimTemplates(set),
+			PersistentVolumeClaimRetentionPolicy: set.Spec.LeaderWorkerTemplate.PersistentVolumeClaimRetentionPolicy.DeepCopy(),
+		},
+	}
+}
+
+// leaderTemplate returns the template of the leader pods.
+func leaderTemplate(set *leaderworkersetv1.LeaderWorkerSet, key string) corev1.PodTemplateSpec {
+	out := *helper.LeaderTemplate(set).DeepCopy()
+	out.Labels = merged(out.Labels, map[string]string{
+		leaderworkersetv1.SetNameLabelKey: set.Name, leaderworkersetv1.WorkerIndexLabelKey: "0", leaderworkersetv1.RevisionKey: key,
+	})
+	out.Annotations = merged(out.Annotations, groupAnnotations(set))
+	if helper.UniquePerReplica(set.Spec.NetworkConfig) {
+		out.Annotations[leaderworkersetv1.SubdomainPolicyAnnotationKey] = string(leaderworkersetv1.SubdomainUniquePerReplica)
+	}
+	return out
+}
+
+// groupAnnotations returns the annotations that all pods of the groups of a set have.
+func groupAnnotations(set *leaderworkersetv1.LeaderWorkerSet) map[string]string {
+	out := map[string]string{leaderworkersetv1.SizeAnnotationKey: strconv.Itoa(int(helper.Size(set)))}
+	if key := set.Annotations[leaderworkersetv1.ExclusiveKeyAnnotationKey]; key != "" {
+		out[leaderworkersetv1.ExclusiveKeyAnnotationKey] = key
+	}
+	if set.Spec.LeaderWorkerTemplate.SubGroupPolicy == nil {
+		return out
+	}
+	out[leaderworkersetv1.SubGroupPolicyTypeAnnotationKey] = string(helper.SubGroupType(set))
+	out[leaderworkersetv1.SubGroupSizeAnnotationKey] = strconv.Itoa(int(helper.SubGroupSize(set)))
+	if key := set.Annotations[leaderworkersetv1.SubGroupExclusiveKeyAnnotationKey]; key != "" {
+		out[leaderworkersetv1.SubGroupExclusiveKeyAnnotationKey] = key
+	}
+	return out
+}
+
+// claimTemplates returns the volume claim templates of the StatefulSets of a set. Of each claim, only what these fields say is used.
+func claimTemplates(set *leaderworkersetv1.LeaderWorkerSet) (out []corev1.PersistentVolumeClaim) {
+	for i := range set.Spec.LeaderWorkerTemplate.VolumeClaimTemplates {
+		c := set.Spec.LeaderWorkerTemplate.VolumeClaimTemplates[i].DeepCopy()
+		out = append(out, corev1.PersistentVolumeClaim{
+			ObjectMeta: metav1.ObjectMeta{Name: c.Name, Namespace: c.Namespace},
+			Spec: corev1.PersistentVolumeClaimSpec{
+				AccessModes: c.Spec.AccessModes, StorageClassName: c.Spec.StorageClassName, VolumeMode: c.Spec.VolumeMode, Resources: c.Spec.Resources,
+			},
+		})
+	}
+	return out
+}
+
+// merged returns a new map with the entries of both; those of own win.
+func merged(others, own map[string]string) map[string]string {
+	out := make(map[string]string, len(others)+len(own))
+	maps.Copy(out, others)
+	maps.Copy(out, own)
+	return out
+}
+
+// leaderEvents returns what is reported once the leader StatefulSet was applied.
+func leaderEvents(o Observed, rev revision, r rollout, t target) (out []Event) {
+	normal := func(reason, action, note string) {
+		out = append(out, Event{Type: corev1.EventTypeNormal, Reason: reason, Action: action, Note: note})
+	}
+	name := o.Set.Name
+	if !r.exists {
+		normal(leaderworkersetv1.ReasonGroupsProgressing, actionCreate, "Created leader statefulset "+name)
+		return out
+	}
+	switch last := r.count - 1; {
+	case t.count == last:
+		normal(leaderworkersetv1.ReasonGroupsProgressing, actionDelete, fmt.Sprintf("deleting surge replica %s-%d", name, last))
+	case t.count < last:
+		normal(leaderworkersetv1.ReasonGroupsProgressing, actionDelete, fmt.Sprintf("deleting surge replicas from %s-%d to %s-%d", name, t.count, name, last))
+	}
+	switch {
+	case r.changed && r.paused:
+		normal(reasonRolloutPaused, actionUpdate, fmt.Sprintf("The rolling update to revision %s waits because spec.paused is true", rev.key))
+	case r.changed:
+	case t.partition == r.partition-1:
+		normal(leaderworkersetv1.ReasonGroupsUpdating, actionUpdate, fmt.Sprintf("Updating replica %d", t.partition))
+	case t.partition < r.partition:
+		normal(leaderworkersetv1.ReasonGroupsUpdating, actionUpdate, fmt.Sprintf("Updating replicas %d to %d (inclusive)", t.partition, r.partition-1))
+	}
+	return out
+}

@@ -1,0 +1,84 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/utils/ptr"
+)
+
+// nudgeAfter is when StatefulSets that lack pods are nudged, after the server that mutates pods has returned. Their controller looks at them more and more
+// rarely while pods are refused. It looks at those that are younger than the time anyway.
+var nudgeAfter = []time.Duration{2 * time.Second, 15 * time.Second, 35 * time.Second}
+
+// nudge asks for another look at StatefulSets that lack pods since the server of the set was away. Nothing is nudged at rest, and never more often than a
+// few times after each interruption.
+func nudge(o Observed, groups []group, p *Plan) {
+	if o.ServedSince.IsZero() {
+		return
+	}
+	due, next := nudgeTimes(o)
+	if due.IsZero() && next == 0 {
+		return
+	}
+	lacks := lacksLeaders(o.Leader)
+	if lacks {
+		p.NudgeLeader = nudgedAt(o.Leader).Before(due) && o.Leader.CreationTimestamp.Time.Before(due)
+	}
+	for i := range groups {
+		if !groups[i].lacksPods() {
+			continue
+		}
+		lacks = true
+		w := groups[i].workers
+		if !w.Nudged.Before(due) || !w.CreatedAt.Time.Before(due) {
+			continue
+		}
+		if len(p.NudgeWorkers) == maxGroupWrites {
+			p.RequeueAfter = sooner(p.RequeueAfter, moreAfter)
+			break
+		}
+		p.NudgeWorkers = append(p.NudgeWorkers, Nudge{Ref: w.Ref, ResourceVersion: w.ResourceVersion})
+	}
+	if lacks {
+		p.RequeueAfter = sooner(p.RequeueAfter, next)
+	}
+}
+
+// lacksLeaders returns whether leaders have not been created that should be there.
+func lacksLeaders(leader *appsv1.StatefulSet) bool {
+	return leader != nil && leader.Status.Replicas < ptr.Deref(leader.Spec.Replicas, 1)
+}
+
+// lacksPods returns whether workers of the group have not been created that should be there.
+func (g *group) lacksPods() bool {
+	w := g.workers
+	return w != nil && !w.Deleting && !g.leader.Deleting && w.Created < w.Replicas
+}
+
+// nudgeTimes returns the last time at which StatefulSets are nudged that is not in the future, zero if there is none, and how long it is to the next one; 0 if
+// there is none. The last time is past after as long as those before took, so that it ends.
+func nudgeTimes(o Observed) (due time.Time, next time.Duration) {
+	passed := o.Now.Sub(o.ServedSince)
+	if passed > 2*nudgeAfter[len(nudgeAfter)-1] {
+		return time.Time{}, 0
+	}
+	for _, after := range nudgeAfter {
+		if passed < after {
+			return due, after - passed
+		}
+		due = o.ServedSince.Add(after)
+	}
+	return due, 0
+}
+
+func nudgedAt(sts *appsv1.StatefulSet) time.Time {
+	at, err := time.Parse(time.RFC3339, sts.Annotations[NudgedKey])
+	if err != nil {
+		return time.Time{}
+	}
+	return at
+}

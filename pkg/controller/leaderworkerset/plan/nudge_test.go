@@ -1,0 +1,102 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// TestNudges lists the seconds after the return of the server at which StatefulSets are nudged.
+func TestNudges(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(f *fixture)
+		want   []string
+	}{
+		"nothing is missing": {func(*fixture) {}, nil},
+		"workers are missing": {
+			func(f *fixture) { f.workers(1).Created = 1 }, []string{"2 s-1", "15 s-1", "35 s-1"},
+		},
+		"leaders are missing": {func(f *fixture) { f.Leader.Status.Replicas = 1 }, []string{"2 leader", "15 leader", "35 leader"}},
+		"workers are deleted": {func(f *fixture) { f.workers(1).Created, f.workers(1).Deleting = 1, true }, nil},
+		"group is deleted":    {func(f *fixture) { f.workers(1).Created, f.leader(1).Deleting = 1, true }, nil},
+		"workers are new": {
+			func(f *fixture) {
+				f.workers(1).Created, f.workers(1).CreatedAt = 1, metav1.NewTime(f.Now.Add(20*time.Second))
+			}, []string{"35 s-1"},
+		},
+		"leaders are new": {
+			func(f *fixture) {
+				f.Leader.Status.Replicas, f.Leader.CreationTimestamp = 1, metav1.NewTime(f.Now.Add(2*time.Second))
+			},
+			[]string{"15 leader", "35 leader"},
+		},
+		"never interrupted":    {func(f *fixture) { f.workers(1).Created = 1; f.ServedSince = time.Time{} }, nil},
+		"returned an hour ago": {func(f *fixture) { f.workers(1).Created = 1; f.ServedSince = f.ServedSince.Add(-time.Hour) }, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t, 3, 3)
+			f.ServedSince = f.Now.Time
+			f.settle()
+			c.change(f)
+			var got []string
+			for second := range 200 {
+				p := f.settle()
+				for _, n := range p.NudgeWorkers {
+					got = append(got, fmt.Sprintf("%d %s", second, n.Name))
+					f.workers(1).Nudged = f.Now.Time
+				}
+				if p.NudgeLeader {
+					got = append(got, fmt.Sprintf("%d leader", second))
+					f.Leader.Annotations = merged(f.Leader.Annotations, map[string]string{NudgedKey: f.Now.UTC().Format(time.RFC3339)})
+				}
+				f.later(time.Second)
+			}
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Error("nudges (-want +got):\n" + diff)
+			}
+		})
+	}
+}
+
+// TestNudgesAreDue has a decision made at each of the times.
+func TestNudgesAreDue(t *testing.T) {
+	f := newFixture(t, 2, 3)
+	f.settle()
+	f.ServedSince = f.Now.Add(-500 * time.Millisecond)
+	f.workers(1).Created = 1
+	var got []time.Duration
+	for range 4 {
+		p := f.settle()
+		got = append(got, p.RequeueAfter)
+		if len(p.NudgeWorkers) > 0 {
+			f.workers(1).Nudged = f.Now.Time
+		}
+		f.later(p.RequeueAfter.Truncate(time.Second) + time.Second)
+	}
+	want := []time.Duration{1500 * time.Millisecond, 12500 * time.Millisecond, 19500 * time.Millisecond, 0}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error("next decisions (-want +got):\n" + diff)
+	}
+}
+
+func TestNudgesAreBounded(t *testing.T) {
+	f := newFixture(t, 250, 2)
+	f.settle()
+	f.ServedSince = f.Now.Add(-5 * time.Second)
+	for i := range f.Workers {
+		f.Workers[i].Created = 0
+	}
+	p := f.settle()
+	if len(p.NudgeWorkers) != maxGroupWrites || p.RequeueAfter != moreAfter {
+		t.Errorf("%d nudges, next decision after %v; want %d, %v", len(p.NudgeWorkers), p.RequeueAfter, maxGroupWrites, moreAfter)
+	}
+	if diff := cmp.Diff(Nudge{Ref: f.workers(0).Ref, ResourceVersion: "7"}, p.NudgeWorkers[0]); diff != "" {
+		t.Error("nudge (-want +got):\n" + diff)
+	}
+}

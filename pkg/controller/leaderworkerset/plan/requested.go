@@ -1,0 +1,122 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+
+	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1/helper"
+)
+
+// maxRequestedLeaders is how many leaders of a requested restart are stored at a time. Those of larger sets follow once half of them are gone.
+const maxRequestedLeaders = leaderworkersetv1.MaxGroupStatuses
+
+// findRequested finds the leaders that are deleted because users have requested it, and ends the restart when none of them is left. Leaders that were created
+// after the request stay.
+func (r *restarts) findRequested() {
+	req := r.st.next.Restart
+	if req == nil {
+		return
+	}
+	alive := leadersByUID(r.o)
+	left := slices.DeleteFunc(slices.Clone(req.Leaders), func(uid types.UID) bool { return alive[uid] == nil })
+	if !req.Found && len(left) <= maxRequestedLeaders/2 {
+		req.Leaders, req.Found = r.requestedLeaders(req, left)
+		r.st.commit = true
+		left = req.Leaders
+	}
+	if len(left) == 0 {
+		r.st.next.Restart = nil
+	}
+}
+
+// requestedLeaders returns the leaders that have to be deleted, those that are known first, and whether these are all.
+func (r *restarts) requestedLeaders(req *leaderworkersetv1.RequestedRestart, known []types.UID) (leaders []types.UID, all bool) {
+	has := setOf(known)
+	groups := setOf(req.Groups)
+	leaders = known
+	for i := range r.groups {
+		g := &r.groups[i]
+		// The time of creation is in whole seconds.
+		late := !req.RequestTime.IsZero() && g.leader.Created.After(req.RequestTime.Time)
+		if g.leader.Deleting || late || has[g.leader.UID] || !req.All && !groups[g.index] {
+			continue
+		}
+		if len(leaders) >= maxRequestedLeaders {
+			return leaders, false
+		}
+		leaders = append(leaders, g.leader.UID)
+	}
+	return leaders, true
+}
+
+func setOf[T comparable](list []T) map[T]bool {
+	out := make(map[T]bool, len(list))
+	for _, t := range list {
+		out[t] = true
+	}
+	return out
+}
+
+// deleteRequested deletes leaders that a stored request names: groups by index at once; of all groups so many that no more are unavailable than in a rolling
+// update, highest first, and those at once that are not ready anyhow.
+func (r *restarts) deleteRequested() {
+	req := r.o.Set.Status.Restart
+	if req == nil || r.st.commit {
+		return
+	}
+	requested, byIndex := setOf(req.Leaders), setOf(req.Groups)
+	budget := max(1, helper.MaxUnavailable(r.o.Set)) - r.unavailable()
+	for i := len(r.groups) - 1; i >= 0; i-- {
+		g := &r.groups[i]
+		if !requested[g.leader.UID] || g.leader.Deleting || r.deleted(g.leader.UID) {
+			continue
+		}
+		if paced := req.All && g.ready && !byIndex[g.index]; paced {
+			if budget <= 0 {
+				continue
+			}
+			budget--
+		}
+		if !r.room() {
+			return
+		}
+		r.restartOnRequest(g)
+	}
+}
+
+// restartOnRequest deletes the leader of a group, which begins again without delay.
+func (r *restarts) restartOnRequest(g *group) {
+	e := r.entry(g)
+	e.LastRestartTime, e.Failed = ptr.To(r.o.Now), false
+	e.RestartsInRow, e.RestartAt, e.ReadySince = 0, nil, nil
+	r.delete(g, Event{
+		Type: corev1.EventTypeNormal, Reason: reasonRestartRequested, Action: actionDelete, Related: g.leader.Name,
+		Note: fmt.Sprintf("Deleted leader pod %s to recreate group %d on request", g.leader.Name, groupLabel(g)),
+	})
+}
+
+// unavailable returns the number of groups that are not ready, those without a leader included.
+func (r *restarts) unavailable() int32 {
+	wanted := helper.Replicas(r.o.Set)
+	if r.o.Leader != nil {
+		wanted = ptr.Deref(r.o.Leader.Spec.Replicas, 1)
+	}
+	missing := wanted
+	for i := range r.groups {
+		if g := &r.groups[i]; g.index < wanted && g.ready && !r.deleted(g.leader.UID) {
+			missing--
+		}
+	}
+	return missing
+}
+
+// reasonRestartRequested is the reason of the events about groups that users recreate.
+const reasonRestartRequested = "RestartRequested"

@@ -1,0 +1,228 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+
+	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
+)
+
+// maxRestarts is the highest number of restarts that is counted.
+const maxRestarts = 1<<31 - 1
+
+// restartGroups carries out restart policies, limits and requested restarts. That a group is recreated, and how often it was, is stored first: its leader is
+// deleted by a later plan, which finds the UID of the leader in status. So no failure counts twice, and no restart is lost.
+func restartGroups(o Observed, groups []group, st *statusBuilder, p *Plan) {
+	r := newRestarts(o, groups, st, p)
+	r.follow()
+	r.recreateFailed()
+	r.findRequested()
+	r.deleteDecided()
+	r.deleteRequested()
+	r.store()
+	r.reportLimit()
+}
+
+// restarts are the entries of status.groups in the making.
+type restarts struct {
+	o       Observed
+	groups  []group
+	st      *statusBuilder
+	p       *Plan
+	backoff backoff
+	// entries of groups by index. stored are those of the set as observed.
+	entries, stored map[int32]*leaderworkersetv1.GroupStatus
+	// underway is the number of groups whose leader is about to be deleted, or would be if the limit allowed it.
+	underway int
+}
+
+func newRestarts(o Observed, groups []group, st *statusBuilder, p *Plan) *restarts {
+	return &restarts{
+		o: o, groups: groups, st: st, p: p, backoff: backoffOf(o.Set),
+		entries: byIndex(st.next.Groups), stored: byIndex(o.Set.Status.Groups),
+	}
+}
+
+func byIndex(entries []leaderworkersetv1.GroupStatus) map[int32]*leaderworkersetv1.GroupStatus {
+	out := make(map[int32]*leaderworkersetv1.GroupStatus, len(entries))
+	for i := range entries {
+		out[entries[i].Index] = &entries[i]
+	}
+	return out
+}
+
+// entry returns the entry of a group, which is made if there is none.
+func (r *restarts) entry(g *group) *leaderworkersetv1.GroupStatus {
+	if r.entries[g.index] == nil {
+		r.entries[g.index] = &leaderworkersetv1.GroupStatus{Index: g.index}
+	}
+	return r.entries[g.index]
+}
+
+// follow ends what the entries say about leaders that are gone, or soon will be, and follows how long groups are ready.
+func (r *restarts) follow() {
+	leaders := make(map[int32]*group, len(r.groups))
+	for i := range r.groups {
+		leaders[r.groups[i].index] = &r.groups[i]
+	}
+	recreate, _ := recreates(r.o.Set)
+	for index, e := range r.entries {
+		g := leaders[index]
+		current := g != nil && e.RestartedLeader == g.leader.UID && !g.leader.Deleting
+		if current && !recreate && (e.Failed || r.waits(e)) {
+			// The policy has changed, and the group stays.
+			e.RestartedLeader, current = "", false
+		}
+		if !current {
+			e.RestartAt, e.Failed = nil, false
+		} else {
+			r.underway++
+		}
+		r.backoff.follow(e, g != nil && g.ready, r.o.Now)
+	}
+}
+
+// recreateFailed decides which groups are recreated because pods of them have failed.
+func (r *restarts) recreateFailed() {
+	decided := 0
+	for _, f := range r.failures() {
+		if r.underway >= leaderworkersetv1.MaxGroupStatuses || decided == maxGroupWrites {
+			r.p.RequeueAfter = sooner(r.p.RequeueAfter, moreAfter)
+			return
+		}
+		decided++
+		if r.entries[f.group.index] == nil || r.entries[f.group.index].RestartedLeader != f.group.leader.UID {
+			r.underway++
+		}
+		r.recreate(f)
+	}
+}
+
+// failure is a group that has to be recreated.
+type failure struct {
+	group *group
+	trigger
+}
+
+// failures returns the groups that have failed and about which nothing is decided, by ascending index, and those that wait for a limit which was raised.
+func (r *restarts) failures() (out []failure) {
+	recreate, afterStart := recreates(r.o.Set)
+	if !recreate {
+		return nil
+	}
+	for i := range r.groups {
+		g := &r.groups[i]
+		e := r.entries[g.index]
+		switch {
+		case e != nil && e.RestartedLeader == g.leader.UID:
+			if e.Failed && !g.leader.Deleting && !exhausted(r.o.Set, e) {
+				out = append(out, failure{group: g})
+			}
+		default:
+			if t := g.triggerOf(r.o, afterStart); t.holds() {
+				out = append(out, failure{g, t})
+			}
+		}
+	}
+	return out
+}
+
+// recreate counts the restart of a group, unless its limit is reached.
+func (r *restarts) recreate(f failure) {
+	g := f.group
+	e := r.entry(g)
+	if f.holds() {
+		e.FirstCause = r.causeOf(f)
+	}
+	e.RestartedLeader, e.RestartAt = g.leader.UID, nil
+	if exhausted(r.o.Set, e) {
+		e.Failed = true
+		r.reportFailed(e)
+		return
+	}
+	e.Failed = false
+	e.Restarts += one(e.Restarts < maxRestarts)
+	if at := r.backoff.next(e, r.o.Now); at != nil {
+		e.RestartAt = at
+		r.wake(e)
+	} else {
+		e.LastRestartTime = ptr.To(r.o.Now)
+	}
+	r.st.commit = true
+}
+
+// waits returns whether a restart that was decided waits for its time.
+func (r *restarts) waits(e *leaderworkersetv1.GroupStatus) bool {
+	return r.backoff.set && e.RestartAt != nil && r.o.Now.Before(e.RestartAt)
+}
+
+// wake has the next decision made when the restart of a group is due.
+func (r *restarts) wake(e *leaderworkersetv1.GroupStatus) {
+	r.p.RequeueAfter = sooner(r.p.RequeueAfter, e.RestartAt.Sub(r.o.Now.Time))
+}
+
+// deleteDecided deletes the leaders of groups of which it is stored that they are recreated.
+func (r *restarts) deleteDecided() {
+	for i := range r.groups {
+		g := &r.groups[i]
+		stored, e := r.stored[g.index], r.entries[g.index]
+		if stored == nil || e == nil || stored.RestartedLeader != g.leader.UID || e.RestartedLeader != g.leader.UID || stored.Failed || e.Failed || g.leader.Deleting {
+			continue
+		}
+		if r.waits(e) {
+			r.wake(e)
+			continue
+		}
+		if !r.room() {
+			return
+		}
+		if e.RestartAt != nil {
+			e.RestartAt, e.LastRestartTime = nil, ptr.To(r.o.Now)
+		}
+		r.delete(g, recreateGroup(g, e))
+	}
+}
+
+// room returns whether the plan can delete another leader. If not, another plan follows soon.
+func (r *restarts) room() bool {
+	if len(r.p.DeleteLeaders) < maxGroupWrites {
+		return true
+	}
+	r.p.RequeueAfter = sooner(r.p.RequeueAfter, moreAfter)
+	return false
+}
+
+func (r *restarts) delete(g *group, e Event) {
+	r.p.DeleteLeaders = append(r.p.DeleteLeaders, Deletion{Ref: g.leader.Ref, Event: &e})
+}
+
+// deleted returns whether the plan deletes a leader.
+func (r *restarts) deleted(uid types.UID) bool {
+	for i := range r.p.DeleteLeaders {
+		if r.p.DeleteLeaders[i].UID == uid {
+			return true
+		}
+	}
+	return false
+}
+
+// recreateGroup is the event about a group that is recreated after a failure.
+func recreateGroup(g *group, e *leaderworkersetv1.GroupStatus) Event {
+	pod := g.leader.Name
+	if e.FirstCause != nil && e.FirstCause.Pod != "" {
+		pod = e.FirstCause.Pod
+	}
+	return Event{
+		Type: corev1.EventTypeNormal, Reason: reasonRecreateGroup, Action: actionDelete, Related: g.leader.Name,
+		Note: fmt.Sprintf("Worker pod %s failed, deleted leader pod %s to recreate group %d", pod, g.leader.Name, groupLabel(g)),
+	}
+}
+
+// reasonRecreateGroup is the reason of the events about groups that are recreated.
+const reasonRecreateGroup = "RecreateGroup"

@@ -1,0 +1,121 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"strconv"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
+)
+
+// NudgedKey is the annotation of a StatefulSet of which this controller asked for another look: when, as in RFC 3339.
+const NudgedKey = "jobset-apiserver.io/nudged"
+
+// resourceTPU is the resource of TPUs.
+const resourceTPU corev1.ResourceName = "google.com/tpu"
+
+// Resource returns the resource of the PodGroups of a scheduler of gangs.
+func (g GangProvider) Resource() schema.GroupVersionResource {
+	switch g {
+	case GangVolcano:
+		return schema.GroupVersionResource{Group: "scheduling.volcano.sh", Version: "v1beta1", Resource: "podgroups"}
+	case GangKubernetesAlpha:
+		return schema.GroupVersionResource{Group: "scheduling.k8s.io", Version: "v1alpha2", Resource: "podgroups"}
+	}
+	return schema.GroupVersionResource{Group: "scheduling.k8s.io", Version: "v1beta1", Resource: "podgroups"}
+}
+
+// PodOf returns what decisions use of a pod.
+func PodOf(pod *corev1.Pod) Pod {
+	p := Pod{
+		Ref:   Ref{Name: pod.Name, UID: pod.UID},
+		Index: numberOf(pod.Labels, leaderworkersetv1.WorkerIndexLabelKey), Group: numberOf(pod.Labels, leaderworkersetv1.GroupIndexLabelKey),
+		Revision: pod.Labels[leaderworkersetv1.RevisionKey], Phase: pod.Status.Phase, Restarted: hasRestarted(pod),
+		Deleting: pod.DeletionTimestamp != nil, Node: pod.Spec.NodeName, Created: pod.CreationTimestamp, RequestsTPUs: requestsTPUs(&pod.Spec),
+		LeaderName: pod.Annotations[leaderworkersetv1.LeaderPodNameAnnotationKey],
+	}
+	p.Size = max(0, numberOf(pod.Annotations, leaderworkersetv1.SizeAnnotationKey))
+	p.Ready, p.NotReadySince = readiness(pod)
+	if owner := metav1.GetControllerOfNoCopy(pod); owner != nil {
+		p.Controller = owner.UID
+	}
+	return p
+}
+
+// WorkersOf returns what decisions use of the StatefulSet of the workers of a group, without its pods.
+func WorkersOf(sts *appsv1.StatefulSet) Workers {
+	w := Workers{
+		Ref: Ref{Name: sts.Name, UID: sts.UID}, ResourceVersion: sts.ResourceVersion, Revision: sts.Labels[leaderworkersetv1.RevisionKey],
+		Replicas: 1, Created: sts.Status.Replicas, CreatedAt: sts.CreationTimestamp, Deleting: sts.DeletionTimestamp != nil,
+	}
+	if sts.Spec.Replicas != nil {
+		w.Replicas = *sts.Spec.Replicas
+	}
+	w.Ready = sts.Status.AvailableReplicas == w.Replicas && sts.Status.CurrentRevision == sts.Status.UpdateRevision
+	if at, err := time.Parse(time.RFC3339, sts.Annotations[NudgedKey]); err == nil {
+		w.Nudged = at
+	}
+	if owner := metav1.GetControllerOfNoCopy(sts); owner != nil {
+		w.Leader = owner.UID
+	}
+	return w
+}
+
+// numberOf returns the number in a label or an annotation; -1 if there is none.
+func numberOf(labels map[string]string, key string) int32 {
+	n, err := strconv.ParseUint(labels[key], 10, 31)
+	if err != nil {
+		return -1
+	}
+	return int32(n) //nolint:gosec // of 31 bits
+}
+
+// readiness returns whether a pod is ready, and since when it is not. A pod that waits for a node has no condition yet.
+func readiness(pod *corev1.Pod) (ready bool, notSince metav1.Time) {
+	for i := range pod.Status.Conditions {
+		c := &pod.Status.Conditions[i]
+		switch {
+		case c.Type != corev1.PodReady:
+		case c.Status == corev1.ConditionTrue:
+			return true, metav1.Time{}
+		default:
+			return false, c.LastTransitionTime
+		}
+	}
+	return false, pod.CreationTimestamp
+}
+
+func hasRestarted(pod *corev1.Pod) bool {
+	for _, statuses := range [][]corev1.ContainerStatus{pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses} {
+		for i := range statuses {
+			if statuses[i].RestartCount > 0 {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// requestsTPUs returns whether a container or an init container has TPUs in its limits, or else in its requests.
+func requestsTPUs(spec *corev1.PodSpec) bool {
+	for _, containers := range [][]corev1.Container{spec.Containers, spec.InitContainers} {
+		for i := range containers {
+			r := &containers[i].Resources
+			quantity, limited := r.Limits[resourceTPU]
+			if !limited {
+				quantity = r.Requests[resourceTPU]
+			}
+			if !quantity.IsZero() {
+				return true
+			}
+		}
+	}
+	return false
+}

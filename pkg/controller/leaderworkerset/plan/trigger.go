@@ -1,0 +1,89 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	corev1 "k8s.io/api/core/v1"
+
+	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
+)
+
+// recreates returns whether groups of the set are recreated when a pod of them fails, and whether only those that have started.
+func recreates(set *leaderworkersetv1.LeaderWorkerSet) (recreate, afterStart bool) {
+	_, annotated := set.Annotations[leaderworkersetv1.RecreateGroupAfterStartAnnotationKey]
+	switch set.Spec.LeaderWorkerTemplate.RestartPolicy {
+	case leaderworkersetv1.RestartPolicyRecreateGroupOnPodRestart, "":
+		return true, annotated
+	case leaderworkersetv1.RestartPolicyRecreateGroupAfterStart:
+		return true, true
+	}
+	return false, false
+}
+
+// trigger is why a group has to be recreated. The zero trigger is none.
+type trigger struct {
+	// pods have failed: the leader first, then workers.
+	pods []*Pod
+	// lost workers were deleted and replaced before anybody looked.
+	lost int
+}
+
+func (t trigger) holds() bool { return len(t.pods) > 0 || t.lost > 0 }
+
+// triggerOf returns why the group has to be recreated. Workers of former incarnations of the group are no reason: they belong to another leader pod, or are of
+// another revision. Neither is anything once the leader is being deleted.
+func (g *group) triggerOf(o Observed, afterStart bool) (t trigger) {
+	if g.leader.Deleting {
+		return trigger{}
+	}
+	for pod := range g.pods() {
+		if failed(pod) {
+			t.pods = append(t.pods, pod)
+		}
+	}
+	if w := g.workers; w != nil && w.Revision == g.leader.Revision {
+		t.lost = max(w.Lost, unseen(o, g))
+	}
+	if afterStart {
+		t = g.started(t)
+	}
+	return t
+}
+
+// pods yields the leader and its workers.
+func (g *group) pods() func(yield func(*Pod) bool) {
+	return func(yield func(*Pod) bool) {
+		if !yield(g.leader) || g.workers == nil {
+			return
+		}
+		for i := range g.workers.Pods {
+			pod := &g.workers.Pods[i]
+			if pod.Controller == g.workers.UID && pod.Revision == g.leader.Revision && !yield(pod) {
+				return
+			}
+		}
+	}
+}
+
+// failed returns whether a pod is a reason to recreate its group: it is being deleted, or a container of it has restarted.
+func failed(pod *Pod) bool {
+	return pod.Deleting || pod.Restarted && (pod.Phase == corev1.PodRunning || pod.Phase == corev1.PodPending)
+}
+
+// started returns what of a trigger counts for groups that are recreated only after they have started: all of it if all pods exist and none is pending. A
+// group that has lost workers had started before if all of its other pods have.
+func (g *group) started(t trigger) trigger {
+	pods, pending := 0, 0
+	for pod := range g.pods() {
+		pods++
+		pending += int(one(pod.Phase == corev1.PodPending))
+	}
+	switch size := int(g.size); {
+	case pods == size && pending == 0:
+		return t
+	case t.lost > 0 && g.leader.Phase != corev1.PodPending && pods-pending >= size-t.lost:
+		return trigger{lost: t.lost}
+	}
+	return trigger{}
+}

@@ -1,0 +1,240 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
+)
+
+// Observed is all that decisions depend on. What it points to is shared and must not be changed. Lists are in any order.
+type Observed struct {
+	// Set is the set as stored.
+	Set *leaderworkersetv1.LeaderWorkerSet
+	// Leader is the StatefulSet with the name of the set, whole; nil if there is none. LeaderTaken means that it belongs to somebody else, and
+	// that Leader is nil.
+	Leader      *appsv1.StatefulSet
+	LeaderTaken bool
+	// Applied is what ApplyHash returned for the leader StatefulSet that this controller last applied; empty if it does not know.
+	Applied string
+	// AppliedGeneration is the generation that the leader StatefulSet had after that; 0 if it is not known.
+	AppliedGeneration int64
+	// Leaders are the pods that the leader StatefulSet controls, terminating ones included.
+	Leaders []Pod
+	// Workers are the StatefulSets that leader pods control, those of leader pods that are gone included.
+	Workers []Workers
+	// Services are those with the label of the set.
+	Services []Service
+	// Revisions are the ControllerRevisions that the set controls, and those with its label that nobody controls.
+	Revisions []*appsv1.ControllerRevision
+	// PodGroups are those of the gang scheduler with the label of the set.
+	PodGroups []Ref
+	// Gang is the scheduler of gangs; empty for none.
+	Gang GangProvider
+	// Domains are the values of the node label of exclusive placement, by the name of the node. Nodes without the label are absent.
+	Domains map[string]string
+	// Causes are why groups failed, by the UID of the leader pod; only those that MissingCauses has asked for.
+	Causes map[types.UID]*jobsetv1alpha2.FailureCause
+	// ServedSince is since when the server of the set, which mutates pods, is served without interruption, as far as this process has seen; zero
+	// if it is not served.
+	ServedSince time.Time
+	// Before is what the last decision found out; nil if nothing is known.
+	Before *Reading
+	// CountsWaited is for how long counts have waited for other changes of the status; 0 if none wait.
+	CountsWaited time.Duration
+	// Now is the time of the observation, in whole seconds.
+	Now metav1.Time
+}
+
+// GangProvider is a scheduler of gangs.
+type GangProvider string
+
+const (
+	// GangVolcano makes PodGroups of Volcano.
+	GangVolcano GangProvider = "volcano"
+	// GangKubernetes makes PodGroups of the scheduling API of the cluster, from Kubernetes 1.37 on.
+	GangKubernetes GangProvider = "kubernetes"
+	// GangKubernetesAlpha makes those of Kubernetes 1.36.
+	GangKubernetesAlpha GangProvider = "kubernetes-v1alpha2"
+)
+
+// Ref names one incarnation of a child.
+type Ref struct {
+	Name string
+	UID  types.UID
+}
+
+// Pod is what decisions use of a pod.
+type Pod struct {
+	Ref
+	// Controller is the UID of its controller.
+	Controller types.UID
+	// Index is that of its worker-index label; -1 if there is none.
+	Index int32
+	// Group is the group of its group-index label; -1 if there is none.
+	Group int32
+	// Revision is the key of its revision.
+	Revision string
+	// Phase of the pod.
+	Phase corev1.PodPhase
+	// Ready is its condition Ready, and NotReadySince since when it is not True: zero while it is, or if nobody has said so yet.
+	Ready         bool
+	NotReadySince metav1.Time
+	// Restarted means that a container or an init container of it has restarted.
+	Restarted bool
+	// Deleting means that it is being deleted.
+	Deleting bool
+	// Node is the name of its node; empty while it has none.
+	Node string
+	// Created is when it was created.
+	Created metav1.Time
+	// RequestsTPUs means that a container of it requests TPUs.
+	RequestsTPUs bool
+	// Size is the number of pods of its group, as its annotation says; 0 if there is none.
+	Size int32
+	// LeaderName is its annotation leader-name.
+	LeaderName string
+}
+
+// Workers are what decisions use of the StatefulSet of the workers of one group, and its pods.
+type Workers struct {
+	Ref
+	// Leader is the UID of the leader pod that controls it.
+	Leader types.UID
+	// ResourceVersion is that of the StatefulSet.
+	ResourceVersion string
+	// Revision is the key of its revision.
+	Revision string
+	// Replicas is its spec.replicas, and Created its status.replicas.
+	Replicas, Created int32
+	// CreatedAt is when it was created.
+	CreatedAt metav1.Time
+	// Ready means that all of its pods are available and of its own current revision.
+	Ready bool
+	// Deleting means that it is being deleted.
+	Deleting bool
+	// Nudged is when this controller last asked for another look at it; zero if never.
+	Nudged time.Time
+	// Pods are those that it controls.
+	Pods []Pod
+	// Lost is the number of pods that vanished or were replaced since the StatefulSet was first complete, as far as this process has seen.
+	Lost int
+}
+
+// Service is what decisions use of a Service.
+type Service struct {
+	Ref
+	// Owned means that the set, or a pod of Leaders, controls it.
+	Owned bool
+}
+
+// Plan is what has to be done to bring the children of a set, and its status, to where they should be. The zero Plan does nothing.
+type Plan struct {
+	// Status is the complete next status; nil when the stored one is right.
+	Status *leaderworkersetv1.LeaderWorkerSetStatus
+	// Events are reported once Status is stored.
+	Events []Event
+	// Notices are reported whatever becomes of Status.
+	Notices []Event
+
+	// CreateRevision is a ControllerRevision to create before ApplyLeader; nil for none. RevisionEvent is reported once it was.
+	CreateRevision *appsv1.ControllerRevision
+	RevisionEvent  Event
+	// ApplyLeader is the leader StatefulSet to apply by server-side apply with force; nil when the one that exists is right. LeaderEvents are
+	// reported once it was.
+	ApplyLeader  *appsv1.StatefulSet
+	LeaderEvents []Event
+	// CreateServices are Services to create.
+	CreateServices []*corev1.Service
+	// DeleteLeaders are leader pods to delete in the foreground.
+	DeleteLeaders []Deletion
+	// CreateWorkers are StatefulSets of workers to create.
+	CreateWorkers []NewWorkers
+	// CreatePodGroups are PodGroups to create.
+	CreatePodGroups []*unstructured.Unstructured
+	// NudgeWorkers are StatefulSets at which their controller is to look again.
+	NudgeWorkers []Nudge
+	// NudgeLeader asks the same for the leader StatefulSet.
+	NudgeLeader bool
+	// DeleteRevisions are ControllerRevisions to delete.
+	DeleteRevisions []Ref
+
+	// RequeueAfter is the time after which a decision is due even if nothing happens; 0 for none.
+	RequeueAfter time.Duration
+	// Reading is what the decision found out, for the next one.
+	Reading *Reading
+}
+
+// Deletion is a leader pod to delete.
+type Deletion struct {
+	Ref
+	// Event is reported when the request was accepted; nil for none.
+	Event *Event
+}
+
+// NewWorkers is a StatefulSet of workers to create.
+type NewWorkers struct {
+	*appsv1.StatefulSet
+	// Event is reported when it was created.
+	Event Event
+}
+
+// Nudge is a StatefulSet whose annotation changes, valid only for the version that it was derived from.
+type Nudge struct {
+	Ref
+	ResourceVersion string
+}
+
+// Event is an event about the set.
+type Event struct {
+	// Type is Normal or Warning.
+	Type string
+	// Reason is in PascalCase.
+	Reason string
+	// Action is Create, Update or Delete.
+	Action string
+	// Note is a sentence for humans.
+	Note string
+	// Related is the name of a pod that the event is about too; empty for none.
+	Related string
+}
+
+// Results are what became of a plan.
+type Results struct {
+	// LeaderError is why the leader StatefulSet was not applied; empty if it was, or did not have to be.
+	LeaderError string
+	// ServiceError is why a Service was not created.
+	ServiceError string
+	// WorkerErrors are why StatefulSets of workers were not created, by the name of the leader pod. AlreadyExists is none.
+	WorkerErrors map[string]string
+	// CreatedWorkers are the indexes in Plan.CreateWorkers of those that were created, and DeletedLeaders those in Plan.DeleteLeaders of those whose
+	// deletion was accepted.
+	CreatedWorkers, DeletedLeaders []int
+	// LeaderApplied means that the leader StatefulSet was applied.
+	LeaderApplied bool
+	// Error is what else went wrong.
+	Error string
+	// Interrupted means that the time of the pass was over before all was done.
+	Interrupted bool
+}
+
+// Outcome is what to store, report and remember.
+type Outcome struct {
+	// Status is the complete next status; nil when the stored one is right.
+	Status *leaderworkersetv1.LeaderWorkerSetStatus
+	// CountsWait means that counts which differ from the stored ones wait for other changes.
+	CountsWait bool
+	// Events are reported once Status is stored. Others are reported whatever becomes of it.
+	Events, Others []Event
+	// RequeueAfter is the time after which the next decision is due; 0 for none.
+	RequeueAfter time.Duration
+}

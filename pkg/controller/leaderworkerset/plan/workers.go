@@ -1,0 +1,230 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+
+	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1/helper"
+)
+
+const (
+	// maxGroupWrites is how many StatefulSets of workers, PodGroups, deletions of leaders and nudges one plan has at most, each.
+	maxGroupWrites = 100
+	// moreAfter is when a plan follows that continues one which was full.
+	moreAfter = 50 * time.Millisecond
+	// revisionAfter is when to look again for the revision of a leader pod. One that is missing for as long as revisionLost is lost, and looked for every lostAfter.
+	revisionAfter, revisionLost, lostAfter = time.Second, 30 * time.Second, 10 * time.Second
+	// domainAfter is when to look again for the label of the node of a leader pod.
+	domainAfter = 10 * time.Second
+)
+
+// createWorkers creates the StatefulSets of workers that groups lack. They are created only, and never changed: a group gets other workers when its leader is
+// replaced.
+func createWorkers(o Observed, rev revision, groups []group, p *Plan) {
+	lacking := lackingWorkers(o, groups, p)
+	if len(lacking) == 0 {
+		return
+	}
+	revisions := newRevisions(o, rev)
+	for _, g := range fullPlan(o, lacking, p) {
+		set := revisions.setAt(g.leader.Revision)
+		if set == nil {
+			awaitRevision(o, g, p)
+			continue
+		}
+		sts := workerStatefulSet(set, g)
+		o.Gang.mark(&sts.Spec.Template)
+		if !place(o, g, sts, p) {
+			continue
+		}
+		p.CreateWorkers = append(p.CreateWorkers, NewWorkers{StatefulSet: sts, Event: Event{
+			Type: corev1.EventTypeNormal, Reason: leaderworkersetv1.ReasonGroupsProgressing, Action: actionCreate,
+			Note: "Created worker statefulset for leader pod " + g.leader.Name, Related: g.leader.Name,
+		}})
+	}
+}
+
+// lackingWorkers returns the groups whose workers are due.
+func lackingWorkers(o Observed, groups []group, p *Plan) (out []*group) {
+	taken := namesOfOthers(o)
+	for i := range groups {
+		g := &groups[i]
+		switch {
+		case g.workers != nil || g.size == 1 || g.leader.Deleting:
+		case g.leader.LeaderName != "":
+			p.Notices = append(p.Notices, recursion(g))
+		case o.Set.Spec.StartupPolicy == leaderworkersetv1.StartupPolicyLeaderReady && !g.leader.Ready:
+		case taken[g.leader.Name]:
+			// The workers of the leader before this one have the name until they are gone.
+		default:
+			out = append(out, g)
+		}
+	}
+	return out
+}
+
+// namesOfOthers returns the names of StatefulSets that leader pods control which are gone.
+func namesOfOthers(o Observed) map[string]bool {
+	alive := leadersByUID(o)
+	out := map[string]bool{}
+	for i := range o.Workers {
+		if w := &o.Workers[i]; alive[w.Leader] == nil || alive[w.Leader].Name != w.Name {
+			out[w.Name] = true
+		}
+	}
+	return out
+}
+
+// recursion is the event about a leader pod that a StatefulSet of workers has created.
+func recursion(g *group) Event {
+	return Event{
+		Type: corev1.EventTypeWarning, Reason: reasonFailedCreate, Action: actionCreate, Related: g.leader.Name,
+		Note: fmt.Sprintf("Failed to create worker statefulset for leader pod %s: it has the annotation %s, which only worker pods have. "+
+			"Worker StatefulSets start at ordinal 1, which needs Kubernetes 1.27 or later, or 1.26 with the feature gate StatefulSetStartOrdinal",
+			g.leader.Name, leaderworkersetv1.LeaderPodNameAnnotationKey),
+	}
+}
+
+// awaitRevision has another look at the revision of a leader pod, which caches may show later than the pod, and reports one that does not come.
+func awaitRevision(o Observed, g *group, p *Plan) {
+	due := revisionDue(o, g)
+	p.RequeueAfter = sooner(p.RequeueAfter, due)
+	if due == revisionAfter {
+		return
+	}
+	p.Notices = append(p.Notices, Event{
+		Type: corev1.EventTypeWarning, Reason: reasonFailedCreate, Action: actionCreate, Related: g.leader.Name,
+		Note: fmt.Sprintf("Failed to create worker statefulset for leader pod %s: no ControllerRevision of the LeaderWorkerSet has the key %q of the pod, "+
+			"or it cannot be read. Delete the pod to recreate the group", g.leader.Name, g.leader.Revision),
+	})
+}
+
+// revisionDue returns when to look again for the revision of a leader pod.
+func revisionDue(o Observed, g *group) time.Duration {
+	if o.Now.Sub(g.leader.Created.Time) < revisionLost {
+		return revisionAfter
+	}
+	return lostAfter
+}
+
+// fullPlan returns the first groups that one plan has room for. If there are more, those that are refused again and again do not keep others from their turn:
+// where it begins follows from the time.
+func fullPlan(o Observed, groups []*group, p *Plan) []*group {
+	n := len(groups)
+	if n <= maxGroupWrites {
+		return groups
+	}
+	p.RequeueAfter = sooner(p.RequeueAfter, moreAfter)
+	begin := int(o.Now.Unix() * maxGroupWrites % int64(n))
+	out := make([]*group, 0, maxGroupWrites)
+	for i := range maxGroupWrites {
+		out = append(out, groups[(max(0, begin)+i)%n])
+	}
+	return out
+}
+
+// workerStatefulSet returns the StatefulSet of the workers of a group. The set is that of the revision of the leader pod, with the metadata of now.
+func workerStatefulSet(set *leaderworkersetv1.LeaderWorkerSet, g *group) *appsv1.StatefulSet {
+	leader := g.leader
+	identity := map[string]string{
+		leaderworkersetv1.SetNameLabelKey:    set.Name,
+		leaderworkersetv1.GroupIndexLabelKey: strconv.Itoa(int(groupLabel(g))),
+		leaderworkersetv1.GroupKeyLabelKey:   helper.GroupKey(set.Namespace, leader.Name),
+	}
+	labels := merged(identity, map[string]string{leaderworkersetv1.RevisionKey: leader.Revision})
+	template := *set.Spec.LeaderWorkerTemplate.WorkerTemplate.DeepCopy()
+	template.Labels = merged(template.Labels, labels)
+	template.Annotations = merged(template.Annotations, groupAnnotations(set))
+	template.Annotations[leaderworkersetv1.LeaderPodNameAnnotationKey] = leader.Name
+	if leader.RequestsTPUs {
+		template.Annotations[leaderworkersetv1.LeaderRequestsTPUsAnnotationKey] = "true"
+	}
+	return &appsv1.StatefulSet{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: leader.Name, Namespace: set.Namespace, Labels: merged(set.Labels, labels), Annotations: merged(set.Annotations, nil),
+			OwnerReferences: []metav1.OwnerReference{leaderReference(leader)},
+		},
+		Spec: appsv1.StatefulSetSpec{
+			ServiceName:                          helper.Subdomain(set.Spec.NetworkConfig, set.Name, leader.Name),
+			Replicas:                             ptr.To(helper.Size(set) - 1),
+			Ordinals:                             &appsv1.StatefulSetOrdinals{Start: 1},
+			PodManagementPolicy:                  appsv1.ParallelPodManagement,
+			Selector:                             &metav1.LabelSelector{MatchLabels: identity},
+			Template:                             template,
+			VolumeClaimTemplates:                 claimTemplates(set),
+			PersistentVolumeClaimRetentionPolicy: set.Spec.LeaderWorkerTemplate.PersistentVolumeClaimRetentionPolicy.DeepCopy(),
+		},
+	}
+}
+
+// place restricts workers to the domain of their leader if the set asks for exclusive placement. It returns false as long as the domain is unknown.
+func place(o Observed, g *group, sts *appsv1.StatefulSet, p *Plan) bool {
+	key, exclusive := o.Set.Annotations[leaderworkersetv1.ExclusiveKeyAnnotationKey]
+	if !exclusive {
+		return true
+	}
+	if g.leader.Node == "" {
+		return false
+	}
+	domain, found := o.Domains[g.leader.Node]
+	if !found {
+		p.RequeueAfter = sooner(p.RequeueAfter, domainAfter)
+		p.Notices = append(p.Notices, Event{
+			Type: corev1.EventTypeWarning, Reason: reasonFailedCreate, Action: actionCreate, Related: g.leader.Name,
+			Note: fmt.Sprintf("Failed to create worker statefulset for leader pod %s: its node %s must have the label %q of the annotation %s",
+				g.leader.Name, g.leader.Node, key, leaderworkersetv1.ExclusiveKeyAnnotationKey),
+		})
+		return false
+	}
+	sts.Spec.Template.Spec.NodeSelector = merged(sts.Spec.Template.Spec.NodeSelector, map[string]string{key: domain})
+	return true
+}
+
+// revisions are sets at the revisions of leader pods.
+type revisions struct {
+	o    Observed
+	live string
+	sets map[string]*leaderworkersetv1.LeaderWorkerSet
+}
+
+func newRevisions(o Observed, rev revision) *revisions {
+	return &revisions{o: o, live: rev.key, sets: map[string]*leaderworkersetv1.LeaderWorkerSet{}}
+}
+
+// setAt returns the set at a revision; nil if that is unknown or cannot be read.
+func (r *revisions) setAt(key string) *leaderworkersetv1.LeaderWorkerSet {
+	if key == r.live {
+		return r.o.Set
+	}
+	if set, known := r.sets[key]; known {
+		return set
+	}
+	var set *leaderworkersetv1.LeaderWorkerSet
+	if stored := newest(r.o.Revisions, key); stored != nil {
+		if restored, err := helper.Restore(r.o.Set, stored.Data.Raw); err == nil {
+			set = restored
+		}
+	}
+	r.sets[key] = set
+	return set
+}
+
+// leadersByUID returns the leader pods by their UID.
+func leadersByUID(o Observed) map[types.UID]*Pod {
+	out := make(map[types.UID]*Pod, len(o.Leaders))
+	for i := range o.Leaders {
+		out[o.Leaders[i].UID] = &o.Leaders[i]
+	}
+	return out
+}

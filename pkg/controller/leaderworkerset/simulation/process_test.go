@@ -1,0 +1,167 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package simulation
+
+import (
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/children"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/consistency"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/leaderworkerset"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/leaderworkerset/plan"
+	"github.com/jobset-apiserver/jobset-apiserver/test/simulation"
+)
+
+// Waiting times of the real queue.
+const (
+	minBackoff = 100 * time.Millisecond
+	maxBackoff = 2 * time.Minute
+)
+
+// process is a run of the controller. What it knows ends with it.
+type process struct {
+	*env
+	sender *simulation.Sender
+
+	sets         simulation.Informer[*leaderworkersetv1.LeaderWorkerSet]
+	statefulSets simulation.Informer[*appsv1.StatefulSet]
+	pods         simulation.Informer[*corev1.Pod]
+	services     simulation.Informer[*corev1.Service]
+	revisions    simulation.Informer[*appsv1.ControllerRevision]
+	podGroups    simulation.Informer[*unstructured.Unstructured]
+	memory       *consistency.ConsistencyStore
+	// known are the pods that the cache has shown.
+	known map[types.UID]bool
+	// losses and syncer are the real ones.
+	losses *leaderworkerset.Losses
+	syncer *leaderworkerset.Syncer
+
+	// queued means that the set waits for a worker, due when it will, and failures how many syncs failed in a row.
+	queued   bool
+	due      time.Time
+	failures int
+	// startedAt is when it has started.
+	startedAt time.Time
+	// shownAt is when the caches last showed everything.
+	shownAt time.Time
+}
+
+// startProcess starts a controller. It lists everything first; client-go asks for the latest state then.
+func (e *env) startProcess() {
+	p := &process{env: e, startedAt: e.now, shownAt: e.now, losses: leaderworkerset.NewLosses(), known: map[types.UID]bool{}, queued: true}
+	p.sender = &simulation.Sender{Draw: e.draw, Interlude: e.interlude, Later: func(r func()) { e.late = append(e.late, r) }}
+	p.sets = informer(p, &e.sets)
+	p.statefulSets = informer(p, &e.statefulSets)
+	p.statefulSets.Handle = func(sts *appsv1.StatefulSet, gone bool) {
+		if p.queued = true; gone {
+			p.losses.Forget(sts.UID)
+		}
+	}
+	p.pods = informer(p, &e.pods)
+	p.pods.Handle = p.podChanged
+	p.services = informer(p, &e.services)
+	p.revisions = informer(p, &e.revisions)
+	p.podGroups = informer(p, &e.podGroups)
+	for _, c := range p.caches() {
+		c.List()
+	}
+	for _, pod := range p.pods.Objects {
+		p.podChanged(pod, false)
+	}
+	p.memory = consistency.NewConsistencyStore(e, map[string]consistency.Versioned{
+		"leaderworkersets": &p.sets, "statefulsets": &p.statefulSets, "pods": &p.pods, "services": &p.services, "controllerrevisions": &p.revisions,
+		"podgroups": &p.podGroups,
+	})
+	p.syncer = newSyncer(p)
+	e.process = p
+	e.rules.processStarted()
+	e.note("controller starts")
+}
+
+func informer[T metav1.Object](p *process, from *simulation.Store[T]) simulation.Informer[T] {
+	return simulation.Informer[T]{From: from, Handle: func(T, bool) { p.queued = true }}
+}
+
+// cacheOf is an informer of any type.
+type cacheOf interface {
+	Behind() int
+	Advance()
+	List()
+}
+
+func (p *process) caches() []cacheOf {
+	return []cacheOf{&p.sets, &p.statefulSets, &p.pods, &p.services, &p.revisions, &p.podGroups}
+}
+
+// dueAfter makes the set wait for a worker after some time, unless it does so earlier anyway.
+func (p *process) dueAfter(d time.Duration) {
+	if at := p.now.Add(d); p.due.IsZero() || at.Before(p.due) {
+		p.due = at
+	}
+}
+
+// sync lets a worker of the controller take the set from the queue, if it is there.
+func (e *env) sync() {
+	if e.process.sender.Dead {
+		if e.outage {
+			return // it waits for the server
+		}
+		e.startProcess()
+	}
+	p := e.process
+	if !p.due.IsZero() && !e.now.Before(p.due) {
+		p.queued, p.due = true, time.Time{}
+	}
+	if !p.queued {
+		return
+	}
+	p.queued = false
+	e.seen["syncs"]++
+	after, err := p.syncSet()
+	switch {
+	case p.sender.Dead || p.sender.Deposed:
+		p.sender.Dead = true
+		e.seen["kills of the controller"]++
+	case err != nil && !e.careless:
+		e.note("  sync failed: %v", err)
+		e.seen["failed syncs"]++
+		p.dueAfter(min(minBackoff<<min(p.failures, 20), maxBackoff))
+		p.failures++
+	default:
+		p.failures = 0
+	}
+	if after > 0 {
+		p.dueAfter(after)
+	}
+}
+
+// syncSet does what the real controller does, and checks rules.
+func (p *process) syncSet() (time.Duration, error) {
+	obs, wait, err := p.syncer.Observe(quiet, key)
+	if obs == nil || err != nil {
+		return wait, err
+	}
+	var reference *plan.Observed
+	if p.dice.IntN(16) == 0 { // comparing takes much longer than deciding
+		reference = copied(*obs)
+	}
+	next := p.decide(*obs)
+	if p.trace != nil {
+		p.note("sync sees %s; decides %s", describe(*obs), describePlan(next))
+	}
+	p.seen["decisions"]++
+	p.rules.decided(*obs, next, reference)
+	p.rules.observed = obs
+	defer func() { p.rules.observed = nil }()
+	results, err := p.syncer.Apply(quiet, obs, next)
+	out := p.finish(*obs, next, results)
+	return out.RequeueAfter, children.FirstErrors(err, p.syncer.Finish(quiet, obs, out))
+}

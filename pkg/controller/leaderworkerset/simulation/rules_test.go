@@ -1,0 +1,258 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package simulation
+
+import (
+	"reflect"
+	"slices"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1/helper"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/leaderworkerset/plan"
+)
+
+// Rules, by the names under which they are broken.
+const (
+	ruleRecorded    = "a leader pod is deleted only after status names it"
+	ruleOnce        = "a leader pod is deleted once"
+	ruleCounted     = "a restart counts once"
+	ruleMonotonic   = "what the status counts never falls"
+	ruleLimit       = "no group is recreated more often than maxGroupRestarts"
+	ruleRequested   = "a requested restart ends when its leader pods are gone"
+	ruleMixed       = "no group mixes revisions"
+	ruleUnavailable = "a rolling update makes no more groups unavailable than it may"
+	rulePartition   = "the partition never rises within a revision"
+	ruleBounded     = "the number of revisions is bounded"
+	ruleSurge       = "a set has no more groups than replicas and maxSurge"
+	ruleNames       = "a key names one template"
+	rulePlaced      = "workers are in the domain of their leader"
+	ruleGang        = "pods of a gang say so"
+	ruleCommit      = "a decision that moves a commit point only writes the status"
+	ruleEqual       = "equal snapshots lead to equal plans"
+	ruleUntouched   = "a decision does not change what it was made on"
+)
+
+// maxRevisions is the number of revisions that a set has at most: the history, those of groups, and those of an update that does not end.
+const maxRevisions = 20
+
+// rules know what is true about the set, and check every decision about it and every write.
+type rules struct {
+	*env
+	// recorded are the leader pods that a status has named as those to delete, counted those of which a restart has counted, and deleted those
+	// of which the deletion was asked for.
+	recorded, counted, deleted map[types.UID]bool
+	// losses are the leaders of worker pods that are gone though their group was complete, by the UID of the worker pod, and lost are those leaders once
+	// the process has seen it: they have to go.
+	losses map[types.UID]loss
+	lost   map[types.UID]loss
+	// unseen are those of the leaders of worker pods that went while no controller ran, and that the status proves to have been there.
+	unseen map[types.UID]loss
+	// requested are the leader pods of groups that users have asked to restart.
+	requested map[types.UID]bool
+	// images are those of worker templates by the key of the revision.
+	images map[string]string
+	// observed is what the decision was made on that is being carried out; nil for late requests.
+	observed *plan.Observed
+}
+
+// loss is a worker pod that is gone, by the StatefulSet that it belonged to and its leader.
+type loss struct {
+	pod             string
+	workers, leader types.UID
+	at              time.Time
+}
+
+func newRules(e *env) *rules {
+	return &rules{
+		env: e, recorded: map[types.UID]bool{}, counted: map[types.UID]bool{}, deleted: map[types.UID]bool{}, losses: map[types.UID]loss{}, unseen: map[types.UID]loss{},
+		lost: map[types.UID]loss{}, requested: map[types.UID]bool{}, images: map[string]string{},
+	}
+}
+
+// setCreated forgets revisions of the set before.
+func (r *rules) setCreated(*leaderworkersetv1.LeaderWorkerSet) { r.images = map[string]string{} }
+
+// processStarted forgets what only the process before has seen, and finds out what this one has to see of the time between them.
+func (r *rules) processStarted() {
+	r.lost = map[types.UID]loss{}
+	r.findUnseen()
+}
+
+// calm returns whether nothing keeps the controller from learning what became of its requests.
+func (r *rules) calm() bool {
+	return r.seen["requests in trouble"] == 0 && r.seen["kills of the controller"] == 0
+}
+
+// leaderDeleted checks the deletion of a pod by the controller.
+func (r *rules) leaderDeleted(pod *corev1.Pod) {
+	r.seen["leaders deleted"]++
+	switch {
+	case r.holdsUp(pod):
+		r.seen["leaders that held up an update"]++
+	case pod.Labels[leaderworkersetv1.WorkerIndexLabelKey] != "0" || !r.recorded[pod.UID]:
+		r.fail(ruleRecorded, "pod %s (%s)", pod.Name, pod.UID)
+	case r.deleted[pod.UID] && r.calm() && r.faults.restarts == 0:
+		r.fail(ruleOnce, "pod %s (%s)", pod.Name, pod.UID)
+	}
+	r.deleted[pod.UID] = true
+}
+
+// holdsUp returns whether a leader is one that a rolling update has released, and that the StatefulSet controller may be unable to replace.
+func (r *rules) holdsUp(pod *corev1.Pod) bool {
+	sts := r.leaders()
+	if sts == nil {
+		return !r.recorded[pod.UID] && !r.calm() // a request that was made while there was one, and comes late
+	}
+	return metav1.IsControlledBy(pod, sts) && ordinalOf(pod) >= partitionOf(sts) && !r.recorded[pod.UID] &&
+		pod.Labels[leaderworkersetv1.RevisionKey] != sts.Labels[leaderworkersetv1.RevisionKey]
+}
+
+// statusStored checks a status of the controller right before it is stored.
+func (r *rules) statusStored(before, after *leaderworkersetv1.LeaderWorkerSet) {
+	was := map[int32]leaderworkersetv1.GroupStatus{}
+	for _, g := range before.Status.Groups {
+		was[g.Index] = g
+	}
+	for _, g := range after.Status.Groups {
+		r.groupStored(before, was[g.Index], g)
+	}
+	if b, a := &before.Status, &after.Status; a.ObservedGeneration < b.ObservedGeneration || a.ObservedGeneration > before.Generation {
+		r.fail(ruleMonotonic, "the observed generation goes from %d to %d of %d", b.ObservedGeneration, a.ObservedGeneration, before.Generation)
+	}
+	r.restartStored(before.Status.Restart, after.Status.Restart)
+}
+
+func (r *rules) groupStored(set *leaderworkersetv1.LeaderWorkerSet, was, is leaderworkersetv1.GroupStatus) {
+	switch rise := is.Restarts - was.Restarts; {
+	case rise < 0 || rise > 1:
+		r.fail(ruleMonotonic, "the restarts of group %d go from %d to %d", is.Index, was.Restarts, is.Restarts)
+	case rise == 1 && r.counted[is.RestartedLeader]:
+		r.fail(ruleCounted, "the restart of group %d because of %s counts twice", is.Index, is.RestartedLeader)
+	case rise == 1:
+		r.seen["restarts that count"]++
+		r.counted[is.RestartedLeader] = true
+		if limit := set.Spec.LeaderWorkerTemplate.MaxGroupRestarts; limit != nil && is.Restarts > *limit {
+			r.fail(ruleLimit, "group %d is recreated %d times", is.Index, is.Restarts)
+		}
+	}
+	if is.Failed {
+		r.seen["groups that have used up their restarts"]++
+		return
+	}
+	r.recorded[is.RestartedLeader] = true
+}
+
+func (r *rules) restartStored(was, is *leaderworkersetv1.RequestedRestart) {
+	if is != nil {
+		for _, uid := range is.Leaders {
+			r.recorded[uid] = true
+		}
+		return
+	}
+	if was == nil {
+		return
+	}
+	r.seen["requested restarts that ended"]++
+	for _, pod := range r.pods.Objects {
+		if sts := r.leaders(); sts != nil && metav1.IsControlledBy(pod, sts) && slices.Contains(was.Leaders, pod.UID) {
+			r.fail(ruleRequested, "pod %s (%s) is there", pod.Name, pod.UID)
+		}
+	}
+}
+
+// created checks a child right before it is stored.
+func (r *rules) created(child metav1.Object) {
+	switch o := child.(type) {
+	case *appsv1.StatefulSet:
+		r.workersCreated(o)
+	case *appsv1.ControllerRevision:
+		r.seen["revisions created"]++
+		if set := r.set(); set != nil && metav1.IsControlledBy(o, set) {
+			r.named(set, o)
+		}
+		if n := len(r.env.revisions.Objects) + 1; n > maxRevisions {
+			r.fail(ruleBounded, "there are %d", n)
+		}
+	}
+}
+
+// named checks that a key has one template.
+func (r *rules) named(set *leaderworkersetv1.LeaderWorkerSet, revision *appsv1.ControllerRevision) {
+	restored, err := helper.Restore(set, revision.Data.Raw)
+	if err != nil {
+		return
+	}
+	key, image := revision.Labels[leaderworkersetv1.RevisionKey], restored.Spec.LeaderWorkerTemplate.WorkerTemplate.Spec.Containers[0].Image
+	if before := r.images[key]; before != "" && before != image {
+		r.fail(ruleNames, "key %s is that of image %s, and revision %s has %s", key, before, revision.Name, image)
+	}
+	r.images[key] = image
+}
+
+func (r *rules) workersCreated(sts *appsv1.StatefulSet) {
+	r.seen["groups created"]++
+	key := sts.Labels[leaderworkersetv1.RevisionKey]
+	for _, pod := range r.pods.Objects {
+		if !metav1.IsControlledBy(sts, pod) {
+			continue
+		}
+		r.placed(sts, pod)
+		if pod.Labels[leaderworkersetv1.RevisionKey] != key || sts.Spec.Template.Labels[leaderworkersetv1.RevisionKey] != key {
+			r.fail(ruleMixed, "statefulset %s is of revision %s, and its leader of %s", sts.Name, key, pod.Labels[leaderworkersetv1.RevisionKey])
+		}
+	}
+	// Of a set that is being deleted with its revisions, nothing stays.
+	if image := r.images[key]; r.leaders() != nil && image != "" && image != sts.Spec.Template.Spec.Containers[0].Image {
+		r.fail(ruleMixed, "statefulset %s of revision %s has image %s instead of %s", sts.Name, key, sts.Spec.Template.Spec.Containers[0].Image, image)
+	}
+}
+
+// askedToRestart notes the leader pods that have to go.
+func (r *rules) askedToRestart(group *int32) {
+	for i := range 10 {
+		if pod := r.leader(i); pod != nil && (group == nil || int(*group) == i) {
+			r.requested[pod.UID] = true
+		}
+	}
+}
+
+// decided checks a decision. The reference is a copy of the snapshot, if there is one.
+func (r *rules) decided(o plan.Observed, p plan.Plan, reference *plan.Observed) {
+	writes := p.ApplyLeader != nil || p.CreateRevision != nil ||
+		len(p.CreateServices)+len(p.DeleteLeaders)+len(p.CreateWorkers)+len(p.CreatePodGroups)+len(p.NudgeWorkers)+len(p.DeleteRevisions) > 0
+	if p.Status != nil && writes && committed(&o.Set.Status, p.Status) {
+		r.fail(ruleCommit, "%s", describePlan(p))
+	}
+	r.heldUp(o, p)
+	if reference == nil {
+		return
+	}
+	if !reflect.DeepEqual(reference, &o) {
+		r.fail(ruleUntouched, "%s", describe(o))
+	}
+	slices.Reverse(reference.Leaders)
+	slices.Reverse(reference.Workers)
+	slices.Reverse(reference.Revisions)
+	if again := r.decide(*reference); !reflect.DeepEqual(p, again) {
+		r.fail(ruleEqual, "%s, and then %s", describePlan(p), describePlan(again))
+	}
+}
+
+// committed returns whether a status has another restart than the one before.
+func committed(was, is *leaderworkersetv1.LeaderWorkerSetStatus) bool {
+	if is.Restart != nil && (was.Restart == nil || is.Restart.Found != was.Restart.Found) {
+		return true
+	}
+	restarts := map[int32]int32{}
+	for _, g := range was.Groups {
+		restarts[g.Index] = g.Restarts
+	}
+	return slices.ContainsFunc(is.Groups, func(g leaderworkersetv1.GroupStatus) bool { return g.Restarts > restarts[g.Index] })
+}

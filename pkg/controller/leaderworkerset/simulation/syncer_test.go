@@ -1,0 +1,218 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package simulation
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
+
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
+	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/children"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/leaderworkerset"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/leaderworkerset/plan"
+	"github.com/jobset-apiserver/jobset-apiserver/test/simulation"
+)
+
+// quiet is a context whose logger writes nothing.
+var quiet = klog.NewContext(context.Background(), klog.Logger{})
+
+// newSyncer returns the real Syncer with the caches and the clients of a simulated process.
+func newSyncer(p *process) *leaderworkerset.Syncer {
+	return leaderworkerset.NewSyncer(leaderworkerset.SyncerConfig{
+		Host:   &children.Host{Runner: runner{}, Consistency: memory{p}, Clock: p, Shuffle: p.dice.Perm},
+		Caches: caches{p}, Recorder: nobody{}, Gang: p.gang, ServedSince: p.servedFrom,
+		Clients: leaderworkerset.Clients{
+			Sets: func(string) leaderworkerset.SetClient { return setClient{p} },
+			StatefulSets: func(string) children.Client[*appsv1.StatefulSet] {
+				return childClient[*appsv1.StatefulSet]{p, &p.env.statefulSets, "statefulset", (*appsv1.StatefulSet).DeepCopy}
+			},
+			Pods: func(string) children.Client[*corev1.Pod] {
+				return childClient[*corev1.Pod]{p, &p.env.pods, "pod", (*corev1.Pod).DeepCopy}
+			},
+			Services: func(string) children.Client[*corev1.Service] {
+				return childClient[*corev1.Service]{p, &p.env.services, "service", (*corev1.Service).DeepCopy}
+			},
+			Revisions: func(string) children.Client[*appsv1.ControllerRevision] {
+				return childClient[*appsv1.ControllerRevision]{p, &p.env.revisions, "revision", (*appsv1.ControllerRevision).DeepCopy}
+			},
+			PodGroups: func(string) children.Client[*unstructured.Unstructured] {
+				return childClient[*unstructured.Unstructured]{p, &p.env.podGroups, "podgroup", (*unstructured.Unstructured).DeepCopy}
+			},
+			Leaders: p.readLeaders,
+		},
+	})
+}
+
+// servedFrom is since when the process has seen the server of the set without an interruption.
+func (p *process) servedFrom() time.Time {
+	switch {
+	case p.outage:
+		return time.Time{}
+	case p.servedSince.After(p.startedAt):
+		return p.servedSince
+	}
+	return p.startedAt
+}
+
+// nobody reads events.
+type nobody struct{}
+
+func (nobody) Eventf(runtime.Object, runtime.Object, string, string, string, string, ...any) {}
+
+// runner makes requests one after another.
+type runner struct{}
+
+func (runner) Do(ctx context.Context, _ cache.ObjectName, n int, do func(ctx context.Context, i int) error) error {
+	var errs []error
+	for i := range n {
+		if err := do(ctx, i); !errors.Is(err, children.ErrSkipped) {
+			errs = append(errs, err)
+		}
+	}
+	return children.FirstErrors(errs...)
+}
+
+func (runner) Forget(cache.ObjectName) {}
+
+// caches are those of a process.
+type caches struct{ p *process }
+
+func (c caches) Set(cache.ObjectName) (*leaderworkersetv1.LeaderWorkerSet, error) {
+	set, _ := c.p.sets.Get(name)
+	return set, nil
+}
+
+func (c caches) Leader(set *leaderworkersetv1.LeaderWorkerSet) (*appsv1.StatefulSet, bool, error) {
+	sts, found := c.p.statefulSets.Get(set.Name)
+	switch {
+	case !found:
+		return nil, false, nil
+	case !metav1.IsControlledBy(sts, set):
+		return nil, true, nil
+	}
+	return sts, false, nil
+}
+
+func (c caches) Workers(cache.ObjectName) (all []plan.Workers, err error) {
+	for _, sts := range c.p.statefulSets.Objects {
+		if owner := metav1.GetControllerOfNoCopy(sts); owner != nil && owner.Kind == "Pod" {
+			workers := plan.WorkersOf(sts)
+			if !c.p.blind {
+				workers.Lost = c.p.losses.Of(sts.UID)
+			}
+			all = append(all, workers)
+		}
+	}
+	return all, nil
+}
+
+func (c caches) Pods(controller types.UID) (all []plan.Pod, err error) {
+	for _, pod := range c.p.pods.Objects {
+		if owner := metav1.GetControllerOfNoCopy(pod); owner != nil && owner.UID == controller {
+			all = append(all, plan.PodOf(pod))
+		}
+	}
+	return all, nil
+}
+
+func (caches) FirstFailure(types.UID) *helper.PodFailure { return nil }
+
+func (c caches) Services(cache.ObjectName) ([]leaderworkerset.Child, error) {
+	return childrenOf(c.p.services.Objects), nil
+}
+
+func (c caches) PodGroups(cache.ObjectName) ([]leaderworkerset.Child, error) {
+	return childrenOf(c.p.podGroups.Objects), nil
+}
+
+func (c caches) Domain(node, label string) (string, bool) {
+	if label != domainKey || c.p.unlabeled[node] {
+		return "", false
+	}
+	return domainOf(node), true
+}
+
+func childrenOf[T metav1.Object](objects []T) (all []leaderworkerset.Child) {
+	for _, obj := range objects {
+		child := leaderworkerset.Child{Ref: plan.Ref{Name: obj.GetName(), UID: obj.GetUID()}}
+		if owner := metav1.GetControllerOfNoCopy(obj); owner != nil {
+			child.Controller = owner.UID
+		}
+		all = append(all, child)
+	}
+	return all
+}
+
+func (c caches) Revisions(cache.ObjectName) ([]*appsv1.ControllerRevision, error) {
+	return append([]*appsv1.ControllerRevision(nil), c.p.revisions.Objects...), nil
+}
+
+// podChanged counts lost pods as the handlers of the controller do.
+func (p *process) podChanged(pod *corev1.Pod, gone bool) {
+	p.queued = true
+	view := plan.PodOf(pod)
+	if view.Index <= 0 {
+		return
+	}
+	if !gone {
+		if !p.known[view.UID] {
+			p.known[view.UID] = true
+			p.losses.Added(view.Controller, sizeOf(pod)-1)
+		}
+		return
+	}
+	delete(p.known, view.UID)
+	workers, found := p.statefulSets.Get(view.LeaderName)
+	found = found && workers.UID == view.Controller
+	leader, led := p.pods.Get(view.LeaderName)
+	stays := led && leader.DeletionTimestamp == nil && (!found || metav1.IsControlledBy(workers, leader) && workers.DeletionTimestamp == nil)
+	p.losses.Gone(view.Controller, found, stays)
+	p.rules.lossShown(pod)
+}
+
+// memory is the real memory of own writes, which forgetful controllers do not ask.
+type memory struct{ p *process }
+
+func (m memory) Wrote(owner cache.ObjectName, resource, version string) {
+	m.p.memory.Wrote(owner, resource, version)
+}
+func (m memory) Deleted(owner cache.ObjectName, child types.UID) { m.p.memory.Deleted(owner, child) }
+func (m memory) Forget(owner cache.ObjectName)                   { m.p.memory.Forget(owner) }
+func (m memory) VersionsShown(owner cache.ObjectName) bool {
+	return m.shown(m.p.memory.VersionsShown(owner))
+}
+func (m memory) DeletionsShown(owner cache.ObjectName, kids []metav1.Object) bool {
+	return m.shown(m.p.memory.DeletionsShown(owner, kids))
+}
+
+func (m memory) shown(shown bool) bool {
+	if !shown {
+		m.p.seen["syncs put off because a cache lagged"]++
+	}
+	return shown || m.p.forgetful
+}
+
+// readLeaders returns the leader pods as they are stored.
+func (p *process) readLeaders(context.Context, cache.ObjectName) ([]leaderworkerset.Child, error) {
+	return simulation.Read(p.sender, func() ([]leaderworkerset.Child, error) {
+		var leaders []*corev1.Pod
+		for _, pod := range p.env.pods.Objects {
+			if pod.Labels[leaderworkersetv1.WorkerIndexLabelKey] == "0" {
+				leaders = append(leaders, pod)
+			}
+		}
+		return childrenOf(leaders), nil
+	})
+}

@@ -1,0 +1,182 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package leaderworkerset
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/klog/v2"
+
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
+	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/children"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/leaderworkerset/plan"
+)
+
+// Child is a child of which existence and controller matter.
+type Child struct {
+	plan.Ref
+	// Controller is the UID of its controller.
+	Controller types.UID
+}
+
+// Caches are what a decision is made on.
+type Caches interface {
+	// Set returns a set; nil if there is none.
+	Set(key cache.ObjectName) (*leaderworkersetv1.LeaderWorkerSet, error)
+	// Leader returns the StatefulSet with the name of the set, and whether there is one that the set does not control.
+	Leader(set *leaderworkersetv1.LeaderWorkerSet) (sts *appsv1.StatefulSet, taken bool, err error)
+	// Workers returns the StatefulSets with the label of the set that pods control, without their pods.
+	Workers(key cache.ObjectName) ([]plan.Workers, error)
+	// Pods returns the pods of a controller.
+	Pods(controller types.UID) ([]plan.Pod, error)
+	// FirstFailure returns what failed first in a leader pod, or in the pods of a StatefulSet of workers, also in those that are gone; nil if
+	// nothing did.
+	FirstFailure(uid types.UID) *helper.PodFailure
+	// Services returns those with the label of the set.
+	Services(key cache.ObjectName) ([]Child, error)
+	// Revisions returns the ControllerRevisions with the label of the set.
+	Revisions(key cache.ObjectName) ([]*appsv1.ControllerRevision, error)
+	// PodGroups returns those with the label of the set.
+	PodGroups(key cache.ObjectName) ([]Child, error)
+	// Domain returns the value of a label of a node, if it is known.
+	Domain(node, label string) (domain string, known bool)
+}
+
+// SetClient is a client of LeaderWorkerSets in one namespace. The generated ones have it.
+type SetClient interface {
+	children.OwnerClient[*leaderworkersetv1.LeaderWorkerSet]
+}
+
+// Clients are those of the API servers, for a namespace. PodGroups is nil without a scheduler of gangs.
+type Clients struct {
+	Sets         func(namespace string) SetClient
+	StatefulSets func(namespace string) children.Client[*appsv1.StatefulSet]
+	Pods         func(namespace string) children.Client[*corev1.Pod]
+	Services     func(namespace string) children.Client[*corev1.Service]
+	Revisions    func(namespace string) children.Client[*appsv1.ControllerRevision]
+	PodGroups    func(namespace string) children.Client[*unstructured.Unstructured]
+	// Leaders reads the leader pods of a set from the API.
+	Leaders func(ctx context.Context, key cache.ObjectName) ([]Child, error)
+}
+
+// SyncerConfig is what a Syncer needs.
+type SyncerConfig struct {
+	*children.Host
+	Clients
+	// Caches are read.
+	Caches Caches
+	// Gang is the scheduler of gangs; empty for none.
+	Gang plan.GangProvider
+	// ServedSince returns since when the server of the sets is served without interruption, as far as this process has seen; zero if it is not served.
+	ServedSince func() time.Time
+	// Recorder sends events.
+	Recorder events.EventRecorder
+}
+
+// Syncer carries out what is decided about sets: Observe, Apply, and Finish between and after the decisions of package plan. It decides
+// nothing itself.
+type Syncer struct {
+	deps         SyncerConfig
+	statefulSets *children.Writer[*appsv1.StatefulSet]
+	pods         *children.Writer[*corev1.Pod]
+	services     *children.Writer[*corev1.Service]
+	revisions    *children.Writer[*appsv1.ControllerRevision]
+	podGroups    *children.Writer[*unstructured.Unstructured]
+
+	// applied are the leader StatefulSets that this process last applied.
+	applied *children.Notes[application]
+	// readings are what the last decisions found out.
+	readings *children.Notes[*plan.Reading]
+	// countsSince is since when counts wait for other changes of a status.
+	countsSince *children.Notes[time.Time]
+}
+
+// NewSyncer returns a Syncer that remembers nothing.
+func NewSyncer(deps SyncerConfig) *Syncer {
+	apps := func(kind string) schema.GroupKind { return appsv1.SchemeGroupVersion.WithKind(kind).GroupKind() }
+	core := func(kind string) schema.GroupKind { return corev1.SchemeGroupVersion.WithKind(kind).GroupKind() }
+	s := &Syncer{
+		deps:         deps,
+		statefulSets: children.NewWriter(deps.Host, apps("StatefulSet"), resourceStatefulSets, "statefulset", deps.StatefulSets),
+		pods:         children.NewWriter(deps.Host, core("Pod"), resourcePods, "pod", deps.Pods),
+		services:     children.NewWriter(deps.Host, core("Service"), resourceServices, "service", deps.Services),
+		revisions:    children.NewWriter(deps.Host, apps("ControllerRevision"), resourceRevisions, "controllerrevision", deps.Revisions),
+		applied:      children.NewNotes[application](), countsSince: children.NewNotes[time.Time](),
+		readings: children.NewNotes[*plan.Reading](),
+	}
+	kind := schema.GroupKind{Group: deps.Gang.Resource().Group, Kind: "PodGroup"}
+	s.podGroups = children.NewWriter(deps.Host, kind, resourcePodGroups, "podgroup", deps.PodGroups)
+	return s
+}
+
+// Finish does what remains of a sync: it reports what became of children, stores the status, and reports its events.
+func (s *Syncer) Finish(ctx context.Context, obs *plan.Observed, out plan.Outcome) error {
+	for _, event := range out.Others {
+		s.warn(obs, event)
+	}
+	s.noteCounts(cache.MetaObjectToName(obs.Set), out.CountsWait)
+	if out.Status != nil {
+		next := *obs.Set // shares the rest, which is not changed
+		next.Status = *out.Status
+		key := cache.MetaObjectToName(obs.Set)
+		stored, err := children.UpdateStatus(ctx, s.deps.Sets(obs.Set.Namespace), &next)
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("updating status of leaderworkerset %s: %w", key, err)
+		}
+		s.deps.Consistency.Wrote(key, resourceSets, stored.ResourceVersion)
+	}
+	for _, event := range out.Events {
+		s.report(obs, event)
+		klog.FromContext(ctx).V(4).Info("Reported an event", "reason", event.Reason) // notes may hold output of containers
+	}
+	return nil
+}
+
+// noteCounts notes since when counts wait, if they do.
+func (s *Syncer) noteCounts(key cache.ObjectName, wait bool) {
+	switch {
+	case !wait:
+		s.countsSince.Forget(key)
+	case s.countsSince.Noted(key).IsZero():
+		s.countsSince.Note(key, s.deps.Clock.Now())
+	}
+}
+
+// countsWaited returns for how long counts have waited; 0 if none wait.
+func (s *Syncer) countsWaited(key cache.ObjectName) time.Duration {
+	since := s.countsSince.Noted(key)
+	if since.IsZero() {
+		return 0
+	}
+	return s.deps.Clock.Now().Sub(since)
+}
+
+// forget drops what is remembered about a set that is gone.
+func (s *Syncer) forget(key cache.ObjectName) {
+	s.deps.Consistency.Forget(key)
+	s.deps.Runner.Forget(key)
+	s.applied.Forget(key)
+	s.countsSince.Forget(key)
+	s.readings.Forget(key)
+}
+
+// application is what a leader StatefulSet was applied with, and the generation that it had then.
+type application struct {
+	hash       string
+	generation int64
+}

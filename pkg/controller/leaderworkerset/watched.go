@@ -1,0 +1,146 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package leaderworkerset
+
+import (
+	"strconv"
+	"strings"
+	"unique"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
+	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/leaderworkerset/plan"
+)
+
+// watched is what caches need to know of an object, and what its events lead to: the set of its label.
+type watched struct {
+	name      string
+	namespace unique.Handle[string]
+	// set is the name of the set in the label, as a rule a part of the memory of the name.
+	set     string
+	uid     types.UID
+	version uint64
+}
+
+var _ metav1.ObjectMetaAccessor = &watched{}
+
+func newWatched(obj metav1.Object) watched {
+	w := watched{name: obj.GetName(), namespace: unique.Make(obj.GetNamespace()), set: obj.GetLabels()[leaderworkersetv1.SetNameLabelKey], uid: obj.GetUID()}
+	if strings.HasPrefix(w.name, w.set) {
+		w.set = w.name[:len(w.set)]
+	}
+	w.version, _ = strconv.ParseUint(obj.GetResourceVersion(), 10, 64) // what is not well-formed is as good as absent
+	return w
+}
+
+// GetObjectMeta returns what the cache needs to know of an object.
+func (w *watched) GetObjectMeta() metav1.Object {
+	return &metav1.ObjectMeta{Name: w.name, Namespace: w.namespace.Value(), UID: w.uid, ResourceVersion: w.resourceVersion()}
+}
+
+func (w *watched) resourceVersion() string { return strconv.FormatUint(w.version, 10) }
+
+// key is the name of the set.
+func (w *watched) key() cache.ObjectName { return cache.NewObjectName(w.namespace.Value(), w.set) }
+
+// handleOf returns the handle of a string that many objects share.
+func handleOf[S ~string](s S) unique.Handle[string] { return unique.Make(string(s)) }
+
+// watchedPod is what the cache keeps of a pod. A set has many pods that share nearly everything.
+type watchedPod struct {
+	watched
+	podFacts
+	// failure is what failed first in the pod; nil if nothing did.
+	failure *helper.PodFailure
+}
+
+// podFacts are what may change in a pod, and leads to a look at its set.
+type podFacts struct {
+	controller, revision, node, leader unique.Handle[string]
+	// size is the number of pods of its group; 0 if that is not known.
+	index, group, size                       int32
+	phase                                    corev1.PodPhase
+	ready, restarted, deleting, requestsTPUs bool
+	// notReadySince is 0 if it is not known.
+	created, notReadySince int64
+}
+
+func newWatchedPod(pod *corev1.Pod) *watchedPod {
+	p := plan.PodOf(pod)
+	kept := &watchedPod{watched: newWatched(pod), failure: helper.FailureOfPod(pod), podFacts: podFacts{
+		controller: handleOf(p.Controller), revision: handleOf(p.Revision), node: handleOf(p.Node), leader: handleOf(p.LeaderName),
+		index: p.Index, group: p.Group, size: p.Size, phase: phaseName(p.Phase), ready: p.Ready, restarted: p.Restarted, deleting: p.Deleting, requestsTPUs: p.RequestsTPUs,
+		created: p.Created.Unix(),
+	}}
+	if !p.NotReadySince.IsZero() {
+		kept.notReadySince = p.NotReadySince.Unix()
+	}
+	return kept
+}
+
+// plan returns what decisions use of the pod.
+func (w *watchedPod) plan() plan.Pod {
+	p := plan.Pod{
+		Ref: plan.Ref{Name: w.name, UID: w.uid}, Controller: types.UID(w.controller.Value()), Index: w.index, Group: w.group, Size: w.size, Revision: w.revision.Value(),
+		Phase: w.phase, Ready: w.ready, Restarted: w.restarted, Deleting: w.deleting, Node: w.node.Value(), Created: metav1.Unix(w.created, 0),
+		RequestsTPUs: w.requestsTPUs, LeaderName: w.leader.Value(),
+	}
+	if w.notReadySince != 0 {
+		p.NotReadySince = metav1.Unix(w.notReadySince, 0)
+	}
+	return p
+}
+
+// phaseName returns the constant of the phase, so that no memory is kept for it.
+func phaseName(phase corev1.PodPhase) corev1.PodPhase {
+	for _, known := range []corev1.PodPhase{corev1.PodPending, corev1.PodRunning, corev1.PodSucceeded, corev1.PodFailed, corev1.PodUnknown} {
+		if phase == known {
+			return known
+		}
+	}
+	return phase
+}
+
+// watchedWorkers is what the cache keeps of a StatefulSet that is not that of the leaders of a set.
+type watchedWorkers struct {
+	watched
+	// workers are empty if no pod controls the StatefulSet.
+	workers    plan.Workers
+	controlled bool
+}
+
+func newWatchedWorkers(sts *appsv1.StatefulSet) *watchedWorkers {
+	kept := &watchedWorkers{watched: newWatched(sts)}
+	if owner := metav1.GetControllerOfNoCopy(sts); owner != nil && owner.Kind == "Pod" && owner.APIVersion == corev1.SchemeGroupVersion.String() {
+		kept.workers, kept.controlled = plan.WorkersOf(sts), true
+		kept.workers.Name, kept.workers.ResourceVersion = kept.name, ""
+	}
+	return kept
+}
+
+// watchedRef is what the cache keeps of a child of which existence matters.
+type watchedRef struct {
+	watched
+	controller types.UID
+}
+
+func newWatchedRef(obj metav1.Object) *watchedRef {
+	kept := &watchedRef{watched: newWatched(obj)}
+	if owner := metav1.GetControllerOfNoCopy(obj); owner != nil {
+		kept.controller = owner.UID
+	}
+	return kept
+}
+
+// watchedNode is what the cache keeps of a node.
+type watchedNode struct {
+	watched
+	labels map[string]string
+}

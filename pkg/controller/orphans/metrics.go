@@ -1,0 +1,24 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package orphans
+
+import (
+	"sync"
+
+	"k8s.io/component-base/metrics"
+	"k8s.io/component-base/metrics/legacyregistry"
+)
+
+var (
+	jobsWithoutOwner = metrics.NewGaugeVec(&metrics.GaugeOpts{
+		Name: "jobset_jobs_without_owner", StabilityLevel: metrics.ALPHA,
+		Help: "Number of Jobs whose owner the API does not know for more than a minute, by the kind of the owner. The garbage collector deletes them.",
+	}, []string{"owner_kind"})
+
+	registerOnce sync.Once
+)
+
+func registerMetrics() {
+	registerOnce.Do(func() { legacyregistry.MustRegister(jobsWithoutOwner) })
+}

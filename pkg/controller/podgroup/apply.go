@@ -1,0 +1,127 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package podgroup
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync/atomic"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
+
+	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/children"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/podgroup/plan"
+)
+
+// apply labels the pods of the plan, in parallel. Applying the same plan twice does no harm.
+func (c *Controller) apply(ctx context.Context, key cache.ObjectName, obs *snapshot, p plan.Plan) error {
+	if len(p.Label) == 0 {
+		return nil
+	}
+	var labeled atomic.Int64
+	err := c.runner.Do(ctx, key, len(p.Label), func(ctx context.Context, i int) error {
+		done, err := c.label(ctx, key, obs.Family, p.Label[i])
+		if done {
+			labeled.Add(1)
+		}
+		return err
+	})
+	if n := labeled.Load(); n > 0 {
+		klog.FromContext(ctx).V(2).Info("Labeled the pods of a group that is ready",
+			"family", obs.Family.Name, "labeled", n, "running", p.Running, "size", p.Size, "source", p.Source)
+		if p.Labeled == 0 {
+			countReady(obs, p)
+		}
+	}
+	return err
+}
+
+// label gives one pod the label. A pod that is gone, or was replaced by another one of its name, is no error.
+func (c *Controller) label(ctx context.Context, key cache.ObjectName, family plan.Family, pod plan.Ref) (done bool, err error) {
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
+		"uid": pod.UID, "labels": map[string]string{family.ReadyKey: batchv1alpha1.PodGroupReadyValue},
+	}})
+	if err != nil {
+		return false, err
+	}
+	patched, err := c.Kube.CoreV1().Pods(key.Namespace).Patch(ctx, pod.Name, types.MergePatchType, patch, metav1.PatchOptions{})
+	switch {
+	case err == nil:
+		patchesTotal.WithLabelValues(family.Name, resultLabeled).Inc()
+		c.consistency.Wrote(key, podsOf(family), patched.ResourceVersion)
+		return true, nil
+	case apierrors.IsNotFound(err), replaced(err):
+		patchesTotal.WithLabelValues(family.Name, resultGone).Inc()
+		return false, nil
+	}
+	patchesTotal.WithLabelValues(family.Name, resultFailed).Inc()
+	return false, fmt.Errorf("labeling pod %s/%s: %w", key.Namespace, pod.Name, err)
+}
+
+// replaced returns whether a patch was refused because the pod of the name has another UID.
+func replaced(err error) bool {
+	var status apierrors.APIStatus
+	if apierrors.IsConflict(err) {
+		return strings.Contains(strings.ToLower(err.Error()), "uid") // no version is given, so that only many writers at once are another reason
+	}
+	if !apierrors.IsInvalid(err) || !errors.As(err, &status) || status.Status().Details == nil {
+		return false
+	}
+	for _, cause := range status.Status().Details.Causes {
+		if cause.Field == "metadata.uid" {
+			return true
+		}
+	}
+	return false
+}
+
+// finish writes the status of the PodReadinessGroup, and sends events.
+func (c *Controller) finish(ctx context.Context, key cache.ObjectName, obs *snapshot, p plan.Plan) error {
+	c.reportProblem(key, obs, p)
+	if p.Status == nil {
+		return nil
+	}
+	next := obs.Group.DeepCopy()
+	next.Status = *p.Status
+	written, err := children.UpdateStatus(ctx, c.Groups.BatchV1alpha1().PodReadinessGroups(key.Namespace), next)
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("writing the status of podreadinessgroup %s: %w", key, err)
+	}
+	c.memory.wrote(key, obs.Now)
+	c.consistency.Wrote(key, resourceGroups, written.ResourceVersion)
+	for _, event := range p.Events {
+		children.SendEvent(c.Recorder, written, event.Type, event.Reason, event.Note)
+	}
+	return nil
+}
+
+// reportProblem sends an event about sizes that are malformed, once for each problem: about the PodReadinessGroup, or else the pod.
+func (c *Controller) reportProblem(key cache.ObjectName, obs *snapshot, p plan.Plan) {
+	if !c.memory.newProblem(key, obs.family, p.SizeProblem) {
+		return
+	}
+	regarding := &corev1.ObjectReference{
+		APIVersion: "v1", Kind: "Pod", Namespace: key.Namespace, Name: p.SizeProblemPod.Name, UID: p.SizeProblemPod.UID,
+	}
+	note := p.SizeProblem
+	if obs.Group != nil {
+		regarding = &corev1.ObjectReference{
+			APIVersion: batchv1alpha1.SchemeGroupVersion.String(), Kind: "PodReadinessGroup", Namespace: key.Namespace, Name: obs.Group.Name, UID: obs.Group.UID,
+		}
+		note = "pod " + p.SizeProblemPod.Name + ": " + note
+	}
+	children.SendEvent(c.Recorder, regarding, corev1.EventTypeWarning, plan.EventInvalidSize, note)
+}

@@ -1,0 +1,193 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package podgroup
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes/fake"
+	clientgotesting "k8s.io/client-go/testing"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
+
+	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/informers"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/podgroup/plan"
+	groupsfake "github.com/jobset-apiserver/jobset-apiserver/pkg/generated/clientset/versioned/fake"
+)
+
+// rig is a controller that runs, with clients that keep what they are given.
+type rig struct {
+	*testing.T
+	kube   *fake.Clientset
+	groups *groupsfake.Clientset
+	events *events.FakeRecorder
+}
+
+// newRig starts a controller in the bubble of the test. The objects are there before it starts.
+func newRig(t *testing.T, group *batchv1alpha1.PodReadinessGroup, objects ...runtime.Object) *rig {
+	t.Helper()
+	r := &rig{T: t, kube: fake.NewClientset(objects...), groups: groupsfake.NewSimpleClientset(), events: events.NewFakeRecorder(100)}
+	if group != nil {
+		r.groups = groupsfake.NewSimpleClientset(group)
+	}
+	r.countVersions()
+	factory := informers.NewFactory(r.kube)
+	kind := factory.For(Name)
+	c, err := New(Config{
+		Groups: r.groups, Kube: r.kube, Informers: kind, Recorder: r.events, Clock: clock.RealClock{}, Workers: 4,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	watches, err := factory.Build(kind)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	watches.Start(ctx)
+	synctest.Wait()
+	if unfilled := kind.Unfilled(); len(unfilled) > 0 {
+		t.Fatalf("unfilled caches: %v", unfilled)
+	}
+	var running sync.WaitGroup
+	running.Go(func() { c.Run(ctx) })
+	t.Cleanup(func() {
+		stop()
+		running.Wait()
+		synctest.Wait()
+	})
+	r.pass(100 * time.Millisecond)
+	return r
+}
+
+// countVersions gives each pod a new resource version when it is patched, as an API server does.
+func (r *rig) countVersions() {
+	var version atomic.Int64
+	version.Store(100)
+	store := clientgotesting.ObjectReaction(r.kube.Tracker())
+	r.kube.PrependReactor("patch", "pods", func(action clientgotesting.Action) (bool, runtime.Object, error) {
+		handled, obj, err := store(action)
+		if pod, ok := obj.(*corev1.Pod); ok && err == nil {
+			pod.ResourceVersion = fmt.Sprint(version.Add(1))
+			err = r.kube.Tracker().Update(action.GetResource(), pod, pod.Namespace)
+		}
+		return handled, obj, err
+	})
+}
+
+// pass lets time pass until all that follows from it is done.
+func (r *rig) pass(d time.Duration) {
+	time.Sleep(d)
+	synctest.Wait()
+}
+
+func newPod(name string, labels map[string]string, change ...func(*corev1.Pod)) *corev1.Pod {
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, UID: types.UID("uid-" + name), ResourceVersion: "1", Labels: labels},
+		Status:     corev1.PodStatus{Phase: corev1.PodRunning},
+	}
+	for _, c := range change {
+		c(pod)
+	}
+	return pod
+}
+
+func inGroup(family int) map[string]string {
+	return map[string]string{plan.Families[family].GroupKey: "g"}
+}
+
+func ofJob(pod *corev1.Pod) {
+	pod.OwnerReferences = []metav1.OwnerReference{{APIVersion: "batch/v1", Kind: "Job", Name: "job", UID: "uid-job", Controller: ptr.To(true)}}
+}
+
+func newJob(parallelism int32) *batchv1.Job {
+	return &batchv1.Job{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "job", UID: "uid-job"},
+		Spec:       batchv1.JobSpec{Parallelism: &parallelism},
+	}
+}
+
+func newGroup(minMember int32) *batchv1alpha1.PodReadinessGroup {
+	return &batchv1alpha1.PodReadinessGroup{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "g", Generation: 1}, Spec: batchv1alpha1.PodReadinessGroupSpec{MinMember: &minMember},
+	}
+}
+
+// labeled returns the pods that carry the label of the family.
+func (r *rig) labeled(family int) (names []string) {
+	r.Helper()
+	all, err := r.kube.CoreV1().Pods("ns").List(r.Context(), metav1.ListOptions{})
+	if err != nil {
+		r.Fatal(err)
+	}
+	for i := range all.Items {
+		if all.Items[i].Labels[plan.Families[family].ReadyKey] == "true" {
+			names = append(names, all.Items[i].Name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// count returns how many requests of a kind were sent.
+func count(actions []clientgotesting.Action, verb, resource string) (n int) {
+	for _, a := range actions {
+		if a.Matches(verb, resource) {
+			n++
+		}
+	}
+	return n
+}
+
+// event returns the next event.
+func (r *rig) event() string {
+	select {
+	case event := <-r.events.Events:
+		return event
+	default:
+		return ""
+	}
+}
+
+func (r *rig) create(pod *corev1.Pod) {
+	r.Helper()
+	if _, err := r.kube.CoreV1().Pods("ns").Create(r.Context(), pod, metav1.CreateOptions{}); err != nil {
+		r.Fatal(err)
+	}
+}
+
+func (r *rig) change(name string, change func(*corev1.Pod)) {
+	r.Helper()
+	pods := r.kube.CoreV1().Pods("ns")
+	pod, err := pods.Get(r.Context(), name, metav1.GetOptions{})
+	if err != nil {
+		r.Fatal(err)
+	}
+	change(pod)
+	if _, err := pods.Update(r.Context(), pod, metav1.UpdateOptions{}); err != nil {
+		r.Fatal(err)
+	}
+}
+
+func diff(t *testing.T, what string, want, got any) {
+	t.Helper()
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("%s (-want +got):\n%s", what, d)
+	}
+}

@@ -1,0 +1,54 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package podgroup
+
+import (
+	"sync"
+
+	"k8s.io/component-base/metrics"
+	"k8s.io/component-base/metrics/legacyregistry"
+
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/podgroup/plan"
+)
+
+// Results of a patch.
+const (
+	resultLabeled = "labeled"
+	resultGone    = "gone"
+	resultFailed  = "failed"
+)
+
+var (
+	readyTotal = metrics.NewCounterVec(&metrics.CounterOpts{
+		Name: "podgroup_ready_total", StabilityLevel: metrics.ALPHA,
+		Help: "Number of pod groups that became ready, by family of labels and by where the size came from: minMember, label, owners or pods.",
+	}, []string{"family", "source"})
+
+	patchesTotal = metrics.NewCounterVec(&metrics.CounterOpts{
+		Name: "podgroup_label_patches_total", StabilityLevel: metrics.ALPHA,
+		Help: "Number of patches that set the ready label of a pod, by family of labels and by result: labeled, gone or failed.",
+	}, []string{"family", "result"})
+
+	readySeconds = metrics.NewHistogramVec(&metrics.HistogramOpts{
+		Name: "podgroup_ready_seconds", StabilityLevel: metrics.ALPHA,
+		Help:    "Time from the creation of the first pod of a group until the group was ready, by family of labels.",
+		Buckets: metrics.ExponentialBuckets(1, 2, 14),
+	}, []string{"family"})
+
+	registerOnce sync.Once
+)
+
+func registerMetrics() {
+	registerOnce.Do(func() { legacyregistry.MustRegister(readyTotal, patchesTotal, readySeconds) })
+}
+
+// countReady counts a group of which pods were labeled for the first time.
+func countReady(obs *snapshot, p plan.Plan) {
+	readyTotal.WithLabelValues(obs.Family.Name, string(p.Source)).Inc()
+	first := obs.Now.Unix()
+	for _, pod := range obs.Pods {
+		first = min(first, pod.Created)
+	}
+	readySeconds.WithLabelValues(obs.Family.Name).Observe(float64(obs.Now.Unix() - first))
+}

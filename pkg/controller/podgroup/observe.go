@@ -1,0 +1,127 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package podgroup
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/tools/cache"
+
+	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/podgroup/members"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/podgroup/plan"
+)
+
+const (
+	// resourceGroups is the resource of PodReadinessGroups.
+	resourceGroups = "podreadinessgroups"
+	// indexGroup is the beginning of the name of the index of pods by their group.
+	indexGroup = "group/"
+	// ownersAge is how old the size of an owner may be while the group is not ready, and freshAge when it becomes ready.
+	ownersAge, freshAge = 10 * time.Second, time.Second
+)
+
+// podsOf names the pods of a family to the consistency store.
+func podsOf(family plan.Family) string { return "pods/" + family.Name }
+
+// snapshot is what was observed of a group of one family.
+type snapshot struct {
+	plan.Observed
+	// family is the number of the family.
+	family int
+	// pod is any of the pods.
+	pod *members.Pod
+}
+
+// observe returns the groups of the name, one for each family that has pods. The PodReadinessGroup of the name shows the first of them,
+// and none if no pod exists.
+func (c *Controller) observe(key cache.ObjectName) ([]*snapshot, error) {
+	group, err := c.group(key)
+	if err != nil {
+		return nil, err
+	}
+	now := c.Clock.Now()
+	var found []*snapshot
+	for i, family := range plan.Families {
+		objs, err := c.pods[i].ByIndex(indexGroup+family.Name, key.String())
+		if err != nil {
+			return nil, fmt.Errorf("listing pods of group %s: %w", key, err)
+		}
+		if len(objs) == 0 {
+			continue
+		}
+		obs := &snapshot{family: i, Observed: plan.Observed{Family: family, Pods: make([]*plan.Pod, 0, len(objs))}}
+		for _, obj := range objs {
+			if pod, ok := obj.(*members.Pod); ok {
+				obs.Pods, obs.pod = append(obs.Pods, &pod.Pod), pod
+			}
+		}
+		found = append(found, obs)
+	}
+	if len(found) == 0 {
+		if group == nil {
+			c.forget(key)
+			return nil, nil
+		}
+		found = []*snapshot{{Observed: plan.Observed{Family: plan.Families[0]}}}
+	}
+	for i, obs := range found {
+		obs.Group, obs.Now, obs.ShowStatus = group, now, i == 0
+		obs.LastNew, obs.Written = c.memory.times(key, obs.family, now)
+	}
+	return found, nil
+}
+
+// group returns the cached PodReadinessGroup; nil if there is none.
+func (c *Controller) group(key cache.ObjectName) (*batchv1alpha1.PodReadinessGroup, error) {
+	obj, err := c.groups.GetByKey(key.String())
+	if err != nil || obj == nil {
+		return nil, err
+	}
+	group, ok := obj.(*batchv1alpha1.PodReadinessGroup)
+	if !ok {
+		return nil, fmt.Errorf("reading podreadinessgroup %s: the cache holds a %T", key, obj)
+	}
+	return group, nil
+}
+
+// forget drops everything about a group that is gone.
+func (c *Controller) forget(key cache.ObjectName) {
+	c.memory.forget(key)
+	c.runner.Forget(key)
+}
+
+// decide asks owners for their sizes if these decide, and what to do about the group. Before a group becomes ready, sizes that may have
+// changed are read again. The error is that of owners that could not be read.
+func (c *Controller) decide(ctx context.Context, key cache.ObjectName, obs *snapshot) (plan.Plan, error) {
+	owners := plan.Needs(obs.Observed)
+	if len(owners) == 0 {
+		return plan.Decide(obs.Observed), nil
+	}
+	group := members.Group{Namespace: key.Namespace, Name: key.Name, Family: obs.Family}
+	var p plan.Plan
+	for _, age := range []time.Duration{ownersAge, freshAge} {
+		sizes, err := c.sizes.Read(ctx, group, owners, age)
+		if obs.Owners = sizes; err != nil {
+			obs.OwnersError = err.Error()
+			return plan.Decide(obs.Observed), err
+		}
+		if p = plan.Decide(obs.Observed); len(p.Label) == 0 {
+			break
+		}
+	}
+	return p, nil
+}
+
+// transformGroup drops what no decision uses.
+func transformGroup(obj any) (any, error) {
+	if group, ok := obj.(*batchv1alpha1.PodReadinessGroup); ok {
+		group.ManagedFields = nil
+		delete(group.Annotations, corev1.LastAppliedConfigAnnotation)
+	}
+	return obj, nil
+}

@@ -1,0 +1,228 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package sequentialjob
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+
+	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/children"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/sequentialjob/plan"
+)
+
+// Apply writes the children of a plan, and returns what became of them. Applying the same plan twice does no harm: creations
+// have fixed names, deletions and patches name the incarnation that they mean. The error joins those of the results.
+func (s *Syncer) Apply(ctx context.Context, obs *plan.Observed, p plan.Plan) (plan.Results, error) {
+	run := &applier{Syncer: s, sj: obs.SequentialJob, retryNamesAfter: plan.RetryNamesAfter(*obs)}
+	err := children.FirstErrors(run.delete(ctx, p.Delete), run.suspend(ctx, p.Suspend), run.setActive(ctx, p.SetWorkloadActive))
+	created := run.create(ctx, p)
+	if err != nil && !apierrors.IsConflict(err) {
+		run.results.Error = err.Error()
+	}
+	run.results.Interrupted = ctx.Err() != nil
+	return run.results, children.FirstErrors(err, created)
+}
+
+// applier applies one plan. There is one child as a rule, so that requests are made one after another.
+type applier struct {
+	*Syncer
+	sj *batchv1alpha1.SequentialJob
+	// retryNamesAfter is when a taken name is asked for again.
+	retryNamesAfter time.Duration
+	results         plan.Results
+}
+
+func (a *applier) delete(ctx context.Context, deletions []plan.Deletion) error {
+	var errs []error
+	for i, child := range deletions {
+		if ctx.Err() != nil {
+			break
+		}
+		refs := []children.Ref{{Name: child.Name, UID: child.UID}}
+		var err error
+		if child.Kind == batchv1alpha1.StepKindJobSet {
+			_, err = a.jobSets.Delete(ctx, a.sj, refs)
+		} else {
+			_, err = a.jobs.Delete(ctx, a.sj, refs)
+		}
+		switch {
+		case err == nil:
+			a.results.Deleted = append(a.results.Deleted, i)
+		case apierrors.IsForbidden(err) && a.sj.DeletionTimestamp != nil:
+			a.results.Forbidden = append(a.results.Forbidden, i)
+		default:
+			errs = append(errs, err)
+		}
+	}
+	return children.FirstErrors(errs...)
+}
+
+func (a *applier) suspend(ctx context.Context, patches []plan.SuspendPatch) error {
+	var errs []error
+	for _, patch := range patches {
+		if ctx.Err() != nil {
+			break
+		}
+		calls, end := children.Finishing(ctx)
+		steps := []children.Operation{children.Set("/spec/suspend", patch.Suspend)}
+		var err error
+		if patch.Kind == batchv1alpha1.StepKindJobSet {
+			_, err = a.jobSets.Patch(calls, a.sj, patch.Name, patch.ResourceVersion, steps)
+		} else {
+			_, err = a.jobs.Patch(calls, a.sj, patch.Name, patch.ResourceVersion, steps)
+		}
+		end()
+		errs = append(errs, err)
+	}
+	return children.FirstErrors(errs...)
+}
+
+func (a *applier) setActive(ctx context.Context, patch *plan.WorkloadPatch) error {
+	if patch == nil || ctx.Err() != nil {
+		return nil
+	}
+	ctx, end := children.Finishing(ctx)
+	defer end()
+	if err := a.deps.Queues.SetActive(ctx, a.sj, *patch); err != nil {
+		return fmt.Errorf("setting spec.active of workload %s/%s to %t: %w", a.sj.Namespace, patch.Name, patch.Active, err)
+	}
+	return nil
+}
+
+// create creates the child, and before that adds the finalizer. A child without it could outlive the sequence for a moment.
+func (a *applier) create(ctx context.Context, p plan.Plan) error {
+	if ctx.Err() != nil {
+		return nil
+	}
+	if p.AddFinalizer {
+		if err := a.addFinalizer(ctx); err != nil {
+			if !apierrors.IsConflict(err) {
+				a.results.Error = err.Error()
+			}
+			return err
+		}
+	}
+	switch {
+	case p.CreateJob != nil:
+		return a.created(createOne(ctx, a, a.jobs, p.CreateJob))
+	case p.CreateJobSet != nil:
+		return a.created(createOne(ctx, a, a.jobSets, p.CreateJobSet))
+	}
+	return nil
+}
+
+// createOne creates one child.
+func createOne[T metav1.Object](ctx context.Context, a *applier, w *children.Writer[T], child T) children.CreationResults {
+	return w.CreateAll(ctx, a.sj, children.Creations[T]{
+		Children: []T{child}, Template: func(T) string { return "" }, TakenFor: a.retryNamesAfter,
+		Repair: func(ctx context.Context, existing T, _ error) (children.Result, error) {
+			return restoreLabel(ctx, w, a.sj, existing)
+		},
+	})
+}
+
+// restoreLabel gives a child the label back by which it is selected. Without it no cache shows the child.
+func restoreLabel[T metav1.Object](ctx context.Context, w *children.Writer[T], sj *batchv1alpha1.SequentialJob, child T) (children.Result, error) {
+	const path = "/metadata/labels"
+	label := map[string]string{batchv1alpha1.SequentialJobUIDKey: string(sj.UID)}
+	if child.GetLabels()[batchv1alpha1.SequentialJobUIDKey] == string(sj.UID) {
+		return children.Exists, nil
+	}
+	steps := children.SetKeys(path, label)
+	if child.GetLabels() == nil {
+		steps = []children.Operation{children.Set(path, label)}
+	}
+	version, err := w.Patch(ctx, sj, child.GetName(), child.GetResourceVersion(), steps)
+	switch {
+	case err != nil:
+		return children.Refused, err
+	case version == "":
+		return children.NameFreed, nil
+	}
+	return children.Repaired, nil
+}
+
+// creations are the results of creations in the words of the plan.
+var creations = map[children.Result]plan.Creation{
+	children.NotTried: plan.NotTried, children.Created: plan.Created, children.Exists: plan.Created, children.Repaired: plan.Created,
+	children.NameTaken: plan.NameTaken, children.NameFreed: plan.NameFreed, children.Refused: plan.Refused, children.TemplateRefused: plan.Refused,
+}
+
+// reasons are those of refusals in the words of the plan.
+var reasons = map[children.Reason]plan.RefusalReason{
+	children.FailedCreate: plan.Overloaded, children.QuotaExceeded: plan.OutOfQuota,
+	children.Forbidden: plan.NotAccepted, children.AdmissionDenied: plan.NotAccepted, children.Invalid: plan.NotAccepted,
+}
+
+// created notes what became of the creation. An API that fails, and does not ask for patience, is an error of the pass.
+func (a *applier) created(done children.CreationResults) error {
+	a.results.Creation = creations[done.Results[0]]
+	if len(done.Refusals) == 0 {
+		return done.Err
+	}
+	why := done.Refusals[0]
+	if why.Reason == children.FailedCreate && !overloaded(done.Err) {
+		if !apierrors.IsConflict(done.Err) {
+			a.results.Error = cmp.Or(a.results.Error, why.Message)
+		}
+		return done.Err
+	}
+	a.results.Refusal = &plan.Refusal{Reason: reasons[why.Reason], Message: why.Message}
+	return done.Err
+}
+
+// overloaded returns whether the API asks for fewer requests, or takes too long.
+func overloaded(err error) bool {
+	return apierrors.IsTooManyRequests(err) || apierrors.IsTimeout(err) || apierrors.IsServerTimeout(err) || errors.Is(err, context.DeadlineExceeded)
+}
+
+func (a *applier) addFinalizer(ctx context.Context) error {
+	ctx, end := children.Finishing(ctx)
+	defer end()
+	stored, err := a.setFinalizers(ctx, a.sj, append(slices.Clone(a.sj.Finalizers), batchv1alpha1.SequentialJobFinalizer))
+	if err != nil {
+		return fmt.Errorf("adding the finalizer to sequentialjob %s/%s: %w", a.sj.Namespace, a.sj.Name, err)
+	}
+	a.results.ResourceVersion = stored.ResourceVersion
+	return nil
+}
+
+// removeFinalizer lets a sequence go. One that is gone is no error.
+func (s *Syncer) removeFinalizer(ctx context.Context, sj *batchv1alpha1.SequentialJob) error {
+	ctx, end := children.Finishing(ctx)
+	defer end()
+	others := slices.DeleteFunc(slices.Clone(sj.Finalizers), func(f string) bool { return f == batchv1alpha1.SequentialJobFinalizer })
+	if _, err := s.setFinalizers(ctx, sj, others); err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("removing the finalizer from sequentialjob %s/%s: %w", sj.Namespace, sj.Name, err)
+	}
+	return nil
+}
+
+// setFinalizers replaces the finalizers of one version of a sequence.
+func (s *Syncer) setFinalizers(ctx context.Context, sj *batchv1alpha1.SequentialJob, finalizers []string) (*batchv1alpha1.SequentialJob, error) {
+	body, err := json.Marshal([]children.Operation{
+		children.Set("/metadata/resourceVersion", sj.ResourceVersion), children.Set("/metadata/finalizers", finalizers),
+	})
+	if err != nil {
+		return nil, err
+	}
+	stored, err := s.deps.SequentialJobs(sj.Namespace).Patch(ctx, sj.Name, types.JSONPatchType, body, metav1.PatchOptions{})
+	if err != nil {
+		s.noteAnswer(cache.MetaObjectToName(sj), err)
+		return nil, err
+	}
+	s.deps.Consistency.Wrote(cache.MetaObjectToName(sj), resourceSequentialJobs, stored.ResourceVersion)
+	return stored, nil
+}

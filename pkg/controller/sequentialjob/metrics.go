@@ -1,0 +1,50 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package sequentialjob
+
+import (
+	"sync"
+
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/component-base/metrics"
+	"k8s.io/component-base/metrics/legacyregistry"
+
+	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1/helper"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/children"
+)
+
+var (
+	stepsTotal = metrics.NewCounterVec(&metrics.CounterOpts{
+		Name: "sequentialjob_steps_total", StabilityLevel: metrics.ALPHA,
+		Help: "Number of attempts of steps of SequentialJobs that ended, by result: Succeeded or Failed.",
+	}, []string{"result"})
+
+	phases = children.NewPhaseCounts("sequentialjob_sequentialjobs",
+		"Number of SequentialJobs by phase: Pending, Running, Suspended, Waiting, Completed or Failed.", helper.Phases())
+
+	registerOnce sync.Once
+)
+
+func registerMetrics() {
+	registerOnce.Do(func() {
+		legacyregistry.MustRegister(stepsTotal)
+		legacyregistry.CustomMustRegister(phases)
+	})
+}
+
+// countEnds counts the steps whose end has just been stored.
+func countEnds(was, is *batchv1alpha1.SequentialJobStatus) {
+	for i := range is.Steps {
+		state := is.Steps[i].State
+		ended := state == batchv1alpha1.StepSucceeded || state == batchv1alpha1.StepFailed
+		if ended && (i >= len(was.Steps) || was.Steps[i].State != state || was.Steps[i].Attempts != is.Steps[i].Attempts) {
+			stepsTotal.WithLabelValues(string(state)).Inc()
+		}
+	}
+}
+
+func countPhase(sj *batchv1alpha1.SequentialJob) {
+	phases.Set(cache.MetaObjectToName(sj), string(helper.Phase(sj)))
+}

@@ -1,0 +1,181 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package sequentialjob
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+
+	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
+	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/children"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/sequentialjob/plan"
+)
+
+// lagRetry is when to look again while an informer lags behind our own writes. Its event usually comes first.
+const lagRetry = time.Second
+
+// Observe returns the sequence and its children as the caches have them. It returns nil for a sequence that is gone, and nil
+// with a time to wait while the caches do not show what the last sync did, or what the status already holds. Why a Job failed
+// may be read from the API, and whether a child is gone that no cache shows.
+func (s *Syncer) Observe(ctx context.Context, key cache.ObjectName) (*plan.Observed, time.Duration, error) {
+	// What was read before the question could be older than the answer.
+	if !s.deps.Consistency.VersionsShown(key) {
+		return nil, lagRetry, nil
+	}
+	sj, wait, err := s.current(ctx, key)
+	if sj == nil || err != nil {
+		return nil, wait, err
+	}
+	kids, err := s.deps.Caches.Children(sj)
+	if err != nil {
+		return nil, 0, err
+	}
+	if !s.deps.Consistency.DeletionsShown(key, asObjects(kids)) {
+		return nil, lagRetry, nil
+	}
+	obs := &plan.Observed{
+		SequentialJob: sj, Children: kids, RefusedSince: s.refusedSince.Noted(key), Queue: plan.Queue{Served: true},
+		Now: metav1.NewTime(s.deps.Clock.Now().Truncate(time.Second)),
+	}
+	if lags, err := s.lags(ctx, *obs); err != nil || lags {
+		return nil, lagRetry, err
+	}
+	if err := s.observeOthers(ctx, obs); err != nil {
+		return nil, 0, err
+	}
+	if err := s.observeRestore(ctx, obs); err != nil {
+		return nil, 0, err
+	}
+	if job := plan.MissingCause(*obs); job != nil {
+		if cause := s.deps.FirstCause(ctx, sj.Namespace, *job); cause != nil {
+			obs.Causes = map[types.UID]*jobsetv1alpha2.FailureCause{job.UID: cause}
+		}
+	}
+	return obs, 0, nil
+}
+
+// observeRestore finds out whether the sequence is as a backup had it, if that matters.
+func (s *Syncer) observeRestore(ctx context.Context, obs *plan.Observed) error {
+	if !plan.RestoreMatters(*obs) {
+		return nil
+	}
+	state, err := s.deps.Restore(ctx, obs.SequentialJob)
+	if err == nil {
+		obs.Restored, obs.EditedSinceRestore, obs.ActedSinceRestore = state.Restored, state.Edited, state.Acted
+	}
+	return err
+}
+
+// current returns the sequence; nil if it is gone, and nil with a time to wait if the cache does not show the last write.
+func (s *Syncer) current(ctx context.Context, key cache.ObjectName) (*batchv1alpha1.SequentialJob, time.Duration, error) {
+	sj, err := s.deps.Caches.SequentialJob(key)
+	if err != nil {
+		return nil, 0, err
+	}
+	if sj == nil {
+		s.forget(key)
+		return nil, 0, nil
+	}
+	if outdated, err := s.outdated(ctx, key, sj); err != nil || outdated {
+		return nil, lagRetry, err
+	}
+	return sj, 0, nil
+}
+
+// noteAnswer remembers that a write may have changed the sequence although it failed.
+func (s *Syncer) noteAnswer(key cache.ObjectName, err error) {
+	if !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) {
+		s.unanswered.Note(key, true)
+	}
+}
+
+// outdated returns whether a write whose answer is not known has changed the sequence, and the cache does not show it yet: a step
+// that has ended by that write must not run again.
+func (s *Syncer) outdated(ctx context.Context, key cache.ObjectName, sj *batchv1alpha1.SequentialJob) (bool, error) {
+	if !s.unanswered.Noted(key) {
+		return false, nil
+	}
+	live, err := s.deps.SequentialJobs(key.Namespace).Get(ctx, key.Name, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		return true, nil
+	case err != nil:
+		return false, fmt.Errorf("reading sequentialjob %s after a write without an answer: %w", key, err)
+	case live.UID != sj.UID || live.ResourceVersion != sj.ResourceVersion:
+		return true, nil
+	}
+	s.unanswered.Forget(key)
+	return false, nil
+}
+
+// lags returns whether a child exists that the caches do not show although the status knows it: another process may have seen
+// it before this one did. Without this question its step would run again.
+func (s *Syncer) lags(ctx context.Context, obs plan.Observed) (bool, error) {
+	ref := plan.Unseen(obs)
+	if ref == nil {
+		return false, nil
+	}
+	if ref.Kind == batchv1alpha1.StepKindJobSet {
+		return exists(ctx, s.jobSets, obs.SequentialJob, *ref)
+	}
+	return exists(ctx, s.jobs, obs.SequentialJob, *ref)
+}
+
+// exists asks the API for a child. One that lost the label by which it is selected gets it back, because no cache shows it.
+func exists[T metav1.Object](ctx context.Context, w *children.Writer[T], sj *batchv1alpha1.SequentialJob, ref plan.ChildRef) (bool, error) {
+	child, err := w.Get(ctx, sj.Namespace, ref.Name)
+	switch {
+	case apierrors.IsNotFound(err):
+		return false, nil
+	case err != nil:
+		return false, fmt.Errorf("reading child %s/%s, which no cache shows: %w", sj.Namespace, ref.Name, err)
+	case child.GetUID() != ref.UID || !metav1.IsControlledBy(child, sj):
+		return false, nil
+	}
+	_, err = restoreLabel(ctx, w, sj, child)
+	return true, err
+}
+
+// observeOthers adds what else than children belongs to the sequence.
+func (s *Syncer) observeOthers(ctx context.Context, obs *plan.Observed) (err error) {
+	if s.deps.Queues != nil && plan.NamesQueue(*obs) {
+		if obs.Queue, err = s.deps.Queues.Queue(ctx, obs.SequentialJob, plan.Current(*obs)); err != nil {
+			return err
+		}
+	}
+	key := cache.MetaObjectToName(obs.SequentialJob)
+	pods, reason, err := s.deps.Caches.Unschedulable(obs.SequentialJob)
+	if err != nil || pods == 0 {
+		s.unschedulable.Forget(key)
+		return err
+	}
+	since := s.unschedulable.Noted(key)
+	if since.IsZero() {
+		since = obs.Now.Time
+		s.unschedulable.Note(key, since)
+	}
+	obs.Unschedulable = plan.Unschedulable{Pods: pods, Reason: reason, Since: since}
+	return nil
+}
+
+// asObjects returns what is needed to see whether deletions show.
+func asObjects(kids []plan.Child) []metav1.Object {
+	out := make([]metav1.Object, 0, len(kids))
+	for _, kid := range kids {
+		meta := &metav1.ObjectMeta{UID: kid.UID}
+		if kid.Deleting {
+			meta.DeletionTimestamp = &metav1.Time{}
+		}
+		out = append(out, meta)
+	}
+	return slices.Clip(out)
+}

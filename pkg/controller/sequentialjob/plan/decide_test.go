@@ -1,0 +1,54 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"testing"
+
+	"k8s.io/utils/ptr"
+
+	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
+	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+)
+
+func TestContainersRunOneAfterAnother(t *testing.T) {
+	w := newWorld(t).settle()
+	diff(t, "the state of the first step", batchv1alpha1.StepRunning, w.sj.Status.Steps[0].State)
+	diff(t, "Progressing", "True JobStarted: Job 0 runs", w.condition("Progressing"))
+	diff(t, "Available", "True Operational: the sequence is operational", w.condition("Available"))
+	diff(t, "the state", batchv1alpha1.SequentialJobState{Active: 1}, w.sj.Status.State)
+	diff(t, "the progress", batchv1alpha1.SequentialJobProgress{CurrentIndex: ptr.To[int32](0), CompletedIndices: []int32{}}, w.sj.Status.Progress)
+	w.ends(0, Succeeded).ends(1, Succeeded).ends(2, Succeeded)
+	diff(t, "what was created", []string{"etl-0/1", "etl-1/1", "etl-2/1"}, w.created)
+	diff(t, "the progress", batchv1alpha1.SequentialJobProgress{CurrentIndex: ptr.To[int32](3), CompletedIndices: []int32{0, 1, 2}}, w.sj.Status.Progress)
+	diff(t, "the state", batchv1alpha1.SequentialJobState{Succeeded: 3}, w.sj.Status.State)
+	diff(t, "Complete", "True AllJobsCompleted: all jobs completed successfully", w.condition("Complete"))
+	diff(t, "Progressing", "False Completed: all jobs completed successfully", w.condition("Progressing"))
+	diff(t, "the finalizers", []string(nil), w.sj.Finalizers)
+	diff(t, "the number of children that are left", 3, len(w.kids))
+	diff(t, "the events", []string{
+		"Normal JobStarted Started job 0", "Normal JobCompleted Job 0 completed successfully",
+		"Normal JobStarted Started job 1", "Normal JobCompleted Job 1 completed successfully",
+		"Normal JobStarted Started job 2", "Normal JobCompleted Job 2 completed successfully",
+		"Normal AllJobsCompleted Completed 3 jobs",
+	}, w.events)
+}
+
+// TestFailedExample is the example of the prototype: of three containers the second one fails.
+func TestFailedExample(t *testing.T) {
+	w := newWorld(t).settle().ends(0, Succeeded).ends(1, Failed)
+	diff(t, "Failed", "True JobFailed: Job 1 failed: BackoffLimitExceeded", w.condition("Failed"))
+	diff(t, "Available", "False Failed: Job 1 failed: BackoffLimitExceeded", w.condition("Available"))
+	diff(t, "Progressing", "False JobFailed: Job 1 failed: BackoffLimitExceeded", w.condition("Progressing"))
+	diff(t, "the state", batchv1alpha1.SequentialJobState{Succeeded: 1, Failed: 1}, w.sj.Status.State)
+	diff(t, "the progress", batchv1alpha1.SequentialJobProgress{
+		CurrentIndex: ptr.To[int32](1), CompletedIndices: []int32{0}, FailedIndex: ptr.To[int32](1), FailureReason: "BackoffLimitExceeded",
+	}, w.sj.Status.Progress)
+	diff(t, "what was created", []string{"etl-0/1", "etl-1/1"}, w.created)
+	diff(t, "the last event", "Warning JobFailed Job 1 failed: BackoffLimitExceeded", w.events[len(w.events)-1])
+	step := w.sj.Status.Steps[1]
+	diff(t, "the exit code", ptr.To[int32](3), step.ExitCode)
+	diff(t, "the first cause", &jobsetv1alpha2.FailureCause{Job: "etl-1", Pod: "pod", Container: "main", ExitCode: ptr.To[int32](3)}, step.FirstCause)
+	diff(t, "the finalizers", []string(nil), w.sj.Finalizers)
+}

@@ -1,0 +1,163 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
+	batchhelper "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1/helper"
+	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	jobsethelper "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
+)
+
+// ChildOfJob returns what decisions use of a Job.
+func ChildOfJob(job *batchv1.Job) Child {
+	c := childOf(job, batchv1alpha1.StepKindJob)
+	c.Suspended = ptr.Deref(job.Spec.Suspend, false)
+	c.Ready = ptr.Deref(job.Status.Ready, 0)+job.Status.Succeeded >= ptr.Deref(job.Spec.Parallelism, 1)
+	// The Job controller removes the start time of a Job that it has suspended. Until then it may be about to create pods.
+	c.Busy = job.Status.Active+ptr.Deref(job.Status.Terminating, 0) > 0 || c.Suspended && job.Status.StartTime != nil
+	c.InContainers = job.Spec.Template.Spec.RestartPolicy == corev1.RestartPolicyOnFailure
+	if done := jobsethelper.TrueJobCondition(job, batchv1.JobComplete); done != nil {
+		c.End, c.EndTime = Succeeded, job.Status.CompletionTime
+		if c.EndTime == nil {
+			c.EndTime = done.LastTransitionTime.DeepCopy()
+		}
+	}
+	if failed := jobsethelper.TrueJobCondition(job, batchv1.JobFailed); failed != nil {
+		c.End, c.EndTime, c.Reason, c.Message = Failed, failed.LastTransitionTime.DeepCopy(), failed.Reason, failed.Message
+	}
+	return c
+}
+
+// ChildOfJobSet returns what decisions use of a JobSet.
+func ChildOfJobSet(js *jobsetv1alpha2.JobSet) Child {
+	c := childOf(js, batchv1alpha1.StepKindJobSet)
+	c.Suspended = jobsethelper.Suspended(js)
+	var ready int32
+	for _, counts := range js.Status.ReplicatedJobsStatus {
+		c.Busy = c.Busy || counts.Active > 0
+		ready += counts.Ready + counts.Succeeded
+	}
+	for i := range js.Spec.ReplicatedJobs {
+		ready -= ptr.Deref(js.Spec.ReplicatedJobs[i].Replicas, 1)
+	}
+	c.Ready = ready >= 0
+	// The same holds for a JobSet that its controller has not seen suspended.
+	c.Busy = c.Busy || c.Suspended && !meta.IsStatusConditionTrue(js.Status.Conditions, jobsetv1alpha2.JobSetSuspended)
+	phase, condition := jobsethelper.Finished(js)
+	switch phase {
+	case "":
+		return c
+	case jobsethelper.PhaseCompleted:
+		c.End = Succeeded
+	default:
+		c.End, c.FirstCause = Failed, firstCauseOf(js)
+	}
+	if condition != nil {
+		c.EndTime = condition.LastTransitionTime.DeepCopy() // a pointer would keep the rest in memory
+		if c.End == Failed {
+			c.Reason, c.Message = condition.Reason, condition.Message
+		}
+	}
+	return c
+}
+
+// firstCauseOf returns the first cause of the attempt in which a JobSet failed.
+func firstCauseOf(js *jobsetv1alpha2.JobSet) *jobsetv1alpha2.FailureCause {
+	if a := jobsethelper.CurrentAttempt(&js.Status); a != nil {
+		return a.FirstCause
+	}
+	return nil
+}
+
+func childOf(obj metav1.Object, kind batchv1alpha1.StepKind) Child {
+	labels := obj.GetLabels()
+	attempt, _ := strconv.ParseInt(labels[batchv1alpha1.StepAttemptKey], 10, 32) // what is no number says nothing
+	return Child{
+		ChildRef:        ChildRef{Kind: kind, Name: obj.GetName(), UID: obj.GetUID()},
+		ResourceVersion: obj.GetResourceVersion(), Attempt: int32(attempt), Created: obj.GetCreationTimestamp(), Queued: labels[batchhelper.QueueKey] != "",
+		Admission: obj.GetAnnotations()[batchv1alpha1.AdmissionKey], Deleting: obj.GetDeletionTimestamp() != nil,
+	}
+}
+
+// family are the children of a sequence, by what is to be done about them.
+type family struct {
+	// current is the child of the current attempt of the current step; nil if there is none.
+	current *Child
+	// inTheWay are those that must be gone before a child is created: those that have not ended and should not run, and those of
+	// older attempts of the current step, which have its name.
+	inTheWay []member
+	// ended are those of other steps, or of older attempts, that stay.
+	ended []member
+	// active is the number of those that have not ended.
+	active int32
+}
+
+// member is a child with the index of its step.
+type member struct {
+	Child
+	index int
+}
+
+func familyOf(o Observed) family {
+	var f family
+	begun := begunStep(o.SequentialJob)
+	for i := range o.Children {
+		c := &o.Children[i]
+		m := member{Child: *c, index: indexOf(o.SequentialJob, c.Name)}
+		if c.End == "" {
+			f.active++
+		}
+		current := isCurrent(o.SequentialJob, *c)
+		switch {
+		case current && f.current == nil:
+			f.current = c
+		case c.End == "", begun != nil && c.Name == begun.ChildName:
+			f.inTheWay = append(f.inTheWay, m)
+		default:
+			f.ended = append(f.ended, m)
+		}
+	}
+	slices.SortFunc(f.inTheWay, compareMembers)
+	slices.SortFunc(f.ended, compareMembers)
+	return f
+}
+
+// isCurrent returns whether a child is that of the current attempt of the current step. One that status knows is, whatever
+// its labels say.
+func isCurrent(sj *batchv1alpha1.SequentialJob, c Child) bool {
+	entry := currentEntry(sj)
+	switch {
+	case entry == nil || entry.Kind != c.Kind || entry.ChildName != c.Name:
+		return false
+	case entry.ChildUID != "" && entry.ChildUID == c.UID:
+		return true
+	}
+	return c.Attempt == entry.Attempts
+}
+
+// indexOf returns the index of the step of a child, by its name; -1 if the name is no name of a child.
+func indexOf(sj *batchv1alpha1.SequentialJob, name string) int {
+	number, found := strings.CutPrefix(name, sj.Name+"-")
+	index, err := strconv.Atoi(number)
+	if !found || err != nil || batchhelper.ChildName(sj.Name, index) != name {
+		return -1
+	}
+	return index
+}
+
+func compareMembers(a, b member) int {
+	return cmp.Or(cmp.Compare(a.index, b.index), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.UID, b.UID))
+}

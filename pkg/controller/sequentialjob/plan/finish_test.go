@@ -1,0 +1,177 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1/helper"
+)
+
+func (w *world) deleted() *world {
+	return w.change(func(sj *batchv1alpha1.SequentialJob) { sj.DeletionTimestamp = &metav1.Time{Time: w.now} })
+}
+
+func TestDeletion(t *testing.T) {
+	w := newWorld(t).settle().ends(0, Succeeded).deleted()
+	w.pass()
+	diff(t, "the finalizers while the child stops", 1, len(w.sj.Finalizers))
+	diff(t, "the event", true, slices.Contains(w.events, "Normal JobStopped Stopped job 1, Job etl-1, because the SequentialJob is being deleted"))
+	w.settle()
+	diff(t, "gone", true, w.gone)
+	diff(t, "the children that are left to the garbage collector", 1, len(w.kids))
+}
+
+func TestDeletionWithoutPermission(t *testing.T) {
+	w := newWorld(t).settle().deleted()
+	w.forbid = true
+	w.settle()
+	diff(t, "gone", true, w.gone)
+	want := "Warning JobNotStopped Job 0 was left to run because the controller has no permission to delete Job etl-0"
+	diff(t, "the event", true, slices.Contains(w.events, want))
+}
+
+func TestDeletionThatFails(t *testing.T) {
+	w := newWorld(t).settle().deleted()
+	w.kids, w.fail = nil, "no answer"
+	w.settle()
+	diff(t, "gone", false, w.gone)
+	w.fail = ""
+	w.settle()
+	diff(t, "gone", true, w.gone)
+}
+
+// TestDeletionOfOrphans has dependents that the garbage collector has orphaned: no cache shows them.
+func TestDeletionOfOrphans(t *testing.T) {
+	w := newWorld(t).settle().deleted()
+	uid := w.child("etl-0").UID
+	w.kids = nil
+	p := Decide(w.observed())
+	diff(t, "what is deleted", []Deletion{{ChildRef: ChildRef{Kind: "Job", Name: "etl-0", UID: uid}}}, p.Delete)
+	diff(t, "whether the finalizer goes", true, p.RemoveFinalizer)
+	done := newWorld(t, suspend(true)).settle().deleted()
+	diff(t, "what is done about one without the finalizer", Plan{}, Decide(done.observed()))
+}
+
+func TestNameConflict(t *testing.T) {
+	w := newWorld(t)
+	w.creation = NameTaken
+	w.settle()
+	want := "False NameConflict: a Job named etl-0 already exists and does not belong to the sequence; job 0 starts once that one is deleted"
+	diff(t, "Available", want, w.condition("Available"))
+	diff(t, "the next look", time.Second, w.due)
+	w.wait(10 * time.Second).settle()
+	diff(t, "the next look", 10*time.Second, w.due)
+	w.creation = Created
+	w.settle()
+	diff(t, "Available", "True Operational: the sequence is operational", w.condition("Available"))
+}
+
+func TestRefusals(t *testing.T) {
+	for name, tc := range map[string]struct {
+		refusal   Refusal
+		condition string
+		at, later string
+		after     string
+	}{
+		"a quota that is used up": {
+			refusal: Refusal{OutOfQuota, "exceeded quota: q"}, condition: "ResourcesUnavailable",
+			at: "True QuotaExceeded: Job 0 could not be created: exceeded quota: q", later: "True QuotaExceeded: Job 0 could not be created: exceeded quota: q",
+			after: "False ResourcesAvailable: the current job has what it needs",
+		},
+		"an API that asks for patience": {
+			refusal: Refusal{Overloaded, "too many requests"}, condition: "ResourcesUnavailable",
+			later: "True ClusterOverloaded: Job 0 could not be created: too many requests",
+			after: "False ResourcesAvailable: the current job has what it needs",
+		},
+		"an invalid container": {
+			refusal: Refusal{NotAccepted, `Job.batch "etl-0" is invalid: [spec.template.spec.containers[0].image: Required value, spec.backoffLimit: Invalid value]`}, condition: "Available",
+			at:    `False JobCreationFailed: Job 0 could not be created: Job.batch "etl-0" is invalid: [spec.containers[0].image: Required value, spec.backoffLimit: Invalid value]`,
+			later: `False JobCreationFailed: Job 0 could not be created: Job.batch "etl-0" is invalid: [spec.containers[0].image: Required value, spec.backoffLimit: Invalid value]`,
+			after: "True Operational: the sequence is operational",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.creation, w.refusal = Refused, &tc.refusal
+			w.settle()
+			if tc.at != "" || tc.condition != "Available" {
+				diff(t, "the condition at once", tc.at, w.condition(tc.condition))
+			}
+			w.wait(15 * time.Second).settle()
+			diff(t, "the condition after a while", tc.later, w.condition(tc.condition))
+			diff(t, "the phase", batchv1alpha1.PhaseRunning, helper.Phase(w.sj))
+			w.creation, w.refusal = Created, nil
+			w.settle()
+			diff(t, "the condition in the end", tc.after, w.condition(tc.condition))
+		})
+	}
+}
+
+func TestPathsAsUsersKnowThem(t *testing.T) {
+	const message = `Job.batch "etl-0" is invalid: spec.template.spec.containers[0].image: Required value, (spec.parallelism): x, my.spec.x, spec.template.spec.volumes[1].name: y`
+	for name, tc := range map[string]struct {
+		step helper.Step
+		want string
+	}{
+		"a container": {helper.Step{Index: 2}, `Job.batch "etl-0" is invalid: spec.containers[2].image: Required value, (spec.parallelism): x, my.spec.x, spec.template.spec.volumes[1].name: y`},
+		"a container of a step": {
+			helper.Step{Index: 2, InSteps: true},
+			`Job.batch "etl-0" is invalid: spec.steps[2].container.image: Required value, (spec.parallelism): x, my.spec.x, spec.template.spec.volumes[1].name: y`,
+		},
+		"a Job": {
+			helper.Steps(&batchv1alpha1.SequentialJobSpec{Steps: stepsOf("job").Steps})[0],
+			`Job.batch "etl-0" is invalid: spec.steps[0].job.spec.template.spec.containers[0].image: Required value, (spec.steps[0].job.spec.parallelism): x, my.spec.x, spec.steps[0].job.spec.template.spec.volumes[1].name: y`,
+		},
+		"a JobSet": {
+			helper.Steps(&batchv1alpha1.SequentialJobSpec{Steps: stepsOf("jobSet").Steps})[0],
+			`Job.batch "etl-0" is invalid: spec.steps[0].jobSet.spec.template.spec.containers[0].image: Required value, (spec.steps[0].jobSet.spec.parallelism): x, my.spec.x, spec.steps[0].jobSet.spec.template.spec.volumes[1].name: y`,
+		},
+	} {
+		t.Run(name, func(t *testing.T) { diff(t, "the message", tc.want, asWritten(tc.step, message)) })
+	}
+}
+
+func TestReconciliationErrors(t *testing.T) {
+	w := newWorld(t)
+	w.fail = "patching job ns/etl-0: no answer"
+	w.settle()
+	diff(t, "Failed", "True ReconciliationError: Failed to reconcile: patching job ns/etl-0: no answer", w.condition("Failed"))
+	diff(t, "the event", "Warning ReconciliationFailed Failed to reconcile: patching job ns/etl-0: no answer", w.events[0])
+	diff(t, "the phase", batchv1alpha1.PhaseRunning, helper.Phase(w.sj))
+	w.fail = ""
+	w.settle()
+	diff(t, "Failed", "False Reconciled: the sequence was reconciled", w.condition("Failed"))
+	w.ends(0, Succeeded).ends(1, Failed)
+	w.fail = "again"
+	w.settle()
+	diff(t, "Failed after the end", "True JobFailed: Job 1 failed: BackoffLimitExceeded", w.condition("Failed"))
+}
+
+func TestUnschedulablePods(t *testing.T) {
+	w := newWorld(t).settle()
+	w.waits = Unschedulable{Pods: 2, Reason: "0/3 nodes are available", Since: w.now}
+	w.settle()
+	diff(t, "ResourcesUnavailable at once", "", w.condition("ResourcesUnavailable"))
+	diff(t, "the next look", 30*time.Second, w.due)
+	w.wait(30 * time.Second).settle()
+	diff(t, "ResourcesUnavailable", "True Unschedulable: 2 pods of job 0 cannot be scheduled: 0/3 nodes are available", w.condition("ResourcesUnavailable"))
+	w.waits = Unschedulable{}
+	w.settle()
+	diff(t, "ResourcesUnavailable", "False ResourcesAvailable: the current job has what it needs", w.condition("ResourcesUnavailable"))
+}
+
+// TestUnseenChildren has a child that status knows and no cache shows.
+func TestUnseenChildren(t *testing.T) {
+	w := newWorld(t).settle()
+	diff(t, "while the cache shows it", (*ChildRef)(nil), Unseen(w.observed()))
+	uid := w.child("etl-0").UID
+	w.kids = nil
+	diff(t, "when it does not", &ChildRef{Kind: "Job", Name: "etl-0", UID: uid}, Unseen(w.observed()))
+}

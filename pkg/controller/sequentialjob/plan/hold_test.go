@@ -1,0 +1,112 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
+	kueue "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/kueue/plan"
+)
+
+// heldSequence is one in its second step, with quota for all of them or without.
+func heldSequence(admitted bool, kids ...Child) Observed {
+	sj := &batchv1alpha1.SequentialJob{ObjectMeta: metav1.ObjectMeta{Name: "etl", UID: "u", Labels: map[string]string{kueue.QueueKey: "team", kueue.PriorityClassKey: "high"}}}
+	sj.Spec.Containers = []corev1.Container{{Name: "a"}, {Name: "b"}}
+	sj.Status.Progress = batchv1alpha1.SequentialJobProgress{CurrentIndex: ptr.To[int32](1), CompletedIndices: []int32{0}}
+	sj.Status.Steps = []batchv1alpha1.SequentialJobStepStatus{
+		{Name: "a", Kind: batchv1alpha1.StepKindJob, ChildName: "etl-0", State: batchv1alpha1.StepSucceeded, Attempts: 1},
+		{Name: "b", Kind: batchv1alpha1.StepKindJob, ChildName: "etl-1", State: batchv1alpha1.StepStarting, Attempts: 1},
+	}
+	hold := &Hold{Message: "no room"}
+	if admitted {
+		hold = &Hold{
+			Admitted: true, Key: "linux", Workload: &kueue.Workload{},
+			Directives: map[string]kueue.Directives{kueue.MainPodSet: {NodeSelector: map[string]string{"os": "linux"}}},
+		}
+	}
+	return Observed{SequentialJob: sj, Children: kids, Queue: Queue{Served: true, Hold: hold}}
+}
+
+func heldChild(change ...func(*Child)) Child {
+	c := Child{ChildRef: ChildRef{Kind: batchv1alpha1.StepKindJob, Name: "etl-1", UID: "child"}, Attempt: 1, Admission: "linux", Busy: true}
+	for _, f := range change {
+		f(&c)
+	}
+	return c
+}
+
+func stopped(c *Child) { c.Suspended, c.Busy = true, false }
+
+func TestStepsRunWithTheQuotaOfTheSequence(t *testing.T) {
+	p := Decide(heldSequence(false))
+	if p.creates() || p.Status == nil || p.Status.Steps[1].State != batchv1alpha1.StepWaiting {
+		t.Errorf("without quota: %+v", p)
+	}
+	if c := p.Status.Conditions; !strings.Contains(progressing(c).Message, "Job 1 waits for quota in queue team: no room") {
+		t.Errorf("conditions %+v", c)
+	}
+	job := Decide(heldSequence(true)).CreateJob
+	if job == nil || job.Spec.Suspend != nil || job.Labels[kueue.QueueKey] != "" || job.Labels[kueue.PriorityClassKey] != "" ||
+		job.Spec.Template.Spec.NodeSelector["os"] != "linux" || job.Annotations[batchv1alpha1.AdmissionKey] != "linux" {
+		t.Errorf("with quota: %+v", job)
+	}
+	contradicts := heldSequence(true)
+	contradicts.SequentialJob.Spec.Template = &corev1.PodTemplateSpec{Spec: corev1.PodSpec{NodeSelector: map[string]string{"os": "windows"}}}
+	if p := Decide(contradicts); p.creates() || !strings.Contains(progressing(p.Status.Conditions).Message, `the node selector os must be "linux", but is "windows" already`) {
+		t.Errorf("a step that cannot run there: %+v", p)
+	}
+}
+
+func TestEvictedStepsStop(t *testing.T) {
+	p := Decide(heldSequence(false, heldChild()))
+	if len(p.Suspend) != 1 || !p.Suspend[0].Suspend || len(p.Delete) != 0 || p.Status.Steps[1].State != batchv1alpha1.StepWaiting {
+		t.Errorf("evicted: %+v", p)
+	}
+	if p := Decide(heldSequence(false, heldChild(stopped))); len(p.Suspend) != 0 || len(p.Events) != 0 {
+		t.Errorf("evicted and stopped: %+v", p)
+	}
+	p = Decide(heldSequence(true, heldChild(stopped)))
+	if len(p.Suspend) != 1 || p.Suspend[0].Suspend || p.Status.Steps[1].Attempts != 1 || p.Status.Steps[1].State != batchv1alpha1.StepRunning {
+		t.Errorf("admitted to the same nodes: %+v", p)
+	}
+	p = Decide(heldSequence(true, heldChild(stopped, func(c *Child) { c.Admission = "windows" })))
+	if len(p.Suspend) != 0 || p.Status.Steps[1].Attempts != 2 || p.Events[0].Reason != reasonAdmittedElsewhere {
+		t.Errorf("admitted to others: %+v", p)
+	}
+}
+
+func TestBusyAndReady(t *testing.T) {
+	for name, test := range map[string]struct {
+		kids        []Child
+		busy, ready bool
+	}{
+		"between two steps":         {nil, false, true},
+		"pods run":                  {[]Child{heldChild()}, true, false},
+		"pods are ready":            {[]Child{heldChild(func(c *Child) { c.Ready = true })}, true, true},
+		"pods may come":             {[]Child{heldChild(func(c *Child) { c.Busy = false })}, true, false},
+		"suspended":                 {[]Child{heldChild(stopped)}, false, false},
+		"suspended while pods stop": {[]Child{heldChild(func(c *Child) { c.Suspended = true })}, true, false},
+		"ended":                     {[]Child{heldChild(func(c *Child) { c.End, c.Busy = Succeeded, false })}, false, true},
+	} {
+		o := heldSequence(true, test.kids...)
+		if busy, ready := Busy(o), PodsReady(o); busy != test.busy || ready != test.ready {
+			t.Errorf("%s: busy %t, ready %t", name, busy, ready)
+		}
+	}
+}
+
+func progressing(conditions []metav1.Condition) metav1.Condition {
+	for _, c := range conditions {
+		if c.Type == batchv1alpha1.ConditionProgressing {
+			return c
+		}
+	}
+	return metav1.Condition{}
+}

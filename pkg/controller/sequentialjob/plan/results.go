@@ -1,0 +1,82 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"time"
+
+	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
+)
+
+// Creation is the result of the creation of a child.
+type Creation int
+
+// Results of creations.
+const (
+	// NotTried means that no child was asked for.
+	NotTried Creation = iota
+	// Created children are new, or exist already. The caches are about to show them.
+	Created
+	// NameTaken is for a child whose name an object has that the sequence does not control.
+	NameTaken
+	// NameFreed is for a child whose name was taken a moment ago. No cache shows that it is free.
+	NameFreed
+	// Refused is for a child that the API refused.
+	Refused
+)
+
+// RefusalReason is why the API refused a child.
+type RefusalReason int
+
+const (
+	// Overloaded means that nobody has decided against the child: the API did not answer, or asked for fewer requests.
+	Overloaded RefusalReason = iota
+	// OutOfQuota means that a ResourceQuota is used up.
+	OutOfQuota
+	// NotAccepted means that the API considers the child invalid, or that a policy or a missing permission forbids it.
+	NotAccepted
+)
+
+// Refusal is why the child was not created.
+type Refusal struct {
+	Reason RefusalReason
+	// Message is the answer of the API, or why there was none.
+	Message string
+}
+
+// Results are what became of the writes of a plan.
+type Results struct {
+	// ResourceVersion is that of the sequence after its finalizer was added; empty if it was not.
+	ResourceVersion string
+	// Creation is the result for the child of the plan, and Refusal is why it was refused; nil if nobody needs to know.
+	Creation Creation
+	Refusal  *Refusal
+	// Deleted are the deletions that were accepted, and Forbidden those for which the controller lacks the permission. They
+	// hold the place in Plan.Delete.
+	Deleted, Forbidden []int
+	// Error is why something else than the creation failed; empty if nothing did, or if it was a conflict.
+	Error string
+	// Interrupted is true if the time of the pass ended before all writes were done.
+	Interrupted bool
+}
+
+// Outcome is what remains to be done of a sync when the children are written, and what is remembered until the next one.
+type Outcome struct {
+	// Status is the complete next status, which is stored now; nil for none.
+	Status *batchv1alpha1.SequentialJobStatus
+	// ResourceVersion is that of the sequence to which Status belongs.
+	ResourceVersion string
+	// Events are reported once Status is stored.
+	Events []Event
+	// Warnings are about children, and are reported whether the status can be stored or not.
+	Warnings []Event
+	// RemoveFinalizer is true if the finalizer is removed once Status is stored.
+	RemoveFinalizer bool
+	// DeleteSequentialJob is true if the sequence is deleted in the foreground, unless it was changed.
+	DeleteSequentialJob bool
+	// RefusedSince is the next Observed.RefusedSince.
+	RefusedSince time.Time
+	// RequeueAfter is the time after which the next sync is due even if nothing happens; 0 for none.
+	RequeueAfter time.Duration
+}

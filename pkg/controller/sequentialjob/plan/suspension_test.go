@@ -1,0 +1,195 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"k8s.io/utils/ptr"
+
+	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1/helper"
+)
+
+func suspend(value bool) func(*batchv1alpha1.SequentialJob) {
+	return func(sj *batchv1alpha1.SequentialJob) { sj.Spec.Suspend = ptr.To(value) }
+}
+
+func queued(sj *batchv1alpha1.SequentialJob) {
+	sj.Labels = map[string]string{helper.QueueKey: "q"}
+}
+
+func TestSuspendedBeforeTheStart(t *testing.T) {
+	w := newWorld(t, suspend(true)).settle()
+	diff(t, "Suspended", "True Suspended: the sequence is suspended", w.condition("Suspended"))
+	diff(t, "Progressing", "False Suspended: the sequence is suspended", w.condition("Progressing"))
+	diff(t, "the progress", batchv1alpha1.SequentialJobProgress{CompletedIndices: []int32{}}, w.sj.Status.Progress)
+	diff(t, "the start", true, w.sj.Status.StartTime == nil)
+	w.change(suspend(false)).settle()
+	diff(t, "Suspended", "False Resumed: the sequence was resumed", w.condition("Suspended"))
+	diff(t, "what was created", []string{"etl-0/1"}, w.created)
+}
+
+func TestSuspendedWhileAStepRuns(t *testing.T) {
+	w := newWorld(t).settle()
+	w.change(suspend(true))
+	w.child("etl-0").Busy = true
+	w.pass() // the patch
+	w.child("etl-0").Busy = true
+	w.settle()
+	diff(t, "Suspended while pods run", "", w.condition("Suspended"))
+	diff(t, "Progressing", "False Suspended: the sequence is suspended", w.condition("Progressing"))
+	w.child("etl-0").Busy = false
+	w.settle()
+	diff(t, "Suspended", "True Suspended: the sequence is suspended", w.condition("Suspended"))
+	diff(t, "the child", true, w.child("etl-0").Suspended)
+	diff(t, "the state", batchv1alpha1.StepSuspended, w.sj.Status.Steps[0].State)
+	w.change(suspend(false)).settle()
+	diff(t, "the child", false, w.child("etl-0").Suspended)
+	diff(t, "Suspended", "False Resumed: the sequence was resumed", w.condition("Suspended"))
+	diff(t, "the state", batchv1alpha1.StepRunning, w.sj.Status.Steps[0].State)
+	started := 0
+	for _, e := range w.events {
+		if e == "Normal JobStarted Started job 0" {
+			started++
+		}
+	}
+	diff(t, "how often the start is reported", 1, started)
+}
+
+// TestSuspendedWhileAStepEnds has a child that ends although its sequence was suspended.
+func TestSuspendedWhileAStepEnds(t *testing.T) {
+	w := newWorld(t).settle().change(suspend(true)).ends(0, Succeeded)
+	diff(t, "what was created", []string{"etl-0/1"}, w.created)
+	diff(t, "the current index", ptr.To[int32](1), w.sj.Status.Progress.CurrentIndex)
+	diff(t, "the number of steps that have begun", 1, len(w.sj.Status.Steps))
+	diff(t, "Suspended", "True Suspended: the sequence is suspended", w.condition("Suspended"))
+	diff(t, "the finalizers", []string(nil), w.sj.Finalizers)
+	w.change(suspend(false)).settle()
+	diff(t, "what was created", []string{"etl-0/1", "etl-1/1"}, w.created)
+}
+
+func TestQueuedChildren(t *testing.T) {
+	w := newWorld(t, queued).settle()
+	diff(t, "the state", batchv1alpha1.StepWaiting, w.sj.Status.Steps[0].State)
+	diff(t, "Progressing", "False WaitingForQuota: Job 0 waits for quota in queue q: Kueue has made no Workload for it yet", w.condition("Progressing"))
+	w.queue.Workload = &Workload{Name: "w", Active: true, Message: "couldn't assign flavors"}
+	w.settle()
+	diff(t, "Progressing", "False WaitingForQuota: Job 0 waits for quota in queue q: couldn't assign flavors", w.condition("Progressing"))
+	diff(t, "whether time counts", true, w.sj.Status.ActiveSince == nil)
+	diff(t, "the start is not reported", false, slices.Contains(w.events, "Normal JobStarted Started job 0"))
+
+	w.child("etl-0").Suspended = false // Kueue
+	w.settle()
+	diff(t, "the state", batchv1alpha1.StepRunning, w.sj.Status.Steps[0].State)
+	diff(t, "Progressing", "True JobStarted: Job 0 runs", w.condition("Progressing"))
+	diff(t, "the start is reported", true, slices.Contains(w.events, "Normal JobStarted Started job 0"))
+
+	w.child("etl-0").Suspended = true // evicted
+	w.settle()
+	diff(t, "the state", batchv1alpha1.StepWaiting, w.sj.Status.Steps[0].State)
+}
+
+func TestSuspendedQueuedChildren(t *testing.T) {
+	w := newWorld(t, queued)
+	w.settle()
+	w.queue.Workload = &Workload{Name: "w", Active: true}
+	w.child("etl-0").Suspended = false
+	w.settle().change(suspend(true)).settle()
+	diff(t, "the Workload", false, w.queue.Workload.Active)
+	diff(t, "who suspends the child", false, w.child("etl-0").Suspended)
+	w.child("etl-0").Suspended, w.child("etl-0").Busy = true, false // Kueue
+	w.settle()
+	diff(t, "Suspended", "True Suspended: the sequence is suspended", w.condition("Suspended"))
+	w.change(suspend(false)).settle()
+	diff(t, "the Workload", true, w.queue.Workload.Active)
+	diff(t, "the child", true, w.child("etl-0").Suspended)
+	diff(t, "the state", batchv1alpha1.StepWaiting, w.sj.Status.Steps[0].State)
+}
+
+// TestWorkloadsOfOthers has a Workload that somebody else made inactive.
+func TestWorkloadsOfOthers(t *testing.T) {
+	w := newWorld(t, queued).settle()
+	w.queue.Workload = &Workload{Name: "w"}
+	w.settle()
+	diff(t, "the Workload", false, w.queue.Workload.Active)
+	w.change(suspend(true)).settle().change(suspend(false)).settle()
+	diff(t, "the Workload after a resumption", false, w.queue.Workload.Active)
+}
+
+func TestQueueWithoutKueue(t *testing.T) {
+	w := newWorld(t, queued)
+	w.queue.Served = false
+	w.settle()
+	want := "True QueueUnavailable: Job 0 waits for quota, but the cluster does not serve the API of Kueue: " +
+		"install Kueue, or remove the label kueue.x-k8s.io/queue-name from the SequentialJob and from job etl-0"
+	diff(t, "ResourcesUnavailable", want, w.condition("ResourcesUnavailable"))
+	w.child("etl-0").Suspended = false // by somebody
+	w.settle().change(suspend(true)).settle()
+	diff(t, "the child", true, w.child("etl-0").Suspended)
+	w.queue.Served = true
+	w.settle()
+	diff(t, "ResourcesUnavailable", "False ResourcesAvailable: the current job has what it needs", w.condition("ResourcesUnavailable"))
+}
+
+func TestDeadline(t *testing.T) {
+	limit := func(sj *batchv1alpha1.SequentialJob) { sj.Spec.ActiveDeadlineSeconds = ptr.To[int64](100) }
+	w := newWorld(t, limit).settle()
+	diff(t, "the next look", 100*time.Second, w.due)
+	w.wait(60*time.Second).ends(0, Succeeded)
+	diff(t, "the next look", 40*time.Second, w.due)
+	w.change(suspend(true)).settle().wait(time.Hour).settle()
+	diff(t, "the time that counts", int64(60), w.sj.Status.ActiveSeconds)
+	w.change(suspend(false)).settle()
+	w.wait(39 * time.Second).settle()
+	diff(t, "Failed", "", w.condition("Failed"))
+	w.wait(time.Second).settle()
+	diff(t, "Failed", "True DeadlineExceeded: Job 1 did not end in time: the sequence was active for 100 seconds", w.condition("Failed"))
+	diff(t, "the children that are left", 1, len(w.kids))
+	diff(t, "the state", batchv1alpha1.SequentialJobState{Succeeded: 1, Failed: 1}, w.sj.Status.State)
+	diff(t, "the state of the step", batchv1alpha1.StepFailed, w.sj.Status.Steps[1].State)
+	diff(t, "the reason", "DeadlineExceeded", w.sj.Status.Progress.FailureReason)
+	diff(t, "the event", true, slices.Contains(w.events, "Normal JobStopped Stopped job 1, Job etl-1, because the SequentialJob has ended"))
+	diff(t, "the finalizers", []string(nil), w.sj.Finalizers)
+}
+
+// TestDeadlineWhileWaiting has a step that waits for quota for longer than the deadline.
+func TestDeadlineWhileWaiting(t *testing.T) {
+	w := newWorld(t, queued, func(sj *batchv1alpha1.SequentialJob) { sj.Spec.ActiveDeadlineSeconds = ptr.To[int64](100) }).settle()
+	w.wait(time.Hour).settle()
+	diff(t, "Failed", "", w.condition("Failed"))
+	w.child("etl-0").Suspended = false
+	w.settle().wait(100 * time.Second).settle()
+	diff(t, "Failed", "True DeadlineExceeded: Job 0 did not end in time: the sequence was active for 100 seconds", w.condition("Failed"))
+}
+
+func TestCancel(t *testing.T) {
+	cancel := func(sj *batchv1alpha1.SequentialJob) {
+		st := newStatus(Observed{SequentialJob: sj})
+		st.set(batchv1alpha1.ConditionFailed, "True", batchv1alpha1.ReasonCancelled, "cancelled by alice")
+		sj.Status = *st.next
+	}
+	w := newWorld(t).settle().ends(0, Succeeded).change(cancel).settle()
+	diff(t, "the children that are left", 1, len(w.kids))
+	diff(t, "the event", true, slices.Contains(w.events, "Normal JobStopped Stopped job 1, Job etl-1, because the SequentialJob was cancelled"))
+	diff(t, "Available", "False Failed: cancelled by alice", w.condition("Available"))
+	diff(t, "Progressing", "False Cancelled: cancelled by alice", w.condition("Progressing"))
+	diff(t, "the state", batchv1alpha1.SequentialJobState{Succeeded: 1, Failed: 1}, w.sj.Status.State)
+	diff(t, "the finalizers", []string(nil), w.sj.Finalizers)
+	diff(t, "the end", true, w.sj.Status.CompletionTime != nil)
+
+	// A step that ended in the moment of a restart, which was cancelled then, leaves its child for its logs.
+	late := newWorld(t).settle()
+	late.child("etl-0").End = Succeeded
+	late.change(func(sj *batchv1alpha1.SequentialJob) {
+		sj.Status.Steps[0].Attempts, sj.Status.Steps[0].ChildUID, sj.Status.Steps[0].State = 2, "", batchv1alpha1.StepStarting
+	}).change(cancel).settle()
+	diff(t, "the children of an earlier attempt", 1, len(late.kids))
+
+	before := newWorld(t, suspend(true)).settle().change(cancel).settle()
+	diff(t, "the state of one that never started", batchv1alpha1.SequentialJobState{}, before.sj.Status.State)
+	diff(t, "the progress", batchv1alpha1.SequentialJobProgress{CompletedIndices: []int32{}}, before.sj.Status.Progress)
+}

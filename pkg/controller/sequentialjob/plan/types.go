@@ -1,0 +1,205 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
+	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+)
+
+// Observed is all that decisions depend on. What it points to is shared and must not be changed.
+type Observed struct {
+	// SequentialJob is the sequence as stored.
+	SequentialJob *batchv1alpha1.SequentialJob
+	// Children are the Jobs and JobSets that the sequence controls by UID, in any order, terminating ones included.
+	Children []Child
+	// Restored means that the store was restored from a backup, and that no controller has written the status of the sequence since. Of such a
+	// one, EditedSinceRestore means that the rest of it was written since, and ActedSinceRestore that a user has acted on it. All are known
+	// if RestoreMatters.
+	Restored, EditedSinceRestore, ActedSinceRestore bool
+	// Causes are why Jobs failed, by the UID of the Job; only those that MissingCause has asked for.
+	Causes map[types.UID]*jobsetv1alpha2.FailureCause
+	// Unschedulable are the pods that wait for a node.
+	Unschedulable Unschedulable
+	// Queue is what is known of Kueue. It is of interest only while a queue is named.
+	Queue Queue
+	// RefusedSince is since when each pass was refused the creation of the child; zero if the last one was not.
+	RefusedSince time.Time
+	// Now is the time of the observation, in whole seconds.
+	Now metav1.Time
+}
+
+// Child is what decisions use of a Job or a JobSet.
+type Child struct {
+	ChildRef
+	// ResourceVersion is that of the child.
+	ResourceVersion string
+	// Attempt is the number of the attempt of its step that the child is; 0 if it does not say.
+	Attempt int32
+	// Created is when it was created.
+	Created metav1.Time
+	// Queued means that the child names a queue, so that Kueue decides when it runs.
+	Queued bool
+	// Suspended is its spec.suspend.
+	Suspended bool
+	// Busy means that it has pods, or may have.
+	Busy bool
+	// Ready means that all of its pods are ready, or have succeeded.
+	Ready bool
+	// Admission is what Hold.Key was when it was created; empty if it runs without the quota of the sequence.
+	Admission string
+	// Deleting means that it is being deleted.
+	Deleting bool
+	// End is how it has ended; empty while it has not.
+	End End
+	// EndTime is when it ended.
+	EndTime *metav1.Time
+	// Reason and Message are why it failed.
+	Reason, Message string
+	// FirstCause is the first cause of the failure of a JobSet, which its own controller found.
+	FirstCause *jobsetv1alpha2.FailureCause
+	// InContainers means that pods of a Job may hold a failure although they have not failed themselves.
+	InContainers bool
+}
+
+// End is how a child has ended.
+type End string
+
+const (
+	// Succeeded children have completed.
+	Succeeded End = "Succeeded"
+	// Failed children have failed permanently.
+	Failed End = "Failed"
+)
+
+// ChildRef names one child and its very incarnation.
+type ChildRef struct {
+	// Kind of the child.
+	Kind batchv1alpha1.StepKind
+	// Name of the child, in the namespace of the sequence.
+	Name string
+	// UID of the child.
+	UID types.UID
+}
+
+// Queue is what is known of Kueue about a sequence that names a queue.
+type Queue struct {
+	// Served means that the cluster serves Kueue's API. It must be true unless it is known that the cluster does not.
+	Served bool
+	// Workload is the Workload that Kueue made for the current child; nil while there is none.
+	Workload *Workload
+	// Hold is what is known of the quota for the whole sequence; nil if each step asks for its own.
+	Hold *Hold
+	// Unreadable is why Workloads cannot be read; empty if they can, or if that is not known.
+	Unreadable string
+}
+
+// Workload is what decisions use of a Workload of Kueue.
+type Workload struct {
+	// Name, UID and ResourceVersion are those of the Workload.
+	Name            string
+	UID             types.UID
+	ResourceVersion string
+	// Active is its spec.active: false keeps it, and its child, out of the queue.
+	Active bool
+	// Deactivated means that this controller made it inactive. What somebody else made inactive stays so.
+	Deactivated bool
+	// Message is why it waits, in the words of Kueue; empty if Kueue says nothing.
+	Message string
+}
+
+// Unschedulable are the pods of the current child for which the scheduler finds no node.
+type Unschedulable struct {
+	// Pods is their number.
+	Pods int
+	// Reason is why one of them does not fit, in the words of the scheduler.
+	Reason string
+	// Since is since when there are any.
+	Since time.Time
+}
+
+// Plan is what has to be done to bring the children of a sequence, and its status, to where they should be. The zero Plan
+// does nothing.
+type Plan struct {
+	// Status is the complete next status; nil when the stored one is right.
+	Status *batchv1alpha1.SequentialJobStatus
+	// Events are reported once Status is stored.
+	Events []Event
+	// FailedJob is the Job that has failed, if Observed.Causes does not hold why; nil for none.
+	FailedJob *FailedJob
+
+	// AddFinalizer means that the finalizer is added before the child is created.
+	AddFinalizer bool
+	// RemoveFinalizer means that the finalizer is removed once Status is stored and the children of Delete are gone or about to be.
+	RemoveFinalizer bool
+	// Delete are children to delete in the foreground.
+	Delete []Deletion
+	// Suspend are children whose spec.suspend changes.
+	Suspend []SuspendPatch
+	// SetWorkloadActive changes spec.active of the Workload of the current child; nil leaves it.
+	SetWorkloadActive *WorkloadPatch
+	// CreateJob or CreateJobSet is the child to create, if any. One of them is nil.
+	CreateJob    *batchv1.Job
+	CreateJobSet *jobsetv1alpha2.JobSet
+	// DeleteSequentialJob means that the sequence has outlived its time after finishing and is deleted in the foreground.
+	DeleteSequentialJob bool
+
+	// RequeueAfter is the time after which a decision is due even if nothing happens; 0 for none.
+	RequeueAfter time.Duration
+}
+
+// Deletion is a child to delete.
+type Deletion struct {
+	ChildRef
+	// Index is that of its step.
+	Index int
+	// Note is what an event says when the request was accepted; empty for no event.
+	Note string
+}
+
+// SuspendPatch is a change of spec.suspend, valid only for the version of the child that it was derived from.
+type SuspendPatch struct {
+	ChildRef
+	// ResourceVersion is that of the child that the decision was made on.
+	ResourceVersion string
+	// Suspend is the next value.
+	Suspend bool
+}
+
+// WorkloadPatch is a change of spec.active of a Workload, valid only for the version that it was derived from.
+type WorkloadPatch struct {
+	// Name, UID and ResourceVersion are those of the Workload.
+	Name            string
+	UID             types.UID
+	ResourceVersion string
+	// Active is the next value.
+	Active bool
+}
+
+// Event is an event about the sequence.
+type Event struct {
+	// Type is Normal or Warning.
+	Type string
+	// Reason is in PascalCase.
+	Reason string
+	// Note is a sentence for humans.
+	Note string
+}
+
+// FailedJob is a failed Job whose pods hold the first cause of its failure.
+type FailedJob struct {
+	ChildRef
+	// InContainers means that pods may hold the failure although they have not failed themselves.
+	InContainers bool
+	// Failure is the condition of the Job that reports its failure.
+	Failure batchv1.JobCondition
+}
+
+func (p Plan) creates() bool { return p.CreateJob != nil || p.CreateJobSet != nil }

@@ -1,0 +1,218 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package simulation
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+
+	batchv1 "k8s.io/api/batch/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+
+	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
+	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/test/simulation"
+)
+
+// This file holds the clients through which the controller writes. What the API servers answer is theirs, what happens on
+// the way is drawn.
+
+// childClient is a client of Jobs or JobSets.
+type childClient[T metav1.Object] struct {
+	p    *process
+	in   *simulation.Store[T]
+	copy func(T) T
+}
+
+func (c childClient[T]) Create(_ context.Context, wanted T, _ metav1.CreateOptions) (T, error) {
+	at := c.p.observed
+	return simulation.Send(c.p.sender, wanted, func(known bool) (T, error) {
+		if _, taken := c.in.Get(wanted.GetName()); taken {
+			return wanted, simulation.ErrExists
+		}
+		if c.p.denial != nil {
+			return wanted, c.p.denial
+		}
+		child := c.copy(wanted)
+		child.SetUID(types.UID(fmt.Sprintf("%T-%d", wanted, c.in.Versions.Last)))
+		c.p.note("  creates child %s, attempt %s", child.GetName(), child.GetLabels()[batchv1alpha1.StepAttemptKey])
+		c.p.rules.created(at, child, known)
+		c.in.Put(child)
+		return child, nil
+	})
+}
+
+func (c childClient[T]) Get(_ context.Context, name string, _ metav1.GetOptions) (T, error) {
+	return simulation.Read(c.p.sender, func() (T, error) {
+		child, found := c.in.Get(name)
+		if !found {
+			return child, simulation.ErrNotFound
+		}
+		return child, nil
+	})
+}
+
+func (c childClient[T]) Delete(_ context.Context, name string, options metav1.DeleteOptions) error {
+	var none T
+	_, err := simulation.Send(c.p.sender, none, func(known bool) (T, error) {
+		child, found := c.in.Get(name)
+		switch {
+		case !found:
+			return none, simulation.ErrNotFound
+		case child.GetUID() != *options.Preconditions.UID:
+			return none, simulation.ErrConflict
+		}
+		c.p.note("  deletes child %s", name)
+		c.p.rules.deleted(child, known)
+		c.p.deleteChild(child)
+		return none, nil
+	})
+	return err
+}
+
+// operation is a step of a JSON patch.
+type operation struct {
+	Path  string          `json:"path"`
+	Value json.RawMessage `json:"value"`
+}
+
+func (c childClient[T]) Patch(_ context.Context, name string, _ types.PatchType, patch []byte, _ metav1.PatchOptions, _ ...string) (T, error) {
+	child, found := c.in.Get(name)
+	if !found {
+		return child, simulation.ErrNotFound
+	}
+	return simulation.Send(c.p.sender, child, func(bool) (T, error) {
+		child, found := c.in.Get(name)
+		if !found {
+			return child, simulation.ErrNotFound
+		}
+		var version string
+		var suspend bool
+		var steps []operation
+		if json.Unmarshal(patch, &steps) != nil || json.Unmarshal(steps[0].Value, &version) != nil || steps[1].Path != "/spec/suspend" || json.Unmarshal(steps[1].Value, &suspend) != nil {
+			panic("a patch of a child that nobody expects: " + string(patch))
+		}
+		if version != child.GetResourceVersion() {
+			return child, simulation.ErrConflict
+		}
+		c.p.note("  sets suspend of child %s to %t", name, suspend)
+		c.p.rules.patched(child, suspend)
+		c.p.setSuspend(child, suspend)
+		child, _ = c.in.Get(name)
+		return child, nil
+	})
+}
+
+// sequenceClient is a client of SequentialJobs.
+type sequenceClient struct{ p *process }
+
+func (c sequenceClient) Get(context.Context, string, metav1.GetOptions) (*batchv1alpha1.SequentialJob, error) {
+	return simulation.Read(c.p.sender, func() (*batchv1alpha1.SequentialJob, error) {
+		if sj := c.p.sequence(); sj != nil {
+			return sj, nil
+		}
+		return nil, simulation.ErrNotFound
+	})
+}
+
+func (c sequenceClient) UpdateStatus(_ context.Context, wanted *batchv1alpha1.SequentialJob, _ metav1.UpdateOptions) (*batchv1alpha1.SequentialJob, error) {
+	return simulation.Send(c.p.sender, wanted, func(known bool) (*batchv1alpha1.SequentialJob, error) {
+		current := c.p.sequence()
+		switch {
+		case current == nil:
+			return nil, simulation.ErrNotFound
+		case current.ResourceVersion != wanted.ResourceVersion && !c.p.overwriting:
+			c.p.seen["conflicts"]++
+			return nil, simulation.ErrConflict
+		}
+		next := c.p.prepareStatus(wanted, current)
+		c.p.rules.statusStored(current, next, known)
+		c.p.env.sequences.Put(next)
+		c.p.note("  stores the status %s", describeStatus(&next.Status))
+		return next, nil
+	})
+}
+
+func (c sequenceClient) Patch(_ context.Context, _ string, _ types.PatchType, patch []byte, _ metav1.PatchOptions, _ ...string) (*batchv1alpha1.SequentialJob, error) {
+	return simulation.Send(c.p.sender, &batchv1alpha1.SequentialJob{}, func(bool) (*batchv1alpha1.SequentialJob, error) {
+		current := c.p.sequence()
+		if current == nil {
+			return nil, simulation.ErrNotFound
+		}
+		var version string
+		var finalizers []string
+		var steps []operation
+		if json.Unmarshal(patch, &steps) != nil || json.Unmarshal(steps[0].Value, &version) != nil || json.Unmarshal(steps[1].Value, &finalizers) != nil {
+			panic("a patch of a sequence that nobody expects: " + string(patch))
+		}
+		if version != current.ResourceVersion {
+			return nil, simulation.ErrConflict
+		}
+		next := current.DeepCopy()
+		next.Finalizers = finalizers
+		c.p.note("  sets the finalizers to %q", finalizers)
+		c.p.rules.finalizersStored(current, next)
+		return c.p.storeFinalizers(next), nil
+	})
+}
+
+func (c sequenceClient) Delete(_ context.Context, _ string, options metav1.DeleteOptions) error {
+	_, err := simulation.Send(c.p.sender, nil, func(bool) (*batchv1alpha1.SequentialJob, error) {
+		current := c.p.sequence()
+		switch {
+		case current == nil:
+			return nil, simulation.ErrNotFound
+		case current.UID != *options.Preconditions.UID || current.ResourceVersion != *options.Preconditions.ResourceVersion:
+			return nil, simulation.ErrConflict
+		}
+		c.p.note("  deletes the sequence after its time to live")
+		c.p.rules.sequenceDeleted(current)
+		c.p.deleteSequence(true)
+		return nil, nil
+	})
+	return err
+}
+
+// storeFinalizers stores a sequence with other finalizers. One that is being deleted goes with the last of them.
+func (e *env) storeFinalizers(next *batchv1alpha1.SequentialJob) *batchv1alpha1.SequentialJob {
+	if next.DeletionTimestamp != nil && len(next.Finalizers) == 0 {
+		e.note("the sequence is gone")
+		next.ResourceVersion = strconv.Itoa(e.sequences.Versions.Last + 1)
+		e.sequences.Remove(name)
+		return next
+	}
+	e.sequences.Put(next)
+	return next
+}
+
+func (e *env) dropFinalizer(finalizer string) {
+	next := e.sequence().DeepCopy()
+	next.Finalizers = slices.DeleteFunc(next.Finalizers, func(f string) bool { return f == finalizer })
+	e.storeFinalizers(next)
+}
+
+// deleteSequence is what the API server does when a sequence is deleted.
+func (e *env) deleteSequence(foreground bool) {
+	next := e.sequence().DeepCopy()
+	if next.DeletionTimestamp == nil {
+		next.DeletionTimestamp = ptr.To(e.stored())
+		next.Generation++
+	}
+	if foreground && !contains(next.Finalizers, metav1.FinalizerDeleteDependents) {
+		next.Finalizers = append(next.Finalizers, metav1.FinalizerDeleteDependents)
+	}
+	e.storeFinalizers(next)
+}
+
+func contains(all []string, one string) bool { return slices.Contains(all, one) }
+
+var (
+	_ metav1.Object = &batchv1.Job{}
+	_ metav1.Object = &jobsetv1alpha2.JobSet{}
+)

@@ -1,0 +1,187 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package simulation
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/utils/ptr"
+
+	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1/helper"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/sequentialjob/plan"
+)
+
+// enough is the number of histories in which a defect must show. Most show in the first few.
+const enough = 5_000
+
+// TestHistoriesShowDefects makes sure that histories can fail, and by which rule.
+func TestHistoriesShowDefects(t *testing.T) {
+	for name, test := range map[string]struct {
+		mutant
+		wantRules []string
+	}{
+		"failed passes that are not tried again":      {mutant{decide: plan.Decide, finish: plan.Finish, careless: true}, []string{ruleIs, ruleWake}},
+		"a status that overwrites what users did":     {mutant{decide: plan.Decide, finish: plan.Finish, overwriting: true}, []string{ruleMonotonic, ruleFinished}},
+		"a controller that does not wait for caches":  {mutant{decide: plan.Decide, finish: plan.Finish, forgetful: true}, []string{ruleOnce, ruleOne, ruleOrder, ruleFinalizer, ruleKept}},
+		"a child without a finalizer":                 {deciding(nil, func(_ plan.Observed, p *plan.Plan) { p.AddFinalizer = false }), []string{ruleFinalizer}},
+		"a finalizer that goes too early":             {deciding(nil, earlyEnd), []string{ruleFinalizer}},
+		"a finalizer that stays":                      {deciding(nil, func(_ plan.Observed, p *plan.Plan) { p.RemoveFinalizer = false }), []string{ruleIs}},
+		"suspension that is ignored":                  {deciding(neverSuspended, nil), []string{ruleSuspended}},
+		"old attempts that are taken for the current": {deciding(anyAttempt, nil), []string{ruleIs, ruleRest, ruleMonotonic, ruleFinished, ruleWake, ruleOne, ruleFinalizer}},
+		"old attempts that are not waited for":        {deciding(withoutOld, nil), []string{ruleIs, ruleRest, ruleFinalizer, ruleOne}},
+		"a deadline that is ignored":                  {deciding(withoutDeadline, nil), []string{ruleIs}},
+		"a queued child that is let run":              {deciding(nil, overbearing), []string{ruleQueued}},
+		"a step that is skipped":                      {deciding(nil, skip), []string{ruleOrder, ruleRecorded, ruleIs, ruleMonotonic}},
+		"an end that is taken back":                   {deciding(unfinished, nil), []string{ruleFinished}},
+		"a child before its step is stored":           {deciding(nil, eager), []string{ruleCommit, ruleRecorded}},
+		"an attempt that nobody recorded":             {deciding(nil, misnumbered), []string{ruleRecorded}},
+		"a child that is replaced while it runs":      {deciding(nil, impatient), []string{ruleKept}},
+		"a child that vanished and is forgotten":      {deciding(withoutChildUID, nil), []string{ruleAttempt}},
+		"a sequence that is deleted as it ends":       {deciding(nil, hasty), []string{ruleTTL}},
+		"an end of life that nobody waits for":        {deciding(nil, func(_ plan.Observed, p *plan.Plan) { p.RequeueAfter = 0 }), []string{ruleIs, ruleWake}},
+		"the sequence of another controller":          {deciding(func(o *plan.Observed) { o.SequentialJob.Spec.ManagedBy = nil }, nil), []string{ruleElsewhere}},
+		"a decision that changes what it sees":        {deciding(nil, scribble), []string{ruleUntouched}},
+		"conditions whose times move":                 {deciding(nil, restless), []string{ruleConditions}},
+		"an observed generation that is not stored":   {deciding(nil, blind), []string{ruleIs, ruleMonotonic}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if test.finish == nil {
+				test.finish = plan.Finish
+			}
+			others := sets.New[string]()
+			for seed := range uint64(enough) {
+				_, broken := run(seed, test.mutant, nil)
+				if slices.ContainsFunc(test.wantRules, func(rule string) bool { return strings.Contains(broken, strconv.Quote(rule)) }) {
+					t.Logf("history %d: %s", seed, broken)
+					return
+				}
+				others.Insert(broken)
+			}
+			t.Errorf("none of the rules %q was broken; other results: %.300q", test.wantRules, others.UnsortedList()[:min(len(others), 5)])
+		})
+	}
+}
+
+// deciding is a controller that is given something else than what is, or does something else than what is decided. What it is given
+// is a copy.
+func deciding(told func(*plan.Observed), does func(plan.Observed, *plan.Plan)) mutant {
+	return mutant{decide: func(o plan.Observed) plan.Plan {
+		wrong := o
+		if told != nil {
+			wrong = *copied(o)
+			told(&wrong)
+		}
+		p := plan.Decide(wrong)
+		if does != nil {
+			does(o, &p)
+		}
+		return p
+	}}
+}
+
+func earlyEnd(o plan.Observed, p *plan.Plan) {
+	p.RemoveFinalizer = p.RemoveFinalizer || contains(o.SequentialJob.Finalizers, batchv1alpha1.SequentialJobFinalizer)
+}
+
+func neverSuspended(o *plan.Observed) { o.SequentialJob.Spec.Suspend = nil }
+
+func anyAttempt(o *plan.Observed) {
+	if step := helper.CurrentStep(&o.SequentialJob.Status); step != nil {
+		for i := range o.Children {
+			if o.Children[i].Name == step.ChildName {
+				o.Children[i].Attempt = step.Attempts
+			}
+		}
+	}
+}
+
+func withoutOld(o *plan.Observed) {
+	if step := helper.CurrentStep(&o.SequentialJob.Status); step != nil {
+		o.Children = slices.DeleteFunc(o.Children, func(c plan.Child) bool { return c.Attempt != step.Attempts })
+	}
+}
+
+func withoutDeadline(o *plan.Observed) { o.SequentialJob.Spec.ActiveDeadlineSeconds = nil }
+
+func overbearing(o plan.Observed, p *plan.Plan) {
+	for _, c := range o.Children {
+		if c.Queued && c.Suspended && c.End == "" {
+			p.Suspend = append(p.Suspend, plan.SuspendPatch{ChildRef: c.ChildRef, ResourceVersion: c.ResourceVersion})
+		}
+	}
+}
+
+func skip(o plan.Observed, p *plan.Plan) {
+	if s := p.Status; s != nil && len(s.Steps) > len(o.SequentialJob.Status.Steps) && len(s.Steps) > 1 {
+		p.Status = s.DeepCopy()
+		p.Status.Progress.CompletedIndices = p.Status.Progress.CompletedIndices[:len(p.Status.Progress.CompletedIndices)-1]
+	}
+}
+
+func unfinished(o *plan.Observed) {
+	meta.RemoveStatusCondition(&o.SequentialJob.Status.Conditions, batchv1alpha1.ConditionFailed)
+	meta.RemoveStatusCondition(&o.SequentialJob.Status.Conditions, batchv1alpha1.ConditionComplete)
+}
+
+func eager(o plan.Observed, p *plan.Plan) {
+	steps := helper.Steps(&o.SequentialJob.Spec)
+	if p.Status == nil || len(p.Status.Steps) <= len(o.SequentialJob.Status.Steps) {
+		return
+	}
+	index := helper.CurrentIndex(p.Status)
+	p.AddFinalizer = !contains(o.SequentialJob.Finalizers, batchv1alpha1.SequentialJobFinalizer)
+	p.CreateJob, p.CreateJobSet = plan.NewChild(o.SequentialJob, steps[index], 1)
+}
+
+func misnumbered(_ plan.Observed, p *plan.Plan) {
+	if p.CreateJob != nil {
+		p.CreateJob = p.CreateJob.DeepCopy()
+		p.CreateJob.Labels[batchv1alpha1.StepAttemptKey] = "7"
+	}
+}
+
+func impatient(o plan.Observed, p *plan.Plan) {
+	for _, c := range o.Children {
+		if c.Busy && !c.Deleting && o.Now.Sub(o.SequentialJob.CreationTimestamp.Time) > 10*time.Second {
+			p.Delete = append(p.Delete, plan.Deletion{ChildRef: c.ChildRef})
+		}
+	}
+}
+
+func withoutChildUID(o *plan.Observed) {
+	for i := range o.SequentialJob.Status.Steps {
+		o.SequentialJob.Status.Steps[i].ChildUID = ""
+	}
+}
+
+func hasty(o plan.Observed, p *plan.Plan) {
+	p.DeleteSequentialJob = p.DeleteSequentialJob || helper.Finished(o.SequentialJob) != nil && o.SequentialJob.Spec.TTLSecondsAfterFinished != nil
+}
+
+func scribble(o plan.Observed, _ *plan.Plan) {
+	o.SequentialJob.Spec.BackoffLimit = ptr.To(ptr.Deref(o.SequentialJob.Spec.BackoffLimit, 0) + 1)
+}
+
+func restless(o plan.Observed, p *plan.Plan) {
+	if p.Status != nil {
+		p.Status = p.Status.DeepCopy()
+		for i := range p.Status.Conditions {
+			p.Status.Conditions[i].LastTransitionTime = o.Now
+		}
+	}
+}
+
+func blind(o plan.Observed, p *plan.Plan) {
+	if p.Status != nil {
+		p.Status = p.Status.DeepCopy()
+		p.Status.ObservedGeneration = o.SequentialJob.Status.ObservedGeneration
+	}
+}

@@ -1,0 +1,183 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package simulation
+
+import (
+	"fmt"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+
+	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
+	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/sequentialjob/plan"
+	"github.com/jobset-apiserver/jobset-apiserver/test/simulation"
+)
+
+const (
+	namespace = "ns"
+	name      = "etl"
+)
+
+var key = cache.NewObjectName(namespace, name)
+
+// mutant is how the controller decides and acts: as it really does, or with a defect that must not go unnoticed.
+type mutant struct {
+	decide func(plan.Observed) plan.Plan
+	finish func(plan.Observed, plan.Plan, plan.Results) plan.Outcome
+	// forgetful controllers do not wait until the caches show what they wrote.
+	forgetful bool
+	// overwriting ones store a status whatever happened to the sequence meanwhile.
+	overwriting bool
+	// careless ones do not try again what failed.
+	careless bool
+}
+
+// faultless is the real controller.
+var faultless = mutant{decide: plan.Decide, finish: plan.Finish}
+
+// env is everything in one history.
+type env struct {
+	mutant
+	dice   simulation.Dice
+	faults faults
+	now    time.Time
+
+	sequences simulation.Store[*batchv1alpha1.SequentialJob]
+	jobs      simulation.Store[*batchv1.Job]
+	jobSets   simulation.Store[*jobsetv1alpha2.JobSet]
+	// workloads are those that Kueue made, by the UID of their child, and generous means that it admits them.
+	workloads map[types.UID]*workload
+	generous  bool
+	// denial is why no child can be created; nil if it can be.
+	denial error
+	// template is what the sequence is made of when somebody creates it, and creations is how often that was.
+	template  *batchv1alpha1.SequentialJob
+	creations int
+	// restoredAt is the version of the store of sequences when it was last restored; 0 if it never was.
+	restoredAt int
+	// late are requests under way whose sender does not wait for them any more.
+	late []func()
+
+	process *process
+	rules   *rules
+	seen    map[string]int
+	// trace are the steps so far; nil if nobody reads them.
+	trace *[]string
+}
+
+// beginning is the time at which every history begins.
+var beginning = time.Date(2026, 5, 4, 3, 2, 1, 0, time.UTC)
+
+// newEnv returns an environment in which a user has just created a sequence, and a controller starts.
+func newEnv(seed uint64, m mutant, trace *[]string) *env {
+	const stream = 0x73657175656e6365
+	d := simulation.NewDice(seed, stream)
+	e := &env{
+		mutant: m, dice: d, faults: randomFaults(d), now: beginning, trace: trace, seen: map[string]int{},
+		workloads: map[types.UID]*workload{}, generous: d.Percent(80),
+	}
+	server := &simulation.Versions{Last: 1000} // the two servers count apart
+	e.sequences.Versions, e.jobSets.Versions = server, server
+	e.jobs.Versions = &simulation.Versions{Last: 1}
+	e.template = randomSequence(d)
+	e.createSequence()
+	e.startProcess()
+	return e
+}
+
+// Now and Since make the environment a clock.
+func (e *env) Now() time.Time                  { return e.now }
+func (e *env) Since(t time.Time) time.Duration { return e.now.Sub(t) }
+
+// stored is the present time as an API server stores it.
+func (e *env) stored() metav1.Time { return metav1.NewTime(e.now.Truncate(time.Second)) }
+
+// sequence returns the stored sequence; nil if there is none.
+func (e *env) sequence() *batchv1alpha1.SequentialJob {
+	sj, found := e.sequences.Get(name)
+	if !found {
+		return nil
+	}
+	return sj
+}
+
+// children returns all children that are stored, of any sequence.
+func (e *env) children() (all []metav1.Object) {
+	for _, job := range e.jobs.Objects {
+		all = append(all, job)
+	}
+	for _, js := range e.jobSets.Objects {
+		all = append(all, js)
+	}
+	return all
+}
+
+// own returns those of the stored sequence.
+func (e *env) own() (own []metav1.Object) {
+	if sj := e.sequence(); sj != nil {
+		for _, child := range e.children() {
+			if metav1.IsControlledBy(child, sj) {
+				own = append(own, child)
+			}
+		}
+	}
+	return own
+}
+
+// view returns what decisions use of a child.
+func view(child metav1.Object) plan.Child {
+	if job, ok := child.(*batchv1.Job); ok {
+		return plan.ChildOfJob(job)
+	}
+	return plan.ChildOfJobSet(child.(*jobsetv1alpha2.JobSet))
+}
+
+// changeChild stores a changed copy of a child.
+func (e *env) changeChild(child metav1.Object, ofJob func(*batchv1.Job), ofJobSet func(*jobsetv1alpha2.JobSet)) {
+	switch o := child.(type) {
+	case *batchv1.Job:
+		next := o.DeepCopy()
+		ofJob(next)
+		e.jobs.Put(next)
+	case *jobsetv1alpha2.JobSet:
+		next := o.DeepCopy()
+		ofJobSet(next)
+		e.jobSets.Put(next)
+	}
+}
+
+func (e *env) removeChild(child metav1.Object) {
+	if _, ok := child.(*batchv1.Job); ok {
+		e.jobs.Remove(child.GetName())
+	} else {
+		e.jobSets.Remove(child.GetName())
+	}
+	delete(e.workloads, child.GetUID())
+}
+
+// deleteChild begins the deletion of a child in the foreground.
+func (e *env) deleteChild(child metav1.Object) {
+	if child.GetDeletionTimestamp() == nil {
+		now := e.stored()
+		e.changeChild(child, func(j *batchv1.Job) { j.DeletionTimestamp = &now }, func(s *jobsetv1alpha2.JobSet) { s.DeletionTimestamp = &now })
+	}
+}
+
+// fail ends the history.
+func (e *env) fail(rule, format string, args ...any) {
+	panic(simulation.Violation(fmt.Sprintf("rule %q: %s", rule, fmt.Sprintf(format, args...))))
+}
+
+// note adds a step to the trace.
+func (e *env) note(format string, args ...any) {
+	if e.trace == nil {
+		return
+	}
+	at := e.now.Sub(beginning).Seconds()
+	*e.trace = append(*e.trace, fmt.Sprintf("%8.3fs  ", at)+fmt.Sprintf(format, args...))
+}

@@ -1,0 +1,135 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package simulation
+
+import (
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
+	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/children"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/consistency"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/sequentialjob"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/sequentialjob/plan"
+	"github.com/jobset-apiserver/jobset-apiserver/test/simulation"
+)
+
+// Waiting times of the real queue.
+const (
+	minBackoff = 100 * time.Millisecond
+	maxBackoff = 2 * time.Minute
+)
+
+// process is a run of the controller. What it knows ends with it.
+type process struct {
+	*env
+	sender *simulation.Sender
+
+	sequences simulation.Informer[*batchv1alpha1.SequentialJob]
+	jobs      simulation.Informer[*batchv1.Job]
+	jobSets   simulation.Informer[*jobsetv1alpha2.JobSet]
+	writes    *consistency.ConsistencyStore
+	// syncer is the real one.
+	syncer *sequentialjob.Syncer
+
+	// queued means that the sequence waits for a worker, due when it will, and failures how many syncs failed in a row.
+	queued   bool
+	due      time.Time
+	failures int
+	// shownAt is when the caches last showed everything.
+	shownAt time.Time
+	// observed is what the present sync acts on.
+	observed plan.Observed
+}
+
+// startProcess starts a controller. It lists everything first; client-go asks for the latest state then.
+func (e *env) startProcess() {
+	p := &process{env: e, shownAt: e.now}
+	p.sender = &simulation.Sender{Draw: e.draw, Interlude: e.interlude, Later: func(r func()) { e.late = append(e.late, r) }}
+	p.sequences = simulation.Informer[*batchv1alpha1.SequentialJob]{From: &e.sequences, Handle: func(*batchv1alpha1.SequentialJob, bool) { p.queued = true }}
+	p.jobs = simulation.Informer[*batchv1.Job]{From: &e.jobs, Selects: isChild[*batchv1.Job], Handle: func(job *batchv1.Job, _ bool) { p.changed(job) }}
+	p.jobSets = simulation.Informer[*jobsetv1alpha2.JobSet]{From: &e.jobSets, Selects: isChild[*jobsetv1alpha2.JobSet], Handle: func(s *jobsetv1alpha2.JobSet, _ bool) { p.changed(s) }}
+	p.sequences.List()
+	p.jobs.List()
+	p.jobSets.List()
+	p.writes = consistency.NewConsistencyStore(e, map[string]consistency.Versioned{"sequentialjobs": &p.sequences, "jobs": &p.jobs, "jobsets": &p.jobSets})
+	p.syncer = newSyncer(p)
+	p.queued = len(p.sequences.Objects) > 0
+	e.process = p
+	e.note("controller starts")
+}
+
+func isChild[T metav1.Object](object T) bool {
+	return object.GetLabels()[batchv1alpha1.SequentialJobUIDKey] != ""
+}
+
+func (p *process) changed(child metav1.Object) {
+	if owner := metav1.GetControllerOfNoCopy(child); owner != nil && owner.Name == name {
+		p.queued = true
+	}
+}
+
+// dueAfter makes the sequence wait for a worker after some time, unless it does so earlier anyway.
+func (p *process) dueAfter(d time.Duration) {
+	if at := p.now.Add(d); p.due.IsZero() || at.Before(p.due) {
+		p.due = at
+	}
+}
+
+// sync lets a worker of the controller take the sequence from the queue, if it is there.
+func (e *env) sync() {
+	if e.process.sender.Dead {
+		e.startProcess()
+	}
+	p := e.process
+	if !p.due.IsZero() && !e.now.Before(p.due) {
+		p.queued, p.due = true, time.Time{}
+	}
+	if !p.queued {
+		return
+	}
+	p.queued = false
+	e.seen["syncs"]++
+	after, err := p.syncSequence()
+	switch {
+	case p.sender.Dead || p.sender.Deposed:
+		p.sender.Dead = true
+		e.seen["kills of the controller"]++
+	case err != nil && !e.careless:
+		e.note("  sync failed: %v", err)
+		e.seen["failed syncs"]++
+		p.dueAfter(min(minBackoff<<min(p.failures, 20), maxBackoff))
+		p.failures++
+	default:
+		p.failures = 0
+	}
+	if after > 0 {
+		p.dueAfter(after)
+	}
+}
+
+// syncSequence does what the real controller does, and checks rules.
+func (p *process) syncSequence() (time.Duration, error) {
+	p.observed = plan.Observed{}
+	obs, wait, err := p.syncer.Observe(quiet, key)
+	if obs == nil || err != nil {
+		return wait, err
+	}
+	p.observed = *obs
+	var reference *plan.Observed
+	if p.dice.IntN(16) == 0 { // comparing takes much longer than deciding
+		reference = copied(*obs)
+	}
+	next := p.decide(*obs)
+	p.note("sync sees %s; decides %s", describe(*obs), describePlan(next))
+	p.seen["decisions"]++
+	p.rules.decided(*obs, next, reference)
+	results, err := p.syncer.Apply(quiet, obs, next)
+	out := p.finish(*obs, next, results)
+	p.rules.finished(*obs, next, out)
+	return out.RequeueAfter, children.FirstErrors(err, p.syncer.Finish(quiet, obs.SequentialJob, out))
+}

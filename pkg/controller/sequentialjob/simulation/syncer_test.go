@@ -1,0 +1,155 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package simulation
+
+import (
+	"context"
+	"errors"
+	"strconv"
+
+	batchv1 "k8s.io/api/batch/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
+
+	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
+	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/children"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/restore"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/sequentialjob"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/sequentialjob/plan"
+	"github.com/jobset-apiserver/jobset-apiserver/test/simulation"
+)
+
+// quiet is a context whose logger writes nothing.
+var quiet = klog.NewContext(context.Background(), klog.Logger{})
+
+// newSyncer returns the real Syncer with the caches and the clients of a simulated process.
+func newSyncer(p *process) *sequentialjob.Syncer {
+	return sequentialjob.NewSyncer(sequentialjob.SyncerConfig{
+		Host:   &children.Host{Runner: runner{}, Consistency: memory{p}, Clock: p, Shuffle: p.dice.Perm},
+		Caches: caches{p}, Recorder: nobody{}, Restore: p.restoreState, FirstCause: p.firstCause, Queues: queues{p},
+		SequentialJobs: func(string) sequentialjob.Client { return sequenceClient{p} },
+		Jobs: func(string) children.Client[*batchv1.Job] {
+			return childClient[*batchv1.Job]{p, &p.env.jobs, (*batchv1.Job).DeepCopy}
+		},
+		JobSets: func(string) children.Client[*jobsetv1alpha2.JobSet] {
+			return childClient[*jobsetv1alpha2.JobSet]{p, &p.env.jobSets, (*jobsetv1alpha2.JobSet).DeepCopy}
+		},
+	})
+}
+
+// firstCause is what the failed Job says, unless its pods cannot be read and may be read later.
+func (p *process) firstCause(_ context.Context, _ string, job plan.FailedJob) *jobsetv1alpha2.FailureCause {
+	if p.dice.Percent(20) {
+		return nil
+	}
+	return helper.FirstCause(job.Name, job.Failure, nil)
+}
+
+// restoreState returns what is known after the store was restored.
+func (p *process) restoreState(_ context.Context, sj *batchv1alpha1.SequentialJob) (restore.State, error) {
+	n, err := strconv.Atoi(sj.ResourceVersion)
+	return restore.State{Restored: n <= p.restoredAt}, err
+}
+
+// nobody reads events.
+type nobody struct{}
+
+func (nobody) Eventf(runtime.Object, runtime.Object, string, string, string, string, ...any) {}
+
+// runner makes requests one after another.
+type runner struct{}
+
+func (runner) Do(ctx context.Context, _ cache.ObjectName, n int, do func(ctx context.Context, i int) error) error {
+	var errs []error
+	for i := range n {
+		if err := do(ctx, i); !errors.Is(err, children.ErrSkipped) {
+			errs = append(errs, err)
+		}
+	}
+	return children.FirstErrors(errs...)
+}
+
+func (runner) Forget(cache.ObjectName) {}
+
+// caches are those of a process.
+type caches struct{ p *process }
+
+func (c caches) SequentialJob(cache.ObjectName) (*batchv1alpha1.SequentialJob, error) {
+	sj, _ := c.p.sequences.Get(name)
+	return sj, nil
+}
+
+func (c caches) Children(sj *batchv1alpha1.SequentialJob) (kids []plan.Child, err error) {
+	for _, job := range c.p.jobs.Objects {
+		if metav1.IsControlledBy(job, sj) {
+			kids = append(kids, plan.ChildOfJob(job))
+		}
+	}
+	for _, js := range c.p.jobSets.Objects {
+		if metav1.IsControlledBy(js, sj) {
+			kids = append(kids, plan.ChildOfJobSet(js))
+		}
+	}
+	return kids, nil
+}
+
+func (caches) Unschedulable(*batchv1alpha1.SequentialJob) (int, string, error) { return 0, "", nil }
+
+// memory is the real memory of own writes, which forgetful controllers do not ask.
+type memory struct{ p *process }
+
+func (m memory) Wrote(owner cache.ObjectName, resource, version string) {
+	m.p.writes.Wrote(owner, resource, version)
+}
+func (m memory) Deleted(owner cache.ObjectName, child types.UID) { m.p.writes.Deleted(owner, child) }
+func (m memory) Forget(owner cache.ObjectName)                   { m.p.writes.Forget(owner) }
+func (m memory) VersionsShown(owner cache.ObjectName) bool {
+	return m.shown(m.p.writes.VersionsShown(owner))
+}
+func (m memory) DeletionsShown(owner cache.ObjectName, kids []metav1.Object) bool {
+	return m.shown(m.p.writes.DeletionsShown(owner, kids))
+}
+
+func (m memory) shown(shown bool) bool {
+	if !shown {
+		m.p.seen["syncs put off because a cache lagged"]++
+	}
+	return shown || m.p.forgetful
+}
+
+// queues is what a process knows of Kueue.
+type queues struct{ p *process }
+
+func (q queues) Queue(_ context.Context, _ *batchv1alpha1.SequentialJob, child plan.ChildRef) (plan.Queue, error) {
+	known := plan.Queue{Served: true}
+	if w := q.p.workloads[child.UID]; w != nil {
+		known.Workload = &plan.Workload{
+			Name: child.Name, UID: "w-" + child.UID, ResourceVersion: strconv.Itoa(w.version), Active: w.active, Deactivated: w.deactivated,
+		}
+	}
+	return known, nil
+}
+
+func (q queues) SetActive(_ context.Context, _ *batchv1alpha1.SequentialJob, patch plan.WorkloadPatch) error {
+	_, err := simulation.Send(q.p.sender, struct{}{}, func(bool) (struct{}, error) {
+		w := q.p.workloads[types.UID(string(patch.UID)[len("w-"):])]
+		switch {
+		case w == nil:
+			return struct{}{}, nil
+		case strconv.Itoa(w.version) != patch.ResourceVersion:
+			return struct{}{}, simulation.ErrConflict
+		}
+		q.p.note("  sets the Workload of %s active: %t", patch.Name, patch.Active)
+		w.version++
+		w.active, w.deactivated = patch.Active, !patch.Active
+		q.p.env.process.queued = true
+		return struct{}{}, nil
+	})
+	return err
+}

@@ -1,0 +1,119 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package action
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/ptr"
+
+	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
+	leaderworkersetclient "github.com/jobset-apiserver/jobset-apiserver/pkg/generated/clientset/versioned/typed/leaderworkerset/v1"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/cli"
+)
+
+// Flags that LeaderWorkerSets alone have.
+const (
+	groupFlag      = "group"
+	generationFlag = "generation"
+	restartsFlag   = "restarts"
+)
+
+// ofGroups are the flags that LeaderWorkerSets alone have.
+var ofGroups = []string{groupFlag, generationFlag, restartsFlag}
+
+// LeaderWorkerSet is the Target of LeaderWorkerSets.
+type LeaderWorkerSet struct{}
+
+var _ Target = LeaderWorkerSet{}
+
+func groupSets(c *cli.Clients) leaderworkersetclient.LeaderWorkerSetInterface {
+	return c.JobSets.LeaderworkersetV1().LeaderWorkerSets(c.Namespace)
+}
+
+// Has implements Target.
+func (LeaderWorkerSet) Has(action string) bool {
+	return slices.Contains([]string{restart.name, rollback.name, pause.name, resume.name}, action)
+}
+
+// Preconditions implements Target.
+func (LeaderWorkerSet) Preconditions(ctx context.Context, c *cli.Clients, name string) (*Preconditions, error) {
+	set, err := groupSets(c).Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return nil, err
+	}
+	return &Preconditions{UID: ptr.To(set.UID)}, nil
+}
+
+// Takes implements Target.
+func (LeaderWorkerSet) Takes(flag string) bool { return slices.Contains(ofGroups, flag) }
+
+func groupPreconditions(p *Preconditions) *batchv1alpha1.LeaderWorkerSetPreconditions {
+	if p == nil {
+		return nil
+	}
+	return &batchv1alpha1.LeaderWorkerSetPreconditions{UID: p.UID, Generation: p.Generation, Restarts: p.Restarts}
+}
+
+// Send implements Target.
+func (LeaderWorkerSet) Send(ctx context.Context, c *cli.Clients, action, name string, r Request, o metav1.CreateOptions) (Answer, error) {
+	object, preconditions := metav1.ObjectMeta{Name: name}, groupPreconditions(r.Preconditions)
+	plain := batchv1alpha1.LeaderWorkerSetActionSpec{Reason: r.Reason, Preconditions: preconditions}
+	switch action {
+	case restart.name:
+		out, err := groupSets(c).Restart(ctx, name, &batchv1alpha1.LeaderWorkerSetRestart{
+			TypeMeta: typeMeta("LeaderWorkerSetRestart"), ObjectMeta: object,
+			Spec: batchv1alpha1.LeaderWorkerSetRestartSpec{Reason: r.Reason, Group: r.Group, Preconditions: preconditions},
+		}, o)
+		return answerOfGroups("LeaderWorkerSetRestart", out, err, func() batchv1alpha1.LeaderWorkerSetActionStatus { return out.Status })
+	case rollback.name:
+		out, err := groupSets(c).Rollback(ctx, name, &batchv1alpha1.LeaderWorkerSetRollback{
+			TypeMeta: typeMeta("LeaderWorkerSetRollback"), ObjectMeta: object,
+			Spec: batchv1alpha1.LeaderWorkerSetRollbackSpec{Reason: r.Reason, ToRevision: r.ToRevision, Preconditions: preconditions},
+		}, o)
+		return answerOfGroups("LeaderWorkerSetRollback", out, err, func() batchv1alpha1.LeaderWorkerSetActionStatus { return out.Status })
+	case pause.name:
+		out, err := groupSets(c).Pause(ctx, name, &batchv1alpha1.LeaderWorkerSetPause{TypeMeta: typeMeta("LeaderWorkerSetPause"), ObjectMeta: object, Spec: plain}, o)
+		return answerOfGroups("LeaderWorkerSetPause", out, err, func() batchv1alpha1.LeaderWorkerSetActionStatus { return out.Status })
+	case resume.name:
+		out, err := groupSets(c).Resume(ctx, name, &batchv1alpha1.LeaderWorkerSetResume{TypeMeta: typeMeta("LeaderWorkerSetResume"), ObjectMeta: object, Spec: plain}, o)
+		return answerOfGroups("LeaderWorkerSetResume", out, err, func() batchv1alpha1.LeaderWorkerSetActionStatus { return out.Status })
+	}
+	return Answer{}, fmt.Errorf("LeaderWorkerSets have no action %s", action)
+}
+
+func answerOfGroups(kind string, object runtime.Object, err error, status func() batchv1alpha1.LeaderWorkerSetActionStatus) (Answer, error) {
+	if err != nil {
+		return Answer{}, err
+	}
+	object.GetObjectKind().SetGroupVersionKind(batchv1alpha1.SchemeGroupVersion.WithKind(kind))
+	s := status()
+	return Answer{object, Status{UID: s.UID, Revision: s.Revision, Time: s.Time, Message: s.Message}}, nil
+}
+
+// Look implements Target. All is known from the status: users who may only act on sets may not read their children.
+func (LeaderWorkerSet) Look(ctx context.Context, c *cli.Clients, name string, goal Goal, answer Answer) (Progress, error) {
+	set, err := groupSets(c).Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return Progress{}, err
+	}
+	return groupProgress(goal, set, answer.Status), nil
+}
+
+// unmetByGroups describes a precondition of LeaderWorkerSets alone that was not met, by the name of its flag; "" if it is another one.
+func unmetByGroups(given *Preconditions, cause metav1.StatusCause) string {
+	switch {
+	case given == nil:
+		return ""
+	case cause.Field == "spec.preconditions.generation" && given.Generation != nil:
+		return fmt.Sprintf("--%s %d is out of date; %s", generationFlag, *given.Generation, cause.Message)
+	case cause.Field == "spec.preconditions.restarts" && given.Restarts != nil:
+		return fmt.Sprintf("--%s %d is out of date; %s", restartsFlag, *given.Restarts, cause.Message)
+	}
+	return ""
+}

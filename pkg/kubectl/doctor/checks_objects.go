@@ -1,0 +1,120 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package doctor
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
+	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/cli"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/outage"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/witness"
+)
+
+const (
+	// page is the number of objects in one answer.
+	page = 500
+	// maxNamed is how many objects a message names.
+	maxNamed = 5
+)
+
+// lostOwners checks whether a refused store lacks owners of Jobs.
+func lostOwners(ctx context.Context, p *patient) (Status, string) {
+	const location = "ConfigMap " + witness.Namespace + "/" + witness.LostOwnersName
+	cm, err := p.Kube.CoreV1().ConfigMaps(witness.Namespace).Get(ctx, witness.LostOwnersName, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return OK, "no owners of Jobs are lost"
+	}
+	var lost *witness.LostOwners
+	if err == nil {
+		lost, err = witness.ReadLostOwners(cm)
+	}
+	switch {
+	case err != nil:
+		return unread(location, err)
+	case p.recordErr != nil:
+		return unread(outage.Location, p.recordErr)
+	case p.record == nil || !lost.Matches(p.record):
+		return OK, "no owners of Jobs are lost; " + location + " is about an earlier store"
+	case len(lost.Owners) == 0:
+		return OK, "no owners of Jobs are lost"
+	}
+	count := cli.Count(len(lost.Owners), "owner")
+	if lost.More {
+		count = "more than " + count
+	}
+	if p.record.Refusal == nil {
+		return Warn, fmt.Sprintf("the store was accepted without %s of Jobs, Services and claims; `jobset-apiserver store release-orphans` keeps what still exists", count)
+	}
+	return Warn, fmt.Sprintf("the refused store lacks %s of Jobs, Services and claims; if the right store is lost for good, `jobset-apiserver store release-orphans` keeps the Jobs", count)
+}
+
+// held checks whether objects wait for somebody to decide what becomes of them after a restore.
+func held(ctx context.Context, p *patient) (Status, string) {
+	var names []string
+	err := p.pages(ctx, func(ctx context.Context, options metav1.ListOptions) (string, error) {
+		list, err := p.JobSets.JobsetV1alpha2().JobSets("").List(ctx, options)
+		if err != nil {
+			return "", err
+		}
+		for i := range list.Items {
+			if meta.IsStatusConditionTrue(list.Items[i].Status.Conditions, jobsetv1alpha2.Held) {
+				names = append(names, fmt.Sprintf("jobset %s/%s", list.Items[i].Namespace, list.Items[i].Name))
+			}
+		}
+		return list.Continue, nil
+	})
+	if err != nil {
+		return unlisted("JobSets", err)
+	}
+	err = p.pages(ctx, func(ctx context.Context, options metav1.ListOptions) (string, error) {
+		list, err := p.JobSets.BatchV1alpha1().SequentialJobs("").List(ctx, options)
+		if err != nil {
+			return "", err
+		}
+		for i := range list.Items {
+			if meta.IsStatusConditionTrue(list.Items[i].Status.Conditions, batchv1alpha1.ConditionHeld) {
+				names = append(names, fmt.Sprintf("sequentialjob %s/%s", list.Items[i].Namespace, list.Items[i].Name))
+			}
+		}
+		return list.Continue, nil
+	})
+	switch {
+	case err != nil && !apierrors.IsNotFound(err): // the group may be switched off
+		return unlisted("SequentialJobs", err)
+	case len(names) == 0:
+		return OK, "nothing is held after a restore"
+	}
+	shown := strings.Join(names[:min(len(names), maxNamed)], ", ")
+	if more := len(names) - maxNamed; more > 0 {
+		shown += fmt.Sprintf(" and %s more", cli.Number(more))
+	}
+	return Warn, fmt.Sprintf("held after a restore, until somebody resumes or deletes them: %s", shown)
+}
+
+// pages lists page by page, so that a cluster of any size is read in bounded memory.
+func (p *patient) pages(ctx context.Context, list func(context.Context, metav1.ListOptions) (next string, err error)) error {
+	for options := (metav1.ListOptions{Limit: page}); ; {
+		next, err := list(ctx, options)
+		if err != nil || next == "" {
+			return err
+		}
+		options.Continue = next
+	}
+}
+
+// unlisted is the result of a check whose objects could not be listed. While the API does not answer, the checks above say why.
+func unlisted(what string, err error) (Status, string) {
+	if outage.Concerns(err) {
+		return Warn, what + " cannot be listed while their API does not answer"
+	}
+	return unread(what, err)
+}

@@ -1,0 +1,196 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package preview
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1/helper"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/cli"
+)
+
+const (
+	// EffectRoll is that groups are replaced one after another by a rolling update.
+	EffectRoll Effect = "Roll"
+	// EffectNever is that the server accepts the change, and that it never has an effect.
+	EffectNever Effect = "Never"
+	// EffectNextGroup is that groups which are created from now on have the change.
+	EffectNextGroup Effect = "NextGroup"
+)
+
+// GroupUpdate is what becomes of the groups of a set that exists, if all of them are ready.
+type GroupUpdate struct {
+	// Rolls reports that the set gets another revision, and From and To are the keys of the revisions before and after.
+	Rolls bool   `json:"rolls"`
+	From  string `json:"from,omitempty"`
+	To    string `json:"to,omitempty"`
+	// AtATime is how many groups may be unavailable, and Surge how many there may be above replicas.
+	AtATime int32 `json:"atATime,omitempty"`
+	Surge   int32 `json:"surge,omitempty"`
+	// Stages are the states that the leader StatefulSet goes through. None for large sets.
+	Stages []Stage `json:"stages,omitempty"`
+}
+
+// runExisting previews what the manifest changes of a set that exists.
+func (p *groupPreviewer) runExisting(ctx context.Context, live, object *unstructured.Unstructured) error {
+	p.out.Exists, p.out.Live = true, live
+	change, merged, err := patchOf(live, object, p.manager, leaderworkersetv1.LeaderWorkerSet{})
+	if err != nil {
+		return err
+	}
+	next, notes, verdict, err := p.askPatch(ctx, cli.LeaderWorkerSet, object, change)
+	if err != nil {
+		return err
+	}
+	p.out.Verdict, p.out.Notes = verdict, append(p.out.Notes, notes...)
+	if p.out.Verdict.Answer != Accepted {
+		p.out.Verdict.Answer = Refused // it is the user who changes the set
+		p.out.Next, p.out.Changes = merged, changesBetween(live, merged)
+		refusedFields(p.out.Changes, p.out.Verdict.Problems)
+		return nil
+	}
+	p.out.Next, p.out.Changes = next, changesBetween(live, next)
+	before, err := readGroupSet(live)
+	if err != nil {
+		return err
+	}
+	if p.set, err = readGroupSet(next); err != nil {
+		return err
+	}
+	p.count()
+	p.describeUpdate(before)
+	return nil
+}
+
+// describeUpdate explains what each change does, and what becomes of the groups.
+func (p *groupPreviewer) describeUpdate(live *leaderworkersetv1.LeaderWorkerSet) {
+	u := groupUpdate{live: live, next: p.set}
+	u.from, u.to = keyOf(live), keyOf(p.set)
+	payload, err := helper.RevisionPayload(live)
+	u.rolls = err != nil || !helper.SameRevision(p.set, payload)
+	for i := range p.out.Changes {
+		c := &p.out.Changes[i]
+		c.Effect, c.Text = u.effect(c.Field)
+	}
+	if len(p.out.Changes) == 0 {
+		return
+	}
+	out := GroupUpdate{Rolls: u.rolls, AtATime: helper.MaxUnavailable(p.set), Surge: helper.MaxSurge(p.set)}
+	if u.rolls {
+		out.From, out.To = u.from, u.to
+	}
+	if max(helper.Replicas(live), helper.Replicas(p.set)) <= maxModelled {
+		var before, after *appsv1.StatefulSet
+		out.Stages, before, after = rollout(live, p.set)
+		if !u.rolls && before != nil && after != nil && !reflect.DeepEqual(before.Spec.Template, after.Spec.Template) {
+			p.out.Notes = append(p.out.Notes,
+				"the template of the leader pods changes without a new revision: the leaders, and with them their groups, are replaced at once as the StatefulSet allows, and status does not report an update")
+		}
+	}
+	if out.Rolls || len(out.Stages) > 0 {
+		p.out.Update = &out
+	}
+}
+
+func keyOf(set *leaderworkersetv1.LeaderWorkerSet) string {
+	payload, err := helper.RevisionPayload(set)
+	if err != nil {
+		return ""
+	}
+	return helper.RevisionKey(payload)
+}
+
+// groupUpdate is a change of a set that exists.
+type groupUpdate struct {
+	live, next *leaderworkersetv1.LeaderWorkerSet
+	from, to   string
+	rolls      bool
+}
+
+// effect returns what the change of a field does, once the server has accepted it.
+func (u groupUpdate) effect(field string) (Effect, string) {
+	const template = "spec.leaderWorkerTemplate."
+	under := func(prefix string) bool { return strings.HasPrefix(field, prefix) }
+	switch {
+	case under("metadata."):
+		return u.metadataEffect(field)
+	case under(template + "volumeClaimTemplates"):
+		return EffectNever, "is never applied: a StatefulSet does not allow changes of its claims. The set gets a new revision, the update fails with FailedUpdate, " +
+			"and no group is replaced until the change is reverted; to have it, create a set of another name"
+	case under(template + "maxGroupRestarts"):
+		return EffectImmediate, "limits restarts from now on; no group is replaced"
+	case under(template), under("spec.networkConfig"):
+		if !u.rolls {
+			return EffectNone, "means the same as before: no group is replaced"
+		}
+		return u.rollEffect()
+	case under("spec.replicas"):
+		return u.scaleEffect()
+	case under("spec.paused"):
+		if helper.Paused(u.next) {
+			return EffectImmediate, "pauses rolling updates: no further group is replaced"
+		}
+		return EffectImmediate, "resumes rolling updates: groups of a former revision are replaced"
+	}
+	return u.policyEffect(field)
+}
+
+// policyEffect is that of fields that replace no group.
+func (u groupUpdate) policyEffect(field string) (Effect, string) {
+	switch {
+	case strings.HasPrefix(field, "spec.rolloutStrategy.rollingUpdateConfiguration.partition"):
+		return EffectRoll, fmt.Sprintf("groups from index %d up get the current revision, those below keep theirs", helper.Partition(u.next))
+	case strings.HasPrefix(field, "spec.rolloutStrategy"):
+		return EffectImmediate, "holds for rolling updates from now on, also for one that is under way"
+	case strings.HasPrefix(field, "spec.startupPolicy"):
+		return EffectNextGroup, "groups that are created from now on have it"
+	case strings.HasPrefix(field, "spec.revisionHistoryLimit"):
+		return EffectImmediate, "decides how many former revisions are kept for a rollback"
+	case strings.HasPrefix(field, "spec.groupRestartBackoff"):
+		return EffectImmediate, "delays restarts after failures from now on"
+	}
+	return EffectNone, "no pod changes"
+}
+
+func (u groupUpdate) metadataEffect(field string) (Effect, string) {
+	switch {
+	case strings.Contains(field, leaderworkersetv1.ExclusiveKeyAnnotationKey), strings.Contains(field, leaderworkersetv1.SubGroupExclusiveKeyAnnotationKey):
+		return EffectRoll, "is in the template of the pods: all leaders, and with them their groups, are replaced, which status does not report as an update"
+	case strings.HasPrefix(field, "metadata.labels"), strings.HasPrefix(field, "metadata.annotations"):
+		return EffectNone, "the StatefulSets get it; no pod is replaced"
+	}
+	return EffectNone, "no pod changes"
+}
+
+func (u groupUpdate) rollEffect() (Effect, string) {
+	if helper.Paused(u.next) {
+		return EffectOnResume, "replaces groups once rolling updates are resumed"
+	}
+	return EffectRoll, "replaces groups by a rolling update"
+}
+
+func (u groupUpdate) scaleEffect() (Effect, string) {
+	was, is := helper.Replicas(u.live), helper.Replicas(u.next)
+	switch {
+	case is > was:
+		return EffectScale, "creates " + groupNames(was, is-1)
+	case is < was:
+		return EffectScale, "deletes " + groupNames(is, was-1)
+	}
+	return EffectNone, "no group is created or deleted"
+}
+
+func groupNames(first, last int32) string {
+	if first == last {
+		return fmt.Sprintf("group %d", first)
+	}
+	return fmt.Sprintf("groups %d to %d", first, last)
+}

@@ -1,0 +1,191 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package preview
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1/helper"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/cli"
+)
+
+// Sequence is what one SequentialJob would create, or change if it exists.
+type Sequence struct {
+	Kind      string `json:"kind"`
+	Name      string `json:"name"`
+	Namespace string `json:"namespace"`
+	// Exists reports that the cluster has a sequence of the name. Then the manifest leads to Changes, and nothing is said of children.
+	Exists bool `json:"exists"`
+	// Verdict is that of the server on the SequentialJob itself. A new one that is refused has nothing but notes after it.
+	Verdict Verdict `json:"verdict"`
+	// Changes are the fields that the manifest changes in a sequence that exists.
+	Changes []Change `json:"changes,omitempty"`
+	// Notes say what else a user should know.
+	Notes []string `json:"notes,omitempty"`
+	// Steps are those of a new sequence, in the order in which their children are created.
+	Steps []Step `json:"steps,omitempty"`
+
+	// Live is the sequence in the cluster, and Next what the manifest makes of it. Each is nil if there is none.
+	Live *unstructured.Unstructured `json:"-"`
+	Next *unstructured.Unstructured `json:"-"`
+}
+
+// Step is what a step would create.
+type Step struct {
+	Name  string `json:"name"`
+	Index int    `json:"index"`
+	// Kind and ChildName are those of the child.
+	Kind      string `json:"kind"`
+	ChildName string `json:"childName"`
+	// NameTaken reports that another Job has the name. The sequence would wait until it is gone.
+	NameTaken bool `json:"nameTaken,omitempty"`
+	// Queue is the one that decides when the child runs.
+	Queue string `json:"queue,omitempty"`
+	// Pods is the number of pods that run at a time, and Job and Pod are the verdicts of the cluster on the Job and its first pod.
+	Pods int      `json:"pods"`
+	Job  *Verdict `json:"job,omitempty"`
+	Pod  *Verdict `json:"pod,omitempty"`
+	// JobSet is the preview of a child that is one.
+	JobSet *Set `json:"jobSet,omitempty"`
+	// Quota are the limits that the step counts towards while it is the only one that runs.
+	Quota []QuotaLine `json:"quota,omitempty"`
+}
+
+// sequencePreviewer previews one sequence.
+type sequencePreviewer struct {
+	*Session
+	out Sequence
+	sj  *batchv1alpha1.SequentialJob
+}
+
+// SequentialJob is the Previewer of SequentialJobs.
+func SequentialJob(ctx context.Context, s *Session, object *unstructured.Unstructured) (View, error) {
+	p := &sequencePreviewer{Session: s, out: Sequence{Kind: cli.SequentialJob.Title, Name: object.GetName(), Namespace: object.GetNamespace()}}
+	if err := p.run(ctx, object); err != nil {
+		return nil, err
+	}
+	return &p.out, nil
+}
+
+func (p *sequencePreviewer) run(ctx context.Context, object *unstructured.Unstructured) error {
+	if name := object.GetName(); name != "" {
+		live, err := p.get(ctx, cli.SequentialJob, object.GetNamespace(), name)
+		switch {
+		case err == nil:
+			return p.runExisting(ctx, live, object)
+		case cli.IsNotServed(err), !apierrors.IsNotFound(err) && !apierrors.IsForbidden(err):
+			return err
+		}
+	}
+	return p.runNew(ctx, object)
+}
+
+// readSequence decodes what the server would store.
+func readSequence(object *unstructured.Unstructured) (*batchv1alpha1.SequentialJob, error) {
+	if version := object.GroupVersionKind().GroupVersion(); version != cli.SequentialJob.GroupVersion {
+		return nil, fmt.Errorf("apiVersion: must be %s, not %s", cli.SequentialJob.GroupVersion, version)
+	}
+	sj := &batchv1alpha1.SequentialJob{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, sj); err != nil {
+		return nil, fmt.Errorf("reading the answer of the server: %w", err)
+	}
+	return sj, nil
+}
+
+// runNew previews a sequence that does not exist, step by step: only one of them runs at a time.
+func (p *sequencePreviewer) runNew(ctx context.Context, object *unstructured.Unstructured) (err error) {
+	p.out.Verdict, err = ask(ctx, sameField, func(ctx context.Context) (err error) {
+		p.out.Next, err = p.create(ctx, cli.SequentialJob, object)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if p.out.Verdict.Answer != Accepted {
+		p.out.Next = nil
+		p.out.Notes = append(p.out.Notes, p.manifest.refuse(&p.out.Verdict, p.out.Namespace)...)
+		return nil
+	}
+	if p.sj, err = readSequence(p.out.Next); err != nil {
+		return err
+	}
+	p.out.Name = p.sj.Name
+	p.out.Notes = append(p.out.Notes, sequenceNotes(p.sj)...)
+	around := &previewer{Session: p.Session, out: Set{Namespace: p.out.Namespace}}
+	if err := around.lookAround(ctx); err != nil {
+		return err
+	}
+	p.out.Notes = append(p.out.Notes, around.out.Notes...)
+	for _, step := range helper.Steps(&p.sj.Spec) {
+		out, err := p.askStep(ctx, step, around.names.Has(helper.ChildName(p.sj.Name, step.Index)))
+		if err != nil {
+			return fmt.Errorf("step %s: %w", step.Name, err)
+		}
+		p.out.Steps = append(p.out.Steps, out)
+	}
+	return nil
+}
+
+// sequenceNotes say what the cluster does not say about the sequence.
+func sequenceNotes(sj *batchv1alpha1.SequentialJob) []string {
+	if helper.ManagedElsewhere(sj) {
+		return []string{fmt.Sprintf("the controller %q runs the sequence, which spec.managedBy names: what it creates is not known here", *sj.Spec.ManagedBy)}
+	}
+	var notes []string
+	if helper.Suspended(sj) {
+		notes = append(notes, "the sequence is suspended: no step starts before it is resumed")
+	}
+	if queue := sj.Labels[helper.QueueKey]; queue != "" {
+		notes = append(notes, fmt.Sprintf("the queue %s decides when each step runs: children are created suspended", queue))
+	}
+	return notes
+}
+
+// alone is a session for one step. What it adds is not counted for the others, which do not run at the same time.
+func (s *Session) alone() *Session {
+	out := *s
+	out.quotas = map[string][]corev1.ResourceQuota{}
+	for namespace, quotas := range s.quotas {
+		for i := range quotas {
+			out.quotas[namespace] = append(out.quotas[namespace], *quotas[i].DeepCopy())
+		}
+	}
+	return &out
+}
+
+// Refused implements View.
+func (s *Sequence) Refused() bool {
+	return s.Verdict.Answer == Refused || slices.ContainsFunc(s.Steps, func(step Step) bool { return step.refused() })
+}
+
+func (s *Step) refused() bool {
+	short := slices.ContainsFunc(s.Quota, func(line QuotaLine) bool { return line.Short != "" })
+	return s.NameTaken || s.Job.refused() || s.Pod.refused() || s.JobSet != nil && s.JobSet.Refused() || short
+}
+
+// unknown reports whether not everything could be checked.
+func (s *Sequence) unknown() bool {
+	return slices.ContainsFunc(s.Steps, func(step Step) bool {
+		for _, v := range []*Verdict{step.Job, step.Pod} {
+			if v != nil && v.Answer == Unknown {
+				return true
+			}
+		}
+		return step.JobSet != nil && step.JobSet.unknown()
+	})
+}
+
+// Changed implements View.
+func (s *Sequence) Changed() bool { return !s.Exists || len(s.Changes) > 0 }
+
+// Objects implements View.
+func (s *Sequence) Objects() (live, next *unstructured.Unstructured) { return s.Live, s.Next }

@@ -1,0 +1,197 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package timeline
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/cli"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/snapshot"
+)
+
+var groupColors = map[string]cli.Color{
+	snapshot.JobReady: cli.Good, snapshot.JobFailed: cli.Bad, snapshot.JobStarting: cli.Busy, snapshot.JobTerminating: cli.Busy,
+	snapshot.Missing: cli.Busy, snapshot.Removed: cli.Quiet,
+}
+
+// table writes a line for each revision, and then for each group. When a group was last recreated, and why, follows in a line of its own.
+func (t *Groups) table(b *strings.Builder, s screen) {
+	if len(t.Revisions) > 0 {
+		lines := [][]string{s.head("REVISION", "KEY", "BEGAN", "UPDATED IN", "GROUPS")}
+		for i := range t.Revisions {
+			r := &t.Revisions[i]
+			lines = append(lines, []string{strconv.FormatInt(r.Number, 10), cli.Clean(r.Key), t.clock(&r.Begin, s.zone), r.updatedIn(), cli.Number(r.Groups)})
+		}
+		for _, aligned := range cli.Align(lines) {
+			line(b, s, aligned)
+		}
+		b.WriteString("\n")
+	}
+	lines := [][]string{s.head("GROUP", "REVISION", "CREATED", "READY SINCE", "RESTARTS", "STATE", "MESSAGE")}
+	for _, bundle := range t.bundles() {
+		g := bundle[0]
+		lines = append(lines, []string{
+			bundle.name(), g.revision(), t.clock(bundle.created(), s.zone), t.clock(bundle.ready(), s.zone), cli.Number(bundle.restarts()),
+			s.Paint(groupColors[g.State], g.State), g.message(),
+		})
+		if len(bundle) == 1 {
+			lines = append(lines, t.record(g, s)...)
+		}
+	}
+	for _, aligned := range cli.Align(lines) {
+		line(b, s, aligned)
+	}
+}
+
+// head returns the titles of columns.
+func (s screen) head(titles ...string) []string {
+	for i := range titles {
+		titles[i] = s.Paint(cli.Bold, titles[i])
+	}
+	return titles
+}
+
+// record says when the group was last recreated, and why it failed last.
+func (t *Groups) record(g *GroupRun, s screen) (lines [][]string) {
+	if g.LastRestartTime != nil {
+		lines = append(lines, []string{s.Paint(cli.Quiet, "   recreated: "+t.clock(&g.LastRestartTime.Time, s.zone))})
+	}
+	if g.FirstCause != nil {
+		text := causeOf(g.FirstCause)
+		if failed := failureOf(g); !failed.IsZero() {
+			text = t.clock(&failed, s.zone) + ", " + text
+		}
+		lines = append(lines, []string{s.Paint(cli.Bad, "   first cause: "+text)})
+	}
+	return lines
+}
+
+// clock is a time of the set: with its date if the set is older than a day.
+func (t *Groups) clock(at *time.Time, zone *time.Location) string {
+	switch {
+	case at == nil:
+		return "-"
+	case t.End.Sub(t.CreateTime) < day:
+		return at.In(zone).Format("15:04:05")
+	}
+	return at.In(zone).Format("Jan 2 15:04")
+}
+
+func (r *Revision) updatedIn() string {
+	switch {
+	case r.UpdateSeconds != nil:
+		return cli.Seconds(*r.UpdateSeconds)
+	case r.Open && len(r.Phases) > 0 && r.Phases[len(r.Phases)-1].Kind != Current:
+		return string(r.Phases[len(r.Phases)-1].Kind)
+	}
+	return "-"
+}
+
+// name is the index of a group, or the number of several.
+func (b bundle) name() string {
+	if len(b) == 1 {
+		return strconv.Itoa(b[0].Index)
+	}
+	return cli.Count(len(b), "group")
+}
+
+// created is when the first group was.
+func (b bundle) created() (first *time.Time) {
+	for _, g := range b {
+		if g.CreateTime != nil && (first == nil || g.CreateTime.Before(*first)) {
+			first = g.CreateTime
+		}
+	}
+	return first
+}
+
+// ready is since when all groups are ready.
+func (b bundle) ready() (last *time.Time) {
+	for _, g := range b {
+		switch {
+		case g.ReadyTime == nil:
+			return nil
+		case last == nil || g.ReadyTime.After(*last):
+			last = g.ReadyTime
+		}
+	}
+	return last
+}
+
+// revision is the number of the revision of the group, or else its key.
+func (g *GroupRun) revision() string {
+	switch {
+	case g.RevisionNumber > 0:
+		return strconv.FormatInt(g.RevisionNumber, 10)
+	case g.Revision != "":
+		return cli.Clean(g.Revision)
+	}
+	return "-"
+}
+
+// message explains the state of the group.
+func (g *GroupRun) message() string {
+	if g.Surge {
+		return cli.Clean("surge " + g.Message)
+	}
+	return cli.Clean(g.Message)
+}
+
+// viewGroup is a group, or several, on the page.
+type viewGroup struct {
+	Name, Revision, Created, Ready, State, Class, Message, Recreated, FirstCause string
+	Restarts                                                                     int
+}
+
+// viewRevision is a revision on the page.
+type viewRevision struct {
+	Number              int64
+	Key, Began, Updated string
+	Groups              int
+}
+
+// groupClasses are the colors of states on the page.
+var groupClasses = map[string]string{
+	snapshot.JobReady: "completed", snapshot.JobFailed: "failed", snapshot.JobStarting: "starting", snapshot.JobTerminating: "starting", snapshot.Missing: "starting",
+}
+
+// fill puts the revisions and groups into the page.
+func (t *Groups) fill(v *view, zone *time.Location) {
+	for i := range t.Revisions {
+		r := &t.Revisions[i]
+		v.Revisions = append(v.Revisions, viewRevision{Number: r.Number, Key: cli.Clean(r.Key), Began: clock(r.Begin, zone), Updated: r.updatedIn(), Groups: r.Groups})
+	}
+	long := func(at *time.Time) string {
+		if at == nil {
+			return "-"
+		}
+		return clock(*at, zone)
+	}
+	for _, bundle := range t.bundles() {
+		g := bundle[0]
+		out := viewGroup{
+			Name: bundle.name(), Revision: g.revision(), Created: long(bundle.created()), Ready: long(bundle.ready()), Restarts: bundle.restarts(),
+			State: g.State, Class: groupClasses[g.State], Message: g.message(),
+		}
+		if len(bundle) == 1 {
+			out.record(g, long)
+		}
+		v.Groups = append(v.Groups, out)
+	}
+}
+
+// record adds when the group was last recreated, and why it failed last.
+func (v *viewGroup) record(g *GroupRun, clock func(*time.Time) string) {
+	if g.LastRestartTime != nil {
+		v.Recreated = clock(&g.LastRestartTime.Time)
+	}
+	if g.FirstCause != nil {
+		v.FirstCause = causeOf(g.FirstCause)
+		if failed := failureOf(g); !failed.IsZero() {
+			v.FirstCause = clock(&failed) + ", " + v.FirstCause
+		}
+	}
+}

@@ -1,0 +1,68 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package actions
+
+import (
+	"k8s.io/utils/ptr"
+
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch"
+)
+
+// Suspend sets spec.suspend.
+func Suspend(sj *batch.SequentialJob, spec *batch.SequentialJobActionSpec, call Call) (*batch.SequentialJobActionStatus, error) {
+	return turn(sj, spec, true, call)
+}
+
+// Resume clears spec.suspend.
+func Resume(sj *batch.SequentialJob, spec *batch.SequentialJobActionSpec, call Call) (*batch.SequentialJobActionStatus, error) {
+	return turn(sj, spec, false, call)
+}
+
+// turn suspends or resumes a sequence. Neither begins an attempt.
+func turn(sj *batch.SequentialJob, spec *batch.SequentialJobActionSpec, suspend bool, call Call) (*batch.SequentialJobActionStatus, error) {
+	action, verb, already := batch.ActionResume, "resume", "the SequentialJob is not suspended; nothing changed"
+	if suspend {
+		action, verb, already = batch.ActionSuspend, "suspend", "the SequentialJob is already suspended; nothing changed"
+	}
+	if err := checkMeant(sj, spec.Preconditions); err != nil {
+		return nil, err
+	}
+	if repeats(sj, spec, action, suspend) {
+		return recorded(sj), nil
+	}
+	if err := checkStep(sj, spec.Preconditions); err != nil {
+		return nil, err
+	}
+	if err := checkUnfinished(sj, verb); err != nil {
+		return nil, err
+	}
+	released := !suspend && endHold(sj, spec.Reason, call)
+	if suspended(sj) == suspend && !released {
+		return nothing(sj, already), nil
+	}
+	sj.Spec.Suspend = ptr.To(suspend)
+	record(sj, action, spec.Reason, call)
+	return recorded(sj), nil
+}
+
+// repeats returns whether the action names itself as the last one, and all is still as it left it.
+func repeats(sj *batch.SequentialJob, spec *batch.SequentialJobActionSpec, action batch.SequentialJobAction, suspend bool) bool {
+	return suspended(sj) == suspend && namesLast(sj, spec.Preconditions, action) && finished(sj) == nil && (suspend || !held(sj))
+}
+
+// RecordEdit records who suspended or resumed a sequence by changing spec.suspend, as the actions do. The status of the changed
+// sequence is that of the previous one, with which it may share memory.
+func RecordEdit(next, prev *batch.SequentialJob, call Call) {
+	if call.User == "" || suspended(next) == suspended(prev) || checkManaged(prev) != nil || finished(prev) != nil {
+		return
+	}
+	action := batch.ActionResume
+	if suspended(next) {
+		action = batch.ActionSuspend
+	} else if held(next) {
+		next.Status = *next.Status.DeepCopy()
+		endHold(next, "", call)
+	}
+	record(next, action, "", call) // replaces the pointer, and changes nothing that is shared
+}

@@ -1,0 +1,67 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package action
+
+import (
+	"context"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apiserver/pkg/registry/rest"
+
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/events"
+)
+
+// Pure is an action whose requests have a spec S and a status A, and which is a pure function of the object P, the spec and the
+// call C: who asks, and when.
+type Pure[P runtime.Object, T, S, A, C any, R Request[T]] struct {
+	// Kind is the served kind of the request.
+	Kind schema.GroupVersionKind
+	// Validate checks a request by itself.
+	Validate func(R) field.ErrorList
+	// Act changes the object, and returns the status of the request, or an error.
+	Act func(P, *S, C) (*A, error)
+	// Prepare, if it is set, reads what the action needs besides the object, and returns the function to use in place of Act.
+	Prepare func(context.Context, R) (func(P, *S, C) (*A, error), error)
+	// Parts returns where a request has its spec and status.
+	Parts func(R) (*S, *A)
+	// Call returns the call.
+	Call func(user string, now time.Time) C
+	// Event describes a request, which changed the object, and its status.
+	Event func(kind string, request R, status *A) events.Event
+}
+
+// NewPure returns the storage of a pure action.
+func NewPure[P runtime.Object, T, S, A, C any, R Request[T]](target Target, pure Pure[P, T, S, A, C, R]) rest.Storage {
+	action := Action[P, T, R]{
+		Kind:     pure.Kind,
+		Validate: pure.Validate,
+		Act:      pure.on(pure.Act),
+		Event: func(request R) events.Event {
+			_, status := pure.Parts(request)
+			return pure.Event(pure.Kind.Kind, request, status)
+		},
+	}
+	if pure.Prepare != nil {
+		action.Prepare = func(ctx context.Context, request R) (ActFunc[P, R], error) {
+			act, err := pure.Prepare(ctx, request)
+			return pure.on(act), err
+		}
+	}
+	return New(target, action)
+}
+
+// on returns what a pure function does to an object for a request.
+func (p Pure[P, T, S, A, C, R]) on(act func(P, *S, C) (*A, error)) ActFunc[P, R] {
+	return func(object P, request R, user string, now time.Time) error {
+		spec, status := p.Parts(request)
+		answer, err := act(object, spec, p.Call(user, now))
+		if err == nil {
+			*status = *answer
+		}
+		return err
+	}
+}

@@ -1,0 +1,35 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package storage
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset"
+)
+
+// columns are those of upstream.
+var columns = []metav1.TableColumnDefinition{
+	{Name: "Name", Type: "string", Format: "name", Description: "name of the LeaderWorkerSet, unique in its namespace"},
+	{Name: "Ready", Type: "integer", Description: "Number of ready replicas"},
+	{Name: "Desired", Type: "integer", Description: "Number of desired replicas"},
+	{Name: "Up-to-date", Type: "integer", Description: "Number of up-to-date replicas"},
+	{Name: "Age", Type: "date", Description: "creation time"},
+}
+
+// row returns the cells of the columns. A count of 0 is absent on the wire, and its cell is blank, as for a custom resource.
+func row(lws *leaderworkerset.LeaderWorkerSet, age string) []any {
+	var desired any
+	if lws.Spec.Replicas != nil {
+		desired = int64(*lws.Spec.Replicas)
+	}
+	return []any{lws.Name, count(lws.Status.ReadyReplicas), desired, count(lws.Status.UpdatedReplicas), age}
+}
+
+func count(n int32) any {
+	if n == 0 {
+		return nil
+	}
+	return int64(n)
+}

@@ -1,0 +1,34 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package rest maps the resources of the leaderworkerset.x-k8s.io group to their storage.
+package rest
+
+import (
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/registry/rest"
+
+	batchinstall "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/install"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/install"
+	v1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/provider"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/leaderworkerset/leaderworkerset/storage"
+)
+
+// Provider returns the group leaderworkerset.x-k8s.io.
+func Provider() provider.Provider {
+	return provider.Provider{
+		Versions:       []schema.GroupVersion{v1.SchemeGroupVersion},
+		StorageVersion: v1.SchemeGroupVersion,
+		Install: func(scheme *runtime.Scheme) {
+			install.Install(scheme)
+			batchinstall.Install(scheme) // the requests of actions
+		},
+		Resources: []string{"leaderworkersets"},
+		NewStorage: func(host provider.Host) (map[string]map[string]rest.Storage, error) {
+			resources, err := storage.New(host)
+			return map[string]map[string]rest.Storage{v1.SchemeGroupVersion.Version: resources}, err
+		},
+	}
+}

@@ -1,0 +1,135 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package witness
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Namespace and Name are those of the ConfigMap. It is not in the namespace of the installation, because deleting that must not delete it.
+const (
+	Namespace = "kube-system"
+	Name      = "jobset-apiserver-store"
+)
+
+// Keys of the data of the ConfigMap. All but dataUUID and dataFloor hold JSON and are optional.
+const (
+	dataUUID     = "uuid"
+	dataFloor    = "floor"
+	dataRefusal  = "refusal"
+	dataAccepted = "accepted"
+	dataRestored = "restored"
+)
+
+// Record is the half of the witness in the main cluster.
+type Record struct {
+	// UUID is that of the store of this installation. It is empty as long as no store was adopted: the first server that looked has refused.
+	UUID string
+	// Floor is the revision that the key in etcd has at least.
+	Floor int64
+	// Refusal is what the last server that refuses to serve has found; nil when none refuses.
+	Refusal *Refusal
+	// Accepted is what an administrator has accepted and no server has adopted yet.
+	Accepted *Acceptance
+	// Restored describes the last store that was adopted because an administrator accepted it.
+	Restored *Restored
+}
+
+// Refusal is why a server refuses to serve.
+type Refusal struct {
+	Reason Reason `json:"reason"`
+	// Message is a paragraph for the administrator: what was found, what is at stake, and what to do.
+	Message string `json:"message"`
+	// Server is the host name of the server, and Time when it confirmed the refusal last. It does so every minute.
+	Server string      `json:"server"`
+	Time   metav1.Time `json:"time"`
+	// NewUUID and Revision name what is found: a UUID proposed for the store, and the revision of the key in it (0 without a key).
+	// An acceptance repeats both, so that it holds for this store in this state only.
+	NewUUID  string `json:"newUUID"`
+	Revision int64  `json:"revision"`
+	// Served says that this server served the store before it noticed: owners may have been reported missing.
+	Served bool `json:"served,omitempty"`
+	// JobsAtStake is the number of Jobs whose owners the store does not know, which the garbage collector would delete; -1 if it is
+	// not known. Jobs names some of them as <namespace>/<name>, at most MaxJobs.
+	JobsAtStake int      `json:"jobsAtStake"`
+	Jobs        []string `json:"jobs,omitempty"`
+	// ClaimsAtStake is the same number for PersistentVolumeClaims that go with their sets.
+	ClaimsAtStake int `json:"claimsAtStake,omitempty"`
+}
+
+// MaxJobs is how many Jobs a refusal names.
+const MaxJobs = 20
+
+// Acceptance is what an administrator accepts.
+type Acceptance struct {
+	NewUUID  string `json:"newUUID"`
+	Revision int64  `json:"revision"`
+	// AbandonJobs also accepts that the garbage collector deletes the Jobs whose owners are unknown.
+	AbandonJobs bool `json:"abandonJobs,omitempty"`
+}
+
+// Restored describes a store that was adopted after an acceptance.
+type Restored struct {
+	// Revision is that of the store when it was adopted: objects with this or a lower resource version have not changed since.
+	Revision int64       `json:"revision"`
+	Time     metav1.Time `json:"time"`
+}
+
+// Adopted returns whether the installation has a store. A record without one has only the refusal of the first server that looked.
+func (r *Record) Adopted() bool { return r != nil && r.UUID != "" }
+
+// Accepts returns whether the administrator has accepted what the refusal has found.
+func (r *Record) Accepts(refusal *Refusal) bool {
+	a := r.Accepted
+	return a != nil && a.NewUUID == refusal.NewUUID && a.Revision == refusal.Revision
+}
+
+// Read returns the record in a ConfigMap. It returns an error that names the entry if one is malformed.
+func Read(cm *corev1.ConfigMap) (*Record, error) {
+	r := &Record{UUID: cm.Data[dataUUID]}
+	if _, refused := cm.Data[dataRefusal]; r.UUID == "" && !refused {
+		return nil, malformed(dataUUID, fmt.Errorf("must not be empty"))
+	}
+	var err error
+	if r.Floor, err = strconv.ParseInt(cm.Data[dataFloor], 10, 64); err != nil {
+		return nil, malformed(dataFloor, err)
+	}
+	for name, into := range map[string]any{dataRefusal: &r.Refusal, dataAccepted: &r.Accepted, dataRestored: &r.Restored} {
+		if value, ok := cm.Data[name]; ok {
+			if err := json.Unmarshal([]byte(value), into); err != nil {
+				return nil, malformed(name, err)
+			}
+		}
+	}
+	return r, nil
+}
+
+func malformed(name string, err error) error {
+	return fmt.Errorf("data[%s] of ConfigMap %s/%s: %w", name, Namespace, Name, err)
+}
+
+// Write puts the record into the data of a ConfigMap and leaves other entries alone.
+func (r *Record) Write(cm *corev1.ConfigMap) error {
+	if cm.Data == nil {
+		cm.Data = map[string]string{}
+	}
+	cm.Data[dataUUID], cm.Data[dataFloor] = r.UUID, strconv.FormatInt(r.Floor, 10)
+	for name, entry := range map[string]any{dataRefusal: r.Refusal, dataAccepted: r.Accepted, dataRestored: r.Restored} {
+		value, err := json.Marshal(entry)
+		if err != nil {
+			return malformed(name, err)
+		}
+		if string(value) == "null" {
+			delete(cm.Data, name)
+			continue
+		}
+		cm.Data[name] = string(value)
+	}
+	return nil
+}

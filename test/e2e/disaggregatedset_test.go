@@ -1,0 +1,162 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// rolesTimeout is how long a set of few groups may take to become available. Every step of a rollout waits for groups that become ready.
+const rolesTimeout = 3 * time.Minute
+
+// TestDisaggregatedSet runs a set through its life on simulated nodes: two roles, a coordinated rollout, a scaler, a further role, the removal of one, and
+// the deletion of all.
+func TestDisaggregatedSet(t *testing.T) {
+	gate := "--feature-gates=DisaggregatedSet=true"
+	c := startCluster(t, "roles", "CLUSTER_APISERVER_ARGS="+gate, "CLUSTER_CONTROLLER_ARGS="+gate)
+	k := newKubectlFor(t, c)
+	k.ok("apply", "-f", filepath.Join(c.Root, "artifacts", "components", "disaggregatedset", "rbac.yaml"))
+	k.registerRoles()
+
+	k.okIn(roles("a", "prefill=3", "decode=2"), "apply", "-f", "-")
+	k.untilRoles("prefill 3 3 3, decode 2 2 2")
+	first := k.field("lws", "{.items[0].metadata.labels.disaggregatedset\\.x-k8s\\.io/revision}")
+	if got, want := k.ok("get", "services", "-o", "name", "-l", "disaggregatedset.x-k8s.io/name=llm"),
+		fmt.Sprintf("service/llm-0-%[1]s-decode-prv\nservice/llm-0-%[1]s-prefill-prv\n", first); got != want {
+		t.Errorf("Services: %s, want %s", got, want)
+	}
+
+	k.okIn(roles("b", "prefill=3", "decode=2"), "apply", "-f", "-")
+	k.rollout(first, map[string]int{"prefill": 3, "decode": 2})
+	k.untilRoles("prefill 3 3 3, decode 2 2 2")
+	if got := k.ok("get", "lws,services", "-o", "name", "-l", "disaggregatedset.x-k8s.io/revision="+first); got != "" {
+		t.Errorf("the former revision is left with %s", got)
+	}
+
+	k.okIn(roles("b", "prefill=3", "decode=External"), "apply", "-f", "-")
+	k.eventually(rolesTimeout, func() string { return k.hasNot("dsrs/llm-decode", "{.status.replicas}", "2") })
+	if got, want := k.ok("get", "--raw", "/apis/disaggregatedset.x-k8s.io/v1/namespaces/"+k.namespace+"/disaggregatedsetrolescalers/llm-decode/scale"), `"spec":{"replicas":2}`; !strings.Contains(got, want) {
+		t.Errorf("scale: %s, want %s", got, want)
+	}
+	k.ok("scale", "dsrs", "llm-decode", "--replicas=4")
+	k.untilRoles("prefill 3 3 3, decode 4 4 4")
+
+	k.okIn(roles("b", "prefill=3", "decode=External", "encode=1"), "apply", "-f", "-")
+	k.untilRoles("prefill 3 3 3, decode 4 4 4, encode 1 1 1")
+	k.okIn(roles("b", "prefill=3", "encode=1"), "apply", "-f", "-")
+	k.untilRoles("prefill 3 3 3, encode 1 1 1")
+	k.eventually(rolesTimeout, func() string {
+		if got := k.ok("get", "dsrs", "-o", "name"); got != "" {
+			return "the scaler is left: " + got
+		}
+		return ""
+	})
+
+	k.ok("delete", "disaggregatedset", "llm")
+	k.eventually(rolesTimeout, func() string {
+		if got := k.ok("get", "lws,services,statefulsets,pods", "-o", "name", "-l", "disaggregatedset.x-k8s.io/name=llm"); got != "" {
+			return "children are left: " + got
+		}
+		return ""
+	})
+}
+
+// registerRoles makes kube-apiserver forward the group, as it does for the others.
+func (k *kubectl) registerRoles() {
+	k.Helper()
+	const other = "apiservice/v1alpha1.batch.jobset-apiserver.io"
+	k.okIn(fmt.Sprintf(`apiVersion: apiregistration.k8s.io/v1
+kind: APIService
+metadata: {name: v1.disaggregatedset.x-k8s.io}
+spec:
+  group: disaggregatedset.x-k8s.io
+  version: v1
+  groupPriorityMinimum: 1000
+  versionPriority: 100
+  caBundle: %s
+  service: %s
+`, k.field(other, "{.spec.caBundle}"), k.field(other, "{.spec.service}")), "apply", "-f", "-")
+	k.eventually(rolesTimeout, func() string {
+		if r := k.run("", "get", "disaggregatedsets,dsrs"); r.code != 0 {
+			return r.stderr
+		}
+		return k.run("", "get", "--raw", "/openapi/v3/apis/disaggregatedset.x-k8s.io/v1").stderr
+	})
+}
+
+// roles returns the manifest of a set whose roles have so many groups of two pods, or are scaled by others.
+func roles(image string, sizes ...string) string {
+	var b strings.Builder
+	b.WriteString("apiVersion: disaggregatedset.x-k8s.io/v1\nkind: DisaggregatedSet\nmetadata: {name: llm}\nspec:\n  roles:\n")
+	for _, size := range sizes {
+		name, replicas, _ := strings.Cut(size, "=")
+		scaling := ""
+		if replicas == "External" {
+			replicas, scaling = "1", "\n    scaling: {mode: External}"
+		}
+		fmt.Fprintf(&b, `  - name: %s%s
+    spec:
+      replicas: %s
+      leaderWorkerTemplate:
+        size: 2
+        workerTemplate:
+          spec:
+            containers: [{name: main, image: %s}]
+`, name, scaling, replicas, image)
+	}
+	return b.String()
+}
+
+// untilRoles waits until the set is available, and each role has so many groups, that many of them ready, and updated.
+func (k *kubectl) untilRoles(want string) {
+	k.Helper()
+	k.eventually(rolesTimeout, func() string {
+		return k.hasNot("disaggregatedset/llm", `{range .status.roleStatuses[*]}{.name} {.replicas} {.readyReplicas} {.updatedReplicas}, {end}`+
+			`{.status.conditions[?(@.type=="Available")].status} {.metadata.generation}={.status.observedGeneration}`,
+			want+", True "+k.field("disaggregatedset/llm", "{.metadata.generation}={.metadata.generation}"))
+	})
+}
+
+// rollout follows a rollout until the former revision has no groups, and checks each state that it sees: no role has more than one group above its
+// replicas, and none less than its replicas.
+func (k *kubectl) rollout(former string, targets map[string]int) {
+	k.Helper()
+	k.eventually(rolesTimeout, func() string {
+		text := k.field("lws", `{range .items[*]}{.metadata.labels.disaggregatedset\.x-k8s\.io/role} {.metadata.labels.disaggregatedset\.x-k8s\.io/revision} {.spec.replicas}{"\n"}{end}`)
+		total, left := map[string]int{}, 0
+		for line := range strings.Lines(text) {
+			var role, revision string
+			var n int
+			if _, err := fmt.Sscan(line, &role, &revision, &n); err != nil {
+				k.Fatalf("reading %q: %v", line, err)
+			}
+			total[role] += n
+			if revision == former {
+				left += n
+			}
+		}
+		for role, target := range targets {
+			if total[role] < target || total[role] > target+1 {
+				k.Fatalf("role %s has %d groups, want from %d to %d:\n%s", role, total[role], target, target+1, text)
+			}
+		}
+		if left > 0 {
+			return fmt.Sprintf("the former revision has %d groups", left)
+		}
+		return ""
+	})
+	k.eventually(rolesTimeout, func() string {
+		steps := k.ok("get", "events", "--field-selector", "involvedObject.name=llm,reason=ScalingUp", "-o", `jsonpath={range .items[*]}{.message}{"\n"}{end}`)
+		for _, want := range []string{"from 0 to 1", "from 1 to 2", "from 2 to 3"} {
+			if !strings.Contains(steps, want) {
+				return fmt.Sprintf("no step %s in %s", want, steps)
+			}
+		}
+		return ""
+	})
+}

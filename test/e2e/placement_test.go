@@ -1,0 +1,145 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// placementTimeout is how long a set may take from its creation until its pods run.
+const placementTimeout = 2 * time.Minute
+
+// exclusive is a set of Jobs of two pods that run until they are stopped.
+const exclusive = `apiVersion: jobset.x-k8s.io/v1alpha2
+kind: JobSet
+metadata:
+  name: %s
+  annotations: {alpha.jobset.sigs.k8s.io/exclusive-topology: jobset-apiserver.io/rack}
+spec:
+  failurePolicy: {maxRestarts: 1}
+  replicatedJobs:
+  - name: w
+    replicas: %d
+    template:
+      spec:
+        parallelism: 2
+        completions: 2
+        backoffLimit: 0
+        template:
+          metadata: {annotations: {jobset-apiserver.io/kwok-outcome: running}}
+          spec:
+            restartPolicy: Never
+            containers:
+            - {name: main, image: train, resources: {requests: {cpu: 100m}}}
+`
+
+// TestExclusivePlacement runs three sets on five racks: the first gets three of them, the second has to wait for three until the first is suspended, and
+// the first then waits for the second. A restart changes no domain.
+func TestExclusivePlacement(t *testing.T) {
+	gate := "--feature-gates=ExclusivePlacement=true"
+	c := startCluster(t, "place", "CLUSTER_APISERVER_ARGS="+gate, "CLUSTER_CONTROLLER_ARGS="+gate+" --placement-when-full=wait")
+	k := newKubectlFor(t, c)
+	if created := k.okIn(fmt.Sprintf(exclusive, "first", 3), "create", "-f", "-"); strings.Contains(created, "Warning") {
+		t.Errorf("warnings: %s", created)
+	}
+	k.eventually(placementTimeout, func() string { return k.alone("first", 3) })
+	before := k.domains("first")
+
+	k.okIn(fmt.Sprintf(exclusive, "second", 3), "create", "-f", "-")
+	k.placementShows("second", "True", "NoDomain", "of 5 domains, 2 are free", k.namespace+"/first: 3")
+	if got := k.ok("get", "jobs", "-o", "name", "-l", "jobset.sigs.k8s.io/jobset-name=second"); got != "" {
+		t.Errorf("a set that waits has Jobs: %s", got)
+	}
+	k.okIn(fmt.Sprintf(exclusive, "third", 2), "create", "-f", "-")
+	k.eventually(placementTimeout, func() string { return k.alone("third", 2) })
+
+	k.ok("annotate", "pod", "-l", "jobset.sigs.k8s.io/jobset-name=first,jobset.sigs.k8s.io/job-index=1", "jobset-apiserver.io/kwok-outcome=failed", "--overwrite")
+	k.eventually(placementTimeout, func() string {
+		return k.hasNot("jobset/first", "{.status.restarts} {.status.placement.restarts}", "1 1")
+	})
+	k.eventually(placementTimeout, func() string { return k.alone("first", 3) })
+	if after := k.domains("first"); !slices.Equal(before, after) {
+		t.Errorf("domains before and after a restart: %v, %v", before, after)
+	}
+
+	k.ok("patch", "jobset", "first", "--type=merge", "-p", `{"spec":{"suspend":true}}`)
+	k.eventually(placementTimeout, func() string { return k.alone("second", 3) })
+	k.placementShows("second", "False", "Placed")
+	if got := k.domains("first"); len(got) > 0 {
+		t.Errorf("a suspended set holds %v", got)
+	}
+	k.ok("patch", "jobset", "first", "--type=merge", "-p", `{"spec":{"suspend":false}}`)
+	k.placementShows("first", "True", "NoDomain", k.namespace+"/second: 3")
+	k.ok("delete", "jobset", "second")
+	k.eventually(placementTimeout, func() string { return k.alone("first", 3) })
+}
+
+// placementShows waits until the condition PlacementPending of a set has a status, a reason and parts of its message.
+func (k *kubectl) placementShows(set, status, reason string, texts ...string) {
+	k.Helper()
+	k.eventually(placementTimeout, func() string {
+		path := `{.status.conditions[?(@.type=="PlacementPending")].status} {.status.conditions[?(@.type=="PlacementPending")].reason} {.status.conditions[?(@.type=="PlacementPending")].message}`
+		got := k.field("jobset/"+set, path)
+		for _, text := range append(texts, status+" "+reason+" ") {
+			if !strings.Contains(got, text) {
+				return fmt.Sprintf("condition PlacementPending of %s: %q, want %q", set, got, text)
+			}
+		}
+		return ""
+	})
+}
+
+// domains returns those of the Jobs of a set by index.
+func (k *kubectl) domains(set string) []string {
+	return strings.Fields(k.field("jobset/"+set, "{.status.placement.replicatedJobs[*].jobs[*].domain}"))
+}
+
+// alone returns what is wrong if not all pods of so many Jobs of a set run, those of each in one rack, and without pods of other Jobs.
+func (k *kubectl) alone(set string, jobs int) string {
+	k.Helper()
+	racks := map[string]string{}
+	for _, line := range strings.Split(strings.TrimSpace(k.ok("get", "nodes", "-o", `jsonpath={range .items[*]}{.metadata.name} {.metadata.labels.jobset-apiserver\.io/rack}{"\n"}{end}`)), "\n") {
+		node, rack, _ := strings.Cut(line, " ")
+		racks[node] = rack
+	}
+	var pods corev1.PodList
+	if err := json.Unmarshal([]byte(k.ok("get", "pods", "-o", "json")), &pods); err != nil {
+		return err.Error()
+	}
+	inRack, running := map[string]string{}, 0
+	for i := range pods.Items {
+		pod := &pods.Items[i]
+		if pod.DeletionTimestamp != nil || pod.Status.Phase != corev1.PodRunning {
+			continue
+		}
+		rack, job := racks[pod.Spec.NodeName], pod.Labels["batch.kubernetes.io/job-name"]
+		if other, found := inRack[rack]; found && other != job {
+			return fmt.Sprintf("rack %q has pods of %s and %s", rack, other, job)
+		}
+		inRack[rack] = job
+		if pod.Labels["jobset.sigs.k8s.io/jobset-name"] == set {
+			running++
+		}
+	}
+	if running != 2*jobs {
+		return fmt.Sprintf("%d pods of %s run, want %d", running, set, 2*jobs)
+	}
+	domains := k.domains(set)
+	for index, domain := range domains {
+		if job := fmt.Sprintf("%s-w-%d", set, index); inRack[domain] != job {
+			return fmt.Sprintf("rack %q has pods of %q, not of %s", domain, inRack[domain], job)
+		}
+	}
+	if len(domains) != jobs {
+		return fmt.Sprintf("%s has domains %v", set, domains)
+	}
+	return ""
+}

@@ -1,0 +1,99 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package faults
+
+import (
+	"context"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/jobset-apiserver/jobset-apiserver/test/history"
+)
+
+// historiesVariable is how many histories are recorded for each fault in a long run. Without it there is one for a few of them.
+const historiesVariable = "JOBSET_FAULTS_HISTORIES"
+
+// shortHistories are the faults of a short run: those in which a server or a member can answer with what is not true any more.
+var shortHistories = []string{"kill -9 of each server", "partition of the leader"}
+
+func histories() int {
+	n, err := strconv.Atoi(os.Getenv(historiesVariable))
+	if err != nil || n < 0 {
+		return 0
+	}
+	return n
+}
+
+// TestHistoriesUnderFaults lets 30 clients and some watchers work on a few JobSets while servers and members of etcd fail. What they
+// were answered must be linearizable, what was acknowledged must not be lost, and watches must be complete and in order.
+func TestHistoriesUnderFaults(t *testing.T) {
+	r := useReplicated(t)
+	count, operations, events := 0, 0, 0
+	begin := time.Now()
+	for _, fault := range serverFaults {
+		if histories() == 0 && !slices.Contains(shortHistories, fault.name) {
+			continue
+		}
+		t.Run(strings.ReplaceAll(fault.name, " ", "-"), func(t *testing.T) {
+			for i := range max(1, histories()) {
+				h := r.recordHistory(t, *seed+uint64(i), fault)
+				report := history.Check(h, time.Minute)
+				t.Logf("%s\n%s\nwithout an answer: %v", fault.name, report, h.Reasons())
+				if !report.OK() {
+					t.Errorf("%s: the servers broke their promises; repeat the choices with -seed=%d", fault.name, *seed+uint64(i))
+				}
+				count++
+				operations += len(h.Operations)
+				for _, w := range h.Watchers {
+					events += len(w.Events)
+				}
+			}
+		})
+	}
+	t.Logf("%d histories, %d operations and %d events in %s", count, operations, events, time.Since(begin).Round(time.Second))
+}
+
+// recordHistory lets a fault happen while clients work in a namespace of their own, and returns what they saw.
+func (r *replicated) recordHistory(t *testing.T, seed uint64, fault serverFault) *history.History {
+	t.Helper()
+	ctx := context.Background()
+	namespaces := r.Kube.CoreV1().Namespaces()
+	namespace, err := namespaces.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "history-"}}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := namespaces.Delete(ctx, namespace.Name, metav1.DeleteOptions{}); err != nil {
+			t.Error(err)
+		}
+	}()
+	run, err := history.Start(ctx, history.Defaults(r.REST, namespace.Name, seed))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := run.AwaitAnswers(ctx, 300, phaseTimeout); err != nil {
+		t.Fatal(err)
+	}
+	if err := fault.happen(ctx, r); err != nil {
+		t.Error(err)
+	}
+	if err := r.recovered(ctx); err != nil {
+		t.Error(err)
+	}
+	if err := run.AwaitAnswers(ctx, 300, phaseTimeout); err != nil {
+		t.Fatal(err)
+	}
+	h, err := run.Finish(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h
+}

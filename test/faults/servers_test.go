@@ -1,0 +1,246 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package faults
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jobset-apiserver/jobset-apiserver/test/framework/etcdcluster"
+	"github.com/jobset-apiserver/jobset-apiserver/test/framework/probe"
+)
+
+// roundsVariable is how often each fault happens in a long run, in which the servers have the settings of the manifests.
+// Without it, each happens once, and servers are noticed and ended sooner.
+const roundsVariable = "JOBSET_FAULTS_ROUNDS"
+
+// rounds is 0 in a short run.
+func rounds() int {
+	n, err := strconv.Atoi(os.Getenv(roundsVariable))
+	if err != nil || n < 0 {
+		return 0
+	}
+	return n
+}
+
+// serverFault is something that happens to servers or to their etcd, and is over in the end.
+type serverFault struct {
+	name   string
+	happen func(context.Context, *replicated) error
+	// harmless says that no request may fail, except for one that meets a GOAWAY: how long those are on their way depends on the machine.
+	harmless bool
+}
+
+// outage is how long something is away.
+func outage() time.Duration {
+	if rounds() == 0 {
+		return 5 * time.Second
+	}
+	return 10 * time.Second
+}
+
+// restartPause is the time after which what was killed is started again.
+const restartPause = 2 * time.Second
+
+var serverFaults = []serverFault{
+	{"rolling update of servers", func(ctx context.Context, r *replicated) error { return r.servers.Surge(ctx) }, true},
+	{"rolling restart of servers", func(ctx context.Context, r *replicated) error { return r.servers.Restart(ctx) }, true},
+	{"kill -9 of each server", killServers, false},
+	{"rolling restart of members", restartMembers, false},
+	{"kill -9 of each member", killMembers, false},
+	{"SIGSTOP of the leader", pauseLeader, false},
+	{"loss of quorum", loseQuorum, false},
+	{"partition of the leader", func(ctx context.Context, r *replicated) error { return r.partition(ctx, r.etcd.Leader) }, false},
+	{"partition of a follower", func(ctx context.Context, r *replicated) error { return r.partition(ctx, r.etcd.Follower) }, false},
+}
+
+// TestServersUnderFaults breaks three servers and their etcd while a probe asks for JobSets through kube-apiserver. Rolling
+// restarts of servers fail no request that has reached one. Whatever happens, all is well afterwards and no acknowledged write is lost. Times are only printed.
+func TestServersUnderFaults(t *testing.T) {
+	r := useReplicated(t)
+	for _, fault := range serverFaults {
+		t.Run(strings.ReplaceAll(fault.name, " ", "-"), func(t *testing.T) {
+			for range max(1, rounds()) {
+				observe(t, fault.name, fault.harmless, func(ctx context.Context) error {
+					if err := fault.happen(ctx, r); err != nil {
+						return err
+					}
+					return r.recovered(ctx)
+				})
+			}
+		})
+	}
+}
+
+// TestEmbeddedServerRestarts measures how long the only server with an embedded etcd is away.
+func TestEmbeddedServerRestarts(t *testing.T) {
+	for range max(1, rounds()) {
+		observe(t, "restart of the only server", false, func(context.Context) error { return shared.restartAPIServer() })
+	}
+}
+
+// observe lets a fault happen while a probe asks.
+func observe(t *testing.T, name string, harmless bool, happen func(context.Context) error) {
+	t.Helper()
+	ctx := context.Background()
+	p, err := probe.Start(ctx, shared.REST)
+	if err != nil {
+		t.Fatal(err)
+	}
+	begin := time.Now()
+	if err := happen(ctx); err != nil {
+		t.Error(err)
+	}
+	took := time.Since(begin)
+	report, err := p.Stop(ctx)
+	if err != nil {
+		t.Error(err)
+	}
+	t.Logf("%s took %s\n%s", name, took.Round(pollInterval), report)
+	reports = append(reports, faultReport{Fault: name, Took: took, Report: report})
+	for _, lost := range report.Lost[:min(10, len(report.Lost))] {
+		t.Errorf("%s: %s", name, lost)
+	}
+	if failures, crossed := report.Failures(); harmless && failures > crossed {
+		t.Errorf("%s: %d requests failed that did not meet a GOAWAY, must be none", name, failures-crossed)
+	}
+}
+
+// faultReport is what a probe saw during a fault.
+type faultReport struct {
+	Fault string        `json:"fault"`
+	Took  time.Duration `json:"tookNanoseconds"`
+	*probe.Report
+}
+
+// reports are those of all faults of this run.
+var reports []faultReport
+
+// printReports prints a table, and writes everything as JSON to _output/faults.json.
+func printReports(root string) error {
+	if len(reports) == 0 {
+		return nil
+	}
+	fmt.Fprintf(os.Stderr, "%-28s %6s %7s %5s   worst gap without a success\n", "fault", "failed", "crossed", "lost")
+	for _, r := range reports {
+		failures, crossed := r.Failures()
+		fmt.Fprintf(os.Stderr, "%-28s %6d %7d %5d  ", r.Fault, failures, crossed, len(r.Lost))
+		for _, o := range r.Operations {
+			fmt.Fprintf(os.Stderr, " %s %s", o.Name, o.Gap.Round(time.Millisecond))
+		}
+		fmt.Fprintf(os.Stderr, ", slowest event %s\n", r.SlowestEvent.Round(time.Millisecond))
+	}
+	content, err := json.MarshalIndent(reports, "", "  ")
+	if err != nil {
+		return err
+	}
+	dir := filepath.Join(root, "_output")
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(dir, "faults.json"), append(content, '\n'), 0o644)
+}
+
+// recovered waits until all members and servers work.
+func (r *replicated) recovered(ctx context.Context) error {
+	if err := r.etcd.AwaitHealthy(ctx); err != nil {
+		return err
+	}
+	return r.servers.AwaitEndpoints(ctx)
+}
+
+func killServers(ctx context.Context, r *replicated) error {
+	for _, server := range r.servers.Servers {
+		server.Kill()
+		time.Sleep(restartPause)
+		if err := server.Start(); err != nil {
+			return err
+		}
+		if err := server.AwaitEndpoint(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func restartMembers(ctx context.Context, r *replicated) error {
+	for _, member := range r.etcd.Members {
+		if err := member.Stop(); err != nil {
+			return err
+		}
+		if err := member.Start(); err != nil {
+			return err
+		}
+		if err := r.etcd.AwaitHealthy(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func killMembers(ctx context.Context, r *replicated) error {
+	for _, member := range r.etcd.Members {
+		member.Kill()
+		time.Sleep(restartPause)
+		if err := member.Start(); err != nil {
+			return err
+		}
+		if err := r.etcd.AwaitHealthy(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func pauseLeader(ctx context.Context, r *replicated) error {
+	leader, err := r.etcd.Leader(ctx)
+	if err != nil {
+		return err
+	}
+	if err := leader.Pause(); err != nil {
+		return err
+	}
+	time.Sleep(outage())
+	return leader.Resume()
+}
+
+// loseQuorum stops the leader and one more member, and starts them again.
+func loseQuorum(ctx context.Context, r *replicated) error {
+	var away []*etcdcluster.Member
+	for _, choose := range []func(context.Context) (*etcdcluster.Member, error){r.etcd.Follower, r.etcd.Leader} {
+		member, err := choose(ctx)
+		if err != nil {
+			return err
+		}
+		away = append(away, member)
+	}
+	for _, member := range away {
+		member.Kill()
+	}
+	time.Sleep(outage())
+	for _, member := range away {
+		if err := member.Start(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *replicated) partition(ctx context.Context, choose func(context.Context) (*etcdcluster.Member, error)) error {
+	member, err := choose(ctx)
+	if err != nil {
+		return err
+	}
+	r.etcd.Isolate(member)
+	time.Sleep(outage())
+	r.etcd.Heal(member)
+	return nil
+}

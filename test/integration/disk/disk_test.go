@@ -1,0 +1,162 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package disk
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/jobset-apiserver/jobset-apiserver/test/framework"
+	"github.com/jobset-apiserver/jobset-apiserver/test/history"
+)
+
+// TestSynchronizationFails lets fsync(2) and fdatasync(2) fail. What was written before is not known to be on the disk, so the
+// server must not go on.
+func TestSynchronizationFails(t *testing.T) {
+	f := begin(t, filepath.Join(framework.ShortDir(t), "data"))
+	before := f.server.Process().Log()
+	f.inject("fsync,fdatasync", "error=EIO")
+	words := f.ends(before)
+	namesDisk(t, words, "input/output error")
+	f.restart()
+	f.answers(100)
+	f.judge()
+}
+
+// TestServerIsKilled ends the server without a chance to write anything, several times.
+func TestServerIsKilled(t *testing.T) {
+	f := begin(t, filepath.Join(framework.ShortDir(t), "data"))
+	for range 3 {
+		f.server.Kill()
+		f.restart()
+		f.answers(100)
+	}
+	f.judge()
+}
+
+// TestDiskIsFull takes all space from the file system of the server.
+func TestDiskIsFull(t *testing.T) {
+	dir := framework.ShortDir(t)
+	// Two segments of the write-ahead log take 128 MiB from the start.
+	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=160m,mode=0700"); err != nil {
+		t.Fatalf("mounting a small file system: %v: run this test as root", err)
+	}
+	t.Cleanup(func() {
+		if err := syscall.Unmount(dir, syscall.MNT_DETACH); err != nil {
+			t.Error(err)
+		}
+	})
+	f := begin(t, filepath.Join(dir, "data"))
+	before := f.server.Process().Log()
+	filler := filepath.Join(dir, "filler")
+	fill(t, filler)
+	words := f.ends(before)
+	namesDisk(t, words, "no space left on device")
+	if err := f.server.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Log("started again while the disk is full:")
+	namesDisk(t, f.ends(""), "no space left on device")
+	if err := os.Remove(filler); err != nil {
+		t.Fatal(err)
+	}
+	f.restart()
+	f.answers(100)
+	f.judge()
+}
+
+// namesDisk wants a line that names the error and what to look at.
+func namesDisk(t *testing.T, words, cause string) {
+	t.Helper()
+	for line := range strings.Lines(words) {
+		if strings.Contains(line, "The embedded etcd cannot go on") && strings.Contains(line, "--data-dir") && strings.Contains(line, cause) {
+			return
+		}
+	}
+	t.Errorf("no line names the disk and %q", cause)
+}
+
+// fill writes until there is no space.
+func fill(t *testing.T, name string) {
+	t.Helper()
+	file, err := os.Create(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	for block := make([]byte, 4096); err == nil; {
+		_, err = file.Write(block)
+	}
+	if !errors.Is(err, syscall.ENOSPC) {
+		t.Fatal(err)
+	}
+}
+
+// TestSlowDisk makes the disk slow. Requests take longer, and that is all: the kubelet has no reason to restart the server.
+func TestSlowDisk(t *testing.T) {
+	cases := map[string]string{
+		"every synchronization takes half a second":           "fsync,fdatasync",
+		"every write and synchronization takes half a second": "pwrite64,fsync,fdatasync",
+	}
+	for name, calls := range cases {
+		t.Run(name, func(t *testing.T) {
+			f := begin(t, filepath.Join(framework.ShortDir(t), "data"))
+			process := f.server.Process()
+			release := f.inject(calls, "delay_enter=500ms")
+			f.suffer(100)
+			release()
+			f.answers(100)
+			if f.server.Process() != process || !runs(process) {
+				t.Fatal("the server has ended")
+			}
+			t.Log(slowest(f.judge()))
+		})
+	}
+}
+
+// suffer asks the server for its health until clients got so many answers.
+func (f *fixture) suffer(answers int) {
+	f.Helper()
+	start, unready, probes := time.Now(), 0, 0
+	for acknowledged := f.run.Acknowledged(); f.run.Acknowledged() < acknowledged+answers; probes++ {
+		if time.Since(start) > patience {
+			f.Fatalf("%d requests were answered in %s", f.run.Acknowledged()-acknowledged, patience)
+		}
+		if code, body := framework.Get(f.T, f.config(), "/livez"); code != http.StatusOK {
+			f.Errorf("/livez: %d %s", code, body)
+		}
+		if code, _ := framework.Get(f.T, f.config(), "/readyz"); code != http.StatusOK {
+			unready++
+		}
+		time.Sleep(time.Second)
+	}
+	f.Logf("%d answers in %s, not ready in %d of %d probes", answers, time.Since(start).Round(time.Second), unready, probes)
+}
+
+func runs(process *framework.Process) bool {
+	select {
+	case <-process.Done():
+		return false
+	default:
+		return true
+	}
+}
+
+// slowest describes the slowest write that was acknowledged.
+func slowest(h *history.History) string {
+	var worst time.Duration
+	for i := range h.Operations {
+		if o := &h.Operations[i]; o.Outcome == history.Done {
+			worst = max(worst, o.End-o.Start)
+		}
+	}
+	return fmt.Sprintf("slowest answer after %s", worst.Round(time.Millisecond))
+}

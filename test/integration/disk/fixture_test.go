@@ -1,0 +1,177 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package disk
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/witness"
+	"github.com/jobset-apiserver/jobset-apiserver/test/framework"
+	"github.com/jobset-apiserver/jobset-apiserver/test/framework/replicas"
+	"github.com/jobset-apiserver/jobset-apiserver/test/history"
+)
+
+// patience is how long a step may take, on a machine that does other things too.
+const patience = 2 * time.Minute
+
+// fixture is a server with its data in a directory, and clients that write to it.
+type fixture struct {
+	*testing.T
+	set    *replicas.Set
+	server *replicas.Server
+	run    *history.Run
+}
+
+// begin starts the server and the clients, and waits until they have written something.
+func begin(t *testing.T, dir string) *fixture {
+	t.Helper()
+	// The store of an earlier test is gone, and with it the witness of it.
+	err := plane.Kube.CoreV1().ConfigMaps(witness.Namespace).Delete(t.Context(), witness.Name, metav1.DeleteOptions{})
+	if err != nil && !apierrors.IsNotFound(err) {
+		t.Fatal(err)
+	}
+	settings := replicas.Settings{
+		Binary: plane.Binary, Kubeconfig: plane.ServerKubeconfig(t), Dir: t.TempDir(),
+		Flags: append(framework.Embedded(dir), "--shutdown-delay-duration=0s"), Readiness: replicas.Quick,
+	}
+	set, err := replicas.Start(t.Context(), settings, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(set.Close)
+	plane.AggregatePort(t, set.Port, set.CA)
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "disk-"}}
+	namespace, err = plane.Kube.CoreV1().Namespaces().Create(t.Context(), namespace, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("repeat the choices with -seed=%d", *seed)
+	run, err := history.Start(t.Context(), history.Defaults(plane.Config, namespace.Name, *seed))
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := &fixture{T: t, set: set, server: set.Servers[0], run: run}
+	f.answers(300)
+	return f
+}
+
+// answers waits until so many more requests were answered.
+func (f *fixture) answers(more int) {
+	f.Helper()
+	want := f.run.Acknowledged() + more
+	f.eventually("requests are answered", func() error {
+		if got := f.run.Acknowledged(); got < want {
+			return fmt.Errorf("%d of %d", got, want)
+		}
+		return nil
+	})
+}
+
+func (f *fixture) eventually(what string, check func() error) {
+	f.Helper()
+	framework.Eventually(f.T, patience, what, func(context.Context) error { return check() })
+}
+
+// ends waits until the server has ended by itself, with an error, and returns its last words: what it wrote since the fault.
+func (f *fixture) ends(before string) string {
+	f.Helper()
+	process := f.server.Process()
+	if code := process.Wait(f.T, patience); code <= 0 {
+		f.Errorf("the server ended with code %d (%s), must end by itself with an error", code, process.State())
+	}
+	words := strings.TrimPrefix(process.Log(), before)
+	f.Logf("the server wrote at the end:\n%s", words[max(0, len(words)-3000):])
+	return words
+}
+
+// restart starts the server again on the same directory.
+func (f *fixture) restart() {
+	f.Helper()
+	if err := f.server.Start(); err != nil {
+		f.Fatal(err)
+	}
+	if err := f.server.AwaitEndpoint(f.Context()); err != nil {
+		f.Fatal(err)
+	}
+}
+
+// judge ends the clients and checks what they saw.
+func (f *fixture) judge() *history.History {
+	f.Helper()
+	h, err := f.run.Finish(f.Context())
+	if err != nil {
+		f.Fatal(err)
+	}
+	report := history.Check(h, time.Minute)
+	f.Log(report, h.Reasons())
+	if !report.OK() {
+		f.Error("the server broke its promises")
+	}
+	for _, kind := range []history.Kind{history.Create, history.Update, history.UpdateStatus, history.Delete} {
+		if h.Count(kind, history.Done) == 0 {
+			f.Errorf("no %s was acknowledged: the history proves too little", kind)
+		}
+	}
+	return h
+}
+
+// inject makes system calls of the server fail or take long, until the returned function is called.
+func (f *fixture) inject(calls, how string) func() {
+	f.Helper()
+	out, err := exec.Command(filepath.Join("..", "..", "..", "hack", "ensure-strace.sh")).Output()
+	if err != nil {
+		f.Fatalf("finding strace: %v", err)
+	}
+	process := f.server.Process()
+	pid := process.PID()
+	tracer := framework.Run(f.T, strings.TrimSpace(string(out)), "-f", "-qq", "-o", os.DevNull, "-p", fmt.Sprint(pid),
+		"-e", "trace="+calls, "-e", "inject="+calls+":"+how)
+	f.eventually("strace traces all threads", func() error {
+		select {
+		case <-process.Done(): // so soon
+			return nil
+		case <-tracer.Done():
+			return fmt.Errorf("strace has ended: %s", tracer.Log())
+		default:
+			return traced(pid, tracer.PID())
+		}
+	})
+	return func() {
+		_ = tracer.Signal(os.Interrupt) // it may have ended with the server
+		tracer.Wait(f.T, patience)
+	}
+}
+
+// traced returns an error unless all threads of a process are traced.
+func traced(pid, tracer int) error {
+	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/status", pid))
+	if err != nil || len(threads) == 0 {
+		return errors.Join(errors.New("the server has no threads"), err)
+	}
+	for _, thread := range threads {
+		status, err := os.ReadFile(thread)
+		if err == nil && !strings.Contains(string(status), fmt.Sprintf("TracerPid:\t%d\n", tracer)) {
+			return fmt.Errorf("%s is not traced", thread)
+		}
+	}
+	return nil
+}
+
+// config reaches the server as the kubelet does.
+func (f *fixture) config() *rest.Config {
+	return &rest.Config{Host: "https://" + f.server.Address(), Timeout: 10 * time.Second, TLSClientConfig: rest.TLSClientConfig{CAData: f.set.CA}}
+}

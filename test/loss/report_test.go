@@ -1,0 +1,39 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package loss
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// row is what became of the Jobs during a fault.
+type row struct {
+	fault   string
+	jobs    int
+	deleted int
+	watched time.Duration
+}
+
+// rows are those of all faults.
+var (
+	rows   []row
+	rowsMu sync.Mutex
+)
+
+// report keeps a row and prints all of them.
+func report(t *testing.T, r row) {
+	t.Helper()
+	rowsMu.Lock()
+	defer rowsMu.Unlock()
+	rows = append(rows, r)
+	table := []string{fmt.Sprintf("%-60s %12s %12s %16s", "fault", "Jobs before", "Jobs deleted", "seconds watched")}
+	for _, r := range rows {
+		table = append(table, fmt.Sprintf("%-60s %12d %12d %16.0f", r.fault, r.jobs, r.deleted, r.watched.Seconds()))
+	}
+	t.Logf("so far:\n%s", strings.Join(table, "\n"))
+}

@@ -1,0 +1,127 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package simulation
+
+import (
+	"errors"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// What an API server answers when it does not do what it was asked for.
+var (
+	anything    = schema.GroupResource{Group: "any", Resource: "things"}
+	ErrConflict = apierrors.NewConflict(anything, "x", errors.New("changed"))
+	ErrExists   = apierrors.NewAlreadyExists(anything, "x")
+	ErrNotFound = apierrors.NewNotFound(anything, "x")
+	ErrServer   = apierrors.NewInternalError(errors.New("broken"))
+	// What a client says when there is no answer.
+	ErrTimeout = errors.New("timeout")
+	ErrDead    = errors.New("the controller is dead")
+)
+
+// Outcome is what becomes of a request.
+type Outcome int
+
+// Outcomes of requests.
+const (
+	CarriedOut Outcome = iota
+	// Refused requests are answered with an error of the server.
+	Refused
+	// Conflicted ones are answered with a conflict although nothing changed.
+	Conflicted
+	// Lost ones are carried out, but the answer does not arrive.
+	Lost
+	// Belated ones are carried out some time after their sender has given up.
+	Belated
+	// KilledBefore and KilledAfter kill the controller around the request.
+	KilledBefore
+	KilledAfter
+	// KilledWhile kills it with the request under way.
+	KilledWhile
+	// Deposed makes the controller one that has lost its lead without noticing: all that it still does comes late.
+	Deposed
+	Outcomes
+)
+
+// String says what becomes of a request.
+func (o Outcome) String() string {
+	return [Outcomes]string{
+		"carried out", "refused", "conflict", "answer lost", "comes late", "killed before", "killed after", "killed, request comes late", "deposed",
+	}[o]
+}
+
+// Sender is a controller that sends requests.
+type Sender struct {
+	Dead, Deposed bool
+	// Draw draws what becomes of a request.
+	Draw func() Outcome
+	// Interlude lets other things happen before a request.
+	Interlude func()
+	// Later carries a request out at some other time.
+	Later func(request func())
+}
+
+// Send sends a request that changes something. known means that the sender learns of the result, or that its successor sees it
+// from the start. A sender that was deposed goes on as if all was well, with the answer that is given; what it sends arrives when
+// its successor is at work.
+func Send[T any](s *Sender, answer T, do func(known bool) (T, error)) (T, error) {
+	later := func() { s.Later(func() { _, _ = do(false) }) }
+	switch {
+	case s.Deposed:
+		later()
+		return answer, nil
+	case s.Dead:
+		return answer, ErrDead
+	}
+	s.Interlude()
+	switch s.Draw() {
+	case Refused:
+		return answer, ErrServer
+	case Conflicted:
+		return answer, ErrConflict
+	case Lost:
+		_, _ = do(false)
+		return answer, ErrTimeout
+	case Belated:
+		later()
+		return answer, ErrTimeout
+	case KilledBefore:
+		s.Dead = true
+	case KilledAfter:
+		s.Dead = true
+		_, _ = do(true)
+	case KilledWhile:
+		s.Dead = true
+		later()
+	case Deposed:
+		s.Deposed = true
+		return Send(s, answer, do)
+	default:
+		return do(true)
+	}
+	return answer, ErrDead
+}
+
+// Read sends a request that changes nothing.
+func Read[T any](s *Sender, do func() (T, error)) (answer T, err error) {
+	if s.Dead {
+		return answer, ErrDead
+	}
+	if !s.Deposed {
+		s.Interlude()
+		switch s.Draw() {
+		case CarriedOut:
+		case Deposed:
+			s.Deposed = true
+		case KilledBefore, KilledAfter, KilledWhile:
+			s.Dead = true
+			return answer, ErrDead
+		default:
+			return answer, ErrTimeout
+		}
+	}
+	return do()
+}
