@@ -12,6 +12,10 @@ LDFLAGS := -s -w -X $(version_package).gitVersion=$(VERSION)+$(COMMIT) -X $(vers
 	-X $(version_package).gitMajor=0 -X $(version_package).gitMinor=1
 GO_TEST_FLAGS ?=
 
+# Programs and tests are compiled with the same flags, so that what they have in common is compiled once.
+export CGO_ENABLED := 0
+export GOFLAGS := $(GOFLAGS) -trimpath
+
 # run_suites runs tests with the programs of the control plane. The suites of e2e begin by stopping the cluster that an
 # earlier run left, so two runs in one checkout must not overlap.
 define run_suites
@@ -31,9 +35,9 @@ demo: ## Start a local cluster and watch a training JobSet run to completion.
 .PHONY: build
 build: ## Build jobset-apiserver, jobset-controller and kubectl-jobset into bin/.
 	@mkdir -p bin
-	CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/jobset-apiserver ./cmd/apiserver
-	CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/jobset-controller ./cmd/controller
-	CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/kubectl-jobset ./cmd/kubectl-jobset
+	go build -ldflags '$(LDFLAGS)' -o bin/jobset-apiserver ./cmd/apiserver
+	go build -ldflags '$(LDFLAGS)' -o bin/jobset-controller ./cmd/controller
+	go build -ldflags '$(LDFLAGS)' -o bin/kubectl-jobset ./cmd/kubectl-jobset
 
 .PHONY: up
 up: ## Start the local cluster; starts only what does not run.

@@ -181,7 +181,7 @@ func TestDefaultsThatUpstreamStores(t *testing.T) {
 func TestWatchAndFieldSelectors(t *testing.T) {
 	k := newKubectl(t)
 	k.okIn(manifest("one", runShort)+"---\n"+manifest("two", runOn, "suspend: true"), "create", "-f", "-")
-	k.ok("wait", "--for=condition=Completed", "jobset/one", "--timeout=60s")
+	k.ok("wait", "--for=condition=Completed", "jobset/one", "--timeout=180s")
 	for selector, want := range map[string]string{
 		"metadata.name=two":               "two",
 		"status.terminalState=Completed":  "one",

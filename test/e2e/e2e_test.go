@@ -111,6 +111,12 @@ func newKubectlFor(t *testing.T, c *cluster) *kubectl {
 	return k
 }
 
+// admitsPods waits for the service account of the namespace, without which kube-apiserver admits no pod.
+func (k *kubectl) admitsPods() {
+	k.Helper()
+	k.ok("wait", "--for=create", "serviceaccount/default", "--timeout=180s")
+}
+
 // dump writes what helps to understand a failure.
 func (k *kubectl) dump() {
 	for _, args := range [][]string{
@@ -129,10 +135,10 @@ func (k *kubectl) run(stdin string, args ...string) result {
 	return k.call(stdin, nil, append([]string{"--namespace", k.namespace}, args...)...)
 }
 
-// call calls kubectl with some further environment. A call ends after two minutes.
+// call calls kubectl with some further environment. A call ends after four minutes.
 func (k *kubectl) call(stdin string, env []string, args ...string) result {
 	k.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 4*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, kubectlPath(k.T), args...)
 	cmd.Env = slices.Concat(os.Environ(), []string{"KUBECONFIG=" + k.kubeconfig, "LC_ALL=C.UTF-8"}, env, k.env)

@@ -14,7 +14,7 @@ import (
 func TestRunsToCompletion(t *testing.T) {
 	k := newKubectl(t)
 	k.okIn(manifest("train", runShort), "apply", "-f", "-")
-	k.ok("wait", "--for=condition=Completed", "jobset/train", "--timeout=60s")
+	k.ok("wait", "--for=condition=Completed", "jobset/train", "--timeout=180s")
 	k.ok("wait", "--for=jsonpath={.status.terminalState}=Completed", "jobset/train", "--timeout=5s")
 
 	if got := k.field("jobset/train", "{.status.replicatedJobsStatus[?(@.name=='workers')].succeeded}"); got != "2" {
@@ -42,7 +42,7 @@ func TestRunsToCompletion(t *testing.T) {
 func TestGetPrintsUpstreamColumnsAndMoreWhenWide(t *testing.T) {
 	k := newKubectl(t)
 	k.okIn(manifest("train", runShort), "apply", "-f", "-")
-	k.ok("wait", "--for=condition=Completed", "jobset/train", "--timeout=60s")
+	k.ok("wait", "--for=condition=Completed", "jobset/train", "--timeout=180s")
 
 	columns := func(out string) []string { return strings.Fields(strings.SplitN(out, "\n", 2)[0]) }
 	narrow := []string{"NAME", "TERMINALSTATE", "RESTARTS", "COMPLETED", "SUSPENDED", "AGE"}
@@ -63,7 +63,7 @@ func TestGetPrintsUpstreamColumnsAndMoreWhenWide(t *testing.T) {
 func TestJobFailureWithoutPolicyFailsTheSet(t *testing.T) {
 	k := newKubectl(t)
 	k.okIn(manifest("train", fail), "apply", "-f", "-")
-	k.ok("wait", "--for=condition=Failed", "jobset/train", "--timeout=60s")
+	k.ok("wait", "--for=condition=Failed", "jobset/train", "--timeout=180s")
 	if got := k.field("jobset/train", "{.status.conditions[?(@.type=='Failed')].reason}"); got != "FailedJobs" {
 		t.Errorf("reason: got %q, want FailedJobs", got)
 	}
@@ -75,7 +75,7 @@ func TestJobFailureWithoutPolicyFailsTheSet(t *testing.T) {
 func TestSuspendAndResume(t *testing.T) {
 	k := newKubectl(t)
 	k.okIn(manifest("train", runOn, "suspend: true"), "apply", "-f", "-")
-	k.ok("wait", "--for=condition=Suspended", "jobset/train", "--timeout=30s")
+	k.ok("wait", "--for=condition=Suspended", "jobset/train", "--timeout=180s")
 	jobs := func(want string) {
 		t.Helper()
 		k.eventually(30*time.Second, func() string {
@@ -94,7 +94,7 @@ func TestSuspendAndResume(t *testing.T) {
 		{"op":"replace","path":"/spec/suspend","value":false},
 		{"op":"add","path":"/spec/replicatedJobs/0/template/spec/template/spec/nodeSelector","value":{"kubernetes.io/os":"linux"}}]`)
 	jobs("false false")
-	k.ok("wait", "--for=condition=Suspended=false", "jobset/train", "--timeout=30s")
+	k.ok("wait", "--for=condition=Suspended=false", "jobset/train", "--timeout=180s")
 	if got := k.field("job/train-workers-0", `{.spec.template.spec.nodeSelector.kubernetes\.io/os}`); got != "linux" {
 		t.Errorf("node selector of the resumed Job: got %q, want linux", got)
 	}
@@ -114,7 +114,7 @@ func TestSuspendAndResume(t *testing.T) {
 func TestFinishedSetIsDeletedAfterItsTTL(t *testing.T) {
 	k := newKubectl(t)
 	k.okIn(manifest("train", runShort, "ttlSecondsAfterFinished: 2"), "apply", "-f", "-")
-	k.ok("wait", "--for=delete", "jobset/train", "--timeout=90s")
+	k.ok("wait", "--for=delete", "jobset/train", "--timeout=180s")
 	noChildren(k, 60*time.Second)
 }
 
@@ -141,7 +141,7 @@ func TestDeletion(t *testing.T) {
 				}
 				return ""
 			})
-			k.ok("delete", "jobset", "train", "--cascade="+policy, "--timeout=90s")
+			k.ok("delete", "jobset", "train", "--cascade="+policy, "--timeout=180s")
 			if policy == "foreground" {
 				// The set may vanish only after what it owns.
 				if left := k.ok("get", "jobs,services", "-o", "name"); left != "" {
@@ -161,7 +161,7 @@ func TestDeletion(t *testing.T) {
 			}
 			return ""
 		})
-		k.ok("delete", "jobset", "train", "--cascade=orphan", "--timeout=60s")
+		k.ok("delete", "jobset", "train", "--cascade=orphan", "--timeout=180s")
 		owners := k.ok("get", "jobs", "-o", "jsonpath={.items[*].metadata.ownerReferences}")
 		if owners != "" {
 			t.Errorf("orphaned Jobs still have owners: %s", owners)
@@ -185,7 +185,7 @@ func TestNamespaceWithManySetsIsDeleted(t *testing.T) {
 		return ""
 	})
 	k.ok("delete", "namespace", k.namespace, "--wait=false")
-	k.ok("wait", "--for=delete", "namespace/"+k.namespace, "--timeout=110s")
+	k.ok("wait", "--for=delete", "namespace/"+k.namespace, "--timeout=180s")
 	if left := k.ok("get", "jobsets", "-o", "name"); left != "" {
 		t.Errorf("sets are left in the deleted namespace: %s", left)
 	}

@@ -50,7 +50,7 @@ func TestPluginActsAndWaits(t *testing.T) {
 	k.okIn(manifest("train", runOn, "failurePolicy: {maxRestarts: 1}"), "apply", "-f", "-")
 	k.settles("train", "restarts=0 | 1 Start, ready")
 	const who = "kwok-admin"
-	wait := []string{"--wait", "--timeout=60s"}
+	wait := []string{"--wait", "--timeout=180s"}
 	with := func(words ...string) []string { return append(words, wait...) }
 	uids := func() string { return k.ok("get", "jobs", "-o", "jsonpath={.items[*].metadata.uid}") }
 
@@ -125,7 +125,7 @@ const neverReady = `  - name: slow
 func TestPluginWaitEndsWhenItsTimeIsOver(t *testing.T) {
 	k := newKubectl(t)
 	k.okIn(manifest("train", runOn)+neverReady, "apply", "-f", "-")
-	k.ok("wait", "--for=jsonpath={.status.replicatedJobsStatus[?(@.name=='workers')].ready}=2", "jobset/train", "--timeout=60s")
+	k.ok("wait", "--for=jsonpath={.status.replicatedJobsStatus[?(@.name=='workers')].ready}=2", "jobset/train", "--timeout=180s")
 	k.actsNot([]string{"restart", "train", "--wait", "--timeout=6s"}, "error: "+theSet+": timed out after 6s: 3 of 3 created, 2 of 3 ready; "+
 		"run `kubectl jobset why train` for the cause")
 }
@@ -134,8 +134,8 @@ func TestPluginWaitShowsWhyASetFailed(t *testing.T) {
 	k := newKubectl(t)
 	annotations := fail + "\n              jobset-apiserver.io/kwok-exit-code: \"42\""
 	k.okIn(manifest("train", annotations, "suspend: true")+neverReady, "apply", "-f", "-")
-	k.ok("wait", "--for=condition=Suspended", "jobset/train", "--timeout=30s")
-	r := k.plugin("resume", "train", "--wait", "--timeout=60s")
+	k.ok("wait", "--for=condition=Suspended", "jobset/train", "--timeout=180s")
+	r := k.plugin("resume", "train", "--wait", "--timeout=180s")
 	if r.code != 1 {
 		t.Errorf("exit code %d, want 1", r.code)
 	}
@@ -166,7 +166,7 @@ func TestPluginServesUsersWhoMayNotReadJobs(t *testing.T) {
 	k.okIn(manifest("train", runOn), "apply", "-f", "-")
 	k.settles("train", "restarts=0 | 1 Start, ready")
 	operator := k.actor("oncall")
-	wait := []string{"--wait", "--timeout=60s"}
+	wait := []string{"--wait", "--timeout=180s"}
 	operator.eventually(30*time.Second, func() string { // our server remembers for a while who may not
 		if r := operator.plugin("restart", "train", "--dry-run=server"); r.code != 0 {
 			return r.stderr
@@ -206,7 +206,7 @@ func TestPluginAsksOnTerminalsBeforeItCancels(t *testing.T) {
 	if got := k.field("jobset/train", "{.status.terminalState}"); got != "" {
 		t.Fatalf("the set was cancelled although the answer was no: %s", got)
 	}
-	got := typed("y\n", "cancel", "train", "--wait", "--timeout=60s")
+	got := typed("y\n", "cancel", "train", "--wait", "--timeout=180s")
 	if !strings.Contains(got, question) || !strings.Contains(got, theSet+": no Job is running") {
 		t.Errorf("after yes:\n%s", got)
 	}

@@ -65,7 +65,7 @@ func (k *kubectl) images() string {
 func TestPluginOnALeaderWorkerSet(t *testing.T) {
 	k := newKubectl(t)
 	l := newKubelet(t, k)
-	t.Cleanup(func() { k.run("", "delete", "leaderworkersets", "--all", "--timeout=30s") })
+	t.Cleanup(func() { k.run("", "delete", "leaderworkersets", "--all", "--timeout=180s") })
 	manifest := func(version int) string {
 		return fmt.Sprintf(pluginGroups, strings.ReplaceAll(l.here(), "\n", "\n        "), version)
 	}
@@ -74,7 +74,7 @@ func TestPluginOnALeaderWorkerSet(t *testing.T) {
 		t.Errorf("the preview does not say %q, exit code %d:\n%s%s", want, before.code, before.stdout, before.stderr)
 	}
 	k.okIn(manifest(1), "apply", "-f", "-")
-	k.ok("wait", "--for=condition=Available", "lws/serve", "--timeout=60s")
+	k.ok("wait", "--for=condition=Available", "lws/serve", "--timeout=180s")
 
 	operator := k.account("oncall", "jobset-operator")
 	operator.mayEventually("list", "controllerrevisions.apps")
@@ -134,7 +134,7 @@ func groupThatFails(k, reader *kubectl) {
 		}
 		return k.hasNot("lws/serve", "{.status.groups[?(@.index==1)].restarts}", "1")
 	})
-	k.ok("wait", "--for=condition=Available", "lws/serve", "--timeout=60s")
+	k.ok("wait", "--for=condition=Available", "lws/serve", "--timeout=180s")
 	reader.groupsView([]string{"timeline", "lws/serve"}, "1 restart after failures", "recreated: ", "first cause: ", "pod serve-1-1")
 	reader.groupsView([]string{"top", "lws/serve"}, "Restarts 1 of groups after failures", "\n1 Ready 2/2 1 ")
 	reader.groupsView([]string{"tree", "lws/serve"}, "leaderworkerset/serve Available 2/2 1 ", "group/1 Ready 2/2 1 ")
@@ -145,7 +145,7 @@ func groupsThatAreRestarted(k, reader *kubectl) {
 	k.Helper()
 	const set = "leaderworkerset.leaderworkerset.x-k8s.io/serve"
 	first, second := k.groupPodUIDs(0), k.groupPodUIDs(1)
-	out := k.pluginOK("restart", "lws/serve", "--group", "1", "--reason", "stuck", "--wait", "--timeout=60s")
+	out := k.pluginOK("restart", "lws/serve", "--group", "1", "--reason", "stuck", "--wait", "--timeout=180s")
 	if !strings.Contains(out, set+" restarted") || !strings.Contains(out, "2 of 2 groups ready") {
 		k.Errorf("the restart of a group says:\n%s", out)
 	}
@@ -154,7 +154,7 @@ func groupsThatAreRestarted(k, reader *kubectl) {
 	}
 	reader.groupsView([]string{"timeline", "lws/serve"}, "last action: Restart of group 1 by kwok-admin AGE ago: stuck", "1 restart after failures")
 	second = k.groupPodUIDs(1)
-	k.pluginOK("restart", "lws/serve", "--wait", "--timeout=60s")
+	k.pluginOK("restart", "lws/serve", "--wait", "--timeout=180s")
 	for group, former := range [][]string{first, second} {
 		if now := k.groupPodUIDs(group); len(now) != 2 || slices.ContainsFunc(now, func(uid string) bool { return slices.Contains(former, uid) }) {
 			k.Errorf("group %d was not restarted: %v, before %v", group, now, former)
@@ -169,16 +169,16 @@ func groupsThatAreUpdated(k, reader *kubectl, update string) {
 	if r := k.pluginIn(update, "preview", "-f", "-"); r.code != 0 || !strings.Contains(r.stdout, "The set would change in 1 field, and groups would be replaced.") {
 		k.Errorf("the preview of an update, exit code %d:\n%s%s", r.code, r.stdout, r.stderr)
 	}
-	k.pluginOK("pause", "lws/serve", "--reason", "let me see", "--wait", "--timeout=60s")
+	k.pluginOK("pause", "lws/serve", "--reason", "let me see", "--wait", "--timeout=180s")
 	k.okIn(update, "apply", "-f", "-")
 	reader.groupsView([]string{"why", "lws/serve"}, "UpdatePaused", `the update is paused by kwok-admin AGE ago: "let me see"; 0 of 2 groups have the revision`, "resume lws/serve")
 	reader.groupsView([]string{"timeline", "lws/serve"}, "/serve: Paused (GroupsUpdating)", "revision 2 ", "╌ paused", "paused 0")
 	if got := k.images(); strings.Contains(got, second) {
 		k.Errorf("images while the update is paused: %s", got)
 	}
-	k.pluginOK("resume", "lws/serve", "--wait", "--timeout=120s")
-	k.ok("wait", "--for=jsonpath={.status.updatedReplicas}=2", "lws/serve", "--timeout=120s")
-	k.ok("wait", "--for=condition=Available", "lws/serve", "--timeout=120s")
+	k.pluginOK("resume", "lws/serve", "--wait", "--timeout=180s")
+	k.ok("wait", "--for=jsonpath={.status.updatedReplicas}=2", "lws/serve", "--timeout=180s")
+	k.ok("wait", "--for=condition=Available", "lws/serve", "--timeout=180s")
 	if got := k.images(); got != strings.Join([]string{second, second, second, second}, " ") {
 		k.Errorf("images after the update: %s", got)
 	}
@@ -188,7 +188,7 @@ func groupsThatAreUpdated(k, reader *kubectl, update string) {
 	if !strings.HasPrefix(offered.stdout, "1\n:") {
 		k.Errorf("completions of --to-revision:\n%s%s", offered.stdout, offered.stderr)
 	}
-	out := k.pluginOK("rollback", "lws/serve", "--to-revision", "1", "--reason", "latency", "--wait", "--timeout=120s")
+	out := k.pluginOK("rollback", "lws/serve", "--to-revision", "1", "--reason", "latency", "--wait", "--timeout=180s")
 	if !strings.Contains(out, "rolled back (revision 1)") || !strings.Contains(out, "2 of 2 groups ready") {
 		k.Errorf("the rollback says:\n%s", out)
 	}

@@ -168,7 +168,7 @@ func TestPluginLogsOfTheFirstFailure(t *testing.T) {
 	}
 	l.write(second, "main", "assert failed")
 	k.ok("annotate", "pod", second, "--overwrite", strings.ReplaceAll(strings.ReplaceAll(fail, ": ", "="), `"`, ""))
-	k.ok("wait", "--for=condition=Failed", "jobset/train", "--timeout=60s")
+	k.ok("wait", "--for=condition=Failed", "jobset/train", "--timeout=180s")
 	if diff := cmp.Diff("[workers-0-1] assert failed\n", k.pluginOK("logs", "train", "--first-failed")); diff != "" {
 		t.Errorf("log of the first failure (-want +got):\n%s", diff)
 	}
@@ -228,7 +228,7 @@ func TestPluginFollowsLogsThroughARestart(t *testing.T) {
 		l.end(pod, "main")
 		k.ok("annotate", "pod", pod, "--overwrite", "jobset-apiserver.io/kwok-outcome=succeeded", "jobset-apiserver.io/kwok-run-seconds=1")
 	}
-	k.ok("wait", "--for=condition=Completed", "jobset/train", "--timeout=60s")
+	k.ok("wait", "--for=condition=Completed", "jobset/train", "--timeout=180s")
 	select {
 	case err := <-f.done:
 		if err != nil {

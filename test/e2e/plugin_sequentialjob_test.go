@@ -77,7 +77,7 @@ func TestPluginViewsOfAFailedSequence(t *testing.T) {
 	k.sequence("etl", steered, "backoffLimit: 0")
 	k.endStep("etl", 0, "succeeded")
 	k.endStep("etl", 1, "failed")
-	k.ok("wait", "--for=condition=Failed", "sj/etl", "--timeout=60s")
+	k.ok("wait", "--for=condition=Failed", "sj/etl", "--timeout=180s")
 	k.contains([]string{"why", "sj/etl"}, "Failed (BackoffLimitExceeded), step 2/3 step-1", "ExitCode\n", "ended with exit code 1",
 		"kubectl jobset -n "+k.namespace+" retry sj/etl", "retry sj/etl --from-step first")
 	k.sequenceTree("etl", "sequentialjob/etl Failed 1/3", "step/step-1 Failed", "step/third Pending not run: the sequence has finished")
@@ -99,7 +99,7 @@ func TestPluginViewsOfASuspendedSequence(t *testing.T) {
 func TestPluginLogsOfASequence(t *testing.T) {
 	k := newKubectl(t)
 	l := newKubelet(t, k)
-	t.Cleanup(func() { k.run("", "delete", "sequentialjobs", "--all", "--timeout=30s") })
+	t.Cleanup(func() { k.run("", "delete", "sequentialjobs", "--all", "--timeout=180s") })
 	manifest := strings.Replace(fmt.Sprintf(threeContainers, "etl", "", steered), "      restartPolicy: Never",
 		"      restartPolicy: Never\n      "+strings.ReplaceAll(l.here(), "\n", "\n      "), 1)
 	k.okIn(manifest, "create", "-f", "-")

@@ -85,7 +85,7 @@ func liveThrough(k *kubectl) timelineData {
 	k.ok("annotate", strings.TrimSpace(pod), "--overwrite", "jobset-apiserver.io/kwok-outcome=failed", "jobset-apiserver.io/kwok-run-seconds=0")
 	k.lasts("running", 4, 1)
 	k.pluginOK("cancel", "train", "--reason", endReason)
-	k.ok("wait", "--for=condition=Failed", "jobset/train", "--timeout=30s")
+	k.ok("wait", "--for=condition=Failed", "jobset/train", "--timeout=180s")
 	return k.timeline()
 }
 
@@ -268,7 +268,7 @@ func TestPluginTimelineOfOtherStates(t *testing.T) {
 		return ""
 	})
 	k.okIn(manifest("quick", runShort), "apply", "-f", "-")
-	k.ok("wait", "--for=condition=Completed", "jobset/quick", "--timeout=60s")
+	k.ok("wait", "--for=condition=Completed", "jobset/quick", "--timeout=180s")
 	got := k.pluginOK("timeline", "jobset/quick", "--jobs")
 	for _, want := range []string{"/quick: Completed, 1 attempt in", "quick-workers-0 ", "quick-workers-1 ", "✓ completed"} {
 		if !strings.Contains(got, want) {

@@ -32,7 +32,7 @@ func TestPluginWorksWithCustomResources(t *testing.T) {
 	c := startCluster(t, "custom", "CLUSTER_COMPONENTS=none", "CLUSTER_NODES=2")
 	k := newKubectlFor(t, c)
 	k.okIn(openDefinition, "apply", "-f", "-")
-	k.ok("wait", "--for=condition=Established", "crd/jobsets.jobset.x-k8s.io", "--timeout=30s")
+	k.ok("wait", "--for=condition=Established", "crd/jobsets.jobset.x-k8s.io", "--timeout=180s")
 	k.eventually(30*time.Second, func() string {
 		if r := k.run(manifest("train", runOn), "apply", "-f", "-"); r.code != 0 {
 			return r.stderr
@@ -42,7 +42,7 @@ func TestPluginWorksWithCustomResources(t *testing.T) {
 	k.okIn(childJob(k.field("jobset/train", "{.metadata.uid}")), "create", "-f", "-")
 	k.ok("patch", "jobset", "train", "--subresource=status", "--type=merge",
 		"-p", `{"status":{"restarts":0,"replicatedJobsStatus":[{"name":"workers","ready":1,"succeeded":0,"failed":0,"active":1,"suspended":0}]}}`)
-	k.ok("wait", "--for=jsonpath={.status.ready}=1", "job/train-workers-0", "--timeout=60s")
+	k.ok("wait", "--for=jsonpath={.status.ready}=1", "job/train-workers-0", "--timeout=180s")
 
 	for name, tc := range map[string]struct {
 		args []string

@@ -39,7 +39,8 @@ func (k *kubectl) withRoom() string {
 	}
 	k.Cleanup(func() { k.run("", "delete", "node", k.namespace) })
 	k.okIn(string(manifest), "create", "-f", "-")
-	k.ok("wait", "--for=condition=Ready", "node/"+k.namespace, "--timeout=60s")
+	k.ok("wait", "--for=condition=Ready", "node/"+k.namespace, "--timeout=180s")
+	k.admitsPods()
 	return slots
 }
 
@@ -71,7 +72,7 @@ func TestTwoGangsBlockEachOther(t *testing.T) {
 	k := newKubectl(t)
 	slots := k.withRoom()
 	k.createInTurns(slots, 0, room/2, "")
-	k.ok("wait", "--for=jsonpath={.status.phase}=Running", "pods", "--all", "--timeout=60s")
+	k.ok("wait", "--for=jsonpath={.status.phase}=Running", "pods", "--all", "--timeout=180s")
 	k.createInTurns(slots, room/2, gang, "")
 	k.eventually(groupSteps, func() string {
 		waiting := k.ok("get", "events", "--field-selector=reason=FailedScheduling", "-o", "jsonpath={.items[*].involvedObject.name}")
@@ -91,7 +92,7 @@ func TestTwoGangsBlockEachOther(t *testing.T) {
 	for i := range gang {
 		k.ok("delete", "pod", fmt.Sprintf("right-%d", i), "--wait=false")
 	}
-	k.ok("wait", "--for=jsonpath={.status.phase}=Succeeded", "pods", "-l", plan.Families[1].GroupKey+"=left", "--timeout=60s")
+	k.ok("wait", "--for=jsonpath={.status.phase}=Succeeded", "pods", "-l", plan.Families[1].GroupKey+"=left", "--timeout=180s")
 }
 
 // TestGangsInTurnComplete starts the second gang when the first has completed. Both are Jobs, suspended until it is their turn.
@@ -106,7 +107,7 @@ func TestGangsInTurnComplete(t *testing.T) {
 	}
 	for _, group := range gangs {
 		k.ok("patch", "job", group, "--type=merge", "-p", `{"spec":{"suspend":false}}`)
-		k.ok("wait", "--for=condition=Complete", "job/"+group, "--timeout=90s")
+		k.ok("wait", "--for=condition=Complete", "job/"+group, "--timeout=180s")
 	}
 	for _, group := range gangs {
 		want := fmt.Sprintf("%s %d by owners: %d/%d run, %d ready, Ready", plan.Families[1].Name, gang, gang, gang, gang)
@@ -126,5 +127,5 @@ func TestGangsThatAreScheduledAsAWholeComplete(t *testing.T) {
 			group, gang), "create", "-f", "-")
 	}
 	k.createInTurns(slots, 0, gang, "schedulingGroup: {podGroupName: GROUP}, ")
-	k.ok("wait", "--for=jsonpath={.status.phase}=Succeeded", "pods", "--all", "--timeout=90s")
+	k.ok("wait", "--for=jsonpath={.status.phase}=Succeeded", "pods", "--all", "--timeout=180s")
 }

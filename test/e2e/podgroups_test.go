@@ -107,6 +107,7 @@ func TestPodGroupsOfEachOwner(t *testing.T) {
 			t.Run(fmt.Sprintf("%s/%d", owner, number), func(t *testing.T) {
 				t.Parallel()
 				k := newKubectl(t)
+				k.admitsPods()
 				k.okIn(manifest, "apply", "-f", "-")
 				k.untilLabeled(family, "gang", n, n)
 				source := plan.FromOwners
@@ -189,7 +190,7 @@ func TestSucceededPodsOfGroupsCount(t *testing.T) {
 		k.okIn(fmt.Sprintf("{apiVersion: batch/v1, kind: Job, metadata: {name: %s}, spec: {template: {%s}}}", name, template), "apply", "-f", "-")
 	}
 	create("first", strings.Replace(template, "kwok-outcome: running", "kwok-outcome: succeeded", 1))
-	k.ok("wait", "--for=condition=Complete", "job/first", "--timeout=60s")
+	k.ok("wait", "--for=condition=Complete", "job/first", "--timeout=180s")
 	if pods := k.groupPods(family, "gang"); labeled(family, pods) > 0 {
 		t.Errorf("a pod is labeled before there are two: %v", pods)
 	}
@@ -201,6 +202,7 @@ func TestSucceededPodsOfGroupsCount(t *testing.T) {
 func TestPodsBeingDeletedDoNotCount(t *testing.T) {
 	t.Parallel()
 	k, family := newKubectl(t), plan.Families[1]
+	k.admitsPods()
 	pod := func(name string) string {
 		return "{apiVersion: v1, kind: Pod, " + strings.Replace(member(family, "gang", fmt.Sprintf("%s: %q", family.SizeKey, "2")),
 			"metadata: {", "metadata: {finalizers: [example.com/hold], name: "+name+", ", 1) + "}"
@@ -209,10 +211,10 @@ func TestPodsBeingDeletedDoNotCount(t *testing.T) {
 		k.run("", "patch", "pods", "a", "b", "c", "--type=merge", "-p", `{"metadata":{"finalizers":null}}`)
 	})
 	k.okIn(pod("a"), "apply", "-f", "-")
-	k.ok("wait", "--for=jsonpath={.status.phase}=Running", "pod/a", "--timeout=60s")
+	k.ok("wait", "--for=jsonpath={.status.phase}=Running", "pod/a", "--timeout=180s")
 	k.ok("delete", "pod", "a", "--wait=false")
 	k.okIn(pod("b"), "apply", "-f", "-")
-	k.ok("wait", "--for=jsonpath={.status.phase}=Running", "pod/b", "--timeout=60s")
+	k.ok("wait", "--for=jsonpath={.status.phase}=Running", "pod/b", "--timeout=180s")
 	want := family.Name + " 2 by label: 1/1 run, 0 ready, Pending"
 	k.eventually(groupSteps, func() string { return cmp.Diff(want, k.groupFigures("gang")) })
 	k.okIn(pod("c"), "apply", "-f", "-")
@@ -226,6 +228,7 @@ func TestPodsBeingDeletedDoNotCount(t *testing.T) {
 func TestGroupsOfUnknownSizeSettle(t *testing.T) {
 	t.Parallel()
 	k, family := newKubectl(t), plan.Families[1]
+	k.admitsPods()
 	k.okIn("{apiVersion: v1, kind: Pod, "+strings.Replace(member(family, "gang"), "metadata: {", "metadata: {name: a, ", 1)+"}", "apply", "-f", "-")
 	k.untilLabeled(family, "gang", 1, 1)
 	pod := k.groupPods(family, "gang")[0]
@@ -241,6 +244,7 @@ func TestGroupsOfUnknownSizeSettle(t *testing.T) {
 func TestMalformedSizesOfGroupsAreReported(t *testing.T) {
 	t.Parallel()
 	k, family := newKubectl(t), plan.Families[0]
+	k.admitsPods()
 	for name, size := range map[string]string{"a": "many", "b": "2"} {
 		k.okIn("{apiVersion: v1, kind: Pod, "+strings.Replace(member(family, "gang", fmt.Sprintf("%s: %q", family.SizeKey, size)),
 			"metadata: {", "metadata: {name: "+name+", ", 1)+"}", "apply", "-f", "-")
@@ -259,10 +263,11 @@ func TestMalformedSizesOfGroupsAreReported(t *testing.T) {
 func TestPodGroupExamples(t *testing.T) {
 	t.Parallel()
 	k := newKubectl(t)
+	k.admitsPods()
 	examples := filepath.Join(k.cluster.Root, "artifacts", "examples", "pod-groups")
 	k.ok("apply", "-f", filepath.Join(examples, "gang.yaml"), "-f", filepath.Join(examples, "bare-pods.yaml"))
-	k.ok("wait", "--for=condition=Complete", "job/train", "--timeout=60s")
-	k.ok("wait", "--for=condition=Ready", "podreadinessgroup/pair", "--timeout=60s")
+	k.ok("wait", "--for=condition=Complete", "job/train", "--timeout=180s")
+	k.ok("wait", "--for=condition=Ready", "podreadinessgroup/pair", "--timeout=180s")
 	if pods := k.groupPods(plan.Families[1], "train"); labeled(plan.Families[1], pods) != 8 {
 		t.Errorf("%d of %d pods are labeled", labeled(plan.Families[1], pods), len(pods))
 	}

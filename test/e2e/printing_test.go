@@ -38,7 +38,7 @@ func TestEventsAreForPeople(t *testing.T) {
 	k.settles("restarted", "restarts=0 | 1 Start, ready")
 	oncall := k.operator("oncall")
 	k.answer(oncall.act("restart", "restarted", `"reason":"slow"`))
-	k.ok("wait", "--for=jsonpath={.status.terminalState}", "jobset/fails", "--timeout=90s")
+	k.ok("wait", "--for=jsonpath={.status.terminalState}", "jobset/fails", "--timeout=180s")
 
 	places := map[string]string{}
 	for _, attempt := range k.sets()["fails"].Status.Attempts {
@@ -88,7 +88,7 @@ func TestDescribeShowsTheHistory(t *testing.T) {
 	k.settles("train", "restarts=0 | 1 Start, ready")
 	oncall := k.operator("oncall")
 	k.answer(oncall.act("suspend", "train", `"reason":"make room for production"`))
-	k.ok("wait", "--for=condition=Suspended", "jobset/train", "--timeout=30s")
+	k.ok("wait", "--for=condition=Suspended", "jobset/train", "--timeout=180s")
 	description := k.ok("describe", "jobset", "train")
 	for _, want := range []string{
 		`End Reason: +make room for production`, `End User: +system:serviceaccount:` + k.namespace + `:oncall`, `Outcome: +Suspended`,

@@ -73,7 +73,7 @@ func childrenSurvive(t *testing.T, k *kubectl, component string) {
 
 	// And the set still lives: what comes later is still acted on.
 	k.ok("patch", "jobset", "train", "--type=merge", "-p", `{"spec":{"suspend":true}}`)
-	k.ok("wait", "--for=condition=Suspended", "jobset/train", "--timeout=60s")
+	k.ok("wait", "--for=condition=Suspended", "jobset/train", "--timeout=180s")
 }
 
 // stay looks for a while and fails as soon as something differs.
@@ -103,7 +103,7 @@ func TestControllerContinuesAfterRestart(t *testing.T) {
 	if err := shared.Script("start", "controller"); err != nil {
 		t.Fatal(err)
 	}
-	k.ok("wait", "--for=condition=Completed", "jobset/train", "--timeout=90s")
+	k.ok("wait", "--for=condition=Completed", "jobset/train", "--timeout=180s")
 	if got := k.ok("get", "jobs", "-o", "name"); strings.Count(got, "\n") != 2 {
 		t.Errorf("Jobs after completion: %s", got)
 	}

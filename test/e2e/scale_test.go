@@ -88,7 +88,7 @@ spec:
   maxReplicas: 8
   metrics: [{type: Resource, resource: {name: cpu, target: {type: Utilization, averageUtilization: 50}}}]
 `, "create", "-f", "-")
-	k.ok("wait", "--for=condition=AbleToScale", "hpa/train", "--timeout=90s")
+	k.ok("wait", "--for=condition=AbleToScale", "hpa/train", "--timeout=180s")
 	running(6)
 	if got := k.ok("get", "jobset", "train", "--subresource=scale", "-o", "jsonpath={.spec.replicas} {.status.selector}"); !strings.HasPrefix(got, "6 ") ||
 		!strings.Contains(got, "jobset.sigs.k8s.io/jobset-name=train") {

@@ -55,7 +55,7 @@ func TestSequenceChangesWhileAStepRuns(t *testing.T) {
 				}
 				k.endStep("etl", 1, "succeeded")
 				k.endStep("etl", 2, "succeeded")
-				k.ok("wait", "--for=condition=Complete", "sj/etl", "--timeout=90s")
+				k.ok("wait", "--for=condition=Complete", "sj/etl", "--timeout=180s")
 				if got := k.ok("get", "jobs", "-o", "jsonpath={.items[*].spec.template.spec.containers[0].image}"); got != tc.images[step] {
 					t.Errorf("images of the Jobs: got %q, want %q", got, tc.images[step])
 				}
@@ -97,7 +97,7 @@ func TestDeletedSequenceStopsItsStep(t *testing.T) {
 	if got := k.sequenceNamed("etl").Finalizers; !slices.Contains(got, batchv1alpha1.SequentialJobFinalizer) {
 		t.Errorf("finalizers while a child is active: %v", got)
 	}
-	k.ok("delete", "sj", "etl", "--timeout=60s")
+	k.ok("delete", "sj", "etl", "--timeout=180s")
 	noChildren(k, 60*time.Second)
 	k.hasEvent("etl", "Normal JobStopped Stopped job 1")
 }
@@ -107,7 +107,7 @@ func TestNamespaceWithARunningSequenceGoes(t *testing.T) {
 	k := newKubectl(t)
 	k.sequence("etl", steered)
 	k.untilStep("etl", 0, batchv1alpha1.StepRunning)
-	k.ok("delete", "namespace", k.namespace, "--timeout=90s")
+	k.ok("delete", "namespace", k.namespace, "--timeout=180s")
 }
 
 // A Job that is deleted while it runs is run again; one that is deleted after its end is not.
@@ -116,11 +116,11 @@ func TestJobsThatVanish(t *testing.T) {
 	k.sequence("etl", steered)
 	k.endStep("etl", 0, "succeeded")
 	k.untilStep("etl", 1, batchv1alpha1.StepRunning)
-	k.ok("delete", "job", "etl-0", "etl-1", "--timeout=60s")
+	k.ok("delete", "job", "etl-0", "etl-1", "--timeout=180s")
 	k.untilAttempt("etl", 1, 2)
 	k.endStep("etl", 1, "succeeded")
 	k.endStep("etl", 2, "succeeded")
-	k.ok("wait", "--for=condition=Complete", "sj/etl", "--timeout=90s")
+	k.ok("wait", "--for=condition=Complete", "sj/etl", "--timeout=180s")
 	if got := k.ok("get", "jobs", "-o", "jsonpath={.items[*].metadata.name}"); got != "etl-1 etl-2" {
 		t.Errorf("Jobs in the end: %s", got)
 	}
@@ -138,7 +138,7 @@ func TestExamplesOfSequencesComplete(t *testing.T) {
 		k.ok("apply", "-f", filepath.Join(examples, file))
 	}
 	for _, name := range names {
-		k.ok("wait", "--for=condition=Complete", "sj/"+name, "--timeout=120s")
+		k.ok("wait", "--for=condition=Complete", "sj/"+name, "--timeout=180s")
 	}
 	if got := k.field("jobset/experiment-1", "{.status.terminalState}"); got != "Completed" {
 		t.Errorf("the JobSet of the step is %q", got)
@@ -146,5 +146,5 @@ func TestExamplesOfSequencesComplete(t *testing.T) {
 	k.ok("apply", "--dry-run=server", "-f", filepath.Join(examples, "sequential-nightly.yaml"))
 	k.okIn(strings.ReplaceAll(k.ok("create", "-f", filepath.Join(examples, "sequential-nightly.yaml"), "--dry-run=client",
 		"-o", `jsonpath={.data.sequence\.yaml}`), "NAME", "nightly-1"), "apply", "--server-side", "-f", "-")
-	k.ok("wait", "--for=condition=Complete", "sj/nightly-1", "--timeout=120s")
+	k.ok("wait", "--for=condition=Complete", "sj/nightly-1", "--timeout=180s")
 }

@@ -24,7 +24,7 @@ func TestSequenceWithoutQuota(t *testing.T) {
 	k.sequence("etl", atOnce)
 	k.untilCondition("etl", "ResourcesUnavailable", "True/QuotaExceeded")
 	k.ok("delete", "quota", "tight")
-	k.ok("wait", "--for=condition=Complete", "sj/etl", "--timeout=120s")
+	k.ok("wait", "--for=condition=Complete", "sj/etl", "--timeout=180s")
 	if got := condition(k.sequenceNamed("etl"), "ResourcesUnavailable"); got != "False/ResourcesAvailable" {
 		t.Errorf("condition ResourcesUnavailable after the end: %q", got)
 	}
@@ -71,7 +71,7 @@ webhooks:
 	}
 	k.hasEvent("etl", "Warning ReconciliationFailed Failed to reconcile: ")
 	k.ok("delete", "validatingwebhookconfiguration", k.namespace)
-	k.ok("wait", "--for=condition=Complete", "sj/etl", "--timeout=120s")
+	k.ok("wait", "--for=condition=Complete", "sj/etl", "--timeout=180s")
 	if got := condition(k.sequenceNamed("etl"), "Failed"); !strings.HasPrefix(got, "False/") {
 		t.Errorf("condition Failed after passes succeeded: %q", got)
 	}

@@ -116,15 +116,15 @@ func TestSequenceHoldsQuota(t *testing.T) {
 	k.eventually(queueTimeout, func() string {
 		return k.hasNot(w, `{.status.conditions[?(@.type=="Finished")].reason}{.metadata.finalizers}`, "Succeeded")
 	})
-	k.ok("delete", "sequentialjob", "etl", "--timeout=60s")
-	k.ok("wait", "--for=delete", w, "--timeout=60s")
+	k.ok("delete", "sequentialjob", "etl", "--timeout=180s")
+	k.ok("wait", "--for=delete", w, "--timeout=180s")
 
 	// One that is deleted while it runs gives its quota back, too.
 	k.sequence(fmt.Sprintf(inTeam, "gone"), steered)
 	k.inPhase("gone", batchv1alpha1.PhaseRunning)
 	w = "workload/" + k.workloadOf("sequentialjob/gone")
-	k.ok("delete", "sequentialjob", "gone", "--timeout=60s")
-	k.ok("wait", "--for=delete", w, "--timeout=60s")
+	k.ok("delete", "sequentialjob", "gone", "--timeout=180s")
+	k.ok("wait", "--for=delete", w, "--timeout=180s")
 }
 
 // hasNot returns a problem unless a JSONPath of an object has the value.

@@ -183,7 +183,7 @@ func TestSomebodyElsesDeactivationStays(t *testing.T) {
 	k.shows("etl", batchv1alpha1.ConditionProgressing, "False", batchv1alpha1.ReasonWaitingForQuota, w+" is deactivated")
 	for _, suspend := range []string{"true", "false"} {
 		k.ok("patch", "sequentialjob", "etl", "--type=merge", "-p", `{"spec":{"suspend":`+suspend+`}}`)
-		k.ok("wait", "sequentialjob/etl", "--for=jsonpath={.status.observedGeneration}="+k.field("sequentialjob/etl", "{.metadata.generation}"), "--timeout=30s")
+		k.ok("wait", "sequentialjob/etl", "--for=jsonpath={.status.observedGeneration}="+k.field("sequentialjob/etl", "{.metadata.generation}"), "--timeout=180s")
 	}
 	k.shows("etl", batchv1alpha1.ConditionProgressing, "False", batchv1alpha1.ReasonWaitingForQuota, w+" is deactivated")
 	if got := k.field("workload/"+w, "{.spec.active}"); got != "false" {

@@ -125,7 +125,7 @@ func progressOf(sj *batchv1alpha1.SequentialJob) string {
 func TestSequenceRunsToCompletion(t *testing.T) {
 	k := newKubectl(t)
 	k.sequence("etl", atOnce)
-	k.ok("wait", "--for=condition=Complete", "sj/etl", "--timeout=90s")
+	k.ok("wait", "--for=condition=Complete", "sj/etl", "--timeout=180s")
 	sj := k.sequenceNamed("etl")
 	want := `{"progress":{"currentIndex":3,"completedIndices":[0,1,2]},"state":{"active":0,"succeeded":3,"failed":0}}`
 	if diff := cmp.Diff(want, progressOf(sj)); diff != "" {
@@ -222,7 +222,7 @@ func TestSequenceStopsAtTheStepThatFails(t *testing.T) {
 	k.sequence("etl", steered, "backoffLimit: 0")
 	k.endStep("etl", 0, "succeeded")
 	k.endStep("etl", 1, "failed")
-	k.ok("wait", "--for=condition=Failed", "sj/etl", "--timeout=60s")
+	k.ok("wait", "--for=condition=Failed", "sj/etl", "--timeout=180s")
 	sj := k.sequenceNamed("etl")
 	want := `{"progress":{"currentIndex":1,"completedIndices":[0],"failedIndex":1,"failureReason":"BackoffLimitExceeded"},"state":{"active":0,"succeeded":1,"failed":1}}`
 	if diff := cmp.Diff(want, progressOf(sj)); diff != "" {
@@ -263,7 +263,7 @@ func TestSequenceThatHasNotStarted(t *testing.T) {
 		t.Errorf("startTime %v, phase %s", sj.Status.StartTime, sj.Status.Phase)
 	}
 	k.ok("patch", "sj", "etl", "--type=merge", "-p", `{"spec":{"suspend":false}}`)
-	k.ok("wait", "--for=condition=Complete", "sj/etl", "--timeout=90s")
+	k.ok("wait", "--for=condition=Complete", "sj/etl", "--timeout=180s")
 }
 
 func TestEmptySequenceIsRefused(t *testing.T) {

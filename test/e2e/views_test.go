@@ -100,8 +100,8 @@ var stages = map[string]stage{
 	"failed":   {applied(manifest("train", fail)), shown{"Failed", "FailedJobs", 0, 2, 1}},
 	"Jobs gone by their TTL": {
 		inTurn(applied(edited(manifest("train", runShort), "backoffLimit: 0\n", "backoffLimit: 0\n        ttlSecondsAfterFinished: 5\n")), func(k *kubectl) {
-			k.ok("wait", "--for=condition=Completed", "jobset/train", "--timeout=90s")
-			k.ok("wait", "--for=delete", "job/train-workers-0", "job/train-workers-1", "--timeout=90s")
+			k.ok("wait", "--for=condition=Completed", "jobset/train", "--timeout=180s")
+			k.ok("wait", "--for=delete", "job/train-workers-0", "job/train-workers-1", "--timeout=180s")
 			k.mentions("tree", "Removed")
 			k.mentions("top", "2 removed")
 		}),
@@ -116,7 +116,7 @@ var stages = map[string]stage{
 	},
 	"deleted after its Jobs": {
 		inTurn(applied(manifest("train", runShort)), func(k *kubectl) {
-			k.ok("wait", "--for=condition=Completed", "jobset/train", "--timeout=90s")
+			k.ok("wait", "--for=condition=Completed", "jobset/train", "--timeout=180s")
 			k.hold("job/train-workers-0")
 			k.ok("delete", "jobset", "train", "--cascade=foreground", "--wait=false")
 		}),
@@ -124,7 +124,7 @@ var stages = map[string]stage{
 	},
 	"namespace ending": {
 		inTurn(applied(manifest("train", runShort)), func(k *kubectl) {
-			k.ok("wait", "--for=condition=Completed", "jobset/train", "--timeout=90s")
+			k.ok("wait", "--for=condition=Completed", "jobset/train", "--timeout=180s")
 			k.hold("jobset/train")
 			k.ok("delete", "namespace", k.namespace, "--wait=false")
 			k.eventually(60*time.Second, func() string { return k.ok("get", "jobs", "-o", "name") })

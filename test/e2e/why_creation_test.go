@@ -125,7 +125,7 @@ func withQuota(name, hard string) func(*kubectl) {
 	return func(k *kubectl) {
 		k.Helper()
 		k.ok("create", "quota", "tight", "--hard="+name+"="+hard)
-		k.ok("wait", "--for=jsonpath={.status.hard}", "quota/tight", "--timeout=60s")
+		k.ok("wait", "--for=jsonpath={.status.hard}", "quota/tight", "--timeout=180s")
 	}
 }
 

@@ -82,7 +82,7 @@ var decisionFaults = map[string]fault{
 	},
 	"the set is complete": {
 		seed: inTurn(makes(everyJob(annotated("jobset-apiserver.io/kwok-outcome", "succeeded"), annotated("jobset-apiserver.io/kwok-run-seconds", "0"))), func(k *kubectl) {
-			k.ok("wait", "--for=condition=Completed", "jobset/train", "--timeout=60s")
+			k.ok("wait", "--for=condition=Completed", "jobset/train", "--timeout=180s")
 		}),
 		want: why.Completed, words: []string{"2 of 2 jobs succeeded"},
 	},

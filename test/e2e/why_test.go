@@ -187,7 +187,7 @@ func becomesReady(changes ...func(*jobsetv1alpha2.JobSet)) func(*kubectl) {
 	return func(k *kubectl) {
 		k.Helper()
 		makes(changes...)(k)
-		k.ok("wait", "--for=jsonpath={.status.replicatedJobsStatus[0].ready}=2", "jobset/train", "--timeout=110s")
+		k.ok("wait", "--for=jsonpath={.status.replicatedJobsStatus[0].ready}=2", "jobset/train", "--timeout=180s")
 	}
 }
 
@@ -221,7 +221,7 @@ func (k *kubectl) podNamed(job string) string {
 func (k *kubectl) podOnNode(job string) string {
 	k.Helper()
 	name := k.podNamed(job)
-	k.ok("wait", "--for=condition=PodScheduled", "pod/"+name, "--timeout=60s")
+	k.ok("wait", "--for=condition=PodScheduled", "pod/"+name, "--timeout=180s")
 	return name
 }
 

@@ -56,10 +56,13 @@ func (c *supervisor) apiServerCommand() []string {
 	return append(command, c.apiServerArgs...)
 }
 
+// controllerCommand gives the controller a long lease: nothing restarts it, and one that cannot renew its lease ends, which on a slow machine
+// takes more than the usual ten seconds.
 func (c *supervisor) controllerCommand() []string {
 	return append([]string{filepath.Join(c.programs, "jobset-controller"),
 		"--kubeconfig=" + c.path("controller.kubeconfig"),
 		"--leader-elect-resource-namespace=" + apiservice.Namespace,
+		"--leader-elect-lease-duration=60s", "--leader-elect-renew-deadline=50s",
 		"--metrics-bind-address=127.0.0.1:" + c.port("controller-metrics"),
 		"--health-probe-bind-address=127.0.0.1:" + c.port("controller-health")}, c.controllerArgs...)
 }

@@ -105,7 +105,7 @@ func TestRow7_1_30_ArgoWorkflow(t *testing.T) {
 			js = created
 			return ""
 		})
-		if r := e.run("", "wait", "--for=jsonpath={.status.terminalState}="+want, "jobset/"+js.Name, "--timeout=60s"); r.err != nil {
+		if r := e.run("", "wait", "--for=jsonpath={.status.terminalState}="+want, "jobset/"+js.Name, "--timeout=180s"); r.err != nil {
 			t.Error(r)
 		}
 		if _, err := client.Get(t.Context(), js.Name, metav1.GetOptions{}); err != nil {

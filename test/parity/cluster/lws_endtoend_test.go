@@ -62,7 +62,7 @@ func TestLWSRow6_4_03_DeleteInForeground(t *testing.T) {
 	e := newLWSEnv(t)
 	e.create(groupsOf("gone", 2, 2))
 	e.awaitAvailable("gone", 2, 4)
-	if r := e.run("", "delete", "lws/gone", "--cascade=foreground", "--timeout=80s"); r.err != nil {
+	if r := e.run("", "delete", "lws/gone", "--cascade=foreground", "--timeout=180s"); r.err != nil {
 		t.Fatal(r)
 	}
 	e.awaitStatefulSets()

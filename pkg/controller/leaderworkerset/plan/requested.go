@@ -19,7 +19,7 @@ import (
 const maxRequestedLeaders = leaderworkersetv1.MaxGroupStatuses
 
 // findRequested finds the leaders that are deleted because users have requested it, and ends the restart when none of them is left. Leaders that were created
-// after the request stay.
+// after the request stay. A cache may not show yet what existed at that time, so the restart goes on until each group that it is for has been seen with a leader.
 func (r *restarts) findRequested() {
 	req := r.st.next.Restart
 	if req == nil {
@@ -28,11 +28,12 @@ func (r *restarts) findRequested() {
 	alive := leadersByUID(r.o)
 	left := slices.DeleteFunc(slices.Clone(req.Leaders), func(uid types.UID) bool { return alive[uid] == nil })
 	if !req.Found && len(left) <= maxRequestedLeaders/2 {
-		req.Leaders, req.Found = r.requestedLeaders(req, left)
-		r.st.commit = true
-		left = req.Leaders
+		leaders, found := r.requestedLeaders(req, left)
+		r.st.commit = r.st.commit || found || !slices.Equal(leaders, req.Leaders)
+		req.Leaders, req.Found = leaders, found
+		left = leaders
 	}
-	if len(left) == 0 {
+	if req.Found && len(left) == 0 {
 		r.st.next.Restart = nil
 	}
 }
@@ -54,7 +55,21 @@ func (r *restarts) requestedLeaders(req *leaderworkersetv1.RequestedRestart, kno
 		}
 		leaders = append(leaders, g.leader.UID)
 	}
-	return leaders, true
+	return leaders, r.haveLeaders(req.All, groups)
+}
+
+// haveLeaders returns whether each group that the restart is for, and that the set has, has a leader pod.
+func (r *restarts) haveLeaders(all bool, groups map[int32]bool) bool {
+	have := make(map[int32]bool, len(r.groups))
+	for i := range r.groups {
+		have[r.groups[i].index] = true
+	}
+	for index := range helper.Replicas(r.o.Set) {
+		if (all || groups[index]) && !have[index] {
+			return false
+		}
+	}
+	return true
 }
 
 func setOf[T comparable](list []T) map[T]bool {

@@ -5,6 +5,7 @@ package plan
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -134,8 +135,15 @@ func TestRequestOfAllWithGroupsDown(t *testing.T) {
 func TestRequestEnds(t *testing.T) {
 	for name, change := range map[string]func(f *fixture){
 		"no such group":   func(f *fixture) { request(f, 7) },
-		"scaled down":     func(f *fixture) { request(f, 4); f.pass(); f.Leaders = f.Leaders[:4] },
-		"no groups":       func(f *fixture) { f.Leaders, f.Observed.Workers = nil, nil; request(f) },
+		"scaled down": func(f *fixture) {
+			request(f, 4)
+			f.pass()
+			f.Leaders, f.Set.Spec.Replicas = f.Leaders[:4], ptr.To[int32](4)
+		},
+		"no groups": func(f *fixture) {
+			f.Leaders, f.Observed.Workers, f.Set.Spec.Replicas = nil, nil, ptr.To[int32](0)
+			request(f)
+		},
 		"nothing named":   func(f *fixture) { request(f, 0); f.Set.Status.Restart.Groups = nil },
 		"rolled meantime": func(f *fixture) { request(f, 2); f.pass(); f.replace(2) },
 		"created later": func(f *fixture) {
@@ -150,6 +158,33 @@ func TestRequestEnds(t *testing.T) {
 			change(f)
 			if p := f.settle(); len(p.DeleteLeaders) > 0 || f.Set.Status.Restart != nil {
 				t.Errorf("deleted %v, restart %v; want nothing", deleted(p), f.Set.Status.Restart)
+			}
+		})
+	}
+}
+
+// TestRequestBeforeLeadersAreSeen requests a restart when the cache does not show all leaders yet: those that are seen later, and were created before
+// the request, are deleted too, and no status is written meanwhile.
+func TestRequestBeforeLeadersAreSeen(t *testing.T) {
+	for name, groups := range map[string][]int32{"of all": nil, "of groups": {0, 2}} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t, 3, 1)
+			f.settle()
+			unseen := slices.Clone(f.Leaders[1:])
+			f.Leaders = f.Leaders[:1]
+			request(f, groups...)
+			f.settle()
+			if r := f.Set.Status.Restart; r == nil || r.Found {
+				t.Fatalf("restart %+v, want one that has not found all leaders", r)
+			}
+			if p := f.pass(); p.Status != nil {
+				t.Errorf("the status is written again without a change: %+v", p.Status)
+			}
+			f.Leaders = append(f.Leaders, unseen...)
+			f.pass()
+			r := f.Set.Status.Restart
+			if r == nil || !r.Found || !slices.Contains(r.Leaders, "s-2/1") {
+				t.Fatalf("restart %+v, want one with the leaders that are seen now", r)
 			}
 		})
 	}
