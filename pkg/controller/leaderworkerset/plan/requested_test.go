@@ -134,7 +134,7 @@ func TestRequestOfAllWithGroupsDown(t *testing.T) {
 
 func TestRequestEnds(t *testing.T) {
 	for name, change := range map[string]func(f *fixture){
-		"no such group":   func(f *fixture) { request(f, 7) },
+		"no such group": func(f *fixture) { request(f, 7) },
 		"scaled down": func(f *fixture) {
 			request(f, 4)
 			f.pass()
