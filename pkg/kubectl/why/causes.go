@@ -62,8 +62,14 @@ const (
 	TerminatingPodsBlock       Cause = "TerminatingPodsBlockRestart"
 	UnboundClaim               Cause = "UnboundClaim"
 	SchedulingGate             Cause = "SchedulingGate"
+	NodesUnknown               Cause = "NodesUnknown"
 	NoFreeDomain               Cause = "NoFreeDomain"
 	TopologyLabelMissing       Cause = "TopologyLabelMissing"
+	TooFewDomains              Cause = "TooFewDomains"
+	DomainsUnsuitable          Cause = "DomainsUnsuitable"
+	DomainsLackRoom            Cause = "DomainsLackRoom"
+	DomainLostNodes            Cause = "DomainLostNodes"
+	DomainFull                 Cause = "DomainFull"
 	UnschedulableTaint         Cause = "UnschedulableTaint"
 	UnschedulableAffinity      Cause = "UnschedulableAffinity"
 	UnschedulableResources     Cause = "UnschedulableResources"
@@ -116,8 +122,9 @@ var Causes = []Cause{
 	JobNameTaken, JobTemplateRefused, JobRefusedByQuota, JobRefusedByWebhook, JobRefusedByPolicy, JobCreationFailed, ClusterOverloaded,
 	StatefulSetNameTaken, StatefulSetRefused, JobSuspendedByOther,
 	PodsRefusedBySecurity, PodsRefusedByQuota, PodsRefusedByWebhook, PodCreationFailed,
-	NodeLost, TerminatingPodsBlock, UnboundClaim, SchedulingGate, NoFreeDomain, TopologyLabelMissing, UnschedulableTaint, UnschedulableAffinity, UnschedulableResources, Unschedulable,
-	PodGroupWaits, SchedulerSilent, ImagePull, ContainerConfig, VolumeMount, OutOfMemory, Evicted, Preempted,
+	NodeLost, TerminatingPodsBlock, UnboundClaim, SchedulingGate,
+	NodesUnknown, NoFreeDomain, TopologyLabelMissing, TooFewDomains, DomainsUnsuitable, DomainsLackRoom, DomainLostNodes, DomainFull,
+	UnschedulableTaint, UnschedulableAffinity, UnschedulableResources, Unschedulable, PodGroupWaits, SchedulerSilent, ImagePull, ContainerConfig, VolumeMount, OutOfMemory, Evicted, Preempted,
 	ServiceForeign, ServiceMissing, CoordinatorWithoutHostname, RevisionMixed,
 	CauseUnknown,
 	MaxRestartsReached, GroupBackoff, GroupRestarts, CrashLoop, ExitCode, JobFailed, UpdateStuck,

@@ -36,7 +36,7 @@ var rules = map[string][]rule{
 // running are the rules of a set that should run.
 var running = []rule{
 	managedByOther, heldAfterRestore, controllerGone, nameTaken, creationRefused, jobSuspended, podsRefused, childrenBlocked, permissionMissing,
-	nodesLost, terminatingPods, schedulingRefused, podGroups, containersWaiting, podsFailed, serviceTrouble, hostnamesDisabled,
+	nodesLost, terminatingPods, domainsPending, domainsSearched, domainRoom, schedulingRefused, podGroups, containersWaiting, podsFailed, serviceTrouble, hostnamesDisabled,
 	failedAgain, dependencies, startupOrder, health,
 }
 

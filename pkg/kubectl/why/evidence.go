@@ -67,6 +67,10 @@ type Evidence struct {
 	TakenJobs map[string]*batchv1.Job
 	Kueue     Kueue
 	PodGroups map[string]*unstructured.Unstructured
+	// Placing are the events that say why the scheduler chooses the domains of Jobs with exclusive placement.
+	Placing []corev1.Event
+	// Domains are those in which pods of a Job that was placed there find no node, as "label=value". They are nil if they could not be read.
+	Domains map[string]*domain
 	// of is the kind of the object; nil for JobSet.
 	of *kind
 	// Near are names like that of a set that does not exist; Elsewhere are namespaces that have one of this very name.

@@ -4,6 +4,9 @@
 package why
 
 import (
+	"fmt"
+	"slices"
+
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
@@ -17,10 +20,24 @@ func notes(js *jobsetv1alpha2.JobSet) []string {
 		return nil
 	}
 	for i := range js.Spec.ReplicatedJobs {
-		if helper.PlacementIgnored(js.Annotations, js.Spec.ReplicatedJobs[i].Template.Annotations) {
-			return []string{"exclusive placement (annotation " + jobsetv1alpha2.ExclusiveKey +
-				") is ignored: it is supported only with the node-selector strategy (annotation " + jobsetv1alpha2.NodeSelectorStrategyKey + ")"}
+		rj := &js.Spec.ReplicatedJobs[i]
+		if !helper.PlacementIgnored(js.Annotations, rj.Template.Annotations) || helper.ExclusiveTopology(js, rj) == "" {
+			continue
 		}
+		// A set without Jobs that run shows no trace of the gate, be it on or off.
+		says := "has an effect only with"
+		if hasRun(js) {
+			says = "is ignored: it needs"
+		}
+		return []string{fmt.Sprintf("exclusive placement (annotation %s) %s the feature gate ExclusivePlacement or the node-selector strategy (annotation %s)",
+			jobsetv1alpha2.ExclusiveKey, says, jobsetv1alpha2.NodeSelectorStrategyKey)}
 	}
 	return nil
+}
+
+// hasRun returns whether Jobs of the set run or have ended.
+func hasRun(js *jobsetv1alpha2.JobSet) bool {
+	return slices.ContainsFunc(js.Status.ReplicatedJobsStatus, func(s jobsetv1alpha2.ReplicatedJobStatus) bool {
+		return s.Active+s.Ready+s.Succeeded+s.Failed > 0
+	})
 }

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/utils/ptr"
+
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/cli"
 )
@@ -18,11 +20,25 @@ func TestNoteOnExclusivePlacement(t *testing.T) {
 	selected := map[string]string{jobsetv1alpha2.ExclusiveKey: "rack", jobsetv1alpha2.NodeSelectorStrategyKey: "true"}
 	cases := map[string]struct {
 		change func(*jobsetv1alpha2.JobSet)
-		want   bool
+		// want is in the note; empty for no note.
+		want string
 	}{
-		"none":                               {change: func(*jobsetv1alpha2.JobSet) {}},
-		"of the set":                         {change: func(js *jobsetv1alpha2.JobSet) { js.Annotations = exclusive }, want: true},
-		"of a replicatedJob":                 {change: func(js *jobsetv1alpha2.JobSet) { js.Spec.ReplicatedJobs[0].Template.Annotations = exclusive }, want: true},
+		"none":               {change: func(*jobsetv1alpha2.JobSet) {}},
+		"of the set":         {change: func(js *jobsetv1alpha2.JobSet) { js.Annotations = exclusive }, want: "is ignored: it needs the feature gate ExclusivePlacement or"},
+		"of a replicatedJob": {change: func(js *jobsetv1alpha2.JobSet) { js.Spec.ReplicatedJobs[0].Template.Annotations = exclusive }, want: "is ignored"},
+		"without jobs that show whether the gate is on": {
+			change: func(js *jobsetv1alpha2.JobSet) {
+				js.Annotations, js.Spec.Suspend, js.Status.ReplicatedJobsStatus = exclusive, ptr.To(true), nil
+			},
+			want: "has an effect only with the feature gate ExclusivePlacement or",
+		},
+		"with domains": {change: func(js *jobsetv1alpha2.JobSet) {
+			js.Annotations, js.Status.Placement = exclusive, &jobsetv1alpha2.Placement{}
+		}},
+		"left to Kueue": {change: func(js *jobsetv1alpha2.JobSet) {
+			js.Annotations = exclusive
+			js.Spec.ReplicatedJobs[0].Template.Spec.Template.Annotations = map[string]string{"kueue.x-k8s.io/podset-required-topology": "rack"}
+		}},
 		"through node selectors":             {change: func(js *jobsetv1alpha2.JobSet) { js.Annotations = selected }},
 		"with a controller that is not ours": {change: func(js *jobsetv1alpha2.JobSet) { js.Annotations, js.Status.Attempts = exclusive, nil }},
 	}
@@ -33,8 +49,8 @@ func TestNoteOnExclusivePlacement(t *testing.T) {
 			if err := render(&out, cli.JobSet, r, cli.Terminal{}, time.Now()); err != nil {
 				t.Fatal(err)
 			}
-			if got := strings.Contains(out.String(), "note: exclusive placement"); got != tc.want {
-				t.Errorf("noted: %v, want %v:\n%s", got, tc.want, out.String())
+			if strings.Contains(out.String(), "note: exclusive placement") != (tc.want != "") || !strings.Contains(out.String(), tc.want) {
+				t.Errorf("the note is not %q:\n%s", tc.want, out.String())
 			}
 		})
 	}
