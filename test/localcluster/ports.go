@@ -5,12 +5,15 @@ package localcluster
 
 import (
 	"errors"
+	"io/fs"
 	"math/rand/v2"
 	"net"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // free reports whether nothing listens on the port.
@@ -22,7 +25,30 @@ func free(port string) bool {
 	return listener.Close() == nil
 }
 
-// FreePorts returns different free ports, below the range from which the kernel picks ports for outgoing connections.
+// reservation is how long a port is kept for whoever it was given to, longer than any run of tests.
+const reservation = 2 * time.Hour
+
+// reserve reports whether the port was given to nobody lately. A program that restarts does not listen for a while, and another run of
+// tests beside it must not take its port meanwhile. Where files cannot be written, no port is reserved.
+func reserve(port string) bool {
+	dir := filepath.Join(os.TempDir(), "jobset-apiserver-ports")
+	path := filepath.Join(dir, port)
+	if info, err := os.Stat(path); err == nil && time.Since(info.ModTime()) < reservation {
+		return false
+	}
+	if os.MkdirAll(dir, 0o755) != nil {
+		return true
+	}
+	_ = os.Remove(path)
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
+	if err != nil {
+		return !errors.Is(err, fs.ErrExist)
+	}
+	return file.Close() == nil
+}
+
+// FreePorts returns different free ports, below the range from which the kernel picks ports for outgoing connections. None of them is
+// returned again for two hours.
 func FreePorts(n int) ([]string, error) {
 	const first, count, attempts = 20000, 12000, 500
 	var ports []string
@@ -31,7 +57,7 @@ func FreePorts(n int) ([]string, error) {
 			return ports, nil
 		}
 		port := strconv.Itoa(first + rand.IntN(count))
-		if !slices.Contains(ports, port) && free(port) {
+		if !slices.Contains(ports, port) && free(port) && reserve(port) {
 			ports = append(ports, port)
 		}
 	}
