@@ -75,6 +75,23 @@ func TestUpdateDoesNotWaitForGroupsThatCannotBeBuilt(t *testing.T) {
 	}
 }
 
+// TestGroupIsUpdatedWithItsWorkers has groups of which the leader or the workers are of a former revision.
+func TestGroupIsUpdatedWithItsWorkers(t *testing.T) {
+	f := newFixture(t, 4, 2)
+	f.leader(1).Revision = "former"
+	f.workers(2).Revision = "former"
+	f.leader(3).Revision, f.workers(3).Revision = "former", "former"
+	var updated []int32
+	for _, g := range groupsOf(f.Observed) {
+		if g.updated {
+			updated = append(updated, g.index)
+		}
+	}
+	if diff := cmp.Diff([]int32{0}, updated); diff != "" {
+		t.Error("groups of the current revision (-want +got):\n" + diff)
+	}
+}
+
 // TestGroupThatGoesIsNotReady has pods that are being deleted, and whose containers still work.
 func TestGroupThatGoesIsNotReady(t *testing.T) {
 	f := newFixture(t, 4, 2)

@@ -132,6 +132,19 @@ func TestRequestOfAllWithGroupsDown(t *testing.T) {
 	}
 }
 
+// TestRequestOfAllWhileGroupsGo does not take a group above the replicas, which is about to go, for one that is available.
+func TestRequestOfAllWhileGroupsGo(t *testing.T) {
+	f := newFixture(t, 4, 2)
+	f.settle()
+	f.Set.Spec.Replicas, f.Leader.Spec.Replicas = ptr.To[int32](3), ptr.To[int32](3)
+	f.leader(0).Ready = false
+	request(f)
+	f.pass()
+	if diff := cmp.Diff([]string{"s-0"}, deleted(f.pass())); diff != "" {
+		t.Error("leaders to delete (-want +got):\n" + diff)
+	}
+}
+
 func TestRequestEnds(t *testing.T) {
 	for name, change := range map[string]func(f *fixture){
 		"no such group": func(f *fixture) { request(f, 7) },

@@ -36,16 +36,15 @@ type restarts struct {
 	st      *statusBuilder
 	p       *Plan
 	backoff backoff
-	// entries of groups by index. stored are those of the set as observed.
-	entries, stored map[int32]*leaderworkersetv1.GroupStatus
+	// entries of groups by index.
+	entries map[int32]*leaderworkersetv1.GroupStatus
 	// underway is the number of groups whose leader is about to be deleted, or would be if the limit allowed it.
 	underway int
 }
 
 func newRestarts(o Observed, groups []group, st *statusBuilder, p *Plan) *restarts {
 	return &restarts{
-		o: o, groups: groups, st: st, p: p, backoff: backoffOf(o.Set),
-		entries: byIndex(st.next.Groups), stored: byIndex(o.Set.Status.Groups),
+		o: o, groups: groups, st: st, p: p, backoff: backoffOf(o.Set), entries: byIndex(st.next.Groups),
 	}
 }
 
@@ -167,12 +166,15 @@ func (r *restarts) wake(e *leaderworkersetv1.GroupStatus) {
 	r.p.RequeueAfter = sooner(r.p.RequeueAfter, e.RestartAt.Sub(r.o.Now.Time))
 }
 
-// deleteDecided deletes the leaders of groups of which it is stored that they are recreated.
+// deleteDecided deletes the leaders of groups of which it is stored that they are recreated. Whatever is decided now is a reason to store it first.
 func (r *restarts) deleteDecided() {
+	if r.st.commit {
+		return
+	}
 	for i := range r.groups {
 		g := &r.groups[i]
-		stored, e := r.stored[g.index], r.entries[g.index]
-		if stored == nil || e == nil || stored.RestartedLeader != g.leader.UID || e.RestartedLeader != g.leader.UID || stored.Failed || e.Failed || g.leader.Deleting {
+		e := r.entries[g.index]
+		if e == nil || e.RestartedLeader != g.leader.UID || e.Failed || g.leader.Deleting {
 			continue
 		}
 		if r.waits(e) {

@@ -82,10 +82,11 @@ func TestTriggers(t *testing.T) {
 			restarted(f.worker(1, 1))
 			f.workers(1).Pods = f.workers(1).Pods[:1]
 		}},
-		"after start: no workers yet":         {policy: afterStart, change: func(f *fixture) { restarted(f.leader(1)); f.forgetWorkers(1) }},
-		"after start: a pod of a group pends": {policy: afterStart, change: func(f *fixture) { f.leader(0).Phase = corev1.PodPending; restarted(f.worker(1, 1)) }, want: true},
-		"after start: replacement pends":      {policy: afterStart, change: func(f *fixture) { f.workers(1).Lost = 1; f.worker(1, 1).Phase = corev1.PodPending }, want: true},
-		"after start: replacement missing":    {policy: afterStart, change: func(f *fixture) { f.workers(1).Lost = 1; f.workers(1).Pods = f.workers(1).Pods[1:] }, want: true},
+		"after start: no workers yet":              {policy: afterStart, change: func(f *fixture) { restarted(f.leader(1)); f.forgetWorkers(1) }},
+		"after start: a pod of a group pends":      {policy: afterStart, change: func(f *fixture) { f.leader(0).Phase = corev1.PodPending; restarted(f.worker(1, 1)) }, want: true},
+		"after start: replacement pends":           {policy: afterStart, change: func(f *fixture) { f.workers(1).Lost = 1; f.worker(1, 1).Phase = corev1.PodPending }, want: true},
+		"after start: replacement missing":         {policy: afterStart, change: func(f *fixture) { f.workers(1).Lost = 1; f.workers(1).Pods = f.workers(1).Pods[1:] }, want: true},
+		"after start: replacement and leader pend": {policy: afterStart, change: func(f *fixture) { f.workers(1).Lost = 1; f.leader(1).Phase = corev1.PodPending }},
 		"after start: lost before others began": {policy: afterStart, change: func(f *fixture) {
 			f.workers(1).Lost = 1
 			f.worker(1, 1).Phase = corev1.PodPending

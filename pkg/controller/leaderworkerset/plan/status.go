@@ -91,11 +91,11 @@ func (b *statusBuilder) observe(groups []group) {
 	}
 	b.next.ObservedGeneration = set.Generation
 	switch {
-	case b.o.Leader != nil && c.updated < c.current:
+	case c.updated < c.current: // there are no groups without a leader StatefulSet
 		b.assert(updateInProgress, progressing)
 	case b.o.Leader != nil && c.ready == replicas && c.done == c.current:
 		b.assert(available)
-	case b.o.Leader != nil || replicas > 0:
+	case replicas > 0:
 		b.assert(progressing)
 	}
 	for i := range b.next.Conditions {

@@ -109,6 +109,20 @@ func TestConditionsOfSpecialSets(t *testing.T) {
 	}
 }
 
+// TestConditionsWithoutLeaderStatefulSet observes sets of which nothing exists yet.
+func TestConditionsWithoutLeaderStatefulSet(t *testing.T) {
+	for replicas, want := range map[int32]string{0: "", 2: "True"} {
+		f := newFixture(t, replicas, 2)
+		f.Leader, f.Leaders, f.Observed.Workers = nil, nil, nil
+		f.pass()
+		for kind, want := range map[string]string{"Progressing": want, "Available": "", "UpdateInProgress": ""} {
+			if got, _ := f.condition(kind); string(got) != want {
+				t.Errorf("%d replicas: %s=%q, want %q", replicas, kind, got, want)
+			}
+		}
+	}
+}
+
 // A group keeps the size of its revision until it is replaced.
 func TestGroupsOfFormerSizeStayReady(t *testing.T) {
 	w := newWorld(t, func(set *leaderworkersetv1.LeaderWorkerSet) {

@@ -55,8 +55,9 @@ func TestLeadersThatHoldUpAnUpdate(t *testing.T) {
 			f.down(3, 0)
 			f.leader(3).Revision = f.Leader.Labels["leaderworkerset.sigs.k8s.io/template-revision-hash"]
 		}, []string{"s-2"}},
-		"one is above the replicas": {func(f *fixture) { f.down(2, 0); f.down(3, 0); f.Leader.Spec.Replicas = ptr.To[int32](3) }, nil},
-		"the set is paused":         {func(f *fixture) { f.down(1, 0); f.down(2, 0); f.Set.Spec.Paused = ptr.To(true) }, nil},
+		"one is above the replicas":           {func(f *fixture) { f.down(2, 0); f.down(3, 0); f.Leader.Spec.Replicas = ptr.To[int32](3) }, nil},
+		"one above the replicas is available": {func(f *fixture) { f.down(1, 0); f.down(2, 0); f.Leader.Spec.Replicas = ptr.To[int32](3) }, []string{"s-2", "s-1"}},
+		"the set is paused":                   {func(f *fixture) { f.down(1, 0); f.down(2, 0); f.Set.Spec.Paused = ptr.To(true) }, nil},
 		"the StatefulSet controller does not know yet": {func(f *fixture) {
 			f.down(1, 0)
 			f.down(2, 0)
@@ -90,7 +91,10 @@ func TestNextLookAtBrokenGroups(t *testing.T) {
 	f.down(2, brokenAfter)
 	f.down(3, 5*time.Minute)
 	f.leader(3).Revision = f.Leader.Labels["leaderworkerset.sigs.k8s.io/template-revision-hash"]
-	if got := nextBroken(f.Observed, groupsOf(f.Observed)); got != brokenAfter-3*time.Minute {
-		t.Errorf("after %s", got)
+	var p Plan
+	rev := revisionOf(f.Observed)
+	replaceStuck(f.Observed, rev, groupsAt(f.Observed, rev), &p)
+	if p.RequeueAfter != brokenAfter-3*time.Minute {
+		t.Errorf("after %s", p.RequeueAfter)
 	}
 }

@@ -82,7 +82,7 @@ func (g *group) started(t trigger) trigger {
 	switch size := int(g.size); {
 	case pods == size && pending == 0:
 		return t
-	case t.lost > 0 && g.leader.Phase != corev1.PodPending && pods-pending >= size-t.lost:
+	case g.leader.Phase != corev1.PodPending && pods-pending >= size-t.lost:
 		return trigger{lost: t.lost}
 	}
 	return trigger{}

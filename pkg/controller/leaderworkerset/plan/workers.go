@@ -106,8 +106,23 @@ func awaitRevision(o Observed, g *group, p *Plan) {
 	p.Notices = append(p.Notices, Event{
 		Type: corev1.EventTypeWarning, Reason: reasonFailedCreate, Action: actionCreate, Related: g.leader.Name,
 		Note: fmt.Sprintf("Failed to create worker statefulset for leader pod %s: no ControllerRevision of the LeaderWorkerSet has the key %q of the pod, "+
-			"or it cannot be read. Delete the pod to recreate the group", g.leader.Name, g.leader.Revision),
+			"or it cannot be read. %s", g.leader.Name, g.leader.Revision, wayOut(o, g)),
 	})
+}
+
+// wayOut returns what recreates a group of a revision that is lost. A leader pod that is deleted comes back at the same revision as long as it is below a
+// partition, or as the leader StatefulSet is of that revision itself.
+func wayOut(o Observed, g *group) string {
+	kept := o.Leader != nil && (g.index < partitionOf(o.Leader) || o.Leader.Labels[leaderworkersetv1.RevisionKey] == g.leader.Revision)
+	switch {
+	case g.index < helper.Partition(o.Set):
+		return fmt.Sprintf("Lower spec.rolloutStrategy.rollingUpdateConfiguration.partition to %d to recreate the group at the current revision", g.index)
+	case kept && helper.Paused(o.Set):
+		return "Set spec.paused to false to recreate the group at the current revision"
+	case kept:
+		return "The rolling update recreates the group at the current revision"
+	}
+	return "Delete the pod to recreate the group"
 }
 
 // revisionDue returns when to look again for the revision of a leader pod.

@@ -1,0 +1,47 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"fmt"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
+)
+
+// TestFormerRevisionsStayUntilTheUpdateIsComplete has three revisions that no group has.
+func TestFormerRevisionsStayUntilTheUpdateIsComplete(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(f *fixture)
+		want   int
+	}{
+		"complete":                         {func(*fixture) {}, 3},
+		"a group is not ready":             {func(f *fixture) { f.leader(1).Ready = false }, 0},
+		"a group is of a former revision":  {func(f *fixture) { f.leader(1).Revision, f.workers(1).Revision = "former-0", "former-0" }, 0},
+		"all that a partition lets update": {func(f *fixture) { f.Set.Spec.RolloutStrategy.RollingUpdateConfiguration.Partition = ptr.To[int32](1) }, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t, 2, 2)
+			f.Revisions[0].Revision = 9
+			for i := range int64(3) {
+				former := f.revision(f.Set, i)
+				former.Labels[leaderworkersetv1.RevisionKey] = fmt.Sprintf("former-%d", i)
+				f.Revisions = append(f.Revisions, former)
+			}
+			for _, r := range f.Revisions {
+				r.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(f.Set, leaderworkersetv1.SchemeGroupVersion.WithKind("LeaderWorkerSet"))}
+			}
+			c.change(f)
+			var p Plan
+			rev := revisionOf(f.Observed)
+			deleteRevisions(f.Observed, rev, groupsAt(f.Observed, rev), &p)
+			if got := len(p.DeleteRevisions); got != c.want {
+				t.Errorf("%d revisions are deleted, want %d", got, c.want)
+			}
+		})
+	}
+}
