@@ -22,6 +22,7 @@ import (
 var checks = []check{
 	{"registered", registered},
 	{"available", available},
+	{"webhook", webhook},
 	{"store", store},
 	{"lost-owners", lostOwners},
 	{"acceptance", acceptance},

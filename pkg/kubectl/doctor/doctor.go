@@ -18,8 +18,9 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/cli"
 )
 
-const long = `Check the installation of jobset-apiserver: whether the API is registered and available, whether the server serves its
-store or refuses to, and what an administrator should know about the store.
+const long = `Check the installation of jobset-apiserver: whether the API is registered and available, whether kube-apiserver asks the
+server about pods of LeaderWorkerSets, whether the server serves its store or refuses to, and what an administrator
+should know about the store.
 
 Each check has one line that begins with [ok], [warn] or [fail]. The exit code is 1 if a check fails. Most checks read
 objects that not all users may read; the ClusterRole jobset-doctor grants what they need.`

@@ -187,8 +187,8 @@ func TestChecks(t *testing.T) {
 func TestStatusOfTheReportIsTheWorst(t *testing.T) {
 	up := all("True", "Passed", "")
 	for want, c := range map[Status]cluster{
-		OK:   {services: up, objects: record(t, witness.Record{})},
-		Warn: {services: up},
+		OK:   {services: up, objects: append(record(t, witness.Record{}), podWebhook(unchanged))},
+		Warn: {services: up, objects: []runtime.Object{podWebhook(unchanged)}},
 		Fail: {objects: record(t, witness.Record{})},
 	} {
 		if got := examine(t.Context(), c.clients(), now); got.Status != want {
