@@ -24,10 +24,13 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/gates"
 	jobsetinstall "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/install"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset"
+	leaderworkersetinstall "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/install"
 	podreadinessgroupregistry "github.com/jobset-apiserver/jobset-apiserver/pkg/registry/batch/podreadinessgroup"
 	sequentialjobregistry "github.com/jobset-apiserver/jobset-apiserver/pkg/registry/batch/sequentialjob"
 	disaggregatedsetregistry "github.com/jobset-apiserver/jobset-apiserver/pkg/registry/disaggregatedset/disaggregatedset"
 	jobsetregistry "github.com/jobset-apiserver/jobset-apiserver/pkg/registry/jobset/jobset"
+	leaderworkersetregistry "github.com/jobset-apiserver/jobset-apiserver/pkg/registry/leaderworkerset/leaderworkerset"
 )
 
 // kinds are those whose manifests are checked, with the strategy that creates them.
@@ -37,6 +40,9 @@ var kinds = map[string]func(scheme *runtime.Scheme) rest.RESTCreateStrategy{
 	},
 	"SequentialJob": func(scheme *runtime.Scheme) rest.RESTCreateStrategy {
 		return sequentialjobregistry.NewStrategy(scheme, gates.Gates{}, time.Now)
+	},
+	"LeaderWorkerSet": func(scheme *runtime.Scheme) rest.RESTCreateStrategy {
+		return leaderworkersetregistry.NewStrategy(scheme, time.Now)
 	},
 	"DisaggregatedSet": func(scheme *runtime.Scheme) rest.RESTCreateStrategy {
 		return disaggregatedsetregistry.NewStrategy(scheme)
@@ -74,8 +80,10 @@ func TestManifestsAreAccepted(t *testing.T) {
 			}
 		}
 	}
-	if found["JobSet"] < 11 || found["SequentialJob"] < 5 {
-		t.Errorf("found %v: want at least 11 JobSets and 5 SequentialJobs, or the search has stopped working", found)
+	for kind, want := range map[string]int{"JobSet": 11, "SequentialJob": 5, "LeaderWorkerSet": 7, "DisaggregatedSet": 4} {
+		if found[kind] < want {
+			t.Errorf("found %v: want at least %d of kind %s, or the search has stopped working", found, want, kind)
+		}
 	}
 }
 
@@ -107,13 +115,15 @@ func accept(t *testing.T, file, manifest string) string {
 	jobsetinstall.Install(scheme)
 	batchinstall.Install(scheme)
 	disaggregatedsetinstall.Install(scheme)
+	leaderworkersetinstall.Install(scheme)
 	_, text, _ := strings.Cut("\n"+manifest, "\nkind: ")
 	kind, _, _ := strings.Cut(text, "\n")
 	newStrategy := kinds[kind]
 	if newStrategy == nil {
 		return kind
 	}
-	decoder := serializer.NewCodecFactory(scheme, serializer.EnableStrict).UniversalDecoder(jobset.SchemeGroupVersion, batch.SchemeGroupVersion, disaggregatedset.SchemeGroupVersion)
+	decoder := serializer.NewCodecFactory(scheme, serializer.EnableStrict).UniversalDecoder(
+		jobset.SchemeGroupVersion, batch.SchemeGroupVersion, disaggregatedset.SchemeGroupVersion, leaderworkerset.SchemeGroupVersion)
 	object, err := runtime.Decode(decoder, []byte(manifest))
 	if err != nil {
 		t.Errorf("%s: %v\n%s", file, err, manifest)
