@@ -5,6 +5,7 @@ package jobset
 
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // JobSetStatus is what the controller last observed of a set.
@@ -95,6 +96,27 @@ type JobPlacement struct {
 
 	// nodes is how many nodes of the domain the pods of the Job could use when it was placed.
 	Nodes int32
+
+	// restarts is how often this Job alone had been restarted when its domain was chosen. It is placed again when it is restarted.
+	Restarts int32
+
+	// ready means that all pods of the Job have been ready there. Then it does not leave the domain any more.
+	Ready bool
+
+	// moves are about domains that the Job has left because its pods got no nodes there; nil if it has left none.
+	Moves *JobMoves
+}
+
+// JobMoves are the moves of a Job, in its present attempt, from one domain to another.
+type JobMoves struct {
+	// left are the domains that the Job has left, the last one last. Of more than 8, the first ones are dropped.
+	Left []string
+
+	// lastTime is when the Job moved last.
+	LastTime *metav1.Time
+
+	// replacedJob is the UID of the Job that is deleted because its pods belong to the domain that was left last.
+	ReplacedJob types.UID
 }
 
 // ReplicatedJobStatus counts the Jobs of one replicatedJob by state. A Job may be counted in several of ready, active

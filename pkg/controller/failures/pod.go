@@ -5,6 +5,7 @@ package failures
 
 import (
 	"strconv"
+	"time"
 	"unique"
 
 	"github.com/google/uuid"
@@ -66,6 +67,9 @@ type exception struct {
 	// unschedulable means that the scheduler finds no node for the pod, for the reason given.
 	unschedulable bool
 	reason        unique.Handle[string]
+	// since is since when the scheduler has found no node, and nominated whether preemption is making room on one.
+	since     time.Time
+	nominated bool
 	// stops is true for a pod that is being deleted.
 	stops bool
 }
@@ -79,6 +83,7 @@ func exceptionOf(pod *corev1.Pod) *exception {
 		c := &pod.Status.Conditions[i]
 		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse && c.Reason == corev1.PodReasonUnschedulable && pod.DeletionTimestamp == nil {
 			e.unschedulable, e.reason = true, unique.Make(text.TruncateWithEllipsis(c.Message, MaxReason))
+			e.since, e.nominated = c.LastTransitionTime.Time, pod.Status.NominatedNodeName != ""
 		}
 	}
 	if e.failure == nil && !e.unschedulable {
@@ -94,6 +99,17 @@ func (p *Pod) Failure() *helper.PodFailure {
 	}
 	return p.exception.failure
 }
+
+// UnschedulableSince returns since when the scheduler has found no node for the pod; zero if it finds one.
+func (p *Pod) UnschedulableSince() (since time.Time) {
+	if p.Unschedulable() {
+		since = p.exception.since
+	}
+	return since
+}
+
+// Nominated returns whether the scheduler finds no node for the pod, but preemption is making room on one.
+func (p *Pod) Nominated() bool { return p.Unschedulable() && p.exception.nominated }
 
 // Unschedulable returns whether the scheduler finds no node for the pod.
 func (p *Pod) Unschedulable() bool { return p.exception != nil && p.exception.unschedulable }

@@ -148,10 +148,13 @@ func (c *Controller) onPods() cache.ResourceEventHandlerFuncs {
 	}
 }
 
-// enqueueScheduled looks at the set of a pod for which the scheduler finds no node, or found none before.
+// enqueueScheduled looks at the set of a pod for which the scheduler finds no node, or found none before, and when preemption begins or ceases to
+// make room for it.
 func (c *Controller) enqueueScheduled(was, is *watchedPod) {
 	before, after := was != nil && was.Unschedulable(), is != nil && is.Unschedulable()
 	switch {
+	case before && after && was.Nominated() != is.Nominated():
+		c.queue.AddSoon(is.setName())
 	case before && !after:
 		c.queue.AddSoon(was.setName())
 	case after && !before:

@@ -50,6 +50,8 @@ const (
 // caches are what a decision is made on. They hold no more of an object than decisions use.
 type caches struct {
 	jobSets, jobs, services, claims, pods *informers.Informer
+	// priorities are PriorityClasses; nil without exclusive placement.
+	priorities *informers.Informer
 }
 
 // newCaches declares what JobSets need.
@@ -64,13 +66,17 @@ func newCaches(kind *informers.Kind, jobSets versioned.Interface, gates gates.Ga
 	if gates.ExclusivePlacement {
 		ofJobSets[indexPlacement] = placementOf
 	}
-	return caches{
+	c := caches{
 		jobSets:  need(sets, "", ofJobSets),
 		jobs:     need(kind.Jobs(), ofSets, cache.Indexers{indexOwner: ownerUID}),
 		services: need(kind.Services(), "", nil), // the Service of a set carries no label to select by
 		claims:   need(kind.Claims(), ofSets, nil),
 		pods:     need(kind.Pods(), ofSets, podIndexers(gates)),
 	}
+	if gates.ExclusivePlacement {
+		c.priorities = need(kind.PriorityClasses(), "", nil)
+	}
+	return c
 }
 
 // podIndexers returns the indexes of pods. None is for the first cause of a failure, which is remembered by Job.

@@ -7,8 +7,10 @@ import (
 	"context"
 	"fmt"
 
+	schedulingv1 "k8s.io/api/scheduling/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
 
@@ -21,8 +23,12 @@ import (
 type Placer interface {
 	// Place returns what became of the question for the domains of unplaced Jobs; nil while that is not known.
 	Place(ctx context.Context, js *jobsetv1alpha2.JobSet, unplaced []plan.Unplaced) (*plan.Placed, error)
-	// Settled is called for a set that needs no domain now.
+	// Move returns to which domain one of the Jobs goes whose pods get no nodes, and when to ask again. It is asked each time the set is looked at, also
+	// without such Jobs.
+	Move(ctx context.Context, js *jobsetv1alpha2.JobSet, stuck []plan.Stuck) (plan.Moving, error)
+	// Settled is called for a set that needs no domain now, and Forget for one that is gone.
 	Settled(key cache.ObjectName)
+	Forget(key cache.ObjectName)
 }
 
 // noPlacer is for controllers without exclusive placement.
@@ -32,17 +38,79 @@ func (noPlacer) Place(context.Context, *jobsetv1alpha2.JobSet, []plan.Unplaced) 
 	return nil, nil
 }
 
+func (noPlacer) Move(context.Context, *jobsetv1alpha2.JobSet, []plan.Stuck) (plan.Moving, error) {
+	return plan.Moving{}, nil
+}
+
 func (noPlacer) Settled(cache.ObjectName) {}
 
-// observePlacement adds what became of the question for the domains of Jobs that have none.
+func (noPlacer) Forget(cache.ObjectName) {}
+
+// observePlacement adds what became of the question for the domains of Jobs that have none, and of Jobs whose pods get no nodes in theirs.
 func (s *Syncer) observePlacement(ctx context.Context, obs *plan.Observed) (err error) {
-	unplaced := plan.UnplacedJobs(*obs)
-	if len(unplaced) == 0 {
+	if unplaced := plan.UnplacedJobs(*obs); len(unplaced) == 0 {
 		s.deps.Placer.Settled(cache.MetaObjectToName(obs.JobSet))
+	} else if obs.Placed, err = s.deps.Placer.Place(ctx, obs.JobSet, unplaced); err != nil {
+		return err
+	}
+	if !obs.Gates.ExclusivePlacement {
 		return nil
 	}
-	obs.Placed, err = s.deps.Placer.Place(ctx, obs.JobSet, unplaced)
+	return s.observeMoves(ctx, obs)
+}
+
+// observeMoves adds the Job that leaves its domain.
+func (s *Syncer) observeMoves(ctx context.Context, obs *plan.Observed) (err error) {
+	if obs.JobSet.Status.Placement != nil {
+		if obs.Waiting, err = s.deps.Caches.Waiting(cache.MetaObjectToName(obs.JobSet)); err != nil {
+			return err
+		}
+	}
+	obs.Moving, err = s.deps.Placer.Move(ctx, obs.JobSet, plan.StuckJobs(*obs))
 	return err
+}
+
+// Waiting returns the pods of the set for which the scheduler finds no node, by the UID of their Job.
+func (c caches) Waiting(key cache.ObjectName) (map[types.UID]plan.Waiting, error) {
+	objs, err := c.pods.ByIndex(indexUnschedulable, key.String())
+	if err != nil {
+		return nil, fmt.Errorf("listing unschedulable pods of jobset %s: %w", key, err)
+	}
+	waiting := map[types.UID]plan.Waiting{}
+	for _, obj := range objs {
+		pod, ok := obj.(*watchedPod)
+		if !ok {
+			continue
+		}
+		w := waiting[pod.JobUID()]
+		if since := pod.UnschedulableSince(); w.Since.IsZero() || since.Before(w.Since) {
+			w.Since, w.Reason = since, pod.Reason()
+		}
+		w.Nominated = w.Nominated || pod.Nominated()
+		waiting[pod.JobUID()] = w
+	}
+	return waiting, nil
+}
+
+// Priorities returns the values of PriorityClasses by name, and under the empty name that of pods which name none. Of several default classes, the
+// lowest one counts.
+func (c caches) Priorities() map[string]int32 {
+	if c.priorities == nil {
+		return nil
+	}
+	values := map[string]int32{"": 0}
+	byDefault := false
+	for _, obj := range c.priorities.List() {
+		class, ok := obj.(*schedulingv1.PriorityClass)
+		if !ok {
+			continue
+		}
+		values[class.Name] = class.Value
+		if class.GlobalDefault && (!byDefault || class.Value < values[""]) {
+			byDefault, values[""] = true, class.Value
+		}
+	}
+	return values
 }
 
 // newPlacer returns the placer of a controller, and has it follow the sets that hold domains.

@@ -12,6 +12,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
 	expiring "k8s.io/apimachinery/pkg/util/cache"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/events"
@@ -38,6 +39,10 @@ type Caches interface {
 	HasClaim(name cache.ObjectName) (bool, error)
 	// Unschedulable returns the number of pods of the set for which the scheduler finds no node, and its reason for one of them.
 	Unschedulable(key cache.ObjectName) (pods int, reason string, err error)
+	// Waiting returns the same pods by the UID of their Job.
+	Waiting(key cache.ObjectName) (map[types.UID]plan.Waiting, error)
+	// Priorities returns the values of PriorityClasses by name, and under the empty name that of pods which name none; nil without exclusive placement.
+	Priorities() map[string]int32
 	// Pods returns the pods that carry the name of the set.
 	Pods(key cache.ObjectName) ([]plan.Pod, error)
 }
@@ -192,5 +197,5 @@ func (s *Syncer) forget(key cache.ObjectName) {
 	s.unschedulable.Forget(key)
 	s.problems.Forget(key)
 	s.backlogs.note(key, 0)
-	s.deps.Placer.Settled(key)
+	s.deps.Placer.Forget(key)
 }

@@ -65,6 +65,8 @@ func (r *rig) unschedulableSince(t *testing.T, key cache.ObjectName) (time.Time,
 
 func TestPodsThatAreScheduledWakeTheirSet(t *testing.T) {
 	waits, runs := podOfJob("js-w-0-0-abcde", "u", unscheduled("Unschedulable", "full")), podOfJob("js-w-0-0-abcde", "u")
+	preempts := waits.DeepCopy()
+	preempts.Status.NominatedNodeName = "node"
 	for name, tc := range map[string]struct {
 		was, is *corev1.Pod
 		want    int
@@ -74,6 +76,8 @@ func TestPodsThatAreScheduledWakeTheirSet(t *testing.T) {
 		"a pod that has found a node":       {waits, runs, 1},
 		"a pod that is gone":                {waits, nil, 1},
 		"a pod that goes on to wait":        {waits, waits, 0},
+		"a pod for which room is made":      {waits, preempts, 1},
+		"a pod for which no room is made":   {preempts, waits, 1},
 		"a pod that runs":                   {nil, runs, 0},
 		"a pod that is gone and has a node": {runs, nil, 0},
 	} {

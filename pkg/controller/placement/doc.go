@@ -53,12 +53,14 @@
 //     it asks again when nodes, pods or assignments change. Shortage.Message is for the condition.
 //  5. A suspended, finished or deleted set has no assignments. Job.Previous comes from the last assignment, also after a suspension.
 //  6. For each Job with a domain whose pods are unschedulable, DecideMove says whether it is time. If it is, Place is asked for that Job alone, with its domain (and
-//     those it left before) in Avoid. It moves only if the outcome is Placed; it counts no restart.
+//     those it left before, unless there is no other) in Avoid, after the sets that wait have been served. It moves only if the outcome is Placed; it counts no restart.
+//  7. Pods have required anti-affinity, with the topology as key, against those of JobSets of the same priority: in a domain that was chosen, against those of other
+//     sets. So what comes later stays out, and what came in between makes the Job move.
 //
 // # Limits
 //
-// A Job that was placed has a node selector and nothing that repels others: pods of JobSets without the annotation that come later may share its domain, and so
-// may a Job created with affinity to domains of another key. Jobs with affinity do repel, and are repelled by, those of equal priority.
+// Pods repel those of JobSets of equal priority only, because preemption, which looks at one node at a time, cannot make room in a domain from which pods on several
+// nodes repel. Pods of lower priority that come later may share a domain.
 // ReplicatedJobs of one set with different keys are placed one key after the other, and so not in every case in which they could be.
 // A set that asks for more than about a million comparisons to be arranged may be found to have no room.
 package placement

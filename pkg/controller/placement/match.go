@@ -50,6 +50,12 @@ func (x *index) suitable(s *Shape) []suits {
 	return out
 }
 
+// Suits returns whether pods of the shape may run on a node now: by its labels, its name and its taints.
+func (s *Shape) Suits(node *Node) bool {
+	m := newMatcher(s)
+	return m.matches(node) && m.byTaints(node) == suitsNow
+}
+
 func (m *matcher) byTaints(node *Node) suits {
 	out := suitsNow
 	for i := range node.Taints {

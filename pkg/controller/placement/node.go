@@ -48,6 +48,12 @@ func notReady(node *corev1.Node) bool {
 	})
 }
 
+// In returns whether the node is in a domain.
+func (n *Node) In(topology, domain Name) bool {
+	value, found := n.label(topology)
+	return found && value == domain
+}
+
 func (n *Node) label(key Name) (Name, bool) {
 	for i := range n.Labels {
 		if n.Labels[i].Key == key {

@@ -89,6 +89,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &jobsetv1alpha2.FailurePolicyApplyConfiguration{}
 	case v1alpha2.SchemeGroupVersion.WithKind("FailurePolicyRule"):
 		return &jobsetv1alpha2.FailurePolicyRuleApplyConfiguration{}
+	case v1alpha2.SchemeGroupVersion.WithKind("JobMoves"):
+		return &jobsetv1alpha2.JobMovesApplyConfiguration{}
 	case v1alpha2.SchemeGroupVersion.WithKind("JobPlacement"):
 		return &jobsetv1alpha2.JobPlacementApplyConfiguration{}
 	case v1alpha2.SchemeGroupVersion.WithKind("JobSet"):

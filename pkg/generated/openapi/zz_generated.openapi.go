@@ -92,6 +92,7 @@ func GetOpenAPIDefinitions(ref common.ReferenceCallback) map[string]common.OpenA
 		v1alpha2.FailureCause{}.OpenAPIModelName():                                   schema_pkg_apis_jobset_v1alpha2_FailureCause(ref),
 		v1alpha2.FailurePolicy{}.OpenAPIModelName():                                  schema_pkg_apis_jobset_v1alpha2_FailurePolicy(ref),
 		v1alpha2.FailurePolicyRule{}.OpenAPIModelName():                              schema_pkg_apis_jobset_v1alpha2_FailurePolicyRule(ref),
+		v1alpha2.JobMoves{}.OpenAPIModelName():                                       schema_pkg_apis_jobset_v1alpha2_JobMoves(ref),
 		v1alpha2.JobPlacement{}.OpenAPIModelName():                                   schema_pkg_apis_jobset_v1alpha2_JobPlacement(ref),
 		v1alpha2.JobSet{}.OpenAPIModelName():                                         schema_pkg_apis_jobset_v1alpha2_JobSet(ref),
 		v1alpha2.JobSetList{}.OpenAPIModelName():                                     schema_pkg_apis_jobset_v1alpha2_JobSetList(ref),
@@ -3668,6 +3669,54 @@ func schema_pkg_apis_jobset_v1alpha2_FailurePolicyRule(ref common.ReferenceCallb
 	}
 }
 
+func schema_pkg_apis_jobset_v1alpha2_JobMoves(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "JobMoves are the moves of a Job, in its present attempt, from one domain to another.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"left": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "left are the domains that the Job has left, the last one last. Of more than 8, the first ones are dropped.",
+							MaxItems:    ptr.To[int64](8),
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Type:   []string{"string"},
+										Format: "",
+									},
+								},
+							},
+						},
+					},
+					"lastTime": {
+						SchemaProps: spec.SchemaProps{
+							Description: "lastTime is when the Job moved last.",
+							Ref:         ref(metav1.Time{}.OpenAPIModelName()),
+						},
+					},
+					"replacedJob": {
+						SchemaProps: spec.SchemaProps{
+							Description: "replacedJob is the UID of the Job that is deleted because its pods belong to the domain that was left last.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+				},
+			},
+		},
+		Dependencies: []string{
+			metav1.Time{}.OpenAPIModelName()},
+	}
+}
+
 func schema_pkg_apis_jobset_v1alpha2_JobPlacement(ref common.ReferenceCallback) common.OpenAPIDefinition {
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
@@ -3690,9 +3739,32 @@ func schema_pkg_apis_jobset_v1alpha2_JobPlacement(ref common.ReferenceCallback) 
 							Format:      "int32",
 						},
 					},
+					"restarts": {
+						SchemaProps: spec.SchemaProps{
+							Description: "restarts is how often this Job alone had been restarted when its domain was chosen. It is placed again when it is restarted.",
+							Minimum:     ptr.To[float64](0),
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
+					"ready": {
+						SchemaProps: spec.SchemaProps{
+							Description: "ready means that all pods of the Job have been ready there. Then it does not leave the domain any more.",
+							Type:        []string{"boolean"},
+							Format:      "",
+						},
+					},
+					"moves": {
+						SchemaProps: spec.SchemaProps{
+							Description: "moves are about domains that the Job has left because its pods got no nodes there; absent if it has left none.",
+							Ref:         ref(v1alpha2.JobMoves{}.OpenAPIModelName()),
+						},
+					},
 				},
 			},
 		},
+		Dependencies: []string{
+			v1alpha2.JobMoves{}.OpenAPIModelName()},
 	}
 }
 

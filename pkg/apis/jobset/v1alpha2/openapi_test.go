@@ -50,7 +50,7 @@ func TestDefinitionsHaveTheNamesOfThePublishedSchema(t *testing.T) {
 		}
 	}
 	want := []string{
-		"Attempt", "Checkpoint", "Coordinator", "DependsOn", "FailureCause", "FailurePolicy", "FailurePolicyRule", "JobPlacement", "JobSet", "JobSetList", "JobSetSpec", "JobSetStatus", "Network",
+		"Attempt", "Checkpoint", "Coordinator", "DependsOn", "FailureCause", "FailurePolicy", "FailurePolicyRule", "JobMoves", "JobPlacement", "JobSet", "JobSetList", "JobSetSpec", "JobSetStatus", "Network",
 		"Placement", "ReplicatedJob", "ReplicatedJobPlacement", "ReplicatedJobStatus", "StartupPolicy", "SuccessPolicy", "VolumeClaimPolicy", "VolumeRetentionPolicy",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -135,6 +135,7 @@ func TestListsMergeAsSpecified(t *testing.T) {
 		"JobSetStatus.replicatedJobsStatus":              "map by name, merged by name",
 		"Placement.replicatedJobs":                       "map by name",
 		"ReplicatedJobPlacement.jobs":                    "atomic",
+		"JobMoves.left":                                  "atomic",
 		"JobSetStatus.attempts":                          "map by number, merged by number",
 		"ReplicatedJobStatus.jobRestarts":                "atomic",
 		"ReplicatedJobStatus.jobRestartsCountTowardsMax": "atomic",
@@ -197,6 +198,8 @@ func TestLimitsAndDefaultsAreStated(t *testing.T) {
 		"JobSetStatus.previousInPlaceRestartAttempt":     "minimum 0",
 		"Placement.restarts":                             "minimum 0",
 		"JobPlacement.nodes":                             "minimum 0",
+		"JobPlacement.restarts":                          "minimum 0",
+		"JobMoves.left":                                  "at most 8 items",
 		"JobSetStatus.currentInPlaceRestartAttempt":      "minimum 0",
 		"JobSetStatus.executionAttempts":                 "minimum 0",
 		"JobSetStatus.attempts":                          "at most 10 items",
@@ -241,6 +244,7 @@ func TestFormatsOfNumbers(t *testing.T) {
 		"Placement.restarts":                         "int32",
 		"ReplicatedJobPlacement.priority":            "int32",
 		"JobPlacement.nodes":                         "int32",
+		"JobPlacement.restarts":                      "int32",
 		"JobSetStatus.restartsCountTowardsMax":       "int32",
 		"JobSetStatus.previousInPlaceRestartAttempt": "int32",
 		"JobSetStatus.currentInPlaceRestartAttempt":  "int32",

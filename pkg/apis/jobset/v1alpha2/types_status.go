@@ -5,6 +5,7 @@ package v1alpha2
 
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // JobSetStatus is what the controller last observed of a set.
@@ -139,6 +140,36 @@ type JobPlacement struct {
 	// +optional
 	// +k8s:validation:minimum=0
 	Nodes int32 `json:"nodes,omitempty" protobuf:"varint,2,opt,name=nodes"`
+
+	// restarts is how often this Job alone had been restarted when its domain was chosen. It is placed again when it is restarted.
+	// +optional
+	// +k8s:validation:minimum=0
+	Restarts int32 `json:"restarts,omitempty" protobuf:"varint,3,opt,name=restarts"`
+
+	// ready means that all pods of the Job have been ready there. Then it does not leave the domain any more.
+	// +optional
+	Ready bool `json:"ready,omitempty" protobuf:"varint,4,opt,name=ready"`
+
+	// moves are about domains that the Job has left because its pods got no nodes there; absent if it has left none.
+	// +optional
+	Moves *JobMoves `json:"moves,omitempty" protobuf:"bytes,5,opt,name=moves"`
+}
+
+// JobMoves are the moves of a Job, in its present attempt, from one domain to another.
+type JobMoves struct {
+	// left are the domains that the Job has left, the last one last. Of more than 8, the first ones are dropped.
+	// +optional
+	// +listType=atomic
+	// +k8s:validation:maxItems=8
+	Left []string `json:"left,omitempty" protobuf:"bytes,1,rep,name=left"`
+
+	// lastTime is when the Job moved last.
+	// +optional
+	LastTime *metav1.Time `json:"lastTime,omitempty" protobuf:"bytes,2,opt,name=lastTime"`
+
+	// replacedJob is the UID of the Job that is deleted because its pods belong to the domain that was left last.
+	// +optional
+	ReplacedJob types.UID `json:"replacedJob,omitempty" protobuf:"bytes,3,opt,name=replacedJob,casttype=k8s.io/apimachinery/pkg/types.UID"`
 }
 
 // ReplicatedJobStatus counts the Jobs of one replicatedJob by state. A Job may be counted in several of ready, active

@@ -44,6 +44,11 @@ func (in FailurePolicyRule) OpenAPIModelName() string {
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
+func (in JobMoves) OpenAPIModelName() string {
+	return "io.x-k8s.jobset.v1alpha2.JobMoves"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
 func (in JobPlacement) OpenAPIModelName() string {
 	return "io.x-k8s.jobset.v1alpha2.JobPlacement"
 }

@@ -31,8 +31,20 @@ func validatePlacement(at *jobset.Placement, path *field.Path) field.ErrorList {
 			errs = append(errs, field.Required(p.Child("topologyKey"), "must be a label of nodes"))
 		}
 		for index := range entry.Jobs {
-			errs = append(errs, validateCount(entry.Jobs[index].Nodes, p.Child("jobs").Index(index).Child("nodes"))...)
+			errs = append(errs, validateJobPlacement(&entry.Jobs[index], p.Child("jobs").Index(index))...)
 		}
+	}
+	return errs
+}
+
+// maxLeft is how many of the domains that a Job has left are kept.
+const maxLeft = 8
+
+func validateJobPlacement(at *jobset.JobPlacement, path *field.Path) field.ErrorList {
+	errs := validateCount(at.Nodes, path.Child("nodes"))
+	errs = append(errs, validateCount(at.Restarts, path.Child("restarts"))...)
+	if at.Moves != nil && len(at.Moves.Left) > maxLeft {
+		errs = append(errs, field.TooMany(path.Child("moves", "left"), len(at.Moves.Left), maxLeft))
 	}
 	return errs
 }

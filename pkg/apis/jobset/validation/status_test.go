@@ -64,19 +64,21 @@ func TestStatus(t *testing.T) {
 		},
 		"ours a placement": {change: func(s *jobset.JobSetStatus) {
 			s.Placement = &jobset.Placement{Restarts: 1, ReplicatedJobs: []jobset.ReplicatedJobPlacement{
-				{Name: "workers", TopologyKey: "rack", Priority: -1, Jobs: []jobset.JobPlacement{{Domain: "a", Nodes: 2}, {}}},
+				{Name: "workers", TopologyKey: "rack", Priority: -1, Jobs: []jobset.JobPlacement{{Domain: "a", Nodes: 2}, {Ready: true, Moves: &jobset.JobMoves{Left: make([]string, 8)}}}},
 			}}
 		}},
 		"ours a placement that is malformed": {
 			change: func(s *jobset.JobSetStatus) {
 				s.Placement = &jobset.Placement{Restarts: -1, ReplicatedJobs: []jobset.ReplicatedJobPlacement{
-					{Name: "workers", Jobs: []jobset.JobPlacement{{}, {Nodes: -1}}}, {Name: "workers", TopologyKey: "rack"}, {TopologyKey: "rack"},
+					{Name: "workers", Jobs: []jobset.JobPlacement{{}, {Nodes: -1, Restarts: -1, Moves: &jobset.JobMoves{Left: make([]string, 9)}}}}, {Name: "workers", TopologyKey: "rack"}, {TopologyKey: "rack"},
 				}}
 			},
 			want: []refusal{
 				{"status.placement.restarts", invalid, "must be 0 or more"},
 				{"status.placement.replicatedJobs[0].topologyKey", required, "must be a label of nodes"},
 				{"status.placement.replicatedJobs[0].jobs[1].nodes", invalid, "must be 0 or more"},
+				{"status.placement.replicatedJobs[0].jobs[1].restarts", invalid, "must be 0 or more"},
+				{"status.placement.replicatedJobs[0].jobs[1].moves.left", tooMany, "must have at most 8 items"},
 				{"status.placement.replicatedJobs[1]", duplicate, unique},
 				{"status.placement.replicatedJobs[2].name", required, "must be the name of the replicatedJob that is placed"},
 			},

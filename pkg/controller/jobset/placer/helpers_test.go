@@ -108,7 +108,7 @@ func (e *env) ask(js *jobsetv1alpha2.JobSet) (*plan.Placed, string) {
 	e.Helper()
 	u := plan.Unplaced{Topology: rack}
 	for index := range helper.Replicas(&js.Spec.ReplicatedJobs[0]) {
-		u.Indexes = append(u.Indexes, index)
+		u.Indexes, u.Restarts = append(u.Indexes, index), append(u.Restarts, 0)
 	}
 	placed, err := e.Place(e.Context(), js, []plan.Unplaced{u})
 	switch {
@@ -170,4 +170,18 @@ func (e *env) written(js *jobsetv1alpha2.JobSet, placed *plan.Placed) *jobsetv1a
 	e.store(js)
 	e.Settled(cache.MetaObjectToName(js))
 	return js
+}
+
+func (e *env) key(js *jobsetv1alpha2.JobSet) cache.ObjectName { return cache.MetaObjectToName(js) }
+
+// eventually waits until a watch has shown something.
+func (e *env) eventually(shown func() bool) {
+	e.Helper()
+	deadline := time.Now().Add(30 * time.Second)
+	for !shown() {
+		if time.Now().After(deadline) {
+			e.Fatal("it does not come to that")
+		}
+		time.Sleep(time.Millisecond)
+	}
 }

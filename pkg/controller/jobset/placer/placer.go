@@ -66,6 +66,8 @@ type Placer struct {
 	waiting map[cache.ObjectName]*waiting
 	// given are the placements that no status is known to hold yet.
 	given map[cache.ObjectName]given
+	// moves are what Move has decided since.
+	moves
 	// current is true while nothing has happened since the results of those that wait.
 	current bool
 	timer   clock.Timer
@@ -93,7 +95,7 @@ type given struct {
 
 // New returns a Placer that has given nothing away.
 func New(config Config) *Placer {
-	p := &Placer{Config: config, waiting: map[cache.ObjectName]*waiting{}, given: map[cache.ObjectName]given{}}
+	p := &Placer{Config: config, waiting: map[cache.ObjectName]*waiting{}, given: map[cache.ObjectName]given{}, moves: newMoves()}
 	p.watch = (&informers.OnDemand[view]{
 		Name: "placement", Kube: config.Kube, Filled: p.changed, Needed: config.Needed,
 		Declare: func(kind *informers.Kind) *view { return declare(kind, p.follow) },
@@ -164,6 +166,11 @@ func answers(at *jobsetv1alpha2.Placement, js *jobsetv1alpha2.JobSet, unplaced [
 		entry := helper.PlacementOf(status, js.Spec.ReplicatedJobs[u.Place].Name, u.Topology)
 		if entry == nil || int(u.Indexes[len(u.Indexes)-1]) >= len(entry.Jobs) {
 			return false
+		}
+		for k, index := range u.Indexes {
+			if entry.Jobs[index].Restarts != u.Restarts[k] {
+				return false
+			}
 		}
 	}
 	return true
@@ -243,6 +250,9 @@ func (p *Placer) present() (out []placement.Assignment, err error) {
 			out = append(out, assignments(key, g.answer.Placement)...)
 		}
 	}
+	for _, a := range p.moves.moving {
+		out = append(out, a)
+	}
 	return out, nil
 }
 
@@ -252,4 +262,5 @@ func (p *Placer) Settled(key cache.ObjectName) {
 	defer p.mu.Unlock()
 	delete(p.waiting, key)
 	delete(p.given, key)
+	delete(p.moving, key)
 }

@@ -147,10 +147,10 @@ func placementFrom(js *jobsetv1alpha2.JobSet, request placement.Request, unplace
 		}
 		if at := slices.IndexFunc(unplaced, func(u plan.Unplaced) bool { return u.Place == i }); at >= 0 {
 			entry.Priority = request.Groups[i].Shape.Priority()
-			for _, index := range unplaced[at].Indexes {
-				entry.Jobs[index] = jobsetv1alpha2.JobPlacement{}
+			for k, index := range unplaced[at].Indexes {
+				entry.Jobs[index] = jobsetv1alpha2.JobPlacement{Restarts: unplaced[at].Restarts[k]}
 				if n < len(assigned) {
-					entry.Jobs[index] = jobsetv1alpha2.JobPlacement{Domain: assigned[n].Domain.String(), Nodes: assigned[n].Nodes}
+					entry.Jobs[index].Domain, entry.Jobs[index].Nodes = assigned[n].Domain.String(), assigned[n].Nodes
 				}
 				n++
 			}

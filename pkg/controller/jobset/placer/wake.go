@@ -19,6 +19,7 @@ func (p *Placer) changed() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.current = false
+	p.changes++
 	if len(p.waiting) > 0 {
 		p.wakeAfter(gather)
 	}
@@ -54,11 +55,15 @@ func (p *Placer) follow(informer *informers.Informer) {
 			}
 		},
 		UpdateFunc: func(before, after any) {
+			p.noteNode(before, after)
 			if makesRoom(before, after) {
 				p.changed()
 			}
 		},
-		DeleteFunc: func(any) { p.changed() },
+		DeleteFunc: func(gone any) {
+			p.noteNode(gone, nil)
+			p.changed()
+		},
 	})
 }
 

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 	"unique"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -74,13 +75,26 @@ func (m *meta) GetObjectMeta() metav1.Object {
 type watchedNode struct {
 	meta
 	placement.Node
+	// since is when the node came, or last became ready.
+	since time.Time
 }
 
 func transformNode(obj any) (any, error) {
 	if node, ok := obj.(*corev1.Node); ok {
-		return &watchedNode{metaOf(node), placement.NewNode(node)}, nil
+		return &watchedNode{metaOf(node), placement.NewNode(node), readySince(node)}, nil
 	}
 	return obj, nil
+}
+
+// readySince returns when a node came, or last became ready.
+func readySince(node *corev1.Node) time.Time {
+	since := node.CreationTimestamp.Time
+	for _, c := range node.Status.Conditions {
+		if c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue && c.LastTransitionTime.After(since) {
+			since = c.LastTransitionTime.Time
+		}
+	}
+	return since
 }
 
 // sameNode reports whether a placement sees no difference between two states of a node. Kubelets write their nodes every few minutes.

@@ -61,8 +61,8 @@ func classify(o Observed) children {
 	return kids
 }
 
-// isPrevious reports whether the Job belongs to an attempt before the current one: of the set, or of this single
-// Job.
+// isPrevious reports whether the Job belongs to an attempt before the current one, of the set or of this single Job, or to
+// a domain that it has left.
 func isPrevious(o Observed, job *batchv1.Job) (bool, error) {
 	place, index, err := placeOf(o, job)
 	if err != nil {
@@ -73,6 +73,9 @@ func isPrevious(o Observed, job *batchv1.Job) (bool, error) {
 		return false, err
 	}
 	if attempt < o.JobSet.Status.Restarts {
+		return true, nil
+	}
+	if leftDomain(o, place, index, job) {
 		return true, nil
 	}
 	if !o.index.tracksJobs {

@@ -58,13 +58,14 @@ func (b *statusBuilder) judge(kids children) bool {
 		return true
 	}
 	b.wantCause(firstFailed(kids.doomed), false)
-	return b.recordSuspension(kids) || b.countExecution()
+	return b.recordSuspension(kids) || b.countExecution() || b.move()
 }
 
 // childWrites brings the children of an unfinished set, none of whose Jobs calls for a policy, to where they should be.
 func childWrites(o Observed, kids children, st *statusBuilder) Plan {
 	open, inOrder := startable(o, kids.counts)
 	st.setStartup(inOrder)
+	st.notePlaced(kids)
 	st.place(kids, open)
 	p := Plan{CreateService: missingService(o), CreateClaims: missingClaims(o)}
 	var moreDeletions, morePatches, moreCreations, stillSuspended bool
@@ -78,7 +79,7 @@ func childWrites(o Observed, kids children, st *statusBuilder) Plan {
 	p.Problems = st.setInPlaceAttempts(kids)
 	st.noteReady()
 	st.setStartTime()
-	p.RequeueAfter = sooner(timeToDeadline(o, st.next.StartTime), st.setUnschedulable())
+	p.RequeueAfter = sooner(sooner(timeToDeadline(o, st.next.StartTime), st.setUnschedulable()), o.Moving.After)
 	if moreCreations {
 		p.RequeueAfter = sooner(p.RequeueAfter, backlogPatience) // should nobody take care of the Jobs that are there
 	}

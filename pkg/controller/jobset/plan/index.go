@@ -18,6 +18,8 @@ type index struct {
 	stored []jobsetv1alpha2.ReplicatedJobStatus
 	// tracksJobs tells that Jobs have attempts of their own.
 	tracksJobs bool
+	// placed are the domains of Jobs, by position in the spec.
+	placed []placedJobs
 }
 
 // indexed returns the snapshot with its index.
@@ -25,7 +27,7 @@ func indexed(o Observed) Observed {
 	replicatedJobs := o.JobSet.Spec.ReplicatedJobs
 	ix := &index{
 		places: make(map[string]int, len(replicatedJobs)), stored: make([]jobsetv1alpha2.ReplicatedJobStatus, len(replicatedJobs)),
-		tracksJobs: tracksJobs(o),
+		tracksJobs: tracksJobs(o), placed: make([]placedJobs, len(replicatedJobs)),
 	}
 	for i := range replicatedJobs {
 		if _, found := ix.places[replicatedJobs[i].Name]; !found {
@@ -35,6 +37,7 @@ func indexed(o Observed) Observed {
 	stored := byName(o.JobSet.Status.ReplicatedJobsStatus)
 	for i := range replicatedJobs {
 		ix.stored[i] = entryOf(stored, replicatedJobs[i].Name)
+		ix.placed[i] = placementOf(o, &replicatedJobs[i])
 	}
 	o.index = ix
 	return o
@@ -70,7 +73,10 @@ func (o Observed) replicatedJob(name string) (*jobsetv1alpha2.ReplicatedJob, int
 
 // jobRestarts returns how often a single Job of the replicatedJob at the position was restarted.
 func (o Observed) jobRestarts(place int, index int32) int32 {
-	restarts := o.index.stored[place].JobRestarts
+	return restartsOf(o.index.stored[place].JobRestarts, index)
+}
+
+func restartsOf(restarts []int32, index int32) int32 {
 	if int(index) >= len(restarts) {
 		return 0
 	}

@@ -154,7 +154,9 @@ func (b *jobBuilder) podTemplate(index int32, keys map[string]string) corev1.Pod
 	js, template := b.o.JobSet, b.common.Template
 	template.Labels = merged(template.Labels, keys)
 	template.Annotations = merged(template.Annotations, b.placement, keys, executionKeys(b.o))
-	if b.byNodeSelector {
+	if !b.byNodeSelector {
+		labelPriority(b.o, &template)
+	} else {
 		template.Spec.NodeSelector = merged(template.Spec.NodeSelector, map[string]string{
 			jobsetv1alpha2.NamespacedJobKey: js.Namespace + "_" + helper.JobName(js.Name, b.rj.Name, index),
 		})

@@ -27,8 +27,8 @@ type Unplaced struct {
 	Place int
 	// Topology is the label of nodes whose values are the domains.
 	Topology string
-	// Indexes are those of the Jobs, in order.
-	Indexes []int32
+	// Indexes are those of the Jobs, in order, and Restarts how often each of them alone was restarted.
+	Indexes, Restarts []int32
 }
 
 // Placed is what became of the question for the domains of all unplaced Jobs.
@@ -61,14 +61,19 @@ func UnplacedJobs(o Observed) []Unplaced {
 
 // awaitsPlacement reports whether the stored placement lacks Jobs. It is cheap, as it is asked about each set.
 func awaitsPlacement(js *jobsetv1alpha2.JobSet) bool {
+	counts := byName(js.Status.ReplicatedJobsStatus)
 	for i := range js.Spec.ReplicatedJobs {
 		rj := &js.Spec.ReplicatedJobs[i]
 		topology := helper.ExclusiveTopology(js, rj)
 		if topology == "" {
 			continue
 		}
-		if at := helper.PlacementOf(&js.Status, rj.Name, topology); at == nil || len(at.Jobs) < int(helper.Replicas(rj)) {
-			return true
+		at := placedJobs{topology, helper.PlacementOf(&js.Status, rj.Name, topology)}
+		restarts := entryOf(counts, rj.Name).JobRestarts
+		for index := range helper.Replicas(rj) {
+			if !at.isFor(index, restartsOf(restarts, index)) {
+				return true
+			}
 		}
 	}
 	return false
@@ -91,11 +96,11 @@ func unplaced(o Observed, kids children) (out []Unplaced) {
 			settled = settledNames(kids)
 		}
 		next := Unplaced{Place: i, Topology: topology}
-		at := helper.PlacementOf(&js.Status, rj.Name, topology)
+		at := o.index.placed[i]
 		for index := range helper.Replicas(rj) {
-			known := at != nil && int(index) < len(at.Jobs)
-			if !known && !settled.Has(helper.JobName(js.Name, rj.Name, index)) {
-				next.Indexes = append(next.Indexes, index)
+			restarts := o.jobRestarts(i, index)
+			if !at.isFor(index, restarts) && !settled.Has(helper.JobName(js.Name, rj.Name, index)) {
+				next.Indexes, next.Restarts = append(next.Indexes, index), append(next.Restarts, restarts)
 			}
 		}
 		if len(next.Indexes) > 0 {
@@ -177,14 +182,19 @@ func (p placedJobs) domain(index int32) string {
 	return p.at.Jobs[index].Domain
 }
 
+// isFor reports whether the place of a Job was chosen for its present attempt, of the Job alone.
+func (p placedJobs) isFor(index, restarts int32) bool {
+	return p.at != nil && int(index) < len(p.at.Jobs) && p.at.Jobs[index].Restarts == restarts
+}
+
 // byScheduler reports whether the scheduler chooses the domain of a Job.
 func (p placedJobs) byScheduler(index int32) bool { return p.at != nil && p.domain(index) == "" }
 
 // mustBeReplaced reports whether a suspended Job cannot be resumed where it belongs: pods can be given a node selector then, but no affinity to
 // each other.
 func mustBeReplaced(o Observed, job *batchv1.Job) bool {
-	rj, _ := o.replicatedJob(replicatedJobOf(job))
-	return job.Annotations[jobsetv1alpha2.PlacementKey] == "" && placementOf(o, rj).byScheduler(jobIndex(job))
+	_, place := o.replicatedJob(replicatedJobOf(job))
+	return job.Annotations[jobsetv1alpha2.PlacementKey] == "" && o.index.placed[place].byScheduler(jobIndex(job))
 }
 
 // replaced returns the suspended Jobs that are created once more instead of being resumed.
@@ -202,26 +212,24 @@ func replaced(o Observed, active []*batchv1.Job, open []bool) (out []*batchv1.Jo
 
 // apply puts the pods of a Job where they belong. The template shares memory with those of other Jobs.
 func (p placedJobs) apply(template *corev1.PodTemplateSpec, index int32) {
-	if p.at == nil {
+	if p.at != nil {
+		template.Labels[jobsetv1alpha2.PriorityKey] = helper.PriorityLabel(p.at.Priority)
+	}
+	if p.topology == "" || template.Labels[jobsetv1alpha2.PriorityKey] == "" {
 		return
 	}
-	template.Labels[jobsetv1alpha2.PriorityKey] = helper.PriorityLabel(p.at.Priority)
 	if domain := p.domain(index); domain != "" {
 		template.Spec.NodeSelector = merged(template.Spec.NodeSelector, map[string]string{p.topology: domain})
-		return
 	}
-	template.Spec.Affinity = p.affinity(template)
+	template.Spec.Affinity = p.affinity(template, p.byScheduler(index))
 }
 
-// affinity returns the affinity of the template with two more terms: pods run with those of their Job, and without those of other Jobs of
-// the same priority.
-func (p placedJobs) affinity(template *corev1.PodTemplateSpec) *corev1.Affinity {
+// affinity returns the affinity of the template with more terms: pods run without those of the same priority of other sets. Those of a Job whose domain the
+// scheduler chooses run with those of their Job, and without those of all other Jobs.
+func (p placedJobs) affinity(template *corev1.PodTemplateSpec, byScheduler bool) *corev1.Affinity {
 	affinity := template.Spec.Affinity.DeepCopy()
 	if affinity == nil {
 		affinity = &corev1.Affinity{}
-	}
-	if affinity.PodAffinity == nil {
-		affinity.PodAffinity = &corev1.PodAffinity{}
 	}
 	if affinity.PodAntiAffinity == nil {
 		affinity.PodAntiAffinity = &corev1.PodAntiAffinity{}
@@ -231,14 +239,33 @@ func (p placedJobs) affinity(template *corev1.PodTemplateSpec) *corev1.Affinity 
 			LabelSelector: &metav1.LabelSelector{MatchExpressions: expressions}, TopologyKey: p.topology, NamespaceSelector: &metav1.LabelSelector{},
 		}
 	}
-	own := []string{template.Labels[jobsetv1alpha2.JobKey]}
-	with, without := &affinity.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution, &affinity.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution
-	*with = append(*with, term(metav1.LabelSelectorRequirement{Key: jobsetv1alpha2.JobKey, Operator: metav1.LabelSelectorOpIn, Values: own}))
-	*without = append(*without, term(
+	with := func(operator metav1.LabelSelectorOperator, key string) metav1.LabelSelectorRequirement {
+		return metav1.LabelSelectorRequirement{Key: key, Operator: operator, Values: []string{template.Labels[key]}}
+	}
+	others := jobsetv1alpha2.JobSetUIDKey
+	if byScheduler {
+		others = jobsetv1alpha2.JobKey
+		if affinity.PodAffinity == nil {
+			affinity.PodAffinity = &corev1.PodAffinity{}
+		}
+		required := &affinity.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution
+		*required = append(*required, term(with(metav1.LabelSelectorOpIn, jobsetv1alpha2.JobKey)))
+	}
+	required := &affinity.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution
+	*required = append(*required, term(
 		metav1.LabelSelectorRequirement{Key: jobsetv1alpha2.JobKey, Operator: metav1.LabelSelectorOpExists},
-		metav1.LabelSelectorRequirement{Key: jobsetv1alpha2.JobKey, Operator: metav1.LabelSelectorOpNotIn, Values: own},
-		metav1.LabelSelectorRequirement{
-			Key: jobsetv1alpha2.PriorityKey, Operator: metav1.LabelSelectorOpIn, Values: []string{template.Labels[jobsetv1alpha2.PriorityKey]},
-		}))
+		with(metav1.LabelSelectorOpNotIn, others), with(metav1.LabelSelectorOpIn, jobsetv1alpha2.PriorityKey),
+	))
 	return affinity
+}
+
+// labelPriority puts the priority of the pods on them if it is known, so that those of exclusive Jobs of other sets can repel them.
+func labelPriority(o Observed, template *corev1.PodTemplateSpec) {
+	priority, known := o.Priorities[template.Spec.PriorityClassName]
+	if template.Spec.Priority != nil {
+		priority, known = *template.Spec.Priority, o.Priorities != nil
+	}
+	if known {
+		template.Labels[jobsetv1alpha2.PriorityKey] = helper.PriorityLabel(priority)
+	}
 }

@@ -171,6 +171,7 @@ func withoutProgress(status *jobsetv1alpha2.JobSetStatus) *jobsetv1alpha2.JobSet
 	if a := helper.RunningAttempt(rest); a != nil {
 		a.CreateTime, a.ReadyTime = nil, nil
 	}
+	forEachPlaced(rest.Placement, func(at *jobsetv1alpha2.JobPlacement) { at.Ready = false })
 	// How many children are refused or wait, and in which words, may change with each try. That they do is stored at once.
 	for _, trouble := range []string{jobsetv1alpha2.JobCreationFailure, jobsetv1alpha2.PodsUnschedulable} {
 		if c := meta.FindStatusCondition(rest.Conditions, trouble); c != nil {

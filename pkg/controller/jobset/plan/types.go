@@ -31,6 +31,12 @@ type Observed struct {
 	Unschedulable Unschedulable
 	// Placed is what became of the question for the domains of UnplacedJobs; nil if it was not asked.
 	Placed *Placed
+	// Priorities are the values of PriorityClasses by name, and under the empty name that of pods which name none; nil without exclusive placement.
+	Priorities map[string]int32
+	// Waiting are the pods that wait for a node, by the UID of their Job; only for sets with a placement.
+	Waiting map[types.UID]Waiting
+	// Moving is what became of the question where StuckJobs go.
+	Moving Moving
 	// ServiceExists reports whether a Service of the name that the set uses exists, whoever owns it.
 	ServiceExists bool
 	// Claims are those of ClaimNames that exist.

@@ -95,6 +95,10 @@ func (c caches) HasClaim(name cache.ObjectName) (bool, error) {
 	return found, nil
 }
 
+func (c caches) Waiting(cache.ObjectName) (map[types.UID]plan.Waiting, error) { return nil, nil }
+
+func (c caches) Priorities() map[string]int32 { return nil }
+
 func (c caches) Unschedulable(cache.ObjectName) (int, string, error) {
 	return c.unschedulable, "no node fits", nil
 }

@@ -3580,13 +3580,37 @@ var schemaYAML = typed.YAMLObject(`types:
           elementType:
             scalar: string
           elementRelationship: atomic
+- name: io.x-k8s.jobset.v1alpha2.JobMoves
+  map:
+    fields:
+    - name: lastTime
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: left
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: atomic
+    - name: replacedJob
+      type:
+        scalar: string
 - name: io.x-k8s.jobset.v1alpha2.JobPlacement
   map:
     fields:
     - name: domain
       type:
         scalar: string
+    - name: moves
+      type:
+        namedType: io.x-k8s.jobset.v1alpha2.JobMoves
     - name: nodes
+      type:
+        scalar: numeric
+    - name: ready
+      type:
+        scalar: boolean
+    - name: restarts
       type:
         scalar: numeric
 - name: io.x-k8s.jobset.v1alpha2.JobSet

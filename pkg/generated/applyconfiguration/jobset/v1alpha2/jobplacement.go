@@ -14,6 +14,12 @@ type JobPlacementApplyConfiguration struct {
 	Domain *string `json:"domain,omitempty"`
 	// nodes is how many nodes of the domain the pods of the Job could use when it was placed.
 	Nodes *int32 `json:"nodes,omitempty"`
+	// restarts is how often this Job alone had been restarted when its domain was chosen. It is placed again when it is restarted.
+	Restarts *int32 `json:"restarts,omitempty"`
+	// ready means that all pods of the Job have been ready there. Then it does not leave the domain any more.
+	Ready *bool `json:"ready,omitempty"`
+	// moves are about domains that the Job has left because its pods got no nodes there; absent if it has left none.
+	Moves *JobMovesApplyConfiguration `json:"moves,omitempty"`
 }
 
 // JobPlacementApplyConfiguration constructs a declarative configuration of the JobPlacement type for use with
@@ -35,5 +41,29 @@ func (b *JobPlacementApplyConfiguration) WithDomain(value string) *JobPlacementA
 // If called multiple times, the Nodes field is set to the value of the last call.
 func (b *JobPlacementApplyConfiguration) WithNodes(value int32) *JobPlacementApplyConfiguration {
 	b.Nodes = &value
+	return b
+}
+
+// WithRestarts sets the Restarts field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Restarts field is set to the value of the last call.
+func (b *JobPlacementApplyConfiguration) WithRestarts(value int32) *JobPlacementApplyConfiguration {
+	b.Restarts = &value
+	return b
+}
+
+// WithReady sets the Ready field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Ready field is set to the value of the last call.
+func (b *JobPlacementApplyConfiguration) WithReady(value bool) *JobPlacementApplyConfiguration {
+	b.Ready = &value
+	return b
+}
+
+// WithMoves sets the Moves field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Moves field is set to the value of the last call.
+func (b *JobPlacementApplyConfiguration) WithMoves(value *JobMovesApplyConfiguration) *JobPlacementApplyConfiguration {
+	b.Moves = value
 	return b
 }
