@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
 
@@ -126,7 +127,7 @@ func (c *Controller) newPlacer() *placer.Placer {
 	c.caches.jobSets.AddEventHandler(cache.ResourceEventHandlerFuncs{
 		UpdateFunc: func(before, after any) {
 			was, is := before.(*jobsetv1alpha2.JobSet), after.(*jobsetv1alpha2.JobSet)
-			if holdsDomains(was) && (!holdsDomains(is) || !equality.Semantic.DeepEqual(was.Status.Placement, is.Status.Placement)) {
+			if holdsDomains(was) && (!holdsDomains(is) || freesDomain(was.Status.Placement, is.Status.Placement)) {
 				p.Freed()
 			}
 		},
@@ -142,6 +143,24 @@ func (c *Controller) newPlacer() *placer.Placer {
 // holdsDomains reports whether a set has domains that no other set may use.
 func holdsDomains(js *jobsetv1alpha2.JobSet) bool {
 	return js.Status.Placement != nil && js.Status.TerminalState == "" && js.DeletionTimestamp == nil
+}
+
+// freesDomain reports whether a placement has a domain that the next one has not.
+func freesDomain(was, is *jobsetv1alpha2.Placement) bool {
+	if equality.Semantic.DeepEqual(was, is) {
+		return false
+	}
+	type domain struct{ topology, name string }
+	domains := func(at *jobsetv1alpha2.Placement) sets.Set[domain] {
+		out := sets.New[domain]()
+		for i := range at.ReplicatedJobs {
+			for _, job := range at.ReplicatedJobs[i].Jobs {
+				out.Insert(domain{at.ReplicatedJobs[i].TopologyKey, job.Domain})
+			}
+		}
+		return out
+	}
+	return !domains(is).IsSuperset(domains(was))
 }
 
 // placementOf indexes a JobSet by what it has to do with exclusive placement.
@@ -166,11 +185,11 @@ func (c caches) byPlacement(value string) ([]*jobsetv1alpha2.JobSet, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listing jobsets by placement: %w", err)
 	}
-	sets := make([]*jobsetv1alpha2.JobSet, 0, len(objs))
+	found := make([]*jobsetv1alpha2.JobSet, 0, len(objs))
 	for _, obj := range objs {
 		if js, ok := obj.(*jobsetv1alpha2.JobSet); ok {
-			sets = append(sets, js)
+			found = append(found, js)
 		}
 	}
-	return sets, nil
+	return found, nil
 }

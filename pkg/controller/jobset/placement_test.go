@@ -119,3 +119,27 @@ func TestObserveMoves(t *testing.T) {
 	_, _, err = r.Observe(t.Context(), cache.MetaObjectToName(js))
 	diff(t, "error", "no", errorText(err))
 }
+
+// TestFreesDomain shows which changes of a placement are news for sets that wait.
+func TestFreesDomain(t *testing.T) {
+	racks := func(jobs ...jobsetv1alpha2.JobPlacement) *jobsetv1alpha2.Placement {
+		return &jobsetv1alpha2.Placement{ReplicatedJobs: []jobsetv1alpha2.ReplicatedJobPlacement{{Name: "w", TopologyKey: "rack", Jobs: jobs}}}
+	}
+	a, b := jobsetv1alpha2.JobPlacement{Domain: "a"}, jobsetv1alpha2.JobPlacement{Domain: "b"}
+	zones := racks(a)
+	zones.ReplicatedJobs[0].TopologyKey = "zone"
+	for name, tc := range map[string]struct {
+		was, is *jobsetv1alpha2.Placement
+		want    bool
+	}{
+		"nothing changes":            {racks(a, b), racks(a, b), false},
+		"a Job becomes ready":        {racks(a, b), racks(jobsetv1alpha2.JobPlacement{Domain: "a", Ready: true}, b), false},
+		"Jobs change places":         {racks(a, b), racks(b, a), false},
+		"a Job comes":                {racks(a), racks(a, b), false},
+		"a Job goes":                 {racks(a, b), racks(a), true},
+		"a Job moves":                {racks(a), racks(b), true},
+		"domains are of another key": {racks(a), zones, true},
+	} {
+		t.Run(name, func(t *testing.T) { diff(t, "frees a domain", tc.want, freesDomain(tc.was, tc.is)) })
+	}
+}

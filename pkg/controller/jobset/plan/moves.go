@@ -68,14 +68,13 @@ type Moving struct {
 
 // StuckJobs returns the Jobs whose pods get no nodes in their domain, by name.
 func StuckJobs(o Observed) (out []Stuck) {
-	js := o.JobSet
-	if len(o.Waiting) == 0 || js.DeletionTimestamp != nil || !ours(js) || suspended(js) || finishedCondition(&js.Status) != nil || !o.Gates.ExclusivePlacement {
+	if len(o.Waiting) == 0 || !placeable(o) {
 		return nil
 	}
 	o = indexed(o)
 	for _, job := range classify(o).active {
 		waiting, found := o.Waiting[job.UID]
-		if !found || job.DeletionTimestamp != nil || jobSuspended(job) || allPodsReady(job) || helper.TrueJobCondition(job, batchv1.JobFailureTarget) != nil {
+		if !found || !starting(job) {
 			continue
 		}
 		_, place := o.replicatedJob(replicatedJobOf(job))
@@ -85,6 +84,11 @@ func StuckJobs(o Observed) (out []Stuck) {
 		}
 	}
 	return out
+}
+
+// starting reports whether pods of a Job are still to become ready.
+func starting(job *batchv1.Job) bool {
+	return job.DeletionTimestamp == nil && !jobSuspended(job) && !allPodsReady(job) && helper.TrueJobCondition(job, batchv1.JobFailureTarget) == nil
 }
 
 // move stores that a Job goes to another domain, and reports whether one does.

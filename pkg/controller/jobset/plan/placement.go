@@ -51,12 +51,17 @@ func AsksForPlacement(js *jobsetv1alpha2.JobSet) bool {
 
 // UnplacedJobs returns the Jobs that need a domain now; nil if there are none.
 func UnplacedJobs(o Observed) []Unplaced {
-	js := o.JobSet
-	if js.DeletionTimestamp != nil || !ours(js) || suspended(js) || finishedCondition(&js.Status) != nil || !o.Gates.ExclusivePlacement || !awaitsPlacement(js) {
+	if !placeable(o) || !awaitsPlacement(o.JobSet) {
 		return nil
 	}
 	o = indexed(o)
 	return unplaced(o, classify(o))
+}
+
+// placeable reports whether Jobs of a set may be given domains.
+func placeable(o Observed) bool {
+	js := o.JobSet
+	return o.Gates.ExclusivePlacement && js.DeletionTimestamp == nil && ours(js) && !suspended(js) && finishedCondition(&js.Status) == nil
 }
 
 // awaitsPlacement reports whether the stored placement lacks Jobs. It is cheap, as it is asked about each set.

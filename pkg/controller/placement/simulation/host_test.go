@@ -162,29 +162,41 @@ func (h *history) adopt(j *job) {
 	}
 }
 
+// pending is what is known about a Job some of whose pods have no node.
+func (h *history) pending(j *job) placement.Pending {
+	out := placement.Pending{Ready: j.wasReady, Moves: j.moves, Moved: at(j.moved)}
+	for _, p := range j.pods {
+		if p.node == nil && (out.Since.IsZero() || at(p.since).Before(out.Since)) {
+			out.Since = at(p.since)
+		}
+		out.Nominated = out.Nominated || p.nominated != nil
+	}
+	for _, n := range h.nodes {
+		if t := at(n.since); !n.down && n.domain(j.set.topology) == j.assignment.Domain.String() && t.After(out.NodesGained) {
+			out.NodesGained = t
+		}
+	}
+	return out
+}
+
 // move places a Job again whose pods do not get nodes.
 func (h *history) move(j *job) {
 	if j.assignment == nil || j.affinity || !j.created || j.done {
 		return
 	}
-	pending := placement.Pending{Ready: j.wasReady, Moves: j.moves, Moved: at(j.moved)}
-	for _, p := range j.pods {
-		if p.node == nil && (pending.Since.IsZero() || at(p.since).Before(pending.Since)) {
-			pending.Since = at(p.since)
-		}
-	}
-	decision := h.mutant.move(pending, at(h.now))
-	if !decision.Due {
+	pending := h.pending(j)
+	if !h.mutant.move(pending, at(h.now)).Due {
 		return
 	}
 	h.checkMove(pending)
 	r := h.request(j.set, func(other *job) bool { return other == j }, j.assignment.Domain.String())
-	results := h.mutant.place(h.cluster(), h.present(), []placement.Request{r}, h.full)
-	if results[0].Outcome != placement.Placed || results[0].Assignments[0].Domain == j.assignment.Domain {
+	result := h.mutant.place(h.cluster(), h.present(), []placement.Request{r}, h.full)[0]
+	if result.Outcome != placement.Placed && !(h.mutant.anywhere && result.Action == placement.Assign) || result.Assignments[0].Domain == j.assignment.Domain {
 		return
 	}
+	h.checkMoved(j, result.Assignments[0].Domain.String())
 	h.deletePods(j)
-	j.assignment, j.created, j.moves, j.moved = &results[0].Assignments[0], false, j.moves+1, h.now
+	j.assignment, j.created, j.moves, j.moved = &result.Assignments[0], false, j.moves+1, h.now
 	h.placed++
 	j.placed = h.placed
 	h.checkPresent()

@@ -29,6 +29,8 @@ const (
 type node struct {
 	name, rack, block string
 	down              bool
+	// since is when it came, or came back.
+	since int
 }
 
 func (n *node) domain(key string) string {
@@ -88,6 +90,17 @@ type pod struct {
 	never       bool
 	since       int
 	terminating bool
+	// nominated is where preemption has made room, and bindAt when what was there has ended.
+	nominated *node
+	bindAt    int
+}
+
+// place is the node of a pod, or the one that is nominated for it.
+func (p *pod) place() *node {
+	if p.node != nil {
+		return p.node
+	}
+	return p.nominated
 }
 
 // history is a cluster and what happens to it.
@@ -129,7 +142,7 @@ func newHistory(seed uint64, m mutant) *history {
 
 func (h *history) addNode(r int) {
 	h.nodes = append(h.nodes, &node{
-		name: fmt.Sprintf("n%02d", len(h.nodes)), rack: "r" + strconv.Itoa(r), block: "b" + strconv.Itoa(r/2),
+		name: fmt.Sprintf("n%02d", len(h.nodes)), rack: "r" + strconv.Itoa(r), block: "b" + strconv.Itoa(r/2), since: h.now,
 	})
 }
 
@@ -230,10 +243,10 @@ func (h *history) cluster() *placement.Cluster {
 		}))
 	}
 	for _, p := range h.pods {
-		if p.node == nil {
+		if p.place() == nil {
 			continue
 		}
-		object := &corev1.Pod{Spec: corev1.PodSpec{NodeName: p.node.name, Priority: &p.priority, Containers: []corev1.Container{
+		object := &corev1.Pod{Spec: corev1.PodSpec{NodeName: p.place().name, Priority: &p.priority, Containers: []corev1.Container{
 			{Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{"cpu": *resource.NewQuantity(int64(p.cpu), resource.DecimalSI)}}}}}}
 		owner, key := "", ""
 		if p.job != nil {
@@ -254,7 +267,7 @@ func (h *history) free(n *node, leftOut func(*pod) bool) int {
 	}
 	left := cores
 	for _, p := range h.pods {
-		if p.node == n && !leftOut(p) {
+		if p.place() == n && !leftOut(p) {
 			left -= p.cpu
 		}
 	}

@@ -22,7 +22,7 @@ const (
 	first         = "the first set in order is placed if there is room"
 	same          = "a Job returns to its domain if that is as it was"
 	deterministic = "equal snapshots lead to equal results"
-	moved         = "only Jobs that were never ready move, after some time, and not while a node is nominated"
+	moved         = "only Jobs that were never ready move, after some time, and not while a node is nominated or nodes come, and ever more rarely"
 	finish        = "every set finishes"
 )
 
@@ -117,8 +117,8 @@ func (h *history) checkFirst(sets []*set, results []placement.Result) {
 func (h *history) takenFrom(s *set, gives func(*set) bool) map[string]bool {
 	taken := map[string]bool{}
 	for _, p := range h.pods {
-		if p.job != nil && p.node != nil && !gives(p.job.set) {
-			taken[p.node.domain(s.topology)] = true
+		if p.job != nil && p.place() != nil && !gives(p.job.set) {
+			taken[p.place().domain(s.topology)] = true
 		}
 	}
 	for _, other := range h.sets {
@@ -204,13 +204,26 @@ func (h *history) mayShare(a, b *job) bool {
 	if a.placed < b.placed {
 		a, b = b, a
 	}
-	// Affinity repels pods of the same priority, and looks at the domains of its own key only.
-	return a.set.priority > b.set.priority && !a.set.never || h.elastic && (a.set.priority != b.set.priority || a.set.topology != b.set.topology)
+	// Pods repel those of the same priority only.
+	return a.set.priority > b.set.priority && !a.set.never || h.elastic && a.set.priority != b.set.priority
 }
 
 // checkMove looks at a Job that is about to move.
 func (h *history) checkMove(p placement.Pending) {
-	if p.Ready || p.Nominated || p.Since.IsZero() || at(h.now).Sub(p.Since) < 5*time.Minute {
+	wait := min(5*time.Minute<<min(p.Moves, 10), time.Hour)
+	since := func(t time.Time) time.Duration { return at(h.now).Sub(t) }
+	early := since(p.Since) < wait || since(p.NodesGained) < wait || p.Moves > 0 && since(p.Moved) < wait
+	if p.Ready || p.Nominated || p.Since.IsZero() || early {
 		h.fail(moved, "%+v", p)
+	}
+}
+
+// checkMoved looks at a Job that is to move to a domain, while its own pods are there still.
+func (h *history) checkMoved(j *job, domain string) {
+	room := h.capacities(j.set, func(n *node) int {
+		return h.free(n, func(p *pod) bool { return p.job == j || p.priority < j.set.priority && !j.set.never })
+	})
+	if wanted := h.groupOf(j).pods; room[domain] < wanted {
+		h.fail(truthful, "%s moves to %s: %d of %d pods", j.key, domain, room[domain], wanted)
 	}
 }

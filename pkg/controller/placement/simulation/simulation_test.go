@@ -23,6 +23,8 @@ type mutant struct {
 	move  func(placement.Pending, time.Time) placement.Move
 	// byStage is a host that asks for a place for Jobs when they start.
 	byStage bool
+	// anywhere is a host that moves Jobs whether there is room or not.
+	anywhere bool
 }
 
 func real() mutant { return mutant{place: placement.Place, move: placement.DecideMove} }
@@ -96,8 +98,14 @@ func TestHistoriesShowDefects(t *testing.T) {
 		m.move = move
 		return m
 	}
-	staged := real()
-	staged.byStage = true
+	blind := func(change func(*placement.Pending)) mutant {
+		return moving(func(p placement.Pending, now time.Time) placement.Move {
+			change(&p)
+			return placement.DecideMove(p, now)
+		})
+	}
+	staged, anywhere := real(), real()
+	staged.byStage, anywhere.anywhere = true, true
 	for name, test := range map[string]struct {
 		mutant   mutant
 		wantRule string
@@ -146,8 +154,13 @@ func TestHistoriesShowDefects(t *testing.T) {
 				}
 			}
 		}), truthful},
-		"domains that are placed by stage": {staged, finish},
-		"Jobs that move at once":           {moving(func(p placement.Pending, _ time.Time) placement.Move { return placement.Move{Due: !p.Since.IsZero()} }), moved},
+		"domains that are placed by stage":         {staged, finish},
+		"Jobs that move at once":                   {moving(func(p placement.Pending, _ time.Time) placement.Move { return placement.Move{Due: !p.Since.IsZero()} }), moved},
+		"Jobs that move while others make room":    {blind(func(p *placement.Pending) { p.Nominated = false }), moved},
+		"Jobs that move while nodes come":          {blind(func(p *placement.Pending) { p.NodesGained = time.Time{} }), moved},
+		"Jobs that move though they were ready":    {blind(func(p *placement.Pending) { p.Ready = false }), moved},
+		"Jobs that move as often as they can":      {blind(func(p *placement.Pending) { p.Moves = 0 }), moved},
+		"Jobs that move to where there is no room": {anywhere, truthful},
 	} {
 		t.Run(name, func(t *testing.T) {
 			others := map[string]bool{}

@@ -22,6 +22,10 @@ func (h *history) schedule() {
 		if !slices.Contains(h.pods, p) {
 			continue // deleted with its Job, which lost another pod
 		}
+		if p.nominated != nil {
+			h.bindNominated(p)
+			continue
+		}
 		if n := h.nodeFor(p, func(*pod) bool { return false }); n != nil {
 			p.node = n
 			continue
@@ -46,22 +50,44 @@ func (h *history) preempt(p *pod, n *node) {
 	for h.free(n, func(*pod) bool { return false }) < p.cpu {
 		victim := -1
 		for i, other := range h.pods {
-			if other.node == n && other.priority < p.priority && (victim < 0 || other.priority < h.pods[victim].priority) {
+			if other.place() == n && other.priority < p.priority && (victim < 0 || other.priority < h.pods[victim].priority) {
 				victim = i
 			}
 		}
 		lost := h.pods[victim]
+		if lost.node == nil {
+			lost.nominated = nil // it looks for another place
+			continue
+		}
 		h.pods = slices.Delete(h.pods, victim, victim+1)
 		h.lose(lost)
 	}
-	p.node = n
+	p.nominated, p.bindAt = n, h.now+h.dice.IntN(9)
 }
 
-// lose has the set of a pod that is gone fail. Its own pods terminate.
-func (h *history) lose(p *pod) {
-	if p.job != nil && !p.terminating && !p.job.done {
-		h.restart(p.job.set)
+// bindNominated binds a pod where preemption has made room, unless somebody else has it.
+func (h *history) bindNominated(p *pod) {
+	if h.now < p.bindAt {
+		return
 	}
+	n := p.nominated
+	if p.nominated = nil; h.free(n, func(*pod) bool { return false }) >= p.cpu && h.allowed(p, n) {
+		p.node = n
+	}
+}
+
+// lose has the set of a pod that is gone fail, whose own pods terminate, or the Job replace the pod.
+func (h *history) lose(p *pod) {
+	if p.job == nil || p.terminating || p.job.done {
+		return
+	}
+	if at := slices.Index(p.job.pods, p); at >= 0 && p.job.wasReady && h.percent(40) {
+		next := &pod{job: p.job, cpu: p.cpu, priority: p.priority, never: p.never, since: h.now}
+		p.job.pods[at] = next
+		h.pods = append(h.pods, next)
+		return
+	}
+	h.restart(p.job.set)
 }
 
 // allowed is what node selectors say, and affinity and anti-affinity of the Jobs that have those.
@@ -72,16 +98,26 @@ func (h *history) allowed(p *pod, n *node) bool {
 	if a := p.job.assignment; a != nil && n.domain(p.job.set.topology) != a.Domain.String() {
 		return false
 	}
+	mine := p.job.set.topology
 	for _, other := range h.pods {
-		if other.job == nil || other.job.key == p.job.key || other.node == nil || other.priority != p.priority {
+		at := other.place()
+		if other.job == nil || at == nil || other == p {
 			continue
 		}
-		mine, its := p.job.set.topology, other.job.set.topology
-		if p.job.affinity && n.domain(mine) == other.node.domain(mine) || other.job.affinity && n.domain(its) == other.node.domain(its) {
+		if p.job.affinity && other.job == p.job && !other.terminating && n.domain(mine) != at.domain(mine) {
+			return false
+		}
+		its := other.job.set.topology
+		if p.job.repels(other.job) && n.domain(mine) == at.domain(mine) || other.job.repels(p.job) && n.domain(its) == at.domain(its) {
 			return false
 		}
 	}
 	return true
+}
+
+// repels returns whether the pods of a Job keep those of another one out of their domain.
+func (j *job) repels(other *job) bool {
+	return j.set.priority == other.set.priority && (j.set != other.set || j.affinity && j != other)
 }
 
 // autoscale adds a node for a pod that is pending: where it has to run, or in a new rack.
@@ -90,12 +126,12 @@ func (h *history) autoscale() {
 		return
 	}
 	for _, p := range h.pods {
-		if p.node != nil || h.now-p.since < 2 {
+		if p.place() != nil || h.now-p.since < 2 {
 			continue
 		}
 		for _, n := range h.nodes {
 			if h.allowed(p, n) && h.sizeOf(n.rack) < maxNodes {
-				h.nodes = append(h.nodes, &node{name: fmt.Sprintf("n%02d", len(h.nodes)), rack: n.rack, block: n.block})
+				h.nodes = append(h.nodes, &node{name: fmt.Sprintf("n%02d", len(h.nodes)), rack: n.rack, block: n.block, since: h.now})
 				return
 			}
 		}
@@ -148,11 +184,16 @@ func (h *history) disturb() {
 
 // toggle loses a node with what runs there, or brings it back.
 func (h *history) toggle(n *node) {
-	n.down = !n.down
+	n.down, n.since = !n.down, h.now
 	if !n.down {
 		return
 	}
 	var lost []*pod
+	for _, p := range h.pods {
+		if p.nominated == n {
+			p.nominated = nil
+		}
+	}
 	h.remove(func(p *pod) bool {
 		if p.node == n {
 			lost = append(lost, p)
@@ -232,7 +273,9 @@ func run(seed uint64, m mutant) string {
 	h.settling = true
 	h.remove(func(p *pod) bool { return p.job == nil })
 	for _, n := range h.nodes {
-		n.down = false
+		if n.down {
+			h.toggle(n)
+		}
 	}
 	for _, s := range h.sets {
 		s.suspended = false
