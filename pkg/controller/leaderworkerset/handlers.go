@@ -91,6 +91,9 @@ func (c *Controller) onChildren(nameFreed func(cache.ObjectName), forget func(ty
 				}
 			}
 			c.enqueueSetOf(obj)
+			if workers, ok := obj.(*watchedWorkers); ok && workers.controlled {
+				c.enqueuePromptly(workers.key(), func(*leaderworkersetv1.LeaderWorkerSet) bool { return true })
+			}
 		},
 	}
 }
@@ -138,6 +141,7 @@ func (c *Controller) onPods() cache.ResourceEventHandlerFuncs {
 			case was.podFacts != is.podFacts:
 				c.noteFailure(is)
 				c.queue.AddSoon(is.key())
+				c.enqueueAwaited(was, is)
 			}
 		},
 		DeleteFunc: func(obj any) {
@@ -154,6 +158,7 @@ func (c *Controller) podAdded(pod *watchedPod) {
 		c.caches.losses.Added(pod.controllerUID(), int(pod.size)-1)
 	}
 	c.queue.AddSoon(pod.key())
+	c.enqueueAwaited(nil, pod)
 }
 
 // noteFailure remembers what failed in a pod, because the pod may be gone when the cause is asked for.
@@ -173,6 +178,9 @@ func (c *Controller) podGone(pod *watchedPod) {
 	if pod.index > 0 {
 		exists, stays := c.caches.workersOf(pod)
 		c.caches.losses.Gone(pod.controllerUID(), exists, stays)
+		if stays {
+			c.enqueuePromptly(pod.key(), func(*leaderworkersetv1.LeaderWorkerSet) bool { return true })
+		}
 	}
 	c.queue.AddSoon(pod.key())
 }

@@ -77,10 +77,16 @@ func (q *Queue) Add(key cache.ObjectName) { q.queue.Add(key) }
 
 // AddSoon asks for a sync of the object for a reason that others of its kind are likely to follow: at once, unless the
 // object has just been synced.
-func (q *Queue) AddSoon(key cache.ObjectName) { q.queue.AddAfter(key, q.pause(key)) }
+func (q *Queue) AddSoon(key cache.ObjectName) { q.AddWithin(key, gathering) }
 
-// pause returns the time until AddSoon may have the object synced again.
-func (q *Queue) pause(key cache.ObjectName) time.Duration {
+// AddWithin is AddSoon for a reason that something waits for. An object that has just been synced is synced again after the given
+// time, at most after that of AddSoon. Reasons that wait longer are served by the same sync.
+func (q *Queue) AddWithin(key cache.ObjectName, gather time.Duration) {
+	q.queue.AddAfter(key, q.pause(key, min(gather, gathering)))
+}
+
+// pause returns the time until the object may be synced again for a reason that others are likely to follow.
+func (q *Queue) pause(key cache.ObjectName, gather time.Duration) time.Duration {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	at, lately := q.synced[key]
@@ -88,9 +94,9 @@ func (q *Queue) pause(key cache.ObjectName) time.Duration {
 	case !lately:
 		return 0
 	case at.IsZero():
-		return gathering
+		return gather
 	}
-	return gathering - time.Since(at)
+	return gather - time.Since(at)
 }
 
 // begin and end note when an object is synced. Nothing is kept about objects beyond the time in which it matters.

@@ -158,7 +158,7 @@ func TestQueueBatchesEventsAfterASync(t *testing.T) {
 			q.AddSoon(key)
 		}
 		release <- struct{}{}
-		if pause := q.pause(other); pause != 0 {
+		if pause := q.pause(other, gathering); pause != 0 {
 			t.Errorf("an object that was not synced pauses for %v", pause)
 		}
 		<-begun
@@ -182,6 +182,44 @@ func TestQueueBatchesEventsAfterASync(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestAddWithinWaitsLess gives reasons of both kinds for an object that has just been synced.
+func TestAddWithinWaitsLess(t *testing.T) {
+	key := cache.NewObjectName("ns", "name")
+	for name, tc := range map[string]struct {
+		add  func(q *Queue)
+		want []time.Duration
+	}{
+		"soon":             {func(q *Queue) { q.AddSoon(key) }, []time.Duration{0, gathering}},
+		"within less":      {func(q *Queue) { q.AddWithin(key, 20*time.Millisecond) }, []time.Duration{0, 20 * time.Millisecond}},
+		"within more":      {func(q *Queue) { q.AddWithin(key, time.Hour) }, []time.Duration{0, gathering}},
+		"soon, and within": {func(q *Queue) { q.AddSoon(key); q.AddWithin(key, 20*time.Millisecond); q.AddSoon(key) }, []time.Duration{0, 20 * time.Millisecond}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithCancel(t.Context())
+				q, begin := New("within"), time.Now()
+				var got []time.Duration
+				var running sync.WaitGroup
+				running.Go(func() {
+					q.Run(ctx, 1, func(context.Context, cache.ObjectName) (time.Duration, error) {
+						got = append(got, time.Since(begin))
+						return 0, nil
+					})
+				})
+				q.Add(key)
+				synctest.Wait()
+				tc.add(q)
+				time.Sleep(time.Minute)
+				cancel()
+				running.Wait()
+				if diff := cmp.Diff(tc.want, got); diff != "" {
+					t.Errorf("times of syncs (-want +got):\n%s", diff)
+				}
+			})
+		})
+	}
 }
 
 // TestMetricsOfWorkers has names and labels that dashboards of upstream's controller know.

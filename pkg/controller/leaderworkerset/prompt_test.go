@@ -1,0 +1,70 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package leaderworkerset
+
+import (
+	"testing"
+	"time"
+
+	"k8s.io/utils/ptr"
+
+	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
+)
+
+// TestAwaitedChanges has changes of pods for which a set is looked at promptly, and others that can wait.
+func TestAwaitedChanges(t *testing.T) {
+	pod := func(index int32, change func(f *podFacts)) *watchedPod {
+		p := &watchedPod{podFacts: podFacts{index: index, node: handleOf("")}}
+		change(&p.podFacts)
+		return p
+	}
+	none := func(*podFacts) {}
+	restarted := func(f *podFacts) { f.restarted = true }
+	ready := func(f *podFacts) { f.ready = true }
+	placed := func(f *podFacts) { f.node = handleOf("node-1") }
+	deleting := func(f *podFacts) { f.deleting = true }
+	plain, ordered, exclusive := &leaderworkersetv1.LeaderWorkerSet{}, &leaderworkersetv1.LeaderWorkerSet{}, &leaderworkersetv1.LeaderWorkerSet{}
+	ordered.Spec.StartupPolicy = leaderworkersetv1.StartupPolicyLeaderReady
+	exclusive.Annotations = map[string]string{leaderworkersetv1.ExclusiveKeyAnnotationKey: "rack"}
+	for name, c := range map[string]struct {
+		set     *leaderworkersetv1.LeaderWorkerSet
+		was, is *watchedPod
+		want    bool
+	}{
+		"a leader appears":                       {plain, nil, pod(0, none), true},
+		"a leader appears that goes":             {plain, nil, pod(0, deleting), false},
+		"a worker appears":                       {plain, nil, pod(1, none), false},
+		"a worker appears that has restarted":    {plain, nil, pod(1, restarted), true},
+		"a pod without an index appears":         {plain, nil, pod(-1, none), false},
+		"a container of a leader restarts":       {plain, pod(0, none), pod(0, restarted), true},
+		"a container of a worker restarts":       {plain, pod(1, none), pod(1, restarted), true},
+		"a container has restarted before":       {plain, pod(1, restarted), pod(1, func(f *podFacts) { restarted(f); ready(f) }), false},
+		"a worker that has restarted goes":       {plain, pod(1, none), pod(1, func(f *podFacts) { restarted(f); deleting(f) }), false},
+		"a leader becomes ready":                 {plain, pod(0, none), pod(0, ready), false},
+		"a leader becomes ready, workers wait":   {ordered, pod(0, none), pod(0, ready), true},
+		"a leader is not ready any longer":       {ordered, pod(0, ready), pod(0, none), false},
+		"a worker becomes ready":                 {ordered, pod(1, none), pod(1, ready), false},
+		"a leader gets a node":                   {plain, pod(0, none), pod(0, placed), false},
+		"a leader gets a node, workers wait":     {exclusive, pod(0, none), pod(0, placed), true},
+		"a worker gets a node":                   {exclusive, pod(1, none), pod(1, placed), false},
+		"a leader with a node changes otherwise": {exclusive, pod(0, placed), pod(0, func(f *podFacts) { placed(f); ready(f) }), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := awaited(c.set, c.was, c.is); got != c.want {
+				t.Errorf("awaited: %t", got)
+			}
+		})
+	}
+}
+
+// TestPromptAfter grows with the set, so that a burst of changes costs no more in a large one.
+func TestPromptAfter(t *testing.T) {
+	for groups, want := range map[int32]time.Duration{0: 0, 12: 2400 * time.Microsecond, 100: 20 * time.Millisecond, 1000: 200 * time.Millisecond} {
+		set := &leaderworkersetv1.LeaderWorkerSet{}
+		set.Spec.Replicas = ptr.To(groups)
+		if got := promptAfter(set); got != want {
+			t.Errorf("%d groups: after %v, want %v", groups, got, want)
+		}
+	}
+}
