@@ -80,6 +80,40 @@ func TestExclusivePlacement(t *testing.T) {
 	k.placementShows("first", "True", "NoDomain", k.namespace+"/second: 3")
 	k.ok("delete", "jobset", "second")
 	k.eventually(placementTimeout, func() string { return k.alone("first", 3) })
+	k.ok("delete", "jobset", "first", "third")
+	k.losesANode()
+}
+
+// losesANode deletes a node on which a pod of a Job runs that needs all nodes of a rack. The cluster finds out after a while that the pod is gone; the set restarts then, in
+// another rack.
+func (k *kubectl) losesANode() {
+	k.Helper()
+	large := strings.NewReplacer("parallelism: 2", "parallelism: 4", "completions: 2", "completions: 4", "cpu: 100m", "cpu: 40").Replace(exclusive)
+	k.okIn(fmt.Sprintf(large, "large", 1), "create", "-f", "-")
+	const all = `{range .items[?(@.status.phase=="Running")]}{.spec.nodeName} {end}`
+	running := func(attempt string) []string {
+		return strings.Fields(k.ok("get", "pods", "-o", "jsonpath="+all, "-l", "jobset.sigs.k8s.io/jobset-name=large,jobset.sigs.k8s.io/restart-attempt="+attempt))
+	}
+	runs := func(attempt string) func() string {
+		return func() string {
+			if got := running(attempt); len(got) != 4 {
+				return fmt.Sprintf("pods of attempt %s run on %v", attempt, got)
+			}
+			return ""
+		}
+	}
+	k.eventually(placementTimeout, runs("0"))
+	before, lost := k.domains("large"), running("0")[0]
+	start := time.Now()
+	k.ok("delete", "node", lost)
+	k.eventually(2*placementTimeout, func() string { return k.hasNot("jobset/large", "{.status.restarts}", "1") })
+	restarted := time.Since(start)
+	k.eventually(placementTimeout, runs("1"))
+	after := k.domains("large")
+	k.Logf("node %s of %v lost: restarted after %s, all ready in %v after %s", lost, before, restarted.Round(time.Second), after, time.Since(start).Round(time.Second))
+	if slices.Equal(before, after) || slices.Contains(running("1"), lost) {
+		k.Errorf("domains before and after the loss of a node: %v, %v", before, after)
+	}
 }
 
 // placementShows waits until the condition PlacementPending of a set has a status, a reason and parts of its message.

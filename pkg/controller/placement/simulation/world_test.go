@@ -98,21 +98,19 @@ func (h *history) allowed(p *pod, n *node) bool {
 	if a := p.job.assignment; a != nil && n.domain(p.job.set.topology) != a.Domain.String() {
 		return false
 	}
-	mine := p.job.set.topology
-	for _, other := range h.pods {
-		at := other.place()
-		if other.job == nil || at == nil || other == p {
-			continue
-		}
-		if p.job.affinity && other.job == p.job && !other.terminating && n.domain(mine) != at.domain(mine) {
-			return false
-		}
-		its := other.job.set.topology
-		if p.job.repels(other.job) && n.domain(mine) == at.domain(mine) || other.job.repels(p.job) && n.domain(its) == at.domain(its) {
-			return false
-		}
+	return !slices.ContainsFunc(h.pods, func(other *pod) bool {
+		return other != p && other.job != nil && other.place() != nil && p.barredBy(other, n)
+	})
+}
+
+// barredBy returns whether a pod may not run on a node because of where another one is.
+func (p *pod) barredBy(other *pod, n *node) bool {
+	mine, its, at := p.job.set.topology, other.job.set.topology, other.place()
+	together := n.domain(mine) == at.domain(mine)
+	if p.job.affinity && other.job == p.job {
+		return !other.terminating && !together
 	}
-	return true
+	return p.job.repels(other.job) && together || other.job.repels(p.job) && n.domain(its) == at.domain(its)
 }
 
 // repels returns whether the pods of a Job keep those of another one out of their domain.
