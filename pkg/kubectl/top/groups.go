@@ -59,6 +59,8 @@ type groups struct{ *snapshot.Groups }
 
 func (g groups) placed() []*corev1.Pod { return g.Pods() }
 
+func (g groups) topology() string { return "" }
+
 func (g groups) figures(domainLabel string, domains map[string]string) View {
 	return newGroups(g.Groups, domainLabel, domains)
 }

@@ -30,6 +30,10 @@ type Top struct {
 	ReadyShare     *ReadyShare `json:"readyShare,omitempty"`
 	Goodput        *Goodput    `json:"goodput,omitempty"`
 	ReplicatedJobs []Group     `json:"replicatedJobs"`
+	// PlacementPending is why Jobs with exclusive placement have no domains yet. Absent if they have, or if the set has no such Jobs.
+	PlacementPending string `json:"placementPending,omitempty"`
+	// JobDomains are the topology domains of Jobs with exclusive placement.
+	JobDomains []JobDomain `json:"jobDomains,omitempty"`
 	Placement
 }
 
@@ -155,6 +159,7 @@ func New(s *snapshot.Set, domainLabel string, domains map[string]string) *Top {
 		}
 	}
 	t.Nodes, t.Domains = places.sorted()
+	t.addPlacement(s, domains)
 	if helper.Ended(js) {
 		t.Pods.removed()
 		for i := range t.ReplicatedJobs {

@@ -26,6 +26,7 @@ func (t *Top) Lines(terminal cli.Terminal, all bool) []string {
 	resources := t.resources()
 	columns := withResources(resources, cli.Column{Title: "REPLICATEDJOB"}, cli.Column{Title: "JOBS READY"}, cli.Column{Title: "PODS READY"}, cli.Column{Title: "RESTARTS", Drop: dropOther})
 	lines := append(t.facts(terminal, resources), table(terminal, columns, t.groupRows(terminal, resources, all))...)
+	lines = append(lines, t.placementLines(terminal, all)...)
 	return append(lines, t.Placement.lines(terminal, resources, all)...)
 }
 
@@ -73,6 +74,9 @@ func (t *Top) facts(terminal cli.Terminal, resources []corev1.ResourceName) []st
 	}
 	if g := t.Goodput; g != nil {
 		rows = append(rows, []string{"Goodput", g.text()})
+	}
+	if t.PlacementPending != "" {
+		rows = append(rows, []string{"Domains", "waits for domains: " + t.PlacementPending})
 	}
 	return written(terminal, rows)
 }

@@ -22,6 +22,8 @@ const long = `Show how many pods of a JobSet are ready, what it requests on whic
 attempts so far, the ready share: the share of its life, from creation to end, in which all of its Jobs were ready; and, if
 the job reports its checkpoints, the goodput: the share of its life whose work a checkpoint has kept.
 
+Of a JobSet with exclusive placement, each Job is shown with its topology domain, Jobs with pods that are not ready first.
+
 Of a LeaderWorkerSet (lws/NAME), the groups are shown in place of attempts and shares, those that are not ready first.
 
 Requests are those of pods that have not ended. For usage, see "kubectl top pods". Nodes with pods that are not ready come first.`
@@ -41,8 +43,10 @@ const example = `  # Show the set train
 // options are the flags of the command.
 type options struct {
 	domainLabel string
-	all         bool
-	output      cli.Output
+	// labelIsGiven reports that the user names the label.
+	labelIsGiven bool
+	all          bool
+	output       cli.Output
 }
 
 // Loader reads an object of a kind and what belongs to it.
@@ -52,6 +56,8 @@ type Loader func(ctx context.Context, c *cli.Clients, name string) (Subject, err
 type Subject interface {
 	// placed are the pods whose nodes and domains are shown.
 	placed() []*corev1.Pod
+	// topology is the label of nodes by which Jobs have domains of their own; empty if none have.
+	topology() string
 	// figures derives what is shown. Domains are by name of node, nil when they are not known.
 	figures(domainLabel string, domains map[string]string) View
 }
@@ -78,6 +84,8 @@ type jobs struct{ *snapshot.Set }
 
 func (j jobs) placed() []*corev1.Pod { return j.Pods }
 
+func (j jobs) topology() string { return topology(j.JobSet) }
+
 func (j jobs) figures(domainLabel string, domains map[string]string) View {
 	return New(j.Set, domainLabel, domains)
 }
@@ -99,10 +107,12 @@ func NewCommand(f *cli.Factory, kinds []cli.For[Loader]) *cobra.Command {
 			if err := o.validate(); err != nil {
 				return err
 			}
+			o.labelIsGiven = cmd.Flags().Changed("domain-label")
 			return o.run(cmd.Context(), f, kind, name)
 		},
 	}
-	cmd.Flags().StringVar(&o.domainLabel, "domain-label", corev1.LabelTopologyZone, "Label of the nodes that names their topology domain.")
+	cmd.Flags().StringVar(&o.domainLabel, "domain-label", corev1.LabelTopologyZone, "Label of the nodes that names their topology domain. "+
+		"Unless given, it is that of the exclusive placement of the JobSet, if it has one.")
 	cmd.Flags().BoolVar(&o.all, "all", false, "Show every node and domain, however many there are.")
 	_ = cmd.RegisterFlagCompletionFunc("domain-label", cobra.FixedCompletions(
 		[]cobra.Completion{corev1.LabelTopologyZone, corev1.LabelTopologyRegion, corev1.LabelInstanceTypeStable}, cobra.ShellCompDirectiveNoFileComp))
@@ -126,8 +136,12 @@ func (o *options) run(ctx context.Context, f *cli.Factory, kind cli.For[Loader],
 	if err != nil {
 		return err
 	}
-	domains, err := snapshot.Domains(ctx, clients, subject.placed(), o.domainLabel)
-	top := subject.figures(o.domainLabel, domains)
+	label := o.domainLabel
+	if topology := subject.topology(); topology != "" && !o.labelIsGiven {
+		label = topology
+	}
+	domains, err := snapshot.Domains(ctx, clients, subject.placed(), label)
+	top := subject.figures(label, domains)
 	if err != nil {
 		// A user of a namespace often may not read nodes; all else can be shown.
 		top.note("domains are not known: " + err.Error())

@@ -57,7 +57,10 @@ type Job struct {
 	Size       int          `json:"size"`
 	Restarts   int          `json:"restarts"`
 	CreateTime *metav1.Time `json:"createTime,omitempty"`
-	Pods       []Pod        `json:"pods,omitempty"`
+	// Domain is the topology domain that a Job with exclusive placement was given, a value of the label TopologyKey. Both are absent while it has none.
+	Domain      string `json:"domain,omitempty"`
+	TopologyKey string `json:"topologyKey,omitempty"`
+	Pods        []Pod  `json:"pods,omitempty"`
 }
 
 // exists returns whether there is such a Job.
@@ -141,10 +144,12 @@ func newGroup(s *snapshot.Set, place int, name string, jobs []*batchv1.Job, pods
 		}
 		restarts := s.JobRestarts(name, index)
 		g.Restarts += restarts
-		g.Jobs = append(g.Jobs, Job{
+		j := Job{
 			Name: helper.JobName(s.JobSet.Name, name, index), Index: index, State: state, Message: why,
 			Size: templateSize(&spec.Template.Spec), Restarts: restarts,
-		})
+		}
+		j.addDomain(s.JobSet, name)
+		g.Jobs = append(g.Jobs, j)
 	}
 	return g
 }
@@ -165,6 +170,8 @@ func whyMissing(js *jobsetv1alpha2.JobSet, place int) string {
 		return "left to the controller " + manager
 	case meta.IsStatusConditionTrue(js.Status.Conditions, jobsetv1alpha2.ChildNameConflict):
 		return "the name is taken, see the condition " + jobsetv1alpha2.ChildNameConflict
+	case meta.IsStatusConditionTrue(js.Status.Conditions, jobsetv1alpha2.PlacementPending):
+		return "waits for a topology domain, see `kubectl jobset why " + js.Name + "`"
 	case meta.IsStatusConditionTrue(js.Status.Conditions, jobsetv1alpha2.JobSetRestarting):
 		return "not created again yet"
 	}
@@ -174,6 +181,9 @@ func whyMissing(js *jobsetv1alpha2.JobSet, place int) string {
 func newJob(s *snapshot.Set, job *batchv1.Job, pods []*corev1.Pod) Job {
 	j := jobOf(job, s.JobState(job), s.Outdated(job), pods)
 	j.Index, j.Restarts = snapshot.JobIndex(job), s.JobRestarts(snapshot.ReplicatedJob(job), snapshot.JobIndex(job))
+	if !s.Outdated(job) {
+		j.addDomain(s.JobSet, snapshot.ReplicatedJob(job))
+	}
 	return j
 }
 

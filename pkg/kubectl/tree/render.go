@@ -40,6 +40,8 @@ type item struct {
 	name, state, ready, restarts, age, node, message string
 	// revision is for the trees that have a column of it.
 	revision string
+	// domain is for the trees of sets with exclusive placement.
+	domain string
 
 	severity severity
 	children []item
@@ -53,7 +55,15 @@ var columns = []cli.Column{
 
 // Lines returns the tree as text.
 func (t *Tree) Lines(terminal cli.Terminal, now time.Time, all bool) []string {
-	return terminal.Table(columns, drawn(terminal, t.items(now, all), "", ""))
+	top := t.items(now, all)
+	rows, places := drawn(terminal, top, "", ""), domains(&top)
+	if strings.Join(places, "") == "" {
+		return terminal.Table(columns, rows)
+	}
+	for i, domain := range places {
+		rows[i] = slices.Insert(rows[i], domainAt, domain)
+	}
+	return terminal.Table(domainColumns, rows)
 }
 
 // drawn returns the rows of an item and of those below it. The first begins with own, the others with below.
@@ -218,7 +228,7 @@ func ranged(jobs []*Job) string {
 func (j *Job) item(now time.Time, chosen choice) item {
 	it := item{
 		name: "job/" + j.Name, state: j.State, ready: of(j.Ready, j.Size), restarts: strconv.Itoa(j.Restarts), age: age(now, j.CreateTime),
-		message: oneLine(j.Message), severity: severityOfJob(j),
+		message: oneLine(j.Message), severity: severityOfJob(j), domain: j.Domain,
 	}
 	if !j.exists() {
 		it.ready, it.restarts = "", ""
