@@ -24,6 +24,7 @@ import (
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/gates"
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/cli"
 	"github.com/jobset-apiserver/jobset-apiserver/test/builders"
 )
@@ -42,6 +43,9 @@ type answers struct {
 	conflict error // the answer to an apply without force
 	patches  []patch
 	lacks    string // the answer to a pod with a service account of its own
+
+	placed    *plan.Placed // the answer to the question for domains
+	notPlaced error
 
 	gates                         gates.Gates
 	noGates                       error
@@ -66,6 +70,10 @@ func (a *answers) note(ctx context.Context, kind string, object metav1.Object) {
 	if a.warning != "" {
 		collector{}.HandleWarningHeaderWithContext(ctx, 299, "", kind+": "+a.warning)
 	}
+}
+
+func (a *answers) place(context.Context, *jobsetv1alpha2.JobSet) (*plan.Placed, error) {
+	return a.placed, a.notPlaced
 }
 
 func (a *answers) document(_ context.Context, _ string, into any) error {

@@ -24,6 +24,8 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
 
+	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/cli"
 )
 
@@ -49,6 +51,8 @@ type cluster interface {
 	quotas(ctx context.Context, namespace string) ([]corev1.ResourceQuota, error)
 	service(ctx context.Context, namespace, name string) (*corev1.Service, error)
 	claim(ctx context.Context, namespace, name string) (*corev1.PersistentVolumeClaim, error)
+	// place returns the domains that the Jobs of a set with exclusive placement would get; nil if none need any.
+	place(ctx context.Context, js *jobsetv1alpha2.JobSet) (*plan.Placed, error)
 }
 
 // live is a real cluster.

@@ -27,7 +27,7 @@ func (p *previewer) readGates(ctx context.Context) (note string, err error) {
 	var document gatesDocument
 	err = p.document(ctx, gatesPath, &document)
 	p.gates = document.FeatureGates
-	p.gates.ExclusivePlacement = false // which domains are free is known to the controller alone: Jobs are shown as without placement
+	p.placement, p.gates.ExclusivePlacement = p.gates.ExclusivePlacement, false // Jobs are shown as without placement, and their domains apart from them
 	switch {
 	case apierrors.IsNotFound(err):
 		return "the server does not say which feature gates are on: all are taken to be off", nil

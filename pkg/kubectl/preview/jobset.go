@@ -28,6 +28,8 @@ type previewer struct {
 	out Set
 	// gates are the feature gates of the server.
 	gates gates.Gates
+	// placement is whether the server has exclusive placement.
+	placement bool
 
 	js       *jobsetv1alpha2.JobSet
 	children plan.Children
@@ -105,6 +107,7 @@ func (p *previewer) runNew(ctx context.Context, object *unstructured.Unstructure
 	if note != "" {
 		p.out.Notes = append(p.out.Notes, note)
 	}
+	p.previewPlacement(ctx, note == "")
 	if err := p.lookAround(ctx); err != nil {
 		return err
 	}

@@ -40,6 +40,8 @@ type Set struct {
 	// Service is the headless one for DNS names.
 	Service *Child  `json:"service,omitempty"`
 	Claims  []Child `json:"claims,omitempty"`
+	// Placement is what would become of Jobs with exclusive placement. Absent if the set has none.
+	Placement *Placement `json:"placement,omitempty"`
 	// Quota has one entry for each limit that the set counts towards.
 	Quota []QuotaLine `json:"quota,omitempty"`
 
