@@ -5,6 +5,7 @@ package why
 
 import (
 	"fmt"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -181,6 +182,13 @@ func schedulerCases() map[string]roomCase {
 			newWorld(2, full), DomainFull, []string{"2 pods find no node in example.com/rack=r0, the domain of the job train-workers-0, which is full: others have pods there"},
 			[]string{"pod/batch-r0-0 in namespace other has 1 pod in the domain"},
 		},
+		"pods of another set came to the domain": {
+			newWorld(2, func(w *world) {
+				w.says = "0/4 nodes are available: 2 node(s) didn't match Pod's node affinity/selector, 2 node(s) didn't match pod anti-affinity rules."
+			},
+				func(w *world) { w.later = intruders }), DomainFull, []string{"example.com/rack=r0, the domain of the job train-workers-0, which is full: others have pods there"},
+			[]string{"jobset/plain in namespace other has 1 pod in the domain", "job/train-workers-0 has left r1, where its pods found no nodes"},
+		},
 		"a node of the domain is gone": {
 			newWorld(2, full, func(w *world) { w.later = gone("r0-1") }), DomainLostNodes, []string{"could use 2 nodes there when the job was placed, and can use 1 now"}, nil,
 		},
@@ -197,6 +205,12 @@ func schedulerCases() map[string]roomCase {
 			}), DomainLostNodes, []string{"2 nodes", "can use 1 now"}, []string{"node/r0-1 is not ready"},
 		},
 	}
+}
+
+// intruders are pods of another set in the domain, to which the Job has moved.
+func intruders(w *world) {
+	w.pod("plain-0", "r0-0", "1", map[string]string{jobsetv1alpha2.JobSetNameKey: "plain", jobsetv1alpha2.JobKey: "key"})
+	w.js.Status.Placement.ReplicatedJobs[0].Jobs[0].Moves = &jobsetv1alpha2.JobMoves{Left: []string{"r1"}, LastTime: ptr.To(before(time.Minute))}
 }
 
 func gone(name string) func(*world) {

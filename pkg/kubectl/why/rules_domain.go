@@ -27,6 +27,8 @@ type placedJob struct {
 	name, topology, domain string
 	// nodes is how many the pods could use when the Job was placed.
 	nodes int
+	// moves are those from one domain to another; nil for none.
+	moves *jobsetv1alpha2.JobMoves
 	pods  []*corev1.Pod
 }
 
@@ -54,20 +56,21 @@ func (d *diagnosis) placementOf(o metav1.Object) *jobsetv1alpha2.ReplicatedJobPl
 
 // placedJobs returns the Jobs with a domain whose pods the scheduler finds no node for, at most maxNamed of them.
 func (d *diagnosis) placedJobs() (out []*placedJob) {
-	at := map[string]*placedJob{}
+	jobs := map[string]*placedJob{}
 	for _, pod := range d.live {
 		job := d.jobByID[ownerUID(pod)]
 		if job == nil || !snapshot.PodUnschedulable(pod) {
 			continue
 		}
-		known := at[job.Name]
+		known := jobs[job.Name]
 		if known == nil {
 			entry, index := d.placementOf(job), snapshot.JobIndex(job)
 			if entry == nil || index < 0 || index >= len(entry.Jobs) || entry.Jobs[index].Domain == "" {
 				continue
 			}
-			known = &placedJob{name: job.Name, topology: entry.TopologyKey, domain: entry.Jobs[index].Domain, nodes: int(entry.Jobs[index].Nodes)}
-			at[job.Name] = known
+			at := &entry.Jobs[index]
+			known = &placedJob{name: job.Name, topology: entry.TopologyKey, domain: at.Domain, nodes: int(at.Nodes), moves: at.Moves}
+			jobs[job.Name] = known
 			out = append(out, known)
 		}
 		known.pods = append(known.pods, pod)
@@ -95,12 +98,13 @@ func domainRoom(d *diagnosis) []Finding {
 		if read != nil && read.whole {
 			usable, nodes = read.usable(first)
 		}
+		cause := d.unschedulable(first, c.Message)
 		switch {
 		case usable < job.nodes:
 			f.Cause = DomainLostNodes
 			f.Summary = fmt.Sprintf("%s: they could use %s there when the job was placed, and can use %s now", where, count(job.nodes, "node"), cli.Number(usable))
 			f.Evidence = append(f.Evidence, nodes...)
-		case d.unschedulable(first, c.Message) == UnschedulableResources:
+		case cause == UnschedulableResources, cause == UnschedulableAffinity && strings.Contains(c.Message, "anti-affinity"):
 			f.Cause, f.Summary = DomainFull, where+", which is full"
 			if users := read.users(job); len(users) > 0 {
 				f.Summary += ": others have pods there"
@@ -108,6 +112,13 @@ func domainRoom(d *diagnosis) []Finding {
 			}
 		default:
 			continue // the rules on scheduling say more
+		}
+		if moves := job.moves; moves != nil && len(moves.Left) > 0 {
+			fact := Fact{Object: object("job", job.name), Text: "has left " + some(moves.Left, maxFacts) + ", where its pods found no nodes"}
+			if moves.LastTime != nil {
+				fact.Time = at(moves.LastTime.Time)
+			}
+			f.Evidence = append(f.Evidence, fact)
 		}
 		findings = append(findings, f)
 	}
