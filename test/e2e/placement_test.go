@@ -60,6 +60,18 @@ func TestExclusivePlacement(t *testing.T) {
 	}
 	k.okIn(fmt.Sprintf(exclusive, "third", 2), "create", "-f", "-")
 	k.eventually(placementTimeout, func() string { return k.alone("third", 2) })
+	// All racks have Jobs: the scheduler keeps pods out that come later, though they do not ask for a rack of their own.
+	plain := strings.Replace(exclusive, "jobset-apiserver.io/rack}", `""}`, 1)
+	k.okIn(fmt.Sprintf(plain, "plain", 1), "create", "-f", "-")
+	k.eventually(placementTimeout, func() string {
+		const path = `{range .items[*]}{.spec.nodeName}{.status.conditions[?(@.type=="PodScheduled")].reason} {.status.conditions[?(@.type=="PodScheduled")].message}{"\n"}{end}`
+		got := k.ok("get", "pods", "-l", "jobset.sigs.k8s.io/jobset-name=plain", "-o", "jsonpath="+path)
+		if strings.Count(got, "Unschedulable") != 2 || !strings.Contains(got, "anti-affinity") {
+			return "pods of a set that does not ask for racks: " + got
+		}
+		return ""
+	})
+	k.ok("delete", "jobset", "plain")
 
 	k.ok("annotate", "pod", "-l", "jobset.sigs.k8s.io/jobset-name=first,jobset.sigs.k8s.io/job-index=1", "jobset-apiserver.io/kwok-outcome=failed", "--overwrite")
 	k.eventually(placementTimeout, func() string {
