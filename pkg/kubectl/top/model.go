@@ -123,7 +123,7 @@ func New(s *snapshot.Set, domainLabel string, domains map[string]string) *Top {
 		Placement: Placement{DomainLabel: domainLabel}, ReplicatedJobs: []Group{},
 	}
 	t.addHistory(s)
-	groups := map[string]*Group{}
+	groups, leaving := map[string]*Group{}, map[types.UID]bool{}
 	for i := range js.Spec.ReplicatedJobs {
 		rj := &js.Spec.ReplicatedJobs[i]
 		counts := helper.CountReplicatedJob(js, rj.Name)
@@ -138,7 +138,6 @@ func New(s *snapshot.Set, domainLabel string, domains map[string]string) *Top {
 			g.Restarts += s.JobRestarts(g.Name, index)
 		}
 	}
-	leaving := map[types.UID]bool{}
 	for _, job := range s.Jobs {
 		state := s.JobState(job)
 		leaving[job.UID] = state == snapshot.JobTerminating || state == snapshot.JobOutdated
