@@ -69,7 +69,7 @@ func newServer() *server {
 	klog.SetOutput(io.Discard) // the library logs each error that it finds twice
 	scheme, _ := apiserver.NewScheme()
 	codecs := serializer.NewCodecFactory(scheme, serializer.WithSerializer(cbor.NewSerializerInfo))
-	gates := gates.Gates{InPlaceRestart: true, RestartJob: true, ElasticJobSet: true, JobSetActiveDeadlineSeconds: true, ExecutionAttemptsTracking: true, MutablePodResourcesForSuspendedJobSets: true}
+	gates := gates.Gates{InPlaceRestart: true, RestartJob: true, ElasticJobSet: true, JobSetActiveDeadlineSeconds: true, ExecutionAttemptsTracking: true, MutablePodResourcesForSuspendedJobSets: true, JobSetWorkloadAwareSchedulingAPI: true}
 	s := &server{codecs: payload.Bounded(codecs, scheme), strategy: strategy.NewStrategy(scheme, gates, time.Now)}
 	s.handler = payload.NewHandler(http.HandlerFunc(s.handle), scheme, codecs)
 	s.stored = builders.Hub("train", builders.WithHubJobs("launcher", 1, 1), builders.WithHubJobs("workers", 2, 4))

@@ -32,6 +32,8 @@ const (
 	// ExclusivePlacement lets the controller choose a topology domain for each Job of a set that asks for exclusive placement. This gate is
 	// ours alone.
 	ExclusivePlacement featuregate.Feature = "ExclusivePlacement"
+	// JobSetWorkloadAwareSchedulingAPI allows sets to say how their pods are grouped for the scheduler of the cluster.
+	JobSetWorkloadAwareSchedulingAPI featuregate.Feature = "JobSetWorkloadAwareSchedulingAPI"
 	// SequentialJobWorkload lets a SequentialJob with a queue hold quota for all of its steps, by one Workload of Kueue.
 	SequentialJobWorkload featuregate.Feature = "SequentialJobWorkload"
 	// DisaggregatedSet serves the API group disaggregatedset.x-k8s.io, and runs its controller.
@@ -57,6 +59,7 @@ func Specs() map[featuregate.Feature]featuregate.VersionedSpecs {
 		MutablePodResourcesForSuspendedJobSets: alpha("0.13"),
 		RestartOnFailureTarget:                 alpha("0.13"),
 		ExclusivePlacement:                     alpha("0.13"),
+		JobSetWorkloadAwareSchedulingAPI:       alpha("0.13"),
 		SequentialJobWorkload:                  alpha("0.13"),
 		DisaggregatedSet:                       alpha("0.13"),
 		TLSOptions: {
@@ -83,6 +86,7 @@ func JobSet(gate featuregate.FeatureGate) gates.Gates {
 		MutablePodResourcesForSuspendedJobSets: gate.Enabled(MutablePodResourcesForSuspendedJobSets),
 		RestartOnFailureTarget:                 gate.Enabled(RestartOnFailureTarget),
 		ExclusivePlacement:                     gate.Enabled(ExclusivePlacement),
+		JobSetWorkloadAwareSchedulingAPI:       gate.Enabled(JobSetWorkloadAwareSchedulingAPI),
 	}
 }
 

@@ -25,6 +25,7 @@ func TestGates(t *testing.T) {
 		"MutablePodResourcesForSuspendedJobSets": "ALPHA since 0.13, false",
 		"RestartOnFailureTarget":                 "ALPHA since 0.13, false",
 		"ExclusivePlacement":                     "ALPHA since 0.13, false",
+		"JobSetWorkloadAwareSchedulingAPI":       "ALPHA since 0.13, false",
 		"SequentialJobWorkload":                  "ALPHA since 0.13, false",
 		"DisaggregatedSet":                       "ALPHA since 0.13, false",
 		"TLSOptions":                             " since 0.13, true, locked",

@@ -88,6 +88,12 @@ type JobSetSpec struct {
 	// set is resumed or restarted as a whole. Absent means no limit. May be set, changed and removed until the set has
 	// finished. Needs the JobSetActiveDeadlineSeconds feature; without it the field is dropped.
 	ActiveDeadlineSeconds *int64
+
+	// scheduling groups the pods of the set for the scheduler of the cluster, for example as a gang: all of its pods get nodes at the same
+	// time, or none of them. May be added, changed and removed only while the set is suspended, once the condition Suspended is True. Needs
+	// the JobSetWorkloadAwareSchedulingAPI feature; without it the field is rejected. This release stores and checks the field, but does
+	// not create the groups yet: pods are scheduled as without it.
+	Scheduling *JobSetSchedulingConfiguration
 }
 
 // ReplicatedJob is a group of identical Jobs.

@@ -83,18 +83,26 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &jobsetv1alpha2.CoordinatorApplyConfiguration{}
 	case v1alpha2.SchemeGroupVersion.WithKind("DependsOn"):
 		return &jobsetv1alpha2.DependsOnApplyConfiguration{}
+	case v1alpha2.SchemeGroupVersion.WithKind("DisruptionMode"):
+		return &jobsetv1alpha2.DisruptionModeApplyConfiguration{}
 	case v1alpha2.SchemeGroupVersion.WithKind("FailureCause"):
 		return &jobsetv1alpha2.FailureCauseApplyConfiguration{}
 	case v1alpha2.SchemeGroupVersion.WithKind("FailurePolicy"):
 		return &jobsetv1alpha2.FailurePolicyApplyConfiguration{}
 	case v1alpha2.SchemeGroupVersion.WithKind("FailurePolicyRule"):
 		return &jobsetv1alpha2.FailurePolicyRuleApplyConfiguration{}
+	case v1alpha2.SchemeGroupVersion.WithKind("GangSchedulingPolicy"):
+		return &jobsetv1alpha2.GangSchedulingPolicyApplyConfiguration{}
 	case v1alpha2.SchemeGroupVersion.WithKind("JobMoves"):
 		return &jobsetv1alpha2.JobMovesApplyConfiguration{}
 	case v1alpha2.SchemeGroupVersion.WithKind("JobPlacement"):
 		return &jobsetv1alpha2.JobPlacementApplyConfiguration{}
+	case v1alpha2.SchemeGroupVersion.WithKind("JobScheduling"):
+		return &jobsetv1alpha2.JobSchedulingApplyConfiguration{}
 	case v1alpha2.SchemeGroupVersion.WithKind("JobSet"):
 		return &jobsetv1alpha2.JobSetApplyConfiguration{}
+	case v1alpha2.SchemeGroupVersion.WithKind("JobSetSchedulingConfiguration"):
+		return &jobsetv1alpha2.JobSetSchedulingConfigurationApplyConfiguration{}
 	case v1alpha2.SchemeGroupVersion.WithKind("JobSetSpec"):
 		return &jobsetv1alpha2.JobSetSpecApplyConfiguration{}
 	case v1alpha2.SchemeGroupVersion.WithKind("JobSetStatus"):
@@ -107,12 +115,22 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &jobsetv1alpha2.ReplicatedJobApplyConfiguration{}
 	case v1alpha2.SchemeGroupVersion.WithKind("ReplicatedJobPlacement"):
 		return &jobsetv1alpha2.ReplicatedJobPlacementApplyConfiguration{}
+	case v1alpha2.SchemeGroupVersion.WithKind("ReplicatedJobScheduling"):
+		return &jobsetv1alpha2.ReplicatedJobSchedulingApplyConfiguration{}
 	case v1alpha2.SchemeGroupVersion.WithKind("ReplicatedJobStatus"):
 		return &jobsetv1alpha2.ReplicatedJobStatusApplyConfiguration{}
+	case v1alpha2.SchemeGroupVersion.WithKind("SchedulingConstraints"):
+		return &jobsetv1alpha2.SchedulingConstraintsApplyConfiguration{}
+	case v1alpha2.SchemeGroupVersion.WithKind("SchedulingPolicy"):
+		return &jobsetv1alpha2.SchedulingPolicyApplyConfiguration{}
+	case v1alpha2.SchemeGroupVersion.WithKind("SchedulingResourceClaim"):
+		return &jobsetv1alpha2.SchedulingResourceClaimApplyConfiguration{}
 	case v1alpha2.SchemeGroupVersion.WithKind("StartupPolicy"):
 		return &jobsetv1alpha2.StartupPolicyApplyConfiguration{}
 	case v1alpha2.SchemeGroupVersion.WithKind("SuccessPolicy"):
 		return &jobsetv1alpha2.SuccessPolicyApplyConfiguration{}
+	case v1alpha2.SchemeGroupVersion.WithKind("TopologyConstraint"):
+		return &jobsetv1alpha2.TopologyConstraintApplyConfiguration{}
 	case v1alpha2.SchemeGroupVersion.WithKind("VolumeClaimPolicy"):
 		return &jobsetv1alpha2.VolumeClaimPolicyApplyConfiguration{}
 	case v1alpha2.SchemeGroupVersion.WithKind("VolumeRetentionPolicy"):

@@ -85,26 +85,38 @@ func GetOpenAPIDefinitions(ref common.ReferenceCallback) map[string]common.OpenA
 		v1.PlacementPolicy{}.OpenAPIModelName():                                      schema_pkg_apis_disaggregatedset_v1_PlacementPolicy(ref),
 		v1.RoleScaling{}.OpenAPIModelName():                                          schema_pkg_apis_disaggregatedset_v1_RoleScaling(ref),
 		v1.RoleStatus{}.OpenAPIModelName():                                           schema_pkg_apis_disaggregatedset_v1_RoleStatus(ref),
+		v1alpha2.AllDisruptionMode{}.OpenAPIModelName():                              schema_pkg_apis_jobset_v1alpha2_AllDisruptionMode(ref),
 		v1alpha2.Attempt{}.OpenAPIModelName():                                        schema_pkg_apis_jobset_v1alpha2_Attempt(ref),
+		v1alpha2.BasicSchedulingPolicy{}.OpenAPIModelName():                          schema_pkg_apis_jobset_v1alpha2_BasicSchedulingPolicy(ref),
 		v1alpha2.Checkpoint{}.OpenAPIModelName():                                     schema_pkg_apis_jobset_v1alpha2_Checkpoint(ref),
 		v1alpha2.Coordinator{}.OpenAPIModelName():                                    schema_pkg_apis_jobset_v1alpha2_Coordinator(ref),
 		v1alpha2.DependsOn{}.OpenAPIModelName():                                      schema_pkg_apis_jobset_v1alpha2_DependsOn(ref),
+		v1alpha2.DisruptionMode{}.OpenAPIModelName():                                 schema_pkg_apis_jobset_v1alpha2_DisruptionMode(ref),
 		v1alpha2.FailureCause{}.OpenAPIModelName():                                   schema_pkg_apis_jobset_v1alpha2_FailureCause(ref),
 		v1alpha2.FailurePolicy{}.OpenAPIModelName():                                  schema_pkg_apis_jobset_v1alpha2_FailurePolicy(ref),
 		v1alpha2.FailurePolicyRule{}.OpenAPIModelName():                              schema_pkg_apis_jobset_v1alpha2_FailurePolicyRule(ref),
+		v1alpha2.GangSchedulingPolicy{}.OpenAPIModelName():                           schema_pkg_apis_jobset_v1alpha2_GangSchedulingPolicy(ref),
 		v1alpha2.JobMoves{}.OpenAPIModelName():                                       schema_pkg_apis_jobset_v1alpha2_JobMoves(ref),
 		v1alpha2.JobPlacement{}.OpenAPIModelName():                                   schema_pkg_apis_jobset_v1alpha2_JobPlacement(ref),
+		v1alpha2.JobScheduling{}.OpenAPIModelName():                                  schema_pkg_apis_jobset_v1alpha2_JobScheduling(ref),
 		v1alpha2.JobSet{}.OpenAPIModelName():                                         schema_pkg_apis_jobset_v1alpha2_JobSet(ref),
 		v1alpha2.JobSetList{}.OpenAPIModelName():                                     schema_pkg_apis_jobset_v1alpha2_JobSetList(ref),
+		v1alpha2.JobSetSchedulingConfiguration{}.OpenAPIModelName():                  schema_pkg_apis_jobset_v1alpha2_JobSetSchedulingConfiguration(ref),
 		v1alpha2.JobSetSpec{}.OpenAPIModelName():                                     schema_pkg_apis_jobset_v1alpha2_JobSetSpec(ref),
 		v1alpha2.JobSetStatus{}.OpenAPIModelName():                                   schema_pkg_apis_jobset_v1alpha2_JobSetStatus(ref),
 		v1alpha2.Network{}.OpenAPIModelName():                                        schema_pkg_apis_jobset_v1alpha2_Network(ref),
 		v1alpha2.Placement{}.OpenAPIModelName():                                      schema_pkg_apis_jobset_v1alpha2_Placement(ref),
 		v1alpha2.ReplicatedJob{}.OpenAPIModelName():                                  schema_pkg_apis_jobset_v1alpha2_ReplicatedJob(ref),
 		v1alpha2.ReplicatedJobPlacement{}.OpenAPIModelName():                         schema_pkg_apis_jobset_v1alpha2_ReplicatedJobPlacement(ref),
+		v1alpha2.ReplicatedJobScheduling{}.OpenAPIModelName():                        schema_pkg_apis_jobset_v1alpha2_ReplicatedJobScheduling(ref),
 		v1alpha2.ReplicatedJobStatus{}.OpenAPIModelName():                            schema_pkg_apis_jobset_v1alpha2_ReplicatedJobStatus(ref),
+		v1alpha2.SchedulingConstraints{}.OpenAPIModelName():                          schema_pkg_apis_jobset_v1alpha2_SchedulingConstraints(ref),
+		v1alpha2.SchedulingPolicy{}.OpenAPIModelName():                               schema_pkg_apis_jobset_v1alpha2_SchedulingPolicy(ref),
+		v1alpha2.SchedulingResourceClaim{}.OpenAPIModelName():                        schema_pkg_apis_jobset_v1alpha2_SchedulingResourceClaim(ref),
+		v1alpha2.SingleDisruptionMode{}.OpenAPIModelName():                           schema_pkg_apis_jobset_v1alpha2_SingleDisruptionMode(ref),
 		v1alpha2.StartupPolicy{}.OpenAPIModelName():                                  schema_pkg_apis_jobset_v1alpha2_StartupPolicy(ref),
 		v1alpha2.SuccessPolicy{}.OpenAPIModelName():                                  schema_pkg_apis_jobset_v1alpha2_SuccessPolicy(ref),
+		v1alpha2.TopologyConstraint{}.OpenAPIModelName():                             schema_pkg_apis_jobset_v1alpha2_TopologyConstraint(ref),
 		v1alpha2.VolumeClaimPolicy{}.OpenAPIModelName():                              schema_pkg_apis_jobset_v1alpha2_VolumeClaimPolicy(ref),
 		v1alpha2.VolumeRetentionPolicy{}.OpenAPIModelName():                          schema_pkg_apis_jobset_v1alpha2_VolumeRetentionPolicy(ref),
 		leaderworkersetv1.GroupRestartBackoff{}.OpenAPIModelName():                   schema_pkg_apis_leaderworkerset_v1_GroupRestartBackoff(ref),
@@ -3212,6 +3224,17 @@ func schema_pkg_apis_disaggregatedset_v1_RoleStatus(ref common.ReferenceCallback
 	}
 }
 
+func schema_pkg_apis_jobset_v1alpha2_AllDisruptionMode(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "AllDisruptionMode lets only whole groups be preempted. It has no settings.",
+				Type:        []string{"object"},
+			},
+		},
+	}
+}
+
 func schema_pkg_apis_jobset_v1alpha2_Attempt(ref common.ReferenceCallback) common.OpenAPIDefinition {
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
@@ -3347,6 +3370,17 @@ func schema_pkg_apis_jobset_v1alpha2_Attempt(ref common.ReferenceCallback) commo
 	}
 }
 
+func schema_pkg_apis_jobset_v1alpha2_BasicSchedulingPolicy(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "BasicSchedulingPolicy schedules pods one by one. It has no settings.",
+				Type:        []string{"object"},
+			},
+		},
+	}
+}
+
 func schema_pkg_apis_jobset_v1alpha2_Checkpoint(ref common.ReferenceCallback) common.OpenAPIDefinition {
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
@@ -3450,6 +3484,33 @@ func schema_pkg_apis_jobset_v1alpha2_DependsOn(ref common.ReferenceCallback) com
 				Required: []string{"name", "status"},
 			},
 		},
+	}
+}
+
+func schema_pkg_apis_jobset_v1alpha2_DisruptionMode(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "DisruptionMode says whether single pods of a group can be preempted. Exactly one field must be set.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"single": {
+						SchemaProps: spec.SchemaProps{
+							Description: "single lets the scheduler preempt some pods of the group and leave the others.",
+							Ref:         ref(v1alpha2.SingleDisruptionMode{}.OpenAPIModelName()),
+						},
+					},
+					"all": {
+						SchemaProps: spec.SchemaProps{
+							Description: "all lets the scheduler preempt only all pods of the group together.",
+							Ref:         ref(v1alpha2.AllDisruptionMode{}.OpenAPIModelName()),
+						},
+					},
+				},
+			},
+		},
+		Dependencies: []string{
+			v1alpha2.AllDisruptionMode{}.OpenAPIModelName(), v1alpha2.SingleDisruptionMode{}.OpenAPIModelName()},
 	}
 }
 
@@ -3669,6 +3730,27 @@ func schema_pkg_apis_jobset_v1alpha2_FailurePolicyRule(ref common.ReferenceCallb
 	}
 }
 
+func schema_pkg_apis_jobset_v1alpha2_GangSchedulingPolicy(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "GangSchedulingPolicy schedules pods together.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"minCount": {
+						SchemaProps: spec.SchemaProps{
+							Description: "minCount is the number of pods, 1 or more, that must fit into the cluster at the same time, and at most the number of pods in the group. Absent means all of them. Must not be set in the policy of a whole set whose replicatedJobs start one after another.",
+							Minimum:     ptr.To[float64](1),
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
+				},
+			},
+		},
+	}
+}
+
 func schema_pkg_apis_jobset_v1alpha2_JobMoves(ref common.ReferenceCallback) common.OpenAPIDefinition {
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
@@ -3765,6 +3847,61 @@ func schema_pkg_apis_jobset_v1alpha2_JobPlacement(ref common.ReferenceCallback) 
 		},
 		Dependencies: []string{
 			v1alpha2.JobMoves{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_jobset_v1alpha2_JobScheduling(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "JobScheduling is how the pods of each Job of a replicatedJob are scheduled.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"schedulingPolicy": {
+						SchemaProps: spec.SchemaProps{
+							Description: "schedulingPolicy says whether the pods of a Job are scheduled one by one (basic) or together (gang). Absent means gang, without minCount.",
+							Ref:         ref(v1alpha2.SchedulingPolicy{}.OpenAPIModelName()),
+						},
+					},
+					"schedulingConstraints": {
+						SchemaProps: spec.SchemaProps{
+							Description: "schedulingConstraints limits where the pods of a Job can run. Absent means anywhere.",
+							Ref:         ref(v1alpha2.SchedulingConstraints{}.OpenAPIModelName()),
+						},
+					},
+					"disruptionMode": {
+						SchemaProps: spec.SchemaProps{
+							Description: "disruptionMode says whether the scheduler may preempt single pods of a Job. Absent leaves it to the cluster, whose default is single.",
+							Ref:         ref(v1alpha2.DisruptionMode{}.OpenAPIModelName()),
+						},
+					},
+					"resourceClaims": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-map-keys": []interface{}{
+									"name",
+								},
+								"x-kubernetes-list-type": "map",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "resourceClaims are devices that the pods of a Job share. At most 4.",
+							MaxItems:    ptr.To[int64](4),
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1alpha2.SchedulingResourceClaim{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+				},
+			},
+		},
+		Dependencies: []string{
+			v1alpha2.DisruptionMode{}.OpenAPIModelName(), v1alpha2.SchedulingConstraints{}.OpenAPIModelName(), v1alpha2.SchedulingPolicy{}.OpenAPIModelName(), v1alpha2.SchedulingResourceClaim{}.OpenAPIModelName()},
 	}
 }
 
@@ -3865,6 +4002,58 @@ func schema_pkg_apis_jobset_v1alpha2_JobSetList(ref common.ReferenceCallback) co
 		},
 		Dependencies: []string{
 			v1alpha2.JobSet{}.OpenAPIModelName(), metav1.ListMeta{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_jobset_v1alpha2_JobSetSchedulingConfiguration(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "JobSetSchedulingConfiguration says how the pods of a set are grouped for the scheduler of the cluster.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"schedulingPolicy": {
+						SchemaProps: spec.SchemaProps{
+							Description: "schedulingPolicy says whether the pods of the set are scheduled one by one (basic) or together (gang). Defaults to gang, without minCount, when the set is created, unless replicatedJobs is set or the replicatedJobs start one after another; without a policy those are scheduled as one gang for each replicatedJob. Must not be set together with replicatedJobs.",
+							Ref:         ref(v1alpha2.SchedulingPolicy{}.OpenAPIModelName()),
+						},
+					},
+					"schedulingConstraints": {
+						SchemaProps: spec.SchemaProps{
+							Description: "schedulingConstraints limits where the pods of a group can run. Absent means anywhere. Must not be set together with replicatedJobs.",
+							Ref:         ref(v1alpha2.SchedulingConstraints{}.OpenAPIModelName()),
+						},
+					},
+					"disruptionMode": {
+						SchemaProps: spec.SchemaProps{
+							Description: "disruptionMode says whether the scheduler may preempt single pods of a group. Absent leaves it to the cluster, whose default is single. Must not be set together with replicatedJobs.",
+							Ref:         ref(v1alpha2.DisruptionMode{}.OpenAPIModelName()),
+						},
+					},
+					"replicatedJobs": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "replicatedJobs groups the replicatedJobs of the set: each of them must be a target of exactly one entry. At most 50.",
+							MaxItems:    ptr.To[int64](50),
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1alpha2.ReplicatedJobScheduling{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+				},
+			},
+		},
+		Dependencies: []string{
+			v1alpha2.DisruptionMode{}.OpenAPIModelName(), v1alpha2.ReplicatedJobScheduling{}.OpenAPIModelName(), v1alpha2.SchedulingConstraints{}.OpenAPIModelName(), v1alpha2.SchedulingPolicy{}.OpenAPIModelName()},
 	}
 }
 
@@ -3977,11 +4166,17 @@ func schema_pkg_apis_jobset_v1alpha2_JobSetSpec(ref common.ReferenceCallback) co
 							Format:      "int64",
 						},
 					},
+					"scheduling": {
+						SchemaProps: spec.SchemaProps{
+							Description: "scheduling groups the pods of the set for the scheduler of the cluster, for example as a gang: all of its pods get nodes at the same time, or none of them. May be added, changed and removed only while the set is suspended, once the condition Suspended is True. Needs the JobSetWorkloadAwareSchedulingAPI feature; without it the field is rejected. This release stores and checks the field, but does not create the groups yet: pods are scheduled as without it.",
+							Ref:         ref(v1alpha2.JobSetSchedulingConfiguration{}.OpenAPIModelName()),
+						},
+					},
 				},
 			},
 		},
 		Dependencies: []string{
-			v1alpha2.Coordinator{}.OpenAPIModelName(), v1alpha2.FailurePolicy{}.OpenAPIModelName(), v1alpha2.Network{}.OpenAPIModelName(), v1alpha2.ReplicatedJob{}.OpenAPIModelName(), v1alpha2.StartupPolicy{}.OpenAPIModelName(), v1alpha2.SuccessPolicy{}.OpenAPIModelName(), v1alpha2.VolumeClaimPolicy{}.OpenAPIModelName()},
+			v1alpha2.Coordinator{}.OpenAPIModelName(), v1alpha2.FailurePolicy{}.OpenAPIModelName(), v1alpha2.JobSetSchedulingConfiguration{}.OpenAPIModelName(), v1alpha2.Network{}.OpenAPIModelName(), v1alpha2.ReplicatedJob{}.OpenAPIModelName(), v1alpha2.StartupPolicy{}.OpenAPIModelName(), v1alpha2.SuccessPolicy{}.OpenAPIModelName(), v1alpha2.VolumeClaimPolicy{}.OpenAPIModelName()},
 	}
 }
 
@@ -4360,6 +4555,88 @@ func schema_pkg_apis_jobset_v1alpha2_ReplicatedJobPlacement(ref common.Reference
 	}
 }
 
+func schema_pkg_apis_jobset_v1alpha2_ReplicatedJobScheduling(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ReplicatedJobScheduling is how the pods of some replicatedJobs are scheduled: as one group, or with job as one group for each Job.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"targetReplicatedJobs": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "set",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "targetReplicatedJobs are the names of the replicatedJobs, 1 to 50, each of at most 256 characters. Exactly one if job is set.",
+							MaxItems:    ptr.To[int64](50),
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Type:   []string{"string"},
+										Format: "",
+									},
+								},
+							},
+						},
+					},
+					"schedulingPolicy": {
+						SchemaProps: spec.SchemaProps{
+							Description: "schedulingPolicy says whether the pods are scheduled one by one (basic) or together (gang). Absent means gang, without minCount. Must not be set together with job.",
+							Ref:         ref(v1alpha2.SchedulingPolicy{}.OpenAPIModelName()),
+						},
+					},
+					"schedulingConstraints": {
+						SchemaProps: spec.SchemaProps{
+							Description: "schedulingConstraints limits where the pods of the group can run. Absent means anywhere. Must not be set together with job.",
+							Ref:         ref(v1alpha2.SchedulingConstraints{}.OpenAPIModelName()),
+						},
+					},
+					"disruptionMode": {
+						SchemaProps: spec.SchemaProps{
+							Description: "disruptionMode says whether the scheduler may preempt single pods of the group. Absent leaves it to the cluster, whose default is single. Must not be set together with job.",
+							Ref:         ref(v1alpha2.DisruptionMode{}.OpenAPIModelName()),
+						},
+					},
+					"resourceClaims": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-map-keys": []interface{}{
+									"name",
+								},
+								"x-kubernetes-list-type": "map",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "resourceClaims are devices that the pods of the group share. At most 4. Must not be set together with job.",
+							MaxItems:    ptr.To[int64](4),
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1alpha2.SchedulingResourceClaim{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+					"job": {
+						SchemaProps: spec.SchemaProps{
+							Description: "job makes each Job of the replicatedJob a group of its own.",
+							Ref:         ref(v1alpha2.JobScheduling{}.OpenAPIModelName()),
+						},
+					},
+				},
+				Required: []string{"targetReplicatedJobs"},
+			},
+		},
+		Dependencies: []string{
+			v1alpha2.DisruptionMode{}.OpenAPIModelName(), v1alpha2.JobScheduling{}.OpenAPIModelName(), v1alpha2.SchedulingConstraints{}.OpenAPIModelName(), v1alpha2.SchedulingPolicy{}.OpenAPIModelName(), v1alpha2.SchedulingResourceClaim{}.OpenAPIModelName()},
+	}
+}
+
 func schema_pkg_apis_jobset_v1alpha2_ReplicatedJobStatus(ref common.ReferenceCallback) common.OpenAPIDefinition {
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
@@ -4462,6 +4739,114 @@ func schema_pkg_apis_jobset_v1alpha2_ReplicatedJobStatus(ref common.ReferenceCal
 	}
 }
 
+func schema_pkg_apis_jobset_v1alpha2_SchedulingConstraints(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "SchedulingConstraints limits where the pods of a group can run.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"topology": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "topology names the domain that all pods of the group must share. At most 1 item.",
+							MaxItems:    ptr.To[int64](1),
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1alpha2.TopologyConstraint{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+				},
+			},
+		},
+		Dependencies: []string{
+			v1alpha2.TopologyConstraint{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_jobset_v1alpha2_SchedulingPolicy(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "SchedulingPolicy says whether the pods of a group are scheduled one by one or together. Exactly one field must be set.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"basic": {
+						SchemaProps: spec.SchemaProps{
+							Description: "basic schedules the pods one by one.",
+							Ref:         ref(v1alpha2.BasicSchedulingPolicy{}.OpenAPIModelName()),
+						},
+					},
+					"gang": {
+						SchemaProps: spec.SchemaProps{
+							Description: "gang schedules the pods together: none of them gets a node before there is room for minCount of them.",
+							Ref:         ref(v1alpha2.GangSchedulingPolicy{}.OpenAPIModelName()),
+						},
+					},
+				},
+			},
+		},
+		Dependencies: []string{
+			v1alpha2.BasicSchedulingPolicy{}.OpenAPIModelName(), v1alpha2.GangSchedulingPolicy{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_jobset_v1alpha2_SchedulingResourceClaim(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "SchedulingResourceClaim is a claim on devices that the pods of a group share. Exactly one of resourceClaimName and resourceClaimTemplateName must be set. Pods use it by an entry of their resourceClaims that is the same.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"name": {
+						SchemaProps: spec.SchemaProps{
+							Description: "name identifies the claim in the group. Must be a DNS-1123 label.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"resourceClaimName": {
+						SchemaProps: spec.SchemaProps{
+							Description: "resourceClaimName is the name of a ResourceClaim in the namespace of the set.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"resourceClaimTemplateName": {
+						SchemaProps: spec.SchemaProps{
+							Description: "resourceClaimTemplateName is the name of a ResourceClaimTemplate in the namespace of the set. Each group gets a ResourceClaim from it.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+				},
+				Required: []string{"name"},
+			},
+		},
+	}
+}
+
+func schema_pkg_apis_jobset_v1alpha2_SingleDisruptionMode(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "SingleDisruptionMode lets single pods of a group be preempted. It has no settings.",
+				Type:        []string{"object"},
+			},
+		},
+	}
+}
+
 func schema_pkg_apis_jobset_v1alpha2_StartupPolicy(ref common.ReferenceCallback) common.OpenAPIDefinition {
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
@@ -4522,6 +4907,28 @@ func schema_pkg_apis_jobset_v1alpha2_SuccessPolicy(ref common.ReferenceCallback)
 					},
 				},
 				Required: []string{"operator"},
+			},
+		},
+	}
+}
+
+func schema_pkg_apis_jobset_v1alpha2_TopologyConstraint(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "TopologyConstraint names a kind of topology domain.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"key": {
+						SchemaProps: spec.SchemaProps{
+							Description: "key is the label of nodes whose value is the domain, for example topology.kubernetes.io/rack.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+				},
+				Required: []string{"key"},
 			},
 		},
 	}

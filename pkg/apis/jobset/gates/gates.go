@@ -23,4 +23,6 @@ type Gates struct {
 	RestartOnFailureTarget bool
 	// ExclusivePlacement gives each Job of a set that asks for it a topology domain of its own.
 	ExclusivePlacement bool
+	// JobSetWorkloadAwareSchedulingAPI allows spec.scheduling.
+	JobSetWorkloadAwareSchedulingAPI bool
 }

@@ -14,18 +14,21 @@ import (
 
 func TestRequiredFields(t *testing.T) {
 	want := map[string][]string{
-		"JobSetList":             {"items"},
-		"ReplicatedJob":          {"name", "template"},
-		"DependsOn":              {"name", "status"},
-		"SuccessPolicy":          {"operator"},
-		"FailurePolicyRule":      {"name", "action"},
-		"StartupPolicy":          {"startupPolicyOrder"},
-		"Coordinator":            {"replicatedJob"},
-		"ReplicatedJobPlacement": {"name", "topologyKey"},
-		"ReplicatedJobStatus":    {"name", "ready", "succeeded", "failed", "active", "suspended"},
-		"Attempt":                {"number", "trigger", "scope"},
-		"Checkpoint":             {"step"},
-		"FailureCause":           {"job"},
+		"JobSetList":              {"items"},
+		"ReplicatedJob":           {"name", "template"},
+		"DependsOn":               {"name", "status"},
+		"SuccessPolicy":           {"operator"},
+		"FailurePolicyRule":       {"name", "action"},
+		"StartupPolicy":           {"startupPolicyOrder"},
+		"Coordinator":             {"replicatedJob"},
+		"ReplicatedJobPlacement":  {"name", "topologyKey"},
+		"ReplicatedJobStatus":     {"name", "ready", "succeeded", "failed", "active", "suspended"},
+		"Attempt":                 {"number", "trigger", "scope"},
+		"Checkpoint":              {"step"},
+		"FailureCause":            {"job"},
+		"ReplicatedJobScheduling": {"targetReplicatedJobs"},
+		"SchedulingResourceClaim": {"name"},
+		"TopologyConstraint":      {"key"},
 	}
 	got := map[string][]string{}
 	for name, definition := range published(t) {

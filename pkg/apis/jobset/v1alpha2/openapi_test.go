@@ -50,8 +50,10 @@ func TestDefinitionsHaveTheNamesOfThePublishedSchema(t *testing.T) {
 		}
 	}
 	want := []string{
-		"Attempt", "Checkpoint", "Coordinator", "DependsOn", "FailureCause", "FailurePolicy", "FailurePolicyRule", "JobMoves", "JobPlacement", "JobSet", "JobSetList", "JobSetSpec", "JobSetStatus", "Network",
-		"Placement", "ReplicatedJob", "ReplicatedJobPlacement", "ReplicatedJobStatus", "StartupPolicy", "SuccessPolicy", "VolumeClaimPolicy", "VolumeRetentionPolicy",
+		"AllDisruptionMode", "Attempt", "BasicSchedulingPolicy", "Checkpoint", "Coordinator", "DependsOn", "DisruptionMode", "FailureCause", "FailurePolicy", "FailurePolicyRule",
+		"GangSchedulingPolicy", "JobMoves", "JobPlacement", "JobScheduling", "JobSet", "JobSetList", "JobSetSchedulingConfiguration", "JobSetSpec", "JobSetStatus", "Network",
+		"Placement", "ReplicatedJob", "ReplicatedJobPlacement", "ReplicatedJobScheduling", "ReplicatedJobStatus", "SchedulingConstraints", "SchedulingPolicy", "SchedulingResourceClaim",
+		"SingleDisruptionMode", "StartupPolicy", "SuccessPolicy", "TopologyConstraint", "VolumeClaimPolicy", "VolumeRetentionPolicy",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("definitions (-want +got):\n%s", diff)
@@ -137,6 +139,11 @@ func TestListsMergeAsSpecified(t *testing.T) {
 		"ReplicatedJobPlacement.jobs":                    "atomic",
 		"JobMoves.left":                                  "atomic",
 		"JobSetStatus.attempts":                          "map by number, merged by number",
+		"JobSetSchedulingConfiguration.replicatedJobs":   "atomic",
+		"ReplicatedJobScheduling.targetReplicatedJobs":   "set",
+		"ReplicatedJobScheduling.resourceClaims":         "map by name",
+		"JobScheduling.resourceClaims":                   "map by name",
+		"SchedulingConstraints.topology":                 "atomic",
 		"ReplicatedJobStatus.jobRestarts":                "atomic",
 		"ReplicatedJobStatus.jobRestartsCountTowardsMax": "atomic",
 	}
@@ -189,6 +196,12 @@ func TestLimitsAndDefaultsAreStated(t *testing.T) {
 		"JobSetSpec.ttlSecondsAfterFinished":             "minimum 0",
 		"JobSetSpec.volumeClaimPolicies":                 "at most 50 items",
 		"JobSetSpec.activeDeadlineSeconds":               "minimum 1",
+		"JobSetSchedulingConfiguration.replicatedJobs":   "at most 50 items",
+		"ReplicatedJobScheduling.targetReplicatedJobs":   "at most 50 items",
+		"ReplicatedJobScheduling.resourceClaims":         "at most 4 items",
+		"JobScheduling.resourceClaims":                   "at most 4 items",
+		"SchedulingConstraints.topology":                 "at most 1 items",
+		"GangSchedulingPolicy.minCount":                  "minimum 1",
 		"ReplicatedJob.replicas":                         "minimum 0, default 1",
 		"ReplicatedJob.groupName":                        "default default",
 		"ReplicatedJob.dependsOn":                        "at most 5 items",
@@ -236,6 +249,7 @@ func TestFormatsOfNumbers(t *testing.T) {
 	want := map[string]string{
 		"JobSetSpec.ttlSecondsAfterFinished":         "int32",
 		"JobSetSpec.activeDeadlineSeconds":           "int64",
+		"GangSchedulingPolicy.minCount":              "int32",
 		"ReplicatedJob.replicas":                     "int32",
 		"FailurePolicy.maxRestarts":                  "int32",
 		"Coordinator.jobIndex":                       "int32",

@@ -119,6 +119,13 @@ type JobSetSpec struct {
 	// +optional
 	// +k8s:validation:minimum=1
 	ActiveDeadlineSeconds *int64 `json:"activeDeadlineSeconds,omitempty" protobuf:"varint,11,opt,name=activeDeadlineSeconds"`
+
+	// scheduling groups the pods of the set for the scheduler of the cluster, for example as a gang: all of its pods get nodes at the same
+	// time, or none of them. May be added, changed and removed only while the set is suspended, once the condition Suspended is True. Needs
+	// the JobSetWorkloadAwareSchedulingAPI feature; without it the field is rejected. This release stores and checks the field, but does
+	// not create the groups yet: pods are scheduled as without it.
+	// +optional
+	Scheduling *JobSetSchedulingConfiguration `json:"scheduling,omitempty" protobuf:"bytes,12,opt,name=scheduling"`
 }
 
 // ReplicatedJob is a group of identical Jobs.

@@ -24,6 +24,16 @@ func init() {
 // RegisterConversions adds conversion functions to the given scheme.
 // Public to allow building arbitrary schemes.
 func RegisterConversions(s *runtime.Scheme) error {
+	if err := s.AddGeneratedConversionFunc((*AllDisruptionMode)(nil), (*jobset.AllDisruptionMode)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha2_AllDisruptionMode_To_jobset_AllDisruptionMode(a.(*AllDisruptionMode), b.(*jobset.AllDisruptionMode), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*jobset.AllDisruptionMode)(nil), (*AllDisruptionMode)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_jobset_AllDisruptionMode_To_v1alpha2_AllDisruptionMode(a.(*jobset.AllDisruptionMode), b.(*AllDisruptionMode), scope)
+	}); err != nil {
+		return err
+	}
 	if err := s.AddGeneratedConversionFunc((*Attempt)(nil), (*jobset.Attempt)(nil), func(a, b interface{}, scope conversion.Scope) error {
 		return Convert_v1alpha2_Attempt_To_jobset_Attempt(a.(*Attempt), b.(*jobset.Attempt), scope)
 	}); err != nil {
@@ -31,6 +41,16 @@ func RegisterConversions(s *runtime.Scheme) error {
 	}
 	if err := s.AddGeneratedConversionFunc((*jobset.Attempt)(nil), (*Attempt)(nil), func(a, b interface{}, scope conversion.Scope) error {
 		return Convert_jobset_Attempt_To_v1alpha2_Attempt(a.(*jobset.Attempt), b.(*Attempt), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*BasicSchedulingPolicy)(nil), (*jobset.BasicSchedulingPolicy)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha2_BasicSchedulingPolicy_To_jobset_BasicSchedulingPolicy(a.(*BasicSchedulingPolicy), b.(*jobset.BasicSchedulingPolicy), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*jobset.BasicSchedulingPolicy)(nil), (*BasicSchedulingPolicy)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_jobset_BasicSchedulingPolicy_To_v1alpha2_BasicSchedulingPolicy(a.(*jobset.BasicSchedulingPolicy), b.(*BasicSchedulingPolicy), scope)
 	}); err != nil {
 		return err
 	}
@@ -64,6 +84,16 @@ func RegisterConversions(s *runtime.Scheme) error {
 	}); err != nil {
 		return err
 	}
+	if err := s.AddGeneratedConversionFunc((*DisruptionMode)(nil), (*jobset.DisruptionMode)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha2_DisruptionMode_To_jobset_DisruptionMode(a.(*DisruptionMode), b.(*jobset.DisruptionMode), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*jobset.DisruptionMode)(nil), (*DisruptionMode)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_jobset_DisruptionMode_To_v1alpha2_DisruptionMode(a.(*jobset.DisruptionMode), b.(*DisruptionMode), scope)
+	}); err != nil {
+		return err
+	}
 	if err := s.AddGeneratedConversionFunc((*FailureCause)(nil), (*jobset.FailureCause)(nil), func(a, b interface{}, scope conversion.Scope) error {
 		return Convert_v1alpha2_FailureCause_To_jobset_FailureCause(a.(*FailureCause), b.(*jobset.FailureCause), scope)
 	}); err != nil {
@@ -94,6 +124,16 @@ func RegisterConversions(s *runtime.Scheme) error {
 	}); err != nil {
 		return err
 	}
+	if err := s.AddGeneratedConversionFunc((*GangSchedulingPolicy)(nil), (*jobset.GangSchedulingPolicy)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha2_GangSchedulingPolicy_To_jobset_GangSchedulingPolicy(a.(*GangSchedulingPolicy), b.(*jobset.GangSchedulingPolicy), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*jobset.GangSchedulingPolicy)(nil), (*GangSchedulingPolicy)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_jobset_GangSchedulingPolicy_To_v1alpha2_GangSchedulingPolicy(a.(*jobset.GangSchedulingPolicy), b.(*GangSchedulingPolicy), scope)
+	}); err != nil {
+		return err
+	}
 	if err := s.AddGeneratedConversionFunc((*JobMoves)(nil), (*jobset.JobMoves)(nil), func(a, b interface{}, scope conversion.Scope) error {
 		return Convert_v1alpha2_JobMoves_To_jobset_JobMoves(a.(*JobMoves), b.(*jobset.JobMoves), scope)
 	}); err != nil {
@@ -114,6 +154,16 @@ func RegisterConversions(s *runtime.Scheme) error {
 	}); err != nil {
 		return err
 	}
+	if err := s.AddGeneratedConversionFunc((*JobScheduling)(nil), (*jobset.JobScheduling)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha2_JobScheduling_To_jobset_JobScheduling(a.(*JobScheduling), b.(*jobset.JobScheduling), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*jobset.JobScheduling)(nil), (*JobScheduling)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_jobset_JobScheduling_To_v1alpha2_JobScheduling(a.(*jobset.JobScheduling), b.(*JobScheduling), scope)
+	}); err != nil {
+		return err
+	}
 	if err := s.AddGeneratedConversionFunc((*JobSet)(nil), (*jobset.JobSet)(nil), func(a, b interface{}, scope conversion.Scope) error {
 		return Convert_v1alpha2_JobSet_To_jobset_JobSet(a.(*JobSet), b.(*jobset.JobSet), scope)
 	}); err != nil {
@@ -131,6 +181,16 @@ func RegisterConversions(s *runtime.Scheme) error {
 	}
 	if err := s.AddGeneratedConversionFunc((*jobset.JobSetList)(nil), (*JobSetList)(nil), func(a, b interface{}, scope conversion.Scope) error {
 		return Convert_jobset_JobSetList_To_v1alpha2_JobSetList(a.(*jobset.JobSetList), b.(*JobSetList), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*JobSetSchedulingConfiguration)(nil), (*jobset.JobSetSchedulingConfiguration)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha2_JobSetSchedulingConfiguration_To_jobset_JobSetSchedulingConfiguration(a.(*JobSetSchedulingConfiguration), b.(*jobset.JobSetSchedulingConfiguration), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*jobset.JobSetSchedulingConfiguration)(nil), (*JobSetSchedulingConfiguration)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_jobset_JobSetSchedulingConfiguration_To_v1alpha2_JobSetSchedulingConfiguration(a.(*jobset.JobSetSchedulingConfiguration), b.(*JobSetSchedulingConfiguration), scope)
 	}); err != nil {
 		return err
 	}
@@ -194,6 +254,16 @@ func RegisterConversions(s *runtime.Scheme) error {
 	}); err != nil {
 		return err
 	}
+	if err := s.AddGeneratedConversionFunc((*ReplicatedJobScheduling)(nil), (*jobset.ReplicatedJobScheduling)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha2_ReplicatedJobScheduling_To_jobset_ReplicatedJobScheduling(a.(*ReplicatedJobScheduling), b.(*jobset.ReplicatedJobScheduling), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*jobset.ReplicatedJobScheduling)(nil), (*ReplicatedJobScheduling)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_jobset_ReplicatedJobScheduling_To_v1alpha2_ReplicatedJobScheduling(a.(*jobset.ReplicatedJobScheduling), b.(*ReplicatedJobScheduling), scope)
+	}); err != nil {
+		return err
+	}
 	if err := s.AddGeneratedConversionFunc((*ReplicatedJobStatus)(nil), (*jobset.ReplicatedJobStatus)(nil), func(a, b interface{}, scope conversion.Scope) error {
 		return Convert_v1alpha2_ReplicatedJobStatus_To_jobset_ReplicatedJobStatus(a.(*ReplicatedJobStatus), b.(*jobset.ReplicatedJobStatus), scope)
 	}); err != nil {
@@ -201,6 +271,46 @@ func RegisterConversions(s *runtime.Scheme) error {
 	}
 	if err := s.AddGeneratedConversionFunc((*jobset.ReplicatedJobStatus)(nil), (*ReplicatedJobStatus)(nil), func(a, b interface{}, scope conversion.Scope) error {
 		return Convert_jobset_ReplicatedJobStatus_To_v1alpha2_ReplicatedJobStatus(a.(*jobset.ReplicatedJobStatus), b.(*ReplicatedJobStatus), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*SchedulingConstraints)(nil), (*jobset.SchedulingConstraints)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha2_SchedulingConstraints_To_jobset_SchedulingConstraints(a.(*SchedulingConstraints), b.(*jobset.SchedulingConstraints), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*jobset.SchedulingConstraints)(nil), (*SchedulingConstraints)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_jobset_SchedulingConstraints_To_v1alpha2_SchedulingConstraints(a.(*jobset.SchedulingConstraints), b.(*SchedulingConstraints), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*SchedulingPolicy)(nil), (*jobset.SchedulingPolicy)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha2_SchedulingPolicy_To_jobset_SchedulingPolicy(a.(*SchedulingPolicy), b.(*jobset.SchedulingPolicy), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*jobset.SchedulingPolicy)(nil), (*SchedulingPolicy)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_jobset_SchedulingPolicy_To_v1alpha2_SchedulingPolicy(a.(*jobset.SchedulingPolicy), b.(*SchedulingPolicy), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*SchedulingResourceClaim)(nil), (*jobset.SchedulingResourceClaim)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha2_SchedulingResourceClaim_To_jobset_SchedulingResourceClaim(a.(*SchedulingResourceClaim), b.(*jobset.SchedulingResourceClaim), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*jobset.SchedulingResourceClaim)(nil), (*SchedulingResourceClaim)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_jobset_SchedulingResourceClaim_To_v1alpha2_SchedulingResourceClaim(a.(*jobset.SchedulingResourceClaim), b.(*SchedulingResourceClaim), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*SingleDisruptionMode)(nil), (*jobset.SingleDisruptionMode)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha2_SingleDisruptionMode_To_jobset_SingleDisruptionMode(a.(*SingleDisruptionMode), b.(*jobset.SingleDisruptionMode), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*jobset.SingleDisruptionMode)(nil), (*SingleDisruptionMode)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_jobset_SingleDisruptionMode_To_v1alpha2_SingleDisruptionMode(a.(*jobset.SingleDisruptionMode), b.(*SingleDisruptionMode), scope)
 	}); err != nil {
 		return err
 	}
@@ -221,6 +331,16 @@ func RegisterConversions(s *runtime.Scheme) error {
 	}
 	if err := s.AddGeneratedConversionFunc((*jobset.SuccessPolicy)(nil), (*SuccessPolicy)(nil), func(a, b interface{}, scope conversion.Scope) error {
 		return Convert_jobset_SuccessPolicy_To_v1alpha2_SuccessPolicy(a.(*jobset.SuccessPolicy), b.(*SuccessPolicy), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*TopologyConstraint)(nil), (*jobset.TopologyConstraint)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha2_TopologyConstraint_To_jobset_TopologyConstraint(a.(*TopologyConstraint), b.(*jobset.TopologyConstraint), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*jobset.TopologyConstraint)(nil), (*TopologyConstraint)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_jobset_TopologyConstraint_To_v1alpha2_TopologyConstraint(a.(*jobset.TopologyConstraint), b.(*TopologyConstraint), scope)
 	}); err != nil {
 		return err
 	}
@@ -247,6 +367,26 @@ func RegisterConversions(s *runtime.Scheme) error {
 	return nil
 }
 
+func autoConvert_v1alpha2_AllDisruptionMode_To_jobset_AllDisruptionMode(in *AllDisruptionMode, out *jobset.AllDisruptionMode, s conversion.Scope) error {
+	*out = *(*jobset.AllDisruptionMode)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha2_AllDisruptionMode_To_jobset_AllDisruptionMode is an autogenerated conversion function.
+func Convert_v1alpha2_AllDisruptionMode_To_jobset_AllDisruptionMode(in *AllDisruptionMode, out *jobset.AllDisruptionMode, s conversion.Scope) error {
+	return autoConvert_v1alpha2_AllDisruptionMode_To_jobset_AllDisruptionMode(in, out, s)
+}
+
+func autoConvert_jobset_AllDisruptionMode_To_v1alpha2_AllDisruptionMode(in *jobset.AllDisruptionMode, out *AllDisruptionMode, s conversion.Scope) error {
+	*out = *(*AllDisruptionMode)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_jobset_AllDisruptionMode_To_v1alpha2_AllDisruptionMode is an autogenerated conversion function.
+func Convert_jobset_AllDisruptionMode_To_v1alpha2_AllDisruptionMode(in *jobset.AllDisruptionMode, out *AllDisruptionMode, s conversion.Scope) error {
+	return autoConvert_jobset_AllDisruptionMode_To_v1alpha2_AllDisruptionMode(in, out, s)
+}
+
 func autoConvert_v1alpha2_Attempt_To_jobset_Attempt(in *Attempt, out *jobset.Attempt, s conversion.Scope) error {
 	*out = *(*jobset.Attempt)(unsafe.Pointer(in))
 	return nil
@@ -265,6 +405,26 @@ func autoConvert_jobset_Attempt_To_v1alpha2_Attempt(in *jobset.Attempt, out *Att
 // Convert_jobset_Attempt_To_v1alpha2_Attempt is an autogenerated conversion function.
 func Convert_jobset_Attempt_To_v1alpha2_Attempt(in *jobset.Attempt, out *Attempt, s conversion.Scope) error {
 	return autoConvert_jobset_Attempt_To_v1alpha2_Attempt(in, out, s)
+}
+
+func autoConvert_v1alpha2_BasicSchedulingPolicy_To_jobset_BasicSchedulingPolicy(in *BasicSchedulingPolicy, out *jobset.BasicSchedulingPolicy, s conversion.Scope) error {
+	*out = *(*jobset.BasicSchedulingPolicy)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha2_BasicSchedulingPolicy_To_jobset_BasicSchedulingPolicy is an autogenerated conversion function.
+func Convert_v1alpha2_BasicSchedulingPolicy_To_jobset_BasicSchedulingPolicy(in *BasicSchedulingPolicy, out *jobset.BasicSchedulingPolicy, s conversion.Scope) error {
+	return autoConvert_v1alpha2_BasicSchedulingPolicy_To_jobset_BasicSchedulingPolicy(in, out, s)
+}
+
+func autoConvert_jobset_BasicSchedulingPolicy_To_v1alpha2_BasicSchedulingPolicy(in *jobset.BasicSchedulingPolicy, out *BasicSchedulingPolicy, s conversion.Scope) error {
+	*out = *(*BasicSchedulingPolicy)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_jobset_BasicSchedulingPolicy_To_v1alpha2_BasicSchedulingPolicy is an autogenerated conversion function.
+func Convert_jobset_BasicSchedulingPolicy_To_v1alpha2_BasicSchedulingPolicy(in *jobset.BasicSchedulingPolicy, out *BasicSchedulingPolicy, s conversion.Scope) error {
+	return autoConvert_jobset_BasicSchedulingPolicy_To_v1alpha2_BasicSchedulingPolicy(in, out, s)
 }
 
 func autoConvert_v1alpha2_Checkpoint_To_jobset_Checkpoint(in *Checkpoint, out *jobset.Checkpoint, s conversion.Scope) error {
@@ -327,6 +487,26 @@ func Convert_jobset_DependsOn_To_v1alpha2_DependsOn(in *jobset.DependsOn, out *D
 	return autoConvert_jobset_DependsOn_To_v1alpha2_DependsOn(in, out, s)
 }
 
+func autoConvert_v1alpha2_DisruptionMode_To_jobset_DisruptionMode(in *DisruptionMode, out *jobset.DisruptionMode, s conversion.Scope) error {
+	*out = *(*jobset.DisruptionMode)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha2_DisruptionMode_To_jobset_DisruptionMode is an autogenerated conversion function.
+func Convert_v1alpha2_DisruptionMode_To_jobset_DisruptionMode(in *DisruptionMode, out *jobset.DisruptionMode, s conversion.Scope) error {
+	return autoConvert_v1alpha2_DisruptionMode_To_jobset_DisruptionMode(in, out, s)
+}
+
+func autoConvert_jobset_DisruptionMode_To_v1alpha2_DisruptionMode(in *jobset.DisruptionMode, out *DisruptionMode, s conversion.Scope) error {
+	*out = *(*DisruptionMode)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_jobset_DisruptionMode_To_v1alpha2_DisruptionMode is an autogenerated conversion function.
+func Convert_jobset_DisruptionMode_To_v1alpha2_DisruptionMode(in *jobset.DisruptionMode, out *DisruptionMode, s conversion.Scope) error {
+	return autoConvert_jobset_DisruptionMode_To_v1alpha2_DisruptionMode(in, out, s)
+}
+
 func autoConvert_v1alpha2_FailureCause_To_jobset_FailureCause(in *FailureCause, out *jobset.FailureCause, s conversion.Scope) error {
 	*out = *(*jobset.FailureCause)(unsafe.Pointer(in))
 	return nil
@@ -387,6 +567,26 @@ func Convert_jobset_FailurePolicyRule_To_v1alpha2_FailurePolicyRule(in *jobset.F
 	return autoConvert_jobset_FailurePolicyRule_To_v1alpha2_FailurePolicyRule(in, out, s)
 }
 
+func autoConvert_v1alpha2_GangSchedulingPolicy_To_jobset_GangSchedulingPolicy(in *GangSchedulingPolicy, out *jobset.GangSchedulingPolicy, s conversion.Scope) error {
+	*out = *(*jobset.GangSchedulingPolicy)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha2_GangSchedulingPolicy_To_jobset_GangSchedulingPolicy is an autogenerated conversion function.
+func Convert_v1alpha2_GangSchedulingPolicy_To_jobset_GangSchedulingPolicy(in *GangSchedulingPolicy, out *jobset.GangSchedulingPolicy, s conversion.Scope) error {
+	return autoConvert_v1alpha2_GangSchedulingPolicy_To_jobset_GangSchedulingPolicy(in, out, s)
+}
+
+func autoConvert_jobset_GangSchedulingPolicy_To_v1alpha2_GangSchedulingPolicy(in *jobset.GangSchedulingPolicy, out *GangSchedulingPolicy, s conversion.Scope) error {
+	*out = *(*GangSchedulingPolicy)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_jobset_GangSchedulingPolicy_To_v1alpha2_GangSchedulingPolicy is an autogenerated conversion function.
+func Convert_jobset_GangSchedulingPolicy_To_v1alpha2_GangSchedulingPolicy(in *jobset.GangSchedulingPolicy, out *GangSchedulingPolicy, s conversion.Scope) error {
+	return autoConvert_jobset_GangSchedulingPolicy_To_v1alpha2_GangSchedulingPolicy(in, out, s)
+}
+
 func autoConvert_v1alpha2_JobMoves_To_jobset_JobMoves(in *JobMoves, out *jobset.JobMoves, s conversion.Scope) error {
 	*out = *(*jobset.JobMoves)(unsafe.Pointer(in))
 	return nil
@@ -425,6 +625,26 @@ func autoConvert_jobset_JobPlacement_To_v1alpha2_JobPlacement(in *jobset.JobPlac
 // Convert_jobset_JobPlacement_To_v1alpha2_JobPlacement is an autogenerated conversion function.
 func Convert_jobset_JobPlacement_To_v1alpha2_JobPlacement(in *jobset.JobPlacement, out *JobPlacement, s conversion.Scope) error {
 	return autoConvert_jobset_JobPlacement_To_v1alpha2_JobPlacement(in, out, s)
+}
+
+func autoConvert_v1alpha2_JobScheduling_To_jobset_JobScheduling(in *JobScheduling, out *jobset.JobScheduling, s conversion.Scope) error {
+	*out = *(*jobset.JobScheduling)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha2_JobScheduling_To_jobset_JobScheduling is an autogenerated conversion function.
+func Convert_v1alpha2_JobScheduling_To_jobset_JobScheduling(in *JobScheduling, out *jobset.JobScheduling, s conversion.Scope) error {
+	return autoConvert_v1alpha2_JobScheduling_To_jobset_JobScheduling(in, out, s)
+}
+
+func autoConvert_jobset_JobScheduling_To_v1alpha2_JobScheduling(in *jobset.JobScheduling, out *JobScheduling, s conversion.Scope) error {
+	*out = *(*JobScheduling)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_jobset_JobScheduling_To_v1alpha2_JobScheduling is an autogenerated conversion function.
+func Convert_jobset_JobScheduling_To_v1alpha2_JobScheduling(in *jobset.JobScheduling, out *JobScheduling, s conversion.Scope) error {
+	return autoConvert_jobset_JobScheduling_To_v1alpha2_JobScheduling(in, out, s)
 }
 
 func autoConvert_v1alpha2_JobSet_To_jobset_JobSet(in *JobSet, out *jobset.JobSet, s conversion.Scope) error {
@@ -499,6 +719,26 @@ func autoConvert_jobset_JobSetList_To_v1alpha2_JobSetList(in *jobset.JobSetList,
 // Convert_jobset_JobSetList_To_v1alpha2_JobSetList is an autogenerated conversion function.
 func Convert_jobset_JobSetList_To_v1alpha2_JobSetList(in *jobset.JobSetList, out *JobSetList, s conversion.Scope) error {
 	return autoConvert_jobset_JobSetList_To_v1alpha2_JobSetList(in, out, s)
+}
+
+func autoConvert_v1alpha2_JobSetSchedulingConfiguration_To_jobset_JobSetSchedulingConfiguration(in *JobSetSchedulingConfiguration, out *jobset.JobSetSchedulingConfiguration, s conversion.Scope) error {
+	*out = *(*jobset.JobSetSchedulingConfiguration)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha2_JobSetSchedulingConfiguration_To_jobset_JobSetSchedulingConfiguration is an autogenerated conversion function.
+func Convert_v1alpha2_JobSetSchedulingConfiguration_To_jobset_JobSetSchedulingConfiguration(in *JobSetSchedulingConfiguration, out *jobset.JobSetSchedulingConfiguration, s conversion.Scope) error {
+	return autoConvert_v1alpha2_JobSetSchedulingConfiguration_To_jobset_JobSetSchedulingConfiguration(in, out, s)
+}
+
+func autoConvert_jobset_JobSetSchedulingConfiguration_To_v1alpha2_JobSetSchedulingConfiguration(in *jobset.JobSetSchedulingConfiguration, out *JobSetSchedulingConfiguration, s conversion.Scope) error {
+	*out = *(*JobSetSchedulingConfiguration)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_jobset_JobSetSchedulingConfiguration_To_v1alpha2_JobSetSchedulingConfiguration is an autogenerated conversion function.
+func Convert_jobset_JobSetSchedulingConfiguration_To_v1alpha2_JobSetSchedulingConfiguration(in *jobset.JobSetSchedulingConfiguration, out *JobSetSchedulingConfiguration, s conversion.Scope) error {
+	return autoConvert_jobset_JobSetSchedulingConfiguration_To_v1alpha2_JobSetSchedulingConfiguration(in, out, s)
 }
 
 func autoConvert_v1alpha2_JobSetSpec_To_jobset_JobSetSpec(in *JobSetSpec, out *jobset.JobSetSpec, s conversion.Scope) error {
@@ -647,6 +887,26 @@ func Convert_jobset_ReplicatedJobPlacement_To_v1alpha2_ReplicatedJobPlacement(in
 	return autoConvert_jobset_ReplicatedJobPlacement_To_v1alpha2_ReplicatedJobPlacement(in, out, s)
 }
 
+func autoConvert_v1alpha2_ReplicatedJobScheduling_To_jobset_ReplicatedJobScheduling(in *ReplicatedJobScheduling, out *jobset.ReplicatedJobScheduling, s conversion.Scope) error {
+	*out = *(*jobset.ReplicatedJobScheduling)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha2_ReplicatedJobScheduling_To_jobset_ReplicatedJobScheduling is an autogenerated conversion function.
+func Convert_v1alpha2_ReplicatedJobScheduling_To_jobset_ReplicatedJobScheduling(in *ReplicatedJobScheduling, out *jobset.ReplicatedJobScheduling, s conversion.Scope) error {
+	return autoConvert_v1alpha2_ReplicatedJobScheduling_To_jobset_ReplicatedJobScheduling(in, out, s)
+}
+
+func autoConvert_jobset_ReplicatedJobScheduling_To_v1alpha2_ReplicatedJobScheduling(in *jobset.ReplicatedJobScheduling, out *ReplicatedJobScheduling, s conversion.Scope) error {
+	*out = *(*ReplicatedJobScheduling)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_jobset_ReplicatedJobScheduling_To_v1alpha2_ReplicatedJobScheduling is an autogenerated conversion function.
+func Convert_jobset_ReplicatedJobScheduling_To_v1alpha2_ReplicatedJobScheduling(in *jobset.ReplicatedJobScheduling, out *ReplicatedJobScheduling, s conversion.Scope) error {
+	return autoConvert_jobset_ReplicatedJobScheduling_To_v1alpha2_ReplicatedJobScheduling(in, out, s)
+}
+
 func autoConvert_v1alpha2_ReplicatedJobStatus_To_jobset_ReplicatedJobStatus(in *ReplicatedJobStatus, out *jobset.ReplicatedJobStatus, s conversion.Scope) error {
 	*out = *(*jobset.ReplicatedJobStatus)(unsafe.Pointer(in))
 	return nil
@@ -665,6 +925,86 @@ func autoConvert_jobset_ReplicatedJobStatus_To_v1alpha2_ReplicatedJobStatus(in *
 // Convert_jobset_ReplicatedJobStatus_To_v1alpha2_ReplicatedJobStatus is an autogenerated conversion function.
 func Convert_jobset_ReplicatedJobStatus_To_v1alpha2_ReplicatedJobStatus(in *jobset.ReplicatedJobStatus, out *ReplicatedJobStatus, s conversion.Scope) error {
 	return autoConvert_jobset_ReplicatedJobStatus_To_v1alpha2_ReplicatedJobStatus(in, out, s)
+}
+
+func autoConvert_v1alpha2_SchedulingConstraints_To_jobset_SchedulingConstraints(in *SchedulingConstraints, out *jobset.SchedulingConstraints, s conversion.Scope) error {
+	*out = *(*jobset.SchedulingConstraints)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha2_SchedulingConstraints_To_jobset_SchedulingConstraints is an autogenerated conversion function.
+func Convert_v1alpha2_SchedulingConstraints_To_jobset_SchedulingConstraints(in *SchedulingConstraints, out *jobset.SchedulingConstraints, s conversion.Scope) error {
+	return autoConvert_v1alpha2_SchedulingConstraints_To_jobset_SchedulingConstraints(in, out, s)
+}
+
+func autoConvert_jobset_SchedulingConstraints_To_v1alpha2_SchedulingConstraints(in *jobset.SchedulingConstraints, out *SchedulingConstraints, s conversion.Scope) error {
+	*out = *(*SchedulingConstraints)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_jobset_SchedulingConstraints_To_v1alpha2_SchedulingConstraints is an autogenerated conversion function.
+func Convert_jobset_SchedulingConstraints_To_v1alpha2_SchedulingConstraints(in *jobset.SchedulingConstraints, out *SchedulingConstraints, s conversion.Scope) error {
+	return autoConvert_jobset_SchedulingConstraints_To_v1alpha2_SchedulingConstraints(in, out, s)
+}
+
+func autoConvert_v1alpha2_SchedulingPolicy_To_jobset_SchedulingPolicy(in *SchedulingPolicy, out *jobset.SchedulingPolicy, s conversion.Scope) error {
+	*out = *(*jobset.SchedulingPolicy)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha2_SchedulingPolicy_To_jobset_SchedulingPolicy is an autogenerated conversion function.
+func Convert_v1alpha2_SchedulingPolicy_To_jobset_SchedulingPolicy(in *SchedulingPolicy, out *jobset.SchedulingPolicy, s conversion.Scope) error {
+	return autoConvert_v1alpha2_SchedulingPolicy_To_jobset_SchedulingPolicy(in, out, s)
+}
+
+func autoConvert_jobset_SchedulingPolicy_To_v1alpha2_SchedulingPolicy(in *jobset.SchedulingPolicy, out *SchedulingPolicy, s conversion.Scope) error {
+	*out = *(*SchedulingPolicy)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_jobset_SchedulingPolicy_To_v1alpha2_SchedulingPolicy is an autogenerated conversion function.
+func Convert_jobset_SchedulingPolicy_To_v1alpha2_SchedulingPolicy(in *jobset.SchedulingPolicy, out *SchedulingPolicy, s conversion.Scope) error {
+	return autoConvert_jobset_SchedulingPolicy_To_v1alpha2_SchedulingPolicy(in, out, s)
+}
+
+func autoConvert_v1alpha2_SchedulingResourceClaim_To_jobset_SchedulingResourceClaim(in *SchedulingResourceClaim, out *jobset.SchedulingResourceClaim, s conversion.Scope) error {
+	*out = *(*jobset.SchedulingResourceClaim)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha2_SchedulingResourceClaim_To_jobset_SchedulingResourceClaim is an autogenerated conversion function.
+func Convert_v1alpha2_SchedulingResourceClaim_To_jobset_SchedulingResourceClaim(in *SchedulingResourceClaim, out *jobset.SchedulingResourceClaim, s conversion.Scope) error {
+	return autoConvert_v1alpha2_SchedulingResourceClaim_To_jobset_SchedulingResourceClaim(in, out, s)
+}
+
+func autoConvert_jobset_SchedulingResourceClaim_To_v1alpha2_SchedulingResourceClaim(in *jobset.SchedulingResourceClaim, out *SchedulingResourceClaim, s conversion.Scope) error {
+	*out = *(*SchedulingResourceClaim)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_jobset_SchedulingResourceClaim_To_v1alpha2_SchedulingResourceClaim is an autogenerated conversion function.
+func Convert_jobset_SchedulingResourceClaim_To_v1alpha2_SchedulingResourceClaim(in *jobset.SchedulingResourceClaim, out *SchedulingResourceClaim, s conversion.Scope) error {
+	return autoConvert_jobset_SchedulingResourceClaim_To_v1alpha2_SchedulingResourceClaim(in, out, s)
+}
+
+func autoConvert_v1alpha2_SingleDisruptionMode_To_jobset_SingleDisruptionMode(in *SingleDisruptionMode, out *jobset.SingleDisruptionMode, s conversion.Scope) error {
+	*out = *(*jobset.SingleDisruptionMode)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha2_SingleDisruptionMode_To_jobset_SingleDisruptionMode is an autogenerated conversion function.
+func Convert_v1alpha2_SingleDisruptionMode_To_jobset_SingleDisruptionMode(in *SingleDisruptionMode, out *jobset.SingleDisruptionMode, s conversion.Scope) error {
+	return autoConvert_v1alpha2_SingleDisruptionMode_To_jobset_SingleDisruptionMode(in, out, s)
+}
+
+func autoConvert_jobset_SingleDisruptionMode_To_v1alpha2_SingleDisruptionMode(in *jobset.SingleDisruptionMode, out *SingleDisruptionMode, s conversion.Scope) error {
+	*out = *(*SingleDisruptionMode)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_jobset_SingleDisruptionMode_To_v1alpha2_SingleDisruptionMode is an autogenerated conversion function.
+func Convert_jobset_SingleDisruptionMode_To_v1alpha2_SingleDisruptionMode(in *jobset.SingleDisruptionMode, out *SingleDisruptionMode, s conversion.Scope) error {
+	return autoConvert_jobset_SingleDisruptionMode_To_v1alpha2_SingleDisruptionMode(in, out, s)
 }
 
 func autoConvert_v1alpha2_StartupPolicy_To_jobset_StartupPolicy(in *StartupPolicy, out *jobset.StartupPolicy, s conversion.Scope) error {
@@ -705,6 +1045,26 @@ func autoConvert_jobset_SuccessPolicy_To_v1alpha2_SuccessPolicy(in *jobset.Succe
 // Convert_jobset_SuccessPolicy_To_v1alpha2_SuccessPolicy is an autogenerated conversion function.
 func Convert_jobset_SuccessPolicy_To_v1alpha2_SuccessPolicy(in *jobset.SuccessPolicy, out *SuccessPolicy, s conversion.Scope) error {
 	return autoConvert_jobset_SuccessPolicy_To_v1alpha2_SuccessPolicy(in, out, s)
+}
+
+func autoConvert_v1alpha2_TopologyConstraint_To_jobset_TopologyConstraint(in *TopologyConstraint, out *jobset.TopologyConstraint, s conversion.Scope) error {
+	*out = *(*jobset.TopologyConstraint)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha2_TopologyConstraint_To_jobset_TopologyConstraint is an autogenerated conversion function.
+func Convert_v1alpha2_TopologyConstraint_To_jobset_TopologyConstraint(in *TopologyConstraint, out *jobset.TopologyConstraint, s conversion.Scope) error {
+	return autoConvert_v1alpha2_TopologyConstraint_To_jobset_TopologyConstraint(in, out, s)
+}
+
+func autoConvert_jobset_TopologyConstraint_To_v1alpha2_TopologyConstraint(in *jobset.TopologyConstraint, out *TopologyConstraint, s conversion.Scope) error {
+	*out = *(*TopologyConstraint)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_jobset_TopologyConstraint_To_v1alpha2_TopologyConstraint is an autogenerated conversion function.
+func Convert_jobset_TopologyConstraint_To_v1alpha2_TopologyConstraint(in *jobset.TopologyConstraint, out *TopologyConstraint, s conversion.Scope) error {
+	return autoConvert_jobset_TopologyConstraint_To_v1alpha2_TopologyConstraint(in, out, s)
 }
 
 func autoConvert_v1alpha2_VolumeClaimPolicy_To_jobset_VolumeClaimPolicy(in *VolumeClaimPolicy, out *jobset.VolumeClaimPolicy, s conversion.Scope) error {

@@ -9,8 +9,18 @@
 package v1alpha2
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
+func (in AllDisruptionMode) OpenAPIModelName() string {
+	return "io.x-k8s.jobset.v1alpha2.AllDisruptionMode"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
 func (in Attempt) OpenAPIModelName() string {
 	return "io.x-k8s.jobset.v1alpha2.Attempt"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in BasicSchedulingPolicy) OpenAPIModelName() string {
+	return "io.x-k8s.jobset.v1alpha2.BasicSchedulingPolicy"
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
@@ -29,6 +39,11 @@ func (in DependsOn) OpenAPIModelName() string {
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
+func (in DisruptionMode) OpenAPIModelName() string {
+	return "io.x-k8s.jobset.v1alpha2.DisruptionMode"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
 func (in FailureCause) OpenAPIModelName() string {
 	return "io.x-k8s.jobset.v1alpha2.FailureCause"
 }
@@ -44,6 +59,11 @@ func (in FailurePolicyRule) OpenAPIModelName() string {
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
+func (in GangSchedulingPolicy) OpenAPIModelName() string {
+	return "io.x-k8s.jobset.v1alpha2.GangSchedulingPolicy"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
 func (in JobMoves) OpenAPIModelName() string {
 	return "io.x-k8s.jobset.v1alpha2.JobMoves"
 }
@@ -54,6 +74,11 @@ func (in JobPlacement) OpenAPIModelName() string {
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
+func (in JobScheduling) OpenAPIModelName() string {
+	return "io.x-k8s.jobset.v1alpha2.JobScheduling"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
 func (in JobSet) OpenAPIModelName() string {
 	return "io.x-k8s.jobset.v1alpha2.JobSet"
 }
@@ -61,6 +86,11 @@ func (in JobSet) OpenAPIModelName() string {
 // OpenAPIModelName returns the OpenAPI model name for this type.
 func (in JobSetList) OpenAPIModelName() string {
 	return "io.x-k8s.jobset.v1alpha2.JobSetList"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in JobSetSchedulingConfiguration) OpenAPIModelName() string {
+	return "io.x-k8s.jobset.v1alpha2.JobSetSchedulingConfiguration"
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
@@ -94,8 +124,33 @@ func (in ReplicatedJobPlacement) OpenAPIModelName() string {
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
+func (in ReplicatedJobScheduling) OpenAPIModelName() string {
+	return "io.x-k8s.jobset.v1alpha2.ReplicatedJobScheduling"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
 func (in ReplicatedJobStatus) OpenAPIModelName() string {
 	return "io.x-k8s.jobset.v1alpha2.ReplicatedJobStatus"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in SchedulingConstraints) OpenAPIModelName() string {
+	return "io.x-k8s.jobset.v1alpha2.SchedulingConstraints"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in SchedulingPolicy) OpenAPIModelName() string {
+	return "io.x-k8s.jobset.v1alpha2.SchedulingPolicy"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in SchedulingResourceClaim) OpenAPIModelName() string {
+	return "io.x-k8s.jobset.v1alpha2.SchedulingResourceClaim"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in SingleDisruptionMode) OpenAPIModelName() string {
+	return "io.x-k8s.jobset.v1alpha2.SingleDisruptionMode"
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
@@ -106,6 +161,11 @@ func (in StartupPolicy) OpenAPIModelName() string {
 // OpenAPIModelName returns the OpenAPI model name for this type.
 func (in SuccessPolicy) OpenAPIModelName() string {
 	return "io.x-k8s.jobset.v1alpha2.SuccessPolicy"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in TopologyConstraint) OpenAPIModelName() string {
+	return "io.x-k8s.jobset.v1alpha2.TopologyConstraint"
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.

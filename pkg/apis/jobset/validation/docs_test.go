@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	generic "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/generic/validation"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/podgroups"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/validation"
 )
 
@@ -31,6 +32,11 @@ func TestLimitsAreDocumented(t *testing.T) {
 		"Bytes of one pattern":                                validation.MaxPatternLength,
 		"`spec.volumeClaimPolicies`":                          validation.MaxVolumeClaimPolicies,
 		"`vcp[i].templates`":                                  validation.MaxVolumeClaimTemplates,
+		"`spec.scheduling.replicatedJobs`":                    validation.MaxSchedulingEntries,
+		"`sg[i].targetReplicatedJobs`":                        validation.MaxSchedulingTargets,
+		"`sg[i].resourceClaims`, `sg[i].job.resourceClaims`":  validation.MaxSchedulingClaims,
+		"`schedulingConstraints.topology`":                    validation.MaxTopologies,
+		"Groups of pods that result from `spec.scheduling`":   podgroups.MaxGroups,
 		"`status.conditions`":                                 generic.MaxConditions,
 		"States of the compiled patterns of all rules together, about one for each character; a repeated part counts as often as it can repeat": validation.MaxPatternStates,
 		"Objects in all lists of the spec together: replicatedJobs, containers, variables, ports, volumes and so on":                            validation.MaxObjects,

@@ -26,7 +26,7 @@ const (
 	target  = "must be the name of a replicatedJob of this JobSet: launcher, workers"
 )
 
-var allGates = gates.Gates{InPlaceRestart: true, RestartJob: true, ElasticJobSet: true, MutablePodResourcesForSuspendedJobSets: true}
+var allGates = gates.Gates{JobSetWorkloadAwareSchedulingAPI: true, InPlaceRestart: true, RestartJob: true, ElasticJobSet: true, MutablePodResourcesForSuspendedJobSets: true}
 
 type ruleCase struct {
 	change func(*jobset.JobSet)

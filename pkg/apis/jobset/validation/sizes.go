@@ -45,6 +45,9 @@ func specSizes(spec *jobset.JobSetSpec) *generic.Sizes {
 			s.List(policies.Index(i).Child("templates"), len(spec.VolumeClaimPolicies[i].Templates), MaxVolumeClaimTemplates)
 		}
 	}
+	if spec.Scheduling != nil {
+		schedulingSizes(s, spec.Scheduling, path.Child("scheduling"))
+	}
 	s.Sum(path, generic.Objects(reflect.ValueOf(spec).Elem()), MaxObjects,
 		"must have at most %d objects in all of its lists together, such as containers, variables and volumes; it has %d")
 	return s

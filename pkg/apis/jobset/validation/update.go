@@ -20,6 +20,8 @@ func validateTransition(next, prev *jobset.JobSet, opts gates.Gates) field.Error
 	errs := validateSections(&next.Spec, &prev.Spec, path)
 	errs = append(errs, validateReplicatedJobsUpdate(next, prev, opts, path.Child("replicatedJobs"))...)
 	errs = append(errs, validateManagedByUpdate(next.Spec.ManagedBy, prev.Spec.ManagedBy, path.Child("managedBy"))...)
+	errs = append(errs, validateGangSizes(next, prev, opts, path.Child("replicatedJobs"))...)
+	errs = append(errs, validateSchedulingUpdate(next, prev, path.Child("scheduling"))...)
 	return append(errs, validateActiveDeadlineUpdate(next, prev, path.Child("activeDeadlineSeconds"))...)
 }
 

@@ -61,6 +61,7 @@ func validateSpec(js *jobset.JobSet, opts gates.Gates) field.ErrorList {
 	errs = append(errs, validateInPlaceRestart(spec, opts, path)...)
 	errs = append(errs, validateCoordinator(js, path.Child("coordinator"))...)
 	errs = append(errs, validateVolumeClaimPolicies(js, path)...)
+	errs = append(errs, validateScheduling(js, opts, path)...)
 	errs = append(errs, validateActiveDeadline(spec.ActiveDeadlineSeconds, path.Child("activeDeadlineSeconds"))...)
 	if ttl := spec.TTLSecondsAfterFinished; ttl != nil && *ttl < 0 {
 		errs = append(errs, field.Invalid(path.Child("ttlSecondsAfterFinished"), *ttl, "must be 0 or more; leave it out to keep the set"))

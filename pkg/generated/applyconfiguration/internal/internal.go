@@ -3410,6 +3410,18 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: updatedReplicas
       type:
         scalar: numeric
+- name: io.x-k8s.jobset.v1alpha2.AllDisruptionMode
+  map:
+    elementType:
+      scalar: untyped
+      list:
+        elementType:
+          namedType: __untyped_atomic_
+        elementRelationship: atomic
+      map:
+        elementType:
+          namedType: __untyped_deduced_
+        elementRelationship: separable
 - name: io.x-k8s.jobset.v1alpha2.Attempt
   map:
     fields:
@@ -3467,6 +3479,18 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: user
       type:
         scalar: string
+- name: io.x-k8s.jobset.v1alpha2.BasicSchedulingPolicy
+  map:
+    elementType:
+      scalar: untyped
+      list:
+        elementType:
+          namedType: __untyped_atomic_
+        elementRelationship: atomic
+      map:
+        elementType:
+          namedType: __untyped_deduced_
+        elementRelationship: separable
 - name: io.x-k8s.jobset.v1alpha2.Checkpoint
   map:
     fields:
@@ -3504,6 +3528,15 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         scalar: string
       default: ""
+- name: io.x-k8s.jobset.v1alpha2.DisruptionMode
+  map:
+    fields:
+    - name: all
+      type:
+        namedType: io.x-k8s.jobset.v1alpha2.AllDisruptionMode
+    - name: single
+      type:
+        namedType: io.x-k8s.jobset.v1alpha2.SingleDisruptionMode
 - name: io.x-k8s.jobset.v1alpha2.FailureCause
   map:
     fields:
@@ -3580,6 +3613,12 @@ var schemaYAML = typed.YAMLObject(`types:
           elementType:
             scalar: string
           elementRelationship: atomic
+- name: io.x-k8s.jobset.v1alpha2.GangSchedulingPolicy
+  map:
+    fields:
+    - name: minCount
+      type:
+        scalar: numeric
 - name: io.x-k8s.jobset.v1alpha2.JobMoves
   map:
     fields:
@@ -3613,6 +3652,26 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: restarts
       type:
         scalar: numeric
+- name: io.x-k8s.jobset.v1alpha2.JobScheduling
+  map:
+    fields:
+    - name: disruptionMode
+      type:
+        namedType: io.x-k8s.jobset.v1alpha2.DisruptionMode
+    - name: resourceClaims
+      type:
+        list:
+          elementType:
+            namedType: io.x-k8s.jobset.v1alpha2.SchedulingResourceClaim
+          elementRelationship: associative
+          keys:
+          - name
+    - name: schedulingConstraints
+      type:
+        namedType: io.x-k8s.jobset.v1alpha2.SchedulingConstraints
+    - name: schedulingPolicy
+      type:
+        namedType: io.x-k8s.jobset.v1alpha2.SchedulingPolicy
 - name: io.x-k8s.jobset.v1alpha2.JobSet
   map:
     fields:
@@ -3634,6 +3693,24 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         namedType: io.x-k8s.jobset.v1alpha2.JobSetStatus
       default: {}
+- name: io.x-k8s.jobset.v1alpha2.JobSetSchedulingConfiguration
+  map:
+    fields:
+    - name: disruptionMode
+      type:
+        namedType: io.x-k8s.jobset.v1alpha2.DisruptionMode
+    - name: replicatedJobs
+      type:
+        list:
+          elementType:
+            namedType: io.x-k8s.jobset.v1alpha2.ReplicatedJobScheduling
+          elementRelationship: atomic
+    - name: schedulingConstraints
+      type:
+        namedType: io.x-k8s.jobset.v1alpha2.SchedulingConstraints
+    - name: schedulingPolicy
+      type:
+        namedType: io.x-k8s.jobset.v1alpha2.SchedulingPolicy
 - name: io.x-k8s.jobset.v1alpha2.JobSetSpec
   map:
     fields:
@@ -3660,6 +3737,9 @@ var schemaYAML = typed.YAMLObject(`types:
           elementRelationship: associative
           keys:
           - name
+    - name: scheduling
+      type:
+        namedType: io.x-k8s.jobset.v1alpha2.JobSetSchedulingConfiguration
     - name: startupPolicy
       type:
         namedType: io.x-k8s.jobset.v1alpha2.StartupPolicy
@@ -3813,6 +3893,35 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         scalar: string
       default: ""
+- name: io.x-k8s.jobset.v1alpha2.ReplicatedJobScheduling
+  map:
+    fields:
+    - name: disruptionMode
+      type:
+        namedType: io.x-k8s.jobset.v1alpha2.DisruptionMode
+    - name: job
+      type:
+        namedType: io.x-k8s.jobset.v1alpha2.JobScheduling
+    - name: resourceClaims
+      type:
+        list:
+          elementType:
+            namedType: io.x-k8s.jobset.v1alpha2.SchedulingResourceClaim
+          elementRelationship: associative
+          keys:
+          - name
+    - name: schedulingConstraints
+      type:
+        namedType: io.x-k8s.jobset.v1alpha2.SchedulingConstraints
+    - name: schedulingPolicy
+      type:
+        namedType: io.x-k8s.jobset.v1alpha2.SchedulingPolicy
+    - name: targetReplicatedJobs
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: associative
 - name: io.x-k8s.jobset.v1alpha2.ReplicatedJobStatus
   map:
     fields:
@@ -3852,6 +3961,49 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         scalar: numeric
       default: 0
+- name: io.x-k8s.jobset.v1alpha2.SchedulingConstraints
+  map:
+    fields:
+    - name: topology
+      type:
+        list:
+          elementType:
+            namedType: io.x-k8s.jobset.v1alpha2.TopologyConstraint
+          elementRelationship: atomic
+- name: io.x-k8s.jobset.v1alpha2.SchedulingPolicy
+  map:
+    fields:
+    - name: basic
+      type:
+        namedType: io.x-k8s.jobset.v1alpha2.BasicSchedulingPolicy
+    - name: gang
+      type:
+        namedType: io.x-k8s.jobset.v1alpha2.GangSchedulingPolicy
+- name: io.x-k8s.jobset.v1alpha2.SchedulingResourceClaim
+  map:
+    fields:
+    - name: name
+      type:
+        scalar: string
+      default: ""
+    - name: resourceClaimName
+      type:
+        scalar: string
+    - name: resourceClaimTemplateName
+      type:
+        scalar: string
+- name: io.x-k8s.jobset.v1alpha2.SingleDisruptionMode
+  map:
+    elementType:
+      scalar: untyped
+      list:
+        elementType:
+          namedType: __untyped_atomic_
+        elementRelationship: atomic
+      map:
+        elementType:
+          namedType: __untyped_deduced_
+        elementRelationship: separable
 - name: io.x-k8s.jobset.v1alpha2.StartupPolicy
   map:
     fields:
@@ -3872,6 +4024,13 @@ var schemaYAML = typed.YAMLObject(`types:
           elementType:
             scalar: string
           elementRelationship: atomic
+- name: io.x-k8s.jobset.v1alpha2.TopologyConstraint
+  map:
+    fields:
+    - name: key
+      type:
+        scalar: string
+      default: ""
 - name: io.x-k8s.jobset.v1alpha2.VolumeClaimPolicy
   map:
     fields:

@@ -49,6 +49,21 @@ func SetCreateDefaults(spec *jobset.JobSetSpec) {
 			policy.RetentionPolicy = defaultRetention()
 		}
 	}
+	setSchedulingDefaults(spec)
+}
+
+// setSchedulingDefaults makes one gang of a set that says nothing about its groups, unless its replicatedJobs start one after another.
+func setSchedulingDefaults(spec *jobset.JobSetSpec) {
+	scheduling := spec.Scheduling
+	if scheduling == nil || scheduling.SchedulingPolicy != nil || len(scheduling.ReplicatedJobs) > 0 || spec.StartupPolicy.StartupPolicyOrder == jobset.InOrder {
+		return
+	}
+	for i := range spec.ReplicatedJobs {
+		if len(spec.ReplicatedJobs[i].DependsOn) > 0 {
+			return
+		}
+	}
+	scheduling.SchedulingPolicy = &jobset.SchedulingPolicy{Gang: &jobset.GangSchedulingPolicy{}}
 }
 
 func setTemplateDefaults(template *batchv1.JobTemplateSpec) {

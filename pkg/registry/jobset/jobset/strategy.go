@@ -112,6 +112,7 @@ func (s Strategy) allowed(prev *jobset.JobSet) gates.Gates {
 	allowed := s.gates
 	if prev != nil {
 		allowed.InPlaceRestart = allowed.InPlaceRestart || validation.UsesInPlaceRestart(&prev.Spec)
+		allowed.JobSetWorkloadAwareSchedulingAPI = allowed.JobSetWorkloadAwareSchedulingAPI || prev.Spec.Scheduling != nil
 		allowed.RestartJob = allowed.RestartJob || validation.UsesRestartJob(&prev.Spec)
 	}
 	return allowed

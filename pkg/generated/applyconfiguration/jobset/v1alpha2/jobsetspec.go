@@ -47,6 +47,11 @@ type JobSetSpecApplyConfiguration struct {
 	// set is resumed or restarted as a whole. Absent means no limit. May be set, changed and removed until the set has
 	// finished. Needs the JobSetActiveDeadlineSeconds feature; without it the field is dropped.
 	ActiveDeadlineSeconds *int64 `json:"activeDeadlineSeconds,omitempty"`
+	// scheduling groups the pods of the set for the scheduler of the cluster, for example as a gang: all of its pods get nodes at the same
+	// time, or none of them. May be added, changed and removed only while the set is suspended, once the condition Suspended is True. Needs
+	// the JobSetWorkloadAwareSchedulingAPI feature; without it the field is rejected. This release stores and checks the field, but does
+	// not create the groups yet: pods are scheduled as without it.
+	Scheduling *JobSetSchedulingConfigurationApplyConfiguration `json:"scheduling,omitempty"`
 }
 
 // JobSetSpecApplyConfiguration constructs a declarative configuration of the JobSetSpec type for use with
@@ -150,5 +155,13 @@ func (b *JobSetSpecApplyConfiguration) WithVolumeClaimPolicies(values ...*Volume
 // If called multiple times, the ActiveDeadlineSeconds field is set to the value of the last call.
 func (b *JobSetSpecApplyConfiguration) WithActiveDeadlineSeconds(value int64) *JobSetSpecApplyConfiguration {
 	b.ActiveDeadlineSeconds = &value
+	return b
+}
+
+// WithScheduling sets the Scheduling field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Scheduling field is set to the value of the last call.
+func (b *JobSetSpecApplyConfiguration) WithScheduling(value *JobSetSchedulingConfigurationApplyConfiguration) *JobSetSpecApplyConfiguration {
+	b.Scheduling = value
 	return b
 }
