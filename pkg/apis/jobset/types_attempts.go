@@ -68,6 +68,30 @@ type Attempt struct {
 	// checkpoint is the last checkpoint that the job reported in this attempt, with the annotation
 	// jobset-apiserver.io/checkpoint-step of the set. Absent if it reported none.
 	Checkpoint *Checkpoint
+
+	// avoidedNodes are the nodes that pods of this attempt keep off, because an earlier attempt failed there; those that failed last
+	// come first. Set only for sets that ask for it with the annotation jobset-apiserver.io/avoid-failed-nodes, or whose
+	// controller does so by default. At most 32.
+	AvoidedNodes []AvoidedNode
+
+	// forgetTime is when avoidedNodes were forgotten, because pods of the attempt found room nowhere else. Jobs that were created
+	// later may run on these nodes. Absent if they were not forgotten.
+	ForgetTime *metav1.MicroTime
+}
+
+// AvoidedNode is a node that pods keep off for a time.
+type AvoidedNode struct {
+	// name is that of the node.
+	Name string
+
+	// attempt is the number of the attempt that failed on the node.
+	Attempt int32
+
+	// reason is how it failed there, in a few words. At most 256 bytes; what is longer was cut.
+	Reason string
+
+	// until is when the time ends. Jobs that are created later may run on the node.
+	Until metav1.Time
 }
 
 // Checkpoint is a state of its work that a job has stored and can go on from.

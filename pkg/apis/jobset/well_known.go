@@ -11,6 +11,8 @@ const (
 	NodeSelectorStrategyKey = "alpha.jobset.sigs.k8s.io/node-selector"
 	// CheckpointStepKey reports the step of the last checkpoint of the job.
 	CheckpointStepKey = "jobset-apiserver.io/checkpoint-step"
+	// AvoidFailedNodesKey holds for how long pods keep off a node on which an attempt failed.
+	AvoidFailedNodesKey = "jobset-apiserver.io/avoid-failed-nodes"
 )
 
 // ControllerName is the value of spec.managedBy that means the same as none: the controller of this project.
@@ -43,6 +45,10 @@ const (
 	MaxAttemptReasonCharacters = 1024
 	// MaxCauseBytes is the length of the reason and of the message of a first cause.
 	MaxCauseBytes = 1024
+	// MaxAvoidedNodes is the number of nodes that the pods of an attempt keep off, and MaxAvoidedReasonBytes the length of the
+	// reason of each.
+	MaxAvoidedNodes       = 32
+	MaxAvoidedReasonBytes = 256
 )
 
 // MaxCountedJobs is the number of Jobs of a replicatedJob up to which restarts of single Jobs are counted.

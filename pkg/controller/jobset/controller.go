@@ -59,6 +59,8 @@ type Config struct {
 	Workers int
 	// PlacementWhenFull is what becomes of sets with exclusive placement for whose Jobs there are not enough domains.
 	PlacementWhenFull placement.WhenFull
+	// AvoidFailedNodes is for how long pods keep off nodes on which an attempt failed, unless a JobSet says otherwise; 0 for not at all.
+	AvoidFailedNodes time.Duration
 }
 
 // Controller runs JobSets.

@@ -92,7 +92,8 @@ func internBool(value *bool) *bool {
 func internAnnotations(all map[string]string) map[string]string {
 	if released, found := all[jobsetv1alpha2.ReleasedKey]; found {
 		_, inPlace := all[jobsetv1alpha2.InPlaceRestartAttemptKey]
-		if _, placed := all[jobsetv1alpha2.PlacementKey]; !inPlace && !placed && releasedMaps[released] != nil {
+		_, avoids := all[jobsetv1alpha2.AvoidedNodesKey]
+		if _, placed := all[jobsetv1alpha2.PlacementKey]; !inPlace && !placed && !avoids && releasedMaps[released] != nil {
 			return releasedMaps[released]
 		}
 	}

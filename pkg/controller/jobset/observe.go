@@ -6,6 +6,7 @@ package jobset
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -23,6 +24,9 @@ import (
 
 // lagRetry is when to look again while an informer lags behind our own writes. Its event usually comes first.
 const lagRetry = time.Second
+
+// excludedByAffinity is a part of the scheduler's words about a pod whose affinity excludes some of the nodes.
+const excludedByAffinity = "node affinity"
 
 // Observe returns the set and its children as the caches have them. It returns nil for a set that is gone, and nil with
 // a time to wait while the caches do not show what the last sync did. Why a Job failed may be read from the API.
@@ -49,12 +53,9 @@ func (s *Syncer) Observe(ctx context.Context, key cache.ObjectName) (*plan.Obser
 	obs := &plan.Observed{
 		JobSet: js, Jobs: jobs, Deferred: s.deferred.Noted(key), CreateFrom: s.createFrom.Noted(key), RefusedSince: s.refusedSince.Noted(key),
 		Now: metav1.NewTime(s.deps.Clock.Now()), Gates: s.gates(), KeepAttempts: s.keepsAttempts(),
-		Priorities: s.deps.Caches.Priorities(),
+		Priorities: s.deps.Caches.Priorities(), AvoidFailedNodes: s.deps.AvoidFailedNodes,
 	}
 	if err := s.observeOthers(obs); err != nil {
-		return nil, 0, err
-	}
-	if err := s.observePlacement(ctx, obs); err != nil {
 		return nil, 0, err
 	}
 	if plan.RestoreMatters(*obs) {
@@ -69,6 +70,12 @@ func (s *Syncer) Observe(ctx context.Context, key cache.ObjectName) (*plan.Obser
 		if cause := s.deps.FirstCause(ctx, js.Namespace, *job); cause != nil {
 			obs.Causes = map[types.UID]*jobsetv1alpha2.FailureCause{job.UID: cause}
 		}
+	}
+	if plan.NodesMatter(*obs) && s.deps.Nodes != nil {
+		obs.Nodes = s.deps.Nodes(ctx)
+	}
+	if err := s.observePlacement(ctx, obs); err != nil {
+		return nil, 0, err
 	}
 	obs.MaxBacklog = s.backlogs.reserve(key, js)
 	return obs, 0, nil
@@ -114,7 +121,10 @@ func (s *Syncer) observeUnschedulable(obs *plan.Observed) error {
 		s.unschedulable.Note(key, since)
 	}
 	obs.Unschedulable = plan.Unschedulable{Pods: pods, Reason: reason, Since: since}
-	return nil
+	if plan.ShutOutMatters(*obs) {
+		obs.ShutOut, err = s.deps.Caches.ShutOut(key)
+	}
+	return err
 }
 
 var _ Caches = caches{}
@@ -170,6 +180,21 @@ func (c caches) Unschedulable(key cache.ObjectName) (pods int, reason string, er
 	}
 	pods, reason = failures.FirstUnschedulable(objs)
 	return pods, reason, nil
+}
+
+// ShutOut returns the UIDs of the Jobs with pods that find no node, some nodes being excluded by their affinity.
+func (c caches) ShutOut(key cache.ObjectName) (sets.Set[types.UID], error) {
+	objs, err := c.pods.ByIndex(indexUnschedulable, key.String())
+	if err != nil {
+		return nil, fmt.Errorf("listing unschedulable pods of jobset %s: %w", key, err)
+	}
+	jobs := sets.New[types.UID]()
+	for _, obj := range objs {
+		if pod, ok := obj.(*watchedPod); ok && strings.Contains(pod.Reason(), excludedByAffinity) {
+			jobs.Insert(pod.JobUID())
+		}
+	}
+	return jobs, nil
 }
 
 // anyPod returns whether the cache holds a pod that matches.

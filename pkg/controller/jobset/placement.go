@@ -49,10 +49,14 @@ func (noPlacer) Forget(cache.ObjectName) {}
 
 // observePlacement adds what became of the question for the domains of Jobs that have none, and of Jobs whose pods get no nodes in theirs.
 func (s *Syncer) observePlacement(ctx context.Context, obs *plan.Observed) (err error) {
-	if unplaced := plan.UnplacedJobs(*obs); len(unplaced) == 0 {
+	switch unplaced := plan.UnplacedJobs(*obs); {
+	case len(unplaced) == 0:
 		s.deps.Placer.Settled(cache.MetaObjectToName(obs.JobSet))
-	} else if obs.Placed, err = s.deps.Placer.Place(ctx, obs.JobSet, unplaced); err != nil {
-		return err
+	case plan.AvoidanceDue(*obs): // domains depend on the nodes that are avoided
+	default:
+		if obs.Placed, err = s.deps.Placer.Place(ctx, obs.JobSet, unplaced); err != nil {
+			return err
+		}
 	}
 	if !obs.Gates.ExclusivePlacement {
 		return nil

@@ -14,6 +14,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	expiring "k8s.io/apimachinery/pkg/util/cache"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/klog/v2"
@@ -43,6 +44,8 @@ type Caches interface {
 	Waiting(key cache.ObjectName) (map[types.UID]plan.Waiting, error)
 	// Priorities returns the values of PriorityClasses by name, and under the empty name that of pods which name none; nil without exclusive placement.
 	Priorities() map[string]int32
+	// ShutOut returns the UIDs of the Jobs with pods that find no node, some nodes being excluded by their affinity.
+	ShutOut(key cache.ObjectName) (sets.Set[types.UID], error)
 	// Pods returns the pods that carry the name of the set.
 	Pods(key cache.ObjectName) ([]plan.Pod, error)
 }
@@ -63,6 +66,10 @@ type SyncerConfig struct {
 	Restore func(ctx context.Context, js *jobsetv1alpha2.JobSet) (restore.State, error)
 	// Placer finds topology domains; nil without exclusive placement.
 	Placer Placer
+	// Nodes returns about how many nodes the cluster has; 0 if that cannot be read. It may be nil.
+	Nodes func(ctx context.Context) int
+	// AvoidFailedNodes is for how long pods keep off nodes on which an attempt failed, unless the set says otherwise; 0 for not at all.
+	AvoidFailedNodes time.Duration
 	// Recorder sends events.
 	Recorder events.EventRecorder
 	// Gates are the feature gates that change decisions.
@@ -117,7 +124,7 @@ func newSyncer(c *Controller, host children.Host) *Syncer {
 	host.Shuffle = rand.Perm
 	config := SyncerConfig{
 		Host: &host, Caches: c.caches, Recorder: c.Recorder, Gates: c.Gates, FirstCause: c.firstCause,
-		Restore: c.restoreState,
+		Restore: c.restoreState, Nodes: newNodeCounter(c.Kube, c.Clock).count, AvoidFailedNodes: c.AvoidFailedNodes,
 		JobSets: func(namespace string) children.OwnerClient[*jobsetv1alpha2.JobSet] {
 			return c.JobSets.JobsetV1alpha2().JobSets(namespace)
 		},

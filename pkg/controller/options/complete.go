@@ -41,6 +41,9 @@ func (o *Options) Complete(ctx context.Context, flags *pflag.FlagSet) error {
 		}
 		take(from, &o.GangProvider, config.Gang.SchedulerProvider, gangFlag, "gangSchedulingManagement.schedulerProvider")
 	}
+	if d := config.AvoidFailedNodes; d != nil {
+		takeSet(from, &o.AvoidFailedNodes, &d.Duration, avoidFlag, "avoidFailedNodes")
+	}
 	if config.LeaderElection != nil {
 		o.takeLeaderElection(from, config.LeaderElection)
 	}

@@ -9,6 +9,7 @@ import (
 	"os"
 	"slices"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	componentbaseconfig "k8s.io/component-base/config/v1alpha1"
 	"sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
@@ -33,6 +34,7 @@ type configuration struct {
 	ClientConnection       clientConfig                                     `json:"clientConnection"`
 	FeatureGates           map[string]bool                                  `json:"featureGates"`
 	Gang                   *gangConfig                                      `json:"gangSchedulingManagement"`
+	AvoidFailedNodes       *metav1.Duration                                 `json:"avoidFailedNodes"`
 }
 
 type gangConfig struct {

@@ -154,6 +154,8 @@ func TestBadConfigFiles(t *testing.T) {
 		"suites that nobody takes": {head + "tls: {minVersion: VersionTLS13, cipherSuites: [TLS_AES_128_GCM_SHA256]}", `--config: tls.cipherSuites: must be left out with VersionTLS13, whose cipher suites cannot be chosen`},
 		"an unknown suite":         {head + "tls: {cipherSuites: [X]}", `--config: tls.cipherSuites: Cipher suite X not supported or doesn't exist; known are ` + strings.Join(cliflag.TLSCipherPossibleValues(), ", ")},
 		"one name for two":         {head + "health: {readinessEndpointName: healthz}", `--config: health.readinessEndpointName: must not be that of liveness, "/healthz"`},
+		"avoiding nodes too long":  {head + "avoidFailedNodes: 721h", `--config: avoidFailedNodes: must be from 0s, for not at all, to 720h, such as 1h, not 721h0m0s`},
+		"avoiding nodes in words":  {head + "avoidFailedNodes: soon", `--config: FILE: time: invalid duration "soon"`},
 		"a name that is a pattern": {head + "health: {livenessEndpointName: \"{x}\"}", `--config: health.livenessEndpointName: must be of letters, digits, dots, dashes and slashes, not "/{x}"`},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -16,6 +16,7 @@ import (
 	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
 	disaggregatedsetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/disaggregatedset/v1"
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
 	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/disaggregatedset"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/informers"
@@ -42,6 +43,9 @@ var gangProviders = []string{string(plan.GangVolcano), string(plan.GangKubernete
 const placementFlag = "placement-when-full"
 
 var placementsWhenFull = []string{string(placement.WhenFullAffinity), string(placement.WhenFullWait)}
+
+// avoidFlag is the flag for how long pods keep off nodes on which an attempt failed.
+const avoidFlag = "avoid-failed-nodes"
 
 // known are all controllers of this program.
 var known = []descriptor{
@@ -102,6 +106,9 @@ func (o *Options) addControllersFlags(fs *pflag.FlagSet) {
 		"What happens to JobSets with exclusive placement for whose Jobs there are not enough topology domains: affinity creates the Jobs with "+
 			"affinities by which the scheduler finds domains, for example because nodes are added for them; wait creates no Job before there are enough. "+
 			"Has an effect only with the feature gate ExclusivePlacement.")
+	fs.DurationVar(&o.AvoidFailedNodes, avoidFlag, o.AvoidFailedNodes,
+		"For how long the pods of a JobSet keep off a node on which an attempt of it failed, from 0s, for not at all, to 720h. "+
+			"The annotation "+jobsetv1alpha2.AvoidFailedNodesKey+" of a JobSet overrides it.")
 	fs.IntVar(o.Workers[jobset.Name], "workers", *o.Workers[jobset.Name], "")
 	_ = fs.MarkDeprecated("workers", "use --concurrent-jobset-syncs") // fails for unknown flags only
 }
@@ -173,6 +180,13 @@ func (o *Options) validatePlacement() error {
 	return nil
 }
 
+func (o *Options) validateAvoidTime() error {
+	if d := o.AvoidFailedNodes; d < 0 || d > helper.MaxAvoidTime {
+		return o.flagError(avoidFlag, "must be from 0s, for not at all, to 720h, such as 1h, not %s", d)
+	}
+	return nil
+}
+
 func (o *Options) validateGang() error {
 	if o.GangProvider != "" && !slices.Contains(gangProviders, o.GangProvider) {
 		return o.flagError(gangFlag, "must be one of %s, or empty for none, not %q", strings.Join(gangProviders, ", "), o.GangProvider)
@@ -191,6 +205,7 @@ func newJobSetController(o *Options, clients clients, kind *informers.Kind, broa
 		Workers:   *o.Workers[jobset.Name],
 
 		PlacementWhenFull: placement.WhenFull(o.PlacementWhenFull),
+		AvoidFailedNodes:  o.AvoidFailedNodes,
 	})
 }
 

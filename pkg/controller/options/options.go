@@ -59,6 +59,8 @@ type Options struct {
 	GangProvider string
 	// PlacementWhenFull is what happens to JobSets with exclusive placement for whose Jobs there are not enough topology domains.
 	PlacementWhenFull string
+	// AvoidFailedNodes is for how long the pods of JobSets keep off nodes on which an attempt failed; 0 for not at all.
+	AvoidFailedNodes time.Duration
 	// Logs is the configuration of logging.
 	Logs *logsapi.LoggingConfiguration
 
@@ -147,7 +149,7 @@ func (o *Options) addControllerFlags(fs *pflag.FlagSet) {
 
 // Validate returns the first invalid setting.
 func (o *Options) Validate() error {
-	for _, check := range []func() error{o.validateGates, o.validateEndpoints, o.validateTLS, o.validateLeaderElection, o.validateNumbers, o.validateControllers, o.validateGang, o.validatePlacement} {
+	for _, check := range []func() error{o.validateGates, o.validateEndpoints, o.validateTLS, o.validateLeaderElection, o.validateNumbers, o.validateControllers, o.validateGang, o.validatePlacement, o.validateAvoidTime} {
 		if err := check(); err != nil {
 			return err
 		}

@@ -77,6 +77,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		// Group=jobset.x-k8s.io, Version=v1alpha2
 	case v1alpha2.SchemeGroupVersion.WithKind("Attempt"):
 		return &jobsetv1alpha2.AttemptApplyConfiguration{}
+	case v1alpha2.SchemeGroupVersion.WithKind("AvoidedNode"):
+		return &jobsetv1alpha2.AvoidedNodeApplyConfiguration{}
 	case v1alpha2.SchemeGroupVersion.WithKind("Checkpoint"):
 		return &jobsetv1alpha2.CheckpointApplyConfiguration{}
 	case v1alpha2.SchemeGroupVersion.WithKind("Coordinator"):

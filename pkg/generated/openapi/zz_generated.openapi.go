@@ -87,6 +87,7 @@ func GetOpenAPIDefinitions(ref common.ReferenceCallback) map[string]common.OpenA
 		v1.RoleStatus{}.OpenAPIModelName():                                           schema_pkg_apis_disaggregatedset_v1_RoleStatus(ref),
 		v1alpha2.AllDisruptionMode{}.OpenAPIModelName():                              schema_pkg_apis_jobset_v1alpha2_AllDisruptionMode(ref),
 		v1alpha2.Attempt{}.OpenAPIModelName():                                        schema_pkg_apis_jobset_v1alpha2_Attempt(ref),
+		v1alpha2.AvoidedNode{}.OpenAPIModelName():                                    schema_pkg_apis_jobset_v1alpha2_AvoidedNode(ref),
 		v1alpha2.BasicSchedulingPolicy{}.OpenAPIModelName():                          schema_pkg_apis_jobset_v1alpha2_BasicSchedulingPolicy(ref),
 		v1alpha2.Checkpoint{}.OpenAPIModelName():                                     schema_pkg_apis_jobset_v1alpha2_Checkpoint(ref),
 		v1alpha2.Coordinator{}.OpenAPIModelName():                                    schema_pkg_apis_jobset_v1alpha2_Coordinator(ref),
@@ -3361,12 +3362,86 @@ func schema_pkg_apis_jobset_v1alpha2_Attempt(ref common.ReferenceCallback) commo
 							Ref:         ref(v1alpha2.Checkpoint{}.OpenAPIModelName()),
 						},
 					},
+					"avoidedNodes": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-map-keys": []interface{}{
+									"name",
+								},
+								"x-kubernetes-list-type": "map",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "avoidedNodes are the nodes that pods of this attempt keep off, because an earlier attempt failed there; those that failed last come first. Set only for sets that ask for it with the annotation jobset-apiserver.io/avoid-failed-nodes, or whose controller does so by default. At most 32.",
+							MaxItems:    ptr.To[int64](32),
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1alpha2.AvoidedNode{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+					"forgetTime": {
+						SchemaProps: spec.SchemaProps{
+							Description: "forgetTime is when avoidedNodes were forgotten, because pods of the attempt found room nowhere else. Jobs that were created later may run on these nodes. Absent if they were not forgotten.",
+							Ref:         ref(metav1.MicroTime{}.OpenAPIModelName()),
+						},
+					},
 				},
 				Required: []string{"number", "trigger", "scope"},
 			},
 		},
 		Dependencies: []string{
-			v1alpha2.Checkpoint{}.OpenAPIModelName(), v1alpha2.FailureCause{}.OpenAPIModelName(), metav1.MicroTime{}.OpenAPIModelName()},
+			v1alpha2.AvoidedNode{}.OpenAPIModelName(), v1alpha2.Checkpoint{}.OpenAPIModelName(), v1alpha2.FailureCause{}.OpenAPIModelName(), metav1.MicroTime{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_jobset_v1alpha2_AvoidedNode(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "AvoidedNode is a node that pods keep off for a time.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"name": {
+						SchemaProps: spec.SchemaProps{
+							Description: "name is that of the node.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"attempt": {
+						SchemaProps: spec.SchemaProps{
+							Description: "attempt is the number of the attempt that failed on the node.",
+							Default:     0,
+							Minimum:     ptr.To[float64](1),
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
+					"reason": {
+						SchemaProps: spec.SchemaProps{
+							Description: "reason is how it failed there, in a few words. At most 256 bytes; what is longer was cut.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"until": {
+						SchemaProps: spec.SchemaProps{
+							Description: "until is when the time ends. Jobs that are created later may run on the node.",
+							Ref:         ref(metav1.Time{}.OpenAPIModelName()),
+						},
+					},
+				},
+				Required: []string{"name", "attempt", "until"},
+			},
+		},
+		Dependencies: []string{
+			metav1.Time{}.OpenAPIModelName()},
 	}
 }
 

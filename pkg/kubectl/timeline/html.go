@@ -65,6 +65,7 @@ type viewAttempt struct {
 	Number                                           int32
 	Trigger, Reason, Began, ReadyIn, Lasted, Outcome string
 	FirstCause, EndedBy, OutcomeClass, EndReason     string
+	KeptOff                                          string
 }
 
 // Page writes the timeline as one page of HTML that needs nothing else: no network, no script.
@@ -138,6 +139,7 @@ func viewAttemptOf(a *Attempt, zone *time.Location) viewAttempt {
 	if a.FirstCause != nil {
 		out.FirstCause = causeOf(a.FirstCause)
 	}
+	out.KeptOff = avoidedOf(a)
 	return out
 }
 

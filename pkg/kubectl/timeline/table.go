@@ -32,9 +32,12 @@ func table(b *strings.Builder, t *Timeline, s screen) {
 	}
 }
 
-// details says what there is to say about the end of an attempt.
+// details says what there is to say about the nodes of an attempt, and about its end.
 func details(a *Attempt, s screen) [][]string {
 	var out [][]string
+	if avoided := avoidedOf(a); avoided != "" {
+		out = append(out, []string{s.Paint(cli.Quiet, "   kept off: "+avoided)})
+	}
 	if a.FirstCause != nil {
 		out = append(out, []string{s.Paint(cli.Bad, "   first cause: "+causeOf(a.FirstCause))})
 	}

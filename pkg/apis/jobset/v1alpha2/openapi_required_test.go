@@ -24,6 +24,7 @@ func TestRequiredFields(t *testing.T) {
 		"ReplicatedJobPlacement":  {"name", "topologyKey"},
 		"ReplicatedJobStatus":     {"name", "ready", "succeeded", "failed", "active", "suspended"},
 		"Attempt":                 {"number", "trigger", "scope"},
+		"AvoidedNode":             {"name", "attempt", "until"},
 		"Checkpoint":              {"step"},
 		"FailureCause":            {"job"},
 		"ReplicatedJobScheduling": {"targetReplicatedJobs"},

@@ -50,7 +50,7 @@ func TestDefinitionsHaveTheNamesOfThePublishedSchema(t *testing.T) {
 		}
 	}
 	want := []string{
-		"AllDisruptionMode", "Attempt", "BasicSchedulingPolicy", "Checkpoint", "Coordinator", "DependsOn", "DisruptionMode", "FailureCause", "FailurePolicy", "FailurePolicyRule",
+		"AllDisruptionMode", "Attempt", "AvoidedNode", "BasicSchedulingPolicy", "Checkpoint", "Coordinator", "DependsOn", "DisruptionMode", "FailureCause", "FailurePolicy", "FailurePolicyRule",
 		"GangSchedulingPolicy", "JobMoves", "JobPlacement", "JobScheduling", "JobSet", "JobSetList", "JobSetSchedulingConfiguration", "JobSetSpec", "JobSetStatus", "Network",
 		"Placement", "ReplicatedJob", "ReplicatedJobPlacement", "ReplicatedJobScheduling", "ReplicatedJobStatus", "SchedulingConstraints", "SchedulingPolicy", "SchedulingResourceClaim",
 		"SingleDisruptionMode", "StartupPolicy", "SuccessPolicy", "TopologyConstraint", "VolumeClaimPolicy", "VolumeRetentionPolicy",
@@ -139,6 +139,7 @@ func TestListsMergeAsSpecified(t *testing.T) {
 		"ReplicatedJobPlacement.jobs":                    "atomic",
 		"JobMoves.left":                                  "atomic",
 		"JobSetStatus.attempts":                          "map by number, merged by number",
+		"Attempt.avoidedNodes":                           "map by name",
 		"JobSetSchedulingConfiguration.replicatedJobs":   "atomic",
 		"ReplicatedJobScheduling.targetReplicatedJobs":   "set",
 		"ReplicatedJobScheduling.resourceClaims":         "map by name",
@@ -221,6 +222,8 @@ func TestLimitsAndDefaultsAreStated(t *testing.T) {
 		"JobSetStatus.goodMilliseconds":                  "minimum 0",
 		"Checkpoint.step":                                "minimum 0",
 		"Checkpoint.goodMilliseconds":                    "minimum 0",
+		"Attempt.avoidedNodes":                           "at most 32 items",
+		"AvoidedNode.attempt":                            "minimum 1",
 		"ReplicatedJobStatus.jobRestarts":                "at most 1024 items",
 		"ReplicatedJobStatus.jobRestartsCountTowardsMax": "at most 1024 items",
 	}
@@ -270,6 +273,7 @@ func TestFormatsOfNumbers(t *testing.T) {
 		"Checkpoint.goodMilliseconds":                "int64",
 		"Attempt.number":                             "int32",
 		"Attempt.jobIndex":                           "int32",
+		"AvoidedNode.attempt":                        "int32",
 		"FailureCause.exitCode":                      "int32",
 		"FailureCause.signal":                        "int32",
 		"ReplicatedJobStatus.ready":                  "int32",

@@ -82,6 +82,37 @@ type Attempt struct {
 	// jobset-apiserver.io/checkpoint-step of the set. Absent if it reported none.
 	// +optional
 	Checkpoint *Checkpoint `json:"checkpoint,omitempty" protobuf:"bytes,17,opt,name=checkpoint"`
+
+	// avoidedNodes are the nodes that pods of this attempt keep off, because an earlier attempt failed there; those that failed last
+	// come first. Set only for sets that ask for it with the annotation jobset-apiserver.io/avoid-failed-nodes, or whose
+	// controller does so by default. At most 32.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +k8s:validation:maxItems=32
+	AvoidedNodes []AvoidedNode `json:"avoidedNodes,omitempty" protobuf:"bytes,18,rep,name=avoidedNodes"`
+
+	// forgetTime is when avoidedNodes were forgotten, because pods of the attempt found room nowhere else. Jobs that were created
+	// later may run on these nodes. Absent if they were not forgotten.
+	// +optional
+	ForgetTime *metav1.MicroTime `json:"forgetTime,omitempty" protobuf:"bytes,19,opt,name=forgetTime"`
+}
+
+// AvoidedNode is a node that pods keep off for a time.
+type AvoidedNode struct {
+	// name is that of the node.
+	Name string `json:"name" protobuf:"bytes,1,opt,name=name"`
+
+	// attempt is the number of the attempt that failed on the node.
+	// +k8s:validation:minimum=1
+	Attempt int32 `json:"attempt" protobuf:"varint,2,opt,name=attempt"`
+
+	// reason is how it failed there, in a few words. At most 256 bytes; what is longer was cut.
+	// +optional
+	Reason string `json:"reason,omitempty" protobuf:"bytes,3,opt,name=reason"`
+
+	// until is when the time ends. Jobs that are created later may run on the node.
+	Until metav1.Time `json:"until" protobuf:"bytes,4,opt,name=until"`
 }
 
 // Checkpoint is a state of its work that a job has stored and can go on from.

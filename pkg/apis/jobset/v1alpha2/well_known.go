@@ -123,6 +123,10 @@ const PlacementKey = "jobset-apiserver.io/placement"
 // PlacementByAffinity is the value of PlacementKey: pods attract those of their Job, and repel those of others.
 const PlacementByAffinity = "affinity"
 
+// AvoidedNodesKey is the annotation of a child Job whose pods keep off nodes; its value is the names of these, separated by commas.
+// The key is ours; upstream has none for this.
+const AvoidedNodesKey = "jobset-apiserver.io/avoided-nodes"
+
 // Keys that users and administrators set, and that the controller passes on (docs/reference/jobset.md#other-keys).
 const (
 	// ExclusiveKey is the annotation that asks for one Job per topology domain; its value is the node label that
@@ -149,6 +153,10 @@ const (
 	// CheckpointStepKey is the annotation of a set in which its job reports the step of its last checkpoint, a decimal number
 	// from 0 to 9223372036854775807. The key is ours; upstream has none for this.
 	CheckpointStepKey = "jobset-apiserver.io/checkpoint-step"
+	// AvoidFailedNodesKey is the annotation of a set that holds for how long the pods of later attempts keep off a node on which an
+	// attempt failed: a duration like 90m, from 0s, for not at all, to 720h. The default is that of the controller. The key is ours; upstream
+	// has none for this.
+	AvoidFailedNodesKey = "jobset-apiserver.io/avoid-failed-nodes"
 	// QueueNameKey is the label of a set that names the queue of Kueue which decides when the set runs.
 	QueueNameKey = "kueue.x-k8s.io/queue-name"
 )
@@ -163,4 +171,8 @@ const (
 	MaxAttemptReasonCharacters = jobset.MaxAttemptReasonCharacters
 	// MaxCauseBytes is the length of the reason and of the message of a first cause.
 	MaxCauseBytes = jobset.MaxCauseBytes
+	// MaxAvoidedNodes is the number of nodes that the pods of an attempt keep off, and MaxAvoidedReasonBytes the length of the
+	// reason of each.
+	MaxAvoidedNodes       = jobset.MaxAvoidedNodes
+	MaxAvoidedReasonBytes = jobset.MaxAvoidedReasonBytes
 )

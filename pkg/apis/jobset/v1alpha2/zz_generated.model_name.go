@@ -19,6 +19,11 @@ func (in Attempt) OpenAPIModelName() string {
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
+func (in AvoidedNode) OpenAPIModelName() string {
+	return "io.x-k8s.jobset.v1alpha2.AvoidedNode"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
 func (in BasicSchedulingPolicy) OpenAPIModelName() string {
 	return "io.x-k8s.jobset.v1alpha2.BasicSchedulingPolicy"
 }

@@ -48,6 +48,7 @@ func validateAttempts(attempts []jobset.Attempt, path *field.Path) field.ErrorLi
 		if entry.Checkpoint != nil {
 			errs = append(errs, validateCheckpoint(entry.Checkpoint, p.Child("checkpoint"))...)
 		}
+		errs = append(errs, validateAvoidedNodes(entry.AvoidedNodes, p.Child("avoidedNodes"))...)
 	}
 	return errs
 }

@@ -106,6 +106,10 @@ func statusSizes(js *jobset.JobSet) *generic.Sizes {
 			s.List(p.Child("jobRestartsCountTowardsMax"), len(status.ReplicatedJobsStatus[i].JobRestartsCountTowardsMax), jobset.MaxCountedJobs)
 		}
 	}
-	s.List(path.Child("attempts"), len(status.Attempts), jobset.MaxAttempts)
+	if attempts := path.Child("attempts"); s.List(attempts, len(status.Attempts), jobset.MaxAttempts) {
+		for i := range status.Attempts {
+			s.List(attempts.Index(i).Child("avoidedNodes"), len(status.Attempts[i].AvoidedNodes), jobset.MaxAvoidedNodes)
+		}
+	}
 	return s
 }

@@ -52,6 +52,7 @@ func validateSpec(js *jobset.JobSet, opts gates.Gates) field.ErrorList {
 	spec := &js.Spec
 	var errs field.ErrorList
 	errs = append(errs, validateCheckpointStep(js)...)
+	errs = append(errs, validateAvoidTime(js)...)
 	errs = append(errs, validateReplicatedJobs(js, path.Child("replicatedJobs"))...)
 	errs = append(errs, validateStartup(spec, path)...)
 	errs = append(errs, validateNetwork(spec.Network, path.Child("network"))...)

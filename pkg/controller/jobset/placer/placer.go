@@ -98,7 +98,11 @@ func New(config Config) *Placer {
 	p := &Placer{Config: config, waiting: map[cache.ObjectName]*waiting{}, given: map[cache.ObjectName]given{}, moves: newMoves()}
 	p.watch = (&informers.OnDemand[view]{
 		Name: "placement", Kube: config.Kube, Filled: p.changed, Needed: config.Needed,
-		Declare: func(kind *informers.Kind) *view { return declare(kind, p.follow) },
+		Declare: func(kind *informers.Kind) *view {
+			view := declare(kind, p.follow)
+			view.now = config.Clock.Now
+			return view
+		},
 	}).Prepare()
 	return p
 }

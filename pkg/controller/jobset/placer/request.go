@@ -48,6 +48,10 @@ func (v *view) fillGroup(
 		template.Spec.NodeSelector = maps.Clone(template.Spec.NodeSelector)
 		delete(template.Spec.NodeSelector, jobs.Topology)
 	}
+	avoided := plan.AvoidedNodes(js, v.now())
+	if len(avoided) > 0 {
+		template.Spec.Affinity = plan.KeptOff(template.Spec.Affinity, avoided)
+	}
 	if group.Shape, err = placement.NewShape(&template, v.environment(js.Namespace, &template.Spec)); err != nil {
 		return err
 	}
@@ -58,11 +62,26 @@ func (v *view) fillGroup(
 			Key: placement.NameOf(helper.JobKey(js.Namespace, helper.JobName(js.Name, rj.Name, index))), Index: first + index,
 		}
 		if before != nil && int(index) < len(before.Jobs) {
-			job.Previous, job.PreviousNodes = placement.NameOf(before.Jobs[index].Domain), before.Jobs[index].Nodes
+			domain := before.Jobs[index].Domain
+			// The Job stays in the domain without the nodes that it avoids, if the rest of it is large enough.
+			job.Previous, job.PreviousNodes = placement.NameOf(domain), before.Jobs[index].Nodes-v.nodesIn(avoided, jobs.Topology, domain)
 		}
 		group.Jobs = append(group.Jobs, job)
 	}
 	return nil
+}
+
+// nodesIn returns how many of the nodes are in a domain.
+func (v *view) nodesIn(nodes []string, topology, domain string) (n int32) {
+	label := placement.Label{Key: placement.NameOf(topology), Value: placement.NameOf(domain)}
+	for _, name := range nodes {
+		if obj, err := v.nodes.GetByKey(name); err == nil && obj != nil {
+			if node, ok := obj.(*watchedNode); ok && slices.Contains(node.Labels, label) {
+				n++
+			}
+		}
+	}
+	return n
 }
 
 // podsOf returns how many pods a Job of the replicatedJob runs at once.

@@ -25,6 +25,8 @@ import (
 // view is what is watched while a set asks for exclusive placement.
 type view struct {
 	nodes, pods, daemons, ranges, runtimeClasses, priorityClasses *informers.Informer
+	// now returns the time.
+	now func() time.Time
 }
 
 // indexNamespace is the index of limit ranges by namespace.

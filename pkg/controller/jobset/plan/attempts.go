@@ -27,6 +27,7 @@ func (b *statusBuilder) followAttempt(kids children) {
 	if !known {
 		helper.BeginAttempt(b.next, b.startedAttempt(), b.o.Now.Time)
 	}
+	b.avoidNodes()
 	a := helper.RunningAttempt(b.next)
 	if a.CreateTime == nil {
 		a.CreateTime = b.createTime(a, kids)
@@ -148,6 +149,7 @@ func (b *statusBuilder) restartAttempt(v verdict) {
 	}
 	b.endAttempt(jobsetv1alpha2.OutcomeRestarted, v.message)
 	helper.BeginAttempt(b.next, next, b.o.Now.Time)
+	b.avoidNodes()
 }
 
 // setPart says which part of the set an attempt starts: of several Jobs that are not all of one replicatedJob, the first one.
@@ -173,6 +175,7 @@ func (b *statusBuilder) restartAttemptInPlace() {
 	helper.BeginAttempt(b.next, jobsetv1alpha2.Attempt{Trigger: jobsetv1alpha2.TriggerFailurePolicy, Scope: jobsetv1alpha2.ScopeJobSet, Reason: message}, b.o.Now.Time)
 	a := helper.RunningAttempt(b.next)
 	a.CreateTime = a.RequestTime // the Jobs stay
+	a.AvoidedNodes = stillAvoided(b.next.Attempts[:len(b.next.Attempts)-1], b.o.Now.Time)
 }
 
 // closeAttempt ends the attempt of a set that finished when nobody kept its history, like a controller of an earlier

@@ -37,7 +37,7 @@ func Decide(o Observed) Plan {
 	}
 	p.Problems = append(p.Problems, kids.problems...)
 	p.Status, p.Events = st.result()
-	p.FailedJob = st.failedJob
+	p.FailedJob, p.CountNodes = st.failedJob, st.countNodes
 	return p
 }
 
@@ -58,7 +58,7 @@ func (b *statusBuilder) judge(kids children) bool {
 		return true
 	}
 	b.wantCause(firstFailed(kids.doomed), false)
-	return b.recordSuspension(kids) || b.countExecution() || b.move()
+	return b.recordSuspension(kids) || b.countExecution() || b.avoids || b.move() || b.forgetNodes(kids)
 }
 
 // childWrites brings the children of an unfinished set, none of whose Jobs calls for a policy, to where they should be.
@@ -69,7 +69,7 @@ func childWrites(o Observed, kids children, st *statusBuilder) Plan {
 	st.place(kids, open)
 	p := Plan{CreateService: missingService(o), CreateClaims: missingClaims(o)}
 	var moreDeletions, morePatches, moreCreations, stillSuspended bool
-	p.DeleteJobs, moreDeletions = deletions(o, slices.Concat(kids.previous, replaced(o, kids.active, open)))
+	p.DeleteJobs, moreDeletions = deletions(o, slices.Concat(kids.previous, replaced(o, kids.active, open), shutOut(o, kids.active)))
 	p.PatchJobs, morePatches, stillSuspended = jobPatches(o, kids, open)
 	waiting := backlog(o, kids)
 	p.CreateJobs, moreCreations = missingJobs(o, kids, open, waiting)
@@ -79,7 +79,7 @@ func childWrites(o Observed, kids children, st *statusBuilder) Plan {
 	p.Problems = st.setInPlaceAttempts(kids)
 	st.noteReady()
 	st.setStartTime()
-	p.RequeueAfter = sooner(sooner(timeToDeadline(o, st.next.StartTime), st.setUnschedulable()), o.Moving.After)
+	p.RequeueAfter = sooner(sooner(sooner(timeToDeadline(o, st.next.StartTime), st.setUnschedulable()), o.Moving.After), st.timeToForget(kids))
 	if moreCreations {
 		p.RequeueAfter = sooner(p.RequeueAfter, backlogPatience) // should nobody take care of the Jobs that are there
 	}

@@ -94,6 +94,8 @@ type jobBuilder struct {
 	placement map[string]string
 	// domains are those that the Jobs have to themselves.
 	domains placedJobs
+	// avoided are the nodes that the pods keep off.
+	avoided []string
 	// byNodeSelector means that the pods run on nodes that an administrator has set aside for each Job.
 	byNodeSelector bool
 }
@@ -108,6 +110,9 @@ func newJobBuilder(o Observed, rj *jobsetv1alpha2.ReplicatedJob, at position) *j
 		pod.Subdomain = service
 	}
 	pod.Volumes = append(pod.Volumes, claimVolumes(js, pod)...)
+	if b.avoided = AvoidedNodes(js, o.Now.Time); len(b.avoided) > 0 {
+		pod.Affinity = KeptOff(pod.Affinity, b.avoided)
+	}
 	annotations := merged(rj.Template.Annotations, b.placement)
 	_, exclusive := annotations[jobsetv1alpha2.ExclusiveKey]
 	_, byNodeSelector := annotations[jobsetv1alpha2.NodeSelectorStrategyKey]
@@ -140,6 +145,9 @@ func (b *jobBuilder) build(index int32) *batchv1.Job {
 	}
 	if b.domains.byScheduler(index) {
 		job.Annotations[jobsetv1alpha2.PlacementKey] = jobsetv1alpha2.PlacementByAffinity
+	}
+	if len(b.avoided) > 0 {
+		job.Annotations[jobsetv1alpha2.AvoidedNodesKey] = avoidedKey(b.avoided)
 	}
 	job.Spec.Template = b.podTemplate(index, keys)
 	return job

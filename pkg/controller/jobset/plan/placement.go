@@ -196,17 +196,17 @@ func (p placedJobs) isFor(index, restarts int32) bool {
 func (p placedJobs) byScheduler(index int32) bool { return p.at != nil && p.domain(index) == "" }
 
 // mustBeReplaced reports whether a suspended Job cannot be resumed where it belongs: pods can be given a node selector then, but no affinity to
-// each other.
+// each other. Jobs that keep off other nodes than they should are rare, and are replaced too.
 func mustBeReplaced(o Observed, job *batchv1.Job) bool {
+	if avoidsOtherNodes(o, job) {
+		return true
+	}
 	_, place := o.replicatedJob(replicatedJobOf(job))
 	return job.Annotations[jobsetv1alpha2.PlacementKey] == "" && o.index.placed[place].byScheduler(jobIndex(job))
 }
 
 // replaced returns the suspended Jobs that are created once more instead of being resumed.
 func replaced(o Observed, active []*batchv1.Job, open []bool) (out []*batchv1.Job) {
-	if o.JobSet.Status.Placement == nil {
-		return nil
-	}
 	for _, job := range active {
 		if waitsToResume(o, job, open) && mustBeReplaced(o, job) {
 			out = append(out, job)

@@ -51,6 +51,10 @@ type statusBuilder struct {
 	pending bool
 	// failedJob is the Job whose pods tell the first cause of the end of the attempt.
 	failedJob *FailedJob
+	// avoids means that pods of the attempt that runs are to keep off nodes, which is not stored yet.
+	avoids bool
+	// countNodes means that this depends on the number of nodes.
+	countNodes bool
 }
 
 func newStatus(o Observed) *statusBuilder {

@@ -29,6 +29,12 @@ type Observed struct {
 	Causes map[types.UID]*jobsetv1alpha2.FailureCause
 	// Unschedulable are the pods that wait for a node.
 	Unschedulable Unschedulable
+	// ShutOut are the UIDs of the Jobs with pods that find no node, some nodes being excluded by their affinity; only if ShutOutMatters.
+	ShutOut sets.Set[types.UID]
+	// AvoidFailedNodes is for how long pods keep off nodes on which an attempt failed, unless the set says otherwise; 0 for not at all.
+	AvoidFailedNodes time.Duration
+	// Nodes is about how many nodes the cluster has; 0 if that is not known. It is known if NodesMatter, unless it could not be read.
+	Nodes int
 	// Placed is what became of the question for the domains of UnplacedJobs; nil if it was not asked.
 	Placed *Placed
 	// Priorities are the values of PriorityClasses by name, and under the empty name that of pods which name none; nil without exclusive placement.
@@ -80,6 +86,8 @@ type Plan struct {
 	// FailedJob is the Job whose failure is the first cause of the end of an attempt, if Observed.Causes does not hold why it
 	// failed; nil for none.
 	FailedJob *FailedJob
+	// CountNodes means that the decision depends on Observed.Nodes, which is not known.
+	CountNodes bool
 
 	// DeleteJobs are deleted in the foreground.
 	DeleteJobs []JobRef

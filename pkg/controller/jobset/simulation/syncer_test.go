@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 
@@ -102,6 +103,8 @@ func (c caches) Priorities() map[string]int32 { return nil }
 func (c caches) Unschedulable(cache.ObjectName) (int, string, error) {
 	return c.unschedulable, "no node fits", nil
 }
+
+func (c caches) ShutOut(cache.ObjectName) (sets.Set[types.UID], error) { return nil, nil }
 
 func (c caches) Pods(cache.ObjectName) ([]plan.Pod, error) { return nil, nil }
 

@@ -3425,6 +3425,14 @@ var schemaYAML = typed.YAMLObject(`types:
 - name: io.x-k8s.jobset.v1alpha2.Attempt
   map:
     fields:
+    - name: avoidedNodes
+      type:
+        list:
+          elementType:
+            namedType: io.x-k8s.jobset.v1alpha2.AvoidedNode
+          elementRelationship: associative
+          keys:
+          - name
     - name: checkpoint
       type:
         namedType: io.x-k8s.jobset.v1alpha2.Checkpoint
@@ -3443,6 +3451,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: firstCause
       type:
         namedType: io.x-k8s.jobset.v1alpha2.FailureCause
+    - name: forgetTime
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime
     - name: jobIndex
       type:
         scalar: numeric
@@ -3479,6 +3490,23 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: user
       type:
         scalar: string
+- name: io.x-k8s.jobset.v1alpha2.AvoidedNode
+  map:
+    fields:
+    - name: attempt
+      type:
+        scalar: numeric
+      default: 0
+    - name: name
+      type:
+        scalar: string
+      default: ""
+    - name: reason
+      type:
+        scalar: string
+    - name: until
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
 - name: io.x-k8s.jobset.v1alpha2.BasicSchedulingPolicy
   map:
     elementType:

@@ -168,6 +168,16 @@ var warningCases = map[string]struct {
 		change: all(backoff(3), failurePolicy(api.RestartStrategyRecreate, 1)),
 		want:   []string{"spec.replicatedJobs[0].template.spec.backoffLimit: the failure policy takes effect only after 3 retries of pods; use 0 to act on the first failure"},
 	},
+	"nodes to avoid without restarts": {
+		change: annotated(onSet, api.AvoidFailedNodesKey, "1h"),
+		want:   []string{"metadata.annotations[jobset-apiserver.io/avoid-failed-nodes]: has an effect only when the set is retried; add a failurePolicy that restarts it"},
+	},
+	"nodes to avoid when pods stay on their nodes": {
+		change: all(failurePolicy(api.RestartStrategyInPlaceRestart, 1), annotated(onSet, api.AvoidFailedNodesKey, "1h")),
+		want:   []string{"metadata.annotations[jobset-apiserver.io/avoid-failed-nodes]: has no effect on restarts in place, because pods stay on their nodes"},
+	},
+	"nodes to avoid in restarts":                             {change: all(failurePolicy(api.RestartStrategyRecreate, 1), annotated(onSet, api.AvoidFailedNodesKey, "1h"))},
+	"no nodes to avoid":                                      {change: annotated(onSet, api.AvoidFailedNodesKey, "0s")},
 	"no retries of pods below a failure policy":              {change: all(backoff(0), failurePolicy(api.RestartStrategyRecreate, 1))},
 	"retries left to the Job API":                            {change: failurePolicy(api.RestartStrategyRecreate, 1)},
 	"retries of pods without a failure policy":               {change: backoff(3)},

@@ -58,6 +58,13 @@ type AttemptApplyConfiguration struct {
 	// checkpoint is the last checkpoint that the job reported in this attempt, with the annotation
 	// jobset-apiserver.io/checkpoint-step of the set. Absent if it reported none.
 	Checkpoint *CheckpointApplyConfiguration `json:"checkpoint,omitempty"`
+	// avoidedNodes are the nodes that pods of this attempt keep off, because an earlier attempt failed there; those that failed last
+	// come first. Set only for sets that ask for it with the annotation jobset-apiserver.io/avoid-failed-nodes, or whose
+	// controller does so by default. At most 32.
+	AvoidedNodes []AvoidedNodeApplyConfiguration `json:"avoidedNodes,omitempty"`
+	// forgetTime is when avoidedNodes were forgotten, because pods of the attempt found room nowhere else. Jobs that were created
+	// later may run on these nodes. Absent if they were not forgotten.
+	ForgetTime *v1.MicroTime `json:"forgetTime,omitempty"`
 }
 
 // AttemptApplyConfiguration constructs a declarative configuration of the Attempt type for use with
@@ -199,5 +206,26 @@ func (b *AttemptApplyConfiguration) WithFirstCause(value *FailureCauseApplyConfi
 // If called multiple times, the Checkpoint field is set to the value of the last call.
 func (b *AttemptApplyConfiguration) WithCheckpoint(value *CheckpointApplyConfiguration) *AttemptApplyConfiguration {
 	b.Checkpoint = value
+	return b
+}
+
+// WithAvoidedNodes adds the given value to the AvoidedNodes field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the AvoidedNodes field.
+func (b *AttemptApplyConfiguration) WithAvoidedNodes(values ...*AvoidedNodeApplyConfiguration) *AttemptApplyConfiguration {
+	for i := range values {
+		if values[i] == nil {
+			panic("nil value passed to WithAvoidedNodes")
+		}
+		b.AvoidedNodes = append(b.AvoidedNodes, *values[i])
+	}
+	return b
+}
+
+// WithForgetTime sets the ForgetTime field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the ForgetTime field is set to the value of the last call.
+func (b *AttemptApplyConfiguration) WithForgetTime(value v1.MicroTime) *AttemptApplyConfiguration {
+	b.ForgetTime = &value
 	return b
 }
