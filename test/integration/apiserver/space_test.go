@@ -36,13 +36,21 @@ func bigJobSet(name string, bytes int) *jobsetv1alpha2.JobSet {
 	})
 }
 
-// fill creates sets until one is refused for lack of space, and returns the number of sets and the refusal.
+// fill creates sets until one is refused for lack of space although maintenance had time to free some, and returns the number of sets and
+// the refusal.
 func (e *env) fill(t *testing.T) (sets int, refusal error) {
 	t.Helper()
 	for ; sets < 1000; sets++ {
-		_, err := e.typed.Create(t.Context(), bigJobSet(fmt.Sprint("big-", sets), 100<<10), metav1.CreateOptions{})
-		if isInsufficient(err) {
-			return sets, err
+		err := wait.PollUntilContextTimeout(t.Context(), 200*time.Millisecond, 10*time.Second, true, func(ctx context.Context) (bool, error) {
+			_, err := e.typed.Create(ctx, bigJobSet(fmt.Sprint("big-", sets), 100<<10), metav1.CreateOptions{})
+			if isInsufficient(err) {
+				refusal = err
+				return false, nil
+			}
+			return true, err
+		})
+		if wait.Interrupted(err) {
+			return sets, refusal
 		}
 		if err != nil {
 			t.Fatal(err)
