@@ -65,6 +65,7 @@ func transformJob(job *batchv1.Job, gates gates.Gates) {
 				NodeSelector:    job.Spec.Template.Spec.NodeSelector,
 				Tolerations:     job.Spec.Template.Spec.Tolerations,
 				SchedulingGates: job.Spec.Template.Spec.SchedulingGates,
+				SchedulingGroup: job.Spec.Template.Spec.SchedulingGroup,
 			},
 		}
 		if gates.MutablePodResourcesForSuspendedJobSets {

@@ -67,7 +67,7 @@ func childWrites(o Observed, kids children, st *statusBuilder) Plan {
 	st.setStartup(inOrder)
 	st.notePlaced(kids)
 	st.place(kids, open)
-	p := Plan{CreateService: missingService(o), CreateClaims: missingClaims(o)}
+	p := Plan{CreateService: missingService(o), CreateClaims: missingClaims(o), Groups: st.group(open)}
 	var moreDeletions, morePatches, moreCreations, stillSuspended bool
 	p.DeleteJobs, moreDeletions = deletions(o, slices.Concat(kids.previous, replaced(o, kids.active, open), shutOut(o, kids.active)))
 	p.PatchJobs, morePatches, stillSuspended = jobPatches(o, kids, open)

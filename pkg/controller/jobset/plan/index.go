@@ -20,6 +20,8 @@ type index struct {
 	tracksJobs bool
 	// placed are the domains of Jobs, by position in the spec.
 	placed []placedJobs
+	// groups are the groups of the pods of replicatedJobs, by name; nil if the set has none.
+	groups map[string]groupNames
 }
 
 // indexed returns the snapshot with its index.
@@ -27,7 +29,7 @@ func indexed(o Observed) Observed {
 	replicatedJobs := o.JobSet.Spec.ReplicatedJobs
 	ix := &index{
 		places: make(map[string]int, len(replicatedJobs)), stored: make([]jobsetv1alpha2.ReplicatedJobStatus, len(replicatedJobs)),
-		tracksJobs: tracksJobs(o), placed: make([]placedJobs, len(replicatedJobs)),
+		tracksJobs: tracksJobs(o), placed: make([]placedJobs, len(replicatedJobs)), groups: groupsOf(o),
 	}
 	for i := range replicatedJobs {
 		if _, found := ix.places[replicatedJobs[i].Name]; !found {

@@ -96,6 +96,8 @@ type jobBuilder struct {
 	domains placedJobs
 	// avoided are the nodes that the pods keep off.
 	avoided []string
+	// groups are those that the pods belong to.
+	groups groupNames
 	// byNodeSelector means that the pods run on nodes that an administrator has set aside for each Job.
 	byNodeSelector bool
 }
@@ -103,7 +105,7 @@ type jobBuilder struct {
 func newJobBuilder(o Observed, rj *jobsetv1alpha2.ReplicatedJob, at position) *jobBuilder {
 	js := o.JobSet
 	b := &jobBuilder{o: o, rj: rj, at: at, common: *rj.Template.Spec.DeepCopy(), placement: helper.Placement(js.Annotations, rj.Template.Annotations)}
-	b.domains = placementOf(o, rj)
+	b.domains, b.groups = placementOf(o, rj), groupNamesOf(o, rj.Name)
 	b.common.Suspend = ptr.To(suspended(js))
 	pod := &b.common.Template.Spec
 	if service := helper.ServiceName(js); service != "" {
@@ -149,6 +151,9 @@ func (b *jobBuilder) build(index int32) *batchv1.Job {
 	if len(b.avoided) > 0 {
 		job.Annotations[jobsetv1alpha2.AvoidedNodesKey] = avoidedKey(b.avoided)
 	}
+	if template := b.groups.of(index).template; template != "" {
+		job.Annotations[GroupTemplateKey] = template
+	}
 	job.Spec.Template = b.podTemplate(index, keys)
 	return job
 }
@@ -170,6 +175,7 @@ func (b *jobBuilder) podTemplate(index int32, keys map[string]string) corev1.Pod
 		})
 	}
 	b.domains.apply(&template, index)
+	b.groups.apply(&template, index)
 	return template
 }
 

@@ -196,9 +196,9 @@ func (p placedJobs) isFor(index, restarts int32) bool {
 func (p placedJobs) byScheduler(index int32) bool { return p.at != nil && p.domain(index) == "" }
 
 // mustBeReplaced reports whether a suspended Job cannot be resumed where it belongs: pods can be given a node selector then, but no affinity to
-// each other. Jobs that keep off other nodes than they should are rare, and are replaced too.
+// each other, and no other group. Jobs that keep off other nodes than they should are rare, and are replaced too.
 func mustBeReplaced(o Observed, job *batchv1.Job) bool {
-	if avoidsOtherNodes(o, job) {
+	if avoidsOtherNodes(o, job) || groupedElsewhere(o, job) {
 		return true
 	}
 	_, place := o.replicatedJob(replicatedJobOf(job))

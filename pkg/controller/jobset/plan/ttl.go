@@ -20,6 +20,7 @@ const cancelledTTL = 5 * time.Minute
 // over (docs/reference/jobset.md#finish-and-time-to-live).
 func afterFinish(o Observed, kids children) Plan {
 	p := timeToLive(o)
+	p.Groups = ungroup(o)
 	p.DeleteJobs, p.More = deletions(o, slices.Concat(kids.previous, kids.active))
 	return p
 }

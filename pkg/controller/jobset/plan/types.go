@@ -43,6 +43,8 @@ type Observed struct {
 	Waiting map[types.UID]Waiting
 	// Moving is what became of the question where StuckJobs go.
 	Moving Moving
+	// Grouped is what the main API has of the groups of the set; nil if groups are not made.
+	Grouped *Grouped
 	// ServiceExists reports whether a Service of the name that the set uses exists, whoever owns it.
 	ServiceExists bool
 	// Claims are those of ClaimNames that exist.
@@ -97,6 +99,8 @@ type Plan struct {
 	CreateService *corev1.Service
 	// CreateClaims are the volume claims to create, before any Job that mounts them.
 	CreateClaims []*corev1.PersistentVolumeClaim
+	// Groups are the changes of the groups of the pods, before any Job.
+	Groups GroupChanges
 	// CreateJobs are the Jobs to create, in the order of the spec, from Observed.CreateFrom on.
 	CreateJobs []*batchv1.Job
 	// Backlog is how many Jobs of the set wait for the Job controller once CreateJobs exist.

@@ -1,0 +1,169 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/podgroups"
+	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
+)
+
+// GroupsAPI is a version of the API group scheduling.k8s.io that has Workloads and PodGroups.
+type GroupsAPI string
+
+// Versions, the newest first.
+const (
+	GroupsV1beta1  GroupsAPI = "v1beta1"
+	GroupsV1alpha3 GroupsAPI = "v1alpha3"
+	GroupsV1alpha2 GroupsAPI = "v1alpha2"
+)
+
+const (
+	schedulingGroup = "scheduling.k8s.io"
+	kindWorkload    = "Workload"
+	kindPodGroup    = "PodGroup"
+)
+
+// GroupVersion returns the group and version.
+func (a GroupsAPI) GroupVersion() schema.GroupVersion {
+	return schema.GroupVersion{Group: schedulingGroup, Version: string(a)}
+}
+
+// groupObjects makes the objects of the groups of one set.
+type groupObjects struct {
+	api    GroupsAPI
+	js     *jobsetv1alpha2.JobSet
+	set    podgroups.Set
+	asked  []helper.PodGrouping
+	groups []podgroups.Group
+}
+
+func newGroupObjects(api GroupsAPI, js *jobsetv1alpha2.JobSet) groupObjects {
+	g := groupObjects{api: api, js: js}
+	g.set, g.asked = helper.PodGroups(js)
+	g.groups = g.set.Groups()
+	return g
+}
+
+// all returns the Workload and the PodGroups; nothing if no group would have pods.
+func (g groupObjects) all() []*unstructured.Unstructured {
+	if len(g.groups) == 0 {
+		return nil
+	}
+	out := []*unstructured.Unstructured{g.workload()}
+	for i := range g.groups {
+		out = append(out, g.podGroup(&g.groups[i]))
+	}
+	return out
+}
+
+func (g groupObjects) workload() *unstructured.Unstructured {
+	templates := make([]any, len(g.groups))
+	for i := range g.groups {
+		template := g.spec(&g.groups[i])
+		template["name"] = g.groups[i].Template
+		templates[i] = template
+	}
+	gv := jobsetv1alpha2.SchemeGroupVersion
+	return g.object(kindWorkload, g.set.WorkloadName(), map[string]any{
+		"controllerRef":     map[string]any{"apiGroup": gv.Group, "kind": "JobSet", "name": g.js.Name},
+		"podGroupTemplates": templates,
+	})
+}
+
+func (g groupObjects) podGroup(group *podgroups.Group) *unstructured.Unstructured {
+	spec := g.spec(group)
+	if g.api == GroupsV1alpha2 {
+		spec["podGroupTemplateRef"] = map[string]any{"workload": map[string]any{"workloadName": g.set.WorkloadName(), "podGroupTemplateName": group.Template}}
+	} else {
+		spec["workloadRef"] = map[string]any{"workloadName": g.set.WorkloadName(), "templateName": group.Template}
+	}
+	return g.object(kindPodGroup, group.Name, spec)
+}
+
+func (g groupObjects) object(kind, name string, spec map[string]any) *unstructured.Unstructured {
+	out := &unstructured.Unstructured{Object: map[string]any{"spec": spec}}
+	out.SetGroupVersionKind(g.api.GroupVersion().WithKind(kind))
+	out.SetName(name)
+	out.SetNamespace(g.js.Namespace)
+	out.SetLabels(map[string]string{jobsetv1alpha2.JobSetNameKey: g.js.Name})
+	out.SetOwnerReferences([]metav1.OwnerReference{ownerReference(g.js)})
+	return out
+}
+
+// spec returns what a PodGroup and its template have in common. Values are those of decoded JSON, so that they can be compared.
+func (g groupObjects) spec(group *podgroups.Group) map[string]any {
+	asked := &g.asked[group.Entry]
+	out := map[string]any{"schedulingPolicy": policyFields(&asked.Policy, group.Pods)}
+	if c := asked.Constraints; c != nil && len(c.Topology) > 0 {
+		keys := make([]any, len(c.Topology))
+		for i := range c.Topology {
+			keys[i] = map[string]any{"key": c.Topology[i].Key}
+		}
+		out["schedulingConstraints"] = map[string]any{"topology": keys}
+	}
+	if len(asked.Claims) > 0 {
+		out["resourceClaims"] = claimFields(asked.Claims)
+	}
+	if m := asked.Disruption; m != nil {
+		out["disruptionMode"] = g.disruptionMode(m)
+	}
+	// Kubernetes 1.36 refuses the priority of a group without one more feature gate, and uses that of the pods.
+	if class := g.priorityClass(group); class != "" && g.api != GroupsV1alpha2 {
+		out["priorityClassName"] = class
+	}
+	return out
+}
+
+func policyFields(policy *jobsetv1alpha2.SchedulingPolicy, pods int64) map[string]any {
+	if policy.Gang == nil {
+		return map[string]any{"basic": map[string]any{}}
+	}
+	if policy.Gang.MinCount != nil {
+		pods = int64(*policy.Gang.MinCount)
+	}
+	return map[string]any{"gang": map[string]any{"minCount": pods}}
+}
+
+func claimFields(claims []jobsetv1alpha2.SchedulingResourceClaim) []any {
+	out := make([]any, len(claims))
+	for i := range claims {
+		claim := map[string]any{"name": claims[i].Name}
+		if name := claims[i].ResourceClaimName; name != nil {
+			claim["resourceClaimName"] = *name
+		}
+		if name := claims[i].ResourceClaimTemplateName; name != nil {
+			claim["resourceClaimTemplateName"] = *name
+		}
+		out[i] = claim
+	}
+	return out
+}
+
+// disruptionMode is a word in Kubernetes 1.36.
+func (g groupObjects) disruptionMode(mode *jobsetv1alpha2.DisruptionMode) any {
+	switch {
+	case g.api == GroupsV1alpha2 && mode.All != nil:
+		return "PodGroup"
+	case g.api == GroupsV1alpha2:
+		return "Pod"
+	case mode.All != nil:
+		return map[string]any{"all": map[string]any{}}
+	}
+	return map[string]any{"single": map[string]any{}}
+}
+
+// priorityClass is that of the pods of the group, which all have the same.
+func (g groupObjects) priorityClass(group *podgroups.Group) string {
+	for _, target := range g.set.Entries[group.Entry].Targets {
+		if rj := replicatedJobNamed(g.js, target); rj != nil {
+			return rj.Template.Spec.Template.Spec.PriorityClassName
+		}
+	}
+	return ""
+}

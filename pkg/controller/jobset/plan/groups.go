@@ -1,0 +1,220 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/utils/ptr"
+
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
+)
+
+// A set with spec.scheduling has a Workload, and a PodGroup for each of its groups, while it runs: they are created before the Jobs are
+// created or resumed, stay for restarts, and are deleted when the set is suspended or has finished. The scheduler knows a group by the name
+// in its pods, so that Jobs are created with that name even while the set is suspended.
+
+// GroupTemplateKey is the annotation of a Job that names the template of its group in the Workload.
+const GroupTemplateKey = "scheduling.k8s.io/group-template-name"
+
+// Grouped is what the main API has of the groups of a set.
+type Grouped struct {
+	// API is the version in which groups are written.
+	API GroupsAPI
+	// Objects are the Workloads and PodGroups that the set controls, those that are being deleted included.
+	Objects []*unstructured.Unstructured
+}
+
+// GroupChanges are the changes of the groups of a set. What is deleted is not created in the same plan.
+type GroupChanges struct {
+	// Create are Workloads, and then PodGroups.
+	Create []*unstructured.Unstructured
+	// Delete are those that the set has no use for, or that differ from what it asks for.
+	Delete []GroupRef
+}
+
+// GroupRef names one incarnation of a Workload or PodGroup.
+type GroupRef struct {
+	// Kind is Workload or PodGroup.
+	Kind string
+	// Name is that of the object, in the namespace of the set.
+	Name string
+	// UID of the object.
+	UID types.UID
+}
+
+// group brings the groups of a set to where they should be, and holds back the replicatedJobs whose groups are not there.
+func (b *statusBuilder) group(open []bool) GroupChanges {
+	if b.o.Grouped == nil {
+		return GroupChanges{}
+	}
+	if suspended(b.o.JobSet) || b.o.JobSet.Spec.Scheduling == nil {
+		return ungroup(b.o)
+	}
+	wanted := newGroupObjects(b.o.Grouped.API, b.o.JobSet)
+	changes, ready := regroup(b.o, wanted.all())
+	workload := ready.Has(kindWorkload + "/" + wanted.set.WorkloadName())
+	for i := range wanted.groups {
+		if workload && ready.Has(kindPodGroup+"/"+wanted.groups[i].Name) {
+			continue
+		}
+		for _, target := range wanted.set.Entries[wanted.groups[i].Entry].Targets {
+			if rj, place := b.o.replicatedJob(target); rj != nil {
+				open[place] = false
+			}
+		}
+	}
+	return changes
+}
+
+// ungroup deletes all groups of a set.
+func ungroup(o Observed) GroupChanges {
+	if o.Grouped == nil {
+		return GroupChanges{}
+	}
+	changes, _ := regroup(o, nil)
+	return changes
+}
+
+// regroup returns how to get from the groups of a set to the wanted ones, and which of these are there, by kind and name. The name of an
+// object that is being deleted is not free: a PodGroup goes only when no pod uses it any longer.
+func regroup(o Observed, wanted []*unstructured.Unstructured) (changes GroupChanges, ready sets.Set[string]) {
+	byName := make(map[string]*unstructured.Unstructured, len(wanted))
+	for _, object := range wanted {
+		byName[groupKey(object)] = object
+	}
+	ready = sets.New[string]()
+	taken := sets.New[string]()
+	for _, object := range o.Grouped.Objects {
+		key := groupKey(object)
+		taken.Insert(key)
+		switch want := byName[key]; {
+		case object.GetDeletionTimestamp() != nil:
+		case want != nil && sameGroup(want, object):
+			ready.Insert(key)
+		default:
+			changes.Delete = append(changes.Delete, GroupRef{Kind: object.GetKind(), Name: object.GetName(), UID: object.GetUID()})
+		}
+	}
+	for _, object := range wanted {
+		if !taken.Has(groupKey(object)) {
+			changes.Create = append(changes.Create, object)
+		}
+	}
+	return changes, ready
+}
+
+func groupKey(object *unstructured.Unstructured) string {
+	return object.GetKind() + "/" + object.GetName()
+}
+
+// sameGroup reports whether an object asks for what is wanted. What the API fills in where nothing is wanted does not matter.
+func sameGroup(want, have *unstructured.Unstructured) bool {
+	wanted, _, _ := unstructured.NestedMap(want.Object, "spec")
+	existing, _, _ := unstructured.NestedMap(have.Object, "spec")
+	if want.GetKind() == kindPodGroup {
+		return sameFields(wanted, existing)
+	}
+	templates, _, _ := unstructured.NestedSlice(wanted, "podGroupTemplates")
+	others, _, _ := unstructured.NestedSlice(existing, "podGroupTemplates")
+	if len(templates) != len(others) {
+		return false
+	}
+	for i := range templates {
+		a, _ := templates[i].(map[string]any)
+		b, _ := others[i].(map[string]any)
+		if !sameFields(a, b) {
+			return false
+		}
+	}
+	return true
+}
+
+// sameFields compares the fields that belong to the set. Those with a default of the API count only if they are wanted.
+func sameFields(want, have map[string]any) bool {
+	for _, key := range []string{"name", "workloadRef", "podGroupTemplateRef", "schedulingPolicy", "schedulingConstraints", "resourceClaims"} {
+		if !equality.Semantic.DeepEqual(want[key], have[key]) {
+			return false
+		}
+	}
+	for _, key := range []string{"disruptionMode", "priorityClassName"} {
+		if want[key] != nil && !equality.Semantic.DeepEqual(want[key], have[key]) {
+			return false
+		}
+	}
+	return true
+}
+
+// groupNames are the groups of the Jobs of one replicatedJob.
+type groupNames struct {
+	// whole is the group of all Jobs, unless each of them has its own.
+	whole groupName
+	byJob []groupName
+}
+
+type groupName struct{ template, podGroup string }
+
+// groupsOf returns the groups of the pods of all replicatedJobs, by name.
+func groupsOf(o Observed) map[string]groupNames {
+	if o.Grouped == nil || o.JobSet.Spec.Scheduling == nil {
+		return nil
+	}
+	set, _ := helper.PodGroups(o.JobSet)
+	out := make(map[string]groupNames, len(set.Jobs))
+	for _, group := range set.Groups() {
+		for _, target := range set.Entries[group.Entry].Targets {
+			names := out[target]
+			if group.Job < 0 {
+				names.whole = groupName{group.Template, group.Name}
+			} else {
+				names.byJob = append(names.byJob, groupName{group.Template, group.Name})
+			}
+			out[target] = names
+		}
+	}
+	return out
+}
+
+// groupNamesOf returns the groups of the Jobs of a replicatedJob; none if its pods have none.
+func groupNamesOf(o Observed, name string) groupNames {
+	if o.Grouped == nil {
+		return groupNames{}
+	}
+	return o.index.groups[name]
+}
+
+func (g groupNames) of(index int32) groupName {
+	if int(index) < len(g.byJob) {
+		return g.byJob[index]
+	}
+	return g.whole
+}
+
+// apply puts the pods of a Job into their group.
+func (g groupNames) apply(template *corev1.PodTemplateSpec, index int32) {
+	if name := g.of(index).podGroup; name != "" {
+		template.Spec.SchedulingGroup = &corev1.PodSchedulingGroup{PodGroupName: ptr.To(name)}
+	}
+}
+
+// groupedElsewhere reports whether the pods of a suspended Job would name another group than the set has now. That cannot be changed in a Job.
+func groupedElsewhere(o Observed, job *batchv1.Job) bool {
+	if o.Grouped == nil {
+		return false
+	}
+	rj, _ := o.replicatedJob(replicatedJobOf(job))
+	want := ""
+	if rj.Template.Spec.Template.Spec.SchedulingGroup != nil {
+		want = ptr.Deref(rj.Template.Spec.Template.Spec.SchedulingGroup.PodGroupName, "")
+	}
+	if name := groupNamesOf(o, rj.Name).of(jobIndex(job)).podGroup; name != "" {
+		want = name
+	}
+	have := ptr.Deref(job.Spec.Template.Spec.SchedulingGroup, corev1.PodSchedulingGroup{})
+	return ptr.Deref(have.PodGroupName, "") != want
+}
