@@ -146,3 +146,8 @@ func Foreground(uid types.UID, version string) metav1.DeleteOptions {
 	}
 	return options
 }
+
+// Background asks for a deletion of this very incarnation that waits for nothing.
+func Background(uid types.UID) metav1.DeleteOptions {
+	return metav1.DeleteOptions{PropagationPolicy: ptr.To(metav1.DeletePropagationBackground), Preconditions: &metav1.Preconditions{UID: &uid}}
+}

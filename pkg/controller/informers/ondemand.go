@@ -30,6 +30,8 @@ type OnDemand[V any] struct {
 	Declare func(*Kind) *V
 	// Needed returns whether anything still needs the watches; nil for those that last.
 	Needed func() bool
+	// Outdone returns whether what is being watched for the first time can no longer be had, so that its caches would never be filled; nil for never.
+	Outdone func() bool
 	// Filled is called when the caches are filled.
 	Filled func()
 
@@ -94,7 +96,12 @@ func (d *OnDemand[V]) watch(ctx context.Context) {
 	watches.Start(ctx)
 	d.filling.Store(kind)
 	defer d.filling.Store(nil)
-	filled := func(context.Context) (bool, error) { return len(kind.Unfilled()) == 0, nil }
+	filled := func(context.Context) (bool, error) {
+		if d.Outdone != nil && d.Outdone() {
+			return false, context.Canceled
+		}
+		return len(kind.Unfilled()) == 0, nil
+	}
 	if wait.PollUntilContextCancel(ctx, fillPoll, true, filled) != nil {
 		return
 	}

@@ -35,6 +35,7 @@ func (s *Syncer) Apply(ctx context.Context, obs *plan.Observed, p plan.Plan) (pl
 	run := &applier{Syncer: s, js: obs.JobSet, retryNamesAfter: plan.RetryNamesAfter(*obs)}
 	errs := []error{
 		run.deleteJobs(ctx, p.DeleteJobs),
+		run.deleteGroups(ctx, obs.Grouped, p.Groups.Delete),
 		run.patchJobs(ctx, p.PatchJobs),
 		run.create(ctx, p),
 	}
@@ -92,8 +93,8 @@ func (a *applier) deleteJobs(ctx context.Context, jobs []plan.JobRef) error {
 }
 
 func (a *applier) create(ctx context.Context, p plan.Plan) error {
-	// Pods would run without their names or wait without their volumes, so Jobs come last.
-	err := children.FirstErrors(a.createService(ctx, p.CreateService), a.createClaims(ctx, p.CreateClaims))
+	// Pods would run without their names or wait without their volumes and groups, so Jobs come last.
+	err := children.FirstErrors(a.createService(ctx, p.CreateService), a.createClaims(ctx, p.CreateClaims), a.createGroups(ctx, p.Groups.Create))
 	if err != nil {
 		return err
 	}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/events"
@@ -25,6 +26,7 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/children"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/consistency"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/failures"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/gang"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/informers"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/placer"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
@@ -47,6 +49,8 @@ type Config struct {
 	JobSets versioned.Interface
 	// Kube is a client of the main API.
 	Kube kubernetes.Interface
+	// Dynamic is a client for groups of pods; nil without the feature gate.
+	Dynamic dynamic.Interface
 	// Informers are those of JobSets. Their watches are built after the controller.
 	Informers *informers.Kind
 	// Recorder sends events about JobSets.
@@ -75,6 +79,8 @@ type Controller struct {
 	causes *failures.Reader
 	// placer finds topology domains; nil without exclusive placement.
 	placer *placer.Placer
+	// groups follows groups of pods; nil without the feature gate.
+	groups *gang.Watch
 	// restores finds out whether the store was restored from a backup.
 	restores *restore.Reader
 	// logger is that of Run; it is set before leads is.
@@ -96,6 +102,9 @@ func New(config Config) (*Controller, error) {
 	if config.Gates.ExclusivePlacement {
 		c.placer = c.newPlacer()
 	}
+	if config.Gates.JobSetWorkloadAwareSchedulingAPI {
+		c.groups = c.newGroups()
+	}
 	c.Syncer = newSyncer(c, children.Host{
 		Runner: children.NewSlowStart(maxParallel), Consistency: consistency.NewConsistencyStore(config.Clock, c.caches.versions()), Clock: config.Clock,
 	})
@@ -115,6 +124,9 @@ func (c *Controller) Run(ctx context.Context) {
 	watching.Go(func() { c.newOrphans().Run(ctx) })
 	if c.placer != nil {
 		watching.Go(func() { c.placer.Run(ctx) })
+	}
+	if c.groups != nil {
+		watching.Go(func() { c.groups.Run(ctx) })
 	}
 	c.queue.Run(ctx, c.Workers, c.sync)
 	watching.Wait()

@@ -15,6 +15,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	dynamicfake "k8s.io/client-go/dynamic/fake"
 	"k8s.io/client-go/kubernetes/fake"
 	clientgotesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/events"
@@ -37,6 +38,8 @@ type rig struct {
 	kube    *fake.Clientset
 	jobSets *jobsetfake.Clientset
 	events  *recorder
+	// dynamic is a client for groups of pods; nil for none.
+	dynamic *dynamicfake.FakeDynamicClient
 	watches *informers.Watches
 }
 
@@ -55,7 +58,7 @@ func (r *rig) build(t *testing.T, gates gates.Gates) {
 	kind := factory.For(Name)
 	var err error
 	r.Controller, err = New(Config{
-		JobSets: r.jobSets, Kube: r.kube, Informers: kind, Recorder: r.events, Clock: clock.RealClock{}, Gates: gates, Workers: 4,
+		JobSets: r.jobSets, Kube: r.kube, Dynamic: r.dynamic, Informers: kind, Recorder: r.events, Clock: clock.RealClock{}, Gates: gates, Workers: 4,
 	})
 	if err == nil {
 		r.watches, err = factory.Build(kind)

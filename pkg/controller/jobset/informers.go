@@ -37,7 +37,12 @@ const (
 	indexUnschedulable = "unschedulable"
 	// indexPlacement is the index of JobSets by what they have to do with exclusive placement: placed and asking, or one of both.
 	indexPlacement = "placement"
+	// indexGroups is the index of JobSets with groups of pods: grouped, and also asking until they have finished.
+	indexGroups = "groups"
 )
+
+// grouped is a value of indexGroups, beside asking.
+const grouped = "grouped"
 
 // Values of indexPlacement.
 const (
@@ -65,6 +70,9 @@ func newCaches(kind *informers.Kind, jobSets versioned.Interface, gates gates.Ga
 	ofJobSets := cache.Indexers{indexService: serviceOf}
 	if gates.ExclusivePlacement {
 		ofJobSets[indexPlacement] = placementOf
+	}
+	if gates.JobSetWorkloadAwareSchedulingAPI {
+		ofJobSets[indexGroups] = groupingOf
 	}
 	c := caches{
 		jobSets:  need(sets, "", ofJobSets),

@@ -47,13 +47,14 @@ func (s *Syncer) Observe(ctx context.Context, key cache.ObjectName) (*plan.Obser
 	if err != nil {
 		return nil, 0, err
 	}
-	if !s.deps.Consistency.DeletionsShown(key, asObjects(jobs)) {
+	grouped := s.observeGroups(js)
+	if !s.deps.Consistency.DeletionsShown(key, asObjects(jobs, grouped)) {
 		return nil, lagRetry, nil
 	}
 	obs := &plan.Observed{
 		JobSet: js, Jobs: jobs, Deferred: s.deferred.Noted(key), CreateFrom: s.createFrom.Noted(key), RefusedSince: s.refusedSince.Noted(key),
 		Now: metav1.NewTime(s.deps.Clock.Now()), Gates: s.gates(), KeepAttempts: s.keepsAttempts(),
-		Priorities: s.deps.Caches.Priorities(), AvoidFailedNodes: s.deps.AvoidFailedNodes,
+		Priorities: s.deps.Caches.Priorities(), AvoidFailedNodes: s.deps.AvoidFailedNodes, Grouped: grouped,
 	}
 	if err := s.observeOthers(obs); err != nil {
 		return nil, 0, err
@@ -213,10 +214,15 @@ func has(informer *informers.Informer, name cache.ObjectName) (bool, error) {
 	return obj != nil, err
 }
 
-func asObjects(jobs []*batchv1.Job) []metav1.Object {
+func asObjects(jobs []*batchv1.Job, grouped *plan.Grouped) []metav1.Object {
 	out := make([]metav1.Object, 0, len(jobs))
 	for _, job := range jobs {
 		out = append(out, job)
+	}
+	if grouped != nil {
+		for _, object := range grouped.Objects {
+			out = append(out, object)
+		}
 	}
 	return out
 }

@@ -66,6 +66,8 @@ type SyncerConfig struct {
 	Restore func(ctx context.Context, js *jobsetv1alpha2.JobSet) (restore.State, error)
 	// Placer finds topology domains; nil without exclusive placement.
 	Placer Placer
+	// Groups are those of pods; nil without the feature gate.
+	Groups Groups
 	// Nodes returns about how many nodes the cluster has; 0 if that cannot be read. It may be nil.
 	Nodes func(ctx context.Context) int
 	// AvoidFailedNodes is for how long pods keep off nodes on which an attempt failed, unless the set says otherwise; 0 for not at all.
@@ -136,6 +138,9 @@ func newSyncer(c *Controller, host children.Host) *Syncer {
 	}
 	if c.placer != nil {
 		config.Placer = c.placer
+	}
+	if c.groups != nil {
+		config.Groups = groups{c.groups, c.Dynamic}
 	}
 	return NewSyncer(config)
 }

@@ -26,6 +26,7 @@ import (
 	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/children"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/consistency"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/gang"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/informers"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/leaderworkerset/plan"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/queue"
@@ -110,7 +111,7 @@ func (c *Controller) clients() Clients {
 	}
 	if c.Gang != "" {
 		all.PodGroups = func(namespace string) children.Client[*unstructured.Unstructured] {
-			return podGroups{c.Dynamic.Resource(c.Gang.Resource()).Namespace(namespace)}
+			return gang.ObjectsOf(c.Dynamic, c.Gang.Resource(), namespace)
 		}
 	}
 	return all

@@ -17,6 +17,7 @@ import (
 	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/consistency"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/failures"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/gang"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/informers"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/leaderworkerset/plan"
 )
@@ -69,10 +70,9 @@ func newCaches(config Config) caches {
 		revisions:    children(kind.Revisions(), indexSet, setOf),
 		nodes:        newNodes(config.Kube), losses: NewLosses(), failures: failures.NewStore(),
 	}
-	if gang := config.Gang; gang != "" {
-		example := &unstructured.Unstructured{}
-		example.SetGroupVersionKind(gang.Resource().GroupVersion().WithKind("PodGroup"))
-		c.podGroups = children(informers.NewResource(kind.Main(), gang.Resource(), example, config.Dynamic, config.Dynamic.Resource(gang.Resource())), indexSet, setOf)
+	if config.Gang != "" {
+		need := gang.Need(kind.Main(), config.Dynamic, config.Gang.Resource().GroupVersion(), gang.PodGroups, leaderworkersetv1.SetNameLabelKey)
+		c.podGroups = children(need.Resource, indexSet, setOf)
 	}
 	return c
 }

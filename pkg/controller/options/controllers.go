@@ -198,6 +198,7 @@ func newJobSetController(o *Options, clients clients, kind *informers.Kind, broa
 	return jobset.New(jobset.Config{
 		JobSets:   clients.jobSets,
 		Kube:      clients.main,
+		Dynamic:   clients.dynamic,
 		Informers: kind,
 		Recorder:  broadcaster.NewRecorder(scheme.Scheme, jobset.Name),
 		Clock:     clock.RealClock{},

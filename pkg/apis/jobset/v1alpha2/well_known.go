@@ -54,6 +54,8 @@ const (
 	ReasonAdmissionDenied = "AdmissionDenied"
 	// ReasonInvalid means that the API considers the object invalid.
 	ReasonInvalid = "Invalid"
+	// ReasonNotSupported means that the cluster lacks an API or a feature that the set asks for.
+	ReasonNotSupported = "NotSupported"
 	// ReasonFailedCreate is for all other failures, for example a webhook that does not answer.
 	ReasonFailedCreate = "FailedCreate"
 )

@@ -130,5 +130,5 @@ func (b *statusBuilder) endTroubles(reason, message string) {
 
 // nothingMissing reports whether a plan leaves nothing to create, now or once the Jobs of an earlier attempt are gone.
 func (p Plan) nothingMissing(kids children) bool {
-	return p.CreateService == nil && len(p.CreateClaims)+len(p.CreateJobs)+len(kids.previous) == 0
+	return p.CreateService == nil && len(p.CreateClaims)+len(p.Groups.Create)+len(p.CreateJobs)+len(kids.previous) == 0 && !p.Groups.Waiting
 }

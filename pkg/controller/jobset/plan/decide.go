@@ -67,7 +67,7 @@ func childWrites(o Observed, kids children, st *statusBuilder) Plan {
 	st.setStartup(inOrder)
 	st.notePlaced(kids)
 	st.place(kids, open)
-	p := Plan{CreateService: missingService(o), CreateClaims: missingClaims(o), Groups: st.group(open)}
+	p := Plan{CreateService: missingService(o), CreateClaims: missingClaims(o), Groups: st.group(kids, open)}
 	var moreDeletions, morePatches, moreCreations, stillSuspended bool
 	p.DeleteJobs, moreDeletions = deletions(o, slices.Concat(kids.previous, replaced(o, kids.active, open), shutOut(o, kids.active)))
 	p.PatchJobs, morePatches, stillSuspended = jobPatches(o, kids, open)
@@ -80,6 +80,7 @@ func childWrites(o Observed, kids children, st *statusBuilder) Plan {
 	st.noteReady()
 	st.setStartTime()
 	p.RequeueAfter = sooner(sooner(sooner(timeToDeadline(o, st.next.StartTime), st.setUnschedulable()), o.Moving.After), st.timeToForget(kids))
+	p.RequeueAfter = sooner(p.RequeueAfter, p.Groups.awaitGroups(o))
 	if moreCreations {
 		p.RequeueAfter = sooner(p.RequeueAfter, backlogPatience) // should nobody take care of the Jobs that are there
 	}

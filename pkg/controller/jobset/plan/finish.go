@@ -51,7 +51,7 @@ type Results struct {
 	// CreationError summarizes why Jobs were not created; empty if none was refused, or nobody needs to know.
 	CreationError string
 	// Refusals are why children were not created, one for each reason. If Refused is not empty, it names what was refused
-	// before any Job was tried: the Service, or a volume claim.
+	// before any Job was tried: the Service, a volume claim, or a group of pods.
 	Refusals []Refusal
 	Refused  string
 	// ServiceError is why the Service was not created; empty if it was not refused.
@@ -91,6 +91,7 @@ type Outcome struct {
 
 // Finish returns what to store, report and remember about a set, given what was observed and decided, and what became of it.
 func Finish(o Observed, p Plan, r Results) Outcome {
+	r = p.Groups.add(r)
 	out := Outcome{
 		Status: p.Status, Events: p.Events, Warnings: warnings(o, p, r), CreateFrom: nextCreateFrom(o, p, r),
 		RefusedSince: refusedSince(o, r),

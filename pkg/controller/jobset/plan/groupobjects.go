@@ -23,6 +23,9 @@ const (
 	GroupsV1alpha2 GroupsAPI = "v1alpha2"
 )
 
+// GroupsAPIs are all versions, the newest first.
+var GroupsAPIs = []GroupsAPI{GroupsV1beta1, GroupsV1alpha3, GroupsV1alpha2}
+
 const (
 	schedulingGroup = "scheduling.k8s.io"
 	kindWorkload    = "Workload"
@@ -32,6 +35,26 @@ const (
 // GroupVersion returns the group and version.
 func (a GroupsAPI) GroupVersion() schema.GroupVersion {
 	return schema.GroupVersion{Group: schedulingGroup, Version: string(a)}
+}
+
+// GroupsAPIOf returns the version with this group and version; empty if there is none.
+func GroupsAPIOf(gv schema.GroupVersion) GroupsAPI {
+	for _, api := range GroupsAPIs {
+		if api.GroupVersion() == gv {
+			return api
+		}
+	}
+	return ""
+}
+
+// APIOf returns the version in which an object is known.
+func (g *Grouped) APIOf(ref GroupRef) GroupsAPI {
+	for _, object := range g.Objects {
+		if object.GetUID() == ref.UID {
+			return GroupsAPIOf(object.GroupVersionKind().GroupVersion())
+		}
+	}
+	return g.API
 }
 
 // groupObjects makes the objects of the groups of one set.

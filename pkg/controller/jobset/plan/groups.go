@@ -4,6 +4,8 @@
 package plan
 
 import (
+	"slices"
+
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -12,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/utils/ptr"
 
+	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
 )
 
@@ -24,8 +27,12 @@ const GroupTemplateKey = "scheduling.k8s.io/group-template-name"
 
 // Grouped is what the main API has of the groups of a set.
 type Grouped struct {
-	// API is the version in which groups are written.
+	// API is the version in which groups are written; empty while Objects are not known.
 	API GroupsAPI
+	// Absent means that the cluster has no API for groups.
+	Absent bool
+	// Problem is why Objects cannot be read, if that is known.
+	Problem string
 	// Objects are the Workloads and PodGroups that the set controls, those that are being deleted included.
 	Objects []*unstructured.Unstructured
 }
@@ -36,6 +43,10 @@ type GroupChanges struct {
 	Create []*unstructured.Unstructured
 	// Delete are those that the set has no use for, or that differ from what it asks for.
 	Delete []GroupRef
+	// Refusal is why groups cannot be made although Jobs wait for them; nil unless that is known without a try.
+	Refusal *Refusal
+	// Waiting means that Jobs wait for groups.
+	Waiting bool
 }
 
 // GroupRef names one incarnation of a Workload or PodGroup.
@@ -48,13 +59,23 @@ type GroupRef struct {
 	UID types.UID
 }
 
+// AsksForGroups reports whether the pods of a set are to be grouped by this controller.
+func AsksForGroups(js *jobsetv1alpha2.JobSet) bool {
+	return js.Spec.Scheduling != nil && js.DeletionTimestamp == nil && ours(js)
+}
+
 // group brings the groups of a set to where they should be, and holds back the replicatedJobs whose groups are not there.
-func (b *statusBuilder) group(open []bool) GroupChanges {
+func (b *statusBuilder) group(kids children, open []bool) GroupChanges {
 	if b.o.Grouped == nil {
 		return GroupChanges{}
 	}
 	if suspended(b.o.JobSet) || b.o.JobSet.Spec.Scheduling == nil {
 		return ungroup(b.o)
+	}
+	jobsWait := int64(settledNames(kids).Len()) < helper.TotalReplicas(b.o.JobSet)
+	if b.o.Grouped.API == "" {
+		clear(open)
+		return GroupChanges{Waiting: jobsWait, Refusal: b.o.Grouped.refusal(jobsWait)}
 	}
 	wanted := newGroupObjects(b.o.Grouped.API, b.o.JobSet)
 	changes, ready := regroup(b.o, wanted.all())
@@ -63,11 +84,15 @@ func (b *statusBuilder) group(open []bool) GroupChanges {
 		if workload && ready.Has(kindPodGroup+"/"+wanted.groups[i].Name) {
 			continue
 		}
+		changes.Waiting = jobsWait
 		for _, target := range wanted.set.Entries[wanted.groups[i].Entry].Targets {
 			if rj, place := b.o.replicatedJob(target); rj != nil {
 				open[place] = false
 			}
 		}
+	}
+	if !jobsWait {
+		changes.Refusal = nil
 	}
 	return changes
 }
@@ -97,6 +122,8 @@ func regroup(o Observed, wanted []*unstructured.Unstructured) (changes GroupChan
 		case object.GetDeletionTimestamp() != nil:
 		case want != nil && sameGroup(want, object):
 			ready.Insert(key)
+		case want != nil && dropped(want, object) != "":
+			changes.Refusal = notKept(dropped(want, object), object)
 		default:
 			changes.Delete = append(changes.Delete, GroupRef{Kind: object.GetKind(), Name: object.GetName(), UID: object.GetUID()})
 		}
@@ -115,24 +142,22 @@ func groupKey(object *unstructured.Unstructured) string {
 
 // sameGroup reports whether an object asks for what is wanted. What the API fills in where nothing is wanted does not matter.
 func sameGroup(want, have *unstructured.Unstructured) bool {
-	wanted, _, _ := unstructured.NestedMap(want.Object, "spec")
-	existing, _, _ := unstructured.NestedMap(have.Object, "spec")
-	if want.GetKind() == kindPodGroup {
-		return sameFields(wanted, existing)
+	wanted, existing := specsOf(want), specsOf(have)
+	return slices.EqualFunc(wanted, existing, sameFields)
+}
+
+// specsOf returns the spec of a PodGroup, or the templates of a Workload.
+func specsOf(object *unstructured.Unstructured) (out []map[string]any) {
+	spec, _, _ := unstructured.NestedMap(object.Object, "spec")
+	if object.GetKind() != kindWorkload {
+		return []map[string]any{spec}
 	}
-	templates, _, _ := unstructured.NestedSlice(wanted, "podGroupTemplates")
-	others, _, _ := unstructured.NestedSlice(existing, "podGroupTemplates")
-	if len(templates) != len(others) {
-		return false
-	}
+	templates, _, _ := unstructured.NestedSlice(spec, "podGroupTemplates")
 	for i := range templates {
-		a, _ := templates[i].(map[string]any)
-		b, _ := others[i].(map[string]any)
-		if !sameFields(a, b) {
-			return false
-		}
+		template, _ := templates[i].(map[string]any)
+		out = append(out, template)
 	}
-	return true
+	return out
 }
 
 // sameFields compares the fields that belong to the set. Those with a default of the API count only if they are wanted.

@@ -66,11 +66,3 @@ func TestSchedulingIsRefusedWithoutItsGate(t *testing.T) {
 		t.Errorf("a set that has it already is refused: %v", errs)
 	}
 }
-
-func TestSchedulingHasNoEffectYet(t *testing.T) {
-	want := []string{"spec.scheduling: stored, but has no effect yet: this release does not create PodGroups, so that pods are scheduled one by one"}
-	on := gates.Gates{JobSetWorkloadAwareSchedulingAPI: true}
-	if diff := cmp.Diff(want, registry.Warnings(train(scheduling), on)); diff != "" {
-		t.Errorf("warnings (-want +got):\n%s", diff)
-	}
-}

@@ -26,9 +26,6 @@ func Warnings(js *jobset.JobSet, gates gates.Gates) []string {
 	w.names(js, path)
 	w.policies(&js.Spec, path)
 	w.avoidedNodes(js)
-	if js.Spec.Scheduling != nil {
-		w.Add(path.Child("scheduling"), "stored, but has no effect yet: this release does not create PodGroups, so that pods are scheduled one by one")
-	}
 	return w.Texts()
 }
 

@@ -49,8 +49,8 @@ type JobSetSpecApplyConfiguration struct {
 	ActiveDeadlineSeconds *int64 `json:"activeDeadlineSeconds,omitempty"`
 	// scheduling groups the pods of the set for the scheduler of the cluster, for example as a gang: all of its pods get nodes at the same
 	// time, or none of them. May be added, changed and removed only while the set is suspended, once the condition Suspended is True. Needs
-	// the JobSetWorkloadAwareSchedulingAPI feature; without it the field is rejected. This release stores and checks the field, but does
-	// not create the groups yet: pods are scheduled as without it.
+	// the JobSetWorkloadAwareSchedulingAPI feature; without it the field is rejected. The controller creates the groups
+	// with its feature of that name, in clusters that serve Workloads and PodGroups of scheduling.k8s.io.
 	Scheduling *JobSetSchedulingConfigurationApplyConfiguration `json:"scheduling,omitempty"`
 }
 

@@ -1,0 +1,159 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package jobset
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/tools/cache"
+
+	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/children"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/gang"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
+)
+
+// Groups are the Workloads and PodGroups of the main API.
+type Groups interface {
+	// Ask returns how much is known of them, and begins to watch them.
+	Ask() gang.State
+	// Of returns those that an owner controls, as far as they are known.
+	Of(owner types.UID) []*unstructured.Unstructured
+	// Client returns a client of objects of one kind.
+	Client(api plan.GroupsAPI, kind, namespace string) children.Client[*unstructured.Unstructured]
+}
+
+// groups are those of a watch.
+type groups struct {
+	*gang.Watch
+	client dynamic.Interface
+}
+
+// Client implements Groups.
+func (g groups) Client(api plan.GroupsAPI, kind, namespace string) children.Client[*unstructured.Unstructured] {
+	for _, k := range g.Kinds {
+		if k.Kind == kind {
+			return gang.ObjectsOf(g.client, api.GroupVersion().WithResource(k.Resource), namespace)
+		}
+	}
+	return nil // plans have no other kinds
+}
+
+// newGroups returns the watch of the groups of pods.
+func (c *Controller) newGroups() *gang.Watch {
+	var versions []schema.GroupVersion
+	for _, api := range plan.GroupsAPIs {
+		versions = append(versions, api.GroupVersion())
+	}
+	return gang.NewWatch(gang.Config{
+		Kube: c.Kube, Dynamic: c.Dynamic, Versions: versions, Kinds: []gang.Kind{gang.Workloads, gang.PodGroups}, Label: jobsetv1alpha2.JobSetNameKey,
+		Needed:  func() bool { return len(c.caches.byGroups(asking)) > 0 },
+		Changed: c.enqueueNamed,
+		Turned: func() {
+			for _, key := range c.caches.byGroups(grouped) {
+				c.queue.AddSoon(key)
+			}
+		},
+	})
+}
+
+// groupingOf indexes a JobSet by what it has to do with groups of pods.
+func groupingOf(obj any) ([]string, error) {
+	js, ok := obj.(*jobsetv1alpha2.JobSet)
+	switch {
+	case !ok:
+		return nil, fmt.Errorf("indexing by groups: %T is no JobSet", obj)
+	case !plan.AsksForGroups(js):
+		return nil, nil
+	case js.Status.TerminalState != "":
+		return []string{grouped}, nil
+	}
+	return []string{grouped, asking}, nil
+}
+
+// byGroups returns the names of the sets for which the index has the value.
+func (c caches) byGroups(value string) (keys []cache.ObjectName) {
+	objs, err := c.jobSets.ByIndex(indexGroups, value)
+	if err != nil {
+		return nil // the index exists
+	}
+	for _, obj := range objs {
+		if js, ok := obj.(metav1.Object); ok {
+			keys = append(keys, cache.MetaObjectToName(js))
+		}
+	}
+	return keys
+}
+
+// observeGroups returns what is known of the groups of a set; nil without the feature gate. A set that asks for none leads to no watch.
+func (s *Syncer) observeGroups(js *jobsetv1alpha2.JobSet) *plan.Grouped {
+	if s.deps.Groups == nil || !s.deps.Gates.JobSetWorkloadAwareSchedulingAPI {
+		return nil
+	}
+	out := &plan.Grouped{}
+	if plan.AsksForGroups(js) {
+		state := s.deps.Groups.Ask()
+		out.API, out.Absent, out.Problem = plan.GroupsAPIOf(state.Version), state.Absent, state.Problem
+	}
+	out.Objects = s.deps.Groups.Of(js.UID)
+	return out
+}
+
+// deleteGroups deletes groups. The scheduler keeps a PodGroup until no pod uses it.
+func (a *applier) deleteGroups(ctx context.Context, grouped *plan.Grouped, refs []plan.GroupRef) error {
+	var errs []error
+	for _, ref := range refs {
+		if ctx.Err() != nil {
+			break
+		}
+		api := grouped.APIOf(ref)
+		err := a.deps.Groups.Client(api, ref.Kind, a.js.Namespace).Delete(ctx, ref.Name, children.Background(ref.UID))
+		switch {
+		case err == nil || apierrors.IsNotFound(err) || apierrors.IsConflict(err):
+			a.deps.Consistency.Deleted(cache.MetaObjectToName(a.js), ref.UID)
+		default:
+			errs = append(errs, fmt.Errorf("deleting %s %s/%s: %w", ref.Kind, a.js.Namespace, ref.Name, err))
+		}
+	}
+	return children.FirstErrors(errs...)
+}
+
+// createGroups creates groups in their order. The first refusal ends that: pods wait for all of the groups of their set.
+func (a *applier) createGroups(ctx context.Context, objects []*unstructured.Unstructured) error {
+	for _, object := range objects {
+		if ctx.Err() != nil {
+			return nil
+		}
+		if err := a.createGroup(ctx, object); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (a *applier) createGroup(ctx context.Context, object *unstructured.Unstructured) error {
+	ctx, end := children.Finishing(ctx)
+	defer end()
+	client := a.deps.Groups.Client(plan.GroupsAPIOf(object.GroupVersionKind().GroupVersion()), object.GetKind(), object.GetNamespace())
+	_, err := client.Create(ctx, object, metav1.CreateOptions{})
+	if apierrors.IsAlreadyExists(err) {
+		existing, getErr := client.Get(ctx, object.GetName(), metav1.GetOptions{})
+		if apierrors.IsNotFound(getErr) || getErr == nil && metav1.IsControlledBy(existing, a.js) {
+			return nil // the watch is about to show it, or that it is gone
+		}
+		err = fmt.Errorf("%w, and the JobSet does not control it", err)
+	}
+	if err == nil || children.TerminatingNamespace(err) {
+		return nil
+	}
+	a.refused("the "+object.GetKind()+" "+object.GetName(), children.RefusalOf(err))
+	return fmt.Errorf("creating %s %s/%s: %w", object.GetKind(), object.GetNamespace(), object.GetName(), err)
+}

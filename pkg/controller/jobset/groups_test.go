@@ -1,0 +1,245 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package jobset
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	dynamicfake "k8s.io/client-go/dynamic/fake"
+	clientgotesting "k8s.io/client-go/testing"
+	"k8s.io/utils/ptr"
+
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/gates"
+	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
+)
+
+// groupsHash is the end of the names of the groups of the set of these tests.
+const groupsHash = "-277bbf9c41"
+
+var (
+	withGroups = gates.Gates{JobSetWorkloadAwareSchedulingAPI: true}
+	podGroups  = plan.GroupsV1alpha2.GroupVersion().WithResource("podgroups")
+	workloads  = plan.GroupsV1alpha2.GroupVersion().WithResource("workloads")
+)
+
+// newGroupRig returns a controller of a set that asks for a gang, in a cluster that serves the version of the scheduling API.
+func newGroupRig(t *testing.T, gates gates.Gates, served plan.GroupsAPI, objects ...runtime.Object) *rig {
+	t.Helper()
+	js := newSet()
+	js.Spec.Scheduling = &jobsetv1alpha2.JobSetSchedulingConfiguration{}
+	r := newRig(t, js)
+	r.kube.Resources = append(r.kube.Resources, &metav1.APIResourceList{
+		GroupVersion: served.GroupVersion().String(), APIResources: []metav1.APIResource{{Name: "workloads"}, {Name: "podgroups"}},
+	})
+	lists := map[schema.GroupVersionResource]string{}
+	for _, api := range plan.GroupsAPIs {
+		lists[api.GroupVersion().WithResource("podgroups")], lists[api.GroupVersion().WithResource("workloads")] = "PodGroupList", "WorkloadList"
+	}
+	r.dynamic = dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), lists, objects...)
+	// The API server gives each object a UID.
+	r.dynamic.PrependReactor("create", "*", func(action clientgotesting.Action) (bool, runtime.Object, error) {
+		object := action.(clientgotesting.CreateAction).GetObject().(*unstructured.Unstructured)
+		object.SetUID(types.UID("uid-" + object.GetName() + object.GetKind()))
+		return false, nil, nil
+	})
+	r.build(t, gates)
+	return r
+}
+
+// groupWrites lists what was asked of the scheduling API, without reads, and without creations of what exists.
+func (r *rig) groupWrites() (out []string) {
+	exist := map[string]bool{}
+	for _, action := range r.dynamic.Actions() {
+		switch a := action.(type) {
+		case clientgotesting.CreateAction:
+			if name := a.GetResource().Resource + " " + a.GetObject().(metav1.Object).GetName(); !exist[name] {
+				exist[name] = true
+				out = append(out, "create "+name)
+			}
+		case clientgotesting.DeleteAction:
+			delete(exist, a.GetResource().Resource+" "+a.GetName())
+			out = append(out, "delete "+a.GetResource().Resource+" "+a.GetName()+" "+string(ptr.Deref(a.GetDeleteOptions().Preconditions.UID, "")))
+		}
+	}
+	return out
+}
+
+func (r *rig) creationFailure(t *testing.T) string {
+	t.Helper()
+	if c := meta.FindStatusCondition(r.set(t).Status.Conditions, jobsetv1alpha2.JobCreationFailure); c != nil && c.Status == metav1.ConditionTrue {
+		return c.Reason + ": " + c.Message
+	}
+	return ""
+}
+
+func (r *rig) suspend(t *testing.T, suspend bool) {
+	t.Helper()
+	js := r.set(t)
+	js.Spec.Suspend = &suspend
+	if _, err := r.jobSets.JobsetV1alpha2().JobSets("ns").Update(t.Context(), js, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestGroupsAreInertWithoutTheGate has a set with spec.scheduling run as one without.
+func TestGroupsAreInertWithoutTheGate(t *testing.T) {
+	r := newGroupRig(t, gates.Gates{}, plan.GroupsV1alpha2)
+	r.run(t)
+	eventually(t, "the Jobs exist", func() bool { return r.jobExists(t, "js-w-0") && r.jobExists(t, "js-w-1") })
+	if n := len(r.dynamic.Actions()); n > 0 {
+		t.Errorf("%d requests about groups", n)
+	}
+	job, err := r.kube.BatchV1().Jobs("ns").Get(t.Context(), "js-w-0", metav1.GetOptions{})
+	if err != nil || job.Spec.Template.Spec.SchedulingGroup != nil || job.Annotations[plan.GroupTemplateKey] != "" {
+		t.Errorf("the Job is in a group: %v %v", job, err)
+	}
+	for _, action := range r.kube.Actions() {
+		if action.GetResource().Resource == "resource" {
+			t.Error("discovery was asked")
+		}
+	}
+}
+
+// TestNoSetAsksForGroups has the gate on, and no set that asks.
+func TestNoSetAsksForGroups(t *testing.T) {
+	r := newGroupRig(t, withGroups, plan.GroupsV1alpha2)
+	js := r.set(t)
+	js.Spec.Scheduling = nil
+	if _, err := r.jobSets.JobsetV1alpha2().JobSets("ns").Update(t.Context(), js, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	r.run(t)
+	eventually(t, "the Jobs exist", func() bool { return r.jobExists(t, "js-w-0") && r.jobExists(t, "js-w-1") })
+	if n := len(r.dynamic.Actions()); n > 0 {
+		t.Errorf("%d requests about groups", n)
+	}
+}
+
+// TestGroupsFollowTheSet creates groups before Jobs, deletes them on suspension, and creates them on resumption.
+func TestGroupsFollowTheSet(t *testing.T) {
+	r := newGroupRig(t, withGroups, plan.GroupsV1alpha2)
+	r.run(t)
+	eventually(t, "the Jobs exist", func() bool { return r.jobExists(t, "js-w-0") && r.jobExists(t, "js-w-1") })
+	want := []string{"create workloads js" + groupsHash, "create podgroups js" + groupsHash}
+	diff(t, "writes", want, r.groupWrites())
+	job, err := r.kube.BatchV1().Jobs("ns").Get(t.Context(), "js-w-0", metav1.GetOptions{})
+	if err != nil || job.Spec.Template.Spec.SchedulingGroup == nil || *job.Spec.Template.Spec.SchedulingGroup.PodGroupName != "js"+groupsHash {
+		t.Errorf("the Job is in no group: %v %v", job, err)
+	}
+	r.suspend(t, true)
+	want = append(want, "delete podgroups js"+groupsHash+" uid-js"+groupsHash+"PodGroup", "delete workloads js"+groupsHash+" uid-js"+groupsHash+"Workload")
+	eventually(t, "the groups are deleted", func() bool { return len(r.groupWrites()) >= len(want) })
+	sorted := func(lines []string) string { // deletions have no order
+		if len(lines) > 3 && strings.Contains(lines[2], "workloads") {
+			lines[2], lines[3] = lines[3], lines[2]
+		}
+		return strings.Join(lines, "\n")
+	}
+	diff(t, "writes", strings.Join(want, "\n"), sorted(r.groupWrites()))
+	r.suspend(t, false)
+	want = append(want, want[:2]...)
+	eventually(t, "there are new groups", func() bool { return len(r.groupWrites()) >= len(want) })
+	diff(t, "writes", strings.Join(want, "\n"), sorted(r.groupWrites()))
+}
+
+// TestGroupsCannotBeCreated shows the message of each failure.
+func TestGroupsCannotBeCreated(t *testing.T) {
+	const prefix = " could not be created: "
+	group, workload := "the PodGroup js"+groupsHash, "the Workload js"+groupsHash
+	invalid := &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: 422, Reason: metav1.StatusReasonInvalid,
+		Message: "PodGroup is invalid: spec.disruptionMode: Forbidden: may not be set without WorkloadAwarePreemption"}}
+	foreign := &unstructured.Unstructured{Object: map[string]any{"apiVersion": podGroups.GroupVersion().String(), "kind": "PodGroup",
+		"metadata": map[string]any{"name": "js" + groupsHash, "namespace": "ns", "uid": "other"}}}
+	for name, tc := range map[string]struct {
+		served   plan.GroupsAPI
+		resource string
+		err      error
+		objects  []runtime.Object
+		want     string
+	}{
+		"no API": {served: "v1", want: "NotSupported: the groups of the pods" + prefix + "the cluster serves no Workloads and PodGroups of scheduling.k8s.io"},
+		"no permission": {
+			served: plan.GroupsV1alpha2, resource: "workloads",
+			err:  apierrors.NewForbidden(workloads.GroupResource(), "", errors.New(`User "c" cannot create resource "workloads" in API group "scheduling.k8s.io"`)),
+			want: "Forbidden: " + workload + prefix + `workloads.scheduling.k8s.io is forbidden: User "c" cannot create resource`,
+		},
+		"invalid":       {served: plan.GroupsV1alpha2, resource: "podgroups", err: invalid, want: "Invalid: " + group + prefix + "PodGroup is invalid: spec.disruptionMode"},
+		"a webhook":     {served: plan.GroupsV1alpha2, resource: "podgroups", err: apierrors.NewForbidden(podGroups.GroupResource(), "x", errors.New(`admission webhook "w" denied the request: no`)), want: "AdmissionDenied: " + group + prefix},
+		"name is taken": {served: plan.GroupsV1alpha2, objects: []runtime.Object{foreign}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newGroupRig(t, withGroups, tc.served, tc.objects...)
+			if tc.err != nil {
+				r.dynamic.PrependReactor("create", tc.resource, func(clientgotesting.Action) (bool, runtime.Object, error) { return true, nil, tc.err })
+			}
+			r.run(t)
+			if tc.want != "" {
+				eventually(t, "the condition is True", func() bool { return r.creationFailure(t) != "" })
+				if got := r.creationFailure(t); !strings.HasPrefix(got, tc.want) {
+					t.Errorf("condition %q, want %q", got, tc.want)
+				}
+			} else { // a failure that may pass is reported later
+				eventually(t, "a creation was tried", func() bool { return len(r.groupWrites()) > 1 })
+			}
+			if r.jobExists(t, "js-w-0") || r.jobExists(t, "js-w-1") {
+				t.Error("a Job starts without its group")
+			}
+		})
+	}
+}
+
+// TestGroupNameIsTaken names the object that is in the way.
+func TestGroupNameIsTaken(t *testing.T) {
+	for name, tc := range map[string]struct{ owner, want string }{
+		"by nobody":            {"", `creating PodGroup ns/g: podgroups.scheduling.k8s.io "g" already exists, and the JobSet does not control it`},
+		"by another JobSet":    {"uid-other", `creating PodGroup ns/g: podgroups.scheduling.k8s.io "g" already exists, and the JobSet does not control it`},
+		"by the JobSet itself": {"uid-js", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			object := &unstructured.Unstructured{Object: map[string]any{"apiVersion": podGroups.GroupVersion().String(), "kind": "PodGroup",
+				"metadata": map[string]any{"name": "g", "namespace": "ns"}}}
+			existing := object.DeepCopy()
+			if tc.owner != "" {
+				existing.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: "v1", Kind: "JobSet", Name: "js", UID: types.UID(tc.owner), Controller: ptr.To(true)}})
+			}
+			r := newGroupRig(t, withGroups, plan.GroupsV1alpha2, existing)
+			js := r.set(t)
+			results, err := r.Apply(t.Context(), &plan.Observed{JobSet: js, Grouped: &plan.Grouped{}}, plan.Plan{Groups: plan.GroupChanges{Create: []*unstructured.Unstructured{object}}})
+			diff(t, "error", tc.want, errorText(err))
+			if tc.want != "" {
+				diff(t, "refused", "the PodGroup g", results.Refused)
+			}
+		})
+	}
+}
+
+// TestGroupsCannotBeDeleted shows the error, and goes on with the others.
+func TestGroupsCannotBeDeleted(t *testing.T) {
+	r := newGroupRig(t, withGroups, plan.GroupsV1alpha2)
+	r.dynamic.PrependReactor("delete", "podgroups", func(clientgotesting.Action) (bool, runtime.Object, error) {
+		return true, nil, errors.New("away")
+	})
+	grouped := &plan.Grouped{API: plan.GroupsV1alpha2}
+	refs := []plan.GroupRef{{Kind: "PodGroup", Name: "g", UID: "u1"}, {Kind: "Workload", Name: "w", UID: "u2"}}
+	_, err := r.Apply(t.Context(), &plan.Observed{JobSet: r.set(t), Grouped: grouped}, plan.Plan{Groups: plan.GroupChanges{Delete: refs}})
+	diff(t, "error", "deleting PodGroup ns/g: away", errorText(err))
+	diff(t, "requests", []string{"delete podgroups g u1", "delete workloads w u2"}, r.groupWrites())
+
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err = r.Apply(ctx, &plan.Observed{JobSet: r.set(t), Grouped: grouped}, plan.Plan{Groups: plan.GroupChanges{Delete: refs}})
+	diff(t, "requests when the time is over", "2 <nil>", fmt.Sprint(len(r.groupWrites()), err))
+}

@@ -1,0 +1,129 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+)
+
+// without removes fields of the groups that exist, as an API does whose feature gates are off.
+func without(kind string, path ...string) func(string, *unstructured.Unstructured) {
+	return func(_ string, object *unstructured.Unstructured) {
+		if object.GetKind() == kind {
+			unstructured.RemoveNestedField(object.Object, path...)
+		}
+	}
+}
+
+func inRacks(s *jobsetv1alpha2.JobSetSchedulingConfiguration) {
+	s.SchedulingConstraints = &jobsetv1alpha2.SchedulingConstraints{Topology: []jobsetv1alpha2.TopologyConstraint{{Key: "rack"}}}
+}
+
+func allOrNone(s *jobsetv1alpha2.JobSetSchedulingConfiguration) {
+	s.DisruptionMode = &jobsetv1alpha2.DisruptionMode{All: &jobsetv1alpha2.AllDisruptionMode{}}
+}
+
+// TestGroupsThatCannotBeMade shows what a set says about groups for which its Jobs wait.
+func TestGroupsThatCannotBeMade(t *testing.T) {
+	const cannot = "the groups of the pods could not be created: "
+	running := []*batchv1.Job{jobNamed("w", 0, inGroup("js")), jobNamed("w", 1, inGroup("js"))}
+	for name, tc := range map[string]struct {
+		set     []func(*jobsetv1alpha2.JobSet)
+		jobs    []*batchv1.Job
+		grouped Grouped
+		have    func(string, *unstructured.Unstructured)
+		// since is for how long there have been refusals.
+		since time.Duration
+		want  string
+		after time.Duration
+	}{
+		"no API": {grouped: Grouped{Absent: true}, want: "NotSupported: " + cannot + "the cluster serves no Workloads and PodGroups of scheduling.k8s.io " +
+			"(v1beta1, v1alpha3 or v1alpha2); turn on the feature gates GenericWorkload and GangScheduling of kube-apiserver, kube-scheduler and " +
+			"kube-controller-manager, and in Kubernetes 1.36 also --runtime-config=scheduling.k8s.io/v1alpha2=true of kube-apiserver; or suspend the JobSet " +
+			"and remove spec.scheduling"},
+		"not known yet":         {after: groupsUnknownAfter},
+		"cannot be read":        {grouped: Grouped{Problem: "podgroups (forbidden)"}, after: groupsUnknownAfter},
+		"cannot be read still":  {grouped: Grouped{Problem: "podgroups (forbidden)"}, since: time.Minute, after: groupsUnknownAfter, want: "FailedCreate: " + cannot + "the groups that exist cannot be read: podgroups (forbidden)"},
+		"no API, all Jobs run":  {grouped: Grouped{Absent: true}, jobs: running},
+		"no API, one Job lacks": {grouped: Grouped{Absent: true}, jobs: running[:1], want: "NotSupported: " + cannot + noGroupsAPI},
+		"no API, suspended":     {grouped: Grouped{Absent: true}, set: []func(*jobsetv1alpha2.JobSet){isSuspended}},
+		"no API, not asked for": {grouped: Grouped{Absent: true}, set: []func(*jobsetv1alpha2.JobSet){func(js *jobsetv1alpha2.JobSet) { js.Spec.Scheduling = nil }}},
+		"constraints are not kept": {
+			set: []func(*jobsetv1alpha2.JobSet){scheduling(inRacks)}, grouped: Grouped{API: GroupsV1beta1}, have: without("PodGroup", "spec", "schedulingConstraints"),
+			want: "NotSupported: " + cannot + "the cluster does not keep schedulingConstraints of the PodGroup js-" + hash +
+				"; turn on its feature gate TopologyAwareWorkloadScheduling, then suspend and resume the JobSet",
+		},
+		"the disruption mode of templates is not kept": {
+			set: []func(*jobsetv1alpha2.JobSet){scheduling(allOrNone)}, grouped: Grouped{API: GroupsV1beta1},
+			have: func(_ string, object *unstructured.Unstructured) {
+				if templates, found, _ := unstructured.NestedSlice(object.Object, "spec", "podGroupTemplates"); found {
+					delete(templates[0].(map[string]any), "disruptionMode")
+					_ = unstructured.SetNestedSlice(object.Object, templates, "spec", "podGroupTemplates")
+				}
+			},
+			want: "NotSupported: " + cannot + "the cluster does not keep disruptionMode of the Workload js-" + hash +
+				"; turn on its feature gate WorkloadAwarePreemption, then suspend and resume the JobSet",
+		},
+		"constraints are not kept, all Jobs run": {
+			set: []func(*jobsetv1alpha2.JobSet){scheduling(inRacks)}, grouped: Grouped{API: GroupsV1beta1}, jobs: running, have: without("PodGroup", "spec", "schedulingConstraints"),
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			js := newSet(append([]func(*jobsetv1alpha2.JobSet){with("w", 2), scheduling()}, tc.set...)...)
+			o := observe(js, tc.jobs...)
+			o.Grouped = &tc.grouped
+			if tc.have != nil {
+				o.Grouped.Objects = existing(js, tc.have)
+			}
+			if tc.since > 0 {
+				o.RefusedSince = o.Now.Add(-tc.since)
+			}
+			p := Decide(o)
+			out := Finish(o, p, Results{})
+			got := ""
+			if out.Status != nil {
+				if c := meta.FindStatusCondition(out.Status.Conditions, jobsetv1alpha2.JobCreationFailure); c != nil && c.Status == metav1.ConditionTrue {
+					got = c.Reason + ": " + c.Message
+				}
+			}
+			diff(t, "condition", tc.want, got)
+			diff(t, "changes", "", changedGroups(p.Groups))
+			diff(t, "looks again after", tc.after, out.RequeueAfter)
+			if !suspended(js) && js.Spec.Scheduling != nil && len(p.CreateJobs)+len(p.PatchJobs) > 0 {
+				t.Error("Jobs start without their groups")
+			}
+		})
+	}
+}
+
+// TestGroupsFailureEnds keeps the condition until the Jobs exist.
+func TestGroupsFailureEnds(t *testing.T) {
+	js := newSet(with("w", 2), scheduling())
+	js.Status.Conditions = []metav1.Condition{{Type: jobsetv1alpha2.JobCreationFailure, Status: metav1.ConditionTrue, Reason: "NotSupported", Message: "x"}}
+	o := observe(js)
+	o.Grouped = &Grouped{API: GroupsV1beta1}
+	status := func() metav1.ConditionStatus {
+		p := Decide(o)
+		out := Finish(o, p, Results{})
+		if out.Status == nil {
+			return metav1.ConditionTrue
+		}
+		return meta.FindStatusCondition(out.Status.Conditions, jobsetv1alpha2.JobCreationFailure).Status
+	}
+	diff(t, "while groups are created", metav1.ConditionTrue, status())
+	o.Grouped.Objects = existing(js, nil)[:1]
+	diff(t, "while a group lacks", metav1.ConditionTrue, status())
+	o.Grouped.Objects = existing(js, nil)
+	diff(t, "while Jobs are created", metav1.ConditionTrue, status())
+	o.Jobs = []*batchv1.Job{jobNamed("w", 0, inGroup("js")), jobNamed("w", 1, inGroup("js"))}
+	diff(t, "when the Jobs exist", metav1.ConditionFalse, status())
+}
