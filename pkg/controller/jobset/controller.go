@@ -27,6 +27,7 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/consistency"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/failures"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/gang"
+	gangplan "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/gang/plan"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/informers"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/placer"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
@@ -51,6 +52,8 @@ type Config struct {
 	Kube kubernetes.Interface
 	// Dynamic is a client for groups of pods; nil without the feature gate.
 	Dynamic dynamic.Interface
+	// Gang is the scheduler of gangs; if it is not Volcano, groups are those of the scheduler of the cluster.
+	Gang gangplan.Provider
 	// Informers are those of JobSets. Their watches are built after the controller.
 	Informers *informers.Kind
 	// Recorder sends events about JobSets.

@@ -18,6 +18,7 @@ import (
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/children"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/gang"
+	gangplan "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/gang/plan"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
 )
 
@@ -27,6 +28,8 @@ type Groups interface {
 	Ask() gang.State
 	// Of returns those that an owner controls, as far as they are known.
 	Of(owner types.UID) []*unstructured.Unstructured
+	// Volcano reports whether they are PodGroups of Volcano, which has no Workloads.
+	Volcano() bool
 	// Client returns a client of objects of one kind.
 	Client(api plan.GroupsAPI, kind, namespace string) children.Client[*unstructured.Unstructured]
 }
@@ -34,8 +37,12 @@ type Groups interface {
 // groups are those of a watch.
 type groups struct {
 	*gang.Watch
-	client dynamic.Interface
+	client  dynamic.Interface
+	volcano bool
 }
+
+// Volcano implements Groups.
+func (g groups) Volcano() bool { return g.volcano }
 
 // Client implements Groups.
 func (g groups) Client(api plan.GroupsAPI, kind, namespace string) children.Client[*unstructured.Unstructured] {
@@ -49,12 +56,15 @@ func (g groups) Client(api plan.GroupsAPI, kind, namespace string) children.Clie
 
 // newGroups returns the watch of the groups of pods.
 func (c *Controller) newGroups() *gang.Watch {
-	var versions []schema.GroupVersion
-	for _, api := range plan.GroupsAPIs {
-		versions = append(versions, api.GroupVersion())
+	versions, kinds := []schema.GroupVersion{plan.GroupsVolcano.GroupVersion()}, []gang.Kind{gang.PodGroups}
+	if c.Gang != gangplan.Volcano {
+		versions, kinds = nil, []gang.Kind{gang.Workloads, gang.PodGroups}
+		for _, api := range plan.GroupsAPIs {
+			versions = append(versions, api.GroupVersion())
+		}
 	}
 	return gang.NewWatch(gang.Config{
-		Kube: c.Kube, Dynamic: c.Dynamic, Versions: versions, Kinds: []gang.Kind{gang.Workloads, gang.PodGroups}, Label: jobsetv1alpha2.JobSetNameKey,
+		Kube: c.Kube, Dynamic: c.Dynamic, Versions: versions, Kinds: kinds, Label: jobsetv1alpha2.JobSetNameKey,
 		Needed:  func() bool { return len(c.caches.byGroups(asking)) > 0 },
 		Changed: c.enqueueNamed,
 		Turned: func() {
@@ -98,7 +108,7 @@ func (s *Syncer) observeGroups(js *jobsetv1alpha2.JobSet) *plan.Grouped {
 	if s.deps.Groups == nil || !s.deps.Gates.JobSetWorkloadAwareSchedulingAPI {
 		return nil
 	}
-	out := &plan.Grouped{}
+	out := &plan.Grouped{Volcano: s.deps.Groups.Volcano()}
 	if plan.AsksForGroups(js) {
 		state := s.deps.Groups.Ask()
 		out.API, out.Absent, out.Problem = plan.GroupsAPIOf(state.Version), state.Absent, state.Problem

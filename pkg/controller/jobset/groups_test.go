@@ -23,6 +23,7 @@ import (
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/gates"
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	gangplan "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/gang/plan"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
 )
 
@@ -45,7 +46,7 @@ func newGroupRig(t *testing.T, gates gates.Gates, served plan.GroupsAPI, objects
 		GroupVersion: served.GroupVersion().String(), APIResources: []metav1.APIResource{{Name: "workloads"}, {Name: "podgroups"}},
 	})
 	lists := map[schema.GroupVersionResource]string{}
-	for _, api := range plan.GroupsAPIs {
+	for _, api := range append([]plan.GroupsAPI{plan.GroupsVolcano}, plan.GroupsAPIs...) {
 		lists[api.GroupVersion().WithResource("podgroups")], lists[api.GroupVersion().WithResource("workloads")] = "PodGroupList", "WorkloadList"
 	}
 	r.dynamic = dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), lists, objects...)
@@ -55,6 +56,9 @@ func newGroupRig(t *testing.T, gates gates.Gates, served plan.GroupsAPI, objects
 		object.SetUID(types.UID("uid-" + object.GetName() + object.GetKind()))
 		return false, nil, nil
 	})
+	if served == plan.GroupsVolcano {
+		r.gang = gangplan.Volcano
+	}
 	r.build(t, gates)
 	return r
 }
@@ -153,6 +157,22 @@ func TestGroupsFollowTheSet(t *testing.T) {
 	want = append(want, want[:2]...)
 	eventually(t, "there are new groups", func() bool { return len(r.groupWrites()) >= len(want) })
 	diff(t, "writes", strings.Join(want, "\n"), sorted(r.groupWrites()))
+}
+
+// TestGroupsOfVolcano has no Workload, and names the group in an annotation of the pods.
+func TestGroupsOfVolcano(t *testing.T) {
+	r := newGroupRig(t, withGroups, plan.GroupsVolcano)
+	r.run(t)
+	eventually(t, "the Jobs exist", func() bool { return r.jobExists(t, "js-w-0") && r.jobExists(t, "js-w-1") })
+	diff(t, "writes", []string{"create podgroups js" + groupsHash}, r.groupWrites())
+	for _, action := range r.dynamic.Actions() {
+		diff(t, "version", plan.GroupsVolcano.GroupVersion(), action.GetResource().GroupVersion())
+	}
+	job, err := r.kube.BatchV1().Jobs("ns").Get(t.Context(), "js-w-0", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	diff(t, "group of the pods", "js"+groupsHash, job.Spec.Template.Annotations["scheduling.k8s.io/group-name"])
 }
 
 // TestGroupsCannotBeCreated shows the message of each failure.

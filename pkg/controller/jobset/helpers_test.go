@@ -26,6 +26,7 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/gates"
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/children"
+	gangplan "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/gang/plan"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/informers"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
 	jobsetfake "github.com/jobset-apiserver/jobset-apiserver/pkg/generated/clientset/versioned/fake"
@@ -40,6 +41,7 @@ type rig struct {
 	events  *recorder
 	// dynamic is a client for groups of pods; nil for none.
 	dynamic *dynamicfake.FakeDynamicClient
+	gang    gangplan.Provider
 	watches *informers.Watches
 }
 
@@ -58,7 +60,7 @@ func (r *rig) build(t *testing.T, gates gates.Gates) {
 	kind := factory.For(Name)
 	var err error
 	r.Controller, err = New(Config{
-		JobSets: r.jobSets, Kube: r.kube, Dynamic: r.dynamic, Informers: kind, Recorder: r.events, Clock: clock.RealClock{}, Gates: gates, Workers: 4,
+		JobSets: r.jobSets, Kube: r.kube, Dynamic: r.dynamic, Gang: r.gang, Informers: kind, Recorder: r.events, Clock: clock.RealClock{}, Gates: gates, Workers: 4,
 	})
 	if err == nil {
 		r.watches, err = factory.Build(kind)

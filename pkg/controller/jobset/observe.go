@@ -67,19 +67,24 @@ func (s *Syncer) Observe(ctx context.Context, key cache.ObjectName) (*plan.Obser
 		obs.Restored, obs.EditedSinceRestore, obs.ActedSinceRestore = state.Restored, state.Edited, state.Acted
 	}
 	obs.Mismatches, obs.RetryFeaturesAfter = s.mismatches(ctx, js)
+	s.observeFailures(ctx, obs)
+	if err := s.observePlacement(ctx, obs); err != nil {
+		return nil, 0, err
+	}
+	obs.MaxBacklog = s.backlogs.reserve(key, js)
+	return obs, 0, nil
+}
+
+// observeFailures adds why a Job failed, and the number of nodes if pods are to keep off some.
+func (s *Syncer) observeFailures(ctx context.Context, obs *plan.Observed) {
 	if job := plan.MissingCause(*obs); job != nil {
-		if cause := s.deps.FirstCause(ctx, js.Namespace, *job); cause != nil {
+		if cause := s.deps.FirstCause(ctx, obs.JobSet.Namespace, *job); cause != nil {
 			obs.Causes = map[types.UID]*jobsetv1alpha2.FailureCause{job.UID: cause}
 		}
 	}
 	if plan.NodesMatter(*obs) && s.deps.Nodes != nil {
 		obs.Nodes = s.deps.Nodes(ctx)
 	}
-	if err := s.observePlacement(ctx, obs); err != nil {
-		return nil, 0, err
-	}
-	obs.MaxBacklog = s.backlogs.reserve(key, js)
-	return obs, 0, nil
 }
 
 // observeOthers adds what else than Jobs belongs to the set.

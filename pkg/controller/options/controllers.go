@@ -19,10 +19,10 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
 	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/disaggregatedset"
+	gangplan "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/gang/plan"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/informers"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/leaderworkerset"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/leaderworkerset/plan"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/manager"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/placement"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/podgroup"
@@ -37,7 +37,7 @@ const allControllers = "*"
 // gangFlag is the flag for the scheduler of gangs, and gangProviders are its values.
 const gangFlag = "gang-scheduling-provider"
 
-var gangProviders = []string{string(plan.GangVolcano), string(plan.GangKubernetes), string(plan.GangKubernetesAlpha)}
+var gangProviders = []string{string(gangplan.Volcano), string(gangplan.Kubernetes), string(gangplan.KubernetesAlpha)}
 
 // placementFlag is the flag for what happens without enough topology domains, and placementsWhenFull are its values.
 const placementFlag = "placement-when-full"
@@ -101,7 +101,8 @@ func (o *Options) addControllersFlags(fs *pflag.FlagSet) {
 		fs.IntVar(o.Workers[d.name], d.concurrentFlag(), d.workers, "Number of "+d.objects+" that are worked on at a time.")
 	}
 	fs.StringVar(&o.GangProvider, gangFlag, o.GangProvider,
-		"Scheduler of gangs for which LeaderWorkerSets get one PodGroup for each group: "+strings.Join(gangProviders, ", ")+". Empty for none.")
+		"Scheduler of gangs for which LeaderWorkerSets get one PodGroup for each group: "+strings.Join(gangProviders, ", ")+". Empty for none. "+
+			"With "+string(gangplan.Volcano)+", the groups of JobSets with spec.scheduling are PodGroups of it too.")
 	fs.StringVar(&o.PlacementWhenFull, placementFlag, o.PlacementWhenFull,
 		"What happens to JobSets with exclusive placement for whose Jobs there are not enough topology domains: affinity creates the Jobs with "+
 			"affinities by which the scheduler finds domains, for example because nodes are added for them; wait creates no Job before there are enough. "+
@@ -168,7 +169,7 @@ func (o *Options) newManager(clients clients, broadcaster events.EventBroadcaste
 // needsOf returns the API groups and versions without which a controller does not start.
 func (o *Options) needsOf(d descriptor) []schema.GroupVersion {
 	if d.name == leaderworkerset.Name && o.GangProvider != "" {
-		return append(slices.Clone(d.needs), plan.GangProvider(o.GangProvider).Resource().GroupVersion())
+		return append(slices.Clone(d.needs), gangplan.Provider(o.GangProvider).Resource().GroupVersion())
 	}
 	return d.needs
 }
@@ -199,6 +200,7 @@ func newJobSetController(o *Options, clients clients, kind *informers.Kind, broa
 		JobSets:   clients.jobSets,
 		Kube:      clients.main,
 		Dynamic:   clients.dynamic,
+		Gang:      gangplan.Provider(o.GangProvider),
 		Informers: kind,
 		Recorder:  broadcaster.NewRecorder(scheme.Scheme, jobset.Name),
 		Clock:     clock.RealClock{},
@@ -240,7 +242,7 @@ func newLeaderWorkerSetController(o *Options, clients clients, kind *informers.K
 		Sets:      clients.jobSets,
 		Kube:      clients.main,
 		Dynamic:   clients.dynamic,
-		Gang:      plan.GangProvider(o.GangProvider),
+		Gang:      gangplan.Provider(o.GangProvider),
 		Informers: kind,
 		Recorder:  broadcaster.NewRecorder(scheme.Scheme, leaderworkerset.Name),
 		Clock:     clock.RealClock{},

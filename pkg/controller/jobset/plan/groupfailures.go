@@ -26,6 +26,8 @@ const groupsUnknownAfter = 10 * time.Second
 func (g *Grouped) refusal(jobsWait bool) *Refusal {
 	switch {
 	case !jobsWait:
+	case g.Absent && g.Volcano:
+		return &Refusal{Reason: jobsetv1alpha2.ReasonNotSupported, Message: noVolcano}
 	case g.Absent:
 		return &Refusal{Reason: jobsetv1alpha2.ReasonNotSupported, Message: noGroupsAPI}
 	case g.Problem != "":

@@ -11,6 +11,7 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/podgroups"
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
+	gangplan "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/gang/plan"
 )
 
 // GroupsAPI is a version of the API group scheduling.k8s.io that has Workloads and PodGroups.
@@ -23,7 +24,10 @@ const (
 	GroupsV1alpha2 GroupsAPI = "v1alpha2"
 )
 
-// GroupsAPIs are all versions, the newest first.
+// GroupsVolcano stands for the PodGroups of Volcano, which has no Workloads.
+const GroupsVolcano GroupsAPI = "volcano"
+
+// GroupsAPIs are all versions of Kubernetes, the newest first.
 var GroupsAPIs = []GroupsAPI{GroupsV1beta1, GroupsV1alpha3, GroupsV1alpha2}
 
 const (
@@ -34,12 +38,15 @@ const (
 
 // GroupVersion returns the group and version.
 func (a GroupsAPI) GroupVersion() schema.GroupVersion {
+	if a == GroupsVolcano {
+		return gangplan.Volcano.Resource().GroupVersion()
+	}
 	return schema.GroupVersion{Group: schedulingGroup, Version: string(a)}
 }
 
 // GroupsAPIOf returns the version with this group and version; empty if there is none.
 func GroupsAPIOf(gv schema.GroupVersion) GroupsAPI {
-	for _, api := range GroupsAPIs {
+	for _, api := range append([]GroupsAPI{GroupsVolcano}, GroupsAPIs...) {
 		if api.GroupVersion() == gv {
 			return api
 		}
@@ -78,7 +85,10 @@ func (g groupObjects) all() []*unstructured.Unstructured {
 	if len(g.groups) == 0 {
 		return nil
 	}
-	out := []*unstructured.Unstructured{g.workload()}
+	var out []*unstructured.Unstructured
+	if g.api != GroupsVolcano {
+		out = append(out, g.workload())
+	}
 	for i := range g.groups {
 		out = append(out, g.podGroup(&g.groups[i]))
 	}
@@ -100,6 +110,9 @@ func (g groupObjects) workload() *unstructured.Unstructured {
 }
 
 func (g groupObjects) podGroup(group *podgroups.Group) *unstructured.Unstructured {
+	if g.api == GroupsVolcano {
+		return g.volcano(group)
+	}
 	spec := g.spec(group)
 	if g.api == GroupsV1alpha2 {
 		spec["podGroupTemplateRef"] = map[string]any{"workload": map[string]any{"workloadName": g.set.WorkloadName(), "podGroupTemplateName": group.Template}}

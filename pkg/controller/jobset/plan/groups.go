@@ -29,6 +29,8 @@ const GroupTemplateKey = "scheduling.k8s.io/group-template-name"
 type Grouped struct {
 	// API is the version in which groups are written; empty while Objects are not known.
 	API GroupsAPI
+	// Volcano means that groups are those of Volcano.
+	Volcano bool
 	// Absent means that the cluster has no API for groups.
 	Absent bool
 	// Problem is why Objects cannot be read, if that is known.
@@ -78,23 +80,33 @@ func (b *statusBuilder) group(kids children, open []bool) GroupChanges {
 		return GroupChanges{Waiting: jobsWait, Refusal: b.o.Grouped.refusal(jobsWait)}
 	}
 	wanted := newGroupObjects(b.o.Grouped.API, b.o.JobSet)
+	if refusal := wanted.refuseVolcano(); refusal != nil && jobsWait {
+		clear(open)
+		return GroupChanges{Waiting: true, Refusal: refusal}
+	}
 	changes, ready := regroup(b.o, wanted.all())
-	workload := ready.Has(kindWorkload + "/" + wanted.set.WorkloadName())
+	changes.Waiting = b.hold(wanted, ready, open) && jobsWait
+	if !jobsWait {
+		changes.Refusal = nil
+	}
+	return changes
+}
+
+// hold holds back the replicatedJobs whose groups are not ready, and reports whether there are any.
+func (b *statusBuilder) hold(wanted groupObjects, ready sets.Set[string], open []bool) (held bool) {
+	workload := wanted.api == GroupsVolcano || ready.Has(kindWorkload+"/"+wanted.set.WorkloadName())
 	for i := range wanted.groups {
 		if workload && ready.Has(kindPodGroup+"/"+wanted.groups[i].Name) {
 			continue
 		}
-		changes.Waiting = jobsWait
+		held = true
 		for _, target := range wanted.set.Entries[wanted.groups[i].Entry].Targets {
 			if rj, place := b.o.replicatedJob(target); rj != nil {
 				open[place] = false
 			}
 		}
 	}
-	if !jobsWait {
-		changes.Refusal = nil
-	}
-	return changes
+	return held
 }
 
 // ungroup deletes all groups of a set.
@@ -162,7 +174,7 @@ func specsOf(object *unstructured.Unstructured) (out []map[string]any) {
 
 // sameFields compares the fields that belong to the set. Those with a default of the API count only if they are wanted.
 func sameFields(want, have map[string]any) bool {
-	for _, key := range []string{"name", "workloadRef", "podGroupTemplateRef", "schedulingPolicy", "schedulingConstraints", "resourceClaims"} {
+	for _, key := range []string{"name", "minMember", "workloadRef", "podGroupTemplateRef", "schedulingPolicy", "schedulingConstraints", "resourceClaims"} {
 		if !equality.Semantic.DeepEqual(want[key], have[key]) {
 			return false
 		}
@@ -180,6 +192,8 @@ type groupNames struct {
 	// whole is the group of all Jobs, unless each of them has its own.
 	whole groupName
 	byJob []groupName
+	// volcano means that they are those of Volcano.
+	volcano bool
 }
 
 type groupName struct{ template, podGroup string }
@@ -194,6 +208,7 @@ func groupsOf(o Observed) map[string]groupNames {
 	for _, group := range set.Groups() {
 		for _, target := range set.Entries[group.Entry].Targets {
 			names := out[target]
+			names.volcano = o.Grouped.Volcano
 			if group.Job < 0 {
 				names.whole = groupName{group.Template, group.Name}
 			} else {
@@ -222,7 +237,11 @@ func (g groupNames) of(index int32) groupName {
 
 // apply puts the pods of a Job into their group.
 func (g groupNames) apply(template *corev1.PodTemplateSpec, index int32) {
-	if name := g.of(index).podGroup; name != "" {
+	switch name := g.of(index).podGroup; {
+	case name == "":
+	case g.volcano:
+		template.Annotations = merged(template.Annotations, map[string]string{volcanoGroupKey: name})
+	default:
 		template.Spec.SchedulingGroup = &corev1.PodSchedulingGroup{PodGroupName: ptr.To(name)}
 	}
 }
@@ -237,8 +256,8 @@ func groupedElsewhere(o Observed, job *batchv1.Job) bool {
 	if rj.Template.Spec.Template.Spec.SchedulingGroup != nil {
 		want = ptr.Deref(rj.Template.Spec.Template.Spec.SchedulingGroup.PodGroupName, "")
 	}
-	if name := groupNamesOf(o, rj.Name).of(jobIndex(job)).podGroup; name != "" {
-		want = name
+	if groups := groupNamesOf(o, rj.Name); groups.of(jobIndex(job)).podGroup != "" && !groups.volcano {
+		want = groups.of(jobIndex(job)).podGroup
 	}
 	have := ptr.Deref(job.Spec.Template.Spec.SchedulingGroup, corev1.PodSchedulingGroup{})
 	return ptr.Deref(have.PodGroupName, "") != want

@@ -4,21 +4,19 @@
 package plan
 
 import (
-	"maps"
 	"strconv"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	resourcehelper "k8s.io/component-helpers/resource"
 
 	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1/helper"
+	gangplan "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/gang/plan"
 )
 
 // mark has the webhook of pods name the PodGroup in the pods of a template, which differs from group to group.
-func (g GangProvider) mark(template *corev1.PodTemplateSpec) {
+func mark(g GangProvider, template *corev1.PodTemplateSpec) {
 	switch g {
 	case GangVolcano:
 		template.Annotations = merged(template.Annotations, map[string]string{leaderworkersetv1.GangAnnotationKey: leaderworkersetv1.GangVolcano})
@@ -80,14 +78,7 @@ func podGroup(gang GangProvider, set *leaderworkersetv1.LeaderWorkerSet, g *grou
 		out.Object["spec"] = map[string]any{"schedulingPolicy": map[string]any{"gang": map[string]any{"minCount": members(set)}}}
 		return out
 	}
-	spec := map[string]any{"minMember": members(set), "minResources": minResources(set)}
-	if queue := set.Annotations[leaderworkersetv1.VolcanoQueueAnnotationKey]; queue != "" {
-		spec["queue"] = queue
-	}
-	out.Object["spec"] = spec
-	if a := volcanoAnnotations(set); len(a) > 0 {
-		out.SetAnnotations(a)
-	}
+	gangplan.SetVolcano(out, set, members(set), minResources(set))
 	return out
 }
 
@@ -99,57 +90,8 @@ func members(set *leaderworkersetv1.LeaderWorkerSet) int64 {
 	return int64(helper.Size(set))
 }
 
-func volcanoAnnotations(set *leaderworkersetv1.LeaderWorkerSet) map[string]string {
-	out := map[string]string{}
-	for key, value := range set.Annotations {
-		if strings.HasPrefix(key, leaderworkersetv1.VolcanoAnnotationPrefix) {
-			out[key] = value
-		}
-	}
-	return out
-}
-
 // minResources returns what all pods of a group request together.
 func minResources(set *leaderworkersetv1.LeaderWorkerSet) map[string]any {
-	total := corev1.ResourceList{}
-	add(total, requests(helper.LeaderTemplate(set)), 1)
-	add(total, requests(&set.Spec.LeaderWorkerTemplate.WorkerTemplate), int64(helper.Size(set)-1))
-	out := make(map[string]any, len(total))
-	for name, quantity := range total {
-		out[string(name)] = quantity.String()
-	}
-	return out
-}
-
-// requests returns what a pod of a template requests: as in pods, limits stand in for requests that are absent.
-func requests(template *corev1.PodTemplateSpec) corev1.ResourceList {
-	spec := template.Spec.DeepCopy()
-	for _, containers := range [][]corev1.Container{spec.InitContainers, spec.Containers} {
-		for i := range containers {
-			r := &containers[i].Resources
-			r.Requests = requestsOrLimits(*r)
-		}
-	}
-	if spec.Resources != nil {
-		spec.Resources.Requests = requestsOrLimits(*spec.Resources)
-	}
-	return resourcehelper.PodRequests(&corev1.Pod{Spec: *spec}, resourcehelper.PodResourcesOptions{})
-}
-
-func requestsOrLimits(r corev1.ResourceRequirements) corev1.ResourceList {
-	out := make(corev1.ResourceList, len(r.Limits))
-	maps.Copy(out, r.Limits)
-	maps.Copy(out, r.Requests)
-	return out
-}
-
-// add adds so many times what one pod requests.
-func add(total, pod corev1.ResourceList, times int64) {
-	for name, quantity := range pod {
-		product := quantity.DeepCopy()
-		product.Mul(times)
-		sum := total[name]
-		sum.Add(product)
-		total[name] = sum
-	}
+	return gangplan.MinResources(gangplan.Pods{Template: helper.LeaderTemplate(set), Number: 1},
+		gangplan.Pods{Template: &set.Spec.LeaderWorkerTemplate.WorkerTemplate, Number: int64(helper.Size(set) - 1)})
 }

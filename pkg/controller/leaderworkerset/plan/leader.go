@@ -33,7 +33,7 @@ func applyLeader(o Observed, rev revision, groups []group, p *Plan) {
 		return
 	}
 	intended := leaderStatefulSet(o.Set, rev.key, t)
-	o.Gang.mark(&intended.Spec.Template)
+	mark(o.Gang, &intended.Spec.Template)
 	if o.Applied == ApplyHash(intended) && unchanged(o, intended) {
 		p.Reading = right
 		return

@@ -10,7 +10,6 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
 )
@@ -20,17 +19,6 @@ const NudgedKey = "jobset-apiserver.io/nudged"
 
 // resourceTPU is the resource of TPUs.
 const resourceTPU corev1.ResourceName = "google.com/tpu"
-
-// Resource returns the resource of the PodGroups of a scheduler of gangs.
-func (g GangProvider) Resource() schema.GroupVersionResource {
-	switch g {
-	case GangVolcano:
-		return schema.GroupVersionResource{Group: "scheduling.volcano.sh", Version: "v1beta1", Resource: "podgroups"}
-	case GangKubernetesAlpha:
-		return schema.GroupVersionResource{Group: "scheduling.k8s.io", Version: "v1alpha2", Resource: "podgroups"}
-	}
-	return schema.GroupVersionResource{Group: "scheduling.k8s.io", Version: "v1beta1", Resource: "podgroups"}
-}
 
 // PodOf returns what decisions use of a pod.
 func PodOf(pod *corev1.Pod) Pod {

@@ -14,6 +14,7 @@ import (
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
+	gangplan "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/gang/plan"
 )
 
 // Observed is all that decisions depend on. What it points to is shared and must not be changed. Lists are in any order.
@@ -56,15 +57,13 @@ type Observed struct {
 }
 
 // GangProvider is a scheduler of gangs.
-type GangProvider string
+type GangProvider = gangplan.Provider
 
+// Schedulers of gangs.
 const (
-	// GangVolcano makes PodGroups of Volcano.
-	GangVolcano GangProvider = "volcano"
-	// GangKubernetes makes PodGroups of the scheduling API of the cluster, from Kubernetes 1.37 on.
-	GangKubernetes GangProvider = "kubernetes"
-	// GangKubernetesAlpha makes those of Kubernetes 1.36.
-	GangKubernetesAlpha GangProvider = "kubernetes-v1alpha2"
+	GangVolcano         = gangplan.Volcano
+	GangKubernetes      = gangplan.Kubernetes
+	GangKubernetesAlpha = gangplan.KubernetesAlpha
 )
 
 // Ref names one incarnation of a child.

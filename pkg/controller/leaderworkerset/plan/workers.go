@@ -44,7 +44,7 @@ func createWorkers(o Observed, rev revision, groups []group, p *Plan) {
 			continue
 		}
 		sts := workerStatefulSet(set, g)
-		o.Gang.mark(&sts.Spec.Template)
+		mark(o.Gang, &sts.Spec.Template)
 		if !place(o, g, sts, p) {
 			continue
 		}
