@@ -159,28 +159,30 @@ func validatePriorities(spec *jobset.JobSetSpec, entries []podgroups.Entry, path
 
 // validateMinCounts checks that gangs do not wait for more pods than they can have.
 func validateMinCounts(spec *jobset.JobSetSpec, set podgroups.Set, path *field.Path) field.ErrorList {
-	within := func(policy *jobset.SchedulingPolicy, pods int64, path *field.Path) field.ErrorList {
-		if policy == nil || policy.Gang == nil || policy.Gang.MinCount == nil || int64(*policy.Gang.MinCount) <= pods {
-			return nil
-		}
-		return field.ErrorList{field.Invalid(path.Child("schedulingPolicy", "gang", "minCount"), *policy.Gang.MinCount,
-			fmt.Sprintf("must be at most %d, the number of pods of the group that run at the same time", pods))}
-	}
 	entries := spec.Scheduling.ReplicatedJobs
 	if policy := spec.Scheduling.SchedulingPolicy; len(entries) == 0 && !set.Whole && policy != nil && policy.Gang != nil && policy.Gang.MinCount != nil {
 		return field.ErrorList{field.Forbidden(path.Child("schedulingPolicy", "gang", "minCount"),
 			"must not be set while replicatedJobs start one after another, each as a gang of its own: leave it out, or add items to spec.scheduling.replicatedJobs")}
 	}
 	if len(entries) == 0 {
-		return within(spec.Scheduling.SchedulingPolicy, set.Pods(0), path)
+		return minCountWithin(spec.Scheduling.SchedulingPolicy, set.Pods(0), path)
 	}
 	var errs field.ErrorList
 	for i := range entries {
 		p := path.Child("replicatedJobs").Index(i)
-		errs = append(errs, within(entries[i].SchedulingPolicy, set.Pods(i), p)...)
+		errs = append(errs, minCountWithin(entries[i].SchedulingPolicy, set.Pods(i), p)...)
 		if entries[i].Job != nil {
-			errs = append(errs, within(entries[i].Job.SchedulingPolicy, set.Pods(i), p.Child("job"))...)
+			errs = append(errs, minCountWithin(entries[i].Job.SchedulingPolicy, set.Pods(i), p.Child("job"))...)
 		}
 	}
 	return errs
+}
+
+// minCountWithin checks that the number of pods that a gang waits for is no larger than that of its pods.
+func minCountWithin(policy *jobset.SchedulingPolicy, pods int64, path *field.Path) field.ErrorList {
+	if policy == nil || policy.Gang == nil || policy.Gang.MinCount == nil || int64(*policy.Gang.MinCount) <= pods {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(path.Child("schedulingPolicy", "gang", "minCount"), *policy.Gang.MinCount,
+		fmt.Sprintf("must be at most %d, the number of pods of the group that run at the same time", pods))}
 }
