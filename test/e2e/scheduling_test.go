@@ -57,4 +57,19 @@ func TestGangsOfJobSets(t *testing.T) {
 	if len(strings.Fields(before)) != 2 || len(strings.Fields(after)) != 2 || before == after {
 		t.Errorf("groups %q before the suspension, %q after it; want a Workload and a PodGroup, and others after it", before, after)
 	}
+
+	// What the gates of this cluster do not allow is said, and starts no Job.
+	for field, gate := range map[string]string{
+		"schedulingConstraints: {topology: [{key: rack}]}": "TopologyAwareWorkloadScheduling", "disruptionMode: {all: {}}": "WorkloadAwarePreemption",
+	} {
+		k.okIn(strings.Replace(gangSet("more", slots), "scheduling: {", "scheduling: {"+field+", ", 1), "create", "-f", "-")
+		k.ok("wait", "--for=condition=JobCreationFailure", "jobset/more", "--timeout=60s")
+		if message := k.field("jobset/more", `{.status.conditions[?(@.type=="JobCreationFailure")]}`); !strings.Contains(message, gate) {
+			t.Errorf("%s: the condition does not name the gate %s: %s", field, gate, message)
+		}
+		if jobs := k.ok("get", "jobs", "-l", "jobset.sigs.k8s.io/jobset-name=more", "-o", "name"); jobs != "" {
+			t.Errorf("%s: Jobs start without their group: %s", field, jobs)
+		}
+		k.ok("delete", "jobset", "more", "--cascade=foreground", "--timeout=180s")
+	}
 }
