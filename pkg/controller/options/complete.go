@@ -44,6 +44,7 @@ func (o *Options) Complete(ctx context.Context, flags *pflag.FlagSet) error {
 	if d := config.AvoidFailedNodes; d != nil {
 		takeSet(from, &o.AvoidFailedNodes, &d.Duration, avoidFlag, "avoidFailedNodes")
 	}
+	take(from, &o.PlacementWhenFull, config.Placement.WhenFull, placementFlag, "placement.whenFull")
 	if config.LeaderElection != nil {
 		o.takeLeaderElection(from, config.LeaderElection)
 	}

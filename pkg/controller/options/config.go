@@ -35,6 +35,13 @@ type configuration struct {
 	FeatureGates           map[string]bool                                  `json:"featureGates"`
 	Gang                   *gangConfig                                      `json:"gangSchedulingManagement"`
 	AvoidFailedNodes       *metav1.Duration                                 `json:"avoidFailedNodes"`
+	Placement              placementConfig                                  `json:"placement"`
+}
+
+// placementConfig is about JobSets with exclusive placement. Upstream's controller does not know it.
+type placementConfig struct {
+	// WhenFull is what happens without enough topology domains: affinity or wait.
+	WhenFull string `json:"whenFull"`
 }
 
 type gangConfig struct {

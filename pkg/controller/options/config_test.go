@@ -156,6 +156,7 @@ func TestBadConfigFiles(t *testing.T) {
 		"one name for two":         {head + "health: {readinessEndpointName: healthz}", `--config: health.readinessEndpointName: must not be that of liveness, "/healthz"`},
 		"avoiding nodes too long":  {head + "avoidFailedNodes: 721h", `--config: avoidFailedNodes: must be from 0s, for not at all, to 720h, such as 1h, not 721h0m0s`},
 		"avoiding nodes in words":  {head + "avoidFailedNodes: soon", `--config: FILE: time: invalid duration "soon"`},
+		"a placement nobody knows": {head + "placement: {whenFull: never}", `--config: placement.whenFull: must be affinity or wait, not "never"`},
 		"a name that is a pattern": {head + "health: {livenessEndpointName: \"{x}\"}", `--config: health.livenessEndpointName: must be of letters, digits, dots, dashes and slashes, not "/{x}"`},
 	} {
 		t.Run(name, func(t *testing.T) {
