@@ -178,25 +178,3 @@ func TestRow7_1_24_TensorFlow(t *testing.T) {
 	}
 	e.awaitCompleted("tensorflow")
 }
-
-// Kueue and the placement webhooks are not here. What they go by can be seen.
-func TestRow7_1_25_TPUMultislice(t *testing.T) {
-	e := newEnv(t)
-	e.example("tpu-multislice")
-	js := e.get("multislice")
-	if got := js.Labels["kueue.x-k8s.io/queue-name"]; got != "multislice-queue" {
-		t.Errorf("queue: got %q", got)
-	}
-	for name, job := range e.awaitJobs("multislice-slice-0", "multislice-slice-1") {
-		pod := job.Spec.Template
-		if !pod.Spec.HostNetwork || pod.Spec.NodeSelector["example.com/accelerator"] != "tpu-v5" || pod.Spec.NodeSelector["example.com/topology"] != "2x4" {
-			t.Errorf("pods of %s: host network %t, node selector %v", name, pod.Spec.HostNetwork, pod.Spec.NodeSelector)
-		}
-		if limit := pod.Spec.Containers[0].Resources.Limits["example.com/tpu"]; limit.Value() != 4 {
-			t.Errorf("accelerators of a pod of %s: got %s, want 4", name, limit.String())
-		}
-		if got := pod.Annotations[jobsetv1alpha2.ExclusiveKey]; got != "cloud.google.com/gke-nodepool" {
-			t.Errorf("topology of %s: got %q", name, got)
-		}
-	}
-}

@@ -27,39 +27,6 @@ func TestRow7_1_01_ParallelJobs(t *testing.T) {
 	}
 }
 
-// Placement needs the webhooks for pods, which follow. What they go by is on the Jobs and pods.
-func TestRow7_1_02_PlacementReachesJobsAndPods(t *testing.T) {
-	t.Run("annotations", func(t *testing.T) {
-		e := newEnv(t)
-		e.example("simple-exclusive-placement")
-		for name, job := range e.awaitJobs("exclusive-workers-0", "exclusive-workers-1", "exclusive-workers-2") {
-			for where, annotations := range map[string]map[string]string{"Job": job.Annotations, "pods": job.Spec.Template.Annotations} {
-				if got := annotations[jobsetv1alpha2.ExclusiveKey]; got != "topology.kubernetes.io/zone" {
-					t.Errorf("%s of %s: topology %q, want topology.kubernetes.io/zone", where, name, got)
-				}
-			}
-		}
-		e.awaitCompleted("exclusive")
-	})
-	t.Run("by node selector", func(t *testing.T) {
-		e := newEnv(t)
-		e.example("simple-node-selector-placement")
-		for name, job := range e.awaitJobs("placed-workers-0", "placed-workers-1") {
-			pod := job.Spec.Template.Spec
-			want := map[string]string{jobsetv1alpha2.NamespacedJobKey: e.namespace + "_" + name}
-			if diff := cmp.Diff(want, pod.NodeSelector); diff != "" {
-				t.Errorf("node selector of %s (-want +got):\n%s", name, diff)
-			}
-			toleration := []corev1.Toleration{{
-				Key: jobsetv1alpha2.NoScheduleTaintKey, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoSchedule,
-			}}
-			if diff := cmp.Diff(toleration, pod.Tolerations); diff != "" {
-				t.Errorf("tolerations of %s (-want +got):\n%s", name, diff)
-			}
-		}
-	})
-}
-
 func TestRow7_1_03_FailurePolicy(t *testing.T) {
 	e := newEnv(t)
 	e.example("simple-failure-policy")
