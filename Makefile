@@ -82,7 +82,7 @@ bench: ## Measure time, CPU, memory, requests and bytes, about an hour.
 	hack/bench.sh full
 
 .PHONY: bench-smoke
-bench-smoke: ## Check numbers of requests and bytes, in less than 3 minutes.
+bench-smoke: ## Check numbers of requests and bytes, in a few minutes.
 	hack/bench.sh smoke
 
 .PHONY: hostile

@@ -10,7 +10,7 @@ usage() {
 Usage: hack/bench.sh full|smoke [FLAGS...]
 
   full   all scenarios, three times each, in new clusters, and the benchmarks of single functions (about an hour)
-  smoke  all scenarios once, small, and checks of numbers that do not depend on the machine (less than 3 minutes)
+  smoke  all scenarios once, small, and checks of numbers that do not depend on the machine (a few minutes)
 
 FLAGS go to "jobset-bench run"; see "go run ./test/bench/cmd/jobset-bench run --help".
 
@@ -27,6 +27,12 @@ export CLUSTER_KUBE_AUDIT_POLICY="${root}/test/bench/testdata/audit-policy.yaml"
 
 # What the cluster was created with is in its directory; the next one may be another.
 down() { env -u CLUSTER_STORAGE hack/cluster.sh down; }
+
+# place [flags...]: with the gate of placement on, for all that it compares. The scenario creates its nodes.
+place() {
+  local gate=--feature-gates=ExclusivePlacement=true
+  CLUSTER_NODES=1 CLUSTER_APISERVER_ARGS="${gate}" CLUSTER_CONTROLLER_ARGS="${CLUSTER_CONTROLLER_ARGS} ${gate}" bench place "$@"
+}
 
 # bench <scenarios> [flags...]: in a new cluster, so that memory is measured from empty stores on.
 bench() {
@@ -48,9 +54,10 @@ full() {
   CLUSTER_NODES=50 bench groups --output "${output}" --keep "$@" # a node has room for 250 pods
   CLUSTER_NODES=50 CLUSTER_KUBE_CONTROLLER_MANAGER_ARGS="--endpoint-updates-batch-period=0s --endpointslice-updates-batch-period=0s" \
     bench leaderworkersets --output "${output}" --keep "$@"
+  place --output "${output}" --keep "$@"
   # The same with the etcd in our server, which is what a small installation has.
   CLUSTER_STORAGE=embedded bench floor,big,run,write --output "${output}/embedded" --runs 1 "$@"
-  go test -run '^$' -bench . -benchmem ./pkg/controller/jobset/... ./pkg/controller/leaderworkerset/plan >"${output}/functions.txt"
+  go test -run '^$' -bench . -benchmem ./pkg/controller/jobset/... ./pkg/controller/leaderworkerset/plan ./pkg/controller/placement >"${output}/functions.txt"
   bin/jobset-bench report --output "${output}"
   echo "results: ${output}" >&2
 }
@@ -58,7 +65,8 @@ full() {
 smoke() {
   local output=${BENCH_OUTPUT:-${root}/_output/bench-smoke}
   rm -rf "${output}"
-  bench floor,big,run,write,list,cold,wide,sequences,groups,leaderworkersets --output "${output}" --preset smoke --check-counts "$@"
+  bench floor,big,run,write,list,cold,wide,sequences,groups,leaderworkersets --output "${output}" --preset smoke "$@"
+  place --output "${output}" --preset smoke --check-counts "$@"
   echo "all counts are as they must be; results: ${output}" >&2
 }
 

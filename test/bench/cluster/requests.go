@@ -112,6 +112,14 @@ func (c *Cluster) Heap(ctx context.Context, program string) (float64, error) {
 	return 0, fmt.Errorf("%s does not report the size of its heap", program)
 }
 
+// LiveHeap is what a program of ours has in its heap after its garbage is collected. The program must run with --profiling.
+func (c *Cluster) LiveHeap(ctx context.Context, program string) (float64, error) {
+	if _, err := c.read(ctx, program, "/debug/pprof/heap", map[string]string{"gc": "1"}); err != nil {
+		return 0, fmt.Errorf("collecting the garbage of %s, which must run with --profiling: %w", program, err)
+	}
+	return c.Heap(ctx, program)
+}
+
 // auditEvent is what a line of the audit log says about a request.
 type auditEvent struct {
 	Verb string

@@ -45,12 +45,14 @@ func TestWrongFlagsAreNamed(t *testing.T) {
 		args []string
 		want string
 	}{
-		"a scenario that does not exist": {[]string{"--scenarios=floor,huge"}, `--scenarios: "huge" is not known`},
-		"no scenario":                    {[]string{"--scenarios="}, "--scenarios: must name"},
-		"a preset that does not exist":   {[]string{"--preset=tiny"}, `--preset: "tiny"`},
-		"no Jobs":                        {[]string{"--jobs=0"}, "--jobs: must be 1 or more"},
-		"no runs":                        {[]string{"--runs=0"}, "--runs: must be 1 or more"},
-		"lists that shrink":              {[]string{"--list-sets=10,5"}, "--list-sets: must ascend"},
+		"a scenario that does not exist":  {[]string{"--scenarios=floor,huge"}, `--scenarios: "huge" is not known`},
+		"no scenario":                     {[]string{"--scenarios="}, "--scenarios: must name"},
+		"a preset that does not exist":    {[]string{"--preset=tiny"}, `--preset: "tiny"`},
+		"no Jobs":                         {[]string{"--jobs=0"}, "--jobs: must be 1 or more"},
+		"no runs":                         {[]string{"--runs=0"}, "--runs: must be 1 or more"},
+		"more pods than a rack has nodes": {[]string{"--place-pods=17"}, "--place-pods: must be at most --place-rack-nodes, which is 16, not 17"},
+		"no rack that is full":            {[]string{"--place-nodes=15"}, "--place-nodes: must be at least --place-rack-nodes, which is 16, not 15"},
+		"lists that shrink":               {[]string{"--list-sets=10,5"}, "--list-sets: must ascend"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := parse(tc.args)

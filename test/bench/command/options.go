@@ -4,6 +4,7 @@
 package command
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -95,6 +96,10 @@ func (o *options) sizeFlags() []sizeFlag {
 		{"group-pods", "groups: pods of each group.", &g.GroupPods, &t.GroupPods},
 		{"serving-groups", "leaderworkersets: number of groups.", &g.ServingGroups, &t.ServingGroups},
 		{"serving-pods", "leaderworkersets: pods of each group.", &g.ServingPods, &t.ServingPods},
+		{"place-nodes", "place: number of nodes. Those that do not fill a rack are left out.", &g.PlaceNodes, &t.PlaceNodes},
+		{"place-rack-nodes", "place: nodes of each rack.", &g.PlaceRackNodes, &t.PlaceRackNodes},
+		{"place-jobs", "place: Jobs of the set, but not more than there are racks.", &g.PlaceJobs, &t.PlaceJobs},
+		{"place-pods", "place: pods of each Job, each of which needs a node.", &g.PlacePods, &t.PlacePods},
 		{"rest-groups", "leaderworkersets: groups at rest, of two pods each.", &g.RestGroups, &t.RestGroups},
 	}
 }
@@ -130,5 +135,16 @@ func (o *options) complete(fs *pflag.FlagSet) error {
 	if o.runs < 1 {
 		return fmt.Errorf("--runs: must be 1 or more, not %d", o.runs)
 	}
-	return checkNames(o.scenarios)
+	return errors.Join(checkRacks(o.sizes), checkNames(o.scenarios))
+}
+
+// checkRacks returns an error unless place has a rack, with a node for each pod of a Job.
+func checkRacks(s scenario.Sizes) error {
+	switch {
+	case s.PlacePods > s.PlaceRackNodes:
+		return fmt.Errorf("--place-pods: must be at most --place-rack-nodes, which is %d, not %d", s.PlaceRackNodes, s.PlacePods)
+	case s.PlaceNodes < s.PlaceRackNodes:
+		return fmt.Errorf("--place-nodes: must be at least --place-rack-nodes, which is %d, not %d", s.PlaceRackNodes, s.PlaceNodes)
+	}
+	return nil
 }

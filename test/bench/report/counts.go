@@ -77,7 +77,7 @@ func (r results) counts() []count {
 			}
 		}
 	}
-	return slices.Concat(counts, r.listCounts(), r.sequenceCounts(), r.groupCounts(), r.servingCounts())
+	return slices.Concat(counts, r.listCounts(), r.sequenceCounts(), r.groupCounts(), r.servingCounts(), r.placeCounts())
 }
 
 // sequenceCounts are about requests of the controller for sequences.

@@ -16,12 +16,13 @@ type Verdict struct {
 	// How describes which figure is divided by which.
 	How   string  `json:"how"`
 	Value float64 `json:"value"`
-	// Limit is what the value is at most; -1 for a figure without a limit, which explains others.
-	Limit float64 `json:"limit"`
-	Unit  string  `json:"unit,omitempty"`
+	// Limit is what the value is at most, or at least if AtLeast is true; -1 for a figure without a limit, which explains others.
+	Limit   float64 `json:"limit"`
+	AtLeast bool    `json:"atLeast,omitempty"`
+	Unit    string  `json:"unit,omitempty"`
 	// Known is false if something that it is made of was not measured.
 	Known bool `json:"known"`
-	// Kept is whether the value is at most the limit.
+	// Kept is whether the value keeps to the limit.
 	Kept bool `json:"kept"`
 }
 
@@ -102,6 +103,7 @@ func (r results) addSequences(add func(figure, unit string, limit float64, q qua
 	}
 	r.addGroups(add)
 	r.addServing(add)
+	r.addPlace(add)
 }
 
 // addGroups adds the figures of pod groups.
@@ -197,7 +199,7 @@ func Verdicts(scenarios []*Scenario) []Verdict {
 		add(name+" until completed: CPU per Job / floor start per Job", "", noLimit, lifeOfOne.over(startOfOne))
 		add("run: CPU per Job / "+name+" until completed per Job", "", noLimit, runOfOne.over(lifeOfOne))
 	}
-	return verdicts
+	return append(verdicts, r.placeRates()...)
 }
 
 // VerdictTable prints the verdicts, and how each was computed.
@@ -207,6 +209,9 @@ func VerdictTable(verdicts []Verdict) string {
 	fmt.Fprintln(columns, "FIGURE\tMEASURED\tTARGET\tVERDICT")
 	for _, v := range verdicts {
 		is, limit, verdict := number(v.Value)+" "+v.Unit, number(v.Limit)+" "+v.Unit, "missed"
+		if v.AtLeast {
+			limit = ">= " + limit
+		}
 		if v.Limit == noLimit {
 			limit, verdict = "", "to compare"
 		}
