@@ -91,7 +91,8 @@ func (c *Controller) onChildren(nameFreed func(cache.ObjectName), forget func(ty
 				}
 			}
 			c.enqueueSetOf(obj)
-			if workers, ok := obj.(*watchedWorkers); ok && workers.controlled {
+			// While its leader is shown, that may be because the end of the leader is not shown yet. Workers for it would be deleted again.
+			if workers, ok := obj.(*watchedWorkers); ok && workers.controlled && !c.caches.hasLeader(workers) {
 				c.enqueuePromptly(workers.key(), func(*leaderworkersetv1.LeaderWorkerSet) bool { return true })
 			}
 		},
@@ -183,6 +184,13 @@ func (c *Controller) podGone(pod *watchedPod) {
 		}
 	}
 	c.queue.AddSoon(pod.key())
+}
+
+// hasLeader returns whether the leader pod of the workers is shown.
+func (c caches) hasLeader(workers *watchedWorkers) bool {
+	obj, err := c.pods.GetByKey(cache.NewObjectName(workers.key().Namespace, workers.name).String()) // both have one name
+	leader, ok := obj.(*watchedPod)
+	return err == nil && ok && leader.uid == workers.workers.Leader
 }
 
 // workersOf returns whether the StatefulSet of a worker pod exists, and whether it stays: neither it nor its leader is being deleted. One that is not

@@ -64,6 +64,11 @@ func TestNextStepOfGroupWaitsLess(t *testing.T) {
 	pod := func(name, index string) *watchedPod {
 		return newWatchedPod(&corev1.Pod{ObjectMeta: childMeta(name, index)})
 	}
+	leader := func() *watchedPod {
+		p := pod("s-1", "0")
+		p.uid = "leader"
+		return p
+	}
 	for name, c := range map[string]struct {
 		change func(c *Controller)
 		want   time.Duration
@@ -80,6 +85,12 @@ func TestNextStepOfGroupWaitsLess(t *testing.T) {
 			ready := pod("s-1-1", "1")
 			ready.ready = true
 			c.onPods().OnUpdate(pod("s-1-1", "1"), ready)
+		}, soon},
+		"the workers of a leader that is shown are gone": {func(c *Controller) {
+			if err := c.caches.pods.GetIndexer().Add(leader()); err != nil {
+				t.Error(err)
+			}
+			c.onChildren(c.statefulSets.NameFreed, c.forgetStatefulSet).OnDelete(newWatchedWorkers(&appsv1.StatefulSet{ObjectMeta: childMeta("s-1", "")}))
 		}, soon},
 		"the workers of a leader that is gone are gone": {func(c *Controller) {
 			c.onChildren(c.statefulSets.NameFreed, c.forgetStatefulSet).OnDelete(newWatchedWorkers(&appsv1.StatefulSet{ObjectMeta: childMeta("s-1", "")}))
