@@ -153,6 +153,8 @@ jobset-controller-manager update pods/finalizers
 jobset-controller-manager watch nodes
 jobset-controller-manager create podgroups.scheduling.volcano.sh
 jobset-controller-manager create podgroups.scheduling.k8s.io
+jobset-controller-manager delete podgroups.scheduling.volcano.sh
+jobset-controller-manager create workloads.scheduling.k8s.io
 jobset-controller-manager create jobs.batch
 jobset-controller-manager delete jobs.batch
 jobset-controller-manager patch jobs.batch
@@ -255,7 +257,7 @@ jobset-controller-manager delete statefulsets.apps
 jobset-controller-manager update statefulsets.apps/status
 jobset-controller-manager update controllerrevisions.apps
 jobset-controller-manager delete nodes
-jobset-controller-manager delete podgroups.scheduling.volcano.sh
+jobset-controller-manager patch workloads.scheduling.k8s.io
 jobset-controller-manager create pods
 jobset-controller-manager update nodes
 jobset-controller-manager update daemonsets.apps
