@@ -86,7 +86,7 @@ bench-smoke: ## Check numbers of requests and bytes, in a few minutes.
 	hack/bench.sh smoke
 
 .PHONY: hostile
-hostile: build ## Send hostile requests to programs that may use 1 GiB, in less than 2 minutes.
+hostile: build ## Send hostile requests to programs that may use 1 GiB, in about two minutes.
 	hack/hostile.sh
 
 .PHONY: generate

@@ -87,7 +87,7 @@ func (c *cluster) reached(t *testing.T) {
 	framework.Eventually(t, timeout, "kube-apiserver reaches the server", func(ctx context.Context) error {
 		select {
 		case <-c.server.Done():
-			return errors.New("the server has ended: " + tail(c.server.Log()))
+			t.Fatal("the server has ended: " + tail(c.server.Log()))
 		default:
 		}
 		c.nudge(ctx)
