@@ -182,7 +182,8 @@ func groupsThatAreUpdated(k, reader *kubectl, update string) {
 	if got := k.images(); got != strings.Join([]string{second, second, second, second}, " ") {
 		k.Errorf("images after the update: %s", got)
 	}
-	reader.groupsView([]string{"timeline", "lws/serve"}, "/serve: Available", "▞ updating", "\n2 ")
+	// The bar of an update that took less than a second shows no phase of it.
+	reader.groupsView([]string{"timeline", "lws/serve"}, "/serve: Available", "revision 2 ", "\n2 ")
 
 	offered := k.withPlugins("", "__completeNoDesc", "jobset", "--namespace="+k.namespace, "rollback", "serve", "--to-revision", "")
 	if !strings.HasPrefix(offered.stdout, "1\n:") {
