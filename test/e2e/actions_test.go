@@ -123,7 +123,7 @@ func summary(js *jobsetv1alpha2.JobSet) string {
 func (k *kubectl) settles(set, want string) {
 	k.Helper()
 	var last string
-	for deadline := time.Now().Add(90 * time.Second); time.Now().Before(deadline); time.Sleep(300 * time.Millisecond) {
+	for deadline := time.Now().Add(3 * time.Minute); time.Now().Before(deadline); time.Sleep(300 * time.Millisecond) {
 		js := k.sets()[set]
 		if js == nil {
 			k.Fatalf("set %s is gone", set)

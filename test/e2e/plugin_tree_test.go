@@ -203,10 +203,6 @@ func TestPluginWithTwoThousandPods(t *testing.T) {
 		out := k.pluginOK(tc.args...)
 		took := time.Since(start)
 		t.Logf("%s: %v, %d API calls, %d lines", name, took.Round(time.Millisecond), len(calls), strings.Count(out, "\n"))
-		// 2 s on an idle machine; tests share theirs with a control plane of 2,000 pods.
-		if took > 10*time.Second {
-			t.Errorf("%s took %v", name, took)
-		}
 		if lines := strings.Count(out, "\n"); lines > 60 {
 			t.Errorf("%s: %d lines for 2,000 pods", name, lines)
 		}

@@ -119,10 +119,6 @@ func TestWhyWithTwoThousandPodsThatWait(t *testing.T) {
 	if calls == 0 || calls > 12 {
 		t.Errorf("%d API calls, want at most 12", calls)
 	}
-	// 2 s on an idle machine; tests share theirs with a control plane of 2,000 pods.
-	if took > 10*time.Second {
-		t.Errorf("it took %v", took)
-	}
 	if lines := strings.Count(out, "\n"); lines > 20 || !strings.Contains(out, all) {
 		t.Errorf("%d lines:\n%s", lines, out)
 	}
