@@ -154,6 +154,8 @@ jobset-controller-manager watch nodes
 jobset-controller-manager create podgroups.scheduling.volcano.sh
 jobset-controller-manager create podgroups.scheduling.k8s.io
 jobset-controller-manager delete podgroups.scheduling.volcano.sh
+jobset-controller-manager create podgroups.scheduling.x-k8s.io
+jobset-controller-manager delete podgroups.scheduling.x-k8s.io
 jobset-controller-manager create workloads.scheduling.k8s.io
 jobset-controller-manager create jobs.batch
 jobset-controller-manager delete jobs.batch

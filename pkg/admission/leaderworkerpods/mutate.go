@@ -157,11 +157,13 @@ func (m *member) joinGang() error {
 	switch gang {
 	case leaderworkersetv1.GangVolcano:
 		m.Annotations[leaderworkersetv1.PodGroupNameAnnotationKey] = name
+	case leaderworkersetv1.GangCoscheduling:
+		m.label(leaderworkersetv1.CoschedulingLabelKey, helper.CoschedulingName(name))
 	case leaderworkersetv1.GangKubernetes:
 		m.Spec.SchedulingGroup = &corev1.PodSchedulingGroup{PodGroupName: ptr.To(name)}
 	default:
-		return fmt.Errorf("annotation %s must be %s or %s, it is %q", leaderworkersetv1.GangAnnotationKey, leaderworkersetv1.GangVolcano,
-			leaderworkersetv1.GangKubernetes, gang)
+		return fmt.Errorf("annotation %s must be %s, %s or %s, it is %q", leaderworkersetv1.GangAnnotationKey, leaderworkersetv1.GangVolcano,
+			leaderworkersetv1.GangCoscheduling, leaderworkersetv1.GangKubernetes, gang)
 	}
 	return nil
 }

@@ -10,10 +10,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/utils/ptr"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/admission/leaderworkerpods"
 	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1/helper"
 )
 
 const (
@@ -122,21 +124,30 @@ func TestUniquePerReplica(t *testing.T) {
 func TestGang(t *testing.T) {
 	const name = sample + "-1-" + revision
 	volcano, kubernetes := annotation(leaderworkersetv1.GangAnnotationKey, "volcano"), annotation(leaderworkersetv1.GangAnnotationKey, "kubernetes")
+	coscheduling, long := annotation(leaderworkersetv1.GangAnnotationKey, "coscheduling"), strings.Repeat("a", 52)
 	cases := map[string]struct {
-		pod             *corev1.Pod
-		annotated, spec string
+		pod                      *corev1.Pod
+		annotated, labeled, spec string
 	}{
-		"none":               {pod: leader(sample, 1, 4)},
-		"Volcano, leader":    {pod: leader(sample, 1, 4, volcano), annotated: name},
-		"Volcano, worker":    {pod: worker(sample, 1, 2, 4, volcano), annotated: name},
-		"Kubernetes, leader": {pod: leader(sample, 1, 4, kubernetes), spec: name},
-		"Kubernetes, worker": {pod: worker(sample, 1, 2, 4, kubernetes), spec: name},
-		"Volcano, annotated": {pod: leader(sample, 1, 4, volcano, annotation(leaderworkersetv1.PodGroupNameAnnotationKey, "other")), annotated: name},
+		"none":                   {pod: leader(sample, 1, 4)},
+		"Volcano, leader":        {pod: leader(sample, 1, 4, volcano), annotated: name},
+		"Volcano, worker":        {pod: worker(sample, 1, 2, 4, volcano), annotated: name},
+		"coscheduling, leader":   {pod: leader(sample, 1, 4, coscheduling), labeled: name},
+		"coscheduling, worker":   {pod: worker(sample, 1, 2, 4, coscheduling), labeled: name},
+		"coscheduling, labeled":  {pod: leader(sample, 1, 4, coscheduling, label(leaderworkersetv1.CoschedulingLabelKey, "other")), labeled: name},
+		"coscheduling, too long": {pod: leader(long, 0, 1, coscheduling), labeled: helper.CoschedulingName(long + "-0-" + revision)},
+		"Kubernetes, leader":     {pod: leader(sample, 1, 4, kubernetes), spec: name},
+		"Kubernetes, worker":     {pod: worker(sample, 1, 2, 4, kubernetes), spec: name},
+		"Volcano, annotated":     {pod: leader(sample, 1, 4, volcano, annotation(leaderworkersetv1.PodGroupNameAnnotationKey, "other")), annotated: name},
 	}
 	for title, c := range cases {
 		t.Run(title, func(t *testing.T) {
 			pod := mutate(t, c.pod)
 			equal(t, "the annotation", c.annotated, pod.Annotations[leaderworkersetv1.PodGroupNameAnnotationKey])
+			equal(t, "the label", c.labeled, pod.Labels[leaderworkersetv1.CoschedulingLabelKey])
+			if problems := validation.IsValidLabelValue(c.labeled); len(problems) > 0 {
+				t.Errorf("label: %v", problems)
+			}
 			equal(t, "the scheduling group", c.spec, ptr.Deref(ptr.Deref(pod.Spec.SchedulingGroup, corev1.PodSchedulingGroup{}).PodGroupName, ""))
 		})
 	}
@@ -211,7 +222,7 @@ func TestRefusals(t *testing.T) {
 		"worker, no group":    {worker(sample, 0, 1, 4, noGroup), "label leaderworkerset.sigs.k8s.io/group-index must be the index of the group, there is none"},
 		"subgroup size":       {leader(sample, 0, 4, subGroups(0, "")), `annotation ` + subGroupSize + ` must be a number from 1 to 2147483647, it is "0"`},
 		"worker subgroup":     {worker(sample, 0, 1, 4, annotation(subGroupSize, "-1")), `it is "-1"`},
-		"unknown gang":        {leader(sample, 0, 4, annotation(leaderworkersetv1.GangAnnotationKey, "mine")), `must be volcano or kubernetes, it is "mine"`},
+		"unknown gang":        {leader(sample, 0, 4, annotation(leaderworkersetv1.GangAnnotationKey, "mine")), `must be volcano, coscheduling or kubernetes, it is "mine"`},
 		"gang, no revision":   {leader(sample, 0, 4, annotation(leaderworkersetv1.GangAnnotationKey, "volcano"), label(leaderworkersetv1.RevisionKey, "")), `they are "0" and ""`},
 		"excluded TPU leader": {leader(sample, 0, 5, subGroups(2, leaderworkersetv1.SubGroupPolicyLeaderExcluded), containers(tpu())), "with the policy LeaderExcluded, the leader must not request TPUs"},
 	}

@@ -28,8 +28,8 @@ type Groups interface {
 	Ask() gang.State
 	// Of returns those that an owner controls, as far as they are known.
 	Of(owner types.UID) []*unstructured.Unstructured
-	// Volcano reports whether they are PodGroups of Volcano, which has no Workloads.
-	Volcano() bool
+	// Provider returns the scheduler with an own kind of PodGroups, which has no Workloads; empty for Kubernetes.
+	Provider() gangplan.Provider
 	// Client returns a client of objects of one kind.
 	Client(api plan.GroupsAPI, kind, namespace string) children.Client[*unstructured.Unstructured]
 }
@@ -37,12 +37,12 @@ type Groups interface {
 // groups are those of a watch.
 type groups struct {
 	*gang.Watch
-	client  dynamic.Interface
-	volcano bool
+	client   dynamic.Interface
+	provider gangplan.Provider
 }
 
-// Volcano implements Groups.
-func (g groups) Volcano() bool { return g.volcano }
+// Provider implements Groups.
+func (g groups) Provider() gangplan.Provider { return g.provider }
 
 // Client implements Groups.
 func (g groups) Client(api plan.GroupsAPI, kind, namespace string) children.Client[*unstructured.Unstructured] {
@@ -54,10 +54,18 @@ func (g groups) Client(api plan.GroupsAPI, kind, namespace string) children.Clie
 	return nil // plans have no other kinds
 }
 
+// ownGroups returns the scheduler of gangs if it has an own kind of PodGroups; empty if groups are those of Kubernetes.
+func (c *Controller) ownGroups() gangplan.Provider {
+	if c.Gang.OwnKind() {
+		return c.Gang
+	}
+	return ""
+}
+
 // newGroups returns the watch of the groups of pods.
 func (c *Controller) newGroups() *gang.Watch {
-	versions, kinds := []schema.GroupVersion{plan.GroupsVolcano.GroupVersion()}, []gang.Kind{gang.PodGroups}
-	if c.Gang != gangplan.Volcano {
+	versions, kinds := []schema.GroupVersion{c.Gang.Resource().GroupVersion()}, []gang.Kind{gang.PodGroups}
+	if c.ownGroups() == "" {
 		versions, kinds = nil, []gang.Kind{gang.Workloads, gang.PodGroups}
 		for _, api := range plan.GroupsAPIs {
 			versions = append(versions, api.GroupVersion())
@@ -108,7 +116,7 @@ func (s *Syncer) observeGroups(js *jobsetv1alpha2.JobSet) *plan.Grouped {
 	if s.deps.Groups == nil || !s.deps.Gates.JobSetWorkloadAwareSchedulingAPI {
 		return nil
 	}
-	out := &plan.Grouped{Volcano: s.deps.Groups.Volcano()}
+	out := &plan.Grouped{Provider: s.deps.Groups.Provider()}
 	if plan.AsksForGroups(js) {
 		state := s.deps.Groups.Ask()
 		out.API, out.Absent, out.Problem = plan.GroupsAPIOf(state.Version), state.Absent, state.Problem

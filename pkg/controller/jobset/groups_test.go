@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -46,7 +47,7 @@ func newGroupRig(t *testing.T, gates gates.Gates, served plan.GroupsAPI, objects
 		GroupVersion: served.GroupVersion().String(), APIResources: []metav1.APIResource{{Name: "workloads"}, {Name: "podgroups"}},
 	})
 	lists := map[schema.GroupVersionResource]string{}
-	for _, api := range append([]plan.GroupsAPI{plan.GroupsVolcano}, plan.GroupsAPIs...) {
+	for _, api := range append([]plan.GroupsAPI{plan.GroupsVolcano, plan.GroupsCoscheduling}, plan.GroupsAPIs...) {
 		lists[api.GroupVersion().WithResource("podgroups")], lists[api.GroupVersion().WithResource("workloads")] = "PodGroupList", "WorkloadList"
 	}
 	r.dynamic = dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), lists, objects...)
@@ -56,8 +57,8 @@ func newGroupRig(t *testing.T, gates gates.Gates, served plan.GroupsAPI, objects
 		object.SetUID(types.UID("uid-" + object.GetName() + object.GetKind()))
 		return false, nil, nil
 	})
-	if served == plan.GroupsVolcano {
-		r.gang = gangplan.Volcano
+	if provider := gangplan.Provider(served); provider.OwnKind() {
+		r.gang = provider
 	}
 	r.build(t, gates)
 	return r
@@ -159,20 +160,48 @@ func TestGroupsFollowTheSet(t *testing.T) {
 	diff(t, "writes", strings.Join(want, "\n"), sorted(r.groupWrites()))
 }
 
-// TestGroupsOfVolcano has no Workload, and names the group in an annotation of the pods.
-func TestGroupsOfVolcano(t *testing.T) {
-	r := newGroupRig(t, withGroups, plan.GroupsVolcano)
-	r.run(t)
-	eventually(t, "the Jobs exist", func() bool { return r.jobExists(t, "js-w-0") && r.jobExists(t, "js-w-1") })
-	diff(t, "writes", []string{"create podgroups js" + groupsHash}, r.groupWrites())
-	for _, action := range r.dynamic.Actions() {
-		diff(t, "version", plan.GroupsVolcano.GroupVersion(), action.GetResource().GroupVersion())
+// TestGroupsOfOtherSchedulers has no Workload, and the pods name the group as the scheduler expects.
+func TestGroupsOfOtherSchedulers(t *testing.T) {
+	for api, group := range map[plan.GroupsAPI]func(*corev1.PodTemplateSpec) string{
+		plan.GroupsVolcano:      func(pods *corev1.PodTemplateSpec) string { return pods.Annotations["scheduling.k8s.io/group-name"] },
+		plan.GroupsCoscheduling: func(pods *corev1.PodTemplateSpec) string { return pods.Labels["scheduling.x-k8s.io/pod-group"] },
+	} {
+		t.Run(string(api), func(t *testing.T) {
+			r := newGroupRig(t, withGroups, api)
+			r.run(t)
+			eventually(t, "the Jobs exist", func() bool { return r.jobExists(t, "js-w-0") && r.jobExists(t, "js-w-1") })
+			diff(t, "writes", []string{"create podgroups js" + groupsHash}, r.groupWrites())
+			for _, action := range r.dynamic.Actions() {
+				diff(t, "version", api.GroupVersion(), action.GetResource().GroupVersion())
+			}
+			job, err := r.kube.BatchV1().Jobs("ns").Get(t.Context(), "js-w-0", metav1.GetOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			diff(t, "group of the pods", "js"+groupsHash, group(&job.Spec.Template))
+		})
 	}
-	job, err := r.kube.BatchV1().Jobs("ns").Get(t.Context(), "js-w-0", metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
+}
+
+// TestOtherSchedulerIsAbsent has a cluster without the PodGroups of the scheduler that the controller is started for.
+func TestOtherSchedulerIsAbsent(t *testing.T) {
+	for api, want := range map[plan.GroupsAPI]string{
+		plan.GroupsVolcano:      "NotSupported: the groups of the pods could not be created: the cluster serves no PodGroups of scheduling.volcano.sh/v1beta1; install Volcano",
+		plan.GroupsCoscheduling: "NotSupported: the groups of the pods could not be created: the cluster serves no PodGroups of scheduling.x-k8s.io/v1alpha1; install a scheduler with",
+	} {
+		t.Run(string(api), func(t *testing.T) {
+			r := newGroupRig(t, withGroups, api)
+			r.kube.Resources = r.kube.Resources[:len(r.kube.Resources)-1]
+			r.run(t)
+			eventually(t, "the condition is True", func() bool { return r.creationFailure(t) != "" })
+			if got := r.creationFailure(t); !strings.HasPrefix(got, want) {
+				t.Errorf("condition %q, want %q", got, want)
+			}
+			if r.jobExists(t, "js-w-0") || r.jobExists(t, "js-w-1") {
+				t.Error("a Job starts without its group")
+			}
+		})
 	}
-	diff(t, "group of the pods", "js"+groupsHash, job.Spec.Template.Annotations["scheduling.k8s.io/group-name"])
 }
 
 // TestGroupsCannotBeCreated shows the message of each failure.

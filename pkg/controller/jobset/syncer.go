@@ -22,7 +22,6 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/gates"
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/children"
-	gangplan "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/gang/plan"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/restore"
 )
@@ -141,7 +140,7 @@ func newSyncer(c *Controller, host children.Host) *Syncer {
 		config.Placer = c.placer
 	}
 	if c.groups != nil {
-		config.Groups = groups{c.groups, c.Dynamic, c.Gang == gangplan.Volcano}
+		config.Groups = groups{c.groups, c.Dynamic, c.ownGroups()}
 	}
 	return NewSyncer(config)
 }

@@ -37,7 +37,7 @@ const allControllers = "*"
 // gangFlag is the flag for the scheduler of gangs, and gangProviders are its values.
 const gangFlag = "gang-scheduling-provider"
 
-var gangProviders = []string{string(gangplan.Volcano), string(gangplan.Kubernetes), string(gangplan.KubernetesAlpha)}
+var gangProviders = []string{string(gangplan.Volcano), string(gangplan.Coscheduling), string(gangplan.Kubernetes), string(gangplan.KubernetesAlpha)}
 
 // placementFlag is the flag for what happens without enough topology domains, and placementsWhenFull are its values.
 const placementFlag = "placement-when-full"
@@ -102,7 +102,7 @@ func (o *Options) addControllersFlags(fs *pflag.FlagSet) {
 	}
 	fs.StringVar(&o.GangProvider, gangFlag, o.GangProvider,
 		"Scheduler of gangs for which LeaderWorkerSets get one PodGroup for each group: "+strings.Join(gangProviders, ", ")+". Empty for none. "+
-			"With "+string(gangplan.Volcano)+", the groups of JobSets with spec.scheduling are PodGroups of it too.")
+			"With "+string(gangplan.Volcano)+" and "+string(gangplan.Coscheduling)+", the groups of JobSets with spec.scheduling are PodGroups of it too.")
 	fs.StringVar(&o.PlacementWhenFull, placementFlag, o.PlacementWhenFull,
 		"What happens to JobSets with exclusive placement for whose Jobs there are not enough topology domains: affinity creates the Jobs with "+
 			"affinities by which the scheduler finds domains, for example because nodes are added for them; wait creates no Job before there are enough. "+

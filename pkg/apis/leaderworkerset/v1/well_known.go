@@ -45,6 +45,8 @@ const (
 	RecreateGroupAfterStartAnnotationKey = "leaderworkerset.sigs.k8s.io/experimental-recreate-group-after-start"
 	// PodGroupNameAnnotationKey is on pods that are scheduled as a gang: the name of the PodGroup.
 	PodGroupNameAnnotationKey = "scheduling.k8s.io/group-name"
+	// CoschedulingLabelKey is on pods that are scheduled as a gang by the coscheduling plugin: the name of the PodGroup.
+	CoschedulingLabelKey = "scheduling.x-k8s.io/pod-group"
 	// VolcanoAnnotationPrefix is that of annotations of a set that its PodGroups get.
 	VolcanoAnnotationPrefix = "volcano.sh/"
 	// GangAnnotationKey is on pod templates of sets whose groups are scheduled as gangs: the scheduler of gangs, one of the Gang values. The pod webhook
@@ -59,6 +61,8 @@ const (
 const (
 	// GangVolcano makes the webhook set the annotation PodGroupNameAnnotationKey.
 	GangVolcano = "volcano"
+	// GangCoscheduling makes the webhook set the label CoschedulingLabelKey.
+	GangCoscheduling = "coscheduling"
 	// GangKubernetes makes the webhook set spec.schedulingGroup.podGroupName.
 	GangKubernetes = "kubernetes"
 )

@@ -12,17 +12,25 @@ type Provider string
 const (
 	// Volcano is the scheduler of that name.
 	Volcano Provider = "volcano"
+	// Coscheduling is the plugin of that name of the scheduler plugins that the community maintains.
+	Coscheduling Provider = "coscheduling"
 	// Kubernetes is the scheduler of the cluster, from Kubernetes 1.37 on.
 	Kubernetes Provider = "kubernetes"
 	// KubernetesAlpha is that of Kubernetes 1.36.
 	KubernetesAlpha Provider = "kubernetes-v1alpha2"
 )
 
+// OwnKind reports whether a scheduler has a PodGroup of its own, which says how many pods are the least to be scheduled together and what they request,
+// and no Workload. The groups of all others are those of Kubernetes.
+func (p Provider) OwnKind() bool { return p == Volcano || p == Coscheduling }
+
 // Resource returns the resource of the PodGroups of a scheduler of gangs.
 func (p Provider) Resource() schema.GroupVersionResource {
 	switch p {
 	case Volcano:
 		return schema.GroupVersionResource{Group: "scheduling.volcano.sh", Version: "v1beta1", Resource: "podgroups"}
+	case Coscheduling:
+		return schema.GroupVersionResource{Group: "scheduling.x-k8s.io", Version: "v1alpha1", Resource: "podgroups"}
 	case KubernetesAlpha:
 		return schema.GroupVersionResource{Group: "scheduling.k8s.io", Version: "v1alpha2", Resource: "podgroups"}
 	}

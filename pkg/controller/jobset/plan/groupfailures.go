@@ -26,8 +26,8 @@ const groupsUnknownAfter = 10 * time.Second
 func (g *Grouped) refusal(jobsWait bool) *Refusal {
 	switch {
 	case !jobsWait:
-	case g.Absent && g.Volcano:
-		return &Refusal{Reason: jobsetv1alpha2.ReasonNotSupported, Message: noVolcano}
+	case g.Absent && g.Provider != "":
+		return &Refusal{Reason: jobsetv1alpha2.ReasonNotSupported, Message: notInstalled(g.Provider)}
 	case g.Absent:
 		return &Refusal{Reason: jobsetv1alpha2.ReasonNotSupported, Message: noGroupsAPI}
 	case g.Problem != "":

@@ -24,8 +24,11 @@ const (
 	GroupsV1alpha2 GroupsAPI = "v1alpha2"
 )
 
-// GroupsVolcano stands for the PodGroups of Volcano, which has no Workloads.
-const GroupsVolcano GroupsAPI = "volcano"
+// PodGroups of schedulers with an own kind, which have no Workloads.
+const (
+	GroupsVolcano      = GroupsAPI(gangplan.Volcano)
+	GroupsCoscheduling = GroupsAPI(gangplan.Coscheduling)
+)
 
 // GroupsAPIs are all versions of Kubernetes, the newest first.
 var GroupsAPIs = []GroupsAPI{GroupsV1beta1, GroupsV1alpha3, GroupsV1alpha2}
@@ -38,15 +41,23 @@ const (
 
 // GroupVersion returns the group and version.
 func (a GroupsAPI) GroupVersion() schema.GroupVersion {
-	if a == GroupsVolcano {
-		return gangplan.Volcano.Resource().GroupVersion()
+	if p := a.provider(); p != "" {
+		return p.Resource().GroupVersion()
 	}
 	return schema.GroupVersion{Group: schedulingGroup, Version: string(a)}
 }
 
+// provider returns the scheduler with an own kind; empty for Kubernetes.
+func (a GroupsAPI) provider() gangplan.Provider {
+	if p := gangplan.Provider(a); p.OwnKind() {
+		return p
+	}
+	return ""
+}
+
 // GroupsAPIOf returns the version with this group and version; empty if there is none.
 func GroupsAPIOf(gv schema.GroupVersion) GroupsAPI {
-	for _, api := range append([]GroupsAPI{GroupsVolcano}, GroupsAPIs...) {
+	for _, api := range append([]GroupsAPI{GroupsVolcano, GroupsCoscheduling}, GroupsAPIs...) {
 		if api.GroupVersion() == gv {
 			return api
 		}
@@ -86,7 +97,7 @@ func (g groupObjects) all() []*unstructured.Unstructured {
 		return nil
 	}
 	var out []*unstructured.Unstructured
-	if g.api != GroupsVolcano {
+	if g.api.provider() == "" {
 		out = append(out, g.workload())
 	}
 	for i := range g.groups {
@@ -110,8 +121,8 @@ func (g groupObjects) workload() *unstructured.Unstructured {
 }
 
 func (g groupObjects) podGroup(group *podgroups.Group) *unstructured.Unstructured {
-	if g.api == GroupsVolcano {
-		return g.volcano(group)
+	if g.api.provider() != "" {
+		return g.withMembers(group)
 	}
 	spec := g.spec(group)
 	if g.api == GroupsV1alpha2 {

@@ -16,6 +16,8 @@ import (
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
+	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
+	gangplan "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/gang/plan"
 )
 
 // A set with spec.scheduling has a Workload, and a PodGroup for each of its groups, while it runs: they are created before the Jobs are
@@ -29,8 +31,8 @@ const GroupTemplateKey = "scheduling.k8s.io/group-template-name"
 type Grouped struct {
 	// API is the version in which groups are written; empty while Objects are not known.
 	API GroupsAPI
-	// Volcano means that groups are those of Volcano.
-	Volcano bool
+	// Provider is the scheduler with an own kind of groups; empty for Kubernetes.
+	Provider gangplan.Provider
 	// Absent means that the cluster has no API for groups.
 	Absent bool
 	// Problem is why Objects cannot be read, if that is known.
@@ -80,7 +82,7 @@ func (b *statusBuilder) group(kids children, open []bool) GroupChanges {
 		return GroupChanges{Waiting: jobsWait, Refusal: b.o.Grouped.refusal(jobsWait)}
 	}
 	wanted := newGroupObjects(b.o.Grouped.API, b.o.JobSet)
-	if refusal := wanted.refuseVolcano(); refusal != nil && jobsWait {
+	if refusal := wanted.refuseFields(); refusal != nil && jobsWait {
 		clear(open)
 		return GroupChanges{Waiting: true, Refusal: refusal}
 	}
@@ -94,7 +96,7 @@ func (b *statusBuilder) group(kids children, open []bool) GroupChanges {
 
 // hold holds back the replicatedJobs whose groups are not ready, and reports whether there are any.
 func (b *statusBuilder) hold(wanted groupObjects, ready sets.Set[string], open []bool) (held bool) {
-	workload := wanted.api == GroupsVolcano || ready.Has(kindWorkload+"/"+wanted.set.WorkloadName())
+	workload := wanted.api.provider() != "" || ready.Has(kindWorkload+"/"+wanted.set.WorkloadName())
 	for i := range wanted.groups {
 		if workload && ready.Has(kindPodGroup+"/"+wanted.groups[i].Name) {
 			continue
@@ -192,8 +194,8 @@ type groupNames struct {
 	// whole is the group of all Jobs, unless each of them has its own.
 	whole groupName
 	byJob []groupName
-	// volcano means that they are those of Volcano.
-	volcano bool
+	// provider is the scheduler with an own kind of groups; empty for Kubernetes.
+	provider gangplan.Provider
 }
 
 type groupName struct{ template, podGroup string }
@@ -208,7 +210,7 @@ func groupsOf(o Observed) map[string]groupNames {
 	for _, group := range set.Groups() {
 		for _, target := range set.Entries[group.Entry].Targets {
 			names := out[target]
-			names.volcano = o.Grouped.Volcano
+			names.provider = o.Grouped.Provider
 			if group.Job < 0 {
 				names.whole = groupName{group.Template, group.Name}
 			} else {
@@ -239,8 +241,10 @@ func (g groupNames) of(index int32) groupName {
 func (g groupNames) apply(template *corev1.PodTemplateSpec, index int32) {
 	switch name := g.of(index).podGroup; {
 	case name == "":
-	case g.volcano:
-		template.Annotations = merged(template.Annotations, map[string]string{volcanoGroupKey: name})
+	case g.provider == gangplan.Volcano:
+		template.Annotations = merged(template.Annotations, map[string]string{leaderworkersetv1.PodGroupNameAnnotationKey: name})
+	case g.provider == gangplan.Coscheduling:
+		template.Labels = merged(template.Labels, map[string]string{leaderworkersetv1.CoschedulingLabelKey: name})
 	default:
 		template.Spec.SchedulingGroup = &corev1.PodSchedulingGroup{PodGroupName: ptr.To(name)}
 	}
@@ -256,7 +260,7 @@ func groupedElsewhere(o Observed, job *batchv1.Job) bool {
 	if rj.Template.Spec.Template.Spec.SchedulingGroup != nil {
 		want = ptr.Deref(rj.Template.Spec.Template.Spec.SchedulingGroup.PodGroupName, "")
 	}
-	if groups := groupNamesOf(o, rj.Name); groups.of(jobIndex(job)).podGroup != "" && !groups.volcano {
+	if groups := groupNamesOf(o, rj.Name); groups.of(jobIndex(job)).podGroup != "" && groups.provider == "" {
 		want = groups.of(jobIndex(job)).podGroup
 	}
 	have := ptr.Deref(job.Spec.Template.Spec.SchedulingGroup, corev1.PodSchedulingGroup{})

@@ -151,7 +151,7 @@ func (b *jobBuilder) build(index int32) *batchv1.Job {
 	if len(b.avoided) > 0 {
 		job.Annotations[jobsetv1alpha2.AvoidedNodesKey] = avoidedKey(b.avoided)
 	}
-	if template := b.groups.of(index).template; template != "" && !b.groups.volcano {
+	if template := b.groups.of(index).template; template != "" && b.groups.provider == "" {
 		job.Annotations[GroupTemplateKey] = template
 	}
 	job.Spec.Template = b.podTemplate(index, keys)

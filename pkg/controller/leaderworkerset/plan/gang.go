@@ -17,12 +17,16 @@ import (
 
 // mark has the webhook of pods name the PodGroup in the pods of a template, which differs from group to group.
 func mark(g GangProvider, template *corev1.PodTemplateSpec) {
+	value := leaderworkersetv1.GangKubernetes
 	switch g {
+	case "":
+		return
 	case GangVolcano:
-		template.Annotations = merged(template.Annotations, map[string]string{leaderworkersetv1.GangAnnotationKey: leaderworkersetv1.GangVolcano})
-	case GangKubernetes, GangKubernetesAlpha:
-		template.Annotations = merged(template.Annotations, map[string]string{leaderworkersetv1.GangAnnotationKey: leaderworkersetv1.GangKubernetes})
+		value = leaderworkersetv1.GangVolcano
+	case GangCoscheduling:
+		value = leaderworkersetv1.GangCoscheduling
 	}
+	template.Annotations = merged(template.Annotations, map[string]string{leaderworkersetv1.GangAnnotationKey: value})
 }
 
 // createPodGroups creates the PodGroups that groups lack. A PodGroup belongs to one leader pod, and goes with it.
@@ -52,33 +56,37 @@ func lackingPodGroups(o Observed, groups []group) (out []*group) {
 		exists[o.PodGroups[i].Name] = true
 	}
 	for i := range groups {
-		if g := &groups[i]; !g.leader.Deleting && !exists[podGroupName(o.Set, g)] {
+		if g := &groups[i]; !g.leader.Deleting && !exists[podGroupName(o.Gang, o.Set, g)] {
 			out = append(out, g)
 		}
 	}
 	return out
 }
 
-func podGroupName(set *leaderworkersetv1.LeaderWorkerSet, g *group) string {
-	return helper.PodGroupName(set.Name, groupLabel(g), g.leader.Revision)
+func podGroupName(gang GangProvider, set *leaderworkersetv1.LeaderWorkerSet, g *group) string {
+	name := helper.PodGroupName(set.Name, groupLabel(g), g.leader.Revision)
+	if gang == GangCoscheduling {
+		return helper.CoschedulingName(name)
+	}
+	return name
 }
 
 // podGroup returns the PodGroup of a group. The set is that of the revision of the leader pod, with the metadata of now.
 func podGroup(gang GangProvider, set *leaderworkersetv1.LeaderWorkerSet, g *group) *unstructured.Unstructured {
 	out := &unstructured.Unstructured{Object: map[string]any{}}
 	out.SetGroupVersionKind(gang.Resource().GroupVersion().WithKind("PodGroup"))
-	out.SetName(podGroupName(set, g))
+	out.SetName(podGroupName(gang, set, g))
 	out.SetNamespace(set.Namespace)
 	out.SetLabels(map[string]string{
 		leaderworkersetv1.SetNameLabelKey: set.Name, leaderworkersetv1.RevisionKey: g.leader.Revision,
 		leaderworkersetv1.GroupIndexLabelKey: strconv.Itoa(int(groupLabel(g))),
 	})
 	out.SetOwnerReferences([]metav1.OwnerReference{leaderReference(g.leader)})
-	if gang != GangVolcano {
+	if !gang.OwnKind() {
 		out.Object["spec"] = map[string]any{"schedulingPolicy": map[string]any{"gang": map[string]any{"minCount": members(set)}}}
 		return out
 	}
-	gangplan.SetVolcano(out, set, members(set), minResources(set))
+	gang.SetSpec(out, set, members(set), minResources(set))
 	return out
 }
 

@@ -72,6 +72,34 @@ func TestPodGroupOfVolcano(t *testing.T) {
 	}
 }
 
+func TestPodGroupOfCoscheduling(t *testing.T) {
+	f := ganged(t)
+	f.Gang = GangCoscheduling
+	key := f.leader(0).Revision
+	p := f.settle()
+	if len(p.CreatePodGroups) != 1 {
+		t.Fatalf("the plan creates %d PodGroups, want 1", len(p.CreatePodGroups))
+	}
+	want := map[string]any{
+		"apiVersion": "scheduling.x-k8s.io/v1alpha1", "kind": "PodGroup",
+		"metadata": map[string]any{
+			"name": "s-0-" + key, "namespace": "ns",
+			"labels":          map[string]any{lws + "name": "s", lws + "group-index": "0", lws + "template-revision-hash": key},
+			"ownerReferences": []any{map[string]any{"apiVersion": "v1", "kind": "Pod", "name": "s-0", "uid": "s-0/1", "controller": true, "blockOwnerDeletion": true}},
+		},
+		"spec": map[string]any{
+			"minMember": int64(4), "minResources": map[string]any{"cpu": "1250m", "memory": "1Gi", "nvidia.com/gpu": "24"},
+		},
+	}
+	if diff := cmp.Diff(want, p.CreatePodGroups[0].Object); diff != "" {
+		t.Error("PodGroup (-want +got):\n" + diff)
+	}
+	f.PodGroups = []Ref{{Name: p.CreatePodGroups[0].GetName()}}
+	if again := f.settle().CreatePodGroups; len(again) > 0 {
+		t.Errorf("the plan creates the PodGroup %s that exists", again[0].GetName())
+	}
+}
+
 func TestPodGroupOfKubernetes(t *testing.T) {
 	f := ganged(t)
 	f.Gang = GangKubernetes
@@ -172,7 +200,7 @@ func TestMinResources(t *testing.T) {
 
 // TestGangsAreMarked marks the templates of leaders and workers for the webhook of pods, and those of other sets not.
 func TestGangsAreMarked(t *testing.T) {
-	for gang, want := range map[GangProvider]string{"": "", GangVolcano: "volcano", GangKubernetes: "kubernetes", GangKubernetesAlpha: "kubernetes"} {
+	for gang, want := range map[GangProvider]string{"": "", GangVolcano: "volcano", GangCoscheduling: "coscheduling", GangKubernetes: "kubernetes", GangKubernetesAlpha: "kubernetes"} {
 		f := ganged(t)
 		f.Gang = gang
 		f.forgetWorkers(0)

@@ -62,6 +62,7 @@ type GangProvider = gangplan.Provider
 // Schedulers of gangs.
 const (
 	GangVolcano         = gangplan.Volcano
+	GangCoscheduling    = gangplan.Coscheduling
 	GangKubernetes      = gangplan.Kubernetes
 	GangKubernetesAlpha = gangplan.KubernetesAlpha
 )

@@ -16,6 +16,12 @@ import (
 // maxRevisionPrefix is how much of the name of a set is in the names of its revisions.
 const maxRevisionPrefix = 220
 
+const (
+	// maxLabelValue is the length of the longest value of a label, and hashedSuffix how much of a hash ends a name that is cut.
+	maxLabelValue = 63
+	hashedSuffix  = 10
+)
+
 // LeaderPodName returns the name of the leader pod of a group, which is that of the StatefulSet of its workers, too.
 func LeaderPodName[N int | int32](set string, group N) string {
 	return fmt.Sprintf("%s-%d", set, group)
@@ -72,6 +78,15 @@ func RevisionName(set, key string, number int64) string {
 // PodGroupName returns the name of the PodGroup of a group that is scheduled as a gang. revision is the key of the revision of its leader pod.
 func PodGroupName[N int | int32](set string, group N, revision string) string {
 	return fmt.Sprintf("%s-%d-%s", set, group, revision)
+}
+
+// CoschedulingName returns the name of a PodGroup, a result of PodGroupName, for the coscheduling plugin, which finds it by the value of a label. A name that
+// is too long for that is cut, and ends with a hash of all of it.
+func CoschedulingName(name string) string {
+	if len(name) <= maxLabelValue {
+		return name
+	}
+	return strings.TrimRight(name[:maxLabelValue-hashedSuffix-1], "-.") + "-" + hash(name)[:hashedSuffix]
 }
 
 // HPAPodSelector returns status.hpaPodSelector, which selects the leader pods of a set.

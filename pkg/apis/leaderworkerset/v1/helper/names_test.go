@@ -4,6 +4,7 @@
 package helper
 
 import (
+	"strings"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -20,6 +21,10 @@ func TestKeysAreThoseOfUpstream(t *testing.T) {
 		SubGroupKey("leaderworkerset-sample-0", 1):                      "b71cdea44c94fd56ff2a33859b69330d4e88cc24",
 		WorkerPodName("a", 3, 12):                                       "a-3-12",
 		PodGroupName("a", 3, "k"):                                       "a-3-k",
+		CoschedulingName("a-3-k"):                                       "a-3-k",
+		CoschedulingName(strings.Repeat("a", 63)):                       strings.Repeat("a", 63),
+		CoschedulingName(strings.Repeat("a", 64)):                       strings.Repeat("a", 52) + "-0098ba824b",
+		CoschedulingName(strings.Repeat("a", 51) + "-1-0123456789"):     strings.Repeat("a", 51) + "-a47cb36f78",
 		HPAPodSelector("a"):                                             "leaderworkerset.sigs.k8s.io/name=a,leaderworkerset.sigs.k8s.io/worker-index=0",
 	} {
 		if got != want {

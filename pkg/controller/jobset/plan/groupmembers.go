@@ -4,6 +4,8 @@
 package plan
 
 import (
+	"fmt"
+
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/podgroups"
@@ -12,11 +14,8 @@ import (
 	gangplan "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/gang/plan"
 )
 
-// volcanoGroupKey is the annotation by which Volcano knows the PodGroup of a pod.
-const volcanoGroupKey = "scheduling.k8s.io/group-name"
-
-// volcano returns the PodGroup of Volcano. A group that is no gang has one member that must be scheduled.
-func (g groupObjects) volcano(group *podgroups.Group) *unstructured.Unstructured {
+// withMembers returns the PodGroup of a scheduler with an own kind. A group that is no gang has one member that must be scheduled.
+func (g groupObjects) withMembers(group *podgroups.Group) *unstructured.Unstructured {
 	out := g.object(kindPodGroup, group.Name, map[string]any{})
 	asked := &g.asked[group.Entry]
 	members := int64(1)
@@ -26,8 +25,9 @@ func (g groupObjects) volcano(group *podgroups.Group) *unstructured.Unstructured
 			members = int64(*gang.MinCount)
 		}
 	}
-	gangplan.SetVolcano(out, g.js, members, gangplan.MinResources(g.podsOf(group, members)...))
-	if class := g.priorityClass(group); class != "" {
+	provider := g.api.provider()
+	provider.SetSpec(out, g.js, members, gangplan.MinResources(g.podsOf(group, members)...))
+	if class := g.priorityClass(group); class != "" && provider == gangplan.Volcano {
 		_ = unstructured.SetNestedField(out.Object, class, "spec", "priorityClassName") // the spec is a map
 	}
 	return out
@@ -51,8 +51,8 @@ func (g groupObjects) podsOf(group *podgroups.Group, members int64) (out []gangp
 	return out
 }
 
-// unknownToVolcano returns what a set asks of its groups that Volcano's have not; empty if there is nothing.
-func (g groupObjects) unknownToVolcano() string {
+// unknownToMembers returns what a set asks of its groups that those of schedulers with an own kind have not; empty if there is nothing.
+func (g groupObjects) unknownToMembers() string {
 	for i := range g.asked {
 		switch asked := &g.asked[i]; {
 		case asked.Constraints != nil && len(asked.Constraints.Topology) > 0:
@@ -66,20 +66,32 @@ func (g groupObjects) unknownToVolcano() string {
 	return ""
 }
 
-const (
-	noVolcano = "the cluster serves no PodGroups of scheduling.volcano.sh/v1beta1; install Volcano, or start jobset-controller without " +
-		"--gang-scheduling-provider=volcano; or suspend the JobSet and remove spec.scheduling"
-	volcanoLacks = " cannot be asked of the PodGroups of Volcano; suspend the JobSet and remove it from spec.scheduling, or start jobset-controller without " +
-		"--gang-scheduling-provider=volcano"
-)
+// productOf names a scheduler in messages.
+func productOf(p gangplan.Provider) (product, install string) {
+	if p == gangplan.Coscheduling {
+		return "the coscheduling plugin", "install a scheduler with the coscheduling plugin, and its PodGroups"
+	}
+	return "Volcano", "install Volcano"
+}
 
-// refuseVolcano refuses what Volcano would ignore.
-func (g groupObjects) refuseVolcano() *Refusal {
-	if g.api != GroupsVolcano {
+// notInstalled is for clusters without the PodGroups of the scheduler.
+func notInstalled(p gangplan.Provider) string {
+	_, install := productOf(p)
+	return fmt.Sprintf("the cluster serves no PodGroups of %s; %s, or start jobset-controller without --gang-scheduling-provider=%s; "+
+		"or suspend the JobSet and remove spec.scheduling", p.Resource().GroupVersion(), install, p)
+}
+
+// refuseFields refuses what the scheduler would ignore.
+func (g groupObjects) refuseFields() *Refusal {
+	p := g.api.provider()
+	if p == "" {
 		return nil
 	}
-	if field := g.unknownToVolcano(); field != "" {
-		return &Refusal{Reason: jobsetv1alpha2.ReasonNotSupported, Message: field + volcanoLacks}
+	field := g.unknownToMembers()
+	if field == "" {
+		return nil
 	}
-	return nil
+	product, _ := productOf(p)
+	return &Refusal{Reason: jobsetv1alpha2.ReasonNotSupported, Message: fmt.Sprintf("%s cannot be asked of the PodGroups of %s; suspend the JobSet and "+
+		"remove it from spec.scheduling, or start jobset-controller without --gang-scheduling-provider=%s", field, product, p)}
 }

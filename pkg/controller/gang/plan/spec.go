@@ -15,14 +15,18 @@ import (
 	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
 )
 
-// SetVolcano makes a PodGroup one of Volcano, with the annotations and the queue that its set names. members is how many pods have to be scheduled
-// together, and resources are those of MinResources.
-func SetVolcano(group *unstructured.Unstructured, set metav1.Object, members int64, resources map[string]any) {
+// SetSpec gives a PodGroup of a scheduler with an own kind its spec. members is how many pods have to be scheduled together, and resources are those of
+// MinResources. A PodGroup of Volcano also gets the annotations and the queue that its set names. For how long the pods of one of coscheduling wait for
+// each other is left to the configuration of that scheduler.
+func (p Provider) SetSpec(group *unstructured.Unstructured, set metav1.Object, members int64, resources map[string]any) {
 	spec := map[string]any{"minMember": members, "minResources": resources}
+	group.Object["spec"] = spec
+	if p != Volcano {
+		return
+	}
 	if queue := set.GetAnnotations()[leaderworkersetv1.VolcanoQueueAnnotationKey]; queue != "" {
 		spec["queue"] = queue
 	}
-	group.Object["spec"] = spec
 	if a := volcanoAnnotations(set); len(a) > 0 {
 		group.SetAnnotations(a)
 	}
@@ -48,7 +52,9 @@ type Pods struct {
 func MinResources(pods ...Pods) map[string]any {
 	total := corev1.ResourceList{}
 	for i := range pods {
-		add(total, requests(pods[i].Template), pods[i].Number)
+		if pods[i].Number > 0 {
+			add(total, requests(pods[i].Template), pods[i].Number)
+		}
 	}
 	out := make(map[string]any, len(total))
 	for name, quantity := range total {

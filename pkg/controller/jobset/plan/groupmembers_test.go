@@ -1,0 +1,164 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/utils/ptr"
+
+	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	gangplan "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/gang/plan"
+)
+
+// oneCPU makes each pod of a replicatedJob request a CPU, and its Jobs have 4 pods.
+func oneCPU(rj *jobsetv1alpha2.ReplicatedJob) {
+	rj.Template.Spec.Parallelism, rj.Template.Spec.Completions = ptr.To[int32](4), ptr.To[int32](4)
+	rj.Template.Spec.Template.Spec.PriorityClassName = "high"
+	rj.Template.Spec.Template.Spec.Containers = []corev1.Container{{Name: "main", Resources: corev1.ResourceRequirements{
+		Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1")},
+	}}}
+}
+
+func TestGroupsOfVolcano(t *testing.T) {
+	js := newSet(with("w", 2, oneCPU), scheduling(func(s *jobsetv1alpha2.JobSetSchedulingConfiguration) {
+		s.SchedulingPolicy = &jobsetv1alpha2.SchedulingPolicy{Gang: &jobsetv1alpha2.GangSchedulingPolicy{MinCount: ptr.To[int32](6)}}
+	}))
+	js.Annotations = map[string]string{"scheduling.volcano.sh/queue-name": "research", "volcano.sh/preemptable": "true", "note": "not copied"}
+	o := observe(js)
+	o.Grouped = &Grouped{API: GroupsVolcano, Provider: gangplan.Volcano}
+	p := Decide(o)
+	diff(t, "groups", "PodGroup/js", changedGroups(p.Groups))
+	group := p.Groups.Create[0]
+	diff(t, "version", "scheduling.volcano.sh/v1beta1", group.GetAPIVersion())
+	diff(t, "annotations", map[string]string{"volcano.sh/preemptable": "true"}, group.GetAnnotations())
+	want := map[string]any{"minMember": int64(6), "queue": "research", "minResources": map[string]any{"cpu": "6"}, "priorityClassName": "high"}
+	if d := cmp.Diff(want, group.Object["spec"]); d != "" {
+		t.Error("spec (-want +got):\n" + d)
+	}
+
+	group = group.DeepCopy()
+	group.SetUID("uid")
+	o.Grouped.Objects = append(o.Grouped.Objects, group)
+	p = Decide(o)
+	diff(t, "groups", "", changedGroups(p.Groups))
+	diff(t, "Jobs", 2, len(p.CreateJobs))
+	for _, job := range p.CreateJobs {
+		diff(t, "group of the pods", "js-"+hash, job.Spec.Template.Annotations["scheduling.k8s.io/group-name"])
+		if job.Spec.Template.Spec.SchedulingGroup != nil || job.Annotations[GroupTemplateKey] != "" {
+			t.Errorf("%s is also in a group of Kubernetes", job.Name)
+		}
+	}
+
+	group.Object["spec"].(map[string]any)["minMember"] = int64(1)
+	diff(t, "somebody changed the number", "-PodGroup/js", changedGroups(Decide(o).Groups))
+}
+
+func TestGroupsOfCoscheduling(t *testing.T) {
+	js := newSet(with("w", 2, oneCPU), scheduling(entries(entry(true, "w"))))
+	js.Annotations = map[string]string{"scheduling.volcano.sh/queue-name": "research", "volcano.sh/preemptable": "true"}
+	o := observe(js)
+	o.Grouped = &Grouped{API: GroupsCoscheduling, Provider: gangplan.Coscheduling}
+	p := Decide(o)
+	diff(t, "groups", "PodGroup/js-w-0 PodGroup/js-w-1", changedGroups(p.Groups))
+	for _, group := range p.Groups.Create {
+		diff(t, "version", "scheduling.x-k8s.io/v1alpha1", group.GetAPIVersion())
+		diff(t, "annotations", 0, len(group.GetAnnotations()))
+		diff(t, "owner", "JobSet js", group.GetOwnerReferences()[0].Kind+" "+group.GetOwnerReferences()[0].Name)
+		if d := cmp.Diff(map[string]any{"minMember": int64(4), "minResources": map[string]any{"cpu": "4"}}, group.Object["spec"]); d != "" {
+			t.Error("spec (-want +got):\n" + d)
+		}
+	}
+	o.Grouped.Objects = p.Groups.Create
+	p = Decide(o)
+	diff(t, "groups", "", changedGroups(p.Groups))
+	diff(t, "Jobs", 2, len(p.CreateJobs))
+	for _, job := range p.CreateJobs {
+		name := job.Name + "-" + hash
+		diff(t, "group of the pods", name, job.Spec.Template.Labels["scheduling.x-k8s.io/pod-group"])
+		if template := job.Spec.Template; template.Spec.SchedulingGroup != nil || job.Annotations[GroupTemplateKey] != "" || template.Annotations["scheduling.k8s.io/group-name"] != "" {
+			t.Errorf("%s is also in a group of another scheduler", job.Name)
+		}
+	}
+}
+
+// A Job that was created without a group gets it when it is resumed.
+func TestResumedJobsAreInTheirGroup(t *testing.T) {
+	for api, group := range map[GroupsAPI]func(*Directives) string{
+		GroupsVolcano:      func(d *Directives) string { return d.Annotations["scheduling.k8s.io/group-name"] },
+		GroupsCoscheduling: func(d *Directives) string { return d.Labels["scheduling.x-k8s.io/pod-group"] },
+	} {
+		js := newSet(with("w", 1), scheduling())
+		o := observe(js, jobNamed("w", 0, jobIsSuspended))
+		o.Grouped = &Grouped{API: api, Provider: api.provider()}
+		o.Grouped.Objects = Decide(o).Groups.Create
+		p := Decide(o)
+		diff(t, "deletes", 0, len(p.DeleteJobs))
+		if len(p.PatchJobs) != 1 || p.PatchJobs[0].Directives == nil || group(p.PatchJobs[0].Directives) != "js-"+hash {
+			t.Errorf("%s: patches %+v", api, p.PatchJobs)
+		}
+	}
+}
+
+func TestMembersCannot(t *testing.T) {
+	const (
+		noVolcano = "the cluster serves no PodGroups of scheduling.volcano.sh/v1beta1; install Volcano, or start jobset-controller without " +
+			"--gang-scheduling-provider=volcano; or suspend the JobSet and remove spec.scheduling"
+		noCoscheduling = "the cluster serves no PodGroups of scheduling.x-k8s.io/v1alpha1; install a scheduler with the coscheduling plugin, and its PodGroups, or " +
+			"start jobset-controller without --gang-scheduling-provider=coscheduling; or suspend the JobSet and remove spec.scheduling"
+		volcanoLacks = " cannot be asked of the PodGroups of Volcano; suspend the JobSet and remove it from spec.scheduling, or start jobset-controller without " +
+			"--gang-scheduling-provider=volcano"
+		coschedulingLacks = " cannot be asked of the PodGroups of the coscheduling plugin; suspend the JobSet and remove it from spec.scheduling, or start " +
+			"jobset-controller without --gang-scheduling-provider=coscheduling"
+	)
+	basic := func(s *jobsetv1alpha2.JobSetSchedulingConfiguration) {
+		s.SchedulingPolicy = &jobsetv1alpha2.SchedulingPolicy{Basic: &jobsetv1alpha2.BasicSchedulingPolicy{}}
+	}
+	claims := func(s *jobsetv1alpha2.JobSetSchedulingConfiguration) {
+		s.ReplicatedJobs = []jobsetv1alpha2.ReplicatedJobScheduling{{
+			TargetReplicatedJobs: []string{"w"}, ResourceClaims: []jobsetv1alpha2.SchedulingResourceClaim{{Name: "c", ResourceClaimName: ptr.To("c")}},
+		}}
+	}
+	running := []*batchv1.Job{jobNamed("w", 0), jobNamed("w", 1)}
+	for name, tc := range map[string]struct {
+		api        GroupsAPI
+		scheduling func(*jobsetv1alpha2.JobSetSchedulingConfiguration)
+		jobs       []*batchv1.Job
+		absent     bool
+		want       string
+	}{
+		"no Volcano":                     {api: GroupsVolcano, absent: true, want: noVolcano},
+		"no coscheduling":                {api: GroupsCoscheduling, absent: true, want: noCoscheduling},
+		"constraints":                    {api: GroupsVolcano, scheduling: inRacks, want: "schedulingConstraints" + volcanoLacks},
+		"constraints, coscheduling":      {api: GroupsCoscheduling, scheduling: inRacks, want: "schedulingConstraints" + coschedulingLacks},
+		"a disruption mode":              {api: GroupsVolcano, scheduling: allOrNone, want: "disruptionMode" + volcanoLacks},
+		"claims":                         {api: GroupsVolcano, scheduling: claims, want: "resourceClaims" + volcanoLacks},
+		"all Jobs run":                   {api: GroupsVolcano, scheduling: inRacks, jobs: running},
+		"a gang":                         {api: GroupsVolcano},
+		"pods that are no gang":          {api: GroupsVolcano, scheduling: basic},
+		"no gang of coscheduling either": {api: GroupsCoscheduling, scheduling: basic},
+	} {
+		t.Run(name, func(t *testing.T) {
+			change := tc.scheduling
+			if change == nil {
+				change = func(*jobsetv1alpha2.JobSetSchedulingConfiguration) {}
+			}
+			o := observe(newSet(with("w", 2), scheduling(change)), tc.jobs...)
+			o.Grouped = &Grouped{API: tc.api, Provider: tc.api.provider(), Absent: tc.absent}
+			if tc.absent {
+				o.Grouped.API = ""
+			}
+			got := ""
+			if r := Decide(o).Groups.Refusal; r != nil {
+				got = r.Message
+				diff(t, "reason", "NotSupported", r.Reason)
+			}
+			diff(t, "refusal", tc.want, got)
+		})
+	}
+}
