@@ -28,11 +28,8 @@ export CLUSTER_KUBE_AUDIT_POLICY="${root}/test/bench/testdata/audit-policy.yaml"
 # What the cluster was created with is in its directory; the next one may be another.
 down() { env -u CLUSTER_STORAGE hack/cluster.sh down; }
 
-# place [flags...]: with the gate of placement on, for all that it compares. The scenario creates its nodes.
-place() {
-  local gate=--feature-gates=ExclusivePlacement=true
-  CLUSTER_NODES=1 CLUSTER_APISERVER_ARGS="${gate}" CLUSTER_CONTROLLER_ARGS="${CLUSTER_CONTROLLER_ARGS} ${gate}" bench place "$@"
-}
+# place [flags...]: the scenario creates its nodes.
+place() { CLUSTER_NODES=1 bench place "$@"; }
 
 # bench <scenarios> [flags...]: in a new cluster, so that memory is measured from empty stores on.
 bench() {

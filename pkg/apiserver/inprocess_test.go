@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"reflect"
+	"strings"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -91,12 +92,15 @@ type resource struct{ path, name string }
 
 func (r resource) object() string { return r.path + "/" + r.name }
 
-// newInProcess starts no server: requests are passed to its handler. The gates are switched on.
+// newInProcess starts no server: requests are passed to its handler. The gates are switched on, unless one says otherwise: name=false.
 func newInProcess(t *testing.T, served resource, gates ...string) *inProcess {
 	t.Helper()
 	config, store := newConfig(t), &oneObject{}
 	for _, gate := range gates {
-		if err := config.Gates.(featuregate.MutableFeatureGate).Set(gate + "=true"); err != nil {
+		if !strings.Contains(gate, "=") {
+			gate += "=true"
+		}
+		if err := config.Gates.(featuregate.MutableFeatureGate).Set(gate); err != nil {
 			t.Fatal(err)
 		}
 	}

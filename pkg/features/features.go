@@ -29,8 +29,8 @@ const (
 	// RestartOnFailureTarget restarts a set as soon as a Job is bound to fail, before its last pod has stopped. This gate
 	// is ours alone.
 	RestartOnFailureTarget featuregate.Feature = "RestartOnFailureTarget"
-	// ExclusivePlacement lets the controller choose a topology domain for each Job of a set that asks for exclusive placement. This gate is
-	// ours alone.
+	// ExclusivePlacement lets the controller choose a topology domain for each Job of a set that asks for exclusive placement. It is on by default, since
+	// upstream's annotation needs no gate. This gate is ours alone.
 	ExclusivePlacement featuregate.Feature = "ExclusivePlacement"
 	// JobSetWorkloadAwareSchedulingAPI allows sets to say how their pods are grouped for the scheduler of the cluster.
 	JobSetWorkloadAwareSchedulingAPI featuregate.Feature = "JobSetWorkloadAwareSchedulingAPI"
@@ -58,7 +58,7 @@ func Specs() map[featuregate.Feature]featuregate.VersionedSpecs {
 		ExecutionAttemptsTracking:              alpha("0.13"),
 		MutablePodResourcesForSuspendedJobSets: alpha("0.13"),
 		RestartOnFailureTarget:                 alpha("0.13"),
-		ExclusivePlacement:                     alpha("0.13"),
+		ExclusivePlacement:                     {{Version: version.MustParse("0.13"), Default: true, PreRelease: featuregate.Beta}},
 		JobSetWorkloadAwareSchedulingAPI:       alpha("0.13"),
 		SequentialJobWorkload:                  alpha("0.13"),
 		DisaggregatedSet:                       alpha("0.13"),

@@ -24,7 +24,7 @@ func TestGates(t *testing.T) {
 		"ExecutionAttemptsTracking":              "ALPHA since 0.13, false",
 		"MutablePodResourcesForSuspendedJobSets": "ALPHA since 0.13, false",
 		"RestartOnFailureTarget":                 "ALPHA since 0.13, false",
-		"ExclusivePlacement":                     "ALPHA since 0.13, false",
+		"ExclusivePlacement":                     "BETA since 0.13, true",
 		"JobSetWorkloadAwareSchedulingAPI":       "ALPHA since 0.13, false",
 		"SequentialJobWorkload":                  "ALPHA since 0.13, false",
 		"DisaggregatedSet":                       "ALPHA since 0.13, false",
@@ -65,7 +65,7 @@ func TestJobSetGates(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := gate.SetFromMap(map[string]bool{string(name): true}); err != nil {
+		if err := gate.SetFromMap(map[string]bool{"AllBeta": false, string(name): true}); err != nil {
 			t.Fatal(err)
 		}
 		document, err := json.Marshal(features.States(gate))

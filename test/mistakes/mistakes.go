@@ -21,7 +21,7 @@ import (
 type Mistake struct {
 	// Name says what the user did.
 	Name string `json:"name"`
-	// Gates are switched on.
+	// Gates are switched on, unless one says otherwise: name=false.
 	Gates []string `json:"gates"`
 	// On is "create", which is the default, "update", "status", or a type of patch: "json", "merge", "strategic" or "apply".
 	On string `json:"on"`

@@ -75,12 +75,14 @@ type Resource struct {
 	example runtime.Object
 	server  *Server
 	source  func(label string) cache.ListerWatcher
+	failure *failure
 }
 
 // NewResource returns a resource of a server, by a client for all namespaces.
 func NewResource[L runtime.Object](server *Server, gvr schema.GroupVersionResource, example runtime.Object, clientSet any, client Client[L]) Resource {
-	return Resource{GroupVersionResource: gvr, example: example, server: server, source: func(label string) cache.ListerWatcher {
-		return newListWatch(server, clientSet, client, label)
+	failure := &failure{}
+	return Resource{GroupVersionResource: gvr, example: example, server: server, failure: failure, source: func(label string) cache.ListerWatcher {
+		return newListWatch(server, clientSet, noting[L]{client, failure}, label)
 	}}
 }
 
@@ -162,14 +164,14 @@ func (k *Kind) Informer(need Need) *Informer {
 	return informer
 }
 
-// Unfilled returns the resources whose caches are not filled, each with why it is not if that is known.
+// Unfilled returns the resources whose caches are not filled and that the kind needs, each with why it is not if that is known.
 func (k *Kind) Unfilled() (resources []string) {
 	for _, i := range k.informers {
-		if i.HasSynced() {
+		if i.HasSynced() || i.Optional && i.Refused() {
 			continue
 		}
 		resource := i.Resource.Resource
-		if err := i.server.lastError(); err != nil {
+		if err := i.failure.err(); err != nil {
 			resource += fmt.Sprintf(" (%v)", err)
 		}
 		resources = append(resources, resource)

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"strconv"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -29,6 +30,8 @@ type Need struct {
 	Transform cache.TransformFunc
 	// Indexers are of what Transform returns. Other kinds may use the same names.
 	Indexers cache.Indexers
+	// Optional is whether the kind runs without the resource while the controller has no permission to watch it.
+	Optional bool
 }
 
 // Informer is what one kind sees of a watch: the objects that carry its label, as its transform returns them.
@@ -49,6 +52,9 @@ func (i *Informer) AddEventHandler(handler cache.ResourceEventHandler) {
 
 // HasSynced returns whether the cache is filled.
 func (i *Informer) HasSynced() bool { return i.shared != nil && i.shared.HasSynced() }
+
+// Refused returns whether the cache is not filled because the controller has no permission to watch the resource.
+func (i *Informer) Refused() bool { return !i.HasSynced() && apierrors.IsForbidden(i.failure.err()) }
 
 // LastStoreSyncResourceVersion returns the version that the cache has come to.
 func (i *Informer) LastStoreSyncResourceVersion() string {
@@ -161,7 +167,7 @@ func (w *sharedWatch) build() error {
 	w.shared = cache.NewSharedIndexInformerWithOptions(w.source(w.label), w.example, cache.SharedIndexInformerOptions{Indexers: indexers})
 	errs := []error{w.shared.SetTransform(w.transform()), w.shared.SetWatchErrorHandlerWithContext(w.logWatchError)}
 	for _, i := range w.informers {
-		i.shared = w.shared
+		i.shared, i.failure = w.shared, w.failure // another kind may have declared the resource that is watched
 		for _, handler := range i.handlers {
 			_, err := w.shared.AddEventHandler(i.handle(handler))
 			errs = append(errs, err)

@@ -43,9 +43,6 @@ type Server struct {
 	ended context.Context
 	end   context.CancelFunc
 
-	// last is the error of the last request that failed.
-	last atomic.Pointer[error]
-
 	mu sync.Mutex
 	// asked is when the last question was sent, answered when the last one was that got an answer, and reported when the
 	// log last said that there is none.
@@ -81,8 +78,7 @@ func (s *Server) ServedSince() time.Time {
 func (s *Server) OnReturn(do func()) { s.returned = append(s.returned, do) }
 
 // fails notes that a request failed.
-func (s *Server) fails(err error) {
-	s.last.Store(&err)
+func (s *Server) fails() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.away = true
@@ -103,12 +99,41 @@ func (s *Server) answers() {
 	}
 }
 
-// lastError returns why the last request failed that did; nil if none did.
-func (s *Server) lastError() error {
-	if last := s.last.Load(); last != nil {
+// failure is why the last request for a resource failed.
+type failure struct{ last atomic.Pointer[error] }
+
+// note remembers what became of a request, and returns it.
+func (f *failure) note(err error) error {
+	if err == nil {
+		f.last.Store(nil)
+	} else {
+		f.last.Store(&err)
+	}
+	return err
+}
+
+// err returns why the last request failed; nil if it did not, or if there was none.
+func (f *failure) err() error {
+	if last := f.last.Load(); last != nil {
 		return *last
 	}
 	return nil
+}
+
+// noting is a client that remembers why its last request failed.
+type noting[L runtime.Object] struct {
+	Client[L]
+	failure *failure
+}
+
+func (n noting[L]) List(ctx context.Context, options metav1.ListOptions) (L, error) {
+	list, err := n.Client.List(ctx, options)
+	return list, n.failure.note(err)
+}
+
+func (n noting[L]) Watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+	events, err := n.Client.Watch(ctx, options)
+	return events, n.failure.note(err)
 }
 
 // Client lists and watches the objects of a resource.
@@ -157,7 +182,7 @@ func (s *Server) try(ctx context.Context, request func() error) error {
 		if ctx.Err() != nil {
 			return err
 		}
-		s.fails(err)
+		s.fails()
 		failed := time.Now()
 		if seconds, suggested := apierrors.SuggestsClientDelay(err); suggested {
 			pause = max(pause, min(time.Duration(seconds)*time.Second, maxFailurePause))

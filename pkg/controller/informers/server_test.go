@@ -18,8 +18,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/cache"
 )
 
@@ -192,6 +195,42 @@ func TestAnswersThatReflectorsActOnAreNotTriedAgain(t *testing.T) {
 			diff(t, "probes", int32(0), f.probes.Load())
 		})
 	}
+}
+
+// TestOptionalResource has a kind that needs Jobs, and runs without PriorityClasses while it has no permission to watch them.
+func TestOptionalResource(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		kube := fake.NewClientset()
+		var refused atomic.Bool
+		refused.Store(true)
+		kube.PrependReactor("list", "priorityclasses", func(clienttesting.Action) (bool, runtime.Object, error) {
+			if refused.Load() {
+				return true, nil, apierrors.NewForbidden(schema.GroupResource{Resource: "priorityclasses"}, "", errors.New("no"))
+			}
+			return false, nil, nil
+		})
+		f := NewFactory(kube)
+		same := func(obj any) (any, error) { return obj, nil }
+		tolerant, strict := f.For("tolerant"), f.For("strict")
+		tolerant.Informer(Need{Resource: f.Jobs(), Transform: same})
+		classes := tolerant.Informer(Need{Resource: f.PriorityClasses(), Transform: same, Optional: true})
+		strict.Informer(Need{Resource: f.Jobs(), Transform: same})
+		strict.Informer(Need{Resource: f.PriorityClasses(), Transform: same})
+		watches, err := f.Build(tolerant, strict)
+		if err != nil {
+			t.Fatal(err)
+		}
+		diff(t, "refused before there is an answer", false, classes.Refused())
+		watches.Start(t.Context())
+		synctest.Wait()
+		diff(t, "refused", true, classes.Refused())
+		diff(t, "what is missing where it is optional", []string(nil), tolerant.Unfilled())
+		diff(t, "what is missing elsewhere", []string{`priorityclasses (priorityclasses is forbidden: no)`}, strict.Unfilled())
+		refused.Store(false)
+		time.Sleep(time.Minute)
+		diff(t, "refused at last", false, classes.Refused())
+		diff(t, "filled", true, classes.HasSynced())
+	})
 }
 
 // TestFailingListBacksOff has a server that answers questions and fails to list.

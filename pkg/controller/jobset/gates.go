@@ -19,6 +19,7 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/gates"
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/children"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
 )
 
 const (
@@ -51,7 +52,7 @@ var consequences = map[droppedField]string{
 	droppedAttempts: "jobset-apiserver does not keep status.attempts: " +
 		"no history is kept until it has the version of the controller",
 	droppedPlacement: "jobset-apiserver does not keep status.placement: " +
-		"sets with exclusive placement wait until it has the version of the controller",
+		"jobs with exclusive placement are not created until it has the version of the controller",
 }
 
 // dropped remembers the fields that the API server has not kept lately. A decision that waits until such a field is stored
@@ -157,6 +158,7 @@ func (s *Syncer) lacks(js *jobsetv1alpha2.JobSet) (fields []droppedField) {
 		{droppedStartTime, s.deps.Gates.JobSetActiveDeadlineSeconds && js.Spec.ActiveDeadlineSeconds != nil},
 		{droppedExecutionAttempts, s.deps.Gates.ExecutionAttemptsTracking},
 		{droppedJobRestarts, s.deps.Gates.RestartJob && restartsSingleJobs(js)},
+		{droppedPlacement, s.deps.Gates.ExclusivePlacement && plan.AsksForPlacement(js)},
 	} {
 		if f.used && s.dropped.left(f.field) > 0 {
 			fields = append(fields, f.field)

@@ -147,6 +147,15 @@ func TestSetsWithDisabledFeatures(t *testing.T) {
 			}},
 		"any set when executions are counted":     {gates: all, dropped: droppedExecutionAttempts, want: []droppedField{droppedExecutionAttempts}},
 		"any set when executions are not counted": {dropped: droppedExecutionAttempts},
+		"a set without exclusive placement":       {gates: gates.Gates{ExclusivePlacement: true}, dropped: droppedPlacement},
+		"a set with exclusive placement": {gates: gates.Gates{ExclusivePlacement: true}, dropped: droppedPlacement, want: []droppedField{droppedPlacement},
+			change: func(js *jobsetv1alpha2.JobSet) {
+				js.Annotations = map[string]string{jobsetv1alpha2.ExclusiveKey: "rack"}
+			}},
+		"a set with exclusive placement while that is off": {dropped: droppedPlacement,
+			change: func(js *jobsetv1alpha2.JobSet) {
+				js.Annotations = map[string]string{jobsetv1alpha2.ExclusiveKey: "rack"}
+			}},
 		"a set that has finished": {gates: all, dropped: droppedExecutionAttempts,
 			change: func(js *jobsetv1alpha2.JobSet) { js.Status.TerminalState = jobsetv1alpha2.TerminalStateFailed }},
 	} {

@@ -55,7 +55,7 @@ const (
 // caches are what a decision is made on. They hold no more of an object than decisions use.
 type caches struct {
 	jobSets, jobs, services, claims, pods *informers.Informer
-	// priorities are PriorityClasses; nil without exclusive placement.
+	// priorities are PriorityClasses; nil without exclusive placement. They may be unknown: sets that do not ask for placement run without.
 	priorities *informers.Informer
 }
 
@@ -82,7 +82,7 @@ func newCaches(kind *informers.Kind, jobSets versioned.Interface, gates gates.Ga
 		pods:     need(kind.Pods(), ofSets, podIndexers(gates)),
 	}
 	if gates.ExclusivePlacement {
-		c.priorities = need(kind.PriorityClasses(), "", nil)
+		c.priorities = kind.Informer(informers.Need{Resource: kind.PriorityClasses(), Transform: newTransform(gates), Optional: true})
 	}
 	return c
 }

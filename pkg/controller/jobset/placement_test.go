@@ -11,8 +11,12 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	clientgotesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/gates"
@@ -67,6 +71,20 @@ func TestPriorities(t *testing.T) {
 		}
 	}
 	diff(t, "priorities", map[string]int32{"": 7, "high": 10, "usual": 7, "usual-too": 8}, r.caches.Priorities())
+}
+
+// TestPrioritiesAreOptional has a controller that may not watch PriorityClasses. It runs, and knows no priorities.
+func TestPrioritiesAreOptional(t *testing.T) {
+	r := newRig(t, newSet())
+	r.build(t, gates.Gates{ExclusivePlacement: true})
+	r.kube.PrependReactor("list", "priorityclasses", func(clientgotesting.Action) (bool, runtime.Object, error) {
+		return true, nil, apierrors.NewForbidden(schema.GroupResource{Resource: "priorityclasses"}, "", errors.New("no"))
+	})
+	r.watches.Start(t.Context())
+	eventually(t, "the caches are filled", func() bool { return len(r.Informers.Unfilled()) == 0 })
+	if got := r.caches.Priorities(); got != nil {
+		t.Errorf("priorities: %v", got)
+	}
 }
 
 // scripted is a placer that answers what it is given, and remembers the questions.

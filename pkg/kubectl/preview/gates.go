@@ -22,7 +22,7 @@ type gatesDocument struct {
 	FeatureGates gates.Gates `json:"featureGates"`
 }
 
-// readGates reads the feature gates of the server. Where it does not say, they are the defaults, all of which are off, and a note.
+// readGates reads the feature gates of the server. Where it does not say, they are off, which is the default of all that change Jobs, and there is a note.
 func (p *previewer) readGates(ctx context.Context) (note string, err error) {
 	var document gatesDocument
 	err = p.document(ctx, gatesPath, &document)

@@ -79,7 +79,7 @@ func (p *previewer) previewPlacement(ctx context.Context, gatesKnown bool) {
 	case !gatesKnown:
 		out.State, out.Message = NotKnown, "whether the feature gate "+gate+" is on is not known; while it is off, the annotation "+jobsetv1alpha2.ExclusiveKey+" is ignored"
 	case !p.placement:
-		out.State, out.Message = Ignored, "the annotation "+jobsetv1alpha2.ExclusiveKey+" is ignored, because the feature gate "+gate+" of the server is off"
+		out.State, out.Message = Ignored, "the annotation "+jobsetv1alpha2.ExclusiveKey+" is ignored, because the feature gate "+gate+" is off: turn it on in both programs with --feature-gates="+gate+"=true"
 	case ptr.Deref(p.js.Spec.Suspend, false):
 		out.State, out.Message = Later, "the Jobs get topology domains when the set is resumed"
 	default:
@@ -208,7 +208,7 @@ func (out *Placement) lines(t cli.Terminal) []string {
 		rows = append(rows, []string{job.Job, job.Domain, job.TopologyKey})
 	}
 	lines := append([]string{""}, indented([]cli.Column{{Title: "JOB"}, {Title: "DOMAIN"}, {Title: "LABEL OF DOMAINS", Drop: 1}}, rows, t)...)
-	for _, line := range wrap("  ", "as the controller would place the Jobs now, if the feature gate "+gate+" is on there, too", t) {
+	for _, line := range wrap("  ", "as the controller would place the Jobs now, unless its feature gate "+gate+" is off", t) {
 		lines = append(lines, t.Paint(cli.Quiet, line))
 	}
 	return lines

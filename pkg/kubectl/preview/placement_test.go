@@ -111,7 +111,7 @@ func TestPlacementInPreviews(t *testing.T) {
 		"not asked for": {answers: &answers{sets: trainSet(), gates: on}},
 		"the gate is off": {
 			&answers{sets: trainSet(exclusive)}, Ignored,
-			"exclusive placement: the annotation alpha.jobset.sigs.k8s.io/exclusive-topology is ignored, because the feature gate ExclusivePlacement of the server is off",
+			"exclusive placement: the annotation alpha.jobset.sigs.k8s.io/exclusive-topology is ignored, because the feature gate ExclusivePlacement is off: turn it on in both programs with --feature-gates=ExclusivePlacement=true",
 		},
 		"the gate is not known": {
 			&answers{sets: trainSet(exclusive), noGates: apierrors.NewNotFound(schema.GroupResource{}, "")}, NotKnown,

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/utils/ptr"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
@@ -19,18 +20,18 @@ func notes(js *jobsetv1alpha2.JobSet) []string {
 	if js == nil || len(js.Status.Attempts) == 0 || js.Status.Placement != nil || meta.FindStatusCondition(js.Status.Conditions, jobsetv1alpha2.PlacementPending) != nil {
 		return nil
 	}
+	if !hasRun(js) || ptr.Deref(js.Spec.Suspend, false) { // no trace of the gate
+		return nil
+	}
 	for i := range js.Spec.ReplicatedJobs {
 		rj := &js.Spec.ReplicatedJobs[i]
 		if !helper.PlacementIgnored(js.Annotations, rj.Template.Annotations) || helper.ExclusiveTopology(js, rj) == "" {
 			continue
 		}
-		// A set without Jobs that run shows no trace of the gate, be it on or off.
-		says := "has an effect only with"
-		if hasRun(js) {
-			says = "is ignored: it needs"
-		}
-		return []string{fmt.Sprintf("exclusive placement (annotation %s) %s the feature gate ExclusivePlacement or the node-selector strategy (annotation %s)",
-			jobsetv1alpha2.ExclusiveKey, says, jobsetv1alpha2.NodeSelectorStrategyKey)}
+		return []string{fmt.Sprintf("exclusive placement (annotation %s) is not in effect for jobs of this set: they were created while the feature gate ExclusivePlacement "+
+			"of jobset-controller was off. If it is on now, a restart of the set places them; otherwise start both programs with "+
+			"--feature-gates=ExclusivePlacement=true, or use the node-selector strategy (annotation %s)",
+			jobsetv1alpha2.ExclusiveKey, jobsetv1alpha2.NodeSelectorStrategyKey)}
 	}
 	return nil
 }

@@ -24,14 +24,14 @@ func TestNoteOnExclusivePlacement(t *testing.T) {
 		want string
 	}{
 		"none":               {change: func(*jobsetv1alpha2.JobSet) {}},
-		"of the set":         {change: func(js *jobsetv1alpha2.JobSet) { js.Annotations = exclusive }, want: "is ignored: it needs the feature gate ExclusivePlacement or"},
-		"of a replicatedJob": {change: func(js *jobsetv1alpha2.JobSet) { js.Spec.ReplicatedJobs[0].Template.Annotations = exclusive }, want: "is ignored"},
-		"without jobs that show whether the gate is on": {
-			change: func(js *jobsetv1alpha2.JobSet) {
-				js.Annotations, js.Spec.Suspend, js.Status.ReplicatedJobsStatus = exclusive, ptr.To(true), nil
-			},
-			want: "has an effect only with the feature gate ExclusivePlacement or",
-		},
+		"of the set":         {change: func(js *jobsetv1alpha2.JobSet) { js.Annotations = exclusive }, want: "is not in effect for jobs of this set: they were created while the feature gate ExclusivePlacement of"},
+		"of a replicatedJob": {change: func(js *jobsetv1alpha2.JobSet) { js.Spec.ReplicatedJobs[0].Template.Annotations = exclusive }, want: "start both programs with"},
+		"without jobs that show whether the gate is on": {change: func(js *jobsetv1alpha2.JobSet) {
+			js.Annotations, js.Status.ReplicatedJobsStatus = exclusive, nil
+		}},
+		"suspended, so that it has given its domains back": {change: func(js *jobsetv1alpha2.JobSet) {
+			js.Annotations, js.Spec.Suspend = exclusive, ptr.To(true)
+		}},
 		"with domains": {change: func(js *jobsetv1alpha2.JobSet) {
 			js.Annotations, js.Status.Placement = exclusive, &jobsetv1alpha2.Placement{}
 		}},

@@ -4,7 +4,7 @@
 // Package cluster has a test for every example that upstream gives its users (docs/compatibility.md#examples) and for every one of its
 // end-to-end tests (docs/compatibility.md#end-to-end), named after the row. They run in a whole control plane of their own, in which simulated nodes
 // play the pods: nothing is executed, so what happens inside of containers is checked at the pods that they would be
-// started from. The gates RestartJob, ElasticJobSet, InPlaceRestart and ExclusivePlacement are on.
+// started from. The gates RestartJob, ElasticJobSet and InPlaceRestart are on.
 package cluster
 
 import (
@@ -20,7 +20,7 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/test/localcluster"
 )
 
-const gates = "--feature-gates=RestartJob=true,ElasticJobSet=true,InPlaceRestart=true,ExclusivePlacement=true"
+const gates = "--feature-gates=RestartJob=true,ElasticJobSet=true,InPlaceRestart=true"
 
 // cluster is the control plane of the package.
 type cluster struct {

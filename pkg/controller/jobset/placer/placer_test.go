@@ -4,16 +4,24 @@
 package placer
 
 import (
+	"errors"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/utils/ptr"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/informers"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/placement"
@@ -145,5 +153,63 @@ func TestRequest(t *testing.T) {
 	}
 	if g := got.Groups[1]; len(g.Jobs) != 2 || g.Jobs[1].Index != 5 || g.Pods != 1 || !slices.Equal(g.DependsOn, []placement.Dependency{{Group: 0, Complete: true}}) {
 		t.Errorf("second group: %+v", g)
+	}
+}
+
+// TestJobsWithoutPlacementKeepTheirDomains has pods of Jobs that were created without placement, such as before the feature was on: other Jobs get no domain
+// in which they run, neither those of their set nor those of others.
+func TestJobsWithoutPlacementKeepTheirDomains(t *testing.T) {
+	runs := func(name, on string, index int32) *corev1.Pod {
+		return &corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, Labels: map[string]string{
+				jobsetv1alpha2.JobSetNameKey: "js", jobsetv1alpha2.JobKey: helper.JobKey("ns", helper.JobName("js", "w", index)),
+			}},
+			Spec: corev1.PodSpec{NodeName: on},
+		}
+	}
+	e := newEnv(t, placement.WhenFullWait, node("a", 0), node("b", 0), node("c", 0), node("d", 0), runs("js-w-0-0", "a-0", 0), runs("js-w-0-1", "c-0", 0))
+	js, other := e.set("js", 2, 0), e.set("other", 2, 1)
+	missing := []plan.Unplaced{{Topology: rack, Indexes: []int32{1}, Restarts: []int32{0}}}
+	e.await(other, "b d")
+	if placed, err := e.Place(t.Context(), js, missing); err != nil || placed.Placement != nil || !strings.Contains(placed.Message, "of 4 domains, 4 are taken by jobs (ns/js: 2, ns/other: 2)") {
+		t.Errorf("without a free domain: %+v, %v", placed, err)
+	}
+	e.Forget(e.key(other))
+	e.Freed()
+	placed, err := e.Place(t.Context(), js, missing)
+	if err != nil || placed.Placement == nil {
+		t.Fatalf("with free domains: %+v, %v", placed, err)
+	}
+	want := []jobsetv1alpha2.JobPlacement{{}, {Domain: "b", Nodes: 1}}
+	if diff := cmp.Diff(want, placed.Placement.ReplicatedJobs[0].Jobs); diff != "" {
+		t.Errorf("Jobs of the set (-want +got):\n%s", diff)
+	}
+}
+
+// TestForbiddenNodes has a controller that may not watch nodes: a set waits in both modes and says which resource is missing, and is placed once the
+// controller may.
+func TestForbiddenNodes(t *testing.T) {
+	for _, full := range []placement.WhenFull{placement.WhenFullWait, placement.WhenFullAffinity} {
+		t.Run(string(full), func(t *testing.T) {
+			e := newEnv(t, full, node("a", 0))
+			var granted atomic.Bool
+			e.kube.PrependReactor("list", "nodes", func(clienttesting.Action) (bool, runtime.Object, error) {
+				if granted.Load() {
+					return false, nil, nil
+				}
+				return true, nil, apierrors.NewForbidden(schema.GroupResource{Resource: "nodes"}, "", errors.New("no RBAC policy matched"))
+			})
+			js := e.set("js", 1, 0)
+			placed := e.await(js, "NodesUnknown")
+			const want = "nodes and pods are not known yet: nodes (nodes is forbidden: no RBAC policy matched)"
+			e.eventually(func() bool {
+				e.clock.Step(newsAfter)
+				placed, _ = e.ask(js)
+				return placed.Message == want
+			})
+			granted.Store(true)
+			e.awaitWoken("js")
+			e.await(js, "a")
+		})
 	}
 }

@@ -11,7 +11,7 @@ import (
 )
 
 // exclusivePlacement warns of exclusive placement that is ignored. Without the feature ExclusivePlacement, only the node-selector strategy is
-// supported.
+// supported. The gate is that of the server: the one of the controller, which decides, is expected to be the same.
 func (w *warner) exclusivePlacement(js *jobset.JobSet, path *field.Path) {
 	set, setIgnored := field.NewPath("metadata", "annotations"), false
 	w.annotations(js.Annotations, set)
@@ -38,7 +38,8 @@ func (w *warner) exclusivePlacement(js *jobset.JobSet, path *field.Path) {
 
 func (w *warner) unsupported(path *field.Path) {
 	w.Add(path.Key(jobset.ExclusiveKey),
-		"ignored, because exclusive placement is supported only with the node-selector strategy: label the nodes, and add the annotation %s", jobset.NodeSelectorStrategyKey)
+		"ignored, because the feature gate ExclusivePlacement is off: turn it on in both programs with --feature-gates=ExclusivePlacement=true, "+
+			"or label the nodes and add the annotation %s", jobset.NodeSelectorStrategyKey)
 }
 
 // annotations warns of the annotations of a set, or of one replicatedJob, that Jobs inherit.

@@ -22,7 +22,8 @@ const (
 	selectorKey  = "alpha.jobset.sigs.k8s.io/node-selector"
 )
 
-const ignored = ": ignored, because exclusive placement is supported only with the node-selector strategy: label the nodes, and add the annotation " + selectorKey
+const ignored = ": ignored, because the feature gate ExclusivePlacement is off: turn it on in both programs with --feature-gates=ExclusivePlacement=true, " +
+	"or label the nodes and add the annotation " + selectorKey
 
 func annotated(target func(*api.JobSet) *map[string]string, pairs ...string) func(*api.JobSet) {
 	return func(js *api.JobSet) {
