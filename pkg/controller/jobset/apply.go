@@ -93,12 +93,12 @@ func (a *applier) deleteJobs(ctx context.Context, jobs []plan.JobRef) error {
 }
 
 func (a *applier) create(ctx context.Context, p plan.Plan) error {
-	// Pods would run without their names or wait without their volumes and groups, so Jobs come last.
-	err := children.FirstErrors(a.createService(ctx, p.CreateService), a.createClaims(ctx, p.CreateClaims), a.createGroups(ctx, p.Groups.Create))
-	if err != nil {
-		return err
+	// Pods would run without their names or wait without their volumes, so Jobs come last. Those whose groups do not exist are not in the plan.
+	groups := a.createGroups(ctx, p.Groups.Create)
+	if err := children.FirstErrors(a.createService(ctx, p.CreateService), a.createClaims(ctx, p.CreateClaims)); err != nil {
+		return children.FirstErrors(err, groups)
 	}
-	return a.createJobs(ctx, p.CreateJobs)
+	return children.FirstErrors(groups, a.createJobs(ctx, p.CreateJobs))
 }
 
 func (a *applier) createService(ctx context.Context, service *corev1.Service) error {
@@ -145,7 +145,7 @@ func planned(refusal children.Refusal) plan.Refusal {
 	return plan.Refusal{Reason: reasons[refusal.Reason], Message: refusal.Message, MayPass: refusal.Reason == children.FailedCreate}
 }
 
-// refused notes the refusal of the Service or of a claim; of several the first one in alphabetical order.
+// refused notes the refusal of the Service, a claim or a group; of several the first one in alphabetical order.
 func (a *applier) refused(what string, why children.Refusal) {
 	a.note(func(r *plan.Results) {
 		if r.Refused == "" || what < r.Refused {
@@ -186,7 +186,9 @@ func (a *applier) createJobs(ctx context.Context, jobs []*batchv1.Job) error {
 			r.CreationError = created.Err.Error()
 		}
 		for _, refusal := range created.Refusals {
-			r.Refusals = append(r.Refusals, planned(refusal))
+			if r.Refused == "" { // the condition is about a group otherwise
+				r.Refusals = append(r.Refusals, planned(refusal))
+			}
 		}
 	})
 	return created.Err

@@ -144,17 +144,19 @@ func (a *applier) deleteGroups(ctx context.Context, grouped *plan.Grouped, refs 
 	return children.FirstErrors(errs...)
 }
 
-// createGroups creates groups in their order. The first refusal ends that: pods wait for all of the groups of their set.
+// createGroups creates groups in their order. The refusal of the Workload ends that, because all groups need it; that of a PodGroup does not.
 func (a *applier) createGroups(ctx context.Context, objects []*unstructured.Unstructured) error {
+	var errs []error
 	for _, object := range objects {
 		if ctx.Err() != nil {
-			return nil
+			break
 		}
-		if err := a.createGroup(ctx, object); err != nil {
-			return err
+		err := a.createGroup(ctx, object)
+		if errs = append(errs, err); err != nil && object.GetKind() == gang.Workloads.Kind {
+			break
 		}
 	}
-	return nil
+	return children.FirstErrors(errs...)
 }
 
 func (a *applier) createGroup(ctx context.Context, object *unstructured.Unstructured) error {

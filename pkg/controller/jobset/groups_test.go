@@ -4,14 +4,10 @@
 package jobset
 
 import (
-	"context"
-	"errors"
-	"fmt"
 	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -202,93 +198,4 @@ func TestOtherSchedulerIsAbsent(t *testing.T) {
 			}
 		})
 	}
-}
-
-// TestGroupsCannotBeCreated shows the message of each failure.
-func TestGroupsCannotBeCreated(t *testing.T) {
-	const prefix = " could not be created: "
-	group, workload := "the PodGroup js"+groupsHash, "the Workload js"+groupsHash
-	invalid := &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: 422, Reason: metav1.StatusReasonInvalid,
-		Message: "PodGroup is invalid: spec.disruptionMode: Forbidden: may not be set without WorkloadAwarePreemption"}}
-	foreign := &unstructured.Unstructured{Object: map[string]any{"apiVersion": podGroups.GroupVersion().String(), "kind": "PodGroup",
-		"metadata": map[string]any{"name": "js" + groupsHash, "namespace": "ns", "uid": "other"}}}
-	for name, tc := range map[string]struct {
-		served   plan.GroupsAPI
-		resource string
-		err      error
-		objects  []runtime.Object
-		want     string
-	}{
-		"no API": {served: "v1", want: "NotSupported: the groups of the pods" + prefix + "the cluster serves no Workloads and PodGroups of scheduling.k8s.io"},
-		"no permission": {
-			served: plan.GroupsV1alpha2, resource: "workloads",
-			err:  apierrors.NewForbidden(workloads.GroupResource(), "", errors.New(`User "c" cannot create resource "workloads" in API group "scheduling.k8s.io"`)),
-			want: "Forbidden: " + workload + prefix + `workloads.scheduling.k8s.io is forbidden: User "c" cannot create resource`,
-		},
-		"invalid":       {served: plan.GroupsV1alpha2, resource: "podgroups", err: invalid, want: "Invalid: " + group + prefix + "PodGroup is invalid: spec.disruptionMode"},
-		"a webhook":     {served: plan.GroupsV1alpha2, resource: "podgroups", err: apierrors.NewForbidden(podGroups.GroupResource(), "x", errors.New(`admission webhook "w" denied the request: no`)), want: "AdmissionDenied: " + group + prefix},
-		"name is taken": {served: plan.GroupsV1alpha2, objects: []runtime.Object{foreign}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			r := newGroupRig(t, withGroups, tc.served, tc.objects...)
-			if tc.err != nil {
-				r.dynamic.PrependReactor("create", tc.resource, func(clientgotesting.Action) (bool, runtime.Object, error) { return true, nil, tc.err })
-			}
-			r.run(t)
-			if tc.want != "" {
-				eventually(t, "the condition is True", func() bool { return r.creationFailure(t) != "" })
-				if got := r.creationFailure(t); !strings.HasPrefix(got, tc.want) {
-					t.Errorf("condition %q, want %q", got, tc.want)
-				}
-			} else { // a failure that may pass is reported later
-				eventually(t, "a creation was tried", func() bool { return len(r.groupWrites()) > 1 })
-			}
-			if r.jobExists(t, "js-w-0") || r.jobExists(t, "js-w-1") {
-				t.Error("a Job starts without its group")
-			}
-		})
-	}
-}
-
-// TestGroupNameIsTaken names the object that is in the way.
-func TestGroupNameIsTaken(t *testing.T) {
-	for name, tc := range map[string]struct{ owner, want string }{
-		"by nobody":            {"", `creating PodGroup ns/g: podgroups.scheduling.k8s.io "g" already exists, and the JobSet does not control it`},
-		"by another JobSet":    {"uid-other", `creating PodGroup ns/g: podgroups.scheduling.k8s.io "g" already exists, and the JobSet does not control it`},
-		"by the JobSet itself": {"uid-js", ""},
-	} {
-		t.Run(name, func(t *testing.T) {
-			object := &unstructured.Unstructured{Object: map[string]any{"apiVersion": podGroups.GroupVersion().String(), "kind": "PodGroup",
-				"metadata": map[string]any{"name": "g", "namespace": "ns"}}}
-			existing := object.DeepCopy()
-			if tc.owner != "" {
-				existing.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: "v1", Kind: "JobSet", Name: "js", UID: types.UID(tc.owner), Controller: ptr.To(true)}})
-			}
-			r := newGroupRig(t, withGroups, plan.GroupsV1alpha2, existing)
-			js := r.set(t)
-			results, err := r.Apply(t.Context(), &plan.Observed{JobSet: js, Grouped: &plan.Grouped{}}, plan.Plan{Groups: plan.GroupChanges{Create: []*unstructured.Unstructured{object}}})
-			diff(t, "error", tc.want, errorText(err))
-			if tc.want != "" {
-				diff(t, "refused", "the PodGroup g", results.Refused)
-			}
-		})
-	}
-}
-
-// TestGroupsCannotBeDeleted shows the error, and goes on with the others.
-func TestGroupsCannotBeDeleted(t *testing.T) {
-	r := newGroupRig(t, withGroups, plan.GroupsV1alpha2)
-	r.dynamic.PrependReactor("delete", "podgroups", func(clientgotesting.Action) (bool, runtime.Object, error) {
-		return true, nil, errors.New("away")
-	})
-	grouped := &plan.Grouped{API: plan.GroupsV1alpha2}
-	refs := []plan.GroupRef{{Kind: "PodGroup", Name: "g", UID: "u1"}, {Kind: "Workload", Name: "w", UID: "u2"}}
-	_, err := r.Apply(t.Context(), &plan.Observed{JobSet: r.set(t), Grouped: grouped}, plan.Plan{Groups: plan.GroupChanges{Delete: refs}})
-	diff(t, "error", "deleting PodGroup ns/g: away", errorText(err))
-	diff(t, "requests", []string{"delete podgroups g u1", "delete workloads w u2"}, r.groupWrites())
-
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	_, err = r.Apply(ctx, &plan.Observed{JobSet: r.set(t), Grouped: grouped}, plan.Plan{Groups: plan.GroupChanges{Delete: refs}})
-	diff(t, "requests when the time is over", "2 <nil>", fmt.Sprint(len(r.groupWrites()), err))
 }

@@ -36,6 +36,14 @@ func (g *Grouped) refusal(jobsWait bool) *Refusal {
 	return nil
 }
 
+// refuse notes why a group cannot be made. Of several reasons it keeps the first one in alphabetical order, so that the condition does not depend on the order
+// of objects.
+func (c *GroupChanges) refuse(refusal *Refusal) {
+	if refusal != nil && (c.Refusal == nil || refusal.Message < c.Refusal.Message) {
+		c.Refusal = refusal
+	}
+}
+
 // awaitGroups returns when a set is looked at again whose groups are not known; 0 if something else leads to that.
 func (c GroupChanges) awaitGroups(o Observed) time.Duration {
 	if !c.Waiting || o.Grouped.API != "" || o.Grouped.Absent {
@@ -58,14 +66,12 @@ var gatesOfFields = map[string]string{
 	"disruptionMode": "WorkloadAwarePreemption", "priorityClassName": "WorkloadAwarePreemption",
 }
 
-// dropped returns a field of a group that the API did not keep; empty if it kept all. A group is not recreated for that: the result would be the same.
-func dropped(want, have *unstructured.Unstructured) string {
-	wanted, existing := specsOf(want), specsOf(have)
-	for i := range wanted[:min(len(wanted), len(existing))] {
-		for _, field := range slices.Sorted(maps.Keys(gatesOfFields)) {
-			if wanted[i][field] != nil && existing[i][field] == nil {
-				return field
-			}
+// dropped returns a field of a PodGroup, or of a template, that the API did not keep; empty if it kept all. A group is not recreated for that: the result would
+// be the same.
+func dropped(want, have map[string]any) string {
+	for _, field := range slices.Sorted(maps.Keys(gatesOfFields)) {
+		if want[field] != nil && have[field] == nil {
+			return field
 		}
 	}
 	return ""

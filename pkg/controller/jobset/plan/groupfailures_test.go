@@ -4,6 +4,7 @@
 package plan
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -102,6 +103,68 @@ func TestGroupsThatCannotBeMade(t *testing.T) {
 				t.Error("Jobs start without their groups")
 			}
 		})
+	}
+}
+
+// TestOtherGroupsGoOn has one group that the API does not keep as it is wanted. The Jobs of the other one do not wait for it.
+func TestOtherGroupsGoOn(t *testing.T) {
+	js := newSet(with("w", 2), with("other", 1), scheduling(func(s *jobsetv1alpha2.JobSetSchedulingConfiguration) {
+		s.ReplicatedJobs = []jobsetv1alpha2.ReplicatedJobScheduling{entry(false, "w"), entry(false, "other")}
+		s.ReplicatedJobs[0].DisruptionMode = &jobsetv1alpha2.DisruptionMode{All: &jobsetv1alpha2.AllDisruptionMode{}}
+	}))
+	ofTemplate := func(_ string, object *unstructured.Unstructured) {
+		if templates, found, _ := unstructured.NestedSlice(object.Object, "spec", "podGroupTemplates"); found {
+			delete(templates[0].(map[string]any), "disruptionMode")
+			_ = unstructured.SetNestedSlice(object.Object, templates, "spec", "podGroupTemplates")
+		}
+	}
+	const turnOn = "; turn on its feature gate WorkloadAwarePreemption, then suspend and resume the JobSet"
+	for name, tc := range map[string]struct {
+		grouped Grouped
+		have    func(string, *unstructured.Unstructured)
+		want    string
+	}{
+		"in the PodGroup": {
+			Grouped{API: GroupsV1beta1}, without("PodGroup", "spec", "disruptionMode"),
+			"the cluster does not keep disruptionMode of the PodGroup js-w-" + hash + turnOn,
+		},
+		"in the template": {Grouped{API: GroupsV1beta1}, ofTemplate, "the cluster does not keep disruptionMode of the Workload js-" + hash + turnOn},
+		"in both": {Grouped{API: GroupsV1beta1}, func(name string, object *unstructured.Unstructured) {
+			ofTemplate(name, object)
+			without("PodGroup", "spec", "disruptionMode")(name, object)
+		}, "the cluster does not keep disruptionMode of the PodGroup js-w-" + hash + turnOn},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := observe(js)
+			o.Grouped = &tc.grouped
+			o.Grouped.Objects = existing(js, tc.have)
+			p := Decide(o)
+			diff(t, "groups", "", changedGroups(p.Groups))
+			diff(t, "creates", "other-0 other js-other", createdIn(p))
+			if p.Groups.Refusal == nil || p.Groups.Refusal.Message != tc.want || !p.Groups.Waiting {
+				t.Errorf("refusal %+v, waiting %t, want %s", p.Groups.Refusal, p.Groups.Waiting, tc.want)
+			}
+		})
+	}
+}
+
+// TestOtherGroupsOfMembersGoOn has one group that the scheduler cannot make.
+func TestOtherGroupsOfMembersGoOn(t *testing.T) {
+	js := newSet(with("w", 2), with("other", 1), scheduling(func(s *jobsetv1alpha2.JobSetSchedulingConfiguration) {
+		s.ReplicatedJobs = []jobsetv1alpha2.ReplicatedJobScheduling{entry(false, "w"), entry(false, "other")}
+		inRacks(s)
+		s.ReplicatedJobs[0].SchedulingConstraints, s.SchedulingConstraints = s.SchedulingConstraints, nil
+	}))
+	o := observe(js)
+	o.Grouped = &Grouped{API: GroupsCoscheduling, Provider: GroupsCoscheduling.provider()}
+	p := Decide(o)
+	diff(t, "groups", "PodGroup/js-other", changedGroups(p.Groups))
+	o.Grouped.Objects = p.Groups.Create
+	p = Decide(o)
+	diff(t, "groups", "", changedGroups(p.Groups))
+	diff(t, "creates", "other-0", createdIn(p))
+	if p.Groups.Refusal == nil || !strings.HasPrefix(p.Groups.Refusal.Message, "schedulingConstraints cannot be asked of") || !p.Groups.Waiting {
+		t.Errorf("refusal %+v, waiting %t", p.Groups.Refusal, p.Groups.Waiting)
 	}
 }
 

@@ -51,17 +51,18 @@ func (g groupObjects) podsOf(group *podgroups.Group, members int64) (out []gangp
 	return out
 }
 
-// unknownToMembers returns what a set asks of its groups that those of schedulers with an own kind have not; empty if there is nothing.
-func (g groupObjects) unknownToMembers() string {
-	for i := range g.asked {
-		switch asked := &g.asked[i]; {
-		case asked.Constraints != nil && len(asked.Constraints.Topology) > 0:
-			return "schedulingConstraints"
-		case asked.Disruption != nil:
-			return "disruptionMode"
-		case len(asked.Claims) > 0:
-			return "resourceClaims"
-		}
+// unknown returns what is asked of a group that those of the scheduler have not; empty if there is nothing.
+func (g groupObjects) unknown(group *podgroups.Group) string {
+	if g.api.provider() == "" {
+		return ""
+	}
+	switch asked := &g.asked[group.Entry]; {
+	case asked.Constraints != nil && len(asked.Constraints.Topology) > 0:
+		return "schedulingConstraints"
+	case asked.Disruption != nil:
+		return "disruptionMode"
+	case len(asked.Claims) > 0:
+		return "resourceClaims"
 	}
 	return ""
 }
@@ -81,17 +82,17 @@ func notInstalled(p gangplan.Provider) string {
 		"or suspend the JobSet and remove spec.scheduling", p.Resource().GroupVersion(), install, p)
 }
 
-// refuseFields refuses what the scheduler would ignore.
+// refuseFields refuses what the scheduler would ignore; nil if there is nothing.
 func (g groupObjects) refuseFields() *Refusal {
-	p := g.api.provider()
-	if p == "" {
-		return nil
+	for i := range g.groups {
+		field := g.unknown(&g.groups[i])
+		if field == "" {
+			continue
+		}
+		p := g.api.provider()
+		product, _ := productOf(p)
+		return &Refusal{Reason: jobsetv1alpha2.ReasonNotSupported, Message: fmt.Sprintf("%s cannot be asked of the PodGroups of %s; suspend the JobSet and "+
+			"remove it from spec.scheduling, or start jobset-controller without --gang-scheduling-provider=%s", field, product, p)}
 	}
-	field := g.unknownToMembers()
-	if field == "" {
-		return nil
-	}
-	product, _ := productOf(p)
-	return &Refusal{Reason: jobsetv1alpha2.ReasonNotSupported, Message: fmt.Sprintf("%s cannot be asked of the PodGroups of %s; suspend the JobSet and "+
-		"remove it from spec.scheduling, or start jobset-controller without --gang-scheduling-provider=%s", field, product, p)}
+	return nil
 }

@@ -91,7 +91,7 @@ func newGroupObjects(api GroupsAPI, js *jobsetv1alpha2.JobSet) groupObjects {
 	return g
 }
 
-// all returns the Workload and the PodGroups; nothing if no group would have pods.
+// all returns the Workload and the PodGroups, without those that the scheduler has not; nothing if no group would have pods.
 func (g groupObjects) all() []*unstructured.Unstructured {
 	if len(g.groups) == 0 {
 		return nil
@@ -101,7 +101,9 @@ func (g groupObjects) all() []*unstructured.Unstructured {
 		out = append(out, g.workload())
 	}
 	for i := range g.groups {
-		out = append(out, g.podGroup(&g.groups[i]))
+		if g.unknown(&g.groups[i]) == "" {
+			out = append(out, g.podGroup(&g.groups[i]))
+		}
 	}
 	return out
 }

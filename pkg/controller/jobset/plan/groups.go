@@ -68,7 +68,7 @@ func AsksForGroups(js *jobsetv1alpha2.JobSet) bool {
 	return js.Spec.Scheduling != nil && js.DeletionTimestamp == nil && ours(js)
 }
 
-// group brings the groups of a set to where they should be, and holds back the replicatedJobs whose groups are not there.
+// group brings the groups of a set to where they should be, and holds back the Jobs whose groups are not there.
 func (b *statusBuilder) group(kids children, open []bool) GroupChanges {
 	if b.o.Grouped == nil {
 		return GroupChanges{}
@@ -82,11 +82,8 @@ func (b *statusBuilder) group(kids children, open []bool) GroupChanges {
 		return GroupChanges{Waiting: jobsWait, Refusal: b.o.Grouped.refusal(jobsWait)}
 	}
 	wanted := newGroupObjects(b.o.Grouped.API, b.o.JobSet)
-	if refusal := wanted.refuseFields(); refusal != nil && jobsWait {
-		clear(open)
-		return GroupChanges{Waiting: true, Refusal: refusal}
-	}
 	changes, ready := regroup(b.o, wanted.all())
+	changes.refuse(wanted.refuseFields())
 	changes.Waiting = b.hold(wanted, ready, open) && jobsWait
 	if !jobsWait {
 		changes.Refusal = nil
@@ -94,22 +91,30 @@ func (b *statusBuilder) group(kids children, open []bool) GroupChanges {
 	return changes
 }
 
-// hold holds back the replicatedJobs whose groups are not ready, and reports whether there are any.
+// hold holds back the Jobs whose groups are not ready, and reports whether there are any. Those of other groups go on.
 func (b *statusBuilder) hold(wanted groupObjects, ready sets.Set[string], open []bool) (held bool) {
 	workload := wanted.api.provider() != "" || ready.Has(kindWorkload+"/"+wanted.set.WorkloadName())
 	for i := range wanted.groups {
-		if workload && ready.Has(kindPodGroup+"/"+wanted.groups[i].Name) {
+		group := &wanted.groups[i]
+		if workload && ready.Has(kindPodGroup+"/"+group.Name) && !ready.Has(lostTemplate+group.Template) {
 			continue
 		}
 		held = true
-		for _, target := range wanted.set.Entries[wanted.groups[i].Entry].Targets {
-			if rj, place := b.o.replicatedJob(target); rj != nil {
+		for _, target := range wanted.set.Entries[group.Entry].Targets {
+			switch rj, place := b.o.replicatedJob(target); {
+			case rj == nil:
+			case group.Job >= 0:
+				b.o.index.held.Insert(helper.JobName(b.o.JobSet.Name, rj.Name, group.Job))
+			default:
 				open[place] = false
 			}
 		}
 	}
 	return held
 }
+
+// lostTemplate begins the entries for templates of which the API did not keep all. Their groups are not ready, whatever the PodGroups are like.
+const lostTemplate = "lost template/"
 
 // ungroup deletes all groups of a set.
 func ungroup(o Observed) GroupChanges {
@@ -135,9 +140,7 @@ func regroup(o Observed, wanted []*unstructured.Unstructured) (changes GroupChan
 		switch want := byName[key]; {
 		case object.GetDeletionTimestamp() != nil:
 		case want != nil && sameGroup(want, object):
-			ready.Insert(key)
-		case want != nil && dropped(want, object) != "":
-			changes.Refusal = notKept(dropped(want, object), object)
+			changes.accept(want, object, ready)
 		default:
 			changes.Delete = append(changes.Delete, GroupRef{Kind: object.GetKind(), Name: object.GetName(), UID: object.GetUID()})
 		}
@@ -154,10 +157,31 @@ func groupKey(object *unstructured.Unstructured) string {
 	return object.GetKind() + "/" + object.GetName()
 }
 
-// sameGroup reports whether an object asks for what is wanted. What the API fills in where nothing is wanted does not matter.
+// sameGroup reports whether an object asks for what is wanted. What the API fills in where nothing is wanted does not matter, and neither does what it did not
+// keep.
 func sameGroup(want, have *unstructured.Unstructured) bool {
-	wanted, existing := specsOf(want), specsOf(have)
-	return slices.EqualFunc(wanted, existing, sameFields)
+	return slices.EqualFunc(specsOf(want), specsOf(have), func(want, have map[string]any) bool {
+		return sameFields(want, have) || dropped(want, have) != ""
+	})
+}
+
+// accept notes an object that is to stay: whether it is ready, or for which groups it is not. Groups that share a Workload do not wait for each other.
+func (c *GroupChanges) accept(want, have *unstructured.Unstructured, ready sets.Set[string]) {
+	existing, lost := specsOf(have), false
+	for i, spec := range specsOf(want) {
+		field := dropped(spec, existing[i])
+		if field == "" {
+			continue
+		}
+		lost = true
+		c.refuse(notKept(field, have))
+		if name, ok := spec["name"].(string); ok {
+			ready.Insert(lostTemplate + name)
+		}
+	}
+	if !lost || have.GetKind() == kindWorkload {
+		ready.Insert(groupKey(have))
+	}
 }
 
 // specsOf returns the spec of a PodGroup, or the templates of a Workload.

@@ -84,12 +84,20 @@ func TestGroups(t *testing.T) {
 		// groups are those that are created, and after a minus sign those that are deleted; creates are Jobs, each with its template and group.
 		groups, creates, resumes, deletes string
 	}{
-		"no groups are made":       {off: true, set: []func(*jobsetv1alpha2.JobSet){scheduling()}, creates: "w-0, w-1, other-0"},
-		"the set asks for none":    {creates: "w-0, w-1, other-0"},
-		"groups come before Jobs":  {set: []func(*jobsetv1alpha2.JobSet){scheduling()}, groups: "Workload/js PodGroup/js"},
-		"Jobs are in their group":  {set: []func(*jobsetv1alpha2.JobSet){scheduling()}, have: none, creates: "w-0 js js, w-1 js js, other-0 js js"},
-		"each Job has a group":     {set: []func(*jobsetv1alpha2.JobSet){apart}, have: none, creates: "w-0 w-0 js-w-0, w-1 w-1 js-w-1, other-0 other js-other"},
-		"a group lacks":            {set: []func(*jobsetv1alpha2.JobSet){apart}, have: deleting("PodGroup/js-w-1"), creates: "other-0 other js-other"},
+		"no groups are made":      {off: true, set: []func(*jobsetv1alpha2.JobSet){scheduling()}, creates: "w-0, w-1, other-0"},
+		"the set asks for none":   {creates: "w-0, w-1, other-0"},
+		"groups come before Jobs": {set: []func(*jobsetv1alpha2.JobSet){scheduling()}, groups: "Workload/js PodGroup/js"},
+		"Jobs are in their group": {set: []func(*jobsetv1alpha2.JobSet){scheduling()}, have: none, creates: "w-0 js js, w-1 js js, other-0 js js"},
+		"each Job has a group":    {set: []func(*jobsetv1alpha2.JobSet){apart}, have: none, creates: "w-0 w-0 js-w-0, w-1 w-1 js-w-1, other-0 other js-other"},
+		"a group lacks":           {set: []func(*jobsetv1alpha2.JobSet){apart}, have: deleting("PodGroup/js-w-1"), creates: "w-0 w-0 js-w-0, other-0 other js-other"},
+		"a suspended Job lacks its group": {
+			set: []func(*jobsetv1alpha2.JobSet){apart}, have: deleting("PodGroup/js-w-1"), resumes: "js-w-0, js-other-0", jobs: []*batchv1.Job{
+				jobNamed("w", 0, jobIsSuspended, inGroup("js-w-0")), jobNamed("w", 1, jobIsSuspended, inGroup("js-w-1")), jobNamed("other", 0, jobIsSuspended, inGroup("js-other")),
+			},
+		},
+		"the group of several replicatedJobs lacks": {
+			set: []func(*jobsetv1alpha2.JobSet){scheduling(entries(entry(false, "w"), entry(false, "other")))}, have: deleting("PodGroup/js-w"), creates: "other-0 other js-other",
+		},
 		"the Workload lacks":       {set: []func(*jobsetv1alpha2.JobSet){apart}, have: deleting("Workload/js")},
 		"the old group goes first": {set: []func(*jobsetv1alpha2.JobSet){scheduling()}, have: deleting("PodGroup/js"), jobs: suspendedJobs},
 		"a group for each replicatedJob, in order": {

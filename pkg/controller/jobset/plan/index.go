@@ -5,6 +5,7 @@ package plan
 
 import (
 	batchv1 "k8s.io/api/batch/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 )
@@ -22,6 +23,8 @@ type index struct {
 	placed []placedJobs
 	// groups are the groups of the pods of replicatedJobs, by name; nil if the set has none.
 	groups map[string]groupNames
+	// held are the names of Jobs that wait for their group, while others of their replicatedJob do not.
+	held sets.Set[string]
 }
 
 // indexed returns the snapshot with its index.
@@ -29,7 +32,7 @@ func indexed(o Observed) Observed {
 	replicatedJobs := o.JobSet.Spec.ReplicatedJobs
 	ix := &index{
 		places: make(map[string]int, len(replicatedJobs)), stored: make([]jobsetv1alpha2.ReplicatedJobStatus, len(replicatedJobs)),
-		tracksJobs: tracksJobs(o), placed: make([]placedJobs, len(replicatedJobs)), groups: groupsOf(o),
+		tracksJobs: tracksJobs(o), placed: make([]placedJobs, len(replicatedJobs)), groups: groupsOf(o), held: sets.New[string](),
 	}
 	for i := range replicatedJobs {
 		if _, found := ix.places[replicatedJobs[i].Name]; !found {

@@ -47,7 +47,7 @@ func freePlaces(o Observed, kids children, open []bool) iter.Seq[change[freePlac
 			rj := &o.JobSet.Spec.ReplicatedJobs[i]
 			for n := max(begin, at.first); open[i] && n < min(end, at.first+int64(helper.Replicas(rj))); n++ {
 				index := int32(n - at.first)
-				if kids.names.Has(helper.JobName(o.JobSet.Name, rj.Name, index)) {
+				if name := helper.JobName(o.JobSet.Name, rj.Name, index); kids.names.Has(name) || o.index.held.Has(name) {
 					continue
 				}
 				if builders[i] == nil {

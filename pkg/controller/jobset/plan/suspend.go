@@ -32,7 +32,7 @@ func waitsToResume(o Observed, job *batchv1.Job, open []bool) bool {
 		return false
 	}
 	_, place := o.replicatedJob(replicatedJobOf(job))
-	return open[place]
+	return open[place] && !o.index.held.Has(job.Name)
 }
 
 // duePatches returns the patches of the active Jobs one after the other.
