@@ -4,6 +4,8 @@
 package plan
 
 import (
+	"math"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -14,6 +16,7 @@ import (
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	gangplan "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/gang/plan"
+	"github.com/jobset-apiserver/jobset-apiserver/test/podgroupkinds"
 )
 
 // oneCPU makes each pod of a replicatedJob request a CPU, and its Jobs have 4 pods.
@@ -85,6 +88,61 @@ func TestGroupsOfCoscheduling(t *testing.T) {
 			t.Errorf("%s is also in a group of another scheduler", job.Name)
 		}
 	}
+}
+
+// TestGroupsFitTheirKinds checks the PodGroups against the definitions of schedulers with an own kind.
+func TestGroupsFitTheirKinds(t *testing.T) {
+	basic := func(s *jobsetv1alpha2.JobSetSchedulingConfiguration) {
+		s.SchedulingPolicy = &jobsetv1alpha2.SchedulingPolicy{Basic: &jobsetv1alpha2.BasicSchedulingPolicy{}}
+	}
+	some := func(s *jobsetv1alpha2.JobSetSchedulingConfiguration) {
+		s.SchedulingPolicy = &jobsetv1alpha2.SchedulingPolicy{Gang: &jobsetv1alpha2.GangSchedulingPolicy{MinCount: ptr.To[int32](3)}}
+	}
+	long := strings.Repeat("w", 40)
+	devices := func(rj *jobsetv1alpha2.ReplicatedJob) {
+		oneCPU(rj)
+		rj.Template.Spec.Template.Spec.Containers[0].Resources.Limits = corev1.ResourceList{
+			"example.com/gpu": resource.MustParse("8"), corev1.ResourceMemory: resource.MustParse("1.5Gi"), corev1.ResourceEphemeralStorage: resource.MustParse("1e9"),
+		}
+	}
+	queued := func(js *jobsetv1alpha2.JobSet) {
+		js.Annotations = map[string]string{"scheduling.volcano.sh/queue-name": "research", "volcano.sh/preemptable": "true"}
+	}
+	for name, tc := range map[string]struct {
+		set    []func(*jobsetv1alpha2.JobSet)
+		groups int
+	}{
+		"a gang":                         {[]func(*jobsetv1alpha2.JobSet){with("w", 2, oneCPU), scheduling()}, 1},
+		"a gang of some pods":            {[]func(*jobsetv1alpha2.JobSet){with("w", 2, oneCPU), scheduling(some)}, 1},
+		"no gang":                        {[]func(*jobsetv1alpha2.JobSet){with("w", 2, oneCPU), scheduling(basic)}, 1},
+		"without requests":               {[]func(*jobsetv1alpha2.JobSet){with("w", 2), scheduling()}, 1},
+		"a group for each Job":           {[]func(*jobsetv1alpha2.JobSet){with("w", 2, devices), scheduling(entries(entry(true, "w"))), queued}, 2},
+		"several groups":                 {[]func(*jobsetv1alpha2.JobSet){with("w", 2, devices), with("v", 1), scheduling(entries(entry(false, "v"), entry(false, "w")))}, 2},
+		"in order":                       {[]func(*jobsetv1alpha2.JobSet){with("w", 2, oneCPU), with("v", 1), scheduling(), inOrder}, 2},
+		"names that are cut to fit":      {[]func(*jobsetv1alpha2.JobSet){with(long, 2), with(long+"v", 1), scheduling(entries(entry(true, long), entry(false, long+"v")))}, 3},
+		"very many pods of one CPU":      {[]func(*jobsetv1alpha2.JobSet){with("w", 1, manyPods), scheduling()}, 1},
+		"replicatedJobs of no pods, too": {[]func(*jobsetv1alpha2.JobSet){with("w", 1, oneCPU), with("v", 0, devices), scheduling()}, 1},
+	} {
+		for _, api := range []GroupsAPI{GroupsVolcano, GroupsCoscheduling} {
+			t.Run(name+" of "+string(api), func(t *testing.T) {
+				o := observe(newSet(tc.set...))
+				o.Grouped = &Grouped{API: api, Provider: api.provider()}
+				groups := Decide(o).Groups.Create
+				diff(t, "groups", tc.groups, len(groups))
+				for _, group := range groups {
+					if err := podgroupkinds.Check(group); err != nil {
+						t.Errorf("%s: %v", group.GetName(), err)
+					}
+				}
+			})
+		}
+	}
+}
+
+// manyPods gives the one Job as many pods as a Job can have.
+func manyPods(rj *jobsetv1alpha2.ReplicatedJob) {
+	oneCPU(rj)
+	rj.Template.Spec.Parallelism, rj.Template.Spec.Completions = ptr.To[int32](math.MaxInt32), ptr.To[int32](math.MaxInt32)
 }
 
 // A Job that was created without a group gets it when it is resumed.

@@ -13,6 +13,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
+	"github.com/jobset-apiserver/jobset-apiserver/test/podgroupkinds"
 )
 
 func list(cpu, memory string) corev1.ResourceList {
@@ -120,6 +121,31 @@ func TestPodGroupOfKubernetes(t *testing.T) {
 	}
 	if got.GetKind() != "PodGroup" || got.GroupVersionKind().Group != "scheduling.k8s.io" || len(got.GetAnnotations()) > 0 {
 		t.Errorf("%s with the annotations %v, want a PodGroup of scheduling.k8s.io without", got.GroupVersionKind(), got.GetAnnotations())
+	}
+}
+
+// TestPodGroupsFitTheirKinds checks the PodGroups against the definitions of schedulers with an own kind.
+func TestPodGroupsFitTheirKinds(t *testing.T) {
+	for name, change := range map[string]func(*fixture){
+		"a group":        func(*fixture) {},
+		"LeaderReady":    func(f *fixture) { f.Set.Spec.StartupPolicy = leaderworkersetv1.StartupPolicyLeaderReady },
+		"leaders alone":  func(f *fixture) { f.Set.Spec.LeaderWorkerTemplate.GroupSize = ptr.To[int32](1) },
+		"no annotations": func(f *fixture) { f.Set.Annotations = nil },
+	} {
+		for _, gang := range []GangProvider{GangVolcano, GangCoscheduling} {
+			t.Run(name+" of "+string(gang), func(t *testing.T) {
+				f := ganged(t)
+				change(f)
+				f.Gang = gang
+				groups := f.settle().CreatePodGroups
+				if len(groups) != 1 {
+					t.Fatalf("the plan creates %d PodGroups, want 1", len(groups))
+				}
+				if err := podgroupkinds.Check(groups[0]); err != nil {
+					t.Errorf("%s: %v", groups[0].GetName(), err)
+				}
+			})
+		}
 	}
 }
 
