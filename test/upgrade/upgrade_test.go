@@ -98,15 +98,22 @@ func TestUpgrade(t *testing.T) {
 	u.complete(t)
 }
 
-// begin starts sets and a sequence, whose pods run until they are released.
+// begin starts sets and a sequence, whose pods run until they are released. One set asks for exclusive placement, which the earlier programs may not know or
+// have turned off.
 func (u *upgraded) begin(t *testing.T) {
 	t.Helper()
 	for i := range sets {
 		js := builders.JobSet(fmt.Sprintf("train-%d", i), builders.WithJobs("workers", jobs, 1))
 		template := &js.Spec.ReplicatedJobs[0].Template.Spec.Template
 		template.Annotations = map[string]string{outcome: "running"}
+		if i == 0 {
+			js.Annotations = map[string]string{jobsetv1alpha2.ExclusiveKey: "jobset-apiserver.io/rack"}
+		}
 		if _, err := u.JobSets.JobsetV1alpha2().JobSets(js.Namespace).Create(t.Context(), js, metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
+		}
+		if i == 0 { // the others may be in its way if the earlier programs place its Jobs, and they do not
+			framework.Eventually(t, waitTimeout, "the pods with exclusive placement run", func(ctx context.Context) error { return u.run(ctx, jobs) })
 		}
 	}
 	sequence := &batchv1alpha1.SequentialJob{
@@ -118,9 +125,8 @@ func (u *upgraded) begin(t *testing.T) {
 		t.Fatal(err)
 	}
 	framework.Eventually(t, waitTimeout, "all pods are ready, and that is in the status", func(ctx context.Context) error {
-		pods, err := u.Kube.CoreV1().Pods(builders.Namespace).List(ctx, metav1.ListOptions{FieldSelector: "status.phase=Running"})
-		if err != nil || len(pods.Items) != sets*jobs+1 {
-			return fmt.Errorf("%d pods run, want %d (%w)", len(pods.Items), sets*jobs+1, err)
+		if err := u.run(ctx, sets*jobs+1); err != nil {
+			return err
 		}
 		list, err := u.JobSets.JobsetV1alpha2().JobSets(builders.Namespace).List(ctx, metav1.ListOptions{})
 		if err != nil {
@@ -137,6 +143,18 @@ func (u *upgraded) begin(t *testing.T) {
 		}
 		return nil
 	})
+}
+
+// run returns an error unless so many pods run.
+func (u *upgraded) run(ctx context.Context, want int) error {
+	pods, err := u.Kube.CoreV1().Pods(builders.Namespace).List(ctx, metav1.ListOptions{FieldSelector: "status.phase=Running"})
+	if err != nil {
+		return err
+	}
+	if len(pods.Items) != want {
+		return fmt.Errorf("%d pods run, want %d", len(pods.Items), want)
+	}
+	return nil
 }
 
 // state is what an upgrade must not change: of Jobs and pods each version, of what we serve the identity and the generation.
@@ -163,7 +181,7 @@ func (u *upgraded) state(t *testing.T) map[string]string {
 	}
 	for i := range list.Items {
 		js := &list.Items[i]
-		state["jobset/"+js.Name] = fmt.Sprintf("%s generation %d restarts %d", js.UID, js.Generation, js.Status.Restarts)
+		state["jobset/"+js.Name] = fmt.Sprintf("%s generation %d restarts %d placed %t", js.UID, js.Generation, js.Status.Restarts, js.Status.Placement != nil)
 	}
 	sequence, err := u.JobSets.BatchV1alpha1().SequentialJobs(builders.Namespace).Get(t.Context(), "sequence", metav1.GetOptions{})
 	if err != nil {

@@ -93,6 +93,17 @@ func TestPlacement(t *testing.T) {
 		"nodes are set aside": {set: []func(*jobsetv1alpha2.JobSet){func(js *jobsetv1alpha2.JobSet) {
 			js.Annotations[jobsetv1alpha2.NodeSelectorStrategyKey] = "true"
 		}}, creates: "w-0, w-1, other-0"},
+		"Kueue is to assign the topology": {set: []func(*jobsetv1alpha2.JobSet){func(js *jobsetv1alpha2.JobSet) {
+			js.Spec.ReplicatedJobs[0].Template.Spec.Template.Annotations = map[string]string{"kueue.x-k8s.io/podset-required-topology": rack}
+		}}, creates: "w-0, w-1, other-0"},
+		"Kueue has assigned the topology of suspended Jobs": {
+			set:  []func(*jobsetv1alpha2.JobSet){assignedByKueue},
+			jobs: []*batchv1.Job{jobNamed("w", 0, jobIsSuspended), jobNamed("w", 1, jobIsSuspended)}, resumes: "js-w-0, js-w-1", creates: "other-0",
+		},
+		"Kueue takes over when the Jobs had domains": {
+			set:  []func(*jobsetv1alpha2.JobSet){assignedByKueue, placedAt(racks(0, 0, "a", "b"))},
+			jobs: []*batchv1.Job{jobNamed("w", 0, jobIsSuspended), jobNamed("w", 1, jobIsSuspended)}, resumes: "js-w-0, js-w-1", creates: "other-0", next: "0: a b",
+		},
 		"the set has finished": {set: []func(*jobsetv1alpha2.JobSet){completed, placedAt(racks(0, 0, "a", "b"))}, next: "0: a b"},
 		"the set completes": {
 			set:  []func(*jobsetv1alpha2.JobSet){pending, placedAt(racks(0, 0, "a", "b"))},
@@ -120,6 +131,11 @@ func TestPlacement(t *testing.T) {
 			diff(t, "condition", tc.condition, condition)
 		})
 	}
+}
+
+// assignedByKueue makes Kueue the one that assigns the topology of w.
+func assignedByKueue(js *jobsetv1alpha2.JobSet) {
+	js.Spec.ReplicatedJobs[0].Template.Spec.Template.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "kueue.x-k8s.io/topology"}}
 }
 
 func asked(unplaced []Unplaced) string {
