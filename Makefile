@@ -39,6 +39,19 @@ build: ## Build jobset-apiserver, jobset-controller and kubectl-jobset into bin/
 	go build -ldflags '$(LDFLAGS)' -o bin/jobset-controller ./cmd/controller
 	go build -ldflags '$(LDFLAGS)' -o bin/kubectl-jobset ./cmd/kubectl-jobset
 
+# Images and the plugin's archives depend on the commit, the version of Go and these variables only.
+.PHONY: images
+images: ## Build the images into _output/images, without a container engine.
+	@VERSION='$(VERSION)' LDFLAGS='$(LDFLAGS)' REGISTRY='$(REGISTRY)' hack/images.sh build
+
+.PHONY: push
+push: ## Push the images that were built to the registry REGISTRY.
+	@REGISTRY='$(REGISTRY)' PLAIN_HTTP='$(PLAIN_HTTP)' hack/images.sh push
+
+.PHONY: plugin
+plugin: ## Pack kubectl-jobset for all platforms, with a manifest for Krew, into _output/plugin.
+	@VERSION='$(VERSION)' LDFLAGS='$(LDFLAGS)' PLUGIN_URL='$(PLUGIN_URL)' hack/images.sh plugin
+
 .PHONY: up
 up: ## Start the local cluster; starts only what does not run.
 	@hack/cluster.sh up
@@ -60,6 +73,7 @@ suites: build ## Run all tests that start a control plane, two suites at a time.
 .PHONY: unit
 unit: ## Run the unit tests.
 	go test $(GO_TEST_FLAGS) ./pkg/... ./cmd/... ./hack/... ./test/bench/... ./test/docs/... ./test/hostile/... ./test/localcluster/... ./test/framework/... ./test/history/...
+	go test -C hack/images $(GO_TEST_FLAGS) ./...
 
 .PHONY: integration
 integration: ## Run our server behind a real kube-apiserver.

@@ -9,3 +9,6 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 bin=$(hack/ensure-lint.sh)
 
 "${bin}/golangci-lint" run --allow-parallel-runners ./...
+config=${PWD}/.golangci.yml
+cd hack/images
+"${bin}/golangci-lint" run --allow-parallel-runners --config "${config}" ./...
