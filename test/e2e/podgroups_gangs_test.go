@@ -24,24 +24,30 @@ const gang, room = 8, 12
 func (k *kubectl) withRoom() string {
 	k.Helper()
 	slots := "example.com/" + k.namespace
+	k.addNode(k.namespace, slots, room, nil)
+	return slots
+}
+
+// addNode adds a node that has room for so many pods which ask for the resource.
+func (k *kubectl) addNode(name, slots string, room int, labels map[string]string) {
+	k.Helper()
 	size := corev1.ResourceList{
 		corev1.ResourceCPU: resource.MustParse("64"), corev1.ResourceMemory: resource.MustParse("512Gi"),
 		corev1.ResourcePods: resource.MustParse("250"), corev1.ResourceName(slots): resource.MustParse(fmt.Sprint(room)),
 	}
 	node := &corev1.Node{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Node"},
-		ObjectMeta: metav1.ObjectMeta{Name: k.namespace, Annotations: map[string]string{"kwok.x-k8s.io/node": "fake"}},
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels, Annotations: map[string]string{"kwok.x-k8s.io/node": "fake"}},
 		Status:     corev1.NodeStatus{Allocatable: size, Capacity: size},
 	}
 	manifest, err := json.Marshal(node)
 	if err != nil {
 		k.Fatal(err)
 	}
-	k.Cleanup(func() { k.run("", "delete", "node", k.namespace) })
+	k.Cleanup(func() { k.run("", "delete", "node", name) })
 	k.okIn(string(manifest), "create", "-f", "-")
-	k.ok("wait", "--for=condition=Ready", "node/"+k.namespace, "--timeout=180s")
+	k.ok("wait", "--for=condition=Ready", "node/"+name, "--timeout=180s")
 	k.admitsPods()
-	return slots
 }
 
 // gangSpec is that of a pod of a gang, which succeeds once all of the gang run.
@@ -113,19 +119,4 @@ func TestGangsInTurnComplete(t *testing.T) {
 		want := fmt.Sprintf("%s %d by owners: %d/%d run, %d ready, Ready", plan.Families[1].Name, gang, gang, gang, gang)
 		k.eventually(groupSteps, func() string { return cmp.Diff(want, k.groupFigures(group)) })
 	}
-}
-
-// TestGangsThatAreScheduledAsAWholeComplete has the same pods come in turns, in a cluster whose scheduler places the pods of a group all
-// or none (alpha in Kubernetes 1.36): one gang runs whole, is ready and succeeds, and so does then the other.
-func TestGangsThatAreScheduledAsAWholeComplete(t *testing.T) {
-	const gates = "--feature-gates=GenericWorkload=true,GangScheduling=true"
-	k := newKubectlFor(t, startCluster(t, "gangs",
-		"CLUSTER_NODES=1", "CLUSTER_KUBE_SCHEDULER_ARGS="+gates, "CLUSTER_KUBE_APISERVER_ARGS="+gates+" --runtime-config=scheduling.k8s.io/v1alpha2=true"))
-	slots := k.withRoom()
-	for _, group := range []string{"left", "right"} {
-		k.okIn(fmt.Sprintf("{apiVersion: scheduling.k8s.io/v1alpha2, kind: PodGroup, metadata: {name: %s}, spec: {schedulingPolicy: {gang: {minCount: %d}}}}",
-			group, gang), "create", "-f", "-")
-	}
-	k.createInTurns(slots, 0, gang, "schedulingGroup: {podGroupName: GROUP}, ")
-	k.ok("wait", "--for=jsonpath={.status.phase}=Succeeded", "pods", "--all", "--timeout=180s")
 }

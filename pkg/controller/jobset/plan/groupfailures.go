@@ -63,7 +63,7 @@ func (c GroupChanges) add(r Results) Results {
 // gatesOfFields are the feature gates of the cluster without which it drops fields of groups.
 var gatesOfFields = map[string]string{
 	"schedulingConstraints": "TopologyAwareWorkloadScheduling", "resourceClaims": "DRAWorkloadResourceClaims",
-	"disruptionMode": "WorkloadAwarePreemption", "priorityClassName": "WorkloadAwarePreemption",
+	"disruptionMode": "WorkloadAwarePreemption",
 }
 
 // dropped returns a field of a PodGroup, or of a template, that the API did not keep; empty if it kept all. A group is not recreated for that: the result would

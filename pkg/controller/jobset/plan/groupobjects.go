@@ -162,8 +162,8 @@ func (g groupObjects) spec(group *podgroups.Group) map[string]any {
 	if m := asked.Disruption; m != nil {
 		out["disruptionMode"] = g.disruptionMode(m)
 	}
-	// Kubernetes 1.36 refuses the priority of a group without one more feature gate, and uses that of the pods.
-	if class := g.priorityClass(group); class != "" && g.api != GroupsV1alpha2 {
+	// A scheduler that preempts groups as a whole goes by the priority of the group, and not by that of its pods.
+	if class := g.priorityClass(group); class != "" {
 		out["priorityClassName"] = class
 	}
 	return out

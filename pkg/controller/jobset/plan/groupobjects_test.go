@@ -50,16 +50,16 @@ func TestGroupObjects(t *testing.T) {
 			`PodGroup js-w-0 {"disruptionMode":{"all":{}},"priorityClassName":"high",` + same + `,"workloadRef":{"templateName":"w-0","workloadName":"js"}}`,
 		}},
 		"all fields in 1.36": {api: GroupsV1alpha2, scheduling: all, want: []string{
-			`Workload js {` + owner + `,"podGroupTemplates":[{"disruptionMode":"PodGroup","name":"w-0",` + same + `}]}`,
-			`PodGroup js-w-0 {"disruptionMode":"PodGroup","podGroupTemplateRef":{"workload":{"podGroupTemplateName":"w-0","workloadName":"js"}},` + same + `}`,
+			`Workload js {` + owner + `,"podGroupTemplates":[{"disruptionMode":"PodGroup","name":"w-0","priorityClassName":"high",` + same + `}]}`,
+			`PodGroup js-w-0 {"disruptionMode":"PodGroup","podGroupTemplateRef":{"workload":{"podGroupTemplateName":"w-0","workloadName":"js"}},"priorityClassName":"high",` + same + `}`,
 		}},
 		"no gang": {api: GroupsV1beta1, scheduling: basic, want: []string{
 			`Workload js {` + owner + `,"podGroupTemplates":[{"disruptionMode":{"single":{}},"name":"js","priorityClassName":"high","schedulingPolicy":{"basic":{}}}]}`,
 			`PodGroup js {"disruptionMode":{"single":{}},"priorityClassName":"high","schedulingPolicy":{"basic":{}},"workloadRef":{"templateName":"js","workloadName":"js"}}`,
 		}},
 		"no gang in 1.36": {api: GroupsV1alpha2, scheduling: basic, want: []string{
-			`Workload js {` + owner + `,"podGroupTemplates":[{"disruptionMode":"Pod","name":"js","schedulingPolicy":{"basic":{}}}]}`,
-			`PodGroup js {"disruptionMode":"Pod","podGroupTemplateRef":{"workload":{"podGroupTemplateName":"js","workloadName":"js"}},"schedulingPolicy":{"basic":{}}}`,
+			`Workload js {` + owner + `,"podGroupTemplates":[{"disruptionMode":"Pod","name":"js","priorityClassName":"high","schedulingPolicy":{"basic":{}}}]}`,
+			`PodGroup js {"disruptionMode":"Pod","podGroupTemplateRef":{"workload":{"podGroupTemplateName":"js","workloadName":"js"}},"priorityClassName":"high","schedulingPolicy":{"basic":{}}}`,
 		}},
 	}
 	for name, tc := range cases {

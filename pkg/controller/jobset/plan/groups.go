@@ -198,19 +198,19 @@ func specsOf(object *unstructured.Unstructured) (out []map[string]any) {
 	return out
 }
 
-// sameFields compares the fields that belong to the set. Those with a default of the API count only if they are wanted.
+// sameFields compares the fields that belong to the set. Those with a default of the API count only if they are wanted. A cluster that does not
+// preempt groups as a whole drops their priority class, without which the priority of the pods counts.
 func sameFields(want, have map[string]any) bool {
 	for _, key := range []string{"name", "minMember", "workloadRef", "podGroupTemplateRef", "schedulingPolicy", "schedulingConstraints", "resourceClaims"} {
 		if !equality.Semantic.DeepEqual(want[key], have[key]) {
 			return false
 		}
 	}
-	for _, key := range []string{"disruptionMode", "priorityClassName"} {
-		if want[key] != nil && !equality.Semantic.DeepEqual(want[key], have[key]) {
-			return false
-		}
+	if want["disruptionMode"] != nil && !equality.Semantic.DeepEqual(want["disruptionMode"], have["disruptionMode"]) {
+		return false
 	}
-	return true
+	class, kept := want["priorityClassName"], have["priorityClassName"]
+	return class == nil || kept == nil || class == kept
 }
 
 // groupNames are the groups of the Jobs of one replicatedJob.

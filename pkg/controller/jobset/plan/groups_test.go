@@ -74,6 +74,22 @@ func TestGroups(t *testing.T) {
 		}
 	}
 	none := func(string, *unstructured.Unstructured) {}
+	class := func(value string) func(string, *unstructured.Unstructured) {
+		return func(name string, object *unstructured.Unstructured) {
+			switch {
+			case name != "PodGroup/js":
+			case value == "":
+				unstructured.RemoveNestedField(object.Object, "spec", "priorityClassName")
+			default:
+				_ = unstructured.SetNestedField(object.Object, value, "spec", "priorityClassName")
+			}
+		}
+	}
+	prioritized := func(js *jobsetv1alpha2.JobSet) {
+		for i := range js.Spec.ReplicatedJobs {
+			js.Spec.ReplicatedJobs[i].Template.Spec.Template.Spec.PriorityClassName = "high"
+		}
+	}
 	suspendedJobs := []*batchv1.Job{jobNamed("w", 0, jobIsSuspended, inGroup("js")), jobNamed("w", 1, jobIsSuspended, inGroup("js")), jobNamed("other", 0, jobIsSuspended, inGroup("js"))}
 	for name, tc := range map[string]struct {
 		set  []func(*jobsetv1alpha2.JobSet)
@@ -131,6 +147,13 @@ func TestGroups(t *testing.T) {
 					_ = unstructured.SetNestedSlice(object.Object, []any{map[string]any{"name": "mine"}}, "spec", "podGroupTemplates")
 				}
 			},
+		},
+		"a cluster that drops priority classes": {
+			set: []func(*jobsetv1alpha2.JobSet){scheduling(), prioritized}, have: class(""), creates: "w-0 js js, w-1 js js, other-0 js js",
+		},
+		"another priority class": {set: []func(*jobsetv1alpha2.JobSet){scheduling(), prioritized}, have: class("low"), groups: "-PodGroup/js"},
+		"the default priority class of the cluster": {
+			set: []func(*jobsetv1alpha2.JobSet){scheduling()}, have: class("default"), creates: "w-0 js js, w-1 js js, other-0 js js",
 		},
 		"defaults of the API do not matter": {
 			set: []func(*jobsetv1alpha2.JobSet){scheduling()}, creates: "w-0 js js, w-1 js js, other-0 js js", have: func(name string, object *unstructured.Unstructured) {
