@@ -4,6 +4,7 @@
 package jobset
 
 import (
+	"context"
 	"errors"
 	"testing"
 	"time"
@@ -57,6 +58,40 @@ func TestNodesAreCounted(t *testing.T) {
 			diff(t, "requests after some time", 2, asked)
 		})
 	}
+}
+
+// TestNodesAreCountedWithoutLock has the API take its time. Whoever knows a number goes on with it, and who knows none waits for the one answer.
+func TestNodesAreCountedWithoutLock(t *testing.T) {
+	kube, now := fake.NewClientset(), testclock.NewFakePassiveClock(time.Date(2026, 5, 4, 3, 2, 1, 0, time.UTC))
+	c := newNodeCounter(kube, now)
+	requests, answers := make(chan struct{}, 8), make(chan int64)
+	kube.PrependReactor("list", "nodes", func(clientgotesting.Action) (bool, runtime.Object, error) {
+		requests <- struct{}{}
+		rest := <-answers
+		return true, &corev1.NodeList{ListMeta: metav1.ListMeta{RemainingItemCount: &rest, Continue: "next"}, Items: make([]corev1.Node, 1)}, nil
+	})
+	counted := make(chan int, 8)
+	begin := func() { go func() { counted <- c.count(t.Context()) }() }
+	begin()
+	<-requests
+	begin() // waits, or finds the answer
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	diff(t, "nodes for a caller who does not wait", 0, c.count(gone))
+	answers <- 99
+	diff(t, "nodes", 100, <-counted)
+	diff(t, "nodes for who waited", 100, <-counted)
+
+	now.SetTime(now.Now().Add(nodesKept))
+	begin()
+	<-requests
+	for range 3 {
+		diff(t, "nodes while the API is asked again", 100, c.count(t.Context()))
+	}
+	answers <- 199
+	diff(t, "nodes for who asked again", 200, <-counted)
+	diff(t, "nodes after that", 200, c.count(t.Context()))
+	diff(t, "requests that nobody waited for", 0, len(requests))
 }
 
 // TestJobsWithoutRoomBecauseOfAvoidedNodes reads the words of the scheduler, for a set that avoids nodes only.
