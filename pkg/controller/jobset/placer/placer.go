@@ -59,7 +59,8 @@ type Config struct {
 // Placer places Jobs.
 type Placer struct {
 	Config
-	watch *informers.OnDemand[view]
+	// watch shows nodes and pods.
+	watch source
 
 	mu sync.Mutex
 	// waiting are the requests of sets that wait for domains.
@@ -95,7 +96,7 @@ type given struct {
 
 // New returns a Placer that has given nothing away.
 func New(config Config) *Placer {
-	p := &Placer{Config: config, waiting: map[cache.ObjectName]*waiting{}, given: map[cache.ObjectName]given{}, moves: newMoves()}
+	p := newPlacer(config)
 	p.watch = (&informers.OnDemand[view]{
 		Name: "placement", Kube: config.Kube, Filled: p.changed, Needed: config.Needed,
 		Declare: func(kind *informers.Kind) *view {
@@ -105,6 +106,10 @@ func New(config Config) *Placer {
 		},
 	}).Prepare()
 	return p
+}
+
+func newPlacer(config Config) *Placer {
+	return &Placer{Config: config, waiting: map[cache.ObjectName]*waiting{}, given: map[cache.ObjectName]given{}, moves: newMoves()}
 }
 
 // Run watches what placements depend on, while any set asks for one, until the context ends.
@@ -156,11 +161,20 @@ func (p *Placer) unwatched(w *waiting) *plan.Placed {
 	}
 	left := watchedAfter - now.Sub(w.asked)
 	if left <= 0 {
-		w.explain(now, reasonUnknown, "nodes and pods are not known yet: "+strings.Join(p.watch.Unfilled(), ", "))
+		w.explain(now, reasonUnknown, unknownMessage(p.watch.Unfilled()))
 		left = newsAfter
 	}
 	p.wakeAfter(left)
 	return w.answer
+}
+
+// unknownMessage says which resources are not known. There are none to name while their watches are still to begin.
+func unknownMessage(unfilled []string) string {
+	const message = "nodes and pods are not known yet"
+	if len(unfilled) == 0 {
+		return message
+	}
+	return message + ": " + strings.Join(unfilled, ", ")
 }
 
 // answers reports whether a placement is about the present attempt of a set, and has all Jobs that are unplaced.

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
@@ -18,6 +19,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/client-go/tools/cache"
+	testclock "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
@@ -111,8 +114,9 @@ func TestPodsTakeDomains(t *testing.T) {
 func TestUnwatched(t *testing.T) {
 	e := newEnv(t, placement.WhenFullWait)
 	started := make(chan struct{})
-	e.watch.Declare = func() func(*informers.Kind) *view {
-		declare := e.watch.Declare
+	watch := e.watch.(*informers.OnDemand[view])
+	watch.Declare = func() func(*informers.Kind) *view {
+		declare := watch.Declare
 		return func(kind *informers.Kind) *view {
 			<-started
 			return declare(kind)
@@ -127,6 +131,25 @@ func TestUnwatched(t *testing.T) {
 	e.awaitWoken("js")
 	if placed, got := e.ask(js); got != "NodesUnknown" || !strings.HasPrefix(placed.Message, "nodes and pods are not known yet") {
 		t.Errorf("later: %q, %v", got, placed)
+	}
+}
+
+// TestUnknownMessage names what is missing, and ends properly if nothing is.
+func TestUnknownMessage(t *testing.T) {
+	for want, unfilled := range map[string][]string{
+		"nodes and pods are not known yet":                                         nil,
+		"nodes and pods are not known yet: pods":                                   {"pods"},
+		"nodes and pods are not known yet: nodes (nodes is forbidden), daemonsets": {"nodes (nodes is forbidden)", "daemonsets"},
+	} {
+		if got := unknownMessage(unfilled); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+	// Nobody runs the watches.
+	p := New(Config{Clock: testclock.NewFakeClock(time.Date(2026, 5, 4, 3, 2, 1, 0, time.UTC)), Wake: func(cache.ObjectName) {}})
+	w := &waiting{asked: p.Clock.Now().Add(-watchedAfter)}
+	if got, want := p.unwatched(w).Message, "nodes and pods are not known yet"; got != want {
+		t.Errorf("before the watches begin: %q, want %q", got, want)
 	}
 }
 

@@ -47,8 +47,10 @@ func (p *Placer) wakeAll() {
 }
 
 // follow reports changes that may make room. A pod that gets a node does not.
-func (p *Placer) follow(informer *informers.Informer) {
-	informer.AddEventHandler(cache.ResourceEventHandlerDetailedFuncs{
+func (p *Placer) follow(informer *informers.Informer) { informer.AddEventHandler(p.handler()) }
+
+func (p *Placer) handler() cache.ResourceEventHandler {
+	return cache.ResourceEventHandlerDetailedFuncs{
 		AddFunc: func(obj any, initial bool) {
 			if _, pod := obj.(*watchedPod); !pod && !initial {
 				p.changed()
@@ -64,7 +66,7 @@ func (p *Placer) follow(informer *informers.Informer) {
 			p.noteNode(gone, nil)
 			p.changed()
 		},
-	})
+	}
 }
 
 // makesRoom reports whether the change of an object may make room.
