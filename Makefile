@@ -42,7 +42,7 @@ build: ## Build jobset-apiserver, jobset-controller and kubectl-jobset into bin/
 # Images and the plugin's archives depend on the commit, the version of Go and these variables only.
 .PHONY: images
 images: ## Build the images into _output/images, without a container engine.
-	@VERSION='$(VERSION)' LDFLAGS='$(LDFLAGS)' REGISTRY='$(REGISTRY)' hack/images.sh build
+	@VERSION='$(VERSION)' LDFLAGS='$(LDFLAGS)' REGISTRY='$(REGISTRY)' PLATFORMS='$(PLATFORMS)' hack/images.sh build
 
 .PHONY: push
 push: ## Push the images that were built to the registry REGISTRY.

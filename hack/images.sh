@@ -27,7 +27,7 @@ if [[ "${command}" != push ]]; then
 fi
 
 case "${command}" in
-  build) images build "${release[@]}" --output "${root}/_output/images" --registry "${REGISTRY:-}" ;;
+  build) images build "${release[@]}" --output "${root}/_output/images" --registry "${REGISTRY:-}" --platforms "${PLATFORMS:-}" ;;
   push) images push --output "${root}/_output/images" --registry "${REGISTRY:-}" --plain-http="${PLAIN_HTTP:-false}" ;;
   plugin) images plugin "${release[@]}" --output "${root}/_output/plugin" --url "${PLUGIN_URL:-}" ;;
   *) echo "hack/images.sh: the command must be build, push or plugin, is ${command}" >&2; exit 1 ;;

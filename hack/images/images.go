@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/jobset-apiserver/jobset-apiserver/hack/images/golang"
 	"github.com/jobset-apiserver/jobset-apiserver/hack/images/oci"
 	"github.com/jobset-apiserver/jobset-apiserver/hack/images/sbom"
 )
@@ -32,10 +33,43 @@ func sbomName(p program, platform fmt.Stringer) string {
 	return p.Name + "-" + platform.String() + ".cdx.json"
 }
 
+// imageOptions are what differs between builds of one release.
+type imageOptions struct {
+	// Registry and path by which nodes know the images. The default is what nodes put in front of names without a registry.
+	Registry string
+	// Platforms that images are built for.
+	Platforms []golang.Platform
+}
+
+// parsePlatforms parses names such as linux/amd64,linux/arm64. The order of the platforms in an image is always the same.
+func parsePlatforms(list string) ([]golang.Platform, error) {
+	if list == "" {
+		return imagePlatforms, nil
+	}
+	wanted := map[string]bool{}
+	for _, name := range strings.Split(list, ",") {
+		wanted[name] = true
+	}
+	var out []golang.Platform
+	var known []string
+	for _, platform := range imagePlatforms {
+		name := platform.OS + "/" + platform.Arch
+		known = append(known, name)
+		if wanted[name] {
+			out = append(out, platform)
+			delete(wanted, name)
+		}
+	}
+	if len(wanted) > 0 {
+		return nil, fmt.Errorf("--platforms must be of %s, is %q", strings.Join(known, ","), list)
+	}
+	return out, nil
+}
+
 // buildImages writes an archive for each program, the bills of materials beside it, and the digests of all images.
-func buildImages(ctx context.Context, r *release, programs []program, registry string, out io.Writer) error {
-	if registry == "" {
-		registry = localPrefix
+func buildImages(ctx context.Context, r *release, programs []program, options imageOptions, out io.Writer) error {
+	if options.Registry == "" {
+		options.Registry = localPrefix
 	}
 	if err := os.MkdirAll(r.Output, 0o755); err != nil {
 		return err
@@ -43,7 +77,7 @@ func buildImages(ctx context.Context, r *release, programs []program, registry s
 	var digests strings.Builder
 	for _, p := range programs {
 		start := time.Now()
-		digest, err := buildImage(ctx, r, p, registry)
+		digest, err := buildImage(ctx, r, p, options)
 		if err != nil {
 			return err
 		}
@@ -59,7 +93,7 @@ func buildImages(ctx context.Context, r *release, programs []program, registry s
 
 func mebibytes(n int64) float64 { return float64(n) / (1 << 20) }
 
-func buildImage(ctx context.Context, r *release, p program, registry string) (string, error) {
+func buildImage(ctx context.Context, r *release, p program, options imageOptions) (string, error) {
 	dir, err := os.MkdirTemp(r.Output, ".build-")
 	if err != nil {
 		return "", err
@@ -70,7 +104,7 @@ func buildImage(ctx context.Context, r *release, p program, registry string) (st
 		return "", err
 	}
 	var binaries []oci.Binary
-	for _, platform := range imagePlatforms {
+	for _, platform := range options.Platforms {
 		binary := oci.Binary{Platform: platform, File: filepath.Join(dir, p.Name+"-"+platform.String())}
 		if err := r.Source.Build(ctx, p.Package, platform, binary.File); err != nil {
 			return "", err
@@ -91,7 +125,7 @@ func buildImage(ctx context.Context, r *release, p program, registry string) (st
 	if err != nil {
 		return "", err
 	}
-	if err := oci.Write(filepath.Join(r.Output, archiveName(p)), registry+"/"+p.Name, r.Version, index, documents); err != nil {
+	if err := oci.Write(filepath.Join(r.Output, archiveName(p)), options.Registry+"/"+p.Name, r.Version, index, documents); err != nil {
 		return "", err
 	}
 	digest, err := index.Digest()

@@ -31,7 +31,7 @@ func TestImages(t *testing.T) {
 	first, second := tinyRelease(t, "a"), tinyRelease(t, "a/longer/path")
 	for _, r := range []*release{first, second} {
 		var out bytes.Buffer
-		if err := buildImages(t.Context(), r, []program{tiny}, "", &out); err != nil {
+		if err := buildImages(t.Context(), r, []program{tiny}, imageOptions{Platforms: imagePlatforms}, &out); err != nil {
 			t.Fatal(err)
 		}
 		if !regexp.MustCompile(`^tiny\.tar: [0-9.]+ MiB, tiny:v1\.2\.3, sha256:[0-9a-f]{64}, in [0-9]+s\n$`).MatchString(out.String()) {
@@ -94,6 +94,31 @@ func expectModules(t *testing.T, file string) {
 		if !bytes.Contains(content, []byte(want)) {
 			t.Errorf("%s does not have %s", filepath.Base(file), want)
 		}
+	}
+}
+
+// TestRegistryIsInNamesOnly checks that the registry is part of the name under which nodes import an image, and not of the image.
+func TestRegistryIsInNamesOnly(t *testing.T) {
+	digests := map[string]bool{}
+	for registry, want := range map[string]string{
+		"":                          "docker.io/library/tiny:v1.2.3",
+		"registry.example.com/team": "registry.example.com/team/tiny:v1.2.3",
+	} {
+		r := tinyRelease(t, "a")
+		if err := buildImages(t.Context(), r, []program{tiny}, imageOptions{Registry: registry, Platforms: imagePlatforms[:1]}, io.Discard); err != nil {
+			t.Fatal(err)
+		}
+		archive, err := oci.Read(filepath.Join(r.Output, "tiny.tar"), t.TempDir())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if archive.Name != want {
+			t.Errorf("with the registry %q, the image is %s, want %s", registry, archive.Name, want)
+		}
+		digests[outputs(t, r)["digests.txt"]] = true
+	}
+	if len(digests) != 1 {
+		t.Error("the digest must not depend on the registry")
 	}
 }
 

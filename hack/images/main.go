@@ -48,13 +48,15 @@ func runBuild(ctx context.Context, args []string, out io.Writer) error {
 	fs := flag.NewFlagSet("build", flag.ContinueOnError)
 	r.flags(fs)
 	registry := fs.String("registry", "", "registry and path that nodes know the images by; the default is what nodes add to names without a registry")
+	platforms := fs.String("platforms", "", "platforms that images are built for, separated by commas; all by default")
 	if err := parse(fs, args); err != nil {
 		return err
 	}
-	if err := r.validate(); err != nil {
+	selected, err := parsePlatforms(*platforms)
+	if err := errors.Join(r.validate(), err); err != nil {
 		return err
 	}
-	return buildImages(ctx, &r, servers, *registry, out)
+	return buildImages(ctx, &r, servers, imageOptions{Registry: *registry, Platforms: selected}, out)
 }
 
 func runPush(ctx context.Context, args []string, out io.Writer) error {

@@ -117,7 +117,7 @@ func TestPushMistakes(t *testing.T) {
 		}
 	}
 	built := tinyRelease(t, "a")
-	if err := buildImages(t.Context(), built, []program{tiny}, "", io.Discard); err != nil {
+	if err := buildImages(t.Context(), built, []program{tiny}, imageOptions{Platforms: imagePlatforms}, io.Discard); err != nil {
 		t.Fatal(err)
 	}
 	tests := map[string]struct {

@@ -4,6 +4,7 @@
 package main
 
 import (
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -87,6 +88,32 @@ func TestReleaseMistakes(t *testing.T) {
 	}
 }
 
+func TestPlatforms(t *testing.T) {
+	tests := map[string]struct {
+		list, want, wantErr string
+	}{
+		"all by default":      {"", "[linux-amd64 linux-arm64]", ""},
+		"one":                 {"linux/arm64", "[linux-arm64]", ""},
+		"in another order":    {"linux/arm64,linux/amd64", "[linux-amd64 linux-arm64]", ""},
+		"one that is unknown": {"linux/amd64,linux/s390x", "", `--platforms must be of linux/amd64,linux/arm64, is "linux/amd64,linux/s390x"`},
+		"an empty name":       {"linux/amd64,", "", "--platforms must be of linux/amd64,linux/arm64"},
+	}
+	for title, test := range tests {
+		t.Run(title, func(t *testing.T) {
+			got, err := parsePlatforms(test.list)
+			if test.wantErr != "" {
+				if err == nil || !strings.Contains(err.Error(), test.wantErr) {
+					t.Errorf("error is %v, want one with %q", err, test.wantErr)
+				}
+				return
+			}
+			if err != nil || fmt.Sprint(got) != test.want {
+				t.Errorf("platforms are %v (%v), want %s", got, err, test.want)
+			}
+		})
+	}
+}
+
 func TestCommandMistakes(t *testing.T) {
 	tests := map[string]struct {
 		args []string
@@ -113,7 +140,7 @@ func TestBuildFailureHasOutputOfGo(t *testing.T) {
 	if err := os.WriteFile(main, []byte("package main\n\nfunc main() { missing() }\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	err := buildImages(t.Context(), r, []program{tiny}, "", io.Discard)
+	err := buildImages(t.Context(), r, []program{tiny}, imageOptions{Platforms: imagePlatforms}, io.Discard)
 	if err == nil || !strings.Contains(err.Error(), "building ./cmd/tiny for linux-amd64") || !strings.Contains(err.Error(), "undefined: missing") {
 		t.Errorf("error is %v, want the program and the message of the compiler", err)
 	}
