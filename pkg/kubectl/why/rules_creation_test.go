@@ -185,6 +185,31 @@ func scheduleCases() map[string]diagnosisCase {
 			}),
 			want: PodGroupWaits, words: []string{"pod group train", "needs 4 pods"},
 		},
+		"the gang of the pods is not complete": {
+			evidence: healthy(pods(func(pod *corev1.Pod) { noNode("")(pod); pod.Status.Conditions = pod.Status.Conditions[1:] }), inGang(3)),
+			want:     PodGroupWaits, words: []string{"2 pods wait for the pod group train", "only while 3 of its pods exist that have not ended, and there are 2"},
+		},
+		"a pod is replaced after another one of its gang has succeeded": {
+			evidence: healthy(pods(func(pod *corev1.Pod) { noNode("")(pod); pod.Status.Conditions = pod.Status.Conditions[1:] }), inGang(2), func(e *Evidence) {
+				e.Pods[0].Status.Phase = corev1.PodSucceeded
+			}),
+			want: PodGroupWaits, words: []string{"1 pod waits for the pod group train", "only while 2 of its pods exist that have not ended, and there are 1"},
+		},
+		"the scheduler does not look at a gang that is complete": {
+			evidence: healthy(pods(func(pod *corev1.Pod) { noNode("")(pod); pod.Status.Conditions = pod.Status.Conditions[1:] }), inGang(2)),
+			want:     SchedulerSilent, words: []string{"scheduler default-scheduler"},
+		},
+	}
+}
+
+// inGang puts all pods into a gang of a size.
+func inGang(size int64) func(*Evidence) {
+	return func(e *Evidence) {
+		for _, pod := range e.Pods {
+			pod.Spec.SchedulingGroup = &corev1.PodSchedulingGroup{PodGroupName: ptr.To("train")}
+		}
+		policy := map[string]any{"gang": map[string]any{"minCount": size}}
+		e.PodGroups = unstructuredMap("train", kueueObject("PodGroup", "train", map[string]any{"schedulingPolicy": policy}, kueueCondition("PodGroupScheduled", "True", "")))
 	}
 }
 

@@ -46,6 +46,9 @@ func (d *diagnosis) whyWithoutNode(pod *corev1.Pod) Cause {
 		if d.Now.Sub(pod.CreationTimestamp.Time) < schedulerGrace {
 			return ""
 		}
+		if d.gangIncomplete(pod) {
+			return PodGroupWaits
+		}
 		return SchedulerSilent
 	}
 	return d.unschedulable(pod, c.Message)
@@ -78,6 +81,8 @@ func (d *diagnosis) withoutNode(cause Cause, pods []*corev1.Pod) Finding {
 	case SchedulerSilent:
 		f.Summary = fmt.Sprintf("the scheduler %s has not considered %s: it does not run, or no scheduler has this name", first.Spec.SchedulerName, count(n, "pod"))
 		f.Commands = append(f.Commands, "kubectl -n kube-system get pods,leases")
+	case PodGroupWaits:
+		d.incompleteGang(&f, first, n)
 	case UnboundClaim:
 		d.unbound(&f, first, n)
 	default:
