@@ -44,6 +44,9 @@ type answers struct {
 	patches  []patch
 	lacks    string // the answer to a pod with a service account of its own
 
+	served    map[string][]string // the resources of versions of APIs that are served, by path
+	notServed error               // the answer to the question for them
+
 	placed    *plan.Placed // the answer to the question for domains
 	notPlaced error
 
@@ -76,9 +79,23 @@ func (a *answers) place(context.Context, *jobsetv1alpha2.JobSet) (*plan.Placed, 
 	return a.placed, a.notPlaced
 }
 
-func (a *answers) document(_ context.Context, _ string, into any) error {
-	into.(*gatesDocument).FeatureGates = a.gates
-	return a.noGates
+func (a *answers) document(_ context.Context, path string, into any) error {
+	list, ofAPI := into.(*metav1.APIResourceList)
+	if !ofAPI {
+		into.(*gatesDocument).FeatureGates = a.gates
+		return a.noGates
+	}
+	resources, served := a.served[path]
+	if a.notServed != nil {
+		return a.notServed
+	}
+	if !served {
+		return apierrors.NewNotFound(schema.GroupResource{}, "")
+	}
+	for _, name := range resources {
+		list.APIResources = append(list.APIResources, metav1.APIResource{Name: name})
+	}
+	return nil
 }
 
 func (a *answers) createStatefulSet(ctx context.Context, sts *appsv1.StatefulSet) error {

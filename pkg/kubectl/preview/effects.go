@@ -70,7 +70,7 @@ func (u update) effect(field string) (Effect, string) {
 		return u.suspendEffect()
 	case sizePath.MatchString(field):
 		return u.scaleEffect(sizePath.FindStringSubmatch(field)[1])
-	case podPath.MatchString(field):
+	case podPath.MatchString(field), section == "scheduling":
 		return u.templateEffect()
 	}
 	return u.sectionEffect(section)
@@ -124,7 +124,7 @@ func (u update) scaleEffect(index string) (Effect, string) {
 	return EffectScale, text + "; the pods that stay run on"
 }
 
-// templateEffect is that of a pod template, which may change only while the set is suspended.
+// templateEffect is that of a pod template, or of the groups of pods, which may change only while the set is suspended.
 func (u update) templateEffect() (Effect, string) {
 	if helper.Suspended(u.next) {
 		return EffectOnResume, "pods have it once the set is resumed"

@@ -108,6 +108,7 @@ func (p *previewer) runNew(ctx context.Context, object *unstructured.Unstructure
 		p.out.Notes = append(p.out.Notes, note)
 	}
 	p.previewPlacement(ctx, note == "")
+	p.previewScheduling(ctx)
 	if err := p.lookAround(ctx); err != nil {
 		return err
 	}

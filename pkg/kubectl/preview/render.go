@@ -44,6 +44,7 @@ func (s *Set) Lines(t cli.Terminal) []string {
 	lines = append(lines, "")
 	lines = append(lines, renderChildren(s, t)...)
 	lines = append(lines, s.Placement.lines(t)...)
+	lines = append(lines, s.Scheduling.lines(t)...)
 	if len(s.Quota) > 0 {
 		lines = append(lines, "")
 		lines = append(lines, renderQuota(s.Quota, t)...)

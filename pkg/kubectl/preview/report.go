@@ -42,6 +42,8 @@ type Set struct {
 	Claims  []Child `json:"claims,omitempty"`
 	// Placement is what would become of Jobs with exclusive placement. Absent if the set has none.
 	Placement *Placement `json:"placement,omitempty"`
+	// Scheduling are the groups of pods for the scheduler. Absent if the set asks for none.
+	Scheduling *Scheduling `json:"scheduling,omitempty"`
 	// Quota has one entry for each limit that the set counts towards.
 	Quota []QuotaLine `json:"quota,omitempty"`
 

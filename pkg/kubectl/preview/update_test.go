@@ -113,6 +113,12 @@ func TestChangesOfASetThatExists(t *testing.T) {
 			},
 			want: []string{"spec.replicatedJobs[0].template.spec.template.spec.nodeSelector[a.b/c]: (none) -> d [OnResume] pods have it once the set is resumed"},
 		},
+		"groups of the pods of a suspended set": {
+			live: []func(*jobsetv1alpha2.JobSet){suspended, asGang}, change: func(js *jobsetv1alpha2.JobSet) {
+				js.Spec.Scheduling.SchedulingPolicy = &jobsetv1alpha2.SchedulingPolicy{Basic: &jobsetv1alpha2.BasicSchedulingPolicy{}}
+			},
+			want: []string{"spec.scheduling.schedulingPolicy: (none) -> {\"basic\":{}} [OnResume] pods have it once the set is resumed"},
+		},
 		"time to live": {
 			change: func(js *jobsetv1alpha2.JobSet) { js.Spec.TTLSecondsAfterFinished = ptr.To[int32](60) },
 			want:   []string{"spec.ttlSecondsAfterFinished: (none) -> 60 [Immediate] the set is deleted 60 seconds after it has finished"},

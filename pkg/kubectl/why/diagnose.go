@@ -36,8 +36,8 @@ var rules = map[string][]rule{
 // running are the rules of a set that should run.
 var running = []rule{
 	managedByOther, heldAfterRestore, controllerGone, nameTaken, creationRefused, jobSuspended, podsRefused, childrenBlocked, permissionMissing,
-	nodesLost, terminatingPods, domainsPending, domainsSearched, domainRoom, schedulingRefused, podGroups, containersWaiting, podsFailed, serviceTrouble, hostnamesDisabled,
-	failedAgain, dependencies, startupOrder, health,
+	nodesLost, terminatingPods, domainsPending, domainsSearched, domainRoom, schedulingRefused, podGroups, gangs, containersWaiting, podsFailed, serviceTrouble,
+	hostnamesDisabled, failedAgain, dependencies, startupOrder, health,
 }
 
 // Diagnose explains the state of the set. It finds something in every case, also that all is well.

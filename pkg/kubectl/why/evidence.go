@@ -37,11 +37,11 @@ type Evidence struct {
 	Sequence *batchv1alpha1.SequentialJob
 	Set      *leaderworkersetv1.LeaderWorkerSet
 	Unread   error
-	// Groups are those of a LeaderWorkerSet; nil for other kinds. TakenSet is a StatefulSet of its name that it does not own, and Gangs are the
-	// PodGroups of Volcano that its pods wait for.
+	// Groups are those of a LeaderWorkerSet; nil for other kinds. TakenSet is a StatefulSet of its name that it does not own.
 	Groups   *snapshot.Groups
 	TakenSet *appsv1.StatefulSet
-	Gangs    map[string]*unstructured.Unstructured
+	// Gangs are the PodGroups that pods wait for, by name, of schedulers that have a kind of their own, by product.
+	Gangs map[string]map[string]*unstructured.Unstructured
 	// Child is that of a JobSet which the current step of a sequence runs; nil for other steps.
 	Child *Evidence
 	// Jobs and Pods are those of the set, or of the current step of a sequence; without the object, those that carry its name.

@@ -133,24 +133,47 @@ func (l *loader) readNodesOfLeaders(ctx context.Context) {
 	})
 }
 
-// volcanoPodGroups are the PodGroups of Volcano.
-var volcanoPodGroups = schema.GroupVersionResource{Group: "scheduling.volcano.sh", Version: "v1beta1", Resource: "podgroups"}
+// gangScheduler is a scheduler of gangs with PodGroups of its own.
+type gangScheduler struct {
+	product  string
+	resource schema.GroupVersionResource
+	// waits are the phases before the pods of a group are scheduled.
+	waits []string
+	// groupOf returns the name of the PodGroup of a pod; empty for none.
+	groupOf func(*corev1.Pod) string
+}
 
-// readGangs reads the PodGroups of Volcano that pods without a node belong to.
+var gangSchedulers = []gangScheduler{
+	{
+		product: "Volcano", resource: schema.GroupVersionResource{Group: "scheduling.volcano.sh", Version: "v1beta1", Resource: "podgroups"}, waits: []string{"", "Pending", "Inqueue"},
+		groupOf: func(pod *corev1.Pod) string { return pod.Annotations[leaderworkersetv1.PodGroupNameAnnotationKey] },
+	},
+	{
+		product: "the coscheduling plugin", resource: schema.GroupVersionResource{Group: "scheduling.x-k8s.io", Version: "v1alpha1", Resource: "podgroups"},
+		waits:   []string{"", "Pending", "PreScheduling", "Scheduling"},
+		groupOf: func(pod *corev1.Pod) string { return pod.Labels[leaderworkersetv1.CoschedulingLabelKey] },
+	},
+}
+
+// readGangs reads the PodGroups of schedulers of gangs that pods without a node belong to.
 func (l *loader) readGangs(ctx context.Context) {
-	var names []string
-	for _, pod := range l.e.Pods {
-		if name := pod.Annotations[leaderworkersetv1.PodGroupNameAnnotationKey]; name != "" && pod.Spec.NodeName == "" && pod.Spec.SchedulingGroup == nil {
-			names = append(names, name)
+	l.e.Gangs = map[string]map[string]*unstructured.Unstructured{}
+	for _, scheduler := range gangSchedulers {
+		var names []string
+		for _, pod := range l.e.Pods {
+			if name := scheduler.groupOf(pod); name != "" && pod.Spec.NodeName == "" && pod.Spec.SchedulingGroup == nil {
+				names = append(names, name)
+			}
 		}
+		if len(names) == 0 {
+			continue
+		}
+		found := map[string]*unstructured.Unstructured{}
+		byName(ctx, l, "podgroups."+scheduler.resource.Group, names, found, func(ctx context.Context, name string) (*unstructured.Unstructured, error) {
+			return l.Dynamic.Resource(scheduler.resource).Namespace(l.Namespace).Get(ctx, name, metav1.GetOptions{})
+		})
+		l.e.Gangs[scheduler.product] = found
 	}
-	if len(names) == 0 {
-		return
-	}
-	l.e.Gangs = map[string]*unstructured.Unstructured{}
-	byName(ctx, l, "podgroups."+volcanoPodGroups.Group, names, l.e.Gangs, func(ctx context.Context, name string) (*unstructured.Unstructured, error) {
-		return l.Dynamic.Resource(volcanoPodGroups).Namespace(l.Namespace).Get(ctx, name, metav1.GetOptions{})
-	})
 }
 
 // groupsNames lists LeaderWorkerSets.

@@ -101,6 +101,11 @@ func podCasesOfGroups() map[string]groupsCase {
 		}}, PodGroupWaits, "the pod group vllm-1-k is not scheduled, and its pods are only scheduled together: 2 pods need 3 nodes", "describe podgroup vllm-1-k"},
 		"a gang of Volcano waits": {[]func(*groupsCluster){leaderOnly(func(pod *corev1.Pod) { pod.Spec.NodeName, pod.CreationTimestamp = "", before(time.Second) }), volcano("Inqueue")}, PodGroupWaits,
 			"the pod group vllm-1-k of Volcano is Inqueue, and its pods are only scheduled together: 2/2 tasks in gang unschedulable", ""},
+		"a gang of coscheduling waits": {[]func(*groupsCluster){leaderOnly(func(pod *corev1.Pod) { pod.Spec.NodeName, pod.CreationTimestamp = "", before(time.Second) }), coscheduled(
+			&unstructured.Unstructured{Object: map[string]any{"status": map[string]any{"phase": "PreScheduling"}}})}, PodGroupWaits,
+			"the pod group vllm-1-k of the coscheduling plugin is PreScheduling, and its pods are only scheduled together", "describe podgroups.scheduling.x-k8s.io vllm-1-k"},
+		"a gang of coscheduling lacks": {[]func(*groupsCluster){leaderOnly(func(pod *corev1.Pod) { pod.Spec.NodeName, pod.CreationTimestamp = "", before(time.Second) }), coscheduled(nil)}, PodGroupWaits,
+			"the pods wait for the pod group vllm-1-k of the coscheduling plugin, which does not exist", "describe podgroups.scheduling.x-k8s.io vllm-1-k"},
 		"a group has used up its restarts": {[]func(*groupsCluster){recreated(leaderworkersetv1.GroupStatus{Restarts: 3, Failed: true}), says("Failed", "MaxGroupRestartsExceeded", "too many")}, MaxRestartsReached,
 			"group 1 has used up its 3 restarts (maxGroupRestarts) and is left as it is; the last failure: container main of pod vllm-1-1 on node node-1 ended with exit code 139", "restart lws/vllm --group 1"},
 		"a group waits": {[]func(*groupsCluster){recreated(leaderworkersetv1.GroupStatus{Restarts: 4, RestartsInRow: 4, RestartAt: ptr.To(metav1.NewTime(now.Add(40 * time.Second)))})}, GroupBackoff,

@@ -11,6 +11,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/snapshot"
@@ -85,31 +86,40 @@ func labelMissing(d *diagnosis) []Finding {
 	}}
 }
 
-// gangs looks at the PodGroups of Volcano.
+// gangs looks at the PodGroups of schedulers that have a kind of their own.
 func gangs(d *diagnosis) []Finding {
 	var findings []Finding
-	for _, name := range sortedKeys(d.Gangs) {
-		gang := d.Gangs[name]
-		f := Finding{Cause: PodGroupWaits, Commands: []string{d.kubectl("describe podgroups.%s %s", volcanoPodGroups.Group, name)}}
-		if gang == nil {
-			f.Summary = fmt.Sprintf("the pods wait for the pod group %s of Volcano, which does not exist", name)
-			f.Evidence = []Fact{{Object: object("podgroup", name), Text: "does not exist"}}
-			findings = append(findings, f)
-			continue
+	for i := range gangSchedulers {
+		scheduler := &gangSchedulers[i]
+		found := d.Gangs[scheduler.product]
+		for _, name := range sortedKeys(found) {
+			if f := d.gang(scheduler, name, found[name]); f != nil {
+				findings = append(findings, *f)
+			}
 		}
-		phase := text(gang, "status", "phase")
-		if phase != "" && phase != "Pending" && phase != "Inqueue" {
-			continue
-		}
-		f.Summary = fmt.Sprintf("the pod group %s of Volcano is %s, and its pods are only scheduled together", name, cmp.Or(phase, "new"))
-		f.Evidence = []Fact{{Object: object("podgroup", name), Text: "status.phase is " + cmp.Or(phase, "not set")}}
-		if c := conditionOf(gang, "Unschedulable"); c != nil {
-			f.Summary += ": " + oneLine(c.Message)
-			f.Evidence = append(f.Evidence, conditionFact(object("podgroup", name), c))
-		}
-		findings = append(findings, f)
 	}
 	return findings
+}
+
+// gang says what a PodGroup waits for; nil if it does not.
+func (d *diagnosis) gang(scheduler *gangScheduler, name string, gang *unstructured.Unstructured) *Finding {
+	f := &Finding{Cause: PodGroupWaits, Commands: []string{d.kubectl("describe podgroups.%s %s", scheduler.resource.Group, name)}}
+	if gang == nil {
+		f.Summary = fmt.Sprintf("the pods wait for the pod group %s of %s, which does not exist", name, scheduler.product)
+		f.Evidence = []Fact{{Object: object("podgroup", name), Text: "does not exist"}}
+		return f
+	}
+	phase := text(gang, "status", "phase")
+	if !slices.Contains(scheduler.waits, phase) {
+		return nil
+	}
+	f.Summary = fmt.Sprintf("the pod group %s of %s is %s, and its pods are only scheduled together", name, scheduler.product, cmp.Or(phase, "new"))
+	f.Evidence = []Fact{{Object: object("podgroup", name), Text: "status.phase is " + cmp.Or(phase, "not set")}}
+	if c := conditionOf(gang, "Unschedulable"); c != nil {
+		f.Summary += ": " + oneLine(c.Message)
+		f.Evidence = append(f.Evidence, conditionFact(object("podgroup", name), c))
+	}
+	return f
 }
 
 // groupFact is what is on record of a group.

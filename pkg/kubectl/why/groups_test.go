@@ -156,9 +156,15 @@ func updates(c *groupsCluster) {
 
 func volcano(phase string) func(*groupsCluster) {
 	return func(c *groupsCluster) {
-		c.Gangs = map[string]*unstructured.Unstructured{"vllm-1-k": {Object: map[string]any{"status": map[string]any{
+		c.Gangs = map[string]map[string]*unstructured.Unstructured{"Volcano": {"vllm-1-k": {Object: map[string]any{"status": map[string]any{
 			"phase": phase, "conditions": []any{map[string]any{"type": "Unschedulable", "status": "True", "reason": "NotEnoughResources", "message": "2/2 tasks in gang unschedulable"}},
-		}}}}
+		}}}}}
+	}
+}
+
+func coscheduled(group *unstructured.Unstructured) func(*groupsCluster) {
+	return func(c *groupsCluster) {
+		c.Gangs = map[string]map[string]*unstructured.Unstructured{"the coscheduling plugin": {"vllm-1-k": group}}
 	}
 }
 

@@ -152,5 +152,6 @@ func (l *loader) readMoreOfSet() []func(context.Context) {
 		func(ctx context.Context) { l.readService(ctx, d) },
 		func(ctx context.Context) { l.readTakenJobs(ctx, takenNames(d)) },
 		func(ctx context.Context) { l.readPlacement(ctx, d) },
+		l.readGangs,
 	}
 }
