@@ -91,7 +91,7 @@ type ReplicatedJobPlacement struct {
 
 // JobPlacement is where one Job runs.
 type JobPlacement struct {
-	// domain is the value of the label. It is empty if the scheduler chooses it, because no domain had room when the Job was placed.
+	// domain is the value of the label. It is empty while the scheduler chooses it, because no domain had room when the Job was placed.
 	Domain string
 
 	// nodes is how many nodes of the domain the pods of the Job could use when it was placed.

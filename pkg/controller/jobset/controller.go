@@ -66,6 +66,8 @@ type Config struct {
 	Workers int
 	// PlacementWhenFull is what becomes of sets with exclusive placement for whose Jobs there are not enough domains.
 	PlacementWhenFull placement.WhenFull
+	// PlacementMoveAfter is how long pods wait for nodes before their Job moves to another domain; 0 is placement.DefaultMoveAfter.
+	PlacementMoveAfter time.Duration
 	// AvoidFailedNodes is for how long pods keep off nodes on which an attempt failed, unless a JobSet says otherwise; 0 for not at all.
 	AvoidFailedNodes time.Duration
 }

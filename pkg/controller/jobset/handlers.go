@@ -148,11 +148,13 @@ func (c *Controller) onPods() cache.ResourceEventHandlerFuncs {
 	}
 }
 
-// enqueueScheduled looks at the set of a pod for which the scheduler finds no node, or found none before, and when preemption begins or ceases to
-// make room for it.
+// enqueueScheduled looks at the set of a pod for which the scheduler finds no node, or found none before, when preemption begins or ceases to
+// make room for it, and when it gets a node in a domain that the scheduler has chosen.
 func (c *Controller) enqueueScheduled(was, is *watchedPod) {
 	before, after := was != nil && was.Unschedulable(), is != nil && is.Unschedulable()
 	switch {
+	case is != nil && is.landed() && (was == nil || !was.landed()):
+		c.queue.AddSoon(is.setName())
 	case before && after && was.Nominated() != is.Nominated():
 		c.queue.AddSoon(is.setName())
 	case before && !after:

@@ -35,6 +35,8 @@ const (
 	indexSet = "set"
 	// indexUnschedulable is the same index of those pods for which the scheduler finds no node.
 	indexUnschedulable = "unschedulable"
+	// indexLanded is the index of pods on nodes by the UID of their Job, if the scheduler chose its topology domain.
+	indexLanded = "landed"
 	// indexPlacement is the index of JobSets by what they have to do with exclusive placement: placed and asking, or one of both.
 	indexPlacement = "placement"
 	// indexGroups is the index of JobSets with groups of pods: grouped, and also asking until they have finished.
@@ -92,6 +94,9 @@ func podIndexers(gates gates.Gates) cache.Indexers {
 	indexers := cache.Indexers{indexUnschedulable: unschedulableOf}
 	if gates.InPlaceRestart {
 		indexers[indexSet] = setOf
+	}
+	if gates.ExclusivePlacement {
+		indexers[indexLanded] = landedOf
 	}
 	return indexers
 }

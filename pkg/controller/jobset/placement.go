@@ -27,6 +27,8 @@ type Placer interface {
 	// Move returns to which domain one of the Jobs goes whose pods get no nodes, and when to ask again. It is asked each time the set is looked at, also
 	// without such Jobs.
 	Move(ctx context.Context, js *jobsetv1alpha2.JobSet, stuck []plan.Stuck) (plan.Moving, error)
+	// Locate returns the domains of the nodes on which pods of Jobs are, and when to ask again if one is not known.
+	Locate(js *jobsetv1alpha2.JobSet, jobs []plan.Unlocated) plan.Located
 	// Settled is called for a set that needs no domain now, and Forget for one that is gone.
 	Settled(key cache.ObjectName)
 	Forget(key cache.ObjectName)
@@ -42,6 +44,8 @@ func (noPlacer) Place(context.Context, *jobsetv1alpha2.JobSet, []plan.Unplaced) 
 func (noPlacer) Move(context.Context, *jobsetv1alpha2.JobSet, []plan.Stuck) (plan.Moving, error) {
 	return plan.Moving{}, nil
 }
+
+func (noPlacer) Locate(*jobsetv1alpha2.JobSet, []plan.Unlocated) plan.Located { return plan.Located{} }
 
 func (noPlacer) Settled(cache.ObjectName) {}
 
@@ -61,7 +65,42 @@ func (s *Syncer) observePlacement(ctx context.Context, obs *plan.Observed) (err 
 	if !obs.Gates.ExclusivePlacement {
 		return nil
 	}
+	if err := s.locate(obs); err != nil {
+		return err
+	}
 	return s.observeMoves(ctx, obs)
+}
+
+// locate adds the domains that the scheduler has chosen.
+func (s *Syncer) locate(obs *plan.Observed) error {
+	var landed []plan.Unlocated
+	for _, job := range plan.UnlocatedJobs(*obs) {
+		node, err := s.deps.Caches.Landed(job.UID)
+		if err != nil {
+			return err
+		}
+		if job.Node = node; node != "" {
+			landed = append(landed, job)
+		}
+	}
+	if len(landed) > 0 {
+		obs.Located = s.deps.Placer.Locate(obs.JobSet, landed)
+	}
+	return nil
+}
+
+// Landed returns a node on which a pod of a Job is whose domain the scheduler chooses; empty if there is none.
+func (c caches) Landed(job types.UID) (node string, err error) {
+	objs, err := c.pods.ByIndex(indexLanded, string(job))
+	if err != nil {
+		return "", fmt.Errorf("listing pods of job %s: %w", job, err)
+	}
+	for _, obj := range objs {
+		if pod, ok := obj.(*watchedPod); ok && (node == "" || pod.node.Value() < node) {
+			node = pod.node.Value()
+		}
+	}
+	return node, nil
 }
 
 // observeMoves adds the Job that leaves its domain.
@@ -121,7 +160,7 @@ func (c caches) Priorities() map[string]int32 {
 // newPlacer returns the placer of a controller, and has it follow the sets that hold domains.
 func (c *Controller) newPlacer() *placer.Placer {
 	p := placer.New(placer.Config{
-		Kube: c.Kube, Clock: clock.RealClock{}, WhenFull: c.PlacementWhenFull, Wake: c.queue.Add,
+		Kube: c.Kube, Clock: clock.RealClock{}, WhenFull: c.PlacementWhenFull, MoveAfter: c.PlacementMoveAfter, Wake: c.queue.Add,
 		Placed: func() ([]*jobsetv1alpha2.JobSet, error) { return c.caches.byPlacement(placed) },
 		Needed: func() bool {
 			sets, err := c.caches.byPlacement(asking)
@@ -159,7 +198,9 @@ func freesDomain(was, is *jobsetv1alpha2.Placement) bool {
 		out := sets.New[domain]()
 		for i := range at.ReplicatedJobs {
 			for _, job := range at.ReplicatedJobs[i].Jobs {
-				out.Insert(domain{at.ReplicatedJobs[i].TopologyKey, job.Domain})
+				if job.Domain != "" {
+					out.Insert(domain{at.ReplicatedJobs[i].TopologyKey, job.Domain})
+				}
 			}
 		}
 		return out

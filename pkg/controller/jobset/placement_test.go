@@ -156,6 +156,7 @@ func TestFreesDomain(t *testing.T) {
 		"a Job comes":                {racks(a), racks(a, b), false},
 		"a Job goes":                 {racks(a, b), racks(a), true},
 		"a Job moves":                {racks(a), racks(b), true},
+		"a Job is located":           {racks(a, jobsetv1alpha2.JobPlacement{}), racks(a, b), false},
 		"domains are of another key": {racks(a), zones, true},
 	} {
 		t.Run(name, func(t *testing.T) { diff(t, "frees a domain", tc.want, freesDomain(tc.was, tc.is)) })

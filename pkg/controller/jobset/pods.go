@@ -32,6 +32,8 @@ type watchedPod struct {
 	// containerRestarts is the largest number of restarts of a container.
 	containerRestarts int32
 	phase             podPhase
+	// byScheduler means that the scheduler chooses a topology domain for the Job.
+	byScheduler bool
 }
 
 // podPhase is a phase in one byte.
@@ -65,7 +67,7 @@ var _ metav1.ObjectMetaAccessor = &watchedPod{}
 func newWatchedPod(pod *corev1.Pod) *watchedPod {
 	kept := &watchedPod{
 		Pod: failures.NewPod(pod), set: pod.Labels[jobsetv1alpha2.JobSetNameKey],
-		node: unique.Make(pod.Spec.NodeName), phase: phaseOf(pod),
+		node: unique.Make(pod.Spec.NodeName), phase: phaseOf(pod), byScheduler: placedByScheduler(pod),
 	}
 	if strings.HasPrefix(kept.Name, kept.set) {
 		kept.set = kept.Name[:len(kept.set)]
@@ -80,6 +82,15 @@ func newWatchedPod(pod *corev1.Pod) *watchedPod {
 	}
 	return kept
 }
+
+// placedByScheduler returns whether a pod has exclusive placement and is not led into a domain.
+func placedByScheduler(pod *corev1.Pod) bool {
+	topology := pod.Annotations[jobsetv1alpha2.ExclusiveKey]
+	return topology != "" && pod.Spec.NodeSelector[topology] == ""
+}
+
+// landed returns whether the pod is on a node in a domain that the scheduler chose.
+func (p *watchedPod) landed() bool { return p.byScheduler && p.node.Value() != "" }
 
 // setName returns the name of the set that is on the pod.
 func (p *watchedPod) setName() cache.ObjectName {
@@ -97,6 +108,14 @@ func (p *watchedPod) planned() plan.Pod {
 func unschedulableOf(obj any) ([]string, error) {
 	if pod, ok := obj.(*watchedPod); ok && pod.Unschedulable() {
 		return []string{pod.setName().String()}, nil
+	}
+	return nil, nil
+}
+
+// landedOf indexes those pods that are on a node in a domain which the scheduler chose, by the UID of their Job.
+func landedOf(obj any) ([]string, error) {
+	if pod, ok := obj.(*watchedPod); ok && pod.landed() {
+		return []string{string(pod.JobUID())}, nil
 	}
 	return nil, nil
 }

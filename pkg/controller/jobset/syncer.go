@@ -4,6 +4,7 @@
 package jobset
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math/rand/v2"
@@ -23,6 +24,7 @@ import (
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/children"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/placement"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/restore"
 )
 
@@ -40,7 +42,9 @@ type Caches interface {
 	HasClaim(name cache.ObjectName) (bool, error)
 	// Unschedulable returns the number of pods of the set for which the scheduler finds no node, and its reason for one of them.
 	Unschedulable(key cache.ObjectName) (pods int, reason string, err error)
-	// Waiting returns the same pods by the UID of their Job.
+	// Landed returns a node on which a pod of a Job is whose topology domain the scheduler chooses; empty if there is none.
+	Landed(job types.UID) (node string, err error)
+	// Waiting returns the unschedulable pods by the UID of their Job.
 	Waiting(key cache.ObjectName) (map[types.UID]plan.Waiting, error)
 	// Priorities returns the values of PriorityClasses by name, and under the empty name that of pods which name none; nil without exclusive placement.
 	Priorities() map[string]int32
@@ -72,6 +76,8 @@ type SyncerConfig struct {
 	Nodes func(ctx context.Context) int
 	// AvoidFailedNodes is for how long pods keep off nodes on which an attempt failed, unless the set says otherwise; 0 for not at all.
 	AvoidFailedNodes time.Duration
+	// MoveAfter is how long pods wait for nodes before their Job moves to another topology domain.
+	MoveAfter time.Duration
 	// Recorder sends events.
 	Recorder events.EventRecorder
 	// Gates are the feature gates that change decisions.
@@ -127,6 +133,7 @@ func newSyncer(c *Controller, host children.Host) *Syncer {
 	config := SyncerConfig{
 		Host: &host, Caches: c.caches, Recorder: c.Recorder, Gates: c.Gates, FirstCause: c.firstCause,
 		Restore: c.restoreState, Nodes: newNodeCounter(c.Kube, c.Clock).count, AvoidFailedNodes: c.AvoidFailedNodes,
+		MoveAfter: cmp.Or(c.PlacementMoveAfter, placement.DefaultMoveAfter),
 		JobSets: func(namespace string) children.OwnerClient[*jobsetv1alpha2.JobSet] {
 			return c.JobSets.JobsetV1alpha2().JobSets(namespace)
 		},

@@ -45,6 +45,9 @@ func (o *Options) Complete(ctx context.Context, flags *pflag.FlagSet) error {
 		takeSet(from, &o.AvoidFailedNodes, &d.Duration, avoidFlag, "avoidFailedNodes")
 	}
 	take(from, &o.PlacementWhenFull, config.Placement.WhenFull, placementFlag, "placement.whenFull")
+	if d := config.Placement.MoveAfter; d != nil {
+		takeSet(from, &o.PlacementMoveAfter, &d.Duration, moveFlag, "placement.moveAfter")
+	}
 	if config.LeaderElection != nil {
 		o.takeLeaderElection(from, config.LeaderElection)
 	}

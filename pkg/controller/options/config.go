@@ -42,6 +42,8 @@ type configuration struct {
 type placementConfig struct {
 	// WhenFull is what happens without enough topology domains: affinity or wait.
 	WhenFull string `json:"whenFull"`
+	// MoveAfter is how long pods wait for nodes before their Job moves to another topology domain.
+	MoveAfter *metav1.Duration `json:"moveAfter"`
 }
 
 type gangConfig struct {

@@ -44,6 +44,9 @@ const placementFlag = "placement-when-full"
 
 var placementsWhenFull = []string{string(placement.WhenFullAffinity), string(placement.WhenFullWait)}
 
+// moveFlag is the flag for how long pods wait for nodes before their Job moves.
+const moveFlag = "placement-move-after"
+
 // avoidFlag is the flag for how long pods keep off nodes on which an attempt failed.
 const avoidFlag = "avoid-failed-nodes"
 
@@ -106,6 +109,10 @@ func (o *Options) addControllersFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.PlacementWhenFull, placementFlag, o.PlacementWhenFull,
 		"What happens to JobSets with exclusive placement for whose Jobs there are not enough topology domains: affinity creates the Jobs with "+
 			"affinities by which the scheduler finds domains, for example because nodes are added for them; wait creates no Job before there are enough. "+
+			"Has an effect only with the feature gate ExclusivePlacement.")
+	fs.DurationVar(&o.PlacementMoveAfter, moveFlag, o.PlacementMoveAfter,
+		"How long pods of a Job with exclusive placement wait for nodes in its topology domain before the Job moves to another one with room, from 30s to 1h. "+
+			"It should be longer than a node takes to start, and doubles with each move of the Job, up to 1h. "+
 			"Has an effect only with the feature gate ExclusivePlacement.")
 	fs.DurationVar(&o.AvoidFailedNodes, avoidFlag, o.AvoidFailedNodes,
 		"For how long the pods of a JobSet keep off a node on which an attempt of it failed, from 0s, for not at all, to 720h. "+
@@ -178,6 +185,9 @@ func (o *Options) validatePlacement() error {
 	if !slices.Contains(placementsWhenFull, o.PlacementWhenFull) {
 		return o.flagError(placementFlag, "must be %s, not %q", strings.Join(placementsWhenFull, " or "), o.PlacementWhenFull)
 	}
+	if d := o.PlacementMoveAfter; d < placement.MinMoveAfter || d > placement.MaxMoveAfter {
+		return o.flagError(moveFlag, "must be from 30s to 1h, such as 5m, not %s", d)
+	}
 	return nil
 }
 
@@ -207,8 +217,9 @@ func newJobSetController(o *Options, clients clients, kind *informers.Kind, broa
 		Gates:     features.JobSet(o.gate),
 		Workers:   *o.Workers[jobset.Name],
 
-		PlacementWhenFull: placement.WhenFull(o.PlacementWhenFull),
-		AvoidFailedNodes:  o.AvoidFailedNodes,
+		PlacementWhenFull:  placement.WhenFull(o.PlacementWhenFull),
+		PlacementMoveAfter: o.PlacementMoveAfter,
+		AvoidFailedNodes:   o.AvoidFailedNodes,
 	})
 }
 

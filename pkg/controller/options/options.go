@@ -59,6 +59,8 @@ type Options struct {
 	GangProvider string
 	// PlacementWhenFull is what happens to JobSets with exclusive placement for whose Jobs there are not enough topology domains.
 	PlacementWhenFull string
+	// PlacementMoveAfter is how long pods of a Job with exclusive placement wait for nodes before the Job moves to another topology domain.
+	PlacementMoveAfter time.Duration
 	// AvoidFailedNodes is for how long the pods of JobSets keep off nodes on which an attempt failed; 0 for not at all.
 	AvoidFailedNodes time.Duration
 	// Logs is the configuration of logging.
@@ -104,6 +106,7 @@ func NewOptions() (*Options, error) {
 		Controllers:        []string{allControllers},
 		Workers:            defaultWorkers(),
 		PlacementWhenFull:  string(placement.WhenFullAffinity),
+		PlacementMoveAfter: placement.DefaultMoveAfter,
 		Logs:               logsapi.NewLoggingConfiguration(),
 		gate:               gate,
 	}, nil

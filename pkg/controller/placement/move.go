@@ -4,6 +4,7 @@
 package placement
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 )
@@ -56,14 +57,18 @@ func (w WhenFull) action(o Outcome) Action {
 }
 
 const (
-	// moveAfter is how long pods of a Job wait for a node in its domain: longer than a node takes to start.
-	moveAfter = 5 * time.Minute
-	// maxMoveAfter bounds the time, which doubles with each move.
-	maxMoveAfter = time.Hour
+	// DefaultMoveAfter is how long pods of a Job wait for a node in its domain: longer than most nodes take to start.
+	DefaultMoveAfter = 5 * time.Minute
+	// MinMoveAfter and MaxMoveAfter bound the time, which doubles with each move. Shorter than MinMoveAfter would be less than schedulers take for
+	// preemption and for another try.
+	MinMoveAfter = 30 * time.Second
+	MaxMoveAfter = time.Hour
 )
 
 // Pending is a Job with a domain in which some of its pods get no node.
 type Pending struct {
+	// After is how long its pods wait before the Job moves for the first time; 0 is DefaultMoveAfter.
+	After time.Duration
 	// Since is since when the scheduler has found none for any of them. It is zero if none waits.
 	Since time.Time
 	// Nominated is whether a node is nominated for one of them: preemption is making room.
@@ -92,11 +97,11 @@ func DecideMove(p Pending, now time.Time) Move {
 	if p.Since.IsZero() || p.Nominated || p.Ready {
 		return Move{}
 	}
-	wait := moveAfter
-	for i := 0; i < p.Moves && wait < maxMoveAfter; i++ {
+	wait := cmp.Or(p.After, DefaultMoveAfter)
+	for i := 0; i < p.Moves && wait < MaxMoveAfter; i++ {
 		wait *= 2
 	}
-	wait = min(wait, maxMoveAfter)
+	wait = min(wait, MaxMoveAfter)
 	from := latest(p.Since, p.NodesGained, p.Moved)
 	if left := from.Add(wait).Sub(now); left > 0 {
 		return Move{After: min(left, wait)}

@@ -28,6 +28,9 @@ func TestDecideMove(t *testing.T) {
 		"and no more than an hour":     {Pending{Since: ago(time.Hour), Moves: 1 << 30}, Move{Due: true, Reason: "its pods got no node for 1h0m0s"}},
 		"it moved, pods wait since":    {Pending{Since: ago(time.Hour), Moves: 1, Moved: ago(time.Minute)}, Move{After: 9 * time.Minute}},
 		"a clock that went back":       {Pending{Since: now.Add(time.Hour)}, Move{After: 5 * time.Minute}},
+		"it waits for less":            {Pending{Since: ago(time.Minute), After: 30 * time.Second}, Move{Due: true, Reason: "its pods got no node for 1m0s"}},
+		"it waits for more":            {Pending{Since: ago(5 * time.Minute), After: time.Hour}, Move{After: 55 * time.Minute}},
+		"less, doubled":                {Pending{Since: ago(time.Minute), After: 45 * time.Second, Moves: 1}, Move{After: 30 * time.Second}},
 		"no moves, oddly":              {Pending{Since: ago(time.Minute), Moves: -1}, Move{After: 4 * time.Minute}},
 	} {
 		t.Run(name, func(t *testing.T) {

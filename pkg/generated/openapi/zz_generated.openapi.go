@@ -3883,7 +3883,7 @@ func schema_pkg_apis_jobset_v1alpha2_JobPlacement(ref common.ReferenceCallback) 
 				Properties: map[string]spec.Schema{
 					"domain": {
 						SchemaProps: spec.SchemaProps{
-							Description: "domain is the value of the label. It is empty if the scheduler chooses it, because no domain had room when the Job was placed.",
+							Description: "domain is the value of the label. It is empty while the scheduler chooses it, because no domain had room when the Job was placed.",
 							Type:        []string{"string"},
 							Format:      "",
 						},

@@ -132,7 +132,7 @@ type ReplicatedJobPlacement struct {
 
 // JobPlacement is where one Job runs.
 type JobPlacement struct {
-	// domain is the value of the label. It is empty if the scheduler chooses it, because no domain had room when the Job was placed.
+	// domain is the value of the label. It is empty while the scheduler chooses it, because no domain had room when the Job was placed.
 	// +optional
 	Domain string `json:"domain,omitempty" protobuf:"bytes,1,opt,name=domain"`
 

@@ -85,7 +85,7 @@ func (m *mover) again(after time.Duration) {
 // try moves a Job if it is time and there is a domain with room.
 func (m *mover) try(ctx context.Context, s *plan.Stuck) error {
 	now := m.Clock.Now()
-	pending := placement.Pending{Since: s.Since, Nominated: s.Nominated}
+	pending := placement.Pending{After: m.MoveAfter, Since: s.Since, Nominated: s.Nominated}
 	if moves := s.At.Moves; moves != nil && moves.LastTime != nil {
 		pending.Moves, pending.Moved = len(moves.Left), moves.LastTime.Time
 	}

@@ -54,6 +54,8 @@ type Config struct {
 	Needed func() bool
 	// WhenFull is what becomes of sets for whose Jobs there are not enough domains.
 	WhenFull placement.WhenFull
+	// MoveAfter is how long pods wait for nodes before their Job moves to another domain; 0 is placement.DefaultMoveAfter.
+	MoveAfter time.Duration
 }
 
 // Placer places Jobs.

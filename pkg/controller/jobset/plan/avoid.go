@@ -202,7 +202,7 @@ func (b *statusBuilder) leftToForget() time.Duration {
 	}
 	patience := forgetAfter
 	if b.o.Gates.ExclusivePlacement && AsksForPlacement(b.o.JobSet) {
-		patience *= 2 // the Job may find room in another domain
+		patience += b.o.MoveAfter // the Job may find room in another domain
 	}
 	return patience - b.o.Now.Sub(since)
 }

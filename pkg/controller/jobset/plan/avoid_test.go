@@ -198,9 +198,12 @@ func TestForgetWhenOnlyThatRoomIsLeft(t *testing.T) {
 		attempt jobsetv1alpha2.Attempt
 		shutOut []types.UID
 		minutes int
+		placed  bool
 		want    bool
 		again   time.Duration
 	}{
+		"not before a Job may have moved":   {attempt: runs(2, keepsOff(1, 30, "n1", "n2"), created(2)), shutOut: []types.UID{"uid-js-w-1"}, minutes: 11, placed: true, again: 4 * time.Minute},
+		"when it has not":                   {attempt: runs(2, keepsOff(1, 30, "n1", "n2"), created(2)), shutOut: []types.UID{"uid-js-w-1"}, minutes: 15, placed: true, want: true},
 		"after some minutes":                {attempt: runs(2, keepsOff(1, 30, "n1", "n2"), created(2)), shutOut: []types.UID{"uid-js-w-1"}, minutes: 5, want: true},
 		"not before":                        {attempt: runs(2, keepsOff(1, 30, "n1", "n2"), created(2)), shutOut: []types.UID{"uid-js-w-1"}, minutes: 4, again: time.Minute},
 		"not for other reasons":             {attempt: runs(2, keepsOff(1, 30, "n1", "n2"), created(2)), minutes: 50},
@@ -215,6 +218,11 @@ func TestForgetWhenOnlyThatRoomIsLeft(t *testing.T) {
 			jobs := []*batchv1.Job{jobNamed("w", 0, attempt("1"), ready, avoiding("n1,n2")), jobNamed("w", 1, attempt("1"), avoiding("n1,n2")), jobNamed("w", 2, attempt("1"))}
 			o := observe(js, jobs...)
 			o.KeepAttempts, o.Nodes, o.ShutOut = true, 30, sets.New(tc.shutOut...)
+			if tc.placed {
+				js.Annotations[jobsetv1alpha2.ExclusiveKey] = rack
+				o.Gates.ExclusivePlacement, o.MoveAfter = true, 10*time.Minute
+				js.Status.Placement = racks(1, 0, "a", "b", "c")
+			}
 			o.Unschedulable = Unschedulable{Pods: 1, Reason: "no node fits", Since: now.Add(-time.Duration(tc.minutes) * time.Minute)}
 			p := Decide(o)
 			diff(t, "deleted at once", []string(nil), refNames(p.DeleteJobs))

@@ -45,6 +45,7 @@ func Decide(o Observed) Plan {
 // else may happen until that is stored.
 func (b *statusBuilder) judge(kids children) bool {
 	b.followAttempt(kids)
+	b.locate()
 	succeeded := len(kids.failed) == 0 && successPolicyMet(b.o, kids)
 	for _, policy := range []func(Observed, children) *verdict{deadlineVerdict, failureVerdict, inPlaceVerdict} {
 		if v := policy(b.o, kids); v != nil && !succeeded {
@@ -80,7 +81,7 @@ func childWrites(o Observed, kids children, st *statusBuilder) Plan {
 	st.noteReady()
 	st.setStartTime()
 	p.RequeueAfter = sooner(sooner(sooner(timeToDeadline(o, st.next.StartTime), st.setUnschedulable()), o.Moving.After), st.timeToForget(kids))
-	p.RequeueAfter = sooner(p.RequeueAfter, p.Groups.awaitGroups(o))
+	p.RequeueAfter = sooner(sooner(p.RequeueAfter, p.Groups.awaitGroups(o)), o.Located.After)
 	if moreCreations {
 		p.RequeueAfter = sooner(p.RequeueAfter, backlogPatience) // should nobody take care of the Jobs that are there
 	}

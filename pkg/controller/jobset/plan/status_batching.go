@@ -82,8 +82,9 @@ func mayWait(o Observed, next *jobsetv1alpha2.JobSetStatus) bool {
 	// One replicatedJob of very many completes nothing that anybody waits for.
 	many := len(o.JobSet.Spec.ReplicatedJobs) > manyReplicatedJobs
 	due := !many && completes(o.JobSet, was, is) || (many || stoppable(o.JobSet)) && completesSet(o.JobSet, was, is)
-	return !due &&
-		equality.Semantic.DeepEqual(withoutProgress(stored), withoutProgress(next))
+	rest := withoutProgress(next)
+	unlocate(rest, stored)
+	return !due && equality.Semantic.DeepEqual(withoutProgress(stored), rest)
 }
 
 // countsMayWait returns how old counts in the status may be. Queueing systems reuse what a Job needed that has succeeded,

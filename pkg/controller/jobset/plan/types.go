@@ -43,6 +43,10 @@ type Observed struct {
 	Waiting map[types.UID]Waiting
 	// Moving is what became of the question where StuckJobs go.
 	Moving Moving
+	// Located are the domains that the scheduler has chosen for UnlocatedJobs.
+	Located Located
+	// MoveAfter is how long pods wait for nodes before their Job moves to another domain.
+	MoveAfter time.Duration
 	// Grouped is what the main API has of the groups of the set; nil if groups are not made.
 	Grouped *Grouped
 	// ServiceExists reports whether a Service of the name that the set uses exists, whoever owns it.

@@ -98,6 +98,8 @@ func (c caches) HasClaim(name cache.ObjectName) (bool, error) {
 
 func (c caches) Waiting(cache.ObjectName) (map[types.UID]plan.Waiting, error) { return nil, nil }
 
+func (c caches) Landed(types.UID) (string, error) { return "", nil }
+
 func (c caches) Priorities() map[string]int32 { return nil }
 
 func (c caches) Unschedulable(cache.ObjectName) (int, string, error) {

@@ -10,7 +10,7 @@ package v1alpha2
 //
 // JobPlacement is where one Job runs.
 type JobPlacementApplyConfiguration struct {
-	// domain is the value of the label. It is empty if the scheduler chooses it, because no domain had room when the Job was placed.
+	// domain is the value of the label. It is empty while the scheduler chooses it, because no domain had room when the Job was placed.
 	Domain *string `json:"domain,omitempty"`
 	// nodes is how many nodes of the domain the pods of the Job could use when it was placed.
 	Nodes *int32 `json:"nodes,omitempty"`

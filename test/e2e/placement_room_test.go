@@ -1,0 +1,328 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
+	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+)
+
+// TestPlacementInScarceRoom has the scheduler, an autoscaler and others compete with exclusive placement for nodes, in one cluster. Each test has nodes of its
+// own, with a taint and a label that no other uses.
+func TestPlacementInScarceRoom(t *testing.T) {
+	t.Parallel() // its cluster is its own
+	gate := "--feature-gates=ExclusivePlacement=true"
+	c := startCluster(t, "room", "CLUSTER_NODES=0", "CLUSTER_APISERVER_ARGS="+gate, "CLUSTER_CONTROLLER_ARGS="+gate+" --placement-move-after=30s")
+	for name, test := range map[string]func(*testing.T, *cluster){
+		"autoscaler": testAutoscaler, "move": testMove, "upstream": testUpstreamPods, "priority": testPriority,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t, c)
+		})
+	}
+}
+
+// ownNodes are the nodes of one test. There is room for one pod of its sets on each.
+type ownNodes struct {
+	*kubectl
+	kube kubernetes.Interface
+}
+
+// newOwnNodes returns none, and a namespace.
+func newOwnNodes(t *testing.T, c *cluster) (*kubectl, *ownNodes) {
+	k := newKubectlFor(t, c)
+	k.admitsPods()
+	config, err := c.Config()
+	if err != nil {
+		t.Fatal(err)
+	}
+	kube, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return k, &ownNodes{k, kube}
+}
+
+// key is the label of the nodes whose values are the domains, and the key of their taint.
+func (n *ownNodes) key() string { return "example.com/" + n.namespace }
+
+func (n *ownNodes) domainOf(node *corev1.Node) string { return node.Labels[n.key()] }
+
+// nodes returns those that exist, by name.
+func (n *ownNodes) nodes(ctx context.Context) ([]corev1.Node, error) {
+	list, err := n.kube.CoreV1().Nodes().List(ctx, metav1.ListOptions{LabelSelector: n.key()})
+	if err != nil {
+		return nil, err
+	}
+	return list.Items, nil
+}
+
+// add makes a node of a domain.
+func (n *ownNodes) add(ctx context.Context, name, domain string) error {
+	size := corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1500m"), corev1.ResourceMemory: resource.MustParse("8Gi"), corev1.ResourcePods: resource.MustParse("20")}
+	_, err := n.kube.CoreV1().Nodes().Create(ctx, &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: name, Labels: map[string]string{"type": "kwok", corev1.LabelHostname: name, n.key(): domain},
+			Annotations: map[string]string{"kwok.x-k8s.io/node": "fake"},
+		},
+		Spec:   corev1.NodeSpec{Taints: []corev1.Taint{{Key: n.key(), Effect: corev1.TaintEffectNoSchedule}}},
+		Status: corev1.NodeStatus{Allocatable: size, Capacity: size},
+	}, metav1.CreateOptions{})
+	return err
+}
+
+// addAll makes so many nodes of each domain.
+func (n *ownNodes) addAll(each int, domains ...string) {
+	n.Helper()
+	for _, domain := range domains {
+		for i := range each {
+			if err := n.add(n.Context(), fmt.Sprintf("%s-%s-%d", n.namespace, domain, i), domain); err != nil {
+				n.Fatal(err)
+			}
+		}
+	}
+}
+
+// set is a set of Jobs of two pods that run until they are stopped, with more fields of their pods.
+func (n *ownNodes) set(name string, jobs int, more string) string {
+	return fmt.Sprintf(`apiVersion: jobset.x-k8s.io/v1alpha2
+kind: JobSet
+metadata:
+  name: %s
+  annotations: {alpha.jobset.sigs.k8s.io/exclusive-topology: %s}
+spec:
+  failurePolicy: {maxRestarts: 10}
+  replicatedJobs:
+  - name: w
+    replicas: %d
+    template:
+      spec:
+        parallelism: 2
+        completions: 2
+        backoffLimit: 0
+        template:
+          metadata: {annotations: {jobset-apiserver.io/kwok-outcome: running}}
+          spec: {%s%s}
+`, name, n.key(), jobs, n.pod(), more)
+}
+
+// pod are fields of the specification of a pod.
+func (n *ownNodes) pod() string {
+	return fmt.Sprintf("restartPolicy: Never, tolerations: [{key: %s, operator: Exists}], containers: [{name: main, image: train, resources: {requests: {cpu: 1}}}]", n.key())
+}
+
+// pods returns those of a set, or of all if it is empty, that have not ended.
+func (n *ownNodes) pods(set string) []corev1.Pod {
+	n.Helper()
+	var options metav1.ListOptions
+	if set != "" {
+		options.LabelSelector = jobsetv1alpha2.JobSetNameKey + "=" + set
+	}
+	list, err := n.kube.CoreV1().Pods(n.namespace).List(n.Context(), options)
+	if err != nil {
+		n.Fatal(err)
+	}
+	return slices.DeleteFunc(list.Items, func(pod corev1.Pod) bool {
+		return pod.DeletionTimestamp != nil || pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded
+	})
+}
+
+// domainsByNode returns the domain of each node.
+func (n *ownNodes) domainsByNode() map[string]string {
+	n.Helper()
+	nodes, err := n.nodes(n.Context())
+	if err != nil {
+		n.Fatal(err)
+	}
+	domains := map[string]string{}
+	for i := range nodes {
+		domains[nodes[i].Name] = n.domainOf(&nodes[i])
+	}
+	return domains
+}
+
+// alone returns what is wrong if not all pods of a set of so many Jobs run, those of each Job in one domain, which the status names, without other pods.
+func (n *ownNodes) alone(set string, jobs int) string {
+	n.Helper()
+	domains, in, running := n.domainsByNode(), map[string]string{}, 0
+	for _, pod := range n.pods("") {
+		domain, job := domains[pod.Spec.NodeName], pod.Labels["batch.kubernetes.io/job-name"]
+		if domain == "" {
+			continue
+		}
+		if other, found := in[domain]; found && other != job {
+			return fmt.Sprintf("domain %s has pods of %q and %q", domain, other, job)
+		}
+		in[domain] = job
+		if pod.Status.Phase == corev1.PodRunning && pod.Labels[jobsetv1alpha2.JobSetNameKey] == set {
+			running++
+		}
+	}
+	stored := n.domains(set)
+	if running != 2*jobs || len(stored) != jobs {
+		return fmt.Sprintf("%d pods of %s run, want %d; pods are in %v, and its domains are %v", running, set, 2*jobs, in, stored)
+	}
+	for index, domain := range stored {
+		if job := fmt.Sprintf("%s-w-%d", set, index); in[domain] != job {
+			return fmt.Sprintf("domain %s has pods of %q, not of %s", domain, in[domain], job)
+		}
+	}
+	return ""
+}
+
+// testMove fills the nodes of a domain after a Job was placed there, and before its pods start: it moves, and no restart is counted.
+func testMove(t *testing.T, c *cluster) {
+	k, nodes := newOwnNodes(t, c)
+	nodes.addAll(2, "left", "right")
+	k.okIn(nodes.set("train", 1, ", schedulingGates: [{name: example.com/later}]"), "create", "-f", "-")
+	k.eventually(placementTimeout, func() string {
+		if got := len(nodes.pods("train")); got != 2 {
+			return fmt.Sprintf("%d pods exist", got)
+		}
+		return ""
+	})
+	before := k.domains("train")
+	for node, domain := range nodes.domainsByNode() {
+		if slices.Contains(before, domain) {
+			k.okIn(fmt.Sprintf("{apiVersion: v1, kind: Pod, metadata: {name: fills-%s}, spec: {nodeName: %[1]s, %s}}", node, nodes.pod()), "create", "-f", "-")
+		}
+	}
+	nodes.openGates()
+	k.eventually(placementTimeout, func() string {
+		return k.hasNot("jobset/train", "{.status.placement.replicatedJobs[0].jobs[0].moves.left[0]}", before[0])
+	})
+	k.eventually(placementTimeout, func() string {
+		nodes.openGates()
+		return nodes.alone("train", 1)
+	})
+	after := k.domains("train")
+	if restarts := k.field("jobset/train", "{.status.restarts}"); slices.Equal(before, after) || restarts != "0" {
+		k.Errorf("domains %v, and %v after a move; restarts: %s", before, after, restarts)
+	}
+	k.eventually(placementTimeout, func() string {
+		const said = `job "train-w-0" leaves %s %q for %q: its pods got no node for `
+		events := k.ok("get", "events", "--field-selector=reason=JobMoved", "-o", "jsonpath={.items[*].message}")
+		if !strings.Contains(events, fmt.Sprintf(said, nodes.key(), before[0], after[0])) || !strings.Contains(events, "Insufficient cpu") {
+			return fmt.Sprintf("events: %q", events)
+		}
+		return ""
+	})
+	k.Log(k.ok("get", "events", "--field-selector=reason=JobMoved", "-o", "jsonpath={.items[*].message}"))
+}
+
+// openGates lets the pods be scheduled.
+func (n *ownNodes) openGates() {
+	n.Helper()
+	for _, pod := range n.pods("train") {
+		if len(pod.Spec.SchedulingGates) > 0 {
+			// The pod may be gone by now.
+			n.run("", "patch", "pod", pod.Name, "--type=json", "-p", `[{"op": "remove", "path": "/spec/schedulingGates"}]`)
+		}
+	}
+}
+
+// upstreamPods are those of a Job with exclusive placement as upstream's webhooks leave them: the first has affinity, and the second goes to the domain of
+// the first.
+func (n *ownNodes) upstreamPods(index int, domain string) string {
+	const key = "0123456789abcdef0123456789abcdef01234567"
+	more := fmt.Sprintf(", nodeSelector: {%s: %q}", n.key(), domain)
+	if index == 0 {
+		term := func(expressions string) string {
+			return fmt.Sprintf("requiredDuringSchedulingIgnoredDuringExecution: [{topologyKey: %s, namespaceSelector: {}, labelSelector: {matchExpressions: [%s]}}]", n.key(), expressions)
+		}
+		more = fmt.Sprintf(", affinity: {podAffinity: {%s}, podAntiAffinity: {%s}}",
+			term("{key: jobset.sigs.k8s.io/job-key, operator: In, values: ["+key+"]}"),
+			term("{key: jobset.sigs.k8s.io/job-key, operator: Exists}, {key: jobset.sigs.k8s.io/job-key, operator: NotIn, values: ["+key+"]}, "+
+				"{key: jobset.sigs.k8s.io/priority, operator: In, values: ['0']}"))
+	}
+	return fmt.Sprintf("{apiVersion: v1, kind: Pod, metadata: {name: old-w-0-%d, annotations: {alpha.jobset.sigs.k8s.io/exclusive-topology: %s, jobset.sigs.k8s.io/jobset-name: old}, "+
+		"labels: {jobset.sigs.k8s.io/jobset-name: old, jobset.sigs.k8s.io/jobset-uid: 7fa64d14-6c9a-4d5c-8f5b-0d9c4c2f9a51, jobset.sigs.k8s.io/job-key: %s, jobset.sigs.k8s.io/priority: '0', "+
+		"jobset.sigs.k8s.io/replicatedjob-name: w, jobset.sigs.k8s.io/job-index: '0', batch.kubernetes.io/job-name: old-w-0}}, spec: {%s%s}}", index, n.key(), key, n.pod(), more)
+}
+
+// testUpstreamPods has pods that upstream's webhooks have placed in a domain: Jobs keep off it while they run there, and pods of upstream's that come later off the
+// domains of Jobs.
+func testUpstreamPods(t *testing.T, c *cluster) {
+	k, nodes := newOwnNodes(t, c)
+	nodes.addAll(3, "left", "right")
+	where := func() string { return nodes.domainsByNode()[k.field("pod/old-w-0-0", "{.spec.nodeName}")] }
+	k.okIn(nodes.upstreamPods(0, ""), "create", "-f", "-")
+	k.ok("wait", "--for=condition=Ready", "pod/old-w-0-0", "--timeout=180s")
+	taken := where()
+	k.okIn(nodes.upstreamPods(1, taken), "create", "-f", "-")
+	k.ok("wait", "--for=condition=Ready", "pod/old-w-0-1", "--timeout=180s")
+
+	k.okIn(nodes.set("first", 1, ""), "create", "-f", "-")
+	k.eventually(placementTimeout, func() string { return nodes.alone("first", 1) })
+	if got := k.domains("first"); slices.Contains(got, taken) {
+		k.Errorf("a Job is in %v, where pods are that upstream's webhooks have placed", got)
+	}
+	k.okIn(nodes.set("second", 1, ""), "create", "-f", "-")
+	k.eventually(placementTimeout, func() string {
+		return nodes.waits("second", 2)
+	})
+	k.eventually(placementTimeout, func() string {
+		events := k.ok("get", "events", "--field-selector=reason=NoDomain", "-o", "jsonpath={.items[*].message}")
+		if !strings.Contains(events, "of 2 domains, 0 are free") || !strings.Contains(events, k.namespace+"/old: 1") {
+			return fmt.Sprintf("events: %q", events)
+		}
+		return ""
+	})
+	k.ok("delete", "pod", "old-w-0-0", "old-w-0-1")
+	k.eventually(placementTimeout, func() string { return nodes.alone("second", 1) })
+
+	k.okIn(nodes.upstreamPods(0, ""), "create", "-f", "-")
+	k.eventually(placementTimeout, func() string { return nodes.waits("old", 1) })
+	k.ok("delete", "jobset", "first")
+	k.ok("wait", "--for=condition=Ready", "pod/old-w-0-0", "--timeout=180s")
+	if now := where(); slices.Contains(k.domains("second"), now) {
+		k.Errorf("a pod that upstream's webhooks have changed is in %s, the domain of a Job", now)
+	}
+}
+
+// waits returns what is wrong if the scheduler does not refuse so many pods of a set.
+func (n *ownNodes) waits(set string, want int) string {
+	n.Helper()
+	pods := n.pods(set)
+	refused := slices.DeleteFunc(slices.Clone(pods), func(pod corev1.Pod) bool { return !unschedulable(&pod) })
+	if len(refused) != want || len(pods) != want {
+		return fmt.Sprintf("%d of %d pods of %s wait for a node, want all of %d", len(refused), len(pods), set, want)
+	}
+	return ""
+}
+
+// testPriority has a set of higher priority take a domain of another set when all are taken, by preemption, and the other set return when it is gone.
+func testPriority(t *testing.T, c *cluster) {
+	k, nodes := newOwnNodes(t, c)
+	nodes.addAll(2, "left", "right")
+	k.okIn(fmt.Sprintf("{apiVersion: scheduling.k8s.io/v1, kind: PriorityClass, metadata: {name: %s}, value: 1000}", k.namespace), "create", "-f", "-")
+	t.Cleanup(func() { k.run("", "delete", "priorityclass", k.namespace) })
+	k.okIn(nodes.set("low", 2, ""), "create", "-f", "-")
+	k.eventually(placementTimeout, func() string { return nodes.alone("low", 2) })
+
+	k.okIn(nodes.set("high", 1, ", priorityClassName: "+k.namespace), "create", "-f", "-")
+	k.eventually(placementTimeout, func() string { return nodes.alone("high", 1) })
+	if got := k.field("jobset/high", "{.status.restarts}"); got != "0" {
+		k.Errorf("the set of higher priority has restarted %s times", got)
+	}
+	k.eventually(placementTimeout, func() string {
+		if got := k.field("jobset/low", "{.status.restarts}"); got == "0" || got == "" {
+			return "the set of lower priority has not restarted"
+		}
+		return nodes.alone("high", 1)
+	})
+	k.ok("delete", "jobset", "high")
+	k.eventually(placementTimeout, func() string { return nodes.alone("low", 2) })
+}
