@@ -72,6 +72,9 @@ func (n *ownNodes) autoscale(t *testing.T) *autoscaler {
 
 // step looks at pods and nodes once.
 func (a *autoscaler) step(ctx context.Context) error {
+	if err := a.boot(ctx); err != nil {
+		return err
+	}
 	pods, err := a.kube.CoreV1().Pods(a.namespace).List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return err
@@ -80,6 +83,15 @@ func (a *autoscaler) step(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	a.grow(pods.Items, nodes)
+	if a.shrinks.Load() {
+		return a.shrink(ctx, pods.Items, nodes)
+	}
+	return nil
+}
+
+// boot adds the nodes that are due.
+func (a *autoscaler) boot(ctx context.Context) (err error) {
 	a.booting = slices.DeleteFunc(a.booting, func(b boot) bool {
 		if time.Now().Before(b.due) {
 			return false
@@ -88,14 +100,7 @@ func (a *autoscaler) step(ctx context.Context) error {
 		err = cmp.Or(err, a.add(ctx, fmt.Sprintf("%s-%d", b.pool, a.added), b.pool))
 		return true
 	})
-	if err != nil {
-		return err
-	}
-	a.grow(pods.Items, nodes)
-	if a.shrinks.Load() {
-		return a.shrink(ctx, pods.Items, nodes)
-	}
-	return nil
+	return err
 }
 
 // grow decides which nodes are to come.
@@ -120,6 +125,7 @@ func (a *autoscaler) grow(pods []corev1.Pod, nodes []corev1.Node) {
 			used[pool]++
 		case unschedulable(&pods[i]):
 			waits[job]++
+			home[job] = cmp.Or(home[job], pods[i].Spec.NodeSelector[a.key()])
 		}
 	}
 	for _, job := range slices.Sorted(maps.Keys(waits)) {

@@ -275,7 +275,7 @@ func testUpstreamPods(t *testing.T, c *cluster) {
 	})
 	k.eventually(placementTimeout, func() string {
 		events := k.ok("get", "events", "--field-selector=reason=NoDomain", "-o", "jsonpath={.items[*].message}")
-		if !strings.Contains(events, "of 2 domains, 0 are free") || !strings.Contains(events, k.namespace+"/old: 1") {
+		if !strings.Contains(events, "of 2 domains, 2 are taken by jobs") || !strings.Contains(events, k.namespace+"/old: 1") {
 			return fmt.Sprintf("events: %q", events)
 		}
 		return ""
