@@ -53,7 +53,7 @@ func (k *kubectl) unschedulable(set string) (n int) {
 // setsBlockEachOther has the scheduler see six pods of each set first. Without gangs they take the room for 12, and neither set is ever whole.
 func setsBlockEachOther(k *kubectl) {
 	slots := k.withRoom()
-	for range gangRounds(k.T) {
+	for range gangRounds(k.T, 1) {
 		k.createClosed(slots, "")
 		k.open("0, 1, 2")
 		k.untilRunning(room, "left", "right")
@@ -75,7 +75,7 @@ func setsBlockEachOther(k *kubectl) {
 // gangsOpenedInTurns has the scheduler see the pods of the same sets in the same order. As gangs they wait for the whole set, and each completes.
 func gangsOpenedInTurns(k *kubectl) {
 	slots := k.withRoom()
-	for range gangRounds(k.T) {
+	for range gangRounds(k.T, 1) {
 		k.createClosed(slots, wholeGang)
 		k.open("0, 1, 2")
 		k.open("3")

@@ -17,7 +17,7 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/podgroup/plan"
 )
 
-// gangRoundsVariable is the number of rounds of two sets that want the same room; 2 unless set.
+// gangRoundsVariable is the number of rounds of two sets that want the same room; small unless set.
 const gangRoundsVariable = "JOBSET_GANG_ROUNDS"
 
 // wholeGang makes a gang of a set.
@@ -62,12 +62,12 @@ func TestGangsOfJobSets(t *testing.T) {
 	})
 }
 
-// gangRounds is how often sets compete for room.
-func gangRounds(t *testing.T) int {
+// gangRounds is how often sets compete for room: as often as the variable says, or else as here.
+func gangRounds(t *testing.T, otherwise int) int {
 	t.Helper()
 	value := os.Getenv(gangRoundsVariable)
 	if value == "" {
-		return 2
+		return otherwise
 	}
 	rounds, err := strconv.Atoi(value)
 	if err != nil || rounds < 1 {
@@ -152,7 +152,7 @@ func (k *kubectl) firstOf(left, right string) string {
 func gangsTakeTurns(k *kubectl) {
 	slots := k.withRoom()
 	firsts := map[string]int{}
-	for range gangRounds(k.T) {
+	for range gangRounds(k.T, 2) {
 		k.okIn(gangSet("left", slots)+gangSet("right", slots), "create", "-f", "-")
 		k.untilCompleted("left", "right")
 		firsts[k.firstOf("left", "right")]++

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"syscall"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
@@ -86,6 +87,20 @@ func (c *supervisor) controlPlaneRuns() bool {
 		}
 	}
 	return all
+}
+
+// controllersWork waits for kube-controller-manager, which ends, as kube-scheduler does, if kube-apiserver takes too long to answer while both start on a
+// busy machine. What has ended is started again.
+func (c *supervisor) controllersWork(ctx context.Context) error {
+	return c.poll(ctx, "kube-controller-manager", "kube-controller-manager makes no service accounts", func(ctx context.Context) error {
+		if !c.controlPlaneRuns() {
+			say("starting what has ended of the control plane")
+			if err := c.kwokctl("start", "cluster"); err != nil {
+				return errors.Join(errEnded, err)
+			}
+		}
+		return c.admin.get(ctx, "/api/v1/namespaces/default/serviceaccounts/default", &corev1.ServiceAccount{})
+	})
 }
 
 func (c *supervisor) createControlPlane() error {

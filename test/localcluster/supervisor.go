@@ -198,6 +198,7 @@ func (c *supervisor) upAll(ctx context.Context) error {
 			func() error { return c.upAPIServer(ctx) },
 			func() error { return c.upController(ctx) })
 	}
+	steps = append(steps, func() error { return c.controllersWork(ctx) })
 	for _, step := range steps {
 		if err := step(); err != nil {
 			return err
