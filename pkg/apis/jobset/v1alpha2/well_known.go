@@ -137,6 +137,8 @@ const (
 	// PlacementLevelsKey is the annotation of a set with exclusive placement that names labels of nodes, the outermost first and separated by
 	// commas: the domains of its Jobs lie in as few values of each as possible. The key is ours; upstream has none for this.
 	PlacementLevelsKey = "jobset-apiserver.io/placement-levels"
+	// MaxPlacementLevels is how many of these labels count.
+	MaxPlacementLevels = 4
 	// NodeSelectorStrategyKey is the annotation that, beside ExclusiveKey, chooses placement through node selectors.
 	NodeSelectorStrategyKey = "alpha.jobset.sigs.k8s.io/node-selector"
 	// NamespacedJobKey is the node label, and the pods' node selector, that ties a node to one Job.

@@ -122,7 +122,7 @@ func dependenciesOf(js *jobsetv1alpha2.JobSet, place int, places map[string]int)
 // levelsOf returns the labels of nodes that domains lie in as few values of as possible.
 func levelsOf(js *jobsetv1alpha2.JobSet) (out []placement.Name) {
 	for level := range strings.SplitSeq(js.Annotations[jobsetv1alpha2.PlacementLevelsKey], ",") {
-		if level = strings.TrimSpace(level); level != "" {
+		if level = strings.TrimSpace(level); level != "" && len(out) < jobsetv1alpha2.MaxPlacementLevels {
 			out = append(out, placement.NameOf(level))
 		}
 	}

@@ -99,8 +99,8 @@ var warningCases = map[string]struct {
 	"exclusive placement of pods has no effect": {
 		change: annotated(onPod, exclusiveKey, "rack", selectorKey, "true"),
 		want: []string{
-			"spec.replicatedJobs[0].template.spec.template.metadata.annotations[" + exclusiveKey + "]: has no effect on pods; the node-selector strategy needs both annotations on the JobSet or on the template of the replicatedJob",
-			"spec.replicatedJobs[0].template.spec.template.metadata.annotations[" + selectorKey + "]: has no effect on pods; the node-selector strategy needs both annotations on the JobSet or on the template of the replicatedJob",
+			"spec.replicatedJobs[0].template.spec.template.metadata.annotations[" + exclusiveKey + "]: has no effect on pods; set it on the JobSet or on the template of the replicatedJob",
+			"spec.replicatedJobs[0].template.spec.template.metadata.annotations[" + selectorKey + "]: has no effect on pods; set it on the JobSet or on the template of the replicatedJob",
 		},
 	},
 	"an empty topology has no effect": {
@@ -196,16 +196,34 @@ func TestWarningsOnCreate(t *testing.T) {
 	}
 }
 
-// TestExclusivePlacementIsNoCauseForWarnings shows that with the feature on nothing is ignored.
-func TestExclusivePlacementIsNoCauseForWarnings(t *testing.T) {
+// TestWarningsOnExclusivePlacement shows what remains to be said about exclusive placement while the feature is on.
+func TestWarningsOnExclusivePlacement(t *testing.T) {
+	const levelsKey = "jobset-apiserver.io/placement-levels"
+	const set, template = "metadata.annotations", "spec.replicatedJobs[0].template.metadata.annotations"
+	const noKey = " is not the key of a label, so that no node has it; use a key such as topology.kubernetes.io/zone"
 	main, _ := strategies(gates.Gates{ExclusivePlacement: true})
-	for name, change := range map[string]func(*api.JobSet){
-		"of the set":           annotated(onSet, exclusiveKey, "rack"),
-		"of one replicatedJob": annotated(onTemplate, exclusiveKey, "rack"),
+	for name, tc := range map[string]struct {
+		change func(*api.JobSet)
+		want   []string
+	}{
+		"of the set":                      {change: annotated(onSet, exclusiveKey, "example.com/rack")},
+		"of one replicatedJob":            {change: annotated(onTemplate, exclusiveKey, "rack")},
+		"through node selectors":          {change: annotated(onSet, exclusiveKey, "any text", selectorKey, "true")},
+		"by what is no label":             {change: annotated(onSet, exclusiveKey, "my rack"), want: []string{set + "[" + exclusiveKey + `]: "my rack"` + noKey}},
+		"of one by what is no label":      {change: annotated(onTemplate, exclusiveKey, "rack/"), want: []string{template + "[" + exclusiveKey + `]: "rack/"` + noKey}},
+		"by a very long text":             {change: annotated(onSet, exclusiveKey, strings.Repeat("x", 1000)), want: []string{set + "[" + exclusiveKey + `]: "` + strings.Repeat("x", 61) + `..."` + noKey}},
+		"by levels":                       {change: annotated(onSet, exclusiveKey, "rack", levelsKey, "zone, block,rack")},
+		"by the most levels":              {change: annotated(onSet, exclusiveKey, "rack", levelsKey, "a,b,c,,d,")},
+		"by too many levels":              {change: annotated(onSet, exclusiveKey, "rack", levelsKey, "a,b,c,d,e,f g"), want: []string{set + "[" + levelsKey + "]: only the first 4 labels have an effect"}},
+		"by a level that is no label":     {change: annotated(onSet, exclusiveKey, "rack", levelsKey, "zone;block"), want: []string{set + "[" + levelsKey + `]: "zone;block"` + noKey}},
+		"levels alone":                    {change: annotated(onSet, levelsKey, "zone"), want: []string{set + "[" + levelsKey + "]: has no effect without the annotation " + exclusiveKey}},
+		"levels through node selectors":   {change: annotated(onSet, exclusiveKey, "rack", selectorKey, "", levelsKey, "zone"), want: []string{set + "[" + levelsKey + "]: has no effect without the annotation " + exclusiveKey}},
+		"levels of a replicatedJob":       {change: annotated(onTemplate, exclusiveKey, "rack", levelsKey, "zone"), want: []string{template + "[" + levelsKey + "]: has no effect on a replicatedJob; set it on the JobSet"}},
+		"levels of one of replicatedJobs": {change: all(annotated(onSet, levelsKey, "zone"), annotated(onTemplate, exclusiveKey, "rack"))},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := main.WarningsOnCreate(inNamespace(), train(change)); len(got) > 0 {
-				t.Errorf("warnings: %q", got)
+			if diff := cmp.Diff(tc.want, main.WarningsOnCreate(inNamespace(), train(tc.change))); diff != "" {
+				t.Errorf("warnings (-want +got):\n%s", diff)
 			}
 		})
 	}
