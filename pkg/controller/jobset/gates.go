@@ -26,8 +26,8 @@ const (
 	// droppedFor is how long a field counts as one that the API server does not keep. Then the next status says whether it
 	// does by now.
 	droppedFor = 5 * time.Minute
-	// toldFor is how long a set is not told again that a feature which it uses is off.
-	toldFor = time.Hour
+	// reportedFor is how long it takes until the same set has another event about a feature that it uses and that is off.
+	reportedFor = time.Hour
 )
 
 // droppedField is a field of the status that the API server does not keep, because the feature gate is on here and off there.
@@ -59,15 +59,15 @@ var consequences = map[droppedField]string{
 // would never come, so that the feature counts as off here too.
 type dropped struct {
 	clock children.Clock
-	// told holds the sets that have been told, and the field.
-	told *expiring.Expiring
+	// reported holds the sets that have an event, and the field.
+	reported *expiring.Expiring
 
 	mu    sync.Mutex
 	until map[droppedField]time.Time
 }
 
 func newDropped(c children.Clock) *dropped {
-	return &dropped{clock: c, told: expiring.NewExpiring(), until: map[droppedField]time.Time{}}
+	return &dropped{clock: c, reported: expiring.NewExpiring(), until: map[droppedField]time.Time{}}
 }
 
 // left returns for how long the field counts as dropped; 0 if it counts as kept.
@@ -126,10 +126,10 @@ func (s *Syncer) mismatches(ctx context.Context, js *jobsetv1alpha2.JobSet) (not
 			again = left
 		}
 		id := fmt.Sprintf("%s/%s %s %s", js.Namespace, js.Name, js.UID, field)
-		if _, told := s.dropped.told.Get(id); told {
+		if _, reported := s.dropped.reported.Get(id); reported {
 			continue
 		}
-		s.dropped.told.Set(id, true, toldFor)
+		s.dropped.reported.Set(id, true, reportedFor)
 		s.logDropped(ctx, field)
 		notes = append(notes, consequences[field])
 	}
@@ -138,10 +138,10 @@ func (s *Syncer) mismatches(ctx context.Context, js *jobsetv1alpha2.JobSet) (not
 
 // logDropped logs that a feature is off, once an hour for all sets.
 func (s *Syncer) logDropped(ctx context.Context, field droppedField) {
-	if _, told := s.dropped.told.Get(field); told {
+	if _, reported := s.dropped.reported.Get(field); reported {
 		return
 	}
-	s.dropped.told.Set(field, true, toldFor)
+	s.dropped.reported.Set(field, true, reportedFor)
 	klog.FromContext(ctx).Info("A feature that JobSets use is off", "reason", consequences[field])
 }
 

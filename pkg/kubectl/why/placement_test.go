@@ -67,6 +67,22 @@ func TestPlacementCausesWithoutMessage(t *testing.T) {
 	}
 }
 
+// TestUnknownNodes names the permission that may be missing.
+func TestUnknownNodes(t *testing.T) {
+	for message, want := range map[string]string{
+		"nodes and pods are not known yet: daemonsets (daemonsets.apps is forbidden: no), nodes": "daemonsets",
+		"nodes and pods are not known yet: limitranges, pods":                                    "limitranges",
+		"nodes and pods are not known yet: ":                                                     "nodes",
+		"other words":                                                                            "nodes",
+	} {
+		report := Diagnose(healthy(without, has(jobsetv1alpha2.PlacementPending, "NodesUnknown", message)))
+		want = "kubectl auth can-i list " + want + " --as=system:serviceaccount:jobset-system:jobset-controller-manager"
+		if got := report.Findings[0].Commands[0]; got != want {
+			t.Errorf("%q: the command is %s, want %s", message, got, want)
+		}
+	}
+}
+
 func TestSetsThatHaveTheirDomainsDoNotWait(t *testing.T) {
 	ended := func(js *jobsetv1alpha2.JobSet) {
 		meta.SetStatusCondition(&js.Status.Conditions, metav1.Condition{Type: jobsetv1alpha2.PlacementPending, Status: metav1.ConditionFalse, Reason: "Placed"})

@@ -45,7 +45,10 @@ func domainsPending(d *diagnosis) []Finding {
 	switch c.Reason {
 	case reasonNodesUnknown:
 		f.Cause, f.Summary = NodesUnknown, "the controller does not know the nodes and pods of the cluster, so that it cannot choose domains: "+oneLine(c.Message)
-		f.Commands = []string{d.plugin("doctor"), fmt.Sprintf("kubectl -n %s get leases %s", leaseNamespace, leaseName)}
+		f.Commands = []string{
+			fmt.Sprintf("kubectl auth can-i list %s --as=system:serviceaccount:%s:jobset-controller-manager", unknownResource(c.Message), leaseNamespace),
+			fmt.Sprintf("kubectl -n %s logs deployment/jobset-controller-manager --tail=50", leaseNamespace),
+		}
 	case reasonInvalidTemplate:
 		f.Cause, f.Summary = JobTemplateRefused, "the controller finds no domain for a pod template that is invalid: "+oneLine(c.Message)
 		f.Commands = []string{d.kubectl("get jobset %s -o yaml", d.Name)}
@@ -98,6 +101,15 @@ func latest(events []corev1.Event) (newest *corev1.Event) {
 		}
 	}
 	return newest
+}
+
+// unknownResource returns the first resource that the controller waits for, by the message of the condition; nodes if it names none.
+func unknownResource(message string) string {
+	_, resources, _ := strings.Cut(message, ": ")
+	if fields := strings.FieldsFunc(resources, func(r rune) bool { return r < 'a' || r > 'z' }); len(fields) > 0 && strings.HasPrefix(resources, fields[0]) {
+		return fields[0]
+	}
+	return "nodes"
 }
 
 // explainShortage completes a finding by the message of a placement.
