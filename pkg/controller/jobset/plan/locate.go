@@ -36,7 +36,8 @@ type Located struct {
 	After time.Duration
 }
 
-// UnlocatedJobs returns the Jobs whose domain the scheduler chooses, and which is not known yet; none of their nodes is filled in.
+// UnlocatedJobs returns the Jobs whose domain the scheduler chooses, and which is not known yet; none of their nodes is filled in. Jobs that were created without
+// placement, by an earlier version or with the feature off, are left where they are: their pods may be in several domains.
 func UnlocatedJobs(o Observed) (out []Unlocated) {
 	if !placeable(o) || !lacksDomain(o.JobSet.Status.Placement) {
 		return nil
@@ -46,7 +47,8 @@ func UnlocatedJobs(o Observed) (out []Unlocated) {
 		_, place := o.replicatedJob(replicatedJobOf(job))
 		index := jobIndex(job)
 		at := o.index.placed[place]
-		if job.DeletionTimestamp == nil && !jobSuspended(job) && at.byScheduler(index) && at.isFor(index, o.jobRestarts(place, index)) {
+		placed := job.Annotations[jobsetv1alpha2.PlacementKey] == jobsetv1alpha2.PlacementByAffinity && at.byScheduler(index)
+		if placed && job.DeletionTimestamp == nil && !jobSuspended(job) && at.isFor(index, o.jobRestarts(place, index)) {
 			out = append(out, Unlocated{Place: place, Index: index, UID: job.UID, Topology: at.topology})
 		}
 	}

@@ -17,9 +17,14 @@ import (
 
 // byAffinity is a set of two Jobs, of which the scheduler chooses the domain of the first.
 func byAffinity(change ...func(*jobsetv1alpha2.JobSet)) Observed {
-	o := observe(newSet(append([]func(*jobsetv1alpha2.JobSet){with("w", 2), byRack, placedAt(racks(0, 0, "", "b"))}, change...)...), jobNamed("w", 0), jobNamed("w", 1))
+	o := observe(newSet(append([]func(*jobsetv1alpha2.JobSet){with("w", 2), byRack, placedAt(racks(0, 0, "", "b"))}, change...)...), jobNamed("w", 0, attracting), jobNamed("w", 1, attracting))
 	o.Gates.ExclusivePlacement = true
 	return o
+}
+
+// attracting makes the Job one whose pods attract each other.
+func attracting(job *batchv1.Job) {
+	job.Annotations[jobsetv1alpha2.PlacementKey] = jobsetv1alpha2.PlacementByAffinity
 }
 
 func TestUnlocatedJobs(t *testing.T) {
@@ -36,8 +41,9 @@ func TestUnlocatedJobs(t *testing.T) {
 		"all are known":                  {set: []func(*jobsetv1alpha2.JobSet){placedAt(racks(0, 0, "a", "b"))}},
 		"there is no placement":          {set: []func(*jobsetv1alpha2.JobSet){placedAt(nil)}},
 		"the placement is of an attempt": {set: []func(*jobsetv1alpha2.JobSet){restarted(1, 1)}},
-		"the Job is suspended":           {job: jobNamed("w", 0, jobIsSuspended)},
-		"the Job is being deleted":       {job: jobNamed("w", 0, terminating)},
+		"the Job is suspended":           {job: jobNamed("w", 0, attracting, jobIsSuspended)},
+		"the Job is being deleted":       {job: jobNamed("w", 0, attracting, terminating)},
+		"the Job was not placed":         {job: jobNamed("w", 0)},
 		"both":                           {set: []func(*jobsetv1alpha2.JobSet){placedAt(racks(0, 0, "", ""))}, want: "w 0, w 1"},
 	} {
 		t.Run(name, func(t *testing.T) {

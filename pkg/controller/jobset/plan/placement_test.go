@@ -84,10 +84,8 @@ func TestPlacement(t *testing.T) {
 			next: "0:  b",
 		},
 		"a suspended Job that has affinities is resumed": {
-			set: []func(*jobsetv1alpha2.JobSet){placedAt(racks(0, 0, "", "b"))},
-			jobs: []*batchv1.Job{jobNamed("w", 0, jobIsSuspended, func(job *batchv1.Job) {
-				job.Annotations[jobsetv1alpha2.PlacementKey] = jobsetv1alpha2.PlacementByAffinity
-			})}, resumes: "js-w-0", creates: "w-1 b, other-0", next: "0:  b",
+			set:  []func(*jobsetv1alpha2.JobSet){placedAt(racks(0, 0, "", "b"))},
+			jobs: []*batchv1.Job{jobNamed("w", 0, jobIsSuspended, attracting)}, resumes: "js-w-0", creates: "w-1 b, other-0", next: "0:  b",
 		},
 		"the feature is off": {off: true, creates: "w-0, w-1, other-0"},
 		"nodes are set aside": {set: []func(*jobsetv1alpha2.JobSet){func(js *jobsetv1alpha2.JobSet) {

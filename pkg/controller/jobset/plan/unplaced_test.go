@@ -65,6 +65,7 @@ func TestOnlyNewJobsArePlaced(t *testing.T) {
 	diff(t, "creates", "w-1 b", createdAt(p))
 	diff(t, "deletes", "", deletedNames(p))
 	diff(t, "patches", 0, len(p.PatchJobs))
+	diff(t, "Jobs that get the domain of their first pod, and may leave it", 0, len(UnlocatedJobs(o)))
 
 	failed := jobNamed("w", 0, failedWith("BackoffLimitExceeded", "no", 0))
 	o = observe(set, failed, jobNamed("w", 1))
