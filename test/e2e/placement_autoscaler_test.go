@@ -184,9 +184,12 @@ func testAutoscaler(t *testing.T, c *cluster) {
 	k.okIn(nodes.set("train", 3, ""), "create", "-f", "-")
 	k.eventually(placementTimeout, func() string { return nodes.alone("train", 3) })
 	k.Logf("all run after %s", time.Since(start).Round(time.Second))
-	if events := k.ok("get", "events", "--field-selector=reason=NoDomain", "-o", "jsonpath={.items[*].message}"); events == "" {
-		k.Error("no event NoDomain")
-	}
+	k.eventually(placementTimeout, func() string {
+		if events := k.ok("get", "events", "--field-selector=reason=NoDomain", "-o", "jsonpath={.items[*].message}"); events == "" {
+			return "no event NoDomain"
+		}
+		return ""
+	})
 	before := k.domains("train")
 
 	k.ok("annotate", "pod", "-l", "jobset.sigs.k8s.io/job-index=1", "jobset-apiserver.io/kwok-outcome=failed", "--overwrite")

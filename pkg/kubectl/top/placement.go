@@ -26,7 +26,7 @@ type JobDomain struct {
 	TopologyKey string `json:"topologyKey"`
 	// Domain is the value of the label. It is absent while the scheduler has not chosen it.
 	Domain string `json:"domain,omitempty"`
-	// ByScheduler reports that the scheduler chooses the domain, because there was none with room when the Job was placed.
+	// ByScheduler reports that the scheduler chooses the domain, because there was none with room when the Job was placed, and that the status does not show it yet.
 	ByScheduler bool `json:"byScheduler,omitempty"`
 	// Nodes is how many nodes of the domain the pods could use when the Job was placed.
 	Nodes int `json:"nodes,omitempty"`
