@@ -90,17 +90,26 @@ func TestExclusivePlacement(t *testing.T) {
 	}
 	k.ok("patch", "jobset", "first", "--type=merge", "-p", `{"spec":{"suspend":false}}`)
 	k.placementShows("first", "True", "NoDomain", k.namespace+"/second: 3")
-	k.ok("delete", "jobset", "second")
+	k.ok("delete", "jobset", "third")
+	k.placementShows("first", "True", "NoDomain", k.namespace+"/second: 3")
+	if got := k.ok("get", "pods", "-o", "name", "-l", "jobset.sigs.k8s.io/jobset-name=first"); got != "" {
+		t.Errorf("a set that waits has pods: %s", got)
+	}
+	k.okIn(sixthRack, "create", "-f", "-")
 	k.eventually(placementTimeout, func() string { return k.alone("first", 3) })
-	k.ok("delete", "jobset", "first", "third")
+	k.ok("delete", "jobset", "first", "second")
 	k.losesANode()
 }
 
-// losesANode deletes a node on which a pod of a Job runs that needs all nodes of a rack. The cluster finds out after a while that the pod is gone; the set restarts then, in
-// another rack.
+// sixthRack is a node in a rack of its own.
+const sixthRack = `{apiVersion: v1, kind: Node, metadata: {name: another, labels: {type: kwok, jobset-apiserver.io/rack: another}, annotations: {kwok.x-k8s.io/node: fake}},
+  status: {allocatable: {cpu: 8, memory: 8Gi, pods: 100}, capacity: {cpu: 8, memory: 8Gi, pods: 100}}}`
+
+// losesANode has a node not be ready any more on which a pod of a Job runs that needs all nodes of a rack. The pod is evicted, and the set restarts in another rack.
 func (k *kubectl) losesANode() {
 	k.Helper()
-	large := strings.NewReplacer("parallelism: 2", "parallelism: 4", "completions: 2", "completions: 4", "cpu: 100m", "cpu: 40").Replace(exclusive)
+	large := strings.NewReplacer("parallelism: 2", "parallelism: 4", "completions: 2", "completions: 4", "cpu: 100m", "cpu: 40",
+		"containers:", "tolerations: [{operator: Exists, effect: NoExecute, tolerationSeconds: 1}]\n            containers:").Replace(exclusive)
 	k.okIn(fmt.Sprintf(large, "large", 1), "create", "-f", "-")
 	const all = `{range .items[?(@.status.phase=="Running")]}{.spec.nodeName} {end}`
 	running := func(attempt string) []string {
@@ -117,7 +126,9 @@ func (k *kubectl) losesANode() {
 	k.eventually(placementTimeout, runs("0"))
 	before, lost := k.domains("large"), running("0")[0]
 	start := time.Now()
-	k.ok("delete", "node", lost)
+	k.ok("annotate", "node", lost, "jobset-apiserver.io/kwok-lost=yes")
+	k.ok("patch", "node", lost, "--subresource=status", "--type=merge", "-p", `{"status":{"conditions":[
+		{"type":"Ready","status":"Unknown","reason":"NodeStatusUnknown","message":"Kubelet stopped posting node status.","lastTransitionTime":"`+timestamp()+`"}]}}`)
 	k.eventually(2*placementTimeout, func() string { return k.hasNot("jobset/large", "{.status.restarts}", "1") })
 	restarted := time.Since(start)
 	k.eventually(placementTimeout, runs("1"))
