@@ -153,7 +153,7 @@ func (c *Controller) onPods() cache.ResourceEventHandlerFuncs {
 func (c *Controller) enqueueScheduled(was, is *watchedPod) {
 	before, after := was != nil && was.Unschedulable(), is != nil && is.Unschedulable()
 	switch {
-	case is != nil && is.landed() && (was == nil || !was.landed()):
+	case lands(was, is):
 		c.queue.AddSoon(is.setName())
 	case before && after && was.Nominated() != is.Nominated():
 		c.queue.AddSoon(is.setName())
@@ -162,6 +162,11 @@ func (c *Controller) enqueueScheduled(was, is *watchedPod) {
 	case after && !before:
 		c.queue.AddSoon(is.setName())
 	}
+}
+
+// lands reports whether a pod gets a node in a domain that the scheduler has chosen.
+func lands(was, is *watchedPod) bool {
+	return is != nil && is.landed() && (was == nil || !was.landed())
 }
 
 // enqueueInPlace looks at the set whose name is on a pod if decisions about the set depend on its pods.
