@@ -60,6 +60,20 @@ up: ## Start the local cluster; starts only what does not run.
 down: ## Stop the local cluster and remove its data.
 	@hack/cluster.sh down
 
+node_cluster := CLUSTER_DIR=$(CURDIR)/.cluster-nodes CLUSTER_NODES=0
+
+.PHONY: node-up
+node-up: ## Start a cluster of two real nodes, with our programs as pods. Needs root.
+	@$(node_cluster) CLUSTER_REAL_NODES=2 hack/cluster.sh up
+
+.PHONY: node-down
+node-down: ## Stop the cluster of real nodes, and remove all that is left of it.
+	@$(node_cluster) hack/cluster.sh down
+
+.PHONY: node-e2e
+node-e2e: build ## Run workloads in real containers on two real nodes. Needs root.
+	$(call run_suites,,./test/nodes/...)
+
 .PHONY: test
 test: unit suites ## Run all tests.
 

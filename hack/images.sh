@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0
 
 # Builds the images (build), pushes them (push), or packs the kubectl plugin (plugin), with the program in hack/images. The Makefile calls it
-# with VERSION and LDFLAGS. Outside of a git repository, SOURCE_DATE_EPOCH and REVISION must be set.
+# with VERSION and LDFLAGS; OUTPUT is another directory for the images. Outside of a git repository, SOURCE_DATE_EPOCH and REVISION must be set.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -27,7 +27,7 @@ if [[ "${command}" != push ]]; then
 fi
 
 case "${command}" in
-  build) images build "${release[@]}" --output "${root}/_output/images" --registry "${REGISTRY:-}" --platforms "${PLATFORMS:-}" ;;
+  build) images build "${release[@]}" --output "${OUTPUT:-${root}/_output/images}" --registry "${REGISTRY:-}" --platforms "${PLATFORMS:-}" ;;
   push) images push --output "${root}/_output/images" --registry "${REGISTRY:-}" --plain-http="${PLAIN_HTTP:-false}" ;;
   plugin) images plugin "${release[@]}" --output "${root}/_output/plugin" --url "${PLUGIN_URL:-}" ;;
   *) echo "hack/images.sh: the command must be build, push or plugin, is ${command}" >&2; exit 1 ;;

@@ -71,7 +71,7 @@ func (c *supervisor) upControlPlane(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	c.admin = admin
+	c.admin, c.apiPort = admin, admin.server[strings.LastIndex(admin.server, ":")+1:]
 	return c.await(ctx, "kube-apiserver", "kube-apiserver is not ready", func(ctx context.Context) error {
 		return admin.do(ctx, "GET", "/readyz", "", nil, nil)
 	})
@@ -105,7 +105,7 @@ func (c *supervisor) controllersWork(ctx context.Context) error {
 
 func (c *supervisor) createControlPlane() error {
 	say("creating the control plane in " + c.dir)
-	if err := errors.Join(os.RemoveAll(c.path("kwok")), os.RemoveAll(c.path("data")), c.frontProxyCertificates()); err != nil {
+	if err := errors.Join(os.RemoveAll(c.path("kwok")), os.RemoveAll(c.path("data")), c.reserveNetwork(), c.frontProxyCertificates()); err != nil {
 		return err
 	}
 	config, err := c.kwokConfig()
@@ -204,7 +204,9 @@ func (c *supervisor) kwokConfig() (string, error) {
 	for i, option := range []string{"etcdPort", "etcdPeerPort", "kubeApiserverPort", "kubeControllerManagerPort", "kubeSchedulerPort", "kwokControllerPort"} {
 		fmt.Fprintf(&b, "  %s: %s\n", option, ports[i])
 	}
+	c.kwokOptionsForNodes(&b)
 	b.WriteString("componentsPatches:\n- name: kube-apiserver\n  extraArgs:\n")
+	c.kubeAPIServerArgumentsForNodes(&b)
 	b.WriteString(extraArgument("proxy-client-cert-file", c.path("pki", "front-proxy-client.crt"), true))
 	b.WriteString(extraArgument("proxy-client-key-file", c.path("pki", "front-proxy-client.key"), true))
 	b.WriteString(extraArgument("requestheader-client-ca-file", c.path("pki", "front-proxy-ca.crt"), false))
@@ -237,6 +239,7 @@ func (c *supervisor) kwokConfig() (string, error) {
 	if err := extraArguments(&b, "CLUSTER_KUBE_SCHEDULER_ARGS", c.kubeSchedulerArgs); err != nil {
 		return "", err
 	}
+	c.kwokArgumentsForNodes(&b)
 	b.WriteString("---\n")
 	stages, err := os.ReadFile(filepath.Join(c.root, "hack", "kwok", "stages.yaml"))
 	b.Write(stages)

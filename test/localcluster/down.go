@@ -45,7 +45,7 @@ func (c *supervisor) down(args []string) error {
 	if !exists(c.dir) {
 		return nil
 	}
-	if err := errors.Join(c.lock(), c.stopAll()); err != nil {
+	if err := errors.Join(c.lock(), c.stopAll(), c.downRealNodes()); err != nil {
 		return err
 	}
 	if keep || exists(c.path("unfinished")) {

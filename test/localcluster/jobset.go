@@ -184,14 +184,18 @@ func (c *supervisor) upController(ctx context.Context) error {
 
 // permissions applies the service accounts and roles of the manifests.
 func (c *supervisor) permissions() error {
+	return c.applyDirectory(filepath.Join(c.root, "artifacts", "base", "rbac"))
+}
+
+// applyDirectory applies the manifests that the kustomization in a directory has.
+func (c *supervisor) applyDirectory(dir string) error {
 	err := c.logged("setup", func(log *os.File) error {
-		cmd := exec.Command(filepath.Join(c.binaries, "kubectl"), "--kubeconfig", c.kubeconfig(),
-			"apply", "--server-side", "--force-conflicts", "-k", filepath.Join(c.root, "artifacts", "base", "rbac"))
+		cmd := exec.Command(filepath.Join(c.binaries, "kubectl"), "--kubeconfig", c.kubeconfig(), "apply", "--server-side", "--force-conflicts", "-k", dir)
 		cmd.Stdout, cmd.Stderr = log, log
 		return cmd.Run()
 	})
 	if err != nil {
-		return c.failure("setup", fmt.Errorf("artifacts/base/rbac was not applied: %w", err))
+		return c.failure("setup", fmt.Errorf("%s was not applied: %w", dir, err))
 	}
 	return nil
 }

@@ -77,6 +77,10 @@ func (c *supervisor) upNodes(ctx context.Context) error {
 			return err
 		}
 	}
+	if c.realNodes > 0 {
+		// Real containers cannot use simulated volumes.
+		return nil
+	}
 	return c.admin.apply(ctx, "/apis/storage.k8s.io/v1/storageclasses/simulated", &storagev1.StorageClass{
 		TypeMeta: metav1.TypeMeta{APIVersion: "storage.k8s.io/v1", Kind: "StorageClass"},
 		ObjectMeta: metav1.ObjectMeta{

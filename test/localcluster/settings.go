@@ -16,8 +16,9 @@ import (
 
 // settings are the values of the environment variables of hack/cluster.sh.
 type settings struct {
-	root, dir, name     string
-	nodes               int
+	root, dir, name string
+	// nodes are simulated, real nodes have containers.
+	nodes, realNodes    int
 	storage, components string
 	// programs is the directory of our two programs; build says that they are built into it.
 	programs string
@@ -69,6 +70,13 @@ func readSettings(root string, getenv func(string) string) (settings, error) {
 	if s.storage, err = s.keep("CLUSTER_STORAGE", getenv("CLUSTER_STORAGE"), embeddedStorage); err != nil {
 		return s, err
 	}
+	realNodes, err := s.keep("CLUSTER_REAL_NODES", getenv("CLUSTER_REAL_NODES"), "0")
+	if err != nil {
+		return s, err
+	}
+	if s.realNodes, err = strconv.Atoi(realNodes); err != nil || s.realNodes < 0 || s.realNodes > mostRealNodes {
+		return s, fmt.Errorf("CLUSTER_REAL_NODES: %q must be a number from 0 to %d", realNodes, mostRealNodes)
+	}
 	return s, s.validate()
 }
 
@@ -110,7 +118,8 @@ func (s *settings) save() error {
 	if err := os.MkdirAll(s.path("settings"), 0o755); err != nil {
 		return err
 	}
-	return errors.Join(writeFile(s.path("settings", "CLUSTER_NAME"), s.name+"\n"), writeFile(s.path("settings", "CLUSTER_STORAGE"), s.storage+"\n"))
+	return errors.Join(writeFile(s.path("settings", "CLUSTER_NAME"), s.name+"\n"), writeFile(s.path("settings", "CLUSTER_STORAGE"), s.storage+"\n"),
+		writeFile(s.path("settings", "CLUSTER_REAL_NODES"), strconv.Itoa(s.realNodes)+"\n"))
 }
 
 func (s *settings) validate() error {

@@ -30,6 +30,7 @@ Environment (values for the Kubernetes control plane are read when it is created
   CLUSTER_DIR                  directory of the cluster                      (.cluster in the checkout)
   CLUSTER_NAME                 name in kubeconfig; kept for life             (made from the directory)
   CLUSTER_NODES                number of simulated nodes                     (20)
+  CLUSTER_REAL_NODES           number of nodes with real containers, as root; kept for life  (0)
   CLUSTER_STORAGE              embedded, or etcd for one in its own process; kept for life  (embedded)
   CLUSTER_APISERVER_ARGS       further flags of jobset-apiserver
   CLUSTER_CONTROLLER_ARGS      further flags of jobset-controller
@@ -51,8 +52,13 @@ type supervisor struct {
 	processes
 	// binaries is the directory with the programs of the control plane.
 	binaries string
-	admin    *admin
-	locked   *os.File
+	// nodeBinaries is the directory with the programs of real nodes; empty without real nodes.
+	nodeBinaries string
+	network      *network
+	// apiPort is that of kube-apiserver.
+	apiPort string
+	admin   *admin
+	locked  *os.File
 }
 
 func (c *supervisor) kubeconfig() string { return c.path("kubeconfig") }
@@ -68,7 +74,7 @@ func Command(ctx context.Context, root string, args []string) error {
 	if err != nil {
 		return err
 	}
-	c := &supervisor{settings: s, processes: processes{base: s.dir, started: map[string]*child{}}}
+	c := &supervisor{settings: s, processes: processes{base: s.dir, started: map[string]*child{}}, network: &network{file: s.path("network")}}
 	switch args[0] {
 	case "up":
 		return c.up(ctx)
@@ -164,7 +170,7 @@ func every(period time.Duration, f func(passed time.Duration)) (stop func()) {
 
 func (c *supervisor) up(ctx context.Context) error {
 	start := time.Now()
-	if err := errors.Join(c.findBinaries(), c.lock()); err != nil {
+	if err := errors.Join(c.findBinaries(), c.findNodeBinaries(), c.lock()); err != nil {
 		return err
 	}
 	for _, dir := range []string{"logs", "pids", "pki", "ports"} {
@@ -187,8 +193,13 @@ func (c *supervisor) upAll(ctx context.Context) error {
 	steps := []func() error{
 		func() error { return c.upControlPlane(ctx) },
 		func() error { return c.upNodes(ctx) },
+		func() error { return c.upRealNodes(ctx) },
 	}
-	if c.components == allComponents {
+	switch {
+	case c.components != allComponents:
+	case c.realNodes > 0:
+		steps = append(steps, func() error { return c.install(ctx) })
+	default:
 		if c.build {
 			steps = slices.Insert(steps, 0, c.buildPrograms)
 		}

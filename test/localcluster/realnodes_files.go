@@ -1,0 +1,125 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package localcluster
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+)
+
+// dnsConfiguration takes the address of this machine, the port of the health check, and the kubeconfig.
+const dnsConfiguration = `.:53 {
+  bind %s
+  errors
+  ready 127.0.0.1:%s
+  kubernetes cluster.local in-addr.arpa {
+    kubeconfig %s
+    ttl 5
+  }
+  cache 5
+}
+`
+
+// containerdConfiguration takes the directory of the node twice, the socket, the image of the process that holds a pod's namespaces, and the directory of the
+// network's configuration. Everything that is mounted is mounted below the directory of the node, where it is found when the node goes.
+const containerdConfiguration = `version = 2
+root = "%s/containerd"
+state = "%s/state"
+[grpc]
+  address = "%s"
+[plugins."io.containerd.grpc.v1.cri"]
+  disable_apparmor = true
+  restrict_oom_score_adj = true
+  netns_mounts_under_state_dir = true
+  sandbox_image = "%s"
+  [plugins."io.containerd.grpc.v1.cri".cni]
+    bin_dir = "/usr/lib/cni"
+    conf_dir = "%s"
+  [plugins."io.containerd.grpc.v1.cri".containerd]
+    snapshotter = "native"
+`
+
+// podNetwork takes the addresses of the pods of the node, and the directory in which they are counted.
+const podNetwork = `{"cniVersion": "0.4.0", "name": "pods", "plugins": [
+  {"type": "ptp", "ipam": {"type": "host-local", "subnet": "%s", "dataDir": "%s", "routes": [{"dst": "0.0.0.0/0"}]}},
+  {"type": "portmap", "capabilities": {"portMappings": true}}
+]}
+`
+
+// kubeletConfiguration takes the socket of containerd, the directory of logs, the address of the DNS server, the address of the node, and the file of the
+// authority for clients. It gets by without systemd and with version 1 of control groups, and takes nothing from pods when the disk is full: other
+// programs fill that too.
+const kubeletConfiguration = `apiVersion: kubelet.config.k8s.io/v1beta1
+kind: KubeletConfiguration
+failCgroupV1: false
+cgroupDriver: cgroupfs
+cgroupsPerQOS: false
+enforceNodeAllocatable: []
+failSwapOn: false
+localStorageCapacityIsolation: false
+evictionHard: {memory.available: 100Mi}
+imageGCHighThresholdPercent: 100
+containerRuntimeEndpoint: unix://%s
+podLogsDir: %s
+clusterDNS: ["%s"]
+clusterDomain: cluster.local
+resolvConf: /dev/null
+address: %s
+authentication:
+  anonymous: {enabled: false}
+  webhook: {enabled: true}
+  x509: {clientCAFile: "%s"}
+authorization: {mode: Webhook}
+`
+
+// proxyConfiguration takes the kubeconfig, the range of the pods, and the name of the node. The limits on connections are those of the machine.
+const proxyConfiguration = `apiVersion: kubeproxy.config.k8s.io/v1alpha1
+kind: KubeProxyConfiguration
+mode: iptables
+clientConnection: {kubeconfig: "%s"}
+clusterCIDR: %s
+hostnameOverride: %s
+conntrack: {maxPerCore: 0, min: 0, tcpEstablishedTimeout: 0s, tcpCloseWaitTimeout: 0s}
+metricsBindAddress: 127.0.0.1:10249
+`
+
+// writeConfiguration writes the files of a node.
+func (n *realNode) writeConfiguration() error {
+	for _, dir := range []string{"cni", "pki", "state"} {
+		if err := os.MkdirAll(n.file(dir), 0o755); err != nil {
+			return err
+		}
+	}
+	return errors.Join(
+		writeFile(n.file("containerd.toml"), fmt.Sprintf(containerdConfiguration, n.file(), n.file(), n.socket(), ProgramImage, n.file("cni"))),
+		writeFile(n.file("cni", "10-pods.conflist"), fmt.Sprintf(podNetwork, n.network.pods(n.number), n.file("addresses"))),
+		writeFile(n.file("kubelet.yaml"), fmt.Sprintf(kubeletConfiguration,
+			n.socket(), n.file("pods"), n.network.host(), n.network.nodeAddress(n.number), n.kwokPath("pki", "ca.crt"))),
+		writeFile(n.file("kube-proxy.yaml"), fmt.Sprintf(proxyConfiguration, n.file("kube-proxy.kubeconfig"), n.network.allPods(), n.name)),
+		n.writeIdentity("kubelet", "system:node:"+n.name, "system:nodes"),
+		n.writeIdentity("kube-proxy", "system:kube-proxy", ""),
+	)
+}
+
+// writeIdentity writes a kubeconfig for a program of the node, with a certificate for a user of these names.
+func (n *realNode) writeIdentity(program, user, group string) error {
+	file := n.file(program + ".kubeconfig")
+	if exists(file) {
+		return nil
+	}
+	certificate, key, err := signClient(n.kwokPath("pki", "ca.crt"), n.kwokPath("pki", "ca.key"), user, group)
+	if err != nil {
+		return fmt.Errorf("the certificate of %s: %w", user, err)
+	}
+	config := clientcmdapi.NewConfig()
+	config.Clusters["local"] = &clientcmdapi.Cluster{Server: "https://" + n.network.host() + ":" + n.apiPort, CertificateAuthority: n.kwokPath("pki", "ca.crt")}
+	config.AuthInfos[program] = &clientcmdapi.AuthInfo{ClientCertificateData: certificate, ClientKeyData: key}
+	config.Contexts["local"] = &clientcmdapi.Context{Cluster: "local", AuthInfo: program}
+	config.CurrentContext = "local"
+	return clientcmd.WriteToFile(*config, file)
+}
