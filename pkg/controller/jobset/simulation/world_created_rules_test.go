@@ -1,0 +1,115 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package simulation
+
+import (
+	"slices"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
+)
+
+// This file holds the rules of worlds about avoided nodes, about Jobs that are created, and about sets at rest.
+
+// checkAvoided checks which nodes the attempt that begins keeps off, and when these are forgotten.
+func (r *worldRules) checkAvoided(o plan.Observed, before, after *jobsetv1alpha2.JobSetStatus, known bool) {
+	if len(after.Attempts) == 0 || !known {
+		return
+	}
+	a := &after.Attempts[len(after.Attempts)-1]
+	old := attemptNumbered(before, a.Number)
+	if old == nil {
+		old = &jobsetv1alpha2.Attempt{}
+	}
+	most := max(r.process.counted/10, int(one(r.process.counted == 0)))
+	if len(a.AvoidedNodes) > most && len(old.AvoidedNodes) == 0 && !keptFrom(after, a) {
+		r.fail(avoidsFew, "%d of %d nodes", len(a.AvoidedNodes), r.process.counted)
+	}
+	if a.ForgetTime == nil || old.ForgetTime != nil {
+		return
+	}
+	if a.RequestTime == nil || o.Now.Sub(a.RequestTime.Time) < 5*time.Minute || o.Unschedulable.Pods == 0 {
+		r.fail(forgetsLate, "attempt %d, requested at %s", a.Number, a.RequestTime)
+	}
+}
+
+// keptFrom reports whether an attempt has the nodes of the one before, because most of its pods stay.
+func keptFrom(status *jobsetv1alpha2.JobSetStatus, a *jobsetv1alpha2.Attempt) bool {
+	before := attemptNumbered(status, a.Number-1)
+	return before != nil && !slices.ContainsFunc(a.AvoidedNodes, func(node jobsetv1alpha2.AvoidedNode) bool {
+		return !slices.ContainsFunc(before.AvoidedNodes, func(other jobsetv1alpha2.AvoidedNode) bool { return other.Name == node.Name })
+	})
+}
+
+// created checks a Job that is created or resumed.
+func (r *worldRules) created(o plan.Observed, job *batchv1.Job) {
+	at, _ := placeOf(job)
+	key := topologyOf(o.JobSet, at.replicatedJob)
+	spec := &job.Spec.Template.Spec
+	if !jobIsSuspended(job) && key != "" {
+		r.checkPlace(o, job, at, key)
+	}
+	a := inAttempt(&o.JobSet.Status)
+	if a == nil || a.ForgetTime != nil || jobIsSuspended(job) {
+		return
+	}
+	for _, avoided := range a.AvoidedNodes {
+		probe := &corev1.Node{}
+		probe.Labels = map[string]string{corev1.LabelHostname: avoided.Name}
+		if avoided.Until.After(o.Now.Time) && selects(&corev1.PodSpec{Affinity: spec.Affinity}, probe) {
+			r.fail(avoidsInPods, "job %s and node %s", job.Name, avoided.Name)
+		}
+	}
+}
+
+// checkPlace checks that a Job is where the status says, or leaves that to the scheduler.
+func (r *worldRules) checkPlace(o plan.Observed, job *batchv1.Job, at place, key string) {
+	domain, found := storedDomain(&o.JobSet.Status, at, key)
+	affinity := job.Spec.Template.Spec.Affinity
+	switch {
+	case !found:
+		r.fail(createdInPlace, "job %s has no place", job.Name)
+	case domain == "":
+		if affinity == nil || affinity.PodAffinity == nil {
+			r.fail(createdInPlace, "job %s has neither a domain nor affinity", job.Name)
+		}
+	case job.Spec.Template.Spec.NodeSelector[key] != domain:
+		r.fail(createdInPlace, "job %s goes to %v, its domain is %s", job.Name, job.Spec.Template.Spec.NodeSelector, domain)
+	}
+}
+
+// storedDomain returns the domain that a status has for a Job, and whether it has a place for it at all.
+func storedDomain(status *jobsetv1alpha2.JobSetStatus, at place, key string) (domain string, found bool) {
+	if status.Placement == nil || status.Placement.Restarts != status.Restarts {
+		return "", false
+	}
+	for _, rj := range status.Placement.ReplicatedJobs {
+		if rj.Name == at.replicatedJob && rj.TopologyKey == key && int(at.index) < len(rj.Jobs) {
+			domain, found = rj.Jobs[at.index].Domain, true
+		}
+	}
+	return domain, found
+}
+
+// atRest checks suspended sets once nothing fails any more.
+func (r *worldRules) atRest() {
+	for _, js := range r.sets.Objects {
+		if !isSuspended(js) || finished(&js.Status) {
+			continue
+		}
+		r.seen["sets at rest suspended"]++
+		if js.Status.Placement != nil {
+			r.fail(suspendedHoldNone, "%s%s", js.Name, describePlacement(&js.Status))
+		}
+		for _, job := range r.ownJobs(js) {
+			if len(r.podsOf(job)) > 0 && !ended(job) {
+				r.fail(suspendedHoldNone, "pods of job %s", job.Name)
+			}
+		}
+	}
+}

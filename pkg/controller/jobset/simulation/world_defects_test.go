@@ -1,0 +1,266 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package simulation
+
+import (
+	"context"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/client-go/tools/cache"
+
+	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
+)
+
+// worldMutant is how the controller of a world decides and acts: as it really does, or with a defect that must not go unnoticed.
+type worldMutant struct {
+	decide func(*worldProcess, plan.Observed) plan.Plan
+	// wrap returns what a Syncer takes for the placer.
+	wrap func(*worldProcess, jobset.Placer) jobset.Placer
+	// cached returns what the cache shows of a set.
+	cached func(*worldProcess, *jobsetv1alpha2.JobSet) *jobsetv1alpha2.JobSet
+	// oblivious controllers do not know which sets hold domains, and deaf ones do not notice when these become free.
+	oblivious, deaf bool
+	// miscounting ones think that there are more nodes.
+	miscounting bool
+}
+
+// complete returns the mutant with what it does not change.
+func (m worldMutant) complete() worldMutant {
+	if m.decide == nil {
+		m.decide = func(_ *worldProcess, o plan.Observed) plan.Plan { return plan.Decide(o) }
+	}
+	return m
+}
+
+// changing is a controller that does something else than what is decided.
+func changing(does func(*worldProcess, plan.Observed, *plan.Plan)) worldMutant {
+	return worldMutant{decide: func(p *worldProcess, o plan.Observed) plan.Plan {
+		out := plan.Decide(o)
+		does(p, o, &out)
+		return out
+	}}
+}
+
+// misplacer is a placer with a defect.
+type misplacer struct {
+	jobset.Placer
+	place func(jobset.Placer, context.Context, *jobsetv1alpha2.JobSet, []plan.Unplaced) (*plan.Placed, error)
+	move  func(jobset.Placer, context.Context, *jobsetv1alpha2.JobSet, []plan.Stuck) (plan.Moving, error)
+}
+
+func (m misplacer) Place(ctx context.Context, js *jobsetv1alpha2.JobSet, unplaced []plan.Unplaced) (*plan.Placed, error) {
+	if m.place == nil {
+		return m.Placer.Place(ctx, js, unplaced)
+	}
+	return m.place(m.Placer, ctx, js, unplaced)
+}
+
+func (m misplacer) Move(ctx context.Context, js *jobsetv1alpha2.JobSet, stuck []plan.Stuck) (plan.Moving, error) {
+	if m.move == nil {
+		return m.Placer.Move(ctx, js, stuck)
+	}
+	return m.move(m.Placer, ctx, js, stuck)
+}
+
+// moving is a controller whose placer is told something else about stuck Jobs.
+func moving(change func(*worldProcess, []plan.Stuck) []plan.Stuck) worldMutant {
+	return worldMutant{wrap: func(p *worldProcess, real jobset.Placer) jobset.Placer {
+		return misplacer{Placer: real, move: func(real jobset.Placer, ctx context.Context, js *jobsetv1alpha2.JobSet, stuck []plan.Stuck) (plan.Moving, error) {
+			return real.Move(ctx, js, change(p, slices.Clone(stuck)))
+		}}
+	}}
+}
+
+// placing is a controller with another way to place Jobs.
+func placing(place func(jobset.Placer, context.Context, *jobsetv1alpha2.JobSet, []plan.Unplaced) (*plan.Placed, error)) worldMutant {
+	return worldMutant{wrap: func(_ *worldProcess, real jobset.Placer) jobset.Placer { return misplacer{Placer: real, place: place} }}
+}
+
+// forgetGiven drops what was given before a status has it.
+func forgetGiven(real jobset.Placer, ctx context.Context, js *jobsetv1alpha2.JobSet, unplaced []plan.Unplaced) (*plan.Placed, error) {
+	placed, err := real.Place(ctx, js, unplaced)
+	real.Settled(cache.MetaObjectToName(js))
+	return placed, err
+}
+
+// byStage places the Jobs of a replicatedJob when they may start.
+func byStage(p *worldProcess, real jobset.Placer) jobset.Placer {
+	return misplacer{Placer: real, place: func(real jobset.Placer, ctx context.Context, js *jobsetv1alpha2.JobSet, unplaced []plan.Unplaced) (*plan.Placed, error) {
+		o := plan.Observed{JobSet: js, Jobs: ownedBy(js.UID, p.jobs.Objects), Gates: p.gates}
+		later := func(name string) bool { return !mayStart(o, name) }
+		unplaced = slices.DeleteFunc(slices.Clone(unplaced), func(u plan.Unplaced) bool { return later(js.Spec.ReplicatedJobs[u.Place].Name) })
+		if len(unplaced) == 0 {
+			return nil, nil
+		}
+		if js.Status.Placement != nil {
+			real.Settled(cache.MetaObjectToName(js)) // the status holds what was given
+		}
+		placed, err := real.Place(ctx, js, unplaced)
+		if placed == nil || placed.Placement == nil {
+			return placed, err
+		}
+		out := *placed
+		out.Placement = placed.Placement.DeepCopy()
+		out.Placement.ReplicatedJobs = slices.DeleteFunc(out.Placement.ReplicatedJobs, func(rj jobsetv1alpha2.ReplicatedJobPlacement) bool {
+			return later(rj.Name) && !slices.ContainsFunc(unplaced, func(u plan.Unplaced) bool { return js.Spec.ReplicatedJobs[u.Place].Name == rj.Name })
+		})
+		return &out, err
+	}}
+}
+
+// recount counts a move as a restart of the Job.
+func recount(_ *worldProcess, o plan.Observed, out *plan.Plan) {
+	m := o.Moving.Move
+	if m == nil || out.Status == nil || !o.Gates.RestartJob {
+		return
+	}
+	moved := false
+	eachPlace(out.Status.Placement, func(at place2) { moved = moved || at.Moves != nil && at.Moves.ReplacedJob == m.UID })
+	if !moved {
+		return
+	}
+	out.Status = out.Status.DeepCopy()
+	for i := range out.Status.ReplicatedJobsStatus {
+		counters := &out.Status.ReplicatedJobsStatus[i]
+		if rj := replicatedJob(o.JobSet, counters.Name); rj != nil {
+			counters.JobRestarts = append(counters.JobRestarts, make([]int32, max(0, int(helper.Replicas(rj))-len(counters.JobRestarts)))...)
+			counters.JobRestarts[0]++
+		}
+	}
+}
+
+// keepSuspended lets a suspended set keep its domains.
+func keepSuspended(_ *worldProcess, o plan.Observed, out *plan.Plan) {
+	if out.Status != nil && out.Status.Placement == nil && isSuspended(o.JobSet) {
+		out.Status.Placement = o.JobSet.Status.Placement
+	}
+}
+
+// eachCreated changes the Jobs that are created.
+func eachCreated(change func(*batchv1.Job)) worldMutant {
+	return changing(func(_ *worldProcess, _ plan.Observed, out *plan.Plan) {
+		for i, job := range out.CreateJobs {
+			out.CreateJobs[i] = job.DeepCopy()
+			change(out.CreateJobs[i])
+		}
+	})
+}
+
+// readyAgain lets Jobs that have run move too.
+func readyAgain(p *worldProcess, stuck []plan.Stuck) []plan.Stuck {
+	js := p.sets.Objects
+	for _, job := range p.jobs.Objects {
+		i := slices.IndexFunc(js, func(js *jobsetv1alpha2.JobSet) bool { return js.Name == job.Labels[jobsetv1alpha2.JobSetNameKey] })
+		at, ok := placeOf(job)
+		if !ok || i < 0 || !isReady(job) || jobIsSuspended(job) || len(stuck) > 0 && stuck[0].UID == job.UID {
+			continue
+		}
+		eachPlace(js[i].Status.Placement, func(here place2) {
+			if here.replicatedJob == at.replicatedJob && here.index == int(at.index) && js[i].Status.Placement.Restarts == at.restarts && here.Ready {
+				stuck = append(stuck, plan.Stuck{
+					Waiting: plan.Waiting{Since: p.now.Add(-10 * time.Hour)}, Place: slices.Index(replicatedJobNames(js[i]), at.replicatedJob), Index: at.index,
+					UID: job.UID, Topology: here.topology, At: here.JobPlacement,
+				})
+			}
+		})
+	}
+	return stuck
+}
+
+// forgetfulOfPlaces has controllers lose placements when they start.
+func forgetfulOfPlaces(p *worldProcess, js *jobsetv1alpha2.JobSet) *jobsetv1alpha2.JobSet {
+	if p.synced > 10 || p.seen["starts of the controller"] < 2 {
+		return js
+	}
+	js = js.DeepCopy()
+	js.Status.Placement = nil
+	return js
+}
+
+// TestWorldsShowDefects makes sure that worlds can fail, and by which rule.
+func TestWorldsShowDefects(t *testing.T) {
+	for name, test := range map[string]struct {
+		worldMutant
+		wantRule string
+		// from is the first world that is tried.
+		from uint64
+	}{
+		"domains of others that are unknown":     {worldMutant{oblivious: true}, domainsAlone, 0},
+		"domains that are given twice":           {placing(forgetGiven), domainsAlone, 0},
+		"domains that are placed by stage":       {worldMutant{wrap: byStage}, everySetFinishes, 0},
+		"domains that become free unnoticed":     {worldMutant{deaf: true}, everySetFinishes, 0},
+		"placements that a restart loses":        {worldMutant{cached: forgetfulOfPlaces}, keepsDomain, 0},
+		"suspended sets that keep their domains": {changing(keepSuspended), suspendedHoldNone, 0},
+		"moves that count as restarts":           {changing(recount), movesCountNothing, 0},
+		"moves of what has run":                  {moving(readyAgain), movesNothingThatRan, 0},
+		"avoided nodes that are never forgotten": {changing(neverForget), everySetFinishes, 860},
+		"more avoided nodes than a tenth":        {worldMutant{miscounting: true}, avoidsFew, 0},
+		"avoided nodes that pods do not know of": {eachCreated(func(job *batchv1.Job) { withoutNodeAffinity(job) }), avoidsInPods, 0},
+		"Jobs that are created anywhere":         {eachCreated(func(job *batchv1.Job) { job.Spec.Template.Spec.NodeSelector = nil }), createdInPlace, 0},
+		"pods that do not repel those of others": {eachCreated(func(job *batchv1.Job) { withoutAntiAffinity(job) }), podsAlone, 0},
+		"an answer that depends on chance":       {worldMutant{wrap: moody}, sameOutput, 0},
+		"Jobs that move at once": {moving(func(_ *worldProcess, stuck []plan.Stuck) []plan.Stuck {
+			for i := range stuck {
+				stuck[i].Since = stuck[i].Since.Add(-time.Hour)
+			}
+			return stuck
+		}), movesLate, 0},
+		"Jobs that never move": {moving(func(*worldProcess, []plan.Stuck) []plan.Stuck { return nil }), everySetFinishes, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			others := sets.New[string]()
+			for seed := test.from; seed < test.from+worlds; seed++ {
+				_, broken := runRepeated(seed, test.complete())
+				if strings.Contains(broken, strconv.Quote(test.wantRule)) {
+					t.Logf("world %d shows it", seed)
+					return
+				}
+				if broken != "" {
+					others.Insert(broken[:min(len(broken), 200)])
+				}
+			}
+			t.Errorf("the rule %q was not broken; other results: %q", test.wantRule, others.UnsortedList()[:min(len(others), 5)])
+		})
+	}
+}
+
+func withoutNodeAffinity(job *batchv1.Job) {
+	if affinity := job.Spec.Template.Spec.Affinity; affinity != nil {
+		affinity.NodeAffinity = nil
+	}
+}
+
+func withoutAntiAffinity(job *batchv1.Job) {
+	if affinity := job.Spec.Template.Spec.Affinity; affinity != nil {
+		affinity.PodAntiAffinity = nil
+	}
+}
+
+// neverForget keeps nodes avoided whatever pods wait for.
+func neverForget(_ *worldProcess, o plan.Observed, out *plan.Plan) {
+	if out.Status != nil && len(out.Status.Attempts) > 0 {
+		out.Status.Attempts[len(out.Status.Attempts)-1].ForgetTime = nil
+	}
+}
+
+// moody does not answer one of three questions, whatever the history.
+func moody(p *worldProcess, real jobset.Placer) jobset.Placer {
+	return misplacer{Placer: real, place: func(real jobset.Placer, ctx context.Context, js *jobsetv1alpha2.JobSet, unplaced []plan.Unplaced) (*plan.Placed, error) {
+		if rand.IntN(3) == 0 {
+			p.enqueue(js.Name)
+			return nil, nil
+		}
+		return real.Place(ctx, js, unplaced)
+	}}
+}

@@ -1,0 +1,260 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package simulation
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/cache"
+
+	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/children"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/consistency"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/placer"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
+	sim "github.com/jobset-apiserver/jobset-apiserver/test/simulation"
+)
+
+// worldProcess is a run of the controller. What it knows ends with it.
+type worldProcess struct {
+	*world
+	sender *sim.Sender
+
+	sets   sim.Informer[*jobsetv1alpha2.JobSet]
+	jobs   sim.Informer[*batchv1.Job]
+	pods   sim.Informer[*corev1.Pod]
+	nodes  sim.Informer[*corev1.Node]
+	memory *consistency.ConsistencyStore
+	// held are the placements of sets that hold domains, and waiting the pods that wait for a node, as the caches last showed them.
+	held    map[string]*jobsetv1alpha2.Placement
+	waiting map[string]bool
+	// syncer, placer and feed are the real ones.
+	syncer *jobset.Syncer
+	placer *placer.Placer
+	feed   *placer.Feed
+	timers []*worldTimer
+
+	queue map[string]*queuedSet
+	// synced is how many times a set was looked at.
+	synced int
+	// observed is what the present sync acts on, and counted how many nodes it was told of.
+	observed plan.Observed
+	counted  int
+}
+
+// queuedSet is a set that waits for a worker, now or later.
+type queuedSet struct {
+	ready    bool
+	due      time.Time
+	failures int
+}
+
+// startProcess starts a controller. It lists everything first.
+func (w *world) startProcess() {
+	p := &worldProcess{world: w, held: map[string]*jobsetv1alpha2.Placement{}, waiting: map[string]bool{}, queue: map[string]*queuedSet{}}
+	p.sender = &sim.Sender{Draw: p.draw, Interlude: w.interlude, Later: func(r func()) { w.late = append(w.late, func() { w.rules.late = true; r() }) }}
+	var err error
+	p.placer, p.feed, err = placer.NewFed(placer.Config{
+		Kube: kubernetes.New(nil), Clock: worldClock{p: p}, WhenFull: w.full, Placed: p.placed, Needed: func() bool { return true },
+		Wake: func(key cache.ObjectName) { p.enqueue(key.Name) },
+	})
+	p.check(err)
+	for name, value := range priorities {
+		if name != "" {
+			p.check(p.feed.Show(&schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: name}, Value: value}))
+		}
+	}
+	p.sets = sim.Informer[*jobsetv1alpha2.JobSet]{From: &w.sets, Handle: p.setChanged}
+	p.jobs = sim.Informer[*batchv1.Job]{From: &w.jobs, Handle: func(job *batchv1.Job, _ bool) { p.enqueue(job.Labels[jobsetv1alpha2.JobSetNameKey]) }}
+	p.pods = sim.Informer[*corev1.Pod]{From: &w.pods, Handle: p.podChanged}
+	p.nodes = sim.Informer[*corev1.Node]{From: &w.nodes, Handle: func(node *corev1.Node, gone bool) { p.show(node, gone) }}
+	for _, c := range p.caches() {
+		c.List()
+	}
+	for _, js := range p.sets.Objects {
+		p.setChanged(js, false)
+	}
+	for _, node := range p.nodes.Objects {
+		p.show(node, false)
+	}
+	for _, pod := range p.pods.Objects {
+		p.podChanged(pod, false)
+	}
+	p.memory = consistency.NewConsistencyStore(w, map[string]consistency.Versioned{resourceJobSets: &p.sets, resourceJobs: &p.jobs})
+	p.syncer = newWorldSyncer(p)
+	w.process = p
+	w.seen["starts of the controller"]++
+	w.note("controller starts")
+}
+
+func (p *worldProcess) check(err error) {
+	if err != nil {
+		panic(err)
+	}
+}
+
+// listedCache is an informer of any type.
+type listedCache interface {
+	Behind() int
+	Advance()
+	List()
+}
+
+func (p *worldProcess) caches() []listedCache {
+	return []listedCache{&p.sets, &p.jobs, &p.pods, &p.nodes}
+}
+
+// show shows the placer a change.
+func (p *worldProcess) show(obj runtime.Object, gone bool) {
+	if gone {
+		p.check(p.feed.Remove(obj))
+		return
+	}
+	p.check(p.feed.Show(obj))
+}
+
+// setChanged does what handlers of the real controller do: a set that holds fewer domains than before makes room.
+func (p *worldProcess) setChanged(js *jobsetv1alpha2.JobSet, gone bool) {
+	before, after := p.held[js.Name], js.Status.Placement
+	if gone || js.DeletionTimestamp != nil || js.Status.TerminalState != "" {
+		after = nil
+	}
+	p.held[js.Name] = after
+	if before != nil && !holdsAll(after, before) && !p.deaf {
+		p.placer.Freed()
+	}
+	p.enqueue(js.Name)
+}
+
+// holdsAll reports whether a placement has all domains of another one.
+func holdsAll(after, before *jobsetv1alpha2.Placement) bool {
+	if after == nil {
+		return false
+	}
+	has := map[[2]string]bool{}
+	eachPlace(after, func(at place2) { has[[2]string{at.topology, at.Domain}] = true })
+	all := true
+	eachPlace(before, func(at place2) { all = all && has[[2]string{at.topology, at.Domain}] })
+	return all
+}
+
+// podChanged shows the placer a pod, and has its set looked at if the scheduler says something else about it.
+func (p *worldProcess) podChanged(pod *corev1.Pod, gone bool) {
+	p.show(pod, gone)
+	waits := !gone && scheduled(pod) != nil
+	if waits != p.waiting[pod.Name] {
+		p.waiting[pod.Name] = waits
+		p.enqueue(pod.Labels[jobsetv1alpha2.JobSetNameKey])
+	}
+}
+
+// placed returns the sets that hold domains, as the cache shows them.
+func (p *worldProcess) placed() (out []*jobsetv1alpha2.JobSet, err error) {
+	for _, js := range p.sets.Objects {
+		if js.Status.Placement != nil && js.Status.TerminalState == "" && js.DeletionTimestamp == nil && !p.oblivious {
+			out = append(out, js)
+		}
+	}
+	return out, nil
+}
+
+func (p *worldProcess) enqueue(name string) {
+	if name != "" {
+		p.entry(name).ready = true
+	}
+}
+
+func (p *worldProcess) entry(name string) *queuedSet {
+	q := p.queue[name]
+	if q == nil {
+		q = &queuedSet{}
+		p.queue[name] = q
+	}
+	return q
+}
+
+func (q *queuedSet) dueAfter(now time.Time, d time.Duration) {
+	if at := now.Add(d); q.due.IsZero() || at.Before(q.due) {
+		q.due = at
+	}
+}
+
+// ready returns the sets that a worker can take, in order.
+func (p *worldProcess) ready() (names []string) {
+	for _, name := range slices.Sorted(maps.Keys(p.queue)) {
+		q := p.queue[name]
+		if !q.due.IsZero() && !p.now.Before(q.due) {
+			q.ready, q.due = true, time.Time{}
+		}
+		if q.ready {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// syncSome lets a worker of the controller take a set from the queue. It reports whether there was one.
+func (w *world) syncSome() bool {
+	if w.process.sender.Dead {
+		w.startProcess()
+	}
+	p := w.process
+	p.fire()
+	names := p.ready()
+	if len(names) == 0 {
+		return false
+	}
+	p.sync(oneOf(w.dice, names...))
+	return true
+}
+
+func (p *worldProcess) sync(name string) {
+	q := p.entry(name)
+	q.ready = false
+	p.seen["syncs"]++
+	after, err := p.syncSet(cache.NewObjectName(namespace, name))
+	switch {
+	case p.sender.Dead || p.sender.Deposed:
+		p.sender.Dead = true
+		p.seen["kills of the controller"]++
+	case err != nil:
+		p.note("  sync failed: %v", err)
+		p.seen["failed syncs"]++
+		q.dueAfter(p.now, min(minBackoff<<min(q.failures, 20), maxBackoff))
+		q.failures++
+	default:
+		q.failures = 0
+	}
+	if after > 0 {
+		q.dueAfter(p.now, after)
+	}
+}
+
+// syncSet does what the real controller does, and checks rules.
+func (p *worldProcess) syncSet(key cache.ObjectName) (time.Duration, error) {
+	p.observed, p.counted = plan.Observed{}, 0
+	obs, wait, err := p.syncer.Observe(quiet, key)
+	if obs == nil || err != nil {
+		return wait, err
+	}
+	p.synced++
+	p.observed = *obs
+	next := p.decide(p, *obs)
+	if p.trace != nil {
+		p.note("sync of %s sees %s; decides %s", key.Name, describeWorld(*obs), describePlan(next)+describePlacement(next.Status))
+	}
+	p.rules.decided(*obs, next)
+	results, err := p.syncer.Apply(quiet, obs, next)
+	out := plan.Finish(*obs, next, results)
+	return out.RequeueAfter, children.FirstErrors(err, p.syncer.Finish(quiet, obs.JobSet, out))
+}

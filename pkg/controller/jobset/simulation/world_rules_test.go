@@ -1,0 +1,210 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package simulation
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
+)
+
+// The rules of worlds.
+const (
+	podsAlone           = "no pods of two exclusive Jobs of one priority and key run in one domain"
+	domainsAlone        = "no two Jobs of one priority and key are given one domain"
+	movesNothingThatRan = "a Job that ran is never moved"
+	movesCountNothing   = "a move counts no restart"
+	movesLate           = "a Job moves after its pods have waited, ever longer, and not while preemption makes room"
+	keepsDomain         = "a Job keeps its domain in an attempt, unless it moves"
+	suspendedHoldNone   = "suspended sets hold no domain"
+	createdInPlace      = "Jobs are created, and resumed, where the status says"
+	avoidsFew           = "at most a tenth of the nodes is avoided"
+	avoidsInPods        = "pods keep off the nodes that their attempt avoids"
+	forgetsLate         = "avoided nodes are forgotten once pods have waited"
+	everySetFinishes    = "every set finishes"
+	sameOutput          = "equal histories have equal results"
+)
+
+// worldRules check what is stored in a world, and where pods run.
+type worldRules struct {
+	*world
+	// late means that a request of a controller that did not wait for it any more was carried out: two controllers may have given one domain away.
+	late bool
+}
+
+func newWorldRules(w *world) *worldRules { return &worldRules{world: w} }
+
+// bound checks where a pod is about to run.
+func (r *worldRules) bound(pod *corev1.Pod, node *corev1.Node) {
+	mine := r.exclusiveJob(pod)
+	if mine == nil {
+		return
+	}
+	key := topologyOf(r.setOf(mine), mine.Labels[jobsetv1alpha2.ReplicatedJobNameKey])
+	for _, other := range r.pods.Objects {
+		at, found := r.nodes.Get(other.Spec.NodeName)
+		if !found || hasEnded(other) || at.Labels[key] != node.Labels[key] || *other.Spec.Priority != *pod.Spec.Priority {
+			continue
+		}
+		if its := r.exclusiveJob(other); its != nil && its.UID != mine.UID && !r.mayMeet(mine, its, key, other.DeletionTimestamp != nil) {
+			r.fail(podsAlone, "%s and %s in %s", pod.Name, other.Name, node.Labels[key])
+		}
+	}
+	r.seen["pods of exclusive Jobs bound"]++
+}
+
+// mayMeet reports whether pods of two Jobs may meet in a domain: those that ask for domains of different kinds, and those of one set of which one leaves.
+func (r *worldRules) mayMeet(mine, its *batchv1.Job, key string, stops bool) bool {
+	if topologyOf(r.setOf(its), its.Labels[jobsetv1alpha2.ReplicatedJobNameKey]) != key {
+		return true
+	}
+	return r.setOf(its) == r.setOf(mine) && (stops || r.leaves(its) || r.leaves(mine))
+}
+
+// exclusiveJob returns the Job of a pod if it asks for a domain; nil if not.
+func (r *worldRules) exclusiveJob(pod *corev1.Pod) *batchv1.Job {
+	job := r.jobOf(pod)
+	if job == nil || r.setOf(job) == nil || topologyOf(r.setOf(job), job.Labels[jobsetv1alpha2.ReplicatedJobNameKey]) == "" {
+		return nil
+	}
+	return job
+}
+
+// leaves reports whether a Job is about to be deleted.
+func (r *worldRules) leaves(job *batchv1.Job) bool {
+	js := r.setOf(job)
+	left := false
+	eachPlace(js.Status.Placement, func(at place2) { left = left || at.Moves != nil && at.Moves.ReplacedJob == job.UID })
+	return left || job.DeletionTimestamp != nil || meaningOf(plan.Observed{JobSet: js, Gates: r.gates}, job) == previous
+}
+
+// decided counts what decisions are about.
+func (r *worldRules) decided(o plan.Observed, p plan.Plan) {
+	r.seen["decisions"]++
+	if o.Placed != nil && o.Placed.Placement == nil {
+		r.seen["waits for a domain"]++
+	}
+	if o.Placed != nil && o.Placed.Placement != nil && o.Placed.Reason != "" {
+		r.seen["sets placed by the scheduler"]++
+	}
+	for _, event := range p.Events {
+		switch event.Reason {
+		case "JobMoved", "NodesAvoided", "AvoidedNodesForgotten":
+			r.seen["events "+event.Reason]++
+		}
+	}
+}
+
+// stored checks a status right before it is stored.
+func (r *worldRules) stored(o plan.Observed, js, next *jobsetv1alpha2.JobSet, known bool) {
+	before, after := &js.Status, &next.Status
+	r.seen["restarts of sets"] += int(after.Restarts - before.Restarts)
+	r.seen["restarts of single Jobs"] += int(max(0, jobRestartsOf(after)-jobRestartsOf(before)))
+	d := decision{Observed: o, before: before, after: after}
+	stopped := isSuspended(o.JobSet) && conditionIs(before, jobsetv1alpha2.JobSetSuspended) && !mayStartPods(o) && !finished(before)
+	if stopped && !d.moved() && after.Placement != nil {
+		r.fail(suspendedHoldNone, "%s%s", js.Name, describePlacement(after))
+	}
+	if after.Restarts == before.Restarts {
+		r.checkPlaces(o, before, after)
+	}
+	if holdsPlaces(next) && !r.late {
+		r.checkAlone(next)
+	}
+	r.checkAvoided(o, before, after, known)
+}
+
+// checkPlaces compares where Jobs were and will be.
+func (r *worldRules) checkPlaces(o plan.Observed, before, after *jobsetv1alpha2.JobSetStatus) {
+	type job struct {
+		replicatedJob string
+		index         int
+		restarts      int32
+	}
+	was := map[job]place2{}
+	if before.Placement != nil && before.Placement.Restarts == before.Restarts {
+		eachPlace(before.Placement, func(at place2) { was[job{at.replicatedJob, at.index, at.Restarts}] = at })
+	}
+	if after.Placement == nil || after.Placement.Restarts != after.Restarts {
+		return
+	}
+	eachPlace(after.Placement, func(at place2) {
+		old, found := was[job{at.replicatedJob, at.index, at.Restarts}]
+		switch {
+		case !found:
+		case at.Moves != nil && (old.Moves == nil || at.Moves.ReplacedJob != old.Moves.ReplacedJob):
+			r.checkMove(o, old, after)
+		case at.Domain != old.Domain:
+			r.fail(keepsDomain, "%s-%d was in %s, is in %s", at.replicatedJob, at.index, old.Domain, at.Domain)
+		}
+	})
+}
+
+// checkMove checks that a Job may leave where it was.
+func (r *worldRules) checkMove(o plan.Observed, old place2, after *jobsetv1alpha2.JobSetStatus) {
+	r.seen["moves"]++
+	name := fmt.Sprintf("%s-%s-%d", o.JobSet.Name, old.replicatedJob, old.index)
+	i := slices.IndexFunc(o.Jobs, func(job *batchv1.Job) bool { return job.Name == name })
+	switch {
+	case jobRestartsOf(after) != jobRestartsOf(&o.JobSet.Status):
+		r.fail(movesCountNothing, "job %s", name)
+	case i < 0:
+		r.fail(movesLate, "job %s does not exist", name)
+	case old.Ready || isReady(o.Jobs[i]):
+		r.fail(movesNothingThatRan, "job %s", name)
+	}
+	wait := 5 * time.Minute
+	if old.Moves != nil {
+		wait = min(wait<<len(old.Moves.Left), time.Hour)
+	}
+	if w := o.Waiting[o.Jobs[i].UID]; w.Since.IsZero() || w.Nominated || o.Now.Sub(w.Since) < wait {
+		r.fail(movesLate, "job %s: %+v at %s", name, w, o.Now)
+	}
+}
+
+// holdsPlaces reports whether a set has domains.
+func holdsPlaces(js *jobsetv1alpha2.JobSet) bool {
+	return js.Status.Placement != nil && js.DeletionTimestamp == nil && !finished(&js.Status)
+}
+
+// checkAlone looks for two Jobs with one domain.
+func (r *worldRules) checkAlone(next *jobsetv1alpha2.JobSet) {
+	for _, other := range r.sets.Objects {
+		if other.Name == next.Name {
+			other = next
+		}
+		if !holdsPlaces(other) {
+			continue
+		}
+		eachPlace(next.Status.Placement, func(a place2) {
+			eachPlace(other.Status.Placement, func(b place2) {
+				same := a.topology == b.topology && a.Domain == b.Domain && a.priority == b.priority
+				if same && !isBeingPlaced(next, a) && !isBeingPlaced(other, b) && (other != next || !mayShare(next, a, b)) {
+					r.fail(domainsAlone, "%s-%s-%d and %s-%s-%d in %s", next.Name, a.replicatedJob, a.index, other.Name, b.replicatedJob, b.index, a.Domain)
+				}
+			})
+		})
+	}
+}
+
+// mayShare reports whether two Jobs of a set are one, or run one after the other.
+func mayShare(js *jobsetv1alpha2.JobSet, a, b place2) bool {
+	follows := func(name, other string) bool {
+		return slices.ContainsFunc(replicatedJob(js, name).DependsOn, func(d jobsetv1alpha2.DependsOn) bool {
+			return d.Name == other && d.Status == jobsetv1alpha2.DependencyComplete
+		})
+	}
+	return a.replicatedJob == b.replicatedJob && a.index == b.index || follows(a.replicatedJob, b.replicatedJob) || follows(b.replicatedJob, a.replicatedJob)
+}
+
+// isBeingPlaced reports whether a place is one of an earlier attempt. The Job has been given another one, or is about to.
+func isBeingPlaced(js *jobsetv1alpha2.JobSet, at place2) bool {
+	return js.Status.Placement.Restarts != js.Status.Restarts || at.Restarts != jobRestarts(&js.Status, at.replicatedJob, int32(at.index))
+}
