@@ -142,6 +142,17 @@ func (c worldCaches) Waiting(key cache.ObjectName) (map[types.UID]plan.Waiting, 
 	return out, nil
 }
 
+// Landed returns the first node on which a pod of a Job is.
+func (c worldCaches) Landed(job types.UID) (node string, err error) {
+	for _, pod := range c.p.pods.Objects {
+		own := len(pod.OwnerReferences) > 0 && pod.OwnerReferences[0].UID == job
+		if at := pod.Spec.NodeName; own && at != "" && (node == "" || at < node) {
+			node = at
+		}
+	}
+	return node, nil
+}
+
 func (c worldCaches) ShutOut(key cache.ObjectName) (sets.Set[types.UID], error) {
 	out := sets.New[types.UID]()
 	c.each(key, func(pod *corev1.Pod, waits *corev1.PodCondition) {

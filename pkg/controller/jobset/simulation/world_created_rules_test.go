@@ -96,6 +96,26 @@ func storedDomain(status *jobsetv1alpha2.JobSetStatus, at place, key string) (do
 	return domain, found
 }
 
+// givenTwice reports whether two sets that have not finished hold a node both.
+func (r *worldRules) givenTwice() bool {
+	holder := map[string]string{}
+	twice := false
+	for _, js := range r.sets.Objects {
+		if !holdsPlaces(js) {
+			continue
+		}
+		eachPlace(js.Status.Placement, func(at place2) {
+			for _, node := range r.nodes.Objects {
+				if node.Labels[at.topology] == at.Domain {
+					twice = twice || holder[node.Name] != "" && holder[node.Name] != js.Name
+					holder[node.Name] = js.Name
+				}
+			}
+		})
+	}
+	return twice
+}
+
 // atRest checks suspended sets once nothing fails any more.
 func (r *worldRules) atRest() {
 	for _, js := range r.sets.Objects {

@@ -35,9 +35,10 @@ type worldProcess struct {
 	pods   sim.Informer[*corev1.Pod]
 	nodes  sim.Informer[*corev1.Node]
 	memory *consistency.ConsistencyStore
-	// held are the placements of sets that hold domains, and waiting the pods that wait for a node, as the caches last showed them.
+	// held are the placements of sets that hold domains, and waiting is which pods wait for a node, or have one that the scheduler chose, as the caches
+	// last showed them.
 	held    map[string]*jobsetv1alpha2.Placement
-	waiting map[string]bool
+	waiting map[string]string
 	// syncer, placer and feed are the real ones.
 	syncer *jobset.Syncer
 	placer *placer.Placer
@@ -61,7 +62,7 @@ type queuedSet struct {
 
 // startProcess starts a controller. It lists everything first.
 func (w *world) startProcess() {
-	p := &worldProcess{world: w, held: map[string]*jobsetv1alpha2.Placement{}, waiting: map[string]bool{}, queue: map[string]*queuedSet{}}
+	p := &worldProcess{world: w, held: map[string]*jobsetv1alpha2.Placement{}, waiting: map[string]string{}, queue: map[string]*queuedSet{}}
 	p.sender = &sim.Sender{Draw: p.draw, Interlude: w.interlude, Later: func(r func()) { w.late = append(w.late, func() { w.rules.late = true; r() }) }}
 	var err error
 	p.placer, p.feed, err = placer.NewFed(placer.Config{
@@ -151,9 +152,15 @@ func holdsAll(after, before *jobsetv1alpha2.Placement) bool {
 // podChanged shows the placer a pod, and has its set looked at if the scheduler says something else about it.
 func (p *worldProcess) podChanged(pod *corev1.Pod, gone bool) {
 	p.show(pod, gone)
-	waits := !gone && scheduled(pod) != nil
-	if waits != p.waiting[pod.Name] {
-		p.waiting[pod.Name] = waits
+	state := ""
+	switch wanted, _ := podTerms(pod); {
+	case !gone && scheduled(pod) != nil:
+		state = "waits"
+	case !gone && len(wanted) > 0 && pod.Spec.NodeName != "":
+		state = "landed"
+	}
+	if state != p.waiting[pod.Name] {
+		p.waiting[pod.Name] = state
 		p.enqueue(pod.Labels[jobsetv1alpha2.JobSetNameKey])
 	}
 }

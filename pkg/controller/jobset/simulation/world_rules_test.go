@@ -115,7 +115,7 @@ func (r *worldRules) stored(o plan.Observed, js, next *jobsetv1alpha2.JobSet, kn
 	if after.Restarts == before.Restarts {
 		r.checkPlaces(o, before, after)
 	}
-	if holdsPlaces(next) && !r.late {
+	if holdsPlaces(next) && !r.late && !r.elastic() { // what the scheduler has chosen is known later
 		r.checkAlone(next)
 	}
 	r.checkAvoided(o, before, after, known)

@@ -49,7 +49,13 @@ func (w *world) settle() {
 			w.suspend(js, false)
 		}
 	}
-	if !w.rounds(finishRounds, 70, w.allFinished) {
+	switch {
+	case w.rounds(finishRounds, 70, w.allFinished):
+	case w.rules.late && w.rules.givenTwice():
+		// The request of a controller that was killed was carried out when its successor had given the domains away. Pods repel each other, but
+		// Jobs that have run do not leave.
+		w.seen["sets that hold domains of others"]++
+	default:
 		w.fail(everySetFinishes, "%s", w.unfinished())
 	}
 }
