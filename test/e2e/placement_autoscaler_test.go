@@ -105,35 +105,20 @@ func (a *autoscaler) boot(ctx context.Context) (err error) {
 
 // grow decides which nodes are to come.
 func (a *autoscaler) grow(pods []corev1.Pod, nodes []corev1.Node) {
-	size, used := map[string]int{}, map[string]int{}
-	poolOf := map[string]string{}
+	size, boots, poolOf := map[string]int{}, map[string]bool{}, map[string]string{}
 	for i := range nodes {
 		poolOf[nodes[i].Name] = a.domainOf(&nodes[i])
 		size[a.domainOf(&nodes[i])]++
 	}
-	boots := map[string]bool{}
 	for _, b := range a.booting {
 		size[b.pool]++
 		boots[b.pool] = true
 	}
-	home, waits := map[string]string{}, map[string]int{}
-	for i := range pods {
-		job := pods[i].Labels[jobsetv1alpha2.JobKey]
-		switch pool := poolOf[pods[i].Spec.NodeName]; {
-		case pool != "":
-			home[job] = pool
-			used[pool]++
-		case unschedulable(&pods[i]):
-			waits[job]++
-			home[job] = cmp.Or(home[job], pods[i].Spec.NodeSelector[a.key()])
-		}
-	}
+	home, used, waits := a.count(pods, poolOf)
 	for _, job := range slices.Sorted(maps.Keys(waits)) {
 		pool := home[job]
-		for _, empty := range slices.Sorted(maps.Keys(size)) {
-			if pool == "" && used[empty] == 0 {
-				pool = empty
-			}
+		if pool == "" {
+			pool = firstEmpty(size, used)
 		}
 		if pool == "" && a.pools < poolsAtMost {
 			a.pools++
@@ -145,6 +130,33 @@ func (a *autoscaler) grow(pods []corev1.Pod, nodes []corev1.Node) {
 		}
 		used[pool] += waits[job]
 	}
+}
+
+// count returns the pools of Jobs, as far as their pods say them, how many pods are in pools, and how many pods of Jobs find no node.
+func (a *autoscaler) count(pods []corev1.Pod, poolOf map[string]string) (home map[string]string, used, waits map[string]int) {
+	home, used, waits = map[string]string{}, map[string]int{}, map[string]int{}
+	for i := range pods {
+		job := pods[i].Labels[jobsetv1alpha2.JobKey]
+		switch pool := poolOf[pods[i].Spec.NodeName]; {
+		case pool != "":
+			home[job] = pool
+			used[pool]++
+		case unschedulable(&pods[i]):
+			waits[job]++
+			home[job] = cmp.Or(home[job], pods[i].Spec.NodeSelector[a.key()])
+		}
+	}
+	return home, used, waits
+}
+
+// firstEmpty returns a pool without pods; empty if there is none.
+func firstEmpty(size, used map[string]int) string {
+	for _, pool := range slices.Sorted(maps.Keys(size)) {
+		if used[pool] == 0 {
+			return pool
+		}
+	}
+	return ""
 }
 
 // shrink removes nodes without pods. It closes each first, and looks once more.
