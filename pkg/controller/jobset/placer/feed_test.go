@@ -62,3 +62,24 @@ func TestFeed(t *testing.T) {
 		t.Errorf("for a Secret: %v", err)
 	}
 }
+
+// TestGivenDomainsBecomeFree has a set be suspended or deleted before its status holds what it was given. Those that wait must look again.
+func TestGivenDomainsBecomeFree(t *testing.T) {
+	for name, forget := range map[string]func(*Placer, cache.ObjectName){"suspended": (*Placer).Settled, "deleted": (*Placer).Forget} {
+		t.Run(name, func(t *testing.T) {
+			e := newEnv(t, placement.WhenFullWait, node("a", 0))
+			first, second := e.set("first", 1, 0), e.set("second", 1, 1)
+			e.await(first, "a")
+			if _, got := e.ask(second); got != "NoDomain" {
+				t.Fatalf("while the domain is given: %q", got)
+			}
+			e.clock.Step(gather)
+			e.mu.Lock()
+			clear(e.woken)
+			e.mu.Unlock()
+			forget(e.Placer, e.key(first))
+			e.awaitWoken("second")
+			e.await(second, "a")
+		})
+	}
+}

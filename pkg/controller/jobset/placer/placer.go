@@ -280,7 +280,12 @@ func (p *Placer) present() (out []placement.Assignment, err error) {
 func (p *Placer) Settled(key cache.ObjectName) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	_, gave := p.given[key]
+	_, moved := p.moving[key]
 	delete(p.waiting, key)
 	delete(p.given, key)
 	delete(p.moving, key)
+	if gave || moved {
+		p.change() // if no status holds that, because the set was suspended or deleted before, nothing else shows that it is free
+	}
 }

@@ -18,6 +18,11 @@ func (p *Placer) Freed() { p.changed() }
 func (p *Placer) changed() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.change()
+}
+
+// change does so while the lock is held.
+func (p *Placer) change() {
 	p.current = false
 	p.changes++
 	if len(p.waiting) > 0 {
