@@ -75,7 +75,7 @@ func gatesAreNamed(k *kubectl) {
 		"schedulingConstraints: {topology: [{key: rack}]}": "TopologyAwareWorkloadScheduling", "disruptionMode: {all: {}}": "WorkloadAwarePreemption",
 	} {
 		k.okIn(strings.Replace(gangSet("train", "example.com/none"), "scheduling: {", "scheduling: {"+field+", ", 1), "create", "-f", "-")
-		k.ok("wait", "--for=condition=JobCreationFailure", "jobset/train", "--timeout=60s")
+		k.ok("wait", "--for=condition=JobCreationFailure", "jobset/train", "--timeout=180s")
 		if message := k.field("jobset/train", `{.status.conditions[?(@.type=="JobCreationFailure")]}`); !strings.Contains(message, gate) {
 			k.Errorf("%s: the condition does not name the gate %s: %s", field, gate, message)
 		}

@@ -16,8 +16,7 @@ import (
 // own, with a taint and a label that no other uses.
 func TestPlacementInScarceRoom(t *testing.T) {
 	t.Parallel() // its cluster is its own
-	gate := "--feature-gates=ExclusivePlacement=true"
-	c := startCluster(t, "room", "CLUSTER_NODES=0", "CLUSTER_APISERVER_ARGS="+gate, "CLUSTER_CONTROLLER_ARGS="+gate+" --placement-move-after=30s")
+	c := startCluster(t, "room", "CLUSTER_NODES=0", "CLUSTER_CONTROLLER_ARGS=--placement-move-after=30s")
 	for name, test := range map[string]func(*testing.T, *cluster){
 		"autoscaler": testAutoscaler, "move": testMove, "upstream": testUpstreamPods, "priority": testPriority,
 	} {

@@ -44,8 +44,7 @@ spec:
 // TestExclusivePlacement runs three sets on five racks: the first gets three of them, the second has to wait for three until the first is suspended, and
 // the first then waits for the second. A restart changes no domain.
 func TestExclusivePlacement(t *testing.T) {
-	gate := "--feature-gates=ExclusivePlacement=true"
-	c := startCluster(t, "place", "CLUSTER_APISERVER_ARGS="+gate, "CLUSTER_CONTROLLER_ARGS="+gate+" --placement-when-full=wait")
+	c := startCluster(t, "place", "CLUSTER_CONTROLLER_ARGS=--placement-when-full=wait")
 	k := newKubectlFor(t, c)
 	if created := k.okIn(fmt.Sprintf(exclusive, "first", 3), "create", "-f", "-"); strings.Contains(created, "Warning") {
 		t.Errorf("warnings: %s", created)
