@@ -66,14 +66,16 @@ func (n *ownNodes) add(ctx context.Context, name, domain string) error {
 	return err
 }
 
-// addAll makes so many nodes of each domain.
+// addAll makes so many nodes of each domain, and waits until they are ready.
 func (n *ownNodes) addAll(each int, domains ...string) {
 	n.Helper()
 	for _, domain := range domains {
 		for i := range each {
-			if err := n.add(n.Context(), fmt.Sprintf("%s-%s-%d", n.namespace, domain, i), domain); err != nil {
+			name := fmt.Sprintf("%s-%s-%d", n.namespace, domain, i)
+			if err := n.add(n.Context(), name, domain); err != nil {
 				n.Fatal(err)
 			}
+			n.ok("wait", "--for=condition=Ready", "node/"+name, "--timeout=180s")
 		}
 	}
 }
