@@ -36,7 +36,7 @@ var podPrograms = []struct{ image, workload string }{
 
 // install installs our programs as pods, by the manifests of artifacts/overlays/embedded, as docs/installation.md describes it.
 func (c *supervisor) install(ctx context.Context) error {
-	for _, step := range []func(context.Context) error{c.ownImages, c.ownVolume, c.applyManifests, c.ownCertificate} {
+	for _, step := range []func(context.Context) error{c.prepareInstallation, c.applyManifests, c.ownCertificate} {
 		if err := step(ctx); err != nil {
 			return err
 		}
@@ -45,6 +45,11 @@ func (c *supervisor) install(ctx context.Context) error {
 		return err
 	}
 	return c.poll(ctx, "setup", "kube-apiserver does not reach JobSets", c.available)
+}
+
+// prepareInstallation does what an operator's cluster has already: it can pull our images, and provides volumes. Nothing is installed yet.
+func (c *supervisor) prepareInstallation(ctx context.Context) error {
+	return errors.Join(c.ownImages(ctx), c.ownVolume(ctx))
 }
 
 // ownImages builds our images and makes them known to the nodes.

@@ -31,6 +31,19 @@ func TestNumberOfRealNodes(t *testing.T) {
 	}
 }
 
+func TestComponents(t *testing.T) {
+	for value, want := range map[string]string{
+		"some":   `CLUSTER_COMPONENTS: "some" must be all, none or images`,
+		"images": "CLUSTER_COMPONENTS: images are for real nodes: set CLUSTER_REAL_NODES",
+		"none":   "",
+	} {
+		_, err := readSettings(t.TempDir(), func(variable string) string { return map[string]string{"CLUSTER_COMPONENTS": value}[variable] })
+		if got := message(err); got != want {
+			t.Errorf("%s: %q, want %q", value, got, want)
+		}
+	}
+}
+
 func message(err error) string {
 	if err == nil {
 		return ""

@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -34,6 +35,8 @@ const (
 	etcdStorage     = "etcd"
 	allComponents   = "all"
 	noComponents    = "none"
+	// imagesOnly prepares real nodes for an installation by somebody else.
+	imagesOnly = "images"
 )
 
 // readSettings returns what the environment asks for in the checkout, with what the cluster was created with.
@@ -126,8 +129,11 @@ func (s *settings) validate() error {
 	if s.storage != embeddedStorage && s.storage != etcdStorage {
 		return fmt.Errorf("CLUSTER_STORAGE: %q must be embedded or etcd", s.storage)
 	}
-	if s.components != allComponents && s.components != noComponents {
-		return fmt.Errorf("CLUSTER_COMPONENTS: %q must be all or none", s.components)
+	if !slices.Contains([]string{allComponents, noComponents, imagesOnly}, s.components) {
+		return fmt.Errorf("CLUSTER_COMPONENTS: %q must be all, none or images", s.components)
+	}
+	if s.components == imagesOnly && s.realNodes == 0 {
+		return errors.New("CLUSTER_COMPONENTS: images are for real nodes: set CLUSTER_REAL_NODES")
 	}
 	home, _ := os.UserHomeDir()
 	if s.dir == "/" || s.dir == s.root || s.dir == home {

@@ -40,7 +40,7 @@ Environment (values for the Kubernetes control plane are read when it is created
   CLUSTER_KUBE_SCHEDULER_ARGS  further --flag=value words for kube-scheduler
   CLUSTER_KUBE_AUDIT_POLICY    audit policy file of kube-apiserver, log in logs/kube-apiserver-audit.log
   CLUSTER_BIN                  directory with our two programs; without it they are built into bin/
-  CLUSTER_COMPONENTS           all, or none for the Kubernetes control plane alone  (all)
+  CLUSTER_COMPONENTS           all; none for Kubernetes alone; or images, with which real nodes have our images and a volume, and nothing is installed  (all)
 `
 
 // ErrUsage says that the command line is not one of Usage.
@@ -196,7 +196,9 @@ func (c *supervisor) upAll(ctx context.Context) error {
 		func() error { return c.upRealNodes(ctx) },
 	}
 	switch {
-	case c.components != allComponents:
+	case c.components == noComponents:
+	case c.components == imagesOnly:
+		steps = append(steps, func() error { return c.prepareInstallation(ctx) })
 	case c.realNodes > 0:
 		steps = append(steps, func() error { return c.install(ctx) })
 	default:
