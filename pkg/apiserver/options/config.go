@@ -17,6 +17,7 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/admission"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/etcd"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/servingcert"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/space"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/storecheck"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/watchcache"
@@ -118,6 +119,7 @@ func (o *Options) applyServing(generic *server.RecommendedConfig) error {
 	if err := o.Recommended.SecureServing.ApplyToConfig(&generic.Config); err != nil {
 		return wrapFlagError("tls-cert-file", err, "give a certificate and in --tls-private-key-file its key, both PEM")
 	}
+	servingcert.Show(generic.SecureServing.Cert)
 	return wrapFlagError("audit-policy-file", o.Recommended.Audit.ApplyTo(&generic.Config), "correct the audit flags and the files that they name")
 }
 

@@ -1,0 +1,46 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package servingcert
+
+import (
+	"sync"
+	"sync/atomic"
+
+	"k8s.io/apiserver/pkg/server/dynamiccertificates"
+	certutil "k8s.io/client-go/util/cert"
+	"k8s.io/component-base/metrics"
+	"k8s.io/component-base/metrics/legacyregistry"
+)
+
+const subsystem = "jobset_apiserver_serving"
+
+var (
+	registerOnce sync.Once
+	// shown is what the server of this process serves with.
+	shown atomic.Pointer[dynamiccertificates.CertKeyContentProvider]
+)
+
+// Show publishes when the certificate ends with which the server serves, wherever it comes from. It is called once by each server.
+func Show(serving dynamiccertificates.CertKeyContentProvider) {
+	shown.Store(&serving)
+	registerOnce.Do(func() {
+		legacyregistry.RawMustRegister(metrics.NewGaugeFunc(&metrics.GaugeOpts{
+			Subsystem: subsystem, Name: "certificate_expiration_timestamp_seconds", StabilityLevel: metrics.ALPHA,
+			Help: "Time at which the certificate ends with which the server serves, in seconds since 1970. 0 if it cannot be read.",
+		}, expiration))
+	})
+}
+
+func expiration() float64 {
+	serving := shown.Load()
+	if serving == nil {
+		return 0
+	}
+	content, _ := (*serving).CurrentCertKeyContent()
+	certificates, err := certutil.ParseCertsPEM(content)
+	if err != nil {
+		return 0
+	}
+	return float64(certificates[0].NotAfter.Unix())
+}
