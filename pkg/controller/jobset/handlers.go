@@ -10,7 +10,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/cache"
-	"k8s.io/utils/ptr"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
@@ -120,29 +119,24 @@ func onAny(handle, gone func(metav1.Object)) cache.ResourceEventHandlerFuncs {
 	}
 }
 
-// onPods remembers failures, and looks at a set that restarts in place when a pod changes in what matters for that. Pods
+// onPods remembers failures, and looks at a set that restarts in place when a pod changes what decisions about that depend on. Pods
 // change all the time, so that all other changes must cost nothing.
 func (c *Controller) onPods() cache.ResourceEventHandlerFuncs {
 	return cache.ResourceEventHandlerFuncs{
 		AddFunc: onPod(func(pod *watchedPod) {
 			c.failures.Note(&pod.Pod)
-			c.enqueueInPlace(pod)
+			c.countInPlace(nil, pod)
 			c.enqueueScheduled(nil, pod)
 		}),
 		UpdateFunc: func(before, after any) {
 			was, is := before.(*watchedPod), after.(*watchedPod)
 			c.failures.Note(&is.Pod)
 			c.enqueueScheduled(was, is)
-			if !c.Gates.InPlaceRestart {
-				return
-			}
-			if was.phase != is.phase || was.containerRestarts != is.containerRestarts || was.JobUID() != is.JobUID() || !ptr.Equal(was.inPlaceAttempt, is.inPlaceAttempt) {
-				c.enqueueInPlace(is)
-			}
+			c.countInPlace(was, is)
 		},
 		DeleteFunc: onPod(func(pod *watchedPod) {
 			c.failures.Note(&pod.Pod)
-			c.enqueueInPlace(pod)
+			c.countInPlace(pod, nil)
 			c.enqueueScheduled(pod, nil)
 		}),
 	}
@@ -169,14 +163,28 @@ func lands(was, is *watchedPod) bool {
 	return is != nil && is.landed() && (was == nil || !was.landed())
 }
 
-// enqueueInPlace looks at the set whose name is on a pod if decisions about the set depend on its pods.
-func (c *Controller) enqueueInPlace(pod *watchedPod) {
-	if !c.Gates.InPlaceRestart {
-		return
+// countInPlace counts a pod for restarts in place, and looks at the set whose name is on it if decisions about the set may depend on what has
+// changed. One of the two is nil for a pod that comes or goes.
+func (c *Controller) countInPlace(was, is *watchedPod) {
+	switch {
+	case c.caches.inPlace == nil:
+	case is == nil:
+		if c.caches.inPlace.Remove(was.Namespace, was.Name) {
+			c.enqueueInPlace(was)
+		}
+	case c.caches.inPlace.Show(is.counts()):
+		c.enqueueInPlace(is)
+		if was != nil && was.set != is.set {
+			c.enqueueInPlace(was)
+		}
 	}
+}
+
+// enqueueInPlace looks at the set whose name is on a pod if it restarts in place.
+func (c *Controller) enqueueInPlace(pod *watchedPod) {
 	key := pod.setName()
 	if js, err := c.caches.JobSet(key); err == nil && js != nil && plan.RestartsInPlace(js, c.Gates) {
-		c.queue.Add(key)
+		c.queue.AddSoon(key)
 	}
 }
 

@@ -45,7 +45,7 @@ type rig struct {
 	watches *informers.Watches
 }
 
-func newRig(t *testing.T, js *jobsetv1alpha2.JobSet, children ...runtime.Object) *rig {
+func newRig(t testing.TB, js *jobsetv1alpha2.JobSet, children ...runtime.Object) *rig {
 	t.Helper()
 	r := &rig{kube: fake.NewClientset(children...), jobSets: jobsetfake.NewClientset(js), events: &recorder{}}
 	r.kube.Resources = []*metav1.APIResourceList{{GroupVersion: jobsetv1alpha2.SchemeGroupVersion.String()}}
@@ -54,7 +54,7 @@ func newRig(t *testing.T, js *jobsetv1alpha2.JobSet, children ...runtime.Object)
 }
 
 // build makes the controller, and its informers, for feature gates.
-func (r *rig) build(t *testing.T, gates gates.Gates) {
+func (r *rig) build(t testing.TB, gates gates.Gates) {
 	t.Helper()
 	factory := informers.NewFactory(r.kube)
 	kind := factory.For(Name)

@@ -15,6 +15,7 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/consistency"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/informers"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/inplace"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/generated/clientset/versioned"
 )
 
@@ -31,9 +32,7 @@ const (
 	indexOwner = "owner"
 	// indexService is the index of JobSets by the Service that they use.
 	indexService = "service"
-	// indexSet is the index of pods by the name of the JobSet that is on them; only if a feature needs it.
-	indexSet = "set"
-	// indexUnschedulable is the same index of those pods for which the scheduler finds no node.
+	// indexUnschedulable is the index of those pods for which the scheduler finds no node, by the name of the JobSet that is on them.
 	indexUnschedulable = "unschedulable"
 	// indexLanded is the index of pods on nodes by the UID of their Job, if the scheduler chose its topology domain.
 	indexLanded = "landed"
@@ -59,6 +58,8 @@ type caches struct {
 	jobSets, jobs, services, claims, pods *informers.Informer
 	// priorities are PriorityClasses; nil without exclusive placement. They may be unknown: sets that do not ask for placement run without.
 	priorities *informers.Informer
+	// inPlace counts how far pods have come with restarting where they are; nil without the feature gate.
+	inPlace *inplace.Tally
 }
 
 // newCaches declares what JobSets need.
@@ -83,6 +84,9 @@ func newCaches(kind *informers.Kind, jobSets versioned.Interface, gates gates.Ga
 		claims:   need(kind.Claims(), ofSets, nil),
 		pods:     need(kind.Pods(), ofSets, podIndexers(gates)),
 	}
+	if gates.InPlaceRestart {
+		c.inPlace = inplace.New()
+	}
 	if gates.ExclusivePlacement {
 		c.priorities = kind.Informer(informers.Need{Resource: kind.PriorityClasses(), Transform: newTransform(gates), Optional: true})
 	}
@@ -92,9 +96,6 @@ func newCaches(kind *informers.Kind, jobSets versioned.Interface, gates gates.Ga
 // podIndexers returns the indexes of pods. None is for the first cause of a failure, which is remembered by Job.
 func podIndexers(gates gates.Gates) cache.Indexers {
 	indexers := cache.Indexers{indexUnschedulable: unschedulableOf}
-	if gates.InPlaceRestart {
-		indexers[indexSet] = setOf
-	}
 	if gates.ExclusivePlacement {
 		indexers[indexLanded] = landedOf
 	}

@@ -107,8 +107,22 @@ func (s *Syncer) observeOthers(obs *plan.Observed) (err error) {
 	if err := s.observeUnschedulable(obs); err != nil {
 		return err
 	}
-	if plan.RestartsInPlace(js, obs.Gates) {
-		obs.Pods, err = s.deps.Caches.Pods(cache.MetaObjectToName(js))
+	return s.observeInPlace(obs)
+}
+
+// observeInPlace adds how far pods that restart where they are have come, and what failed in the first one.
+func (s *Syncer) observeInPlace(obs *plan.Observed) error {
+	if !plan.RestartsInPlace(obs.JobSet, obs.Gates) {
+		return nil
+	}
+	obs.InPlace = s.deps.Caches.InPlace(obs.Jobs)
+	job, pod := plan.FirstInPlace(*obs)
+	if job == nil {
+		return nil
+	}
+	failure, err := s.deps.Caches.PodFailure(cache.NewObjectName(obs.JobSet.Namespace, pod))
+	if failure != nil {
+		obs.FailedInPlace = helper.FirstCause(job.Name, batchv1.JobCondition{}, failure)
 	}
 	return err
 }
@@ -163,19 +177,25 @@ func (c caches) Jobs(js *jobsetv1alpha2.JobSet) ([]*batchv1.Job, error) {
 	return jobs, nil
 }
 
-// Pods returns the cached pods that carry the name of the set.
-func (c caches) Pods(key cache.ObjectName) ([]plan.Pod, error) {
-	objs, err := c.pods.ByIndex(indexSet, key.String())
-	if err != nil {
-		return nil, fmt.Errorf("listing pods of jobset %s: %w", key, err)
-	}
-	pods := make([]plan.Pod, 0, len(objs))
-	for _, obj := range objs {
-		if pod, ok := obj.(*watchedPod); ok {
-			pods = append(pods, pod.planned())
+// InPlace returns how far the pods of Jobs have come with restarting where they are, by the UID of the Job.
+func (c caches) InPlace(jobs []*batchv1.Job) map[types.UID]plan.InPlace {
+	out := map[types.UID]plan.InPlace{}
+	for _, job := range jobs {
+		if pods, found := c.inPlace.Of(job.UID); found {
+			out[job.UID] = pods
 		}
 	}
-	return pods, nil
+	return out
+}
+
+// PodFailure returns what failed last in a pod; nil if nothing did, or if there is no such pod.
+func (c caches) PodFailure(name cache.ObjectName) (*helper.PodFailure, error) {
+	obj, err := c.pods.GetByKey(name.String())
+	pod, ok := obj.(*watchedPod)
+	if err != nil || !ok {
+		return nil, err
+	}
+	return pod.Failure(), nil
 }
 
 // Unschedulable returns the number of pods of the set for which the scheduler finds no node, and its reason for one of them.

@@ -4,7 +4,6 @@
 package jobset
 
 import (
-	"fmt"
 	"net/netip"
 	"slices"
 	"strings"
@@ -16,7 +15,7 @@ import (
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/failures"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/inplace"
 )
 
 // watchedPod is what the cache keeps of a pod of a set. It is small, because a cluster has many pods: a corev1.Pod takes
@@ -26,8 +25,8 @@ type watchedPod struct {
 	// set is the name of the JobSet, as a rule a part of the memory of the name.
 	set  string
 	node unique.Handle[string]
-	// inPlaceAttempt is the attempt that the pod says it has reached; nil if it says nothing.
-	inPlaceAttempt *string
+	// inPlaceAttempt is the attempt that the pod says it has reached.
+	inPlaceAttempt inplace.Attempt
 	address        netip.Addr
 	// containerRestarts is the largest number of restarts of a container.
 	containerRestarts int32
@@ -75,7 +74,7 @@ func newWatchedPod(pod *corev1.Pod) *watchedPod {
 	// What is not well-formed is as good as absent.
 	kept.address, _ = netip.ParseAddr(pod.Status.PodIP)
 	if attempt, found := pod.Annotations[jobsetv1alpha2.InPlaceRestartAttemptKey]; found {
-		kept.inPlaceAttempt = &attempt
+		kept.inPlaceAttempt = inplace.NewAttempt(attempt)
 	}
 	for _, container := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
 		kept.containerRestarts = max(kept.containerRestarts, container.RestartCount)
@@ -97,10 +96,10 @@ func (p *watchedPod) setName() cache.ObjectName {
 	return cache.NewObjectName(p.Namespace.Value(), p.set)
 }
 
-// planned returns what decisions about restarts in place use of the pod.
-func (p *watchedPod) planned() plan.Pod {
-	return plan.Pod{
-		Name: p.Name, Job: p.JobUID(), Failed: p.phase == phaseFailed, ContainerRestarts: p.containerRestarts, InPlaceAttempt: p.inPlaceAttempt,
+// counts returns what counts of the pod for restarts in place.
+func (p *watchedPod) counts() inplace.Pod {
+	return inplace.Pod{
+		Namespace: p.Namespace, Name: p.Name, Job: p.JobUID, Attempt: p.inPlaceAttempt, Failed: p.phase == phaseFailed, ContainerRestarts: p.containerRestarts,
 	}
 }
 
@@ -118,13 +117,4 @@ func landedOf(obj any) ([]string, error) {
 		return []string{string(pod.JobUID())}, nil
 	}
 	return nil, nil
-}
-
-// setOf indexes a pod by the name of the JobSet that is on it.
-func setOf(obj any) ([]string, error) {
-	pod, ok := obj.(*watchedPod)
-	if !ok {
-		return nil, fmt.Errorf("indexing by set: %T is no pod", obj)
-	}
-	return []string{pod.setName().String()}, nil
 }

@@ -75,46 +75,91 @@ func stopped(second int64) func(*corev1.Pod) {
 	}
 }
 
-func TestPodsAreIndexedWithTheFeatureOnly(t *testing.T) {
-	for gate, want := range map[bool]int{false: 1, true: 2} {
-		diff(t, "indexes", want, len(podIndexers(gates.Gates{InPlaceRestart: gate})))
+func TestPodsThatRestartInPlaceAreCountedWithTheFeatureOnly(t *testing.T) {
+	for gate, want := range map[bool]bool{false: false, true: true} {
+		r := newRig(t, newSet())
+		r.build(t, gates.Gates{InPlaceRestart: gate})
+		r.onPods().OnAdd(watched(t, podOfJob("p", "uid-0", says("0"))), false)
+		diff(t, "counted", want, r.caches.inPlace != nil)
 	}
 }
 
-func TestPodsThatRestartInPlaceAreObserved(t *testing.T) {
+// says has a pod say that it has reached an attempt, and named puts the name of another set on it.
+func says(attempt string) func(*corev1.Pod) {
+	return func(pod *corev1.Pod) {
+		pod.Annotations = map[string]string{jobsetv1alpha2.InPlaceRestartAttemptKey: attempt}
+	}
+}
+
+func named(set string) func(*corev1.Pod) {
+	return func(pod *corev1.Pod) { pod.Labels = map[string]string{jobsetv1alpha2.JobSetNameKey: set} }
+}
+
+// inPlaceRig has two sets, of which one restarts in place, and a Job with two pods.
+func inPlaceRig(t *testing.T) (*rig, *jobsetv1alpha2.JobSet) {
+	t.Helper()
 	set, other := newSet(), newSet()
 	set.Spec.FailurePolicy = &jobsetv1alpha2.FailurePolicy{RestartStrategy: jobsetv1alpha2.RestartStrategyInPlaceRestart}
 	other.Name = "other"
 	r := newRig(t, set)
 	r.build(t, gates.Gates{InPlaceRestart: true})
-	says := func(attempt string) func(*corev1.Pod) {
-		return func(pod *corev1.Pod) {
-			pod.Annotations = map[string]string{jobsetv1alpha2.InPlaceRestartAttemptKey: attempt}
-		}
+	job := newJob("js-w-0", set)
+	job.UID = "uid-0"
+	err := errors.Join(r.caches.jobSets.GetIndexer().Add(set), r.caches.jobSets.GetIndexer().Add(other), r.caches.jobs.GetIndexer().Add(job))
+	if err != nil {
+		t.Fatal(err)
 	}
+	return r, set
+}
+
+func TestPodsThatRestartInPlaceAreObserved(t *testing.T) {
+	r, set := inPlaceRig(t)
 	inits := func(pod *corev1.Pod) {
 		pod.Status.InitContainerStatuses = []corev1.ContainerStatus{{Name: "i", RestartCount: 2}}
 	}
 	pod := watched(t, podOfJob("p", "uid-0", says("3"), restarts(1, 1), inits))
-	err := errors.Join(r.caches.jobSets.GetIndexer().Add(set), r.caches.jobSets.GetIndexer().Add(other), r.caches.pods.GetIndexer().Add(pod))
-	if err != nil {
+	if err := r.caches.pods.GetIndexer().Add(pod); err != nil {
 		t.Fatal(err)
 	}
+	r.onPods().OnAdd(pod, true)
+	r.onPods().OnAdd(watched(t, podOfJob("q", "uid-0")), true)
 	obs, _, err := r.Observe(t.Context(), cache.MetaObjectToName(set))
 	if err != nil {
 		t.Fatal(err)
 	}
-	diff(t, "pods", []plan.Pod{{Name: "p", Job: "uid-0", ContainerRestarts: 2, InPlaceAttempt: ptr.To("3")}}, obs.Pods)
+	want := plan.InPlace{Pods: 1, Lowest: 3, Highest: 3, First: "p", Order: 1, ContainerRestarts: 2}
+	diff(t, "pods", map[types.UID]plan.InPlace{"uid-0": want}, obs.InPlace)
+}
 
-	handle := r.onPods()
-	handle.OnUpdate(pod, watched(t, podOfJob("p", "uid-0", says("3"), restarts(1, 9), inits)))
-	diff(t, "sets to look at when nothing that matters changed", 0, r.queue.Len())
-	elsewhere := watched(t, podOfJob("p", "uid-0", says("4"), func(pod *corev1.Pod) { pod.Labels[jobsetv1alpha2.JobSetNameKey] = "other" }))
-	handle.OnUpdate(pod, elsewhere)
-	handle.OnAdd(elsewhere, false)
-	diff(t, "sets to look at when a pod of a set changed that does not restart in place", 0, r.queue.Len())
-	handle.OnUpdate(pod, watched(t, podOfJob("p", "uid-0", says("4"), restarts(1, 1), inits)))
-	diff(t, "sets to look at when the attempt changed", 1, r.queue.Len())
+func TestSetsThatRestartInPlaceAreLookedAt(t *testing.T) {
+	before := podOfJob("p", "uid-0", says("3"))
+	for name, tc := range map[string]struct {
+		after *corev1.Pod
+		want  int
+	}{
+		"nothing that matters changed":                        {podOfJob("p", "uid-0", says("3"), exits(1, 9)), 0},
+		"the attempt changed":                                 {podOfJob("p", "uid-0", says("4")), 1},
+		"a container restarted":                               {podOfJob("p", "uid-0", says("3"), restarts(1, 9)), 1},
+		"the pod belongs to another set":                      {podOfJob("p", "uid-1", says("3"), named("other")), 1},
+		"the pod is one of another Job":                       {podOfJob("p", "uid-1", says("3")), 1},
+		"the pod is gone":                                     {nil, 1},
+		"the pod is one of a set that does not restart there": {podOfJob("q", "uid-1", says("3"), named("other")), 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r, _ := inPlaceRig(t)
+			handle := r.onPods()
+			r.caches.inPlace.Show(watched(t, before).counts())
+			switch {
+			case tc.after == nil:
+				handle.OnDelete(cache.DeletedFinalStateUnknown{Key: "ns/p", Obj: watched(t, before)})
+			case tc.after.Name != before.Name:
+				handle.OnAdd(watched(t, tc.after), false)
+			default:
+				handle.OnUpdate(watched(t, before), watched(t, tc.after))
+			}
+			diff(t, "sets to look at", tc.want, r.queue.Len())
+		})
+	}
 }
 
 // TestPodEventsDoNotEnqueueSets has many pods come, change and go in a cluster that restarts nothing in place.

@@ -22,6 +22,7 @@ import (
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/gates"
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/children"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/placement"
@@ -50,8 +51,10 @@ type Caches interface {
 	Priorities() map[string]int32
 	// ShutOut returns the UIDs of the Jobs with pods that find no node, some nodes being excluded by their affinity.
 	ShutOut(key cache.ObjectName) (sets.Set[types.UID], error)
-	// Pods returns the pods that carry the name of the set.
-	Pods(key cache.ObjectName) ([]plan.Pod, error)
+	// InPlace returns how far the pods of Jobs have come with restarting where they are, by the UID of the Job.
+	InPlace(jobs []*batchv1.Job) map[types.UID]plan.InPlace
+	// PodFailure returns what failed last in a pod; nil if nothing did, or if there is no such pod.
+	PodFailure(pod cache.ObjectName) (*helper.PodFailure, error)
 }
 
 // SyncerConfig is what a Syncer needs.

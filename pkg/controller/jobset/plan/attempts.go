@@ -5,6 +5,7 @@ package plan
 
 import (
 	"slices"
+	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -165,17 +166,46 @@ func (b *statusBuilder) setPart(a *jobsetv1alpha2.Attempt, jobs []*batchv1.Job) 
 	a.Scope, a.JobIndex = jobsetv1alpha2.ScopeJob, ptr.To(jobIndex(jobs[0]))
 }
 
+// messageInPlace is the reason of attempts of pods that restart where they are.
+const messageInPlace = "pods restart in place"
+
 // restartAttemptInPlace begins the attempt of pods that restart where they are.
 func (b *statusBuilder) restartAttemptInPlace() {
-	const message = "pods restart in place"
 	if helper.RunningAttempt(b.next) == nil || !b.o.KeepAttempts {
 		return
 	}
-	b.endAttempt(jobsetv1alpha2.OutcomeRestarted, message)
-	helper.BeginAttempt(b.next, jobsetv1alpha2.Attempt{Trigger: jobsetv1alpha2.TriggerFailurePolicy, Scope: jobsetv1alpha2.ScopeJobSet, Reason: message}, b.o.Now.Time)
+	b.noteCauseInPlace(helper.RunningAttempt(b.next))
+	b.endAttempt(jobsetv1alpha2.OutcomeRestarted, messageInPlace)
+	helper.BeginAttempt(b.next, jobsetv1alpha2.Attempt{Trigger: jobsetv1alpha2.TriggerFailurePolicy, Scope: jobsetv1alpha2.ScopeJobSet, Reason: messageInPlace}, b.o.Now.Time)
 	a := helper.RunningAttempt(b.next)
 	a.CreateTime = a.RequestTime // the Jobs stay
 	a.AvoidedNodes = stillAvoided(b.next.Attempts[:len(b.next.Attempts)-1], b.o.Now.Time)
+}
+
+// noteCauseInPlace records the first cause of the end of an attempt by a restart in place, unless it has one. What failed before the attempt
+// began is the cause of an earlier restart: the status of the pod is late.
+func (b *statusBuilder) noteCauseInPlace(a *jobsetv1alpha2.Attempt) {
+	cause := b.o.FailedInPlace
+	if a == nil || cause == nil || a.FirstCause != nil || !b.o.KeepAttempts {
+		return
+	}
+	if cause.Time != nil && a.RequestTime != nil && cause.Time.Time.Before(a.RequestTime.Truncate(time.Second)) {
+		return
+	}
+	a.FirstCause = cause.DeepCopy()
+	b.events = append(b.events, firstFailure(cause))
+}
+
+// noteLateCause records the first cause of a restart in place that was not known when the restart began. It is written when the pods have
+// come together, so that it costs no write.
+func (b *statusBuilder) noteLateCause(latest int32) {
+	n, previous := len(b.next.Attempts), b.o.JobSet.Status.PreviousInPlaceRestartAttempt
+	if n < 2 || previous == nil || *previous != latest-1 || ptr.Equal(b.o.JobSet.Status.CurrentInPlaceRestartAttempt, &latest) {
+		return
+	}
+	if b.next.Attempts[n-1].Reason == messageInPlace {
+		b.noteCauseInPlace(&b.next.Attempts[n-2])
+	}
 }
 
 // closeAttempt ends the attempt of a set that finished when nobody kept its history, like a controller of an earlier

@@ -220,9 +220,11 @@ func TestAttemptsOfSetsThatRestartInPlace(t *testing.T) {
 	look := func(set *jobsetv1alpha2.JobSet, pods ...string) *jobsetv1alpha2.JobSetStatus {
 		o := observe(set, a, b)
 		o.KeepAttempts, o.Gates.InPlaceRestart = true, true
+		var all []inPlacePod
 		for i, pod := range pods {
-			o.Pods = append(o.Pods, podOf([]*batchv1.Job{a, a, b, b}[i], pod))
+			all = append(all, podOf([]*batchv1.Job{a, a, b, b}[i], pod))
 		}
+		o.InPlace = inPlaceOf(all...)
 		if p := Decide(o); p.Status != nil {
 			return p.Status
 		}

@@ -29,6 +29,8 @@ type verdict struct {
 	restarted []*batchv1.Job
 	// rule is the name of the rule that matched it; empty if none did.
 	rule string
+	// inPlace means that pods which restart where they are decided.
+	inPlace bool
 }
 
 // failureVerdict judges the failures of the current attempt; nil if there are none (docs/reference/jobset.md#failure-policy).

@@ -6,10 +6,8 @@ package plan
 import (
 	"fmt"
 	"slices"
-	"strconv"
 
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/sets"
+	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/utils/ptr"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/gates"
@@ -23,63 +21,70 @@ func RestartsInPlace(js *jobsetv1alpha2.JobSet, gates gates.Gates) bool {
 	return gates.InPlaceRestart && policy != nil && policy.RestartStrategy == jobsetv1alpha2.RestartStrategyInPlaceRestart
 }
 
-// Pod is what decisions about restarts in place use of a pod.
-type Pod struct {
-	// Name of the pod, in the namespace of the set.
-	Name string
-	// Job is the UID of the Job that controls the pod.
-	Job types.UID
-	// Failed means that the pod is in the phase Failed.
-	Failed bool
-	// ContainerRestarts is the largest number of restarts of a container.
+// InPlace is how far the pods of one Job have come with restarting where they are.
+type InPlace struct {
+	// Pods is the number of pods that say which attempt they have reached. Those that have failed do not count.
+	Pods int64
+	// Lowest and Highest are the attempts that they have reached.
+	Lowest, Highest int32
+	// First is the name of the pod that was the first to reach Highest, and Order is its place among those of all Jobs.
+	First string
+	Order uint64
+	// ContainerRestarts is the largest number of restarts of a container, pods that have failed included.
 	ContainerRestarts int32
-	// InPlaceAttempt is the attempt that the pod says it has reached; nil if it says nothing.
-	InPlaceAttempt *string
+	// Problems are pods that say something else than an attempt, one sentence each, sorted by pod.
+	Problems []string
 }
 
-// inPlace is how far the pods of a set have come with restarting where they are (docs/reference/jobset.md#in-place-restart).
-type inPlace struct {
-	// attempts are those that pods say they have reached.
-	attempts []int32
-	// containerRestarts is the largest number of restarts of a container.
-	containerRestarts int32
-	// problems tell of pods and templates that make no sense.
-	problems []string
+// add adds the pods of another Job.
+func (s *InPlace) add(other InPlace) {
+	switch {
+	case other.Pods == 0:
+	case s.Pods == 0:
+		s.Lowest, s.Highest, s.First, s.Order = other.Lowest, other.Highest, other.First, other.Order
+	default:
+		if other.Highest > s.Highest || other.Highest == s.Highest && other.Order < s.Order {
+			s.Highest, s.First, s.Order = other.Highest, other.First, other.Order
+		}
+		s.Lowest = min(s.Lowest, other.Lowest)
+	}
+	s.Pods += other.Pods
+	s.ContainerRestarts = max(s.ContainerRestarts, other.ContainerRestarts)
+	s.Problems = append(s.Problems, other.Problems...)
 }
 
-// lookInPlace looks at the pods of the present Jobs. Pods of earlier attempts, which may still be ending, are no part of
+// lookInPlace adds up the pods of the present Jobs. Pods of earlier attempts, which may still be ending, are no part of
 // what restarts together.
-func lookInPlace(o Observed, kids children) inPlace {
-	current := sets.New[types.UID]()
-	for _, job := range slices.Concat(kids.active, kids.succeeded, kids.failed) {
-		current.Insert(job.UID)
+func lookInPlace(o Observed, kids children) (state InPlace) {
+	for _, jobs := range [][]*batchv1.Job{kids.active, kids.succeeded, kids.failed} {
+		for _, job := range jobs {
+			state.add(o.InPlace[job.UID])
+		}
 	}
-	var state inPlace
-	for _, pod := range o.Pods {
-		if !current.Has(pod.Job) {
-			continue
-		}
-		state.containerRestarts = max(state.containerRestarts, pod.ContainerRestarts)
-		if pod.InPlaceAttempt == nil || pod.Failed {
-			continue
-		}
-		attempt, err := strconv.ParseInt(*pod.InPlaceAttempt, 10, 32)
-		if err != nil || attempt < 0 {
-			state.problems = append(state.problems, fmt.Sprintf("pod %q prevents the in-place restart: annotation %s must be a number of 0 or more, not %q",
-				pod.Name, jobsetv1alpha2.InPlaceRestartAttemptKey, *pod.InPlaceAttempt))
-			continue
-		}
-		state.attempts = append(state.attempts, int32(attempt))
-	}
-	slices.Sort(state.problems)
+	slices.Sort(state.Problems)
 	return state
 }
 
-func (s inPlace) latest() int32 {
-	if len(s.attempts) == 0 {
-		return 0
+// FirstInPlace returns the pod of the present attempt of the set that was the first to restart, and its Job; nil if none has. What failed in
+// it is the first cause of the restart of the others.
+func FirstInPlace(o Observed) (job *batchv1.Job, pod string) {
+	if !o.KeepAttempts || len(o.InPlace) == 0 {
+		return nil, ""
 	}
-	return slices.Max(s.attempts)
+	var state InPlace
+	for _, candidate := range o.Jobs {
+		if candidate.Labels[jobsetv1alpha2.RestartsKey] != itoa(o.JobSet.Status.Restarts) {
+			continue
+		}
+		state.add(o.InPlace[candidate.UID])
+		if its := o.InPlace[candidate.UID]; its.Pods > 0 && its.Order == state.Order {
+			job = candidate
+		}
+	}
+	if state.Highest == 0 {
+		return nil, ""
+	}
+	return job, state.First
 }
 
 // inPlaceVerdict ends a set whose pods have restarted too often; nil for others.
@@ -89,10 +94,10 @@ func inPlaceVerdict(o Observed, kids children) *verdict {
 	}
 	state, status := lookInPlace(o, kids), &o.JobSet.Status
 	limit := helper.RestartLimit(o.JobSet)
-	if int64(state.containerRestarts) <= limit && int64(state.latest())-int64(status.Restarts-status.RestartsCountTowardsMax) <= limit {
+	if int64(state.ContainerRestarts) <= limit && int64(state.Highest)-int64(status.Restarts-status.RestartsCountTowardsMax) <= limit {
 		return nil
 	}
-	return &verdict{action: jobsetv1alpha2.FailJobSet, reason: reasonReachedMaxRestarts, message: messageReachedMaxRestarts}
+	return &verdict{action: jobsetv1alpha2.FailJobSet, reason: reasonReachedMaxRestarts, message: messageReachedMaxRestarts, inPlace: true}
 }
 
 // setInPlaceAttempts tells the pods, through the status, which attempt they must leave, and which all have reached. It
@@ -104,15 +109,15 @@ func (b *statusBuilder) setInPlaceAttempts(kids children) (problems []string) {
 	state := lookInPlace(b.o, kids)
 	expected, err := podsOf(b.o.JobSet)
 	if err != nil {
-		state.problems = append(state.problems, err.Error())
+		state.Problems = append(state.Problems, err.Error())
 	}
-	if len(state.problems) > 0 {
-		return state.problems
+	if len(state.Problems) > 0 {
+		return state.Problems
 	}
-	latest := state.latest()
-	switch together := int64(len(state.attempts)) == expected && slices.Min(append(state.attempts, latest)) == latest; {
-	case together && len(state.attempts) > 0:
+	switch latest := state.Highest; {
+	case state.Pods > 0 && state.Pods == expected && state.Lowest == latest:
 		b.next.CurrentInPlaceRestartAttempt = ptr.To(latest)
+		b.noteLateCause(latest)
 	case latest > 0 && latest-1 > ptr.Deref(b.next.PreviousInPlaceRestartAttempt, -1):
 		b.next.PreviousInPlaceRestartAttempt = ptr.To(latest - 1)
 		b.restartAttemptInPlace()

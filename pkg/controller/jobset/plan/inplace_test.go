@@ -4,31 +4,55 @@
 package plan
 
 import (
+	"strconv"
 	"testing"
 
 	batchv1 "k8s.io/api/batch/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 )
 
+// inPlacePod is a pod that may restart where it is.
+type inPlacePod struct {
+	name     string
+	job      types.UID
+	restarts int32
+	// attempt is what the pod says it has reached; empty if it says nothing.
+	attempt string
+}
+
 // podOf returns a pod of the Job that says it has reached an attempt; none if that is empty.
-func podOf(job *batchv1.Job, attempt string, change ...func(*Pod)) Pod {
-	pod := Pod{Name: job.Name + "-pod", Job: job.UID}
-	if attempt != "" {
-		pod.InPlaceAttempt = &attempt
-	}
+func podOf(job *batchv1.Job, attempt string, change ...func(*inPlacePod)) inPlacePod {
+	pod := inPlacePod{name: job.Name + "-pod", job: job.UID, attempt: attempt}
 	for _, f := range change {
 		f(&pod)
 	}
 	return pod
 }
 
-func containersRestarted(times int32) func(*Pod) {
-	return func(pod *Pod) { pod.ContainerRestarts = times }
+// inPlaceOf sums up pods by their Job, the pod that was the first to restart first.
+func inPlaceOf(pods ...inPlacePod) map[types.UID]InPlace {
+	out := map[types.UID]InPlace{}
+	for i, pod := range pods {
+		sum := out[pod.job]
+		one := InPlace{ContainerRestarts: pod.restarts}
+		if n, err := strconv.Atoi(pod.attempt); err == nil {
+			one = InPlace{Pods: 1, Lowest: int32(n), Highest: int32(n), First: pod.name, Order: uint64(i + 1), ContainerRestarts: pod.restarts} //nolint:gosec // small numbers
+		} else if pod.attempt != "" {
+			one.Problems = []string{pod.name + " says " + pod.attempt}
+		}
+		sum.add(one)
+		out[pod.job] = sum
+	}
+	return out
 }
 
-func podFailed(pod *Pod) { pod.Failed = true }
+func containersRestarted(times int32) func(*inPlacePod) {
+	return func(pod *inPlacePod) { pod.restarts = times }
+}
 
 // inPlaceSet has two Jobs of two pods each, and three restarts.
 func inPlaceSet(change ...func(*jobsetv1alpha2.JobSet)) *jobsetv1alpha2.JobSet {
@@ -52,42 +76,41 @@ func TestInPlaceRestart(t *testing.T) {
 	for name, tc := range map[string]struct {
 		off  bool
 		set  []set
-		pods []Pod
+		pods []inPlacePod
 		// Wanted attempts, state and problems.
 		wantPrevious, wantCurrent *int32
 		wantState                 string
 		wantProblems              []string
 	}{
-		"nothing happens before all pods are up":     {pods: []Pod{podOf(a, "0"), podOf(a, "0"), podOf(b, "0")}},
+		"nothing happens before all pods are up":     {pods: []inPlacePod{podOf(a, "0"), podOf(a, "0"), podOf(b, "0")}},
 		"nothing happens without any pod":            {},
-		"all pods start together":                    {pods: []Pod{podOf(a, "0"), podOf(a, "0"), podOf(b, "0"), podOf(b, "0")}, wantCurrent: n(0)},
-		"a pod that says nothing yet is waited for":  {pods: []Pod{podOf(a, "0"), podOf(a, "0"), podOf(b, "0"), podOf(b, "")}},
-		"a pod that has failed does not count":       {pods: []Pod{podOf(a, "0"), podOf(a, "0"), podOf(b, "0"), podOf(b, "0", podFailed)}},
-		"a pod of an earlier attempt does not count": {pods: []Pod{podOf(a, "0"), podOf(a, "0"), podOf(b, "0"), podOf(failed, "0")}},
+		"all pods start together":                    {pods: []inPlacePod{podOf(a, "0"), podOf(a, "0"), podOf(b, "0"), podOf(b, "0")}, wantCurrent: n(0)},
+		"a pod that says nothing yet is waited for":  {pods: []inPlacePod{podOf(a, "0"), podOf(a, "0"), podOf(b, "0"), podOf(b, "")}},
+		"a pod of an earlier attempt does not count": {pods: []inPlacePod{podOf(a, "0"), podOf(a, "0"), podOf(b, "0"), podOf(failed, "0")}},
 		"one pod that restarts makes all others restart": {
-			set: []set{attempts(nil, n(0))}, pods: []Pod{podOf(a, "0"), podOf(a, "1"), podOf(b, "0"), podOf(b, "0")},
+			set: []set{attempts(nil, n(0))}, pods: []inPlacePod{podOf(a, "0"), podOf(a, "1"), podOf(b, "0"), podOf(b, "0")},
 			wantPrevious: n(0), wantCurrent: n(0)},
 		"the attempt to leave never goes back": {
-			set: []set{attempts(n(1), n(1))}, pods: []Pod{podOf(a, "0"), podOf(a, "1"), podOf(b, "0")},
+			set: []set{attempts(n(1), n(1))}, pods: []inPlacePod{podOf(a, "0"), podOf(a, "1"), podOf(b, "0")},
 			wantPrevious: n(1), wantCurrent: n(1)},
 		"a restart has ended when all have reached it": {
-			set: []set{attempts(n(0), n(0))}, pods: []Pod{podOf(a, "1"), podOf(a, "1"), podOf(b, "1"), podOf(b, "1")},
+			set: []set{attempts(n(0), n(0))}, pods: []inPlacePod{podOf(a, "1"), podOf(a, "1"), podOf(b, "1"), podOf(b, "1")},
 			wantPrevious: n(0), wantCurrent: n(1)},
 		"more restarts than the policy allows fail the set": {
-			pods: []Pod{podOf(a, "4")}, wantState: "Failed"},
+			pods: []inPlacePod{podOf(a, "4")}, wantState: "Failed"},
 		"restarts that do not count are added": {
-			set: []set{restarted(1, 0)}, pods: []Pod{podOf(jobNamed("w", 0, attempt("1")), "4")}, wantPrevious: n(3)},
+			set: []set{restarted(1, 0)}, pods: []inPlacePod{podOf(jobNamed("w", 0, attempt("1")), "4")}, wantPrevious: n(3)},
 		"a container that restarts too often fails the set": {
-			pods: []Pod{podOf(a, "", containersRestarted(4))}, wantState: "Failed"},
+			pods: []inPlacePod{podOf(a, "", containersRestarted(4))}, wantState: "Failed"},
 		"a container may restart as often as the policy allows": {
-			pods: []Pod{podOf(a, "", containersRestarted(3))}},
+			pods: []inPlacePod{podOf(a, "", containersRestarted(3))}},
 		"a pod that says nonsense holds all back": {
-			pods:         []Pod{podOf(a, "0"), podOf(a, "0"), podOf(b, "0"), podOf(b, "-1")},
-			wantProblems: []string{`pod "js-w-1-pod" prevents the in-place restart: annotation jobset.sigs.k8s.io/in-place-restart-attempt must be a number of 0 or more, not "-1"`}},
+			pods:         []inPlacePod{podOf(a, "0"), podOf(a, "0"), podOf(b, "0"), podOf(b, "nonsense")},
+			wantProblems: []string{"js-w-1-pod says nonsense"}},
 		"Jobs that need more completions than they run pods hold all back": {
-			set: []set{with("x", 1)}, pods: []Pod{podOf(a, "1")},
+			set: []set{with("x", 1)}, pods: []inPlacePod{podOf(a, "1")},
 			wantProblems: []string{`replicatedJob "x" prevents the in-place restart: its completions must be set and equal its parallelism`}},
-		"without the feature pods mean nothing": {off: true, pods: []Pod{podOf(a, "9", containersRestarted(9))}},
+		"without the feature pods mean nothing": {off: true, pods: []inPlacePod{podOf(a, "9", containersRestarted(9))}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			js := inPlaceSet(tc.set...)
@@ -95,7 +118,7 @@ func TestInPlaceRestart(t *testing.T) {
 			if js.Status.Restarts > 0 {
 				o.Jobs = []*batchv1.Job{jobNamed("w", 0, attempt("1")), jobNamed("w", 1, attempt("1"))}
 			}
-			o.Pods, o.Gates.InPlaceRestart = tc.pods, !tc.off
+			o.InPlace, o.Gates.InPlaceRestart = inPlaceOf(tc.pods...), !tc.off
 			p := Decide(o)
 			status := statusAfter(o, p)
 			diff(t, "previous attempt", tc.wantPrevious, status.PreviousInPlaceRestartAttempt)
@@ -112,11 +135,80 @@ func TestInPlaceRestart(t *testing.T) {
 func TestFailedJobRestartsSetWithInPlaceRestart(t *testing.T) {
 	o := observe(inPlaceSet(), jobNamed("w", 0, jobFailed), jobNamed("w", 1))
 	o.Gates.InPlaceRestart = true
-	o.Pods = []Pod{podOf(o.Jobs[0], "0"), podOf(o.Jobs[1], "0")}
+	o.InPlace = inPlaceOf(podOf(o.Jobs[0], "0"), podOf(o.Jobs[1], "0"))
 	status := Decide(o).Status
 	diff(t, "restarts", int32(1), status.Restarts)
 	o.JobSet.Status = *status
 	p := Decide(o)
 	diff(t, "deletions", []string{"js-w-0", "js-w-1"}, refNames(p.DeleteJobs))
 	diff(t, "current attempt, of pods that are about to go", (*int32)(nil), statusAfter(o, p).CurrentInPlaceRestartAttempt)
+}
+
+// TestFirstCauseOfRestartInPlace has a pod restart where it is whose status shows the failure before or after the others restart.
+func TestFirstCauseOfRestartInPlace(t *testing.T) {
+	failed := func(second int64) *jobsetv1alpha2.FailureCause {
+		return &jobsetv1alpha2.FailureCause{Job: "js-w-1", Pod: "js-w-1-pod", Node: "n1", Container: "main", ExitCode: ptr.To[int32](137), Time: ptr.To(metav1.Unix(second, 0))}
+	}
+	now := attemptNow.Unix()
+	for name, tc := range map[string]struct {
+		// atFirst and later are what is known when the first pod has restarted, and when all have.
+		atFirst, later *jobsetv1alpha2.FailureCause
+		want           string
+		wantNotes      []string
+	}{
+		"known at once":                        {failed(now - 1), failed(now), "js-w-1-pod", []string{"pod js-w-1-pod on node n1: container main exited with 137"}},
+		"known later":                          {nil, failed(now), "js-w-1-pod", []string{"pod js-w-1-pod on node n1: container main exited with 137"}},
+		"that of an earlier restart is not it": {failed(1), failed(2), "", nil},
+		"never known":                          {nil, nil, "", nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a, b := jobNamed("w", 0, bothReady), jobNamed("w", 1, bothReady)
+			set := inPlaceSet(createdBefore, withAttempts(begun(1, jobsetv1alpha2.TriggerStart, func(a *jobsetv1alpha2.Attempt) { a.RequestTime = at(3000) }, created(1), readySince(3540))))
+			set.Status.CurrentInPlaceRestartAttempt = ptr.To[int32](0)
+			o := observe(set, a, b)
+			o.KeepAttempts, o.Gates.InPlaceRestart = true, true
+			var notes []string
+			for _, step := range []struct {
+				cause *jobsetv1alpha2.FailureCause
+				pods  []inPlacePod
+			}{
+				{tc.atFirst, []inPlacePod{podOf(b, "1"), podOf(b, "0"), podOf(a, "0"), podOf(a, "0")}},
+				{tc.later, []inPlacePod{podOf(b, "1"), podOf(b, "1"), podOf(a, "1"), podOf(a, "1")}},
+				{tc.later, []inPlacePod{podOf(b, "1"), podOf(b, "1"), podOf(a, "1"), podOf(a, "1")}},
+			} {
+				o.InPlace, o.FailedInPlace = inPlaceOf(step.pods...), step.cause
+				job, pod := FirstInPlace(o)
+				diff(t, "first pod", "js-w-1 js-w-1-pod", job.Name+" "+pod)
+				p := Decide(o)
+				next := *o.JobSet
+				next.Status = *statusAfter(o, p)
+				o.JobSet = &next
+				for _, event := range p.Events {
+					if event.Reason == "FirstFailure" {
+						notes = append(notes, event.Note)
+					}
+				}
+			}
+			var got string
+			if cause := o.JobSet.Status.Attempts[0].FirstCause; cause != nil {
+				got = cause.Pod
+			}
+			diff(t, "first cause", tc.want, got)
+			diff(t, "events", tc.wantNotes, notes)
+			diff(t, "attempts", 2, len(o.JobSet.Status.Attempts))
+		})
+	}
+}
+
+// TestTooManyRestartsInPlaceHaveFirstCause has a set fail because of a pod that restarts once more than it may.
+func TestTooManyRestartsInPlaceHaveFirstCause(t *testing.T) {
+	a, b := jobNamed("w", 0, bothReady), jobNamed("w", 1, bothReady)
+	o := observe(inPlaceSet(createdBefore, withAttempts(begun(1, jobsetv1alpha2.TriggerStart, created(1)))), a, b)
+	o.KeepAttempts, o.Gates.InPlaceRestart = true, true
+	o.InPlace = inPlaceOf(podOf(a, "4"))
+	o.FailedInPlace = &jobsetv1alpha2.FailureCause{Job: "js-w-0", Pod: "js-w-0-pod", Container: "main", ExitCode: ptr.To[int32](1)}
+	p := Decide(o)
+	diff(t, "state", "Failed", p.Status.TerminalState)
+	diff(t, "first cause", o.FailedInPlace, p.Status.Attempts[0].FirstCause)
+	diff(t, "event", "FirstFailure", p.Events[0].Reason)
 }

@@ -93,6 +93,9 @@ func (b *statusBuilder) complete() {
 // applyFailure ends the set, or moves it to the next attempt.
 func (b *statusBuilder) applyFailure(v verdict) {
 	b.wantCause(v.job, true)
+	if v.inPlace {
+		b.noteCauseInPlace(helper.RunningAttempt(b.next))
+	}
 	switch v.action {
 	case jobsetv1alpha2.FailJobSet:
 		b.set(jobsetv1alpha2.JobSetFailed, metav1.ConditionTrue, v.reason, v.message)

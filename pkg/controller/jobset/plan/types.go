@@ -12,9 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 
-	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
-
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/gates"
+	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 )
 
 // Observed is all that decisions depend on. What it points to is shared and must not be changed.
@@ -23,8 +22,11 @@ type Observed struct {
 	JobSet *jobsetv1alpha2.JobSet
 	// Jobs are the Jobs that the set owns by UID, in any order, terminating ones included.
 	Jobs []*batchv1.Job
-	// Pods are those that carry the name of the set; only for a set for which RestartsInPlace holds.
-	Pods []Pod
+	// InPlace is how far the pods have come with restarting where they are, by the UID of their Job; only for a set for which RestartsInPlace
+	// holds. Jobs none of whose pods says anything may be absent.
+	InPlace map[types.UID]InPlace
+	// FailedInPlace is what failed in the pod FirstInPlace; nil if that is not known.
+	FailedInPlace *jobsetv1alpha2.FailureCause
 	// Causes are why Jobs failed, by the UID of the Job; only those that MissingCause has asked for.
 	Causes map[types.UID]*jobsetv1alpha2.FailureCause
 	// Unschedulable are the pods that wait for a node.

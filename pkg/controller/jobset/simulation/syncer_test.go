@@ -108,7 +108,9 @@ func (c caches) Unschedulable(cache.ObjectName) (int, string, error) {
 
 func (c caches) ShutOut(cache.ObjectName) (sets.Set[types.UID], error) { return nil, nil }
 
-func (c caches) Pods(cache.ObjectName) ([]plan.Pod, error) { return nil, nil }
+func (caches) InPlace([]*batchv1.Job) map[types.UID]plan.InPlace { return nil }
+
+func (caches) PodFailure(cache.ObjectName) (*helper.PodFailure, error) { return nil, nil }
 
 // consistencyStore is the real memory of own writes, which forgetful controllers do not ask.
 type consistencyStore struct{ *process }

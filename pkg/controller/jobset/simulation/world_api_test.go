@@ -112,7 +112,9 @@ func (worldCaches) HasClaim(cache.ObjectName) (bool, error) { return true, nil }
 
 func (worldCaches) Priorities() map[string]int32 { return priorities }
 
-func (worldCaches) Pods(cache.ObjectName) ([]plan.Pod, error) { return nil, nil }
+func (worldCaches) InPlace([]*batchv1.Job) map[types.UID]plan.InPlace { return nil }
+
+func (worldCaches) PodFailure(cache.ObjectName) (*helper.PodFailure, error) { return nil, nil }
 
 // each calls f for each pod of a set that waits for a node.
 func (c worldCaches) each(key cache.ObjectName, f func(pod *corev1.Pod, waits *corev1.PodCondition)) {
