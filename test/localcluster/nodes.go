@@ -16,6 +16,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
+// restartAllContainers is the feature of a kubelet that pods need which restart all of their containers in place.
+const restartAllContainers = "RestartAllContainersOnContainerExits"
+
 // node has the size of an accelerator machine; four are in a rack, two racks in a zone, for placement by topology.
 func node(n int) *corev1.Node {
 	name := fmt.Sprintf("node-%03d", n)
@@ -40,6 +43,8 @@ func node(n int) *corev1.Node {
 			},
 			Allocatable: size, Capacity: size,
 			NodeInfo: corev1.NodeSystemInfo{Architecture: "amd64", OperatingSystem: "linux", KubeletVersion: "kwok-v0.8.0"},
+			// Without it the scheduler keeps off pods that restart in place: kubelets of Kubernetes 1.36 declare what they can do.
+			DeclaredFeatures: []string{restartAllContainers},
 		},
 	}
 }
