@@ -118,8 +118,9 @@ hostile: build ## Send hostile requests to programs that may use 1 GiB, in about
 	hack/hostile.sh
 
 .PHONY: generate
-generate: ## Regenerate all generated code.
+generate: ## Regenerate all generated code, and what follows from the rules and dashboards of Prometheus.
 	hack/update-codegen.sh
+	go run ./hack/monitoring .
 
 .PHONY: verify
 verify: ## Run every check: generated code, imports, format, vet, lint, manifests, modules.

@@ -12,9 +12,11 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 readonly builds="base overlays/embedded overlays/external-etcd
-  overlays/embedded-cert-manager overlays/embedded-backup overlays/external-etcd-cert-manager"
+  overlays/embedded-cert-manager overlays/embedded-backup overlays/embedded-monitoring overlays/external-etcd-cert-manager"
 readonly cert_manager=github.com/cert-manager/cert-manager@v1.21.2
 readonly cert_manager_sum=h1:UWgoYM+KLNtRlqmoWOKjKBOBUPVHeepQ6/ac3ERJW68=
+readonly prometheus_operator=github.com/prometheus-operator/prometheus-operator@v0.85.0
+readonly prometheus_operator_sum=h1:M5xLCLEoaW2IJfnuCwFzzpL+jSVQu3KGT84Pye+fW8s=
 
 work=$(mktemp -d)
 owned=
@@ -58,16 +60,20 @@ poll() {
   done
 }
 
-# The real definitions of cert-manager, so that its objects are checked like the others.
-install_cert_manager_types() {
-  local info dir
-  info=$(cd "${work}" && GOFLAGS=-mod=mod GOWORK=off go mod download -json "${cert_manager}")
-  grep -qF "\"Sum\": \"${cert_manager_sum}\"" <<<"${info}" ||
-    { fail "${cert_manager}: the checksum of the download must be ${cert_manager_sum}"; return; }
+# install_types <module@version> <checksum> <directory> <type>...: the real definitions of others, which their module has, so that their objects are
+# checked like ours.
+install_types() {
+  local module=$1 sum=$2 directory=$3 info dir type files=()
+  shift 3
+  info=$(cd "${work}" && GOFLAGS=-mod=mod GOWORK=off go mod download -json "${module}")
+  grep -qF "\"Sum\": \"${sum}\"" <<<"${info}" ||
+    { fail "${module}: the checksum of the download must be ${sum}"; return; }
   dir=$(sed -n 's/^\t"Dir": "\(.*\)",$/\1/p' <<<"${info}")
-  kubectl apply --server-side -f "${dir}/deploy/crds/cert-manager.io_certificates.yaml" \
-    -f "${dir}/deploy/crds/cert-manager.io_issuers.yaml" >/dev/null
-  poll 60 served certificates.cert-manager.io issuers.cert-manager.io || fail "${cert_manager}: its types are not served"
+  for type in "$@"; do
+    files+=(-f "${dir}/${directory}/${type#*.}_${type%%.*}.yaml")
+  done
+  kubectl apply --server-side "${files[@]}" >/dev/null
+  poll 60 served "$@" || fail "${module}: its types are not served"
 }
 
 served() {
@@ -398,7 +404,9 @@ YAML
 }
 
 make --no-print-directory -s build >&2
-install_cert_manager_types
+install_types "${cert_manager}" "${cert_manager_sum}" deploy/crds certificates.cert-manager.io issuers.cert-manager.io
+install_types "${prometheus_operator}" "${prometheus_operator_sum}" example/prometheus-operator-crd \
+  servicemonitors.monitoring.coreos.com prometheusrules.monitoring.coreos.com
 # Objects in a namespace can be checked only when the namespace exists, and permissions only when the roles do.
 kubectl apply --server-side --force-conflicts --warnings-as-errors -k artifacts/base/rbac >/dev/null || fail "artifacts/base/rbac: refused by kube-apiserver"
 for build in ${builds}; do
