@@ -42,6 +42,8 @@ type Config struct {
 	Recorder events.Recorder
 	// Revisions reads the history of objects, for rollbacks.
 	Revisions revisions.Reader
+	// SelfCheck answers what the server knows about itself; nil if that is not served.
+	SelfCheck http.Handler
 }
 
 type completedConfig struct {
@@ -69,7 +71,11 @@ func (c *Config) Complete() CompletedConfig {
 	c.Generic.JSONPatchMaxCopyBytes = maxPatchCopies
 	build := c.Generic.BuildHandlerChainFunc
 	c.Generic.BuildHandlerChainFunc = func(api http.Handler, generic *server.Config) http.Handler {
-		api = withFeatureGates(api, features.States(c.Gates), c.Groups.Served(c.Generic.MergedResourceConfig))
+		served := c.Groups.Served(c.Generic.MergedResourceConfig)
+		api = withFeatureGates(api, features.States(c.Gates), served)
+		if c.SelfCheck != nil {
+			api = withSelfCheck(api, c.SelfCheck, served)
+		}
 		return build(payload.NewHandler(mismatch.NewHandler(api, c.Scheme, c.Codecs), c.Scheme, c.Codecs), generic)
 	}
 	return CompletedConfig{&completedConfig{Config: *c, generic: c.Generic.Complete()}}

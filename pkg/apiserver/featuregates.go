@@ -12,6 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/component-base/version"
+
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/selfcheck"
 )
 
 // featureGatesResource is the last element of the path of the document. Authorization takes a GET of the path for a list
@@ -33,5 +35,20 @@ func withFeatureGates(next http.Handler, states map[string]bool, served []schema
 		}
 		w.Header().Set("Content-Type", runtime.ContentTypeJSON)
 		_, _ = w.Write(document) // the client went away
+	})
+}
+
+// withSelfCheck serves at /apis/<group>/<version>/serverhealth what the server knows about itself.
+func withSelfCheck(next, document http.Handler, served []schema.GroupVersion) http.Handler {
+	paths := sets.New[string]()
+	for _, of := range served {
+		paths.Insert(path.Join("/apis", of.String(), selfcheck.Resource))
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		if req.Method != http.MethodGet || !paths.Has(req.URL.Path) {
+			next.ServeHTTP(w, req)
+			return
+		}
+		document.ServeHTTP(w, req)
 	})
 }

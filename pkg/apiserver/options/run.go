@@ -65,6 +65,7 @@ func (o *Options) Run(ctx context.Context) error {
 	}
 	applyWebhooks(&config.Generic.Config)
 	applyLeaving(ctx, &config.Generic.Config)
+	o.applySelfCheck(config, main, store != nil)
 	defer o.backUp(ctx, store, guard)()
 	return serve(ctx, config, store, guard)
 }

@@ -14,6 +14,8 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/selfcheck"
 )
 
 // CheckName is the name of the check of /readyz.
@@ -49,10 +51,11 @@ func (g *Guard) unavailable() *apierrors.StatusError {
 }
 
 // WithGate answers everything under /apis with 503 while the server does not serve. /apis itself is included: a document without our
-// groups would say that there are no such resources. Watches end when the server stops serving.
+// groups would say that there are no such resources. What the server says about itself is not, because it is about no object: it
+// says what is wrong. Watches end when the server stops serving.
 func (g *Guard) WithGate(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-		if !underAPIs(req.URL.Path) {
+		if !underAPIs(req.URL.Path) || isSelfCheck(req) {
 			next.ServeHTTP(w, req)
 			return
 		}
@@ -73,6 +76,12 @@ func (g *Guard) WithGate(next http.Handler) http.Handler {
 func underAPIs(requested string) bool {
 	clean := path.Clean("/" + requested)
 	return clean == "/apis" || strings.HasPrefix(clean, "/apis/")
+}
+
+// isSelfCheck returns whether a request is for /apis/<group>/<version>/serverhealth and nothing else.
+func isSelfCheck(req *http.Request) bool {
+	elements := strings.Split(req.URL.Path, "/")
+	return req.Method == http.MethodGet && len(elements) == 5 && elements[4] == selfcheck.Resource && path.Clean(req.URL.Path) == req.URL.Path
 }
 
 // isWatch may also be true for other requests, which then end a little earlier.

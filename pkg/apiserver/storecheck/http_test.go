@@ -29,7 +29,8 @@ func TestGate(t *testing.T) {
 		handler.ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil))
 		return w
 	}
-	refusedPaths := []string{"/apis", "/apis/", "//apis", "/x/../apis/", "/apis/jobset.x-k8s.io/v1alpha2/jobsets?watch=1", "/apis/none"}
+	refusedPaths := []string{"/apis", "/apis/", "//apis", "/x/../apis/", "/apis/jobset.x-k8s.io/v1alpha2/jobsets?watch=1", "/apis/none",
+		"/apis/jobset.x-k8s.io/v1alpha2/namespaces/team/jobsets/serverhealth", "/apis/jobset.x-k8s.io/serverhealth", "/apis/x/../../apis/serverhealth"}
 	checkGate := func(reason witness.Reason) {
 		t.Helper()
 		for _, path := range refusedPaths {
@@ -45,7 +46,7 @@ func TestGate(t *testing.T) {
 		if g.Reason() != reason || g.Check(nil) == nil || len(reached) > 0 {
 			t.Errorf("reason %q, readiness %v; %d requests got through", g.Reason(), g.Check(nil), len(reached))
 		}
-		for _, path := range []string{"/livez", "/readyz", "/apisomething", "/openapi/v3/apis", "/metrics"} {
+		for _, path := range []string{"/livez", "/readyz", "/apisomething", "/openapi/v3/apis", "/metrics", "/apis/jobset.x-k8s.io/v1alpha2/serverhealth"} {
 			ask(path)
 			<-reached
 		}

@@ -18,6 +18,7 @@ import (
 	"k8s.io/component-base/version"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/features"
 )
 
 // watchdogGrace is how long after its lease has run out a leader counts as healthy, to end by itself.
@@ -83,8 +84,8 @@ func (o *Options) lock(client kubernetes.Interface) (resourcelock.Interface, err
 		return nil, fmt.Errorf("naming this process for leader election: %w", err)
 	}
 	identity := helper.ControllerIdentity(host, string(uuid.NewUUID()), version.Get().GitVersion)
-	lock, err := resourcelock.New(o.LeaderElection.ResourceLock, namespace, o.LeaderElection.ResourceName,
-		client.CoreV1(), client.CoordinationV1(), resourcelock.ResourceLockConfig{Identity: identity})
+	lock, err := resourcelock.NewWithLabels(o.LeaderElection.ResourceLock, namespace, o.LeaderElection.ResourceName,
+		client.CoreV1(), client.CoordinationV1(), resourcelock.ResourceLockConfig{Identity: identity}, helper.ControllerGateLabels(features.States(o.gate)))
 	if err != nil {
 		return nil, o.flagError("leader-elect-resource-lock", "%w", err)
 	}

@@ -3,7 +3,11 @@
 
 package helper
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
 
 func TestControllerVersion(t *testing.T) {
 	for identity, want := range map[string]string{
@@ -14,5 +18,17 @@ func TestControllerVersion(t *testing.T) {
 		if got := ControllerVersion(identity); got != want {
 			t.Errorf("%q: got %q, want %q", identity, got, want)
 		}
+	}
+}
+
+func TestControllerGates(t *testing.T) {
+	want := map[string]bool{"ElasticJobSet": true, "RestartJob": false}
+	labels := ControllerGateLabels(want)
+	labels["team"], labels[controllerGatePrefix+"Broken"] = "true", "maybe"
+	if diff := cmp.Diff(want, ControllerGates(labels)); diff != "" {
+		t.Errorf("gates (-want +got):\n%s", diff)
+	}
+	if got := ControllerGates(nil); len(got) != 0 {
+		t.Errorf("gates of a controller that publishes none: %v", got)
 	}
 }

@@ -1,0 +1,101 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package selfcheck makes the document in which the server says what it knows about itself; see pkg/selfcheck for what it means. Making it
+// costs the store and kube-apiserver a handful of requests, so that one document answers all who ask within a few seconds.
+package selfcheck
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"os"
+	"sync"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/server/dynamiccertificates"
+	"k8s.io/apiserver/pkg/server/healthz"
+	"k8s.io/apiserver/pkg/storage/storagebackend"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/component-base/version"
+
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/selfcheck"
+)
+
+const (
+	// freshFor is how long a document answers.
+	freshFor = 2 * time.Second
+	// timeout bounds the making of a document.
+	timeout = 4 * time.Second
+)
+
+// Checker makes documents.
+type Checker struct {
+	// Main asks kube-apiserver.
+	Main kubernetes.Interface
+	// Transport says where the store is, and Embedded that it is in this process.
+	Transport storagebackend.TransportConfig
+	Embedded  bool
+	// Certificate is what the server presents; nil if that is not known.
+	Certificate dynamiccertificates.CertKeyContentProvider
+	// Ready are the readiness checks whose reasons are given.
+	Ready []healthz.HealthChecker
+	// Gates are the states of the feature gates.
+	Gates map[string]bool
+
+	mu   sync.Mutex
+	made time.Time
+	last []byte
+}
+
+// ServeHTTP answers with the document.
+func (c *Checker) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+	content := c.current(req)
+	w.Header().Set("Content-Type", runtime.ContentTypeJSON)
+	w.Header().Set("Cache-Control", "no-store")
+	_, _ = w.Write(content) // the client went away
+}
+
+// current returns the document, which is made if the last one is too old. Requests that come meanwhile wait for it. It is also made if the
+// first one goes away, because others may wait.
+func (c *Checker) current(req *http.Request) []byte {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if time.Since(c.made) < freshFor {
+		return c.last
+	}
+	ctx, stop := context.WithTimeout(context.WithoutCancel(req.Context()), timeout)
+	defer stop()
+	c.last, _ = json.Marshal(c.check(ctx, req.Clone(ctx))) // strings, numbers and booleans cannot fail
+	c.made = time.Now()
+	return c.last
+}
+
+// check asks everybody at the same time.
+func (c *Checker) check(ctx context.Context, req *http.Request) *selfcheck.Document {
+	d := &selfcheck.Document{Version: version.Get().GitVersion, FeatureGates: c.Gates, Embedded: c.Embedded}
+	d.Server, _ = os.Hostname() // an empty name is that of no server
+	if c.Certificate != nil {
+		chain, _ := c.Certificate.CurrentCertKeyContent()
+		d.Certificate = string(chain)
+	}
+	var group sync.WaitGroup
+	group.Go(func() { d.Etcd = members(ctx, c.Transport) })
+	group.Go(func() { d.Main = questions(ctx, c.Main) })
+	group.Go(func() { d.Unready = unready(c.Ready, req) })
+	group.Wait()
+	d.Time = metav1.NowMicro()
+	return d
+}
+
+// unready returns the readiness checks that fail.
+func unready(checks []healthz.HealthChecker, req *http.Request) (problems []selfcheck.Problem) {
+	for _, check := range checks {
+		if err := check.Check(req); err != nil {
+			problems = append(problems, selfcheck.Problem{Name: check.Name(), Message: err.Error()})
+		}
+	}
+	return problems
+}
