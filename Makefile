@@ -20,7 +20,7 @@ export GOFLAGS := $(GOFLAGS) -trimpath
 # earlier run left, so two runs in one checkout must not overlap.
 define run_suites
 @mkdir -p _output
-binaries=$$(hack/ensure-binaries.sh); \
+binaries=$$(hack/ensure-binaries.sh --tests); \
 JOBSET_BINARIES=$$binaries flock --close _output/suites.lock go test $(1) -count=1 -timeout 45m $(GO_TEST_FLAGS) $(2)
 endef
 

@@ -3,7 +3,10 @@
 # SPDX-License-Identifier: Apache-2.0
 
 # Builds the programs of the local control plane that are not in the cache yet and prints the directory that
-# holds all of them. Only that directory goes to stdout; progress goes to stderr.
+# holds them. Only that directory goes to stdout; progress goes to stderr.
+#
+#   hack/ensure-binaries.sh           what a local cluster needs
+#   hack/ensure-binaries.sh --tests   what tests and checks need besides, in one directory with the former
 #
 # The cache outlives `make clean` and is shared by all checkouts of a user. Programs of one nested module are stored
 # under a key made of everything that decides their content, so changing one module rebuilds that module only.
@@ -16,18 +19,26 @@ readonly kube_version=v1.36.3
 readonly version_package=k8s.io/component-base/version
 
 # Each line: nested module, package below that module's dependencies, name of the program.
-readonly programs="
-etcd         go.etcd.io/etcd/server/v3                      etcd
-etcd         go.etcd.io/etcd/etcdctl/v3                     etcdctl
-etcd         go.etcd.io/etcd/etcdutl/v3                     etcdutl
-kwok         sigs.k8s.io/kwok/cmd/kwok                      kwok
-kwok         sigs.k8s.io/kwok/cmd/kwokctl                   kwokctl
-kustomize    sigs.k8s.io/kustomize/kustomize/v5             kustomize
+programs="
 controlplane k8s.io/kubernetes/cmd/kubectl                  kubectl
 controlplane k8s.io/kubernetes/cmd/kube-apiserver           kube-apiserver
 controlplane k8s.io/kubernetes/cmd/kube-controller-manager  kube-controller-manager
 controlplane k8s.io/kubernetes/cmd/kube-scheduler           kube-scheduler
+etcd         go.etcd.io/etcd/server/v3                      etcd
+kwok         sigs.k8s.io/kwok/cmd/kwok                      kwok
+kwok         sigs.k8s.io/kwok/cmd/kwokctl                   kwokctl
 "
+case "${1:-}" in
+  '') ;;
+  --tests)
+    programs+="
+etcd         go.etcd.io/etcd/etcdctl/v3                     etcdctl
+etcd         go.etcd.io/etcd/etcdutl/v3                     etcdutl
+kustomize    sigs.k8s.io/kustomize/kustomize/v5             kustomize
+"
+    ;;
+  *) echo "hack/ensure-binaries.sh: unknown argument $1; --tests is the only one" >&2; exit 1 ;;
+esac
 
 # Clients and KWOK read the version from the programs; without these flags they would see v0.0.0.
 ldflags() {

@@ -23,4 +23,4 @@ CGO_ENABLED=0 go build -C "${work}/source" -trimpath -ldflags "${flag}=v0.0.1-fr
 CGO_ENABLED=0 go build -trimpath -ldflags "${flag}=v0.0.2-to" -o "${work}/to/jobset-apiserver" ./cmd/apiserver
 CGO_ENABLED=0 go build -trimpath -ldflags "${flag}=v0.0.2-to" -o "${work}/to/jobset-controller" ./cmd/controller
 rm -rf "${work}/source"
-JOBSET_BINARIES=$(hack/ensure-binaries.sh) go test -count=1 -timeout 20m -v ./test/upgrade -from "${work}/from" -to "${work}/to"
+JOBSET_BINARIES=$(hack/ensure-binaries.sh --tests) go test -count=1 -timeout 20m -v ./test/upgrade -from "${work}/from" -to "${work}/to"

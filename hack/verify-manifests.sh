@@ -39,7 +39,7 @@ fail() {
   errors=$((errors + 1))
 }
 
-binaries=$(hack/ensure-binaries.sh)
+binaries=$(hack/ensure-binaries.sh --tests)
 if [[ -n "${MANIFESTS_CLUSTER_DIR:-}" ]]; then
   cluster=$(realpath "${MANIFESTS_CLUSTER_DIR}")
 else

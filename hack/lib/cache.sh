@@ -22,28 +22,41 @@ cache::module_key() {
   { cat "${module}/go.mod" "${module}/go.sum"; find "${module}" -maxdepth 1 -name '*.go' -exec cat {} +; go version; ldflags "${module}"; } | cache::hash
 }
 
-# Builds one program under a temporary name and renames it, so that an interrupted build leaves nothing that looks whole.
+# Builds programs of one module with one call, so that what they share is compiled once and they are linked at the same time. They are built elsewhere
+# and renamed, so that an interrupted build leaves nothing that looks whole. Arguments: module, directory, then package and program by turns.
 cache::build() {
-  local module=$1 package=$2 program=$3 target=$4 position=$5
-  local start=${SECONDS} pulse
-  cache::log "[${position}] building ${program} ..."
+  local module=$1 directory=$2 start=${SECONDS} building pulse name names='' packages=()
+  shift 2
+  local list=("$@") i
+  for ((i = 0; i < ${#list[@]}; i += 2)); do
+    packages+=("${list[i]}")
+    names+=" ${list[i + 1]}"
+  done
+  cache::log "building${names} ..."
+  mkdir -p "${directory}"
+  building=$(mktemp -d -p "${directory}" .building-XXXXXX)
   # read on a silent pipe instead of sleep: nothing outlives this process when it is stopped.
   ( exec {silence}<> <(:)
     while ! read -r -t 15 -u "${silence}" _; do
-      cache::log "[${position}] building ${program} ... $((SECONDS - start))s"
+      cache::log "building${names} ... $((SECONDS - start))s"
     done ) >&2 9>&- &
   pulse=$!
-  # shellcheck disable=SC2064 # the process id of now is the one to stop
-  trap "kill ${pulse} 2>/dev/null || true; rm -f '${target}.building'" EXIT
-  mkdir -p "$(dirname "${target}")"
+  # shellcheck disable=SC2064 # the values of now are those to stop and to remove
+  trap "kill ${pulse} 2>/dev/null || true; rm -rf '${building}'" EXIT
   CGO_ENABLED=0 GOOS='' GOARCH='' GOWORK=off GOFLAGS=-mod=readonly \
     go build -C "${module}" -trimpath -buildvcs=false -ldflags "$(ldflags "${module}")" \
-    -o "${target}.building" "${package}" >&2
-  mv -f "${target}.building" "${target}"
+    -o "${building}/" "${packages[@]}" >&2
+  for ((i = 0; i < ${#list[@]}; i += 2)); do
+    # go names a program after its package, without the major version.
+    name=${list[i]}
+    [[ ! "${name##*/}" =~ ^v[0-9]+$ ]] || name=${name%/*}
+    mv -f "${building}/${name##*/}" "${directory}/${list[i + 1]}"
+  done
+  rmdir "${building}"
   kill "${pulse}" 2>/dev/null || true
   wait "${pulse}" 2>/dev/null || true
   trap - EXIT
-  cache::log "[${position}] built ${program} in $((SECONDS - start))s"
+  cache::log "built${names} in $((SECONDS - start))s"
 }
 
 cache::complete() {
@@ -55,29 +68,30 @@ cache::complete() {
 
 # cache::ensure <what> <list>: list has lines "module package program"; prints the directory with all programs.
 cache::ensure() {
-  local what=$1 list=$2 root set_dir key='' module package program total n=0
-  declare -A keys=()
+  local what=$1 list=$2 root set_dir key='' module package program target
+  declare -A keys=() missing=()
+  local modules=()
   root=$(cache::root)
   while read -r module package program; do
     [[ -n "${module}" ]] || continue
-    [[ -n "${keys[${module}]:-}" ]] || keys[${module}]=$(cache::module_key "${module}")
+    [[ -n "${keys[${module}]:-}" ]] || { keys[${module}]=$(cache::module_key "${module}"); modules+=("${module}"); }
     key+="${module} ${keys[${module}]} ${program}"$'\n'
-    n=$((n + 1))
   done <<<"${list}"
-  total=${n}
   set_dir="${root}/set-$(cache::hash <<<"${key}")"
   if ! cache::complete "${set_dir}" "${list}"; then
     mkdir -p "${set_dir}"
     exec 9>"${root}/lock"
     flock --nonblock 9 || { cache::log "waiting for another build of the ${what} in ${root}"; flock 9; }
-    n=0
     while read -r module package program; do
       [[ -n "${module}" ]] || continue
-      n=$((n + 1))
-      local target="${root}/store/${module}-${keys[${module}]}/${program}"
-      [[ -x "${target}" ]] || cache::build "${module}" "${package}" "${program}" "${target}" "${n}/${total}"
+      target="${root}/store/${module}-${keys[${module}]}/${program}"
+      [[ -x "${target}" ]] || missing[${module}]+="${package} ${program} "
       ln -sfn "../store/${module}-${keys[${module}]}/${program}" "${set_dir}/${program}"
     done <<<"${list}"
+    for module in "${modules[@]}"; do
+      # shellcheck disable=SC2086 # neither packages nor programs contain spaces
+      [[ -z "${missing[${module}]:-}" ]] || cache::build "${module}" "${root}/store/${module}-${keys[${module}]}" ${missing[${module}]}
+    done
     exec 9>&-
   fi
   echo "${set_dir}"

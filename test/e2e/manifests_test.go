@@ -16,7 +16,7 @@ import (
 // binaries is the directory of the control plane's programs.
 func binaries(t *testing.T) string {
 	t.Helper()
-	dir, err := localcluster.Binaries(shared.Root)
+	dir, err := localcluster.TestBinaries(shared.Root)
 	if err != nil {
 		t.Fatal(err)
 	}

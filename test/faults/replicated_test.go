@@ -74,7 +74,7 @@ func (r *replicated) start(ctx context.Context) error {
 			return fmt.Errorf("credentials of %s: %w", account, err)
 		}
 	}
-	binaries, err := localcluster.Binaries(local.Root)
+	binaries, err := localcluster.TestBinaries(local.Root)
 	if err != nil {
 		return err
 	}

@@ -64,7 +64,7 @@ func Start(ctx context.Context) (_ *ControlPlane, err error) {
 	if p.dir, err = os.MkdirTemp("", "jobset-integration-"); err != nil {
 		return nil, err
 	}
-	if p.binaries, err = localcluster.Binaries(p.root); err != nil {
+	if p.binaries, err = localcluster.TestBinaries(p.root); err != nil {
 		return nil, err
 	}
 	if err := p.build(ctx); err != nil {

@@ -71,12 +71,15 @@ func Root() (string, error) {
 	}
 }
 
-// Binaries returns the directory with the programs of the control plane. They are built unless they are in the cache.
-func Binaries(root string) (string, error) {
+// TestBinaries returns the directory with the programs of the control plane and those that tests need besides. They are built unless they are in the cache.
+func TestBinaries(root string) (string, error) { return binaries(root, "--tests") }
+
+// binaries returns the directory with the programs that hack/ensure-binaries.sh provides with the arguments.
+func binaries(root string, args ...string) (string, error) {
 	if dir := os.Getenv("JOBSET_BINARIES"); dir != "" {
 		return dir, nil
 	}
-	cmd := exec.Command(filepath.Join(root, "hack", "ensure-binaries.sh"))
+	cmd := exec.Command(filepath.Join(root, "hack", "ensure-binaries.sh"), args...)
 	cmd.Stderr = os.Stderr
 	out, err := cmd.Output()
 	return strings.TrimSpace(string(out)), err

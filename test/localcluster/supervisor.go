@@ -94,7 +94,7 @@ func Command(ctx context.Context, root string, args []string) error {
 }
 
 func (c *supervisor) findBinaries() (err error) {
-	c.binaries, err = Binaries(c.root)
+	c.binaries, err = binaries(c.root)
 	return err
 }
 

@@ -82,7 +82,7 @@ func (s *stage) takenOver(t *testing.T) {
 
 func (s *stage) newTakeover(t *testing.T) *takeover {
 	t.Helper()
-	binaries, err := localcluster.Binaries(s.Root)
+	binaries, err := localcluster.TestBinaries(s.Root)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -70,7 +70,7 @@ func (c *cluster) build() error {
 			return fmt.Errorf("building %s: %w: %s", program, err, out)
 		}
 	}
-	binaries, err := localcluster.Binaries(c.Root)
+	binaries, err := localcluster.TestBinaries(c.Root)
 	if err != nil {
 		return err
 	}
