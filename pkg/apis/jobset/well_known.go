@@ -13,6 +13,9 @@ const (
 	CheckpointStepKey = "jobset-apiserver.io/checkpoint-step"
 	// AvoidFailedNodesKey holds for how long pods keep off a node on which an attempt failed.
 	AvoidFailedNodesKey = "jobset-apiserver.io/avoid-failed-nodes"
+	// MetadataKey says which keys Jobs and pods get, and MetadataCompact is its only value.
+	MetadataKey     = "jobset-apiserver.io/metadata"
+	MetadataCompact = "compact"
 )
 
 // ControllerName is the value of spec.managedBy that means the same as none: the controller of this project.

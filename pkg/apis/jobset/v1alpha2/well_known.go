@@ -161,6 +161,11 @@ const (
 	// attempt failed: a duration like 90m, from 0s, for not at all, to 720h. The default is that of the controller. The key is ours; upstream
 	// has none for this.
 	AvoidFailedNodesKey = "jobset-apiserver.io/avoid-failed-nodes"
+	// MetadataKey is the annotation of a set that says which keys its Jobs and pods get. The only value is MetadataCompact; without the annotation they have
+	// the identity keys as labels and as annotations alike. The key is ours; upstream has none for this.
+	MetadataKey = "jobset-apiserver.io/metadata"
+	// MetadataCompact gives Jobs and pods the identity keys as labels, and as annotations only what the pod template reads through the downward API.
+	MetadataCompact = "compact"
 	// QueueNameKey is the label of a set that names the queue of Kueue which decides when the set runs.
 	QueueNameKey = "kueue.x-k8s.io/queue-name"
 )

@@ -140,7 +140,7 @@ func (b *jobBuilder) build(index int32) *batchv1.Job {
 			Name:            helper.JobName(js.Name, b.rj.Name, index),
 			Namespace:       js.Namespace,
 			Labels:          merged(b.rj.Template.Labels, keys),
-			Annotations:     merged(b.rj.Template.Annotations, b.placement, keys, executionKeys(b.o), releaseKeys(js)),
+			Annotations:     merged(b.rj.Template.Annotations, b.placement, annotated(js, &b.common.Template.Spec, keys), executionKeys(b.o), releaseKeys(js)),
 			OwnerReferences: []metav1.OwnerReference{ownerReference(js)},
 		},
 		Spec: b.common,
@@ -166,7 +166,7 @@ func (b *jobBuilder) template(index int32) corev1.PodTemplateSpec {
 func (b *jobBuilder) podTemplate(index int32, keys map[string]string) corev1.PodTemplateSpec {
 	js, template := b.o.JobSet, b.common.Template
 	template.Labels = merged(template.Labels, keys)
-	template.Annotations = merged(template.Annotations, b.placement, keys, executionKeys(b.o))
+	template.Annotations = merged(template.Annotations, b.placement, annotated(js, &template.Spec, keys), executionKeys(b.o))
 	if !b.byNodeSelector {
 		labelPriority(b.o, &template)
 	} else {

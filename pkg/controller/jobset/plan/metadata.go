@@ -39,7 +39,7 @@ func positions(js *jobsetv1alpha2.JobSet) []position {
 }
 
 // identity returns the keys that tell a Job and its pods who they are (docs/reference/jobset.md#identity-keys). They are labels and
-// annotations alike, and stay as they are for the life of the Job.
+// as a rule annotations alike, see annotated, and stay as they are for the life of the Job.
 func identity(o Observed, rj *jobsetv1alpha2.ReplicatedJob, at position, index int32) map[string]string {
 	js := o.JobSet
 	keys := map[string]string{
