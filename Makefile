@@ -33,11 +33,12 @@ demo: ## Start a local cluster and watch a training JobSet run to completion.
 	@hack/demo.sh
 
 .PHONY: build
-build: ## Build jobset-apiserver, jobset-controller and kubectl-jobset into bin/.
+build: ## Build our programs into bin/.
 	@mkdir -p bin
 	go build -ldflags '$(LDFLAGS)' -o bin/jobset-apiserver ./cmd/apiserver
 	go build -ldflags '$(LDFLAGS)' -o bin/jobset-controller ./cmd/controller
 	go build -ldflags '$(LDFLAGS)' -o bin/kubectl-jobset ./cmd/kubectl-jobset
+	go build -ldflags '$(LDFLAGS)' -o bin/jobset-restart-agent ./cmd/restart-agent
 
 # Images and the plugin's archives depend on the commit, the version of Go and these variables only.
 .PHONY: images

@@ -31,6 +31,12 @@ var servers = []program{
 		Description: "Turns JobSets, SequentialJobs and LeaderWorkerSets into Jobs, StatefulSets, Services and volume claims.",
 		Ports:       []string{"8443/tcp", "8081/tcp"},
 	},
+	{
+		Name:        "jobset-restart-agent",
+		Package:     "./cmd/restart-agent",
+		Description: "Restarts the containers of the pods of a JobSet in place, all at the same time.",
+		Ports:       []string{"8081/tcp"},
+	},
 }
 
 // plugin runs on the machines of users.
