@@ -78,11 +78,17 @@ func start(signals <-chan os.Signal) (int, error) {
 	if err != nil {
 		return 1, fmt.Errorf("the agent must run in a pod with a token of its service account in %s: %w", accountDirectory, err)
 	}
+	return Run(klog.NewContext(context.Background(), klog.Background()), config, connection, signals)
+}
+
+// Run runs an agent until it ends, and returns its exit code. An error is the reason why the agent could not go on. The signals end it in good order; the end of
+// the context stops its requests only.
+func Run(ctx context.Context, config *Config, connection *rest.Config, signals <-chan os.Signal) (int, error) {
 	client, err := newClient(config, connection)
 	if err != nil {
 		return 1, err
 	}
-	return newAgent(config, client, signals).run(klog.NewContext(context.Background(), klog.Background()))
+	return newAgent(config, client, signals).run(ctx)
 }
 
 // copyProgram copies this program into a directory.
