@@ -106,6 +106,11 @@ forbid_any_way "${plugin}" "${server}" \
 forbid "${plugin}" "${hub}|${module}/pkg/controller|${module}/pkg/controller/(options|[a-z]+)" \
   "the plugin speaks the versioned types and runs no controller"
 
+# The agent. It runs in every pod of a set, so its memory counts: the types of the Kubernetes API alone take as much as all else of it.
+readonly agent="${module}/(pkg/restartagent|cmd/restart-agent)"
+forbid_any_way "${agent}" "${module}/pkg/(apis|generated|controller|apiserver|registry|features|kubectl)(/.*)?|k8s.io/(api|component-base)(/.*)?" \
+  "the agent has types of its own for the few fields that it reads"
+
 # Commands.
 forbid "${module}/cmd(/.*)?" "${apis}(/.*)?|${module}/pkg/registry(/.*)?|${generated}|${plan}" \
   "commands build a cobra command from the options of a server or controller, and run it"
