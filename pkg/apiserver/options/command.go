@@ -17,6 +17,9 @@ import (
 
 	// Makes --logging-format=json known.
 	_ "k8s.io/component-base/logs/json/register"
+	// Metrics of requests to the main API, and of the version.
+	_ "k8s.io/component-base/metrics/prometheus/restclient"
+	_ "k8s.io/component-base/metrics/prometheus/version"
 )
 
 // NewCommand returns the command that runs the server until its context ends, with other commands below it.

@@ -22,7 +22,12 @@ var refusals = metrics.NewCounterVec(&metrics.CounterOpts{
 	Help: "Writes that were refused for lack of space, by reason: the reserve of the store or of memory was reached, or etcd has used up its quota.",
 }, []string{"reason"})
 
-func init() { legacyregistry.MustRegister(refusals) }
+func init() {
+	legacyregistry.MustRegister(refusals)
+	for _, reason := range []string{reasonReserve, reasonMemory, reasonQuota} {
+		refusals.WithLabelValues(reason)
+	}
+}
 
 // Register makes the state of the guard visible in the metrics of the process. It is called once.
 func (g *Guard) Register() {

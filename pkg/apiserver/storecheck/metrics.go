@@ -13,6 +13,12 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/witness"
 )
 
+// Results of reads.
+const (
+	resultOK    = "ok"
+	resultError = "error"
+)
+
 const subsystem = "jobset_apiserver_store"
 
 var (
@@ -40,13 +46,18 @@ var registerOnce sync.Once
 
 // registerMetrics makes the metrics visible, with a value for each reason.
 func registerMetrics() {
-	registerOnce.Do(func() { legacyregistry.MustRegister(checks, seconds, refused) })
+	registerOnce.Do(func() {
+		legacyregistry.MustRegister(checks, seconds, refused)
+		for _, result := range []string{resultOK, resultError} {
+			checks.WithLabelValues(result)
+		}
+	})
 }
 
 func observe(err error, took time.Duration) {
-	result := "ok"
+	result := resultOK
 	if err != nil {
-		result = "error"
+		result = resultError
 	}
 	checks.WithLabelValues(result).Inc()
 	seconds.Observe(took.Seconds())

@@ -21,6 +21,12 @@ const labelTrigger = "trigger"
 // waits are the buckets for the time until all Jobs are ready: pods may have to be scheduled, and images to be pulled.
 var waits = []float64{.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200, 14400, 43200, 86400}
 
+// triggers are all triggers of attempts.
+var triggers = []jobsetv1alpha2.AttemptTrigger{
+	jobsetv1alpha2.TriggerStart, jobsetv1alpha2.TriggerFailurePolicy, jobsetv1alpha2.TriggerRequested, jobsetv1alpha2.TriggerResume,
+	jobsetv1alpha2.TriggerPreemption, jobsetv1alpha2.TriggerRetry,
+}
+
 var (
 	attemptsTotal = metrics.NewCounterVec(&metrics.CounterOpts{
 		Name: "jobset_attempts_total", StabilityLevel: metrics.ALPHA,
@@ -56,12 +62,15 @@ func (c *Controller) measure() cache.ResourceEventHandlerFuncs {
 			countPhase(is)
 			if c.leads.Load() && was.UID == is.UID && was.ResourceVersion != is.ResourceVersion {
 				countAttempts(was, is)
+				countCauses(&was.Status, &is.Status)
+				observeWait(&was.Status, &is.Status)
 				logTransitions(c.logger, was, is)
 			}
 		},
 		DeleteFunc: func(obj any) {
 			readyRatio.forget(set(obj))
 			phases.Forget(cache.MetaObjectToName(set(obj)))
+			countConditions(set(obj), true)
 		},
 	}
 }
@@ -78,21 +87,27 @@ func countAttempts(was, is *jobsetv1alpha2.JobSet) {
 		}
 	}
 	if cancelled(is) && !cancelled(was) {
-		failedTotal.Count(cache.MetaObjectToName(is))
+		countFailed(is)
 	}
 }
 
 // observeReady observes an attempt all of whose Jobs have just become ready.
 func observeReady(was, is *jobsetv1alpha2.JobSet, a *jobsetv1alpha2.Attempt) {
-	switch a.Trigger {
-	case jobsetv1alpha2.TriggerFailurePolicy, jobsetv1alpha2.TriggerRequested, jobsetv1alpha2.TriggerRetry, jobsetv1alpha2.TriggerPreemption:
-		if a.RequestTime != nil {
-			recoverySeconds.WithLabelValues(string(a.Trigger)).Observe(a.ReadyTime.Sub(a.RequestTime.Time).Seconds())
-		}
+	if recovers(a.Trigger) && a.RequestTime != nil {
+		recoverySeconds.WithLabelValues(string(a.Trigger)).Observe(a.ReadyTime.Sub(a.RequestTime.Time).Seconds())
 	}
 	if is.Status.Attempts[0].Number == 1 && !everReady(&was.Status) {
 		startupSeconds.Observe(max(0, a.ReadyTime.Sub(is.CreationTimestamp.Time).Seconds()))
 	}
+}
+
+// recovers returns whether attempts of the trigger make up for work that was interrupted.
+func recovers(trigger jobsetv1alpha2.AttemptTrigger) bool {
+	switch trigger {
+	case jobsetv1alpha2.TriggerFailurePolicy, jobsetv1alpha2.TriggerRequested, jobsetv1alpha2.TriggerRetry, jobsetv1alpha2.TriggerPreemption:
+		return true
+	}
+	return false
 }
 
 func everReady(status *jobsetv1alpha2.JobSetStatus) bool {
@@ -128,4 +143,6 @@ func cancelled(js *jobsetv1alpha2.JobSet) bool {
 
 func countPhase(js *jobsetv1alpha2.JobSet) {
 	phases.Set(cache.MetaObjectToName(js), helper.Phase(js))
+	finished, _ := helper.Finished(js)
+	countConditions(js, finished != "")
 }

@@ -63,10 +63,10 @@ func TestAttemptsAreMeasured(t *testing.T) {
 		"a history of which the begin is old": {setWith(second), setWith(secondReady), []string{`jobset_recovery_seconds_sum{trigger="Requested"} 40`, `jobset_recovery_seconds_count{trigger="Requested"} 1`}},
 	} {
 		t.Run(name, func(t *testing.T) {
+			registerMetrics()
 			for _, metric := range []interface{ Reset() }{attemptsTotal, recoverySeconds} {
 				metric.Reset()
 			}
-			registerMetrics()
 			sumBefore := startups(t)
 			countAttempts(tc.was, tc.is)
 			got := textOf(t, attemptsTotal, recoverySeconds)

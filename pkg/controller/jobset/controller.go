@@ -124,6 +124,7 @@ func (c *Controller) Run(ctx context.Context) {
 	c.leads.Store(true)
 	readyRatio.shown.Store(true)
 	phases.Show()
+	conditions.Show()
 	logger.Info("Running JobSets", "workers", c.Workers)
 	var watching sync.WaitGroup
 	watching.Go(func() { c.newOrphans().Run(ctx) })

@@ -26,6 +26,11 @@ var (
 	completedTotal = children.NewOwnerCounter("jobset_completed_total",
 		"Number of JobSets that completed, by name and namespace. Holds the latest 2000 names.", labelJobSet)
 
+	finishedTotal = metrics.NewCounterVec(&metrics.CounterOpts{
+		Name: "jobset_jobsets_finished_total", StabilityLevel: metrics.ALPHA,
+		Help: "Number of JobSets that finished, by result: Completed or Failed. Those that users cancelled failed.",
+	}, []string{"result"})
+
 	droppedTotal = metrics.NewCounterVec(&metrics.CounterOpts{
 		Name: "jobset_dropped_status_fields_total", StabilityLevel: metrics.ALPHA,
 		Help: "Number of status writes of which jobset-apiserver did not keep a field, because a feature gate is on in jobset-controller only, by field.",
@@ -43,17 +48,44 @@ func newPhaseCounts() *children.PhaseCounts {
 
 func registerMetrics() {
 	registerOnce.Do(func() {
-		legacyregistry.MustRegister(failedTotal.CounterVec, completedTotal.CounterVec, droppedTotal, attemptsTotal, recoverySeconds, startupSeconds)
-		legacyregistry.CustomMustRegister(readyRatio, phases)
+		legacyregistry.MustRegister(failedTotal.CounterVec, completedTotal.CounterVec, finishedTotal, droppedTotal, attemptsTotal, recoverySeconds,
+			startupSeconds, firstFailuresTotal, placementWaitSeconds)
+		legacyregistry.CustomMustRegister(readyRatio, phases, conditions)
+		initMetrics()
 	})
+}
+
+// initMetrics shows the series with few labels from the beginning, so that a rate is not lost with the first event.
+func initMetrics() {
+	for _, result := range []string{jobsetv1alpha2.TerminalStateCompleted, jobsetv1alpha2.TerminalStateFailed} {
+		finishedTotal.WithLabelValues(result)
+	}
+	for field := range consequences {
+		droppedTotal.WithLabelValues(string(field))
+	}
+	for _, trigger := range triggers {
+		attemptsTotal.WithLabelValues(string(trigger))
+		if recovers(trigger) {
+			recoverySeconds.WithLabelValues(string(trigger))
+		}
+	}
+	for _, cause := range causes {
+		firstFailuresTotal.WithLabelValues(cause)
+	}
 }
 
 // countFinish counts a set whose end has just been stored.
 func countFinish(js *jobsetv1alpha2.JobSet) {
 	switch js.Status.TerminalState {
 	case jobsetv1alpha2.TerminalStateFailed:
-		failedTotal.Count(cache.MetaObjectToName(js))
+		countFailed(js)
 	case jobsetv1alpha2.TerminalStateCompleted:
 		completedTotal.Count(cache.MetaObjectToName(js))
+		finishedTotal.WithLabelValues(jobsetv1alpha2.TerminalStateCompleted).Inc()
 	}
+}
+
+func countFailed(js *jobsetv1alpha2.JobSet) {
+	failedTotal.Count(cache.MetaObjectToName(js))
+	finishedTotal.WithLabelValues(jobsetv1alpha2.TerminalStateFailed).Inc()
 }

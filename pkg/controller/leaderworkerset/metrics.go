@@ -56,6 +56,12 @@ func registerMetrics() {
 	registerOnce.Do(func() {
 		legacyregistry.MustRegister(restartsTotal, appliesTotal)
 		legacyregistry.CustomMustRegister(phases)
+		for _, reason := range []string{reasonFailure, reasonRequest, reasonUpdate} {
+			restartsTotal.WithLabelValues(reason)
+		}
+		for _, result := range []string{resultApplied, resultConflict, resultFailed} {
+			appliesTotal.WithLabelValues(result)
+		}
 	})
 }
 

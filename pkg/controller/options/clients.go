@@ -14,9 +14,10 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/component-base/version"
 
-	// Metrics of requests to the APIs and of leader election.
+	// Metrics of requests to the APIs, of leader election and of the version.
 	_ "k8s.io/component-base/metrics/prometheus/clientgo/leaderelection"
 	_ "k8s.io/component-base/metrics/prometheus/restclient"
+	_ "k8s.io/component-base/metrics/prometheus/version"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/generated/clientset/versioned"
 )

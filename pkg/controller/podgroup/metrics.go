@@ -40,7 +40,18 @@ var (
 )
 
 func registerMetrics() {
-	registerOnce.Do(func() { legacyregistry.MustRegister(readyTotal, patchesTotal, readySeconds) })
+	registerOnce.Do(func() {
+		legacyregistry.MustRegister(readyTotal, patchesTotal, readySeconds)
+		for _, family := range plan.Families {
+			for _, source := range plan.Sources {
+				readyTotal.WithLabelValues(family.Name, string(source))
+			}
+			for _, result := range []string{resultLabeled, resultGone, resultFailed} {
+				patchesTotal.WithLabelValues(family.Name, result)
+			}
+			readySeconds.WithLabelValues(family.Name)
+		}
+	})
 }
 
 // countReady counts a group of which pods were labeled for the first time.

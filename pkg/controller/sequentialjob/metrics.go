@@ -31,6 +31,9 @@ func registerMetrics() {
 	registerOnce.Do(func() {
 		legacyregistry.MustRegister(stepsTotal)
 		legacyregistry.CustomMustRegister(phases)
+		for _, state := range []batchv1alpha1.StepState{batchv1alpha1.StepSucceeded, batchv1alpha1.StepFailed} {
+			stepsTotal.WithLabelValues(string(state))
+		}
 	})
 }
 

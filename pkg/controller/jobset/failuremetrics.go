@@ -1,0 +1,85 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package jobset
+
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/component-base/metrics"
+
+	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/children"
+)
+
+// causeOther is the label of causes that are not listed, so that the number of series is bounded, whatever a pod says.
+const causeOther = "Other"
+
+// causes are reasons of pods, containers and Jobs by which first failures are counted.
+var causes = []string{
+	"Error", "OOMKilled", "ContainerCannotRun", "StartError", "Evicted", "Preempting", "PreemptionByScheduler", "DeletionByTaintManager",
+	"DeletionByPodGC", "EvictionByEvictionAPI", "TerminationByKubelet", "NodeLost", "UnexpectedAdmissionError",
+	"BackoffLimitExceeded", "DeadlineExceeded", "PodFailurePolicy", "FailedIndexes", "MaxFailedIndexesExceeded", causeOther,
+}
+
+var (
+	firstFailuresTotal = metrics.NewCounterVec(&metrics.CounterOpts{
+		Name: "jobset_first_failures_total", StabilityLevel: metrics.ALPHA,
+		Help: "Number of attempts of JobSets whose first cause of failure was recorded, by the reason of the pod, container or Job that failed first, or Other.",
+	}, []string{"cause"})
+
+	placementWaitSeconds = metrics.NewHistogram(&metrics.HistogramOpts{
+		Name: "jobset_placement_wait_seconds", StabilityLevel: metrics.ALPHA, Buckets: waits,
+		Help: "Time for which JobSets waited for domains of exclusive placement. Only JobSets that had to wait count.",
+	})
+
+	// conditions are those that say why a set does not go on by itself.
+	conditions = children.NewConditionCounts("jobset_jobsets_with_condition",
+		"Number of JobSets by condition that is true: ChildNameConflict, JobCreationFailure, PodsUnschedulable, PlacementPending or Held.",
+		jobsetv1alpha2.ChildNameConflict, jobsetv1alpha2.JobCreationFailure, jobsetv1alpha2.PodsUnschedulable, jobsetv1alpha2.PlacementPending,
+		jobsetv1alpha2.Held)
+)
+
+// countConditions counts the conditions of a set that has not finished: a finished one waits for nothing.
+func countConditions(js *jobsetv1alpha2.JobSet, finished bool) {
+	name := cache.MetaObjectToName(js)
+	if finished {
+		conditions.Set(name, nil)
+		return
+	}
+	conditions.Set(name, js.Status.Conditions)
+}
+
+// countCauses counts the first causes that have just been stored.
+func countCauses(was, is *jobsetv1alpha2.JobSetStatus) {
+	for i := range is.Attempts {
+		a := &is.Attempts[i]
+		if a.FirstCause == nil {
+			continue
+		}
+		old := attemptNumbered(was, a.Number)
+		if old == nil && a.Number > lastNumber(was) || old != nil && old.FirstCause == nil {
+			firstFailuresTotal.WithLabelValues(causeOf(a.FirstCause)).Inc()
+		}
+	}
+}
+
+func causeOf(cause *jobsetv1alpha2.FailureCause) string {
+	if slices.Contains(causes, cause.Reason) {
+		return cause.Reason
+	}
+	return causeOther
+}
+
+// observeWait observes a wait for domains that has just ended.
+func observeWait(was, is *jobsetv1alpha2.JobSetStatus) {
+	before := meta.FindStatusCondition(was.Conditions, jobsetv1alpha2.PlacementPending)
+	now := meta.FindStatusCondition(is.Conditions, jobsetv1alpha2.PlacementPending)
+	if before == nil || now == nil || before.Status != metav1.ConditionTrue || now.Status != metav1.ConditionFalse {
+		return
+	}
+	placementWaitSeconds.Observe(max(0, now.LastTransitionTime.Sub(before.LastTransitionTime.Time).Seconds()))
+}
