@@ -12,58 +12,9 @@ import (
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/snapshot"
 )
 
 // What keeps pods that have a node from being ready.
-
-// nodesLost looks at the nodes of pods in trouble.
-func nodesLost(d *diagnosis) []Finding {
-	byNode := map[string][]*corev1.Pod{}
-	for _, pod := range d.Pods {
-		if node, read := d.Nodes[pod.Spec.NodeName]; read && !snapshot.PodEnded(pod) && lost(node) {
-			byNode[pod.Spec.NodeName] = append(byNode[pod.Spec.NodeName], pod)
-		}
-	}
-	if len(byNode) == 0 {
-		return nil
-	}
-	var facts []Fact
-	all, names := 0, sortedKeys(byNode)
-	for _, name := range names {
-		pods := byNode[name]
-		all += len(pods)
-		if len(facts) < maxFacts {
-			facts = append(facts, nodeFact(name, d.Nodes[name]), Fact{Object: object("pod", pods[0].Name), Text: fmt.Sprintf("one of %s on the node", count(len(pods), "unfinished pod"))})
-		}
-	}
-	summary := fmt.Sprintf("the node %s is lost, with %s of the %s", names[0], count(all, "unfinished pod"), d.noun())
-	if len(names) > 1 {
-		summary = fmt.Sprintf("%d nodes are lost, with %s of the %s: %s", len(names), count(all, "unfinished pod"), d.noun(), some(names, maxFacts))
-	}
-	return []Finding{{
-		Cause:    NodeLost,
-		Summary:  summary,
-		Evidence: facts,
-		Commands: []string{"kubectl describe node " + names[0], d.kubectl("get pods -l %s=%s -o wide --field-selector spec.nodeName=%s", d.kind().label, d.Name, names[0])},
-	}}
-}
-
-func lost(node *corev1.Node) bool {
-	if node == nil {
-		return true
-	}
-	c := nodeReady(node)
-	return c != nil && c.Status != corev1.ConditionTrue
-}
-
-func nodeFact(name string, node *corev1.Node) Fact {
-	if node == nil {
-		return Fact{Object: object("node", name), Text: "no longer exists"}
-	}
-	c := nodeReady(node)
-	return Fact{Object: object("node", name), Text: fmt.Sprintf("condition Ready %s: %s, %s", c.Status, c.Reason, oneLine(c.Message)), Time: at(c.LastTransitionTime.Time)}
-}
 
 // terminatingPods looks for pods that were told to end, have had their time, and are still there. What is to take their
 // place waits for them.
