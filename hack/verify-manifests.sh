@@ -413,6 +413,7 @@ for build in ${builds}; do
   check_objects "${build}"
   check_flags "${build}"
 done
+check_objects examples/etcd
 bind_users
 check_permissions true <<<"${allowed}"
 check_permissions false <<<"${denied}"

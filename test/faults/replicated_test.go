@@ -95,7 +95,7 @@ func (r *replicated) start(ctx context.Context) error {
 func (r *replicated) settings() replicas.Settings {
 	s := replicas.Settings{
 		Binary: r.Program("jobset-apiserver"), Kubeconfig: r.file("apiserver.kubeconfig"), Dir: r.file("servers"),
-		Flags: append(r.etcd.Flags(), "--goaway-chance=0.0001"), Readiness: replicas.Stock,
+		Flags: r.etcd.Flags(), Readiness: replicas.Stock,
 	}
 	if rounds() == 0 {
 		s.Readiness = replicas.Quick
