@@ -91,7 +91,7 @@ func TestEmbeddedServerRestarts(t *testing.T) {
 func observe(t *testing.T, name string, harmless bool, happen func(context.Context) error) {
 	t.Helper()
 	ctx := context.Background()
-	p, err := probe.Start(ctx, shared.REST)
+	p, err := probe.Start(ctx, shared.REST, probe.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -100,10 +100,18 @@ func (n *realNode) writeConfiguration() error {
 		writeFile(n.file("cni", "10-pods.conflist"), fmt.Sprintf(podNetwork, n.network.pods(n.number), n.file("addresses"))),
 		writeFile(n.file("kubelet.yaml"), fmt.Sprintf(kubeletConfiguration,
 			n.socket(), n.file("pods"), n.network.host(), n.network.nodeAddress(n.number), n.kwokPath("pki", "ca.crt"))),
-		writeFile(n.file("kube-proxy.yaml"), fmt.Sprintf(proxyConfiguration, n.file("kube-proxy.kubeconfig"), n.network.allPods(), n.name)),
+		writeChanged(n.file("kube-proxy.yaml"), fmt.Sprintf(proxyConfiguration, n.file("kube-proxy.kubeconfig"), n.network.allPods(), n.name)),
 		n.writeIdentity("kubelet", "system:node:"+n.name, "system:nodes"),
 		n.writeIdentity("kube-proxy", "system:kube-proxy", ""),
 	)
+}
+
+// writeChanged writes a file unless it has that content: kube-proxy ends when its configuration is written, whatever is in it.
+func writeChanged(path, content string) error {
+	if present, err := os.ReadFile(path); err == nil && string(present) == content {
+		return nil
+	}
+	return writeFile(path, content)
 }
 
 // writeIdentity writes a kubeconfig for a program of the node, with a certificate for a user of these names.

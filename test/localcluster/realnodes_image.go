@@ -29,21 +29,21 @@ func (c *supervisor) programImage() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	image, err := imageOf(content, ProgramImage)
+	image, err := imageOf(content, "program", ProgramImage)
 	if err != nil {
 		return "", err
 	}
 	return archive, os.WriteFile(archive, image, 0o644)
 }
 
-// imageOf returns an archive of an image with one static program, in the form that containerd imports.
-func imageOf(program []byte, reference string) ([]byte, error) {
-	layer, err := tarOf(tarFile{"program", 0o755, program})
+// imageOf returns an archive of an image with one static program at that path, in the form that containerd imports.
+func imageOf(program []byte, path, reference string) ([]byte, error) {
+	layer, err := tarOf(tarFile{path, 0o755, program})
 	if err != nil {
 		return nil, err
 	}
 	config, err := json.Marshal(map[string]any{
-		"architecture": runtime.GOARCH, "os": "linux", "config": map[string]any{"Entrypoint": []string{"/program"}},
+		"architecture": runtime.GOARCH, "os": "linux", "config": map[string]any{"Entrypoint": []string{"/" + path}},
 		"rootfs": map[string]any{"type": "layers", "diff_ids": []string{fmt.Sprintf("sha256:%x", sha256.Sum256(layer))}},
 	})
 	if err != nil {

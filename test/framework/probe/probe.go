@@ -37,8 +37,17 @@ const (
 	pollInterval  = 100 * time.Millisecond
 )
 
+// Options are how a probe asks.
+type Options struct {
+	// Period is the time between two requests of an operation, at least 50 ms, which is the default.
+	Period time.Duration
+	// AllWrites adds updates and deletions.
+	AllWrites bool
+}
+
 // Probe asks all the time.
 type Probe struct {
+	options   Options
 	client    rest.Interface
 	kube      kubernetes.Interface
 	namespace string
@@ -50,7 +59,8 @@ type Probe struct {
 }
 
 // Start creates a namespace and begins to ask for JobSets in it. It returns when each operation has succeeded.
-func Start(ctx context.Context, config *rest.Config) (*Probe, error) {
+func Start(ctx context.Context, config *rest.Config, options Options) (*Probe, error) {
+	options.Period = max(options.Period, period)
 	config = rest.CopyConfig(config)
 	config.QPS = -1
 	kube, err := kubernetes.NewForConfig(config)
@@ -66,7 +76,7 @@ func Start(ctx context.Context, config *rest.Config) (*Probe, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Probe{client: jobSets.JobsetV1alpha2().RESTClient(), kube: kube, namespace: namespace.Name}
+	p := &Probe{options: options, client: jobSets.JobsetV1alpha2().RESTClient(), kube: kube, namespace: namespace.Name}
 	p.writes = &writes{client: p.client, namespace: p.namespace, created: map[string]time.Time{}, applied: map[string]*applied{}}
 	if err := p.prepare(ctx); err != nil {
 		return nil, fmt.Errorf("preparing the probe: %w", err)
@@ -89,13 +99,17 @@ func (p *Probe) prepare(ctx context.Context) error {
 	return nil
 }
 
+type operation struct {
+	name string
+	do   func(ctx context.Context, n int) error
+}
+
 func (p *Probe) begin(ctx context.Context) {
-	for _, operation := range []struct {
-		name string
-		do   func(ctx context.Context, n int) error
-	}{
-		{"get", p.get}, {"list", p.list}, {"create", p.writes.create}, {"apply", p.writes.apply},
-	} {
+	operations := []operation{{"get", p.get}, {"list", p.list}, {"create", p.writes.create}, {"apply", p.writes.apply}}
+	if p.options.AllWrites {
+		operations = append(operations, operation{"update", p.writes.update}, operation{"delete", p.writes.remove})
+	}
+	for _, operation := range operations {
 		r := &recorder{name: operation.name}
 		p.recorders = append(p.recorders, r)
 		p.requests.Go(func() { p.repeat(ctx, r, operation.do) })
@@ -110,7 +124,7 @@ func (p *Probe) repeat(ctx context.Context, r *recorder, do func(ctx context.Con
 	var requests sync.WaitGroup
 	defer requests.Wait()
 	free := make(chan struct{}, pending)
-	ticker := time.NewTicker(period)
+	ticker := time.NewTicker(p.options.Period)
 	defer ticker.Stop()
 	for n := 0; ; n++ {
 		select {

@@ -147,7 +147,7 @@ func describe(err error) string {
 }
 
 // objectNames are those of objects of the probe, which are no part of an error.
-var objectNames = regexp.MustCompile(` ?"?\b(read|create|apply)-[0-9]+"?`)
+var objectNames = regexp.MustCompile(` ?"?\b(read|create|apply|update|delete)-[0-9]+"?`)
 
 // end keeps what was seen until now.
 func (r *recorder) end() {

@@ -1,0 +1,75 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package operations
+
+import (
+	"path/filepath"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/jobset-apiserver/jobset-apiserver/test/localcluster"
+)
+
+// useEmbedded makes a cluster with one server and its embedded store the shared one until the test ends. The volume of the store moves with the pod.
+func useEmbedded(t *testing.T) {
+	t.Helper()
+	c, err := localcluster.New(".cluster-nodes-embedded", "", settings...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Stop(false); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := c.Stop(!t.Failed()); err != nil {
+			t.Error(err)
+		}
+	})
+	before := shared
+	t.Cleanup(func() {
+		shared = before
+		if err := connect(); err != nil {
+			t.Error(err)
+		}
+	})
+	if err := c.Script("up"); err != nil {
+		t.Fatal(err)
+	}
+	shared = c
+	if err := connect(); err != nil {
+		t.Fatal(err)
+	}
+	// The volume that the cluster comes with stays on its node.
+	if err := core.CoreV1().PersistentVolumes().Delete(t.Context(), "store", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	must(t, "apply", "--server-side", "-k", filepath.Join(c.Root, "artifacts", "base", "rbac"))
+	if err := volume(t.Context(), "data-jobset-apiserver-0"); err != nil {
+		t.Fatal(err)
+	}
+	if err := deploy(t.Context(), "overlays/embedded"); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestEmbeddedServerIsDrained drains the node of the only server. Nothing answers until the server runs on the other node; nothing is lost, and the sets go on.
+func TestEmbeddedServerIsDrained(t *testing.T) {
+	if !everything() {
+		return
+	}
+	useEmbedded(t)
+	w := newWorkload(t)
+	observe(t, "drain of the node of the only server", false, func(s *steps) {
+		for _, node := range s.pods(serverPods) {
+			s.drain(node)
+			s.installationReady()
+			w.ready(s)
+			s.reached("the sets run on the other node")
+		}
+		if restarts := w.set(s).Status.Restarts; restarts != 1 {
+			s.Errorf("the set was restarted %d times, want once", restarts)
+		}
+	})
+}
