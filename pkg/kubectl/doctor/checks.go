@@ -7,7 +7,6 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -15,50 +14,7 @@ import (
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/cli"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/outage"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/witness"
 )
-
-// checks are all checks, in the order in which they are shown.
-var checks = []check{
-	{"registered", registered},
-	{"available", available},
-	{"webhook", webhook},
-	{"store", store},
-	{"lost-owners", lostOwners},
-	{"acceptance", acceptance},
-	{"restore", restore},
-	{"held", held},
-}
-
-// patient is what more than one check looks at.
-type patient struct {
-	*cli.Clients
-	now time.Time
-	// services are the APIServices of outage.Kinds; nil for those that do not exist.
-	services   []*unstructured.Unstructured
-	serviceErr error
-	// record is that of the store; nil if there is none, or if it was not read for the reason in recordErr.
-	record    *witness.Record
-	recordErr error
-	// away is the error of a request for JobSets, if it says that they are not served. The condition of the APIService may be older.
-	away error
-}
-
-func read(ctx context.Context, c *cli.Clients, now time.Time) *patient {
-	p := &patient{Clients: c, now: now}
-	for _, kind := range outage.Kinds() {
-		service, err := outage.APIService(ctx, c.Dynamic, kind)
-		p.services = append(p.services, service)
-		if err != nil {
-			p.serviceErr = err
-		}
-	}
-	p.record, p.recordErr = outage.Record(ctx, c.Kube)
-	if _, err := c.JobSets.JobsetV1alpha2().JobSets("").List(ctx, metav1.ListOptions{Limit: 1}); outage.Concerns(err) {
-		p.away = err
-	}
-	return p
-}
 
 // unread is the result of a check whose source could not be read.
 func unread(what string, err error) (Status, string) {
@@ -135,15 +91,6 @@ func available(_ context.Context, p *patient) (Status, string) {
 		return Fail, fmt.Sprintf("the condition Available of the APIServices is True, but JobSets are not served: %v", p.away)
 	}
 	return OK, "kube-apiserver reaches the server of " + cli.Join(good, "and")
-}
-
-// serves returns whether kube-apiserver reaches a server of JobSets.
-func (p *patient) serves() bool {
-	if p.away != nil || len(p.services) == 0 || p.services[0] == nil {
-		return false
-	}
-	c := outage.Available(p.services[0])
-	return c != nil && c.Status == metav1.ConditionTrue
 }
 
 // store checks whether a server refuses to serve its store.

@@ -4,10 +4,15 @@
 package doctor
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"net/http"
+	"slices"
 	"testing"
 	"time"
 
+	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -37,12 +42,46 @@ type cluster struct {
 	sets []runtime.Object
 	// refused are errors by resource.
 	refused map[string]error
+	// denied are permissions that no service account has.
+	denied []string
+	// definitions are CustomResourceDefinitions.
+	definitions []runtime.Object
+	// answers are answers by path; others are NotFound, except that for the version.
+	answers map[string]answer
 }
+
+// healthPath is the path of what the server says about itself, and readyzPath that of the readiness of its pod.
+const (
+	healthPath = "/apis/jobset.x-k8s.io/v1alpha2/serverhealth"
+	readyzPath = "/api/v1/namespaces/jobset-system/pods/https:server-0:8443/proxy/readyz?verbose"
+)
+
+// get answers like kube-apiserver whose clock is right.
+func (c cluster) get(_ context.Context, path string) (answer, error) {
+	if a, found := c.answers[path]; found {
+		if a.code == 0 {
+			return answer{}, errors.New(string(a.body))
+		}
+		return a, nil
+	}
+	if path == "/version" {
+		return answer{code: http.StatusOK, body: []byte(`{"gitVersion":"v1.36.3"}`), date: time.Now()}, nil
+	}
+	return answer{code: http.StatusNotFound, body: []byte(`{"kind":"Status","reason":"NotFound","message":"not found"}`)}, nil
+}
+
+// examine runs all checks in the cluster.
+func (c cluster) examine(ctx context.Context) *Report { return examine(ctx, c.clients(), c.get, now) }
 
 func (c cluster) clients() *cli.Clients {
 	kube := kubefake.NewClientset(c.objects...)
 	dynamic := dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(),
-		map[schema.GroupVersionResource]string{outage.APIServices: "APIServiceList"}, c.services...)
+		map[schema.GroupVersionResource]string{outage.APIServices: "APIServiceList", customResources: "CustomResourceDefinitionList"}, append(c.services, c.definitions...)...)
+	kube.PrependReactor("create", "subjectaccessreviews", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		review := action.(clienttesting.CreateAction).GetObject().(*authorizationv1.SubjectAccessReview)
+		review.Status.Allowed = !slices.Contains(c.denied, describe(review.Spec.ResourceAttributes))
+		return true, review, nil
+	})
 	sets := jobsetfake.NewClientset(c.sets...)
 	for resource, err := range c.refused {
 		refuse := func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, err }
@@ -121,4 +160,16 @@ func heldSets(n int, sequence metav1.ConditionStatus) []runtime.Object {
 
 func forbidden(resource string) error {
 	return apierrors.NewForbidden(schema.GroupResource{Resource: resource}, "", nil)
+}
+
+// find runs one check in the cluster.
+func (c cluster) find(t *testing.T, name string) finding {
+	t.Helper()
+	i := slices.IndexFunc(checks, func(of check) bool { return of.name == name })
+	if i < 0 {
+		t.Fatalf("there is no check %s", name)
+	}
+	f := checks[i].run(t.Context(), read(t.Context(), c.clients(), c.get, now))
+	f.message = cli.Clean(f.message)
+	return f
 }

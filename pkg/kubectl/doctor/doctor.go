@@ -1,8 +1,12 @@
 // Copyright The jobset-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package doctor is `kubectl jobset doctor`: it checks the installation as a whole. A check is a function that returns one result; the
-// list of checks is the only thing to change when one is added.
+// Package doctor is `kubectl jobset doctor`: it checks the installation as a whole, hop by hop: from the client through kube-apiserver and its
+// aggregator to the Service, the pods, the server and its store, and back from the programs to kube-apiserver.
+//
+// First, everything that checks share is read at the same time. Then each check judges one thing. A check whose hop lies behind a broken one
+// cannot judge and says so, so that the first failure is the one to repair. A check is a function that returns one finding; the list of
+// checks is the only thing to change when one is added.
 package doctor
 
 import (
@@ -18,15 +22,20 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/cli"
 )
 
-const long = `Check the installation of jobset-apiserver: whether the API is registered and available, whether kube-apiserver asks the
-server about pods of LeaderWorkerSets, whether the server serves its store or refuses to, and what an administrator
+const long = `Check the installation of jobset-apiserver hop by hop: whether kube-apiserver answers and knows the API, whether Service,
+pods and certificate lead it to the server, whether the server reaches its store and may ask kube-apiserver what it has
+to, whether a controller works, whether versions, feature gates and clocks fit together, and what an administrator
 should know about the store.
 
-Each check has one line that begins with [ok], [warn] or [fail]. The exit code is 1 if a check fails. Most checks read
-objects that not all users may read; the ClusterRole jobset-doctor grants what they need.`
+Each check has one line that begins with [ok], [warn], [fail], or [skip] if it cannot be judged because of an earlier
+failure. The first broken hop follows with the command that repairs it. The exit code is 1 if a check fails. Most checks
+read objects that not all users may read; the ClusterRole and the Role jobset-doctor grant what they need.`
 
 const example = `  # Check everything
   kubectl jobset doctor
+
+  # The command that repairs the first broken hop
+  kubectl jobset doctor -o jsonpath='{.checks[?(@.status=="fail")].fix}'
 
   # Why does the server refuse to serve?
   kubectl jobset doctor -o jsonpath='{.checks[?(@.name=="store")].message}'`
@@ -42,6 +51,8 @@ const (
 	Warn Status = "warn"
 	// Fail means that something does not work.
 	Fail Status = "fail"
+	// Skip means that it cannot be judged, because something that it depends on does not work or does not exist.
+	Skip Status = "skip"
 )
 
 // Result is what a check has found. Its JSON is an interface for scripts.
@@ -51,6 +62,8 @@ type Result struct {
 	Status Status `json:"status"`
 	// Message is a sentence, or the paragraph of the server.
 	Message string `json:"message"`
+	// Fix is the command that repairs it; empty if there is nothing to repair, or no single command does.
+	Fix string `json:"fix,omitempty"`
 }
 
 // Report is what -o json prints.
@@ -58,12 +71,8 @@ type Report struct {
 	// Status is the worst of the checks.
 	Status Status   `json:"status"`
 	Checks []Result `json:"checks"`
-}
-
-// check looks at one thing. It says everything with its result, also that it could not look.
-type check struct {
-	name string
-	run  func(context.Context, *patient) (Status, string)
+	// FirstBroken is the name of the first check that fails; empty if none does.
+	FirstBroken string `json:"firstBroken,omitempty"`
 }
 
 // checkTimeout bounds the reading for all checks together.
@@ -86,7 +95,7 @@ func NewCommand(f *cli.Factory) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			report := examine(cmd.Context(), clients, time.Now())
+			report := examine(cmd.Context(), clients, getter(clients), time.Now())
 			if err := show(f, output, report); err != nil {
 				return err
 			}
@@ -101,20 +110,25 @@ func NewCommand(f *cli.Factory) *cobra.Command {
 }
 
 // examine runs all checks at once and returns their results in the order of the list.
-func examine(ctx context.Context, c *cli.Clients, now time.Time) *Report {
+func examine(ctx context.Context, c *cli.Clients, ask get, now time.Time) *Report {
 	ctx, stop := context.WithTimeout(ctx, checkTimeout)
 	defer stop()
-	p := read(ctx, c, now)
-	report := &Report{Status: OK, Checks: make([]Result, len(checks))}
+	p := read(ctx, c, ask, now)
+	findings := make([]finding, len(checks))
 	var group errgroup.Group
 	for i, check := range checks {
 		group.Go(func() error {
-			status, message := check.run(ctx, p)
-			report.Checks[i] = Result{Name: check.name, Status: status, Message: cli.Clean(message)}
+			ctx, stop := context.WithTimeout(ctx, readTimeout)
+			defer stop()
+			findings[i] = check.run(ctx, p)
+			findings[i].message = cli.Clean(findings[i].message)
+			findings[i].fix = cli.Clean(findings[i].fix)
 			return nil
 		})
 	}
 	_ = group.Wait()
+	report := &Report{Status: OK}
+	report.Checks, report.FirstBroken = settle(findings)
 	for _, result := range report.Checks {
 		report.Status = worse(report.Status, result.Status)
 	}
@@ -122,7 +136,7 @@ func examine(ctx context.Context, c *cli.Clients, now time.Time) *Report {
 }
 
 func worse(a, b Status) Status {
-	if a == Fail || b == OK {
+	if a == Fail || b == OK || b == Skip {
 		return a
 	}
 	return b
@@ -141,12 +155,30 @@ func render(w io.Writer, t cli.Terminal, report *Report) error {
 	for _, result := range report.Checks {
 		width = max(width, len(result.Name))
 	}
-	colors := map[Status]cli.Color{OK: cli.Good, Warn: cli.Busy, Fail: cli.Bad}
+	colors := map[Status]cli.Color{OK: cli.Good, Warn: cli.Busy, Fail: cli.Bad, Skip: cli.Quiet}
 	var lines []string
 	for _, result := range report.Checks {
 		head := t.Paint(colors[result.Status], cli.Pad("["+string(result.Status)+"]", 7)) + cli.Pad(result.Name, width+2)
 		lines = append(lines, t.Wrap(result.Message, head, strings.Repeat(" ", cli.Columns(head)))...)
 	}
+	if report.FirstBroken != "" {
+		lines = append(lines, "", t.Paint(cli.Bold, "First broken hop: ")+report.FirstBroken)
+	}
+	lines = append(lines, fixes(report)...)
 	_, err := io.WriteString(w, strings.Join(lines, "\n")+"\n")
 	return err
+}
+
+// fixes are the commands that repair what was found, that of the first broken hop first.
+func fixes(report *Report) (lines []string) {
+	for _, result := range report.Checks {
+		switch {
+		case result.Fix == "" || result.Status == Skip:
+		case result.Name == report.FirstBroken:
+			lines = append([]string{"Fix:", "    " + result.Fix}, lines...)
+		default:
+			lines = append(lines, "Fix of "+result.Name+":", "    "+result.Fix)
+		}
+	}
+	return lines
 }

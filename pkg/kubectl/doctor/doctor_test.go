@@ -169,43 +169,28 @@ func TestChecks(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			report := examine(t.Context(), tc.cluster.clients(), now)
-			for _, got := range report.Checks {
-				if got.Name != tc.check {
-					continue
-				}
-				if diff := cmp.Diff(Result{tc.check, tc.status, tc.message}, got); diff != "" {
-					t.Errorf("result (-want +got):\n%s", diff)
-				}
-				return
+			got := tc.cluster.find(t, tc.check)
+			if got.status != tc.status || got.message != tc.message {
+				t.Errorf("%s: %s\nwant %s: %s", got.status, got.message, tc.status, tc.message)
 			}
-			t.Errorf("there is no check %s", tc.check)
 		})
 	}
 }
 
-func TestStatusOfTheReportIsTheWorst(t *testing.T) {
-	up := all("True", "Passed", "")
-	for want, c := range map[Status]cluster{
-		OK:   {services: up, objects: append(record(t, witness.Record{}), podWebhook(unchanged))},
-		Warn: {services: up, objects: []runtime.Object{podWebhook(unchanged)}},
-		Fail: {objects: record(t, witness.Record{})},
-	} {
-		if got := examine(t.Context(), c.clients(), now); got.Status != want {
-			t.Errorf("status %s, want %s: %+v", got.Status, want, got.Checks)
-		}
-	}
-}
-
 func TestRender(t *testing.T) {
-	report := &Report{Status: Fail, Checks: []Result{{"registered", OK, "all is well"}, {"store", Fail, "the store is empty and much is to be done"}}}
+	report := &Report{Status: Fail, Checks: []Result{
+		{Name: "registered", Status: OK, Message: "all is well"}, {Name: "store", Status: Fail, Message: "the store is empty and much is to be done", Fix: "kubectl do"},
+		{Name: "etcd", Status: Skip, Message: "cannot be judged"}, {Name: "crd", Status: Warn, Message: "one is left", Fix: "kubectl delete"},
+	}, FirstBroken: "store"}
 	for name, tc := range map[string]struct {
 		terminal cli.Terminal
 		want     []string
 	}{
-		"a file": {cli.Terminal{}, []string{"[ok]   registered  all is well", "[fail] store       the store is empty and much is to be done"}},
+		"a file": {cli.Terminal{}, []string{"[ok]   registered  all is well", "[fail] store       the store is empty and much is to be done",
+			"[skip] etcd        cannot be judged", "[warn] crd         one is left", "", "First broken hop: store", "Fix:", "    kubectl do", "Fix of crd:", "    kubectl delete"}},
 		"a narrow terminal": {cli.Terminal{Width: 44}, []string{
 			"[ok]   registered  all is well", "[fail] store       the store is empty and", strings.Repeat(" ", 19) + "much is to be done",
+			"[skip] etcd        cannot be judged", "[warn] crd         one is left", "", "First broken hop: store", "Fix:", "    kubectl do", "Fix of crd:", "    kubectl delete",
 		}},
 	} {
 		var out bytes.Buffer

@@ -121,7 +121,7 @@ func TestWebhook(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			status, message := webhook(t.Context(), read(t.Context(), tc.cluster.clients(), now))
+			status, message := webhook(t.Context(), read(t.Context(), tc.cluster.clients(), tc.cluster.get, now))
 			if status != tc.status || message != tc.message {
 				t.Errorf("%s: %s\nwant %s: %s", status, message, tc.status, tc.message)
 			}

@@ -12,9 +12,9 @@ import (
 // supportedSkew is how many minor versions programs may be apart.
 const supportedSkew = 1
 
-// skew returns warnings about programs that are too far from the server. Versions that are not known, or that are no versions, are left
+// Skew returns warnings about programs that are too far from the server. Versions that are not known, or that are no versions, are left
 // out.
-func skew(v *Versions) (warnings []string) {
+func Skew(v *Versions) (warnings []string) {
 	server, err := utilversion.ParseGeneric(v.Server)
 	if err != nil {
 		return nil

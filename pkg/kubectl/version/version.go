@@ -106,7 +106,7 @@ func (o *options) run(ctx context.Context, f *cli.Factory) error {
 		if clients, failure = f.Clients(); failure == nil {
 			failure = v.read(ctx, clients, o.namespace)
 		}
-		v.Warnings = skew(v)
+		v.Warnings = Skew(v)
 	}
 	var err error
 	if o.output.ForHumans() {

@@ -152,7 +152,7 @@ func TestSkew(t *testing.T) {
 		"the server has no version": {Versions{Client: "v2.4.0", Server: "master"}, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := skew(&tc.versions); len(got) != tc.want {
+			if got := Skew(&tc.versions); len(got) != tc.want {
 				t.Errorf("warnings %q, want %d", got, tc.want)
 			}
 		})

@@ -1,0 +1,16 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package rbac holds the manifests of what our programs may do, for those who compare it with what they can do.
+package rbac
+
+import _ "embed"
+
+var (
+	// Server are the roles of jobset-apiserver and what binds them, in YAML.
+	//go:embed apiserver.yaml
+	Server string
+	// Controller are those of jobset-controller.
+	//go:embed controller.yaml
+	Controller string
+)

@@ -1,0 +1,123 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package doctor
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/utils/ptr"
+
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/outage"
+)
+
+// external returns whether the server is not in pods that the Service selects: it is somewhere else, or its endpoints are made by somebody else.
+func (p *patient) external() bool {
+	return p.service != nil && (p.service.Spec.Type == corev1.ServiceTypeExternalName || len(p.service.Spec.Selector) == 0)
+}
+
+// serviceExists checks that the APIServices name a Service that leads to our server.
+func serviceExists(_ context.Context, p *patient) finding {
+	namespace, name := p.backend()
+	if name == "" {
+		return unknown("no APIService names a Service for JobSets")
+	}
+	for i, kind := range outage.Kinds() {
+		if other := p.services[i]; other != nil && backend(other) != "" && backend(other) != namespace+"/"+name {
+			return finding{status: Fail, certain: true, fix: pointTo(outage.Name(kind), namespace, name),
+				message: fmt.Sprintf("APIService %s points to Service %s, but JobSets are served by Service %s/%s", outage.Name(kind), backend(other), namespace, name)}
+		}
+	}
+	jobsets := outage.Name(outage.Kinds()[0])
+	switch {
+	case apierrors.IsNotFound(p.backendErr):
+		return finding{status: Fail, certain: true, fix: pointTo(jobsets, "jobset-system", serverName),
+			message: fmt.Sprintf("APIService %s points to Service %s/%s, which does not exist", jobsets, namespace, name)}
+	case p.backendErr != nil:
+		return unseenHere(fmt.Sprintf("Service %s/%s", namespace, name), p.backendErr)
+	case p.service.Spec.Type != corev1.ServiceTypeExternalName && p.service.Name != serverName && p.service.Labels[nameLabel] != serverName:
+		return finding{status: Fail, certain: true, fix: pointTo(jobsets, "jobset-system", serverName),
+			message: fmt.Sprintf("APIService %s points to Service %s/%s, which is none of jobset-apiserver: it lacks the label %s=%s", jobsets, namespace, name, nameLabel, serverName)}
+	}
+	port, found, _ := unstructured.NestedInt64(p.services[0].Object, "spec", "service", "port")
+	if !found {
+		port = 443
+	}
+	for _, of := range p.service.Spec.Ports {
+		if int64(of.Port) == port {
+			return p.selected()
+		}
+	}
+	return finding{status: Fail, certain: true, message: fmt.Sprintf("APIService %s points to port %d, which Service %s/%s does not have", jobsets, port, namespace, name), fix: applyServices}
+}
+
+// pointTo is a command that makes an APIService point to a Service.
+func pointTo(apiService, namespace, name string) string {
+	return fmt.Sprintf(`kubectl patch apiservice %s --type=merge -p '{"spec":{"service":{"namespace":%q,"name":%q,"port":443}}}'`, apiService, namespace, name)
+}
+
+// selected checks that the Service selects the pods of the server.
+func (p *patient) selected() finding {
+	name := "Service " + p.service.Namespace + "/" + p.service.Name
+	if p.external() {
+		return good("the APIServices point to %s, whose endpoints are not chosen by labels", name)
+	}
+	selector := labels.SelectorFromSet(p.service.Spec.Selector)
+	for i := range p.servers {
+		if selector.Matches(labels.Set(p.servers[i].Labels)) {
+			return good("the APIServices point to %s", name)
+		}
+	}
+	if p.podsErr == nil && len(p.servers) > 0 {
+		return finding{status: Fail, certain: true, fix: "kubectl apply -k artifacts/overlays/embedded   # or the overlay or chart of this installation",
+			message: fmt.Sprintf("the selector of %s (%s) does not match pod %s of jobset-apiserver, whose labels are %s", name, selector, p.servers[0].Name, labels.Set(p.servers[0].Labels))}
+	}
+	return good("the APIServices point to %s", name)
+}
+
+// endpoints checks that the Service has an endpoint that is ready.
+func endpoints(_ context.Context, p *patient) finding {
+	switch {
+	case p.service == nil:
+		return unknown("there is no Service whose endpoints could be judged")
+	case p.service.Spec.Type == corev1.ServiceTypeExternalName:
+		return good("the Service is another name of %s", p.service.Spec.ExternalName)
+	case p.slicesErr != nil:
+		return unseenHere("EndpointSlices", p.slicesErr)
+	}
+	var ready, waiting []string
+	for i := range p.slices {
+		for _, endpoint := range p.slices[i].Endpoints {
+			if ptr.Deref(endpoint.Conditions.Ready, true) && len(p.slices[i].Ports) > 0 {
+				ready = append(ready, endpoint.Addresses...)
+			} else {
+				waiting = append(waiting, endpoint.Addresses...)
+			}
+		}
+	}
+	name := p.service.Namespace + "/" + p.service.Name
+	look := fmt.Sprintf("kubectl -n %s get endpointslices -l kubernetes.io/service-name=%s -o yaml", p.service.Namespace, p.service.Name)
+	switch {
+	case len(ready) > 0:
+		return good("Service %s leads to %s", name, shorten(ready))
+	case len(waiting) > 0:
+		return finding{status: Fail, message: fmt.Sprintf("no endpoint of Service %s is ready: %s", name, shorten(waiting)), fix: look}
+	}
+	return finding{status: Fail, fix: look,
+		message: fmt.Sprintf("Service %s has no endpoints, although it selects pods: the names of its target ports are not those of the containers, or kube-controller-manager does not run", name)}
+}
+
+// shorten joins the first few of many words.
+func shorten(words []string) string {
+	shown := strings.Join(words[:min(len(words), maxNamed)], ", ")
+	if more := len(words) - maxNamed; more > 0 {
+		shown += fmt.Sprintf(" and %d more", more)
+	}
+	return shown
+}

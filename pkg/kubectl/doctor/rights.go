@@ -1,0 +1,96 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package doctor
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/jobset-apiserver/jobset-apiserver/artifacts/base/rbac"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/cli"
+)
+
+// reviewsAtOnce is how many reviews are under way at a time for one program.
+const reviewsAtOnce = 10
+
+// serverRights checks that the server may do what its manifests allow.
+func serverRights(ctx context.Context, p *patient) finding {
+	return p.rights(ctx, accountOf(p.servers, "jobset-apiserver"), rbac.Server)
+}
+
+// controllerRights checks that the controller may do what its manifests allow.
+func controllerRights(ctx context.Context, p *patient) finding {
+	return p.rights(ctx, accountOf(p.controllers, "jobset-controller-manager"), rbac.Controller)
+}
+
+// accountOf is the service account of pods, or that of the manifests.
+func accountOf(pods []corev1.Pod, name string) string {
+	if len(pods) > 0 && pods[0].Spec.ServiceAccountName != "" {
+		return pods[0].Spec.ServiceAccountName
+	}
+	return name
+}
+
+// rights asks kube-apiserver about each permission of a manifest.
+func (p *patient) rights(ctx context.Context, account, manifest string) finding {
+	wanted, err := permissions(manifest)
+	if err != nil {
+		return finding{status: Warn, message: err.Error()} // tests read both manifests
+	}
+	user := "system:serviceaccount:" + p.namespace + ":" + account
+	groups := []string{"system:serviceaccounts", "system:serviceaccounts:" + p.namespace, "system:authenticated"}
+	var mu sync.Mutex
+	var lacking []string
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(reviewsAtOnce)
+	for _, attributes := range wanted {
+		if attributes.Namespace == helper.ControllerNamespace {
+			attributes.Namespace = p.namespace
+		}
+		group.Go(func() error {
+			review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{User: user, Groups: groups, ResourceAttributes: &attributes}}
+			review, err := p.Kube.AuthorizationV1().SubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
+			if err == nil && !review.Status.Allowed {
+				mu.Lock()
+				defer mu.Unlock()
+				lacking = append(lacking, describe(&attributes))
+			}
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return unseen("what others may do (SubjectAccessReview)", err)
+	}
+	if len(lacking) == 0 {
+		return good("%s has the %d permissions of its manifests", account, len(wanted))
+	}
+	slices.Sort(lacking)
+	return finding{status: Fail, certain: true, message: fmt.Sprintf("%s lacks %s of its manifests: %s", user, cli.Count(len(lacking), "permission"), shorten(lacking)), fix: applyRoles}
+}
+
+// describe names a permission.
+func describe(a *authorizationv1.ResourceAttributes) string {
+	what := a.Resource
+	if a.Group != "" {
+		what += "." + a.Group
+	}
+	if a.Subresource != "" {
+		what += "/" + a.Subresource
+	}
+	if a.Name != "" {
+		what += " " + a.Name
+	}
+	if a.Namespace != "" {
+		what += " in " + a.Namespace
+	}
+	return a.Verb + " " + what
+}
