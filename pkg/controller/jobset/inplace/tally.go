@@ -37,8 +37,8 @@ type Pod struct {
 	Job func() types.UID
 	// Attempt is what the pod says it has reached.
 	Attempt Attempt
-	// Failed means that the pod is in the phase Failed, so that what it has reached does not count.
-	Failed bool
+	// Failed and Succeeded are the phases of a pod that has ended, so that the attempt that it has reached does not count.
+	Failed, Succeeded bool
 	// ContainerRestarts is the largest number of restarts of a container.
 	ContainerRestarts int32
 }
@@ -84,6 +84,7 @@ type counted struct {
 	attempt   int32
 	says      bool
 	malformed bool
+	succeeded bool
 }
 
 // job holds the numbers of pods of one Job.
@@ -96,6 +97,8 @@ type job struct {
 	restarts map[int32]int64
 	// malformed are the values that are no numbers, by the name of the pod.
 	malformed map[string]string
+	// succeeded is the number of pods that had said something and have succeeded.
+	succeeded int64
 }
 
 // attempt is one that pods of a Job have reached.
@@ -110,7 +113,8 @@ type attempt struct {
 func New() *Tally { return &Tally{pods: map[podName]counted{}, jobs: map[types.UID]*job{}} }
 
 // Show counts a pod as it is now. It returns whether a decision about its set may depend on what has changed: an attempt, or a number of
-// restarts, that no other pod of the Job has, a malformed value, or one more pod of a Job all of whose pods have reached the same attempt.
+// restarts, that no other pod of the Job has, a malformed value, or one more pod of a Job all of whose pods have reached the same attempt or
+// have succeeded.
 func (t *Tally) Show(pod Pod) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -120,7 +124,11 @@ func (t *Tally) Show(pod Pod) bool {
 		return known && t.drop(name, was)
 	}
 	is := counted{restarts: pod.ContainerRestarts}
-	if !pod.Failed && pod.Attempt.given() {
+	switch {
+	case !pod.Attempt.given() || pod.Failed:
+	case pod.Succeeded:
+		is.succeeded = true
+	default:
 		is.attempt, is.says = parse(pod.Attempt.value.Value())
 		is.malformed = !is.says
 	}
@@ -163,6 +171,10 @@ func (t *Tally) add(name string, is counted, value Attempt) (changed bool) {
 		j.malformed[name] = value.value.Value()
 		changed = true
 	}
+	if is.succeeded {
+		j.succeeded++
+		changed = len(j.attempts) == 1
+	}
 	if is.says {
 		a := j.attempts[is.attempt]
 		if a == nil {
@@ -187,6 +199,10 @@ func (t *Tally) drop(name podName, was counted) (changed bool) {
 	if was.malformed {
 		delete(j.malformed, name.name)
 		changed = true
+	}
+	if was.succeeded {
+		j.succeeded--
+		changed = changed || len(j.attempts) == 1
 	}
 	if was.says {
 		a := j.attempts[was.attempt]
@@ -228,7 +244,7 @@ func (t *Tally) Of(uid types.UID) (plan.InPlace, bool) {
 	for n := range j.restarts {
 		out.ContainerRestarts = max(out.ContainerRestarts, n)
 	}
-	out.Problems = j.problems()
+	out.Succeeded, out.Problems = j.succeeded, j.problems()
 	return out, true
 }
 

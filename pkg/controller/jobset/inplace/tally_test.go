@@ -24,13 +24,14 @@ type shown struct {
 	job      types.UID
 	attempt  string
 	failed   bool
+	done     bool
 	restarts int32
 }
 
 var namespace = unique.Make("ns")
 
 func (p shown) pod() Pod {
-	pod := Pod{Namespace: namespace, Name: p.name, Job: func() types.UID { return p.job }, Failed: p.failed, ContainerRestarts: p.restarts}
+	pod := Pod{Namespace: namespace, Name: p.name, Job: func() types.UID { return p.job }, Failed: p.failed, Succeeded: p.done && !p.failed, ContainerRestarts: p.restarts}
 	if p.attempt != "" {
 		pod.Attempt = NewAttempt(p.attempt)
 	}
@@ -46,6 +47,10 @@ func sum(pods map[string]shown, job types.UID) (out plan.InPlace) {
 		}
 		out.ContainerRestarts = max(out.ContainerRestarts, p.restarts)
 		if p.attempt == "" || p.failed {
+			continue
+		}
+		if p.done {
+			out.Succeeded++
 			continue
 		}
 		n, ok := parse(p.attempt)
@@ -66,7 +71,10 @@ func sum(pods map[string]shown, job types.UID) (out plan.InPlace) {
 // attempts.
 func relevant(p plan.InPlace) plan.InPlace {
 	if p.Lowest != p.Highest {
-		p.Pods = 0
+		p.Pods, p.Succeeded = 0, 0
+	}
+	if p.Pods == 0 {
+		p.Succeeded = 0
 	}
 	p.First, p.Order = "", 0
 	return p
@@ -103,13 +111,15 @@ func (e *events) random(name string) shown {
 	if !known || e.IntN(8) == 0 {
 		p.job = types.UID(e.pick("job-a", "job-b", "job-c"))
 	}
-	switch e.IntN(6) {
+	switch e.IntN(7) {
 	case 0:
 		p.attempt = e.pick("", "-1", "x", "99999999999", "+0", "007")
 	case 1:
 		p.restarts = e.Int32N(3)
 	case 2:
 		p.failed = !p.failed
+	case 3:
+		p.done = !p.done
 	default:
 		p.attempt = e.pick("0", "1", "1", "2")
 	}

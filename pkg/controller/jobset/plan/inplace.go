@@ -23,8 +23,10 @@ func RestartsInPlace(js *jobsetv1alpha2.JobSet, gates gates.Gates) bool {
 
 // InPlace is how far the pods of one Job have come with restarting where they are.
 type InPlace struct {
-	// Pods is the number of pods that say which attempt they have reached. Those that have failed do not count.
+	// Pods is the number of pods that say which attempt they have reached. Those that have ended do not count.
 	Pods int64
+	// Succeeded is the number of pods that have succeeded. They do not restart, and nobody waits for them.
+	Succeeded int64
 	// Lowest and Highest are the attempts that they have reached.
 	Lowest, Highest int32
 	// First is the name of the pod that was the first to reach Highest, and Order is its place among those of all Jobs.
@@ -49,6 +51,7 @@ func (s *InPlace) add(other InPlace) {
 		s.Lowest = min(s.Lowest, other.Lowest)
 	}
 	s.Pods += other.Pods
+	s.Succeeded += other.Succeeded
 	s.ContainerRestarts = max(s.ContainerRestarts, other.ContainerRestarts)
 	s.Problems = append(s.Problems, other.Problems...)
 }
@@ -58,7 +61,9 @@ func (s *InPlace) add(other InPlace) {
 func lookInPlace(o Observed, kids children) (state InPlace) {
 	for _, jobs := range [][]*batchv1.Job{kids.active, kids.succeeded, kids.failed} {
 		for _, job := range jobs {
-			state.add(o.InPlace[job.UID])
+			pods := o.InPlace[job.UID]
+			pods.Succeeded = max(pods.Succeeded, int64(job.Status.Succeeded)) // pods may be gone that have succeeded
+			state.add(pods)
 		}
 	}
 	slices.Sort(state.Problems)
@@ -115,7 +120,7 @@ func (b *statusBuilder) setInPlaceAttempts(kids children) (problems []string) {
 		return state.Problems
 	}
 	switch latest := state.Highest; {
-	case state.Pods > 0 && state.Pods == expected && state.Lowest == latest:
+	case state.Pods > 0 && state.Pods+state.Succeeded == expected && state.Lowest == latest:
 		b.next.CurrentInPlaceRestartAttempt = ptr.To(latest)
 		b.noteLateCause(latest)
 	case latest > 0 && latest-1 > ptr.Deref(b.next.PreviousInPlaceRestartAttempt, -1):

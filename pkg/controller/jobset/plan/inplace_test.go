@@ -20,6 +20,7 @@ type inPlacePod struct {
 	name     string
 	job      types.UID
 	restarts int32
+	done     bool
 	// attempt is what the pod says it has reached; empty if it says nothing.
 	attempt string
 }
@@ -39,7 +40,9 @@ func inPlaceOf(pods ...inPlacePod) map[types.UID]InPlace {
 	for i, pod := range pods {
 		sum := out[pod.job]
 		one := InPlace{ContainerRestarts: pod.restarts}
-		if n, err := strconv.Atoi(pod.attempt); err == nil {
+		if pod.done {
+			one.Succeeded = 1
+		} else if n, err := strconv.Atoi(pod.attempt); err == nil {
 			one = InPlace{Pods: 1, Lowest: int32(n), Highest: int32(n), First: pod.name, Order: uint64(i + 1), ContainerRestarts: pod.restarts} //nolint:gosec // small numbers
 		} else if pod.attempt != "" {
 			one.Problems = []string{pod.name + " says " + pod.attempt}
@@ -49,6 +52,8 @@ func inPlaceOf(pods ...inPlacePod) map[types.UID]InPlace {
 	}
 	return out
 }
+
+func podSucceeded(pod *inPlacePod) { pod.done = true }
 
 func containersRestarted(times int32) func(*inPlacePod) {
 	return func(pod *inPlacePod) { pod.restarts = times }
@@ -96,6 +101,11 @@ func TestInPlaceRestart(t *testing.T) {
 		"a restart has ended when all have reached it": {
 			set: []set{attempts(n(0), n(0))}, pods: []inPlacePod{podOf(a, "1"), podOf(a, "1"), podOf(b, "1"), podOf(b, "1")},
 			wantPrevious: n(0), wantCurrent: n(1)},
+		"nobody waits for a pod that has succeeded": {
+			set: []set{attempts(n(0), n(0))}, pods: []inPlacePod{podOf(a, "0", podSucceeded), podOf(a, "1"), podOf(b, "1"), podOf(b, "1")},
+			wantPrevious: n(0), wantCurrent: n(1)},
+		"pods that have succeeded do not restart alone": {
+			set: []set{attempts(nil, n(0))}, pods: []inPlacePod{podOf(a, "0", podSucceeded), podOf(a, "0", podSucceeded)}, wantCurrent: n(0)},
 		"more restarts than the policy allows fail the set": {
 			pods: []inPlacePod{podOf(a, "4")}, wantState: "Failed"},
 		"restarts that do not count are added": {

@@ -112,9 +112,26 @@ func (worldCaches) HasClaim(cache.ObjectName) (bool, error) { return true, nil }
 
 func (worldCaches) Priorities() map[string]int32 { return priorities }
 
-func (worldCaches) InPlace([]*batchv1.Job) map[types.UID]plan.InPlace { return nil }
+func (c worldCaches) InPlace(jobs []*batchv1.Job) map[types.UID]plan.InPlace {
+	out := map[types.UID]plan.InPlace{}
+	for _, job := range jobs {
+		if pods, found := c.p.tally.Of(job.UID); found {
+			out[job.UID] = pods
+		}
+	}
+	if c.p.counts != nil {
+		c.p.counts(out)
+	}
+	return out
+}
 
-func (worldCaches) PodFailure(cache.ObjectName) (*helper.PodFailure, error) { return nil, nil }
+func (c worldCaches) PodFailure(name cache.ObjectName) (*helper.PodFailure, error) {
+	pod, found := c.p.pods.Get(name.Name)
+	if !found {
+		return nil, nil
+	}
+	return helper.FailureOfPod(pod), nil
+}
 
 // each calls f for each pod of a set that waits for a node.
 func (c worldCaches) each(key cache.ObjectName, f func(pod *corev1.Pod, waits *corev1.PodCondition)) {

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/tools/cache"
 
@@ -33,6 +35,14 @@ type worldMutant struct {
 	oblivious, deaf bool
 	// miscounting ones think that there are more nodes.
 	miscounting bool
+	// inPlace means that sets restart in place.
+	inPlace bool
+	// uncounted are changes of pods that are not counted, unheard ones of which sets hear nothing; counts changes what was counted.
+	uncounted func(pod *corev1.Pod, gone bool) bool
+	unheard   bool
+	counts    func(map[types.UID]plan.InPlace)
+	// stale agents begin with what their predecessor has seen of the set.
+	stale bool
 }
 
 // complete returns the mutant with what it does not change.

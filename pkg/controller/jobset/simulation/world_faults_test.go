@@ -27,6 +27,9 @@ type worldFaults struct {
 	sync, caches, jobs, pods, schedule, users, nodes, others, time, restarts, late, ends int
 	// failing is the percentage of the ends of Jobs that are failures, and unread that of questions about a failure without an answer.
 	failing, unread int
+	// containers and agents are the weights of containers that fail and of what agents do, and unwritten is the percentage of the writes of agents
+	// that fail or whose answer is lost; only where sets restart in place.
+	containers, agents, unwritten int
 }
 
 func randomWorldFaults(d dice) worldFaults {
@@ -65,6 +68,8 @@ func (f worldFaults) happenings() []happening {
 		{f.ends, (*world).endSome},
 		{f.time, (*world).passTime},
 		{f.late, (*world).deliverLate},
+		{f.containers, (*world).failSomeContainer},
+		{f.agents, (*world).liveSomeAgents},
 		{f.restarts, func(w *world) { w.process.sender.Dead = true }},
 		{f.sync, func(w *world) { w.syncSome() }},
 	}

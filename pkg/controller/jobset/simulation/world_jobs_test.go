@@ -99,6 +99,8 @@ func (w *world) runPods(job *batchv1.Job, pods []*corev1.Pod) bool {
 		switch {
 		case pod.Status.Phase == corev1.PodSucceeded:
 			succeeded++
+		case pod.DeletionTimestamp != nil && w.inPlace:
+			alive++ // the policy is to replace pods that have ended
 		case pod.DeletionTimestamp == nil:
 			alive++
 			ready += one(pod.Status.Phase == corev1.PodRunning)
@@ -146,6 +148,7 @@ func (w *world) startPod(job *batchv1.Job) {
 	}
 	pod.Spec.Priority = ptr.To(priorities[pod.Spec.PriorityClassName])
 	w.pods.Put(pod)
+	w.rules.podsSince[uid] = w.pods.Versions.Last
 }
 
 func (w *world) setCondition(job *batchv1.Job, conditionType batchv1.JobConditionType, status corev1.ConditionStatus, reason string) {
@@ -200,7 +203,7 @@ func (w *world) succeedSome(likely int) (busy bool) {
 		for _, pod := range w.podsOf(job) {
 			runs := pod.Status.Phase == corev1.PodRunning && pod.DeletionTimestamp == nil
 			busy = busy || runs
-			if runs && w.dice.percent(likely) {
+			if runs && (w.inPlace || w.dice.percent(likely)) {
 				w.changePod(pod, func(p *corev1.Pod) { p.Status.Phase = corev1.PodSucceeded })
 			}
 		}
@@ -211,6 +214,9 @@ func (w *world) succeedSome(likely int) (busy bool) {
 // maySucceed reports whether pods of a Job may end. Those of exclusive Jobs train together.
 func (w *world) maySucceed(job *batchv1.Job) bool {
 	js := w.setOf(job)
+	if js != nil && w.inPlace {
+		return w.inPlaceTogether(js)
+	}
 	if js == nil || job.DeletionTimestamp != nil || ended(job) || jobIsSuspended(job) || hasCondition(job, batchv1.JobFailureTarget) {
 		return false
 	}

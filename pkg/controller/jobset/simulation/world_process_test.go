@@ -20,6 +20,7 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/children"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/consistency"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/inplace"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/placer"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
 	sim "github.com/jobset-apiserver/jobset-apiserver/test/simulation"
@@ -45,6 +46,9 @@ type worldProcess struct {
 	feed   *placer.Feed
 	timers []*worldTimer
 
+	// tally counts pods that restart in place, as the cache shows them.
+	tally *inplace.Tally
+
 	queue map[string]*queuedSet
 	// synced is how many times a set was looked at.
 	synced int
@@ -62,7 +66,7 @@ type queuedSet struct {
 
 // startProcess starts a controller. It lists everything first.
 func (w *world) startProcess() {
-	p := &worldProcess{world: w, held: map[string]*jobsetv1alpha2.Placement{}, waiting: map[string]string{}, queue: map[string]*queuedSet{}}
+	p := &worldProcess{world: w, held: map[string]*jobsetv1alpha2.Placement{}, waiting: map[string]string{}, queue: map[string]*queuedSet{}, tally: inplace.New()}
 	p.sender = &sim.Sender{Draw: p.draw, Interlude: w.interlude, Later: func(r func()) { w.late = append(w.late, func() { w.rules.late = true; r() }) }}
 	var err error
 	p.placer, p.feed, err = placer.NewFed(placer.Config{
@@ -152,6 +156,7 @@ func holdsAll(after, before *jobsetv1alpha2.Placement) bool {
 // podChanged shows the placer a pod, and has its set looked at if the scheduler says something else about it.
 func (p *worldProcess) podChanged(pod *corev1.Pod, gone bool) {
 	p.show(pod, gone)
+	p.countInPlace(pod, gone)
 	state := ""
 	switch wanted, _ := podTerms(pod); {
 	case !gone && scheduled(pod) != nil:

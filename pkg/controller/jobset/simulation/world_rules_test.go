@@ -10,6 +10,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
@@ -37,9 +38,14 @@ type worldRules struct {
 	*world
 	// late means that a request of a controller that did not wait for it any more was carried out: two controllers may have given one domain away.
 	late bool
+	// reached is what version the cache of pods had when all pods of a set had reached an attempt, and podsSince since which version pods exist.
+	reached   map[reachedAttempt]string
+	podsSince map[types.UID]int
 }
 
-func newWorldRules(w *world) *worldRules { return &worldRules{world: w} }
+func newWorldRules(w *world) *worldRules {
+	return &worldRules{world: w, reached: map[reachedAttempt]string{}, podsSince: map[types.UID]int{}}
+}
 
 // bound checks where a pod is about to run.
 func (r *worldRules) bound(pod *corev1.Pod, node *corev1.Node) {
@@ -88,6 +94,9 @@ func (r *worldRules) leaves(job *batchv1.Job) bool {
 // decided counts what decisions are about.
 func (r *worldRules) decided(o plan.Observed, p plan.Plan) {
 	r.seen["decisions"]++
+	if r.inPlace {
+		r.decidedInPlace(o, p)
+	}
 	if o.Placed != nil && o.Placed.Placement == nil {
 		r.seen["waits for a domain"]++
 	}
@@ -107,6 +116,9 @@ func (r *worldRules) stored(o plan.Observed, js, next *jobsetv1alpha2.JobSet, kn
 	before, after := &js.Status, &next.Status
 	r.seen["restarts of sets"] += int(after.Restarts - before.Restarts)
 	r.seen["restarts of single Jobs"] += int(max(0, jobRestartsOf(after)-jobRestartsOf(before)))
+	if r.inPlace {
+		r.storedInPlace(o, js, after)
+	}
 	d := decision{Observed: o, before: before, after: after}
 	stopped := isSuspended(o.JobSet) && conditionIs(before, jobsetv1alpha2.JobSetSuspended) && !mayStartPods(o) && !finished(before)
 	if stopped && !d.moved() && after.Placement != nil {

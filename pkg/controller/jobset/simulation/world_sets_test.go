@@ -20,6 +20,9 @@ import (
 // addSet creates a set that could run if it were alone.
 func (w *world) addSet() {
 	js := w.randomWorldSet()
+	if w.inPlace {
+		w.restartInPlace(js)
+	}
 	if !w.couldRun(js) {
 		return
 	}

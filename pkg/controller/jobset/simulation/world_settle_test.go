@@ -126,6 +126,7 @@ func (w *world) round(ending int) bool {
 	for _, pod := range slices.Clone(w.pods.Objects) {
 		busy = w.livePod(pod) || busy
 	}
+	busy = w.liveAgents() || busy
 	busy = w.schedule() || busy
 	busy = w.autoscale() || busy
 	return w.succeedSome(ending) || busy

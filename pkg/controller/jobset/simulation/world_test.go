@@ -52,6 +52,8 @@ type world struct {
 	nodes sim.Store[*corev1.Node]
 	// lostOn are the nodes on which Jobs failed, by UID.
 	lostOn map[types.UID]string
+	// agents are those of pods that restart where they are, by the UID of the pod.
+	agents map[types.UID]*worldAgent
 	// late are requests under way whose sender does not wait for them any more.
 	late []func()
 	// gone are the nodes that have gone.
@@ -71,12 +73,18 @@ func newWorld(seed uint64, m worldMutant, trace *[]string) *world {
 	const stream = 0x776f726c64
 	d := dice{rand.New(rand.NewPCG(seed, stream))}
 	w := &world{
-		worldMutant: m, dice: d, faults: randomWorldFaults(d), now: beginning, trace: trace, seen: map[string]int{}, lostOn: map[types.UID]string{},
+		worldMutant: m, dice: d, faults: randomWorldFaults(d), now: beginning, trace: trace, seen: map[string]int{}, lostOn: map[types.UID]string{}, agents: map[types.UID]*worldAgent{},
 		gates: gates.Gates{ExclusivePlacement: true, RestartJob: d.percent(70), RestartOnFailureTarget: d.percent(40)},
 		full:  placement.WhenFullWait,
 	}
 	if d.percent(35) {
 		w.full = placement.WhenFullAffinity
+	}
+	if m.inPlace {
+		w.gates = gates.Gates{InPlaceRestart: true, RestartJob: d.percent(30)}
+		w.full = placement.WhenFullWait
+		w.faults.containers, w.faults.agents, w.faults.ends = oneOf(d, 1, 2, 4), oneOf(d, 20, 40, 80), oneOf(d, 0, 0, 1)
+		w.faults.unwritten = oneOf(d, 0, 10, 40)
 	}
 	main := &sim.Versions{Last: 1}
 	w.sets.Versions = &sim.Versions{Last: 1000} // the two servers count apart
