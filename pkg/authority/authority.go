@@ -11,8 +11,11 @@ import (
 	"crypto/rand"
 	"crypto/x509"
 	"crypto/x509/pkix"
+	"errors"
 	"fmt"
 	"math/big"
+	"net"
+	"slices"
 	"time"
 
 	certutil "k8s.io/client-go/util/cert"
@@ -78,4 +81,49 @@ func (p *Pair) PEM() (certificate, key []byte, err error) {
 	}
 	certificate, err = certutil.EncodeCertificates(p.Certificate)
 	return certificate, key, err
+}
+
+// Parse returns the pair that PEM returned. Certificates after the first one are ignored. The error says which of both is damaged, or that they do not belong together.
+func Parse(certificate, key []byte) (*Pair, error) {
+	certificates, err := certutil.ParseCertsPEM(certificate)
+	if err != nil {
+		return nil, fmt.Errorf("certificate: %w", err)
+	}
+	parsed, err := keyutil.ParsePrivateKeyPEM(key)
+	if err != nil {
+		return nil, fmt.Errorf("key: %w", err)
+	}
+	signer, ok := parsed.(crypto.Signer)
+	if !ok {
+		return nil, errors.New("key cannot sign")
+	}
+	pair := &Pair{Certificate: certificates[0], Key: signer}
+	if !pair.Holds(certificates[0]) {
+		return nil, errors.New("key does not belong to the certificate")
+	}
+	return pair, nil
+}
+
+// Holds returns whether the key of the pair is that of the certificate.
+func (p *Pair) Holds(certificate *x509.Certificate) bool {
+	public, ok := certificate.PublicKey.(interface{ Equal(crypto.PublicKey) bool })
+	return ok && public.Equal(p.Key.Public())
+}
+
+// AltNames sorts names of a server into DNS names and IP addresses.
+func AltNames(names []string) certutil.AltNames {
+	var alt certutil.AltNames
+	for _, name := range names {
+		if ip := net.ParseIP(name); ip != nil {
+			alt.IPs = append(alt.IPs, ip)
+		} else {
+			alt.DNSNames = append(alt.DNSNames, name)
+		}
+	}
+	return alt
+}
+
+// Covers returns whether the certificate is valid for all names.
+func Covers(certificate *x509.Certificate, names []string) bool {
+	return !slices.ContainsFunc(names, func(name string) bool { return certificate.VerifyHostname(name) != nil })
 }

@@ -5,11 +5,9 @@ package localcluster
 
 import (
 	"context"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -19,7 +17,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/util/cert"
 	"k8s.io/utils/ptr"
 
 	"github.com/jobset-apiserver/jobset-apiserver/test/framework/apiservice"
@@ -36,7 +33,7 @@ var podPrograms = []struct{ image, workload string }{
 
 // install installs our programs as pods, by the manifests of artifacts/overlays/embedded, as docs/installation.md describes it.
 func (c *supervisor) install(ctx context.Context) error {
-	for _, step := range []func(context.Context) error{c.prepareInstallation, c.applyManifests, c.ownCertificate} {
+	for _, step := range []func(context.Context) error{c.prepareInstallation, c.applyManifests} {
 		if err := step(ctx); err != nil {
 			return err
 		}
@@ -141,40 +138,6 @@ func (c *supervisor) applyManifests(context.Context) error {
 		return err
 	}
 	return c.applyDirectory(dir)
-}
-
-// ownCertificate writes the serving certificate of our server, and makes kube-apiserver trust it.
-func (c *supervisor) ownCertificate(ctx context.Context) error {
-	file := c.path("pki", "jobset-apiserver.crt")
-	if !exists(file) {
-		certificate, key, err := cert.GenerateSelfSignedCertKey(apiservice.ServiceName+"."+apiservice.Namespace+".svc", nil, nil)
-		if err != nil {
-			return err
-		}
-		secret := &corev1.Secret{
-			TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"},
-			ObjectMeta: metav1.ObjectMeta{Name: "jobset-apiserver-tls", Namespace: apiservice.Namespace},
-			Type:       corev1.SecretTypeTLS, Data: map[string][]byte{corev1.TLSCertKey: certificate, corev1.TLSPrivateKeyKey: key},
-		}
-		if err := c.admin.apply(ctx, "/api/v1/namespaces/"+apiservice.Namespace+"/secrets/"+secret.Name, secret); err != nil {
-			return err
-		}
-		if err := writeFile(file, string(certificate)); err != nil {
-			return err
-		}
-	}
-	certificate, err := os.ReadFile(file)
-	if err != nil {
-		return err
-	}
-	trusted := base64.StdEncoding.EncodeToString(certificate)
-	for _, group := range apiservice.Groups {
-		err = errors.Join(err, c.admin.do(ctx, http.MethodPatch, apiServicePath+apiservice.Name(group), "application/merge-patch+json",
-			map[string]any{"spec": map[string]any{"caBundle": trusted}}, nil))
-	}
-	webhook := []any{map[string]any{"name": "mpod.kb.io", "clientConfig": map[string]any{"caBundle": trusted}}}
-	return errors.Join(err, c.admin.do(ctx, http.MethodPatch, webhookPath+apiservice.WebhookName, "application/strategic-merge-patch+json",
-		map[string]any{"webhooks": webhook}, nil))
 }
 
 // podsReady returns an error unless our programs run as they were applied last.

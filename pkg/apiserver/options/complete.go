@@ -78,7 +78,10 @@ func (o *Options) validateServing() error {
 	if (pair.CertFile == "") != (pair.KeyFile == "") {
 		return flagError("tls-cert-file", "must be set together with --tls-private-key-file")
 	}
-	if pair.CertFile == "" && serving.ServerCert.CertDirectory == "" {
+	if err := o.ManagedCert.validate(pair.CertFile); err != nil {
+		return err
+	}
+	if pair.CertFile == "" && o.ManagedCert.Secret == "" && serving.ServerCert.CertDirectory == "" {
 		return flagError("tls-cert-file", "must be set together with --tls-private-key-file, or --cert-dir must be set for a self-signed certificate")
 	}
 	if pair.CertFile == "" && len(o.SANs) == 0 {
@@ -162,10 +165,10 @@ func (o *Options) validateLibrary() error {
 	return utilerrors.NewAggregate(errs)
 }
 
-// selfSigned is the directory of the self-signed certificate, and nil when the certificate comes from files.
+// selfSigned is the directory of the self-signed certificate, and nil when the certificate comes from files or a Secret.
 func (o *Options) selfSigned() *selfsigned.Directory {
 	cert := o.Recommended.SecureServing.ServerCert
-	if cert.CertKey.CertFile != "" {
+	if cert.CertKey.CertFile != "" || o.ManagedCert.Secret != "" {
 		return nil
 	}
 	return selfsigned.New(cert.CertDirectory, o.SANs)

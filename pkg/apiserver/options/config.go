@@ -120,6 +120,7 @@ func (o *Options) applyServing(generic *server.RecommendedConfig) error {
 		return wrapFlagError("tls-cert-file", err, "give a certificate and in --tls-private-key-file its key, both PEM")
 	}
 	servingcert.Show(generic.SecureServing.Cert)
+	o.checkManagedCert(&generic.Config)
 	return wrapFlagError("audit-policy-file", o.Recommended.Audit.ApplyTo(&generic.Config), "correct the audit flags and the files that they name")
 }
 

@@ -39,6 +39,7 @@ func (o *Options) addServingFlags(fs *pflag.FlagSet) {
 	fs.Lookup("tls-private-key-file").Usage = "File with the key of --tls-cert-file. Read again when it changes."
 	fs.StringSliceVar(&o.SANs, "tls-san", o.SANs, "DNS names and IP addresses that the self-signed serving certificate is "+
 		"valid for. One of them must be the DNS name of the Service that the APIService names.")
+	o.ManagedCert.addFlags(fs)
 	pick(fs, o.Limits.AddUniversalFlags, "external-hostname", "shutdown-delay-duration",
 		"shutdown-watch-termination-grace-period", "shutdown-send-retry-after")
 }

@@ -19,6 +19,7 @@ import (
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/admission"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/groups"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/servingcert"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/features"
 )
 
@@ -35,6 +36,8 @@ type Options struct {
 	Storage *StorageOptions
 	// SANs are the DNS names and IP addresses of the self-signed serving certificate.
 	SANs []string
+	// ManagedCert is the serving certificate that the servers of an installation make for themselves.
+	ManagedCert ManagedCertOptions
 	// APIEnablement switches API groups off.
 	APIEnablement *genericoptions.APIEnablementOptions
 	// Logs configures logging.
@@ -74,6 +77,7 @@ func NewOptions() (*Options, error) {
 		Limits:        genericoptions.NewServerRunOptionsForComponent(componentName, registry),
 		Storage:       NewStorageOptions(),
 		SANs:          []string{"localhost", "127.0.0.1", "::1", "jobset-apiserver.jobset-system.svc"},
+		ManagedCert:   ManagedCertOptions{Policy: servingcert.DefaultPolicy},
 		APIEnablement: genericoptions.NewAPIEnablementOptions(),
 		Logs:          logs.NewOptions(),
 		gate:          gate,

@@ -43,6 +43,9 @@ func (o *Options) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := o.applyManagedCert(ctx, main); err != nil {
+		return err
+	}
 	config, err := o.config(ctx, main)
 	if err != nil {
 		return err

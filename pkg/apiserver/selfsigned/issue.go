@@ -28,7 +28,7 @@ func (d *Directory) issueAuthority() (*authority.Pair, error) {
 
 func (d *Directory) issueServing(ca *authority.Pair) error {
 	config := d.config("jobset-apiserver")
-	config.AltNames.DNSNames, config.AltNames.IPs = splitNames(d.names)
+	config.AltNames = authority.AltNames(d.names)
 	config.Usages = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}
 	serving, err := ca.Issue(config, d.now().Add(servingLifetime))
 	if err != nil {

@@ -11,19 +11,15 @@ package selfsigned
 
 import (
 	"context"
-	"crypto"
 	"crypto/x509"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"path/filepath"
-	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/wait"
 	certutil "k8s.io/client-go/util/cert"
-	"k8s.io/client-go/util/keyutil"
 	"k8s.io/klog/v2"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/authority"
@@ -88,7 +84,7 @@ func (d *Directory) isGood() bool {
 // that can be seen, belongs to the authority.
 func (d *Directory) Usable() bool {
 	pair, err := readPair(d.CertFile(), d.KeyFile())
-	if err != nil || !d.endsLaterThan(pair.Certificate, 0) || !d.coversNames(pair.Certificate) {
+	if err != nil || !d.endsLaterThan(pair.Certificate, 0) || !authority.Covers(pair.Certificate, d.names) {
 		return false
 	}
 	cas, err := certutil.CertsFromFile(d.CAFile())
@@ -141,43 +137,25 @@ func (d *Directory) servingIsGood(ca *x509.Certificate) bool {
 	if err != nil || !d.endsLaterThan(pair.Certificate, renewBefore) || pair.Certificate.CheckSignatureFrom(ca) != nil {
 		return false
 	}
-	return d.coversNames(pair.Certificate)
-}
-
-func (d *Directory) coversNames(cert *x509.Certificate) bool {
-	return !slices.ContainsFunc(d.names, func(name string) bool { return cert.VerifyHostname(name) != nil })
+	return authority.Covers(pair.Certificate, d.names)
 }
 
 func (d *Directory) endsLaterThan(cert *x509.Certificate, left time.Duration) bool {
 	return cert.NotAfter.After(d.now().Add(left))
 }
 
-func splitNames(names []string) (dns []string, ips []net.IP) {
-	for _, name := range names {
-		if ip := net.ParseIP(name); ip != nil {
-			ips = append(ips, ip)
-		} else {
-			dns = append(dns, name)
-		}
-	}
-	return dns, ips
-}
-
 func readPair(certFile, keyFile string) (*authority.Pair, error) {
-	certs, err := certutil.CertsFromFile(certFile)
+	certificate, err := os.ReadFile(certFile)
 	if err != nil {
 		return nil, err
 	}
-	parsed, err := keyutil.PrivateKeyFromFile(keyFile)
+	key, err := os.ReadFile(keyFile)
 	if err != nil {
 		return nil, err
 	}
-	key, ok := parsed.(crypto.Signer)
-	if !ok {
-		return nil, fmt.Errorf("key in %s cannot sign", keyFile)
+	pair, err := authority.Parse(certificate, key)
+	if err != nil {
+		return nil, fmt.Errorf("%s and %s: %w", certFile, keyFile, err)
 	}
-	if public, ok := certs[0].PublicKey.(interface{ Equal(crypto.PublicKey) bool }); !ok || !public.Equal(key.Public()) {
-		return nil, fmt.Errorf("key in %s does not belong to the certificate in %s", keyFile, certFile)
-	}
-	return &authority.Pair{Certificate: certs[0], Key: key}, nil
+	return pair, nil
 }

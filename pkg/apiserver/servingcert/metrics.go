@@ -21,6 +21,38 @@ var (
 	shown atomic.Pointer[dynamiccertificates.CertKeyContentProvider]
 )
 
+var (
+	authorityEnd = metrics.NewGauge(&metrics.GaugeOpts{
+		Subsystem: subsystem, Name: "authority_expiration_timestamp_seconds", StabilityLevel: metrics.ALPHA,
+		Help: "Time at which the authority ends that signs the serving certificate, in seconds since 1970, if the server keeps it in a Secret.",
+	})
+	bundleWrites = metrics.NewCounter(&metrics.CounterOpts{
+		Subsystem: subsystem, Name: "ca_bundle_writes_total", StabilityLevel: metrics.ALPHA,
+		Help: "Writes of a caBundle of an APIService or a webhook.",
+	})
+	passes = metrics.NewCounterVec(&metrics.CounterOpts{
+		Subsystem: subsystem, Name: "certificate_passes_total", StabilityLevel: metrics.ALPHA,
+		Help: "Passes over the Secret of the serving certificate and the caBundles, by result: ok or error.",
+	}, []string{"result"})
+)
+
+func init() { legacyregistry.MustRegister(authorityEnd, bundleWrites, passes) }
+
+func countPass(err error) {
+	result := "ok"
+	if err != nil {
+		result = "error"
+	}
+	passes.WithLabelValues(result).Inc()
+}
+
+// authorityEnds publishes when the authority ends that signs.
+func (m *Manager) authorityEnds(c *content) {
+	if c.signer != nil {
+		authorityEnd.Set(float64(c.signer.Certificate.NotAfter.Unix()))
+	}
+}
+
 // Show publishes when the certificate ends with which the server serves, wherever it comes from. It is called once by each server.
 func Show(serving dynamiccertificates.CertKeyContentProvider) {
 	shown.Store(&serving)
