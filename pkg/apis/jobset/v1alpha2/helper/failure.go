@@ -98,15 +98,22 @@ func timeOrNil(at metav1.Time) *metav1.Time {
 }
 
 // firstTermination returns the container of a pod that was the first to end with a failure, before the pod was stopped:
-// containers fail too when they are stopped.
+// containers fail too when they are stopped. In a pod that restarts all of its containers, kubelet kills the others within the same second.
 func firstTermination(pod *corev1.Pod) (name string, first *corev1.ContainerStateTerminated) {
-	stopped := stopTime(pod)
+	stopped, together := stopTime(pod), restartsTogether(pod)
 	note := func(container string, ended *corev1.ContainerStateTerminated) {
-		if ended.ExitCode != 0 && (first == nil || ended.FinishedAt.Before(&first.FinishedAt)) {
+		switch {
+		case ended.ExitCode == 0:
+		case first == nil || ended.FinishedAt.Before(&first.FinishedAt),
+			together && ended.FinishedAt.Equal(&first.FinishedAt) && wasKilled(first) && !wasKilled(ended):
 			name, first = container, ended
 		}
 	}
-	for _, status := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
+	statuses := slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses)
+	if together {
+		statuses = slices.Concat(pod.Status.ContainerStatuses, pod.Status.InitContainerStatuses) // the agent of the pod is an init container
+	}
+	for _, status := range statuses {
 		// The times are in seconds. A container that ended in the second in which the pod was stopped failed before that if
 		// it was started again: containers of a pod that stops are not.
 		if last := status.LastTerminationState.Terminated; last != nil && (stopped.IsZero() || !last.FinishedAt.After(stopped)) {
@@ -118,6 +125,24 @@ func firstTermination(pod *corev1.Pod) (name string, first *corev1.ContainerStat
 	}
 	return name, first
 }
+
+// restartsTogether returns whether a failure of one container of the pod restarts all of them.
+func restartsTogether(pod *corev1.Pod) bool {
+	return slices.ContainsFunc(slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers), func(container corev1.Container) bool {
+		return slices.ContainsFunc(container.RestartPolicyRules, func(rule corev1.ContainerRestartRule) bool {
+			return rule.Action == corev1.ContainerRestartRuleActionRestartAllContainers
+		})
+	})
+}
+
+// wasKilled returns whether a container may have been killed because others failed.
+func wasKilled(ended *corev1.ContainerStateTerminated) bool {
+	const killed = signalBase + 9
+	return ended.ExitCode == killed && ended.Reason != reasonOOMKilled
+}
+
+// reasonOOMKilled is that of a container that was killed for lack of memory.
+const reasonOOMKilled = "OOMKilled"
 
 // stopTime returns when a pod that is being deleted was stopped; zero for others. How a disrupted pod ended is of interest
 // all the same.
