@@ -23,7 +23,7 @@ import (
 // executables are the files of the programs of a cluster, with those that start them.
 var executables = []string{
 	"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kwok-controller", "kwok", "kwokctl",
-	"jobset-apiserver", "jobset-controller", "containerd", "containerd-shim-runc-v2", "coredns", "kubelet", "kube-proxy",
+	"jobset-apiserver", "jobset-controller", "containerd", "containerd-shim-runc-v2", "coredns", "kubelet", "kube-proxy", "localcluster",
 }
 
 // processes are the programs that run for the cluster in the base directory. A process belongs to the cluster when its command

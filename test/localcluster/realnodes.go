@@ -55,7 +55,7 @@ func (c *supervisor) upRealNodes(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := c.upDNS(ctx); err != nil {
+	if err := errors.Join(c.upDNS(ctx), c.upVolumes(ctx)); err != nil {
 		return err
 	}
 	for _, n := range c.realNodeList() {

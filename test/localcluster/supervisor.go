@@ -89,6 +89,8 @@ func Command(ctx context.Context, root string, args []string) error {
 		return c.one(ctx, args[0], args[1])
 	case "kubectl":
 		return c.kubectl(args[1:])
+	case provisioner:
+		return provisionVolumes(ctx, args[1:])
 	}
 	return ErrUsage
 }

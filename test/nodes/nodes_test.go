@@ -146,11 +146,34 @@ func (e *env) ended(name string, condition string) *jobsetv1alpha2.JobSet {
 func (e *env) plugin(args ...string) string {
 	e.Helper()
 	var stdout, stderr bytes.Buffer
-	cmd := exec.CommandContext(e.Context(), shared.Program("kubectl-jobset"), append(args, "--namespace="+e.namespace)...)
-	cmd.Env = append(os.Environ(), "KUBECONFIG="+shared.Kubeconfig(), "LC_ALL=C.UTF-8")
+	cmd := e.pluginCommand(args...)
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	if err := cmd.Run(); err != nil {
 		e.Fatalf("kubectl jobset %s: %v\n%s%s", strings.Join(args, " "), err, stdout.String(), stderr.String())
 	}
 	return stdout.String()
+}
+
+func (e *env) pluginCommand(args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(e.Context(), shared.Program("kubectl-jobset"), append(args, "--namespace="+e.namespace)...)
+	cmd.Env = append(os.Environ(), "KUBECONFIG="+shared.Kubeconfig(), "LC_ALL=C.UTF-8")
+	return cmd
+}
+
+// follow begins to follow the logs of a set. The function that it returns waits until the set has ended, and returns the logs.
+func (e *env) follow(name string) func() string {
+	e.Helper()
+	var stdout, stderr bytes.Buffer
+	cmd := e.pluginCommand("logs", name, "--follow", "--tail=-1")
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	if err := cmd.Start(); err != nil {
+		e.Fatal(err)
+	}
+	return func() string {
+		e.Helper()
+		if err := cmd.Wait(); err != nil {
+			e.Errorf("kubectl jobset logs %s --follow: %v\n%s%s", name, err, stdout.String(), stderr.String())
+		}
+		return stdout.String()
+	}
 }
