@@ -129,6 +129,15 @@ jobset-apiserver update configmaps/jobset-apiserver-lost-owners kube-system
 jobset-apiserver create configmaps kube-system
 jobset-apiserver list jobs.batch
 jobset-apiserver list namespaces
+jobset-apiserver get secrets/jobset-apiserver-serving jobset-system
+jobset-apiserver watch secrets/jobset-apiserver-serving jobset-system
+jobset-apiserver update secrets/jobset-apiserver-serving jobset-system
+jobset-apiserver watch apiservices.apiregistration.k8s.io/v1alpha2.jobset.x-k8s.io
+jobset-apiserver update apiservices.apiregistration.k8s.io/v1alpha2.jobset.x-k8s.io
+jobset-apiserver update apiservices.apiregistration.k8s.io/v1alpha1.batch.jobset-apiserver.io
+jobset-apiserver update apiservices.apiregistration.k8s.io/v1.leaderworkerset.x-k8s.io
+jobset-apiserver update apiservices.apiregistration.k8s.io/v1.disaggregatedset.x-k8s.io
+jobset-apiserver update mutatingwebhookconfigurations.admissionregistration.k8s.io/jobset-apiserver-pods
 jobset-apiserver watch mutatingwebhookconfigurations.admissionregistration.k8s.io
 jobset-apiserver watch validatingwebhookconfigurations.admissionregistration.k8s.io
 jobset-apiserver watch mutatingadmissionpolicies.admissionregistration.k8s.io
@@ -229,6 +238,15 @@ readonly denied="
 jobset-apiserver * *
 jobset-apiserver get secrets
 jobset-apiserver get secrets jobset-system
+jobset-apiserver create secrets jobset-system
+jobset-apiserver get secrets/jobset-apiserver-tls jobset-system
+jobset-apiserver update secrets jobset-system
+jobset-apiserver delete secrets/jobset-apiserver-serving jobset-system
+jobset-apiserver list apiservices.apiregistration.k8s.io
+jobset-apiserver update apiservices.apiregistration.k8s.io
+jobset-apiserver update apiservices.apiregistration.k8s.io/v1.apps
+jobset-apiserver delete apiservices.apiregistration.k8s.io/v1alpha2.jobset.x-k8s.io
+jobset-apiserver update mutatingwebhookconfigurations.admissionregistration.k8s.io
 jobset-apiserver get configmaps kube-system
 jobset-apiserver update configmaps kube-system
 jobset-apiserver delete configmaps/jobset-apiserver-store kube-system

@@ -186,7 +186,8 @@ func (m *Manager) change(ctx context.Context, secret *corev1.Secret, found *cont
 		return planned, nil, notice
 	}
 	if skew := m.Skew(); skew.Abs() > mostSkew {
-		return nil, nil, fmt.Errorf("a certificate is due, but the clock of this machine differs by %s from that of the main cluster, more than %s: correct the clock", skew.Abs().Round(time.Second), mostSkew)
+		return nil, nil, fmt.Errorf("a certificate is due, but the clock of this machine differs by %s from that of the main cluster, more than %s: correct the clock",
+			skew.Abs().Round(time.Second), mostSkew)
 	}
 	secret = secret.DeepCopy()
 	secret.Data = data
