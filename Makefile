@@ -53,6 +53,10 @@ push: ## Push the images that were built to the registry REGISTRY.
 plugin: ## Pack kubectl-jobset for all platforms, with a manifest for Krew, into _output/plugin.
 	@VERSION='$(VERSION)' LDFLAGS='$(LDFLAGS)' PLUGIN_URL='$(PLUGIN_URL)' hack/images.sh plugin
 
+.PHONY: chart
+chart: ## Pack the Helm chart into _output/chart.
+	@go run -C hack/helm . pack '$(CURDIR)/_output/chart'
+
 .PHONY: up
 up: ## Start the local cluster; starts only what does not run.
 	@hack/cluster.sh up
@@ -89,6 +93,7 @@ suites: build ## Run all tests that start a control plane, two suites at a time.
 unit: ## Run the unit tests.
 	go test $(GO_TEST_FLAGS) ./pkg/... ./cmd/... ./hack/... ./test/bench/... ./test/docs/... ./test/hostile/... ./test/localcluster/... ./test/framework/... ./test/history/...
 	go test -C hack/images $(GO_TEST_FLAGS) ./...
+	go test -C hack/helm $(GO_TEST_FLAGS) ./...
 
 .PHONY: integration
 integration: ## Run our server behind a real kube-apiserver.
@@ -119,9 +124,10 @@ hostile: build ## Send hostile requests to programs that may use 1 GiB, in about
 	hack/hostile.sh
 
 .PHONY: generate
-generate: ## Regenerate all generated code, and what follows from the rules and dashboards of Prometheus.
+generate: ## Regenerate all generated code, and what follows from the rules and dashboards of Prometheus and from the manifests.
 	hack/update-codegen.sh
 	go run ./hack/monitoring .
+	go run -C hack/helm . generate
 
 .PHONY: verify
 verify: ## Run every check: generated code, imports, format, vet, lint, manifests, modules.

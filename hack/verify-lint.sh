@@ -10,5 +10,6 @@ bin=$(hack/ensure-lint.sh)
 
 "${bin}/golangci-lint" run --allow-parallel-runners ./...
 config=${PWD}/.golangci.yml
-cd hack/images
-"${bin}/golangci-lint" run --allow-parallel-runners --config "${config}" ./...
+for module in hack/images hack/helm; do
+  (cd "${module}" && "${bin}/golangci-lint" run --allow-parallel-runners --config "${config}" ./...)
+done

@@ -1,0 +1,169 @@
+{{/* The flags of the server. */}}
+{{- define "jobset.apiserver.args" -}}
+- --secure-port={{ .Values.apiserver.port }}
+{{- if eq .Values.tls.mode "managed" }}
+- --tls-managed-secret=jobset-system/jobset-apiserver-serving
+{{- else }}
+- --tls-cert-file=/etc/jobset-apiserver/tls/tls.crt
+- --tls-private-key-file=/etc/jobset-apiserver/tls/tls.key
+{{- end }}
+- --shutdown-delay-duration=15s
+- --v={{ .Values.apiserver.verbosity }}
+- --storage=$(STORAGE)
+{{- if eq .Values.store.type "embedded" }}
+- --data-dir=/var/lib/jobset-apiserver/data
+- --pod-name=$(POD_NAME)
+{{- if .Values.store.embedded.backup.enabled }}
+- --backup-dir=/backups
+{{- end }}
+{{- else }}
+- --etcd-servers=$(ETCD_ENDPOINTS)
+- --etcd-cafile=/etc/jobset-apiserver/etcd/ca.crt
+- --etcd-certfile=/etc/jobset-apiserver/etcd/tls.crt
+- --etcd-keyfile=/etc/jobset-apiserver/etcd/tls.key
+{{- end }}
+{{- include "jobset.featureGates" (list $ .Values.apiserver) }}
+{{- with .Values.apiserver.extraArgs }}
+{{ toYaml . }}
+{{- end }}
+{{- end }}
+
+{{/* The container of the server, without its name. */}}
+{{- define "jobset.apiserver.container" -}}
+image: {{ include "jobset.image" (list $ .Values.apiserver) }}
+{{- with .Values.image.pullPolicy }}
+imagePullPolicy: {{ . }}
+{{- end }}
+args:
+{{ include "jobset.apiserver.args" . }}
+env:
+{{- with include "jobset.memoryLimit" .Values.apiserver }}
+# Go collects garbage more often near this limit, which is nine tenths of the one below.
+- name: GOMEMLIMIT
+  value: {{ . }}
+{{- end }}
+- name: STORAGE
+  valueFrom:
+    configMapKeyRef:
+      name: jobset-apiserver-storage
+      key: storage
+{{- if eq .Values.store.type "embedded" }}
+# A second pod would have an empty store of its own: it does not start.
+- name: POD_NAME
+  valueFrom:
+    fieldRef:
+      fieldPath: metadata.name
+{{- else }}
+- name: ETCD_ENDPOINTS
+  valueFrom:
+    configMapKeyRef:
+      name: jobset-apiserver-etcd
+      key: endpoints
+{{- end }}
+ports:
+- name: https
+  containerPort: {{ .Values.apiserver.port }}
+  protocol: TCP
+startupProbe:
+  httpGet: {path: /livez, port: https, scheme: HTTPS}
+  periodSeconds: 2
+  failureThreshold: 150
+  timeoutSeconds: 5
+livenessProbe:
+  # An outage of an etcd elsewhere is not mended by a restart.
+  httpGet: {path: {{ eq .Values.store.type "embedded" | ternary "/livez" "/livez?exclude=etcd" | quote }}, port: https, scheme: HTTPS}
+  periodSeconds: 10
+  failureThreshold: 8
+  timeoutSeconds: 10
+readinessProbe:
+  httpGet: {path: /readyz, port: https, scheme: HTTPS}
+  periodSeconds: 5
+  failureThreshold: 2
+  timeoutSeconds: 5
+# Why a server that does not start has ended is in the status of its pod.
+terminationMessagePolicy: FallbackToLogsOnError
+resources:
+  {{- toYaml .Values.apiserver.resources | nindent 2 }}
+securityContext:
+  allowPrivilegeEscalation: false
+  readOnlyRootFilesystem: true
+  capabilities:
+    drop: [ALL]
+volumeMounts:
+- name: tmp
+  mountPath: /tmp
+{{- if ne .Values.tls.mode "managed" }}
+- name: tls
+  mountPath: /etc/jobset-apiserver/tls
+  readOnly: true
+{{- end }}
+{{- if eq .Values.store.type "embedded" }}
+- name: data
+  mountPath: /var/lib/jobset-apiserver
+{{- if .Values.store.embedded.backup.enabled }}
+- name: backups
+  mountPath: /backups
+{{- end }}
+{{- else }}
+- name: etcd
+  mountPath: /etc/jobset-apiserver/etcd
+  readOnly: true
+{{- end }}
+{{- end }}
+
+{{- define "jobset.apiserver.volumes" -}}
+{{- $store := .Values.store.embedded -}}
+- name: tmp
+  emptyDir:
+    sizeLimit: 64Mi
+{{- if ne .Values.tls.mode "managed" }}
+- name: tls
+  secret:
+    secretName: {{ .Values.tls.secretName }}
+    defaultMode: 0440
+{{- end }}
+{{- if eq .Values.store.type "embedded" }}
+{{- with $store.existingClaim }}
+- name: data
+  persistentVolumeClaim:
+    claimName: {{ . }}
+{{- end }}
+{{- if $store.backup.enabled }}
+- name: backups
+  persistentVolumeClaim:
+    claimName: {{ $store.backup.existingClaim | default "jobset-apiserver-backups" }}
+{{- end }}
+{{- else }}
+- name: etcd
+  secret:
+    secretName: {{ .Values.store.external.secretName }}
+    defaultMode: 0440
+{{- end }}
+{{- end }}
+
+{{- define "jobset.apiserver.spread" -}}
+{{- if not (kindIs "invalid" .Values.apiserver.topologySpreadConstraints) }}
+{{- with .Values.apiserver.topologySpreadConstraints }}
+topologySpreadConstraints:
+{{ toYaml . }}
+{{- end }}
+{{- else if eq .Values.store.type "external" }}
+topologySpreadConstraints:
+- topologyKey: kubernetes.io/hostname
+  maxSkew: 1
+  whenUnsatisfiable: DoNotSchedule
+  # Nodes that are drained do not count.
+  nodeTaintsPolicy: Honor
+  labelSelector:
+    matchLabels:
+      app.kubernetes.io/name: jobset-apiserver
+  matchLabelKeys: [pod-template-hash]
+- topologyKey: topology.kubernetes.io/zone
+  maxSkew: 1
+  whenUnsatisfiable: ScheduleAnyway
+  labelSelector:
+    matchLabels:
+      app.kubernetes.io/name: jobset-apiserver
+  matchLabelKeys: [pod-template-hash]
+{{- end }}
+{{- end }}

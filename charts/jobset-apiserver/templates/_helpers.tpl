@@ -1,0 +1,92 @@
+{{/* Labels of every object, beside its own. */}}
+{{- define "jobset.labels" -}}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 }}
+app.kubernetes.io/part-of: jobset-apiserver
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+{{- with .Values.commonLabels }}
+{{ toYaml . }}
+{{- end }}
+{{- end }}
+
+{{/* Annotations of an object: (list $ whether kube-apiserver trusts our certificate through it). */}}
+{{- define "jobset.annotations" -}}
+{{- $root := index . 0 }}
+{{- $annotations := deepCopy $root.Values.commonAnnotations }}
+{{- if and (index . 1) (eq $root.Values.tls.mode "cert-manager") }}
+{{- $_ := set $annotations "cert-manager.io/inject-ca-from" "jobset-system/jobset-apiserver" }}
+{{- end }}
+{{- with $annotations }}{{ toYaml . }}{{ end }}
+{{- end }}
+
+{{/* The authority of your own certificate, in base64, or nothing. */}}
+{{- define "jobset.caBundle" -}}
+{{- if eq .Values.tls.mode "secret" }}{{ with .Values.tls.caBundle }}{{ b64enc . }}{{ end }}{{ end }}
+{{- end }}
+
+{{/* The image of a program: (list $ its values). */}}
+{{- define "jobset.image" -}}
+{{- $root := index . 0 }}
+{{- $image := (index . 1).image }}
+{{- with $root.Values.image.registry }}{{ trimSuffix "/" . }}/{{ end }}{{ $image.repository }}
+{{- if $image.digest }}@{{ $image.digest }}{{ else }}:{{ $root.Values.image.tag | default $root.Chart.AppVersion }}{{ end }}
+{{- end }}
+
+{{/* The flag with the feature gates of a program, sorted, or nothing: (list $ its values). */}}
+{{- define "jobset.featureGates" -}}
+{{- $root := index . 0 }}
+{{- $gates := deepCopy $root.Values.featureGates }}
+{{- range $name, $on := (index . 1).featureGates }}{{ $_ := set $gates $name $on }}{{ end }}
+{{- if $root.Values.kinds.disaggregatedset }}{{ $_ := set $gates "DisaggregatedSet" true }}{{ end }}
+{{- if $gates }}
+{{- $words := list }}
+{{- range $name, $on := $gates }}{{ $words = append $words (printf "%s=%t" $name $on) }}{{ end }}
+- --feature-gates={{ $words | sortAlpha | join "," }}
+{{- end }}
+{{- end }}
+
+{{/* Nine tenths of the memory limit of a program, or nothing: its values. */}}
+{{- define "jobset.memoryLimit" -}}
+{{- with (.resources.limits).memory }}
+{{- $mebibytes := trimSuffix "Mi" . | int64 }}
+{{- if hasSuffix "Gi" . }}{{ $mebibytes = trimSuffix "Gi" . | int64 | mul 1024 }}{{ end }}
+{{- div (mul $mebibytes 9) 10 }}MiB
+{{- end }}
+{{- end }}
+
+{{/* What both pods have alike, from the values of their program: (list $ its values). */}}
+{{- define "jobset.pod" -}}
+{{- $root := index . 0 }}
+{{- with (index . 1) }}
+{{- with .priorityClassName }}
+priorityClassName: {{ . }}
+{{- end }}
+{{- with $root.Values.image.pullSecrets }}
+imagePullSecrets:
+{{- range . }}
+- name: {{ . }}
+{{- end }}
+{{- end }}
+{{- with .nodeSelector }}
+nodeSelector:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .tolerations }}
+tolerations:
+{{ toYaml . }}
+{{- end }}
+{{- with .affinity }}
+affinity:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{/* How many pods of the server run. */}}
+{{- define "jobset.replicas" -}}
+{{- if kindIs "invalid" .Values.apiserver.replicas }}{{ eq .Values.store.type "embedded" | ternary 1 3 }}{{ else }}{{ .Values.apiserver.replicas }}{{ end }}
+{{- end }}
+
+{{/* How many pods of the controller run. */}}
+{{- define "jobset.controllerReplicas" -}}
+{{- if kindIs "invalid" .Values.controller.replicas }}{{ eq .Values.store.type "embedded" | ternary 1 2 }}{{ else }}{{ .Values.controller.replicas }}{{ end }}
+{{- end }}

@@ -1,0 +1,113 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"helm.sh/helm/v4/pkg/chart/v2/loader"
+)
+
+// TestGenerated checks that the templates in templates/generated are those that artifacts decide.
+func TestGenerated(t *testing.T) {
+	want, err := templates(filepath.Join(root, "artifacts"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join(root, chartDir, "templates", "generated")
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]string{}
+	for _, entry := range entries {
+		content, err := os.ReadFile(filepath.Join(dir, entry.Name()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got[entry.Name()] = string(content)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("run make generate; the chart differs from artifacts (-want +got):\n%s", diff)
+	}
+}
+
+// TestTemplate checks how a manifest becomes a template.
+func TestTemplate(t *testing.T) {
+	for name, test := range map[string]struct{ manifest, want, wantError string }{
+		"labels are added, comments stay": {
+			manifest: "# why\nkind: Role\nmetadata:\n  name: a\n  labels:\n    app.kubernetes.io/part-of: jobset-apiserver\n    x: y\n",
+			want: "# why\nkind: Role\nmetadata:\n  {{- with include \"jobset.annotations\" (list $ false) }}\n  annotations:\n    {{- . | nindent 4 }}\n  {{- end }}\n" +
+				"  name: a\n  labels:\n    {{- include \"jobset.labels\" . | nindent 4 }}\n    x: y\n",
+		},
+		"templates of others stay text": {
+			manifest: "kind: A\nmetadata:\n  annotations:\n    b: c\n  labels:\n    x: y\n  name: a\nspec: {a: '{{ $labels.x }}'}\n",
+			want: "kind: A\nmetadata:\n  annotations:\n    {{- with include \"jobset.annotations\" (list $ false) }}{{ . | nindent 4 }}{{- end }}\n    b: c\n" +
+				"  labels:\n    {{- include \"jobset.labels\" . | nindent 4 }}\n    x: y\n  name: a\nspec: {a: '{{ \"{{\" }} $labels.x }}'}\n",
+		},
+		"no name":       {manifest: "kind: A\n", wantError: "an object has no name"},
+		"unknown group": {manifest: "kind: APIService\nmetadata: {name: v1.x.io}\nspec: {group: x.io}\n", wantError: "APIService v1.x.io: the chart has no value for the group x.io"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := template(test.manifest)
+			if test.wantError != "" {
+				if err == nil || err.Error() != test.wantError {
+					t.Errorf("the error must be %q, is %v", test.wantError, err)
+				}
+				return
+			}
+			if diff := cmp.Diff(test.want, got); err != nil || diff != "" {
+				t.Errorf("error %v (-want +got):\n%s", err, diff)
+			}
+		})
+	}
+}
+
+// TestPack checks that the archive depends on the content of the chart only, and that Helm loads it.
+func TestPack(t *testing.T) {
+	first, err := pack(filepath.Join(root, chartDir), t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	copied := filepath.Join(t.TempDir(), "copy")
+	if err := os.CopyFS(copied, os.DirFS(filepath.Join(root, chartDir))); err != nil {
+		t.Fatal(err)
+	}
+	second, err := pack(copied, t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	one, err := os.ReadFile(first)
+	if err != nil {
+		t.Fatal(err)
+	}
+	two, err := os.ReadFile(second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(one, two) || filepath.Base(first) != "jobset-apiserver-0.1.0.tgz" {
+		t.Errorf("%s with %d bytes and %s with %d bytes must be equal", first, len(one), second, len(two))
+	}
+	packed, err := loader.LoadFile(first)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if directory := loadChart(t); len(packed.Templates) != len(directory.Templates) || packed.Metadata.Version != directory.Metadata.Version {
+		t.Errorf("the archive has %d templates, the directory %d", len(packed.Templates), len(directory.Templates))
+	}
+}
+
+// TestCommands checks the command line.
+func TestCommands(t *testing.T) {
+	for _, args := range [][]string{nil, {"pack"}, {"install"}, {"generate", "x"}} {
+		if err := run(root, args); err == nil || !strings.Contains(err.Error(), "the command must be generate, or pack with a directory") {
+			t.Errorf("%q: %v", args, err)
+		}
+	}
+}

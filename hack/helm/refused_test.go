@@ -1,0 +1,92 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"k8s.io/client-go/rest"
+)
+
+// refused are values that the chart refuses, and what the message must contain: the value, and what it must be.
+var refused = map[string]struct{ values, message string }{
+	"unknown value":                     {"apiserver: {replica: 1}", "at '/apiserver': additional properties 'replica' not allowed"},
+	"unknown value at the top":          {"replicaCount: 1", "additional properties 'replicaCount' not allowed"},
+	"store":                             {"store: {type: etcd}", "at '/store/type': value must be one of 'embedded', 'external'"},
+	"size of the claim":                 {"store: {embedded: {size: 10G}}", "at '/store/embedded/size': '10G' does not match pattern '^[1-9][0-9]{0,5}(Mi|Gi|Ti)$'"},
+	"address without TLS":               {"store: {external: {endpoints: ['http://a:2379']}}", "at '/store/external/endpoints/0': 'http://a:2379' does not match pattern '^https://"},
+	"no addresses":                      {"store: {external: {endpoints: []}}", "at '/store/external/endpoints': minItems: got 0, want 1"},
+	"too many replicas":                 {"{store: {type: external}, apiserver: {replicas: 8}}", "at '/apiserver/replicas': maximum: got 8, want 7"},
+	"no replicas":                       {"{store: {type: external}, apiserver: {replicas: 0}}", "at '/apiserver/replicas': minimum: got 0, want 1"},
+	"privileged port":                   {"apiserver: {port: 443}", "at '/apiserver/port': minimum: got 443, want 1,024"},
+	"mode of TLS":                       {"tls: {mode: self-signed}", "at '/tls/mode': value must be one of"},
+	"digest":                            {"apiserver: {image: {digest: 'sha256:12'}}", "at '/apiserver/image/digest': 'sha256:12' does not match pattern '^(sha256:[0-9a-f]{64})?$'"},
+	"tag":                               {"image: {tag: 'a b'}", "at '/image/tag': 'a b' does not match pattern"},
+	"pull policy":                       {"image: {pullPolicy: Sometimes}", "at '/image/pullPolicy': value must be one of '', 'Always', 'IfNotPresent', 'Never'"},
+	"gate that is no boolean":           {"featureGates: {A: 'true'}", "at '/featureGates/A': got string, want boolean"},
+	"name of a gate":                    {"featureGates: {a-b: true}", "at '/featureGates': additional properties 'a-b' not allowed"},
+	"flag without dashes":               {"apiserver: {extraArgs: [v=4]}", "at '/apiserver/extraArgs/0': 'v=4' does not match pattern '^--[a-z]'"},
+	"memory":                            {"controller: {resources: {limits: {memory: 1000000}}}", "at '/controller/resources/limits/memory': got number, want string"},
+	"label of the selectors":            {"apiserver: {podLabels: {app.kubernetes.io/name: x}}", "at '/apiserver/podLabels/app.kubernetes.io~1name': false schema"},
+	"senders that are no list":          {"networkPolicy: {apiserver: {from: 192.0.2.0/28}}", "at '/networkPolicy/apiserver/from': got string, want array"},
+	"two pods with the embedded store":  {"apiserver: {replicas: 2}", "apiserver.replicas: is 2, must be 1 with store.type=embedded, which has one pod: set it to 1, or store.type=external"},
+	"DisaggregatedSets alone":           {"kinds: {disaggregatedset: true, leaderworkerset: false}", "kinds.disaggregatedset: DisaggregatedSets consist of LeaderWorkerSets: set kinds.leaderworkerset=true as well"},
+	"gate with an APIService":           {"controller: {featureGates: {DisaggregatedSet: true}}", "controller.featureGates.DisaggregatedSet: its APIService belongs to the gate: remove it, and set kinds.disaggregatedset"},
+	"authority that cert-manager makes": {"tls: {mode: cert-manager, caBundle: '-----BEGIN CERTIFICATE-----'}", "tls.caBundle: is for tls.mode=secret only, and tls.mode is cert-manager: remove it"},
+	"authority that is a file name":     {"tls: {mode: secret, caBundle: ca.crt}", "tls.caBundle: must be certificates in PEM, not a file name or base64: use --set-file tls.caBundle=ca.crt"},
+	"Secret that the servers make":      {"tls: {secretName: mine}", "tls.secretName: is mine, and is for tls.mode=secret only: set tls.mode=secret, or remove it"},
+	"Secret that cert-manager makes":    {"tls: {mode: cert-manager, secretName: mine}", "tls.secretName: is mine, must be jobset-apiserver-tls with tls.mode=cert-manager, which creates it: remove it"},
+	"quota for fewer pods":              {"{store: {type: external}, quota: {pods: 2}}", "quota.pods: is 2, and both programs have 5 pods and one more each during an update: raise it to 7 or more"},
+}
+
+func TestRefused(t *testing.T) {
+	for name, test := range refused {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, err := release{values: test.values}.texts(t)
+			if err == nil || !strings.Contains(err.Error(), test.message) {
+				t.Errorf("the message must contain %q, is %v", test.message, err)
+			}
+		})
+	}
+}
+
+// TestRefusedOverInstallation checks values that contradict what the cluster has.
+func TestRefusedOverInstallation(t *testing.T) {
+	cluster := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		body, found := map[string]string{
+			"/api/v1":       `{"kind":"APIResourceList","groupVersion":"v1","resources":[{"name":"configmaps","namespaced":true,"kind":"ConfigMap","verbs":["get"]}]}`,
+			"/apis/apps/v1": `{"kind":"APIResourceList","groupVersion":"apps/v1","resources":[{"name":"statefulsets","namespaced":true,"kind":"StatefulSet","verbs":["get"]}]}`,
+			"/api/v1/namespaces/jobset-system/configmaps/jobset-apiserver-storage": `{"apiVersion":"v1","kind":"ConfigMap","data":{"storage":"embedded"}}`,
+			"/apis/apps/v1/namespaces/jobset-system/statefulsets/jobset-apiserver": `{"apiVersion":"apps/v1","kind":"StatefulSet","spec":{"volumeClaimTemplates":[` +
+				`{"metadata":{"name":"data"},"spec":{"resources":{"requests":{"storage":"10Gi"}}}}]}}`,
+		}[r.URL.Path]
+		if !found {
+			w.WriteHeader(http.StatusNotFound)
+			body = `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"NotFound","code":404}`
+		}
+		if _, err := w.Write([]byte(body)); err != nil {
+			t.Error(err)
+		}
+	}))
+	defer cluster.Close()
+	for values, message := range map[string]string{
+		"{}":                      "",
+		"store: {type: external}": "store.type: is external, but this cluster's installation stores in embedded, and the sets are there: set store.type=embedded",
+		"store: {embedded: {size: 20Gi}}": "store.embedded.size: is 20Gi, but the StatefulSet has 10Gi, which cannot be changed: resize the claim data-jobset-apiserver-0, " +
+			"run kubectl -n jobset-system delete statefulset jobset-apiserver --cascade=orphan, and upgrade again",
+	} {
+		_, err := release{values: values, cluster: &rest.Config{Host: cluster.URL}}.texts(t)
+		switch {
+		case message == "" && err != nil:
+			t.Errorf("%s: %v", values, err)
+		case message != "" && (err == nil || !strings.Contains(err.Error(), message)):
+			t.Errorf("%s: the message must contain %q, is %v", values, message, err)
+		}
+	}
+}
