@@ -152,8 +152,11 @@ func volume(ctx context.Context, claim string) error {
 	return err
 }
 
-// servingCertificate stores a certificate of the servers, and makes kube-apiserver trust it.
+// servingCertificate stores a certificate of the servers, and makes kube-apiserver trust it, unless the servers do that themselves.
 func servingCertificate(ctx context.Context) error {
+	if _, err := core.CoreV1().Secrets(namespace).Get(ctx, "jobset-apiserver-serving", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+		return err
+	}
 	const name = "jobset-apiserver-tls"
 	if _, err := core.CoreV1().Secrets(namespace).Get(ctx, name, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 		return err
