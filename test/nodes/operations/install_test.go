@@ -5,7 +5,6 @@ package operations
 
 import (
 	"context"
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"os"
@@ -18,7 +17,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/util/cert"
 
 	"github.com/jobset-apiserver/jobset-apiserver/test/framework/apiservice"
 	"github.com/jobset-apiserver/jobset-apiserver/test/localcluster"
@@ -62,14 +60,11 @@ func install(ctx context.Context) error {
 
 // deploy applies manifests, and waits until all of it works.
 func deploy(ctx context.Context, manifests ...string) error {
-	for _, step := range []func() error{
-		func() error { return apply(ctx, manifests) },
-		func() error { return servingCertificate(ctx) },
-		func() error { return allReady(ctx) },
-	} {
-		if err := step(); err != nil {
-			return err
-		}
+	if err := apply(ctx, manifests); err != nil {
+		return err
+	}
+	if err := allReady(ctx); err != nil {
+		return err
 	}
 	for _, group := range apiservice.Groups {
 		if _, err := kubectl(ctx, "wait", "--for=condition=Available", "--timeout=5m", "apiservice/"+apiservice.Name(group)); err != nil {
@@ -150,33 +145,4 @@ func volume(ctx context.Context, claim string) error {
 		return nil
 	}
 	return err
-}
-
-// servingCertificate stores a certificate of the servers, and makes kube-apiserver trust it, unless the servers do that themselves.
-func servingCertificate(ctx context.Context) error {
-	if _, err := core.CoreV1().Secrets(namespace).Get(ctx, "jobset-apiserver-serving", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
-		return err
-	}
-	const name = "jobset-apiserver-tls"
-	if _, err := core.CoreV1().Secrets(namespace).Get(ctx, name, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
-		return err
-	}
-	certificate, key, err := cert.GenerateSelfSignedCertKey(apiservice.ServiceName+"."+namespace+".svc", nil, nil)
-	if err != nil {
-		return err
-	}
-	_, err = core.CoreV1().Secrets(namespace).Create(ctx, &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Name: name}, Type: corev1.SecretTypeTLS, Data: map[string][]byte{corev1.TLSCertKey: certificate, corev1.TLSPrivateKeyKey: key},
-	}, metav1.CreateOptions{})
-	if err != nil {
-		return err
-	}
-	trusted := base64.StdEncoding.EncodeToString(certificate)
-	for _, group := range apiservice.Groups {
-		_, patchErr := kubectl(ctx, "patch", "apiservice", apiservice.Name(group), "--type=merge", "-p", fmt.Sprintf(`{"spec":{"caBundle":%q}}`, trusted))
-		err = errors.Join(err, patchErr)
-	}
-	_, patchErr := kubectl(ctx, "patch", "mutatingwebhookconfiguration", apiservice.WebhookName, "--type=strategic", "-p",
-		fmt.Sprintf(`{"webhooks":[{"name":"mpod.kb.io","clientConfig":{"caBundle":%q}}]}`, trusted))
-	return errors.Join(err, patchErr)
 }
