@@ -10,6 +10,9 @@ var (
 	// Server are the roles of jobset-apiserver and what binds them, in YAML.
 	//go:embed apiserver.yaml
 	Server string
+	// Serving are those of a jobset-apiserver that makes its own certificate.
+	//go:embed serving.yaml
+	Serving string
 	// Controller are those of jobset-controller.
 	//go:embed controller.yaml
 	Controller string

@@ -174,6 +174,18 @@ func TestFaultsOfTheWay(t *testing.T) {
 			complain("tls: failed to verify certificate: x509: certificate signed by unknown authority")(t, i)
 			unstructured.RemoveNestedField(i.registered[0].Object, "spec", "caBundle")
 		}, "certificate", Fail, "APIService v1alpha2.jobset.x-k8s.io has no caBundle", "kubectl patch apiservice"},
+		"caBundle wrong, which the server writes": {func(t *testing.T, i *installation) {
+			complain("x509: certificate signed by unknown authority")(t, i)
+			i.server.Spec.Containers[0].Args = []string{"--tls-managed-secret=jobset-system/jobset-apiserver-serving"}
+		}, "certificate", Fail, "is not the authority", "kubectl -n jobset-system delete pod server-0"},
+		"expired, and the server renews it": {func(t *testing.T, i *installation) {
+			complain("x509: certificate has expired or is not yet valid")(t, i)
+			i.server.Spec.Containers[0].Args = []string{"--tls-managed-secret=jobset-system/jobset-apiserver-serving"}
+		}, "certificate", Fail, "has expired", "kubectl -n jobset-system delete pod server-0"},
+		"the server may not write caBundle": {func(_ *testing.T, i *installation) {
+			i.server.Spec.Containers[0].Args = []string{"--tls-managed-secret=jobset-system/jobset-apiserver-serving"}
+			i.denied = []string{"update apiservices.apiregistration.k8s.io v1alpha2.jobset.x-k8s.io"}
+		}, "server-rights", Fail, "lacks 1 permission of its manifests: update apiservices.apiregistration.k8s.io v1alpha2.jobset.x-k8s.io", applyRoles},
 		"certificate expired": {complain("tls: failed to verify certificate: x509: certificate has expired or is not yet valid: current time 2026-11-23T11:00:00Z is after 2026-11-22T11:00:00Z"), "certificate", Fail,
 			"has expired or is not yet valid: x509: certificate has expired or is not yet valid: current time", "create secret tls jobset-apiserver-tls"},
 		"certificate of another name": {complain("tls: failed to verify certificate: x509: certificate is valid for localhost, not jobset-apiserver.jobset-system.svc"), "certificate", Fail,

@@ -108,6 +108,9 @@ func (p *patient) newBundle(service *unstructured.Unstructured) string {
 	if from := service.GetAnnotations()["cert-manager.io/inject-ca-from"]; from != "" {
 		return "kubectl -n cert-manager rollout restart deployment cert-manager-cainjector   # it puts in the authority of Certificate " + from
 	}
+	if pod := p.managed(); pod != "" {
+		return fmt.Sprintf("kubectl -n %s delete pod %s   # a server that starts writes its authority into caBundle", p.namespace, pod)
+	}
 	return fmt.Sprintf(`kubectl patch apiservice %s --type=merge -p "{\"spec\":{\"caBundle\":\"$(base64 -w0 ca.crt)\"}}"   # ca.crt: the authority of the server's certificate`, service.GetName())
 }
 
@@ -115,6 +118,9 @@ func (p *patient) newBundle(service *unstructured.Unstructured) string {
 func (p *patient) newCertificate() string {
 	if len(p.services) > 0 && p.services[0] != nil && p.services[0].GetAnnotations()["cert-manager.io/inject-ca-from"] != "" {
 		return fmt.Sprintf("kubectl -n %s describe certificate jobset-apiserver", p.namespace)
+	}
+	if pod := p.managed(); pod != "" {
+		return fmt.Sprintf("kubectl -n %s delete pod %s   # a server that starts renews its certificate", p.namespace, pod)
 	}
 	return fmt.Sprintf("kubectl -n %s create secret tls jobset-apiserver-tls --cert=tls.crt --key=tls.key --dry-run=client -o yaml | kubectl apply -f -   # a certificate for %s", p.namespace, p.serverDNS())
 }

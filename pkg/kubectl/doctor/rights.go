@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 
 	"golang.org/x/sync/errgroup"
@@ -24,7 +25,23 @@ const reviewsAtOnce = 10
 
 // serverRights checks that the server may do what its manifests allow.
 func serverRights(ctx context.Context, p *patient) finding {
-	return p.rights(ctx, accountOf(p.servers, "jobset-apiserver"), rbac.Server)
+	manifest := rbac.Server
+	if p.managed() != "" {
+		manifest += "\n---\n" + rbac.Serving
+	}
+	return p.rights(ctx, accountOf(p.servers, "jobset-apiserver"), manifest)
+}
+
+// managed is a pod of the server that makes its own certificate and writes its authority into caBundle; "" if there is none.
+func (p *patient) managed() string {
+	for i := range p.servers {
+		for _, container := range p.servers[i].Spec.Containers {
+			if slices.ContainsFunc(container.Args, func(arg string) bool { return strings.HasPrefix(arg, "--tls-managed-secret=") }) {
+				return p.servers[i].Name
+			}
+		}
+	}
+	return ""
 }
 
 // controllerRights checks that the controller may do what its manifests allow.
