@@ -7,10 +7,11 @@ set -euo pipefail
 
 usage() {
   cat <<'TEXT'
-Usage: hack/bench.sh full|smoke [FLAGS...]
+Usage: hack/bench.sh full|smoke|in-place [FLAGS...]
 
-  full   all scenarios, three times each, in new clusters, and the benchmarks of single functions (about an hour)
-  smoke  all scenarios once, small, and checks of numbers that do not depend on the machine (a few minutes)
+  full      all scenarios, three times each, in new clusters, and the benchmarks of single functions (about an hour)
+  smoke     all scenarios once, small, and checks of numbers that do not depend on the machine (a few minutes)
+  in-place  restarts in place beside recreation, once, which the others leave out
 
 FLAGS go to "jobset-bench run"; see "go run ./test/bench/cmd/jobset-bench run --help".
 
@@ -67,9 +68,19 @@ smoke() {
   echo "all counts are as they must be; results: ${output}" >&2
 }
 
+# in_place: one run, because 5,000 pods are recreated in it.
+in_place() {
+  local output=${BENCH_OUTPUT:-${root}/_output/bench-in-place} gates=--feature-gates=InPlaceRestart=true
+  rm -rf "${output}"
+  CLUSTER_NODES=50 CLUSTER_APISERVER_ARGS="${gates}" CLUSTER_CONTROLLER_ARGS="--profiling ${gates}" \
+    bench in-place --output "${output}" --keep --runs 1 --check-counts "$@"
+  bin/jobset-bench report --output "${output}"
+  echo "results: ${output}" >&2
+}
+
 what=${1:-}
 case "${what}" in
-  full | smoke) shift ;;
+  full | smoke | in-place) shift ;;
   -h | --help | help)
     usage
     exit
@@ -89,4 +100,4 @@ if [[ -z "${BENCH_LOCKED:-}" ]]; then
 fi
 trap "down || true" EXIT
 go build -o bin/jobset-bench ./test/bench/cmd/jobset-bench
-"${what}" "$@"
+"${what//-/_}" "$@"

@@ -151,6 +151,11 @@ func checkCounts(dir string) error {
 	return report.CheckCounts(scenarios)
 }
 
+// together are the scenarios that one cluster can run. The others need a feature gate.
+func together() []string {
+	return slices.DeleteFunc(names(), func(name string) bool { return name == "in-place" })
+}
+
 func names() []string {
 	var names []string
 	for _, s := range scenario.All() {

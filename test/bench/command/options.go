@@ -49,7 +49,7 @@ func (o *options) addFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.clusterScript, "cluster-script", "hack/cluster.sh", "Script that stops and starts the programs of --cluster-dir.")
 	fs.StringVar(&o.output, "output", defaultOutput, "Directory for the results. Those of other scenarios in it are kept.")
 	fs.StringVar(&o.preset, "preset", "full", "Sizes of everything that no flag is given for: full or smoke.")
-	fs.StringSliceVar(&o.scenarios, "scenarios", names(), "Scenarios to run.")
+	fs.StringSliceVar(&o.scenarios, "scenarios", together(), "Scenarios to run. Default: all but in-place, which needs the feature gate InPlaceRestart.")
 	fs.IntVar(&o.runs, "runs", 0, "How often each scenario is run. Default: that of the preset.")
 	fs.DurationVar(&o.idleFor, "idle", 0, "How long the idle cluster is watched before a scenario. Default: that of the preset.")
 	fs.BoolVar(&o.noHostnames, "no-hostnames", false,
@@ -100,6 +100,8 @@ func (o *options) sizeFlags() []sizeFlag {
 		{"place-rack-nodes", "place: nodes of each rack.", &g.PlaceRackNodes, &t.PlaceRackNodes},
 		{"place-jobs", "place: Jobs of the set, but not more than there are racks.", &g.PlaceJobs, &t.PlaceJobs},
 		{"place-pods", "place: pods of each Job, each of which needs a node.", &g.PlacePods, &t.PlacePods},
+		{"in-place-jobs", "in-place: Jobs of the set.", &g.InPlaceJobs, &t.InPlaceJobs},
+		{"in-place-pods", "in-place: pods of each Job.", &g.InPlacePods, &t.InPlacePods},
 		{"rest-groups", "leaderworkersets: groups at rest, of two pods each.", &g.RestGroups, &t.RestGroups},
 	}
 }

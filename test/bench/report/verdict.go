@@ -104,6 +104,7 @@ func (r results) addSequences(add func(figure, unit string, limit float64, q qua
 	r.addGroups(add)
 	r.addServing(add)
 	r.addPlace(add)
+	r.addInPlace(add)
 }
 
 // addGroups adds the figures of pod groups.
