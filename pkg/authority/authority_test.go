@@ -56,3 +56,40 @@ func TestIssue(t *testing.T) {
 		t.Error("only the authority may sign others")
 	}
 }
+
+func TestParse(t *testing.T) {
+	now := time.Now()
+	var certs, keys [2][]byte
+	for i := range certs {
+		pair, err := authority.New(certutil.Config{CommonName: "ca", NotBefore: now}, now.Add(time.Hour))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if certs[i], keys[i], err = pair.PEM(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, tc := range map[string]struct {
+		cert, key []byte
+		want      string
+	}{
+		"a pair":                {certs[0], keys[0], ""},
+		"a pair with a chain":   {append(append([]byte{}, certs[0]...), certs[1]...), keys[0], ""},
+		"the key of another":    {certs[0], keys[1], "key does not belong to the certificate"},
+		"no key":                {certs[0], nil, "key: data does not contain a valid RSA or ECDSA private key"},
+		"no certificate":        {nil, keys[0], "certificate: data does not contain any valid RSA or ECDSA certificates"},
+		"a certificate as key":  {certs[0], certs[0], "key: data does not contain a valid RSA or ECDSA private key"},
+		"garbage as everything": {[]byte("garbage"), []byte("garbage"), "certificate: data does not contain any valid RSA or ECDSA certificates"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			pair, err := authority.Parse(tc.cert, tc.key)
+			got := ""
+			if err != nil {
+				got = err.Error()
+			}
+			if got != tc.want || err == nil && pair.Certificate == nil {
+				t.Errorf("error is %q, must be %q", got, tc.want)
+			}
+		})
+	}
+}

@@ -159,11 +159,7 @@ func TestFailures(t *testing.T) {
 		serves bool
 	}{
 		"the Secret is gone": {
-			change: func(c *cluster, _ *Manager) {
-				if err := c.kube.CoreV1().Secrets("jobset-system").Delete(c.Context(), "certs", metav1.DeleteOptions{}); err != nil {
-					c.Fatal(err)
-				}
-			},
+			change: func(c *cluster, _ *Manager) { c.deleteSecret() },
 			want: `secret jobset-system/certs: secrets "certs" not found: apply the manifests of the installation, which create it`,
 		},
 		"the Secret may not be read": {
@@ -202,6 +198,13 @@ func TestFailures(t *testing.T) {
 				t.Errorf("readiness is %v", err)
 			}
 		})
+	}
+}
+
+func (c *cluster) deleteSecret() {
+	c.Helper()
+	if err := c.kube.CoreV1().Secrets("jobset-system").Delete(c.Context(), "certs", metav1.DeleteOptions{}); err != nil {
+		c.Fatal(err)
 	}
 }
 
