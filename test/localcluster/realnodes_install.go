@@ -31,6 +31,12 @@ var podPrograms = []struct{ image, workload string }{
 	{"jobset-controller", "deployments/jobset-controller-manager"},
 }
 
+// agent is the image of the agent of in-place restarts, which runs in pods of users. AgentImage is its name on real nodes.
+const (
+	agent      = "jobset-restart-agent"
+	AgentImage = agent + ":" + podVersion
+)
+
 // install installs our programs as pods, by the manifests of artifacts/overlays/embedded, as docs/installation.md describes it.
 func (c *supervisor) install(ctx context.Context) error {
 	for _, step := range []func(context.Context) error{c.prepareInstallation, c.applyManifests} {
@@ -59,8 +65,8 @@ func (c *supervisor) ownImages(context.Context) error {
 		return fmt.Errorf("our images do not build: %w", err)
 	}
 	for _, n := range c.realNodeList() {
-		for _, p := range podPrograms {
-			if err := n.importImage(c.path("images", p.image+".tar")); err != nil {
+		for _, image := range []string{podPrograms[0].image, podPrograms[1].image, agent} {
+			if err := n.importImage(c.path("images", image+".tar")); err != nil {
 				return err
 			}
 		}

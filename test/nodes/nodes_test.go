@@ -40,9 +40,13 @@ func TestMain(m *testing.M) {
 	suite.Main("nodes", func() (int, error) { return runSuite(m) })
 }
 
+// gates are those of features that tests use and that are off by default.
+const gates = "--feature-gates=InPlaceRestart=true"
+
 func runSuite(m *testing.M) (int, error) {
 	var err error
-	shared, err = localcluster.New(".cluster-nodes-e2e", "JOBSET_NODES_CLUSTER_DIR", "CLUSTER_REAL_NODES=2", "CLUSTER_NODES=0")
+	shared, err = localcluster.New(".cluster-nodes-e2e", "JOBSET_NODES_CLUSTER_DIR", "CLUSTER_REAL_NODES=2", "CLUSTER_NODES=0",
+		"CLUSTER_APISERVER_ARGS="+gates, "CLUSTER_CONTROLLER_ARGS="+gates)
 	if err != nil {
 		return 0, err
 	}

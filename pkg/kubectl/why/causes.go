@@ -73,6 +73,7 @@ const (
 	UnschedulableTaint         Cause = "UnschedulableTaint"
 	UnschedulableAffinity      Cause = "UnschedulableAffinity"
 	UnschedulableResources     Cause = "UnschedulableResources"
+	RestartRulesMissing        Cause = "RestartRulesMissing"
 	Unschedulable              Cause = "Unschedulable"
 	PodGroupWaits              Cause = "PodGroupWaits"
 	SchedulerSilent            Cause = "SchedulerSilent"
@@ -124,7 +125,7 @@ var Causes = []Cause{
 	PodsRefusedBySecurity, PodsRefusedByQuota, PodsRefusedByWebhook, PodCreationFailed,
 	NodeLost, TerminatingPodsBlock, UnboundClaim, SchedulingGate,
 	NodesUnknown, NoFreeDomain, TopologyLabelMissing, TooFewDomains, DomainsUnsuitable, DomainsLackRoom, DomainLostNodes, DomainFull,
-	UnschedulableTaint, UnschedulableAffinity, UnschedulableResources, Unschedulable, PodGroupWaits, SchedulerSilent, ImagePull, ContainerConfig, VolumeMount, OutOfMemory, Evicted, Preempted,
+	UnschedulableTaint, UnschedulableAffinity, UnschedulableResources, RestartRulesMissing, Unschedulable, PodGroupWaits, SchedulerSilent, ImagePull, ContainerConfig, VolumeMount, OutOfMemory, Evicted, Preempted,
 	ServiceForeign, ServiceMissing, CoordinatorWithoutHostname, RevisionMixed,
 	CauseUnknown,
 	MaxRestartsReached, GroupBackoff, GroupRestarts, CrashLoop, ExitCode, JobFailed, UpdateStuck,

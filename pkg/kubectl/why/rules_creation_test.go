@@ -216,7 +216,7 @@ func inGang(size int64) func(*Evidence) {
 func TestSchedulerReasons(t *testing.T) {
 	got := schedulerReasons("0/5 nodes are available: 1 node(s) had untolerated taint {a: b, c}, 2 Insufficient cpu, 2 node(s) were unschedulable. preemption: 0/5 nodes are available: 5 No preemption victims found.")
 	want := []schedulerReason{
-		{1, "node(s) had untolerated taint {a: b, c}", UnschedulableTaint, 1}, {2, "Insufficient cpu", UnschedulableResources, 3}, {2, "node(s) were unschedulable", UnschedulableTaint, 1},
+		{1, "node(s) had untolerated taint {a: b, c}", UnschedulableTaint, 1}, {2, "Insufficient cpu", UnschedulableResources, 4}, {2, "node(s) were unschedulable", UnschedulableTaint, 1},
 	}
 	if diff := cmp.Diff(want, got, cmp.AllowUnexported(schedulerReason{})); diff != "" {
 		t.Errorf("reasons (-want +got):\n%s", diff)

@@ -80,6 +80,9 @@ func (d *diagnosis) maxRestarts(c *metav1.Condition, cause *jobsetv1alpha2.Failu
 		Evidence: append([]Fact{conditionFact(d.set(), c)}, history...),
 		Commands: []string{d.plugin("timeline %s", js.Name), d.plugin("logs %s --first-failed", js.Name), d.runAgain()},
 	}
+	if policy := js.Spec.FailurePolicy; policy != nil && policy.RestartStrategy == jobsetv1alpha2.RestartStrategyInPlaceRestart {
+		f.Summary = fmt.Sprintf("failed %s: maxRestarts is reached (%s, in place or of Jobs)", when, count(limit, "restart"))
+	}
 	if limit == 0 {
 		f.Summary = fmt.Sprintf("failed %s: maxRestarts is 0, so the first failure ends the set", when)
 	}

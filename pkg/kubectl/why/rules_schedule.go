@@ -153,6 +153,8 @@ func (d *diagnosis) noNodeFits(f *Finding, pod *corev1.Pod, n int, message strin
 			f.Evidence = append(f.Evidence, Fact{Object: object("pod", pod.Name), Text: "node selector " + strings.Join(wants, ",")})
 			f.Commands = append(f.Commands, "kubectl get nodes -l "+strings.Join(wants, ","))
 		}
+	case RestartRulesMissing:
+		oldNodes(f, n)
 	default:
 		f.Summary = fmt.Sprintf("%s cannot be scheduled: %s", count(n, "pod"), detail)
 	}

@@ -59,12 +59,14 @@ func schedulerCause(text string) (Cause, int) {
 		return UnschedulableTaint, 1
 	case has("affinity/selector", "node affinity", "node selector", "didn't match the requested node name"):
 		return UnschedulableAffinity, 2
+	case has("required features"):
+		return RestartRulesMissing, 3
 	case has("Insufficient", "Too many pods", "free ports", "cannot allocate"):
-		return UnschedulableResources, 3
+		return UnschedulableResources, 4
 	case has("volume", "persistent"):
-		return UnboundClaim, 4
+		return UnboundClaim, 5
 	case has("affinity", "topology spread"):
-		return UnschedulableAffinity, 5
+		return UnschedulableAffinity, 6
 	}
 	return Unschedulable, 0
 }
@@ -89,6 +91,9 @@ func (d *diagnosis) unschedulable(pod *corev1.Pod, message string) Cause {
 		if r.stage > best.stage {
 			best = r
 		}
+	}
+	if best.cause == RestartRulesMissing && !restartsAllContainers(&pod.Spec) {
+		return Unschedulable // kubelets declare other features too
 	}
 	return best.cause
 }

@@ -8,9 +8,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"os/signal"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
@@ -20,6 +22,8 @@ import (
 const usage = `usage: program                    wait for SIGTERM
        program exit CODE          end with this exit code
        program fill               take memory until something ends it
+       program work               write "begins", and wait for SIGTERM
+       program -c COMMAND         run a command of words without quotes, as a shell does
        program meet NAME...       end once this pod and each of those with these names have spoken to each other
        program append FILE LINES  add a line to the file, and succeed if it has LINES then; any is any number
        program serve              answer requests over HTTP until it is told to end or not to be ready; with LWS_GROUP_SIZE, for a group
@@ -36,27 +40,45 @@ func main() {
 	os.Exit(code)
 }
 
-func run(ctx context.Context, args []string) (int, error) {
-	switch {
-	case len(args) == 0:
+// commands are those of the usage, with the number of their arguments.
+var commands = map[string]struct {
+	least, most int
+	run         func(ctx context.Context, args []string) (int, error)
+}{
+	"exit": {1, 1, func(_ context.Context, args []string) (int, error) { return strconv.Atoi(args[0]) }},
+	"fill": {0, 0, func(ctx context.Context, _ []string) (int, error) { return fill(ctx), nil }},
+	"work": {0, 0, func(ctx context.Context, _ []string) (int, error) {
+		fmt.Println("begins")
 		<-ctx.Done()
 		return 0, nil
-	case args[0] == "exit" && len(args) == 2:
-		return strconv.Atoi(args[1])
-	case args[0] == "fill" && len(args) == 1:
-		return fill(ctx), nil
-	case args[0] == "meet" && len(args) > 1:
-		return codeOf(meet(ctx, args[1:]))
-	case args[0] == "append" && len(args) == 3:
-		return codeOf(appendLine(args[1], args[2]))
-	case args[0] == "serve" && len(args) == 1:
-		return serve(ctx)
-	case args[0] == "load" && len(args) == 2:
-		return codeOf(load(ctx, args[1]))
-	case args[0] == "allreduce":
-		return work(ctx, args[1:])
+	}},
+	"-c":        {1, 1, func(_ context.Context, args []string) (int, error) { return shell(args[0]) }},
+	"meet":      {1, math.MaxInt, func(ctx context.Context, args []string) (int, error) { return codeOf(meet(ctx, args)) }},
+	"append":    {2, 2, func(_ context.Context, args []string) (int, error) { return codeOf(appendLine(args[0], args[1])) }},
+	"serve":     {0, 0, func(ctx context.Context, _ []string) (int, error) { return serve(ctx) }},
+	"load":      {1, 1, func(ctx context.Context, args []string) (int, error) { return codeOf(load(ctx, args[0])) }},
+	"allreduce": {0, math.MaxInt, work},
+}
+
+func run(ctx context.Context, args []string) (int, error) {
+	if len(args) == 0 {
+		<-ctx.Done()
+		return 0, nil
 	}
-	return 2, errors.New(usage)
+	command, known := commands[args[0]]
+	if n := len(args) - 1; !known || n < command.least || n > command.most {
+		return 2, errors.New(usage)
+	}
+	return command.run(ctx, args[1:])
+}
+
+// shell becomes the program that the command names.
+func shell(command string) (int, error) {
+	words := strings.Fields(command)
+	if len(words) == 0 {
+		return 2, errors.New(usage)
+	}
+	return 1, syscall.Exec(words[0], words, os.Environ())
 }
 
 // terminated is the exit code of programs that must not count as completed when they are stopped by SIGTERM.

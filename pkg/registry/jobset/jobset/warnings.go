@@ -4,6 +4,9 @@
 package jobset
 
 import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
 
@@ -94,12 +97,25 @@ func (w *warner) policies(spec *jobset.JobSetSpec, path *field.Path) {
 		w.Add(path.Child("failurePolicy", "maxRestarts"), "%d means the same as 0; use 0 for no restarts", n)
 	}
 	if validation.UsesInPlaceRestart(spec) {
+		w.restartRules(spec, path)
 		return // this strategy asks for the highest backoffLimit
 	}
 	for i := range spec.ReplicatedJobs {
 		if limit := ptr.Deref(spec.ReplicatedJobs[i].Template.Spec.BackoffLimit, 0); limit > 0 {
 			w.Add(path.Child("replicatedJobs").Index(i).Child("template", "spec", "backoffLimit"),
 				"the failure policy takes effect only after %d retries of pods; use 0 to act on the first failure", limit)
+		}
+	}
+}
+
+// restartRules warns of pods whose containers nothing starts again: the failure of one is that of its pod, which is recreated.
+func (w *warner) restartRules(spec *jobset.JobSetSpec, path *field.Path) {
+	ruled := func(c corev1.Container) bool { return len(c.RestartPolicyRules) > 0 }
+	for i := range spec.ReplicatedJobs {
+		pod := &spec.ReplicatedJobs[i].Template.Spec.Template.Spec
+		if len(pod.Containers) > 0 && !slices.ContainsFunc(pod.Containers, ruled) {
+			w.Add(path.Child("replicatedJobs").Index(i).Child("template", "spec", "template", "spec", "containers"),
+				"without restartPolicyRules, pods that fail are recreated and do not restart in place")
 		}
 	}
 }

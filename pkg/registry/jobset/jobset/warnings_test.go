@@ -174,7 +174,7 @@ var warningCases = map[string]struct {
 		want:   []string{"metadata.annotations[jobset-apiserver.io/avoid-failed-nodes]: has an effect only when the set is retried; add a failurePolicy that restarts it"},
 	},
 	"nodes to avoid when pods stay on their nodes": {
-		change: all(failurePolicy(api.RestartStrategyInPlaceRestart, 1), annotated(onSet, api.AvoidFailedNodesKey, "1h")),
+		change: all(failurePolicy(api.RestartStrategyInPlaceRestart, 1), restartRules, annotated(onSet, api.AvoidFailedNodesKey, "1h")),
 		want:   []string{"metadata.annotations[jobset-apiserver.io/avoid-failed-nodes]: has no effect on restarts in place, because pods stay on their nodes"},
 	},
 	"nodes to avoid in restarts":                             {change: all(failurePolicy(api.RestartStrategyRecreate, 1), annotated(onSet, api.AvoidFailedNodesKey, "1h"))},
@@ -182,7 +182,21 @@ var warningCases = map[string]struct {
 	"no retries of pods below a failure policy":              {change: all(backoff(0), failurePolicy(api.RestartStrategyRecreate, 1))},
 	"retries left to the Job API":                            {change: failurePolicy(api.RestartStrategyRecreate, 1)},
 	"retries of pods without a failure policy":               {change: backoff(3)},
-	"retries that the restart strategy InPlaceRestart needs": {change: all(backoff(3), failurePolicy(api.RestartStrategyInPlaceRestart, 1))},
+	"retries that the restart strategy InPlaceRestart needs": {change: all(backoff(3), failurePolicy(api.RestartStrategyInPlaceRestart, 1), restartRules)},
+	"restarts in place without rules": {
+		change: failurePolicy(api.RestartStrategyInPlaceRestart, 1),
+		want:   []string{"spec.replicatedJobs[0].template.spec.template.spec.containers: without restartPolicyRules, pods that fail are recreated and do not restart in place"},
+	},
+}
+
+// restartRules gives the containers of all pods rules by which they restart in place.
+func restartRules(js *api.JobSet) {
+	for i := range js.Spec.ReplicatedJobs {
+		containers := js.Spec.ReplicatedJobs[i].Template.Spec.Template.Spec.Containers
+		for j := range containers {
+			containers[j].RestartPolicyRules = []corev1.ContainerRestartRule{{Action: corev1.ContainerRestartRuleActionRestart}}
+		}
+	}
 }
 
 func TestWarningsOnCreate(t *testing.T) {

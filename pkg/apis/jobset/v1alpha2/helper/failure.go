@@ -21,6 +21,10 @@ import (
 // signalBase is what a shell, and a container runtime, adds to the number of the signal that ended a process.
 const signalBase, maxSignal = 128, 64
 
+// reasonRemovedToRestart is what kubelet notes, with an exit code of its own and without a time, of containers that it removes because a rule of another one
+// restarts all containers of the pod.
+const reasonRemovedToRestart = "RestartingAllContainers"
+
 // PodFailure is the first failure in a pod.
 type PodFailure struct {
 	// Cause is all of the cause but its Job and its time.
@@ -103,7 +107,7 @@ func firstTermination(pod *corev1.Pod) (name string, first *corev1.ContainerStat
 	stopped, together := stopTime(pod), restartsTogether(pod)
 	note := func(container string, ended *corev1.ContainerStateTerminated) {
 		switch {
-		case ended.ExitCode == 0:
+		case ended.ExitCode == 0 || ended.Reason == reasonRemovedToRestart:
 		case first == nil || ended.FinishedAt.Before(&first.FinishedAt),
 			together && ended.FinishedAt.Equal(&first.FinishedAt) && wasKilled(first) && !wasKilled(ended):
 			name, first = container, ended

@@ -44,3 +44,21 @@ func TestFirstFailureOfPodThatRestartsAllContainers(t *testing.T) {
 		})
 	}
 }
+
+// TestContainersRemovedToRestart has a worker whose failure restarts all containers of its pod. Those that kubelet removes for that have not failed.
+func TestContainersRemovedToRestart(t *testing.T) {
+	removed := corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 137, Reason: "RestartingAllContainers"}}
+	failed := corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 3, Reason: "Error", FinishedAt: metav1.Unix(1000, 0)}}
+	pod := &corev1.Pod{Status: corev1.PodStatus{
+		Phase:                 corev1.PodRunning,
+		InitContainerStatuses: []corev1.ContainerStatus{{Name: "agent", LastTerminationState: removed}},
+		ContainerStatuses:     []corev1.ContainerStatus{{Name: "worker", LastTerminationState: failed}},
+	}}
+	if got := FailureOfPod(pod); got == nil || got.Cause.Container != "worker" || *got.Cause.ExitCode != 3 {
+		t.Errorf("got %+v, want the worker", got)
+	}
+	pod.Status.ContainerStatuses = nil
+	if got := FailureOfPod(pod); got != nil {
+		t.Errorf("got %+v, want nothing", got)
+	}
+}
