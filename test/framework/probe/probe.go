@@ -99,6 +99,7 @@ func (p *Probe) prepare(ctx context.Context) error {
 	return nil
 }
 
+// operation is a kind of request, which is sent again and again, with a number that grows.
 type operation struct {
 	name string
 	do   func(ctx context.Context, n int) error
