@@ -75,9 +75,10 @@ node-up: ## Start a cluster of two real nodes, with our programs as pods. Needs 
 node-down: ## Stop the cluster of real nodes, and remove all that is left of it.
 	@$(node_cluster) hack/cluster.sh down
 
+# These tests mostly wait for kubelets, so more of them run at a time than there are cores.
 .PHONY: node-e2e
 node-e2e: build ## Run workloads in real containers on two real nodes. Needs root.
-	$(call run_suites,,./test/nodes/...)
+	$(call run_suites,-parallel 8,./test/nodes/...)
 
 .PHONY: test
 test: unit suites ## Run all tests.

@@ -64,14 +64,27 @@ func (c *supervisor) ownImages(context.Context) error {
 	if err := cmd.Run(); err != nil {
 		return fmt.Errorf("our images do not build: %w", err)
 	}
-	for _, n := range c.realNodeList() {
-		for _, image := range []string{podPrograms[0].image, podPrograms[1].image, agent} {
-			if err := n.importImage(c.path("images", image+".tar")); err != nil {
-				return err
+	return c.importImages()
+}
+
+// importImages makes our images known to all nodes at the same time: unpacking them waits for the disk.
+func (c *supervisor) importImages() error {
+	nodes := c.realNodeList()
+	imported := make(chan error, len(nodes))
+	for _, n := range nodes {
+		go func() {
+			var errs []error
+			for _, image := range []string{podPrograms[0].image, podPrograms[1].image, agent} {
+				errs = append(errs, n.importImage(c.path("images", image+".tar")))
 			}
-		}
+			imported <- errors.Join(errs...)
+		}()
 	}
-	return nil
+	var errs []error
+	for range nodes {
+		errs = append(errs, <-imported)
+	}
+	return errors.Join(errs...)
 }
 
 // ownVolume makes the volume of our store: a directory on this machine, for pods on the first node.
