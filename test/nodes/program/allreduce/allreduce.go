@@ -30,7 +30,7 @@ type Config struct {
 	Steps, Elements, Every int
 	// StepTime is how long a step waits, in place of work.
 	StepTime time.Duration
-	// Patience is how long a worker that has lost a neighbour waits to be restarted before it fails.
+	// Patience is how long a worker that has lost a neighbor waits to be restarted before it fails.
 	Patience time.Duration
 	// Port is where workers listen.
 	Port int
@@ -51,7 +51,7 @@ func Parse(args []string) (Config, error) {
 	flags.IntVar(&c.Elements, "elements", 64, "length of the vectors")
 	flags.IntVar(&c.Every, "checkpoint-every", 10, "steps from one checkpoint to the next")
 	flags.DurationVar(&c.StepTime, "step-time", 0, "how long each step waits")
-	flags.DurationVar(&c.Patience, "patience", time.Minute, "how long a worker that has lost a neighbour waits to be restarted")
+	flags.DurationVar(&c.Patience, "patience", time.Minute, "how long a worker that has lost a neighbor waits to be restarted")
 	flags.IntVar(&c.Port, "port", 7001, "port of the workers")
 	if err := flags.Parse(args); err != nil {
 		return c, err
@@ -69,7 +69,7 @@ func (c Config) validate() error {
 	if c.Name == "" || c.Subdomain == "" || c.Dir == "" {
 		return errors.New("--name, --subdomain and --checkpoints must be set")
 	}
-	if c.Jobs < 1 || c.Pods < 1 || c.Workers() < 2 || c.Steps < 1 || c.Elements < 1 || c.Every < 1 {
+	if min(c.Jobs, c.Pods, c.Steps, c.Elements, c.Every) < 1 || c.Workers() < 2 {
 		return errors.New("there must be two workers or more, and one or more of steps, elements and --checkpoint-every")
 	}
 	if c.Job < 0 || c.Job >= c.Jobs || c.Pod < 0 || c.Pod >= c.Pods {
@@ -116,7 +116,7 @@ func Run(ctx context.Context, c Config) error {
 	if err == nil || ctx.Err() != nil {
 		return err
 	}
-	// The neighbour has ended, which says why it did; if this worker failed as well, the first cause would be the faster one.
+	// The neighbor has ended, which says why it did; if this worker failed as well, the first cause would be the faster one.
 	fmt.Printf("the ring is broken: %v\n", err)
 	select {
 	case <-ctx.Done():

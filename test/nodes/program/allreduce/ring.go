@@ -25,7 +25,7 @@ const (
 	dialPause   = 100 * time.Millisecond
 )
 
-// join connects the worker with its neighbours. Workers of another attempt, which have not ended yet or are not known to have ended, are turned away.
+// join connects the worker with its neighbors. Workers of another attempt, which have not ended yet or are not known to have ended, are turned away.
 func join(ctx context.Context, c Config) (*ring, error) {
 	listener, err := net.Listen("tcp", c.listen())
 	if err != nil {
