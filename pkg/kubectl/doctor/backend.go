@@ -28,11 +28,9 @@ func serviceExists(_ context.Context, p *patient) finding {
 	if name == "" {
 		return unknown("no APIService names a Service for JobSets")
 	}
-	for i, kind := range outage.Kinds() {
-		if other := p.services[i]; other != nil && backend(other) != "" && backend(other) != namespace+"/"+name {
-			return finding{status: Fail, certain: true, fix: pointTo(outage.Name(kind), namespace, name),
-				message: fmt.Sprintf("APIService %s points to Service %s, but JobSets are served by Service %s/%s", outage.Name(kind), backend(other), namespace, name)}
-		}
+	if other := p.elsewhere(namespace + "/" + name); other != nil {
+		return finding{status: Fail, certain: true, fix: pointTo(other.GetName(), namespace, name),
+			message: fmt.Sprintf("APIService %s points to Service %s, but JobSets are served by Service %s/%s", other.GetName(), backend(other), namespace, name)}
 	}
 	jobsets := outage.Name(outage.Kinds()[0])
 	switch {
@@ -45,6 +43,11 @@ func serviceExists(_ context.Context, p *patient) finding {
 		return finding{status: Fail, certain: true, fix: pointTo(jobsets, "jobset-system", serverName),
 			message: fmt.Sprintf("APIService %s points to Service %s/%s, which is none of jobset-apiserver: it lacks the label %s=%s", jobsets, namespace, name, nameLabel, serverName)}
 	}
+	return p.portExists(jobsets)
+}
+
+// portExists checks that the Service has the port that the APIService names.
+func (p *patient) portExists(jobsets string) finding {
 	port, found, _ := unstructured.NestedInt64(p.services[0].Object, "spec", "service", "port")
 	if !found {
 		port = 443
@@ -54,7 +57,17 @@ func serviceExists(_ context.Context, p *patient) finding {
 			return p.selected()
 		}
 	}
-	return finding{status: Fail, certain: true, message: fmt.Sprintf("APIService %s points to port %d, which Service %s/%s does not have", jobsets, port, namespace, name), fix: applyServices}
+	return finding{status: Fail, certain: true, message: fmt.Sprintf("APIService %s points to port %d, which Service %s/%s does not have", jobsets, port, p.service.Namespace, p.service.Name), fix: applyServices}
+}
+
+// elsewhere is an APIService that names another Service; nil if none does.
+func (p *patient) elsewhere(service string) *unstructured.Unstructured {
+	for _, other := range p.services {
+		if other != nil && backend(other) != "" && backend(other) != service {
+			return other
+		}
+	}
+	return nil
 }
 
 // pointTo is a command that makes an APIService point to a Service.

@@ -161,6 +161,13 @@ func (i *installation) built(t *testing.T) cluster {
 	if i.webhook != nil {
 		c.objects = append(c.objects, i.webhook)
 	}
+	i.answer(t, &c)
+	return c
+}
+
+// answer lets the server say how it is, unless a fault says something else.
+func (i *installation) answer(t *testing.T, c *cluster) {
+	t.Helper()
 	if c.answers == nil {
 		c.answers = map[string]answer{}
 	}
@@ -174,5 +181,4 @@ func (i *installation) built(t *testing.T) cluster {
 			c.answers[healthPath] = answer{code: http.StatusOK, body: body}
 		}
 	}
-	return c
 }

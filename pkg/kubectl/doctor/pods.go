@@ -94,13 +94,7 @@ func (p *patient) judge(program string, pods []corev1.Pod) (finding, *corev1.Pod
 		return finding{status: Fail, certain: true, message: fmt.Sprintf("there are no pods of %s in namespace %s", program, p.namespace),
 			fix: fmt.Sprintf("kubectl -n %s describe deployments,statefulsets,replicasets -l %s=%s", p.namespace, nameLabel, program)}, nil
 	}
-	// What only its probe keeps from working says least about the cause.
-	slices.SortStableFunc(ill, func(a, b ailment) int {
-		if a.unready != b.unready {
-			return map[bool]int{true: 1, false: -1}[a.unready]
-		}
-		return strings.Compare(a.pod.Name, b.pod.Name)
-	})
+	slices.SortStableFunc(ill, clearerFirst)
 	f := finding{status: Fail, certain: !ill[0].unready, message: "pod " + ill[0].pod.Name + " " + ill[0].message, fix: fmt.Sprintf("kubectl -n %s %s", p.namespace, ill[0].verb)}
 	if more := len(ill) - 1; more > 0 {
 		f.message += fmt.Sprintf(" (and %s)", cli.Count(more, "other pod"))
@@ -113,6 +107,14 @@ func (p *patient) judge(program string, pods []corev1.Pod) (finding, *corev1.Pod
 		return f, ill[0].pod
 	}
 	return f, nil
+}
+
+// clearerFirst sorts ailments: what only its probe keeps from working says least about the cause.
+func clearerFirst(a, b ailment) int {
+	if a.unready != b.unready {
+		return map[bool]int{true: 1, false: -1}[a.unready]
+	}
+	return strings.Compare(a.pod.Name, b.pod.Name)
 }
 
 // ailmentOf returns what keeps a pod from working; nil if it is ready.
