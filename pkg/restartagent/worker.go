@@ -23,7 +23,7 @@ type worker struct {
 	pid int
 	// ended gets the exit code.
 	ended chan int
-	// children are told by signals.
+	// children gets a signal when one has ended.
 	children chan os.Signal
 }
 

@@ -34,8 +34,8 @@ type Etcd struct {
 	args   []string
 }
 
-// StartEtcd runs an etcd with TLS.
-func (p *ControlPlane) StartEtcd(t testing.TB) *Etcd {
+// StartEtcd runs an etcd with TLS, and with further flags.
+func (p *ControlPlane) StartEtcd(t testing.TB, flags ...string) *Etcd {
 	t.Helper()
 	authority, err := NewAuthority("etcd")
 	if err != nil {
@@ -62,6 +62,7 @@ func (p *ControlPlane) StartEtcd(t testing.TB) *Etcd {
 		"--listen-peer-urls=" + peer, "--initial-advertise-peer-urls=" + peer, "--initial-cluster=default=" + peer,
 		"--cert-file=" + serverCert, "--key-file=" + serverKey, "--trusted-ca-file=" + ca, "--client-cert-auth",
 	}
+	e.args = append(e.args, flags...)
 	e.Launch(t)
 	return e
 }

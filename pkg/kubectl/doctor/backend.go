@@ -28,10 +28,6 @@ func serviceExists(_ context.Context, p *patient) finding {
 	if name == "" {
 		return unknown("no APIService names a Service for JobSets")
 	}
-	if other := p.elsewhere(namespace + "/" + name); other != nil {
-		return finding{status: Fail, certain: true, fix: pointTo(other.GetName(), namespace, name),
-			message: fmt.Sprintf("APIService %s points to Service %s, but JobSets are served by Service %s/%s", other.GetName(), backend(other), namespace, name)}
-	}
 	jobsets := outage.Name(outage.Kinds()[0])
 	switch {
 	case apierrors.IsNotFound(p.backendErr):
@@ -42,6 +38,11 @@ func serviceExists(_ context.Context, p *patient) finding {
 	case p.service.Spec.Type != corev1.ServiceTypeExternalName && p.service.Name != serverName && p.service.Labels[nameLabel] != serverName:
 		return finding{status: Fail, certain: true, fix: pointTo(jobsets, "jobset-system", serverName),
 			message: fmt.Sprintf("APIService %s points to Service %s/%s, which is none of jobset-apiserver: it lacks the label %s=%s", jobsets, namespace, name, nameLabel, serverName)}
+	}
+	// Only now is it known which of two different Services is the right one.
+	if other := p.elsewhere(namespace + "/" + name); other != nil {
+		return finding{status: Fail, certain: true, fix: pointTo(other.GetName(), namespace, name),
+			message: fmt.Sprintf("APIService %s points to Service %s, but JobSets are served by Service %s/%s", other.GetName(), backend(other), namespace, name)}
 	}
 	return p.portExists(jobsets)
 }

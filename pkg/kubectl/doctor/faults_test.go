@@ -160,6 +160,13 @@ func TestFaultsOfTheWay(t *testing.T) {
 			i.webhook = nil
 			i.unavailable("MissingEndpoints", "x")
 		}, "service", Fail, "APIService v1alpha2.jobset.x-k8s.io points to Service jobset-system/elsewhere, which is none of jobset-apiserver", "kubectl patch apiservice v1alpha2.jobset.x-k8s.io"},
+		"APIService of a Service that does not exist, unlike others": {func(_ *testing.T, i *installation) {
+			_ = unstructured.SetNestedField(i.registered[0].Object, "elsewhere", "spec", "service", "name")
+			i.unavailable("ServiceNotFound", "x")
+		}, "service", Fail, "APIService v1alpha2.jobset.x-k8s.io points to Service jobset-system/elsewhere, which does not exist", "kubectl patch apiservice v1alpha2.jobset.x-k8s.io"},
+		"another APIService of another Service": {func(_ *testing.T, i *installation) {
+			_ = unstructured.SetNestedField(i.registered[1].Object, "elsewhere", "spec", "service", "name")
+		}, "service", Fail, "points to Service jobset-system/elsewhere, but JobSets are served by Service jobset-system/jobset-apiserver", "kubectl patch apiservice"},
 		"APIService of no Service": {func(_ *testing.T, i *installation) {
 			i.service = nil
 			i.unavailable("ServiceNotFound", "service/jobset-apiserver in \"jobset-system\" is not present")
