@@ -64,7 +64,9 @@ func (s *system) answer(r *http.Request) (answer Answer) {
 	}
 	parser.Inspect(expression, func(node parser.Node, _ []parser.Node) error {
 		if selector, ok := node.(*parser.VectorSelector); ok {
-			if series, _, err := s.query(r, selector.String()); err != nil || series == 0 {
+			// What was there a while ago counts: a series of a past moment has done its part.
+			recent := "last_over_time(" + selector.String() + "[10m])"
+			if series, _, err := s.query(r, recent); err != nil || series == 0 {
 				answer.Empty = append(answer.Empty, selector.String())
 			}
 		}

@@ -40,8 +40,14 @@ func runSuite(m *testing.M) (code int, err error) {
 		return 0, err
 	}
 	defer os.RemoveAll(filepath.Dir(policy))
+	// Metrics of backups exist only with a directory for them.
+	backups, err := os.MkdirTemp("", "e2e-backups-")
+	if err != nil {
+		return 0, err
+	}
+	defer os.RemoveAll(backups)
 	shared, err = localcluster.New(".cluster-e2e", "JOBSET_E2E_CLUSTER_DIR",
-		"CLUSTER_AUDIT_POLICY="+policy, "CLUSTER_APISERVER_ARGS="+localcluster.ShortShutdown)
+		"CLUSTER_AUDIT_POLICY="+policy, "CLUSTER_APISERVER_ARGS="+localcluster.ShortShutdown+" --backup-dir="+backups)
 	if err != nil {
 		return 0, err
 	}

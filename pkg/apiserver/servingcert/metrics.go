@@ -36,7 +36,12 @@ var (
 	}, []string{"result"})
 )
 
-func init() { legacyregistry.MustRegister(authorityEnd, bundleWrites, passes) }
+func init() {
+	legacyregistry.MustRegister(authorityEnd, bundleWrites, passes)
+	for _, result := range []string{"ok", "error"} {
+		passes.WithLabelValues(result) // is there at 0, so that a first error is an increase
+	}
+}
 
 func countPass(err error) {
 	result := "ok"

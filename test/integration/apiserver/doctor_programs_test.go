@@ -9,6 +9,7 @@ import (
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -46,9 +47,14 @@ var rightsFaults = map[string]func(ward){
 // writeLease ends the controller and changes its lease.
 func (w ward) writeLease(change func(*coordinationv1.Lease)) {
 	w.Helper()
+	leases := plane.Kube.CoordinationV1().Leases(apiservice.Namespace)
+	held := func(ctx context.Context) error {
+		_, err := leases.Get(ctx, helper.ControllerLease, metav1.GetOptions{})
+		return err
+	}
+	framework.Eventually(w, time.Minute, "the controller holds its lease", held)
 	w.controller.Kill()
 	w.Cleanup(func() { w.startController(w.suite) })
-	leases := plane.Kube.CoordinationV1().Leases(apiservice.Namespace)
 	lease, err := leases.Get(w.Context(), helper.ControllerLease, metav1.GetOptions{})
 	if err != nil {
 		w.Fatal(err)
@@ -58,7 +64,8 @@ func (w ward) writeLease(change func(*coordinationv1.Lease)) {
 		w.Fatal(err)
 	}
 	w.Cleanup(func() { // so that the next controller need not wait until the lease ends
-		if err := leases.Delete(context.WithoutCancel(w.Context()), helper.ControllerLease, metav1.DeleteOptions{}); err != nil {
+		err := leases.Delete(context.WithoutCancel(w.Context()), helper.ControllerLease, metav1.DeleteOptions{})
+		if err != nil && !apierrors.IsNotFound(err) {
 			w.Error(err)
 		}
 	})
@@ -69,7 +76,7 @@ var controllerFaults = map[string]func(ward){
 		w.writeLease(func(lease *coordinationv1.Lease) {
 			lease.Spec.RenewTime = ptr.To(metav1.NewMicroTime(time.Now().Add(-2 * time.Hour)))
 		})
-		w.finds("controller", "fail", "get deployments,statefulsets", "no controller works: ", "renewed it 2h ago", "there are no pods of jobset-controller")
+		w.finds("controller", "fail", "describe deployments,statefulsets", "no controller works: ", "renewed it 12", "there are no pods of jobset-controller")
 	},
 	"controller of an old version": func(w ward) {
 		w.writeLease(func(lease *coordinationv1.Lease) {
