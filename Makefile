@@ -80,6 +80,10 @@ node-down: ## Stop the cluster of real nodes, and remove all that is left of it.
 node-e2e: build ## Run workloads in real containers on two real nodes. Needs root.
 	$(call run_suites,-parallel 8,./test/nodes/...)
 
+.PHONY: helm-e2e
+helm-e2e: ## Install, upgrade and uninstall the Helm chart on a real node. Needs root.
+	$(call run_suites,,./test/helm/...)
+
 .PHONY: test
 test: unit suites ## Run all tests.
 

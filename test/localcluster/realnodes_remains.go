@@ -99,14 +99,27 @@ func (c *supervisor) removeControlGroups() error {
 		return err
 	}
 	var errs []error
+	deadline := time.Now().Add(30 * time.Second)
 	for _, container := range containers {
 		groups, err := filepath.Glob(filepath.Join("/sys/fs/cgroup", "*", "k8s.io", filepath.Base(container)))
 		errs = append(errs, err)
 		for _, group := range groups {
-			if err := syscall.Rmdir(group); err != nil && !errors.Is(err, syscall.ENOENT) {
-				errs = append(errs, fmt.Errorf("%s: %w", group, err))
-			}
+			errs = append(errs, removeControlGroup(group, deadline))
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// removeControlGroup removes one. It is busy until its last process is gone, which takes a moment after that was killed.
+func removeControlGroup(group string, deadline time.Time) error {
+	for {
+		err := syscall.Rmdir(group)
+		switch {
+		case err == nil, errors.Is(err, syscall.ENOENT):
+			return nil
+		case !errors.Is(err, syscall.EBUSY) || time.Now().After(deadline):
+			return fmt.Errorf("%s: %w", group, err)
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
 }

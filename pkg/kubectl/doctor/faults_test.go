@@ -246,7 +246,7 @@ func TestFaultsOfThePrograms(t *testing.T) {
 		}, "server", Fail,
 			"server-0 is not ready: client-ca (not loaded)", "logs server-0"},
 		"etcd down": {func(_ *testing.T, i *installation) {
-			i.health.Unready = []selfcheck.Problem{{Name: "etcd", Message: "timeout"}}
+			i.health.Unready = []selfcheck.Problem{{Name: "etcd", Message: "timeout"}, {Name: "etcd-readiness", Message: "timeout"}}
 			i.health.Etcd = []selfcheck.Member{{Endpoint: "https://etcd-0:2379", Error: "connection refused"}}
 		}, "etcd", Fail, "no member of etcd answers: https://etcd-0:2379: connection refused", "get pods"},
 		"one member down": {func(_ *testing.T, i *installation) {

@@ -6,6 +6,7 @@ package doctor
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -44,7 +45,7 @@ func server(_ context.Context, p *patient) finding {
 	if len(p.health.Unready) == 0 {
 		return good("%s is ready", p.health.Server)
 	}
-	if only := p.health.Unready[0]; len(p.health.Unready) == 1 && (only.Name == "etcd" || only.Name == "etcd-readiness") {
+	if !slices.ContainsFunc(p.health.Unready, func(c selfcheck.Problem) bool { return !slices.Contains(etcdChecks, c.Name) }) {
 		f := unknown("%s is not ready; the check etcd says why", p.health.Server)
 		f.cause = "etcd"
 		return f
