@@ -117,12 +117,12 @@ var lastFaults = map[string]func(ward){
 	},
 	"etcd is nearly full": func(w ward) {
 		client := w.etcd.Client(w)
-		for i := range 13 {
+		for i := range 57 { // 81 %, in a file that grows by 16 MiB at a time
 			if _, err := client.Put(w.Context(), fmt.Sprintf("/fill/%d", i), string(make([]byte, 1<<20))); err != nil {
 				w.Fatal(err)
 			}
 		}
-		w.finds("etcd", "warn", "", "is nearly full: ", "% of its quota of 16 MiB in use")
+		w.finds("etcd", "warn", "", "is nearly full: ", "% of its quota of 70 MiB in use")
 	},
 	"the server refuses its store": func(w ward) {
 		server := plane.LaunchServer(w, withWitness(plane.StartEtcd(w).Flags...)...)

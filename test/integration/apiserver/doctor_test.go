@@ -42,11 +42,11 @@ type clinic struct {
 	kubeconfig, nobody string
 }
 
-// newClinic starts both programs on an etcd of 16 MiB, and builds the plugin. All have the version of the server.
+// newClinic starts both programs on an etcd of 70 MiB, and builds the plugin. All have the version of the server.
 func newClinic(t *testing.T) *clinic {
 	t.Helper()
 	newInstallation(t)
-	c := &clinic{etcd: plane.StartEtcd(t, "--quota-backend-bytes=16777216")}
+	c := &clinic{etcd: plane.StartEtcd(t, "--quota-backend-bytes=73400320")}
 	dir := t.TempDir()
 	for program, to := range map[string]*string{"kubectl-jobset": &c.plugin, "controller": &c.manager} {
 		*to = filepath.Join(dir, program)
@@ -199,7 +199,7 @@ func TestDoctor(t *testing.T) {
 }
 
 // quickFaults are those that are always seeded. kube-apiserver looks at APIServices every half minute, so that all faults take several minutes.
-var quickFaults = []string{"caBundle wrong", "auth-delegator gone", "lease stale", "webhook missing", "etcd is nearly full"}
+var quickFaults = []string{"caBundle wrong", "auth-delegator gone", "lease stale", "webhook missing", "etcd is away"}
 
 // ca waits for the authority of a server that has just been started.
 func (w ward) ca(s *framework.Server) (content []byte) {
