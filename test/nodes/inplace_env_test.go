@@ -121,9 +121,15 @@ func processesOf(hostname string) (found []process) {
 	return found
 }
 
-// worker returns the process id of the worker of the pod; 0 if none runs.
+// worker returns the process id of the worker of the pod; 0 if none runs that has begun its work.
 func worker(hostname string) int {
-	return find(hostname, func(p process) bool { return p.args[0] == "/program" && len(p.args) > 1 && p.args[1] == "work" })
+	return find(hostname, func(p process) bool {
+		if p.args[0] != "/program" || len(p.args) < 2 || p.args[1] != "work" {
+			return false
+		}
+		name, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", p.pid))
+		return err == nil && strings.TrimSpace(string(name)) == "working"
+	})
 }
 
 // agentOf returns the process id of the agent of the pod; 0 if none runs.

@@ -116,12 +116,15 @@ func (e *env) asked(pod *corev1.Pod, path string) (answer string) {
 // end has a container that serves end with this exit code. That it does not answer any more is good too.
 func (e *env) end(pod *corev1.Pod, code int) {
 	e.Helper()
+	reached := false
 	framework.Eventually(e, 20*time.Second, pod.Name+" ends", func(ctx context.Context) error {
 		_, err := ask(ctx, pod, fmt.Sprintf("/exit?code=%d", code))
-		if errors.Is(err, syscall.ECONNREFUSED) {
-			return nil
+		// A container that has just started does not listen yet; one that was reached has ended.
+		if refused := errors.Is(err, syscall.ECONNREFUSED); !refused || !reached {
+			reached = reached || !refused
+			return err
 		}
-		return err
+		return nil
 	})
 }
 

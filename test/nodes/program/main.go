@@ -49,6 +49,10 @@ var commands = map[string]struct {
 	"fill": {0, 0, func(ctx context.Context, _ []string) (int, error) { return fill(ctx), nil }},
 	"work": {0, 0, func(ctx context.Context, _ []string) (int, error) {
 		fmt.Println("begins")
+		// The name says that signals are heeded from now on.
+		if err := os.WriteFile("/proc/self/comm", []byte("working"), 0o600); err != nil {
+			return 1, err
+		}
 		<-ctx.Done()
 		return 0, nil
 	}},
