@@ -122,16 +122,23 @@ func TestSlowDisk(t *testing.T) {
 	}
 }
 
+// unhealthy is how long /livez must fail before the kubelet restarts the server: failureThreshold times periodSeconds of the liveness
+// probe in artifacts/base.
+const unhealthy = 8 * 10 * time.Second
+
 // suffer asks the server for its health until clients got so many answers.
 func (f *fixture) suffer(answers int) {
 	f.Helper()
 	start, unready, probes := time.Now(), 0, 0
+	alive := start
 	for acknowledged := f.run.Acknowledged(); f.run.Acknowledged() < acknowledged+answers; probes++ {
 		if time.Since(start) > patience {
 			f.Fatalf("%d requests were answered in %s", f.run.Acknowledged()-acknowledged, patience)
 		}
-		if code, body := framework.Get(f.T, f.config(), "/livez"); code != http.StatusOK {
-			f.Errorf("/livez: %d %s", code, body)
+		if code, body := framework.Get(f.T, f.config(), "/livez"); code == http.StatusOK {
+			alive = time.Now()
+		} else if since := time.Since(alive); since > unhealthy/2 {
+			f.Fatalf("/livez fails for %s: %d %s", since.Round(time.Second), code, body)
 		}
 		if code, _ := framework.Get(f.T, f.config(), "/readyz"); code != http.StatusOK {
 			unready++
