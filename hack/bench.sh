@@ -18,6 +18,8 @@ FLAGS go to "jobset-bench run"; see "go run ./test/bench/cmd/jobset-bench run --
 Environment:
   BENCH_OUTPUT  directory for the results               (_output/bench, _output/bench-smoke)
   CLUSTER_BIN   directory with our two programs; without it they are built into bin/
+  CLUSTER_KUBE_CONTROLLER_MANAGER_ARGS, CLUSTER_KUBE_SCHEDULER_ARGS
+                flags for a cluster that is not stock, for a second column; docs/performance.md names some
 TEXT
 }
 
@@ -50,8 +52,7 @@ full() {
   bench wide --output "${output}" --profiles --keep "$@"
   bench sequences --output "${output}" --keep "$@"
   CLUSTER_NODES=50 bench groups --output "${output}" --keep "$@" # a node has room for 250 pods
-  CLUSTER_NODES=50 CLUSTER_KUBE_CONTROLLER_MANAGER_ARGS="--endpoint-updates-batch-period=0s --endpointslice-updates-batch-period=0s" \
-    bench leaderworkersets --output "${output}" --keep "$@"
+  CLUSTER_NODES=50 bench leaderworkersets --output "${output}" --keep "$@"
   place --output "${output}" --keep "$@"
   # The same with the etcd in our server, which is what a small installation has.
   CLUSTER_STORAGE=embedded bench floor,big,run,write --output "${output}/embedded" --runs 1 "$@"

@@ -190,7 +190,8 @@ func extraArguments(to *strings.Builder, variable string, args []string) error {
 	return nil
 }
 
-// kwokConfig is the configuration of kwokctl. The limits on the clients are raised, priority and fairness stays on. A quota
+// kwokConfig is the configuration of kwokctl. The limits on the clients are raised, priority and fairness stays on. Flags that change what
+// kube-controller-manager does, such as how it batches endpoints, keep their defaults: users of managed clusters cannot set them. A quota
 // that is older than the discovery of JobSets gets its status with the next full round over the quotas, which by default
 // comes after five minutes. There is one of each program, and nothing restarts it: without an election it has no lease that
 // it could lose, and then end, when the machine is slow.
@@ -222,8 +223,6 @@ func (c *supervisor) kwokConfig() (string, error) {
   extraArgs:
   - {key: leader-elect, value: "false"}
   - {key: resource-quota-sync-period, value: 10s}
-  - {key: endpoint-updates-batch-period, value: 1s}
-  - {key: endpointslice-updates-batch-period, value: 1s}
   - {key: kube-api-qps, value: "500"}
   - {key: kube-api-burst, value: "1000"}
 `)
