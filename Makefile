@@ -78,7 +78,7 @@ node-down: ## Stop the cluster of real nodes, and remove all that is left of it.
 # These tests mostly wait for kubelets, so more of them run at a time than there are cores.
 .PHONY: node-e2e
 node-e2e: build ## Run workloads in real containers on two real nodes. Needs root.
-	$(call run_suites,-p 1 -parallel 6,./test/nodes/...)
+	$(call run_suites,-p 1 -parallel 4,./test/nodes/...)
 
 .PHONY: helm-e2e
 helm-e2e: ## Install, upgrade and uninstall the Helm chart on a real node. Needs root.

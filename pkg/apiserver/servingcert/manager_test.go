@@ -160,7 +160,7 @@ func TestFailures(t *testing.T) {
 	}{
 		"the Secret is gone": {
 			change: func(c *cluster, _ *Manager) { c.deleteSecret() },
-			want: `secret jobset-system/certs: secrets "certs" not found: apply the manifests of the installation, which create it`,
+			want:   `secret jobset-system/certs: secrets "certs" not found: apply the manifests of the installation, which create it`,
 		},
 		"the Secret may not be read": {
 			change: func(c *cluster, _ *Manager) { c.kube.PrependReactor("get", "secrets", forbid) },

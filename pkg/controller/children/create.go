@@ -62,6 +62,8 @@ type Creations[T metav1.Object] struct {
 	Repair func(ctx context.Context, existing T, err error) (Result, error)
 	// Controller returns what controls a child; nil if the owner controls all.
 	Controller func(child T) metav1.Object
+	// Stored is called, by many goroutines, with each child that was created, and with what the API has made of it; nil if that does not matter.
+	Stored func(child, stored T)
 	// TakenFor is how long a name that somebody else has is not asked for again.
 	TakenFor time.Duration
 }
@@ -198,7 +200,7 @@ func (c *creation[T]) createOne(ctx context.Context, child T) (Result, error) {
 	if _, taken := c.Writer.taken.Get(name); taken {
 		return NameTaken, nil
 	}
-	err := c.Create(ctx, c.owner, child)
+	stored, err := c.Create(ctx, c.owner, child)
 	if apierrors.IsAlreadyExists(err) {
 		existing, getErr := c.Get(ctx, child.GetNamespace(), child.GetName())
 		switch {
@@ -218,6 +220,9 @@ func (c *creation[T]) createOne(ctx context.Context, child T) (Result, error) {
 	}
 	if err != nil {
 		return Refused, fmt.Errorf("%s %q creation failed with error: %w", c.noun, child.GetName(), err)
+	}
+	if c.Stored != nil {
+		c.Stored(child, stored)
 	}
 	return Created, nil
 }

@@ -89,13 +89,13 @@ type Ref struct {
 	UID types.UID
 }
 
-// Create creates one child. The error is that of the API.
-func (w *Writer[T]) Create(ctx context.Context, owner metav1.Object, child T) error {
+// Create creates one child, and returns it as the API has stored it. The error is that of the API.
+func (w *Writer[T]) Create(ctx context.Context, owner metav1.Object, child T) (T, error) {
 	created, err := w.client(owner.GetNamespace()).Create(ctx, child, metav1.CreateOptions{})
 	if err == nil {
 		w.host.Consistency.Wrote(cache.MetaObjectToName(owner), w.resource, created.GetResourceVersion())
 	}
-	return err
+	return created, err
 }
 
 // Get reads a child from the API.

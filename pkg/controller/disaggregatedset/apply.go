@@ -145,7 +145,7 @@ func annotate(a plan.Annotation) []children.Operation {
 
 // create creates a child. One that exists and that the set controls is as good; if it has lost the labels by which caches know it, it gets them back.
 func create[T metav1.Object](ctx context.Context, a *applier, w *children.Writer[T], child T) error {
-	err := w.Create(ctx, a.ds, child)
+	_, err := w.Create(ctx, a.ds, child)
 	if apierrors.IsAlreadyExists(err) {
 		existing, getErr := w.Get(ctx, a.ds.Namespace, child.GetName())
 		switch {

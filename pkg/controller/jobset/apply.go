@@ -107,7 +107,7 @@ func (a *applier) createService(ctx context.Context, service *corev1.Service) er
 	}
 	ctx, end := children.Finishing(ctx)
 	defer end()
-	err := a.services.Create(ctx, a.js, service)
+	_, err := a.services.Create(ctx, a.js, service)
 	if err == nil || apierrors.IsAlreadyExists(err) || children.TerminatingNamespace(err) {
 		return nil
 	}
@@ -121,7 +121,7 @@ func (a *applier) createClaims(ctx context.Context, claims []*corev1.PersistentV
 }
 
 func (a *applier) createClaim(ctx context.Context, claim *corev1.PersistentVolumeClaim) error {
-	err := a.claims.Create(ctx, a.js, claim)
+	_, err := a.claims.Create(ctx, a.js, claim)
 	switch {
 	case err == nil, children.TerminatingNamespace(err):
 		return nil
@@ -175,7 +175,7 @@ func (a *applier) createJobs(ctx context.Context, jobs []*batchv1.Job) error {
 		return nil
 	}
 	created := a.jobs.CreateAll(ctx, a.js, children.Creations[*batchv1.Job]{
-		Children: jobs, Template: replicatedJobOf, Repair: a.restoreLabels, TakenFor: a.retryNamesAfter,
+		Children: jobs, Template: replicatedJobOf, Repair: a.restoreLabels, TakenFor: a.retryNamesAfter, Stored: a.noteMissingRules,
 	})
 	a.note(func(r *plan.Results) {
 		r.Accepted += created.Accepted
@@ -192,6 +192,17 @@ func (a *applier) createJobs(ctx context.Context, jobs []*batchv1.Job) error {
 		}
 	})
 	return created.Err
+}
+
+// noteMissingRules notes that a Job was stored without restart rules of its containers.
+func (a *applier) noteMissingRules(job, stored *batchv1.Job) {
+	if container := plan.LostRules(job, stored); container != "" {
+		a.note(func(r *plan.Results) {
+			if r.MissingRules == nil {
+				r.MissingRules = &plan.MissingRules{Job: job.Name, Container: container}
+			}
+		})
+	}
 }
 
 // restoreLabels gives a Job the labels back with which it was created. Without that of the set no cache shows it.

@@ -32,7 +32,8 @@ type server struct {
 
 // serve answers until SIGTERM, when it ends what has begun and then fails, or until /exit?code=N. With $HIDDEN it is not ready before /ready?is=true.
 func serve(ctx context.Context) (int, error) {
-	s := &server{client: http.Client{Timeout: 2 * time.Second}, exit: make(chan int, 1), others: workers()}
+	// On a busy machine a packet to or from the DNS may be lost, and resolvers ask again after five seconds.
+	s := &server{client: http.Client{Timeout: 8 * time.Second}, exit: make(chan int, 1), others: workers()}
 	s.hidden.Store(os.Getenv("HIDDEN") != "")
 	mux := http.NewServeMux()
 	mux.HandleFunc("/{$}", func(w http.ResponseWriter, r *http.Request) { s.answer(w, r, true) })

@@ -38,6 +38,9 @@ const (
 	// Held is True while the controller leaves the set alone until somebody resumes or deletes it. This condition is ours; upstream
 	// has none for it.
 	Held = "Held"
+	// RestartRulesMissing is True while Jobs of a set that restarts in place lack restart rules that the set has for its containers, because
+	// kube-apiserver has left them out. Their pods are recreated when they fail. This condition is ours; upstream has none for it.
+	RestartRulesMissing = "RestartRulesMissing"
 )
 
 // ReasonRestoredFromBackup is the reason of Held while it is True: the store was restored from a backup, and what became of the set

@@ -60,6 +60,8 @@ type Results struct {
 	ClaimErrors []string
 	// RefusedResources are patches of resources that the API refused.
 	RefusedResources []RefusedPatch
+	// MissingRules is one of the containers that were created without their restart rules; nil if all have them.
+	MissingRules *MissingRules
 	// Accepted is the number of requests about Jobs that were carried out.
 	Accepted int
 	// Interrupted is true if the time of the pass ended before all writes were done.
@@ -118,7 +120,7 @@ func Finish(o Observed, p Plan, r Results) Outcome {
 
 // noteResults adds to the status what only shows when a plan is carried out.
 func (out *Outcome) noteResults(o Observed, p Plan, r Results, takenNames []string) {
-	if len(takenNames)+len(r.Refusals) == 0 {
+	if len(takenNames)+len(r.Refusals) == 0 && !r.MissingRules.noted(&o.JobSet.Status) {
 		return
 	}
 	st := newStatus(o)
@@ -131,6 +133,7 @@ func (out *Outcome) noteResults(o Observed, p Plan, r Results, takenNames []stri
 		st.setNameConflict(p, takenNames)
 	}
 	st.setCreationFailure(p, r, out.RefusedSince)
+	st.setRulesMissing(r)
 	out.Status, out.Events = st.result()
 }
 

@@ -174,6 +174,7 @@ func (b *statusBuilder) set(conditionType string, status metav1.ConditionStatus,
 var troubles = []string{
 	jobsetv1alpha2.JobSetFailed, jobsetv1alpha2.JobSetRestarting, jobsetv1alpha2.ChildNameConflict, jobsetv1alpha2.JobCreationFailure,
 	jobsetv1alpha2.PodsUnschedulable, jobsetv1alpha2.PlacementPending, jobsetv1alpha2.Held,
+	jobsetv1alpha2.RestartRulesMissing,
 }
 
 func eventType(c metav1.Condition) string {
