@@ -61,6 +61,7 @@ func TestHistoriesShowDefects(t *testing.T) {
 		"executions that are not counted":            {deciding(withoutExecutions, nil), "executions are counted, and their clock runs, while the set is not suspended"},
 		"a deadline that is ignored":                 {deciding(withoutDeadline, nil), "a set at rest is as its spec says"},
 		"a restart that waits for the last pod":      {deciding(withoutEarlyRestart, nil), "failures and successes are judged as the policies say"},
+		"a restart that waits for the slowest Job":   {deciding(waitForSlowest, nil), slowAlone},
 		"Jobs that are not resumed":                  {deciding(nil, noPatches), "a set at rest is as its spec says"},
 		"an end of life that nobody waits for":       {deciding(nil, noTimer), "a set at rest is as its spec says"},
 		"a set that is deleted as soon as it ends":   {deciding(nil, impatientEnd), "a set is deleted after its time to live only"},

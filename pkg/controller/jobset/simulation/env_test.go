@@ -59,6 +59,8 @@ type env struct {
 	restoredAt int
 	// restoredSet is the set that was in it.
 	restoredSet types.UID
+	// slow is the name of a Job whose pods stop slowly.
+	slow string
 	// denied is the name of a Job whose creation a policy denies.
 	denied string
 	// unschedulable is the number of pods for which the scheduler finds no node.
@@ -90,7 +92,7 @@ func newEnv(seed uint64, c mutant, trace *[]string) *env {
 		dice:   d,
 		gates: gates.Gates{
 			RestartJob: d.percent(50), ElasticJobSet: d.percent(30), JobSetActiveDeadlineSeconds: d.percent(30),
-			ExecutionAttemptsTracking: d.percent(40), MutablePodResourcesForSuspendedJobSets: d.percent(30), RestartOnFailureTarget: d.percent(40),
+			ExecutionAttemptsTracking: d.percent(40), MutablePodResourcesForSuspendedJobSets: d.percent(30), RestartOnFailureTarget: d.percent(70),
 		},
 		faults: randomFaultProfile(d),
 		now:    beginning,

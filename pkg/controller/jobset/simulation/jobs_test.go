@@ -48,6 +48,8 @@ func (e *env) liveSomeJob() {
 // live takes a Job one step further, as the Job controller and the nodes would. It reports whether anything changed.
 func (e *env) live(job *batchv1.Job, heading destiny) bool {
 	switch {
+	case e.stopsSlowly(job):
+		return false
 	case job.DeletionTimestamp != nil:
 		e.note("job %s is gone", job.Name)
 		e.jobs.remove(job.Name)
@@ -112,7 +114,7 @@ func (e *env) end(job *batchv1.Job, heading destiny) {
 			e.setCondition(j, batchv1.JobFailureTarget, corev1.ConditionTrue, oneOf(e.dice, failureReasons...), oneOf(e.dice, failureMessages...))
 		})
 		e.invariants.jobFailed(job, false)
-		if e.dice.percent(50) {
+		if e.dice.percent(50) && !e.stopsSlowly(job) {
 			e.finishFailure(job)
 		}
 		return

@@ -39,6 +39,7 @@ func (e *env) settle() {
 		e.note("no policy denies job %s any more", e.denied)
 		e.denied = ""
 	}
+	e.settleSlowly()
 	heading := oneOf(e.dice, runOn, succeed, succeed, failSoon)
 	failures := e.dice.IntN(maxFailures + 1)
 	if !e.rounds(maxRounds, heading, &failures) {

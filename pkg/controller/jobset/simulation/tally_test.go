@@ -34,6 +34,7 @@ const (
 	recreations
 	blocked
 	earlyRestarts
+	slowJobs
 	deadlines
 	executions
 	interruptions
@@ -66,7 +67,7 @@ var kindNames = [kinds]string{
 	"statuses held back",
 	"names taken", "full plans", "Jobs created", "Jobs resumed", "restarts of sets", "restarts of single Jobs", "restarts of several Jobs at once", "completed sets", "failed sets",
 	"sets deleted after their time to live", "sets created anew", "restarts that wait for the last Job to be gone",
-	"restarts before the Job had failed", "deadlines that were over", "executions counted", "suspensions that were taken back too late", "Jobs suspended by others", "conflicts of names told",
+	"restarts before the Job had failed", "Jobs that stop while the others run", "deadlines that were over", "executions counted", "suspensions that were taken back too late", "Jobs suspended by others", "conflicts of names told",
 	"Jobs denied by name", "refusals of Jobs told", "refusals of Jobs that are over", "waits for nodes told", "Jobs whose labels were restored",
 	"restart the set", "restart a part of the set", "suspend the set", "resume the set", "cancel the set", "retry the set", "first causes told",
 	"sets held after a restore", "held sets that were resumed", "restarts taken over after a restore",

@@ -74,7 +74,7 @@ func newWorld(seed uint64, m worldMutant, trace *[]string) *world {
 	d := dice{rand.New(rand.NewPCG(seed, stream))}
 	w := &world{
 		worldMutant: m, dice: d, faults: randomWorldFaults(d), now: beginning, trace: trace, seen: map[string]int{}, lostOn: map[types.UID]string{}, agents: map[types.UID]*worldAgent{},
-		gates: gates.Gates{ExclusivePlacement: true, RestartJob: d.percent(70), RestartOnFailureTarget: d.percent(40)},
+		gates: gates.Gates{ExclusivePlacement: true, RestartJob: d.percent(70), RestartOnFailureTarget: d.percent(70)},
 		full:  placement.WhenFullWait,
 	}
 	if d.percent(35) {

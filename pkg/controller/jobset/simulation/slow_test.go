@@ -1,0 +1,80 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package simulation
+
+import (
+	batchv1 "k8s.io/api/batch/v1"
+
+	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
+)
+
+const (
+	// slowHistories is the share of the histories, in percent, in which a pod stops slowly in the end.
+	slowHistories = 30
+	// slowRounds is how often everybody gets a turn while that pod stops.
+	slowRounds = 60
+
+	slowAlone = "a Job that stops slowly delays no other"
+)
+
+// stopsSlowly reports whether a Job waits for a pod with a long grace period: it can neither go nor fail.
+func (e *env) stopsSlowly(job *batchv1.Job) bool {
+	return e.slow != "" && job.Name == e.slow && (job.DeletionTimestamp != nil || hasCondition(job, batchv1.JobFailureTarget))
+}
+
+// settleSlowly lets everything come to rest that need not wait for the slow pod of one Job, and then lets that pod stop. A Job may fail
+// meanwhile, so that the set restarts.
+func (e *env) settleSlowly() {
+	jobs := e.ownJobs()
+	if len(jobs) == 0 || !e.dice.percent(slowHistories) {
+		return
+	}
+	e.slow = oneOf(e.dice, jobs...).Name
+	e.note("a pod of job %s stops slowly from here on", e.slow)
+	failures := e.dice.IntN(3)
+	if e.rounds(slowRounds, oneOf(e.dice, runOn, failSoon), &failures) {
+		e.checkWithoutSlow()
+	}
+	e.note("the pod of job %s stops", e.slow)
+	e.slow = ""
+}
+
+// checkWithoutSlow checks that all Jobs run, or have ended, which do not depend on the slow one.
+func (e *env) checkWithoutSlow() {
+	js := e.set()
+	if js == nil || js.DeletionTimestamp != nil || js.Spec.ManagedBy != nil || finished(&js.Status) || isSuspended(js) {
+		return
+	}
+	o := e.truth()
+	policy := js.Spec.FailurePolicy
+	if policy != nil && policy.RestartStrategy == jobsetv1alpha2.RestartStrategyBlockingRecreate && len(having(o, previous)) > 0 {
+		return
+	}
+	if judge(o) != nil {
+		return // a Job has failed, and the set waits until its pods have stopped because it fails for good
+	}
+	for i := range js.Spec.ReplicatedJobs {
+		rj := &js.Spec.ReplicatedJobs[i]
+		for index := 0; mayStart(o, rj.Name) && index < int(*rj.Replicas); index++ {
+			name := jobNameOf(rj.Name, index)
+			job, found := e.jobs.get(name)
+			switch {
+			case name == e.slow:
+				e.seen[slowJobs] += int(one(found && e.stopsSlowly(job)))
+			case !found || meaningOf(o, job) == previous:
+				e.fail("rule %q: job %s is not of the present attempt, and job %s stops", slowAlone, name, e.slow)
+			case !ended(job) && (jobIsSuspended(job) || !isReady(job)) && !e.invariants.isHeld(job):
+				e.fail("rule %q: job %s is not ready, and job %s stops", slowAlone, name, e.slow)
+			}
+		}
+	}
+}
+
+// waitForSlowest makes every restart wait for the last Job.
+func waitForSlowest(o *plan.Observed) {
+	if policy := o.JobSet.Spec.FailurePolicy; policy != nil {
+		policy.RestartStrategy = jobsetv1alpha2.RestartStrategyBlockingRecreate
+	}
+}
