@@ -19,6 +19,8 @@ import (
 const (
 	// requestGrace is how long requests that are under way may go on when nothing new is begun.
 	requestGrace = 5 * time.Second
+	// minCalls is the number of calls that are made even if the sync has had its turn, so that each sync comes further.
+	minCalls = 10
 	// maxErrors is the number of errors that are returned of many.
 	maxErrors = 3
 )
@@ -29,12 +31,20 @@ var ErrSkipped = errors.New("skipped")
 // SlowStart limits the number of parallel requests for each owner. It starts at one, and every success allows one more, up
 // to the limit, so that the number doubles with each round trip. A failure resets it to one: a main API that refuses all of
 // a thousand requests gets one at a time. The number is kept between calls.
+//
+// Owners that make requests at the same time share twice the limit: requests wait in the rate limit of the client, and in the API
+// server, for those that came before, so that an owner with few of them would wait for as many as all others have under way.
 type SlowStart struct {
 	limit int
 
 	mu      sync.Mutex
 	allowed map[cache.ObjectName]int
+	// busy is the number of owners that make requests.
+	busy int
 }
+
+// sharedLimits is how many times its limit of requests a SlowStart has under way at a time for all owners together.
+const sharedLimits = 2
 
 // NewSlowStart returns a slow start with a limit of requests at a time for each owner.
 func NewSlowStart(limit int) *SlowStart {
@@ -43,7 +53,8 @@ func NewSlowStart(limit int) *SlowStart {
 
 // Do calls do for 0 to n-1, in this order, with as many calls in parallel as the owner may have. A failed call does not
 // prevent the others. When the context ends, no new call starts; the context of the running calls ends a little later. Do
-// returns when all started calls have ended, with the first errors.
+// returns when all started calls have ended, with the first errors. If others wait in the queue and the sync has had its turn, or is found
+// to take long, no other call starts, and the context of the sync ends.
 func (s *SlowStart) Do(ctx context.Context, owner cache.ObjectName, n int, do func(ctx context.Context, i int) error) error {
 	type result struct {
 		i   int
@@ -54,14 +65,22 @@ func (s *SlowStart) Do(ctx context.Context, owner cache.ObjectName, n int, do fu
 		results = make(chan result)
 		allowed = s.of(owner)
 	)
+	if n > s.limit && queue.Postpone(ctx) {
+		return nil
+	}
 	calls, end := Finishing(ctx)
 	defer end()
+	s.count(1)
+	defer s.count(-1)
 	for next, running := 0, 0; ; {
-		for ; next < n && running < allowed && ctx.Err() == nil; next, running = next+1, running+1 {
+		for ; next < n && running < min(allowed, s.share()) && s.goesOn(ctx, next); next, running = next+1, running+1 {
 			go func(i int) { results <- result{i, queue.Guarded(func() error { return do(calls, i) })} }(next)
 		}
 		if running == 0 {
 			s.keep(owner, allowed)
+			if next < n {
+				queue.EndTurn(ctx)
+			}
 			return FirstErrors(errs...)
 		}
 		r := <-results
@@ -73,6 +92,25 @@ func (s *SlowStart) Do(ctx context.Context, owner cache.ObjectName, n int, do fu
 			errs[r.i], allowed = r.err, 1
 		}
 	}
+}
+
+// goesOn returns whether another call may start after so many.
+func (s *SlowStart) goesOn(ctx context.Context, calls int) bool {
+	return ctx.Err() == nil && (calls < minCalls || !queue.TurnOver(ctx))
+}
+
+// count adds to the number of owners that make requests.
+func (s *SlowStart) count(owners int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.busy += owners
+}
+
+// share returns how many requests each of these owners may have under way.
+func (s *SlowStart) share() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return max(1, sharedLimits*s.limit/max(1, s.busy))
 }
 
 // Forget resets an owner.

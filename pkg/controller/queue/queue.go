@@ -50,6 +50,7 @@ type SyncFunc func(ctx context.Context, key cache.ObjectName) (requeueAfter time
 type Queue struct {
 	name  string
 	queue workqueue.TypedRateLimitingInterface[cache.ObjectName]
+	order *order
 
 	// failures are those of syncs, and of others that have to do with them.
 	failures *logging.Repeats
@@ -64,10 +65,14 @@ func New(name string) *Queue {
 	RegisterMetrics()
 	initMetrics(name)
 	limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[cache.ObjectName](minBackoff, maxBackoff)
-	config := workqueue.TypedRateLimitingQueueConfig[cache.ObjectName]{Name: name}
+	order := newOrder()
+	waiting := workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[cache.ObjectName]{Name: name, Queue: order})
+	delayed := workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[cache.ObjectName]{Name: name, Queue: waiting})
+	config := workqueue.TypedRateLimitingQueueConfig[cache.ObjectName]{Name: name, DelayingQueue: delayed}
 	return &Queue{
 		name:   name,
 		queue:  workqueue.NewTypedRateLimitingQueueWithConfig(limiter, config),
+		order:  order,
 		synced: map[cache.ObjectName]time.Time{}, failures: logging.NewRepeats(clock.RealClock{}),
 	}
 }
@@ -129,6 +134,7 @@ func (q *Queue) Failures() *logging.Repeats { return q.failures }
 // Run syncs until the context ends, and returns when the last sync has ended.
 func (q *Queue) Run(ctx context.Context, workers int, syncOne SyncFunc) {
 	maxWorkers.WithLabelValues(q.name).Set(float64(workers))
+	q.order.setWorkers(workers)
 	var running sync.WaitGroup
 	for range workers {
 		running.Go(func() {
@@ -155,6 +161,8 @@ func (q *Queue) next(ctx context.Context, syncOne SyncFunc) bool {
 	logger := klog.FromContext(ctx).WithValues(q.name, key)
 	ctx, cancel := context.WithTimeout(klog.NewContext(ctx, logger), syncTimeout)
 	defer cancel()
+	ctx, turn := q.withTurn(ctx, cancel, q.order.begin(key))
+	defer func() { q.order.end(key, turn.ended.Load()) }()
 
 	begin := time.Now()
 	active := activeWorkers.WithLabelValues(q.name)
@@ -172,10 +180,19 @@ func (q *Queue) next(ctx context.Context, syncOne SyncFunc) bool {
 	if after > 0 {
 		q.queue.AddAfter(key, after) // what is due then is due after a failure too
 	}
+	q.again(logger, key, turn, err)
+	return true
+}
+
+// again makes sure that an object is synced again whose sync has failed, or ended before all was done.
+func (q *Queue) again(logger klog.Logger, key cache.ObjectName, turn *turn, err error) {
 	switch {
 	case err == nil:
 		q.failures.Succeeded(logger, key.String())
 		q.queue.Forget(key)
+		if turn.ended.Load() {
+			q.queue.Add(key)
+		}
 	case apierrors.IsConflict(err):
 		logger.V(4).Info("Acted on an outdated object, trying again", "reason", err)
 		q.queue.AddRateLimited(key)
@@ -183,7 +200,6 @@ func (q *Queue) next(ctx context.Context, syncOne SyncFunc) bool {
 		q.logFailure(logger, key, err)
 		q.queue.AddRateLimited(key)
 	}
-	return true
 }
 
 // logFailure logs the failure of a sync, which is going to be repeated. What a server decided is about the object; that one

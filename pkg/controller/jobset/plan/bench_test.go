@@ -85,10 +85,10 @@ func (s situation) of(replicatedJobs, jobs int) Observed {
 	return o
 }
 
-// BenchmarkDecide decides about sets of 1000 and 4000 Jobs.
+// BenchmarkDecide decides about sets of 400 to 10,000 Jobs.
 func BenchmarkDecide(b *testing.B) {
 	for name, s := range situations {
-		for _, size := range [][2]int{{1, 1000}, {1, 4000}, {1000, 1}, {4000, 1}} {
+		for _, size := range [][2]int{{1, 400}, {1, 2000}, {1, 10_000}, {400, 1}, {2000, 1}, {10_000, 1}} {
 			o := s.of(size[0], size[1])
 			b.Run(fmt.Sprintf("%s/replicatedJobs=%d/jobs=%d", name, size[0], size[0]*size[1]), func(b *testing.B) {
 				b.ReportAllocs()
