@@ -13,7 +13,7 @@ import (
 	"strings"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/validation/path"
+	"k8s.io/apimachinery/pkg/api/validate/content"
 )
 
 // Variables of the environment of the agent.
@@ -101,7 +101,7 @@ func (r *reader) name(variable, of string) string {
 	value, _ := r.lookup(variable)
 	if value == "" {
 		r.fail("%s must be the name of %s", variable, of)
-	} else if problems := path.IsValidPathSegmentName(value); len(problems) > 0 || len(value) > 253 {
+	} else if problems := content.IsPathSegmentName(value); len(problems) > 0 || len(value) > 253 {
 		r.fail("%s must be the name of %s; it is %.300q", variable, of, value)
 	}
 	return value

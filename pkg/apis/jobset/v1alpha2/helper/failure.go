@@ -104,30 +104,40 @@ func timeOrNil(at metav1.Time) *metav1.Time {
 // firstTermination returns the container of a pod that was the first to end with a failure, before the pod was stopped:
 // containers fail too when they are stopped. In a pod that restarts all of its containers, kubelet kills the others within the same second.
 func firstTermination(pod *corev1.Pod) (name string, first *corev1.ContainerStateTerminated) {
-	stopped, together := stopTime(pod), restartsTogether(pod)
-	note := func(container string, ended *corev1.ContainerStateTerminated) {
-		switch {
-		case ended.ExitCode == 0 || ended.Reason == reasonRemovedToRestart:
-		case first == nil || ended.FinishedAt.Before(&first.FinishedAt),
-			together && ended.FinishedAt.Equal(&first.FinishedAt) && wasKilled(first) && !wasKilled(ended):
-			name, first = container, ended
-		}
-	}
+	stopped, e := stopTime(pod), earliest{together: restartsTogether(pod)}
 	statuses := slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses)
-	if together {
+	if e.together {
 		statuses = slices.Concat(pod.Status.ContainerStatuses, pod.Status.InitContainerStatuses) // the agent of the pod is an init container
 	}
 	for _, status := range statuses {
 		// The times are in seconds. A container that ended in the second in which the pod was stopped failed before that if
 		// it was started again: containers of a pod that stops are not.
 		if last := status.LastTerminationState.Terminated; last != nil && (stopped.IsZero() || !last.FinishedAt.After(stopped)) {
-			note(status.Name, last)
+			e.note(status.Name, last)
 		}
 		if ended := status.State.Terminated; ended != nil && (stopped.IsZero() || ended.FinishedAt.Time.Before(stopped)) {
-			note(status.Name, ended)
+			e.note(status.Name, ended)
 		}
 	}
-	return name, first
+	return e.name, e.first
+}
+
+// earliest is the failure of a pod that was the first.
+type earliest struct {
+	// together is true if a failure of one container of the pod restarts all of them.
+	together bool
+	name     string
+	first    *corev1.ContainerStateTerminated
+}
+
+// note takes a termination into account.
+func (e *earliest) note(container string, ended *corev1.ContainerStateTerminated) {
+	switch {
+	case ended.ExitCode == 0 || ended.Reason == reasonRemovedToRestart:
+	case e.first == nil || ended.FinishedAt.Before(&e.first.FinishedAt),
+		e.together && ended.FinishedAt.Equal(&e.first.FinishedAt) && wasKilled(e.first) && !wasKilled(ended):
+		e.name, e.first = container, ended
+	}
 }
 
 // restartsTogether returns whether a failure of one container of the pod restarts all of them.
