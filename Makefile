@@ -118,8 +118,12 @@ upgrade: ## Upgrade running sets from the programs of the commit FROM to those o
 	hack/upgrade.sh $(FROM)
 
 .PHONY: bench
-bench: ## Measure time, CPU, memory, requests and bytes, about an hour.
+bench: ## Measure time, CPU, memory, requests and bytes, about an hour and a half.
 	hack/bench.sh full
+
+.PHONY: bench-compare
+bench-compare: ## Compare JobSets with bare Jobs in the cluster of KUBECONFIG=FILE, or in a new local one.
+	BENCH_KUBECONFIG='$(if $(findstring command,$(origin KUBECONFIG)),$(KUBECONFIG))' hack/bench.sh compare $(ARGS)
 
 .PHONY: bench-smoke
 bench-smoke: ## Check numbers of requests and bytes, in a few minutes.

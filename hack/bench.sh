@@ -7,16 +7,19 @@ set -euo pipefail
 
 usage() {
   cat <<'TEXT'
-Usage: hack/bench.sh full|smoke|in-place [FLAGS...]
+Usage: hack/bench.sh full|compare|smoke|in-place [FLAGS...]
 
-  full      all scenarios, three times each, in new clusters, and the benchmarks of single functions (about an hour)
+  full      all scenarios, three times each or five rounds, in new clusters, and the benchmarks of single functions (about an hour and a half)
+  compare   sets beside bare Jobs, in five rounds, in one table; in a new cluster, or in that of BENCH_KUBECONFIG (about forty minutes)
   smoke     all scenarios once, small, and checks of numbers that do not depend on the machine (a few minutes)
   in-place  restarts in place beside recreation, once, which the others leave out
 
-FLAGS go to "jobset-bench run"; see "go run ./test/bench/cmd/jobset-bench run --help".
+FLAGS go to "jobset-bench run", those of compare to "jobset-bench compare"; see "go run ./test/bench/cmd/jobset-bench run --help".
 
 Environment:
-  BENCH_OUTPUT  directory for the results               (_output/bench, _output/bench-smoke)
+  BENCH_OUTPUT  directory for the results               (_output/bench, _output/bench-compare, _output/bench-smoke)
+  BENCH_KUBECONFIG
+                kubeconfig of the cluster to compare in, which may be any with a controller for JobSets
   CLUSTER_BIN   directory with our two programs; without it they are built into bin/
   CLUSTER_KUBE_CONTROLLER_MANAGER_ARGS, CLUSTER_KUBE_SCHEDULER_ARGS
                 flags for a cluster that is not stock, for a second column; docs/performance.md names some
@@ -27,6 +30,9 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)
 cd "${root}"
 export CLUSTER_DIR="${root}/.cluster-bench" CLUSTER_STORAGE=etcd CLUSTER_CONTROLLER_ARGS=--profiling
 export CLUSTER_KUBE_AUDIT_POLICY="${root}/test/bench/testdata/audit-policy.yaml"
+
+# Sets that are compared with those without annotations.
+readonly variants=(--variant compact:jobset-apiserver.io/metadata=compact)
 
 # What the cluster was created with is in its directory; the next one may be another.
 down() { env -u CLUSTER_STORAGE hack/cluster.sh down; }
@@ -46,7 +52,7 @@ bench() {
 full() {
   local output=${BENCH_OUTPUT:-${root}/_output/bench}
   rm -rf "${output}"
-  bench floor,labeled-jobs,big,run,write --output "${output}" --profiles "$@"
+  bench floor,labeled-jobs,big,run,write --output "${output}" --profiles "${variants[@]}" "$@"
   bench list --output "${output}" --profiles --keep "$@"
   bench cold --output "${output}" --keep "$@"
   bench wide --output "${output}" --profiles --keep "$@"
@@ -58,6 +64,20 @@ full() {
   CLUSTER_STORAGE=embedded bench floor,big,run,write --output "${output}/embedded" --runs 1 "$@"
   go test -run '^$' -bench . -benchmem ./pkg/controller/jobset/... ./pkg/controller/leaderworkerset/plan ./pkg/controller/placement >"${output}/functions.txt"
   bin/jobset-bench report --output "${output}"
+  echo "results: ${output}" >&2
+}
+
+# compare: nothing is started or stopped for a cluster that exists.
+compare() {
+  local output=${BENCH_OUTPUT:-${root}/_output/bench-compare}
+  rm -rf "${output}"
+  if [[ -n "${BENCH_KUBECONFIG:-}" ]]; then
+    bin/jobset-bench compare --kubeconfig "${BENCH_KUBECONFIG}" --output "${output}" "$@"
+  else
+    down
+    hack/cluster.sh up >/dev/null
+    bin/jobset-bench compare --cluster-dir "${CLUSTER_DIR}" --output "${output}" "${variants[@]}" "$@"
+  fi
   echo "results: ${output}" >&2
 }
 
@@ -81,7 +101,7 @@ in_place() {
 
 what=${1:-}
 case "${what}" in
-  full | smoke | in-place) shift ;;
+  full | compare | smoke | in-place) shift ;;
   -h | --help | help)
     usage
     exit
@@ -99,6 +119,6 @@ if [[ -z "${BENCH_LOCKED:-}" ]]; then
   [[ "${status}" != 75 ]] || echo "error: the benchmarks run already in this checkout" >&2
   exit "${status}"
 fi
-trap "down || true" EXIT
+[[ "${what}" == compare && -n "${BENCH_KUBECONFIG:-}" ]] || trap "down || true" EXIT
 go build -o bin/jobset-bench ./test/bench/cmd/jobset-bench
 "${what//-/_}" "$@"

@@ -30,7 +30,7 @@ type Cluster struct {
 	Dir string
 	// Script is hack/cluster.sh, with the environment of which programs of ours are stopped and started.
 	Script string
-	// Kube and JobSets are the administrator's clients, without limits. They speak protobuf.
+	// Kube and JobSets are the administrator's clients, without limits. They speak protobuf; JobSets speaks JSON to clusters without a directory.
 	Kube    kubernetes.Interface
 	JobSets versioned.Interface
 
@@ -61,7 +61,11 @@ func Open(ctx context.Context, kubeconfig, dir, script string) (*Cluster, error)
 	if c.Kube, err = kubernetes.NewForConfig(protobuf); err != nil {
 		return nil, err
 	}
-	if c.JobSets, err = versioned.NewForConfig(protobuf); err != nil {
+	sets := protobuf
+	if dir == "" {
+		sets = c.Config(runtime.ContentTypeJSON) // a CustomResourceDefinition knows no other
+	}
+	if c.JobSets, err = versioned.NewForConfig(sets); err != nil {
 		return nil, err
 	}
 	if dir == "" {

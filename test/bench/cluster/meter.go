@@ -24,6 +24,9 @@ const (
 	guessedShare = 0.15
 )
 
+// unseenPauses is for how many times of every a cluster is left alone whose processes are not seen.
+const unseenPauses = 3
+
 // Meter measures what the cluster does in a part of a scenario.
 type Meter struct {
 	cluster *Cluster
@@ -31,12 +34,15 @@ type Meter struct {
 	every time.Duration
 	// idle is the CPU time that each process uses in a second without any work.
 	idle map[string]time.Duration
+	// servers are the programs whose requests are counted.
+	servers []string
 }
 
 // NewMeter watches the idle cluster for a while. The cluster counts as idle again when it is so for the time of every.
 func (c *Cluster) NewMeter(ctx context.Context, watch, every time.Duration) (*Meter, error) {
-	m := &Meter{cluster: c, every: every, idle: map[string]time.Duration{}}
+	m := &Meter{cluster: c, every: every, idle: map[string]time.Duration{}, servers: servers}
 	if c.Dir == "" {
+		m.servers = c.counting(ctx)
 		return m, nil
 	}
 	if err := m.settle(ctx); err != nil {
@@ -76,15 +82,15 @@ var servers = []string{"kube-apiserver", "jobset-apiserver"}
 
 // Begin starts a window. The clock is read last.
 func (m *Meter) Begin(ctx context.Context) (*Window, error) {
-	w := &Window{meter: m, calls: map[string]Calls{}}
+	w := &Window{meter: m}
+	if err := m.settle(ctx); err != nil {
+		return nil, err
+	}
+	var err error
+	if w.calls, err = m.calls(ctx); err != nil {
+		return nil, err
+	}
 	if m.cluster.Dir != "" {
-		if err := m.settle(ctx); err != nil {
-			return nil, err
-		}
-		var err error
-		if w.calls, err = m.calls(ctx); err != nil {
-			return nil, err
-		}
 		if w.audit, err = m.cluster.auditEnd(); err != nil {
 			return nil, err
 		}
@@ -116,11 +122,11 @@ func (w *Window) Took(d time.Duration) { w.took = d }
 // End waits until the cluster is idle and adds the figures to the phase.
 func (w *Window) End(ctx context.Context, to *report.Phase) error {
 	to.Add("wall", report.UnitSeconds, w.took.Seconds())
-	if w.meter.cluster.Dir == "" {
-		return nil
-	}
 	if err := w.meter.settle(ctx); err != nil {
 		return err
+	}
+	if w.meter.cluster.Dir == "" {
+		return w.addServed(ctx, to)
 	}
 	cpu, err := w.meter.cpu()
 	if err != nil {
@@ -133,12 +139,8 @@ func (w *Window) End(ctx context.Context, to *report.Phase) error {
 	if err := w.addMemory(to); err != nil {
 		return err
 	}
-	calls, err := w.meter.calls(ctx)
-	if err != nil {
+	if err := w.addServed(ctx, to); err != nil {
 		return err
-	}
-	for _, server := range servers {
-		addCalls("calls/"+server, w.calls[server], calls[server], to)
 	}
 	if w.audit >= 0 {
 		asked, err := w.meter.cluster.asked(w.audit)
@@ -148,6 +150,18 @@ func (w *Window) End(ctx context.Context, to *report.Phase) error {
 		addCalls("client/jobset-controller", nil, asked, to)
 	}
 	return w.meter.cluster.addStores(ctx, to)
+}
+
+// addServed adds the requests that were answered.
+func (w *Window) addServed(ctx context.Context, to *report.Phase) error {
+	calls, err := w.meter.calls(ctx)
+	if err != nil {
+		return err
+	}
+	for _, server := range w.meter.servers {
+		addCalls("calls/"+server, w.calls[server], calls[server], to)
+	}
+	return nil
 }
 
 // forgetRestarted drops earlier counters of processes that were restarted in the meantime: they start again from zero.
@@ -207,7 +221,7 @@ func addCalls(prefix string, before, after Calls, to *report.Phase) {
 
 func (m *Meter) calls(ctx context.Context) (map[string]Calls, error) {
 	all := map[string]Calls{}
-	for _, server := range servers {
+	for _, server := range m.servers {
 		calls, err := m.cluster.served(ctx, server)
 		if err != nil {
 			return nil, err
@@ -232,8 +246,11 @@ func (m *Meter) cpu() (map[string]time.Duration, error) {
 }
 
 // settle waits until the processes use hardly more CPU time than those of an idle cluster. A cluster that does not become
-// idle is measured as it is.
+// idle is measured as it is. One whose processes are not seen gets some time.
 func (m *Meter) settle(ctx context.Context) error {
+	if m.cluster.Dir == "" {
+		return Pause(ctx, unseenPauses*m.every)
+	}
 	before, err := m.cpu()
 	if err != nil {
 		return err

@@ -87,6 +87,14 @@ func (c *Cluster) served(ctx context.Context, program string) (Calls, error) {
 	return calls, nil
 }
 
+// counting returns the servers of a cluster of other machines whose requests can be counted: kube-apiserver, if its metrics may be read.
+func (c *Cluster) counting(ctx context.Context) []string {
+	if _, err := c.served(ctx, servers[0]); err != nil {
+		return nil
+	}
+	return servers[:1]
+}
+
 // Profile gets a profile of a program. That of the CPU, named profile, is over so many seconds.
 func (c *Cluster) Profile(ctx context.Context, program, name string, seconds int) ([]byte, error) {
 	var query map[string]string

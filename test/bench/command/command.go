@@ -30,7 +30,7 @@ func New() *cobra.Command {
 			"costs: time, CPU, memory, requests and bytes stored. See docs/performance.md.",
 		SilenceUsage: true,
 	}
-	cmd.AddCommand(newRun(), newReport())
+	cmd.AddCommand(newRun(), newCompare(), newReport())
 	return cmd
 }
 
@@ -57,6 +57,37 @@ func newRun() *cobra.Command {
 	return cmd
 }
 
+// newCompare is run with the scenarios that bare Jobs have too, in any cluster.
+func newCompare() *cobra.Command {
+	o := newOptions()
+	cmd := &cobra.Command{
+		Use:   "compare",
+		Short: "Compare sets with bare Jobs in several rounds, and print one table",
+		Long: "compare starts, restarts and completes Jobs and sets of Jobs by turns, and prints what sets cost beside bare Jobs. It needs only a\n" +
+			"kubeconfig, and a controller for JobSets in the cluster. It creates namespaces with the label " + scenario.NamespaceKey + ", one at a time, with at\n" +
+			"most as many Jobs and pods as --jobs, or --run-sets times --run-jobs, and removes each of them, also after an interrupt.",
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if !cmd.Flags().Changed("scenarios") {
+				o.scenarios = turns()
+			}
+			if err := o.complete(cmd.Flags()); err != nil {
+				return err
+			}
+			o.short = true
+			if err := o.run(cmd.Context(), cmd.ErrOrStderr()); err != nil {
+				return err
+			}
+			if err := printResults(o.output, io.Discard); err != nil {
+				return err
+			}
+			return printComparison(o.output, cmd.OutOrStdout())
+		},
+	}
+	o.addFlags(cmd.Flags())
+	return cmd
+}
+
 func newReport() *cobra.Command {
 	var output string
 	cmd := &cobra.Command{
@@ -77,7 +108,7 @@ func (o *options) run(ctx context.Context, log io.Writer) error {
 	begin := time.Now()
 	env := &scenario.Env{
 		Cluster: c, Sizes: o.sizes, Runs: o.runs, Timeout: o.timeout, IdleFor: o.idleFor, IdleEvery: o.idleEvery,
-		Keep: o.keep, NoHostnames: o.noHostnames,
+		Keep: o.keep, NoHostnames: o.noHostnames, Short: o.short, Image: o.image,
 		Log: func(format string, args ...any) {
 			fmt.Fprintf(log, "%6.1fs  %s\n", time.Since(begin).Seconds(), fmt.Sprintf(format, args...))
 		},
@@ -91,7 +122,7 @@ func (o *options) run(ctx context.Context, log io.Writer) error {
 			chosen = append(chosen, s)
 		}
 	}
-	return o.runAll(ctx, env, chosen)
+	return o.runAll(ctx, env, scenario.WithVariants(chosen, o.variants))
 }
 
 // runAll saves the results after each scenario, so that what goes wrong later loses nothing.
@@ -112,12 +143,10 @@ func (o *options) runAll(ctx context.Context, env *scenario.Env, chosen []scenar
 		}
 		return results[s.Name].Save(o.output)
 	}
-	for range o.runs {
-		for _, s := range chosen {
-			if s.TakesTurns {
-				if err := runs(s, 1); err != nil {
-					return err
-				}
+	for round := range o.rounds {
+		for _, s := range scenario.Turns(chosen, round) {
+			if err := runs(s, 1); err != nil {
+				return err
 			}
 		}
 	}
@@ -132,6 +161,16 @@ func (o *options) runAll(ctx context.Context, env *scenario.Env, chosen []scenar
 		}
 	}
 	return nil
+}
+
+// printComparison writes the table of sets beside bare Jobs.
+func printComparison(dir string, out io.Writer) error {
+	scenarios, err := report.Load(dir)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(out, "%s\n\n%s", scenarios[0].Host, report.Comparison(scenarios))
+	return err
 }
 
 // printResults writes the results in all forms to the directory, and the readable ones to the terminal too.
@@ -159,6 +198,15 @@ func together() []string {
 func names() []string {
 	var names []string
 	for _, s := range scenario.All() {
+		names = append(names, s.Name)
+	}
+	return names
+}
+
+// turns are the scenarios that are compared with each other.
+func turns() []string {
+	var names []string
+	for _, s := range scenario.Turns(scenario.All(), 0) {
 		names = append(names, s.Name)
 	}
 	return names

@@ -19,11 +19,13 @@ func TestSizesComeFromThePresetAndTheFlags(t *testing.T) {
 	for name, tc := range map[string]struct {
 		args []string
 		want scenario.Sizes
-		runs int
+		// runs are those of scenarios alone, and the rounds of those that take turns.
+		runs [2]int
 	}{
-		"without flags everything is full":     {nil, full, 3},
-		"flags win over the preset":            {[]string{"--preset=smoke", "--jobs=7", "--list-sets=3,9", "--runs=2"}, smoke, 2},
-		"the preset is for all that is absent": {[]string{"--preset=smoke"}, scenario.Smoke(), 1},
+		"without flags everything is full":     {nil, full, [2]int{3, 5}},
+		"flags win over the preset":            {[]string{"--preset=smoke", "--jobs=7", "--list-sets=3,9", "--runs=2"}, smoke, [2]int{2, 2}},
+		"the preset is for all that is absent": {[]string{"--preset=smoke"}, scenario.Smoke(), [2]int{1, 1}},
+		"rounds do not follow the runs":        {[]string{"--runs=2", "--rounds=7"}, full, [2]int{2, 7}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o, err := parse(tc.args)
@@ -33,7 +35,7 @@ func TestSizesComeFromThePresetAndTheFlags(t *testing.T) {
 			if d := cmp.Diff(tc.want, o.sizes); d != "" {
 				t.Errorf("sizes (-want +got):\n%s", d)
 			}
-			if d := cmp.Diff(tc.runs, o.runs); d != "" {
+			if d := cmp.Diff(tc.runs, [2]int{o.runs, o.rounds}); d != "" {
 				t.Errorf("runs (-want +got):\n%s", d)
 			}
 		})
@@ -50,6 +52,10 @@ func TestWrongFlagsAreNamed(t *testing.T) {
 		"a preset that does not exist":    {[]string{"--preset=tiny"}, `--preset: "tiny"`},
 		"no Jobs":                         {[]string{"--jobs=0"}, "--jobs: must be 1 or more"},
 		"no runs":                         {[]string{"--runs=0"}, "--runs: must be 1 or more"},
+		"no rounds":                       {[]string{"--rounds=0"}, "--rounds: must be 1 or more"},
+		"a variant without a name":        {[]string{"--variant=a.b/c=d"}, `--variant: "a.b/c=d" must begin with a name`},
+		"a variant without annotations":   {[]string{"--variant=compact"}, `--variant: "compact" must have annotations in the form KEY=VALUE, not ""`},
+		"two variants of one name":        {[]string{"--variant=a:b=c", "--variant=a:d=e"}, `--variant: the name "a" must not be given twice`},
 		"more pods than a rack has nodes": {[]string{"--place-pods=17"}, "--place-pods: must be at most --place-rack-nodes, which is 16, not 17"},
 		"no rack that is full":            {[]string{"--place-nodes=15"}, "--place-nodes: must be at least --place-rack-nodes, which is 16, not 15"},
 		"lists that shrink":               {[]string{"--list-sets=10,5"}, "--list-sets: must ascend"},
@@ -60,6 +66,23 @@ func TestWrongFlagsAreNamed(t *testing.T) {
 				t.Errorf("error %v, must contain %q", err, tc.want)
 			}
 		})
+	}
+}
+
+func TestVariantsHaveAnnotations(t *testing.T) {
+	o, err := parse([]string{"--variant=both:example.com/a=b,c=d=e", "--variant=none:x="})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []scenario.Variant{{Name: "both", Annotations: map[string]string{"example.com/a": "b", "c": "d=e"}}, {Name: "none", Annotations: map[string]string{"x": ""}}}
+	if d := cmp.Diff(want, o.variants); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+}
+
+func TestComparisonIsOfScenariosThatTakeTurns(t *testing.T) {
+	if d := cmp.Diff([]string{"floor", "labeled-jobs", "big", "run"}, turns()); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
 	}
 }
 

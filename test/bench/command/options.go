@@ -18,15 +18,21 @@ const defaultOutput = "_output/bench"
 
 // options are the settings of the scenarios.
 type options struct {
-	kubeconfig, clusterDir, clusterScript, output, preset string
+	kubeconfig, clusterDir, clusterScript, output, preset, image string
+	// variantTexts are variants as they were given.
+	variantTexts []string
 
 	scenarios []string
 	sizes     scenario.Sizes
 	given     scenario.Sizes
+	variants  []scenario.Variant
 	runs      int
+	// rounds are those of the scenarios that take turns.
+	rounds int
 
 	timeout, idleFor, idleEvery              time.Duration
 	keep, checkCounts, profiles, noHostnames bool
+	short                                    bool
 }
 
 func newOptions() *options { return &options{} }
@@ -35,11 +41,13 @@ func newOptions() *options { return &options{} }
 var presets = map[string]struct {
 	sizes func() scenario.Sizes
 	runs  int
-	idle  time.Duration
-	every time.Duration
+	// rounds of the scenarios that take turns.
+	rounds int
+	idle   time.Duration
+	every  time.Duration
 }{
-	"full":  {scenario.Full, 3, 10 * time.Second, time.Second},
-	"smoke": {scenario.Smoke, 1, time.Second, 300 * time.Millisecond},
+	"full":  {scenario.Full, 3, 5, 10 * time.Second, time.Second},
+	"smoke": {scenario.Smoke, 1, 1, time.Second, 300 * time.Millisecond},
 }
 
 func (o *options) addFlags(fs *pflag.FlagSet) {
@@ -51,6 +59,11 @@ func (o *options) addFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.preset, "preset", "full", "Sizes of everything that no flag is given for: full or smoke.")
 	fs.StringSliceVar(&o.scenarios, "scenarios", together(), "Scenarios to run. Default: all but in-place, which needs the feature gate InPlaceRestart.")
 	fs.IntVar(&o.runs, "runs", 0, "How often each scenario is run. Default: that of the preset.")
+	fs.IntVar(&o.rounds, "rounds", 0,
+		"How often floor, labeled-jobs, big and run take turns. Default: --runs if it is given, otherwise that of the preset.")
+	fs.StringArrayVar(&o.variantTexts, "variant", nil,
+		"NAME:KEY=VALUE[,KEY=VALUE...]: run big and run also with sets that have these annotations. May be repeated.")
+	fs.StringVar(&o.image, "image", "busybox", "Image of the pods in a cluster without --cluster-dir. It must have a shell.")
 	fs.DurationVar(&o.idleFor, "idle", 0, "How long the idle cluster is watched before a scenario. Default: that of the preset.")
 	fs.BoolVar(&o.noHostnames, "no-hostnames", false,
 		"big, run and wide: sets with enableDNSHostnames false, to show the cost of their headless Services.")
@@ -127,17 +140,45 @@ func (o *options) complete(fs *pflag.FlagSet) error {
 	if !slices.IsSorted(o.sizes.Lists) || len(o.sizes.Lists) == 0 || o.sizes.Lists[0] < 1 {
 		return fmt.Errorf("--list-sets: must ascend from 1 or more, not %v", o.sizes.Lists)
 	}
-	if !fs.Changed("runs") {
-		o.runs = preset.runs
-	}
+	o.idleEvery = preset.every
 	if !fs.Changed("idle") {
 		o.idleFor = preset.idle
 	}
-	o.idleEvery = preset.every
-	if o.runs < 1 {
-		return fmt.Errorf("--runs: must be 1 or more, not %d", o.runs)
+	if !fs.Changed("rounds") {
+		o.rounds = preset.rounds
+		if fs.Changed("runs") {
+			o.rounds = o.runs
+		}
 	}
-	return errors.Join(checkRacks(o.sizes), checkNames(o.scenarios))
+	if !fs.Changed("runs") {
+		o.runs = preset.runs
+	}
+	return errors.Join(checkRacks(o.sizes), o.checkRuns(), checkNames(o.scenarios), o.parseVariants())
+}
+
+func (o *options) checkRuns() error {
+	switch {
+	case o.runs < 1:
+		return fmt.Errorf("--runs: must be 1 or more, not %d", o.runs)
+	case o.rounds < 1:
+		return fmt.Errorf("--rounds: must be 1 or more, not %d", o.rounds)
+	}
+	return nil
+}
+
+// parseVariants reads the variants, whose names must differ.
+func (o *options) parseVariants() error {
+	for _, text := range o.variantTexts {
+		v, err := scenario.ParseVariant(text)
+		if err != nil {
+			return fmt.Errorf("--variant: %w", err)
+		}
+		if slices.ContainsFunc(o.variants, func(other scenario.Variant) bool { return other.Name == v.Name }) {
+			return fmt.Errorf("--variant: the name %q must not be given twice", v.Name)
+		}
+		o.variants = append(o.variants, v)
+	}
+	return nil
 }
 
 // checkRacks returns an error unless place has a rack, with a node for each pod of a Job.

@@ -51,9 +51,9 @@ func (r results) called(scenario, phase, figure string) quantity {
 }
 
 func (r results) counts() []count {
-	const completed, controller = "until completed", "client/jobset-controller/"
-	sets, jobs, each := r.size("run", "sets"), r.size("floor", "jobs"), r.size("run", "jobs of each")
-	run := func(call string) quantity { return r.called("run", completed, controller+call).over(sets) }
+	const controller = "client/jobset-controller/"
+	all, jobs, each := r.size("run", "sets"), r.size("floor", "jobs"), r.size("run", "jobs of each")
+	run := func(call string) quantity { return r.called("run", completed, controller+call).over(all) }
 	start := func(call string) quantity { return r.called("big", "start", controller+call) }
 	restart := func(call string) quantity { return r.called("big", "restart", controller+call) }
 	one := quantity{value: 1, known: true, text: "1"}

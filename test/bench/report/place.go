@@ -30,11 +30,7 @@ func (r results) placeRates() (verdicts []Verdict) {
 	const least = 0.9
 	for _, phase := range placePhases {
 		q := r.placed("exclusive", phase, "pods per second").over(r.placed("without", phase, "pods per second"))
-		v := Verdict{Figure: "place: pods per second of a " + phase + " / without placement", How: q.text, Limit: least, AtLeast: true, Known: q.known}
-		if q.known {
-			v.Value, v.Kept = q.value, q.value >= least
-		}
-		verdicts = append(verdicts, v)
+		verdicts = append(verdicts, newVerdict("place: pods per second of a "+phase+" / without placement", "", least, true, q))
 	}
 	return verdicts
 }

@@ -125,6 +125,7 @@ func (s *Scenario) summarize() {
 const (
 	UnitSeconds = "s"
 	UnitMillis  = "ms"
+	UnitRate    = "1/s"
 	UnitMiB     = "MiB"
 	UnitKiB     = "KiB"
 	UnitBytes   = "B"
@@ -198,8 +199,9 @@ func Write(dir string, scenarios []*Scenario, out io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("writing verdicts: %w", err)
 	}
-	text := Table(scenarios) + "\n" + VerdictTable(verdicts)
-	files := map[string][]byte{"verdicts.json": append(data, '\n'), "report.txt": []byte(text)}
+	comparison := Comparison(scenarios)
+	text := Table(scenarios) + "\n" + comparison + "\n" + VerdictTable(verdicts)
+	files := map[string][]byte{"verdicts.json": append(data, '\n'), "report.txt": []byte(text), "comparison.txt": []byte(comparison)}
 	for _, s := range scenarios {
 		files[s.Name+".svg"] = s.Plot()
 	}

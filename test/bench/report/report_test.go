@@ -72,63 +72,6 @@ func TestSavedScenarioIsLoadedWithItsMedians(t *testing.T) {
 	}
 }
 
-// measured is a scenario with one phase, each figure measured once.
-func measured(scenario, phase string, sizes map[string]int, figures map[string]float64) *Scenario {
-	s := &Scenario{Name: scenario, Sizes: sizes, Runs: 1}
-	for name, value := range figures {
-		unit := UnitSeconds
-		if strings.HasPrefix(name, "client/") {
-			unit = UnitCalls
-		}
-		s.Phase(phase).Add(name, unit, value)
-	}
-	s.summarize()
-	return s
-}
-
-func TestVerdictsAreRatiosOfMedians(t *testing.T) {
-	scenarios := []*Scenario{
-		measured("floor", "start", map[string]int{"jobs": 400}, map[string]float64{"wall": 8, "cpu/total": 20, "stored/etcd/jobset bytes": 0}),
-		measured("labeled-jobs", "start", map[string]int{"jobs": 400}, map[string]float64{"wall": 8, "cpu/total": 24}),
-		measured("big", "start", map[string]int{"jobs": 400}, map[string]float64{"wall": 10, "cpu/total": 30, "stored/etcd/jobset bytes": 5}),
-		measured("run", "until completed", map[string]int{"sets": 200, "jobs of each": 4},
-			map[string]float64{"cpu/total": 80, "writes to each set": 4}),
-	}
-	type outcome struct {
-		Value       float64
-		Known, Kept bool
-	}
-	want := map[string]outcome{
-		"big start: CPU / floor start":                   {1.5, true, false},
-		"big start: wall / floor start":                  {1.25, true, true},
-		"labeled-jobs start: CPU / floor start":          {1.2, true, true},
-		"labeled-jobs start: wall / floor start":         {1, true, true},
-		"big start: CPU / labeled-jobs start":            {1.25, true, true},
-		"big start: wall / labeled-jobs start":           {1.25, true, true},
-		"run: CPU per Job / floor start per Job":         {2, true, true},
-		"run: writes to a JobSet over its life":          {4, true, true},
-		"bytes of JobSets in the etcd of kube-apiserver": {5, true, false},
-	}
-	got := map[string]outcome{}
-	verdicts := Verdicts(scenarios)
-	for _, v := range verdicts {
-		if v.Known {
-			got[v.Figure] = outcome{v.Value, v.Known, v.Kept}
-		} else if v.Kept || v.Value != 0 {
-			t.Errorf("%s is not known, but is %v and kept: %t", v.Figure, v.Value, v.Kept)
-		}
-	}
-	if d := cmp.Diff(want, got); d != "" {
-		t.Errorf("(-want +got):\n%s", d)
-	}
-	text := strings.Join(strings.Fields(VerdictTable(verdicts)), " ")
-	for _, want := range []string{"big start: CPU / floor start 1.50 1.25 missed", "big restart: CPU / floor restart - 1.25 not measured", "big start: CPU / labeled-jobs start 1.25 to compare"} {
-		if !strings.Contains(text, want) {
-			t.Errorf("the table has no %q: %s", want, text)
-		}
-	}
-}
-
 func TestCountsThatAreWrongOrMissingAreErrors(t *testing.T) {
 	life := func(jobs, events, writes float64) *Scenario {
 		return measured("run", "until completed", map[string]int{"sets": 10, "jobs of each": 4}, map[string]float64{

@@ -10,83 +10,73 @@ import (
 	"text/tabwriter"
 )
 
-// Verdict is a figure made of medians of one run, which the programs must keep to if it has a limit.
+// Verdict is a figure made of ratios of each round, which the programs must keep to if it has a limit.
 type Verdict struct {
 	Figure string `json:"figure"`
 	// How describes which figure is divided by which.
-	How   string  `json:"how"`
+	How string `json:"how"`
+	// Value is the median of the rounds.
 	Value float64 `json:"value"`
+	// Low and High are the spread of the rounds (see Spread), Rounds is their number; 0 if there are none that belong together.
+	Low    float64 `json:"low"`
+	High   float64 `json:"high"`
+	Rounds int     `json:"rounds"`
 	// Limit is what the value is at most, or at least if AtLeast is true; -1 for a figure without a limit, which explains others.
 	Limit   float64 `json:"limit"`
 	AtLeast bool    `json:"atLeast,omitempty"`
 	Unit    string  `json:"unit,omitempty"`
 	// Known is false if something that it is made of was not measured.
-	Known bool `json:"known"`
-	// Kept is whether the value keeps to the limit.
-	Kept bool `json:"kept"`
+	Known   bool    `json:"known"`
+	Outcome Outcome `json:"outcome"`
+}
+
+// Outcome is what a verdict says.
+type Outcome string
+
+// Outcomes of verdicts.
+const (
+	// Kept and Missed are said of values whose rounds spread less than the margin between the value and the limit.
+	Kept   Outcome = "ok"
+	Missed Outcome = "missed"
+	// Undecided values spread by more than the margin, or are times of one round, whose spread is not known.
+	Undecided   Outcome = "undecided"
+	ToCompare   Outcome = "to compare"
+	NotMeasured Outcome = "not measured"
+)
+
+// newVerdict compares a quantity with a limit.
+func newVerdict(figure, unit string, limit float64, atLeast bool, q quantity) Verdict {
+	v := Verdict{Figure: figure, How: q.text, Limit: limit, AtLeast: atLeast, Unit: unit, Known: q.known, Outcome: NotMeasured}
+	if !q.known {
+		return v
+	}
+	v.Value, v.Rounds = q.value, len(q.rounds)
+	v.Low, v.High = q.value, q.value
+	if v.Rounds > 0 {
+		v.Low, v.High = Spread(q.rounds)
+	}
+	margin, kept := limit-v.Value, v.Value <= limit
+	if atLeast {
+		margin, kept = v.Value-limit, v.Value >= limit
+	}
+	switch {
+	case limit == noLimit:
+		v.Outcome = ToCompare
+	case q.timed && v.Rounds < 2, v.High-v.Low > math.Abs(margin):
+		v.Outcome = Undecided
+	case kept:
+		v.Outcome = Kept
+	default:
+		v.Outcome = Missed
+	}
+	return v
 }
 
 // noLimit is the limit of a figure without one.
 const noLimit = -1
 
-// quantity is the median of a figure, or not known.
-type quantity struct {
-	value float64
-	known bool
-	text  string
-}
-
 // results are the scenarios by name.
 type results map[string]*Scenario
-
-func (r results) median(scenario, phase, figure string) quantity {
-	q := quantity{text: scenario + ": " + phase + ": " + figure}
-	s := r[scenario]
-	if s == nil {
-		return q
-	}
-	for _, p := range s.Phases {
-		if f := p.Figure(figure); p.Name == phase && f != nil {
-			q.value, q.known = f.Median, true
-		}
-	}
-	return q
-}
-
-// size is one of the sizes that a scenario had.
-func (r results) size(scenario, name string) quantity {
-	q := quantity{text: scenario + ": " + name}
-	if s := r[scenario]; s != nil {
-		q.value, q.known = float64(s.Sizes[name]), s.Sizes[name] > 0
-	}
-	return q
-}
-
-func (q quantity) over(other quantity) quantity {
-	return quantity{
-		value: q.value / other.value, known: q.known && other.known && other.value != 0,
-		text: fmt.Sprintf("(%s) / (%s)", q.text, other.text),
-	}
-}
-
-func (q quantity) times(other quantity) quantity {
-	return quantity{
-		value: q.value * other.value, known: q.known && other.known, text: fmt.Sprintf("(%s) x (%s)", q.text, other.text),
-	}
-}
-
-// highest is the largest value of a figure in all phases of all scenarios.
-func (r results) highest(figure string) quantity {
-	q := quantity{text: "largest of all phases: " + figure, value: math.Inf(-1)}
-	for _, s := range r {
-		for _, p := range s.Phases {
-			if f := p.Figure(figure); f != nil {
-				q.value, q.known = max(q.value, f.Max), true
-			}
-		}
-	}
-	return q
-}
 
 // addSequences adds the figures of sequences, of pod groups and of LeaderWorkerSets.
 func (r results) addSequences(add func(figure, unit string, limit float64, q quantity)) {
@@ -132,7 +122,7 @@ func (r results) addServing(add func(figure, unit string, limit float64, q quant
 // restWrites is the number of writes of jobset-controller while groups are at rest.
 func (r results) restWrites() quantity {
 	sum := r.called("leaderworkersets", "at rest", "wall")
-	sum.value, sum.text = 0, "leaderworkersets: at rest: writes of jobset-controller"
+	sum.value, sum.rounds, sum.timed, sum.text = 0, nil, false, "leaderworkersets: at rest: writes of jobset-controller"
 	for _, call := range servingWrites() {
 		sum.value += r.called("leaderworkersets", "at rest", "client/jobset-controller/"+call).value
 	}
@@ -155,51 +145,23 @@ func Verdicts(scenarios []*Scenario) []Verdict {
 	for _, s := range scenarios {
 		r[s.Name] = s
 	}
-	of := func(scenario, phase, figure string) quantity { return r.median(scenario, phase, figure) }
-	ratio := func(phase, figure string) quantity { return of("big", phase, figure).over(of("floor", phase, figure)) }
-	const completed = "until completed"
+	of := r.median
 	var verdicts []Verdict
 	add := func(figure, unit string, limit float64, q quantity) {
-		v := Verdict{Figure: figure, How: q.text, Limit: limit, Unit: unit, Known: q.known}
-		if q.known {
-			v.Value, v.Kept = q.value, limit == noLimit || q.value <= limit
-		}
-		verdicts = append(verdicts, v)
+		verdicts = append(verdicts, newVerdict(figure, unit, limit, false, q))
 	}
-	add("big start: CPU / floor start", "", 1.25, ratio("start", "cpu/total"))
-	add("big start: wall / floor start", "", 1.25, ratio("start", "wall"))
-	add("big restart: CPU / floor restart", "", 1.25, ratio("restart", "cpu/total"))
-	add("big restart: wall from the failure of the Job / floor restart", "", 1.2,
-		of("big", "restart", "wall from the failure of the Job").over(of("floor", "restart", "wall")))
+	r.addSets(add)
 	add("write: create p50 of a JobSet / of a ConfigMap", "", 2,
 		of("write", "create jobsets", "p50").over(of("write", "create configmaps", "p50")))
 	add("list 2,000: protobuf bytes / JSON bytes", "", 0.5,
 		of("list", "2000: cache protobuf", "bytes").over(of("list", "2000: cache json", "bytes")))
 	add("list 2,000 from cache: protobuf time / JSON time", "", 0.4,
 		of("list", "2000: cache protobuf", "decoded").over(of("list", "2000: cache json", "decoded")))
-	startOfOne := of("floor", "start", "cpu/total").over(r.size("floor", "jobs"))
-	runOfOne := of("run", completed, "cpu/total").over(r.size("run", "sets").times(r.size("run", "jobs of each")))
-	add("run: CPU per Job / floor start per Job", "", 2, runOfOne.over(startOfOne))
 	add("run: writes to a JobSet over its life", "", 4, of("run", completed, "writes to each set"))
 	add("bytes of JobSets in the etcd of kube-apiserver", UnitBytes, 0, r.highest("stored/etcd/jobset bytes"))
 	add("wide: memory of the controller for each Job", UnitKiB, 15, of("wide", "create", "memory of jobset-controller for each Job"))
 	r.addSequences(add)
-	for _, phase := range []string{"start", "restart"} {
-		wall := "wall"
-		if phase == "restart" {
-			wall = "wall from the failure of the Job"
-		}
-		labeled := func(figure string) quantity { return of("labeled-jobs", phase, figure) }
-		add("labeled-jobs "+phase+": CPU / floor "+phase, "", noLimit, labeled("cpu/total").over(of("floor", phase, "cpu/total")))
-		add("labeled-jobs "+phase+": wall / floor "+phase, "", noLimit, labeled("wall").over(of("floor", phase, "wall")))
-		add("big "+phase+": CPU / labeled-jobs "+phase, "", noLimit, of("big", phase, "cpu/total").over(labeled("cpu/total")))
-		add("big "+phase+": wall / labeled-jobs "+phase, "", noLimit, of("big", phase, wall).over(labeled("wall")))
-	}
-	for _, name := range []string{"floor", "labeled-jobs"} {
-		lifeOfOne := of(name, completed, "cpu/total").over(r.size(name, "jobs until completed"))
-		add(name+" until completed: CPU per Job / floor start per Job", "", noLimit, lifeOfOne.over(startOfOne))
-		add("run: CPU per Job / "+name+" until completed per Job", "", noLimit, runOfOne.over(lifeOfOne))
-	}
+	r.addLabeled(add)
 	return append(verdicts, r.placeRates()...)
 }
 
@@ -207,25 +169,27 @@ func Verdicts(scenarios []*Scenario) []Verdict {
 func VerdictTable(verdicts []Verdict) string {
 	var out bytes.Buffer
 	columns := tabwriter.NewWriter(&out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(columns, "FIGURE\tMEASURED\tTARGET\tVERDICT")
+	fmt.Fprintln(columns, "FIGURE\tMEASURED\tSPREAD (ROUNDS)\tTARGET\tVERDICT")
 	for _, v := range verdicts {
-		is, limit, verdict := number(v.Value)+" "+v.Unit, number(v.Limit)+" "+v.Unit, "missed"
+		is, spread, limit := number(v.Value)+" "+v.Unit, "", number(v.Limit)+" "+v.Unit
+		if v.Rounds > 1 {
+			spread = fmt.Sprintf("%s - %s (%d)", number(v.Low), number(v.High), v.Rounds)
+		}
 		if v.AtLeast {
 			limit = ">= " + limit
 		}
 		if v.Limit == noLimit {
-			limit, verdict = "", "to compare"
+			limit = ""
 		}
-		switch {
-		case !v.Known:
-			is, verdict = "-", "not measured"
-		case v.Kept && v.Limit != noLimit:
-			verdict = "ok"
+		if !v.Known {
+			is = "-"
 		}
-		fmt.Fprintf(columns, "%s\t%s\t%s\t%s\n", v.Figure, is, limit, verdict)
+		fmt.Fprintf(columns, "%s\t%s\t%s\t%s\t%s\n", v.Figure, is, spread, limit, v.Outcome)
 	}
 	_ = columns.Flush() // writing to memory does not fail
-	fmt.Fprintln(&out, "\nHow each is computed, of medians of this run:")
+	fmt.Fprintln(&out, "\nA verdict is undecided if the spread is larger than the distance to the target, or if a time was measured in one round only. The spread is from the first to the")
+	fmt.Fprintln(&out, "third quartile of four rounds and more, otherwise from the smallest to the largest.")
+	fmt.Fprintln(&out, "\nHow each is computed, in each round; the measured value is the median:")
 	for _, v := range verdicts {
 		fmt.Fprintf(&out, "  %s = %s\n", v.Figure, v.How)
 	}

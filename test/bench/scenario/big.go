@@ -23,7 +23,7 @@ func big(ctx context.Context, r *runner) error {
 		if err := s.startSet(ctx, "start", n); err != nil {
 			return err
 		}
-		if err := s.restartSet(ctx, n); err != nil {
+		if err := s.restartSet(ctx, n); err != nil || s.Short {
 			return err
 		}
 		if _, err := r.measure(ctx, "suspend", s.suspendSet); err != nil {
@@ -60,6 +60,7 @@ func (s *space) startSet(ctx context.Context, name string, n int) error {
 	}
 	phase.Add("wall until all Jobs are created", report.UnitSeconds, created.Seconds())
 	phase.Add("wall until all Jobs are ready", report.UnitSeconds, ready.Seconds())
+	s.addChanges(phase, 0, 1)
 	return nil
 }
 
@@ -74,6 +75,7 @@ func (s *space) untilReady(ctx context.Context, n, restarts int) error {
 // controller, and is told apart.
 func (s *space) restartSet(ctx context.Context, n int) error {
 	var noticing time.Duration
+	before := s.sets.seenUpdates()
 	phase, err := s.measure(ctx, "restart", func(ctx context.Context) error {
 		begin := time.Now()
 		if err := s.failOnePod(ctx); err != nil {
@@ -90,6 +92,7 @@ func (s *space) restartSet(ctx context.Context, n int) error {
 	}
 	phase.Add("wall until the Job shows the failure", report.UnitSeconds, noticing.Seconds())
 	phase.Add("wall from the failure of the Job", report.UnitSeconds, phase.Last("wall")-noticing.Seconds())
+	s.addChanges(phase, before, 1)
 	return nil
 }
 

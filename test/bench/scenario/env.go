@@ -76,6 +76,12 @@ type Env struct {
 	Timeout time.Duration
 	// NoHostnames leaves out the headless Services of sets, whose endpoints change with each pod.
 	NoHostnames bool
+	// Annotations are those of sets.
+	Annotations map[string]string
+	// Image is that of pods in a cluster that may have real nodes.
+	Image string
+	// Short leaves out the parts of big that bare Jobs have not: suspend, resume and delete.
+	Short bool
 	// Keep leaves the last namespace of a scenario in the cluster, when that goes away anyway.
 	Keep bool
 	// IdleFor is how long the idle cluster is watched before each scenario.

@@ -4,6 +4,7 @@
 package scenario
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -49,12 +50,26 @@ func jobSpec(annotations map[string]string) batchv1.JobSpec {
 	}
 }
 
+// jobSpec is that of a Job in this cluster. Where containers may run, they do what the annotations are for on simulated nodes, and stop at once.
+func (s *space) jobSpec(annotations map[string]string) batchv1.JobSpec {
+	spec := jobSpec(annotations)
+	if s.Cluster.Dir != "" {
+		return spec
+	}
+	seconds := cmp.Or(annotations[secondsKey], "86400")
+	pod := &spec.Template.Spec
+	pod.TerminationGracePeriodSeconds = ptr.To[int64](5)
+	pod.Containers[0].Image = s.Image
+	pod.Containers[0].Command = []string{"sh", "-c", "trap 'exit 0' TERM; sleep " + seconds + " & wait"}
+	return spec
+}
+
 // set is a JobSet of so many Jobs with one pod each.
 func (s *space) set(name string, jobs int, annotations map[string]string) *jobsetv1alpha2.JobSet {
 	return builders.JobSet(name, builders.WithJobs("workers", int32(jobs), 1, func(rj *jobsetv1alpha2.ReplicatedJob) {
-		rj.Template.Spec = jobSpec(annotations)
+		rj.Template.Spec = s.jobSpec(annotations)
 	}), func(js *jobsetv1alpha2.JobSet) {
-		js.Namespace = s.name
+		js.Namespace, js.Annotations = s.name, maps.Clone(s.Annotations)
 		js.Spec.FailurePolicy = &jobsetv1alpha2.FailurePolicy{MaxRestarts: 1000}
 		if s.NoHostnames {
 			js.Spec.Network = &jobsetv1alpha2.Network{EnableDNSHostnames: ptr.To(false)}
@@ -68,7 +83,7 @@ func (s *space) createSet(ctx context.Context, js *jobsetv1alpha2.JobSet) error 
 }
 
 func (s *space) createJob(ctx context.Context, name string, annotations map[string]string) error {
-	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: jobSpec(annotations)}
+	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: s.jobSpec(annotations)}
 	if s.labeled {
 		job.Labels, job.Annotations = setJobMetadata(name), setJobMetadata(name)
 		job.Spec.Template.Labels, job.Spec.Template.Annotations = setJobMetadata(name), setJobMetadata(name)
@@ -100,7 +115,7 @@ func (s *space) patchSet(ctx context.Context, name, patch string) error {
 	return err
 }
 
-// failOnePod ends a pod that runs.
+// failOnePod ends a pod that runs. A kubelet lets it fail by its deadline.
 func (s *space) failOnePod(ctx context.Context) error {
 	pods, err := s.Cluster.Kube.CoreV1().Pods(s.name).List(ctx, metav1.ListOptions{Limit: 1})
 	if err != nil {
@@ -109,7 +124,11 @@ func (s *space) failOnePod(ctx context.Context) error {
 	if len(pods.Items) == 0 {
 		return errors.New("no pod to let fail")
 	}
-	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:"failed",%q:"0"}}}`, outcomeKey, secondsKey)
+	deadline := ""
+	if s.Cluster.Dir == "" {
+		deadline = `,"spec":{"activeDeadlineSeconds":1}`
+	}
+	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:"failed",%q:"0"}}%s}`, outcomeKey, secondsKey, deadline)
 	_, err = s.Cluster.Kube.CoreV1().Pods(s.name).Patch(ctx, pods.Items[0].Name, types.MergePatchType, patch, metav1.PatchOptions{})
 	return err
 }

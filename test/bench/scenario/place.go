@@ -149,7 +149,7 @@ func (p *placing) start(ctx context.Context, s *space, mode placeMode) error {
 	if err != nil {
 		return err
 	}
-	phase.Add("pods per second", report.UnitCount, float64(jobs*pods)/phase.Last("wall"))
+	phase.Add("pods per second", report.UnitRate, float64(jobs*pods)/phase.Last("wall"))
 	after, err := s.liveHeap(ctx)
 	if err != nil {
 		return err
@@ -178,7 +178,7 @@ func (p *placing) restart(ctx context.Context, s *space, mode placeMode) error {
 	}
 	wall := phase.Last("wall") - noticing.Seconds()
 	phase.Add("wall from the failure of the Job", report.UnitSeconds, wall)
-	phase.Add("pods per second", report.UnitCount, float64(jobs*pods)/wall)
+	phase.Add("pods per second", report.UnitRate, float64(jobs*pods)/wall)
 	return p.check(ctx, s, mode)
 }
 

@@ -28,6 +28,7 @@ func run(ctx context.Context, r *runner) error {
 			return err
 		}
 		s.addWrites(phase)
+		s.addChanges(phase, 0, s.Sizes.RunSets)
 		return nil
 	})
 }
@@ -47,4 +48,9 @@ func (s *space) addWrites(phase *report.Phase) {
 		writes += phase.Last("calls/jobset-apiserver/" + call)
 	}
 	phase.Add("writes to each set", report.UnitCount, writes/float64(s.Sizes.RunSets))
+}
+
+// addChanges adds how often each of the sets was seen to change, after so many changes in earlier phases. This works in any cluster.
+func (s *space) addChanges(phase *report.Phase, before, sets int) {
+	phase.Add(report.ChangesOfSets, report.UnitCount, float64(s.sets.seenUpdates()-before)/float64(sets))
 }

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -23,6 +24,13 @@ import (
 
 // parallel is how many requests a client has under way that does many, as jobset-controller has.
 const parallel = 50
+
+const (
+	// NamespaceKey is the label of namespaces that benchmarks create.
+	NamespaceKey = "jobset-apiserver.io/bench"
+	// removalTime is how long a namespace is waited for after an interrupt.
+	removalTime = time.Minute
+)
 
 // space is the namespace of a run, and what is seen in it.
 type space struct {
@@ -49,17 +57,18 @@ const (
 // inSpace does something in a new namespace and removes it, unless it may be kept and that is wanted.
 func (r *runner) inSpace(ctx context.Context, watch watched, keep bool, do func(ctx context.Context, s *space) error) error {
 	namespaces := r.Cluster.Kube.CoreV1().Namespaces()
-	namespace, err := namespaces.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "bench-"}}, metav1.CreateOptions{})
+	namespace, err := namespaces.Create(ctx, &corev1.Namespace{
+		ObjectMeta: metav1.ObjectMeta{GenerateName: "bench-", Labels: map[string]string{NamespaceKey: ""}},
+	}, metav1.CreateOptions{})
 	if err != nil {
 		return fmt.Errorf("creating a namespace: %w", err)
 	}
 	s := &space{runner: r, name: namespace.Name}
 	watching, stop := context.WithCancel(ctx)
 	defer stop()
-	if err := s.watch(watching, watch); err != nil {
-		return err
+	if err = s.watch(watching, watch); err == nil {
+		err = do(ctx, s)
 	}
-	err = do(ctx, s)
 	stop()
 	if keep && r.Keep {
 		return err
@@ -91,13 +100,19 @@ func (s *space) watch(ctx context.Context, watch watched) error {
 	return nil
 }
 
-// remove deletes the namespace and waits until it is gone, so that it does not disturb what comes next.
+// remove deletes the namespace and waits until it is gone, so that it does not disturb what comes next. After an interrupt it is deleted too.
 func (r *runner) remove(ctx context.Context, name string) error {
+	timeout := r.Timeout
+	if ctx.Err() != nil {
+		timeout = min(timeout, removalTime)
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), timeout)
+	defer cancel()
 	namespaces := r.Cluster.Kube.CoreV1().Namespaces()
 	if err := namespaces.Delete(ctx, name, metav1.DeleteOptions{}); err != nil {
 		return fmt.Errorf("deleting namespace %s: %w", name, err)
 	}
-	err := wait.PollUntilContextTimeout(ctx, settleEvery, r.Timeout, false, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(ctx, settleEvery, timeout, false, func(ctx context.Context) (bool, error) {
 		_, err := namespaces.Get(ctx, name, metav1.GetOptions{})
 		return apierrors.IsNotFound(err), nil
 	})

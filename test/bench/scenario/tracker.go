@@ -24,6 +24,8 @@ type tracker[T metav1.Object] struct {
 
 	mu      sync.Mutex
 	objects map[string]T
+	// updates is how often an object was seen to change.
+	updates int
 	shown   func(T)
 	gone    func(T)
 }
@@ -31,8 +33,13 @@ type tracker[T metav1.Object] struct {
 func newTracker[T metav1.Object](ctx context.Context, informer cache.SharedIndexInformer, timeout time.Duration) (*tracker[T], error) {
 	t := &tracker[T]{timeout: timeout, changed: make(chan struct{}, 1), objects: map[string]T{}}
 	handle := cache.ResourceEventHandlerFuncs{
-		AddFunc:    func(obj any) { t.seen(obj.(T)) },
-		UpdateFunc: func(_, obj any) { t.seen(obj.(T)) },
+		AddFunc: func(obj any) { t.seen(obj.(T)) },
+		UpdateFunc: func(old, obj any) {
+			if old.(T).GetResourceVersion() != obj.(T).GetResourceVersion() {
+				t.countUpdate()
+			}
+			t.seen(obj.(T))
+		},
 		DeleteFunc: func(obj any) {
 			if unknown, ok := obj.(cache.DeletedFinalStateUnknown); ok {
 				obj = unknown.Obj
@@ -61,6 +68,19 @@ func (t *tracker[T]) seen(object T) {
 		shown(object)
 	}
 	t.notify()
+}
+
+func (t *tracker[T]) countUpdate() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.updates++
+}
+
+// seenUpdates returns how often objects have changed since the tracker began.
+func (t *tracker[T]) seenUpdates() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.updates
 }
 
 func (t *tracker[T]) lost(object T) {

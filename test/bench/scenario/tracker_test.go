@@ -47,6 +47,12 @@ func TestTrackerWaitsForAllObjects(t *testing.T) {
 	if err := <-waiting; err != nil {
 		t.Error(err)
 	}
+	checkUpdates(t, tracker, func(version string) error {
+		job := &batchv1.Job{ObjectMeta: objectMeta("a", "ns"), Status: batchv1.JobStatus{Ready: ptr.To[int32](1)}}
+		job.ResourceVersion = version
+		_, err := jobs.Update(t.Context(), job, metav1.UpdateOptions{})
+		return err
+	})
 	tracker.timeout = time.Millisecond
 	err = tracker.until(t.Context(), "three Jobs are ready", 3, isReady)
 	if err == nil || !strings.Contains(err.Error(), "2 of 3 are so") {
@@ -99,5 +105,24 @@ func TestAllReturnsEveryError(t *testing.T) {
 	cancel()
 	if err := all(cancelled, 3, 2, func(int) error { return nil }); err == nil {
 		t.Error("no error although calls may have been left out")
+	}
+}
+
+// checkUpdates changes an object twice, which the tracker counts once the watch has shown it.
+func checkUpdates(t *testing.T, tracker *tracker[*batchv1.Job], update func(version string) error) {
+	t.Helper()
+	if n := tracker.seenUpdates(); n != 0 {
+		t.Errorf("%d updates were seen, although objects were only created and deleted", n)
+	}
+	for _, version := range []string{"7", "8"} {
+		if err := update(version); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := tracker.untilAny(t.Context(), "the last update was seen", func(job *batchv1.Job) bool { return job.ResourceVersion == "8" }); err != nil {
+		t.Fatal(err)
+	}
+	if n := tracker.seenUpdates(); n != 2 {
+		t.Errorf("%d updates were seen, want 2", n)
 	}
 }

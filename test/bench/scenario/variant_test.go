@@ -1,0 +1,79 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package scenario
+
+import (
+	"context"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/jobset-apiserver/jobset-apiserver/test/bench/cluster"
+	"github.com/jobset-apiserver/jobset-apiserver/test/bench/report"
+)
+
+func TestVariantsFollowTheirScenariosAndTurnsAlternate(t *testing.T) {
+	variants := []Variant{{Name: "a"}, {Name: "b"}}
+	all := WithVariants(All(), variants)
+	names := func(scenarios []Scenario) (names []string) {
+		for _, s := range scenarios {
+			names = append(names, s.Name)
+		}
+		return names
+	}
+	forward := []string{"floor", "labeled-jobs", "big", "big+a", "big+b", "run", "run+a", "run+b"}
+	back := []string{"run+b", "run+a", "run", "big+b", "big+a", "big", "labeled-jobs", "floor"}
+	for round, want := range [][]string{forward, back, forward} {
+		if d := cmp.Diff(want, names(Turns(all, round))); d != "" {
+			t.Errorf("round %d (-want +got):\n%s", round, d)
+		}
+	}
+	if len(all) != len(All())+4 {
+		t.Errorf("%d scenarios with two variants of two of %d", len(all), len(All()))
+	}
+}
+
+func TestSetsOfVariantsHaveTheirAnnotations(t *testing.T) {
+	var got []map[string]string
+	collect := Scenario{Name: "big", run: func(_ context.Context, r *runner) error {
+		s := &space{runner: r, name: "bench"}
+		got = append(got, s.set("train", 1, running).Annotations)
+		if want := len(got) == 2; r.Short != want {
+			t.Errorf("short: %t, want %t", r.Short, want)
+		}
+		return nil
+	}}
+	env := &Env{Cluster: &cluster.Cluster{Dir: "local"}}
+	for _, s := range append(WithVariants([]Scenario{collect}, []Variant{{Name: "a", Annotations: map[string]string{"b": "c"}}}), collect) {
+		if err := s.run(t.Context(), &runner{Env: env, to: &report.Scenario{}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if d := cmp.Diff([]map[string]string{nil, {"b": "c"}, nil}, got); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+}
+
+func TestPodsOfOtherClustersHaveCommand(t *testing.T) {
+	for name, tc := range map[string]struct {
+		dir, image  string
+		annotations map[string]string
+		want        []string
+	}{
+		"simulated nodes run nothing":   {"local", "busybox", succeeding, nil},
+		"pods that end":                 {"", "example.com/shell:1", succeeding, []string{"sh", "-c", "trap 'exit 0' TERM; sleep 3 & wait"}},
+		"pods that run until they stop": {"", "example.com/shell:1", running, []string{"sh", "-c", "trap 'exit 0' TERM; sleep 86400 & wait"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := &space{runner: &runner{Env: &Env{Cluster: &cluster.Cluster{Dir: tc.dir}, Image: tc.image}}}
+			container := s.jobSpec(tc.annotations).Template.Spec.Containers[0]
+			if d := cmp.Diff(tc.want, container.Command); d != "" {
+				t.Errorf("command (-want +got):\n%s", d)
+			}
+			if container.Image != tc.image && tc.dir == "" {
+				t.Errorf("image %s, want %s", container.Image, tc.image)
+			}
+		})
+	}
+}
