@@ -37,6 +37,9 @@ func meet(ctx context.Context, names []string) error {
 	for len(from) < len(names) || len(to) < len(names) {
 		select {
 		case name := <-heard:
+			if from[name] { // it did not get the answer in time
+				continue
+			}
 			from[name] = true
 			fmt.Printf("heard %s, %d of %d\n", name, len(from), len(names))
 		case name := <-said:
