@@ -73,11 +73,12 @@ func fails(job *batchv1.Job) bool {
 	})
 }
 
-// enqueueNamed enqueues the set whose name is on a child that is gone. A set that was deleted and recreated waits for
-// the Jobs of its predecessor to free their names, and a claim that is kept has no owner.
+// enqueueNamed enqueues the set whose name is on a child that is gone: its name is free. A set that was deleted and recreated waits for
+// the Jobs of its predecessor to free their names, and a claim that is kept has no owner. The Jobs of a large set, which end one after the
+// other, are gathered.
 func (c *Controller) enqueueNamed(child metav1.Object) {
 	if name := child.GetLabels()[jobsetv1alpha2.JobSetNameKey]; name != "" {
-		c.queue.Add(cache.NewObjectName(child.GetNamespace(), name))
+		c.queue.AddWithin(cache.NewObjectName(child.GetNamespace(), name), 0)
 	}
 }
 

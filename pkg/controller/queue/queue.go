@@ -32,6 +32,8 @@ const (
 	// gathering is how long AddSoon waits for more reasons to sync an object that has just been synced. The children of a
 	// large set change one by one, in bursts; without it each change would cost a sync and a write of the status.
 	gathering = 100 * time.Millisecond
+	// maxGathering is how much longer Gather makes them wait at most.
+	maxGathering = 5 * time.Second
 	// syncTimeout is how long a sync may begin requests. What is left then is up to the next sync.
 	syncTimeout = time.Minute
 	// flushEvery is how often failures are looked at that nobody repeats.
@@ -56,8 +58,16 @@ type Queue struct {
 	failures *logging.Repeats
 
 	mu sync.Mutex
-	// synced holds when the objects that were synced lately have been, and the zero time for those that are at present.
-	synced map[cache.ObjectName]time.Time
+	// synced holds the objects that were synced lately, and those that are at present.
+	synced map[cache.ObjectName]lately
+}
+
+// lately is the last sync of an object.
+type lately struct {
+	// at is when it ended; zero for one that goes on.
+	at time.Time
+	// more is for how long more reasons to sync the object are gathered.
+	more time.Duration
 }
 
 // New returns a queue. Its metrics carry the name.
@@ -73,7 +83,7 @@ func New(name string) *Queue {
 		name:   name,
 		queue:  workqueue.NewTypedRateLimitingQueueWithConfig(limiter, config),
 		order:  order,
-		synced: map[cache.ObjectName]time.Time{}, failures: logging.NewRepeats(clock.RealClock{}),
+		synced: map[cache.ObjectName]lately{}, failures: logging.NewRepeats(clock.RealClock{}),
 	}
 }
 
@@ -85,41 +95,52 @@ func (q *Queue) Add(key cache.ObjectName) { q.queue.Add(key) }
 func (q *Queue) AddSoon(key cache.ObjectName) { q.AddWithin(key, gathering) }
 
 // AddWithin is AddSoon for a reason that something waits for. An object that has just been synced is synced again after the given
-// time, at most after that of AddSoon. Reasons that wait longer are served by the same sync.
+// time, at most after that of AddSoon. Reasons that wait longer are served by the same sync. What Gather adds is added to both.
 func (q *Queue) AddWithin(key cache.ObjectName, gather time.Duration) {
 	q.queue.AddAfter(key, q.pause(key, min(gather, gathering)))
+}
+
+// Gather makes AddSoon and AddWithin wait longer after the sync that has the context, or after the next one. It is for objects with so many
+// children that each sync costs noticeable time: without it, the syncs of an object whose children change one by one would cost the
+// square of their number. The time is bounded by maxGathering.
+func Gather(ctx context.Context, more time.Duration) {
+	if t, ok := ctx.Value(turnKey{}).(*turn); ok {
+		t.queue.mu.Lock()
+		defer t.queue.mu.Unlock()
+		t.queue.synced[t.key] = lately{more: min(more, maxGathering)}
+	}
 }
 
 // pause returns the time until the object may be synced again for a reason that others are likely to follow.
 func (q *Queue) pause(key cache.ObjectName, gather time.Duration) time.Duration {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	at, lately := q.synced[key]
+	last, found := q.synced[key]
 	switch {
-	case !lately:
+	case !found:
 		return 0
-	case at.IsZero():
-		return gather
+	case last.at.IsZero():
+		return gather + last.more
 	}
-	return gather - time.Since(at)
+	return gather + last.more - time.Since(last.at)
 }
 
 // begin and end note when an object is synced. Nothing is kept about objects beyond the time in which it matters.
 func (q *Queue) begin(key cache.ObjectName) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.synced[key] = time.Time{}
+	q.synced[key] = lately{more: q.synced[key].more}
 }
 
 func (q *Queue) end(key cache.ObjectName) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	at := time.Now()
-	q.synced[key] = at
-	time.AfterFunc(gathering, func() {
+	last := lately{time.Now(), q.synced[key].more}
+	q.synced[key] = last
+	time.AfterFunc(gathering+last.more, func() {
 		q.mu.Lock()
 		defer q.mu.Unlock()
-		if q.synced[key].Equal(at) {
+		if now := q.synced[key]; now.at.Equal(last.at) {
 			delete(q.synced, key)
 		}
 	})
@@ -161,7 +182,7 @@ func (q *Queue) next(ctx context.Context, syncOne SyncFunc) bool {
 	logger := klog.FromContext(ctx).WithValues(q.name, key)
 	ctx, cancel := context.WithTimeout(klog.NewContext(ctx, logger), syncTimeout)
 	defer cancel()
-	ctx, turn := q.withTurn(ctx, cancel, q.order.begin(key))
+	ctx, turn := q.withTurn(ctx, cancel, key)
 	defer func() { q.order.end(key, turn.ended.Load()) }()
 
 	begin := time.Now()

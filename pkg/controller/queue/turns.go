@@ -20,6 +20,7 @@ const turnLength = 200 * time.Millisecond
 // turn is the part of the time of a worker that one sync has.
 type turn struct {
 	queue *Queue
+	key   cache.ObjectName
 	begin time.Time
 	end   context.CancelFunc
 	ended atomic.Bool
@@ -30,8 +31,8 @@ type turn struct {
 type turnKey struct{}
 
 // withTurn returns a context whose sync begins now.
-func (q *Queue) withTurn(ctx context.Context, end context.CancelFunc, long bool) (context.Context, *turn) {
-	t := &turn{queue: q, begin: time.Now(), end: end, long: long}
+func (q *Queue) withTurn(ctx context.Context, end context.CancelFunc, key cache.ObjectName) (context.Context, *turn) {
+	t := &turn{queue: q, key: key, begin: time.Now(), end: end, long: q.order.begin(key)}
 	return context.WithValue(ctx, turnKey{}, t), t
 }
 

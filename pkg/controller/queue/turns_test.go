@@ -126,3 +126,41 @@ func TestPostponeOnlyWhatIsNotKnown(t *testing.T) {
 	}
 	EndTurn(t.Context())
 }
+
+// TestGatherBoundsSyncsOfLargeObjects has the children of an object change every 9.1 ms for 9.1 s, for a reason that something waits for.
+func TestGatherBoundsSyncsOfLargeObjects(t *testing.T) {
+	for name, tc := range map[string]struct {
+		gather time.Duration
+		add    func(*Queue, cache.ObjectName)
+		want   int
+	}{
+		"few children":            {0, func(q *Queue, key cache.ObjectName) { q.AddWithin(key, 0) }, 1000},
+		"many children":           {200 * time.Millisecond, func(q *Queue, key cache.ObjectName) { q.AddWithin(key, 0) }, 46},
+		"many children, soon":     {200 * time.Millisecond, (*Queue).AddSoon, 31},
+		"no more than the limit":  {time.Hour, func(q *Queue, key cache.ObjectName) { q.AddWithin(key, 0) }, 2},
+		"a reason of another one": {time.Hour, (*Queue).Add, 1000},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithCancel(t.Context())
+				q, got := New("gathered"), 0
+				var running sync.WaitGroup
+				running.Go(func() {
+					q.Run(ctx, 1, func(ctx context.Context, _ cache.ObjectName) (time.Duration, error) {
+						got++
+						Gather(ctx, tc.gather)
+						return 0, nil
+					})
+				})
+				for range 1000 {
+					tc.add(q, named("large"))
+					time.Sleep(9100 * time.Microsecond)
+				}
+				cancel()
+				running.Wait()
+				diff(t, "syncs", tc.want, got)
+			})
+		})
+	}
+	Gather(t.Context(), time.Hour) // without a queue
+}
