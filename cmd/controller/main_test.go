@@ -65,7 +65,7 @@ func command(t *testing.T, args ...string) (code int, stdout, stderr string) {
 }
 
 // controllers are all that the program has.
-const controllers = "jobset, sequentialjob, podgroup, leaderworkerset, disaggregatedset"
+const controllers = "jobset, sequentialjob, podgroup, leaderworkerset, disaggregatedset, endpoints"
 
 // TestBadFlags runs the command itself. Each case must end with one line that names the flag and what to do.
 func TestBadFlags(t *testing.T) {
@@ -97,6 +97,8 @@ func TestBadFlags(t *testing.T) {
 			[]string{"--concurrent-jobset-syncs=0"}, "--concurrent-jobset-syncs: must be 1 or more, not 0"},
 		"an unknown controller": {
 			[]string{"--controllers=*,-job"}, `--controllers: unknown controller "job"; known are ` + controllers},
+		"somebody else who writes addresses": {
+			[]string{"--service-endpoints=kube"}, `--service-endpoints: must be cluster or controller, not "kube"`},
 		"no controller": {
 			[]string{"--controllers=-jobset"}, "--controllers: must leave at least one of " + controllers},
 		"no requests": {

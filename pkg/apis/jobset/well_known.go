@@ -16,6 +16,10 @@ const (
 	// MetadataKey says which keys Jobs and pods get, and MetadataCompact is its only value.
 	MetadataKey     = "jobset-apiserver.io/metadata"
 	MetadataCompact = "compact"
+	// ServiceEndpointsKey says who writes the addresses of the headless Service: ServiceEndpointsCluster or ServiceEndpointsController.
+	ServiceEndpointsKey        = "jobset-apiserver.io/service-endpoints"
+	ServiceEndpointsCluster    = "cluster"
+	ServiceEndpointsController = "controller"
 )
 
 // ControllerName is the value of spec.managedBy that means the same as none: the controller of this project.

@@ -13,6 +13,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
 	nodev1 "k8s.io/api/node/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -97,6 +98,12 @@ func (f *Factory) Jobs() Resource {
 // Services are those of the main API.
 func (f *Factory) Services() Resource {
 	return NewResource(f.main, corev1.SchemeGroupVersion.WithResource("services"), &corev1.Service{}, f.kube, f.kube.CoreV1().Services(metav1.NamespaceAll))
+}
+
+// EndpointSlices are those of the main API.
+func (f *Factory) EndpointSlices() Resource {
+	return NewResource(f.main, discoveryv1.SchemeGroupVersion.WithResource("endpointslices"), &discoveryv1.EndpointSlice{}, f.kube,
+		f.kube.DiscoveryV1().EndpointSlices(metav1.NamespaceAll))
 }
 
 // Pods are those of the main API.

@@ -19,6 +19,7 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
 	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/disaggregatedset"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/endpoints"
 	gangplan "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/gang/plan"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/informers"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset"
@@ -72,6 +73,10 @@ var known = []descriptor{
 		name: disaggregatedset.Name, objects: "DisaggregatedSets", workers: 10, gate: features.DisaggregatedSet,
 		needs: []schema.GroupVersion{disaggregatedsetv1.SchemeGroupVersion, leaderworkersetv1.SchemeGroupVersion}, build: newDisaggregatedSetController,
 	},
+	{
+		name: endpoints.Name, objects: "JobSets whose EndpointSlices this program writes", workers: 10,
+		needs: []schema.GroupVersion{jobsetv1alpha2.SchemeGroupVersion}, build: newEndpointsController,
+	},
 }
 
 // descriptor describes a controller.
@@ -117,6 +122,7 @@ func (o *Options) addControllersFlags(fs *pflag.FlagSet) {
 	fs.DurationVar(&o.AvoidFailedNodes, avoidFlag, o.AvoidFailedNodes,
 		"For how long the pods of a JobSet keep off a node on which an attempt of it failed, from 0s, for not at all, to 720h. "+
 			"The annotation "+jobsetv1alpha2.AvoidFailedNodesKey+" of a JobSet overrides it.")
+	o.addServiceEndpointsFlags(fs)
 	fs.IntVar(o.Workers[jobset.Name], "workers", *o.Workers[jobset.Name], "")
 	_ = fs.MarkDeprecated("workers", "use --concurrent-jobset-syncs") // fails for unknown flags only
 }

@@ -21,6 +21,7 @@ import (
 	"k8s.io/component-base/featuregate"
 	logsapi "k8s.io/component-base/logs/api/v1"
 
+	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/placement"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/features"
@@ -63,6 +64,10 @@ type Options struct {
 	PlacementMoveAfter time.Duration
 	// AvoidFailedNodes is for how long the pods of JobSets keep off nodes on which an attempt failed; 0 for not at all.
 	AvoidFailedNodes time.Duration
+	// ServiceEndpoints is who writes the addresses of the headless Services of JobSets without the annotation.
+	ServiceEndpoints string
+	// ServiceEndpointsCanary is whether the cluster must resolve a canary record before this program writes addresses.
+	ServiceEndpointsCanary bool
 	// Logs is the configuration of logging.
 	Logs *logsapi.LoggingConfiguration
 
@@ -107,8 +112,12 @@ func NewOptions() (*Options, error) {
 		Workers:            defaultWorkers(),
 		PlacementWhenFull:  string(placement.WhenFullAffinity),
 		PlacementMoveAfter: placement.DefaultMoveAfter,
-		Logs:               logsapi.NewLoggingConfiguration(),
-		gate:               gate,
+		ServiceEndpoints:   jobsetv1alpha2.ServiceEndpointsCluster,
+
+		ServiceEndpointsCanary: true,
+
+		Logs: logsapi.NewLoggingConfiguration(),
+		gate: gate,
 	}, nil
 }
 
@@ -152,7 +161,7 @@ func (o *Options) addControllerFlags(fs *pflag.FlagSet) {
 
 // Validate returns the first invalid setting.
 func (o *Options) Validate() error {
-	for _, check := range []func() error{o.validateGates, o.validateEndpoints, o.validateTLS, o.validateLeaderElection, o.validateNumbers, o.validateControllers, o.validateGang, o.validatePlacement, o.validateAvoidTime} {
+	for _, check := range []func() error{o.validateGates, o.validateEndpoints, o.validateTLS, o.validateLeaderElection, o.validateNumbers, o.validateControllers, o.validateGang, o.validatePlacement, o.validateAvoidTime, o.validateServiceEndpoints} {
 		if err := check(); err != nil {
 			return err
 		}

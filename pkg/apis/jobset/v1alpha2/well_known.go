@@ -169,6 +169,16 @@ const (
 	MetadataKey = "jobset-apiserver.io/metadata"
 	// MetadataCompact gives Jobs and pods the identity keys as labels, and as annotations only what the pod template reads through the downward API.
 	MetadataCompact = "compact"
+	// ServiceEndpointsKey is the annotation of a set that says who writes the addresses of its headless Service: ServiceEndpointsCluster or
+	// ServiceEndpointsController. The default is that of the controller. The key is ours; upstream has none for this.
+	ServiceEndpointsKey = "jobset-apiserver.io/service-endpoints"
+	// ServiceEndpointsCluster leaves the addresses to the controllers of the cluster.
+	ServiceEndpointsCluster = "cluster"
+	// ServiceEndpointsController lets the controller of JobSets write EndpointSlices.
+	ServiceEndpointsController = "controller"
+	// EndpointsKey is the key of a label that no pod carries. While the selector of a Service has it, the controllers of the cluster find no pods for
+	// the Service. The value is ServiceEndpointsController. The key is ours; upstream has none for this.
+	EndpointsKey = "jobset-apiserver.io/endpoints"
 	// QueueNameKey is the label of a set that names the queue of Kueue which decides when the set runs.
 	QueueNameKey = "kueue.x-k8s.io/queue-name"
 )

@@ -54,6 +54,7 @@ func validateSpec(js *jobset.JobSet, opts gates.Gates) field.ErrorList {
 	errs = append(errs, validateCheckpointStep(js)...)
 	errs = append(errs, validateAvoidTime(js)...)
 	errs = append(errs, validateMetadata(js)...)
+	errs = append(errs, validateServiceEndpoints(js)...)
 	errs = append(errs, validateReplicatedJobs(js, path.Child("replicatedJobs"))...)
 	errs = append(errs, validateStartup(spec, path)...)
 	errs = append(errs, validateNetwork(spec.Network, path.Child("network"))...)

@@ -1,0 +1,213 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package endpoints
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"net/netip"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/ptr"
+
+	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	endpointslices "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/endpoints/slices"
+)
+
+const (
+	// CanaryService is the name of the Service of the canary record, and canaryHost that of its only address.
+	CanaryService = "jobset-apiserver-canary"
+	canaryHost    = "canary"
+	// canaryTimeout is how long the cluster has to resolve a new address, which is longer than answers are kept, and canaryPoll how often it is asked.
+	canaryTimeout, canaryPoll = time.Minute, time.Second
+	// canaryEvery is how often the record is changed and looked up, and canaryRetry so after a failure. That many failures in a row count.
+	canaryEvery, canaryRetry, canaryFailures = 10 * time.Minute, time.Minute, 3
+)
+
+// Resolver looks up the addresses of a name, as net.Resolver does.
+type Resolver interface {
+	LookupNetIP(ctx context.Context, network, host string) ([]netip.Addr, error)
+}
+
+// Canary finds out whether the cluster resolves names from EndpointSlices that we write: some clusters read Endpoints instead. It writes a record, and looks it up.
+type Canary struct {
+	// Kube is a client of the main API.
+	Kube kubernetes.Interface
+	// Namespace is where the record is.
+	Namespace string
+	// Resolver is that of the cluster.
+	Resolver Resolver
+
+	mu       sync.Mutex
+	resolves bool
+	reason   string
+	failures int
+	asked    chan struct{}
+}
+
+// Resolves returns whether the record resolves, else why not; without a reason, that is not known yet. The first question begins the checks.
+func (c *Canary) Resolves() (resolves bool, reason string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	select {
+	case c.questions() <- struct{}{}:
+	default:
+	}
+	return c.resolves, c.reason
+}
+
+// questions returns the channel that holds whether anybody has asked. The caller holds the lock.
+func (c *Canary) questions() chan struct{} {
+	if c.asked == nil {
+		c.asked = make(chan struct{}, 1)
+	}
+	return c.asked
+}
+
+// Run checks the record once anybody has asked, and again and again, until the context ends. It calls changed when the answer changes.
+func (c *Canary) Run(ctx context.Context, changed func()) {
+	c.mu.Lock()
+	asked := c.questions()
+	c.mu.Unlock()
+	select {
+	case <-ctx.Done():
+		return
+	case <-asked:
+	}
+	for ctx.Err() == nil {
+		err := c.check(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		if c.note(ctx, err) {
+			changed()
+		}
+		pause := canaryEvery
+		if err != nil {
+			pause = canaryRetry
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(pause):
+		}
+	}
+}
+
+// note notes the result of a check, and returns whether the answer has changed. A record that has resolved must fail several times.
+func (c *Canary) note(ctx context.Context, err error) (changed bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	before := c.reason
+	if err == nil {
+		changed = !c.resolves
+		c.resolves, c.reason, c.failures = true, "", 0
+		canaryResolves.Set(1)
+		if changed {
+			klog.FromContext(ctx).Info("The canary record resolves: EndpointSlices of this controller have effect")
+		}
+		return changed
+	}
+	canaryResolves.Set(0)
+	c.failures++
+	klog.FromContext(ctx).Error(err, "The canary record does not resolve", "failures", c.failures)
+	if c.resolves && c.failures < canaryFailures {
+		return false
+	}
+	c.resolves, c.reason = false, fmt.Sprintf("the canary record %s does not resolve", c.name())
+	return c.reason != before
+}
+
+func (c *Canary) name() string {
+	return strings.Join([]string{canaryHost, CanaryService, c.Namespace, "svc"}, ".")
+}
+
+// check writes a new address and waits until the cluster resolves it.
+func (c *Canary) check(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, canaryTimeout)
+	defer cancel()
+	address, err := c.publish(ctx)
+	if err != nil {
+		return err
+	}
+	for {
+		got, err := c.Resolver.LookupNetIP(ctx, "ip", c.name())
+		for i := range got {
+			got[i] = got[i].Unmap()
+		}
+		if err == nil && slices.Equal(got, []netip.Addr{address}) {
+			return nil
+		}
+		if err == nil {
+			err = fmt.Errorf("it resolves to %v, not to %s", got, address)
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("looking up %s: %w", c.name(), err)
+		case <-time.After(canaryPoll):
+		}
+	}
+}
+
+// publish writes the record with a new address that no host has.
+func (c *Canary) publish(ctx context.Context) (netip.Addr, error) {
+	service, err := c.service(ctx)
+	if err != nil {
+		return netip.Addr{}, err
+	}
+	n := byte(1 + rand.IntN(254))
+	address := netip.AddrFrom4([4]byte{192, 0, 2, n}) // for documentation (RFC 5737)
+	if slices.Equal(service.Spec.IPFamilies, []corev1.IPFamily{corev1.IPv6Protocol}) {
+		address = netip.AddrFrom16([16]byte{0x20, 0x01, 0x0d, 0xb8, 15: n}) // RFC 3849
+	}
+	want := &discoveryv1.EndpointSlice{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: CanaryService, Namespace: c.Namespace,
+			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(service, corev1.SchemeGroupVersion.WithKind("Service"))},
+			Labels: map[string]string{
+				discoveryv1.LabelServiceName: CanaryService, discoveryv1.LabelManagedBy: endpointslices.ManagedBy, corev1.IsHeadlessService: "",
+			},
+		},
+		AddressType: discoveryv1.AddressType(endpointslices.FamilyOf(address)),
+		Endpoints: []discoveryv1.Endpoint{{
+			Addresses: []string{address.String()}, Hostname: ptr.To(canaryHost), Conditions: discoveryv1.EndpointConditions{Ready: ptr.To(true)},
+		}},
+	}
+	client := c.Kube.DiscoveryV1().EndpointSlices(c.Namespace)
+	// The type of addresses cannot be changed, and a record of an earlier Service is about to be deleted.
+	if err := client.Delete(ctx, CanaryService, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
+		return address, fmt.Errorf("deleting the endpointslice %s/%s: %w", c.Namespace, CanaryService, err)
+	}
+	if _, err := client.Create(ctx, want, metav1.CreateOptions{}); err != nil {
+		return address, fmt.Errorf("creating the endpointslice %s/%s: %w", c.Namespace, CanaryService, err)
+	}
+	return address, nil
+}
+
+// service returns the Service of the record, and creates it if there is none.
+func (c *Canary) service(ctx context.Context) (*corev1.Service, error) {
+	client := c.Kube.CoreV1().Services(c.Namespace)
+	found, err := client.Get(ctx, CanaryService, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		found, err = client.Create(ctx, &corev1.Service{
+			ObjectMeta: metav1.ObjectMeta{Name: CanaryService, Namespace: c.Namespace},
+			Spec: corev1.ServiceSpec{
+				ClusterIP: corev1.ClusterIPNone, PublishNotReadyAddresses: true, Selector: map[string]string{jobsetv1alpha2.EndpointsKey: canaryHost},
+			},
+		}, metav1.CreateOptions{})
+	}
+	if err != nil {
+		return nil, fmt.Errorf("writing the service %s/%s: %w", c.Namespace, CanaryService, err)
+	}
+	return found, nil
+}

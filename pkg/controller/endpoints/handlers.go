@@ -1,0 +1,180 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package endpoints
+
+import (
+	"time"
+
+	discoveryv1 "k8s.io/api/discovery/v1"
+	"k8s.io/client-go/tools/cache"
+)
+
+// handleEvents makes changes of sets and of our slices a reason to look at a set.
+func (c *Controller) handleEvents() {
+	c.sets.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc: func(obj any) { c.onSet(nil, obj.(*set)) },
+		UpdateFunc: func(before, after any) {
+			if was, is := before.(*set), after.(*set); !was.sameAs(is) {
+				c.onSet(was, is)
+			}
+		},
+		DeleteFunc: func(obj any) {
+			if s, ok := last(obj).(*set); ok {
+				c.onSet(s, nil)
+			}
+		},
+	})
+	c.slices.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc:    func(obj any) { c.onSlice(obj, false) },
+		UpdateFunc: func(_, is any) { c.onSlice(is, false) },
+		DeleteFunc: func(obj any) { c.onSlice(last(obj), true) },
+	})
+}
+
+// onSlice looks at the set of a slice that somebody else has changed. Own changes are a reason to look whether something waits for the cache.
+func (c *Controller) onSlice(obj any, gone bool) {
+	key, ok := ownerOfSlice(obj)
+	switch {
+	case !ok:
+	case c.memory.foreign(key, obj.(*discoveryv1.EndpointSlice), gone):
+		c.lookAt(key)
+	default:
+		c.queue.AddSoon(key)
+	}
+}
+
+// onSet looks at a set that asks for our slices, or did, and at those that share its Service.
+func (c *Controller) onSet(was, is *set) {
+	for _, s := range []*set{was, is} {
+		if s == nil {
+			continue
+		}
+		if c.asks(s) {
+			c.lookAt(s.key())
+		}
+		if s.service == "" || was != nil && is != nil && was.service == is.service {
+			continue
+		}
+		users, _ := c.sets.ByIndex(indexService, cache.NewObjectName(s.namespace, s.service).String()) // the index exists
+		for _, obj := range users {
+			if user, ok := obj.(*set); ok && user.name != s.name && c.asks(user) {
+				c.lookAt(user.key())
+			}
+		}
+	}
+	if s := is; s != nil && !c.asks(s) && len(c.ours(s.key())) > 0 {
+		c.lookAt(s.key())
+	}
+}
+
+// onServices looks at the set of a Service.
+func (c *Controller) onServices(v *view) cache.ResourceEventHandler {
+	changed := func(obj any) {
+		if s, ok := last(obj).(*service); ok {
+			if key, ok := setOfService(s); ok && c.concerns(key) {
+				v.paces.again(key)
+				c.queue.Add(key)
+			}
+		}
+	}
+	return cache.ResourceEventHandlerFuncs{AddFunc: changed, UpdateFunc: func(_, is any) { changed(is) }, DeleteFunc: changed}
+}
+
+// concerns returns whether we have, or are to have, to do with a set.
+func (c *Controller) concerns(key cache.ObjectName) bool {
+	if s := c.set(key); s != nil && c.asks(s) {
+		return true
+	}
+	if view := c.demand.Current(); view != nil && len(view.taken(key)) > 0 {
+		return true
+	}
+	return len(c.ours(key)) > 0
+}
+
+// onPods counts pods, and looks at the set of a pod when its address comes, goes or changes.
+func (c *Controller) onPods(v *view) cache.ResourceEventHandler {
+	return cache.ResourceEventHandlerFuncs{
+		AddFunc: func(obj any) { c.onPod(v, nil, obj.(*pod)) },
+		UpdateFunc: func(before, after any) {
+			was, is := before.(*pod), after.(*pod)
+			if was.key() == is.key() && was.uid == is.uid {
+				c.onPod(v, was, is)
+				return
+			}
+			c.onPod(v, was, nil)
+			c.onPod(v, nil, is)
+		},
+		DeleteFunc: func(obj any) {
+			if p, ok := last(obj).(*pod); ok {
+				c.onPod(v, p, nil)
+			}
+		},
+	}
+}
+
+// onPod is about one pod. One of the two is nil for a pod that comes or goes.
+func (c *Controller) onPod(v *view, was, is *pod) {
+	of := is
+	if is == nil {
+		of = was
+	}
+	key := of.key()
+	s := c.set(key)
+	now := c.Clock.Now()
+	waits := false
+	v.paces.change(key, func(p *pace) {
+		if was != nil {
+			p.count(was, -1)
+		}
+		if is != nil {
+			p.count(is, 1)
+		}
+		before, after := was != nil && was.listed(), is != nil && is.listed()
+		switch {
+		case after && !before:
+			note(&p.added, now)
+			p.first = p.first || s != nil && is.hostname == s.first
+		case before && !after, before && c.differ(v, s, was, is):
+			note(&p.outdated, now)
+		}
+		waits = !p.added.IsZero() || !p.outdated.IsZero()
+	})
+	if waits && (s != nil && c.asks(s) || len(c.ours(key)) > 0) {
+		c.queue.AddSoon(key)
+	}
+}
+
+// differ returns whether slices say something else about a pod than before. Readiness counts only if the Service shows it.
+func (c *Controller) differ(v *view, s *set, was, is *pod) bool {
+	a, b := was.facts, is.facts
+	if s != nil {
+		if svc := v.service(s.namespace, s.service); svc == nil || svc.Spec.PublishNotReadyAddresses {
+			a.ready, a.deleted, b.ready, b.deleted = false, false, false, false
+		}
+	}
+	if len(was.more) != len(is.more) {
+		return true
+	}
+	for i := range was.more {
+		if was.more[i] != is.more[i] {
+			return true
+		}
+	}
+	return a != b
+}
+
+// note notes since when something waits, unless it has waited before.
+func note(since *time.Time, now time.Time) {
+	if since.IsZero() {
+		*since = now
+	}
+}
+
+// last unwraps what an informer hands over for an object whose deletion it has missed.
+func last(obj any) any {
+	if gone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
+		return gone.Obj
+	}
+	return obj
+}

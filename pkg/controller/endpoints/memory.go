@@ -1,0 +1,147 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package endpoints
+
+import (
+	"math"
+	"strconv"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/children"
+)
+
+// ReasonByCluster is the reason of the event of a set that asks for slices of ours and does not get them.
+const ReasonByCluster = "ServiceEndpointsByCluster"
+
+// goneVersion is the version of a slice that we delete.
+const goneVersion = math.MaxUint64
+
+// memory is what is known of sets beside what caches show. All of it may be lost.
+type memory struct {
+	mu sync.Mutex
+	// leaving is since when the cluster is to write the addresses of a Service that was in our hands.
+	leaving map[cache.ObjectName]time.Time
+	// versions are those of the slices that we have seen or written, by the set and the name.
+	versions map[cache.ObjectName]map[string]uint64
+	// busy are the sets whose slices are being written.
+	busy map[cache.ObjectName]bool
+	// reported is why the cluster was last said to write the addresses of a set.
+	reported map[cache.ObjectName]string
+}
+
+func newMemory() *memory {
+	return &memory{versions: map[cache.ObjectName]map[string]uint64{}, busy: map[cache.ObjectName]bool{}, leaving: map[cache.ObjectName]time.Time{}, reported: map[cache.ObjectName]string{}}
+}
+
+func (m *memory) left(key cache.ObjectName, now time.Time) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.leaving[key] = now
+}
+
+// leftSince returns since when the cluster is to write the addresses; now if that is not known.
+func (m *memory) leftSince(key cache.ObjectName, now time.Time) time.Time {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.leaving[key].IsZero() {
+		m.leaving[key] = now
+	}
+	return m.leaving[key]
+}
+
+// stayed notes that the Service is in our hands, or is to be.
+func (m *memory) stayed(key cache.ObjectName) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.leaving, key)
+}
+
+func (m *memory) forget(key cache.ObjectName) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.leaving, key)
+	delete(m.reported, key)
+	delete(m.versions, key)
+}
+
+// writing notes that slices of a set are being written. The function that it returns notes the end, and calls changed if somebody else wrote one meanwhile.
+func (m *memory) writing(key cache.ObjectName) (end func(cached []*discoveryv1.EndpointSlice, changed func())) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.busy[key] = true
+	return func(cached []*discoveryv1.EndpointSlice, changed func()) {
+		m.mu.Lock()
+		delete(m.busy, key)
+		m.mu.Unlock()
+		for _, slice := range cached {
+			if m.foreign(key, slice, false) {
+				changed()
+				return
+			}
+		}
+	}
+}
+
+// wrote notes what we wrote; goneVersion for a slice that we delete.
+func (m *memory) wrote(key cache.ObjectName, name string, version uint64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.versions[key] == nil {
+		m.versions[key] = map[string]uint64{}
+	}
+	m.versions[key][name] = max(version, m.versions[key][name])
+}
+
+// saw notes what a plan is made of.
+func (m *memory) saw(key cache.ObjectName, ours []*discoveryv1.EndpointSlice) {
+	for _, slice := range ours {
+		m.wrote(key, slice.Name, versionOf(slice))
+	}
+}
+
+// foreign returns whether somebody else has written or deleted a slice. While we write slices of the set, that is not known.
+func (m *memory) foreign(key cache.ObjectName, slice *discoveryv1.EndpointSlice, gone bool) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	ours, known := m.versions[key][slice.Name]
+	switch {
+	case gone:
+		delete(m.versions[key], slice.Name)
+		return known && ours != goneVersion
+	case m.busy[key]:
+		return false
+	}
+	return !known || versionOf(slice) > ours
+}
+
+func versionOf(slice *discoveryv1.EndpointSlice) uint64 {
+	version, _ := strconv.ParseUint(slice.ResourceVersion, 10, 64) // a version that is not well-formed counts as absent
+	return version
+}
+
+// newReason returns whether a reason is to be reported.
+func (m *memory) newReason(key cache.ObjectName, reason string) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	was := m.reported[key]
+	if reason == "" {
+		delete(m.reported, key)
+	} else {
+		m.reported[key] = reason
+	}
+	return reason != "" && reason != was
+}
+
+// report sends an event about a set that asks for slices of ours and does not get them.
+func (c *Controller) report(obs *observed) {
+	if obs.set != nil && c.memory.newReason(obs.key, obs.reason) {
+		children.SendEvent(c.Recorder, obs.set.object(), corev1.EventTypeWarning, ReasonByCluster,
+			"The controllers of the cluster write the addresses of the Service: "+obs.reason)
+	}
+}

@@ -1,0 +1,131 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package endpoints
+
+import (
+	"fmt"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/client-go/tools/cache"
+
+	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/endpoints/slices"
+)
+
+// service is what the cache keeps of a Service.
+type service struct {
+	namespace, name string
+	version         uint64
+	// headless is what counts of a headless Service; nil for any other.
+	headless *corev1.Service
+}
+
+var _ metav1.ObjectMetaAccessor = &service{}
+
+// GetObjectMeta returns what the cache needs to know of an object.
+func (s *service) GetObjectMeta() metav1.Object {
+	return &metav1.ObjectMeta{Namespace: s.namespace, Name: s.name, ResourceVersion: strconv.FormatUint(s.version, 10)}
+}
+
+func transformService(obj any) (any, error) {
+	from, ok := obj.(*corev1.Service)
+	if !ok {
+		return obj, nil
+	}
+	s := &service{namespace: from.Namespace, name: from.Name}
+	s.version, _ = strconv.ParseUint(from.ResourceVersion, 10, 64) // a version that is not well-formed counts as absent
+	if from.Spec.ClusterIP == corev1.ClusterIPNone {
+		s.headless = &corev1.Service{
+			ObjectMeta: metav1.ObjectMeta{
+				Namespace: from.Namespace, Name: from.Name, UID: from.UID, ResourceVersion: from.ResourceVersion, OwnerReferences: from.OwnerReferences,
+			},
+			Spec: corev1.ServiceSpec{
+				ClusterIP: from.Spec.ClusterIP, Selector: from.Spec.Selector, Ports: from.Spec.Ports, IPFamilies: from.Spec.IPFamilies,
+				PublishNotReadyAddresses: from.Spec.PublishNotReadyAddresses,
+			},
+		}
+	}
+	return s, nil
+}
+
+// ownedBySet reports that the garbage collector deletes the Service with a JobSet.
+func ownedBySet(svc *corev1.Service) bool {
+	owner := metav1.GetControllerOfNoCopy(svc)
+	return owner != nil && owner.Kind == "JobSet" && owner.APIVersion == jobsetv1alpha2.SchemeGroupVersion.String()
+}
+
+// setOfService returns the set that a Service belongs to, or whose pods it selects.
+func setOfService(s *service) (cache.ObjectName, bool) {
+	if s.headless == nil {
+		return cache.ObjectName{}, false
+	}
+	if ownedBySet(s.headless) {
+		return cache.NewObjectName(s.namespace, metav1.GetControllerOfNoCopy(s.headless).Name), true
+	}
+	name := s.headless.Spec.Selector[jobsetv1alpha2.JobSetNameKey]
+	return cache.NewObjectName(s.namespace, name), name != ""
+}
+
+// switched reports that the controllers of the cluster find no pods for the Service.
+func switched(s *corev1.Service) bool {
+	return s.Spec.Selector[jobsetv1alpha2.EndpointsKey] == jobsetv1alpha2.ServiceEndpointsController
+}
+
+// takenOf indexes a Service in our hands by its set.
+func takenOf(obj any) ([]string, error) {
+	if s, ok := obj.(*service); ok && s.headless != nil && switched(s.headless) {
+		if key, ok := setOfService(s); ok {
+			return []string{key.String()}, nil
+		}
+	}
+	return nil, nil
+}
+
+// refusal returns why we do not write the addresses of a Service; empty if we may.
+func (s *set) refusal(svc *corev1.Service) string {
+	own := len(svc.Spec.Selector) == 1
+	if switched(svc) {
+		own = len(svc.Spec.Selector) == 2
+	}
+	switch {
+	case !metav1.IsControlledBy(svc, s.GetObjectMeta()):
+		return fmt.Sprintf("the JobSet is not the controller of the Service %s", svc.Name)
+	case !own || svc.Spec.Selector[jobsetv1alpha2.JobSetNameKey] != s.name:
+		return fmt.Sprintf("the selector of the Service %s was changed", svc.Name)
+	}
+	for i := range svc.Spec.Ports {
+		if svc.Spec.Ports[i].TargetPort.Type != intstr.Int {
+			return fmt.Sprintf("the port %s of the Service %s is that of a name", svc.Spec.Ports[i].Name, svc.Name)
+		}
+	}
+	return ""
+}
+
+// transformSlice drops what no decision uses. Everything else is written back.
+func transformSlice(obj any) (any, error) {
+	if slice, ok := obj.(*discoveryv1.EndpointSlice); ok {
+		slice.ManagedFields = nil
+	}
+	return obj, nil
+}
+
+// setOfSlice indexes our slices by their set. The cluster copies labels of Services to slices of its own.
+func setOfSlice(obj any) ([]string, error) {
+	if key, ok := ownerOfSlice(obj); ok {
+		return []string{key.String()}, nil
+	}
+	return nil, nil
+}
+
+func ownerOfSlice(obj any) (cache.ObjectName, bool) {
+	slice, ok := obj.(*discoveryv1.EndpointSlice)
+	if !ok || slice.Labels[discoveryv1.LabelManagedBy] != slices.ManagedBy {
+		return cache.ObjectName{}, false
+	}
+	return cache.NewObjectName(slice.Namespace, slice.Labels[jobsetv1alpha2.JobSetNameKey]), true
+}

@@ -1,0 +1,92 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package endpoints
+
+import (
+	"fmt"
+	"strconv"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/utils/ptr"
+
+	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
+)
+
+// set is what the cache keeps of a JobSet.
+type set struct {
+	namespace, name string
+	uid             types.UID
+	version         uint64
+	// mode is the value of the annotation; empty without it.
+	mode string
+	// service is the name of the headless Service; empty for a set without one, and for one that another controller runs.
+	service string
+	// first is the host name of the pod that others look for before all: that of the coordinator, else of the first pod.
+	first string
+	// pods is the number of pods that run at the same time.
+	pods int
+}
+
+var _ metav1.ObjectMetaAccessor = &set{}
+
+// GetObjectMeta returns what the cache needs to know of an object.
+func (s *set) GetObjectMeta() metav1.Object {
+	return &metav1.ObjectMeta{Namespace: s.namespace, Name: s.name, UID: s.uid, ResourceVersion: strconv.FormatUint(s.version, 10)}
+}
+
+func (s *set) key() cache.ObjectName { return cache.NewObjectName(s.namespace, s.name) }
+
+// object returns a reference to the set for events.
+func (s *set) object() *jobsetv1alpha2.JobSet {
+	return &jobsetv1alpha2.JobSet{
+		TypeMeta:   metav1.TypeMeta{APIVersion: jobsetv1alpha2.SchemeGroupVersion.String(), Kind: "JobSet"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: s.name, UID: s.uid},
+	}
+}
+
+// sameAs reports that nothing has changed that matters here.
+func (s *set) sameAs(other *set) bool {
+	a, b := *s, *other
+	a.version, b.version = 0, 0
+	return a == b
+}
+
+// newSet returns what is kept of a JobSet.
+func newSet(js *jobsetv1alpha2.JobSet) *set {
+	s := &set{namespace: js.Namespace, name: js.Name, uid: js.UID, mode: js.Annotations[jobsetv1alpha2.ServiceEndpointsKey]}
+	s.version, _ = strconv.ParseUint(js.ResourceVersion, 10, 64) // a version that is not well-formed counts as absent
+	if ptr.Deref(js.Spec.ManagedBy, jobsetv1alpha2.JobSetControllerName) == jobsetv1alpha2.JobSetControllerName {
+		s.service = helper.ServiceName(js)
+	}
+	for i := range js.Spec.ReplicatedJobs {
+		spec := &js.Spec.ReplicatedJobs[i].Template.Spec
+		running := ptr.Deref(spec.Parallelism, 1)
+		s.pods += int(helper.Replicas(&js.Spec.ReplicatedJobs[i])) * int(min(running, ptr.Deref(spec.Completions, running)))
+	}
+	switch c := js.Spec.Coordinator; {
+	case c != nil:
+		s.first = fmt.Sprintf("%s-%d", helper.JobName(js.Name, c.ReplicatedJob, c.JobIndex), c.PodIndex)
+	case len(js.Spec.ReplicatedJobs) > 0:
+		s.first = helper.JobName(js.Name, js.Spec.ReplicatedJobs[0].Name, 0) + "-0"
+	}
+	return s
+}
+
+func transformSet(obj any) (any, error) {
+	if js, ok := obj.(*jobsetv1alpha2.JobSet); ok {
+		return newSet(js), nil
+	}
+	return obj, nil
+}
+
+// serviceOf indexes a set by its Service.
+func serviceOf(obj any) ([]string, error) {
+	if s, ok := obj.(*set); ok && s.service != "" {
+		return []string{cache.NewObjectName(s.namespace, s.service).String()}, nil
+	}
+	return nil, nil
+}
