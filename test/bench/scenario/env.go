@@ -139,6 +139,7 @@ func All() []Scenario {
 		{"in-place", func(s Sizes) map[string]int {
 			return map[string]int{"jobs": s.InPlaceJobs, "pods of each": s.InPlacePods}
 		}, restartInPlace, true, false},
+		{"restart-parts", func(s Sizes) map[string]int { return map[string]int{"jobs": s.Jobs} }, restartParts, false, false},
 	}
 }
 
