@@ -80,6 +80,10 @@ node-down: ## Stop the cluster of real nodes, and remove all that is left of it.
 node-e2e: build ## Run workloads in real containers on two real nodes. Needs root.
 	$(call run_suites,-p 1 -parallel 4,./test/nodes/...)
 
+.PHONY: dns-e2e
+dns-e2e: build ## Look up names of pods in CoreDNS while they are replaced. JOBSET_DNS_LOOKUPS is the number of look-ups.
+	$(call run_suites,,./test/dns/...)
+
 .PHONY: helm-e2e
 helm-e2e: ## Install, upgrade and uninstall the Helm chart on a real node. Needs root.
 	$(call run_suites,,./test/helm/...)
