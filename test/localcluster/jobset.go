@@ -63,6 +63,7 @@ func (c *supervisor) controllerCommand() []string {
 		"--kubeconfig=" + c.path("controller.kubeconfig"),
 		"--leader-elect-resource-namespace=" + apiservice.Namespace,
 		"--leader-elect-lease-duration=60s", "--leader-elect-renew-deadline=50s",
+		"--service-endpoints-canary=false", // simulated nodes have no DNS server
 		"--metrics-bind-address=127.0.0.1:" + c.port("controller-metrics"),
 		"--health-probe-bind-address=127.0.0.1:" + c.port("controller-health")}, c.controllerArgs...)
 }

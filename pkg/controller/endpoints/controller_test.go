@@ -4,10 +4,6 @@
 package endpoints
 
 import (
-	"context"
-	"errors"
-	"fmt"
-	"net/netip"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -18,9 +14,9 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/kubernetes"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/endpoints/slices"
 )
 
 const (
@@ -122,9 +118,12 @@ func TestSwitch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		js := newJobSet("js", "", 2)
 		r := newRig(t, nil, one(js), newService("js"), podOf("js", 0, true), podOf("js", 1, true))
-		if writes := r.writes(); len(writes) > 0 {
-			t.Fatalf("writes for a set that does not ask: %v", writes)
+		for _, action := range r.kube.Actions() {
+			if action.GetResource().Resource != "endpointslices" || action.GetVerb() != "list" && action.GetVerb() != "watch" {
+				t.Errorf("for a set that does not ask: %s %s", action.GetVerb(), action.GetResource().Resource)
+			}
 		}
+		r.writes()
 		set := func(mode, version string) {
 			next := newJobSet("js", mode, 2)
 			next.ResourceVersion = version
@@ -198,6 +197,42 @@ func TestClusterThatWritesNothing(t *testing.T) {
 	})
 }
 
+// TestLeftServices gives Services back that an earlier controller has taken: one that its set has left behind, and one whose slices somebody has deleted.
+func TestLeftServices(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		orphan := newService("orphan", taken, func(s *corev1.Service) { s.OwnerReferences = nil })
+		slice := slices.Plan("orphan", orphan, nil, nil).Create[0]
+		slice.Name = "orphan-1"
+		sets := []*jobsetv1alpha2.JobSet{newJobSet("bare", "cluster", 1), newJobSet("js", "controller", 1)}
+		r := newRig(t, nil, sets, orphan, slice, podOf("orphan", 1, true), newService("bare", taken), podOf("bare", 2, true), newService("js"))
+		r.pass(2 * leavingTimeout)
+		if got := r.listed(); len(got) > 0 {
+			t.Errorf("addresses are %v", got)
+		}
+		for _, name := range []string{"orphan", "bare"} {
+			svc, err := r.kube.CoreV1().Services("ns").Get(t.Context(), name, metav1.GetOptions{})
+			if err != nil || len(svc.Spec.Selector) != 1 {
+				t.Errorf("the selector of %s is %v, %v", name, svc.Spec.Selector, err)
+			}
+		}
+	})
+}
+
+// TestDeletedSet leaves the Service of a set that is gone to the garbage collector, and lists its pods until then.
+func TestDeletedSet(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, nil, one(newJobSet("js", "controller", 1)), newService("js"), podOf("js", 0, true))
+		r.writes()
+		if err := r.sets.JobsetV1alpha2().JobSets("ns").Delete(t.Context(), "js", metav1.DeleteOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		r.pass(2 * leavingTimeout)
+		if writes := r.writes(); len(writes) > 0 {
+			t.Errorf("writes are %v, want none", writes)
+		}
+	})
+}
+
 // TestForeignWritesAreRepaired deletes and changes a slice of ours behind the back of the controller.
 func TestForeignWritesAreRepaired(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -221,100 +256,5 @@ func TestForeignWritesAreRepaired(t *testing.T) {
 		}
 		r.pass(time.Second)
 		only()
-	})
-}
-
-// TestServicesThatAreNotOurs leaves a Service alone that others have to do with, and says why.
-func TestServicesThatAreNotOurs(t *testing.T) {
-	shares := func(js *jobsetv1alpha2.JobSet) { js.Spec.Network.Subdomain = "js" }
-	for name, tc := range map[string]struct {
-		sets    []*jobsetv1alpha2.JobSet
-		service *corev1.Service
-		canary  *Canary
-		want    string
-	}{
-		"another owner": {
-			service: newService("js", func(s *corev1.Service) { s.OwnerReferences[0].UID = "another" }), want: "the JobSet is not the controller of the Service js",
-		},
-		"another selector": {
-			service: newService("js", func(s *corev1.Service) { s.Spec.Selector["role"] = "leader" }), want: "the selector of the Service js was changed",
-		},
-		"another user": {
-			sets: []*jobsetv1alpha2.JobSet{newJobSet("other", "cluster", 1, shares)}, service: newService("js"), want: "other JobSets use the Service js too",
-		},
-		"a port of a name": {
-			service: newService("js", func(s *corev1.Service) {
-				s.Spec.Ports = []corev1.ServicePort{{Name: "web", Port: 80}}
-				s.Spec.Ports[0].TargetPort.Type, s.Spec.Ports[0].TargetPort.StrVal = 1, "http"
-			}), want: "the port web of the Service js is that of a name",
-		},
-		"no names": {
-			service: newService("js"), canary: &Canary{Namespace: "system", Resolver: resolver(nil)},
-			want: "the canary record canary.jobset-apiserver-canary.system.svc does not resolve",
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				r := newRig(t, func(c *Config) { c.Canary, c.Mode = tc.canary, "controller" }, append(tc.sets, newJobSet("js", "", 1)), tc.service, podOf("js", 0, true))
-				r.pass(2 * canaryTimeout)
-				want := "Warning ServiceEndpointsByCluster The controllers of the cluster write the addresses of the Service: " + tc.want
-				if got := r.event(); got != want {
-					t.Errorf("event %q, want %q", got, want)
-				}
-				if got := r.event(); got != "" {
-					t.Errorf("another event: %q", got)
-				}
-				if got := r.listed(); len(got) > 0 {
-					t.Errorf("addresses are %v", got)
-				}
-			})
-		})
-	}
-}
-
-// resolver looks up the canary record in the slices, as a DNS server does.
-type resolver func() []netip.Addr
-
-func (f resolver) LookupNetIP(_ context.Context, network, host string) ([]netip.Addr, error) {
-	if f == nil {
-		return nil, errors.New("no such host")
-	}
-	if network != "ip" || host != "canary.jobset-apiserver-canary.system.svc" {
-		return nil, fmt.Errorf("look-up of %s %s", network, host)
-	}
-	return f(), nil
-}
-
-// TestCanary takes no Service before the record resolves to its newest address, keeps it in hands when one look-up fails, and gives it back when several do.
-func TestCanary(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var kube kubernetes.Interface
-		works := true
-		canary := &Canary{Namespace: "system", Resolver: resolver(func() (all []netip.Addr) {
-			list, err := kube.DiscoveryV1().EndpointSlices("system").List(context.Background(), metav1.ListOptions{})
-			if err == nil && works && len(list.Items) == 1 {
-				all = []netip.Addr{netip.MustParseAddr("::ffff:" + list.Items[0].Endpoints[0].Addresses[0])}
-			}
-			return all
-		})}
-		r := newRig(t, func(c *Config) { c.Canary, kube = canary, c.Kube }, one(newJobSet("js", "controller", 1)), newService("js"), podOf("js", 0, true))
-		r.pass(5 * time.Second)
-		if len(r.listed()) != 1 {
-			t.Fatal("no slices although the record resolves")
-		}
-		works = false
-		r.pass(canaryEvery + canaryTimeout + 5*time.Second)
-		if len(r.listed()) != 1 {
-			t.Error("the Service is given back when the record fails once")
-		}
-		r.pass(canaryFailures*(canaryRetry+canaryTimeout) + leavingTimeout)
-		if len(r.listed()) != 0 {
-			t.Error("the Service is not given back although the record does not resolve")
-		}
-		works = true
-		r.pass(2 * canaryTimeout)
-		if len(r.listed()) != 1 {
-			t.Error("the Service is not taken again although the record resolves again")
-		}
 	})
 }

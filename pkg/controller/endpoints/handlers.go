@@ -4,6 +4,8 @@
 package endpoints
 
 import (
+	"cmp"
+	"slices"
 	"time"
 
 	discoveryv1 "k8s.io/api/discovery/v1"
@@ -44,27 +46,29 @@ func (c *Controller) onSlice(obj any, gone bool) {
 	}
 }
 
-// onSet looks at a set that asks for our slices, or did, and at those that share its Service.
+// onSet looks at a set that asks for our slices, or did, and at those that share its Service. One of the two is nil for a set that comes or goes.
 func (c *Controller) onSet(was, is *set) {
+	moved := was == nil || is == nil || was.service != is.service
 	for _, s := range []*set{was, is} {
 		if s == nil {
 			continue
 		}
-		if c.asks(s) {
+		if c.concerns(s.key()) || c.asks(s) {
 			c.lookAt(s.key())
 		}
-		if s.service == "" || was != nil && is != nil && was.service == is.service {
-			continue
-		}
-		users, _ := c.sets.ByIndex(indexService, cache.NewObjectName(s.namespace, s.service).String()) // the index exists
-		for _, obj := range users {
-			if user, ok := obj.(*set); ok && user.name != s.name && c.asks(user) {
-				c.lookAt(user.key())
-			}
+		if moved && s.service != "" {
+			c.lookAtUsers(s)
 		}
 	}
-	if s := is; s != nil && !c.asks(s) && len(c.ours(s.key())) > 0 {
-		c.lookAt(s.key())
+}
+
+// lookAtUsers looks at the sets that use the Service of another one and ask for our slices.
+func (c *Controller) lookAtUsers(s *set) {
+	users, _ := c.sets.ByIndex(indexService, cache.NewObjectName(s.namespace, s.service).String()) // the index exists
+	for _, obj := range users {
+		if user, ok := obj.(*set); ok && user.name != s.name && c.asks(user) {
+			c.lookAt(user.key())
+		}
 	}
 }
 
@@ -115,32 +119,24 @@ func (c *Controller) onPods(v *view) cache.ResourceEventHandler {
 
 // onPod is about one pod. One of the two is nil for a pod that comes or goes.
 func (c *Controller) onPod(v *view, was, is *pod) {
-	of := is
-	if is == nil {
-		of = was
-	}
+	of := cmp.Or(is, was)
 	key := of.key()
 	s := c.set(key)
 	now := c.Clock.Now()
 	waits := false
 	v.paces.change(key, func(p *pace) {
-		if was != nil {
-			p.count(was, -1)
-		}
-		if is != nil {
-			p.count(is, 1)
-		}
-		before, after := was != nil && was.listed(), is != nil && is.listed()
-		switch {
+		p.count(was, -1)
+		p.count(is, 1)
+		switch before, after := was.listed(), is.listed(); {
 		case after && !before:
 			note(&p.added, now)
 			p.first = p.first || s != nil && is.hostname == s.first
-		case before && !after, before && c.differ(v, s, was, is):
+		case before && (!after || c.differ(v, s, was, is)):
 			note(&p.outdated, now)
 		}
 		waits = !p.added.IsZero() || !p.outdated.IsZero()
 	})
-	if waits && (s != nil && c.asks(s) || len(c.ours(key)) > 0) {
+	if waits && c.concerns(key) {
 		c.queue.AddSoon(key)
 	}
 }
@@ -153,15 +149,7 @@ func (c *Controller) differ(v *view, s *set, was, is *pod) bool {
 			a.ready, a.deleted, b.ready, b.deleted = false, false, false, false
 		}
 	}
-	if len(was.more) != len(is.more) {
-		return true
-	}
-	for i := range was.more {
-		if was.more[i] != is.more[i] {
-			return true
-		}
-	}
-	return a != b
+	return a != b || !slices.Equal(was.more, is.more)
 }
 
 // note notes since when something waits, unless it has waited before.

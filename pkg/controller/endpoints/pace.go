@@ -56,9 +56,10 @@ func (p *pace) wait(now time.Time, wanted int) time.Duration {
 	return due.Sub(now)
 }
 
-// count counts a pod, once more or once less.
+// count counts a pod, once more or once less; none if it is nil.
 func (p *pace) count(of *pod, n int) {
 	switch {
+	case of == nil:
 	case of.ended:
 		p.ended += n
 	case of.deleted: // nobody waits for it

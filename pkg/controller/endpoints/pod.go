@@ -47,8 +47,8 @@ func (p *pod) GetObjectMeta() metav1.Object {
 
 func (p *pod) key() cache.ObjectName { return cache.NewObjectName(p.namespace.Value(), p.set) }
 
-// listed returns whether the address of the pod is in slices, as the cluster decides it.
-func (p *pod) listed() bool { return !p.ended && p.address.IsValid() }
+// listed returns whether the address of the pod is in slices, as the cluster decides it; false without a pod.
+func (p *pod) listed() bool { return p != nil && !p.ended && p.address.IsValid() }
 
 // endpoint returns what a slice says about the pod. A host name counts only below the Service that the pod names.
 func (p *pod) endpoint(service string, zone func(node string) string) slices.Pod {

@@ -139,8 +139,6 @@ func All() []Scenario {
 		{"in-place", func(s Sizes) map[string]int {
 			return map[string]int{"jobs": s.InPlaceJobs, "pods of each": s.InPlacePods}
 		}, restartInPlace, true, false},
-		{"restart-parts", func(s Sizes) map[string]int { return map[string]int{"jobs": s.Jobs} }, restartParts, false, false},
-		{"status-writes", func(s Sizes) map[string]int { return map[string]int{"requests of each kind": s.Writes} }, statusWrites, false, false},
 	}
 }
 

@@ -1,0 +1,145 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package endpoints
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/fake"
+	clientgotesting "k8s.io/client-go/testing"
+
+	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+)
+
+// TestServicesThatAreNotOurs leaves a Service alone that others have to do with, and says why.
+func TestServicesThatAreNotOurs(t *testing.T) {
+	shares := func(js *jobsetv1alpha2.JobSet) { js.Spec.Network.Subdomain = "js" }
+	for name, tc := range map[string]struct {
+		sets    []*jobsetv1alpha2.JobSet
+		service *corev1.Service
+		canary  *Canary
+		want    string
+	}{
+		"another owner": {
+			service: newService("js", func(s *corev1.Service) { s.OwnerReferences[0].UID = "another" }), want: "the JobSet is not the controller of the Service js",
+		},
+		"another selector": {
+			service: newService("js", func(s *corev1.Service) { s.Spec.Selector["role"] = "leader" }), want: "the selector of the Service js was changed",
+		},
+		"another user": {
+			sets: []*jobsetv1alpha2.JobSet{newJobSet("other", "cluster", 1, shares)}, service: newService("js"), want: "other JobSets use the Service js too",
+		},
+		"a port of a name": {
+			service: newService("js", func(s *corev1.Service) {
+				s.Spec.Ports = []corev1.ServicePort{{Name: "web", Port: 80}}
+				s.Spec.Ports[0].TargetPort.Type, s.Spec.Ports[0].TargetPort.StrVal = 1, "http"
+			}), want: "the port web of the Service js is that of a name",
+		},
+		"no names": {
+			service: newService("js"), canary: &Canary{Namespace: "system", Resolver: resolver(nil)},
+			want: "the canary record canary.jobset-apiserver-canary.system.svc does not resolve",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newRig(t, func(c *Config) { c.Canary, c.Mode = tc.canary, "controller" }, append(tc.sets, newJobSet("js", "", 1)), tc.service, podOf("js", 0, true))
+				r.pass(2 * canaryTimeout)
+				want := "Warning ServiceEndpointsByCluster The controllers of the cluster write the addresses of the Service: " + tc.want
+				if got := r.event(); got != want {
+					t.Errorf("event %q, want %q", got, want)
+				}
+				if got := r.event(); got != "" {
+					t.Errorf("another event: %q", got)
+				}
+				if got := r.listed(); len(got) > 0 {
+					t.Errorf("addresses are %v", got)
+				}
+			})
+		})
+	}
+}
+
+// TestNoPermission leaves all Services to the cluster if the controller must not watch slices.
+func TestNoPermission(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, func(c *Config) {
+			refuse := func(clientgotesting.Action) (bool, runtime.Object, error) {
+				return true, nil, apierrors.NewForbidden(discoveryv1.Resource("endpointslices"), "", nil)
+			}
+			kube := c.Kube.(*fake.Clientset)
+			kube.PrependReactor("list", "endpointslices", refuse)
+			kube.PrependWatchReactor("endpointslices", func(clientgotesting.Action) (bool, watch.Interface, error) {
+				_, _, err := refuse(nil)
+				return true, nil, err
+			})
+		}, one(newJobSet("js", "controller", 1)), newService("js"), podOf("js", 0, true))
+		want := "Warning ServiceEndpointsByCluster The controllers of the cluster write the addresses of the Service: the controller has no permission to watch EndpointSlices"
+		if got := r.event(); got != want {
+			t.Errorf("event %q, want %q", got, want)
+		}
+		if writes := r.writes(); len(writes) > 0 {
+			t.Errorf("writes are %v, want none", writes)
+		}
+	})
+}
+
+// resolver looks up the canary record in the slices, as a DNS server does.
+type resolver func() []netip.Addr
+
+func (f resolver) LookupNetIP(_ context.Context, network, host string) ([]netip.Addr, error) {
+	if f == nil {
+		return nil, errors.New("no such host")
+	}
+	if network != "ip" || host != "canary.jobset-apiserver-canary.system.svc" {
+		return nil, fmt.Errorf("look-up of %s %s", network, host)
+	}
+	return f(), nil
+}
+
+// TestCanary takes no Service before the record resolves to its newest address, keeps it in hands when one look-up fails, and gives it back when several do.
+func TestCanary(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var kube kubernetes.Interface
+		works := true
+		canary := &Canary{Namespace: "system", Resolver: resolver(func() (all []netip.Addr) {
+			list, err := kube.DiscoveryV1().EndpointSlices("system").List(context.Background(), metav1.ListOptions{})
+			if err == nil && works && len(list.Items) == 1 {
+				all = []netip.Addr{netip.MustParseAddr("::ffff:" + list.Items[0].Endpoints[0].Addresses[0])}
+			}
+			return all
+		})}
+		r := newRig(t, func(c *Config) { c.Canary, kube = canary, c.Kube }, one(newJobSet("js", "controller", 1)), newService("js"), podOf("js", 0, true))
+		r.pass(5 * time.Second)
+		if len(r.listed()) != 1 {
+			t.Fatal("no slices although the record resolves")
+		}
+		works = false
+		r.pass(canaryEvery + canaryTimeout + 5*time.Second)
+		if len(r.listed()) != 1 {
+			t.Error("the Service is given back when the record fails once")
+		}
+		r.pass(canaryFailures*(canaryRetry+canaryTimeout) + leavingTimeout)
+		if len(r.listed()) != 0 {
+			t.Error("the Service is not given back although the record does not resolve")
+		}
+		works = true
+		r.pass(2 * canaryTimeout)
+		if len(r.listed()) != 1 {
+			t.Error("the Service is not taken again although the record resolves again")
+		}
+	})
+}

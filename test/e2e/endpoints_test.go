@@ -1,0 +1,140 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/utils/ptr"
+)
+
+// ourSlices selects the slices that jobset-controller writes, and clusterSlices those of kube-controller-manager.
+const (
+	ourSlices     = "endpointslice.kubernetes.io/managed-by=controller.jobset-apiserver.io"
+	clusterSlices = "endpointslice.kubernetes.io/managed-by=endpointslice-controller.k8s.io"
+)
+
+// TestServiceEndpoints has jobset-controller write the addresses of a set, gives them to the cluster and takes them back while the pods run. There is no moment
+// in which no slice has the address of a pod.
+func TestServiceEndpoints(t *testing.T) {
+	t.Parallel()
+	k := newKubectl(t)
+	k.admitsPods()
+	k.okIn(strings.Replace(manifest("train", runOn), "name: train\n", "name: train\n  annotations: {jobset-apiserver.io/service-endpoints: controller}\n", 1), "apply", "-f", "-")
+	hosts := []string{"train-workers-0-0", "train-workers-1-0"}
+	k.eventually(60*time.Second, k.addressesAt(ourSlices, clusterSlices, hosts))
+	if got, want := k.field("service/train", `{.spec.selector.jobset-apiserver\.io/endpoints}`), "controller"; got != want {
+		t.Errorf("the selector of the Service has %q, want %q", got, want)
+	}
+	if got := k.ok("get", "endpoints", "train", "-o", "jsonpath={.subsets}"); got != "" {
+		t.Errorf("the Endpoints of the cluster are %s, want none", got)
+	}
+	lacks := k.watchHosts(hosts)
+	k.ok("annotate", "jobset", "train", "--overwrite", "jobset-apiserver.io/service-endpoints=cluster")
+	k.eventually(60*time.Second, k.addressesAt(clusterSlices, ourSlices, hosts))
+	k.ok("annotate", "jobset", "train", "--overwrite", "jobset-apiserver.io/service-endpoints=controller")
+	k.eventually(60*time.Second, k.addressesAt(ourSlices, clusterSlices, hosts))
+	if moments := lacks(); len(moments) > 0 {
+		t.Errorf("pods without an address: %s", strings.Join(moments, "; "))
+	}
+
+	// An address that is gone, and one that is new.
+	pod := strings.TrimSpace(k.ok("get", "pods", "-l", "jobset.sigs.k8s.io/job-index=1", "-o", "name"))
+	uid := k.field(pod, "{.metadata.uid}")
+	k.ok("annotate", pod, "--overwrite", "jobset-apiserver.io/kwok-outcome=succeeded")
+	k.eventually(60*time.Second, func() string {
+		if got := k.ok("get", "endpointslices", "-o", "jsonpath={.items[*].endpoints[*].targetRef.uid}"); strings.Contains(got, uid) {
+			return "slices name a pod that has ended: " + got
+		}
+		return ""
+	})
+	k.ok("delete", "jobset", "train", "--wait=false")
+	k.eventually(60*time.Second, func() string { return k.ok("get", "endpointslices", "-o", "name") })
+}
+
+// addressesAt returns a check that some slices have the hosts, and others no address.
+func (k *kubectl) addressesAt(full, empty string, hosts []string) func() string {
+	return func() string {
+		const each = "jsonpath={range .items[*].endpoints[*]}{.hostname} {end}"
+		got := strings.Fields(k.ok("get", "endpointslices", "-l", full, "-o", each))
+		slices.Sort(got)
+		if rest := k.ok("get", "endpointslices", "-l", empty, "-o", each); rest != "" || !slices.Equal(got, hosts) {
+			return fmt.Sprintf("%s has %v, want %v; %s has %q, want nothing", full, got, hosts, empty, rest)
+		}
+		return ""
+	}
+}
+
+// watchHosts follows all slices of the namespace until the function is called that it returns, which returns when they lacked a host.
+func (k *kubectl) watchHosts(hosts []string) (lacks func() []string) {
+	k.Helper()
+	config, err := clientcmd.BuildConfigFromFlags("", k.kubeconfig)
+	if err != nil {
+		k.Fatal(err)
+	}
+	kube, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		k.Fatal(err)
+	}
+	list, err := kube.DiscoveryV1().EndpointSlices(k.namespace).List(k.Context(), metav1.ListOptions{})
+	if err != nil {
+		k.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(k.Context())
+	events, err := kube.DiscoveryV1().EndpointSlices(k.namespace).Watch(ctx, metav1.ListOptions{ResourceVersion: list.ResourceVersion})
+	if err != nil {
+		k.Fatal(err)
+	}
+	known := map[string]*discoveryv1.EndpointSlice{}
+	for i := range list.Items {
+		known[list.Items[i].Name] = &list.Items[i]
+	}
+	var moments []string
+	var following sync.WaitGroup
+	following.Go(func() {
+		for event := range events.ResultChan() {
+			slice, ok := event.Object.(*discoveryv1.EndpointSlice)
+			if !ok && ctx.Err() != nil {
+				return
+			}
+			if !ok {
+				moments = append(moments, fmt.Sprintf("the watch has ended: %v", event.Object))
+				continue
+			}
+			if known[slice.Name] = slice; event.Type == watch.Deleted {
+				delete(known, slice.Name)
+			}
+			for _, host := range hosts {
+				if !resolves(known, host) {
+					moments = append(moments, fmt.Sprintf("no %s at version %s", host, slice.ResourceVersion))
+				}
+			}
+		}
+	})
+	return func() []string {
+		stop()
+		following.Wait()
+		return moments
+	}
+}
+
+func resolves(known map[string]*discoveryv1.EndpointSlice, host string) bool {
+	for _, slice := range known {
+		if slices.ContainsFunc(slice.Endpoints, func(e discoveryv1.Endpoint) bool { return ptr.Deref(e.Hostname, "") == host }) {
+			return true
+		}
+	}
+	return false
+}
