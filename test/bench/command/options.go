@@ -37,15 +37,17 @@ type options struct {
 
 func newOptions() *options { return &options{} }
 
-// presets are the sizes of all scenarios, and how often they are run.
-var presets = map[string]struct {
+// preset has the sizes of all scenarios, and how often they are run.
+type preset struct {
 	sizes func() scenario.Sizes
 	runs  int
-	// rounds of the scenarios that take turns.
+	// rounds are those of the scenarios that take turns.
 	rounds int
-	idle   time.Duration
-	every  time.Duration
-}{
+	// idle is how long the idle cluster is watched before a scenario, every how long it must be idle before a part.
+	idle, every time.Duration
+}
+
+var presets = map[string]preset{
 	"full":  {scenario.Full, 3, 5, 10 * time.Second, time.Second},
 	"smoke": {scenario.Smoke, 1, 1, time.Second, 300 * time.Millisecond},
 }
@@ -140,6 +142,12 @@ func (o *options) complete(fs *pflag.FlagSet) error {
 	if !slices.IsSorted(o.sizes.Lists) || len(o.sizes.Lists) == 0 || o.sizes.Lists[0] < 1 {
 		return fmt.Errorf("--list-sets: must ascend from 1 or more, not %v", o.sizes.Lists)
 	}
+	o.completeRuns(fs, preset)
+	return errors.Join(checkRacks(o.sizes), o.checkRuns(), checkNames(o.scenarios), o.parseVariants())
+}
+
+// completeRuns takes from the preset how often and how long things are measured.
+func (o *options) completeRuns(fs *pflag.FlagSet, preset preset) {
 	o.idleEvery = preset.every
 	if !fs.Changed("idle") {
 		o.idleFor = preset.idle
@@ -153,7 +161,6 @@ func (o *options) complete(fs *pflag.FlagSet) error {
 	if !fs.Changed("runs") {
 		o.runs = preset.runs
 	}
-	return errors.Join(checkRacks(o.sizes), o.checkRuns(), checkNames(o.scenarios), o.parseVariants())
 }
 
 func (o *options) checkRuns() error {
