@@ -28,11 +28,17 @@ TEXT
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)
 cd "${root}"
-export CLUSTER_DIR="${root}/.cluster-bench" CLUSTER_STORAGE=etcd CLUSTER_CONTROLLER_ARGS=--profiling
+export CLUSTER_DIR="${root}/.cluster-bench" CLUSTER_STORAGE=etcd
+# Simulated nodes have no DNS in which the controller could look up its own endpoints.
+export CLUSTER_CONTROLLER_ARGS="--profiling --service-endpoints-canary=false"
 export CLUSTER_KUBE_AUDIT_POLICY="${root}/test/bench/testdata/audit-policy.yaml"
 
 # Sets that are compared with those without annotations.
-readonly variants=(--variant compact:jobset-apiserver.io/metadata=compact)
+readonly variants=(
+  --variant compact:jobset-apiserver.io/metadata=compact
+  --variant endpoints:jobset-apiserver.io/service-endpoints=controller
+  --variant endpoints-compact:jobset-apiserver.io/service-endpoints=controller,jobset-apiserver.io/metadata=compact
+)
 
 # What the cluster was created with is in its directory; the next one may be another.
 down() { env -u CLUSTER_STORAGE hack/cluster.sh down; }

@@ -44,16 +44,18 @@ func (q quantity) with(other quantity, sign string, compute func(a, b float64) f
 	return result
 }
 
-// byRound computes something for each round. A quantity without rounds, such as a number of Jobs, is the same in all. The result is nil unless both quantities
-// have the same number of rounds, and all results are finite.
+// byRound computes something for each round. A quantity without rounds, such as a number of Jobs, is the same in all. Rounds that one of the two has not are left
+// out: they are the last ones, of a benchmark that was interrupted. The result is nil unless all values are finite.
 func byRound(a, b quantity, compute func(a, b float64) float64) []float64 {
 	n := max(len(a.rounds), len(b.rounds))
+	for _, q := range []quantity{a, b} {
+		if q.rounds != nil || q.timed {
+			n = min(n, len(q.rounds))
+		}
+	}
 	var results []float64
 	for i := range n {
-		result := math.NaN()
-		if one, other := a.round(i), b.round(i); one != nil && other != nil {
-			result = compute(*one, *other)
-		}
+		result := compute(a.round(i), b.round(i))
 		if math.IsNaN(result) || math.IsInf(result, 0) {
 			return nil
 		}
@@ -62,15 +64,12 @@ func byRound(a, b quantity, compute func(a, b float64) float64) []float64 {
 	return results
 }
 
-// round returns the value of a round, or nil if there was no such round.
-func (q quantity) round(i int) *float64 {
-	switch {
-	case q.rounds == nil && !q.timed:
-		return &q.value
-	case i < len(q.rounds):
-		return &q.rounds[i]
+// round returns the value of a round.
+func (q quantity) round(i int) float64 {
+	if q.rounds == nil {
+		return q.value
 	}
-	return nil
+	return q.rounds[i]
 }
 
 // quartersFrom is the number of rounds from which on quartiles show how much values vary: one round that was disturbed does not change them much.

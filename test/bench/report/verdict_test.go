@@ -67,7 +67,7 @@ func TestVerdictsAreMediansOfRatiosOfRounds(t *testing.T) {
 		"big+endpoints start: CPU / floor start":           {1.5, 1.5, 37. / 24, 3, Missed},
 		"big+endpoints start: wall / floor start":          {1, 1, 1.0625, 3, Kept},
 		"big+endpoints-compact start: CPU / floor start":   {1.2, 28. / 24, 1.3, 3, Undecided},
-		"run+endpoints: CPU per Job / floor start per Job": {1.6666666666666667, 1.6666666666666667, 1.6666666666666667, 0, Undecided},
+		"run+endpoints: CPU per Job / floor start per Job": {2, 2, 2, 1, Undecided},
 		"run: writes to a JobSet over its life":            {4, 4, 4, 1, Kept},
 		"bytes of JobSets in the etcd of kube-apiserver":   {5, 5, 5, 0, Missed},
 	}
