@@ -62,6 +62,25 @@ func TestWritesOfAStart(t *testing.T) {
 	})
 }
 
+// TestWritesOfASmallStart has one write for the addresses of a set whose pods start together.
+func TestWritesOfASmallStart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, nil, one(newJobSet("js", "controller", 4)), newService("js"))
+		r.writes()
+		for n := range 4 {
+			r.create(podOf("js", n, false))
+		}
+		for n := range 4 {
+			r.pass(20 * time.Millisecond)
+			r.change(podOf("js", n, false).Name, start(n))
+		}
+		r.pass(time.Second)
+		if diff := cmp.Diff([]string{"update 4"}, r.writes()); diff != "" {
+			t.Errorf("writes (-want +got):\n%s", diff)
+		}
+	})
+}
+
 // TestAddressesGoSoon lets pods end, be deleted and change their address.
 func TestAddressesGoSoon(t *testing.T) {
 	for name, by := range map[string]func(*rig, string){

@@ -130,7 +130,9 @@ func (c *Controller) onPod(v *view, was, is *pod) {
 		switch before, after := was.listed(), is.listed(); {
 		case after && !before:
 			note(&p.added, now)
-			p.first = p.first || s != nil && is.hostname == s.first
+			if s != nil && is.hostname == s.first {
+				note(&p.firstAt, now)
+			}
 		case before && (!after || c.differ(v, s, was, is)):
 			note(&p.outdated, now)
 		}

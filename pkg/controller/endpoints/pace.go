@@ -10,8 +10,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// Addresses of new pods gather for gatherPerPod for each pod of the set, from minGather to maxGather, unless the last pod has its address or the one has it
-// that others look for. Addresses that must go wait for settlePerPod, from minSettle to maxSettle, and no set is written more often.
+// Addresses of new pods gather for gatherPerPod for each pod of the set, from minGather to maxGather, unless the last pod has its address. That of the pod
+// that others look for waits for minSettle, in which a small set has all of its addresses. Addresses that must go wait for settlePerPod, from minSettle to maxSettle, and no set is written more often.
 const (
 	gatherPerPod, minGather, maxGather = 10 * time.Millisecond, 200 * time.Millisecond, 5 * time.Second
 	settlePerPod, minSettle, maxSettle = 2 * time.Millisecond, 100 * time.Millisecond, time.Second
@@ -25,8 +25,8 @@ type pace struct {
 	pods, listed, ended int
 	// added is since when a new address waits, and outdated since when one that is listed is wrong; zero if none is.
 	added, outdated time.Time
-	// first means that the pod has an address which others look for before all.
-	first bool
+	// firstAt is since when the address of the pod waits that others look for before all; zero if it does not.
+	firstAt time.Time
 	// looked is when the set was last looked at; zero if it is to be looked at at once.
 	looked time.Time
 	// wrote is when slices were last written.
@@ -36,7 +36,7 @@ type pace struct {
 // wait returns how long the set is to wait; 0 or less if it is to be looked at now.
 func (p *pace) wait(now time.Time, wanted int) time.Duration {
 	switch {
-	case p.looked.IsZero() || p.first:
+	case p.looked.IsZero():
 		return 0
 	case p.added.IsZero() && p.outdated.IsZero():
 		return p.looked.Add(resync).Sub(now)
@@ -52,6 +52,9 @@ func (p *pace) wait(now time.Time, wanted int) time.Duration {
 	}
 	if again := p.wrote.Add(settle); due.Before(again) {
 		due = again
+	}
+	if first := p.firstAt.Add(minSettle); !p.firstAt.IsZero() && first.Before(due) {
+		due = first
 	}
 	return due.Sub(now)
 }
@@ -99,7 +102,7 @@ func (p *paces) begin(key cache.ObjectName, now time.Time, wanted int, force boo
 		was = *of
 		if wait = of.wait(now, wanted); force || wait <= 0 {
 			wait = 0
-			of.added, of.outdated, of.first, of.looked = time.Time{}, time.Time{}, false, now
+			of.added, of.outdated, of.firstAt, of.looked = time.Time{}, time.Time{}, time.Time{}, now
 		}
 	})
 	return was, wait

@@ -27,7 +27,7 @@ func TestPace(t *testing.T) {
 		"the last address":                                          {pace{looked: looked, pods: 400, listed: 400, added: now}, 400, 0},
 		"the last address, beside pods that have ended":             {pace{looked: looked, pods: 300, listed: 300, ended: 100, added: now}, 400, 0},
 		"the last address, shortly after a write":                   {pace{looked: looked, pods: 400, listed: 400, added: now, wrote: before(300 * time.Millisecond)}, 400, 500 * time.Millisecond},
-		"the address of the first pod":                              {pace{looked: looked, pods: 400, listed: 5, added: now, first: true, wrote: now}, 400, 0},
+		"the address of the first pod":                              {pace{looked: looked, pods: 400, listed: 5, added: now, firstAt: now, wrote: now}, 400, minSettle},
 		"an address that must go":                                   {pace{looked: looked, pods: 10, listed: 10, outdated: now}, 10, minSettle},
 		"an address that must go of a large set":                    {pace{looked: looked, pods: 400, listed: 400, outdated: now}, 400, 800 * time.Millisecond},
 		"an address that must go of a huge set":                     {pace{looked: looked, pods: 10000, listed: 10000, outdated: now}, 10000, maxSettle},
