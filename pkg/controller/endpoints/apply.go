@@ -6,6 +6,7 @@ package endpoints
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -22,23 +23,35 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/endpoints/slices"
 )
 
+// errNamespaceEnds means that nothing can be created any more.
+var errNamespaceEnds = errors.New("the namespace is being terminated")
+
 // write writes the slices of a set, and returns whether anything was to be written.
 func (c *Controller) write(ctx context.Context, obs *observed) (wrote bool, err error) {
 	writes := slices.Plan(obs.key.Name, obs.service, obs.pods, obs.ours)
+	if obs.set == nil {
+		writes.Create = nil // whoever deletes slices of a set that is gone is right
+	}
 	if writes.Empty() {
 		return false, nil
 	}
 	client := c.Kube.DiscoveryV1().EndpointSlices(obs.key.Namespace)
 	for _, slice := range writes.Create {
 		created, err := client.Create(ctx, slice, metav1.CreateOptions{})
-		if err != nil {
+		switch {
+		case children.TerminatingNamespace(err):
+			return false, errNamespaceEnds
+		case err != nil:
 			return true, c.failed("creating", slice, err)
 		}
 		c.wroteSlice(obs, operationCreate, created)
 	}
 	for _, slice := range writes.Update {
 		updated, err := client.Update(ctx, slice, metav1.UpdateOptions{})
-		if err != nil {
+		switch {
+		case apierrors.IsNotFound(err): // its deletion is about to be seen
+			continue
+		case err != nil:
 			return true, c.failed("updating", slice, err)
 		}
 		c.wroteSlice(obs, operationUpdate, updated)

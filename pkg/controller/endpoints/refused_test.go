@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -93,6 +94,23 @@ func TestNoPermission(t *testing.T) {
 		}
 		if writes := r.writes(); len(writes) > 0 {
 			t.Errorf("writes are %v, want none", writes)
+		}
+	})
+}
+
+// TestNamespaceThatEnds tries no second time to write slices where nothing can be created any more, and takes no Service there.
+func TestNamespaceThatEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, func(c *Config) {
+			c.Kube.(*fake.Clientset).PrependReactor("create", "endpointslices", func(clientgotesting.Action) (bool, runtime.Object, error) {
+				err := apierrors.NewForbidden(discoveryv1.Resource("endpointslices"), "", errors.New("the namespace is being terminated"))
+				err.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: corev1.NamespaceTerminatingCause}}
+				return true, nil, err
+			})
+		}, one(newJobSet("js", "controller", 1)), newService("js"), podOf("js", 0, true))
+		r.pass(time.Minute)
+		if diff := cmp.Diff([]string{"create 1"}, r.writes()); diff != "" {
+			t.Errorf("writes (-want +got):\n%s", diff)
 		}
 	})
 }

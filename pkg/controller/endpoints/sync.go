@@ -5,6 +5,7 @@ package endpoints
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -102,6 +103,8 @@ func (c *Controller) settle(ctx context.Context, obs *observed, view *view) (tim
 		view.paces.wrote(obs.key, c.Clock.Now())
 	}
 	switch {
+	case errors.Is(err, errNamespaceEnds):
+		return 0, nil
 	case err != nil:
 		return 0, err
 	case obs.verdict == byCluster:
