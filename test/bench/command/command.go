@@ -192,7 +192,7 @@ func checkCounts(dir string) error {
 
 // together are the scenarios that one cluster can run. The others need a feature gate.
 func together() []string {
-	return slices.DeleteFunc(names(), func(name string) bool { return name == "in-place" })
+	return slices.DeleteFunc(names(), func(name string) bool { return name == "in-place" || name == "fairness" })
 }
 
 func names() []string {

@@ -43,6 +43,8 @@ type Sizes struct {
 	PlaceNodes, PlaceRackNodes, PlaceJobs, PlacePods int
 	// InPlaceJobs are the Jobs of in-place, of InPlacePods pods each.
 	InPlaceJobs, InPlacePods int
+	// FairSets are the small sets of fairness, of RunJobs Jobs each, and FairJobs the Jobs of the large one.
+	FairSets, FairJobs int
 }
 
 // Full are the sizes that figures are published for.
@@ -52,7 +54,7 @@ func Full() Sizes {
 		Updates: 500, WideJobs: 2000, RestSets: 5000, RestJobs: 4, RestSeconds: 60, ColdSets: 10000,
 		Sequences: 200, Steps: 5, RestSequences: 2000, StepJobs: 400, Groups: 100, FewGroups: 10, GroupPods: 100,
 		ServingGroups: 100, ServingPods: 8, RestGroups: 1000,
-		PlaceNodes: 2000, PlaceRackNodes: 16, PlaceJobs: 125, PlacePods: 15, InPlaceJobs: 50, InPlacePods: 100,
+		PlaceNodes: 2000, PlaceRackNodes: 16, PlaceJobs: 125, PlacePods: 15, InPlaceJobs: 50, InPlacePods: 100, FairSets: 60, FairJobs: 2000,
 	}
 }
 
@@ -63,7 +65,7 @@ func Smoke() Sizes {
 		Updates: 20, WideJobs: 40, RestSets: 20, RestJobs: 4, RestSeconds: 5, ColdSets: 100,
 		Sequences: 10, Steps: 3, RestSequences: 20, StepJobs: 20, Groups: 4, FewGroups: 2, GroupPods: 5,
 		ServingGroups: 12, ServingPods: 3, RestGroups: 10,
-		PlaceNodes: 40, PlaceRackNodes: 4, PlaceJobs: 8, PlacePods: 3, InPlaceJobs: 5, InPlacePods: 20,
+		PlaceNodes: 40, PlaceRackNodes: 4, PlaceJobs: 8, PlacePods: 3, InPlaceJobs: 5, InPlacePods: 20, FairSets: 5, FairJobs: 40,
 	}
 }
 
@@ -139,6 +141,9 @@ func All() []Scenario {
 		{"in-place", func(s Sizes) map[string]int {
 			return map[string]int{"jobs": s.InPlaceJobs, "pods of each": s.InPlacePods}
 		}, restartInPlace, true, false},
+		{"fairness", func(s Sizes) map[string]int {
+			return map[string]int{"small sets": s.FairSets, "jobs of each": s.RunJobs, "jobs of one set": s.FairJobs}
+		}, fairness, false, false},
 	}
 }
 

@@ -178,16 +178,22 @@ func (t *tracker[T]) untilFresh(ctx context.Context, known map[types.UID]bool, n
 
 // untilAny waits until one object is as asked for.
 func (t *tracker[T]) untilAny(ctx context.Context, what string, is func(T) bool) error {
+	return t.untilSome(ctx, what, 1, is)
+}
+
+// untilSome waits until at least n objects are as asked for.
+func (t *tracker[T]) untilSome(ctx context.Context, what string, n int, is func(T) bool) error {
 	late := time.NewTimer(t.timeout)
 	defer late.Stop()
 	for {
-		if matching, _ := t.count(is); matching > 0 {
+		matching, _ := t.count(is)
+		if matching >= n {
 			return nil
 		}
 		select {
 		case <-t.changed:
 		case <-late.C:
-			return fmt.Errorf("waiting until %s: not so after %v", what, t.timeout)
+			return fmt.Errorf("waiting until %s: after %v %d of %d are so", what, t.timeout, matching, n)
 		case <-ctx.Done():
 			return fmt.Errorf("waiting until %s: %w", what, ctx.Err())
 		}
