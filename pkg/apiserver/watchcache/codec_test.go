@@ -21,7 +21,7 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 )
 
-func newCodec(t *testing.T) runtime.Codec {
+func newCodec(t testing.TB) runtime.Codec {
 	t.Helper()
 	scheme := runtime.NewScheme()
 	install.Install(scheme)

@@ -90,11 +90,13 @@ func (g getter) newStore(cached bool) generic.StorageDecorator {
 		ready := c.Ready
 		limited.ready.Store(&ready)
 		delegator := cacher.NewCacheDelegator(c, store)
-		return &present{Interface: delegator}, sync.OnceFunc(func() {
-			delegator.Stop()
-			c.Stop()
-			destroyRaw()
-		}), nil
+		return &present{Interface: &initial{
+				Interface: delegator, cache: c, newFunc: newFunc, newListFunc: newListFunc, encodings: newEncodings(),
+			}}, sync.OnceFunc(func() {
+				delegator.Stop()
+				c.Stop()
+				destroyRaw()
+			}), nil
 	}
 }
 

@@ -173,7 +173,7 @@ func TestVersionsInTheWatchCacheShareTheirSpec(t *testing.T) {
 	}
 }
 
-func newStore(t *testing.T, isCached bool) storage.Interface {
+func newStore(t testing.TB, isCached bool) storage.Interface {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "js-") // short, because it holds a socket
 	if err != nil {
@@ -211,7 +211,7 @@ func newStore(t *testing.T, isCached bool) storage.Interface {
 }
 
 // cached waits until the watch cache has a version with so many restarts.
-func cached(t *testing.T, store storage.Interface, key string, restarts int32) *jobset.JobSet {
+func cached(t testing.TB, store storage.Interface, key string, restarts int32) *jobset.JobSet {
 	t.Helper()
 	var set jobset.JobSet
 	err := wait.PollUntilContextTimeout(t.Context(), 10*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {

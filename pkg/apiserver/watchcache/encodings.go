@@ -1,0 +1,113 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package watchcache
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"sync"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+)
+
+const (
+	// maxEncoded is how many bytes of encoded objects are kept. If there are more, sharing begins again without any.
+	maxEncoded = 32 << 20
+	// encodedFor is how long they are kept at most.
+	encodedFor = 10 * time.Second
+)
+
+var errNotEncoded = errors.New("encoding the object has not ended")
+
+// encodings are objects as they were sent lately, one for each format.
+type encodings struct {
+	mu    sync.Mutex
+	known map[encodingKey]*encoding
+	bytes int
+}
+
+// encodingKey is a version of an object in a format.
+type encodingKey struct {
+	name    cache.ObjectName
+	uid     types.UID
+	version string
+	format  runtime.Identifier
+}
+
+// encoding is made once.
+type encoding struct {
+	once sync.Once
+	raw  []byte
+	err  error
+}
+
+func newEncodings() *encodings { return &encodings{known: map[encodingKey]*encoding{}} }
+
+func (e *encodings) get(key encodingKey) *encoding {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if found := e.known[key]; found != nil {
+		return found
+	}
+	if len(e.known) == 0 {
+		time.AfterFunc(encodedFor, e.reset)
+	}
+	next := &encoding{}
+	e.known[key] = next
+	return next
+}
+
+// add counts the bytes of an encoding.
+func (e *encodings) add(n int) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.bytes += n; e.bytes > maxEncoded {
+		e.known, e.bytes = map[encodingKey]*encoding{}, 0
+	}
+}
+
+func (e *encodings) reset() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.known, e.bytes = map[encodingKey]*encoding{}, 0
+}
+
+// object is what watches are about.
+type object interface {
+	runtime.Object
+	metav1.Object
+}
+
+// shared is an object that nobody changes, which is encoded once for all that are sent this version of it at about the same time.
+type shared struct {
+	object
+	encodings *encodings
+}
+
+var _ runtime.CacheableObject = &shared{}
+
+// CacheEncode implements runtime.CacheableObject.
+func (s *shared) CacheEncode(format runtime.Identifier, encode func(runtime.Object, io.Writer) error, to io.Writer) error {
+	e := s.encodings.get(encodingKey{cache.MetaObjectToName(s), s.GetUID(), s.GetResourceVersion(), format})
+	e.once.Do(func() {
+		var buffer bytes.Buffer
+		e.err = errNotEncoded // unless encode returns
+		e.err = encode(s.object, &buffer)
+		e.raw = bytes.Clone(buffer.Bytes())
+		s.encodings.add(len(e.raw))
+	})
+	if e.err != nil {
+		return e.err
+	}
+	_, err := to.Write(e.raw)
+	return err
+}
+
+// GetObject implements runtime.CacheableObject.
+func (s *shared) GetObject() runtime.Object { return s.DeepCopyObject() }
