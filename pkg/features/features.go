@@ -26,8 +26,8 @@ const (
 	// MutablePodResourcesForSuspendedJobSets allows requests and limits of containers to change while a set is
 	// suspended. The main cluster must allow the same for suspended Jobs.
 	MutablePodResourcesForSuspendedJobSets featuregate.Feature = "MutablePodResourcesForSuspendedJobSets"
-	// RestartOnFailureTarget restarts a set as soon as a Job is bound to fail, before its last pod has stopped. This gate
-	// is ours alone.
+	// RestartOnFailureTarget restarts a set as soon as a Job is bound to fail, before its last pod has stopped. It is on by default, so
+	// that one slow pod delays only its own Job. This gate is ours alone.
 	RestartOnFailureTarget featuregate.Feature = "RestartOnFailureTarget"
 	// ExclusivePlacement lets the controller choose a topology domain for each Job of a set that asks for exclusive placement. It is on by default, since
 	// upstream's annotation needs no gate. This gate is ours alone.
@@ -57,7 +57,7 @@ func Specs() map[featuregate.Feature]featuregate.VersionedSpecs {
 		JobSetActiveDeadlineSeconds:            alpha("0.13"),
 		ExecutionAttemptsTracking:              alpha("0.13"),
 		MutablePodResourcesForSuspendedJobSets: alpha("0.13"),
-		RestartOnFailureTarget:                 alpha("0.13"),
+		RestartOnFailureTarget:                 {{Version: version.MustParse("0.13"), Default: true, PreRelease: featuregate.Beta}},
 		ExclusivePlacement:                     {{Version: version.MustParse("0.13"), Default: true, PreRelease: featuregate.Beta}},
 		JobSetWorkloadAwareSchedulingAPI:       alpha("0.13"),
 		SequentialJobWorkload:                  alpha("0.13"),

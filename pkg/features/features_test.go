@@ -23,7 +23,7 @@ func TestGates(t *testing.T) {
 		"JobSetActiveDeadlineSeconds":            "ALPHA since 0.13, false",
 		"ExecutionAttemptsTracking":              "ALPHA since 0.13, false",
 		"MutablePodResourcesForSuspendedJobSets": "ALPHA since 0.13, false",
-		"RestartOnFailureTarget":                 "ALPHA since 0.13, false",
+		"RestartOnFailureTarget":                 "BETA since 0.13, true",
 		"ExclusivePlacement":                     "BETA since 0.13, true",
 		"JobSetWorkloadAwareSchedulingAPI":       "ALPHA since 0.13, false",
 		"SequentialJobWorkload":                  "ALPHA since 0.13, false",
