@@ -192,7 +192,8 @@ func checkCounts(dir string) error {
 
 // together are the scenarios that one cluster can run. The others need a feature gate.
 func together() []string {
-	return slices.DeleteFunc(names(), func(name string) bool { return name == "in-place" || name == "fairness" })
+	alone := []string{"in-place", "fairness", "restart-parts"}
+	return slices.DeleteFunc(names(), func(name string) bool { return slices.Contains(alone, name) })
 }
 
 func names() []string {

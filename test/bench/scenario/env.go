@@ -144,6 +144,7 @@ func All() []Scenario {
 		{"fairness", func(s Sizes) map[string]int {
 			return map[string]int{"small sets": s.FairSets, "jobs of each": s.RunJobs, "jobs of one set": s.FairJobs}
 		}, fairness, false, false},
+		{"restart-parts", func(s Sizes) map[string]int { return map[string]int{"jobs": s.Jobs} }, restartParts, false, false},
 	}
 }
 
