@@ -59,7 +59,7 @@ func (o *options) addFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.clusterScript, "cluster-script", "hack/cluster.sh", "Script that stops and starts the programs of --cluster-dir.")
 	fs.StringVar(&o.output, "output", defaultOutput, "Directory for the results. Those of other scenarios in it are kept.")
 	fs.StringVar(&o.preset, "preset", "full", "Sizes of everything that no flag is given for: full or smoke.")
-	fs.StringSliceVar(&o.scenarios, "scenarios", together(), "Scenarios to run. Default: all but in-place, which needs the feature gate InPlaceRestart, fairness and restart-parts.")
+	fs.StringSliceVar(&o.scenarios, "scenarios", together(), "Scenarios to run. Default: all but in-place, which needs the feature gate InPlaceRestart, fairness, restart-parts and status-writes.")
 	fs.IntVar(&o.runs, "runs", 0, "How often each scenario is run. Default: that of the preset.")
 	fs.IntVar(&o.rounds, "rounds", 0,
 		"How often floor, labeled-jobs, big and run take turns. Default: --runs if it is given, otherwise that of the preset.")

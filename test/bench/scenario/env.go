@@ -145,6 +145,7 @@ func All() []Scenario {
 			return map[string]int{"small sets": s.FairSets, "jobs of each": s.RunJobs, "jobs of one set": s.FairJobs}
 		}, fairness, false, false},
 		{"restart-parts", func(s Sizes) map[string]int { return map[string]int{"jobs": s.Jobs} }, restartParts, false, false},
+		{"status-writes", func(s Sizes) map[string]int { return map[string]int{"requests of each kind": s.Writes} }, statusWrites, false, false},
 	}
 }
 
