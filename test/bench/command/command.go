@@ -92,7 +92,7 @@ func newReport() *cobra.Command {
 	var output string
 	cmd := &cobra.Command{
 		Use:   "report",
-		Short: "Tell the results of all scenarios that have been run into a directory",
+		Short: "Print the results of all scenarios in a directory",
 		Args:  cobra.NoArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return printResults(output, cmd.OutOrStdout()) },
 	}
