@@ -30,7 +30,6 @@ const claimsForgottenAfter = 10 * time.Minute
 // have fixed names, deletions and patches name the incarnation that they mean. When the context ends, no other child is
 // written. The error joins those of the results.
 func (s *Syncer) Apply(ctx context.Context, obs *plan.Observed, p plan.Plan) (plan.Results, error) {
-	s.backlogs.note(cache.MetaObjectToName(obs.JobSet), p.Backlog)
 	s.logProblems(ctx, cache.MetaObjectToName(obs.JobSet), p.Problems)
 	run := &applier{Syncer: s, js: obs.JobSet, retryNamesAfter: plan.RetryNamesAfter(*obs)}
 	errs := []error{
@@ -42,7 +41,18 @@ func (s *Syncer) Apply(ctx context.Context, obs *plan.Observed, p plan.Plan) (pl
 	slices.SortFunc(run.results.RefusedResources, func(a, b plan.RefusedPatch) int { return cmp.Compare(a.Job, b.Job) })
 	slices.Sort(run.results.ClaimErrors)
 	run.results.Interrupted = ctx.Err() != nil
+	s.backlogs.note(cache.MetaObjectToName(obs.JobSet), p.Backlog-len(p.CreateJobs), run.created())
 	return run.results, children.FirstErrors(errs...)
+}
+
+// created returns how many Jobs were created.
+func (a *applier) created() (n int) {
+	for _, result := range a.results.Creations {
+		if result == plan.Created {
+			n++
+		}
+	}
+	return n
 }
 
 // maxProblems is the number of malformed children that are logged of many.

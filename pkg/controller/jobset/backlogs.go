@@ -5,31 +5,60 @@ package jobset
 
 import (
 	"sync"
+	"time"
 
 	"k8s.io/client-go/tools/cache"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/children"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
 )
 
 const (
-	// maxBacklogs is how many Jobs of all sets together may wait for the cluster's Job controller. It takes Jobs in the order of
-	// their creation, so a user who creates many large sets would delay everybody else without this bound.
+	// maxBacklogs is how many Jobs of all sets together may wait for the cluster's Job controller, however fast it is. It takes Jobs in
+	// the order of their creation, so a user who creates many large sets would delay everybody else without this bound.
 	maxBacklogs = 2 * plan.MaxBacklog
+	// firstBacklogs is how many may wait before it is known how fast the Job controller is, and leastBacklogs if it is very slow.
+	firstBacklogs = 100
+	leastBacklogs = 10
 	// minBacklog is how many Jobs of one set may wait even then. A set with no more Jobs than that never waits for other sets.
 	minBacklog = 10
+	// paceEvery is how long the Job controller is watched before the bound changes. The bound is what the Job controller takes
+	// care of in this time, and half as many, so that it is never idle and others wait little longer than that.
+	paceEvery = time.Second
 )
 
 // backlogs are how many Jobs of each set wait for the Job controller, as of the last decision about the set. A set whose Jobs
 // wait is decided about again as soon as that controller takes care of one of them.
+//
+// How many may wait follows from the pace of the Job controller. It makes three requests for a Job until its pod exists and the Job shows it,
+// which are about seven Jobs per second with the default limit of kube-controller-manager, and hundreds with higher ones.
 type backlogs struct {
-	mu    sync.Mutex
-	sets  map[cache.ObjectName]int
-	total int
+	clock children.Clock
+
+	mu   sync.Mutex
+	sets map[cache.ObjectName]setBacklog
+	// reserved and waiting are the sums for all sets.
+	reserved, waiting int
+	// window is how many may wait in all.
+	window int
+	// taken is how many Jobs were taken care of since a time, since when as many have waited as may; zero if they do not.
+	taken int
+	since time.Time
 }
 
-func newBacklogs() *backlogs { return &backlogs{sets: map[cache.ObjectName]int{}} }
+// setBacklog is that of one set.
+type setBacklog struct {
+	// reserved is how many Jobs may wait until the decision is known, then as many as do.
+	reserved int
+	// waiting is how many did after the last decision.
+	waiting int
+}
+
+func newBacklogs(clock children.Clock) *backlogs {
+	return &backlogs{clock: clock, sets: map[cache.ObjectName]setBacklog{}, window: firstBacklogs}
+}
 
 // reserve returns how many Jobs of a set may wait, and counts them until the decision is known. Other sets may be decided about
 // at the same time.
@@ -40,21 +69,52 @@ func (b *backlogs) reserve(key cache.ObjectName, js *jobsetv1alpha2.JobSet) int 
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	limit := min(plan.MaxBacklog, max(minBacklog, maxBacklogs-(b.total-b.sets[key])))
-	b.set(key, min(limit, jobs))
+	last := b.sets[key]
+	limit := min(plan.MaxBacklog, max(minBacklog, b.window-(b.reserved-last.reserved)))
+	b.set(key, setBacklog{reserved: min(limit, jobs), waiting: last.waiting})
 	return limit
 }
 
-// note replaces what is known about a set.
-func (b *backlogs) note(key cache.ObjectName, waiting int) {
+// note replaces what is known about a set: how many of its Jobs were seen to wait, and how many were created then.
+func (b *backlogs) note(key cache.ObjectName, waiting, created int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.set(key, waiting)
+	b.taken += max(0, b.sets[key].waiting-waiting)
+	b.set(key, setBacklog{reserved: waiting + created, waiting: waiting + created})
+	b.pace()
 }
 
-func (b *backlogs) set(key cache.ObjectName, waiting int) {
-	b.total += waiting - b.sets[key]
-	if b.sets[key] = waiting; waiting == 0 {
+// forget is for a set that is gone.
+func (b *backlogs) forget(key cache.ObjectName) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.set(key, setBacklog{})
+}
+
+// pace changes the bound, by half or double at most, if as many Jobs have waited for some time as may: how many were taken care of is the pace
+// of the Job controller then, and not of those who create Jobs.
+func (b *backlogs) pace() {
+	now := b.clock.Now()
+	if full := b.waiting >= b.window; !full || b.since.IsZero() {
+		b.taken, b.since = 0, time.Time{}
+		if full {
+			b.since = now
+		}
+		return
+	}
+	if now.Sub(b.since) < paceEvery {
+		return
+	}
+	next := min(max(b.taken*3/2, b.window/2), 2*b.window)
+	b.window = min(max(next, leastBacklogs), maxBacklogs)
+	b.taken, b.since = 0, now
+}
+
+func (b *backlogs) set(key cache.ObjectName, next setBacklog) {
+	last := b.sets[key]
+	b.reserved += next.reserved - last.reserved
+	b.waiting += next.waiting - last.waiting
+	if b.sets[key] = next; next == (setBacklog{}) {
 		delete(b.sets, key)
 	}
 }

@@ -6,8 +6,10 @@ package jobset
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"k8s.io/client-go/tools/cache"
+	clocktesting "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
@@ -18,9 +20,16 @@ func setWithJobs(jobs int32) *jobsetv1alpha2.JobSet {
 	return &jobsetv1alpha2.JobSet{Spec: jobsetv1alpha2.JobSetSpec{ReplicatedJobs: []jobsetv1alpha2.ReplicatedJob{{Replicas: ptr.To(jobs)}}}}
 }
 
+// fastBacklogs are those beside a Job controller that is known to be fast.
+func fastBacklogs() *backlogs {
+	b := newBacklogs(clocktesting.NewFakePassiveClock(time.Now()))
+	b.window = maxBacklogs
+	return b
+}
+
 // TestBacklogsOfAllSetsAreBounded lets 80 large sets wait for the Job controller at the same time.
 func TestBacklogsOfAllSetsAreBounded(t *testing.T) {
-	b := newBacklogs()
+	b := fastBacklogs()
 	key := func(i int) cache.ObjectName { return cache.NewObjectName("ns", fmt.Sprint(i)) }
 	want := func(i int, jobs int32, limit int) {
 		t.Helper()
@@ -36,28 +45,95 @@ func TestBacklogsOfAllSetsAreBounded(t *testing.T) {
 	want(80, 4, minBacklog) // a small set does not wait for the large ones
 	want(0, 1000, minBacklog)
 
-	b.note(key(1), 0)
+	b.note(key(1), 0, 0)
 	want(0, 1000, maxBacklogs-78*minBacklog-4) // what the reservations of the others leave
 	for i := 2; i <= 80; i++ {
-		b.note(key(i), 2)
+		b.note(key(i), 1, 1)
 	}
 	want(0, 1000, plan.MaxBacklog)
 	want(1, 1000, maxBacklogs-plan.MaxBacklog-79*2)
 	for i := range 81 {
-		b.note(key(i), 0)
+		b.note(key(i), 0, 0)
 	}
-	if b.total != 0 || len(b.sets) != 0 {
-		t.Errorf("%d Jobs of %d sets count as waiting although all have been taken care of", b.total, len(b.sets))
+	if b.reserved+b.waiting != 0 || len(b.sets) != 0 {
+		t.Errorf("%d Jobs of %d sets count as waiting although all have been taken care of", b.waiting, len(b.sets))
+	}
+	b.note(key(0), 0, 5)
+	b.forget(key(0))
+	if b.reserved+b.waiting != 0 || len(b.sets) != 0 {
+		t.Errorf("%d Jobs of %d sets count as waiting although the set is gone", b.waiting, len(b.sets))
 	}
 }
 
 // TestBacklogOfSmallSetReservesItsJobsOnly lets sets that are decided about at the same time take no more than they can use.
 func TestBacklogOfSmallSetReservesItsJobsOnly(t *testing.T) {
-	b := newBacklogs()
+	b := fastBacklogs()
 	for i := range 100 {
 		b.reserve(cache.NewObjectName("small", fmt.Sprint(i)), setWithJobs(4))
 	}
 	if got := b.reserve(cache.NewObjectName("ns", "large"), setWithJobs(1000)); got != plan.MaxBacklog {
 		t.Errorf("%d Jobs may wait, want %d", got, plan.MaxBacklog)
+	}
+}
+
+// TestBacklogsFollowThePaceOfTheJobController creates the Jobs of a large set for a minute, decided about several times a second, beside Job
+// controllers that take so many of them per second. The Jobs of another set wait behind those that wait already.
+func TestBacklogsFollowThePaceOfTheJobController(t *testing.T) {
+	const decisions = 200 * time.Millisecond
+	for name, tc := range map[string]struct {
+		perSecond int
+		// mostSeconds is how long another set may wait once the pace is known.
+		mostSeconds float64
+	}{
+		"slow":                  {5, 2},
+		"twice as fast":         {10, 2},
+		"many":                  {80, 2},
+		"more than the maximum": {2000, 1},
+		"none":                  {0, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			clock := clocktesting.NewFakePassiveClock(time.Now())
+			b, key := newBacklogs(clock), cache.NewObjectName("ns", "large")
+			set := setWithJobs(100_000)
+			waiting, taken, created := 0, 0, 0
+			var longest float64
+			for at := time.Duration(0); at < time.Minute; at += decisions {
+				due := min(waiting, tc.perSecond/int(time.Second/decisions))
+				waiting, taken = waiting-due, taken+due
+				more := max(0, b.reserve(key, set)-waiting)
+				b.note(key, waiting, more)
+				waiting, created = waiting+more, created+more
+				if tc.perSecond > 0 && at >= 30*time.Second {
+					longest = max(longest, float64(waiting)/float64(tc.perSecond))
+				}
+				clock.SetTime(clock.Now().Add(decisions))
+			}
+			if longest > tc.mostSeconds {
+				t.Errorf("another set waits for %.1f s, want at most %.0f s", longest, tc.mostSeconds)
+			}
+			// A minute, but for what the first decisions find nothing of.
+			if least := min(tc.perSecond, maxBacklogs/2*int(time.Second/decisions)) * 50; taken < least {
+				t.Errorf("%d Jobs were taken care of in a minute, want %d or more", taken, least)
+			}
+			if tc.perSecond == 0 && created > firstBacklogs {
+				t.Errorf("%d Jobs were created, want no more than the first %d", created, firstBacklogs)
+			}
+		})
+	}
+}
+
+// TestPaceIsThatOfTheJobController keeps the bound while sets create few Jobs.
+func TestPaceIsThatOfTheJobController(t *testing.T) {
+	clock := clocktesting.NewFakePassiveClock(time.Now())
+	b := newBacklogs(clock)
+	for i := range 100 {
+		key := cache.NewObjectName("ns", fmt.Sprint(i))
+		b.reserve(key, setWithJobs(4))
+		b.note(key, 0, 4)
+		clock.SetTime(clock.Now().Add(time.Second))
+		b.note(key, 0, 0)
+	}
+	if b.window != firstBacklogs {
+		t.Errorf("%d Jobs may wait, want %d as before", b.window, firstBacklogs)
 	}
 }

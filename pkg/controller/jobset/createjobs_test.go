@@ -76,6 +76,7 @@ func newPasses(t *testing.T, set *jobsetv1alpha2.JobSet, refuse func(name string
 	t.Helper()
 	r := &passes{rig: newRig(t, set), set: set, refused: refuse}
 	r.deps.Runner = children.NewSlowStart(1) // for an order that does not change
+	r.backlogs.window = maxBacklogs          // the Job controller is fast
 	r.kube.PrependReactor("create", "jobs", func(action clientgotesting.Action) (bool, runtime.Object, error) {
 		job := action.(clientgotesting.CreateAction).GetObject().(*batchv1.Job)
 		r.asked = append(r.asked, job.Name)

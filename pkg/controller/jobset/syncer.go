@@ -125,7 +125,7 @@ func NewSyncer(deps SyncerConfig) *Syncer {
 		claims: children.NewWriter(deps.Host, corev1.SchemeGroupVersion.WithKind("PersistentVolumeClaim").GroupKind(), resourceClaims,
 			"persistent volume claim", deps.Claims),
 		deferred: children.NewNotes[plan.Deferred](), createFrom: children.NewNotes[int64](), refusedSince: children.NewNotes[time.Time](), unschedulable: children.NewNotes[time.Time](), problems: children.NewNotes[string](),
-		backlogs: newBacklogs(), dropped: newDropped(deps.Clock),
+		backlogs: newBacklogs(deps.Clock), dropped: newDropped(deps.Clock),
 		takenClaims: expiring.NewLRUExpireCacheWithClock(maxTakenClaims, deps.Clock),
 	}
 }
@@ -218,6 +218,6 @@ func (s *Syncer) forget(key cache.ObjectName) {
 	s.refusedSince.Forget(key)
 	s.unschedulable.Forget(key)
 	s.problems.Forget(key)
-	s.backlogs.note(key, 0)
+	s.backlogs.forget(key)
 	s.deps.Placer.Forget(key)
 }
