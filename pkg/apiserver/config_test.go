@@ -80,7 +80,7 @@ func TestServedFeatureGates(t *testing.T) {
 	if want := version.Get().GitVersion; got.Version != want {
 		t.Errorf("version: got %q, want %q", got.Version, want)
 	}
-	if want := (gates.Gates{RestartJob: true, ExclusivePlacement: true}); got.FeatureGates != want {
+	if want := (gates.Gates{RestartJob: true, RestartOnFailureTarget: true, ExclusivePlacement: true}); got.FeatureGates != want {
 		t.Errorf("got %+v, want %+v", got.FeatureGates, want)
 	}
 	for _, other := range [][2]string{{http.MethodPost, path}, {http.MethodGet, path + "/x"}, {http.MethodGet, "/apis/jobset.x-k8s.io/v1alpha2/jobsets"}} {
