@@ -34,7 +34,7 @@ cache::build() {
   done
   cache::log "building${names} ..."
   mkdir -p "${directory}"
-  building=$(mktemp -d -p "${directory}" .building-XXXXXX)
+  building=$(mktemp -d -p "${directory}")
   # read on a silent pipe instead of sleep: nothing outlives this process when it is stopped.
   ( exec {silence}<> <(:)
     while ! read -r -t 15 -u "${silence}" _; do

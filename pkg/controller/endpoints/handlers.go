@@ -74,15 +74,20 @@ func (c *Controller) lookAtUsers(s *set) {
 
 // onServices looks at the set of a Service.
 func (c *Controller) onServices(v *view) cache.ResourceEventHandler {
-	changed := func(obj any) {
+	changed := func(obj any, gone bool) {
 		if s, ok := last(obj).(*service); ok {
-			if key, ok := setOfService(s); ok && c.concerns(key) {
+			// The Service may be the last of what belonged to a set, which is forgotten then.
+			if key, ok := setOfService(s); ok && (gone || c.concerns(key)) {
 				v.paces.again(key)
 				c.queue.Add(key)
 			}
 		}
 	}
-	return cache.ResourceEventHandlerFuncs{AddFunc: changed, UpdateFunc: func(_, is any) { changed(is) }, DeleteFunc: changed}
+	return cache.ResourceEventHandlerFuncs{
+		AddFunc:    func(obj any) { changed(obj, false) },
+		UpdateFunc: func(_, is any) { changed(is, false) },
+		DeleteFunc: func(obj any) { changed(obj, true) },
+	}
 }
 
 // concerns returns whether we have, or are to have, to do with a set.

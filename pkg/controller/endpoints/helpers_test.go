@@ -36,6 +36,7 @@ type rig struct {
 	sets    *setsfake.Clientset
 	events  *events.FakeRecorder
 	version atomic.Int64
+	c       *Controller
 }
 
 // newRig starts a controller in the bubble of the test. The objects are there before it starts.
@@ -62,6 +63,7 @@ func newRig(t *testing.T, change func(*Config), sets []*jobsetv1alpha2.JobSet, o
 	if err != nil {
 		t.Fatal(err)
 	}
+	r.c = c
 	watches, err := factory.Build(kind)
 	if err != nil {
 		t.Fatal(err)

@@ -53,7 +53,7 @@ type observed struct {
 
 func (c *Controller) sync(ctx context.Context, key cache.ObjectName) (time.Duration, error) {
 	if !c.concerns(key) {
-		c.memory.forget(key)
+		c.forget(key)
 		return 0, nil
 	}
 	view := c.demand.View()
@@ -88,6 +88,14 @@ func (c *Controller) sync(ctx context.Context, key cache.ObjectName) (time.Durat
 		view.paces.again(key)
 	}
 	return after, err
+}
+
+// forget drops what is known of a set that is none of our business any more.
+func (c *Controller) forget(key cache.ObjectName) {
+	c.memory.forget(key)
+	if view := c.demand.Current(); view != nil {
+		view.paces.again(key)
+	}
 }
 
 // settle brings slices and Service to where they should be, and returns when to look again.

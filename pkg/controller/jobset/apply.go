@@ -184,9 +184,11 @@ func (a *applier) createJobs(ctx context.Context, jobs []*batchv1.Job) error {
 	if len(jobs) == 0 {
 		return nil
 	}
-	created := a.jobs.CreateAll(ctx, a.js, children.Creations[*batchv1.Job]{
-		Children: jobs, Template: replicatedJobOf, Repair: a.restoreLabels, TakenFor: a.retryNamesAfter, Stored: a.noteMissingRules,
-	})
+	what := children.Creations[*batchv1.Job]{Children: jobs, Template: replicatedJobOf, Repair: a.restoreLabels, TakenFor: a.retryNamesAfter}
+	if plan.RestartsInPlace(a.js, a.gates()) {
+		what.Stored = a.noteMissingRules
+	}
+	created := a.jobs.CreateAll(ctx, a.js, what)
 	a.note(func(r *plan.Results) {
 		r.Accepted += created.Accepted
 		for _, result := range created.Results {
