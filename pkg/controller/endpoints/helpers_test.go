@@ -4,9 +4,7 @@
 package endpoints
 
 import (
-	"context"
 	"fmt"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -26,6 +24,7 @@ import (
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/informers"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/informers/informerstest"
 	setsfake "github.com/jobset-apiserver/jobset-apiserver/pkg/generated/clientset/versioned/fake"
 )
 
@@ -64,23 +63,7 @@ func newRig(t *testing.T, change func(*Config), sets []*jobsetv1alpha2.JobSet, o
 		t.Fatal(err)
 	}
 	r.c = c
-	watches, err := factory.Build(kind)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, stop := context.WithCancel(t.Context())
-	watches.Start(ctx)
-	synctest.Wait()
-	if unfilled := kind.Unfilled(); len(unfilled) > 0 {
-		t.Fatalf("unfilled caches: %v", unfilled)
-	}
-	var running sync.WaitGroup
-	running.Go(func() { c.Run(ctx) })
-	t.Cleanup(func() {
-		stop()
-		running.Wait()
-		synctest.Wait()
-	})
+	informerstest.Run(t, factory, kind, c.Run)
 	r.pass(time.Second)
 	return r
 }

@@ -4,10 +4,8 @@
 package podgroup
 
 import (
-	"context"
 	"fmt"
 	"slices"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -27,6 +25,7 @@ import (
 
 	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/informers"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/informers/informerstest"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/podgroup/plan"
 	groupsfake "github.com/jobset-apiserver/jobset-apiserver/pkg/generated/clientset/versioned/fake"
 )
@@ -55,23 +54,7 @@ func newRig(t *testing.T, group *batchv1alpha1.PodReadinessGroup, objects ...run
 	if err != nil {
 		t.Fatal(err)
 	}
-	watches, err := factory.Build(kind)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, stop := context.WithCancel(t.Context())
-	watches.Start(ctx)
-	synctest.Wait()
-	if unfilled := kind.Unfilled(); len(unfilled) > 0 {
-		t.Fatalf("unfilled caches: %v", unfilled)
-	}
-	var running sync.WaitGroup
-	running.Go(func() { c.Run(ctx) })
-	t.Cleanup(func() {
-		stop()
-		running.Wait()
-		synctest.Wait()
-	})
+	informerstest.Run(t, factory, kind, c.Run)
 	r.pass(100 * time.Millisecond)
 	return r
 }
