@@ -7,19 +7,22 @@ set -euo pipefail
 
 usage() {
   cat <<'TEXT'
-Usage: hack/bench.sh full|compare|smoke|in-place [FLAGS...]
+Usage: hack/bench.sh full|compare|smoke|in-place|ten-thousand [FLAGS...]
 
   full      all scenarios, three times each or five rounds, in new clusters, and the benchmarks of single functions (about an hour and a half)
   compare   sets beside bare Jobs, in five rounds, in one table; in a new cluster, or in that of BENCH_KUBECONFIG (about forty minutes)
   smoke     all scenarios once, small, and checks of numbers that do not depend on the machine (a few minutes)
   in-place  restarts in place beside recreation, once, which the others leave out
+  ten-thousand
+            sets of up to 10,000 Jobs, and a suspended one of 100,000, once, in new clusters; their endpoints are written by the controller (hours)
 
 FLAGS go to "jobset-bench run", those of compare to "jobset-bench compare"; see "go run ./test/bench/cmd/jobset-bench run --help".
 
 Environment:
-  BENCH_OUTPUT  directory for the results               (_output/bench, _output/bench-compare, _output/bench-smoke)
+  BENCH_OUTPUT  directory for the results               (_output/bench, _output/bench-compare, _output/bench-smoke, and so on)
   BENCH_KUBECONFIG
                 kubeconfig of the cluster to compare in, which may be any with a controller for JobSets
+  CLUSTER_NODES simulated nodes of ten-thousand               (50, with room for 12,500 pods)
   CLUSTER_BIN   directory with our two programs; without it they are built into bin/
   CLUSTER_KUBE_CONTROLLER_MANAGER_ARGS, CLUSTER_KUBE_SCHEDULER_ARGS
                 flags for a cluster that is not stock, for a second column; docs/performance.md names some
@@ -105,9 +108,22 @@ in_place() {
   echo "results: ${output}" >&2
 }
 
+# ten_thousand: one run of each, because a set of 10,000 Jobs takes an hour.
+ten_thousand() {
+  local output=${BENCH_OUTPUT:-${root}/_output/bench-ten-thousand} scenario
+  rm -rf "${output}"
+  for scenario in growth; do
+    # A node has room for 250 pods.
+    CLUSTER_NODES=${CLUSTER_NODES:-50} bench "${scenario}" --output "${output}" --keep --runs 1 \
+      --variant endpoints:jobset-apiserver.io/service-endpoints=controller "$@"
+  done
+  bin/jobset-bench report --output "${output}"
+  echo "results: ${output}" >&2
+}
+
 what=${1:-}
 case "${what}" in
-  full | compare | smoke | in-place) shift ;;
+  full | compare | smoke | in-place | ten-thousand) shift ;;
   -h | --help | help)
     usage
     exit

@@ -58,6 +58,9 @@ func TestWrongFlagsAreNamed(t *testing.T) {
 		"two variants of one name":        {[]string{"--variant=a:b=c", "--variant=a:d=e"}, `--variant: the name "a" must not be given twice`},
 		"more pods than a rack has nodes": {[]string{"--place-pods=17"}, "--place-pods: must be at most --place-rack-nodes, which is 16, not 17"},
 		"no rack that is full":            {[]string{"--place-nodes=15"}, "--place-nodes: must be at least --place-rack-nodes, which is 16, not 15"},
+		"sizes that shrink":               {[]string{"--growth-jobs=10,5"}, "--growth-jobs: must ascend"},
+		"a set that is too large":         {[]string{"--growth-jobs=10,100001"}, "--growth-jobs: must be at most 100000, the most Jobs of a set, not 100001"},
+		"too many suspended Jobs":         {[]string{"--suspended-jobs=100001"}, "--suspended-jobs: must be at most 100000, the most Jobs of a set, not 100001"},
 		"lists that shrink":               {[]string{"--list-sets=10,5"}, "--list-sets: must ascend"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -59,12 +59,12 @@ func (o *options) addFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.clusterScript, "cluster-script", "hack/cluster.sh", "Script that stops and starts the programs of --cluster-dir.")
 	fs.StringVar(&o.output, "output", defaultOutput, "Directory for the results. Those of other scenarios in it are kept.")
 	fs.StringVar(&o.preset, "preset", "full", "Sizes of everything that no flag is given for: full or smoke.")
-	fs.StringSliceVar(&o.scenarios, "scenarios", together(), "Scenarios to run. Default: all but in-place, which needs the feature gate InPlaceRestart, fairness, restart-parts and status-writes.")
+	fs.StringSliceVar(&o.scenarios, "scenarios", together(), "Scenarios to run. Default: all but in-place, which needs the feature gate InPlaceRestart, fairness, restart-parts, status-writes and growth.")
 	fs.IntVar(&o.runs, "runs", 0, "How often each scenario is run. Default: that of the preset.")
 	fs.IntVar(&o.rounds, "rounds", 0,
 		"How often floor, labeled-jobs, big and run take turns. Default: --runs if it is given, otherwise that of the preset.")
 	fs.StringArrayVar(&o.variantTexts, "variant", nil,
-		"NAME:KEY=VALUE[,KEY=VALUE...]: run big and run also with sets that have these annotations. May be repeated.")
+		"NAME:KEY=VALUE[,KEY=VALUE...]: run big and run also with sets that have these annotations, and growth only with those. May be repeated.")
 	fs.StringVar(&o.image, "image", "busybox", "Image of the pods in a cluster without --cluster-dir. It must have a shell.")
 	fs.DurationVar(&o.idleFor, "idle", 0, "How long the idle cluster is watched before a scenario. Default: that of the preset.")
 	fs.BoolVar(&o.noHostnames, "no-hostnames", false,
@@ -78,7 +78,9 @@ func (o *options) addFlags(fs *pflag.FlagSet) {
 	for _, size := range o.sizeFlags() {
 		fs.IntVar(size.given, size.flag, 0, size.usage+" Default: that of the preset.")
 	}
-	fs.IntSliceVar(&o.given.Lists, "list-sets", nil, "list: numbers of sets, ascending. Default: that of the preset.")
+	for _, list := range o.sizeLists() {
+		fs.IntSliceVar(list.given, list.flag, nil, list.usage+" Default: that of the preset.")
+	}
 }
 
 type sizeFlag struct {
@@ -119,7 +121,20 @@ func (o *options) sizeFlags() []sizeFlag {
 		{"in-place-pods", "in-place: pods of each Job.", &g.InPlacePods, &t.InPlacePods},
 		{"fairness-sets", "fairness: small sets, of --run-jobs Jobs each.", &g.FairSets, &t.FairSets},
 		{"fairness-jobs", "fairness: Jobs of the large set.", &g.FairJobs, &t.FairJobs},
+		{"suspended-jobs", "growth: Jobs of the suspended set, at most 100000.", &g.SuspendedJobs, &t.SuspendedJobs},
 		{"rest-groups", "leaderworkersets: groups at rest, of two pods each.", &g.RestGroups, &t.RestGroups},
+	}
+}
+
+type sizeList struct {
+	flag, usage string
+	given, to   *[]int
+}
+
+func (o *options) sizeLists() []sizeList {
+	return []sizeList{
+		{"list-sets", "list: numbers of sets, ascending.", &o.given.Lists, &o.sizes.Lists},
+		{"growth-jobs", "growth: numbers of Jobs of its sets, ascending, at most 100000.", &o.given.GrowthJobs, &o.sizes.GrowthJobs},
 	}
 }
 
@@ -138,14 +153,16 @@ func (o *options) complete(fs *pflag.FlagSet) error {
 			return fmt.Errorf("--%s: must be 1 or more, not %d", size.flag, *size.to)
 		}
 	}
-	if fs.Changed("list-sets") {
-		o.sizes.Lists = o.given.Lists
-	}
-	if !slices.IsSorted(o.sizes.Lists) || len(o.sizes.Lists) == 0 || o.sizes.Lists[0] < 1 {
-		return fmt.Errorf("--list-sets: must ascend from 1 or more, not %v", o.sizes.Lists)
+	for _, list := range o.sizeLists() {
+		if fs.Changed(list.flag) {
+			*list.to = *list.given
+		}
+		if sizes := *list.to; !slices.IsSorted(sizes) || len(sizes) == 0 || sizes[0] < 1 {
+			return fmt.Errorf("--%s: must ascend from 1 or more, not %v", list.flag, sizes)
+		}
 	}
 	o.completeRuns(fs, preset)
-	return errors.Join(checkRacks(o.sizes), o.checkRuns(), checkNames(o.scenarios), o.parseVariants())
+	return errors.Join(checkRacks(o.sizes), checkGrowth(o.sizes), o.checkRuns(), checkNames(o.scenarios), o.parseVariants())
 }
 
 // completeRuns takes from the preset how often and how long things are measured.
@@ -197,6 +214,20 @@ func checkRacks(s scenario.Sizes) error {
 		return fmt.Errorf("--place-pods: must be at most --place-rack-nodes, which is %d, not %d", s.PlaceRackNodes, s.PlacePods)
 	case s.PlaceNodes < s.PlaceRackNodes:
 		return fmt.Errorf("--place-nodes: must be at least --place-rack-nodes, which is %d, not %d", s.PlaceRackNodes, s.PlaceNodes)
+	}
+	return nil
+}
+
+// mostJobs is how many Jobs a set may have.
+const mostJobs = 100_000
+
+// checkGrowth returns an error for sets with more Jobs than a set may have.
+func checkGrowth(s scenario.Sizes) error {
+	switch largest := s.GrowthJobs[len(s.GrowthJobs)-1]; {
+	case largest > mostJobs:
+		return fmt.Errorf("--growth-jobs: must be at most %d, the most Jobs of a set, not %d", mostJobs, largest)
+	case s.SuspendedJobs > mostJobs:
+		return fmt.Errorf("--suspended-jobs: must be at most %d, the most Jobs of a set, not %d", mostJobs, s.SuspendedJobs)
 	}
 	return nil
 }

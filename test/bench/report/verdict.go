@@ -95,6 +95,7 @@ func (r results) addSequences(add func(figure, unit string, limit float64, q qua
 	r.addServing(add)
 	r.addPlace(add)
 	r.addInPlace(add)
+	r.addGrowth(add)
 }
 
 // addGroups adds the figures of pod groups.

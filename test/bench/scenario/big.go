@@ -23,7 +23,7 @@ func big(ctx context.Context, r *runner) error {
 		if err := s.startSet(ctx, "start", n); err != nil {
 			return err
 		}
-		if err := s.restartSet(ctx, n); err != nil || s.Short {
+		if err := s.restartSet(ctx, "restart", n); err != nil || s.Short {
 			return err
 		}
 		if _, err := r.measure(ctx, "suspend", s.suspendSet); err != nil {
@@ -73,10 +73,10 @@ func (s *space) untilReady(ctx context.Context, n, restarts int) error {
 
 // restartSet measures from the moment when a pod fails. How long it takes until its Job shows that is up to the Job
 // controller, and is told apart.
-func (s *space) restartSet(ctx context.Context, n int) error {
+func (s *space) restartSet(ctx context.Context, name string, n int) error {
 	var noticing time.Duration
 	before := s.sets.seenUpdates()
-	phase, err := s.measure(ctx, "restart", func(ctx context.Context) error {
+	phase, err := s.measure(ctx, name, func(ctx context.Context) error {
 		begin := time.Now()
 		if err := s.failOnePod(ctx); err != nil {
 			return err

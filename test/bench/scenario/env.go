@@ -45,6 +45,9 @@ type Sizes struct {
 	InPlaceJobs, InPlacePods int
 	// FairSets are the small sets of fairness, of RunJobs Jobs each, and FairJobs the Jobs of the large one.
 	FairSets, FairJobs int
+	// GrowthJobs are the numbers of Jobs of the sets of growth, ascending, and SuspendedJobs those of its suspended set.
+	GrowthJobs    []int
+	SuspendedJobs int
 }
 
 // Full are the sizes that figures are published for.
@@ -55,6 +58,7 @@ func Full() Sizes {
 		Sequences: 200, Steps: 5, RestSequences: 2000, StepJobs: 400, Groups: 100, FewGroups: 10, GroupPods: 100,
 		ServingGroups: 100, ServingPods: 8, RestGroups: 1000,
 		PlaceNodes: 2000, PlaceRackNodes: 16, PlaceJobs: 125, PlacePods: 15, InPlaceJobs: 50, InPlacePods: 100, FairSets: 60, FairJobs: 2000,
+		GrowthJobs: []int{400, 2000, 10000}, SuspendedJobs: 100000,
 	}
 }
 
@@ -66,6 +70,7 @@ func Smoke() Sizes {
 		Sequences: 10, Steps: 3, RestSequences: 20, StepJobs: 20, Groups: 4, FewGroups: 2, GroupPods: 5,
 		ServingGroups: 12, ServingPods: 3, RestGroups: 10,
 		PlaceNodes: 40, PlaceRackNodes: 4, PlaceJobs: 8, PlacePods: 3, InPlaceJobs: 5, InPlacePods: 20, FairSets: 5, FairJobs: 40,
+		GrowthJobs: []int{10, 20}, SuspendedJobs: 100,
 	}
 }
 
@@ -146,6 +151,9 @@ func All() []Scenario {
 		}, fairness, false, false},
 		{"restart-parts", func(s Sizes) map[string]int { return map[string]int{"jobs": s.Jobs} }, restartParts, false, false},
 		{"status-writes", func(s Sizes) map[string]int { return map[string]int{"requests of each kind": s.Writes} }, statusWrites, false, false},
+		{"growth", func(s Sizes) map[string]int {
+			return map[string]int{"jobs from": s.GrowthJobs[0], "jobs to": s.GrowthJobs[len(s.GrowthJobs)-1], "suspended jobs": s.SuspendedJobs}
+		}, growth, false, false},
 	}
 }
 

@@ -6,12 +6,18 @@ package scenario
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/utils/ptr"
+
+	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 )
 
 // settleEvery is how often something is asked for that cannot be watched.
@@ -28,6 +34,9 @@ type tracker[T metav1.Object] struct {
 	updates int
 	shown   func(T)
 	gone    func(T)
+	// awaited is what objects are waited for to be; matching are the names of those that are.
+	awaited  func(T) bool
+	matching map[string]bool
 }
 
 func newTracker[T metav1.Object](ctx context.Context, informer cache.SharedIndexInformer, timeout time.Duration) (*tracker[T], error) {
@@ -62,6 +71,7 @@ func newTracker[T metav1.Object](ctx context.Context, informer cache.SharedIndex
 func (t *tracker[T]) seen(object T) {
 	t.mu.Lock()
 	t.objects[object.GetName()] = object
+	t.match(object)
 	shown := t.shown
 	t.mu.Unlock()
 	if shown != nil {
@@ -86,6 +96,7 @@ func (t *tracker[T]) seenUpdates() int {
 func (t *tracker[T]) lost(object T) {
 	t.mu.Lock()
 	delete(t.objects, object.GetName())
+	delete(t.matching, object.GetName())
 	gone := t.gone
 	t.mu.Unlock()
 	if gone != nil {
@@ -140,40 +151,13 @@ func (t *tracker[T]) uids() map[types.UID]bool {
 
 // until waits until there are exactly n objects and all of them are as asked for. One at a time may wait.
 func (t *tracker[T]) until(ctx context.Context, what string, n int, is func(T) bool) error {
-	late := time.NewTimer(t.timeout)
-	defer late.Stop()
-	for {
-		matching, all := t.count(is)
-		if matching == n && all == n {
-			return nil
-		}
-		select {
-		case <-t.changed:
-		case <-late.C:
-			return fmt.Errorf("waiting until %s: after %v %d of %d are so", what, t.timeout, matching, n)
-		case <-ctx.Done():
-			return fmt.Errorf("waiting until %s: %w", what, ctx.Err())
-		}
-	}
+	return t.wait(ctx, fmt.Sprintf("until %s", what), n, is, func(matching, all int) bool { return matching == n && all == n })
 }
 
 // untilFresh waits until at least so many objects are others than those of the UIDs.
 func (t *tracker[T]) untilFresh(ctx context.Context, known map[types.UID]bool, n int) error {
-	late := time.NewTimer(t.timeout)
-	defer late.Stop()
-	for {
-		fresh, _ := t.count(func(object T) bool { return !known[object.GetUID()] })
-		if fresh >= n {
-			return nil
-		}
-		select {
-		case <-t.changed:
-		case <-late.C:
-			return fmt.Errorf("waiting for %d other objects: after %v there are %d", n, t.timeout, fresh)
-		case <-ctx.Done():
-			return fmt.Errorf("waiting for %d other objects: %w", n, ctx.Err())
-		}
-	}
+	fresh := func(object T) bool { return !known[object.GetUID()] }
+	return t.wait(ctx, fmt.Sprintf("for %d other objects", n), n, fresh, func(matching, _ int) bool { return matching >= n })
 }
 
 // untilAny waits until one object is as asked for.
@@ -183,19 +167,92 @@ func (t *tracker[T]) untilAny(ctx context.Context, what string, is func(T) bool)
 
 // untilSome waits until at least n objects are as asked for.
 func (t *tracker[T]) untilSome(ctx context.Context, what string, n int, is func(T) bool) error {
+	return t.wait(ctx, fmt.Sprintf("until %s", what), n, is, func(matching, _ int) bool { return matching >= n })
+}
+
+// wait waits until enough objects match. Each change is looked at once, so that the cost does not grow with the square of the number of objects.
+func (t *tracker[T]) wait(ctx context.Context, what string, n int, is func(T) bool, enough func(matching, all int) bool) error {
 	late := time.NewTimer(t.timeout)
 	defer late.Stop()
+	t.await(is)
+	defer t.await(nil)
 	for {
-		matching, _ := t.count(is)
-		if matching >= n {
+		if enough(t.matched()) {
 			return nil
 		}
 		select {
 		case <-t.changed:
 		case <-late.C:
-			return fmt.Errorf("waiting until %s: after %v %d of %d are so", what, t.timeout, matching, n)
+			matching, all := t.matched()
+			return fmt.Errorf("waiting %s: after %v %d of %d are so, and there are %d%s", what, t.timeout, matching, n, all, t.missing())
 		case <-ctx.Done():
-			return fmt.Errorf("waiting until %s: %w", what, ctx.Err())
+			return fmt.Errorf("waiting %s: %w", what, ctx.Err())
 		}
 	}
+}
+
+// await sets what is waited for; nil for nothing.
+func (t *tracker[T]) await(is func(T) bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.awaited, t.matching = is, map[string]bool{}
+	for _, object := range t.objects {
+		t.match(object)
+	}
+}
+
+// match notes whether an object is as it is waited for. The lock is held.
+func (t *tracker[T]) match(object T) {
+	if t.awaited != nil && t.awaited(object) {
+		t.matching[object.GetName()] = true
+	} else {
+		delete(t.matching, object.GetName())
+	}
+}
+
+// matched returns how many objects are as they are waited for, and how many there are.
+func (t *tracker[T]) matched() (matching, all int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return len(t.matching), len(t.objects)
+}
+
+// mostMissing is how many objects an error names.
+const mostMissing = 3
+
+// missing describes some objects that are not as they are waited for.
+func (t *tracker[T]) missing() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var names []string
+	for name := range t.objects {
+		if !t.matching[name] {
+			names = append(names, name)
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	slices.Sort(names)
+	var texts []string
+	for _, name := range names[:min(len(names), mostMissing)] {
+		texts = append(texts, name+stateOf(t.objects[name]))
+	}
+	return "; not so: " + strings.Join(texts, ", ")
+}
+
+// stateOf describes the numbers of a Job or a JobSet.
+func stateOf(object any) string {
+	switch o := object.(type) {
+	case *batchv1.Job:
+		return fmt.Sprintf(" (active %d, ready %d, terminating %d, succeeded %d, failed %d, being deleted: %t)", o.Status.Active, ptr.Deref(o.Status.Ready, 0),
+			ptr.Deref(o.Status.Terminating, 0), o.Status.Succeeded, o.Status.Failed, o.DeletionTimestamp != nil)
+	case *jobsetv1alpha2.JobSet:
+		text := fmt.Sprintf(" (restarts %d", o.Status.Restarts)
+		for _, s := range o.Status.ReplicatedJobsStatus[:min(len(o.Status.ReplicatedJobsStatus), mostMissing)] {
+			text += fmt.Sprintf("; %s: active %d, ready %d, suspended %d, succeeded %d, failed %d", s.Name, s.Active, s.Ready, s.Suspended, s.Succeeded, s.Failed)
+		}
+		return text + ")"
+	}
+	return ""
 }

@@ -55,8 +55,13 @@ func TestTrackerWaitsForAllObjects(t *testing.T) {
 	})
 	tracker.timeout = time.Millisecond
 	err = tracker.until(t.Context(), "three Jobs are ready", 3, isReady)
-	if err == nil || !strings.Contains(err.Error(), "2 of 3 are so") {
+	if err == nil || !strings.Contains(err.Error(), "2 of 3 are so, and there are 2") {
 		t.Errorf("waiting for more than there are: %v", err)
+	}
+	err = tracker.until(t.Context(), "both Jobs are completed", 2, isComplete)
+	want := "waiting until both Jobs are completed: after 1ms 0 of 2 are so, and there are 2; not so: a (active 0, ready 1, terminating 0, succeeded 0, failed 0, being deleted: false), b ("
+	if err == nil || !strings.HasPrefix(err.Error(), want) {
+		t.Errorf("error %v, must begin with %q", err, want)
 	}
 }
 

@@ -15,7 +15,7 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/test/bench/report"
 )
 
-// Variant is another way to create the sets of big and run: with annotations that select how the controller treats them.
+// Variant is another way to create the sets of some scenarios: with annotations that select how the controller treats them.
 type Variant struct {
 	// Name is a DNS label.
 	Name        string
@@ -39,30 +39,37 @@ func ParseVariant(text string) (Variant, error) {
 	return v, nil
 }
 
-// varied are the scenarios that variants apply to.
-var varied = []string{"big", "run"}
+var (
+	// varied are the scenarios that are run with the sets of each variant too.
+	varied = []string{"big", "run"}
+	// variedOnly are those that take too long for both: if there are variants, they are run with these alone.
+	variedOnly = []string{"growth"}
+)
 
-// WithVariants adds scenarios with the sets of each variant behind those without. They are short.
+// WithVariants adds scenarios with the sets of each variant behind those without. They are short unless they take the place of those without.
 func WithVariants(scenarios []Scenario, variants []Variant) []Scenario {
 	var all []Scenario
 	for _, s := range scenarios {
-		all = append(all, s)
-		if !slices.Contains(varied, s.Name) {
+		beside, only := slices.Contains(varied, s.Name), slices.Contains(variedOnly, s.Name)
+		if !only || len(variants) == 0 {
+			all = append(all, s)
+		}
+		if !beside && !only {
 			continue
 		}
 		for _, v := range variants {
-			all = append(all, s.with(v))
+			all = append(all, s.with(v, beside))
 		}
 	}
 	return all
 }
 
-func (s Scenario) with(v Variant) Scenario {
+func (s Scenario) with(v Variant, short bool) Scenario {
 	plain := s.run
 	s.Name = report.VariantName(s.Name, v.Name)
 	s.run = func(ctx context.Context, r *runner) error {
 		env, other := *r.Env, *r
-		env.Annotations, env.Short = maps.Clone(v.Annotations), true
+		env.Annotations, env.Short = maps.Clone(v.Annotations), short
 		other.Env = &env
 		return plain(ctx, &other)
 	}

@@ -29,8 +29,11 @@ func TestVariantsFollowTheirScenariosAndTurnsAlternate(t *testing.T) {
 			t.Errorf("round %d (-want +got):\n%s", round, d)
 		}
 	}
-	if len(all) != len(All())+4 {
-		t.Errorf("%d scenarios with two variants of two of %d", len(all), len(All()))
+	if want := len(All()) + len(varied)*2 + len(variedOnly); len(all) != want {
+		t.Errorf("%d scenarios, want %d: two variants beside %v and in place of %v", len(all), want, varied, variedOnly)
+	}
+	if d := cmp.Diff([]string{"growth+a", "growth+b"}, names(WithVariants([]Scenario{{Name: "growth"}}, variants))); d != "" {
+		t.Errorf("growth (-want +got):\n%s", d)
 	}
 }
 
