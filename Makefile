@@ -35,10 +35,10 @@ demo: ## Start a local cluster and watch a training JobSet run to completion.
 .PHONY: build
 build: ## Build our programs into bin/.
 	@mkdir -p bin
-	go build -ldflags '$(LDFLAGS)' -o bin/jobset-apiserver ./cmd/apiserver
-	go build -ldflags '$(LDFLAGS)' -o bin/jobset-controller ./cmd/controller
-	go build -ldflags '$(LDFLAGS)' -o bin/kubectl-jobset ./cmd/kubectl-jobset
-	go build -ldflags '$(LDFLAGS)' -o bin/jobset-restart-agent ./cmd/restart-agent
+	building=$$(mktemp -d -p bin); trap 'rm -rf "$$building"' EXIT; \
+	GOGC=400 GOMEMLIMIT=2GiB go build -ldflags '$(LDFLAGS)' -o "$$building/" ./cmd/apiserver ./cmd/controller ./cmd/kubectl-jobset ./cmd/restart-agent; \
+	mv -f "$$building/apiserver" bin/jobset-apiserver; mv -f "$$building/controller" bin/jobset-controller; \
+	mv -f "$$building/kubectl-jobset" bin/kubectl-jobset; mv -f "$$building/restart-agent" bin/jobset-restart-agent
 
 # Images and the plugin's archives depend on the commit, the version of Go and these variables only.
 .PHONY: images

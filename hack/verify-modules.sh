@@ -15,4 +15,16 @@ while read -r file; do
   fi
 done < <(git ls-files --cached --others --exclude-standard go.mod '*/go.mod')
 go mod verify || status=1
+
+# used <module>: the modules of which the programs of a nested module have packages, with their versions.
+used() {
+  go list -C "hack/$1" -deps -f '{{with .Module}}{{.Path}} {{with .Replace}}{{.Version}}{{else}}{{.Version}}{{end}}{{end}}' tool | sort -u
+}
+
+# What KWOK and the control plane share is compiled once only as long as all of it is the same.
+differs=$(join <(used kwok) <(used controlplane) | awk '$2 != $3 { print "hack/kwok/go.mod: " $1 " is " $2 ", but " $3 " in hack/controlplane" }')
+if [[ -n "${differs}" ]]; then
+  printf '%s\nreplace these versions in hack/kwok/go.mod by those of hack/controlplane\n' "${differs}" >&2
+  status=1
+fi
 exit "${status}"
