@@ -29,7 +29,7 @@ var errNamespaceEnds = errors.New("the namespace is being terminated")
 // write writes the slices of a set, and returns whether anything was to be written.
 func (c *Controller) write(ctx context.Context, obs *observed) (wrote bool, err error) {
 	writes := slices.Plan(obs.key.Name, obs.service, obs.pods, obs.ours)
-	if obs.set == nil {
+	if obs.set == nil || obs.set.deleted && len(obs.ours) == 0 {
 		writes.Create = nil // whoever deletes slices of a set that is gone is right
 	}
 	if writes.Empty() {
@@ -60,13 +60,22 @@ func (c *Controller) write(ctx context.Context, obs *observed) (wrote bool, err 
 	return true, c.deleteSlices(ctx, obs, writes.Delete)
 }
 
+// refused returns whether somebody does not want slices of ours, and not only now.
+func refused(err error) bool { return children.RefusalOf(err).Reason != children.FailedCreate }
+
 func (c *Controller) failed(what string, slice *discoveryv1.EndpointSlice, err error) error {
 	writesTotal.WithLabelValues(operationFailed).Inc()
+	if refused(err) {
+		c.accepted.Store(false)
+	}
 	return fmt.Errorf("%s an endpointslice of service %s/%s: %w", what, slice.Namespace, slice.Labels[discoveryv1.LabelServiceName], err)
 }
 
 func (c *Controller) wroteSlice(obs *observed, operation string, slice *discoveryv1.EndpointSlice) {
 	c.memory.wrote(obs.key, slice.Name, versionOf(slice))
+	if len(slice.Endpoints) > 0 {
+		c.accepted.Store(true)
+	}
 	c.wrote(obs, resourceSlices, operation, slice.ResourceVersion)
 }
 

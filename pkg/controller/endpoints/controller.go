@@ -9,13 +9,17 @@
 // The selector of a Service in our hands has one more label, which no pod carries, so that the controllers of the cluster empty what they have written. Slices
 // of ours are written before the label is, and stay after it has gone until the cluster has written its own.
 //
-// Only what shows whether there is anything to do is always watched: JobSets and slices of ours. Pods, Services and nodes are watched while a set needs it.
+// Only what shows whether there is anything to do is always watched: JobSets, slices of ours and Services in our hands. Pods, all other Services and nodes are
+// watched while a set needs it.
+//
+// The Service of a new set is created in our hands if Offer says so, so that the controllers of the cluster never write its addresses.
 package endpoints
 
 import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	discoveryv1 "k8s.io/api/discovery/v1"
@@ -70,6 +74,8 @@ type Config struct {
 	Mode string
 	// Canary finds out whether the cluster resolves names from slices of ours; nil for no check.
 	Canary *Canary
+	// Offer is filled in while the controller runs; nil if nobody asks.
+	Offer *Offer
 }
 
 // Controller writes the slices of sets.
@@ -78,9 +84,12 @@ type Controller struct {
 	queue       *queue.Queue
 	sets        *informers.Informer
 	slices      *informers.Informer
+	switched    *informers.Informer
 	demand      *informers.OnDemand[view]
 	consistency *consistency.ConsistencyStore
 	memory      *memory
+	// accepted is whether slices with addresses are stored, as far as is known.
+	accepted atomic.Bool
 }
 
 // New returns a controller, its informers not built yet.
@@ -102,6 +111,9 @@ func New(config Config) (*Controller, error) {
 		Resource: c.Informers.EndpointSlices(), Label: jobsetv1alpha2.JobSetNameKey, Transform: transformSlice,
 		Indexers: cache.Indexers{indexSet: setOfSlice}, Optional: true,
 	})
+	c.switched = c.Informers.Informer(informers.Need{
+		Resource: c.Informers.Services(), Only: isSwitched, Transform: transformService, Indexers: cache.Indexers{indexSet: takenOf},
+	})
 	c.demand = (&informers.OnDemand[view]{Name: Name, Kube: c.Kube, Declare: c.declareView, Needed: c.needed, Filled: c.lookAtAll}).Prepare()
 	c.consistency = consistency.NewConsistencyStore(c.Clock, map[string]consistency.Versioned{resourceSlices: c.slices, resourceServices: viewedServices{c}})
 	c.handleEvents()
@@ -112,6 +124,7 @@ func New(config Config) (*Controller, error) {
 func (c *Controller) Run(ctx context.Context) {
 	logger := klog.FromContext(ctx)
 	logger.Info("Running endpoints", "workers", c.Workers, "mode", c.Mode)
+	defer c.prepare()()
 	var watching sync.WaitGroup
 	watching.Go(func() { c.demand.Run(ctx) })
 	if c.Canary != nil {
@@ -155,8 +168,25 @@ func (c *Controller) ours(key cache.ObjectName) (ours []*discoveryv1.EndpointSli
 	return ours
 }
 
-// needed returns whether pods must be watched.
+// taken returns the names of those Services of a set that are in our hands.
+func (c *Controller) taken(key cache.ObjectName) (names []string) {
+	objs, err := c.switched.ByIndex(indexSet, key.String())
+	if err != nil {
+		return nil // the index exists
+	}
+	for _, obj := range objs {
+		if s, ok := obj.(*service); ok {
+			names = append(names, s.name)
+		}
+	}
+	return names
+}
+
+// needed returns whether pods must be watched. Where all sets ask us, they are watched before there is one.
 func (c *Controller) needed() bool {
+	if c.Mode == jobsetv1alpha2.ServiceEndpointsController || len(c.switched.List()) > 0 {
+		return true
+	}
 	for _, obj := range c.slices.List() {
 		if _, ok := ownerOfSlice(obj); ok {
 			return true
@@ -182,12 +212,8 @@ func (c *Controller) lookAtAll() {
 			c.lookAt(key)
 		}
 	}
-	view := c.demand.Current()
-	if view == nil {
-		return
-	}
-	for _, obj := range view.services.List() {
-		if s, ok := obj.(*service); ok && s.headless != nil && switched(s.headless) {
+	for _, obj := range c.switched.List() {
+		if s, ok := obj.(*service); ok {
 			if key, ok := setOfService(s); ok {
 				c.lookAt(key)
 			}

@@ -4,6 +4,7 @@
 package endpoints
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -16,7 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/endpoints/slices"
+	endpointslices "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/endpoints/slices"
 )
 
 const (
@@ -101,7 +102,7 @@ func TestAddressesGoSoon(t *testing.T) {
 				r := newRig(t, nil, one(newJobSet("js", "controller", 20)), objects...)
 				r.writes()
 				by(r, "js-w-3-0-abcde")
-				r.pass(minSettle + 50*time.Millisecond)
+				r.pass(settle + 50*time.Millisecond)
 				if got := r.listed(); got["js-w-3-0"] == "10.0.0.3" || len(got) < 19 {
 					t.Errorf("addresses are %v", got)
 				}
@@ -138,7 +139,8 @@ func TestSwitch(t *testing.T) {
 		js := newJobSet("js", "", 2)
 		r := newRig(t, nil, one(js), newService("js"), podOf("js", 0, true), podOf("js", 1, true))
 		for _, action := range r.kube.Actions() {
-			if action.GetResource().Resource != "endpointslices" || action.GetVerb() != "list" && action.GetVerb() != "watch" {
+			watched := []string{"endpointslices", "services"}
+			if !slices.Contains(watched, action.GetResource().Resource) || action.GetVerb() != "list" && action.GetVerb() != "watch" {
 				t.Errorf("for a set that does not ask: %s %s", action.GetVerb(), action.GetResource().Resource)
 			}
 		}
@@ -220,7 +222,7 @@ func TestClusterThatWritesNothing(t *testing.T) {
 func TestLeftServices(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		orphan := newService("orphan", taken, func(s *corev1.Service) { s.OwnerReferences = nil })
-		slice := slices.Plan("orphan", orphan, nil, nil).Create[0]
+		slice := endpointslices.Plan("orphan", orphan, nil, nil).Create[0]
 		slice.Name = "orphan-1"
 		sets := []*jobsetv1alpha2.JobSet{newJobSet("bare", "cluster", 1), newJobSet("js", "controller", 1)}
 		r := newRig(t, nil, sets, orphan, slice, podOf("orphan", 1, true), newService("bare", taken), podOf("bare", 2, true), newService("js"))

@@ -12,7 +12,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// handleEvents makes changes of sets and of our slices a reason to look at a set.
+// handleEvents makes changes of sets, of our slices and of Services in our hands a reason to look at a set.
 func (c *Controller) handleEvents() {
 	c.sets.AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc: func(obj any) { c.onSet(nil, obj.(*set)) },
@@ -32,6 +32,19 @@ func (c *Controller) handleEvents() {
 		UpdateFunc: func(_, is any) { c.onSlice(is, false) },
 		DeleteFunc: func(obj any) { c.onSlice(last(obj), true) },
 	})
+	c.switched.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc:    func(obj any) { c.onSwitched(obj) },
+		DeleteFunc: func(obj any) { c.onSwitched(last(obj)) },
+	})
+}
+
+// onSwitched looks at the set of a Service that comes to our hands or leaves them.
+func (c *Controller) onSwitched(obj any) {
+	if s, ok := obj.(*service); ok {
+		if key, ok := setOfService(s); ok {
+			c.queue.Add(key)
+		}
+	}
 }
 
 // onSlice looks at the set of a slice that somebody else has changed. Own changes are a reason to look whether something waits for the cache.
@@ -46,14 +59,19 @@ func (c *Controller) onSlice(obj any, gone bool) {
 	}
 }
 
-// onSet looks at a set that asks for our slices, or did, and at those that share its Service. One of the two is nil for a set that comes or goes.
+// onSet looks at a set that asks for our slices, or did, and at those that share its Service. One of the two is nil for a set that comes or goes. One that goes is
+// no reason to write what waits.
 func (c *Controller) onSet(was, is *set) {
 	moved := was == nil || is == nil || was.service != is.service
 	for _, s := range []*set{was, is} {
 		if s == nil {
 			continue
 		}
-		if c.concerns(s.key()) || c.asks(s) {
+		switch {
+		case !c.concerns(s.key()) && !c.asks(s):
+		case is.ends():
+			c.queue.Add(s.key())
+		default:
 			c.lookAt(s.key())
 		}
 		if moved && s.service != "" {
@@ -95,10 +113,7 @@ func (c *Controller) concerns(key cache.ObjectName) bool {
 	if s := c.set(key); s != nil && c.asks(s) {
 		return true
 	}
-	if view := c.demand.Current(); view != nil && len(view.taken(key)) > 0 {
-		return true
-	}
-	return len(c.ours(key)) > 0
+	return len(c.taken(key)) > 0 || len(c.ours(key)) > 0
 }
 
 // onPods counts pods, and looks at the set of a pod when its address comes, goes or changes.
@@ -128,18 +143,16 @@ func (c *Controller) onPod(v *view, was, is *pod) {
 	key := of.key()
 	s := c.set(key)
 	now := c.Clock.Now()
-	waits := false
+	before, after, waits := was.listed(), is.listed(), false
+	differs := c.differ(v, s, was, is)
 	v.paces.change(key, func(p *pace) {
 		p.count(was, -1)
 		p.count(is, 1)
-		switch before, after := was.listed(), is.listed(); {
-		case after && !before:
-			note(&p.added, now)
-			if s != nil && is.hostname == s.first {
-				note(&p.firstAt, now)
-			}
-		case before && (!after || c.differ(v, s, was, is)):
+		if before && !after || differs {
 			note(&p.outdated, now)
+		}
+		if after && !before || differs && is.isNews(was) {
+			p.noteAddress(is.isFirst(s), now)
 		}
 		waits = !p.added.IsZero() || !p.outdated.IsZero()
 	})
@@ -148,8 +161,11 @@ func (c *Controller) onPod(v *view, was, is *pod) {
 	}
 }
 
-// differ returns whether slices say something else about a pod than before. Readiness counts only if the Service shows it.
+// differ returns whether slices say something else about a pod that they list than before. Readiness counts only if the Service shows it.
 func (c *Controller) differ(v *view, s *set, was, is *pod) bool {
+	if !was.listed() || !is.listed() {
+		return false
+	}
 	a, b := was.facts, is.facts
 	if s != nil {
 		if svc := v.service(s.namespace, s.service); svc == nil || svc.Spec.PublishNotReadyAddresses {
@@ -157,6 +173,14 @@ func (c *Controller) differ(v *view, s *set, was, is *pod) bool {
 		}
 	}
 	return a != b || !slices.Equal(was.more, is.more)
+}
+
+// noteAddress notes that an address is to be written, which may be that of the first pod.
+func (p *pace) noteAddress(first bool, now time.Time) {
+	note(&p.added, now)
+	if first {
+		note(&p.firstAt, now)
+	}
 }
 
 // note notes since when something waits, unless it has waited before.

@@ -10,14 +10,28 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// Addresses of new pods gather for gatherPerPod for each pod of the set, from minGather to maxGather, unless the last pod has its address. That of the pod
-// that others look for waits for minSettle, in which a small set has all of its addresses. Addresses that must go wait for settlePerPod, from minSettle to maxSettle, and no set is written more often.
+// Addresses of new pods gather for gatherPerPod for each pod of the set, from minGather to maxGather, unless the last pod has its address. Between two writes of
+// new addresses are intervalPerPod, from minInterval to maxInterval. The address of the pod that others look for waits for minInterval, whatever the rest.
 const (
-	gatherPerPod, minGather, maxGather = 10 * time.Millisecond, 200 * time.Millisecond, 5 * time.Second
-	settlePerPod, minSettle, maxSettle = 2 * time.Millisecond, 100 * time.Millisecond, time.Second
+	gatherPerPod, minGather, maxGather       = 10 * time.Millisecond, 500 * time.Millisecond, 5 * time.Second
+	intervalPerPod, minInterval, maxInterval = 2 * time.Millisecond, 100 * time.Millisecond, time.Second
+	// settle is how long addresses that must go wait, and settleAtEnd so while the garbage collector is about to delete them with the set.
+	settle, settleAtEnd = time.Second, 10 * time.Second
+	// markAfter is how long a Service that was created in our hands waits for the first address. Then it gets an empty slice.
+	markAfter = 5 * time.Second
 	// resync is after which time a set is looked at if nothing waits.
 	resync = 10 * time.Minute
 )
+
+// situation is what a pace does not know itself.
+type situation struct {
+	// pods is the number of pods that the set runs at the same time.
+	pods int
+	// ends means that the set is gone or about to be.
+	ends bool
+	// force has the set looked at now.
+	force bool
+}
 
 // pace is what decides when the slices of a set are written.
 type pace struct {
@@ -27,6 +41,8 @@ type pace struct {
 	added, outdated time.Time
 	// firstAt is since when the address of the pod waits that others look for before all; zero if it does not.
 	firstAt time.Time
+	// markAt is when an empty slice is due; zero if none is.
+	markAt time.Time
 	// looked is when the set was last looked at; zero if it is to be looked at at once.
 	looked time.Time
 	// wrote is when slices were last written.
@@ -34,29 +50,45 @@ type pace struct {
 }
 
 // wait returns how long the set is to wait; 0 or less if it is to be looked at now.
-func (p *pace) wait(now time.Time, wanted int) time.Duration {
+func (p *pace) wait(now time.Time, of situation) time.Duration {
 	switch {
 	case p.looked.IsZero():
 		return 0
-	case p.added.IsZero() && p.outdated.IsZero():
-		return p.looked.Add(resync).Sub(now)
+	case !p.added.IsZero() || !p.outdated.IsZero():
+		return p.due(of).Sub(now)
+	case !p.markAt.IsZero():
+		return p.markAt.Sub(now)
 	}
-	n := time.Duration(max(wanted, p.pods))
-	settle, gather := min(max(n*settlePerPod, minSettle), maxSettle), min(max(n*gatherPerPod, minGather), maxGather)
-	due := p.added.Add(gather)
-	if p.listed == p.pods && p.pods+p.ended >= wanted {
-		due = p.added
+	return p.looked.Add(resync).Sub(now)
+}
+
+// due returns when what waits is to be written.
+func (p *pace) due(of situation) (due time.Time) {
+	if !p.outdated.IsZero() {
+		due = p.outdated.Add(settle)
+		if of.ends {
+			due = p.outdated.Add(settleAtEnd)
+		}
 	}
-	if late := p.outdated.Add(settle); p.added.IsZero() || !p.outdated.IsZero() && late.Before(due) {
-		due = late
+	if p.added.IsZero() {
+		return due
 	}
-	if again := p.wrote.Add(settle); due.Before(again) {
-		due = again
+	n := time.Duration(max(of.pods, p.pods))
+	interval, gather := min(max(n*intervalPerPod, minInterval), maxInterval), min(max(n*gatherPerPod, minGather), maxGather)
+	added := p.added.Add(gather)
+	if p.listed == p.pods && p.pods+p.ended >= of.pods {
+		added = p.added
 	}
-	if first := p.firstAt.Add(minSettle); !p.firstAt.IsZero() && first.Before(due) {
-		due = first
+	if again := p.wrote.Add(interval); added.Before(again) {
+		added = again
 	}
-	return due.Sub(now)
+	if first := p.firstAt.Add(minInterval); !p.firstAt.IsZero() && first.Before(added) {
+		added = first
+	}
+	if due.IsZero() || added.Before(due) {
+		return added
+	}
+	return due
 }
 
 // count counts a pod, once more or once less; none if it is nil.
@@ -97,15 +129,20 @@ func (p *paces) change(key cache.ObjectName, by func(*pace)) {
 }
 
 // begin returns the pace of a set and, if it is due, notes that all that waits is being looked at. What happens later waits for the next look.
-func (p *paces) begin(key cache.ObjectName, now time.Time, wanted int, force bool) (was pace, wait time.Duration) {
+func (p *paces) begin(key cache.ObjectName, now time.Time, in situation) (was pace, wait time.Duration) {
 	p.change(key, func(of *pace) {
 		was = *of
-		if wait = of.wait(now, wanted); force || wait <= 0 {
+		if wait = of.wait(now, in); in.force || wait <= 0 {
 			wait = 0
-			of.added, of.outdated, of.firstAt, of.looked = time.Time{}, time.Time{}, time.Time{}, now
+			of.added, of.outdated, of.firstAt, of.markAt, of.looked = time.Time{}, time.Time{}, time.Time{}, time.Time{}, now
 		}
 	})
 	return was, wait
+}
+
+// mark notes when an empty slice is due.
+func (p *paces) mark(key cache.ObjectName, at time.Time) {
+	p.change(key, func(of *pace) { of.markAt = at })
 }
 
 // again has the set looked at once more at once.

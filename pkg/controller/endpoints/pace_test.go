@@ -13,30 +13,33 @@ func TestPace(t *testing.T) {
 	before := func(d time.Duration) time.Time { return now.Add(-d) }
 	looked, never := before(time.Minute), time.Time{}
 	for name, tc := range map[string]struct {
-		pace   pace
-		wanted int
-		want   time.Duration
+		pace pace
+		of   situation
+		want time.Duration
 	}{
-		"a set that was never looked at":                            {pace{}, 10, 0},
-		"a set in which nothing has changed":                        {pace{looked: looked, pods: 10, listed: 10}, 10, resync - time.Minute},
-		"a new address of a small set":                              {pace{looked: looked, pods: 10, listed: 5, added: now}, 10, minGather},
-		"a new address of a large set":                              {pace{looked: looked, pods: 400, listed: 5, added: now}, 400, 4 * time.Second},
-		"a new address of a huge set":                               {pace{looked: looked, pods: 10000, listed: 5, added: now}, 10000, maxGather},
-		"a new address that has waited":                             {pace{looked: looked, pods: 400, listed: 5, added: before(3 * time.Second)}, 400, time.Second},
-		"pods that do not exist yet":                                {pace{looked: looked, pods: 5, listed: 5, added: now}, 400, 4 * time.Second},
-		"the last address":                                          {pace{looked: looked, pods: 400, listed: 400, added: now}, 400, 0},
-		"the last address, beside pods that have ended":             {pace{looked: looked, pods: 300, listed: 300, ended: 100, added: now}, 400, 0},
-		"the last address, shortly after a write":                   {pace{looked: looked, pods: 400, listed: 400, added: now, wrote: before(300 * time.Millisecond)}, 400, 500 * time.Millisecond},
-		"the address of the first pod":                              {pace{looked: looked, pods: 400, listed: 5, added: now, firstAt: now, wrote: now}, 400, minSettle},
-		"an address that must go":                                   {pace{looked: looked, pods: 10, listed: 10, outdated: now}, 10, minSettle},
-		"an address that must go of a large set":                    {pace{looked: looked, pods: 400, listed: 400, outdated: now}, 400, 800 * time.Millisecond},
-		"an address that must go of a huge set":                     {pace{looked: looked, pods: 10000, listed: 10000, outdated: now}, 10000, maxSettle},
-		"an address that must go, beside a new one":                 {pace{looked: looked, pods: 400, listed: 5, added: now, outdated: now}, 400, 800 * time.Millisecond},
-		"the last address, beside one that must go":                 {pace{looked: looked, pods: 400, listed: 400, added: now, outdated: now}, 400, 0},
-		"an address that must go, with every write of the interval": {pace{looked: looked, pods: 10, listed: 10, outdated: before(time.Hour), wrote: now}, 10, minSettle},
-		"a set to be looked at again at once":                       {pace{looked: never, pods: 10, listed: 10, wrote: now}, 10, 0},
+		"a set that was never looked at":                         {pace{}, situation{pods: 10}, 0},
+		"a set in which nothing has changed":                     {pace{looked: looked, pods: 10, listed: 10}, situation{pods: 10}, resync - time.Minute},
+		"a new address of a small set":                           {pace{looked: looked, pods: 10, listed: 5, added: now}, situation{pods: 10}, minGather},
+		"a new address of a large set":                           {pace{looked: looked, pods: 400, listed: 5, added: now}, situation{pods: 400}, 4 * time.Second},
+		"a new address of a huge set":                            {pace{looked: looked, pods: 10000, listed: 5, added: now}, situation{pods: 10000}, maxGather},
+		"a new address that has waited":                          {pace{looked: looked, pods: 400, listed: 5, added: before(3 * time.Second)}, situation{pods: 400}, time.Second},
+		"pods that do not exist yet":                             {pace{looked: looked, pods: 5, listed: 5, added: now}, situation{pods: 400}, 4 * time.Second},
+		"the last address":                                       {pace{looked: looked, pods: 400, listed: 400, added: now}, situation{pods: 400}, 0},
+		"the last address, beside pods that have ended":          {pace{looked: looked, pods: 300, listed: 300, ended: 100, added: now}, situation{pods: 400}, 0},
+		"the last address, shortly after a write":                {pace{looked: looked, pods: 400, listed: 400, added: now, wrote: before(300 * time.Millisecond)}, situation{pods: 400}, 500 * time.Millisecond},
+		"the last address of a small set, shortly after a write": {pace{looked: looked, pods: 4, listed: 4, added: now, wrote: before(30 * time.Millisecond)}, situation{pods: 4}, 70 * time.Millisecond},
+		"the address of the first pod":                           {pace{looked: looked, pods: 400, listed: 5, added: now, firstAt: now, wrote: now}, situation{pods: 400}, minInterval},
+		"an address that must go":                                {pace{looked: looked, pods: 10, listed: 10, outdated: now}, situation{pods: 10}, settle},
+		"an address that must go of a huge set":                  {pace{looked: looked, pods: 10000, listed: 10000, outdated: now}, situation{pods: 10000}, settle},
+		"an address that must go of a set that is being deleted": {pace{looked: looked, pods: 10, listed: 10, outdated: now}, situation{pods: 10, ends: true}, settleAtEnd},
+		"an address that must go, beside a new one":              {pace{looked: looked, pods: 400, listed: 5, added: now, outdated: now}, situation{pods: 400}, settle},
+		"an address that must go, after a new one":               {pace{looked: looked, pods: 10, listed: 5, added: before(minGather / 2), outdated: now}, situation{pods: 10}, minGather / 2},
+		"the last address, beside one that must go":              {pace{looked: looked, pods: 400, listed: 400, added: now, outdated: now}, situation{pods: 400}, 0},
+		"an address that must go, shortly after a write":         {pace{looked: looked, pods: 10, listed: 10, outdated: before(settle / 2), wrote: now}, situation{pods: 10}, settle / 2},
+		"a Service that waits for the first address":             {pace{looked: looked, markAt: now.Add(markAfter)}, situation{pods: 10}, markAfter},
+		"a set to be looked at again at once":                    {pace{looked: never, pods: 10, listed: 10, wrote: now}, situation{pods: 10}, 0},
 	} {
-		if got := tc.pace.wait(now, tc.wanted); got != tc.want {
+		if got := tc.pace.wait(now, tc.of); got != tc.want {
 			t.Errorf("%s waits %s, want %s", name, got, tc.want)
 		}
 	}
@@ -47,7 +50,7 @@ func TestPacesAreForgotten(t *testing.T) {
 	p, pod := newPaces(), newPod(podOf("js", 0, true))
 	key := pod.key()
 	p.change(key, func(of *pace) { of.count(pod, 1) })
-	p.begin(key, time.Unix(1, 0), 1, true)
+	p.begin(key, time.Unix(1, 0), situation{pods: 1, force: true})
 	p.again(key)
 	p.change(key, func(of *pace) { of.count(pod, -1) })
 	if len(p.all) != 0 {

@@ -50,6 +50,12 @@ func (p *pod) key() cache.ObjectName { return cache.NewObjectName(p.namespace.Va
 // listed returns whether the address of the pod is in slices, as the cluster decides it; false without a pod.
 func (p *pod) listed() bool { return p != nil && !p.ended && p.address.IsValid() }
 
+// isNews returns whether others wait for what has changed of a listed pod.
+func (p *pod) isNews(was *pod) bool { return p.address != was.address || p.ready && !was.ready }
+
+// isFirst returns whether others look for the pod before all.
+func (p *pod) isFirst(of *set) bool { return of != nil && p.hostname == of.first }
+
 // endpoint returns what a slice says about the pod. A host name counts only below the Service that the pod names.
 func (p *pod) endpoint(service string, zone func(node string) string) slices.Pod {
 	e := slices.Pod{

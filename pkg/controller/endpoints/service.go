@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/client-go/tools/cache"
 
@@ -76,9 +77,15 @@ func switched(s *corev1.Service) bool {
 	return s.Spec.Selector[jobsetv1alpha2.EndpointsKey] == jobsetv1alpha2.ServiceEndpointsController
 }
 
+// isSwitched is what makes only Services in our hands known all the time.
+func isSwitched(obj runtime.Object) bool {
+	svc, ok := obj.(*corev1.Service)
+	return ok && svc.Spec.ClusterIP == corev1.ClusterIPNone && switched(svc)
+}
+
 // takenOf indexes a Service in our hands by its set.
 func takenOf(obj any) ([]string, error) {
-	if s, ok := obj.(*service); ok && s.headless != nil && switched(s.headless) {
+	if s, ok := obj.(*service); ok {
 		if key, ok := setOfService(s); ok {
 			return []string{key.String()}, nil
 		}

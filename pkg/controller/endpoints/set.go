@@ -29,6 +29,8 @@ type set struct {
 	first string
 	// pods is the number of pods that run at the same time.
 	pods int
+	// deleted means that the set is being deleted.
+	deleted bool
 }
 
 var _ metav1.ObjectMetaAccessor = &set{}
@@ -39,6 +41,9 @@ func (s *set) GetObjectMeta() metav1.Object {
 }
 
 func (s *set) key() cache.ObjectName { return cache.NewObjectName(s.namespace, s.name) }
+
+// ends returns whether the set is gone or about to be.
+func (s *set) ends() bool { return s == nil || s.deleted }
 
 // object returns a reference to the set for events.
 func (s *set) object() *jobsetv1alpha2.JobSet {
@@ -57,7 +62,7 @@ func (s *set) sameAs(other *set) bool {
 
 // newSet returns what is kept of a JobSet.
 func newSet(js *jobsetv1alpha2.JobSet) *set {
-	s := &set{namespace: js.Namespace, name: js.Name, uid: js.UID, mode: js.Annotations[jobsetv1alpha2.ServiceEndpointsKey]}
+	s := &set{namespace: js.Namespace, name: js.Name, uid: js.UID, mode: js.Annotations[jobsetv1alpha2.ServiceEndpointsKey], deleted: js.DeletionTimestamp != nil}
 	s.version, _ = strconv.ParseUint(js.ResourceVersion, 10, 64) // a version that is not well-formed counts as absent
 	if ptr.Deref(js.Spec.ManagedBy, jobsetv1alpha2.JobSetControllerName) == jobsetv1alpha2.JobSetControllerName {
 		s.service = helper.ServiceName(js)

@@ -4,6 +4,7 @@
 package endpoints
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -13,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/children"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/endpoints/slices"
 )
 
@@ -51,6 +53,20 @@ type observed struct {
 	now  time.Time
 }
 
+// situation returns what decides about when to write.
+func (o *observed) situation() situation {
+	in := situation{ends: o.set.ends(), force: o.verdict == byCluster || o.service == nil}
+	if o.set != nil {
+		in.pods = o.set.pods
+	}
+	return in
+}
+
+// bare returns whether the Service was created in our hands, and there is no address yet.
+func (o *observed) bare() bool {
+	return o.verdict == byUs && o.service != nil && switched(o.service) && len(o.ours) == 0 && len(o.pods) == 0
+}
+
 func (c *Controller) sync(ctx context.Context, key cache.ObjectName) (time.Duration, error) {
 	if !c.concerns(key) {
 		c.forget(key)
@@ -69,20 +85,20 @@ func (c *Controller) sync(ctx context.Context, key cache.ObjectName) (time.Durat
 		return lagRetry, nil
 	}
 	c.judge(obs, view)
-	wanted := 0
-	if obs.set != nil {
-		wanted = obs.set.pods
-	}
 	c.report(obs)
 	if obs.verdict == byCluster && len(obs.ours) == 0 {
 		return 0, c.leave(ctx, obs) // the label is there if somebody else has deleted the slices
 	}
-	was, wait := view.paces.begin(key, obs.now, wanted, obs.verdict == byCluster)
+	was, wait := view.paces.begin(key, obs.now, obs.situation())
 	if wait > 0 {
 		return wait, nil
 	}
 	// What comes after this is noted for the next look.
 	obs.pace, obs.pods = was, view.podsOf(key, obs.serviceName)
+	if markAt := cmp.Or(was.markAt, obs.now.Add(markAfter)); obs.bare() && obs.now.Before(markAt) {
+		view.paces.mark(key, markAt)
+		return markAt.Sub(obs.now), nil
+	}
 	after, err := c.settle(ctx, obs, view)
 	if err != nil {
 		view.paces.again(key)
@@ -104,7 +120,7 @@ func (c *Controller) settle(ctx context.Context, obs *observed, view *view) (tim
 	end := c.memory.writing(obs.key)
 	defer func() { end(c.ours(obs.key), func() { c.lookAt(obs.key) }) }()
 	if obs.service == nil {
-		return 0, c.deleteSlices(ctx, obs, obs.ours) // the garbage collector would do so too
+		return c.withoutService(ctx, obs)
 	}
 	wrote, err := c.write(ctx, obs)
 	if wrote {
@@ -113,6 +129,10 @@ func (c *Controller) settle(ctx context.Context, obs *observed, view *view) (tim
 	switch {
 	case errors.Is(err, errNamespaceEnds):
 		return 0, nil
+	case err != nil && obs.verdict == byUs && refused(err):
+		obs.reason = "EndpointSlices of the controller are refused: " + children.RefusalOf(err).Message
+		c.report(obs)
+		return 0, errors.Join(err, c.leave(ctx, obs)) // somebody must write the addresses
 	case err != nil:
 		return 0, err
 	case obs.verdict == byCluster:
@@ -125,15 +145,23 @@ func (c *Controller) settle(ctx context.Context, obs *observed, view *view) (tim
 	return resync, nil
 }
 
+// withoutService deletes slices that nobody needs any more.
+func (c *Controller) withoutService(ctx context.Context, obs *observed) (time.Duration, error) {
+	if obs.set.ends() && c.Clock.Since(c.memory.leftSince(obs.key, obs.now)) < leavingTimeout {
+		return leavingTimeout, nil // the garbage collector does it
+	}
+	return 0, c.deleteSlices(ctx, obs, obs.ours)
+}
+
 // judge finds the Service of a set, and decides who is to write its addresses.
 func (c *Controller) judge(obs *observed, view *view) {
 	obs.verdict, obs.reason = c.asked(obs)
-	obs.serviceName = serviceNameOf(obs, view)
+	obs.serviceName = c.serviceNameOf(obs)
 	obs.service = view.service(obs.key.Namespace, obs.serviceName)
 	switch {
 	case obs.service == nil:
 		return
-	case obs.set == nil && ownedBySet(obs.service):
+	case obs.set.ends() && ownedBySet(obs.service):
 		obs.verdict = undecided // the garbage collector is about to delete it
 		return
 	case obs.verdict == byCluster:
@@ -150,8 +178,7 @@ func (c *Controller) asked(obs *observed) (verdict, string) {
 	if s == nil || !c.asks(s) {
 		return byCluster, ""
 	}
-	users, _ := c.sets.ByIndex(indexService, cache.NewObjectName(s.namespace, s.service).String()) // the index exists
-	if len(users) > 1 {
+	if c.shares(s) {
 		return byCluster, "other JobSets use the Service " + s.service + " too"
 	}
 	if c.slices.Refused() {
@@ -172,15 +199,26 @@ func (c *Controller) asked(obs *observed) (verdict, string) {
 	return byCluster, ""
 }
 
+// shares returns whether other sets use the Service of the set.
+func (c *Controller) shares(s *set) bool {
+	users, _ := c.sets.ByIndex(indexService, cache.NewObjectName(s.namespace, s.service).String()) // the index exists
+	for _, obj := range users {
+		if user, ok := obj.(*set); ok && user.name != s.name {
+			return true
+		}
+	}
+	return false
+}
+
 // serviceNameOf returns the name of the Service that a set has, or had when it asked us.
-func serviceNameOf(obs *observed, view *view) string {
+func (c *Controller) serviceNameOf(obs *observed) string {
 	if obs.set != nil && obs.set.service != "" {
 		return obs.set.service
 	}
 	for _, slice := range obs.ours {
 		return slice.Labels[discoveryv1.LabelServiceName]
 	}
-	for _, name := range view.taken(obs.key) {
+	for _, name := range c.taken(obs.key) {
 		return name
 	}
 	return ""

@@ -24,7 +24,7 @@ func (c *Controller) declareView(kind *informers.Kind) *view {
 	v.pods = kind.Informer(informers.Need{
 		Resource: kind.Pods(), Label: jobsetv1alpha2.JobSetNameKey, Transform: transformPod, Indexers: cache.Indexers{indexSet: setOf},
 	})
-	v.services = kind.Informer(informers.Need{Resource: kind.Services(), Transform: transformService, Indexers: cache.Indexers{indexSet: takenOf}}) // the Service of a set carries no label
+	v.services = kind.Informer(informers.Need{Resource: kind.Services(), Transform: transformService}) // the Service of a set carries no label
 	v.nodes = kind.Informer(informers.Need{Resource: kind.Nodes(), Transform: transformNode, Optional: true})
 	v.pods.AddEventHandler(c.onPods(v))
 	v.services.AddEventHandler(c.onServices(v))
@@ -39,20 +39,6 @@ func (v *view) service(namespace, name string) *corev1.Service {
 		return nil
 	}
 	return s.headless
-}
-
-// taken returns the names of those Services of a set that are in our hands.
-func (v *view) taken(key cache.ObjectName) (names []string) {
-	objs, err := v.services.ByIndex(indexSet, key.String())
-	if err != nil {
-		return nil // the index exists
-	}
-	for _, obj := range objs {
-		if s, ok := obj.(*service); ok {
-			names = append(names, s.name)
-		}
-	}
-	return names
 }
 
 // podsOf returns those pods of a set whose addresses are listed in the slices of its Service.

@@ -25,6 +25,8 @@ type Need struct {
 	Resource
 	// Label is a key that objects carry which the kind needs. It is empty if the kind needs all.
 	Label string
+	// Only returns whether the kind needs an object that carries the label; nil if it needs all of them. It must not change the object.
+	Only func(obj runtime.Object) bool
 	// Transform returns what the cache keeps of an object for the kind. It may change the object, accepts its own results,
 	// and never returns nil.
 	Transform cache.TransformFunc
@@ -34,7 +36,7 @@ type Need struct {
 	Optional bool
 }
 
-// Informer is what one kind sees of a watch: the objects that carry its label, as its transform returns them.
+// Informer is what one kind sees of a watch: the objects that it needs, as its transform returns them.
 type Informer struct {
 	Need
 	kind     string
@@ -110,7 +112,7 @@ func (i *Informer) indexed(index cache.IndexFunc) cache.IndexFunc {
 }
 
 // handle returns a handler of the shared informer that calls the one of the kind for what the kind sees. To the
-// kind, an object that loses the label is deleted.
+// kind, an object that it needs no more is deleted.
 func (i *Informer) handle(handler cache.ResourceEventHandler) cache.ResourceEventHandler {
 	return cache.ResourceEventHandlerDetailedFuncs{
 		AddFunc: func(obj any, initial bool) {
@@ -176,9 +178,9 @@ func (w *sharedWatch) build() error {
 	return errors.Join(errs...)
 }
 
-// transform returns what makes an object in the cache of what the API returns: for a single kind what the kind keeps.
+// transform returns what makes an object in the cache of what the API returns: for a single kind that needs all objects what the kind keeps.
 func (w *sharedWatch) transform() cache.TransformFunc {
-	if len(w.informers) == 1 {
+	if len(w.informers) == 1 && w.informers[0].Only == nil {
 		return w.informers[0].Transform
 	}
 	return w.split
@@ -188,7 +190,7 @@ func (w *sharedWatch) transform() cache.TransformFunc {
 type parted struct {
 	namespace, name string
 	version         uint64
-	// parts are what each kind sees; nil for a kind whose label the object does not carry.
+	// parts are what each kind sees; nil for a kind that does not need the object.
 	parts []any
 }
 
@@ -212,7 +214,7 @@ func (w *sharedWatch) split(obj any) (any, error) {
 	all := &parted{namespace: accessor.GetNamespace(), name: accessor.GetName(), parts: make([]any, len(w.informers))}
 	all.version, _ = strconv.ParseUint(accessor.GetResourceVersion(), 10, 64) // a version that is not well-formed counts as absent
 	for n, i := range w.informers {
-		if _, carried := accessor.GetLabels()[i.Label]; !carried && i.Label != "" {
+		if _, carried := accessor.GetLabels()[i.Label]; !carried && i.Label != "" || i.Only != nil && !i.Only(object) {
 			continue
 		}
 		if all.parts[n], err = i.Transform(object.DeepCopyObject()); err != nil {

@@ -70,6 +70,8 @@ type Config struct {
 	PlacementMoveAfter time.Duration
 	// AvoidFailedNodes is for how long pods keep off nodes on which an attempt failed, unless a JobSet says otherwise; 0 for not at all.
 	AvoidFailedNodes time.Duration
+	// Endpoints writes the addresses of headless Services in place of the cluster; nil for never.
+	Endpoints Endpoints
 }
 
 // Controller runs JobSets.

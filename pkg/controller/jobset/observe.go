@@ -99,6 +99,7 @@ func (s *Syncer) observeOthers(obs *plan.Observed) (err error) {
 	if obs.ServiceExists, err = s.deps.Caches.HasService(cache.NewObjectName(js.Namespace, helper.ServiceName(js))); err != nil {
 		return err
 	}
+	obs.OwnEndpoints = !obs.ServiceExists && s.deps.Endpoints != nil && s.deps.Endpoints.Serves(js)
 	obs.Claims = sets.New[string]()
 	for _, claim := range helper.ClaimNames(js) {
 		name := cache.NewObjectName(js.Namespace, claim)

@@ -57,6 +57,12 @@ type Caches interface {
 	PodFailure(pod cache.ObjectName) (*helper.PodFailure, error)
 }
 
+// Endpoints is what writes the addresses of headless Services in place of the cluster.
+type Endpoints interface {
+	// Serves returns whether the Service of a set can be created so that the cluster does not write its addresses.
+	Serves(js *jobsetv1alpha2.JobSet) bool
+}
+
 // SyncerConfig is what a Syncer needs.
 type SyncerConfig struct {
 	*children.Host
@@ -81,6 +87,8 @@ type SyncerConfig struct {
 	AvoidFailedNodes time.Duration
 	// MoveAfter is how long pods wait for nodes before their Job moves to another topology domain.
 	MoveAfter time.Duration
+	// Endpoints writes the addresses of headless Services in place of the cluster; nil for never.
+	Endpoints Endpoints
 	// Recorder sends events.
 	Recorder events.EventRecorder
 	// Gates are the feature gates that change decisions.
@@ -134,7 +142,7 @@ func NewSyncer(deps SyncerConfig) *Syncer {
 func newSyncer(c *Controller, host children.Host) *Syncer {
 	host.Shuffle = rand.Perm
 	config := SyncerConfig{
-		Host: &host, Caches: c.caches, Recorder: c.Recorder, Gates: c.Gates, FirstCause: c.firstCause,
+		Host: &host, Caches: c.caches, Recorder: c.Recorder, Gates: c.Gates, Endpoints: c.Endpoints, FirstCause: c.firstCause,
 		Restore: c.restoreState, Nodes: newNodeCounter(c.Kube, c.Clock).count, AvoidFailedNodes: c.AvoidFailedNodes,
 		MoveAfter: cmp.Or(c.PlacementMoveAfter, placement.DefaultMoveAfter),
 		JobSets: func(namespace string) children.OwnerClient[*jobsetv1alpha2.JobSet] {

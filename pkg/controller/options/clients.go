@@ -19,12 +19,13 @@ import (
 	_ "k8s.io/component-base/metrics/prometheus/restclient"
 	_ "k8s.io/component-base/metrics/prometheus/version"
 
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/endpoints"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/generated/clientset/versioned"
 )
 
 const namespaceFile = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
 
-// clients are the clients of the controller. All of them talk to kube-apiserver, which passes requests for JobSets on.
+// clients are the clients of the controller, and what its parts share beside them. All clients talk to kube-apiserver, which passes requests for JobSets on.
 type clients struct {
 	main    kubernetes.Interface
 	jobSets versioned.Interface
@@ -32,6 +33,8 @@ type clients struct {
 	dynamic dynamic.Interface
 	// lease has a timeout and a rate limit of its own, so that nothing can keep a leader from renewing its lease.
 	lease kubernetes.Interface
+	// endpoints is what the controller of that name offers to others.
+	endpoints *endpoints.Offer
 }
 
 func (o *Options) newClients() (clients, error) {
@@ -39,7 +42,7 @@ func (o *Options) newClients() (clients, error) {
 	if err != nil {
 		return clients{}, err
 	}
-	var c clients
+	c := clients{endpoints: &endpoints.Offer{}}
 	if c.main, err = kubernetes.NewForConfig(config); err != nil {
 		return c, o.flagError("kubeconfig", "%w", err)
 	}

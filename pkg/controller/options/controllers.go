@@ -226,6 +226,7 @@ func newJobSetController(o *Options, clients clients, kind *informers.Kind, broa
 		PlacementWhenFull:  placement.WhenFull(o.PlacementWhenFull),
 		PlacementMoveAfter: o.PlacementMoveAfter,
 		AvoidFailedNodes:   o.AvoidFailedNodes,
+		Endpoints:          clients.endpoints,
 	})
 }
 

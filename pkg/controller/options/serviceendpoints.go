@@ -48,6 +48,7 @@ func newEndpointsController(o *Options, clients clients, kind *informers.Kind, b
 		Clock:     clock.RealClock{},
 		Workers:   *o.Workers[endpoints.Name],
 		Mode:      o.ServiceEndpoints,
+		Offer:     clients.endpoints,
 	}
 	if o.ServiceEndpointsCanary {
 		namespace, err := o.leaseNamespace()

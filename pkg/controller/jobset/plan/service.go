@@ -24,13 +24,17 @@ func missingService(o Observed) *corev1.Service {
 	if o.ServiceExists || name == "" {
 		return nil
 	}
+	selector := map[string]string{jobsetv1alpha2.JobSetNameKey: js.Name}
+	if o.OwnEndpoints {
+		selector[jobsetv1alpha2.EndpointsKey] = jobsetv1alpha2.ServiceEndpointsController
+	}
 	return &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: name, Namespace: js.Namespace, OwnerReferences: []metav1.OwnerReference{ownerReference(js)},
 		},
 		Spec: corev1.ServiceSpec{
 			ClusterIP:                corev1.ClusterIPNone,
-			Selector:                 map[string]string{jobsetv1alpha2.JobSetNameKey: js.Name},
+			Selector:                 selector,
 			PublishNotReadyAddresses: ptr.Deref(js.Spec.Network.PublishNotReadyAddresses, true),
 			Ports:                    servicePorts(js),
 		},

@@ -49,6 +49,14 @@ func TestHeadlessService(t *testing.T) {
 	}
 }
 
+// TestServiceOfOwnEndpoints creates the Service so that the controllers of the cluster find no pods for it.
+func TestServiceOfOwnEndpoints(t *testing.T) {
+	o := observe(newSet(with("w", 1)))
+	o.ServiceExists, o.OwnEndpoints = false, true
+	want := map[string]string{"jobset.sigs.k8s.io/jobset-name": "js", "jobset-apiserver.io/endpoints": "controller"}
+	diff(t, "selector", want, Decide(o).CreateService.Spec.Selector)
+}
+
 func TestPortsOfTheService(t *testing.T) {
 	ports := func(ports ...corev1.ContainerPort) corev1.Container { return corev1.Container{Ports: ports} }
 	containers := func(containers ...corev1.Container) func(*jobsetv1alpha2.ReplicatedJob) {

@@ -53,6 +53,8 @@ type Observed struct {
 	Grouped *Grouped
 	// ServiceExists reports whether a Service of the name that the set uses exists, whoever owns it.
 	ServiceExists bool
+	// OwnEndpoints means that the Service, if it is created, is created so that the cluster does not write its addresses, because this program does.
+	OwnEndpoints bool
 	// Claims are those of ClaimNames that exist.
 	Claims sets.Set[string]
 	// Restored means that the store was restored from a backup, and that no controller has written the status of the set since. Of such a
