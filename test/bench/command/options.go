@@ -59,12 +59,12 @@ func (o *options) addFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.clusterScript, "cluster-script", "hack/cluster.sh", "Script that stops and starts the programs of --cluster-dir.")
 	fs.StringVar(&o.output, "output", defaultOutput, "Directory for the results. Those of other scenarios in it are kept.")
 	fs.StringVar(&o.preset, "preset", "full", "Sizes of everything that no flag is given for: full or smoke.")
-	fs.StringSliceVar(&o.scenarios, "scenarios", together(), "Scenarios to run. Default: all but in-place, which needs the feature gate InPlaceRestart, fairness, restart-parts, status-writes and growth.")
+	fs.StringSliceVar(&o.scenarios, "scenarios", together(), "Scenarios to run. Default: all but in-place, which needs the feature gate InPlaceRestart, fairness, restart-parts, status-writes, growth and many.")
 	fs.IntVar(&o.runs, "runs", 0, "How often each scenario is run. Default: that of the preset.")
 	fs.IntVar(&o.rounds, "rounds", 0,
 		"How often floor, labeled-jobs, big and run take turns. Default: --runs if it is given, otherwise that of the preset.")
 	fs.StringArrayVar(&o.variantTexts, "variant", nil,
-		"NAME:KEY=VALUE[,KEY=VALUE...]: run big and run also with sets that have these annotations, and growth only with those. May be repeated.")
+		"NAME:KEY=VALUE[,KEY=VALUE...]: run big and run also with sets that have these annotations, and growth and many only with those. May be repeated.")
 	fs.StringVar(&o.image, "image", "busybox", "Image of the pods in a cluster without --cluster-dir. It must have a shell.")
 	fs.DurationVar(&o.idleFor, "idle", 0, "How long the idle cluster is watched before a scenario. Default: that of the preset.")
 	fs.BoolVar(&o.noHostnames, "no-hostnames", false,
@@ -102,7 +102,7 @@ func (o *options) sizeFlags() []sizeFlag {
 		{"wide-jobs", "wide: Jobs of the one set.", &g.WideJobs, &t.WideJobs},
 		{"rest-sets", "wide: sets at rest.", &g.RestSets, &t.RestSets},
 		{"rest-jobs", "wide: Jobs of each set at rest.", &g.RestJobs, &t.RestJobs},
-		{"rest-seconds", "wide: how long sets at rest are watched.", &g.RestSeconds, &t.RestSeconds},
+		{"rest-seconds", "wide and many: how long sets at rest are watched.", &g.RestSeconds, &t.RestSeconds},
 		{"cold-sets", "cold: sets that are stored.", &g.ColdSets, &t.ColdSets},
 		{"sequences", "sequences: number of sequences.", &g.Sequences, &t.Sequences},
 		{"steps", "sequences: steps of each.", &g.Steps, &t.Steps},
@@ -122,6 +122,9 @@ func (o *options) sizeFlags() []sizeFlag {
 		{"fairness-sets", "fairness: small sets, of --run-jobs Jobs each.", &g.FairSets, &t.FairSets},
 		{"fairness-jobs", "fairness: Jobs of the large set.", &g.FairJobs, &t.FairJobs},
 		{"suspended-jobs", "growth: Jobs of the suspended set, at most 100000.", &g.SuspendedJobs, &t.SuspendedJobs},
+		{"many-namespaces", "many: number of namespaces.", &g.ManyNamespaces, &t.ManyNamespaces},
+		{"many-sets", "many: suspended sets of each namespace.", &g.ManySets, &t.ManySets},
+		{"many-watchers", "many: watchers of sets, one of ten of all sets, the others of a namespace or of a selector.", &g.ManyWatchers, &t.ManyWatchers},
 		{"rest-groups", "leaderworkersets: groups at rest, of two pods each.", &g.RestGroups, &t.RestGroups},
 	}
 }

@@ -25,11 +25,11 @@ func CheckCounts(scenarios []*Scenario) error {
 		r[s.Name] = s
 	}
 	var errs []error
-	counts := r.counts
-	if len(r) == 1 && r[inPlace] != nil {
-		counts = r.inPlaceCounts // it is run by itself
+	counts, alone := r.countsAlone()
+	if len(alone) < len(r) {
+		counts = append(counts, r.counts()...)
 	}
-	for _, c := range counts() {
+	for _, c := range counts {
 		switch {
 		case !c.is.known:
 			errs = append(errs, fmt.Errorf("%s: not measured (%s)", c.what, c.is.text))
@@ -75,7 +75,7 @@ func (r results) counts() []count {
 	}
 	for _, call := range []string{"create", "update", "patch", "delete"} {
 		for _, resource := range []string{"jobs", "services", "jobsets/status"} {
-			for _, phase := range []string{"at rest", "controller restarted"} {
+			for _, phase := range []string{AtRest, ControllerRestarted} {
 				counts = append(counts, count{
 					"wide: " + phase + ": " + call + " " + resource, r.called("wide", phase, controller+call+" "+resource).over(one), 0, 0})
 			}

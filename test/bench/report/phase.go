@@ -12,6 +12,16 @@ import (
 // ChangesOfSets is the figure of how often a watch showed that a JobSet was written, its creation and deletion aside.
 const ChangesOfSets = "changes of each JobSet"
 
+// Phases that several scenarios have.
+const (
+	AtRest              = "at rest"
+	AtRestCompleted     = "at rest after completion"
+	ControllerRestarted = "controller restarted"
+)
+
+// ControllerWrites is the figure of how often jobset-controller wrote something, its lease aside.
+const ControllerWrites = "writes of jobset-controller"
+
 // phaseResult is what a scenario measured in a phase.
 type phaseResult struct {
 	r               results

@@ -48,6 +48,8 @@ type Sizes struct {
 	// GrowthJobs are the numbers of Jobs of the sets of growth, ascending, and SuspendedJobs those of its suspended set.
 	GrowthJobs    []int
 	SuspendedJobs int
+	// ManyNamespaces are those of many, of ManySets sets each, which ManyWatchers watch.
+	ManyNamespaces, ManySets, ManyWatchers int
 }
 
 // Full are the sizes that figures are published for.
@@ -58,7 +60,7 @@ func Full() Sizes {
 		Sequences: 200, Steps: 5, RestSequences: 2000, StepJobs: 400, Groups: 100, FewGroups: 10, GroupPods: 100,
 		ServingGroups: 100, ServingPods: 8, RestGroups: 1000,
 		PlaceNodes: 2000, PlaceRackNodes: 16, PlaceJobs: 125, PlacePods: 15, InPlaceJobs: 50, InPlacePods: 100, FairSets: 60, FairJobs: 2000,
-		GrowthJobs: []int{400, 2000, 10000}, SuspendedJobs: 100000,
+		GrowthJobs: []int{400, 2000, 10000}, SuspendedJobs: 100000, ManyNamespaces: 1000, ManySets: 10, ManyWatchers: 200,
 	}
 }
 
@@ -70,7 +72,7 @@ func Smoke() Sizes {
 		Sequences: 10, Steps: 3, RestSequences: 20, StepJobs: 20, Groups: 4, FewGroups: 2, GroupPods: 5,
 		ServingGroups: 12, ServingPods: 3, RestGroups: 10,
 		PlaceNodes: 40, PlaceRackNodes: 4, PlaceJobs: 8, PlacePods: 3, InPlaceJobs: 5, InPlacePods: 20, FairSets: 5, FairJobs: 40,
-		GrowthJobs: []int{10, 20}, SuspendedJobs: 100,
+		GrowthJobs: []int{10, 20}, SuspendedJobs: 100, ManyNamespaces: 4, ManySets: 3, ManyWatchers: 11,
 	}
 }
 
@@ -154,6 +156,9 @@ func All() []Scenario {
 		{"growth", func(s Sizes) map[string]int {
 			return map[string]int{"jobs from": s.GrowthJobs[0], "jobs to": s.GrowthJobs[len(s.GrowthJobs)-1], "suspended jobs": s.SuspendedJobs}
 		}, growth, false, false},
+		{"many", func(s Sizes) map[string]int {
+			return map[string]int{"namespaces": s.ManyNamespaces, "sets of each": s.ManySets, "watchers": s.ManyWatchers}
+		}, many, false, false},
 	}
 }
 

@@ -143,7 +143,7 @@ func (r *runner) checkRoom(ctx context.Context, pods int) error {
 		return fmt.Errorf("listing pods: %w", err)
 	}
 	if taken := len(present.Items); room-taken < pods {
-		return fmt.Errorf("%d pods need nodes with room for them: %d nodes have room for %d, of which %d are taken; a local cluster has more nodes if it is created with a larger CLUSTER_NODES",
+		return fmt.Errorf("%d pods need room: %d nodes have room for %d, of which %d are taken; create the local cluster with a larger CLUSTER_NODES",
 			pods, len(nodes.Items), room, taken)
 	}
 	return nil

@@ -70,18 +70,26 @@ func (s *space) store(ctx context.Context, from, to int) error {
 }
 
 func (s *space) readAll(ctx context.Context, sets int) error {
-	for _, source := range []struct{ name, version string }{{"cache", "0"}, {"consistent", ""}} {
-		for _, encoding := range encodings {
-			name := fmt.Sprintf("%d: %s %s", sets, source.name, encoding.name)
-			if err := s.lists(ctx, name, source.version, encoding.accept, sets); err != nil {
-				return err
-			}
-		}
+	if err := s.readLists(ctx, fmt.Sprint(sets), sets); err != nil {
+		return err
 	}
 	if err := s.informers(ctx, sets); err != nil {
 		return err
 	}
 	return s.fanOut(ctx, sets)
+}
+
+// readLists reads all sets from cache and from the store in each encoding. The names of the phases begin with a prefix.
+func (s *space) readLists(ctx context.Context, prefix string, sets int) error {
+	for _, source := range []struct{ name, version string }{{"cache", "0"}, {"consistent", ""}} {
+		for _, encoding := range encodings {
+			name := fmt.Sprintf("%s: %s %s", prefix, source.name, encoding.name)
+			if err := s.lists(ctx, name, source.version, encoding.accept, sets); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // lists reads all sets some times. The time of each is counted with and without decoding.

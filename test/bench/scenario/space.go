@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -56,17 +57,17 @@ const (
 
 // inSpace does something in a new namespace and removes it, unless it may be kept and that is wanted.
 func (r *runner) inSpace(ctx context.Context, watch watched, keep bool, do func(ctx context.Context, s *space) error) error {
-	namespaces := r.Cluster.Kube.CoreV1().Namespaces()
-	namespace, err := namespaces.Create(ctx, &corev1.Namespace{
-		ObjectMeta: metav1.ObjectMeta{GenerateName: "bench-", Labels: map[string]string{NamespaceKey: ""}},
-	}, metav1.CreateOptions{})
-	if err != nil {
-		return fmt.Errorf("creating a namespace: %w", err)
+	namespaces, err := r.createNamespaces(ctx, 1)
+	if len(namespaces) == 0 {
+		return err
 	}
-	s := &space{runner: r, name: namespace.Name}
+	s := &space{runner: r, name: namespaces[0]}
 	watching, stop := context.WithCancel(ctx)
 	defer stop()
-	if err = s.watch(watching, watch); err == nil {
+	if err == nil {
+		err = s.watch(watching, watch)
+	}
+	if err == nil {
 		err = do(ctx, s)
 	}
 	stop()
@@ -74,6 +75,25 @@ func (r *runner) inSpace(ctx context.Context, watch watched, keep bool, do func(
 		return err
 	}
 	return errors.Join(err, r.remove(ctx, s.name))
+}
+
+// createNamespaces returns the names of the namespaces that were created, also if some could not be.
+func (r *runner) createNamespaces(ctx context.Context, n int) ([]string, error) {
+	var mu sync.Mutex
+	var names []string
+	err := all(ctx, n, writers, func(int) error {
+		namespace, err := r.Cluster.Kube.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{
+			ObjectMeta: metav1.ObjectMeta{GenerateName: "bench-", Labels: map[string]string{NamespaceKey: ""}},
+		}, metav1.CreateOptions{})
+		if err != nil {
+			return fmt.Errorf("creating a namespace: %w", err)
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		names = append(names, namespace.Name)
+		return nil
+	})
+	return names, err
 }
 
 func (s *space) watch(ctx context.Context, watch watched) error {
@@ -100,8 +120,8 @@ func (s *space) watch(ctx context.Context, watch watched) error {
 	return nil
 }
 
-// remove deletes the namespace and waits until it is gone, so that it does not disturb what comes next. After an interrupt it is deleted too.
-func (r *runner) remove(ctx context.Context, name string) error {
+// remove deletes namespaces and waits until they are gone, so that they do not disturb what comes next. After an interrupt they are deleted too.
+func (r *runner) remove(ctx context.Context, names ...string) error {
 	timeout := r.Timeout
 	if ctx.Err() != nil {
 		timeout = min(timeout, removalTime)
@@ -109,15 +129,22 @@ func (r *runner) remove(ctx context.Context, name string) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), timeout)
 	defer cancel()
 	namespaces := r.Cluster.Kube.CoreV1().Namespaces()
-	if err := namespaces.Delete(ctx, name, metav1.DeleteOptions{}); err != nil {
-		return fmt.Errorf("deleting namespace %s: %w", name, err)
+	if err := all(ctx, len(names), writers, func(i int) error {
+		if err := namespaces.Delete(ctx, names[i], metav1.DeleteOptions{}); err != nil {
+			return fmt.Errorf("deleting namespace %s: %w", names[i], err)
+		}
+		return nil
+	}); err != nil {
+		return err
 	}
-	err := wait.PollUntilContextTimeout(ctx, settleEvery, timeout, false, func(ctx context.Context) (bool, error) {
-		_, err := namespaces.Get(ctx, name, metav1.GetOptions{})
-		return apierrors.IsNotFound(err), nil
-	})
-	if err != nil {
-		return fmt.Errorf("waiting until namespace %s is gone: %w", name, err)
+	for _, name := range names {
+		err := wait.PollUntilContextCancel(ctx, settleEvery, len(names) > 1, func(ctx context.Context) (bool, error) {
+			_, err := namespaces.Get(ctx, name, metav1.GetOptions{})
+			return apierrors.IsNotFound(err), nil
+		})
+		if err != nil {
+			return fmt.Errorf("waiting until namespace %s is gone: %w", name, err)
+		}
 	}
 	return nil
 }

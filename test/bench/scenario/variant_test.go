@@ -29,7 +29,7 @@ func TestVariantsFollowTheirScenariosAndTurnsAlternate(t *testing.T) {
 			t.Errorf("round %d (-want +got):\n%s", round, d)
 		}
 	}
-	if want := len(All()) + len(varied)*2 + len(variedOnly); len(all) != want {
+	if want := len(All()) + 2*len(varied) + len(variedOnly); len(all) != want {
 		t.Errorf("%d scenarios, want %d: two variants beside %v and in place of %v", len(all), want, varied, variedOnly)
 	}
 	if d := cmp.Diff([]string{"growth+a", "growth+b"}, names(WithVariants([]Scenario{{Name: "growth"}}, variants))); d != "" {

@@ -27,7 +27,7 @@ func wide(ctx context.Context, r *runner) error {
 			return err
 		}
 		for range s.Runs {
-			if _, err := s.measure(ctx, "at rest", func(ctx context.Context) error {
+			if _, err := s.measure(ctx, report.AtRest, func(ctx context.Context) error {
 				return cluster.Pause(ctx, time.Duration(s.Sizes.RestSeconds)*time.Second)
 			}); err != nil {
 				return err
@@ -97,11 +97,11 @@ func (s *space) addMemory(ctx context.Context, before map[string]int64, to *repo
 
 // restartController makes the controller sync all objects again, as after an update of it.
 func (s *space) restartController(ctx context.Context) error {
-	_, err := s.measure(ctx, "controller restarted", func(ctx context.Context) error {
+	_, err := s.measure(ctx, report.ControllerRestarted, func(ctx context.Context) error {
 		return errors.Join(s.Cluster.Do(ctx, "stop", "controller"), s.Cluster.Do(ctx, "start", "controller"))
 	})
 	if errors.Is(err, cluster.ErrNotLocal) {
-		s.Log("wide: the controller is not restarted: %v", err)
+		s.Log("%s: the controller is not restarted: %v", s.to.Name, err)
 		return nil
 	}
 	return err

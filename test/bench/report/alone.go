@@ -1,0 +1,73 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import (
+	"maps"
+	"slices"
+	"strings"
+)
+
+const many = "many"
+
+// countsAlone are the counts of scenarios that are run by themselves, with the names of those that were.
+func (r results) countsAlone() (counts []count, alone []string) {
+	for _, name := range slices.Sorted(maps.Keys(r)) {
+		switch scenario, _, _ := strings.Cut(name, variantMark); scenario {
+		case inPlace:
+			counts = append(counts, r.inPlaceCounts()...)
+		case growth:
+			counts = append(counts, r.growthCounts(name)...)
+		case many:
+			counts = append(counts, r.manyCounts(name)...)
+		default:
+			continue
+		}
+		alone = append(alone, name)
+	}
+	return counts, alone
+}
+
+// growthCounts are about requests of the controller for each Job, whatever the number of Jobs.
+func (r results) growthCounts(name string) (counts []count) {
+	for _, part := range []struct{ name, call, done string }{
+		{"start", "create jobs", "created"}, {"restart", "delete jobs", "deleted"}, {"restart", "create jobs", "created"},
+		{"suspend", "patch jobs", "patched"}, {"resume", "patch jobs", "patched"}, {"create suspended", "create jobs", "created"},
+	} {
+		for _, jobs := range r[name].growthSizes(part.name) {
+			phase := GrowthPhase(jobs, part.name)
+			n := quantity{value: float64(jobs), known: true, text: "number of Jobs"}
+			calls := r.called(name, phase, "client/jobset-controller/"+part.call)
+			counts = append(counts, count{name + " " + phase + ": Jobs " + part.done + ", for each Job", calls.over(n), 1, 1})
+		}
+	}
+	return counts
+}
+
+// restPhases are those in which nothing is written.
+var restPhases = []string{AtRest, ControllerRestarted, AtRestCompleted}
+
+// manyCounts are about writes of the controller while nothing is to be done.
+func (r results) manyCounts(name string) (counts []count) {
+	for _, phase := range restPhases {
+		counts = append(counts, count{name + ": " + phase + ": " + ControllerWrites, r.median(name, phase, ControllerWrites), 0, 0})
+	}
+	return counts
+}
+
+// addMany adds what each of many sets costs, and what is written while they are at rest.
+func (r results) addMany(add func(figure, unit string, limit float64, q quantity)) {
+	for _, name := range slices.Sorted(maps.Keys(r)) {
+		if scenario, _, _ := strings.Cut(name, variantMark); scenario != many {
+			continue
+		}
+		for _, phase := range restPhases {
+			add(name+" "+phase+": "+ControllerWrites, "", 0, r.median(name, phase, ControllerWrites))
+		}
+		for _, program := range []string{"jobset-controller", "jobset-apiserver"} {
+			add(name+": memory of "+program+" for each set", UnitKiB, noLimit, r.median(name, "create", "memory of "+program+" for each set"))
+			add(name+": memory of "+program+" for each completed set", UnitKiB, noLimit, r.median(name, completed, "memory of "+program+" for each completed set"))
+		}
+	}
+}

@@ -1,0 +1,45 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestCountsOfScenariosThatAreRunByThemselves(t *testing.T) {
+	manySets := func(writes float64) *Scenario {
+		s := &Scenario{Name: "many+endpoints", Runs: 1}
+		for _, phase := range restPhases {
+			s.Phase(phase).Add("wall", UnitSeconds, 1)
+			s.Phase(phase).Add(ControllerWrites, UnitCount, writes)
+		}
+		s.summarize()
+		return s
+	}
+	oneSet := func(created float64) *Scenario {
+		s := &Scenario{Name: "growth", Runs: 1}
+		s.Phase(GrowthPhase(10, "start")).Add("wall", UnitSeconds, 1)
+		s.Phase(GrowthPhase(10, "start")).Add("client/jobset-controller/create jobs", UnitCalls, created)
+		s.summarize()
+		return s
+	}
+	for name, tc := range map[string]struct {
+		scenarios []*Scenario
+		want      string
+	}{
+		"no write, and each Job created once": {[]*Scenario{manySets(0), oneSet(10)}, ""},
+		"a write at rest":                     {[]*Scenario{manySets(1)}, "many+endpoints: at rest: writes of jobset-controller: is 1, must be 0 to 0"},
+		"a Job created twice":                 {[]*Scenario{oneSet(11)}, "growth 10: start: Jobs created, for each Job: is 1.10, must be 1 to 1"},
+		"a phase is missing":                  {[]*Scenario{{Name: "many"}}, "many: at rest after completion: writes of jobset-controller: not measured"},
+		"beside another scenario":             {[]*Scenario{manySets(0), {Name: "big"}}, "JobSets in their own etcd after a start: not measured"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			err := CheckCounts(tc.scenarios)
+			if tc.want == "" && err != nil || tc.want != "" && (err == nil || !strings.Contains(err.Error(), tc.want)) {
+				t.Errorf("error %v, must contain %q", err, tc.want)
+			}
+		})
+	}
+}
