@@ -14,8 +14,8 @@ Usage: hack/bench.sh full|compare|smoke|in-place|ten-thousand [FLAGS...]
   smoke     all scenarios once, small, and checks of numbers that do not depend on the machine (a few minutes)
   in-place  restarts in place beside recreation, once, which the others leave out
   ten-thousand
-            sets of up to 10,000 Jobs, and a suspended one of 100,000; 10,000 sets in 1,000 namespaces; once, in new clusters (hours). The controller writes
-            the endpoints of the sets
+            sets of up to 10,000 Jobs, and a suspended one of 100,000; 10,000 sets in 1,000 namespaces; 100 sets each second; once, in new clusters
+            (hours). The controller writes the endpoints of the sets
 
 FLAGS go to "jobset-bench run", those of compare to "jobset-bench compare"; see "go run ./test/bench/cmd/jobset-bench run --help".
 
@@ -113,7 +113,7 @@ in_place() {
 ten_thousand() {
   local output=${BENCH_OUTPUT:-${root}/_output/bench-ten-thousand} scenario
   rm -rf "${output}"
-  for scenario in growth many; do
+  for scenario in growth many rate; do
     # A node has room for 250 pods.
     CLUSTER_NODES=${CLUSTER_NODES:-50} bench "${scenario}" --output "${output}" --keep --runs 1 \
       --variant endpoints:jobset-apiserver.io/service-endpoints=controller "$@"

@@ -61,6 +61,9 @@ func TestWrongFlagsAreNamed(t *testing.T) {
 		"sizes that shrink":               {[]string{"--growth-jobs=10,5"}, "--growth-jobs: must ascend"},
 		"a set that is too large":         {[]string{"--growth-jobs=10,100001"}, "--growth-jobs: must be at most 100000, the most Jobs of a set, not 100001"},
 		"too many suspended Jobs":         {[]string{"--suspended-jobs=100001"}, "--suspended-jobs: must be at most 100000, the most Jobs of a set, not 100001"},
+		"too many sets in a second":       {[]string{"--rate=1001"}, "--rate: must be at most 1000, not 1001"},
+		"too many seconds":                {[]string{"--rate-seconds=3601"}, "--rate-seconds: must be at most 3600, not 3601"},
+		"too many Jobs beside them":       {[]string{"--rate-jobs=100001"}, "--rate-jobs: must be at most 100000, the most Jobs of a set, not 100001"},
 		"lists that shrink":               {[]string{"--list-sets=10,5"}, "--list-sets: must ascend"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -59,12 +59,12 @@ func (o *options) addFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.clusterScript, "cluster-script", "hack/cluster.sh", "Script that stops and starts the programs of --cluster-dir.")
 	fs.StringVar(&o.output, "output", defaultOutput, "Directory for the results. Those of other scenarios in it are kept.")
 	fs.StringVar(&o.preset, "preset", "full", "Sizes of everything that no flag is given for: full or smoke.")
-	fs.StringSliceVar(&o.scenarios, "scenarios", together(), "Scenarios to run. Default: all but in-place, which needs the feature gate InPlaceRestart, fairness, restart-parts, status-writes, growth and many.")
+	fs.StringSliceVar(&o.scenarios, "scenarios", together(), "Scenarios to run. Default: all but in-place, which needs the feature gate InPlaceRestart, fairness, restart-parts, status-writes, growth, many and rate.")
 	fs.IntVar(&o.runs, "runs", 0, "How often each scenario is run. Default: that of the preset.")
 	fs.IntVar(&o.rounds, "rounds", 0,
 		"How often floor, labeled-jobs, big and run take turns. Default: --runs if it is given, otherwise that of the preset.")
 	fs.StringArrayVar(&o.variantTexts, "variant", nil,
-		"NAME:KEY=VALUE[,KEY=VALUE...]: run big and run also with sets that have these annotations, and growth and many only with those. May be repeated.")
+		"NAME:KEY=VALUE[,KEY=VALUE...]: run big and run also with sets that have these annotations, and growth, many and rate only with those. May be repeated.")
 	fs.StringVar(&o.image, "image", "busybox", "Image of the pods in a cluster without --cluster-dir. It must have a shell.")
 	fs.DurationVar(&o.idleFor, "idle", 0, "How long the idle cluster is watched before a scenario. Default: that of the preset.")
 	fs.BoolVar(&o.noHostnames, "no-hostnames", false,
@@ -125,6 +125,9 @@ func (o *options) sizeFlags() []sizeFlag {
 		{"many-namespaces", "many: number of namespaces.", &g.ManyNamespaces, &t.ManyNamespaces},
 		{"many-sets", "many: suspended sets of each namespace.", &g.ManySets, &t.ManySets},
 		{"many-watchers", "many: watchers of sets, one of ten of all sets, the others of a namespace or of a selector.", &g.ManyWatchers, &t.ManyWatchers},
+		{"rate", "rate: suspended sets of one Job that are created in a second, at most 1000.", &g.Rate, &t.Rate},
+		{"rate-seconds", "rate: for how long, at most 3600 seconds.", &g.RateSeconds, &t.RateSeconds},
+		{"rate-jobs", "rate: Jobs of the suspended set beside them, at most 100000.", &g.RateJobs, &t.RateJobs},
 		{"rest-groups", "leaderworkersets: groups at rest, of two pods each.", &g.RestGroups, &t.RestGroups},
 	}
 }
@@ -165,7 +168,7 @@ func (o *options) complete(fs *pflag.FlagSet) error {
 		}
 	}
 	o.completeRuns(fs, preset)
-	return errors.Join(checkRacks(o.sizes), checkGrowth(o.sizes), o.checkRuns(), checkNames(o.scenarios), o.parseVariants())
+	return errors.Join(checkRacks(o.sizes), checkGrowth(o.sizes), checkRate(o.sizes), o.checkRuns(), checkNames(o.scenarios), o.parseVariants())
 }
 
 // completeRuns takes from the preset how often and how long things are measured.
@@ -231,6 +234,24 @@ func checkGrowth(s scenario.Sizes) error {
 		return fmt.Errorf("--growth-jobs: must be at most %d, the most Jobs of a set, not %d", mostJobs, largest)
 	case s.SuspendedJobs > mostJobs:
 		return fmt.Errorf("--suspended-jobs: must be at most %d, the most Jobs of a set, not %d", mostJobs, s.SuspendedJobs)
+	}
+	return nil
+}
+
+const (
+	// mostRate and mostRateSeconds bound the sets of rate, whose times are kept in memory.
+	mostRate        = 1000
+	mostRateSeconds = 3600
+)
+
+func checkRate(s scenario.Sizes) error {
+	switch {
+	case s.Rate > mostRate:
+		return fmt.Errorf("--rate: must be at most %d, not %d", mostRate, s.Rate)
+	case s.RateSeconds > mostRateSeconds:
+		return fmt.Errorf("--rate-seconds: must be at most %d, not %d", mostRateSeconds, s.RateSeconds)
+	case s.RateJobs > mostJobs:
+		return fmt.Errorf("--rate-jobs: must be at most %d, the most Jobs of a set, not %d", mostJobs, s.RateJobs)
 	}
 	return nil
 }

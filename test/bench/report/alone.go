@@ -9,7 +9,10 @@ import (
 	"strings"
 )
 
-const many = "many"
+const (
+	many = "many"
+	rate = "rate"
+)
 
 // countsAlone are the counts of scenarios that are run by themselves, with the names of those that were.
 func (r results) countsAlone() (counts []count, alone []string) {
@@ -21,6 +24,8 @@ func (r results) countsAlone() (counts []count, alone []string) {
 			counts = append(counts, r.growthCounts(name)...)
 		case many:
 			counts = append(counts, r.manyCounts(name)...)
+		case rate:
+			counts = append(counts, count{name + ": " + LostSets, r.median(name, OnSchedule, LostSets), 0, 0})
 		default:
 			continue
 		}
@@ -56,18 +61,34 @@ func (r results) manyCounts(name string) (counts []count) {
 	return counts
 }
 
-// addMany adds what each of many sets costs, and what is written while they are at rest.
-func (r results) addMany(add func(figure, unit string, limit float64, q quantity)) {
+// addManySets adds what each of many sets costs, what is written while they are at rest, and how soon they are created.
+func (r results) addManySets(add func(figure, unit string, limit float64, q quantity)) {
 	for _, name := range slices.Sorted(maps.Keys(r)) {
-		if scenario, _, _ := strings.Cut(name, variantMark); scenario != many {
-			continue
-		}
-		for _, phase := range restPhases {
-			add(name+" "+phase+": "+ControllerWrites, "", 0, r.median(name, phase, ControllerWrites))
-		}
-		for _, program := range []string{"jobset-controller", "jobset-apiserver"} {
-			add(name+": memory of "+program+" for each set", UnitKiB, noLimit, r.median(name, "create", "memory of "+program+" for each set"))
-			add(name+": memory of "+program+" for each completed set", UnitKiB, noLimit, r.median(name, completed, "memory of "+program+" for each completed set"))
+		switch scenario, _, _ := strings.Cut(name, variantMark); scenario {
+		case many:
+			r.addManyOf(name, add)
+		case rate:
+			r.addRateOf(name, add)
 		}
 	}
+}
+
+func (r results) addManyOf(name string, add func(figure, unit string, limit float64, q quantity)) {
+	for _, phase := range restPhases {
+		add(name+" "+phase+": "+ControllerWrites, "", 0, r.median(name, phase, ControllerWrites))
+	}
+	for _, program := range []string{"jobset-controller", "jobset-apiserver"} {
+		add(name+": memory of "+program+" for each set", UnitKiB, noLimit, r.median(name, "create", "memory of "+program+" for each set"))
+		add(name+": memory of "+program+" for each completed set", UnitKiB, noLimit, r.median(name, completed, "memory of "+program+" for each completed set"))
+	}
+}
+
+func (r results) addRateOf(name string, add func(figure, unit string, limit float64, q quantity)) {
+	of := func(figure string) quantity { return r.median(name, OnSchedule, figure) }
+	add(name+": "+LostSets, "", 0, of(LostSets))
+	add(name+": "+SetsPerSecond, UnitRate, noLimit, of(SetsPerSecond))
+	for _, p := range []string{"p50", "p99"} {
+		add(name+": create "+p+" of a JobSet / of a ConfigMap", "", noLimit, of("create jobsets, "+p).over(of("create configmaps, "+p)))
+	}
+	add(name+": from the request for a set until its Job exists, p99", UnitMillis, noLimit, of("until its Job exists, p99"))
 }

@@ -17,10 +17,17 @@ const (
 	AtRest              = "at rest"
 	AtRestCompleted     = "at rest after completion"
 	ControllerRestarted = "controller restarted"
+	OnSchedule          = "creation on schedule"
 )
 
-// ControllerWrites is the figure of how often jobset-controller wrote something, its lease aside.
-const ControllerWrites = "writes of jobset-controller"
+const (
+	// ControllerWrites is the figure of how often jobset-controller wrote something, its lease aside.
+	ControllerWrites = "writes of jobset-controller"
+	// LostSets is the figure of how many sets never got their Job.
+	LostSets = "sets without their Job"
+	// SetsPerSecond is the figure of how many sets were created in a second.
+	SetsPerSecond = "sets created per second"
+)
 
 // phaseResult is what a scenario measured in a phase.
 type phaseResult struct {

@@ -200,10 +200,13 @@ func Write(dir string, scenarios []*Scenario, out io.Writer) error {
 		return fmt.Errorf("writing verdicts: %w", err)
 	}
 	comparison := Comparison(scenarios)
-	text := Table(scenarios) + "\n" + comparison + "\n" + VerdictTable(verdicts)
+	text := Table(scenarios) + "\n" + comparison + GrowthTable(scenarios) + "\n" + VerdictTable(verdicts)
 	files := map[string][]byte{"verdicts.json": append(data, '\n'), "report.txt": []byte(text), "comparison.txt": []byte(comparison)}
 	for _, s := range scenarios {
 		files[s.Name+".svg"] = s.Plot()
+		if growth := s.PlotGrowth(); growth != nil {
+			files[s.Name+"-by-jobs.svg"] = growth
+		}
 	}
 	for name, data := range files {
 		if err := os.WriteFile(filepath.Join(dir, name), data, 0o644); err != nil {

@@ -96,7 +96,7 @@ func (r results) addSequences(add func(figure, unit string, limit float64, q qua
 	r.addPlace(add)
 	r.addInPlace(add)
 	r.addGrowth(add)
-	r.addMany(add)
+	r.addManySets(add)
 }
 
 // addGroups adds the figures of pod groups.

@@ -50,6 +50,8 @@ type Sizes struct {
 	SuspendedJobs int
 	// ManyNamespaces are those of many, of ManySets sets each, which ManyWatchers watch.
 	ManyNamespaces, ManySets, ManyWatchers int
+	// Rate is how many sets rate creates in each of RateSeconds seconds, beside a set of RateJobs Jobs.
+	Rate, RateSeconds, RateJobs int
 }
 
 // Full are the sizes that figures are published for.
@@ -61,6 +63,7 @@ func Full() Sizes {
 		ServingGroups: 100, ServingPods: 8, RestGroups: 1000,
 		PlaceNodes: 2000, PlaceRackNodes: 16, PlaceJobs: 125, PlacePods: 15, InPlaceJobs: 50, InPlacePods: 100, FairSets: 60, FairJobs: 2000,
 		GrowthJobs: []int{400, 2000, 10000}, SuspendedJobs: 100000, ManyNamespaces: 1000, ManySets: 10, ManyWatchers: 200,
+		Rate: 100, RateSeconds: 60, RateJobs: 2000,
 	}
 }
 
@@ -73,6 +76,7 @@ func Smoke() Sizes {
 		ServingGroups: 12, ServingPods: 3, RestGroups: 10,
 		PlaceNodes: 40, PlaceRackNodes: 4, PlaceJobs: 8, PlacePods: 3, InPlaceJobs: 5, InPlacePods: 20, FairSets: 5, FairJobs: 40,
 		GrowthJobs: []int{10, 20}, SuspendedJobs: 100, ManyNamespaces: 4, ManySets: 3, ManyWatchers: 11,
+		Rate: 5, RateSeconds: 3, RateJobs: 20,
 	}
 }
 
@@ -159,6 +163,9 @@ func All() []Scenario {
 		{"many", func(s Sizes) map[string]int {
 			return map[string]int{"namespaces": s.ManyNamespaces, "sets of each": s.ManySets, "watchers": s.ManyWatchers}
 		}, many, false, false},
+		{"rate", func(s Sizes) map[string]int {
+			return map[string]int{"sets in a second": s.Rate, "seconds": s.RateSeconds, "jobs of one set": s.RateJobs}
+		}, rate, false, false},
 	}
 }
 

@@ -103,21 +103,36 @@ func (c *crowd) has(set string) bool { return strings.HasPrefix(set, smallPrefix
 // createPair creates a set and a ConfigMap.
 func (c *crowd) createPair(ctx context.Context, i int) error {
 	name := c.name(i)
-	begin := time.Now()
-	c.mu.Lock()
-	c.begun[name] = begin
-	c.mu.Unlock()
+	begin := c.begin(name)
 	if err := c.createSet(ctx, c.set(name, c.Sizes.RunJobs, running)); err != nil {
 		return err
 	}
-	between := time.Now()
+	c.note("jobsets", begin)
+	return c.createConfigMap(ctx, name)
+}
+
+func (c *crowd) createConfigMap(ctx context.Context, name string) error {
+	begin := time.Now()
 	config := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}}
-	if _, err := c.Cluster.Kube.CoreV1().ConfigMaps(c.space.name).Create(ctx, config, metav1.CreateOptions{}); err != nil {
-		return err
-	}
-	c.requests["jobsets"] = append(c.requests["jobsets"], millis(between.Sub(begin)))
-	c.requests["configmaps"] = append(c.requests["configmaps"], millis(time.Since(between)))
-	return nil
+	_, err := c.Cluster.Kube.CoreV1().ConfigMaps(c.space.name).Create(ctx, config, metav1.CreateOptions{})
+	c.note("configmaps", begin)
+	return err
+}
+
+// begin notes that the creation of a set begins.
+func (c *crowd) begin(set string) time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.begun[set] = time.Now()
+	return c.begun[set]
+}
+
+// note notes how long a creation took.
+func (c *crowd) note(resource string, begin time.Time) {
+	took := millis(time.Since(begin))
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.requests[resource] = append(c.requests[resource], took)
 }
 
 // shown notes a Job that appears or changes.

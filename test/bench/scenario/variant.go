@@ -43,7 +43,7 @@ var (
 	// varied are the scenarios that are run with the sets of each variant too.
 	varied = []string{"big", "run"}
 	// variedOnly are those that take too long for both: if there are variants, they are run with these alone.
-	variedOnly = []string{"growth", "many"}
+	variedOnly = []string{"growth", "many", "rate"}
 )
 
 // WithVariants adds scenarios with the sets of each variant behind those without. They are short unless they take the place of those without.
