@@ -32,7 +32,10 @@ func TestServiceEndpoints(t *testing.T) {
 	t.Parallel()
 	k := newKubectl(t)
 	k.admitsPods()
-	k.okIn(strings.Replace(manifest("train", runOn), "name: train\n", "name: train\n  annotations: {jobset-apiserver.io/service-endpoints: controller}\n", 1), "apply", "-f", "-")
+	asks := func(name string, extra ...string) string {
+		return strings.Replace(manifest(name, runOn, extra...), "name: "+name+"\n", "name: "+name+"\n  annotations: {jobset-apiserver.io/service-endpoints: controller}\n", 1)
+	}
+	k.okIn(asks("train"), "apply", "-f", "-")
 	hosts := []string{"train-workers-0-0", "train-workers-1-0"}
 	k.eventually(60*time.Second, k.addressesAt(ourSlices, clusterSlices, hosts))
 	if got, want := k.field("service/train", `{.spec.selector.jobset-apiserver\.io/endpoints}`), "controller"; got != want {
@@ -60,7 +63,26 @@ func TestServiceEndpoints(t *testing.T) {
 		}
 		return ""
 	})
-	k.ok("delete", "jobset", "train", "--wait=false")
+
+	// The Service of the next set is created in the hands of the controller: the cluster never changes its own slice, which is empty.
+	k.okIn(asks("next"), "apply", "-f", "-")
+	next := ",kubernetes.io/service-name=next"
+	k.eventually(60*time.Second, k.addressesAt(ourSlices+next, clusterSlices+next, []string{"next-workers-0-0", "next-workers-1-0"}))
+	if got := k.ok("get", "endpointslices", "-l", clusterSlices+next, "-o", "jsonpath={.items[*].metadata.generation}"); got != "1" {
+		t.Errorf("the generations of the slices of the cluster are %q, want 1", got)
+	}
+	// Another set that uses the Service ends that.
+	k.okIn(asks("other", "network:\n  enableDNSHostnames: true\n  subdomain: next"), "apply", "-f", "-")
+	for _, set := range []string{"next", "other"} {
+		k.eventually(60*time.Second, func() string {
+			got := k.field("jobset/"+set, `{.status.conditions[?(@.type=="ServiceEndpointsByCluster")].reason}`)
+			if got != "ServiceShared" {
+				return fmt.Sprintf("the reason of ServiceEndpointsByCluster of %s is %q", set, got)
+			}
+			return ""
+		})
+	}
+	k.ok("delete", "jobset", "train", "next", "other", "--wait=false")
 	k.eventually(60*time.Second, func() string { return k.ok("get", "endpointslices", "-o", "name") })
 }
 

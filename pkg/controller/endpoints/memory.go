@@ -9,15 +9,9 @@ import (
 	"sync"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/client-go/tools/cache"
-
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/children"
 )
-
-// ReasonByCluster is the reason of the event of a set that asks for slices of ours and does not get them.
-const ReasonByCluster = "ServiceEndpointsByCluster"
 
 // goneVersion is the version of a slice that we delete.
 const goneVersion = math.MaxUint64
@@ -31,12 +25,14 @@ type memory struct {
 	versions map[cache.ObjectName]map[string]uint64
 	// busy are the sets whose slices are being written.
 	busy map[cache.ObjectName]bool
-	// reported is why the cluster was last said to write the addresses of a set.
-	reported map[cache.ObjectName]string
+	// outcomes are what became of the wishes of sets.
+	outcomes map[cache.ObjectName]outcome
 }
 
 func newMemory() *memory {
-	return &memory{versions: map[cache.ObjectName]map[string]uint64{}, busy: map[cache.ObjectName]bool{}, leaving: map[cache.ObjectName]time.Time{}, reported: map[cache.ObjectName]string{}}
+	return &memory{
+		versions: map[cache.ObjectName]map[string]uint64{}, busy: map[cache.ObjectName]bool{}, leaving: map[cache.ObjectName]time.Time{}, outcomes: map[cache.ObjectName]outcome{},
+	}
 }
 
 func (m *memory) left(key cache.ObjectName, now time.Time) {
@@ -66,7 +62,7 @@ func (m *memory) forget(key cache.ObjectName) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	delete(m.leaving, key)
-	delete(m.reported, key)
+	delete(m.outcomes, key)
 	delete(m.versions, key)
 }
 
@@ -123,25 +119,4 @@ func (m *memory) foreign(key cache.ObjectName, slice *discoveryv1.EndpointSlice,
 func versionOf(slice *discoveryv1.EndpointSlice) uint64 {
 	version, _ := strconv.ParseUint(slice.ResourceVersion, 10, 64) // a version that is not well-formed counts as absent
 	return version
-}
-
-// newReason returns whether a reason is to be reported.
-func (m *memory) newReason(key cache.ObjectName, reason string) bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	was := m.reported[key]
-	if reason == "" {
-		delete(m.reported, key)
-	} else {
-		m.reported[key] = reason
-	}
-	return reason != "" && reason != was
-}
-
-// report sends an event about a set that asks for slices of ours and does not get them.
-func (c *Controller) report(obs *observed) {
-	if obs.set != nil && c.memory.newReason(obs.key, obs.reason) {
-		children.SendEvent(c.Recorder, obs.set.object(), corev1.EventTypeWarning, ReasonByCluster,
-			"The controllers of the cluster write the addresses of the Service: "+obs.reason)
-	}
 }

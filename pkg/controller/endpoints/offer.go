@@ -7,12 +7,56 @@ import (
 	"sync/atomic"
 
 	discoveryv1 "k8s.io/api/discovery/v1"
+	"k8s.io/client-go/tools/cache"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 )
 
 // Offer is what other controllers of the program may know of this one. The zero Offer is that of a controller that does not run.
-type Offer struct{ from atomic.Pointer[Controller] }
+type Offer struct {
+	// Off means that the program runs without the controller.
+	Off bool
+
+	from atomic.Pointer[Controller]
+	// changed is called when the answer of Refusal has changed for a set; nil for nobody.
+	changed atomic.Pointer[func(set cache.ObjectName)]
+}
+
+// OnChange has changed called when the answer of Refusal has changed for a set.
+func (o *Offer) OnChange(changed func(set cache.ObjectName)) { o.changed.Store(&changed) }
+
+// notify says that the answer of Refusal has changed for a set.
+func (o *Offer) notify(set cache.ObjectName) {
+	if o == nil {
+		return
+	}
+	if changed := o.changed.Load(); changed != nil {
+		(*changed)(set)
+	}
+}
+
+// Refusal returns the reason for which the cluster writes the addresses of a set that asks us to, and a message that says what to do; both are empty for a set whose
+// addresses are written as it asks. It is not known of a set that we have not looked at yet, and while no controller runs.
+func (o *Offer) Refusal(js *jobsetv1alpha2.JobSet) (reason, message string, known bool) {
+	c, s := o.from.Load(), newSet(js)
+	switch {
+	case c != nil:
+	case o.Off && s.mode == jobsetv1alpha2.ServiceEndpointsController && s.service != "":
+		why := controllerOff()
+		return why.reason, why.message, true
+	default:
+		return "", "", false
+	}
+	if !c.asks(s) {
+		return "", "", len(c.taken(s.key())) == 0
+	}
+	why, known := c.memory.outcomeOf(s.key(), s.uid)
+	if !known && len(c.taken(s.key())) == 0 { // a new set
+		_, why = c.asked(&observed{key: s.key(), set: s})
+		known = why.reason != ""
+	}
+	return why.reason, why.message, known
+}
 
 // Serves returns whether the controller is about to write the addresses of the Service of a set, so that the Service can be created with the label in its selector
 // that keeps the controllers of the cluster away. Should the controller change its mind before it sees the Service, it gives the Service to the cluster.

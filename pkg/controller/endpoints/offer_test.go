@@ -106,7 +106,7 @@ func TestServicesGivenBack(t *testing.T) {
 					return true, nil, apierrors.NewForbidden(discoveryv1.Resource("endpointslices"), "", nil)
 				})
 			},
-			sets: one(newJobSet("js", "controller", 1)), want: "EndpointSlices of the controller are refused: creating an endpointslice of service ns/js: ",
+			sets: one(newJobSet("js", "controller", 1)), want: "EndpointSlices of the controller are refused; allow them, or annotate the JobSet with jobset-apiserver.io/service-endpoints=cluster: creating an endpointslice of service ns/js: ",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

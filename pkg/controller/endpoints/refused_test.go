@@ -33,38 +33,42 @@ func TestServicesThatAreNotOurs(t *testing.T) {
 		sets    []*jobsetv1alpha2.JobSet
 		service *corev1.Service
 		canary  *Canary
-		want    string
+		want    refusal
 	}{
 		"another owner": {
-			service: newService("js", func(s *corev1.Service) { s.OwnerReferences[0].UID = "another" }), want: "the JobSet is not the controller of the Service js",
+			service: newService("js", func(s *corev1.Service) { s.OwnerReferences[0].UID = "another" }), want: serviceNotOwned("js"),
 		},
 		"another selector": {
-			service: newService("js", func(s *corev1.Service) { s.Spec.Selector["role"] = "leader" }), want: "the selector of the Service js was changed",
+			service: newService("js", func(s *corev1.Service) { s.Spec.Selector["role"] = "leader" }), want: selectorChanged("js"),
 		},
 		"another user": {
-			sets: []*jobsetv1alpha2.JobSet{newJobSet("other", "cluster", 1, shares)}, service: newService("js"), want: "other JobSets use the Service js too",
+			sets: []*jobsetv1alpha2.JobSet{newJobSet("other", "cluster", 1, shares)}, service: newService("js"), want: serviceShared("js"),
 		},
 		"a port of a name": {
 			service: newService("js", func(s *corev1.Service) {
 				s.Spec.Ports = []corev1.ServicePort{{Name: "web", Port: 80}}
 				s.Spec.Ports[0].TargetPort.Type, s.Spec.Ports[0].TargetPort.StrVal = 1, "http"
-			}), want: "the port web of the Service js is that of a name",
+			}), want: namedTargetPort("js", "web"),
 		},
 		"no names": {
 			service: newService("js"), canary: &Canary{Namespace: "system", Resolver: resolver(nil)},
-			want: "the canary record canary.jobset-apiserver-canary.system.svc does not resolve",
+			want: canaryNotResolved("the canary record canary.jobset-apiserver-canary.system.svc does not resolve"),
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				r := newRig(t, func(c *Config) { c.Canary, c.Mode = tc.canary, "controller" }, append(tc.sets, newJobSet("js", "", 1)), tc.service, podOf("js", 0, true))
+				r := newRig(t, func(c *Config) { c.Canary, c.Mode, c.Offer = tc.canary, "controller", &Offer{} }, append(tc.sets, newJobSet("js", "", 1)), tc.service, podOf("js", 0, true))
 				r.pass(2 * canaryTimeout)
-				want := "Warning ServiceEndpointsByCluster The controllers of the cluster write the addresses of the Service: " + tc.want
+				want := "Warning ServiceEndpointsByCluster The controllers of the cluster write the addresses of the Service: " + tc.want.message
 				if got := r.event(); got != want {
 					t.Errorf("event %q, want %q", got, want)
 				}
 				if got := r.event(); got != "" {
 					t.Errorf("another event: %q", got)
+				}
+				reason, message, known := r.c.Offer.Refusal(newJobSet("js", "", 1))
+				if got := (refusal{reason, message}); got != tc.want || !known {
+					t.Errorf("refusal %v, known: %t, want %v", got, known, tc.want)
 				}
 				if got := r.listed(); len(got) > 0 {
 					t.Errorf("addresses are %v", got)
@@ -88,7 +92,7 @@ func TestNoPermission(t *testing.T) {
 				return true, nil, err
 			})
 		}, one(newJobSet("js", "controller", 1)), newService("js"), podOf("js", 0, true))
-		want := "Warning ServiceEndpointsByCluster The controllers of the cluster write the addresses of the Service: the controller has no permission to watch EndpointSlices"
+		want := "Warning ServiceEndpointsByCluster The controllers of the cluster write the addresses of the Service: " + notPermitted().message
 		if got := r.event(); got != want {
 			t.Errorf("event %q, want %q", got, want)
 		}

@@ -4,14 +4,12 @@
 package endpoints
 
 import (
-	"fmt"
 	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/client-go/tools/cache"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
@@ -91,26 +89,6 @@ func takenOf(obj any) ([]string, error) {
 		}
 	}
 	return nil, nil
-}
-
-// refusal returns why we do not write the addresses of a Service; empty if we may.
-func (s *set) refusal(svc *corev1.Service) string {
-	own := len(svc.Spec.Selector) == 1
-	if switched(svc) {
-		own = len(svc.Spec.Selector) == 2
-	}
-	switch {
-	case !metav1.IsControlledBy(svc, s.GetObjectMeta()):
-		return fmt.Sprintf("the JobSet is not the controller of the Service %s", svc.Name)
-	case !own || svc.Spec.Selector[jobsetv1alpha2.JobSetNameKey] != s.name:
-		return fmt.Sprintf("the selector of the Service %s was changed", svc.Name)
-	}
-	for i := range svc.Spec.Ports {
-		if svc.Spec.Ports[i].TargetPort.Type != intstr.Int {
-			return fmt.Sprintf("the port %s of the Service %s is that of a name", svc.Spec.Ports[i].Name, svc.Name)
-		}
-	}
-	return ""
 }
 
 // transformSlice drops what no decision uses. Everything else is written back.

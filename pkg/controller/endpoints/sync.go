@@ -14,7 +14,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/children"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/endpoints/slices"
 )
 
@@ -46,8 +45,8 @@ type observed struct {
 	service     *corev1.Service
 	pods        []slices.Pod
 	verdict     verdict
-	// reason is why the cluster writes the addresses although the set asks us to.
-	reason string
+	// refusal is why the cluster writes the addresses although the set asks us to.
+	refusal refusal
 	// pace is what waited.
 	pace pace
 	now  time.Time
@@ -130,9 +129,10 @@ func (c *Controller) settle(ctx context.Context, obs *observed, view *view) (tim
 	case errors.Is(err, errNamespaceEnds):
 		return 0, nil
 	case err != nil && obs.verdict == byUs && refused(err):
-		obs.reason = "EndpointSlices of the controller are refused: " + children.RefusalOf(err).Message
+		obs.refusal = slicesRefused(err)
+		err = errors.Join(err, c.leave(ctx, obs)) // somebody must write the addresses
 		c.report(obs)
-		return 0, errors.Join(err, c.leave(ctx, obs)) // somebody must write the addresses
+		return 0, err
 	case err != nil:
 		return 0, err
 	case obs.verdict == byCluster:
@@ -155,7 +155,7 @@ func (c *Controller) withoutService(ctx context.Context, obs *observed) (time.Du
 
 // judge finds the Service of a set, and decides who is to write its addresses.
 func (c *Controller) judge(obs *observed, view *view) {
-	obs.verdict, obs.reason = c.asked(obs)
+	obs.verdict, obs.refusal = c.asked(obs)
 	obs.serviceName = c.serviceNameOf(obs)
 	obs.service = view.service(obs.key.Namespace, obs.serviceName)
 	switch {
@@ -167,36 +167,36 @@ func (c *Controller) judge(obs *observed, view *view) {
 	case obs.verdict == byCluster:
 		return
 	}
-	if reason := obs.set.refusal(obs.service); reason != "" {
-		obs.verdict, obs.reason = byCluster, reason
+	if why := obs.set.refusal(obs.service); why.reason != "" {
+		obs.verdict, obs.refusal = byCluster, why
 	}
 }
 
 // asked decides who is to write the addresses, whatever the Service.
-func (c *Controller) asked(obs *observed) (verdict, string) {
+func (c *Controller) asked(obs *observed) (verdict, refusal) {
 	s := obs.set
 	if s == nil || !c.asks(s) {
-		return byCluster, ""
+		return byCluster, refusal{}
 	}
 	if c.shares(s) {
-		return byCluster, "other JobSets use the Service " + s.service + " too"
+		return byCluster, serviceShared(s.service)
 	}
 	if c.slices.Refused() {
-		return byCluster, "the controller has no permission to watch EndpointSlices"
+		return byCluster, notPermitted()
 	}
 	if c.Canary == nil {
-		return byUs, ""
+		return byUs, refusal{}
 	}
 	switch resolves, reason := c.Canary.Resolves(); {
 	case resolves:
-		return byUs, ""
+		return byUs, refusal{}
 	case reason != "":
-		return byCluster, reason
+		return byCluster, canaryNotResolved(reason)
 	}
 	if len(obs.ours) > 0 {
-		return undecided, "" // a controller has just started, and an earlier one has taken the Service
+		return undecided, refusal{} // a controller has just started, and an earlier one has taken the Service
 	}
-	return byCluster, ""
+	return byCluster, refusal{}
 }
 
 // shares returns whether other sets use the Service of the set.

@@ -116,6 +116,9 @@ func New(config Config) (*Controller, error) {
 		Runner: children.NewSlowStart(maxParallel), Consistency: consistency.NewConsistencyStore(config.Clock, c.caches.versions()), Clock: config.Clock,
 	})
 	c.handleEvents()
+	if c.Endpoints != nil {
+		c.Endpoints.OnChange(c.queue.AddSoon)
+	}
 	return c, nil
 }
 

@@ -99,7 +99,7 @@ func (s *Syncer) observeOthers(obs *plan.Observed) (err error) {
 	if obs.ServiceExists, err = s.deps.Caches.HasService(cache.NewObjectName(js.Namespace, helper.ServiceName(js))); err != nil {
 		return err
 	}
-	obs.OwnEndpoints = !obs.ServiceExists && s.deps.Endpoints != nil && s.deps.Endpoints.Serves(js)
+	s.observeEndpoints(obs)
 	obs.Claims = sets.New[string]()
 	for _, claim := range helper.ClaimNames(js) {
 		name := cache.NewObjectName(js.Namespace, claim)
@@ -115,6 +115,17 @@ func (s *Syncer) observeOthers(obs *plan.Observed) (err error) {
 		return err
 	}
 	return s.observeInPlace(obs)
+}
+
+// observeEndpoints adds who writes the addresses of the Service.
+func (s *Syncer) observeEndpoints(obs *plan.Observed) {
+	if s.deps.Endpoints == nil {
+		return
+	}
+	obs.OwnEndpoints = !obs.ServiceExists && s.deps.Endpoints.Serves(obs.JobSet)
+	if reason, message, known := s.deps.Endpoints.Refusal(obs.JobSet); known {
+		obs.EndpointsRefusal = &plan.EndpointsRefusal{Reason: reason, Message: message}
+	}
 }
 
 // observeInPlace adds how far pods that restart where they are have come, and what failed in the first one.

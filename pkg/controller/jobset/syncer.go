@@ -61,6 +61,11 @@ type Caches interface {
 type Endpoints interface {
 	// Serves returns whether the Service of a set can be created so that the cluster does not write its addresses.
 	Serves(js *jobsetv1alpha2.JobSet) bool
+	// Refusal returns the reason for which the cluster writes the addresses of a set that asks otherwise, and a message that says what to do; both are empty if they
+	// are written as the set asks. It may not be known yet.
+	Refusal(js *jobsetv1alpha2.JobSet) (reason, message string, known bool)
+	// OnChange has changed called when the answer of Refusal has changed for a set.
+	OnChange(changed func(set cache.ObjectName))
 }
 
 // SyncerConfig is what a Syncer needs.

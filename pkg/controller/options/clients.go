@@ -42,7 +42,7 @@ func (o *Options) newClients() (clients, error) {
 	if err != nil {
 		return clients{}, err
 	}
-	c := clients{endpoints: &endpoints.Offer{}}
+	var c clients
 	if c.main, err = kubernetes.NewForConfig(config); err != nil {
 		return c, o.flagError("kubeconfig", "%w", err)
 	}

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
@@ -34,6 +35,18 @@ func notes(js *jobsetv1alpha2.JobSet) []string {
 			jobsetv1alpha2.ExclusiveKey, jobsetv1alpha2.NodeSelectorStrategyKey)}
 	}
 	return nil
+}
+
+// endpointsByCluster returns why jobset-controller does not write the addresses of the Service although the set asks it to.
+func endpointsByCluster(js *jobsetv1alpha2.JobSet) []string {
+	if js == nil {
+		return nil
+	}
+	c := meta.FindStatusCondition(js.Status.Conditions, jobsetv1alpha2.ServiceEndpointsByCluster)
+	if c == nil || c.Status != metav1.ConditionTrue {
+		return nil
+	}
+	return []string{"the controllers of the cluster, not jobset-controller, write the addresses of the Service: " + oneLine(c.Message)}
 }
 
 // hasRun returns whether Jobs of the set run or have ended.

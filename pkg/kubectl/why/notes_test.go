@@ -9,11 +9,35 @@ import (
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/cli"
 )
+
+func TestNoteOnEndpoints(t *testing.T) {
+	const want = "note: the controllers of the cluster, not jobset-controller, write the addresses of the Service: other JobSets use the Service js too; do it"
+	by := has(jobsetv1alpha2.ServiceEndpointsByCluster, "ServiceShared", "other JobSets use the Service js\ntoo; do it")
+	noMore := func(e *Evidence) {
+		by(e)
+		for i := range e.JobSet.Status.Conditions {
+			e.JobSet.Status.Conditions[i].Status = metav1.ConditionFalse
+		}
+	}
+	for name, tc := range map[string]struct {
+		evidence *Evidence
+		want     bool
+	}{"none": {healthy(), false}, "refused": {healthy(by), true}, "refused no more": {healthy(noMore), false}} {
+		var out bytes.Buffer
+		if err := render(&out, cli.JobSet, Diagnose(tc.evidence), cli.Terminal{}, time.Now()); err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(out.String(), want) != tc.want {
+			t.Errorf("%s: the note is wrong:\n%s", name, out.String())
+		}
+	}
+}
 
 func TestNoteOnExclusivePlacement(t *testing.T) {
 	exclusive := map[string]string{jobsetv1alpha2.ExclusiveKey: "rack"}

@@ -41,6 +41,9 @@ const (
 	// RestartRulesMissing is True while Jobs of a set that restarts in place lack restart rules that the set has for its containers, because
 	// kube-apiserver has left them out. Their pods are recreated when they fail. This condition is ours; upstream has none for it.
 	RestartRulesMissing = "RestartRulesMissing"
+	// ServiceEndpointsByCluster is True while the controllers of the cluster write the addresses of the headless Service although the set asks for
+	// those of ServiceEndpointsController. This condition is ours; upstream has none for it.
+	ServiceEndpointsByCluster = "ServiceEndpointsByCluster"
 )
 
 // ReasonRestoredFromBackup is the reason of Held while it is True: the store was restored from a backup, and what became of the set

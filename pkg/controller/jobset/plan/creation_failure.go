@@ -126,6 +126,7 @@ func (b *statusBuilder) endTroubles(reason, message string) {
 	b.endUnschedulable(reason, message)
 	b.endHold(reason, message)
 	b.endPlacement(reason, message)
+	b.endEndpoints(reason, message)
 }
 
 // nothingMissing reports whether a plan leaves nothing to create, now or once the Jobs of an earlier attempt are gone.

@@ -79,6 +79,7 @@ func childWrites(o Observed, kids children, st *statusBuilder) Plan {
 	st.setSuspended(kids, stillSuspended || inOrder == orderWaiting)
 	p.Problems = st.setInPlaceAttempts(kids)
 	st.noteReady()
+	st.setEndpoints()
 	st.setStartTime()
 	p.RequeueAfter = sooner(sooner(sooner(timeToDeadline(o, st.next.StartTime), st.setUnschedulable()), o.Moving.After), st.timeToForget(kids))
 	p.RequeueAfter = sooner(sooner(p.RequeueAfter, p.Groups.awaitGroups(o)), o.Located.After)

@@ -179,5 +179,7 @@ func withoutProgress(status *jobsetv1alpha2.JobSetStatus) *jobsetv1alpha2.JobSet
 			c.Reason, c.Message = "", ""
 		}
 	}
+	// Who writes addresses is worth no write of its own for a while: names resolve in any case.
+	meta.RemoveStatusCondition(&rest.Conditions, jobsetv1alpha2.ServiceEndpointsByCluster)
 	return rest
 }

@@ -55,6 +55,8 @@ type Observed struct {
 	ServiceExists bool
 	// OwnEndpoints means that the Service, if it is created, is created so that the cluster does not write its addresses, because this program does.
 	OwnEndpoints bool
+	// EndpointsRefusal is why the cluster writes the addresses of the Service although the set asks for those of this program; nil if that is not known.
+	EndpointsRefusal *EndpointsRefusal
 	// Claims are those of ClaimNames that exist.
 	Claims sets.Set[string]
 	// Restored means that the store was restored from a backup, and that no controller has written the status of the set since. Of such a
