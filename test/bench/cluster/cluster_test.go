@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -178,5 +179,21 @@ func TestControllerCallsAreCountedFromAnAuditLogOffset(t *testing.T) {
 	}
 	if d := cmp.Diff(Calls{"update jobsets/status": 2}, got); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
+	}
+	old := strings.TrimSuffix(c.auditLog(), ".log") + "-2026-11-23T18-47-52.757.log"
+	write(t, old, line(controllerUser, "create", "jobs", "")+line(controllerUser, "patch", "jobs", ""))
+	write(t, c.auditLog(), line(controllerUser, "create", "services", ""))
+	if got, err = c.asked(begin); err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(Calls{"patch jobs": 1, "create services": 1}, got); d != "" {
+		t.Errorf("after kube-apiserver has begun a new file (-want +got):\n%s", d)
+	}
+	begin, err = c.auditEnd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err = c.asked(begin); err != nil || len(got) != 0 {
+		t.Errorf("from the end on: %v, error %v", got, err)
 	}
 }

@@ -4,15 +4,8 @@
 package cluster
 
 import (
-	"bufio"
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"strconv"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -20,9 +13,6 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/component-base/metrics/testutil"
 )
-
-// controllerUser is who jobset-controller is for kube-apiserver.
-const controllerUser = "system:serviceaccount:jobset-system:jobset-controller-manager"
 
 // Calls are numbers of requests, by verb and resource.
 type Calls map[string]float64
@@ -126,59 +116,4 @@ func (c *Cluster) LiveHeap(ctx context.Context, program string) (float64, error)
 		return 0, fmt.Errorf("collecting the garbage of %s, which must run with --profiling: %w", program, err)
 	}
 	return c.Heap(ctx, program)
-}
-
-// auditEvent is what a line of the audit log says about a request.
-type auditEvent struct {
-	Verb string
-	User struct{ Username string }
-	Ref  struct{ Resource, Subresource string } `json:"objectRef"`
-}
-
-func (c *Cluster) auditLog() string { return filepath.Join(c.Dir, "logs", "kube-apiserver-audit.log") }
-
-// auditEnd is the size of the audit log of kube-apiserver, or -1 if it has none.
-func (c *Cluster) auditEnd() (int64, error) {
-	info, err := os.Stat(c.auditLog())
-	if errors.Is(err, fs.ErrNotExist) {
-		return -1, nil
-	}
-	if err != nil {
-		return 0, err
-	}
-	return info.Size(), nil
-}
-
-// asked returns the requests of jobset-controller that the audit log has from there on, those that keep its lease aside.
-func (c *Cluster) asked(from int64) (Calls, error) {
-	log, err := os.Open(c.auditLog())
-	if err != nil {
-		return nil, err
-	}
-	defer log.Close()
-	if _, err := log.Seek(from, io.SeekStart); err != nil {
-		return nil, err
-	}
-	calls := Calls{}
-	for lines := bufio.NewReader(log); ; {
-		line, err := lines.ReadBytes('\n')
-		if errors.Is(err, io.EOF) {
-			return calls, nil // what comes after the last line break is not written yet
-		}
-		if err != nil {
-			return nil, err
-		}
-		var event auditEvent
-		if err := json.Unmarshal(line, &event); err != nil {
-			return nil, fmt.Errorf("reading %s: %w", log.Name(), err)
-		}
-		resource := event.Ref.Resource
-		if event.User.Username != controllerUser || resource == "leases" || resource == "" {
-			continue
-		}
-		if event.Ref.Subresource != "" {
-			resource += "/" + event.Ref.Subresource
-		}
-		calls[event.Verb+" "+resource]++
-	}
 }

@@ -71,12 +71,8 @@ func (s *space) restartWithAgents(ctx context.Context, pods int) error {
 	if err != nil {
 		return err
 	}
-	after, err := s.Cluster.Memory()
-	if err != nil {
+	if err := s.addServerMemory(before, phase, "agent", pods); err != nil {
 		return err
-	}
-	for _, program := range []string{"kube-apiserver", "jobset-apiserver"} {
-		phase.Add("memory of "+program+" for each agent", report.UnitKiB, float64(after[program]-before[program])/float64(pods)/1024)
 	}
 	var noticed time.Duration
 	phase, err = s.measure(ctx, "restart in place", func(ctx context.Context) error {
@@ -96,6 +92,20 @@ func (s *space) restartWithAgents(ctx context.Context, pods int) error {
 	phase.Add("wall until the status lets pods restart", report.UnitSeconds, noticed.Seconds())
 	s.addPerPod(phase, pods)
 	return s.checkFirstCause(ctx, fleet.failing())
+}
+
+// addServerMemory adds the growth of resident memory of the API servers for each of n clients.
+func (r *runner) addServerMemory(before map[string]int64, to *report.Phase, client string, n int) error {
+	after, err := r.Cluster.Memory()
+	if err != nil {
+		return err
+	}
+	for _, program := range []string{"kube-apiserver", "jobset-apiserver"} {
+		if after[program] > 0 {
+			to.Add("memory of "+program+" for each "+client, report.UnitKiB, float64(after[program]-before[program])/float64(n)/1024)
+		}
+	}
+	return nil
 }
 
 // addPerPod adds the CPU time, and the writes, of each pod.

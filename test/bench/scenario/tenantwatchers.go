@@ -51,7 +51,7 @@ func (t *tenants) startWatchers(ctx context.Context, running *sync.WaitGroup) er
 	if err != nil {
 		return err
 	}
-	return t.addMemory(ctx, before, phase, "watcher", n)
+	return t.addServerMemory(before, phase, "watcher", n)
 }
 
 func (t *tenants) startWatcher(ctx context.Context, i int, running *sync.WaitGroup) error {
