@@ -102,6 +102,14 @@ var rendered = map[string]struct {
 		{server, container + "args.3", "--v=4"}, {server, container + "args.7", "--audit-log-path=-"},
 		{controller, container + "args.4", "--v=0"}, {controller, container + "args.5", "--kube-api-qps=50"},
 	}},
+	"addresses of Services": {values: "controller: {serviceEndpoints: {mode: controller, canary: false}, extraArgs: [--kube-api-qps=50]}", wants: []want{
+		{controller, container + "args.5", "--service-endpoints=controller"}, {controller, container + "args.6", "--service-endpoints-canary=false"},
+		{controller, container + "args.7", "--kube-api-qps=50"},
+	}},
+	"addresses of Services, checked": {values: "controller: {serviceEndpoints: {mode: controller}}", wants: []want{
+		{controller, container + "args.5", "--service-endpoints=controller"}, {controller, container + "args.6", "none"},
+	}},
+	"addresses of Services by the cluster": {values: "controller: {serviceEndpoints: {mode: cluster}}", wants: []want{{controller, container + "args.5", "none"}}},
 	"memory": {values: "{apiserver: {resources: {limits: {memory: 512Mi}}}, controller: {resources: {limits: null}}}", wants: []want{
 		{server, container + "env.0.value", "460MiB"}, {controller, container + "env", "none"}, {server, container + "resources.requests.cpu", "100m"},
 	}},
