@@ -111,15 +111,20 @@ in_place() {
 
 # ten_thousand: one run of each, because a set of 10,000 Jobs takes an hour.
 ten_thousand() {
-  local output=${BENCH_OUTPUT:-${root}/_output/bench-ten-thousand} scenario
+  local output=${BENCH_OUTPUT:-${root}/_output/bench-ten-thousand} scenario failed=()
   rm -rf "${output}"
+  trap 'exit 130' INT TERM # an interrupt is not the failure of one scenario
   for scenario in growth many rate; do
     # A node has room for 250 pods.
     CLUSTER_NODES=${CLUSTER_NODES:-50} bench "${scenario}" --output "${output}" --keep --runs 1 \
-      --variant endpoints:jobset-apiserver.io/service-endpoints=controller "$@"
+      --variant endpoints:jobset-apiserver.io/service-endpoints=controller "$@" || failed+=("${scenario}")
   done
   bin/jobset-bench report --output "${output}"
   echo "results: ${output}" >&2
+  if ((${#failed[@]} > 0)); then
+    echo "error: these scenarios failed, and have the results of what was measured before: ${failed[*]}" >&2
+    return 1
+  fi
 }
 
 what=${1:-}

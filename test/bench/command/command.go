@@ -125,7 +125,7 @@ func (o *options) run(ctx context.Context, log io.Writer) error {
 	return o.runAll(ctx, env, scenario.WithVariants(chosen, o.variants))
 }
 
-// runAll saves the results after each scenario, so that what goes wrong later loses nothing.
+// runAll saves the results after each scenario, and what was measured before a failure, so that what goes wrong later loses nothing.
 func (o *options) runAll(ctx context.Context, env *scenario.Env, chosen []scenario.Scenario) error {
 	results := map[string]*report.Scenario{}
 	runs := func(s scenario.Scenario, n int) error {
@@ -138,10 +138,7 @@ func (o *options) runAll(ctx context.Context, env *scenario.Env, chosen []scenar
 			}
 			results[s.Name] = result
 		}
-		if err := s.Run(ctx, &once, results[s.Name]); err != nil {
-			return err
-		}
-		return results[s.Name].Save(o.output)
+		return save(o.output, results[s.Name], s.Run(ctx, &once, results[s.Name]))
 	}
 	for round := range o.rounds {
 		for _, s := range scenario.Turns(chosen, round) {
@@ -161,6 +158,14 @@ func (o *options) runAll(ctx context.Context, env *scenario.Env, chosen []scenar
 		}
 	}
 	return nil
+}
+
+// save writes what was measured, also before a failure, which it returns. Nothing is written if nothing was measured, so that earlier results stay.
+func save(dir string, result *report.Scenario, failure error) error {
+	if failure != nil && len(result.Phases) == 0 {
+		return failure
+	}
+	return errors.Join(failure, result.Save(dir))
 }
 
 // printComparison writes the table of sets beside bare Jobs.

@@ -4,12 +4,14 @@
 package command
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/pflag"
 
+	"github.com/jobset-apiserver/jobset-apiserver/test/bench/report"
 	"github.com/jobset-apiserver/jobset-apiserver/test/bench/scenario"
 )
 
@@ -89,6 +91,38 @@ func TestVariantsHaveAnnotations(t *testing.T) {
 func TestComparisonIsOfScenariosThatTakeTurns(t *testing.T) {
 	if d := cmp.Diff([]string{"floor", "labeled-jobs", "big", "run"}, turns()); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
+	}
+}
+
+func TestResultsAreSavedBeforeAFailure(t *testing.T) {
+	failure := errors.New("no answer within 10m0s")
+	partly := &report.Scenario{Name: "growth"}
+	partly.Phase("400: start").Add("wall", report.UnitSeconds, 8)
+	for name, tc := range map[string]struct {
+		result  *report.Scenario
+		failure error
+		want    string
+	}{
+		"all was measured":     {partly, nil, "growth"},
+		"a part was measured":  {partly, failure, "growth"},
+		"nothing was measured": {&report.Scenario{Name: "growth"}, failure, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			if err := save(dir, tc.result, tc.failure); !errors.Is(err, tc.failure) {
+				t.Errorf("error %v, want %v", err, tc.failure)
+			}
+			saved, err := report.Load(dir)
+			if tc.want == "" {
+				if err == nil {
+					t.Errorf("%d results were saved", len(saved))
+				}
+				return
+			}
+			if err != nil || len(saved) != 1 || saved[0].Name != tc.want {
+				t.Errorf("saved %v, error %v", saved, err)
+			}
+		})
 	}
 }
 
