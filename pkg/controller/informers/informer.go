@@ -213,15 +213,28 @@ func (w *sharedWatch) split(obj any) (any, error) {
 	}
 	all := &parted{namespace: accessor.GetNamespace(), name: accessor.GetName(), parts: make([]any, len(w.informers))}
 	all.version, _ = strconv.ParseUint(accessor.GetResourceVersion(), 10, 64) // a version that is not well-formed counts as absent
-	for n, i := range w.informers {
-		if _, carried := accessor.GetLabels()[i.Label]; !carried && i.Label != "" || i.Only != nil && !i.Only(object) {
-			continue
+	var needed []*Informer
+	for _, i := range w.informers {
+		if i.needs(object, accessor.GetLabels()) {
+			needed = append(needed, i)
 		}
-		if all.parts[n], err = i.Transform(object.DeepCopyObject()); err != nil {
+	}
+	for n, i := range needed {
+		own := object
+		if n < len(needed)-1 { // the last one may have the object itself
+			own = object.DeepCopyObject()
+		}
+		if all.parts[i.number], err = i.Transform(own); err != nil {
 			return nil, err
 		}
 	}
 	return all, nil
+}
+
+// needs returns whether the kind needs the object.
+func (i *Informer) needs(object runtime.Object, labels map[string]string) bool {
+	_, carried := labels[i.Label]
+	return (carried || i.Label == "") && (i.Only == nil || i.Only(object))
 }
 
 // logWatchError replaces the library's handler, which logs an outage of a server as an error of this program.
