@@ -125,6 +125,25 @@ func TestServicesGivenBack(t *testing.T) {
 	}
 }
 
+// TestServiceOfAnEarlierController serves a Service that an earlier controller has created and no slice yet, until it is known that names do not resolve.
+func TestServiceOfAnEarlierController(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		canary := &Canary{Namespace: "system", Resolver: resolver(nil)}
+		r := newRig(t, func(c *Config) { c.Canary = canary }, one(newJobSet("js", "controller", 1)), newService("js", taken), podOf("js", 0, true))
+		r.pass(time.Second)
+		if got := r.listed(); len(got) != 1 {
+			t.Errorf("addresses are %v, want one", got)
+		}
+		if all := strings.Join(r.writes(), " "); strings.Contains(all, patchLeave) {
+			t.Errorf("the Service is given back before the record was looked up: %s", all)
+		}
+		r.pass(canaryTimeout + time.Second)
+		if all := strings.Join(r.writes(), " "); !strings.Contains(all, patchLeave) {
+			t.Errorf("the Service stays in our hands although the record does not resolve: %s", all)
+		}
+	})
+}
+
 // TestServicesSharedLater gives a Service back when another set begins to use it.
 func TestServicesSharedLater(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -193,7 +193,7 @@ func (c *Controller) asked(obs *observed) (verdict, refusal) {
 	case reason != "":
 		return byCluster, canaryNotResolved(reason)
 	}
-	if len(obs.ours) > 0 {
+	if len(obs.ours)+len(c.taken(obs.key)) > 0 {
 		return undecided, refusal{} // a controller has just started, and an earlier one has taken the Service
 	}
 	return byCluster, refusal{}
