@@ -26,7 +26,7 @@ type lister interface {
 	GetList(ctx context.Context, key string, opts storage.ListOptions, list runtime.Object) error
 }
 
-// initial is a watch cache whose watches that begin with all objects (WatchList) share work. The watch cache copies each object for each
+// initial is a watch cache whose watches that begin with all objects share work: those that ask for initial events (WatchList), and those of no version. The watch cache copies each object for each
 // watcher, and each watcher encodes the copy; with informers of many clients that connect at the same time, after an update of the server for
 // example, that is most of what the server does. Here the objects come from a list, which copies nothing, and watchers
 // that are served at about the same time share what is encoded. The watch continues from the version of the list.
@@ -39,7 +39,8 @@ type initial struct {
 
 // Watch implements storage.Interface.
 func (s *initial) Watch(ctx context.Context, key string, opts storage.ListOptions) (watch.Interface, error) {
-	if !ptr.Deref(opts.SendInitialEvents, false) || !opts.Recursive || !opts.Predicate.AllowWatchBookmarks || !s.cache.Ready() {
+	marked := ptr.Deref(opts.SendInitialEvents, false) && opts.Predicate.AllowWatchBookmarks
+	if !marked && !ofNoVersion(opts) || !opts.Recursive || !s.cache.Ready() {
 		return s.Interface.Watch(ctx, key, opts)
 	}
 	events, version, err := s.events(ctx, key, opts)
@@ -56,9 +57,19 @@ func (s *initial) Watch(ctx context.Context, key string, opts storage.ListOption
 	return w, nil
 }
 
-// events returns an event for each object, and one that says that these were all; and the version that they show.
+// ofNoVersion returns whether a watch begins with the objects that the watch cache has, without a mark after the last of them. That is how clients watch that
+// have listed nothing.
+func ofNoVersion(opts storage.ListOptions) bool {
+	return opts.SendInitialEvents == nil && (opts.ResourceVersion == "" || opts.ResourceVersion == "0")
+}
+
+// events returns an event for each object, and one that says that these were all, if the watch asks for it; and the version that they show.
 func (s *initial) events(ctx context.Context, key string, opts storage.ListOptions) (events []watch.Event, version string, err error) {
-	if opts.ResourceVersion == "" {
+	unmarked := ofNoVersion(opts)
+	switch {
+	case unmarked:
+		opts.ResourceVersion = "0"
+	case opts.ResourceVersion == "":
 		current, err := s.GetCurrentResourceVersion(ctx)
 		if err != nil {
 			return nil, "", err
@@ -84,8 +95,8 @@ func (s *initial) events(ctx context.Context, key string, opts storage.ListOptio
 		events = append(events, watch.Event{Type: watch.Added, Object: &shared{object: object, encodings: s.encodings}})
 		return nil
 	})
-	if err != nil {
-		return nil, "", err
+	if err != nil || unmarked {
+		return events, of.GetResourceVersion(), err
 	}
 	end, err := s.bookmark(of.GetResourceVersion())
 	return append(events, end), of.GetResourceVersion(), err

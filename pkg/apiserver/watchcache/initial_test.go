@@ -80,17 +80,24 @@ func TestInitialEventsAreThoseOfTheWatchCache(t *testing.T) {
 	inner := store.(*present).Interface.(*initial).Interface
 	selected := everything("")
 	selected.Predicate.Label = labels.SelectorFromSet(labels.Set{"third": "true"})
+	unmarked, anyVersion := everything(""), everything("0")
+	for _, opts := range []*storage.ListOptions{&unmarked, &anyVersion} {
+		opts.SendInitialEvents, opts.ResourceVersionMatch, opts.Predicate.AllowWatchBookmarks = nil, "", false
+	}
 	for name, tc := range map[string]struct {
 		key  string
 		opts storage.ListOptions
 		want int
 	}{
-		"all":                {"/jobsets/", everything(""), sets},
-		"any version":        {"/jobsets/", everything("0"), sets},
-		"this version":       {"/jobsets/", everything(strconv.FormatUint(now, 10)), sets},
-		"one namespace":      {"/jobsets/ns-1/", everything(""), 3},
-		"an empty namespace": {"/jobsets/ns-2/", everything(""), 0},
-		"a selector":         {"/jobsets/", selected, 3},
+		"no version":                {"/jobsets/", unmarked, sets},
+		"no version, one namespace": {"/jobsets/ns-1/", unmarked, 3},
+		"version 0":                 {"/jobsets/", anyVersion, sets},
+		"all":                       {"/jobsets/", everything(""), sets},
+		"any version":               {"/jobsets/", everything("0"), sets},
+		"this version":              {"/jobsets/", everything(strconv.FormatUint(now, 10)), sets},
+		"one namespace":             {"/jobsets/ns-1/", everything(""), 3},
+		"an empty namespace":        {"/jobsets/ns-2/", everything(""), 0},
+		"a selector":                {"/jobsets/", selected, 3},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := store.Watch(t.Context(), tc.key, tc.opts)
@@ -106,7 +113,11 @@ func TestInitialEventsAreThoseOfTheWatchCache(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer want.Stop()
-			if diff := cmp.Diff(next(t, want, tc.want+1), next(t, got, tc.want+1)); diff != "" {
+			n := tc.want
+			if tc.opts.SendInitialEvents != nil {
+				n++ // the mark
+			}
+			if diff := cmp.Diff(next(t, want, n), next(t, got, n)); diff != "" {
 				t.Errorf("events (-want +got):\n%s", diff)
 			}
 			if tc.want == 0 {
@@ -134,6 +145,11 @@ func TestOtherWatchesBeginInTheWatchCache(t *testing.T) {
 	fill(t, store, 2)
 	one, silent, old := everything(""), everything(""), everything("")
 	one.Recursive, silent.Predicate.AllowWatchBookmarks, old.SendInitialEvents = false, false, nil
+	now, err := store.GetCurrentResourceVersion(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	old.ResourceVersion, old.ResourceVersionMatch = strconv.FormatUint(now, 10), ""
 	future := everything("1000000")
 	for name, tc := range map[string]struct {
 		key  string
