@@ -111,7 +111,7 @@ func (t *tenants) create(ctx context.Context, before map[string]int64) error {
 		return err
 	}
 	addEach(phase, "set", n)
-	t.deliveries.addTo(phase)
+	t.deliveries.addTo(phase, t.Sizes.ManyWatchers)
 	return t.addMemory(ctx, before, phase, "set", n)
 }
 
