@@ -17,8 +17,6 @@ const (
 	intervalPerPod, minInterval, maxInterval = 2 * time.Millisecond, 100 * time.Millisecond, time.Second
 	// settle is how long addresses that must go wait, and settleAtEnd so while the garbage collector is about to delete them with the set.
 	settle, settleAtEnd = time.Second, 10 * time.Second
-	// markAfter is how long a Service that was created in our hands waits for the first address. Then it gets an empty slice.
-	markAfter = 5 * time.Second
 	// resync is after which time a set is looked at if nothing waits.
 	resync = 10 * time.Minute
 )
@@ -41,8 +39,6 @@ type pace struct {
 	added, outdated time.Time
 	// firstAt is since when the address of the pod waits that others look for before all; zero if it does not.
 	firstAt time.Time
-	// markAt is when an empty slice is due; zero if none is.
-	markAt time.Time
 	// looked is when the set was last looked at; zero if it is to be looked at at once.
 	looked time.Time
 	// wrote is when slices were last written.
@@ -56,8 +52,6 @@ func (p *pace) wait(now time.Time, of situation) time.Duration {
 		return 0
 	case !p.added.IsZero() || !p.outdated.IsZero():
 		return p.due(of).Sub(now)
-	case !p.markAt.IsZero():
-		return p.markAt.Sub(now)
 	}
 	return p.looked.Add(resync).Sub(now)
 }
@@ -134,15 +128,10 @@ func (p *paces) begin(key cache.ObjectName, now time.Time, in situation) (was pa
 		was = *of
 		if wait = of.wait(now, in); in.force || wait <= 0 {
 			wait = 0
-			of.added, of.outdated, of.firstAt, of.markAt, of.looked = time.Time{}, time.Time{}, time.Time{}, time.Time{}, now
+			of.added, of.outdated, of.firstAt, of.looked = time.Time{}, time.Time{}, time.Time{}, now
 		}
 	})
 	return was, wait
-}
-
-// mark notes when an empty slice is due.
-func (p *paces) mark(key cache.ObjectName, at time.Time) {
-	p.change(key, func(of *pace) { of.markAt = at })
 }
 
 // again has the set looked at once more at once.

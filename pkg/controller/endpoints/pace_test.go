@@ -36,7 +36,6 @@ func TestPace(t *testing.T) {
 		"an address that must go, after a new one":               {pace{looked: looked, pods: 10, listed: 5, added: before(minGather / 2), outdated: now}, situation{pods: 10}, minGather / 2},
 		"the last address, beside one that must go":              {pace{looked: looked, pods: 400, listed: 400, added: now, outdated: now}, situation{pods: 400}, 0},
 		"an address that must go, shortly after a write":         {pace{looked: looked, pods: 10, listed: 10, outdated: before(settle / 2), wrote: now}, situation{pods: 10}, settle / 2},
-		"a Service that waits for the first address":             {pace{looked: looked, markAt: now.Add(markAfter)}, situation{pods: 10}, markAfter},
 		"a set to be looked at again at once":                    {pace{looked: never, pods: 10, listed: 10, wrote: now}, situation{pods: 10}, 0},
 	} {
 		if got := tc.pace.wait(now, tc.of); got != tc.want {

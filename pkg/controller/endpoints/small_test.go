@@ -116,20 +116,45 @@ func TestDeletionThatTakesLong(t *testing.T) {
 	})
 }
 
-// TestServiceWithoutAddresses gets an empty slice once it has waited for the first address, by which others see that it is in our hands.
+// TestServiceWithoutAddresses is that of a suspended set: there is nothing to write before the first address.
 func TestServiceWithoutAddresses(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, nil, one(newJobSet("js", "controller", 4)))
-		r.createService("js")
-		r.pass(time.Second)
-		r.updateSet(newJobSet("js", "controller", 5), "2") // looked at once more
-		r.pass(markAfter - 1500*time.Millisecond)
-		if writes := r.writes(); len(writes) > 0 {
-			t.Errorf("writes are %v, want none yet", writes)
+	// inWords replaces the patch of a Service.
+	inWords := func(writes []string) (words []string) {
+		for _, write := range writes {
+			if strings.Contains(write, "selector") {
+				write = "take"
+			}
+			words = append(words, write)
 		}
-		r.pass(time.Minute)
-		if diff := cmp.Diff([]string{"create 0"}, r.writes()); diff != "" {
-			t.Errorf("writes (-want +got):\n%s", diff)
-		}
-	})
+		return words
+	}
+	for name, tc := range map[string]struct {
+		service []func(*corev1.Service)
+		// stored means that slices of another set are there.
+		stored      bool
+		bare, first []string
+	}{
+		"in our hands":                      {service: []func(*corev1.Service){taken}, first: []string{"create 1"}},
+		"not in our hands":                  {first: []string{"create 1", "take"}},
+		"when slices are known to be taken": {stored: true, bare: []string{"take"}, first: []string{"create 1"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newRig(t, nil, one(newJobSet("js", "controller", 4)), newService("js", tc.service...))
+				if tc.stored {
+					r.c.accepted.Store(true)
+					r.updateSet(newJobSet("js", "controller", 5), "2")
+				}
+				r.pass(time.Hour)
+				if diff := cmp.Diff(tc.bare, inWords(r.writes())); diff != "" {
+					t.Errorf("writes without addresses (-want +got):\n%s", diff)
+				}
+				r.create(podOf("js", 0, true))
+				r.pass(time.Minute)
+				if diff := cmp.Diff(tc.first, inWords(r.writes())); diff != "" {
+					t.Errorf("writes for the first address (-want +got):\n%s", diff)
+				}
+			})
+		})
+	}
 }

@@ -4,7 +4,6 @@
 package endpoints
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -61,9 +60,9 @@ func (o *observed) situation() situation {
 	return in
 }
 
-// bare returns whether the Service was created in our hands, and there is no address yet.
+// bare returns whether there is no address yet, and never was, as in a set that is suspended. Then there is nothing to write.
 func (o *observed) bare() bool {
-	return o.verdict == byUs && o.service != nil && switched(o.service) && len(o.ours) == 0 && len(o.pods) == 0
+	return o.verdict == byUs && o.service != nil && len(o.ours) == 0 && len(o.pods) == 0
 }
 
 func (c *Controller) sync(ctx context.Context, key cache.ObjectName) (time.Duration, error) {
@@ -94,10 +93,6 @@ func (c *Controller) sync(ctx context.Context, key cache.ObjectName) (time.Durat
 	}
 	// What comes after this is noted for the next look.
 	obs.pace, obs.pods = was, view.podsOf(key, obs.serviceName)
-	if markAt := cmp.Or(was.markAt, obs.now.Add(markAfter)); obs.bare() && obs.now.Before(markAt) {
-		view.paces.mark(key, markAt)
-		return markAt.Sub(obs.now), nil
-	}
 	after, err := c.settle(ctx, obs, view)
 	if err != nil {
 		view.paces.again(key)
@@ -118,8 +113,14 @@ func (c *Controller) settle(ctx context.Context, obs *observed, view *view) (tim
 	c.memory.saw(obs.key, obs.ours)
 	end := c.memory.writing(obs.key)
 	defer func() { end(c.ours(obs.key), func() { c.lookAt(obs.key) }) }()
-	if obs.service == nil {
+	switch {
+	case obs.service == nil:
 		return c.withoutService(ctx, obs)
+	case !obs.bare():
+	case switched(obs.service) || !c.accepted.Load():
+		return resync, nil // the first address is what brings us back
+	default:
+		return 0, c.take(ctx, obs)
 	}
 	wrote, err := c.write(ctx, obs)
 	if wrote {
