@@ -116,12 +116,14 @@ func (c *Controller) settle(ctx context.Context, obs *observed, view *view) (tim
 	switch {
 	case obs.service == nil:
 		return c.withoutService(ctx, obs)
-	case !obs.bare():
-	case switched(obs.service) || !c.accepted.Load():
-		return resync, nil // the first address is what brings us back
-	default:
-		return 0, c.take(ctx, obs)
+	case obs.bare():
+		return c.withoutAddresses(ctx, obs)
 	}
+	return c.writeAll(ctx, obs, view)
+}
+
+// writeAll writes the slices, and then the Service if it is to change hands.
+func (c *Controller) writeAll(ctx context.Context, obs *observed, view *view) (time.Duration, error) {
 	wrote, err := c.write(ctx, obs)
 	if wrote {
 		view.paces.wrote(obs.key, c.Clock.Now())
@@ -144,6 +146,14 @@ func (c *Controller) settle(ctx context.Context, obs *observed, view *view) (tim
 		return 0, c.take(ctx, obs)
 	}
 	return resync, nil
+}
+
+// withoutAddresses takes the Service before the cluster has anything to write, if slices of ours are known to be stored. The first address brings us back.
+func (c *Controller) withoutAddresses(ctx context.Context, obs *observed) (time.Duration, error) {
+	if switched(obs.service) || !c.accepted.Load() {
+		return resync, nil
+	}
+	return 0, c.take(ctx, obs)
 }
 
 // withoutService deletes slices that nobody needs any more.
