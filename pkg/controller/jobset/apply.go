@@ -41,7 +41,7 @@ func (s *Syncer) Apply(ctx context.Context, obs *plan.Observed, p plan.Plan) (pl
 	slices.SortFunc(run.results.RefusedResources, func(a, b plan.RefusedPatch) int { return cmp.Compare(a.Job, b.Job) })
 	slices.Sort(run.results.ClaimErrors)
 	run.results.Interrupted = ctx.Err() != nil
-	s.backlogs.note(cache.MetaObjectToName(obs.JobSet), p.Backlog-len(p.CreateJobs), run.created())
+	s.backlogs.note(cache.MetaObjectToName(obs.JobSet), p.Backlog, run.created()+min(run.resumed, p.Resumed), p.Held)
 	return run.results, children.FirstErrors(errs...)
 }
 
@@ -81,6 +81,8 @@ type applier struct {
 
 	mu      sync.Mutex
 	results plan.Results
+	// resumed is how many Jobs were resumed.
+	resumed int
 }
 
 // note adds to the results.

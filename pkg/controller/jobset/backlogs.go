@@ -24,8 +24,8 @@ const (
 	leastBacklogs = 10
 	// minBacklog is how many Jobs of one set may wait even then. A set with no more Jobs than that never waits for other sets.
 	minBacklog = 10
-	// paceEvery is how long the Job controller is watched before the bound changes. The bound is what the Job controller takes
-	// care of in this time, and half as many, so that it is never idle and others wait little longer than that.
+	// paceEvery is how long the Job controller is watched before the bound changes. The bound is what it takes care of in this time. A Job of
+	// another set waits that long twice: before its pods are created, and, once they are ready, before it shows them.
 	paceEvery = time.Second
 )
 
@@ -39,11 +39,11 @@ type backlogs struct {
 
 	mu   sync.Mutex
 	sets map[cache.ObjectName]setBacklog
-	// reserved and waiting are the sums for all sets.
-	reserved, waiting int
+	// reserved and waiting are the sums for all sets, and held is the number of those that are.
+	reserved, waiting, held int
 	// window is how many may wait in all.
 	window int
-	// taken is how many Jobs were taken care of since a time, since when as many have waited as may; zero if they do not.
+	// taken is how many Jobs were taken care of since a time, since when more would have waited if they might; zero if not.
 	taken int
 	since time.Time
 }
@@ -54,6 +54,10 @@ type setBacklog struct {
 	reserved int
 	// waiting is how many did after the last decision.
 	waiting int
+	// since is when one of them was taken care of last, or another one came; zero if none waits.
+	since time.Time
+	// held means that more would wait if they might.
+	held bool
 }
 
 func newBacklogs(clock children.Clock) *backlogs {
@@ -61,8 +65,8 @@ func newBacklogs(clock children.Clock) *backlogs {
 }
 
 // reserve returns how many Jobs of a set may wait, and counts them until the decision is known. Other sets may be decided about
-// at the same time.
-func (b *backlogs) reserve(key cache.ObjectName, js *jobsetv1alpha2.JobSet) int {
+// at the same time. It also returns whether none of those that wait has been taken care of for long.
+func (b *backlogs) reserve(key cache.ObjectName, js *jobsetv1alpha2.JobSet) (limit int, stalled bool) {
 	jobs := 0
 	for i := range js.Spec.ReplicatedJobs {
 		jobs += int(helper.Replicas(&js.Spec.ReplicatedJobs[i]))
@@ -70,17 +74,28 @@ func (b *backlogs) reserve(key cache.ObjectName, js *jobsetv1alpha2.JobSet) int 
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	last := b.sets[key]
-	limit := min(plan.MaxBacklog, max(minBacklog, b.window-(b.reserved-last.reserved)))
-	b.set(key, setBacklog{reserved: min(limit, jobs), waiting: last.waiting})
-	return limit
+	limit = min(plan.MaxBacklog, max(minBacklog, b.window-(b.reserved-last.reserved)))
+	next := last
+	next.reserved = min(limit, jobs)
+	b.set(key, next)
+	return limit, last.waiting > 0 && b.clock.Now().Sub(last.since) >= plan.BacklogPatience
 }
 
-// note replaces what is known about a set: how many of its Jobs were seen to wait, and how many were created then.
-func (b *backlogs) note(key cache.ObjectName, waiting, created int) {
+// note replaces what is known about a set: how many of its Jobs were seen to wait, how many were created or resumed then, and whether more
+// would have been.
+func (b *backlogs) note(key cache.ObjectName, waiting, started int, held bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.taken += max(0, b.sets[key].waiting-waiting)
-	b.set(key, setBacklog{reserved: waiting + created, waiting: waiting + created})
+	last := b.sets[key]
+	b.taken += max(0, last.waiting-waiting)
+	next := setBacklog{reserved: waiting + started, waiting: waiting + started, since: last.since, held: held}
+	if waiting < last.waiting || started > 0 || last.since.IsZero() {
+		next.since = b.clock.Now()
+	}
+	if next.waiting == 0 {
+		next.since = time.Time{}
+	}
+	b.set(key, next)
 	b.pace()
 }
 
@@ -91,11 +106,12 @@ func (b *backlogs) forget(key cache.ObjectName) {
 	b.set(key, setBacklog{})
 }
 
-// pace changes the bound, by half or double at most, if as many Jobs have waited for some time as may: how many were taken care of is the pace
-// of the Job controller then, and not of those who create Jobs.
+// pace changes the bound, by half or double at most, if more Jobs would have waited for some time if they might: how many were taken care of is
+// the pace of the Job controller then, and not of those who create Jobs. Fewer wait than may while other sets are decided about; far fewer
+// if Jobs are refused.
 func (b *backlogs) pace() {
 	now := b.clock.Now()
-	if full := b.waiting >= b.window; !full || b.since.IsZero() {
+	if full := b.held > 0 && b.waiting >= b.window/2; !full || b.since.IsZero() {
 		b.taken, b.since = 0, time.Time{}
 		if full {
 			b.since = now
@@ -105,7 +121,7 @@ func (b *backlogs) pace() {
 	if now.Sub(b.since) < paceEvery {
 		return
 	}
-	next := min(max(b.taken*3/2, b.window/2), 2*b.window)
+	next := min(max(b.taken, b.window/2), 2*b.window)
 	b.window = min(max(next, leastBacklogs), maxBacklogs)
 	b.taken, b.since = 0, now
 }
@@ -114,7 +130,15 @@ func (b *backlogs) set(key cache.ObjectName, next setBacklog) {
 	last := b.sets[key]
 	b.reserved += next.reserved - last.reserved
 	b.waiting += next.waiting - last.waiting
+	b.held += count(next.held) - count(last.held)
 	if b.sets[key] = next; next == (setBacklog{}) {
 		delete(b.sets, key)
 	}
+}
+
+func count(yes bool) int {
+	if yes {
+		return 1
+	}
+	return 0
 }

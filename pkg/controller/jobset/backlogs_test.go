@@ -33,7 +33,7 @@ func TestBacklogsOfAllSetsAreBounded(t *testing.T) {
 	key := func(i int) cache.ObjectName { return cache.NewObjectName("ns", fmt.Sprint(i)) }
 	want := func(i int, jobs int32, limit int) {
 		t.Helper()
-		if got := b.reserve(key(i), setWithJobs(jobs)); got != limit {
+		if got, _ := b.reserve(key(i), setWithJobs(jobs)); got != limit {
 			t.Errorf("%d Jobs of set %d may wait, want %d", got, i, limit)
 		}
 	}
@@ -45,22 +45,22 @@ func TestBacklogsOfAllSetsAreBounded(t *testing.T) {
 	want(80, 4, minBacklog) // a small set does not wait for the large ones
 	want(0, 1000, minBacklog)
 
-	b.note(key(1), 0, 0)
+	b.note(key(1), 0, 0, false)
 	want(0, 1000, maxBacklogs-78*minBacklog-4) // what the reservations of the others leave
 	for i := 2; i <= 80; i++ {
-		b.note(key(i), 1, 1)
+		b.note(key(i), 1, 1, false)
 	}
 	want(0, 1000, plan.MaxBacklog)
 	want(1, 1000, maxBacklogs-plan.MaxBacklog-79*2)
 	for i := range 81 {
-		b.note(key(i), 0, 0)
+		b.note(key(i), 0, 0, false)
 	}
-	if b.reserved+b.waiting != 0 || len(b.sets) != 0 {
+	if b.reserved+b.waiting+b.held != 0 || len(b.sets) != 0 {
 		t.Errorf("%d Jobs of %d sets count as waiting although all have been taken care of", b.waiting, len(b.sets))
 	}
-	b.note(key(0), 0, 5)
+	b.note(key(0), 0, 5, true)
 	b.forget(key(0))
-	if b.reserved+b.waiting != 0 || len(b.sets) != 0 {
+	if b.reserved+b.waiting+b.held != 0 || len(b.sets) != 0 {
 		t.Errorf("%d Jobs of %d sets count as waiting although the set is gone", b.waiting, len(b.sets))
 	}
 }
@@ -71,7 +71,7 @@ func TestBacklogOfSmallSetReservesItsJobsOnly(t *testing.T) {
 	for i := range 100 {
 		b.reserve(cache.NewObjectName("small", fmt.Sprint(i)), setWithJobs(4))
 	}
-	if got := b.reserve(cache.NewObjectName("ns", "large"), setWithJobs(1000)); got != plan.MaxBacklog {
+	if got, _ := b.reserve(cache.NewObjectName("ns", "large"), setWithJobs(1000)); got != plan.MaxBacklog {
 		t.Errorf("%d Jobs may wait, want %d", got, plan.MaxBacklog)
 	}
 }
@@ -86,22 +86,25 @@ func TestBacklogsFollowThePaceOfTheJobController(t *testing.T) {
 		mostSeconds float64
 	}{
 		"slow":                  {5, 2},
-		"twice as fast":         {10, 2},
-		"many":                  {80, 2},
+		"twice as fast":         {10, 1.2},
+		"many":                  {80, 1.2},
 		"more than the maximum": {2000, 1},
 		"none":                  {0, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			clock := clocktesting.NewFakePassiveClock(time.Now())
-			b, key := newBacklogs(clock), cache.NewObjectName("ns", "large")
+			b, key, small := newBacklogs(clock), cache.NewObjectName("ns", "large"), cache.NewObjectName("ns", "small")
 			set := setWithJobs(100_000)
 			waiting, taken, created := 0, 0, 0
 			var longest float64
 			for at := time.Duration(0); at < time.Minute; at += decisions {
 				due := min(waiting, tc.perSecond/int(time.Second/decisions))
 				waiting, taken = waiting-due, taken+due
-				more := max(0, b.reserve(key, set)-waiting)
-				b.note(key, waiting, more)
+				b.reserve(small, setWithJobs(4)) // is decided about at the same time
+				limit, _ := b.reserve(key, set)
+				more := max(0, limit-waiting)
+				b.note(key, waiting, more, true)
+				b.note(small, 0, 0, false)
 				waiting, created = waiting+more, created+more
 				if tc.perSecond > 0 && at >= 30*time.Second {
 					longest = max(longest, float64(waiting)/float64(tc.perSecond))
@@ -109,7 +112,7 @@ func TestBacklogsFollowThePaceOfTheJobController(t *testing.T) {
 				clock.SetTime(clock.Now().Add(decisions))
 			}
 			if longest > tc.mostSeconds {
-				t.Errorf("another set waits for %.1f s, want at most %.0f s", longest, tc.mostSeconds)
+				t.Errorf("another set waits for %.1f s, want at most %.1f s", longest, tc.mostSeconds)
 			}
 			// A minute, but for what the first decisions find nothing of.
 			if least := min(tc.perSecond, maxBacklogs/2*int(time.Second/decisions)) * 50; taken < least {
@@ -129,11 +132,42 @@ func TestPaceIsThatOfTheJobController(t *testing.T) {
 	for i := range 100 {
 		key := cache.NewObjectName("ns", fmt.Sprint(i))
 		b.reserve(key, setWithJobs(4))
-		b.note(key, 0, 4)
+		b.note(key, 0, 4, false)
 		clock.SetTime(clock.Now().Add(time.Second))
-		b.note(key, 0, 0)
+		b.note(key, 0, 0, false)
 	}
 	if b.window != firstBacklogs {
 		t.Errorf("%d Jobs may wait, want %d as before", b.window, firstBacklogs)
+	}
+}
+
+// TestBacklogIsStalledIfNobodyTakesCareOfIt lets a set wait, whose Jobs are taken care of once.
+func TestBacklogIsStalledIfNobodyTakesCareOfIt(t *testing.T) {
+	clock := clocktesting.NewFakePassiveClock(time.Now())
+	b, key := newBacklogs(clock), cache.NewObjectName("ns", "large")
+	for i, step := range []struct {
+		seconds          int
+		waiting, started int
+		want             bool
+	}{
+		{0, 0, 100, false},
+		{59, 100, 0, false},
+		{1, 100, 100, true}, // once more so many
+		{59, 200, 0, false},
+		{0, 199, 0, false}, // one was taken care of
+		{59, 199, 0, false},
+		{1, 199, 0, true},
+		{1, 199, 0, true},
+		{1, 0, 0, true}, // all were
+		{60, 0, 0, false},
+	} {
+		clock.SetTime(clock.Now().Add(time.Duration(step.seconds) * time.Second))
+		if _, stalled := b.reserve(key, setWithJobs(1000)); stalled != step.want {
+			t.Errorf("step %d: stalled is %v, want %v", i, stalled, step.want)
+		}
+		b.note(key, step.waiting, step.started, step.waiting > 0)
+	}
+	if len(b.sets) != 0 {
+		t.Errorf("%d sets are kept although no Job waits", len(b.sets))
 	}
 }

@@ -77,7 +77,7 @@ func (s *Syncer) Observe(ctx context.Context, key cache.ObjectName) (*plan.Obser
 	if err := s.observePlacement(ctx, obs); err != nil {
 		return nil, 0, err
 	}
-	obs.MaxBacklog = s.backlogs.reserve(key, js)
+	obs.MaxBacklog, obs.Stalled = s.backlogs.reserve(key, js)
 	return obs, 0, nil
 }
 

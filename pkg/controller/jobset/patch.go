@@ -30,7 +30,10 @@ func (a *applier) patchJob(ctx context.Context, patch plan.JobPatch) error {
 		}
 		patch.ResourceVersion = version
 	}
-	_, err := a.sendPatch(ctx, patch.JobRef, patch.ResourceVersion, operations(patch))
+	version, err := a.sendPatch(ctx, patch.JobRef, patch.ResourceVersion, operations(patch))
+	if version != "" && patch.Suspend != nil && !*patch.Suspend {
+		a.note(func(*plan.Results) { a.resumed++ })
+	}
 	if patch.Directives != nil && len(patch.Directives.Resources) > 0 && (apierrors.IsInvalid(err) || apierrors.IsForbidden(err)) {
 		a.note(func(r *plan.Results) {
 			r.RefusedResources = append(r.RefusedResources, plan.RefusedPatch{Job: patch.Name, Error: err.Error()})

@@ -26,7 +26,8 @@ const (
 	betweenSmall = 500 * time.Millisecond
 )
 
-// fairness creates small sets one after the other, alone and while a set of many Jobs starts, once: its namespace takes long to be removed.
+// fairness creates small sets one after the other: alone, while a set of many Jobs starts, and while another one is resumed. It is done once,
+// because its namespace takes long to be removed.
 func fairness(ctx context.Context, r *runner) error {
 	return r.inSpace(ctx, watchedAll, true, func(ctx context.Context, s *space) error {
 		alone := s.newCrowd("alone")
@@ -34,9 +35,32 @@ func fairness(ctx context.Context, r *runner) error {
 			return err
 		}
 		beside := s.newCrowd("beside")
-		return beside.measure(ctx, func(ctx context.Context) error {
+		if err := beside.measure(ctx, func(ctx context.Context) error {
 			return s.createSet(ctx, s.set(setName, s.Sizes.FairJobs, running))
-		})
+		}); err != nil {
+			return err
+		}
+		return s.besideResumption(ctx)
+	})
+}
+
+// besideResumption begins when all Jobs of the large set are ready, and those of the one that is resumed are suspended.
+func (s *space) besideResumption(ctx context.Context) error {
+	const name = "resumed"
+	if err := s.createSet(ctx, s.suspended(name, s.Sizes.FairJobs)); err != nil {
+		return err
+	}
+	for of, shown := range map[string]func(*jobsetv1alpha2.JobSet) bool{
+		setName: showsJobs(s.Sizes.FairJobs, 0, 0), name: showsJobs(0, s.Sizes.FairJobs, 0),
+	} {
+		if err := s.sets.untilAny(ctx, "all Jobs of the set "+of+" are ready or suspended", func(js *jobsetv1alpha2.JobSet) bool {
+			return js.Name == of && shown(js)
+		}); err != nil {
+			return err
+		}
+	}
+	return s.newCrowd("resumed").measure(ctx, func(ctx context.Context) error {
+		return s.patchSet(ctx, name, `{"spec":{"suspend":false}}`)
 	})
 }
 

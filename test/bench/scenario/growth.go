@@ -10,7 +10,6 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 
 	"github.com/jobset-apiserver/jobset-apiserver/test/bench/report"
 )
@@ -111,9 +110,7 @@ func createSuspended(ctx context.Context, s *space) error {
 	}
 	n := s.Sizes.Jobs
 	phase, err := s.measure(ctx, report.GrowthPhase(n, "create suspended"), func(ctx context.Context) error {
-		js := s.set(setName, n, running)
-		js.Spec.Suspend = ptr.To(true)
-		if err := s.createSet(ctx, js); err != nil {
+		if err := s.createSet(ctx, s.suspended(setName, n)); err != nil {
 			return err
 		}
 		return s.sets.until(ctx, "the status shows all Jobs as suspended", 1, showsJobs(0, n, 0))

@@ -119,8 +119,9 @@ func (l *load) run(ctx context.Context) error {
 	})
 }
 
-func (l *load) suspended(name string, jobs int) *jobsetv1alpha2.JobSet {
-	js := l.set(name, jobs, running)
+// suspended returns a suspended set of so many Jobs.
+func (s *space) suspended(name string, jobs int) *jobsetv1alpha2.JobSet {
+	js := s.set(name, jobs, running)
 	js.Spec.Suspend = ptr.To(true)
 	return js
 }

@@ -7,9 +7,11 @@ import (
 	"fmt"
 	"hash/fnv"
 	"iter"
+	"slices"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
 )
 
@@ -22,8 +24,9 @@ const (
 	// MaxBacklog is how many Jobs of a set wait for the cluster's Job controller at most. It takes the Jobs of all users in the
 	// order of their creation, so that those of other sets wait for no more than these.
 	MaxBacklog = 500
-	// backlogPatience is how long a new Job counts as waiting. If nobody takes care of Jobs, their creation goes on slowly.
-	backlogPatience = time.Minute
+	// BacklogPatience is how long a new Job counts as waiting, and resumed Jobs none of which is taken care of. If nobody takes care of Jobs, they
+	// are created and resumed slowly.
+	BacklogPatience = time.Minute
 )
 
 // change is something that is due for one Job. Weight is how many changes it counts for.
@@ -48,11 +51,11 @@ func bounded[T any](due iter.Seq[change[T]], most, total int) (first []T, more b
 	return first, false
 }
 
-// rotated returns the positions of so many Jobs in order, from any of them on if they are too many for one plan: if those at
-// the beginning are refused, others have their turn in the next pass. Where it begins follows from the time.
-func rotated(o Observed, n int) iter.Seq[int] {
+// rotated returns the positions of so many Jobs in order, from any of them on if they are more than most, which are too many for one plan: if
+// those at the beginning are refused, others have their turn in the next pass. Where it begins follows from the time.
+func rotated(o Observed, n, most int) iter.Seq[int] {
 	begin := 0
-	if n > maxChanges {
+	if n > most {
 		spread := fnv.New64a() // times that are close to each other lead to positions that are not
 		fmt.Fprint(spread, o.Now.UnixNano())
 		begin = int(spread.Sum64() % uint64(n))
@@ -69,7 +72,7 @@ func rotated(o Observed, n int) iter.Seq[int] {
 // deletions returns the Jobs that are to be deleted and are not yet, and whether there are more of them.
 func deletions(o Observed, jobs []*batchv1.Job) (refs []JobRef, more bool) {
 	return bounded(func(yield func(change[JobRef]) bool) {
-		for i := range rotated(o, len(jobs)) {
+		for i := range rotated(o, len(jobs), maxChanges) {
 			if job := jobs[i]; job.DeletionTimestamp == nil && !yield(change[JobRef]{refTo(job), 1}) {
 				return
 			}
@@ -88,12 +91,23 @@ func (o Observed) maxBacklog() int {
 // backlog returns the number of Jobs that the Job controller has not taken care of yet.
 func backlog(o Observed, kids children) (n int) {
 	for _, job := range kids.active {
-		untouched := job.DeletionTimestamp == nil && job.Status.StartTime == nil && len(job.Status.Conditions) == 0
-		if untouched && o.Now.Sub(job.CreationTimestamp.Time) < backlogPatience && !managedElsewhere(o, job) {
+		if job.DeletionTimestamp == nil && job.Status.StartTime == nil && (waitsNew(o, job) || waitsResumed(o, job)) && !managedElsewhere(o, job) {
 			n++
 		}
 	}
 	return n
+}
+
+// waitsNew reports whether the Job controller has not seen a Job since its creation.
+func waitsNew(o Observed, job *batchv1.Job) bool {
+	return len(job.Status.Conditions) == 0 && o.Now.Sub(job.CreationTimestamp.Time) < BacklogPatience
+}
+
+// waitsResumed reports whether the Job controller has not seen a Job since it was resumed. It gives such a Job a start time.
+func waitsResumed(o Observed, job *batchv1.Job) bool {
+	return !o.Stalled && !jobSuspended(job) && slices.ContainsFunc(job.Status.Conditions, func(c batchv1.JobCondition) bool {
+		return c.Type == batchv1.JobSuspended && c.Status == corev1.ConditionTrue
+	})
 }
 
 // managedElsewhere returns whether another controller than that of the cluster takes care of a Job.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"runtime"
+	"slices"
 	"testing"
 	"time"
 
@@ -52,7 +53,7 @@ func TestBacklogOfJobControllerIsBounded(t *testing.T) {
 		p := Decide(*o)
 		diff(t, "number of Jobs created", want, len(p.CreateJobs))
 		diff(t, "whether there are more", true, p.More)
-		diff(t, "time to look again", backlogPatience, p.RequeueAfter)
+		diff(t, "time to look again", BacklogPatience, p.RequeueAfter)
 		for _, job := range p.CreateJobs {
 			job.CreationTimestamp = o.Now
 		}
@@ -61,11 +62,11 @@ func TestBacklogOfJobControllerIsBounded(t *testing.T) {
 	create(&o, MaxBacklog)
 	create(&o, 0)
 	o.Jobs[0].Status.StartTime = &before
-	o.Jobs[1].Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobSuspended, Status: corev1.ConditionTrue}}
+	o.Jobs[1].Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobSuspended, Status: corev1.ConditionFalse}}
 	o.Jobs[2].DeletionTimestamp = &before
 	create(&o, 3)
 	create(&o, 0)
-	o.Now = metav1.NewTime(o.Now.Add(backlogPatience)) // nobody takes care of them
+	o.Now = metav1.NewTime(o.Now.Add(BacklogPatience)) // nobody takes care of them
 	create(&o, MaxBacklog)
 
 	elsewhere := newSet(with("w", 5000))
@@ -82,9 +83,57 @@ func TestBacklogIsSmallerWhileOtherSetsWait(t *testing.T) {
 		o.MaxBacklog = limit
 		p := Decide(o)
 		diff(t, "number of Jobs created", want, len(p.CreateJobs))
-		diff(t, "number of Jobs that wait", want, p.Backlog)
 		diff(t, "whether there are more", true, p.More)
 	}
+}
+
+// TestResumptionsWaitForTheJobController resumes a large set, whose Jobs the Job controller does not take care of at once.
+func TestResumptionsWaitForTheJobController(t *testing.T) {
+	seenByJobController := func(job *batchv1.Job) {
+		job.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobSuspended, Status: corev1.ConditionTrue}}
+	}
+	observed := func(change ...func(*jobsetv1alpha2.ReplicatedJob)) Observed {
+		o := observe(newSet(with("w", 1000, change...)))
+		o.MaxBacklog = 100
+		for i := range 900 {
+			o.Jobs = append(o.Jobs, jobNamed("w", i, jobIsSuspended, releasedAt("3"), seenByJobController))
+		}
+		return o
+	}
+	// resume returns the resumed Jobs.
+	resume := func(o *Observed) (resumed []*batchv1.Job) {
+		for _, name := range patchNames(Decide(*o)) {
+			i := slices.IndexFunc(o.Jobs, func(job *batchv1.Job) bool { return job.Name == name })
+			o.Jobs[i].Spec.Suspend = nil
+			resumed = append(resumed, o.Jobs[i])
+		}
+		return resumed
+	}
+	o := observed()
+	first := resume(&o)
+	diff(t, "number of Jobs resumed", 100, len(first))
+	p := Decide(o)
+	diff(t, "number of Jobs resumed while these wait", 0, len(p.PatchJobs))
+	diff(t, "number of missing Jobs created while these wait", 0, len(p.CreateJobs))
+	diff(t, "number of Jobs that wait", 100, p.Backlog)
+	diff(t, "whether there are more", true, p.More)
+	diff(t, "time to look again", BacklogPatience, p.RequeueAfter)
+	for _, job := range first[:3] {
+		job.Status.Conditions[0].Status, job.Status.StartTime = corev1.ConditionFalse, &before
+	}
+	diff(t, "number of Jobs resumed after three had their turn", 3, len(resume(&o)))
+	o.Stalled = true
+	diff(t, "number of Jobs resumed although nobody takes care of them", 100, len(resume(&o)))
+
+	for _, job := range o.Jobs {
+		job.Spec.Suspend, job.Status.StartTime = nil, &before
+	}
+	p = Decide(o)
+	diff(t, "number of Jobs to patch in the end", 0, len(p.PatchJobs))
+	diff(t, "number of missing Jobs created in the end", 100, len(p.CreateJobs))
+
+	o = observed(func(rj *jobsetv1alpha2.ReplicatedJob) { rj.Template.Spec.ManagedBy = ptr.To("example.com/dispatcher") })
+	diff(t, "number of Jobs of another controller resumed", 900, len(resume(&o)))
 }
 
 func TestBacklogLeavesEarlierDeadline(t *testing.T) {
@@ -131,25 +180,26 @@ func TestChangesAndDeletionsAreBounded(t *testing.T) {
 		set  []set
 		jobs []*batchv1.Job
 		of   func(Plan) []string
+		most int
 	}{
-		"Jobs of an earlier attempt":    {[]set{failurePolicy(1), restarted(1, 1)}, jobs(), func(p Plan) []string { return refNames(p.DeleteJobs) }},
-		"active Jobs of a finished set": {[]set{completed}, jobs(), func(p Plan) []string { return refNames(p.DeleteJobs) }},
-		"Jobs to suspend":               {[]set{isSuspended}, jobs(), patchNames},
-		"Jobs to resume":                {nil, jobs(jobIsSuspended, releasedAt("3")), patchNames},
+		"Jobs of an earlier attempt":    {[]set{failurePolicy(1), restarted(1, 1)}, jobs(), func(p Plan) []string { return refNames(p.DeleteJobs) }, maxChanges},
+		"active Jobs of a finished set": {[]set{completed}, jobs(), func(p Plan) []string { return refNames(p.DeleteJobs) }, maxChanges},
+		"Jobs to suspend":               {[]set{isSuspended}, jobs(), patchNames, maxChanges},
+		"Jobs to resume":                {nil, jobs(jobIsSuspended, releasedAt("3")), patchNames, MaxBacklog},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := observe(newSet(append(tc.set, with("w", all))...), tc.jobs...)
 			seen := sets.New[string]()
-			for pass := range 20 {
+			for pass := range 20 * maxChanges / tc.most {
 				o.Now = metav1.NewTime(now.Add(time.Duration(pass) * time.Second))
 				p := Decide(o)
-				diff(t, "number", maxChanges, len(tc.of(p)))
+				diff(t, "number", tc.most, len(tc.of(p)))
 				diff(t, "more", true, p.More)
 				seen.Insert(tc.of(p)...)
 			}
 			diff(t, "Jobs that had their turn although all were refused", all, len(seen))
-			o.Jobs = o.Jobs[:maxChanges]
-			diff(t, "number of the rest", maxChanges, len(tc.of(Decide(o))))
+			o.Jobs = o.Jobs[:tc.most]
+			diff(t, "number of the rest", tc.most, len(tc.of(Decide(o))))
 		})
 	}
 }

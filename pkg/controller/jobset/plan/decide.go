@@ -69,22 +69,22 @@ func childWrites(o Observed, kids children, st *statusBuilder) Plan {
 	st.notePlaced(kids)
 	st.place(kids, open)
 	p := Plan{CreateService: missingService(o), CreateClaims: missingClaims(o), Groups: st.group(kids, open)}
-	var moreDeletions, morePatches, moreCreations, stillSuspended bool
+	var moreDeletions, moreCreations bool
 	p.DeleteJobs, moreDeletions = deletions(o, slices.Concat(kids.previous, replaced(o, kids.active, open), shutOut(o, kids.active)))
-	p.PatchJobs, morePatches, stillSuspended = jobPatches(o, kids, open)
-	waiting := backlog(o, kids)
-	p.CreateJobs, moreCreations = missingJobs(o, kids, open, waiting)
-	p.Backlog = waiting + len(p.CreateJobs)
-	p.More = moreDeletions || morePatches || moreCreations
-	st.setSuspended(kids, stillSuspended || inOrder == orderWaiting)
+	p.Backlog = backlog(o, kids)
+	patched := jobPatches(o, kids, open, p.Backlog)
+	p.PatchJobs, p.Resumed = patched.patches, patched.resumed
+	p.CreateJobs, moreCreations = missingJobs(o, kids, open, p.Backlog+p.Resumed)
+	p.More = moreDeletions || patched.more || moreCreations
+	st.setSuspended(kids, patched.stillSuspended || inOrder == orderWaiting)
 	p.Problems = st.setInPlaceAttempts(kids)
 	st.noteReady()
 	st.setEndpoints()
 	st.setStartTime()
 	p.RequeueAfter = sooner(sooner(sooner(timeToDeadline(o, st.next.StartTime), st.setUnschedulable()), o.Moving.After), st.timeToForget(kids))
 	p.RequeueAfter = sooner(sooner(p.RequeueAfter, p.Groups.awaitGroups(o)), o.Located.After)
-	if moreCreations {
-		p.RequeueAfter = sooner(p.RequeueAfter, backlogPatience) // should nobody take care of the Jobs that are there
+	if p.Held = moreCreations || patched.held; p.Held {
+		p.RequeueAfter = sooner(p.RequeueAfter, BacklogPatience) // should nobody take care of the Jobs that are there
 	}
 	if len(p.CreateJobs) == 0 && !moreCreations {
 		st.endNameConflict()

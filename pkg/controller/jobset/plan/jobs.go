@@ -40,8 +40,7 @@ type freePlace struct {
 // freePlaces returns the places of the missing Jobs one after the other, as there may be very many of them: from the one on
 // whose turn it is, then those before it.
 func freePlaces(o Observed, kids children, open []bool) iter.Seq[change[freePlace]] {
-	places := positions(o.JobSet)
-	builders := make([]*jobBuilder, len(places))
+	places, builders := positions(o.JobSet), newBuilders(o)
 	between := func(begin, end int64, yield func(change[freePlace]) bool) bool {
 		for i, at := range places {
 			rj := &o.JobSet.Spec.ReplicatedJobs[i]
@@ -50,10 +49,8 @@ func freePlaces(o Observed, kids children, open []bool) iter.Seq[change[freePlac
 				if name := helper.JobName(o.JobSet.Name, rj.Name, index); kids.names.Has(name) || o.index.held.Has(name) {
 					continue
 				}
-				if builders[i] == nil {
-					builders[i] = newJobBuilder(o, rj, at)
-				}
-				if !yield(change[freePlace]{freePlace{builders[i], index}, builders[i].weight()}) {
+				builder := builders(i)
+				if !yield(change[freePlace]{freePlace{builder, index}, builder.weight()}) {
 					return false
 				}
 			}
@@ -100,6 +97,18 @@ type jobBuilder struct {
 	groups groupNames
 	// byNodeSelector means that the pods run on nodes that an administrator has set aside for each Job.
 	byNodeSelector bool
+}
+
+// newBuilders returns the builder for each replicatedJob, by its position in the spec. Each is made when it is needed first.
+func newBuilders(o Observed) func(i int) *jobBuilder {
+	places := positions(o.JobSet)
+	builders := make([]*jobBuilder, len(places))
+	return func(i int) *jobBuilder {
+		if builders[i] == nil {
+			builders[i] = newJobBuilder(o, &o.JobSet.Spec.ReplicatedJobs[i], places[i])
+		}
+		return builders[i]
+	}
 }
 
 func newJobBuilder(o Observed, rj *jobsetv1alpha2.ReplicatedJob, at position) *jobBuilder {

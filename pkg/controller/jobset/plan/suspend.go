@@ -17,13 +17,54 @@ import (
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 )
 
-// jobPatches suspends, resumes and resizes the active Jobs (docs/reference/jobset.md#suspend-and-resume), and reports whether there are more to
-// patch. It also reports whether a Job that may run is suspended still.
-func jobPatches(o Observed, kids children, open []bool) (patches []JobPatch, more, stillSuspended bool) {
+// jobChanges is what becomes of the active Jobs.
+type jobChanges struct {
+	patches []JobPatch
+	// more means that a later plan has more to patch.
+	more bool
+	// resumed is how many of the patches let a Job wait for the Job controller.
+	resumed int
+	// stillSuspended means that a Job that may run is suspended, as of the observation.
+	stillSuspended bool
+	resumption
+}
+
+// resumption is how many more Jobs may be resumed, and whether others are not, because too many wait for the Job controller.
+type resumption struct {
+	left int
+	held bool
+}
+
+// duePatch is a patch, and whether its Job waits for the Job controller once it is made.
+type duePatch struct {
+	JobPatch
+	waits bool
+}
+
+// jobPatches suspends, resumes and resizes the active Jobs (docs/reference/jobset.md#suspend-and-resume). No more are resumed than leaves the
+// backlog of the Job controller, for which so many Jobs wait, within its bound.
+func jobPatches(o Observed, kids children, open []bool, waiting int) jobChanges {
 	active := slices.Concat(o.grouped(kids.active)...)
-	stillSuspended = slices.ContainsFunc(active, func(job *batchv1.Job) bool { return waitsToResume(o, job, open) })
-	patches, more = bounded(duePatches(o, active, open), maxChanges, maxChanges)
-	return patches, more, stillSuspended
+	p := jobChanges{resumption: resumption{left: max(0, o.maxBacklog()-waiting)}}
+	suspended := 0
+	for _, job := range active {
+		if waitsToResume(o, job, open) {
+			suspended++
+		}
+	}
+	p.stillSuspended = suspended > 0
+	inTurn := maxChanges
+	if suspended > p.left {
+		inTurn = 0
+	}
+	due, more := bounded(duePatches(o, active, open, inTurn, &p.resumption), maxChanges, maxChanges)
+	for _, patch := range due {
+		if p.patches = append(p.patches, patch.JobPatch); patch.waits {
+			p.resumed++
+		}
+	}
+	p.more = more || p.held
+	return p
 }
 
 // waitsToResume reports whether a Job is to be resumed.
@@ -35,31 +76,35 @@ func waitsToResume(o Observed, job *batchv1.Job, open []bool) bool {
 	return open[place] && !o.index.held.Has(job.Name)
 }
 
-// duePatches returns the patches of the active Jobs one after the other.
-func duePatches(o Observed, active []*batchv1.Job, open []bool) iter.Seq[change[JobPatch]] {
-	places := positions(o.JobSet)
-	builders := make([]*jobBuilder, len(places))
-	return func(yield func(change[JobPatch]) bool) {
-		for n := range rotated(o, len(active)) {
+// duePatches returns the patches of the active Jobs one after the other, from any of them on if they are more than inTurn.
+func duePatches(o Observed, active []*batchv1.Job, open []bool, inTurn int, r *resumption) iter.Seq[change[duePatch]] {
+	builders := newBuilders(o)
+	return func(yield func(change[duePatch]) bool) {
+		for n := range rotated(o, len(active), inTurn) {
 			job := active[n]
 			if job.DeletionTimestamp != nil {
 				continue
 			}
 			rj, i := o.replicatedJob(replicatedJobOf(job))
-			patch := JobPatch{JobRef: refTo(job), ResourceVersion: job.ResourceVersion, Size: resized(o, rj, job)}
+			patch := duePatch{JobPatch: JobPatch{JobRef: refTo(job), ResourceVersion: job.ResourceVersion, Size: resized(o, rj, job)}}
 			switch {
 			case suspended(o.JobSet) && !jobSuspended(job):
-				suspend(o, job, &patch)
+				suspend(o, job, &patch.JobPatch)
 			case waitsToResume(o, job, open) && !mustBeReplaced(o, job):
-				if builders[i] == nil {
-					builders[i] = newJobBuilder(o, rj, places[i])
+				elsewhere := managedElsewhere(o, job)
+				if !elsewhere && r.left == 0 {
+					r.held = true
+					continue
 				}
-				resume(builders[i], job, &patch)
+				resume(builders(i), job, &patch.JobPatch)
+				if patch.waits = patch.Suspend != nil && !elsewhere; patch.waits {
+					r.left--
+				}
 			}
 			if patch.Suspend == nil && patch.Size == nil {
 				continue
 			}
-			if !yield(change[JobPatch]{patch, weightOf(keysOf(&rj.Template.Spec.Template)+keysOf(&job.Spec.Template), maxChanges)}) {
+			if !yield(change[duePatch]{patch, weightOf(keysOf(&rj.Template.Spec.Template)+keysOf(&job.Spec.Template), maxChanges)}) {
 				return
 			}
 		}

@@ -72,6 +72,8 @@ type Observed struct {
 	RefusedSince time.Time
 	// MaxBacklog is how many Jobs of the set may wait for the cluster's Job controller; 0 for as many as of any set.
 	MaxBacklog int
+	// Stalled means that none of the Jobs of the set that wait for it has been taken care of for a minute.
+	Stalled bool
 	// Mismatches are about features that the set uses and that are off because the API server does not serve them, one
 	// sentence each; only those that are due to be reported.
 	Mismatches []string
@@ -113,8 +115,10 @@ type Plan struct {
 	Groups GroupChanges
 	// CreateJobs are the Jobs to create, in the order of the spec, from Observed.CreateFrom on.
 	CreateJobs []*batchv1.Job
-	// Backlog is how many Jobs of the set wait for the Job controller once CreateJobs exist.
-	Backlog int
+	// Backlog is how many Jobs of the set wait for the Job controller already, and Resumed how many do once PatchJobs are made.
+	Backlog, Resumed int
+	// Held means that more Jobs are due to be created or resumed than may wait.
+	Held bool
 	// DeleteJobSet means that the set has outlived its time after finishing and is deleted in the foreground.
 	DeleteJobSet bool
 
