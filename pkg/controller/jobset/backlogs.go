@@ -19,14 +19,17 @@ const (
 	// maxBacklogs is how many Jobs of all sets together may wait for the cluster's Job controller, however fast it is. It takes Jobs in
 	// the order of their creation, so a user who creates many large sets would delay everybody else without this bound.
 	maxBacklogs = 2 * plan.MaxBacklog
-	// firstBacklogs is how many may wait before it is known how fast the Job controller is, and leastBacklogs if it is very slow.
-	firstBacklogs = 100
+	// firstBacklogs is how many may wait, at most, while it is not known how fast the Job controller is, and leastBacklogs if it is very slow.
+	firstBacklogs = 40
 	leastBacklogs = 10
 	// minBacklog is how many Jobs of one set may wait even then. A set with no more Jobs than that never waits for other sets.
 	minBacklog = 10
 	// paceEvery is how long the Job controller is watched before the bound changes. The bound is what it takes care of in this time. A Job of
 	// another set waits that long twice: before its pods are created, and, once they are ready, before it shows them.
 	paceEvery = time.Second
+	// paceKept is how long the pace is taken for that of the Job controller after Jobs have waited. It takes suspended Jobs much faster than
+	// others, and is slower while it has other work.
+	paceKept = 5 * time.Second
 )
 
 // backlogs are how many Jobs of each set wait for the Job controller, as of the last decision about the set. A set whose Jobs
@@ -46,6 +49,8 @@ type backlogs struct {
 	// taken is how many Jobs were taken care of since a time, since when more would have waited if they might; zero if not.
 	taken int
 	since time.Time
+	// known is when the window was last what the pace of the Job controller allows.
+	known time.Time
 }
 
 // setBacklog is that of one set.
@@ -61,7 +66,7 @@ type setBacklog struct {
 }
 
 func newBacklogs(clock children.Clock) *backlogs {
-	return &backlogs{clock: clock, sets: map[cache.ObjectName]setBacklog{}, window: firstBacklogs}
+	return &backlogs{clock: clock, sets: map[cache.ObjectName]setBacklog{}, window: firstBacklogs, known: clock.Now()}
 }
 
 // reserve returns how many Jobs of a set may wait, and counts them until the decision is known. Other sets may be decided about
@@ -73,6 +78,9 @@ func (b *backlogs) reserve(key cache.ObjectName, js *jobsetv1alpha2.JobSet) (lim
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if b.since.IsZero() && b.clock.Now().Sub(b.known) > paceKept {
+		b.window = min(b.window, firstBacklogs)
+	}
 	last := b.sets[key]
 	limit = min(plan.MaxBacklog, max(minBacklog, b.window-(b.reserved-last.reserved)))
 	next := last
@@ -114,10 +122,11 @@ func (b *backlogs) pace() {
 	if full := b.held > 0 && b.waiting >= b.window/2; !full || b.since.IsZero() {
 		b.taken, b.since = 0, time.Time{}
 		if full {
-			b.since = now
+			b.since, b.known = now, now
 		}
 		return
 	}
+	b.known = now
 	if now.Sub(b.since) < paceEvery {
 		return
 	}

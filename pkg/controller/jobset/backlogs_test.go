@@ -125,6 +125,27 @@ func TestBacklogsFollowThePaceOfTheJobController(t *testing.T) {
 	}
 }
 
+// TestPaceIsForgotten lets a large set wait after others have not for a while.
+func TestPaceIsForgotten(t *testing.T) {
+	clock := clocktesting.NewFakePassiveClock(time.Now())
+	b, key := newBacklogs(clock), cache.NewObjectName("ns", "large")
+	b.window = 300
+	for _, step := range []struct {
+		after time.Duration
+		want  int
+	}{{paceKept, 300}, {time.Nanosecond, firstBacklogs}} {
+		clock.SetTime(clock.Now().Add(step.after))
+		if got, _ := b.reserve(key, setWithJobs(1000)); got != step.want {
+			t.Errorf("%d Jobs may wait, want %d", got, step.want)
+		}
+	}
+	b.window = leastBacklogs
+	clock.SetTime(clock.Now().Add(time.Hour))
+	if got, _ := b.reserve(key, setWithJobs(1000)); got != leastBacklogs {
+		t.Errorf("%d Jobs may wait for a slow Job controller, want %d", got, leastBacklogs)
+	}
+}
+
 // TestPaceIsThatOfTheJobController keeps the bound while sets create few Jobs.
 func TestPaceIsThatOfTheJobController(t *testing.T) {
 	clock := clocktesting.NewFakePassiveClock(time.Now())
