@@ -91,15 +91,7 @@ func duePatches(o Observed, active []*batchv1.Job, open []bool, inTurn int, r *r
 			case suspended(o.JobSet) && !jobSuspended(job):
 				suspend(o, job, &patch.JobPatch)
 			case waitsToResume(o, job, open) && !mustBeReplaced(o, job):
-				elsewhere := managedElsewhere(o, job)
-				if !elsewhere && r.left == 0 {
-					r.held = true
-					continue
-				}
-				resume(builders(i), job, &patch.JobPatch)
-				if patch.waits = patch.Suspend != nil && !elsewhere; patch.waits {
-					r.left--
-				}
+				r.resume(o, job, func() *jobBuilder { return builders(i) }, &patch)
 			}
 			if patch.Suspend == nil && patch.Size == nil {
 				continue
@@ -108,6 +100,19 @@ func duePatches(o Observed, active []*batchv1.Job, open []bool, inTurn int, r *r
 				return
 			}
 		}
+	}
+}
+
+// resume resumes a Job, unless it would wait for the Job controller and may not.
+func (r *resumption) resume(o Observed, job *batchv1.Job, builder func() *jobBuilder, patch *duePatch) {
+	elsewhere := managedElsewhere(o, job)
+	if !elsewhere && r.left == 0 {
+		r.held = true
+		return
+	}
+	resume(builder(), job, &patch.JobPatch)
+	if patch.waits = patch.Suspend != nil && !elsewhere; patch.waits {
+		r.left--
 	}
 }
 
