@@ -48,8 +48,8 @@ cache::build() {
     go build -C "${module}" -trimpath -buildvcs=false -ldflags "$(ldflags "${module}")" \
     -o "${building}/" "${packages[@]}" >&2
   for ((i = 0; i < ${#list[@]}; i += 2)); do
-    # go names a program after its package, without the major version.
-    name=${list[i]}
+    # go names a program after the import path of its package, without the major version; a path such as "." has no name.
+    name=$(GOWORK=off GOFLAGS=-mod=readonly go list -C "${module}" "${list[i]}")
     [[ ! "${name##*/}" =~ ^v[0-9]+$ ]] || name=${name%/*}
     mv -f "${building}/${name##*/}" "${directory}/${list[i + 1]}"
   done
