@@ -25,11 +25,11 @@ cache::module_key() {
 # Builds programs of one module with one call, so that what they share is compiled once and they are linked at the same time. They are built elsewhere
 # and renamed, so that an interrupted build leaves nothing that looks whole. Arguments: module, directory, then package and program by turns.
 cache::build() {
-  local module=$1 directory=$2 start=${SECONDS} building pulse name names='' packages=()
+  local module=$1 directory=$2 start=${SECONDS} building pulse name names='' paths=()
   shift 2
   local list=("$@") i
   for ((i = 0; i < ${#list[@]}; i += 2)); do
-    packages+=("${list[i]}")
+    paths+=("${list[i]}")
     names+=" ${list[i + 1]}"
   done
   cache::log "building${names} ..."
@@ -46,7 +46,7 @@ cache::build() {
   # Compilers that collect garbage less often need a tenth less CPU; the limit keeps them from using much more memory.
   GOGC=400 GOMEMLIMIT=2GiB CGO_ENABLED=0 GOOS='' GOARCH='' GOWORK=off GOFLAGS=-mod=readonly \
     go build -C "${module}" -trimpath -buildvcs=false -ldflags "$(ldflags "${module}")" \
-    -o "${building}/" "${packages[@]}" >&2
+    -o "${building}/" "${paths[@]}" >&2
   for ((i = 0; i < ${#list[@]}; i += 2)); do
     # go names a program after the import path of its package, without the major version; a path such as "." has no name.
     name=$(GOWORK=off GOFLAGS=-mod=readonly go list -C "${module}" "${list[i]}")

@@ -37,8 +37,10 @@ func TestProgramsAreBuiltIntoTheCache(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	// Scripts have constants of their own.
 	const script = `set -euo pipefail
 source "$1"
+readonly packages= programs= version=
 ldflags() { echo "-s -w"; }
 cache::ensure "test" "
 several .                             greeter
