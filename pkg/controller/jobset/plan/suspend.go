@@ -46,15 +46,15 @@ type duePatch struct {
 func jobPatches(o Observed, kids children, open []bool, waiting int) jobChanges {
 	active := slices.Concat(o.grouped(kids.active)...)
 	p := jobChanges{resumption: resumption{left: max(0, o.maxBacklog()-waiting)}}
-	suspended := 0
+	toResume := 0
 	for _, job := range active {
 		if waitsToResume(o, job, open) {
-			suspended++
+			toResume++
 		}
 	}
-	p.stillSuspended = suspended > 0
+	p.stillSuspended = toResume > 0
 	inTurn := maxChanges
-	if suspended > p.left {
+	if toResume > p.left {
 		inTurn = 0
 	}
 	due, more := bounded(duePatches(o, active, open, inTurn, &p.resumption), maxChanges, maxChanges)
