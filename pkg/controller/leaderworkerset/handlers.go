@@ -10,6 +10,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/leaderworkerset/plan"
 )
 
 // handleEvents makes changes of a set and of its children a reason to look at the set. Children change in bursts, so that their sets are
@@ -178,7 +179,7 @@ func (c *Controller) podGone(pod *watchedPod) {
 	c.noteFailure(pod)
 	if pod.index > 0 {
 		exists, stays := c.caches.workersOf(pod)
-		c.caches.losses.Gone(pod.controllerUID(), exists, stays)
+		c.caches.losses.Gone(pod.controllerUID(), plan.LostPod{Name: pod.name, Node: pod.node.Value()}, exists, stays)
 		if stays {
 			c.enqueuePromptly(pod.key(), func(*leaderworkersetv1.LeaderWorkerSet) bool { return true })
 		}

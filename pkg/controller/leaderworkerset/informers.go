@@ -119,7 +119,7 @@ func (c caches) Workers(key cache.ObjectName) ([]plan.Workers, error) {
 		workers := w.workers
 		if w.controlled {
 			workers.ResourceVersion = w.resourceVersion()
-			workers.Lost = c.losses.Of(w.uid)
+			workers.Lost, workers.FirstLost = c.losses.Of(w.uid)
 		}
 		return workers, w.controlled
 	})

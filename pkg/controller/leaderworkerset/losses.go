@@ -7,6 +7,8 @@ import (
 	"sync"
 
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/leaderworkerset/plan"
 )
 
 // Losses count the worker pods that vanished or were replaced while their StatefulSet stayed. A StatefulSet creates the next pod of a name
@@ -23,6 +25,8 @@ type loss struct {
 	// pods is how many there are, complete means that all were there at once, and lost is how many went since then.
 	pods, lost int
 	complete   bool
+	// first is the pod that was lost first.
+	first plan.LostPod
 	// gone means that the StatefulSet is gone.
 	gone bool
 }
@@ -30,14 +34,14 @@ type loss struct {
 // NewLosses returns Losses that have counted nothing.
 func NewLosses() *Losses { return &Losses{sets: map[types.UID]*loss{}} }
 
-// Of returns how many pods of a StatefulSet were lost.
-func (l *Losses) Of(set types.UID) int {
+// Of returns how many pods of a StatefulSet were lost, and which one was lost first.
+func (l *Losses) Of(set types.UID) (int, plan.LostPod) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if counted := l.sets[set]; counted != nil {
-		return counted.lost
+		return counted.lost, counted.first
 	}
-	return 0
+	return 0, plan.LostPod{}
 }
 
 // Added counts a worker pod of a StatefulSet that is to have so many of them.
@@ -55,7 +59,7 @@ func (l *Losses) Added(set types.UID, want int) {
 
 // Gone counts a worker pod that is gone. stays means that its StatefulSet is to stay, so that the pod was lost. A StatefulSet may be known to the API
 // before any cache shows it, so that one which is not shown has not gone as long as it is to stay.
-func (l *Losses) Gone(set types.UID, shown, stays bool) {
+func (l *Losses) Gone(set types.UID, pod plan.LostPod, shown, stays bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	counted := l.sets[set]
@@ -64,7 +68,9 @@ func (l *Losses) Gone(set types.UID, shown, stays bool) {
 	}
 	counted.pods--
 	if counted.complete && stays {
-		counted.lost++
+		if counted.lost++; counted.lost == 1 {
+			counted.first = pod
+		}
 	}
 	if counted.pods <= 0 && (counted.gone || !shown && !stays) {
 		delete(l.sets, set)

@@ -4,6 +4,7 @@
 package snapshot
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -128,5 +129,5 @@ func causeInWords(cause *jobsetv1alpha2.FailureCause) string {
 	case cause.ExitCode != nil:
 		return fmt.Sprintf(": pod %s ended with exit code %d", cause.Pod, *cause.ExitCode)
 	}
-	return cli.Clean(fmt.Sprintf(": pod %s: %s", cause.Pod, cause.Reason))
+	return cli.Clean(fmt.Sprintf(": pod %s: %s", cause.Pod, cmp.Or(cause.Reason, cause.Message)))
 }

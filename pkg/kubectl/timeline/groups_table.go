@@ -60,7 +60,7 @@ func (t *Groups) record(g *GroupRun, s screen) (lines [][]string) {
 		lines = append(lines, []string{s.Paint(cli.Quiet, "   recreated: "+t.clock(&g.LastRestartTime.Time, s.zone))})
 	}
 	if g.FirstCause != nil {
-		text := causeOf(g.FirstCause)
+		text := groupCauseOf(g.FirstCause)
 		if failed := failureOf(g); !failed.IsZero() {
 			text = t.clock(&failed, s.zone) + ", " + text
 		}
@@ -189,7 +189,7 @@ func (v *viewGroup) record(g *GroupRun, clock func(*time.Time) string) {
 		v.Recreated = clock(&g.LastRestartTime.Time)
 	}
 	if g.FirstCause != nil {
-		v.FirstCause = causeOf(g.FirstCause)
+		v.FirstCause = groupCauseOf(g.FirstCause)
 		if failed := failureOf(g); !failed.IsZero() {
 			v.FirstCause = clock(&failed) + ", " + v.FirstCause
 		}

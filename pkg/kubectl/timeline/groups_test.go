@@ -22,6 +22,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/utils/ptr"
 
+	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	jobsetfake "github.com/jobset-apiserver/jobset-apiserver/pkg/generated/clientset/versioned/fake"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/cli"
 	"github.com/jobset-apiserver/jobset-apiserver/test/golden"
@@ -91,6 +92,16 @@ func TestPhasesOfGroups(t *testing.T) {
 		if diff := cmp.Diff(tc.want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
+	}
+}
+
+// TestCauseWithoutAPod names the StatefulSet of a group of which no failed pod is known.
+func TestCauseWithoutAPod(t *testing.T) {
+	g := rolling()
+	g.set.Status.Groups[0].FirstCause = &jobsetv1alpha2.FailureCause{Job: "vllm-1", Message: "a worker pod was deleted"}
+	got := text(g.timeline(10800), screen{Terminal: cli.Terminal{Width: 80}, zone: time.UTC})
+	if want := "first cause: StatefulSet vllm-1: a worker pod was deleted"; !strings.Contains(got, want) {
+		t.Errorf("no %q in:\n%s", want, got)
 	}
 }
 

@@ -99,8 +99,13 @@ func triggerOf(a *Attempt) string {
 }
 
 // causeOf says what failed first, with the names and numbers that a person needs.
-func causeOf(c *jobsetv1alpha2.FailureCause) string {
-	text := "Job " + cli.Clean(c.Job)
+func causeOf(c *jobsetv1alpha2.FailureCause) string { return causeIn("Job", c) }
+
+// groupCauseOf says what failed first in a group of a LeaderWorkerSet, of which pods belong to a StatefulSet.
+func groupCauseOf(c *jobsetv1alpha2.FailureCause) string { return causeIn("StatefulSet", c) }
+
+func causeIn(kind string, c *jobsetv1alpha2.FailureCause) string {
+	text := kind + " " + cli.Clean(c.Job)
 	if c.Pod != "" {
 		text = "pod " + cli.Clean(c.Pod)
 	}

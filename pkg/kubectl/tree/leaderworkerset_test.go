@@ -168,6 +168,10 @@ func TestStatesOfGroups(t *testing.T) {
 		"leader is deleted to recreate the group": {[]func(*groupsOf){
 			status(leaderworkersetv1.GroupStatus{Restarts: 1, RestartedLeader: "vllm-0-pod", FirstCause: cause}), func(g *groupsOf) { g.pod("vllm-0").DeletionTimestamp = &metav1.Time{Time: now} },
 		}, "Terminating", "is being recreated: pod vllm-0-1 ended with exit code 137"},
+		"worker was deleted": {[]func(*groupsOf){
+			status(leaderworkersetv1.GroupStatus{Restarts: 1, RestartedLeader: "vllm-0-pod", FirstCause: &jobsetv1alpha2.FailureCause{Job: "vllm-0", Pod: "vllm-0-1", Message: "the pod was deleted"}}),
+			func(g *groupsOf) { g.pod("vllm-0").DeletionTimestamp = &metav1.Time{Time: now} },
+		}, "Terminating", "is being recreated: pod vllm-0-1: the pod was deleted"},
 		"leader is deleted by somebody": {[]func(*groupsOf){func(g *groupsOf) { g.pod("vllm-0").DeletionTimestamp = &metav1.Time{Time: now} }}, "Terminating", ""},
 		"backoff": {[]func(*groupsOf){
 			notReady, status(leaderworkersetv1.GroupStatus{Restarts: 3, RestartsInRow: 3, RestartAt: ptr.To(metav1.NewTime(now.Add(40 * time.Second))), FirstCause: cause}),

@@ -83,12 +83,23 @@ func (r *restarts) causeOf(f failure) *jobsetv1alpha2.FailureCause {
 		return cause.DeepCopy()
 	}
 	if len(f.pods) == 0 {
-		return &jobsetv1alpha2.FailureCause{Job: f.group.leader.Name, Pod: f.group.replacement(), Message: "the pod was deleted and replaced before it was looked at"}
+		return f.group.lossOf()
 	}
 	pod := f.pods[0]
 	cause := &jobsetv1alpha2.FailureCause{Job: r.statefulSetOf(f.group, pod), Pod: pod.Name, Node: pod.Node, Message: "a container of the pod restarted"}
 	if pod.Deleting {
 		cause.Message = "the pod was deleted"
+	}
+	return cause
+}
+
+// lossOf is the cause of a failure of which only is left that workers are gone.
+func (g *group) lossOf() *jobsetv1alpha2.FailureCause {
+	cause := &jobsetv1alpha2.FailureCause{Job: g.leader.Name, Message: "a worker pod was deleted"}
+	if g.workers != nil && g.workers.FirstLost.Name != "" {
+		cause.Pod, cause.Node, cause.Message = g.workers.FirstLost.Name, g.workers.FirstLost.Node, "the pod was deleted"
+	} else if cause.Pod = g.replacement(); cause.Pod != "" {
+		cause.Message = "the pod was deleted and replaced before it was looked at"
 	}
 	return cause
 }

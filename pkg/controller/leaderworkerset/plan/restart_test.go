@@ -237,6 +237,19 @@ func TestRestartWithoutCause(t *testing.T) {
 			jobsetv1alpha2.FailureCause{Job: "s-0", Pod: "s-0-1", Message: "the pod was deleted and replaced before it was looked at"},
 			"Worker pod s-0-1 failed, deleted leader pod s-0 to recreate group 0",
 		},
+		"lost worker that was seen": {
+			func(f *fixture) {
+				f.workers(0).Lost, f.workers(0).FirstLost = 2, LostPod{Name: "s-0-2", Node: "node-a"}
+				f.workers(0).Pods = nil
+			},
+			jobsetv1alpha2.FailureCause{Job: "s-0", Pod: "s-0-2", Node: "node-a", Message: "the pod was deleted"},
+			"Worker pod s-0-2 failed, deleted leader pod s-0 to recreate group 0",
+		},
+		"lost worker without a replacement": {
+			func(f *fixture) { f.workers(0).Lost, f.workers(0).Pods = 1, nil },
+			jobsetv1alpha2.FailureCause{Job: "s-0", Message: "a worker pod was deleted"},
+			"Worker pod s-0 failed, deleted leader pod s-0 to recreate group 0",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFixture(t, 1, 3)

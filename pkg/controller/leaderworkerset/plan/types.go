@@ -128,6 +128,14 @@ type Workers struct {
 	Pods []Pod
 	// Lost is the number of pods that vanished or were replaced since the StatefulSet was first complete, as far as this process has seen.
 	Lost int
+	// FirstLost is the pod that was lost first; empty if none was.
+	FirstLost LostPod
+}
+
+// LostPod is what is known of a pod that is gone.
+type LostPod struct {
+	// Name is that of the pod, and Node that of its node; empty if it had none.
+	Name, Node string
 }
 
 // Service is what decisions use of a Service.

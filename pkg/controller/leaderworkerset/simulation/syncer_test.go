@@ -110,7 +110,7 @@ func (c caches) Workers(cache.ObjectName) (all []plan.Workers, err error) {
 		if owner := metav1.GetControllerOfNoCopy(sts); owner != nil && owner.Kind == "Pod" {
 			workers := plan.WorkersOf(sts)
 			if !c.p.blind {
-				workers.Lost = c.p.losses.Of(sts.UID)
+				workers.Lost, workers.FirstLost = c.p.losses.Of(sts.UID)
 			}
 			all = append(all, workers)
 		}
@@ -178,7 +178,7 @@ func (p *process) podChanged(pod *corev1.Pod, gone bool) {
 	found = found && workers.UID == view.Controller
 	leader, led := p.pods.Get(view.LeaderName)
 	stays := led && leader.DeletionTimestamp == nil && (!found || metav1.IsControlledBy(workers, leader) && workers.DeletionTimestamp == nil)
-	p.losses.Gone(view.Controller, found, stays)
+	p.losses.Gone(view.Controller, plan.LostPod{Name: view.Name, Node: view.Node}, found, stays)
 	p.rules.lossShown(pod)
 }
 
