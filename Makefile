@@ -32,13 +32,19 @@ help: ## List the targets.
 demo: ## Start a local cluster and watch a training JobSet run to completion.
 	@hack/demo.sh
 
+programs := apiserver:jobset-apiserver controller:jobset-controller kubectl-jobset:kubectl-jobset restart-agent:jobset-restart-agent
+
+# What is up to date in _output/programs is not linked again. It gets there by being renamed, so that nothing there is half written, and from there
+# likewise, because programs in bin/ may run.
 .PHONY: build
 build: ## Build our programs into bin/.
-	@mkdir -p bin
-	building=$$(mktemp -d -p bin); trap 'rm -rf "$$building"' EXIT; \
-	GOGC=400 GOMEMLIMIT=2GiB go build -ldflags '$(LDFLAGS)' -o "$$building/" ./cmd/apiserver ./cmd/controller ./cmd/kubectl-jobset ./cmd/restart-agent; \
-	mv -f "$$building/apiserver" bin/jobset-apiserver; mv -f "$$building/controller" bin/jobset-controller; \
-	mv -f "$$building/kubectl-jobset" bin/kubectl-jobset; mv -f "$$building/restart-agent" bin/jobset-restart-agent
+	@mkdir -p bin _output/programs
+	exec 9>_output/programs.lock; flock 9; \
+	building=$$(mktemp -d -p _output); trap 'rm -rf "$$building"' EXIT; \
+	GOTMPDIR="$$PWD/$$building" GOGC=400 GOMEMLIMIT=2GiB go build -ldflags '$(LDFLAGS)' -o _output/programs/ $(foreach program,$(programs),./cmd/$(firstword $(subst :, ,$(program)))) 9>&-; \
+	for program in $(programs); do \
+		cmp -s "_output/programs/$${program%:*}" "bin/$${program#*:}" || { cp "_output/programs/$${program%:*}" "$$building/" && mv -f "$$building/$${program%:*}" "bin/$${program#*:}"; }; \
+	done
 
 # Images and the plugin's archives depend on the commit, the version of Go and these variables only.
 .PHONY: images

@@ -13,7 +13,12 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-const pollInterval = 100 * time.Millisecond
+// Between two checks there are at least pollInterval, at most longestPause, and twice the time that a check takes, so that checks which start programs leave
+// the machine to what they wait for.
+const (
+	pollInterval = 100 * time.Millisecond
+	longestPause = 2 * time.Second
+)
 
 // patience is how many times longer than on a machine with two idle cores a check may take. It costs nothing while checks pass; what must
 // be fast is measured by benchmarks.
@@ -44,8 +49,14 @@ func EventuallyNoProblem(t testing.TB, timeout time.Duration, check func() (prob
 func poll(ctx context.Context, timeout time.Duration, check func(context.Context) error) error {
 	var last error
 	timeout *= patience
-	err := wait.PollUntilContextTimeout(ctx, pollInterval, timeout, true, func(ctx context.Context) (bool, error) {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	var took time.Duration
+	pause := wait.DelayFunc(func() time.Duration { return min(max(pollInterval, 2*took), longestPause) })
+	err := pause.Until(ctx, true, true, func(ctx context.Context) (bool, error) {
+		began := time.Now()
 		last = check(ctx)
+		took = time.Since(began)
 		return last == nil, nil
 	})
 	if err != nil {
