@@ -5,21 +5,14 @@ package e2e
 
 import (
 	"fmt"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
-	"testing"
 )
 
-// TestDisaggregatedSetRollouts runs what upstream shows of DisaggregatedSets on simulated nodes: three roles in two slices with labels and placement, limits in
+// rolloutsOfRoles runs what upstream shows of DisaggregatedSets on simulated nodes: three roles in two slices with labels and placement, limits in
 // percent, a change in mid-rollout, and an autoscaler of a role.
-func TestDisaggregatedSetRollouts(t *testing.T) {
-	gate := "--feature-gates=DisaggregatedSet=true"
-	c := startCluster(t, "rollouts", "CLUSTER_APISERVER_ARGS="+gate, "CLUSTER_CONTROLLER_ARGS="+gate)
-	k := newKubectlFor(t, c)
-	k.ok("apply", "-f", filepath.Join(c.Root, "artifacts", "components", "disaggregatedset", "rbac.yaml"))
-	k.registerRoles()
+func rolloutsOfRoles(k *kubectl) {
 	k.slicesOfThreeRoles()
 	k.percentages()
 	k.changeDuringRollout()

@@ -14,34 +14,44 @@ import (
 // rolesTimeout is how long a set of few groups may take to become available. Every step of a rollout waits for groups that become ready.
 const rolesTimeout = 3 * time.Minute
 
-// TestDisaggregatedSet runs a set through its life on simulated nodes: two roles, a coordinated rollout, a scaler, a further role, the removal of one, and
-// the deletion of all.
+// TestDisaggregatedSet has a cluster of its own, with the feature gate.
 func TestDisaggregatedSet(t *testing.T) {
+	t.Parallel()
 	gate := "--feature-gates=DisaggregatedSet=true"
 	c := startCluster(t, "roles", "CLUSTER_APISERVER_ARGS="+gate, "CLUSTER_CONTROLLER_ARGS="+gate)
 	k := newKubectlFor(t, c)
 	k.ok("apply", "-f", filepath.Join(c.Root, "artifacts", "components", "disaggregatedset", "rbac.yaml"))
 	k.registerRoles()
+	for name, test := range map[string]func(*kubectl){"life": lifeOfRoles, "rollouts": rolloutsOfRoles} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(newKubectlFor(t, c))
+		})
+	}
+}
 
+// lifeOfRoles runs a set through its life on simulated nodes: two roles, a coordinated rollout, a scaler, a further role, the removal of one, and
+// the deletion of all.
+func lifeOfRoles(k *kubectl) {
 	k.okIn(roles("a", "prefill=3", "decode=2"), "apply", "-f", "-")
 	k.untilRoles("prefill 3 3 3, decode 2 2 2")
 	first := k.field("lws", "{.items[0].metadata.labels.disaggregatedset\\.x-k8s\\.io/revision}")
 	if got, want := k.ok("get", "services", "-o", "name", "-l", "disaggregatedset.x-k8s.io/name=llm"),
 		fmt.Sprintf("service/llm-0-%[1]s-decode-prv\nservice/llm-0-%[1]s-prefill-prv\n", first); got != want {
-		t.Errorf("Services: %s, want %s", got, want)
+		k.Errorf("Services: %s, want %s", got, want)
 	}
 
 	k.okIn(roles("b", "prefill=3", "decode=2"), "apply", "-f", "-")
 	k.rollout(first, map[string]int{"prefill": 3, "decode": 2})
 	k.untilRoles("prefill 3 3 3, decode 2 2 2")
 	if got := k.ok("get", "lws,services", "-o", "name", "-l", "disaggregatedset.x-k8s.io/revision="+first); got != "" {
-		t.Errorf("the former revision is left with %s", got)
+		k.Errorf("the former revision is left with %s", got)
 	}
 
 	k.okIn(roles("b", "prefill=3", "decode=External"), "apply", "-f", "-")
 	k.eventually(rolesTimeout, func() string { return k.hasNot("dsrs/llm-decode", "{.status.replicas}", "2") })
 	if got, want := k.ok("get", "--raw", "/apis/disaggregatedset.x-k8s.io/v1/namespaces/"+k.namespace+"/disaggregatedsetrolescalers/llm-decode/scale"), `"spec":{"replicas":2}`; !strings.Contains(got, want) {
-		t.Errorf("scale: %s, want %s", got, want)
+		k.Errorf("scale: %s, want %s", got, want)
 	}
 	k.ok("scale", "dsrs", "llm-decode", "--replicas=4")
 	k.untilRoles("prefill 3 3 3, decode 4 4 4")

@@ -44,6 +44,7 @@ spec:
 // TestExclusivePlacement runs three sets on five racks: the first gets three of them, the second has to wait for three until the first is suspended, and
 // the first then waits for the second. A restart changes no domain.
 func TestExclusivePlacement(t *testing.T) {
+	t.Parallel() // its cluster is its own
 	c := startCluster(t, "place", "CLUSTER_CONTROLLER_ARGS=--placement-when-full=wait")
 	k := newKubectlFor(t, c)
 	if created := k.okIn(fmt.Sprintf(exclusive, "first", 3), "create", "-f", "-"); strings.Contains(created, "Warning") {
