@@ -16,7 +16,7 @@ const rolesTimeout = 3 * time.Minute
 
 // TestDisaggregatedSet has a cluster of its own, with the feature gate.
 func TestDisaggregatedSet(t *testing.T) {
-	t.Parallel()
+	t.Parallel() // its cluster is its own
 	gate := "--feature-gates=DisaggregatedSet=true"
 	c := startCluster(t, "roles", "CLUSTER_APISERVER_ARGS="+gate, "CLUSTER_CONTROLLER_ARGS="+gate)
 	k := newKubectlFor(t, c)

@@ -10,6 +10,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -30,7 +31,14 @@ type cluster = localcluster.Cluster
 // shared is the control plane of this package.
 var shared *cluster
 
+// parallelTests is how many tests run at a time of those that may: most of them have a cluster of their own, and wait for it more than they work.
+const parallelTests = "4"
+
 func TestMain(m *testing.M) {
+	// What the command line says comes later.
+	if err := flag.Set("test.parallel", parallelTests); err != nil {
+		panic(err)
+	}
 	suite.Main("e2e", func() (int, error) { return runSuite(m) })
 }
 

@@ -15,6 +15,7 @@ import (
 // TestGangsWithAllGates has a cluster whose scheduler also preempts gangs as a whole and places them by topology, and whose Job controller makes
 // groups of Jobs that have none.
 func TestGangsWithAllGates(t *testing.T) {
+	t.Parallel() // its cluster is its own
 	const gates = ",TopologyAwareWorkloadScheduling=true,WorkloadAwarePreemption=true,WorkloadWithJob=true"
 	inGangCluster(t, startGangCluster(t, "gates", gates), map[string]func(*kubectl){
 		"Preemption": gangIsPreempted, "PreemptionRestart": preemptedGangRestarts, "Topology": gangStaysInRack, "Jobs": jobsHaveOneGroup,

@@ -56,6 +56,7 @@ func inGangCluster(t *testing.T, c *cluster, tests map[string]func(*kubectl)) {
 
 // TestGangsOfJobSets has a cluster with the scheduling API of Kubernetes 1.36 and no further gates.
 func TestGangsOfJobSets(t *testing.T) {
+	t.Parallel() // its cluster is its own
 	inGangCluster(t, startGangCluster(t, "scheduling", ""), map[string]func(*kubectl){
 		"Turns": gangsTakeTurns, "Blocked": setsBlockEachOther, "Opened": gangsOpenedInTurns, "Pods": gangsOfPods,
 		"Stages": gangsOfStages, "Suspension": gangIsSuspended, "Restart": gangRestarts, "Gates": gatesAreNamed,

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/jobset-apiserver/jobset-apiserver/test/localcluster"
 )
 
 // groups is a set of two groups of three pods, to which two more groups are added while there is no room for them.
@@ -35,9 +37,10 @@ const (
 )
 
 // TestGroupsCompleteAfterOutage has pods of sets refused while the server is away, of two groups that are being created and of one that runs, and none admitted
-// without its environment. By itself, the controller of StatefulSets would try again more than a minute after the return.
+// without its environment. By itself, the controller of StatefulSets would try again more than a minute after the return. Its cluster is its own.
 func TestGroupsCompleteAfterOutage(t *testing.T) {
-	k := newKubectl(t)
+	t.Parallel()
+	k := newKubectlFor(t, startCluster(t, "outage", "CLUSTER_NODES=3", "CLUSTER_APISERVER_ARGS="+localcluster.ShortShutdown))
 	k.okIn(groups, "apply", "-f", "-")
 	k.eventually(2*time.Minute, func() string { return k.runningGroupPods(6) })
 	k.ok("create", "quota", "full", "--hard=pods=6")
