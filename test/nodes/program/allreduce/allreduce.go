@@ -113,8 +113,11 @@ func Run(ctx context.Context, c Config) error {
 	stop := context.AfterFunc(ctx, r.close)
 	defer stop()
 	err = c.train(ctx, r)
-	if err == nil || ctx.Err() != nil {
-		return err
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil: // the connections were closed for that
+		return ctx.Err()
 	}
 	// The neighbor has ended, which says why it did; if this worker failed as well, the first cause would be the faster one.
 	fmt.Printf("the ring is broken: %v\n", err)
