@@ -21,7 +21,7 @@ export GOFLAGS := $(GOFLAGS) -trimpath
 define run_suites
 @mkdir -p _output
 binaries=$$(hack/ensure-binaries.sh --tests); \
-GOGC=$${GOGC:-300} JOBSET_BINARIES=$$binaries flock --close _output/suites.lock go test $(1) -count=1 -timeout 45m $(GO_TEST_FLAGS) $(2)
+GOGC=$${GOGC:-300} JOBSET_BINARIES=$$binaries flock --close _output/suites.lock go test $(1) -count=1 -timeout 60m $(GO_TEST_FLAGS) $(2)
 endef
 
 .PHONY: help
