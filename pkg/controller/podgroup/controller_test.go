@@ -17,10 +17,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
 	clientgotesting "k8s.io/client-go/testing"
 
 	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/podgroup/plan"
+	groupsfake "github.com/jobset-apiserver/jobset-apiserver/pkg/generated/clientset/versioned/fake"
 )
 
 // TestBothFamilies has a group of each family, under the same name.
@@ -57,6 +59,42 @@ func TestOwnersDecide(t *testing.T) {
 		r.pass(200 * time.Millisecond)
 		diff(t, "and does not when the group is not ready", []string{"b"}, r.labeled(1))
 	})
+}
+
+// TestGroupThatNoCacheShowsCounts has a group that was created just before its pods, which another API server serves: the watch of pods is ahead.
+func TestGroupThatNoCacheShowsCounts(t *testing.T) {
+	for name, tc := range map[string]struct {
+		group *batchv1alpha1.PodReadinessGroup
+		get   error
+		want  []string
+	}{
+		"more members than the Job has":   {group: newGroup(3)},
+		"as many members as the Job has":  {group: newGroup(2), want: []string{"a", "b"}},
+		"no group":                        {want: []string{"a", "b"}},
+		"what serves groups does not run": {group: newGroup(3), get: apierrors.NewServiceUnavailable("away"), want: []string{"a", "b"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				groups := groupsfake.NewSimpleClientset()
+				if tc.group != nil {
+					groups = groupsfake.NewSimpleClientset(tc.group)
+				}
+				groups.PrependReactor("list", "podreadinessgroups", func(clientgotesting.Action) (bool, runtime.Object, error) {
+					return true, &batchv1alpha1.PodReadinessGroupList{}, nil
+				})
+				groups.PrependWatchReactor("podreadinessgroups", func(clientgotesting.Action) (bool, watch.Interface, error) {
+					return true, watch.NewFake(), nil
+				})
+				groups.PrependReactor("get", "podreadinessgroups", func(clientgotesting.Action) (bool, runtime.Object, error) {
+					return tc.get != nil, nil, tc.get
+				})
+				r := newRigWith(t, groups, newJob(2), newPod("a", inGroup(1), ofJob), newPod("b", inGroup(1), ofJob))
+				r.pass(time.Second)
+				diff(t, "pods with the label", tc.want, r.labeled(1))
+				diff(t, "reads of the group", 1, count(r.groups.Actions(), "get", "podreadinessgroups"))
+			})
+		})
+	}
 }
 
 // TestSmallerJobIsNoticed has a Job that is made smaller after it was read: nothing is watched that would say so.

@@ -41,10 +41,17 @@ type rig struct {
 // newRig starts a controller in the bubble of the test. The objects are there before it starts.
 func newRig(t *testing.T, group *batchv1alpha1.PodReadinessGroup, objects ...runtime.Object) *rig {
 	t.Helper()
-	r := &rig{T: t, kube: fake.NewClientset(objects...), groups: groupsfake.NewSimpleClientset(), events: events.NewFakeRecorder(100)}
+	groups := groupsfake.NewSimpleClientset()
 	if group != nil {
-		r.groups = groupsfake.NewSimpleClientset(group)
+		groups = groupsfake.NewSimpleClientset(group)
 	}
+	return newRigWith(t, groups, objects...)
+}
+
+// newRigWith starts a controller with that client of PodReadinessGroups.
+func newRigWith(t *testing.T, groups *groupsfake.Clientset, objects ...runtime.Object) *rig {
+	t.Helper()
+	r := &rig{T: t, kube: fake.NewClientset(objects...), groups: groups, events: events.NewFakeRecorder(100)}
 	r.countVersions()
 	factory := informers.NewFactory(r.kube)
 	kind := factory.For(Name)

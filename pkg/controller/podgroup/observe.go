@@ -9,7 +9,10 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
 
 	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/podgroup/members"
@@ -23,6 +26,8 @@ const (
 	indexGroup = "group/"
 	// ownersAge is how old the size of an owner may be while the group is not ready, and freshAge when it becomes ready.
 	ownersAge, freshAge = 10 * time.Second, time.Second
+	// groupTimeout bounds the read of a PodReadinessGroup, without which the cache decides.
+	groupTimeout = 5 * time.Second
 )
 
 // podsOf names the pods of a family to the consistency store.
@@ -95,9 +100,39 @@ func (c *Controller) forget(key cache.ObjectName) {
 	c.runner.Forget(key)
 }
 
-// decide asks owners for their sizes if these decide, and what to do about the group. Before a group becomes ready, sizes that may have
-// changed are read again. The error is that of owners that could not be read.
+// decide decides what to do about the group. Before a group becomes ready, what may have changed is read again. The error is that of owners that could not be
+// read.
 func (c *Controller) decide(ctx context.Context, key cache.ObjectName, obs *snapshot) (plan.Plan, error) {
+	p, err := c.decideCached(ctx, key, obs)
+	if len(p.Label) == 0 || p.Labeled > 0 || !c.refreshGroup(ctx, key, obs) {
+		return p, err
+	}
+	return c.decideCached(ctx, key, obs)
+}
+
+// refreshGroup reads the PodReadinessGroup, and returns whether the cache did not show it as it is. Pods come from another API server, whose watch may be
+// ahead of that of groups: a group that was created just before its pods would not count. While it cannot be read, none can be created either, and the cache decides.
+func (c *Controller) refreshGroup(ctx context.Context, key cache.ObjectName, obs *snapshot) (changed bool) {
+	ctx, cancel := context.WithTimeout(ctx, groupTimeout)
+	defer cancel()
+	group, err := c.Groups.BatchV1alpha1().PodReadinessGroups(key.Namespace).Get(ctx, key.Name, metav1.GetOptions{})
+	switch cached := obs.Group; {
+	case apierrors.IsNotFound(err) && cached != nil:
+		obs.Group = nil
+	case err == nil && (cached == nil || cached.UID != group.UID || cached.Generation != group.Generation):
+		trim(group)
+		obs.Group = group
+	default:
+		if err != nil && !apierrors.IsNotFound(err) {
+			klog.FromContext(ctx).V(2).Info("Could not read a PodReadinessGroup before its pods are labeled; the cache decides", "err", err)
+		}
+		return false
+	}
+	return true
+}
+
+// decideCached asks owners for their sizes if these decide. Before a group becomes ready, sizes that may have changed are read again.
+func (c *Controller) decideCached(ctx context.Context, key cache.ObjectName, obs *snapshot) (plan.Plan, error) {
 	owners := plan.Needs(obs.Observed)
 	if len(owners) == 0 {
 		return plan.Decide(obs.Observed), nil
@@ -120,8 +155,12 @@ func (c *Controller) decide(ctx context.Context, key cache.ObjectName, obs *snap
 // transformGroup drops what no decision uses.
 func transformGroup(obj any) (any, error) {
 	if group, ok := obj.(*batchv1alpha1.PodReadinessGroup); ok {
-		group.ManagedFields = nil
-		delete(group.Annotations, corev1.LastAppliedConfigAnnotation)
+		trim(group)
 	}
 	return obj, nil
+}
+
+func trim(group *batchv1alpha1.PodReadinessGroup) {
+	group.ManagedFields = nil
+	delete(group.Annotations, corev1.LastAppliedConfigAnnotation)
 }
