@@ -20,7 +20,7 @@ import (
 
 // memoryScale is by how much the limit of memory and the quota are divided, to keep the test quick. What the program needs
 // without objects is not divided, so the full limits leave more room.
-const memoryScale = 4
+const memoryScale = 3
 
 // largestJobSets are the largest sets that may be stored, each large in another way.
 func largestJobSets() map[string]func(*jobsetv1alpha2.JobSet) {
