@@ -17,11 +17,11 @@ export CGO_ENABLED := 0
 export GOFLAGS := $(GOFLAGS) -trimpath
 
 # run_suites runs tests with the programs of the control plane. The suites of e2e begin by stopping the cluster that an
-# earlier run left, so two runs in one checkout must not overlap. GOGC saves CPU in all programs of the clusters; no test of time or memory depends on it.
+# earlier run left, so two runs in one checkout must not overlap.
 define run_suites
 @mkdir -p _output
 binaries=$$(hack/ensure-binaries.sh --tests); \
-GOGC=$${GOGC:-300} JOBSET_BINARIES=$$binaries flock --close _output/suites.lock go test $(1) -count=1 -timeout 60m $(GO_TEST_FLAGS) $(2)
+JOBSET_BINARIES=$$binaries flock --close _output/suites.lock go test $(1) -count=1 -timeout 60m $(GO_TEST_FLAGS) $(2)
 endef
 
 .PHONY: help
@@ -34,8 +34,8 @@ demo: ## Start a local cluster and watch a training JobSet run to completion.
 
 programs := apiserver:jobset-apiserver controller:jobset-controller kubectl-jobset:kubectl-jobset restart-agent:jobset-restart-agent
 
-# What is up to date in _output/programs is not linked again. It gets there by being renamed, so that nothing there is half written, and from there
-# likewise, because programs in bin/ may run.
+# What is up to date in _output/programs is not linked again. Programs are renamed into both directories, so that none is half written, and those in bin/
+# may run meanwhile.
 .PHONY: build
 build: ## Build our programs into bin/.
 	@mkdir -p bin _output/programs
@@ -97,7 +97,7 @@ helm-e2e: ## Install, upgrade and uninstall the Helm chart on a real node. Needs
 .PHONY: test
 test: unit suites ## Run all tests.
 
-# The suites mostly wait, so three run at a time. The longest one begins.
+# Three run at a time, since two leave cores idle once the one that breaks things has ended. The longest one begins.
 suite_packages := ./test/e2e/... ./test/faults/... ./test/loss/... ./test/integration/... ./test/parity/...
 
 .PHONY: suites

@@ -31,11 +31,11 @@ type cluster = localcluster.Cluster
 // shared is the control plane of this package.
 var shared *cluster
 
-// parallelTests is how many tests run at a time of those that may: most of them have a cluster of their own, and wait for it more than they work.
+// parallelTests is how many tests run at a time of those that may, unless the command line says otherwise. Many of them wait for a cluster of their own.
 const parallelTests = "4"
 
 func TestMain(m *testing.M) {
-	// What the command line says comes later.
+	// The command line is parsed later.
 	if err := flag.Set("test.parallel", parallelTests); err != nil {
 		panic(err)
 	}

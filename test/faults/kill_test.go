@@ -22,7 +22,7 @@ func TestControllerKilledAtAnyWrite(t *testing.T) {
 	controller := supervise(newControllers(t, p.kubeconfig, "--leader-elect=false"))
 	kills, number := 0, lives
 	if rounds() == 0 {
-		number = lives / 2
+		number /= 2
 	}
 	for n := range number {
 		l := newLife(t, dice)

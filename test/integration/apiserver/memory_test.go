@@ -55,7 +55,6 @@ func TestFullStoreFitsMemory(t *testing.T) {
 	container := readManifests(t, embeddedOverlay).server.Spec.Containers[0]
 	limit := container.Resources.Limits.Memory().Value() / memoryScale
 	quota := options.NewStorageOptions().QuotaBytes / memoryScale
-	t.Setenv("GOGC", "100")
 	t.Setenv("GOMEMLIMIT", fmt.Sprint(goLimit(t, container)/memoryScale))
 	for name, grow := range largestJobSets() {
 		t.Run(name, func(t *testing.T) {
