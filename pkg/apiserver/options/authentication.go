@@ -36,7 +36,7 @@ const authenticationAdvice = "allow its user to read the configmap extension-api
 
 // applyAuthentication finds out who a caller is as the options of the library say. The library trusts the authorities and
 // follows them; its client for tokens is replaced by one without a rate limit.
-func (o *Options) applyAuthentication(ctx context.Context, generic *server.RecommendedConfig) error {
+func (o *Options) applyAuthentication(ctx context.Context, generic *server.RecommendedConfig, hold *hold) error {
 	found, err := o.lookupAuthentication(ctx)
 	if err != nil {
 		return err
@@ -53,7 +53,9 @@ func (o *Options) applyAuthentication(ctx context.Context, generic *server.Recom
 	if err != nil {
 		return err
 	}
-	if options.ClientCert.CAContentProvider, err = clientCA(&options, client); err != nil {
+	// The library uses this for what it follows only: its client for tokens is replaced below.
+	options.CustomRoundTripperFn = hold.wrap
+	if options.ClientCert.CAContentProvider, err = clientCA(&options, hold); err != nil {
 		return wrapFlagError("client-ca-file", err, "give a file with PEM certificates")
 	}
 	if err := options.ApplyTo(&generic.Authentication, generic.SecureServing, nil); err != nil {
@@ -71,6 +73,11 @@ func (o *Options) applyAuthentication(ctx context.Context, generic *server.Recom
 	if err != nil {
 		return fmt.Errorf("setting up authentication: %w", err)
 	}
+	if proxies := generic.Authentication.RequestHeaderConfig; proxies != nil {
+		authenticator = &expiry{
+			next: authenticator, headers: proxies.UsernameHeaders.Value, authority: proxies.CAContentProvider.CurrentCABundleContent, clock: clock.RealClock{},
+		}
+	}
 	generic.OpenAPIConfig.SecurityDefinitions = definitions
 	generic.Authentication.Authenticator = limitBadTokens(refuseAnonymous(authenticator), clock.RealClock{})
 	generic.AddReadyzChecks(healthz.NamedCheck("client-ca", clientCACheck(generic.SecureServing.ClientCA, o.awaitedClientCA(found))))
@@ -79,12 +86,20 @@ func (o *Options) applyAuthentication(ctx context.Context, generic *server.Recom
 
 // clientCA provides the authority of client certificates: that of the flag, or else that of the main cluster, which is
 // followed. It is nil when neither is wanted.
-func clientCA(o *genericoptions.DelegatingAuthenticationOptions, client kubernetes.Interface) (dynamiccertificates.CAContentProvider, error) {
+func clientCA(o *genericoptions.DelegatingAuthenticationOptions, hold *hold) (dynamiccertificates.CAContentProvider, error) {
 	if o.ClientCert.ClientCA != "" {
 		return o.ClientCert.GetClientCAContentProvider()
 	}
 	if o.SkipInClusterLookup {
 		return nil, nil
+	}
+	config, err := loadKubeconfig("authentication-kubeconfig", o.RemoteKubeConfigFile)
+	if err != nil {
+		return nil, err
+	}
+	client, err := kubernetes.NewForConfig(hold.config(config))
+	if err != nil {
+		return nil, err
 	}
 	return dynamiccertificates.NewDynamicCAFromConfigMapController(
 		"client-ca", metav1.NamespaceSystem, authenticationConfigMap, "client-ca-file", client)
@@ -101,12 +116,12 @@ func (o *Options) lookupAuthentication(ctx context.Context) (map[string]string, 
 	if err != nil {
 		return nil, err
 	}
-	config.Timeout = mainTimeout
+	config.Timeout, config.Dial = mainTimeout, dialer(dialTimeout)
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return nil, wrapFlagError("authentication-kubeconfig", err, authenticationAdvice)
 	}
-	configMap, err := awaitAuthenticationConfig(ctx, client)
+	configMap, err := o.awaitAuthenticationConfig(ctx, client)
 	if err != nil {
 		return nil, wrapFlagError("authentication-kubeconfig", err, authenticationAdvice)
 	}
@@ -123,9 +138,9 @@ func (o *Options) awaitedClientCA(found map[string]string) []byte {
 
 // awaitAuthenticationConfig reads how the main cluster authenticates. On an installation the permission to read it is
 // often not in force yet when the server starts, and on a new cluster the object may not be there yet.
-func awaitAuthenticationConfig(ctx context.Context, client kubernetes.Interface) (*corev1.ConfigMap, error) {
+func (o *Options) awaitAuthenticationConfig(ctx context.Context, client kubernetes.Interface) (*corev1.ConfigMap, error) {
 	var configMap *corev1.ConfigMap
-	err := retryMain(ctx, "its authentication configuration", func(ctx context.Context) (err error) {
+	err := o.retryMain(ctx, "ConfigMap "+metav1.NamespaceSystem+"/"+authenticationConfigMap+" of the main cluster", func(ctx context.Context) (err error) {
 		configMap, err = client.CoreV1().ConfigMaps(metav1.NamespaceSystem).Get(ctx, authenticationConfigMap, metav1.GetOptions{})
 		return err
 	})

@@ -5,25 +5,18 @@ package options
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
+	"reflect"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
-	"k8s.io/klog/v2"
-)
-
-const (
-	// mainTimeout bounds what is asked of the main API before the server serves.
-	mainTimeout = 10 * time.Second
-	mainPause   = 250 * time.Millisecond
 )
 
 // clients reach the main API as the server itself.
@@ -31,68 +24,70 @@ type clients struct {
 	config  *rest.Config
 	kube    kubernetes.Interface
 	dynamic dynamic.Interface
+	// informers and dynamicInformers are for informers: their requests wait while the main API is away.
+	informers        kubernetes.Interface
+	dynamicInformers dynamic.Interface
+	hold             *hold
 }
 
 func (o *Options) newClients(ctx context.Context) (*clients, error) {
-	config, err := loadKubeconfig("kubeconfig", o.Recommended.CoreAPI.CoreAPIKubeconfigPath)
+	config, err := o.awaitMain(ctx)
 	if err != nil {
 		return nil, err
 	}
 	config.UserAgent = componentName + "/" + newEffectiveVersion().Info().GitVersion
 	// Requests that wait here hold requests of our own clients up; the main API limits us by its own priorities.
 	config.QPS = -1
-	c := &clients{config: config}
+	config.Dial = dialer(dialTimeoutServing)
+	c := &clients{config: config, hold: newHold(ctx)}
+	var errs [4]error
+	c.kube, errs[0] = kubernetes.NewForConfig(withProtobuf(config))
+	c.dynamic, errs[1] = dynamic.NewForConfig(config)
+	c.informers, errs[2] = kubernetes.NewForConfig(withProtobuf(c.hold.config(config)))
+	c.dynamicInformers, errs[3] = dynamic.NewForConfig(c.hold.config(config))
+	return c, wrapFlagError("kubeconfig", errors.Join(errs[:]...), "give a valid kubeconfig for the main cluster")
+}
+
+func withProtobuf(config *rest.Config) *rest.Config {
 	typed := rest.CopyConfig(config)
 	typed.ContentType = runtime.ContentTypeProtobuf
 	typed.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON
-	if c.kube, err = kubernetes.NewForConfig(typed); err != nil {
-		return nil, wrapFlagError("kubeconfig", err, "give a valid kubeconfig for the main cluster")
-	}
-	if c.dynamic, err = dynamic.NewForConfig(config); err != nil {
-		return nil, wrapFlagError("kubeconfig", err, "give a valid kubeconfig for the main cluster")
-	}
-	return c, o.awaitMain(ctx, config)
+	return typed
 }
 
-// awaitMain makes sure that the main API answers, so that a wrong address is not reported as one of the things that are
-// asked of it later.
-func (o *Options) awaitMain(ctx context.Context, config *rest.Config) error {
-	bounded := rest.CopyConfig(config)
-	bounded.Timeout = mainTimeout
-	client, err := discovery.NewDiscoveryClientForConfig(bounded)
-	if err == nil {
-		err = retryMain(ctx, "an answer", func(ctx context.Context) error {
-			_, err := client.ServerVersionWithContext(ctx)
+// awaitMain waits until the main API answers, so that a wrong address is not reported as one of the things that are asked of it later. It
+// returns the configuration with which it did.
+func (o *Options) awaitMain(ctx context.Context) (*rest.Config, error) {
+	config, err := loadKubeconfig("kubeconfig", o.Recommended.CoreAPI.CoreAPIKubeconfigPath)
+	if err != nil {
+		return nil, err
+	}
+	client, err := newVersionClient(config)
+	if err != nil {
+		return nil, err
+	}
+	err = o.retryMain(ctx, "the API server of the main cluster at "+config.Host, func(ctx context.Context) error {
+		_, err := client.ServerVersionWithContext(ctx)
+		if !apierrors.IsUnauthorized(err) {
 			return err
-		})
-	}
-	return wrapFlagError("kubeconfig", err, "make sure that the main cluster's API server runs and that the file names its address, authority and valid credentials")
+		}
+		// Somebody may have put other credentials into the file.
+		if current, err := loadKubeconfig("kubeconfig", o.Recommended.CoreAPI.CoreAPIKubeconfigPath); err == nil && !reflect.DeepEqual(current, config) {
+			if renewed, err := newVersionClient(current); err == nil {
+				client, config = renewed, current
+			}
+		}
+		return err
+	})
+	return config, wrapFlagError("kubeconfig", err, "make sure that the main cluster's API server runs and that the file names its address, authority and valid credentials")
 }
 
-// retryMain asks the main API until it gives what is waited for, and returns the last error after mainTimeout. Both
-// programs may start at the same time, and what an installation applies is in force a moment later. A certificate that
-// cannot be verified stays so.
-func retryMain(ctx context.Context, what string, ask func(context.Context) error) error {
-	var last error
-	err := wait.PollUntilContextTimeout(ctx, mainPause, mainTimeout, true, func(ctx context.Context) (bool, error) {
-		err := ask(ctx)
-		if err == nil {
-			return true, nil
-		}
-		// The deadline cuts the last question off, and the answer before it says more.
-		if last == nil || ctx.Err() == nil {
-			last = err
-		}
-		if errors.As(err, new(*tls.CertificateVerificationError)) {
-			return false, err
-		}
-		klog.FromContext(ctx).V(1).Info("Waiting for the main cluster", "for", what, "reason", err)
-		return false, nil
-	})
-	if err != nil && last != nil {
-		return last
-	}
-	return err
+// newVersionClient returns a client for the first question.
+func newVersionClient(config *rest.Config) (*discovery.DiscoveryClient, error) {
+	bounded := rest.CopyConfig(config)
+	bounded.Timeout, bounded.Dial = answerTimeout, dialer(dialTimeout)
+	client, err := discovery.NewDiscoveryClientForConfig(bounded)
+	return client, wrapFlagError("kubeconfig", err, "give a valid kubeconfig for the main cluster")
 }
 
 // newReviewClient returns a client for TokenReviews and SubjectAccessReviews. It has no rate limit: all callers would share
@@ -104,9 +99,8 @@ func newReviewClient(flag, kubeconfig string, timeout time.Duration) (kubernetes
 	}
 	config.QPS = -1
 	config.Timeout = timeout
-	config.ContentType = runtime.ContentTypeProtobuf
-	config.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON
-	client, err := kubernetes.NewForConfig(config)
+	config.Dial = dialer(dialTimeoutServing)
+	client, err := kubernetes.NewForConfig(withProtobuf(config))
 	return client, wrapFlagError(flag, err, "give a valid kubeconfig for the main cluster")
 }
 

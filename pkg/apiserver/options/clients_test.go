@@ -13,9 +13,19 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
-
-	"k8s.io/client-go/rest"
 )
+
+// newVersionServer returns the address of a server that says its version, unless the function has answered.
+func newVersionServer(t *testing.T, answers func(w http.ResponseWriter) (version bool)) string {
+	t.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		if answers(w) {
+			fmt.Fprintln(w, `{"major":"1","minor":"36"}`)
+		}
+	}))
+	t.Cleanup(server.Close)
+	return server.URL
+}
 
 // TestMainAPIMayStartLater lets the first answers be those of a kube-apiserver that starts.
 func TestMainAPIMayStartLater(t *testing.T) {
@@ -28,15 +38,14 @@ func TestMainAPIMayStartLater(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var questions atomic.Int32
-			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-				if questions.Add(1) <= 3 {
-					first(w)
-					return
+			server := newVersionServer(t, func(w http.ResponseWriter) bool {
+				if questions.Add(1) > 3 {
+					return true
 				}
-				fmt.Fprintln(w, `{"major":"1","minor":"36"}`)
-			}))
-			defer server.Close()
-			if err := (&Options{}).awaitMain(t.Context(), &rest.Config{Host: server.URL, QPS: -1}); err != nil {
+				first(w)
+				return false
+			})
+			if err := awaitMain(t, server); err != nil {
 				t.Errorf("after %d questions: %v", questions.Load(), err)
 			}
 		})
@@ -53,7 +62,7 @@ func TestForeignMainAPIIsRejectedImmediately(t *testing.T) {
 	}
 	server.StartTLS()
 	defer server.Close()
-	err := (&Options{}).awaitMain(t.Context(), &rest.Config{Host: server.URL, QPS: -1})
+	err := awaitMain(t, server.URL)
 	if !errors.As(err, new(*tls.CertificateVerificationError)) {
 		t.Errorf("want an error that names the certificate, got %v", err)
 	}

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apiserver/pkg/server"
 	genericoptions "k8s.io/apiserver/pkg/server/options"
 	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/admission"
@@ -87,6 +88,7 @@ func (o *Options) applyStorage(config *apiserver.Config, store *etcd.Server, gua
 	}
 	if store != nil {
 		checkReadinessOnce(&config.Generic.Config)
+		tolerateSlowDisk(&config.Generic.Config, clock.RealClock{})
 	}
 	sizes, err := genericoptions.ParseWatchCacheSizes(options.WatchCacheSizes)
 	if err != nil {
@@ -127,8 +129,8 @@ func (o *Options) applyServing(generic *server.RecommendedConfig) error {
 // applyMainCluster sets up everything that needs the main API: who a caller is, what he may do, and admission.
 func (o *Options) applyMainCluster(ctx context.Context, generic *server.RecommendedConfig, main *clients, schemas admission.Schemas) error {
 	generic.ClientConfig = main.config
-	generic.SharedInformerFactory = newInformers(main.kube)
-	if err := o.applyAuthentication(ctx, generic); err != nil {
+	generic.SharedInformerFactory = newInformers(main.informers)
+	if err := o.applyAuthentication(ctx, generic, main.hold); err != nil {
 		return err
 	}
 	authorizer, err := newAuthorizer(o.Recommended.Authorization)
@@ -145,7 +147,7 @@ func (o *Options) applyMainCluster(ctx context.Context, generic *server.Recommen
 func (o *Options) applyAdmission(ctx context.Context, generic *server.RecommendedConfig, main *clients, schemas admission.Schemas) error {
 	options := *o.Recommended.Admission
 	var unsupported []string
-	err := retryMain(ctx, "its admission resources", func(context.Context) (err error) {
+	err := o.retryMain(ctx, "the admission resources of the main cluster", func(context.Context) (err error) {
 		unsupported, err = admission.Unsupported(main.kube.Discovery())
 		return err
 	})
@@ -156,7 +158,7 @@ func (o *Options) applyAdmission(ctx context.Context, generic *server.Recommende
 		klog.FromContext(ctx).Info("Admission plugin is off: the main cluster does not serve its configuration in admissionregistration.k8s.io/v1", "plugin", plugin)
 		options.DisablePlugins = append(options.DisablePlugins, plugin)
 	}
-	err = options.ApplyTo(&generic.Config, generic.SharedInformerFactory, main.kube, main.dynamic, o.gate,
+	err = options.ApplyTo(&generic.Config, generic.SharedInformerFactory, main.kube, main.dynamicInformers, o.gate,
 		generic.EffectiveVersion, admission.Initializers(main.kube, schemas, o.groups.Stored())...)
 	return wrapFlagError("admission-control-config-file", err, "correct the admission flags and the files that they name")
 }

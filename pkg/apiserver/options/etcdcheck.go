@@ -24,7 +24,7 @@ import (
 const (
 	// minEtcdVersion is the first release that answers progress requests of the watch cache correctly.
 	minEtcdVersion = "3.5.13"
-	// etcdStartTimeout bounds how long an etcd may take to come up, for instance because it starts at the same time.
+	// etcdStartTimeout bounds how long a command waits for an etcd. The server waits as long as it takes.
 	etcdStartTimeout = 12 * time.Second
 	etcdTimeout      = 4 * time.Second
 	etcdPause        = 500 * time.Millisecond
@@ -35,12 +35,17 @@ const (
 // checkEtcd makes sure that a member of the cluster answers and that every member that answers is new enough. A member
 // may be down: that is what a cluster is for.
 func checkEtcd(ctx context.Context, config storagebackend.TransportConfig) error {
+	ctx, cancel := context.WithTimeout(ctx, etcdStartTimeout)
+	defer cancel()
+	return awaitEtcd(ctx, config, func(error) {})
+}
+
+// awaitEtcd is checkEtcd without a bound on the time. Each failure is reported.
+func awaitEtcd(ctx context.Context, config storagebackend.TransportConfig, report func(error)) error {
 	tlsConfig, err := etcdTLS(config)
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, etcdStartTimeout)
-	defer cancel()
 	for {
 		errs := checkMembers(ctx, config.ServerList, tlsConfig)
 		failure := errs[0]
@@ -58,6 +63,7 @@ func checkEtcd(ctx context.Context, config storagebackend.TransportConfig) error
 		if failure == nil {
 			return nil
 		}
+		report(failure)
 		select {
 		case <-ctx.Done():
 			return failure

@@ -6,6 +6,7 @@ package options
 import (
 	"context"
 	"strings"
+	"sync/atomic"
 
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/types"
@@ -29,7 +30,7 @@ type ManagedCertOptions struct {
 	// Policy has the lifetimes, which tests shorten.
 	Policy servingcert.Policy
 
-	manager *servingcert.Manager
+	manager atomic.Pointer[servingcert.Manager]
 }
 
 func (o *ManagedCertOptions) addFlags(fs *pflag.FlagSet) {
@@ -69,7 +70,7 @@ func (o *Options) applyManagedCert(ctx context.Context, main *clients) error {
 	}
 	skew := &servingcert.Skew{}
 	config := rest.CopyConfig(main.config)
-	config.Timeout = mainTimeout
+	config.Timeout = mainTimeout // the manager goes on with this client
 	config.Wrap(skew.Wrap)
 	kube, err := kubernetes.NewForConfig(config)
 	if err != nil {
@@ -79,7 +80,7 @@ func (o *Options) applyManagedCert(ctx context.Context, main *clients) error {
 		Kube: kube, Dynamic: main.dynamic, Secret: o.ManagedCert.secret(), Names: o.SANs, Targets: o.targets(),
 		Policy: o.ManagedCert.Policy, Clock: clock.RealClock{}, Skew: skew.Last,
 	})
-	err = retryMain(ctx, "a serving certificate", func(ctx context.Context) error {
+	err = o.retryMain(ctx, "the serving certificate in Secret "+o.ManagedCert.Secret, func(ctx context.Context) error {
 		err := manager.Pass(ctx)
 		if certificate, _ := manager.CurrentCertKeyContent(); len(certificate) > 0 {
 			// What is wrong beside it keeps the server from getting ready, not from starting.
@@ -90,7 +91,7 @@ func (o *Options) applyManagedCert(ctx context.Context, main *clients) error {
 	if err != nil {
 		return wrapFlagError(managedFlag, err, "repair the Secret, or serve with --tls-cert-file")
 	}
-	o.ManagedCert.manager = manager
+	o.ManagedCert.manager.Store(manager)
 	o.Recommended.SecureServing.ServerCert.GeneratedCert = manager
 	go manager.Run(ctx)
 	return nil
@@ -110,7 +111,7 @@ func (o *Options) targets() []servingcert.Target {
 
 // checkManagedCert makes the server ready when kube-apiserver trusts the certificate.
 func (o *Options) checkManagedCert(config *server.Config) {
-	if o.ManagedCert.manager != nil {
-		config.AddReadyzChecks(o.ManagedCert.manager)
+	if manager := o.ManagedCert.manager.Load(); manager != nil {
+		config.AddReadyzChecks(manager)
 	}
 }

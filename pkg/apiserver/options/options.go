@@ -20,6 +20,7 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/admission"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/groups"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/servingcert"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/startup"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/features"
 )
 
@@ -45,6 +46,9 @@ type Options struct {
 
 	gate   featuregate.MutableVersionedFeatureGate
 	groups groups.Groups
+	// startup answers while the server waits, and meanwhile does what needs nobody else. Both are set by Run.
+	startup   *startup.Server
+	meanwhile func() error
 }
 
 // NewOptions returns the defaults.

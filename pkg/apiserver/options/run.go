@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net"
 	"strconv"
+	"sync"
 
 	genericoptions "k8s.io/apiserver/pkg/server/options"
 	"k8s.io/klog/v2"
@@ -21,9 +22,18 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/storecheck"
 )
 
-// Run serves until the context ends and everything was drained. The order of the start is that of how cheap it is to
-// find out that something is wrong; the order of the end is its reverse, so that the store is the last to go.
+// Run serves until the context ends and everything was drained. It waits for what it needs of others, and answers meanwhile.
 func (o *Options) Run(ctx context.Context) error {
+	if err := o.run(ctx); !errors.Is(err, errLeft) {
+		return err
+	}
+	klog.FromContext(ctx).Info("Ending, before anything was served")
+	return nil
+}
+
+// run starts in the order of how cheap it is to find out that something is wrong, and ends in the reverse order, so that the store is the last to
+// go. The embedded etcd needs nobody else, so that it starts while the main API is away: the server serves sooner then.
+func (o *Options) run(ctx context.Context) error {
 	listener, err := o.listen()
 	if err != nil {
 		return err
@@ -32,13 +42,18 @@ func (o *Options) Run(ctx context.Context) error {
 	if err := o.applySelfSigned(ctx); err != nil {
 		return err
 	}
-	store, err := o.Storage.open(ctx, o.Recommended.Etcd)
+	if o.startup, err = o.startWaiting(listener); err != nil {
+		return err
+	}
+	defer o.startup.Close()
+	store, err := o.Storage.open(ctx, o.Recommended.Etcd, o.startup)
 	if err != nil {
 		return err
 	}
 	if store != nil {
 		defer store.Close()
 	}
+	o.meanwhile = sync.OnceValue(func() error { return o.startEmbedded(ctx, store) })
 	main, err := o.newClients(ctx)
 	if err != nil {
 		return err
@@ -54,10 +69,8 @@ func (o *Options) Run(ctx context.Context) error {
 	defer told.Close()
 	config.Recorder = told
 	config.Revisions = history.Reader{Client: main.kube.AppsV1()}
-	if store != nil {
-		if err := o.startEmbedded(ctx, store); err != nil {
-			return err
-		}
+	if err := o.meanwhile(); err != nil {
+		return err
 	}
 	guard, err := o.newStoreCheck(config, main)
 	if err != nil {
@@ -73,9 +86,15 @@ func (o *Options) Run(ctx context.Context) error {
 	return serve(ctx, config, store, guard)
 }
 
-// startEmbedded starts the embedded etcd, and saves what another version of the server has written before this one does.
+// startEmbedded starts the embedded etcd, if there is one, and saves what another version of the server has written before this one does.
 func (o *Options) startEmbedded(ctx context.Context, store *etcd.Server) error {
+	if store == nil {
+		return nil
+	}
 	if err := store.Start(ctx); err != nil {
+		if ctx.Err() != nil {
+			return errLeft
+		}
 		return wrapFlagError("data-dir", err, "if its content is damaged, restore it from a backup")
 	}
 	return o.backUpBeforeVersion(ctx, store)
@@ -157,6 +176,5 @@ func (o *Options) listen() (net.Listener, error) {
 		}
 		return nil, wrapFlagError("secure-port", err, "stop what uses the port, or choose another port or another --bind-address")
 	}
-	serving.Listener = listener
 	return listener, nil
 }

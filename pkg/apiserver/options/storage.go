@@ -16,6 +16,7 @@ import (
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/etcd"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/etcdmembers"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/startup"
 )
 
 // minQuotaBytes is the least that a member can work with.
@@ -152,10 +153,10 @@ func (s *StorageOptions) validateEmbedded(tlsFiles string) error {
 
 // open makes sure that the storage can be used: an external etcd answers, or the directory of an embedded one is ours.
 // It returns the embedded etcd, if there is one.
-func (s *StorageOptions) open(ctx context.Context, external *genericoptions.EtcdOptions) (*etcd.Server, error) {
+func (s *StorageOptions) open(ctx context.Context, external *genericoptions.EtcdOptions, waits *startup.Server) (*etcd.Server, error) {
 	transport := &external.StorageConfig.Transport
 	if len(transport.ServerList) > 0 {
-		return nil, openExternal(ctx, transport)
+		return nil, openExternal(ctx, transport, waits)
 	}
 	server, err := etcd.Open(etcd.Config{
 		DataDir:            s.DataDir,
@@ -174,8 +175,15 @@ func (s *StorageOptions) open(ctx context.Context, external *genericoptions.Etcd
 
 // openExternal makes sure that a member answers. With several members, those that hang are avoided until the process ends: requests
 // are still answered for a while after it was asked to.
-func openExternal(ctx context.Context, transport *storagebackend.TransportConfig) error {
-	if err := checkEtcd(ctx, *transport); err != nil || len(transport.ServerList) == 1 {
+func openExternal(ctx context.Context, transport *storagebackend.TransportConfig, waits *startup.Server) error {
+	err := awaitEtcd(ctx, *transport, func(err error) { waits.Wait(ctx, "etcd at "+strings.Join(transport.ServerList, ","), err) })
+	if err != nil && ctx.Err() != nil {
+		return errLeft
+	}
+	if err == nil {
+		waits.Proceed(ctx)
+	}
+	if err != nil || len(transport.ServerList) == 1 {
 		return err
 	}
 	ctx = context.WithoutCancel(ctx)

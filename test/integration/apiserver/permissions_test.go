@@ -4,11 +4,7 @@
 package apiserver
 
 import (
-	"context"
-	"errors"
-	"strings"
 	"testing"
-	"time"
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -26,12 +22,7 @@ func TestPermissionsMayBeGrantedLater(t *testing.T) {
 	}
 	flags := append(framework.Embedded(framework.ShortDir(t)), "--kubeconfig="+kubeconfig)
 	server := plane.LaunchServer(t, flags...)
-	framework.Eventually(t, time.Minute, "the server waits", func(context.Context) error {
-		if !strings.Contains(server.Log(), "its authentication configuration") {
-			return errors.New(server.Log())
-		}
-		return nil
-	})
+	awaitWaiting(t, server, "ConfigMap kube-system/extension-apiserver-authentication", "is forbidden", `User "`+user+`"`)
 	binding := &rbacv1.ClusterRoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: user},
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-admin"},
