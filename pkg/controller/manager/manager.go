@@ -8,13 +8,15 @@
 //
 // The program is ready when every controller that counts has filled its caches, and at least one has. A controller does not
 // count if an API group that it needs is absent, if it could not be built, or if it has not filled its caches two minutes
-// after it started. Once ready, the program stays ready.
+// after it started. Once ready, the program stays ready. It does not end because an API server is away, however long that takes: whoever restarts it would
+// wait for minutes in between.
 package manager
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -30,9 +32,12 @@ import (
 const (
 	// startTimeout is how long the program waits for a controller that fills its caches.
 	startTimeout = 2 * time.Minute
+	// reportEvery is how often the log says why no controller can work.
+	reportEvery = 30 * time.Second
 	// cachesPoll is how often it looks at caches.
 	cachesPoll = 100 * time.Millisecond
-	// groupsPoll is how often it asks for API groups that are absent, and firstGroupsPoll is so while no controller has started.
+	// groupsPoll is how often it asks for API groups that are absent, and firstGroupsPoll is so while no controller has started, or while a
+	// question is not answered: the main API may have just come back.
 	groupsPoll, firstGroupsPoll = 10 * time.Second, time.Second
 	// groupsTimeout is the time for the answer.
 	groupsTimeout = 5 * time.Second
@@ -97,9 +102,9 @@ func (m *Manager) Start(ctx context.Context) {
 	go func() {
 		for waiting := m.members; len(waiting) > 0 && ctx.Err() == nil; {
 			waiting = m.startServed(ctx, waiting)
-			pause := groupsPoll
-			if m.noneStarted() {
-				pause = firstGroupsPoll
+			pause := firstGroupsPoll
+			if m.onlyAbsent(waiting) {
+				pause = groupsPoll
 			}
 			select {
 			case <-ctx.Done():
@@ -161,10 +166,11 @@ func (m *Manager) served(ctx context.Context, c *member) error {
 func (m *Manager) wait(ctx context.Context, c *member, reason error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if absent := apierrors.IsNotFound(reason); absent && !c.absent {
+	absent := apierrors.IsNotFound(reason)
+	if absent && !c.absent {
 		klog.FromContext(ctx).Info("An API group is absent, and the controller starts when it is served", "controller", c.Name, "reason", reason)
-		c.absent = true
 	}
+	c.absent = absent
 	c.reason = reason.Error()
 }
 
@@ -176,13 +182,11 @@ func (m *Manager) fail(ctx context.Context, c *member, err error) {
 	c.reason, c.failed = err.Error(), true
 }
 
-func (m *Manager) noneStarted() bool {
-	for _, c := range m.members {
-		if c.hasStarted() {
-			return false
-		}
-	}
-	return true
+// onlyAbsent returns whether a controller has started, and all that wait do so for API groups that are absent.
+func (m *Manager) onlyAbsent(waiting []*member) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.ContainsFunc(m.members, (*member).hasStarted) && !slices.ContainsFunc(waiting, func(c *member) bool { return !c.absent })
 }
 
 func (c *member) hasStarted() bool {
@@ -214,7 +218,7 @@ func (m *Manager) Ready() error {
 	return err
 }
 
-// check returns why the program is not ready, and whether it may still become so.
+// check returns why the program is not ready, and whether it may still become so: not if no controller could be built.
 func (m *Manager) check() (hope bool, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -226,6 +230,7 @@ func (m *Manager) check() (hope bool, err error) {
 	for _, c := range m.members {
 		state, reason := c.state()
 		count[state]++
+		hope = hope || !c.failed
 		if reason != "" {
 			reasons = append(reasons, c.Name+": "+reason)
 		}
@@ -233,7 +238,6 @@ func (m *Manager) check() (hope bool, err error) {
 	if m.ready = count[filled] > 0 && count[starting] == 0; m.ready {
 		return true, nil
 	}
-	hope = count[filled]+count[starting] > 0 || count[absent] > 0 && time.Since(m.begun) < startTimeout
 	return hope, errors.New(strings.Join(reasons, "; "))
 }
 
@@ -256,13 +260,18 @@ func (c *member) state() (state, string) {
 	return left, reason
 }
 
-// Await waits until the program is ready, or the context ends. It is an error if no controller has filled its caches after two
-// minutes: such a program is of no use, and its end is seen by whoever runs it.
+// Await waits until the program is ready, or the context ends. It is an error if no controller could be built: such a program is of no use, and its end is
+// seen by whoever runs it.
 func (m *Manager) Await(ctx context.Context) error {
+	reported := time.Now()
 	err := wait.PollUntilContextCancel(ctx, cachesPoll, true, func(context.Context) (bool, error) {
 		hope, err := m.check()
 		if err != nil && !hope {
 			return false, fmt.Errorf("no controller can work: %w", err)
+		}
+		if err != nil && time.Since(reported) >= reportEvery {
+			reported = time.Now()
+			klog.FromContext(ctx).Info("Waiting until the controllers can work", "since", m.begun.UTC().Format(time.RFC3339), "reason", err)
 		}
 		return err == nil, nil
 	})

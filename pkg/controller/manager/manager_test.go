@@ -147,6 +147,8 @@ func TestAwaitAgreesWithReady(t *testing.T) {
 		prepare   func(*env)
 		want      time.Duration
 		wantError string
+		// wantReason is why the program is still not ready after an hour, in which it has not ended.
+		wantReason string
 	}{
 		"both are ready at once": {served: both, prepare: func(*env) {}},
 		"the caches of one take longer": {
@@ -156,8 +158,8 @@ func TestAwaitAgreesWithReady(t *testing.T) {
 			served: both, prepare: func(e *env) { e.refuse("list", "services", errAway, never) }, want: startTimeout,
 		},
 		"the caches of both are never filled": {
-			served: both, prepare: func(e *env) { e.refuse("list", "*", errAway, never) }, want: startTimeout,
-			wantError: "no controller can work: one: waiting for caches to sync: jobs (away); two: waiting for caches to sync: jobs (away), services (away)",
+			served: both, prepare: func(e *env) { e.refuse("list", "*", errAway, 2*never) }, want: never,
+			wantReason: "one: waiting for caches to sync: jobs (away); two: waiting for caches to sync: jobs (away), services (away)",
 		},
 		"one cannot be built": {served: both, prepare: func(e *env) { e.one.failed.Store(true) }},
 		"neither can be built": {
@@ -166,17 +168,29 @@ func TestAwaitAgreesWithReady(t *testing.T) {
 		},
 		"the group of one is absent": {served: []string{"one"}, prepare: func(*env) {}},
 		"the group of one is absent, and the other cannot be built": {
-			served: []string{"one"}, prepare: func(e *env) { e.one.failed.Store(true) }, want: startTimeout,
-			wantError: `no controller can work: one: the number of workers must be 1 or more; two: two.example.com/v1 is not served: ` +
+			served: []string{"one"}, prepare: func(e *env) { e.one.failed.Store(true) }, want: never,
+			wantReason: `one: the number of workers must be 1 or more; two: two.example.com/v1 is not served: ` +
 				`the server could not find the requested resource, GroupVersion "two.example.com/v1" not found`,
+		},
+		"the question for the group of one is not answered, and that of the other is": {
+			served: both, want: firstGroupsPoll, prepare: func(e *env) {
+				asked := 0
+				e.kube.PrependReactor("get", "resource", func(clientgotesting.Action) (bool, runtime.Object, error) {
+					asked++ // nobody else asks
+					return asked == 2, nil, errors.New("forbidden until the permissions are in force")
+				})
+			},
 		},
 		"the server of the groups is away": {served: both, prepare: func(e *env) { e.refuse("get", "resource", errAway, never) }},
 		"the main API is away at first": {
 			served: both, prepare: func(e *env) { e.refuse("*", "*", errors.New("connection refused"), 30*time.Second) }, want: 30 * time.Second,
 		},
+		"the main API is away for half an hour": {
+			served: both, prepare: func(e *env) { e.refuse("*", "*", errors.New("connection refused"), 30*time.Minute) }, want: 30 * time.Minute,
+		},
 		"the main API is away": {
-			served: both, prepare: func(e *env) { e.refuse("*", "*", errors.New("connection refused"), never) }, want: startTimeout,
-			wantError: "no controller can work: one: one.example.com/v1 is not served: connection refused; two: two.example.com/v1 is not served: connection refused",
+			served: both, prepare: func(e *env) { e.refuse("*", "*", errors.New("connection refused"), 2*never) }, want: never,
+			wantReason: "one: one.example.com/v1 is not served: connection refused; two: two.example.com/v1 is not served: connection refused",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -194,7 +208,7 @@ func TestAwaitAgreesWithReady(t *testing.T) {
 				if got := strings.TrimPrefix(fmt.Sprint(err), "<nil>"); got != tc.wantError {
 					t.Errorf("error %q, want %q", got, tc.wantError)
 				}
-				e.check(t, "afterwards", strings.TrimPrefix(tc.wantError, "no controller can work: "))
+				e.check(t, "afterwards", tc.wantReason+strings.TrimPrefix(tc.wantError, "no controller can work: "))
 			})
 		})
 	}
