@@ -36,6 +36,9 @@ const (
 	maxGathering = 5 * time.Second
 	// syncTimeout is how long a sync may begin requests. What is left then is up to the next sync.
 	syncTimeout = time.Minute
+	// longestPause is how long a queue waits at most before it looks again, however far away the deadline is. Deadlines are times of day, and pauses
+	// are not: when the clock of the machine is set forward meanwhile, a deadline comes sooner than was computed.
+	longestPause = 10 * time.Minute
 	// flushEvery is how often failures are looked at that nobody repeats.
 	flushEvery = time.Minute
 )
@@ -199,7 +202,7 @@ func (q *Queue) next(ctx context.Context, syncOne SyncFunc) bool {
 	}
 	observeSync(q.name, time.Since(begin), after, err)
 	if after > 0 {
-		q.queue.AddAfter(key, after) // what is due then is due after a failure too
+		q.queue.AddAfter(key, min(after, longestPause)) // what is due then is due after a failure too
 	}
 	q.again(logger, key, turn, err)
 	return true
