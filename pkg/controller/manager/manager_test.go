@@ -263,19 +263,6 @@ func TestAbsentGroupCostsNothing(t *testing.T) {
 	})
 }
 
-// TestReadyStaysSo has a group appear whose caches are not filled.
-func TestReadyStaysSo(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		e := newEnv(t, "one")
-		e.refuse("list", "services", errAway, time.Hour)
-		e.Start(t.Context())
-		e.check(t, "with one controller", "")
-		e.serve("one", "two")
-		time.Sleep(groupsPoll)
-		e.check(t, "with another one", "")
-	})
-}
-
 func TestRunBeginsEachControllerWhenItsCachesAreFilled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := newEnv(t, "one", "two")

@@ -93,6 +93,7 @@ func awaitRefusal(t *testing.T, reason witness.Reason) *witness.Refusal {
 // checkRefused wants a server to answer 503 for everything under /apis, and to live.
 func checkRefused(t *testing.T, server *framework.Server) {
 	t.Helper()
+	awaitStarted(t, server)
 	for path, want := range map[string]int{
 		"/apis": http.StatusServiceUnavailable, "/apis/": http.StatusServiceUnavailable, "/apis/jobset.x-k8s.io": http.StatusServiceUnavailable,
 		"/apis/jobset.x-k8s.io/v1alpha2": http.StatusServiceUnavailable, "/apis/nothing": http.StatusServiceUnavailable,
@@ -102,6 +103,19 @@ func checkRefused(t *testing.T, server *framework.Server) {
 		if code, body := server.Get(t, path); code != want {
 			t.Errorf("%s: code %d, want %d: %s", path, code, want, body)
 		}
+	}
+}
+
+// awaitStarted waits until the server itself answers. Before that, something else says that it starts.
+func awaitStarted(t *testing.T, server *framework.Server) {
+	t.Helper()
+	if err := server.Await(t.Context(), time.Minute, "has started", func(context.Context) error {
+		if code, body := server.TryGet(t, "/readyz"); code == 0 || code == http.StatusServiceUnavailable {
+			return fmt.Errorf("code %d: %s", code, body)
+		}
+		return nil
+	}); err != nil {
+		t.Fatal(err)
 	}
 }
 
