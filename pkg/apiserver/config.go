@@ -21,6 +21,7 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/groups"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/mismatch"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/payload"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/watches"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/features"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/events"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/provider"
@@ -76,6 +77,7 @@ func (c *Config) Complete() CompletedConfig {
 		if c.SelfCheck != nil {
 			api = withSelfCheck(api, c.SelfCheck, served)
 		}
+		api = watches.NewHandler(api, generic.DrainedNotify())
 		return build(payload.NewHandler(mismatch.NewHandler(api, c.Scheme, c.Codecs), c.Scheme, c.Codecs), generic)
 	}
 	return CompletedConfig{&completedConfig{Config: *c, generic: c.Generic.Complete()}}

@@ -1,0 +1,71 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package watches
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	testclock "k8s.io/utils/clock/testing"
+)
+
+func TestBudget(t *testing.T) {
+	type step struct {
+		user  string
+		bytes int
+	}
+	for name, tc := range map[string]struct {
+		steps []step
+		// ended are the steps whose watches end.
+		ended []int
+	}{
+		"there is room":                        {[]step{{"a", 50}, {"a", 50}, {"b", 100}}, nil},
+		"a user has too much":                  {[]step{{"a", 60}, {"b", 60}, {"a", 60}, {"a", 60}}, []int{0, 2}},
+		"one event is larger than the share":   {[]step{{"a", 150}}, nil},
+		"one event is larger than the budget":  {[]step{{"a", 500}}, nil},
+		"it is ended when another one follows": {[]step{{"a", 150}, {"a", 10}}, []int{0}},
+		"all users have too much": {
+			[]step{{"a", 90}, {"b", 80}, {"c", 60}, {"d", 60}, {"e", 60}}, []int{0},
+		},
+		"a large event takes the place of others": {[]step{{"a", 100}, {"b", 100}, {"c", 250}}, []int{0, 1}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBudget(testclock.NewFakePassiveClock(time.Now()))
+			b.perUser, b.total = 100, 300
+			var ended []int
+			var writes []*write
+			for i, s := range tc.steps {
+				writes = append(writes, b.begin(s.user, s.bytes, func() { ended = append(ended, i) }))
+			}
+			if diff := cmp.Diff(tc.ended, ended); diff != "" {
+				t.Errorf("watches that end (-want +got):\n%s", diff)
+			}
+			for _, w := range writes {
+				b.finish(w)
+			}
+			if b.bytes != 0 || len(b.users) != 0 {
+				t.Errorf("%d bytes of %d users are left", b.bytes, len(b.users))
+			}
+		})
+	}
+}
+
+func TestWritesThatWaitTooLong(t *testing.T) {
+	clock := testclock.NewFakePassiveClock(time.Now())
+	b, ended := newBudget(clock), 0
+	end := func() { ended++ }
+	b.begin("a", 1, end)
+	clock.SetTime(clock.Now().Add(maxWait / 2))
+	b.begin("a", 1, end)
+	b.begin("b", 1, end)
+	clock.SetTime(clock.Now().Add(maxWait / 2))
+	if b.endOld(); ended != 1 {
+		t.Errorf("%d watches are ended after %s, want 1", ended, maxWait)
+	}
+	clock.SetTime(clock.Now().Add(maxWait / 2))
+	if b.endOld(); ended != 3 || b.bytes != 0 {
+		t.Errorf("%d watches are ended later, want 3; %d bytes are left", ended, b.bytes)
+	}
+}
