@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -190,6 +191,16 @@ func (c actionCase) act(t *testing.T, s *inProcess, query string) (string, *meta
 	return answer.Status.Message, nil
 }
 
+// fieldsOf returns the fields of an object. The server compares these to find out what an action changes.
+func fieldsOf(obj runtime.Object) (names []string) {
+	for _, f := range reflect.VisibleFields(reflect.TypeOf(obj).Elem()) {
+		if len(f.Index) == 1 {
+			names = append(names, f.Name)
+		}
+	}
+	return names
+}
+
 // TestActionsThatEditPassTheAdmissionOfUpdate covers all actions of all kinds. Those that change the status alone pass the admission of
 // their subresource only.
 func TestActionsThatEditPassTheAdmissionOfUpdate(t *testing.T) {
@@ -202,6 +213,9 @@ func TestActionsThatEditPassTheAdmissionOfUpdate(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			chain := &gatekeeper{}
 			s := c.start(t, chain)
+			if diff := cmp.Diff([]string{"TypeMeta", "ObjectMeta", "Spec", "Status"}, fieldsOf(s.store.stored)); diff != "" {
+				t.Errorf("what else do actions change? (-want +got):\n%s", diff)
+			}
 			chain.asked = nil
 			if message, refusal := c.act(t, s, "?dryRun=All"); refusal != nil {
 				t.Fatalf("refused: %s", message)

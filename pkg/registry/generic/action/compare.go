@@ -13,7 +13,7 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// Objects on which users act have metadata, a spec and a status.
+// Objects on which users act have metadata, a spec and a status, and nothing else.
 
 func accessor(obj runtime.Object) metav1.Object {
 	return obj.(metav1.ObjectMetaAccessor).GetObjectMeta()
@@ -31,10 +31,9 @@ func keep(obj, from runtime.Object) {
 
 // differ returns whether anything but the status differs. The generation follows from the rest.
 func differ(a, b runtime.Object) bool {
-	a = a.DeepCopyObject()
-	keep(a, b)
-	accessor(a).SetGeneration(accessor(b).GetGeneration())
-	return !equality.Semantic.DeepEqual(a, b)
+	next, prev := part(a, "ObjectMeta").Interface().(metav1.ObjectMeta), part(b, "ObjectMeta").Interface().(metav1.ObjectMeta)
+	next.ManagedFields, next.Generation = prev.ManagedFields, prev.Generation
+	return !equality.Semantic.DeepEqual(next, prev) || !equality.Semantic.DeepEqual(part(a, "Spec").Interface(), part(b, "Spec").Interface())
 }
 
 // reversed returns the field of the spec that the action changed, and that has its former value again; "" if there is none. A field that has

@@ -21,8 +21,8 @@ type strategy struct {
 
 // PrepareForUpdate prepares the change of the action, and then that of admission.
 func (s strategy) PrepareForUpdate(ctx context.Context, obj, old runtime.Object) {
-	acted := s.acted(ctx, obj, old)
-	if !differ(obj, acted) {
+	acted, more := s.acted(ctx, obj, old)
+	if !more {
 		s.RESTUpdateStrategy.PrepareForUpdate(ctx, obj, old)
 		return
 	}
@@ -36,7 +36,7 @@ func (s strategy) PrepareForUpdate(ctx context.Context, obj, old runtime.Object)
 // ValidateUpdate checks the change of the action, and that of admission.
 func (s strategy) ValidateUpdate(ctx context.Context, obj, old runtime.Object) field.ErrorList {
 	errs := s.RESTUpdateStrategy.ValidateUpdate(ctx, obj, old)
-	if !differ(obj, s.acted(ctx, obj, old)) {
+	if _, more := s.acted(ctx, obj, old); !more {
 		return errs
 	}
 	for _, err := range s.main.ValidateUpdate(ctx, obj, old) {
@@ -47,9 +47,12 @@ func (s strategy) ValidateUpdate(ctx context.Context, obj, old runtime.Object) f
 	return errs
 }
 
-// acted returns the old object with nothing changed but what an action may change.
-func (s strategy) acted(ctx context.Context, obj, old runtime.Object) runtime.Object {
+// acted returns the old object with what the action changed, and whether admission changed more.
+func (s strategy) acted(ctx context.Context, obj, old runtime.Object) (runtime.Object, bool) {
+	if !differ(obj, old) {
+		return obj, false
+	}
 	acted := obj.DeepCopyObject()
 	s.RESTUpdateStrategy.PrepareForUpdate(ctx, acted, old)
-	return acted
+	return acted, differ(obj, acted)
 }
