@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/apiserver/pkg/server"
 	"k8s.io/component-base/featuregate"
@@ -111,6 +112,11 @@ func (c CompletedConfig) New() (*server.GenericAPIServer, error) {
 func (c CompletedConfig) install(s *server.GenericAPIServer, group provider.Provider) error {
 	resources, err := group.Storage(provider.Host{
 		Getter: c.generic.RESTOptionsGetter, Scheme: c.Scheme, Gates: c.Gates, Recorder: c.Recorder, Revisions: c.Revisions, Now: time.Now,
+		Admission: c.generic.AdmissionControl,
+		Objects: &admission.RuntimeObjectInterfaces{
+			ObjectCreater: c.Scheme, ObjectTyper: c.Scheme, ObjectDefaulter: c.Scheme, ObjectConvertor: c.Scheme,
+			EquivalentResourceMapper: s.EquivalentResourceRegistry,
+		},
 	})
 	if err != nil {
 		return err

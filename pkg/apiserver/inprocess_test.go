@@ -39,10 +39,11 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/generated/openapi"
 )
 
-// oneObject is a store that always holds the same object, whatever is written.
+// oneObject is a store that always holds the same object, whatever is written. written is what was written last
+// by an update, or would be.
 type oneObject struct {
 	storage.Interface
-	stored runtime.Object
+	stored, written runtime.Object
 }
 
 func (*oneObject) Versioner() storage.Versioner { return storage.APIObjectVersioner{} }
@@ -71,6 +72,7 @@ func (s *oneObject) GuaranteedUpdate(_ context.Context, key string, out runtime.
 	if err != nil {
 		return err
 	}
+	s.written = next
 	copyInto(out, next)
 	return nil
 }
@@ -95,7 +97,7 @@ func (r resource) object() string { return r.path + "/" + r.name }
 // newInProcess starts no server: requests are passed to its handler. The gates are switched on, unless one says otherwise: name=false.
 func newInProcess(t *testing.T, served resource, gates ...string) *inProcess {
 	t.Helper()
-	config, store := newConfig(t), &oneObject{}
+	config := newConfig(t)
 	for _, gate := range gates {
 		if !strings.Contains(gate, "=") {
 			gate += "=true"
@@ -104,6 +106,13 @@ func newInProcess(t *testing.T, served resource, gates ...string) *inProcess {
 			t.Fatal(err)
 		}
 	}
+	return startInProcess(t, served, config)
+}
+
+// startInProcess is the same with other settings.
+func startInProcess(t *testing.T, served resource, config *apiserver.Config) *inProcess {
+	t.Helper()
+	store := &oneObject{}
 	config.Generic.LoopbackClientConfig = &clientrest.Config{}
 	config.Generic.OpenAPIV3Config = genericserver.DefaultOpenAPIV3Config(openapi.GetOpenAPIDefinitions, apiserver.NewDefinitionNamer())
 	config.Generic.Authorization.Authorizer = authorizerfactory.NewAlwaysAllowAuthorizer()
@@ -114,7 +123,7 @@ func newInProcess(t *testing.T, served resource, gates ...string) *inProcess {
 		resolver := genericserver.NewRequestInfoResolver(generic)
 		return filters.WithAuditInit(filters.WithWarningRecorder(filters.WithRequestInfo(withUser, resolver)))
 	}
-	backend := storagebackend.NewDefaultConfig("", config.Codecs.LegacyCodec(v1alpha2.SchemeGroupVersion))
+	backend := storagebackend.NewDefaultConfig("", config.Codecs.LegacyCodec(config.Groups.PrioritizedVersionsAllGroups()...))
 	config.Generic.RESTOptionsGetter = generic.RESTOptions{
 		ResourcePrefix: "jobsets",
 		StorageConfig:  backend.ForResource(schema.GroupResource{Group: v1alpha2.SchemeGroupVersion.Group, Resource: "jobsets"}),

@@ -175,6 +175,14 @@ func TestCommands(t *testing.T) {
 				Requests: []string{"GET recreated", `POST recreated/restart JobSetRestart{"scope":"JobSet",` + seen + `}`},
 			},
 		},
+		"a policy that denies is named": {
+			command: NewSuspend, args: []string{"denied"},
+			want: outcome{
+				ErrOut:   "error: jobset.jobset.x-k8s.io/denied not suspended: ValidatingAdmissionPolicy 'frozen' with binding 'all' denied request: not on Fridays\n",
+				Err:      "failed",
+				Requests: []string{"POST denied/suspend JobSetSuspend{}"},
+			},
+		},
 		"a missing right is said": {
 			command: NewCancel, args: []string{"forbidden"},
 			want: outcome{

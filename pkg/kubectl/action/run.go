@@ -219,14 +219,14 @@ func (r *runner) unmet(err error) string {
 	return ""
 }
 
-// causesOf returns what is wrong with the fields of a request that was refused as invalid.
+// causesOf returns what is wrong with the fields of a request that was refused as invalid. A policy that denies names no field.
 func causesOf(err error) []string {
 	if !apierrors.IsInvalid(err) {
 		return nil
 	}
 	var causes []string
 	for _, cause := range causesIn(err) {
-		causes = append(causes, cause.Field+": "+cause.Message)
+		causes = append(causes, strings.TrimPrefix(cause.Field+": "+cause.Message, ": "))
 	}
 	return causes
 }

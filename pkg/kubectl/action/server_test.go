@@ -110,6 +110,12 @@ func answerTo(path []string, body []byte) (int, any) {
 			field.Invalid(field.NewPath("spec", "replicatedJob"), "x", "must be the name of a replicatedJob of the JobSet: w"),
 			field.Invalid(field.NewPath("spec", "jobIndex"), 7, "must be less"),
 		}))
+	case name == "denied": // as the library answers when a policy denies
+		denial := "ValidatingAdmissionPolicy 'frozen' with binding 'all' denied request: not on Fridays"
+		err := apierrors.NewForbidden(resourceJobSets, name, errors.New(denial))
+		err.ErrStatus.Reason, err.ErrStatus.Code = metav1.StatusReasonInvalid, http.StatusUnprocessableEntity
+		err.ErrStatus.Details.Causes = []metav1.StatusCause{{Message: denial}}
+		return fail(err)
 	case name == "forbidden":
 		return fail(apierrors.NewForbidden(resourceJobSets, name, errors.New("not yours")))
 	}

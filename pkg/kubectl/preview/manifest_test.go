@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -169,6 +170,7 @@ func TestProblemsNameTheFieldOfTheSet(t *testing.T) {
 		"a limit range":    {podField(0), apierrors.NewForbidden(pods, "x", errors.New("maximum cpu usage per Container is 800m, but limit is 1")), []string{"spec.replicatedJobs[0].template.spec.template.spec.containers: maximum cpu usage per Container is 800m, but limit is 1"}},
 		"a priority class": {podField(0), apierrors.NewForbidden(pods, "x", errors.New("no PriorityClass with name high was found")), []string{"spec.replicatedJobs[0].template.spec.template.spec.priorityClassName: no PriorityClass with name high was found"}},
 		"a quota":          {jobField(3), apierrors.NewForbidden(schema.GroupResource{Group: "batch", Resource: "jobs"}, "x", errors.New("exceeded quota: team")), []string{"spec.replicatedJobs[3]: exceeded quota: team"}},
+		"a policy":         {sameField, denial(), []string{"ValidatingAdmissionPolicy 'p' with binding 'b' denied request: no"}},
 		"the set itself":   {sameField, apierrors.NewForbidden(schema.GroupResource{Resource: "jobsets"}, "x", errors.New("no")), []string{`jobsets "x" is forbidden: no`}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -181,6 +183,14 @@ func TestProblemsNameTheFieldOfTheSet(t *testing.T) {
 	if want := "spec.replicatedJobs[1].template.spec.template.spec.containers[0].env[1]: hides previous definition"; warning != want {
 		t.Errorf("warning: got %q, want %q", warning, want)
 	}
+}
+
+// denial is the answer when a policy denies a set. It is Invalid, and its cause names no field.
+func denial() *apierrors.StatusError {
+	const message = "ValidatingAdmissionPolicy 'p' with binding 'b' denied request: no"
+	err := apierrors.NewForbidden(schema.GroupResource{Resource: "jobsets"}, "x", errors.New(message))
+	err.ErrStatus.Reason, err.ErrStatus.Details.Causes = metav1.StatusReasonInvalid, []metav1.StatusCause{{Message: message}}
+	return err
 }
 
 func TestProblemsOfSeveralReplicatedJobsAreShownOnce(t *testing.T) {

@@ -50,7 +50,7 @@ func problems(status metav1.Status, where locator) []string {
 	var out []string
 	if status.Reason == metav1.StatusReasonInvalid && status.Details != nil {
 		for _, cause := range status.Details.Causes {
-			text := where(cause.Field) + ": " + cause.Message
+			text := strings.TrimPrefix(where(cause.Field)+": "+cause.Message, ": ") // a policy that denies names no field
 			if !slices.Contains(out, text) {
 				out = append(out, text)
 			}

@@ -25,11 +25,15 @@ func TestAccessToActions(t *testing.T) {
 	server := plane.StartServer(t, append(framework.Embedded(framework.ShortDir(t)), flags...)...)
 	plane.Aggregate(t, server)
 	cases := map[string]func(*testing.T, *env){
-		"each action of each set is permitted by itself": testActionPermissions,
-		"a policy sees an action as what it is":          testActionPolicy,
-		"a mutating policy changes an action":            testActionMutation,
-		"webhooks see and change an action":              testActionWebhooks,
-		"an action is on record":                         func(t *testing.T, e *env) { testActionAudit(t, e, log) },
+		"each action of each set is permitted by itself":   testActionPermissions,
+		"a policy sees an action as what it is":            testActionPolicy,
+		"a mutating policy changes an action":              testActionMutation,
+		"webhooks see and change an action":                testActionWebhooks,
+		"a policy for updates holds for actions that edit": testUpdatePolicy,
+		"webhooks for updates change and reverse actions":  testUpdateWebhooks,
+		"a rollback passes the policies of the set":        testRollbackPolicy,
+		"the documented policies reject what they name":    testDocumentedPolicies,
+		"an action is on record":                           func(t *testing.T, e *env) { testActionAudit(t, e, log) },
 	}
 	for name, test := range cases {
 		t.Run(name, func(t *testing.T) { test(t, newEnv(t, server, plane.Config)) })

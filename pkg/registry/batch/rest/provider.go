@@ -26,7 +26,7 @@ func Provider() provider.Provider {
 		Install:        install.Install,
 		Resources:      []string{"podreadinessgroups", "sequentialjobs"},
 		NewStorage: func(host provider.Host) (map[string]map[string]rest.Storage, error) {
-			resources, err := sequentialjob.New(host.Getter, host.Scheme, features.JobSet(host.Gates), host.Now, host.Recorder)
+			resources, err := sequentialjob.New(host, features.JobSet(host.Gates))
 			if err != nil {
 				return nil, err
 			}

@@ -23,6 +23,8 @@ import (
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/bounds"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/events"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/fieldvalidation"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/provider"
 )
 
 // Target is the resource on whose objects users act.
@@ -30,16 +32,16 @@ type Target struct {
 	// Kind is that of the objects, as users know it.
 	Kind     string
 	store    *registry.Store
-	recorder events.Recorder
-	now      func() time.Time
+	strategy rest.RESTUpdateStrategy
+	host     provider.Host
 }
 
 // NewTarget returns the target over the store of the main resource, which must be complete. The strategy limits what an
 // action can change.
-func NewTarget(kind string, main *registry.Store, strategy rest.RESTUpdateStrategy, recorder events.Recorder, now func() time.Time) Target {
+func NewTarget(kind string, main *registry.Store, limits rest.RESTUpdateStrategy, host provider.Host) Target {
 	store := *main
-	store.UpdateStrategy = bounds.UpdateStrategy{RESTUpdateStrategy: strategy}
-	return Target{Kind: kind, store: &store, recorder: recorder, now: now}
+	store.UpdateStrategy = bounds.UpdateStrategy{RESTUpdateStrategy: strategy{RESTUpdateStrategy: limits, main: main.UpdateStrategy}}
+	return Target{Kind: kind, store: &store, strategy: limits, host: host}
 }
 
 // Request is the pointer to a request.
@@ -120,12 +122,12 @@ func (r *REST[P, T, R]) Create(ctx context.Context, name string, obj runtime.Obj
 			return nil, err
 		}
 	}
-	changed, err := r.change(ctx, name, req, act, options.DryRun)
+	changed, err := r.change(ctx, name, req, act, options)
 	if err != nil {
 		return nil, err
 	}
 	if changed && len(options.DryRun) == 0 {
-		r.recorder.Record(r.Event(req))
+		r.host.Recorder.Record(r.Event(req))
 	}
 	req.SetManagedFields(nil) // nothing is stored that somebody could own
 	return req, nil
@@ -147,18 +149,20 @@ func (t Target) address(ctx context.Context, req metav1.Object, name string) err
 
 // change applies the action to the object of the name. An object that the action left alone is not written, and has not
 // changed.
-func (r *REST[P, T, R]) change(ctx context.Context, name string, req R, act ActFunc[P, R], dryRun []string) (changed bool, err error) {
+func (r *REST[P, T, R]) change(ctx context.Context, name string, req R, act ActFunc[P, R], options *metav1.CreateOptions) (changed bool, err error) {
 	var user string
 	if info, ok := request.UserFrom(ctx); ok {
 		user = info.GetName()
 	}
+	edit := newEdit(ctx, r.Target, name, options)
 	info := rest.DefaultUpdatedObjectInfo(nil, func(_ context.Context, _, current runtime.Object) (runtime.Object, error) {
 		object := current.DeepCopyObject().(P)
 		// The time is that of the try that succeeds, so that times in the history do not go back.
-		err := act(object, req, user, r.now())
+		err := act(object, req, user, r.host.Now())
 		changed = err == nil && !equality.Semantic.DeepEqual(object, current)
 		return object, err
-	})
-	_, _, err = r.store.Update(ctx, name, info, rest.ValidateAllObjectFunc, rest.ValidateAllObjectUpdateFunc, false, &metav1.UpdateOptions{DryRun: dryRun})
+	}, edit.limit, edit.mutate)
+	info = bounds.Metadata(info, schema.GroupKind{Group: r.store.DefaultQualifiedResource.Group, Kind: r.Target.Kind})
+	_, _, err = r.store.Update(fieldvalidation.With(ctx, options.FieldValidation), name, info, rest.ValidateAllObjectFunc, edit.validate, false, edit.options)
 	return changed, err
 }

@@ -13,6 +13,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/registry/generic"
 	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/component-base/featuregate"
@@ -51,6 +52,11 @@ type Host struct {
 	Revisions revisions.Reader
 	// Now is the clock of actions and of durations.
 	Now func() time.Time
+	// Admission is what requests pass before they are stored: all plugins, with the webhooks and policies of the cluster. Actions that
+	// edit an object pass it. It is nil for a server without admission.
+	Admission admission.Interface
+	// Objects is what admission needs to know of the types.
+	Objects admission.ObjectInterfaces
 }
 
 // Group is the name of the group.

@@ -28,7 +28,7 @@ func Provider() provider.Provider {
 		},
 		Resources: []string{"jobsets"},
 		NewStorage: func(host provider.Host) (map[string]map[string]rest.Storage, error) {
-			resources, err := storage.New(host.Getter, host.Scheme, features.JobSet(host.Gates), host.Now, host.Recorder)
+			resources, err := storage.New(host, features.JobSet(host.Gates))
 			return map[string]map[string]rest.Storage{v1alpha2.SchemeGroupVersion.Version: resources}, err
 		},
 	}

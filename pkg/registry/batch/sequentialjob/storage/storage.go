@@ -7,7 +7,6 @@ package storage
 import (
 	"fmt"
 	"strconv"
-	"time"
 
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
@@ -23,14 +22,14 @@ import (
 	strategy "github.com/jobset-apiserver/jobset-apiserver/pkg/registry/batch/sequentialjob"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/action"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/bounds"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/events"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/provider"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/status"
 )
 
-// New returns the storage of sequentialjobs and of their subresources by name, over one store. The clock is that of actions and
-// of durations; the recorder records actions; the gates are those of JobSets, which can be steps.
-func New(getter generic.RESTOptionsGetter, typer runtime.ObjectTyper, gates gates.Gates, now func() time.Time, recorder events.Recorder) (map[string]rest.Storage, error) {
-	main := strategy.NewStrategy(typer, gates, now)
+// New returns the storage of sequentialjobs and of their subresources by name, over one store. The gates are those of
+// JobSets, which can be steps.
+func New(host provider.Host, gates gates.Gates) (map[string]rest.Storage, error) {
+	main := strategy.NewStrategy(host.Scheme, gates, host.Now)
 	store := &registry.Store{
 		NewFunc:                   func() runtime.Object { return &batch.SequentialJob{} },
 		NewListFunc:               func() runtime.Object { return &batch.SequentialJobList{} },
@@ -41,16 +40,16 @@ func New(getter generic.RESTOptionsGetter, typer runtime.ObjectTyper, gates gate
 		UpdateStrategy:            bounds.UpdateStrategy{RESTUpdateStrategy: main},
 		DeleteStrategy:            main,
 		ResetFieldsStrategy:       main,
-		TableConvertor:            newTable(now),
+		TableConvertor:            newTable(host.Now),
 	}
-	if err := store.CompleteWithOptions(&generic.StoreOptions{RESTOptions: getter, AttrFunc: attributes}); err != nil {
+	if err := store.CompleteWithOptions(&generic.StoreOptions{RESTOptions: host.Getter, AttrFunc: attributes}); err != nil {
 		return nil, fmt.Errorf("completing the store of sequentialjobs: %w", err)
 	}
 	served := map[string]rest.Storage{
 		"sequentialjobs":        bounds.NewStore(store, batch.Kind("SequentialJob"), "sj").InCategories("all"),
 		"sequentialjobs/status": status.New(store, strategy.NewStatusStrategy(main)),
 	}
-	target := action.NewTarget("SequentialJob", store, strategy.NewActionStrategy(main), recorder, now)
+	target := action.NewTarget("SequentialJob", store, strategy.NewActionStrategy(main), host)
 	for name, action := range actionsOn(target) {
 		served["sequentialjobs/"+name] = action
 	}

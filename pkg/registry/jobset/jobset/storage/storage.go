@@ -7,7 +7,6 @@ package storage
 import (
 	"fmt"
 	"strconv"
-	"time"
 
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
@@ -22,16 +21,15 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/gates"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/action"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/bounds"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/events"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/provider"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/scale"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/status"
 	strategy "github.com/jobset-apiserver/jobset-apiserver/pkg/registry/jobset/jobset"
 )
 
-// New returns the storage of jobsets and of their subresources by name, over one store. The clock is that of actions and of
-// durations; the recorder records actions.
-func New(getter generic.RESTOptionsGetter, typer runtime.ObjectTyper, gates gates.Gates, now func() time.Time, recorder events.Recorder) (map[string]rest.Storage, error) {
-	main := strategy.NewStrategy(typer, gates, now)
+// New returns the storage of jobsets and of their subresources by name, over one store.
+func New(host provider.Host, gates gates.Gates) (map[string]rest.Storage, error) {
+	main := strategy.NewStrategy(host.Scheme, gates, host.Now)
 	store := &registry.Store{
 		NewFunc:                   func() runtime.Object { return &jobset.JobSet{} },
 		NewListFunc:               func() runtime.Object { return &jobset.JobSetList{} },
@@ -42,9 +40,9 @@ func New(getter generic.RESTOptionsGetter, typer runtime.ObjectTyper, gates gate
 		UpdateStrategy:            bounds.UpdateStrategy{RESTUpdateStrategy: main},
 		DeleteStrategy:            main,
 		ResetFieldsStrategy:       main,
-		TableConvertor:            newTable(now),
+		TableConvertor:            newTable(host.Now),
 	}
-	if err := store.CompleteWithOptions(&generic.StoreOptions{RESTOptions: getter, AttrFunc: attributes}); err != nil {
+	if err := store.CompleteWithOptions(&generic.StoreOptions{RESTOptions: host.Getter, AttrFunc: attributes}); err != nil {
 		return nil, fmt.Errorf("completing the store of jobsets: %w", err)
 	}
 	served := map[string]rest.Storage{
@@ -53,7 +51,7 @@ func New(getter generic.RESTOptionsGetter, typer runtime.ObjectTyper, gates gate
 		"jobsets/scale":  scale.New(store, scaleKind(gates.ElasticJobSet)),
 	}
 	actions := strategy.NewActionStrategy(main)
-	users := actor{target: action.NewTarget("JobSet", store, actions, recorder, now), strategy: actions}
+	users := actor{target: action.NewTarget("JobSet", store, actions, host), strategy: actions}
 	for name, action := range users.actions() {
 		served["jobsets/"+name] = action
 	}

@@ -47,7 +47,7 @@ func New(host provider.Host) (map[string]rest.Storage, error) {
 		"leaderworkersets/status": status.New(store, strategy.NewStatusStrategy(main)),
 		"leaderworkersets/scale":  scale.New(&scaled, scaleKind),
 	}
-	target := action.NewTarget("LeaderWorkerSet", store, strategy.NewActionStrategy(main), host.Recorder, host.Now)
+	target := action.NewTarget("LeaderWorkerSet", store, strategy.NewActionStrategy(main), host)
 	for name, action := range actionsOn(target, host.Revisions) {
 		served["leaderworkersets/"+name] = action
 	}
