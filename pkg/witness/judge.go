@@ -20,8 +20,10 @@ const (
 	ReasonOtherCluster Reason = "OtherCluster"
 	// ReasonRolledBack: the key is older than the floor of the record, or the store older than a server has seen it.
 	ReasonRolledBack Reason = "RolledBack"
-	// ReasonUnknownOwners: Jobs have owners that the store does not know.
+	// ReasonUnknownOwners: objects have owners that the store does not know.
 	ReasonUnknownOwners Reason = "UnknownOwners"
+	// ReasonCustomResources: a CustomResourceDefinition of one of our kinds has objects that the store does not have, or may have some.
+	ReasonCustomResources Reason = "CustomResources"
 	// ReasonNewerFormat: a newer version of this server has written the data.
 	ReasonNewerFormat Reason = "NewerFormat"
 	// ReasonNotChecked: the store or the main API has not answered yet.

@@ -36,7 +36,7 @@ const (
 // uuidBytes is the size of a UUID.
 const uuidBytes = len(uuid.UUID{})
 
-// LostOwners are the owners of Jobs, Services and claims that a refused store does not know.
+// LostOwners are the owners of Jobs, StatefulSets and other objects that a refused store does not know.
 type LostOwners struct {
 	// NewUUID and Revision are those of the refusal.
 	NewUUID  string

@@ -61,6 +61,8 @@ type Refusal struct {
 	Jobs        []string `json:"jobs,omitempty"`
 	// ClaimsAtStake is the same number for PersistentVolumeClaims that go with their sets.
 	ClaimsAtStake int `json:"claimsAtStake,omitempty"`
+	// AtStake counts the same for all resources, Jobs and claims included. Older servers do not write it: see Stakes.
+	AtStake []Stake `json:"atStake,omitempty"`
 }
 
 // MaxJobs is how many Jobs a refusal names.

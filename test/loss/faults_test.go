@@ -138,7 +138,13 @@ func newStage(t *testing.T, c *cluster) *stage {
 	if err := s.Script("start", "controller"); err != nil {
 		t.Fatal(err)
 	}
-	s.create(t, s.namespace, 0, sets/2)
+	if c == second {
+		s.create(t, s.namespace, 0, few)
+		s.firstStart(t)
+		s.create(t, s.namespace, few, sets/2)
+	} else {
+		s.create(t, s.namespace, 0, sets/2)
+	}
 	s.stop(t)
 	s.older = s.copied(t, s.right, "older")
 	s.serve(t, on(s.right))

@@ -23,10 +23,14 @@ func (c *cluster) released(t *testing.T) {
 	namespace := c.namespace(t, "released")
 	c.create(t, namespace, 0, sets)
 	before := c.running(t, namespace, sets)
+	served := c.releasedSets(t)
 
 	begin, empty := time.Now(), c.store(t, "accepted")
 	c.start(t, on(empty))
 	refusal := c.refused(t, witness.ReasonEmptyStore, begin)
+	if refusal.JobsAtStake < sets || stakeIn(refusal, "StatefulSet") != takenSets {
+		t.Errorf("at stake: %s", refusal.Stakes())
+	}
 	accept := []string{"store", "accept", "--kubeconfig=" + c.Kubeconfig(), "--uuid=" + refusal.NewUUID, fmt.Sprintf("--revision=%d", refusal.Revision)}
 	if out, err := c.run(t, "jobset-apiserver", accept...); err == nil {
 		t.Errorf("the store was accepted although Jobs are at stake: %s", out)
@@ -40,6 +44,7 @@ func (c *cluster) released(t *testing.T) {
 	if len(lost) > 0 {
 		t.Fatalf("%d Jobs and pods were lost: %.300v", len(lost), lost)
 	}
+	served.kept(t)
 	c.finish(t, namespace, "")
 	framework.Eventually(t, timeout, "all Jobs are complete", func(ctx context.Context) error {
 		jobs, err := c.Kube.BatchV1().Jobs(namespace).List(ctx, metav1.ListOptions{})

@@ -36,7 +36,7 @@ func (c *cluster) successor(t *testing.T) {
 	c.must(t, "store", "release-orphans", "--kubeconfig="+c.Kubeconfig())
 	abandoned := c.abandoned(t, namespace, before)
 	accept := []string{"store", "accept", "--kubeconfig=" + c.Kubeconfig(), "--uuid=" + refusal.NewUUID, fmt.Sprintf("--revision=%d", refusal.Revision)}
-	if out, err := c.run(t, "jobset-apiserver", accept...); err == nil || !strings.Contains(out, "delete 1 Job: "+namespace+"/"+abandoned) {
+	if out, err := c.run(t, "jobset-apiserver", accept...); err == nil || !strings.Contains(out, "delete 1 Job ("+namespace+"/"+abandoned+")") {
 		t.Errorf("accepted while a Job is at stake: %v: %s", err, out)
 	}
 	c.must(t, append(accept, "--abandon-jobs")...)

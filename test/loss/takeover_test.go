@@ -54,6 +54,8 @@ func (s *stage) takenOver(t *testing.T) {
 	o := s.newTakeover(t)
 	o.begin(t)
 	o.unchanged(t, "before the take-over")
+	o.firstStart(t)
+	o.unchanged(t, "after a first start that did not take over")
 
 	o.do(t, "jobset-apiserver store import --dry-run=client", "DIRECTORY", s.right)
 	o.killImports(t)

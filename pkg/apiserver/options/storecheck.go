@@ -7,13 +7,18 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"path"
+	"slices"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apiserver/pkg/server"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/metadata"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/importer"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/owners"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/storecheck"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/watchcache"
@@ -28,13 +33,24 @@ func (o *Options) newStoreCheck(config *apiserver.Config, main *clients) (*store
 	if err != nil {
 		return nil, wrapFlagError("kubeconfig", err, "give a valid kubeconfig for the main cluster")
 	}
-	checker := &owners.Checker{Metadata: meta, Groups: sets.New[string]()}
-	for _, group := range config.Groups {
-		checker.Groups.Insert(group.Group())
+	dynamics, err := dynamic.NewForConfig(main.config)
+	if err != nil {
+		return nil, wrapFlagError("kubeconfig", err, "give a valid kubeconfig for the main cluster")
+	}
+	checker := &owners.Checker{Metadata: meta, Discovery: main.kube.Discovery(), Groups: sets.New[string]()}
+	definitions := &owners.Definitions{Dynamic: dynamics, Metadata: meta}
+	served := servedVersions(config)
+	for _, version := range served {
+		checker.Groups.Insert(version.Group)
+	}
+	for _, resource := range config.Groups.Stored() {
+		if slices.ContainsFunc(served, func(version schema.GroupVersion) bool { return version.Group == resource.Group }) {
+			definitions.Resources = append(definitions.Resources, resource)
+		}
 	}
 	stored := o.Recommended.Etcd.StorageConfig
 	guard, err := storecheck.New(storecheck.Config{
-		Transport: stored.Transport, Prefix: stored.Prefix, Main: main.kube, Owners: checker.Check, Recorder: config.Recorder,
+		Transport: stored.Transport, Prefix: stored.Prefix, Main: main.kube, Owners: checker.Check, Definitions: definitions.Check, Recorder: config.Recorder,
 		Version: config.Generic.EffectiveVersion.Info().GitVersion,
 	})
 	if err != nil {
@@ -45,9 +61,26 @@ func (o *Options) newStoreCheck(config *apiserver.Config, main *clients) (*store
 		if err != nil {
 			return nil, err
 		}
-		return guard.Objects(ctx, resources)
+		return guard.Objects(ctx, resources, checker.Groups)
+	}
+	definitions.Known = checker.Known
+	definitions.Imported = func(ctx context.Context, resource schema.GroupResource) (bool, error) {
+		return guard.Has(ctx, path.Join(importer.Marks, resource.Group, resource.Resource))
 	}
 	return guard, nil
+}
+
+// servedVersions returns the versions that the server serves. The garbage collector does not ask for owners of groups that are switched off.
+func servedVersions(config *apiserver.Config) []schema.GroupVersion {
+	resources := config.Generic.MergedResourceConfig
+	if resources == nil {
+		resources = config.Groups.Enabled()
+	}
+	off := config.Groups.Off(config.Gates)
+	return slices.DeleteFunc(config.Groups.Served(resources), func(version schema.GroupVersion) bool {
+		_, gated := off[version]
+		return gated
+	})
 }
 
 // storedResources returns where the objects of all groups are, also of those that are switched off.

@@ -20,6 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
@@ -33,6 +34,8 @@ type mainCluster struct {
 	// jobs and claims return an object; there are as many as jobCount and claimCount say.
 	jobs, claims         func(int) metav1.PartialObjectMetadata
 	jobCount, claimCount int
+	// others are objects of other resources.
+	others map[string][]metav1.PartialObjectMetadata
 	// refuse returns an error for a request if it is not nil.
 	refuse func(resource string, begin int) *apierrors.StatusError
 	// before is called before each page.
@@ -43,6 +46,11 @@ type mainCluster struct {
 }
 
 func (m *mainCluster) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+	if document, found := discovered[req.URL.Path]; found {
+		w.Header().Set("Content-Type", runtime.ContentTypeJSON)
+		_, _ = w.Write([]byte(document))
+		return
+	}
 	resource := req.URL.Path[strings.LastIndex(req.URL.Path, "/")+1:]
 	limit, err := strconv.Atoi(req.URL.Query().Get("limit"))
 	if err != nil || limit < 1 || limit > 500 || !strings.Contains(req.Header.Get("Accept"), "as=PartialObjectMetadataList") {
@@ -65,8 +73,13 @@ func (m *mainCluster) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		}
 	}
 	of, count := m.jobs, m.jobCount
-	if resource != "jobs" {
+	switch resource {
+	case "jobs":
+	case "persistentvolumeclaims":
 		of, count = m.claims, m.claimCount
+	default:
+		others := m.others[resource]
+		of, count = func(i int) metav1.PartialObjectMetadata { return others[i] }, len(others)
 	}
 	list := &metav1.PartialObjectMetadataList{TypeMeta: metav1.TypeMeta{APIVersion: "meta.k8s.io/v1", Kind: "PartialObjectMetadataList"}}
 	for i := begin; i < min(begin+limit, count); i++ {
@@ -81,6 +94,17 @@ func (m *mainCluster) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	}
 }
 
+// discovered is what the cluster says about its groups. It serves PodGroups of Volcano, and Workloads of Kueue, in the second version.
+var discovered = map[string]string{
+	"/api": `{"kind": "APIVersions", "versions": ["v1"]}`,
+	"/apis": `{"kind": "APIGroupList", "groups": [{"name": "apps", "versions": [{"groupVersion": "apps/v1", "version": "v1"}]},
+		{"name": "scheduling.volcano.sh", "versions": [{"groupVersion": "scheduling.volcano.sh/v1beta1", "version": "v1beta1"}]},
+		{"name": "kueue.x-k8s.io", "versions": [{"groupVersion": "kueue.x-k8s.io/v1", "version": "v1"}, {"groupVersion": "kueue.x-k8s.io/v1beta1", "version": "v1beta1"}]}]}`,
+	"/apis/scheduling.volcano.sh/v1beta1": `{"kind": "APIResourceList", "resources": [{"name": "podgroups"}]}`,
+	"/apis/kueue.x-k8s.io/v1":             `{"kind": "APIResourceList", "resources": [{"name": "clusterqueues"}]}`,
+	"/apis/kueue.x-k8s.io/v1beta1":        `{"kind": "APIResourceList", "resources": [{"name": "workloads"}]}`,
+}
+
 // checker returns a checker of this cluster, with a store that knows what known returns.
 func (m *mainCluster) checker(known func(call int) sets.Set[types.UID]) *owners.Checker {
 	m.t.Helper()
@@ -90,8 +114,12 @@ func (m *mainCluster) checker(known func(call int) sets.Set[types.UID]) *owners.
 	if err != nil {
 		m.t.Fatal(err)
 	}
+	found, err := discovery.NewDiscoveryClientForConfig(&rest.Config{Host: server.URL, QPS: -1})
+	if err != nil {
+		m.t.Fatal(err)
+	}
 	calls := 0
-	return &owners.Checker{Metadata: client, Groups: sets.New("jobset.x-k8s.io"), Known: func(context.Context) (sets.Set[types.UID], error) {
+	return &owners.Checker{Metadata: client, Discovery: found, Groups: sets.New("jobset.x-k8s.io", "leaderworkerset.x-k8s.io"), Known: func(context.Context) (sets.Set[types.UID], error) {
 		calls++
 		return known(calls), nil
 	}}
@@ -107,7 +135,10 @@ func owned(name, apiVersion string, uid types.UID) metav1.PartialObjectMetadata 
 	}}
 }
 
-const ours = "jobset.x-k8s.io/v1alpha2"
+const (
+	ours = "jobset.x-k8s.io/v1alpha2"
+	lws  = "leaderworkerset.x-k8s.io/v1"
+)
 
 func uidOf(i int) types.UID { return types.UID(fmt.Sprintf("00000000-0000-0000-0000-%012d", i)) }
 

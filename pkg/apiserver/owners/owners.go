@@ -1,8 +1,8 @@
 // Copyright The jobset-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package owners finds Jobs and volume claims whose owners the store does not know. The garbage collector deletes them as soon as a
-// server answers for the store.
+// Package owners finds objects of the main cluster whose owners the store does not know. The garbage collector deletes them as soon as a
+// server answers for the store. It also finds objects of our kinds that a CustomResourceDefinition serves, whose children they are.
 package owners
 
 import (
@@ -13,11 +13,14 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/metadata"
+
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/witness"
 )
 
 const (
-	// tolerated is how many objects without an owner are no reason to refuse a store: those of a deletion in the background.
+	// tolerated is how many objects without an owner are no reason to refuse a store that was served before: those of a deletion in the background.
 	tolerated = 10
 	// toleratedShare is one of how many objects may be without an owner when there are many.
 	toleratedShare = 100
@@ -25,65 +28,95 @@ const (
 	maxUID = 128
 )
 
-// Jobs and Claims are the resources whose owners are checked. What else has owners of our kinds can be created again.
-var (
-	Jobs   = schema.GroupVersionResource{Group: "batch", Version: "v1", Resource: "jobs"}
-	Claims = schema.GroupVersionResource{Version: "v1", Resource: "persistentvolumeclaims"}
-)
+// Count is what the check has found of one resource.
+type Count struct {
+	Resource
+	// Owned is how many objects have an owner of our kinds, and Lost how many of them an owner that the store does not know. Objects that are
+	// being deleted do not count: nobody can keep them.
+	Owned, Lost int
+	// Names are some of the lost ones as <namespace>/<name>, at most witness.MaxJobs.
+	Names []string
+}
 
 // Report is what the check has found.
 type Report struct {
-	// Owned is how many Jobs have an owner of our kinds, and Lost how many of them an owner that the store does not know.
-	Owned, Lost int
-	// Names are some of the lost Jobs as <namespace>/<name>, at most witness.MaxJobs.
-	Names []string
-	// OwnedClaims and LostClaims are the same for volume claims, which hold checkpoints.
-	OwnedClaims, LostClaims int
+	// Counts has the resources with owned objects, in the order of Resources.
+	Counts []Count
 	// Owners are the UIDs of the lost owners, sorted and without duplicates; those beyond witness.MaxLostOwners are left out.
 	Owners []types.UID
 	// More says that owners were left out.
 	More bool
 }
 
-// Tolerable returns whether so little is lost that the store can be the right one: at most 10 Jobs, or 1 % of those that are owned,
-// and as many claims.
-func (r Report) Tolerable() bool {
-	return r.Lost <= max(tolerated, r.Owned/toleratedShare) && r.LostClaims <= max(tolerated, r.OwnedClaims/toleratedShare)
+// Owned returns how many objects have an owner of our kinds.
+func (r Report) Owned() (total int) {
+	for _, count := range r.Counts {
+		total += count.Owned
+	}
+	return total
 }
 
-// Checker compares the Jobs and claims of the main cluster with the store.
+// Lost returns how many objects have an owner that the store does not know.
+func (r Report) Lost() (total int) {
+	for _, count := range r.Counts {
+		total += count.Lost
+	}
+	return total
+}
+
+// Tolerable returns whether so little is lost that a store which was served before can be the right one: at most 10 objects, or 1 % of those that
+// are owned. At a first start, nothing is tolerable.
+func (r Report) Tolerable() bool { return r.Lost() <= max(tolerated, r.Owned()/toleratedShare) }
+
+// Stakes returns what would be deleted, and the names of Jobs.
+func (r Report) Stakes() (stakes witness.Stakes, jobs []string) {
+	for _, count := range r.Counts {
+		stakes.Add(witness.Stake{Resource: count.String(), Kind: count.Kind, Count: count.Lost, Names: count.Names[:min(len(count.Names), witness.MaxNames)]})
+		if count.Kind == "Job" {
+			jobs = count.Names
+		}
+	}
+	return stakes, jobs
+}
+
+// Checker compares the objects of the main cluster with the store.
 type Checker struct {
-	// Metadata reaches the main cluster, where it lists Jobs and volume claims.
-	Metadata metadata.Interface
-	// Groups are the API groups whose objects are in the store. See groups.Groups.Served.
+	// Metadata reaches the main cluster, where it lists Resources, and Discovery says which of them there are.
+	Metadata  metadata.Interface
+	Discovery discovery.DiscoveryInterface
+	// Groups are the API groups that the server serves. The garbage collector does not ask for owners of others.
 	Groups sets.Set[string]
-	// Known returns the UIDs of all objects in the store.
+	// Known returns the UIDs of all objects in the store that stay.
 	Known func(ctx context.Context) (sets.Set[types.UID], error)
 }
 
-// Check reads the metadata of all Jobs and claims, in pages. Of these it keeps only the UIDs of lost owners and some names.
+// Check reads the metadata of all objects, in pages. Of these it keeps only the UIDs of lost owners and some names.
 func (c *Checker) Check(ctx context.Context) (Report, error) {
 	known, err := c.known(ctx)
 	if err != nil {
 		return Report{}, err
 	}
-	foundJobs, err := c.count(ctx, Jobs, known)
+	resources, err := ServedBy(ctx, c.Discovery)
 	if err != nil {
 		return Report{}, err
 	}
-	foundClaims, err := c.count(ctx, Claims, known)
-	if err != nil {
-		return Report{}, err
+	found, lost := make([]*tally, len(resources)), 0
+	for i, resource := range resources {
+		if found[i], err = c.count(ctx, resource, known); err != nil {
+			return Report{}, err
+		}
+		lost += len(found[i].lost)
 	}
-	if len(foundJobs.lost)+len(foundClaims.lost) > 0 {
-		// Another server may have stored an owner after the first list, and the controller may have created its Jobs.
+	if lost > 0 {
+		// Another server may have stored an owner after the first list, and the controller may have created its children.
 		if known, err = c.known(ctx); err != nil {
 			return Report{}, err
 		}
-		foundJobs.forget(known)
-		foundClaims.forget(known)
+		for _, t := range found {
+			t.forget(known)
+		}
 	}
-	return report(foundJobs, foundClaims), nil
+	return report(found), nil
 }
 
 func (c *Checker) known(ctx context.Context) (sets.Set[types.UID], error) {
@@ -95,11 +128,12 @@ func (c *Checker) known(ctx context.Context) (sets.Set[types.UID], error) {
 }
 
 // count reads all objects of a resource.
-func (c *Checker) count(ctx context.Context, resource schema.GroupVersionResource, known sets.Set[types.UID]) (*tally, error) {
+func (c *Checker) count(ctx context.Context, resource Served, known sets.Set[types.UID]) (*tally, error) {
 	var found *tally
-	err := EachPage(ctx, c.Metadata, resource, func() { found = &tally{lost: map[types.UID]int{}} }, func(page []metav1.PartialObjectMetadata) {
+	begin := func() { found = &tally{resource: resource.Resource, lost: map[types.UID]int{}} }
+	err := EachPage(ctx, c.Metadata, resource.GroupVersionResource, begin, func(page []metav1.PartialObjectMetadata) {
 		for i := range page {
-			if owner := c.ownerOf(&page[i]); owner != "" {
+			if owner := c.ownerOf(&page[i]); owner != "" && page[i].DeletionTimestamp == nil {
 				found.add(&page[i], owner, known)
 			}
 		}
@@ -107,12 +141,20 @@ func (c *Checker) count(ctx context.Context, resource schema.GroupVersionResourc
 	return found, err
 }
 
-// ownerOf returns the UID of the controller of the object if its kind is one of ours.
+// ownerOf returns the UID of the controller of the object if its kind is one of ours. Of an object without a controller, any owner counts.
 func (c *Checker) ownerOf(object *metav1.PartialObjectMetadata) types.UID {
-	owner := metav1.GetControllerOfNoCopy(object)
-	if owner == nil {
-		return ""
+	if owner := metav1.GetControllerOfNoCopy(object); owner != nil {
+		return c.ours(owner)
 	}
+	for i := range object.OwnerReferences {
+		if uid := c.ours(&object.OwnerReferences[i]); uid != "" {
+			return uid
+		}
+	}
+	return ""
+}
+
+func (c *Checker) ours(owner *metav1.OwnerReference) types.UID {
 	if version, err := schema.ParseGroupVersion(owner.APIVersion); err != nil || !c.Groups.Has(version.Group) {
 		return ""
 	}

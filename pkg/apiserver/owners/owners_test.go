@@ -7,6 +7,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	goruntime "runtime"
 	"strings"
 	"testing"
@@ -17,6 +19,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/rest"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/owners"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/witness"
@@ -30,21 +34,63 @@ func TestCheckCountsWhatHasLostItsOwner(t *testing.T) {
 		owned("of-a-broken-owner", "a/b/c", "lost-6"), {ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "free"}},
 		owned("too-long", ours, types.UID(strings.Repeat("x", 129))),
 	}
+	going := owned("is-being-deleted", ours, "lost-8")
+	going.DeletionTimestamp = &metav1.Time{}
+	objects = append(objects, going)
 	claims := []metav1.PartialObjectMetadata{owned("x", ours, "known"), owned("y", ours, "lost-2"), owned("z", ours, "lost-7")}
 	m := &mainCluster{
 		t: t, jobCount: len(objects), jobs: func(i int) metav1.PartialObjectMetadata { return objects[i] },
 		claimCount: len(claims), claims: func(i int) metav1.PartialObjectMetadata { return claims[i] },
+		others: map[string][]metav1.PartialObjectMetadata{
+			"statefulsets":        {owned("s", lws, "lost-8"), owned("t", lws, "known"), owned("u", "apps/v1", "lost-9")},
+			"services":            {owned("s", lws, "lost-8")},
+			"controllerrevisions": {owned("r", lws, "known")},
+			"podgroups":           {owned("p", ours, "lost-2")},
+			"workloads":           {owned("w", ours, "lost-2")},
+		},
 	}
 	got, err := m.checker(knows("known", "idle")).Check(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := owners.Report{
-		Owned: 6, Lost: 5, Names: []string{"ns/b", "ns/c", "ns/d", "ns/another-version", "ns/too-long"}, OwnedClaims: 3, LostClaims: 2,
-		Owners: []types.UID{"lost-1", "lost-2", "lost-3", "lost-7"}, More: true,
+	want := []owners.Count{
+		{Owned: 2, Lost: 1, Names: []string{"ns/s"}}, {Owned: 6, Lost: 5, Names: []string{"ns/b", "ns/c", "ns/d", "ns/another-version", "ns/too-long"}},
+		{Owned: 3, Lost: 2, Names: []string{"ns/y", "ns/z"}}, {Owned: 1, Lost: 1, Names: []string{"ns/s"}}, {Owned: 1}, {Owned: 1, Lost: 1, Names: []string{"ns/p"}},
+		{Owned: 1, Lost: 1, Names: []string{"ns/w"}},
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("report (-want +got):\n%s", diff)
+	for i, resource := range []int{0, 1, 2, 3, 4, 7, 9} {
+		want[i].Resource = owners.Resources[resource]
+	}
+	if diff := cmp.Diff([]types.UID{"lost-1", "lost-2", "lost-3", "lost-7", "lost-8"}, got.Owners); diff != "" || !got.More {
+		t.Errorf("owners (more: %t) (-want +got):\n%s", got.More, diff)
+	}
+	if diff := cmp.Diff(want, got.Counts); diff != "" {
+		t.Errorf("counts (-want +got):\n%s", diff)
+	}
+}
+
+// TestUnknownGroupsAreNotNone: a group that does not answer may have objects.
+func TestUnknownGroupsAreNotNone(t *testing.T) {
+	for path, want := range map[string]string{
+		"/apis": "looking for the API groups of the main cluster: ", "/apis/kueue.x-k8s.io/v1beta1": "looking for the resources of kueue.x-k8s.io/v1beta1 in the main cluster: ",
+	} {
+		m := &mainCluster{t: t}
+		checker := m.checker(knows())
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+			if req.URL.Path == path {
+				http.Error(w, "no", http.StatusServiceUnavailable)
+				return
+			}
+			m.ServeHTTP(w, req)
+		}))
+		defer server.Close()
+		var err error
+		if checker.Discovery, err = discovery.NewDiscoveryClientForConfig(&rest.Config{Host: server.URL, QPS: -1}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := checker.Check(t.Context()); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%s: %v", path, err)
+		}
 	}
 }
 
@@ -60,25 +106,25 @@ func TestOwnersThatAppearMeanwhileAreNotLost(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(owners.Report{Owned: 3, Lost: 1, Names: []string{"ns/job-1"}, Owners: []types.UID{uidOf(1)}}, got); diff != "" {
+	want := owners.Report{Counts: []owners.Count{{Resource: owners.Resources[1], Owned: 3, Lost: 1, Names: []string{"ns/job-1"}}}, Owners: []types.UID{uidOf(1)}}
+	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("report (-want +got):\n%s", diff)
 	}
 }
 
-func TestFewLostJobsAreTolerable(t *testing.T) {
+func TestFewLostObjectsAreTolerable(t *testing.T) {
 	for name, tc := range map[string]struct {
-		report owners.Report
+		counts []owners.Count
 		want   bool
 	}{
-		"nothing":                         {owners.Report{}, true},
-		"ten of eleven":                   {owners.Report{Owned: 11, Lost: 10}, true},
-		"eleven of eleven":                {owners.Report{Owned: 11, Lost: 11}, false},
-		"one percent of many":             {owners.Report{Owned: 5099, Lost: 50}, true},
-		"more than one percent of many":   {owners.Report{Owned: 5099, Lost: 51}, false},
-		"ten claims, without Jobs":        {owners.Report{OwnedClaims: 10, LostClaims: 10}, true},
-		"eleven claims, beside many Jobs": {owners.Report{Owned: 5000, OwnedClaims: 11, LostClaims: 11}, false},
+		"nothing":                       {nil, true},
+		"ten of eleven":                 {[]owners.Count{{Owned: 11, Lost: 10}}, true},
+		"eleven of eleven":              {[]owners.Count{{Owned: 11, Lost: 11}}, false},
+		"one percent of many":           {[]owners.Count{{Owned: 5099, Lost: 50}}, true},
+		"more than one percent of many": {[]owners.Count{{Owned: 5099, Lost: 51}}, false},
+		"eleven of two resources":       {[]owners.Count{{Owned: 10, Lost: 5}, {Owned: 10, Lost: 6}}, false},
 	} {
-		if got := tc.report.Tolerable(); got != tc.want {
+		if got := (owners.Report{Counts: tc.counts}).Tolerable(); got != tc.want {
 			t.Errorf("%s: %t", name, got)
 		}
 	}
@@ -92,9 +138,11 @@ func TestExpiredListsStartAgain(t *testing.T) {
 		wantPages []string
 		wantErr   string
 	}{
-		"once": {times: 1, wantPages: []string{"jobs 0", "jobs 500", "jobs 0", "jobs 500", "persistentvolumeclaims 0"}},
+		"once": {times: 1, wantPages: []string{
+			"statefulsets 0", "jobs 0", "jobs 500", "jobs 0", "jobs 500", "persistentvolumeclaims 0", "services 0", "controllerrevisions 0", "podgroups 0", "workloads 0",
+		}},
 		"always": {times: 100, wantPages: []string{
-			"jobs 0", "jobs 500", "jobs 0", "jobs 500", "jobs 0", "jobs 500", "jobs 0", "jobs 500", "jobs 0", "jobs 500",
+			"statefulsets 0", "jobs 0", "jobs 500", "jobs 0", "jobs 500", "jobs 0", "jobs 500", "jobs 0", "jobs 500", "jobs 0", "jobs 500",
 		}, wantErr: "listing the jobs of the main cluster: the continue token is too old"},
 	} {
 		times := tc.times
@@ -116,8 +164,8 @@ func TestExpiredListsStartAgain(t *testing.T) {
 		if diff := cmp.Diff(tc.wantErr, message); diff != "" {
 			t.Errorf("%s: error (-want +got):\n%s", name, diff)
 		}
-		if err == nil && (got.Owned != 600 || got.Lost != 600 || len(got.Names) != witness.MaxJobs || len(got.Owners) != 600) {
-			t.Errorf("%s: %d Jobs, %d lost, %d names, %d owners", name, got.Owned, got.Lost, len(got.Names), len(got.Owners))
+		if err == nil && (got.Owned() != 600 || got.Lost() != 600 || len(got.Counts[0].Names) != witness.MaxJobs || len(got.Owners) != 600) {
+			t.Errorf("%s: %d Jobs, %d lost, %d names, %d owners", name, got.Owned(), got.Lost(), len(got.Counts[0].Names), len(got.Owners))
 		}
 		if diff := cmp.Diff(tc.wantPages, m.pages); diff != "" {
 			t.Errorf("%s: pages (-want +got):\n%s", name, diff)
@@ -128,6 +176,8 @@ func TestExpiredListsStartAgain(t *testing.T) {
 func TestErrorsEndTheCheck(t *testing.T) {
 	for resource, want := range map[string]string{
 		"jobs":                   "listing the jobs of the main cluster: ",
+		"statefulsets":           "listing the statefulsets of the main cluster: ",
+		"workloads":              "listing the workloads of the main cluster: ",
 		"persistentvolumeclaims": "listing the persistentvolumeclaims of the main cluster: ",
 	} {
 		m := &mainCluster{t: t, refuse: func(asked string, _ int) *apierrors.StatusError {
@@ -185,13 +235,13 @@ func TestMemoryOfCheckIsBounded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got.Lost != 100_000 || len(got.Owners) != witness.MaxLostOwners || got.More {
-		t.Errorf("%d lost, %d owners, more: %t", got.Lost, len(got.Owners), got.More)
+	if got.Lost() != 100_000 || len(got.Owners) != witness.MaxLostOwners || got.More {
+		t.Errorf("%d lost, %d owners, more: %t", got.Lost(), len(got.Owners), got.More)
 	}
 	if most > before+16<<20 {
 		t.Errorf("%d bytes are in use, more than 16 MiB", most-before)
 	}
-	t.Logf("at most %d KiB in use for %d Jobs", (most-before)>>10, got.Owned)
+	t.Logf("at most %d KiB in use for %d Jobs", (most-before)>>10, got.Owned())
 }
 
 func BenchmarkCheck(b *testing.B) {

@@ -16,7 +16,8 @@ import (
 
 // tally is what was counted of one resource.
 type tally struct {
-	owned int
+	resource Resource
+	owned    int
 	// lost is how many objects each lost owner has, and unkept how many have owners that are not kept.
 	lost   map[types.UID]int
 	unkept int
@@ -61,16 +62,21 @@ func (t *tally) total() int {
 	return total
 }
 
-func report(jobs, claims *tally) Report {
-	owners := sets.KeySet(jobs.lost).Union(sets.KeySet(claims.lost))
-	r := Report{
-		Owned: jobs.owned, Lost: jobs.total(), OwnedClaims: claims.owned, LostClaims: claims.total(),
-		Owners: sets.List(owners), More: jobs.unkept+claims.unkept > 0,
+func report(found []*tally) Report {
+	owners, r := sets.New[types.UID](), Report{}
+	for _, t := range found {
+		owners = owners.Union(sets.KeySet(t.lost))
+		r.More = r.More || t.unkept > 0
+		if t.owned == 0 {
+			continue
+		}
+		count := Count{Resource: t.resource, Owned: t.owned, Lost: t.total()}
+		for _, n := range t.named {
+			count.Names = append(count.Names, n.name)
+		}
+		r.Counts = append(r.Counts, count)
 	}
-	for _, n := range jobs.named {
-		r.Names = append(r.Names, n.name)
-	}
-	if len(r.Owners) > witness.MaxLostOwners {
+	if r.Owners = sets.List(owners); len(r.Owners) > witness.MaxLostOwners {
 		r.Owners, r.More = r.Owners[:witness.MaxLostOwners], true
 	}
 	return r

@@ -5,7 +5,6 @@ package storecheck
 
 import (
 	"context"
-	"fmt"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/klog/v2"
@@ -17,15 +16,16 @@ import (
 // the record. Only then does the server answer.
 func (g *Guard) adopt(ctx context.Context, s *sight) error {
 	if !s.record.Accepted.AbandonJobs {
-		report, err := g.Owners(ctx)
+		found, err := g.find(ctx, false)
 		if err != nil {
-			return fmt.Errorf("looking for Jobs whose owners the store does not know: %w", err)
+			return err
 		}
-		if !report.Tolerable() {
-			g.count(ctx, &report)
+		if stakes, _ := found.Stakes(); stakes.Any() {
+			found.definitions = g.refusal.definitions
+			g.count(ctx, found)
 			g.describe(s)
 			s.record.Accepted = nil
-			klog.FromContext(ctx).Error(nil, "The store was accepted, but Jobs are at stake that were not abandoned", "count", report.Lost, "jobs", report.Names)
+			klog.FromContext(ctx).Error(nil, "The store was accepted, but objects are at stake that were not abandoned", "objects", stakes.String())
 			return g.publish(ctx, s, true)
 		}
 	}

@@ -111,9 +111,10 @@ type main struct {
 	kube   *fake.Clientset
 	events chan events.Event
 	// report is what the check of owners finds.
-	report owners.Report
-	err    error
-	checks int
+	report      owners.Report
+	definitions []owners.Definition
+	err         error
+	checks      int
 }
 
 func newMain() *main {
@@ -132,6 +133,7 @@ func (m *main) guard(t testing.TB, store *member) *Guard {
 			m.checks++
 			return m.report, m.err
 		},
+		Definitions: func(context.Context) ([]owners.Definition, error) { return m.definitions, m.err },
 	})
 	if err != nil {
 		t.Fatal(err)

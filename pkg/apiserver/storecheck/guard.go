@@ -28,8 +28,10 @@ type Config struct {
 	Prefix    string
 	// Main is the main cluster.
 	Main kubernetes.Interface
-	// Owners finds Jobs whose owners the store does not know.
+	// Owners finds objects whose owners the store does not know.
 	Owners func(context.Context) (owners.Report, error)
+	// Definitions finds CustomResourceDefinitions of our kinds with objects that the store does not have, or may not have.
+	Definitions func(context.Context) ([]owners.Definition, error)
 	// Recorder takes the events about refusals.
 	Recorder events.Recorder
 	// Version is that of the server.

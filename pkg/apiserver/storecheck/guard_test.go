@@ -16,7 +16,7 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/witness"
 )
 
-var orphans = owners.Report{Owned: 12, Lost: 12, Names: []string{"a/one", "a/two"}, Owners: []types.UID{"2c1c7b2e-0f0a-4a5b-9a3e-0d5d8a1b6c7f"}}
+var orphans = owners.Report{Counts: []owners.Count{{Resource: owners.Resources[1], Owned: 12, Lost: 12, Names: []string{"a/one", "a/two"}}}, Owners: []types.UID{"2c1c7b2e-0f0a-4a5b-9a3e-0d5d8a1b6c7f"}}
 
 // refused lets the guard look and wants it to refuse.
 func (m *main) refused(t *testing.T, g *Guard, reason witness.Reason) *witness.Refusal {
@@ -49,7 +49,7 @@ func served(t *testing.T, g *Guard) {
 
 func TestFirstStartAndNextStart(t *testing.T) {
 	store, main := newMember(t), newMain()
-	main.report = owners.Report{Owned: 1000, Lost: 3}
+	main.report = owners.Report{Counts: []owners.Count{{Owned: 1000}}}
 	main.started(t, store)
 	first := main.record(t)
 	if main.checks != 1 || first.UUID == "" || first.Floor == 0 {
@@ -94,7 +94,7 @@ func TestUnknownOwners(t *testing.T) {
 			main.report = orphans
 			g := main.guard(t, store)
 			refusal := main.refused(t, g, witness.ReasonUnknownOwners)
-			if refusal.JobsAtStake != 12 || !cmp.Equal(refusal.Jobs, orphans.Names) || (refusal.Revision == 0) == withKey {
+			if refusal.JobsAtStake != 12 || !cmp.Equal(refusal.Jobs, orphans.Counts[0].Names) || (refusal.Revision == 0) == withKey {
 				t.Errorf("the refusal is %+v", refusal)
 			}
 			checkLost(t, main, refusal)
@@ -113,6 +113,64 @@ func TestUnknownOwners(t *testing.T) {
 				t.Errorf("the record is %+v", record)
 			}
 		})
+	}
+}
+
+// TestNothingIsToleratedAtFirstStart: a few objects whose owners the store does not know may go with a store that was served before, and whose record was deleted.
+func TestNothingIsToleratedAtFirstStart(t *testing.T) {
+	for name, resource := range map[string]owners.Resource{"StatefulSets": owners.Resources[0], "Jobs": owners.Resources[1], "Services": owners.Resources[3]} {
+		t.Run(name, func(t *testing.T) {
+			store, main := newMember(t), newMain()
+			few := owners.Report{Counts: []owners.Count{{Resource: resource, Owned: 8, Lost: 1, Names: []string{"a/one"}}}, Owners: orphans.Owners}
+			main.report = few
+			g := main.guard(t, store)
+			refusal := main.refused(t, g, witness.ReasonUnknownOwners)
+			want := []witness.Stake{{Resource: resource.String(), Kind: resource.Kind, Count: 1, Names: []string{"a/one"}}}
+			if diff := cmp.Diff(want, refusal.AtStake); diff != "" {
+				t.Errorf("at stake (-want +got):\n%s", diff)
+			}
+			checkLost(t, main, refusal)
+			main.report = owners.Report{}
+			g.refusal.counted = time.Time{} // some time later
+			served(t, g)
+			main.report = few
+			main.change(t, func(*witness.Record) *witness.Record { return nil })
+			main.started(t, store)
+		})
+	}
+}
+
+// TestCustomResources: a definition of one of our kinds keeps a first start from being one until its objects are in the store, or a person accepts the store.
+func TestCustomResources(t *testing.T) {
+	hidden := []owners.Definition{{HiddenBy: "v1.leaderworkerset.x-k8s.io"}}
+	for name, end := range map[string]func(t *testing.T, m *main, g *Guard, refusal *witness.Refusal){
+		"the objects are imported": func(_ *testing.T, m *main, g *Guard, _ *witness.Refusal) {
+			m.definitions = nil
+			g.refusal.counted = time.Time{}
+		},
+		"the store is accepted": func(t *testing.T, m *main, _ *Guard, refusal *witness.Refusal) { m.accept(t, refusal, false) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			store, main := newMember(t), newMain()
+			main.definitions = hidden
+			g := main.guard(t, store)
+			refusal := main.refused(t, g, witness.ReasonCustomResources)
+			checks := main.checks
+			if main.refused(t, g, witness.ReasonCustomResources); main.checks != checks {
+				t.Error("the definitions are looked for in each turn")
+			}
+			end(t, main, g, refusal)
+			served(t, g)
+			main.definitions = hidden
+			main.started(t, store) // the store is known now
+		})
+	}
+	store, main := newMember(t), newMain()
+	main.definitions, main.report = hidden, orphans
+	g := main.guard(t, store)
+	main.accept(t, main.refused(t, g, witness.ReasonCustomResources), false)
+	if main.refused(t, g, witness.ReasonCustomResources); main.record(t).Accepted != nil {
+		t.Error("an acceptance that does not abandon what is at stake stays armed")
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
 
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/owners"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/witness"
 )
 
@@ -140,18 +141,20 @@ func (g *Guard) serve(ctx context.Context, s *sight) error {
 
 // claim takes a store for this installation that has no record, and no key either at the first start.
 func (g *Guard) claim(ctx context.Context, s *sight) error {
-	if g.refusal.finds(s, witness.ReasonUnknownOwners) && !g.refusal.due() {
-		return g.refuse(ctx, s, witness.ReasonUnknownOwners, nil)
+	for _, reason := range []witness.Reason{witness.ReasonUnknownOwners, witness.ReasonCustomResources} {
+		if g.refusal.finds(s, reason) && !g.refusal.due() {
+			return g.refuse(ctx, s, reason, nil)
+		}
 	}
-	report, err := g.Owners(ctx)
+	found, err := g.find(ctx, s.key == nil)
 	if err != nil {
-		return fmt.Errorf("looking for Jobs whose owners the store does not know: %w", err)
+		return err
 	}
-	if !report.Tolerable() {
-		return g.refuse(ctx, s, witness.ReasonUnknownOwners, &report)
+	if reason := found.reason(s.key == nil); reason != "" {
+		return g.refuse(ctx, s, reason, found)
 	}
-	if report.Lost > 0 {
-		klog.FromContext(ctx).Info("The store does not know the owners of some Jobs, which the garbage collector deletes", "jobs", report.Names, "count", report.Lost, "owned", report.Owned)
+	if stakes, _ := found.Stakes(); stakes.Any() {
+		klog.FromContext(ctx).Info("The store does not know the owners of some objects, which the garbage collector deletes", "objects", stakes.String(), "owned", found.Owned())
 	}
 	key, revision := g.newKey(g.newID(), s.cluster), s.keyRevision()
 	if s.key == nil {
@@ -167,8 +170,44 @@ func (g *Guard) claim(ctx context.Context, s *sight) error {
 	if err := g.writeRecord(ctx, s.cm, &witness.Record{UUID: key.UUID, Floor: revision}); err != nil {
 		return err
 	}
-	klog.FromContext(ctx).Info("This store is now the one of this cluster", "uuid", key.UUID, "jobs", report.Owned)
+	klog.FromContext(ctx).Info("This store is now the one of this cluster", "uuid", key.UUID, "owned", found.Owned())
 	return errAgain // both halves are read again, as at each start
+}
+
+// finding is what keeps a store from being taken for the one of this installation.
+type finding struct {
+	owners.Report
+	// definitions are looked for at a first start only.
+	definitions []owners.Definition
+	took        time.Duration
+}
+
+func (g *Guard) find(ctx context.Context, first bool) (*finding, error) {
+	start := time.Now()
+	report, err := g.Owners(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("looking for objects whose owners the store does not know: %w", err)
+	}
+	f := &finding{Report: report}
+	if first {
+		if f.definitions, err = g.Definitions(ctx); err != nil {
+			return nil, err
+		}
+	}
+	f.took = time.Since(start)
+	return f, nil
+}
+
+// reason returns why the store is refused; it is empty if it is not. At a first start nothing may be lost. A store that was served before, and whose
+// record was deleted, may lack the owners of a few objects, which are about to be deleted with them.
+func (f *finding) reason(first bool) witness.Reason {
+	switch {
+	case len(f.definitions) > 0:
+		return witness.ReasonCustomResources
+	case first && f.Lost() > 0, !f.Tolerable():
+		return witness.ReasonUnknownOwners
+	}
+	return ""
 }
 
 func (g *Guard) newKey(uuid string, cluster types.UID) *witness.Key {

@@ -13,13 +13,10 @@ import (
 // recordName is how messages name the record.
 const recordName = "ConfigMap " + witness.Namespace + "/" + witness.Name
 
-// namedJobs is how many Jobs a message names. The refusal has more of them.
-const namedJobs = 5
-
 // message is the paragraph about a refusal: what was found, what is at stake, and what to do.
 func (g *Guard) message(r *refusal, s *sight) string {
 	sentences := []string{g.found(r, s)}
-	if r.Reason != witness.ReasonUnknownOwners && r.Reason != witness.ReasonNewerFormat {
+	if r.Reason != witness.ReasonUnknownOwners && r.Reason != witness.ReasonCustomResources && r.Reason != witness.ReasonNewerFormat {
 		sentences = append(sentences, stake(r))
 	}
 	if r.Served {
@@ -48,6 +45,8 @@ func (g *Guard) found(r *refusal, s *sight) string {
 	case witness.ReasonNewerFormat:
 		return fmt.Sprintf("The store of this server was written by a newer version of jobset-apiserver: %s, with data of format %d. Version %s knows format %d and could damage them.",
 			s.key.Version, s.key.Format, g.Version, witness.Format)
+	case witness.ReasonCustomResources:
+		return customResources(r)
 	default:
 		return unknownOwners(r)
 	}
@@ -64,47 +63,59 @@ func rolledBack(s *sight) string {
 
 func unknownOwners(r *refusal) string {
 	found := fmt.Sprintf("This server does not know its store yet, and the store does not have the owners of %s that are in this cluster. "+
-		"If this store were served, the garbage collector would delete them.", atStake(r))
+		"If this store were served, the garbage collector would delete them, with all that they own.", r.Stakes())
 	return found + " There are three causes. The server uses another directory, volume or etcd than before. Or the etcd of the main cluster was restored from " +
-		"a backup, and with it came Jobs whose owners were deleted since. Or the Jobs belong to custom resources of another JobSet controller, which this server hides: " +
-		"delete the APIService v1alpha2.jobset.x-k8s.io, and let these JobSets end or import them first."
+		"a backup, and with it came objects whose owners were deleted since. Or they belong to custom resources of another controller, which were not imported: " +
+		"see docs/operations/take-over.md."
+}
+
+// customResources describes the definitions, and what to do about each.
+func customResources(r *refusal) string {
+	sentences := []string{"This server does not know its store yet, and this cluster has custom resources of kinds that the server would serve."}
+	for _, d := range r.definitions {
+		if d.HiddenBy != "" {
+			sentences = append(sentences, fmt.Sprintf("CustomResourceDefinition %s may have objects that the store does not have. Nobody can count them, because APIService %s routes the group to this server.",
+				d.GroupResource, d.HiddenBy))
+			continue
+		}
+		sentences = append(sentences, fmt.Sprintf("CustomResourceDefinition %s has %s that the store does not have (%s).", d.GroupResource, plural(d.Lost, "object"), listed(d.Names, d.Lost)))
+	}
+	return strings.Join(append(sentences, stake(r)), " ")
+}
+
+func listed(names []string, count int) string {
+	text := strings.Join(names, ", ")
+	if rest := count - len(names); rest > 0 {
+		text += fmt.Sprintf(" and %d more", rest)
+	}
+	return text
+}
+
+// takeOver says what to do about custom resources.
+func takeOver(r *refusal) []string {
+	steps := []string{"Nothing that runs is touched."}
+	for _, d := range r.definitions {
+		if d.HiddenBy != "" {
+			steps = append(steps, fmt.Sprintf("To have the objects of %s counted, give the group back: kubectl label --overwrite apiservice %s kube-aggregator.kubernetes.io/automanaged=true. "+
+				"The server then serves as soon as there are none.", d.GroupResource, d.HiddenBy))
+		}
+	}
+	return append(steps, "To move the objects to this server, import them (jobset-apiserver store import, which works while the server refuses): see docs/operations/take-over.md.",
+		"To leave a group to its controller, start this server with --runtime-config=GROUP/VERSION=false, and without the APIService of the group.")
 }
 
 // stake says what the garbage collector would do.
 func stake(r *refusal) string {
-	switch {
-	case r.JobsAtStake < 0:
-		return "If this store were served, the garbage collector would delete the Jobs whose owners it does not have; how many is not known."
-	case r.JobsAtStake+r.ClaimsAtStake == 0:
-		return "No Jobs are at stake."
+	switch stakes := r.Stakes(); {
+	case stakes.Unknown:
+		return "If this store were served, the garbage collector would delete the objects whose owners it does not have; how many is not known."
+	case !stakes.Any():
+		return "Nothing is at stake: the store has the owners of all objects in this cluster."
+	case stakes.One():
+		return fmt.Sprintf("If this store were served, the garbage collector would delete %s, with all that it owns, because the store does not have the owner.", stakes)
+	default:
+		return fmt.Sprintf("If this store were served, the garbage collector would delete %s, with all that they own, because the store does not have the owners.", stakes)
 	}
-	return fmt.Sprintf("If this store were served, the garbage collector would delete %s, because it does not have their owners.", atStake(r))
-}
-
-// atStake counts Jobs and volume claims.
-func atStake(r *refusal) string {
-	claims := plural(r.ClaimsAtStake, "volume claim")
-	switch {
-	case r.ClaimsAtStake == 0:
-		return jobs(r)
-	case r.JobsAtStake <= 0:
-		return claims
-	}
-	return jobs(r) + " and " + claims
-}
-
-// jobs counts the Jobs at stake and names some.
-func jobs(r *refusal) string {
-	named := r.Jobs[:min(len(r.Jobs), namedJobs)]
-	text := plural(r.JobsAtStake, "Job")
-	if len(named) == 0 {
-		return text
-	}
-	text += " (" + strings.Join(named, ", ")
-	if rest := r.JobsAtStake - len(named); rest > 0 {
-		text += fmt.Sprintf(" and %d more", rest)
-	}
-	return text + ")"
 }
 
 func plural(count int, one string) string {
@@ -117,15 +128,24 @@ func plural(count int, one string) string {
 // remedy says what to do. Putting the right store back comes first, because then nothing is lost.
 func remedy(r *refusal) []string {
 	if r.Reason == witness.ReasonNewerFormat {
-		return []string{"All running Jobs go on. Run that version or a newer one, or restore a backup from before the upgrade (jobset-apiserver store restore)."}
+		return []string{"All that runs goes on. Run that version or a newer one, or restore a backup from before the upgrade (jobset-apiserver store restore)."}
 	}
-	steps := []string{"All running Jobs go on. If the right store still exists, put it back, and the server serves it."}
-	if r.Reason == witness.ReasonEmptyStore || r.Reason == witness.ReasonForeignStore {
+	steps := []string{"All that runs goes on. If the right store still exists, put it back, and the server serves it."}
+	switch r.Reason {
+	case witness.ReasonEmptyStore, witness.ReasonForeignStore:
 		steps = append(steps, "If it is lost, restore a backup (jobset-apiserver store restore).")
+	case witness.ReasonUnknownOwners:
+		steps = append(steps, "If nobody needs these objects, delete them with kubectl, and the server serves within seconds.")
+	case witness.ReasonCustomResources:
+		steps = takeOver(r)
 	}
 	accept := fmt.Sprintf("jobset-apiserver store accept --uuid=%s --revision=%d", r.NewUUID, r.Revision)
-	if r.JobsAtStake == 0 && r.ClaimsAtStake == 0 {
-		return append(steps, "If this is the store that you want, accept it: "+accept)
+	stakes := r.Stakes()
+	switch {
+	case stakes.Any():
+		return append(steps, "If this is the store that you want, first keep what is at stake (jobset-apiserver store release-orphans), and then accept it: "+accept)
+	case r.Reason == witness.ReasonCustomResources:
+		return append(steps, "If there are no such objects, or nobody needs them, accept the store: "+accept)
 	}
-	return append(steps, "If this is the store that you want, first keep what is at stake (jobset-apiserver store release-orphans), and then accept it: "+accept)
+	return append(steps, "If this is the store that you want, accept it: "+accept)
 }

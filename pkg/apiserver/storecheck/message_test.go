@@ -7,6 +7,9 @@ import (
 	"strings"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/owners"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/witness"
 	"github.com/jobset-apiserver/jobset-apiserver/test/golden"
 )
@@ -22,6 +25,7 @@ func TestMessages(t *testing.T) {
 	}
 	record := &witness.Record{UUID: right, Floor: 5000}
 	many := []string{"research/train-0", "research/train-1", "research/train-2", "vision/a-0", "vision/b-0", "vision/c-0"}
+	lws := schema.GroupResource{Group: "leaderworkerset.x-k8s.io", Resource: "leaderworkersets"}
 	var text strings.Builder
 	for _, tc := range []struct {
 		name   string
@@ -31,6 +35,9 @@ func TestMessages(t *testing.T) {
 		jobs   []string
 		served bool
 		claims int
+		sets   int
+		// definitions are those of custom resources.
+		definitions []owners.Definition
 	}{
 		{name: "an empty store", reason: witness.ReasonEmptyStore, stake: 48, jobs: many},
 		{name: "an empty store, noticed while the server ran", reason: witness.ReasonEmptyStore, stake: -1, served: true},
@@ -40,11 +47,17 @@ func TestMessages(t *testing.T) {
 		{name: "a copy that is a little older", reason: witness.ReasonRolledBack, key: key(func(k *witness.Found) { k.Behind = 4730 }), stake: 1, jobs: many[:1], served: true},
 		{name: "unknown owners", reason: witness.ReasonUnknownOwners, stake: 48, jobs: many},
 		{name: "unknown owners of claims", reason: witness.ReasonUnknownOwners, claims: 20},
+		{name: "unknown owners of sets", reason: witness.ReasonUnknownOwners, sets: 24, stake: 2, jobs: many[:2]},
+		{name: "custom resources", reason: witness.ReasonCustomResources, sets: 12, definitions: []owners.Definition{{GroupResource: lws, Lost: 12, Names: []string{"serve/a", "serve/b"}}}},
+		{name: "custom resources that nobody can count", reason: witness.ReasonCustomResources, definitions: []owners.Definition{{GroupResource: lws, HiddenBy: "v1.leaderworkerset.x-k8s.io"}}},
 		{name: "a newer format", reason: witness.ReasonNewerFormat, key: key(func(k *witness.Found) { k.Format, k.Version = 2, "v0.15.1" }), stake: -1},
 	} {
 		s := &sight{cluster: "c1", record: record, key: tc.key}
-		r := &refusal{}
+		r := &refusal{definitions: tc.definitions}
 		r.Refusal = witness.Refusal{Reason: tc.reason, NewUUID: found, Revision: s.keyRevision(), JobsAtStake: tc.stake, ClaimsAtStake: tc.claims, Jobs: tc.jobs, Served: tc.served}
+		if tc.sets > 0 {
+			r.AtStake = []witness.Stake{{Kind: "StatefulSet", Count: tc.sets, Names: []string{"serve/a", "serve/b"}}, {Kind: "Service", Count: 7}}
+		}
 		message := g.message(r, s)
 		if strings.ContainsAny(message, "\n\t") || strings.Contains(message, "%!") || strings.Contains(message, "  ") {
 			t.Errorf("%s: %q is no paragraph", tc.name, message)

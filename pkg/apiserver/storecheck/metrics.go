@@ -39,7 +39,7 @@ var (
 
 var reasons = []witness.Reason{
 	witness.ReasonEmptyStore, witness.ReasonForeignStore, witness.ReasonOtherCluster, witness.ReasonRolledBack, witness.ReasonUnknownOwners,
-	witness.ReasonNewerFormat, witness.ReasonNotChecked,
+	witness.ReasonCustomResources, witness.ReasonNewerFormat, witness.ReasonNotChecked,
 }
 
 var registerOnce sync.Once

@@ -14,6 +14,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apiserver/pkg/storage/value"
@@ -30,18 +31,58 @@ type Resource struct {
 	Transformer value.Transformer
 }
 
-// Objects returns the UIDs of all objects of the resources. It reads only what is stored, and does not need the server to serve.
-func (g *Guard) Objects(ctx context.Context, resources []Resource) (sets.Set[types.UID], error) {
-	found := sets.New[types.UID]()
+// Objects returns the UIDs of all objects of the resources that stay when the server serves. An object whose owners are all of our groups and not in the
+// store does not stay, and neither does what it owns: its children in the main cluster have to be kept as if it were not there. It reads only what is
+// stored, and does not need the server to serve.
+func (g *Guard) Objects(ctx context.Context, resources []Resource, ours sets.Set[string]) (sets.Set[types.UID], error) {
+	found, owned := sets.New[types.UID](), map[types.UID][]types.UID{}
 	for _, resource := range resources {
-		if err := g.store.eachObject(ctx, resource, func(uid types.UID) { found.Insert(uid) }); err != nil {
+		err := g.store.eachObject(ctx, resource, func(object *metav1.PartialObjectMetadata) {
+			found.Insert(object.UID)
+			if owners := ownersOf(object, ours); len(owners) > 0 {
+				owned[object.UID] = owners
+			}
+		})
+		if err != nil {
 			return nil, err
+		}
+	}
+	for removed := true; removed; {
+		removed = false
+		for uid, owners := range owned {
+			if !found.HasAny(owners...) {
+				found.Delete(uid)
+				delete(owned, uid)
+				removed = true
+			}
 		}
 	}
 	return found, nil
 }
 
-func (s *store) eachObject(ctx context.Context, resource Resource, visit func(types.UID)) error {
+// ownersOf returns the owners of an object if all of them are of our groups.
+func ownersOf(object *metav1.PartialObjectMetadata, ours sets.Set[string]) []types.UID {
+	var owners []types.UID
+	for _, reference := range object.OwnerReferences {
+		if version, err := schema.ParseGroupVersion(reference.APIVersion); err != nil || !ours.Has(version.Group) {
+			return nil
+		}
+		owners = append(owners, reference.UID)
+	}
+	return owners
+}
+
+// Has returns whether there is a key below a path below the prefix of the store.
+func (g *Guard) Has(ctx context.Context, below string) (bool, error) {
+	prefix := path.Join(g.store.prefix, below) + "/"
+	response, err := g.store.client.Get(ctx, prefix, clientv3.WithPrefix(), clientv3.WithCountOnly())
+	if err != nil {
+		return false, fmt.Errorf("counting %s in etcd: %w", prefix, err)
+	}
+	return response.Count > 0, nil
+}
+
+func (s *store) eachObject(ctx context.Context, resource Resource, visit func(*metav1.PartialObjectMetadata)) error {
 	prefix := path.Join(s.prefix, resource.Prefix) + "/"
 	next, end := prefix, clientv3.GetPrefixRangeEnd(prefix)
 	for {
@@ -50,11 +91,11 @@ func (s *store) eachObject(ctx context.Context, resource Resource, visit func(ty
 			return fmt.Errorf("reading %s from etcd: %w", prefix, err)
 		}
 		for _, kv := range response.Kvs {
-			uid, err := uidOf(ctx, resource.Transformer, string(kv.Key), kv.Value)
+			object, err := metadataOf(ctx, resource.Transformer, string(kv.Key), kv.Value)
 			if err != nil {
 				return fmt.Errorf("%s in etcd: %w", kv.Key, err)
 			}
-			visit(uid)
+			visit(object)
 		}
 		if !response.More || len(response.Kvs) == 0 {
 			return nil
@@ -66,28 +107,28 @@ func (s *store) eachObject(ctx context.Context, resource Resource, visit func(ty
 // protobufPrefix begins each object that is stored as protobuf.
 var protobufPrefix = []byte("k8s\x00")
 
-// uidOf reads the metadata of a stored object alone. All kinds have it in the same field.
-func uidOf(ctx context.Context, transformer value.Transformer, key string, data []byte) (types.UID, error) {
+// metadataOf reads the metadata of a stored object alone. All kinds have it in the same field.
+func metadataOf(ctx context.Context, transformer value.Transformer, key string, data []byte) (*metav1.PartialObjectMetadata, error) {
 	if transformer != nil {
 		var err error
 		if data, _, err = transformer.TransformFromStorage(ctx, data, value.DefaultContext(key)); err != nil {
-			return "", fmt.Errorf("decrypting: %w", err)
+			return nil, fmt.Errorf("decrypting: %w", err)
 		}
 	}
 	var object metav1.PartialObjectMetadata
 	if encoded, ok := bytes.CutPrefix(data, protobufPrefix); ok {
 		var envelope runtime.Unknown
 		if err := envelope.Unmarshal(encoded); err != nil {
-			return "", fmt.Errorf("decoding: %w", err)
+			return nil, fmt.Errorf("decoding: %w", err)
 		}
 		if err := object.Unmarshal(envelope.Raw); err != nil {
-			return "", fmt.Errorf("decoding metadata: %w", err)
+			return nil, fmt.Errorf("decoding metadata: %w", err)
 		}
 	} else if err := json.Unmarshal(data, &object); err != nil {
-		return "", fmt.Errorf("decoding metadata: %w", err)
+		return nil, fmt.Errorf("decoding metadata: %w", err)
 	}
 	if object.UID == "" {
-		return "", errors.New("it has no uid")
+		return nil, errors.New("it has no uid")
 	}
-	return object.UID, nil
+	return &object, nil
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/klog/v2"
 
@@ -23,9 +24,9 @@ const (
 	maxNote = 1024
 	// confirmInterval is how often a refusal is confirmed in the record.
 	confirmInterval = time.Minute
-	// ownersInterval is how often the Jobs are counted whose owners keep the server from serving.
+	// ownersInterval is how often the objects are counted whose owners keep the server from serving.
 	ownersInterval = 10 * time.Second
-	// ownersTimeout bounds the search for Jobs at stake.
+	// ownersTimeout bounds the search for objects at stake.
 	ownersTimeout = time.Minute
 	// ownersShare bounds the time that repeated searches take: one of so many parts.
 	ownersShare = 20
@@ -40,6 +41,8 @@ type refusal struct {
 	counted time.Time
 	took    time.Duration
 	report  *owners.Report
+	// definitions keep a first start from being one.
+	definitions []owners.Definition
 	// listed is the count whose owners were published.
 	listed time.Time
 	// published is whether the record had it once.
@@ -66,7 +69,7 @@ func (s *sight) recordUUID() string {
 }
 
 // refuse publishes why the store is not served, unless an administrator has accepted it. The report is nil if the Jobs at stake were not counted yet.
-func (g *Guard) refuse(ctx context.Context, s *sight, reason witness.Reason, report *owners.Report) error {
+func (g *Guard) refuse(ctx context.Context, s *sight, reason witness.Reason, found *finding) error {
 	if s.unfinished(reason) {
 		return g.finish(ctx, s)
 	}
@@ -76,7 +79,7 @@ func (g *Guard) refuse(ctx context.Context, s *sight, reason witness.Reason, rep
 		g.refusal.Refusal = witness.Refusal{Reason: reason, Server: g.server, NewUUID: g.propose(ctx, reason), Revision: s.keyRevision(), Served: g.served()}
 		g.setReason(reason)
 	}
-	g.count(ctx, report)
+	g.count(ctx, found)
 	g.describe(s)
 	if fresh {
 		klog.FromContext(ctx).Error(nil, "The store is refused", "reason", reason, "message", g.refusal.Message)
@@ -107,27 +110,32 @@ func (g *Guard) propose(ctx context.Context, reason witness.Reason) string {
 	return kept
 }
 
-// count counts the Jobs at stake from time to time.
-func (g *Guard) count(ctx context.Context, report *owners.Report) {
+// count counts what is at stake, if it was not counted already. Failing to do so is no reason not to refuse.
+func (g *Guard) count(ctx context.Context, found *finding) {
 	r := g.refusal
-	if report == nil && !r.due() {
+	if found == nil && !r.due() {
 		return
 	}
-	start := time.Now()
-	if report == nil {
+	if found == nil {
+		start := time.Now()
 		ctx, cancel := context.WithTimeout(ctx, ownersTimeout)
 		defer cancel()
-		if found, err := g.Owners(ctx); err == nil {
-			report = &found
+		if report, err := g.Owners(ctx); err == nil {
+			found = &finding{Report: report, took: time.Since(start), definitions: r.definitions}
 		} else {
-			klog.FromContext(ctx).Error(err, "Cannot count the Jobs whose owners the store does not know")
+			klog.FromContext(ctx).Error(err, "Cannot count the objects whose owners the store does not know")
+			r.took = time.Since(start)
 		}
+	} else {
+		r.definitions = found.definitions
 	}
-	r.counted, r.took, r.report = time.Now(), time.Since(start), report
-	r.JobsAtStake, r.ClaimsAtStake, r.Jobs = -1, 0, nil
-	if report != nil {
-		r.JobsAtStake, r.ClaimsAtStake, r.Jobs = report.Lost, report.LostClaims, report.Names[:min(len(report.Names), witness.MaxJobs)]
+	r.counted, r.report = time.Now(), nil
+	stakes, jobs := witness.Stakes{Unknown: true}, []string(nil)
+	if found != nil {
+		r.took, r.report = found.took, &found.Report
+		stakes, jobs = found.Stakes()
 	}
+	stakes.Record(&r.Refusal, jobs)
 }
 
 // list publishes the owners that are lost, for `store release-orphans`, once for each count. It comes before the refusal, so that the list of what is
@@ -151,8 +159,8 @@ func (g *Guard) list(ctx context.Context) error {
 // due returns whether the Jobs at stake should be counted again.
 func (r *refusal) due() bool {
 	interval := confirmInterval
-	if r.Reason == witness.ReasonUnknownOwners {
-		interval = ownersInterval // the server serves when enough of them are gone
+	if r.Reason == witness.ReasonUnknownOwners || r.Reason == witness.ReasonCustomResources {
+		interval = ownersInterval // the server serves when they are gone, or imported
 	}
 	return time.Since(r.counted) >= max(interval, ownersShare*r.took)
 }
@@ -192,8 +200,8 @@ func (g *Guard) ofAnother(refusal *witness.Refusal) bool {
 }
 
 func same(stored, r *witness.Refusal) bool {
-	return stored != nil && stored.NewUUID == r.NewUUID && stored.Message == r.Message && stored.JobsAtStake == r.JobsAtStake && stored.ClaimsAtStake == r.ClaimsAtStake &&
-		stored.Served == r.Served && slices.Equal(stored.Jobs, r.Jobs)
+	return stored != nil && stored.NewUUID == r.NewUUID && stored.Message == r.Message && stored.JobsAtStake == r.JobsAtStake && stored.Served == r.Served && slices.Equal(stored.Jobs, r.Jobs) &&
+		equality.Semantic.DeepEqual(stored.AtStake, r.AtStake)
 }
 
 // endRefusal takes a refusal of this store out of the record, and one of a server before this one. That of a server with another store stays.

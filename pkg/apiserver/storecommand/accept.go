@@ -34,7 +34,7 @@ func newAccept(streams genericiooptions.IOStreams, connect connector) *cobra.Com
 		Use:   "accept --uuid=UUID --revision=REVISION",
 		Short: "Serve a store that a server refuses",
 		Long: "Accept the store that a server refuses: it becomes the store of this cluster, and the server serves it within seconds.\n" +
-			"The garbage collector then deletes the Jobs of owners that this store does not have. If there is a better store, like a\n" +
+			"The garbage collector then deletes the children (StatefulSets, Jobs and so on) of owners that this store does not have. If there is a better store, like a\n" +
 			"newer backup or the right volume, use that instead.\n\n" +
 			"The UUID and the revision are those that \"store status\" shows. They hold for this store in this state only.",
 		Example: "  # What is refused?\n  jobset-apiserver store status\n\n" +
@@ -44,7 +44,7 @@ func newAccept(streams genericiooptions.IOStreams, connect connector) *cobra.Com
 	}
 	cmd.Flags().StringVar(&a.uuid, "uuid", "", "UUID of the store that is refused, as shown by \"store status\".")
 	cmd.Flags().Int64Var(&a.revision, "revision", 0, "Revision of the store that is refused, as shown by \"store status\".")
-	cmd.Flags().BoolVar(&a.abandonJobs, "abandon-jobs", false, "Also accept that the garbage collector deletes the Jobs whose owners are lost.")
+	cmd.Flags().BoolVar(&a.abandonJobs, "abandon-jobs", false, "Also accept that the garbage collector deletes the Jobs, StatefulSets and other objects whose owners are lost.")
 	a.dryRun.addFlag(cmd)
 	flags := addClusterFlags(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
@@ -131,17 +131,17 @@ func (a *acceptance) check(refusal *witness.Refusal) error {
 	return nil
 }
 
-// nothingAtStake returns an error if the garbage collector would delete Jobs or claims. Those that were released are at stake no more.
+// nothingAtStake returns an error if the garbage collector would delete anything. Those that were released are at stake no more.
 func (c *clients) nothingAtStake(ctx context.Context, record *witness.Record) error {
-	stake := stakeOf(record.Refusal)
-	if stake.any() {
+	stake := record.Refusal.Stakes()
+	if stake.Any() {
 		if list, err := c.getLostOwners(ctx, record); err == nil && !list.More {
 			if stake, err = c.stakeOf(ctx, list); err != nil {
 				return err
 			}
 		}
 	}
-	if !stake.any() {
+	if !stake.Any() {
 		return nil
 	}
 	return fmt.Errorf("--abandon-jobs: the garbage collector will delete %s. To keep them, run \"store release-orphans\" first. To let them go, add --abandon-jobs", stake)

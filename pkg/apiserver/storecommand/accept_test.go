@@ -24,6 +24,8 @@ func TestAccept(t *testing.T) {
 	unknown.JobsAtStake, unknown.Jobs = -1, nil
 	claims := refusal(0)
 	claims.JobsAtStake, claims.ClaimsAtStake, claims.Jobs = 0, 4, nil
+	sets := refusal(0)
+	sets.JobsAtStake, sets.Jobs, sets.AtStake = 0, nil, []witness.Stake{{Resource: "statefulsets.apps", Kind: "StatefulSet", Count: 1}}
 	newer.Reason = witness.ReasonNewerFormat
 	refused := func(r *witness.Refusal) witness.Record { return witness.Record{UUID: oldUUID, Floor: 9, Refusal: r} }
 	deleting := job("b", ours(lostUID))
@@ -41,19 +43,21 @@ func TestAccept(t *testing.T) {
 		"Jobs are abandoned": {newCluster(t, job("a", ours(lostUID))).with(refused(refusal(0))).losing(lost), []string{"--abandon-jobs"},
 			result{out: "store " + newUUID + " at revision 7 accepted\n"}, &witness.Acceptance{NewUUID: newUUID, Revision: 7, AbandonJobs: true}},
 		"Jobs are at stake": {newCluster(t, job("a", ours(lostUID)), job("b", ours("other")), job("c", ours(lostUID))).with(refused(refusal(0))).losing(lost), nil,
-			result{code: 1, message: "--abandon-jobs: the garbage collector will delete 2 Jobs: ns/a, ns/c." + release}, nil},
+			result{code: 1, message: "--abandon-jobs: the garbage collector will delete 2 Jobs (ns/a, ns/c)." + release}, nil},
 		"Jobs were released, or are gone anyway": {newCluster(t, job("a"), deleting).with(refused(refusal(0))).losing(lost), nil,
 			result{out: "store " + newUUID + " at revision 7 accepted\n"}, &witness.Acceptance{NewUUID: newUUID, Revision: 7}},
 		"Jobs are at stake, and no list says whose": {newCluster(t).with(refused(refusal(0))), nil,
-			result{code: 1, message: "--abandon-jobs: the garbage collector will delete 2 Jobs: ns/a, ns/b." + release}, nil},
+			result{code: 1, message: "--abandon-jobs: the garbage collector will delete 2 Jobs (ns/a, ns/b)." + release}, nil},
 		"Jobs are at stake, and the list is of another refusal": {newCluster(t).with(refused(refusal(0))).losing(witness.LostOwners{NewUUID: oldUUID}), nil,
-			result{code: 1, message: "--abandon-jobs: the garbage collector will delete 2 Jobs: ns/a, ns/b." + release}, nil},
+			result{code: 1, message: "--abandon-jobs: the garbage collector will delete 2 Jobs (ns/a, ns/b)." + release}, nil},
 		"Jobs are at stake, and the list is not complete": {newCluster(t).with(refused(refusal(0))).losing(witness.LostOwners{NewUUID: newUUID, Revision: 7, More: true}), nil,
-			result{code: 1, message: "--abandon-jobs: the garbage collector will delete 2 Jobs: ns/a, ns/b." + release}, nil},
+			result{code: 1, message: "--abandon-jobs: the garbage collector will delete 2 Jobs (ns/a, ns/b)." + release}, nil},
 		"claims are at stake": {newCluster(t, object("v1", "PersistentVolumeClaim", "data", ours(lostUID))).with(refused(claims)).losing(lost), nil,
-			result{code: 1, message: "--abandon-jobs: the garbage collector will delete 1 PersistentVolumeClaim." + release}, nil},
+			result{code: 1, message: "--abandon-jobs: the garbage collector will delete 1 PersistentVolumeClaim (ns/data)." + release}, nil},
+		"StatefulSets are at stake": {newCluster(t, object("apps/v1", "StatefulSet", "serve", ours(lostUID))).with(refused(sets)).losing(lost), nil,
+			result{code: 1, message: "--abandon-jobs: the garbage collector will delete 1 StatefulSet (ns/serve)." + release}, nil},
 		"nobody knows what is at stake": {newCluster(t).with(refused(unknown)), nil,
-			result{code: 1, message: "--abandon-jobs: the garbage collector will delete an unknown number of Jobs." + release}, nil},
+			result{code: 1, message: "--abandon-jobs: the garbage collector will delete an unknown number of objects." + release}, nil},
 		"only a try on the client": {newCluster(t).with(refused(safe)), []string{"--dry-run=client"},
 			result{out: "store " + newUUID + " at revision 7 accepted (dry run)\n"}, nil},
 		"the first store": {newCluster(t).with(refused(safe)), nil,

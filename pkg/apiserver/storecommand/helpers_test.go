@@ -45,7 +45,12 @@ func newCluster(t *testing.T, objects ...runtime.Object) *mainCluster {
 	if err := metav1.AddMetaToScheme(scheme); err != nil {
 		t.Fatal(err)
 	}
-	return &mainCluster{t: t, kube: fake.NewClientset(), metadata: metadatafake.NewSimpleMetadataClient(scheme, objects...), in: &bytes.Buffer{}}
+	kube := fake.NewClientset()
+	kube.Resources = []*metav1.APIResourceList{
+		{GroupVersion: "apps/v1", APIResources: []metav1.APIResource{{Name: "statefulsets"}, {Name: "controllerrevisions"}}},
+		{GroupVersion: "scheduling.volcano.sh/v1beta1", APIResources: []metav1.APIResource{{Name: "podgroups"}}},
+	}
+	return &mainCluster{t: t, kube: kube, metadata: metadatafake.NewSimpleMetadataClient(scheme, objects...), in: &bytes.Buffer{}}
 }
 
 // with stores a record.

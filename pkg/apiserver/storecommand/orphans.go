@@ -60,19 +60,33 @@ func (l *lostOwners) referencesOf(object *metav1.PartialObjectMetadata) []int {
 	return indexes
 }
 
-// stakeOf counts the Jobs and claims of lost owners. Those that are being deleted cannot be kept.
-func (c *clients) stakeOf(ctx context.Context, lost *lostOwners) (stake, error) {
-	var found stake
-	err := c.eachOrphan(ctx, lost, owners.Jobs, func() { found = stake{} }, func(job *metav1.PartialObjectMetadata) {
-		if found.jobs++; len(found.names) < witness.MaxJobs {
-			found.names = append(found.names, job.Namespace+"/"+job.Name)
-		}
-	})
+// stakeOf counts the objects of lost owners. Those that are being deleted cannot be kept.
+func (c *clients) stakeOf(ctx context.Context, lost *lostOwners) (witness.Stakes, error) {
+	resources, err := c.owned(ctx)
 	if err != nil {
-		return stake{}, err
+		return witness.Stakes{}, err
 	}
-	err = c.eachOrphan(ctx, lost, owners.Claims, func() { found.claims = 0 }, func(*metav1.PartialObjectMetadata) { found.claims++ })
-	return found, err
+	var found witness.Stakes
+	for _, resource := range resources {
+		var stake witness.Stake
+		begin := func() { stake = witness.Stake{Resource: resource.Resource.String(), Kind: resource.Kind} }
+		err := c.eachOrphan(ctx, lost, resource.GroupVersionResource, begin, func(object *metav1.PartialObjectMetadata) {
+			if stake.Count++; len(stake.Names) < witness.MaxNames {
+				stake.Names = append(stake.Names, object.Namespace+"/"+object.Name)
+			}
+		})
+		if err != nil {
+			return witness.Stakes{}, err
+		}
+		found.Add(stake)
+	}
+	return found, nil
+}
+
+// owned returns the resources that our kinds can own, as far as the cluster serves them.
+func (c *clients) owned(ctx context.Context) ([]owners.Served, error) {
+	resources, err := owners.ServedBy(ctx, c.kube.Discovery())
+	return resources, explain(err)
 }
 
 func (c *clients) eachOrphan(ctx context.Context, lost *lostOwners, resource schema.GroupVersionResource, begin func(), visit func(*metav1.PartialObjectMetadata)) error {

@@ -22,25 +22,14 @@ import (
 // workers is how many objects are released at the same time.
 const workers = 16
 
-// released are the resources that the controller creates in the main cluster for JobSets and SequentialJobs. Workloads of queues are
-// left out: without their owner they would hold quota until somebody deletes them.
-var released = []struct {
-	schema.GroupVersionResource
-	kind string
-}{
-	{owners.Jobs, "Job"},
-	{schema.GroupVersionResource{Version: "v1", Resource: "services"}, "Service"},
-	{owners.Claims, "PersistentVolumeClaim"},
-}
-
 func newReleaseOrphans(streams genericiooptions.IOStreams, connect connector) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "release-orphans",
-		Short: "Keep the Jobs whose owners a refused store does not have",
-		Long: "Take the reference to the owner off the Jobs, Services and volume claims whose owners are not in the store that a server\n" +
-			"refuses, so that the garbage collector does not delete them when the store is accepted. The Jobs run to their end. No\n" +
-			"JobSet restarts them, and nothing deletes them afterwards: delete them with kubectl. References to other owners stay.\n\n" +
-			"Run this only if the right store is lost for good. A JobSet that comes back does not take its Jobs back.",
+		Short: "Keep the Jobs and StatefulSets whose owners a refused store does not have",
+		Long: "Take the reference to the owner off all objects whose owners are not in the store that a server refuses: StatefulSets, Jobs, volume claims,\n" +
+			"Services, ControllerRevisions, PodGroups and Workloads. The garbage collector then does not delete them when the store is accepted. Jobs run to their\n" +
+			"end, and StatefulSets go on. No set restarts them, and nothing deletes them afterwards: delete them with kubectl. References to other owners stay.\n\n" +
+			"Run this only if the right store is lost for good. A set that comes back does not take its children back.",
 		Example: "  # What would be released?\n  jobset-apiserver store release-orphans --dry-run=client\n\n" +
 			"  # Release it\n  jobset-apiserver store release-orphans",
 		Args: noArguments,
@@ -82,8 +71,12 @@ type release struct {
 
 // run releases all resources. An object that cannot be released keeps no other from being.
 func (r *release) run(ctx context.Context) error {
+	resources, err := r.owned(ctx)
+	if err != nil {
+		return err
+	}
 	var counts []string
-	for _, resource := range released {
+	for _, resource := range resources {
 		count := 0
 		err := owners.EachPage(ctx, r.metadata, resource.GroupVersionResource, func() {}, func(page []metav1.PartialObjectMetadata) {
 			count += r.page(ctx, resource.GroupVersionResource, page)
@@ -91,9 +84,14 @@ func (r *release) run(ctx context.Context) error {
 		if err != nil {
 			return explain(err)
 		}
-		counts = append(counts, plural(count, resource.kind))
+		if count > 0 {
+			counts = append(counts, plural(count, resource.Kind))
+		}
 	}
-	fmt.Fprintf(r.streams.Out, "%s, %s and %s released%s\n", counts[0], counts[1], counts[2], r.dryRun.suffix())
+	if len(counts) == 0 {
+		counts = []string{plural(0, "object")}
+	}
+	fmt.Fprintf(r.streams.Out, "%s released%s\n", strings.Join(counts, ", "), r.dryRun.suffix())
 	if r.lost.More {
 		fmt.Fprintln(r.streams.ErrOut, "The list of lost owners is not complete: run the command again until it releases nothing, at least a minute later each time.")
 	}

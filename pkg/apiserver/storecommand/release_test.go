@@ -22,13 +22,14 @@ import (
 	"k8s.io/client-go/rest"
 	clienttesting "k8s.io/client-go/testing"
 
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/owners"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/witness"
 )
 
 var (
 	lostList     = witness.LostOwners{NewUUID: newUUID, Revision: 7, Owners: []types.UID{lostUID, "lost-2"}}
 	refusedStore = witness.Record{UUID: oldUUID, Floor: 9, Refusal: refusal(0)}
+	jobs         = schema.GroupVersionResource{Group: "batch", Version: "v1", Resource: "jobs"}
+	claims       = schema.GroupVersionResource{Version: "v1", Resource: "persistentvolumeclaims"}
 	services     = schema.GroupVersionResource{Version: "v1", Resource: "services"}
 )
 
@@ -56,7 +57,9 @@ func TestReleaseOrphans(t *testing.T) {
 			job("lost", ours(lostUID)), job("known", ours("known")), job("of-two", reference("v1", "ConfigMap", "other"), ours(lostUID), ours("lost-2")),
 			job("of-another-kind", reference("batch/v1", "CronJob", lostUID)), job("of-a-sequence", reference("batch.jobset-apiserver.io/v1alpha1", "SequentialJob", "lost-2")),
 			job("free"), object("v1", "Service", "lost", ours(lostUID)), object("v1", "Service", "known", ours("known")),
-			object("v1", "PersistentVolumeClaim", "lost", ours("lost-2")), object("v1", "Pod", "lost", ours(lostUID)),
+			object("v1", "PersistentVolumeClaim", "lost", ours("lost-2")),
+			object("apps/v1", "StatefulSet", "lost", reference("leaderworkerset.x-k8s.io/v1", "LeaderWorkerSet", lostUID)), object("apps/v1", "StatefulSet", "of-others", reference("x/v1", "X", lostUID)),
+			object("apps/v1", "ControllerRevision", "lost", ours(lostUID)), object("scheduling.volcano.sh/v1beta1", "PodGroup", "lost", ours(lostUID)), object("v1", "Pod", "lost", ours(lostUID)),
 		).with(refusedStore).losing(lostList)
 	}
 	for name, tc := range map[string]struct {
@@ -65,19 +68,25 @@ func TestReleaseOrphans(t *testing.T) {
 		// kept is true if nothing changes.
 		kept bool
 	}{
-		"for good": {nil, `job/lost released in namespace ns
+		"for good": {nil, `statefulset/lost released in namespace ns
+job/lost released in namespace ns
 job/of-a-sequence released in namespace ns
 job/of-two released in namespace ns
-service/lost released in namespace ns
 persistentvolumeclaim/lost released in namespace ns
-3 Jobs, 1 Service and 1 PersistentVolumeClaim released
+service/lost released in namespace ns
+controllerrevision/lost released in namespace ns
+podgroup/lost released in namespace ns
+1 StatefulSet, 3 Jobs, 1 PersistentVolumeClaim, 1 Service, 1 ControllerRevision, 1 PodGroup released
 `, false},
-		"on the client": {[]string{"--dry-run=client"}, `job/lost released in namespace ns (dry run)
+		"on the client": {[]string{"--dry-run=client"}, `statefulset/lost released in namespace ns (dry run)
+job/lost released in namespace ns (dry run)
 job/of-a-sequence released in namespace ns (dry run)
 job/of-two released in namespace ns (dry run)
-service/lost released in namespace ns (dry run)
 persistentvolumeclaim/lost released in namespace ns (dry run)
-3 Jobs, 1 Service and 1 PersistentVolumeClaim released (dry run)
+service/lost released in namespace ns (dry run)
+controllerrevision/lost released in namespace ns (dry run)
+podgroup/lost released in namespace ns (dry run)
+1 StatefulSet, 3 Jobs, 1 PersistentVolumeClaim, 1 Service, 1 ControllerRevision, 1 PodGroup released (dry run)
 `, true},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -87,8 +96,8 @@ persistentvolumeclaim/lost released in namespace ns (dry run)
 				t.Errorf("result (-want +got):\n%s", diff)
 			}
 			after := map[string][]types.UID{
-				"lost": m.references(owners.Jobs, "lost"), "of-two": m.references(owners.Jobs, "of-two"), "known": m.references(owners.Jobs, "known"),
-				"of-another-kind": m.references(owners.Jobs, "of-another-kind"), "service": m.references(services, "lost"), "claim": m.references(owners.Claims, "lost"),
+				"lost": m.references(jobs, "lost"), "of-two": m.references(jobs, "of-two"), "known": m.references(jobs, "known"),
+				"of-another-kind": m.references(jobs, "of-another-kind"), "service": m.references(services, "lost"), "claim": m.references(claims, "lost"),
 			}
 			want := map[string][]types.UID{
 				"lost": {}, "of-two": {"other"}, "known": {"known"}, "of-another-kind": {lostUID}, "service": {}, "claim": {},
@@ -102,7 +111,7 @@ persistentvolumeclaim/lost released in namespace ns (dry run)
 			if tc.kept {
 				return
 			}
-			if diff := cmp.Diff(result{out: "0 Jobs, 0 Services and 0 PersistentVolumeClaims released\n"}, m.run("release-orphans"), cmp.AllowUnexported(result{})); diff != "" {
+			if diff := cmp.Diff(result{out: "0 objects released\n"}, m.run("release-orphans"), cmp.AllowUnexported(result{})); diff != "" {
 				t.Errorf("the second time (-want +got):\n%s", diff)
 			}
 		})
@@ -118,9 +127,9 @@ func TestReleaseGoesOn(t *testing.T) {
 	m.fake().PrependReactor("patch", "jobs", func(action clienttesting.Action) (bool, runtime.Object, error) {
 		switch name := action.(clienttesting.PatchAction).GetName(); name {
 		case "b-forbidden":
-			return true, nil, apierrors.NewForbidden(owners.Jobs.GroupResource(), name, errors.New("no"))
+			return true, nil, apierrors.NewForbidden(jobs.GroupResource(), name, errors.New("no"))
 		case "c-gone":
-			return true, nil, apierrors.NewNotFound(owners.Jobs.GroupResource(), name)
+			return true, nil, apierrors.NewNotFound(jobs.GroupResource(), name)
 		}
 		return false, nil, nil
 	})
@@ -128,7 +137,7 @@ func TestReleaseGoesOn(t *testing.T) {
 		out: `job/a released in namespace ns
 job/c-gone released in namespace ns
 job/e released in namespace ns
-3 Jobs, 0 Services and 0 PersistentVolumeClaims released
+3 Jobs released
 `,
 		errOut: `job/b-forbidden not released in namespace ns: jobs.batch "b-forbidden" is forbidden: no
 job/deleting not released in namespace ns: it is being deleted, which cannot be undone
@@ -138,7 +147,7 @@ job/deleting not released in namespace ns: it is being deleted, which cannot be 
 	if diff := cmp.Diff(want, m.run("release-orphans"), cmp.AllowUnexported(result{})); diff != "" {
 		t.Errorf("result (-want +got):\n%s", diff)
 	}
-	if got := m.references(owners.Jobs, "e"); len(got) != 0 {
+	if got := m.references(jobs, "e"); len(got) != 0 {
 		t.Errorf("job e is owned by %v", got)
 	}
 }
@@ -168,7 +177,7 @@ func TestReleaseOfObjectsThatChange(t *testing.T) {
 		if got := m.run("release-orphans"); got.code != 0 || got.errOut != "" {
 			t.Errorf("%s: %+v", name, got)
 		}
-		if diff := cmp.Diff(tc.want, m.references(owners.Jobs, "a")); diff != "" {
+		if diff := cmp.Diff(tc.want, m.references(jobs, "a")); diff != "" {
 			t.Errorf("%s: owners (-want +got):\n%s", name, diff)
 		}
 		patches := 0
@@ -206,7 +215,7 @@ func TestServerTriesReleases(t *testing.T) {
 	}
 	m := newCluster(t).with(refusedStore).losing(lostList)
 	m.metadata = client
-	const want = "job/a released in namespace ns (server dry run)\n1 Job, 0 Services and 0 PersistentVolumeClaims released (server dry run)\n"
+	const want = "job/a released in namespace ns (server dry run)\n1 Job released (server dry run)\n"
 	if got := m.run("release-orphans", "--dry-run=server"); got.out != want || got.code != 0 {
 		t.Errorf("%+v", got)
 	}
@@ -229,8 +238,8 @@ func TestReleaseNeedsListOfThisRefusal(t *testing.T) {
 		"the right store is back": {newCluster(t).with(witness.Record{UUID: oldUUID, Floor: 9}).losing(lostList), result{code: 1, message: other}},
 		"there is no witness":     {newCluster(t).losing(lostList), result{code: 1, message: other}},
 		"the store was accepted a moment ago": {newCluster(t, job("a", ours(lostUID))).with(adopted).losing(lostList),
-			result{out: "job/a released in namespace ns\n1 Job, 0 Services and 0 PersistentVolumeClaims released\n"}},
-		"it is not complete": {newCluster(t).with(refusedStore).losing(more), result{out: "0 Jobs, 0 Services and 0 PersistentVolumeClaims released\n",
+			result{out: "job/a released in namespace ns\n1 Job released\n"}},
+		"it is not complete": {newCluster(t).with(refusedStore).losing(more), result{out: "0 objects released\n",
 			errOut: "The list of lost owners is not complete: run the command again until it releases nothing, at least a minute later each time.\n"}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -20,7 +20,11 @@ func TestStatus(t *testing.T) {
 	served := refusal(now)
 	served.Served, served.JobsAtStake, served.Jobs = true, -1, nil
 	many := refusal(before)
-	many.JobsAtStake, many.ClaimsAtStake, many.Jobs = 200, 3, strings.Split("ns/a ns/b ns/c ns/d ns/e ns/f", " ")
+	many.AtStake = []witness.Stake{
+		{Resource: "statefulsets.apps", Kind: "StatefulSet", Count: 24, Names: []string{"ns/s"}},
+		{Resource: "jobs.batch", Kind: "Job", Count: 200, Names: strings.Split("ns/a ns/b ns/c ns/d ns/e", " ")},
+		{Resource: "persistentvolumeclaims", Kind: "PersistentVolumeClaim", Count: 3},
+	}
 	none := refusal(now)
 	none.JobsAtStake, none.Jobs = 0, nil
 	restored := &witness.Restored{Revision: 812, Time: metav1.NewTime(time.Unix(1_700_000_000, 0))}
@@ -46,7 +50,7 @@ Store:        11111111-1111-4111-8111-111111111111, at revision 1234 or later
 Refused by:   jobset-apiserver-0, which confirmed it 12s ago
 Reason:       EmptyStore
 Found:        UUID 22222222-2222-4222-8222-222222222222 at revision 7
-At stake:     2 Jobs: ns/a, ns/b
+At stake:     2 Jobs (ns/a, ns/b)
 
 What was found, what is at stake, and what to do.
 `},
@@ -55,7 +59,7 @@ Store:        none was ever served
 Refused by:   jobset-apiserver-0, which confirmed it 10m ago for the last time: it may have stopped
 Reason:       EmptyStore
 Found:        UUID 22222222-2222-4222-8222-222222222222 at revision 7
-At stake:     3 PersistentVolumeClaims and 200 Jobs: ns/a, ns/b, ns/c, ns/d, ns/e and 195 more
+At stake:     24 StatefulSets (ns/s and 23 more), 200 Jobs (ns/a, ns/b, ns/c, ns/d, ns/e and 195 more) and 3 PersistentVolumeClaims
 
 What was found, what is at stake, and what to do.
 `},
@@ -64,7 +68,7 @@ Store:        11111111-1111-4111-8111-111111111111, at revision 1 or later
 Refused by:   jobset-apiserver-0, which confirmed it 12s ago
 Reason:       EmptyStore
 Found:        UUID 22222222-2222-4222-8222-222222222222 at revision 7
-At stake:     an unknown number of Jobs
+At stake:     an unknown number of objects
 Served:       yes: the server had answered before it noticed; restart kube-controller-manager once the right store is back
 
 What was found, what is at stake, and what to do.

@@ -6,7 +6,6 @@ package storecommand
 import (
 	"fmt"
 	"io"
-	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -71,7 +70,7 @@ func (s *Status) writeRefusal(line func(name, format string, args ...any), now t
 	}
 	line("Reason", "%s", s.Refusal.Reason)
 	line("Found", "UUID %s at revision %d", s.Refusal.NewUUID, s.Refusal.Revision)
-	line("At stake", "%s", stakeOf(s.Refusal))
+	line("At stake", "%s", s.Refusal.Stakes())
 	if s.Refusal.Served {
 		line("Served", "yes: the server had answered before it noticed; restart kube-controller-manager once the right store is back")
 	}
@@ -86,46 +85,6 @@ func (s *Status) effect() string {
 		return ": without effect, no server refuses a store"
 	}
 	return fmt.Sprintf(": without effect, what is refused has UUID %s at revision %d", s.Refusal.NewUUID, s.Refusal.Revision)
-}
-
-// namedJobs is how many Jobs a line names.
-const namedJobs = 5
-
-// stake is what the garbage collector would delete. The number of Jobs is negative if it is not known.
-type stake struct {
-	jobs, claims int
-	names        []string
-}
-
-func stakeOf(refusal *witness.Refusal) stake {
-	return stake{refusal.JobsAtStake, refusal.ClaimsAtStake, refusal.Jobs}
-}
-
-func (s stake) any() bool { return s.jobs != 0 || s.claims != 0 }
-
-// String names the Jobs.
-func (s stake) String() string {
-	var text string
-	switch {
-	case s.jobs < 0:
-		return "an unknown number of Jobs"
-	case !s.any():
-		return "nothing"
-	case s.jobs == 0:
-		return plural(s.claims, "PersistentVolumeClaim")
-	case s.claims == 0:
-		text = plural(s.jobs, "Job")
-	default:
-		text = plural(s.claims, "PersistentVolumeClaim") + " and " + plural(s.jobs, "Job")
-	}
-	shown := s.names[:min(len(s.names), namedJobs)]
-	if len(shown) > 0 {
-		text += ": " + strings.Join(shown, ", ")
-	}
-	if rest := s.jobs - len(shown); rest > 0 && len(shown) > 0 {
-		text += fmt.Sprintf(" and %d more", rest)
-	}
-	return text
 }
 
 // plural returns a number with what is counted.

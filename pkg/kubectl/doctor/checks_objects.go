@@ -52,9 +52,9 @@ func lostOwners(ctx context.Context, p *patient) (Status, string) {
 		count = "more than " + count
 	}
 	if p.record.Refusal == nil {
-		return Warn, fmt.Sprintf("the store was accepted without %s of Jobs, Services and claims; `jobset-apiserver store release-orphans` keeps what still exists", count)
+		return Warn, fmt.Sprintf("the store was accepted without %s of Jobs, StatefulSets and other objects; `jobset-apiserver store release-orphans` keeps what still exists", count)
 	}
-	return Warn, fmt.Sprintf("the refused store lacks %s of Jobs, Services and claims; if the right store is lost for good, `jobset-apiserver store release-orphans` keeps the Jobs", count)
+	return Warn, fmt.Sprintf("the refused store lacks %s of Jobs, StatefulSets and other objects; if the right store is lost for good, `jobset-apiserver store release-orphans` keeps them", count)
 }
 
 // held checks whether objects wait for somebody to decide what becomes of them after a restore.

@@ -122,15 +122,15 @@ func TestChecks(t *testing.T) {
 		},
 		"owners are lost": {
 			cluster{objects: append(record(t, witness.Record{Refusal: refusal(0)}), lost(3, false, "uuid-2"))}, "lost-owners", Warn,
-			"the refused store lacks 3 owners of Jobs, Services and claims; if the right store is lost for good, `jobset-apiserver store release-orphans` keeps the Jobs",
+			"the refused store lacks 3 owners of Jobs, StatefulSets and other objects; if the right store is lost for good, `jobset-apiserver store release-orphans` keeps them",
 		},
 		"more owners are lost than are listed": {
 			cluster{objects: append(record(t, witness.Record{Refusal: refusal(0)}), lost(1, true, "uuid-2"))}, "lost-owners", Warn,
-			"the refused store lacks more than 1 owner of Jobs, Services and claims; if the right store is lost for good, `jobset-apiserver store release-orphans` keeps the Jobs",
+			"the refused store lacks more than 1 owner of Jobs, StatefulSets and other objects; if the right store is lost for good, `jobset-apiserver store release-orphans` keeps them",
 		},
 		"the store was accepted without its owners": {
 			cluster{objects: append(record(t, witness.Record{Restored: &witness.Restored{}}), lost(2, false, "uuid-1"))}, "lost-owners", Warn,
-			"the store was accepted without 2 owners of Jobs, Services and claims; `jobset-apiserver store release-orphans` keeps what still exists",
+			"the store was accepted without 2 owners of Jobs, StatefulSets and other objects; `jobset-apiserver store release-orphans` keeps what still exists",
 		},
 		"the list is malformed": {
 			cluster{objects: append(record(t, witness.Record{}), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: witness.Namespace, Name: witness.LostOwnersName}})},

@@ -123,12 +123,12 @@ func TestStoreCommands(t *testing.T) {
 		t.Errorf("the refusal is %+v", refusal)
 	}
 	expectStore(t, nobody, []string{"status"}, 1, `error: configmaps "jobset-apiserver-store" is forbidden: User "store-nobody" cannot get resource "configmaps"`)
-	expectStore(t, admin, []string{"status"}, 2, "State:        Refused, ", "Reason:       EmptyStore\n", "At stake:     1 PersistentVolumeClaim and 1 Job: "+e.namespace+"/child\n")
+	expectStore(t, admin, []string{"status"}, 2, "State:        Refused, ", "Reason:       EmptyStore\n", "At stake:     1 Job ("+e.namespace+"/child), 1 PersistentVolumeClaim and 1 Service\n")
 	expectStore(t, admin, []string{"status", "-o", "jsonpath={.refusal.newUUID}"}, 2, refusal.NewUUID)
 
 	revision := strconv.FormatInt(refusal.Revision, 10)
 	accept := []string{"accept", "--uuid=" + refusal.NewUUID, "--revision=" + revision}
-	expectStore(t, admin, accept, 1, "error: --abandon-jobs: the garbage collector will delete 1 PersistentVolumeClaim and 1 Job: "+e.namespace+"/child. ")
+	expectStore(t, admin, accept, 1, "error: --abandon-jobs: the garbage collector will delete 1 Job ("+e.namespace+"/child), 1 PersistentVolumeClaim and 1 Service. ")
 	expectStore(t, admin, []string{"accept", "--uuid=" + record(t).UUID, "--revision=" + revision}, 1, "error: --uuid: must be "+refusal.NewUUID)
 	changeRecord(t, func(r *witness.Record) {
 		r.Accepted = &witness.Acceptance{NewUUID: refusal.NewUUID, Revision: refusal.Revision + 1, AbandonJobs: true}
@@ -136,18 +136,18 @@ func TestStoreCommands(t *testing.T) {
 	expectStore(t, admin, []string{"status"}, 2, ": without effect, what is refused has UUID "+refusal.NewUUID+" at revision "+revision+"\n")
 
 	owned := ownersOf(t, e.namespace)
-	expectStore(t, admin, []string{"release-orphans", "--dry-run=client"}, 0, "1 Job, 1 Service and 1 PersistentVolumeClaim released (dry run)\n")
-	expectStore(t, admin, []string{"release-orphans", "--dry-run=server"}, 0, "1 Job, 1 Service and 1 PersistentVolumeClaim released (server dry run)\n")
+	expectStore(t, admin, []string{"release-orphans", "--dry-run=client"}, 0, "1 Job, 1 PersistentVolumeClaim, 1 Service released (dry run)\n")
+	expectStore(t, admin, []string{"release-orphans", "--dry-run=server"}, 0, "1 Job, 1 PersistentVolumeClaim, 1 Service released (server dry run)\n")
 	if got := ownersOf(t, e.namespace); len(got) != 4 || len(owned) != 4 {
 		t.Errorf("owners after trying: %v, before: %v", got, owned)
 	}
 	expectStore(t, nobody, []string{"release-orphans"}, 1, " is forbidden: ")
 	expectStore(t, admin, []string{"release-orphans"}, 0, "job/child released in namespace "+e.namespace+"\n", "service/child released in namespace "+e.namespace+"\n",
-		"persistentvolumeclaim/child released in namespace "+e.namespace+"\n", "1 Job, 1 Service and 1 PersistentVolumeClaim released\n")
+		"persistentvolumeclaim/child released in namespace "+e.namespace+"\n", "1 Job, 1 PersistentVolumeClaim, 1 Service released\n")
 	if got := ownersOf(t, e.namespace); len(got) != 1 || got[0] != other.UID {
 		t.Errorf("owners: %v, want %s", got, other.UID)
 	}
-	expectStore(t, admin, []string{"release-orphans"}, 0, "0 Jobs, 0 Services and 0 PersistentVolumeClaims released\n")
+	expectStore(t, admin, []string{"release-orphans"}, 0, "0 objects released\n")
 
 	if code, body := server.Get(t, "/apis"); code != http.StatusServiceUnavailable {
 		t.Errorf("/apis answers %d before the store is accepted: %s", code, body)
