@@ -99,7 +99,7 @@ func (c *Checker) count(ctx context.Context, resource schema.GroupVersionResourc
 	var found *tally
 	err := EachPage(ctx, c.Metadata, resource, func() { found = &tally{lost: map[types.UID]int{}} }, func(page []metav1.PartialObjectMetadata) {
 		for i := range page {
-			if owner := c.ownerOf(&page[i]); owner != "" {
+			if owner := c.ownerOf(&page[i]); owner != "" && !unread(&page[i], known) {
 				found.add(&page[i], owner, known)
 			}
 		}

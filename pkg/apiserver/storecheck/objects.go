@@ -4,19 +4,18 @@
 package storecheck
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"path"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apiserver/pkg/storage/value"
+	"k8s.io/klog/v2"
+
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/owners"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/unreadable"
 )
 
 // objectsPage is how many objects are read at once: they are the largest that there are, in the worst case.
@@ -50,11 +49,7 @@ func (s *store) eachObject(ctx context.Context, resource Resource, visit func(ty
 			return fmt.Errorf("reading %s from etcd: %w", prefix, err)
 		}
 		for _, kv := range response.Kvs {
-			uid, err := uidOf(ctx, resource.Transformer, string(kv.Key), kv.Value)
-			if err != nil {
-				return fmt.Errorf("%s in etcd: %w", kv.Key, err)
-			}
-			visit(uid)
+			visit(uidOf(ctx, resource.Transformer, string(kv.Key), kv.Value))
 		}
 		if !response.More || len(response.Kvs) == 0 {
 			return nil
@@ -63,31 +58,18 @@ func (s *store) eachObject(ctx context.Context, resource Resource, visit func(ty
 	}
 }
 
-// protobufPrefix begins each object that is stored as protobuf.
-var protobufPrefix = []byte("k8s\x00")
-
-// uidOf reads the metadata of a stored object alone. All kinds have it in the same field.
-func uidOf(ctx context.Context, transformer value.Transformer, key string, data []byte) (types.UID, error) {
+// uidOf reads the metadata of a stored object alone, which all kinds have in the same field. The UID of an object that cannot be read is not known: the result stands
+// for the owner of its name, so that its children do not count as lost.
+func uidOf(ctx context.Context, transformer value.Transformer, key string, data []byte) types.UID {
+	var err error
 	if transformer != nil {
-		var err error
-		if data, _, err = transformer.TransformFromStorage(ctx, data, value.DefaultContext(key)); err != nil {
-			return "", fmt.Errorf("decrypting: %w", err)
+		data, _, err = transformer.TransformFromStorage(ctx, data, value.DefaultContext(key))
+	}
+	if err == nil {
+		if found := unreadable.MetadataOf(data); found != nil {
+			return found.UID
 		}
 	}
-	var object metav1.PartialObjectMetadata
-	if encoded, ok := bytes.CutPrefix(data, protobufPrefix); ok {
-		var envelope runtime.Unknown
-		if err := envelope.Unmarshal(encoded); err != nil {
-			return "", fmt.Errorf("decoding: %w", err)
-		}
-		if err := object.Unmarshal(envelope.Raw); err != nil {
-			return "", fmt.Errorf("decoding metadata: %w", err)
-		}
-	} else if err := json.Unmarshal(data, &object); err != nil {
-		return "", fmt.Errorf("decoding metadata: %w", err)
-	}
-	if object.UID == "" {
-		return "", errors.New("it has no uid")
-	}
-	return object.UID, nil
+	klog.FromContext(ctx).Error(err, "The UID of an object in the store cannot be read; its children count as owned", "key", key)
+	return owners.Unread(path.Base(path.Dir(key)), path.Base(key))
 }
