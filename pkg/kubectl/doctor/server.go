@@ -60,7 +60,7 @@ func server(_ context.Context, p *patient) finding {
 func unreadable(p *patient, count int) finding {
 	first := p.health.Unreadable[0]
 	f := finding{status: Warn, certain: true}
-	f.message = fmt.Sprintf("%s cannot read %d objects in its store, such as %s: %s", p.health.Server, count, first.Key, first.Cause)
+	f.message = fmt.Sprintf("%s cannot read some objects in its store: %d, such as %s: %s", p.health.Server, count, first.Key, first.Cause)
 	f.fix = "jobset-apiserver store export FILE --key=" + first.Key + "   # then repair it, or: jobset-apiserver store remove --key=" + first.Key
 	return f
 }
