@@ -31,6 +31,23 @@ type Document struct {
 	Etcd []Member `json:"etcd"`
 	// Main are the questions to kube-apiserver that fail.
 	Main []Problem `json:"main,omitempty"`
+	// Unreadable are the first objects in the store that the server cannot read, by key, and UnreadableCount is the number of all of them.
+	Unreadable      []Unreadable `json:"unreadable,omitempty"`
+	UnreadableCount int          `json:"unreadableCount,omitempty"`
+}
+
+// MaxUnreadable is how many objects that cannot be read a document names.
+const MaxUnreadable = 20
+
+// Unreadable is an object in the store that the server cannot read.
+type Unreadable struct {
+	// Resource is that of the object, such as jobsets.jobset.x-k8s.io.
+	Resource  string `json:"resource"`
+	Namespace string `json:"namespace,omitempty"`
+	Name      string `json:"name"`
+	// Key is the key of the object in etcd, and Cause says why it cannot be read.
+	Key   string `json:"key"`
+	Cause string `json:"cause"`
 }
 
 // Problem is something that does not work, and why.

@@ -21,6 +21,7 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/servingcert"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/space"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/storecheck"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/unreadable"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/watchcache"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/generated/openapi"
 )
@@ -68,8 +69,8 @@ func (o *Options) config(ctx context.Context, main *clients) (*apiserver.Config,
 }
 
 // applyStorage stores objects as --storage-media-type says, each in the storage version of its group. The storage must be reachable;
-// store is the embedded etcd, if there is one, and guard what keeps the server from answering for the wrong store.
-func (o *Options) applyStorage(config *apiserver.Config, store *etcd.Server, guard *storecheck.Guard) error {
+// store is the embedded etcd, if there is one, guard what keeps the server from answering for the wrong store, and objects takes those that cannot be read.
+func (o *Options) applyStorage(config *apiserver.Config, store *etcd.Server, guard *storecheck.Guard, objects *unreadable.Objects) error {
 	options := *o.Recommended.Etcd
 	info, ok := runtime.SerializerInfoForMediaType(config.Codecs.SupportedMediaTypes(), options.DefaultStorageMediaType)
 	if !ok {
@@ -98,6 +99,7 @@ func (o *Options) applyStorage(config *apiserver.Config, store *etcd.Server, gua
 		size, set := sizes[resource]
 		return options.EnableWatchCache && (!set || size > 0)
 	}, wrapper(guard))
+	config.Generic.RESTOptionsGetter = unreadable.Decorate(config.Generic.RESTOptionsGetter, objects)
 	applyStoreCheck(&config.Generic.Config, guard)
 	applySpace(&config.Generic.Config, store)
 	return nil

@@ -20,6 +20,7 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/history"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/selfsigned"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/storecheck"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/unreadable"
 )
 
 // Run serves until the context ends and everything was drained. It waits for what it needs of others, and answers meanwhile.
@@ -76,12 +77,13 @@ func (o *Options) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := o.applyStorage(config, store, guard); err != nil {
+	objects := unreadable.NewObjects()
+	if err := o.applyStorage(config, store, guard, objects); err != nil {
 		return err
 	}
 	applyWebhooks(&config.Generic.Config)
 	applyLeaving(ctx, &config.Generic.Config)
-	o.applySelfCheck(config, main, store != nil)
+	o.applySelfCheck(config, main, store != nil, objects)
 	defer o.backUp(ctx, store, guard)()
 	return serve(ctx, config, store, guard)
 }

@@ -14,6 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apiserver/pkg/server"
+	"k8s.io/apiserver/pkg/storage"
+	"k8s.io/apiserver/pkg/storage/storagebackend"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/metadata"
 
@@ -21,6 +23,7 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/importer"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/owners"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/storecheck"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/unreadable"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/watchcache"
 )
 
@@ -96,12 +99,16 @@ func storedResources(config *apiserver.Config) ([]storecheck.Resource, error) {
 	return resources, nil
 }
 
-// wrapper returns what checks the answers of etcd, or nil without a guard.
+// wrapper returns what is between etcd and the watch caches: placeholders for objects that cannot be read, and what checks the answers of etcd
+// unless there is no guard.
 func wrapper(guard *storecheck.Guard) watchcache.Wrapper {
-	if guard == nil {
-		return nil
+	return func(store storage.Interface, config *storagebackend.ConfigForResource) storage.Interface {
+		store = unreadable.Wrap(store, config)
+		if guard == nil {
+			return store
+		}
+		return guard.Wrap(store)
 	}
-	return guard.Wrap
 }
 
 // applyStoreCheck puts the guard in front of everything else.

@@ -44,6 +44,11 @@ func (c *StoreClient) AddPrefixFlag(fs *pflag.FlagSet) {
 	pick(fs, c.external.AddFlags, "etcd-prefix")
 }
 
+// Set returns whether a flag says where the store is.
+func (c *StoreClient) Set() bool {
+	return c.DataDir != "" || len(c.external.StorageConfig.Transport.ServerList) > 0
+}
+
 // Prefix is what the names of all keys of the server begin with.
 func (c *StoreClient) Prefix() string { return c.external.StorageConfig.Prefix }
 

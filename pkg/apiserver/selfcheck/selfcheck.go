@@ -21,6 +21,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/component-base/version"
 
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/unreadable"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/selfcheck"
 )
 
@@ -44,6 +45,8 @@ type Checker struct {
 	Ready []healthz.HealthChecker
 	// Gates are the states of the feature gates.
 	Gates map[string]bool
+	// Unreadable returns the objects in the store that the server cannot read; nil if that is not known.
+	Unreadable func() []unreadable.Object
 
 	mu   sync.Mutex
 	made time.Time
@@ -77,6 +80,7 @@ func (c *Checker) current(req *http.Request) []byte {
 func (c *Checker) check(ctx context.Context, req *http.Request) *selfcheck.Document {
 	d := &selfcheck.Document{Version: version.Get().GitVersion, FeatureGates: c.Gates, Embedded: c.Embedded}
 	d.Server, _ = os.Hostname() // an empty name is that of no server
+	c.addUnreadable(d)
 	if c.Certificate != nil {
 		chain, _ := c.Certificate.CurrentCertKeyContent()
 		d.Certificate = string(chain)
@@ -88,6 +92,18 @@ func (c *Checker) check(ctx context.Context, req *http.Request) *selfcheck.Docum
 	group.Wait()
 	d.Time = metav1.NowMicro()
 	return d
+}
+
+// addUnreadable names the objects that the server cannot read.
+func (c *Checker) addUnreadable(d *selfcheck.Document) {
+	if c.Unreadable == nil {
+		return
+	}
+	all := c.Unreadable()
+	d.UnreadableCount = len(all)
+	for _, o := range all[:min(len(all), selfcheck.MaxUnreadable)] {
+		d.Unreadable = append(d.Unreadable, selfcheck.Unreadable{Resource: o.Resource.String(), Namespace: o.Namespace, Name: o.Name, Key: o.Key, Cause: o.Cause})
+	}
 }
 
 // unready returns the readiness checks that fail.

@@ -213,7 +213,9 @@ func storageOf(t testing.TB, store *member, g *Guard, cached bool) storage.Inter
 	config.Transport = store.transport()
 	var wrap watchcache.Wrapper
 	if g != nil {
-		wrap = g.Wrap
+		wrap = func(next storage.Interface, _ *storagebackend.ConfigForResource) storage.Interface {
+			return g.Wrap(next)
+		}
 	}
 	next := static(generic.RESTOptions{StorageConfig: config.ForResource(resource)})
 	options, err := watchcache.Decorate(next, codec, func(schema.GroupResource) bool { return cached }, wrap).GetRESTOptions(resource, &jobset.JobSet{})

@@ -4,20 +4,20 @@
 package storecheck
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"path"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apiserver/pkg/storage/value"
+	"k8s.io/klog/v2"
+
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/owners"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/unreadable"
 )
 
 // objectsPage is how many objects are read at once: they are the largest that there are, in the worst case.
@@ -37,7 +37,7 @@ type Resource struct {
 func (g *Guard) Objects(ctx context.Context, resources []Resource, ours sets.Set[string]) (sets.Set[types.UID], error) {
 	found, owned := sets.New[types.UID](), map[types.UID][]types.UID{}
 	for _, resource := range resources {
-		err := g.store.eachObject(ctx, resource, func(object *metav1.PartialObjectMetadata) {
+		err := g.store.eachObject(ctx, resource, func(object *metav1.ObjectMeta) {
 			found.Insert(object.UID)
 			if owners := ownersOf(object, ours); len(owners) > 0 {
 				owned[object.UID] = owners
@@ -61,7 +61,7 @@ func (g *Guard) Objects(ctx context.Context, resources []Resource, ours sets.Set
 }
 
 // ownersOf returns the owners of an object if all of them are of our groups.
-func ownersOf(object *metav1.PartialObjectMetadata, ours sets.Set[string]) []types.UID {
+func ownersOf(object *metav1.ObjectMeta, ours sets.Set[string]) []types.UID {
 	var owners []types.UID
 	for _, reference := range object.OwnerReferences {
 		if version, err := schema.ParseGroupVersion(reference.APIVersion); err != nil || !ours.Has(version.Group) {
@@ -82,7 +82,7 @@ func (g *Guard) Has(ctx context.Context, below string) (bool, error) {
 	return response.Count > 0, nil
 }
 
-func (s *store) eachObject(ctx context.Context, resource Resource, visit func(*metav1.PartialObjectMetadata)) error {
+func (s *store) eachObject(ctx context.Context, resource Resource, visit func(*metav1.ObjectMeta)) error {
 	prefix := path.Join(s.prefix, resource.Prefix) + "/"
 	next, end := prefix, clientv3.GetPrefixRangeEnd(prefix)
 	for {
@@ -104,31 +104,21 @@ func (s *store) eachObject(ctx context.Context, resource Resource, visit func(*m
 	}
 }
 
-// protobufPrefix begins each object that is stored as protobuf.
-var protobufPrefix = []byte("k8s\x00")
-
-// metadataOf reads the metadata of a stored object alone. All kinds have it in the same field.
-func metadataOf(ctx context.Context, transformer value.Transformer, key string, data []byte) (*metav1.PartialObjectMetadata, error) {
+// metadataOf reads the metadata of a stored object alone, which all kinds have in the same field. The UID of an object that cannot be read is not known: the result
+// stands for the owner of its name, so that its children do not count as lost. It is an error if a service that decrypts does not answer.
+func metadataOf(ctx context.Context, transformer value.Transformer, key string, data []byte) (*metav1.ObjectMeta, error) {
+	var err error
 	if transformer != nil {
-		var err error
-		if data, _, err = transformer.TransformFromStorage(ctx, data, value.DefaultContext(key)); err != nil {
-			return nil, fmt.Errorf("decrypting: %w", err)
+		data, _, err = transformer.TransformFromStorage(ctx, data, value.DefaultContext(key))
+	}
+	if unreadable.Passes(err) {
+		return nil, fmt.Errorf("decrypting: %w", err)
+	}
+	if err == nil {
+		if found := unreadable.MetadataOf(data); found != nil {
+			return found, nil
 		}
 	}
-	var object metav1.PartialObjectMetadata
-	if encoded, ok := bytes.CutPrefix(data, protobufPrefix); ok {
-		var envelope runtime.Unknown
-		if err := envelope.Unmarshal(encoded); err != nil {
-			return nil, fmt.Errorf("decoding: %w", err)
-		}
-		if err := object.Unmarshal(envelope.Raw); err != nil {
-			return nil, fmt.Errorf("decoding metadata: %w", err)
-		}
-	} else if err := json.Unmarshal(data, &object); err != nil {
-		return nil, fmt.Errorf("decoding metadata: %w", err)
-	}
-	if object.UID == "" {
-		return nil, errors.New("it has no uid")
-	}
-	return &object, nil
+	klog.FromContext(ctx).Error(err, "The UID of an object in the store cannot be read; its children count as owned", "key", key)
+	return &metav1.ObjectMeta{UID: owners.Unread(path.Base(path.Dir(key)), path.Base(key))}, nil
 }

@@ -15,6 +15,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/options"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/witness"
 )
 
@@ -32,6 +33,9 @@ func newStatus(streams genericiooptions.IOStreams, connect connector) *cobra.Com
 	var output output
 	output.addFlags(cmd)
 	flags := addClusterFlags(cmd)
+	client, encryption := options.NewStoreClient(), ""
+	client.AddFlags(cmd.Flags())
+	cmd.Flags().StringVar(&encryption, "encryption-provider-config", "", "File with the encryption configuration of the server. Without it, encrypted objects are not read.")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if err := output.validate(); err != nil {
 			return err
@@ -48,6 +52,9 @@ func newStatus(streams genericiooptions.IOStreams, connect connector) *cobra.Com
 		status := statusOf(record, now)
 		if output.forHumans() {
 			err = status.write(streams.Out, now)
+			if err == nil && client.Set() {
+				err = writeUnreadable(cmd.Context(), streams.Out, client, encryption)
+			}
 		} else {
 			err = output.print(streams.Out, status)
 		}

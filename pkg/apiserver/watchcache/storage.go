@@ -39,13 +39,13 @@ const (
 // etcd, just when the server has the least to spare.
 func Decorate(next generic.RESTOptionsGetter, codec *Sharing, cached func(schema.GroupResource) bool, wrap Wrapper) generic.RESTOptionsGetter {
 	if wrap == nil {
-		wrap = func(store storage.Interface) storage.Interface { return store }
+		wrap = func(store storage.Interface, _ *storagebackend.ConfigForResource) storage.Interface { return store }
 	}
 	return getter{next: next, codec: codec, cached: cached, wrap: wrap, reads: semaphore.NewWeighted(maxListBytes), updates: semaphore.NewWeighted(maxUpdateBytes)}
 }
 
-// Wrapper puts something in front of an etcd.
-type Wrapper func(storage.Interface) storage.Interface
+// Wrapper puts something in front of an etcd, which has the configuration.
+type Wrapper func(storage.Interface, *storagebackend.ConfigForResource) storage.Interface
 
 type getter struct {
 	next   generic.RESTOptionsGetter
@@ -74,7 +74,7 @@ func (g getter) newStore(cached bool) generic.StorageDecorator {
 			return raw, destroyRaw, err
 		}
 		limited := &bounded{Interface: raw, codec: g.codec, reads: g.reads, updates: g.updates}
-		store := g.wrap(limited)
+		store := g.wrap(limited, config)
 		if !cached {
 			return &present{Interface: store}, destroyRaw, nil
 		}

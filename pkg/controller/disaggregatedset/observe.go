@@ -12,6 +12,7 @@ import (
 	disaggregatedsetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/disaggregatedset/v1"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/disaggregatedset/v1/helper"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/disaggregatedset/plan"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/unreadable"
 )
 
 // lagRetry is when to look again while an informer lags behind our own writes. Its event usually comes first.
@@ -30,6 +31,9 @@ func (c *Controller) observe(key cache.ObjectName) (*plan.Observed, time.Duratio
 			c.forget(key)
 		}
 		return nil, 0, err
+	}
+	if unreadable.Is(ds) { // nothing is known of what it wants; its children stay as they are
+		return nil, 0, nil
 	}
 	obs := &plan.Observed{Set: ds, Conflicts: c.conflicts.Noted(key), Now: metav1.NewTime(c.Clock.Now().Truncate(time.Second))}
 	all, err := c.observeChildren(obs)

@@ -167,7 +167,7 @@ func (w *sharedWatch) build() error {
 	}
 	w.failures = logging.NewRepeats(clock.RealClock{})
 	w.shared = cache.NewSharedIndexInformerWithOptions(w.source(w.label), w.example, cache.SharedIndexInformerOptions{Indexers: indexers})
-	errs := []error{w.shared.SetTransform(w.transform()), w.shared.SetWatchErrorHandlerWithContext(w.logWatchError)}
+	errs := []error{w.shared.SetTransform(w.keeping(w.transform())), w.shared.SetWatchErrorHandlerWithContext(w.logWatchError)}
 	for _, i := range w.informers {
 		i.shared, i.failure = w.shared, w.failure // another kind may have declared the resource that is watched
 		for _, handler := range i.handlers {

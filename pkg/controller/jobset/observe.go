@@ -21,6 +21,7 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/informers"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/queue"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/unreadable"
 )
 
 // lagRetry is when to look again while an informer lags behind our own writes. Its event usually comes first.
@@ -46,6 +47,9 @@ func (s *Syncer) Observe(ctx context.Context, key cache.ObjectName) (*plan.Obser
 	}
 	if js == nil {
 		s.forget(key)
+		return nil, 0, nil
+	}
+	if unreadable.Is(js) { // nothing is known of what it wants; its Jobs stay as they are
 		return nil, 0, nil
 	}
 	jobs, err := s.deps.Caches.Jobs(js)

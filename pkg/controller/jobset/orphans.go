@@ -12,6 +12,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/orphans"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/unreadable"
 )
 
 // newOrphans returns what raises an alarm about Jobs whose JobSet the API does not know.
@@ -20,7 +21,7 @@ func (c *Controller) newOrphans() *orphans.Watcher {
 		Kind: "JobSet", Jobs: c.caches.ownedJobs, Recorder: c.Recorder,
 		Cached: func(owner orphans.Owner) bool {
 			js, err := c.caches.JobSet(cache.NewObjectName(owner.Namespace, owner.Name))
-			return err != nil || js != nil && js.UID == owner.UID
+			return err != nil || js != nil && (js.UID == owner.UID || unreadable.Is(js))
 		},
 		Read: func(ctx context.Context, namespace, name string) (metav1.Object, error) {
 			return c.JobSets.JobsetV1alpha2().JobSets(namespace).Get(ctx, name, metav1.GetOptions{})

@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/leaderworkerset/plan"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/unreadable"
 )
 
 // lagRetry is when to look again while an informer lags behind our own writes. Its event usually comes first.
@@ -33,6 +34,9 @@ func (s *Syncer) Observe(ctx context.Context, key cache.ObjectName) (*plan.Obser
 	}
 	if set == nil {
 		s.forget(key)
+		return nil, 0, nil
+	}
+	if unreadable.Is(set) { // nothing is known of what it wants; its children stay as they are
 		return nil, 0, nil
 	}
 	applied := s.applied.Noted(key)

@@ -18,6 +18,7 @@ import (
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/children"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/sequentialjob/plan"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/unreadable"
 )
 
 // lagRetry is when to look again while an informer lags behind our own writes. Its event usually comes first.
@@ -83,6 +84,9 @@ func (s *Syncer) current(ctx context.Context, key cache.ObjectName) (*batchv1alp
 	}
 	if sj == nil {
 		s.forget(key)
+		return nil, 0, nil
+	}
+	if unreadable.Is(sj) { // nothing is known of what it wants; its children stay as they are
 		return nil, 0, nil
 	}
 	if outdated, err := s.outdated(ctx, key, sj); err != nil || outdated {

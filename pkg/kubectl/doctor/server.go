@@ -42,6 +42,9 @@ func server(_ context.Context, p *patient) finding {
 	if p.health == nil {
 		return p.silent()
 	}
+	if n := p.health.UnreadableCount; n > 0 && len(p.health.Unready) == 0 {
+		return unreadable(p, n)
+	}
 	if len(p.health.Unready) == 0 {
 		return good("%s is ready", p.health.Server)
 	}
@@ -51,6 +54,15 @@ func server(_ context.Context, p *patient) finding {
 		return f
 	}
 	return finding{status: Fail, message: fmt.Sprintf("%s is not ready: %s", p.health.Server, problems(p.health.Unready)), fix: p.logs(p.health.Server)}
+}
+
+// unreadable is the finding about objects in the store that the server cannot read.
+func unreadable(p *patient, count int) finding {
+	first := p.health.Unreadable[0]
+	f := finding{status: Warn, certain: true}
+	f.message = fmt.Sprintf("%s cannot read some objects in its store: %d, such as %s: %s", p.health.Server, count, first.Key, first.Cause)
+	f.fix = "jobset-apiserver store export FILE --key=" + first.Key + "   # then repair it, or: jobset-apiserver store remove --key=" + first.Key
+	return f
 }
 
 // logs is a command that shows the log of the server.
