@@ -66,7 +66,7 @@ func (o *Options) Run(ctx context.Context) error {
 	if err := o.applyStorage(config, store, guard); err != nil {
 		return err
 	}
-	applyWebhooks(&config.Generic.Config)
+	o.applyWebhooks(&config.Generic.Config)
 	applyLeaving(ctx, &config.Generic.Config)
 	o.applySelfCheck(config, main, store != nil)
 	defer o.backUp(ctx, store, guard)()
