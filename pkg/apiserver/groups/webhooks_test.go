@@ -52,7 +52,7 @@ func ask(t *testing.T, h http.Handler, pod []byte) *admissionv1.AdmissionRespons
 // TestRandomPods asks about random pods, most of which are none of a set: each question has an answer, a patch can be applied, and asking about the result
 // changes nothing.
 func TestRandomPods(t *testing.T) {
-	h := webhook.NewHandler(http.NotFoundHandler(), Webhooks()...)
+	h := webhook.NewHandler(http.NotFoundHandler(), webhook.Callers{}, Webhooks()...)
 	dice := rand.New(rand.NewSource(1))
 	answers := map[string]int{}
 	for range 2000 {
@@ -153,7 +153,7 @@ func FuzzPods(f *testing.F) {
 		}
 		f.Add(pod)
 	}
-	h := webhook.NewHandler(http.NotFoundHandler(), Webhooks()...)
+	h := webhook.NewHandler(http.NotFoundHandler(), webhook.Callers{}, Webhooks()...)
 	f.Fuzz(func(t *testing.T, pod []byte) {
 		var decoded corev1.Pod
 		if json.Unmarshal(pod, &decoded) != nil {

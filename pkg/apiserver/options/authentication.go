@@ -61,14 +61,17 @@ func (o *Options) applyAuthentication(ctx context.Context, generic *server.Recom
 	if err := options.ApplyTo(&generic.Authentication, generic.SecureServing, nil); err != nil {
 		return wrapFlagError("authentication-kubeconfig", err, authenticationAdvice)
 	}
-	authenticator, definitions, err := authenticatorfactory.DelegatingAuthenticatorConfig{
+	forwarded, err := newForwarded(generic.Authentication.RequestHeaderConfig)
+	if err != nil {
+		return err
+	}
+	direct, definitions, err := authenticatorfactory.DelegatingAuthenticatorConfig{
 		Anonymous:                          options.Anonymous,
 		TokenAccessReviewClient:            client.AuthenticationV1(),
 		TokenAccessReviewTimeout:           options.TokenRequestTimeout,
 		WebhookRetryBackoff:                options.WebhookRetryBackoff,
 		CacheTTL:                           options.CacheTTL,
 		ClientCertificateCAContentProvider: options.ClientCert.CAContentProvider,
-		RequestHeaderConfig:                generic.Authentication.RequestHeaderConfig,
 	}.New()
 	if err != nil {
 		return fmt.Errorf("setting up authentication: %w", err)
@@ -79,7 +82,15 @@ func (o *Options) applyAuthentication(ctx context.Context, generic *server.Recom
 		}
 	}
 	generic.OpenAPIConfig.SecurityDefinitions = definitions
-	generic.Authentication.Authenticator = limitBadTokens(refuseAnonymous(authenticator), clock.RealClock{})
+	tokens, err := newBadTokens(clock.RealClock{})
+	if err != nil {
+		return fmt.Errorf("setting up authentication: %w", err)
+	}
+	generic.Authentication.Authenticator = tokens.limit(refuseAnonymous(noteForwarded(forwarded, direct)))
+	build := generic.BuildHandlerChainFunc
+	generic.BuildHandlerChainFunc = func(handler http.Handler, c *server.Config) http.Handler {
+		return tokens.withTurns(withChannel(build(handler, c)))
+	}
 	generic.AddReadyzChecks(healthz.NamedCheck("client-ca", clientCACheck(generic.SecureServing.ClientCA, o.awaitedClientCA(found))))
 	return nil
 }

@@ -17,10 +17,10 @@ import (
 )
 
 const (
-	// subjectAccessReviewTTL is how long the answer to a SubjectAccessReview that allows a request is cached. The name of the
-	// object is a part of each review, so that without a cache nearly every status write would cause one. A caller that loses
-	// a permission loses it immediately for requests through kube-apiserver, which authorizes each of them first.
-	subjectAccessReviewTTL = time.Minute
+	// forwardedTTL is how long the answer to a SubjectAccessReview that allows a request is cached for requests that kube-apiserver forwards. The name of the
+	// object is a part of each review, so that without a cache nearly every status write would cause one. A caller that loses a permission loses it immediately,
+	// because kube-apiserver authorizes each of these requests first. For those that connect directly it is --authorization-webhook-cache-authorized-ttl.
+	forwardedTTL = time.Minute
 	// maxImpersonationReviews bounds the reviews of impersonation that are under way at a time.
 	maxImpersonationReviews = 10
 )
@@ -36,19 +36,25 @@ func newAuthorizer(o *genericoptions.DelegatingAuthorizationOptions) (authorizer
 	if err != nil {
 		return nil, wrapFlagError("authorization-always-allow-paths", err, "correct the paths")
 	}
-	main, err := authorizerfactory.DelegatingAuthorizerConfig{
+	config := authorizerfactory.DelegatingAuthorizerConfig{
 		SubjectAccessReviewClient: client.AuthorizationV1(),
 		AllowCacheTTL:             o.AllowCacheTTL,
 		DenyCacheTTL:              o.DenyCacheTTL,
 		WebhookRetryBackoff:       o.WebhookRetryBackoff,
-	}.New()
+	}
+	direct, err := config.New()
+	if err != nil {
+		return nil, fmt.Errorf("setting up authorization: %w", err)
+	}
+	config.AllowCacheTTL = max(o.AllowCacheTTL, forwardedTTL)
+	forwarded, err := config.New()
 	if err != nil {
 		return nil, fmt.Errorf("setting up authorization: %w", err)
 	}
 	return union.New(
 		union.NamedAuthorizer{AuthorizerName: "kubernetes.io/always-allow-groups", Authorizer: authorizerfactory.NewPrivilegedGroups(o.AlwaysAllowGroups...)},
 		union.NamedAuthorizer{AuthorizerName: "kubernetes.io/always-allow-paths", Authorizer: paths},
-		union.NamedAuthorizer{AuthorizerName: "kubernetes.io/webhook", Authorizer: limitImpersonation(main)},
+		union.NamedAuthorizer{AuthorizerName: "kubernetes.io/webhook", Authorizer: limitImpersonation(byChannel(forwarded, direct))},
 	)
 }
 

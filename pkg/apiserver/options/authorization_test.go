@@ -20,6 +20,7 @@ import (
 	authorizationv1 "k8s.io/api/authorization/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/apiserver/pkg/authentication/authenticator"
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/apiserver/pkg/server"
@@ -29,6 +30,12 @@ import (
 
 // mainCluster answers SubjectAccessReviews: alice may do everything. It returns a kubeconfig for it.
 func mainCluster(t testing.TB) string {
+	t.Helper()
+	return mainClusterAsking(t, func(name string) bool { return name == "alice" })
+}
+
+// mainClusterAsking answers SubjectAccessReviews about a user.
+func mainClusterAsking(t testing.TB, allowed func(user string) bool) string {
 	t.Helper()
 	info, _ := runtime.SerializerInfoForMediaType(scheme.Codecs.SupportedMediaTypes(), runtime.ContentTypeProtobuf)
 	main := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
@@ -40,7 +47,7 @@ func mainCluster(t testing.TB) string {
 		if err := runtime.DecodeInto(scheme.Codecs.UniversalDeserializer(), body, review); err != nil {
 			t.Errorf("the question cannot be read: %v", err)
 		}
-		review.Status.Allowed = review.Spec.User == "alice"
+		review.Status.Allowed = allowed(review.Spec.User)
 		w.Header().Set("Content-Type", runtime.ContentTypeProtobuf)
 		w.WriteHeader(http.StatusCreated)
 		encoder := scheme.Codecs.EncoderForVersion(info.Serializer, authorizationv1.SchemeGroupVersion)
@@ -167,5 +174,69 @@ func TestImpersonationWaitsForASlot(t *testing.T) {
 	group.Wait()
 	if most.Load() != maxImpersonationReviews {
 		t.Errorf("%d questions were under way, want %d", most.Load(), maxImpersonationReviews)
+	}
+}
+
+// TestRevokedPermission revokes a permission, and asks again as a client that connects directly and as one whose requests kube-apiserver forwards.
+func TestRevokedPermission(t *testing.T) {
+	var revoked atomic.Bool
+	o := genericoptions.NewDelegatingAuthorizationOptions()
+	o.AllowCacheTTL = time.Millisecond
+	o.RemoteKubeConfigFile = mainClusterAsking(t, func(string) bool { return !revoked.Load() })
+	authorize, err := newAuthorizer(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	forwarded := &channel{}
+	forwarded.forwarded.Store(true)
+	contexts := map[string]context.Context{"direct": t.Context(), "forwarded": context.WithValue(t.Context(), channelKey{}, forwarded)}
+	ask := func(how string) authorizer.Decision {
+		record := authorizer.AttributesRecord{User: &user.DefaultInfo{Name: "alice"}, Verb: "list", Resource: "jobsets", ResourceRequest: true}
+		decision, _, err := authorize.Authorize(contexts[how], record)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return decision
+	}
+	for how := range contexts {
+		if ask(how) != authorizer.DecisionAllow {
+			t.Fatalf("a %s request is not allowed", how)
+		}
+	}
+	revoked.Store(true)
+	if err := wait.PollUntilContextTimeout(t.Context(), time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
+		return ask("direct") == authorizer.DecisionNoOpinion, nil
+	}); err != nil {
+		t.Error("a direct request goes on being allowed after the time of the flag")
+	}
+	if ask("forwarded") != authorizer.DecisionAllow {
+		t.Error("the answer about a forwarded request is not cached")
+	}
+}
+
+// TestForwardedIsNoted asks both authenticators in the order of the library.
+func TestForwardedIsNoted(t *testing.T) {
+	known := func(header string) authenticator.Request {
+		return authenticator.RequestFunc(func(req *http.Request) (*authenticator.Response, bool, error) {
+			name := req.Header.Get(header)
+			return &authenticator.Response{User: &user.DefaultInfo{Name: name}}, name != "", nil
+		})
+	}
+	for header, want := range map[string]bool{"X-Remote-User": true, "Authorization": false} {
+		var noted bool
+		authenticate := noteForwarded(known("X-Remote-User"), known("Authorization"))
+		h := withChannel(http.HandlerFunc(func(_ http.ResponseWriter, req *http.Request) {
+			response, ok, err := authenticate.AuthenticateRequest(req)
+			if !ok || err != nil || response.User.GetName() != "alice" {
+				t.Errorf("%s: %v, %v, %v", header, response, ok, err)
+			}
+			noted = wasForwarded(req.Context())
+		}))
+		req := httptest.NewRequest(http.MethodGet, "/apis", nil)
+		req.Header.Set(header, "alice")
+		h.ServeHTTP(httptest.NewRecorder(), req)
+		if noted != want {
+			t.Errorf("%s: forwarded is %v, want %v", header, noted, want)
+		}
 	}
 }

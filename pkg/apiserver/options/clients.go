@@ -91,7 +91,7 @@ func newVersionClient(config *rest.Config) (*discovery.DiscoveryClient, error) {
 }
 
 // newReviewClient returns a client for TokenReviews and SubjectAccessReviews. It has no rate limit: all callers would share
-// it, and one of them could delay the others. limitBadTokens, limitImpersonation, and priority and fairness bound the reviews.
+// it, and one of them could delay the others. badTokens, limitImpersonation, and priority and fairness bound the reviews.
 func newReviewClient(flag, kubeconfig string, timeout time.Duration) (kubernetes.Interface, error) {
 	config, err := loadKubeconfig(flag, kubeconfig)
 	if err != nil {

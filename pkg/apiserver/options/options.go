@@ -39,6 +39,8 @@ type Options struct {
 	SANs []string
 	// ManagedCert is the serving certificate that the servers of an installation make for themselves.
 	ManagedCert ManagedCertOptions
+	// PodWebhookClientNames are the common names of the client certificates that may call the webhook for pods; empty if no certificate is needed.
+	PodWebhookClientNames []string
 	// APIEnablement switches API groups off.
 	APIEnablement *genericoptions.APIEnablementOptions
 	// Logs configures logging.
@@ -90,7 +92,6 @@ func NewOptions() (*Options, error) {
 	o.Recommended.Etcd.DefaultStorageMediaType = runtime.ContentTypeProtobuf
 	o.Recommended.Etcd.DeleteCollectionWorkers = 8
 	o.Recommended.FeatureGate = gate
-	o.Recommended.Authorization.AllowCacheTTL = subjectAccessReviewTTL
 	o.Recommended.Admission = admission.NewOptions(o.groups.Plugins())
 	o.Recommended.SecureServing.ServerCert.CertDirectory = ""
 	o.Recommended.SecureServing.BindPort = 6443

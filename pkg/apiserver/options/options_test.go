@@ -82,7 +82,7 @@ func TestFlags(t *testing.T) {
 		o.Recommended.SecureServing.ServerCert.CertDirectory, o.Limits.ShutdownDelayDuration.String(),
 		o.Recommended.Authorization.AllowCacheTTL.String(),
 	}
-	if diff := cmp.Diff([]string{"a", "b", "/d/certificates", "15s", "1m0s"}, got); diff != "" {
+	if diff := cmp.Diff([]string{"a", "b", "/d/certificates", "15s", "10s"}, got); diff != "" {
 		t.Errorf("derived values (-want +got):\n%s", diff)
 	}
 }

@@ -81,7 +81,7 @@ func (o *Options) run(ctx context.Context) error {
 	if err := o.applyStorage(config, store, guard, objects); err != nil {
 		return err
 	}
-	applyWebhooks(&config.Generic.Config)
+	o.applyWebhooks(&config.Generic.Config)
 	applyLeaving(ctx, &config.Generic.Config)
 	o.applySelfCheck(config, main, store != nil, objects)
 	defer o.backUp(ctx, store, guard)()

@@ -12,10 +12,15 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/webhook"
 )
 
-// applyWebhooks answers kube-apiserver's questions about pods before everything else: it sends no credentials with them, and the answers need no store.
-func applyWebhooks(config *server.Config) {
+// applyWebhooks answers kube-apiserver's questions about pods before everything else: it sends no credentials with them unless it is told to, and the answers
+// need no store.
+func (o *Options) applyWebhooks(config *server.Config) {
+	callers := webhook.Callers{Names: o.PodWebhookClientNames}
+	if authority := config.SecureServing.ClientCA; authority != nil {
+		callers.Authorities = authority.VerifyOptions
+	}
 	build := config.BuildHandlerChainFunc
 	config.BuildHandlerChainFunc = func(handler http.Handler, c *server.Config) http.Handler {
-		return webhook.NewHandler(build(handler, c), groups.Webhooks()...)
+		return webhook.NewHandler(build(handler, c), callers, groups.Webhooks()...)
 	}
 }

@@ -8,9 +8,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"mime"
 	"net/http"
+	"runtime"
 	"runtime/debug"
 	"time"
 
@@ -18,17 +17,21 @@ import (
 	admissionv1 "k8s.io/api/admission/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/klog/v2"
-
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/payload"
+	"k8s.io/utils/clock"
 )
 
 const (
 	// maxBytes bounds a question. It is what kube-apiserver takes from its own clients.
 	maxBytes = 3 << 20
-	// maxReading bounds the questions that are being received, and so their memory; maxAnswering those that are being answered.
+	// maxReading and maxAnswering bound the questions of callers with a certificate that are being received, and that are being answered.
 	maxReading, maxAnswering = 100, 8
-	// readTimeout is how long a client may take to send its question, and how long a question waits for its turn.
+	// maxTurns bounds the questions of other callers that are being answered; half of the processors, if that is less.
+	maxTurns = 4
+	// readTimeout is how long a question may take, with the time that it waits for its turn.
 	readTimeout = 5 * time.Second
+	// receiveTimeout is how long a caller without a certificate may take to send the beginning of its question, and how long to send the rest. kube-apiserver
+	// has the whole question when it begins to send it.
+	receiveTimeout = 2 * time.Second
 )
 
 // Webhook completes pods that are being created.
@@ -39,20 +42,23 @@ type Webhook struct {
 	Mutate func(pod *corev1.Pod, namespace string) error
 }
 
-// handler answers the questions of one webhook.
+// handler answers the questions of one webhook. Callers with a certificate have turns of their own; all others share theirs by address.
 type handler struct {
 	mutate             func(pod *corev1.Pod, namespace string) error
+	callers            Callers
 	reading, answering *semaphore.Weighted
+	shares             *shares
+	queue              *queue
 	refusals           *refusals
-	timeout            time.Duration
+	timeout, receiving time.Duration
 }
 
-// NewHandler answers requests for the paths of the webhooks, and passes on all others.
-func NewHandler(next http.Handler, webhooks ...Webhook) http.Handler {
+// NewHandler answers requests of the callers for the paths of the webhooks, and passes on all others.
+func NewHandler(next http.Handler, callers Callers, webhooks ...Webhook) http.Handler {
 	registerMetrics()
 	paths := make(map[string]http.Handler, len(webhooks))
 	for _, w := range webhooks {
-		paths[w.Path] = newHandler(w)
+		paths[w.Path] = newHandler(callers, w)
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		if h, found := paths[req.URL.Path]; found {
@@ -63,10 +69,12 @@ func NewHandler(next http.Handler, webhooks ...Webhook) http.Handler {
 	})
 }
 
-func newHandler(w Webhook) *handler {
+func newHandler(callers Callers, w Webhook) *handler {
 	return &handler{
-		mutate: w.Mutate, reading: semaphore.NewWeighted(maxReading), answering: semaphore.NewWeighted(maxAnswering),
-		refusals: newRefusals(), timeout: readTimeout,
+		mutate: w.Mutate, callers: callers,
+		reading: semaphore.NewWeighted(maxReading), answering: semaphore.NewWeighted(maxAnswering),
+		shares: newShares(clock.RealClock{}), queue: newQueue(min(maxTurns, max(runtime.GOMAXPROCS(0)/2, 1))),
+		refusals: newRefusals(), timeout: readTimeout, receiving: receiveTimeout,
 	}
 }
 
@@ -110,17 +118,46 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	http.Error(w, f.Error(), f.code)
 }
 
-func (h *handler) serve(w http.ResponseWriter, req *http.Request) ([]byte, result, error) {
+func (h *handler) serve(w http.ResponseWriter, req *http.Request) (body []byte, r result, err error) {
+	known, allowed := h.callers.known(req)
+	if !known {
+		defer func() {
+			if err != nil {
+				w.Header().Set("Connection", "close") // the next question of this caller has to pay for a connection
+			}
+		}()
+	}
+	if !allowed {
+		return nil, resultUnauthenticated, &failure{code: http.StatusUnauthorized, err: errors.New("a client certificate is required: docs/operations/webhook.md says how kube-apiserver gets one")}
+	}
+	if err := check(req); err != nil {
+		return nil, failed(err), err
+	}
 	ctx, cancel := context.WithTimeout(req.Context(), h.timeout)
 	defer cancel()
-	data, err := h.read(ctx, w, req)
-	if err != nil {
-		return nil, failed(err), err
+	var data []byte
+	if known {
+		var done func()
+		if data, done, err = h.receiveKnown(ctx, w, req); err != nil {
+			return nil, failed(err), err
+		}
+		defer done()
+	} else {
+		var done func(result)
+		if data, done, err = h.receive(ctx, w, req); err != nil {
+			return nil, failed(err), err
+		}
+		defer func() { done(r) }()
 	}
-	if err := acquire(ctx, h.answering); err != nil {
-		return nil, failed(err), err
+	r = resultPanic
+	return h.complete(ctx, data)
+}
+
+// complete answers a question that was received.
+func (h *handler) complete(ctx context.Context, data []byte) ([]byte, result, error) {
+	if err := checkPayload(data); err != nil {
+		return nil, resultBad, err
 	}
-	defer h.answering.Release(1)
 	review, pod, err := decode(data)
 	if err != nil {
 		return nil, resultBad, err
@@ -139,50 +176,6 @@ func failed(err error) result {
 	return resultBad
 }
 
-// acquire waits for a turn.
-func acquire(ctx context.Context, turns *semaphore.Weighted) error {
-	if err := turns.Acquire(ctx, 1); err != nil {
-		return &failure{code: http.StatusServiceUnavailable, result: resultBusy, err: errors.New("too many requests at the same time")}
-	}
-	return nil
-}
-
-// read receives a question. Its memory grows with what was received, not with what was announced.
-func (h *handler) read(ctx context.Context, w http.ResponseWriter, req *http.Request) ([]byte, error) {
-	if req.Method != http.MethodPost {
-		return nil, bad(http.StatusMethodNotAllowed, "the method must be POST")
-	}
-	if media, _, err := mime.ParseMediaType(req.Header.Get("Content-Type")); err != nil || media != "application/json" {
-		return nil, bad(http.StatusUnsupportedMediaType, "the content type must be application/json")
-	}
-	if req.ContentLength > maxBytes {
-		return nil, tooLarge()
-	}
-	if err := acquire(ctx, h.reading); err != nil {
-		return nil, err
-	}
-	defer h.reading.Release(1)
-	deadline, _ := ctx.Deadline()
-	// Not all writers know deadlines: those of tests do not.
-	_ = http.NewResponseController(w).SetReadDeadline(deadline)
-	data, err := io.ReadAll(http.MaxBytesReader(w, req.Body, maxBytes))
-	var limit *http.MaxBytesError
-	switch {
-	case errors.As(err, &limit):
-		return nil, tooLarge()
-	case err != nil:
-		return nil, bad(http.StatusBadRequest, "the body was not received")
-	}
-	if err := payload.Check(data); err != nil {
-		return nil, bad(http.StatusRequestEntityTooLarge, "%w", err)
-	}
-	return data, nil
-}
-
-func tooLarge() error {
-	return bad(http.StatusRequestEntityTooLarge, "the body must have no more than %d bytes (3 MiB)", maxBytes)
-}
-
 // answer says what the pod must look like, or why it must not be created.
 func (h *handler) answer(ctx context.Context, request *admissionv1.AdmissionRequest, pod *corev1.Pod) (*admissionv1.AdmissionResponse, result) {
 	mutated := pod.DeepCopy()
@@ -190,6 +183,7 @@ func (h *handler) answer(ctx context.Context, request *admissionv1.AdmissionRequ
 		h.refusals.log(ctx, request, err)
 		return refuse(request, err), resultRefused
 	}
+	prune(pod, mutated)
 	patch, err := difference(pod, mutated)
 	if err != nil {
 		h.refusals.log(ctx, request, err)

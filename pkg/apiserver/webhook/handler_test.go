@@ -90,7 +90,7 @@ func TestAnswer(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			h := NewHandler(http.NotFoundHandler(), Webhook{Path: path, Mutate: c.mutate})
+			h := NewHandler(http.NotFoundHandler(), Callers{}, Webhook{Path: path, Mutate: c.mutate})
 			got := answered(t, send(h, bytes.NewReader(review(nil)))).Response
 			if got.Allowed != c.allowed || string(got.Patch) != c.patch || (got.PatchType != nil) != (c.patch != "") {
 				t.Errorf("allowed %v, want %v, patch %s, want %s", got.Allowed, c.allowed, got.Patch, c.patch)
@@ -104,7 +104,7 @@ func TestAnswer(t *testing.T) {
 
 // TestUnknownFieldsStay shows that a pod of a newer kube-apiserver loses nothing.
 func TestUnknownFieldsStay(t *testing.T) {
-	h := NewHandler(http.NotFoundHandler(), Webhook{Path: path, Mutate: labels})
+	h := NewHandler(http.NotFoundHandler(), Callers{}, Webhook{Path: path, Mutate: labels})
 	question := review(func(request map[string]any) {
 		container := request["object"].(map[string]any)["spec"].(map[string]any)["containers"].([]any)[0].(map[string]any)
 		container["env"] = []any{map[string]any{"name": "NEW", "valueFrom": map[string]any{"someRef": map[string]any{"key": "k"}}}}
@@ -155,7 +155,7 @@ func TestBadRequests(t *testing.T) {
 		"deep objects":       {bytes.Repeat([]byte(`{"a":`), 1<<19), http.StatusRequestEntityTooLarge, "levels of objects and lists"},
 		"many objects":       {[]byte("[" + strings.Repeat("{},", 1<<19) + "{}]"), http.StatusRequestEntityTooLarge, "the body must have no more than"},
 	}
-	h := NewHandler(http.NotFoundHandler(), Webhook{Path: path, Mutate: labels})
+	h := NewHandler(http.NotFoundHandler(), Callers{}, Webhook{Path: path, Mutate: labels})
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			w := send(h, bytes.NewReader(c.body))
@@ -171,7 +171,7 @@ func TestBadRequests(t *testing.T) {
 }
 
 func TestOtherMethodsAndTypes(t *testing.T) {
-	h := NewHandler(http.NotFoundHandler(), Webhook{Path: path, Mutate: labels})
+	h := NewHandler(http.NotFoundHandler(), Callers{}, Webhook{Path: path, Mutate: labels})
 	cases := map[string]struct {
 		method, path, media string
 		code                int
@@ -197,7 +197,7 @@ func TestOtherMethodsAndTypes(t *testing.T) {
 }
 
 func TestPanicIsAnAnswer(t *testing.T) {
-	h := NewHandler(http.NotFoundHandler(), Webhook{Path: path, Mutate: func(*corev1.Pod, string) error { panic("secret") }})
+	h := NewHandler(http.NotFoundHandler(), Callers{}, Webhook{Path: path, Mutate: func(*corev1.Pod, string) error { panic("secret") }})
 	before := count(t, resultPanic)
 	w := send(h, bytes.NewReader(review(nil)))
 	if w.Code != http.StatusInternalServerError || strings.Contains(w.Body.String(), "secret") {
@@ -220,40 +220,37 @@ func count(t *testing.T, r result) float64 {
 	return value
 }
 
-// TestRequestsAreBounded holds all turns to answer, and then all to be received.
+// TestRequestsAreBounded holds all turns, so that a question finds none.
 func TestRequestsAreBounded(t *testing.T) {
-	for _, name := range []string{"answering", "reading"} {
-		t.Run(name, func(t *testing.T) {
-			h := newHandler(Webhook{Path: path, Mutate: labels})
-			h.timeout = time.Millisecond
-			turns, n := h.answering, int64(maxAnswering)
-			if name == "reading" {
-				turns, n = h.reading, maxReading
-			}
-			if !turns.TryAcquire(n) {
-				t.Fatal("not all turns are free")
-			}
-			before := count(t, resultBusy)
-			if w := send(h, bytes.NewReader(review(nil))); w.Code != http.StatusServiceUnavailable {
-				t.Errorf("answered %d, want 503", w.Code)
-			}
-			if got := count(t, resultBusy) - before; got != 1 {
-				t.Errorf("%v requests counted as busy, want 1", got)
-			}
-			turns.Release(n)
-			h.timeout = time.Minute
-			answered(t, send(h, bytes.NewReader(review(nil))))
-			if !h.reading.TryAcquire(maxReading) || !h.answering.TryAcquire(maxAnswering) {
-				t.Error("turns were not given back")
-			}
-		})
+	h := newHandler(Callers{}, Webhook{Path: path, Mutate: labels})
+	turns := h.queue.free
+	for range turns {
+		if err := h.queue.acquire(t.Context(), 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	h.timeout = time.Millisecond
+	before := count(t, resultBusy)
+	if w := send(h, bytes.NewReader(review(nil))); w.Code != http.StatusServiceUnavailable {
+		t.Errorf("answered %d, want 503", w.Code)
+	}
+	if got := count(t, resultBusy) - before; got != 1 {
+		t.Errorf("%v requests counted as busy, want 1", got)
+	}
+	for range turns {
+		h.queue.release()
+	}
+	h.timeout = time.Minute
+	answered(t, send(h, bytes.NewReader(review(nil))))
+	if h.queue.free != turns || h.shares.open != 0 {
+		t.Errorf("%d turns are free, want %d; %d questions are open", h.queue.free, turns, h.shares.open)
 	}
 }
 
 // TestSlowClients shows that a client that announces a body and does not send it is not waited for.
 func TestSlowClients(t *testing.T) {
-	h := newHandler(Webhook{Path: path, Mutate: labels})
-	h.timeout = 50 * time.Millisecond
+	h := newHandler(Callers{}, Webhook{Path: path, Mutate: labels})
+	h.timeout, h.receiving = 50*time.Millisecond, 50*time.Millisecond
 	server := httptest.NewUnstartedServer(h)
 	server.EnableHTTP2 = true
 	server.StartTLS()
@@ -273,7 +270,9 @@ func TestSlowClients(t *testing.T) {
 	if response.StatusCode != http.StatusBadRequest || response.ProtoMajor != 2 {
 		t.Errorf("answered %d over %s, want 400 over HTTP/2", response.StatusCode, response.Proto)
 	}
-	if !h.reading.TryAcquire(maxReading) {
-		t.Error("the turn was not given back")
+	h.shares.mu.Lock()
+	defer h.shares.mu.Unlock()
+	if h.shares.open != 0 {
+		t.Errorf("%d questions are open after the answer", h.shares.open)
 	}
 }

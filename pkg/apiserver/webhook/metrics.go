@@ -21,16 +21,18 @@ const (
 	resultBad       result = "bad_request"
 	resultBusy      result = "busy"
 	resultPanic     result = "panic"
+	// resultUnauthenticated is a caller without the certificate that is required.
+	resultUnauthenticated result = "unauthenticated"
 )
 
-var results = []result{resultMutated, resultUnchanged, resultRefused, resultBad, resultBusy, resultPanic}
+var results = []result{resultMutated, resultUnchanged, resultRefused, resultBad, resultBusy, resultPanic, resultUnauthenticated}
 
 const subsystem = "jobset_apiserver_pod_webhook"
 
 var (
 	requests = metrics.NewCounterVec(&metrics.CounterOpts{
 		Subsystem: subsystem, Name: "requests_total", StabilityLevel: metrics.ALPHA,
-		Help: "Requests to the webhook for pods of LeaderWorkerSets, by result: mutated, unchanged, refused, bad_request, busy (too many at the same time) or panic.",
+		Help: "Requests to the webhook for pods of LeaderWorkerSets, by result: mutated, unchanged, refused, bad_request, busy (too many at the same time), panic or unauthenticated.",
 	}, []string{"result"})
 	seconds = metrics.NewHistogram(&metrics.HistogramOpts{
 		Subsystem: subsystem, Name: "request_duration_seconds", StabilityLevel: metrics.ALPHA,

@@ -50,7 +50,7 @@ func decode(data []byte) (*admissionv1.AdmissionReview, *corev1.Pod, error) {
 func refuse(request *admissionv1.AdmissionRequest, err error) *admissionv1.AdmissionResponse {
 	return &admissionv1.AdmissionResponse{UID: request.UID, Result: &metav1.Status{
 		Status: metav1.StatusFailure, Code: http.StatusForbidden, Reason: metav1.StatusReasonForbidden,
-		Message: text.TruncateWithEllipsis(err.Error(), maxMessage),
+		Message: text.TruncateWithEllipsis(text.Printable(err.Error()), maxMessage),
 	}}
 }
 
@@ -68,8 +68,8 @@ func (r *refusals) log(ctx context.Context, request *admissionv1.AdmissionReques
 		return
 	}
 	pod := klog.KRef(shorten(request.Namespace), shorten(request.Name))
-	klog.FromContext(ctx).Info("Refused to create a pod", "pod", pod, "reason", text.TruncateWithEllipsis(err.Error(), maxMessage))
+	klog.FromContext(ctx).Info("Refused to create a pod", "pod", pod, "reason", text.TruncateWithEllipsis(text.Line(err.Error()), maxMessage))
 }
 
 // shorten bounds a name of a request, which nobody has checked.
-func shorten(name string) string { return text.TruncateWithEllipsis(name, 253) }
+func shorten(name string) string { return text.TruncateWithEllipsis(text.Line(name), 253) }

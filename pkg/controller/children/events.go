@@ -18,5 +18,5 @@ const eventAction = "Reconciling"
 
 // SendEvent reports something about an owner. A note that is too long is truncated.
 func SendEvent(recorder events.EventRecorder, owner runtime.Object, eventType, reason, note string) {
-	recorder.Eventf(owner, nil, eventType, reason, eventAction, "%s", text.TruncateWithEllipsis(note, MaxNote))
+	recorder.Eventf(owner, nil, eventType, reason, eventAction, "%s", text.TruncateWithEllipsis(text.Printable(note), MaxNote))
 }

@@ -95,7 +95,7 @@ type Refusal struct {
 
 // RefusalOf describes the error of a creation.
 func RefusalOf(err error) Refusal {
-	return Refusal{Reason: reasonOf(err), Message: text.TruncateWithEllipsis(err.Error(), maxRefusal)}
+	return Refusal{Reason: reasonOf(err), Message: text.TruncateWithEllipsis(text.Printable(err.Error()), maxRefusal)}
 }
 
 func reasonOf(err error) Reason {

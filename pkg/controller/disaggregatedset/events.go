@@ -30,5 +30,5 @@ func send(recorder events.EventRecorder, ds *disaggregatedsetv1.DisaggregatedSet
 			APIVersion: leaderworkersetv1.SchemeGroupVersion.String(), Kind: "LeaderWorkerSet", Namespace: ds.Namespace, Name: event.Child,
 		}
 	}
-	recorder.Eventf(regarding, related, event.Type, event.Reason, event.Action, "%s", text.TruncateWithEllipsis(event.Note, children.MaxNote))
+	recorder.Eventf(regarding, related, event.Type, event.Reason, event.Action, "%s", text.TruncateWithEllipsis(text.Printable(event.Note), children.MaxNote))
 }

@@ -82,7 +82,7 @@ func exceptionOf(pod *corev1.Pod) *exception {
 	for i := range pod.Status.Conditions {
 		c := &pod.Status.Conditions[i]
 		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse && c.Reason == corev1.PodReasonUnschedulable && pod.DeletionTimestamp == nil {
-			e.unschedulable, e.reason = true, unique.Make(text.TruncateWithEllipsis(c.Message, MaxReason))
+			e.unschedulable, e.reason = true, unique.Make(text.TruncateWithEllipsis(text.Printable(c.Message), MaxReason))
 			e.since, e.nominated = c.LastTransitionTime.Time, pod.Status.NominatedNodeName != ""
 		}
 	}

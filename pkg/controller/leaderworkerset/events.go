@@ -29,7 +29,7 @@ func (s *Syncer) send(obs *plan.Observed, regarding runtime.Object, event plan.E
 	if event.Related != "" {
 		related = podReference(obs, event.Related)
 	}
-	s.deps.Recorder.Eventf(regarding, related, event.Type, event.Reason, event.Action, "%s", text.TruncateWithEllipsis(event.Note, children.MaxNote))
+	s.deps.Recorder.Eventf(regarding, related, event.Type, event.Reason, event.Action, "%s", text.TruncateWithEllipsis(text.Printable(event.Note), children.MaxNote))
 }
 
 // podReference returns a reference to a leader pod.

@@ -45,6 +45,8 @@ func TestLeaderWorkerSetActions(t *testing.T) {
 		"everything": {spec: batch.LeaderWorkerSetActionSpec{Reason: strings.Repeat("ß", 1024), Preconditions: &batch.LeaderWorkerSetPreconditions{
 			UID: ptr.To(types.UID("a")), Generation: ptr.To[int64](0),
 		}}},
+		"a reason that moves a cursor": {spec: batch.LeaderWorkerSetActionSpec{Reason: "\x1b[2J"},
+			want: only("spec.reason", field.ErrorTypeInvalid, "must not contain control characters: character 1 is U+001B")},
 		"a long reason": {spec: batch.LeaderWorkerSetActionSpec{Reason: strings.Repeat("ß", 1025)},
 			want: only("spec.reason", field.ErrorTypeTooLong, "may not be more than 1024 characters")},
 		"a long UID": {spec: batch.LeaderWorkerSetActionSpec{Preconditions: &batch.LeaderWorkerSetPreconditions{UID: &long}},

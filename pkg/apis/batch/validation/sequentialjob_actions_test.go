@@ -44,6 +44,8 @@ func TestSequentialJobActions(t *testing.T) {
 		"everything": {spec: batch.SequentialJobActionSpec{Reason: strings.Repeat("ß", 1024), Preconditions: &batch.SequentialJobPreconditions{
 			Step: strings.Repeat("a", 63), Attempt: ptr.To[int32](0),
 		}}},
+		"a reason that turns around": {spec: batch.SequentialJobActionSpec{Reason: "a\u202eb"},
+			want: only("spec.reason", field.ErrorTypeInvalid, "must not contain control characters: character 2 is U+202E")},
 		"a long reason": {spec: batch.SequentialJobActionSpec{Reason: strings.Repeat("ß", 1025)},
 			want: only("spec.reason", field.ErrorTypeTooLong, "may not be more than 1024 characters")},
 		"a negative attempt": {spec: batch.SequentialJobActionSpec{Preconditions: &batch.SequentialJobPreconditions{Attempt: ptr.To[int32](-1)}},

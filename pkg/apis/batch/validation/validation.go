@@ -5,11 +5,10 @@
 package validation
 
 import (
-	"unicode/utf8"
-
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch"
+	generic "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/generic/validation"
 )
 
 const (
@@ -84,10 +83,7 @@ func validateTarget(spec *batch.JobSetRestartSpec, path *field.Path) field.Error
 }
 
 func validateReason(reason string, path *field.Path) field.ErrorList {
-	if utf8.RuneCountInString(reason) <= maxReasonLength {
-		return nil
-	}
-	return field.ErrorList{field.TooLongCharacters(path.Child("reason"), "", maxReasonLength)}
+	return generic.LineWithin(reason, maxReasonLength, path.Child("reason"))
 }
 
 func validatePreconditions(p *batch.ActionPreconditions, path *field.Path) field.ErrorList {

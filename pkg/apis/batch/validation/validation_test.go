@@ -117,6 +117,9 @@ func TestCommonFields(t *testing.T) {
 		"nothing":                      {},
 		"no attempts yet":              {spec: batch.JobSetActionSpec{Preconditions: &batch.ActionPreconditions{Attempt: ptr.To[int32](0)}}},
 		"a reason of 1024 characters":  {spec: batch.JobSetActionSpec{Reason: strings.Repeat("ß", 1024)}},
+		"a reason that moves a cursor": {spec: batch.JobSetActionSpec{Reason: "é\x1b[2J"}, want: only("spec.reason", field.ErrorTypeInvalid, "must not contain control characters: character 2 is U+001B")},
+		"a reason of two lines":        {spec: batch.JobSetActionSpec{Reason: "a\nb"}, want: only("spec.reason", field.ErrorTypeInvalid, "must not contain control characters: character 2 is U+000A")},
+		"a reason that is turned":      {spec: batch.JobSetActionSpec{Reason: "a\u202Eb"}, want: only("spec.reason", field.ErrorTypeInvalid, "must not contain control characters: character 2 is U+202E")},
 		"a reason of 1025 characters":  {spec: batch.JobSetActionSpec{Reason: strings.Repeat("ß", 1025)}, want: only("spec.reason", field.ErrorTypeTooLong, "may not be more than 1024 characters")},
 		"preconditions without values": {spec: batch.JobSetActionSpec{Preconditions: &batch.ActionPreconditions{}}},
 		"a negative attempt": {

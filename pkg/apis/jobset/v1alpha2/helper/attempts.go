@@ -41,7 +41,7 @@ func BeginAttempt(status *jobsetv1alpha2.JobSetStatus, a jobsetv1alpha2.Attempt,
 	if last := CurrentAttempt(status); last != nil {
 		a.Number = last.Number + 1
 	}
-	a.User, a.Reason = text.Truncate(a.User, jobsetv1alpha2.MaxAttemptUserBytes), firstCharacters(a.Reason)
+	a.User, a.Reason = text.Truncate(text.Line(a.User), jobsetv1alpha2.MaxAttemptUserBytes), firstCharacters(a.Reason)
 	status.Attempts = append(status.Attempts, a)
 	if n := len(status.Attempts); n > jobsetv1alpha2.MaxAttempts {
 		status.Attempts = append([]jobsetv1alpha2.Attempt(nil), status.Attempts[n-jobsetv1alpha2.MaxAttempts:]...)
@@ -56,7 +56,7 @@ func EndAttempt(status *jobsetv1alpha2.JobSetStatus, outcome jobsetv1alpha2.Atte
 		return nil
 	}
 	a.EndTime, a.Outcome = NotBeforeAttempts(status, now), outcome
-	a.EndUser, a.EndReason = text.Truncate(user, jobsetv1alpha2.MaxAttemptUserBytes), firstCharacters(reason)
+	a.EndUser, a.EndReason = text.Truncate(text.Line(user), jobsetv1alpha2.MaxAttemptUserBytes), firstCharacters(reason)
 	if a.ReadyTime != nil {
 		status.ReadyMilliseconds += a.EndTime.Sub(a.ReadyTime.Time).Milliseconds()
 	}

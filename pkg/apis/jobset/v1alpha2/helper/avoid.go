@@ -29,7 +29,7 @@ func AvoidTime(js *jobsetv1alpha2.JobSet, byDefault time.Duration) time.Duration
 
 // AvoidedReason cuts why a node is avoided to the length that a status holds.
 func AvoidedReason(reason string) string {
-	return text.Truncate(reason, jobsetv1alpha2.MaxAvoidedReasonBytes)
+	return text.Truncate(text.Printable(reason), jobsetv1alpha2.MaxAvoidedReasonBytes)
 }
 
 // AvoidedInWords names nodes that pods keep off, until when, and why: a few of them, and the number of the others.

@@ -56,7 +56,7 @@ func FailureOfPod(pod *corev1.Pod) *PodFailure {
 	case ended == nil:
 		return nil
 	}
-	f.Cause.Message = text.Truncate(f.Cause.Message, jobsetv1alpha2.MaxCauseBytes)
+	f.Cause.Message = text.Truncate(text.Printable(f.Cause.Message), jobsetv1alpha2.MaxCauseBytes)
 	return f
 }
 
@@ -85,7 +85,7 @@ func FirstFailure(failures ...*PodFailure) (first *PodFailure) {
 func FirstCause(job string, failure batchv1.JobCondition, first *PodFailure) *jobsetv1alpha2.FailureCause {
 	if first == nil {
 		return &jobsetv1alpha2.FailureCause{
-			Job: job, Reason: failure.Reason, Message: text.Truncate(failure.Message, jobsetv1alpha2.MaxCauseBytes), Time: timeOrNil(failure.LastTransitionTime),
+			Job: job, Reason: failure.Reason, Message: text.Truncate(text.Printable(failure.Message), jobsetv1alpha2.MaxCauseBytes), Time: timeOrNil(failure.LastTransitionTime),
 		}
 	}
 	cause := *first.Cause.DeepCopy()

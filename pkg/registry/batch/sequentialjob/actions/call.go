@@ -26,7 +26,7 @@ type Call struct {
 }
 
 // user is bounded, as the status is.
-func (c Call) user() string { return text.Truncate(c.User, maxUserBytes) }
+func (c Call) user() string { return text.Truncate(text.Line(c.User), maxUserBytes) }
 
 // second is the time in the precision of all times of the status but that of the last action.
 func (c Call) second() metav1.Time { return metav1.NewTime(c.Now.Truncate(time.Second)) }

@@ -32,7 +32,7 @@ func (c Call) time() *metav1.MicroTime {
 }
 
 // user is bounded, as the status is.
-func (c Call) user() string { return text.Truncate(c.User, jobset.MaxAttemptUserBytes) }
+func (c Call) user() string { return text.Truncate(text.Line(c.User), jobset.MaxAttemptUserBytes) }
 
 // signed says who asked for something and why, for messages of conditions.
 func (c Call) signed(what, reason string) string {

@@ -27,7 +27,7 @@ type Call struct {
 }
 
 // user is bounded, as the status is.
-func (c Call) user() string { return text.Truncate(c.User, maxUserBytes) }
+func (c Call) user() string { return text.Truncate(text.Line(c.User), maxUserBytes) }
 
 // now is the time in the precision of the status, so that what is stored equals what the first response says.
 func (c Call) now() metav1.MicroTime {

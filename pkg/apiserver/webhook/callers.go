@@ -1,0 +1,59 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package webhook
+
+import (
+	"crypto/x509"
+	"net/http"
+	"net/netip"
+	"slices"
+)
+
+// Callers decides who may ask, and who is known.
+type Callers struct {
+	// Authorities are those of client certificates; ok is false as long as there are none. A caller with a certificate of theirs has a share of its own.
+	Authorities func() (options x509.VerifyOptions, ok bool)
+	// Names are the common names of the only certificates that may ask. When empty, anybody may.
+	Names []string
+}
+
+// known returns whether the caller has a certificate that counts, and whether it may ask.
+func (c *Callers) known(req *http.Request) (known, allowed bool) {
+	open := len(c.Names) == 0
+	if c.Authorities == nil || req.TLS == nil || len(req.TLS.PeerCertificates) == 0 {
+		return false, open
+	}
+	leaf := req.TLS.PeerCertificates[0]
+	if !open && !slices.Contains(c.Names, leaf.Subject.CommonName) {
+		return false, false
+	}
+	options, ok := c.Authorities()
+	if !ok {
+		return false, open
+	}
+	if options.Intermediates == nil && len(req.TLS.PeerCertificates) > 1 {
+		options.Intermediates = x509.NewCertPool()
+		for _, intermediate := range req.TLS.PeerCertificates[1:] {
+			options.Intermediates.AddCert(intermediate)
+		}
+	}
+	if _, err := leaf.Verify(options); err != nil {
+		return false, open
+	}
+	return true, true
+}
+
+// addressOf returns the address of a client; of version 6, its network of 64 bits, in which a client chooses its address.
+func addressOf(remote string) string {
+	port, err := netip.ParseAddrPort(remote)
+	if err != nil {
+		return remote
+	}
+	address := port.Addr().Unmap().WithZone("")
+	if address.Is6() {
+		network, _ := address.Prefix(64)
+		return network.String()
+	}
+	return address.String()
+}

@@ -1,0 +1,211 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package webhook
+
+import (
+	"container/list"
+	"context"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/semaphore"
+	"k8s.io/utils/clock"
+	"k8s.io/utils/lru"
+)
+
+const (
+	// maxAddresses bounds the memory for addresses.
+	maxAddresses = 4096
+	// maxOpen and maxOpenOfAddress bound the questions of callers without a certificate that are being received or wait. When there are more, the one that has
+	// been received for the longest time gives way.
+	maxOpen, maxOpenOfAddress = 2000, 500
+
+	// smallBody is the size up to which a question neither waits for room nor for its pace: most pods have less.
+	smallBody = 32 << 10
+	// room bounds the bytes of larger questions of callers without a certificate, roomOfAddress those of one address.
+	room, roomOfAddress = 64 << 20, 24 << 20
+	// pace is how many bytes of larger questions are answered in a second, paceOfAddress of one address; burst and burstOfAddress are how many at once.
+	pace, paceOfAddress   = 8 << 20, 2 << 20
+	burst, burstOfAddress = 32 << 20, 8 << 20
+	// questionBytes is what a question costs beyond its bytes, in bytes.
+	questionBytes = 4 << 10
+
+	// An address has a standing after standingAnswers good questions over standingTime, and loses it by a bad one. It is then served before others, and at
+	// standingFactor times the pace.
+	standingAnswers, standingTime, standingFactor = 10, time.Minute, 8
+)
+
+// shares divide what callers without a certificate may use among their addresses, so that none of them can use up what others need.
+type shares struct {
+	clock clock.PassiveClock
+
+	mu        sync.Mutex
+	addresses *lru.Cache
+	open      int
+	receiving *list.List // of *visit, the oldest first
+	room      *semaphore.Weighted
+	pace      bucket
+}
+
+// share is that of one address.
+type share struct {
+	open      int
+	receiving *list.List
+	room      *semaphore.Weighted
+	pace      bucket
+	used      usage
+	// good are the questions since the last bad one, and since is when the first of them was asked.
+	good  int
+	since time.Time
+}
+
+// visit is one question.
+type visit struct {
+	shares *shares
+	share  *share
+	// giveWay ends the question while it is being received.
+	giveWay    func()
+	all, owned *list.Element
+	ended      bool
+	// charged is the room that the question has.
+	charged int64
+}
+
+func newShares(c clock.PassiveClock) *shares {
+	return &shares{clock: c, addresses: lru.New(maxAddresses), receiving: list.New(), room: semaphore.NewWeighted(room), pace: newBucket(c.Now(), burst)}
+}
+
+// enter begins a question. It is nil if there are too many and none of them gives way.
+func (s *shares) enter(address string, giveWay func()) *visit {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	a := s.of(address)
+	if a.open >= maxOpenOfAddress && !shed(a.receiving) || s.open >= maxOpen && !shed(s.receiving) {
+		return nil
+	}
+	v := &visit{shares: s, share: a, giveWay: giveWay}
+	s.open++
+	a.open++
+	v.all, v.owned = s.receiving.PushBack(v), a.receiving.PushBack(v)
+	return v
+}
+
+func (s *shares) of(address string) *share {
+	if found, ok := s.addresses.Get(address); ok {
+		return found.(*share)
+	}
+	a := &share{receiving: list.New(), room: semaphore.NewWeighted(roomOfAddress), pace: newBucket(s.clock.Now(), burstOfAddress)}
+	s.addresses.Add(address, a)
+	return a
+}
+
+// shed ends the oldest question of a list.
+func shed(receiving *list.List) bool {
+	oldest := receiving.Front()
+	if oldest == nil {
+		return false
+	}
+	v := oldest.Value.(*visit)
+	v.giveWay()
+	v.end()
+	return true
+}
+
+// received takes the question out of those that may have to give way.
+func (v *visit) received() {
+	if v.all != nil {
+		v.shares.receiving.Remove(v.all)
+		v.share.receiving.Remove(v.owned)
+		v.all, v.owned = nil, nil
+	}
+}
+
+// end gives the place of the question to another, once.
+func (v *visit) end() {
+	v.received()
+	if !v.ended {
+		v.ended = true
+		v.shares.open--
+		v.share.open--
+	}
+}
+
+// arrive says that the question was received as a whole. It is false if the question had to give way.
+func (v *visit) arrive() bool {
+	v.shares.mu.Lock()
+	defer v.shares.mu.Unlock()
+	v.received()
+	return !v.ended
+}
+
+// makeRoom waits for the room that a large question needs.
+func (v *visit) makeRoom(ctx context.Context, size int64) error {
+	if err := v.share.room.Acquire(ctx, size); err != nil {
+		return err
+	}
+	if err := v.shares.room.Acquire(ctx, size); err != nil {
+		v.share.room.Release(size)
+		return err
+	}
+	v.charged = size
+	return nil
+}
+
+// leave ends the question, whatever became of it.
+func (v *visit) leave() {
+	v.shares.mu.Lock()
+	v.end()
+	v.shares.mu.Unlock()
+	if v.charged > 0 {
+		v.share.room.Release(v.charged)
+		v.shares.room.Release(v.charged)
+	}
+}
+
+// bid returns how long a question that was received must wait for its pace, and what it costs: the question with the least cost is answered first.
+func (v *visit) bid(size int) (wait time.Duration, cost float64) {
+	s, a := v.shares, v.share
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := s.clock.Now()
+	cost = a.used.now(now) + float64(size)
+	standing := a.standing(now)
+	if standing {
+		cost /= standingFactor
+	}
+	switch {
+	case size <= smallBody:
+	case standing:
+		wait = a.pace.take(now, float64(size), standingFactor*paceOfAddress, standingFactor*burstOfAddress)
+	default:
+		wait = max(a.pace.take(now, float64(size), paceOfAddress, burstOfAddress), s.pace.take(now, float64(size), pace, burst))
+	}
+	return wait, cost
+}
+
+// charge counts a question that is being answered as used. What waits does not count, so that a small question comes before larger ones of the same address.
+func (v *visit) charge(size int) {
+	v.shares.mu.Lock()
+	defer v.shares.mu.Unlock()
+	v.share.used.now(v.shares.clock.Now())
+	v.share.used.bytes += float64(size) + questionBytes
+}
+
+// judge counts what became of a question for the standing of its address.
+func (v *visit) judge(r result) {
+	v.shares.mu.Lock()
+	defer v.shares.mu.Unlock()
+	switch r {
+	case resultMutated, resultUnchanged:
+		if v.share.good++; v.share.good == 1 {
+			v.share.since = v.shares.clock.Now()
+		}
+	case resultBad:
+		v.share.good = 0
+	}
+}
+
+func (a *share) standing(now time.Time) bool {
+	return a.good >= standingAnswers && now.Sub(a.since) >= standingTime
+}
