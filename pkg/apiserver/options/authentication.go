@@ -76,9 +76,10 @@ func (o *Options) applyAuthentication(ctx context.Context, generic *server.Recom
 	if err != nil {
 		return fmt.Errorf("setting up authentication: %w", err)
 	}
+	either := noteForwarded(forwarded, direct)
 	if proxies := generic.Authentication.RequestHeaderConfig; proxies != nil {
-		authenticator = &expiry{
-			next: authenticator, headers: proxies.UsernameHeaders.Value, authority: proxies.CAContentProvider.CurrentCABundleContent, clock: clock.RealClock{},
+		either = &expiry{
+			next: either, headers: proxies.UsernameHeaders.Value, authority: proxies.CAContentProvider.CurrentCABundleContent, clock: clock.RealClock{},
 		}
 	}
 	generic.OpenAPIConfig.SecurityDefinitions = definitions
@@ -86,7 +87,7 @@ func (o *Options) applyAuthentication(ctx context.Context, generic *server.Recom
 	if err != nil {
 		return fmt.Errorf("setting up authentication: %w", err)
 	}
-	generic.Authentication.Authenticator = tokens.limit(refuseAnonymous(noteForwarded(forwarded, direct)))
+	generic.Authentication.Authenticator = tokens.limit(refuseAnonymous(either))
 	build := generic.BuildHandlerChainFunc
 	generic.BuildHandlerChainFunc = func(handler http.Handler, c *server.Config) http.Handler {
 		return tokens.withTurns(withChannel(build(handler, c)))

@@ -59,23 +59,23 @@ func (c *crowd) request(ctx context.Context, _ int) error {
 	return nil
 }
 
-func (c *crowd) sync(ctx context.Context, key cache.ObjectName) (time.Duration, error) {
+func (c *crowd) sync(ctx context.Context, key cache.ObjectName) (queue.Due, error) {
 	if strings.HasPrefix(key.Name, "large") {
 		return c.syncLarge(ctx, key)
 	}
 	for _, requests := range []int{1, 4, 1} { // a Service, its Jobs, and the status
 		if err := c.slowStart.Do(ctx, key, requests, c.request); err != nil {
-			return 0, err
+			return queue.Due{}, err
 		}
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.slowest = max(c.slowest, time.Since(c.began[key]))
 	delete(c.began, key)
-	return 0, nil
+	return queue.Due{}, nil
 }
 
-func (c *crowd) syncLarge(ctx context.Context, key cache.ObjectName) (time.Duration, error) {
+func (c *crowd) syncLarge(ctx context.Context, key cache.ObjectName) (queue.Due, error) {
 	c.mu.Lock()
 	left := c.left[key]
 	c.mu.Unlock()
@@ -86,10 +86,7 @@ func (c *crowd) syncLarge(ctx context.Context, key cache.ObjectName) (time.Durat
 		c.left[key]--
 		return err
 	})
-	if left > perPass {
-		return time.Nanosecond, err
-	}
-	return 0, err
+	return queue.Due{Continue: left > perPass}, err
 }
 
 // run returns when all is done, and how long it took.

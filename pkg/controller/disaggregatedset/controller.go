@@ -10,7 +10,6 @@ import (
 	"errors"
 	"math/rand/v2"
 	"strings"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/kubernetes"
@@ -152,12 +151,12 @@ func (c *Controller) Run(ctx context.Context) {
 	logger.Info("Stopped running DisaggregatedSets")
 }
 
-func (c *Controller) sync(ctx context.Context, key cache.ObjectName) (time.Duration, error) {
+func (c *Controller) sync(ctx context.Context, key cache.ObjectName) (queue.Due, error) {
 	obs, wait, err := c.observe(key)
 	if obs == nil || err != nil {
-		return wait, err
+		return queue.Caches(wait), err
 	}
 	p := plan.Decide(*obs)
 	results, err := c.apply(ctx, obs.Set, p)
-	return 0, children.FirstErrors(err, c.finish(ctx, obs, p, plan.Finish(*obs, p, results)))
+	return queue.Due{}, children.FirstErrors(err, c.finish(ctx, obs, p, plan.Finish(*obs, p, results)))
 }

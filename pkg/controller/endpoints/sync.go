@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/endpoints/slices"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/queue"
 )
 
 const (
@@ -65,31 +66,31 @@ func (o *observed) bare() bool {
 	return o.verdict == byUs && o.service != nil && len(o.ours) == 0 && len(o.pods) == 0
 }
 
-func (c *Controller) sync(ctx context.Context, key cache.ObjectName) (time.Duration, error) {
+func (c *Controller) sync(ctx context.Context, key cache.ObjectName) (queue.Due, error) {
 	if !c.concerns(key) {
 		c.forget(key)
-		return 0, nil
+		return queue.Due{}, nil
 	}
 	view := c.demand.View()
 	if view == nil {
-		return 0, nil // all are looked at when there is one
+		return queue.Due{}, nil // all are looked at when there is one
 	}
 	// What was read before the question could be older than the answer.
 	if !c.consistency.VersionsShown(key) {
-		return lagRetry, nil
+		return queue.Caches(lagRetry), nil
 	}
 	obs := &observed{key: key, set: c.set(key), ours: c.ours(key), now: c.Clock.Now()}
 	if !c.consistency.DeletionsShown(key, objects(obs.ours)) {
-		return lagRetry, nil
+		return queue.Caches(lagRetry), nil
 	}
 	c.judge(obs, view)
 	c.report(obs)
 	if obs.verdict == byCluster && len(obs.ours) == 0 {
-		return 0, c.leave(ctx, obs) // the label is there if somebody else has deleted the slices
+		return queue.Due{}, c.leave(ctx, obs) // the label is there if somebody else has deleted the slices
 	}
 	was, wait := view.paces.begin(key, obs.now, obs.situation())
 	if wait > 0 {
-		return wait, nil
+		return queue.After(wait), nil
 	}
 	// What comes after this is noted for the next look.
 	obs.pace, obs.pods = was, view.podsOf(key, obs.serviceName)
@@ -97,7 +98,7 @@ func (c *Controller) sync(ctx context.Context, key cache.ObjectName) (time.Durat
 	if err != nil {
 		view.paces.again(key)
 	}
-	return after, err
+	return queue.After(after), err
 }
 
 // forget drops what is known of a set that is none of our business any more.

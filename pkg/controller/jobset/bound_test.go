@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -41,14 +40,14 @@ func TestFullPlansAreContinuedAtOnce(t *testing.T) {
 	created := 0
 	for _, want := range []int{500, 1000, all} {
 		p := plan.Decide(*obs)
-		after, err := r.carryOut(t.Context(), obs, p)
+		out, err := r.carryOut(t.Context(), obs, p)
 		if err != nil {
 			t.Fatal(err)
 		}
 		created += len(p.CreateJobs)
 		diff(t, "Jobs created so far", want, created)
-		if atOnce := after == time.Nanosecond; atOnce != (want < all) {
-			t.Errorf("after %d Jobs the set is looked at again after %s", want, after)
+		if out.Continue != (want < all) {
+			t.Errorf("after %d Jobs the set is continued: %t", want, out.Continue)
 		}
 		for _, job := range p.CreateJobs {
 			job.Status.StartTime = &metav1.Time{}
@@ -64,9 +63,9 @@ func TestRejectedFullPlansAreRetriedByTheQueue(t *testing.T) {
 	r := newRig(t, set, newJob("old", set))
 	refusal := apierrors.NewForbidden(schema.GroupResource{Resource: "jobs"}, "old", errors.New("no"))
 	r.refuse("*", "jobs", "", refusal)
-	after, err := r.carryOut(t.Context(), &plan.Observed{JobSet: set}, p)
-	if after != 0 || err == nil || !strings.Contains(err.Error(), "no") {
-		t.Errorf("looked at again after %s, error %v", after, err)
+	out, err := r.carryOut(t.Context(), &plan.Observed{JobSet: set}, p)
+	if out.Continue || err == nil || !strings.Contains(err.Error(), "no") {
+		t.Errorf("continued: %t, error %v", out.Continue, err)
 	}
 }
 

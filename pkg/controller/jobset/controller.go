@@ -144,15 +144,15 @@ func (c *Controller) Run(ctx context.Context) {
 	logger.Info("Stopped running JobSets")
 }
 
-func (c *Controller) sync(ctx context.Context, key cache.ObjectName) (time.Duration, error) {
+func (c *Controller) sync(ctx context.Context, key cache.ObjectName) (queue.Due, error) {
 	obs, wait, err := c.Observe(ctx, key)
 	if obs == nil || err != nil {
-		return wait, err
+		return queue.Caches(wait), err
 	}
 	p := plan.Decide(*obs)
 	results, err := c.Apply(ctx, obs, p)
 	out := plan.Finish(*obs, p, results)
-	return out.RequeueAfter, children.FirstErrors(err, c.Finish(ctx, obs.JobSet, out))
+	return queue.Due{Deadline: out.RequeueAfter, Continue: out.Continue}, children.FirstErrors(err, c.Finish(ctx, obs.JobSet, out))
 }
 
 // firstCause returns why a Job failed; nil if that is not known yet, and may be known later.

@@ -21,6 +21,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/queue"
 )
 
 // run lets the controller work until the test ends.
@@ -116,8 +117,8 @@ func TestTakenNamesAreRetried(t *testing.T) {
 		t.Fatal(err)
 	}
 	tries := func() (n int) {
-		if after, err := r.sync(t.Context(), cache.MetaObjectToName(set)); err != nil || after != time.Second {
-			t.Errorf("again after %s, error %v", after, err)
+		if after, err := r.sync(t.Context(), cache.MetaObjectToName(set)); err != nil || after != queue.After(time.Second) {
+			t.Errorf("again %+v, error %v", after, err)
 		}
 		r.deps.Consistency.Forget(cache.MetaObjectToName(set)) // these caches show nothing
 		for _, request := range r.requests() {

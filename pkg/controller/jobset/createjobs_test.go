@@ -280,6 +280,6 @@ func TestEarliestRequeueTimeWins(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		diff(t, fmt.Sprintf("time to look again when %v was planned", planned), want, got)
+		diff(t, fmt.Sprintf("time to look again when %v was planned", planned), want, got.RequeueAfter)
 	}
 }

@@ -99,9 +99,9 @@ func TestGateMismatchExpires(t *testing.T) {
 		return true, stored, nil
 	})
 	sync := func() time.Duration {
-		after, _ := r.sync(t.Context(), cache.MetaObjectToName(set)) // the error is another test's
+		due, _ := r.sync(t.Context(), cache.MetaObjectToName(set)) // the error is another test's
 		r.deps.Consistency.Forget(cache.MetaObjectToName(set))
-		return after
+		return due.Deadline
 	}
 	mismatches := func() (n int) {
 		for _, event := range r.events.all() {

@@ -13,6 +13,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/queue"
 )
 
 // TestFreedNamesOfLargeSetsAreGathered deletes the last hundred Jobs of a set one after the other, as a restart does, which frees a name
@@ -38,10 +40,10 @@ func TestFreedNamesOfLargeSetsAreGathered(t *testing.T) {
 				var got int
 				var running sync.WaitGroup
 				running.Go(func() {
-					r.queue.Run(ctx, 1, func(ctx context.Context, key cache.ObjectName) (time.Duration, error) {
+					r.queue.Run(ctx, 1, func(ctx context.Context, key cache.ObjectName) (queue.Due, error) {
 						got++
 						_, _, err := r.Observe(ctx, key)
-						return 0, err
+						return queue.Due{}, err
 					})
 				})
 				for i := range freed {

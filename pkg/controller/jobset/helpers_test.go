@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -77,10 +76,10 @@ func (r *rig) apply(t *testing.T, js *jobsetv1alpha2.JobSet, p plan.Plan) error 
 }
 
 // carryOut does what a sync does once it is decided.
-func (r *rig) carryOut(ctx context.Context, obs *plan.Observed, p plan.Plan) (time.Duration, error) {
+func (r *rig) carryOut(ctx context.Context, obs *plan.Observed, p plan.Plan) (plan.Outcome, error) {
 	results, err := r.Apply(ctx, obs, p)
 	out := plan.Finish(*obs, p, results)
-	return out.RequeueAfter, children.FirstErrors(err, r.Finish(ctx, obs.JobSet, out))
+	return out, children.FirstErrors(err, r.Finish(ctx, obs.JobSet, out))
 }
 
 // refuse makes the main API answer requests with an error.

@@ -86,5 +86,5 @@ func TestJobDeletedDuringLabelRestoreIsRequeued(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	diff(t, "time to look again", time.Second, got)
+	diff(t, "time to look again", time.Second, got.RequeueAfter)
 }

@@ -22,6 +22,7 @@ import (
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/informers"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/queue"
 )
 
 // largeSet returns one of many sets. It has all that calls for children of every kind.
@@ -96,8 +97,8 @@ func TestResyncOfUnchangedSetsSendsNoRequest(t *testing.T) {
 		add(r.caches.jobSets, settled)
 	}
 	for _, key := range keys {
-		if after, err := r.sync(t.Context(), key); after != 0 || err != nil {
-			t.Fatalf("sync of %s: again after %s, error %v", key, after, err)
+		if due, err := r.sync(t.Context(), key); due != (queue.Due{}) || err != nil {
+			t.Fatalf("sync of %s: again %+v, error %v", key, due, err)
 		}
 	}
 	diff(t, "requests to the main API", 0, len(r.kube.Actions()))

@@ -87,16 +87,16 @@ func TestPassEndsInTime(t *testing.T) {
 		// 1, 2, 4, 8, 16 and 32 Jobs, and then 50 at a time.
 		"the time of the pass is over": {
 			takes: roundTrip, stopAfter: time.Hour,
-			want: outcome{Begun: 63 + 6*50, Created: 63 + 6*50, Took: 12 * roundTrip, Again: time.Nanosecond, Status: 3},
+			want: outcome{Begun: 63 + 6*50, Created: 63 + 6*50, Took: 12 * roundTrip, Again: queue.Due{Continue: true, Deadline: time.Minute}, Status: 3},
 		},
 		"the program is to end": {
 			takes: roundTrip, stopAfter: 24500 * time.Millisecond,
-			want: outcome{Begun: 31, Created: 31, Took: 5 * roundTrip, Again: time.Nanosecond, Status: 3},
+			want: outcome{Begun: 31, Created: 31, Took: 5 * roundTrip, Again: queue.Due{Continue: true, Deadline: time.Minute}, Status: 3},
 		},
 		"the program is to end, and the API hangs": {
 			takes: time.Hour, stopAfter: 9500 * time.Millisecond,
 			want: outcome{
-				Begun: 1, Took: 14500 * time.Millisecond, Again: time.Minute, Status: 3,
+				Begun: 1, Took: 14500 * time.Millisecond, Again: queue.After(time.Minute), Status: 3,
 				Error: `500 jobs could not be created: job "js-a-0" creation failed with error: context canceled`,
 			},
 		},
@@ -111,15 +111,15 @@ func TestPassEndsInTime(t *testing.T) {
 			var got outcome
 			synctest.Test(t, func(t *testing.T) {
 				ctx, cancel := context.WithTimeout(t.Context(), tc.stopAfter)
-				queue := queue.New("slow")
-				queue.Add(cache.MetaObjectToName(set))
+				q := queue.New("slow")
+				q.Add(cache.MetaObjectToName(set))
 				begin := time.Now()
-				queue.Run(ctx, 1, func(ctx context.Context, key cache.ObjectName) (time.Duration, error) {
+				q.Run(ctx, 1, func(ctx context.Context, key cache.ObjectName) (queue.Due, error) {
 					defer cancel()
-					var err error
-					got.Again, err = r.carryOut(ctx, &plan.Observed{JobSet: set}, p)
+					out, err := r.carryOut(ctx, &plan.Observed{JobSet: set}, p)
+					got.Again = queue.Due{Deadline: out.RequeueAfter, Continue: out.Continue}
 					got.Took, got.Error = time.Since(begin), errorText(err)
-					return 0, nil
+					return queue.Due{}, nil
 				})
 			})
 			got.Begun, got.Created = api.begun.Load(), api.stored.Load()
@@ -139,7 +139,7 @@ type outcome struct {
 	Begun, Created int64
 	Took           time.Duration
 	// Again is when to look again.
-	Again time.Duration
+	Again queue.Due
 	// Status is the number of restarts that is stored.
 	Status int32
 	Error  string

@@ -31,11 +31,11 @@ func TestCountsAreWrittenTogether(t *testing.T) {
 	apply := func(status *jobsetv1alpha2.JobSetStatus) time.Duration {
 		t.Helper()
 		obs := &plan.Observed{JobSet: set, Deferred: r.deferred.Noted(key), Now: metav1.NewTime(now)}
-		after, err := r.carryOut(t.Context(), obs, plan.Plan{Status: status})
+		out, err := r.carryOut(t.Context(), obs, plan.Plan{Status: status})
 		if err != nil {
 			t.Fatal(err)
 		}
-		return after
+		return out.RequeueAfter
 	}
 	count := func(active int32) *jobsetv1alpha2.JobSetStatus {
 		return &jobsetv1alpha2.JobSetStatus{ReplicatedJobsStatus: []jobsetv1alpha2.ReplicatedJobStatus{{Name: "w", Active: active}}}

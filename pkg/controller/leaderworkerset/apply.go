@@ -53,6 +53,13 @@ type applier struct {
 	results plan.Results
 }
 
+// accepted counts writes of children that were carried out.
+func (a *applier) accepted(writes int) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.results.Accepted += writes
+}
+
 // createAll creates children of one kind. Each of them is controlled by what its own reference says.
 func createAll[T metav1.Object](ctx context.Context, a *applier, w *children.Writer[T], wanted []T) children.CreationResults {
 	if len(wanted) == 0 || ctx.Err() != nil {
@@ -98,6 +105,7 @@ func (a *applier) createRevision(ctx context.Context, revision *appsv1.Controlle
 		return nil
 	}
 	done := createAll(ctx, a, a.revisions, []*appsv1.ControllerRevision{revision})
+	a.accepted(done.Accepted)
 	switch done.Results[0] {
 	case children.Created, children.Exists, children.Repaired:
 		return nil
@@ -112,6 +120,7 @@ func (a *applier) createRevision(ctx context.Context, revision *appsv1.Controlle
 
 func (a *applier) createServices(ctx context.Context, services []*corev1.Service) error {
 	done := createAll(ctx, a, a.services, services)
+	a.accepted(done.Accepted)
 	for _, err := range done.Errors {
 		if err != nil && !apierrors.IsConflict(err) {
 			a.results.ServiceError = err.Error()
@@ -122,7 +131,9 @@ func (a *applier) createServices(ctx context.Context, services []*corev1.Service
 }
 
 func (a *applier) createPodGroups(ctx context.Context, groups []*unstructured.Unstructured) error {
-	return createAll(ctx, a, a.podGroups, groups).Err
+	done := createAll(ctx, a, a.podGroups, groups)
+	a.accepted(done.Accepted)
+	return done.Err
 }
 
 func (a *applier) createWorkers(ctx context.Context, wanted []plan.NewWorkers) error {
@@ -131,6 +142,7 @@ func (a *applier) createWorkers(ctx context.Context, wanted []plan.NewWorkers) e
 		sets[i] = wanted[i].StatefulSet
 	}
 	done := createAll(ctx, a, a.statefulSets, sets)
+	a.accepted(done.Accepted)
 	errs := []error{done.Err}
 	for i, result := range done.Results {
 		switch {

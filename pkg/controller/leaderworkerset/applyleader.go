@@ -43,6 +43,7 @@ func (a *applier) applyLeader(ctx context.Context, p plan.Plan) error {
 		a.deps.Consistency.Wrote(a.key, resourceStatefulSets, stored.ResourceVersion)
 		a.applied.Note(a.key, application{plan.ApplyHash(p.ApplyLeader), stored.Generation})
 		a.results.LeaderApplied = true
+		a.accepted(1)
 		return nil
 	case !apierrors.IsConflict(err) && !children.TerminatingNamespace(err):
 		a.results.LeaderError = err.Error()
@@ -106,6 +107,7 @@ func (a *applier) deleteLeaders(ctx context.Context, deletions []plan.Deletion) 
 			a.mu.Lock()
 			defer a.mu.Unlock()
 			a.results.DeletedLeaders = append(a.results.DeletedLeaders, i)
+			a.results.Accepted++
 			countRestart(a.set, leader.UID)
 		}
 		return nil
@@ -120,6 +122,7 @@ func (a *applier) deleteRevisions(ctx context.Context, revisions []plan.Ref) err
 			return fmt.Errorf("deleting controllerrevision %s/%s: %w", a.set.Namespace, revisions[i].Name, err)
 		}
 		a.deps.Consistency.Deleted(a.key, revisions[i].UID)
+		a.accepted(1)
 		return nil
 	})
 }
@@ -147,6 +150,7 @@ func (a *applier) nudge(ctx context.Context, p plan.Plan) error {
 			return fmt.Errorf("asking for another look at statefulset %s/%s: %w", a.set.Namespace, nudges[i].Name, err)
 		}
 		a.deps.Consistency.Wrote(a.key, resourceStatefulSets, stored.ResourceVersion)
+		a.accepted(1)
 		return nil
 	})
 }

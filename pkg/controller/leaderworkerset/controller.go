@@ -11,7 +11,6 @@ import (
 	"math/rand/v2"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -131,13 +130,13 @@ func (c *Controller) Run(ctx context.Context) {
 	logger.Info("Stopped running LeaderWorkerSets")
 }
 
-func (c *Controller) sync(ctx context.Context, key cache.ObjectName) (time.Duration, error) {
+func (c *Controller) sync(ctx context.Context, key cache.ObjectName) (queue.Due, error) {
 	obs, wait, err := c.Observe(ctx, key)
 	if obs == nil || err != nil {
-		return wait, err
+		return queue.Caches(wait), err
 	}
 	p := plan.Decide(*obs)
 	results, err := c.Apply(ctx, obs, p)
 	out := plan.Finish(*obs, p, results)
-	return out.RequeueAfter, children.FirstErrors(err, c.Finish(ctx, obs, out))
+	return queue.Due{Deadline: out.RequeueAfter, Continue: out.Continue}, children.FirstErrors(err, c.Finish(ctx, obs, out))
 }

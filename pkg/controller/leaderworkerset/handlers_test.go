@@ -22,6 +22,7 @@ import (
 
 	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/informers"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/queue"
 	versionedfake "github.com/jobset-apiserver/jobset-apiserver/pkg/generated/clientset/versioned/fake"
 )
 
@@ -108,9 +109,9 @@ func TestNextStepOfGroupWaitsLess(t *testing.T) {
 				var got []time.Duration
 				var running sync.WaitGroup
 				running.Go(func() {
-					controller.queue.Run(ctx, 1, func(context.Context, cache.ObjectName) (time.Duration, error) {
+					controller.queue.Run(ctx, 1, func(context.Context, cache.ObjectName) (queue.Due, error) {
 						got = append(got, time.Since(begin))
-						return 0, nil
+						return queue.Due{}, nil
 					})
 				})
 				controller.queue.Add(cache.NewObjectName("ns", "s"))

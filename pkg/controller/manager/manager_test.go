@@ -57,9 +57,9 @@ func (c *testController) descriptor(name string) Descriptor {
 
 func (c *testController) Run(ctx context.Context) {
 	c.running.Store(true)
-	c.queue.Run(ctx, 1, func(context.Context, cache.ObjectName) (time.Duration, error) {
+	c.queue.Run(ctx, 1, func(context.Context, cache.ObjectName) (queue.Due, error) {
 		c.synced.Add(1)
-		return 0, nil
+		return queue.Due{}, nil
 	})
 	time.Sleep(c.lingers)
 	c.running.Store(false)

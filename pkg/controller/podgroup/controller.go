@@ -118,15 +118,15 @@ func (c *Controller) Run(ctx context.Context) {
 	logger.Info("Stopped running pod groups")
 }
 
-func (c *Controller) sync(ctx context.Context, key cache.ObjectName) (time.Duration, error) {
+func (c *Controller) sync(ctx context.Context, key cache.ObjectName) (queue.Due, error) {
 	// What was read before the question could be older than the answer.
 	if !c.consistency.VersionsShown(key) {
-		return lagRetry, nil
+		return queue.Caches(lagRetry), nil
 	}
 	c.consistency.Forget(key)
 	snapshots, err := c.observe(key)
 	if err != nil || len(snapshots) == 0 {
-		return 0, err
+		return queue.Due{}, err
 	}
 	var after time.Duration
 	var errs []error
@@ -137,5 +137,5 @@ func (c *Controller) sync(ctx context.Context, key cache.ObjectName) (time.Durat
 			after = p.LookAgain
 		}
 	}
-	return after, children.FirstErrors(errs...)
+	return queue.After(after), children.FirstErrors(errs...)
 }

@@ -30,14 +30,14 @@ func TestDeadlinesSurviveLeapsOfTheClock(t *testing.T) {
 		syncs := 0
 		go func() {
 			defer close(ended)
-			q.Run(ctx, 1, func(context.Context, cache.ObjectName) (time.Duration, error) {
+			q.Run(ctx, 1, func(context.Context, cache.ObjectName) (Due, error) {
 				syncs++
 				now := time.Now().Add(-behind())
 				if now.Before(deadline) {
-					return deadline.Sub(now), nil
+					return After(deadline.Sub(now)), nil
 				}
 				met = time.Now()
-				return 0, nil
+				return Due{}, nil
 			})
 		}()
 		time.Sleep(3 * time.Hour)

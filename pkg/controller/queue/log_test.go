@@ -55,11 +55,11 @@ func TestFailuresAreLoggedOnce(t *testing.T) {
 				q, calls := New("jobset"), map[cache.ObjectName]int{}
 				var running sync.WaitGroup
 				running.Go(func() {
-					q.Run(ctx, 1, func(_ context.Context, key cache.ObjectName) (time.Duration, error) {
+					q.Run(ctx, 1, func(_ context.Context, key cache.ObjectName) (Due, error) {
 						if calls[key]++; calls[key] <= 4 {
-							return 0, tc.fail()
+							return Due{}, tc.fail()
 						}
-						return 0, nil
+						return Due{}, nil
 					})
 				})
 				q.Add(cache.NewObjectName("ns", "a"))

@@ -71,14 +71,14 @@ func initMetrics(controller string) {
 	activeWorkers.WithLabelValues(controller)
 }
 
-func observeSync(controller string, took, requeueAfter time.Duration, err error) {
+func observeSync(controller string, took time.Duration, again bool, err error) {
 	syncSeconds.WithLabelValues(controller).Observe(took.Seconds())
 	result := resultSuccess
 	switch {
 	case err != nil:
 		result = resultError
 		syncErrors.WithLabelValues(controller).Inc()
-	case requeueAfter > 0:
+	case again:
 		result = resultRequeueAfter
 	}
 	syncs.WithLabelValues(controller, result).Inc()

@@ -24,11 +24,6 @@ import (
 )
 
 const (
-	// minBackoff lets the first event about a failure be stored before the second one, which then joins its series.
-	minBackoff = 100 * time.Millisecond
-	// maxBackoff keeps a child that is refused for ever (a pod template that the Job API does not accept) at half a
-	// request per minute, and a name that becomes free from waiting long.
-	maxBackoff = 2 * time.Minute
 	// gathering is how long AddSoon waits for more reasons to sync an object that has just been synced. The children of a
 	// large set change one by one, in bursts; without it each change would cost a sync and a write of the status.
 	gathering = 100 * time.Millisecond
@@ -46,15 +41,15 @@ const (
 // ErrPanic is in the error of what has panicked.
 var ErrPanic = errors.New("panic")
 
-// SyncFunc brings one object to where it should be, and returns after which time to look again; 0 for never. When the
-// context ends, it begins nothing new and returns soon: see children.Finishing.
-type SyncFunc func(ctx context.Context, key cache.ObjectName) (requeueAfter time.Duration, err error)
+// SyncFunc brings one object to where it should be, and returns when to look again. When the context ends, it begins nothing new and
+// returns soon: see children.Finishing.
+type SyncFunc func(ctx context.Context, key cache.ObjectName) (Due, error)
 
 // Queue holds the names of objects to sync, each at most once, and runs workers that never sync the same object at the
 // same time.
 type Queue struct {
 	name  string
-	queue workqueue.TypedRateLimitingInterface[cache.ObjectName]
+	queue workqueue.TypedDelayingInterface[cache.ObjectName]
 	order *order
 
 	// failures are those of syncs, and of others that have to do with them.
@@ -63,6 +58,8 @@ type Queue struct {
 	mu sync.Mutex
 	// synced holds the objects that were synced lately, and those that are at present.
 	synced map[cache.ObjectName]lately
+	// paces holds the objects whose last sync has failed.
+	paces map[cache.ObjectName]*Pace
 }
 
 // lately is the last sync of an object.
@@ -77,16 +74,13 @@ type lately struct {
 func New(name string) *Queue {
 	RegisterMetrics()
 	initMetrics(name)
-	limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[cache.ObjectName](minBackoff, maxBackoff)
 	order := newOrder()
 	waiting := workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[cache.ObjectName]{Name: name, Queue: order})
-	delayed := workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[cache.ObjectName]{Name: name, Queue: waiting})
-	config := workqueue.TypedRateLimitingQueueConfig[cache.ObjectName]{Name: name, DelayingQueue: delayed}
 	return &Queue{
 		name:   name,
-		queue:  workqueue.NewTypedRateLimitingQueueWithConfig(limiter, config),
+		queue:  workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[cache.ObjectName]{Name: name, Queue: waiting}),
 		order:  order,
-		synced: map[cache.ObjectName]lately{}, failures: logging.NewRepeats(clock.RealClock{}),
+		synced: map[cache.ObjectName]lately{}, paces: map[cache.ObjectName]*Pace{}, failures: logging.NewRepeats(clock.RealClock{}),
 	}
 }
 
@@ -191,38 +185,51 @@ func (q *Queue) next(ctx context.Context, syncOne SyncFunc) bool {
 	begin := time.Now()
 	active := activeWorkers.WithLabelValues(q.name)
 	active.Inc()
-	var after time.Duration
+	var due Due
 	err := Guarded(func() (err error) {
-		after, err = syncOne(ctx, key)
+		due, err = syncOne(ctx, key)
 		return err
 	})
 	active.Dec()
 	if errors.Is(err, ErrPanic) {
 		syncPanics.WithLabelValues(q.name).Inc()
 	}
-	observeSync(q.name, time.Since(begin), after, err)
-	if after > 0 {
-		q.queue.AddAfter(key, min(after, longestPause)) // what is due then is due after a failure too
+	after, again := q.pace(key, due, err)
+	observeSync(q.name, time.Since(begin), again, err)
+	if again {
+		q.queue.AddAfter(key, min(after, longestPause))
 	}
-	q.again(logger, key, turn, err)
+	q.note(logger, key, turn, err)
 	return true
 }
 
-// again makes sure that an object is synced again whose sync has failed, or ended before all was done.
-func (q *Queue) again(logger klog.Logger, key cache.ObjectName, turn *turn, err error) {
+// pace returns after which time the object is synced again, and whether it is.
+func (q *Queue) pace(key cache.ObjectName, due Due, err error) (time.Duration, bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	pace := q.paces[key]
+	if pace == nil {
+		pace = &Pace{}
+	}
+	after, again := pace.Next(due, err != nil)
+	if q.paces[key] = pace; *pace == (Pace{}) {
+		delete(q.paces, key)
+	}
+	return after, again
+}
+
+// note logs what became of a sync, and syncs an object again whose turn has ended before all was done.
+func (q *Queue) note(logger klog.Logger, key cache.ObjectName, turn *turn, err error) {
 	switch {
 	case err == nil:
 		q.failures.Succeeded(logger, key.String())
-		q.queue.Forget(key)
 		if turn.ended.Load() {
 			q.queue.Add(key)
 		}
 	case apierrors.IsConflict(err):
 		logger.V(4).Info("Acted on an outdated object, trying again", "reason", err)
-		q.queue.AddRateLimited(key)
 	default:
 		q.logFailure(logger, key, err)
-		q.queue.AddRateLimited(key)
 	}
 }
 

@@ -38,7 +38,7 @@ func TestQueueTriesAgainUntilItSucceeds(t *testing.T) {
 	results := []any{errors.New("refused"), "panic", conflict, time.Millisecond, nil}
 	done := make(chan struct{})
 	calls := 0
-	syncOne := func(_ context.Context, got cache.ObjectName) (time.Duration, error) {
+	syncOne := func(_ context.Context, got cache.ObjectName) (Due, error) {
 		if got != key {
 			t.Errorf("synced %s, want %s", got, key)
 		}
@@ -46,14 +46,14 @@ func TestQueueTriesAgainUntilItSucceeds(t *testing.T) {
 		calls++
 		switch r := result.(type) {
 		case error:
-			return 0, r
+			return Due{}, r
 		case string:
 			panic(r)
 		case time.Duration:
-			return r, nil
+			return After(r), nil
 		}
 		close(done)
-		return 0, nil
+		return Due{}, nil
 	}
 	runQueue(t, "again", 1, syncOne, func(q *Queue) {
 		q.Add(key)
@@ -75,12 +75,12 @@ func TestQueueFinishesWhatItHasBegun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
 		syncs, canceled, ended := 0, false, false
-		syncOne := func(ctx context.Context, _ cache.ObjectName) (time.Duration, error) {
+		syncOne := func(ctx context.Context, _ cache.ObjectName) (Due, error) {
 			syncs++
 			<-ctx.Done()
 			canceled = true
 			<-release
-			return 0, nil
+			return Due{}, nil
 		}
 		q := New("finish")
 		ctx, cancel := context.WithCancel(t.Context())
@@ -111,7 +111,7 @@ func TestQueueSyncsOneObjectAtATime(t *testing.T) {
 	running, calls := 0, 0
 	done := make(chan struct{})
 	var q *Queue
-	syncOne := func(context.Context, cache.ObjectName) (time.Duration, error) {
+	syncOne := func(context.Context, cache.ObjectName) (Due, error) {
 		mu.Lock()
 		running++
 		calls++
@@ -127,7 +127,7 @@ func TestQueueSyncsOneObjectAtATime(t *testing.T) {
 		if last {
 			close(done)
 		}
-		return 0, nil
+		return Due{}, nil
 	}
 	q = New("one")
 	ctx, cancel := context.WithCancel(t.Context())
@@ -145,10 +145,10 @@ func TestQueueSyncsOneObjectAtATime(t *testing.T) {
 func TestQueueBatchesEventsAfterASync(t *testing.T) {
 	key, other := cache.NewObjectName("ns", "name"), cache.NewObjectName("ns", "other")
 	begun, release := make(chan cache.ObjectName), make(chan struct{})
-	syncOne := func(_ context.Context, got cache.ObjectName) (time.Duration, error) {
+	syncOne := func(_ context.Context, got cache.ObjectName) (Due, error) {
 		begun <- got
 		<-release
-		return 0, nil
+		return Due{}, nil
 	}
 	runQueue(t, "gather", 2, syncOne, func(q *Queue) {
 		q.AddSoon(key)
@@ -203,9 +203,9 @@ func TestAddWithinWaitsLess(t *testing.T) {
 				var got []time.Duration
 				var running sync.WaitGroup
 				running.Go(func() {
-					q.Run(ctx, 1, func(context.Context, cache.ObjectName) (time.Duration, error) {
+					q.Run(ctx, 1, func(context.Context, cache.ObjectName) (Due, error) {
 						got = append(got, time.Since(begin))
-						return 0, nil
+						return Due{}, nil
 					})
 				})
 				q.Add(key)
@@ -250,10 +250,10 @@ func TestMetricsOfWorkers(t *testing.T) {
 		"controller_runtime_reconcile_errors_total": 0, "controller_runtime_reconcile_panics_total": 0,
 		"controller_runtime_max_concurrent_reconciles": 3, "controller_runtime_active_workers": 1,
 	}
-	runQueue(t, name, 3, func(context.Context, cache.ObjectName) (time.Duration, error) {
+	runQueue(t, name, 3, func(context.Context, cache.ObjectName) (Due, error) {
 		close(busy)
 		<-goOn
-		return 0, nil
+		return Due{}, nil
 	}, func(q *Queue) {
 		q.Add(cache.NewObjectName("ns", "name"))
 		<-busy

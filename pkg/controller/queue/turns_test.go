@@ -71,7 +71,7 @@ func TestTurnsAreOverWhenOthersWait(t *testing.T) {
 				q, left := New("turns"), all
 				begin := time.Now()
 				var got []string
-				syncOne := func(ctx context.Context, key cache.ObjectName) (time.Duration, error) {
+				syncOne := func(ctx context.Context, key cache.ObjectName) (Due, error) {
 					for key.Name == "long" && left > 0 && !TurnOver(ctx) {
 						time.Sleep(turnLength / 10)
 						left -= turnLength / 10
@@ -83,7 +83,7 @@ func TestTurnsAreOverWhenOthersWait(t *testing.T) {
 						}
 					}
 					got = append(got, fmt.Sprint(key.Name, " ", time.Since(begin)))
-					return 0, nil
+					return Due{}, nil
 				}
 				var running sync.WaitGroup
 				q.Add(named("long"))
@@ -107,9 +107,9 @@ func TestPostponeOnlyWhatIsNotKnown(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		q := New("postpone")
 		var got []string
-		syncOne := func(ctx context.Context, key cache.ObjectName) (time.Duration, error) {
+		syncOne := func(ctx context.Context, key cache.ObjectName) (Due, error) {
 			got = append(got, fmt.Sprint(key.Name, " ", strings.HasPrefix(key.Name, "long") && Postpone(ctx)))
-			return 0, nil
+			return Due{}, nil
 		}
 		for _, name := range []string{"long-0", "long-1", "other"} {
 			q.Add(named(name))
@@ -146,10 +146,10 @@ func TestGatherBoundsSyncsOfLargeObjects(t *testing.T) {
 				q, got := New("gathered"), 0
 				var running sync.WaitGroup
 				running.Go(func() {
-					q.Run(ctx, 1, func(ctx context.Context, _ cache.ObjectName) (time.Duration, error) {
+					q.Run(ctx, 1, func(ctx context.Context, _ cache.ObjectName) (Due, error) {
 						got++
 						Gather(ctx, tc.gather)
-						return 0, nil
+						return Due{}, nil
 					})
 				})
 				for range 1000 {

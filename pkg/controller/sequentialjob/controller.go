@@ -10,7 +10,6 @@ import (
 	"errors"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -153,14 +152,14 @@ func (c *Controller) Run(ctx context.Context) {
 	logger.Info("Stopped running SequentialJobs")
 }
 
-func (c *Controller) sync(ctx context.Context, key cache.ObjectName) (time.Duration, error) {
+func (c *Controller) sync(ctx context.Context, key cache.ObjectName) (queue.Due, error) {
 	obs, wait, err := c.Observe(ctx, key)
 	if err != nil || wait > 0 {
-		return wait, err
+		return queue.Caches(wait), err
 	}
 	held := c.holdQuota(ctx, key, obs)
 	if obs == nil {
-		return 0, held
+		return queue.Due{}, held
 	}
 	p := plan.Decide(*obs)
 	results, err := c.Apply(ctx, obs, p)
@@ -168,7 +167,7 @@ func (c *Controller) sync(ctx context.Context, key cache.ObjectName) (time.Durat
 		results.Error = held.Error()
 	}
 	out := plan.Finish(*obs, p, results)
-	return out.RequeueAfter, children.FirstErrors(held, err, c.Finish(ctx, obs.SequentialJob, out))
+	return queue.After(out.RequeueAfter), children.FirstErrors(held, err, c.Finish(ctx, obs.SequentialJob, out))
 }
 
 // restoreState returns what is known of an object if the store was restored from a backup.

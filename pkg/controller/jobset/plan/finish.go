@@ -9,10 +9,6 @@ import (
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 )
 
-// continueAfter is when a set is looked at again whose plan was full, or took longer than a pass may. If nothing of that plan
-// was accepted, the queue decides.
-const continueAfter = time.Nanosecond
-
 // Creation is the result of the creation of one Job.
 type Creation int
 
@@ -89,6 +85,8 @@ type Outcome struct {
 	RefusedSince time.Time
 	// RequeueAfter is the time after which the next sync is due even if nothing happens; 0 for none.
 	RequeueAfter time.Duration
+	// Continue is true if the plan was full, or took longer than a pass may, and something of it was accepted.
+	Continue bool
 }
 
 // Finish returns what to store, report and remember about a set, given what was observed and decided, and what became of it.
@@ -112,9 +110,7 @@ func Finish(o Observed, p Plan, r Results) Outcome {
 		out.Status, out.Events = nil, nil // the next decision finds these events again
 		out.requeue(out.DeferStatus)
 	}
-	if (p.More || r.Interrupted) && r.Accepted > 0 {
-		out.RequeueAfter = continueAfter
-	}
+	out.Continue = (p.More || r.Interrupted) && r.Accepted > 0
 	return out
 }
 

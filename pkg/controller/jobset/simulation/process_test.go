@@ -17,13 +17,12 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/consistency"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/queue"
 )
 
 // Waiting times of the real controller.
 const (
-	maxLag     = 30 * time.Second
-	minBackoff = 100 * time.Millisecond
-	maxBackoff = 2 * time.Minute
+	maxLag = 30 * time.Second
 )
 
 // Resources whose versions the consistency store tracks.
@@ -49,10 +48,10 @@ type process struct {
 	// syncer is the real one.
 	syncer *jobset.Syncer
 
-	// queued means that the set waits for a worker, due when it will, and failures how many syncs failed in a row.
-	queued   bool
-	due      time.Time
-	failures int
+	// queued means that the set waits for a worker, due when it will, and pace when it does so after a sync.
+	queued bool
+	due    time.Time
+	pace   queue.Pace
 
 	// knows is what this process has ever seen or written, and wrote what it has written since it last waited for the
 	// caches to show that.
@@ -154,7 +153,7 @@ func (e *env) sync() {
 	}
 	p.queued = false
 	e.seen[syncs]++
-	after, err := p.syncSet()
+	due, err := p.syncSet()
 	switch {
 	case p.dead || p.deposed:
 		p.dead = true
@@ -162,22 +161,18 @@ func (e *env) sync() {
 	case err != nil && !e.careless:
 		e.note("  sync failed: %v", err)
 		e.seen[failedSyncs]++
-		p.dueAfter(min(minBackoff<<min(p.failures, 20), maxBackoff))
-		p.failures++
-	default:
-		p.failures = 0
 	}
-	if after > 0 {
+	if after, again := p.pace.Next(due, err != nil && !e.careless); again {
 		p.dueAfter(after)
 	}
 }
 
 // syncSet does what the real controller does, and checks invariants.
-func (p *process) syncSet() (time.Duration, error) {
+func (p *process) syncSet() (queue.Due, error) {
 	p.observed = plan.Observed{}
 	obs, wait, err := p.syncer.Observe(quiet, setKey)
 	if obs == nil || err != nil {
-		return wait, err
+		return queue.Caches(wait), err
 	}
 	p.observed = *obs
 	reference := p.invariants.reference(*obs)
@@ -187,7 +182,7 @@ func (p *process) syncSet() (time.Duration, error) {
 	results, err := p.syncer.Apply(quiet, obs, next)
 	out := p.finish(*obs, next, results)
 	p.invariants.finished(*obs, next, results, out)
-	return out.RequeueAfter, children.FirstErrors(err, p.syncer.Finish(quiet, obs.JobSet, out))
+	return queue.Due{Deadline: out.RequeueAfter, Continue: out.Continue}, children.FirstErrors(err, p.syncer.Finish(quiet, obs.JobSet, out))
 }
 
 // noteDecision adds what was seen and what was decided to the trace.

@@ -23,6 +23,7 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/inplace"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/placer"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/queue"
 	sim "github.com/jobset-apiserver/jobset-apiserver/test/simulation"
 )
 
@@ -59,9 +60,9 @@ type worldProcess struct {
 
 // queuedSet is a set that waits for a worker, now or later.
 type queuedSet struct {
-	ready    bool
-	due      time.Time
-	failures int
+	ready bool
+	due   time.Time
+	pace  queue.Pace
 }
 
 // startProcess starts a controller. It lists everything first.
@@ -234,7 +235,7 @@ func (p *worldProcess) sync(name string) {
 	q := p.entry(name)
 	q.ready = false
 	p.seen["syncs"]++
-	after, err := p.syncSet(cache.NewObjectName(namespace, name))
+	due, err := p.syncSet(cache.NewObjectName(namespace, name))
 	switch {
 	case p.sender.Dead || p.sender.Deposed:
 		p.sender.Dead = true
@@ -242,22 +243,18 @@ func (p *worldProcess) sync(name string) {
 	case err != nil:
 		p.note("  sync failed: %v", err)
 		p.seen["failed syncs"]++
-		q.dueAfter(p.now, min(minBackoff<<min(q.failures, 20), maxBackoff))
-		q.failures++
-	default:
-		q.failures = 0
 	}
-	if after > 0 {
+	if after, again := q.pace.Next(due, err != nil); again {
 		q.dueAfter(p.now, after)
 	}
 }
 
 // syncSet does what the real controller does, and checks rules.
-func (p *worldProcess) syncSet(key cache.ObjectName) (time.Duration, error) {
+func (p *worldProcess) syncSet(key cache.ObjectName) (queue.Due, error) {
 	p.observed, p.counted = plan.Observed{}, 0
 	obs, wait, err := p.syncer.Observe(quiet, key)
 	if obs == nil || err != nil {
-		return wait, err
+		return queue.Caches(wait), err
 	}
 	p.synced++
 	p.observed = *obs
@@ -268,5 +265,5 @@ func (p *worldProcess) syncSet(key cache.ObjectName) (time.Duration, error) {
 	p.rules.decided(*obs, next)
 	results, err := p.syncer.Apply(quiet, obs, next)
 	out := plan.Finish(*obs, next, results)
-	return out.RequeueAfter, children.FirstErrors(err, p.syncer.Finish(quiet, obs.JobSet, out))
+	return queue.Due{Deadline: out.RequeueAfter, Continue: out.Continue}, children.FirstErrors(err, p.syncer.Finish(quiet, obs.JobSet, out))
 }

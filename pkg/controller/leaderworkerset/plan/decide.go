@@ -29,7 +29,7 @@ func Decide(o Observed) Plan {
 	restartGroups(o, groups, st, &p)
 	if st.commit {
 		// Nothing follows from what is not stored yet.
-		p = Plan{RequeueAfter: p.RequeueAfter}
+		p = Plan{RequeueAfter: p.RequeueAfter, More: p.More}
 	} else {
 		applyLeader(o, rev, groups, &p)
 		replaceStuck(o, rev, groups, &p)

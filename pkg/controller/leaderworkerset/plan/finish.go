@@ -48,7 +48,15 @@ func Finish(o Observed, p Plan, r Results) Outcome {
 		out.Others = append(out.Others, p.CreateWorkers[i].Event)
 	}
 	out.Others = append(out.Others, failures(o, r)...)
+	out.Continue = (p.More || r.Interrupted) && (r.Accepted > 0 || out.Status != nil)
 	return out
+}
+
+// notice adds an event, unless there are as many as a plan has writes.
+func (p *Plan) notice(e Event) {
+	if len(p.Notices) < maxGroupWrites {
+		p.Notices = append(p.Notices, e)
+	}
 }
 
 // revisionCreated reports whether the revision of a plan exists. Without it, the leader StatefulSet is not applied.

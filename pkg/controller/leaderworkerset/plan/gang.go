@@ -4,6 +4,7 @@
 package plan
 
 import (
+	"slices"
 	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
@@ -39,13 +40,15 @@ func createPodGroups(o Observed, rev revision, groups []group, p *Plan) {
 		return
 	}
 	revisions := newRevisions(o, rev)
-	for _, g := range fullPlan(o, lacking, p) {
-		set := revisions.setAt(g.leader.Revision)
-		if set == nil {
-			p.RequeueAfter = sooner(p.RequeueAfter, revisionDue(o, g))
-			continue
+	due := slices.DeleteFunc(lacking, func(g *group) bool {
+		if revisions.setAt(g.leader.Revision) != nil {
+			return false
 		}
-		p.CreatePodGroups = append(p.CreatePodGroups, podGroup(o.Gang, set, g))
+		p.RequeueAfter = sooner(p.RequeueAfter, revisionDue(o, g))
+		return true
+	})
+	for _, g := range fullPlan(o, due, maxGroupWrites, p) {
+		p.CreatePodGroups = append(p.CreatePodGroups, podGroup(o.Gang, revisions.setAt(g.leader.Revision), g))
 	}
 }
 

@@ -15,8 +15,12 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1/helper"
 )
 
-// maxUnused is how many revisions that no group has are kept during an update, which may never end.
-const maxUnused = 10
+const (
+	// maxUnused is how many revisions that no group has are kept during an update, which may never end.
+	maxUnused = 10
+	// maxAwaited is how many are kept while a leader pod is missing: the leader StatefulSet is going to create it at a revision that maybe no other group has.
+	maxAwaited = 100
+)
 
 // deleteRevisions deletes former revisions: once the update is complete those beyond spec.revisionHistoryLimit, and before it what would grow without bound.
 // Those that a group has stay in any case.
@@ -27,6 +31,9 @@ func deleteRevisions(o Observed, rev revision, groups []group, p *Plan) {
 	limit := int(max(0, ptr.Deref(o.Set.Spec.RevisionHistoryLimit, 0)))
 	if rev.changed || !updateDone(o, groups) {
 		limit = max(limit, maxUnused)
+	}
+	if awaitsLeader(o, groups) {
+		limit = max(limit, maxAwaited)
 	}
 	used := map[string]bool{rev.key: true, o.Leader.Labels[leaderworkersetv1.RevisionKey]: true}
 	for i := range o.Leaders {
@@ -55,6 +62,19 @@ func deleteRevisions(o Observed, rev revision, groups []group, p *Plan) {
 			p.DeleteRevisions = append(p.DeleteRevisions, Ref{Name: r.Name, UID: r.UID})
 		}
 	}
+}
+
+// awaitsLeader returns whether a leader pod is missing that the leader StatefulSet creates now, or after the set was scaled up. Those below the partition are created
+// at the revision that was the last one whose update was completed.
+func awaitsLeader(o Observed, groups []group) bool {
+	wanted := max(helper.Partition(o.Set), helper.Replicas(o.Set))
+	exist := int32(0)
+	for i := range groups {
+		if groups[i].index < wanted {
+			exist++
+		}
+	}
+	return exist < wanted
 }
 
 // updateDone returns whether all groups are ready at the current revision.

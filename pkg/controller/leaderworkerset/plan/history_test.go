@@ -45,3 +45,51 @@ func TestFormerRevisionsStayUntilTheUpdateIsComplete(t *testing.T) {
 		})
 	}
 }
+
+// TestRevisionOfAMissingLeaderIsKept has a canary above a partition, which was updated many times while the groups below stayed, and then production loses its leaders.
+func TestRevisionOfAMissingLeaderIsKept(t *testing.T) {
+	const updates = 12
+	for name, c := range map[string]struct {
+		partition, replicas int32
+		leaders             []int32
+		deleted             bool
+	}{
+		"all leaders are there":              {1, 2, []int32{0, 1}, true},
+		"production has no leader":           {1, 2, []int32{1}, false},
+		"the canary has no leader":           {1, 2, []int32{0}, false},
+		"scaled to zero below the partition": {1, 0, nil, false},
+		"scaled down below the partition":    {3, 2, []int32{0, 1}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t, 0, 2)
+			f.Set.Spec.Replicas, f.Set.Spec.RolloutStrategy.RollingUpdateConfiguration.Partition = ptr.To(c.replicas), ptr.To(c.partition)
+			f.Revisions[0].Revision = updates + 1
+			for i := range int64(updates) {
+				former := f.revision(f.Set, i)
+				former.Labels[leaderworkersetv1.RevisionKey] = fmt.Sprintf("former-%d", i)
+				f.Revisions = append(f.Revisions, former)
+			}
+			for _, r := range f.Revisions {
+				r.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(f.Set, leaderworkersetv1.SchemeGroupVersion.WithKind("LeaderWorkerSet"))}
+			}
+			for _, index := range c.leaders {
+				key := f.Revisions[0].Labels[leaderworkersetv1.RevisionKey]
+				if index < c.partition {
+					key = "former-0" // the production
+				}
+				f.addGroup(index, 2, key)
+			}
+			var p Plan
+			rev := revisionOf(f.Observed)
+			deleteRevisions(f.Observed, rev, groupsAt(f.Observed, rev), &p)
+			if got := len(p.DeleteRevisions) > 0; got != c.deleted {
+				t.Errorf("revisions %v are deleted, want any: %t", p.DeleteRevisions, c.deleted)
+			}
+			for _, r := range p.DeleteRevisions {
+				if r.Name == f.Revisions[1].Name {
+					t.Error("the revision of the production is deleted")
+				}
+			}
+		})
+	}
+}

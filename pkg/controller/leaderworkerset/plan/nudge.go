@@ -38,7 +38,7 @@ func nudge(o Observed, groups []group, p *Plan) {
 			continue
 		}
 		if len(p.NudgeWorkers) == maxGroupWrites {
-			p.RequeueAfter = sooner(p.RequeueAfter, moreAfter)
+			p.More = true
 			break
 		}
 		p.NudgeWorkers = append(p.NudgeWorkers, Nudge{Ref: w.Ref, ResourceVersion: w.ResourceVersion})

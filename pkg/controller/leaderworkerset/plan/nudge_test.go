@@ -93,8 +93,8 @@ func TestNudgesAreBounded(t *testing.T) {
 		f.Workers[i].Created = 0
 	}
 	p := f.settle()
-	if len(p.NudgeWorkers) != maxGroupWrites || p.RequeueAfter != moreAfter {
-		t.Errorf("%d nudges, next decision after %v; want %d, %v", len(p.NudgeWorkers), p.RequeueAfter, maxGroupWrites, moreAfter)
+	if len(p.NudgeWorkers) != maxGroupWrites || !p.More {
+		t.Errorf("%d nudges, more: %t; want %d, true", len(p.NudgeWorkers), p.More, maxGroupWrites)
 	}
 	if diff := cmp.Diff(Nudge{Ref: f.workers(0).Ref, ResourceVersion: "7"}, p.NudgeWorkers[0]); diff != "" {
 		t.Error("nudge (-want +got):\n" + diff)

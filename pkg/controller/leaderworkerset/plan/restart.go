@@ -92,7 +92,7 @@ func (r *restarts) recreateFailed() {
 	decided := 0
 	for _, f := range r.failures() {
 		if r.underway >= leaderworkersetv1.MaxGroupStatuses || decided == maxGroupWrites {
-			r.p.RequeueAfter = sooner(r.p.RequeueAfter, moreAfter)
+			r.p.More = true
 			return
 		}
 		decided++
@@ -196,7 +196,7 @@ func (r *restarts) room() bool {
 	if len(r.p.DeleteLeaders) < maxGroupWrites {
 		return true
 	}
-	r.p.RequeueAfter = sooner(r.p.RequeueAfter, moreAfter)
+	r.p.More = true
 	return false
 }
 

@@ -5,7 +5,6 @@ package plan
 
 import (
 	"strconv"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -26,17 +25,15 @@ func createServices(o Observed, groups []group, p *Plan) {
 		}
 		return
 	}
+	var lacking []*group
 	for i := range groups {
-		leader := groups[i].leader
-		if leader.Deleting || exists[leader.Name] {
-			continue
+		if leader := groups[i].leader; !leader.Deleting && !exists[leader.Name] {
+			lacking = append(lacking, &groups[i])
 		}
-		if len(p.CreateServices) == maxWrites {
-			p.RequeueAfter = sooner(p.RequeueAfter, time.Second)
-			return
-		}
-		p.CreateServices = append(p.CreateServices, headlessService(o.Set, leader.Name, leaderReference(leader), map[string]string{
-			leaderworkersetv1.GroupIndexLabelKey: strconv.Itoa(int(groupLabel(&groups[i]))),
+	}
+	for _, g := range fullPlan(o, lacking, maxWrites, p) {
+		p.CreateServices = append(p.CreateServices, headlessService(o.Set, g.leader.Name, leaderReference(g.leader), map[string]string{
+			leaderworkersetv1.GroupIndexLabelKey: strconv.Itoa(int(groupLabel(g))),
 		}))
 	}
 }

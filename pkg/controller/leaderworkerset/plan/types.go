@@ -176,6 +176,8 @@ type Plan struct {
 	// DeleteRevisions are ControllerRevisions to delete.
 	DeleteRevisions []Ref
 
+	// More means that the plan is full, and that the next decision has more to do.
+	More bool
 	// RequeueAfter is the time after which a decision is due even if nothing happens; 0 for none.
 	RequeueAfter time.Duration
 	// Reading is what the decision found out, for the next one.
@@ -229,6 +231,8 @@ type Results struct {
 	CreatedWorkers, DeletedLeaders []int
 	// LeaderApplied means that the leader StatefulSet was applied.
 	LeaderApplied bool
+	// Accepted is the number of writes of children that were carried out.
+	Accepted int
 	// Error is what else went wrong.
 	Error string
 	// Interrupted means that the time of the pass was over before all was done.
@@ -245,4 +249,6 @@ type Outcome struct {
 	Events, Others []Event
 	// RequeueAfter is the time after which the next decision is due; 0 for none.
 	RequeueAfter time.Duration
+	// Continue is true if there is more to do, and something of the plan was accepted.
+	Continue bool
 }

@@ -5,6 +5,7 @@ package plan
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -21,8 +22,6 @@ import (
 const (
 	// maxGroupWrites is how many StatefulSets of workers, PodGroups, deletions of leaders and nudges one plan has at most, each.
 	maxGroupWrites = 100
-	// moreAfter is when a plan follows that continues one which was full.
-	moreAfter = 50 * time.Millisecond
 	// revisionAfter is when to look again for the revision of a leader pod. One that is missing for as long as revisionLost is lost, and looked for every lostAfter.
 	revisionAfter, revisionLost, lostAfter = time.Second, 30 * time.Second, 10 * time.Second
 	// domainAfter is when to look again for the label of the node of a leader pod.
@@ -36,18 +35,19 @@ func createWorkers(o Observed, rev revision, groups []group, p *Plan) {
 	if len(lacking) == 0 {
 		return
 	}
+	// Those that wait for something are left out before the plan is full, so that they take no room in it.
 	revisions := newRevisions(o, rev)
-	for _, g := range fullPlan(o, lacking, p) {
-		set := revisions.setAt(g.leader.Revision)
-		if set == nil {
+	due := slices.DeleteFunc(lacking, func(g *group) bool {
+		if revisions.setAt(g.leader.Revision) == nil {
 			awaitRevision(o, g, p)
-			continue
+			return true
 		}
-		sts := workerStatefulSet(set, g)
+		return !placed(o, g, p)
+	})
+	for _, g := range fullPlan(o, due, maxGroupWrites, p) {
+		sts := workerStatefulSet(revisions.setAt(g.leader.Revision), g)
 		mark(o.Gang, &sts.Spec.Template)
-		if !place(o, g, sts, p) {
-			continue
-		}
+		place(o, g, sts)
 		p.CreateWorkers = append(p.CreateWorkers, NewWorkers{StatefulSet: sts, Event: Event{
 			Type: corev1.EventTypeNormal, Reason: leaderworkersetv1.ReasonGroupsProgressing, Action: actionCreate,
 			Note: "Created worker statefulset for leader pod " + g.leader.Name, Related: g.leader.Name,
@@ -63,7 +63,7 @@ func lackingWorkers(o Observed, groups []group, p *Plan) (out []*group) {
 		switch {
 		case g.workers != nil || g.size == 1 || g.leader.Deleting:
 		case g.leader.LeaderName != "":
-			p.Notices = append(p.Notices, recursion(g))
+			p.notice(recursion(g))
 		case o.Set.Spec.StartupPolicy == leaderworkersetv1.StartupPolicyLeaderReady && !g.leader.Ready:
 		case taken[g.leader.Name]:
 			// The workers of the leader before this one have the name until they are gone.
@@ -103,7 +103,7 @@ func awaitRevision(o Observed, g *group, p *Plan) {
 	if due == revisionAfter {
 		return
 	}
-	p.Notices = append(p.Notices, Event{
+	p.notice(Event{
 		Type: corev1.EventTypeWarning, Reason: reasonFailedCreate, Action: actionCreate, Related: g.leader.Name,
 		Note: fmt.Sprintf("Failed to create worker statefulset for leader pod %s: no ControllerRevision of the LeaderWorkerSet has the key %q of the pod, "+
 			"or it cannot be read. %s", g.leader.Name, g.leader.Revision, wayOut(o, g)),
@@ -135,15 +135,15 @@ func revisionDue(o Observed, g *group) time.Duration {
 
 // fullPlan returns the first groups that one plan has room for. If there are more, those that are refused again and again do not keep others from their turn:
 // where it begins follows from the time.
-func fullPlan(o Observed, groups []*group, p *Plan) []*group {
+func fullPlan(o Observed, groups []*group, room int, p *Plan) []*group {
 	n := len(groups)
-	if n <= maxGroupWrites {
+	if n <= room {
 		return groups
 	}
-	p.RequeueAfter = sooner(p.RequeueAfter, moreAfter)
-	begin := int(o.Now.Unix() * maxGroupWrites % int64(n))
-	out := make([]*group, 0, maxGroupWrites)
-	for i := range maxGroupWrites {
+	p.More = true
+	begin := int(o.Now.Unix() * int64(room) % int64(n))
+	out := make([]*group, 0, room)
+	for i := range room {
 		out = append(out, groups[(max(0, begin)+i)%n])
 	}
 	return out
@@ -183,8 +183,8 @@ func workerStatefulSet(set *leaderworkersetv1.LeaderWorkerSet, g *group) *appsv1
 	}
 }
 
-// place restricts workers to the domain of their leader if the set asks for exclusive placement. It returns false as long as the domain is unknown.
-func place(o Observed, g *group, sts *appsv1.StatefulSet, p *Plan) bool {
+// placed returns whether the domain is known to which the workers of a group are restricted, or they are not restricted.
+func placed(o Observed, g *group, p *Plan) bool {
 	key, exclusive := o.Set.Annotations[leaderworkersetv1.ExclusiveKeyAnnotationKey]
 	if !exclusive {
 		return true
@@ -192,18 +192,23 @@ func place(o Observed, g *group, sts *appsv1.StatefulSet, p *Plan) bool {
 	if g.leader.Node == "" {
 		return false
 	}
-	domain, found := o.Domains[g.leader.Node]
-	if !found {
-		p.RequeueAfter = sooner(p.RequeueAfter, domainAfter)
-		p.Notices = append(p.Notices, Event{
-			Type: corev1.EventTypeWarning, Reason: reasonFailedCreate, Action: actionCreate, Related: g.leader.Name,
-			Note: fmt.Sprintf("Failed to create worker statefulset for leader pod %s: its node %s must have the label %q of the annotation %s",
-				g.leader.Name, g.leader.Node, key, leaderworkersetv1.ExclusiveKeyAnnotationKey),
-		})
-		return false
+	if _, found := o.Domains[g.leader.Node]; found {
+		return true
 	}
-	sts.Spec.Template.Spec.NodeSelector = merged(sts.Spec.Template.Spec.NodeSelector, map[string]string{key: domain})
-	return true
+	p.RequeueAfter = sooner(p.RequeueAfter, domainAfter)
+	p.notice(Event{
+		Type: corev1.EventTypeWarning, Reason: reasonFailedCreate, Action: actionCreate, Related: g.leader.Name,
+		Note: fmt.Sprintf("Failed to create worker statefulset for leader pod %s: its node %s must have the label %q of the annotation %s",
+			g.leader.Name, g.leader.Node, key, leaderworkersetv1.ExclusiveKeyAnnotationKey),
+	})
+	return false
+}
+
+// place restricts workers to the domain of their leader if the set asks for exclusive placement.
+func place(o Observed, g *group, sts *appsv1.StatefulSet) {
+	if key, exclusive := o.Set.Annotations[leaderworkersetv1.ExclusiveKeyAnnotationKey]; exclusive {
+		sts.Spec.Template.Spec.NodeSelector = merged(sts.Spec.Template.Spec.NodeSelector, map[string]string{key: o.Domains[g.leader.Node]})
+	}
 }
 
 // revisions are sets at the revisions of leader pods.

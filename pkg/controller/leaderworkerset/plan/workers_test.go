@@ -239,7 +239,7 @@ func TestWorkersAreBounded(t *testing.T) {
 		if len(p.CreateWorkers) > maxGroupWrites {
 			t.Fatalf("a plan creates %d StatefulSets, want at most %d", len(p.CreateWorkers), maxGroupWrites)
 		}
-		if len(p.CreateWorkers) == maxGroupWrites && p.RequeueAfter == 0 {
+		if len(p.CreateWorkers) == maxGroupWrites && !p.More {
 			t.Fatal("no plan follows one that was full")
 		}
 		for _, name := range createdWorkers(p) {
@@ -256,5 +256,40 @@ func TestWorkersAreBounded(t *testing.T) {
 	}
 	if want := groups - 25; len(created) != want {
 		t.Errorf("%d StatefulSets were created, want %d", len(created), want)
+	}
+}
+
+// TestGroupsThatWaitTakeNoRoom has more leaders without a node than a plan has room for: the others are not delayed, and nothing follows at once that would be
+// like this plan.
+func TestGroupsThatWaitTakeNoRoom(t *testing.T) {
+	const groups, placed = 250, 30
+	f := newFixture(t, groups, 2)
+	exclusive(f)
+	f.Observed.Workers = nil
+	for i := range int32(groups) {
+		if i%8 == 0 && i/8 < placed {
+			f.Domains = merged(f.Domains, map[string]string{f.leader(i).Node: "7"})
+		} else {
+			f.leader(i).Node = ""
+		}
+	}
+	p := f.settle()
+	if len(p.CreateWorkers) != placed || p.More {
+		t.Errorf("%d groups get workers, more: %t; want %d, false", len(p.CreateWorkers), p.More, placed)
+	}
+	for name, c := range map[string]struct {
+		plan    Plan
+		results Results
+		want    bool
+	}{
+		"something was accepted":  {Plan{More: true}, Results{Accepted: 1}, true},
+		"the status is stored":    {Plan{More: true, Status: &f.Set.Status, Events: []Event{{Note: "a group is recreated"}}}, Results{}, true},
+		"all was refused":         {Plan{More: true}, Results{}, false},
+		"the plan was not full":   {Plan{}, Results{Accepted: 1}, false},
+		"the time was over first": {Plan{}, Results{Accepted: 1, Interrupted: true}, true},
+	} {
+		if got := Finish(f.Observed, c.plan, c.results).Continue; got != c.want {
+			t.Errorf("%s: continued: %t", name, got)
+		}
 	}
 }

@@ -17,14 +17,12 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/consistency"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/leaderworkerset"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/leaderworkerset/plan"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/queue"
 	"github.com/jobset-apiserver/jobset-apiserver/test/simulation"
 )
 
 // Waiting times of the real queue.
-const (
-	minBackoff = 100 * time.Millisecond
-	maxBackoff = 2 * time.Minute
-)
+const ()
 
 // process is a run of the controller. What it knows ends with it.
 type process struct {
@@ -44,10 +42,10 @@ type process struct {
 	losses *leaderworkerset.Losses
 	syncer *leaderworkerset.Syncer
 
-	// queued means that the set waits for a worker, due when it will, and failures how many syncs failed in a row.
-	queued   bool
-	due      time.Time
-	failures int
+	// queued means that the set waits for a worker, due when it will, and pace when it does so after a sync.
+	queued bool
+	due    time.Time
+	pace   queue.Pace
 	// startedAt is when it has started.
 	startedAt time.Time
 	// shownAt is when the caches last showed everything.
@@ -125,7 +123,7 @@ func (e *env) sync() {
 	}
 	p.queued = false
 	e.seen["syncs"]++
-	after, err := p.syncSet()
+	due, err := p.syncSet()
 	switch {
 	case p.sender.Dead || p.sender.Deposed:
 		p.sender.Dead = true
@@ -133,21 +131,17 @@ func (e *env) sync() {
 	case err != nil && !e.careless:
 		e.note("  sync failed: %v", err)
 		e.seen["failed syncs"]++
-		p.dueAfter(min(minBackoff<<min(p.failures, 20), maxBackoff))
-		p.failures++
-	default:
-		p.failures = 0
 	}
-	if after > 0 {
+	if after, again := p.pace.Next(due, err != nil && !e.careless); again {
 		p.dueAfter(after)
 	}
 }
 
 // syncSet does what the real controller does, and checks rules.
-func (p *process) syncSet() (time.Duration, error) {
+func (p *process) syncSet() (queue.Due, error) {
 	obs, wait, err := p.syncer.Observe(quiet, key)
 	if obs == nil || err != nil {
-		return wait, err
+		return queue.Caches(wait), err
 	}
 	var reference *plan.Observed
 	if p.dice.IntN(16) == 0 { // comparing takes much longer than deciding
@@ -163,5 +157,5 @@ func (p *process) syncSet() (time.Duration, error) {
 	defer func() { p.rules.observed = nil }()
 	results, err := p.syncer.Apply(quiet, obs, next)
 	out := p.finish(*obs, next, results)
-	return out.RequeueAfter, children.FirstErrors(err, p.syncer.Finish(quiet, obs, out))
+	return queue.Due{Deadline: out.RequeueAfter, Continue: out.Continue}, children.FirstErrors(err, p.syncer.Finish(quiet, obs, out))
 }

@@ -13,16 +13,14 @@ import (
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/children"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/consistency"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/queue"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/sequentialjob"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/sequentialjob/plan"
 	"github.com/jobset-apiserver/jobset-apiserver/test/simulation"
 )
 
 // Waiting times of the real queue.
-const (
-	minBackoff = 100 * time.Millisecond
-	maxBackoff = 2 * time.Minute
-)
+const ()
 
 // process is a run of the controller. What it knows ends with it.
 type process struct {
@@ -36,10 +34,10 @@ type process struct {
 	// syncer is the real one.
 	syncer *sequentialjob.Syncer
 
-	// queued means that the sequence waits for a worker, due when it will, and failures how many syncs failed in a row.
-	queued   bool
-	due      time.Time
-	failures int
+	// queued means that the sequence waits for a worker, due when it will, and pace when it does so after a sync.
+	queued bool
+	due    time.Time
+	pace   queue.Pace
 	// shownAt is when the caches last showed everything.
 	shownAt time.Time
 	// observed is what the present sync acts on.
@@ -94,7 +92,7 @@ func (e *env) sync() {
 	}
 	p.queued = false
 	e.seen["syncs"]++
-	after, err := p.syncSequence()
+	due, err := p.syncSequence()
 	switch {
 	case p.sender.Dead || p.sender.Deposed:
 		p.sender.Dead = true
@@ -102,22 +100,18 @@ func (e *env) sync() {
 	case err != nil && !e.careless:
 		e.note("  sync failed: %v", err)
 		e.seen["failed syncs"]++
-		p.dueAfter(min(minBackoff<<min(p.failures, 20), maxBackoff))
-		p.failures++
-	default:
-		p.failures = 0
 	}
-	if after > 0 {
+	if after, again := p.pace.Next(due, err != nil && !e.careless); again {
 		p.dueAfter(after)
 	}
 }
 
 // syncSequence does what the real controller does, and checks rules.
-func (p *process) syncSequence() (time.Duration, error) {
+func (p *process) syncSequence() (queue.Due, error) {
 	p.observed = plan.Observed{}
 	obs, wait, err := p.syncer.Observe(quiet, key)
 	if obs == nil || err != nil {
-		return wait, err
+		return queue.Caches(wait), err
 	}
 	p.observed = *obs
 	var reference *plan.Observed
@@ -131,5 +125,5 @@ func (p *process) syncSequence() (time.Duration, error) {
 	results, err := p.syncer.Apply(quiet, obs, next)
 	out := p.finish(*obs, next, results)
 	p.rules.finished(*obs, next, out)
-	return out.RequeueAfter, children.FirstErrors(err, p.syncer.Finish(quiet, obs.SequentialJob, out))
+	return queue.After(out.RequeueAfter), children.FirstErrors(err, p.syncer.Finish(quiet, obs.SequentialJob, out))
 }

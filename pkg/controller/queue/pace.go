@@ -1,0 +1,60 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package queue
+
+import "time"
+
+const (
+	// minBackoff lets the first event about a failure be stored before the second one, which then joins its series.
+	minBackoff = 100 * time.Millisecond
+	// maxBackoff keeps a child that is refused for ever (a pod template that the Job API does not accept) at half a
+	// request per minute, and a name that becomes free from waiting long.
+	maxBackoff = 2 * time.Minute
+)
+
+// Due says when an object is synced again although nothing happens to it.
+type Due struct {
+	// Deadline is the time after which a rule changes its mind, like the end of a time limit; 0 for none.
+	Deadline time.Duration
+	// Continue means that more is to be done at once. It may be set only if something of this sync was accepted by a server: otherwise the next
+	// sync would be like this one.
+	Continue bool
+	// Undecided means that the sync has only found out that caches are not recent enough. Failures before it still count.
+	Undecided bool
+}
+
+// After is due after a time; 0 for never.
+func After(deadline time.Duration) Due { return Due{Deadline: deadline} }
+
+// Caches is due after the time that caches need to be recent enough; 0 if they are.
+func Caches(wait time.Duration) Due { return Due{Deadline: wait, Undecided: wait > 0} }
+
+// Pace decides when one object is synced again, for all kinds alike. The zero value is that of an object whose last sync has succeeded.
+type Pace struct {
+	// failures is the number of syncs in a row that have failed and accepted nothing.
+	failures int
+	// early means that a deadline has come before the end of the last backoff.
+	early bool
+}
+
+// Next returns the time to the next sync, and false if there is none. After a failure that is the backoff, which doubles with each failure. A deadline
+// may come before its end, but not twice in a row: then a deadline that is always near would take the place of the backoff.
+func (p *Pace) Next(due Due, failed bool) (time.Duration, bool) {
+	if !failed && !due.Undecided {
+		*p = Pace{}
+	}
+	switch {
+	case due.Continue:
+		return 0, true
+	case !failed:
+		return due.Deadline, due.Deadline > 0
+	}
+	backoff := min(minBackoff<<min(p.failures, 20), maxBackoff)
+	p.failures++
+	p.early = !p.early && due.Deadline > 0 && due.Deadline < backoff
+	if p.early {
+		return due.Deadline, true
+	}
+	return backoff, true
+}

@@ -1,0 +1,87 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package queue
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/client-go/tools/cache"
+)
+
+func TestPace(t *testing.T) {
+	type sync struct {
+		due    Due
+		failed bool
+	}
+	failure := func(deadline time.Duration) sync { return sync{After(deadline), true} }
+	const never = -1
+	for name, tc := range map[string]struct {
+		syncs []sync
+		want  []time.Duration
+	}{
+		"nothing is due after a success":      {[]sync{{}}, []time.Duration{never}},
+		"a deadline is kept after a success":  {[]sync{{After(time.Hour), false}}, []time.Duration{time.Hour}},
+		"the backoff doubles":                 {[]sync{failure(0), failure(0), failure(0)}, []time.Duration{minBackoff, 2 * minBackoff, 4 * minBackoff}},
+		"a success ends the backoff":          {[]sync{failure(0), failure(0), {}, failure(0)}, []time.Duration{minBackoff, 2 * minBackoff, never, minBackoff}},
+		"a deadline after the backoff waits":  {[]sync{failure(time.Second)}, []time.Duration{minBackoff}},
+		"a deadline comes before the backoff": {[]sync{failure(0), failure(time.Millisecond)}, []time.Duration{minBackoff, time.Millisecond}},
+		"but not twice in a row": {
+			[]sync{failure(time.Millisecond), failure(time.Millisecond), failure(time.Millisecond)}, []time.Duration{time.Millisecond, 2 * minBackoff, time.Millisecond},
+		},
+		"what is continued does not wait":            {[]sync{{Due{Continue: true, Deadline: time.Hour}, false}, {Due{Continue: true}, true}}, []time.Duration{0, 0}},
+		"what is continued has not failed":           {[]sync{{Due{Continue: true}, true}, failure(0)}, []time.Duration{0, minBackoff}},
+		"failures count beyond a wait for caches":    {[]sync{failure(0), {Caches(time.Second), false}, failure(0)}, []time.Duration{minBackoff, time.Second, 2 * minBackoff}},
+		"an object that is gone has nothing to wait": {[]sync{failure(0), {Caches(0), false}, failure(0)}, []time.Duration{minBackoff, never, minBackoff}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var pace Pace
+			var got []time.Duration
+			for _, s := range tc.syncs {
+				after, again := pace.Next(s.due, s.failed)
+				if !again {
+					after = never
+				}
+				got = append(got, after)
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("times to the next sync (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestRefusedObjectsAreSyncedSeldom runs objects for an hour that are refused whenever they are synced, whatever their kind says about the next sync.
+func TestRefusedObjectsAreSyncedSeldom(t *testing.T) {
+	for name, due := range map[string]Due{
+		"nothing is due":             {},
+		"a deadline is always near":  After(50 * time.Millisecond),
+		"a deadline in some seconds": After(15 * time.Second),
+		"a deadline is far":          After(time.Hour),
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var late int
+				begin := time.Now()
+				refuse := func(context.Context, cache.ObjectName) (Due, error) {
+					if time.Since(begin) > 10*time.Minute {
+						late++
+					}
+					return due, errors.New("refused")
+				}
+				runQueue(t, "refused", 1, refuse, func(q *Queue) {
+					q.Add(cache.NewObjectName("ns", "name"))
+					time.Sleep(70 * time.Minute)
+				})
+				if late < 20 || late > 2*60 {
+					t.Errorf("%d syncs in an hour after ten minutes, want 20 to 120: at most 2 a minute", late)
+				}
+			})
+		})
+	}
+}
