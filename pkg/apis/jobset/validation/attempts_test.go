@@ -77,17 +77,6 @@ func TestAttempts(t *testing.T) {
 				{"status.attempts[0].endReason", tooLong, "may not be more than 1024 characters"},
 			},
 		},
-		"ours: texts with control characters": {
-			attempts: history(1, func(a *jobset.Attempt) {
-				a.User, a.Reason, a.EndUser, a.EndReason = "a\x00", "two\nlines", "a\u202Eb", "\x1b[2J"
-			}),
-			want: []refusal{
-				{"status.attempts[0].user", invalid, "must not contain control characters: character 2 is U+0000"},
-				{"status.attempts[0].reason", invalid, "must not contain control characters: character 4 is U+000A"},
-				{"status.attempts[0].endUser", invalid, "must not contain control characters: character 2 is U+202E"},
-				{"status.attempts[0].endReason", invalid, "must not contain control characters: character 1 is U+001B"},
-			},
-		},
 		"ours: a cause at its bound": {attempts: caused(func(c *jobset.FailureCause) {
 			c.Job, c.Pod, c.Node, c.Container, c.Reason, c.Message = long(253), long(253), long(253), long(253), long(1024), long(1024)
 		})},
