@@ -128,6 +128,13 @@ jobset-apiserver get configmaps/jobset-apiserver-lost-owners kube-system
 jobset-apiserver update configmaps/jobset-apiserver-lost-owners kube-system
 jobset-apiserver create configmaps kube-system
 jobset-apiserver list jobs.batch
+jobset-apiserver list statefulsets.apps
+jobset-apiserver list services
+jobset-apiserver list podgroups.scheduling.k8s.io
+jobset-apiserver list workloads.kueue.x-k8s.io
+jobset-apiserver list leaderworkersets.leaderworkerset.x-k8s.io
+jobset-apiserver get customresourcedefinitions.apiextensions.k8s.io
+jobset-apiserver get apiservices.apiregistration.k8s.io/v1alpha2.jobset.x-k8s.io
 jobset-apiserver list namespaces
 jobset-apiserver get secrets/jobset-apiserver-serving jobset-system
 jobset-apiserver watch secrets/jobset-apiserver-serving jobset-system
