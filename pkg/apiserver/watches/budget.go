@@ -18,6 +18,8 @@ const (
 	defaultMemory = 2 << 30
 	// totalShare is which part of the memory may wait to be read, and userShare which part of that belongs to one user.
 	totalShare, userShare = 16, 4
+	// grace is how long a write may take without being in the way of others: that of a client which reads, also when a change goes to many watches at once.
+	grace = time.Second
 	// maxWait is how long one write may wait. A client that takes longer for one event is as good as gone.
 	maxWait = time.Minute
 	// sweepEvery is how often it is looked for writes that wait too long.
@@ -76,7 +78,7 @@ func (b *budget) begin(user string, bytes int, end func()) *write {
 	u.bytes += bytes
 	b.bytes += bytes
 	waitingBytes.Set(float64(b.bytes))
-	for u.bytes > b.perUser && u.writes.Len() > 1 {
+	for u.bytes > b.perUser && u.writes.Len() > 1 && b.waits(u) {
 		b.shed(u, reasonUser)
 	}
 	var spared *waiting
@@ -147,10 +149,15 @@ func (b *budget) remove(w *write) {
 	waitingBytes.Set(float64(b.bytes))
 }
 
-// largest returns the user with most bytes, and spares one.
+// waits returns whether a write of a user takes longer than the grace.
+func (b *budget) waits(u *waiting) bool {
+	return b.clock.Since(u.writes.Front().Value.(*write).begin) >= grace
+}
+
+// largest returns the user with most bytes of those that have a write to end, and spares one.
 func (b *budget) largest(spared *waiting) (found *waiting) {
 	for _, u := range b.users {
-		if u != spared && (found == nil || u.bytes > found.bytes) {
+		if u != spared && b.waits(u) && (found == nil || u.bytes > found.bytes) {
 			found = u
 		}
 	}

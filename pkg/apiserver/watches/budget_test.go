@@ -20,23 +20,30 @@ func TestBudget(t *testing.T) {
 		steps []step
 		// ended are the steps whose watches end.
 		ended []int
+		// atOnce means that there is no time between the steps.
+		atOnce bool
 	}{
-		"there is room":                        {[]step{{"a", 50}, {"a", 50}, {"b", 100}}, nil},
-		"a user has too much":                  {[]step{{"a", 60}, {"b", 60}, {"a", 60}, {"a", 60}}, []int{0, 2}},
-		"one event is larger than the share":   {[]step{{"a", 150}}, nil},
-		"one event is larger than the budget":  {[]step{{"a", 500}}, nil},
-		"it is ended when another one follows": {[]step{{"a", 150}, {"a", 10}}, []int{0}},
+		"there is room":                         {[]step{{"a", 50}, {"a", 50}, {"b", 100}}, nil, false},
+		"all take what is sent to them at once": {[]step{{"a", 60}, {"a", 60}, {"a", 60}, {"a", 60}, {"b", 200}}, nil, true},
+		"a user has too much":                   {[]step{{"a", 60}, {"b", 60}, {"a", 60}, {"a", 60}}, []int{0, 2}, false},
+		"one event is larger than the share":    {[]step{{"a", 150}}, nil, false},
+		"one event is larger than the budget":   {[]step{{"a", 500}}, nil, false},
+		"it is ended when another one follows":  {[]step{{"a", 150}, {"a", 10}}, []int{0}, false},
 		"all users have too much": {
-			[]step{{"a", 90}, {"b", 80}, {"c", 60}, {"d", 60}, {"e", 60}}, []int{0},
+			[]step{{"a", 90}, {"b", 80}, {"c", 60}, {"d", 60}, {"e", 60}}, []int{0}, false,
 		},
-		"a large event takes the place of others": {[]step{{"a", 100}, {"b", 100}, {"c", 250}}, []int{0, 1}},
+		"a large event takes the place of others": {[]step{{"a", 100}, {"b", 100}, {"c", 250}}, []int{0, 1}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			b := newBudget(testclock.NewFakePassiveClock(time.Now()))
+			clock := testclock.NewFakePassiveClock(time.Now())
+			b := newBudget(clock)
 			b.perUser, b.total = 100, 300
 			var ended []int
 			var writes []*write
 			for i, s := range tc.steps {
+				if !tc.atOnce {
+					clock.SetTime(clock.Now().Add(grace))
+				}
 				writes = append(writes, b.begin(s.user, s.bytes, func() { ended = append(ended, i) }))
 			}
 			if diff := cmp.Diff(tc.ended, ended); diff != "" {
