@@ -61,7 +61,17 @@ func (o *Options) applyAuthentication(ctx context.Context, generic *server.Recom
 	if err := options.ApplyTo(&generic.Authentication, generic.SecureServing, nil); err != nil {
 		return wrapFlagError("authentication-kubeconfig", err, authenticationAdvice)
 	}
-	forwarded, err := newForwarded(generic.Authentication.RequestHeaderConfig)
+	if err := authenticateRequests(generic, &options, client); err != nil {
+		return err
+	}
+	generic.AddReadyzChecks(healthz.NamedCheck("client-ca", clientCACheck(generic.SecureServing.ClientCA, o.awaitedClientCA(found))))
+	return nil
+}
+
+// authenticateRequests finds out who sends a request: kube-apiserver for somebody, or somebody directly.
+func authenticateRequests(generic *server.RecommendedConfig, options *genericoptions.DelegatingAuthenticationOptions, client kubernetes.Interface) error {
+	proxies := generic.Authentication.RequestHeaderConfig
+	forwarded, err := newForwarded(proxies)
 	if err != nil {
 		return err
 	}
@@ -76,23 +86,22 @@ func (o *Options) applyAuthentication(ctx context.Context, generic *server.Recom
 	if err != nil {
 		return fmt.Errorf("setting up authentication: %w", err)
 	}
+	tokens, err := newBadTokens(clock.RealClock{})
+	if err != nil {
+		return fmt.Errorf("setting up authentication: %w", err)
+	}
 	either := noteForwarded(forwarded, direct)
-	if proxies := generic.Authentication.RequestHeaderConfig; proxies != nil {
+	if proxies != nil {
 		either = &expiry{
 			next: either, headers: proxies.UsernameHeaders.Value, authority: proxies.CAContentProvider.CurrentCABundleContent, clock: clock.RealClock{},
 		}
 	}
 	generic.OpenAPIConfig.SecurityDefinitions = definitions
-	tokens, err := newBadTokens(clock.RealClock{})
-	if err != nil {
-		return fmt.Errorf("setting up authentication: %w", err)
-	}
 	generic.Authentication.Authenticator = tokens.limit(refuseAnonymous(either))
 	build := generic.BuildHandlerChainFunc
 	generic.BuildHandlerChainFunc = func(handler http.Handler, c *server.Config) http.Handler {
 		return tokens.withTurns(withChannel(build(handler, c)))
 	}
-	generic.AddReadyzChecks(healthz.NamedCheck("client-ca", clientCACheck(generic.SecureServing.ClientCA, o.awaitedClientCA(found))))
 	return nil
 }
 
