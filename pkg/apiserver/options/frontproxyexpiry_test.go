@@ -64,7 +64,7 @@ func TestExpiredFrontProxies(t *testing.T) {
 			if ok != c.wantOK || ok && response.User.GetName() != "carol" {
 				t.Errorf("believed: %t, %v", ok, err)
 			}
-			if got := invalidAt(now, proxy.Certificate, bundle); !strings.HasPrefix(got, c.want) || (c.want == "") != (got == "") || (got != "") != (e.reported == now) {
+			if got := invalidAt(now, proxy.Certificate, bundle); !strings.HasPrefix(got, c.want) || (c.want == "") != (got == "") || (got != "") != e.reported.Equal(now) {
 				t.Errorf("got %q (logged at %s), want %q", got, e.reported, c.want)
 			}
 		})

@@ -40,10 +40,10 @@ func (o *Options) run(ctx context.Context) error {
 		return err
 	}
 	defer listener.Close()
-	if err := o.applySelfSigned(ctx); err != nil {
-		return err
+	if err = o.applySelfSigned(ctx); err == nil {
+		o.startup, err = o.startWaiting(listener)
 	}
-	if o.startup, err = o.startWaiting(listener); err != nil {
+	if err != nil {
 		return err
 	}
 	defer o.startup.Close()

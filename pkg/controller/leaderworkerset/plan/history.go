@@ -28,13 +28,7 @@ func deleteRevisions(o Observed, rev revision, groups []group, p *Plan) {
 	if o.Leader == nil || o.LeaderTaken || rev.create != nil {
 		return
 	}
-	limit := int(max(0, ptr.Deref(o.Set.Spec.RevisionHistoryLimit, 0)))
-	if rev.changed || !updateDone(o, groups) {
-		limit = max(limit, maxUnused)
-	}
-	if awaitsLeader(o, groups) {
-		limit = max(limit, maxAwaited)
-	}
+	limit := unusedLimit(o, rev, groups)
 	used := map[string]bool{rev.key: true, o.Leader.Labels[leaderworkersetv1.RevisionKey]: true}
 	for i := range o.Leaders {
 		used[o.Leaders[i].Revision] = true
@@ -62,6 +56,18 @@ func deleteRevisions(o Observed, rev revision, groups []group, p *Plan) {
 			p.DeleteRevisions = append(p.DeleteRevisions, Ref{Name: r.Name, UID: r.UID})
 		}
 	}
+}
+
+// unusedLimit returns how many revisions are kept that no group has.
+func unusedLimit(o Observed, rev revision, groups []group) int {
+	limit := int(max(0, ptr.Deref(o.Set.Spec.RevisionHistoryLimit, 0)))
+	if rev.changed || !updateDone(o, groups) {
+		limit = max(limit, maxUnused)
+	}
+	if awaitsLeader(o, groups) {
+		limit = max(limit, maxAwaited)
+	}
+	return limit
 }
 
 // awaitsLeader returns whether a leader pod is missing that the leader StatefulSet creates now, or after the set was scaled up. Those below the partition are created
