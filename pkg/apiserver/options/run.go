@@ -68,8 +68,7 @@ func (o *Options) run(ctx context.Context) error {
 	}
 	told := events.Start(ctx, componentName, main.kube.EventsV1())
 	defer told.Close()
-	config.Recorder = told
-	config.Revisions = history.Reader{Client: main.kube.AppsV1()}
+	config.Recorder, config.Revisions = told, history.Reader{Client: main.kube.AppsV1()}
 	if err := o.meanwhile(); err != nil {
 		return err
 	}

@@ -32,10 +32,6 @@ func (f fixture) write(name, content string) string {
 
 func (f fixture) missing() string { return filepath.Join(f.t.TempDir(), "missing") }
 
-func (f fixture) unusedAddress() string {
-	return fmt.Sprintf("127.0.0.1:%d", framework.FreePort(f.t))
-}
-
 // authority makes an authority that signed nothing that is in use.
 func (f fixture) authority() *framework.Authority {
 	f.t.Helper()
