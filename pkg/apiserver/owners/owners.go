@@ -133,7 +133,7 @@ func (c *Checker) count(ctx context.Context, resource Served, known sets.Set[typ
 	begin := func() { found = &tally{resource: resource.Resource, lost: map[types.UID]int{}} }
 	err := EachPage(ctx, c.Metadata, resource.GroupVersionResource, begin, func(page []metav1.PartialObjectMetadata) {
 		for i := range page {
-			if owner := c.ownerOf(&page[i]); owner != "" && page[i].DeletionTimestamp == nil && !unread(&page[i], known) {
+			if owner := c.ownerOf(&page[i]); owner != "" && page[i].DeletionTimestamp == nil && !c.unread(&page[i], known) {
 				found.add(&page[i], owner, known)
 			}
 		}

@@ -128,7 +128,7 @@ func (b *budget) endOld() {
 
 // shed ends the watch of a user whose write has waited longest. The writer cannot return meanwhile, because finish needs the lock.
 func (b *budget) shed(u *waiting, reason string) {
-	w := u.writes.Front().Value.(*write)
+	w := u.oldest()
 	b.remove(w)
 	ended.WithLabelValues(reason).Inc()
 	w.end()
@@ -151,15 +151,24 @@ func (b *budget) remove(w *write) {
 
 // waits returns whether a write of a user takes longer than the grace.
 func (b *budget) waits(u *waiting) bool {
-	return b.clock.Since(u.writes.Front().Value.(*write).begin) >= grace
+	return b.clock.Since(u.oldest().begin) >= grace
 }
 
-// largest returns the user with most bytes of those that have a write to end, and spares one.
+// largest returns the user with most bytes of those that have a write to end, and spares one. Of equals it is the one who has waited longest.
 func (b *budget) largest(spared *waiting) (found *waiting) {
 	for _, u := range b.users {
-		if u != spared && b.waits(u) && (found == nil || u.bytes > found.bytes) {
+		if u != spared && b.waits(u) && (found == nil || u.exceeds(found)) {
 			found = u
 		}
 	}
 	return found
 }
+
+func (u *waiting) exceeds(other *waiting) bool {
+	if u.bytes != other.bytes {
+		return u.bytes > other.bytes
+	}
+	return u.oldest().begin.Before(other.oldest().begin)
+}
+
+func (u *waiting) oldest() *write { return u.writes.Front().Value.(*write) }

@@ -42,7 +42,7 @@ func server(_ context.Context, p *patient) finding {
 	if p.health == nil {
 		return p.silent()
 	}
-	if n := p.health.UnreadableCount; n > 0 && len(p.health.Unready) == 0 {
+	if n := p.health.UnreadableCount; len(p.health.Unreadable) > 0 && len(p.health.Unready) == 0 {
 		return unreadable(p, n)
 	}
 	if len(p.health.Unready) == 0 {
