@@ -94,6 +94,7 @@ func writeNew(path string, data []byte) error {
 
 func newRemove(streams genericiooptions.IOStreams) *cobra.Command {
 	var k keyed
+	dryRun := false
 	cmd := &cobra.Command{
 		Use:   "remove --key=KEY",
 		Short: "Remove an object that the server cannot read",
@@ -103,6 +104,7 @@ func newRemove(streams genericiooptions.IOStreams) *cobra.Command {
 		Args: noArguments,
 	}
 	k.addFlags(cmd.Flags())
+	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "Only say what would be removed.")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		source, found, unreadable, err := k.read(cmd.Context())
 		switch {
@@ -112,6 +114,10 @@ func newRemove(streams genericiooptions.IOStreams) *cobra.Command {
 			return fmt.Errorf("--encryption-provider-config: must be set, because %s is encrypted: give the file of the server", found.Key)
 		case unreadable == nil:
 			return fmt.Errorf("--key: %s can be read, so that it must be deleted through the API: use kubectl delete", found.Key)
+		}
+		if dryRun {
+			fmt.Fprintf(streams.Out, "Would remove %s, which cannot be read: %s\n", found.Key, quoted(unreadable))
+			return nil
 		}
 		removed, err := source.Remove(cmd.Context(), found)
 		if err == nil && !removed {
@@ -134,17 +140,30 @@ func quoted(err error) string {
 	return line[1 : len(line)-1]
 }
 
-// writeUnreadable is the section of "store status" about objects that this version cannot read.
-func writeUnreadable(ctx context.Context, out io.Writer, client *options.StoreClient, encryption string) error {
+// Unreadable are the objects in the store that this version cannot read.
+type Unreadable struct {
+	Count int `json:"count"`
+	// Objects are the first 20 of them.
+	Objects []UnreadableObject `json:"objects,omitempty"`
+}
+
+// UnreadableObject is an object that this version cannot read.
+type UnreadableObject struct {
+	Key   string `json:"key"`
+	Cause string `json:"cause"`
+}
+
+// findUnreadable reads all objects.
+func findUnreadable(ctx context.Context, client *options.StoreClient, encryption string) (*Unreadable, error) {
 	r, err := newReader(ctx, client.Prefix(), encryption)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	source, err := client.Source(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	count := 0
+	found := &Unreadable{}
 	for _, resource := range r.resources {
 		prefix := client.Prefix() + "/" + resource.Group + "/" + resource.Resource + "/"
 		err := source.EachKey(ctx, prefix, func(stored backup.Stored) error {
@@ -152,15 +171,23 @@ func writeUnreadable(ctx context.Context, out io.Writer, client *options.StoreCl
 			if unreadable == nil || errors.Is(unreadable, errEncrypted) {
 				return nil
 			}
-			if count++; count <= maxProblems {
-				fmt.Fprintf(out, "\nCannot be read: %s: %s", strconv.Quote(stored.Key), quoted(unreadable))
+			if found.Count++; found.Count <= maxProblems {
+				found.Objects = append(found.Objects, UnreadableObject{Key: stored.Key, Cause: quoted(unreadable)})
 			}
 			return nil
 		})
 		if err != nil {
-			return err
+			return nil, err
 		}
 	}
-	_, err = fmt.Fprintf(out, "\nObjects that cannot be read: %d. \"store export\" saves and \"store remove\" removes one.\n", count)
+	return found, nil
+}
+
+// write is the section of "store status" for humans.
+func (u *Unreadable) write(out io.Writer) error {
+	for _, o := range u.Objects {
+		fmt.Fprintf(out, "\nCannot be read: %s: %s", strconv.Quote(o.Key), o.Cause)
+	}
+	_, err := fmt.Fprintf(out, "\nObjects that cannot be read: %d. \"store export\" saves and \"store remove\" removes one.\n", u.Count)
 	return err
 }

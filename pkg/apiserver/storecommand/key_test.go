@@ -22,6 +22,10 @@ func TestUnreadableObjectIsExportedAndRemoved(t *testing.T) {
 	if r := m.run("status", "--data-dir="+data); !strings.Contains(r.out, `Cannot be read: "`+jobSets+`ns/bad": `) || !strings.Contains(r.out, "cannot be read: 1.") {
 		t.Errorf("status: %+v", r)
 	}
+	want := `{"count":1,"objects":[{"cause":"`
+	if r := m.run("status", "--data-dir="+data, "-o", "jsonpath={.unreadable}"); !strings.HasPrefix(r.out, want) || !strings.Contains(r.out, `"key":"`+jobSets+`ns/bad"`) {
+		t.Errorf("status as data: %+v", r)
+	}
 	if r := m.run("export", file, "--data-dir="+data, "--key="+jobSets+"ns/bad"); r.code != 0 {
 		t.Errorf("export: %+v", r)
 	}
@@ -39,6 +43,9 @@ func TestUnreadableObjectIsExportedAndRemoved(t *testing.T) {
 		if r := m.run("remove", "--data-dir="+data, "--key="+key); r.code != 1 || !strings.HasPrefix(r.message, want) {
 			t.Errorf("remove %q: %+v, want %q", key, r, want)
 		}
+	}
+	if r := m.run("remove", "--dry-run", "--data-dir="+data, "--key="+jobSets+"ns/bad"); r.code != 0 || !strings.HasPrefix(r.out, "Would remove "+jobSets+"ns/bad") {
+		t.Errorf("remove as a dry run: %+v", r)
 	}
 	if r := m.run("remove", "--data-dir="+data, "--key="+jobSets+"ns/bad"); r.code != 0 || !strings.HasPrefix(r.out, "Removed "+jobSets+"ns/bad") {
 		t.Errorf("remove: %+v", r)

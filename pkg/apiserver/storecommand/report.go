@@ -53,6 +53,8 @@ type Status struct {
 	Effective bool                `json:"effective,omitempty"`
 	// Restored describes the last store that was adopted because an administrator accepted it.
 	Restored *witness.Restored `json:"restored,omitempty"`
+	// Unreadable is set if the flags say where the store is.
+	Unreadable *Unreadable `json:"unreadable,omitempty"`
 }
 
 // DeepCopyObject implements runtime.Object. Nobody changes a report that is printed.

@@ -50,11 +50,13 @@ func newStatus(streams genericiooptions.IOStreams, connect connector) *cobra.Com
 		}
 		now := time.Now()
 		status := statusOf(record, now)
+		if client.Set() {
+			if status.Unreadable, err = findUnreadable(cmd.Context(), client, encryption); err != nil {
+				return err
+			}
+		}
 		if output.forHumans() {
 			err = status.write(streams.Out, now)
-			if err == nil && client.Set() {
-				err = writeUnreadable(cmd.Context(), streams.Out, client, encryption)
-			}
 		} else {
 			err = output.print(streams.Out, status)
 		}

@@ -58,6 +58,9 @@ func (s *Status) write(out io.Writer, now time.Time) error {
 	case s.State == NoWitness:
 		_, err = fmt.Fprint(out, "\n"+noWitness)
 	}
+	if err == nil && s.Unreadable != nil {
+		err = s.Unreadable.write(out)
+	}
 	return err
 }
 

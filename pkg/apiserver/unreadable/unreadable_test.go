@@ -168,6 +168,31 @@ func TestRepairIsNoticed(t *testing.T) {
 	e.eventually("the key is back", repaired)
 }
 
+// TestEachObjectIsLookedAt: every object is read within few looks, however many there are.
+func TestEachObjectIsLookedAt(t *testing.T) {
+	for _, count := range []int{0, 1, maxLooks, maxLooks + 1, 3*maxLooks + 7} {
+		var known []Object
+		for i := range count {
+			known = append(known, Object{Key: fmt.Sprintf("/%04d", i)})
+		}
+		seen, behind := map[string]int{}, ""
+		for range 2 * (count/maxLooks + 1) {
+			var looked []Object
+			if looked, behind = nextLook(known, behind); len(looked) > maxLooks {
+				t.Errorf("%d objects in one look", len(looked))
+			}
+			for _, o := range looked {
+				seen[o.Key]++
+			}
+		}
+		for _, o := range known {
+			if seen[o.Key] != 2 {
+				t.Errorf("of %d objects, %s is read %d times in two rounds", count, o.Key, seen[o.Key])
+			}
+		}
+	}
+}
+
 // switched is a transformer whose key may be gone.
 type switched struct {
 	value.Transformer

@@ -4,7 +4,9 @@
 package unreadable
 
 import (
+	"cmp"
 	"context"
+	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -18,7 +20,7 @@ import (
 )
 
 const (
-	// lookTimeout bounds a look at the objects that could not be read, and maxLooks is how many it reads.
+	// lookTimeout bounds a look at the objects that could not be read, and maxLooks is how many it reads. The next look goes on with those behind.
 	lookTimeout = 10 * time.Second
 	maxLooks    = 20
 	// waiting is how many events wait for the watch cache.
@@ -56,6 +58,7 @@ func (w *watching) run() {
 	look := time.NewTicker(w.store.of.objects.lookInterval)
 	defer look.Stop()
 	mended := make(chan struct{}, 1)
+	behind := ""
 	for {
 		select {
 		case event, ok := <-w.next.ResultChan():
@@ -67,7 +70,9 @@ func (w *watching) run() {
 				return
 			}
 		case <-look.C:
-			go w.look(mended)
+			var looked []Object
+			looked, behind = nextLook(w.store.of.objects.of(w.store.of.GroupResource), behind)
+			go w.look(looked, mended)
 		case <-mended:
 			klog.Background().Info("Objects can be read again; their resource is listed again", "resource", w.store.of.GroupResource)
 			w.send(again("objects that could not be read can be read again"))
@@ -117,13 +122,23 @@ func (w *watching) see(event watch.Event) (out watch.Event, last bool) {
 	return event, false
 }
 
+// nextLook returns those of some objects, sorted by key, that a look reads, and the key behind which the next one goes on.
+func nextLook(known []Object, behind string) (looked []Object, last string) {
+	from, _ := slices.BinarySearchFunc(known, behind, func(o Object, key string) int {
+		return cmp.Or(cmp.Compare(o.Key, key), -1)
+	})
+	looked = known[from:min(len(known), from+maxLooks)]
+	if len(looked) < maxLooks {
+		return looked, "" // the next look begins again
+	}
+	return looked, looked[len(looked)-1].Key
+}
+
 // look reads objects that could not be read.
-func (w *watching) look(mended chan<- struct{}) {
+func (w *watching) look(known []Object, mended chan<- struct{}) {
 	ctx, cancel := context.WithTimeout(w.ctx, lookTimeout)
 	defer cancel()
-	of := w.store.of
-	known := of.objects.of(of.GroupResource)
-	for _, o := range known[:min(len(known), maxLooks)] {
+	for _, o := range known {
 		if w.readable(ctx, o) {
 			select {
 			case mended <- struct{}{}:
