@@ -144,12 +144,6 @@ func createOrphans(t *testing.T, count int) {
 			t.Fatal(err)
 		}
 	}
-	t.Cleanup(func() {
-		ctx := context.WithoutCancel(t.Context())
-		if err := plane.Kube.BatchV1().Jobs(namespace.Name).DeleteCollection(ctx, metav1.DeleteOptions{PropagationPolicy: ptr.To(metav1.DeletePropagationBackground)}, metav1.ListOptions{}); err != nil {
-			t.Error(err)
-		}
-	})
 }
 
 // checkEvent wants a warning about the record.

@@ -13,7 +13,11 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/metadata"
+	"k8s.io/utils/ptr"
 
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/owners"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/witness"
 	"github.com/jobset-apiserver/jobset-apiserver/test/framework"
 )
@@ -21,10 +25,12 @@ import (
 // withWitness makes a server look at its store, as it does unless a test says otherwise.
 func withWitness(flags ...string) []string { return append(flags, "--store-witness=true") }
 
-// newInstallation forgets the store of earlier tests. Tests with a witness do not run at the same time.
+// newInstallation forgets the store of earlier tests and what they left of its children, beside which no server starts for the first time. Tests
+// with a witness do not run at the same time.
 func newInstallation(t *testing.T) {
 	t.Helper()
 	forget := func() {
+		deleteOwned(t)
 		for _, name := range []string{witness.Name, witness.LostOwnersName} {
 			err := plane.Kube.CoreV1().ConfigMaps(witness.Namespace).Delete(context.WithoutCancel(t.Context()), name, metav1.DeleteOptions{})
 			if err != nil && !apierrors.IsNotFound(err) {
@@ -34,6 +40,40 @@ func newInstallation(t *testing.T) {
 	}
 	forget()
 	t.Cleanup(forget)
+}
+
+// deleteOwned deletes everything that can have an owner of ours and has one. No garbage collector runs here.
+func deleteOwned(t *testing.T) {
+	t.Helper()
+	ctx := context.WithoutCancel(t.Context())
+	client, err := metadata.NewForConfig(plane.Config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	served, err := owners.ServedBy(ctx, plane.Kube.Discovery())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, resource := range served {
+		list, err := client.Resource(resource.GroupVersionResource).List(ctx, metav1.ListOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, child := range list.Items {
+			if len(child.OwnerReferences) == 0 {
+				continue
+			}
+			children := client.Resource(resource.GroupVersionResource).Namespace(child.Namespace)
+			// A claim has a finalizer that nobody takes away here.
+			_, err := children.Patch(ctx, child.Name, types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{})
+			if err == nil {
+				err = children.Delete(ctx, child.Name, metav1.DeleteOptions{PropagationPolicy: ptr.To(metav1.DeletePropagationBackground)})
+			}
+			if err != nil && !apierrors.IsNotFound(err) {
+				t.Errorf("deleting what an earlier test has left: %v", err)
+			}
+		}
+	}
 }
 
 // record reads the half of the witness in the main cluster; it is nil if there is none.
