@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -59,11 +58,11 @@ func (g *Guard) raiseRecord(ctx context.Context, cm *corev1.ConfigMap, record *w
 		g.mu.Lock()
 		record = &witness.Record{UUID: g.known.uuid, Floor: floor}
 		g.mu.Unlock()
-	case record.Floor >= floor && !abandoned(record.Refusal):
+	case record.Floor >= floor && !g.abandoned(record.Refusal):
 		return nil
 	}
 	record.Floor = max(record.Floor, floor)
-	if abandoned(record.Refusal) {
+	if g.abandoned(record.Refusal) {
 		record.Refusal, record.Accepted = nil, nil
 	}
 	// Who was faster has raised it as well, or does so next time.
@@ -71,13 +70,6 @@ func (g *Guard) raiseRecord(ctx context.Context, cm *corev1.ConfigMap, record *w
 		return err
 	}
 	return nil
-}
-
-// abandonedAfter is how old a refusal is that no server confirms any more.
-const abandonedAfter = 3 * confirmInterval
-
-func abandoned(refusal *witness.Refusal) bool {
-	return refusal != nil && time.Since(refusal.Time.Time) > abandonedAfter
 }
 
 // mark notes in the store that it is an older copy of what this server has seen. The floor may be too old to show that: the key may be the

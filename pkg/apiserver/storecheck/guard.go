@@ -15,6 +15,7 @@ import (
 	"k8s.io/apiserver/pkg/storage/storagebackend"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/owners"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/events"
@@ -44,6 +45,7 @@ type Guard struct {
 	store  *store
 	server string
 	newID  func() string
+	clock  clock.PassiveClock
 
 	// serving is closed when the server may answer, and left ends when it may not answer any more, although it did.
 	serving chan struct{}
@@ -60,8 +62,9 @@ type Guard struct {
 	stores []func() error
 
 	// Those below belong to the goroutine that runs.
-	refusal   *refusal
-	lastError string
+	refusal      *refusal
+	confirmation confirmation
+	lastError    string
 }
 
 // known is what the server has seen of the store that it serves.
@@ -86,7 +89,7 @@ func New(config Config) (*Guard, error) {
 		server = "unknown"
 	}
 	g := &Guard{
-		Config: config, store: half, server: server, newID: func() string { return string(uuid.NewUUID()) }, serving: make(chan struct{}),
+		Config: config, store: half, server: server, newID: func() string { return string(uuid.NewUUID()) }, clock: clock.RealClock{}, serving: make(chan struct{}),
 		reason: witness.ReasonNotChecked,
 	}
 	g.left, g.leave = context.WithCancel(context.Background())

@@ -62,12 +62,14 @@ func (g *Guard) look(ctx context.Context) (*sight, error) {
 func (g *Guard) readRecord(ctx context.Context) (*corev1.ConfigMap, *witness.Record, error) {
 	cm, err := g.Main.CoreV1().ConfigMaps(witness.Namespace).Get(ctx, witness.Name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
+		g.observe(nil)
 		return nil, nil, nil
 	}
 	if err != nil {
 		return nil, nil, fmt.Errorf("reading ConfigMap %s/%s of the main cluster: %w", witness.Namespace, witness.Name, err)
 	}
 	record, err := witness.Read(cm)
+	g.observe(record)
 	return cm, record, err
 }
 

@@ -22,8 +22,6 @@ import (
 const (
 	// maxNote is the longest note of an event, in bytes.
 	maxNote = 1024
-	// confirmInterval is how often a refusal is confirmed in the record.
-	confirmInterval = time.Minute
 	// ownersInterval is how often the objects are counted whose owners keep the server from serving.
 	ownersInterval = 10 * time.Second
 	// ownersTimeout bounds the search for objects at stake.
@@ -173,10 +171,10 @@ func (g *Guard) publish(ctx context.Context, s *sight, now bool) error {
 	if record == nil {
 		record = &witness.Record{}
 	}
-	if g.ofAnother(record.Refusal) || !now && same(record.Refusal, r) && time.Since(record.Refusal.Time.Time) < confirmInterval {
+	if g.ofAnother(record.Refusal) || !now && same(record.Refusal, r) && g.unconfirmed(record.Refusal) < confirmInterval {
 		return nil
 	}
-	r.Time = metav1.Now()
+	r.Time = metav1.NewTime(g.clock.Now())
 	record.Refusal = r
 	if record.Accepted != nil && !record.Accepts(r) {
 		record.Accepted = nil
@@ -196,7 +194,7 @@ func (g *Guard) publish(ctx context.Context, s *sight, now bool) error {
 
 // ofAnother returns whether a refusal is that of a server with another store, which still confirms it.
 func (g *Guard) ofAnother(refusal *witness.Refusal) bool {
-	return refusal != nil && refusal.NewUUID != g.refusal.NewUUID && refusal.Server != g.server && !abandoned(refusal)
+	return refusal != nil && refusal.NewUUID != g.refusal.NewUUID && refusal.Server != g.server && !g.abandoned(refusal)
 }
 
 func same(stored, r *witness.Refusal) bool {
@@ -210,7 +208,7 @@ func (g *Guard) endRefusal(ctx context.Context, s *sight) error {
 	if old == nil {
 		return nil
 	}
-	if old.Server != g.server && !abandoned(old) {
+	if old.Server != g.server && !g.abandoned(old) {
 		proposed, err := g.store.proposal(ctx)
 		if err != nil || proposed != old.NewUUID {
 			return err

@@ -11,6 +11,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	testclock "k8s.io/utils/clock/testing"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	clienttesting "k8s.io/client-go/testing"
@@ -128,12 +129,57 @@ func TestSecondStoreIsNeverServed(t *testing.T) {
 	if err := turns(t, third); err != nil || third.Serving() || main.record(t).Refusal.NewUUID != refusal.NewUUID {
 		t.Errorf("the third server: %v, serving %t, record %+v", err, third.Serving(), main.record(t))
 	}
-	main.change(t, func(r *witness.Record) *witness.Record {
-		r.Refusal.Time = metav1.NewTime(time.Now().Add(-2 * abandonedAfter))
-		return r
-	})
+	// Whatever the clocks say: a server ends what it has itself seen without a confirmation for long enough.
+	own := testclock.NewFakePassiveClock(time.Now())
+	g.clock = own
+	for _, skew := range []time.Duration{-24 * time.Hour, -2 * abandonedAfter, 0, 2 * abandonedAfter, 24 * time.Hour} {
+		main.change(t, func(r *witness.Record) *witness.Record {
+			r.Refusal.Time = metav1.NewTime(own.Now().Add(skew))
+			return r
+		})
+		for range 2 {
+			if err := g.raise(t.Context()); err != nil || main.record(t).Refusal == nil {
+				t.Fatalf("the record is %+v (%v) after a confirmation %s from now", main.record(t), err, skew)
+			}
+			own.SetTime(own.Now().Add(abandonedAfter))
+		}
+	}
 	if err := g.raise(t.Context()); err != nil || main.record(t).Refusal != nil {
 		t.Errorf("a refusal that nobody confirms stays: %v", err)
+	}
+}
+
+// TestAbandonedRefusalIsReplaced: a server that refuses its store waits for one that stopped confirming, by its own clock.
+func TestAbandonedRefusalIsReplaced(t *testing.T) {
+	main := newMain()
+	main.started(t, newMember(t))
+	first := main.guard(t, newMember(t))
+	first.server = "first"
+	old := main.refused(t, first, witness.ReasonEmptyStore)
+	second := main.guard(t, newMember(t))
+	own := testclock.NewFakePassiveClock(time.Now().Add(-time.Hour))
+	second.server, second.clock = "second", own
+	for _, step := range []struct {
+		after time.Duration
+		want  string
+	}{{0, "first"}, {abandonedAfter, "first"}, {time.Second, "second"}} {
+		own.SetTime(own.Now().Add(step.after))
+		if err := turns(t, second); err != nil || main.record(t).Refusal.Server != step.want {
+			t.Fatalf("after %s more the refusal is that of %q (%v), want %q", step.after, main.record(t).Refusal.Server, err, step.want)
+		}
+	}
+	if main.record(t).Refusal.NewUUID == old.NewUUID {
+		t.Error("both stores have the same UUID")
+	}
+	confirmed := main.record(t).Refusal.Time
+	for _, after := range []time.Duration{time.Second, confirmInterval} {
+		own.SetTime(own.Now().Add(after))
+		if err := turns(t, second); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if again := main.record(t).Refusal.Time; again.Equal(&confirmed) {
+		t.Error("the refusal is not confirmed again")
 	}
 }
 
