@@ -56,10 +56,19 @@ What was found, what is at stake, and what to do.
 `},
 		"the first store is refused, by a server that has stopped": {&witness.Record{Refusal: many}, 2, `State:        Refused, a server refuses the store and answers no request
 Store:        none was ever served
-Refused by:   jobset-apiserver-0, which confirmed it 10m ago for the last time: it may have stopped
+Refused by:   jobset-apiserver-0, which confirmed it 10m ago for the last time: it may have stopped, unless its clock differs from the one here
 Reason:       EmptyStore
 Found:        UUID 22222222-2222-4222-8222-222222222222 at revision 7
 At stake:     24 StatefulSets (ns/s and 23 more), 200 Jobs (ns/a, ns/b, ns/c, ns/d, ns/e and 195 more) and 3 PersistentVolumeClaims
+
+What was found, what is at stake, and what to do.
+`},
+		"the clock of the server is ahead": {&witness.Record{Refusal: refusal(-time.Hour)}, 2, `State:        Refused, a server refuses the store and answers no request
+Store:        none was ever served
+Refused by:   jobset-apiserver-0, which confirmed it at 2023-11-14T23:13:20Z by its clock, which is ahead of the one here
+Reason:       EmptyStore
+Found:        UUID 22222222-2222-4222-8222-222222222222 at revision 7
+At stake:     2 Jobs (ns/a, ns/b)
 
 What was found, what is at stake, and what to do.
 `},

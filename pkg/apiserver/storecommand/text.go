@@ -65,12 +65,15 @@ func (s *Status) write(out io.Writer, now time.Time) error {
 }
 
 func (s *Status) writeRefusal(line func(name, format string, args ...any), now time.Time) {
-	ago := duration.HumanDuration(max(now.Sub(s.Refusal.Time.Time), 0))
-	if s.Confirmed {
-		line("Refused by", "%s, which confirmed it %s ago", s.Refusal.Server, ago)
-	} else {
-		line("Refused by", "%s, which confirmed it %s ago for the last time: it may have stopped", s.Refusal.Server, ago)
+	age := now.Sub(s.Refusal.Time.Time)
+	confirmed := fmt.Sprintf("%s, which confirmed it %s ago", s.Refusal.Server, duration.HumanDuration(age))
+	if age < 0 {
+		confirmed = s.Refusal.Server + ", which confirmed it at " + s.Refusal.Time.UTC().Format(time.RFC3339) + " by its clock, which is ahead of the one here"
 	}
+	if !s.Confirmed {
+		confirmed += " for the last time: it may have stopped, unless its clock differs from the one here"
+	}
+	line("Refused by", "%s", confirmed)
 	line("Reason", "%s", s.Refusal.Reason)
 	line("Found", "UUID %s at revision %d", s.Refusal.NewUUID, s.Refusal.Revision)
 	line("At stake", "%s", s.Refusal.Stakes())

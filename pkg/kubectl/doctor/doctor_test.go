@@ -80,7 +80,7 @@ func TestChecks(t *testing.T) {
 		},
 		"the refusal is old": {
 			cluster{services: down, objects: record(t, witness.Record{Refusal: refusal(14 * time.Minute)})}, "store", Fail,
-			"jobset-apiserver refuses to serve its store (EmptyStore, last confirmed by host-1 14m ago; it may be over, or that server does not run): The store is empty. Do this.",
+			"jobset-apiserver refuses to serve its store (EmptyStore, last confirmed by host-1 14m ago; it may be over, that server may not run, or its clock may be wrong): The store is empty. Do this.",
 		},
 		"another server serves": {
 			cluster{services: up, objects: record(t, witness.Record{Refusal: refusal(20 * time.Second)})}, "store", Warn,

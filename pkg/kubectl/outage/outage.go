@@ -83,7 +83,7 @@ func Refused(r *witness.Refusal, now time.Time) string {
 func Confirmed(r *witness.Refusal, now time.Time) string {
 	server := cli.Clean(r.Server)
 	if Stale(r, now) {
-		return fmt.Sprintf("last confirmed by %s %s; it may be over, or that server does not run", server, cli.Ago(now, r.Time.Time))
+		return fmt.Sprintf("last confirmed by %s %s; it may be over, that server may not run, or its clock may be wrong", server, cli.Ago(now, r.Time.Time))
 	}
 	return fmt.Sprintf("confirmed by %s %s", server, cli.Ago(now, r.Time.Time))
 }

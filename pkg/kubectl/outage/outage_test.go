@@ -140,7 +140,7 @@ func TestConfirmed(t *testing.T) {
 	now := time.Now()
 	for age, want := range map[time.Duration]string{
 		2 * time.Minute:  "confirmed by host-1 2m ago",
-		14 * time.Minute: "last confirmed by host-1 14m ago; it may be over, or that server does not run",
+		14 * time.Minute: "last confirmed by host-1 14m ago; it may be over, that server may not run, or its clock may be wrong",
 	} {
 		r := &witness.Refusal{Server: "host-1\n", Time: metav1.NewTime(now.Add(-age))}
 		if got := outage.Confirmed(r, now); got != want {
