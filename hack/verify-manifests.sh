@@ -126,7 +126,6 @@ jobset-apiserver get configmaps/jobset-apiserver-store kube-system
 jobset-apiserver update configmaps/jobset-apiserver-store kube-system
 jobset-apiserver get configmaps/jobset-apiserver-lost-owners kube-system
 jobset-apiserver update configmaps/jobset-apiserver-lost-owners kube-system
-jobset-apiserver create configmaps kube-system
 jobset-apiserver list jobs.batch
 jobset-apiserver list statefulsets.apps
 jobset-apiserver list services
@@ -263,6 +262,7 @@ jobset-apiserver update mutatingwebhookconfigurations.admissionregistration.k8s.
 jobset-apiserver get configmaps kube-system
 jobset-apiserver update configmaps kube-system
 jobset-apiserver delete configmaps/jobset-apiserver-store kube-system
+jobset-apiserver create configmaps kube-system
 jobset-apiserver create configmaps jobset-system
 jobset-apiserver watch jobs.batch
 jobset-apiserver update jobs.batch

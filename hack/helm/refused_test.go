@@ -6,10 +6,12 @@ package main
 import (
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 
 	"k8s.io/client-go/rest"
+	"sigs.k8s.io/yaml"
 )
 
 // refused are values that the chart refuses, and what the message must contain: the value, and what it must be.
@@ -58,15 +60,39 @@ func TestRefused(t *testing.T) {
 
 // TestRefusedOverInstallation checks values that contradict what the cluster has.
 func TestRefusedOverInstallation(t *testing.T) {
+	cluster := answering(t, map[string]string{
+		"/api/v1/namespaces/jobset-system/configmaps/jobset-apiserver-storage": `{"apiVersion":"v1","kind":"ConfigMap","data":{"storage":"embedded"}}`,
+		"/apis/apps/v1/namespaces/jobset-system/statefulsets/jobset-apiserver": `{"apiVersion":"apps/v1","kind":"StatefulSet","spec":{"volumeClaimTemplates":[` +
+			`{"metadata":{"name":"data"},"spec":{"resources":{"requests":{"storage":"10Gi"}}}}]}}`,
+	})
+	for values, message := range map[string]string{
+		"{}":                      "",
+		"store: {type: external}": "store.type: is external, but this cluster's installation stores in embedded, and the sets are there: set store.type=embedded",
+		"store: {embedded: {size: 20Gi}}": "store.embedded.size: is 20Gi, but the StatefulSet has 10Gi, which cannot be changed: resize the claim data-jobset-apiserver-0, " +
+			"run kubectl -n jobset-system delete statefulset jobset-apiserver --cascade=orphan, and upgrade again",
+	} {
+		_, err := release{values: values, cluster: cluster}.texts(t)
+		switch {
+		case message == "" && err != nil:
+			t.Errorf("%s: %v", values, err)
+		case message != "" && (err == nil || !strings.Contains(err.Error(), message)):
+			t.Errorf("%s: the message must contain %q, is %v", values, message, err)
+		}
+	}
+}
+
+// answering returns a cluster that has nothing but some objects, by their paths.
+func answering(t *testing.T, objects map[string]string) *rest.Config {
+	t.Helper()
 	cluster := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		body, found := map[string]string{
 			"/api/v1":       `{"kind":"APIResourceList","groupVersion":"v1","resources":[{"name":"configmaps","namespaced":true,"kind":"ConfigMap","verbs":["get"]}]}`,
 			"/apis/apps/v1": `{"kind":"APIResourceList","groupVersion":"apps/v1","resources":[{"name":"statefulsets","namespaced":true,"kind":"StatefulSet","verbs":["get"]}]}`,
-			"/api/v1/namespaces/jobset-system/configmaps/jobset-apiserver-storage": `{"apiVersion":"v1","kind":"ConfigMap","data":{"storage":"embedded"}}`,
-			"/apis/apps/v1/namespaces/jobset-system/statefulsets/jobset-apiserver": `{"apiVersion":"apps/v1","kind":"StatefulSet","spec":{"volumeClaimTemplates":[` +
-				`{"metadata":{"name":"data"},"spec":{"resources":{"requests":{"storage":"10Gi"}}}}]}}`,
 		}[r.URL.Path]
+		if !found {
+			body, found = objects[r.URL.Path]
+		}
 		if !found {
 			w.WriteHeader(http.StatusNotFound)
 			body = `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"NotFound","code":404}`
@@ -75,19 +101,47 @@ func TestRefusedOverInstallation(t *testing.T) {
 			t.Error(err)
 		}
 	}))
-	defer cluster.Close()
-	for values, message := range map[string]string{
-		"{}":                      "",
-		"store: {type: external}": "store.type: is external, but this cluster's installation stores in embedded, and the sets are there: set store.type=embedded",
-		"store: {embedded: {size: 20Gi}}": "store.embedded.size: is 20Gi, but the StatefulSet has 10Gi, which cannot be changed: resize the claim data-jobset-apiserver-0, " +
-			"run kubectl -n jobset-system delete statefulset jobset-apiserver --cascade=orphan, and upgrade again",
+	t.Cleanup(cluster.Close)
+	return &rest.Config{Host: cluster.URL}
+}
+
+// TestRecordsOfTheStore checks that the chart has the ConfigMaps of the server without content, and leaves alone those that others have created.
+func TestRecordsOfTheStore(t *testing.T) {
+	const path = "/api/v1/namespaces/kube-system/configmaps/"
+	foreign := `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"x"},"data":{"uuid":"a"}}`
+	ours := `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"x","annotations":{"meta.helm.sh/release-name":"jobset"}},"data":{"uuid":"a"}}`
+	for name, tc := range map[string]struct {
+		objects map[string]string
+		want    []string
+	}{
+		"none exists":                     {nil, []string{"jobset-apiserver-store", "jobset-apiserver-lost-owners"}},
+		"a server has created one":        {map[string]string{path + "jobset-apiserver-store": foreign}, []string{"jobset-apiserver-lost-owners"}},
+		"they are those of this release":  {map[string]string{path + "jobset-apiserver-store": ours, path + "jobset-apiserver-lost-owners": ours}, []string{"jobset-apiserver-store", "jobset-apiserver-lost-owners"}},
+		"they are those of other sources": {map[string]string{path + "jobset-apiserver-store": foreign, path + "jobset-apiserver-lost-owners": foreign}, nil},
 	} {
-		_, err := release{values: values, cluster: &rest.Config{Host: cluster.URL}}.texts(t)
-		switch {
-		case message == "" && err != nil:
-			t.Errorf("%s: %v", values, err)
-		case message != "" && (err == nil || !strings.Contains(err.Error(), message)):
-			t.Errorf("%s: the message must contain %q, is %v", values, message, err)
+		texts, err := release{values: "{}", cluster: answering(t, tc.objects)}.texts(t)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, document := range strings.Split(texts["jobset-apiserver/templates/witness.yaml"], "\n---\n") {
+			var cm struct {
+				Metadata   struct{ Name string }
+				Data       map[string]string
+				BinaryData map[string]string
+			}
+			if err := yaml.Unmarshal([]byte(document), &cm); err != nil {
+				t.Fatal(err)
+			}
+			if cm.Data != nil || cm.BinaryData != nil {
+				t.Errorf("%s: %s has content: an upgrade would replace that of the server", name, cm.Metadata.Name)
+			}
+			if cm.Metadata.Name != "" {
+				got = append(got, cm.Metadata.Name)
+			}
+		}
+		if !slices.Equal(got, tc.want) {
+			t.Errorf("%s: the chart has %q, want %q", name, got, tc.want)
 		}
 	}
 }

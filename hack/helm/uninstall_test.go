@@ -47,7 +47,7 @@ func TestUninstallOrder(t *testing.T) {
 		t.Errorf("Helm must first delete %v, deletes %v", first, order)
 	}
 	slices.Sort(kept)
-	want := []string{"ConfigMap/jobset-apiserver-storage", "Namespace/jobset-system", "PersistentVolumeClaim/jobset-apiserver-backups"}
+	want := []string{"ConfigMap/jobset-apiserver-lost-owners", "ConfigMap/jobset-apiserver-storage", "ConfigMap/jobset-apiserver-store", "Namespace/jobset-system", "PersistentVolumeClaim/jobset-apiserver-backups"}
 	if !slices.Equal(kept, want) {
 		t.Errorf("Helm must keep %v, keeps %v", want, kept)
 	}

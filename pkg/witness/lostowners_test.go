@@ -79,7 +79,7 @@ func TestMalformedLostOwners(t *testing.T) {
 		return &corev1.ConfigMap{Data: data}
 	}
 	for want, cm := range map[string]*corev1.ConfigMap{
-		"data[newUUID] of ConfigMap kube-system/jobset-apiserver-lost-owners: must not be empty": {},
+		"data[newUUID] of ConfigMap kube-system/jobset-apiserver-lost-owners: must not be empty": with("newUUID", ""),
 		"data[revision]": with("revision", "x"),
 		"data[more]":     with("more", "x"),
 		"data[owners] of ConfigMap kube-system/jobset-apiserver-lost-owners: must have 16 bytes for each owner, not 17 in all": {
@@ -88,6 +88,11 @@ func TestMalformedLostOwners(t *testing.T) {
 	} {
 		if _, err := witness.ReadLostOwners(cm); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%v, want %s", err, want)
+		}
+	}
+	for _, data := range []map[string]string{nil, {"other": "x"}} {
+		if list, err := witness.ReadLostOwners(&corev1.ConfigMap{Data: data}); list != nil || err != nil {
+			t.Errorf("data %v, which is none of ours: %+v, %v", data, list, err)
 		}
 	}
 }

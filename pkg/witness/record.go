@@ -6,6 +6,7 @@ package witness
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
@@ -92,8 +93,12 @@ func (r *Record) Accepts(refusal *Refusal) bool {
 	return a != nil && a.NewUUID == refusal.NewUUID && a.Revision == refusal.Revision
 }
 
-// Read returns the record in a ConfigMap. It returns an error that names the entry if one is malformed.
+// Read returns the record in a ConfigMap. It returns an error that names the entry if one is malformed, and nothing for a ConfigMap without any entry
+// of ours, as the manifests have it: that is the same as no ConfigMap.
 func Read(cm *corev1.ConfigMap) (*Record, error) {
+	if !hasAny(cm.Data, dataUUID, dataFloor, dataRefusal, dataAccepted, dataRestored) {
+		return nil, nil
+	}
 	r := &Record{UUID: cm.Data[dataUUID]}
 	if _, refused := cm.Data[dataRefusal]; r.UUID == "" && !refused {
 		return nil, malformed(dataUUID, fmt.Errorf("must not be empty"))
@@ -110,6 +115,10 @@ func Read(cm *corev1.ConfigMap) (*Record, error) {
 		}
 	}
 	return r, nil
+}
+
+func hasAny[V any](entries map[string]V, names ...string) bool {
+	return slices.ContainsFunc(names, func(name string) bool { _, found := entries[name]; return found })
 }
 
 func malformed(name string, err error) error {

@@ -88,6 +88,11 @@ func TestRecordsAreReadAsWritten(t *testing.T) {
 			t.Errorf("%v: %v, want %s", data, err, want)
 		}
 	}
+	for _, data := range []map[string]string{nil, {"other": "x"}} {
+		if record, err := witness.Read(&corev1.ConfigMap{Data: data}); record != nil || err != nil {
+			t.Errorf("data %v, which is none of ours: %+v, %v", data, record, err)
+		}
+	}
 }
 
 func TestAcceptancesNameWhatWasFound(t *testing.T) {

@@ -153,11 +153,11 @@ func newStage(t *testing.T, c *cluster) *stage {
 	return s
 }
 
-// forget deletes the record, so that the next store is taken for the first.
+// forget empties the record, so that the next store is taken for the first.
 func (c *cluster) forget(t *testing.T) {
 	t.Helper()
 	c.stop(t)
-	if err := c.Kube.CoreV1().ConfigMaps(witness.Namespace).Delete(t.Context(), witness.Name, metav1.DeleteOptions{}); err != nil {
+	if err := framework.ForgetStore(t.Context(), c.Kube); err != nil {
 		t.Fatal(err)
 	}
 }

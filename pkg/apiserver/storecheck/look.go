@@ -96,6 +96,10 @@ func (g *Guard) writeRecord(ctx context.Context, cm *corev1.ConfigMap, record *w
 	if apierrors.IsAlreadyExists(err) || apierrors.IsConflict(err) || (!create && apierrors.IsNotFound(err)) {
 		return errAgain
 	}
+	if create && apierrors.IsForbidden(err) {
+		return fmt.Errorf("ConfigMap %[1]s/%[2]s of the main cluster does not exist, and the server may not create it; apply the manifests of the server, or run"+
+			" kubectl -n %[1]s create configmap %[2]s: %[3]w", witness.Namespace, witness.Name, err)
+	}
 	if err != nil {
 		return fmt.Errorf("writing ConfigMap %s/%s of the main cluster: %w", witness.Namespace, witness.Name, err)
 	}
@@ -169,7 +173,13 @@ func (g *Guard) claim(ctx context.Context, s *sight) error {
 	} else {
 		key = &s.key.Key
 	}
-	if err := g.writeRecord(ctx, s.cm, &witness.Record{UUID: key.UUID, Floor: revision}); err != nil {
+	err = g.writeRecord(ctx, s.cm, &witness.Record{UUID: key.UUID, Floor: revision})
+	if s.key != nil && s.cm == nil && apierrors.IsForbidden(err) {
+		// Somebody deleted the ConfigMap. The key says that the store is that of this cluster, so this must not end the service.
+		klog.FromContext(ctx).Error(err, "Cannot write the record of the store; an older copy of the store would not be noticed at the next start")
+		return g.serve(ctx, s)
+	}
+	if err != nil {
 		return err
 	}
 	klog.FromContext(ctx).Info("This store is now the one of this cluster", "uuid", key.UUID, "owned", found.Owned())

@@ -204,10 +204,10 @@ func same(stored, r *witness.Refusal) bool {
 
 // endRefusal takes a refusal of this store out of the record, and one of a server before this one. That of a server with another store stays.
 func (g *Guard) endRefusal(ctx context.Context, s *sight) error {
-	old := s.record.Refusal
-	if old == nil {
+	if s.record == nil || s.record.Refusal == nil {
 		return nil
 	}
+	old := s.record.Refusal
 	if old.Server != g.server && !g.abandoned(old) {
 		proposed, err := g.store.proposal(ctx)
 		if err != nil || proposed != old.NewUUID {

@@ -11,10 +11,10 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	testclock "k8s.io/utils/clock/testing"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	clienttesting "k8s.io/client-go/testing"
+	testclock "k8s.io/utils/clock/testing"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/owners"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/witness"

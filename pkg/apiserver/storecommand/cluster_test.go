@@ -43,7 +43,7 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 			"the main cluster does not accept the credentials: Unauthorized: use another kubeconfig (--kubeconfig, --context)"},
 		"a malformed record": {newCluster(t).store(broken),
 			`data[floor] of ConfigMap kube-system/jobset-apiserver-store: strconv.ParseInt: parsing "x": invalid syntax: ` +
-				"restore the entry, or delete the ConfigMap if the server still serves the right store"},
+				"restore the entry, or remove all entries of the ConfigMap if the server still serves the right store"},
 	} {
 		for _, args := range [][]string{{"status"}, {"accept", "--uuid=a", "--revision=1"}, {"release-orphans"}} {
 			if got := tc.cluster.run(args...); got.message != tc.want || got.code != 1 || got.out != "" {
@@ -51,8 +51,8 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 			}
 		}
 	}
-	lists := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: witness.Namespace, Name: witness.LostOwnersName}}
-	const want = "data[newUUID] of ConfigMap kube-system/jobset-apiserver-lost-owners: must not be empty: delete the ConfigMap; the server that refuses the store writes it again"
+	lists := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: witness.Namespace, Name: witness.LostOwnersName}, Data: map[string]string{"revision": "1"}}
+	const want = "data[newUUID] of ConfigMap kube-system/jobset-apiserver-lost-owners: must not be empty: remove all entries of the ConfigMap; the server that refuses the store writes them again"
 	if got := newCluster(t).with(refusedStore).store(lists).run("release-orphans"); got.message != want {
 		t.Errorf("a malformed list: %+v", got)
 	}

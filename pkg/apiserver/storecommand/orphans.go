@@ -30,15 +30,17 @@ type lostOwners struct {
 // getLostOwners reads the list that belongs to the record. A list of an earlier refusal is an error.
 func (c *clients) getLostOwners(ctx context.Context, record *witness.Record) (*lostOwners, error) {
 	cm, err := c.kube.CoreV1().ConfigMaps(witness.Namespace).Get(ctx, witness.LostOwnersName, metav1.GetOptions{})
-	switch {
-	case apierrors.IsNotFound(err):
-		return nil, fmt.Errorf("no owners are lost: ConfigMap %s/%s does not exist; a server that refuses a store writes it", witness.Namespace, witness.LostOwnersName)
-	case err != nil:
+	if err != nil && !apierrors.IsNotFound(err) {
 		return nil, explain(err)
 	}
-	list, err := witness.ReadLostOwners(cm)
-	if err != nil {
-		return nil, fmt.Errorf("%w: delete the ConfigMap; the server that refuses the store writes it again", err)
+	var list *witness.LostOwners
+	if err == nil {
+		if list, err = witness.ReadLostOwners(cm); err != nil {
+			return nil, fmt.Errorf("%w: remove all entries of the ConfigMap; the server that refuses the store writes them again", err)
+		}
+	}
+	if list == nil {
+		return nil, fmt.Errorf("no owners are lost: ConfigMap %s/%s has none; a server that refuses a store writes them there", witness.Namespace, witness.LostOwnersName)
 	}
 	if record == nil || !list.Matches(record) {
 		return nil, fmt.Errorf("ConfigMap %s/%s is about another store, %s at revision %d: if a server refuses a store now, run the command again in a minute",

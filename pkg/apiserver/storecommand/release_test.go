@@ -234,7 +234,7 @@ func TestReleaseNeedsListOfThisRefusal(t *testing.T) {
 		want    result
 	}{
 		"there is none": {newCluster(t).with(refusedStore), result{code: 1,
-			message: "no owners are lost: ConfigMap kube-system/jobset-apiserver-lost-owners does not exist; a server that refuses a store writes it"}},
+			message: "no owners are lost: ConfigMap kube-system/jobset-apiserver-lost-owners has none; a server that refuses a store writes them there"}},
 		"the right store is back": {newCluster(t).with(witness.Record{UUID: oldUUID, Floor: 9}).losing(lostList), result{code: 1, message: other}},
 		"there is no witness":     {newCluster(t).losing(lostList), result{code: 1, message: other}},
 		"the store was accepted a moment ago": {newCluster(t, job("a", ours(lostUID))).with(adopted).losing(lostList),

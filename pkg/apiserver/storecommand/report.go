@@ -27,7 +27,7 @@ const (
 	Refused State = "Refused"
 	// Accepted: a server refuses the store, and an administrator has accepted it. The server is about to serve it.
 	Accepted State = "Accepted"
-	// NoWitness: no server has looked at its store yet, or the ConfigMap was deleted.
+	// NoWitness: no server has looked at its store yet, or somebody deleted the record.
 	NoWitness State = "NoWitness"
 )
 

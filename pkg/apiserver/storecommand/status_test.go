@@ -33,10 +33,10 @@ func TestStatus(t *testing.T) {
 		code   int
 		want   string
 	}{
-		"there is no witness": {nil, 3, `State:   NoWitness, ConfigMap kube-system/jobset-apiserver-store does not exist
+		"there is no witness": {nil, 3, `State:   NoWitness, ConfigMap kube-system/jobset-apiserver-store has no record
 
-No server has served a store of this cluster yet, the ConfigMap was deleted, or the server runs with --store-witness=false.
-A server creates the ConfigMap when it starts.
+No server has served a store of this cluster yet, somebody deleted the record, or the server runs with --store-witness=false.
+A server writes the record when it starts. The manifests have the ConfigMap; the server may not create it.
 `},
 		"the store is served": {&witness.Record{UUID: oldUUID, Floor: 1234}, 0, `State:   Serving, no server refuses the store
 Store:   11111111-1111-4111-8111-111111111111, at revision 1234 or later

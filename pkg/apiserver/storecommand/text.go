@@ -19,12 +19,12 @@ var meanings = map[State]string{
 	Serving:   "no server refuses the store",
 	Refused:   "a server refuses the store and answers no request",
 	Accepted:  "the store is accepted; the server that refuses it is about to serve it",
-	NoWitness: "ConfigMap " + witness.Namespace + "/" + witness.Name + " does not exist",
+	NoWitness: "ConfigMap " + witness.Namespace + "/" + witness.Name + " has no record",
 }
 
 // noWitness explains the state.
-const noWitness = "No server has served a store of this cluster yet, the ConfigMap was deleted, or the server runs with --store-witness=false.\n" +
-	"A server creates the ConfigMap when it starts.\n"
+const noWitness = "No server has served a store of this cluster yet, somebody deleted the record, or the server runs with --store-witness=false.\n" +
+	"A server writes the record when it starts. The manifests have the ConfigMap; the server may not create it.\n"
 
 // write writes the status for humans.
 func (s *Status) write(out io.Writer, now time.Time) error {

@@ -162,7 +162,7 @@ func (r *Reader) read(ctx context.Context) (*witness.Restored, error) {
 		return nil, err
 	}
 	record, err := witness.Read(cm)
-	if err != nil {
+	if err != nil || record == nil {
 		return nil, err
 	}
 	return record.Restored, nil

@@ -99,9 +99,9 @@ func store(_ context.Context, p *patient) (Status, string) {
 	case p.recordErr != nil:
 		return unread(outage.Location, p.recordErr)
 	case p.record == nil && p.serves():
-		return Warn, "there is no " + outage.Location + ": the server runs with --store-witness=false or is older than the witness, or the ConfigMap was deleted; the server creates it again when it restarts"
+		return Warn, "there is no record in " + outage.Location + ": the server runs with --store-witness=false or is older than the witness, or somebody deleted the record; apply the manifests, which have the ConfigMap, and restart the server"
 	case p.record == nil:
-		return Warn, "there is no " + outage.Location + ": no server has served here yet"
+		return Warn, "there is no record in " + outage.Location + ": no server has served here yet"
 	case p.record.Refusal == nil:
 		return OK, fmt.Sprintf("no server refuses to serve; the store is %s, its floor is revision %d", p.record.UUID, p.record.Floor)
 	}

@@ -30,14 +30,13 @@ const (
 func lostOwners(ctx context.Context, p *patient) (Status, string) {
 	const location = "ConfigMap " + witness.Namespace + "/" + witness.LostOwnersName
 	cm, err := p.Kube.CoreV1().ConfigMaps(witness.Namespace).Get(ctx, witness.LostOwnersName, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
-		return OK, "no owners of Jobs are lost"
-	}
 	var lost *witness.LostOwners
 	if err == nil {
 		lost, err = witness.ReadLostOwners(cm)
 	}
 	switch {
+	case apierrors.IsNotFound(err), err == nil && lost == nil:
+		return OK, "no owners of Jobs are lost"
 	case err != nil:
 		return unread(location, err)
 	case p.recordErr != nil:

@@ -88,15 +88,15 @@ func TestChecks(t *testing.T) {
 		},
 		"a server without a witness": {
 			cluster{services: up}, "store", Warn,
-			"there is no ConfigMap kube-system/jobset-apiserver-store: the server runs with --store-witness=false or is older than the witness, or the ConfigMap was deleted; the server creates it again when it restarts",
+			"there is no record in ConfigMap kube-system/jobset-apiserver-store: the server runs with --store-witness=false or is older than the witness, or somebody deleted the record; apply the manifests, which have the ConfigMap, and restart the server",
 		},
-		"no server yet": {cluster{}, "store", Warn, "there is no ConfigMap kube-system/jobset-apiserver-store: no server has served here yet"},
+		"no server yet": {cluster{}, "store", Warn, "there is no record in ConfigMap kube-system/jobset-apiserver-store: no server has served here yet"},
 		"the record is forbidden": {
 			cluster{services: up, refused: map[string]error{"configmaps": forbidden("configmaps")}}, "store", Warn,
 			"you have no permission to read ConfigMap kube-system/jobset-apiserver-store; the ClusterRole jobset-doctor grants it",
 		},
 		"the record is malformed": {
-			cluster{services: up, objects: []runtime.Object{&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: witness.Namespace, Name: witness.Name}}}}, "acceptance", Fail,
+			cluster{services: up, objects: []runtime.Object{&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: witness.Namespace, Name: witness.Name}, Data: map[string]string{"floor": "1"}}}}, "acceptance", Fail,
 			"ConfigMap kube-system/jobset-apiserver-store could not be read: data[uuid] of ConfigMap kube-system/jobset-apiserver-store: must not be empty",
 		},
 
@@ -132,8 +132,12 @@ func TestChecks(t *testing.T) {
 			cluster{objects: append(record(t, witness.Record{Restored: &witness.Restored{}}), lost(2, false, "uuid-1"))}, "lost-owners", Warn,
 			"the store was accepted without 2 owners of Jobs, StatefulSets and other objects; `jobset-apiserver store release-orphans` keeps what still exists",
 		},
-		"the list is malformed": {
+		"the list is that of the manifests": {
 			cluster{objects: append(record(t, witness.Record{}), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: witness.Namespace, Name: witness.LostOwnersName}})},
+			"lost-owners", OK, "no owners of Jobs are lost",
+		},
+		"the list is malformed": {
+			cluster{objects: append(record(t, witness.Record{}), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: witness.Namespace, Name: witness.LostOwnersName}, Data: map[string]string{"revision": "1"}})},
 			"lost-owners", Fail, "ConfigMap kube-system/jobset-apiserver-lost-owners could not be read: data[newUUID] of ConfigMap kube-system/jobset-apiserver-lost-owners: must not be empty",
 		},
 		"the list is forbidden": {

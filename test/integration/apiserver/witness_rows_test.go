@@ -57,8 +57,9 @@ func TestWitness(t *testing.T) {
 		reason witness.Reason // empty if the server serves
 		want   []string
 	}{
-		"the halves agree":       {change: func(*testing.T, storedKey) {}},
-		"the record was deleted": {change: func(t *testing.T, _ storedKey) { deleteRecord(t) }},
+		"the halves agree":             {change: func(*testing.T, storedKey) {}},
+		"the record was deleted":       {change: func(t *testing.T, _ storedKey) { deleteRecord(t) }},
+		"the ConfigMap has no content": {change: func(t *testing.T, _ storedKey) { forgetStore(t) }},
 		"the store is empty": {
 			change: func(t *testing.T, k storedKey) { k.change(t, func(*witness.Key) *witness.Key { return nil }) },
 			reason: witness.ReasonEmptyStore, want: []string{"is empty", "Nothing is at stake", "store restore", "store accept --uuid="},
@@ -77,7 +78,7 @@ func TestWitness(t *testing.T) {
 		},
 		"another cluster's store, without a record": {
 			change: func(t *testing.T, k storedKey) {
-				deleteRecord(t)
+				forgetStore(t)
 				k.change(t, func(key *witness.Key) *witness.Key { key.ClusterUID = "clone"; return key })
 			},
 			reason: witness.ReasonOtherCluster, want: []string{"has the UID clone"},
@@ -93,7 +94,7 @@ func TestWitness(t *testing.T) {
 			reason: witness.ReasonNewerFormat, want: []string{"v9.9.9", "format 99", "Run that version or a newer one"},
 		},
 		"Jobs have unknown owners": {
-			change: func(t *testing.T, _ storedKey) { deleteRecord(t); createOrphans(t, 11) },
+			change: func(t *testing.T, _ storedKey) { forgetStore(t); createOrphans(t, 11) },
 			reason: witness.ReasonUnknownOwners, want: []string{"owners of 11 Jobs", "main cluster was restored", "store release-orphans"},
 		},
 	} {
@@ -121,6 +122,14 @@ func TestWitness(t *testing.T) {
 	}
 }
 
+func forgetStore(t *testing.T) {
+	t.Helper()
+	if err := framework.ForgetStore(t.Context(), plane.Kube); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// deleteRecord deletes what the server may not create.
 func deleteRecord(t *testing.T) {
 	t.Helper()
 	if err := plane.Kube.CoreV1().ConfigMaps(witness.Namespace).Delete(t.Context(), witness.Name, metav1.DeleteOptions{}); err != nil {

@@ -31,11 +31,8 @@ func newInstallation(t *testing.T) {
 	t.Helper()
 	forget := func() {
 		deleteOwned(t)
-		for _, name := range []string{witness.Name, witness.LostOwnersName} {
-			err := plane.Kube.CoreV1().ConfigMaps(witness.Namespace).Delete(context.WithoutCancel(t.Context()), name, metav1.DeleteOptions{})
-			if err != nil && !apierrors.IsNotFound(err) {
-				t.Error(err)
-			}
+		if err := framework.ForgetStore(context.WithoutCancel(t.Context()), plane.Kube); err != nil {
+			t.Error(err)
 		}
 	}
 	forget()

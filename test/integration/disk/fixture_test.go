@@ -15,11 +15,9 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/witness"
 	"github.com/jobset-apiserver/jobset-apiserver/test/framework"
 	"github.com/jobset-apiserver/jobset-apiserver/test/framework/replicas"
 	"github.com/jobset-apiserver/jobset-apiserver/test/history"
@@ -40,8 +38,7 @@ type fixture struct {
 func begin(t *testing.T, dir string) *fixture {
 	t.Helper()
 	// The store of an earlier test is gone, and with it the witness of it.
-	err := plane.Kube.CoreV1().ConfigMaps(witness.Namespace).Delete(t.Context(), witness.Name, metav1.DeleteOptions{})
-	if err != nil && !apierrors.IsNotFound(err) {
+	if err := framework.ForgetStore(t.Context(), plane.Kube); err != nil {
 		t.Fatal(err)
 	}
 	settings := replicas.Settings{
