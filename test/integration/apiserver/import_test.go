@@ -47,7 +47,7 @@ func TestImportIntoRefusedStore(t *testing.T) {
 		t.Fatal(err)
 	}
 	first.Stop(t)
-	deleteRecord(t)
+	forgetStore(t)
 
 	dir := framework.ShortDir(t)
 	server := launchRefused(t, framework.Embedded(dir)...)
