@@ -4,6 +4,7 @@
 package loss
 
 import (
+	"context"
 	"crypto/tls"
 	"encoding/json"
 	"fmt"
@@ -17,6 +18,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/witness"
 	"github.com/jobset-apiserver/jobset-apiserver/test/framework"
 )
@@ -108,6 +110,14 @@ func (s *stage) secondStore(t *testing.T) {
 	if err := s.JobSets.JobsetV1alpha2().JobSets(s.namespace).Delete(t.Context(), setName(sets), metav1.DeleteOptions{}); err != nil {
 		t.Error(err)
 	}
+	// Later parts count the Jobs whose owners are gone.
+	framework.Eventually(t, timeout, "the Jobs of the set are gone", func(ctx context.Context) error {
+		list, err := s.Kube.BatchV1().Jobs(s.namespace).List(ctx, metav1.ListOptions{LabelSelector: jobsetv1alpha2.JobSetNameKey + "=" + setName(sets)})
+		if err == nil && len(list.Items) > 0 {
+			err = fmt.Errorf("%d are left", len(list.Items))
+		}
+		return err
+	})
 }
 
 // doctor returns one of the checks of the plugin.

@@ -154,7 +154,11 @@ func (c *cluster) record(ctx context.Context) (*witness.Record, error) {
 	if err != nil {
 		return nil, err
 	}
-	return witness.Read(cm)
+	record, err := witness.Read(cm)
+	if err == nil && record == nil {
+		err = errors.New("there is no record")
+	}
+	return record, err
 }
 
 // run runs a program of ours and returns what it prints and whether it succeeded.
