@@ -196,6 +196,8 @@ jobset-controller-manager watch nodes
 jobset-controller-manager watch limitranges
 jobset-controller-manager watch daemonsets.apps
 jobset-controller-manager watch runtimeclasses.node.k8s.io
+jobset-controller-manager get namespaces
+jobset-controller-manager watch namespaces
 jobset-controller-manager watch priorityclasses.scheduling.k8s.io
 jobset-controller-manager create events.events.k8s.io
 jobset-controller-manager update leases.coordination.k8s.io jobset-system
@@ -295,6 +297,7 @@ jobset-controller-manager update statefulsets.apps
 jobset-controller-manager delete statefulsets.apps
 jobset-controller-manager update statefulsets.apps/status
 jobset-controller-manager update controllerrevisions.apps
+jobset-controller-manager update namespaces
 jobset-controller-manager delete nodes
 jobset-controller-manager patch workloads.scheduling.k8s.io
 jobset-controller-manager create pods

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/events"
@@ -24,6 +25,7 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/consistency"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/disaggregatedset/plan"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/informers"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/namespaces"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/queue"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/generated/clientset/versioned"
 )
@@ -58,6 +60,8 @@ type Controller struct {
 	queue       *queue.Queue
 	runner      *children.SlowStart
 	consistency *consistency.ConsistencyStore
+	// namespaces finds out which sets are older than their namespace.
+	namespaces *namespaces.Watch
 	// conflicts are the names of scalers that others have and that were reported.
 	conflicts *children.Notes[map[string]bool]
 
@@ -75,6 +79,7 @@ func New(config Config) (*Controller, error) {
 		Config: config, queue: queue.New(Name), runner: children.NewSlowStart(maxParallel), conflicts: children.NewNotes[map[string]bool](),
 	}
 	c.caches = newCaches(config.Informers, config.Client)
+	c.namespaces = namespaces.New(config.Informers, config.Kube, config.Clock)
 	c.consistency = consistency.NewConsistencyStore(config.Clock, c.caches.versions())
 	host := &children.Host{Runner: c.runner, Consistency: c.consistency, Clock: config.Clock, Shuffle: rand.Perm}
 	c.sets = children.NewWriter(host, leaderworkersetv1.Kind("LeaderWorkerSet"), resourceChildren, "leaderworkerset",
@@ -152,6 +157,9 @@ func (c *Controller) Run(ctx context.Context) {
 }
 
 func (c *Controller) sync(ctx context.Context, key cache.ObjectName) (queue.Due, error) {
+	if held, err := c.holdOutdated(ctx, key); held || err != nil {
+		return queue.Due{}, err
+	}
 	obs, wait, err := c.observe(key)
 	if obs == nil || err != nil {
 		return queue.Caches(wait), err
@@ -159,4 +167,14 @@ func (c *Controller) sync(ctx context.Context, key cache.ObjectName) (queue.Due,
 	p := plan.Decide(*obs)
 	results, err := c.apply(ctx, obs.Set, p)
 	return queue.Due{}, children.FirstErrors(err, c.finish(ctx, obs, p, plan.Finish(*obs, p, results)))
+}
+
+// holdOutdated returns whether a set is to be left alone because it is older than its namespace.
+func (c *Controller) holdOutdated(ctx context.Context, key cache.ObjectName) (bool, error) {
+	ds, err := c.caches.set(key)
+	if ds == nil || err != nil {
+		return false, err
+	}
+	return namespaces.Hold(ctx, c.namespaces, c.Client.DisaggregatedsetV1().DisaggregatedSets(ds.Namespace), c.Recorder, ds,
+		func(ds *disaggregatedsetv1.DisaggregatedSet) *[]metav1.Condition { return &ds.Status.Conditions })
 }

@@ -128,6 +128,11 @@ func (f *Factory) Revisions() Resource {
 		f.kube.AppsV1().ControllerRevisions(metav1.NamespaceAll))
 }
 
+// Namespaces are those of the main cluster.
+func (f *Factory) Namespaces() Resource {
+	return NewResource(f.main, corev1.SchemeGroupVersion.WithResource("namespaces"), &corev1.Namespace{}, f.kube, f.kube.CoreV1().Namespaces())
+}
+
 // Nodes are those of the main cluster.
 func (f *Factory) Nodes() Resource {
 	return NewResource(f.main, corev1.SchemeGroupVersion.WithResource("nodes"), &corev1.Node{}, f.kube, f.kube.CoreV1().Nodes())

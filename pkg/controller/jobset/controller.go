@@ -31,6 +31,7 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/informers"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/placer"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/namespaces"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/placement"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/queue"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/restore"
@@ -88,6 +89,8 @@ type Controller struct {
 	placer *placer.Placer
 	// groups follows groups of pods; nil without the feature gate.
 	groups *gang.Watch
+	// namespaces finds out which sets are older than their namespace.
+	namespaces *namespaces.Watch
 	// restores finds out whether the store was restored from a backup.
 	restores *restore.Reader
 	// logger is that of Run; it is set before leads is.
@@ -106,6 +109,7 @@ func New(config Config) (*Controller, error) {
 	c.caches = newCaches(config.Informers, config.JobSets, config.Gates)
 	c.causes = failures.NewReader(c.Kube, c.failures, c.caches.anyPod, c.queue.Failures())
 	c.restores = restore.NewReader(c.Kube.CoreV1().ConfigMaps(witness.Namespace), config.Clock)
+	c.namespaces = namespaces.New(config.Informers, config.Kube, config.Clock)
 	if config.Gates.ExclusivePlacement {
 		c.placer = c.newPlacer()
 	}
@@ -145,6 +149,9 @@ func (c *Controller) Run(ctx context.Context) {
 }
 
 func (c *Controller) sync(ctx context.Context, key cache.ObjectName) (queue.Due, error) {
+	if held, err := c.holdOutdated(ctx, key); held || err != nil {
+		return queue.Due{}, err
+	}
 	obs, wait, err := c.Observe(ctx, key)
 	if obs == nil || err != nil {
 		return queue.Caches(wait), err
@@ -153,6 +160,19 @@ func (c *Controller) sync(ctx context.Context, key cache.ObjectName) (queue.Due,
 	results, err := c.Apply(ctx, obs, p)
 	out := plan.Finish(*obs, p, results)
 	return queue.Due{Deadline: out.RequeueAfter, Continue: out.Continue}, children.FirstErrors(err, c.Finish(ctx, obs.JobSet, out))
+}
+
+// holdOutdated returns whether a set is to be left alone because it is older than its namespace.
+func (c *Controller) holdOutdated(ctx context.Context, key cache.ObjectName) (bool, error) {
+	js, err := c.caches.JobSet(key)
+	if js == nil || err != nil || !plan.Ours(js) {
+		return false, err
+	}
+	if state, _ := helper.Finished(js); state != "" {
+		return false, nil
+	}
+	return namespaces.Hold(ctx, c.namespaces, c.JobSets.JobsetV1alpha2().JobSets(js.Namespace), c.Recorder, js,
+		func(js *jobsetv1alpha2.JobSet) *[]metav1.Condition { return &js.Status.Conditions })
 }
 
 // firstCause returns why a Job failed; nil if that is not known yet, and may be known later.

@@ -14,6 +14,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
@@ -28,6 +29,7 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/gang"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/informers"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/leaderworkerset/plan"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/namespaces"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/queue"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/generated/clientset/versioned"
 )
@@ -67,6 +69,8 @@ type Controller struct {
 	*Syncer
 	caches caches
 	queue  *queue.Queue
+	// namespaces finds out which sets are older than their namespace.
+	namespaces *namespaces.Watch
 	// logger is that of Run; it is set before leads is.
 	logger klog.Logger
 	// leads is true while this controller acts, and does not wait to.
@@ -81,6 +85,7 @@ func New(config Config) (*Controller, error) {
 	registerMetrics()
 	c := &Controller{Config: config, queue: queue.New(Name)}
 	c.caches = newCaches(config)
+	c.namespaces = namespaces.New(config.Informers, config.Kube, config.Clock)
 	c.Syncer = NewSyncer(SyncerConfig{
 		Host: &children.Host{
 			Runner: children.NewSlowStart(maxParallel), Consistency: consistency.NewConsistencyStore(config.Clock, c.caches.versions()),
@@ -131,6 +136,9 @@ func (c *Controller) Run(ctx context.Context) {
 }
 
 func (c *Controller) sync(ctx context.Context, key cache.ObjectName) (queue.Due, error) {
+	if held, err := c.holdOutdated(ctx, key); held || err != nil {
+		return queue.Due{}, err
+	}
 	obs, wait, err := c.Observe(ctx, key)
 	if obs == nil || err != nil {
 		return queue.Caches(wait), err
@@ -139,4 +147,14 @@ func (c *Controller) sync(ctx context.Context, key cache.ObjectName) (queue.Due,
 	results, err := c.Apply(ctx, obs, p)
 	out := plan.Finish(*obs, p, results)
 	return queue.Due{Deadline: out.RequeueAfter, Continue: out.Continue}, children.FirstErrors(err, c.Finish(ctx, obs, out))
+}
+
+// holdOutdated returns whether a set is to be left alone because it is older than its namespace.
+func (c *Controller) holdOutdated(ctx context.Context, key cache.ObjectName) (bool, error) {
+	set, err := c.caches.Set(key)
+	if set == nil || err != nil {
+		return false, err
+	}
+	return namespaces.Hold(ctx, c.namespaces, c.Sets.LeaderworkersetV1().LeaderWorkerSets(set.Namespace), c.Recorder, set,
+		func(set *leaderworkersetv1.LeaderWorkerSet) *[]metav1.Condition { return &set.Status.Conditions })
 }

@@ -22,11 +22,13 @@ import (
 	"k8s.io/utils/clock"
 
 	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1/helper"
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/children"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/consistency"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/failures"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/informers"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/namespaces"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/queue"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/restore"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/sequentialjob/plan"
@@ -71,6 +73,8 @@ type Controller struct {
 	causes   *failures.Reader
 	// restores finds out whether the store was restored from a backup.
 	restores *restore.Reader
+	// namespaces finds out which sequences are older than their namespace.
+	namespaces *namespaces.Watch
 	// logger is that of Run; it is set before leads is.
 	logger klog.Logger
 	// leads is true while this controller acts, and does not wait to.
@@ -88,6 +92,7 @@ func New(config Config) (*Controller, error) {
 	c.caches = newCaches(config.Informers, config.Client)
 	c.causes = failures.NewReader(c.Kube, c.failures, c.caches.anyPod, c.queue.Failures())
 	c.restores = restore.NewReader(c.Kube.CoreV1().ConfigMaps(witness.Namespace), config.Clock)
+	c.namespaces = namespaces.New(config.Informers, config.Kube, config.Clock)
 	c.queues = c.newQueues()
 	c.Syncer = NewSyncer(SyncerConfig{
 		Host: &children.Host{
@@ -153,6 +158,9 @@ func (c *Controller) Run(ctx context.Context) {
 }
 
 func (c *Controller) sync(ctx context.Context, key cache.ObjectName) (queue.Due, error) {
+	if held, err := c.holdOutdated(ctx, key); held || err != nil {
+		return queue.Due{}, err
+	}
 	obs, wait, err := c.Observe(ctx, key)
 	if err != nil || wait > 0 {
 		return queue.Caches(wait), err
@@ -168,6 +176,16 @@ func (c *Controller) sync(ctx context.Context, key cache.ObjectName) (queue.Due,
 	}
 	out := plan.Finish(*obs, p, results)
 	return queue.After(out.RequeueAfter), children.FirstErrors(held, err, c.Finish(ctx, obs.SequentialJob, out))
+}
+
+// holdOutdated returns whether a sequence is to be left alone because it is older than its namespace.
+func (c *Controller) holdOutdated(ctx context.Context, key cache.ObjectName) (bool, error) {
+	sj, err := c.caches.SequentialJob(key)
+	if sj == nil || err != nil || helper.ManagedElsewhere(sj) || helper.Finished(sj) != nil {
+		return false, err
+	}
+	return namespaces.Hold(ctx, c.namespaces, c.Client.BatchV1alpha1().SequentialJobs(sj.Namespace), c.Recorder, sj,
+		func(sj *batchv1alpha1.SequentialJob) *[]metav1.Condition { return &sj.Status.Conditions })
 }
 
 // restoreState returns what is known of an object if the store was restored from a backup.

@@ -16,6 +16,7 @@ import (
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/cli"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/outage"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/namespaceuid"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/witness"
 )
 
@@ -56,47 +57,100 @@ func lostOwners(ctx context.Context, p *patient) (Status, string) {
 	return Warn, fmt.Sprintf("the refused store lacks %s of Jobs, StatefulSets and other objects; if the right store is lost for good, `jobset-apiserver store release-orphans` keeps them", count)
 }
 
-// held checks whether objects wait for somebody to decide what becomes of them after a restore.
+// heldKind is a kind whose objects the controller may leave alone.
+type heldKind struct {
+	// noun is how a message calls an object of it, and plural how it calls all.
+	noun, plural string
+	// held is the condition after a restore; empty for kinds without one.
+	held string
+	// page calls a function with the objects of a page and their conditions, and returns where the next one begins.
+	page func(ctx context.Context, options metav1.ListOptions, each func(metav1.Object, []metav1.Condition)) (next string, err error)
+}
+
+func (p *patient) heldKinds() []heldKind {
+	return []heldKind{
+		{"jobset", "JobSets", jobsetv1alpha2.Held, func(ctx context.Context, options metav1.ListOptions, each func(metav1.Object, []metav1.Condition)) (string, error) {
+			list, err := p.JobSets.JobsetV1alpha2().JobSets("").List(ctx, options)
+			if err != nil {
+				return "", err
+			}
+			for i := range list.Items {
+				each(&list.Items[i], list.Items[i].Status.Conditions)
+			}
+			return list.Continue, nil
+		}},
+		{"sequentialjob", "SequentialJobs", batchv1alpha1.ConditionHeld, func(ctx context.Context, options metav1.ListOptions, each func(metav1.Object, []metav1.Condition)) (string, error) {
+			list, err := p.JobSets.BatchV1alpha1().SequentialJobs("").List(ctx, options)
+			if err != nil {
+				return "", err
+			}
+			for i := range list.Items {
+				each(&list.Items[i], list.Items[i].Status.Conditions)
+			}
+			return list.Continue, nil
+		}},
+		{"leaderworkerset", "LeaderWorkerSets", "", func(ctx context.Context, options metav1.ListOptions, each func(metav1.Object, []metav1.Condition)) (string, error) {
+			list, err := p.JobSets.LeaderworkersetV1().LeaderWorkerSets("").List(ctx, options)
+			if err != nil {
+				return "", err
+			}
+			for i := range list.Items {
+				each(&list.Items[i], list.Items[i].Status.Conditions)
+			}
+			return list.Continue, nil
+		}},
+		{"disaggregatedset", "DisaggregatedSets", "", func(ctx context.Context, options metav1.ListOptions, each func(metav1.Object, []metav1.Condition)) (string, error) {
+			list, err := p.JobSets.DisaggregatedsetV1().DisaggregatedSets("").List(ctx, options)
+			if err != nil {
+				return "", err
+			}
+			for i := range list.Items {
+				each(&list.Items[i], list.Items[i].Status.Conditions)
+			}
+			return list.Continue, nil
+		}},
+	}
+}
+
+// held checks whether objects wait for somebody to decide what becomes of them: after a restore, or because their namespace is another one.
 func held(ctx context.Context, p *patient) (Status, string) {
-	var names []string
-	err := p.pages(ctx, func(ctx context.Context, options metav1.ListOptions) (string, error) {
-		list, err := p.JobSets.JobsetV1alpha2().JobSets("").List(ctx, options)
-		if err != nil {
-			return "", err
+	var restored, outdated []string
+	for _, kind := range p.heldKinds() {
+		err := p.pages(ctx, func(ctx context.Context, options metav1.ListOptions) (string, error) {
+			return kind.page(ctx, options, func(object metav1.Object, conditions []metav1.Condition) {
+				name := fmt.Sprintf("%s %s/%s", kind.noun, object.GetNamespace(), object.GetName())
+				if kind.held != "" && meta.IsStatusConditionTrue(conditions, kind.held) {
+					restored = append(restored, name)
+				}
+				if meta.IsStatusConditionTrue(conditions, namespaceuid.Condition) {
+					outdated = append(outdated, name)
+				}
+			})
+		})
+		if err != nil && (kind.noun == "jobset" || !apierrors.IsNotFound(err)) { // other groups may be switched off
+			return unlisted(kind.plural, err)
 		}
-		for i := range list.Items {
-			if meta.IsStatusConditionTrue(list.Items[i].Status.Conditions, jobsetv1alpha2.Held) {
-				names = append(names, fmt.Sprintf("jobset %s/%s", list.Items[i].Namespace, list.Items[i].Name))
-			}
-		}
-		return list.Continue, nil
-	})
-	if err != nil {
-		return unlisted("JobSets", err)
 	}
-	err = p.pages(ctx, func(ctx context.Context, options metav1.ListOptions) (string, error) {
-		list, err := p.JobSets.BatchV1alpha1().SequentialJobs("").List(ctx, options)
-		if err != nil {
-			return "", err
-		}
-		for i := range list.Items {
-			if meta.IsStatusConditionTrue(list.Items[i].Status.Conditions, batchv1alpha1.ConditionHeld) {
-				names = append(names, fmt.Sprintf("sequentialjob %s/%s", list.Items[i].Namespace, list.Items[i].Name))
-			}
-		}
-		return list.Continue, nil
-	})
-	switch {
-	case err != nil && !apierrors.IsNotFound(err): // the group may be switched off
-		return unlisted("SequentialJobs", err)
-	case len(names) == 0:
-		return OK, "nothing is held after a restore"
+	var found []string
+	if len(restored) > 0 {
+		found = append(found, "held after a restore, until somebody resumes or deletes them: "+firstOf(restored))
 	}
+	if len(outdated) > 0 {
+		found = append(found, "held because they are older than their namespace, until somebody deletes them or confirms them as their condition "+namespaceuid.Condition+" says: "+firstOf(outdated))
+	}
+	if len(found) == 0 {
+		return OK, "nothing is held after a restore or a new namespace"
+	}
+	return Warn, strings.Join(found, "; ")
+}
+
+// firstOf names the first objects of many.
+func firstOf(names []string) string {
 	shown := strings.Join(names[:min(len(names), maxNamed)], ", ")
 	if more := len(names) - maxNamed; more > 0 {
 		shown += fmt.Sprintf(" and %s more", cli.Number(more))
 	}
-	return Warn, fmt.Sprintf("held after a restore, until somebody resumes or deletes them: %s", shown)
+	return shown
 }
 
 // pages lists page by page, so that a cluster of any size is read in bounded memory.

@@ -18,7 +18,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/cli"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/namespaceuid"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/witness"
 )
 
@@ -145,9 +147,16 @@ func TestChecks(t *testing.T) {
 			"you have no permission to read ConfigMap kube-system/jobset-apiserver-lost-owners; the ClusterRole jobset-doctor grants it",
 		},
 
-		"nothing is held": {cluster{sets: heldSets(0, metav1.ConditionFalse)}, "held", OK, "nothing is held after a restore"},
+		"nothing is held": {cluster{sets: heldSets(0, metav1.ConditionFalse)}, "held", OK, "nothing is held after a restore or a new namespace"},
 		"a sequence is held": {
 			cluster{sets: heldSets(0, metav1.ConditionTrue)}, "held", Warn, "held after a restore, until somebody resumes or deletes them: sequentialjob team/etl",
+		},
+		"a set is older than its namespace": {
+			cluster{sets: []runtime.Object{&leaderworkersetv1.LeaderWorkerSet{
+				ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "serve"},
+				Status:     leaderworkersetv1.LeaderWorkerSetStatus{Conditions: []metav1.Condition{{Type: namespaceuid.Condition, Status: metav1.ConditionTrue}}},
+			}}}, "held", Warn,
+			"held because they are older than their namespace, until somebody deletes them or confirms them as their condition NamespaceRecreated says: leaderworkerset team/serve",
 		},
 		"many are held": {
 			cluster{sets: heldSets(7, metav1.ConditionFalse)}, "held", Warn,
@@ -160,7 +169,7 @@ func TestChecks(t *testing.T) {
 			cluster{refused: map[string]error{"jobsets": apierrors.NewServiceUnavailable("away")}}, "held", Warn, "JobSets cannot be listed while their API does not answer",
 		},
 		"sequences are switched off": {
-			cluster{refused: map[string]error{"sequentialjobs": apierrors.NewNotFound(schema.GroupResource{}, "")}}, "held", OK, "nothing is held after a restore",
+			cluster{refused: map[string]error{"sequentialjobs": apierrors.NewNotFound(schema.GroupResource{}, "")}}, "held", OK, "nothing is held after a restore or a new namespace",
 		},
 		"sequences cannot be listed": {
 			cluster{refused: map[string]error{"sequentialjobs": errors.New("broken")}}, "held", Fail, "SequentialJobs could not be read: broken",

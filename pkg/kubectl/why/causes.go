@@ -21,6 +21,7 @@ const (
 	Deleting                Cause = "Deleting"
 	ManagedByOther          Cause = "ManagedByOther"
 	HeldAfterRestore        Cause = "HeldAfterRestore"
+	OlderThanNamespace      Cause = "OlderThanNamespace"
 	Cancelled               Cause = "Cancelled"
 	DeadlineExceeded        Cause = "DeadlineExceeded"
 
@@ -116,7 +117,7 @@ const (
 // Causes are all causes, most decisive first.
 var Causes = []Cause{
 	StoreRefused, APIServiceUnavailable, NotFound,
-	FinalizerBlocksDeletion, Deleting, ManagedByOther, HeldAfterRestore, Cancelled, DeadlineExceeded,
+	FinalizerBlocksDeletion, Deleting, ManagedByOther, OlderThanNamespace, HeldAfterRestore, Cancelled, DeadlineExceeded,
 	QueueMissing, QueueStopped, WorkloadDeactivated, AdmissionCheckPending, WorkloadPreempted, QuotaNotReserved, WorkloadMissing,
 	SuspendedByOwner, SuspendedByUser, UpdatePaused,
 	ControllerNotRunning, ControllerNotActing, ReconciliationFailed,

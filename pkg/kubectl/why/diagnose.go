@@ -30,12 +30,12 @@ var rules = map[string][]rule{
 	helper.PhaseTerminating: {deletion, childrenBlocked, nodesLost},
 	helper.PhaseCompleted:   {completed},
 	helper.PhaseFailed:      {failed, restartRulesDropped, permissionMissing, serviceTrouble, hostnamesDisabled},
-	helper.PhaseSuspended:   {managedByOther, heldAfterRestore, queued, suspendedBy, controllerGone},
+	helper.PhaseSuspended:   {managedByOther, olderThanNamespace, heldAfterRestore, queued, suspendedBy, controllerGone},
 }
 
 // running are the rules of a set that should run.
 var running = []rule{
-	managedByOther, heldAfterRestore, controllerGone, nameTaken, creationRefused, jobSuspended, podsRefused, childrenBlocked, permissionMissing,
+	managedByOther, olderThanNamespace, heldAfterRestore, controllerGone, nameTaken, creationRefused, jobSuspended, podsRefused, childrenBlocked, permissionMissing,
 	nodesLost, terminatingPods, domainsPending, domainsSearched, domainRoom, schedulingRefused, restartRulesDropped, podGroups, gangs, containersWaiting, podsFailed, serviceTrouble,
 	hostnamesDisabled, failedAgain, dependencies, startupOrder, health,
 }

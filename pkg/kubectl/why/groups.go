@@ -198,7 +198,7 @@ var (
 		helper.PhaseFailed:      {controllerGone, setsRefused, podsOfSetsRefused, groupLimit},
 	}
 	groupsRunning = []rule{
-		controllerGone, updatePaused, setNameTaken, setsRefused, podsOfSetsRefused, childrenBlocked, groupsUnreadable, nodesLost, terminatingPods,
+		olderThanNamespace, controllerGone, updatePaused, setNameTaken, setsRefused, podsOfSetsRefused, childrenBlocked, groupsUnreadable, nodesLost, terminatingPods,
 		noFreeDomain, labelMissing, schedulingRefused, podGroups, gangs, containersWaiting, serviceOfGroups, revisionMixed,
 		groupBackoff, groupRestarts, leaderNotReady, restartRequested, updateInProgress, groupsHealth,
 	}

@@ -105,6 +105,14 @@ func setCases() map[string]diagnosisCase {
 			})),
 			want: HeldAfterRestore, words: []string{"held until somebody resumes or deletes it: the store was restored from a backup"},
 		},
+		"the set is older than its namespace": {
+			evidence: healthy(without, status(func(s *jobsetv1alpha2.JobSetStatus) {
+				s.Conditions = append(s.Conditions, metav1.Condition{
+					Type: "NamespaceRecreated", Status: metav1.ConditionTrue, Reason: "OlderThanNamespace", Message: "the namespace team was deleted and created again", LastTransitionTime: before(time.Minute),
+				})
+			})),
+			want: OlderThanNamespace, words: []string{"the namespace team was deleted and created again"},
+		},
 		"another controller manages the set": {
 			evidence: healthy(without, spec(func(s *jobsetv1alpha2.JobSetSpec) { s.ManagedBy = ptr.To("example.com/other") })),
 			want:     ManagedByOther, words: []string{"example.com/other"},

@@ -153,11 +153,11 @@ var (
 		stateNotFound:                        {notFound, childrenBlocked},
 		string(batchv1alpha1.PhaseCompleted): {sequenceCompleted},
 		string(batchv1alpha1.PhaseFailed):    {sequenceFailed},
-		string(batchv1alpha1.PhaseSuspended): {managedByOther, heldAfterRestore, controllerGone, sequenceSuspended},
+		string(batchv1alpha1.PhaseSuspended): {managedByOther, olderThanNamespace, heldAfterRestore, controllerGone, sequenceSuspended},
 	}
 	sequenceDeleting = []rule{sequenceDeletion, childrenBlocked, nodesLost, terminatingPods}
 	sequenceRunning  = []rule{
-		managedByOther, heldAfterRestore, controllerGone, reconciliation, stepNameTaken, stepRefused, stepQueued, podsRefused, childrenBlocked, stepUnreadable,
+		managedByOther, olderThanNamespace, heldAfterRestore, controllerGone, reconciliation, stepNameTaken, stepRefused, stepQueued, podsRefused, childrenBlocked, stepUnreadable,
 		nodesLost, terminatingPods, schedulingRefused, podGroups, containersWaiting, podsFailed, stepOfJobSet, sequenceHealth,
 	}
 )

@@ -37,7 +37,7 @@ func RestoreMatters(o Observed) bool {
 	js := o.JobSet
 	finished := finishedCondition(&js.Status)
 	switch {
-	case js.DeletionTimestamp != nil, !ours(js), held(&js.Status):
+	case js.DeletionTimestamp != nil, !Ours(js), held(&js.Status):
 		return false
 	case finished != nil:
 		return finished.Type == jobsetv1alpha2.JobSetFailed && jobsAhead(indexed(o))

@@ -17,7 +17,7 @@ func Decide(o Observed) Plan {
 	switch {
 	case o.JobSet.DeletionTimestamp != nil:
 		return Plan{} // the garbage collector takes care of it
-	case !ours(o.JobSet):
+	case !Ours(o.JobSet):
 		return timeToLive(o)
 	}
 	o = indexed(o)
@@ -103,8 +103,8 @@ func sooner(a, b time.Duration) time.Duration {
 	return a
 }
 
-// ours reports whether the set is this controller's to run. Other controllers run those that name one in managedBy.
-func ours(js *jobsetv1alpha2.JobSet) bool {
+// Ours reports whether the set is this controller's to run. Other controllers run those that name one in managedBy.
+func Ours(js *jobsetv1alpha2.JobSet) bool {
 	return ptr.Deref(js.Spec.ManagedBy, jobsetv1alpha2.JobSetControllerName) == jobsetv1alpha2.JobSetControllerName
 }
 

@@ -65,7 +65,7 @@ type GroupRef struct {
 
 // AsksForGroups reports whether the pods of a set are to be grouped by this controller.
 func AsksForGroups(js *jobsetv1alpha2.JobSet) bool {
-	return js.Spec.Scheduling != nil && js.DeletionTimestamp == nil && ours(js)
+	return js.Spec.Scheduling != nil && js.DeletionTimestamp == nil && Ours(js)
 }
 
 // group brings the groups of a set to where they should be, and holds back the Jobs whose groups are not there.

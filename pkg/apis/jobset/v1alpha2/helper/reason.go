@@ -13,6 +13,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/namespaceuid"
 )
 
 // The reasons of a phase that no condition explains.
@@ -37,6 +38,7 @@ var explanations = []struct {
 }{
 	{jobsetv1alpha2.JobSetCompleted, []string{PhaseCompleted}},
 	{jobsetv1alpha2.JobSetFailed, []string{PhaseFailed}},
+	{namespaceuid.Condition, append([]string{PhaseSuspended}, up...)},
 	{jobsetv1alpha2.Held, append([]string{PhaseSuspended}, up...)},
 	{jobsetv1alpha2.JobSetSuspended, []string{PhaseSuspended}},
 	{jobsetv1alpha2.ChildNameConflict, up},
