@@ -16,12 +16,13 @@ import (
 )
 
 // installationIsDeleted deletes the namespace of the installation, with its Service and its service accounts. The record is in another
-// namespace. Installed again on the same store, the server serves it.
+// namespace. Installed again on the same store, the server serves it, but runs nothing in a namespace that was deleted meanwhile as well and created again.
 func (s *stage) installationIsDeleted(t *testing.T) {
 	before, err := s.record(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
+	again := s.newReborn(t)
 	begin := time.Now()
 	s.deleteNamespace(t, apiservice.Namespace)
 	lost := s.watch(t, s.namespace, s.before, watched, never)
@@ -33,6 +34,7 @@ func (s *stage) installationIsDeleted(t *testing.T) {
 		}
 	}
 	s.namespaceEnds(t, apiservice.Namespace)
+	again.recreate(t)
 	// The tokens ended with the accounts.
 	if err := errors.Join(os.Remove(filepath.Join(s.Dir, "apiserver.kubeconfig")), os.Remove(filepath.Join(s.Dir, "controller.kubeconfig")),
 		s.Script("stop", "controller"), s.Script("up"), s.Script("stop", "apiserver")); err != nil {
@@ -48,4 +50,5 @@ func (s *stage) installationIsDeleted(t *testing.T) {
 	if len(lost) > 0 {
 		t.Errorf("lost: %.300v", lost)
 	}
+	again.held(t)
 }

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/utils/ptr"
 
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/cli"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/outage"
 )
 
@@ -131,7 +132,7 @@ func endpoints(_ context.Context, p *patient) finding {
 func shorten(words []string) string {
 	shown := strings.Join(words[:min(len(words), maxNamed)], ", ")
 	if more := len(words) - maxNamed; more > 0 {
-		shown += fmt.Sprintf(" and %d more", more)
+		shown += fmt.Sprintf(" and %s more", cli.Number(more))
 	}
 	return shown
 }

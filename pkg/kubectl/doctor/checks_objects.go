@@ -133,24 +133,15 @@ func held(ctx context.Context, p *patient) (Status, string) {
 	}
 	var found []string
 	if len(restored) > 0 {
-		found = append(found, "held after a restore, until somebody resumes or deletes them: "+firstOf(restored))
+		found = append(found, "held after a restore, until somebody resumes or deletes them: "+shorten(restored))
 	}
 	if len(outdated) > 0 {
-		found = append(found, "held because they are older than their namespace, until somebody deletes them or confirms them as their condition "+namespaceuid.Condition+" says: "+firstOf(outdated))
+		found = append(found, "held because they are older than their namespace, until somebody deletes them or confirms them as their condition "+namespaceuid.Condition+" says: "+shorten(outdated))
 	}
 	if len(found) == 0 {
 		return OK, "nothing is held after a restore or a new namespace"
 	}
 	return Warn, strings.Join(found, "; ")
-}
-
-// firstOf names the first objects of many.
-func firstOf(names []string) string {
-	shown := strings.Join(names[:min(len(names), maxNamed)], ", ")
-	if more := len(names) - maxNamed; more > 0 {
-		shown += fmt.Sprintf(" and %s more", cli.Number(more))
-	}
-	return shown
 }
 
 // pages lists page by page, so that a cluster of any size is read in bounded memory.
