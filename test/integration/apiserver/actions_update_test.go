@@ -218,7 +218,11 @@ func (e *env) member(t *testing.T, name, group string) typedv1alpha2.JobSetInter
 	if err != nil {
 		t.Fatal(err)
 	}
-	e.permit(t, name, rbacv1.PolicyRule{APIGroups: []string{"jobset.x-k8s.io"}, Resources: []string{"jobsets/*"}, Verbs: []string{"create"}})
+	var actions []string
+	for action := range calls {
+		actions = append(actions, "jobsets/"+action)
+	}
+	e.permit(t, name, rbacv1.PolicyRule{APIGroups: []string{"jobset.x-k8s.io"}, Resources: actions, Verbs: []string{"create"}})
 	return clientset(t, user.Config()).JobSets(e.namespace)
 }
 

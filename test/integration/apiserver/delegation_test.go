@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"sync"
 	"testing"
+	"time"
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -24,22 +25,23 @@ var tokenReviews = regexp.MustCompile(`(?m)^apiserver_delegated_authn_request_to
 func TestInvalidTokens(t *testing.T) {
 	server := plane.StartServer(t, framework.Embedded(framework.ShortDir(t))...)
 	e := newEnv(t, server, server.Config(t))
-	const sent, looked = 150, 100
-	for i := range sent {
+	const sent, atATime, perSecond = 150, 100, 10
+	begin := time.Now()
+	atOnce(sent, func(i int) {
 		config := server.Anonymous(t)
 		config.BearerToken = fmt.Sprintf("invented-%d", i)
 		if code, body := framework.Get(t, config, "/apis"); code != http.StatusUnauthorized {
-			t.Fatalf("an invented token gets %d: %s", code, body)
+			t.Errorf("an invented token gets %d: %s", code, body)
 		}
-	}
+	})
+	elapsed := time.Since(begin)
 	code, metrics := framework.Get(t, server.Config(t), "/metrics")
 	found := tokenReviews.FindStringSubmatch(metrics)
 	if code != http.StatusOK || found == nil {
 		t.Fatalf("metrics answer %d, without a number of token reviews", code)
 	}
-	// The window may end while the tokens are sent.
-	if n, err := strconv.Atoi(found[1]); err != nil || n < looked || n >= sent {
-		t.Errorf("%s token reviews for %d invented tokens (%v), want %d", found[1], sent, err, looked)
+	if n, err := strconv.Atoi(found[1]); err != nil || n != sent || float64(n) > atATime+perSecond*elapsed.Seconds()+1 {
+		t.Errorf("%s token reviews for %d invented tokens in %s (%v), want %d at once and %d a second", found[1], sent, elapsed, err, atATime, perSecond)
 	}
 	e.create(t, jobSet("other-credentials"))
 }

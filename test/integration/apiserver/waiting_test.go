@@ -171,6 +171,10 @@ func TestServerWaitsForMainAPI(t *testing.T) {
 func TestServerWaitsForEtcd(t *testing.T) {
 	t.Parallel()
 	etcd := plane.StartEtcd(t)
+	// An etcd that is killed before it has stored its own membership never serves again.
+	if _, err := etcd.Client(t).Put(t.Context(), "/test/started", "yes"); err != nil {
+		t.Fatal(err)
+	}
 	etcd.Kill()
 	server := plane.LaunchServer(t, etcd.Flags...)
 	awaitWaiting(t, server, "etcd at "+etcd.Endpoint, "connection refused", "start etcd or correct the address")
