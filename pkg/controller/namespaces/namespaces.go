@@ -82,16 +82,10 @@ func Hold[T Object](ctx context.Context, w *Watch, client children.OwnerClient[T
 		return false, fmt.Errorf("finding out whether %s is the namespace in which the object was created: %w", object.GetNamespace(), err)
 	}
 	was := meta.FindStatusCondition(*conditions(object), namespaceuid.Condition)
-	next := metav1.Condition{
-		Type: namespaceuid.Condition, Status: metav1.ConditionFalse, Reason: namespaceuid.ReasonConfirmed, Message: "the object belongs to the present namespace",
-		ObservedGeneration: object.GetGeneration(), LastTransitionTime: metav1.NewTime(w.clock.Now()),
-	}
-	switch {
-	case present == "" && (was == nil || was.Status != metav1.ConditionTrue):
+	if present == "" && (was == nil || was.Status != metav1.ConditionTrue) {
 		return false, nil
-	case present != "":
-		next.Status, next.Reason, next.Message = metav1.ConditionTrue, namespaceuid.ReasonOlderThanNamespace, message(object, present)
 	}
+	next := w.condition(object, present)
 	if was != nil && was.Status == next.Status && was.Message == next.Message {
 		return true, nil
 	}
@@ -101,6 +95,18 @@ func Hold[T Object](ctx context.Context, w *Watch, client children.OwnerClient[T
 	klog.FromContext(ctx).Info("The object is older than its namespace, and is left alone", "recordedUID", object.GetAnnotations()[namespaceuid.Annotation], "namespaceUID", present)
 	recorder.Eventf(object, nil, corev1.EventTypeWarning, next.Reason, "Hold", "%s", next.Message)
 	return true, nil
+}
+
+// condition returns that of an object which is older than its namespace, or of one that is not any more because present is empty.
+func (w *Watch) condition(object metav1.Object, present types.UID) metav1.Condition {
+	c := metav1.Condition{
+		Type: namespaceuid.Condition, Status: metav1.ConditionFalse, Reason: namespaceuid.ReasonConfirmed, Message: "the object belongs to the present namespace",
+		ObservedGeneration: object.GetGeneration(), LastTransitionTime: metav1.NewTime(w.clock.Now()),
+	}
+	if present != "" {
+		c.Status, c.Reason, c.Message = metav1.ConditionTrue, namespaceuid.ReasonOlderThanNamespace, message(object, present)
+	}
+	return c
 }
 
 // message says what is wrong and what to do.
