@@ -174,16 +174,21 @@ func (g *Guard) claim(ctx context.Context, s *sight) error {
 		key = &s.key.Key
 	}
 	err = g.writeRecord(ctx, s.cm, &witness.Record{UUID: key.UUID, Floor: revision})
-	if s.key != nil && s.cm == nil && apierrors.IsForbidden(err) {
-		// Somebody deleted the ConfigMap. The key says that the store is that of this cluster, so this must not end the service.
+	switch {
+	case s.mayServeWithout(err):
 		klog.FromContext(ctx).Error(err, "Cannot write the record of the store; an older copy of the store would not be noticed at the next start")
 		return g.serve(ctx, s)
-	}
-	if err != nil {
+	case err != nil:
 		return err
 	}
 	klog.FromContext(ctx).Info("This store is now the one of this cluster", "uuid", key.UUID, "owned", found.Owned())
 	return errAgain // both halves are read again, as at each start
+}
+
+// mayServeWithout returns whether the store is served although its record could not be written. Somebody deleted the ConfigMap, which the server may not
+// create; but the key says that the store is that of this cluster, so this must not end the service.
+func (s *sight) mayServeWithout(err error) bool {
+	return s.key != nil && s.cm == nil && apierrors.IsForbidden(err)
 }
 
 // finding is what keeps a store from being taken for the one of this installation.
