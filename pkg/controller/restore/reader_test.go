@@ -94,7 +94,8 @@ func TestStateOf(t *testing.T) {
 		"no record":                            {err: apierrors.NewNotFound(configMaps, witness.Name), object: object("1")},
 		"no answer":                            {err: apierrors.NewServiceUnavailable("away"), object: object("1"), wantError: "finding out whether the store was restored: away"},
 		"not allowed":                          {err: apierrors.NewForbidden(configMaps, witness.Name, errors.New("no")), object: object("1"), wantError: "forbidden"},
-		"a malformed record":                   {record: &corev1.ConfigMap{}, object: object("1"), wantError: "data[uuid]"},
+		"the ConfigMap of the manifests":       {record: &corev1.ConfigMap{}, object: object("1")},
+		"a malformed record":                   {record: &corev1.ConfigMap{Data: map[string]string{"floor": "1"}}, object: object("1"), wantError: "data[uuid]"},
 		"an object without a version":          {record: restored, object: object(""), wantError: "resource version"},
 	} {
 		t.Run(name, func(t *testing.T) {
