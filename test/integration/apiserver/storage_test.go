@@ -4,7 +4,9 @@
 package apiserver
 
 import (
+	"bytes"
 	"context"
+	"encoding/base64"
 	"fmt"
 	"net"
 	"os"
@@ -84,6 +86,67 @@ resources:
 	checkStoredBytes(t, etcd.Client(t), e.namespace, "k8s:enc:secretbox:")
 	if got := e.get(t, "a"); got.Name != "a" {
 		t.Errorf("read back %+v", got)
+	}
+}
+
+// secretboxes returns a configuration with keys of these names, of which the first encrypts.
+func secretboxes(names ...string) string {
+	var keys []string
+	for _, name := range names {
+		keys = append(keys, fmt.Sprintf("{name: %s, secret: %s}", name, base64.StdEncoding.EncodeToString(bytes.Repeat([]byte(name[:1]), 32))))
+	}
+	return "apiVersion: apiserver.config.k8s.io/v1\nkind: EncryptionConfiguration\nresources:\n- resources: [jobsets.jobset.x-k8s.io]\n  providers:\n" +
+		"  - secretbox: {keys: [" + strings.Join(keys, ", ") + "]}\n"
+}
+
+// TestEncryptionKeyRotation goes through docs/operations/unreadable.md, and takes the old key away before one of the sets was written again.
+func TestEncryptionKeyRotation(t *testing.T) {
+	etcd := plane.StartEtcd(t)
+	f := fixture{t: t}
+	start := func(names ...string) *framework.Server {
+		return plane.StartServer(t, append(etcd.Flags, "--encryption-provider-config="+f.write("encryption.yaml", secretboxes(names...)))...)
+	}
+	server := start("old")
+	e := newEnv(t, server, server.Config(t))
+	e.create(t, jobSet("forgotten"))
+	e.create(t, jobSet("written"))
+	server.Stop(t)
+
+	server = start("old", "new") // so that every server can read what others write next
+	server.Stop(t)
+	server = start("new", "old")
+	sets := clientset(t, server.Config(t)).JobSets(e.namespace)
+	for _, name := range []string{"forgotten", "written"} {
+		if _, err := sets.Get(t.Context(), name, metav1.GetOptions{}); err != nil {
+			t.Errorf("with both keys: %v", err)
+		}
+	}
+	written, err := sets.Get(t.Context(), "written", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := sets.Update(t.Context(), written, metav1.UpdateOptions{}); err != nil { // as kubectl replace does, without a change
+		t.Fatal(err)
+	}
+	server.Stop(t)
+
+	server = start("new")
+	sets = clientset(t, server.Config(t)).JobSets(e.namespace)
+	if _, err := sets.Get(t.Context(), "written", metav1.GetOptions{}); err != nil {
+		t.Errorf("a set that was written with the new key: %v", err)
+	}
+	if _, err := sets.Get(t.Context(), "forgotten", metav1.GetOptions{}); err == nil || !strings.Contains(err.Error(), "is in the store, but cannot be read") {
+		t.Errorf("a set whose key is gone: %v", err)
+	}
+	list, err := sets.List(t.Context(), metav1.ListOptions{})
+	if err != nil || len(list.Items) != 2 {
+		t.Errorf("the list without the old key has %d sets: %v", len(list.Items), err)
+	}
+	server.Stop(t)
+
+	server = start("new", "old")
+	if _, err := clientset(t, server.Config(t)).JobSets(e.namespace).Get(t.Context(), "forgotten", metav1.GetOptions{}); err != nil {
+		t.Errorf("the old key is back: %v", err)
 	}
 }
 
