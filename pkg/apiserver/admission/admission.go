@@ -22,7 +22,6 @@ import (
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/kubernetes"
 
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/admission/namespaceuid"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/groups"
 )
 
@@ -34,11 +33,9 @@ func NewOptions(ofKinds []groups.Plugin) *genericoptions.AdmissionOptions {
 		lifecycle.PluginName,
 		mutatingpolicy.PluginName,
 		mutatingwebhook.PluginName,
-		namespaceuid.PluginName,
 		validatingpolicy.PluginName,
 		validatingwebhook.PluginName,
 	}
-	namespaceuid.Register(options.Plugins)
 	for _, plugin := range ofKinds {
 		plugin.Register(options.Plugins)
 		options.RecommendedPluginOrder = append(options.RecommendedPluginOrder, plugin.Name)

@@ -13,6 +13,7 @@ import (
 	serverstorage "k8s.io/apiserver/pkg/server/storage"
 	"k8s.io/component-base/featuregate"
 
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/admission/namespaceuid"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/admission/volumeclaims"
 	batchrest "github.com/jobset-apiserver/jobset-apiserver/pkg/registry/batch/rest"
 	disaggregatedsetrest "github.com/jobset-apiserver/jobset-apiserver/pkg/registry/disaggregatedset/rest"
@@ -23,15 +24,17 @@ import (
 
 // All returns every group that the server can serve.
 func All() Groups {
+	claims := Plugin{Name: volumeclaims.PluginName, Register: volumeclaims.Register}
+	namespaces := Plugin{Name: namespaceuid.PluginName, Register: namespaceuid.Register}
 	return Groups{
-		{Provider: jobsetrest.Provider(), Plugins: []Plugin{{Name: volumeclaims.PluginName, Register: volumeclaims.Register}}},
-		{Provider: batchrest.Provider()},
-		{Provider: leaderworkersetrest.Provider()},
-		{Provider: disaggregatedsetrest.Provider()},
+		{Provider: jobsetrest.Provider(), Plugins: []Plugin{claims, namespaces}},
+		{Provider: batchrest.Provider(), Plugins: []Plugin{namespaces}},
+		{Provider: leaderworkersetrest.Provider(), Plugins: []Plugin{namespaces}},
+		{Provider: disaggregatedsetrest.Provider(), Plugins: []Plugin{namespaces}},
 	}
 }
 
-// Group is an API group, and the admission plugins for its kinds alone.
+// Group is an API group, and the admission plugins for its kinds. Groups may share a plugin.
 type Group struct {
 	provider.Provider
 	Plugins []Plugin
@@ -95,11 +98,15 @@ func (g Groups) HasResource(group, resource string) bool {
 	return slices.Contains(g.Stored(), schema.GroupResource{Group: group, Resource: resource})
 }
 
-// Plugins returns the admission plugins of all groups.
+// Plugins returns the admission plugins of all groups, each once.
 func (g Groups) Plugins() []Plugin {
 	var plugins []Plugin
 	for _, group := range g {
-		plugins = append(plugins, group.Plugins...)
+		for _, plugin := range group.Plugins {
+			if !slices.ContainsFunc(plugins, func(p Plugin) bool { return p.Name == plugin.Name }) {
+				plugins = append(plugins, plugin)
+			}
+		}
 	}
 	return plugins
 }

@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/namespaceuid"
 )
 
 // Reason returns why a sequence is in its phase, in one word; "" while it runs as it should, has completed, or is suspended.
@@ -28,6 +29,7 @@ func Reason(sj *batchv1alpha1.SequentialJob) string {
 		{batchv1alpha1.ConditionFailed, metav1.ConditionTrue}, // the controller fails to reconcile it
 		{batchv1alpha1.ConditionAvailable, metav1.ConditionFalse},
 		{batchv1alpha1.ConditionResourcesUnavailable, metav1.ConditionTrue},
+		{namespaceuid.Condition, metav1.ConditionTrue},
 		{batchv1alpha1.ConditionHeld, metav1.ConditionTrue},
 	} {
 		if c := meta.FindStatusCondition(sj.Status.Conditions, cause.condition); c != nil && c.Status == cause.status {

@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/namespaceuid"
 )
 
 // The states of a set in one word.
@@ -18,7 +19,7 @@ const (
 	PhaseUpdating    = "Updating"    // groups are being replaced
 	PhaseAvailable   = "Available"   // all groups are ready and updated
 	PhaseProgressing = "Progressing" // groups are being created, or become ready
-	PhasePending     = "Pending"     // the controller has not acted on it
+	PhasePending     = "Pending"     // the controller has not acted on it, or must not
 )
 
 // Phase returns the state of a set, with the condition that explains it; nil if none does.
@@ -31,6 +32,9 @@ func Phase(set *leaderworkersetv1.LeaderWorkerSet) (string, *metav1.Condition) {
 	}
 	if set.DeletionTimestamp != nil {
 		return PhaseTerminating, nil
+	}
+	if c := is(namespaceuid.Condition); c != nil {
+		return PhasePending, c
 	}
 	if c := is(leaderworkersetv1.ConditionFailed); c != nil {
 		return PhaseFailed, c
