@@ -115,6 +115,10 @@ func (p *ControlPlane) startMain() (err error) {
 	if err != nil {
 		return err
 	}
+	admission, err := p.writeWebhookClient()
+	if err != nil {
+		return err
+	}
 	p.environment = &envtest.Environment{
 		BinaryAssetsDirectory:    p.binaries,
 		ControlPlaneStartTimeout: time.Minute,
@@ -129,6 +133,7 @@ func (p *ControlPlane) startMain() (err error) {
 		Set("requestheader-uid-headers", "X-Remote-Uid").
 		Set("requestheader-group-headers", "X-Remote-Group").
 		Set("requestheader-extra-headers-prefix", "X-Remote-Extra-").
+		Set("admission-control-config-file", admission).
 		Set("proxy-client-cert-file", certFile).
 		Set("proxy-client-key-file", keyFile).
 		Set("enable-aggregator-routing", "false")

@@ -98,6 +98,26 @@ func TestPodWebhook(t *testing.T) {
 	e.withoutServer(t)
 }
 
+// TestPodWebhookOfKubeAPIServerAlone lets only the certificate call the webhook with which kube-apiserver calls it.
+func TestPodWebhookOfKubeAPIServerAlone(t *testing.T) {
+	server := plane.StartServer(t, append(framework.Embedded(framework.ShortDir(t)), "--pod-webhook-client-names="+framework.WebhookClient)...)
+	plane.Aggregate(t, server)
+	e := newEnv(t, server, plane.Config)
+	e.awaitPodWebhook(t)
+	if code, answer := sendPod(t, server.Anonymous(t)); code != http.StatusUnauthorized {
+		t.Errorf("without a certificate: %d, %s", code, answer)
+	}
+	cert, key, err := plane.FrontProxy.Client("somebody-else")
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := server.Anonymous(t)
+	config.CertData, config.KeyData = cert, key
+	if code, answer := sendPod(t, config); code != http.StatusUnauthorized {
+		t.Errorf("with the certificate of somebody else: %d, %s", code, answer)
+	}
+}
+
 // withoutServer stops the server: pods of sets are refused then, and no others are affected.
 func (e *env) withoutServer(t *testing.T) {
 	t.Helper()
@@ -151,6 +171,16 @@ func TestPodWebhookAnswersAnybody(t *testing.T) {
 // askAboutPod sends the question of kube-apiserver about a pod of a set.
 func askAboutPod(t *testing.T, server *framework.Server) {
 	t.Helper()
+	code, answer := sendPod(t, server.Anonymous(t))
+	got := &admissionv1.AdmissionReview{}
+	if err := json.Unmarshal(answer, got); err != nil || code != http.StatusOK || got.Response == nil || !got.Response.Allowed || len(got.Response.Patch) == 0 {
+		t.Errorf("answered %d: %s", code, answer)
+	}
+}
+
+// sendPod sends that question and returns the answer.
+func sendPod(t *testing.T, config *rest.Config) (code int, answer []byte) {
+	t.Helper()
 	object, err := json.Marshal(groupPod("sample-1"))
 	if err != nil {
 		t.Fatal(err)
@@ -167,7 +197,6 @@ func askAboutPod(t *testing.T, server *framework.Server) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	config := server.Anonymous(t)
 	client, err := rest.HTTPClientFor(config)
 	if err != nil {
 		t.Fatal(err)
@@ -177,12 +206,9 @@ func askAboutPod(t *testing.T, server *framework.Server) {
 		t.Fatal(err)
 	}
 	defer response.Body.Close()
-	answer, err := io.ReadAll(response.Body)
+	answer, err = io.ReadAll(response.Body)
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := &admissionv1.AdmissionReview{}
-	if err := json.Unmarshal(answer, got); err != nil || response.StatusCode != http.StatusOK || got.Response == nil || !got.Response.Allowed || len(got.Response.Patch) == 0 {
-		t.Errorf("answered %d: %s", response.StatusCode, answer)
-	}
+	return response.StatusCode, answer
 }
