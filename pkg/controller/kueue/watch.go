@@ -111,7 +111,8 @@ func (w *Watch) Availability() (Availability, string) {
 // is not being deleted.
 func (w *Watch) Of(owner types.UID) *plan.Workload {
 	var found *plan.Workload
-	for _, candidate := range w.by(indexOwner, string(owner)) {
+	candidates, _ := w.by(indexOwner, string(owner))
+	for _, candidate := range candidates {
 		if found == nil || before(candidate, found) {
 			found = candidate
 		}
@@ -119,13 +120,13 @@ func (w *Watch) Of(owner types.UID) *plan.Workload {
 	return found
 }
 
-// Holding returns the Workloads that hold quota for sequences of this name.
-func (w *Watch) Holding(sequence cache.ObjectName) []*plan.Workload {
+// Holding returns the Workloads that hold quota for sequences of this name, and whether they are known.
+func (w *Watch) Holding(sequence cache.ObjectName) (found []*plan.Workload, known bool) {
 	return w.by(indexSequence, sequence.String())
 }
 
-// by returns the Workloads for which an index has a value.
-func (w *Watch) by(index, value string) (found []*plan.Workload) {
+// by returns the Workloads for which an index has a value, and whether they are known.
+func (w *Watch) by(index, value string) (found []*plan.Workload, known bool) {
 	w.Want()
 	w.mu.Lock()
 	informer := w.informer
@@ -133,17 +134,20 @@ func (w *Watch) by(index, value string) (found []*plan.Workload) {
 		informer = nil
 	}
 	w.mu.Unlock()
-	if informer == nil || value == "" {
-		return nil
+	if informer == nil {
+		return nil, false
+	}
+	if value == "" {
+		return nil, true
 	}
 	objects, err := informer.ByIndex(index, value)
 	if err != nil {
-		return nil // the index exists
+		return nil, false // the index exists
 	}
 	for _, obj := range objects {
 		found = append(found, obj.(*plan.Workload))
 	}
-	return found
+	return found, true
 }
 
 // before orders the Workloads of one owner.

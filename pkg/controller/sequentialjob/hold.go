@@ -12,7 +12,6 @@ import (
 	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1/helper"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/children"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/kueue"
 	kueueplan "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/kueue/plan"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/sequentialjob/plan"
 )
@@ -22,24 +21,27 @@ func (q queues) holds(sj *batchv1alpha1.SequentialJob) bool {
 	return q.hold && sj.Labels[helper.QueueKey] != "" && !helper.ManagedElsewhere(sj)
 }
 
-// workloadOf returns the Workload that holds quota for a sequence; nil if there is none.
-func (q queues) workloadOf(sj *batchv1alpha1.SequentialJob) *kueueplan.Workload {
-	for _, w := range q.Holding(cache.MetaObjectToName(sj)) {
+// workloadOf returns the Workload that holds quota for a sequence; nil if there is none. It returns false if that is not known.
+func (q queues) workloadOf(sj *batchv1alpha1.SequentialJob) (*kueueplan.Workload, bool) {
+	workloads, known := q.Holding(cache.MetaObjectToName(sj))
+	for _, w := range workloads {
 		if w.OwnerUID() == sj.UID && w.Name == kueueplan.WorkloadName(sj) {
-			return w
+			return w, known
 		}
 	}
-	return nil
+	return nil, known
 }
 
 // observeHold returns what is known of the quota of a sequence.
 func (q queues) observeHold(ctx context.Context, sj *batchv1alpha1.SequentialJob) (*plan.Hold, error) {
-	w := q.workloadOf(sj)
-	if w == nil {
+	w, known := q.workloadOf(sj)
+	switch {
+	case !known:
 		return &plan.Hold{}, nil
-	}
-	if !kueueplan.Holds(w) {
-		return &plan.Hold{Message: kueueplan.Waiting(w)}, nil
+	case w == nil:
+		return &plan.Hold{Quota: plan.QuotaMissing}, nil
+	case !kueueplan.Holds(w):
+		return &plan.Hold{Quota: plan.QuotaMissing, Message: kueueplan.Waiting(w)}, nil
 	}
 	flavors, err := q.Flavors(ctx, w)
 	if err != nil {
@@ -47,9 +49,9 @@ func (q queues) observeHold(ctx context.Context, sj *batchv1alpha1.SequentialJob
 	}
 	directives, err := kueueplan.DirectivesOf(w, flavors)
 	if err != nil {
-		return &plan.Hold{Message: err.Error()}, nil
+		return &plan.Hold{Quota: plan.QuotaMissing, Message: err.Error()}, nil
 	}
-	return &plan.Hold{Admitted: true, Workload: w, Directives: directives, Key: kueueplan.KeyOf(directives)}, nil
+	return &plan.Hold{Quota: plan.QuotaHeld, Workload: w, Directives: directives, Key: kueueplan.KeyOf(directives)}, nil
 }
 
 // holdQuota brings the Workload of a sequence to where it should be, and ends those of sequences of that name which are gone. A
@@ -58,7 +60,7 @@ func (c *Controller) holdQuota(ctx context.Context, key cache.ObjectName, obs *p
 	if !c.HoldQuota && (obs == nil || !plan.MayQueue(obs.SequentialJob)) {
 		return nil
 	}
-	if availability, _ := c.queues.Availability(); availability != kueue.Served {
+	if _, known := c.queues.Holding(key); !known {
 		return nil
 	}
 	ctx, end := children.Finishing(ctx)
@@ -69,8 +71,12 @@ func (c *Controller) holdQuota(ctx context.Context, key cache.ObjectName, obs *p
 		return ended
 	}
 	sj := obs.SequentialJob
+	w, known := c.queues.workloadOf(sj)
+	if !known {
+		return ended
+	}
 	h := kueueplan.Holding{
-		SequentialJob: sj, Off: !c.HoldQuota, Workload: c.queues.workloadOf(sj),
+		SequentialJob: sj, Off: !c.HoldQuota, Workload: w,
 		Started: plan.Current(*obs).UID != "", Busy: plan.Busy(*obs), Ready: plan.PodsReady(*obs),
 	}
 	if class := sj.Labels[kueueplan.PriorityClassKey]; class != "" && kueueplan.WantsPriority(h) {
@@ -85,7 +91,8 @@ func (c *Controller) holdQuota(ctx context.Context, key cache.ObjectName, obs *p
 // endOthers ends the Workloads of sequences of this name which are gone.
 func (c *Controller) endOthers(ctx context.Context, key cache.ObjectName, obs *plan.Observed, now metav1.Time) error {
 	var errs []error
-	for _, w := range c.queues.Holding(key) {
+	workloads, _ := c.queues.Holding(key)
+	for _, w := range workloads {
 		if obs == nil || w.OwnerUID() != obs.SequentialJob.UID {
 			errs = append(errs, c.queues.ApplyHold(ctx, key.Name, w, kueueplan.DecideHold(kueueplan.Holding{Workload: w}), now))
 		}

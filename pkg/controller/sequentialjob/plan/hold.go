@@ -14,10 +14,23 @@ import (
 	kueue "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/kueue/plan"
 )
 
+// Quota is what is known of the quota for a whole sequence. Its zero value says that nothing is.
+type Quota int
+
+// Quotas.
+const (
+	// QuotaUnknown means that the Workloads are not known, as while a controller starts or the API of Kueue is away. What runs goes on, and nothing begins.
+	QuotaUnknown Quota = iota
+	// QuotaMissing means that the sequence has none. Its child must not run.
+	QuotaMissing
+	// QuotaHeld means that its child may run.
+	QuotaHeld
+)
+
 // Hold is what is known of the Workload that holds quota for a whole sequence.
 type Hold struct {
-	// Admitted means that children may run. Then Workload, and what its admission adds to pods of each pod set, are set.
-	Admitted   bool
+	Quota Quota
+	// Workload, and what its admission adds to pods of each pod set, are set if there is quota.
 	Workload   *kueue.Workload
 	Directives map[string]kueue.Directives
 	// Key differs for different directives.
@@ -32,7 +45,7 @@ const reasonAdmittedElsewhere = "AdmittedElsewhere"
 // waitForHold returns whether the current step waits until the sequence has quota, and records that.
 func (b *statusBuilder) waitForHold() bool {
 	entry := entryOf(b.next)
-	if hold := b.o.Queue.Hold; hold == nil || hold.Admitted {
+	if hold := b.o.Queue.Hold; hold == nil || hold.Quota == QuotaHeld {
 		if entry.State == batchv1alpha1.StepWaiting {
 			entry.State = batchv1alpha1.StepStarting
 		}
@@ -119,7 +132,14 @@ func (b *statusBuilder) followHeld(c Child, p *Plan) {
 	entry, hold := entryOf(b.next), b.o.Queue.Hold
 	entry.ChildUID = c.UID
 	switch {
-	case !hold.Admitted:
+	case hold.Quota == QuotaUnknown && !c.Suspended:
+		b.see(c)
+		b.run(entry)
+		return
+	case hold.Quota == QuotaUnknown:
+		b.waitHeld(entry)
+		return
+	case hold.Quota == QuotaMissing:
 		if !c.Suspended {
 			p.Suspend = append(p.Suspend, SuspendPatch{ChildRef: c.ChildRef, ResourceVersion: c.ResourceVersion, Suspend: true})
 		}

@@ -24,10 +24,10 @@ func heldSequence(admitted bool, kids ...Child) Observed {
 		{Name: "a", Kind: batchv1alpha1.StepKindJob, ChildName: "etl-0", State: batchv1alpha1.StepSucceeded, Attempts: 1},
 		{Name: "b", Kind: batchv1alpha1.StepKindJob, ChildName: "etl-1", State: batchv1alpha1.StepStarting, Attempts: 1},
 	}
-	hold := &Hold{Message: "no room"}
+	hold := &Hold{Quota: QuotaMissing, Message: "no room"}
 	if admitted {
 		hold = &Hold{
-			Admitted: true, Key: "linux", Workload: &kueue.Workload{},
+			Quota: QuotaHeld, Key: "linux", Workload: &kueue.Workload{},
 			Directives: map[string]kueue.Directives{kueue.MainPodSet: {NodeSelector: map[string]string{"os": "linux"}}},
 		}
 	}
@@ -61,6 +61,34 @@ func TestStepsRunWithTheQuotaOfTheSequence(t *testing.T) {
 	contradicts.SequentialJob.Spec.Template = &corev1.PodTemplateSpec{Spec: corev1.PodSpec{NodeSelector: map[string]string{"os": "windows"}}}
 	if p := Decide(contradicts); p.creates() || !strings.Contains(progressing(p.Status.Conditions).Message, `the node selector os must be "linux", but is "windows" already`) {
 		t.Errorf("a step that cannot run there: %+v", p)
+	}
+}
+
+// TestUnknownQuotaChangesNothing: a controller that has just started knows no Workload, and neither does one while Kueue is away.
+func TestUnknownQuotaChangesNothing(t *testing.T) {
+	for name, served := range map[string]bool{"the Workloads are being read": true, "Kueue is away": false} {
+		t.Run(name, func(t *testing.T) {
+			unknown := func(kids ...Child) Observed {
+				o := heldSequence(false, kids...)
+				o.Queue = Queue{Served: served, Hold: &Hold{}}
+				return o
+			}
+			p := Decide(unknown(heldChild()))
+			if len(p.Suspend) != 0 || len(p.Delete) != 0 || p.creates() || p.Status.Steps[1].State != batchv1alpha1.StepRunning {
+				t.Errorf("a step that runs: %+v", p)
+			}
+			p = Decide(unknown(heldChild(stopped)))
+			if len(p.Suspend) != 0 || len(p.Delete) != 0 || p.creates() || p.Status.Steps[1].State != batchv1alpha1.StepWaiting {
+				t.Errorf("a step that waits: %+v", p)
+			}
+			p = Decide(unknown())
+			if p.creates() || p.Status.Steps[1].State != batchv1alpha1.StepWaiting {
+				t.Errorf("a step that has not begun: %+v", p)
+			}
+			if message := progressing(p.Status.Conditions).Message; served && !strings.Contains(message, "the Workloads are not known yet") {
+				t.Errorf("the message is %q", message)
+			}
+		})
 	}
 }
 

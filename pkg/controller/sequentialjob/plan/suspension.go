@@ -121,6 +121,10 @@ func (b *statusBuilder) waiting() string {
 	switch {
 	case !q.Served:
 		return message + ": the cluster does not serve the API of Kueue"
+	case q.Hold != nil && q.Hold.Quota == QuotaUnknown && q.Unreadable != "":
+		return message + ": the Workloads cannot be read: " + q.Unreadable
+	case q.Hold != nil && q.Hold.Quota == QuotaUnknown:
+		return message + ": the Workloads are not known yet"
 	case q.Hold != nil && q.Hold.Message != "":
 		return message + ": " + q.Hold.Message
 	case q.Workload != nil && q.Workload.Message != "":
