@@ -56,15 +56,16 @@ type Canary struct {
 	asked    chan struct{}
 }
 
-// Resolves returns whether the record resolves, else why not; without a reason, that is not known yet. The first question begins the checks.
-func (c *Canary) Resolves() (resolves bool, reason string) {
+// Resolves returns whether the record resolves, else why not; without a reason, that is not known yet. A failure is lasting after several in a row: then
+// what is in our hands is given back, also by a process that has not seen the record resolve. The first question begins the checks.
+func (c *Canary) Resolves() (resolves bool, reason string, lasting bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	select {
 	case c.questions() <- struct{}{}:
 	default:
 	}
-	return c.resolves, c.reason
+	return c.resolves, c.reason, c.failures >= canaryFailures
 }
 
 // questions returns the channel that holds whether anybody has asked. The caller holds the lock.
@@ -126,7 +127,7 @@ func (c *Canary) note(ctx context.Context, err error) (changed bool) {
 		return false
 	}
 	c.resolves, c.reason = false, fmt.Sprintf("the canary record %s does not resolve", c.name())
-	return c.reason != before
+	return c.reason != before || c.failures == canaryFailures
 }
 
 func (c *Canary) name() string {

@@ -125,7 +125,7 @@ func TestServicesGivenBack(t *testing.T) {
 	}
 }
 
-// TestServiceOfAnEarlierController serves a Service that an earlier controller has created and no slice yet, until it is known that names do not resolve.
+// TestServiceOfAnEarlierController serves a Service that an earlier controller has created and no slice yet, until names have not resolved several times in a row.
 func TestServiceOfAnEarlierController(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		canary := &Canary{Namespace: "system", Resolver: resolver(nil)}
@@ -138,6 +138,10 @@ func TestServiceOfAnEarlierController(t *testing.T) {
 			t.Errorf("the Service is given back before the record was looked up: %s", all)
 		}
 		r.pass(canaryTimeout + time.Second)
+		if all := strings.Join(r.writes(), " "); strings.Contains(all, patchLeave) {
+			t.Errorf("the Service is given back after one failure: %s", all)
+		}
+		r.pass(canaryFailures * (canaryRetry + canaryTimeout))
 		if all := strings.Join(r.writes(), " "); !strings.Contains(all, patchLeave) {
 			t.Errorf("the Service stays in our hands although the record does not resolve: %s", all)
 		}
@@ -171,7 +175,7 @@ func TestWatchesOfADefault(t *testing.T) {
 		if r.c.demand.Current() == nil {
 			t.Error("pods are not watched")
 		}
-		if _, reason := canary.Resolves(); reason == "" {
+		if _, reason, _ := canary.Resolves(); reason == "" {
 			t.Error("the canary record was not looked up")
 		}
 	})

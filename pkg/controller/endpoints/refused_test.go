@@ -163,5 +163,18 @@ func TestCanary(t *testing.T) {
 		if len(r.listed()) != 1 {
 			t.Error("the Service is not taken again although the record resolves again")
 		}
+		// Another process leads, and has not seen the record resolve.
+		works = false
+		canary.mu.Lock()
+		canary.resolves, canary.reason, canary.failures = false, "", 0
+		canary.mu.Unlock()
+		r.pass(canaryEvery + canaryTimeout + 5*time.Second)
+		if len(r.listed()) != 1 {
+			t.Error("the Service is given back when the record fails once for a process that has just started")
+		}
+		r.pass(canaryFailures*(canaryRetry+canaryTimeout) + leavingTimeout)
+		if len(r.listed()) != 0 {
+			t.Error("the Service is not given back although the record does not resolve for a process that has just started")
+		}
 	})
 }

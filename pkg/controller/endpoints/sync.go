@@ -199,14 +199,14 @@ func (c *Controller) asked(obs *observed) (verdict, refusal) {
 	if c.Canary == nil {
 		return byUs, refusal{}
 	}
-	switch resolves, reason := c.Canary.Resolves(); {
+	resolves, reason, lasting := c.Canary.Resolves()
+	switch inHand := len(obs.ours)+len(c.taken(obs.key)) > 0; {
 	case resolves:
 		return byUs, refusal{}
+	case inHand && !lasting:
+		return undecided, refusal{} // a controller has just started, and an earlier one, for which the record resolved, has taken the Service
 	case reason != "":
 		return byCluster, canaryNotResolved(reason)
-	}
-	if len(obs.ours)+len(c.taken(obs.key)) > 0 {
-		return undecided, refusal{} // a controller has just started, and an earlier one has taken the Service
 	}
 	return byCluster, refusal{}
 }

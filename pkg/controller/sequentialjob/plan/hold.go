@@ -39,6 +39,17 @@ type Hold struct {
 	Message string
 }
 
+// waitsFor returns what the Workload waits for; "" if that is not known.
+func (h *Hold) waitsFor(unreadable string) string {
+	switch {
+	case h.Quota != QuotaUnknown:
+		return h.Message
+	case unreadable != "":
+		return "the Workloads cannot be read: " + unreadable
+	}
+	return "the Workloads are not known yet"
+}
+
 // reasonAdmittedElsewhere is that of the event about a step that begins again because the sequence was admitted to other nodes.
 const reasonAdmittedElsewhere = "AdmittedElsewhere"
 

@@ -118,23 +118,25 @@ func (b *statusBuilder) waiting() string {
 	if step, found := currentStep(b.o.SequentialJob); found && queueOf(b.o.SequentialJob, step) != "" {
 		message += " in queue " + queueOf(b.o.SequentialJob, step)
 	}
-	switch {
-	case !q.Served:
-		return message + ": the cluster does not serve the API of Kueue"
-	case q.Hold != nil && q.Hold.Quota == QuotaUnknown && q.Unreadable != "":
-		return message + ": the Workloads cannot be read: " + q.Unreadable
-	case q.Hold != nil && q.Hold.Quota == QuotaUnknown:
-		return message + ": the Workloads are not known yet"
-	case q.Hold != nil && q.Hold.Message != "":
-		return message + ": " + q.Hold.Message
-	case q.Workload != nil && q.Workload.Message != "":
-		return message + ": " + q.Workload.Message
-	case q.Workload == nil && q.Unreadable != "":
-		return message + ": its Workload cannot be read: " + q.Unreadable
-	case q.Workload == nil:
-		return message + ": Kueue has made no Workload for it yet"
+	if reason := q.waitsFor(); reason != "" {
+		message += ": " + reason
 	}
 	return message
+}
+
+// waitsFor returns what the Workload of a child, or of the whole sequence, waits for; "" if that is not known.
+func (q Queue) waitsFor() string {
+	switch {
+	case !q.Served:
+		return "the cluster does not serve the API of Kueue"
+	case q.Hold != nil && q.Hold.waitsFor(q.Unreadable) != "":
+		return q.Hold.waitsFor(q.Unreadable)
+	case q.Workload != nil:
+		return q.Workload.Message
+	case q.Unreadable != "":
+		return "its Workload cannot be read: " + q.Unreadable
+	}
+	return "Kueue has made no Workload for it yet"
 }
 
 func (w *Workload) patch(active bool) *WorkloadPatch {
