@@ -14,6 +14,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/namespaceuid"
 )
 
 // Change is a field that differs between the object of the cluster and what the manifest makes of it.
@@ -42,7 +44,9 @@ func usersPart(object *unstructured.Unstructured) *unstructured.Unstructured {
 	for _, field := range serverFields {
 		unstructured.RemoveNestedField(part.Object, "metadata", field)
 	}
-	unstructured.RemoveNestedField(part.Object, "metadata", "annotations", corev1.LastAppliedConfigAnnotation)
+	for _, annotation := range []string{corev1.LastAppliedConfigAnnotation, namespaceuid.Annotation} {
+		unstructured.RemoveNestedField(part.Object, "metadata", "annotations", annotation)
+	}
 	if len(part.GetAnnotations()) == 0 {
 		unstructured.RemoveNestedField(part.Object, "metadata", "annotations")
 	}

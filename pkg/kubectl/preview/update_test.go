@@ -20,6 +20,7 @@ import (
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/cli"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/namespaceuid"
 	"github.com/jobset-apiserver/jobset-apiserver/test/builders"
 )
 
@@ -259,5 +260,17 @@ func TestListsAreComparedByName(t *testing.T) {
 				t.Errorf("changes (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestAnnotationsOfOthers: what the server and `kubectl apply` keep in annotations is no change.
+func TestAnnotationsOfOthers(t *testing.T) {
+	live := existing(func(js *jobsetv1alpha2.JobSet) {
+		js.Annotations = map[string]string{corev1.LastAppliedConfigAnnotation: "{}", namespaceuid.Annotation: "kept by the server", "mine": "x"}
+	})
+	next := existing(func(js *jobsetv1alpha2.JobSet) { js.Annotations = map[string]string{"mine": "y"} })
+	changes := changesBetween(encoded(live), encoded(next))
+	if len(changes) != 1 || changes[0].Field != "metadata.annotations.mine" {
+		t.Errorf("changes %+v", changes)
 	}
 }
