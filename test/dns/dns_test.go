@@ -147,7 +147,7 @@ func TestCanaryRecordResolves(t *testing.T) {
 	}()
 	defer func() { stop(); <-ended }()
 	framework.Eventually(t, time.Minute, "the canary record resolves", func(context.Context) error {
-		if resolves, reason := canary.Resolves(); !resolves {
+		if resolves, reason, _ := canary.Resolves(); !resolves {
 			return fmt.Errorf("not yet: %q", reason)
 		}
 		return nil
