@@ -22,7 +22,7 @@ func (s *stage) installationIsDeleted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	again := s.newReborn(t)
+	again := s.newRecreatedNamespace(t)
 	begin := time.Now()
 	s.deleteNamespace(t, apiservice.Namespace)
 	lost := s.watch(t, s.namespace, s.before, watched, never)

@@ -59,7 +59,7 @@ func transform(obj any) (any, error) {
 		return obj, nil
 	}
 	return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
-		Name: namespace.GetName(), UID: namespace.GetUID(), ResourceVersion: namespace.GetResourceVersion(), CreationTimestamp: namespace.GetCreationTimestamp(),
+		Name: namespace.GetName(), UID: namespace.GetUID(), ResourceVersion: namespace.GetResourceVersion(),
 	}}, nil
 }
 

@@ -5,7 +5,6 @@ package loss
 
 import (
 	"context"
-
 	"fmt"
 	"testing"
 
@@ -18,24 +17,24 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/test/framework"
 )
 
-// reborn is a namespace that is deleted while its sets cannot be, and created again.
-type reborn struct {
+// recreatedNamespace is a namespace that is deleted while its sets cannot be, and created again.
+type recreatedNamespace struct {
 	*stage
 	name string
 	uid  types.UID
 }
 
-// newReborn creates a namespace with a set that runs.
-func (s *stage) newReborn(t *testing.T) *reborn {
+// newRecreatedNamespace creates a namespace with a set that runs.
+func (s *stage) newRecreatedNamespace(t *testing.T) *recreatedNamespace {
 	t.Helper()
-	r := &reborn{stage: s, name: s.cluster.namespace(t, "reborn")}
+	r := &recreatedNamespace{stage: s, name: s.cluster.namespace(t, "recreated")}
 	s.create(t, r.name, 0, 1)
 	s.running(t, r.name, 1)
 	return r
 }
 
 // recreate deletes the namespace while the API of the set is not registered, and creates the next one of its name.
-func (r *reborn) recreate(t *testing.T) {
+func (r *recreatedNamespace) recreate(t *testing.T) {
 	t.Helper()
 	r.deleteNamespace(t, r.name)
 	r.namespaceEnds(t, r.name)
@@ -47,7 +46,7 @@ func (r *reborn) recreate(t *testing.T) {
 }
 
 // held wants the set not to run in the new namespace, unlike a new set, until somebody says that it belongs there.
-func (r *reborn) held(t *testing.T) {
+func (r *recreatedNamespace) held(t *testing.T) {
 	t.Helper()
 	sets := r.JobSets.JobsetV1alpha2().JobSets(r.name)
 	r.condition(t, metav1.ConditionTrue)
@@ -64,7 +63,7 @@ func (r *reborn) held(t *testing.T) {
 	r.condition(t, metav1.ConditionFalse)
 }
 
-func (r *reborn) condition(t *testing.T, status metav1.ConditionStatus) {
+func (r *recreatedNamespace) condition(t *testing.T, status metav1.ConditionStatus) {
 	t.Helper()
 	framework.Eventually(t, timeout, fmt.Sprintf("the condition is %s", status), func(ctx context.Context) error {
 		set, err := r.JobSets.JobsetV1alpha2().JobSets(r.name).Get(ctx, setName(0), metav1.GetOptions{})
