@@ -78,7 +78,7 @@ func (c *Config) Complete() CompletedConfig {
 		if c.SelfCheck != nil {
 			api = withSelfCheck(api, c.SelfCheck, served)
 		}
-		api = watches.NewHandler(api, generic.DrainedNotify())
+		api = watches.NewHandler(api, c.Codecs, generic.DrainedNotify())
 		return build(payload.NewHandler(mismatch.NewHandler(api, c.Scheme, c.Codecs), c.Scheme, c.Codecs), generic)
 	}
 	return CompletedConfig{&completedConfig{Config: *c, generic: c.Generic.Complete()}}

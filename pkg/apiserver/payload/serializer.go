@@ -19,10 +19,13 @@ import (
 const (
 	maxMessage = 64 << 10
 	maxCause   = 4 << 10
+	// maxKept is how many bytes the buffers of a watch may have while it waits for the next event.
+	maxKept = 4 << 10
 )
 
 // Bounded returns a serializer that decodes nothing over the bounds, and encodes no answer with too many or too long causes. The
-// decoder sees what no handler can see: the results of patches, and protobuf that does not name its kind.
+// decoder sees what no handler can see: the results of patches, and protobuf that does not name its kind. Watches keep no large
+// event that they have sent.
 func Bounded(s runtime.NegotiatedSerializer, scheme *runtime.Scheme) runtime.NegotiatedSerializer {
 	return bounded{NegotiatedSerializer: s, scan: &protobufScanner{scheme: scheme}}
 }
@@ -66,10 +69,31 @@ type encoder struct {
 var _ runtime.EncoderWithAllocator = encoder{}
 
 func (e encoder) Encode(obj runtime.Object, w io.Writer) error {
+	if of, ok := w.(runtime.Splice); ok {
+		return e.splice(obj, of)
+	}
 	return e.Encoder.Encode(short(obj), w)
 }
 
+// splice encodes for a watch. Its buffers live as long as it does and only grow, so a large event goes into a buffer of its own, to which they refer until it is
+// sent.
+func (e encoder) splice(obj runtime.Object, to runtime.Splice) error {
+	var own bytes.Buffer
+	if err := e.Encoder.Encode(short(obj), &own); err != nil {
+		return err
+	}
+	if own.Len() > maxKept {
+		to.Splice(own.Bytes())
+		return nil
+	}
+	_, err := to.Write(own.Bytes())
+	return err
+}
+
 func (e encoder) EncodeWithAllocator(obj runtime.Object, w io.Writer, memory runtime.MemoryAllocator) error {
+	if of, ok := w.(runtime.Splice); ok {
+		return e.splice(obj, of) // the memory is that of a watch, too
+	}
 	if inner, ok := e.Encoder.(runtime.EncoderWithAllocator); ok {
 		return inner.EncodeWithAllocator(short(obj), w, memory)
 	}

@@ -105,3 +105,71 @@ func TestDecoderBounds(t *testing.T) {
 		})
 	}
 }
+
+// keeper is the buffer of a watch, which keeps what is written to it.
+type keeper struct {
+	inner runtime.Splice
+	kept  int
+}
+
+var _ runtime.Splice = &keeper{}
+
+func (k *keeper) Splice(data []byte) { k.inner.Splice(data) }
+func (k *keeper) Reset()             { k.inner.Reset() }
+func (k *keeper) Bytes() []byte      { return k.inner.Bytes() }
+
+func (k *keeper) Write(data []byte) (int, error) {
+	k.kept += len(data)
+	return k.inner.Write(data)
+}
+
+// TestWatchesKeepNoLargeEvent encodes into the buffer of a watch, which is not made smaller as long as the watch lives.
+func TestWatchesKeepNoLargeEvent(t *testing.T) {
+	scheme, codecs := podScheme()
+	for _, media := range []string{runtime.ContentTypeJSON, runtime.ContentTypeYAML, runtime.ContentTypeProtobuf} {
+		info, _ := runtime.SerializerInfoForMediaType(codecs.SupportedMediaTypes(), media)
+		encoder := payload.Bounded(codecs, scheme).EncoderForVersion(info.Serializer, schema.GroupVersion{Version: "v1"})
+		ways := map[string]func(runtime.Object, *keeper) error{"": func(obj runtime.Object, to *keeper) error { return encoder.Encode(obj, to) }}
+		if of, ok := encoder.(runtime.EncoderWithAllocator); ok {
+			ways["/memory"] = func(obj runtime.Object, to *keeper) error {
+				memory := &atMost{t: t, bytes: 8 << 10}
+				return of.EncodeWithAllocator(obj, to, memory)
+			}
+		}
+		for way, encode := range ways {
+			t.Run(media+way, func(t *testing.T) {
+				for _, size := range []int{1 << 20, 10} {
+					pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "a", Annotations: map[string]string{"a": strings.Repeat("x", size)}}}
+					var want bytes.Buffer
+					if err := encoder.Encode(pod, &want); err != nil {
+						t.Fatal(err)
+					}
+					to := &keeper{inner: runtime.NewSpliceBuffer()}
+					if err := encode(pod, to); err != nil {
+						t.Fatal(err)
+					}
+					if !bytes.Equal(to.Bytes(), want.Bytes()) {
+						t.Errorf("%d bytes are encoded, want the %d that are encoded otherwise", len(to.Bytes()), want.Len())
+					}
+					if to.kept > 4<<10 {
+						t.Errorf("the buffer keeps %d bytes", to.kept)
+					}
+				}
+			})
+		}
+	}
+}
+
+// atMost is the memory of a watch.
+type atMost struct {
+	t     *testing.T
+	bytes uint64
+}
+
+// Allocate implements runtime.MemoryAllocator.
+func (m *atMost) Allocate(n uint64) []byte {
+	if n > m.bytes {
+		m.t.Errorf("the watch keeps %d bytes", n)
+	}
+	return make([]byte, n)
+}

@@ -96,18 +96,51 @@ var _ runtime.CacheableObject = &shared{}
 func (s *shared) CacheEncode(format runtime.Identifier, encode func(runtime.Object, io.Writer) error, to io.Writer) error {
 	e := s.encodings.get(encodingKey{cache.MetaObjectToName(s), s.GetUID(), s.GetResourceVersion(), format})
 	e.once.Do(func() {
-		var buffer bytes.Buffer
 		e.err = errNotEncoded // unless encode returns
-		e.err = encode(s.object, &buffer)
-		e.raw = bytes.Clone(buffer.Bytes())
-		s.encodings.add(len(e.raw))
+		var raw []byte
+		raw, e.err = encoded(spliced{s.object}, encode)
+		e.raw = bytes.Clone(raw) // without the room for more
+		s.encodings.add(len(raw))
 	})
 	if e.err != nil {
 		return e.err
 	}
-	_, err := to.Write(e.raw)
+	return hand(e.raw, to)
+}
+
+// encoded returns what encode writes.
+func encoded(obj runtime.Object, encode func(runtime.Object, io.Writer) error) ([]byte, error) {
+	var buffer bytes.Buffer
+	err := encode(obj, &buffer)
+	return buffer.Bytes(), err
+}
+
+// hand writes what nobody changes. The buffers of a watch refer to it, and do not copy and keep it as long as the watch lives.
+func hand(raw []byte, to io.Writer) error {
+	if of, ok := to.(runtime.Splice); ok {
+		of.Splice(raw)
+		return nil
+	}
+	_, err := to.Write(raw)
 	return err
 }
+
+// spliced is an object of which the watch that encodes it for all keeps nothing.
+type spliced struct{ object }
+
+var _ runtime.CacheableObject = spliced{}
+
+// CacheEncode implements runtime.CacheableObject.
+func (s spliced) CacheEncode(_ runtime.Identifier, encode func(runtime.Object, io.Writer) error, to io.Writer) error {
+	raw, err := encoded(s.object, encode)
+	if err != nil {
+		return err
+	}
+	return hand(raw, to)
+}
+
+// GetObject implements runtime.CacheableObject.
+func (s spliced) GetObject() runtime.Object { return s.DeepCopyObject() }
 
 // GetObject implements runtime.CacheableObject.
 func (s *shared) GetObject() runtime.Object { return s.DeepCopyObject() }

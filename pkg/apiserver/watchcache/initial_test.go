@@ -80,24 +80,33 @@ func TestInitialEventsAreThoseOfTheWatchCache(t *testing.T) {
 	inner := store.(*present).Interface.(*initial).Interface
 	selected := everything("")
 	selected.Predicate.Label = labels.SelectorFromSet(labels.Set{"third": "true"})
-	unmarked, anyVersion := everything(""), everything("0")
-	for _, opts := range []*storage.ListOptions{&unmarked, &anyVersion} {
+	one := everything("")
+	unmarked, anyVersion, oneUnmarked := everything(""), everything("0"), everything("")
+	for _, opts := range []*storage.ListOptions{&unmarked, &anyVersion, &oneUnmarked} {
 		opts.SendInitialEvents, opts.ResourceVersionMatch, opts.Predicate.AllowWatchBookmarks = nil, "", false
 	}
+	one.Recursive, oneUnmarked.Recursive = false, false
+	silent, silentAny := everything(""), everything("0") // as the API server reads a request of no version
+	silent.Predicate.AllowWatchBookmarks, silentAny.Predicate.AllowWatchBookmarks = false, false
 	for name, tc := range map[string]struct {
 		key  string
 		opts storage.ListOptions
 		want int
 	}{
-		"no version":                {"/jobsets/", unmarked, sets},
-		"no version, one namespace": {"/jobsets/ns-1/", unmarked, 3},
-		"version 0":                 {"/jobsets/", anyVersion, sets},
-		"all":                       {"/jobsets/", everything(""), sets},
-		"any version":               {"/jobsets/", everything("0"), sets},
-		"this version":              {"/jobsets/", everything(strconv.FormatUint(now, 10)), sets},
-		"one namespace":             {"/jobsets/ns-1/", everything(""), 3},
-		"an empty namespace":        {"/jobsets/ns-2/", everything(""), 0},
-		"a selector":                {"/jobsets/", selected, 3},
+		"no version":                  {"/jobsets/", unmarked, sets},
+		"no version, one namespace":   {"/jobsets/ns-1/", unmarked, 3},
+		"without a mark":              {"/jobsets/", silent, sets},
+		"any version, without a mark": {"/jobsets/", silentAny, sets},
+		"version 0":                   {"/jobsets/", anyVersion, sets},
+		"all":                         {"/jobsets/", everything(""), sets},
+		"any version":                 {"/jobsets/", everything("0"), sets},
+		"this version":                {"/jobsets/", everything(strconv.FormatUint(now, 10)), sets},
+		"one namespace":               {"/jobsets/ns-1/", everything(""), 3},
+		"an empty namespace":          {"/jobsets/ns-2/", everything(""), 0},
+		"a selector":                  {"/jobsets/", selected, 3},
+		"one object":                  {"/jobsets/ns-1/train-3", one, 1},
+		"one object, no version":      {"/jobsets/ns-1/train-3", oneUnmarked, 1},
+		"an object that is not there": {"/jobsets/ns-2/train-3", one, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := store.Watch(t.Context(), tc.key, tc.opts)
@@ -114,7 +123,7 @@ func TestInitialEventsAreThoseOfTheWatchCache(t *testing.T) {
 			}
 			defer want.Stop()
 			n := tc.want
-			if tc.opts.SendInitialEvents != nil {
+			if tc.opts.SendInitialEvents != nil && tc.opts.Predicate.AllowWatchBookmarks {
 				n++ // the mark
 			}
 			if diff := cmp.Diff(next(t, want, n), next(t, got, n)); diff != "" {
@@ -143,8 +152,8 @@ func TestInitialEventsAreThoseOfTheWatchCache(t *testing.T) {
 func TestOtherWatchesBeginInTheWatchCache(t *testing.T) {
 	store := newStore(t, true)
 	fill(t, store, 2)
-	one, silent, old := everything(""), everything(""), everything("")
-	one.Recursive, silent.Predicate.AllowWatchBookmarks, old.SendInitialEvents = false, false, nil
+	old := everything("")
+	old.SendInitialEvents = nil
 	now, err := store.GetCurrentResourceVersion(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -155,8 +164,6 @@ func TestOtherWatchesBeginInTheWatchCache(t *testing.T) {
 		key  string
 		opts storage.ListOptions
 	}{
-		"one object":             {"/jobsets/ns-0/train-0", one},
-		"without bookmarks":      {"/jobsets/", silent},
 		"without initial events": {"/jobsets/", old},
 		"of the future":          {"/jobsets/", future},
 	} {
@@ -210,7 +217,7 @@ func TestObjectsAreEncodedOnceForAllWatchers(t *testing.T) {
 				if format == "broken" {
 					return errors.New("cannot encode it")
 				}
-				_, err := w.Write(bytes.Repeat([]byte(obj.(*jobset.JobSet).ResourceVersion), size))
+				_, err := w.Write(bytes.Repeat([]byte(obj.(metav1.Object).GetResourceVersion()), size))
 				return err
 			}, &to)
 			return to.String(), err

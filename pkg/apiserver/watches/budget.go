@@ -5,17 +5,14 @@ package watches
 
 import (
 	"container/list"
-	"math"
-	"runtime/debug"
 	"sync"
 	"time"
+	"unsafe"
 
 	"k8s.io/utils/clock"
 )
 
 const (
-	// defaultMemory is the memory that the manifests give to the server, which counts if GOMEMLIMIT is not set.
-	defaultMemory = 2 << 30
 	// totalShare is which part of the memory may wait to be read, and userShare which part of that belongs to one user.
 	totalShare, userShare = 16, 4
 	// grace is how long a write may take without being in the way of others: that of a client which reads, also when a change goes to many watches at once.
@@ -33,39 +30,64 @@ type budget struct {
 	perUser, total int
 
 	mu    sync.Mutex
-	bytes int
+	all   buffers
 	users map[string]*waiting
 }
 
 // waiting are the writes of one user that have not returned.
 type waiting struct {
-	bytes int
+	buffers
 	// writes are *write, the oldest first.
 	writes list.List
+}
+
+// buffers counts bytes. Watches of the same object write the same buffer, which counts once, however many they are.
+type buffers struct {
+	bytes int
+	// counts is how many writes there are of a buffer.
+	counts map[buffer]int
+}
+
+// buffer is what a write takes its bytes from.
+type buffer struct {
+	begin *byte
+	bytes int
+}
+
+func (b *buffers) add(of buffer) {
+	if b.counts == nil {
+		b.counts = map[buffer]int{}
+	}
+	if b.counts[of]++; b.counts[of] == 1 {
+		b.bytes += of.bytes
+	}
+}
+
+func (b *buffers) remove(of buffer) {
+	if b.counts[of]--; b.counts[of] == 0 {
+		b.bytes -= of.bytes
+		delete(b.counts, of)
+	}
 }
 
 // write is one write that has not returned.
 type write struct {
 	user    string
-	bytes   int
+	data    buffer
 	begin   time.Time
 	element *list.Element
 	// end makes the write return, and ends the watch.
 	end func()
 }
 
-// newBudget returns a budget that follows from the limit of memory.
-func newBudget(c clock.PassiveClock) *budget {
-	memory := debug.SetMemoryLimit(-1)
-	if memory == math.MaxInt64 {
-		memory = defaultMemory
-	}
-	total := int(memory / totalShare)
+// newBudget returns a budget that follows from the memory of the server, in bytes.
+func newBudget(c clock.PassiveClock, memory int) *budget {
+	total := memory / totalShare
 	return &budget{clock: c, perUser: total / userShare, total: total, users: map[string]*waiting{}}
 }
 
 // begin counts a write, and ends others if there is no room for it: those of the same user first, then those of the user who has most.
-func (b *budget) begin(user string, bytes int, end func()) *write {
+func (b *budget) begin(user string, data []byte, end func()) *write {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	u := b.users[user]
@@ -73,11 +95,11 @@ func (b *budget) begin(user string, bytes int, end func()) *write {
 		u = &waiting{}
 		b.users[user] = u
 	}
-	w := &write{user: user, bytes: bytes, begin: b.clock.Now(), end: end}
+	w := &write{user: user, data: buffer{unsafe.SliceData(data), len(data)}, begin: b.clock.Now(), end: end}
 	w.element = u.writes.PushBack(w)
-	u.bytes += bytes
-	b.bytes += bytes
-	waitingBytes.Set(float64(b.bytes))
+	u.add(w.data)
+	b.all.add(w.data)
+	waitingBytes.Set(float64(b.all.bytes))
 	for u.bytes > b.perUser && u.writes.Len() > 1 && b.waits(u) {
 		b.shed(u, reasonUser)
 	}
@@ -85,7 +107,7 @@ func (b *budget) begin(user string, bytes int, end func()) *write {
 	if u.writes.Len() == 1 {
 		spared = u // this write would never come to its end otherwise
 	}
-	for b.bytes > b.total {
+	for b.all.bytes > b.total {
 		largest := b.largest(spared)
 		if largest == nil {
 			break
@@ -141,12 +163,12 @@ func (b *budget) remove(w *write) {
 	u := b.users[w.user]
 	u.writes.Remove(w.element)
 	w.element = nil
-	u.bytes -= w.bytes
-	b.bytes -= w.bytes
+	u.remove(w.data)
+	b.all.remove(w.data)
 	if u.writes.Len() == 0 {
 		delete(b.users, w.user)
 	}
-	waitingBytes.Set(float64(b.bytes))
+	waitingBytes.Set(float64(b.all.bytes))
 }
 
 // waits returns whether a write of a user takes longer than the grace.

@@ -36,7 +36,7 @@ func TestBudget(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			clock := testclock.NewFakePassiveClock(time.Now())
-			b := newBudget(clock)
+			b := newBudget(clock, defaultMemory)
 			b.perUser, b.total = 100, 300
 			var ended []int
 			var writes []*write
@@ -44,7 +44,7 @@ func TestBudget(t *testing.T) {
 				if !tc.atOnce {
 					clock.SetTime(clock.Now().Add(grace))
 				}
-				writes = append(writes, b.begin(s.user, s.bytes, func() { ended = append(ended, i) }))
+				writes = append(writes, b.begin(s.user, make([]byte, s.bytes), func() { ended = append(ended, i) }))
 			}
 			if diff := cmp.Diff(tc.ended, ended); diff != "" {
 				t.Errorf("watches that end (-want +got):\n%s", diff)
@@ -52,8 +52,8 @@ func TestBudget(t *testing.T) {
 			for _, w := range writes {
 				b.finish(w)
 			}
-			if b.bytes != 0 || len(b.users) != 0 {
-				t.Errorf("%d bytes of %d users are left", b.bytes, len(b.users))
+			if b.all.bytes != 0 || len(b.users) != 0 {
+				t.Errorf("%d bytes of %d users are left", b.all.bytes, len(b.users))
 			}
 		})
 	}
@@ -61,18 +61,49 @@ func TestBudget(t *testing.T) {
 
 func TestWritesThatWaitTooLong(t *testing.T) {
 	clock := testclock.NewFakePassiveClock(time.Now())
-	b, ended := newBudget(clock), 0
+	b, ended := newBudget(clock, defaultMemory), 0
 	end := func() { ended++ }
-	b.begin("a", 1, end)
+	b.begin("a", make([]byte, 1), end)
 	clock.SetTime(clock.Now().Add(maxWait / 2))
-	b.begin("a", 1, end)
-	b.begin("b", 1, end)
+	b.begin("a", make([]byte, 1), end)
+	b.begin("b", make([]byte, 1), end)
 	clock.SetTime(clock.Now().Add(maxWait / 2))
 	if b.endOld(); ended != 1 {
 		t.Errorf("%d watches are ended after %s, want 1", ended, maxWait)
 	}
 	clock.SetTime(clock.Now().Add(maxWait / 2))
-	if b.endOld(); ended != 3 || b.bytes != 0 {
-		t.Errorf("%d watches are ended later, want 3; %d bytes are left", ended, b.bytes)
+	if b.endOld(); ended != 3 || b.all.bytes != 0 {
+		t.Errorf("%d watches are ended later, want 3; %d bytes are left", ended, b.all.bytes)
+	}
+}
+
+// TestWatchesOfOneObject has many watches that send the same bytes, which are there once.
+func TestWatchesOfOneObject(t *testing.T) {
+	clock := testclock.NewFakePassiveClock(time.Now())
+	b := newBudget(clock, defaultMemory)
+	b.perUser, b.total = 100, 300
+	ended := map[string]int{}
+	begin := func(user string, data []byte) *write {
+		clock.SetTime(clock.Now().Add(grace))
+		return b.begin(user, data, func() { ended[user]++ })
+	}
+	event := make([]byte, 60)
+	var writes []*write
+	for range 1000 {
+		writes = append(writes, begin("a", event), begin("b", event))
+	}
+	if len(ended) > 0 || b.all.bytes != len(event) {
+		t.Errorf("%v watches are ended, %d bytes wait; want none and %d", ended, b.all.bytes, len(event))
+	}
+	// Another event of 60 bytes has room only when all that wait with the first one are ended.
+	writes = append(writes, begin("a", make([]byte, 60)))
+	if diff := cmp.Diff(map[string]int{"a": 1000}, ended); diff != "" {
+		t.Errorf("watches that end (-want +got):\n%s", diff)
+	}
+	for _, w := range writes {
+		b.finish(w)
+	}
+	if b.all.bytes != 0 || len(b.all.counts) != 0 || len(b.users) != 0 {
+		t.Errorf("%d bytes in %d buffers of %d users are left", b.all.bytes, len(b.all.counts), len(b.users))
 	}
 }

@@ -4,43 +4,69 @@
 package watches
 
 import (
+	"bufio"
+	"net"
 	"net/http"
+	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/endpoints/handlers/responsewriters"
 	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/endpoints/responsewriter"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
+
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/watchcache"
 )
 
-// NewHandler bounds what waits in the watches that next serves. It must come after authentication. It looks for writes that wait too long until the
-// server has stopped.
-func NewHandler(next http.Handler, stopped <-chan struct{}) http.Handler {
+// NewHandler bounds the number of the watches that next serves, and what waits in them. It must come after authentication. It looks for writes that wait too
+// long until the server has stopped.
+func NewHandler(next http.Handler, codecs runtime.NegotiatedSerializer, stopped <-chan struct{}) http.Handler {
 	registerMetrics()
-	b := newBudget(clock.RealClock{})
+	memory := memoryLimit()
+	b := newBudget(clock.RealClock{}, memory)
 	go b.sweep(stopped)
-	return b.handler(next)
+	return &handler{next: next, codecs: codecs, budget: b, number: newNumber(memory)}
 }
 
-func (b *budget) handler(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-		if info, ok := request.RequestInfoFrom(req.Context()); !ok || info.Verb != "watch" {
-			next.ServeHTTP(w, req)
-			return
-		}
-		var name string
-		if user, ok := request.UserFrom(req.Context()); ok {
-			name = user.GetName()
-		}
-		counted := &writer{ResponseWriter: w, budget: b, user: name}
-		counted.end = func() {
-			klog.FromContext(req.Context()).V(2).Info("Ending a watch whose client does not read", "user", name, "path", req.URL.Path)
-			// A deadline that is over makes the write return: the connection of HTTP/1.1 ends, or the stream of HTTP/2.
-			_ = http.NewResponseController(w).SetWriteDeadline(time.Unix(1, 0))
-		}
-		next.ServeHTTP(responsewriter.WrapForHTTP1Or2(counted), req)
-	})
+type handler struct {
+	next   http.Handler
+	codecs runtime.NegotiatedSerializer
+	budget *budget
+	number *number
 }
+
+// ServeHTTP implements http.Handler.
+func (h *handler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+	if info, ok := request.RequestInfoFrom(req.Context()); !ok || info.Verb != "watch" {
+		h.next.ServeHTTP(w, req)
+		return
+	}
+	var name string
+	if user, ok := request.UserFrom(req.Context()); ok {
+		name = user.GetName()
+	}
+	if err := h.number.begin(name); err != nil {
+		responsewriters.ErrorNegotiated(err, h.codecs, schema.GroupVersion{Version: "v1"}, w, req)
+		return
+	}
+	defer h.number.end(name)
+	if strings.Contains(req.Header.Get("Accept"), "as=") {
+		req = req.WithContext(watchcache.WithTransform(req.Context()))
+	}
+	counted := &writer{ResponseWriter: w, budget: h.budget, user: name}
+	counted.end = func() {
+		klog.FromContext(req.Context()).V(2).Info("Ending a watch whose client does not read", "user", name, "path", req.URL.Path)
+		// The connection of HTTP/1.1 ends, or the stream of HTTP/2.
+		_ = http.NewResponseController(w).SetWriteDeadline(over)
+	}
+	h.next.ServeHTTP(responsewriter.WrapForHTTP1Or2(counted), req)
+}
+
+// over is a deadline that makes a write return.
+var over = time.Unix(1, 0)
 
 // writer counts what is being written to one client.
 type writer struct {
@@ -50,14 +76,40 @@ type writer struct {
 	end    func()
 }
 
-var _ responsewriter.UserProvidedDecorator = &writer{}
+var (
+	_ responsewriter.UserProvidedDecorator = &writer{}
+	_ http.Hijacker                        = &writer{}
+)
 
 // Unwrap implements responsewriter.UserProvidedDecorator.
 func (w *writer) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 // Write implements http.ResponseWriter.
 func (w *writer) Write(data []byte) (int, error) {
-	waits := w.budget.begin(w.user, len(data), w.end)
+	waits := w.budget.begin(w.user, data, w.end)
 	defer w.budget.finish(waits)
 	return w.ResponseWriter.Write(data)
+}
+
+// Hijack implements http.Hijacker, for watches over WebSocket.
+func (w *writer) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	inner, buffered, err := http.NewResponseController(w.ResponseWriter).Hijack()
+	if err != nil {
+		return nil, nil, err
+	}
+	counted := &conn{Conn: inner, of: w}
+	return counted, bufio.NewReadWriter(buffered.Reader, bufio.NewWriter(counted)), nil
+}
+
+// conn counts what is being written to the client of a WebSocket.
+type conn struct {
+	net.Conn
+	of *writer
+}
+
+// Write implements net.Conn.
+func (c *conn) Write(data []byte) (int, error) {
+	waits := c.of.budget.begin(c.of.user, data, func() { _ = c.SetWriteDeadline(over) })
+	defer c.of.budget.finish(waits)
+	return c.Conn.Write(data)
 }

@@ -1,0 +1,76 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package watches
+
+import (
+	"fmt"
+	"math"
+	"runtime/debug"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/api/errors"
+)
+
+const (
+	// defaultMemory is the memory that the manifests give to the server, which counts if GOMEMLIMIT is not set.
+	defaultMemory = 2 << 30
+	// watchMemory is what a watch takes that waits for events, in bytes; one with a connection of its own takes half as much again.
+	watchMemory = 80 << 10
+	// retrySeconds is after which time a client that had too many watches may try again.
+	retrySeconds = 5
+)
+
+// memoryLimit returns the memory of the server in bytes.
+func memoryLimit() int {
+	if memory := debug.SetMemoryLimit(-1); memory != math.MaxInt64 {
+		return int(memory)
+	}
+	return defaultMemory
+}
+
+// number counts the watches of each user.
+type number struct {
+	// perUser and total are the bounds.
+	perUser, total int
+
+	mu    sync.Mutex
+	all   int
+	users map[string]int
+}
+
+// newNumber returns bounds that follow from the memory of the server, in bytes: all watches take at most five eighths of it, and those of one user three quarters
+// of that.
+func newNumber(memory int) *number {
+	total := memory / 8 * 5 / watchMemory
+	return &number{perUser: total / 4 * 3, total: total, users: map[string]int{}}
+}
+
+// begin counts a watch of a user, who must end it; or returns an error if there are too many.
+func (n *number) begin(user string) error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	switch {
+	case n.users[user] >= n.perUser:
+		refused.WithLabelValues(reasonUser).Inc()
+		return errors.NewTooManyRequests(fmt.Sprintf("user %q has %d watches already, which is the most for one user; "+
+			"use fewer watches, or give the server more memory", user, n.perUser), retrySeconds)
+	case n.all >= n.total:
+		refused.WithLabelValues(reasonTotal).Inc()
+		return errors.NewTooManyRequests(fmt.Sprintf("there are %d watches already, which is the most for the memory of this server; "+
+			"use fewer watches, or give the server more memory", n.total), retrySeconds)
+	}
+	n.users[user]++
+	n.all++
+	return nil
+}
+
+// end takes a watch out that has ended.
+func (n *number) end(user string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.all--
+	if n.users[user]--; n.users[user] == 0 {
+		delete(n.users, user)
+	}
+}

@@ -1,0 +1,78 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package watches
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/utils/clock"
+)
+
+// TestNumberOfWatches begins watches until there are too many of one user, and then of all users.
+func TestNumberOfWatches(t *testing.T) {
+	registerMetrics()
+	begun, end := make(chan struct{}), make(chan struct{})
+	scheme := runtime.NewScheme()
+	metav1.AddToGroupVersion(scheme, metav1.Unversioned)
+	h := &handler{
+		next:   http.HandlerFunc(func(http.ResponseWriter, *http.Request) { begun <- struct{}{}; <-end }),
+		codecs: serializer.NewCodecFactory(scheme), budget: newBudget(clock.RealClock{}, defaultMemory),
+		number: &number{perUser: 2, total: 3, users: map[string]int{}},
+	}
+	serve := func(verb, name string) *httptest.ResponseRecorder {
+		ctx := request.WithUser(t.Context(), &user.DefaultInfo{Name: name})
+		ctx = request.WithRequestInfo(ctx, &request.RequestInfo{Verb: verb})
+		answer := httptest.NewRecorder()
+		h.ServeHTTP(answer, httptest.NewRequestWithContext(ctx, http.MethodGet, "/apis", nil))
+		return answer
+	}
+	ended := make(chan struct{})
+	begin := func(verb, name string) {
+		go func() {
+			serve(verb, name)
+			ended <- struct{}{}
+		}()
+		<-begun
+	}
+	refuses := func(name, want string) {
+		t.Helper()
+		answer := serve("watch", name)
+		var status metav1.Status
+		if err := json.Unmarshal(answer.Body.Bytes(), &status); err != nil {
+			t.Fatal(err)
+		}
+		if status.Message != want || answer.Code != http.StatusTooManyRequests || answer.Header().Get("Retry-After") != "5" {
+			t.Errorf("code %d, retry after %q, message:\n%s\nwant 429, 5 and:\n%s", answer.Code, answer.Header().Get("Retry-After"), status.Message, want)
+		}
+	}
+	begin("watch", "alice")
+	begin("watch", "alice")
+	refuses("alice", `user "alice" has 2 watches already, which is the most for one user; use fewer watches, or give the server more memory`)
+	begin("list", "alice")
+	begin("watch", "bob")
+	refuses("bob", `there are 3 watches already, which is the most for the memory of this server; use fewer watches, or give the server more memory`)
+	close(end)
+	for range 4 {
+		<-ended
+	}
+	if h.number.all != 0 || len(h.number.users) != 0 {
+		t.Errorf("%d watches of %v are left", h.number.all, h.number.users)
+	}
+}
+
+func TestNumberFollowsFromTheMemory(t *testing.T) {
+	for memory, want := range map[int][2]int{1 << 30: {6144, 8192}, 2 << 30: {12_288, 16_384}, 4 << 30: {24_576, 32_768}} {
+		if n := newNumber(memory); n.perUser != want[0] || n.total != want[1] {
+			t.Errorf("%d bytes: %d watches of a user and %d in all, want %v", memory, n.perUser, n.total, want)
+		}
+	}
+}
