@@ -14,7 +14,7 @@ import (
 // attacks are all hostile requests, in the order in which they are sent.
 func attacks() []attack {
 	var all []attack
-	for _, group := range [][]attack{specs(), encodings(), sizes(), regularExpressions(), metadata(), patches(), reads(), subresources(), sequences(), groupSets(), connections(), loads()} {
+	for _, group := range [][]attack{specs(), encodings(), sizes(), regularExpressions(), metadata(), patches(), reads(), subresources(), sequences(), groupSets(), connections(), directly(), loads()} {
 		all = append(all, group...)
 	}
 	return all

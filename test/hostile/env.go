@@ -25,7 +25,6 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	disaggregatedsetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/disaggregatedset/v1"
-	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/generated/clientset/versioned"
 	"github.com/jobset-apiserver/jobset-apiserver/test/builders"
@@ -53,10 +52,14 @@ type env struct {
 	// hostile removes what the attacker left; plain are the user's JobSets.
 	hostile, plain versioned.Interface
 	count          int
+	// direct reaches the server without kube-apiserver.
+	direct direct
+	// underWay takes a value when a held attack that tells it is under way.
+	underWay chan struct{}
 }
 
 func open(ctx context.Context, dir, script string, limit uint64, bound time.Duration) (*env, error) {
-	e := &env{dir: dir, script: script, limit: limit, bound: bound}
+	e := &env{dir: dir, script: script, limit: limit, bound: bound, underWay: make(chan struct{}, 1)}
 	config, err := clientcmd.BuildConfigFromFlags("", filepath.Join(dir, "kubeconfig"))
 	if err != nil {
 		return nil, err
@@ -84,6 +87,9 @@ func open(ctx context.Context, dir, script string, limit uint64, bound time.Dura
 	}
 	bystander, err := user(ctx, admin, config, plain)
 	if err != nil {
+		return nil, err
+	}
+	if e.direct, err = openDirect(ctx, admin, attacker, bystander); err != nil {
 		return nil, err
 	}
 	bystander.Timeout = 20 * time.Second
@@ -263,38 +269,4 @@ func (e *env) observed(ctx context.Context) {
 		}
 		return true, nil
 	})
-}
-
-// serves runs a plain JobSet from its creation to its deletion, and returns how long that took.
-func (e *env) serves(ctx context.Context) (time.Duration, error) {
-	began := time.Now()
-	e.count++
-	name := fmt.Sprintf("plain-%d", e.count)
-	js := builders.JobSet(name, builders.WithJobs("w", 1, 1))
-	js.Namespace = ""
-	js.Spec.ReplicatedJobs[0].Template.Spec.Template.Annotations = map[string]string{"jobset-apiserver.io/kwok-run-seconds": "0"}
-	sets := e.plain.JobsetV1alpha2().JobSets(plain)
-	step, last := "created", error(nil)
-	err := e.poll(ctx, e.bound, func(ctx context.Context) (bool, error) {
-		switch step {
-		case "created":
-			if _, last = sets.Create(ctx, js, metav1.CreateOptions{}); last == nil || apierrors.IsAlreadyExists(last) {
-				step = "completed"
-			}
-		case "completed":
-			var current *jobsetv1alpha2.JobSet
-			if current, last = sets.Get(ctx, name, metav1.GetOptions{}); last == nil && current.Status.TerminalState == "Completed" {
-				step = "deleted"
-			}
-		case "deleted":
-			last = sets.Delete(ctx, name, metav1.DeleteOptions{PropagationPolicy: new(metav1.DeletePropagationBackground)})
-			return apierrors.IsNotFound(last), nil
-		}
-		return false, nil
-	})
-	took := time.Since(began).Round(100 * time.Millisecond)
-	if err != nil {
-		return took, fmt.Errorf("a plain JobSet was not %s within %v: %w", step, e.bound, errors.Join(last, err))
-	}
-	return took, nil
 }

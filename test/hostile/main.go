@@ -146,6 +146,13 @@ func (e *env) strike(ctx context.Context, a attack, look bool) (row string, err 
 	if !a.held {
 		got = <-done
 	}
+	if a.tells {
+		select {
+		case <-e.underWay:
+		case <-attacking.Done():
+			return "", fmt.Errorf("the attack was not under way in time")
+		}
+	}
 	took, served := time.Since(began), "not looked at"
 	if strings.Contains(got.what, "201") {
 		e.observed(ctx)
@@ -154,6 +161,9 @@ func (e *env) strike(ctx context.Context, a attack, look bool) (row string, err 
 		var plain time.Duration
 		plain, err = e.serves(ctx)
 		served = fmt.Sprintf("%.1f s", plain.Seconds())
+	}
+	if a.beside != nil {
+		err = errors.Join(err, a.beside(ctx, e))
 	}
 	if a.held {
 		end()

@@ -9,8 +9,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 )
@@ -34,7 +36,11 @@ type attack struct {
 	full bool
 	// held attacks go on while the plain JobSet runs.
 	held bool
-	send func(ctx context.Context, e *env) answer
+	// tells means that a held attack tells the environment when it is under way.
+	tells bool
+	// beside is another thing that must work while a held attack goes on.
+	beside func(ctx context.Context, e *env) error
+	send   func(ctx context.Context, e *env) answer
 }
 
 // answer is what became of an attack.
@@ -119,29 +125,44 @@ func (c *counted) Read(p []byte) (int, error) {
 	return n, err
 }
 
+// tally counts the answers to requests that are sent at the same time.
+type tally struct {
+	mu    sync.Mutex
+	codes map[string]int
+	all   answer
+}
+
+func (t *tally) add(a answer) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.codes == nil {
+		t.codes = map[string]int{}
+	}
+	t.codes[a.what]++
+	t.all.sent, t.all.received = t.all.sent+a.sent, t.all.received+a.received
+}
+
+// total returns all answers as one, those that came most often first.
+func (t *tally) total() answer {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var parts []string
+	for _, code := range slices.SortedFunc(maps.Keys(t.codes), func(a, b string) int { return t.codes[b] - t.codes[a] }) {
+		parts = append(parts, fmt.Sprintf("%d × %s", t.codes[code], code))
+	}
+	return answer{strings.Join(parts[:min(len(parts), 5)], ", "), t.all.sent, t.all.received}
+}
+
 // parallel sends the request n times at the same time.
 func (r request) parallel(n int) func(context.Context, *env) answer {
 	return func(ctx context.Context, e *env) answer {
-		var mu sync.Mutex
+		var all tally
 		var group sync.WaitGroup
-		var all answer
-		codes := map[string]int{}
 		for range n {
-			group.Go(func() {
-				a := r.one(ctx, e)
-				mu.Lock()
-				defer mu.Unlock()
-				codes[a.what]++
-				all.sent, all.received = all.sent+a.sent, all.received+a.received
-			})
+			group.Go(func() { all.add(r.one(ctx, e)) })
 		}
 		group.Wait()
-		var parts []string
-		for code, count := range codes {
-			parts = append(parts, fmt.Sprintf("%d × %s", count, code))
-		}
-		all.what = strings.Join(parts, ", ")
-		return all
+		return all.total()
 	}
 }
 

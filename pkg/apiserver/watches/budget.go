@@ -15,8 +15,10 @@ import (
 const (
 	// totalShare is which part of the memory may wait to be read, and userShare which part of that belongs to one user.
 	totalShare, userShare = 16, 4
-	// grace is how long a write may take without being in the way of others: that of a client which reads, also when a change goes to many watches at once.
-	grace = time.Second
+	// writeGrace is the grace of writes of what is shared: enough for a client that reads, also when a change goes to many watches at once.
+	writeGrace = time.Second
+	// copyGrace is that of writes of copies, such as those over WebSocket: there is none, because many at once are too much for the memory already.
+	copyGrace = 0
 	// maxWait is how long one write may wait. A client that takes longer for one event is as good as gone.
 	maxWait = time.Minute
 	// sweepEvery is how often it is looked for writes that wait too long.
@@ -26,6 +28,8 @@ const (
 // budget counts the bytes that wait to be read.
 type budget struct {
 	clock clock.PassiveClock
+	// grace is how long a write may take without being in the way of others.
+	grace time.Duration
 	// perUser and total are the bounds in bytes.
 	perUser, total int
 
@@ -81,9 +85,9 @@ type write struct {
 }
 
 // newBudget returns a budget that follows from the memory of the server, in bytes.
-func newBudget(c clock.PassiveClock, memory int) *budget {
+func newBudget(c clock.PassiveClock, grace time.Duration, memory int) *budget {
 	total := memory / totalShare
-	return &budget{clock: c, perUser: total / userShare, total: total, users: map[string]*waiting{}}
+	return &budget{clock: c, grace: grace, perUser: total / userShare, total: total, users: map[string]*waiting{}}
 }
 
 // begin counts a write, and ends others if there is no room for it: those of the same user first, then those of the user who has most.
@@ -97,9 +101,10 @@ func (b *budget) begin(user string, data []byte, end func()) *write {
 	}
 	w := &write{user: user, data: buffer{unsafe.SliceData(data), len(data)}, begin: b.clock.Now(), end: end}
 	w.element = u.writes.PushBack(w)
+	before := b.all.bytes
 	u.add(w.data)
 	b.all.add(w.data)
-	waitingBytes.Set(float64(b.all.bytes))
+	waitingBytes.Add(float64(b.all.bytes - before))
 	for u.bytes > b.perUser && u.writes.Len() > 1 && b.waits(u) {
 		b.shed(u, reasonUser)
 	}
@@ -163,17 +168,18 @@ func (b *budget) remove(w *write) {
 	u := b.users[w.user]
 	u.writes.Remove(w.element)
 	w.element = nil
+	before := b.all.bytes
 	u.remove(w.data)
 	b.all.remove(w.data)
 	if u.writes.Len() == 0 {
 		delete(b.users, w.user)
 	}
-	waitingBytes.Set(float64(b.all.bytes))
+	waitingBytes.Add(float64(b.all.bytes - before))
 }
 
 // waits returns whether a write of a user takes longer than the grace.
 func (b *budget) waits(u *waiting) bool {
-	return b.clock.Since(u.oldest().begin) >= grace
+	return b.clock.Since(u.oldest().begin) >= b.grace
 }
 
 // largest returns the user with most bytes of those that have a write to end, and spares one. Of equals it is the one who has waited longest.

@@ -36,13 +36,13 @@ func TestBudget(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			clock := testclock.NewFakePassiveClock(time.Now())
-			b := newBudget(clock, defaultMemory)
+			b := newBudget(clock, writeGrace, defaultMemory)
 			b.perUser, b.total = 100, 300
 			var ended []int
 			var writes []*write
 			for i, s := range tc.steps {
 				if !tc.atOnce {
-					clock.SetTime(clock.Now().Add(grace))
+					clock.SetTime(clock.Now().Add(writeGrace))
 				}
 				writes = append(writes, b.begin(s.user, make([]byte, s.bytes), func() { ended = append(ended, i) }))
 			}
@@ -61,7 +61,7 @@ func TestBudget(t *testing.T) {
 
 func TestWritesThatWaitTooLong(t *testing.T) {
 	clock := testclock.NewFakePassiveClock(time.Now())
-	b, ended := newBudget(clock, defaultMemory), 0
+	b, ended := newBudget(clock, writeGrace, defaultMemory), 0
 	end := func() { ended++ }
 	b.begin("a", make([]byte, 1), end)
 	clock.SetTime(clock.Now().Add(maxWait / 2))
@@ -80,11 +80,11 @@ func TestWritesThatWaitTooLong(t *testing.T) {
 // TestWatchesOfOneObject has many watches that send the same bytes, which are there once.
 func TestWatchesOfOneObject(t *testing.T) {
 	clock := testclock.NewFakePassiveClock(time.Now())
-	b := newBudget(clock, defaultMemory)
+	b := newBudget(clock, writeGrace, defaultMemory)
 	b.perUser, b.total = 100, 300
 	ended := map[string]int{}
 	begin := func(user string, data []byte) *write {
-		clock.SetTime(clock.Now().Add(grace))
+		clock.SetTime(clock.Now().Add(writeGrace))
 		return b.begin(user, data, func() { ended[user]++ })
 	}
 	event := make([]byte, 60)

@@ -26,16 +26,20 @@ import (
 func NewHandler(next http.Handler, codecs runtime.NegotiatedSerializer, stopped <-chan struct{}) http.Handler {
 	registerMetrics()
 	memory := memoryLimit()
-	b := newBudget(clock.RealClock{}, memory)
-	go b.sweep(stopped)
-	return &handler{next: next, codecs: codecs, budget: b, number: newNumber(memory)}
+	h := &handler{
+		next: next, codecs: codecs, number: newNumber(memory),
+		shared: newBudget(clock.RealClock{}, writeGrace, memory), copies: newBudget(clock.RealClock{}, copyGrace, memory),
+	}
+	go h.shared.sweep(stopped)
+	go h.copies.sweep(stopped)
+	return h
 }
 
 type handler struct {
-	next   http.Handler
-	codecs runtime.NegotiatedSerializer
-	budget *budget
-	number *number
+	next           http.Handler
+	codecs         runtime.NegotiatedSerializer
+	shared, copies *budget
+	number         *number
 }
 
 // ServeHTTP implements http.Handler.
@@ -56,7 +60,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	if strings.Contains(req.Header.Get("Accept"), "as=") {
 		req = req.WithContext(watchcache.WithTransform(req.Context()))
 	}
-	counted := &writer{ResponseWriter: w, budget: h.budget, user: name}
+	counted := &writer{ResponseWriter: w, budget: h.shared, copies: h.copies, user: name}
 	counted.end = func() {
 		klog.FromContext(req.Context()).V(2).Info("Ending a watch whose client does not read", "user", name, "path", req.URL.Path)
 		// The connection of HTTP/1.1 ends, or the stream of HTTP/2.
@@ -71,9 +75,9 @@ var over = time.Unix(1, 0)
 // writer counts what is being written to one client.
 type writer struct {
 	http.ResponseWriter
-	budget *budget
-	user   string
-	end    func()
+	budget, copies *budget
+	user           string
+	end            func()
 }
 
 var (
@@ -101,7 +105,7 @@ func (w *writer) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	return counted, bufio.NewReadWriter(buffered.Reader, bufio.NewWriter(counted)), nil
 }
 
-// conn counts what is being written to the client of a WebSocket.
+// conn counts what is being written to the client of a WebSocket, which is a copy for each client.
 type conn struct {
 	net.Conn
 	of *writer
@@ -109,7 +113,7 @@ type conn struct {
 
 // Write implements net.Conn.
 func (c *conn) Write(data []byte) (int, error) {
-	waits := c.of.budget.begin(c.of.user, data, func() { _ = c.SetWriteDeadline(over) })
-	defer c.of.budget.finish(waits)
+	waits := c.of.copies.begin(c.of.user, data, func() { _ = c.SetWriteDeadline(over) })
+	defer c.of.copies.finish(waits)
 	return c.Conn.Write(data)
 }

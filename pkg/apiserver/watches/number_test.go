@@ -25,7 +25,7 @@ func TestNumberOfWatches(t *testing.T) {
 	metav1.AddToGroupVersion(scheme, metav1.Unversioned)
 	h := &handler{
 		next:   http.HandlerFunc(func(http.ResponseWriter, *http.Request) { begun <- struct{}{}; <-end }),
-		codecs: serializer.NewCodecFactory(scheme), budget: newBudget(clock.RealClock{}, defaultMemory),
+		codecs: serializer.NewCodecFactory(scheme), shared: newBudget(clock.RealClock{}, writeGrace, defaultMemory),
 		number: &number{perUser: 2, total: 3, users: map[string]int{}},
 	}
 	serve := func(verb, name string) *httptest.ResponseRecorder {

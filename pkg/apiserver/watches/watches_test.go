@@ -86,24 +86,26 @@ func (s *server) do(t testing.TB, client *http.Client, method, path string, body
 // TestWatchesThatNobodyReads opens 1,000 watches of five sets of 1.3 MB over HTTP/2 and HTTP/1.1 that nobody reads, or some of which one event is read. An
 // informer of another user, and one of the same user, see each change. Without bounds, the server used 2,933 MiB.
 func TestWatchesThatNobodyReads(t *testing.T) {
+	webSocket := http.Header{
+		"Connection": {"Upgrade"}, "Upgrade": {"websocket"}, "Sec-Websocket-Version": {"13"}, "Sec-Websocket-Key": {"dGhlIHNhbXBsZSBub25jZQ=="}, "Origin": {"https://localhost"},
+	}
 	for name, tc := range map[string]struct {
 		query  string
 		header http.Header
-		// old means that the watches begin before the last changes.
-		old bool
+		// old means that the watches begin before the last changes, which there are unless unchanged is true.
+		old, unchanged bool
 		// reads is how many bytes of each watch are read.
 		reads int64
 		// watches is how many there are, and most what the server may use at the peak, in MiB.
 		watches, most int
 	}{
-		"of no version":        {query: "watch=true", watches: 1000, most: 900},
-		"of a set":             {query: "watch=true&fieldSelector=metadata.name%3Ds0", watches: 1000, most: 900},
-		"of an old version":    {query: "watch=true", old: true, watches: 1000, most: 900},
-		"of which one is read": {query: "watch=true", old: true, reads: 1_300_000, watches: 300, most: 800},
-		"of tables":            {query: "watch=true&includeObject=Object", header: http.Header{"Accept": {"application/json;as=Table;g=meta.k8s.io;v=v1"}}, old: true, reads: 1_300_000, watches: 300, most: 800},
-		"over WebSocket": {query: "watch=true", old: true, header: http.Header{
-			"Connection": {"Upgrade"}, "Upgrade": {"websocket"}, "Sec-Websocket-Version": {"13"}, "Sec-Websocket-Key": {"dGhlIHNhbXBsZSBub25jZQ=="}, "Origin": {"https://localhost"},
-		}, watches: 1000, most: 900},
+		"of no version":                         {query: "watch=true", watches: 1000, most: 900},
+		"of a set":                              {query: "watch=true&fieldSelector=metadata.name%3Ds0", watches: 1000, most: 900},
+		"of an old version":                     {query: "watch=true", old: true, watches: 1000, most: 900},
+		"of which one is read":                  {query: "watch=true", old: true, reads: 1_300_000, watches: 300, most: 800},
+		"of tables":                             {query: "watch=true&includeObject=Object", header: http.Header{"Accept": {"application/json;as=Table;g=meta.k8s.io;v=v1"}}, old: true, reads: 1_300_000, watches: 300, most: 800},
+		"over WebSocket":                        {query: "watch=true", old: true, header: webSocket, watches: 1000, most: 900},
+		"over WebSocket, of a set that changes": {query: "watch=true&fieldSelector=metadata.name%3Ds0", old: true, unchanged: true, header: webSocket, watches: 1000, most: 900},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := startServer(t, "GOMEMLIMIT="+limit)
@@ -115,6 +117,9 @@ func TestWatchesThatNobodyReads(t *testing.T) {
 			if tc.old {
 				query += "&resourceVersion=" + s.version(t, admin)
 				for i := range 10 {
+					if tc.unchanged {
+						break
+					}
 					s.do(t, admin, http.MethodPatch, fmt.Sprintf("%s/s%d", sets, i%5), fmt.Appendf(nil, `{"metadata":{"labels":{"before":"%d"}}}`, i/5))
 				}
 			}
