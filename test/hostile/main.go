@@ -137,39 +137,7 @@ func (e *env) strike(ctx context.Context, a attack, look bool) (row string, err 
 	if err := e.forgetPeaks(); err != nil {
 		return "", err
 	}
-	attacking, end := context.WithTimeout(ctx, 3*time.Minute)
-	defer end()
-	began := time.Now()
-	done := make(chan answer, 1)
-	go func() { done <- a.send(attacking, e) }()
-	var got answer
-	if !a.held {
-		got = <-done
-	}
-	if a.tells {
-		select {
-		case <-e.underWay:
-		case <-attacking.Done():
-			return "", fmt.Errorf("the attack was not under way in time")
-		}
-	}
-	took, served := time.Since(began), "not looked at"
-	if strings.Contains(got.what, "201") {
-		e.observed(ctx)
-	}
-	if look || a.held {
-		var plain time.Duration
-		plain, err = e.serves(ctx)
-		served = fmt.Sprintf("%.1f s", plain.Seconds())
-	}
-	if a.beside != nil {
-		err = errors.Join(err, a.beside(ctx, e))
-	}
-	if a.held {
-		end()
-		got = <-done
-		took = time.Since(began)
-	}
+	got, served, took, err := e.attack(ctx, a, look)
 	peaks := e.peaks()
 	if names := e.ended(); len(names) > 0 {
 		err = errors.Join(fmt.Errorf("%s ended; see %s/logs", strings.Join(names, " and "), e.dir), err)
@@ -182,6 +150,46 @@ func (e *env) strike(ctx context.Context, a attack, look bool) (row string, err 
 	}
 	return fmt.Sprintf("| %s | %d | %s | %d | %.1f | %s | %s |", a.name, got.sent>>10, got.what, got.received>>10, took.Seconds(),
 		peaks, served), err
+}
+
+// attack sends an attack, and looks whether a plain JobSet runs afterwards, or meanwhile.
+func (e *env) attack(ctx context.Context, a attack, look bool) (got answer, served string, took time.Duration, err error) {
+	attacking, end := context.WithTimeout(ctx, 3*time.Minute)
+	defer end()
+	select {
+	case <-e.underWay: // of an attack before, which was too late
+	default:
+	}
+	began := time.Now()
+	done := make(chan answer, 1)
+	go func() { done <- a.send(attacking, e) }()
+	if !a.held {
+		got = <-done
+		took = time.Since(began)
+		if strings.Contains(got.what, "201") {
+			e.observed(ctx)
+		}
+		if !look {
+			return got, "not looked at", took, nil
+		}
+	}
+	if a.tells {
+		select {
+		case <-e.underWay:
+		case <-attacking.Done():
+			return got, "", took, errors.New("the attack was not under way in time")
+		}
+	}
+	plain, err := e.serves(ctx)
+	if a.beside != nil {
+		err = errors.Join(err, a.beside(ctx, e))
+	}
+	if a.held {
+		end()
+		got = <-done
+		took = time.Since(began)
+	}
+	return got, fmt.Sprintf("%.1f s", plain.Seconds()), took, err
 }
 
 func (e *env) forgetPeaks() error {
