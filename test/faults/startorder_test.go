@@ -4,17 +4,14 @@
 package faults
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -32,6 +29,9 @@ const (
 	mainEtcd, mainAPI         = "etcd", "kube-apiserver"
 	ourServer, ourControllers = "jobset-apiserver", "jobset-controller"
 )
+
+// mainControllers are the other programs of the main cluster, which have no part in TestStartOrders.
+var mainControllers = []string{"kube-controller-manager", "kube-scheduler", "kwok-controller"}
 
 // TestStartOrders stops the whole control plane and starts it in several orders. Each part has begun to listen, or to work, before the next one starts, so
 // that the later ones are missed. Our processes stay, and a set that is created afterwards has its Job.
@@ -112,53 +112,12 @@ func newParts(t *testing.T) *parts {
 		}
 	})
 	for _, name := range []string{mainEtcd, mainAPI, ourServer} {
-		pid := pidOf(t, name)
-		command, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, argument := range bytes.Split(bytes.TrimSuffix(command, []byte{0}), []byte{0}) {
-			p.commands[name] = append(p.commands[name], string(argument))
-		}
+		p.commands[name] = commandOf(t, name)
 	}
 	p.commands[ourControllers] = []string{shared.Program(ourControllers), "--kubeconfig=" + filepath.Join(shared.Dir, "controller.kubeconfig"),
 		"--leader-elect-resource-namespace=jobset-system", "--metrics-bind-address=0", "--health-probe-bind-address=127.0.0.1:0", "--service-endpoints-canary=false"}
 	endShared(t)
 	return p
-}
-
-// endShared ends what the shared cluster has started.
-func endShared(t *testing.T) {
-	t.Helper()
-	if err := shared.Script("stop", "apiserver"); err != nil {
-		t.Fatal(err)
-	}
-	for _, name := range []string{mainAPI, mainEtcd} {
-		pid := pidOf(t, name)
-		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
-			t.Fatal(err)
-		}
-		framework.Eventually(t, time.Minute, name+" has ended", func(context.Context) error {
-			if err := syscall.Kill(pid, 0); err == nil {
-				return errors.New("it runs")
-			}
-			return nil
-		})
-	}
-}
-
-// pidOf returns the id of a process of the shared cluster.
-func pidOf(t *testing.T, name string) int {
-	t.Helper()
-	content, err := os.ReadFile(filepath.Join(shared.Dir, "pids", name+".pid"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	pid, err := strconv.Atoi(strings.TrimSpace(string(content)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return pid
 }
 
 // stop ends everything: ours as Kubernetes does, while the others run, and the others at once.
@@ -174,10 +133,24 @@ func (p *parts) stop(t *testing.T) {
 			}
 		}
 	}
-	for _, name := range []string{mainAPI, mainEtcd} {
+	for _, name := range append(slices.Clone(mainControllers), mainAPI, mainEtcd) {
 		if process := p.take(name); process != nil {
 			process.Kill()
 		}
+	}
+}
+
+// restart ends a part at once, whoever has started it, and starts it again.
+func (p *parts) restart(t *testing.T, name string) {
+	t.Helper()
+	if process := p.take(name); process != nil {
+		process.Kill()
+	} else {
+		p.commands[name] = commandOf(t, name)
+		kill(t, name)
+	}
+	if _, err := p.launch(t, name); err != nil {
+		t.Fatal(err)
 	}
 }
 

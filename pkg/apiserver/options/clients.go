@@ -17,6 +17,8 @@ import (
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/rewind"
 )
 
 // clients reach the main API as the server itself.
@@ -39,6 +41,7 @@ func (o *Options) newClients(ctx context.Context) (*clients, error) {
 	// Requests that wait here hold requests of our own clients up; the main API limits us by its own priorities.
 	config.QPS = -1
 	config.Dial = dialer(dialTimeoutServing)
+	rewind.Wrap(config)
 	c := &clients{config: config, hold: newHold(ctx)}
 	var errs [4]error
 	c.kube, errs[0] = kubernetes.NewForConfig(withProtobuf(config))

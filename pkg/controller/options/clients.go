@@ -21,6 +21,7 @@ import (
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/endpoints"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/generated/clientset/versioned"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/rewind"
 )
 
 const namespaceFile = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
@@ -70,6 +71,7 @@ func (o *Options) restConfig() (*rest.Config, error) {
 	config.ContentType = runtime.ContentTypeProtobuf
 	config.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON
 	config.DisableCompression = true // the controller is near the API servers, and both sides would pay for it
+	rewind.Wrap(config)
 	return config, nil
 }
 
