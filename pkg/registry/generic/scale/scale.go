@@ -194,7 +194,9 @@ func (i *updatedInfo[P]) UpdatedObject(ctx context.Context, old runtime.Object) 
 	if errs := i.kind.Validate(scale); len(errs) > 0 {
 		return nil, apierrors.NewInvalid(scaleKind.GroupKind(), parent.GetName(), bounds.Causes(errs))
 	}
-	parent.SetResourceVersion(scale.ResourceVersion)
+	if scale.ResourceVersion != "" { // without one, the size is set whatever the version is, as of a custom resource
+		parent.SetResourceVersion(scale.ResourceVersion)
+	}
 	target.Set(scale.Spec.Replicas)
 	entries, err := owners.toParent(scale.ManagedFields)
 	parent.SetManagedFields(entries)
