@@ -40,6 +40,7 @@ const (
 	ConditionCreationFailure = "JobCreationFailure"
 	ConditionUnschedulable   = "PodsUnschedulable"
 	ConditionHeld            = "Held"
+	ConditionRetried         = "Retried"
 )
 
 // Bounds of the history in status.attempts.

@@ -74,7 +74,7 @@ func TestTransitionsAreLogged(t *testing.T) {
 	step(begins(jobsetv1alpha2.Attempt{Number: 4, Trigger: "Preemption", RequestTime: after(99)}), "JobSet started jobset=ns/js attempt=4 trigger=Preemption duration=4s")
 	step(condition("Failed", "ReachedMaxRestarts", "jobset failed", metav1.ConditionTrue, 120),
 		"JobSet failed jobset=ns/js attempt=4 reason=ReachedMaxRestarts message=jobset failed duration=2m0s")
-	step(condition("Failed", "Retried", "retried", metav1.ConditionFalse, 130))
+	step(func(js *jobsetv1alpha2.JobSet) { meta.RemoveStatusCondition(&js.Status.Conditions, "Failed") })
 	step(begins(jobsetv1alpha2.Attempt{Number: 5, Trigger: "Retry", User: "ada", RequestTime: after(130)}), "JobSet restarted jobset=ns/js attempt=5 trigger=Retry user=ada duration=31s")
 	step(condition("Completed", "AllJobsCompleted", "jobset completed successfully", metav1.ConditionTrue, 3600),
 		"JobSet completed jobset=ns/js attempt=5 reason=AllJobsCompleted message=jobset completed successfully duration=1h0m0s")

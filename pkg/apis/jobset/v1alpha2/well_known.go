@@ -35,6 +35,9 @@ const (
 	// PlacementPending is True while the set waits for topology domains, because it asks for exclusive placement and other sets have them. This
 	// condition is ours; upstream has none for it.
 	PlacementPending = "PlacementPending"
+	// Retried is True of a set that had failed and was retried while it was suspended: it no longer counts as failed, and runs once it is resumed. This condition
+	// is ours; upstream has none for it.
+	Retried = "Retried"
 	// Held is True while the controller leaves the set alone until somebody resumes or deletes it. This condition is ours; upstream
 	// has none for it.
 	Held = "Held"

@@ -188,7 +188,7 @@ func (b *statusBuilder) takeOver() bool {
 		*b.next.ExecutionAttempts += restarts
 	}
 	if finishedCondition(b.next) != nil {
-		b.set(jobsetv1alpha2.JobSetFailed, metav1.ConditionFalse, jobsetv1alpha2.ReasonRestoredFromBackup, messageTookOver)
+		meta.RemoveStatusCondition(&b.next.Conditions, jobsetv1alpha2.JobSetFailed) // upstream never shows it as False
 		b.next.TerminalState = ""
 	}
 	b.recordTakeOver(attempts)

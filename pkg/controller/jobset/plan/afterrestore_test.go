@@ -87,7 +87,7 @@ func TestAfterRestore(t *testing.T) {
 		},
 		"a failed set that was retried has not failed": {
 			set: []set{two, hasFailed}, jobs: []*batchv1.Job{jobNamed("w", 0, attempt("1"), ready)},
-			want: summary{Restarts: 1, Conditions: []string{"Failed=False RestoredFromBackup"}, Events: []string{"Normal RestoredFromBackup", "Normal RestartsTakenOver"}},
+			want: summary{Restarts: 1, Events: []string{"Normal RestartsTakenOver"}},
 		},
 		"a suspended set whose Jobs are ahead and run is held at once": {
 			set: []set{two, isSuspended}, jobs: []*batchv1.Job{jobNamed("w", 0, attempt("1"), ready)},

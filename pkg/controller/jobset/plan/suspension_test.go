@@ -38,6 +38,11 @@ func TestSetIsSuspendedOnceNoJobMayStartPods(t *testing.T) {
 			set: []set{two, isSuspended, restarted(1, 0), failurePolicy(1)}, jobs: []*batchv1.Job{jobNamed("w", 0), jobNamed("w", 1, attempt("1"), jobIsSuspended)},
 			want: summary{Delete: []string{"js-w-0"}, Restarts: 1},
 		},
+		"a set that was retried while it was suspended is as any other once it is resumed": {
+			set:  []set{two, withCondition(jobsetv1alpha2.JobSetSuspended, metav1.ConditionTrue, "SuspendedJobs", "m"), withCondition(jobsetv1alpha2.Retried, metav1.ConditionTrue, "Retried", "m")},
+			jobs: []*batchv1.Job{jobNamed("w", 0), jobNamed("w", 1)},
+			want: summary{Conditions: []string{"Suspended=False ResumeJobs"}, Events: []string{"Normal ResumeJobs"}},
+		},
 		"a set whose Jobs are about to be suspended does not end its restart": {
 			set: []set{two, isSuspended, restarting}, jobs: []*batchv1.Job{jobNamed("w", 0), jobNamed("w", 1, jobIsSuspended)},
 			want: summary{Suspend: []string{"js-w-0"}, Conditions: []string{"RestartingJobSet=True DefaultFailurePolicy"}},

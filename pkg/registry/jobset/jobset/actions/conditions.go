@@ -19,7 +19,7 @@ const (
 	ReasonRestartRequested = "RestartRequested"
 	// ReasonRetryRequested is that of RestartingJobSet after a retry.
 	ReasonRetryRequested = "RetryRequested"
-	// ReasonRetried is that of Failed, which is False after a retry.
+	// ReasonRetried is that of Retried, after the retry of a suspended set.
 	ReasonRetried = "Retried"
 	// ReasonCancelled is that of Failed after a cancellation.
 	ReasonCancelled = jobsetv1alpha2.ReasonCancelled

@@ -106,12 +106,6 @@ func TestCancel(t *testing.T) {
 				conditionOf("Failed", metav1.ConditionTrue, "Cancelled", message),
 			},
 		},
-		"a set that failed before, and was retried": {
-			change: func(js *jobset.JobSet) {
-				js.Status.Conditions = []metav1.Condition{{Type: "Failed", Status: metav1.ConditionFalse, Reason: "Retried", LastTransitionTime: metav1.NewTime(begin)}}
-			}, attempt: 1, text: "the JobSet was cancelled, which ended attempt 1",
-			conditions: []metav1.Condition{conditionOf("Failed", metav1.ConditionTrue, "Cancelled", message)},
-		},
 		"a set that was never seen": {
 			change: unseen, text: "the JobSet was cancelled while no attempt was running",
 			conditions: []metav1.Condition{conditionOf("Failed", metav1.ConditionTrue, "Cancelled", message)},
@@ -155,7 +149,6 @@ func TestRetry(t *testing.T) {
 	s := &want.Status
 	s.TerminalState, s.Restarts, s.AddedRestarts, s.StartTime, s.ExecutionAttempts = "", 3, 6, &second, ptr.To[int32](8)
 	s.Conditions = []metav1.Condition{
-		conditionOf("Failed", metav1.ConditionFalse, "Retried", "retried by alice: new image"),
 		conditionOf(jobset.ConditionRestarting, metav1.ConditionTrue, "RetryRequested", "retry requested by alice: new image"),
 	}
 	s.Attempts = append(s.Attempts, jobset.Attempt{
@@ -184,7 +177,7 @@ func TestRetrySuspended(t *testing.T) {
 	})
 	want := js.DeepCopy()
 	want.Status.TerminalState, want.Status.Restarts, want.Status.StartTime = "", 1, nil
-	want.Status.Conditions = []metav1.Condition{conditionOf("Failed", metav1.ConditionFalse, "Retried", "retried by alice")}
+	want.Status.Conditions = []metav1.Condition{conditionOf("Retried", metav1.ConditionTrue, "Retried", "retried by alice")}
 	c := call(func(c *actions.Call) {
 		c.Gates.JobSetActiveDeadlineSeconds, c.Gates.ExecutionAttemptsTracking = true, true
 	})

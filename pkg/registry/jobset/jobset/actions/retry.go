@@ -41,9 +41,11 @@ func Retry(js *jobset.JobSet, spec *batch.JobSetRetrySpec, call Call) (*batch.Jo
 	first := js.Status.Restarts + 2 // the one that failed, unrecorded, was restarts+1
 	js.Status.TerminalState = ""
 	js.Status.AddedRestarts = int32(min(int64(js.Status.AddedRestarts)+int64(spec.MaxRestarts), math.MaxInt32))
-	setCondition(js, now, jobset.ConditionFailed, metav1.ConditionFalse, ReasonRetried, call.signed(retried, spec.Reason))
+	// Clients look at the type of a condition of upstream's alone that upstream never shows as False.
+	meta.RemoveStatusCondition(&js.Status.Conditions, jobset.ConditionFailed)
 	if suspended(js) {
 		// It is the resume that begins its execution and its attempt.
+		setCondition(js, now, jobset.ConditionRetried, metav1.ConditionTrue, ReasonRetried, call.signed(retried, spec.Reason))
 		js.Status.Restarts++
 		js.Status.StartTime = nil
 		return retriedSuspended(js), nil
@@ -77,12 +79,12 @@ func retriedBefore(js *jobset.JobSet, p *batch.ActionPreconditions, call Call) (
 
 // retriedSuspended is the answer for a set that has failed no more, but runs only when it is resumed; nil for others.
 func retriedSuspended(js *jobset.JobSet) *batch.JobSetActionStatus {
-	failed := meta.FindStatusCondition(js.Status.Conditions, jobset.ConditionFailed)
-	if failed == nil || failed.Status != metav1.ConditionFalse || failed.Reason != ReasonRetried {
+	of := meta.FindStatusCondition(js.Status.Conditions, jobset.ConditionRetried)
+	if of == nil || finishedAs(js) != "" {
 		return nil
 	}
 	return &batch.JobSetActionStatus{
-		UID: js.UID, User: helper.Requester(failed.Message, retried), Time: &metav1.MicroTime{Time: failed.LastTransitionTime.Time},
+		UID: js.UID, User: helper.Requester(of.Message, retried), Time: &metav1.MicroTime{Time: of.LastTransitionTime.Time},
 		Message: "the JobSet no longer counts as failed, but stays suspended; resume it to run it",
 	}
 }
