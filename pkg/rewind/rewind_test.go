@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"net/http/httptest"
 	"strconv"
 	"sync"
 	"testing"
@@ -92,12 +91,9 @@ func (a *api) listen(t *testing.T, address string) (string, func()) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := &httptest.Server{Listener: listener, Config: &http.Server{Handler: a, ReadHeaderTimeout: time.Minute}}
-	server.Start()
-	return listener.Addr().String(), sync.OnceFunc(func() {
-		server.CloseClientConnections()
-		server.Close()
-	})
+	server := &http.Server{Handler: a, ReadHeaderTimeout: time.Minute}
+	go func() { _ = server.Serve(listener) }()
+	return listener.Addr().String(), func() { _ = server.Close() }
 }
 
 func (a *api) counts() (compared, watches int) {

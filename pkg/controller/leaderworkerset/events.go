@@ -16,9 +16,13 @@ import (
 // report sends an event about a transition of the set.
 func (s *Syncer) report(obs *plan.Observed, event plan.Event) { s.send(obs, obs.Set, event) }
 
-// warn sends an event about a child. It regards the set, but not one version of it: tries before and after a status write then belong to
-// the same series.
-func (s *Syncer) warn(obs *plan.Observed, event plan.Event) {
+// reportChild sends an event about a child. What was done is about one version of the set, so that each step of an update has its own event. Warnings are not, so
+// that tries before and after a status write belong to the same series.
+func (s *Syncer) reportChild(obs *plan.Observed, event plan.Event) {
+	if event.Type == corev1.EventTypeNormal {
+		s.report(obs, event)
+		return
+	}
 	s.send(obs, &corev1.ObjectReference{
 		APIVersion: leaderworkersetv1.SchemeGroupVersion.String(), Kind: kindSet, Namespace: obs.Set.Namespace, Name: obs.Set.Name, UID: obs.Set.UID,
 	}, event)

@@ -124,7 +124,7 @@ func NewSyncer(deps SyncerConfig) *Syncer {
 // Finish does what remains of a sync: it reports what became of children, stores the status, and reports its events.
 func (s *Syncer) Finish(ctx context.Context, obs *plan.Observed, out plan.Outcome) error {
 	for _, event := range out.Others {
-		s.warn(obs, event)
+		s.reportChild(obs, event)
 	}
 	s.noteCounts(cache.MetaObjectToName(obs.Set), out.CountsWait)
 	if out.Status != nil {

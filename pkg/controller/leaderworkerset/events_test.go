@@ -1,0 +1,61 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package leaderworkerset
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/tools/events"
+
+	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/leaderworkerset/plan"
+)
+
+// TestStepsOfAnUpdateAreEvents sends events of two versions of a set. Steps are events of their own, with their notes, and a warning that is repeated is a series.
+func TestStepsOfAnUpdateAreEvents(t *testing.T) {
+	scheme := runtime.NewScheme()
+	if err := leaderworkersetv1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	client := fake.NewClientset()
+	broadcaster := events.NewBroadcaster(&events.EventSinkImpl{Interface: client.EventsV1()})
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	if err := broadcaster.StartRecordingToSinkWithContext(ctx); err != nil {
+		t.Fatal(err)
+	}
+	s := &Syncer{deps: SyncerConfig{Recorder: broadcaster.NewRecorder(scheme, Name)}}
+	set := &leaderworkersetv1.LeaderWorkerSet{ObjectMeta: metav1.ObjectMeta{Name: "a", Namespace: "ns", UID: "u"}}
+	for version, note := range map[string]string{"7": "Updating replica 3", "8": "Updating replica 2"} {
+		of := set.DeepCopy()
+		of.ResourceVersion = version
+		s.reportChild(&plan.Observed{Set: of}, plan.Event{Type: corev1.EventTypeNormal, Reason: "GroupsUpdating", Action: "Update", Note: note})
+		s.reportChild(&plan.Observed{Set: of}, plan.Event{Type: corev1.EventTypeWarning, Reason: "FailedCreate", Action: "Create", Note: "refused"})
+	}
+	want := []string{"Updating replica 2", "Updating replica 3", "refused"}
+	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		list, err := client.EventsV1().Events("ns").List(t.Context(), metav1.ListOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var notes []string
+		for i := range list.Items {
+			notes = append(notes, list.Items[i].Note)
+		}
+		slices.Sort(notes)
+		if diff := cmp.Diff(want, notes); diff == "" {
+			return
+		} else if time.Now().After(deadline) {
+			t.Fatalf("events (-want +got):\n%s", diff)
+		}
+	}
+}
