@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	batchv1 "k8s.io/api/batch/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
@@ -66,7 +65,7 @@ func (b *statusBuilder) beginSuspension(reason string) {
 
 func (b *statusBuilder) endSuspension() {
 	b.set(jobsetv1alpha2.JobSetSuspended, metav1.ConditionFalse, reasonResumeJobs, "jobset is resumed")
-	meta.RemoveStatusCondition(&b.next.Conditions, jobsetv1alpha2.Retried)
+	b.set(jobsetv1alpha2.Retried, metav1.ConditionFalse, reasonResumeJobs, "the jobset, which was retried while it was suspended, is resumed")
 }
 
 // recordSuspension ends the attempt if any of its Jobs was suspended on account of a suspension that was taken back. That is

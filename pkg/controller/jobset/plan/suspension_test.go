@@ -41,7 +41,7 @@ func TestSetIsSuspendedOnceNoJobMayStartPods(t *testing.T) {
 		"a set that was retried while it was suspended is as any other once it is resumed": {
 			set:  []set{two, withCondition(jobsetv1alpha2.JobSetSuspended, metav1.ConditionTrue, "SuspendedJobs", "m"), withCondition(jobsetv1alpha2.Retried, metav1.ConditionTrue, "Retried", "m")},
 			jobs: []*batchv1.Job{jobNamed("w", 0), jobNamed("w", 1)},
-			want: summary{Conditions: []string{"Suspended=False ResumeJobs"}, Events: []string{"Normal ResumeJobs"}},
+			want: summary{Conditions: []string{"Suspended=False ResumeJobs", "Retried=False ResumeJobs"}, Events: []string{"Normal ResumeJobs", "Normal ResumeJobs"}},
 		},
 		"a set whose Jobs are about to be suspended does not end its restart": {
 			set: []set{two, isSuspended, restarting}, jobs: []*batchv1.Job{jobNamed("w", 0), jobNamed("w", 1, jobIsSuspended)},

@@ -226,7 +226,7 @@ func conditionsSound(d decision) string {
 		seen.Insert(c.Type)
 	}
 	for _, c := range d.before.Conditions {
-		if !seen.Has(c.Type) {
+		if !seen.Has(c.Type) && !(c.Type == jobsetv1alpha2.JobSetFailed && d.before.TerminalState != "" && d.after.TerminalState == "") {
 			return c.Type + " is lost"
 		}
 	}

@@ -80,7 +80,7 @@ func retriedBefore(js *jobset.JobSet, p *batch.ActionPreconditions, call Call) (
 // retriedSuspended is the answer for a set that has failed no more, but runs only when it is resumed; nil for others.
 func retriedSuspended(js *jobset.JobSet) *batch.JobSetActionStatus {
 	of := meta.FindStatusCondition(js.Status.Conditions, jobset.ConditionRetried)
-	if of == nil || finishedAs(js) != "" {
+	if of == nil || of.Status != metav1.ConditionTrue || finishedAs(js) != "" {
 		return nil
 	}
 	return &batch.JobSetActionStatus{
