@@ -127,11 +127,11 @@ func (c *Controller) enqueueSetOf(obj any) {
 func (c *Controller) forgetStatefulSet(uid types.UID) { c.caches.losses.Forget(uid) }
 
 // onPods counts pods that are lost, and looks at the set of a pod that changes in what decisions use.
-func (c *Controller) onPods() cache.ResourceEventHandlerFuncs {
-	return cache.ResourceEventHandlerFuncs{
-		AddFunc: func(obj any) {
+func (c *Controller) onPods() cache.ResourceEventHandler {
+	return cache.ResourceEventHandlerDetailedFuncs{
+		AddFunc: func(obj any, initial bool) {
 			if pod, ok := obj.(*watchedPod); ok {
-				c.podAdded(pod)
+				c.podAdded(pod, initial)
 			}
 		},
 		UpdateFunc: func(before, after any) {
@@ -139,9 +139,12 @@ func (c *Controller) onPods() cache.ResourceEventHandlerFuncs {
 			switch {
 			case was.uid != is.uid || was.set != is.set:
 				c.podGone(was)
-				c.podAdded(is)
+				c.podAdded(is, false)
 			case was.podFacts != is.podFacts:
 				c.noteFailure(is)
+				if is.index > 0 && is.deleting && !was.deleting {
+					c.caches.losses.Deleting(is.controllerUID())
+				}
 				c.queue.AddSoon(is.key())
 				c.enqueueAwaited(was, is)
 			}
@@ -154,10 +157,10 @@ func (c *Controller) onPods() cache.ResourceEventHandlerFuncs {
 	}
 }
 
-func (c *Controller) podAdded(pod *watchedPod) {
+func (c *Controller) podAdded(pod *watchedPod, initial bool) {
 	c.noteFailure(pod)
 	if pod.index > 0 {
-		c.caches.losses.Added(pod.controllerUID(), int(pod.size)-1)
+		c.caches.losses.Added(pod.controllerUID(), int(pod.size)-1, !pod.deleting, initial)
 	}
 	c.queue.AddSoon(pod.key())
 	c.enqueueAwaited(nil, pod)
@@ -179,7 +182,7 @@ func (c *Controller) podGone(pod *watchedPod) {
 	c.noteFailure(pod)
 	if pod.index > 0 {
 		exists, stays := c.caches.workersOf(pod)
-		c.caches.losses.Gone(pod.controllerUID(), plan.LostPod{Name: pod.name, Node: pod.node.Value()}, exists, stays)
+		c.caches.losses.Gone(pod.controllerUID(), plan.LostPod{Name: pod.name, Node: pod.node.Value()}, pod.deleting, exists, stays)
 		if stays {
 			c.enqueuePromptly(pod.key(), func(*leaderworkersetv1.LeaderWorkerSet) bool { return true })
 		}

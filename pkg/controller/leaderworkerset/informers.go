@@ -119,7 +119,7 @@ func (c caches) Workers(key cache.ObjectName) ([]plan.Workers, error) {
 		workers := w.workers
 		if w.controlled {
 			workers.ResourceVersion = w.resourceVersion()
-			workers.Lost, workers.FirstLost = c.losses.Of(w.uid)
+			c.losses.Fill(&workers)
 		}
 		return workers, w.controlled
 	})

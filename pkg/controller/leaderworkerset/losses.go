@@ -22,9 +22,12 @@ type Losses struct {
 
 // loss is what is counted of one StatefulSet.
 type loss struct {
-	// pods is how many there are, complete means that all were there at once, and lost is how many went since then.
-	pods, lost int
-	complete   bool
+	// pods is how many there are, and staying how many of them are not being deleted. complete means that all were there at once and stayed, and lost is how many
+	// went since then.
+	pods, staying, lost int
+	complete            bool
+	// unknown means that it cannot be said that the pods were never complete: there were some before this process looked, or it is not known how many there are to be.
+	unknown bool
 	// first is the pod that was lost first.
 	first plan.LostPod
 	// gone means that the StatefulSet is gone.
@@ -34,18 +37,18 @@ type loss struct {
 // NewLosses returns Losses that have counted nothing.
 func NewLosses() *Losses { return &Losses{sets: map[types.UID]*loss{}} }
 
-// Of returns how many pods of a StatefulSet were lost, and which one was lost first.
-func (l *Losses) Of(set types.UID) (int, plan.LostPod) {
+// Fill tells workers how many pods of their StatefulSet were lost, which one was lost first, and whether all of them were never there.
+func (l *Losses) Fill(w *plan.Workers) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if counted := l.sets[set]; counted != nil {
-		return counted.lost, counted.first
+	if counted := l.sets[w.UID]; counted != nil {
+		w.Lost, w.FirstLost, w.NeverComplete = counted.lost, counted.first, !counted.complete && !counted.unknown
 	}
-	return 0, plan.LostPod{}
 }
 
-// Added counts a worker pod of a StatefulSet that is to have so many of them.
-func (l *Losses) Added(set types.UID, want int) {
+// Added counts a worker pod of a StatefulSet that is to have so many of them, and that stays unless it is being deleted. initial means that the pod was there before
+// this process looked.
+func (l *Losses) Added(set types.UID, want int, stays, initial bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	counted := l.sets[set]
@@ -54,12 +57,25 @@ func (l *Losses) Added(set types.UID, want int) {
 		l.sets[set] = counted
 	}
 	counted.pods++
-	counted.complete = counted.complete || want > 0 && counted.pods >= want
+	counted.unknown = counted.unknown || initial || want <= 0
+	if stays {
+		counted.staying++
+	}
+	counted.complete = counted.complete || want > 0 && counted.staying >= want
 }
 
-// Gone counts a worker pod that is gone. stays means that its StatefulSet is to stay, so that the pod was lost. A StatefulSet may be known to the API
-// before any cache shows it, so that one which is not shown has not gone as long as it is to stay.
-func (l *Losses) Gone(set types.UID, pod plan.LostPod, shown, stays bool) {
+// Deleting counts a worker pod of a StatefulSet that is being deleted from now on.
+func (l *Losses) Deleting(set types.UID) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if counted := l.sets[set]; counted != nil {
+		counted.staying--
+	}
+}
+
+// Gone counts a worker pod that is gone; deleting means that it was counted as being deleted. stays means that its StatefulSet is to stay, so that the pod was lost.
+// A StatefulSet may be known to the API before any cache shows it, so that one which is not shown has not gone as long as it is to stay.
+func (l *Losses) Gone(set types.UID, pod plan.LostPod, deleting, shown, stays bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	counted := l.sets[set]
@@ -67,6 +83,9 @@ func (l *Losses) Gone(set types.UID, pod plan.LostPod, shown, stays bool) {
 		return
 	}
 	counted.pods--
+	if !deleting {
+		counted.staying--
+	}
 	if counted.complete && stays {
 		if counted.lost++; counted.lost == 1 {
 			counted.first = pod

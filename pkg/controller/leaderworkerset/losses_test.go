@@ -17,49 +17,58 @@ func TestLosses(t *testing.T) {
 		wantKept bool
 	}{
 		"a pod of a complete group is replaced": {func(l *Losses) {
-			l.Added("s", 2)
-			l.Added("s", 2)
-			l.Gone("s", first, true, true)
-			l.Added("s", 2)
+			l.Added("s", 2, true, false)
+			l.Added("s", 2, true, false)
+			l.Gone("s", first, false, true, true)
+			l.Added("s", 2, true, false)
 		}, 1, true},
 		"two pods of a complete group are replaced": {func(l *Losses) {
-			l.Added("s", 2)
-			l.Added("s", 2)
-			l.Gone("s", first, true, true)
-			l.Gone("s", second, true, true)
+			l.Added("s", 2, true, false)
+			l.Added("s", 2, true, false)
+			l.Gone("s", first, false, true, true)
+			l.Gone("s", second, false, true, true)
 		}, 2, true},
 		"a pod is gone before all were there": {func(l *Losses) {
-			l.Added("s", 2)
-			l.Gone("s", first, true, true)
-			l.Added("s", 2)
-			l.Added("s", 2)
+			l.Added("s", 2, true, false)
+			l.Gone("s", first, false, true, true)
+			l.Added("s", 2, true, false)
+			l.Added("s", 2, true, false)
+		}, 0, true},
+		"a pod is being deleted before all were there, and another one comes": {func(l *Losses) {
+			l.Added("s", 2, true, false)
+			l.Deleting("s")
+			l.Added("s", 2, true, false)
+			l.Gone("s", first, true, true, true)
+			l.Added("s", 2, true, false)
 		}, 0, true},
 		"the only pod is gone before the statefulset is shown": {func(l *Losses) {
-			l.Added("s", 1)
-			l.Gone("s", first, false, true)
+			l.Added("s", 1, true, false)
+			l.Gone("s", first, false, false, true)
 		}, 1, true},
 		"the group is being deleted": {func(l *Losses) {
-			l.Added("s", 1)
-			l.Gone("s", first, true, false)
+			l.Added("s", 1, true, false)
+			l.Gone("s", first, false, true, false)
 			l.Forget("s")
 		}, 0, false},
 		"the statefulset is gone before its pods": {func(l *Losses) {
-			l.Added("s", 2)
-			l.Added("s", 2)
+			l.Added("s", 2, true, false)
+			l.Added("s", 2, true, false)
 			l.Forget("s")
-			l.Gone("s", first, false, true)
-			l.Gone("s", first, false, true)
+			l.Gone("s", first, false, false, true)
+			l.Gone("s", first, false, false, true)
 		}, 0, false},
 		"the group is gone, and its statefulset was never shown": {func(l *Losses) {
-			l.Added("s", 1)
-			l.Gone("s", first, false, false)
+			l.Added("s", 1, true, false)
+			l.Gone("s", first, false, false, false)
 		}, 0, false},
-		"a pod that nobody has counted is gone": {func(l *Losses) { l.Gone("s", first, true, true) }, 0, false},
+		"a pod that nobody has counted is gone": {func(l *Losses) { l.Gone("s", first, false, true, true) }, 0, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := NewLosses()
 			test.do(l)
-			got, pod := l.Of("s")
+			w := plan.Workers{Ref: plan.Ref{UID: "s"}}
+			l.Fill(&w)
+			got, pod := w.Lost, w.FirstLost
 			if got != test.want {
 				t.Errorf("%d pods are lost, not %d", got, test.want)
 			}
@@ -68,6 +77,42 @@ func TestLosses(t *testing.T) {
 			}
 			if kept := l.sets["s"] != nil; kept != test.wantKept {
 				t.Errorf("kept: %t", kept)
+			}
+		})
+	}
+}
+
+func TestNeverComplete(t *testing.T) {
+	for name, test := range map[string]struct {
+		do   func(l *Losses)
+		want bool
+	}{
+		"nothing is counted": {func(*Losses) {}, false},
+		"a pod is there":     {func(l *Losses) { l.Added("s", 2, true, false) }, true},
+		"all are there": {func(l *Losses) {
+			l.Added("s", 2, true, false)
+			l.Added("s", 2, true, false)
+		}, false},
+		"one of all is being deleted": {func(l *Losses) {
+			l.Added("s", 2, false, false)
+			l.Added("s", 2, true, false)
+		}, true},
+		"there were pods before": {func(l *Losses) {
+			l.Added("s", 2, false, true)
+			l.Added("s", 2, true, false)
+		}, false},
+		"it is not known how many there are to be": {func(l *Losses) { l.Added("s", -1, true, false) }, false},
+		"it was complete, and a pod is being deleted": {func(l *Losses) {
+			l.Added("s", 1, true, false)
+			l.Deleting("s")
+		}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := NewLosses()
+			test.do(l)
+			w := plan.Workers{Ref: plan.Ref{UID: "s"}}
+			if l.Fill(&w); w.NeverComplete != test.want {
+				t.Errorf("never complete: %t", w.NeverComplete)
 			}
 		})
 	}

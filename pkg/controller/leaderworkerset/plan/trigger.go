@@ -38,7 +38,7 @@ func (g *group) triggerOf(o Observed, afterStart bool) (t trigger) {
 		return trigger{}
 	}
 	for pod := range g.pods() {
-		if failed(pod) {
+		if failed(pod) && !g.replaces(pod) {
 			t.pods = append(t.pods, pod)
 		}
 	}
@@ -49,6 +49,12 @@ func (g *group) triggerOf(o Observed, afterStart bool) (t trigger) {
 		t = g.started(t)
 	}
 	return t
+}
+
+// replaces returns whether a pod that is being deleted is a worker of a group that was never complete since its leader was created. Such a group has not failed: its
+// StatefulSet replaces the pod, as what is left of the group before may make it do.
+func (g *group) replaces(pod *Pod) bool {
+	return pod != g.leader && pod.Deleting && !pod.Restarted && g.workers.NeverComplete
 }
 
 // pods yields the leader and its workers.

@@ -130,6 +130,8 @@ type Workers struct {
 	Lost int
 	// FirstLost is the pod that was lost first; empty if none was.
 	FirstLost LostPod
+	// NeverComplete means that this process has seen all pods that there were, and never all at once.
+	NeverComplete bool
 }
 
 // LostPod is what is known of a pod that is gone.

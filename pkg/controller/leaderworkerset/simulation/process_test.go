@@ -36,7 +36,7 @@ type process struct {
 	revisions    simulation.Informer[*appsv1.ControllerRevision]
 	podGroups    simulation.Informer[*unstructured.Unstructured]
 	memory       *consistency.ConsistencyStore
-	// known are the pods that the cache has shown.
+	// known are the pods that the cache has shown, and whether they are being deleted.
 	known map[types.UID]bool
 	// losses and syncer are the real ones.
 	losses *leaderworkerset.Losses

@@ -110,7 +110,7 @@ func (c caches) Workers(cache.ObjectName) (all []plan.Workers, err error) {
 		if owner := metav1.GetControllerOfNoCopy(sts); owner != nil && owner.Kind == "Pod" {
 			workers := plan.WorkersOf(sts)
 			if !c.p.blind {
-				workers.Lost, workers.FirstLost = c.p.losses.Of(sts.UID)
+				c.p.losses.Fill(&workers)
 			}
 			all = append(all, workers)
 		}
@@ -167,18 +167,22 @@ func (p *process) podChanged(pod *corev1.Pod, gone bool) {
 		return
 	}
 	if !gone {
-		if !p.known[view.UID] {
-			p.known[view.UID] = true
-			p.losses.Added(view.Controller, sizeOf(pod)-1)
+		deleting, shown := p.known[view.UID]
+		switch p.known[view.UID] = view.Deleting; {
+		case !shown:
+			p.losses.Added(view.Controller, sizeOf(pod)-1, !view.Deleting, p.syncer == nil)
+		case view.Deleting && !deleting:
+			p.losses.Deleting(view.Controller)
 		}
 		return
 	}
+	deleting := p.known[view.UID]
 	delete(p.known, view.UID)
 	workers, found := p.statefulSets.Get(view.LeaderName)
 	found = found && workers.UID == view.Controller
 	leader, led := p.pods.Get(view.LeaderName)
 	stays := led && leader.DeletionTimestamp == nil && (!found || metav1.IsControlledBy(workers, leader) && workers.DeletionTimestamp == nil)
-	p.losses.Gone(view.Controller, plan.LostPod{Name: view.Name, Node: view.Node}, found, stays)
+	p.losses.Gone(view.Controller, plan.LostPod{Name: view.Name, Node: view.Node}, deleting, found, stays)
 	p.rules.lossShown(pod)
 }
 
