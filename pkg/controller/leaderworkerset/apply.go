@@ -121,13 +121,17 @@ func (a *applier) createRevision(ctx context.Context, revision *appsv1.Controlle
 func (a *applier) createServices(ctx context.Context, services []*corev1.Service) error {
 	done := createAll(ctx, a, a.services, services)
 	a.accepted(done.Accepted)
-	for _, err := range done.Errors {
-		if err != nil && !apierrors.IsConflict(err) {
+	errs := []error{done.Err}
+	for i, err := range done.Errors {
+		switch {
+		case done.Results[i] == children.NameTaken:
+			a.results.TakenServices = append(a.results.TakenServices, services[i].Name)
+			errs = append(errs, fmt.Errorf("service %s/%s exists and is not controlled by %s", services[i].Namespace, services[i].Name, metav1.GetControllerOfNoCopy(services[i]).Name))
+		case err != nil && !apierrors.IsConflict(err) && a.results.ServiceError == "":
 			a.results.ServiceError = err.Error()
-			break
 		}
 	}
-	return done.Err
+	return children.FirstErrors(errs...)
 }
 
 func (a *applier) createPodGroups(ctx context.Context, groups []*unstructured.Unstructured) error {
@@ -149,6 +153,7 @@ func (a *applier) createWorkers(ctx context.Context, wanted []plan.NewWorkers) e
 		case result == children.Created:
 			a.results.CreatedWorkers = append(a.results.CreatedWorkers, i)
 		case result == children.NameTaken:
+			a.results.TakenWorkers = append(a.results.TakenWorkers, sets[i].Name)
 			errs = append(errs, fmt.Errorf("statefulset %s/%s exists and is not controlled by the leader pod of its name", sets[i].Namespace, sets[i].Name))
 		case done.Errors[i] != nil && !apierrors.IsConflict(done.Errors[i]):
 			if a.results.WorkerErrors == nil {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 )
@@ -64,6 +65,20 @@ func (p *Plan) revisionCreated(r Results) bool {
 	return p.CreateRevision != nil && (r.LeaderApplied || r.LeaderError != "" || p.ApplyLeader == nil && r.Error == "" && !r.Interrupted)
 }
 
+// takenAfter is how long what belonged to a leader pod, or to a set, that is gone may have its name.
+const takenAfter = 15 * time.Second
+
+// takenByOthers returns whether the name of a child of the set, or of a leader pod with that name, is taken by somebody else, and not by what is about to go.
+func takenByOthers(o Observed, name string) bool {
+	since := o.Set.CreationTimestamp
+	for i := range o.Leaders {
+		if o.Leaders[i].Name == name {
+			since = o.Leaders[i].Created
+		}
+	}
+	return o.Now.Sub(since.Time) >= takenAfter
+}
+
 // failures returns the events of what could not be written.
 func failures(o Observed, r Results) (out []Event) {
 	failed := func(reason, action, related, note string) {
@@ -80,6 +95,16 @@ func failures(o Observed, r Results) (out []Event) {
 	}
 	if r.ServiceError != "" {
 		failed(reasonFailedCreate, actionCreate, "", "Failed to create headless service for error: "+r.ServiceError)
+	}
+	for _, service := range r.TakenServices {
+		if takenByOthers(o, service) {
+			failed(reasonFailedCreate, actionCreate, "", fmt.Sprintf("Failed to create headless service %s: a Service with this name exists and does not belong to the LeaderWorkerSet", service))
+		}
+	}
+	for _, pod := range r.TakenWorkers {
+		if takenByOthers(o, pod) {
+			failed(reasonFailedCreate, actionCreate, pod, fmt.Sprintf("Failed to create worker statefulset for leader pod %s: a StatefulSet with this name exists and does not belong to the pod", pod))
+		}
 	}
 	for _, pod := range slices.Sorted(maps.Keys(r.WorkerErrors)) {
 		failed(reasonFailedCreate, actionCreate, pod, fmt.Sprintf("Failed to create worker statefulset for leader pod %s: %s", pod, r.WorkerErrors[pod]))

@@ -5,9 +5,12 @@ package plan
 
 import (
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // TestRevisionIsReported reports a revision once it is there, which the leader StatefulSet shows if it had to be applied after it.
@@ -33,6 +36,36 @@ func TestRevisionIsReported(t *testing.T) {
 			c.change(&p)
 			var got []string
 			for _, e := range Finish(newFixture(t, 1, 1).Observed, p, c.result).Others {
+				got = append(got, e.Note)
+			}
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Error("events (-want +got):\n" + diff)
+			}
+		})
+	}
+}
+
+// TestTakenNamesAreReported has names that other objects have: at once they may be those of a set or leader pod before, which is about to go.
+func TestTakenNamesAreReported(t *testing.T) {
+	const service = "Failed to create headless service s: a Service with this name exists and does not belong to the LeaderWorkerSet"
+	const workers = "Failed to create worker statefulset for leader pod s-0: a StatefulSet with this name exists and does not belong to the pod"
+	for name, c := range map[string]struct {
+		set, leader time.Duration
+		want        []string
+	}{
+		"all is new":           {5 * time.Second, 2 * time.Second, nil},
+		"the leader is new":    {time.Hour, 2 * time.Second, []string{service}},
+		"neither is new":       {time.Hour, time.Minute, []string{service, workers}},
+		"as long as they need": {takenAfter, takenAfter, []string{service, workers}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := newFixture(t, 1, 2).Observed
+			o.Set.CreationTimestamp, o.Leaders[0].Created = metav1.NewTime(o.Now.Add(-c.set)), metav1.NewTime(o.Now.Add(-c.leader))
+			var got []string
+			for _, e := range Finish(o, Plan{}, Results{TakenServices: []string{o.Set.Name}, TakenWorkers: []string{o.Leaders[0].Name}}).Others {
+				if e.Type != corev1.EventTypeWarning || e.Reason != reasonFailedCreate {
+					t.Errorf("event %+v", e)
+				}
 				got = append(got, e.Note)
 			}
 			if diff := cmp.Diff(c.want, got); diff != "" {

@@ -228,6 +228,8 @@ type Results struct {
 	ServiceError string
 	// WorkerErrors are why StatefulSets of workers were not created, by the name of the leader pod. AlreadyExists is none.
 	WorkerErrors map[string]string
+	// TakenServices and TakenWorkers are names of Services and of StatefulSets of workers that other objects have, or those of a leader pod that is gone.
+	TakenServices, TakenWorkers []string
 	// CreatedWorkers are the indexes in Plan.CreateWorkers of those that were created, and DeletedLeaders those in Plan.DeleteLeaders of those whose
 	// deletion was accepted.
 	CreatedWorkers, DeletedLeaders []int

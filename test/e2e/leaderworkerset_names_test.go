@@ -1,0 +1,44 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"fmt"
+	"testing"
+	"time"
+)
+
+// TestNamesThatOthersHave has a Service with the name of a set, and two sets one of which needs the name of the other. Both are events, and what was missing comes
+// once the name is free.
+func TestNamesThatOthersHave(t *testing.T) {
+	t.Parallel()
+	k := newKubectl(t)
+	set := func(name string) string {
+		return fmt.Sprintf("apiVersion: leaderworkerset.x-k8s.io/v1\nkind: LeaderWorkerSet\nmetadata: {name: %s}\n"+
+			"spec: {replicas: 1, leaderWorkerTemplate: {size: 2, workerTemplate: {spec: {terminationGracePeriodSeconds: 0, containers: [{name: c, image: busybox}]}}}}\n", name)
+	}
+	k.okIn("apiVersion: v1\nkind: Service\nmetadata: {name: serve}\nspec: {clusterIP: None}\n", "create", "-f", "-")
+	k.okIn(set("a-0"), "create", "-f", "-")
+	k.ok("wait", "--for=condition=Available", "lws/a-0", "--timeout=120s")
+	k.okIn(set("serve"), "create", "-f", "-")
+	k.okIn(set("a"), "create", "-f", "-")
+	for name, note := range map[string]string{
+		"serve": "Failed to create headless service serve: a Service with this name exists and does not belong to the LeaderWorkerSet",
+		"a":     "Failed to create worker statefulset for leader pod a-0: a StatefulSet with this name exists and does not belong to the pod",
+	} {
+		k.eventually(90*time.Second, func() string {
+			if got := k.ok("get", "events", "--field-selector=reason=FailedCreate,involvedObject.name="+name, "-o", "jsonpath={.items[*].message}"); got != note {
+				return fmt.Sprintf("events about %s: %q, want %q", name, got, note)
+			}
+			return ""
+		})
+	}
+	k.ok("delete", "service", "serve")
+	k.eventually(time.Minute, func() string {
+		if r := k.run("", "get", "service", "serve", "-o", "jsonpath={.metadata.ownerReferences[0].kind}"); r.stdout != "LeaderWorkerSet" {
+			return fmt.Sprintf("the Service belongs to %q: %s", r.stdout, r.stderr)
+		}
+		return ""
+	})
+}
