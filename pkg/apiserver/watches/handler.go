@@ -16,6 +16,7 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/endpoints/responsewriter"
 	"k8s.io/klog/v2"
+	"k8s.io/streaming/pkg/httpstream/wsstream"
 	"k8s.io/utils/clock"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/watchcache"
@@ -27,7 +28,7 @@ func NewHandler(next http.Handler, codecs runtime.NegotiatedSerializer, stopped 
 	registerMetrics()
 	memory := memoryLimit()
 	h := &handler{
-		next: next, codecs: codecs, number: newNumber(memory),
+		next: next, codecs: codecs, number: newNumber("watches", memory, watchMemory), webSockets: newNumber("watches over WebSocket", memory, webSocketMemory),
 		shared: newBudget(clock.RealClock{}, writeGrace, memory), copies: newBudget(clock.RealClock{}, copyGrace, memory),
 	}
 	go h.shared.sweep(stopped)
@@ -39,7 +40,8 @@ type handler struct {
 	next           http.Handler
 	codecs         runtime.NegotiatedSerializer
 	shared, copies *budget
-	number         *number
+	// number counts all watches but those over WebSocket.
+	number, webSockets *number
 }
 
 // ServeHTTP implements http.Handler.
@@ -52,11 +54,15 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	if user, ok := request.UserFrom(req.Context()); ok {
 		name = user.GetName()
 	}
-	if err := h.number.begin(name); err != nil {
+	number := h.number
+	if wsstream.IsWebSocketRequest(req) {
+		number = h.webSockets
+	}
+	if err := number.begin(name); err != nil {
 		responsewriters.ErrorNegotiated(err, h.codecs, schema.GroupVersion{Version: "v1"}, w, req)
 		return
 	}
-	defer h.number.end(name)
+	defer number.end(name)
 	if strings.Contains(req.Header.Get("Accept"), "as=") {
 		req = req.WithContext(watchcache.WithTransform(req.Context()))
 	}

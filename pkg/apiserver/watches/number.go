@@ -17,6 +17,8 @@ const (
 	defaultMemory = 2 << 30
 	// watchMemory is what a watch takes that waits for events, in bytes; one with a connection of its own takes half as much again.
 	watchMemory = 80 << 10
+	// webSocketMemory is what a watch over WebSocket may take: it makes two copies of an event, which can have as many bytes as an object.
+	webSocketMemory = 3 << 20
 	// retrySeconds is after which time a client that had too many watches may try again.
 	retrySeconds = 5
 )
@@ -31,6 +33,8 @@ func memoryLimit() int {
 
 // number counts the watches of each user.
 type number struct {
+	// what is counted.
+	what string
 	// perUser and total are the bounds.
 	perUser, total int
 
@@ -39,11 +43,11 @@ type number struct {
 	users map[string]int
 }
 
-// newNumber returns bounds that follow from the memory of the server, in bytes: all watches take at most five eighths of it, and those of one user three quarters
-// of that.
-func newNumber(memory int) *number {
-	total := memory / 8 * 5 / watchMemory
-	return &number{perUser: total / 4 * 3, total: total, users: map[string]int{}}
+// newNumber returns bounds that follow from the memory of the server and of a watch, in bytes: all watches take at most five eighths of the memory, and those of one
+// user three quarters of that.
+func newNumber(what string, memory, each int) *number {
+	total := memory / 8 * 5 / each
+	return &number{what: what, perUser: total / 4 * 3, total: total, users: map[string]int{}}
 }
 
 // begin counts a watch of a user, who must end it; or returns an error if there are too many.
@@ -53,12 +57,12 @@ func (n *number) begin(user string) error {
 	switch {
 	case n.users[user] >= n.perUser:
 		refused.WithLabelValues(reasonUser).Inc()
-		return errors.NewTooManyRequests(fmt.Sprintf("user %q has %d watches already, which is the most for one user; "+
-			"use fewer watches, or give the server more memory", user, n.perUser), retrySeconds)
+		return errors.NewTooManyRequests(fmt.Sprintf("user %q has %d %s already, which is the most for one user; "+
+			"use fewer, or give the server more memory", user, n.perUser, n.what), retrySeconds)
 	case n.all >= n.total:
 		refused.WithLabelValues(reasonTotal).Inc()
-		return errors.NewTooManyRequests(fmt.Sprintf("there are %d watches already, which is the most for the memory of this server; "+
-			"use fewer watches, or give the server more memory", n.total), retrySeconds)
+		return errors.NewTooManyRequests(fmt.Sprintf("there are %d %s already, which is the most for the memory of this server; "+
+			"use fewer, or give the server more memory", n.total, n.what), retrySeconds)
 	}
 	n.users[user]++
 	n.all++

@@ -26,13 +26,19 @@ func TestNumberOfWatches(t *testing.T) {
 	h := &handler{
 		next:   http.HandlerFunc(func(http.ResponseWriter, *http.Request) { begun <- struct{}{}; <-end }),
 		codecs: serializer.NewCodecFactory(scheme), shared: newBudget(clock.RealClock{}, writeGrace, defaultMemory),
-		number: &number{perUser: 2, total: 3, users: map[string]int{}},
+		number:     &number{what: "watches", perUser: 2, total: 3, users: map[string]int{}},
+		webSockets: &number{what: "watches over WebSocket", perUser: 1, total: 1, users: map[string]int{}},
 	}
 	serve := func(verb, name string) *httptest.ResponseRecorder {
 		ctx := request.WithUser(t.Context(), &user.DefaultInfo{Name: name})
 		ctx = request.WithRequestInfo(ctx, &request.RequestInfo{Verb: verb})
 		answer := httptest.NewRecorder()
-		h.ServeHTTP(answer, httptest.NewRequestWithContext(ctx, http.MethodGet, "/apis", nil))
+		req := httptest.NewRequestWithContext(ctx, http.MethodGet, "/apis", nil)
+		if name == "console" {
+			req.Header.Set("Connection", "Upgrade")
+			req.Header.Set("Upgrade", "websocket")
+		}
+		h.ServeHTTP(answer, req)
 		return answer
 	}
 	ended := make(chan struct{})
@@ -56,22 +62,24 @@ func TestNumberOfWatches(t *testing.T) {
 	}
 	begin("watch", "alice")
 	begin("watch", "alice")
-	refuses("alice", `user "alice" has 2 watches already, which is the most for one user; use fewer watches, or give the server more memory`)
+	refuses("alice", `user "alice" has 2 watches already, which is the most for one user; use fewer, or give the server more memory`)
 	begin("list", "alice")
 	begin("watch", "bob")
-	refuses("bob", `there are 3 watches already, which is the most for the memory of this server; use fewer watches, or give the server more memory`)
+	refuses("bob", `there are 3 watches already, which is the most for the memory of this server; use fewer, or give the server more memory`)
+	begin("watch", "console")
+	refuses("console", `user "console" has 1 watches over WebSocket already, which is the most for one user; use fewer, or give the server more memory`)
 	close(end)
-	for range 4 {
+	for range 5 {
 		<-ended
 	}
-	if h.number.all != 0 || len(h.number.users) != 0 {
+	if h.webSockets.all != 0 || h.number.all != 0 || len(h.number.users) != 0 {
 		t.Errorf("%d watches of %v are left", h.number.all, h.number.users)
 	}
 }
 
 func TestNumberFollowsFromTheMemory(t *testing.T) {
 	for memory, want := range map[int][2]int{1 << 30: {6144, 8192}, 2 << 30: {12_288, 16_384}, 4 << 30: {24_576, 32_768}} {
-		if n := newNumber(memory); n.perUser != want[0] || n.total != want[1] {
+		if n := newNumber("watches", memory, watchMemory); n.perUser != want[0] || n.total != want[1] {
 			t.Errorf("%d bytes: %d watches of a user and %d in all, want %v", memory, n.perUser, n.total, want)
 		}
 	}
