@@ -29,7 +29,7 @@ func validateElastic(next, prev *jobset.ReplicatedJob, stored *jobset.JobSetStat
 	errs = append(errs, validateNewSize(job.Completions, was.Completions, path, "completions")...)
 	if job.Parallelism != nil && job.Completions != nil && *job.Parallelism != *job.Completions {
 		errs = append(errs, field.Invalid(path.Child("completions"), *job.Completions,
-			fmt.Sprintf("completions must be equal to parallelism, %d: change both", *job.Parallelism)))
+			fmt.Sprintf("completions must be equal to parallelism for Elastic Indexed Jobs, which is %d: change both", *job.Parallelism)))
 	}
 	return errs
 }

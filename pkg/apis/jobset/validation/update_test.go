@@ -65,7 +65,7 @@ const (
 func TestElasticUpdate(t *testing.T) {
 	elastic := gates.Gates{ElasticJobSet: true}
 	const job = "spec.replicatedJobs[1].template.spec"
-	const equal = "completions must be equal to parallelism, 4: change both"
+	const equal = "completions must be equal to parallelism for Elastic Indexed Jobs, which is 4: change both"
 	const stop = "; suspend the JobSet to stop its pods"
 	nonIndexed := func(js *jobset.JobSet) {
 		js.Spec.ReplicatedJobs[1].Template.Spec.CompletionMode = ptr.To(batchv1.NonIndexedCompletion)
