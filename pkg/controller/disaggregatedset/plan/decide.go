@@ -92,18 +92,24 @@ func planScalers(obs Observed, p *Plan) {
 	slices.SortFunc(p.DeleteScalers, func(a, b Ref) int { return cmp.Compare(a.Name, b.Name) })
 }
 
-// seed returns the groups that a role has, or 1 for a role that has no LeaderWorkerSet.
+// seed returns the groups that a role has in a slice, or 1 for a role that has no LeaderWorkerSet. While one revision takes the place of another, that is what the
+// larger one has, or had when the rollout began. Slices that are going do not count, unless there are no others.
 func seed(obs Observed, role string) int64 {
-	sum, found := int64(0), false
+	most, of := map[bool]int64{}, map[bool]bool{}
 	for _, c := range obs.Children {
-		if c.Role == role && !c.Deleting {
-			sum, found = sum+int64(c.Replicas), true
+		if c.Role != role || c.Deleting || c.Slice < 0 {
+			continue
 		}
+		stays := c.Slice < helper.Slices(obs.Set)
+		most[stays], of[stays] = max(most[stays], int64(c.Replicas), ptr.Deref(c.Initial, 0)), true
 	}
-	if !found {
-		return 1
+	switch {
+	case of[true]:
+		return most[true]
+	case of[false]:
+		return most[false]
 	}
-	return sum
+	return 1
 }
 
 // planSlices plans each slice by itself.

@@ -229,6 +229,16 @@ func TestDecide(t *testing.T) {
 			obs:    Observed{Children: []Child{child(now, "prefill", 5), child(now, "decode", 2)}, Services: services},
 			want:   []string{"create scaler llm-prefill 5"},
 		},
+		"a scaler of a role that runs in slices, of which one stays": {
+			change: scaled,
+			obs:    Observed{Children: []Child{child(now, "prefill", 2), inSlice(1, child(now, "prefill", 2)), inSlice(2, child(now, "prefill", 3)), child(now, "decode", 2)}, Services: services},
+			want:   []string{"create scaler llm-prefill 2", "delete " + name(1, "prefill") + " SliceRemoved", "delete " + name(2, "prefill") + " SliceRemoved"},
+		},
+		"a scaler of a role that is being updated": {
+			change: scaled,
+			obs:    Observed{Children: []Child{annotated(child("old", "prefill", 1), 4), annotated(child("old", "decode", 1), 2), child(now, "prefill", 3), child(now, "decode", 1)}, Services: services},
+			want:   []string{"create scaler llm-prefill 4", "scale " + name(0, "decode") + " 1-2"},
+		},
 		"a scaler decides": {
 			change: scaled,
 			obs:    Observed{Children: []Child{child(now, "prefill", 5), child(now, "decode", 2)}, Services: services, Scalers: []*disaggregatedsetv1.DisaggregatedSetRoleScaler{scaler(3)}},
