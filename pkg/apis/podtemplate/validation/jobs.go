@@ -40,6 +40,16 @@ func ValidateJob(template *batchv1.JobTemplateSpec, path *field.Path) field.Erro
 	return c.errs
 }
 
+// ValidatePods reports what no pod of a StatefulSet can have, as ValidateJob does for Jobs.
+func ValidatePods(template *corev1.PodTemplateSpec, path *field.Path) field.ErrorList {
+	c := &checker{}
+	if policy := template.Spec.RestartPolicy; policy != "" && policy != corev1.RestartPolicyAlways {
+		c.errs = append(c.errs, field.NotSupported(path.Child("spec", "restartPolicy"), policy, []corev1.RestartPolicy{corev1.RestartPolicyAlways}))
+	}
+	c.pod(template, path)
+	return c.errs
+}
+
 func (c *checker) refuse(path *field.Path, value any, format string, args ...any) {
 	c.errs = append(c.errs, field.Invalid(path, value, fmt.Sprintf(format, args...)))
 }

@@ -15,7 +15,9 @@ import (
 )
 
 // rejected is what follows if nobody adds what is missing.
-const rejected = "; Jobs are rejected unless an admission webhook %s"
+func (m missing) rejected() string {
+	return "; " + m.made + " are rejected unless an admission webhook %s"
+}
 
 // gap is what a template lacks: as a warning where somebody else may add it, and as an error where nobody does.
 type gap struct {
@@ -24,23 +26,30 @@ type gap struct {
 	err     *field.Error
 }
 
-// missing collects gaps.
+// missing collects gaps. What is made of the template is rejected if they stay.
 type missing struct {
-	add func(gap)
+	made string
+	add  func(gap)
 }
 
 // Missing reports, through add, what a Job needs and does not have, and values that this version does not know. The API
 // server of the main cluster rejects the Jobs unless an admission webhook completes them, or it knows the values. Claims are
 // the volumes that the set adds to its pods.
 func Missing(template *batchv1.JobTemplateSpec, claims map[string]struct{}, path *field.Path, add func(path *field.Path, format string, args ...any)) {
-	m := missing{add: func(g gap) { add(g.path, "%s", g.warning) }}
+	m := missing{made: "Jobs", add: func(g gap) { add(g.path, "%s", g.warning) }}
 	m.job(template, claims, path)
+}
+
+// MissingInPods reports, through add, what a pod needs and does not have, as Missing does for Jobs.
+func MissingInPods(template *corev1.PodTemplateSpec, claims map[string]struct{}, path *field.Path, add func(path *field.Path, format string, args ...any)) {
+	m := missing{made: "pods", add: func(g gap) { add(g.path, "%s", g.warning) }}
+	m.pod(&template.Spec, claims, path.Child("spec"))
 }
 
 // ValidateComplete refuses what Missing reports, for templates that say all that their Jobs have.
 func ValidateComplete(template *batchv1.JobTemplateSpec, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
-	m := missing{add: func(g gap) { errs = append(errs, g.err) }}
+	m := missing{made: "Jobs", add: func(g gap) { errs = append(errs, g.err) }}
 	m.job(template, nil, path)
 	return errs
 }
@@ -54,8 +63,12 @@ func (m missing) job(template *batchv1.JobTemplateSpec, claims map[string]struct
 	}
 	pod, podPath := &spec.Template.Spec, p.Child("template", "spec")
 	m.podFailurePolicy(spec.PodFailurePolicy, pod, p.Child("podFailurePolicy", "rules"))
+	m.pod(pod, claims, podPath)
+}
+
+func (m missing) pod(pod *corev1.PodSpec, claims map[string]struct{}, podPath *field.Path) {
 	if pod.Containers != nil && len(pod.Containers) == 0 {
-		m.required(podPath.Child("containers"), "must have a container", "empty"+rejected, "adds a container")
+		m.required(podPath.Child("containers"), "must have a container", "empty"+m.rejected(), "adds a container")
 	}
 	volumes := maps.Clone(claims)
 	if volumes == nil {
@@ -84,7 +97,7 @@ func (m missing) required(path *field.Path, must, warning string, args ...any) {
 func (m missing) container(container *corev1.Container, volumes, devices map[string]struct{}, path *field.Path) {
 	switch image := container.Image; {
 	case image == "":
-		m.required(path.Child("image"), "must be set", "not set"+rejected, "adds it")
+		m.required(path.Child("image"), "must be set", "not set"+m.rejected(), "adds it")
 	case image != strings.TrimSpace(image):
 		m.add(gap{
 			path: path.Child("image"), warning: fmt.Sprintf("%q begins or ends with a space; its pods are rejected", image),
@@ -112,7 +125,7 @@ func (m missing) container(container *corev1.Container, volumes, devices map[str
 		if _, limited := container.Resources.Limits[name]; !limited && whole(name) {
 			m.required(path.Child("resources", "limits").Key(string(name)),
 				fmt.Sprintf("must be equal to the request, %s, because %s cannot be overcommitted", request.String(), name),
-				"not set, although there is a request"+rejected+"; set it to %s", "adds it", request.String())
+				"not set, although there is a request"+m.rejected()+"; set it to %s", "adds it", request.String())
 		}
 	}
 }
@@ -121,7 +134,7 @@ func (m missing) container(container *corev1.Container, volumes, devices map[str
 func (m missing) reference(path *field.Path, name string, known map[string]struct{}, what string) {
 	if _, found := known[name]; !found {
 		m.add(gap{
-			path: path, warning: fmt.Sprintf("the pod has no %s %q"+rejected, what, name, "adds it"),
+			path: path, warning: fmt.Sprintf("the pod has no %s %q"+m.rejected(), what, name, "adds it"),
 			err: field.Invalid(path, name, fmt.Sprintf("must be the name of a %s of the pod: add it, or correct the name", what)),
 		})
 	}
@@ -153,7 +166,7 @@ func (m missing) podFailurePolicy(policy *batchv1.PodFailurePolicy, pod *corev1.
 func (m missing) unknown(path *field.Path, value string, known ...string) {
 	if value != "" && !slices.Contains(known, value) {
 		m.add(gap{
-			path: path, warning: fmt.Sprintf("%q is unknown, and Jobs with it are rejected; known values are %s", value, strings.Join(known, ", ")),
+			path: path, warning: fmt.Sprintf("%q is unknown, and %s with it are rejected; known values are %s", value, m.made, strings.Join(known, ", ")),
 			err: field.NotSupported(path, value, known),
 		})
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
@@ -14,6 +15,7 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset"
 	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/validation"
+	podtemplate "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/podtemplate/validation"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/warnings"
 )
 
@@ -34,7 +36,26 @@ func Warnings(lws *leaderworkerset.LeaderWorkerSet) []string {
 	w.name(lws)
 	w.restarts(lws)
 	w.claims(&lws.Spec.LeaderWorkerTemplate)
+	w.templates(&lws.Spec.LeaderWorkerTemplate)
 	return w.Texts()
+}
+
+// templates warns of pods that the StatefulSets cannot create, unless somebody completes them. Upstream accepts them, too.
+func (w *warner) templates(template *leaderworkerset.LeaderWorkerTemplate) {
+	claims := map[string]struct{}{}
+	for i := range template.VolumeClaimTemplates {
+		claims[template.VolumeClaimTemplates[i].Name] = struct{}{}
+	}
+	pods := func(pods *corev1.PodTemplateSpec, path *field.Path) {
+		podtemplate.MissingInPods(pods, claims, path, w.Add)
+		for _, err := range podtemplate.ValidatePods(pods, path) {
+			w.Append(err.Error())
+		}
+	}
+	if template.LeaderTemplate != nil {
+		pods(template.LeaderTemplate, templatePath.Child("leaderTemplate"))
+	}
+	pods(&template.WorkerTemplate, templatePath.Child("workerTemplate"))
 }
 
 // warningsOnUpdate lists the warnings that a change introduces, and what is wrong with the change itself.

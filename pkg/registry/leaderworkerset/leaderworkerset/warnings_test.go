@@ -43,8 +43,8 @@ func TestWarningsOnCreate(t *testing.T) {
 		"a name that fits":                   {name: strings.Repeat("a", 49), spec: simple},
 		"a name near the limit":              {name: strings.Repeat("a", 50), spec: simple, want: []string{"metadata.name"}},
 		"a name over what long hashes leave": {name: strings.Repeat("a", 51), spec: simple, want: []string{"metadata.name"}},
-		"a long name and groups of one pod":  {name: strings.Repeat("a", 52), spec: "{leaderWorkerTemplate: {workerTemplate: {spec: {containers: [{name: a}]}}}}"},
-		"a longer name and groups of one":    {name: strings.Repeat("a", 53), spec: "{leaderWorkerTemplate: {workerTemplate: {spec: {containers: [{name: a}]}}}}", want: []string{"metadata.name"}},
+		"a long name and groups of one pod":  {name: strings.Repeat("a", 52), spec: "{leaderWorkerTemplate: {workerTemplate: {spec: {containers: [{name: a, image: b}]}}}}"},
+		"a longer name and groups of one":    {name: strings.Repeat("a", 53), spec: "{leaderWorkerTemplate: {workerTemplate: {spec: {containers: [{name: a, image: b}]}}}}", want: []string{"metadata.name"}},
 		"Delete":                             {spec: template(claims + "{whenDeleted: Delete}"), want: []string{retention + "whenDeleted"}},
 		"Delete and the policy None":         {spec: template("restartPolicy: None, " + claims + "{whenDeleted: Delete}"), want: []string{retention + "whenDeleted"}},
 		"Delete without claims":              {spec: template("persistentVolumeClaimRetentionPolicy: {whenDeleted: Delete}")},
@@ -52,7 +52,19 @@ func TestWarningsOnCreate(t *testing.T) {
 		"Retain":                             {spec: template(claims + "{whenDeleted: Retain, whenScaled: Delete}")},
 		"unknown retention":                  {spec: template(claims + "{whenDeleted: A, whenScaled: B}"), want: []string{retention + "whenDeleted", retention + "whenScaled"}},
 		"a backoff without restarts":         {spec: "{groupRestartBackoff: {}, " + template("restartPolicy: None")[1:], want: []string{"spec.groupRestartBackoff"}},
-		"a backoff":                          {spec: "{groupRestartBackoff: {}, " + template("restartPolicy: RecreateGroupAfterStart")[1:]},
+		"pods that cannot be created": {
+			spec: "{leaderWorkerTemplate: {leaderTemplate: {spec: {restartPolicy: Never, containers: [{name: a}]}}, workerTemplate: {spec: {containers: [{name: a, image: b, " +
+				"volumeMounts: [{name: data, mountPath: /d}], ports: [{containerPort: 99999}]}]}}}}",
+			want: []string{
+				"spec.leaderWorkerTemplate.leaderTemplate.spec.containers[0].image", "spec.leaderWorkerTemplate.leaderTemplate.spec.restartPolicy",
+				"spec.leaderWorkerTemplate.workerTemplate.spec.containers[0].volumeMounts[0].name", "spec.leaderWorkerTemplate.workerTemplate.spec.containers[0].ports[0].containerPort",
+			},
+		},
+		"a volume that is a claim": {
+			spec: "{leaderWorkerTemplate: {volumeClaimTemplates: [{metadata: {name: data}}], workerTemplate: {spec: {restartPolicy: Always, containers: [{name: a, image: b, " +
+				"volumeMounts: [{name: data, mountPath: /d}]}]}}}}",
+		},
+		"a backoff": {spec: "{groupRestartBackoff: {}, " + template("restartPolicy: RecreateGroupAfterStart")[1:]},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if tc.name == "" {
