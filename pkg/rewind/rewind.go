@@ -16,54 +16,69 @@ import (
 	"net/http"
 	"strconv"
 	"sync"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
 )
 
 // maxList bounds the answer to a list of one object without its content.
 const maxList = 4 << 20
 
+// watchesBegin is within which time after a failure all watches begin again: their timeouts are at most ten minutes.
+const watchesBegin = 15 * time.Minute
+
 // Wrap makes clients of the configuration ask for the version that a resource is at before they go on with a watch of it, if a request has failed since the
-// watch before: an API that is restored has been away. It costs nothing while requests succeed. Wrappers that repeat requests must be added later.
-func Wrap(config *rest.Config) {
-	t := &tracker{checked: map[string]int{}}
+// watch before: an API that is restored has been away. It costs nothing while requests succeed. Wrappers that repeat requests must be added later. A restore
+// after which the API comes to the version of a watch again before that watch begins is not noticed.
+func Wrap(config *rest.Config) { wrap(config, clock.RealClock{}) }
+
+func wrap(config *rest.Config, c clock.PassiveClock) {
+	t := &tracker{clock: c, passed: map[string]mark{}}
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return &transport{t, next} })
 }
 
 // tracker is shared by all clients of a configuration.
 type tracker struct {
+	clock clock.PassiveClock
+
 	mu sync.Mutex
-	// failures is how many requests have failed, and checked how many had when the version of a path was last compared.
+	// failures is how many requests have failed, and failed when the last one did.
 	failures int
-	checked  map[string]int
-	// restored is how many requests had failed when the API was last seen to be restored.
-	restored int
+	failed   time.Time
+	// passed is what is known of a path, of which there may be several watches.
+	passed map[string]mark
 }
 
-func (t *tracker) failed() {
+// mark is the version at which the API was after so many failures.
+type mark struct {
+	failures int
+	version  uint64
+}
+
+func (t *tracker) fail() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.failures++
+	t.failed = t.clock.Now()
 }
 
-// due returns whether the version of a path is to be compared, and whether the API is known to be restored since it was. It may have come to the version of the
-// path again meanwhile.
-func (t *tracker) due(path string) (failures int, due, restored bool) {
+// due returns whether a watch must be compared with the version that the API is at, and the failures that the comparison is about.
+func (t *tracker) due(path string, version uint64) (failures int, due bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.failures, t.checked[path] < t.failures, t.checked[path] < t.restored
+	known := t.passed[path]
+	return t.failures, known.failures < t.failures || version > known.version && t.failures > 0 && t.clock.Since(t.failed) < watchesBegin
 }
 
-// compared remembers that a path was compared, and what that said.
-func (t *tracker) compared(path string, failures int, restored bool) {
+func (t *tracker) pass(path string, m mark) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.checked[path] = max(t.checked[path], failures)
-	if restored {
-		t.restored = max(t.restored, failures)
+	if known := t.passed[path]; known.failures < m.failures || known.version < m.version {
+		t.passed[path] = m
 	}
 }
 
@@ -78,15 +93,12 @@ func (t *transport) WrappedRoundTripper() http.RoundTripper { return t.next }
 // RoundTrip implements http.RoundTripper.
 func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	if version := watchesFrom(req); version > 0 {
-		if failures, due, restored := t.due(req.URL.Path); restored {
-			t.compared(req.URL.Path, failures, false)
-			return expired(req, fmt.Sprintf("the resource version %d is of the time before the API was restored", version))
-		} else if due {
-			response, err := t.compare(req, version, failures)
+		if failures, due := t.due(req.URL.Path, version); due {
+			at, response, err := t.compare(req, version)
 			if response != nil || err != nil {
 				return response, err
 			}
-			t.compared(req.URL.Path, failures, false)
+			t.pass(req.URL.Path, mark{failures, at})
 		}
 	}
 	return t.send(req)
@@ -95,7 +107,7 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 func (t *transport) send(req *http.Request) (*http.Response, error) {
 	response, err := t.next.RoundTrip(req)
 	if err != nil && !errors.Is(err, context.Canceled) || err == nil && response.StatusCode >= http.StatusInternalServerError {
-		t.failed()
+		t.fail()
 	}
 	return response, err
 }
@@ -113,8 +125,8 @@ func watchesFrom(req *http.Request) uint64 {
 	return version
 }
 
-// compare returns nothing if the watch can begin, and otherwise the answer to it.
-func (t *transport) compare(req *http.Request, version uint64, failures int) (*http.Response, error) {
+// compare returns the version that the API is at if the watch can begin, and otherwise the answer to it. A version that cannot be known is that of the watch.
+func (t *transport) compare(req *http.Request, version uint64) (at uint64, answer *http.Response, err error) {
 	list := req.Clone(req.Context())
 	query := list.URL.Query()
 	for _, parameter := range []string{"watch", "allowWatchBookmarks", "timeoutSeconds", "sendInitialEvents", "resourceVersionMatch", "resourceVersion"} {
@@ -125,27 +137,30 @@ func (t *transport) compare(req *http.Request, version uint64, failures int) (*h
 	list.Header.Set("Accept", "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json")
 	response, err := t.send(list)
 	if err != nil {
-		return nil, err
+		return 0, nil, err
 	}
 	switch {
 	case response.StatusCode == http.StatusTooManyRequests, response.StatusCode >= http.StatusInternalServerError:
-		return response, nil // the watch would not begin either
+		return 0, response, nil // the watch would not begin either
 	case response.StatusCode != http.StatusOK:
-		return nil, response.Body.Close() // who may not list can know nothing of the version
+		return version, nil, response.Body.Close() // who may not list can know nothing of the version
 	}
 	defer response.Body.Close()
 	var current metav1.PartialObjectMetadataList
 	if err := json.NewDecoder(io.LimitReader(response.Body, maxList)).Decode(&current); err != nil {
-		return nil, fmt.Errorf("reading the version of %s: %w", req.URL.Path, err)
+		return 0, nil, fmt.Errorf("reading the version of %s: %w", req.URL.Path, err)
 	}
-	at, err := strconv.ParseUint(current.ResourceVersion, 10, 64)
-	if err != nil || at >= version {
-		return nil, nil // versions of other APIs may be no numbers
+	at, err = strconv.ParseUint(current.ResourceVersion, 10, 64)
+	if err != nil {
+		return version, nil, nil // versions of other APIs may be no numbers
+	}
+	if at >= version {
+		return at, nil, nil
 	}
 	klog.FromContext(req.Context()).Info("The API is at an earlier version than the one that was watched: its storage was restored. Listing again",
 		"path", req.URL.Path, "watched", version, "current", at)
-	t.compared(req.URL.Path, failures, true)
-	return expired(req, fmt.Sprintf("the resource version %d is of the time before the API was restored; it is at %d", version, at))
+	answer, err = expired(req, fmt.Sprintf("the resource version %d is of the time before the API was restored; it is at %d", version, at))
+	return 0, answer, err
 }
 
 // expired is the answer to a watch from a version that there is not.
