@@ -181,7 +181,7 @@ func testCancelRetry(t *testing.T, e *env) {
 	}
 	js = e.get(t, "a")
 	failed = meta.FindStatusCondition(js.Status.Conditions, jobsetv1alpha2.JobSetFailed)
-	if failed.Status != metav1.ConditionFalse || js.Status.TerminalState != "" || js.Status.Restarts != 1 || len(js.Status.Attempts) != 2 ||
+	if failed != nil || js.Status.TerminalState != "" || js.Status.Restarts != 1 || len(js.Status.Attempts) != 2 ||
 		js.Status.Attempts[1].Trigger != jobsetv1alpha2.TriggerRetry {
 		t.Errorf("after retry: %+v", js.Status)
 	}

@@ -24,7 +24,7 @@ import (
 )
 
 // TestMainClusterRestored takes the etcd of the main cluster back to an earlier state, while our store goes on with the later one: sets have been created, deleted
-// and restarted since. Our programs run all the time.
+// and restarted since. Our programs run all the time. The test is the last one of the package: namespaces of others that were deleted come back, too.
 func TestMainClusterRestored(t *testing.T) {
 	if shared.Borrowed {
 		t.Skip("the test stops the control plane, which is borrowed")
