@@ -67,10 +67,9 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		req = req.WithContext(watchcache.WithTransform(req.Context()))
 	}
 	counted := &writer{ResponseWriter: w, budget: h.shared, copies: h.copies, user: name}
-	counted.end = func() {
+	counted.end = func(setDeadline func(time.Time) error) {
 		klog.FromContext(req.Context()).V(2).Info("Ending a watch whose client does not read", "user", name, "path", req.URL.Path)
-		// The connection of HTTP/1.1 ends, or the stream of HTTP/2.
-		_ = http.NewResponseController(w).SetWriteDeadline(over)
+		_ = setDeadline(over)
 	}
 	h.next.ServeHTTP(responsewriter.WrapForHTTP1Or2(counted), req)
 }
@@ -83,7 +82,8 @@ type writer struct {
 	http.ResponseWriter
 	budget, copies *budget
 	user           string
-	end            func()
+	// end makes a write return, by its deadline: the connection of HTTP/1.1 ends, or the stream of HTTP/2.
+	end func(setDeadline func(time.Time) error)
 }
 
 var (
@@ -96,7 +96,7 @@ func (w *writer) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 // Write implements http.ResponseWriter.
 func (w *writer) Write(data []byte) (int, error) {
-	waits := w.budget.begin(w.user, data, w.end)
+	waits := w.budget.begin(w.user, data, func() { w.end(http.NewResponseController(w.ResponseWriter).SetWriteDeadline) })
 	defer w.budget.finish(waits)
 	return w.ResponseWriter.Write(data)
 }
@@ -119,7 +119,7 @@ type conn struct {
 
 // Write implements net.Conn.
 func (c *conn) Write(data []byte) (int, error) {
-	waits := c.of.copies.begin(c.of.user, data, func() { _ = c.SetWriteDeadline(over) })
+	waits := c.of.copies.begin(c.of.user, data, func() { c.of.end(c.SetWriteDeadline) })
 	defer c.of.copies.finish(waits)
 	return c.Conn.Write(data)
 }

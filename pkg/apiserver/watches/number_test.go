@@ -77,10 +77,13 @@ func TestNumberOfWatches(t *testing.T) {
 	}
 }
 
+// TestNumberFollowsFromTheMemory has the figures of docs/server.md.
 func TestNumberFollowsFromTheMemory(t *testing.T) {
-	for memory, want := range map[int][2]int{1 << 30: {6144, 8192}, 2 << 30: {12_288, 16_384}, 4 << 30: {24_576, 32_768}} {
-		if n := newNumber("watches", memory, watchMemory); n.perUser != want[0] || n.total != want[1] {
-			t.Errorf("%d bytes: %d watches of a user and %d in all, want %v", memory, n.perUser, n.total, want)
+	for _, tc := range []struct{ memory, each, perUser, total int }{
+		{1 << 30, watchMemory, 6144, 8192}, {2 << 30, watchMemory, 12_288, 16_384}, {4 << 30, watchMemory, 24_576, 32_768}, {2 << 30, webSocketMemory, 318, 426},
+	} {
+		if n := newNumber("watches", tc.memory, tc.each); n.perUser != tc.perUser || n.total != tc.total {
+			t.Errorf("%d bytes, %d each: %d watches of a user and %d in all, want %d and %d", tc.memory, tc.each, n.perUser, n.total, tc.perUser, tc.total)
 		}
 	}
 }

@@ -63,10 +63,13 @@ func TestTriggers(t *testing.T) {
 		"worker that nobody saw go":                      {policy: onRestart, change: func(f *fixture) { f.workers(1).Lost = 1 }, want: true},
 		"worker that goes":                               {policy: onRestart, change: func(f *fixture) { f.worker(1, 1).Deleting = true }, want: true},
 		"worker that goes before the group was complete": {policy: onRestart, change: func(f *fixture) { f.workers(1).NeverComplete, f.worker(1, 1).Deleting = true, true }},
-		"worker that failed before, and goes":            {policy: onRestart, change: func(f *fixture) { f.workers(1).NeverComplete, f.worker(1, 1).Restarted = true, true }, want: true},
-		"worker that nobody saw go, None":                {policy: none, change: func(f *fixture) { f.workers(1).Lost = 1 }},
-		"lost worker of a former incarnation":            {policy: onRestart, change: func(f *fixture) { f.workers(1).Lost = 1; f.workers(1).Leader = "s-1/0" }},
-		"lost worker of another revision":                {policy: onRestart, change: func(f *fixture) { f.workers(1).Lost = 1; f.workers(1).Revision = "old" }},
+		"worker that failed before, and goes": {policy: onRestart, change: func(f *fixture) {
+			f.workers(1).NeverComplete, f.worker(1, 1).Deleting = true, true
+			restarted(f.worker(1, 1))
+		}, want: true},
+		"worker that nobody saw go, None":     {policy: none, change: func(f *fixture) { f.workers(1).Lost = 1 }},
+		"lost worker of a former incarnation": {policy: onRestart, change: func(f *fixture) { f.workers(1).Lost = 1; f.workers(1).Leader = "s-1/0" }},
+		"lost worker of another revision":     {policy: onRestart, change: func(f *fixture) { f.workers(1).Lost = 1; f.workers(1).Revision = "old" }},
 
 		"after start: worker restarted": {policy: afterStart, change: func(f *fixture) { restarted(f.worker(1, 2)) }, want: true},
 		"after start: another pends": {policy: afterStart, change: func(f *fixture) {
