@@ -56,6 +56,8 @@ func (o Outcome) String() string {
 // Sender is a controller that sends requests.
 type Sender struct {
 	Dead, Deposed bool
+	// Accepted and Refused are the numbers of requests that changed something, and of those that a server refused.
+	Accepted, Refused int
 	// Draw draws what becomes of a request.
 	Draw func() Outcome
 	// Interlude lets other things happen before a request.
@@ -79,6 +81,7 @@ func Send[T any](s *Sender, answer T, do func(known bool) (T, error)) (T, error)
 	s.Interlude()
 	switch s.Draw() {
 	case Refused:
+		s.Refused++
 		return answer, ErrServer
 	case Conflicted:
 		return answer, ErrConflict
@@ -100,9 +103,21 @@ func Send[T any](s *Sender, answer T, do func(known bool) (T, error)) (T, error)
 		s.Deposed = true
 		return Send(s, answer, do)
 	default:
-		return do(true)
+		result, err := do(true)
+		s.count(err)
+		return result, err
 	}
 	return answer, ErrDead
+}
+
+// count counts the answer to a request. That an object has changed or is gone refuses nothing.
+func (s *Sender) count(err error) {
+	switch {
+	case err == nil:
+		s.Accepted++
+	case !apierrors.IsConflict(err) && !apierrors.IsNotFound(err):
+		s.Refused++
+	}
 }
 
 // Read sends a request that changes nothing.

@@ -1,0 +1,113 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package simulation
+
+import (
+	"fmt"
+	"maps"
+	"runtime/debug"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/sets"
+)
+
+// lastSteps is the number of steps that are printed of a history with a broken rule.
+const lastSteps = 60
+
+// Histories are those of one kind, whose controller may have the defects that M describes.
+type Histories[M any] struct {
+	// Run lets one history happen. It returns what was seen in it, and the rule that was broken, if any. The trace gets its steps unless it is nil.
+	Run func(seed uint64, m M, trace *[]string) (seen map[string]int, broken string)
+	// Faultless is the real controller.
+	Faultless M
+	// Number is how many are run unless SIMULATION_HISTORIES says otherwise.
+	Number int
+	// Wanted is what they must contain, so that a simulation which no longer gets somewhere does not pass for a good one.
+	Wanted []string
+	// Decisions is the name under which Seen counts decisions; empty for syncs.
+	Decisions string
+}
+
+// Test runs histories that nobody has thought of. SIMULATION_SEED=N shows the steps of one, and SIMULATION_FIRST=N makes them begin elsewhere.
+func (h Histories[M]) Test(t *testing.T) {
+	if seed, given := Number(t, "SIMULATION_SEED"); given {
+		var trace []string
+		_, broken := h.Run(seed, h.Faultless, &trace)
+		t.Logf("history %d:\n%s", seed, strings.Join(trace, "\n"))
+		if broken != "" {
+			t.Fatal(broken)
+		}
+		return
+	}
+	n := uint64(h.Number)
+	if given, ok := Number(t, "SIMULATION_HISTORIES"); ok {
+		n = given
+	}
+	// A history leaves little behind, so collecting it less often is cheap.
+	defer debug.SetGCPercent(debug.SetGCPercent(400))
+	// The same in every run, so that a failure is that of a change.
+	first, _ := Number(t, "SIMULATION_FIRST")
+	begin := time.Now()
+	got := RunMany(first, int(n), func(seed uint64) (map[string]int, string) { return h.Run(seed, h.Faultless, nil) })
+	if got.Broken != "" {
+		t.Fatal(h.report(got))
+	}
+	took := time.Since(begin)
+	decisions := h.Decisions
+	if decisions == "" {
+		decisions = "syncs"
+	}
+	t.Logf("%d histories from seed %d on in %.1fs: %.0f/s, %.0f %s/s", got.Done, first, took.Seconds(),
+		float64(got.Done)/took.Seconds(), float64(got.Seen[decisions])/took.Seconds(), decisions)
+	for _, what := range slices.Sorted(maps.Keys(got.Seen)) {
+		t.Logf("%10d %s", got.Seen[what], what)
+	}
+	for _, what := range h.Wanted {
+		if got.Seen[what] == 0 && n >= uint64(h.Number) {
+			t.Errorf("the histories never saw: %s", what)
+		}
+	}
+}
+
+// report describes a history with a broken rule. It has to happen again to be described.
+func (h Histories[M]) report(r Result) string {
+	var trace []string
+	_, again := h.Run(r.Seed, h.Faultless, &trace)
+	steps := trace[max(0, len(trace)-lastSteps):]
+	return fmt.Sprintf("history %d broke %s\nand again %s\nlast %d of %d steps:\n%s\nto see it all: SIMULATION_SEED=%d go test -run TestHistories -v",
+		r.Seed, r.Broken, again, len(steps), len(trace), strings.Join(steps, "\n"), r.Seed)
+}
+
+// Defect is one that histories must show.
+type Defect[M any] struct {
+	// Mutant is the controller with the defect.
+	Mutant M
+	// Rules are those one of which it breaks.
+	Rules []string
+	// First is the seed from which on it is looked for, if it shows seldom.
+	First uint64
+}
+
+// ShowDefects makes sure that histories can fail, and by which rule: each defect breaks one of its rules in one of the first histories.
+func (h Histories[M]) ShowDefects(t *testing.T, first int, defects map[string]Defect[M]) {
+	for name, defect := range defects {
+		t.Run(name, func(t *testing.T) {
+			others := sets.New[string]()
+			for i := range uint64(first) {
+				seed := defect.First + i
+				_, broken := h.Run(seed, defect.Mutant, nil)
+				if slices.ContainsFunc(defect.Rules, func(rule string) bool { return strings.Contains(broken, strconv.Quote(rule)) }) {
+					t.Logf("history %d: %s", seed, broken)
+					return
+				}
+				others.Insert(broken)
+			}
+			t.Errorf("none of the rules %q was broken; other results: %.300q", defect.Rules, others.UnsortedList()[:min(len(others), 5)])
+		})
+	}
+}

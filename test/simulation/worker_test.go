@@ -1,0 +1,60 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package simulation
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/queue"
+)
+
+// TestWorkerKeepsThePace runs a worker for an hour whose syncs all end alike, and looks by which rule that is refused, if any.
+func TestWorkerKeepsThePace(t *testing.T) {
+	refused := errors.New("refused")
+	for name, tc := range map[string]struct {
+		due       queue.Due
+		err       error
+		impatient bool
+		// writes and refusals are those of each sync, and wakes means that each is followed by an event.
+		writes, refusals int
+		wakes            bool
+		want             string
+	}{
+		"a deadline that is far":                         {due: queue.After(time.Minute)},
+		"a deadline that is always near":                 {due: queue.After(time.Second), want: RulePasses},
+		"a deadline that is near, and each sync writes":  {due: queue.After(time.Second), writes: 1},
+		"syncs that events bring about":                  {due: queue.After(time.Second), wakes: true},
+		"refused requests that wait for the backoff":     {err: refused, refusals: 1},
+		"a deadline that may come before the backoff":    {due: queue.After(15 * time.Second), err: refused, refusals: 1},
+		"a deadline that undercuts the backoff":          {due: queue.After(15 * time.Second), err: refused, refusals: 1, impatient: true, want: RuleRefusals},
+		"many refused requests in each sync":             {err: refused, refusals: 5, want: RuleRefusals},
+		"a cache that lags, which only delays the sync":  {due: queue.Caches(time.Second)},
+		"syncs that have failed without any refusal yet": {due: queue.After(time.Second), err: refused, impatient: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			broken := Guarded(func() {
+				w := NewWorld(NewDice(1, 1), nil)
+				worker := &Worker{World: w, Sender: w.NewSender(func() {}), Impatient: tc.impatient}
+				worker.Add("x")
+				for w.Since(Beginning) < time.Hour {
+					synced := worker.Sync(func(string) (queue.Due, error) {
+						worker.Sender.Accepted += tc.writes
+						worker.Sender.Refused += tc.refusals
+						return tc.due, tc.err
+					})
+					if synced && tc.wakes {
+						worker.Add("x")
+					}
+					w.Pass(100 * time.Millisecond)
+				}
+			})
+			if (broken == "") != (tc.want == "") || !strings.Contains(broken, tc.want) {
+				t.Errorf("broke %q, want %q", broken, tc.want)
+			}
+		})
+	}
+}
