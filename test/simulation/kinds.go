@@ -10,10 +10,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
-
-	"k8s.io/apimachinery/pkg/util/sets"
 )
 
 // lastSteps is the number of steps that are printed of a history with a broken rule.
@@ -97,17 +96,23 @@ type Defect[M any] struct {
 func (h Histories[M]) ShowDefects(t *testing.T, first int, defects map[string]Defect[M]) {
 	for name, defect := range defects {
 		t.Run(name, func(t *testing.T) {
-			others := sets.New[string]()
-			for i := range uint64(first) {
-				seed := defect.First + i
+			var others sync.Map
+			got := RunMany(defect.First, first, func(seed uint64) (map[string]int, string) {
 				_, broken := h.Run(seed, defect.Mutant, nil)
 				if slices.ContainsFunc(defect.Rules, func(rule string) bool { return strings.Contains(broken, strconv.Quote(rule)) }) {
-					t.Logf("history %d: %s", seed, broken)
-					return
+					return nil, broken
 				}
-				others.Insert(broken)
+				others.Store(broken, true)
+				return nil, ""
+			})
+			if got.Broken != "" {
+				t.Logf("history %d: %s", got.Seed, got.Broken)
+				return
 			}
-			t.Errorf("none of the rules %q was broken; other results: %.300q", defect.Rules, others.UnsortedList()[:min(len(others), 5)])
+			all := slices.Collect(func(yield func(string) bool) {
+				others.Range(func(broken, _ any) bool { return yield(broken.(string)) })
+			})
+			t.Errorf("none of the rules %q was broken; other results: %.300q", defect.Rules, all[:min(len(all), 5)])
 		})
 	}
 }

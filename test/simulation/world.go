@@ -123,6 +123,9 @@ func (w *World) DeliverLate() bool {
 	return true
 }
 
+// Underway is the number of requests whose sender does not wait for them any more.
+func (w *World) Underway() int { return len(w.late) }
+
 // PassTime lets some seconds pass.
 func (w *World) PassTime() {
 	w.Pass(OneOf(w.Dice, time.Second, 3*time.Second, 9*time.Second))

@@ -41,7 +41,7 @@ func (s *Syncer) Observe(ctx context.Context, key cache.ObjectName) (*plan.Obser
 	}
 	applied := s.applied.Noted(key)
 	obs := &plan.Observed{
-		Set: set, Gang: s.deps.Gang, Applied: applied.hash, AppliedGeneration: applied.generation, ServedSince: s.deps.ServedSince(),
+		Set: set, Gang: s.deps.Gang, Applied: applied.hash, AppliedGeneration: applied.generation, ServedSince: servedSince(s.deps.ServedSince()),
 		Before: s.readings.Noted(key), CountsWaited: s.countsWaited(key), Now: metav1.NewTime(s.deps.Clock.Now().Truncate(time.Second)),
 	}
 	if err := s.observePods(key, obs); err != nil {
@@ -59,6 +59,14 @@ func (s *Syncer) Observe(ctx context.Context, key cache.ObjectName) (*plan.Obser
 	s.observeDomains(obs)
 	s.observeCauses(obs)
 	return obs, 0, nil
+}
+
+// servedSince rounds a time up to whole seconds, as Now has them: else the sync that was due would see the same second as the one before, and be due again at once.
+func servedSince(t time.Time) time.Time {
+	if whole := t.Truncate(time.Second); whole.Before(t) {
+		return whole.Add(time.Second)
+	}
+	return t
 }
 
 // observePods adds the StatefulSets and their pods.

@@ -126,11 +126,10 @@ func (s *Syncer) Finish(ctx context.Context, obs *plan.Observed, out plan.Outcom
 	for _, event := range out.Others {
 		s.reportChild(obs, event)
 	}
-	s.noteCounts(cache.MetaObjectToName(obs.Set), out.CountsWait)
+	key := cache.MetaObjectToName(obs.Set)
 	if out.Status != nil {
 		next := *obs.Set // shares the rest, which is not changed
 		next.Status = *out.Status
-		key := cache.MetaObjectToName(obs.Set)
 		stored, err := children.UpdateStatus(ctx, s.deps.Sets(obs.Set.Namespace), &next)
 		if apierrors.IsNotFound(err) {
 			return nil
@@ -140,6 +139,7 @@ func (s *Syncer) Finish(ctx context.Context, obs *plan.Observed, out plan.Outcom
 		}
 		s.deps.Consistency.Wrote(key, resourceSets, stored.ResourceVersion)
 	}
+	s.noteCounts(key, out.CountsWait)
 	for _, event := range out.Events {
 		s.report(obs, event)
 		klog.FromContext(ctx).V(4).Info("Reported an event", "reason", event.Reason) // notes may hold output of containers
@@ -147,7 +147,8 @@ func (s *Syncer) Finish(ctx context.Context, obs *plan.Observed, out plan.Outcom
 	return nil
 }
 
-// noteCounts notes since when counts wait, if they do.
+// noteCounts notes since when counts wait, if they do. Those whose write has failed do not wait again: a sync that only waits has not failed, and would end the
+// backoff of those that do.
 func (s *Syncer) noteCounts(key cache.ObjectName, wait bool) {
 	switch {
 	case !wait:

@@ -124,29 +124,29 @@ func TestWorkersAreDue(t *testing.T) {
 		},
 		"revision is not there yet": {size: 3, change: func(f *fixture) { f.leader(0).Revision = "unknown" }, after: time.Second},
 		"revision is lost": {
-			size: 3, change: (*fixture).lose, after: 10 * time.Second, notice: lostRevision + "Delete the pod to recreate the group",
+			size: 3, change: (*fixture).lose, after: 30 * time.Second, notice: lostRevision + "Delete the pod to recreate the group",
 		},
 		"revision is lost, below the partition": {
 			size: 3, change: func(f *fixture) {
 				f.lose()
 				f.Set.Spec.RolloutStrategy.RollingUpdateConfiguration.Partition = ptr.To[int32](1)
-			}, after: 10 * time.Second,
+			}, after: 30 * time.Second,
 			notice: lostRevision + "Lower spec.rolloutStrategy.rollingUpdateConfiguration.partition to 0 to recreate the group at the current revision",
 		},
 		"revision is lost, the update has not come to the group": {
-			size: 3, change: func(f *fixture) { f.lose(); f.releaseFrom(1) }, after: 10 * time.Second,
+			size: 3, change: func(f *fixture) { f.lose(); f.releaseFrom(1) }, after: 30 * time.Second,
 			notice: lostRevision + "The rolling update recreates the group at the current revision",
 		},
 		"revision is lost, and the leader StatefulSet is of it": {
-			size: 3, change: func(f *fixture) { f.lose(); f.Leader.Labels[leaderworkersetv1.RevisionKey] = "unknown" }, after: 10 * time.Second,
+			size: 3, change: func(f *fixture) { f.lose(); f.Leader.Labels[leaderworkersetv1.RevisionKey] = "unknown" }, after: 30 * time.Second,
 			notice: lostRevision + "The rolling update recreates the group at the current revision",
 		},
 		"revision is lost, the update is paused": {
-			size: 3, change: func(f *fixture) { f.lose(); f.releaseFrom(1); f.Set.Spec.Paused = ptr.To(true) }, after: 10 * time.Second,
+			size: 3, change: func(f *fixture) { f.lose(); f.releaseFrom(1); f.Set.Spec.Paused = ptr.To(true) }, after: 30 * time.Second,
 			notice: lostRevision + "Set spec.paused to false to recreate the group at the current revision",
 		},
 		"revision is lost, paused above the partition": {
-			size: 3, change: func(f *fixture) { f.lose(); f.Set.Spec.Paused = ptr.To(true) }, after: 10 * time.Second,
+			size: 3, change: func(f *fixture) { f.lose(); f.Set.Spec.Paused = ptr.To(true) }, after: 30 * time.Second,
 			notice: lostRevision + "Delete the pod to recreate the group",
 		},
 		"exclusive, unscheduled": {size: 3, change: func(f *fixture) { exclusive(f); f.leader(0).Node = "" }},

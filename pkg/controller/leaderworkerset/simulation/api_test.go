@@ -35,14 +35,14 @@ func (c setClient) UpdateStatus(_ context.Context, wanted *leaderworkersetv1.Lea
 		case current == nil:
 			return nil, simulation.ErrNotFound
 		case (current.ResourceVersion != wanted.ResourceVersion || current.UID != wanted.UID) && !c.p.overwriting:
-			c.p.seen["conflicts"]++
+			c.p.Seen["conflicts"]++
 			return nil, simulation.ErrConflict
 		}
 		next := current.DeepCopy()
 		wanted.Status.DeepCopyInto(&next.Status)
 		c.p.rules.statusStored(current, next)
 		c.p.env.sets.Put(next)
-		c.p.note("  stores the status %s", describeStatus(&next.Status))
+		c.p.Note("  stores the status %s", describeStatus(&next.Status))
 		return next, nil
 	})
 }
@@ -66,9 +66,9 @@ func (c childClient[T]) Create(_ context.Context, wanted T, _ metav1.CreateOptio
 			return wanted, simulation.ErrExists
 		}
 		child := c.copy(wanted)
-		child.SetUID(c.p.newUID(c.kind))
+		child.SetUID(c.p.NewUID(c.kind))
 		child.SetCreationTimestamp(c.p.stored())
-		c.p.note("  creates %s %s (%s)", c.kind, child.GetName(), child.GetUID())
+		c.p.Note("  creates %s %s (%s)", c.kind, child.GetName(), child.GetUID())
 		c.p.rules.created(child)
 		c.in.Put(child)
 		return child, nil
@@ -96,7 +96,7 @@ func (c childClient[T]) Delete(_ context.Context, name string, options metav1.De
 		case child.GetUID() != *options.Preconditions.UID:
 			return none, simulation.ErrConflict
 		}
-		c.p.note("  deletes %s %s (%s)", c.kind, name, child.GetUID())
+		c.p.Note("  deletes %s %s (%s)", c.kind, name, child.GetUID())
 		if pod, ok := any(child).(*corev1.Pod); ok {
 			c.p.rules.leaderDeleted(pod)
 			c.p.deletePod(pod, *options.PropagationPolicy == metav1.DeletePropagationForeground)
@@ -133,14 +133,14 @@ func (p *process) patchStatefulSet(in *simulation.Store[*appsv1.StatefulSet], na
 	case !found && (expected || kind != types.ApplyPatchType):
 		return nil, simulation.ErrConflict
 	case !found:
-		wanted.UID, wanted.CreationTimestamp, wanted.Generation = p.newUID("statefulset"), p.stored(), 1
+		wanted.UID, wanted.CreationTimestamp, wanted.Generation = p.NewUID("statefulset"), p.stored(), 1
 		p.store(wanted)
-		p.note("  creates statefulset %s (%s) %s", name, wanted.UID, describeLeader(wanted))
+		p.Note("  creates statefulset %s (%s) %s", name, wanted.UID, describeLeader(wanted))
 		p.rules.applied(nil, wanted)
 		in.Put(wanted)
 		return wanted, nil
 	case wanted.UID != "" && wanted.UID != live.UID, wanted.ResourceVersion != "" && wanted.ResourceVersion != live.ResourceVersion:
-		p.seen["conflicts of applies"]++
+		p.Seen["conflicts of applies"]++
 		return nil, simulation.ErrConflict
 	}
 	next := live.DeepCopy()
@@ -155,7 +155,7 @@ func (p *process) patchStatefulSet(in *simulation.Store[*appsv1.StatefulSet], na
 		if !equality.Semantic.DeepEqual(live.Spec, next.Spec) {
 			next.Generation++
 		}
-		p.note("  applies statefulset %s (%s) %s", name, next.UID, describeLeader(next))
+		p.Note("  applies statefulset %s (%s) %s", name, next.UID, describeLeader(next))
 		p.rules.applied(live, next)
 	}
 	if !equality.Semantic.DeepEqual(live, next) {

@@ -46,9 +46,8 @@ var faultless = mutant{decide: plan.Decide, finish: plan.Finish}
 // env is everything in one history.
 type env struct {
 	mutant
-	dice   simulation.Dice
+	*simulation.World
 	faults faults
-	now    time.Time
 
 	sets         simulation.Store[*leaderworkersetv1.LeaderWorkerSet]
 	statefulSets simulation.Store[*appsv1.StatefulSet]
@@ -70,32 +69,24 @@ type env struct {
 	// lostInUse means that somebody has deleted a revision that groups have.
 	lostInUse bool
 
-	// template is what the set is made of when somebody creates it, and uids is how many objects have been created.
+	// template is what the set is made of when somebody creates it.
 	template *leaderworkersetv1.LeaderWorkerSet
-	uids     int
 	// writes is the number of requests of the controller that were to change something.
 	writes int
-	// late are requests under way whose sender does not wait for them any more.
-	late []func()
 
 	process *process
 	rules   *rules
-	seen    map[string]int
-	// trace are the steps so far; nil if nobody reads them.
-	trace *[]string
 }
-
-// beginning is the time at which every history begins.
-var beginning = time.Date(2026, 5, 4, 3, 2, 1, 0, time.UTC)
 
 // newEnv returns an environment in which a user has just created a set, and a controller starts.
 func newEnv(seed uint64, m mutant, trace *[]string) *env {
 	const stream = 0x6c6561646572
 	d := simulation.NewDice(seed, stream)
 	e := &env{
-		mutant: m, dice: d, faults: randomFaults(d), now: beginning, trace: trace, seen: map[string]int{},
+		mutant: m, World: simulation.NewWorld(d, trace), faults: randomFaults(d),
 		templates: map[types.UID]map[string]*corev1.PodTemplateSpec{}, unlabeled: map[string]bool{}, refusals: map[types.UID]refusal{},
 	}
+	e.RandomTrouble()
 	e.sets.Versions = &simulation.Versions{Last: 1000} // the two servers count apart
 	cluster := &simulation.Versions{Last: 1}
 	e.statefulSets.Versions, e.pods.Versions, e.services.Versions, e.revisions.Versions = cluster, cluster, cluster, cluster
@@ -108,17 +99,8 @@ func newEnv(seed uint64, m mutant, trace *[]string) *env {
 	return e
 }
 
-// Now and Since make the environment a clock.
-func (e *env) Now() time.Time                  { return e.now }
-func (e *env) Since(t time.Time) time.Duration { return e.now.Sub(t) }
-
 // stored is the present time as an API server stores it.
-func (e *env) stored() metav1.Time { return metav1.NewTime(e.now.Truncate(time.Second)) }
-
-func (e *env) newUID(kind string) types.UID {
-	e.uids++
-	return types.UID(fmt.Sprintf("%s-%d", kind, e.uids))
-}
+func (e *env) stored() metav1.Time { return metav1.NewTime(e.Now().Truncate(time.Second)) }
 
 // set returns the stored set; nil if there is none.
 func (e *env) set() *leaderworkersetv1.LeaderWorkerSet {
@@ -165,18 +147,4 @@ func (e *env) podsOf(sts *appsv1.StatefulSet) (own []*corev1.Pod) {
 		}
 	}
 	return own
-}
-
-// fail ends the history.
-func (e *env) fail(rule, format string, args ...any) {
-	panic(simulation.Violation(fmt.Sprintf("rule %q: %s", rule, fmt.Sprintf(format, args...))))
-}
-
-// note adds a step to the trace.
-func (e *env) note(format string, args ...any) {
-	if e.trace == nil {
-		return
-	}
-	at := e.now.Sub(beginning).Seconds()
-	*e.trace = append(*e.trace, fmt.Sprintf("%8.3fs  ", at)+fmt.Sprintf(format, args...))
 }

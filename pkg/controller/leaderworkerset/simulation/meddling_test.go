@@ -20,30 +20,30 @@ import (
 
 // meddle is what may happen to children.
 func (e *env) meddle() {
-	switch n := e.dice.IntN(130); {
+	switch n := e.Dice.IntN(130); {
 	case n < 40 && e.somePod() != nil:
 		pod := e.somePod()
-		e.note("somebody deletes pod %s (%s)", pod.Name, pod.UID)
-		e.seen["pods deleted by others"]++
+		e.Note("somebody deletes pod %s (%s)", pod.Name, pod.UID)
+		e.Seen["pods deleted by others"]++
 		e.deletePod(pod, false)
 	case n < 65 && e.somePod() != nil:
 		e.vanish(e.somePod())
 	case n < 80 && len(e.statefulSets.Objects) > 0:
-		sts := simulation.OneOf(e.dice, e.statefulSets.Objects...)
-		e.note("somebody deletes statefulset %s (%s)", sts.Name, sts.UID)
-		e.seen["statefulsets deleted by others"]++
-		e.deleteStatefulSet(sts, e.dice.Percent(30))
+		sts := simulation.OneOf(e.Dice, e.statefulSets.Objects...)
+		e.Note("somebody deletes statefulset %s (%s)", sts.Name, sts.UID)
+		e.Seen["statefulsets deleted by others"]++
+		e.deleteStatefulSet(sts, e.Dice.Percent(30))
 	case n < 90 && len(e.services.Objects) > 0:
-		service := simulation.OneOf(e.dice, e.services.Objects...)
-		e.note("somebody deletes service %s", service.Name)
+		service := simulation.OneOf(e.Dice, e.services.Objects...)
+		e.Note("somebody deletes service %s", service.Name)
 		e.services.Remove(service.Name)
 	case n < 105:
 		e.loseNode()
 	case n < 112:
 		e.editLeaders()
 	case n < 116 && len(e.podGroups.Objects) > 0:
-		group := simulation.OneOf(e.dice, e.podGroups.Objects...)
-		e.note("somebody deletes podgroup %s", group.GetName())
+		group := simulation.OneOf(e.Dice, e.podGroups.Objects...)
+		e.Note("somebody deletes podgroup %s", group.GetName())
 		e.podGroups.Remove(group.GetName())
 	default:
 		e.loseRevision()
@@ -55,20 +55,20 @@ func (e *env) vanish(pod *corev1.Pod) {
 	if len(pod.Finalizers) > 0 {
 		return
 	}
-	e.note("pod %s (%s) vanishes", pod.Name, pod.UID)
-	e.seen["pods that vanished"]++
+	e.Note("pod %s (%s) vanishes", pod.Name, pod.UID)
+	e.Seen["pods that vanished"]++
 	e.removePod(pod)
 }
 
 // loseNode takes a node away with all of its pods: they vanish, or stop being ready, or are deleted.
 func (e *env) loseNode() {
-	node, how := nodeName(e.dice.IntN(nodes)), e.dice.IntN(3)
-	e.note("node %s is lost", node)
+	node, how := nodeName(e.Dice.IntN(nodes)), e.Dice.IntN(3)
+	e.Note("node %s is lost", node)
 	for _, pod := range slices.Clone(e.pods.Objects) {
 		if pod.Spec.NodeName != node {
 			continue
 		}
-		e.seen["pods lost with their node"]++
+		e.Seen["pods lost with their node"]++
 		switch {
 		case how == 0:
 			e.vanish(pod)
@@ -88,16 +88,16 @@ func (e *env) editLeaders() {
 	}
 	next := sts.DeepCopy()
 	next.Generation++
-	switch e.dice.IntN(3) {
+	switch e.Dice.IntN(3) {
 	case 0:
-		next.Spec.Replicas = ptr.To(int32(e.dice.IntN(7)))
+		next.Spec.Replicas = ptr.To(int32(e.Dice.IntN(7)))
 	case 1:
 		next.Spec.ServiceName = "edited"
 	default:
-		next.Spec.UpdateStrategy.RollingUpdate.Partition = ptr.To(int32(e.dice.IntN(7)))
+		next.Spec.UpdateStrategy.RollingUpdate.Partition = ptr.To(int32(e.Dice.IntN(7)))
 	}
-	e.note("somebody edits statefulset %s: %s", name, describeLeader(next))
-	e.seen["leader statefulsets edited by others"]++
+	e.Note("somebody edits statefulset %s: %s", name, describeLeader(next))
+	e.Seen["leader statefulsets edited by others"]++
 	e.statefulSets.Put(next)
 }
 
@@ -108,13 +108,13 @@ func (e *env) loseRevision() {
 	if sts == nil || len(e.revisions.Objects) == 0 {
 		return
 	}
-	revision := simulation.OneOf(e.dice, e.revisions.Objects...)
+	revision := simulation.OneOf(e.Dice, e.revisions.Objects...)
 	key := revision.Labels[leaderworkersetv1.RevisionKey]
 	current := key == sts.Labels[leaderworkersetv1.RevisionKey]
 	used := slices.ContainsFunc(e.pods.Objects, func(pod *corev1.Pod) bool { return pod.Labels[leaderworkersetv1.RevisionKey] == key })
 	switch {
 	case current && helper.Partition(set) == 0:
-		e.seen["revisions lost in use"]++
+		e.Seen["revisions lost in use"]++
 		e.lostInUse = true
 	case current || used:
 		return
@@ -134,8 +134,8 @@ func (e *env) loseCurrentRevision(set *leaderworkersetv1.LeaderWorkerSet) {
 }
 
 func (e *env) deleteRevision(revision *appsv1.ControllerRevision) {
-	e.note("somebody deletes revision %s", revision.Name)
-	e.seen["revisions deleted by others"]++
+	e.Note("somebody deletes revision %s", revision.Name)
+	e.Seen["revisions deleted by others"]++
 	e.revisions.Remove(revision.Name)
 }
 
@@ -144,6 +144,6 @@ func (e *env) repair(set *leaderworkersetv1.LeaderWorkerSet) {
 	next := set.DeepCopy()
 	next.Spec.Paused, next.Spec.RolloutStrategy.RollingUpdateConfiguration.Partition = nil, ptr.To[int32](0)
 	next.Spec.LeaderWorkerTemplate.WorkerTemplate = podTemplate(fmt.Sprint("b", e.sets.Versions.Last))
-	e.note("user repairs the set: %s", describeSpec(next))
+	e.Note("user repairs the set: %s", describeSpec(next))
 	e.put(set, next, "edits")
 }

@@ -41,10 +41,10 @@ func (e *env) setReady(pod *corev1.Pod, ready bool) {
 // liveSome takes some pods a step further.
 func (e *env) liveSome() {
 	for _, pod := range slices.Clone(e.pods.Objects) {
-		if !e.dice.Percent(40) {
+		if !e.Dice.Percent(40) {
 			continue
 		}
-		if pod.DeletionTimestamp == nil && e.dice.Percent(e.faults.failing) {
+		if pod.DeletionTimestamp == nil && e.Dice.Percent(e.faults.failing) {
 			e.failPod(pod)
 			continue
 		}
@@ -76,17 +76,17 @@ func (e *env) failPod(pod *corev1.Pod) {
 	if pod.Status.Phase != corev1.PodRunning {
 		return
 	}
-	if e.dice.Percent(70) {
-		e.note("a container of pod %s (%s) restarts", pod.Name, pod.UID)
-		e.seen["restarts of containers"]++
+	if e.Dice.Percent(70) {
+		e.Note("a container of pod %s (%s) restarts", pod.Name, pod.UID)
+		e.Seen["restarts of containers"]++
 		e.changePod(pod, func(p *corev1.Pod) {
 			e.setReady(p, false)
 			p.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "main", RestartCount: 1}}
 		})
 		return
 	}
-	e.note("pod %s (%s) fails", pod.Name, pod.UID)
-	e.seen["pods that failed"]++
+	e.Note("pod %s (%s) fails", pod.Name, pod.UID)
+	e.Seen["pods that failed"]++
 	e.changePod(pod, func(p *corev1.Pod) {
 		e.setReady(p, false)
 		p.Status.Phase = corev1.PodFailed
@@ -236,5 +236,5 @@ func (e *env) somePod() *corev1.Pod {
 	if len(e.pods.Objects) == 0 {
 		return nil
 	}
-	return simulation.OneOf(e.dice, e.pods.Objects...)
+	return simulation.OneOf(e.Dice, e.pods.Objects...)
 }

@@ -21,9 +21,6 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/test/simulation"
 )
 
-// Waiting times of the real queue.
-const ()
-
 // process is a run of the controller. What it knows ends with it.
 type process struct {
 	*env
@@ -42,24 +39,21 @@ type process struct {
 	losses *leaderworkerset.Losses
 	syncer *leaderworkerset.Syncer
 
-	// queued means that the set waits for a worker, due when it will, and pace when it does so after a sync.
-	queued bool
-	due    time.Time
-	pace   queue.Pace
+	worker *simulation.Worker
 	// startedAt is when it has started.
 	startedAt time.Time
-	// shownAt is when the caches last showed everything.
-	shownAt time.Time
 }
 
 // startProcess starts a controller. It lists everything first; client-go asks for the latest state then.
 func (e *env) startProcess() {
-	p := &process{env: e, startedAt: e.now, shownAt: e.now, losses: leaderworkerset.NewLosses(), known: map[types.UID]bool{}, queued: true}
-	p.sender = &simulation.Sender{Draw: e.draw, Interlude: e.interlude, Later: func(r func()) { e.late = append(e.late, r) }}
+	p := &process{env: e, startedAt: e.Now(), losses: leaderworkerset.NewLosses(), known: map[types.UID]bool{}}
+	p.sender = e.NewSender(e.interlude)
+	p.worker = &simulation.Worker{World: e.World, Sender: p.sender, Careless: e.careless}
+	p.worker.Add(name)
 	p.sets = informer(p, &e.sets)
 	p.statefulSets = informer(p, &e.statefulSets)
 	p.statefulSets.Handle = func(sts *appsv1.StatefulSet, gone bool) {
-		if p.queued = true; gone {
+		if p.worker.Add(name); gone {
 			p.losses.Forget(sts.UID)
 		}
 	}
@@ -81,60 +75,27 @@ func (e *env) startProcess() {
 	p.syncer = newSyncer(p)
 	e.process = p
 	e.rules.processStarted()
-	e.note("controller starts")
+	e.Note("controller starts")
 }
 
 func informer[T metav1.Object](p *process, from *simulation.Store[T]) simulation.Informer[T] {
-	return simulation.Informer[T]{From: from, Handle: func(T, bool) { p.queued = true }}
+	return simulation.Informer[T]{From: from, Handle: func(T, bool) { p.worker.Add(name) }}
 }
 
-// cacheOf is an informer of any type.
-type cacheOf interface {
-	Behind() int
-	Advance()
-	List()
+func (p *process) caches() []simulation.Cache {
+	return []simulation.Cache{&p.sets, &p.statefulSets, &p.pods, &p.services, &p.revisions, &p.podGroups}
 }
 
-func (p *process) caches() []cacheOf {
-	return []cacheOf{&p.sets, &p.statefulSets, &p.pods, &p.services, &p.revisions, &p.podGroups}
-}
-
-// dueAfter makes the set wait for a worker after some time, unless it does so earlier anyway.
-func (p *process) dueAfter(d time.Duration) {
-	if at := p.now.Add(d); p.due.IsZero() || at.Before(p.due) {
-		p.due = at
-	}
-}
-
-// sync lets a worker of the controller take the set from the queue, if it is there.
-func (e *env) sync() {
+// sync lets a worker of the controller take the set from the queue, if it is there. It reports whether it was.
+func (e *env) sync() bool {
 	if e.process.sender.Dead {
 		if e.outage {
-			return // it waits for the server
+			return false // it waits for the server
 		}
 		e.startProcess()
 	}
 	p := e.process
-	if !p.due.IsZero() && !e.now.Before(p.due) {
-		p.queued, p.due = true, time.Time{}
-	}
-	if !p.queued {
-		return
-	}
-	p.queued = false
-	e.seen["syncs"]++
-	due, err := p.syncSet()
-	switch {
-	case p.sender.Dead || p.sender.Deposed:
-		p.sender.Dead = true
-		e.seen["kills of the controller"]++
-	case err != nil && !e.careless:
-		e.note("  sync failed: %v", err)
-		e.seen["failed syncs"]++
-	}
-	if after, again := p.pace.Next(due, err != nil && !e.careless); again {
-		p.dueAfter(after)
-	}
+	return p.worker.Sync(func(string) (queue.Due, error) { return p.syncSet() })
 }
 
 // syncSet does what the real controller does, and checks rules.
@@ -144,14 +105,14 @@ func (p *process) syncSet() (queue.Due, error) {
 		return queue.Caches(wait), err
 	}
 	var reference *plan.Observed
-	if p.dice.IntN(16) == 0 { // comparing takes much longer than deciding
+	if p.Dice.IntN(16) == 0 { // comparing takes much longer than deciding
 		reference = copied(*obs)
 	}
 	next := p.decide(*obs)
-	if p.trace != nil {
-		p.note("sync sees %s; decides %s", describe(*obs), describePlan(next))
+	if p.Traced() {
+		p.Note("sync sees %s; decides %s", describe(*obs), describePlan(next))
 	}
-	p.seen["decisions"]++
+	p.Seen["decisions"]++
 	p.rules.decided(*obs, next, reference)
 	p.rules.observed = obs
 	defer func() { p.rules.observed = nil }()

@@ -21,7 +21,7 @@ import (
 // podCreated checks that a worker is of the revision of its leader.
 func (r *rules) podCreated(pod *corev1.Pod) {
 	if r.gang != "" && pod.Annotations[leaderworkersetv1.GangAnnotationKey] == "" {
-		r.fail(ruleGang, "pod %s has no annotation", pod.Name)
+		r.Fail(ruleGang, "pod %s has no annotation", pod.Name)
 	}
 	for _, sts := range r.statefulSets.Objects {
 		owner := metav1.GetControllerOfNoCopy(sts)
@@ -30,7 +30,7 @@ func (r *rules) podCreated(pod *corev1.Pod) {
 		}
 		leader, found := r.pods.Get(owner.Name)
 		if found && leader.UID == owner.UID && leader.Labels[leaderworkersetv1.RevisionKey] != pod.Labels[leaderworkersetv1.RevisionKey] {
-			r.fail(ruleMixed, "pod %s is of revision %s, and its leader of %s", pod.Name, pod.Labels[leaderworkersetv1.RevisionKey], leader.Labels[leaderworkersetv1.RevisionKey])
+			r.Fail(ruleMixed, "pod %s is of revision %s, and its leader of %s", pod.Name, pod.Labels[leaderworkersetv1.RevisionKey], leader.Labels[leaderworkersetv1.RevisionKey])
 		}
 	}
 }
@@ -50,9 +50,9 @@ func (r *rules) placed(sts *appsv1.StatefulSet, leader *corev1.Pod) {
 	if r.template.Annotations[leaderworkersetv1.ExclusiveKeyAnnotationKey] == "" {
 		return
 	}
-	r.seen["groups placed in a domain"]++
+	r.Seen["groups placed in a domain"]++
 	if got := sts.Spec.Template.Spec.NodeSelector[domainKey]; leader.Spec.NodeName == "" || got != domainOf(leader.Spec.NodeName) {
-		r.fail(rulePlaced, "statefulset %s is restricted to %q, and its leader is on %q", sts.Name, got, leader.Spec.NodeName)
+		r.Fail(rulePlaced, "statefulset %s is restricted to %q, and its leader is on %q", sts.Name, got, leader.Spec.NodeName)
 	}
 }
 
@@ -64,7 +64,7 @@ func (r *rules) removed(pod *corev1.Pod) {
 		}
 		leader, found := r.pods.Get(sts.Name)
 		if found && metav1.IsControlledBy(sts, leader) && leader.DeletionTimestamp == nil {
-			r.losses[pod.UID] = loss{pod: pod.Name, workers: sts.UID, leader: leader.UID, at: r.now}
+			r.losses[pod.UID] = loss{pod: pod.Name, workers: sts.UID, leader: leader.UID, at: r.Now()}
 		}
 	}
 }
@@ -72,7 +72,7 @@ func (r *rules) removed(pod *corev1.Pod) {
 // lossShown notes that the process has seen it.
 func (r *rules) lossShown(pod *corev1.Pod) {
 	if loss, found := r.losses[pod.UID]; found {
-		r.seen["pods that were lost"]++
+		r.Seen["pods that were lost"]++
 		r.lost[loss.leader] = loss
 	}
 }
@@ -84,7 +84,7 @@ const provedAfter = 5 * time.Minute
 func (r *rules) findUnseen() {
 	r.unseen = map[types.UID]loss{}
 	set := r.set()
-	if set == nil || len(r.late) > 0 || set.Status.ObservedGeneration != set.Generation {
+	if set == nil || r.Underway() > 0 || set.Status.ObservedGeneration != set.Generation {
 		return
 	}
 	available := meta.FindStatusCondition(set.Status.Conditions, leaderworkersetv1.ConditionAvailable)
@@ -100,7 +100,7 @@ func (r *rules) findUnseen() {
 		workers := r.workers(leader)
 		proved := workers != nil && workers.UID == loss.workers && !workers.CreationTimestamp.After(since.Time)
 		if proved && loss.at.Truncate(time.Second).Sub(since.Time) > provedAfter {
-			r.seen["workers lost without a controller"]++
+			r.Seen["workers lost without a controller"]++
 			r.unseen[leader.UID] = loss
 		}
 	}

@@ -87,19 +87,19 @@ func (r *rules) processStarted() {
 
 // calm returns whether nothing keeps the controller from learning what became of its requests.
 func (r *rules) calm() bool {
-	return r.seen["requests in trouble"] == 0 && r.seen["kills of the controller"] == 0
+	return r.Seen["requests in trouble"] == 0 && r.Seen["kills of the controller"] == 0
 }
 
 // leaderDeleted checks the deletion of a pod by the controller.
 func (r *rules) leaderDeleted(pod *corev1.Pod) {
-	r.seen["leaders deleted"]++
+	r.Seen["leaders deleted"]++
 	switch {
 	case r.holdsUp(pod):
-		r.seen["leaders that held up an update"]++
+		r.Seen["leaders that held up an update"]++
 	case pod.Labels[leaderworkersetv1.WorkerIndexLabelKey] != "0" || !r.recorded[pod.UID]:
-		r.fail(ruleRecorded, "pod %s (%s)", pod.Name, pod.UID)
+		r.Fail(ruleRecorded, "pod %s (%s)", pod.Name, pod.UID)
 	case r.deleted[pod.UID] && r.calm() && r.faults.restarts == 0:
-		r.fail(ruleOnce, "pod %s (%s)", pod.Name, pod.UID)
+		r.Fail(ruleOnce, "pod %s (%s)", pod.Name, pod.UID)
 	}
 	r.deleted[pod.UID] = true
 }
@@ -124,7 +124,7 @@ func (r *rules) statusStored(before, after *leaderworkersetv1.LeaderWorkerSet) {
 		r.groupStored(before, was[g.Index], g)
 	}
 	if b, a := &before.Status, &after.Status; a.ObservedGeneration < b.ObservedGeneration || a.ObservedGeneration > before.Generation {
-		r.fail(ruleMonotonic, "the observed generation goes from %d to %d of %d", b.ObservedGeneration, a.ObservedGeneration, before.Generation)
+		r.Fail(ruleMonotonic, "the observed generation goes from %d to %d of %d", b.ObservedGeneration, a.ObservedGeneration, before.Generation)
 	}
 	r.restartStored(before.Status.Restart, after.Status.Restart)
 }
@@ -132,18 +132,18 @@ func (r *rules) statusStored(before, after *leaderworkersetv1.LeaderWorkerSet) {
 func (r *rules) groupStored(set *leaderworkersetv1.LeaderWorkerSet, was, is leaderworkersetv1.GroupStatus) {
 	switch rise := is.Restarts - was.Restarts; {
 	case rise < 0 || rise > 1:
-		r.fail(ruleMonotonic, "the restarts of group %d go from %d to %d", is.Index, was.Restarts, is.Restarts)
+		r.Fail(ruleMonotonic, "the restarts of group %d go from %d to %d", is.Index, was.Restarts, is.Restarts)
 	case rise == 1 && r.counted[is.RestartedLeader]:
-		r.fail(ruleCounted, "the restart of group %d because of %s counts twice", is.Index, is.RestartedLeader)
+		r.Fail(ruleCounted, "the restart of group %d because of %s counts twice", is.Index, is.RestartedLeader)
 	case rise == 1:
-		r.seen["restarts that count"]++
+		r.Seen["restarts that count"]++
 		r.counted[is.RestartedLeader] = true
 		if limit := set.Spec.LeaderWorkerTemplate.MaxGroupRestarts; limit != nil && is.Restarts > *limit {
-			r.fail(ruleLimit, "group %d is recreated %d times", is.Index, is.Restarts)
+			r.Fail(ruleLimit, "group %d is recreated %d times", is.Index, is.Restarts)
 		}
 	}
 	if is.Failed {
-		r.seen["groups that have used up their restarts"]++
+		r.Seen["groups that have used up their restarts"]++
 		return
 	}
 	r.recorded[is.RestartedLeader] = true
@@ -159,10 +159,10 @@ func (r *rules) restartStored(was, is *leaderworkersetv1.RequestedRestart) {
 	if was == nil {
 		return
 	}
-	r.seen["requested restarts that ended"]++
+	r.Seen["requested restarts that ended"]++
 	for _, pod := range r.pods.Objects {
 		if sts := r.leaders(); sts != nil && metav1.IsControlledBy(pod, sts) && slices.Contains(was.Leaders, pod.UID) {
-			r.fail(ruleRequested, "pod %s (%s) is there", pod.Name, pod.UID)
+			r.Fail(ruleRequested, "pod %s (%s) is there", pod.Name, pod.UID)
 		}
 	}
 }
@@ -173,12 +173,12 @@ func (r *rules) created(child metav1.Object) {
 	case *appsv1.StatefulSet:
 		r.workersCreated(o)
 	case *appsv1.ControllerRevision:
-		r.seen["revisions created"]++
+		r.Seen["revisions created"]++
 		if set := r.set(); set != nil && metav1.IsControlledBy(o, set) {
 			r.named(set, o)
 		}
 		if n := len(r.env.revisions.Objects) + 1; n > maxRevisions {
-			r.fail(ruleBounded, "there are %d", n)
+			r.Fail(ruleBounded, "there are %d", n)
 		}
 	}
 }
@@ -191,13 +191,13 @@ func (r *rules) named(set *leaderworkersetv1.LeaderWorkerSet, revision *appsv1.C
 	}
 	key, image := revision.Labels[leaderworkersetv1.RevisionKey], restored.Spec.LeaderWorkerTemplate.WorkerTemplate.Spec.Containers[0].Image
 	if before := r.images[key]; before != "" && before != image {
-		r.fail(ruleNames, "key %s is that of image %s, and revision %s has %s", key, before, revision.Name, image)
+		r.Fail(ruleNames, "key %s is that of image %s, and revision %s has %s", key, before, revision.Name, image)
 	}
 	r.images[key] = image
 }
 
 func (r *rules) workersCreated(sts *appsv1.StatefulSet) {
-	r.seen["groups created"]++
+	r.Seen["groups created"]++
 	key := sts.Labels[leaderworkersetv1.RevisionKey]
 	for _, pod := range r.pods.Objects {
 		if !metav1.IsControlledBy(sts, pod) {
@@ -205,12 +205,12 @@ func (r *rules) workersCreated(sts *appsv1.StatefulSet) {
 		}
 		r.placed(sts, pod)
 		if pod.Labels[leaderworkersetv1.RevisionKey] != key || sts.Spec.Template.Labels[leaderworkersetv1.RevisionKey] != key {
-			r.fail(ruleMixed, "statefulset %s is of revision %s, and its leader of %s", sts.Name, key, pod.Labels[leaderworkersetv1.RevisionKey])
+			r.Fail(ruleMixed, "statefulset %s is of revision %s, and its leader of %s", sts.Name, key, pod.Labels[leaderworkersetv1.RevisionKey])
 		}
 	}
 	// Of a set that is being deleted with its revisions, nothing stays.
 	if image := r.images[key]; r.leaders() != nil && image != "" && image != sts.Spec.Template.Spec.Containers[0].Image {
-		r.fail(ruleMixed, "statefulset %s of revision %s has image %s instead of %s", sts.Name, key, sts.Spec.Template.Spec.Containers[0].Image, image)
+		r.Fail(ruleMixed, "statefulset %s of revision %s has image %s instead of %s", sts.Name, key, sts.Spec.Template.Spec.Containers[0].Image, image)
 	}
 }
 
@@ -228,20 +228,20 @@ func (r *rules) decided(o plan.Observed, p plan.Plan, reference *plan.Observed) 
 	writes := p.ApplyLeader != nil || p.CreateRevision != nil ||
 		len(p.CreateServices)+len(p.DeleteLeaders)+len(p.CreateWorkers)+len(p.CreatePodGroups)+len(p.NudgeWorkers)+len(p.DeleteRevisions) > 0
 	if p.Status != nil && writes && committed(&o.Set.Status, p.Status) {
-		r.fail(ruleCommit, "%s", describePlan(p))
+		r.Fail(ruleCommit, "%s", describePlan(p))
 	}
 	r.heldUp(o, p)
 	if reference == nil {
 		return
 	}
 	if !reflect.DeepEqual(reference, &o) {
-		r.fail(ruleUntouched, "%s", describe(o))
+		r.Fail(ruleUntouched, "%s", describe(o))
 	}
 	slices.Reverse(reference.Leaders)
 	slices.Reverse(reference.Workers)
 	slices.Reverse(reference.Revisions)
 	if again := r.decide(*reference); !reflect.DeepEqual(p, again) {
-		r.fail(ruleEqual, "%s, and then %s", describePlan(p), describePlan(again))
+		r.Fail(ruleEqual, "%s, and then %s", describePlan(p), describePlan(again))
 	}
 }
 

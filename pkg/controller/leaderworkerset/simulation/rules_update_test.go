@@ -18,29 +18,29 @@ import (
 
 // applied checks the leader StatefulSet right before it is stored.
 func (r *rules) applied(live, next *appsv1.StatefulSet) {
-	r.seen["applies of the leader statefulset"]++
+	r.Seen["applies of the leader statefulset"]++
 	if live == nil || r.observed == nil {
 		return
 	}
 	set := r.observed.Set
 	was, is, n := partitionOf(live), partitionOf(next), int(ptr.Deref(live.Spec.Replicas, 1))
 	if most := helper.Replicas(set) + helper.MaxSurge(set); *next.Spec.Replicas > most {
-		r.fail(ruleSurge, "it gets %d instead of at most %d", *next.Spec.Replicas, most)
+		r.Fail(ruleSurge, "it gets %d instead of at most %d", *next.Spec.Replicas, most)
 	}
 	if live.Labels[leaderworkersetv1.RevisionKey] != next.Labels[leaderworkersetv1.RevisionKey] {
-		r.seen["rolling updates"]++
+		r.Seen["rolling updates"]++
 		return
 	}
 	if is > was && is > int(helper.Partition(set)) && !helper.Paused(set) {
-		r.fail(rulePartition, "it goes from %d to %d", was, is)
+		r.Fail(rulePartition, "it goes from %d to %d", was, is)
 	}
 	if is >= was {
 		return
 	}
-	r.seen["steps of rolling updates"]++
+	r.Seen["steps of rolling updates"]++
 	allowed := int(helper.MaxUnavailable(set)) + max(0, n-int(helper.Replicas(set)))
 	if taken := r.oldAndReady(is, n, next.Labels[leaderworkersetv1.RevisionKey]); taken > allowed {
-		r.fail(ruleUnavailable, "the partition goes from %d to %d, which takes %d groups down instead of at most %d", was, is, taken, allowed)
+		r.Fail(ruleUnavailable, "the partition goes from %d to %d, which takes %d groups down instead of at most %d", was, is, taken, allowed)
 	}
 	stay := min(n, int(*next.Spec.Replicas)) // others are removed, and not updated
 	r.released(is, was, stay, next.Labels[leaderworkersetv1.RevisionKey], int(helper.MaxUnavailable(set))+max(0, stay-int(helper.Replicas(set))))
@@ -77,7 +77,7 @@ func (r *rules) released(is, was, n int, key string, allowed int) {
 		}
 	}
 	if taken > 0 && taken+before+down > allowed {
-		r.fail(ruleUnavailable, "the partition goes from %d to %d, which takes %d groups down, %d are about to go, and %d are down already; at most %d may be", was, is, taken, before, down, allowed)
+		r.Fail(ruleUnavailable, "the partition goes from %d to %d, which takes %d groups down, %d are about to go, and %d are down already; at most %d may be", was, is, taken, before, down, allowed)
 	}
 }
 
@@ -123,7 +123,7 @@ func (r *rules) heldUp(o plan.Observed, p plan.Plan) {
 		return
 	}
 	if o.Leader.Status.ObservedGeneration < o.Leader.Generation {
-		r.fail(ruleUnavailable, "leaders are deleted before the statefulset controller knows of the update")
+		r.Fail(ruleUnavailable, "leaders are deleted before the statefulset controller knows of the update")
 	}
 	n, taken := int(ptr.Deref(o.Leader.Spec.Replicas, 1)), 0
 	down := n
@@ -142,7 +142,7 @@ func (r *rules) heldUp(o plan.Observed, p plan.Plan) {
 		}
 	}
 	if allowed := int(helper.LeaderMaxUnavailable(o.Set)); taken > 0 && taken+down > allowed {
-		r.fail(ruleUnavailable, "%d leaders that hold up an update are deleted while %d are down; at most %d may be", taken, down, allowed)
+		r.Fail(ruleUnavailable, "%d leaders that hold up an update are deleted while %d are down; at most %d may be", taken, down, allowed)
 	}
 }
 

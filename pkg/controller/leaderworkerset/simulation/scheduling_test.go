@@ -49,11 +49,11 @@ func (e *env) randomCluster(d simulation.Dice) {
 func (e *env) start(pod *corev1.Pod) bool {
 	if e.gang != "" {
 		if _, found := e.podGroups.Get(podGroupOf(pod)); !found {
-			e.seen["pods that waited for their gang"]++
+			e.Seen["pods that waited for their gang"]++
 			return false
 		}
 	}
-	n := e.dice.IntN(nodes)
+	n := e.Dice.IntN(nodes)
 	if domain, restricted := pod.Spec.NodeSelector[domainKey]; restricted && domain != domainOf(nodeName(n)) {
 		n ^= 1 // of the other domain
 	}
@@ -70,7 +70,8 @@ func podGroupOf(pod *corev1.Pod) string {
 func (e *env) labelNodes() {
 	for i := range nodes {
 		if e.unlabeled[nodeName(i)] {
-			e.unlabeled[nodeName(i)], e.process.queued = false, true
+			e.unlabeled[nodeName(i)] = false
+			e.process.worker.Add(name)
 		}
 	}
 }
@@ -78,23 +79,24 @@ func (e *env) labelNodes() {
 // failServer begins or ends an outage of the server of the set: nobody changes the set, and pods of it are refused.
 func (e *env) failServer() {
 	e.outage = !e.outage
-	e.note("the server of the set is away: %t", e.outage)
+	e.Note("the server of the set is away: %t", e.outage)
 	if e.outage {
-		e.seen["outages"]++
+		e.Seen["outages"]++
 		return
 	}
-	e.servedSince, e.process.queued = e.now, true
+	e.servedSince = e.Now()
+	e.process.worker.Add(name)
 }
 
 // refused returns whether the StatefulSet controller waits because pods were refused, and nothing has changed since.
 func (e *env) refused(sts *appsv1.StatefulSet) bool {
 	r, found := e.refusals[sts.UID]
-	return found && r.state == e.stateOf(sts) && e.now.Before(r.until)
+	return found && r.state == e.stateOf(sts) && e.Now().Before(r.until)
 }
 
 func (e *env) refuse(sts *appsv1.StatefulSet) {
-	e.seen["pods refused"]++
-	e.refusals[sts.UID] = refusal{e.stateOf(sts), e.now.Add(refusedFor)}
+	e.Seen["pods refused"]++
+	e.refusals[sts.UID] = refusal{e.stateOf(sts), e.Now().Add(refusedFor)}
 }
 
 // refusal is the state in which pods of a StatefulSet were refused, and until when they are not tried again in it.
@@ -114,29 +116,29 @@ func (e *env) stateOf(sts *appsv1.StatefulSet) string {
 
 // rest gives everybody turns until nobody has anything to do at once, so that what happens next happens to a set at rest.
 func (e *env) rest() {
-	e.seen["times of rest"]++
+	e.Seen["times of rest"]++
 	for range maxRounds / 10 {
 		if !e.round() {
 			return
 		}
-		e.now = e.now.Add(100 * time.Millisecond)
+		e.Pass(100 * time.Millisecond)
 	}
 }
 
 // leave ends the controller, and lets much happen before the next one starts.
 func (e *env) leave() {
-	e.note("no controller runs")
-	e.seen["times without a controller"]++
+	e.Note("no controller runs")
+	e.Seen["times without a controller"]++
 	e.process.sender.Dead = true
-	e.now = e.now.Add(simulation.OneOf(e.dice, 3*time.Second, 10*time.Minute))
-	for range 2 + e.dice.IntN(8) {
+	e.Pass(simulation.OneOf(e.Dice, 3*time.Second, 10*time.Minute))
+	for range 2 + e.Dice.IntN(8) {
 		switch pod := e.somePod(); {
-		case pod != nil && e.dice.Percent(20):
+		case pod != nil && e.Dice.Percent(20):
 			e.vanish(pod)
-		case e.dice.Percent(30):
+		case e.Dice.Percent(30):
 			e.meddle()
 		}
 		e.clusterRound()
-		e.now = e.now.Add(time.Second)
+		e.Pass(time.Second)
 	}
 }

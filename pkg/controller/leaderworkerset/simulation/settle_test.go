@@ -28,15 +28,16 @@ const maxRounds = 400
 
 // settle lets all come to rest: nothing fails any more, everybody gets a turn in every round, and nobody meddles.
 func (e *env) settle() {
-	e.note("from here on nothing fails")
+	e.Note("from here on nothing fails")
 	e.faults = faults{restarts: e.faults.restarts}
+	e.EndTrouble()
 	if e.outage {
 		e.failServer()
 	}
 	e.labelNodes()
-	if set := e.set(); set == nil && e.dice.Percent(50) {
+	if set := e.set(); set == nil && e.Dice.Percent(50) {
 		e.createSet()
-	} else if set != nil && helper.Paused(set) && e.dice.Percent(70) {
+	} else if set != nil && helper.Paused(set) && e.Dice.Percent(70) {
 		next := set.DeepCopy()
 		next.Spec.Paused = nil
 		e.put(set, next, "edits")
@@ -44,37 +45,22 @@ func (e *env) settle() {
 	if set := e.set(); set != nil && e.lostInUse {
 		e.repair(set)
 	}
-	if set := e.set(); set != nil && e.dice.Percent(10) {
+	if set := e.set(); set != nil && e.Dice.Percent(10) {
 		e.loseCurrentRevision(set)
 	}
-	for range maxRounds {
-		e.now = e.now.Add(10 * time.Millisecond)
-		if e.round() {
-			continue
-		}
-		if e.process.due.IsZero() {
-			return
-		}
-		e.now = e.process.due
+	if !e.Settle(maxRounds, e.round, func() time.Time { return e.process.worker.Due() }) {
+		e.Fail(ruleRest, "%d rounds were not enough", maxRounds)
 	}
-	e.fail(ruleRest, "%d rounds were not enough", maxRounds)
 }
 
 // round gives everybody a turn. It returns whether anybody used it.
 func (e *env) round() bool {
-	busy := len(e.late) > 0
-	for len(e.late) > 0 {
-		e.deliverLate()
+	busy := false
+	for e.DeliverLate() {
+		busy = true
 	}
-	for _, c := range e.process.caches() {
-		for c.Behind() > 0 {
-			busy = true
-			c.Advance()
-		}
-	}
-	before := e.seen["syncs"]
-	e.sync()
-	busy = busy || e.seen["syncs"] > before
+	busy = e.ShowAll(e.process.caches()) || busy
+	busy = e.sync() || busy
 	for range clusterRounds {
 		if !e.clusterRound() {
 			break
@@ -100,56 +86,56 @@ func (e *env) clusterRound() (busy bool) {
 
 // checkRest checks that a set at rest is as its spec says.
 func (e *env) checkRest() {
-	e.process.queued = true
+	e.process.worker.Add(name)
 	if before := e.writes; !e.careless {
 		e.sync()
 		if e.writes != before {
-			e.fail(ruleWake, "a sync makes %d", e.writes-before)
+			e.Fail(ruleWake, "a sync makes %d", e.writes-before)
 		}
 	}
 	set := e.set()
 	if set == nil {
-		e.seen["at rest: gone"]++
+		e.Seen["at rest: gone"]++
 		if n := len(e.statefulSets.Objects) + len(e.pods.Objects) + len(e.services.Objects) + len(e.revisions.Objects) + len(e.podGroups.Objects); n > 0 {
-			e.fail(ruleIs, "it is gone, and %d children are left", n)
+			e.Fail(ruleIs, "it is gone, and %d children are left", n)
 		}
 		return
 	}
 	sts := e.leaders()
 	if sts == nil {
-		e.fail(ruleIs, "it has no statefulset")
+		e.Fail(ruleIs, "it has no statefulset")
 	}
 	e.checkStatus(set)
 	e.checkRestarts(set)
 	n, replicas := int(*sts.Spec.Replicas), int(helper.Replicas(set))
 	paused := helper.Paused(set)
 	if n < replicas || n > replicas+int(helper.MaxSurge(set)) && !paused {
-		e.fail(ruleIs, "it has %d groups", n)
+		e.Fail(ruleIs, "it has %d groups", n)
 	}
 	working := true
 	for i := range n {
 		working = e.checkGroup(set, i, sts.Labels[leaderworkersetv1.RevisionKey]) && working
 	}
 	if len(e.podsOf(sts)) != n {
-		e.fail(ruleIs, "it has %d leader pods for %d groups", len(e.podsOf(sts)), n)
+		e.Fail(ruleIs, "it has %d leader pods for %d groups", len(e.podsOf(sts)), n)
 	}
 	e.checkServices(set, n)
 	e.checkGangs(n)
 	if sts.Spec.ServiceName != name {
-		e.fail(ruleIs, "its statefulset has the service %q", sts.Spec.ServiceName)
+		e.Fail(ruleIs, "its statefulset has the service %q", sts.Spec.ServiceName)
 	}
 	available := meta.IsStatusConditionTrue(set.Status.Conditions, leaderworkersetv1.ConditionAvailable)
 	switch good := imageOf(set) != "bad"; {
 	case paused:
-		e.seen["at rest: paused"]++
+		e.Seen["at rest: paused"]++
 	case available && helper.Partition(set) == 0 && n != replicas:
-		e.fail(ruleIs, "it is available, and has %d groups", n)
+		e.Fail(ruleIs, "it is available, and has %d groups", n)
 	case available:
-		e.seen["at rest: available"]++
+		e.Seen["at rest: available"]++
 	case good && working:
-		e.fail(ruleIs, "it is not available: %s", describeStatus(&set.Status))
+		e.Fail(ruleIs, "it is not available: %s", describeStatus(&set.Status))
 	default:
-		e.seen["at rest: broken"]++
+		e.Seen["at rest: broken"]++
 	}
 }
 
@@ -172,9 +158,9 @@ func (e *env) checkGroup(set *leaderworkersetv1.LeaderWorkerSet, i int, key stri
 	leader := e.leader(i)
 	switch {
 	case leader == nil:
-		e.fail(ruleIs, "group %d has no leader", i)
+		e.Fail(ruleIs, "group %d has no leader", i)
 	case i >= int(helper.Partition(set)) && leader.Labels[leaderworkersetv1.RevisionKey] != key && imageOf(set) != "bad" && !helper.Paused(set):
-		e.fail(ruleIs, "group %d is of an old revision", i)
+		e.Fail(ruleIs, "group %d is of an old revision", i)
 	case broken(leader):
 		return false
 	}
@@ -183,15 +169,15 @@ func (e *env) checkGroup(set *leaderworkersetv1.LeaderWorkerSet, i int, key stri
 	}
 	workers := e.workers(leader)
 	if workers == nil {
-		e.fail(ruleIs, "group %d has no workers", i)
+		e.Fail(ruleIs, "group %d has no workers", i)
 	}
 	own := e.podsOf(workers)
 	if len(own) != sizeOf(leader)-1 || len(own) != int(*workers.Spec.Replicas) {
-		e.fail(ruleIs, "group %d has %d workers", i, len(own))
+		e.Fail(ruleIs, "group %d has %d workers", i, len(own))
 	}
 	for _, pod := range own {
 		if pod.Labels[leaderworkersetv1.RevisionKey] != leader.Labels[leaderworkersetv1.RevisionKey] {
-			e.fail(ruleMixed, "pod %s and its leader", pod.Name)
+			e.Fail(ruleMixed, "pod %s and its leader", pod.Name)
 		}
 		if broken(pod) {
 			return false
@@ -203,13 +189,13 @@ func (e *env) checkGroup(set *leaderworkersetv1.LeaderWorkerSet, i int, key stri
 func (e *env) checkServices(set *leaderworkersetv1.LeaderWorkerSet, n int) {
 	if !helper.UniquePerReplica(set.Spec.NetworkConfig) {
 		if _, found := e.services.Get(name); !found {
-			e.fail(ruleIs, "it has no service")
+			e.Fail(ruleIs, "it has no service")
 		}
 		return
 	}
 	for i := range n {
 		if _, found := e.services.Get(helper.LeaderPodName(name, i)); !found {
-			e.fail(ruleIs, "group %d has no service", i)
+			e.Fail(ruleIs, "group %d has no service", i)
 		}
 	}
 }
@@ -222,11 +208,11 @@ func (e *env) checkGangs(n int) {
 	for i := range n {
 		leader := e.leader(i)
 		if group, found := e.podGroups.Get(podGroupOf(leader)); !found || !metav1.IsControlledBy(group, leader) {
-			e.fail(ruleIs, "group %d has no podgroup", i)
+			e.Fail(ruleIs, "group %d has no podgroup", i)
 		}
 	}
 	if len(e.podGroups.Objects) != n {
-		e.fail(ruleIs, "there are %d podgroups for %d groups", len(e.podGroups.Objects), n)
+		e.Fail(ruleIs, "there are %d podgroups for %d groups", len(e.podGroups.Objects), n)
 	}
 }
 
@@ -240,11 +226,11 @@ func (e *env) checkStatus(set *leaderworkersetv1.LeaderWorkerSet) {
 	}
 	switch {
 	case s.ObservedGeneration != set.Generation:
-		e.fail(ruleIs, "generation %d is observed of %d", s.ObservedGeneration, set.Generation)
+		e.Fail(ruleIs, "generation %d is observed of %d", s.ObservedGeneration, set.Generation)
 	case s.Restart != nil && ready == *e.leaders().Spec.Replicas:
-		e.fail(ruleRestarts, "a requested restart has not ended: %s", describeStatus(s))
+		e.Fail(ruleRestarts, "a requested restart has not ended: %s", describeStatus(s))
 	case s.ReadyReplicas != ready || s.Replicas != *e.leaders().Spec.Replicas:
-		e.fail(ruleIs, "%d groups are ready: %s", ready, describeStatus(s))
+		e.Fail(ruleIs, "%d groups are ready: %s", ready, describeStatus(s))
 	}
 }
 
@@ -261,17 +247,17 @@ func (e *env) checkRestarts(set *leaderworkersetv1.LeaderWorkerSet) {
 			continue
 		}
 		if e.rules.requested[leader.UID] && set.Status.Restart == nil {
-			e.fail(ruleRestarts, "somebody asked to restart pod %s (%s)", leader.Name, leader.UID)
+			e.Fail(ruleRestarts, "somebody asked to restart pod %s (%s)", leader.Name, leader.UID)
 		}
 		if exhausted[int32(i)] || !recreates {
 			continue
 		}
 		if loss, lost := e.rules.unseen[leader.UID]; lost && e.workers(leader) != nil && e.workers(leader).UID == loss.workers {
-			e.fail(ruleRestarts, "pod %s was lost while no controller ran, and pod %s (%s) is there", loss.pod, leader.Name, leader.UID)
+			e.Fail(ruleRestarts, "pod %s was lost while no controller ran, and pod %s (%s) is there", loss.pod, leader.Name, leader.UID)
 		}
 		// If the StatefulSet of the workers is gone too, all of them are new.
 		if loss, lost := e.rules.lost[leader.UID]; lost && e.workers(leader) != nil && e.workers(leader).UID == loss.workers {
-			e.fail(ruleRestarts, "pod %s was lost, and pod %s (%s) is there", loss.pod, leader.Name, leader.UID)
+			e.Fail(ruleRestarts, "pod %s was lost, and pod %s (%s) is there", loss.pod, leader.Name, leader.UID)
 		}
 		e.checkFailures(set, leader)
 	}
@@ -290,7 +276,7 @@ func (e *env) checkFailures(set *leaderworkersetv1.LeaderWorkerSet, leader *core
 	afterStart := set.Spec.LeaderWorkerTemplate.RestartPolicy == leaderworkersetv1.RestartPolicyRecreateGroupAfterStart
 	for _, pod := range own {
 		if len(pod.Status.ContainerStatuses) > 0 && (started || !afterStart) {
-			e.fail(ruleRestarts, "a container of pod %s (%s) has restarted, and its group stays", pod.Name, pod.UID)
+			e.Fail(ruleRestarts, "a container of pod %s (%s) has restarted, and its group stays", pod.Name, pod.UID)
 		}
 	}
 }

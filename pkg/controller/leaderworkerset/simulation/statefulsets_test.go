@@ -60,7 +60,7 @@ func (e *env) revisionNamed(sts *appsv1.StatefulSet) string {
 // runSome lets the StatefulSet controller look at one StatefulSet.
 func (e *env) runSome() {
 	if all := e.statefulSets.Objects; len(all) > 0 {
-		e.run(simulation.OneOf(e.dice, all...))
+		e.run(simulation.OneOf(e.Dice, all...))
 	}
 }
 
@@ -143,8 +143,8 @@ func (e *env) rollOn(sts *appsv1.StatefulSet, status *appsv1.StatefulSetStatus) 
 		if pod == nil || pod.DeletionTimestamp != nil || pod.Labels[ownRevision] == status.UpdateRevision {
 			continue
 		}
-		e.note("  statefulset %s replaces pod %s", sts.Name, pod.Name)
-		e.seen["pods replaced by a rolling update"]++
+		e.Note("  statefulset %s replaces pod %s", sts.Name, pod.Name)
+		e.Seen["pods replaced by a rolling update"]++
 		e.deletePod(pod, false)
 		allowed--
 		busy = true
@@ -182,7 +182,7 @@ func (e *env) createPod(sts *appsv1.StatefulSet, status *appsv1.StatefulSetStatu
 	t := e.templates[sts.UID][revision].DeepCopy()
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
-			Name: fmt.Sprintf("%s-%d", sts.Name, n), Namespace: namespace, UID: e.newUID("pod"), CreationTimestamp: e.stored(),
+			Name: fmt.Sprintf("%s-%d", sts.Name, n), Namespace: namespace, UID: e.NewUID("pod"), CreationTimestamp: e.stored(),
 			Labels: t.Labels, Annotations: t.Annotations,
 			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(sts, appsv1.SchemeGroupVersion.WithKind("StatefulSet"))},
 		},
@@ -195,8 +195,8 @@ func (e *env) createPod(sts *appsv1.StatefulSet, status *appsv1.StatefulSetStatu
 	} else {
 		pod.Labels[leaderworkersetv1.WorkerIndexLabelKey] = strconv.Itoa(n)
 	}
-	e.note("  statefulset %s creates pod %s (%s) at %s", sts.Name, pod.Name, pod.UID, pod.Labels[leaderworkersetv1.RevisionKey])
-	e.seen["pods created"]++
+	e.Note("  statefulset %s creates pod %s (%s) at %s", sts.Name, pod.Name, pod.UID, pod.Labels[leaderworkersetv1.RevisionKey])
+	e.Seen["pods created"]++
 	e.pods.Put(pod)
 	e.rules.podCreated(pod)
 }

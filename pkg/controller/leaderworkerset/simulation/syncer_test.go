@@ -31,7 +31,7 @@ var quiet = klog.NewContext(context.Background(), klog.Logger{})
 // newSyncer returns the real Syncer with the caches and the clients of a simulated process.
 func newSyncer(p *process) *leaderworkerset.Syncer {
 	return leaderworkerset.NewSyncer(leaderworkerset.SyncerConfig{
-		Host:   &children.Host{Runner: runner{}, Consistency: memory{p}, Clock: p, Shuffle: p.dice.Perm},
+		Host:   &children.Host{Runner: runner{}, Consistency: memory{p}, Clock: p, Shuffle: p.Dice.Perm},
 		Caches: caches{p}, Recorder: nobody{}, Gang: p.gang, ServedSince: p.servedFrom,
 		Clients: leaderworkerset.Clients{
 			Sets: func(string) leaderworkerset.SetClient { return setClient{p} },
@@ -161,7 +161,7 @@ func (c caches) Revisions(cache.ObjectName) ([]*appsv1.ControllerRevision, error
 
 // podChanged counts lost pods as the handlers of the controller do.
 func (p *process) podChanged(pod *corev1.Pod, gone bool) {
-	p.queued = true
+	p.worker.Add(name)
 	view := plan.PodOf(pod)
 	if view.Index <= 0 {
 		return
@@ -203,7 +203,7 @@ func (m memory) DeletionsShown(owner cache.ObjectName, kids []metav1.Object) boo
 
 func (m memory) shown(shown bool) bool {
 	if !shown {
-		m.p.seen["syncs put off because a cache lagged"]++
+		m.p.Seen["syncs put off because a cache lagged"]++
 	}
 	return shown || m.p.forgetful
 }

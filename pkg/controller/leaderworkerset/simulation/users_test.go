@@ -82,8 +82,8 @@ func limitRestarts(d simulation.Dice, set *leaderworkersetv1.LeaderWorkerSet) {
 
 func (e *env) createSet() {
 	set := e.template.DeepCopy()
-	set.UID, set.CreationTimestamp, set.Generation = e.newUID("set"), e.stored(), 1
-	e.note("user creates the set %s: %s", set.UID, describeSpec(set))
+	set.UID, set.CreationTimestamp, set.Generation = e.NewUID("set"), e.stored(), 1
+	e.Note("user creates the set %s: %s", set.UID, describeSpec(set))
 	e.rules.setCreated(set)
 	e.sets.Put(set)
 }
@@ -91,15 +91,15 @@ func (e *env) createSet() {
 // userActs is what users do to the set.
 func (e *env) userActs() {
 	set := e.set()
-	switch n := e.dice.IntN(100); {
+	switch n := e.Dice.IntN(100); {
 	case e.outage:
 	case set == nil:
-		if e.dice.Percent(30) {
+		if e.Dice.Percent(30) {
 			e.createSet()
 		}
 	case n < 3:
-		e.note("user deletes the set")
-		e.seen["deletions"]++
+		e.Note("user deletes the set")
+		e.Seen["deletions"]++
 		e.sets.Remove(name)
 	case n < 25:
 		e.restart(set)
@@ -129,17 +129,17 @@ func served(set *leaderworkerset.LeaderWorkerSet) *leaderworkersetv1.LeaderWorke
 // restart lets a user ask for the restart of a group, or of all.
 func (e *env) restart(set *leaderworkersetv1.LeaderWorkerSet) {
 	spec, what := &batch.LeaderWorkerSetRestartSpec{Reason: "because"}, "all groups"
-	if n := int(*set.Spec.Replicas); n > 0 && e.dice.Percent(60) {
-		spec.Group = ptr.To(int32(e.dice.IntN(n)))
+	if n := int(*set.Spec.Replicas); n > 0 && e.Dice.Percent(60) {
+		spec.Group = ptr.To(int32(e.Dice.IntN(n)))
 		what = "group " + strconv.Itoa(int(*spec.Group))
 	}
 	next := hub(set)
-	answer, err := actions.Restart(next, spec, actions.Call{User: "alice", Now: e.now})
+	answer, err := actions.Restart(next, spec, actions.Call{User: "alice", Now: e.Now()})
 	if err != nil {
-		e.note("user asks to restart %s: %v", what, err)
+		e.Note("user asks to restart %s: %v", what, err)
 		return
 	}
-	e.note("user asks to restart %s: %s", what, answer.Message)
+	e.Note("user asks to restart %s: %s", what, answer.Message)
 	if answer.Time != nil {
 		e.rules.askedToRestart(spec.Group)
 	}
@@ -153,8 +153,8 @@ func (e *env) autoscale() {
 		return
 	}
 	next := set.DeepCopy()
-	next.Spec.Replicas = ptr.To(int32(e.dice.IntN(5)))
-	e.note("the autoscaler asks for %d groups", *next.Spec.Replicas)
+	next.Spec.Replicas = ptr.To(int32(e.Dice.IntN(5)))
+	e.Note("the autoscaler asks for %d groups", *next.Spec.Replicas)
 	e.put(set, next, "scalings")
 }
 
@@ -162,7 +162,7 @@ func (e *env) autoscale() {
 func (e *env) rollback(set *leaderworkersetv1.LeaderWorkerSet) {
 	next := set.DeepCopy()
 	next.Spec.LeaderWorkerTemplate.WorkerTemplate = podTemplate("a")
-	e.note("user returns to the first template")
+	e.Note("user returns to the first template")
 	e.put(set, next, "rollbacks")
 }
 
@@ -170,35 +170,35 @@ func (e *env) rollback(set *leaderworkersetv1.LeaderWorkerSet) {
 func (e *env) edit(set *leaderworkersetv1.LeaderWorkerSet) {
 	next := set.DeepCopy()
 	spec := &next.Spec
-	what := simulation.OneOf(e.dice, "image", "image", "image", "image", "size", "replicas", "replicas", "replicas", "rollout", "rollout", "policy", "limit", "pause", "history", "network", "startup")
+	what := simulation.OneOf(e.Dice, "image", "image", "image", "image", "size", "replicas", "replicas", "replicas", "rollout", "rollout", "policy", "limit", "pause", "history", "network", "startup")
 	switch what {
 	case "image":
 		image := fmt.Sprint("b", e.sets.Versions.Last)
-		if e.dice.Percent(20) {
+		if e.Dice.Percent(20) {
 			image = "bad" + image
 		}
 		spec.LeaderWorkerTemplate.WorkerTemplate = podTemplate(image)
 	case "size":
-		spec.LeaderWorkerTemplate.GroupSize = ptr.To(int32(1 + e.dice.IntN(3)))
+		spec.LeaderWorkerTemplate.GroupSize = ptr.To(int32(1 + e.Dice.IntN(3)))
 	case "replicas":
-		spec.Replicas = ptr.To(int32(e.dice.IntN(5)))
+		spec.Replicas = ptr.To(int32(e.Dice.IntN(5)))
 	case "rollout":
-		spec.RolloutStrategy.RollingUpdateConfiguration = randomRollout(e.dice)
+		spec.RolloutStrategy.RollingUpdateConfiguration = randomRollout(e.Dice)
 	case "policy":
-		spec.LeaderWorkerTemplate.RestartPolicy = randomPolicy(e.dice)
-		limitRestarts(e.dice, next)
+		spec.LeaderWorkerTemplate.RestartPolicy = randomPolicy(e.Dice)
+		limitRestarts(e.Dice, next)
 	case "limit":
-		limitRestarts(e.dice, next)
+		limitRestarts(e.Dice, next)
 	case "pause":
 		spec.Paused = ptr.To(!ptr.Deref(spec.Paused, false))
 	case "history":
-		spec.RevisionHistoryLimit = ptr.To(int32(e.dice.IntN(3)))
+		spec.RevisionHistoryLimit = ptr.To(int32(e.Dice.IntN(3)))
 	case "network":
 		spec.NetworkConfig.SubdomainPolicy = ptr.To(leaderworkersetv1.SubdomainUniquePerReplica)
 	case "startup":
 		spec.StartupPolicy = leaderworkersetv1.StartupPolicyLeaderReady
 	}
-	e.note("user changes %s: %s", what, describeSpec(next))
+	e.Note("user changes %s: %s", what, describeSpec(next))
 	e.put(set, next, "edits")
 }
 
@@ -210,7 +210,7 @@ func (e *env) put(before, next *leaderworkersetv1.LeaderWorkerSet, what string) 
 	if equality.Semantic.DeepEqual(before, next) {
 		return
 	}
-	e.seen[what]++
+	e.Seen[what]++
 	e.rules.edited(before, next)
 	e.sets.Put(next)
 }

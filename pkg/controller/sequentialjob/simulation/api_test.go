@@ -41,7 +41,7 @@ func (c childClient[T]) Create(_ context.Context, wanted T, _ metav1.CreateOptio
 		}
 		child := c.copy(wanted)
 		child.SetUID(types.UID(fmt.Sprintf("%T-%d", wanted, c.in.Versions.Last)))
-		c.p.note("  creates child %s, attempt %s", child.GetName(), child.GetLabels()[batchv1alpha1.StepAttemptKey])
+		c.p.Note("  creates child %s, attempt %s", child.GetName(), child.GetLabels()[batchv1alpha1.StepAttemptKey])
 		c.p.rules.created(at, child, known)
 		c.in.Put(child)
 		return child, nil
@@ -68,7 +68,7 @@ func (c childClient[T]) Delete(_ context.Context, name string, options metav1.De
 		case child.GetUID() != *options.Preconditions.UID:
 			return none, simulation.ErrConflict
 		}
-		c.p.note("  deletes child %s", name)
+		c.p.Note("  deletes child %s", name)
 		c.p.rules.deleted(child, known)
 		c.p.deleteChild(child)
 		return none, nil
@@ -101,7 +101,7 @@ func (c childClient[T]) Patch(_ context.Context, name string, _ types.PatchType,
 		if version != child.GetResourceVersion() {
 			return child, simulation.ErrConflict
 		}
-		c.p.note("  sets suspend of child %s to %t", name, suspend)
+		c.p.Note("  sets suspend of child %s to %t", name, suspend)
 		c.p.rules.patched(child, suspend)
 		c.p.setSuspend(child, suspend)
 		child, _ = c.in.Get(name)
@@ -128,13 +128,13 @@ func (c sequenceClient) UpdateStatus(_ context.Context, wanted *batchv1alpha1.Se
 		case current == nil:
 			return nil, simulation.ErrNotFound
 		case current.ResourceVersion != wanted.ResourceVersion && !c.p.overwriting:
-			c.p.seen["conflicts"]++
+			c.p.Seen["conflicts"]++
 			return nil, simulation.ErrConflict
 		}
 		next := c.p.prepareStatus(wanted, current)
 		c.p.rules.statusStored(current, next, known)
 		c.p.env.sequences.Put(next)
-		c.p.note("  stores the status %s", describeStatus(&next.Status))
+		c.p.Note("  stores the status %s", describeStatus(&next.Status))
 		return next, nil
 	})
 }
@@ -156,7 +156,7 @@ func (c sequenceClient) Patch(_ context.Context, _ string, _ types.PatchType, pa
 		}
 		next := current.DeepCopy()
 		next.Finalizers = finalizers
-		c.p.note("  sets the finalizers to %q", finalizers)
+		c.p.Note("  sets the finalizers to %q", finalizers)
 		c.p.rules.finalizersStored(current, next)
 		return c.p.storeFinalizers(next), nil
 	})
@@ -171,7 +171,7 @@ func (c sequenceClient) Delete(_ context.Context, _ string, options metav1.Delet
 		case current.UID != *options.Preconditions.UID || current.ResourceVersion != *options.Preconditions.ResourceVersion:
 			return nil, simulation.ErrConflict
 		}
-		c.p.note("  deletes the sequence after its time to live")
+		c.p.Note("  deletes the sequence after its time to live")
 		c.p.rules.sequenceDeleted(current)
 		c.p.deleteSequence(true)
 		return nil, nil
@@ -182,7 +182,7 @@ func (c sequenceClient) Delete(_ context.Context, _ string, options metav1.Delet
 // storeFinalizers stores a sequence with other finalizers. One that is being deleted goes with the last of them.
 func (e *env) storeFinalizers(next *batchv1alpha1.SequentialJob) *batchv1alpha1.SequentialJob {
 	if next.DeletionTimestamp != nil && len(next.Finalizers) == 0 {
-		e.note("the sequence is gone")
+		e.Note("the sequence is gone")
 		next.ResourceVersion = strconv.Itoa(e.sequences.Versions.Last + 1)
 		e.sequences.Remove(name)
 		return next

@@ -28,10 +28,10 @@ func (e *env) liveSomeChild() {
 		return
 	}
 	end := plan.Succeeded
-	if e.dice.Percent(e.faults.failing) {
+	if e.Dice.Percent(e.faults.failing) {
 		end = plan.Failed
 	}
-	e.live(simulation.OneOf(e.dice, all...), end)
+	e.live(simulation.OneOf(e.Dice, all...), end)
 }
 
 // live takes a child a step further: it is gone, gets pods, loses them, or ends. It reports whether anything changed.
@@ -39,22 +39,22 @@ func (e *env) live(child metav1.Object, end plan.End) bool {
 	c := view(child)
 	switch {
 	case c.Deleting:
-		e.note("child %s is gone", c.Name)
+		e.Note("child %s is gone", c.Name)
 		e.removeChild(child)
 	case c.End != "":
 		return false
 	case c.Suspended && c.Busy:
-		e.note("child %s stops", c.Name)
+		e.Note("child %s stops", c.Name)
 		e.setActive(child, 0)
 	case c.Suspended:
 		return false
 	case !c.Busy:
-		e.note("child %s starts", c.Name)
+		e.Note("child %s starts", c.Name)
 		e.setActive(child, 1)
 	case end == "":
 		return false
 	default:
-		e.note("child %s: %s", c.Name, end)
+		e.Note("child %s: %s", c.Name, end)
 		e.end(child, end)
 	}
 	return true
@@ -76,7 +76,7 @@ func (e *env) setActive(child metav1.Object, n int32) {
 }
 
 func (e *env) end(child metav1.Object, end plan.End) {
-	e.seen["children: "+string(end)]++
+	e.Seen["children: "+string(end)]++
 	e.changeChild(child, func(j *batchv1.Job) {
 		j.Status.Active = 0
 		condition := batchv1.JobCondition{Type: batchv1.JobComplete, Status: corev1.ConditionTrue, LastTransitionTime: e.stored()}
@@ -103,7 +103,7 @@ type workload struct {
 // kueueActs lets Kueue look at a child.
 func (e *env) kueueActs() {
 	if own := e.own(); len(own) > 0 {
-		e.queue(simulation.OneOf(e.dice, own...), e.dice.Percent(20))
+		e.queue(simulation.OneOf(e.Dice, own...), e.Dice.Percent(20))
 	}
 }
 
@@ -116,15 +116,15 @@ func (e *env) queue(child metav1.Object, evict bool) bool {
 	w := e.workloads[c.UID]
 	switch {
 	case w == nil:
-		e.note("Kueue makes a Workload for %s", c.Name)
+		e.Note("Kueue makes a Workload for %s", c.Name)
 		e.workloads[c.UID] = &workload{version: 1, active: true}
-		e.process.queued = true
+		e.process.worker.Add(name)
 	case c.Suspended && w.active && e.generous && !evict:
-		e.note("Kueue admits %s", c.Name)
-		e.seen["admissions"]++
+		e.Note("Kueue admits %s", c.Name)
+		e.Seen["admissions"]++
 		e.setSuspend(child, false)
 	case !c.Suspended && (!w.active || evict):
-		e.note("Kueue stops %s", c.Name)
+		e.Note("Kueue stops %s", c.Name)
 		e.setSuspend(child, true)
 	default:
 		return false
@@ -139,16 +139,16 @@ func (e *env) setSuspend(child metav1.Object, suspend bool) {
 // meddle is what somebody may do to children, and what the API may refuse.
 func (e *env) meddle() {
 	own := e.own()
-	switch n := e.dice.IntN(100); {
+	switch n := e.Dice.IntN(100); {
 	case n < 40 && len(own) > 0:
-		child := simulation.OneOf(e.dice, own...)
-		e.note("somebody deletes child %s", child.GetName())
+		child := simulation.OneOf(e.Dice, own...)
+		e.Note("somebody deletes child %s", child.GetName())
 		e.deleteChild(child)
-		e.seen["children deleted by others"]++
+		e.Seen["children deleted by others"]++
 	case n < 55 && len(own) > 0:
-		child := simulation.OneOf(e.dice, own...)
+		child := simulation.OneOf(e.Dice, own...)
 		if view(child).End != "" || !view(child).Busy { // what runs does not vanish without a trace
-			e.note("child %s vanishes", child.GetName())
+			e.Note("child %s vanishes", child.GetName())
 			e.rules.vanished(child)
 			e.removeChild(child)
 		}
@@ -157,9 +157,9 @@ func (e *env) meddle() {
 	case n < 80:
 		e.removeForeign()
 	case n < 90:
-		e.denial = simulation.OneOf[error](e.dice,
+		e.denial = simulation.OneOf[error](e.Dice,
 			apierrors.NewForbidden(batchv1.Resource("jobs"), "x", errors.New("denied by a policy")), apierrors.NewTooManyRequests("later", 1), errQuota)
-		e.note("no child can be created: %v", e.denial)
+		e.Note("no child can be created: %v", e.denial)
 	default:
 		e.denial = nil
 	}
@@ -175,11 +175,11 @@ func (errExceeded) Error() string {
 
 // occupyName makes a Job of somebody else that has a name which the sequence wants.
 func (e *env) occupyName() {
-	wanted := helper.ChildName(name, e.dice.IntN(3))
+	wanted := helper.ChildName(name, e.Dice.IntN(3))
 	if _, taken := e.jobs.Get(wanted); taken {
 		return
 	}
-	e.note("somebody creates a job named %s", wanted)
+	e.Note("somebody creates a job named %s", wanted)
 	e.jobs.Put(&batchv1.Job{
 		ObjectMeta: metav1.ObjectMeta{Name: wanted, Namespace: namespace, UID: types.UID("foreign-" + strconv.Itoa(e.jobs.Versions.Last))},
 		Spec:       batchv1.JobSpec{Suspend: ptr.To(true)},
@@ -190,7 +190,7 @@ func (e *env) occupyName() {
 func (e *env) removeForeign() bool {
 	for _, job := range e.jobs.Objects {
 		if len(job.OwnerReferences) == 0 {
-			e.note("the job of somebody else named %s is gone", job.Name)
+			e.Note("the job of somebody else named %s is gone", job.Name)
 			e.jobs.Remove(job.Name)
 			return true
 		}

@@ -5,18 +5,16 @@ package simulation
 
 import (
 	"slices"
-	"strconv"
-	"strings"
 	"testing"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/utils/ptr"
 
 	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1/helper"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/sequentialjob/plan"
+	"github.com/jobset-apiserver/jobset-apiserver/test/simulation"
 )
 
 // enough is the number of histories in which a defect must show. Most show in the first few.
@@ -24,50 +22,31 @@ const enough = 5_000
 
 // TestHistoriesShowDefects makes sure that histories can fail, and by which rule.
 func TestHistoriesShowDefects(t *testing.T) {
-	for name, test := range map[string]struct {
-		mutant
-		wantRules []string
-	}{
-		"failed passes that are not tried again":      {mutant{decide: plan.Decide, finish: plan.Finish, careless: true}, []string{ruleIs, ruleWake}},
-		"a status that overwrites what users did":     {mutant{decide: plan.Decide, finish: plan.Finish, overwriting: true}, []string{ruleMonotonic, ruleFinished}},
-		"a controller that does not wait for caches":  {mutant{decide: plan.Decide, finish: plan.Finish, forgetful: true}, []string{ruleOnce, ruleOne, ruleOrder, ruleFinalizer, ruleKept}},
-		"a child without a finalizer":                 {deciding(nil, func(_ plan.Observed, p *plan.Plan) { p.AddFinalizer = false }), []string{ruleFinalizer}},
-		"a finalizer that goes too early":             {deciding(nil, earlyEnd), []string{ruleFinalizer}},
-		"a finalizer that stays":                      {deciding(nil, func(_ plan.Observed, p *plan.Plan) { p.RemoveFinalizer = false }), []string{ruleIs}},
-		"suspension that is ignored":                  {deciding(neverSuspended, nil), []string{ruleSuspended}},
-		"old attempts that are taken for the current": {deciding(anyAttempt, nil), []string{ruleIs, ruleRest, ruleMonotonic, ruleFinished, ruleWake, ruleOne, ruleFinalizer}},
-		"old attempts that are not waited for":        {deciding(withoutOld, nil), []string{ruleIs, ruleRest, ruleFinalizer, ruleOne}},
-		"a deadline that is ignored":                  {deciding(withoutDeadline, nil), []string{ruleIs}},
-		"a queued child that is let run":              {deciding(nil, overbearing), []string{ruleQueued}},
-		"a step that is skipped":                      {deciding(nil, skip), []string{ruleOrder, ruleRecorded, ruleIs, ruleMonotonic}},
-		"an end that is taken back":                   {deciding(unfinished, nil), []string{ruleFinished}},
-		"a child before its step is stored":           {deciding(nil, eager), []string{ruleCommit, ruleRecorded}},
-		"an attempt that nobody recorded":             {deciding(nil, misnumbered), []string{ruleRecorded}},
-		"a child that is replaced while it runs":      {deciding(nil, impatient), []string{ruleKept}},
-		"a child that vanished and is forgotten":      {deciding(withoutChildUID, nil), []string{ruleAttempt}},
-		"a sequence that is deleted as it ends":       {deciding(nil, hasty), []string{ruleTTL}},
-		"an end of life that nobody waits for":        {deciding(nil, func(_ plan.Observed, p *plan.Plan) { p.RequeueAfter = 0 }), []string{ruleIs, ruleWake}},
-		"the sequence of another controller":          {deciding(func(o *plan.Observed) { o.SequentialJob.Spec.ManagedBy = nil }, nil), []string{ruleElsewhere}},
-		"a decision that changes what it sees":        {deciding(nil, scribble), []string{ruleUntouched}},
-		"conditions whose times move":                 {deciding(nil, restless), []string{ruleConditions}},
-		"an observed generation that is not stored":   {deciding(nil, blind), []string{ruleIs, ruleMonotonic}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			if test.finish == nil {
-				test.finish = plan.Finish
-			}
-			others := sets.New[string]()
-			for seed := range uint64(enough) {
-				_, broken := run(seed, test.mutant, nil)
-				if slices.ContainsFunc(test.wantRules, func(rule string) bool { return strings.Contains(broken, strconv.Quote(rule)) }) {
-					t.Logf("history %d: %s", seed, broken)
-					return
-				}
-				others.Insert(broken)
-			}
-			t.Errorf("none of the rules %q was broken; other results: %.300q", test.wantRules, others.UnsortedList()[:min(len(others), 5)])
-		})
-	}
+	histories.ShowDefects(t, enough, map[string]simulation.Defect[mutant]{
+		"failed passes that are not tried again":      {Mutant: mutant{decide: plan.Decide, finish: plan.Finish, careless: true}, Rules: []string{ruleIs, ruleWake}},
+		"a status that overwrites what users did":     {Mutant: mutant{decide: plan.Decide, finish: plan.Finish, overwriting: true}, Rules: []string{ruleMonotonic, ruleFinished}},
+		"a controller that does not wait for caches":  {Mutant: mutant{decide: plan.Decide, finish: plan.Finish, forgetful: true}, Rules: []string{ruleOnce, ruleOne, ruleOrder, ruleFinalizer, ruleKept}},
+		"a child without a finalizer":                 {Mutant: deciding(nil, func(_ plan.Observed, p *plan.Plan) { p.AddFinalizer = false }), Rules: []string{ruleFinalizer}},
+		"a finalizer that goes too early":             {Mutant: deciding(nil, earlyEnd), Rules: []string{ruleFinalizer}},
+		"a finalizer that stays":                      {Mutant: deciding(nil, func(_ plan.Observed, p *plan.Plan) { p.RemoveFinalizer = false }), Rules: []string{ruleIs}},
+		"suspension that is ignored":                  {Mutant: deciding(neverSuspended, nil), Rules: []string{ruleSuspended}},
+		"old attempts that are taken for the current": {Mutant: deciding(anyAttempt, nil), Rules: []string{ruleIs, ruleRest, ruleMonotonic, ruleFinished, ruleWake, ruleOne, ruleFinalizer}},
+		"old attempts that are not waited for":        {Mutant: deciding(withoutOld, nil), Rules: []string{ruleIs, ruleRest, ruleFinalizer, ruleOne}},
+		"a deadline that is ignored":                  {Mutant: deciding(withoutDeadline, nil), Rules: []string{ruleIs}},
+		"a queued child that is let run":              {Mutant: deciding(nil, overbearing), Rules: []string{ruleQueued}},
+		"a step that is skipped":                      {Mutant: deciding(nil, skip), Rules: []string{ruleOrder, ruleRecorded, ruleIs, ruleMonotonic}},
+		"an end that is taken back":                   {Mutant: deciding(unfinished, nil), Rules: []string{ruleFinished}},
+		"a child before its step is stored":           {Mutant: deciding(nil, eager), Rules: []string{ruleCommit, ruleRecorded}},
+		"an attempt that nobody recorded":             {Mutant: deciding(nil, misnumbered), Rules: []string{ruleRecorded}},
+		"a child that is replaced while it runs":      {Mutant: deciding(nil, impatient), Rules: []string{ruleKept}},
+		"a child that vanished and is forgotten":      {Mutant: deciding(withoutChildUID, nil), Rules: []string{ruleAttempt}},
+		"a sequence that is deleted as it ends":       {Mutant: deciding(nil, hasty), Rules: []string{ruleTTL}},
+		"an end of life that nobody waits for":        {Mutant: deciding(nil, func(_ plan.Observed, p *plan.Plan) { p.RequeueAfter = 0 }), Rules: []string{ruleIs, ruleWake}},
+		"the sequence of another controller":          {Mutant: deciding(func(o *plan.Observed) { o.SequentialJob.Spec.ManagedBy = nil }, nil), Rules: []string{ruleElsewhere}},
+		"a decision that changes what it sees":        {Mutant: deciding(nil, scribble), Rules: []string{ruleUntouched}},
+		"conditions whose times move":                 {Mutant: deciding(nil, restless), Rules: []string{ruleConditions}},
+		"an observed generation that is not stored":   {Mutant: deciding(nil, blind), Rules: []string{ruleIs, ruleMonotonic}},
+	})
 }
 
 // deciding is a controller that is given something else than what is, or does something else than what is decided. What it is given

@@ -4,7 +4,6 @@
 package simulation
 
 import (
-	"fmt"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -43,9 +42,8 @@ var faultless = mutant{decide: plan.Decide, finish: plan.Finish}
 // env is everything in one history.
 type env struct {
 	mutant
-	dice   simulation.Dice
+	*simulation.World
 	faults faults
-	now    time.Time
 
 	sequences simulation.Store[*batchv1alpha1.SequentialJob]
 	jobs      simulation.Store[*batchv1.Job]
@@ -60,27 +58,20 @@ type env struct {
 	creations int
 	// restoredAt is the version of the store of sequences when it was last restored; 0 if it never was.
 	restoredAt int
-	// late are requests under way whose sender does not wait for them any more.
-	late []func()
 
 	process *process
 	rules   *rules
-	seen    map[string]int
-	// trace are the steps so far; nil if nobody reads them.
-	trace *[]string
 }
-
-// beginning is the time at which every history begins.
-var beginning = time.Date(2026, 5, 4, 3, 2, 1, 0, time.UTC)
 
 // newEnv returns an environment in which a user has just created a sequence, and a controller starts.
 func newEnv(seed uint64, m mutant, trace *[]string) *env {
 	const stream = 0x73657175656e6365
 	d := simulation.NewDice(seed, stream)
 	e := &env{
-		mutant: m, dice: d, faults: randomFaults(d), now: beginning, trace: trace, seen: map[string]int{},
+		mutant: m, World: simulation.NewWorld(d, trace), faults: randomFaults(d),
 		workloads: map[types.UID]*workload{}, generous: d.Percent(80),
 	}
+	e.RandomTrouble()
 	server := &simulation.Versions{Last: 1000} // the two servers count apart
 	e.sequences.Versions, e.jobSets.Versions = server, server
 	e.jobs.Versions = &simulation.Versions{Last: 1}
@@ -90,12 +81,8 @@ func newEnv(seed uint64, m mutant, trace *[]string) *env {
 	return e
 }
 
-// Now and Since make the environment a clock.
-func (e *env) Now() time.Time                  { return e.now }
-func (e *env) Since(t time.Time) time.Duration { return e.now.Sub(t) }
-
 // stored is the present time as an API server stores it.
-func (e *env) stored() metav1.Time { return metav1.NewTime(e.now.Truncate(time.Second)) }
+func (e *env) stored() metav1.Time { return metav1.NewTime(e.Now().Truncate(time.Second)) }
 
 // sequence returns the stored sequence; nil if there is none.
 func (e *env) sequence() *batchv1alpha1.SequentialJob {
@@ -166,18 +153,4 @@ func (e *env) deleteChild(child metav1.Object) {
 		now := e.stored()
 		e.changeChild(child, func(j *batchv1.Job) { j.DeletionTimestamp = &now }, func(s *jobsetv1alpha2.JobSet) { s.DeletionTimestamp = &now })
 	}
-}
-
-// fail ends the history.
-func (e *env) fail(rule, format string, args ...any) {
-	panic(simulation.Violation(fmt.Sprintf("rule %q: %s", rule, fmt.Sprintf(format, args...))))
-}
-
-// note adds a step to the trace.
-func (e *env) note(format string, args ...any) {
-	if e.trace == nil {
-		return
-	}
-	at := e.now.Sub(beginning).Seconds()
-	*e.trace = append(*e.trace, fmt.Sprintf("%8.3fs  ", at)+fmt.Sprintf(format, args...))
 }

@@ -4,8 +4,6 @@
 package simulation
 
 import (
-	"time"
-
 	batchv1 "k8s.io/api/batch/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -19,9 +17,6 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/test/simulation"
 )
 
-// Waiting times of the real queue.
-const ()
-
 // process is a run of the controller. What it knows ends with it.
 type process struct {
 	*env
@@ -34,21 +29,17 @@ type process struct {
 	// syncer is the real one.
 	syncer *sequentialjob.Syncer
 
-	// queued means that the sequence waits for a worker, due when it will, and pace when it does so after a sync.
-	queued bool
-	due    time.Time
-	pace   queue.Pace
-	// shownAt is when the caches last showed everything.
-	shownAt time.Time
+	worker *simulation.Worker
 	// observed is what the present sync acts on.
 	observed plan.Observed
 }
 
 // startProcess starts a controller. It lists everything first; client-go asks for the latest state then.
 func (e *env) startProcess() {
-	p := &process{env: e, shownAt: e.now}
-	p.sender = &simulation.Sender{Draw: e.draw, Interlude: e.interlude, Later: func(r func()) { e.late = append(e.late, r) }}
-	p.sequences = simulation.Informer[*batchv1alpha1.SequentialJob]{From: &e.sequences, Handle: func(*batchv1alpha1.SequentialJob, bool) { p.queued = true }}
+	p := &process{env: e}
+	p.sender = e.NewSender(e.interlude)
+	p.worker = &simulation.Worker{World: e.World, Sender: p.sender, Careless: e.careless}
+	p.sequences = simulation.Informer[*batchv1alpha1.SequentialJob]{From: &e.sequences, Handle: func(*batchv1alpha1.SequentialJob, bool) { p.worker.Add(name) }}
 	p.jobs = simulation.Informer[*batchv1.Job]{From: &e.jobs, Selects: isChild[*batchv1.Job], Handle: func(job *batchv1.Job, _ bool) { p.changed(job) }}
 	p.jobSets = simulation.Informer[*jobsetv1alpha2.JobSet]{From: &e.jobSets, Selects: isChild[*jobsetv1alpha2.JobSet], Handle: func(s *jobsetv1alpha2.JobSet, _ bool) { p.changed(s) }}
 	p.sequences.List()
@@ -56,9 +47,15 @@ func (e *env) startProcess() {
 	p.jobSets.List()
 	p.writes = consistency.NewConsistencyStore(e, map[string]consistency.Versioned{"sequentialjobs": &p.sequences, "jobs": &p.jobs, "jobsets": &p.jobSets})
 	p.syncer = newSyncer(p)
-	p.queued = len(p.sequences.Objects) > 0
+	if len(p.sequences.Objects) > 0 {
+		p.worker.Add(name)
+	}
 	e.process = p
-	e.note("controller starts")
+	e.Note("controller starts")
+}
+
+func (p *process) caches() []simulation.Cache {
+	return []simulation.Cache{&p.sequences, &p.jobs, &p.jobSets}
 }
 
 func isChild[T metav1.Object](object T) bool {
@@ -67,43 +64,17 @@ func isChild[T metav1.Object](object T) bool {
 
 func (p *process) changed(child metav1.Object) {
 	if owner := metav1.GetControllerOfNoCopy(child); owner != nil && owner.Name == name {
-		p.queued = true
+		p.worker.Add(name)
 	}
 }
 
-// dueAfter makes the sequence wait for a worker after some time, unless it does so earlier anyway.
-func (p *process) dueAfter(d time.Duration) {
-	if at := p.now.Add(d); p.due.IsZero() || at.Before(p.due) {
-		p.due = at
-	}
-}
-
-// sync lets a worker of the controller take the sequence from the queue, if it is there.
-func (e *env) sync() {
+// sync lets a worker of the controller take the sequence from the queue, if it is there. It reports whether it was.
+func (e *env) sync() bool {
 	if e.process.sender.Dead {
 		e.startProcess()
 	}
 	p := e.process
-	if !p.due.IsZero() && !e.now.Before(p.due) {
-		p.queued, p.due = true, time.Time{}
-	}
-	if !p.queued {
-		return
-	}
-	p.queued = false
-	e.seen["syncs"]++
-	due, err := p.syncSequence()
-	switch {
-	case p.sender.Dead || p.sender.Deposed:
-		p.sender.Dead = true
-		e.seen["kills of the controller"]++
-	case err != nil && !e.careless:
-		e.note("  sync failed: %v", err)
-		e.seen["failed syncs"]++
-	}
-	if after, again := p.pace.Next(due, err != nil && !e.careless); again {
-		p.dueAfter(after)
-	}
+	return p.worker.Sync(func(string) (queue.Due, error) { return p.syncSequence() })
 }
 
 // syncSequence does what the real controller does, and checks rules.
@@ -115,12 +86,12 @@ func (p *process) syncSequence() (queue.Due, error) {
 	}
 	p.observed = *obs
 	var reference *plan.Observed
-	if p.dice.IntN(16) == 0 { // comparing takes much longer than deciding
+	if p.Dice.IntN(16) == 0 { // comparing takes much longer than deciding
 		reference = copied(*obs)
 	}
 	next := p.decide(*obs)
-	p.note("sync sees %s; decides %s", describe(*obs), describePlan(next))
-	p.seen["decisions"]++
+	p.Note("sync sees %s; decides %s", describe(*obs), describePlan(next))
+	p.Seen["decisions"]++
 	p.rules.decided(*obs, next, reference)
 	results, err := p.syncer.Apply(quiet, obs, next)
 	out := p.finish(*obs, next, results)

@@ -70,14 +70,14 @@ func attemptOf(child metav1.Object) attempt {
 func (r *rules) created(o plan.Observed, child metav1.Object, known bool) {
 	if owner := metav1.GetControllerOfNoCopy(child); owner == nil || owner.UID != r.uid {
 		if owner == nil || known {
-			r.fail(ruleFinalizer, "child %s is created for a sequence that is gone", child.GetName())
+			r.Fail(ruleFinalizer, "child %s is created for a sequence that is gone", child.GetName())
 		}
 		return // for the garbage collector
 	}
 	this, sj := attemptOf(child), r.sequence()
-	r.seen["children created"]++
+	r.Seen["children created"]++
 	if !r.recorded[this] {
-		r.fail(ruleRecorded, "child %s is of attempt %d", child.GetName(), this.number)
+		r.Fail(ruleRecorded, "child %s is of attempt %d", child.GetName(), this.number)
 	}
 	earlier := r.last[this]
 	r.last[this] = child.GetUID()
@@ -86,27 +86,27 @@ func (r *rules) created(o plan.Observed, child metav1.Object, known bool) {
 		return
 	}
 	if r.adopted[earlier] {
-		r.fail(ruleAttempt, "child %s of attempt %d is created again", child.GetName(), this.number)
+		r.Fail(ruleAttempt, "child %s of attempt %d is created again", child.GetName(), this.number)
 	}
 	seen := &o.SequentialJob.Status
 	for i := range this.index {
 		if !slices.Contains(seen.Progress.CompletedIndices, i) {
-			r.fail(ruleOrder, "child %s is created, and step %d has not completed", child.GetName(), i)
+			r.Fail(ruleOrder, "child %s is created, and step %d has not completed", child.GetName(), i)
 		}
 	}
 	switch entry := helper.CurrentStep(seen); {
 	case entry == nil || helper.CurrentIndex(seen) != int(this.index) || entry.Attempts != this.number:
-		r.fail(ruleRecorded, "child %s of attempt %d, but the status is %s", child.GetName(), this.number, describeStatus(seen))
+		r.Fail(ruleRecorded, "child %s of attempt %d, but the status is %s", child.GetName(), this.number, describeStatus(seen))
 	case helper.Suspended(o.SequentialJob):
-		r.fail(ruleSuspended, "child %s is created", child.GetName())
+		r.Fail(ruleSuspended, "child %s is created", child.GetName())
 	case sj == nil || sj.UID != r.uid || !contains(sj.Finalizers, batchv1alpha1.SequentialJobFinalizer):
-		r.fail(ruleFinalizer, "child %s is created without it", child.GetName())
+		r.Fail(ruleFinalizer, "child %s is created without it", child.GetName())
 	case slices.Contains(sj.Status.Progress.CompletedIndices, this.index) || slices.Contains(seen.Progress.CompletedIndices, this.index):
-		r.fail(ruleOnce, "child %s is created", child.GetName())
+		r.Fail(ruleOnce, "child %s is created", child.GetName())
 	}
 	for _, other := range r.own() {
 		if view(other).End == "" && !r.unknown[other.GetUID()] {
-			r.fail(ruleOne, "child %s is created while %s is there", child.GetName(), other.GetName())
+			r.Fail(ruleOne, "child %s is created while %s is there", child.GetName(), other.GetName())
 		}
 	}
 }
@@ -119,20 +119,20 @@ func (r *rules) deleted(child metav1.Object, known bool) {
 	}
 	entry := helper.CurrentStep(&sj.Status)
 	if entry != nil && helper.CurrentIndex(&sj.Status) == int(this.index) && entry.Attempts == this.number && entry.Kind == view(child).Kind && entry.State != batchv1alpha1.StepPending {
-		r.fail(ruleKept, "child %s of attempt %d", child.GetName(), this.number)
+		r.Fail(ruleKept, "child %s of attempt %d", child.GetName(), this.number)
 	}
 }
 
 // patched checks that the controller suspends or resumes a child.
 func (r *rules) patched(child metav1.Object, suspend bool) {
-	r.seen["children suspended or resumed"]++
+	r.Seen["children suspended or resumed"]++
 	if view(child).Queued && !suspend {
-		r.fail(ruleQueued, "child %s", child.GetName())
+		r.Fail(ruleQueued, "child %s", child.GetName())
 	}
 }
 
 // vanished is a child that somebody made vanish.
-func (r *rules) vanished(metav1.Object) { r.seen["children that vanished"]++ }
+func (r *rules) vanished(metav1.Object) { r.Seen["children that vanished"]++ }
 
 // finalizersStored checks that the finalizer goes only when no child is active.
 func (r *rules) finalizersStored(before, after *batchv1alpha1.SequentialJob) {
@@ -142,7 +142,7 @@ func (r *rules) finalizersStored(before, after *batchv1alpha1.SequentialJob) {
 	}
 	for _, child := range r.own() {
 		if view(child).End == "" && !r.unknown[child.GetUID()] {
-			r.fail(ruleFinalizer, "it is removed, and child %s is active", child.GetName())
+			r.Fail(ruleFinalizer, "it is removed, and child %s is active", child.GetName())
 		}
 	}
 }
@@ -152,11 +152,11 @@ func (r *rules) statusStored(before, after *batchv1alpha1.SequentialJob, known b
 	was, is := &before.Status, &after.Status
 	if c := helper.Finished(before); c != nil {
 		if now := helper.Finished(after); now == nil || now.Type != c.Type || now.Reason != c.Reason {
-			r.fail(ruleFinished, "%s (%s) becomes %v", c.Type, c.Reason, now)
+			r.Fail(ruleFinished, "%s (%s) becomes %v", c.Type, c.Reason, now)
 		}
 	}
 	if helper.Finished(before) == nil && helper.Finished(after) != nil {
-		r.seen["ends: "+helper.Finished(after).Reason]++
+		r.Seen["ends: "+helper.Finished(after).Reason]++
 	}
 	for i := range is.Steps {
 		if uid := is.Steps[i].ChildUID; uid != "" && known {
@@ -166,21 +166,21 @@ func (r *rules) statusStored(before, after *batchv1alpha1.SequentialJob, known b
 	for i := range was.Steps {
 		switch {
 		case i >= len(is.Steps) && helper.Finished(after) == nil:
-			r.fail(ruleMonotonic, "step %d is lost", i)
+			r.Fail(ruleMonotonic, "step %d is lost", i)
 		case i < len(is.Steps) && (is.Steps[i].Attempts < was.Steps[i].Attempts || is.Steps[i].Attempts > was.Steps[i].Attempts+1):
-			r.fail(ruleMonotonic, "step %d goes from attempt %d to %d", i, was.Steps[i].Attempts, is.Steps[i].Attempts)
+			r.Fail(ruleMonotonic, "step %d goes from attempt %d to %d", i, was.Steps[i].Attempts, is.Steps[i].Attempts)
 		}
 	}
 	n := len(was.Progress.CompletedIndices)
 	switch {
 	case helper.CurrentIndex(is) < helper.CurrentIndex(was):
-		r.fail(ruleMonotonic, "the current index goes from %d to %d", helper.CurrentIndex(was), helper.CurrentIndex(is))
+		r.Fail(ruleMonotonic, "the current index goes from %d to %d", helper.CurrentIndex(was), helper.CurrentIndex(is))
 	case len(is.Progress.CompletedIndices) < n || !slices.Equal(is.Progress.CompletedIndices[:n], was.Progress.CompletedIndices) && n > 0:
-		r.fail(ruleMonotonic, "the completed steps go from %v to %v", was.Progress.CompletedIndices, is.Progress.CompletedIndices)
+		r.Fail(ruleMonotonic, "the completed steps go from %v to %v", was.Progress.CompletedIndices, is.Progress.CompletedIndices)
 	case was.StartTime != nil && !was.StartTime.Equal(is.StartTime):
-		r.fail(ruleMonotonic, "the start moves from %v to %v", was.StartTime, is.StartTime)
+		r.Fail(ruleMonotonic, "the start moves from %v to %v", was.StartTime, is.StartTime)
 	case is.ObservedGeneration > before.Generation || is.ObservedGeneration < was.ObservedGeneration:
-		r.fail(ruleMonotonic, "the observed generation goes from %d to %d of %d", was.ObservedGeneration, is.ObservedGeneration, before.Generation)
+		r.Fail(ruleMonotonic, "the observed generation goes from %d to %d of %d", was.ObservedGeneration, is.ObservedGeneration, before.Generation)
 	}
 	r.conditionsStored(was.Conditions, is.Conditions)
 	r.record(is)
@@ -192,11 +192,11 @@ func (r *rules) conditionsStored(was, is []metav1.Condition) {
 		old := meta.FindStatusCondition(was, c.Type)
 		switch {
 		case kinds[c.Type]:
-			r.fail(ruleConditions, "two conditions %s", c.Type)
+			r.Fail(ruleConditions, "two conditions %s", c.Type)
 		case old != nil && old.Status == c.Status && !old.LastTransitionTime.Equal(&c.LastTransitionTime):
-			r.fail(ruleConditions, "the time of %s moves without its status", c.Type)
+			r.Fail(ruleConditions, "the time of %s moves without its status", c.Type)
 		case c.Reason == "":
-			r.fail(ruleConditions, "%s has no reason", c.Type)
+			r.Fail(ruleConditions, "%s has no reason", c.Type)
 		}
 		kinds[c.Type] = true
 	}
@@ -217,9 +217,9 @@ func (r *rules) edited(before, after *batchv1alpha1.SequentialJob) {
 		rise := after.Status.Steps[i].Attempts - before.Status.Steps[i].Attempts
 		restarts := after.Spec.UpdateStrategy.Type == batchv1alpha1.UpdateRestart && i == helper.CurrentIndex(&before.Status)
 		if rise < 0 || rise > 1 || rise == 1 && !restarts {
-			r.fail(ruleMonotonic, "an edit takes step %d from attempt %d to %d", i, before.Status.Steps[i].Attempts, after.Status.Steps[i].Attempts)
+			r.Fail(ruleMonotonic, "an edit takes step %d from attempt %d to %d", i, before.Status.Steps[i].Attempts, after.Status.Steps[i].Attempts)
 		}
-		r.seen["restarts by an edit"] += int(rise)
+		r.Seen["restarts by an edit"] += int(rise)
 	}
 	r.record(&after.Status)
 }
@@ -231,9 +231,9 @@ func (r *rules) acted(what, from string, before, after *batchv1alpha1.Sequential
 		completed := slices.Contains(before.Status.Progress.CompletedIndices, int32(i))
 		switch rise := is.Attempts - was.Attempts; {
 		case rise < 0 || rise > 1 || rise == 1 && what != "restart" && what != "retry":
-			r.fail(ruleMonotonic, "%s takes step %d from attempt %d to %d", what, i, was.Attempts, is.Attempts)
+			r.Fail(ruleMonotonic, "%s takes step %d from attempt %d to %d", what, i, was.Attempts, is.Attempts)
 		case rise == 1 && completed && from == "":
-			r.fail(ruleOnce, "%s runs step %d again", what, i)
+			r.Fail(ruleOnce, "%s runs step %d again", what, i)
 		}
 	}
 	r.record(&after.Status)
@@ -243,20 +243,20 @@ func (r *rules) acted(what, from string, before, after *batchv1alpha1.Sequential
 func (r *rules) decided(o plan.Observed, p plan.Plan, reference *plan.Observed) {
 	writes := len(p.Delete)+len(p.Suspend) > 0 || p.CreateJob != nil || p.CreateJobSet != nil || p.SetWorkloadActive != nil
 	if helper.ManagedElsewhere(o.SequentialJob) && (writes || p.AddFinalizer || p.Status != nil || p.RemoveFinalizer || p.DeleteSequentialJob) {
-		r.fail(ruleElsewhere, "%s", describePlan(p))
+		r.Fail(ruleElsewhere, "%s", describePlan(p))
 	}
 	if p.Status != nil && writes && committed(o.SequentialJob, p.Status) {
-		r.fail(ruleCommit, "%s", describePlan(p))
+		r.Fail(ruleCommit, "%s", describePlan(p))
 	}
 	if reference == nil {
 		return
 	}
 	if !reflect.DeepEqual(reference, &o) {
-		r.fail(ruleUntouched, "%s", describe(o))
+		r.Fail(ruleUntouched, "%s", describe(o))
 	}
 	slices.Reverse(reference.Children)
 	if again := r.decide(*reference); !reflect.DeepEqual(p, again) {
-		r.fail(ruleEqual, "%s, and then %s", describePlan(p), describePlan(again))
+		r.Fail(ruleEqual, "%s, and then %s", describePlan(p), describePlan(again))
 	}
 }
 
@@ -279,22 +279,22 @@ func committed(sj *batchv1alpha1.SequentialJob, next *batchv1alpha1.SequentialJo
 // finished checks what a sync ends with.
 func (r *rules) finished(o plan.Observed, _ plan.Plan, out plan.Outcome) {
 	if out.Status != nil && helper.ManagedElsewhere(o.SequentialJob) {
-		r.fail(ruleElsewhere, "a status is stored")
+		r.Fail(ruleElsewhere, "a status is stored")
 	}
 }
 
 // sequenceDeleted checks that the time to live is over.
 func (r *rules) sequenceDeleted(sj *batchv1alpha1.SequentialJob) {
-	r.seen["sequences deleted after their time to live"]++
+	r.Seen["sequences deleted after their time to live"]++
 	c, ttl := helper.Finished(sj), sj.Spec.TTLSecondsAfterFinished
 	if c == nil || ttl == nil {
-		r.fail(ruleTTL, "it has not finished, or has none")
+		r.Fail(ruleTTL, "it has not finished, or has none")
 	}
 	wait := int64(*ttl)
 	if c.Reason == batchv1alpha1.ReasonCancelled {
 		wait = max(wait, 300)
 	}
-	if lived := int64(r.now.Sub(c.LastTransitionTime.Time).Seconds()); lived < wait {
-		r.fail(ruleTTL, "%s", fmt.Sprintf("it is deleted after %d s, not %d", lived, wait))
+	if lived := int64(r.Now().Sub(c.LastTransitionTime.Time).Seconds()); lived < wait {
+		r.Fail(ruleTTL, "%s", fmt.Sprintf("it is deleted after %d s, not %d", lived, wait))
 	}
 }

@@ -31,7 +31,7 @@ var quiet = klog.NewContext(context.Background(), klog.Logger{})
 // newSyncer returns the real Syncer with the caches and the clients of a simulated process.
 func newSyncer(p *process) *sequentialjob.Syncer {
 	return sequentialjob.NewSyncer(sequentialjob.SyncerConfig{
-		Host:   &children.Host{Runner: runner{}, Consistency: memory{p}, Clock: p, Shuffle: p.dice.Perm},
+		Host:   &children.Host{Runner: runner{}, Consistency: memory{p}, Clock: p, Shuffle: p.Dice.Perm},
 		Caches: caches{p}, Recorder: nobody{}, Restore: p.restoreState, FirstCause: p.firstCause, Queues: queues{p},
 		SequentialJobs: func(string) sequentialjob.Client { return sequenceClient{p} },
 		Jobs: func(string) children.Client[*batchv1.Job] {
@@ -45,7 +45,7 @@ func newSyncer(p *process) *sequentialjob.Syncer {
 
 // firstCause is what the failed Job says, unless its pods cannot be read and may be read later.
 func (p *process) firstCause(_ context.Context, _ string, job plan.FailedJob) *jobsetv1alpha2.FailureCause {
-	if p.dice.Percent(20) {
+	if p.Dice.Percent(20) {
 		return nil
 	}
 	return helper.FirstCause(job.Name, job.Failure, nil)
@@ -118,7 +118,7 @@ func (m memory) DeletionsShown(owner cache.ObjectName, kids []metav1.Object) boo
 
 func (m memory) shown(shown bool) bool {
 	if !shown {
-		m.p.seen["syncs put off because a cache lagged"]++
+		m.p.Seen["syncs put off because a cache lagged"]++
 	}
 	return shown || m.p.forgetful
 }
@@ -145,10 +145,10 @@ func (q queues) SetActive(_ context.Context, _ *batchv1alpha1.SequentialJob, pat
 		case strconv.Itoa(w.version) != patch.ResourceVersion:
 			return struct{}{}, simulation.ErrConflict
 		}
-		q.p.note("  sets the Workload of %s active: %t", patch.Name, patch.Active)
+		q.p.Note("  sets the Workload of %s active: %t", patch.Name, patch.Active)
 		w.version++
 		w.active, w.deactivated = patch.Active, !patch.Active
-		q.p.env.process.queued = true
+		q.p.env.process.worker.Add(name)
 		return struct{}{}, nil
 	})
 	return err

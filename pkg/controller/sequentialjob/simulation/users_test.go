@@ -75,7 +75,7 @@ func (e *env) createSequence() {
 	created := served(next)
 	e.rules = newRules(e, created)
 	e.sequences.Put(created)
-	e.note("user creates the sequence %s: %s", created.UID, describeSpec(created))
+	e.Note("user creates the sequence %s: %s", created.UID, describeSpec(created))
 }
 
 func (e *env) strategy() registry.Strategy {
@@ -104,7 +104,7 @@ func (e *env) prepareStatus(wanted, current *batchv1alpha1.SequentialJob) *batch
 	next, prev := hub(wanted), hub(current)
 	strategy.PrepareForUpdate(context.Background(), next, prev)
 	if errs := strategy.ValidateUpdate(context.Background(), next, prev); len(errs) > 0 {
-		e.fail("the server accepts every status", "%v", errs.ToAggregate())
+		e.Fail("the server accepts every status", "%v", errs.ToAggregate())
 	}
 	return served(next)
 }
@@ -113,28 +113,28 @@ func (e *env) prepareStatus(wanted, current *batchv1alpha1.SequentialJob) *batch
 func (e *env) userActs() {
 	sj := e.sequence()
 	if sj == nil {
-		if e.dice.Percent(30) {
+		if e.Dice.Percent(30) {
 			e.createSequence()
 		}
 		return
 	}
 	failed := helper.Finished(sj) != nil && helper.Finished(sj).Type == batchv1alpha1.ConditionFailed
-	switch n := e.dice.IntN(100); {
+	switch n := e.Dice.IntN(100); {
 	case failed && n < 60:
 		e.act("retry")
 	case n < 45:
-		e.act(simulation.OneOf(e.dice, "restart", "restart", "suspend", "resume", "resume", "cancel", "retry"))
+		e.act(simulation.OneOf(e.Dice, "restart", "restart", "suspend", "resume", "resume", "cancel", "retry"))
 	case n < 90:
 		e.edit()
 	case n < 95:
-		e.note("user annotates the sequence")
+		e.Note("user annotates the sequence")
 		next := sj.DeepCopy()
 		next.Annotations = map[string]string{"touched": strconv.Itoa(e.sequences.Versions.Last)}
 		e.sequences.Put(next)
 	case sj.DeletionTimestamp == nil:
-		foreground := e.dice.Percent(50)
-		e.note("user deletes the sequence, in the foreground: %t", foreground)
-		e.seen["deletions"]++
+		foreground := e.Dice.Percent(50)
+		e.Note("user deletes the sequence, in the foreground: %t", foreground)
+		e.Seen["deletions"]++
 		e.deleteSequence(foreground)
 	}
 }
@@ -143,7 +143,7 @@ func (e *env) userActs() {
 func (e *env) act(what string) {
 	before := e.sequence()
 	next := hub(before)
-	spec, call := &batch.SequentialJobActionSpec{Reason: "because"}, actions.Call{User: "alice", Now: e.now}
+	spec, call := &batch.SequentialJobActionSpec{Reason: "because"}, actions.Call{User: "alice", Now: e.Now()}
 	var answer *batch.SequentialJobActionStatus
 	var err error
 	from := ""
@@ -157,24 +157,24 @@ func (e *env) act(what string) {
 	case "cancel":
 		answer, err = actions.Cancel(next, spec, call)
 	case "retry":
-		if steps := helper.Steps(&before.Spec); e.dice.Percent(40) && len(steps) > 0 {
-			from = simulation.OneOf(e.dice, steps...).Name
+		if steps := helper.Steps(&before.Spec); e.Dice.Percent(40) && len(steps) > 0 {
+			from = simulation.OneOf(e.Dice, steps...).Name
 		}
 		answer, err = actions.Retry(next, &batch.SequentialJobRetrySpec{Reason: "because", FromStep: from}, call)
 	}
 	if err != nil {
-		e.note("user asks to %s: %v", what, err)
+		e.Note("user asks to %s: %v", what, err)
 		return
 	}
 	strategy := registry.NewActionStrategy(e.strategy())
 	strategy.PrepareForUpdate(context.Background(), next, hub(before))
 	if errs := strategy.ValidateUpdate(context.Background(), next, hub(before)); len(errs) > 0 {
-		e.fail("the server accepts every action", "%s: %v", what, errs.ToAggregate())
+		e.Fail("the server accepts every action", "%s: %v", what, errs.ToAggregate())
 	}
 	after := served(next)
-	e.note("user asks to %s: %s", what, answer.Message)
+	e.Note("user asks to %s: %s", what, answer.Message)
 	if answer.Time != nil {
-		e.seen["actions: "+what]++
+		e.Seen["actions: "+what]++
 		e.rules.acted(what, from, before, after)
 		e.sequences.Put(after)
 	}
@@ -185,23 +185,23 @@ func (e *env) edit() {
 	before := e.sequence()
 	wanted := before.DeepCopy()
 	spec, count := &wanted.Spec, helper.StepCount(&wanted.Spec)
-	what := simulation.OneOf(e.dice, "suspend", "image", "image", "image", "kind", "append", "remove", "ttl", "deadline")
-	i := e.dice.IntN(count)
+	what := simulation.OneOf(e.Dice, "suspend", "image", "image", "image", "kind", "append", "remove", "ttl", "deadline")
+	i := e.Dice.IntN(count)
 	switch {
 	case what == "suspend":
 		spec.Suspend = ptr.To(!helper.Suspended(before))
 	case what == "ttl":
-		spec.TTLSecondsAfterFinished = simulation.OneOf[*int32](e.dice, nil, ptr.To[int32](0), ptr.To[int32](5))
+		spec.TTLSecondsAfterFinished = simulation.OneOf[*int32](e.Dice, nil, ptr.To[int32](0), ptr.To[int32](5))
 	case what == "deadline":
-		spec.ActiveDeadlineSeconds = simulation.OneOf[*int64](e.dice, nil, ptr.To[int64](20), ptr.To[int64](90))
+		spec.ActiveDeadlineSeconds = simulation.OneOf[*int64](e.Dice, nil, ptr.To[int64](20), ptr.To[int64](90))
 	case what == "image" && len(spec.Containers) > 0:
-		spec.Containers[i].Image = "b" + strconv.Itoa(e.dice.IntN(5))
+		spec.Containers[i].Image = "b" + strconv.Itoa(e.Dice.IntN(5))
 	case what == "image" || what == "kind" && len(spec.Steps) > 0:
-		spec.Steps[i] = randomStep(e.dice, spec.Steps[i].Name)
+		spec.Steps[i] = randomStep(e.Dice, spec.Steps[i].Name)
 	case what == "append" && count < 4 && len(spec.Containers) > 0:
 		spec.Containers = append(spec.Containers, corev1.Container{Name: fmt.Sprint("more-", e.sequences.Versions.Last), Image: "a"})
 	case what == "append" && count < 4:
-		spec.Steps = append(spec.Steps, randomStep(e.dice, fmt.Sprint("more-", e.sequences.Versions.Last)))
+		spec.Steps = append(spec.Steps, randomStep(e.Dice, fmt.Sprint("more-", e.sequences.Versions.Last)))
 	case what == "remove" && count > 1 && len(spec.Containers) > 0:
 		spec.Containers = spec.Containers[:count-1]
 	case what == "remove" && count > 1:
@@ -215,13 +215,13 @@ func (e *env) update(before, wanted *batchv1alpha1.SequentialJob, what string) {
 	ctx, next, prev := context.Background(), hub(wanted), hub(before)
 	e.strategy().PrepareForUpdate(ctx, next, prev)
 	if errs := e.strategy().ValidateUpdate(ctx, next, prev); len(errs) > 0 {
-		e.note("user changes %s: %v", what, errs.ToAggregate())
-		e.seen["edits refused"]++
+		e.Note("user changes %s: %v", what, errs.ToAggregate())
+		e.Seen["edits refused"]++
 		return
 	}
 	after := served(next)
-	e.note("user changes %s: %s", what, describeSpec(after))
-	e.seen["edits"]++
+	e.Note("user changes %s: %s", what, describeSpec(after))
+	e.Seen["edits"]++
 	e.rules.edited(before, after)
 	e.sequences.Put(after)
 }
