@@ -1,0 +1,19 @@
+#!/usr/bin/env bash
+# Copyright The jobset-apiserver Authors.
+# SPDX-License-Identifier: Apache-2.0
+
+# Runs many random histories of every controller, from seeds that no run of the unit tests has: hack/soak.sh [histories of each kind]
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+histories=${1:-1000000}
+export SIMULATION_HISTORIES=$histories SIMULATION_WORLDS=$((histories / 100)) SIMULATION_FIRST=${SIMULATION_FIRST:-$(od -An -N4 -tu4 /dev/urandom | tr -d ' ')}
+echo "soak: $histories histories of each kind from seed $SIMULATION_FIRST on"
+failed=()
+for package in $(find ./pkg/controller -type d -name simulation | sort); do
+  go test -count=1 -timeout 0 -run '^(TestHistories|TestWorlds)$' -v "$package" || failed+=("$package")
+done
+if ((${#failed[@]})); then
+  printf 'soak: failed with SIMULATION_FIRST=%s: %s\n' "$SIMULATION_FIRST" "${failed[*]}" >&2
+  exit 1
+fi
