@@ -32,8 +32,9 @@ const maxList = 4 << 20
 const watchesBegin = 15 * time.Minute
 
 // Wrap makes clients of the configuration ask for the version that a resource is at before they go on with a watch of it, if a request has failed since the
-// watch before: an API that is restored has been away. It costs nothing while requests succeed. Wrappers that repeat requests must be added later. A restore
-// after which the API comes to the version of a watch again before that watch begins is not noticed.
+// watch before: an API that is restored has been away. It costs nothing while requests succeed. Who watches must be allowed to list, as informers are: a watch
+// is refused as long as the question is. Wrappers that repeat requests must be added later. A restore after which the API comes to the version of a watch again
+// before that watch begins is not noticed.
 func Wrap(config *rest.Config) { wrap(config, clock.RealClock{}) }
 
 func wrap(config *rest.Config, c clock.PassiveClock) {
@@ -125,7 +126,8 @@ func watchesFrom(req *http.Request) uint64 {
 	return version
 }
 
-// compare returns the version that the API is at if the watch can begin, and otherwise the answer to it. A version that cannot be known is that of the watch.
+// compare returns the version that the API is at if the watch can begin, and otherwise the answer to it. A version that is no number cannot be compared, and is
+// taken for that of the watch.
 func (t *transport) compare(req *http.Request, version uint64) (at uint64, answer *http.Response, err error) {
 	list := req.Clone(req.Context())
 	query := list.URL.Query()
@@ -139,11 +141,9 @@ func (t *transport) compare(req *http.Request, version uint64) (at uint64, answe
 	if err != nil {
 		return 0, nil, err
 	}
-	switch {
-	case response.StatusCode == http.StatusTooManyRequests, response.StatusCode >= http.StatusInternalServerError:
-		return 0, response, nil // the watch would not begin either
-	case response.StatusCode != http.StatusOK:
-		return version, nil, response.Body.Close() // who may not list can know nothing of the version
+	if response.StatusCode != http.StatusOK {
+		// kube-apiserver may refuse this list and allow the watch that follows it: it answers before it knows all roles.
+		return 0, response, nil
 	}
 	defer response.Body.Close()
 	var current metav1.PartialObjectMetadataList

@@ -26,7 +26,7 @@ import (
 type api struct {
 	mu      sync.Mutex
 	version int
-	// code is the answer to a list of the current version, if it is not 200.
+	// code is the answer to the first question for the current version, if it is not 200.
 	code  int
 	ended chan struct{}
 	// compared is how often the version was asked for, and watches how many watches began.
@@ -60,6 +60,7 @@ func (a *api) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	case query.Get("limit") == "1" && a.code != 0:
 		a.compared++
 		w.WriteHeader(a.code)
+		a.code = 0
 	case version > a.version:
 		w.WriteHeader(http.StatusGatewayTimeout)
 		_ = json.NewEncoder(w).Encode(metav1.Status{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: "Failure", Code: 504, Reason: metav1.StatusReasonTimeout,
@@ -109,10 +110,11 @@ func TestInformersListAgain(t *testing.T) {
 		want         string
 		wantCompared bool
 	}{
-		"an earlier version":                {back: 50, want: "50", wantCompared: true},
-		"the same version":                  {back: 100, want: "100", wantCompared: true},
-		"the version cannot be known":       {back: 100, code: http.StatusForbidden, want: "100", wantCompared: true},
-		"watches end, but nothing is wrong": {want: "100"},
+		"an earlier version":                         {back: 50, want: "50", wantCompared: true},
+		"an earlier version, before roles are known": {back: 50, code: http.StatusForbidden, want: "50", wantCompared: true},
+		"the same version":                           {back: 100, want: "100", wantCompared: true},
+		"the same version, before roles are known":   {back: 100, code: http.StatusForbidden, want: "100", wantCompared: true},
+		"watches end, but nothing is wrong":          {want: "100"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -16,9 +16,10 @@ import (
 	testclock "k8s.io/utils/clock/testing"
 )
 
-// answers is an API that is at a version.
+// answers is an API that is at a version, and answers lists with a code.
 type answers struct {
 	at    int
+	code  int
 	away  bool
 	lists int
 }
@@ -27,15 +28,17 @@ func (a *answers) RoundTrip(req *http.Request) (*http.Response, error) {
 	if a.away {
 		return nil, errors.New("connection refused")
 	}
+	code := http.StatusOK
 	if req.URL.Query().Get("limit") == "1" {
 		a.lists++
+		code = a.code
 	}
-	return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(strings.NewReader(fmt.Sprintf(`{"metadata":{"resourceVersion":"%d"}}`, a.at)))}, nil
+	return &http.Response{StatusCode: code, Body: io.NopCloser(strings.NewReader(fmt.Sprintf(`{"metadata":{"resourceVersion":"%d"}}`, a.at)))}, nil
 }
 
 // TestWatchesAreCompared has several watches of a path, of which one may have seen more than the others.
 func TestWatchesAreCompared(t *testing.T) {
-	api, clock := &answers{at: 100}, testclock.NewFakePassiveClock(time.Now())
+	api, clock := &answers{at: 100, code: http.StatusOK}, testclock.NewFakePassiveClock(time.Now())
 	config := &rest.Config{}
 	wrap(config, clock)
 	client := config.WrapTransport(api)
@@ -83,4 +86,11 @@ func TestWatchesAreCompared(t *testing.T) {
 	watch("a later version, when all watches have begun", "pods?watch=true&resourceVersion=140", 200, 0)
 	fail()
 	watch("after another failure", "pods?watch=true&resourceVersion=140", 200, 1)
+	fail()
+	// A kube-apiserver that has just started does not know all roles, service accounts and resources yet.
+	for _, api.code = range []int{http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusTooManyRequests, http.StatusServiceUnavailable} {
+		watch("an API that is not ready", "pods?watch=true&resourceVersion=160", api.code, 1)
+	}
+	api.code = http.StatusOK
+	watch("when it is ready", "pods?watch=true&resourceVersion=160", 410, 1)
 }
