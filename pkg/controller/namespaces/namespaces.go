@@ -44,7 +44,8 @@ type Watch struct {
 	clock  clock.PassiveClock
 }
 
-// New declares that a kind needs namespaces. Without the permission to watch them the kind runs, and holds nothing.
+// New declares that a kind needs namespaces. Without the permission to watch them each object asks for its own. Without that to get them,
+// the kind runs, and holds nothing.
 func New(kind *informers.Kind, client kubernetes.Interface, clock clock.PassiveClock) *Watch {
 	return &Watch{
 		cached: kind.Informer(informers.Need{Resource: kind.Namespaces(), Transform: transform, Optional: true}),
@@ -129,10 +130,8 @@ func (w *Watch) successor(ctx context.Context, object metav1.Object) (types.UID,
 		if namespace, found := obj.(metav1.Object); found && namespace.GetUID() == recorded {
 			return "", nil
 		}
-	} else if w.cached.Refused() {
-		return "", nil
 	}
-	// What the cache has may be older than the object.
+	// What the cache has may be older than the object. It has nothing if it may not be filled, or if kube-apiserver had just started and did not know all roles.
 	ctx, cancel := context.WithTimeout(ctx, lookupTimeout)
 	defer cancel()
 	namespace, err := w.live.Get(ctx, object.GetNamespace(), metav1.GetOptions{})
