@@ -30,9 +30,6 @@ const (
 	ourServer, ourControllers = "jobset-apiserver", "jobset-controller"
 )
 
-// mainControllers are the other programs of the main cluster, which have no part in TestStartOrders.
-var mainControllers = []string{"kube-controller-manager", "kube-scheduler", "kwok-controller"}
-
 // TestStartOrders stops the whole control plane and starts it in several orders. Each part has begun to listen, or to work, before the next one starts, so
 // that the later ones are missed. Our processes stay, and a set that is created afterwards has its Job.
 func TestStartOrders(t *testing.T) {
@@ -133,24 +130,10 @@ func (p *parts) stop(t *testing.T) {
 			}
 		}
 	}
-	for _, name := range append(slices.Clone(mainControllers), mainAPI, mainEtcd) {
+	for _, name := range []string{mainAPI, mainEtcd} {
 		if process := p.take(name); process != nil {
 			process.Kill()
 		}
-	}
-}
-
-// restart ends a part at once, whoever has started it, and starts it again.
-func (p *parts) restart(t *testing.T, name string) {
-	t.Helper()
-	if process := p.take(name); process != nil {
-		process.Kill()
-	} else {
-		p.commands[name] = commandOf(t, name)
-		kill(t, name)
-	}
-	if _, err := p.launch(t, name); err != nil {
-		t.Fatal(err)
 	}
 }
 
