@@ -24,13 +24,13 @@ import (
 )
 
 // apply labels the pods of the plan, in parallel. Applying the same plan twice does no harm.
-func (c *Controller) apply(ctx context.Context, key cache.ObjectName, obs *snapshot, p plan.Plan) error {
+func (s *Syncer) apply(ctx context.Context, key cache.ObjectName, obs *snapshot, p plan.Plan) error {
 	if len(p.Label) == 0 {
 		return nil
 	}
 	var labeled atomic.Int64
-	err := c.runner.Do(ctx, key, len(p.Label), func(ctx context.Context, i int) error {
-		done, err := c.label(ctx, key, obs.Family, p.Label[i])
+	err := s.Runner.Do(ctx, key, len(p.Label), func(ctx context.Context, i int) error {
+		done, err := s.label(ctx, key, obs.Family, p.Label[i])
 		if done {
 			labeled.Add(1)
 		}
@@ -47,18 +47,18 @@ func (c *Controller) apply(ctx context.Context, key cache.ObjectName, obs *snaps
 }
 
 // label gives one pod the label. A pod that is gone, or was replaced by another one of its name, is no error.
-func (c *Controller) label(ctx context.Context, key cache.ObjectName, family plan.Family, pod plan.Ref) (done bool, err error) {
+func (s *Syncer) label(ctx context.Context, key cache.ObjectName, family plan.Family, pod plan.Ref) (done bool, err error) {
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
 		"uid": pod.UID, "labels": map[string]string{family.ReadyKey: batchv1alpha1.PodGroupReadyValue},
 	}})
 	if err != nil {
 		return false, err
 	}
-	patched, err := c.Kube.CoreV1().Pods(key.Namespace).Patch(ctx, pod.Name, types.MergePatchType, patch, metav1.PatchOptions{})
+	patched, err := s.Pods(key.Namespace).Patch(ctx, pod.Name, types.MergePatchType, patch, metav1.PatchOptions{})
 	switch {
 	case err == nil:
 		patchesTotal.WithLabelValues(family.Name, resultLabeled).Inc()
-		c.consistency.Wrote(key, podsOf(family), patched.ResourceVersion)
+		s.Consistency.Wrote(key, podsOf(family), patched.ResourceVersion)
 		return true, nil
 	case apierrors.IsNotFound(err), replaced(err):
 		patchesTotal.WithLabelValues(family.Name, resultGone).Inc()
@@ -86,31 +86,31 @@ func replaced(err error) bool {
 }
 
 // finish writes the status of the PodReadinessGroup, and sends events.
-func (c *Controller) finish(ctx context.Context, key cache.ObjectName, obs *snapshot, p plan.Plan) error {
-	c.reportProblem(key, obs, p)
+func (s *Syncer) finish(ctx context.Context, key cache.ObjectName, obs *snapshot, p plan.Plan) error {
+	s.reportProblem(key, obs, p)
 	if p.Status == nil {
 		return nil
 	}
 	next := obs.Group.DeepCopy()
 	next.Status = *p.Status
-	written, err := children.UpdateStatus(ctx, c.Groups.BatchV1alpha1().PodReadinessGroups(key.Namespace), next)
+	written, err := children.UpdateStatus(ctx, s.Groups(key.Namespace), next)
 	if apierrors.IsNotFound(err) {
 		return nil
 	}
 	if err != nil {
 		return fmt.Errorf("writing the status of podreadinessgroup %s: %w", key, err)
 	}
-	c.memory.wrote(key, obs.Now)
-	c.consistency.Wrote(key, resourceGroups, written.ResourceVersion)
+	s.memory.wrote(key, obs.Now)
+	s.Consistency.Wrote(key, resourceGroups, written.ResourceVersion)
 	for _, event := range p.Events {
-		children.SendEvent(c.Recorder, written, event.Type, event.Reason, event.Note)
+		children.SendEvent(s.Recorder, written, event.Type, event.Reason, event.Note)
 	}
 	return nil
 }
 
 // reportProblem sends an event about sizes that are malformed, once for each problem: about the PodReadinessGroup, or else the pod.
-func (c *Controller) reportProblem(key cache.ObjectName, obs *snapshot, p plan.Plan) {
-	if !c.memory.newProblem(key, obs.family, p.SizeProblem) {
+func (s *Syncer) reportProblem(key cache.ObjectName, obs *snapshot, p plan.Plan) {
+	if !s.memory.newProblem(key, obs.family, p.SizeProblem) {
 		return
 	}
 	regarding := &corev1.ObjectReference{
@@ -123,5 +123,5 @@ func (c *Controller) reportProblem(key cache.ObjectName, obs *snapshot, p plan.P
 		}
 		note = "pod " + p.SizeProblemPod.Name + ": " + note
 	}
-	children.SendEvent(c.Recorder, regarding, corev1.EventTypeWarning, plan.EventInvalidSize, note)
+	children.SendEvent(s.Recorder, regarding, corev1.EventTypeWarning, plan.EventInvalidSize, note)
 }

@@ -12,8 +12,8 @@ package podgroup
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync/atomic"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/dynamic"
@@ -38,8 +38,6 @@ const (
 	Name = "podgroup"
 	// maxParallel is the number of requests that one sync has under way at a time.
 	maxParallel = 50
-	// lagRetry is when to look again while an informer lags behind our own writes. Its event usually comes first.
-	lagRetry = time.Second
 )
 
 // Config is what a Controller needs.
@@ -67,11 +65,7 @@ type Controller struct {
 	// groups are PodReadinessGroups, and pods those of each family.
 	groups *informers.Informer
 	pods   []*informers.Informer
-
-	sizes       *members.Sizes
-	runner      *children.SlowStart
-	consistency *consistency.ConsistencyStore
-	memory      *memory
+	syncer *Syncer
 	// leads is true while this controller acts, and does not wait to.
 	leads atomic.Bool
 }
@@ -82,15 +76,21 @@ func New(config Config) (*Controller, error) {
 		return nil, errors.New("the number of workers must be 1 or more")
 	}
 	registerMetrics()
-	c := &Controller{
-		Config: config, queue: queue.New(Name), memory: newMemory(), runner: children.NewSlowStart(maxParallel),
-		sizes: members.NewSizes(config.Kube, config.Groups, config.Dynamic, config.Clock),
-	}
-	c.declareInformers()
+	c := &Controller{Config: config, queue: queue.New(Name)}
+	versions := c.declareInformers()
+	c.syncer = NewSyncer(SyncerConfig{
+		Host:     &children.Host{Runner: children.NewSlowStart(maxParallel), Consistency: consistency.NewConsistencyStore(config.Clock, versions), Clock: config.Clock},
+		Caches:   caches{c},
+		Sizes:    members.NewSizes(config.Kube, config.Groups, config.Dynamic, config.Clock),
+		Recorder: config.Recorder,
+		Pods:     func(namespace string) PodClient { return config.Kube.CoreV1().Pods(namespace) },
+		Groups:   func(namespace string) GroupClient { return config.Groups.BatchV1alpha1().PodReadinessGroups(namespace) },
+	})
 	return c, nil
 }
 
-func (c *Controller) declareInformers() {
+// declareInformers returns what the caches show of versions, by resource.
+func (c *Controller) declareInformers() map[string]consistency.Versioned {
 	gv := batchv1alpha1.SchemeGroupVersion
 	groups := informers.NewResource(c.Informers.Aggregated(gv), gv.WithResource(resourceGroups), &batchv1alpha1.PodReadinessGroup{},
 		c.Groups, c.Groups.BatchV1alpha1().PodReadinessGroups(metav1.NamespaceAll))
@@ -106,7 +106,7 @@ func (c *Controller) declareInformers() {
 		c.pods = append(c.pods, pods)
 		versions[podsOf(family)] = pods
 	}
-	c.consistency = consistency.NewConsistencyStore(c.Clock, versions)
+	return versions
 }
 
 // Run syncs groups until the context ends, and returns when all that was begun has ended. The caches are filled.
@@ -114,28 +114,37 @@ func (c *Controller) Run(ctx context.Context) {
 	logger := klog.FromContext(ctx)
 	c.leads.Store(true)
 	logger.Info("Running pod groups", "workers", c.Workers)
-	c.queue.Run(ctx, c.Workers, c.sync)
+	c.queue.Run(ctx, c.Workers, c.syncer.Sync)
 	logger.Info("Stopped running pod groups")
 }
 
-func (c *Controller) sync(ctx context.Context, key cache.ObjectName) (queue.Due, error) {
-	// What was read before the question could be older than the answer.
-	if !c.consistency.VersionsShown(key) {
-		return queue.Caches(lagRetry), nil
+// caches are those of a controller.
+type caches struct{ *Controller }
+
+// Group implements Caches.
+func (c caches) Group(key cache.ObjectName) (*batchv1alpha1.PodReadinessGroup, error) {
+	obj, err := c.groups.GetByKey(key.String())
+	if err != nil || obj == nil {
+		return nil, err
 	}
-	c.consistency.Forget(key)
-	snapshots, err := c.observe(key)
-	if err != nil || len(snapshots) == 0 {
-		return queue.Due{}, err
+	group, ok := obj.(*batchv1alpha1.PodReadinessGroup)
+	if !ok {
+		return nil, fmt.Errorf("reading podreadinessgroup %s: the cache holds a %T", key, obj)
 	}
-	var after time.Duration
-	var errs []error
-	for _, obs := range snapshots {
-		p, err := c.decide(ctx, key, obs)
-		errs = append(errs, err, c.apply(ctx, key, obs, p), c.finish(ctx, key, obs, p))
-		if p.LookAgain > 0 && (after == 0 || p.LookAgain < after) {
-			after = p.LookAgain
+	return group, nil
+}
+
+// Pods implements Caches.
+func (c caches) Pods(family int, key cache.ObjectName) ([]*members.Pod, error) {
+	objs, err := c.pods[family].ByIndex(indexGroup+plan.Families[family].Name, key.String())
+	if err != nil {
+		return nil, err
+	}
+	pods := make([]*members.Pod, 0, len(objs))
+	for _, obj := range objs {
+		if pod, ok := obj.(*members.Pod); ok {
+			pods = append(pods, pod)
 		}
 	}
-	return queue.After(after), children.FirstErrors(errs...)
+	return pods, nil
 }

@@ -48,7 +48,7 @@ func (c *Controller) added(family int, pod *members.Pod, initial bool) {
 		return
 	}
 	if !initial && c.leads.Load() {
-		c.memory.added(nameOf(pod), family, c.Clock.Now())
+		c.syncer.Added(nameOf(pod), family)
 	}
 	c.changed(pod)
 }

@@ -44,78 +44,63 @@ type snapshot struct {
 
 // observe returns the groups of the name, one for each family that has pods. The PodReadinessGroup of the name shows the first of them,
 // and none if no pod exists.
-func (c *Controller) observe(key cache.ObjectName) ([]*snapshot, error) {
-	group, err := c.group(key)
+func (s *Syncer) observe(key cache.ObjectName) ([]*snapshot, error) {
+	group, err := s.Caches.Group(key)
 	if err != nil {
 		return nil, err
 	}
-	now := c.Clock.Now()
+	now := s.Clock.Now()
 	var found []*snapshot
 	for i, family := range plan.Families {
-		objs, err := c.pods[i].ByIndex(indexGroup+family.Name, key.String())
+		pods, err := s.Caches.Pods(i, key)
 		if err != nil {
 			return nil, fmt.Errorf("listing pods of group %s: %w", key, err)
 		}
-		if len(objs) == 0 {
+		if len(pods) == 0 {
 			continue
 		}
-		obs := &snapshot{family: i, Observed: plan.Observed{Family: family, Pods: make([]*plan.Pod, 0, len(objs))}}
-		for _, obj := range objs {
-			if pod, ok := obj.(*members.Pod); ok {
-				obs.Pods, obs.pod = append(obs.Pods, &pod.Pod), pod
-			}
+		obs := &snapshot{family: i, Observed: plan.Observed{Family: family, Pods: make([]*plan.Pod, len(pods))}}
+		for i, pod := range pods {
+			obs.Pods[i], obs.pod = &pod.Pod, pod
 		}
 		found = append(found, obs)
 	}
 	if len(found) == 0 {
 		if group == nil {
-			c.forget(key)
+			s.forget(key)
 			return nil, nil
 		}
 		found = []*snapshot{{Observed: plan.Observed{Family: plan.Families[0]}}}
 	}
 	for i, obs := range found {
 		obs.Group, obs.Now, obs.ShowStatus = group, now, i == 0
-		obs.LastNew, obs.Written = c.memory.times(key, obs.family, now)
+		obs.LastNew, obs.Written = s.memory.times(key, obs.family, now)
 	}
 	return found, nil
 }
 
-// group returns the cached PodReadinessGroup; nil if there is none.
-func (c *Controller) group(key cache.ObjectName) (*batchv1alpha1.PodReadinessGroup, error) {
-	obj, err := c.groups.GetByKey(key.String())
-	if err != nil || obj == nil {
-		return nil, err
-	}
-	group, ok := obj.(*batchv1alpha1.PodReadinessGroup)
-	if !ok {
-		return nil, fmt.Errorf("reading podreadinessgroup %s: the cache holds a %T", key, obj)
-	}
-	return group, nil
-}
-
 // forget drops everything about a group that is gone.
-func (c *Controller) forget(key cache.ObjectName) {
-	c.memory.forget(key)
-	c.runner.Forget(key)
+func (s *Syncer) forget(key cache.ObjectName) {
+	s.memory.forget(key)
+	s.Runner.Forget(key)
 }
 
 // decide decides what to do about the group. Before a group becomes ready, what may have changed is read again. The error is that of owners that could not be
 // read.
-func (c *Controller) decide(ctx context.Context, key cache.ObjectName, obs *snapshot) (plan.Plan, error) {
-	p, err := c.decideCached(ctx, key, obs)
-	if len(p.Label) == 0 || p.Labeled > 0 || !c.refreshGroup(ctx, key, obs) {
+func (s *Syncer) decide(ctx context.Context, key cache.ObjectName, obs *snapshot) (plan.Plan, error) {
+	p, err := s.decideCached(ctx, key, obs)
+	if len(p.Label) == 0 || p.Labeled > 0 || !s.refreshGroup(ctx, key, obs) {
 		return p, err
 	}
-	return c.decideCached(ctx, key, obs)
+	return s.decideCached(ctx, key, obs)
 }
 
 // refreshGroup reads the PodReadinessGroup, and returns whether the cache did not show it as it is. Pods come from another API server, whose watch may be
 // ahead of that of groups: a group that was created just before its pods would not count. While it cannot be read, none can be created either, and the cache decides.
-func (c *Controller) refreshGroup(ctx context.Context, key cache.ObjectName, obs *snapshot) (changed bool) {
+func (s *Syncer) refreshGroup(ctx context.Context, key cache.ObjectName, obs *snapshot) (changed bool) {
 	ctx, cancel := context.WithTimeout(ctx, groupTimeout)
 	defer cancel()
-	group, err := c.Groups.BatchV1alpha1().PodReadinessGroups(key.Namespace).Get(ctx, key.Name, metav1.GetOptions{})
+	group, err := s.Groups(key.Namespace).Get(ctx, key.Name, metav1.GetOptions{})
 	switch cached := obs.Group; {
 	case apierrors.IsNotFound(err) && cached != nil:
 		obs.Group = nil
@@ -132,7 +117,7 @@ func (c *Controller) refreshGroup(ctx context.Context, key cache.ObjectName, obs
 }
 
 // decideCached asks owners for their sizes if these decide. Before a group becomes ready, sizes that may have changed are read again.
-func (c *Controller) decideCached(ctx context.Context, key cache.ObjectName, obs *snapshot) (plan.Plan, error) {
+func (s *Syncer) decideCached(ctx context.Context, key cache.ObjectName, obs *snapshot) (plan.Plan, error) {
 	owners := plan.Needs(obs.Observed)
 	if len(owners) == 0 {
 		return plan.Decide(obs.Observed), nil
@@ -140,7 +125,7 @@ func (c *Controller) decideCached(ctx context.Context, key cache.ObjectName, obs
 	group := members.Group{Namespace: key.Namespace, Name: key.Name, Family: obs.Family}
 	var p plan.Plan
 	for _, age := range []time.Duration{ownersAge, freshAge} {
-		sizes, err := c.sizes.Read(ctx, group, owners, age)
+		sizes, err := s.Sizes.Read(ctx, group, owners, age)
 		if obs.Owners = sizes; err != nil {
 			obs.OwnersError = err.Error()
 			return plan.Decide(obs.Observed), err
