@@ -24,8 +24,9 @@ func Decide(obs Observed) Plan {
 		return Plan{Invalid: err.Error()}
 	}
 	p := Plan{Revision: revision}
-	planScalers(obs, &p)
-	planSlices(obs, &p)
+	state := bySlice(obs, revision)
+	planScalers(obs, state, &p)
+	planSlices(obs, state, &p)
 	p.ScalerStatuses = scalerStatuses(obs, p)
 	return p
 }
@@ -35,6 +36,8 @@ type roleState struct {
 	*disaggregatedsetv1.DisaggregatedRoleSpec
 	external bool
 	scaler   *disaggregatedsetv1.DisaggregatedSetRoleScaler
+	// seed is with how many groups a scaler of the role begins.
+	seed int64
 }
 
 // roles returns the roles of the set, in their order, with their scalers.
@@ -69,9 +72,9 @@ func (r roleState) desired() (int64, bool) {
 }
 
 // planScalers creates the scalers of roles that others scale, with the groups that these roles have, and deletes those of other roles.
-func planScalers(obs Observed, p *Plan) {
+func planScalers(obs Observed, state map[int32]*slice, p *Plan) {
 	wanted := map[string]bool{}
-	for _, role := range roles(obs) {
+	for _, role := range state[0].roles {
 		if !role.external {
 			continue
 		}
@@ -81,7 +84,7 @@ func planScalers(obs Observed, p *Plan) {
 		case obs.TakenScalers[name]:
 			p.Conflicts = append(p.Conflicts, name)
 		case !slices.ContainsFunc(obs.Scalers, func(s *disaggregatedsetv1.DisaggregatedSetRoleScaler) bool { return s.Name == name }):
-			p.CreateScalers = append(p.CreateScalers, newScaler(obs.Set, role.Name, seed(obs, role.Name)))
+			p.CreateScalers = append(p.CreateScalers, newScaler(obs.Set, role.Name, role.seed))
 		}
 	}
 	for _, s := range obs.Scalers {
@@ -92,16 +95,15 @@ func planScalers(obs Observed, p *Plan) {
 	slices.SortFunc(p.DeleteScalers, func(a, b Ref) int { return cmp.Compare(a.Name, b.Name) })
 }
 
-// seed returns the groups that a role has in a slice, or 1 for a role that has no LeaderWorkerSet. While one revision takes the place of another, that is what the
-// larger one has, or had when the rollout began. Slices that are going do not count, unless there are no others.
-func seed(obs Observed, role string) int64 {
+// seed returns the groups that a role has in a slice, those in the one with most; 1 for a role that has no LeaderWorkerSet. Slices that are going do not count,
+// unless there are no others.
+func seed(obs Observed, state map[int32]*slice, role string) int64 {
 	most, of := map[bool]int64{}, map[bool]bool{}
-	for _, c := range obs.Children {
-		if c.Role != role || c.Deleting || c.Slice < 0 {
-			continue
+	for index, s := range state {
+		if groups, found := s.size(role); found {
+			stays := index < helper.Slices(obs.Set)
+			most[stays], of[stays] = max(most[stays], groups), true
 		}
-		stays := c.Slice < helper.Slices(obs.Set)
-		most[stays], of[stays] = max(most[stays], int64(c.Replicas), ptr.Deref(c.Initial, 0)), true
 	}
 	switch {
 	case of[true]:
@@ -113,9 +115,8 @@ func seed(obs Observed, role string) int64 {
 }
 
 // planSlices plans each slice by itself.
-func planSlices(obs Observed, p *Plan) {
+func planSlices(obs Observed, state map[int32]*slice, p *Plan) {
 	count := helper.Slices(obs.Set)
-	state := bySlice(obs)
 	for _, slice := range slices.Sorted(maps.Keys(state)) {
 		s := state[slice]
 		switch {
@@ -139,20 +140,19 @@ type slice struct {
 	index    int32
 	revision string
 	roles    []roleState
-	// children are those that are not being deleted; deleting are the names of the others.
+	// children are those that are not being deleted; deleting are the others by name.
 	children []Child
-	deleting map[string]bool
+	deleting map[string]Child
 	services []Service
 }
 
 // bySlice returns all slices that should be, or of which there is something.
-func bySlice(obs Observed) map[int32]*slice {
+func bySlice(obs Observed, revision string) map[int32]*slice {
 	state := map[int32]*slice{}
-	revision, _ := helper.Revision(obs.Set)
 	states := roles(obs)
 	of := func(index int32) *slice {
 		if state[index] == nil {
-			state[index] = &slice{obs: obs, index: index, revision: revision, roles: states, deleting: map[string]bool{}}
+			state[index] = &slice{obs: obs, index: index, revision: revision, roles: states, deleting: map[string]Child{}}
 		}
 		return state[index]
 	}
@@ -163,7 +163,7 @@ func bySlice(obs Observed) map[int32]*slice {
 		switch {
 		case c.Slice < 0 || c.Revision == "" || c.Role == "":
 		case c.Deleting:
-			of(c.Slice).deleting[c.Name] = true
+			of(c.Slice).deleting[c.Name] = c
 		default:
 			s := of(c.Slice)
 			s.children = append(s.children, c)
@@ -175,11 +175,21 @@ func bySlice(obs Observed) map[int32]*slice {
 			s.services = append(s.services, service)
 		}
 	}
+	sortAndSeed(obs, state, states)
+	return state
+}
+
+// sortAndSeed sorts what slices have, and finds out with how many groups scalers begin.
+func sortAndSeed(obs Observed, state map[int32]*slice, states []roleState) {
 	for _, s := range state {
 		slices.SortFunc(s.children, func(a, b Child) int { return cmp.Compare(a.Name, b.Name) })
 		slices.SortFunc(s.services, func(a, b Service) int { return cmp.Compare(a.Name, b.Name) })
 	}
-	return state
+	for i := range states { // which all slices share
+		if states[i].external {
+			states[i].seed = seed(obs, state, states[i].Name)
+		}
+	}
 }
 
 // remove deletes all of a slice that is to go.

@@ -6,11 +6,8 @@ package plan
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"testing"
-	"time"
 
-	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
@@ -79,45 +76,7 @@ func writes(p Plan) (list []string) {
 }
 
 func TestDecide(t *testing.T) {
-	now := revisionOf(t, service(2))
-	scaled := func(ds *disaggregatedsetv1.DisaggregatedSet) {
-		ds.Spec.Roles[0].Scaling = &disaggregatedsetv1.RoleScaling{Mode: disaggregatedsetv1.RoleScalingExternal}
-	}
-	scaler := func(replicas int32) *disaggregatedsetv1.DisaggregatedSetRoleScaler {
-		s := newScaler(service(2), "prefill", int64(replicas))
-		s.UID = "scaler"
-		return s
-	}
-	annotated := func(c Child, initial int64) Child {
-		c.Initial, c.Annotated = &initial, true
-		return c
-	}
-	created := func(c Child, second int) Child {
-		c.Created = metav1.NewTime(time.Date(2026, 1, 1, 0, 0, second, 0, time.UTC))
-		return c
-	}
-	legacy := func(c Child) Child {
-		c.Name, c.Legacy = "llm-"+c.Revision+"-"+c.Role, true
-		return c
-	}
-	inSlice := func(slice int32, c Child) Child {
-		c.Name, c.Slice = helper.SetName("llm", slice, c.Revision, c.Role), slice
-		return c
-	}
-	served := func(c Child) Service {
-		return Service{Ref: Ref{Name: c.Name + "-prv", UID: "uid"}, Revision: c.Revision, Slice: c.Slice}
-	}
-	name := func(slice int32, role string) string { return helper.SetName("llm", slice, now, role) }
-	unready := func(c Child) Child {
-		c.Ready = 0
-		return c
-	}
-	services := []Service{served(child(now, "prefill", 2)), served(child(now, "decode", 2))}
-	cases := map[string]struct {
-		change func(*disaggregatedsetv1.DisaggregatedSet)
-		obs    Observed
-		want   []string
-	}{
+	checkDecisions(t, map[string]decision{
 		"a new set": {want: []string{"create " + name(0, "prefill") + " 2", "create " + name(0, "decode") + " 2"}},
 		"two slices": {
 			change: func(ds *disaggregatedsetv1.DisaggregatedSet) { ds.Spec.Slices = ptr.To[int32](2) },
@@ -151,23 +110,23 @@ func TestDecide(t *testing.T) {
 			want: []string{"delete service " + name(1, "prefill") + "-prv", "delete " + name(1, "prefill") + " SliceRemoved"},
 		},
 		"a rollout begins": {
-			obs:  Observed{Children: []Child{child("a", "prefill", 2), annotated(child("a", "decode", 2), 7)}},
+			obs:  Observed{Children: []Child{child("a", "prefill", 2), annotated(child("a", "decode", 2), 7)}, Services: formerly},
 			want: []string{"annotate llm-0-a-decode 2", "annotate llm-0-a-prefill 2"},
 		},
 		"all are annotated": {
-			obs:  Observed{Children: []Child{annotated(child("a", "prefill", 2), 2), annotated(child("a", "decode", 2), 2)}},
+			obs:  Observed{Children: []Child{annotated(child("a", "prefill", 2), 2), annotated(child("a", "decode", 2), 2)}, Services: formerly},
 			want: []string{"create " + name(0, "prefill") + " 0", "create " + name(0, "decode") + " 0"},
 		},
 		"the first step": {
 			obs: Observed{Children: []Child{
 				annotated(child("a", "prefill", 2), 2), annotated(child("a", "decode", 2), 2), child(now, "prefill", 0), child(now, "decode", 0),
-			}},
+			}, Services: formerly},
 			want: []string{"scale " + name(0, "decode") + " 0-1", "scale " + name(0, "prefill") + " 0-1"},
 		},
 		"a step waits": {
 			obs: Observed{Children: []Child{
 				annotated(child("a", "prefill", 2), 2), annotated(child("a", "decode", 2), 2), unready(child(now, "prefill", 1)), child(now, "decode", 1),
-			}},
+			}, Services: formerly},
 		},
 		"former revisions are drained newest first": {
 			obs: Observed{Children: []Child{
@@ -221,31 +180,31 @@ func TestDecide(t *testing.T) {
 			},
 		},
 		"a scaler of a new role": {
-			change: scaled,
+			change: scaledByOthers,
 			want:   []string{"create scaler llm-prefill 1", "create " + name(0, "prefill") + " 1", "create " + name(0, "decode") + " 2"},
 		},
 		"a scaler of a role that runs": {
-			change: scaled,
+			change: scaledByOthers,
 			obs:    Observed{Children: []Child{child(now, "prefill", 5), child(now, "decode", 2)}, Services: services},
 			want:   []string{"create scaler llm-prefill 5"},
 		},
 		"a scaler of a role that runs in slices, of which one stays": {
-			change: scaled,
+			change: scaledByOthers,
 			obs:    Observed{Children: []Child{child(now, "prefill", 2), inSlice(1, child(now, "prefill", 2)), inSlice(2, child(now, "prefill", 3)), child(now, "decode", 2)}, Services: services},
 			want:   []string{"create scaler llm-prefill 2", "delete " + name(1, "prefill") + " SliceRemoved", "delete " + name(2, "prefill") + " SliceRemoved"},
 		},
 		"a scaler of a role that is being updated": {
-			change: scaled,
+			change: scaledByOthers,
 			obs:    Observed{Children: []Child{annotated(child("old", "prefill", 1), 4), annotated(child("old", "decode", 1), 2), child(now, "prefill", 3), child(now, "decode", 1)}, Services: services},
 			want:   []string{"create scaler llm-prefill 4", "scale " + name(0, "decode") + " 1-2"},
 		},
 		"a scaler decides": {
-			change: scaled,
+			change: scaledByOthers,
 			obs:    Observed{Children: []Child{child(now, "prefill", 5), child(now, "decode", 2)}, Services: services, Scalers: []*disaggregatedsetv1.DisaggregatedSetRoleScaler{scaler(3)}},
 			want:   []string{"scale " + name(0, "prefill") + " 5-3"},
 		},
 		"a scaler of somebody else": {
-			change: scaled,
+			change: scaledByOthers,
 			obs:    Observed{Children: []Child{child(now, "prefill", 5), child(now, "decode", 2)}, Services: services, TakenScalers: map[string]bool{"llm-prefill": true}},
 		},
 		"a scaler that is no longer wanted": {
@@ -255,7 +214,7 @@ func TestDecide(t *testing.T) {
 			want: []string{"delete scaler llm-prefill"},
 		},
 		"fewer groups of a scaled role wait for the end of a rollout": {
-			change: scaled,
+			change: scaledByOthers,
 			obs: Observed{
 				Children: []Child{
 					annotated(child("a", "prefill", 1), 3), annotated(child("a", "decode", 1), 2), child(now, "prefill", 3), child(now, "decode", 2),
@@ -267,19 +226,5 @@ func TestDecide(t *testing.T) {
 		"a set that is being deleted": {
 			change: func(ds *disaggregatedsetv1.DisaggregatedSet) { ds.DeletionTimestamp = ptr.To(metav1.Now()) },
 		},
-	}
-	for caseName, tc := range cases {
-		t.Run(caseName, func(t *testing.T) {
-			tc.obs.Set = service(2)
-			if tc.change != nil {
-				tc.change(tc.obs.Set)
-			}
-			got := writes(Decide(tc.obs))
-			slices.Sort(got)
-			want := slices.Sorted(slices.Values(tc.want))
-			if diff := cmp.Diff(strings.Join(want, "\n"), strings.Join(got, "\n")); diff != "" {
-				t.Errorf("writes (-want +got):\n%s", diff)
-			}
-		})
-	}
+	})
 }

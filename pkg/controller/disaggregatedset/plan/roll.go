@@ -58,6 +58,14 @@ func (s *slice) step(p *SlicePlan, current map[string]Child, old []former) {
 	if !more {
 		return
 	}
+	if all(after, func(r Rollout) bool { return r.Old == 0 }) {
+		// What is left of former revisions is all that says how large a role is to be that nobody has decided about.
+		for i, role := range s.roles {
+			if _, decided := role.desired(); !decided {
+				after[i].New = after[i].Target
+			}
+		}
+	}
 	for i, name := range names {
 		if child, found := current[name]; found && after[i].New != int64(child.Replicas) {
 			p.scale(child, after[i].New)

@@ -7,6 +7,8 @@ import (
 	"cmp"
 	"slices"
 
+	"k8s.io/utils/ptr"
+
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/disaggregatedset/v1/helper"
 	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
 )
@@ -17,8 +19,12 @@ func (s *slice) plan() SlicePlan {
 	if s.migrate(&p) {
 		return p
 	}
-	current, old := s.split(&p)
-	s.planServices(&p, current)
+	current, old, drained := s.split()
+	for _, c := range drained {
+		p.DeleteChildren = append(p.DeleteChildren, Deletion{Ref: c.Ref, Reason: Drained})
+	}
+	p.Completes = len(drained) > 0 && len(old) == 0 && len(current) > 0
+	s.planServices(&p, current, old)
 	switch {
 	case s.blocked():
 		// The name of a child is taken by one that is being deleted. The slice goes on when it is gone.
@@ -51,9 +57,9 @@ func (s *slice) migrate(p *SlicePlan) bool {
 	return len(p.DeleteChildren) > 0
 }
 
-// split returns the children of the current revision by role, and those of the former revisions that have groups, the newest revision first. Former
-// revisions without groups are deleted.
-func (s *slice) split(p *SlicePlan) (current map[string]Child, old []former) {
+// split returns the children of the current revision by role, those of the former revisions that have groups, the newest revision first, and those of
+// former revisions without groups.
+func (s *slice) split() (current map[string]Child, old []former, drained []Child) {
 	current = map[string]Child{}
 	revisions := map[string]*former{}
 	for _, c := range s.children {
@@ -68,7 +74,7 @@ func (s *slice) split(p *SlicePlan) (current map[string]Child, old []former) {
 	}
 	for _, c := range s.children {
 		if r := revisions[c.Revision]; r != nil && r.groups == 0 {
-			p.DeleteChildren = append(p.DeleteChildren, Deletion{Ref: c.Ref, Reason: Drained})
+			drained = append(drained, c)
 		}
 	}
 	for _, r := range revisions {
@@ -79,13 +85,38 @@ func (s *slice) split(p *SlicePlan) (current map[string]Child, old []former) {
 	slices.SortFunc(old, func(a, b former) int {
 		return cmp.Or(b.created.Compare(a.created.Time), cmp.Compare(a.revision, b.revision))
 	})
-	p.Completes = len(p.DeleteChildren) > 0 && len(old) == 0 && len(current) > 0
-	return current, old
+	return current, old, drained
+}
+
+// size returns how many groups a role has in the slice; false if it has no LeaderWorkerSet. While one revision takes the place of others, that is what these
+// had when the rollout began, or what the new one has if that is more.
+func (s *slice) size(role string) (groups int64, found bool) {
+	current, old, drained := s.split()
+	if c, has := current[role]; has {
+		groups, found = max(int64(c.Replicas), ptr.Deref(c.Initial, 0)), true
+	}
+	before := int64(0)
+	for i := range old {
+		if c, has := old[i].children[role]; has {
+			found = true
+			if before += int64(c.Replicas); len(current) > 0 {
+				before += ptr.Deref(c.Initial, int64(c.Replicas)) - int64(c.Replicas)
+			}
+		}
+	}
+	found = found || slices.ContainsFunc(drained, func(c Child) bool { return c.Role == role })
+	if c, going := s.deleting[helper.SetName(s.obs.Set.Name, s.index, s.revision, role)]; going && !found {
+		return int64(c.Replicas), true
+	}
+	return max(groups, before), found
 }
 
 // blocked returns whether a name that the slice needs is that of a child that is being deleted.
 func (s *slice) blocked() bool {
-	return slices.ContainsFunc(s.roles, func(r roleState) bool { return s.deleting[helper.SetName(s.obs.Set.Name, s.index, s.revision, r.Name)] })
+	return slices.ContainsFunc(s.roles, func(r roleState) bool {
+		_, taken := s.deleting[helper.SetName(s.obs.Set.Name, s.index, s.revision, r.Name)]
+		return taken
+	})
 }
 
 // settle creates what is missing and scales what is there, while there is nothing to roll.
@@ -96,7 +127,7 @@ func (s *slice) settle(p *SlicePlan, current map[string]Child) {
 		switch {
 		case decided:
 		case !found && !s.obs.TakenScalers[helper.ScalerName(s.obs.Set.Name, role.Name)]:
-			desired = 1 // as its scaler, which is being created
+			desired = role.seed // as its scaler, which is being created
 		default:
 			desired = int64(child.Replicas)
 		}
@@ -132,35 +163,4 @@ func (p *SlicePlan) sortScale() {
 		}
 		return cmp.Compare(shrinks(a), shrinks(b))
 	})
-}
-
-// planServices creates the Services of the current revision once each of its roles has a group that is ready, and then deletes those of other
-// revisions of which that can no longer be said.
-func (s *slice) planServices(p *SlicePlan, current map[string]Child) {
-	if !s.serves(s.revision) {
-		return
-	}
-	exists := map[string]bool{}
-	for _, service := range s.services {
-		exists[service.Name] = true
-		if !s.serves(service.Revision) {
-			p.DeleteServices = append(p.DeleteServices, service.Ref)
-		}
-	}
-	for _, role := range s.roles {
-		child := current[role.Name]
-		if !exists[helper.ServiceName(child.Name)] {
-			p.CreateServices = append(p.CreateServices, newService(s.obs.Set, child))
-		}
-	}
-}
-
-// serves returns whether each role has a group of the revision that is ready.
-func (s *slice) serves(revision string) bool {
-	for _, role := range s.roles {
-		if !slices.ContainsFunc(s.children, func(c Child) bool { return c.Revision == revision && c.Role == role.Name && c.Ready > 0 }) {
-			return false
-		}
-	}
-	return true
 }
