@@ -48,6 +48,9 @@ func reachOf(kind schema.GroupKind, name string, err error) reach {
 	return thisChild
 }
 
+// RefusesAll returns whether all children of the kind are sure to be refused if one of them was refused with the error.
+func RefusesAll(err error) bool { return reachOf(schema.GroupKind{}, "", err) == allChildren }
+
 // forbiddenToAll returns whether no child may be created: a quota is used up, or the controller lacks the right.
 func forbiddenToAll(message string) bool {
 	return strings.Contains(message, "exceeded quota: ") || strings.Contains(message, " cannot create resource ")

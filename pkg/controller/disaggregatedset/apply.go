@@ -4,19 +4,17 @@
 package disaggregatedset
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"maps"
-	"math/rand/v2"
 	"strconv"
 	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/cache"
-	"k8s.io/klog/v2"
-	"k8s.io/utils/ptr"
 
 	disaggregatedsetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/disaggregatedset/v1"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/children"
@@ -26,24 +24,36 @@ import (
 // maxRefusals is how many refusals of one pass are reported.
 const maxRefusals = 3
 
+// maxRefused is how many more writes may be refused in one pass than are accepted, before the rest is left to the next one. A pass that is refused for ever comes every
+// other minute.
+const maxRefused = 4
+
+var (
+	// errNameFreed means that the object which had the name of a child has just gone.
+	errNameFreed = errors.New("the object that had the name has just gone")
+	errNameTaken = errors.New("another object that this DisaggregatedSet does not control has the name: delete it, or rename the DisaggregatedSet or the role")
+)
+
 // applier applies one plan.
 type applier struct {
-	*Controller
+	*Syncer
 	ds *disaggregatedsetv1.DisaggregatedSet
 
 	mu      sync.Mutex
 	results plan.Results
+	// refused is the number of writes that were, and over are kinds of writes that are sure to be.
+	refused int
+	over    map[string]bool
 }
 
-// apply writes what a plan says, and returns what became of each write. Slices are written in parallel: one that is refused something keeps no other
+// Apply writes what a plan says, and returns what became of each write. Slices are written in parallel: one that is refused something keeps no other
 // from being written.
-func (c *Controller) apply(ctx context.Context, ds *disaggregatedsetv1.DisaggregatedSet, p plan.Plan) (plan.Results, error) {
-	a := &applier{Controller: c, ds: ds}
+func (s *Syncer) Apply(ctx context.Context, ds *disaggregatedsetv1.DisaggregatedSet, p plan.Plan) (plan.Results, error) {
+	a := &applier{Syncer: s, ds: ds, over: map[string]bool{}}
 	a.results.Slices = make([]plan.SliceResult, len(p.Slices))
 	errs := []error{a.applyScalers(ctx, p)}
-	key := cache.MetaObjectToName(ds)
-	order := rand.Perm(len(p.Slices)) // if the time of a pass is over, others come first in the next one
-	errs = append(errs, c.runner.Do(ctx, key, len(p.Slices), func(ctx context.Context, n int) error {
+	order := s.deps.Shuffle(len(p.Slices)) // if the time of a pass is over, others come first in the next one
+	errs = append(errs, s.deps.Runner.Do(ctx, cache.MetaObjectToName(ds), len(p.Slices), func(ctx context.Context, n int) error {
 		i := order[n]
 		err := a.applySlice(ctx, p.Slices[i], &a.results.Slices[i])
 		if err != nil {
@@ -52,34 +62,83 @@ func (c *Controller) apply(ctx context.Context, ds *disaggregatedsetv1.Disaggreg
 		return err
 	}))
 	for _, scaler := range p.ScalerStatuses {
-		stored, err := c.Client.DisaggregatedsetV1().DisaggregatedSetRoleScalers(ds.Namespace).UpdateStatus(ctx, scaler, metav1.UpdateOptions{})
-		if err == nil {
-			c.consistency.Wrote(key, resourceScalers, stored.ResourceVersion)
-		} else if !apierrors.IsNotFound(err) {
-			errs = append(errs, fmt.Errorf("updating status of disaggregatedsetrolescaler %s/%s: %w", ds.Namespace, scaler.Name, err))
-		}
+		errs = append(errs, a.storeStatus(ctx, scaler))
 	}
 	if p.Invalid != "" {
 		errs = append(errs, errors.New(p.Invalid))
 	}
+	a.results.Interrupted = ctx.Err() != nil
 	return a.results, children.FirstErrors(errs...)
 }
 
+// storeStatus stores the status of a scaler, even if the time of the pass is over.
+func (a *applier) storeStatus(ctx context.Context, scaler *disaggregatedsetv1.DisaggregatedSetRoleScaler) error {
+	_, err := a.try(updating(scaler.Name), "update scalers/status", func() error {
+		stored, err := children.UpdateStatus(ctx, a.deps.Scalers(a.ds.Namespace), scaler)
+		switch {
+		case apierrors.IsNotFound(err):
+			return nil
+		case err != nil:
+			return fmt.Errorf("updating status of disaggregatedsetrolescaler %s/%s: %w", a.ds.Namespace, scaler.Name, err)
+		}
+		a.deps.Consistency.Wrote(cache.MetaObjectToName(a.ds), resourceScalers, stored.ResourceVersion)
+		return nil
+	})
+	return err
+}
+
+// try makes a write, unless it is sure to be refused or enough others were, and reports why it was refused. It returns whether the write was made.
+func (a *applier) try(what plan.Refusal, kind string, write func() error) (done bool, err error) {
+	a.mu.Lock()
+	stop := a.over[kind] || a.refused-a.results.Accepted >= maxRefused
+	a.mu.Unlock()
+	if stop {
+		return false, nil
+	}
+	err = write()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	switch {
+	case err == nil:
+		a.results.Accepted++
+		return true, nil
+	case apierrors.IsConflict(err), errors.Is(err, errNameFreed): // the next pass sees what has changed
+		return false, err
+	}
+	a.refused++
+	a.over[kind] = a.over[kind] || children.RefusesAll(err) && !errors.Is(err, errNameTaken)
+	if len(a.results.Refusals) < maxRefusals {
+		what.Note = fmt.Sprintf("%s: %v", what.Note, cmp.Or(errors.Unwrap(err), err))
+		a.results.Refusals = append(a.results.Refusals, what)
+	}
+	return false, err
+}
+
+func creating(name string) plan.Refusal {
+	return plan.Refusal{Verb: plan.Create, Note: "Could not create " + name}
+}
+func updating(name string) plan.Refusal {
+	return plan.Refusal{Verb: plan.Update, Note: "Could not update " + name}
+}
+func deleting(name string) plan.Refusal {
+	return plan.Refusal{Verb: plan.Delete, Note: "Could not delete " + name}
+}
+
 func (a *applier) applyScalers(ctx context.Context, p plan.Plan) error {
+	ctx, end := children.Finishing(ctx)
+	defer end()
 	var errs []error
 	for i, scaler := range p.CreateScalers {
-		if err := create(ctx, a, a.scalers, scaler); err != nil {
-			errs = append(errs, err)
-			continue
+		done, err := create(ctx, a, a.scalers, scaler)
+		if errs = append(errs, err); done {
+			a.results.CreatedScalers = append(a.results.CreatedScalers, i)
 		}
-		a.results.CreatedScalers = append(a.results.CreatedScalers, i)
 	}
 	for i, ref := range p.DeleteScalers {
-		if err := a.remove(ctx, a.Client.DisaggregatedsetV1().DisaggregatedSetRoleScalers(a.ds.Namespace), "disaggregatedsetrolescaler", ref); err != nil {
-			errs = append(errs, err)
-			continue
+		done, err := a.remove(ctx, a.deps.Scalers(a.ds.Namespace), "disaggregatedsetrolescaler", ref)
+		if errs = append(errs, err); done {
+			a.results.DeletedScalers = append(a.results.DeletedScalers, i)
 		}
-		a.results.DeletedScalers = append(a.results.DeletedScalers, i)
 	}
 	return children.FirstErrors(errs...)
 }
@@ -89,46 +148,60 @@ func (a *applier) applyScalers(ctx context.Context, p plan.Plan) error {
 func (a *applier) applySlice(ctx context.Context, p plan.SlicePlan, result *plan.SliceResult) error {
 	var errs []error
 	for _, ref := range p.DeleteServices {
-		errs = append(errs, a.remove(ctx, a.Kube.CoreV1().Services(a.ds.Namespace), "service", ref))
-	}
-	for i, deletion := range p.DeleteChildren {
-		err := a.remove(ctx, a.Client.LeaderworkersetV1().LeaderWorkerSets(a.ds.Namespace), "leaderworkerset", deletion.Ref)
-		if err == nil {
-			result.DeletedChildren = append(result.DeletedChildren, i)
-		}
+		_, err := a.remove(ctx, a.deps.Services(a.ds.Namespace), "service", ref)
 		errs = append(errs, err)
 	}
-	for _, service := range p.CreateServices {
-		errs = append(errs, create(ctx, a, a.services, service))
+	for i, deletion := range p.DeleteChildren {
+		done, err := a.remove(ctx, a.deps.LeaderWorkerSets(a.ds.Namespace), "leaderworkerset", deletion.Ref)
+		if errs = append(errs, err); done {
+			result.DeletedChildren = append(result.DeletedChildren, i)
+		}
 	}
-	err := a.applySets(ctx, p, result)
-	result.Done = err == nil
+	for _, service := range p.CreateServices {
+		_, err := create(ctx, a, a.services, service)
+		errs = append(errs, err)
+	}
+	var err error
+	result.Done, err = a.applySets(ctx, p, result)
 	return children.FirstErrors(append(errs, err)...)
 }
 
-func (a *applier) applySets(ctx context.Context, p plan.SlicePlan, result *plan.SliceResult) error {
+// applySets writes LeaderWorkerSets. It returns whether all were written.
+func (a *applier) applySets(ctx context.Context, p plan.SlicePlan, result *plan.SliceResult) (bool, error) {
 	var errs []error
+	all := true
 	for _, annotation := range p.Annotate {
-		_, err := a.sets.Patch(ctx, a.ds, annotation.Name, annotation.ResourceVersion, annotate(annotation))
-		errs = append(errs, err)
+		done, _, err := a.patch(ctx, annotation.Name, annotation.ResourceVersion, annotate(annotation))
+		errs, all = append(errs, err), all && done
 	}
 	for _, child := range p.Create {
-		errs = append(errs, create(ctx, a, a.sets, child.Child(a.ds)))
+		done, err := create(ctx, a, a.sets, child.Child(a.ds))
+		errs, all = append(errs, err), all && done
 	}
-	if err := children.FirstErrors(errs...); err != nil {
-		return err
+	if !all {
+		return false, children.FirstErrors(errs...)
 	}
 	for i, scaling := range p.Scale {
-		version, err := a.sets.Patch(ctx, a.ds, scaling.Name, scaling.ResourceVersion, []children.Operation{children.Set("/spec/replicas", scaling.To)})
-		if err != nil {
-			return err
-		}
-		if version == "" {
-			return nil // it is gone: the next pass sees what is left
+		done, gone, err := a.patch(ctx, scaling.Name, scaling.ResourceVersion, []children.Operation{children.Set("/spec/replicas", scaling.To)})
+		switch {
+		case !done:
+			return false, err
+		case gone:
+			return true, nil // the next pass sees what is left
 		}
 		result.Scaled = append(result.Scaled, i)
 	}
-	return nil
+	return true, nil
+}
+
+// patch changes a LeaderWorkerSet. It returns whether that was done, and whether it was because there is none.
+func (a *applier) patch(ctx context.Context, name, version string, steps []children.Operation) (done, gone bool, err error) {
+	done, err = a.try(updating(name), "patch leaderworkersets", func() error {
+		stored, err := a.sets.Patch(ctx, a.ds, name, version, steps)
+		gone = stored == ""
+		return err
+	})
+	return done, gone, err
 }
 
 func annotate(a plan.Annotation) []children.Operation {
@@ -143,27 +216,28 @@ func annotate(a plan.Annotation) []children.Operation {
 	return children.SetKeys(path, map[string]string{key: strconv.FormatInt(*a.Initial, 10)})
 }
 
-// create creates a child. One that exists and that the set controls is as good; if it has lost the labels by which caches know it, it gets them back.
-func create[T metav1.Object](ctx context.Context, a *applier, w *children.Writer[T], child T) error {
-	_, err := w.Create(ctx, a.ds, child)
-	if apierrors.IsAlreadyExists(err) {
-		existing, getErr := w.Get(ctx, a.ds.Namespace, child.GetName())
-		switch {
-		case apierrors.IsNotFound(getErr):
-			return getErr // the next pass tries again
-		case getErr != nil:
-		case metav1.IsControlledBy(existing, a.ds):
-			return restoreLabels(ctx, a, w, existing, child.GetLabels())
-		default:
-			err = errors.New("another object that this DisaggregatedSet does not control has the name: delete it, or rename the DisaggregatedSet or the role")
+// create creates a child. One that exists and that the set controls is as good; if it has lost the labels by which caches know it, it gets them back. It returns
+// whether there is one now.
+func create[T metav1.Object](ctx context.Context, a *applier, w *children.Writer[T], child T) (bool, error) {
+	return a.try(creating(child.GetName()), fmt.Sprintf("create %T", child), func() error {
+		_, err := w.Create(ctx, a.ds, child)
+		if apierrors.IsAlreadyExists(err) {
+			existing, getErr := w.Get(ctx, a.ds.Namespace, child.GetName())
+			switch {
+			case apierrors.IsNotFound(getErr):
+				return errNameFreed
+			case getErr != nil:
+			case metav1.IsControlledBy(existing, a.ds):
+				return restoreLabels(ctx, a, w, existing, child.GetLabels())
+			default:
+				err = errNameTaken
+			}
 		}
-	}
-	if err == nil || children.TerminatingNamespace(err) {
-		return nil
-	}
-	err = fmt.Errorf("creating %T %s/%s: %w", child, a.ds.Namespace, child.GetName(), err)
-	a.refused(fmt.Sprintf("Could not create %s: %v", child.GetName(), errors.Unwrap(err)))
-	return err
+		if err == nil || children.TerminatingNamespace(err) {
+			return nil
+		}
+		return fmt.Errorf("creating %T %s/%s: %w", child, a.ds.Namespace, child.GetName(), err)
+	})
 }
 
 func restoreLabels[T metav1.Object](ctx context.Context, a *applier, w *children.Writer[T], child T, labels map[string]string) error {
@@ -180,70 +254,19 @@ func restoreLabels[T metav1.Object](ctx context.Context, a *applier, w *children
 	return err
 }
 
-// refused reports why a child was not created.
-func (a *applier) refused(note string) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if len(a.results.Refusals) < maxRefusals {
-		a.results.Refusals = append(a.results.Refusals, note)
-	}
-}
-
 // remover deletes objects of one kind in one namespace.
 type remover interface {
 	Delete(ctx context.Context, name string, options metav1.DeleteOptions) error
 }
 
 // remove deletes one incarnation of a child in the background. One that is gone is no error.
-func (a *applier) remove(ctx context.Context, client remover, noun string, ref plan.Ref) error {
-	err := client.Delete(ctx, ref.Name, metav1.DeleteOptions{
-		PropagationPolicy: ptr.To(metav1.DeletePropagationBackground), Preconditions: &metav1.Preconditions{UID: &ref.UID},
-	})
-	if err != nil && !apierrors.IsNotFound(err) {
-		return fmt.Errorf("deleting %s %s/%s: %w", noun, a.ds.Namespace, ref.Name, err)
-	}
-	a.consistency.Deleted(cache.MetaObjectToName(a.ds), ref.UID)
-	return nil
-}
-
-// finish stores the next status, and then reports what was done.
-func (c *Controller) finish(ctx context.Context, obs *plan.Observed, p plan.Plan, out plan.Outcome) error {
-	ds, key := obs.Set, cache.MetaObjectToName(obs.Set)
-	if out.Status != nil {
-		next := *ds // shares the rest, which is not changed
-		next.Status = *out.Status
-		stored, err := children.UpdateStatus(ctx, c.Client.DisaggregatedsetV1().DisaggregatedSets(ds.Namespace), &next)
-		switch {
-		case apierrors.IsNotFound(err):
-			return nil
-		case err == nil:
-			c.consistency.Wrote(key, resourceSets, stored.ResourceVersion)
-		default:
-			// Children were written all the same, and nobody will say so later.
-			c.report(ctx, ds, out.Events)
-			return fmt.Errorf("updating status of disaggregatedset %s: %w", key, err)
+func (a *applier) remove(ctx context.Context, client remover, noun string, ref plan.Ref) (bool, error) {
+	return a.try(deleting(ref.Name), "delete "+noun, func() error {
+		err := client.Delete(ctx, ref.Name, children.Background(ref.UID))
+		if err != nil && !apierrors.IsNotFound(err) {
+			return fmt.Errorf("deleting %s %s/%s: %w", noun, a.ds.Namespace, ref.Name, err)
 		}
-	}
-	c.report(ctx, ds, out.Events)
-	c.noteConflicts(key, p.Conflicts)
-	return nil
-}
-
-func (c *Controller) noteConflicts(key cache.ObjectName, names []string) {
-	if len(names) == 0 {
-		c.conflicts.Forget(key)
-		return
-	}
-	noted := map[string]bool{}
-	for _, name := range names {
-		noted[name] = true
-	}
-	c.conflicts.Note(key, noted)
-}
-
-func (c *Controller) report(ctx context.Context, ds *disaggregatedsetv1.DisaggregatedSet, events []plan.Event) {
-	for _, event := range events {
-		send(c.Recorder, ds, event)
-		klog.FromContext(ctx).V(4).Info("Reported an event", "reason", event.Reason)
-	}
+		a.deps.Consistency.Deleted(cache.MetaObjectToName(a.ds), ref.UID)
+		return nil
+	})
 }

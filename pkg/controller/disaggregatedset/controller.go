@@ -56,18 +56,11 @@ type Config struct {
 // Controller runs DisaggregatedSets.
 type Controller struct {
 	Config
-	caches      caches
-	queue       *queue.Queue
-	runner      *children.SlowStart
-	consistency *consistency.ConsistencyStore
+	*Syncer
+	caches caches
+	queue  *queue.Queue
 	// namespaces finds out which sets are older than their namespace.
 	namespaces *namespaces.Watch
-	// conflicts are the names of scalers that others have and that were reported.
-	conflicts *children.Notes[map[string]bool]
-
-	sets     *children.Writer[*leaderworkersetv1.LeaderWorkerSet]
-	services *children.Writer[*corev1.Service]
-	scalers  *children.Writer[*disaggregatedsetv1.DisaggregatedSetRoleScaler]
 }
 
 // New returns a controller, its informers not built yet.
@@ -75,23 +68,26 @@ func New(config Config) (*Controller, error) {
 	if config.Workers < 1 {
 		return nil, errors.New("the number of workers must be 1 or more")
 	}
-	c := &Controller{
-		Config: config, queue: queue.New(Name), runner: children.NewSlowStart(maxParallel), conflicts: children.NewNotes[map[string]bool](),
-	}
+	c := &Controller{Config: config, queue: queue.New(Name)}
 	c.caches = newCaches(config.Informers, config.Client)
 	c.namespaces = namespaces.New(config.Informers, config.Kube, config.Clock)
-	c.consistency = consistency.NewConsistencyStore(config.Clock, c.caches.versions())
-	host := &children.Host{Runner: c.runner, Consistency: c.consistency, Clock: config.Clock, Shuffle: rand.Perm}
-	c.sets = children.NewWriter(host, leaderworkersetv1.Kind("LeaderWorkerSet"), resourceChildren, "leaderworkerset",
-		func(namespace string) children.Client[*leaderworkersetv1.LeaderWorkerSet] {
+	c.Syncer = NewSyncer(SyncerConfig{
+		Host: &children.Host{
+			Runner: children.NewSlowStart(maxParallel), Consistency: consistency.NewConsistencyStore(config.Clock, c.caches.versions()),
+			Clock: config.Clock, Shuffle: rand.Perm,
+		},
+		Caches: c.caches, Recorder: config.Recorder,
+		Sets: func(namespace string) children.OwnerClient[*disaggregatedsetv1.DisaggregatedSet] {
+			return c.Client.DisaggregatedsetV1().DisaggregatedSets(namespace)
+		},
+		LeaderWorkerSets: func(namespace string) children.Client[*leaderworkersetv1.LeaderWorkerSet] {
 			return c.Client.LeaderworkersetV1().LeaderWorkerSets(namespace)
-		})
-	c.services = children.NewWriter(host, corev1.SchemeGroupVersion.WithKind("Service").GroupKind(), resourceServices, "service",
-		func(namespace string) children.Client[*corev1.Service] { return c.Kube.CoreV1().Services(namespace) })
-	c.scalers = children.NewWriter(host, disaggregatedsetv1.Kind("DisaggregatedSetRoleScaler"), resourceScalers, "disaggregatedsetrolescaler",
-		func(namespace string) children.Client[*disaggregatedsetv1.DisaggregatedSetRoleScaler] {
+		},
+		Services: func(namespace string) children.Client[*corev1.Service] { return c.Kube.CoreV1().Services(namespace) },
+		Scalers: func(namespace string) ScalerClient {
 			return c.Client.DisaggregatedsetV1().DisaggregatedSetRoleScalers(namespace)
-		})
+		},
+	})
 	c.handleEvents()
 	return c, nil
 }
@@ -160,18 +156,19 @@ func (c *Controller) sync(ctx context.Context, key cache.ObjectName) (queue.Due,
 	if held, err := c.holdOutdated(ctx, key); held || err != nil {
 		return queue.Due{}, err
 	}
-	obs, wait, err := c.observe(key)
+	obs, wait, err := c.Observe(key)
 	if obs == nil || err != nil {
 		return queue.Caches(wait), err
 	}
 	p := plan.Decide(*obs)
-	results, err := c.apply(ctx, obs.Set, p)
-	return queue.Due{}, children.FirstErrors(err, c.finish(ctx, obs, p, plan.Finish(*obs, p, results)))
+	results, err := c.Apply(ctx, obs.Set, p)
+	out := plan.Finish(*obs, p, results)
+	return queue.Due{Continue: out.Continue}, children.FirstErrors(err, c.Finish(ctx, obs, p, out))
 }
 
 // holdOutdated returns whether a set is to be left alone because it is older than its namespace.
 func (c *Controller) holdOutdated(ctx context.Context, key cache.ObjectName) (bool, error) {
-	ds, err := c.caches.set(key)
+	ds, err := c.caches.Set(key)
 	if ds == nil || err != nil {
 		return false, err
 	}

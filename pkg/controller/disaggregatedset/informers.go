@@ -123,8 +123,10 @@ func ownerOf(obj metav1.Object) *metav1.OwnerReference {
 	return owner
 }
 
-// set returns the cached set; nil if there is none.
-func (c caches) set(key cache.ObjectName) (*disaggregatedsetv1.DisaggregatedSet, error) {
+var _ Caches = caches{}
+
+// Set implements Caches.
+func (c caches) Set(key cache.ObjectName) (*disaggregatedsetv1.DisaggregatedSet, error) {
 	obj, err := c.sets.GetByKey(key.String())
 	if err != nil || obj == nil {
 		return nil, err
@@ -134,6 +136,36 @@ func (c caches) set(key cache.ObjectName) (*disaggregatedsetv1.DisaggregatedSet,
 		return nil, fmt.Errorf("reading disaggregatedset %s: the cache holds a %T", key, obj)
 	}
 	return ds, nil
+}
+
+// LeaderWorkerSets implements Caches.
+func (c caches) LeaderWorkerSets(ds *disaggregatedsetv1.DisaggregatedSet) (list []plan.Child, err error) {
+	all, err := owned[*watched](c.children, ds.Namespace, ds.UID)
+	for _, w := range all {
+		list = append(list, w.child)
+	}
+	return list, err
+}
+
+// Services implements Caches.
+func (c caches) Services(ds *disaggregatedsetv1.DisaggregatedSet) (list []plan.Service, err error) {
+	all, err := owned[*watched](c.services, ds.Namespace, ds.UID)
+	for _, w := range all {
+		list = append(list, w.service)
+	}
+	return list, err
+}
+
+// Scalers implements Caches.
+func (c caches) Scalers(ds *disaggregatedsetv1.DisaggregatedSet) ([]*disaggregatedsetv1.DisaggregatedSetRoleScaler, error) {
+	return owned[*disaggregatedsetv1.DisaggregatedSetRoleScaler](c.scalers, ds.Namespace, ds.UID)
+}
+
+// Scaler implements Caches.
+func (c caches) Scaler(key cache.ObjectName) (*disaggregatedsetv1.DisaggregatedSetRoleScaler, error) {
+	obj, err := c.scalers.GetByKey(key.String())
+	scaler, _ := obj.(*disaggregatedsetv1.DisaggregatedSetRoleScaler)
+	return scaler, err
 }
 
 // owned returns what an informer has of the children of a set.

@@ -128,7 +128,7 @@ func (r *rig) cached(t *testing.T) {
 	fill(t, r.caches.scalers, scalers.Items)
 	fill(t, r.caches.children, children.Items)
 	fill(t, r.caches.services, services.Items)
-	r.consistency.Forget(key)
+	r.deps.Consistency.Forget(key)
 }
 
 func fill[T any](t *testing.T, informer *informers.Informer, items []T) {

@@ -114,16 +114,16 @@ func TestLaggingCaches(t *testing.T) {
 	if _, err := r.pass(t); err != nil {
 		t.Fatal(err)
 	}
-	if obs, wait, err := r.observe(key); obs != nil || wait != lagRetry || err != nil {
+	if obs, wait, err := r.Observe(key); obs != nil || wait != lagRetry || err != nil {
 		t.Errorf("observed %v, wait %s (%v); want to wait for own writes", obs, wait, err)
 	}
 	r.cached(t)
-	obs, wait, err := r.observe(key)
+	obs, wait, err := r.Observe(key)
 	if obs == nil || wait != 0 || err != nil || len(obs.Children) != 2 {
 		t.Fatalf("observed %v, wait %s (%v)", obs, wait, err)
 	}
-	r.consistency.Deleted(key, obs.Children[0].UID)
-	if obs, wait, err := r.observe(key); obs != nil || wait != lagRetry || err != nil {
+	r.deps.Consistency.Deleted(key, obs.Children[0].UID)
+	if obs, wait, err := r.Observe(key); obs != nil || wait != lagRetry || err != nil {
 		t.Errorf("observed %v, wait %s (%v); want to wait for an own deletion", obs, wait, err)
 	}
 }
@@ -133,7 +133,7 @@ func TestObserve(t *testing.T) {
 	r := newRig(t, newSet("prefill=2", "decode=External"))
 	r.settle(t)
 	r.cached(t)
-	obs, _, err := r.observe(key)
+	obs, _, err := r.Observe(key)
 	if err != nil || len(obs.Children) != 2 || len(obs.Services) != 2 || len(obs.Scalers) != 1 || len(obs.TakenScalers) != 0 {
 		t.Fatalf("observed %+v (%v)", obs, err)
 	}
@@ -145,7 +145,7 @@ func TestObserve(t *testing.T) {
 	if err := r.caches.sets.GetIndexer().Replace([]any{again}, "0"); err != nil {
 		t.Fatal(err)
 	}
-	obs, _, err = r.observe(key)
+	obs, _, err = r.Observe(key)
 	if err != nil || len(obs.Children)+len(obs.Services)+len(obs.Scalers) != 0 || !obs.TakenScalers["llm-decode"] {
 		t.Errorf("another incarnation observes %+v (%v)", obs, err)
 	}
@@ -153,7 +153,7 @@ func TestObserve(t *testing.T) {
 	if err := r.caches.sets.GetIndexer().Replace(nil, "0"); err != nil {
 		t.Fatal(err)
 	}
-	if obs, wait, err := r.observe(key); obs != nil || wait != 0 || err != nil || len(r.conflicts.Noted(key)) != 0 {
+	if obs, wait, err := r.Observe(key); obs != nil || wait != 0 || err != nil || len(r.conflicts.Noted(key)) != 0 {
 		t.Errorf("a set that is gone: %+v, wait %s, noted %v (%v)", obs, wait, r.conflicts.Noted(key), err)
 	}
 }

@@ -21,7 +21,7 @@ func Finish(obs Observed, p Plan, r Results) Outcome {
 	if obs.Set.DeletionTimestamp != nil {
 		return Outcome{}
 	}
-	out := Outcome{Events: events(obs, p, r)}
+	out := Outcome{Events: events(obs, p, r), Continue: r.Interrupted && r.Accepted > 0}
 	if next := status(obs, p); !equality.Semantic.DeepEqual(*next, obs.Set.Status) {
 		out.Status = next
 	}
@@ -139,8 +139,8 @@ func events(obs Observed, p Plan, r Results) (list []Event) {
 			})
 		}
 	}
-	for _, note := range r.Refusals {
-		list = append(list, Event{Type: corev1.EventTypeWarning, Reason: "FailedCreate", Action: actionCreate, Note: note})
+	for _, refusal := range r.Refusals {
+		list = append(list, Event{Type: corev1.EventTypeWarning, Reason: "Failed" + string(refusal.Verb), Action: string(refusal.Verb), Note: refusal.Note})
 	}
 	return list
 }

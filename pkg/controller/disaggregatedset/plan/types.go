@@ -156,8 +156,29 @@ type Results struct {
 	// Slices are in the order of the plan.
 	Slices []SliceResult
 	// Refusals are why writes were refused, for events.
-	Refusals []string
+	Refusals []Refusal
+	// Accepted is the number of writes that were not.
+	Accepted int
+	// Interrupted means that the time of the pass was over before all was done.
+	Interrupted bool
 }
+
+// Refusal is why a write was refused.
+type Refusal struct {
+	// Verb is that of the write, and Note says what could not be written, and why.
+	Verb Verb
+	Note string
+}
+
+// Verb is what a write does.
+type Verb string
+
+// Verbs of writes.
+const (
+	Create Verb = "Create"
+	Update Verb = "Update"
+	Delete Verb = "Delete"
+)
 
 // SliceResult is what became of the plan of a slice.
 type SliceResult struct {
@@ -173,6 +194,8 @@ type Outcome struct {
 	Status *disaggregatedsetv1.DisaggregatedSetStatus
 	// Events are reported once the status is stored.
 	Events []Event
+	// Continue means that the next pass is to come at once, because this one was over before all was done.
+	Continue bool
 }
 
 // Event is an event about the set.

@@ -1,0 +1,61 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package disaggregatedset
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	clientgotesting "k8s.io/client-go/testing"
+	"k8s.io/utils/ptr"
+
+	disaggregatedsetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/disaggregatedset/v1"
+)
+
+// What is refused for a reason that all share is asked for once in a pass, and what is refused for its own reason a few times.
+func TestRefusedWritesAreFew(t *testing.T) {
+	for name, tc := range map[string]struct {
+		err  error
+		want int
+	}{
+		"no permission": {apierrors.NewForbidden(schema.GroupResource{Resource: "leaderworkersets"}, "x", errors.New(`User "c" cannot create resource "leaderworkersets"`)), 1},
+		"a webhook":     {apierrors.NewForbidden(schema.GroupResource{Resource: "leaderworkersets"}, "x", errors.New(`admission webhook "w" denied the request`)), maxRefused},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ds := newSet("prefill=1", "decode=1")
+			ds.Spec.Slices = ptr.To[int32](30)
+			r := newRig(t, ds)
+			var requests int
+			r.client.PrependReactor("create", "leaderworkersets", func(clientgotesting.Action) (bool, runtime.Object, error) {
+				requests++ // after a failure there is one at a time
+				return true, nil, tc.err
+			})
+			if _, err := r.pass(t); err == nil || requests != tc.want {
+				t.Errorf("%d requests (%v), want %d", requests, err, tc.want)
+			}
+			if got := r.events.taken(); len(got) != min(tc.want, maxRefusals) || !strings.HasPrefix(got[0], "Warning FailedCreate ") {
+				t.Errorf("events %q", got)
+			}
+		})
+	}
+}
+
+// A write that is refused is reported, whatever its verb.
+func TestRefusedWritesAreReported(t *testing.T) {
+	r := newRig(t, newSet("prefill=2", "decode=2"))
+	r.settle(t)
+	r.events.taken()
+	r.refuse("patch", "leaderworkersets", "", apierrors.NewForbidden(schema.GroupResource{Resource: "leaderworkersets"}, "x", errRefused))
+	r.edit(t, func(ds *disaggregatedsetv1.DisaggregatedSet) { ds.Spec.Roles[0].Spec.Replicas = ptr.To[int32](5) })
+	if _, err := r.pass(t); err == nil {
+		t.Error("no error")
+	}
+	if got := r.events.taken(); len(got) != 1 || !strings.HasPrefix(got[0], "Warning FailedUpdate Update Could not update llm-0-") {
+		t.Errorf("events %q", got)
+	}
+}
