@@ -143,11 +143,11 @@ func (c Client[T]) update(wanted T, subresource string, next func(live T) T) (T,
 	})
 }
 
-// Patch implements children.Client for merges. Whoever applies needs a client of its own.
+// Patch implements children.Client for merges and steps. Whoever applies needs a client of its own.
 func (c Client[T]) Patch(_ context.Context, name string, kind types.PatchType, body []byte, _ metav1.PatchOptions, subresources ...string) (T, error) {
-	var none T
-	if live, found := c.Store.Get(name); found {
-		none = live
+	none, found := c.Store.Get(name)
+	if !found { // a controller that was deposed is answered all the same
+		none = reflect.New(reflect.TypeFor[T]().Elem()).Interface().(T)
 	}
 	subresource := append(subresources, "")[0]
 	return Send(c.Sender, none, func(bool) (T, error) {
@@ -196,6 +196,11 @@ func merged[T Object](live T, kind types.PatchType, body []byte) (T, error) {
 	}
 	var after []byte
 	switch kind {
+	case types.JSONPatchType:
+		var steps jsonpatch.Patch
+		if steps, err = jsonpatch.DecodePatch(body); err == nil {
+			after, err = steps.Apply(before)
+		}
 	case types.MergePatchType:
 		after, err = jsonpatch.MergePatch(before, body)
 	case types.StrategicMergePatchType:
