@@ -31,6 +31,8 @@ const maxRefused = 4
 var (
 	// errNameFreed means that the object which had the name of a child has just gone.
 	errNameFreed = errors.New("the object that had the name has just gone")
+	// errGoing means that no cache shows when the name is free.
+	errGoing     = errors.New("an object without labels has the name, and is being deleted")
 	errNameTaken = errors.New("another object that this DisaggregatedSet does not control has the name: delete it, or rename the DisaggregatedSet or the role")
 )
 
@@ -106,7 +108,7 @@ func (a *applier) try(what plan.Refusal, kind string, write func() error) (done 
 		return false, err
 	}
 	a.refused++
-	a.over[kind] = a.over[kind] || children.RefusesAll(err) && !errors.Is(err, errNameTaken)
+	a.over[kind] = a.over[kind] || children.RefusesAll(err) && !errors.Is(err, errNameTaken) && !errors.Is(err, errGoing)
 	if len(a.results.Refusals) < maxRefusals {
 		what.Note = fmt.Sprintf("%s: %v", what.Note, cmp.Or(errors.Unwrap(err), err))
 		a.results.Refusals = append(a.results.Refusals, what)
@@ -247,8 +249,11 @@ func restoreLabels[T metav1.Object](ctx context.Context, a *applier, w *children
 		all = map[string]string{}
 	}
 	maps.Copy(all, labels)
-	if child.GetDeletionTimestamp() != nil || maps.Equal(all, child.GetLabels()) {
+	switch {
+	case maps.Equal(all, child.GetLabels()):
 		return nil // the cache is about to show it
+	case child.GetDeletionTimestamp() != nil:
+		return errGoing
 	}
 	_, err := w.Patch(ctx, a.ds, child.GetName(), child.GetResourceVersion(), []children.Operation{children.Set(path, all)})
 	return err

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	clientgotesting "k8s.io/client-go/testing"
@@ -57,5 +58,23 @@ func TestRefusedWritesAreReported(t *testing.T) {
 	}
 	if got := r.events.taken(); len(got) != 1 || !strings.HasPrefix(got[0], "Warning FailedUpdate Update Could not update llm-0-") {
 		t.Errorf("events %q", got)
+	}
+}
+
+// A LeaderWorkerSet that has lost its labels and is being deleted holds a name, and no cache shows when it is gone.
+func TestNameOfAnUnlabeledChildThatIsGoing(t *testing.T) {
+	r := newRig(t, newSet("prefill=2", "decode=2"))
+	r.settle(t)
+	client, name := r.client.LeaderworkersetV1().LeaderWorkerSets("ml"), childName(t, r.set(t), "decode")
+	lws, err := client.Get(t.Context(), name, metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	lws.Labels, lws.DeletionTimestamp, lws.Finalizers = nil, ptr.To(metav1.Now()), []string{metav1.FinalizerDeleteDependents}
+	if _, err := client.Update(t.Context(), lws, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.pass(t); err == nil {
+		t.Error("no error, so that nothing leads to another pass")
 	}
 }

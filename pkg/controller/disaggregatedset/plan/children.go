@@ -21,7 +21,7 @@ func ChildOf(lws *leaderworkersetv1.LeaderWorkerSet) Child {
 	c := Child{
 		Ref: Ref{Name: lws.Name, UID: lws.UID}, ResourceVersion: lws.ResourceVersion,
 		Role: lws.Labels[disaggregatedsetv1.RoleLabelKey], Revision: lws.Labels[disaggregatedsetv1.RevisionLabelKey],
-		Annotated: lws.Annotations != nil, Replicas: max(0, ptr.Deref(lws.Spec.Replicas, 1)),
+		Annotated: len(lws.Annotations) > 0, Replicas: max(0, ptr.Deref(lws.Spec.Replicas, 1)),
 		Current: lws.Status.Replicas, Ready: lws.Status.ReadyReplicas, Updated: lws.Status.UpdatedReplicas,
 		Created: lws.CreationTimestamp, Deleting: lws.DeletionTimestamp != nil,
 	}

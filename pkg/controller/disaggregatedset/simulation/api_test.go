@@ -1,0 +1,84 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package simulation
+
+import (
+	"context"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/jobset-apiserver/jobset-apiserver/test/simulation"
+)
+
+// This file holds the clients through which the controller writes. What the API servers answer is theirs, what happens on the way is drawn.
+
+// mine returns whether a controller may change an object. Late deletions reach objects that a user has kept by deleting the set without them.
+func (e *env) mine(object metav1.Object) bool { return ownedBySet(object) || e.made[object.GetUID()] }
+
+func (p *process) childClient() simulation.Client[leaderWorkerSet] {
+	return simulation.Client[leaderWorkerSet]{
+		Resource: p.env.children, Sender: p.sender, Own: func(lws leaderWorkerSet) bool { return p.mine(lws) },
+		Created: func(lws leaderWorkerSet) {
+			p.made[lws.UID] = true
+			p.rules.childCreated(lws)
+		},
+	}
+}
+
+func (p *process) serviceClient() simulation.Client[service] {
+	return simulation.Client[service]{
+		Resource: p.env.services, Sender: p.sender, Own: func(s service) bool { return p.mine(s) }, Created: func(s service) { p.made[s.UID] = true },
+	}
+}
+
+func (p *process) setClient() simulation.Client[disaggregatedSet] {
+	return simulation.Client[disaggregatedSet]{
+		Resource: p.env.sets, Sender: p.sender,
+		Changed: func(before, after disaggregatedSet, _ string) { p.rules.statusStored(before, after) },
+	}
+}
+
+func (p *process) scalerClient() simulation.Client[roleScaler] {
+	return simulation.Client[roleScaler]{
+		Resource: p.env.scalers, Sender: p.sender, Own: func(s roleScaler) bool { return p.mine(s) },
+		Created: func(s roleScaler) {
+			p.made[s.UID] = true
+			p.rules.scalerCreated(s)
+		},
+	}
+}
+
+// setClient is a client of DisaggregatedSets.
+type setClient struct {
+	p *process
+	simulation.Client[disaggregatedSet]
+}
+
+func (c setClient) UpdateStatus(ctx context.Context, ds disaggregatedSet, _ metav1.UpdateOptions) (disaggregatedSet, error) {
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	return c.Client.UpdateStatus(ds, func(into, from disaggregatedSet) { into.Status = *from.Status.DeepCopy() })
+}
+
+// scalerClient is a client of scalers.
+type scalerClient struct {
+	p *process
+	simulation.Client[roleScaler]
+}
+
+func (c scalerClient) Create(ctx context.Context, wanted roleScaler, options metav1.CreateOptions) (roleScaler, error) {
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	return c.Client.Create(ctx, wanted, options)
+}
+
+func (c scalerClient) UpdateStatus(ctx context.Context, s roleScaler, _ metav1.UpdateOptions) (roleScaler, error) {
+	over := c.p.torn && c.p.end != nil && c.p.requests < 0
+	if ctx.Err() != nil || over {
+		return nil, context.Canceled
+	}
+	return c.Client.UpdateStatus(s, func(into, from roleScaler) { into.Status = *from.Status.DeepCopy() })
+}

@@ -1,0 +1,220 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package simulation
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
+
+	disaggregatedsetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/disaggregatedset/v1"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/children"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/consistency"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/disaggregatedset"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/disaggregatedset/plan"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/queue"
+	"github.com/jobset-apiserver/jobset-apiserver/test/simulation"
+)
+
+// quiet is a context whose logger writes nothing.
+var quiet = klog.NewContext(context.Background(), klog.Logger{})
+
+// process is a run of the controller. What it knows ends with it.
+type process struct {
+	*env
+	sender *simulation.Sender
+	worker *simulation.Worker
+	syncer *disaggregatedset.Syncer
+
+	sets     simulation.Informer[disaggregatedSet]
+	scalers  simulation.Informer[roleScaler]
+	children simulation.Informer[leaderWorkerSet]
+	services simulation.Informer[service]
+
+	// observed is what the present pass acts on, and warned whether it has sent a warning.
+	observed plan.Observed
+	warned   bool
+	// end ends the time of the pass after so many requests; nil if it does not.
+	end      func()
+	requests int
+}
+
+// startProcess starts a controller. It lists everything first; client-go asks for the latest state then.
+func (e *env) startProcess() {
+	p := &process{env: e}
+	p.sender = e.NewSender(e.interlude)
+	interlude := p.sender.Interlude
+	p.sender.Interlude = func() {
+		if p.requests--; p.requests < 0 && p.end != nil {
+			p.end()
+		}
+		interlude()
+	}
+	p.worker = &simulation.Worker{World: e.World, Sender: p.sender, Careless: e.careless}
+	look := func() { p.worker.Add(name) }
+	p.sets = simulation.Informer[disaggregatedSet]{From: &e.sets.Store, Handle: func(disaggregatedSet, bool) { look() }}
+	p.scalers = simulation.Informer[roleScaler]{From: &e.scalers.Store, Handle: func(roleScaler, bool) { look() }}
+	p.children = simulation.Informer[leaderWorkerSet]{From: &e.children.Store, Selects: labeled[leaderWorkerSet], Handle: func(lws leaderWorkerSet, _ bool) { lookIf(lws, look) }}
+	p.services = simulation.Informer[service]{From: &e.services.Store, Selects: labeled[service], Handle: func(s service, _ bool) { lookIf(s, look) }}
+	for _, c := range p.caches() {
+		c.List()
+	}
+	p.syncer = p.newSyncer()
+	e.process = p
+	if len(p.sets.Objects) > 0 {
+		look()
+	}
+	e.Note("controller starts")
+}
+
+func labeled[T metav1.Object](object T) bool {
+	return object.GetLabels()[disaggregatedsetv1.SetNameLabelKey] != ""
+}
+
+func lookIf(object metav1.Object, look func()) {
+	if ownedBySet(object) {
+		look()
+	}
+}
+
+func (p *process) caches() []simulation.Cache {
+	return []simulation.Cache{&p.sets, &p.scalers, &p.children, &p.services}
+}
+
+func (p *process) newSyncer() *disaggregatedset.Syncer {
+	writes := consistency.NewConsistencyStore(p, map[string]consistency.Versioned{
+		"disaggregatedsets": &p.sets, "disaggregatedsetrolescalers": &p.scalers, "leaderworkersets": &p.children, "services": &p.services,
+	})
+	return disaggregatedset.NewSyncer(disaggregatedset.SyncerConfig{
+		Host:   &children.Host{Runner: runner{}, Consistency: writes, Clock: p, Shuffle: p.Dice.Perm},
+		Caches: caches{p}, Recorder: recorder{p},
+		Sets:             func(string) children.OwnerClient[disaggregatedSet] { return setClient{p, p.setClient()} },
+		LeaderWorkerSets: func(string) children.Client[leaderWorkerSet] { return p.childClient() },
+		Services:         func(string) children.Client[service] { return p.serviceClient() },
+		Scalers:          func(string) disaggregatedset.ScalerClient { return scalerClient{p, p.scalerClient()} },
+	})
+}
+
+// sync lets the worker of the controller take the set from the queue, if it is there.
+func (e *env) sync() {
+	if e.process.sender.Dead {
+		e.startProcess()
+	}
+	p := e.process
+	p.worker.Sync(func(string) (queue.Due, error) {
+		due, err := p.pass()
+		switch {
+		case e.restless && err == nil:
+			due = queue.Due{Deadline: 1e9}
+		case e.insistent && err != nil:
+			due = queue.Due{Continue: true}
+		}
+		return due, err
+	})
+}
+
+// pass does what the real controller does, and checks rules.
+func (p *process) pass() (queue.Due, error) {
+	p.observed, p.warned = plan.Observed{}, false
+	obs, wait, err := p.syncer.Observe(key)
+	if obs == nil || err != nil {
+		return queue.Caches(wait), err
+	}
+	p.observed = *obs
+	next := p.decide(*obs)
+	if p.Traced() {
+		p.Note("pass sees %s; decides %s", describe(*obs), describePlan(next))
+	}
+	p.Seen["decisions"]++
+	p.rules.decided(*obs, next)
+	ctx, end := context.WithCancel(quiet)
+	defer end()
+	if p.end = nil; p.Dice.Percent(p.faults.ending) {
+		p.end, p.requests = end, p.Dice.IntN(6)
+	}
+	results, err := p.syncer.Apply(ctx, obs.Set, next)
+	out := p.finish(*obs, next, results)
+	p.rules.finished(*obs, out)
+	finished := p.syncer.Finish(ctx, obs, next, out)
+	if ctx.Err() != nil {
+		p.Seen["passes whose time ended"]++
+	}
+	p.rules.ended(err, finished)
+	return queue.Due{Continue: out.Continue}, children.FirstErrors(err, finished)
+}
+
+// refusal returns whether something was refused. A name that was taken a moment ago is not.
+func refusal(err error) bool {
+	return err != nil && !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) && !errors.Is(err, simulation.ErrDead) && !strings.Contains(err.Error(), "has just gone")
+}
+
+// recorder sees events.
+type recorder struct{ p *process }
+
+func (r recorder) Eventf(_, _ runtime.Object, kind, reason, _, note string, args ...any) {
+	r.p.Seen["events: "+reason]++
+	r.p.warned = r.p.warned || kind == corev1.EventTypeWarning
+}
+
+// runner makes requests one after another, and begins none when the time of the pass is over.
+type runner struct{}
+
+func (runner) Do(ctx context.Context, _ cache.ObjectName, n int, do func(ctx context.Context, i int) error) error {
+	var errs []error
+	for i := 0; i < n && ctx.Err() == nil; i++ {
+		if err := do(context.WithoutCancel(ctx), i); !errors.Is(err, children.ErrSkipped) {
+			errs = append(errs, err)
+		}
+	}
+	return children.FirstErrors(errs...)
+}
+
+func (runner) Forget(cache.ObjectName) {}
+
+// caches are those of a process, which hold what the real ones hold.
+type caches struct{ p *process }
+
+func (c caches) Set(cache.ObjectName) (disaggregatedSet, error) {
+	ds, _ := c.p.sets.Get(name)
+	return ds, nil
+}
+
+func (c caches) LeaderWorkerSets(ds disaggregatedSet) (list []plan.Child, err error) {
+	for _, lws := range c.p.children.Objects {
+		if metav1.IsControlledBy(lws, ds) || c.p.adopting && labeled(lws) {
+			list = append(list, plan.ChildOf(lws))
+		}
+	}
+	return list, nil
+}
+
+func (c caches) Services(ds disaggregatedSet) (list []plan.Service, err error) {
+	for _, s := range c.p.services.Objects {
+		if metav1.IsControlledBy(s, ds) {
+			list = append(list, plan.ServiceOf(s))
+		}
+	}
+	return list, nil
+}
+
+func (c caches) Scalers(ds disaggregatedSet) (list []roleScaler, err error) {
+	for _, s := range c.p.scalers.Objects {
+		if metav1.IsControlledBy(s, ds) {
+			list = append(list, s)
+		}
+	}
+	return list, nil
+}
+
+func (c caches) Scaler(key cache.ObjectName) (roleScaler, error) {
+	s, _ := c.p.scalers.Get(key.Name)
+	return s, nil
+}
