@@ -113,7 +113,7 @@ func reasonOf(err error) Reason {
 	switch status.Code {
 	case http.StatusForbidden:
 		return reasonOfForbidden(status)
-	case http.StatusUnprocessableEntity, http.StatusBadRequest:
+	case http.StatusUnprocessableEntity, http.StatusBadRequest, http.StatusRequestEntityTooLarge:
 		return Invalid
 	}
 	return FailedCreate

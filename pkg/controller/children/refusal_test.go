@@ -89,6 +89,7 @@ func TestReasonsOfRefusals(t *testing.T) {
 		"a limit range":                      {forbidden("minimum storage usage per PersistentVolumeClaim is 1Gi, but request is 1Mi"), AdmissionDenied},
 		"an invalid object":                  {apierrors.NewInvalid(job, "j", field.ErrorList{field.Required(field.NewPath("spec"), "")}), Invalid},
 		"an object that cannot be read":      {apierrors.NewBadRequest("unknown field"), Invalid},
+		"an object that is too large":        {apierrors.NewRequestEntityTooLargeError("limit is 3145728"), Invalid},
 		"no answer":                          {errors.New("connection refused"), FailedCreate},
 		"a failed server":                    {apierrors.NewInternalError(errors.New("etcd")), FailedCreate},
 		"too many requests":                  {apierrors.NewTooManyRequests("later", 1), FailedCreate},

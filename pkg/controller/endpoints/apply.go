@@ -4,10 +4,12 @@
 package endpoints
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -26,53 +28,96 @@ import (
 // errNamespaceEnds means that nothing can be created any more.
 var errNamespaceEnds = errors.New("the namespace is being terminated")
 
-// write writes the slices of a set, and returns whether anything was to be written.
+// write writes the slices of a set, and returns whether anything was to be written. A refused request does not keep others from being made.
 func (c *Controller) write(ctx context.Context, obs *observed) (wrote bool, err error) {
-	writes := slices.Plan(obs.key.Name, obs.service, obs.pods, obs.ours)
-	if obs.set == nil || obs.set.deleted && len(obs.ours) == 0 {
+	pods := obs.pods
+	if obs.verdict == byCluster && !switched(obs.service) {
+		pods = known(pods, obs.ours) // the cluster writes the others
+	}
+	writes := slices.Plan(obs.key.Name, obs.service, pods, obs.ours)
+	if obs.set == nil || obs.set.deleted && len(obs.ours) == 0 || c.bars(obs, operationCreate) {
 		writes.Create = nil // whoever deletes slices of a set that is gone is right
+	}
+	if c.bars(obs, operationUpdate) {
+		writes.Update = nil
 	}
 	if writes.Empty() {
 		return false, nil
 	}
+	var refusals []error
 	client := c.Kube.DiscoveryV1().EndpointSlices(obs.key.Namespace)
 	for _, slice := range writes.Create {
 		created, err := client.Create(ctx, slice, metav1.CreateOptions{})
-		switch {
-		case children.TerminatingNamespace(err):
+		if children.TerminatingNamespace(err) {
 			return false, errNamespaceEnds
-		case err != nil:
-			return true, c.failed("creating", slice, err)
+		}
+		if refused(err) {
+			refusals = append(refusals, c.failed(ctx, obs, operationCreate, slice, err))
+			break // the others are like it
+		}
+		if err != nil {
+			return true, c.failed(ctx, obs, operationCreate, slice, err)
 		}
 		c.wroteSlice(obs, operationCreate, created)
 	}
 	for _, slice := range writes.Update {
-		updated, err := client.Update(ctx, slice, metav1.UpdateOptions{})
-		switch {
-		case apierrors.IsNotFound(err): // its deletion is about to be seen
-			continue
-		case err != nil:
-			return true, c.failed("updating", slice, err)
+		if err := c.update(ctx, obs, slice); refused(err) {
+			refusals = append(refusals, err)
+		} else if err != nil {
+			return true, err
 		}
-		c.wroteSlice(obs, operationUpdate, updated)
 	}
 	c.observeDelay(obs)
-	return true, c.deleteSlices(ctx, obs, writes.Delete)
+	return true, errors.Join(append(refusals, c.deleteSlices(ctx, obs, writes.Delete))...)
 }
 
-// refused returns whether somebody does not want slices of ours, and not only now.
-func refused(err error) bool { return children.RefusalOf(err).Reason != children.FailedCreate }
-
-func (c *Controller) failed(what string, slice *discoveryv1.EndpointSlice, err error) error {
-	writesTotal.WithLabelValues(operationFailed).Inc()
-	if refused(err) {
-		c.accepted.Store(false)
+// known returns those pods that slices list.
+func known(pods []slices.Pod, ours []*discoveryv1.EndpointSlice) (listed []slices.Pod) {
+	listing := sets.New[types.UID]()
+	for _, slice := range ours {
+		for i := range slice.Endpoints {
+			if ref := slice.Endpoints[i].TargetRef; ref != nil {
+				listing.Insert(ref.UID)
+			}
+		}
 	}
-	return fmt.Errorf("%s an endpointslice of service %s/%s: %w", what, slice.Namespace, slice.Labels[discoveryv1.LabelServiceName], err)
+	for i := range pods {
+		if listing.Has(pods[i].UID) {
+			listed = append(listed, pods[i])
+		}
+	}
+	return listed
+}
+
+// update updates a slice, unless it is gone.
+func (c *Controller) update(ctx context.Context, obs *observed, slice *discoveryv1.EndpointSlice) error {
+	updated, err := c.Kube.DiscoveryV1().EndpointSlices(obs.key.Namespace).Update(ctx, slice, metav1.UpdateOptions{})
+	switch {
+	case apierrors.IsNotFound(err) && !refused(err): // its deletion is about to be seen
+		return nil
+	case err != nil:
+		return c.failed(ctx, obs, operationUpdate, slice, err)
+	}
+	c.wroteSlice(obs, operationUpdate, updated)
+	return nil
+}
+
+// doing are operations as errors name them.
+var doing = map[string]string{operationCreate: "creating", operationUpdate: "updating", operationDelete: "deleting"}
+
+// failed returns the error of a request about a slice. A refusal is remembered.
+func (c *Controller) failed(ctx context.Context, obs *observed, operation string, slice *discoveryv1.EndpointSlice, err error) error {
+	writesTotal.WithLabelValues(operationFailed).Inc()
+	err = fmt.Errorf("%s an endpointslice of service %s/%s: %w", doing[operation], slice.Namespace, slice.Labels[discoveryv1.LabelServiceName], err)
+	if refused(err) {
+		c.denied(ctx, obs, operation, err)
+	}
+	return err
 }
 
 func (c *Controller) wroteSlice(obs *observed, operation string, slice *discoveryv1.EndpointSlice) {
 	c.memory.wrote(obs.key, slice.Name, versionOf(slice))
+	obs.written = slice
 	if len(slice.Endpoints) > 0 {
 		c.accepted.Store(true)
 	}
@@ -81,52 +126,103 @@ func (c *Controller) wroteSlice(obs *observed, operation string, slice *discover
 
 func (c *Controller) wrote(obs *observed, resource, operation, version string) {
 	writesTotal.WithLabelValues(operation).Inc()
+	c.memory.allowed(obs.key, operation)
 	c.consistency.Wrote(obs.key, resource, version)
 }
 
+// deleteSlices deletes slices of ours. Those that must not be deleted are emptied: they may list addresses that other pods have by now.
 func (c *Controller) deleteSlices(ctx context.Context, obs *observed, ours []*discoveryv1.EndpointSlice) error {
 	client := c.Kube.DiscoveryV1().EndpointSlices(obs.key.Namespace)
+	var refusals []error
 	for _, slice := range ours {
-		c.memory.wrote(obs.key, slice.Name, goneVersion)
-		err := client.Delete(ctx, slice.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &slice.UID}})
-		switch {
-		case apierrors.IsNotFound(err), apierrors.IsConflict(err): // gone, or another slice of the name
-			continue
-		case err != nil:
-			return c.failed("deleting", slice, err)
+		var err error
+		if !c.bars(obs, operationDelete) {
+			c.memory.wrote(obs.key, slice.Name, goneVersion)
+			err = client.Delete(ctx, slice.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &slice.UID}})
+			if err != nil {
+				c.memory.kept(obs.key, slice)
+			}
+			switch {
+			case refused(err):
+				refusals = append(refusals, c.failed(ctx, obs, operationDelete, slice, err))
+			case apierrors.IsNotFound(err), apierrors.IsConflict(err): // gone, or another slice of the name
+				continue
+			case err != nil:
+				return c.failed(ctx, obs, operationDelete, slice, err)
+			default:
+				writesTotal.WithLabelValues(operationDelete).Inc()
+				c.memory.allowed(obs.key, operationDelete)
+				c.consistency.Deleted(obs.key, slice.UID)
+				continue
+			}
 		}
-		writesTotal.WithLabelValues(operationDelete).Inc()
-		c.consistency.Deleted(obs.key, slice.UID)
+		if len(slice.Endpoints) == 0 || c.bars(obs, operationUpdate) {
+			continue
+		}
+		empty := *slice
+		empty.Endpoints = []discoveryv1.Endpoint{}
+		if err := c.update(ctx, obs, &empty); refused(err) {
+			refusals = append(refusals, err)
+		} else if err != nil {
+			return err
+		}
 	}
-	return nil
+	return errors.Join(refusals...)
 }
 
-// take makes the controllers of the cluster find no pods for the Service any more. All addresses are in our slices.
+// take makes the controllers of the cluster find no pods for the Service any more. All addresses are in our slices. Whoever has refused an update before is asked first:
+// the next address would be refused again.
 func (c *Controller) take(ctx context.Context, obs *observed) error {
-	steps := children.SetKeys("/spec/selector", map[string]string{jobsetv1alpha2.EndpointsKey: jobsetv1alpha2.ServiceEndpointsController})
-	return c.patchService(ctx, obs, operationTake, steps)
+	if d := c.memory.denialOf(obs.key, obs.set.id()); d.operations.Has(operationUpdate) {
+		if slice := cmp.Or(obs.written, firstOf(obs.ours)); slice != nil {
+			if err := c.update(ctx, obs, slice); err != nil {
+				return err
+			}
+		}
+	}
+	selector := maps.Clone(obs.service.Spec.Selector)
+	selector[jobsetv1alpha2.EndpointsKey] = jobsetv1alpha2.ServiceEndpointsController
+	return c.patchService(ctx, obs, operationTake, selector)
+}
+
+func firstOf(ours []*discoveryv1.EndpointSlice) *discoveryv1.EndpointSlice {
+	if len(ours) == 0 {
+		return nil
+	}
+	return ours[0]
 }
 
 // leave lets the controllers of the cluster find pods for the Service again.
 func (c *Controller) leave(ctx context.Context, obs *observed) error {
-	if obs.service == nil || !switched(obs.service) {
+	if obs.service == nil || !switched(obs.service) || c.bars(obs, operationLeave) {
 		return nil
 	}
-	return c.patchService(ctx, obs, operationLeave, []children.Operation{children.Remove(children.Key("/spec/selector", jobsetv1alpha2.EndpointsKey))})
+	selector := maps.Clone(obs.service.Spec.Selector)
+	delete(selector, jobsetv1alpha2.EndpointsKey)
+	return c.patchService(ctx, obs, operationLeave, selector)
 }
 
-func (c *Controller) patchService(ctx context.Context, obs *observed, operation string, steps []children.Operation) error {
-	body, err := json.Marshal(append([]children.Operation{children.Set("/metadata/resourceVersion", obs.service.ResourceVersion)}, steps...))
+// patchService stores another selector, as a whole: a key that is removed must exist, and the answer to a request without it is no conflict.
+func (c *Controller) patchService(ctx context.Context, obs *observed, operation string, selector map[string]string) error {
+	body, err := json.Marshal([]children.Operation{children.Set("/metadata/resourceVersion", obs.service.ResourceVersion), children.Set("/spec/selector", selector)})
 	if err != nil {
 		return fmt.Errorf("encoding a patch: %w", err)
 	}
 	patched, err := c.Kube.CoreV1().Services(obs.key.Namespace).Patch(ctx, obs.service.Name, types.JSONPatchType, body, metav1.PatchOptions{})
 	switch {
-	case apierrors.IsNotFound(err):
+	case apierrors.IsNotFound(err) && !refused(err):
 		return nil // its deletion is about to be seen
 	case err != nil:
 		writesTotal.WithLabelValues(operationFailed).Inc()
-		return fmt.Errorf("patching the selector of service %s/%s: %w", obs.key.Namespace, obs.service.Name, err)
+		err = fmt.Errorf("patching the selector of service %s/%s: %w", obs.key.Namespace, obs.service.Name, err)
+		if refused(err) {
+			c.denied(ctx, obs, operation, err)
+		}
+		return err
+	}
+	c.hands.forget(obs.key)
+	if operation == operationLeave {
+		c.memory.left(obs.key, c.Clock.Now())
 	}
 	c.wrote(obs, resourceServices, operation, patched.ResourceVersion)
 	return nil
@@ -135,17 +231,27 @@ func (c *Controller) patchService(ctx context.Context, obs *observed, operation 
 // back gives a Service back to the controllers of the cluster: the selector first, and our slices when the cluster has written all addresses, or has had the time.
 func (c *Controller) back(ctx context.Context, obs *observed) (time.Duration, error) {
 	if switched(obs.service) {
-		c.memory.left(obs.key, obs.now)
-		return leavingPoll, c.leave(ctx, obs)
+		if obs.turn > 0 {
+			return obs.turn, nil
+		}
+		return 0, c.leaveOnly(ctx, obs)
 	}
-	since := c.memory.leftSince(obs.key, obs.now)
-	if c.Clock.Since(since) < leavingTimeout {
+	if since := c.Clock.Since(c.memory.leftSince(obs.key, obs.now)); since < leavingTimeout {
 		filled, err := c.filled(ctx, obs)
 		if err != nil || !filled {
-			return leavingPoll, err
+			// It takes longer the longer it has taken. Whoever must not list slices waits for the end.
+			return min(max(since, leavingPoll), leavingTimeout-since), ignoreRefused(err)
 		}
 	}
-	return 0, c.deleteSlices(ctx, obs, obs.ours)
+	return 0, ignoreRefused(c.deleteSlices(ctx, obs, obs.ours))
+}
+
+// ignoreRefused returns an error that is no refusal. What is refused is tried again when its denial ends.
+func ignoreRefused(err error) error {
+	if refused(err) {
+		return nil
+	}
+	return err
 }
 
 // filled returns whether slices of the cluster have the addresses of all pods.

@@ -88,6 +88,7 @@ type Controller struct {
 	demand      *informers.OnDemand[view]
 	consistency *consistency.ConsistencyStore
 	memory      *memory
+	hands       *hands
 	// accepted is whether slices with addresses are stored, as far as is known.
 	accepted atomic.Bool
 }
@@ -101,7 +102,7 @@ func New(config Config) (*Controller, error) {
 		return nil, errors.New("the mode must be cluster or controller")
 	}
 	registerMetrics()
-	c := &Controller{Config: config, queue: queue.New(Name), memory: newMemory()}
+	c := &Controller{Config: config, queue: queue.New(Name), memory: newMemory(), hands: newHands()}
 	gv := jobsetv1alpha2.SchemeGroupVersion
 	sets := informers.NewResource(c.Informers.Aggregated(gv), gv.WithResource("jobsets"), &jobsetv1alpha2.JobSet{}, c.JobSets,
 		c.JobSets.JobsetV1alpha2().JobSets(metav1.NamespaceAll))

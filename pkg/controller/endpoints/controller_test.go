@@ -21,8 +21,9 @@ import (
 )
 
 const (
-	patchTake  = `[{"op":"add","path":"/metadata/resourceVersion","value":"1"},{"op":"add","path":"/spec/selector/jobset-apiserver.io~1endpoints","value":"controller"}]`
-	patchLeave = `{"op":"remove","path":"/spec/selector/jobset-apiserver.io~1endpoints"}]`
+	patchTake = `[{"op":"add","path":"/metadata/resourceVersion","value":"1"},{"op":"add","path":"/spec/selector","value":` +
+		`{"jobset-apiserver.io/endpoints":"controller","jobset.sigs.k8s.io/jobset-name":"js"}}]`
+	patchLeave = `{"op":"add","path":"/spec/selector","value":{"jobset.sigs.k8s.io/jobset-name":"js"}}]`
 )
 
 func one(js *jobsetv1alpha2.JobSet) []*jobsetv1alpha2.JobSet { return []*jobsetv1alpha2.JobSet{js} }

@@ -27,11 +27,14 @@ type memory struct {
 	busy map[cache.ObjectName]bool
 	// outcomes are what became of the wishes of sets.
 	outcomes map[cache.ObjectName]outcome
+	// denials are what the API refuses.
+	denials map[cache.ObjectName]*denial
 }
 
 func newMemory() *memory {
 	return &memory{
-		versions: map[cache.ObjectName]map[string]uint64{}, busy: map[cache.ObjectName]bool{}, leaving: map[cache.ObjectName]time.Time{}, outcomes: map[cache.ObjectName]outcome{},
+		versions: map[cache.ObjectName]map[string]uint64{}, busy: map[cache.ObjectName]bool{}, leaving: map[cache.ObjectName]time.Time{},
+		outcomes: map[cache.ObjectName]outcome{}, denials: map[cache.ObjectName]*denial{},
 	}
 }
 
@@ -64,6 +67,7 @@ func (m *memory) forget(key cache.ObjectName) {
 	delete(m.leaving, key)
 	delete(m.outcomes, key)
 	delete(m.versions, key)
+	delete(m.denials, key)
 }
 
 // writing notes that slices of a set are being written. The function that it returns notes the end, and calls changed if somebody else wrote one meanwhile.
@@ -92,6 +96,15 @@ func (m *memory) wrote(key cache.ObjectName, name string, version uint64) {
 		m.versions[key] = map[string]uint64{}
 	}
 	m.versions[key][name] = max(version, m.versions[key][name])
+}
+
+// kept notes that a slice was not deleted after all.
+func (m *memory) kept(key cache.ObjectName, slice *discoveryv1.EndpointSlice) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.versions[key] != nil {
+		m.versions[key][slice.Name] = versionOf(slice)
+	}
 }
 
 // saw notes what a plan is made of.

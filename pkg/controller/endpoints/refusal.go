@@ -30,10 +30,14 @@ const (
 	ReasonNotPermitted = "NotPermitted"
 	// ReasonSlicesRefused means that the API refuses slices of ours.
 	ReasonSlicesRefused = "SlicesRefused"
+	// ReasonServiceRefused means that the API refuses the change of the selector of the Service.
+	ReasonServiceRefused = "ServiceRefused"
 	// ReasonCanaryNotResolved means that the cluster does not resolve names from slices of ours.
 	ReasonCanaryNotResolved = "CanaryNotResolved"
 	// ReasonControllerOff means that the program runs without this controller.
 	ReasonControllerOff = "ControllerOff"
+	// reasonKept means that the Service is in our hands although the cluster is to write its addresses.
+	reasonKept = "ServiceKept"
 )
 
 // refusal is why the cluster writes the addresses of a set that asks us to. The zero refusal is none.
@@ -66,6 +70,11 @@ func notPermitted() refusal {
 func slicesRefused(err error) refusal {
 	return refusal{ReasonSlicesRefused, "EndpointSlices of the controller are refused; allow them, or annotate the JobSet with " +
 		jobsetv1alpha2.ServiceEndpointsKey + "=" + jobsetv1alpha2.ServiceEndpointsCluster + ": " + children.RefusalOf(err).Message}
+}
+
+func serviceRefused(service string, err error) refusal {
+	return refusal{ReasonServiceRefused, fmt.Sprintf("the change of the selector of the Service %s is refused; allow jobset-controller to patch it: %s", service,
+		children.RefusalOf(err).Message)}
 }
 
 func canaryNotResolved(reason string) refusal {
@@ -107,7 +116,7 @@ func (m *memory) outcomeOf(key cache.ObjectName, set types.UID) (refusal, bool) 
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	o, known := m.outcomes[key]
-	return o.refusal, known && o.set == set
+	return o.refusal, known && o.set == set && o.reason != reasonKept
 }
 
 // became notes what became of the wish of a set, and returns whether that is news. Other words for the same reason are not: answers of the API have random names.
@@ -125,13 +134,32 @@ func (m *memory) became(key cache.ObjectName, is outcome) bool {
 // report notes what became of the wish of a set, and sends an event if it is refused. While a Service is on its way from or to the cluster, nothing is noted.
 func (c *Controller) report(obs *observed) {
 	inOurHands := obs.service != nil && switched(obs.service)
+	if obs.verdict == byCluster && inOurHands {
+		c.reportKept(obs)
+		return
+	}
 	refused := obs.refusal.reason != ""
 	if obs.set == nil || refused == inOurHands || !c.memory.became(obs.key, outcome{obs.set.uid, obs.refusal}) {
 		return
 	}
 	if refused {
-		children.SendEvent(c.Recorder, obs.set.object(), corev1.EventTypeWarning, jobsetv1alpha2.ServiceEndpointsByCluster,
-			"The controllers of the cluster write the addresses of the Service: "+obs.refusal.message)
+		c.warn(obs, "The controllers of the cluster write the addresses of the Service: "+obs.refusal.message)
 	}
 	c.Offer.notify(obs.key)
+}
+
+// reportKept sends an event about a Service that cannot be given to the cluster. The condition stays as it is, because the cluster does not write the addresses.
+func (c *Controller) reportKept(obs *observed) {
+	d := c.memory.denialOf(obs.key, obs.set.id())
+	if obs.set == nil || !d.operations.Has(operationLeave) {
+		return
+	}
+	why := refusal{reasonKept, d.why.message}
+	if c.memory.became(obs.key, outcome{obs.set.uid, why}) {
+		c.warn(obs, "The controller cannot give the Service to the controllers of the cluster: "+why.message)
+	}
+}
+
+func (c *Controller) warn(obs *observed, message string) {
+	children.SendEvent(c.Recorder, obs.set.object(), corev1.EventTypeWarning, jobsetv1alpha2.ServiceEndpointsByCluster, message)
 }

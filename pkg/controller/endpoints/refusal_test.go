@@ -33,6 +33,9 @@ func TestRefusals(t *testing.T) {
 			"SlicesRefused", "EndpointSlices of the controller are refused; allow them, or annotate the JobSet with jobset-apiserver.io/service-endpoints=cluster: " +
 				"creating an endpointslice: forbidden",
 		}},
+		{serviceRefused("js", errors.New("patching: forbidden")), refusal{
+			"ServiceRefused", "the change of the selector of the Service js is refused; allow jobset-controller to patch it: patching: forbidden",
+		}},
 		{controllerOff(), refusal{"ControllerOff", "the controller endpoints is switched off in --controllers of jobset-controller"}},
 		{canaryNotResolved("the canary record c does not resolve"), refusal{
 			"CanaryNotResolved", "the canary record c does not resolve; use a DNS server that reads EndpointSlices, or --service-endpoints-canary=false if only the " +

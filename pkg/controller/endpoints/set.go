@@ -42,6 +42,14 @@ func (s *set) GetObjectMeta() metav1.Object {
 
 func (s *set) key() cache.ObjectName { return cache.NewObjectName(s.namespace, s.name) }
 
+// id returns the UID of the set; empty if there is none.
+func (s *set) id() types.UID {
+	if s == nil {
+		return ""
+	}
+	return s.uid
+}
+
 // ends returns whether the set is gone or about to be.
 func (s *set) ends() bool { return s == nil || s.deleted }
 

@@ -47,6 +47,11 @@ type observed struct {
 	verdict     verdict
 	// refusal is why the cluster writes the addresses although the set asks us to.
 	refusal refusal
+	// denial is what the API refuses, and turn the time until the Service may change hands.
+	denial denial
+	turn   time.Duration
+	// written is the slice of ours that was written last.
+	written *discoveryv1.EndpointSlice
 	// pace is what waited.
 	pace pace
 	now  time.Time
@@ -54,7 +59,7 @@ type observed struct {
 
 // situation returns what decides about when to write.
 func (o *observed) situation() situation {
-	in := situation{ends: o.set.ends(), force: o.verdict == byCluster || o.service == nil}
+	in := situation{ends: o.set.ends(), force: o.verdict == byCluster && o.turn == 0 || o.service == nil}
 	if o.set != nil {
 		in.pods = o.set.pods
 	}
@@ -85,20 +90,36 @@ func (c *Controller) sync(ctx context.Context, key cache.ObjectName) (queue.Due,
 	}
 	c.judge(obs, view)
 	c.report(obs)
-	if obs.verdict == byCluster && len(obs.ours) == 0 {
-		return queue.Due{}, c.leave(ctx, obs) // the label is there if somebody else has deleted the slices
+	after, err := c.act(ctx, obs, view)
+	d := c.memory.denialOf(key, obs.set.id())
+	return queue.After(soonest(after, d.until.Sub(c.Clock.Now()))), err
+}
+
+// act does what is to be done now, and returns when to look again.
+func (c *Controller) act(ctx context.Context, obs *observed, view *view) (time.Duration, error) {
+	obs.turn = c.turn(obs, view)
+	switch {
+	case obs.verdict == byCluster && len(obs.ours) == 0:
+		if obs.turn > 0 {
+			return obs.turn, nil
+		}
+		return 0, c.leaveOnly(ctx, obs) // the label is there if somebody else has deleted the slices
+	case obs.verdict == byUs && obs.turn > 0:
+		return obs.turn, nil
+	case obs.verdict == byUs && obs.denial.operations.Len() > 0 && !switched(obs.service):
+		view.paces.again(obs.key) // it is time to try again
 	}
-	was, wait := view.paces.begin(key, obs.now, obs.situation())
+	was, wait := view.paces.begin(obs.key, obs.now, obs.situation())
 	if wait > 0 {
-		return queue.After(wait), nil
+		return soonest(wait, obs.turn), nil
 	}
 	// What comes after this is noted for the next look.
-	obs.pace, obs.pods = was, view.podsOf(key, obs.serviceName)
+	obs.pace, obs.pods = was, view.podsOf(obs.key, obs.serviceName)
 	after, err := c.settle(ctx, obs, view)
 	if err != nil {
-		view.paces.again(key)
+		view.paces.again(obs.key)
 	}
-	return queue.After(after), err
+	return after, err
 }
 
 // forget drops what is known of a set that is none of our business any more.
@@ -123,7 +144,7 @@ func (c *Controller) settle(ctx context.Context, obs *observed, view *view) (tim
 	return c.writeAll(ctx, obs, view)
 }
 
-// writeAll writes the slices, and then the Service if it is to change hands.
+// writeAll writes the slices, and then the Service if it is to change hands. If slices are refused, somebody else must write the addresses.
 func (c *Controller) writeAll(ctx context.Context, obs *observed, view *view) (time.Duration, error) {
 	wrote, err := c.write(ctx, obs)
 	if wrote {
@@ -132,11 +153,11 @@ func (c *Controller) writeAll(ctx context.Context, obs *observed, view *view) (t
 	switch {
 	case errors.Is(err, errNamespaceEnds):
 		return 0, nil
-	case err != nil && obs.verdict == byUs && refused(err):
-		obs.refusal = slicesRefused(err)
-		err = errors.Join(err, c.leave(ctx, obs)) // somebody must write the addresses
-		c.report(obs)
-		return 0, err
+	case refused(err) && obs.ends():
+		return 0, nil // the garbage collector is about to delete all of it
+	case refused(err):
+		obs.verdict, obs.turn = byCluster, 0
+		return c.back(ctx, obs)
 	case err != nil:
 		return 0, err
 	case obs.verdict == byCluster:
@@ -144,9 +165,24 @@ func (c *Controller) writeAll(ctx context.Context, obs *observed, view *view) (t
 	}
 	c.memory.stayed(obs.key)
 	if obs.verdict == byUs && !switched(obs.service) {
-		return 0, c.take(ctx, obs)
+		return c.takeOrNot(ctx, obs)
 	}
 	return resync, nil
+}
+
+// takeOrNot takes the Service. If that is refused, our slices are deleted soon.
+func (c *Controller) takeOrNot(ctx context.Context, obs *observed) (time.Duration, error) {
+	if err := c.take(ctx, obs); refused(err) {
+		return leavingPoll, nil
+	} else if err != nil {
+		return 0, err
+	}
+	return 0, nil
+}
+
+// leaveOnly gives back a Service for which there are no slices of ours.
+func (c *Controller) leaveOnly(ctx context.Context, obs *observed) error {
+	return ignoreRefused(c.leave(ctx, obs))
 }
 
 // withoutAddresses takes the Service before the cluster has anything to write, if slices of ours are known to be stored. The first address brings us back.
@@ -154,7 +190,7 @@ func (c *Controller) withoutAddresses(ctx context.Context, obs *observed) (time.
 	if switched(obs.service) || !c.accepted.Load() {
 		return resync, nil
 	}
-	return 0, c.take(ctx, obs)
+	return c.takeOrNot(ctx, obs)
 }
 
 // withoutService deletes slices that nobody needs any more.
@@ -162,8 +198,11 @@ func (c *Controller) withoutService(ctx context.Context, obs *observed) (time.Du
 	if obs.set.ends() && c.Clock.Since(c.memory.leftSince(obs.key, obs.now)) < leavingTimeout {
 		return leavingTimeout, nil // the garbage collector does it
 	}
-	return 0, c.deleteSlices(ctx, obs, obs.ours)
+	return 0, ignoreRefused(c.deleteSlices(ctx, obs, obs.ours))
 }
+
+// ends returns whether the garbage collector is about to delete the Service with its set.
+func (o *observed) ends() bool { return o.set.ends() && ownedBySet(o.service) }
 
 // judge finds the Service of a set, and decides who is to write its addresses.
 func (c *Controller) judge(obs *observed, view *view) {
@@ -173,14 +212,20 @@ func (c *Controller) judge(obs *observed, view *view) {
 	switch {
 	case obs.service == nil:
 		return
-	case obs.set.ends() && ownedBySet(obs.service):
-		obs.verdict = undecided // the garbage collector is about to delete it
-		return
-	case obs.verdict == byCluster:
+	case obs.ends():
+		obs.verdict = undecided
 		return
 	}
-	if why := obs.set.refusal(obs.service); why.reason != "" {
-		obs.verdict, obs.refusal = byCluster, why
+	obs.denial = c.memory.denialOf(obs.key, obs.set.id())
+	if obs.verdict != byCluster {
+		if why := obs.set.refusal(obs.service); why.reason != "" {
+			obs.verdict, obs.refusal = byCluster, why
+		} else if obs.denial.holds(obs.now) {
+			obs.verdict = byCluster
+		}
+	}
+	if obs.verdict == byCluster && obs.refusal.reason == "" {
+		obs.refusal = obs.denial.why
 	}
 }
 
