@@ -29,13 +29,13 @@ import (
 var errNamespaceEnds = errors.New("the namespace is being terminated")
 
 // write writes the slices of a set, and returns whether anything was to be written. A refused request does not keep others from being made.
-func (c *Controller) write(ctx context.Context, obs *observed) (wrote bool, err error) {
-	pods := obs.pods
-	if obs.verdict == byCluster && !switched(obs.service) {
+func (c *Syncer) write(ctx context.Context, obs *observed) (wrote bool, err error) {
+	pods, left := obs.pods, obs.verdict == byCluster && !switched(obs.service)
+	if left {
 		pods = known(pods, obs.ours) // the cluster writes the others
 	}
 	writes := slices.Plan(obs.key.Name, obs.service, pods, obs.ours)
-	if obs.set == nil || obs.set.deleted && len(obs.ours) == 0 || c.bars(obs, operationCreate) {
+	if left || obs.set == nil || obs.set.deleted && len(obs.ours) == 0 || c.bars(obs, operationCreate) {
 		writes.Create = nil // whoever deletes slices of a set that is gone is right
 	}
 	if c.bars(obs, operationUpdate) {
@@ -44,22 +44,11 @@ func (c *Controller) write(ctx context.Context, obs *observed) (wrote bool, err 
 	if writes.Empty() {
 		return false, nil
 	}
-	var refusals []error
-	client := c.Kube.DiscoveryV1().EndpointSlices(obs.key.Namespace)
-	for _, slice := range writes.Create {
-		created, err := client.Create(ctx, slice, metav1.CreateOptions{})
-		if children.TerminatingNamespace(err) {
-			return false, errNamespaceEnds
-		}
-		if refused(err) {
-			refusals = append(refusals, c.failed(ctx, obs, operationCreate, slice, err))
-			break // the others are like it
-		}
-		if err != nil {
-			return true, c.failed(ctx, obs, operationCreate, slice, err)
-		}
-		c.wroteSlice(obs, operationCreate, created)
+	err = c.create(ctx, obs, writes.Create)
+	if err != nil && !refused(err) {
+		return !errors.Is(err, errNamespaceEnds), err
 	}
+	refusals := []error{err}
 	for _, slice := range writes.Update {
 		if err := c.update(ctx, obs, slice); refused(err) {
 			refusals = append(refusals, err)
@@ -69,6 +58,21 @@ func (c *Controller) write(ctx context.Context, obs *observed) (wrote bool, err 
 	}
 	c.observeDelay(obs)
 	return true, errors.Join(append(refusals, c.deleteSlices(ctx, obs, writes.Delete))...)
+}
+
+// create creates slices. When one is refused, the others are like it.
+func (c *Syncer) create(ctx context.Context, obs *observed, wanted []*discoveryv1.EndpointSlice) error {
+	for _, slice := range wanted {
+		created, err := c.Kube.DiscoveryV1().EndpointSlices(obs.key.Namespace).Create(ctx, slice, metav1.CreateOptions{})
+		switch {
+		case children.TerminatingNamespace(err):
+			return errNamespaceEnds
+		case err != nil:
+			return c.failed(ctx, obs, operationCreate, slice, err)
+		}
+		c.wroteSlice(obs, operationCreate, created)
+	}
+	return nil
 }
 
 // known returns those pods that slices list.
@@ -90,7 +94,7 @@ func known(pods []slices.Pod, ours []*discoveryv1.EndpointSlice) (listed []slice
 }
 
 // update updates a slice, unless it is gone.
-func (c *Controller) update(ctx context.Context, obs *observed, slice *discoveryv1.EndpointSlice) error {
+func (c *Syncer) update(ctx context.Context, obs *observed, slice *discoveryv1.EndpointSlice) error {
 	updated, err := c.Kube.DiscoveryV1().EndpointSlices(obs.key.Namespace).Update(ctx, slice, metav1.UpdateOptions{})
 	switch {
 	case apierrors.IsNotFound(err) && !refused(err): // its deletion is about to be seen
@@ -106,7 +110,7 @@ func (c *Controller) update(ctx context.Context, obs *observed, slice *discovery
 var doing = map[string]string{operationCreate: "creating", operationUpdate: "updating", operationDelete: "deleting"}
 
 // failed returns the error of a request about a slice. A refusal is remembered.
-func (c *Controller) failed(ctx context.Context, obs *observed, operation string, slice *discoveryv1.EndpointSlice, err error) error {
+func (c *Syncer) failed(ctx context.Context, obs *observed, operation string, slice *discoveryv1.EndpointSlice, err error) error {
 	writesTotal.WithLabelValues(operationFailed).Inc()
 	err = fmt.Errorf("%s an endpointslice of service %s/%s: %w", doing[operation], slice.Namespace, slice.Labels[discoveryv1.LabelServiceName], err)
 	if refused(err) {
@@ -115,7 +119,7 @@ func (c *Controller) failed(ctx context.Context, obs *observed, operation string
 	return err
 }
 
-func (c *Controller) wroteSlice(obs *observed, operation string, slice *discoveryv1.EndpointSlice) {
+func (c *Syncer) wroteSlice(obs *observed, operation string, slice *discoveryv1.EndpointSlice) {
 	c.memory.wrote(obs.key, slice.Name, versionOf(slice))
 	obs.written = slice
 	if len(slice.Endpoints) > 0 {
@@ -124,14 +128,14 @@ func (c *Controller) wroteSlice(obs *observed, operation string, slice *discover
 	c.wrote(obs, resourceSlices, operation, slice.ResourceVersion)
 }
 
-func (c *Controller) wrote(obs *observed, resource, operation, version string) {
+func (c *Syncer) wrote(obs *observed, resource, operation, version string) {
 	writesTotal.WithLabelValues(operation).Inc()
 	c.memory.allowed(obs.key, operation)
 	c.consistency.Wrote(obs.key, resource, version)
 }
 
 // deleteSlices deletes slices of ours. Those that must not be deleted are emptied: they may list addresses that other pods have by now.
-func (c *Controller) deleteSlices(ctx context.Context, obs *observed, ours []*discoveryv1.EndpointSlice) error {
+func (c *Syncer) deleteSlices(ctx context.Context, obs *observed, ours []*discoveryv1.EndpointSlice) error {
 	client := c.Kube.DiscoveryV1().EndpointSlices(obs.key.Namespace)
 	var refusals []error
 	for _, slice := range ours {
@@ -172,7 +176,7 @@ func (c *Controller) deleteSlices(ctx context.Context, obs *observed, ours []*di
 
 // take makes the controllers of the cluster find no pods for the Service any more. All addresses are in our slices. Whoever has refused an update before is asked first:
 // the next address would be refused again.
-func (c *Controller) take(ctx context.Context, obs *observed) error {
+func (c *Syncer) take(ctx context.Context, obs *observed) error {
 	if d := c.memory.denialOf(obs.key, obs.set.id()); d.operations.Has(operationUpdate) {
 		if slice := cmp.Or(obs.written, firstOf(obs.ours)); slice != nil {
 			if err := c.update(ctx, obs, slice); err != nil {
@@ -193,7 +197,7 @@ func firstOf(ours []*discoveryv1.EndpointSlice) *discoveryv1.EndpointSlice {
 }
 
 // leave lets the controllers of the cluster find pods for the Service again.
-func (c *Controller) leave(ctx context.Context, obs *observed) error {
+func (c *Syncer) leave(ctx context.Context, obs *observed) error {
 	if obs.service == nil || !switched(obs.service) || c.bars(obs, operationLeave) {
 		return nil
 	}
@@ -203,7 +207,7 @@ func (c *Controller) leave(ctx context.Context, obs *observed) error {
 }
 
 // patchService stores another selector, as a whole: a key that is removed must exist, and the answer to a request without it is no conflict.
-func (c *Controller) patchService(ctx context.Context, obs *observed, operation string, selector map[string]string) error {
+func (c *Syncer) patchService(ctx context.Context, obs *observed, operation string, selector map[string]string) error {
 	body, err := json.Marshal([]children.Operation{children.Set("/metadata/resourceVersion", obs.service.ResourceVersion), children.Set("/spec/selector", selector)})
 	if err != nil {
 		return fmt.Errorf("encoding a patch: %w", err)
@@ -229,7 +233,7 @@ func (c *Controller) patchService(ctx context.Context, obs *observed, operation 
 }
 
 // back gives a Service back to the controllers of the cluster: the selector first, and our slices when the cluster has written all addresses, or has had the time.
-func (c *Controller) back(ctx context.Context, obs *observed) (time.Duration, error) {
+func (c *Syncer) back(ctx context.Context, obs *observed) (time.Duration, error) {
 	if switched(obs.service) {
 		if obs.turn > 0 {
 			return obs.turn, nil
@@ -255,7 +259,7 @@ func ignoreRefused(err error) error {
 }
 
 // filled returns whether slices of the cluster have the addresses of all pods.
-func (c *Controller) filled(ctx context.Context, obs *observed) (bool, error) {
+func (c *Syncer) filled(ctx context.Context, obs *observed) (bool, error) {
 	selector := labels.Set{discoveryv1.LabelServiceName: obs.service.Name}.String()
 	list, err := c.Kube.DiscoveryV1().EndpointSlices(obs.key.Namespace).List(ctx, metav1.ListOptions{LabelSelector: selector})
 	if err != nil {

@@ -5,8 +5,10 @@ package endpoints
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
+	"net"
 	"net/netip"
 	"slices"
 	"strings"
@@ -35,6 +37,9 @@ const (
 	canaryEvery, canaryRetry, canaryFailures = 10 * time.Minute, time.Minute, 3
 )
 
+// ErrUnknown is what errors wrap that say nothing about whether the cluster resolves names from EndpointSlices: DNS servers do not answer, or the record cannot be written.
+var ErrUnknown = errors.New("it is not known whether names resolve")
+
 // Resolver looks up the addresses of a name, as net.Resolver does.
 type Resolver interface {
 	LookupNetIP(ctx context.Context, network, host string) ([]netip.Addr, error)
@@ -52,7 +57,9 @@ type Canary struct {
 	mu       sync.Mutex
 	resolves bool
 	reason   string
+	// failures is how often in a row DNS servers have answered without the address, and unknown means that they have not answered since.
 	failures int
+	unknown  bool
 	asked    chan struct{}
 }
 
@@ -91,12 +98,9 @@ func (c *Canary) Run(ctx context.Context, changed func()) {
 		if ctx.Err() != nil {
 			return
 		}
-		if c.note(ctx, err) {
+		news, pause := c.Note(ctx, err)
+		if news {
 			changed()
-		}
-		pause := canaryEvery
-		if err != nil {
-			pause = canaryRetry
 		}
 		select {
 		case <-ctx.Done():
@@ -105,57 +109,73 @@ func (c *Canary) Run(ctx context.Context, changed func()) {
 	}
 }
 
-// note notes the result of a check, and returns whether the answer has changed. A record that has resolved must fail several times.
-func (c *Canary) note(ctx context.Context, err error) (changed bool) {
+// Note notes the result of a check. It returns whether the answer has changed, and when to check again. A record that has resolved must fail several times.
+func (c *Canary) Note(ctx context.Context, err error) (changed bool, again time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	before := c.reason
 	if err == nil {
 		changed = !c.resolves
-		c.resolves, c.reason, c.failures = true, "", 0
+		c.resolves, c.reason, c.failures, c.unknown = true, "", 0, false
 		canaryResolves.Set(1)
 		if changed {
 			klog.FromContext(ctx).Info("The canary record resolves: EndpointSlices of this controller have effect")
 		}
-		return changed
+		return changed, canaryEvery
 	}
 	canaryResolves.Set(0)
+	if errors.Is(err, ErrUnknown) {
+		if !c.unknown {
+			klog.FromContext(ctx).Error(err, "The canary record cannot be looked up")
+		}
+		if c.unknown = true; !c.resolves && c.reason == "" {
+			c.reason = fmt.Sprintf("the canary record %s cannot be looked up", c.name())
+		}
+		return c.reason != before, canaryRetry
+	}
 	if c.failures++; c.failures <= canaryFailures { // in a cluster whose DNS server reads Endpoints, it goes on like this
 		klog.FromContext(ctx).Error(err, "The canary record does not resolve", "failures", c.failures)
 	}
 	if c.resolves && c.failures < canaryFailures {
-		return false
+		return false, canaryRetry
 	}
-	c.resolves, c.reason = false, fmt.Sprintf("the canary record %s does not resolve", c.name())
-	return c.reason != before || c.failures == canaryFailures
+	c.resolves, c.reason, c.unknown = false, fmt.Sprintf("the canary record %s does not resolve", c.name()), false
+	return c.reason != before || c.failures == canaryFailures, canaryRetry
 }
 
 func (c *Canary) name() string {
 	return strings.Join([]string{canaryHost, CanaryService, c.Namespace, "svc"}, ".")
 }
 
-// check writes a new address and waits until the cluster resolves it.
+// check writes a new address and waits until the cluster resolves it. Without an answer from a DNS server, nothing is known.
 func (c *Canary) check(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, canaryTimeout)
 	defer cancel()
 	address, err := c.publish(ctx)
 	if err != nil {
-		return err
+		return fmt.Errorf("%w: %w", ErrUnknown, err)
 	}
+	var answered error
 	for {
 		got, err := c.Resolver.LookupNetIP(ctx, "ip", c.name())
 		for i := range got {
 			got[i] = got[i].Unmap()
 		}
-		if err == nil && slices.Equal(got, []netip.Addr{address}) {
+		var dns *net.DNSError
+		switch {
+		case err == nil && slices.Equal(got, []netip.Addr{address}):
 			return nil
-		}
-		if err == nil {
-			err = fmt.Errorf("it resolves to %v, not to %s", got, address)
+		case err == nil:
+			answered = fmt.Errorf("it resolves to %v, not to %s", got, address)
+		case errors.As(err, &dns) && dns.IsNotFound:
+			answered = err
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("looking up %s: %w", c.name(), err)
+			if answered != nil {
+				return fmt.Errorf("looking up %s: %w", c.name(), answered)
+			}
+			return fmt.Errorf("%w: looking up %s: %w", ErrUnknown, c.name(), err)
 		case <-time.After(canaryPoll):
 		}
 	}

@@ -22,6 +22,10 @@ const deniedFirst, deniedMost = time.Minute, 10 * time.Minute
 type denial struct {
 	set types.UID
 	why refusal
+	// kept is why the Service cannot be given to the cluster; empty if nothing is in the way.
+	kept string
+	// told means that users were told of it beside another reason for which the cluster writes the addresses.
+	told bool
 	// operations are those that were refused, and not accepted since then.
 	operations sets.Set[string]
 	// times is the number of refusals in a row, and until is when to try again.
@@ -35,7 +39,7 @@ func refused(err error) bool {
 }
 
 // denied notes that an operation was refused. Several refusals before the next try count once.
-func (c *Controller) denied(ctx context.Context, obs *observed, operation string, err error) {
+func (c *Syncer) denied(ctx context.Context, obs *observed, operation string, err error) {
 	why, now := slicesRefused(err), c.Clock.Now()
 	if operation == operationTake || operation == operationLeave {
 		why = serviceRefused(obs.service.Name, err)
@@ -55,6 +59,9 @@ func (m *memory) deny(key cache.ObjectName, set types.UID, operation string, why
 	if d == nil || d.set != set {
 		d = &denial{set: set, operations: sets.New[string]()}
 		m.denials[key] = d
+	}
+	if operation == operationLeave {
+		d.kept = why.message
 	}
 	news = !d.operations.Has(operation)
 	d.operations.Insert(operation)
@@ -76,6 +83,18 @@ func (m *memory) allowed(key cache.ObjectName, operation string) {
 	if d.operations.Delete(operation); d.operations.Len() == 0 {
 		delete(m.denials, key)
 	}
+}
+
+// tell returns whether users are to be told of a denial beside another reason.
+func (m *memory) tell(key cache.ObjectName) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	d := m.denials[key]
+	if d == nil || d.told {
+		return false
+	}
+	d.told = true
+	return true
 }
 
 // denialOf returns what the API refuses for a set. It is the zero denial if it refuses nothing, as far as is known.
@@ -100,7 +119,7 @@ func (d *denial) bars(operation string, now time.Time) bool {
 }
 
 // bars returns whether the API refuses an operation for a set at present.
-func (c *Controller) bars(obs *observed, operation string) bool {
+func (c *Syncer) bars(obs *observed, operation string) bool {
 	d := c.memory.denialOf(obs.key, obs.set.id())
 	return d.bars(operation, c.Clock.Now())
 }

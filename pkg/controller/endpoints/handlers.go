@@ -13,7 +13,7 @@ import (
 )
 
 // handleEvents makes changes of sets, of our slices and of Services in our hands a reason to look at a set.
-func (c *Controller) handleEvents() {
+func (c *Syncer) handleEvents() {
 	c.sets.AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc: func(obj any) { c.onSet(nil, obj.(*set)) },
 		UpdateFunc: func(before, after any) {
@@ -39,7 +39,7 @@ func (c *Controller) handleEvents() {
 }
 
 // onSwitched looks at the set of a Service that comes to our hands or leaves them.
-func (c *Controller) onSwitched(obj any) {
+func (c *Syncer) onSwitched(obj any) {
 	if s, ok := obj.(*service); ok {
 		if key, ok := setOfService(s); ok {
 			c.queue.Add(key)
@@ -48,7 +48,7 @@ func (c *Controller) onSwitched(obj any) {
 }
 
 // onSlice looks at the set of a slice that somebody else has changed. Own changes are a reason to look whether something waits for the cache.
-func (c *Controller) onSlice(obj any, gone bool) {
+func (c *Syncer) onSlice(obj any, gone bool) {
 	key, ok := ownerOfSlice(obj)
 	switch {
 	case !ok:
@@ -61,7 +61,7 @@ func (c *Controller) onSlice(obj any, gone bool) {
 
 // onSet looks at a set that asks for our slices, or did, and at those that share its Service. One of the two is nil for a set that comes or goes. One that goes is
 // no reason to write what waits.
-func (c *Controller) onSet(was, is *set) {
+func (c *Syncer) onSet(was, is *set) {
 	moved := was == nil || is == nil || was.service != is.service
 	for _, s := range []*set{was, is} {
 		if s == nil {
@@ -81,7 +81,7 @@ func (c *Controller) onSet(was, is *set) {
 }
 
 // lookAtUsers looks at the sets that use the Service of another one and ask for our slices.
-func (c *Controller) lookAtUsers(s *set) {
+func (c *Syncer) lookAtUsers(s *set) {
 	users, _ := c.sets.ByIndex(indexService, cache.NewObjectName(s.namespace, s.service).String()) // the index exists
 	for _, obj := range users {
 		if user, ok := obj.(*set); ok && user.name != s.name && c.asks(user) {
@@ -91,7 +91,7 @@ func (c *Controller) lookAtUsers(s *set) {
 }
 
 // onServices looks at the set of a Service.
-func (c *Controller) onServices(v *view) cache.ResourceEventHandler {
+func (c *Syncer) onServices(v *view) cache.ResourceEventHandler {
 	changed := func(obj any, gone bool) {
 		if s, ok := last(obj).(*service); ok {
 			// The Service may be the last of what belonged to a set, which is forgotten then.
@@ -109,7 +109,7 @@ func (c *Controller) onServices(v *view) cache.ResourceEventHandler {
 }
 
 // concerns returns whether we have, or are to have, to do with a set.
-func (c *Controller) concerns(key cache.ObjectName) bool {
+func (c *Syncer) concerns(key cache.ObjectName) bool {
 	if s := c.set(key); s != nil && c.asks(s) {
 		return true
 	}
@@ -117,7 +117,7 @@ func (c *Controller) concerns(key cache.ObjectName) bool {
 }
 
 // onPods counts pods, and looks at the set of a pod when its address comes, goes or changes.
-func (c *Controller) onPods(v *view) cache.ResourceEventHandler {
+func (c *Syncer) onPods(v *view) cache.ResourceEventHandler {
 	return cache.ResourceEventHandlerFuncs{
 		AddFunc: func(obj any) { c.onPod(v, nil, obj.(*pod)) },
 		UpdateFunc: func(before, after any) {
@@ -138,7 +138,7 @@ func (c *Controller) onPods(v *view) cache.ResourceEventHandler {
 }
 
 // onPod is about one pod. One of the two is nil for a pod that comes or goes.
-func (c *Controller) onPod(v *view, was, is *pod) {
+func (c *Syncer) onPod(v *view, was, is *pod) {
 	of := cmp.Or(is, was)
 	key := of.key()
 	s := c.set(key)
@@ -162,7 +162,7 @@ func (c *Controller) onPod(v *view, was, is *pod) {
 }
 
 // differ returns whether slices say something else about a pod that they list than before. Readiness counts only if the Service shows it.
-func (c *Controller) differ(v *view, s *set, was, is *pod) bool {
+func (c *Syncer) differ(v *view, s *set, was, is *pod) bool {
 	if !was.listed() || !is.listed() {
 		return false
 	}

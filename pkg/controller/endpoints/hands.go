@@ -53,7 +53,7 @@ func (h *hands) forget(key cache.ObjectName) {
 
 // turn returns the time until the Service of a set may change hands; 0 if it may, or is to stay where it is. A Service whose addresses nobody writes does not wait, nor
 // does one for which slices of ours have been written already.
-func (c *Controller) turn(obs *observed, view *view) time.Duration {
+func (c *Syncer) turn(obs *observed, view *view) time.Duration {
 	switch {
 	case obs.service == nil, obs.verdict == undecided, (obs.verdict == byUs) == switched(obs.service):
 		c.hands.forget(obs.key)

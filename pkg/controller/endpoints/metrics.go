@@ -52,7 +52,7 @@ func registerMetrics() {
 }
 
 // observeDelay measures how long the oldest change has waited.
-func (c *Controller) observeDelay(obs *observed) {
+func (c *Syncer) observeDelay(obs *observed) {
 	oldest := obs.pace.added
 	if o := obs.pace.outdated; oldest.IsZero() || !o.IsZero() && o.Before(oldest) {
 		oldest = o

@@ -17,7 +17,7 @@ type Offer struct {
 	// Off means that the program runs without the controller.
 	Off bool
 
-	from atomic.Pointer[Controller]
+	from atomic.Pointer[Syncer]
 	// changed is called when the answer of Refusal has changed for a set; nil for nobody.
 	changed atomic.Pointer[func(set cache.ObjectName)]
 }
@@ -66,7 +66,7 @@ func (o *Offer) Serves(js *jobsetv1alpha2.JobSet) bool {
 }
 
 // serves is careful: pods are watched already, and slices with addresses have been stored before. Otherwise the Service is taken when its first slice is stored.
-func (c *Controller) serves(s *set) bool {
+func (c *Syncer) serves(s *set) bool {
 	if !c.asks(s) || s.deleted || c.demand.View() == nil || !c.accepted.Load() {
 		return false
 	}
@@ -74,8 +74,8 @@ func (c *Controller) serves(s *set) bool {
 	return verdict == byUs
 }
 
-// prepare makes the controller known to others. The function that it returns ends that.
-func (c *Controller) prepare() (end func()) {
+// Prepare makes the controller known to others. The function that it returns ends that.
+func (c *Syncer) Prepare() (end func()) {
 	for _, obj := range c.slices.List() {
 		if _, ok := ownerOfSlice(obj); ok && len(obj.(*discoveryv1.EndpointSlice).Endpoints) > 0 {
 			c.accepted.Store(true)

@@ -36,8 +36,6 @@ const (
 	ReasonCanaryNotResolved = "CanaryNotResolved"
 	// ReasonControllerOff means that the program runs without this controller.
 	ReasonControllerOff = "ControllerOff"
-	// reasonKept means that the Service is in our hands although the cluster is to write its addresses.
-	reasonKept = "ServiceKept"
 )
 
 // refusal is why the cluster writes the addresses of a set that asks us to. The zero refusal is none.
@@ -116,7 +114,7 @@ func (m *memory) outcomeOf(key cache.ObjectName, set types.UID) (refusal, bool) 
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	o, known := m.outcomes[key]
-	return o.refusal, known && o.set == set && o.reason != reasonKept
+	return o.refusal, known && o.set == set
 }
 
 // became notes what became of the wish of a set, and returns whether that is news. Other words for the same reason are not: answers of the API have random names.
@@ -132,14 +130,14 @@ func (m *memory) became(key cache.ObjectName, is outcome) bool {
 }
 
 // report notes what became of the wish of a set, and sends an event if it is refused. While a Service is on its way from or to the cluster, nothing is noted.
-func (c *Controller) report(obs *observed) {
-	inOurHands := obs.service != nil && switched(obs.service)
-	if obs.verdict == byCluster && inOurHands {
-		c.reportKept(obs)
+func (c *Syncer) report(obs *observed) {
+	if obs.set == nil {
 		return
 	}
+	c.reportDenial(obs)
+	inOurHands := obs.service != nil && switched(obs.service)
 	refused := obs.refusal.reason != ""
-	if obs.set == nil || refused == inOurHands || !c.memory.became(obs.key, outcome{obs.set.uid, obs.refusal}) {
+	if refused == inOurHands || !c.memory.became(obs.key, outcome{obs.set.uid, obs.refusal}) {
 		return
 	}
 	if refused {
@@ -148,18 +146,23 @@ func (c *Controller) report(obs *observed) {
 	c.Offer.notify(obs.key)
 }
 
-// reportKept sends an event about a Service that cannot be given to the cluster. The condition stays as it is, because the cluster does not write the addresses.
-func (c *Controller) reportKept(obs *observed) {
-	d := c.memory.denialOf(obs.key, obs.set.id())
-	if obs.set == nil || !d.operations.Has(operationLeave) {
-		return
-	}
-	why := refusal{reasonKept, d.why.message}
-	if c.memory.became(obs.key, outcome{obs.set.uid, why}) {
-		c.warn(obs, "The controller cannot give the Service to the controllers of the cluster: "+why.message)
+// reportDenial sends an event about what the API refuses, if the condition does not say it: it stays as it is while a Service cannot be given to the cluster, and
+// names another reason if there is one.
+func (c *Syncer) reportDenial(obs *observed) {
+	d := c.memory.denialOf(obs.key, obs.set.uid)
+	inOurHands := obs.verdict == byCluster && obs.service != nil && switched(obs.service)
+	switch {
+	case inOurHands && d.operations.Has(operationLeave):
+		if c.memory.tell(obs.key) {
+			c.warn(obs, "The controller cannot give the Service to the controllers of the cluster: "+d.kept)
+		}
+	case !inOurHands && d.operations.Len() > 0 && obs.refusal.reason != d.why.reason && obs.refusal.reason != "":
+		if c.memory.tell(obs.key) {
+			c.warn(obs, d.why.message)
+		}
 	}
 }
 
-func (c *Controller) warn(obs *observed, message string) {
+func (c *Syncer) warn(obs *observed, message string) {
 	children.SendEvent(c.Recorder, obs.set.object(), corev1.EventTypeWarning, jobsetv1alpha2.ServiceEndpointsByCluster, message)
 }

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/netip"
 	"testing"
 	"testing/synctest"
@@ -124,7 +125,7 @@ type resolver func() []netip.Addr
 
 func (f resolver) LookupNetIP(_ context.Context, network, host string) ([]netip.Addr, error) {
 	if f == nil {
-		return nil, errors.New("no such host")
+		return nil, &net.DNSError{Err: "no such host", Name: host, IsNotFound: true}
 	}
 	if network != "ip" || host != "canary.jobset-apiserver-canary.system.svc" {
 		return nil, fmt.Errorf("look-up of %s %s", network, host)

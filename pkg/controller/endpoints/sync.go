@@ -71,7 +71,8 @@ func (o *observed) bare() bool {
 	return o.verdict == byUs && o.service != nil && len(o.ours) == 0 && len(o.pods) == 0
 }
 
-func (c *Controller) sync(ctx context.Context, key cache.ObjectName) (queue.Due, error) {
+// Sync looks at a set, and writes what is due.
+func (c *Syncer) Sync(ctx context.Context, key cache.ObjectName) (queue.Due, error) {
 	if !c.concerns(key) {
 		c.forget(key)
 		return queue.Due{}, nil
@@ -96,14 +97,17 @@ func (c *Controller) sync(ctx context.Context, key cache.ObjectName) (queue.Due,
 }
 
 // act does what is to be done now, and returns when to look again.
-func (c *Controller) act(ctx context.Context, obs *observed, view *view) (time.Duration, error) {
+func (c *Syncer) act(ctx context.Context, obs *observed, view *view) (time.Duration, error) {
 	obs.turn = c.turn(obs, view)
 	switch {
 	case obs.verdict == byCluster && len(obs.ours) == 0:
 		if obs.turn > 0 {
 			return obs.turn, nil
 		}
-		return 0, c.leaveOnly(ctx, obs) // the label is there if somebody else has deleted the slices
+		err := c.leaveOnly(ctx, obs) // the label is there if somebody else has deleted the slices
+		if err != nil || obs.service == nil || !switched(obs.service) || !c.bars(obs, operationLeave) || len(view.podsOf(obs.key, obs.serviceName)) == 0 {
+			return 0, err
+		} // else nobody writes the addresses
 	case obs.verdict == byUs && obs.turn > 0:
 		return obs.turn, nil
 	case obs.verdict == byUs && obs.denial.operations.Len() > 0 && !switched(obs.service):
@@ -123,7 +127,7 @@ func (c *Controller) act(ctx context.Context, obs *observed, view *view) (time.D
 }
 
 // forget drops what is known of a set that is none of our business any more.
-func (c *Controller) forget(key cache.ObjectName) {
+func (c *Syncer) forget(key cache.ObjectName) {
 	c.memory.forget(key)
 	if view := c.demand.Current(); view != nil {
 		view.paces.again(key)
@@ -131,7 +135,7 @@ func (c *Controller) forget(key cache.ObjectName) {
 }
 
 // settle brings slices and Service to where they should be, and returns when to look again.
-func (c *Controller) settle(ctx context.Context, obs *observed, view *view) (time.Duration, error) {
+func (c *Syncer) settle(ctx context.Context, obs *observed, view *view) (time.Duration, error) {
 	c.memory.saw(obs.key, obs.ours)
 	end := c.memory.writing(obs.key)
 	defer func() { end(c.ours(obs.key), func() { c.lookAt(obs.key) }) }()
@@ -145,7 +149,7 @@ func (c *Controller) settle(ctx context.Context, obs *observed, view *view) (tim
 }
 
 // writeAll writes the slices, and then the Service if it is to change hands. If slices are refused, somebody else must write the addresses.
-func (c *Controller) writeAll(ctx context.Context, obs *observed, view *view) (time.Duration, error) {
+func (c *Syncer) writeAll(ctx context.Context, obs *observed, view *view) (time.Duration, error) {
 	wrote, err := c.write(ctx, obs)
 	if wrote {
 		view.paces.wrote(obs.key, c.Clock.Now())
@@ -156,7 +160,11 @@ func (c *Controller) writeAll(ctx context.Context, obs *observed, view *view) (t
 	case refused(err) && obs.ends():
 		return 0, nil // the garbage collector is about to delete all of it
 	case refused(err):
-		obs.verdict, obs.turn = byCluster, 0
+		obs.verdict, obs.turn, obs.denial = byCluster, 0, c.memory.denialOf(obs.key, obs.set.id())
+		if obs.refusal.reason == "" {
+			obs.refusal = obs.denial.why
+		}
+		c.report(obs)
 		return c.back(ctx, obs)
 	case err != nil:
 		return 0, err
@@ -171,7 +179,7 @@ func (c *Controller) writeAll(ctx context.Context, obs *observed, view *view) (t
 }
 
 // takeOrNot takes the Service. If that is refused, our slices are deleted soon.
-func (c *Controller) takeOrNot(ctx context.Context, obs *observed) (time.Duration, error) {
+func (c *Syncer) takeOrNot(ctx context.Context, obs *observed) (time.Duration, error) {
 	if err := c.take(ctx, obs); refused(err) {
 		return leavingPoll, nil
 	} else if err != nil {
@@ -181,12 +189,12 @@ func (c *Controller) takeOrNot(ctx context.Context, obs *observed) (time.Duratio
 }
 
 // leaveOnly gives back a Service for which there are no slices of ours.
-func (c *Controller) leaveOnly(ctx context.Context, obs *observed) error {
+func (c *Syncer) leaveOnly(ctx context.Context, obs *observed) error {
 	return ignoreRefused(c.leave(ctx, obs))
 }
 
 // withoutAddresses takes the Service before the cluster has anything to write, if slices of ours are known to be stored. The first address brings us back.
-func (c *Controller) withoutAddresses(ctx context.Context, obs *observed) (time.Duration, error) {
+func (c *Syncer) withoutAddresses(ctx context.Context, obs *observed) (time.Duration, error) {
 	if switched(obs.service) || !c.accepted.Load() {
 		return resync, nil
 	}
@@ -194,7 +202,7 @@ func (c *Controller) withoutAddresses(ctx context.Context, obs *observed) (time.
 }
 
 // withoutService deletes slices that nobody needs any more.
-func (c *Controller) withoutService(ctx context.Context, obs *observed) (time.Duration, error) {
+func (c *Syncer) withoutService(ctx context.Context, obs *observed) (time.Duration, error) {
 	if obs.set.ends() && c.Clock.Since(c.memory.leftSince(obs.key, obs.now)) < leavingTimeout {
 		return leavingTimeout, nil // the garbage collector does it
 	}
@@ -205,7 +213,7 @@ func (c *Controller) withoutService(ctx context.Context, obs *observed) (time.Du
 func (o *observed) ends() bool { return o.set.ends() && ownedBySet(o.service) }
 
 // judge finds the Service of a set, and decides who is to write its addresses.
-func (c *Controller) judge(obs *observed, view *view) {
+func (c *Syncer) judge(obs *observed, view *view) {
 	obs.verdict, obs.refusal = c.asked(obs)
 	obs.serviceName = c.serviceNameOf(obs)
 	obs.service = view.service(obs.key.Namespace, obs.serviceName)
@@ -230,7 +238,7 @@ func (c *Controller) judge(obs *observed, view *view) {
 }
 
 // asked decides who is to write the addresses, whatever the Service.
-func (c *Controller) asked(obs *observed) (verdict, refusal) {
+func (c *Syncer) asked(obs *observed) (verdict, refusal) {
 	s := obs.set
 	if s == nil || !c.asks(s) {
 		return byCluster, refusal{}
@@ -257,7 +265,7 @@ func (c *Controller) asked(obs *observed) (verdict, refusal) {
 }
 
 // shares returns whether other sets use the Service of the set.
-func (c *Controller) shares(s *set) bool {
+func (c *Syncer) shares(s *set) bool {
 	users, _ := c.sets.ByIndex(indexService, cache.NewObjectName(s.namespace, s.service).String()) // the index exists
 	for _, obj := range users {
 		if user, ok := obj.(*set); ok && user.name != s.name {
@@ -268,7 +276,7 @@ func (c *Controller) shares(s *set) bool {
 }
 
 // serviceNameOf returns the name of the Service that a set has, or had when it asked us.
-func (c *Controller) serviceNameOf(obs *observed) string {
+func (c *Syncer) serviceNameOf(obs *observed) string {
 	if obs.set != nil && obs.set.service != "" {
 		return obs.set.service
 	}

@@ -14,18 +14,18 @@ import (
 
 // view is what is watched while a set needs it.
 type view struct {
-	pods, services, nodes *informers.Informer
+	pods, services, nodes Cache
 	paces                 *paces
 }
 
 // declareView declares what is watched while a set needs it.
-func (c *Controller) declareView(kind *informers.Kind) *view {
+func (c *Syncer) declareView(kind *informers.Kind, declare func(informers.Need) Cache) *view {
 	v := &view{paces: newPaces()}
-	v.pods = kind.Informer(informers.Need{
+	v.pods = declare(informers.Need{
 		Resource: kind.Pods(), Label: jobsetv1alpha2.JobSetNameKey, Transform: transformPod, Indexers: cache.Indexers{indexSet: setOf},
 	})
-	v.services = kind.Informer(informers.Need{Resource: kind.Services(), Transform: transformService}) // the Service of a set carries no label
-	v.nodes = kind.Informer(informers.Need{Resource: kind.Nodes(), Transform: transformNode, Optional: true})
+	v.services = declare(informers.Need{Resource: kind.Services(), Transform: transformService}) // the Service of a set carries no label
+	v.nodes = declare(informers.Need{Resource: kind.Nodes(), Transform: transformNode, Optional: true})
 	v.pods.AddEventHandler(c.onPods(v))
 	v.services.AddEventHandler(c.onServices(v))
 	return v
@@ -82,7 +82,7 @@ func transformNode(obj any) (any, error) {
 }
 
 // viewedServices is how far the cache of Services has come, while there is one.
-type viewedServices struct{ *Controller }
+type viewedServices struct{ *Syncer }
 
 // LastStoreSyncResourceVersion returns the version that the cache has come to; empty without a cache.
 func (s viewedServices) LastStoreSyncResourceVersion() string {
@@ -91,3 +91,41 @@ func (s viewedServices) LastStoreSyncResourceVersion() string {
 	}
 	return ""
 }
+
+// onDemand is the demand of a Syncer without a Controller.
+type onDemand struct {
+	wanted bool
+	view   *view
+}
+
+func (d *onDemand) View() *view {
+	d.wanted = d.wanted || d.view == nil
+	return d.view
+}
+
+func (d *onDemand) Current() *view { return d.view }
+
+// NewSyncer returns one that watches nothing by itself. The function declares what it watches all the time.
+func NewSyncer(config Config, q Queue, declare func(informers.Need) Cache) *Syncer {
+	c := newSyncer(config, q, declare)
+	c.demand = &onDemand{}
+	return c
+}
+
+// Wanted returns whether a Syncer of NewSyncer wants to see more than what is watched all the time, and does not.
+func (c *Syncer) Wanted() bool {
+	d := c.demand.(*onDemand)
+	return d.wanted && d.view == nil
+}
+
+// Watch declares what a Syncer of NewSyncer wants to see. It begins to use the caches, and to look at sets, when the function that is returned is called.
+func (c *Syncer) Watch(declare func(informers.Need) Cache) (filled func()) {
+	v := c.declareView(c.Informers, declare)
+	return func() {
+		*c.demand.(*onDemand) = onDemand{view: v}
+		c.LookAtAll()
+	}
+}
+
+// Unwatch has a Syncer of NewSyncer see no more than what is watched all the time.
+func (c *Syncer) Unwatch() { *c.demand.(*onDemand) = onDemand{} }
