@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
@@ -187,6 +188,16 @@ func (k *Kind) Unfilled() (resources []string) {
 			resource += fmt.Sprintf(" (%v)", err)
 		}
 		resources = append(resources, resource)
+	}
+	return resources
+}
+
+// Outdated returns the resources that could not be followed for at least that long, each with why. What their caches hold is as old.
+func (k *Kind) Outdated(d time.Duration) (resources []string) {
+	for _, i := range k.informers {
+		if err := i.failure.lasting(d); err != nil {
+			resources = append(resources, fmt.Sprintf("%s (%v)", i.Resource.Resource, err))
+		}
 	}
 	return resources
 }

@@ -9,7 +9,9 @@ package informers
 
 import (
 	"context"
+	"errors"
 	"math/rand/v2"
+	"reflect"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -99,23 +101,35 @@ func (s *Server) answers() {
 	}
 }
 
-// failure is why the last request for a resource failed.
-type failure struct{ last atomic.Pointer[error] }
+// failure is why the last request for a resource failed, and since when all of them have.
+type failure struct{ last atomic.Pointer[outage] }
+
+type outage struct {
+	err   error
+	since time.Time
+}
 
 // note remembers what became of a request, and returns it.
 func (f *failure) note(err error) error {
 	if err == nil {
 		f.last.Store(nil)
-	} else {
-		f.last.Store(&err)
+		return nil
 	}
+	next := &outage{err: err, since: time.Now()}
+	if last := f.last.Load(); last != nil {
+		next.since = last.since
+	}
+	f.last.Store(next)
 	return err
 }
 
 // err returns why the last request failed; nil if it did not, or if there was none.
-func (f *failure) err() error {
-	if last := f.last.Load(); last != nil {
-		return *last
+func (f *failure) err() error { return f.lasting(0) }
+
+// lasting does so if all requests have failed for at least that long.
+func (f *failure) lasting(d time.Duration) error {
+	if last := f.last.Load(); last != nil && time.Since(last.since) >= d {
+		return last.err
 	}
 	return nil
 }
@@ -133,8 +147,17 @@ func (n noting[L]) List(ctx context.Context, options metav1.ListOptions) (L, err
 
 func (n noting[L]) Watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 	events, err := n.Client.Watch(ctx, options)
+	if err == nil && reflect.TypeOf(events) == emptyWatch {
+		err = errBroken
+	}
 	return events, n.failure.note(err)
 }
+
+// emptyWatch is the type of the watch that a client returns, without an error, when its connection breaks before the server has answered.
+var (
+	emptyWatch = reflect.TypeOf(watch.NewEmptyWatch())
+	errBroken  = errors.New("the connection broke")
+)
 
 // Client lists and watches the objects of a resource.
 type Client[L runtime.Object] interface {

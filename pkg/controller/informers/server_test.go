@@ -249,6 +249,42 @@ func TestFailingListBacksOff(t *testing.T) {
 	})
 }
 
+// brokenWatches are those of a client whose connections break.
+type brokenWatches struct{ *fakeServer }
+
+func (brokenWatches) Watch(context.Context, metav1.ListOptions) (watch.Interface, error) {
+	return watch.NewEmptyWatch(), nil
+}
+
+// A client gives out a watch that has ended already when its connection breaks, which is no success.
+func TestBrokenWatchIsAFailure(t *testing.T) {
+	failed := &failure{}
+	if _, err := (noting[*corev1.ConfigMapList]{brokenWatches{&fakeServer{}}, failed}).Watch(t.Context(), metav1.ListOptions{}); err == nil || failed.err() == nil {
+		t.Errorf("error %v, noted %v", err, failed.err())
+	}
+}
+
+// What fails once is not outdated; what keeps failing is.
+func TestLastingFailure(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		failed := &failure{}
+		for range 6 {
+			_ = failed.note(errors.New("refused"))
+			if failed.lasting(time.Minute) != nil {
+				t.Error("a failure lasts before its time")
+			}
+			time.Sleep(10 * time.Second)
+		}
+		if failed.lasting(time.Minute) == nil {
+			t.Error("a failure does not last")
+		}
+		_ = failed.note(nil)
+		if err := failed.note(errors.New("refused")); failed.lasting(time.Minute) != nil || err == nil {
+			t.Errorf("a failure lasts that has just begun: %v", err)
+		}
+	})
+}
+
 func diff(t *testing.T, what string, want, got any) {
 	t.Helper()
 	if d := cmp.Diff(want, got); d != "" {

@@ -6,11 +6,12 @@
 //
 // Nothing is asked and nothing is watched before somebody wants to know a Workload. From then on discovery is asked every ten
 // seconds whether the API is served. While it is, one watch of Workloads keeps a small part of each. A Kueue that is removed ends the
-// watch, and one that comes back begins another.
+// watch, and one that comes back begins another. Workloads that cannot be read are unknown, after a minute also those that were read before.
 package kueue
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"sync"
 	"time"
@@ -18,7 +19,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
@@ -33,6 +33,8 @@ const (
 	groupPoll, groupTimeout = 10 * time.Second, 5 * time.Second
 	// cachePoll is how often a cache that is being filled is looked at.
 	cachePoll = 100 * time.Millisecond
+	// outdatedAfter is for how long Workloads that cannot be read any more are taken to be as they were.
+	outdatedAfter = time.Minute
 	// absences is how many times in a row discovery must say that an API which was served is not.
 	absences = 2
 )
@@ -55,7 +57,7 @@ type Availability int
 
 // Availabilities.
 const (
-	// Unknown means that nobody has asked yet, or that the Workloads are being read.
+	// Unknown means that nobody has asked yet, that the Workloads are being read, or that they cannot be read.
 	Unknown Availability = iota
 	// Absent means that the cluster does not serve the API.
 	Absent
@@ -86,6 +88,9 @@ type Watch struct {
 	kind     *informers.Kind
 	informer *informers.Informer
 	stop     context.CancelFunc
+	// outdated means that the cache is not followed any more, and undiscovered is why it is not known whether the API is served.
+	outdated     bool
+	undiscovered error
 	// missed is how many times in a row discovery has said that the API is not served.
 	missed int
 }
@@ -101,64 +106,15 @@ func (w *Watch) Availability() (Availability, string) {
 	w.Want()
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.availability == Unknown && w.kind != nil {
+	switch {
+	case w.outdated:
+		return Unknown, strings.Join(w.kind.Outdated(0), ", ")
+	case w.availability == Unknown && w.kind != nil:
 		return Unknown, strings.Join(w.kind.Unfilled(), ", ")
+	case w.availability == Unknown && w.undiscovered != nil:
+		return Unknown, fmt.Sprintf("discovery (%v)", w.undiscovered)
 	}
 	return w.availability, ""
-}
-
-// Of returns the Workload of an owner, shared and read-only; nil if none is known. If there are several, it is the oldest one which
-// is not being deleted.
-func (w *Watch) Of(owner types.UID) *plan.Workload {
-	var found *plan.Workload
-	candidates, _ := w.by(indexOwner, string(owner))
-	for _, candidate := range candidates {
-		if found == nil || before(candidate, found) {
-			found = candidate
-		}
-	}
-	return found
-}
-
-// Holding returns the Workloads that hold quota for sequences of this name, and whether they are known.
-func (w *Watch) Holding(sequence cache.ObjectName) (found []*plan.Workload, known bool) {
-	return w.by(indexSequence, sequence.String())
-}
-
-// by returns the Workloads for which an index has a value, and whether they are known.
-func (w *Watch) by(index, value string) (found []*plan.Workload, known bool) {
-	w.Want()
-	w.mu.Lock()
-	informer := w.informer
-	if w.availability != Served {
-		informer = nil
-	}
-	w.mu.Unlock()
-	if informer == nil {
-		return nil, false
-	}
-	if value == "" {
-		return nil, true
-	}
-	objects, err := informer.ByIndex(index, value)
-	if err != nil {
-		return nil, false // the index exists
-	}
-	for _, obj := range objects {
-		found = append(found, obj.(*plan.Workload))
-	}
-	return found, true
-}
-
-// before orders the Workloads of one owner.
-func before(a, b *plan.Workload) bool {
-	if gone := a.DeletionTimestamp != nil; gone != (b.DeletionTimestamp != nil) {
-		return !gone
-	}
-	if !a.CreationTimestamp.Equal(&b.CreationTimestamp) {
-		return a.CreationTimestamp.Before(&b.CreationTimestamp)
-	}
-	return a.Name < b.Name
 }
 
 // Run follows Workloads until the context ends.
@@ -171,6 +127,7 @@ func (w *Watch) Run(ctx context.Context) {
 		case <-w.wanted:
 		}
 		w.ask(ctx)
+		w.look()
 		select {
 		case <-ctx.Done():
 			return
@@ -184,7 +141,11 @@ func (w *Watch) ask(ctx context.Context) {
 	asking, cancel := context.WithTimeout(ctx, groupTimeout)
 	defer cancel()
 	logger := klog.FromContext(ctx)
-	switch err := informers.NewFactory(w.Kube).Served(asking, GroupVersion); {
+	err := informers.NewFactory(w.Kube).Served(asking, GroupVersion)
+	w.mu.Lock()
+	w.undiscovered = err
+	w.mu.Unlock()
+	switch {
 	case err == nil:
 		w.missed = 0
 		if w.stop == nil {
@@ -250,6 +211,18 @@ func (w *Watch) fill(kind *informers.Kind, informer *informers.Informer) {
 	}
 }
 
+// look finds out whether the cache is followed.
+func (w *Watch) look() {
+	w.mu.Lock()
+	outdated := w.availability == Served && len(w.kind.Outdated(outdatedAfter)) > 0
+	changed := w.outdated != outdated
+	w.outdated = outdated
+	w.mu.Unlock()
+	if changed {
+		w.AvailabilityChanged()
+	}
+}
+
 // end ends the watch, if there is one.
 func (w *Watch) end() {
 	if w.stop != nil {
@@ -262,7 +235,7 @@ func (w *Watch) end() {
 func (w *Watch) become(availability Availability, kind *informers.Kind) {
 	w.mu.Lock()
 	changed := w.availability != availability
-	w.availability, w.kind, w.informer = availability, kind, nil
+	w.availability, w.kind, w.informer, w.outdated = availability, kind, nil, false
 	w.mu.Unlock()
 	if changed {
 		w.AvailabilityChanged()
@@ -272,8 +245,12 @@ func (w *Watch) become(availability Availability, kind *informers.Kind) {
 func (w *Watch) handler() cache.ResourceEventHandlerFuncs {
 	return cache.ResourceEventHandlerFuncs{
 		AddFunc: w.changed,
-		UpdateFunc: func(_, is any) {
-			w.changed(is)
+		UpdateFunc: func(before, after any) {
+			// Another one of the same name, if the watch was interrupted.
+			if was, is := before.(*plan.Workload), after.(*plan.Workload); was.OwnerUID() != is.OwnerUID() {
+				w.changed(was)
+			}
+			w.changed(after)
 		},
 		DeleteFunc: w.changed,
 	}

@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	dynamicfake "k8s.io/client-go/dynamic/fake"
 	kubefake "k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
@@ -216,6 +217,20 @@ func TestChangesAreReported(t *testing.T) {
 	})
 }
 
+// A Workload may be replaced by one of the same name while the watch is interrupted. Then both owners hear of it.
+func TestReplacedWorkloadIsReportedToItsFormerOwner(t *testing.T) {
+	f, owners := newFixture(), []types.UID{}
+	f.Config.Changed = func(w *plan.Workload) { owners = append(owners, w.OwnerUID()) }
+	before, err := transform(workload("job-etl-0", "former"))
+	after, err2 := transform(workload("job-etl-0", "next"))
+	if err != nil || err2 != nil {
+		t.Fatal(err, err2)
+	}
+	f.handler().OnUpdate(before, after)
+	f.handler().OnUpdate(after, after)
+	diff(t, "owners", []types.UID{"former", "next", "next"}, owners)
+}
+
 func TestOldestWorkloadThatStaysCounts(t *testing.T) {
 	at := func(second string, deleted bool) func(map[string]any) {
 		return func(object map[string]any) {
@@ -243,22 +258,6 @@ func create(t *testing.T, f *fixture, w *unstructured.Unstructured) {
 	if _, err := f.Dynamic.Resource(workloads).Namespace("default").Create(t.Context(), w, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-}
-
-func TestWhyWorkloadsCannotBeRead(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := newFixture()
-		f.Dynamic.(*dynamicfake.FakeDynamicClient).PrependReactor("list", "workloads", func(clienttesting.Action) (bool, runtime.Object, error) {
-			return true, nil, apierrors.NewForbidden(workloads.GroupResource(), "", nil)
-		})
-		inBubble(t, f, func(t *testing.T) {
-			f.Want()
-			f.run(time.Minute)
-			got, why := f.Availability()
-			diff(t, "availability", Unknown, got)
-			diff(t, "reason", `workloads (workloads.kueue.x-k8s.io is forbidden: <nil>)`, why)
-		})
-	})
 }
 
 func diff(t *testing.T, what string, want, got any) {

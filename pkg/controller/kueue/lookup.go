@@ -1,0 +1,65 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package kueue
+
+import (
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/kueue/plan"
+)
+
+// Of returns the Workload of an owner, shared and read-only; nil if none is known. If there are several, it is the oldest one which
+// is not being deleted.
+func (w *Watch) Of(owner types.UID) *plan.Workload {
+	var found *plan.Workload
+	candidates, _ := w.by(indexOwner, string(owner))
+	for _, candidate := range candidates {
+		if found == nil || before(candidate, found) {
+			found = candidate
+		}
+	}
+	return found
+}
+
+// Holding returns the Workloads that hold quota for sequences of this name, and whether they are known.
+func (w *Watch) Holding(sequence cache.ObjectName) (found []*plan.Workload, known bool) {
+	return w.by(indexSequence, sequence.String())
+}
+
+// by returns the Workloads for which an index has a value, and whether they are known.
+func (w *Watch) by(index, value string) (found []*plan.Workload, known bool) {
+	w.Want()
+	w.mu.Lock()
+	informer := w.informer
+	if w.availability != Served || w.outdated {
+		informer = nil
+	}
+	w.mu.Unlock()
+	if informer == nil {
+		return nil, false
+	}
+	if value == "" {
+		return nil, true
+	}
+	objects, err := informer.ByIndex(index, value)
+	if err != nil {
+		return nil, false // the index exists
+	}
+	for _, obj := range objects {
+		found = append(found, obj.(*plan.Workload))
+	}
+	return found, true
+}
+
+// before orders the Workloads of one owner.
+func before(a, b *plan.Workload) bool {
+	if gone := a.DeletionTimestamp != nil; gone != (b.DeletionTimestamp != nil) {
+		return !gone
+	}
+	if !a.CreationTimestamp.Equal(&b.CreationTimestamp) {
+		return a.CreationTimestamp.Before(&b.CreationTimestamp)
+	}
+	return a.Name < b.Name
+}
