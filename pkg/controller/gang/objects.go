@@ -74,11 +74,19 @@ const indexController = "controller"
 
 func controllerOf(obj any) ([]string, error) {
 	if object, ok := obj.(metav1.Object); ok {
-		if owner := metav1.GetControllerOfNoCopy(object); owner != nil {
-			return []string{string(owner.UID)}, nil
+		if uid := uidOfController(object); uid != "" {
+			return []string{string(uid)}, nil
 		}
 	}
 	return nil, nil
+}
+
+// uidOfController returns the UID of the controller of an object; "" if it has none.
+func uidOfController(object metav1.Object) types.UID {
+	if owner := metav1.GetControllerOfNoCopy(object); owner != nil {
+		return owner.UID
+	}
+	return ""
 }
 
 // trim drops what no decision uses: the status changes all the time. It accepts its own results.

@@ -245,7 +245,7 @@ func (w *Watch) declare(kind *informers.Kind) *view {
 		need.Transform, need.Indexers = trim, cache.Indexers{indexController: controllerOf}
 		informer := kind.Informer(need)
 		informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
-			AddFunc: w.changed, UpdateFunc: func(_, is any) { w.changed(is) }, DeleteFunc: w.changed,
+			AddFunc: w.changed, UpdateFunc: w.updated, DeleteFunc: w.changed,
 		})
 		v.informers = append(v.informers, informer)
 	}
@@ -256,4 +256,14 @@ func (w *Watch) changed(obj any) {
 	if object, ok := unwrap(obj); ok {
 		w.Changed(object)
 	}
+}
+
+// updated is called with another object of the same name if the watch was interrupted. Then its former owner has lost one.
+func (w *Watch) updated(before, after any) {
+	was, wasObject := unwrap(before)
+	is, isObject := unwrap(after)
+	if wasObject && isObject && uidOfController(was) != uidOfController(is) {
+		w.Changed(was)
+	}
+	w.changed(after)
 }

@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	dynamicfake "k8s.io/client-go/dynamic/fake"
 	kubefake "k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
@@ -224,6 +225,16 @@ func TestChangesAreReported(t *testing.T) {
 		f.run(time.Second)
 		diff(t, "changes", []string{"g", "g"}, f.changes)
 	})
+}
+
+// An object may be replaced by one of the same name while the watch is interrupted. Then both owners hear of it.
+func TestReplacedObjectIsReportedToItsFormerOwner(t *testing.T) {
+	f, owners := newFixture("v2"), []types.UID{}
+	f.Config.Changed = func(object metav1.Object) { owners = append(owners, metav1.GetControllerOfNoCopy(object).UID) }
+	former, next := group(newest, "PodGroup", "g", "former"), group(newest, "PodGroup", "g", "next")
+	f.updated(former, next)
+	f.updated(next, next)
+	diff(t, "owners", []types.UID{"former", "next", "next"}, owners)
 }
 
 func TestWhyObjectsCannotBeRead(t *testing.T) {
