@@ -96,7 +96,7 @@ func (s *Server) watch(ctx context.Context, r *Request, kind string) *http.Respo
 		return refusal(r, http.StatusGone)
 	}
 	if r.Timeout == 0 {
-		r.Timeout = 30 * time.Minute
+		r.Timeout = time.Hour
 	}
 	w := &stream{server: s, request: r, kind: kind, ctx: ctx, shown: from, expires: time.NewTimer(r.Timeout), closed: make(chan struct{})}
 	if r.Initial {

@@ -4,7 +4,6 @@
 package memory
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -15,11 +14,11 @@ import (
 	"strings"
 	"time"
 
-	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 )
 
 var errBroken = errors.New("read: connection reset by peer")
@@ -186,42 +185,24 @@ func (r *Request) selects(object *unstructured.Unstructured) bool {
 // one carries out a request about one object, and returns the object, or the status of a refusal.
 func (s *Server) one(r *Request) (*unstructured.Unstructured, int) {
 	resource := r.Resource.GroupResource()
-	live := s.objects[resource][types.NamespacedName{Namespace: r.Namespace, Name: r.Name}]
-	if live == nil && r.Verb != "create" {
-		return nil, notThere
+	if r.Verb == "create" {
+		return s.createFor(r)
 	}
+	live := s.objects[resource][types.NamespacedName{Namespace: r.Namespace, Name: r.Name}]
 	var next *unstructured.Unstructured
-	switch r.Verb {
-	case "get":
+	var code int
+	switch {
+	case live == nil:
+		return nil, notThere
+	case r.Verb == "get":
 		return live, 0
-	case "create":
-		object := &unstructured.Unstructured{}
-		if json.Unmarshal(r.Body, &object.Object) != nil {
-			return nil, http.StatusBadRequest
-		}
-		object.SetNamespace(r.Namespace)
-		if next = s.create(resource, object); next == nil {
-			return nil, http.StatusConflict
-		}
-		s.wrote(r, nil, next)
-		return next, 0
-	case "delete":
-		var options metav1.DeleteOptions
-		if json.Unmarshal(r.Body, &options) != nil {
-			return nil, http.StatusBadRequest
-		}
-		if p := options.Preconditions; p != nil &&
-			(p.UID != nil && *p.UID != live.GetUID() || p.ResourceVersion != nil && *p.ResourceVersion != live.GetResourceVersion()) {
-			return nil, changed
-		}
-		next = live.DeepCopy()
-		now := metav1.NewTime(time.Now())
-		next.SetDeletionTimestamp(&now)
+	case r.Verb == "delete":
+		next, code = r.deleted(live)
 	default:
-		var code int
-		if next, code = r.patched(live); code != 0 {
-			return nil, code
-		}
+		next, code = r.patched(live)
+	}
+	if code != 0 {
+		return nil, code
 	}
 	if r.Verb != "delete" && equal(live, next) {
 		return live, 0
@@ -231,75 +212,38 @@ func (s *Server) one(r *Request) (*unstructured.Unstructured, int) {
 	return next, 0
 }
 
+// createFor creates the object of a request.
+func (s *Server) createFor(r *Request) (*unstructured.Unstructured, int) {
+	object := &unstructured.Unstructured{}
+	if json.Unmarshal(r.Body, &object.Object) != nil {
+		return nil, http.StatusBadRequest
+	}
+	object.SetNamespace(r.Namespace)
+	created := s.create(r.Resource.GroupResource(), object)
+	if created == nil {
+		return nil, http.StatusConflict
+	}
+	s.wrote(r, nil, created)
+	return created, 0
+}
+
+// deleted returns an object that is being deleted, unless it is another one than the request means.
+func (r *Request) deleted(live *unstructured.Unstructured) (*unstructured.Unstructured, int) {
+	var options metav1.DeleteOptions
+	if json.Unmarshal(r.Body, &options) != nil {
+		return nil, http.StatusBadRequest
+	}
+	means := ptr.Deref(options.Preconditions, metav1.Preconditions{})
+	if ptr.Deref(means.UID, live.GetUID()) != live.GetUID() || ptr.Deref(means.ResourceVersion, live.GetResourceVersion()) != live.GetResourceVersion() {
+		return nil, changed
+	}
+	next, now := live.DeepCopy(), metav1.NewTime(time.Now())
+	next.SetDeletionTimestamp(&now)
+	return next, 0
+}
+
 func (s *Server) wrote(r *Request, before, after *unstructured.Unstructured) {
 	if s.Written != nil {
 		s.Written(r, before, after)
 	}
-}
-
-// patched returns an object with the patch of a request.
-func (r *Request) patched(live *unstructured.Unstructured) (*unstructured.Unstructured, int) {
-	body := r.Body
-	if r.Verb == "apply" {
-		body = appliedConditions(live, body)
-	}
-	before, err := json.Marshal(live)
-	if err != nil {
-		return nil, http.StatusInternalServerError
-	}
-	after, err := jsonpatch.MergePatch(before, body)
-	next := &unstructured.Unstructured{}
-	if err != nil || json.Unmarshal(after, &next.Object) != nil {
-		return nil, http.StatusBadRequest
-	}
-	if next.GetUID() != live.GetUID() || next.GetResourceVersion() != live.GetResourceVersion() {
-		return nil, changed
-	}
-	kept, from := "status", live
-	if r.Subresource == "status" { // only the status changes
-		kept, from, next = "status", next, live.DeepCopy()
-	}
-	if status, found := from.Object[kept]; found {
-		next.Object[kept] = status
-	} else {
-		delete(next.Object, kept)
-	}
-	next.SetDeletionTimestamp(live.GetDeletionTimestamp())
-	return next, 0
-}
-
-// appliedConditions returns a merge patch that sets the conditions of an apply patch, and leaves the others.
-func appliedConditions(live *unstructured.Unstructured, body []byte) []byte {
-	var patch map[string]any
-	if json.Unmarshal(body, &patch) != nil {
-		return body
-	}
-	applied, _, _ := unstructured.NestedSlice(patch, "status", "conditions")
-	all, _, _ := unstructured.NestedSlice(live.Object, "status", "conditions")
-	for _, c := range applied {
-		at := -1
-		for i := range all {
-			if all[i].(map[string]any)["type"] == c.(map[string]any)["type"] {
-				at = i
-			}
-		}
-		if at < 0 {
-			all = append(all, c)
-		} else {
-			all[at] = c
-		}
-	}
-	if err := unstructured.SetNestedSlice(patch, all, "status", "conditions"); err != nil {
-		return body
-	}
-	delete(patch, "apiVersion")
-	delete(patch, "kind")
-	out, _ := json.Marshal(patch)
-	return out
-}
-
-func equal(a, b *unstructured.Unstructured) bool {
-	x, _ := json.Marshal(a)
-	y, _ := json.Marshal(b)
-	return bytes.Equal(x, y)
 }

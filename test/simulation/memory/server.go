@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -196,12 +197,7 @@ func (s *Server) List(resource schema.GroupResource) (all []*unstructured.Unstru
 
 func (s *Server) list(resource schema.GroupResource) (all []*unstructured.Unstructured) {
 	byName := s.objects[resource]
-	names := slices.SortedFunc(maps.Keys(byName), func(a, b types.NamespacedName) int {
-		if a.Namespace != b.Namespace {
-			return cmpText(a.Namespace, b.Namespace)
-		}
-		return cmpText(a.Name, b.Name)
-	})
+	names := slices.SortedFunc(maps.Keys(byName), func(a, b types.NamespacedName) int { return strings.Compare(a.String(), b.String()) })
 	for _, name := range names {
 		all = append(all, byName[name])
 	}
@@ -269,17 +265,6 @@ func (s *Server) put(resource schema.GroupResource, kind string, object *unstruc
 
 func nameOf(object *unstructured.Unstructured) types.NamespacedName {
 	return types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()}
-}
-
-// cmpText orders texts.
-func cmpText(a, b string) int {
-	switch {
-	case a < b:
-		return -1
-	case a > b:
-		return 1
-	}
-	return 0
 }
 
 // in returns an object in a version of its API.
