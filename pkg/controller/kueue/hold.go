@@ -52,19 +52,38 @@ func (w *Watch) ApplyHold(ctx context.Context, sequence string, workload *plan.W
 	return nil
 }
 
-// create creates a Workload. One that exists is about to be shown by the cache.
+// create creates a Workload. One of the same owner that exists is about to be shown by the cache.
 func (w *Watch) create(ctx context.Context, workload *plan.Workload) error {
 	object, err := runtime.DefaultUnstructuredConverter.ToUnstructured(workload)
 	if err != nil {
 		return fmt.Errorf("creating Workload %s/%s: %w", workload.Namespace, workload.Name, err)
 	}
 	unstructured.RemoveNestedField(object, "status")
-	_, err = w.Dynamic.Resource(workloads).Namespace(workload.Namespace).
-		Create(ctx, &unstructured.Unstructured{Object: object}, metav1.CreateOptions{FieldManager: fieldManager})
-	if err != nil && !apierrors.IsAlreadyExists(err) {
+	client := w.Dynamic.Resource(workloads).Namespace(workload.Namespace)
+	_, err = client.Create(ctx, &unstructured.Unstructured{Object: object}, metav1.CreateOptions{FieldManager: fieldManager})
+	if apierrors.IsAlreadyExists(err) {
+		existing, getErr := client.Get(ctx, workload.Name, metav1.GetOptions{})
+		switch owner := workload.OwnerUID(); {
+		case getErr != nil:
+			err = fmt.Errorf("%w: %w", err, getErr)
+		case owner != "" && uidOfController(existing) == owner:
+			return nil
+		default:
+			err = fmt.Errorf("%w, and belongs to another object", err)
+		}
+	}
+	if err != nil {
 		return fmt.Errorf("creating Workload %s/%s: %w", workload.Namespace, workload.Name, err)
 	}
 	return nil
+}
+
+// uidOfController returns the UID of the controller of an object; "" if it has none.
+func uidOfController(object metav1.Object) types.UID {
+	if owner := metav1.GetControllerOfNoCopy(object); owner != nil {
+		return owner.UID
+	}
+	return ""
 }
 
 // fieldsOf returns what is to be merged into a Workload.
@@ -100,7 +119,7 @@ func (w *Watch) apply(ctx context.Context, workload *plan.Workload, c metav1.Con
 	}
 	_, err = w.Dynamic.Resource(workloads).Namespace(workload.Namespace).Patch(ctx, workload.Name, types.ApplyPatchType, body,
 		metav1.PatchOptions{FieldManager: fieldManager + "-" + c.Type, Force: ptr.To(true)}, "status")
-	if err != nil && !apierrors.IsNotFound(err) {
+	if err != nil && !Gone(err) {
 		return fmt.Errorf("setting the condition %s of Workload %s/%s: %w", c.Type, workload.Namespace, workload.Name, err)
 	}
 	return nil
@@ -110,7 +129,7 @@ func (w *Watch) delete(ctx context.Context, workload *plan.Workload) error {
 	err := w.Dynamic.Resource(workloads).Namespace(workload.Namespace).Delete(ctx, workload.Name, metav1.DeleteOptions{
 		Preconditions: &metav1.Preconditions{UID: &workload.UID, ResourceVersion: &workload.ResourceVersion},
 	})
-	if err != nil && !apierrors.IsNotFound(err) {
+	if err != nil && !Gone(err) {
 		return fmt.Errorf("deleting Workload %s/%s: %w", workload.Namespace, workload.Name, err)
 	}
 	return nil

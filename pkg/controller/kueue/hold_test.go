@@ -60,7 +60,7 @@ func TestApplyHold(t *testing.T) {
 				case clienttesting.PatchAction:
 					patch = string(a.GetPatch())
 				case clienttesting.CreateAction:
-					return true, nil, apierrors.NewAlreadyExists(workloads.GroupResource(), "w")
+					return true, workload("w", "owner"), nil
 				}
 				return true, nil, apierrors.NewNotFound(workloads.GroupResource(), "w")
 			})
@@ -71,5 +71,37 @@ func TestApplyHold(t *testing.T) {
 			diff(t, "subresource", test.subresource, subresource)
 			diff(t, "patch", test.patch, patch)
 		})
+	}
+}
+
+// A Workload of somebody else may have the name. It is no Workload of ours that the cache does not show yet.
+func TestTakenNameIsAnError(t *testing.T) {
+	sequence := metav1.OwnerReference{APIVersion: "batch.jobset-apiserver.io/v1alpha1", Kind: "SequentialJob", Name: "etl", UID: "etl-1", Controller: ptr.To(true)}
+	wanted := &plan.Workload{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "w", OwnerReferences: []metav1.OwnerReference{sequence}}}
+	for owner, taken := range map[string]bool{"etl-1": false, "other": true} {
+		f := newFixture(workload("w", owner))
+		err := f.ApplyHold(t.Context(), "etl", nil, plan.HoldPlan{Create: wanted}, metav1.Now())
+		if (err != nil) != taken {
+			t.Errorf("creating a Workload whose name one of %s has: %v", owner, err)
+		}
+	}
+}
+
+// A server that does not know the API answers 404 for every path. It does not say that a Workload is gone, and what was to be done is still to be done.
+func TestAbsentAPISaysNothingAboutAWorkload(t *testing.T) {
+	known := &plan.Workload{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "w", UID: "u", ResourceVersion: "7", Finalizers: []string{plan.InUseFinalizer}}}
+	page := apierrors.NewGenericServerResponse(404, "patch", workloads.GroupResource(), "w", "404 page not found", 0, true)
+	for name, p := range map[string]plan.HoldPlan{
+		"unhold": {Unhold: true}, "delete": {Delete: true}, "apply": {Apply: &metav1.Condition{Type: "Finished"}}, "release": {Release: []metav1.Condition{{}}},
+	} {
+		for gone, answer := range map[bool]error{true: apierrors.NewNotFound(workloads.GroupResource(), "w"), false: page} {
+			f := newFixture()
+			f.Dynamic.(*dynamicfake.FakeDynamicClient).PrependReactor("*", "workloads", func(clienttesting.Action) (bool, runtime.Object, error) {
+				return true, nil, answer
+			})
+			if err := f.ApplyHold(t.Context(), "etl", known, p, metav1.Now()); (err == nil) != gone {
+				t.Errorf("%s, answered with %v: %v", name, answer, err)
+			}
+		}
 	}
 }

@@ -50,8 +50,14 @@ func (w *Watch) patch(ctx context.Context, workload *plan.Workload, fields map[s
 	}
 	_, err = w.Dynamic.Resource(workloads).Namespace(workload.Namespace).
 		Patch(ctx, workload.Name, types.MergePatchType, body, metav1.PatchOptions{}, subresources...)
-	if err != nil && !apierrors.IsNotFound(err) {
+	if err != nil && !Gone(err) {
 		return fmt.Errorf("patching Workload %s/%s: %w", workload.Namespace, workload.Name, err)
 	}
 	return nil
+}
+
+// Gone returns whether an error says that an object does not exist. A server that does not know its API answers every request with the same status, which says
+// nothing about the object.
+func Gone(err error) bool {
+	return apierrors.IsNotFound(err) && !apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse)
 }

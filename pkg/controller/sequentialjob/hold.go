@@ -5,15 +5,20 @@ package sequentialjob
 
 import (
 	"context"
+	"fmt"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 
 	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1/helper"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/children"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/kueue"
 	kueueplan "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/kueue/plan"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/sequentialjob/plan"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/unreadable"
 )
 
 // holds returns whether a sequence holds quota for all of its steps.
@@ -32,26 +37,35 @@ func (q queues) workloadOf(sj *batchv1alpha1.SequentialJob) (*kueueplan.Workload
 	return nil, known
 }
 
-// observeHold returns what is known of the quota of a sequence.
-func (q queues) observeHold(ctx context.Context, sj *batchv1alpha1.SequentialJob) (*plan.Hold, error) {
-	w, known := q.workloadOf(sj)
-	switch {
-	case !known:
-		return &plan.Hold{}, nil
-	case w == nil:
-		return &plan.Hold{Quota: plan.QuotaMissing}, nil
-	case !kueueplan.Holds(w):
-		return &plan.Hold{Quota: plan.QuotaMissing, Message: kueueplan.Waiting(w)}, nil
-	}
+// directivesRetry is when directives that cannot be read are read again. Nothing shows when they can.
+const directivesRetry = 30 * time.Second
+
+// directives returns what the admission of a Workload adds to pods.
+func (q queues) directives(ctx context.Context, w *kueueplan.Workload) (map[string]kueueplan.Directives, error) {
 	flavors, err := q.Flavors(ctx, w)
 	if err != nil {
 		return nil, err
 	}
-	directives, err := kueueplan.DirectivesOf(w, flavors)
-	if err != nil {
-		return &plan.Hold{Quota: plan.QuotaMissing, Message: err.Error()}, nil
+	return kueueplan.DirectivesOf(w, flavors)
+}
+
+// observeHold returns what is known of the quota of a sequence.
+func (q queues) observeHold(ctx context.Context, sj *batchv1alpha1.SequentialJob) *plan.Hold {
+	w, known := q.workloadOf(sj)
+	switch {
+	case !known:
+		return &plan.Hold{}
+	case w == nil:
+		return &plan.Hold{Quota: plan.QuotaMissing}
+	case !kueueplan.Holds(w):
+		return &plan.Hold{Quota: plan.QuotaMissing, Message: kueueplan.Waiting(w)}
 	}
-	return &plan.Hold{Quota: plan.QuotaHeld, Workload: w, Directives: directives, Key: kueueplan.KeyOf(directives)}, nil
+	directives, err := q.directives(ctx, w)
+	if err != nil {
+		// There is quota, so that what runs may. What begins needs to know where.
+		return &plan.Hold{Message: err.Error(), RetryAfter: directivesRetry}
+	}
+	return &plan.Hold{Quota: plan.QuotaHeld, Workload: w, Directives: directives, Key: kueueplan.KeyOf(directives)}
 }
 
 // holdQuota brings the Workload of a sequence to where it should be, and ends those of sequences of that name which are gone. A
@@ -93,9 +107,32 @@ func (c *Controller) endOthers(ctx context.Context, key cache.ObjectName, obs *p
 	var errs []error
 	workloads, _ := c.queues.Holding(key)
 	for _, w := range workloads {
-		if obs == nil || w.OwnerUID() != obs.SequentialJob.UID {
-			errs = append(errs, c.queues.ApplyHold(ctx, key.Name, w, kueueplan.DecideHold(kueueplan.Holding{Workload: w}), now))
+		if obs != nil && w.OwnerUID() == obs.SequentialJob.UID {
+			continue
 		}
+		p := kueueplan.DecideHold(kueueplan.Holding{Workload: w})
+		if p.Empty() {
+			continue
+		}
+		gone, err := c.sequenceGone(ctx, key, w.OwnerUID())
+		if err == nil && gone {
+			err = c.queues.ApplyHold(ctx, key.Name, w, p, now)
+		}
+		errs = append(errs, err)
 	}
 	return children.FirstErrors(errs...)
+}
+
+// sequenceGone asks the API whether a sequence is gone. The cache may not show it yet, or not show what it is because it cannot be read, and its step may run.
+func (c *Controller) sequenceGone(ctx context.Context, key cache.ObjectName, uid types.UID) (bool, error) {
+	live, err := c.Client.BatchV1alpha1().SequentialJobs(key.Namespace).Get(ctx, key.Name, metav1.GetOptions{})
+	switch {
+	case kueue.Gone(err):
+		return true, nil
+	case err != nil:
+		return false, fmt.Errorf("reading sequentialjob %s, whose Workload holds quota: %w", key, err)
+	case unreadable.Is(live) && live.UID == "":
+		return false, nil
+	}
+	return live.UID != uid, nil
 }

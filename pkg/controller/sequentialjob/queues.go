@@ -71,10 +71,7 @@ func (q queues) Queue(ctx context.Context, sj *batchv1alpha1.SequentialJob, chil
 	availability, unreadable := q.Availability()
 	known := plan.Queue{Served: availability != kueue.Absent, Unreadable: unreadable}
 	if q.holds(sj) {
-		var err error
-		if known.Hold, err = q.observeHold(ctx, sj); err != nil {
-			return known, err
-		}
+		known.Hold = q.observeHold(ctx, sj)
 	}
 	if w := q.Of(child.UID); w != nil && w.DeletionTimestamp == nil {
 		_, ours := w.Annotations[batchv1alpha1.DeactivatedByKey]

@@ -47,6 +47,11 @@ type HoldPlan struct {
 	Delete bool
 }
 
+// Empty returns whether there is nothing to do.
+func (p HoldPlan) Empty() bool {
+	return p.Create == nil && p.Patch == nil && p.Release == nil && p.Apply == nil && !p.Unhold && !p.Delete
+}
+
 // HoldPatch are changes of the spec of a Workload; what is nil stays.
 type HoldPatch struct {
 	PodSets          []PodSet

@@ -5,6 +5,7 @@ package plan
 
 import (
 	"fmt"
+	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -35,14 +36,16 @@ type Hold struct {
 	Directives map[string]kueue.Directives
 	// Key differs for different directives.
 	Key string
-	// Message is what the Workload waits for.
+	// Message is what the Workload waits for, or why it is not known whether there is quota.
 	Message string
+	// RetryAfter is when to look again, if nothing else shows that more is known; 0 if something does.
+	RetryAfter time.Duration
 }
 
 // waitsFor returns what the Workload waits for; "" if that is not known.
 func (h *Hold) waitsFor(unreadable string) string {
 	switch {
-	case h.Quota != QuotaUnknown:
+	case h.Quota != QuotaUnknown || h.Message != "":
 		return h.Message
 	case unreadable != "":
 		return "the Workloads cannot be read: " + unreadable
@@ -142,6 +145,7 @@ func (h *Hold) direct(role string, template *corev1.PodTemplateSpec) error {
 func (b *statusBuilder) followHeld(c Child, p *Plan) {
 	entry, hold := entryOf(b.next), b.o.Queue.Hold
 	entry.ChildUID = c.UID
+	p.RequeueAfter = sooner(p.RequeueAfter, hold.RetryAfter)
 	switch {
 	case hold.Quota == QuotaUnknown && !c.Suspended:
 		b.see(c)

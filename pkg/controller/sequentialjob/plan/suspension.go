@@ -27,6 +27,7 @@ func (b *statusBuilder) createCurrent(kids family, p *Plan) {
 		b.setResumed()
 	}
 	if b.waitForHold() {
+		p.RequeueAfter = sooner(p.RequeueAfter, b.o.Queue.Hold.RetryAfter)
 		return
 	}
 	if !b.is(batchv1alpha1.ConditionProgressing) {
