@@ -10,6 +10,8 @@ package gang
 
 import (
 	"context"
+	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -33,6 +35,8 @@ import (
 const (
 	// absentPoll and servedPoll are how often discovery is asked for the API while it is absent, and while it is served.
 	absentPoll, servedPoll = 10 * time.Second, time.Minute
+	// outdatedAfter is for how long objects that cannot be read any more are taken to be as they were.
+	outdatedAfter = time.Minute
 	// askTimeout is the time for the answer.
 	askTimeout = 5 * time.Second
 	// absences is how many times in a row discovery must say that an API which was served is not.
@@ -76,6 +80,9 @@ type Watch struct {
 	// found is the version that is served; nil before it is known, and if there is none.
 	found  atomic.Pointer[schema.GroupVersion]
 	absent atomic.Bool
+	// undiscovered is why it is not known what is served; nil if it is. outdated means that the objects are not followed any more.
+	undiscovered atomic.Pointer[error]
+	outdated     atomic.Bool
 	// declared is the version that was watched last.
 	declared atomic.Pointer[schema.GroupVersion]
 	// missed is how many times in a row discovery has not had the version that was found. Only Run uses it.
@@ -93,7 +100,7 @@ func NewWatch(config Config) *Watch {
 	w := &Watch{Config: config, wanted: make(chan struct{}, 1)}
 	w.objects = (&informers.OnDemand[view]{
 		Name: config.Versions[0].Group, Kube: config.Kube, Declare: w.declare, Filled: config.Turned,
-		Needed:  func() bool { v := w.objects.Current(); return w.Needed() && v != nil && w.serves(v.version) },
+		Needed:  func() bool { v := w.declared.Load(); return w.Needed() && v != nil && w.serves(*v) },
 		Outdone: func() bool { v := w.declared.Load(); return v != nil && !w.serves(*v) },
 	}).Prepare()
 	return w
@@ -106,9 +113,15 @@ func (w *Watch) Ask() State {
 	default:
 	}
 	if w.found.Load() == nil {
+		if err := w.undiscovered.Load(); err != nil && !w.absent.Load() {
+			return State{Problem: fmt.Sprintf("discovery (%v)", *err)}
+		}
 		return State{Absent: w.absent.Load()}
 	}
 	if v := w.objects.View(); v != nil {
+		if w.outdated.Load() {
+			return State{Problem: strings.Join(w.objects.Outdated(0), ", ")}
+		}
 		return State{Version: v.version}
 	}
 	return State{Problem: strings.Join(w.objects.Unfilled(), ", ")}
@@ -145,11 +158,15 @@ func (w *Watch) Run(ctx context.Context) {
 			return
 		case <-w.wanted:
 		}
+		w.ask(ctx)
 		pause := absentPoll
-		if w.ask(ctx); w.found.Load() != nil {
+		if w.found.Load() != nil && w.missed == 0 {
 			pause = servedPoll
+		}
+		if w.found.Load() != nil {
 			w.objects.View()
 		}
+		w.look()
 		select {
 		case <-ctx.Done():
 			return
@@ -160,29 +177,50 @@ func (w *Watch) Run(ctx context.Context) {
 			case w.wanted <- struct{}{}:
 			default:
 			}
+			continue
 		}
+		// By the time somebody needs to know, another answer may be right.
+		w.found.Store(nil)
+		w.absent.Store(false)
+		w.missed = 0
 	}
 }
 
-// ask asks discovery for the API. The version that is in use comes first. An answer that says neither changes nothing.
+// ask asks discovery for the API. The version that is in use comes first, and stays until it has been missed several times in a row. An answer that says neither
+// changes nothing.
 func (w *Watch) ask(ctx context.Context) {
 	versions, used := w.Versions, w.found.Load()
 	if used != nil {
-		versions = append([]schema.GroupVersion{*used}, versions...)
+		versions = append([]schema.GroupVersion{*used}, slices.DeleteFunc(slices.Clone(versions), func(v schema.GroupVersion) bool { return v == *used })...)
 	}
 	for _, version := range versions {
-		switch served, err := w.served(ctx, version); {
-		case err != nil:
+		served, err := w.served(ctx, version)
+		if err != nil {
 			klog.FromContext(ctx).V(4).Info("Could not ask for an API of groups of pods", "version", version, "reason", err)
+			w.undiscovered.Store(&err)
 			return
-		case served:
+		}
+		w.undiscovered.Store(nil)
+		if served {
 			w.missed = 0
 			w.become(ctx, &version)
 			return
 		}
+		if used != nil && version == *used {
+			if w.missed++; w.missed < absences {
+				return
+			}
+		}
 	}
-	if w.missed++; used == nil || w.missed >= absences {
-		w.become(ctx, nil)
+	w.missed = 0
+	w.become(ctx, nil)
+}
+
+// look finds out whether the objects are followed.
+func (w *Watch) look() {
+	outdated := w.objects.Current() != nil && len(w.objects.Outdated(outdatedAfter)) > 0
+	if w.outdated.Swap(outdated) != outdated {
+		w.Turned()
 	}
 }
 

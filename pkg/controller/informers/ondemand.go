@@ -37,7 +37,7 @@ type OnDemand[V any] struct {
 
 	wanted chan struct{}
 	view   atomic.Pointer[V]
-	// filling is the kind whose caches are being filled.
+	// filling is the kind whose caches are being filled, and then followed.
 	filling atomic.Pointer[Kind]
 }
 
@@ -70,6 +70,16 @@ func (d *OnDemand[V]) Unfilled() []string {
 	return nil
 }
 
+// Outdated returns the resources that could not be followed for at least that long, each with why.
+func (d *OnDemand[V]) Outdated(after time.Duration) []string {
+	if kind := d.filling.Load(); kind != nil {
+		return kind.Outdated(after)
+	}
+	return nil
+}
+
+func (d *OnDemand[V]) needed() bool { return d.Needed == nil || d.Needed() }
+
 // Run watches whenever somebody has asked, until the context ends.
 func (d *OnDemand[V]) Run(ctx context.Context) {
 	for {
@@ -96,8 +106,9 @@ func (d *OnDemand[V]) watch(ctx context.Context) {
 	watches.Start(ctx)
 	d.filling.Store(kind)
 	defer d.filling.Store(nil)
+	begun := time.Now()
 	filled := func(context.Context) (bool, error) {
-		if d.Outdone != nil && d.Outdone() {
+		if d.Outdone != nil && d.Outdone() || time.Since(begun) >= needPoll && !d.needed() {
 			return false, context.Canceled
 		}
 		return len(kind.Unfilled()) == 0, nil
@@ -112,6 +123,6 @@ func (d *OnDemand[V]) watch(ctx context.Context) {
 	default:
 	}
 	d.Filled()
-	unneeded := func(context.Context) (bool, error) { return d.Needed != nil && !d.Needed(), nil }
+	unneeded := func(context.Context) (bool, error) { return !d.needed(), nil }
 	_ = wait.PollUntilContextCancel(ctx, needPoll, false, unneeded) // ends with the context, or when nothing needs the watches
 }

@@ -12,7 +12,9 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
@@ -40,6 +42,32 @@ func TestOnDemand(t *testing.T) {
 		cancel()
 		running.Wait()
 		d.shows(t, time.Second, "at the end", 0, 0, 2)
+	})
+}
+
+// TestOnDemandEndsBeforeItIsFilled ends watches that cannot be filled when nobody needs them any more.
+func TestOnDemandEndsBeforeItIsFilled(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDemand()
+		var lists atomic.Int32
+		d.Kube.(*fake.Clientset).PrependReactor("list", "nodes", func(clienttesting.Action) (bool, runtime.Object, error) {
+			lists.Add(1)
+			return true, nil, apierrors.NewForbidden(corev1.Resource("nodes"), "", nil)
+		})
+		ctx, cancel := context.WithCancel(t.Context())
+		var running sync.WaitGroup
+		running.Go(func() { d.Run(ctx) })
+		d.View()
+		time.Sleep(10 * time.Minute)
+		d.needed.Store(false)
+		time.Sleep(needPoll + time.Second)
+		before := lists.Load()
+		time.Sleep(time.Hour)
+		if after := lists.Load(); before == 0 || after != before {
+			t.Errorf("%d lists while nodes were needed, %d more when nobody needed them", before, after-before)
+		}
+		cancel()
+		running.Wait()
 	})
 }
 
