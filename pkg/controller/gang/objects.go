@@ -115,3 +115,19 @@ func unwrap(obj any) (metav1.Object, bool) {
 	object, ok := obj.(metav1.Object)
 	return object, ok
 }
+
+func (w *Watch) changed(obj any) {
+	if object, ok := unwrap(obj); ok {
+		w.Changed(object)
+	}
+}
+
+// updated is called with another object of the same name if the watch was interrupted. Then its former owner has lost one.
+func (w *Watch) updated(before, after any) {
+	was, wasObject := unwrap(before)
+	is, isObject := unwrap(after)
+	if wasObject && isObject && uidOfController(was) != uidOfController(is) {
+		w.Changed(was)
+	}
+	w.changed(after)
+}

@@ -119,8 +119,8 @@ func (w *Watch) Ask() State {
 		return State{Absent: w.absent.Load()}
 	}
 	if v := w.objects.View(); v != nil {
-		if w.outdated.Load() {
-			return State{Problem: strings.Join(w.objects.Outdated(0), ", ")}
+		if why := w.objects.Outdated(0); len(why) > 0 && w.outdated.Load() {
+			return State{Problem: strings.Join(why, ", ")}
 		}
 		return State{Version: v.version}
 	}
@@ -288,20 +288,4 @@ func (w *Watch) declare(kind *informers.Kind) *view {
 		v.informers = append(v.informers, informer)
 	}
 	return v
-}
-
-func (w *Watch) changed(obj any) {
-	if object, ok := unwrap(obj); ok {
-		w.Changed(object)
-	}
-}
-
-// updated is called with another object of the same name if the watch was interrupted. Then its former owner has lost one.
-func (w *Watch) updated(before, after any) {
-	was, wasObject := unwrap(before)
-	is, isObject := unwrap(after)
-	if wasObject && isObject && uidOfController(was) != uidOfController(is) {
-		w.Changed(was)
-	}
-	w.changed(after)
 }

@@ -33,7 +33,7 @@ func (w *Watch) by(index, value string) (found []*plan.Workload, known bool) {
 	w.Want()
 	w.mu.Lock()
 	informer := w.informer
-	if w.availability != Served || w.outdated {
+	if w.availability != Served || len(w.unfollowed()) > 0 {
 		informer = nil
 	}
 	w.mu.Unlock()

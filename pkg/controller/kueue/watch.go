@@ -106,9 +106,9 @@ func (w *Watch) Availability() (Availability, string) {
 	w.Want()
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	switch {
-	case w.outdated:
-		return Unknown, strings.Join(w.kind.Outdated(0), ", ")
+	switch why := w.unfollowed(); {
+	case len(why) > 0:
+		return Unknown, strings.Join(why, ", ")
 	case w.availability == Unknown && w.kind != nil:
 		return Unknown, strings.Join(w.kind.Unfilled(), ", ")
 	case w.availability == Unknown && w.undiscovered != nil:
@@ -221,6 +221,14 @@ func (w *Watch) look() {
 	if changed {
 		w.AvailabilityChanged()
 	}
+}
+
+// unfollowed returns why the cache is not followed any more; nothing if it is, or has been until a moment ago. The lock is held.
+func (w *Watch) unfollowed() []string {
+	if !w.outdated {
+		return nil
+	}
+	return w.kind.Outdated(0)
 }
 
 // end ends the watch, if there is one.
