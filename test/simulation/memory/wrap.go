@@ -17,11 +17,11 @@ type RoundTripper func(*http.Request) (*http.Response, error)
 // RoundTrip implements http.RoundTripper.
 func (f RoundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// Refusal returns the answer to a request that is refused.
-func Refusal(code int) *http.Response { return refusal(&Request{}, code) }
+// newRefusal returns the answer to a request that is refused.
+func newRefusal(code int) *http.Response { return refusal(&Request{}, code) }
 
-// Silence returns the answer to a watch that never shows anything, and that ends with the context.
-func Silence(ctx context.Context) *http.Response {
+// newSilence returns the answer to a watch that never shows anything, and that ends with the context.
+func newSilence(ctx context.Context) *http.Response {
 	response := answer(http.StatusOK, nil)
 	ctx, cancel := context.WithCancel(ctx)
 	response.Body = silence{ctx, cancel}
@@ -43,14 +43,14 @@ func (s silence) Close() error {
 	return nil
 }
 
-// Recorded is an answer that can be given again.
-type Recorded struct {
+// recorded is an answer that can be given again.
+type recorded struct {
 	mu   sync.Mutex
 	body []byte
 }
 
-// Record keeps a copy of an answer, which can still be read.
-func (r *Recorded) Record(response *http.Response) {
+// record keeps a copy of an answer, which can still be read.
+func (r *recorded) record(response *http.Response) {
 	body, err := io.ReadAll(response.Body)
 	if err != nil {
 		return
@@ -61,15 +61,15 @@ func (r *Recorded) Record(response *http.Response) {
 	r.body = body
 }
 
-// Known returns whether there is one.
-func (r *Recorded) Known() bool {
+// known returns whether there is one.
+func (r *recorded) known() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.body != nil
 }
 
-// Answer returns the answer again.
-func (r *Recorded) Answer() *http.Response {
+// answer returns the answer again.
+func (r *recorded) answer() *http.Response {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	response := answer(http.StatusOK, nil)

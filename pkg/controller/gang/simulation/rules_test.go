@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -57,12 +58,14 @@ func (e *env) says() gang.State {
 }
 
 // view returns what the watch says of the objects of an owner.
-func (e *env) view(owner types.UID) string {
-	found := e.process.Of(owner)
+func (e *env) view(v view) string {
+	found := e.process.Of(v.owner)
 	if e.of != nil {
 		found = e.of(e, found)
 	}
-	return viewOf(found)
+	return describe(slices.DeleteFunc(slices.Clone(found), func(object *unstructured.Unstructured) bool {
+		return object.GetKind() != all[v.resource.Resource]
+	}))
 }
 
 // check checks what the watch says, and what it has asked.
@@ -98,10 +101,10 @@ func (e *env) checkKnown(s gang.State) {
 			e.Fail(ruleKnown, "%s of %s have not been read", resource.Resource, s.Version)
 		}
 	}
-	for _, owner := range owners {
-		view := e.view(owner)
-		if !slices.ContainsFunc(e.within(maxAge), func(s state) bool { return s.views[owner] == view }) {
-			e.Fail(ruleFresh, "the objects of %s are said to be %q; they are %q", owner, view, e.truth[len(e.truth)-1].views[owner])
+	for _, v := range views {
+		said := e.view(v)
+		if !slices.ContainsFunc(e.within(maxAge), func(s state) bool { return s.views[v] == said }) {
+			e.Fail(ruleFresh, "%v are said to be %q; they are %q", v, said, e.truth[len(e.truth)-1].views[v])
 		}
 	}
 }
@@ -133,7 +136,7 @@ func (e *env) heard(s gang.State, owner types.UID) string {
 	if s.Version.Empty() {
 		return fmt.Sprintf("absent: %t", s.Absent)
 	}
-	return fmt.Sprintf("%s: %s", s.Version, e.view(owner))
+	return fmt.Sprintf("%s: %s and %s", s.Version, e.view(view{owner, podGroups}), e.view(view{owner, workloads}))
 }
 
 // hasRead returns whether the process has read all objects of a kind once.
@@ -239,10 +242,12 @@ func (e *env) checkRight() {
 		e.Fail(ruleRight, "the state is %+v, while %s is served: %t, and %s: %t", s, newest, e.serves(newest), oldest, e.serves(oldest))
 	}
 	e.Seen[fmt.Sprintf("at rest: %q", s.Version.Version)]++
-	for _, owner := range owners {
-		if want := e.truth[len(e.truth)-1].views[owner]; served && e.view(owner) != want {
-			e.Fail(ruleRight, "the objects of %s are said to be %q, not %q", owner, e.view(owner), want)
+	for _, v := range views {
+		if want := e.truth[len(e.truth)-1].views[v]; served && e.view(v) != want {
+			e.Fail(ruleRight, "%v are said to be %q, not %q", v, e.view(v), want)
 		}
+	}
+	for _, owner := range owners {
 		if said, told := e.process.said[owner], e.heard(s, owner); said != told {
 			e.Fail(ruleTold, "of %s they have seen %q, but it is %q", owner, said, told)
 		}

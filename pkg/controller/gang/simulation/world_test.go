@@ -103,8 +103,16 @@ const everything = types.UID("*")
 // state is what the server holds from a time on.
 type state struct {
 	at    time.Time
-	views map[types.UID]string
+	views map[view]string
 }
+
+// view is what an owner has of a resource. Watches of different resources lag apart.
+type view struct {
+	owner    types.UID
+	resource schema.GroupResource
+}
+
+var views = []view{{"a", podGroups}, {"a", workloads}, {"b", podGroups}, {"b", workloads}}
 
 func newEnv(seed uint64, m mutant, trace *[]string) *env {
 	const stream = 0x67616e67
@@ -260,22 +268,20 @@ func (e *env) create(resource schema.GroupResource, name string) {
 
 // note notes the present state.
 func (e *env) note() {
-	s := state{at: time.Now(), views: map[types.UID]string{}}
-	for _, owner := range owners {
+	s := state{at: time.Now(), views: map[view]string{}}
+	for _, v := range views {
 		var found []*unstructured.Unstructured
-		for _, resource := range resources {
-			for _, object := range e.server.List(resource) {
-				if _, labeled := object.GetLabels()[label]; labeled && ownerOf(object) == owner {
-					found = append(found, object)
-				}
+		for _, object := range e.server.List(v.resource) {
+			if _, labeled := object.GetLabels()[label]; labeled && ownerOf(object) == v.owner {
+				found = append(found, object)
 			}
 		}
-		s.views[owner] = viewOf(found)
+		s.views[v] = describe(found)
 	}
 	e.truth = append(e.truth, s)
 }
 
-func viewOf(objects []*unstructured.Unstructured) string {
+func describe(objects []*unstructured.Unstructured) string {
 	var names []string
 	for _, object := range objects {
 		names = append(names, fmt.Sprintf("%s@%s", object.GetName(), object.GetResourceVersion()))

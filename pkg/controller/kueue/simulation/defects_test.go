@@ -5,7 +5,6 @@ package simulation
 
 import (
 	"net/http"
-	"strings"
 	"testing"
 
 	"k8s.io/client-go/tools/cache"
@@ -26,16 +25,16 @@ func TestHistoriesShowDefects(t *testing.T) {
 		"Workloads of an API that is away are none":            {Mutant: mutant{holding: noneWhile(kueue.Absent)}, Rules: []string{ruleKnown}},
 		"an API is absent when discovery has said so once":     {Mutant: mutant{availability: absentAfter(http.StatusNotFound)}, Rules: []string{ruleAbsent}},
 		"an API is absent when discovery fails":                {Mutant: mutant{availability: absentAfter(http.StatusForbidden, http.StatusInternalServerError, 0)}, Rules: []string{ruleAbsent}},
-		"an absent API is never absent":                        {Mutant: mutant{transport: discoveryAnswers(http.StatusServiceUnavailable)}, Rules: []string{ruleRight, ruleReason}},
-		"a removed API is served for ever":                     {Mutant: mutant{transport: discoveryRemembers}, Rules: []string{ruleRight}},
+		"an absent API is never absent":                        {Mutant: mutant{transport: through(memory.DiscoveryAnswers(http.StatusServiceUnavailable))}, Rules: []string{ruleRight, ruleReason}},
+		"a removed API is served for ever":                     {Mutant: mutant{transport: through(memory.DiscoveryRemembers)}, Rules: []string{ruleRight}},
 		"reasons that nobody is told":                          {Mutant: mutant{availability: reasonless}, Rules: []string{ruleReason}, First: 200},
-		"watches that fail are taken for quiet ones":           {Mutant: mutant{transport: quietFailures}, Rules: []string{ruleFresh, ruleRight}},
-		"watches that begin too late":                          {Mutant: mutant{transport: laterVersions}, Rules: []string{ruleFresh, ruleRight}},
-		"versions that expire all the time":                    {Mutant: mutant{transport: expiringVersions}, Rules: []string{ruleQuiet}},
+		"watches that fail are taken for quiet ones":           {Mutant: mutant{transport: through(memory.QuietFailures)}, Rules: []string{ruleFresh, ruleRight}},
+		"watches that begin too late":                          {Mutant: mutant{transport: through(memory.LaterVersions)}, Rules: []string{ruleFresh, ruleRight}},
+		"versions that expire all the time":                    {Mutant: mutant{transport: through(memory.ExpiringVersions)}, Rules: []string{ruleQuiet}},
 		"Workloads that change, and nobody is told":            {Mutant: mutant{deaf: func(w *plan.Workload) bool { return w.Name == "w2" }}, Rules: []string{ruleTold}},
 		"an API that goes and comes, and nobody is told":       {Mutant: mutant{indifferent: true}, Rules: []string{ruleTold}},
 		"discovery that is asked before anybody wants to know": {Mutant: mutant{eager: true}, Rules: []string{ruleUnasked}},
-		"discovery that is asked again and again":              {Mutant: mutant{transport: insistent}, Rules: []string{ruleRequests}},
+		"discovery that is asked again and again":              {Mutant: mutant{transport: through(memory.Insistent)}, Rules: []string{ruleRequests}},
 		"a watch that goes on after the end":                   {Mutant: mutant{undead: true}, Rules: []string{ruleEnd}},
 		"a Workload that goes before one that stays":           {Mutant: mutant{of: leavingFirst}, Rules: []string{ruleOldest}},
 	})
@@ -83,85 +82,7 @@ func leavingFirst(e *env, found *plan.Workload) *plan.Workload {
 	return found
 }
 
-type transport = memory.RoundTripper
-
-func isDiscovery(r *http.Request) bool { return strings.Count(r.URL.Path, "/") == 3 }
-
-func isWatch(r *http.Request) bool { return r.URL.Query().Get("watch") != "" }
-
-// discoveryAnswers answers so when discovery says that the API is absent.
-func discoveryAnswers(code int) func(*env, http.RoundTripper) http.RoundTripper {
-	return func(_ *env, next http.RoundTripper) http.RoundTripper {
-		return transport(func(r *http.Request) (*http.Response, error) {
-			response, err := next.RoundTrip(r)
-			if err == nil && isDiscovery(r) && response.StatusCode == http.StatusNotFound {
-				return memory.Refusal(code), nil
-			}
-			return response, err
-		})
-	}
-}
-
-// discoveryRemembers answers what discovery has once said of an API that was served.
-func discoveryRemembers(_ *env, next http.RoundTripper) http.RoundTripper {
-	var known memory.Recorded
-	return transport(func(r *http.Request) (*http.Response, error) {
-		response, err := next.RoundTrip(r)
-		switch {
-		case err != nil || !isDiscovery(r):
-		case response.StatusCode == http.StatusOK:
-			known.Record(response)
-		case known.Known():
-			return known.Answer(), nil
-		}
-		return response, err
-	})
-}
-
-// quietFailures gives out a watch that shows nothing instead of one that failed.
-func quietFailures(_ *env, next http.RoundTripper) http.RoundTripper {
-	return transport(func(r *http.Request) (*http.Response, error) {
-		response, err := next.RoundTrip(r)
-		if isWatch(r) && r.URL.Query().Get("sendInitialEvents") == "" && (err != nil || response.StatusCode != http.StatusOK) && r.Context().Err() == nil {
-			return memory.Silence(r.Context()), nil
-		}
-		return response, err
-	})
-}
-
-// laterVersions begins watches with a version that comes later.
-func laterVersions(_ *env, next http.RoundTripper) http.RoundTripper {
-	return transport(func(r *http.Request) (*http.Response, error) {
-		if isWatch(r) && r.URL.Query().Get("sendInitialEvents") == "" {
-			r = r.Clone(r.Context())
-			query := r.URL.Query()
-			query.Set("resourceVersion", "1000000")
-			r.URL.RawQuery = query.Encode()
-		}
-		return next.RoundTrip(r)
-	})
-}
-
-// expiringVersions answers that the version of a watch has expired.
-func expiringVersions(_ *env, next http.RoundTripper) http.RoundTripper {
-	return transport(func(r *http.Request) (*http.Response, error) {
-		if isWatch(r) && r.URL.Query().Get("sendInitialEvents") == "" {
-			return memory.Refusal(http.StatusGone), nil
-		}
-		return next.RoundTrip(r)
-	})
-}
-
-// insistent asks discovery more often than it is asked to.
-func insistent(_ *env, next http.RoundTripper) http.RoundTripper {
-	return transport(func(r *http.Request) (*http.Response, error) {
-		for range 3 {
-			if isDiscovery(r) {
-				if response, err := next.RoundTrip(r); err == nil {
-					_ = response.Body.Close()
-				}
-			}
-		}
-		return next.RoundTrip(r)
-	})
+// through is a transport that does not depend on what happens.
+func through(wrap func(http.RoundTripper) http.RoundTripper) func(*env, http.RoundTripper) http.RoundTripper {
+	return func(_ *env, next http.RoundTripper) http.RoundTripper { return wrap(next) }
 }
