@@ -82,9 +82,13 @@ func (p *Rows) Lines(t Terminal, rows [][]string) []string {
 			}
 		}
 	}
-	lines := t.Table(p.Columns, append([][]string{p.widest}, rows...))
+	l := t.layout(p.Columns, append([][]string{p.widest}, rows...))
+	var lines []string
 	if first {
-		return append(lines[:1:1], lines[2:]...)
+		lines = append(lines, l.header())
 	}
-	return lines[2:]
+	for _, row := range rows {
+		lines = append(lines, l.row(row, plainBranch)...)
+	}
+	return lines
 }

@@ -18,88 +18,120 @@ type Column struct {
 	Drop int
 	// Least is the width down to which cells are cut at their end, before any column is left out. 0 means that they are not.
 	Least int
+	// Wrap means that nothing of a cell is lost: cells are broken into several lines where they would be cut, and stand in lines
+	// of their own below their rows where the column would be left out. Requires Least.
+	Wrap bool
+	// Label is what a cell begins with that stands below its row.
+	Label string
 }
 
 const (
 	// gap is the room between columns.
 	gap = 2
+	// plainBranch is what further lines of a row begin with in a table that is no tree.
+	plainBranch = "   "
 	// leastKept is the width down to which the columns that stay are shortened at last.
 	leastKept = 6
 )
 
-// Table returns the header and one line for each row, with the cells of a column under each other. Cells may be painted. A row
-// of one cell stands across all columns. No line is wider than the terminal: columns of text are cut, then the least important
-// columns are left out, and at last names are shortened in their middle.
+// Table returns the header and the lines of each row, with the cells of a column under each other. Cells may be painted. A row
+// of one cell stands across all columns. No line is wider than the terminal: columns of text are cut or wrapped, then the least
+// important columns are left out, and at last names are shortened in their middle.
 func (t Terminal) Table(columns []Column, rows [][]string) []string {
-	shown := make([]int, len(columns))
-	widths := make([]int, len(columns))
-	header := make([]string, len(columns))
-	for i := range columns {
-		shown[i], widths[i], header[i] = i, Columns(columns[i].Title), t.Paint(Quiet, columns[i].Title)
+	return t.Tree(columns, rows, nil)
+}
+
+// Tree is Table with what the further lines of each row begin with, for branches of a tree that go on beside them.
+func (t Terminal) Tree(columns []Column, rows [][]string, branches []string) []string {
+	l := t.layout(columns, rows)
+	lines := make([]string, 0, len(rows)+1)
+	lines = append(lines, l.header())
+	for i, row := range rows {
+		branch := plainBranch
+		if branches != nil {
+			branch = branches[i]
+		}
+		lines = append(lines, l.row(row, branch)...)
 	}
+	return lines
+}
+
+// layout is which columns of a table are shown, and how wide.
+type layout struct {
+	Terminal
+	columns []Column
+	widths  []int
+	// shown are the columns that have room, and below those whose cells stand below the rows, by index.
+	shown, below []int
+}
+
+func (t Terminal) layout(columns []Column, rows [][]string) *layout {
+	l := &layout{Terminal: t, columns: columns, widths: make([]int, len(columns))}
 	empty := slices.Repeat([]bool{true}, len(columns))
+	for i := range columns {
+		l.shown, l.widths[i] = append(l.shown, i), Columns(columns[i].Title)
+	}
 	for _, row := range rows {
 		for i, cell := range row {
 			if len(row) > 1 {
-				widths[i] = max(widths[i], Columns(cell))
+				l.widths[i] = max(l.widths[i], Columns(cell))
 				empty[i] = empty[i] && cell == ""
 			}
 		}
 	}
 	if t.Width > 0 {
-		shown = t.fit(columns, widths, empty)
+		l.fit(empty)
 	}
-	lines := make([]string, 0, len(rows)+1)
-	for _, row := range append([][]string{header}, rows...) {
-		lines = append(lines, t.row(columns, shown, widths, row))
-	}
-	return lines
+	return l
 }
 
-// fit returns the columns that are shown, and changes the widths of those that have to be narrower.
-func (t Terminal) fit(columns []Column, widths []int, empty []bool) []int {
-	var shown []int
-	for i := range columns {
-		shown = append(shown, i)
+// fit chooses the columns that are shown, and changes the widths of those that have to be narrower.
+func (l *layout) fit(empty []bool) {
+	columns, widths := l.columns, l.widths
+	leave := func(at int) {
+		if i := l.shown[at]; columns[i].Wrap && !empty[i] {
+			l.below = append(l.below, i)
+		}
+		l.shown = slices.Delete(l.shown, at, at+1)
 	}
-	leave := func(at int) { shown = slices.Delete(shown, at, at+1) }
-	for wide(shown, widths) > t.Width {
-		if at := slices.IndexFunc(shown, func(i int) bool { return empty[i] }); at >= 0 {
+	for wide(l.shown, widths) > l.Width {
+		if at := slices.IndexFunc(l.shown, func(i int) bool { return empty[i] }); at >= 0 {
 			leave(at)
 			continue
 		}
 		// Columns of text give way, the last of them first.
-		excess := wide(shown, widths) - t.Width
-		for _, i := range slices.Backward(shown) {
+		excess := wide(l.shown, widths) - l.Width
+		for _, i := range slices.Backward(l.shown) {
 			if least := columns[i].Least; least > 0 && widths[i] > least {
 				excess -= widths[i] - least
 			}
 		}
 		if excess <= 0 {
-			t.narrow(columns, shown, widths)
+			l.narrow()
 			break
 		}
 		last := 0
-		for at, i := range shown {
-			if columns[i].Drop > columns[shown[last]].Drop {
+		for at, i := range l.shown {
+			if columns[i].Drop > columns[l.shown[last]].Drop {
 				last = at
 			}
 		}
-		if columns[shown[last]].Drop == 0 {
-			shorten(shown, widths, t.Width)
+		if columns[l.shown[last]].Drop == 0 {
+			l.narrow()
+			shorten(l.shown, widths, l.Width)
 			break
 		}
 		leave(last)
 	}
-	return shown
+	slices.Sort(l.below)
 }
 
 // narrow makes columns of text narrower, the last first, until the table fits.
-func (t Terminal) narrow(columns []Column, shown, widths []int) {
-	for _, i := range slices.Backward(shown) {
-		excess := wide(shown, widths) - t.Width
-		if least := columns[i].Least; least > 0 && excess > 0 {
-			widths[i] = max(min(widths[i], least), widths[i]-excess)
+func (l *layout) narrow() {
+	for _, i := range slices.Backward(l.shown) {
+		excess := wide(l.shown, l.widths) - l.Width
+		if least := l.columns[i].Least; least > 0 && excess > 0 {
+			l.widths[i] = max(min(l.widths[i], least), l.widths[i]-excess)
 		}
 	}
 }
@@ -128,28 +160,89 @@ func wide(shown, widths []int) int {
 	return n
 }
 
-func (t Terminal) row(columns []Column, shown, widths []int, row []string) string {
-	if len(row) == 1 {
-		return t.Cut(row[0])
+// header is the line with the titles of the columns.
+func (l *layout) header() string {
+	titles := make([]string, len(l.columns))
+	for i := range l.columns {
+		titles[i] = l.Paint(Quiet, l.shorten(l.columns[i].Title, l.widths[i]))
 	}
-	var line strings.Builder
-	for at, i := range shown {
-		cell := ""
+	return l.line(titles, "")
+}
+
+// row returns the lines of a row. All but the first begin with the branch.
+func (l *layout) row(row []string, branch string) []string {
+	if len(row) == 1 {
+		text := strings.TrimLeft(row[0], " ")
+		indent := row[0][:len(row[0])-len(text)]
+		return l.Fold(text, indent, indent+"  ")
+	}
+	cells := make([][]string, len(l.columns))
+	height := 1
+	for _, i := range l.shown {
 		if i < len(row) {
-			cell = row[i]
+			cells[i] = l.cell(i, row[i])
+			height = max(height, len(cells[i]))
 		}
-		if columns[i].Least > 0 {
-			cell = t.cut(cell, widths[i])
-		} else {
-			cell = t.shorten(cell, widths[i])
+	}
+	var lines []string
+	for n := range height {
+		texts := make([]string, len(l.columns))
+		for i := range cells {
+			if n < len(cells[i]) {
+				texts[i] = cells[i][n]
+			}
 		}
-		if at < len(shown)-1 {
-			cell = Pad(cell, widths[i]+gap)
+		before := ""
+		if n > 0 {
+			before = branch
+		}
+		lines = append(lines, l.line(texts, before))
+	}
+	return append(lines, l.belowRow(row, branch)...)
+}
+
+// belowRow returns the lines of the cells that stand below their row.
+func (l *layout) belowRow(row []string, branch string) (lines []string) {
+	if l.Width > 0 && Columns(branch)+2+leastFolded > l.Width {
+		branch = ""
+	}
+	for _, i := range l.below {
+		if i < len(row) && row[i] != "" {
+			lines = append(lines, l.Fold(l.columns[i].Label+row[i], branch, branch+"  ")...)
+		}
+	}
+	return lines
+}
+
+// cell returns the lines of a cell, which are no wider than its column.
+func (l *layout) cell(i int, text string) []string {
+	switch column := &l.columns[i]; {
+	case column.Wrap && l.Width > 0:
+		return fold(text, "", "", l.widths[i], false)
+	case column.Least > 0:
+		return []string{l.cut(text, l.widths[i])}
+	}
+	return []string{l.shorten(text, l.widths[i])}
+}
+
+// line puts the cells of the columns that are shown side by side. A branch stands in the place of an empty first cell.
+func (l *layout) line(cells []string, branch string) string {
+	var line strings.Builder
+	for at, i := range l.shown {
+		cell := cells[i]
+		if at == 0 && cell == "" && Columns(branch) <= l.widths[i]+gap {
+			cell = branch
+		}
+		if at < len(l.shown)-1 {
+			cell = Pad(cell, l.widths[i]+gap)
 		}
 		line.WriteString(cell)
 	}
-	return t.Cut(strings.TrimRight(line.String(), " "))
+	return l.Cut(strings.TrimRight(line.String(), " "))
 }
+
+// Shorten takes out the middle of a text that is wider than so many columns: names of Jobs and pods differ at their end.
+func (t Terminal) Shorten(text string, width int) string { return t.shorten(text, width) }
 
 // shorten takes out the middle of a text that is too wide: names of Jobs and pods differ at their end.
 func (t Terminal) shorten(text string, width int) string {
@@ -179,31 +272,4 @@ func (t Terminal) shorten(text string, width int) string {
 		text = text[size:]
 	}
 	return out.String()
-}
-
-// Align returns one line for each row, with the cells of a column under each other. Cells may be painted.
-func Align(rows [][]string) []string {
-	var columns []int
-	for _, row := range rows {
-		for i, cell := range row {
-			if i == len(columns) {
-				columns = append(columns, 0)
-			}
-			if len(row) > 1 {
-				columns[i] = max(columns[i], Columns(cell))
-			}
-		}
-	}
-	lines := make([]string, 0, len(rows))
-	for _, row := range rows {
-		var line strings.Builder
-		for i, cell := range row {
-			if i < len(row)-1 {
-				cell = Pad(cell, columns[i]+gap)
-			}
-			line.WriteString(cell)
-		}
-		lines = append(lines, strings.TrimRight(line.String(), " "))
-	}
-	return lines
 }

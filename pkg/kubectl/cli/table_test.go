@@ -56,3 +56,25 @@ func TestEmptyColumnsGoFirst(t *testing.T) {
 		t.Errorf("lines (-want +got):\n%s", diff)
 	}
 }
+
+// TestTableThatWraps has columns of which nothing is cut, and branches beside their further lines.
+func TestTableThatWraps(t *testing.T) {
+	of := []Column{{Title: "NAME"}, {Title: "STATE"}, {Title: "AGE", Drop: 3}, {Title: "NODE", Drop: 1}, {Title: "MESSAGE", Drop: 2, Least: 12, Wrap: true, Label: "message: "}}
+	branches := []string{"│  ", "│  │  ", "", "│     "}
+	var out strings.Builder
+	for _, width := range []int{0, 200, 100, 80, 60, 40, 20} {
+		fmt.Fprintf(&out, "%d columns\n", width)
+		for _, line := range (Terminal{Width: width}).Tree(of, rows, branches) {
+			out.WriteString(line + "\n")
+		}
+		out.WriteString("\n")
+	}
+	golden.Compare(t, "table-wrapped.txt", out.String())
+	for width := 1; width < 200; width++ {
+		for _, line := range (Terminal{Width: width, Colors: true}).Tree(of, rows, branches) {
+			if got := Columns(line); got > width {
+				t.Fatalf("at width %d: a line has %d columns: %s", width, got, line)
+			}
+		}
+	}
+}

@@ -87,7 +87,10 @@ func (n *newest) cut() {
 	}
 }
 
-var columns = []cli.Column{{Title: "LAST SEEN"}, {Title: "TYPE", Drop: 2}, {Title: "REASON"}, {Title: "OBJECT", Drop: 1}, {Title: "MESSAGE", Least: 24}}
+// columns are those for humans. Nothing of the message is cut: it stands below the event where there is little room.
+var columns = []cli.Column{
+	{Title: "LAST SEEN"}, {Title: "TYPE", Drop: 2}, {Title: "REASON"}, {Title: "OBJECT"}, {Title: "MESSAGE", Least: 24, Wrap: true, Drop: 3},
+}
 
 func (e *Event) cells(t cli.Terminal, now time.Time) []string {
 	seen := cli.Duration(now.Sub(e.Time.Time))

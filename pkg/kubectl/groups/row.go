@@ -54,7 +54,7 @@ func columns(allNamespaces, wide bool) []cli.Column {
 		shown = append([]cli.Column{{Title: "NAMESPACE"}}, shown...)
 	}
 	if wide {
-		shown = append(shown, cli.Column{Title: "READY WHEN", Drop: 5}, cli.Column{Title: "MESSAGE", Least: 20, Drop: 6})
+		shown = append(shown, cli.Column{Title: "READY WHEN", Drop: 5}, cli.Column{Title: "MESSAGE", Least: 20, Wrap: true, Drop: 6})
 	}
 	return shown
 }

@@ -17,54 +17,55 @@ var groupColors = map[string]cli.Color{
 	snapshot.Missing: cli.Busy, snapshot.Removed: cli.Quiet,
 }
 
+// The columns of the tables of revisions and groups. Nothing of them is cut.
+var (
+	revisionColumns = []cli.Column{
+		{Title: "REVISION"}, {Title: "KEY"}, {Title: "BEGAN", Least: 8, Wrap: true, Drop: 1, Label: "began: "},
+		{Title: "UPDATED IN", Least: 10, Wrap: true, Drop: 2, Label: "updated in: "}, {Title: "GROUPS"},
+	}
+	groupColumns = []cli.Column{
+		{Title: "GROUP"}, {Title: "REVISION", Least: 10, Wrap: true, Drop: 2, Label: "revision: "}, {Title: "CREATED", Least: 7, Wrap: true, Drop: 1, Label: "created: "},
+		{Title: "READY SINCE", Least: 11, Wrap: true, Drop: 3, Label: "ready since: "}, {Title: "RESTARTS"}, {Title: "STATE"},
+		{Title: "MESSAGE", Least: 24, Wrap: true, Drop: 4, Label: "message: "},
+	}
+)
+
 // table writes a line for each revision, and then for each group. When a group was last recreated, and why, follows in a line of its own.
 func (t *Groups) table(b *strings.Builder, s screen) {
 	if len(t.Revisions) > 0 {
-		lines := [][]string{s.head("REVISION", "KEY", "BEGAN", "UPDATED IN", "GROUPS")}
+		var rows [][]string
 		for i := range t.Revisions {
 			r := &t.Revisions[i]
-			lines = append(lines, []string{strconv.FormatInt(r.Number, 10), cli.Clean(r.Key), t.clock(&r.Begin, s.zone), r.updatedIn(), cli.Number(r.Groups)})
+			rows = append(rows, []string{strconv.FormatInt(r.Number, 10), cli.Clean(r.Key), t.clock(&r.Begin, s.zone), r.updatedIn(), cli.Number(r.Groups)})
 		}
-		for _, aligned := range cli.Align(lines) {
-			line(b, s, aligned)
-		}
+		lines(b, s.Table(revisionColumns, rows))
 		b.WriteString("\n")
 	}
-	lines := [][]string{s.head("GROUP", "REVISION", "CREATED", "READY SINCE", "RESTARTS", "STATE", "MESSAGE")}
+	var rows [][]string
 	for _, bundle := range t.bundles() {
 		g := bundle[0]
-		lines = append(lines, []string{
+		rows = append(rows, []string{
 			bundle.name(), g.revision(), t.clock(bundle.created(), s.zone), t.clock(bundle.ready(), s.zone), cli.Number(bundle.restarts()),
 			s.Paint(groupColors[g.State], g.State), g.message(),
 		})
 		if len(bundle) == 1 {
-			lines = append(lines, t.record(g, s)...)
+			rows = append(rows, t.record(g, s)...)
 		}
 	}
-	for _, aligned := range cli.Align(lines) {
-		line(b, s, aligned)
-	}
-}
-
-// head returns the titles of columns.
-func (s screen) head(titles ...string) []string {
-	for i := range titles {
-		titles[i] = s.Paint(cli.Bold, titles[i])
-	}
-	return titles
+	lines(b, s.Table(groupColumns, rows))
 }
 
 // record says when the group was last recreated, and why it failed last.
 func (t *Groups) record(g *GroupRun, s screen) (lines [][]string) {
 	if g.LastRestartTime != nil {
-		lines = append(lines, []string{s.Paint(cli.Quiet, "   recreated: "+t.clock(&g.LastRestartTime.Time, s.zone))})
+		lines = append(lines, s.detail(cli.Quiet, "recreated: "+t.clock(&g.LastRestartTime.Time, s.zone)))
 	}
 	if g.FirstCause != nil {
 		text := groupCauseOf(g.FirstCause)
 		if failed := failureOf(g); !failed.IsZero() {
 			text = t.clock(&failed, s.zone) + ", " + text
 		}
-		lines = append(lines, []string{s.Paint(cli.Bad, "   first cause: "+text)})
+		lines = append(lines, s.detail(cli.Bad, "first cause: "+text))
 	}
 	return lines
 }

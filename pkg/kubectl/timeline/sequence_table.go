@@ -17,27 +17,26 @@ var stepColors = map[batchv1alpha1.StepState]cli.Color{
 	batchv1alpha1.StepStarting: cli.Busy, batchv1alpha1.StepWaiting: cli.Busy, batchv1alpha1.StepSuspended: cli.Quiet, batchv1alpha1.StepPending: cli.Quiet,
 }
 
+// stepColumns are those of the table of steps. Nothing of them is cut.
+var stepColumns = []cli.Column{
+	{Title: "#"}, {Title: "STEP", Least: 14, Wrap: true}, {Title: "ATTEMPTS", Least: 8, Wrap: true, Drop: 2, Label: "attempts: "},
+	{Title: "BEGAN", Least: 8, Wrap: true, Drop: 1, Label: "began: "}, {Title: "LASTED"}, {Title: "STATE"}, {Title: "REASON", Least: 24, Wrap: true, Drop: 3, Label: "reason: "},
+}
+
 // table writes a line for each step. What failed first follows in a line of its own.
 func (t *Sequence) table(b *strings.Builder, s screen) {
-	head := []string{"#", "STEP", "ATTEMPTS", "BEGAN", "LASTED", "STATE", "REASON"}
-	for i := range head {
-		head[i] = s.Paint(cli.Bold, head[i])
-	}
-	lines := [][]string{head}
+	var rows [][]string
 	for i := range t.Steps {
 		run := &t.Steps[i]
-		lines = append(lines, []string{
-			// A long name must not push out what stands behind it.
-			strconv.Itoa(run.Index + 1), s.cut(cli.Clean(run.Name), s.Width/3), run.attempts(), run.began(s.zone, "15:04:05"), run.lasted(),
+		rows = append(rows, []string{
+			strconv.Itoa(run.Index + 1), cli.Clean(run.Name), run.attempts(), run.began(s.zone, "15:04:05"), run.lasted(),
 			s.Paint(stepColors[batchv1alpha1.StepState(run.State)], run.State), run.reason(),
 		})
 		if run.FirstCause != nil {
-			lines = append(lines, []string{s.Paint(cli.Bad, "   first cause: "+causeOf(run.FirstCause))})
+			rows = append(rows, s.detail(cli.Bad, "first cause: "+causeOf(run.FirstCause)))
 		}
 	}
-	for _, aligned := range cli.Align(lines) {
-		line(b, s, aligned)
-	}
+	lines(b, s.Table(stepColumns, rows))
 }
 
 func (r *StepRun) attempts() string {

@@ -11,42 +11,52 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/cli"
 )
 
+// attemptColumns are those of the table of attempts. Nothing of them is cut.
+var attemptColumns = []cli.Column{
+	{Title: "#"}, {Title: "TRIGGER", Least: 14, Wrap: true}, {Title: "READY IN", Least: 8, Wrap: true, Drop: 1, Label: "ready in: "}, {Title: "LASTED"}, {Title: "OUTCOME"},
+	{Title: "REASON", Least: 24, Wrap: true, Drop: 2, Label: "reason: "},
+}
+
 // table writes a line for each attempt. What failed, or who ended it, follows in a line of its own.
 func table(b *strings.Builder, t *Timeline, s screen) {
-	head := []string{"#", "TRIGGER", "READY IN", "LASTED", "OUTCOME", "REASON"}
-	for i := range head {
-		head[i] = s.Paint(cli.Bold, head[i])
-	}
-	lines := [][]string{head}
+	var rows [][]string
 	for i := range t.Attempts {
 		a := &t.Attempts[i]
-		lines = append(lines, []string{
-			// A long name of a user or a rule must not push out what stands behind it.
-			strconv.Itoa(int(a.Number)), s.cut(triggerOf(a), s.Width/3), readyIn(a), cli.Seconds(a.Seconds),
-			s.Paint(outcomeColor(a), outcomeOf(a)), cli.Clean(a.Reason),
+		rows = append(rows, []string{
+			strconv.Itoa(int(a.Number)), triggerOf(a), readyIn(a), cli.Seconds(a.Seconds), s.Paint(outcomeColor(a), outcomeOf(a)), cli.Clean(a.Reason),
 		})
-		lines = append(lines, details(a, s)...)
+		rows = append(rows, details(a, s)...)
 	}
-	for _, aligned := range cli.Align(lines) {
-		line(b, s, aligned)
+	lines(b, s.Table(attemptColumns, rows))
+}
+
+// lines writes lines.
+func lines(b *strings.Builder, all []string) {
+	for _, one := range all {
+		b.WriteString(one + "\n")
 	}
+}
+
+// detail is a row about the row above it, like what failed first there.
+func (s screen) detail(color cli.Color, text string) []string {
+	return []string{"   " + s.Paint(color, text)}
 }
 
 // details says what there is to say about the nodes of an attempt, and about its end.
 func details(a *Attempt, s screen) [][]string {
 	var out [][]string
 	if avoided := avoidedOf(a); avoided != "" {
-		out = append(out, []string{s.Paint(cli.Quiet, "   kept off: "+avoided)})
+		out = append(out, s.detail(cli.Quiet, "kept off: "+avoided))
 	}
 	if a.FirstCause != nil {
-		out = append(out, []string{s.Paint(cli.Bad, "   first cause: "+causeOf(a.FirstCause))})
+		out = append(out, s.detail(cli.Bad, "first cause: "+causeOf(a.FirstCause)))
 	}
 	if end := endOf(a); end != "" && (a.FirstCause == nil || a.EndUser != "") {
-		what := "   ended: "
+		what := "ended: "
 		if a.EndUser != "" {
-			what = "   ended by "
+			what = "ended by "
 		}
-		out = append(out, []string{s.Paint(cli.Quiet, what+end)})
+		out = append(out, s.detail(cli.Quiet, what+end))
 	}
 	return out
 }

@@ -69,8 +69,8 @@ func text(v View, s screen) string {
 	d := v.drawing()
 	b := &strings.Builder{}
 	for _, sentence := range []string{fmt.Sprintf("%s %s/%s: %s", d.kind.Names[0], d.namespace, d.name, d.life), d.use} {
-		for _, part := range wrap(sentence, s.Width) {
-			line(b, s, part)
+		if sentence != "" {
+			lines(b, s.Fold(sentence, "", ""))
 		}
 	}
 	if len(d.rows) > 0 {
@@ -83,29 +83,9 @@ func text(v View, s screen) string {
 	}
 	if d.note != "" {
 		b.WriteString("\n")
-		for _, part := range wrap(d.note, s.Width) {
-			line(b, s, part)
-		}
+		lines(b, s.Fold(d.note, "", ""))
 	}
 	return b.String()
-}
-
-// wrap breaks a sentence between words, for it to be read whole.
-func wrap(sentence string, width int) []string {
-	var out []string
-	for _, word := range strings.Fields(sentence) {
-		if n := len(out); n > 0 && (width == 0 || cli.Columns(out[n-1]+" "+word) <= width) {
-			out[n-1] += " " + word
-			continue
-		}
-		out = append(out, word)
-	}
-	return out
-}
-
-// line writes text, cut at the width.
-func line(b *strings.Builder, s screen, text string) {
-	b.WriteString(s.cut(text, s.Width) + "\n")
 }
 
 func (s screen) cut(text string, width int) string {
@@ -129,7 +109,7 @@ func chart(b *strings.Builder, d *drawing, s screen) {
 	scale := d.scale()
 	axis(b, scale, gutter, columns, s)
 	for _, r := range lines {
-		b.WriteString(strings.TrimRight(cli.Pad(s.cut(r.label, gutter-1), gutter)+bar(r, scale, columns, s), " "))
+		b.WriteString(strings.TrimRight(cli.Pad(s.Shorten(r.label, gutter-1), gutter)+bar(r, scale, columns, s), " "))
 		b.WriteString("\n")
 	}
 	legend(b, lines, gutter, s)

@@ -23,11 +23,9 @@ var groupColumns = slices.Insert(slices.Clone(columns), revisionAt, cli.Column{T
 // Lines implements View.
 func (t *Groups) Lines(terminal cli.Terminal, now time.Time, all bool) []string {
 	top := t.items(now, all)
-	rows := drawn(terminal, top, "", "")
-	for i, revision := range revisions(&top) {
-		rows[i] = slices.Insert(rows[i], revisionAt, revision)
-	}
-	return terminal.Table(groupColumns, rows)
+	d := draw(terminal, &top)
+	d.insert(revisionAt, revisions(&top))
+	return d.lines(groupColumns)
 }
 
 // revisions are those of an item and of those below it, in the order in which they are drawn.

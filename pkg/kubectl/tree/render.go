@@ -47,37 +47,22 @@ type item struct {
 	children []item
 }
 
-// columns are those of the tree. Where there is little room, state and message are worth more than the others.
+// columns are those of the tree. Where there is little room, state and message are worth more than the others. Nothing of the message is
+// cut: it stands below the line at last.
 var columns = []cli.Column{
 	{Title: "NAME"}, {Title: "STATE"}, {Title: "READY"},
-	{Title: "RESTARTS", Drop: 3}, {Title: "AGE", Drop: 4}, {Title: "NODE", Drop: 2}, {Title: "MESSAGE", Drop: 1, Least: 24},
+	{Title: "RESTARTS", Drop: 3}, {Title: "AGE", Drop: 4}, {Title: "NODE", Drop: 1}, {Title: "MESSAGE", Drop: 2, Least: 24, Wrap: true},
 }
 
 // Lines returns the tree as text.
 func (t *Tree) Lines(terminal cli.Terminal, now time.Time, all bool) []string {
 	top := t.items(now, all)
-	rows, places := drawn(terminal, top, "", ""), domains(&top)
+	d, places := draw(terminal, &top), domains(&top)
 	if strings.Join(places, "") == "" {
-		return terminal.Table(columns, rows)
+		return d.lines(columns)
 	}
-	for i, domain := range places {
-		rows[i] = slices.Insert(rows[i], domainAt, domain)
-	}
-	return terminal.Table(domainColumns, rows)
-}
-
-// drawn returns the rows of an item and of those below it. The first begins with own, the others with below.
-func drawn(terminal cli.Terminal, it item, own, below string) [][]string {
-	name := terminal.Paint(cli.Quiet, own) + it.name
-	rows := [][]string{{name, terminal.Paint(colorOf(&it), it.state), it.ready, it.restarts, it.age, it.node, it.message}}
-	for i := range it.children {
-		branch, next := terminal.Sign("├─ ", "|- "), terminal.Sign("│  ", "|  ")
-		if i == len(it.children)-1 {
-			branch, next = terminal.Sign("└─ ", "`- "), "   "
-		}
-		rows = append(rows, drawn(terminal, it.children[i], below+branch, below+next)...)
-	}
-	return rows
+	d.insert(domainAt, places)
+	return d.lines(domainColumns)
 }
 
 func colorOf(it *item) cli.Color {
@@ -108,8 +93,7 @@ func (t *Tree) items(now time.Time, all bool) item {
 	return top
 }
 
-// summary is what the line of the set says at its end: the reason of the state, which comes first because the end may be cut, and
-// the attempt.
+// summary is what the line of the set says at its end: the reason of the state, and the attempt.
 func (t *Tree) summary() string {
 	history := fmt.Sprintf("attempt %d", t.Attempt)
 	if t.RestartLimit > 0 {

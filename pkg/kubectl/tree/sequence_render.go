@@ -15,7 +15,8 @@ import (
 
 // Lines implements View.
 func (t *Sequence) Lines(terminal cli.Terminal, now time.Time, all bool) []string {
-	return terminal.Table(columns, drawn(terminal, t.items(now, all), "", ""))
+	top := t.items(now, all)
+	return draw(terminal, &top).lines(columns)
 }
 
 // items returns the sequence with its steps. The subtree of a JobSet that has completed is shown only if all is.
@@ -41,7 +42,7 @@ func (t *Sequence) items(now time.Time, all bool) item {
 	return top
 }
 
-// message is what the line of the sequence says at its end: the number and the name of the step come first, because the end may be cut.
+// message is what the line of the sequence says at its end: the number and the name of the step, and then the reason of the state.
 func (t *Sequence) message() string {
 	text := "step " + t.StepOf()
 	if t.StepName != "" {
