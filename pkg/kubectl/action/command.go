@@ -148,14 +148,19 @@ The command requires permission to create jobsets/retry or sequentialjobs/retry,
 func NewRollback(f *cli.Factory, targets []cli.For[Target]) *cobra.Command {
 	o := &options{action: rollback}
 	cmd := newCommand(f, targets, o, "Return a LeaderWorkerSet to a former revision", `Return LeaderWorkerSets to a former revision: spec.leaderWorkerTemplate and spec.networkConfig become those of the revision, and the groups are
-replaced as after an edit. Everything else of the spec stays. Former revisions are kept while an update is under way, and afterwards as many as
-spec.revisionHistoryLimit says, which is 0 by default.
+replaced as after an edit. Everything else of the spec stays.
+
+While an update is under way, the revisions that groups have are kept, and the last ten others. When it is complete, as many former revisions are kept
+as spec.revisionHistoryLimit says. That is 0 by default, as upstream keeps none: set it before the next update to be able to return later.
 
 The command requires permission to create leaderworkersets/rollback, but not to edit the objects or to read their revisions.`, `  # Return to the revision before the current one, and wait until all groups are updated
   kubectl jobset rollback lws/llm --wait
 
-  # Which revisions are there?
-  kubectl get controllerrevisions -l leaderworkerset.sigs.k8s.io/name=llm
+  # Which revisions are there, and since when?
+  kubectl jobset timeline lws/llm
+
+  # Keep the last 3 former revisions from the next update on
+  kubectl patch leaderworkerset llm --type=merge -p '{"spec":{"revisionHistoryLimit":3}}'
 
   # Return to a revision
   kubectl jobset rollback lws/llm --to-revision 3 --reason "latency"`)

@@ -89,6 +89,16 @@ func done(revision int64) func([]byte) (int, any) {
 	}
 }
 
+// saying answers with another message.
+func saying(answer func([]byte) (int, any), message string) func([]byte) (int, any) {
+	return func(body []byte) (int, any) {
+		code, object := answer(body)
+		request := object.(batchv1alpha1.LeaderWorkerSetPause)
+		request.Status.Message = message
+		return code, request
+	}
+}
+
 func refused(err *apierrors.StatusError) func([]byte) (int, any) {
 	err.ErrStatus.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}
 	return func([]byte) (int, any) { return int(err.ErrStatus.Code), err.ErrStatus }
@@ -102,6 +112,7 @@ func TestLeaderWorkerSetActions(t *testing.T) {
 		return err
 	}
 	const object = "leaderworkerset.leaderworkerset.x-k8s.io/llm"
+	const keep = `; to keep the last 3: kubectl patch leaderworkerset llm -n ns --type=merge -p '{"spec":{"revisionHistoryLimit":3}}'`
 	type command = func(*cli.Factory, []cli.For[Target]) *cobra.Command
 	cases := map[string]struct {
 		command command
@@ -117,6 +128,15 @@ func TestLeaderWorkerSetActions(t *testing.T) {
 			Requests: []string{read, `POST /rollback LeaderWorkerSetRollback{"preconditions":{"uid":"u-1"}}`}, Out: object + " rolled back (revision 2)\n"}},
 		"rollback to a revision": {NewRollback, "leaderworkersets/llm --to-revision 2 -o name", done(2), outcome{
 			Requests: []string{read, `POST /rollback LeaderWorkerSetRollback{"toRevision":2,"preconditions":{"uid":"u-1"}}`}, Out: object + "\n"}},
+		"rollback of a paused set": {NewRollback, "lws/llm", saying(done(2), "rolled back to revision 2; no group is replaced until it is resumed"), outcome{
+			Requests: []string{read, `POST /rollback LeaderWorkerSetRollback{"preconditions":{"uid":"u-1"}}`}, Out: object + " rolled back (revision 2); no group is replaced until it is resumed\n"}},
+		"rollback of a set that keeps no revisions": {NewRollback, "lws/llm", saying(done(2), "rolled back to revision 2; spec.revisionHistoryLimit is 0, so that revision 3 is lost"), outcome{
+			Requests: []string{read, `POST /rollback LeaderWorkerSetRollback{"preconditions":{"uid":"u-1"}}`},
+			Out:      object + " rolled back (revision 2); spec.revisionHistoryLimit is 0, so that revision 3 is lost" + keep + "\n"}},
+		"rollback without revisions": {NewRollback, "lws/llm", refused(apierrors.NewConflict(leaderworkersetv1.SchemeGroupVersion.WithResource("leaderworkersets").GroupResource(), "llm",
+			errors.New("there is no former revision to return to: only 3 exists; spec.revisionHistoryLimit is 0"))), outcome{
+			Requests: []string{read, `POST /rollback LeaderWorkerSetRollback{"preconditions":{"uid":"u-1"}}`}, Err: cli.ErrSilent.Error(),
+			ErrOut: "error: " + object + " not rolled back: there is no former revision to return to: only 3 exists; spec.revisionHistoryLimit is 0" + keep + "\n"}},
 		"pause":  {NewPause, "lws/llm", done(0), outcome{Requests: []string{"POST /pause LeaderWorkerSetPause{}"}, Out: object + " paused\n"}},
 		"resume": {NewResume, "lws/llm --wait", done(0), outcome{Requests: []string{"POST /resume LeaderWorkerSetResume{}", read}, Out: object + " resumed\n" + object + ": 4 of 4 groups ready\n"}},
 		"a generation that is out of date": {NewPause, "lws/llm --generation 2", refused(conflict("spec.preconditions.generation", "generation 3 is current")), outcome{

@@ -176,10 +176,10 @@ func (r *runner) explain(ctx context.Context, o object, err error) error {
 		if precondition := r.unmet(err); precondition != "" {
 			because = precondition
 		}
-		return fmt.Errorf("%s not %s: %s", o.qualified(), r.action.past, because)
+		return fmt.Errorf("%s not %s: %s", o.qualified(), r.action.past, r.keepRevisions(o, because))
 	}
 	if causes := causesOf(err); len(causes) > 0 {
-		return fmt.Errorf("%s not %s: %s", o.qualified(), r.action.past, strings.Join(causes, "; "))
+		return fmt.Errorf("%s not %s: %s", o.qualified(), r.action.past, r.keepRevisions(o, strings.Join(causes, "; ")))
 	}
 	return err
 }
@@ -272,7 +272,7 @@ func (r *runner) sentence(o object, a Answer) string {
 	if len(notes) > 0 {
 		suffix = fmt.Sprintf(" (%s)%s", strings.Join(notes, ", "), suffix)
 	}
-	return o.qualified() + " " + r.action.past + suffix
+	return o.qualified() + " " + r.action.past + suffix + r.rollbackNotes(o, a.Status.Message)
 }
 
 // printAll prints the object that the server answered, or a list of them.

@@ -80,6 +80,9 @@ func rolledBack(set *leaderworkerset.LeaderWorkerSet) string {
 	if paused(set) {
 		message += "; no group is replaced until it is resumed"
 	}
+	if ptr.Deref(set.Spec.RevisionHistoryLimit, 0) == 0 {
+		message += "; spec.revisionHistoryLimit is 0, so that the revision which it leaves is deleted when the update is complete"
+	}
 	return message
 }
 
@@ -121,7 +124,7 @@ func choose(
 	return nil, conflict(set, "there is no former revision to return to: %s", exist(set, own))
 }
 
-// exist names the revisions that exist, and why there are no others.
+// exist names the revisions that exist, and says why there are no others and how to keep more.
 func exist(set *leaderworkerset.LeaderWorkerSet, own []*appsv1.ControllerRevision) string {
 	var numbers []string
 	for _, r := range own {
@@ -139,7 +142,7 @@ func exist(set *leaderworkerset.LeaderWorkerSet, own []*appsv1.ControllerRevisio
 	}
 	limit := ptr.Deref(set.Spec.RevisionHistoryLimit, 0)
 	if limit == 0 {
-		return list + "; spec.revisionHistoryLimit is 0, so that former revisions are deleted when an update is complete: set it to keep them from now on"
+		return list + "; spec.revisionHistoryLimit is 0, so that former revisions are deleted when an update is complete; a higher number keeps that many from the next update on"
 	}
-	return fmt.Sprintf("%s; spec.revisionHistoryLimit is %d", list, limit)
+	return fmt.Sprintf("%s; spec.revisionHistoryLimit is %d, so that as many former revisions are kept when an update is complete", list, limit)
 }

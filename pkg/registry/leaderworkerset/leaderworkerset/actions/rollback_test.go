@@ -117,7 +117,8 @@ func TestRollbackTwice(t *testing.T) {
 
 func TestRollbackRefusals(t *testing.T) {
 	none := func(s *leaderworkerset.LeaderWorkerSet) { s.Spec.RevisionHistoryLimit = nil }
-	const limit = "; spec.revisionHistoryLimit is 0, so that former revisions are deleted when an update is complete: set it to keep them from now on"
+	const limit = "; spec.revisionHistoryLimit is 0, so that former revisions are deleted when an update is complete; a higher number keeps that many from the next update on"
+	const kept = "; spec.revisionHistoryLimit is 5, so that as many former revisions are kept when an update is complete"
 	invalid := `LeaderWorkerSetRollback.batch.jobset-apiserver.io "llm" is invalid: spec.toRevision: Invalid value: `
 	only := []appsv1.ControllerRevision{revision(t, 3, llm())}
 	var many []appsv1.ControllerRevision
@@ -139,13 +140,13 @@ func TestRollbackRefusals(t *testing.T) {
 		"an earlier generation": {llm(), history(t), batch.LeaderWorkerSetRollbackSpec{Preconditions: generation(2)},
 			prefix + "preconditions.generation is 2, but generation 3 is current"},
 		"a number that does not exist": {llm(), history(t), to(4),
-			invalid + "4: must be the number of a revision of the LeaderWorkerSet: 1, 2, 3 exist; spec.revisionHistoryLimit is 5"},
+			invalid + "4: must be the number of a revision of the LeaderWorkerSet: 1, 2, 3 exist" + kept},
 		"the revision of another set": {llm(), history(t), to(9),
-			invalid + "9: must be the number of a revision of the LeaderWorkerSet: 1, 2, 3 exist; spec.revisionHistoryLimit is 5"},
+			invalid + "9: must be the number of a revision of the LeaderWorkerSet: 1, 2, 3 exist" + kept},
 		"one of many": {llm(none), many, to(99), invalid + "99: must be the number of a revision of the LeaderWorkerSet: " +
 			"5 older ones, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25 exist" + limit},
 		"no history": {llm(none), only, to(0), prefix + "there is no former revision to return to: only 3 exists" + limit},
-		"nothing":    {llm(), nil, to(0), prefix + "there is no former revision to return to: none exists; spec.revisionHistoryLimit is 5"},
+		"nothing":    {llm(), nil, to(0), prefix + "there is no former revision to return to: none exists" + kept},
 		"an unknown field": {llm(), broken(`{"spec":{"leaderWorkerTemplate":{"$patch":"replace","workerTemplate":{"spec":{"containers":[]}},"groupIdentity":"Hash"}}}`), to(2),
 			prefix + `revision 2 cannot be restored: spec.leaderWorkerTemplate: unknown field "groupIdentity"`},
 		"an unknown field of a template": {llm(), broken(`{"spec":{"leaderWorkerTemplate":{"workerTemplate":{"spec":{"containers":[{"imagee":"a"}]}}}}}`), to(0),
@@ -179,4 +180,22 @@ func TestRollbackRefusals(t *testing.T) {
 			t.Errorf("the set changed:\n%s", diff)
 		}
 	})
+}
+
+// TestRollbackSaysWhatIsKept has the answer say that the user cannot return later to the revision that the set leaves, if that is so.
+func TestRollbackSaysWhatIsKept(t *testing.T) {
+	none := func(s *leaderworkerset.LeaderWorkerSet) { s.Spec.RevisionHistoryLimit = nil }
+	for name, tc := range map[string]struct {
+		set  *leaderworkerset.LeaderWorkerSet
+		want string
+	}{
+		"former revisions are kept":     {llm(), "the LeaderWorkerSet was rolled back to revision 1"},
+		"former revisions are not kept": {llm(none), "the LeaderWorkerSet was rolled back to revision 1; spec.revisionHistoryLimit is 0, so that the revision which it leaves is deleted when the update is complete"},
+	} {
+		rev := to(1)
+		got, err := actions.RollbackTo(history(t))(tc.set, &rev, later("bob", time.Minute))
+		if err != nil || got.Message != tc.want {
+			t.Errorf("%s: got %+v, %v; want %s", name, got, err, tc.want)
+		}
+	}
 }
