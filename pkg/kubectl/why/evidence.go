@@ -85,6 +85,8 @@ type Kueue struct {
 	// Workload is that of the set. The Read flags distinguish a missing object from one that was not read.
 	Workload, LocalQueue, ClusterQueue             *unstructured.Unstructured
 	WorkloadRead, LocalQueueRead, ClusterQueueRead bool
+	// Waiting are all Workloads of the namespace; nil if they were not read, or are too many.
+	Waiting []unstructured.Unstructured
 	// Preemptor is the Workload for which that of the set had to make room; nil if none did, or if it is not known.
 	Preemptor *unstructured.Unstructured
 }

@@ -27,7 +27,7 @@ import (
 func groupsKind() *kind {
 	return &kind{
 		Kind: cli.LeaderWorkerSet, noun: "set", prefix: cli.LeaderWorkerSet.Names[2] + "/", label: leaderworkersetv1.SetNameLabelKey,
-		controls: "LeaderWorkerSets", children: "StatefulSets", readChildren: (*loader).readStatefulSets, essential: []string{"pods", "statefulsets", "events"},
+		controls: "LeaderWorkerSets", children: "StatefulSets", readChildren: (*loader).readStatefulSets, essential: []string{"pods", "statefulsets", "events"}, queued: "LeaderWorkerSets", unqueue: unqueueGroups,
 		read: (*loader).readGroupsSet, assemble: (*loader).assembleGroups, more: (*loader).readMoreOfGroups, names: groupsNames,
 	}
 }
@@ -88,7 +88,7 @@ func (l *loader) assembleGroups() {
 
 // readMoreOfGroups are the readings for the rules that only LeaderWorkerSets have.
 func (l *loader) readMoreOfGroups() []func(context.Context) {
-	reads := []func(context.Context){l.readServiceOfGroups, l.readNodesOfLeaders, l.readGangs}
+	reads := []func(context.Context){l.readServiceOfGroups, l.readNodesOfLeaders, l.readGangs, l.readKueueOfGroups}
 	if l.e.Groups.Leader == nil {
 		reads = append(reads, l.readTakenSet)
 	}
@@ -198,7 +198,7 @@ var (
 		helper.PhaseFailed:      {controllerGone, setsRefused, podsOfSetsRefused, groupLimit},
 	}
 	groupsRunning = []rule{
-		olderThanNamespace, controllerGone, updatePaused, setNameTaken, setsRefused, podsOfSetsRefused, childrenBlocked, groupsUnreadable, nodesLost, terminatingPods,
+		olderThanNamespace, controllerGone, updatePaused, setNameTaken, setsRefused, podsOfSetsRefused, childrenBlocked, groupsQueued, groupsUnreadable, nodesLost, terminatingPods,
 		noFreeDomain, labelMissing, schedulingRefused, podGroups, gangs, containersWaiting, serviceOfGroups, revisionMixed,
 		groupBackoff, groupRestarts, leaderNotReady, restartRequested, updateInProgress, groupsHealth,
 	}

@@ -189,8 +189,13 @@ func TestCausesOfLeaderWorkerSets(t *testing.T) {
 // load puts the objects into a cluster and reads them.
 func (c *groupsCluster) load(t *testing.T, refused ...string) *Evidence {
 	t.Helper()
+	return c.loadInto(t, newEnv(t, &Evidence{}), refused...)
+}
+
+// loadInto puts the objects into the cluster and reads them.
+func (c *groupsCluster) loadInto(t *testing.T, w *env, refused ...string) *Evidence {
+	t.Helper()
 	var objects []runtime.Object
-	w := newEnv(t, &Evidence{})
 	for _, set := range c.sets {
 		objects = append(objects, set)
 	}

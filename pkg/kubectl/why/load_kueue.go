@@ -45,6 +45,12 @@ func (l *loader) readKueue(ctx context.Context, of metav1.Object, queue string) 
 	if version == "" {
 		return
 	}
+	l.readWaiting(ctx, version)
+	l.readQueues(ctx, version, queue)
+}
+
+// readQueues reads the queue, the queue behind that one, and the Workload to which the object had to give its quota.
+func (l *loader) readQueues(ctx context.Context, version, queue string) {
 	k := &l.e.Kueue
 	if c := preemptionOf(k.Workload); c != nil {
 		k.Preemptor = l.preemptor(ctx, version, preemptorOf(c.Message))

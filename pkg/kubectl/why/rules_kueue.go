@@ -145,6 +145,7 @@ func noQuota(d *diagnosis, queue string, reserved *metav1.Condition, f *Finding)
 	if preemption != nil {
 		d.preempted(f, preemption, waits)
 	}
+	d.placed(f, queue)
 	if d.Kueue.ClusterQueue != nil {
 		f.Commands = append(f.Commands, d.kubectl("describe clusterqueue %s", d.Kueue.ClusterQueue.GetName()))
 	}

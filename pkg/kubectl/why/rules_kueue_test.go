@@ -64,6 +64,12 @@ func preemptedFor(preemptor *unstructured.Unstructured, waits string) func(*Kueu
 func kueueCases() map[string]diagnosisCase {
 	return map[string]diagnosisCase{
 		"the queue has no quota": {evidence: inQueue(), want: QuotaNotReserved, words: []string{"research", "insufficient quota for cpu"}},
+		"others wait in the same queue": {
+			evidence: inQueue(func(k *Kueue) {
+				k.Workload = waitingWorkload("jobset-train", "research", 5, 1, kueueCondition("QuotaReserved", "False", "insufficient quota for cpu"))
+				k.Waiting = []unstructured.Unstructured{*k.Workload, *waitingWorkload("jobset-older", "research", 5, 2), *waitingWorkload("jobset-lower", "research", 0, 3)}
+			}), want: QuotaNotReserved, words: []string{"insufficient quota for cpu; it has place 2 of 3 in the queue"},
+		},
 		"the set was preempted, and its queue has tried again": {
 			evidence: inQueue(preemptedFor(bigger("team"), "insufficient quota for cpu")), want: WorkloadPreempted,
 			words: []string{"preempted 60m ago by the JobSet big (prioritization in the ClusterQueue); ", "the queue research has no quota for the set: insufficient quota for cpu"},

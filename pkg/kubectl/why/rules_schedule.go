@@ -40,6 +40,8 @@ func schedulingRefused(d *diagnosis) []Finding {
 func (d *diagnosis) whyWithoutNode(pod *corev1.Pod) Cause {
 	c := snapshot.PodCondition(pod, corev1.PodScheduled)
 	switch {
+	case d.explainedByQueue(pod):
+		return ""
 	case len(pod.Spec.SchedulingGates) > 0:
 		return SchedulingGate
 	case c == nil || c.Status == corev1.ConditionTrue:
