@@ -120,7 +120,7 @@ func TestPluginTreeShowsJobsAndPods(t *testing.T) {
 	})
 	t.Run("wrong use names the fix", func(t *testing.T) {
 		for args, want := range map[string]string{
-			"tree":                           "error: NAME: give the name of a JobSet, SequentialJob or LeaderWorkerSet; `kubectl get jobsets` lists them\n",
+			"tree":                           "error: NAME: give the name of a JobSet, SequentialJob or LeaderWorkerSet; `kubectl jobset list` lists them\n",
 			"tree train -o wide":             "error: unable to match a printer suitable for the output format \"wide\", allowed formats are: ",
 			"tree nobody":                    "error: jobsets.jobset.x-k8s.io \"nobody\" not found\n",
 			"top train --domain-label=a/b/c": "error: --domain-label: must be the key of a label, not \"a/b/c\"",

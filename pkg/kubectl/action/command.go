@@ -191,11 +191,19 @@ func newCommand(f *cli.Factory, targets []cli.For[Target], o *options, short, lo
 		Example:           example,
 		ValidArgsFunction: severalSets(complete.Names(f, targets)),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			objects, r, err := o.complete(cmd, targets, args)
+			given, err := arguments(targets, args)
+			if err != nil {
+				return err
+			}
+			r, err := o.complete(cmd)
 			if err != nil {
 				return err
 			}
 			clients, err := f.Clients()
+			if err != nil {
+				return err
+			}
+			objects, err := find(cmd.Context(), cmd, clients, targets, given)
 			if err != nil {
 				return err
 			}

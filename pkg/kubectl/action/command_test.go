@@ -223,7 +223,7 @@ func TestInvalidUsageSendsNoRequest(t *testing.T) {
 		args    []string
 		want    string
 	}{
-		"no name":               {NewSuspend, nil, "NAME: give the name of a JobSet; `kubectl get jobsets` lists them"},
+		"no name":               {NewSuspend, nil, "NAME: give the name of a JobSet; `kubectl jobset list` lists them"},
 		"another resource":      {NewSuspend, []string{"job/x"}, `NAME: must be a JobSet, as NAME or jobset/NAME, not "job/x"`},
 		"dry run on the client": {NewSuspend, []string{"a", "--dry-run=client"}, `--dry-run: must be none or server, not "client"`},
 		"waiting for a dry run": {NewSuspend, []string{"a", "--dry-run=server", "--wait"}, "--wait: cannot be used with --dry-run=server"},

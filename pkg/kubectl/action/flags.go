@@ -4,6 +4,7 @@
 package action
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -29,28 +30,43 @@ var partial = []string{
 	groupFlag, generationFlag, restartsFlag,
 }
 
-// complete checks the flags and returns the objects, each once, and what to ask for.
-func (o *options) complete(cmd *cobra.Command, targets []cli.For[Target], args []string) ([]object, Request, error) {
-	var objects []object
-	for _, arg := range args {
-		target, name, err := cli.Find(targets, []string{arg})
+// arguments are the objects that the command was given, each once.
+func arguments(targets []cli.For[Target], args []string) (out []cli.Argument[Target], err error) {
+	if len(args) == 0 {
+		_, err := cli.Parse(targets, nil)
+		return nil, err
+	}
+	for i, arg := range args {
+		parsed, err := cli.Parse(targets, []string{arg})
 		if err != nil {
-			return nil, Request{}, err
+			return nil, err
 		}
-		given := func(other object) bool { return other.name == name && other.target.Title == target.Title }
+		if !slices.Contains(args[:i], arg) {
+			out = append(out, parsed)
+		}
+	}
+	return out, nil
+}
+
+// find returns the objects of the arguments, each once, for which the flags must be.
+func find(ctx context.Context, cmd *cobra.Command, c *cli.Clients, targets []cli.For[Target], arguments []cli.Argument[Target]) (objects []object, err error) {
+	for _, arg := range arguments {
+		target, err := cli.FindToChange(ctx, c, arg)
+		if err != nil {
+			return nil, err
+		}
+		given := func(other object) bool { return other.name == arg.Name && other.target.Title == target.Title }
 		if !slices.ContainsFunc(objects, given) {
-			objects = append(objects, object{target, name})
+			objects = append(objects, object{target, arg.Name})
 		}
 	}
-	if len(objects) == 0 {
-		_, _, err := cli.Find(targets, nil)
-		return nil, Request{}, err
-	}
+	return objects, checkTaken(cmd, targets, objects)
+}
+
+// complete checks the flags and returns what to ask for.
+func (o *options) complete(cmd *cobra.Command) (Request, error) {
 	if err := o.check(); err != nil {
-		return nil, Request{}, err
-	}
-	if err := checkTaken(cmd, targets, objects); err != nil {
-		return nil, Request{}, err
+		return Request{}, err
 	}
 	r := Request{
 		Reason: o.reason, ReplicatedJob: o.replicatedJob, Counts: o.counts, Force: o.force, MaxRestarts: o.maxRestarts, FromStep: o.fromStep,
@@ -64,10 +80,10 @@ func (o *options) complete(cmd *cobra.Command, targets []cli.For[Target], args [
 	}
 	var err error
 	if r.Preconditions, err = o.preconditions(cmd); err != nil {
-		return nil, Request{}, err
+		return Request{}, err
 	}
 	r.Scope, err = o.scopeOf(r.JobIndex)
-	return objects, r, err
+	return r, err
 }
 
 // preconditions returns those that flags name; nil if none does.

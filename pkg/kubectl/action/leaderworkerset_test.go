@@ -25,6 +25,7 @@ import (
 	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
 	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/cli"
+	"github.com/jobset-apiserver/jobset-apiserver/test/lookups"
 )
 
 // llm is a set of four groups, all ready.
@@ -49,6 +50,9 @@ func callGroups(t *testing.T, answer func(body []byte) (int, any), command func(
 	t.Helper()
 	var got outcome
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if lookups.Answer(w, r, "leaderworkersets") {
+			return
+		}
 		path, found := strings.CutPrefix(r.URL.Path, "/apis/leaderworkerset.x-k8s.io/v1/namespaces/ns/leaderworkersets/llm")
 		if !found {
 			t.Errorf("unexpected request %s %s", r.Method, r.URL)
@@ -151,7 +155,7 @@ func TestLeaderWorkerSetActions(t *testing.T) {
 		"suspend":           {NewSuspend, "lws/llm", nil, outcome{Err: `NAME: must be a JobSet or SequentialJob, as NAME, jobset/NAME or sequentialjob/NAME, not "lws/llm"`}},
 		"pause a JobSet":    {NewPause, "js/train", nil, outcome{Err: `NAME: must be a LeaderWorkerSet, as NAME or leaderworkerset/NAME, not "js/train"`}},
 		"an attempt":        {NewRestart, "lws/llm --attempt 2", nil, outcome{Err: "--attempt: is for JobSets and SequentialJobs, and cannot be used with leaderworkerset/llm"}},
-		"a group of a set":  {NewRestart, "train --group 2", nil, outcome{Err: "--group: is for LeaderWorkerSets, and cannot be used with train"}},
+		"a group of a set":  {NewRestart, "js/train --group 2", nil, outcome{Err: "--group: is for LeaderWorkerSets, and cannot be used with train"}},
 		"a negative group":  {NewRestart, "lws/llm --group=-1", nil, outcome{Err: "--group: must be 0 or more, not -1"}},
 		"restarts of all":   {NewRestart, "lws/llm --restarts 1", nil, outcome{Err: "--restarts: requires --group"}},
 		"negative revision": {NewRollback, "lws/llm --to-revision=-1", nil, outcome{Err: "--to-revision: must be 0 or more, not -1"}},

@@ -24,6 +24,7 @@ import (
 
 	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/cli"
+	"github.com/jobset-apiserver/jobset-apiserver/test/lookups"
 )
 
 // nightly is a sequence whose second step runs in its second attempt.
@@ -51,6 +52,9 @@ func callSequence(t *testing.T, command func(*cli.Factory, []cli.For[Target]) *c
 	t.Helper()
 	var got outcome
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if lookups.Answer(w, r, "sequentialjobs") {
+			return
+		}
 		path, found := strings.CutPrefix(r.URL.Path, "/apis/batch.jobset-apiserver.io/v1alpha1/namespaces/ns/sequentialjobs/nightly")
 		if !found {
 			t.Errorf("unexpected request %s %s", r.Method, r.URL)
@@ -163,7 +167,7 @@ func TestSequenceCommands(t *testing.T) {
 			want: outcome{Err: "--force: is for JobSets, and cannot be used with sequentialjob/nightly"},
 		},
 		"a flag of SequentialJobs": {
-			command: NewRetry, args: []string{"train", "--from-step", "prepare"},
+			command: NewRetry, args: []string{"js/train", "--from-step", "prepare"},
 			want: outcome{Err: "--from-step: is for SequentialJobs, and cannot be used with train"},
 		},
 	}

@@ -20,6 +20,7 @@ import (
 
 	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/test/lookups"
 )
 
 var resourceJobSets = schema.GroupResource{Group: jobsetv1alpha2.GroupName, Resource: "jobsets"}
@@ -34,6 +35,9 @@ type server struct {
 func newServer(t *testing.T) *server {
 	s := &server{}
 	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if lookups.Answer(w, r, "jobsets") {
+			return
+		}
 		path, found := strings.CutPrefix(r.URL.Path, "/apis/jobset.x-k8s.io/v1alpha2/namespaces/ns/jobsets/")
 		if !found {
 			t.Errorf("unexpected request %s %s", r.Method, r.URL)

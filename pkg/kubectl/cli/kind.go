@@ -4,13 +4,13 @@
 package cli
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
+	disaggregatedsetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/disaggregatedset/v1"
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
 )
@@ -25,7 +25,7 @@ type Kind struct {
 	GroupVersion schema.GroupVersion
 }
 
-// JobSet is the kind of a plain NAME.
+// JobSet is the kind of sets of Jobs.
 var JobSet = Kind{Title: "JobSet", Names: []string{"jobset", "jobsets", "js"}, GroupVersion: jobsetv1alpha2.SchemeGroupVersion}
 
 // SequentialJob is the kind of sequences of Jobs and JobSets.
@@ -37,6 +37,14 @@ var SequentialJob = Kind{
 var LeaderWorkerSet = Kind{
 	Title: "LeaderWorkerSet", Names: []string{"leaderworkerset", "leaderworkersets", "lws"}, GroupVersion: leaderworkersetv1.SchemeGroupVersion,
 }
+
+// DisaggregatedSet is the kind of sets of LeaderWorkerSets for prefill and decode.
+var DisaggregatedSet = Kind{
+	Title: "DisaggregatedSet", Names: []string{"disaggregatedset", "disaggregatedsets", "ds"}, GroupVersion: disaggregatedsetv1.SchemeGroupVersion,
+}
+
+// Kinds are all kinds of the plugin, in the order in which a plain NAME is looked up.
+var Kinds = []Kind{JobSet, SequentialJob, LeaderWorkerSet, DisaggregatedSet}
 
 // Resource returns the resource that holds objects of the kind.
 func (k Kind) Resource() schema.GroupVersionResource { return k.GroupVersion.WithResource(k.Names[1]) }
@@ -67,29 +75,8 @@ type For[T any] struct {
 	Do T
 }
 
-// Find returns the name of the one object that a command was given, and its kind: NAME of the first kind, or KIND/NAME.
-func Find[T any](kinds []For[T], args []string) (kind For[T], name string, err error) {
-	var titles, forms []string
-	for _, k := range kinds {
-		titles, forms = append(titles, k.Title), append(forms, k.Names[0]+"/NAME")
-	}
-	title, form := Join(titles, "or"), Join(append([]string{"NAME"}, forms...), "or")
-	switch {
-	case len(args) == 0:
-		return kind, "", fmt.Errorf("NAME: give the name of a %s; `kubectl get %s` lists them", title, kinds[0].Names[1])
-	case len(args) > 1:
-		return kind, "", fmt.Errorf("NAME: must be one %s, not %d (%s)", title, len(args), strings.Join(args, ", "))
-	}
-	resource, name, slash := strings.Cut(args[0], "/")
-	if !slash {
-		resource, name = kinds[0].Names[0], args[0]
-	}
-	at := slices.IndexFunc(kinds, func(k For[T]) bool { return k.Accepts(resource) })
-	if at < 0 {
-		return kind, "", fmt.Errorf("NAME: must be a %s, as %s, not %q", title, form, args[0])
-	}
-	if name == "" || strings.Contains(name, "/") {
-		return kind, "", fmt.Errorf("NAME: must be %s, not %q", form, args[0])
-	}
-	return kinds[at], name, nil
-}
+// is returns whether both are the same kind.
+func (k Kind) is(other Kind) bool { return k.Title == other.Title }
+
+// Short returns the shortest word for the kind.
+func (k Kind) Short() string { return k.Names[len(k.Names)-1] }

@@ -120,13 +120,17 @@ func names[T any](of clients, kinds []cli.For[T]) cobra.CompletionFunc {
 
 func values(of clients, kinds []cli.For[Values], flag string) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
-		kind, name, err := cli.Find(kinds, args)
-		if err != nil || kind.Do[flag] == nil {
+		arg, err := cli.Parse(kinds, args)
+		if kind, given := arg.Given(); err != nil || given && kind.Do[flag] == nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
 		ordered := cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
 		return offer(cmd, of, word, ordered, func(ctx context.Context, c *cli.Clients) ([]string, error) {
-			return kind.Do[flag](ctx, c, name, cmd.Flags())
+			kind, err := cli.FindToChange(ctx, c, arg)
+			if err != nil || kind.Do[flag] == nil {
+				return nil, err
+			}
+			return kind.Do[flag](ctx, c, arg.Name, cmd.Flags())
 		})
 	}
 }

@@ -206,7 +206,7 @@ func TestMistakes(t *testing.T) {
 		args []string
 		want string
 	}{
-		"no name":           {nil, "NAME: give the name of a JobSet; `kubectl get jobsets` lists them"},
+		"no name":           {nil, "NAME: give the name of a JobSet; `kubectl jobset list` lists them"},
 		"two names":         {[]string{"a", "b"}, "NAME: must be one JobSet, not 2 (a, b)"},
 		"an unknown type":   {[]string{"train", "--types=Error"}, `--types: must be one of Normal, Warning, not "Error"`},
 		"a watch of data":   {[]string{"train", "-w", "-o", "json"}, "--watch: prints text only; use `kubectl get events --watch` for other formats"},

@@ -97,7 +97,7 @@ func NewCommand(f *cli.Factory, kinds []cli.For[Loader]) *cobra.Command {
 		Example:           example,
 		ValidArgsFunction: complete.Names(f, kinds),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			kind, name, err := cli.Find(kinds, args)
+			arg, err := cli.Parse(kinds, args)
 			if err != nil {
 				return err
 			}
@@ -105,7 +105,11 @@ func NewCommand(f *cli.Factory, kinds []cli.For[Loader]) *cobra.Command {
 				return err
 			}
 			o.complete(cmd.Flags().Changed)
-			return o.run(cmd.Context(), kind.Do, name)
+			kind, err := cli.FindToRead(cmd.Context(), o.factory, arg)
+			if err != nil {
+				return err
+			}
+			return o.run(cmd.Context(), kind.Do, arg.Name)
 		},
 	}
 	o.addFlags(cmd)

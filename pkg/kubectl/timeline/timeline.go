@@ -68,14 +68,18 @@ the group failed last. Of more than 30 groups, those that are not well have bars
   kubectl jobset timeline train -o json | jq '.phases[] | {kind, attempt, seconds}'`,
 		ValidArgsFunction: complete.Names(f, kinds),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			kind, name, err := cli.Find(kinds, args)
+			arg, err := cli.Parse(kinds, args)
 			if err != nil {
 				return err
 			}
 			if err := o.validate(); err != nil {
 				return err
 			}
-			return o.run(cmd.Context(), kind, name)
+			kind, err := cli.FindToRead(cmd.Context(), o.factory, arg)
+			if err != nil {
+				return err
+			}
+			return o.run(cmd.Context(), kind, arg.Name)
 		},
 	}
 	o.output.AddFlags(cmd, formatHTML)

@@ -100,7 +100,7 @@ func NewCommand(f *cli.Factory, kinds []cli.For[Loader]) *cobra.Command {
 		Example:           example,
 		ValidArgsFunction: complete.Names(f, kinds),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			kind, name, err := cli.Find(kinds, args)
+			arg, err := cli.Parse(kinds, args)
 			if err != nil {
 				return err
 			}
@@ -108,7 +108,11 @@ func NewCommand(f *cli.Factory, kinds []cli.For[Loader]) *cobra.Command {
 				return err
 			}
 			o.labelIsGiven = cmd.Flags().Changed("domain-label")
-			return o.run(cmd.Context(), f, kind, name)
+			kind, err := cli.FindToRead(cmd.Context(), f, arg)
+			if err != nil {
+				return err
+			}
+			return o.run(cmd.Context(), f, kind, arg.Name)
 		},
 	}
 	cmd.Flags().StringVar(&o.domainLabel, "domain-label", corev1.LabelTopologyZone, "Label of the nodes that names their topology domain. "+

@@ -87,14 +87,18 @@ func NewCommand(f *cli.Factory, kinds []cli.For[Loader]) *cobra.Command {
 		Example:           example,
 		ValidArgsFunction: complete.Names(f, kinds),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			kind, name, err := cli.Find(kinds, args)
+			arg, err := cli.Parse(kinds, args)
 			if err != nil {
 				return err
 			}
 			if err := o.validate(); err != nil {
 				return err
 			}
-			return o.run(cmd.Context(), f, kind, name)
+			kind, err := cli.FindToRead(cmd.Context(), f, arg)
+			if err != nil {
+				return err
+			}
+			return o.run(cmd.Context(), f, kind, arg.Name)
 		},
 	}
 	cmd.Flags().BoolVar(&o.all, "all", false, "Show every Job and pod, however many there are.")

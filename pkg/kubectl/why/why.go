@@ -61,14 +61,18 @@ func NewCommand(f *cli.Factory, kinds []cli.For[Diagnoser]) *cobra.Command {
 		Use: "why NAME", Short: "Explain the state of a JobSet, a SequentialJob or a LeaderWorkerSet, and what to do", Long: long, Example: example,
 		ValidArgsFunction: complete.Names(f, kinds),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			kind, name, err := cli.Find(kinds, args)
+			arg, err := cli.Parse(kinds, args)
 			if err == nil {
 				err = output.Validate()
 			}
 			if err != nil {
 				return err
 			}
-			return run(cmd.Context(), f, output, kind, name)
+			kind, err := cli.FindToRead(cmd.Context(), f, arg)
+			if err != nil {
+				return err
+			}
+			return run(cmd.Context(), f, output, kind, arg.Name)
 		},
 	}
 	output.AddFlags(cmd)
