@@ -84,7 +84,7 @@ allow_only "${generated}" "${generated}|${version}|k8s.io/.*|sigs.k8s.io/structu
 forbid_any_way "${module}/pkg/registry(/.*)?" "${controller}|${module}/pkg/apiserver(/.*)?" \
   "the server wires the registry, the registry knows neither the server nor the controller"
 # Everything that belongs to one group or kind, and the parts of the server that serve any.
-readonly kinds="${hub}|${version}|${apis}/[a-z]+/[a-z]+|${module}/pkg/(registry/[a-fh-z][a-z]*|registry/g[a-df-z][a-z]*|admission)(/.*)?"
+readonly kinds="${apis}/([a-fh-z][a-z]*|g[a-df-z][a-z]*)(/.*)?|${module}/pkg/(registry/[a-fh-z][a-z]*|registry/g[a-df-z][a-z]*|admission)(/.*)?"
 readonly host="${module}/pkg/(apiserver(/(admission|etcd|events|options|owners|payload|selfsigned|space|storecheck|storecommand|webhook)(/.*)?)?|registry/generic(/.*)?)"
 forbid "${host}" "${kinds}" \
   "the parts that serve any kind name none; pkg/apiserver/groups lists the groups"

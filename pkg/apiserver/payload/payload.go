@@ -10,6 +10,8 @@ import (
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/generic/validation"
 )
 
 const (
@@ -19,9 +21,8 @@ const (
 	MaxEntries = 20_000
 	// MaxObjects bounds the objects and lists that are items of lists, of all lists together.
 	MaxObjects = 60_000
-	// MaxMergedItems bounds the objects in each list of a strategic merge patch or a server-side apply. Both look for each item
-	// among all items that are stored, so their cost grows with the square of the length.
-	MaxMergedItems = 2_000
+	// MaxMergedItems bounds the objects in each list of a strategic merge patch or a server-side apply. Validation has the same limit.
+	MaxMergedItems = validation.MaxItems
 	// MaxDepth bounds how deep objects and lists are nested.
 	MaxDepth = 100
 	// maxMarks bounds the characters of YAML that may begin something, because YAML cannot be counted without parsing it.

@@ -101,6 +101,8 @@ const (
 	// UpdateStuck means that an update replaces no group.
 	UpdateStuck Cause = "UpdateStuck"
 
+	// NoJobs means that the spec asks for no Jobs.
+	NoJobs       Cause = "NoJobs"
 	DependsOn    Cause = "DependsOn"
 	StartupOrder Cause = "StartupOrder"
 	// LeaderNotReady means that workers wait for their leader.
@@ -130,7 +132,7 @@ var Causes = []Cause{
 	ServiceForeign, ServiceMissing, CoordinatorWithoutHostname, RevisionMixed,
 	CauseUnknown,
 	MaxRestartsReached, GroupBackoff, GroupRestarts, CrashLoop, ExitCode, JobFailed, UpdateStuck,
-	DependsOn, StartupOrder, LeaderNotReady, Restarting, Updating, PodsNotReady, Starting, Running, Completed,
+	NoJobs, DependsOn, StartupOrder, LeaderNotReady, Restarting, Updating, PodsNotReady, Starting, Running, Completed,
 }
 
 // Normal reports that nothing is wrong.

@@ -16,6 +16,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/cli"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/outage"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/witness"
@@ -165,6 +166,9 @@ func (d *diagnosis) controllerNotActing(lease, holder string) []Finding {
 // unobserved reports that no controller has acted on the set since it was created, though there was enough time.
 func (d *diagnosis) unobserved() bool {
 	s := d.subject()
+	if d.JobSet != nil && helper.TotalReplicas(d.JobSet) == 0 {
+		return false // there is nothing to report about it
+	}
 	return d.Now.Sub(s.GetCreationTimestamp().Time) > firstStatusGrace && len(d.Jobs) == 0 && len(d.sets()) == 0 && !s.observed()
 }
 

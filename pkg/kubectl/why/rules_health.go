@@ -121,6 +121,8 @@ func health(d *diagnosis) []Finding {
 	}
 	watch := d.plugin("tree %s", d.Name)
 	switch {
+	case want == 0:
+		return []Finding{d.empty()}
 	case d.summary().State != helper.PhaseRestarting && d.allUp():
 		f := Finding{Cause: Running, Summary: fmt.Sprintf("runs: %s%s", progress, d.attemptWords()), Commands: []string{watch}}
 		f.Evidence = append(f.Evidence, d.history()...)

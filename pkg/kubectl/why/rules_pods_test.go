@@ -124,6 +124,10 @@ func healthCases() map[string]diagnosisCase {
 	}
 	return map[string]diagnosisCase{
 		"a set runs": {evidence: healthy(), want: Running, words: []string{"2 of 2 jobs ready", "attempt 1 (Start), ready for 9m"}},
+		"a set without spec": {
+			evidence: healthy(func(e *Evidence) { e.JobSet.Spec, e.Jobs, e.Pods = jobsetv1alpha2.JobSetSpec{}, nil, nil }, status(func(s *jobsetv1alpha2.JobSetStatus) { *s = jobsetv1alpha2.JobSetStatus{} })),
+			want:     NoJobs, words: []string{"no replicatedJobs"},
+		},
 		"a set of upstream's server runs after restarts": {
 			evidence: healthy(status(func(s *jobsetv1alpha2.JobSetStatus) { s.Attempts, s.Restarts = nil, 2 }), func(e *Evidence) {
 				for _, job := range e.Jobs {

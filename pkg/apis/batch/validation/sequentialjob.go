@@ -61,6 +61,7 @@ func stepSizes(spec *batch.SequentialJobSpec) *generic.Sizes {
 	s, path := &generic.Sizes{}, field.NewPath("spec")
 	s.List(path.Child("containers"), len(spec.Containers), MaxSteps)
 	s.List(path.Child("steps"), len(spec.Steps), MaxSteps)
+	s.Lists(path, reflect.ValueOf(spec))
 	s.Sum(path, generic.Objects(reflect.ValueOf(spec).Elem()), MaxStepObjects,
 		"must have at most %d objects in all of its lists together, such as steps, variables and volumes; it has %d")
 	return s

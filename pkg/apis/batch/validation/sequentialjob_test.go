@@ -166,8 +166,12 @@ func TestSequences(t *testing.T) {
 			want: []string{"spec.containers: Too many: 101: must have at most 100 items"},
 		},
 		"too many objects": {
-			spec: "{containers: [{image: a, env: [" + strings.Repeat("{name: A},", 20000) + "]}]}",
-			want: []string{"spec: Invalid value: must have at most 20000 objects in all of its lists together, such as steps, variables and volumes; it has 20001"},
+			spec: "{containers: [" + strings.Repeat("{image: a, env: ["+strings.Repeat("{name: A},", 2000)+"]},", 10) + "]}",
+			want: []string{"spec: Invalid value: must have at most 20000 objects in all of its lists together, such as steps, variables and volumes; it has 20010"},
+		},
+		"too many variables of a container": {
+			spec: "{steps: [{name: a, container: {image: a, env: [" + strings.Repeat("{name: A},", 2001) + "]}}]}",
+			want: []string{"spec.steps[0].container.env: Too many: 2001: must have at most 2000 items"},
 		},
 	}
 	for name, tc := range cases {

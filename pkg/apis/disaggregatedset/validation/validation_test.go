@@ -186,8 +186,13 @@ func expect(t *testing.T, errs field.ErrorList, want string) {
 // A set with more objects than a LeaderWorkerSet may have is refused as a whole, with one cause.
 func TestObjectsAreBounded(t *testing.T) {
 	ds := valid(t)
-	ds.Spec.Roles[0].Spec.LeaderWorkerTemplate.WorkerTemplate.Spec.Containers = make([]corev1.Container, 12_000)
-	ds.Spec.Roles[1].Spec.LeaderWorkerTemplate.WorkerTemplate.Spec.Containers = make([]corev1.Container, 12_000)
+	for i := range ds.Spec.Roles {
+		containers := make([]corev1.Container, 6)
+		for j := range containers {
+			containers[j].Env = make([]corev1.EnvVar, 2000)
+		}
+		ds.Spec.Roles[i].Spec.LeaderWorkerTemplate.WorkerTemplate.Spec.Containers = containers
+	}
 	errs := ValidateDisaggregatedSetCreate(ds)
 	if len(errs) != 1 || errs[0].Field != "spec" || !strings.Contains(errs[0].Detail, "must have at most 20000 objects in all of its lists together") {
 		t.Errorf("got %d errors, the first one %v", len(errs), errs[0])
@@ -196,16 +201,21 @@ func TestObjectsAreBounded(t *testing.T) {
 	if errs := ValidateDisaggregatedSetUpdate(ds, ds.DeepCopy()); len(errs) > 0 {
 		t.Errorf("a stored set is refused: %v", errs[0])
 	}
+	ds = valid(t)
+	ds.Spec.Roles[1].Spec.LeaderWorkerTemplate.WorkerTemplate.Spec.Containers = make([]corev1.Container, 2001)
+	expect(t, ValidateDisaggregatedSetCreate(ds), "spec.roles[1].spec.leaderWorkerTemplate.workerTemplate.spec.containers: Too many")
 }
 
 // Each slice has LeaderWorkerSets of its own with all objects of the templates. A small request must not become a hundred large objects.
 func TestObjectsOfSlicesAreBounded(t *testing.T) {
-	sized := func(slices int32, containers int) *set {
+	sized := func(slices int32, objects int) *set {
 		ds := valid(t)
 		ds.Spec.Slices = &slices
-		list := &ds.Spec.Roles[0].Spec.LeaderWorkerTemplate.WorkerTemplate.Spec.Containers
-		for i := range containers {
-			*list = append(*list, corev1.Container{Name: "c" + strconv.Itoa(i), Image: "i"})
+		for role := range 2 { // a single list may have half of them only
+			list := &ds.Spec.Roles[role].Spec.LeaderWorkerTemplate.WorkerTemplate.Spec.Containers[0].Env
+			for i := range objects / 2 {
+				*list = append(*list, corev1.EnvVar{Name: "E" + strconv.Itoa(i)})
+			}
 		}
 		return ds
 	}
@@ -214,14 +224,14 @@ func TestObjectsOfSlicesAreBounded(t *testing.T) {
 		want string
 	}{
 		"100 slices of few":  {sized(100, 300), ""},
-		"100 slices of many": {sized(100, 4000), "spec.slices: Invalid value: must have at most 100000 objects in the lists of all slices together"},
-		"10 slices of many":  {sized(10, 4000), ""},
-		"slices below zero":  {sized(-2147483648, 4000), "spec.slices: Invalid value: -2147483648: must be from 1 to 100"},
-		"slices above all":   {sized(2147483647, 4000), "must have at most 100000 objects"},
+		"100 slices of many": {sized(100, 3900), "spec.slices: Invalid value: must have at most 100000 objects in the lists of all slices together"},
+		"10 slices of many":  {sized(10, 3900), ""},
+		"slices below zero":  {sized(-2147483648, 3900), "spec.slices: Invalid value: -2147483648: must be from 1 to 100"},
+		"slices above all":   {sized(2147483647, 3900), "must have at most 100000 objects"},
 	} {
 		t.Run(name, func(t *testing.T) { expect(t, ValidateDisaggregatedSetCreate(tc.ds), tc.want) })
 	}
-	if errs := ValidateDisaggregatedSetUpdate(sized(100, 4000), sized(10, 4000)); len(errs) != 1 {
+	if errs := ValidateDisaggregatedSetUpdate(sized(100, 3900), sized(10, 3900)); len(errs) != 1 {
 		t.Errorf("more slices: %v", errs)
 	}
 }

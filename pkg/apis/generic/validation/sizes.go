@@ -45,10 +45,18 @@ func (s *Sizes) add(kind string, count int64, err *field.Error) {
 	if s.over == nil {
 		s.over = map[string]size{}
 	}
-	key := err.Field + ": " + kind
+	key := keyOf(err.Field, kind)
 	s.over[key] = size{count: count, err: err}
 	s.order = append(s.order, key)
 }
+
+// found returns whether a list is over its bound.
+func (s *Sizes) found(list *field.Path) bool {
+	_, found := s.over[keyOf(list.String(), "")]
+	return found
+}
+
+func keyOf(path, kind string) string { return path + ": " + kind }
 
 // Grown returns what is over its bound and was not as large in the stored object, in the order in which it was found. The
 // stored object is measured only if there is something.

@@ -38,6 +38,8 @@ func TestLimitsAreDocumented(t *testing.T) {
 		"`schedulingConstraints.topology`":                    validation.MaxTopologies,
 		"Groups of pods that result from `spec.scheduling`":   podgroups.MaxGroups,
 		"`status.conditions`":                                 generic.MaxConditions,
+		"Any other list of objects in the spec, such as the variables, ports or mounts of a container, the containers or the volumes of a pod": generic.MaxItems,
+		"`metadata.ownerReferences`": generic.MaxItems,
 		"States of the compiled patterns of all rules together, about one for each character; a repeated part counts as often as it can repeat": validation.MaxPatternStates,
 		"Objects in all lists of the spec together: replicatedJobs, containers, variables, ports, volumes and so on":                            validation.MaxObjects,
 	}

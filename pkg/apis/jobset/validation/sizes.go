@@ -48,6 +48,7 @@ func specSizes(spec *jobset.JobSetSpec) *generic.Sizes {
 	if spec.Scheduling != nil {
 		schedulingSizes(s, spec.Scheduling, path.Child("scheduling"))
 	}
+	s.Lists(path, reflect.ValueOf(spec))
 	s.Sum(path, generic.Objects(reflect.ValueOf(spec).Elem()), MaxObjects,
 		"must have at most %d objects in all of its lists together, such as containers, variables and volumes; it has %d")
 	return s

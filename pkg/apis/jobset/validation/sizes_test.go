@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
 
+	generic "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/generic/validation"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/validation"
 	"github.com/jobset-apiserver/jobset-apiserver/test/builders"
@@ -35,14 +36,26 @@ func withReplicas(replicas ...int32) func(*jobset.JobSet) {
 	}
 }
 
+// withEnv adds a number of objects: variables, and the containers that they need.
 func withEnv(count int) func(*jobset.JobSet) {
 	return func(js *jobset.JobSet) {
-		env := make([]corev1.EnvVar, count)
-		for i := range env {
-			env[i].Name = fmt.Sprintf("E%d", i)
+		pod := &js.Spec.ReplicatedJobs[0].Template.Spec.Template.Spec
+		pod.Containers[0].Env = variables(min(count, generic.MaxItems))
+		for count -= len(pod.Containers[0].Env); count > 0; {
+			c := pod.Containers[0]
+			c.Name, c.Env = fmt.Sprintf("c%d", len(pod.Containers)), variables(min(count-1, generic.MaxItems))
+			pod.Containers = append(pod.Containers, c)
+			count -= len(c.Env) + 1
 		}
-		js.Spec.ReplicatedJobs[0].Template.Spec.Template.Spec.Containers[0].Env = env
 	}
+}
+
+func variables(count int) []corev1.EnvVar {
+	env := make([]corev1.EnvVar, count)
+	for i := range env {
+		env[i].Name = fmt.Sprintf("E%d", i)
+	}
+	return env
 }
 
 func withPatterns(patterns ...string) func(*jobset.JobSet) {
@@ -98,6 +111,26 @@ func TestListBounds(t *testing.T) {
 				"must have at most 20000 objects in all of its lists together, such as containers, variables and volumes; it has 20004"),
 		},
 		"as many objects as may be": {change: withEnv(validation.MaxObjects - 4)},
+		"variables of a container": {
+			change: func(js *jobset.JobSet) {
+				js.Spec.ReplicatedJobs[1].Template.Spec.Template.Spec.Containers[0].Env = variables(generic.MaxItems + 1)
+			},
+			want: only("spec.replicatedJobs[1].template.spec.template.spec.containers[0].env", tooMany, tooManyItems(2000)),
+		},
+		"files of a volume": {
+			change: func(js *jobset.JobSet) {
+				js.Spec.ReplicatedJobs[0].Template.Spec.Template.Spec.Volumes = []corev1.Volume{{Name: "v", VolumeSource: corev1.VolumeSource{
+					ConfigMap: &corev1.ConfigMapVolumeSource{Items: make([]corev1.KeyToPath, generic.MaxItems+1)},
+				}}}
+			},
+			want: only("spec.replicatedJobs[0].template.spec.template.spec.volumes[0].configMap.items", tooMany, tooManyItems(2000)),
+		},
+		"a list has one error only": {
+			change: func(js *jobset.JobSet) {
+				js.Spec.VolumeClaimPolicies = make([]jobset.VolumeClaimPolicy, generic.MaxItems+1)
+			},
+			want: only("spec.volumeClaimPolicies", tooMany, tooManyItems(50)),
+		},
 	})
 }
 

@@ -8,7 +8,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	generic "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/generic/validation"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/validation"
 )
@@ -69,7 +71,11 @@ func TestScaleChecksTheRangeOnly(t *testing.T) {
 func TestListsAreBounded(t *testing.T) {
 	huge := func(n int) *leaderworkerset.LeaderWorkerSet {
 		set := merged(t, "")
-		set.Spec.LeaderWorkerTemplate.WorkerTemplate.Spec.Containers[0].Env = make([]corev1.EnvVar, n)
+		containers := make([]corev1.Container, 11)
+		for i := range containers {
+			containers[i].Env = make([]corev1.EnvVar, n/len(containers))
+		}
+		set.Spec.LeaderWorkerTemplate.WorkerTemplate.Spec.Containers = containers
 		return set
 	}
 	if diff := cmp.Diff(invalid("spec"), kinds(validation.ValidateLeaderWorkerSetCreate(huge(validation.MaxObjects)))); diff != "" {
@@ -80,5 +86,17 @@ func TestListsAreBounded(t *testing.T) {
 	}
 	if errs := validation.ValidateLeaderWorkerSetUpdate(huge(validation.MaxObjects), huge(validation.MaxObjects+1)); len(errs) > 0 && errs[0].Field == "spec" {
 		t.Errorf("a list that became shorter is refused: %v", errs)
+	}
+	long := func(n int) *leaderworkerset.LeaderWorkerSet {
+		set := merged(t, "")
+		set.Spec.LeaderWorkerTemplate.WorkerTemplate.Spec.Containers[0].Env = make([]corev1.EnvVar, n)
+		return set
+	}
+	want := []string{"FieldValueTooMany spec.leaderWorkerTemplate.workerTemplate.spec.containers[0].env"}
+	if diff := cmp.Diff(want, kinds(validation.ValidateLeaderWorkerSetCreate(long(generic.MaxItems+1)))); diff != "" {
+		t.Errorf("create with a long list (-want +got):\n%s", diff)
+	}
+	if errs := validation.ValidateLeaderWorkerSetUpdate(long(generic.MaxItems+1), long(generic.MaxItems+2)); len(errs) > 0 && errs[0].Type == field.ErrorTypeTooMany {
+		t.Errorf("a long list that became shorter is refused: %v", errs[0])
 	}
 }

@@ -54,8 +54,9 @@ func specSizes(spec *leaderworkerset.LeaderWorkerSetSpec) *generic.Sizes {
 	return s
 }
 
-// BoundObjects bounds the objects in all lists of a spec that has templates of pods, and returns how many there are.
+// BoundObjects bounds the objects in each list and in all lists of a spec that has templates of pods, and returns how many there are.
 func BoundObjects[T any](s *generic.Sizes, spec *T) int64 {
+	s.Lists(field.NewPath("spec"), reflect.ValueOf(spec))
 	n := generic.Objects(reflect.ValueOf(spec).Elem())
 	s.Sum(field.NewPath("spec"), n, MaxObjects, "must have at most %d objects in all of its lists together, such as containers, variables and volumes; it has %d")
 	return n

@@ -83,6 +83,10 @@ func TestWarnings(t *testing.T) {
 			spec: "{steps: [{name: a, job: {spec: {template: {spec: {restartPolicy: Never, containers: [{name: main}]}}}}}]}",
 			want: []string{"spec.steps[0].job.spec.template.spec.containers[0].image: not set; Jobs are rejected unless an admission webhook adds it"},
 		},
+		"a JobSet without replicatedJobs": {
+			spec: "{steps: [{name: a, jobSet: {spec: {}}}]}",
+			want: []string{"spec.steps[0].jobSet.spec.replicatedJobs: no Jobs are created, and the set never completes, because it has no replicatedJobs; they cannot be added later"},
+		},
 		"a JobSet": {
 			spec: "{steps: [{name: a, jobSet: {spec: {activeDeadlineSeconds: 5, replicatedJobs: [{name: w, template: {spec: {template: {spec: {containers: [{name: main}]}}}}}]}}}]}",
 			want: []string{

@@ -18,6 +18,7 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/disaggregatedset/validation"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/templates"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/warnings"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/leaderworkerset/leaderworkerset"
 )
 
 // servedVersion keys the reset fields: the only version that the group serves.
@@ -100,14 +101,29 @@ func (Strategy) ValidateUpdate(_ context.Context, obj, old runtime.Object) field
 	return validation.ValidateDisaggregatedSetUpdate(obj.(*disaggregatedset.DisaggregatedSet), old.(*disaggregatedset.DisaggregatedSet))
 }
 
-// WarningsOnCreate returns warnings about replicas that are ignored.
+// WarningsOnCreate returns warnings about replicas that are ignored, names that leave no room, and pods that cannot be created.
 func (Strategy) WarningsOnCreate(_ context.Context, obj runtime.Object) []string {
-	return validation.Warnings(obj.(*disaggregatedset.DisaggregatedSet))
+	return warningsOf(obj.(*disaggregatedset.DisaggregatedSet))
 }
 
 // WarningsOnUpdate returns the warnings that this write introduces.
 func (Strategy) WarningsOnUpdate(_ context.Context, obj, old runtime.Object) []string {
-	return warnings.Introduced(validation.Warnings(obj.(*disaggregatedset.DisaggregatedSet)), validation.Warnings(old.(*disaggregatedset.DisaggregatedSet)))
+	return warnings.Introduced(warningsOf(obj.(*disaggregatedset.DisaggregatedSet)), warningsOf(old.(*disaggregatedset.DisaggregatedSet)))
+}
+
+// warningsOf returns the warnings about a set. Its LeaderWorkerSets get those about their templates too, but no user creates them.
+func warningsOf(ds *disaggregatedset.DisaggregatedSet) []string {
+	w := &warnings.List{}
+	for _, warning := range validation.Warnings(ds) {
+		w.Append(warning)
+	}
+	for i := range ds.Spec.Roles {
+		path := field.NewPath("spec", "roles").Index(i).Child("spec", "leaderWorkerTemplate")
+		for _, warning := range leaderworkerset.TemplateWarnings(&ds.Spec.Roles[i].Spec.LeaderWorkerTemplate, path) {
+			w.Append(warning)
+		}
+	}
+	return w.Texts()
 }
 
 // Canonicalize does nothing: the stored form is what was validated.

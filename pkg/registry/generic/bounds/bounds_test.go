@@ -62,11 +62,29 @@ func (updateStrategy) ValidateUpdate(context.Context, runtime.Object, runtime.Ob
 }
 
 func TestStrategiesReturnFewErrors(t *testing.T) {
-	if n := len(bounds.CreateStrategy{RESTCreateStrategy: createStrategy{}}.Validate(context.Background(), nil)); n != bounds.MaxCauses {
+	if n := len(bounds.CreateStrategy{RESTCreateStrategy: createStrategy{}}.Validate(context.Background(), &metav1.PartialObjectMetadata{})); n != bounds.MaxCauses {
 		t.Errorf("create: %d errors, want %d", n, bounds.MaxCauses)
 	}
 	if n := len(bounds.UpdateStrategy{RESTUpdateStrategy: updateStrategy{}}.ValidateUpdate(context.Background(), nil, nil)); n != bounds.MaxCauses {
 		t.Errorf("update: %d errors, want %d", n, bounds.MaxCauses)
+	}
+}
+
+func TestOwnersAreBounded(t *testing.T) {
+	owned := func(n int) *metav1.PartialObjectMetadata {
+		return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{OwnerReferences: make([]metav1.OwnerReference, n)}}
+	}
+	const want = "metadata.ownerReferences: Too many: 2001: must have at most 2000 items"
+	create, update := bounds.CreateStrategy{RESTCreateStrategy: createStrategy{}}, bounds.UpdateStrategy{RESTUpdateStrategy: updateStrategy{}}
+	for name, errs := range map[string]field.ErrorList{
+		"create": create.Validate(t.Context(), owned(2001)), "update": update.ValidateUpdate(t.Context(), owned(2001), owned(2000)),
+	} {
+		if len(errs) != 1 || errs[0].Error() != want {
+			t.Errorf("%s: got %v, want %s", name, errs, want)
+		}
+	}
+	if errs := update.ValidateUpdate(t.Context(), owned(2001), owned(2002)); errs[0].Type == field.ErrorTypeTooMany {
+		t.Errorf("a list that became shorter is refused: %v", errs[0])
 	}
 }
 

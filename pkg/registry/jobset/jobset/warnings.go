@@ -24,6 +24,7 @@ const nearLimit = 5
 func Warnings(js *jobset.JobSet, gates gates.Gates) []string {
 	w := &warner{gates: gates}
 	path := field.NewPath("spec")
+	w.empty(&js.Spec, path)
 	w.exclusivePlacement(js, path)
 	w.templates(js, path)
 	w.names(js, path)
@@ -35,6 +36,13 @@ func Warnings(js *jobset.JobSet, gates gates.Gates) []string {
 type warner struct {
 	warnings.List
 	gates gates.Gates
+}
+
+// empty warns of a set that never does anything, and never ends.
+func (w *warner) empty(spec *jobset.JobSetSpec, path *field.Path) {
+	if len(spec.ReplicatedJobs) == 0 {
+		w.Add(path.Child("replicatedJobs"), "no Jobs are created, and the set never completes, because it has no replicatedJobs; they cannot be added later")
+	}
 }
 
 // templates warns of Jobs that are rejected unless somebody completes them. What no Job can have is an error, except in sets

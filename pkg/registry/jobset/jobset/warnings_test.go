@@ -79,6 +79,10 @@ var warningCases = map[string]struct {
 	want   []string
 }{
 	"nothing to warn of": {change: func(*api.JobSet) {}},
+	"no spec": {
+		change: func(js *api.JobSet) { js.Spec = api.JobSetSpec{} },
+		want:   []string{"spec.replicatedJobs: no Jobs are created, and the set never completes, because it has no replicatedJobs; they cannot be added later"},
+	},
 	"exclusive placement through node selectors": {
 		change: annotated(onSet, exclusiveKey, "rack", selectorKey, "true"),
 	},

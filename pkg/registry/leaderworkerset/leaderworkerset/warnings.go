@@ -36,12 +36,19 @@ func Warnings(lws *leaderworkerset.LeaderWorkerSet) []string {
 	w.name(lws)
 	w.restarts(lws)
 	w.claims(&lws.Spec.LeaderWorkerTemplate)
-	w.templates(&lws.Spec.LeaderWorkerTemplate)
+	w.templates(&lws.Spec.LeaderWorkerTemplate, templatePath)
+	return w.Texts()
+}
+
+// TemplateWarnings lists what is valid, but probably not what the user wants, of templates of pods at a path.
+func TemplateWarnings(template *leaderworkerset.LeaderWorkerTemplate, path *field.Path) []string {
+	w := &warner{}
+	w.templates(template, path)
 	return w.Texts()
 }
 
 // templates warns of pods that the StatefulSets cannot create, unless somebody completes them. Upstream accepts them, too.
-func (w *warner) templates(template *leaderworkerset.LeaderWorkerTemplate) {
+func (w *warner) templates(template *leaderworkerset.LeaderWorkerTemplate, path *field.Path) {
 	claims := map[string]struct{}{}
 	for i := range template.VolumeClaimTemplates {
 		claims[template.VolumeClaimTemplates[i].Name] = struct{}{}
@@ -53,9 +60,9 @@ func (w *warner) templates(template *leaderworkerset.LeaderWorkerTemplate) {
 		}
 	}
 	if template.LeaderTemplate != nil {
-		pods(template.LeaderTemplate, templatePath.Child("leaderTemplate"))
+		pods(template.LeaderTemplate, path.Child("leaderTemplate"))
 	}
-	pods(&template.WorkerTemplate, templatePath.Child("workerTemplate"))
+	pods(&template.WorkerTemplate, path.Child("workerTemplate"))
 }
 
 // warningsOnUpdate lists the warnings that a change introduces, and what is wrong with the change itself.

@@ -25,6 +25,7 @@ const (
 	ReasonSuspendRequested = "SuspendRequested" // it is to be suspended, and the controller has not said yet that it is
 	ReasonManagedByOther   = "ManagedByOther"   // another controller runs it
 	ReasonJobsFailed       = "JobsFailed"       // Jobs of it have failed, which has not ended or restarted it
+	ReasonNoJobs           = "NoJobs"           // the spec asks for no Jobs, so that it has nothing to do and never completes
 	ReasonJobsNotReady     = "JobsNotReady"     // Jobs do not exist or are not ready yet, and nothing else is known
 )
 
@@ -96,6 +97,9 @@ func whyTerminating(js *jobsetv1alpha2.JobSet) (reason, message string) {
 func whyNotReady(js *jobsetv1alpha2.JobSet) (reason, message string) {
 	if manager := ptr.Deref(js.Spec.ManagedBy, jobsetv1alpha2.JobSetControllerName); manager != jobsetv1alpha2.JobSetControllerName {
 		return ReasonManagedByOther, "spec.managedBy is " + manager
+	}
+	if TotalReplicas(js) == 0 {
+		return ReasonNoJobs, "the spec asks for no Jobs"
 	}
 	failed := int64(0)
 	for i := range js.Status.ReplicatedJobsStatus {

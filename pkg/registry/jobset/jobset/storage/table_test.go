@@ -126,7 +126,7 @@ func TestRow(t *testing.T) {
 		},
 		"no Jobs at all": {
 			js:   train(func(js *jobset.JobSet) { js.Spec.ReplicatedJobs = nil }, func(js *jobset.JobSet) { js.Status.Restarts = 1 }),
-			want: []any{nil, "1", nil, nil, "1h", "Pending", "0/0", "2/2", "JobsNotReady", "60m"},
+			want: []any{nil, "1", nil, nil, "1h", "Pending", "0/0", "2/2", "NoJobs", "60m"},
 		},
 	}
 	for name, tc := range cases {
