@@ -12,7 +12,7 @@ import (
 type JobSetStatus struct {
 	// conditions are the latest observations of the state of the set: Completed, Failed, Suspended,
 	// RestartingJobSet, StartupPolicyInProgress, StartupPolicyCompleted, ChildNameConflict, JobCreationFailure,
-	// PodsUnschedulable, PlacementPending, RestartRulesMissing, ServiceEndpointsByCluster, Held and NamespaceRecreated.
+	// PodCreationFailure, PodsUnschedulable, PlacementPending, RestartRulesMissing, ServiceEndpointsByCluster, Held and NamespaceRecreated.
 	Conditions []metav1.Condition
 
 	// restarts is the number of restarts of the whole set, counted or not. Jobs whose label

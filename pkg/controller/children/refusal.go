@@ -107,33 +107,49 @@ func reasonOf(err error) Reason {
 		return FailedCreate
 	}
 	status := answer.Status()
-	if says(status, "admission webhook ", "' denied request") { // with any code
+	if says(status.Message, denied...) {
 		return AdmissionDenied
 	}
 	switch status.Code {
 	case http.StatusForbidden:
-		return reasonOfForbidden(status)
+		return reasonOfForbidden(status.Message)
 	case http.StatusUnprocessableEntity, http.StatusBadRequest, http.StatusRequestEntityTooLarge:
 		return Invalid
 	}
 	return FailedCreate
 }
 
-func reasonOfForbidden(status metav1.Status) Reason {
+func reasonOfForbidden(message string) Reason {
 	switch {
-	case says(status, "exceeded quota: "):
+	case says(message, "exceeded quota: "):
 		return QuotaExceeded
-	case says(status, "status unknown for quota: "): // the quota has just been created
+	case says(message, "status unknown for quota: "): // the quota has just been created
 		return FailedCreate
-	case says(status, " cannot create resource ", "cannot set blockOwnerDeletion "):
+	case says(message, " cannot create resource ", "cannot set blockOwnerDeletion "):
 		return Forbidden
 	}
 	return AdmissionDenied
 }
 
-// says reports whether the message of an answer contains one of the parts.
-func says(status metav1.Status, parts ...string) bool {
-	return slices.ContainsFunc(parts, func(part string) bool { return strings.Contains(status.Message, part) })
+// ReasonOfText returns the reason for which the API refused a child to another controller, of whose event nothing is known but the text.
+func ReasonOfText(message string) Reason {
+	switch {
+	case says(message, denied...):
+		return AdmissionDenied
+	case says(message, " is forbidden: "):
+		return reasonOfForbidden(message)
+	case says(message, " is invalid: "):
+		return Invalid
+	}
+	return FailedCreate
+}
+
+// denied are what the messages of webhooks and policies contain that deny a request, with any code.
+var denied = []string{"admission webhook ", "' denied request"}
+
+// says reports whether a message contains one of the parts.
+func says(message string, parts ...string) bool {
+	return slices.ContainsFunc(parts, func(part string) bool { return strings.Contains(message, part) })
 }
 
 // TerminatingNamespace returns whether a creation was refused because everything here is about to be deleted.

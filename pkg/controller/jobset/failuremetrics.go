@@ -38,9 +38,9 @@ var (
 
 	// conditions are those that say why a set does not go on by itself.
 	conditions = children.NewConditionCounts("jobset_jobsets_with_condition",
-		"Number of JobSets by condition that is true: ChildNameConflict, JobCreationFailure, PodsUnschedulable, PlacementPending or Held.",
-		jobsetv1alpha2.ChildNameConflict, jobsetv1alpha2.JobCreationFailure, jobsetv1alpha2.PodsUnschedulable, jobsetv1alpha2.PlacementPending,
-		jobsetv1alpha2.Held)
+		"Number of JobSets by condition that is true: ChildNameConflict, JobCreationFailure, PodCreationFailure, PodsUnschedulable, PlacementPending or Held.",
+		jobsetv1alpha2.ChildNameConflict, jobsetv1alpha2.JobCreationFailure, jobsetv1alpha2.PodCreationFailure, jobsetv1alpha2.PodsUnschedulable,
+		jobsetv1alpha2.PlacementPending, jobsetv1alpha2.Held)
 )
 
 // countConditions counts the conditions of a set that has not finished: a finished one waits for nothing.

@@ -99,7 +99,7 @@ func TestFinishedSetsHaveNoConditions(t *testing.T) {
 	js := newSet()
 	js.Status.Conditions = []metav1.Condition{{Type: jobsetv1alpha2.Held, Status: metav1.ConditionTrue}}
 	countPhase(js)
-	if lines := series(t, "jobset_jobsets_with_condition{"); len(lines) != 5 || !slices.Contains(lines, held+"1") {
+	if lines := series(t, "jobset_jobsets_with_condition{"); len(lines) != 6 || !slices.Contains(lines, held+"1") {
 		t.Errorf("a set that is held: %q", lines)
 	}
 	js.Status.TerminalState = jobsetv1alpha2.TerminalStateFailed

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/utils/clock"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/gates"
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
@@ -16,6 +17,7 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/consistency"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/informers"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/inplace"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/refusals"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/generated/clientset/versioned"
 )
 
@@ -58,12 +60,14 @@ type caches struct {
 	jobSets, jobs, services, claims, pods *informers.Informer
 	// priorities are PriorityClasses; nil without exclusive placement. They may be unknown: sets that do not ask for placement run without.
 	priorities *informers.Informer
+	// podRefusals are why the Job controller cannot create pods.
+	podRefusals *refusals.Refusals
 	// inPlace counts how far pods have come with restarting where they are; nil without the feature gate.
 	inPlace *inplace.Tally
 }
 
 // newCaches declares what JobSets need.
-func newCaches(kind *informers.Kind, jobSets versioned.Interface, gates gates.Gates) caches {
+func newCaches(kind *informers.Kind, jobSets versioned.Interface, gates gates.Gates, clock clock.PassiveClock) caches {
 	const ofSets = jobsetv1alpha2.JobSetNameKey
 	need := func(resource informers.Resource, label string, indexers cache.Indexers) *informers.Informer {
 		return kind.Informer(informers.Need{Resource: resource, Label: label, Transform: newTransform(gates), Indexers: indexers})
@@ -83,6 +87,8 @@ func newCaches(kind *informers.Kind, jobSets versioned.Interface, gates gates.Ga
 		services: need(kind.Services(), "", nil), // the Service of a set carries no label to select by
 		claims:   need(kind.Claims(), ofSets, nil),
 		pods:     need(kind.Pods(), ofSets, podIndexers(gates)),
+
+		podRefusals: refusals.New(kind, "Job", clock),
 	}
 	if gates.InPlaceRestart {
 		c.inPlace = inplace.New()

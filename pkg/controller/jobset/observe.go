@@ -118,6 +118,7 @@ func (s *Syncer) observeOthers(obs *plan.Observed) (err error) {
 	if err := s.observeUnschedulable(obs); err != nil {
 		return err
 	}
+	s.observeRefusedPods(obs)
 	return s.observeInPlace(obs)
 }
 

@@ -26,6 +26,7 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/children"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/placement"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/refusals"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/restore"
 )
 
@@ -43,6 +44,8 @@ type Caches interface {
 	HasClaim(name cache.ObjectName) (bool, error)
 	// Unschedulable returns the number of pods of the set for which the scheduler finds no node, and its reason for one of them.
 	Unschedulable(key cache.ObjectName) (pods int, reason string, err error)
+	// PodRefusal returns why the API refuses pods of a Job; nil if it does not, as far as is known. Lacks means that the Job has too few.
+	PodRefusal(job types.UID, lacks bool) *refusals.Refusal
 	// Landed returns a node on which a pod of a Job is whose topology domain the scheduler chooses; empty if there is none.
 	Landed(job types.UID) (node string, err error)
 	// Waiting returns the unschedulable pods by the UID of their Job.
@@ -116,6 +119,8 @@ type Syncer struct {
 	refusedSince *children.Notes[time.Time]
 	// unschedulable is since when sets have pods for which the scheduler finds no node.
 	unschedulable *children.Notes[time.Time]
+	// podsRefused is since when the API refuses pods of sets.
+	podsRefused *children.Notes[time.Time]
 	// problems are what was last logged about malformed children.
 	problems *children.Notes[string]
 	// backlogs are the Jobs that wait for the Job controller.
@@ -137,7 +142,8 @@ func NewSyncer(deps SyncerConfig) *Syncer {
 		services: children.NewWriter(deps.Host, corev1.SchemeGroupVersion.WithKind("Service").GroupKind(), resourceServices, "service", deps.Services),
 		claims: children.NewWriter(deps.Host, corev1.SchemeGroupVersion.WithKind("PersistentVolumeClaim").GroupKind(), resourceClaims,
 			"persistent volume claim", deps.Claims),
-		deferred: children.NewNotes[plan.Deferred](), createFrom: children.NewNotes[int64](), refusedSince: children.NewNotes[time.Time](), unschedulable: children.NewNotes[time.Time](), problems: children.NewNotes[string](),
+		deferred: children.NewNotes[plan.Deferred](), createFrom: children.NewNotes[int64](), refusedSince: children.NewNotes[time.Time](), unschedulable: children.NewNotes[time.Time](),
+		podsRefused: children.NewNotes[time.Time](), problems: children.NewNotes[string](),
 		backlogs: newBacklogs(deps.Clock), dropped: newDropped(deps.Clock),
 		takenClaims: expiring.NewLRUExpireCacheWithClock(maxTakenClaims, deps.Clock),
 	}
@@ -230,6 +236,7 @@ func (s *Syncer) forget(key cache.ObjectName) {
 	s.createFrom.Forget(key)
 	s.refusedSince.Forget(key)
 	s.unschedulable.Forget(key)
+	s.podsRefused.Forget(key)
 	s.problems.Forget(key)
 	s.backlogs.forget(key)
 	s.deps.Placer.Forget(key)

@@ -4274,7 +4274,7 @@ func schema_pkg_apis_jobset_v1alpha2_JobSetStatus(ref common.ReferenceCallback) 
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "conditions are the latest observations of the state of the set: Completed, Failed, Suspended, RestartingJobSet, StartupPolicyInProgress, StartupPolicyCompleted, ChildNameConflict, JobCreationFailure, PodsUnschedulable, PlacementPending, RestartRulesMissing, ServiceEndpointsByCluster, Held and NamespaceRecreated.",
+							Description: "conditions are the latest observations of the state of the set: Completed, Failed, Suspended, RestartingJobSet, StartupPolicyInProgress, StartupPolicyCompleted, ChildNameConflict, JobCreationFailure, PodCreationFailure, PodsUnschedulable, PlacementPending, RestartRulesMissing, ServiceEndpointsByCluster, Held and NamespaceRecreated.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{

@@ -29,6 +29,9 @@ const (
 	// JobCreationFailure is True while a Job, the Service or a volume claim of the set cannot be created. This condition is ours;
 	// upstream has none for it.
 	JobCreationFailure = "JobCreationFailure"
+	// PodCreationFailure is True while the API refuses pods of the set to the Job controller, for example because a quota is used up or a PriorityClass is
+	// missing. Its reasons are those of JobCreationFailure. This condition is ours; upstream has none for it.
+	PodCreationFailure = "PodCreationFailure"
 	// PodsUnschedulable is True while pods of the set have waited for a node for some time. This condition is ours; upstream
 	// has none for it.
 	PodsUnschedulable = "PodsUnschedulable"
@@ -53,7 +56,7 @@ const (
 // since the backup is not known.
 const ReasonRestoredFromBackup = "RestoredFromBackup"
 
-// Reasons of JobCreationFailure while it is True.
+// Reasons of JobCreationFailure and PodCreationFailure while they are True.
 const (
 	// ReasonQuotaExceeded means that a ResourceQuota is used up.
 	ReasonQuotaExceeded = "QuotaExceeded"

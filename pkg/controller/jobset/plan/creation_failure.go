@@ -123,6 +123,7 @@ func (b *statusBuilder) endCreationFailure(reason, message string) {
 // endTroubles reports that the set has finished, whatever it waited for.
 func (b *statusBuilder) endTroubles(reason, message string) {
 	b.endCreationFailure(reason, message)
+	b.endPodsRefused(reason, message)
 	b.endUnschedulable(reason, message)
 	b.endHold(reason, message)
 	b.endPlacement(reason, message)

@@ -82,6 +82,7 @@ func childWrites(o Observed, kids children, st *statusBuilder) Plan {
 	st.setEndpoints()
 	st.setStartTime()
 	p.RequeueAfter = sooner(sooner(sooner(timeToDeadline(o, st.next.StartTime), st.setUnschedulable()), o.Moving.After), st.timeToForget(kids))
+	p.RequeueAfter = sooner(p.RequeueAfter, st.setPodsRefused(kids))
 	p.RequeueAfter = sooner(sooner(p.RequeueAfter, p.Groups.awaitGroups(o)), o.Located.After)
 	if p.Held = moreCreations || patched.held; p.Held {
 		p.RequeueAfter = sooner(p.RequeueAfter, BacklogPatience) // should nobody take care of the Jobs that are there

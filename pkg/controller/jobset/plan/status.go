@@ -173,7 +173,7 @@ func (b *statusBuilder) set(conditionType string, status metav1.ConditionStatus,
 // troubles are the conditions whose beginning is worth a warning.
 var troubles = []string{
 	jobsetv1alpha2.JobSetFailed, jobsetv1alpha2.JobSetRestarting, jobsetv1alpha2.ChildNameConflict, jobsetv1alpha2.JobCreationFailure,
-	jobsetv1alpha2.PodsUnschedulable, jobsetv1alpha2.PlacementPending, jobsetv1alpha2.Held,
+	jobsetv1alpha2.PodCreationFailure, jobsetv1alpha2.PodsUnschedulable, jobsetv1alpha2.PlacementPending, jobsetv1alpha2.Held,
 	jobsetv1alpha2.RestartRulesMissing,
 }
 

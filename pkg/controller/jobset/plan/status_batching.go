@@ -174,7 +174,7 @@ func withoutProgress(status *jobsetv1alpha2.JobSetStatus) *jobsetv1alpha2.JobSet
 	}
 	forEachPlaced(rest.Placement, func(at *jobsetv1alpha2.JobPlacement) { at.Ready = false })
 	// How many children are refused or wait, and in which words, may change with each try. That they do is stored at once.
-	for _, trouble := range []string{jobsetv1alpha2.JobCreationFailure, jobsetv1alpha2.PodsUnschedulable} {
+	for _, trouble := range []string{jobsetv1alpha2.JobCreationFailure, jobsetv1alpha2.PodCreationFailure, jobsetv1alpha2.PodsUnschedulable} {
 		if c := meta.FindStatusCondition(rest.Conditions, trouble); c != nil {
 			c.Reason, c.Message = "", ""
 		}

@@ -31,6 +31,8 @@ type Observed struct {
 	Causes map[types.UID]*jobsetv1alpha2.FailureCause
 	// Unschedulable are the pods that wait for a node.
 	Unschedulable Unschedulable
+	// RefusedPods are the Jobs whose pods the API refuses.
+	RefusedPods RefusedPods
 	// ShutOut are the UIDs of the Jobs with pods that find no node, some nodes being excluded by their affinity; only if ShutOutMatters.
 	ShutOut sets.Set[types.UID]
 	// AvoidFailedNodes is for how long pods keep off nodes on which an attempt failed, unless the set says otherwise; 0 for not at all.

@@ -65,6 +65,8 @@ type env struct {
 	denied string
 	// unschedulable is the number of pods for which the scheduler finds no node.
 	unschedulable int
+	// refusesPods means that a quota refuses pods of the set.
+	refusesPods bool
 	// late are requests under way whose sender does not wait for them any more.
 	late []func()
 

@@ -82,6 +82,8 @@ func wrongWithUnfinished(o plan.Observed) string {
 		return "Jobs count as refused"
 	case conditionIs(&o.JobSet.Status, jobsetv1alpha2.PodsUnschedulable):
 		return "pods count as unschedulable"
+	case conditionIs(&o.JobSet.Status, jobsetv1alpha2.PodCreationFailure):
+		return "pods count as refused"
 	case len(o.JobSet.Status.ReplicatedJobsStatus) != len(o.JobSet.Spec.ReplicatedJobs):
 		return "replicatedJobs are not counted"
 	}

@@ -200,7 +200,7 @@ func runRestored(seed uint64, c mutant, trace *[]string) (seen tally, broken str
 // settleRestored lets all come to rest. A set that is held then is resumed.
 func (e *env) settleRestored() {
 	e.note("from here on nothing fails")
-	e.faults, e.denied, e.unschedulable = faultProfile{}, "", 0
+	e.faults, e.denied, e.unschedulable, e.refusesPods = faultProfile{}, "", 0, false
 	none, failures := 0, e.dice.IntN(maxFailures+1)
 	if !e.rounds(maxRounds, runOn, &none) {
 		e.fail("rule %q: %d rounds were not enough", "every history comes to rest", maxRounds)

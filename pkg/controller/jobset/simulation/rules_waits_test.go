@@ -53,7 +53,7 @@ func (r *invariants) refusalSound(o plan.Observed, results plan.Results, out pla
 	case decided && !is:
 		r.fail("rule %q: %v", refusalsTold, results.Refusals)
 	}
-	r.seen[refusals] += int(one(is && !was))
+	r.seen[refusalsSeen] += int(one(is && !was))
 	r.seen[refusalsOver] += int(one(was && !is && !finished(next)))
 }
 

@@ -89,6 +89,7 @@ func (e *env) checkOthers() {
 func (e *env) tidyUp() {
 	for e.removeForeign() {
 	}
+	e.refusesPods = false
 	e.fillNodes(0)
 	for _, job := range e.ownJobs() {
 		if f := e.invariants.jobs[job.UID]; f != nil && f.spoiled && e.restorable(job) {

@@ -21,6 +21,7 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/children"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/refusals"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/restore"
 )
 
@@ -104,6 +105,13 @@ func (c caches) Priorities() map[string]int32 { return nil }
 
 func (c caches) Unschedulable(cache.ObjectName) (int, string, error) {
 	return c.unschedulable, "no node fits", nil
+}
+
+func (c caches) PodRefusal(_ types.UID, lacks bool) *refusals.Refusal {
+	if !c.refusesPods || !lacks {
+		return nil
+	}
+	return &refusals.Refusal{Reason: children.QuotaExceeded, Message: "exceeded quota: q", At: c.now}
 }
 
 func (c caches) ShutOut(cache.ObjectName) (sets.Set[types.UID], error) { return nil, nil }

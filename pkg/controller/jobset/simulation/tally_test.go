@@ -41,9 +41,10 @@ const (
 	holds
 	nameConflicts
 	denials
-	refusals
+	refusalsSeen
 	refusalsOver
 	waitsForNodes
+	podsAreRefused
 	restorations
 	restartRequests
 	partRequests
@@ -68,7 +69,7 @@ var kindNames = [kinds]string{
 	"names taken", "full plans", "Jobs created", "Jobs resumed", "restarts of sets", "restarts of single Jobs", "restarts of several Jobs at once", "completed sets", "failed sets",
 	"sets deleted after their time to live", "sets created anew", "restarts that wait for the last Job to be gone",
 	"restarts before the Job had failed", "Jobs that stop while the others run", "deadlines that were over", "executions counted", "suspensions that were taken back too late", "Jobs suspended by others", "conflicts of names told",
-	"Jobs denied by name", "refusals of Jobs told", "refusals of Jobs that are over", "waits for nodes told", "Jobs whose labels were restored",
+	"Jobs denied by name", "refusals of Jobs told", "refusals of Jobs that are over", "waits for nodes told", "refusals of pods told", "Jobs whose labels were restored",
 	"restart the set", "restart a part of the set", "suspend the set", "resume the set", "cancel the set", "retry the set", "first causes told",
 	"sets held after a restore", "held sets that were resumed", "restarts taken over after a restore",
 	"ends running", "ends suspended", "ends finished", "ends deleted",
@@ -118,6 +119,7 @@ func (r *invariants) tallyDecision(d decision) {
 		r.seen[deadlines] += int(one(d.ruling.fails && d.ruling.job == nil))
 	}
 	r.seen[waitsForNodes] += int(one(conditionIs(d.after, jobsetv1alpha2.PodsUnschedulable) && !conditionIs(d.before, jobsetv1alpha2.PodsUnschedulable)))
+	r.seen[podsAreRefused] += int(one(conditionIs(d.after, jobsetv1alpha2.PodCreationFailure) && !conditionIs(d.before, jobsetv1alpha2.PodCreationFailure)))
 	r.seen[executions] += int(one(!ptr.Equal(d.before.ExecutionAttempts, d.after.ExecutionAttempts)))
 	r.seen[interruptions] += int(one(d.interrupts()))
 	policy := d.JobSet.Spec.FailurePolicy

@@ -190,6 +190,11 @@ func (e *env) denyJob() {
 	if e.dice.percent(30) {
 		e.fillNodes(e.dice.IntN(3))
 	}
+	if e.dice.percent(30) {
+		e.refusesPods = !e.refusesPods
+		e.note("a quota refuses pods: %t", e.refusesPods)
+		e.process.enqueue()
+	}
 }
 
 // fillNodes leaves so many pods of the set without a node.

@@ -23,6 +23,7 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/children"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/refusals"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/restore"
 	sim "github.com/jobset-apiserver/jobset-apiserver/test/simulation"
 )
@@ -141,6 +142,8 @@ func (c worldCaches) each(key cache.ObjectName, f func(pod *corev1.Pod, waits *c
 		}
 	}
 }
+
+func (worldCaches) PodRefusal(types.UID, bool) *refusals.Refusal { return nil }
 
 func (c worldCaches) Unschedulable(key cache.ObjectName) (pods int, reason string, err error) {
 	c.each(key, func(_ *corev1.Pod, waits *corev1.PodCondition) { pods, reason = pods+1, waits.Message })

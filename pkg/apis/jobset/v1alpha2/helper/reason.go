@@ -44,6 +44,7 @@ var explanations = []struct {
 	{jobsetv1alpha2.JobSetSuspended, []string{PhaseSuspended}},
 	{jobsetv1alpha2.ChildNameConflict, up},
 	{jobsetv1alpha2.JobCreationFailure, up},
+	{jobsetv1alpha2.PodCreationFailure, up},
 	{jobsetv1alpha2.PodsUnschedulable, up},
 	{jobsetv1alpha2.JobSetRestarting, []string{PhaseRestarting}},
 	{jobsetv1alpha2.JobSetStartupPolicyInProgress, []string{PhasePending, PhaseStarting}},

@@ -17,7 +17,7 @@ import (
 type JobSetStatusApplyConfiguration struct {
 	// conditions are the latest observations of the state of the set: Completed, Failed, Suspended,
 	// RestartingJobSet, StartupPolicyInProgress, StartupPolicyCompleted, ChildNameConflict, JobCreationFailure,
-	// PodsUnschedulable, PlacementPending, RestartRulesMissing, ServiceEndpointsByCluster, Held and NamespaceRecreated.
+	// PodCreationFailure, PodsUnschedulable, PlacementPending, RestartRulesMissing, ServiceEndpointsByCluster, Held and NamespaceRecreated.
 	Conditions []v1.ConditionApplyConfiguration `json:"conditions,omitempty"`
 	// restarts is the number of restarts of the whole set, counted or not. Jobs whose label
 	// jobset.sigs.k8s.io/restart-attempt is lower belong to an earlier attempt.

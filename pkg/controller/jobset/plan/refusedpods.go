@@ -1,0 +1,115 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+
+	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
+)
+
+const (
+	// podsRefusedAfter is how long pods are refused before that is reported. A quota may be free in a moment, when pods have stopped.
+	podsRefusedAfter = 5 * time.Second
+	// refusedLately is how old a refusal may be to begin with. An older one may be about pods that exist since; a process that has just started does
+	// not know.
+	refusedLately = 2 * time.Minute
+)
+
+// RefusedPods are the Jobs whose pods the API refuses to the Job controller.
+type RefusedPods struct {
+	// Jobs are why, by the UID of the Job. Each of them lacks pods.
+	Jobs map[types.UID]PodRefusal
+	// Since is since when there are any.
+	Since time.Time
+}
+
+// PodRefusal is why pods are refused.
+type PodRefusal struct {
+	// Reason is one of those of the condition PodCreationFailure.
+	Reason string
+	// Message is what the API said.
+	Message string
+	// At is when that was last.
+	At time.Time
+}
+
+const (
+	podsCannotBeCreated = " cannot be created: "
+	reasonPodsCreated   = "PodsCreated"
+	messagePodsCreated  = "no pods are refused"
+)
+
+// LacksPods returns whether the Job controller should make more pods for a Job than there are.
+func LacksPods(job *batchv1.Job) bool {
+	if job.DeletionTimestamp != nil || ptr.Deref(job.Spec.Suspend, false) {
+		return false
+	}
+	for _, c := range job.Status.Conditions {
+		switch c.Type {
+		case batchv1.JobComplete, batchv1.JobFailed, batchv1.JobFailureTarget, batchv1.JobSuccessCriteriaMet:
+			if c.Status == corev1.ConditionTrue {
+				return false
+			}
+		}
+	}
+	wanted := ptr.Deref(job.Spec.Parallelism, 1)
+	switch {
+	case job.Spec.Completions != nil:
+		wanted = min(wanted, *job.Spec.Completions-job.Status.Succeeded)
+	case job.Status.Succeeded > 0:
+		return false // the others finish, and none are added
+	}
+	return job.Status.Active < wanted
+}
+
+// setPodsRefused reports Jobs whose pods have been refused for some time, and returns when that is due. The message stays while the number of Jobs and
+// the reason do: quotas are used up by others, so that each refusal may have other numbers.
+func (b *statusBuilder) setPodsRefused(kids children) (due time.Duration) {
+	jobs, first := 0, PodRefusal{}
+	for _, job := range kids.active {
+		if refusal, refused := b.o.RefusedPods.Jobs[job.UID]; refused {
+			if jobs++; refusal.At.After(first.At) || first.At.IsZero() {
+				first = refusal
+			}
+		}
+	}
+	c := meta.FindStatusCondition(b.next.Conditions, jobsetv1alpha2.PodCreationFailure)
+	known := c != nil && c.Status == metav1.ConditionTrue
+	head := fmt.Sprintf("pods of %d of %d Jobs%s", jobs, helper.TotalReplicas(b.o.JobSet), podsCannotBeCreated)
+	switch left := podsRefusedAfter - b.o.Now.Sub(b.o.RefusedPods.Since); {
+	case jobs == 0:
+		b.endPodsRefused(reasonPodsCreated, messagePodsCreated)
+	case !known && b.o.Now.Sub(first.At) > refusedLately:
+	case !known && left > 0:
+		return left
+	case !known || c.Reason != first.Reason || !strings.HasPrefix(c.Message, head):
+		events := b.events
+		b.set(jobsetv1alpha2.PodCreationFailure, metav1.ConditionTrue, first.Reason, head+first.Message)
+		if known {
+			b.events = events // another number is no news
+		}
+	}
+	if jobs > 0 {
+		due = podsRefusedAgain
+	}
+	return due
+}
+
+// podsRefusedAgain is how long a refusal is taken for true before it is looked at again, without any event: an event does not say when its cause is gone.
+const podsRefusedAgain = 5 * time.Minute
+
+func (b *statusBuilder) endPodsRefused(reason, message string) {
+	b.set(jobsetv1alpha2.PodCreationFailure, metav1.ConditionFalse, reason, message)
+}

@@ -1,0 +1,88 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+
+	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+)
+
+func TestRefusedPods(t *testing.T) {
+	const words = "exceeded quota: q, requested: pods=1"
+	told := withCondition(jobsetv1alpha2.PodCreationFailure, metav1.ConditionTrue, "QuotaExceeded", "pods of 2 of 2 Jobs cannot be created: earlier words")
+	for name, tc := range map[string]struct {
+		set     []func(*jobsetv1alpha2.JobSet)
+		jobs    []*batchv1.Job
+		refused int
+		reason  string
+		since   time.Duration
+		age     time.Duration
+		want    string
+		wantDue time.Duration
+	}{
+		"none":                  {},
+		"not at first":          {refused: 1, since: time.Second, wantDue: 4 * time.Second},
+		"after some time":       {refused: 1, since: 5 * time.Second, want: "True QuotaExceeded pods of 1 of 2 Jobs cannot be created: " + words, wantDue: podsRefusedAgain},
+		"long ago":              {refused: 1, since: 5 * time.Second, age: 3 * time.Minute, wantDue: podsRefusedAgain},
+		"long ago, and told":    {set: []func(*jobsetv1alpha2.JobSet){told}, refused: 2, age: 20 * time.Minute, want: "True QuotaExceeded pods of 2 of 2 Jobs cannot be created: earlier words", wantDue: podsRefusedAgain},
+		"another number":        {set: []func(*jobsetv1alpha2.JobSet){told}, refused: 1, want: "True QuotaExceeded pods of 1 of 2 Jobs cannot be created: " + words, wantDue: podsRefusedAgain},
+		"for another reason":    {set: []func(*jobsetv1alpha2.JobSet){told}, refused: 2, reason: "AdmissionDenied", want: "True AdmissionDenied pods of 2 of 2 Jobs cannot be created: " + words, wantDue: podsRefusedAgain},
+		"none any more":         {set: []func(*jobsetv1alpha2.JobSet){told}, want: "False PodsCreated no pods are refused"},
+		"the set has failed":    {set: []func(*jobsetv1alpha2.JobSet){told}, jobs: []*batchv1.Job{jobNamed("w", 0, jobFailed)}, refused: 1, want: "False JobSetFailed jobset failed"},
+		"of an earlier attempt": {set: []func(*jobsetv1alpha2.JobSet){told, func(js *jobsetv1alpha2.JobSet) { js.Status.Restarts = 1 }}, refused: 2, want: "False PodsCreated no pods are refused"},
+		"the set has completed": {set: []func(*jobsetv1alpha2.JobSet){completed}, refused: 1, since: time.Hour},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if tc.jobs == nil {
+				tc.jobs = []*batchv1.Job{jobNamed("w", 0), jobNamed("w", 1)}
+			}
+			o := observe(newSet(append(tc.set, with("w", 2))...), tc.jobs...)
+			for i := range tc.refused {
+				if o.RefusedPods.Jobs == nil {
+					o.RefusedPods = RefusedPods{Jobs: map[types.UID]PodRefusal{}, Since: now.Add(-tc.since)}
+				}
+				refusal := PodRefusal{Reason: "QuotaExceeded", Message: words, At: now.Add(-tc.age)}
+				if tc.reason != "" {
+					refusal.Reason = tc.reason
+				}
+				o.RefusedPods.Jobs[tc.jobs[i].UID] = refusal
+			}
+			p := Decide(o)
+			got := ""
+			if c := meta.FindStatusCondition(statusAfter(o, p).Conditions, jobsetv1alpha2.PodCreationFailure); c != nil {
+				got = fmt.Sprintf("%s %s %s", c.Status, c.Reason, c.Message)
+			}
+			diff(t, "condition", tc.want, got)
+			diff(t, "again after", tc.wantDue, p.RequeueAfter)
+		})
+	}
+}
+
+func TestLacksPods(t *testing.T) {
+	for name, tc := range map[string]struct {
+		job  batchv1.Job
+		want bool
+	}{
+		"no pods yet":            {batchv1.Job{}, true},
+		"its pod":                {batchv1.Job{Status: batchv1.JobStatus{Active: 1}}, false},
+		"too few":                {batchv1.Job{Spec: batchv1.JobSpec{Parallelism: ptr.To[int32](3)}, Status: batchv1.JobStatus{Active: 2}}, true},
+		"the rest has succeeded": {batchv1.Job{Spec: batchv1.JobSpec{Parallelism: ptr.To[int32](3), Completions: ptr.To[int32](3)}, Status: batchv1.JobStatus{Active: 1, Succeeded: 2}}, false},
+		"the others finish":      {batchv1.Job{Spec: batchv1.JobSpec{Parallelism: ptr.To[int32](3)}, Status: batchv1.JobStatus{Active: 1, Succeeded: 2}}, false},
+		"suspended":              {batchv1.Job{Spec: batchv1.JobSpec{Suspend: ptr.To(true)}}, false},
+		"being deleted":          {batchv1.Job{ObjectMeta: metav1.ObjectMeta{DeletionTimestamp: &metav1.Time{Time: now.Time}}}, false},
+		"bound to fail":          {batchv1.Job{Status: batchv1.JobStatus{Conditions: []batchv1.JobCondition{{Type: batchv1.JobFailureTarget, Status: corev1.ConditionTrue}}}}, false},
+	} {
+		t.Run(name, func(t *testing.T) { diff(t, "lacks pods", tc.want, LacksPods(&tc.job)) })
+	}
+}

@@ -1,0 +1,51 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package jobset
+
+import (
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/refusals"
+)
+
+// observeRefusedPods adds the Jobs whose pods the API refuses, and remembers since when there are any.
+func (s *Syncer) observeRefusedPods(obs *plan.Observed) {
+	key := cache.MetaObjectToName(obs.JobSet)
+	var refused map[types.UID]plan.PodRefusal
+	for _, job := range obs.Jobs {
+		refusal := s.deps.Caches.PodRefusal(job.UID, plan.LacksPods(job))
+		if refusal == nil {
+			continue
+		}
+		if refused == nil {
+			refused = map[types.UID]plan.PodRefusal{}
+		}
+		refused[job.UID] = plan.PodRefusal{Reason: reasons[refusal.Reason], Message: refusal.Message, At: refusal.At}
+	}
+	if len(refused) == 0 {
+		s.podsRefused.Forget(key)
+		return
+	}
+	since := s.podsRefused.Noted(key)
+	if since.IsZero() {
+		since = obs.Now.Time
+		s.podsRefused.Note(key, since)
+	}
+	obs.RefusedPods = plan.RefusedPods{Jobs: refused, Since: since}
+}
+
+// PodRefusal returns why the API refuses pods of a Job.
+func (c caches) PodRefusal(job types.UID, lacks bool) *refusals.Refusal {
+	return c.podRefusals.Of(job, lacks)
+}
+
+// onRefusal looks at the set of a Job whose pod was refused.
+func (c *Controller) onRefusal(e *refusals.Event) {
+	job, err := c.caches.jobs.GetByKey(e.About().String())
+	if err == nil && job != nil {
+		onObject(c.enqueueOwnerSoon)(job)
+	}
+}
