@@ -35,6 +35,9 @@ func run(t *testing.T, s *server, args ...string) outcome {
 	cmd.SilenceUsage, cmd.SilenceErrors = true, true
 	cmd.SetOut(&bytes.Buffer{})
 	cmd.SetErr(&bytes.Buffer{})
+	if len(args) == 0 || strings.HasPrefix(args[0], "-") {
+		args = append([]string{"js"}, args...)
+	}
 	cmd.SetArgs(args)
 	err := cmd.ExecuteContext(t.Context())
 	got := outcome{Out: out.String(), ErrOut: errOut.String(), Requests: s.got}
@@ -104,8 +107,8 @@ c     Running   0/0    1/1             90m
 		"no set":                     {answers: []answer{page("")}, want: outcome{Requests: []string{firstPage}, ErrOut: "No JobSets found in namespace ns.\n"}},
 		"no set as data":             {args: []string{"-o", "jsonpath={.items}"}, answers: []answer{page("")}, want: outcome{Requests: []string{firstPage}, Out: "[]"}},
 		"a namespace without access": {answers: []answer{failure(apierrors.NewForbidden(jobsets, "", errors.New(`User "jane" cannot list`)))}, want: outcome{Requests: []string{firstPage}, Err: `jobsets.jobset.x-k8s.io is forbidden: User "jane" cannot list`}},
-		"a name":                     {args: []string{"train"}, want: outcome{Err: "train: list takes no names; `kubectl jobset tree train` shows one set"}},
-		"an unknown phase":           {args: []string{"--phase=Done"}, want: outcome{Err: `--phase: must be one of Terminating, Completed, Failed, Suspended, Restarting, Pending, Running, Starting, not "Done"`}},
+		"a name":                     {args: []string{"train"}, want: outcome{Err: "KIND: must be one of js, sj, lws, ds, or absent for all, not \"train\"; `kubectl jobset tree train` shows one object"}},
+		"an unknown phase":           {args: []string{"--phase=Done"}, want: outcome{Err: `--phase: must be one of Available, Completed, Failed, Paused, Pending, Progressing, Restarting, Running, Starting, Suspended, Terminating, Updating, Waiting, not "Done"`}},
 		"an unknown order":           {args: []string{"--sort-by=size"}, want: outcome{Err: `--sort-by: must be one of name, age, phase, ready, attempt, not "size"`}},
 		"a bad selector":             {args: []string{"-l", "a==b==c"}, want: outcome{Err: `--selector: must be a label selector like team=ml, not "a==b==c": found '==', expected: ',' or 'end of string'`}},
 		"a bad queue":                {args: []string{"--queue=a/b"}, want: outcome{Err: `--queue: must be the name of a queue, not "a/b": a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')`}},
@@ -158,7 +161,7 @@ func TestWatch(t *testing.T) {
 	}
 	terminal := f.Terminal()
 	w := newFollower(o, terminal, func(rows [][]string) error { return terminal.Lines(f.Out, printer.Lines(terminal, rows)...) })
-	if err := w.run(ctx, &source{client: clients.JobSets.JobsetV1alpha2().RESTClient(), namespace: "ns"}); err != nil {
+	if err := w.run(ctx, &source{kind: kinds[0], client: clients.JobSets.JobsetV1alpha2().RESTClient(), namespace: "ns"}); err != nil {
 		t.Fatal(err)
 	}
 	want := `NAME   PHASE     READY  ATTEMPT  QUEUE  AGE  REASON

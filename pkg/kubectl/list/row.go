@@ -15,23 +15,26 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
+	groupshelper "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1/helper"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/cli"
 )
 
-// Row is one set, as -o json prints it. Its fields are described in docs/kubectl.md.
+// Row is one object, as -o json prints it. Its fields are described in docs/kubectl.md.
 type Row struct {
+	Kind      string `json:"kind"`
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
 	Phase     string `json:"phase"`
 	Reason    string `json:"reason,omitempty"`
-	// JobsReady is the number of Jobs that are ready or have succeeded, of Jobs.
-	JobsReady int64 `json:"jobsReady"`
-	Jobs      int64 `json:"jobs"`
-	// Attempt is the number of the current attempt, and LastAttempt that of the last one which the set can reach.
-	Attempt     int64 `json:"attempt"`
-	LastAttempt int64 `json:"lastAttempt"`
+	// Ready is the number of parts that are ready or have succeeded, of Wanted: Jobs, steps, or groups.
+	Ready  int64 `json:"ready"`
+	Wanted int64 `json:"wanted"`
+	// Attempt is the number of the current attempt of a JobSet, and LastAttempt that of the last one which it can reach.
+	Attempt     int64 `json:"-"`
+	LastAttempt int64 `json:"-"`
 	// Queue is the value of the label kueue.x-k8s.io/queue-name.
 	Queue      string      `json:"queue,omitempty"`
 	CreateTime metav1.Time `json:"createTime"`
@@ -40,12 +43,19 @@ type Row struct {
 	resourceVersion string
 }
 
-// rowOf derives the row from the set itself, for servers whose tables have no phase.
-func rowOf(js *jobsetv1alpha2.JobSet) Row {
-	s := helper.Summarize(js)
-	r := Row{Phase: s.Phase, Reason: s.Reason, JobsReady: s.Jobs.Up, Jobs: s.Jobs.Wanted, Attempt: s.Attempt, LastAttempt: s.LastAttempt}
-	r.describe(&js.ObjectMeta)
-	return r
+// MarshalJSON implements json.Marshaler. JobSets have fields of their own.
+func (r Row) MarshalJSON() ([]byte, error) {
+	type plain Row
+	if r.Kind != cli.JobSet.Title {
+		return json.Marshal(plain(r))
+	}
+	return json.Marshal(struct {
+		plain
+		JobsReady   int64 `json:"jobsReady"`
+		Jobs        int64 `json:"jobs"`
+		Attempt     int64 `json:"attempt"`
+		LastAttempt int64 `json:"lastAttempt"`
+	}{plain(r), r.Ready, r.Wanted, r.Attempt, r.LastAttempt})
 }
 
 func (r *Row) describe(object *metav1.ObjectMeta) {
@@ -82,8 +92,8 @@ func (t table) row(from *metav1.TableRow) (Row, error) {
 		}
 		return ""
 	}
-	r := Row{Phase: cell("phase"), Reason: cell("reason")}
-	r.JobsReady, r.Jobs = fraction(cell("ready"))
+	r := Row{Kind: cli.JobSet.Title, Phase: cell("phase"), Reason: cell("reason")}
+	r.Ready, r.Wanted = fraction(cell("ready"))
 	r.Attempt, r.LastAttempt = fraction(cell("attempt"))
 	object := metav1.PartialObjectMetadata{}
 	if err := json.Unmarshal(from.Object.Raw, &object); err != nil {
@@ -116,16 +126,16 @@ var orderNames = []string{"name", "age", "phase", "ready", "attempt"}
 func sortRows(rows []Row, by string) {
 	order := orders[by]
 	slices.SortFunc(rows, func(a, b Row) int {
-		return cmp.Or(order(&a, &b), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+		return cmp.Or(order(&a, &b), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name), byKind(&a, &b))
 	})
 }
 
 // share is how much of the set is ready. A set without Jobs lacks nothing.
 func (r *Row) share() float64 {
-	if r.Jobs == 0 {
+	if r.Wanted == 0 {
 		return 1
 	}
-	return float64(r.JobsReady) / float64(r.Jobs)
+	return float64(r.Ready) / float64(r.Wanted)
 }
 
 // columns are those for humans. Narrow terminals leave out those that matter least.
@@ -143,16 +153,23 @@ func columns(allNamespaces bool) []cli.Column {
 var phaseColors = map[string]cli.Color{
 	helper.PhaseRunning: cli.Good, helper.PhaseCompleted: cli.Good, helper.PhaseFailed: cli.Bad,
 	helper.PhaseRestarting: cli.Busy, helper.PhaseStarting: cli.Busy, helper.PhasePending: cli.Busy,
-	helper.PhaseSuspended: cli.Quiet, helper.PhaseTerminating: cli.Quiet, phaseDeleted: cli.Quiet,
+	string(batchv1alpha1.PhaseWaiting): cli.Busy, groupshelper.PhaseAvailable: cli.Good, groupshelper.PhaseProgressing: cli.Busy, groupshelper.PhaseUpdating: cli.Busy,
+	groupshelper.PhasePaused: cli.Quiet, helper.PhaseSuspended: cli.Quiet, helper.PhaseTerminating: cli.Quiet, phaseDeleted: cli.Quiet,
 }
 
-// cells are the row for humans.
-func (r *Row) cells(t cli.Terminal, allNamespaces bool, now time.Time) []string {
-	cells := []string{
-		r.Name, t.Paint(phaseColors[r.Phase], cli.Clean(r.Phase)), fmt.Sprintf("%d/%d", r.JobsReady, r.Jobs), fmt.Sprintf("%d/%d", r.Attempt, r.LastAttempt),
-		r.Queue, cli.Duration(now.Sub(r.CreateTime.Time)), cli.Clean(r.Reason),
+// cells are the row for humans. Beside objects of other kinds, the name has the kind before it, as commands take it.
+func (o *options) cells(r *Row, t cli.Terminal, now time.Time) []string {
+	name, attempt := r.Name, ""
+	if len(o.kinds) > 1 {
+		name = r.shortOf() + "/" + name
 	}
-	if allNamespaces {
+	if r.Kind == cli.JobSet.Title {
+		attempt = fmt.Sprintf("%d/%d", r.Attempt, r.LastAttempt)
+	}
+	cells := []string{
+		name, t.Paint(phaseColors[r.Phase], cli.Clean(r.Phase)), fmt.Sprintf("%d/%d", r.Ready, r.Wanted), attempt, r.Queue, cli.Duration(now.Sub(r.CreateTime.Time)), cli.Clean(r.Reason),
+	}
+	if o.allNamespaces {
 		cells = append([]string{r.Namespace}, cells...)
 	}
 	return cells

@@ -15,7 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/rest"
 
-	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/generated/clientset/versioned/scheme"
 )
 
@@ -31,6 +30,7 @@ const (
 
 // source reads rows from the server: from its table with the metadata of the sets alone, or, where that has no phase, from the sets.
 type source struct {
+	kind      *listed
 	client    rest.Interface
 	namespace string // all if empty
 	labels    string
@@ -41,7 +41,7 @@ type source struct {
 
 func (s *source) request(options metav1.ListOptions) *rest.Request {
 	options.LabelSelector = s.labels
-	request := s.client.Get().Resource("jobsets").VersionedParams(&options, scheme.ParameterCodec)
+	request := s.client.Get().Resource(s.kind.Names[1]).VersionedParams(&options, scheme.ParameterCodec)
 	if s.namespace != "" {
 		request = request.Namespace(s.namespace)
 	}
@@ -106,15 +106,7 @@ var errNoPhase = errors.New("the table of the server has no column of phases")
 // page decodes an answer: a table or a list of sets.
 func (s *source) page(content []byte) ([]Row, metav1.ListMeta, error) {
 	if s.whole {
-		list := jobsetv1alpha2.JobSetList{}
-		if err := json.Unmarshal(content, &list); err != nil {
-			return nil, metav1.ListMeta{}, fmt.Errorf("reading the answer of the server: %w", err)
-		}
-		rows := make([]Row, 0, len(list.Items))
-		for i := range list.Items {
-			rows = append(rows, rowOf(&list.Items[i]))
-		}
-		return rows, list.ListMeta, nil
+		return s.kind.rows(content)
 	}
 	rows, meta, err := s.decodeTable(content)
 	return rows, meta, err
@@ -186,11 +178,8 @@ func (s *source) watch(ctx context.Context, version string, see func(event) erro
 // changed decodes the object of an event.
 func (s *source) changed(content []byte) ([]Row, error) {
 	if s.whole {
-		js := jobsetv1alpha2.JobSet{}
-		if err := json.Unmarshal(content, &js); err != nil {
-			return nil, fmt.Errorf("reading a change: %w", err)
-		}
-		return []Row{rowOf(&js)}, nil
+		row, err := s.kind.row(content)
+		return []Row{row}, err
 	}
 	rows, _, err := s.decodeTable(content)
 	return rows, err

@@ -5,8 +5,10 @@ package list
 
 import (
 	"context"
+	"sync"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
@@ -29,18 +31,32 @@ func newFollower(o *options, t cli.Terminal, print func(rows [][]string) error) 
 		now := time.Now()
 		cells := make([][]string, 0, len(rows))
 		for i := range rows {
-			cells = append(cells, rows[i].cells(t, o.allNamespaces, now))
+			cells = append(cells, o.cells(&rows[i], t, now))
 		}
 		return print(cells)
 	}}
 }
 
-// follow prints the sets, and then each change, until the context ends.
-func (o *options) follow(ctx context.Context, f *cli.Factory, from *source) error {
+// follow prints the objects, and then each change, until the context ends. Each kind has a watch of its own.
+func (o *options) follow(ctx context.Context, f *cli.Factory, from []*source) error {
 	terminal, printer := f.Terminal(), &cli.Rows{Columns: columns(o.allNamespaces)}
-	return newFollower(o, terminal, func(rows [][]string) error {
+	var one sync.Mutex
+	print := func(rows [][]string) error {
+		one.Lock()
+		defer one.Unlock()
 		return terminal.Lines(f.Out, printer.Lines(terminal, rows)...)
-	}).run(ctx, from)
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	for _, s := range from {
+		group.Go(func() error {
+			err := newFollower(o, terminal, print).run(ctx, s)
+			if o.passes(f, s, err) {
+				return nil
+			}
+			return err
+		})
+	}
+	return group.Wait()
 }
 
 // run lists, and watches from there. A watch that the server ends goes on from its last change. When that is too old, the sets are
@@ -50,7 +66,7 @@ func (w *follower) run(ctx context.Context, from *source) error {
 	if err != nil {
 		return err
 	}
-	return cli.Repeat(ctx, "jobsets", func(ctx context.Context) (progress bool, err error) {
+	return cli.Repeat(ctx, from.kind.Names[1], func(ctx context.Context) (progress bool, err error) {
 		if version == "" {
 			if version, err = w.list(ctx, from); err != nil {
 				return false, err
