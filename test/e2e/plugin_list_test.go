@@ -25,7 +25,7 @@ func TestPluginListAgreesWithGet(t *testing.T) {
 		return ""
 	})
 	wide := k.ok("get", "jobsets", "-o", `custom-columns=NAME:.metadata.name`, "--no-headers")
-	if got := k.pluginOK("list", "-o", "jsonpath={range .items[*]}{.name}{'\\n'}{end}"); got != wide {
+	if got := k.pluginOK("list", "js", "-o", "jsonpath={range .items[*]}{.name}{'\\n'}{end}"); got != wide {
 		t.Errorf("names: list %q, get %q", got, wide)
 	}
 	column := func(text, title string) (cells []string) {
@@ -36,7 +36,7 @@ func TestPluginListAgreesWithGet(t *testing.T) {
 		}
 		return cells
 	}
-	get, list := k.ok("get", "jobsets", "-o", "wide"), k.pluginOK("list")
+	get, list := k.ok("get", "jobsets", "-o", "wide"), k.pluginOK("list", "js")
 	for _, title := range []string{"PHASE", "READY", "ATTEMPT"} {
 		if diff := cmp.Diff(column(get, title), column(list, title)); diff != "" {
 			t.Errorf("%s (-get +list):\n%s\n%s\n%s", title, diff, get, list)
@@ -48,8 +48,11 @@ func TestPluginListAgreesWithGet(t *testing.T) {
 	if got := k.pluginOK("list", "-A", "-l", "kueue.x-k8s.io/queue-name=gpu"); !strings.Contains(got, k.namespace) {
 		t.Errorf("of all namespaces:\n%s", got)
 	}
-	if r := k.plugin("list", "--phase=Failed"); r.code != 0 || !strings.Contains(r.stderr, "No JobSets found that match in namespace "+k.namespace) {
+	if r := k.plugin("list", "jobsets", "--phase=Failed"); r.code != 0 || !strings.Contains(r.stderr, "No JobSets found that match in namespace "+k.namespace) {
 		t.Errorf("nothing matches: exit code %d, %q", r.code, r.stderr)
+	}
+	if got := k.pluginOK("list"); !strings.Contains(got, "\njs/eval ") {
+		t.Errorf("of all kinds:\n%s", got)
 	}
 	nobody := k.account("nobody", "")
 	if r := nobody.plugin("list"); r.code != 1 || !strings.Contains(r.stderr, "cannot list resource") {
@@ -61,7 +64,7 @@ func TestPluginListAgreesWithGet(t *testing.T) {
 func TestPluginListWatchShowsChanges(t *testing.T) {
 	k := newKubectl(t)
 	k.okIn(manifest("train", runOn, "suspend: true"), "apply", "-f", "-")
-	watch := k.follow("list", "-w")
+	watch := k.follow("list", "js", "-w")
 	watch.shows("Suspended")
 	k.ok("patch", "jobset", "train", "--type=merge", "-p", `{"spec":{"suspend":false}}`)
 	watch.shows("Running")

@@ -85,7 +85,8 @@ func FindToRead[T any](ctx context.Context, f *Factory, a Argument[T]) (For[T], 
 	return kind, err
 }
 
-// FindToChange returns the kind of the object, for a command that changes it. A name that several kinds have, or may have, is an error.
+// FindToChange returns the kind of the object, for a command that changes it. A name that several kinds have is an error, and so is one that a kind
+// may have which comes before.
 func FindToChange[T any](ctx context.Context, c *Clients, a Argument[T]) (For[T], error) {
 	if kind, given := a.Given(); given {
 		return kind, nil
@@ -98,12 +99,16 @@ func FindToChange[T any](ctx context.Context, c *Clients, a Argument[T]) (For[T]
 	if len(l.found) > 1 {
 		return kind, a.ambiguous(l.found)
 	}
-	if at := slices.IndexFunc(l.unknown, func(k Kind) bool { return a.takes(k) >= 0 }); at >= 0 {
+	// A kind that comes later would not have been meant before either.
+	if at := slices.IndexFunc(l.unknown, func(k Kind) bool { return a.takes(k) >= 0 && place(k) < place(l.found[0]) }); at >= 0 {
 		return kind, fmt.Errorf("NAME: %s exists, and whether %s does could not be found out: %w; give the one that you mean",
 			a.argument(kind.Kind), a.argument(l.unknown[at]), l.errors[at])
 	}
 	return kind, nil
 }
+
+// place is that of a kind in the order of kinds.
+func place(k Kind) int { return slices.IndexFunc(Kinds, k.is) }
 
 // takes returns the index of a kind among those that the command takes; -1 for another one.
 func (a Argument[T]) takes(k Kind) int {

@@ -76,6 +76,7 @@ func TestNameMeansTheSameInEveryCommand(t *testing.T) {
 			Read:   "LeaderWorkerSet",
 			Change: `NAME: lws/a exists, and whether js/a does could not be found out: jobsets.jobset.x-k8s.io "a" is forbidden: no; give the one that you mean`,
 		}},
+		"of the first, and later ones may not be read": {takes: take(Kinds...), kinds: []Kind{JobSet}, forbidden: []Kind{SequentialJob, LeaderWorkerSet}, want: result{Read: "JobSet", Change: "JobSet"}},
 		"of one, and one that the command does not take may not be read": {
 			takes: take(JobSet), kinds: []Kind{JobSet}, forbidden: []Kind{DisaggregatedSet}, want: result{Read: "JobSet", Change: "JobSet"},
 		},
