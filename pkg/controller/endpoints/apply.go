@@ -28,19 +28,26 @@ import (
 // errNamespaceEnds means that nothing can be created any more.
 var errNamespaceEnds = errors.New("the namespace is being terminated")
 
-// write writes the slices of a set, and returns whether anything was to be written. A refused request does not keep others from being made.
-func (c *Syncer) write(ctx context.Context, obs *observed) (wrote bool, err error) {
+// planned returns what is to be written. What was refused is not tried again yet.
+func (c *Syncer) planned(obs *observed) slices.Writes {
 	pods, left := obs.pods, obs.verdict == byCluster && !switched(obs.service)
 	if left {
 		pods = known(pods, obs.ours) // the cluster writes the others
 	}
 	writes := slices.Plan(obs.key.Name, obs.service, pods, obs.ours)
+	// Whoever deletes slices of a set that is gone is right.
 	if left || obs.set == nil || obs.set.deleted && len(obs.ours) == 0 || c.bars(obs, operationCreate) {
-		writes.Create = nil // whoever deletes slices of a set that is gone is right
+		writes.Create = nil
 	}
 	if c.bars(obs, operationUpdate) {
 		writes.Update = nil
 	}
+	return writes
+}
+
+// write writes the slices of a set, and returns whether anything was to be written. A refused request does not keep others from being made.
+func (c *Syncer) write(ctx context.Context, obs *observed) (wrote bool, err error) {
+	writes := c.planned(obs)
 	if writes.Empty() {
 		return false, nil
 	}
@@ -149,7 +156,7 @@ func (c *Syncer) deleteSlices(ctx context.Context, obs *observed, ours []*discov
 			switch {
 			case refused(err):
 				refusals = append(refusals, c.failed(ctx, obs, operationDelete, slice, err))
-			case apierrors.IsNotFound(err), apierrors.IsConflict(err): // gone, or another slice of the name
+			case apierrors.IsNotFound(err):
 				continue
 			case err != nil:
 				return c.failed(ctx, obs, operationDelete, slice, err)

@@ -24,8 +24,8 @@ type denial struct {
 	why refusal
 	// kept is why the Service cannot be given to the cluster; empty if nothing is in the way.
 	kept string
-	// told means that users were told of it beside another reason for which the cluster writes the addresses.
-	told bool
+	// told is what users were last told of it in an event of its own.
+	told string
 	// operations are those that were refused, and not accepted since then.
 	operations sets.Set[string]
 	// times is the number of refusals in a row, and until is when to try again.
@@ -85,15 +85,15 @@ func (m *memory) allowed(key cache.ObjectName, operation string) {
 	}
 }
 
-// tell returns whether users are to be told of a denial beside another reason.
-func (m *memory) tell(key cache.ObjectName) bool {
+// tell returns whether users are to be told something about a denial, unless they were told so last. The words of an answer may be others each time.
+func (m *memory) tell(key cache.ObjectName, what string) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	d := m.denials[key]
-	if d == nil || d.told {
+	if d == nil || d.told == what {
 		return false
 	}
-	d.told = true
+	d.told = what
 	return true
 }
 

@@ -10,7 +10,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/endpoints/slices"
@@ -99,18 +98,16 @@ func (c *Syncer) Sync(ctx context.Context, key cache.ObjectName) (queue.Due, err
 // act does what is to be done now, and returns when to look again.
 func (c *Syncer) act(ctx context.Context, obs *observed, view *view) (time.Duration, error) {
 	obs.turn = c.turn(obs, view)
-	switch {
-	case obs.verdict == byCluster && len(obs.ours) == 0:
-		if obs.turn > 0 {
-			return obs.turn, nil
-		}
-		err := c.leaveOnly(ctx, obs) // the label is there if somebody else has deleted the slices
-		if err != nil || obs.service == nil || !switched(obs.service) || !c.bars(obs, operationLeave) || len(view.podsOf(obs.key, obs.serviceName)) == 0 {
-			return 0, err
-		} // else nobody writes the addresses
-	case obs.verdict == byUs && obs.turn > 0:
+	if obs.turn > 0 && (obs.verdict == byUs || len(obs.ours) == 0) {
 		return obs.turn, nil
-	case obs.verdict == byUs && obs.denial.operations.Len() > 0 && !switched(obs.service):
+	}
+	if obs.verdict == byCluster && len(obs.ours) == 0 {
+		// The label is there if somebody else has deleted the slices.
+		if err := c.leaveOnly(ctx, obs); err != nil || !c.abandoned(obs, view) {
+			return 0, err
+		}
+	}
+	if obs.verdict == byUs && obs.denial.operations.Len() > 0 && !switched(obs.service) {
 		view.paces.again(obs.key) // it is time to try again
 	}
 	was, wait := view.paces.begin(obs.key, obs.now, obs.situation())
@@ -124,6 +121,11 @@ func (c *Syncer) act(ctx context.Context, obs *observed, view *view) (time.Durat
 		view.paces.again(obs.key)
 	}
 	return after, err
+}
+
+// abandoned returns whether nobody writes the addresses of a Service because we must not give it to the cluster.
+func (c *Syncer) abandoned(obs *observed, view *view) bool {
+	return obs.service != nil && switched(obs.service) && c.bars(obs, operationLeave) && len(view.podsOf(obs.key, obs.serviceName)) > 0
 }
 
 // forget drops what is known of a set that is none of our business any more.
@@ -160,12 +162,7 @@ func (c *Syncer) writeAll(ctx context.Context, obs *observed, view *view) (time.
 	case refused(err) && obs.ends():
 		return 0, nil // the garbage collector is about to delete all of it
 	case refused(err):
-		obs.verdict, obs.turn, obs.denial = byCluster, 0, c.memory.denialOf(obs.key, obs.set.id())
-		if obs.refusal.reason == "" {
-			obs.refusal = obs.denial.why
-		}
-		c.report(obs)
-		return c.back(ctx, obs)
+		return c.giveUp(ctx, obs)
 	case err != nil:
 		return 0, err
 	case obs.verdict == byCluster:
@@ -176,6 +173,17 @@ func (c *Syncer) writeAll(ctx context.Context, obs *observed, view *view) (time.
 		return c.takeOrNot(ctx, obs)
 	}
 	return resync, nil
+}
+
+// giveUp gives the Service back because slices are refused.
+func (c *Syncer) giveUp(ctx context.Context, obs *observed) (time.Duration, error) {
+	obs.verdict, obs.turn, obs.denial = byCluster, 0, c.memory.denialOf(obs.key, obs.set.id())
+	if obs.refusal.reason == "" {
+		obs.refusal = obs.denial.why
+	}
+	after, err := c.back(ctx, obs)
+	c.report(obs)
+	return after, err
 }
 
 // takeOrNot takes the Service. If that is refused, our slices are deleted soon.
@@ -264,17 +272,6 @@ func (c *Syncer) asked(obs *observed) (verdict, refusal) {
 	return byCluster, refusal{}
 }
 
-// shares returns whether other sets use the Service of the set.
-func (c *Syncer) shares(s *set) bool {
-	users, _ := c.sets.ByIndex(indexService, cache.NewObjectName(s.namespace, s.service).String()) // the index exists
-	for _, obj := range users {
-		if user, ok := obj.(*set); ok && user.name != s.name {
-			return true
-		}
-	}
-	return false
-}
-
 // serviceNameOf returns the name of the Service that a set has, or had when it asked us.
 func (c *Syncer) serviceNameOf(obs *observed) string {
 	if obs.set != nil && obs.set.service != "" {
@@ -287,12 +284,4 @@ func (c *Syncer) serviceNameOf(obs *observed) string {
 		return name
 	}
 	return ""
-}
-
-func objects(ours []*discoveryv1.EndpointSlice) []metav1.Object {
-	all := make([]metav1.Object, len(ours))
-	for i, slice := range ours {
-		all[i] = slice
-	}
-	return all
 }

@@ -169,3 +169,22 @@ func (c *Syncer) lookAt(key cache.ObjectName) {
 	}
 	c.queue.Add(key)
 }
+
+// shares returns whether other sets use the Service of the set.
+func (c *Syncer) shares(s *set) bool {
+	users, _ := c.sets.ByIndex(indexService, cache.NewObjectName(s.namespace, s.service).String()) // the index exists
+	for _, obj := range users {
+		if user, ok := obj.(*set); ok && user.name != s.name {
+			return true
+		}
+	}
+	return false
+}
+
+func objects(ours []*discoveryv1.EndpointSlice) []metav1.Object {
+	all := make([]metav1.Object, len(ours))
+	for i, slice := range ours {
+		all[i] = slice
+	}
+	return all
+}

@@ -5,7 +5,6 @@ package simulation
 
 import (
 	"fmt"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
@@ -174,6 +173,3 @@ func hasEnded(pod *corev1.Pod) bool {
 func isReady(pod *corev1.Pod) bool {
 	return len(pod.Status.Conditions) > 0 && pod.Status.Conditions[0].Status == corev1.ConditionTrue
 }
-
-// timely is how long the cluster takes at most in a calm.
-const timely = time.Second

@@ -31,8 +31,8 @@ const (
 type mutant struct {
 	// forgetful controllers do not wait until caches show what they wrote, and careless ones do not try again what failed.
 	forgetful, careless bool
-	// silent ones send no events, and restless ones look again every second.
-	silent, restless bool
+	// silent ones tell nobody of refusals.
+	silent bool
 	// overwriting ones change Services whatever others have changed meanwhile, and blind ones see all pods in each slice of the cluster.
 	overwriting, blind bool
 	// nervous ones take the first failure of a look-up for a lasting one, and presuming ones an answer that is missing for a failure.

@@ -36,7 +36,7 @@ const (
 	// visibleAfter is how long a refusal may be unknown to users.
 	visibleAfter = time.Minute
 	// leaving is how long the cluster has for its slices, and settled for what caches show at the latest.
-	leaving, settled = 30 * time.Second, 25 * time.Second
+	leaving, settled = 30 * time.Second, 45 * time.Second
 	// remembered is how long a controller goes by a refusal.
 	remembered = 15 * time.Minute
 )
@@ -59,6 +59,8 @@ type rules struct {
 	known  bool
 	// wantedAt is when there was last a reason to give the Service back, and leftAt when it was given back.
 	wantedAt, leftAt time.Time
+	// barredAt is when nothing that helps was last allowed.
+	barredAt time.Time
 	// refusals are the times of requests that were refused.
 	refusals []time.Time
 }
@@ -97,9 +99,7 @@ func (r *rules) check() {
 		clear(r.missing)
 		return
 	}
-	stuck := r.barred("patch service")
-	excusedStale := r.barred("update endpointslice") && (stuck || r.barred("delete endpointslice"))
-	excusedMissing := stuck && (r.barred("update endpointslice") || r.barred("create endpointslice")) || len(unlabeled(r.service().Spec.Selector)) != 1
+	excusedStale, excusedMissing := r.excused()
 	names, pods := r.names(every), sets.New[resolved]()
 	for _, pod := range r.pods.Objects {
 		if !r.resolves(pod) {
@@ -135,6 +135,16 @@ func (r *rules) check() {
 		}
 	}
 	r.checkTold()
+}
+
+// excused returns whether names may be wrong because nothing that helps is allowed, or was not a while ago: what is refused is tried again after ten minutes.
+func (r *rules) excused() (stale, missing bool) {
+	stuck := r.barred("patch service")
+	if stuck && (r.barred("update endpointslice") || r.barred("create endpointslice")) || r.barred("update endpointslice") && r.barred("delete endpointslice") {
+		r.barredAt = r.Now()
+	}
+	barred := !r.barredAt.IsZero() && r.Since(r.barredAt) < remembered && !r.process.refusedAt.IsZero()
+	return barred, barred || len(unlabeled(r.service().Spec.Selector)) != 1
 }
 
 // note notes since when what is true.
@@ -209,90 +219,12 @@ func (r *rules) checkTold() {
 	js := r.set(name)
 	if js == nil || js.DeletionTimestamp != nil || r.service() == nil || !metav1.IsControlledBy(r.service(), js) {
 		r.untold = time.Time{} // nobody can be told
+	} else if !r.asks(js) && len(r.ours()) == 0 && !switched(r.service()) {
+		r.untold = time.Time{} // nothing is left to be refused
 	} else if reason, _, _ := r.process.offer.Refusal(js); !r.mutant.silent && (reason == endpoints.ReasonSlicesRefused || reason == endpoints.ReasonServiceRefused) {
 		r.told() // the condition says so
 	}
 	if r.calm && !r.untold.IsZero() && r.Since(r.untold) > visibleAfter {
 		r.Fail(ruleVisible, "nobody was told since %s", r.untold.Sub(r.Now()))
 	}
-}
-
-// created checks a slice that was just stored.
-func (r *rules) created(slice *discoveryv1.EndpointSlice) {
-	r.Seen["slices created"]++
-	for _, other := range r.ours() {
-		if other.Name != slice.Name && r.process.created[other.Name] && metav1.GetControllerOf(other).UID == metav1.GetControllerOf(slice).UID && !r.late {
-			r.Fail(ruleOnce, "%s is created beside %s", slice.Name, other.Name)
-		}
-	}
-}
-
-// deleted checks the deletion of a slice right before it.
-func (r *rules) deleted(slice *discoveryv1.EndpointSlice, _ metav1.DeletionPropagation) {
-	r.Seen["slices deleted"]++
-	svc := r.service()
-	if r.late || svc == nil || svc.UID != metav1.GetControllerOf(slice).UID || r.Since(r.leftAt) >= leaving || r.set(name) == nil {
-		return
-	}
-	others := r.names(func(s *discoveryv1.EndpointSlice) bool { return s.Name != slice.Name })
-	for _, ep := range slice.Endpoints {
-		if ep.TargetRef == nil {
-			continue
-		}
-		is := resolved{ep.TargetRef.UID, ep.Addresses[0]}
-		if since, runs := r.runs[is.pod]; runs && !others.Has(is) && r.Since(since) > settled && r.addressOf(is.pod) == is.address {
-			r.Fail(ruleGap, "%s is deleted, and nothing else has %s", slice.Name, is.address)
-		}
-	}
-}
-
-func (e *env) addressOf(uid types.UID) string {
-	for _, pod := range e.pods.Objects {
-		if pod.UID == uid {
-			return pod.Status.PodIP
-		}
-	}
-	return ""
-}
-
-// patched checks another selector right before it is stored.
-func (r *rules) patched(p *process, before *corev1.Service, selector map[string]string, known bool) {
-	if !sameMap(unlabeled(before.Spec.Selector), unlabeled(selector)) {
-		r.Fail(ruleSelector, "%v becomes %v", before.Spec.Selector, selector)
-	}
-	r.note()
-	take := selector[jobsetv1alpha2.EndpointsKey] != ""
-	if !take {
-		r.Seen["Services given back"]++
-		if r.leftAt = r.Now(); known && p.failures < 3 && r.Since(r.wantedAt) > settled {
-			r.Fail(ruleDNS, "it is given back after %d answers without the record", p.failures)
-		}
-		return
-	}
-	r.Seen["Services taken"]++
-	if !known {
-		return
-	}
-	js := r.set(name)
-	if js != nil && !metav1.IsControlledBy(before, js) && r.Since(js.CreationTimestamp.Time) > 2*time.Minute {
-		r.Fail(ruleOwned, "%s of another owner", before.UID)
-	}
-	ours := r.names(isOurs)
-	for _, pod := range r.pods.Objects {
-		if r.resolves(pod) && r.Since(r.runs[pod.UID]) > settled && !ours.Has(resolved{pod.UID, pod.Status.PodIP}) {
-			r.Fail(ruleGap, "the Service is taken, and our slices do not have %s", pod.Name)
-		}
-	}
-}
-
-func sameMap(a, b map[string]string) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for k, v := range a {
-		if b[k] != v {
-			return false
-		}
-	}
-	return true
 }

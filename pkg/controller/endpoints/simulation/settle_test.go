@@ -71,9 +71,9 @@ func (e *env) turn() bool {
 	busy = e.sync() || busy
 	if now := e.main.Last + e.aggregated.Last; now != e.seen {
 		e.seen = now // whatever others do, they do because of what is stored
-		busy = e.createService() || busy
-		busy = e.writeAsCluster() || busy
-		busy = e.CollectGarbage() || busy
+		e.createService()
+		e.writeAsCluster()
+		e.CollectGarbage()
 		busy = true
 	}
 	e.rules.note()
