@@ -65,6 +65,11 @@ func (o *observed) situation() situation {
 	return in
 }
 
+// triesAgain returns whether it is time to try again what was refused.
+func (o *observed) triesAgain() bool {
+	return o.verdict == byUs && o.denial.operations.Len() > 0 && !switched(o.service)
+}
+
 // bare returns whether there is no address yet, and never was, as in a set that is suspended. Then there is nothing to write.
 func (o *observed) bare() bool {
 	return o.verdict == byUs && o.service != nil && len(o.ours) == 0 && len(o.pods) == 0
@@ -107,8 +112,8 @@ func (c *Syncer) act(ctx context.Context, obs *observed, view *view) (time.Durat
 			return 0, err
 		}
 	}
-	if obs.verdict == byUs && obs.denial.operations.Len() > 0 && !switched(obs.service) {
-		view.paces.again(obs.key) // it is time to try again
+	if obs.triesAgain() {
+		view.paces.again(obs.key)
 	}
 	was, wait := view.paces.begin(obs.key, obs.now, obs.situation())
 	if wait > 0 {
