@@ -184,7 +184,7 @@ func (c *Syncer) deleteSlices(ctx context.Context, obs *observed, ours []*discov
 // take makes the controllers of the cluster find no pods for the Service any more. All addresses are in our slices. Whoever has refused an update before is asked first:
 // the next address would be refused again.
 func (c *Syncer) take(ctx context.Context, obs *observed) error {
-	if d := c.memory.denialOf(obs.key, obs.set.id()); d.operations.Has(operationUpdate) {
+	if d := c.memory.denialOf(obs.key, obs.set.id()); d.has(operationUpdate) {
 		if slice := cmp.Or(obs.written, firstOf(obs.ours)); slice != nil {
 			if err := c.update(ctx, obs, slice); err != nil {
 				return err

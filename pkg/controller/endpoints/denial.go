@@ -5,10 +5,10 @@ package endpoints
 
 import (
 	"context"
+	"maps"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 
@@ -26,9 +26,9 @@ type denial struct {
 	kept string
 	// told is what users were last told of it in an event of its own.
 	told string
-	// operations are those that were refused, and not accepted since then.
-	operations sets.Set[string]
-	// times is the number of refusals in a row, and until is when to try again.
+	// operations are those that were refused, and not accepted since then, each with when to try it again.
+	operations map[string]time.Time
+	// times is the number of refusals in a row, and until is when to try all of it again.
 	times int
 	until time.Time
 }
@@ -57,18 +57,18 @@ func (m *memory) deny(key cache.ObjectName, set types.UID, operation string, why
 	defer m.mu.Unlock()
 	d := m.denials[key]
 	if d == nil || d.set != set {
-		d = &denial{set: set, operations: sets.New[string]()}
+		d = &denial{set: set, operations: map[string]time.Time{}}
 		m.denials[key] = d
 	}
 	if operation == operationLeave {
 		d.kept = why.message
 	}
-	news = !d.operations.Has(operation)
-	d.operations.Insert(operation)
-	if !now.Before(d.until) {
+	news = !d.has(operation)
+	if !d.holds(now) {
 		d.why, d.until = why, now.Add(min(deniedFirst<<min(d.times, 20), deniedMost))
 		d.times++
 	}
+	d.operations[operation] = d.until
 	return news
 }
 
@@ -80,7 +80,7 @@ func (m *memory) allowed(key cache.ObjectName, operation string) {
 	if d == nil {
 		return
 	}
-	if d.operations.Delete(operation); d.operations.Len() == 0 {
+	if delete(d.operations, operation); len(d.operations) == 0 {
 		delete(m.denials, key)
 	}
 }
@@ -106,16 +106,22 @@ func (m *memory) denialOf(key cache.ObjectName, set types.UID) denial {
 		return denial{}
 	}
 	is := *d
-	is.operations = d.operations.Clone()
+	is.operations = maps.Clone(d.operations)
 	return is
 }
 
 // holds returns whether the denial is not to be tried again yet.
 func (d *denial) holds(now time.Time) bool { return now.Before(d.until) }
 
-// bars returns whether an operation was refused, and is not to be tried again yet.
+// has returns whether an operation was refused.
+func (d *denial) has(operation string) bool {
+	_, has := d.operations[operation]
+	return has
+}
+
+// bars returns whether an operation was refused, and is not to be tried again yet. When it is time, the refusal of one operation does not bar another one.
 func (d *denial) bars(operation string, now time.Time) bool {
-	return d.holds(now) && d.operations.Has(operation)
+	return now.Before(d.operations[operation])
 }
 
 // bars returns whether the API refuses an operation for a set at present.

@@ -211,3 +211,23 @@ func TestRefusedServices(t *testing.T) {
 		})
 	}
 }
+
+// TestRefusedInEachWay refuses changes of slices and of the Service, and then those of slices only: each is tried again although the other one is refused.
+func TestRefusedInEachWay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, nil, one(newJobSet("js", "controller", 2)), newService("js"), podOf("js", 0, true), podOf("js", 1, true))
+		err := denials()["a policy"]
+		r.deny(err, "update endpointslices")
+		d := r.deny(err, "patch services")
+		r.change(podOf("js", 0, true).Name, end)
+		r.pass(5 * time.Second)
+		if r.selects("js") {
+			t.Fatal("the Service is given to the cluster although that is refused")
+		}
+		d.refuses.Store(false)
+		r.pass(deniedFirst + leavingTimeout)
+		if got := r.listed(); !r.selects("js") || len(got) > 0 {
+			t.Errorf("the cluster writes the addresses: %t; those of ours are %v", r.selects("js"), got)
+		}
+	})
+}

@@ -152,12 +152,12 @@ func (c *Syncer) reportDenial(obs *observed) {
 	d := c.memory.denialOf(obs.key, obs.set.uid)
 	inOurHands := obs.verdict == byCluster && obs.service != nil && switched(obs.service)
 	switch {
-	case inOurHands && d.operations.Has(operationLeave):
+	case inOurHands && d.has(operationLeave):
 		const kept = "The controller cannot give the Service to the controllers of the cluster: "
 		if c.memory.tell(obs.key, kept) {
 			c.warn(obs, kept+d.kept)
 		}
-	case !inOurHands && d.operations.Len() > 0 && obs.refusal.reason != d.why.reason && obs.refusal.reason != "":
+	case !inOurHands && len(d.operations) > 0 && obs.refusal.reason != d.why.reason && obs.refusal.reason != "":
 		if c.memory.tell(obs.key, d.why.reason) {
 			c.warn(obs, d.why.message)
 		}

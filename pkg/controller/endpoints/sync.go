@@ -67,7 +67,7 @@ func (o *observed) situation() situation {
 
 // triesAgain returns whether it is time to try again what was refused.
 func (o *observed) triesAgain() bool {
-	return o.verdict == byUs && o.denial.operations.Len() > 0 && !switched(o.service)
+	return o.verdict == byUs && len(o.denial.operations) > 0
 }
 
 // bare returns whether there is no address yet, and never was, as in a set that is suspended. Then there is nothing to write.

@@ -207,7 +207,7 @@ func (r *rules) refused() {
 			recent++
 		}
 	}
-	if recent > 4 && r.Since(r.refusals[0]) > time.Minute {
+	if recent > 4 && r.Since(r.refusals[0]) > 3*time.Minute {
 		r.Fail(ruleRate, "%d in two minutes", recent)
 	}
 }
