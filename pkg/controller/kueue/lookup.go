@@ -28,6 +28,22 @@ func (w *Watch) Holding(sequence cache.ObjectName) (found []*plan.Workload, know
 	return w.by(indexSequence, sequence.String())
 }
 
+// Sequences returns the names of the sequences for which Workloads hold quota, as far as they are known.
+func (w *Watch) Sequences() (names []cache.ObjectName) {
+	w.mu.Lock()
+	informer := w.informer
+	w.mu.Unlock()
+	if informer == nil {
+		return nil
+	}
+	for _, obj := range informer.List() {
+		if workload := obj.(*plan.Workload); ownedBySequence(workload) {
+			names = append(names, cache.NewObjectName(workload.Namespace, workload.Owner().Name))
+		}
+	}
+	return names
+}
+
 // by returns the Workloads for which an index has a value, and whether they are known.
 func (w *Watch) by(index, value string) (found []*plan.Workload, known bool) {
 	w.Want()

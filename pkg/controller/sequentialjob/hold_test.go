@@ -45,8 +45,8 @@ func admitted(t *testing.T, sj *batchv1alpha1.SequentialJob) *unstructured.Unstr
 	return &unstructured.Unstructured{Object: object}
 }
 
-// newHoldRig returns a controller that knows the Workload of a sequence, and has the sequence in its cache.
-func newHoldRig(t *testing.T, sj *batchv1alpha1.SequentialJob, children ...runtime.Object) (*rig, *dynamicfake.FakeDynamicClient) {
+// newQueueRig returns a controller to which Kueue is served, and a Workload for the sequence.
+func newQueueRig(t *testing.T, sj *batchv1alpha1.SequentialJob, children ...runtime.Object) (*rig, *dynamicfake.FakeDynamicClient) {
 	t.Helper()
 	r := newRig(t, sj, children...)
 	r.HoldQuota, r.queues.hold = true, true
@@ -55,16 +55,36 @@ func newHoldRig(t *testing.T, sj *batchv1alpha1.SequentialJob, children ...runti
 		kueue.GroupVersion.WithResource("workloads"): "WorkloadList", kueue.GroupVersion.WithResource("resourceflavors"): "ResourceFlavorList",
 	}, admitted(t, sj))
 	r.queues.Config.Dynamic = client
+	client.PrependReactor("patch", "workloads", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		_, _, _ = r.record(action)
+		return true, admitted(t, sj), nil // the tracker cannot apply patches to objects without a type
+	})
+	return r, client
+}
+
+// A sequence may have gone while no controller ran. Its Workload is seen before all are known, and nothing else happens to it.
+func TestQuotaOfWhatWentBeforeTheControllerBegan(t *testing.T) {
+	sj := newSequence(queued)
+	r, _ := newQueueRig(t, sj)
+	if err := r.client.Tracker().Delete(batchv1alpha1.SchemeGroupVersion.WithResource(resourceSequentialJobs), "ns", "etl"); err != nil {
+		t.Fatal(err)
+	}
+	r.run(t)
+	eventually(t, "the Workload is marked as finished", func() bool {
+		return slices.ContainsFunc(r.written(), func(w string) bool { return strings.HasPrefix(w, "patch workloads/status") })
+	})
+}
+
+// newHoldRig returns a controller that knows the Workload of a sequence, and has the sequence in its cache.
+func newHoldRig(t *testing.T, sj *batchv1alpha1.SequentialJob, children ...runtime.Object) (*rig, *dynamicfake.FakeDynamicClient) {
+	t.Helper()
+	r, client := newQueueRig(t, sj, children...)
 	go r.queues.Run(t.Context())
 	eventually(t, "the Workload is known", func() bool {
 		found, _ := r.queues.Holding(key)
 		return len(found) == 1
 	})
 	r.cached(t)
-	client.PrependReactor("patch", "workloads", func(action clienttesting.Action) (bool, runtime.Object, error) {
-		_, _, _ = r.record(action)
-		return true, admitted(t, sj), nil // the tracker cannot apply patches to objects without a type
-	})
 	return r, client
 }
 

@@ -57,8 +57,11 @@ func (c *Controller) enqueueOwnerOf(w *kueueplan.Workload) {
 	}
 }
 
-// enqueueQueued looks at all sequences that may have a queue.
+// enqueueQueued looks at all sequences that may have a queue, and at those that have gone while the Workloads were not known.
 func (c *Controller) enqueueQueued() {
+	for _, name := range c.queues.Sequences() {
+		c.queue.Add(name)
+	}
 	for _, obj := range c.caches.sequentialJobs.List() {
 		if sj, ok := obj.(*batchv1alpha1.SequentialJob); ok && plan.MayQueue(sj) {
 			c.queue.Add(cache.MetaObjectToName(sj))
