@@ -10,6 +10,7 @@ import (
 
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // patched returns an object with the patch of a request.
@@ -22,7 +23,17 @@ func (r *Request) patched(live *unstructured.Unstructured) (*unstructured.Unstru
 	if err != nil {
 		return nil, http.StatusInternalServerError
 	}
-	after, err := jsonpatch.MergePatch(before, body)
+	after := body
+	switch {
+	case r.Verb == "update":
+	case r.Type == types.JSONPatchType:
+		var steps jsonpatch.Patch
+		if steps, err = jsonpatch.DecodePatch(body); err == nil {
+			after, err = steps.Apply(before)
+		}
+	default:
+		after, err = jsonpatch.MergePatch(before, body)
+	}
 	next := &unstructured.Unstructured{}
 	if err != nil || json.Unmarshal(after, &next.Object) != nil {
 		return nil, http.StatusBadRequest

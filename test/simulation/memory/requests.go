@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -78,6 +79,10 @@ func parse(r *http.Request) (*Request, error) {
 	if len(parts) == 1 && parts[0] == "version" {
 		return &Request{Verb: "version"}, nil
 	}
+	if len(parts) > 1 && parts[0] == "api" {
+		parts = slices.Insert(parts, 1, "") // the group without a name
+		parts[0] = "apis"
+	}
 	if len(parts) < 3 || parts[0] != "apis" {
 		return nil, fmt.Errorf("a path that this server does not know: %s", r.URL.Path)
 	}
@@ -96,7 +101,7 @@ func parse(r *http.Request) (*Request, error) {
 		if err != nil {
 			return nil, err
 		}
-		out.Body = body
+		out.Body, out.Type = body, types.PatchType(r.Header.Get("Content-Type"))
 	}
 	out.Verb = verbOf(r, out.Name)
 	query := r.URL.Query()
@@ -112,6 +117,8 @@ func verbOf(r *http.Request, name string) string {
 		return "create"
 	case http.MethodDelete:
 		return "delete"
+	case http.MethodPut:
+		return "update"
 	case http.MethodPatch:
 		if strings.HasPrefix(r.Header.Get("Content-Type"), string(types.ApplyPatchType)[:len("application/apply-patch")]) {
 			return "apply"

@@ -25,7 +25,7 @@ import (
 
 // Request is what a client asks for.
 type Request struct {
-	// Verb is version, discovery, list, watch, get, create, patch, apply or delete.
+	// Verb is version, discovery, list, watch, get, create, update, patch, apply or delete.
 	Verb                         string
 	Resource                     schema.GroupVersionResource
 	Namespace, Name, Subresource string
@@ -33,7 +33,9 @@ type Request struct {
 	From, Selector string
 	Initial        bool
 	Timeout        time.Duration
-	Body           []byte
+	// Body is what is sent, and Type is what it is.
+	Body []byte
+	Type types.PatchType
 	// At is when the request was sent, and Number is how many of its verb were sent before.
 	At     time.Time
 	Number int
@@ -103,7 +105,8 @@ func (s *Server) ClientConfig(wrap func(http.RoundTripper) http.RoundTripper) *r
 	if wrap != nil {
 		transport = wrap(s)
 	}
-	return &rest.Config{Host: "http://memory", Transport: transport, QPS: -1}
+	json := rest.ContentConfig{ContentType: runtime.ContentTypeJSON, AcceptContentTypes: runtime.ContentTypeJSON}
+	return &rest.Config{Host: "http://memory", Transport: transport, QPS: -1, ContentConfig: json}
 }
 
 // Serve serves a version of an API with resources, whose kinds are given by their names.

@@ -1,0 +1,49 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package hold
+
+import (
+	"testing"
+	"testing/synctest"
+
+	"github.com/jobset-apiserver/jobset-apiserver/test/simulation"
+)
+
+func newHistories(t *testing.T) simulation.Histories[mutant] {
+	t.Helper()
+	return simulation.Histories[mutant]{
+		Run: func(seed uint64, m mutant, trace *[]string) (seen map[string]int, broken string) {
+			left := simulation.Guarded(func() {
+				synctest.Test(t, func(*testing.T) {
+					var e *env
+					broken = simulation.Guarded(func() {
+						e = newEnv(seed, m, trace)
+						seen = e.Seen
+						for range 20 + e.Dice.IntN(80) {
+							e.step()
+						}
+						e.settle()
+					})
+					e.stop()
+					e.weather.Clear()
+					e.server.EndWatches(false)
+					e.pass(2 * minute) // requests that hang end
+				})
+			})
+			if broken == "" {
+				broken = left
+			}
+			return seen, broken
+		},
+		Number:    40,
+		Decisions: "writes of Workloads",
+		Wanted: []string{
+			"admissions", "at rest: ended", "at rest: gone", "at rest: suspended", "deletions", "evictions", "pods that run", "removals", "restarts",
+			"steps that complete", "suspensions", "trouble of apply", "trouble of create", "trouble of get", "trouble of patch", "writes of Workloads",
+		},
+	}
+}
+
+// TestHistories runs histories that nobody has thought of.
+func TestHistories(t *testing.T) { newHistories(t).Test(t) }
