@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/refusals"
 )
@@ -16,7 +17,7 @@ func (s *Syncer) observeRefusedPods(obs *plan.Observed) {
 	key := cache.MetaObjectToName(obs.JobSet)
 	var refused map[types.UID]plan.PodRefusal
 	for _, job := range obs.Jobs {
-		refusal := s.deps.Caches.PodRefusal(job.UID, plan.LacksPods(job))
+		refusal := s.deps.Caches.PodRefusal(job.UID, helper.LacksPods(job))
 		if refusal == nil {
 			continue
 		}

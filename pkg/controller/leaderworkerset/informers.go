@@ -20,6 +20,7 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/gang"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/informers"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/leaderworkerset/plan"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/refusals"
 )
 
 // Resources that are watched.
@@ -44,8 +45,10 @@ type caches struct {
 	sets, statefulSets, pods, services, revisions *informers.Informer
 	// podGroups is nil without a scheduler of gangs.
 	podGroups *informers.Informer
-	nodes     *nodes
-	losses    *Losses
+	// podRefusals are why the StatefulSet controller cannot create pods.
+	podRefusals *refusals.Refusals
+	nodes       *nodes
+	losses      *Losses
 	// failures are those of leader pods by their UIDs, and those of worker pods by that of their StatefulSet.
 	failures *failures.Store
 }
@@ -69,6 +72,7 @@ func newCaches(config Config) caches {
 		services:     children(kind.Services(), indexSet, setOf),
 		revisions:    children(kind.Revisions(), indexSet, setOf),
 		nodes:        newNodes(config.Kube), losses: NewLosses(), failures: failures.NewStore(),
+		podRefusals: refusals.New(kind, "StatefulSet", config.Clock),
 	}
 	if config.Gang != "" {
 		need := gang.Need(kind.Main(), config.Dynamic, config.Gang.Resource().GroupVersion(), gang.PodGroups, leaderworkersetv1.SetNameLabelKey)

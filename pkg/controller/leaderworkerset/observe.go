@@ -87,6 +87,7 @@ func (s *Syncer) observePods(key cache.ObjectName, obs *plan.Observed) (err erro
 			return err
 		}
 	}
+	s.observeRefusedPods(key, obs)
 	return nil
 }
 

@@ -22,6 +22,7 @@ import (
 	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/children"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/leaderworkerset/plan"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/refusals"
 )
 
 // Child is a child of which existence and controller matter.
@@ -41,6 +42,8 @@ type Caches interface {
 	Workers(key cache.ObjectName) ([]plan.Workers, error)
 	// Pods returns the pods of a controller.
 	Pods(controller types.UID) ([]plan.Pod, error)
+	// PodRefusal returns why the API refuses pods of a StatefulSet; nil if it does not, as far as is known. Lacks means that it has too few.
+	PodRefusal(statefulSet types.UID, lacks bool) *refusals.Refusal
 	// FirstFailure returns what failed first in a leader pod, or in the pods of a StatefulSet of workers, also in those that are gone; nil if
 	// nothing did.
 	FirstFailure(uid types.UID) *helper.PodFailure
@@ -101,6 +104,8 @@ type Syncer struct {
 	readings *children.Notes[*plan.Reading]
 	// countsSince is since when counts wait for other changes of a status.
 	countsSince *children.Notes[time.Time]
+	// podsRefused is since when the API refuses pods of sets.
+	podsRefused *children.Notes[time.Time]
 }
 
 // NewSyncer returns a Syncer that remembers nothing.
@@ -113,7 +118,7 @@ func NewSyncer(deps SyncerConfig) *Syncer {
 		pods:         children.NewWriter(deps.Host, core("Pod"), resourcePods, "pod", deps.Pods),
 		services:     children.NewWriter(deps.Host, core("Service"), resourceServices, "service", deps.Services),
 		revisions:    children.NewWriter(deps.Host, apps("ControllerRevision"), resourceRevisions, "controllerrevision", deps.Revisions),
-		applied:      children.NewNotes[application](), countsSince: children.NewNotes[time.Time](),
+		applied:      children.NewNotes[application](), countsSince: children.NewNotes[time.Time](), podsRefused: children.NewNotes[time.Time](),
 		readings: children.NewNotes[*plan.Reading](),
 	}
 	kind := schema.GroupKind{Group: deps.Gang.Resource().Group, Kind: "PodGroup"}
@@ -173,6 +178,7 @@ func (s *Syncer) forget(key cache.ObjectName) {
 	s.deps.Runner.Forget(key)
 	s.applied.Forget(key)
 	s.countsSince.Forget(key)
+	s.podsRefused.Forget(key)
 	s.readings.Forget(key)
 }
 

@@ -89,7 +89,7 @@ func New(config Config) (*Controller, error) {
 	}
 	registerMetrics()
 	c := &Controller{Config: config, queue: queue.New(Name), failures: failures.NewStore()}
-	c.caches = newCaches(config.Informers, config.Client)
+	c.caches = newCaches(config.Informers, config.Client, config.Clock)
 	c.causes = failures.NewReader(c.Kube, c.failures, c.caches.anyPod, c.queue.Failures())
 	c.restores = restore.NewReader(c.Kube.CoreV1().ConfigMaps(witness.Namespace), config.Clock)
 	c.namespaces = namespaces.New(config.Informers, config.Kube, config.Clock)

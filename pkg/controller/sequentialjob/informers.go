@@ -13,11 +13,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/utils/clock"
 
 	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/consistency"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/informers"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/refusals"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/sequentialjob/plan"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/generated/clientset/versioned"
 )
@@ -35,12 +37,14 @@ const indexOwner = "owner"
 // caches are what a decision is made on. They hold no more of an object than decisions use.
 type caches struct {
 	sequentialJobs, jobs, jobSets, pods *informers.Informer
+	// podRefusals are why the Job controller cannot create pods.
+	podRefusals *refusals.Refusals
 }
 
 var _ Caches = caches{}
 
 // newCaches declares what SequentialJobs need.
-func newCaches(kind *informers.Kind, client versioned.Interface) caches {
+func newCaches(kind *informers.Kind, client versioned.Interface, clock clock.PassiveClock) caches {
 	sequences := informers.NewResource(kind.Aggregated(batchv1alpha1.SchemeGroupVersion), batchv1alpha1.SchemeGroupVersion.WithResource(resourceSequentialJobs),
 		&batchv1alpha1.SequentialJob{}, client, client.BatchV1alpha1().SequentialJobs(metav1.NamespaceAll))
 	sets := informers.NewResource(kind.Aggregated(jobsetv1alpha2.SchemeGroupVersion), jobsetv1alpha2.SchemeGroupVersion.WithResource(resourceJobSets),
@@ -57,6 +61,7 @@ func newCaches(kind *informers.Kind, client versioned.Interface) caches {
 		pods: kind.Informer(informers.Need{
 			Resource: kind.Pods(), Label: batchv1alpha1.SequentialJobUIDKey, Transform: transform, Indexers: cache.Indexers{indexUnschedulable: unschedulableOf},
 		}),
+		podRefusals: refusals.New(kind, "Job", clock),
 	}
 }
 

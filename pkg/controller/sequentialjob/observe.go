@@ -157,6 +157,7 @@ func (s *Syncer) observeOthers(ctx context.Context, obs *plan.Observed) (err err
 		}
 	}
 	key := cache.MetaObjectToName(obs.SequentialJob)
+	s.observeRefusedPods(key, obs)
 	pods, reason, err := s.deps.Caches.Unschedulable(obs.SequentialJob)
 	if err != nil || pods == 0 {
 		s.unschedulable.Forget(key)

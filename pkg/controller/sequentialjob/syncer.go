@@ -19,6 +19,7 @@ import (
 	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/children"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/refusals"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/restore"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/sequentialjob/plan"
 )
@@ -29,6 +30,8 @@ type Caches interface {
 	SequentialJob(key cache.ObjectName) (*batchv1alpha1.SequentialJob, error)
 	// Children returns the Jobs and JobSets that the sequence controls.
 	Children(sj *batchv1alpha1.SequentialJob) ([]plan.Child, error)
+	// PodRefusal returns why the API refuses pods of a Job; nil if it does not, as far as is known. Lacks means that the Job has too few.
+	PodRefusal(job types.UID, lacks bool) *refusals.Refusal
 	// Unschedulable returns the number of pods of the sequence for which the scheduler finds no node, and its reason for one of
 	// them.
 	Unschedulable(sj *batchv1alpha1.SequentialJob) (pods int, reason string, err error)
@@ -82,6 +85,8 @@ type Syncer struct {
 	unanswered *children.Notes[bool]
 	// unschedulable is since when sequences have pods for which the scheduler finds no node.
 	unschedulable *children.Notes[time.Time]
+	// podsRefused is since when the API refuses pods of sequences.
+	podsRefused *children.Notes[time.Time]
 }
 
 // NewSyncer returns a Syncer that remembers nothing.
@@ -92,6 +97,7 @@ func NewSyncer(deps SyncerConfig) *Syncer {
 		jobSets: children.NewWriter(deps.Host, jobsetv1alpha2.SchemeGroupVersion.WithKind("JobSet").GroupKind(), resourceJobSets, "jobset", deps.JobSets),
 
 		refusedSince: children.NewNotes[time.Time](), unanswered: children.NewNotes[bool](), unschedulable: children.NewNotes[time.Time](),
+		podsRefused: children.NewNotes[time.Time](),
 	}
 }
 
@@ -157,4 +163,5 @@ func (s *Syncer) forget(key cache.ObjectName) {
 	s.refusedSince.Forget(key)
 	s.unanswered.Forget(key)
 	s.unschedulable.Forget(key)
+	s.podsRefused.Forget(key)
 }

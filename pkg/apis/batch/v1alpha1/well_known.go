@@ -120,6 +120,8 @@ const (
 	ReasonQuotaExceeded = "QuotaExceeded"
 	// ReasonUnschedulable is that of ResourcesUnavailable while pods have waited for a node for 30 seconds.
 	ReasonUnschedulable = "Unschedulable"
+	// ReasonPodsRefused is that of ResourcesUnavailable while the API refuses pods of the current child, for example because a quota is used up.
+	ReasonPodsRefused = "PodsRefused"
 	// ReasonQueueUnavailable is that of ResourcesUnavailable while a queue is named, and the cluster does not serve Kueue's API.
 	ReasonQueueUnavailable = "QueueUnavailable"
 	// ReasonRestoredFromBackup is that of Held and Progressing while it is not known what became of the sequence since the backup from

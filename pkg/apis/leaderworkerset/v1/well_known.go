@@ -87,6 +87,9 @@ const (
 	ConditionUpdateInProgress = "UpdateInProgress"
 	// ConditionFailed means that a group has used up maxGroupRestarts. No condition of the released upstream, which has named it.
 	ConditionFailed = "Failed"
+	// ConditionPodCreationFailure means that the API refuses pods of the set to the StatefulSet controller, for example because a quota is used up. This
+	// condition is ours; upstream has none for it.
+	ConditionPodCreationFailure = "PodCreationFailure"
 
 	// ReasonAllGroupsReady is that of Available.
 	ReasonAllGroupsReady = "AllGroupsReady"
@@ -95,6 +98,7 @@ const (
 	// ReasonGroupsUpdating is that of UpdateInProgress.
 	ReasonGroupsUpdating = "GroupsUpdating"
 	// ReasonMaxGroupRestartsExceeded is that of Failed.
+	ReasonPodsCreated              = "PodsCreated"
 	ReasonMaxGroupRestartsExceeded = "MaxGroupRestartsExceeded"
 )
 

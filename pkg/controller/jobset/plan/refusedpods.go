@@ -8,12 +8,9 @@ import (
 	"strings"
 	"time"
 
-	batchv1 "k8s.io/api/batch/v1"
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/ptr"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
@@ -50,29 +47,6 @@ const (
 	reasonPodsCreated   = "PodsCreated"
 	messagePodsCreated  = "no pods are refused"
 )
-
-// LacksPods returns whether the Job controller should make more pods for a Job than there are.
-func LacksPods(job *batchv1.Job) bool {
-	if job.DeletionTimestamp != nil || ptr.Deref(job.Spec.Suspend, false) {
-		return false
-	}
-	for _, c := range job.Status.Conditions {
-		switch c.Type {
-		case batchv1.JobComplete, batchv1.JobFailed, batchv1.JobFailureTarget, batchv1.JobSuccessCriteriaMet:
-			if c.Status == corev1.ConditionTrue {
-				return false
-			}
-		}
-	}
-	wanted := ptr.Deref(job.Spec.Parallelism, 1)
-	switch {
-	case job.Spec.Completions != nil:
-		wanted = min(wanted, *job.Spec.Completions-job.Status.Succeeded)
-	case job.Status.Succeeded > 0:
-		return false // the others finish, and none are added
-	}
-	return job.Status.Active < wanted
-}
 
 // setPodsRefused reports Jobs whose pods have been refused for some time, and returns when that is due. The message stays while the number of Jobs and
 // the reason do: quotas are used up by others, so that each refusal may have other numbers.

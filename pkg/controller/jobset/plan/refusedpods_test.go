@@ -9,11 +9,9 @@ import (
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/ptr"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 )
@@ -66,23 +64,5 @@ func TestRefusedPods(t *testing.T) {
 			diff(t, "condition", tc.want, got)
 			diff(t, "again after", tc.wantDue, p.RequeueAfter)
 		})
-	}
-}
-
-func TestLacksPods(t *testing.T) {
-	for name, tc := range map[string]struct {
-		job  batchv1.Job
-		want bool
-	}{
-		"no pods yet":            {batchv1.Job{}, true},
-		"its pod":                {batchv1.Job{Status: batchv1.JobStatus{Active: 1}}, false},
-		"too few":                {batchv1.Job{Spec: batchv1.JobSpec{Parallelism: ptr.To[int32](3)}, Status: batchv1.JobStatus{Active: 2}}, true},
-		"the rest has succeeded": {batchv1.Job{Spec: batchv1.JobSpec{Parallelism: ptr.To[int32](3), Completions: ptr.To[int32](3)}, Status: batchv1.JobStatus{Active: 1, Succeeded: 2}}, false},
-		"the others finish":      {batchv1.Job{Spec: batchv1.JobSpec{Parallelism: ptr.To[int32](3)}, Status: batchv1.JobStatus{Active: 1, Succeeded: 2}}, false},
-		"suspended":              {batchv1.Job{Spec: batchv1.JobSpec{Suspend: ptr.To(true)}}, false},
-		"being deleted":          {batchv1.Job{ObjectMeta: metav1.ObjectMeta{DeletionTimestamp: &metav1.Time{Time: now.Time}}}, false},
-		"bound to fail":          {batchv1.Job{Status: batchv1.JobStatus{Conditions: []batchv1.JobCondition{{Type: batchv1.JobFailureTarget, Status: corev1.ConditionTrue}}}}, false},
-	} {
-		t.Run(name, func(t *testing.T) { diff(t, "lacks pods", tc.want, LacksPods(&tc.job)) })
 	}
 }

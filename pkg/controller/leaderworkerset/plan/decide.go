@@ -42,6 +42,7 @@ func Decide(o Observed) Plan {
 	if p.Reading == nil {
 		p.Reading = &Reading{Set: o.Set, Revision: rev.same}
 	}
+	p.RequeueAfter = sooner(p.RequeueAfter, st.setPodsRefused())
 	st.observe(groups)
 	p.Status, p.Events = st.result()
 	return p

@@ -33,6 +33,8 @@ type Observed struct {
 	Leaders []Pod
 	// Workers are the StatefulSets that leader pods control, those of leader pods that are gone included.
 	Workers []Workers
+	// RefusedPods are the pods that the API refuses.
+	RefusedPods RefusedPods
 	// Services are those with the label of the set.
 	Services []Service
 	// Revisions are the ControllerRevisions that the set controls, and those with its label that nobody controls.

@@ -22,6 +22,7 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/children"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/leaderworkerset"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/leaderworkerset/plan"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/refusals"
 	"github.com/jobset-apiserver/jobset-apiserver/test/simulation"
 )
 
@@ -126,6 +127,8 @@ func (c caches) Pods(controller types.UID) (all []plan.Pod, err error) {
 	}
 	return all, nil
 }
+
+func (caches) PodRefusal(types.UID, bool) *refusals.Refusal { return nil }
 
 func (caches) FirstFailure(types.UID) *helper.PodFailure { return nil }
 

@@ -28,6 +28,7 @@ func ChildOfJob(job *batchv1.Job) Child {
 	c.Ready = ptr.Deref(job.Status.Ready, 0)+job.Status.Succeeded >= ptr.Deref(job.Spec.Parallelism, 1)
 	// The Job controller removes the start time of a Job that it has suspended. Until then it may be about to create pods.
 	c.Busy = job.Status.Active+ptr.Deref(job.Status.Terminating, 0) > 0 || c.Suspended && job.Status.StartTime != nil
+	c.LacksPods = jobsethelper.LacksPods(job)
 	c.InContainers = job.Spec.Template.Spec.RestartPolicy == corev1.RestartPolicyOnFailure
 	if done := jobsethelper.TrueJobCondition(job, batchv1.JobComplete); done != nil {
 		c.End, c.EndTime = Succeeded, job.Status.CompletionTime
@@ -54,6 +55,9 @@ func ChildOfJobSet(js *jobsetv1alpha2.JobSet) Child {
 		ready -= ptr.Deref(js.Spec.ReplicatedJobs[i].Replicas, 1)
 	}
 	c.Ready = ready >= 0
+	if refused := meta.FindStatusCondition(js.Status.Conditions, jobsetv1alpha2.PodCreationFailure); refused != nil && refused.Status == metav1.ConditionTrue {
+		c.RefusedPods = refused.Message
+	}
 	// The same holds for a JobSet that its controller has not seen suspended.
 	c.Busy = c.Busy || c.Suspended && !meta.IsStatusConditionTrue(js.Status.Conditions, jobsetv1alpha2.JobSetSuspended)
 	phase, condition := jobsethelper.Finished(js)

@@ -28,6 +28,8 @@ type Observed struct {
 	Causes map[types.UID]*jobsetv1alpha2.FailureCause
 	// Unschedulable are the pods that wait for a node.
 	Unschedulable Unschedulable
+	// RefusedPods are the pods of a Job that the API refuses.
+	RefusedPods RefusedPods
 	// Queue is what is known of Kueue. It is of interest only while a queue is named.
 	Queue Queue
 	// RefusedSince is since when each pass was refused the creation of the child; zero if the last one was not.
@@ -57,6 +59,10 @@ type Child struct {
 	Admission string
 	// Deleting means that it is being deleted.
 	Deleting bool
+	// LacksPods means that a Job has fewer pods than it should.
+	LacksPods bool
+	// RefusedPods is why the API refuses pods of a JobSet, which its own controller found; empty if it does not.
+	RefusedPods string
 	// End is how it has ended; empty while it has not.
 	End End
 	// EndTime is when it ended.
@@ -123,6 +129,14 @@ type Unschedulable struct {
 	Reason string
 	// Since is since when there are any.
 	Since time.Time
+}
+
+// RefusedPods are pods of the current child, which is a Job, that the API refuses to the Job controller.
+type RefusedPods struct {
+	// Message is what the API said; empty if it refuses none.
+	Message string
+	// At is when that was last, and Since since when there are any.
+	At, Since time.Time
 }
 
 // Plan is what has to be done to bring the children of a sequence, and its status, to where they should be. The zero Plan

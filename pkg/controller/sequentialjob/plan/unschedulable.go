@@ -23,6 +23,13 @@ func (b *statusBuilder) setUnschedulable(c Child) (due time.Duration) {
 			"install Kueue, or remove the label %s from the SequentialJob and from %s %s", b.index(), helper.QueueKey, strings.ToLower(string(c.Kind)), c.Name))
 		return 0
 	}
+	if message, wait := b.refusedPods(c); message != "" || wait > 0 {
+		if message == "" {
+			return wait
+		}
+		b.setUnavailable(batchv1alpha1.ReasonPodsRefused, fmt.Sprintf("pods of job %d cannot be created: %s", b.index(), message))
+		return podsRefusedAgain
+	}
 	switch wait := unschedulableAfter - b.o.Now.Sub(waits.Since); {
 	case waits.Pods == 0:
 		if b.is(batchv1alpha1.ConditionResourcesUnavailable) {

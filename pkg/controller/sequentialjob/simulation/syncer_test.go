@@ -19,6 +19,7 @@ import (
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/children"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/refusals"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/restore"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/sequentialjob"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/sequentialjob/plan"
@@ -98,6 +99,8 @@ func (c caches) Children(sj *batchv1alpha1.SequentialJob) (kids []plan.Child, er
 	}
 	return kids, nil
 }
+
+func (caches) PodRefusal(types.UID, bool) *refusals.Refusal { return nil }
 
 func (caches) Unschedulable(*batchv1alpha1.SequentialJob) (int, string, error) { return 0, "", nil }
 

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset"
@@ -18,10 +19,13 @@ func TestRow(t *testing.T) {
 		status   leaderworkerset.LeaderWorkerSetStatus
 		want     []any
 	}{
-		"a new set has blank cells":       {replicas: ptr.To[int32](2), want: []any{"a", nil, int64(2), nil, "5s"}},
-		"counts":                          {replicas: ptr.To[int32](3), status: leaderworkerset.LeaderWorkerSetStatus{ReadyReplicas: 1, UpdatedReplicas: 2}, want: []any{"a", int64(1), int64(3), int64(2), "5s"}},
-		"a set without groups desires 0":  {replicas: ptr.To[int32](0), want: []any{"a", nil, int64(0), nil, "5s"}},
-		"a number of groups is not known": {want: []any{"a", nil, nil, nil, "5s"}},
+		"a new set has blank cells":      {replicas: ptr.To[int32](2), want: []any{"a", nil, int64(2), nil, "5s", nil}},
+		"counts":                         {replicas: ptr.To[int32](3), status: leaderworkerset.LeaderWorkerSetStatus{ReadyReplicas: 1, UpdatedReplicas: 2}, want: []any{"a", int64(1), int64(3), int64(2), "5s", nil}},
+		"a set without groups desires 0": {replicas: ptr.To[int32](0), want: []any{"a", nil, int64(0), nil, "5s", nil}},
+		"pods are refused": {replicas: ptr.To[int32](1), status: leaderworkerset.LeaderWorkerSetStatus{Conditions: []metav1.Condition{
+			{Type: "PodCreationFailure", Status: metav1.ConditionTrue, Reason: "QuotaExceeded"},
+		}}, want: []any{"a", nil, int64(1), nil, "5s", "QuotaExceeded"}},
+		"a number of groups is not known": {want: []any{"a", nil, nil, nil, "5s", nil}},
 	} {
 		lws := &leaderworkerset.LeaderWorkerSet{Status: tc.status}
 		lws.Name, lws.Spec.Replicas = "a", tc.replicas
@@ -32,11 +36,11 @@ func TestRow(t *testing.T) {
 	var names []string
 	for _, column := range columns {
 		names = append(names, column.Name)
-		if column.Priority != 0 {
-			t.Errorf("%s is shown with -o wide only", column.Name)
+		if wide := column.Priority != 0; wide != (column.Name == "Reason") { // upstream's columns are shown always
+			t.Errorf("%s is shown with -o wide only: %t", column.Name, wide)
 		}
 	}
-	if diff := cmp.Diff([]string{"Name", "Ready", "Desired", "Up-to-date", "Age"}, names); diff != "" {
+	if diff := cmp.Diff([]string{"Name", "Ready", "Desired", "Up-to-date", "Age", "Reason"}, names); diff != "" {
 		t.Errorf("columns (-want +got):\n%s", diff)
 	}
 }

@@ -1,0 +1,82 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
+)
+
+const (
+	// podsRefusedAfter is how long pods are refused before that is reported, and refusedLately how old a refusal may be to begin with. A process that has
+	// just started does not know whether an older one is about pods that exist since.
+	podsRefusedAfter, refusedLately = 5 * time.Second, 2 * time.Minute
+	// podsRefusedAgain is how long a refusal is taken for true before it is looked at again.
+	podsRefusedAgain = 5 * time.Minute
+	// podsCannotBeCreated is in the message of the condition.
+	podsCannotBeCreated = " cannot be created: "
+)
+
+// RefusedPods are those that the API refuses to the StatefulSet controller.
+type RefusedPods struct {
+	// StatefulSets is the number of those that lack pods for that; 0 if nothing is refused.
+	StatefulSets int
+	// Reason and Message are those of the newest refusal, and At is when that was.
+	Reason, Message string
+	At              time.Time
+	// Since is since when there are any.
+	Since time.Time
+}
+
+// LacksLeaders returns whether the StatefulSet of leaders has fewer pods than it should.
+func LacksLeaders(leader *appsv1.StatefulSet, pods []Pod) bool {
+	return leader.DeletionTimestamp == nil && len(pods) < int(ptr.Deref(leader.Spec.Replicas, 1))
+}
+
+// LacksPods returns whether there are fewer workers than there should be.
+func (w *Workers) LacksPods() bool { return !w.Deleting && len(w.Pods) < int(w.Replicas) }
+
+// setPodsRefused reports pods that have been refused for some time, and returns when that is due. The message stays while the number of
+// StatefulSets and the reason do.
+func (b *statusBuilder) setPodsRefused() (due time.Duration) {
+	refused := &b.o.RefusedPods
+	c := meta.FindStatusCondition(b.next.Conditions, leaderworkersetv1.ConditionPodCreationFailure)
+	known := c != nil && c.Status == metav1.ConditionTrue
+	head := fmt.Sprintf("pods of %d StatefulSets", refused.StatefulSets) + podsCannotBeCreated
+	if refused.StatefulSets == 1 {
+		head = "pods of 1 StatefulSet" + podsCannotBeCreated
+	}
+	switch left := podsRefusedAfter - b.o.Now.Sub(refused.Since); {
+	case refused.StatefulSets == 0 && known:
+		b.setCondition(leaderworkersetv1.ConditionPodCreationFailure, metav1.ConditionFalse, leaderworkersetv1.ReasonPodsCreated, "no pods are refused")
+	case refused.StatefulSets == 0, !known && b.o.Now.Sub(refused.At) > refusedLately:
+	case !known && left > 0:
+		return left
+	case !known || c.Reason != refused.Reason || !strings.HasPrefix(c.Message, head):
+		b.setCondition(leaderworkersetv1.ConditionPodCreationFailure, metav1.ConditionTrue, refused.Reason, head+refused.Message)
+		if !known {
+			b.event(corev1.EventTypeWarning, leaderworkersetv1.ConditionPodCreationFailure, actionCreate, head+refused.Message)
+		}
+	}
+	if refused.StatefulSets > 0 {
+		due = podsRefusedAgain
+	}
+	return due
+}
+
+// setCondition puts a condition in place that says nothing about how far the set is.
+func (b *statusBuilder) setCondition(conditionType string, status metav1.ConditionStatus, reason, message string) {
+	meta.SetStatusCondition(&b.next.Conditions, metav1.Condition{
+		Type: conditionType, Status: status, Reason: reason, Message: message, LastTransitionTime: b.o.Now, ObservedGeneration: b.o.Set.Generation,
+	})
+}

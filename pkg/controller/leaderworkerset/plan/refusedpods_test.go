@@ -1,0 +1,54 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
+)
+
+func TestRefusedPods(t *testing.T) {
+	at := metav1.NewTime(time.Date(2026, 11, 26, 12, 0, 0, 0, time.UTC))
+	told := metav1.Condition{Type: leaderworkersetv1.ConditionPodCreationFailure, Status: metav1.ConditionTrue, Reason: "QuotaExceeded", Message: "pods of 2 StatefulSets cannot be created: earlier words"}
+	for name, tc := range map[string]struct {
+		told       bool
+		refused    int
+		since, age time.Duration
+		want       string
+		wantDue    time.Duration
+	}{
+		"none":               {},
+		"not at first":       {refused: 1, since: time.Second, wantDue: 4 * time.Second},
+		"after some time":    {refused: 1, since: 5 * time.Second, want: "True QuotaExceeded pods of 1 StatefulSet cannot be created: exceeded quota: q", wantDue: podsRefusedAgain},
+		"long ago":           {refused: 1, since: time.Hour, age: 3 * time.Minute, wantDue: podsRefusedAgain},
+		"long ago, and told": {told: true, refused: 2, age: 20 * time.Minute, want: "True QuotaExceeded " + told.Message, wantDue: podsRefusedAgain},
+		"another number":     {told: true, refused: 3, want: "True QuotaExceeded pods of 3 StatefulSets cannot be created: exceeded quota: q", wantDue: podsRefusedAgain},
+		"none any more":      {told: true, want: "False PodsCreated no pods are refused"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			set := &leaderworkersetv1.LeaderWorkerSet{}
+			if tc.told {
+				set.Status.Conditions = []metav1.Condition{told}
+			}
+			o := Observed{Set: set, Now: at}
+			if tc.refused > 0 {
+				o.RefusedPods = RefusedPods{StatefulSets: tc.refused, Reason: "QuotaExceeded", Message: "exceeded quota: q", At: at.Add(-tc.age), Since: at.Add(-tc.since)}
+			}
+			b := newStatus(o)
+			due, got := b.setPodsRefused(), ""
+			if c := meta.FindStatusCondition(b.next.Conditions, leaderworkersetv1.ConditionPodCreationFailure); c != nil {
+				got = fmt.Sprintf("%s %s %s", c.Status, c.Reason, c.Message)
+			}
+			if got != tc.want || due != tc.wantDue {
+				t.Errorf("got %q, again after %s; want %q, %s", got, due, tc.want, tc.wantDue)
+			}
+		})
+	}
+}

@@ -1,0 +1,46 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package sequentialjob
+
+import (
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+
+	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/refusals"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/sequentialjob/plan"
+)
+
+// observeRefusedPods adds the pods of the current Job that the API refuses, and remembers since when there are any.
+func (s *Syncer) observeRefusedPods(key cache.ObjectName, obs *plan.Observed) {
+	var refusal *refusals.Refusal
+	current := plan.Current(*obs)
+	for i := range obs.Children {
+		if c := &obs.Children[i]; c.ChildRef == current && c.Kind == batchv1alpha1.StepKindJob {
+			refusal = s.deps.Caches.PodRefusal(c.UID, c.LacksPods)
+		}
+	}
+	if refusal == nil {
+		s.podsRefused.Forget(key)
+		return
+	}
+	since := s.podsRefused.Noted(key)
+	if since.IsZero() {
+		since = obs.Now.Time
+		s.podsRefused.Note(key, since)
+	}
+	obs.RefusedPods = plan.RefusedPods{Message: refusal.Message, At: refusal.At, Since: since}
+}
+
+// PodRefusal returns why the API refuses pods of a Job.
+func (c caches) PodRefusal(job types.UID, lacks bool) *refusals.Refusal {
+	return c.podRefusals.Of(job, lacks)
+}
+
+// onRefusal looks at the sequence of a Job whose pod was refused.
+func (c *Controller) onRefusal(e *refusals.Event) {
+	if job, err := c.caches.jobs.GetByKey(e.About().String()); err == nil && job != nil {
+		c.enqueueOwner(job)
+	}
+}
