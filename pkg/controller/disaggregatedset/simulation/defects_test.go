@@ -49,6 +49,7 @@ func TestHistoriesShowDefects(t *testing.T) {
 		"conditions whose times move":                      {Mutant: finishing(restless), Rules: []string{ruleConditions, ruleRest}},
 		"a status that is stored in each pass":             {Mutant: finishing(talkative), Rules: []string{ruleRest, ruleWake}},
 		"refusals that nobody sees":                        {Mutant: finishing(silent), Rules: []string{ruleVisible}},
+		"a scaler of somebody else that nobody sees":       {Mutant: deciding(nil, func(_ plan.Observed, p *plan.Plan) { p.Conflicts = nil }), Rules: []string{ruleVisible}},
 		"a name that is not that of the role":              {Mutant: deciding(nil, misnamed), Rules: []string{ruleOnce}},
 		"a role that is not created again":                 {Mutant: deciding(nil, missing), Rules: []string{ruleIs, ruleFollows}},
 		"an annotation that stays when an update is over":  {Mutant: deciding(nil, keepInitial), Rules: []string{ruleIs, ruleRest}},

@@ -42,6 +42,8 @@ type process struct {
 	// observed is what the present pass acts on, and warned whether it has sent a warning.
 	observed plan.Observed
 	warned   bool
+	// conflict means that a pass has warned of a scaler that has a name of ours.
+	conflict bool
 	// end ends the time of the pass after so many requests; nil if it does not.
 	end      func()
 	requests int

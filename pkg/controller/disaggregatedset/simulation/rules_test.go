@@ -175,6 +175,11 @@ func limits(role *disaggregatedsetv1.DisaggregatedRoleSpec) (surge, unavailable 
 // ended checks how a pass has ended: the errors are those of its writes, and of what it stores in the end.
 func (r *rules) ended(writes, finish error) {
 	p := r.process
+	for taken := range p.observed.TakenScalers {
+		if p.conflict = p.conflict || p.warned; !p.conflict && !p.sender.Dead && !p.sender.Deposed && r.set() != nil && p.observed.Set.DeletionTimestamp == nil {
+			r.Fail(ruleVisible, "nobody is told that the scaler %s is that of somebody else", taken)
+		}
+	}
 	if errors.Is(writes, context.Canceled) || errors.Is(finish, context.Canceled) {
 		r.Fail(ruleStored, "%v", errors.Join(writes, finish))
 	}

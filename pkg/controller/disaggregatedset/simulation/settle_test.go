@@ -140,7 +140,7 @@ func (e *env) stored(ds disaggregatedSet) plan.Observed {
 		}
 	}
 	for _, s := range e.services.Objects {
-		if metav1.IsControlledBy(s, ds) {
+		if metav1.IsControlledBy(s, ds) && labeled(s) { // without labels, nobody can say of which slice it is
 			o.Services = append(o.Services, plan.ServiceOf(s))
 		}
 	}
