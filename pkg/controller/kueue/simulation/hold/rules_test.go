@@ -16,6 +16,7 @@ import (
 	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1/helper"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/kueue/plan"
+	"github.com/jobset-apiserver/jobset-apiserver/test/simulation"
 	"github.com/jobset-apiserver/jobset-apiserver/test/simulation/memory"
 )
 
@@ -145,7 +146,7 @@ func (e *env) check() {
 	broken := slices.Clone(e.broken)
 	e.mu.Unlock()
 	if len(broken) > 0 {
-		e.Fail("", "%s", broken[0])
+		panic(simulation.Violation(broken[0]))
 	}
 	owners := map[string]string{}
 	for _, object := range e.server.List(workloads) {

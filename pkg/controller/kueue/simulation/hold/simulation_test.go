@@ -36,7 +36,7 @@ func newHistories(t *testing.T) simulation.Histories[mutant] {
 			}
 			return seen, broken
 		},
-		Number:    40,
+		Number:    30,
 		Decisions: "writes of Workloads",
 		Wanted: []string{
 			"admissions", "at rest: ended", "at rest: gone", "at rest: suspended", "deletions", "evictions", "pods that run", "removals", "restarts",
