@@ -5,6 +5,7 @@ package e2e
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 )
@@ -22,7 +23,10 @@ func TestNamesThatOthersHave(t *testing.T) {
 	k.okIn(set("a-0"), "create", "-f", "-")
 	k.ok("wait", "--for=condition=Available", "lws/a-0", "--timeout=120s")
 	k.okIn(set("serve"), "create", "-f", "-")
-	k.okIn(set("a"), "create", "-f", "-")
+	const warning = `Warning: metadata.name: the LeaderWorkerSet "a-0" has the same StatefulSet, "a-0": group 0 of "a" needs it, and so does "a-0"`
+	if r := k.run(set("a"), "create", "-f", "-"); r.code != 0 || !strings.Contains(r.stderr, warning) {
+		t.Errorf("code %d, warnings %q, want %q", r.code, r.stderr, warning)
+	}
 	for name, note := range map[string]string{
 		"serve": "Failed to create headless service serve: a Service with this name exists and does not belong to the LeaderWorkerSet",
 		"a":     "Failed to create worker statefulset for leader pod a-0: a StatefulSet with this name exists and does not belong to the pod",

@@ -29,6 +29,7 @@ const namesTakenFor = 10 * time.Second
 func (s *Syncer) Apply(ctx context.Context, obs *plan.Observed, p plan.Plan) (plan.Results, error) {
 	a := &applier{Syncer: s, obs: obs, set: obs.Set, key: cache.MetaObjectToName(obs.Set)}
 	s.readings.Note(a.key, p.Reading)
+	adopted := a.adopt(ctx, p.Adopt)
 	leader := a.applyLeader(ctx, p)
 	services := a.createServices(ctx, p.CreateServices)
 	err := children.FirstErrors(
@@ -39,7 +40,7 @@ func (s *Syncer) Apply(ctx context.Context, obs *plan.Observed, p plan.Plan) (pl
 		a.results.Error = err.Error()
 	}
 	a.results.Interrupted = ctx.Err() != nil
-	return a.results, children.FirstErrors(leader, services, err, workers)
+	return a.results, children.FirstErrors(adopted, leader, services, err, workers)
 }
 
 // applier applies one plan.

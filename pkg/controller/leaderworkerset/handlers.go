@@ -5,6 +5,7 @@ package leaderworkerset
 
 import (
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
@@ -183,10 +184,15 @@ func (c *Controller) podGone(pod *watchedPod) {
 	c.noteFailure(pod)
 	if pod.index > 0 {
 		exists, stays := c.caches.workersOf(pod)
-		c.caches.losses.Gone(pod.controllerUID(), plan.LostPod{Name: pod.name, Node: pod.node.Value()}, pod.deleting, exists, stays)
+		c.caches.losses.Gone(pod.controllerUID(), GonePod{
+			LostPod: plan.LostPod{Name: pod.name, Node: pod.node.Value()}, Deleting: pod.deleting, Started: pod.phase != corev1.PodPending,
+		}, exists, stays)
 		if stays {
 			c.enqueuePromptly(pod.key(), func(*leaderworkersetv1.LeaderWorkerSet) bool { return true })
 		}
+	}
+	if pod.index == 0 && c.leads.Load() {
+		c.LeaderGone(pod.key(), pod.plan())
 	}
 	c.queue.AddSoon(pod.key())
 }

@@ -5,6 +5,7 @@ package leaderworkerset
 
 import (
 	"fmt"
+	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -154,6 +155,30 @@ func childrenOf(informer *informers.Informer, key cache.ObjectName) ([]Child, er
 // Revisions returns the cached ControllerRevisions with the label of the set, less those of StatefulSets.
 func (c caches) Revisions(key cache.ObjectName) ([]*appsv1.ControllerRevision, error) {
 	return of(c.revisions, indexSet, key.String(), func(r *appsv1.ControllerRevision) (*appsv1.ControllerRevision, bool) { return r, true })
+}
+
+// Orphans implements Caches.
+func (c caches) Orphans(key cache.ObjectName) ([]plan.Orphan, error) {
+	workers, err := of(c.statefulSets, indexSet, key.String(), func(w *watchedWorkers) (*plan.Orphan, bool) { return w.orphan, w.orphan != nil })
+	if err != nil {
+		return nil, err
+	}
+	services, err := of(c.services, indexSet, key.String(), func(w *watchedRef) (*plan.Orphan, bool) { return w.orphan, w.orphan != nil })
+	if err != nil {
+		return nil, err
+	}
+	revisions, err := of(c.revisions, indexSet, key.String(), func(r *appsv1.ControllerRevision) (*plan.Orphan, bool) {
+		orphan := plan.OrphanOf(r)
+		return orphan, orphan != nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	var all []plan.Orphan
+	for _, orphan := range slices.Concat(workers, services, revisions) {
+		all = append(all, *orphan)
+	}
+	return all, nil
 }
 
 // FirstFailure implements Caches.

@@ -73,9 +73,16 @@ func (l *Losses) Deleting(set types.UID) {
 	}
 }
 
-// Gone counts a worker pod that is gone; deleting means that it was counted as being deleted. stays means that its StatefulSet is to stay, so that the pod was lost.
+// GonePod is a worker pod that is gone.
+type GonePod struct {
+	plan.LostPod
+	// Deleting means that it was counted as being deleted, and Started that it did not wait for its start any more.
+	Deleting, Started bool
+}
+
+// Gone counts a worker pod that is gone. stays means that its StatefulSet is to stay, so that the pod was lost if it had started.
 // A StatefulSet may be known to the API before any cache shows it, so that one which is not shown has not gone as long as it is to stay.
-func (l *Losses) Gone(set types.UID, pod plan.LostPod, deleting, shown, stays bool) {
+func (l *Losses) Gone(set types.UID, pod GonePod, shown, stays bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	counted := l.sets[set]
@@ -83,12 +90,12 @@ func (l *Losses) Gone(set types.UID, pod plan.LostPod, deleting, shown, stays bo
 		return
 	}
 	counted.pods--
-	if !deleting {
+	if !pod.Deleting {
 		counted.staying--
 	}
-	if counted.complete && stays {
+	if counted.complete && pod.Started && stays {
 		if counted.lost++; counted.lost == 1 {
-			counted.first = pod
+			counted.first = pod.LostPod
 		}
 	}
 	if counted.pods <= 0 && (counted.gone || !shown && !stays) {

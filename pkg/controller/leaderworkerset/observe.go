@@ -42,7 +42,8 @@ func (s *Syncer) Observe(ctx context.Context, key cache.ObjectName) (*plan.Obser
 	applied := s.applied.Noted(key)
 	obs := &plan.Observed{
 		Set: set, Gang: s.deps.Gang, Applied: applied.hash, AppliedGeneration: applied.generation, ServedSince: servedSince(s.deps.ServedSince()),
-		Before: s.readings.Noted(key), CountsWaited: s.countsWaited(key), Now: metav1.NewTime(s.deps.Clock.Now().Truncate(time.Second)),
+		Before: s.readings.Noted(key), Judged: s.judged.Noted(key), GoneLeaders: s.gone.noted(key),
+		CountsWaited: s.countsWaited(key), Now: metav1.NewTime(s.deps.Clock.Now().Truncate(time.Second)),
 	}
 	if err := s.observePods(key, obs); err != nil {
 		return nil, 0, err
@@ -114,8 +115,12 @@ func (s *Syncer) observeOthers(key cache.ObjectName, obs *plan.Observed) error {
 	revisions, err := s.deps.Caches.Revisions(key)
 	obs.Revisions = slices.DeleteFunc(revisions, func(r *appsv1.ControllerRevision) bool {
 		owner := metav1.GetControllerOfNoCopy(r)
-		return owner != nil && owner.UID != obs.Set.UID
+		return owner != nil && owner.UID != obs.Set.UID || owner == nil && plan.OrphanOf(r) == nil
 	})
+	if err != nil {
+		return err
+	}
+	obs.Orphans, err = s.deps.Caches.Orphans(key)
 	return err
 }
 

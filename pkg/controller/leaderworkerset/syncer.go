@@ -11,6 +11,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -47,6 +48,8 @@ type Caches interface {
 	// FirstFailure returns what failed first in a leader pod, or in the pods of a StatefulSet of workers, also in those that are gone; nil if
 	// nothing did.
 	FirstFailure(uid types.UID) *helper.PodFailure
+	// Orphans returns the objects with the label of the set that nobody controls, and that are made like its children.
+	Orphans(key cache.ObjectName) ([]plan.Orphan, error)
 	// Services returns those with the label of the set.
 	Services(key cache.ObjectName) ([]Child, error)
 	// Revisions returns the ControllerRevisions with the label of the set.
@@ -59,6 +62,7 @@ type Caches interface {
 
 // SetClient is a client of LeaderWorkerSets in one namespace. The generated ones have it.
 type SetClient interface {
+	Get(ctx context.Context, name string, options metav1.GetOptions) (*leaderworkersetv1.LeaderWorkerSet, error)
 	children.OwnerClient[*leaderworkersetv1.LeaderWorkerSet]
 }
 
@@ -102,6 +106,9 @@ type Syncer struct {
 	applied *children.Notes[application]
 	// readings are what the last decisions found out.
 	readings *children.Notes[*plan.Reading]
+	// gone are the leader pods that are gone and not judged, and judged are those of which it is known what their deletion means, while they exist.
+	gone   *goneLeaders
+	judged *children.Notes[map[types.UID]bool]
 	// countsSince is since when counts wait for other changes of a status.
 	countsSince *children.Notes[time.Time]
 	// podsRefused is since when the API refuses pods of sets.
@@ -119,7 +126,7 @@ func NewSyncer(deps SyncerConfig) *Syncer {
 		services:     children.NewWriter(deps.Host, core("Service"), resourceServices, "service", deps.Services),
 		revisions:    children.NewWriter(deps.Host, apps("ControllerRevision"), resourceRevisions, "controllerrevision", deps.Revisions),
 		applied:      children.NewNotes[application](), countsSince: children.NewNotes[time.Time](), podsRefused: children.NewNotes[time.Time](),
-		readings: children.NewNotes[*plan.Reading](),
+		readings: children.NewNotes[*plan.Reading](), gone: newGoneLeaders(), judged: children.NewNotes[map[types.UID]bool](),
 	}
 	kind := schema.GroupKind{Group: deps.Gang.Resource().Group, Kind: "PodGroup"}
 	s.podGroups = children.NewWriter(deps.Host, kind, resourcePodGroups, "podgroup", deps.PodGroups)
@@ -144,6 +151,7 @@ func (s *Syncer) Finish(ctx context.Context, obs *plan.Observed, out plan.Outcom
 		}
 		s.deps.Consistency.Wrote(key, resourceSets, stored.ResourceVersion)
 	}
+	s.noteJudged(key, out.Judged)
 	s.noteCounts(key, out.CountsWait)
 	for _, event := range out.Events {
 		s.report(obs, event)
@@ -180,6 +188,8 @@ func (s *Syncer) forget(key cache.ObjectName) {
 	s.countsSince.Forget(key)
 	s.podsRefused.Forget(key)
 	s.readings.Forget(key)
+	s.judged.Forget(key)
+	s.gone.forget(key, nil)
 }
 
 // application is what a leader StatefulSet was applied with, and the generation that it had then.

@@ -63,7 +63,7 @@ type watchedPod struct {
 
 // podFacts are what may change in a pod, and leads to a look at its set.
 type podFacts struct {
-	controller, revision, node, leader unique.Handle[string]
+	controller, revision, ownRevision, node, leader unique.Handle[string]
 	// size is the number of pods of its group; 0 if that is not known.
 	index, group, size                       int32
 	phase                                    corev1.PodPhase
@@ -75,7 +75,7 @@ type podFacts struct {
 func newWatchedPod(pod *corev1.Pod) *watchedPod {
 	p := plan.PodOf(pod)
 	kept := &watchedPod{watched: newWatched(pod), failure: helper.FailureOfPod(pod), podFacts: podFacts{
-		controller: handleOf(p.Controller), revision: handleOf(p.Revision), node: handleOf(p.Node), leader: handleOf(p.LeaderName),
+		controller: handleOf(p.Controller), revision: handleOf(p.Revision), ownRevision: handleOf(p.OwnRevision), node: handleOf(p.Node), leader: handleOf(p.LeaderName),
 		index: p.Index, group: p.Group, size: p.Size, phase: phaseName(p.Phase), ready: p.Ready, restarted: p.Restarted, deleting: p.Deleting, requestsTPUs: p.RequestsTPUs,
 		created: p.Created.Unix(),
 	}}
@@ -88,7 +88,7 @@ func newWatchedPod(pod *corev1.Pod) *watchedPod {
 // plan returns what decisions use of the pod.
 func (w *watchedPod) plan() plan.Pod {
 	p := plan.Pod{
-		Ref: plan.Ref{Name: w.name, UID: w.uid}, Controller: types.UID(w.controller.Value()), Index: w.index, Group: w.group, Size: w.size, Revision: w.revision.Value(),
+		Ref: plan.Ref{Name: w.name, UID: w.uid}, Controller: types.UID(w.controller.Value()), Index: w.index, Group: w.group, Size: w.size, Revision: w.revision.Value(), OwnRevision: w.ownRevision.Value(),
 		Phase: w.phase, Ready: w.ready, Restarted: w.restarted, Deleting: w.deleting, Node: w.node.Value(), Created: metav1.Unix(w.created, 0),
 		RequestsTPUs: w.requestsTPUs, LeaderName: w.leader.Value(),
 	}
@@ -114,10 +114,12 @@ type watchedWorkers struct {
 	// workers are empty if no pod controls the StatefulSet.
 	workers    plan.Workers
 	controlled bool
+	// orphan is what it is to sets if nobody controls it; nil if it is nothing.
+	orphan *plan.Orphan
 }
 
 func newWatchedWorkers(sts *appsv1.StatefulSet) *watchedWorkers {
-	kept := &watchedWorkers{watched: newWatched(sts)}
+	kept := &watchedWorkers{watched: newWatched(sts), orphan: plan.OrphanOf(sts)}
 	if owner := metav1.GetControllerOfNoCopy(sts); owner != nil && owner.Kind == "Pod" && owner.APIVersion == corev1.SchemeGroupVersion.String() {
 		kept.workers, kept.controlled = plan.WorkersOf(sts), true
 		kept.workers.Name, kept.workers.ResourceVersion = kept.name, ""
@@ -129,10 +131,12 @@ func newWatchedWorkers(sts *appsv1.StatefulSet) *watchedWorkers {
 type watchedRef struct {
 	watched
 	controller types.UID
+	// orphan is what it is to sets if nobody controls it; nil if it is nothing.
+	orphan *plan.Orphan
 }
 
 func newWatchedRef(obj metav1.Object) *watchedRef {
-	kept := &watchedRef{watched: newWatched(obj)}
+	kept := &watchedRef{watched: newWatched(obj), orphan: plan.OrphanOf(obj)}
 	if owner := metav1.GetControllerOfNoCopy(obj); owner != nil {
 		kept.controller = owner.UID
 	}

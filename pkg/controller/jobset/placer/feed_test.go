@@ -25,9 +25,13 @@ import (
 func TestFeed(t *testing.T) {
 	e := &env{T: t, clock: testclock.NewFakeClock(time.Date(2026, 5, 4, 3, 2, 1, 0, time.UTC)), sets: map[string]*jobsetv1alpha2.JobSet{}, woken: map[string]bool{}}
 	p, feed, err := NewFed(Config{
-		Kube: kubernetes.New(nil), Clock: e.clock, WhenFull: placement.WhenFullWait,
+		Kube: kubernetes.New(nil), Clock: asyncClock{e.clock}, WhenFull: placement.WhenFullWait,
 		Placed: func() ([]*jobsetv1alpha2.JobSet, error) { return nil, nil },
-		Wake:   func(key cache.ObjectName) { e.woken[key.Name] = true },
+		Wake: func(key cache.ObjectName) {
+			e.mu.Lock()
+			defer e.mu.Unlock()
+			e.woken[key.Name] = true
+		},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -49,9 +53,9 @@ func TestFeed(t *testing.T) {
 		t.Errorf("with one node: %q", got)
 	}
 	show(feed.Show, node("b", 0))
-	e.clock.Step(gather)
-	if _, got := e.ask(js); got != "a b" || !e.woken["js"] {
-		t.Errorf("with another node: %q, woken %v", got, e.woken)
+	e.awaitWoken("js")
+	if _, got := e.ask(js); got != "a b" {
+		t.Errorf("with another node: %q", got)
 	}
 	show(feed.Remove, node("b", 0), node("c", 0))
 	other := e.set("other", 1, 1)

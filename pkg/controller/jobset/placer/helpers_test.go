@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/utils/clock"
 	testclock "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
 
@@ -41,13 +42,20 @@ type env struct {
 	woken map[string]bool
 }
 
+// asyncClock is a clock whose timers call from goroutines of their own, as those of a real one do.
+type asyncClock struct{ *testclock.FakeClock }
+
+func (c asyncClock) AfterFunc(d time.Duration, f func()) clock.Timer {
+	return c.FakeClock.AfterFunc(d, func() { go f() })
+}
+
 func newEnv(t *testing.T, full placement.WhenFull, objects ...runtime.Object) *env {
 	e := &env{
 		T: t, kube: fake.NewClientset(objects...), clock: testclock.NewFakeClock(time.Date(2026, 5, 4, 3, 2, 1, 0, time.UTC)),
 		sets: map[string]*jobsetv1alpha2.JobSet{}, woken: map[string]bool{},
 	}
 	e.Placer = New(Config{
-		Kube: e.kube, Clock: e.clock, WhenFull: full,
+		Kube: e.kube, Clock: asyncClock{e.clock}, WhenFull: full,
 		Placed: func() (out []*jobsetv1alpha2.JobSet, err error) {
 			e.mu.Lock()
 			defer e.mu.Unlock()

@@ -71,6 +71,8 @@ type Placer struct {
 	given map[cache.ObjectName]given
 	// moves are what Move has decided since.
 	moves
+	// turn counts how often sets were woken that wait.
+	turn int
 	// current is true while nothing has happened since the results of those that wait.
 	current bool
 	timer   clock.Timer
@@ -86,6 +88,8 @@ type waiting struct {
 	// answer is why the set waits, and since when that is the answer.
 	answer *plan.Placed
 	since  time.Time
+	// woken is the turn in which the set was last woken.
+	woken int
 	// asked is since when the set waits to be placed at all, because nodes and pods are not known.
 	asked time.Time
 }
@@ -196,7 +200,7 @@ func answers(at *jobsetv1alpha2.Placement, js *jobsetv1alpha2.JobSet, unplaced [
 	return true
 }
 
-// decide places all sets that wait, as far as that is possible, and wakes those that wait no more but for the one that asks.
+// decide places all sets that wait, as far as that is possible, and wakes those that have news, but for the one that asks.
 func (p *Placer) decide(ctx context.Context, view *view, asks cache.ObjectName) error {
 	start := p.Clock.Now()
 	requests := make([]placement.Request, 0, len(p.waiting))
@@ -204,7 +208,9 @@ func (p *Placer) decide(ctx context.Context, view *view, asks cache.ObjectName) 
 	for key, w := range p.waiting {
 		var err error
 		if w.request, err = view.requestOf(w.js, w.unplaced); err != nil {
-			w.explain(start, reasonInvalid, err.Error())
+			if w.explain(start, reasonInvalid, err.Error()) && key != asks {
+				p.Wake(key)
+			}
 			continue
 		}
 		requests = append(requests, w.request)
@@ -226,12 +232,11 @@ func (p *Placer) decide(ctx context.Context, view *view, asks cache.ObjectName) 
 	return nil
 }
 
-// settle notes what became of the request of a set, and returns whether it waits no more.
+// settle notes what became of the request of a set, and returns whether that is news.
 func (p *Placer) settle(key cache.ObjectName, result placement.Result, now time.Time) bool {
 	w := p.waiting[key]
 	if result.Action == placement.Wait {
-		w.explain(now, reasonNoDomain, result.Shortage.Message())
-		return false
+		return w.explain(now, reasonNoDomain, result.Shortage.Message())
 	}
 	answer := &plan.Placed{Placement: placementFrom(w.js, w.request, w.unplaced, result.Assignments)}
 	if result.Action == placement.Affinity {
@@ -242,11 +247,13 @@ func (p *Placer) settle(key cache.ObjectName, result placement.Result, now time.
 	return true
 }
 
-// explain notes why the set waits. Other words for the same reason are no news for a while: each would be written to the set.
-func (w *waiting) explain(now time.Time, reason, message string) {
-	if w.answer == nil || w.answer.Reason != reason || now.Sub(w.since) >= newsAfter {
-		w.answer, w.since = &plan.Placed{Reason: reason, Message: message}, now
+// explain notes why the set waits, and returns whether that is news. Other words for the same reason are none for a while: each would be written to the set.
+func (w *waiting) explain(now time.Time, reason, message string) (news bool) {
+	if w.answer != nil && w.answer.Reason == reason && (w.answer.Message == message || now.Sub(w.since) < newsAfter) {
+		return false
 	}
+	w.answer, w.since = &plan.Placed{Reason: reason, Message: message}, now
+	return true
 }
 
 // present returns the domains that sets have, also those whose Jobs are being placed again.

@@ -39,16 +39,49 @@ func (p *Placer) wakeAfter(after time.Duration) {
 	if p.timer != nil {
 		p.timer.Stop()
 	}
-	p.due, p.timer = due, p.Clock.AfterFunc(after, p.wakeAll)
+	p.due, p.timer = due, p.Clock.AfterFunc(after, p.wake)
 }
 
-func (p *Placer) wakeAll() {
+// wakeFew is how many sets are woken to find out what becomes of all. One would do if it was sure to ask.
+const wakeFew = 4
+
+// wake wakes sets that wait. While nodes and pods are known, the first one that asks finds out what becomes of all of them, and wakes those who have news. A set may
+// have stopped asking, so that others follow until one has asked. While they are not known, each set has to say so.
+func (p *Placer) wake() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.timer = nil
-	for key := range p.waiting {
-		p.Wake(key)
+	if p.watch.Current() == nil {
+		for key := range p.waiting {
+			p.Wake(key)
+		}
+		return
 	}
+	if p.current || len(p.waiting) == 0 {
+		return
+	}
+	p.turn++
+	for range wakeFew {
+		if key, found := p.longestAsleep(); found {
+			p.waiting[key].woken = p.turn
+			p.Wake(key)
+		}
+	}
+	p.wakeAfter(gather)
+}
+
+// longestAsleep returns the set that was not woken for longest, and has not been in this turn; of several, that whose name comes first.
+func (p *Placer) longestAsleep() (longest cache.ObjectName, found bool) {
+	for key, w := range p.waiting {
+		if w.woken == p.turn {
+			continue
+		}
+		other := p.waiting[longest]
+		if !found || w.woken < other.woken || w.woken == other.woken && key.String() < longest.String() {
+			longest, found = key, true
+		}
+	}
+	return longest, found
 }
 
 // follow reports changes that may make room. A pod that gets a node does not.

@@ -25,27 +25,37 @@ type MissingCause struct {
 // MissingCauses returns the groups whose causes a decision on the snapshot needs and does not have. A group does not wait for its cause: without one, what is
 // known of its pods is recorded.
 func MissingCauses(o Observed) (out []MissingCause) {
-	if recreate, _ := recreates(o.Set); !recreate || o.Set.DeletionTimestamp != nil || !anyFailed(o) {
+	if o.Set.DeletionTimestamp != nil || !anyFailed(o) {
 		return nil
 	}
 	var p Plan
 	groups := groupsOf(o)
 	r := newRestarts(o, groups, newStatus(o), &p)
 	r.follow()
+	need := func(leader *Pod, workers *Workers, most int) {
+		if _, known := o.Causes[leader.UID]; !known && len(out) < most {
+			out = append(out, missingCause(leader, workers))
+		}
+	}
+	for _, d := range r.deletedLeaders() {
+		if d.verdict == unexpectedDeletion {
+			need(d.Pod, r.workersOf(d.UID), maxGroupWrites)
+		}
+	}
+	most := len(out) + maxGroupWrites
 	for _, f := range r.failures() {
-		if _, known := o.Causes[f.group.leader.UID]; known || !f.holds() {
-			continue
+		if f.holds() {
+			need(f.group.leader, f.group.workers, most)
 		}
-		if len(out) == maxGroupWrites {
-			break
-		}
-		out = append(out, missingCause(f))
 	}
 	return out
 }
 
 // anyFailed returns whether there is any pod that may be a reason to recreate a group. It keeps sets at rest cheap.
 func anyFailed(o Observed) bool {
+	if len(o.GoneLeaders) > 0 {
+		return true
+	}
 	for i := range o.Leaders {
 		if failed(&o.Leaders[i]) {
 			return true
@@ -61,10 +71,10 @@ func anyFailed(o Observed) bool {
 }
 
 // missingCause names the pods that may say why a group has failed: the leader, and those of the StatefulSet of its workers.
-func missingCause(f failure) MissingCause {
-	m := MissingCause{Leader: f.group.leader.UID, Name: f.group.leader.Name}
-	if f.group.workers != nil {
-		m.Workers = f.group.workers.UID
+func missingCause(leader *Pod, workers *Workers) MissingCause {
+	m := MissingCause{Leader: leader.UID, Name: leader.Name}
+	if workers != nil {
+		m.Workers = workers.UID
 	}
 	return m
 }

@@ -27,18 +27,14 @@ func Decide(o Observed) Plan {
 	st := newStatus(o)
 	var p Plan
 	restartGroups(o, groups, st, &p)
-	if st.commit {
-		// Nothing follows from what is not stored yet.
-		p = Plan{RequeueAfter: p.RequeueAfter, More: p.More}
-	} else {
-		applyLeader(o, rev, groups, &p)
-		replaceStuck(o, rev, groups, &p)
-		createServices(o, groups, &p)
-		createWorkers(o, rev, groups, &p)
-		createPodGroups(o, rev, groups, &p)
-		nudge(o, groups, &p)
-		deleteRevisions(o, rev, groups, &p)
-	}
+	adopt(o, groups, &p)
+	applyLeader(o, rev, groups, &p)
+	replaceStuck(o, rev, groups, &p)
+	createServices(o, groups, &p)
+	createWorkers(o, rev, groups, &p)
+	createPodGroups(o, rev, groups, &p)
+	nudge(o, groups, &p)
+	deleteRevisions(o, rev, groups, &p)
 	if p.Reading == nil {
 		p.Reading = &Reading{Set: o.Set, Revision: rev.same}
 	}

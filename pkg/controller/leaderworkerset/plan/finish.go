@@ -18,6 +18,8 @@ const (
 	reasonFailedCreate     = "FailedCreate"
 	reasonFailedUpdate     = "FailedUpdate"
 	reasonRolloutPaused    = "RolloutPaused"
+	reasonAdoptedChild     = "AdoptedChild"
+	reasonFailedAdopt      = "FailedAdopt"
 )
 
 // Actions of events.
@@ -29,7 +31,7 @@ const (
 
 // Finish returns what to store, report and remember about a set, given what was observed and decided, and what became of it.
 func Finish(o Observed, p Plan, r Results) Outcome {
-	out := Outcome{Status: p.Status, Events: p.Events, RequeueAfter: p.RequeueAfter}
+	out := Outcome{Status: p.Status, Events: p.Events, RequeueAfter: p.RequeueAfter, Judged: p.Judged}
 	if left := countsMayWait(o, p.Status); left > 0 && len(p.Events) == 0 {
 		out.Status, out.CountsWait, out.RequeueAfter = nil, true, sooner(out.RequeueAfter, left)
 	}
@@ -48,7 +50,8 @@ func Finish(o Observed, p Plan, r Results) Outcome {
 	for _, i := range r.CreatedWorkers {
 		out.Others = append(out.Others, p.CreateWorkers[i].Event)
 	}
-	out.Others = append(out.Others, failures(o, r)...)
+	out.Others = append(out.Others, p.adoptions(r)...)
+	out.Others = append(out.Others, failures(o, p, r)...)
 	out.Continue = (p.More || r.Interrupted) && (r.Accepted > 0 || out.Status != nil)
 	return out
 }
@@ -80,13 +83,13 @@ func takenByOthers(o Observed, name string) bool {
 }
 
 // failures returns the events of what could not be written.
-func failures(o Observed, r Results) (out []Event) {
+func failures(o Observed, p Plan, r Results) (out []Event) {
 	failed := func(reason, action, related, note string) {
 		out = append(out, Event{Type: corev1.EventTypeWarning, Reason: reason, Action: action, Note: note, Related: related})
 	}
 	name := o.Set.Name
-	switch {
-	case o.LeaderTaken:
+	switch taken := o.LeaderTaken && !p.adopts(name); {
+	case taken:
 		failed(reasonFailedCreate, actionCreate, "", fmt.Sprintf("Failed to create leader statefulset %s: a StatefulSet with this name exists and does not belong to the LeaderWorkerSet", name))
 	case r.LeaderError != "" && o.Leader == nil:
 		failed(reasonFailedCreate, actionCreate, "", fmt.Sprintf("Failed to create leader statefulset %s: %s", name, r.LeaderError))

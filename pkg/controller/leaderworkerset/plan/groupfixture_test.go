@@ -161,6 +161,11 @@ func (f *fixture) pass() Plan {
 	if p.Status != nil {
 		f.Set.Status = *p.Status
 	}
+	f.Judged = map[types.UID]bool{}
+	for _, uid := range p.Judged {
+		f.Judged[uid] = true
+	}
+	f.GoneLeaders = slices.DeleteFunc(f.GoneLeaders, func(p Pod) bool { return f.Judged[p.UID] })
 	return p
 }
 

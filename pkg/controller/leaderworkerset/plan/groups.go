@@ -28,6 +28,8 @@ type group struct {
 	size int32
 	// ready and updated are those of the rolling update: of a group that lacks its workers, neither holds.
 	ready, updated bool
+	// leaving means that the group is about to be recreated.
+	leaving bool
 	// brokenSince is since when a pod of the group is not ready; zero if none is known.
 	brokenSince time.Time
 }

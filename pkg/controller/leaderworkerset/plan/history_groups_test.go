@@ -114,6 +114,7 @@ func (h *history) comeBack() {
 	for i := range h.Leaders {
 		if l := &h.Leaders[i]; l.Deleting && h.r.Intn(2) == 0 {
 			uid := l.UID
+			h.GoneLeaders = append(h.GoneLeaders, *l)
 			h.Observed.Workers = slices.DeleteFunc(h.Observed.Workers, func(w Workers) bool { return w.Leader == uid && h.r.Intn(4) > 0 })
 			h.incarnation++
 			*l = Pod{
@@ -149,9 +150,17 @@ func (h *history) decide() {
 	for _, w := range p.CreateWorkers {
 		h.addWorkers(h.indexOf(w.Name), *w.Spec.Replicas+1, w.Labels[leaderworkersetv1.RevisionKey])
 	}
-	if p.Status != nil && h.r.Intn(5) > 0 {
+	if p.Status != nil {
+		if h.r.Intn(5) == 0 {
+			return // refused
+		}
 		h.Set.Status = *p.Status
 	}
+	h.Judged = map[types.UID]bool{}
+	for _, uid := range p.Judged {
+		h.Judged[uid] = true
+	}
+	h.GoneLeaders = slices.DeleteFunc(h.GoneLeaders, func(gone Pod) bool { return h.Judged[gone.UID] })
 }
 
 func (h *history) indexOf(leader string) int32 {
@@ -219,8 +228,8 @@ func (h *history) checkEntry(old, e *leaderworkersetv1.GroupStatus, p Plan) {
 		h.t.Fatalf("group %d has %d restarts after %d", e.Index, e.Restarts, old.Restarts)
 	case e.Restarts > old.Restarts && e.RestartedLeader == old.RestartedLeader:
 		h.t.Fatalf("leader %s of group %d counts twice", e.RestartedLeader, e.Index)
-	case e.Restarts > old.Restarts && (len(p.DeleteLeaders)+len(p.CreateWorkers) > 0 || p.ApplyLeader != nil):
-		h.t.Fatalf("a plan that counts a restart writes children")
+	case e.Restarts > old.Restarts && slices.ContainsFunc(p.DeleteLeaders, func(d Deletion) bool { return d.UID == e.RestartedLeader }):
+		h.t.Fatalf("a plan that counts the restart of group %d deletes its leader", e.Index)
 	case limit != nil && e.Restarts > max(*limit, old.Restarts):
 		h.t.Fatalf("group %d has %d restarts, the limit is %d", e.Index, e.Restarts, *limit)
 	case e.Restarts > old.Restarts && e.FirstCause == nil:

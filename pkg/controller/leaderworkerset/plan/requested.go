@@ -18,18 +18,18 @@ import (
 // maxRequestedLeaders is how many leaders of a requested restart are stored at a time. Those of larger sets follow once half of them are gone.
 const maxRequestedLeaders = leaderworkersetv1.MaxGroupStatuses
 
-// findRequested finds the leaders that are deleted because users have requested it, and ends the restart when none of them is left. Leaders that were created
-// after the request stay. A cache may not show yet what existed at that time, so the restart goes on until each group that it is for has been seen with a leader.
+// findRequested finds the leaders that are deleted because users have requested it, and ends the restart when none of them is left. They are all that there are when
+// the controller sees the request: Observed has at least those that the API had after it. Those that come later stay. Times are not compared, because those of pods
+// are of the clock of another server than that of the request.
 func (r *restarts) findRequested() {
 	req := r.st.next.Restart
-	if req == nil {
+	if req == nil || r.o.Leader == nil {
 		return
 	}
 	alive := leadersByUID(r.o)
 	left := slices.DeleteFunc(slices.Clone(req.Leaders), func(uid types.UID) bool { return alive[uid] == nil })
 	if !req.Found && len(left) <= maxRequestedLeaders/2 {
 		leaders, found := r.requestedLeaders(req, left)
-		r.st.commit = r.st.commit || found || !slices.Equal(leaders, req.Leaders)
 		req.Leaders, req.Found = leaders, found
 		left = leaders
 	}
@@ -45,8 +45,8 @@ func (r *restarts) requestedLeaders(req *leaderworkersetv1.RequestedRestart, kno
 	leaders = known
 	for i := range r.groups {
 		g := &r.groups[i]
-		// The time of creation is in whole seconds.
-		late := !req.RequestTime.IsZero() && g.leader.Created.After(req.RequestTime.Time)
+		// Of a set that is too large to be found at once, groups have been recreated when the next ones are found.
+		late := req.All && len(r.groups) > maxRequestedLeaders && !req.RequestTime.IsZero() && g.leader.Created.After(req.RequestTime.Time)
 		if g.leader.Deleting || late || has[g.leader.UID] || !req.All && !groups[g.index] {
 			continue
 		}
@@ -55,21 +55,7 @@ func (r *restarts) requestedLeaders(req *leaderworkersetv1.RequestedRestart, kno
 		}
 		leaders = append(leaders, g.leader.UID)
 	}
-	return leaders, r.haveLeaders(req.All, groups)
-}
-
-// haveLeaders returns whether each group that the restart is for, and that the set has, has a leader pod.
-func (r *restarts) haveLeaders(all bool, groups map[int32]bool) bool {
-	have := make(map[int32]bool, len(r.groups))
-	for i := range r.groups {
-		have[r.groups[i].index] = true
-	}
-	for index := range helper.Replicas(r.o.Set) {
-		if (all || groups[index]) && !have[index] {
-			return false
-		}
-	}
-	return true
+	return leaders, true
 }
 
 func setOf[T comparable](list []T) map[T]bool {
@@ -84,14 +70,14 @@ func setOf[T comparable](list []T) map[T]bool {
 // update, highest first, and those at once that are not ready anyhow.
 func (r *restarts) deleteRequested() {
 	req := r.o.Set.Status.Restart
-	if req == nil || r.st.commit {
+	if req == nil {
 		return
 	}
 	requested, byIndex := setOf(req.Leaders), setOf(req.Groups)
 	budget := max(1, helper.MaxUnavailable(r.o.Set)) - r.unavailable()
 	for i := len(r.groups) - 1; i >= 0; i-- {
 		g := &r.groups[i]
-		if !requested[g.leader.UID] || g.leader.Deleting || r.deleted(g.leader.UID) {
+		if !requested[g.leader.UID] || g.leader.Deleting || g.leaving || r.decided[g.index] {
 			continue
 		}
 		if paced := req.All && g.ready && !byIndex[g.index]; paced {
@@ -126,7 +112,7 @@ func (r *restarts) unavailable() int32 {
 	}
 	missing := wanted
 	for i := range r.groups {
-		if g := &r.groups[i]; g.index < wanted && g.ready && !r.deleted(g.leader.UID) {
+		if g := &r.groups[i]; g.index < wanted && g.ready && !g.leaving {
 			missing--
 		}
 	}

@@ -17,10 +17,11 @@ import (
 const maxRestarts = 1<<31 - 1
 
 // restartGroups carries out restart policies, limits and requested restarts. That a group is recreated, and how often it was, is stored first: its leader is
-// deleted by a later plan, which finds the UID of the leader in status. So no failure counts twice, and no restart is lost.
+// deleted by a later plan, which finds the UID of the leader in status. So no failure counts twice, and no restart is lost. Other groups do not wait for that.
 func restartGroups(o Observed, groups []group, st *statusBuilder, p *Plan) {
 	r := newRestarts(o, groups, st, p)
 	r.follow()
+	r.recordDeleted()
 	r.recreateFailed()
 	r.findRequested()
 	r.deleteDecided()
@@ -38,14 +39,29 @@ type restarts struct {
 	backoff backoff
 	// entries of groups by index.
 	entries map[int32]*leaderworkersetv1.GroupStatus
+	// stored are the entries as they are stored, and leaders the groups, by index.
+	stored  map[int32]leaderworkersetv1.GroupStatus
+	leaders map[int32]*group
+	// decided are the groups about which this plan decides something that has to be stored before anything follows from it.
+	decided map[int32]bool
+	// requested are the leader pods of a stored request; nil before isRequested is asked.
+	requested map[types.UID]bool
 	// underway is the number of groups whose leader is about to be deleted, or would be if the limit allowed it.
 	underway int
 }
 
 func newRestarts(o Observed, groups []group, st *statusBuilder, p *Plan) *restarts {
-	return &restarts{
+	r := &restarts{
 		o: o, groups: groups, st: st, p: p, backoff: backoffOf(o.Set), entries: byIndex(st.next.Groups),
+		stored: make(map[int32]leaderworkersetv1.GroupStatus, len(o.Set.Status.Groups)), leaders: make(map[int32]*group, len(groups)), decided: map[int32]bool{},
 	}
+	for _, e := range o.Set.Status.Groups {
+		r.stored[e.Index] = e
+	}
+	for i := range groups {
+		r.leaders[groups[i].index] = &groups[i]
+	}
+	return r
 }
 
 func byIndex(entries []leaderworkersetv1.GroupStatus) map[int32]*leaderworkersetv1.GroupStatus {
@@ -66,13 +82,9 @@ func (r *restarts) entry(g *group) *leaderworkersetv1.GroupStatus {
 
 // follow ends what the entries say about leaders that are gone, or soon will be, and follows how long groups are ready.
 func (r *restarts) follow() {
-	leaders := make(map[int32]*group, len(r.groups))
-	for i := range r.groups {
-		leaders[r.groups[i].index] = &r.groups[i]
-	}
 	recreate, _ := recreates(r.o.Set)
 	for index, e := range r.entries {
-		g := leaders[index]
+		g := r.leaders[index]
 		current := g != nil && e.RestartedLeader == g.leader.UID && !g.leader.Deleting
 		if current && !recreate && (e.Failed || r.waits(e)) {
 			// The policy has changed, and the group stays.
@@ -91,6 +103,10 @@ func (r *restarts) follow() {
 func (r *restarts) recreateFailed() {
 	decided := 0
 	for _, f := range r.failures() {
+		if r.decided[f.group.index] {
+			r.p.More = true // what became of the leader before is stored first
+			continue
+		}
 		if r.underway >= leaderworkersetv1.MaxGroupStatuses || decided == maxGroupWrites {
 			r.p.More = true
 			return
@@ -135,6 +151,7 @@ func (r *restarts) failures() (out []failure) {
 // recreate counts the restart of a group, unless its limit is reached.
 func (r *restarts) recreate(f failure) {
 	g := f.group
+	r.decided[g.index] = true
 	e := r.entry(g)
 	if f.holds() {
 		e.FirstCause = r.causeOf(f)
@@ -153,7 +170,6 @@ func (r *restarts) recreate(f failure) {
 	} else {
 		e.LastRestartTime = ptr.To(r.o.Now)
 	}
-	r.st.commit = true
 }
 
 // waits returns whether a restart that was decided waits for its time.
@@ -166,11 +182,8 @@ func (r *restarts) wake(e *leaderworkersetv1.GroupStatus) {
 	r.p.RequeueAfter = sooner(r.p.RequeueAfter, e.RestartAt.Sub(r.o.Now.Time))
 }
 
-// deleteDecided deletes the leaders of groups of which it is stored that they are recreated. Whatever is decided now is a reason to store it first.
+// deleteDecided deletes the leaders of groups of which it is stored that they are recreated. What is decided now is stored first.
 func (r *restarts) deleteDecided() {
-	if r.st.commit {
-		return
-	}
 	for i := range r.groups {
 		g := &r.groups[i]
 		e := r.entries[g.index]
@@ -179,6 +192,9 @@ func (r *restarts) deleteDecided() {
 		}
 		if r.waits(e) {
 			r.wake(e)
+			continue
+		}
+		if g.leaving = true; r.decided[g.index] {
 			continue
 		}
 		if !r.room() {
@@ -201,17 +217,8 @@ func (r *restarts) room() bool {
 }
 
 func (r *restarts) delete(g *group, e Event) {
+	g.leaving = true
 	r.p.DeleteLeaders = append(r.p.DeleteLeaders, Deletion{Ref: g.leader.Ref, Event: &e})
-}
-
-// deleted returns whether the plan deletes a leader.
-func (r *restarts) deleted(uid types.UID) bool {
-	for i := range r.p.DeleteLeaders {
-		if r.p.DeleteLeaders[i].UID == uid {
-			return true
-		}
-	}
-	return false
 }
 
 // recreateGroup is the event about a group that is recreated after a failure.

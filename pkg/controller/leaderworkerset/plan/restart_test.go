@@ -139,7 +139,7 @@ func relabel(f *fixture) {
 	}
 }
 
-// TestRestartIsStoredFirst follows a restart: a plan that only writes the status, then the deletion with upstream's event, and nothing more.
+// TestRestartIsStoredFirst follows a restart: a plan that only stores it, then the deletion with upstream's event, and nothing more.
 func TestRestartIsStoredFirst(t *testing.T) {
 	f := newFixture(t, 2, 3)
 	f.settle()
@@ -147,8 +147,8 @@ func TestRestartIsStoredFirst(t *testing.T) {
 	f.Causes = map[types.UID]*jobsetv1alpha2.FailureCause{"s-1/1": {Job: "s-1", Pod: "s-1-2", ExitCode: ptr.To[int32](137), Reason: "OOMKilled"}}
 
 	p := Decide(f.Observed)
-	if len(p.DeleteLeaders)+len(p.CreateWorkers)+len(p.CreateServices) > 0 || p.ApplyLeader != nil {
-		t.Fatalf("the plan that counts a restart writes children: %+v", p)
+	if len(p.DeleteLeaders) > 0 {
+		t.Fatalf("the plan that counts a restart deletes %v", deleted(p))
 	}
 	f.Set.Status = *p.Status
 	want := leaderworkersetv1.GroupStatus{
@@ -196,7 +196,29 @@ func TestRestartIsNotLost(t *testing.T) {
 	}
 }
 
-// TestLeaderDeletedByUser replaces a group whose leader somebody has deleted: no restart counts.
+// TestOneGroupDelaysNoOther has a group fail while another one lacks its workers, and a third is to be deleted.
+func TestOneGroupDelaysNoOther(t *testing.T) {
+	f := newFixture(t, 4, 3)
+	restarted(f.worker(3, 1))
+	f.pass()
+	f.forgetWorkers(0)
+	restarted(f.worker(2, 1))
+	p := f.pass()
+	if f.status(2).Restarts != 1 {
+		t.Fatalf("the failure of group 2 is not stored: %+v", f.Set.Status.Groups)
+	}
+	if diff := cmp.Diff([]string{"s-0"}, createdWorkers(p)); diff != "" {
+		t.Error("workers to create (-want +got):\n" + diff)
+	}
+	if diff := cmp.Diff([]string{"s-3"}, deleted(p)); diff != "" {
+		t.Error("leaders to delete (-want +got):\n" + diff)
+	}
+	if p.ApplyLeader == nil || len(p.CreateServices) != 1 {
+		t.Errorf("apply %v, services %v", p.ApplyLeader, p.CreateServices)
+	}
+}
+
+// TestLeaderDeletedByUser replaces a group whose leader somebody has deleted: one restart counts.
 func TestLeaderDeletedByUser(t *testing.T) {
 	f := newFixture(t, 1, 3)
 	f.settle()
@@ -206,8 +228,8 @@ func TestLeaderDeletedByUser(t *testing.T) {
 	f.Leaders[0].UID, f.Leaders[0].Deleting = "s-0/2", false
 	old.Pods[0].Deleting, old.Pods[1].Deleting = true, true
 	p := f.settle()
-	if len(p.DeleteLeaders) > 0 || len(f.Set.Status.Groups) > 0 {
-		t.Errorf("deleted %v, status.groups %v; want nothing", deleted(p), f.Set.Status.Groups)
+	if len(p.DeleteLeaders) > 0 || f.status(0).Restarts != 1 {
+		t.Errorf("deleted %v, status.groups %v; want one restart", deleted(p), f.Set.Status.Groups)
 	}
 	if len(p.CreateWorkers) > 0 {
 		t.Error("workers are created while those of the former leader have their name")

@@ -103,15 +103,21 @@ func (r rollout) want(bad int32) int32 {
 	return r.most()
 }
 
-// state is that of one group. A broken one has not been ready for so long that the update does not wait for it.
-type state struct{ ready, updated, broken bool }
+// state is that of one group. A broken one has not been ready for so long that the update does not wait for it. One that is leaving is about to be recreated.
+type state struct{ ready, updated, broken, leaving bool }
+
+// done returns whether a group needs nothing of the update, and stays.
+func (s state) done() bool { return s.ready && s.updated && !s.leaving }
+
+// down returns whether the update waits for a group, or is about to.
+func (s state) down() bool { return !s.ready && !s.broken || s.ready && s.leaving }
 
 // states returns those of the groups from 0 to count. Groups without a leader pod are neither ready nor updated.
 func (r rollout) states() []state {
 	out := make([]state, r.count)
 	for i := range r.groups {
 		if g := &r.groups[i]; g.index < r.count {
-			out[g.index] = state{g.ready, g.updated, g.broken(r.now)}
+			out[g.index] = state{g.ready, g.updated, g.broken(r.now), g.leaving}
 		}
 	}
 	return out
@@ -121,12 +127,12 @@ func (r rollout) states() []state {
 // are not ready are among these, wherever they are, unless only the update can repair them. To release one of them takes nothing down.
 func (r rollout) next(states []state, step int32) int32 {
 	end := int32(len(states)) //nolint:gosec // no more than there are groups
-	for end > 0 && states[end-1].ready && states[end-1].updated {
+	for end > 0 && states[end-1].done() {
 		end--
 	}
 	left := step
 	for _, s := range states[:end] {
-		left -= one(!s.ready && !s.broken)
+		left -= one(s.down())
 	}
 	q := end
 	for q > max(0, end-step) {

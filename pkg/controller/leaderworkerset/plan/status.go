@@ -21,8 +21,6 @@ type statusBuilder struct {
 	o      Observed
 	next   *leaderworkersetv1.LeaderWorkerSetStatus
 	events []Event
-	// commit means that the status holds a decision that must be stored before anything is done about it: the plan writes nothing else.
-	commit bool
 }
 
 func newStatus(o Observed) *statusBuilder {

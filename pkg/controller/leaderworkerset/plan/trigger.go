@@ -51,10 +51,10 @@ func (g *group) triggerOf(o Observed, afterStart bool) (t trigger) {
 	return t
 }
 
-// replaces returns whether a pod that is being deleted is a worker of a group that was never complete since its leader was created. Such a group has not failed: its
-// StatefulSet replaces the pod, as what is left of the group before may make it do.
+// replaces returns whether a pod that is being deleted is a worker that has not started, or one of a group that was never complete since its leader was created. Such a
+// group has not failed: its StatefulSet replaces the pod, as what is left of the group before may make it do.
 func (g *group) replaces(pod *Pod) bool {
-	return pod != g.leader && pod.Deleting && !pod.Restarted && g.workers.NeverComplete
+	return pod != g.leader && pod.Deleting && !pod.Restarted && (pod.Phase == corev1.PodPending || g.workers.NeverComplete)
 }
 
 // pods yields the leader and its workers.

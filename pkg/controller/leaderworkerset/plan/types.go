@@ -31,6 +31,11 @@ type Observed struct {
 	AppliedGeneration int64
 	// Leaders are the pods that the leader StatefulSet controls, terminating ones included.
 	Leaders []Pod
+	// GoneLeaders are pods that were among Leaders, and are gone, as far as this process has seen, in the order in which they went. Those that are Judged once are
+	// left out from then on.
+	GoneLeaders []Pod
+	// Judged are the leader pods that were deleted, and of which is known what that means. It holds no pods that exist and are not being deleted.
+	Judged map[types.UID]bool
 	// Workers are the StatefulSets that leader pods control, those of leader pods that are gone included.
 	Workers []Workers
 	// RefusedPods are the pods that the API refuses.
@@ -41,6 +46,8 @@ type Observed struct {
 	Revisions []*appsv1.ControllerRevision
 	// PodGroups are those of the gang scheduler with the label of the set.
 	PodGroups []Ref
+	// Orphans are objects that nobody controls, and that are made like children of the set.
+	Orphans []Orphan
 	// Gang is the scheduler of gangs; empty for none.
 	Gang GangProvider
 	// Domains are the values of the node label of exclusive placement, by the name of the node. Nodes without the label are absent.
@@ -86,6 +93,8 @@ type Pod struct {
 	Group int32
 	// Revision is the key of its revision.
 	Revision string
+	// OwnRevision is the revision of its StatefulSet that it was created from; empty if that is not known.
+	OwnRevision string
 	// Phase of the pod.
 	Phase corev1.PodPhase
 	// Ready is its condition Ready, and NotReadySince since when it is not True: zero while it is, or if nobody has said so yet.
@@ -158,6 +167,8 @@ type Plan struct {
 	// Notices are reported whatever becomes of Status.
 	Notices []Event
 
+	// Adopt are orphans that get a controller, if the set that is stored is still this one.
+	Adopt []Adoption
 	// CreateRevision is a ControllerRevision to create before ApplyLeader; nil for none. RevisionEvent is reported once it was.
 	CreateRevision *appsv1.ControllerRevision
 	RevisionEvent  Event
@@ -180,6 +191,8 @@ type Plan struct {
 	// DeleteRevisions are ControllerRevisions to delete.
 	DeleteRevisions []Ref
 
+	// Judged are the leader pods of which it is decided what their deletion means, once Status is stored: those that are being deleted, and gone ones.
+	Judged []types.UID
 	// More means that the plan is full, and that the next decision has more to do.
 	More bool
 	// RequeueAfter is the time after which a decision is due even if nothing happens; 0 for none.
@@ -235,6 +248,9 @@ type Results struct {
 	// CreatedWorkers are the indexes in Plan.CreateWorkers of those that were created, and DeletedLeaders those in Plan.DeleteLeaders of those whose
 	// deletion was accepted.
 	CreatedWorkers, DeletedLeaders []int
+	// Adopted are the indexes in Plan.Adopt of those that have their controller, and AdoptError is why one has not; empty if it is tried again anyway.
+	Adopted    []int
+	AdoptError string
 	// LeaderApplied means that the leader StatefulSet was applied.
 	LeaderApplied bool
 	// Accepted is the number of writes of children that were carried out.
@@ -251,6 +267,8 @@ type Outcome struct {
 	Status *leaderworkersetv1.LeaderWorkerSetStatus
 	// CountsWait means that counts which differ from the stored ones wait for other changes.
 	CountsWait bool
+	// Judged is to be remembered once Status is stored.
+	Judged []types.UID
 	// Events are reported once Status is stored. Others are reported whatever becomes of it.
 	Events, Others []Event
 	// RequeueAfter is the time after which the next decision is due; 0 for none.

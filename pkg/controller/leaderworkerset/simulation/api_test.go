@@ -7,7 +7,9 @@ import (
 	"context"
 	"encoding/json"
 	"maps"
+	"reflect"
 
+	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -44,6 +46,19 @@ func (c setClient) UpdateStatus(_ context.Context, wanted *leaderworkersetv1.Lea
 		c.p.env.sets.Put(next)
 		c.p.Note("  stores the status %s", describeStatus(&next.Status))
 		return next, nil
+	})
+}
+
+func (c setClient) Get(context.Context, string, metav1.GetOptions) (*leaderworkersetv1.LeaderWorkerSet, error) {
+	return simulation.Read(c.p.sender, func() (*leaderworkersetv1.LeaderWorkerSet, error) {
+		switch set := c.p.set(); {
+		case c.p.outage:
+			return nil, simulation.ErrServer
+		case set == nil:
+			return nil, simulation.ErrNotFound
+		default:
+			return set, nil
+		}
 	})
 }
 
@@ -97,6 +112,7 @@ func (c childClient[T]) Delete(_ context.Context, name string, options metav1.De
 			return none, simulation.ErrConflict
 		}
 		c.p.Note("  deletes %s %s (%s)", c.kind, name, child.GetUID())
+		c.p.rules.touched(child)
 		if pod, ok := any(child).(*corev1.Pod); ok {
 			c.p.rules.leaderDeleted(pod)
 			c.p.deletePod(pod, *options.PropagationPolicy == metav1.DeletePropagationForeground)
@@ -111,6 +127,9 @@ func (c childClient[T]) Delete(_ context.Context, name string, options metav1.De
 func (c childClient[T]) Patch(_ context.Context, name string, kind types.PatchType, body []byte, _ metav1.PatchOptions, _ ...string) (T, error) {
 	var none T
 	c.p.writes++
+	if kind == types.JSONPatchType {
+		return c.change(name, body)
+	}
 	var wanted appsv1.StatefulSet
 	sts, ok := any(c.in).(*simulation.Store[*appsv1.StatefulSet])
 	if !ok || json.Unmarshal(body, &wanted) != nil {
@@ -122,6 +141,42 @@ func (c childClient[T]) Patch(_ context.Context, name string, kind types.PatchTy
 			return none, err
 		}
 		return any(stored).(T), nil
+	})
+}
+
+// change is what the API server does with a JSON patch of one version of a child.
+func (c childClient[T]) change(name string, body []byte) (T, error) {
+	var none T
+	patch, err := jsonpatch.DecodePatch(body)
+	if err != nil {
+		panic(err)
+	}
+	answer, _ := c.in.Get(name) // for a controller that was deposed
+	return simulation.Send(c.p.sender, answer, func(bool) (T, error) {
+		live, found := c.in.Get(name)
+		if !found {
+			return none, simulation.ErrNotFound
+		}
+		before, err := json.Marshal(live)
+		if err != nil {
+			panic(err)
+		}
+		after, err := patch.Apply(before)
+		next := reflect.New(reflect.TypeOf(live).Elem()).Interface().(T)
+		if err == nil {
+			err = json.Unmarshal(after, next)
+		}
+		switch {
+		case err != nil:
+			panic(err)
+		case next.GetResourceVersion() != live.GetResourceVersion():
+			return none, simulation.ErrConflict
+		}
+		c.p.Note("  patches %s %s (%s)", c.kind, name, live.GetUID())
+		c.p.rules.touched(live)
+		c.p.rules.adopted(live, next)
+		c.in.Put(next)
+		return next, nil
 	})
 }
 
@@ -149,6 +204,7 @@ func (p *process) patchStatefulSet(in *simulation.Store[*appsv1.StatefulSet], na
 		if !equality.Semantic.DeepEqual(live.Spec.Selector, wanted.Spec.Selector) {
 			return nil, apierrors.NewInvalid(appsv1.SchemeGroupVersion.WithKind("StatefulSet").GroupKind(), name, nil)
 		}
+		p.rules.touched(live)
 		next.Labels = mergedInto(next.Labels, wanted.Labels)
 		next.Spec, next.OwnerReferences = wanted.Spec, wanted.OwnerReferences
 		p.store(next)

@@ -6,6 +6,7 @@ package simulation
 import (
 	"slices"
 	"strconv"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -210,4 +211,44 @@ func forgetBirths(o *plan.Observed) {
 	for i := range o.Workers {
 		o.Workers[i].CreatedAt = metav1.Time{}
 	}
+}
+
+// overlookDeleted does not see what becomes of leaders by other hands.
+func overlookDeleted(o *plan.Observed) {
+	o.GoneLeaders, o.Judged = nil, map[types.UID]bool{}
+	for i := range o.Leaders {
+		o.Judged[o.Leaders[i].UID] = true
+	}
+}
+
+// judgeAgain forgets that deletions of leaders were judged, and stored.
+func judgeAgain(o *plan.Observed) {
+	o.Judged = nil
+	for i := range o.Set.Status.Groups {
+		o.Set.Status.Groups[i].RestartedLeader = ""
+	}
+}
+
+// wordless reports nothing about names that others have.
+func wordless(o plan.Observed, p plan.Plan, r plan.Results) plan.Outcome {
+	r.TakenServices, r.TakenWorkers, r.LeaderError = nil, nil, ""
+	return plan.Finish(o, p, r)
+}
+
+// tidyAway keeps the revisions of leaders that exist, and that of the spec.
+func tidyAway(o plan.Observed, p *plan.Plan) {
+	if o.Leader == nil || p.CreateRevision != nil || p.ApplyLeader != nil {
+		return
+	}
+	used := map[string]bool{o.Leader.Labels[leaderworkersetv1.RevisionKey]: true}
+	for i := range o.Leaders {
+		used[o.Leaders[i].Revision] = true
+	}
+	p.DeleteRevisions = nil
+	for _, revision := range o.Revisions {
+		if !used[revision.Labels[leaderworkersetv1.RevisionKey]] {
+			p.DeleteRevisions = append(p.DeleteRevisions, plan.Ref{Name: revision.Name, UID: revision.UID})
+		}
+	}
+	slices.SortFunc(p.DeleteRevisions, func(a, b plan.Ref) int { return strings.Compare(a.Name, b.Name) })
 }

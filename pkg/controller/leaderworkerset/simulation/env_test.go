@@ -68,6 +68,9 @@ type env struct {
 	refusals    map[types.UID]refusal
 	// lostInUse means that somebody has deleted a revision that groups have.
 	lostInUse bool
+	// orphaned means that a set was deleted without its children. reported are the times of events by their reason and note.
+	orphaned bool
+	reported map[string]time.Time
 
 	// template is what the set is made of when somebody creates it.
 	template *leaderworkersetv1.LeaderWorkerSet
@@ -84,7 +87,7 @@ func newEnv(seed uint64, m mutant, trace *[]string) *env {
 	d := simulation.NewDice(seed, stream)
 	e := &env{
 		mutant: m, World: simulation.NewWorld(d, trace), faults: randomFaults(d),
-		templates: map[types.UID]map[string]*corev1.PodTemplateSpec{}, unlabeled: map[string]bool{}, refusals: map[types.UID]refusal{},
+		templates: map[types.UID]map[string]*corev1.PodTemplateSpec{}, unlabeled: map[string]bool{}, refusals: map[types.UID]refusal{}, reported: map[string]time.Time{},
 	}
 	e.RandomTrouble()
 	e.sets.Versions = &simulation.Versions{Last: 1000} // the two servers count apart

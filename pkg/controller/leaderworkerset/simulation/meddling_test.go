@@ -9,6 +9,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
 	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
@@ -20,11 +21,16 @@ import (
 
 // meddle is what may happen to children.
 func (e *env) meddle() {
-	switch n := e.Dice.IntN(130); {
+	switch n := e.Dice.IntN(145); {
+	case n >= 138:
+		e.occupy()
+	case n >= 130:
+		e.disownSome()
 	case n < 40 && e.somePod() != nil:
 		pod := e.somePod()
 		e.Note("somebody deletes pod %s (%s)", pod.Name, pod.UID)
 		e.Seen["pods deleted by others"]++
+		e.rules.strike(pod)
 		e.deletePod(pod, false)
 	case n < 65 && e.somePod() != nil:
 		e.vanish(e.somePod())
@@ -57,6 +63,7 @@ func (e *env) vanish(pod *corev1.Pod) {
 	}
 	e.Note("pod %s (%s) vanishes", pod.Name, pod.UID)
 	e.Seen["pods that vanished"]++
+	e.rules.strike(pod)
 	e.removePod(pod)
 }
 
@@ -75,6 +82,7 @@ func (e *env) loseNode() {
 		case how == 1 && isReady(pod):
 			e.changePod(pod, func(p *corev1.Pod) { e.setReady(p, false) })
 		case how == 2:
+			e.rules.strike(pod)
 			e.deletePod(pod, false)
 		}
 	}
@@ -96,6 +104,7 @@ func (e *env) editLeaders() {
 	default:
 		next.Spec.UpdateStrategy.RollingUpdate.Partition = ptr.To(int32(e.Dice.IntN(7)))
 	}
+	e.rules.struck = map[types.UID]bool{}
 	e.Note("somebody edits statefulset %s: %s", name, describeLeader(next))
 	e.Seen["leader statefulsets edited by others"]++
 	e.statefulSets.Put(next)

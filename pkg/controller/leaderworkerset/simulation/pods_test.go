@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
 	"github.com/jobset-apiserver/jobset-apiserver/test/simulation"
 )
 
@@ -79,6 +80,7 @@ func (e *env) failPod(pod *corev1.Pod) {
 	if e.Dice.Percent(70) {
 		e.Note("a container of pod %s (%s) restarts", pod.Name, pod.UID)
 		e.Seen["restarts of containers"]++
+		e.rules.podFailed(pod)
 		e.changePod(pod, func(p *corev1.Pod) {
 			e.setReady(p, false)
 			p.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "main", RestartCount: 1}}
@@ -98,6 +100,11 @@ func (e *env) deletePod(pod *corev1.Pod, foreground bool) {
 	if pod.DeletionTimestamp != nil {
 		return
 	}
+	if pod.Status.Phase == corev1.PodPending {
+		e.Seen["pods deleted before they started"]++
+	} else if pod.Labels[leaderworkersetv1.WorkerIndexLabelKey] != "0" {
+		e.rules.podFailed(pod)
+	}
 	e.changePod(pod, func(p *corev1.Pod) {
 		now := e.stored()
 		p.DeletionTimestamp = &now
@@ -109,6 +116,9 @@ func (e *env) deletePod(pod *corev1.Pod, foreground bool) {
 
 func (e *env) removePod(pod *corev1.Pod) {
 	e.rules.removed(pod)
+	if pod.DeletionTimestamp == nil && pod.Status.Phase != corev1.PodPending && pod.Labels[leaderworkersetv1.WorkerIndexLabelKey] != "0" {
+		e.rules.podFailed(pod)
+	}
 	e.pods.Remove(pod.Name)
 }
 

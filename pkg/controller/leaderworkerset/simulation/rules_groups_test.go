@@ -11,9 +11,11 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 
 	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1/helper"
+	"github.com/jobset-apiserver/jobset-apiserver/test/simulation"
 )
 
 // This file holds rules about the pods of groups.
@@ -35,8 +37,76 @@ func (r *rules) podCreated(pod *corev1.Pod) {
 	}
 }
 
+// podFailed notes that a container of a pod has restarted, or that a worker that had started is being deleted or is gone.
+func (r *rules) podFailed(pod *corev1.Pod) {
+	if pod.Labels[leaderworkersetv1.WorkerIndexLabelKey] == "0" {
+		r.failed[pod.UID] = true
+		return
+	}
+	if owner := metav1.GetControllerOfNoCopy(pod); owner != nil {
+		r.failed[r.ledBy[owner.UID]] = true
+	}
+}
+
+// touched checks that an object which the controller changes or deletes is not one of others.
+func (r *rules) touched(object metav1.Object) {
+	if _, other := object.GetLabels()[ofOthers]; other {
+		r.Fail(simulation.RuleOthers, "%s (%s)", object.GetName(), object.GetUID())
+	}
+}
+
+// adopted checks that an object gets no second controller, and none that is gone.
+func (r *rules) adopted(before, after metav1.Object) {
+	owner := metav1.GetControllerOfNoCopy(after)
+	if owner == nil || metav1.GetControllerOfNoCopy(before) != nil {
+		r.Fail(ruleAdopted, "%s (%s) has another controller", before.GetName(), before.GetUID())
+	}
+	r.Seen["adoptions"]++
+	if sts, ok := after.(*appsv1.StatefulSet); ok {
+		r.ledBy[sts.UID] = owner.UID
+		if leader := r.podOf(owner.UID); leader != nil && leader.Labels[leaderworkersetv1.RevisionKey] != sts.Labels[leaderworkersetv1.RevisionKey] {
+			r.Fail(ruleMixed, "statefulset %s gets a leader of another revision", sts.Name)
+		}
+	}
+	if r.calm() && !r.owners()[owner.UID] {
+		r.Fail(ruleAdopted, "the controller %s of %s (%s) is gone", owner.UID, before.GetName(), before.GetUID())
+	}
+}
+
+// strike notes that somebody deletes a pod, or is about to take it away: of a leader whose StatefulSet has nothing to do, that has to be seen in the status. Anything else that
+// happens to the set may be the reason instead.
+func (r *rules) strike(pod *corev1.Pod) {
+	sts := r.leaders()
+	if sts == nil || sts.DeletionTimestamp != nil || !metav1.IsControlledBy(pod, sts) || pod.DeletionTimestamp != nil || r.recorded[pod.UID] || r.requested[pod.UID] {
+		return
+	}
+	current := sts.Status.ObservedGeneration == sts.Generation && r.revisionNamed(sts) == pod.Labels[ownRevision] && r.set().Status.Restart == nil &&
+		pod.Labels[leaderworkersetv1.RevisionKey] == sts.Labels[leaderworkersetv1.RevisionKey]
+	if current && ordinalOf(pod) < int(ptr.Deref(sts.Spec.Replicas, 1)) {
+		r.struck[pod.UID] = false
+	}
+}
+
+// leaderShownGone notes that the process has seen that a leader pod is gone.
+func (r *rules) leaderShownGone(pod *corev1.Pod) {
+	if _, struck := r.struck[pod.UID]; struck {
+		r.Seen["leaders that others deleted"]++
+		r.struck[pod.UID] = true
+	}
+}
+
+// checkStruck checks that each recreation of a group by others is recorded.
+func (r *rules) checkStruck() {
+	for uid, shown := range r.struck {
+		if shown && !r.inStatus[uid] {
+			r.Fail(ruleRecreated, "leader pod %s was deleted, and no status has named it", uid)
+		}
+	}
+}
+
 // edited forgets what has to happen by a policy that is no more.
 func (r *rules) edited(before, after *leaderworkersetv1.LeaderWorkerSet) {
+	r.struck = map[types.UID]bool{}
 	if before.Spec.LeaderWorkerTemplate.RestartPolicy != after.Spec.LeaderWorkerTemplate.RestartPolicy {
 		r.lost = map[types.UID]loss{}
 	}
@@ -59,7 +129,7 @@ func (r *rules) placed(sts *appsv1.StatefulSet, leader *corev1.Pod) {
 // removed notes that a worker is gone whose group was complete, and stays.
 func (r *rules) removed(pod *corev1.Pod) {
 	for _, sts := range r.statefulSets.Objects {
-		if !metav1.IsControlledBy(pod, sts) || sts.DeletionTimestamp != nil || len(r.podsOf(sts)) < sizeOf(pod)-1 {
+		if !metav1.IsControlledBy(pod, sts) || sts.DeletionTimestamp != nil || len(r.podsOf(sts)) < sizeOf(pod)-1 || pod.Status.Phase == corev1.PodPending {
 			continue
 		}
 		leader, found := r.pods.Get(sts.Name)

@@ -4,6 +4,7 @@
 package simulation
 
 import (
+	"maps"
 	"reflect"
 	"slices"
 	"time"
@@ -34,7 +35,9 @@ const (
 	ruleNames       = "a key names one template"
 	rulePlaced      = "workers are in the domain of their leader"
 	ruleGang        = "pods of a gang say so"
-	ruleCommit      = "a decision that moves a commit point only writes the status"
+	ruleCommit      = "a leader pod is deleted by a later decision than the one that counts"
+	ruleCause       = "a group is recreated for a reason"
+	ruleRecreated   = "each recreation of a group is in the status"
 	ruleEqual       = "equal snapshots lead to equal plans"
 	ruleUntouched   = "a decision does not change what it was made on"
 )
@@ -56,6 +59,14 @@ type rules struct {
 	unseen map[types.UID]loss
 	// requested are the leader pods of groups that users have asked to restart.
 	requested map[types.UID]bool
+	// failed are the leader pods of groups of which a pod has failed, or a worker was deleted or lost that had started, and those that a
+	// stored request names.
+	failed map[types.UID]bool
+	// ledBy are the leader pods of StatefulSets of workers.
+	ledBy map[types.UID]types.UID
+	// struck are the leader pods that somebody has deleted whose groups were at rest, once the process has seen that they are gone, and inStatus those that a status has named.
+	struck   map[types.UID]bool
+	inStatus map[types.UID]bool
 	// images are those of worker templates by the key of the revision.
 	images map[string]string
 	// observed is what the decision was made on that is being carried out; nil for late requests.
@@ -72,16 +83,22 @@ type loss struct {
 func newRules(e *env) *rules {
 	return &rules{
 		env: e, recorded: map[types.UID]bool{}, counted: map[types.UID]bool{}, deleted: map[types.UID]bool{}, losses: map[types.UID]loss{}, unseen: map[types.UID]loss{},
-		lost: map[types.UID]loss{}, requested: map[types.UID]bool{}, images: map[string]string{},
+		lost: map[types.UID]loss{}, failed: map[types.UID]bool{}, ledBy: map[types.UID]types.UID{}, struck: map[types.UID]bool{}, inStatus: map[types.UID]bool{}, requested: map[types.UID]bool{}, images: map[string]string{},
 	}
 }
 
 // setCreated forgets revisions of the set before.
-func (r *rules) setCreated(*leaderworkersetv1.LeaderWorkerSet) { r.images = map[string]string{} }
+func (r *rules) setCreated(*leaderworkersetv1.LeaderWorkerSet) {
+	r.counted, r.struck = map[types.UID]bool{}, map[types.UID]bool{}
+	if !r.orphaned {
+		r.images = map[string]string{}
+	}
+}
 
 // processStarted forgets what only the process before has seen, and finds out what this one has to see of the time between them.
 func (r *rules) processStarted() {
 	r.lost = map[types.UID]loss{}
+	maps.DeleteFunc(r.struck, func(uid types.UID, _ bool) bool { return r.podOf(uid) == nil })
 	r.findUnseen()
 }
 
@@ -100,6 +117,8 @@ func (r *rules) leaderDeleted(pod *corev1.Pod) {
 		r.Fail(ruleRecorded, "pod %s (%s)", pod.Name, pod.UID)
 	case r.deleted[pod.UID] && r.calm() && r.faults.restarts == 0:
 		r.Fail(ruleOnce, "pod %s (%s)", pod.Name, pod.UID)
+	case !r.failed[pod.UID]:
+		r.Fail(ruleCause, "no pod of the group of pod %s (%s) has failed, and nobody has asked for a restart", pod.Name, pod.UID)
 	}
 	r.deleted[pod.UID] = true
 }
@@ -130,6 +149,7 @@ func (r *rules) statusStored(before, after *leaderworkersetv1.LeaderWorkerSet) {
 }
 
 func (r *rules) groupStored(set *leaderworkersetv1.LeaderWorkerSet, was, is leaderworkersetv1.GroupStatus) {
+	r.inStatus[is.RestartedLeader] = true
 	switch rise := is.Restarts - was.Restarts; {
 	case rise < 0 || rise > 1:
 		r.Fail(ruleMonotonic, "the restarts of group %d go from %d to %d", is.Index, was.Restarts, is.Restarts)
@@ -138,6 +158,9 @@ func (r *rules) groupStored(set *leaderworkersetv1.LeaderWorkerSet, was, is lead
 	case rise == 1:
 		r.Seen["restarts that count"]++
 		r.counted[is.RestartedLeader] = true
+		if is.FirstCause == nil || is.LastRestartTime == nil && is.RestartAt == nil {
+			r.Fail(ruleRecreated, "the restart of group %d has no cause or no time", is.Index)
+		}
 		if limit := set.Spec.LeaderWorkerTemplate.MaxGroupRestarts; limit != nil && is.Restarts > *limit {
 			r.Fail(ruleLimit, "group %d is recreated %d times", is.Index, is.Restarts)
 		}
@@ -152,7 +175,7 @@ func (r *rules) groupStored(set *leaderworkersetv1.LeaderWorkerSet, was, is lead
 func (r *rules) restartStored(was, is *leaderworkersetv1.RequestedRestart) {
 	if is != nil {
 		for _, uid := range is.Leaders {
-			r.recorded[uid] = true
+			r.recorded[uid], r.failed[uid] = true, true
 		}
 		return
 	}
@@ -198,6 +221,7 @@ func (r *rules) named(set *leaderworkersetv1.LeaderWorkerSet, revision *appsv1.C
 
 func (r *rules) workersCreated(sts *appsv1.StatefulSet) {
 	r.Seen["groups created"]++
+	r.ledBy[sts.UID] = metav1.GetControllerOfNoCopy(sts).UID
 	key := sts.Labels[leaderworkersetv1.RevisionKey]
 	for _, pod := range r.pods.Objects {
 		if !metav1.IsControlledBy(sts, pod) {
@@ -225,10 +249,11 @@ func (r *rules) askedToRestart(group *int32) {
 
 // decided checks a decision. The reference is a copy of the snapshot, if there is one.
 func (r *rules) decided(o plan.Observed, p plan.Plan, reference *plan.Observed) {
-	writes := p.ApplyLeader != nil || p.CreateRevision != nil ||
-		len(p.CreateServices)+len(p.DeleteLeaders)+len(p.CreateWorkers)+len(p.CreatePodGroups)+len(p.NudgeWorkers)+len(p.DeleteRevisions) > 0
-	if p.Status != nil && writes && committed(&o.Set.Status, p.Status) {
-		r.Fail(ruleCommit, "%s", describePlan(p))
+	if p.Status != nil {
+		counted := committed(&o.Set.Status, p.Status)
+		if slices.ContainsFunc(p.DeleteLeaders, func(d plan.Deletion) bool { return counted[d.UID] }) {
+			r.Fail(ruleCommit, "%s", describePlan(p))
+		}
 	}
 	r.heldUp(o, p)
 	if reference == nil {
@@ -245,14 +270,16 @@ func (r *rules) decided(o plan.Observed, p plan.Plan, reference *plan.Observed) 
 	}
 }
 
-// committed returns whether a status has another restart than the one before.
-func committed(was, is *leaderworkersetv1.LeaderWorkerSetStatus) bool {
-	if is.Restart != nil && (was.Restart == nil || is.Restart.Found != was.Restart.Found) {
-		return true
-	}
-	restarts := map[int32]int32{}
+// committed returns the leader pods for which a status has another restart than the one before.
+func committed(was, is *leaderworkersetv1.LeaderWorkerSetStatus) map[types.UID]bool {
+	restarts, counted := map[int32]int32{}, map[types.UID]bool{}
 	for _, g := range was.Groups {
 		restarts[g.Index] = g.Restarts
 	}
-	return slices.ContainsFunc(is.Groups, func(g leaderworkersetv1.GroupStatus) bool { return g.Restarts > restarts[g.Index] })
+	for _, g := range is.Groups {
+		if g.Restarts > restarts[g.Index] {
+			counted[g.RestartedLeader] = true
+		}
+	}
+	return counted
 }

@@ -8,6 +8,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
@@ -19,6 +20,9 @@ import (
 // applied checks the leader StatefulSet right before it is stored.
 func (r *rules) applied(live, next *appsv1.StatefulSet) {
 	r.Seen["applies of the leader statefulset"]++
+	if live == nil || !equality.Semantic.DeepEqual(live.Spec, next.Spec) {
+		r.struck = map[types.UID]bool{}
+	}
 	if live == nil || r.observed == nil {
 		return
 	}

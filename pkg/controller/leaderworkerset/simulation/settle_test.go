@@ -48,7 +48,9 @@ func (e *env) settle() {
 	if set := e.set(); set != nil && e.Dice.Percent(10) {
 		e.loseCurrentRevision(set)
 	}
-	if !e.Settle(maxRounds, e.round, func() time.Time { return e.process.worker.Due() }) {
+	begin := e.Now()
+	round := func() bool { return e.round() || e.awaitReports(begin) }
+	if !e.Settle(maxRounds, round, func() time.Time { return e.process.worker.Due() }) {
 		e.Fail(ruleRest, "%d rounds were not enough", maxRounds)
 	}
 }
@@ -96,6 +98,9 @@ func (e *env) checkRest() {
 	set := e.set()
 	if set == nil {
 		e.Seen["at rest: gone"]++
+		if e.orphaned || e.Seen["children that lost their owner"]+e.Seen["names that others took"] > 0 {
+			return // what is left belongs to nobody, or to others
+		}
 		if n := len(e.statefulSets.Objects) + len(e.pods.Objects) + len(e.services.Objects) + len(e.revisions.Objects) + len(e.podGroups.Objects); n > 0 {
 			e.Fail(ruleIs, "it is gone, and %d children are left", n)
 		}
@@ -107,6 +112,8 @@ func (e *env) checkRest() {
 	}
 	e.checkStatus(set)
 	e.checkRestarts(set)
+	e.rules.checkStruck()
+	e.checkRevisionsAdopted()
 	n, replicas := int(*sts.Spec.Replicas), int(helper.Replicas(set))
 	paused := helper.Paused(set)
 	if n < replicas || n > replicas+int(helper.MaxSurge(set)) && !paused {

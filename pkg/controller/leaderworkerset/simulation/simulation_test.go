@@ -14,8 +14,9 @@ import (
 var histories = simulation.Histories[mutant]{
 	Run: run, Faultless: faultless, Number: 3_000, Decisions: "decisions",
 	Wanted: []string{
+		"adoptions", "children that lost their owner", "deletions without children", "names of others that were reported", "names that others took",
 		"applies of the leader statefulset", "conflicts", "conflicts of applies", "deletions", "edits", "failed syncs", "groups created",
-		"groups that have used up their restarts", "kills of the controller", "leaders deleted", "pods created", "pods deleted by others", "pods replaced by a rolling update",
+		"groups that have used up their restarts", "kills of the controller", "leaders deleted", "leaders that others deleted", "pods deleted before they started", "pods created", "pods deleted by others", "pods replaced by a rolling update",
 		"pods that failed", "pods that vanished", "pods that were lost", "requested restarts that ended", "requests in trouble", "restarts of containers",
 		"restarts on request", "restarts that count", "revisions created", "revisions deleted by others", "rollbacks", "rolling updates", "statefulsets deleted by others", "steps of rolling updates",
 		"groups placed in a domain", "leader statefulsets edited by others", "outages", "pods lost with their node", "pods refused", "pods that waited for their gang",

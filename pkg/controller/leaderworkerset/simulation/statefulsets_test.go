@@ -66,7 +66,7 @@ func (e *env) runSome() {
 
 // run is one pass of the StatefulSet controller. It reports whether it changed anything.
 func (e *env) run(sts *appsv1.StatefulSet) bool {
-	if sts.DeletionTimestamp != nil {
+	if _, other := sts.Labels[ofOthers]; other || sts.DeletionTimestamp != nil {
 		return false
 	}
 	status := *sts.Status.DeepCopy()

@@ -12,7 +12,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
@@ -33,7 +32,7 @@ var quiet = klog.NewContext(context.Background(), klog.Logger{})
 func newSyncer(p *process) *leaderworkerset.Syncer {
 	return leaderworkerset.NewSyncer(leaderworkerset.SyncerConfig{
 		Host:   &children.Host{Runner: runner{}, Consistency: memory{p}, Clock: p, Shuffle: p.Dice.Perm},
-		Caches: caches{p}, Recorder: nobody{}, Gang: p.gang, ServedSince: p.servedFrom,
+		Caches: caches{p}, Recorder: events{p.env}, Gang: p.gang, ServedSince: p.servedFrom,
 		Clients: leaderworkerset.Clients{
 			Sets: func(string) leaderworkerset.SetClient { return setClient{p} },
 			StatefulSets: func(string) children.Client[*appsv1.StatefulSet] {
@@ -67,11 +66,6 @@ func (p *process) servedFrom() time.Time {
 	return p.startedAt
 }
 
-// nobody reads events.
-type nobody struct{}
-
-func (nobody) Eventf(runtime.Object, runtime.Object, string, string, string, string, ...any) {}
-
 // runner makes requests one after another.
 type runner struct{}
 
@@ -98,7 +92,7 @@ func (c caches) Set(cache.ObjectName) (*leaderworkersetv1.LeaderWorkerSet, error
 func (c caches) Leader(set *leaderworkersetv1.LeaderWorkerSet) (*appsv1.StatefulSet, bool, error) {
 	sts, found := c.p.statefulSets.Get(set.Name)
 	switch {
-	case !found:
+	case !found, !labeled(sts):
 		return nil, false, nil
 	case !metav1.IsControlledBy(sts, set):
 		return nil, true, nil
@@ -140,6 +134,21 @@ func (c caches) PodGroups(cache.ObjectName) ([]leaderworkerset.Child, error) {
 	return childrenOf(c.p.podGroups.Objects), nil
 }
 
+func (c caches) Orphans(cache.ObjectName) (all []plan.Orphan, err error) {
+	all = orphansOf(all, c.p.statefulSets.Objects)
+	all = orphansOf(all, c.p.services.Objects)
+	return orphansOf(all, c.p.revisions.Objects), nil
+}
+
+func orphansOf[T metav1.Object](all []plan.Orphan, objects []T) []plan.Orphan {
+	for _, object := range objects {
+		if orphan := plan.OrphanOf(object); orphan != nil {
+			all = append(all, *orphan)
+		}
+	}
+	return all
+}
+
 func (c caches) Domain(node, label string) (string, bool) {
 	if label != domainKey || c.p.unlabeled[node] {
 		return "", false
@@ -147,8 +156,17 @@ func (c caches) Domain(node, label string) (string, bool) {
 	return domainOf(node), true
 }
 
+// labeled returns whether an object has the label of the set: the watches of the controller show no others.
+func labeled(object metav1.Object) bool {
+	_, other := object.GetLabels()[ofOthers]
+	return !other
+}
+
 func childrenOf[T metav1.Object](objects []T) (all []leaderworkerset.Child) {
 	for _, obj := range objects {
+		if !labeled(obj) {
+			continue
+		}
 		child := leaderworkerset.Child{Ref: plan.Ref{Name: obj.GetName(), UID: obj.GetUID()}}
 		if owner := metav1.GetControllerOfNoCopy(obj); owner != nil {
 			child.Controller = owner.UID
@@ -166,6 +184,10 @@ func (c caches) Revisions(cache.ObjectName) ([]*appsv1.ControllerRevision, error
 func (p *process) podChanged(pod *corev1.Pod, gone bool) {
 	p.worker.Add(name)
 	view := plan.PodOf(pod)
+	if view.Index == 0 && gone {
+		p.syncer.LeaderGone(key, view)
+		p.rules.leaderShownGone(pod)
+	}
 	if view.Index <= 0 {
 		return
 	}
@@ -185,7 +207,9 @@ func (p *process) podChanged(pod *corev1.Pod, gone bool) {
 	found = found && workers.UID == view.Controller
 	leader, led := p.pods.Get(view.LeaderName)
 	stays := led && leader.DeletionTimestamp == nil && (!found || metav1.IsControlledBy(workers, leader) && workers.DeletionTimestamp == nil)
-	p.losses.Gone(view.Controller, plan.LostPod{Name: view.Name, Node: view.Node}, deleting, found, stays)
+	p.losses.Gone(view.Controller, leaderworkerset.GonePod{
+		LostPod: plan.LostPod{Name: view.Name, Node: view.Node}, Deleting: deleting, Started: view.Phase != corev1.PodPending,
+	}, found, stays)
 	p.rules.lossShown(pod)
 }
 

@@ -97,7 +97,9 @@ func (e *env) userActs() {
 		if e.Dice.Percent(30) {
 			e.createSet()
 		}
-	case n < 3:
+	case n < 2:
+		e.orphanSet(set)
+	case n < 4:
 		e.Note("user deletes the set")
 		e.Seen["deletions"]++
 		e.sets.Remove(name)

@@ -144,6 +144,16 @@ func keepTemplateMetadata(t *corev1.PodTemplateSpec) {
 	t.ObjectMeta = metav1.ObjectMeta{Name: m.Name, Namespace: m.Namespace, Labels: m.Labels, Annotations: m.Annotations, Finalizers: m.Finalizers}
 }
 
+// IsRevision returns whether data is the payload of a revision of a set, and not that of another kind.
+func IsRevision(data []byte) bool {
+	var p struct {
+		Spec struct {
+			LeaderWorkerTemplate map[string]any `json:"leaderWorkerTemplate"`
+		} `json:"spec"`
+	}
+	return json.Unmarshal(data, &p) == nil && len(p.Spec.LeaderWorkerTemplate) > 0
+}
+
 // SizeOfRevision returns the number of pods of a group at a revision.
 func SizeOfRevision(data []byte) (int32, error) {
 	var p struct {

@@ -40,6 +40,7 @@ func New(host provider.Host) (map[string]rest.Storage, error) {
 	if err := store.CompleteWithOptions(&generic.StoreOptions{RESTOptions: host.Getter}); err != nil {
 		return nil, fmt.Errorf("completing the store of leaderworkersets: %w", err)
 	}
+	store.BeginCreate = neighbors{store.Get}.beginCreate
 	scaled := *store
 	scaled.UpdateStrategy = bounds.UpdateStrategy{RESTUpdateStrategy: strategy.NewScaleStrategy(main)}
 	served := map[string]rest.Storage{

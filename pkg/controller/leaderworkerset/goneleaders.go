@@ -1,0 +1,73 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package leaderworkerset
+
+import (
+	"slices"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/leaderworkerset/plan"
+)
+
+// maxGoneLeaders is how many leader pods of one set are remembered that are gone. Each pass judges all that it can, so that more come only while no pass is made.
+const maxGoneLeaders = 1000
+
+// goneLeaders are the leader pods of sets that are gone, until a pass has judged what that means. The next pod of a name follows within moments, so that no cache shows
+// that one was missing.
+type goneLeaders struct {
+	mu sync.Mutex
+	of map[cache.ObjectName][]plan.Pod
+}
+
+func newGoneLeaders() *goneLeaders { return &goneLeaders{of: map[cache.ObjectName][]plan.Pod{}} }
+
+func (g *goneLeaders) note(key cache.ObjectName, pod plan.Pod) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if len(g.of[key]) < maxGoneLeaders {
+		g.of[key] = append(g.of[key], pod)
+	}
+}
+
+func (g *goneLeaders) noted(key cache.ObjectName) []plan.Pod {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return slices.Clone(g.of[key])
+}
+
+// forget drops the pods that were judged; all of them if judged is nil.
+func (g *goneLeaders) forget(key cache.ObjectName, judged map[types.UID]bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	left := slices.DeleteFunc(g.of[key], func(pod plan.Pod) bool { return judged == nil || judged[pod.UID] })
+	if len(left) == 0 {
+		delete(g.of, key)
+		return
+	}
+	g.of[key] = left
+}
+
+// LeaderGone is for a leader pod of a set that is gone, as the watch of pods has shown to the controller that acts. Those of sets that are not known are nobody's.
+func (s *Syncer) LeaderGone(key cache.ObjectName, pod plan.Pod) {
+	if set, err := s.deps.Caches.Set(key); err == nil && set != nil {
+		s.gone.note(key, pod)
+	}
+}
+
+// noteJudged remembers what was decided about leader pods that were deleted.
+func (s *Syncer) noteJudged(key cache.ObjectName, uids []types.UID) {
+	if len(uids) == 0 {
+		s.judged.Forget(key)
+		return
+	}
+	judged := make(map[types.UID]bool, len(uids))
+	for _, uid := range uids {
+		judged[uid] = true
+	}
+	s.judged.Note(key, judged)
+	s.gone.forget(key, judged)
+}

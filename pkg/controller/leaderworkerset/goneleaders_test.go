@@ -1,0 +1,52 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package leaderworkerset
+
+import (
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+)
+
+// TestGoneLeadersAreRememberedByTheOneThatActs has leader pods go.
+func TestGoneLeadersAreRememberedByTheOneThatActs(t *testing.T) {
+	key := cache.NewObjectName("ns", "s")
+	c := controllerOfSet(t)
+	leader := newWatchedPod(&corev1.Pod{ObjectMeta: childMeta("s-1", "0")})
+	c.onPods().OnDelete(leader)
+	if got := c.gone.noted(key); len(got) > 0 {
+		t.Errorf("a standby remembers %v", got)
+	}
+	c.leads.Store(true)
+	c.onPods().OnDelete(leader)
+	c.onPods().OnDelete(newWatchedPod(&corev1.Pod{ObjectMeta: childMeta("s-1-1", "1")}))
+	if got := c.gone.noted(key); len(got) != 1 || got[0].UID != "child" || got[0].Controller != "leader" {
+		t.Errorf("remembered: %+v", got)
+	}
+	other := childMeta("t-1", "0")
+	other.Labels["leaderworkerset.sigs.k8s.io/name"] = "t"
+	c.onPods().OnDelete(newWatchedPod(&corev1.Pod{ObjectMeta: other}))
+	if got := c.gone.noted(cache.NewObjectName("ns", "t")); len(got) > 0 {
+		t.Errorf("remembered of a set that is not known: %v", got)
+	}
+	c.noteJudged(key, []types.UID{"another"})
+	if got := c.gone.noted(key); len(got) != 1 {
+		t.Errorf("forgotten before it was judged: %v", got)
+	}
+	c.noteJudged(key, []types.UID{"child"})
+	if got := c.gone.noted(key); len(got) > 0 || !c.judged.Noted(key)["child"] {
+		t.Errorf("remembered after it was judged: %v", got)
+	}
+	for range 2 * maxGoneLeaders {
+		c.onPods().OnDelete(leader)
+	}
+	if got := len(c.gone.noted(key)); got != maxGoneLeaders {
+		t.Errorf("%d pods are remembered", got)
+	}
+	if c.forget(key); len(c.gone.of) > 0 || c.judged.Noted(key) != nil {
+		t.Error("pods of a set that is gone are remembered")
+	}
+}

@@ -1,0 +1,168 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"fmt"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+
+	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1/helper"
+)
+
+// verdict is what the deletion of a leader pod means.
+type verdict int
+
+const (
+	// notJudged is what cannot be known yet.
+	notJudged verdict = iota
+	// expectedDeletion is no recreation, or one that was recorded before.
+	expectedDeletion
+	// awaitedDeletion carries out a restart that was counted, and waits.
+	awaitedDeletion
+	// unexpectedDeletion is what nobody has decided: a user has deleted the pod, it was evicted, or its StatefulSet has replaced it because it failed.
+	unexpectedDeletion
+)
+
+// deletedLeader is a leader pod that is gone, or is being deleted.
+type deletedLeader struct {
+	*Pod
+	index int32
+	verdict
+}
+
+// recordDeleted records the groups that are recreated because their leader pod was deleted, whoever has done that. The StatefulSet of the leaders creates the
+// next one, so that no limit and no delay holds. Of one group, one pass records one recreation, so that the UID in its entry tells what has been stored.
+func (r *restarts) recordDeleted() {
+	recorded := 0
+	for _, d := range r.deletedLeaders() {
+		switch {
+		case d.verdict == notJudged:
+			continue
+		case d.verdict == expectedDeletion:
+		case r.decided[d.index] || recorded == maxGroupWrites:
+			r.p.More = true
+			continue
+		default:
+			recorded++
+			r.recordRecreation(d)
+		}
+		r.p.Judged = append(r.p.Judged, d.UID)
+	}
+}
+
+// deletedLeaders returns the leader pods that are gone, and then those that are being deleted, with what that means.
+func (r *restarts) deletedLeaders() (out []deletedLeader) {
+	judge := func(leader *Pod) {
+		d := deletedLeader{leader, -1, expectedDeletion}
+		if parent, index := helper.ParentAndOrdinal(leader.Name); index >= 0 && parent == r.o.Set.Name {
+			d.index, d.verdict = index, r.judge(leader, index)
+		}
+		out = append(out, d)
+	}
+	for i := range r.o.GoneLeaders {
+		judge(&r.o.GoneLeaders[i])
+	}
+	for i := range r.groups {
+		if leader := r.groups[i].leader; leader.Deleting {
+			judge(leader)
+		}
+	}
+	return out
+}
+
+// judge returns what the deletion of a leader pod means.
+func (r *restarts) judge(leader *Pod, index int32) verdict {
+	stored := r.stored[index]
+	switch sts := r.o.Leader; {
+	case r.o.Judged[leader.UID] || !belongs(leader, index, sts) || r.isRequested(leader.UID):
+		return expectedDeletion
+	case stored.RestartedLeader != "" && stored.RestartedLeader == leader.UID:
+		if stored.Failed || stored.RestartAt != nil {
+			return awaitedDeletion
+		}
+		return expectedDeletion
+	case r.replacedLeader(leader.UID, index):
+		return expectedDeletion // what came after it is recorded
+	}
+	return judgeUpdate(leader, index, r.o.Leader)
+}
+
+// belongs returns whether a leader pod is, or was, one of those that a StatefulSet has at rest.
+func belongs(leader *Pod, index int32, sts *appsv1.StatefulSet) bool {
+	return sts != nil && leader.Controller == sts.UID && index < leaderCount(sts)
+}
+
+// judgeUpdate returns whether a leader pod may have been deleted by an update.
+func judgeUpdate(leader *Pod, index int32, sts *appsv1.StatefulSet) verdict {
+	released, current := index >= partitionOf(sts), sts.Status.UpdateRevision
+	switch {
+	case released && leader.Revision != sts.Labels[leaderworkersetv1.RevisionKey]:
+		return expectedDeletion
+	case sts.Status.ObservedGeneration < sts.Generation:
+		return notJudged
+	case released && leader.OwnRevision != "" && current != "" && leader.OwnRevision != current:
+		return expectedDeletion // the StatefulSet has another template, without another revision of the set
+	}
+	return unexpectedDeletion
+}
+
+// isRequested returns whether users have requested that a leader pod is deleted.
+func (r *restarts) isRequested(leader types.UID) bool {
+	if r.requested == nil {
+		r.requested = map[types.UID]bool{}
+		if req := r.o.Set.Status.Restart; req != nil {
+			r.requested = setOf(req.Leaders)
+		}
+	}
+	return r.requested[leader]
+}
+
+// replacedLeader returns whether the entry of a group names the leader pod that it has now, and not the given one.
+func (r *restarts) replacedLeader(leader types.UID, index int32) bool {
+	now := r.leaders[index]
+	return now != nil && now.leader.UID != leader && r.stored[index].RestartedLeader == now.leader.UID
+}
+
+// recordRecreation records that a group is recreated. It counts unless that was decided before, or the limit is reached: what cannot be prevented does not exceed it.
+func (r *restarts) recordRecreation(d deletedLeader) {
+	g := &group{index: d.index, leader: d.Pod, workers: r.workersOf(d.UID)}
+	e := r.entry(g)
+	if d.verdict == unexpectedDeletion {
+		e.FirstCause = r.causeOf(failure{g, trigger{pods: []*Pod{d.Pod}}})
+		e.FirstCause.Message = deletedMessage(r.o.Causes[d.UID] != nil, e.FirstCause.Message)
+		if !exhausted(r.o.Set, e) {
+			e.Restarts += one(e.Restarts < maxRestarts)
+		}
+		r.backoff.next(e, r.o.Now)
+	}
+	e.RestartedLeader, e.RestartAt, e.Failed, e.LastRestartTime = d.UID, nil, false, ptr.To(r.o.Now)
+	r.decided[d.index] = true
+	r.st.events = append(r.st.events, Event{
+		Type: corev1.EventTypeNormal, Reason: reasonRecreateGroup, Action: actionDelete, Related: d.Name,
+		Note: fmt.Sprintf("Leader pod %s was deleted, group %d is recreated", d.Name, groupLabel(g)),
+	})
+}
+
+// deletedMessage is the message of the cause of a leader pod that was deleted: what was read from its pods, if anything was.
+func deletedMessage(read bool, message string) string {
+	if read {
+		return message
+	}
+	return "the pod was deleted"
+}
+
+// workersOf returns the StatefulSet of workers that a leader pod controls; nil if there is none.
+func (r *restarts) workersOf(leader types.UID) *Workers {
+	for i := range r.o.Workers {
+		if r.o.Workers[i].Leader == leader {
+			return &r.o.Workers[i]
+		}
+	}
+	return nil
+}
