@@ -100,6 +100,7 @@ func New(config Config) (*Controller, error) {
 		},
 		Caches: c.caches, Recorder: c.Recorder, Queues: c.queues, FirstCause: c.firstCause,
 		Restore:        c.restoreState,
+		Running:        c.running,
 		SequentialJobs: func(namespace string) Client { return c.Client.BatchV1alpha1().SequentialJobs(namespace) },
 		Jobs:           func(namespace string) children.Client[*batchv1.Job] { return c.Kube.BatchV1().Jobs(namespace) },
 		JobSets: func(namespace string) children.Client[*jobsetv1alpha2.JobSet] {

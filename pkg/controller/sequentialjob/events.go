@@ -5,6 +5,7 @@ package sequentialjob
 
 import (
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
@@ -21,6 +22,14 @@ func (s *Syncer) warn(sj *batchv1alpha1.SequentialJob, event plan.Event) {
 	s.send(&corev1.ObjectReference{
 		APIVersion: batchv1alpha1.SchemeGroupVersion.String(), Kind: "SequentialJob", Namespace: sj.Namespace, Name: sj.Name, UID: sj.UID,
 	}, event)
+}
+
+// reported sends a warning about what no condition shows, and returns the error. That something has changed meanwhile is none.
+func (s *Syncer) reported(sj *batchv1alpha1.SequentialJob, err error) error {
+	if err != nil && !apierrors.IsConflict(err) {
+		s.warn(sj, plan.Failure(err.Error()))
+	}
+	return err
 }
 
 func (s *Syncer) send(regarding runtime.Object, event plan.Event) {

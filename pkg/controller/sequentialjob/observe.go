@@ -47,21 +47,55 @@ func (s *Syncer) Observe(ctx context.Context, key cache.ObjectName) (*plan.Obser
 		SequentialJob: sj, Children: kids, RefusedSince: s.refusedSince.Noted(key), Queue: plan.Queue{Served: true},
 		Now: metav1.NewTime(s.deps.Clock.Now().Truncate(time.Second)),
 	}
+	lags, err := s.observeMore(ctx, obs)
+	switch {
+	case err != nil:
+		return nil, 0, s.reported(sj, err)
+	case lags:
+		return nil, lagRetry, nil
+	}
+	return obs, 0, nil
+}
+
+// observeMore adds what the caches of children do not show. It returns true if they lack a child that the API has.
+func (s *Syncer) observeMore(ctx context.Context, obs *plan.Observed) (bool, error) {
 	if lags, err := s.lags(ctx, *obs); err != nil || lags {
-		return nil, lagRetry, err
+		return lags, err
 	}
 	if err := s.observeOthers(ctx, obs); err != nil {
-		return nil, 0, err
+		return false, err
 	}
 	if err := s.observeRestore(ctx, obs); err != nil {
-		return nil, 0, err
+		return false, err
+	}
+	if lags, err := s.observeEnd(ctx, obs); err != nil || lags {
+		return lags, err
+	}
+	s.observePods(ctx, obs)
+	return false, nil
+}
+
+// observeEnd finds out whether a child that no cache shows is gone, before the finalizer is removed. It returns true if it is there.
+func (s *Syncer) observeEnd(ctx context.Context, obs *plan.Observed) (bool, error) {
+	ref := plan.MissingChild(*obs)
+	if ref == nil {
+		return false, nil
+	}
+	there, err := s.there(ctx, obs.SequentialJob, *ref)
+	obs.Gone = !there
+	return there, err
+}
+
+// observePods reads from the API what the decision needs to know of pods, which no cache shows in full.
+func (s *Syncer) observePods(ctx context.Context, obs *plan.Observed) {
+	if query := plan.MissingEarlier(*obs); query != nil {
+		obs.Earlier = s.observeEarlier(ctx, obs.SequentialJob, *query)
 	}
 	if job := plan.MissingCause(*obs); job != nil {
-		if cause := s.deps.FirstCause(ctx, sj.Namespace, *job); cause != nil {
+		if cause := s.deps.FirstCause(ctx, obs.SequentialJob.Namespace, *job); cause != nil {
 			obs.Causes = map[types.UID]*jobsetv1alpha2.FailureCause{job.UID: cause}
 		}
 	}
-	return obs, 0, nil
 }
 
 // observeRestore finds out whether the sequence is as a backup had it, if that matters.
@@ -128,10 +162,15 @@ func (s *Syncer) lags(ctx context.Context, obs plan.Observed) (bool, error) {
 	if ref == nil {
 		return false, nil
 	}
+	return s.there(ctx, obs.SequentialJob, *ref)
+}
+
+// there returns whether the API has a child, of any UID if that is not known.
+func (s *Syncer) there(ctx context.Context, sj *batchv1alpha1.SequentialJob, ref plan.ChildRef) (bool, error) {
 	if ref.Kind == batchv1alpha1.StepKindJobSet {
-		return exists(ctx, s.jobSets, obs.SequentialJob, *ref)
+		return exists(ctx, s.jobSets, sj, ref)
 	}
-	return exists(ctx, s.jobs, obs.SequentialJob, *ref)
+	return exists(ctx, s.jobs, sj, ref)
 }
 
 // exists asks the API for a child. One that lost the label by which it is selected gets it back, because no cache shows it.
@@ -142,7 +181,7 @@ func exists[T metav1.Object](ctx context.Context, w *children.Writer[T], sj *bat
 		return false, nil
 	case err != nil:
 		return false, fmt.Errorf("reading child %s/%s, which no cache shows: %w", sj.Namespace, ref.Name, err)
-	case child.GetUID() != ref.UID || !metav1.IsControlledBy(child, sj):
+	case ref.UID != "" && child.GetUID() != ref.UID || !metav1.IsControlledBy(child, sj):
 		return false, nil
 	}
 	_, err = restoreLabel(ctx, w, sj, child)

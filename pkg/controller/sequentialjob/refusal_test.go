@@ -6,6 +6,7 @@ package sequentialjob
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -73,5 +74,50 @@ func TestConflictsAreNoErrors(t *testing.T) {
 	}
 	if c := meta.FindStatusCondition(r.sequence(t).Status.Conditions, batchv1alpha1.ConditionFailed); c != nil {
 		t.Errorf("condition %+v", c)
+	}
+}
+
+// TestRefusalsAreReported checks that a sequence that ends or goes says what the API refuses, although no condition of it does.
+func TestRefusalsAreReported(t *testing.T) {
+	ended := func(sj *batchv1alpha1.SequentialJob) {
+		cancelled(sj)
+		sj.Status.CompletionTime = &metav1.Time{}
+	}
+	unlabelled := func(job *batchv1.Job) { delete(job.Labels, batchv1alpha1.SequentialJobUIDKey) }
+	for name, tc := range map[string]struct {
+		change         func(*batchv1alpha1.SequentialJob)
+		ofJob          func(*batchv1.Job)
+		ours           bool
+		verb, resource string
+	}{
+		"the child of a deleted sequence is not deleted":   {change: deleted, verb: "delete", resource: "jobs"},
+		"the child of a cancelled sequence is not deleted": {change: ended, verb: "delete", resource: "jobs"},
+		"the finalizer is not removed": {change: deleted, ofJob: func(job *batchv1.Job) {
+			job.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobComplete, Status: corev1.ConditionTrue}}
+		}, ours: true, verb: "patch", resource: "sequentialjobs"},
+		"a label is not put back": {change: func(*batchv1alpha1.SequentialJob) {}, ofJob: unlabelled, verb: "patch", resource: "jobs"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			sj := newSequence(started, tc.change)
+			job := jobOf(sj)
+			if tc.ofJob != nil {
+				tc.ofJob(job)
+			}
+			r := newRig(t, sj, job)
+			if tc.ours {
+				refuse(r.client, tc.verb, tc.resource, errRefused)
+			} else {
+				refuse(r.kube, tc.verb, tc.resource, errRefused)
+			}
+			if err := r.syncs(t, 1); err == nil {
+				t.Error("no error")
+			}
+			for _, event := range r.events.all() {
+				if strings.HasPrefix(event, "Warning ReconciliationFailed Failed to reconcile: ") {
+					return
+				}
+			}
+			t.Errorf("no warning: %q", r.events.all())
+		})
 	}
 }

@@ -64,6 +64,9 @@ type SyncerConfig struct {
 	JobSets        func(namespace string) children.Client[*jobsetv1alpha2.JobSet]
 	// FirstCause returns why a Job failed; nil if that is not known.
 	FirstCause func(ctx context.Context, namespace string, job plan.FailedJob) *jobsetv1alpha2.FailureCause
+	// Running returns a pod or a Job of earlier children of a sequence that runs, or may create pods; "" if there is none. It asks the API, because
+	// caches may lag.
+	Running func(ctx context.Context, sj *batchv1alpha1.SequentialJob, query plan.EarlierQuery) (string, error)
 	// Queues is nil if nothing is known of Kueue.
 	Queues Queues
 	// Restore returns what is known about it if the store was restored from a backup.
@@ -111,14 +114,14 @@ func (s *Syncer) Finish(ctx context.Context, sj *batchv1alpha1.SequentialJob, ou
 	s.refusedSince.Note(key, out.RefusedSince)
 	stored, err := s.writeStatus(ctx, sj, out)
 	if err != nil || stored == nil || ctx.Err() != nil {
-		return err
+		return s.reported(sj, err)
 	}
 	switch {
 	case out.RemoveFinalizer:
-		return s.removeFinalizer(ctx, stored)
+		return s.reported(stored, s.removeFinalizer(ctx, stored))
 	case out.DeleteSequentialJob:
 		if err := children.DeleteOwner(ctx, s.deps.SequentialJobs(sj.Namespace), stored); err != nil {
-			return fmt.Errorf("deleting sequentialjob %s after its time to live: %w", key, err)
+			return s.reported(stored, fmt.Errorf("deleting sequentialjob %s after its time to live: %w", key, err))
 		}
 		klog.FromContext(ctx).V(3).Info("Deleted the SequentialJob after its time to live")
 	}

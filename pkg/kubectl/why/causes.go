@@ -59,8 +59,10 @@ const (
 	PodsRefusedByWebhook  Cause = "PodsRefusedByWebhook"
 	PodCreationFailed     Cause = "PodCreationFailed"
 
-	NodeLost                   Cause = "NodeLost"
-	TerminatingPodsBlock       Cause = "TerminatingPodsBlockRestart"
+	NodeLost             Cause = "NodeLost"
+	TerminatingPodsBlock Cause = "TerminatingPodsBlockRestart"
+	// EarlierStepRuns is a cause of sequences only.
+	EarlierStepRuns            Cause = "EarlierStepRuns"
 	UnboundClaim               Cause = "UnboundClaim"
 	SchedulingGate             Cause = "SchedulingGate"
 	NodesUnknown               Cause = "NodesUnknown"
@@ -126,7 +128,7 @@ var Causes = []Cause{
 	JobNameTaken, JobTemplateRefused, JobRefusedByQuota, JobRefusedByWebhook, JobRefusedByPolicy, JobCreationFailed, ClusterOverloaded,
 	StatefulSetNameTaken, StatefulSetRefused, JobSuspendedByOther,
 	PodsRefusedBySecurity, PodsRefusedByQuota, PodsRefusedByWebhook, PodCreationFailed,
-	NodeLost, TerminatingPodsBlock, UnboundClaim, SchedulingGate,
+	NodeLost, TerminatingPodsBlock, EarlierStepRuns, UnboundClaim, SchedulingGate,
 	NodesUnknown, NoFreeDomain, TopologyLabelMissing, TooFewDomains, DomainsUnsuitable, DomainsLackRoom, DomainLostNodes, DomainFull,
 	UnschedulableTaint, UnschedulableAffinity, UnschedulableResources, RestartRulesMissing, Unschedulable, PodGroupWaits, SchedulerSilent, ImagePull, ContainerConfig, VolumeMount, OutOfMemory, Evicted, Preempted,
 	ServiceForeign, ServiceMissing, CoordinatorWithoutHostname, RevisionMixed,

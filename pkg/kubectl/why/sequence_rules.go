@@ -102,6 +102,21 @@ func stepRefused(d *diagnosis) []Finding {
 	return []Finding{f}
 }
 
+// stepWaitsForPods reports that the next step waits until the pods of an earlier one, or of an earlier attempt, have ended.
+func stepWaitsForPods(d *diagnosis) []Finding {
+	c := meta.FindStatusCondition(d.Sequence.Status.Conditions, batchv1alpha1.ConditionProgressing)
+	if c == nil || c.Status != metav1.ConditionFalse || c.Reason != batchv1alpha1.ReasonWaitingForPods {
+		return nil
+	}
+	return []Finding{{
+		Cause: EarlierStepRuns, Summary: d.stepWords() + " waits: " + oneLine(c.Message), Evidence: []Fact{conditionFact(d.set(), c), d.stepFact()},
+		Commands: []string{
+			d.kubectl("get pods -o wide -l %s=%s", batchv1alpha1.SequentialJobNameKey, d.Name),
+			d.kubectl("delete pod POD --grace-period=0 --force  # if its node will not come back"),
+		},
+	}}
+}
+
 // explainRefusal completes the finding by the reason of the condition. It leaves one without a cause of which others say more.
 func (d *diagnosis) explainRefusal(f *Finding, c *metav1.Condition, what string) {
 	switch c.Reason {

@@ -131,6 +131,9 @@ func sequenceCases() map[string]sequenceCase {
 		"the name is taken": {change: []func(*Evidence){withoutJob, tells(batchv1alpha1.ConditionAvailable, metav1.ConditionFalse, "NameConflict", "taken"), func(e *Evidence) {
 			e.TakenJobs["etl-1"] = &batchv1.Job{}
 		}}, want: JobNameTaken, wantSummary: "the sequence needs the name of the job etl-1, which exists and has no owner; the sequence waits until that job is deleted"},
+		"pods of an earlier step run": {change: []func(*Evidence){withoutJob, tells(batchv1alpha1.ConditionProgressing, metav1.ConditionFalse, "WaitingForPods",
+			"Job 1 starts once the pods of earlier jobs have ended: pod etl-0-x on node node-1 still runs")}, want: EarlierStepRuns, wantCommand: "get pods -o wide -l batch.jobset-apiserver.io/sequentialjob-name=etl",
+			wantSummary: "step 2/3 (transform) waits: Job 1 starts once the pods of earlier jobs have ended: pod etl-0-x on node node-1 still runs"},
 		"the API refuses the Job": {change: []func(*Evidence){withoutJob, tells(batchv1alpha1.ConditionAvailable, metav1.ConditionFalse, "JobCreationFailed",
 			`Job.batch "etl-1" is invalid: spec.containers[1].image: Required value`)}, want: JobTemplateRefused, wantSummary: "the API refuses the job etl-1: spec.containers[1].image: Required value", wantCommand: "edit sequentialjob etl"},
 		"a quota refuses the Job": {change: []func(*Evidence){withoutJob, tells(batchv1alpha1.ConditionResourcesUnavailable, metav1.ConditionTrue, "QuotaExceeded",

@@ -95,6 +95,8 @@ const (
 	ReasonResumed = "Resumed"
 	// ReasonWaitingForQuota is that of Progressing while the current child waits in a queue.
 	ReasonWaitingForQuota = "WaitingForQuota"
+	// ReasonWaitingForPods is that of Progressing while the current step waits until the pods of earlier ones have ended.
+	ReasonWaitingForPods = "WaitingForPods"
 	// ReasonCompleted is that of Progressing when all steps have completed.
 	ReasonCompleted = "Completed"
 	// ReasonJobFailed is that of Failed and Progressing when a step has failed permanently.

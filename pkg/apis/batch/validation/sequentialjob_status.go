@@ -40,7 +40,7 @@ func ValidateSequentialJobStatusUpdate(next, prev *batch.SequentialJob) field.Er
 	if len(errs) > 0 {
 		return errs
 	}
-	return validateHistory(&next.Status, &prev.Status, field.NewPath("status"))
+	return validateHistory(next, prev, field.NewPath("status"))
 }
 
 // ValidateSequentialJobAction checks a change of the status by an action of a user, who may take back that steps have completed.
@@ -143,11 +143,14 @@ func validateLastAction(action *batch.SequentialJobLastAction, path *field.Path)
 	)...)
 }
 
-// validateHistory checks that nothing that has happened is taken back.
-func validateHistory(next, prev *batch.SequentialJobStatus, path *field.Path) field.ErrorList {
+// validateHistory checks that nothing that has happened is taken back. A step that was to run again after a retry, and was removed from the spec since, may be
+// dropped: it is not one of the sequence any more.
+func validateHistory(nextJob, prevJob *batch.SequentialJob, path *field.Path) field.ErrorList {
+	next, prev, count := &nextJob.Status, &prevJob.Status, len(prevJob.Spec.Containers)+len(prevJob.Spec.Steps)
 	var errs field.ErrorList
 	steps := path.Child("steps")
-	if is, was := len(next.Steps), len(prev.Steps); is < was {
+	kept := slices.IndexFunc(prev.Steps[min(count, len(prev.Steps)):], func(s batch.SequentialJobStepStatus) bool { return s.State != batch.StepPending }) >= 0
+	if is, was := len(next.Steps), len(prev.Steps); is < was && (kept || is < count) {
 		errs = append(errs, field.Invalid(steps, field.OmitValueType{}, fmt.Sprintf("must keep the %d steps that were started; it has %d", was, is)))
 	}
 	for i := range min(len(next.Steps), len(prev.Steps)) {

@@ -107,6 +107,7 @@ func TestStatusOfSequences(t *testing.T) {
 				"status.progress.completedIndices: Invalid value: must keep 0, because the step has completed: only the action retry runs it again",
 			},
 		},
+		"a step that was to run again, and was removed from the spec": {change: func(s *batch.SequentialJobStatus) { s.Steps = s.Steps[:3] }},
 		"attempts are lost": {
 			change: func(s *batch.SequentialJobStatus) { s.Steps[1].Attempts = 0 },
 			want:   []string{"status.steps[1].attempts: Invalid value: 0: must be 1 or more, the number that is stored"},
@@ -116,6 +117,9 @@ func TestStatusOfSequences(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			prev := etl(t, "{containers: [{name: a, image: a}, {name: b, image: b}, {name: c, image: c}]}")
 			prev.Status = at(batch.StepSucceeded, batch.StepRunning)
+			if strings.Contains(name, "was removed") {
+				prev.Status = at(batch.StepSucceeded, batch.StepSucceeded, batch.StepSucceeded, batch.StepPending)
+			}
 			next := prev.DeepCopy()
 			tc.change(&next.Status)
 			if diff := cmp.Diff(tc.want, messages(validation.ValidateSequentialJobStatusUpdate(next, prev))); diff != "" {

@@ -34,6 +34,10 @@ func Decide(o Observed) Plan {
 	// A request that came late may have created a child whose finalizer is gone, and users can remove it.
 	p.AddFinalizer = (p.creates() || kids.active > 0) && !hasFinalizer(sj)
 	p.RemoveFinalizer = hasFinalizer(sj) && kids.active == 0 && !st.aboutToRun()
+	if p.RemoveFinalizer && !o.Gone {
+		p.Unseen = unseenAtEnd(o)
+		p.RemoveFinalizer = p.Unseen == nil
+	}
 	p.Status, p.Events = st.result()
 	p.FailedJob = st.failedJob
 	return p

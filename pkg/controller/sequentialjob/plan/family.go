@@ -46,15 +46,14 @@ func ChildOfJob(job *batchv1.Job) Child {
 func ChildOfJobSet(js *jobsetv1alpha2.JobSet) Child {
 	c := childOf(js, batchv1alpha1.StepKindJobSet)
 	c.Suspended = jobsethelper.Suspended(js)
-	var ready int32
+	var ready, ended int64
 	for _, counts := range js.Status.ReplicatedJobsStatus {
 		c.Busy = c.Busy || counts.Active > 0
-		ready += counts.Ready + counts.Succeeded
+		ready += int64(counts.Ready) + int64(counts.Succeeded)
+		ended += int64(counts.Succeeded) + int64(counts.Failed)
 	}
-	for i := range js.Spec.ReplicatedJobs {
-		ready -= ptr.Deref(js.Spec.ReplicatedJobs[i].Replicas, 1)
-	}
-	c.Ready = ready >= 0
+	all := jobsethelper.TotalReplicas(js)
+	c.Ready, c.JobsEnded = ready >= all, ended >= all
 	if refused := meta.FindStatusCondition(js.Status.Conditions, jobsetv1alpha2.PodCreationFailure); refused != nil && refused.Status == metav1.ConditionTrue {
 		c.RefusedPods = refused.Message
 	}

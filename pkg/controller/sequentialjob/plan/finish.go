@@ -37,6 +37,9 @@ func Finish(o Observed, p Plan, r Results) Outcome {
 		RemoveFinalizer: p.RemoveFinalizer && r.Error == "", DeleteSequentialJob: p.DeleteSequentialJob && !r.Interrupted,
 	}
 	out.noteDeletions(o, p, r)
+	if r.Error != "" && (o.SequentialJob.DeletionTimestamp != nil || o.SequentialJob.Status.CompletionTime != nil) {
+		out.Warnings = append(out.Warnings, Failure(r.Error)) // no condition has room for it
+	}
 	if o.SequentialJob.DeletionTimestamp != nil || helper.ManagedElsewhere(o.SequentialJob) {
 		return out
 	}
@@ -55,6 +58,11 @@ func Finish(o Observed, p Plan, r Results) Outcome {
 		out.RequeueAfter = sooner(out.RequeueAfter, passesAfter)
 	}
 	return out
+}
+
+// Failure is the event about a pass that fails.
+func Failure(reason string) Event {
+	return Event{Type: corev1.EventTypeWarning, Reason: reasonReconciliationFailed, Note: truncated("Failed to reconcile: " + reason)}
 }
 
 // noteDeletions reports what was stopped. A sequence that is being deleted does not wait for a child that the controller must

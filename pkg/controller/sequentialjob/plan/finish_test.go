@@ -175,3 +175,22 @@ func TestUnseenChildren(t *testing.T) {
 	w.kids = nil
 	diff(t, "when it does not", &ChildRef{Kind: "Job", Name: "etl-0", UID: uid}, Unseen(w.observed()))
 }
+
+// TestEndOfStepFollowsOwnClock checks the end of a step whose Job is on a server with another clock.
+func TestEndOfStepFollowsOwnClock(t *testing.T) {
+	for name, ahead := range map[string]time.Duration{"the same clock": 0, "a clock that is behind": -5 * time.Minute, "a clock that is ahead": 5 * time.Minute} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t).settle()
+			began := w.now
+			kid := w.child("etl-0")
+			kid.Created = metav1.NewTime(began.Add(ahead))
+			kid.End, kid.Busy, kid.EndTime = Succeeded, false, &metav1.Time{Time: began.Add(time.Minute + ahead)}
+			want := began.Add(time.Minute)
+			if ahead > 0 {
+				want = began.Add(2 * time.Minute) // it cannot be known, but is not in the future
+			}
+			w.wait(2 * time.Minute).settle()
+			diff(t, "the end", want, w.sj.Status.Steps[0].CompletionTime.Time)
+		})
+	}
+}

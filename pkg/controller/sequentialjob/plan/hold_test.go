@@ -31,7 +31,7 @@ func heldSequence(admitted bool, kids ...Child) Observed {
 			Directives: map[string]kueue.Directives{kueue.MainPodSet: {NodeSelector: map[string]string{"os": "linux"}}},
 		}
 	}
-	return Observed{SequentialJob: sj, Children: kids, Queue: Queue{Served: true, Hold: hold}}
+	return Observed{SequentialJob: sj, Children: kids, Queue: Queue{Served: true, Hold: hold}, Earlier: Earlier{State: EarlierEnded}}
 }
 
 func heldChild(change ...func(*Child)) Child {

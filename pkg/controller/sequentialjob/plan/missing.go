@@ -37,8 +37,8 @@ func failureOf(c Child) batchv1.JobCondition {
 // Unseen returns the child that status knows, that had not ended, and that the snapshot does not hold; nil for none. Whether
 // it is gone decides whether its step runs again.
 func Unseen(o Observed) *ChildRef {
-	entry := begunStep(o.SequentialJob)
-	if entry == nil || entry.ChildUID == "" || o.SequentialJob.DeletionTimestamp != nil || helper.ManagedElsewhere(o.SequentialJob) || helper.Finished(o.SequentialJob) != nil {
+	sj, entry := o.SequentialJob, begunStep(o.SequentialJob)
+	if entry == nil || entry.ChildUID == "" || helper.ManagedElsewhere(sj) || helper.Finished(sj) != nil || sj.DeletionTimestamp != nil && !hasFinalizer(sj) {
 		return nil
 	}
 	for i := range o.Children {
@@ -47,6 +47,27 @@ func Unseen(o Observed) *ChildRef {
 		}
 	}
 	return &ChildRef{Kind: entry.Kind, Name: entry.ChildName, UID: entry.ChildUID}
+}
+
+// unseenAtEnd returns the child of the current step if the snapshot does not hold it although it may run; nil if it does not. Caches do not show a child that
+// lost its label, and without its finalizer the sequence would leave it to run.
+func unseenAtEnd(o Observed) *ChildRef {
+	entry := currentEntry(o.SequentialJob)
+	if entry == nil || entry.State == batchv1alpha1.StepSucceeded || entry.State == batchv1alpha1.StepPending {
+		return nil
+	}
+	if slices.ContainsFunc(o.Children, func(c Child) bool { return c.Name == entry.ChildName && c.Kind == entry.Kind }) {
+		return nil // no other one can have the name
+	}
+	return &ChildRef{Kind: entry.Kind, Name: entry.ChildName, UID: entry.ChildUID}
+}
+
+// MissingChild returns the child that the API has to be asked for, before the finalizer is removed; nil for none.
+func MissingChild(o Observed) *ChildRef {
+	if !hasFinalizer(o.SequentialJob) || o.SequentialJob.DeletionTimestamp != nil || unseenAtEnd(o) == nil {
+		return nil
+	}
+	return Decide(o).Unseen
 }
 
 // Current returns the child of the current attempt of the current step; zero if there is none.

@@ -196,12 +196,20 @@ func (b *statusBuilder) wantCause(c Child, known *jobsetv1alpha2.FailureCause) {
 	}
 }
 
-// endTime returns when a child ended, which is not after now.
+// endTime returns when a child ended, which is not after now, and not before its step began. The clock of the server that has Jobs may differ from ours: one
+// that says that a child was created before its step began is behind by at least that much.
 func (b *statusBuilder) endTime(c Child) *metav1.Time {
-	if c.EndTime.IsZero() || b.o.Now.Before(c.EndTime) {
+	if c.EndTime.IsZero() {
 		return b.now()
 	}
-	return c.EndTime.DeepCopy()
+	end, start := c.EndTime.Time, entryOf(b.next).StartTime
+	if start != nil && !c.Created.IsZero() {
+		end = end.Add(max(0, start.Sub(c.Created.Time)))
+	}
+	if end.After(b.o.Now.Time) || start != nil && end.Before(start.Time) {
+		return b.now()
+	}
+	return &metav1.Time{Time: end}
 }
 
 func (b *statusBuilder) now() *metav1.Time { return ptr.To(b.o.Now) }

@@ -30,6 +30,9 @@ func (b *statusBuilder) createCurrent(kids family, p *Plan) {
 		p.RequeueAfter = sooner(p.RequeueAfter, b.o.Queue.Hold.RetryAfter)
 		return
 	}
+	if len(kids.inTheWay) == 0 && b.waitForEarlier(kids, p) {
+		return
+	}
 	if !b.is(batchv1alpha1.ConditionProgressing) {
 		b.setProgressing(batchv1alpha1.ReasonJobStarted, fmt.Sprintf("Job %d is about to start", b.index()))
 	}

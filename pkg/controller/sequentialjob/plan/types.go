@@ -32,6 +32,10 @@ type Observed struct {
 	RefusedPods RefusedPods
 	// Queue is what is known of Kueue. It is of interest only while a queue is named.
 	Queue Queue
+	// Gone means that the API was asked for the child that MissingChild returns, and that there is none.
+	Gone bool
+	// Earlier is what is known of pods of earlier children; only if MissingEarlier has asked for it.
+	Earlier Earlier
 	// RefusedSince is since when each pass was refused the creation of the child; zero if the last one was not.
 	RefusedSince time.Time
 	// Now is the time of the observation, in whole seconds.
@@ -73,6 +77,8 @@ type Child struct {
 	FirstCause *jobsetv1alpha2.FailureCause
 	// InContainers means that pods of a Job may hold a failure although they have not failed themselves.
 	InContainers bool
+	// JobsEnded means that all Jobs of a JobSet have ended.
+	JobsEnded bool
 }
 
 // End is how a child has ended.
@@ -148,6 +154,10 @@ type Plan struct {
 	Events []Event
 	// FailedJob is the Job that has failed, if Observed.Causes does not hold why; nil for none.
 	FailedJob *FailedJob
+	// Unseen is the child that has to be asked for before the finalizer is removed, unless Observed.Gone; nil for none.
+	Unseen *ChildRef
+	// Earlier is what has to be known of earlier children before a child is created, if Observed.Earlier does not say it; nil for nothing.
+	Earlier *EarlierQuery
 
 	// AddFinalizer means that the finalizer is added before the child is created.
 	AddFinalizer bool

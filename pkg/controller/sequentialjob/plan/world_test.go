@@ -43,6 +43,9 @@ type world struct {
 	// restored is true until the sequence is written.
 	restored bool
 	due      time.Duration
+	// earlier is what is read of earlier children, and asked are the questions about them.
+	earlier Earlier
+	asked   []EarlierQuery
 }
 
 func newWorld(t *testing.T, change ...func(*batchv1alpha1.SequentialJob)) *world {
@@ -58,7 +61,7 @@ func newWorld(t *testing.T, change ...func(*batchv1alpha1.SequentialJob)) *world
 	for _, c := range change {
 		c(sj)
 	}
-	return &world{t: t, sj: sj, now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), queue: Queue{Served: true}, creation: Created}
+	return &world{t: t, sj: sj, now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), queue: Queue{Served: true}, creation: Created, earlier: Earlier{State: EarlierEnded}}
 }
 
 func (w *world) observed() Observed {
@@ -67,6 +70,11 @@ func (w *world) observed() Observed {
 		o.Children = append(o.Children, *kid)
 	}
 	o.Restored = w.restored && RestoreMatters(o)
+	o.Gone = MissingChild(o) != nil // all that is there is shown
+	if query := MissingEarlier(o); query != nil {
+		w.asked = append(w.asked, *query)
+		o.Earlier = w.earlier
+	}
 	if job := MissingCause(o); job != nil {
 		o.Causes = map[types.UID]*jobsetv1alpha2.FailureCause{job.UID: {Job: job.Name, Pod: "pod", Container: "main", ExitCode: ptr.To(int32(3))}}
 	}

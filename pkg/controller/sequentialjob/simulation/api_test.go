@@ -7,9 +7,11 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"slices"
 	"strconv"
 
+	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	batchv1 "k8s.io/api/batch/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -37,12 +39,14 @@ func (c childClient[T]) Create(_ context.Context, wanted T, _ metav1.CreateOptio
 			return wanted, simulation.ErrExists
 		}
 		if c.p.denial != nil {
+			c.p.refused("create child")
 			return wanted, c.p.denial
 		}
 		child := c.copy(wanted)
 		child.SetUID(types.UID(fmt.Sprintf("%T-%d", wanted, c.in.Versions.Last)))
+		child.SetCreationTimestamp(c.p.storedBy(child))
 		c.p.Note("  creates child %s, attempt %s", child.GetName(), child.GetLabels()[batchv1alpha1.StepAttemptKey])
-		c.p.rules.created(at, child, known)
+		c.p.rules.created(at, child, known && !c.p.rivals)
 		c.in.Put(child)
 		return child, nil
 	})
@@ -51,7 +55,7 @@ func (c childClient[T]) Create(_ context.Context, wanted T, _ metav1.CreateOptio
 func (c childClient[T]) Get(_ context.Context, name string, _ metav1.GetOptions) (T, error) {
 	return simulation.Read(c.p.sender, func() (T, error) {
 		child, found := c.in.Get(name)
-		if !found {
+		if !found || c.p.unasking {
 			return child, simulation.ErrNotFound
 		}
 		return child, nil
@@ -67,19 +71,15 @@ func (c childClient[T]) Delete(_ context.Context, name string, options metav1.De
 			return none, simulation.ErrNotFound
 		case child.GetUID() != *options.Preconditions.UID:
 			return none, simulation.ErrConflict
+		case c.p.refusals["delete child"] != nil:
+			return none, c.p.refused("delete child")
 		}
 		c.p.Note("  deletes child %s", name)
-		c.p.rules.deleted(child, known)
+		c.p.rules.deleted(child, known && !c.p.rivals)
 		c.p.deleteChild(child)
 		return none, nil
 	})
 	return err
-}
-
-// operation is a step of a JSON patch.
-type operation struct {
-	Path  string          `json:"path"`
-	Value json.RawMessage `json:"value"`
 }
 
 func (c childClient[T]) Patch(_ context.Context, name string, _ types.PatchType, patch []byte, _ metav1.PatchOptions, _ ...string) (T, error) {
@@ -89,24 +89,42 @@ func (c childClient[T]) Patch(_ context.Context, name string, _ types.PatchType,
 	}
 	return simulation.Send(c.p.sender, child, func(bool) (T, error) {
 		child, found := c.in.Get(name)
-		if !found {
+		switch {
+		case !found:
 			return child, simulation.ErrNotFound
+		case c.p.refusals["patch child"] != nil:
+			return child, c.p.refused("patch child")
 		}
-		var version string
-		var suspend bool
-		var steps []operation
-		if json.Unmarshal(patch, &steps) != nil || json.Unmarshal(steps[0].Value, &version) != nil || steps[1].Path != "/spec/suspend" || json.Unmarshal(steps[1].Value, &suspend) != nil {
-			panic("a patch of a child that nobody expects: " + string(patch))
-		}
-		if version != child.GetResourceVersion() {
+		next := patched(child, patch)
+		if next.GetResourceVersion() != child.GetResourceVersion() {
 			return child, simulation.ErrConflict
 		}
-		c.p.Note("  sets suspend of child %s to %t", name, suspend)
-		c.p.rules.patched(child, suspend)
-		c.p.setSuspend(child, suspend)
-		child, _ = c.in.Get(name)
-		return child, nil
+		c.p.Note("  patches child %s: %s", name, patch)
+		c.p.rules.patched(c.p, child, next)
+		c.in.Put(next)
+		return next, nil
 	})
+}
+
+// patched returns an object with a JSON patch.
+func patched[T metav1.Object](object T, patch []byte) T {
+	before, err := json.Marshal(object)
+	if err != nil {
+		panic(err)
+	}
+	steps, err := jsonpatch.DecodePatch(patch)
+	if err != nil {
+		panic(err)
+	}
+	after, err := steps.Apply(before)
+	next := reflect.New(reflect.TypeOf(object).Elem()).Interface().(T)
+	if err == nil {
+		err = json.Unmarshal(after, next)
+	}
+	if err != nil {
+		panic(fmt.Sprintf("the patch %s: %v", patch, err))
+	}
+	return next
 }
 
 // sequenceClient is a client of SequentialJobs.
@@ -127,12 +145,14 @@ func (c sequenceClient) UpdateStatus(_ context.Context, wanted *batchv1alpha1.Se
 		switch {
 		case current == nil:
 			return nil, simulation.ErrNotFound
+		case c.p.refusals["update status"] != nil:
+			return nil, c.p.refused("update status")
 		case current.ResourceVersion != wanted.ResourceVersion && !c.p.overwriting:
 			c.p.Seen["conflicts"]++
 			return nil, simulation.ErrConflict
 		}
 		next := c.p.prepareStatus(wanted, current)
-		c.p.rules.statusStored(current, next, known)
+		c.p.rules.statusStored(current, next, known && !c.p.rivals)
 		c.p.env.sequences.Put(next)
 		c.p.Note("  stores the status %s", describeStatus(&next.Status))
 		return next, nil
@@ -145,19 +165,15 @@ func (c sequenceClient) Patch(_ context.Context, _ string, _ types.PatchType, pa
 		if current == nil {
 			return nil, simulation.ErrNotFound
 		}
-		var version string
-		var finalizers []string
-		var steps []operation
-		if json.Unmarshal(patch, &steps) != nil || json.Unmarshal(steps[0].Value, &version) != nil || json.Unmarshal(steps[1].Value, &finalizers) != nil {
-			panic("a patch of a sequence that nobody expects: " + string(patch))
+		if c.p.refusals["patch sequence"] != nil {
+			return nil, c.p.refused("patch sequence")
 		}
-		if version != current.ResourceVersion {
+		next := patched(current, patch)
+		if next.ResourceVersion != current.ResourceVersion {
 			return nil, simulation.ErrConflict
 		}
-		next := current.DeepCopy()
-		next.Finalizers = finalizers
-		c.p.Note("  sets the finalizers to %q", finalizers)
-		c.p.rules.finalizersStored(current, next)
+		c.p.Note("  sets the finalizers to %q", next.Finalizers)
+		c.p.rules.finalizersStored(c.p, current, next)
 		return c.p.storeFinalizers(next), nil
 	})
 }
@@ -173,7 +189,7 @@ func (c sequenceClient) Delete(_ context.Context, _ string, options metav1.Delet
 		}
 		c.p.Note("  deletes the sequence after its time to live")
 		c.p.rules.sequenceDeleted(current)
-		c.p.deleteSequence(true)
+		c.p.deleteSequence(metav1.FinalizerDeleteDependents)
 		return nil, nil
 	})
 	return err
@@ -198,14 +214,14 @@ func (e *env) dropFinalizer(finalizer string) {
 }
 
 // deleteSequence is what the API server does when a sequence is deleted.
-func (e *env) deleteSequence(foreground bool) {
+func (e *env) deleteSequence(finalizer string) {
 	next := e.sequence().DeepCopy()
 	if next.DeletionTimestamp == nil {
 		next.DeletionTimestamp = ptr.To(e.stored())
 		next.Generation++
 	}
-	if foreground && !contains(next.Finalizers, metav1.FinalizerDeleteDependents) {
-		next.Finalizers = append(next.Finalizers, metav1.FinalizerDeleteDependents)
+	if finalizer != "" && !contains(next.Finalizers, finalizer) {
+		next.Finalizers = append(next.Finalizers, finalizer)
 	}
 	e.storeFinalizers(next)
 }

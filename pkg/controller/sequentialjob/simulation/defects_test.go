@@ -44,6 +44,16 @@ func TestHistoriesShowDefects(t *testing.T) {
 		"an end of life that nobody waits for":        {Mutant: deciding(nil, func(_ plan.Observed, p *plan.Plan) { p.RequeueAfter = 0 }), Rules: []string{ruleIs, ruleWake}},
 		"the sequence of another controller":          {Mutant: deciding(func(o *plan.Observed) { o.SequentialJob.Spec.ManagedBy = nil }, nil), Rules: []string{ruleElsewhere}},
 		"a decision that changes what it sees":        {Mutant: deciding(nil, scribble), Rules: []string{ruleUntouched}},
+		"earlier pods that are not waited for":        {Mutant: mutant{decide: plan.Decide, heedless: heedless{pods: true}}, Rules: []string{ruleRuns}},
+		"earlier Jobs that are not waited for":        {Mutant: mutant{decide: plan.Decide, heedless: heedless{jobs: true}}, Rules: []string{ruleRuns}},
+		"what cannot be read is taken for nothing":    {Mutant: mutant{decide: plan.Decide, heedless: heedless{unknown: true}}, Rules: []string{ruleRuns}},
+		"deadlines that undercut the backoff":         {Mutant: mutant{decide: plan.Decide, impatient: true}, Rules: []string{simulation.RuleRefusals}},
+		"children without labels taken for gone":      {Mutant: mutant{decide: plan.Decide, unasking: true}, Rules: []string{ruleFinalizer, ruleIs, ruleCause, ruleRuns}},
+		"names of others taken for children":          {Mutant: mutant{decide: plan.Decide, greedy: true}, Rules: []string{simulation.RuleOthers}},
+		"quota that is not known taken for none":      {Mutant: deciding(unknownIsMissing, nil), Rules: []string{ruleStopped}},
+		"a running child taken for gone":              {Mutant: deciding(withoutBusy, nil), Rules: []string{ruleCause}},
+		"an end by the clock of another server":       {Mutant: deciding(nil, otherClock), Rules: []string{ruleTimes}},
+		"refusals that nobody sees":                   {Mutant: mutant{decide: plan.Decide, finish: silent}, Rules: []string{ruleVisible}},
 		"conditions whose times move":                 {Mutant: deciding(nil, restless), Rules: []string{ruleConditions}},
 		"an observed generation that is not stored":   {Mutant: deciding(nil, blind), Rules: []string{ruleIs, ruleMonotonic}},
 	})
@@ -163,4 +173,29 @@ func blind(o plan.Observed, p *plan.Plan) {
 		p.Status = p.Status.DeepCopy()
 		p.Status.ObservedGeneration = o.SequentialJob.Status.ObservedGeneration
 	}
+}
+
+func unknownIsMissing(o *plan.Observed) {
+	if hold := o.Queue.Hold; hold != nil && hold.Quota == plan.QuotaUnknown {
+		o.Queue.Hold = &plan.Hold{Quota: plan.QuotaMissing}
+	}
+}
+
+func withoutBusy(o *plan.Observed) {
+	o.Children = slices.DeleteFunc(o.Children, func(c plan.Child) bool { return c.Busy && c.End == "" && !c.Deleting })
+}
+
+func otherClock(o plan.Observed, p *plan.Plan) {
+	for _, c := range o.Children {
+		i := helper.CurrentIndex(&o.SequentialJob.Status)
+		if c.UID == plan.Current(o).UID && c.End != "" && p.Status != nil && p.Status.Steps[i].CompletionTime != nil {
+			p.Status = p.Status.DeepCopy()
+			p.Status.Steps[i].CompletionTime = c.EndTime
+		}
+	}
+}
+
+func silent(o plan.Observed, p plan.Plan, r plan.Results) plan.Outcome {
+	r.Error, r.Refusal = "", nil
+	return plan.Finish(o, p, r)
 }

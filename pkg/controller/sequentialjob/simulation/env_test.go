@@ -34,6 +34,11 @@ type mutant struct {
 	overwriting bool
 	// careless ones do not try again what failed.
 	careless bool
+	// impatient ones try again what failed as soon as anything is due, and unasking ones take children that no cache shows for gone.
+	impatient, unasking bool
+	// greedy ones take what has a name that they want for a child.
+	greedy   bool
+	heedless heedless
 }
 
 // faultless is the real controller.
@@ -51,8 +56,18 @@ type env struct {
 	// workloads are those that Kueue made, by the UID of their child, and generous means that it admits them.
 	workloads map[types.UID]*workload
 	generous  bool
+	// pods are those that run, and left the Jobs of JobSets that have ended or are gone.
+	pods, left []workloadOf
 	// denial is why no child can be created; nil if it can be.
 	denial error
+	// unreadable is why it cannot be read what still runs; nil if it can be.
+	unreadable error
+	// refusals are what the API answers to other requests, by verb and kind.
+	refusals map[string]error
+	trouble  trouble
+	// skew is how far the clock of the server of Jobs is ahead.
+	skew time.Duration
+	kueue
 	// template is what the sequence is made of when somebody creates it, and creations is how often that was.
 	template  *batchv1alpha1.SequentialJob
 	creations int
@@ -60,7 +75,12 @@ type env struct {
 	restoredAt int
 
 	process *process
-	rules   *rules
+	// rival is a second controller that runs at the same time; nil if there is none.
+	rival *process
+	rules *rules
+	seen  map[string]int
+	// trace are the steps so far; nil if nobody reads them.
+	trace *[]string
 }
 
 // newEnv returns an environment in which a user has just created a sequence, and a controller starts.
@@ -69,7 +89,9 @@ func newEnv(seed uint64, m mutant, trace *[]string) *env {
 	d := simulation.NewDice(seed, stream)
 	e := &env{
 		mutant: m, World: simulation.NewWorld(d, trace), faults: randomFaults(d),
-		workloads: map[types.UID]*workload{}, generous: d.Percent(80),
+		workloads: map[types.UID]*workload{}, generous: d.Percent(80), refusals: map[string]error{},
+		skew:  simulation.OneOf(d, 0, 0, -5*time.Minute, -time.Minute, 2*time.Minute, 5*time.Minute),
+		kueue: kueue{holds: d.Percent(50), served: true},
 	}
 	e.RandomTrouble()
 	server := &simulation.Versions{Last: 1000} // the two servers count apart
@@ -83,6 +105,14 @@ func newEnv(seed uint64, m mutant, trace *[]string) *env {
 
 // stored is the present time as an API server stores it.
 func (e *env) stored() metav1.Time { return metav1.NewTime(e.Now().Truncate(time.Second)) }
+
+// storedBy is the present time as the server of a child stores it.
+func (e *env) storedBy(child metav1.Object) metav1.Time {
+	if _, ok := child.(*batchv1.Job); ok {
+		return metav1.NewTime(e.Now().Add(e.skew).Truncate(time.Second))
+	}
+	return e.stored()
+}
 
 // sequence returns the stored sequence; nil if there is none.
 func (e *env) sequence() *batchv1alpha1.SequentialJob {
@@ -150,7 +180,7 @@ func (e *env) removeChild(child metav1.Object) {
 // deleteChild begins the deletion of a child in the foreground.
 func (e *env) deleteChild(child metav1.Object) {
 	if child.GetDeletionTimestamp() == nil {
-		now := e.stored()
+		now := e.storedBy(child)
 		e.changeChild(child, func(j *batchv1.Job) { j.DeletionTimestamp = &now }, func(s *jobsetv1alpha2.JobSet) { s.DeletionTimestamp = &now })
 	}
 }

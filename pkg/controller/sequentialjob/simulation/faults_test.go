@@ -10,7 +10,7 @@ import (
 // faults is how likely what is in one history. Every history does without some kinds of trouble, so that others show.
 type faults struct {
 	// These are weights of what happens.
-	sync, caches, lives, users, meddling, time, restarts, late, kueue int
+	sync, caches, lives, users, meddling, time, restarts, late, kueue, rivals int
 	// failing is the percentage of the ends of children that are failures.
 	failing int
 }
@@ -18,8 +18,8 @@ type faults struct {
 func randomFaults(d simulation.Dice) faults {
 	return faults{
 		sync: simulation.OneOf(d, 6, 12, 20), caches: simulation.OneOf(d, 4, 12, 30),
-		lives: simulation.OneOf(d, 10, 25, 40), users: simulation.OneOf(d, 0, 1, 4, 8), meddling: simulation.OneOf(d, 0, 0, 1, 3), time: 3,
-		restarts: simulation.OneOf(d, 0, 0, 1), late: 3, kueue: 6, failing: simulation.OneOf(d, 0, 10, 30, 60),
+		lives: simulation.OneOf(d, 10, 25, 40), users: simulation.OneOf(d, 0, 1, 4, 8), meddling: simulation.OneOf(d, 0, 1, 3, 6), time: 3,
+		restarts: simulation.OneOf(d, 0, 0, 1), late: 3, kueue: 6, rivals: simulation.OneOf(d, 0, 0, 0, 2), failing: simulation.OneOf(d, 0, 10, 30, 60),
 	}
 }
 
@@ -35,13 +35,15 @@ func (e *env) happenings() []simulation.Happening {
 		{Weight: f.time, Do: e.PassTime},
 		{Weight: f.late, Do: func() { e.DeliverLate() }},
 		{Weight: 2, Do: func() { e.collectGarbage() }},
+		{Weight: 8, Do: func() { e.podsAct(false) }},
+		{Weight: f.rivals, Do: e.rivalActs},
 		{Weight: f.restarts, Do: func() { e.process.sender.Dead = true }},
 		{Weight: f.sync, Do: func() { e.sync() }},
 	}
 }
 
 // controllers is the number of happenings in which the controller itself acts, or ends.
-const controllers = 2
+const controllers = 3
 
 // step lets something happen.
 func (e *env) step() {

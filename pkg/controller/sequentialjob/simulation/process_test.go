@@ -30,6 +30,8 @@ type process struct {
 	syncer *sequentialjob.Syncer
 
 	worker *simulation.Worker
+	// rivals means that another controller leads, readsKueue that Workloads are known, and without that this sync has seen no quota.
+	rivals, readsKueue, without bool
 	// observed is what the present sync acts on.
 	observed plan.Observed
 }
@@ -38,7 +40,7 @@ type process struct {
 func (e *env) startProcess() {
 	p := &process{env: e}
 	p.sender = e.NewSender(e.interlude)
-	p.worker = &simulation.Worker{World: e.World, Sender: p.sender, Careless: e.careless}
+	p.worker = &simulation.Worker{World: e.World, Sender: p.sender, Careless: e.careless, Impatient: e.impatient}
 	p.sequences = simulation.Informer[*batchv1alpha1.SequentialJob]{From: &e.sequences, Handle: func(*batchv1alpha1.SequentialJob, bool) { p.worker.Add(name) }}
 	p.jobs = simulation.Informer[*batchv1.Job]{From: &e.jobs, Selects: isChild[*batchv1.Job], Handle: func(job *batchv1.Job, _ bool) { p.changed(job) }}
 	p.jobSets = simulation.Informer[*jobsetv1alpha2.JobSet]{From: &e.jobSets, Selects: isChild[*jobsetv1alpha2.JobSet], Handle: func(s *jobsetv1alpha2.JobSet, _ bool) { p.changed(s) }}

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -29,6 +30,9 @@ const (
 	ruleSuspended  = "a suspended sequence starts nothing"
 	ruleFinalizer  = "the finalizer is there while a child is active"
 	ruleKept       = "no child of the current attempt is stopped"
+	ruleStopped    = "what runs is not stopped unless the user, the policy or a lost node asked"
+	ruleCause      = "every attempt that follows another has a cause"
+	ruleTimes      = "a step ends after it starts, and not in the future"
 	ruleQueued     = "only Kueue lets a queued child run"
 	ruleFinished   = "a finished sequence stays so unless it is retried"
 	ruleMonotonic  = "what the status counts never falls"
@@ -114,6 +118,7 @@ func (r *rules) created(o plan.Observed, child metav1.Object, known bool) {
 // deleted checks the deletion of a child by the controller.
 func (r *rules) deleted(child metav1.Object, known bool) {
 	sj, this := r.sequence(), attemptOf(child)
+	r.checkOwn(child)
 	if !known || sj == nil || !metav1.IsControlledBy(child, sj) || sj.DeletionTimestamp != nil || helper.Finished(sj) != nil || r.unknown[child.GetUID()] {
 		return
 	}
@@ -123,25 +128,15 @@ func (r *rules) deleted(child metav1.Object, known bool) {
 	}
 }
 
-// patched checks that the controller suspends or resumes a child.
-func (r *rules) patched(child metav1.Object, suspend bool) {
-	r.Seen["children suspended or resumed"]++
-	if view(child).Queued && !suspend {
-		r.Fail(ruleQueued, "child %s", child.GetName())
-	}
-}
-
-// vanished is a child that somebody made vanish.
-func (r *rules) vanished(metav1.Object) { r.Seen["children that vanished"]++ }
-
 // finalizersStored checks that the finalizer goes only when no child is active.
-func (r *rules) finalizersStored(before, after *batchv1alpha1.SequentialJob) {
+func (r *rules) finalizersStored(p *process, before, after *batchv1alpha1.SequentialJob) {
 	const ours = batchv1alpha1.SequentialJobFinalizer
-	if contains(before.Finalizers, ours) == contains(after.Finalizers, ours) || contains(after.Finalizers, ours) {
+	if contains(before.Finalizers, ours) == contains(after.Finalizers, ours) || contains(after.Finalizers, ours) || p.rivals {
 		return
 	}
+	mayNotDelete := before.DeletionTimestamp != nil && apierrors.IsForbidden(r.refusals["delete child"]) // then an event says so
 	for _, child := range r.own() {
-		if view(child).End == "" && !r.unknown[child.GetUID()] {
+		if view(child).End == "" && !r.unknown[child.GetUID()] && !mayNotDelete {
 			r.Fail(ruleFinalizer, "it is removed, and child %s is active", child.GetName())
 		}
 	}
@@ -183,6 +178,7 @@ func (r *rules) statusStored(before, after *batchv1alpha1.SequentialJob, known b
 		r.Fail(ruleMonotonic, "the observed generation goes from %d to %d of %d", was.ObservedGeneration, is.ObservedGeneration, before.Generation)
 	}
 	r.conditionsStored(was.Conditions, is.Conditions)
+	r.stepsStored(before, after, known)
 	r.record(is)
 }
 

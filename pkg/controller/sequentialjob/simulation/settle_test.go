@@ -28,10 +28,14 @@ const maxRounds = 200
 func (e *env) settle() plan.End {
 	e.Note("from here on nothing fails")
 	e.faults = faults{}
-	e.EndTrouble()
 	for e.removeForeign() {
 	}
-	e.denial = nil
+	e.EndTrouble()
+	if !e.served {
+		e.process.worker.Add(name)
+	}
+	e.denial, e.unreadable, e.rival, e.served = nil, nil, nil, true
+	clear(e.refusals)
 	if sj := e.sequence(); sj == nil && e.Dice.Percent(50) {
 		e.createSequence()
 	} else if sj != nil && sj.DeletionTimestamp == nil && helper.Suspended(sj) && e.Dice.Percent(70) {
@@ -58,6 +62,9 @@ func (e *env) round(heading plan.End) bool {
 	for _, child := range e.own() {
 		busy = e.queue(child, false) || busy
 	}
+	busy = e.podsAct(true) || busy
+	busy = e.readKueue() || busy
+	busy = e.admit(false) || busy
 	return e.collectGarbage() || busy
 }
 
@@ -74,8 +81,10 @@ func (e *env) checkRest(heading plan.End) {
 	switch {
 	case sj == nil:
 		e.Seen["at rest: gone"]++
-		if len(e.children()) > 0 {
-			e.Fail(ruleIs, "it is gone, and %s is left", e.children()[0].GetName())
+		for _, child := range e.children() {
+			if view(child).End == "" || len(child.GetOwnerReferences()) > 0 { // what was orphaned stays, unless it runs
+				e.Fail(ruleIs, "it is gone, and %s is left", child.GetName())
+			}
 		}
 		return
 	case sj.DeletionTimestamp != nil:
@@ -143,6 +152,12 @@ func (e *env) checkUnfinished(sj *batchv1alpha1.SequentialJob, heading plan.End)
 		return
 	}
 	child := e.current(sj)
+	if e.holds && e.admitted == "" && sj.Labels[helper.QueueKey] != "" {
+		if step == nil || step.State != batchv1alpha1.StepWaiting || s.ActiveSince != nil || child != nil && !child.Suspended {
+			e.Fail(ruleIs, "it has no quota: %s", describeStatus(s))
+		}
+		return
+	}
 	switch {
 	case step == nil || child == nil:
 		e.Fail(ruleIs, "nothing runs: %s", describeStatus(s))

@@ -10,7 +10,6 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
@@ -23,7 +22,6 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/restore"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/sequentialjob"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/sequentialjob/plan"
-	"github.com/jobset-apiserver/jobset-apiserver/test/simulation"
 )
 
 // quiet is a context whose logger writes nothing.
@@ -33,7 +31,7 @@ var quiet = klog.NewContext(context.Background(), klog.Logger{})
 func newSyncer(p *process) *sequentialjob.Syncer {
 	return sequentialjob.NewSyncer(sequentialjob.SyncerConfig{
 		Host:   &children.Host{Runner: runner{}, Consistency: memory{p}, Clock: p, Shuffle: p.Dice.Perm},
-		Caches: caches{p}, Recorder: nobody{}, Restore: p.restoreState, FirstCause: p.firstCause, Queues: queues{p},
+		Caches: caches{p}, Recorder: p, Restore: p.restoreState, FirstCause: p.firstCause, Queues: queues{p}, Running: p.running,
 		SequentialJobs: func(string) sequentialjob.Client { return sequenceClient{p} },
 		Jobs: func(string) children.Client[*batchv1.Job] {
 			return childClient[*batchv1.Job]{p, &p.env.jobs, (*batchv1.Job).DeepCopy}
@@ -57,11 +55,6 @@ func (p *process) restoreState(_ context.Context, sj *batchv1alpha1.SequentialJo
 	n, err := strconv.Atoi(sj.ResourceVersion)
 	return restore.State{Restored: n <= p.restoredAt}, err
 }
-
-// nobody reads events.
-type nobody struct{}
-
-func (nobody) Eventf(runtime.Object, runtime.Object, string, string, string, string, ...any) {}
 
 // runner makes requests one after another.
 type runner struct{}
@@ -88,12 +81,12 @@ func (c caches) SequentialJob(cache.ObjectName) (*batchv1alpha1.SequentialJob, e
 
 func (c caches) Children(sj *batchv1alpha1.SequentialJob) (kids []plan.Child, err error) {
 	for _, job := range c.p.jobs.Objects {
-		if metav1.IsControlledBy(job, sj) {
+		if metav1.IsControlledBy(job, sj) || c.p.greedy {
 			kids = append(kids, plan.ChildOfJob(job))
 		}
 	}
 	for _, js := range c.p.jobSets.Objects {
-		if metav1.IsControlledBy(js, sj) {
+		if metav1.IsControlledBy(js, sj) || c.p.greedy {
 			kids = append(kids, plan.ChildOfJobSet(js))
 		}
 	}
@@ -124,35 +117,4 @@ func (m memory) shown(shown bool) bool {
 		m.p.Seen["syncs put off because a cache lagged"]++
 	}
 	return shown || m.p.forgetful
-}
-
-// queues is what a process knows of Kueue.
-type queues struct{ p *process }
-
-func (q queues) Queue(_ context.Context, _ *batchv1alpha1.SequentialJob, child plan.ChildRef) (plan.Queue, error) {
-	known := plan.Queue{Served: true}
-	if w := q.p.workloads[child.UID]; w != nil {
-		known.Workload = &plan.Workload{
-			Name: child.Name, UID: "w-" + child.UID, ResourceVersion: strconv.Itoa(w.version), Active: w.active, Deactivated: w.deactivated,
-		}
-	}
-	return known, nil
-}
-
-func (q queues) SetActive(_ context.Context, _ *batchv1alpha1.SequentialJob, patch plan.WorkloadPatch) error {
-	_, err := simulation.Send(q.p.sender, struct{}{}, func(bool) (struct{}, error) {
-		w := q.p.workloads[types.UID(string(patch.UID)[len("w-"):])]
-		switch {
-		case w == nil:
-			return struct{}{}, nil
-		case strconv.Itoa(w.version) != patch.ResourceVersion:
-			return struct{}{}, simulation.ErrConflict
-		}
-		q.p.Note("  sets the Workload of %s active: %t", patch.Name, patch.Active)
-		w.version++
-		w.active, w.deactivated = patch.Active, !patch.Active
-		q.p.env.process.worker.Add(name)
-		return struct{}{}, nil
-	})
-	return err
 }

@@ -61,7 +61,7 @@ func randomStep(d simulation.Dice, name string) batchv1alpha1.SequentialJobStep 
 	case 1:
 		return batchv1alpha1.SequentialJobStep{Name: name, Job: &batchv1.JobTemplateSpec{Spec: batchv1.JobSpec{Template: pods, TTLSecondsAfterFinished: ttl}}}
 	}
-	rj := jobsetv1alpha2.ReplicatedJob{Name: "w", Replicas: ptr.To[int32](1), Template: batchv1.JobTemplateSpec{Spec: batchv1.JobSpec{Template: pods}}}
+	rj := jobsetv1alpha2.ReplicatedJob{Name: "w", Replicas: ptr.To[int32](2), Template: batchv1.JobTemplateSpec{Spec: batchv1.JobSpec{Template: pods}}}
 	spec := jobsetv1alpha2.JobSetSpec{ReplicatedJobs: []jobsetv1alpha2.ReplicatedJob{rj}, TTLSecondsAfterFinished: ttl}
 	return batchv1alpha1.SequentialJobStep{Name: name, JobSet: &batchv1alpha1.JobSetTemplateSpec{Spec: spec}}
 }
@@ -132,10 +132,10 @@ func (e *env) userActs() {
 		next.Annotations = map[string]string{"touched": strconv.Itoa(e.sequences.Versions.Last)}
 		e.sequences.Put(next)
 	case sj.DeletionTimestamp == nil:
-		foreground := e.Dice.Percent(50)
-		e.Note("user deletes the sequence, in the foreground: %t", foreground)
-		e.Seen["deletions"]++
-		e.deleteSequence(foreground)
+		finalizer := simulation.OneOf(e.Dice, "", "", metav1.FinalizerDeleteDependents, metav1.FinalizerDeleteDependents, metav1.FinalizerOrphanDependents)
+		e.Note("user deletes the sequence: %q", finalizer)
+		e.Seen["deletions"+finalizer]++
+		e.deleteSequence(finalizer)
 	}
 }
 

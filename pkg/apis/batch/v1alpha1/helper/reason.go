@@ -36,6 +36,9 @@ func Reason(sj *batchv1alpha1.SequentialJob) string {
 			return c.Reason
 		}
 	}
+	if c := meta.FindStatusCondition(sj.Status.Conditions, batchv1alpha1.ConditionProgressing); c != nil && c.Reason == batchv1alpha1.ReasonWaitingForPods {
+		return c.Reason
+	}
 	if Phase(sj) == batchv1alpha1.PhaseWaiting {
 		return batchv1alpha1.ReasonWaitingForQuota
 	}

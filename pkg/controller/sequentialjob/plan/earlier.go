@@ -1,0 +1,100 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1/helper"
+)
+
+// No pods of two steps, or of two attempts of one, run at the same time: they may write one volume. That a child has ended, or is gone, does not mean that
+// its pods have ended. A JobSet completes while some of its Jobs run, if its success policy says so; a Job that a user deletes is gone before its pods. So
+// before a child is created, the API is asked for pods of the sequence that are not of this attempt, and for Jobs of its JobSets that may create more. The
+// end of a step is stored before that, since a child that has ended and is deleted meanwhile must not run again.
+
+// Earlier is what is known of pods and Jobs of earlier children, which end before the next child is created.
+type Earlier struct {
+	State EarlierState
+	// Running is one of those that run, like "pod etl-0-x on node n1".
+	Running string
+	// Unreadable is why it is not known what runs; empty if nobody has asked.
+	Unreadable string
+}
+
+// EarlierState is what is known of earlier children. Its zero value says that nothing is.
+type EarlierState int
+
+// States of earlier children.
+const (
+	// EarlierUnknown means that it is not known whether pods run. The next child waits.
+	EarlierUnknown EarlierState = iota
+	// EarlierEnded means that none of their pods runs, and that no Job is left that could create one.
+	EarlierEnded
+	// EarlierRunning means that at least one pod runs, or may.
+	EarlierRunning
+)
+
+// EarlierQuery asks for what still runs of earlier children.
+type EarlierQuery struct {
+	// Index and Attempt are those of the child that is to be created. Its own pods are not asked for.
+	Index   int
+	Attempt int32
+	// JobSets are the names of earlier JobSets whose Jobs may not have ended.
+	JobSets []string
+}
+
+// MissingEarlier returns what a decision on the snapshot needs to know of earlier children; nil for nothing.
+func MissingEarlier(o Observed) *EarlierQuery {
+	if begunStep(o.SequentialJob) == nil || helper.Suspended(o.SequentialJob) || Current(o).UID != "" {
+		return nil
+	}
+	return Decide(o).Earlier
+}
+
+const (
+	// earlierSoonest and earlierLatest are after which time it is looked again whether earlier pods have ended. No watch shows it.
+	earlierSoonest = 5 * time.Second
+	earlierLatest  = 30 * time.Second
+)
+
+// waitForEarlier returns whether the current step waits until the pods of earlier children have ended, and records that.
+func (b *statusBuilder) waitForEarlier(kids family, p *Plan) bool {
+	index, entry := b.index(), entryOf(b.next)
+	if index == 0 && entry.Attempts <= 1 || b.o.Earlier.State == EarlierEnded {
+		return false
+	}
+	waited := earlierLatest
+	if entry.StartTime != nil {
+		waited = b.o.Now.Sub(entry.StartTime.Time)
+	}
+	switch e := b.o.Earlier; {
+	case e.State == EarlierRunning:
+		b.setProgressing(batchv1alpha1.ReasonWaitingForPods,
+			fmt.Sprintf("Job %d starts once the pods of earlier jobs have ended: %s still runs", index, e.Running))
+	case e.Unreadable == "":
+		p.Earlier = &EarlierQuery{Index: index, Attempt: entry.Attempts, JobSets: b.jobSetsBefore(kids)}
+	case waited >= passesAfter:
+		b.setProgressing(batchv1alpha1.ReasonWaitingForPods, fmt.Sprintf("Job %d starts once it is known whether pods of earlier jobs run: %s", index, truncated(e.Unreadable)))
+	}
+	b.followClock()
+	p.RequeueAfter = sooner(p.RequeueAfter, min(max(waited, earlierSoonest), earlierLatest))
+	return true
+}
+
+// jobSetsBefore returns the names of earlier JobSets whose Jobs may not have ended. One that is gone may have left some.
+func (b *statusBuilder) jobSetsBefore(kids family) (names []string) {
+	for i := range b.next.Steps {
+		s, current := &b.next.Steps[i], i == b.index()
+		ended := slices.ContainsFunc(kids.ended, func(m member) bool { return m.Name == s.ChildName && m.Kind == s.Kind && m.JobsEnded })
+		// An earlier attempt of the current step may have been of another kind.
+		if (s.Kind == batchv1alpha1.StepKindJobSet || current) && !ended && (!current || s.Attempts > 1) {
+			names = append(names, s.ChildName)
+		}
+	}
+	return names
+}
