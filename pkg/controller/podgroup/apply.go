@@ -11,7 +11,6 @@ import (
 	"strings"
 	"sync/atomic"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -23,17 +22,45 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/podgroup/plan"
 )
 
-// apply labels the pods of the plan, in parallel. Applying the same plan twice does no harm.
-func (s *Syncer) apply(ctx context.Context, key cache.ObjectName, obs *snapshot, p plan.Plan) error {
+const (
+	// maxRefused is how many patches of a pass may be refused before it tries no other, and maxRefusedAgain how many once pods were refused before: the
+	// reason is often the same for all pods of a group.
+	maxRefused, maxRefusedAgain = 10, 2
+)
+
+// applied is what became of the patches of a pass.
+type applied struct {
+	// labeled is the number of pods that got the label, and skipped of those that were not tried, because others were refused.
+	labeled, skipped int
+	// refused are the pods that cannot be labeled, this time or when they were last tried.
+	refused refusals
+}
+
+// apply labels the pods of the plan, in parallel. Applying the same plan twice does no harm. Pods that were refused before come last.
+func (s *Syncer) apply(ctx context.Context, key cache.ObjectName, obs *snapshot, p plan.Plan) (applied, error) {
 	if len(p.Label) == 0 {
-		return nil
+		return applied{}, nil
 	}
-	var labeled atomic.Int64
-	err := s.Runner.Do(ctx, key, len(p.Label), func(ctx context.Context, i int) error {
-		done, err := s.label(ctx, key, obs.Family, p.Label[i])
-		if done {
-			labeled.Add(1)
+	var labeled, refused, skipped atomic.Int64
+	known := s.memory.refusals(key, obs.family)
+	pods, limit := known.last(p.Label), int64(maxRefused)
+	if len(known) > 0 {
+		limit = maxRefusedAgain
+	}
+	results := make([]result, len(pods))
+	err := s.Runner.Do(ctx, key, len(pods), func(ctx context.Context, i int) error {
+		if refused.Load() >= limit {
+			skipped.Add(1)
+			return children.ErrSkipped
 		}
+		done, err := s.label(ctx, key, obs.Family, pods[i])
+		switch {
+		case done:
+			labeled.Add(1)
+		case answered(err):
+			refused.Add(1)
+		}
+		results[i] = result{true, err}
 		return err
 	})
 	if n := labeled.Load(); n > 0 {
@@ -43,7 +70,7 @@ func (s *Syncer) apply(ctx context.Context, key cache.ObjectName, obs *snapshot,
 			countReady(obs, p)
 		}
 	}
-	return err
+	return applied{int(labeled.Load()), int(skipped.Load()), known.after(pods, results)}, err
 }
 
 // label gives one pod the label. A pod that is gone, or was replaced by another one of its name, is no error.
@@ -87,7 +114,7 @@ func replaced(err error) bool {
 
 // finish writes the status of the PodReadinessGroup, and sends events.
 func (s *Syncer) finish(ctx context.Context, key cache.ObjectName, obs *snapshot, p plan.Plan) error {
-	s.reportProblem(key, obs, p)
+	s.reportProblems(key, obs, p)
 	if p.Status == nil {
 		return nil
 	}
@@ -106,22 +133,4 @@ func (s *Syncer) finish(ctx context.Context, key cache.ObjectName, obs *snapshot
 		children.SendEvent(s.Recorder, written, event.Type, event.Reason, event.Note)
 	}
 	return nil
-}
-
-// reportProblem sends an event about sizes that are malformed, once for each problem: about the PodReadinessGroup, or else the pod.
-func (s *Syncer) reportProblem(key cache.ObjectName, obs *snapshot, p plan.Plan) {
-	if !s.memory.newProblem(key, obs.family, p.SizeProblem) {
-		return
-	}
-	regarding := &corev1.ObjectReference{
-		APIVersion: "v1", Kind: "Pod", Namespace: key.Namespace, Name: p.SizeProblemPod.Name, UID: p.SizeProblemPod.UID,
-	}
-	note := p.SizeProblem
-	if obs.Group != nil {
-		regarding = &corev1.ObjectReference{
-			APIVersion: batchv1alpha1.SchemeGroupVersion.String(), Kind: "PodReadinessGroup", Namespace: key.Namespace, Name: obs.Group.Name, UID: obs.Group.UID,
-		}
-		note = "pod " + p.SizeProblemPod.Name + ": " + note
-	}
-	children.SendEvent(s.Recorder, regarding, corev1.EventTypeWarning, plan.EventInvalidSize, note)
 }

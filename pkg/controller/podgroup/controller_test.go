@@ -110,6 +110,22 @@ func TestSmallerJobIsNoticed(t *testing.T) {
 	})
 }
 
+// TestOwnerWhosePodsHaveAllFailed has two Jobs in one group. The only pod of one has failed, and the other one runs as many as both want.
+func TestOwnerWhosePodsHaveAllFailed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		other := newJob(1)
+		other.Name, other.UID = "other", "uid-other"
+		ofOther := func(pod *corev1.Pod) {
+			ofJob(pod)
+			pod.OwnerReferences[0].Name, pod.OwnerReferences[0].UID = other.Name, other.UID
+		}
+		failed := func(pod *corev1.Pod) { pod.Status.Phase = corev1.PodFailed }
+		r := newRig(t, nil, newJob(1), other, newPod("a", inGroup(0), ofJob), newPod("b", inGroup(0), ofJob), newPod("c", inGroup(0), ofOther, failed))
+		r.pass(time.Second)
+		diff(t, "pods with the label", []string{"a", "b"}, r.labeled(0))
+	})
+}
+
 func TestUnknownSizeSettles(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, nil, newPod("a", inGroup(1)))

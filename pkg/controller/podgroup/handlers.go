@@ -85,11 +85,21 @@ type memory struct {
 
 // known is what is known of one group.
 type known struct {
-	// lastNew is when a pod was last added, and problem the last problem that was reported, by family.
+	// lastNew is when a pod was last added, and refused the pods that could not be labeled, by family.
 	lastNew []time.Time
-	problem []string
+	refused []refusals
+	// unread is why owners of pods cannot be read, by family.
+	unread []failure
+	// problems are the last ones that were reported.
+	problems map[problemKey]string
 	// written is when the status was last written.
 	written time.Time
+}
+
+// problemKey is what a problem is about: events of that reason about pods of a family.
+type problemKey struct {
+	family int
+	reason string
 }
 
 func newMemory() *memory { return &memory{groups: map[cache.ObjectName]*known{}} }
@@ -97,7 +107,10 @@ func newMemory() *memory { return &memory{groups: map[cache.ObjectName]*known{}}
 func (m *memory) of(key cache.ObjectName) *known {
 	k := m.groups[key]
 	if k == nil {
-		k = &known{lastNew: make([]time.Time, len(plan.Families)), problem: make([]string, len(plan.Families))}
+		k = &known{
+			lastNew: make([]time.Time, len(plan.Families)), refused: make([]refusals, len(plan.Families)),
+			unread: make([]failure, len(plan.Families)), problems: map[problemKey]string{},
+		}
 		m.groups[key] = k
 	}
 	return k
@@ -126,13 +139,35 @@ func (m *memory) wrote(key cache.ObjectName, now time.Time) {
 	m.of(key).written = now
 }
 
-// newProblem returns whether a problem is to be reported.
-func (m *memory) newProblem(key cache.ObjectName, family int, problem string) bool {
+// refuse notes which pods of a family cannot be labeled, and refusals returns them.
+func (m *memory) refuse(key cache.ObjectName, family int, pods refusals) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.of(key).refused[family] = pods
+}
+
+func (m *memory) refusals(key cache.ObjectName, family int) refusals {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.of(key).refused[family]
+}
+
+// owners notes whether the owners of pods of a family were read, and returns what to say if not.
+func (m *memory) owners(key cache.ObjectName, family int, err error) string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	k := m.of(key)
-	was := k.problem[family]
-	k.problem[family] = problem
+	k.unread[family] = failureOf(err, k.unread[family])
+	return k.unread[family].text
+}
+
+// newProblem returns whether a problem is to be reported in events of that reason.
+func (m *memory) newProblem(key cache.ObjectName, family int, reason, problem string) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	problems, of := m.of(key).problems, problemKey{family, reason}
+	was := problems[of]
+	problems[of] = problem
 	return problem != "" && problem != was
 }
 

@@ -38,8 +38,18 @@ type snapshot struct {
 	plan.Observed
 	// family is the number of the family.
 	family int
-	// pod is any of the pods.
-	pod *members.Pod
+	// ownersRefused is what an API server answered when owners were to be read; empty if it refused nothing.
+	ownersRefused string
+}
+
+// first returns the first pod by name.
+func (s *snapshot) first() (first plan.Ref) {
+	for _, pod := range s.Pods {
+		if first.Name == "" || pod.Name < first.Name {
+			first = plan.Ref{Name: pod.Name, UID: pod.UID}
+		}
+	}
+	return first
 }
 
 // observe returns the groups of the name, one for each family that has pods. The PodReadinessGroup of the name shows the first of them,
@@ -61,7 +71,7 @@ func (s *Syncer) observe(key cache.ObjectName) ([]*snapshot, error) {
 		}
 		obs := &snapshot{family: i, Observed: plan.Observed{Family: family, Pods: make([]*plan.Pod, len(pods))}}
 		for i, pod := range pods {
-			obs.Pods[i], obs.pod = &pod.Pod, pod
+			obs.Pods[i] = &pod.Pod
 		}
 		found = append(found, obs)
 	}
@@ -75,6 +85,7 @@ func (s *Syncer) observe(key cache.ObjectName) ([]*snapshot, error) {
 	for i, obs := range found {
 		obs.Group, obs.Now, obs.ShowStatus = group, now, i == 0
 		obs.LastNew, obs.Written = s.memory.times(key, obs.family, now)
+		obs.Refused = s.memory.refusals(key, obs.family).describe(obs.Family)
 	}
 	return found, nil
 }
@@ -127,13 +138,16 @@ func (s *Syncer) decideCached(ctx context.Context, key cache.ObjectName, obs *sn
 	for _, age := range []time.Duration{ownersAge, freshAge} {
 		sizes, err := s.Sizes.Read(ctx, group, owners, age)
 		if obs.Owners = sizes; err != nil {
-			obs.OwnersError = err.Error()
+			if obs.OwnersError = s.memory.owners(key, obs.family, err); answered(err) {
+				obs.ownersRefused = obs.OwnersError
+			}
 			return plan.Decide(obs.Observed), err
 		}
 		if p = plan.Decide(obs.Observed); len(p.Label) == 0 {
 			break
 		}
 	}
+	s.memory.owners(key, obs.family, nil)
 	return p, nil
 }
 

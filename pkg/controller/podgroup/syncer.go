@@ -80,14 +80,17 @@ func (s *Syncer) Sync(ctx context.Context, key cache.ObjectName) (queue.Due, err
 	if err != nil || len(snapshots) == 0 {
 		return queue.Due{}, err
 	}
-	var after time.Duration
+	var due queue.Due
 	var errs []error
 	for _, obs := range snapshots {
 		p, err := s.decide(ctx, key, obs)
-		errs = append(errs, err, s.apply(ctx, key, obs, p), s.finish(ctx, key, obs, p))
-		if p.LookAgain > 0 && (after == 0 || p.LookAgain < after) {
-			after = p.LookAgain
+		done, applyErr := s.apply(ctx, key, obs, p)
+		p = s.noteRefusals(key, obs, p, done.refused)
+		errs = append(errs, err, applyErr, s.finish(ctx, key, obs, p))
+		due.Continue = due.Continue || done.labeled > 0 && done.skipped > 0
+		if p.LookAgain > 0 && (due.Deadline == 0 || p.LookAgain < due.Deadline) {
+			due.Deadline = p.LookAgain
 		}
 	}
-	return queue.After(after), children.FirstErrors(errs...)
+	return due, children.FirstErrors(errs...)
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -35,7 +36,7 @@ const (
 	maxRemembered = 10_000
 	// rememberFor is the longest time for which a size is remembered.
 	rememberFor = 10 * time.Minute
-	// maxReads is the number of owners of a group that are read at a time.
+	// maxReads is the default of Parallel.
 	maxReads = 16
 )
 
@@ -56,11 +57,13 @@ type Sizes struct {
 	dynamic dynamic.Interface
 	clock   clock.PassiveClock
 	known   *expiring.LRUExpireCache
+	// Parallel is the number of owners of a group that are read at a time. Defaults to 16.
+	Parallel int
 }
 
 // NewSizes returns a reader that remembers nothing yet.
 func NewSizes(kube kubernetes.Interface, jobSets versioned.Interface, dynamicClient dynamic.Interface, c clock.PassiveClock) *Sizes {
-	return &Sizes{kube: kube, jobSets: jobSets, dynamic: dynamicClient, clock: c, known: expiring.NewLRUExpireCache(maxRemembered)}
+	return &Sizes{kube: kube, jobSets: jobSets, dynamic: dynamicClient, clock: c, known: expiring.NewLRUExpireCache(maxRemembered), Parallel: maxReads}
 }
 
 // about is what a size is about: a JobSet may have pods in several groups.
@@ -74,15 +77,21 @@ type remembered struct {
 	at   time.Time
 }
 
-// Read returns the sizes of owners, none of them older than the age. The error is that of an owner that could not be read.
+// Read returns the sizes of owners, none of them older than the age. The error is that of the first owner that could not be read: it is part of a
+// status, which would otherwise change from pass to pass.
 func (s *Sizes) Read(ctx context.Context, group Group, owners []plan.Owner, age time.Duration) (map[plan.Owner]plan.OwnerSize, error) {
 	var (
 		sizes   = make(map[plan.Owner]plan.OwnerSize, len(owners))
 		mu      sync.Mutex
 		reading errgroup.Group
 	)
-	reading.SetLimit(maxReads)
-	for _, owner := range owners {
+	reading.SetLimit(s.Parallel)
+	errs := make([]error, len(owners))
+	var failed atomic.Bool
+	for i, owner := range owners {
+		if failed.Load() {
+			break // without all of them nothing is decided, and what is refused for one is for most
+		}
 		key, now := about{group, owner}, s.clock.Now()
 		if known, found := s.known.Get(key); found {
 			if r, ok := known.(remembered); ok && now.Sub(r.at) <= age {
@@ -95,7 +104,9 @@ func (s *Sizes) Read(ctx context.Context, group Group, owners []plan.Owner, age 
 		reading.Go(func() error {
 			size, err := s.read(ctx, group, owner)
 			if err != nil {
-				return fmt.Errorf("reading %s %s/%s: %w", owner.Kind, group.Namespace, owner.Name, err)
+				errs[i] = fmt.Errorf("reading %s %s/%s: %w", owner.Kind, group.Namespace, owner.Name, err)
+				failed.Store(true)
+				return nil
 			}
 			s.known.Add(key, remembered{size, now}, rememberFor)
 			mu.Lock()
@@ -104,7 +115,15 @@ func (s *Sizes) Read(ctx context.Context, group Group, owners []plan.Owner, age 
 			return nil
 		})
 	}
-	return sizes, reading.Wait()
+	if err := reading.Wait(); err != nil {
+		return sizes, err
+	}
+	for _, err := range errs {
+		if err != nil {
+			return sizes, err
+		}
+	}
+	return sizes, nil
 }
 
 // read reads one owner. One that is gone has no size.

@@ -165,3 +165,24 @@ func TestErrorsOfOwners(t *testing.T) {
 	}
 	diff(t, "sizes that were read", 1, len(sizes))
 }
+
+// TestReadsEndWithTheFirstRefusal has many owners, none of which the controller may read.
+func TestReadsEndWithTheFirstRefusal(t *testing.T) {
+	kube := fake.NewClientset()
+	kube.PrependReactor("get", "jobs", func(action clientgotesting.Action) (bool, runtime.Object, error) {
+		return true, nil, apierrors.NewForbidden(schema.GroupResource{Resource: "jobs"}, action.(clientgotesting.GetAction).GetName(), nil)
+	})
+	s := NewSizes(kube, nil, nil, clocktesting.NewFakePassiveClock(time.Now()))
+	s.Parallel = 2
+	var owners []plan.Owner
+	for i := range 100 {
+		owners = append(owners, plan.Owner{Kind: plan.KindJob, Name: fmt.Sprint("job-", i), UID: "x"})
+	}
+	_, err := s.Read(t.Context(), train, owners, time.Second)
+	if err == nil || !strings.HasPrefix(err.Error(), "reading Job ns/job-0: ") {
+		t.Errorf("the error is %v, want that of the first owner", err)
+	}
+	if n := len(kube.Actions()); n > 10 {
+		t.Errorf("%d reads", n)
+	}
+}

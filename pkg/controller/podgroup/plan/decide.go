@@ -33,6 +33,8 @@ type Observed struct {
 	Owners map[Owner]OwnerSize
 	// OwnersError is why owners could not be read; empty if they could.
 	OwnersError string
+	// Refused is why pods could not be labeled the last time; the zero value if they could.
+	Refused Refused
 	// LastNew is when a pod was last added to the group.
 	LastNew time.Time
 	// Written is when the status of the PodReadinessGroup was last written.
@@ -44,6 +46,16 @@ type Observed struct {
 type Ref struct {
 	Name string
 	UID  types.UID
+}
+
+// Refused is an answer of the API, which does not let pods be labeled.
+type Refused struct {
+	// Pod is the first of them.
+	Pod Ref
+	// Message says what failed, and why.
+	Message string
+	// Why is the reason alone. It is the same for other pods of the group that are refused for it.
+	Why string
 }
 
 // Figures are how far a group is.
@@ -99,7 +111,7 @@ func Decide(o Observed) Plan {
 		p.Label = unlabeled(o, c.unlabeled)
 	case enough:
 		p.LookAgain = settling
-	case s.source == FromOwners && p.Running > 0 && p.Running == p.Pods:
+	case o.OwnersError == "" && s.source == FromOwners && p.Running > 0 && p.Running == p.Pods:
 		p.LookAgain = ownersEvery
 	}
 	p.explain(o, settling)

@@ -198,18 +198,23 @@ func Needs(o Observed) []Owner {
 	if o.minMember() != nil || statedSize(o.Pods, o.Family).pods > 0 {
 		return nil
 	}
-	c, owners := countPods(o), Owners(o.Pods)
-	if int(c.running) < len(owners) || c.unlabeled == 0 && o.Group == nil {
+	c := countPods(o)
+	if int(c.running) < len(owners(o.Pods, (*Pod).counts)) || c.unlabeled == 0 && o.Group == nil {
 		return nil
 	}
-	return owners
+	return Owners(o.Pods)
 }
 
-// Owners returns the owners of pods that say how many pods there are to be, in the order in which the pods come.
-func Owners(pods []*Pod) (owners []Owner) {
+// Owners returns the owners of pods that say how many pods there are to be, in the order in which the pods come. Those whose pods have all failed are among
+// them: they want others.
+func Owners(pods []*Pod) []Owner {
+	return owners(pods, func(p *Pod) bool { return !p.Terminating })
+}
+
+func owners(pods []*Pod, of func(*Pod) bool) (owners []Owner) {
 	seen, last := map[Owner]bool{}, Owner{}
 	for _, p := range pods {
-		if !p.counts() || p.Owner == last || p.Owner.Kind == "" {
+		if !of(p) || p.Owner == last || p.Owner.Kind == "" {
 			continue
 		}
 		if last = p.Owner; !seen[last] {

@@ -35,6 +35,10 @@ const (
 	EventDegraded = "GroupDegraded"
 	// EventInvalidSize is that of the event about sizes of pods that are malformed or contradict each other.
 	EventInvalidSize = "InvalidPodGroupSize"
+	// EventLabelFailed is that of the event about pods of a group that is ready, which the API does not let be labeled.
+	EventLabelFailed = "PodGroupLabelFailed"
+	// EventSizeUnknown is that of the event about owners that the API does not let be read.
+	EventSizeUnknown = "PodGroupSizeUnknown"
 )
 
 // addStatus adds the next status of the PodReadinessGroup and its events, if there is one and it is time to write it.
@@ -112,6 +116,9 @@ func (p *Plan) explain(o Observed, settling time.Duration) {
 	}
 	if p.SizeProblem != "" {
 		p.Message += "; " + p.SizeProblem
+	}
+	if o.Refused.Message != "" {
+		p.Message += "; the " + o.Refused.Message
 	}
 }
 

@@ -1,0 +1,157 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package podgroup
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+
+	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/children"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/podgroup/plan"
+)
+
+// refusals are the pods that an API server does not let be labeled.
+type refusals map[types.UID]refusal
+
+type refusal struct {
+	name string
+	// why is what the server answered first, code that of its answers, and turn grows with each try.
+	why  string
+	code int32
+	turn int
+}
+
+// result is that of a patch that was tried.
+type result struct {
+	tried bool
+	err   error
+}
+
+// last returns the pods in the order in which they are tried: those that were refused come last, the last tried at the end.
+func (r refusals) last(pods []plan.Ref) []plan.Ref {
+	if len(r) == 0 {
+		return pods
+	}
+	pods = slices.Clone(pods)
+	slices.SortStableFunc(pods, func(a, b plan.Ref) int { return cmp.Compare(r[a.UID].turn, r[b.UID].turn) })
+	return pods
+}
+
+// after returns the refusals after patches of pods. What nobody has answered leaves those before. The first answer stays until there is one with another code:
+// many name the request, and a status that changed with each of them would lead to the next request at once.
+func (r refusals) after(pods []plan.Ref, results []result) refusals {
+	turn := 1
+	for _, one := range r {
+		turn = max(turn, one.turn+1)
+	}
+	next := refusals{}
+	for i, pod := range pods {
+		before, found := r[pod.UID]
+		switch {
+		case answered(results[i].err):
+			var answer apierrors.APIStatus
+			errors.As(results[i].err, &answer) // the answer itself, without what led to the request
+			one := refusal{pod.Name, children.RefusalOf(errors.New(answer.Status().Message)).Message, answer.Status().Code, turn}
+			if found && before.code == one.code {
+				one.why = before.why
+			}
+			next[pod.UID] = one
+			turn++
+		case found && (!results[i].tried || results[i].err != nil):
+			next[pod.UID] = before
+		}
+	}
+	return next
+}
+
+// describe says what failed, and why, as it is for the first pod by name.
+func (r refusals) describe(family plan.Family) (d plan.Refused) {
+	for uid, one := range r {
+		if d.Pod.Name == "" || one.name < d.Pod.Name {
+			d.Pod = plan.Ref{Name: one.name, UID: uid}
+		}
+	}
+	if len(r) == 0 {
+		return d
+	}
+	pods, why := "pod "+d.Pod.Name, r[d.Pod.UID].why
+	if len(r) > 1 {
+		pods += " and others" // how many changes with each try
+	}
+	d.Message = fmt.Sprintf("label %s cannot be set on %s: %s", family.ReadyKey, pods, why)
+	d.Why = strings.ReplaceAll(strings.ReplaceAll(why, strconv.Quote(d.Pod.Name), "pod"), string(d.Pod.UID), "")
+	return d
+}
+
+// answered returns whether an API server has decided against a request, and not only failed to answer in time or had too much to do.
+func answered(err error) bool {
+	var answer apierrors.APIStatus
+	return errors.As(err, &answer) && !apierrors.IsConflict(err) && !apierrors.IsTooManyRequests(err) && !apierrors.IsServerTimeout(err) && !apierrors.IsTimeout(err)
+}
+
+// failure is why owners could not be read: the first text of those that are alike.
+type failure struct{ like, text string }
+
+// failureOf returns the failure of an error after the one before. Texts differ with each request: see refusals.after.
+func failureOf(err error, before failure) failure {
+	if err == nil {
+		return failure{}
+	}
+	what, _, _ := strings.Cut(err.Error(), ": ")
+	var answer apierrors.APIStatus
+	if errors.As(err, &answer) {
+		what += strconv.Itoa(int(answer.Status().Code))
+	}
+	if before.like == what {
+		return before
+	}
+	return failure{what, err.Error()}
+}
+
+// noteRefusals keeps why pods could not be labeled until they are, and decides again if that has changed: the status says so.
+func (s *Syncer) noteRefusals(key cache.ObjectName, obs *snapshot, p plan.Plan, now refusals) plan.Plan {
+	s.memory.refuse(key, obs.family, now)
+	if now := now.describe(obs.Family); now != obs.Refused {
+		obs.Refused = now
+		return plan.Decide(obs.Observed)
+	}
+	return p
+}
+
+// reportProblems sends events about what keeps users from what they want, once for each problem.
+func (s *Syncer) reportProblems(key cache.ObjectName, obs *snapshot, p plan.Plan) {
+	s.reportProblem(key, obs, plan.EventInvalidSize, p.SizeProblem, p.SizeProblemPod, p.SizeProblem)
+	s.reportProblem(key, obs, plan.EventLabelFailed, obs.Refused.Why, obs.Refused.Pod, "The "+obs.Refused.Message)
+	if obs.OwnersError != "" && obs.ownersRefused == "" {
+		return // nobody has answered, so what was refused before may still be
+	}
+	s.reportProblem(key, obs, plan.EventSizeUnknown, obs.ownersRefused, obs.first(), "The size of the group cannot be read: "+obs.ownersRefused)
+}
+
+// reportProblem sends an event about the PodReadinessGroup, or else the pod, if the problem is a new one. An empty problem is none.
+func (s *Syncer) reportProblem(key cache.ObjectName, obs *snapshot, reason, problem string, pod plan.Ref, note string) {
+	if !s.memory.newProblem(key, obs.family, reason, problem) {
+		return
+	}
+	regarding := &corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: key.Namespace, Name: pod.Name, UID: pod.UID}
+	if obs.Group != nil {
+		regarding = &corev1.ObjectReference{
+			APIVersion: batchv1alpha1.SchemeGroupVersion.String(), Kind: "PodReadinessGroup", Namespace: key.Namespace, Name: obs.Group.Name, UID: obs.Group.UID,
+		}
+		if reason == plan.EventInvalidSize {
+			note = "pod " + pod.Name + ": " + note
+		}
+	}
+	children.SendEvent(s.Recorder, regarding, corev1.EventTypeWarning, reason, note)
+}
