@@ -105,8 +105,8 @@ func TestSmallerJobIsNoticed(t *testing.T) {
 		if _, err := r.kube.BatchV1().Jobs("ns").Update(t.Context(), newJob(1), metav1.UpdateOptions{}); err != nil {
 			t.Fatal(err)
 		}
-		r.pass(21 * time.Second)
-		diff(t, "pods with the label 20 s later", []string{"a"}, r.labeled(0))
+		r.pass(13 * time.Second)
+		diff(t, "pods with the label 13 s later", []string{"a"}, r.labeled(0))
 	})
 }
 

@@ -16,8 +16,9 @@ import (
 const (
 	// statusEvery is how often counts alone are a reason to write the status of a PodReadinessGroup.
 	statusEvery = time.Second
-	// ownersEvery is how often owners are asked for their sizes while all of their pods run, and there should be more.
-	ownersEvery = 10 * time.Second
+	// ownersEvery is how often owners are asked for their sizes while all of their pods run, and there should be more. It is more than the age of sizes that
+	// are remembered, and leaves room for another pass in a minute.
+	ownersEvery = 12 * time.Second
 )
 
 // Observed is one snapshot of a group. Nothing in it is changed.
