@@ -48,7 +48,7 @@ func (r refusals) last(pods []plan.Ref) []plan.Ref {
 	return pods
 }
 
-// after returns the refusals after patches of pods. What nobody has answered leaves those before. The first answer stays until there is one with another code:
+// after returns the refusals after patches of pods. What nobody has answered leaves those before. The first answer stays until there is one that is not like it:
 // many name the request, and a status that changed with each of them would lead to the next request at once.
 func (r refusals) after(pods []plan.Ref, results []result) refusals {
 	turn := 1
@@ -63,7 +63,7 @@ func (r refusals) after(pods []plan.Ref, results []result) refusals {
 			var answer apierrors.APIStatus
 			errors.As(results[i].err, &answer) // the answer itself, without what led to the request
 			one := refusal{pod.Name, children.RefusalOf(errors.New(answer.Status().Message)).Message, answer.Status().Code, turn}
-			if found && before.code == one.code {
+			if found && before.code == one.code && alike(before.why) == alike(one.why) {
 				one.why = before.why
 			}
 			next[pod.UID] = one
@@ -90,7 +90,7 @@ func (r refusals) describe(family plan.Family) (d plan.Refused) {
 		pods += " and others" // how many changes with each try
 	}
 	d.Message = fmt.Sprintf("label %s cannot be set on %s: %s", family.ReadyKey, pods, why)
-	d.Why = strings.ReplaceAll(strings.ReplaceAll(why, strconv.Quote(d.Pod.Name), "pod"), string(d.Pod.UID), "")
+	d.Why = alike(strings.ReplaceAll(strings.ReplaceAll(why, strconv.Quote(d.Pod.Name), "pod"), string(d.Pod.UID), ""))
 	return d
 }
 
@@ -98,6 +98,12 @@ func (r refusals) describe(family plan.Family) (d plan.Refused) {
 func answered(err error) bool {
 	var answer apierrors.APIStatus
 	return errors.As(err, &answer) && !apierrors.IsConflict(err) && !apierrors.IsTooManyRequests(err) && !apierrors.IsServerTimeout(err) && !apierrors.IsTimeout(err)
+}
+
+// alike returns a text that is the same for answers which differ in names and numbers of requests only: words with digits are left out.
+func alike(text string) string {
+	words := slices.DeleteFunc(strings.Fields(text), func(word string) bool { return strings.ContainsAny(word, "0123456789") })
+	return strings.Join(words, " ")
 }
 
 // failure is why owners could not be read: the first text of those that are alike.
@@ -108,7 +114,8 @@ func failureOf(err error, before failure) failure {
 	if err == nil {
 		return failure{}
 	}
-	what, _, _ := strings.Cut(err.Error(), ": ")
+	what, _, _ := strings.Cut(err.Error(), ": ") // the owner
+	what += alike(err.Error())
 	var answer apierrors.APIStatus
 	if errors.As(err, &answer) {
 		what += strconv.Itoa(int(answer.Status().Code))
