@@ -82,11 +82,15 @@ the group failed last. Of more than 30 groups, those that are not well have bars
 			return o.run(cmd.Context(), kind, arg.Name)
 		},
 	}
+	o.addFlags(cmd)
+	return cmd
+}
+
+func (o *options) addFlags(cmd *cobra.Command) {
 	o.output.AddFlags(cmd, formatHTML)
 	cmd.Flags().StringVar(&o.file, "file", "", "Write the page to this file. Requires -o html.")
 	cmd.Flags().BoolVar(&o.jobs, "jobs", false, "Also draw the Jobs that exist. More than 30 Jobs are drawn by replicatedJob.")
 	cmd.Flags().BoolVar(&o.utc, "utc", false, "Show times in UTC instead of the local time zone.")
-	return cmd
 }
 
 func (o *options) validate() error {

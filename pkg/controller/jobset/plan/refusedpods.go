@@ -51,26 +51,19 @@ const (
 // setPodsRefused reports Jobs whose pods have been refused for some time, and returns when that is due. The message stays while the number of Jobs and
 // the reason do: quotas are used up by others, so that each refusal may have other numbers.
 func (b *statusBuilder) setPodsRefused(kids children) (due time.Duration) {
-	jobs, first := 0, PodRefusal{}
-	for _, job := range kids.active {
-		if refusal, refused := b.o.RefusedPods.Jobs[job.UID]; refused {
-			if jobs++; refusal.At.After(first.At) || first.At.IsZero() {
-				first = refusal
-			}
-		}
-	}
+	jobs, latest := b.refusedPods(kids)
 	c := meta.FindStatusCondition(b.next.Conditions, jobsetv1alpha2.PodCreationFailure)
 	known := c != nil && c.Status == metav1.ConditionTrue
 	head := fmt.Sprintf("pods of %d of %d Jobs%s", jobs, helper.TotalReplicas(b.o.JobSet), podsCannotBeCreated)
 	switch left := podsRefusedAfter - b.o.Now.Sub(b.o.RefusedPods.Since); {
 	case jobs == 0:
 		b.endPodsRefused(reasonPodsCreated, messagePodsCreated)
-	case !known && b.o.Now.Sub(first.At) > refusedLately:
+	case !known && b.o.Now.Sub(latest.At) > refusedLately:
 	case !known && left > 0:
 		return left
-	case !known || c.Reason != first.Reason || !strings.HasPrefix(c.Message, head):
+	case !known || c.Reason != latest.Reason || !strings.HasPrefix(c.Message, head):
 		events := b.events
-		b.set(jobsetv1alpha2.PodCreationFailure, metav1.ConditionTrue, first.Reason, head+first.Message)
+		b.set(jobsetv1alpha2.PodCreationFailure, metav1.ConditionTrue, latest.Reason, head+latest.Message)
 		if known {
 			b.events = events // another number is no news
 		}
@@ -79,6 +72,18 @@ func (b *statusBuilder) setPodsRefused(kids children) (due time.Duration) {
 		due = podsRefusedAgain
 	}
 	return due
+}
+
+// refusedPods returns how many Jobs have pods that were refused, and the latest refusal.
+func (b *statusBuilder) refusedPods(kids children) (jobs int, latest PodRefusal) {
+	for _, job := range kids.active {
+		if refusal, refused := b.o.RefusedPods.Jobs[job.UID]; refused {
+			if jobs++; refusal.At.After(latest.At) || latest.At.IsZero() {
+				latest = refusal
+			}
+		}
+	}
+	return jobs, latest
 }
 
 // podsRefusedAgain is how long a refusal is taken for true before it is looked at again, without any event: an event does not say when its cause is gone.

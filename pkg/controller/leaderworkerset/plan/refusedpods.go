@@ -48,18 +48,19 @@ func (w *Workers) LacksPods() bool { return !w.Deleting && len(w.Pods) < int(w.R
 
 // setPodsRefused reports pods that have been refused for some time, and returns when that is due. The message stays while the number of
 // StatefulSets and the reason do.
-func (b *statusBuilder) setPodsRefused() (due time.Duration) {
+func (b *statusBuilder) setPodsRefused() time.Duration {
 	refused := &b.o.RefusedPods
 	c := meta.FindStatusCondition(b.next.Conditions, leaderworkersetv1.ConditionPodCreationFailure)
 	known := c != nil && c.Status == metav1.ConditionTrue
-	head := fmt.Sprintf("pods of %d StatefulSets", refused.StatefulSets) + podsCannotBeCreated
-	if refused.StatefulSets == 1 {
-		head = "pods of 1 StatefulSet" + podsCannotBeCreated
+	head := refusedPodsOf(refused.StatefulSets)
+	if refused.StatefulSets == 0 {
+		if known {
+			b.setCondition(leaderworkersetv1.ConditionPodCreationFailure, metav1.ConditionFalse, leaderworkersetv1.ReasonPodsCreated, "no pods are refused")
+		}
+		return 0
 	}
 	switch left := podsRefusedAfter - b.o.Now.Sub(refused.Since); {
-	case refused.StatefulSets == 0 && known:
-		b.setCondition(leaderworkersetv1.ConditionPodCreationFailure, metav1.ConditionFalse, leaderworkersetv1.ReasonPodsCreated, "no pods are refused")
-	case refused.StatefulSets == 0, !known && b.o.Now.Sub(refused.At) > refusedLately:
+	case !known && b.o.Now.Sub(refused.At) > refusedLately:
 	case !known && left > 0:
 		return left
 	case !known || c.Reason != refused.Reason || !strings.HasPrefix(c.Message, head):
@@ -68,10 +69,15 @@ func (b *statusBuilder) setPodsRefused() (due time.Duration) {
 			b.event(corev1.EventTypeWarning, leaderworkersetv1.ConditionPodCreationFailure, actionCreate, head+refused.Message)
 		}
 	}
-	if refused.StatefulSets > 0 {
-		due = podsRefusedAgain
+	return podsRefusedAgain
+}
+
+// refusedPodsOf is how the message about pods of so many StatefulSets begins.
+func refusedPodsOf(statefulSets int) string {
+	if statefulSets == 1 {
+		return "pods of 1 StatefulSet" + podsCannotBeCreated
 	}
-	return due
+	return fmt.Sprintf("pods of %d StatefulSets", statefulSets) + podsCannotBeCreated
 }
 
 // setCondition puts a condition in place that says nothing about how far the set is.

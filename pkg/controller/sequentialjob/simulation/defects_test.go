@@ -25,7 +25,7 @@ func TestHistoriesShowDefects(t *testing.T) {
 	histories.ShowDefects(t, enough, map[string]simulation.Defect[mutant]{
 		"failed passes that are not tried again":      {Mutant: mutant{decide: plan.Decide, finish: plan.Finish, careless: true}, Rules: []string{ruleIs, ruleWake}},
 		"a status that overwrites what users did":     {Mutant: mutant{decide: plan.Decide, finish: plan.Finish, overwriting: true}, Rules: []string{ruleMonotonic, ruleFinished}},
-		"a controller that does not wait for caches":  {Mutant: mutant{decide: plan.Decide, finish: plan.Finish, forgetful: true}, Rules: []string{ruleOnce, ruleOne, ruleOrder, ruleFinalizer, ruleKept}},
+		"a controller that does not wait for caches":  {Mutant: mutant{decide: plan.Decide, finish: plan.Finish, forgetful: true}, Rules: []string{ruleOnce, ruleAttempt, ruleOne, ruleOrder, ruleFinalizer, ruleKept}},
 		"a child without a finalizer":                 {Mutant: deciding(nil, func(_ plan.Observed, p *plan.Plan) { p.AddFinalizer = false }), Rules: []string{ruleFinalizer}},
 		"a finalizer that goes too early":             {Mutant: deciding(nil, earlyEnd), Rules: []string{ruleFinalizer}},
 		"a finalizer that stays":                      {Mutant: deciding(nil, func(_ plan.Observed, p *plan.Plan) { p.RemoveFinalizer = false }), Rules: []string{ruleIs}},

@@ -78,9 +78,6 @@ type env struct {
 	// rival is a second controller that runs at the same time; nil if there is none.
 	rival *process
 	rules *rules
-	seen  map[string]int
-	// trace are the steps so far; nil if nobody reads them.
-	trace *[]string
 }
 
 // newEnv returns an environment in which a user has just created a sequence, and a controller starts.

@@ -92,7 +92,7 @@ func newEnv(seed uint64, m mutant, trace *[]string) *env {
 	e.server.Serve(batchv1alpha1.SchemeGroupVersion, map[string]string{"sequentialjobs": "SequentialJob"})
 	e.server.Serve(jobsetv1alpha2.SchemeGroupVersion, map[string]string{"jobsets": "JobSet"})
 	e.server.Serve(batchv1.SchemeGroupVersion, map[string]string{"jobs": "Job"})
-	e.server.Serve(corev1.SchemeGroupVersion, map[string]string{"pods": "Pod", "namespaces": "Namespace", "configmaps": "ConfigMap"})
+	e.server.Serve(corev1.SchemeGroupVersion, map[string]string{"pods": "Pod", "namespaces": "Namespace", "configmaps": "ConfigMap", "events": "Event"})
 	e.server.Serve(kueue.GroupVersion, kinds)
 	ns := &unstructured.Unstructured{Object: map[string]any{}}
 	ns.SetName(namespace)
