@@ -216,8 +216,10 @@ func (c *Syncer) withoutAddresses(ctx context.Context, obs *observed) (time.Dura
 
 // withoutService deletes slices that nobody needs any more.
 func (c *Syncer) withoutService(ctx context.Context, obs *observed) (time.Duration, error) {
-	if obs.set.ends() && c.Clock.Since(c.memory.leftSince(obs.key, obs.now)) < leavingTimeout {
-		return leavingTimeout, nil // the garbage collector does it
+	if obs.set.ends() {
+		if left := leavingTimeout - c.Clock.Since(c.memory.leftSince(obs.key, obs.now)); left > 0 {
+			return left, nil // the garbage collector does it
+		}
 	}
 	return 0, ignoreRefused(c.deleteSlices(ctx, obs, obs.ours))
 }
