@@ -10,6 +10,7 @@ import (
 	"errors"
 	"net/http"
 	"net/http/httptest"
+	"path"
 	"reflect"
 	"strings"
 	"testing"
@@ -54,7 +55,7 @@ func (*oneObject) Create(_ context.Context, _ string, obj, out runtime.Object, _
 }
 
 func (s *oneObject) Get(_ context.Context, key string, _ storage.GetOptions, out runtime.Object) error {
-	if s.stored == nil {
+	if s.stored == nil || s.stored.(metav1.Object).GetName() != path.Base(key) {
 		return storage.NewKeyNotFoundError(key, 0)
 	}
 	copyInto(out, s.stored)
