@@ -25,6 +25,7 @@ import (
 	clientgotesting "k8s.io/client-go/testing"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/permission"
 )
 
 // TestServicesThatAreNotOurs leaves a Service alone that others have to do with, and says why.
@@ -99,6 +100,39 @@ func TestNoPermission(t *testing.T) {
 		}
 		if writes := r.writes(); len(writes) > 0 {
 			t.Errorf("writes are %v, want none", writes)
+		}
+	})
+}
+
+// TestRefusedWhileTheServerStarts has an API server that has just started, and refuses slices until it has loaded its roles. What an earlier process has taken stays taken.
+func TestRefusedWhileTheServerStarts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, refusedFor := range []time.Duration{5 * time.Second, permission.LacksAfter - 5*time.Second} {
+			loaded := time.Now().Add(refusedFor)
+			r := newRig(t, func(c *Config) {
+				refuse := func() error {
+					if time.Now().Before(loaded) {
+						return apierrors.NewForbidden(discoveryv1.Resource("endpointslices"), "", nil)
+					}
+					return nil
+				}
+				kube := c.Kube.(*fake.Clientset)
+				kube.PrependReactor("list", "endpointslices", func(clientgotesting.Action) (bool, runtime.Object, error) {
+					err := refuse()
+					return err != nil, nil, err
+				})
+				kube.PrependWatchReactor("endpointslices", func(clientgotesting.Action) (bool, watch.Interface, error) {
+					err := refuse()
+					return err != nil, nil, err
+				})
+			}, one(newJobSet("js", "controller", 1)), newService("js", taken), podOf("js", 0, true))
+			r.pass(time.Minute)
+			if got := r.event(); got != "" {
+				t.Errorf("refused for %v: event %q, want none", refusedFor, got)
+			}
+			if diff := cmp.Diff([]string{"create 1"}, r.writes()); diff != "" {
+				t.Errorf("refused for %v: writes (-want +got):\n%s", refusedFor, diff)
+			}
 		}
 	})
 }

@@ -85,6 +85,9 @@ func (c *Syncer) Sync(ctx context.Context, key cache.ObjectName) (queue.Due, err
 	if view == nil {
 		return queue.Due{}, nil // all are looked at when there is one
 	}
+	if !c.slices.HasSynced() && !c.slices.Refused() {
+		return queue.Caches(lagRetry), nil // an earlier process may have stored some
+	}
 	// What was read before the question could be older than the answer.
 	if !c.consistency.VersionsShown(key) {
 		return queue.Caches(lagRetry), nil

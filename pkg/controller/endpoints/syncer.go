@@ -18,7 +18,7 @@ import (
 // Cache is what a Syncer sees of an informer.
 type Cache interface {
 	AddEventHandler(handler cache.ResourceEventHandler)
-	// HasSynced returns whether the cache is filled, and Refused whether it is not because the controller has no permission.
+	// HasSynced returns whether the cache is filled, and Refused whether it is not because the controller has no permission. Nothing is known if neither holds.
 	HasSynced() bool
 	Refused() bool
 	LastStoreSyncResourceVersion() string

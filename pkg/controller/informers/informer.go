@@ -8,8 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -32,7 +32,8 @@ type Need struct {
 	Transform cache.TransformFunc
 	// Indexers are of what Transform returns. Other kinds may use the same names.
 	Indexers cache.Indexers
-	// Optional is whether the kind runs without the resource while the controller has no permission to watch it.
+	// Optional is whether the kind runs without the resource while the controller has no permission to watch it. That is known once the API has refused the watch for
+	// permission.LacksAfter; the kind starts that much later.
 	Optional bool
 }
 
@@ -55,8 +56,9 @@ func (i *Informer) AddEventHandler(handler cache.ResourceEventHandler) {
 // HasSynced returns whether the cache is filled.
 func (i *Informer) HasSynced() bool { return i.shared != nil && i.shared.HasSynced() }
 
-// Refused returns whether the cache is not filled because the controller has no permission to watch the resource.
-func (i *Informer) Refused() bool { return !i.HasSynced() && apierrors.IsForbidden(i.failure.err()) }
+// Refused returns whether the cache is not filled because the controller has no permission to watch the resource. If it is neither filled nor refused, nothing
+// is known of the resource.
+func (i *Informer) Refused() bool { return !i.HasSynced() && i.failure.refusals.Last(time.Now()) }
 
 // LastStoreSyncResourceVersion returns the version that the cache has come to.
 func (i *Informer) LastStoreSyncResourceVersion() string {

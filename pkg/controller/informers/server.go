@@ -22,6 +22,8 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
+
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/permission"
 )
 
 const (
@@ -101,8 +103,11 @@ func (s *Server) answers() {
 	}
 }
 
-// failure is why the last request for a resource failed, and since when all of them have.
-type failure struct{ last atomic.Pointer[outage] }
+// failure is why the last request for a resource failed, since when all of them have, and since when all of them were refused.
+type failure struct {
+	last     atomic.Pointer[outage]
+	refusals permission.Refusals
+}
 
 type outage struct {
 	err   error
@@ -111,6 +116,7 @@ type outage struct {
 
 // note remembers what became of a request, and returns it.
 func (f *failure) note(err error) error {
+	f.refusals.Note(err, time.Now())
 	if err == nil {
 		f.last.Store(nil)
 		return nil

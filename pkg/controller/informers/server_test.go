@@ -24,6 +24,8 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/permission"
 )
 
 // fakeServer answers while it is not away.
@@ -222,6 +224,11 @@ func TestOptionalResource(t *testing.T) {
 		}
 		diff(t, "refused before there is an answer", false, classes.Refused())
 		watches.Start(t.Context())
+		synctest.Wait()
+		// kube-apiserver refuses everything until it has loaded its roles.
+		diff(t, "refused by a server that may have just started", false, classes.Refused())
+		diff(t, "what is not known yet", []string{`priorityclasses (priorityclasses is forbidden: no)`}, tolerant.Unfilled())
+		time.Sleep(permission.LacksAfter + maxFailurePause)
 		synctest.Wait()
 		diff(t, "refused", true, classes.Refused())
 		diff(t, "what is missing where it is optional", []string(nil), tolerant.Unfilled())

@@ -139,7 +139,7 @@ func (c caches) Waiting(key cache.ObjectName) (map[types.UID]plan.Waiting, error
 // Priorities returns the values of PriorityClasses by name, and under the empty name that of pods which name none. Of several default classes, the
 // lowest one counts. It returns nil while they are not known.
 func (c caches) Priorities() map[string]int32 {
-	if c.priorities == nil || c.priorities.Refused() {
+	if c.priorities == nil || !c.priorities.HasSynced() {
 		return nil
 	}
 	values := map[string]int32{"": 0}

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -16,12 +17,15 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes/fake"
 	clientgotesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/gates"
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/permission"
+	jobsetfake "github.com/jobset-apiserver/jobset-apiserver/pkg/generated/clientset/versioned/fake"
 )
 
 // waitsSince makes a pod wait since a time, on the node if preemption makes room there.
@@ -60,6 +64,11 @@ func TestPriorities(t *testing.T) {
 		t.Errorf("without exclusive placement: %v", got)
 	}
 	r.build(t, gates.Gates{ExclusivePlacement: true})
+	if got := r.caches.Priorities(); got != nil {
+		t.Errorf("before the cache is filled: %v", got)
+	}
+	r.watches.Start(t.Context())
+	eventually(t, "the cache is filled", r.caches.priorities.HasSynced)
 	diff(t, "without classes", map[string]int32{"": 0}, r.caches.Priorities())
 	for _, class := range []*schedulingv1.PriorityClass{
 		{ObjectMeta: metav1.ObjectMeta{Name: "high"}, Value: 10},
@@ -75,16 +84,33 @@ func TestPriorities(t *testing.T) {
 
 // TestPrioritiesAreOptional has a controller that may not watch PriorityClasses. It runs, and knows no priorities.
 func TestPrioritiesAreOptional(t *testing.T) {
-	r := newRig(t, newSet())
-	r.build(t, gates.Gates{ExclusivePlacement: true})
-	r.kube.PrependReactor("list", "priorityclasses", func(clientgotesting.Action) (bool, runtime.Object, error) {
-		return true, nil, apierrors.NewForbidden(schema.GroupResource{Resource: "priorityclasses"}, "", errors.New("no"))
+	synctest.Test(t, func(t *testing.T) {
+		r := &rig{kube: fake.NewClientset(), jobSets: jobsetfake.NewClientset(), events: &recorder{}}
+		r.kube.Resources = []*metav1.APIResourceList{{GroupVersion: jobsetv1alpha2.SchemeGroupVersion.String()}}
+		r.build(t, gates.Gates{ExclusivePlacement: true})
+		ended, end := context.WithCancel(t.Context())
+		end()
+		defer r.queue.Run(ended, 0, nil) // ends the queue
+		answer := error(apierrors.NewForbidden(schema.GroupResource{Resource: "priorityclasses"}, "", errors.New("no")))
+		r.kube.PrependReactor("list", "priorityclasses", func(clientgotesting.Action) (bool, runtime.Object, error) { return true, nil, answer })
+		r.watches.Start(t.Context())
+		synctest.Wait()
+		if len(r.Informers.Unfilled()) == 0 {
+			t.Error("the controller would run although the API server may have just started, and Jobs would be created without their priority")
+		}
+		time.Sleep(permission.LacksAfter + 10*time.Second)
+		if unfilled := r.Informers.Unfilled(); len(unfilled) > 0 {
+			t.Errorf("caches that are waited for: %v", unfilled)
+		}
+		if got := r.caches.Priorities(); got != nil {
+			t.Errorf("priorities: %v", got)
+		}
+		answer = apierrors.NewServiceUnavailable("away")
+		time.Sleep(time.Minute)
+		if got := r.caches.Priorities(); got != nil {
+			t.Errorf("priorities while the API is away: %v", got)
+		}
 	})
-	r.watches.Start(t.Context())
-	eventually(t, "the caches are filled", func() bool { return len(r.Informers.Unfilled()) == 0 })
-	if got := r.caches.Priorities(); got != nil {
-		t.Errorf("priorities: %v", got)
-	}
 }
 
 // scripted is a placer that answers what it is given, and remembers the questions.

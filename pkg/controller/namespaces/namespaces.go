@@ -25,6 +25,7 @@ import (
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/children"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/informers"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/permission"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/namespaceuid"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/unreadable"
 )
@@ -42,6 +43,8 @@ type Watch struct {
 	cached *informers.Informer
 	live   corev1client.NamespaceInterface
 	clock  clock.PassiveClock
+	// refusals are those of live.
+	refusals permission.Refusals
 }
 
 // New declares that a kind needs namespaces. Without the permission to watch them each object asks for its own. Without that to get them,
@@ -135,8 +138,9 @@ func (w *Watch) successor(ctx context.Context, object metav1.Object) (types.UID,
 	ctx, cancel := context.WithTimeout(ctx, lookupTimeout)
 	defer cancel()
 	namespace, err := w.live.Get(ctx, object.GetNamespace(), metav1.GetOptions{})
+	w.refusals.Note(err, w.clock.Now())
 	switch {
-	case apierrors.IsNotFound(err), apierrors.IsForbidden(err):
+	case apierrors.IsNotFound(err), w.refusals.Last(w.clock.Now()):
 		return "", nil // nothing can be created there, or nothing can be known
 	case err != nil:
 		return "", err

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -26,6 +27,7 @@ import (
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/informers"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/namespaces"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/permission"
 	jobsetfake "github.com/jobset-apiserver/jobset-apiserver/pkg/generated/clientset/versioned/fake"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/namespaceuid"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/unreadable"
@@ -84,49 +86,88 @@ func TestHold(t *testing.T) {
 		"the namespace is gone":     {set: newSet()},
 		"a wrong UID was recorded":  {set: newSet(func(js *jobsetv1alpha2.JobSet) { js.CreationTimestamp = metav1.NewTime(created.Add(time.Hour)) }), uid: "new"},
 		"clocks differ":             {set: newSet(func(js *jobsetv1alpha2.JobSet) { js.CreationTimestamp = metav1.NewTime(created.Add(time.Minute)) }), uid: "new", held: true, status: metav1.ConditionTrue, events: 1},
-		"namespaces are forbidden":  {set: newSet(), uid: "new", getErr: forbidden(), listErr: forbidden()},
-		"reading them is forbidden": {set: newSet(), uid: "new", getErr: forbidden()},
+		"reading them is forbidden": {set: newSet(), uid: "new", getErr: forbidden(), err: "finding out whether team is the namespace in which the object was created: namespaces is forbidden: no"},
 		// kube-apiserver may allow what it refused a moment before, when it had just started.
 		"listing them was forbidden": {set: newSet(), uid: "new", listErr: forbidden(), held: true, status: metav1.ConditionTrue, events: 1},
 		"the main API is away":       {set: newSet(), uid: "new", getErr: errors.New("refused"), err: "finding out whether team is the namespace in which the object was created: refused"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			kube := fake.NewClientset()
-			if tc.uid != "" {
-				namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "team", UID: tc.uid, CreationTimestamp: metav1.NewTime(created)}}
-				if err := kube.Tracker().Add(namespace); err != nil {
+			synctest.Test(t, func(t *testing.T) {
+				kube := newKube(t, tc.uid)
+				answer(kube, "get", tc.getErr)
+				answer(kube, "list", tc.listErr)
+				watch := newWatch(t, kube)
+				client := jobsetfake.NewClientset(tc.set)
+				recorder := events.NewFakeRecorder(10)
+				sets := client.JobsetV1alpha2().JobSets("team")
+				got, err := namespaces.Hold(t.Context(), watch, sets, recorder, tc.set, conditions)
+				if tc.err == "" && err != nil || tc.err != "" && (err == nil || err.Error() != tc.err) || got != tc.held {
+					t.Errorf("held %t, error %v; want %t, %q", got, err, tc.held, tc.err)
+				}
+				stored, err := sets.Get(t.Context(), "train", metav1.GetOptions{})
+				if err != nil {
 					t.Fatal(err)
 				}
-			}
-			answer(kube, "get", tc.getErr)
-			answer(kube, "list", tc.listErr)
-			watch := newWatch(t, kube, tc.listErr != nil)
-			client := jobsetfake.NewClientset(tc.set)
-			recorder := events.NewFakeRecorder(10)
-			sets := client.JobsetV1alpha2().JobSets("team")
-			got, err := namespaces.Hold(t.Context(), watch, sets, recorder, tc.set, func(js *jobsetv1alpha2.JobSet) *[]metav1.Condition { return &js.Status.Conditions })
-			if tc.err == "" && err != nil || tc.err != "" && (err == nil || err.Error() != tc.err) || got != tc.held {
-				t.Errorf("held %t, error %v; want %t, %q", got, err, tc.held, tc.err)
-			}
-			stored, err := sets.Get(t.Context(), "train", metav1.GetOptions{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			var status metav1.ConditionStatus
-			if c := meta.FindStatusCondition(stored.Status.Conditions, namespaceuid.Condition); c != nil {
-				status = c.Status
-				if want := strings.ReplaceAll(heldMessage, "to new", "to "+string(tc.uid)); status == metav1.ConditionTrue && c.Message != want {
-					t.Errorf("the message is %q, want %q", c.Message, want)
+				var status metav1.ConditionStatus
+				if c := meta.FindStatusCondition(stored.Status.Conditions, namespaceuid.Condition); c != nil {
+					status = c.Status
+					if want := strings.ReplaceAll(heldMessage, "to new", "to "+string(tc.uid)); status == metav1.ConditionTrue && c.Message != want {
+						t.Errorf("the message is %q, want %q", c.Message, want)
+					}
 				}
-			}
-			if status != tc.status || len(recorder.Events) != tc.events {
-				t.Errorf("the condition is %q with %d events, want %q with %d", status, len(recorder.Events), tc.status, tc.events)
-			}
-			if before := len(tc.set.Status.Conditions); before > 1 && len(stored.Status.Conditions) != before {
-				t.Errorf("the conditions are %+v", stored.Status.Conditions)
-			}
+				if status != tc.status || len(recorder.Events) != tc.events {
+					t.Errorf("the condition is %q with %d events, want %q with %d", status, len(recorder.Events), tc.status, tc.events)
+				}
+				if before := len(tc.set.Status.Conditions); before > 1 && len(stored.Status.Conditions) != before {
+					t.Errorf("the conditions are %+v", stored.Status.Conditions)
+				}
+			})
 		})
 	}
+}
+
+func conditions(js *jobsetv1alpha2.JobSet) *[]metav1.Condition { return &js.Status.Conditions }
+
+// newKube returns a main API in which the namespace has the UID, or does not exist.
+func newKube(t *testing.T, uid types.UID) *fake.Clientset {
+	t.Helper()
+	kube := fake.NewClientset()
+	if uid != "" {
+		namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "team", UID: uid, CreationTimestamp: metav1.NewTime(created)}}
+		if err := kube.Tracker().Add(namespace); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return kube
+}
+
+// TestRefusalsMustLast: kube-apiserver refuses everything until it has loaded its roles. A set is not run because of that, but it is where the controller has no
+// permission to read namespaces.
+func TestRefusalsMustLast(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		kube, js := newKube(t, "new"), newSet()
+		refused := true
+		kube.PrependReactor("*", "namespaces", func(clienttesting.Action) (bool, runtime.Object, error) {
+			return refused, nil, forbidden()
+		})
+		watch := newWatch(t, kube)
+		hold := func(wantHeld, wantErr bool) {
+			t.Helper()
+			held, err := namespaces.Hold(t.Context(), watch, jobsetfake.NewClientset(js).JobsetV1alpha2().JobSets("team"), events.NewFakeRecorder(10), js, conditions)
+			if held != wantHeld || (err != nil) != wantErr {
+				t.Errorf("held %t, error %v; want %t, %t", held, err, wantHeld, wantErr)
+			}
+		}
+		hold(false, true)
+		time.Sleep(permission.LacksAfter - 1)
+		hold(false, true)
+		time.Sleep(time.Nanosecond)
+		hold(false, false)
+		refused = false
+		hold(true, false)
+		refused = true
+		hold(false, true)
+	})
 }
 
 func answer(kube *fake.Clientset, verb string, err error) {
@@ -135,8 +176,8 @@ func answer(kube *fake.Clientset, verb string, err error) {
 	}
 }
 
-// newWatch returns a watch that has filled its cache, or was refused.
-func newWatch(t *testing.T, kube *fake.Clientset, refused bool) *namespaces.Watch {
+// newWatch returns a watch that has filled its cache, or was refused for so long that it counts. It is called in a bubble.
+func newWatch(t *testing.T, kube *fake.Clientset) *namespaces.Watch {
 	t.Helper()
 	factory := informers.NewFactory(kube)
 	kind := factory.For("test")
@@ -150,7 +191,7 @@ func newWatch(t *testing.T, kube *fake.Clientset, refused bool) *namespaces.Watc
 	watches.Start(ctx)
 	err = wait.PollUntilContextTimeout(ctx, 10*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) { return len(kind.Unfilled()) == 0, nil })
 	if err != nil {
-		t.Fatalf("refused %t: unfilled %v", refused, kind.Unfilled())
+		t.Fatalf("unfilled %v", kind.Unfilled())
 	}
 	return watch
 }

@@ -22,16 +22,12 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/permission"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/witness"
 )
 
-const (
-	// readTimeout is the time for an answer.
-	readTimeout = 5 * time.Second
-	// forbiddenFor is how long the main API must have refused the record before that counts as an installation without the right to
-	// read it. An API server that starts may refuse what it allows a moment later.
-	forbiddenFor = 30 * time.Second
-)
+// readTimeout is the time for an answer.
+const readTimeout = 5 * time.Second
 
 // Client reads ConfigMaps of the namespace of the record.
 type Client interface {
@@ -51,9 +47,9 @@ type Reader struct {
 	answered int64
 	restored *witness.Restored
 	err      error
-	// forbiddenSince is since when the record cannot be read; zero if it can. logged is true once that was logged.
-	forbiddenSince time.Time
-	logged         bool
+	// refusals are those of the record. logged is true once they were logged.
+	refusals permission.Refusals
+	logged   bool
 }
 
 // NewReader returns a Reader that has read nothing.
@@ -149,11 +145,12 @@ func (r *Reader) read(ctx context.Context) (*witness.Restored, error) {
 	limited, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
 	cm, err := r.client.Get(limited, witness.Name, metav1.GetOptions{})
+	r.refusals.Note(err, r.clock.Now())
 	if apierrors.IsForbidden(err) {
 		return nil, r.forbidden(ctx, err)
 	}
 	if err == nil || apierrors.IsNotFound(err) {
-		r.forbiddenSince, r.logged = time.Time{}, false
+		r.logged = false
 	}
 	switch {
 	case apierrors.IsNotFound(err):
@@ -168,13 +165,9 @@ func (r *Reader) read(ctx context.Context) (*witness.Restored, error) {
 	return record.Restored, nil
 }
 
-// forbidden returns an error until the record has been refused for some time.
+// forbidden returns an error until the record has been refused for some time. Then this is an installation without the right to read it.
 func (r *Reader) forbidden(ctx context.Context, err error) error {
-	now := r.clock.Now()
-	if r.forbiddenSince.IsZero() {
-		r.forbiddenSince = now
-	}
-	if now.Sub(r.forbiddenSince) < forbiddenFor {
+	if !r.refusals.Last(r.clock.Now()) {
 		return err
 	}
 	if !r.logged {

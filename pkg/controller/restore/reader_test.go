@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	testingclock "k8s.io/utils/clock/testing"
 
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/permission"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/witness"
 )
 
@@ -120,12 +121,18 @@ func TestForbidden(t *testing.T) {
 		}
 	}
 	refused(true)
-	clock.SetTime(clock.Now().Add(forbiddenFor - 1))
+	clock.SetTime(clock.Now().Add(permission.LacksAfter - 1))
 	refused(true)
 	clock.SetTime(clock.Now().Add(1))
 	refused(false)
 	answer = apierrors.NewNotFound(configMaps, witness.Name)
 	refused(false)
+	answer = apierrors.NewForbidden(configMaps, witness.Name, errors.New("no"))
+	refused(true)
+	// The server was away in between, and has just started once more.
+	answer = apierrors.NewServiceUnavailable("away")
+	refused(true)
+	clock.SetTime(clock.Now().Add(time.Hour))
 	answer = apierrors.NewForbidden(configMaps, witness.Name, errors.New("no"))
 	refused(true)
 }

@@ -116,7 +116,9 @@ func (c *informer[T]) AddEventHandler(handler cache.ResourceEventHandler) {
 }
 
 func (c *informer[T]) HasSynced() bool { return c.objects != nil }
-func (c *informer[T]) Refused() bool   { return false }
+
+// Refused returns whether a controller takes it for granted that it may not fill the cache. No server refuses that for as long as it takes.
+func (c *informer[T]) Refused() bool { return c.p.mutant.hasty && !c.HasSynced() }
 
 func (c *informer[T]) LastStoreSyncResourceVersion() string {
 	if c.p.mutant.forgetful {

@@ -28,6 +28,7 @@ func TestHistoriesShowDefects(t *testing.T) {
 		"refusals that pass for failures":           {Mutant: mutant{deaf: true}, Rules: []string{ruleStale}},
 		"slices that stay when a Service is left":   {Mutant: mutant{lost: "delete endpointslice"}, Rules: []string{ruleStale, ruleIs, ruleRest}},
 		"a first failure that passes for lasting":   {Mutant: mutant{nervous: true}, Rules: []string{ruleDNS}},
+		"a first refusal that passes for lasting":   {Mutant: mutant{hasty: true}, Rules: []string{ruleDNS}},
 		"no answer that passes for an answer":       {Mutant: mutant{presuming: true}, Rules: []string{ruleDNS}},
 		"failed passes that are not tried again":    {Mutant: mutant{careless: true}, Rules: []string{ruleStale, ruleMissing, ruleIs}},
 		"a controller that does not wait":           {Mutant: mutant{forgetful: true}, Rules: []string{ruleOnce}},

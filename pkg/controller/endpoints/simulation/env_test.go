@@ -37,8 +37,8 @@ type mutant struct {
 	overwriting, blind bool
 	// nervous ones take the first failure of a look-up for a lasting one, and presuming ones an answer that is missing for a failure.
 	nervous, presuming bool
-	// deaf ones take every refusal for a failure that passes.
-	deaf bool
+	// deaf ones take every refusal for a failure that passes, and hasty ones that of a server which has just started for one that lasts.
+	deaf, hasty bool
 	// lost are requests that never reach a server, by verb and kind.
 	lost string
 	// need changes what a cache holds, and handler what is told of it.

@@ -7,8 +7,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
+	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
@@ -31,6 +33,9 @@ type process struct {
 	offer  *endpoints.Offer
 	// caches are those that it follows all the time, and viewed those that it follows while it needs them.
 	caches, viewed []simulation.Cache
+	// unfilled is the cache of slices that a server which has just started refuses to fill until filledAt; nil once it is filled.
+	unfilled simulation.Cache
+	filledAt time.Time
 	// checkAt is when it looks up the canary record again.
 	checkAt time.Time
 
@@ -52,11 +57,30 @@ func (e *env) startProcess() {
 		JobSets: setsOfNobody, Kube: kube{p: p}, Informers: factory.For(endpoints.Name), Recorder: recorder{p}, Clock: e.World, Workers: 1, Mode: e.mode,
 		Canary: p.canary, Offer: p.offer,
 	}, p, p.follow(&p.caches))
-	for _, c := range p.caches {
+	starts := e.Dice.Percent(30)
+	for _, c := range slices.Clone(p.caches) {
+		if s, ok := c.(*informer[*discoveryv1.EndpointSlice]); ok && starts {
+			p.unfilled, p.filledAt = s, e.Now().Add(time.Duration(e.Dice.IntN(15))*time.Second)
+			p.caches = slices.DeleteFunc(p.caches, func(of simulation.Cache) bool { return of == c })
+			continue
+		}
 		c.List()
 	}
 	p.syncer.Prepare()
 	e.Note("controller starts")
+}
+
+// fill fills the cache of slices once the server has started.
+func (e *env) fill() bool {
+	p := e.process
+	if p.unfilled == nil || e.Now().Before(p.filledAt) {
+		return false
+	}
+	e.Note("controller sees slices")
+	e.Seen["slices refused at first"]++
+	p.unfilled.List()
+	p.caches, p.unfilled, p.filledAt = append(p.caches, p.unfilled), nil, time.Time{}
+	return true
 }
 
 // follow returns what declares caches, and adds them to a list.

@@ -66,6 +66,7 @@ func (e *env) becalm() {
 // turn gives everybody a turn. It returns whether anybody used it.
 func (e *env) turn() bool {
 	busy := e.ShowAll(e.process.follows())
+	busy = e.fill() || busy
 	busy = e.watch() || busy
 	busy = e.lookUp() || busy
 	busy = e.sync() || busy
@@ -97,7 +98,7 @@ func (e *env) settle() {
 			continue
 		}
 		next := end
-		for _, due := range []time.Time{e.worker.Due(), e.process.checkAt} {
+		for _, due := range []time.Time{e.worker.Due(), e.process.checkAt, e.process.filledAt} {
 			if !due.IsZero() && due.Before(next) {
 				next = due
 			}

@@ -31,6 +31,7 @@ func (e *env) happenings() []simulation.Happening {
 		{Weight: 3, Do: func() { e.CollectGarbage() }},
 		{Weight: 2, Do: func() { e.dns = simulation.OneOf(e.Dice, nil, nil, errNoRecord, errNoAnswer) }},
 		{Weight: 1, Do: func() { e.process.sender.Dead = true }},
+		{Weight: 4, Do: func() { e.fill() }},
 		{Weight: 4, Do: func() { e.watch() }},
 		{Weight: 4, Do: func() { e.lookUp() }},
 		{Weight: 15, Do: func() { e.sync() }},
@@ -38,7 +39,7 @@ func (e *env) happenings() []simulation.Happening {
 }
 
 // controllers is the number of happenings in which the controller itself acts, or ends.
-const controllers = 4
+const controllers = 5
 
 // step lets something happen in a storm.
 func (e *env) step() {

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/informers"
 )
@@ -23,8 +24,12 @@ func Run(t *testing.T, factory *informers.Factory, kind *informers.Kind, run fun
 	ctx, stop := context.WithCancel(t.Context())
 	watches.Start(ctx)
 	synctest.Wait()
-	if unfilled := kind.Unfilled(); len(unfilled) > 0 {
-		t.Fatalf("unfilled caches: %v", unfilled)
+	// A server that refuses an optional resource for some time is one for which the controller has no permission.
+	for begun := time.Now(); len(kind.Unfilled()) > 0; synctest.Wait() {
+		if time.Since(begun) > time.Minute {
+			t.Fatalf("unfilled caches: %v", kind.Unfilled())
+		}
+		time.Sleep(time.Second)
 	}
 	var running sync.WaitGroup
 	running.Go(func() { run(ctx) })
