@@ -65,8 +65,10 @@ type Evidence struct {
 	Services       map[string]*corev1.Service
 	// TakenJobs are Jobs under the names of the set's that the set does not own.
 	TakenJobs map[string]*batchv1.Job
-	Kueue     Kueue
-	PodGroups map[string]*unstructured.Unstructured
+	// FormerJobs are Jobs that carry the name of a JobSet and the UID of another one.
+	FormerJobs []*batchv1.Job
+	Kueue      Kueue
+	PodGroups  map[string]*unstructured.Unstructured
 	// Placing are the events that say why the scheduler chooses the domains of Jobs with exclusive placement.
 	Placing []corev1.Event
 	// Domains are those in which pods of a Job that was placed there find no node, as "label=value". They are nil if they could not be read.

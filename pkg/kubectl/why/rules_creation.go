@@ -173,14 +173,17 @@ func nameTaken(d *diagnosis) []Finding {
 // taken names the Jobs that have the names of children, with their owners.
 func (d *diagnosis) taken(c *metav1.Condition) Finding {
 	f := Finding{Cause: JobNameTaken, Summary: oneLine(c.Message), Evidence: []Fact{conditionFact(d.set(), c)}}
+	d.leftBehind(&f)
 	for _, name := range sortedKeys(d.TakenJobs) {
 		job := d.TakenJobs[name]
 		if job == nil {
 			f.Evidence = append(f.Evidence, Fact{Object: object("job", name), Text: "no longer exists"})
 			continue
 		}
-		belongs := "has no owner"
-		if refs := job.OwnerReferences; len(refs) > 0 {
+		belongs, left := "has no owner", d.isLeftBehind(job)
+		if left {
+			belongs = "was left behind by a former set of this name"
+		} else if refs := job.OwnerReferences; len(refs) > 0 {
 			belongs = fmt.Sprintf("belongs to %s %s", refs[0].Kind, refs[0].Name)
 			if refs[0].Kind == d.kind().Title && refs[0].Name == d.Name {
 				belongs = fmt.Sprintf("belongs to an earlier %s of this name, UID %s", refs[0].Kind, refs[0].UID)
@@ -188,7 +191,10 @@ func (d *diagnosis) taken(c *metav1.Condition) Finding {
 		}
 		f.Summary = fmt.Sprintf("the %s needs the name of the job %s, which exists and %s; the %[1]s waits until that job is deleted", d.noun(), name, belongs)
 		f.Evidence = append(f.Evidence, Fact{Object: object("job", name), Text: "exists and " + belongs, Time: at(job.CreationTimestamp.Time)})
-		f.Commands = append(f.Commands, d.kubectl("describe job %s", name), d.kubectl("delete job %s  # if it is not needed", name))
+		f.Commands = append(f.Commands, d.kubectl("describe job %s", name))
+		if !left {
+			f.Commands = append(f.Commands, d.kubectl("delete job %s  # if it is not needed", name))
+		}
 	}
 	if len(f.Commands) == 0 {
 		f.Commands = []string{d.kubectl("get jobs")}

@@ -140,6 +140,11 @@ func (l *loader) readSet(ctx context.Context) (err error) {
 func (l *loader) assembleSet() {
 	s := snapshot.Assemble(l.e.JobSet, l.jobs, l.pods, l.e.Now)
 	l.e.Jobs, l.e.Pods = s.Jobs, s.Pods
+	for i := range l.jobs {
+		if uid := l.jobs[i].Labels[jobsetv1alpha2.JobSetUIDKey]; uid != "" && uid != string(l.e.JobSet.UID) {
+			l.e.FormerJobs = append(l.e.FormerJobs, &l.jobs[i])
+		}
+	}
 }
 
 // readMoreOfSet are the readings for the rules that only JobSets have.
