@@ -241,6 +241,7 @@ user-jobset-operator list events.events.k8s.io default
 user-jobset-operator get services default
 user-jobset-operator get persistentvolumeclaims default
 user-jobset-operator list resourcequotas default
+user-jobset-operator list poddisruptionbudgets.policy default
 user-jobset-operator list pods.metrics.k8s.io default
 user-jobset-operator list workloads.kueue.x-k8s.io default
 user-jobset-operator get localqueues.kueue.x-k8s.io default

@@ -83,6 +83,7 @@ var checks = []check{
 	{"acceptance", repaired(acceptance, ""), []string{"kube-apiserver"}},
 	{"restore", repaired(restore, ""), []string{"kube-apiserver"}},
 	{"held", repaired(held, ""), []string{"kube-apiserver"}},
+	{"budgets", budgets, []string{"kube-apiserver"}},
 }
 
 // repaired is a check with a command that repairs what it finds.

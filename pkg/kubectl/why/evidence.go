@@ -13,6 +13,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -63,6 +64,8 @@ type Evidence struct {
 	Claims         map[string]*corev1.PersistentVolumeClaim
 	Quotas         []corev1.ResourceQuota
 	Services       map[string]*corev1.Service
+	// Budgets are those of the namespace, a bounded number of them. They are not read without pods of Jobs.
+	Budgets []policyv1.PodDisruptionBudget
 	// TakenJobs are Jobs under the names of the set's that the set does not own.
 	TakenJobs map[string]*batchv1.Job
 	// FormerJobs are Jobs that carry the name of a JobSet and the UID of another one.
@@ -82,8 +85,8 @@ type Evidence struct {
 
 // Kueue is what the queueing system says about a set. The zero value is that of a set without a queue.
 type Kueue struct {
-	// Served means that the cluster has the API of Kueue.
-	Served bool
+	// Served means that the cluster has the API of Kueue, and Absent that it has said that it has not. Neither is true before it was asked.
+	Served, Absent bool
 	// Workload is that of the set. The Read flags distinguish a missing object from one that was not read.
 	Workload, LocalQueue, ClusterQueue             *unstructured.Unstructured
 	WorkloadRead, LocalQueueRead, ClusterQueueRead bool

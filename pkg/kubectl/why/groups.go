@@ -217,7 +217,7 @@ func diagnoseGroups(e *Evidence) *Report {
 		apply = groupsRunning
 	}
 	r := d.report(s.Phase, apply)
-	r.GroupCounts = &s.GroupCounts
+	r.GroupCounts, r.Notes = &s.GroupCounts, queueIgnored(e)
 	return r
 }
 

@@ -59,10 +59,14 @@ func (d *diagnosis) explainedByQueue(pod *corev1.Pod) bool {
 	return d.Set != nil && heldByKueue(pod) && d.queueOfGroups() != ""
 }
 
-// readKueueOfGroups reads the Workload of the first group that Kueue holds, and the queues.
+// readKueueOfGroups reads the Workload of the first group that Kueue holds, and the queues. Without such a group only Kueue itself matters.
 func (l *loader) readKueueOfGroups(ctx context.Context) {
 	queue := l.e.queueOfGroups()
-	if queue == "" || !slices.ContainsFunc(l.e.Groups.Groups, groupHeldByKueue) {
+	switch {
+	case queue == "":
+		return
+	case !slices.ContainsFunc(l.e.Groups.Groups, groupHeldByKueue):
+		l.askForKueue(ctx)
 		return
 	}
 	version, workloads := l.workloads(ctx)

@@ -46,6 +46,7 @@ func (l *loader) workloads(ctx context.Context) (version string, all []unstructu
 			return version, all
 		}
 	}
+	l.e.Kueue.Absent = true
 	return "", nil
 }
 

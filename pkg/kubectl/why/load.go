@@ -75,7 +75,7 @@ func load(ctx context.Context, c *cli.Clients, of *kind, name string) (*Evidence
 	if l.e.subject() == nil {
 		l.parallel(ctx, l.readNear, l.readElsewhere, l.readNodes, l.readRecord)
 	} else {
-		l.parallel(ctx, append(of.more(l), l.readNodes, l.readClaims, l.readQuotas, l.readCandidates, l.readPodGroups)...)
+		l.parallel(ctx, append(of.more(l), l.readNodes, l.readClaims, l.readQuotas, l.readCandidates, l.readPodGroups, l.readBudgets)...)
 	}
 	slices.SortFunc(l.e.NotLookedAt, func(a, b Gap) int { return strings.Compare(a.Source, b.Source) })
 	return l.e, ctx.Err()

@@ -43,6 +43,7 @@ func (l *loader) readKueue(ctx context.Context, of metav1.Object, queue string) 
 		break
 	}
 	if version == "" {
+		l.e.Kueue.Absent = true
 		return
 	}
 	l.readWaiting(ctx, version)

@@ -97,14 +97,14 @@ func TestLoadOfARunningSetMakesFewCalls(t *testing.T) {
 			lists++
 		}
 	}
-	if lists != 4 { // Jobs, pods, and twice events
-		t.Errorf("%d lists, want 4: %v", lists, w.kube.Actions())
+	if lists != 5 { // Jobs, pods, budgets, and twice events
+		t.Errorf("%d lists, want 5: %v", lists, w.kube.Actions())
 	}
 }
 
 func TestLoadListsForbiddenSources(t *testing.T) {
 	w := newEnv(t, healthy(pods(crashing("ImagePullBackOff", 0))))
-	for _, resource := range []string{"events", "nodes", "leases", "services"} {
+	for _, resource := range []string{"events", "nodes", "leases", "services", "poddisruptionbudgets"} {
 		w.refuses(&w.kube.Fake, resource, forbidden(resource))
 	}
 	w.refuses(&w.dynamic.Fake, "apiservices", forbidden("apiservices"))
@@ -113,7 +113,7 @@ func TestLoadListsForbiddenSources(t *testing.T) {
 	for _, gap := range e.NotLookedAt {
 		sources = append(sources, gap.Source+" "+gap.Reason)
 	}
-	want := []string{"apiservices forbidden", "events forbidden", "leases forbidden", "nodes forbidden", "services forbidden"}
+	want := []string{"apiservices forbidden", "events forbidden", "leases forbidden", "nodes forbidden", "poddisruptionbudgets forbidden", "services forbidden"}
 	if diff := cmp.Diff(want, sources); diff != "" {
 		t.Errorf("gaps (-want +got):\n%s", diff)
 	}

@@ -111,13 +111,13 @@ func (l *loader) readChild(ctx context.Context, name string) {
 }
 
 // queueOwner returns the object that waits in a queue, and the queue: the child if it has one, or else the whole sequence.
-func (d *diagnosis) queueOwner() (metav1.Object, string) {
-	for _, job := range d.Jobs {
+func (e *Evidence) queueOwner() (metav1.Object, string) {
+	for _, job := range e.Jobs {
 		if queue := job.Labels[helper.QueueKey]; queue != "" {
 			return job, queue
 		}
 	}
-	return d.Sequence, d.Sequence.Labels[helper.QueueKey]
+	return e.Sequence, e.Sequence.Labels[helper.QueueKey]
 }
 
 // child is the name of the child of the current step.
@@ -178,8 +178,11 @@ func diagnoseSequence(e *Evidence) *Report {
 		apply = sequenceRunning
 	}
 	r := d.report(s.Phase, apply)
-	r.Progress = &s.Progress
+	r.Progress, r.Notes = &s.Progress, slices.Concat(queueIgnored(e), drainsBlocked(e))
 	if e.Child != nil {
+		for _, note := range Diagnose(e.Child).Notes {
+			r.Notes = append(r.Notes, d.stepWords()+": "+note)
+		}
 		r.NotLookedAt = slices.Compact(slices.Concat(r.NotLookedAt, e.Child.NotLookedAt))
 	}
 	return r
