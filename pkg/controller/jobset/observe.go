@@ -81,6 +81,7 @@ func (s *Syncer) Observe(ctx context.Context, key cache.ObjectName) (*plan.Obser
 	if err := s.observePlacement(ctx, obs); err != nil {
 		return nil, 0, err
 	}
+	obs.IgnoredQueue = s.ignoredQueue(ctx, js) // after everything that can fail: it is reported once only
 	obs.MaxBacklog, obs.Stalled = s.backlogs.reserve(key, js)
 	return obs, 0, nil
 }

@@ -25,6 +25,7 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/children"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/kueue"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/placement"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/refusals"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/restore"
@@ -97,6 +98,8 @@ type SyncerConfig struct {
 	MoveAfter time.Duration
 	// Endpoints writes the addresses of headless Services in place of the cluster; nil for never.
 	Endpoints Endpoints
+	// Kueue returns whether the cluster has Kueue. It may be nil.
+	Kueue func(ctx context.Context) kueue.Availability
 	// Recorder sends events.
 	Recorder events.EventRecorder
 	// Gates are the feature gates that change decisions.
@@ -121,6 +124,8 @@ type Syncer struct {
 	unschedulable *children.Notes[time.Time]
 	// podsRefused is since when the API refuses pods of sets.
 	podsRefused *children.Notes[time.Time]
+	// queueReported are the UIDs of sets of which it was reported that nobody reads their queue.
+	queueReported *children.Notes[types.UID]
 	// problems are what was last logged about malformed children.
 	problems *children.Notes[string]
 	// backlogs are the Jobs that wait for the Job controller.
@@ -143,7 +148,7 @@ func NewSyncer(deps SyncerConfig) *Syncer {
 		claims: children.NewWriter(deps.Host, corev1.SchemeGroupVersion.WithKind("PersistentVolumeClaim").GroupKind(), resourceClaims,
 			"persistent volume claim", deps.Claims),
 		deferred: children.NewNotes[plan.Deferred](), createFrom: children.NewNotes[int64](), refusedSince: children.NewNotes[time.Time](), unschedulable: children.NewNotes[time.Time](),
-		podsRefused: children.NewNotes[time.Time](), problems: children.NewNotes[string](),
+		podsRefused: children.NewNotes[time.Time](), queueReported: children.NewNotes[types.UID](), problems: children.NewNotes[string](),
 		backlogs: newBacklogs(deps.Clock), dropped: newDropped(deps.Clock),
 		takenClaims: expiring.NewLRUExpireCacheWithClock(maxTakenClaims, deps.Clock),
 	}
@@ -155,7 +160,7 @@ func newSyncer(c *Controller, host children.Host) *Syncer {
 	config := SyncerConfig{
 		Host: &host, Caches: c.caches, Recorder: c.Recorder, Gates: c.Gates, Endpoints: c.Endpoints, FirstCause: c.firstCause,
 		Restore: c.restoreState, Nodes: newNodeCounter(c.Kube, c.Clock).count, AvoidFailedNodes: c.AvoidFailedNodes,
-		MoveAfter: cmp.Or(c.PlacementMoveAfter, placement.DefaultMoveAfter),
+		MoveAfter: cmp.Or(c.PlacementMoveAfter, placement.DefaultMoveAfter), Kueue: kueue.NewPresence(c.Kube, c.Clock).Of,
 		JobSets: func(namespace string) children.OwnerClient[*jobsetv1alpha2.JobSet] {
 			return c.JobSets.JobsetV1alpha2().JobSets(namespace)
 		},
@@ -237,6 +242,7 @@ func (s *Syncer) forget(key cache.ObjectName) {
 	s.refusedSince.Forget(key)
 	s.unschedulable.Forget(key)
 	s.podsRefused.Forget(key)
+	s.queueReported.Forget(key)
 	s.problems.Forget(key)
 	s.backlogs.forget(key)
 	s.deps.Placer.Forget(key)

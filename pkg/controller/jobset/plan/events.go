@@ -39,7 +39,22 @@ func warnings(o Observed, p Plan, r Results) (events []Event) {
 	for _, mismatch := range o.Mismatches {
 		warn("FeatureGateMismatch", mismatch)
 	}
+	if o.IgnoredQueue != "" {
+		warn(reasonQueueIgnored, fmt.Sprintf("the label %s names the queue %s, but the cluster does not serve %s: Kueue is not installed, so that the jobset runs without quota",
+			jobsetv1alpha2.QueueNameKey, o.IgnoredQueue, kueueGroup))
+	}
 	return events
+}
+
+const (
+	reasonQueueIgnored = "QueueIgnored"
+	kueueGroup         = "kueue.x-k8s.io"
+)
+
+// RunsDespiteQueue returns whether the set names a queue and does not wait for it. In a cluster without Kueue, such a set runs without quota.
+func RunsDespiteQueue(js *jobsetv1alpha2.JobSet) bool {
+	ended, _ := helper.Finished(js)
+	return js.Labels[jobsetv1alpha2.QueueNameKey] != "" && Ours(js) && !suspended(js) && ended == "" && js.DeletionTimestamp == nil && !helper.Held(js)
 }
 
 // Recreates reports whether attempts with the trigger have new Jobs.

@@ -81,6 +81,8 @@ type Observed struct {
 	Mismatches []string
 	// RetryFeaturesAfter is after which time one of these features may be on again; 0 if the set lacks none.
 	RetryFeaturesAfter time.Duration
+	// IgnoredQueue is the queue that the set names in a cluster without Kueue, while that is to be reported; empty otherwise.
+	IgnoredQueue string
 	// Now is the time of the observation.
 	Now metav1.Time
 	// KeepAttempts is whether the API server keeps the history of the set.
