@@ -5,7 +5,9 @@ package leaderworkerset
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -36,9 +38,6 @@ func (s *Syncer) Apply(ctx context.Context, obs *plan.Observed, p plan.Plan) (pl
 		a.deleteLeaders(ctx, p.DeleteLeaders), a.createPodGroups(ctx, p.CreatePodGroups), a.nudge(ctx, p), a.deleteRevisions(ctx, p.DeleteRevisions),
 	)
 	workers := a.createWorkers(ctx, p.CreateWorkers)
-	if err != nil && !apierrors.IsConflict(err) {
-		a.results.Error = err.Error()
-	}
 	a.results.Interrupted = ctx.Err() != nil
 	return a.results, children.FirstErrors(adopted, leader, services, err, workers)
 }
@@ -59,6 +58,21 @@ func (a *applier) accepted(writes int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.results.Accepted += writes
+}
+
+// errTaken is why a child is not created whose name is taken.
+var errTaken = errors.New("it exists and is not controlled by the LeaderWorkerSet")
+
+// failed notes that a write has failed, unless another version was met or everything here is about to be deleted: the next sync sees that.
+func (a *applier) failed(ctx context.Context, action, kind, name string, err error) {
+	if ctx.Err() != nil || apierrors.IsConflict(err) || children.TerminatingNamespace(err) {
+		return
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if !slices.ContainsFunc(a.results.Failed, func(w plan.FailedWrite) bool { return w.Action == action && w.Kind == kind }) {
+		a.results.Failed = append(a.results.Failed, plan.FailedWrite{Action: action, Kind: kind, Object: kind + " " + name, Error: err.Error()})
+	}
 }
 
 // createAll creates children of one kind. Each of them is controlled by what its own reference says.
@@ -111,9 +125,11 @@ func (a *applier) createRevision(ctx context.Context, revision *appsv1.Controlle
 	case children.Created, children.Exists, children.Repaired:
 		return nil
 	case children.NameTaken:
+		a.failed(ctx, plan.ActionCreate, "revision", revision.Name, errTaken)
 		return fmt.Errorf("controllerrevision %s/%s exists and is not controlled by the LeaderWorkerSet", revision.Namespace, revision.Name)
 	}
 	if err := done.Errors[0]; err != nil {
+		a.failed(ctx, plan.ActionCreate, "revision", revision.Name, err)
 		return fmt.Errorf("creating controllerrevision %s/%s: %w", revision.Namespace, revision.Name, err)
 	}
 	return errNotTried
@@ -138,6 +154,11 @@ func (a *applier) createServices(ctx context.Context, services []*corev1.Service
 func (a *applier) createPodGroups(ctx context.Context, groups []*unstructured.Unstructured) error {
 	done := createAll(ctx, a, a.podGroups, groups)
 	a.accepted(done.Accepted)
+	for i, err := range done.Errors {
+		if err != nil {
+			a.failed(ctx, plan.ActionCreate, "podgroup", groups[i].GetName(), err)
+		}
+	}
 	return done.Err
 }
 

@@ -30,7 +30,7 @@ func (a *applier) applyLeader(ctx context.Context, p plan.Plan) error {
 	err := a.createRevision(ctx, p.CreateRevision)
 	if p.ApplyLeader == nil || err != nil || ctx.Err() != nil {
 		if err != nil && !apierrors.IsConflict(err) && ctx.Err() == nil {
-			a.results.Error = err.Error()
+			a.results.RevisionError = err.Error()
 		}
 		return err
 	}
@@ -62,7 +62,7 @@ func (a *applier) sendLeader(ctx context.Context, wanted *appsv1.StatefulSet) (*
 		case err != nil:
 			return nil, err
 		case !metav1.IsControlledBy(found, a.set):
-			return nil, errors.New("it exists and is not controlled by the LeaderWorkerSet")
+			return nil, errTaken
 		default:
 			live = found
 		}
@@ -100,6 +100,7 @@ func (a *applier) deleteLeaders(ctx context.Context, deletions []plan.Deletion) 
 		err := client.Delete(ctx, leader.Name, children.Foreground(leader.UID, ""))
 		if err != nil && !apierrors.IsNotFound(err) {
 			// A conflict means that another pod has the name now: the next pass will see.
+			a.leaderStays(ctx, i, leader.Name, err)
 			return fmt.Errorf("deleting pod %s/%s: %w", a.set.Namespace, leader.Name, err)
 		}
 		a.deps.Consistency.Deleted(a.key, leader.UID)
@@ -114,11 +115,22 @@ func (a *applier) deleteLeaders(ctx context.Context, deletions []plan.Deletion) 
 	})
 }
 
+// leaderStays notes that a leader pod was not deleted. Without an answer it is not known whether it was.
+func (a *applier) leaderStays(ctx context.Context, i int, name string, err error) {
+	a.failed(ctx, plan.ActionDelete, "leader pod", name, err)
+	if apierrors.ReasonForError(err) != metav1.StatusReasonUnknown {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		a.results.RefusedLeaders = append(a.results.RefusedLeaders, i)
+	}
+}
+
 func (a *applier) deleteRevisions(ctx context.Context, revisions []plan.Ref) error {
 	client := a.deps.Revisions(a.set.Namespace)
 	return a.revisions.InOrder(ctx, a.set, len(revisions), func(ctx context.Context, i int) error {
 		err := client.Delete(ctx, revisions[i].Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &revisions[i].UID}})
 		if err != nil && !apierrors.IsNotFound(err) {
+			a.failed(ctx, plan.ActionDelete, "revision", revisions[i].Name, err)
 			return fmt.Errorf("deleting controllerrevision %s/%s: %w", a.set.Namespace, revisions[i].Name, err)
 		}
 		a.deps.Consistency.Deleted(a.key, revisions[i].UID)
@@ -147,6 +159,7 @@ func (a *applier) nudge(ctx context.Context, p plan.Plan) error {
 		case apierrors.IsNotFound(err):
 			return nil
 		case err != nil:
+			a.failed(ctx, plan.ActionUpdate, "statefulset", nudges[i].Name, err)
 			return fmt.Errorf("asking for another look at statefulset %s/%s: %w", a.set.Namespace, nudges[i].Name, err)
 		}
 		a.deps.Consistency.Wrote(a.key, resourceStatefulSets, stored.ResourceVersion)

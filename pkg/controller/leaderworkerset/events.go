@@ -5,6 +5,7 @@ package leaderworkerset
 
 import (
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
@@ -26,6 +27,13 @@ func (s *Syncer) reportChild(obs *plan.Observed, event plan.Event) {
 	s.send(obs, &corev1.ObjectReference{
 		APIVersion: leaderworkersetv1.SchemeGroupVersion.String(), Kind: kindSet, Namespace: obs.Set.Namespace, Name: obs.Set.Name, UID: obs.Set.UID,
 	}, event)
+}
+
+// reportStatus sends an event about a status that was not stored, unless the set has changed meanwhile.
+func (s *Syncer) reportStatus(obs *plan.Observed, err error) {
+	if !apierrors.IsConflict(err) {
+		s.reportChild(obs, plan.StatusFailure(err))
+	}
 }
 
 func (s *Syncer) send(obs *plan.Observed, regarding runtime.Object, event plan.Event) {

@@ -43,7 +43,7 @@ func (s *Syncer) Observe(ctx context.Context, key cache.ObjectName) (*plan.Obser
 	obs := &plan.Observed{
 		Set: set, Gang: s.deps.Gang, Applied: applied.hash, AppliedGeneration: applied.generation, ServedSince: servedSince(s.deps.ServedSince()),
 		Before: s.readings.Noted(key), Judged: s.judged.Noted(key), GoneLeaders: s.gone.noted(key),
-		CountsWaited: s.countsWaited(key), Now: metav1.NewTime(s.deps.Clock.Now().Truncate(time.Second)),
+		CountsWaited: s.countsWaited(key), TakenSince: s.taken.Noted(key), Now: metav1.NewTime(s.deps.Clock.Now().Truncate(time.Second)),
 	}
 	if err := s.observePods(key, obs); err != nil {
 		return nil, 0, err

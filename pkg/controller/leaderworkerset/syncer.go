@@ -111,6 +111,8 @@ type Syncer struct {
 	judged *children.Notes[map[types.UID]bool]
 	// countsSince is since when counts wait for other changes of a status.
 	countsSince *children.Notes[time.Time]
+	// taken is since when names of children are taken.
+	taken *children.Notes[plan.Taken]
 	// podsRefused is since when the API refuses pods of sets.
 	podsRefused *children.Notes[time.Time]
 }
@@ -126,6 +128,7 @@ func NewSyncer(deps SyncerConfig) *Syncer {
 		services:     children.NewWriter(deps.Host, core("Service"), resourceServices, "service", deps.Services),
 		revisions:    children.NewWriter(deps.Host, apps("ControllerRevision"), resourceRevisions, "controllerrevision", deps.Revisions),
 		applied:      children.NewNotes[application](), countsSince: children.NewNotes[time.Time](), podsRefused: children.NewNotes[time.Time](),
+		taken:    children.NewNotes[plan.Taken](),
 		readings: children.NewNotes[*plan.Reading](), gone: newGoneLeaders(), judged: children.NewNotes[map[types.UID]bool](),
 	}
 	kind := schema.GroupKind{Group: deps.Gang.Resource().Group, Kind: "PodGroup"}
@@ -139,6 +142,9 @@ func (s *Syncer) Finish(ctx context.Context, obs *plan.Observed, out plan.Outcom
 		s.reportChild(obs, event)
 	}
 	key := cache.MetaObjectToName(obs.Set)
+	if s.taken.Forget(key); len(out.TakenSince.Services)+len(out.TakenSince.Workers) > 0 {
+		s.taken.Note(key, out.TakenSince)
+	}
 	if out.Status != nil {
 		next := *obs.Set // shares the rest, which is not changed
 		next.Status = *out.Status
@@ -147,6 +153,7 @@ func (s *Syncer) Finish(ctx context.Context, obs *plan.Observed, out plan.Outcom
 			return nil
 		}
 		if err != nil {
+			s.reportStatus(obs, err)
 			return fmt.Errorf("updating status of leaderworkerset %s: %w", key, err)
 		}
 		s.deps.Consistency.Wrote(key, resourceSets, stored.ResourceVersion)
@@ -187,6 +194,7 @@ func (s *Syncer) forget(key cache.ObjectName) {
 	s.applied.Forget(key)
 	s.countsSince.Forget(key)
 	s.podsRefused.Forget(key)
+	s.taken.Forget(key)
 	s.readings.Forget(key)
 	s.judged.Forget(key)
 	s.gone.forget(key, nil)

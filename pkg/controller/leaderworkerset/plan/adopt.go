@@ -147,7 +147,7 @@ func (p *Plan) adoptions(r Results) (out []Event) {
 		out = append(out, p.adopted(r.Adopted))
 	}
 	if r.AdoptError != "" {
-		out = append(out, Event{Type: corev1.EventTypeWarning, Reason: reasonFailedAdopt, Action: actionUpdate, Note: r.AdoptError})
+		out = append(out, Event{Type: corev1.EventTypeWarning, Reason: reasonFailedAdopt, Action: ActionUpdate, Note: r.AdoptError})
 	}
 	return out
 }
@@ -162,7 +162,7 @@ func (p *Plan) adopted(which []int) Event {
 	if more := len(which) - len(names); more > 0 {
 		note += fmt.Sprintf(" and %d more", more)
 	}
-	return Event{Type: corev1.EventTypeNormal, Reason: reasonAdoptedChild, Action: actionUpdate, Note: note + ", which had no controller"}
+	return Event{Type: corev1.EventTypeNormal, Reason: reasonAdoptedChild, Action: ActionUpdate, Note: note + ", which had no controller"}
 }
 
 // adopts returns whether the plan adopts the StatefulSet of the leaders.

@@ -144,7 +144,7 @@ func (r *restarts) recordRecreation(d deletedLeader) {
 	e.RestartedLeader, e.RestartAt, e.Failed, e.LastRestartTime = d.UID, nil, false, ptr.To(r.o.Now)
 	r.decided[d.index] = true
 	r.st.events = append(r.st.events, Event{
-		Type: corev1.EventTypeNormal, Reason: reasonRecreateGroup, Action: actionDelete, Related: d.Name,
+		Type: corev1.EventTypeNormal, Reason: reasonRecreateGroup, Action: ActionDelete, Related: d.Name,
 		Note: fmt.Sprintf("Leader pod %s was deleted, group %d is recreated", d.Name, groupLabel(g)),
 	})
 }

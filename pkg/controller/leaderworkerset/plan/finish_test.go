@@ -24,10 +24,10 @@ func TestRevisionIsReported(t *testing.T) {
 	}{
 		"applied":                           {apply, Results{LeaderApplied: true}, []string{note}},
 		"refused after it":                  {apply, Results{LeaderError: "forbidden"}, []string{note, "Failed to update leader statefulset s: forbidden"}},
-		"not applied":                       {apply, Results{Error: "creating controllerrevision"}, nil},
+		"not applied":                       {apply, Results{RevisionError: "creating controllerrevision"}, nil},
 		"not applied, and nobody says why":  {apply, Results{}, nil},
 		"nothing to apply":                  {func(*Plan) {}, Results{}, []string{note}},
-		"nothing to apply, and not created": {func(*Plan) {}, Results{Error: "creating controllerrevision"}, nil},
+		"nothing to apply, and not created": {func(*Plan) {}, Results{RevisionError: "creating controllerrevision"}, nil},
 		"nothing to apply, and no time":     {func(*Plan) {}, Results{Interrupted: true}, nil},
 		"no revision":                       {func(p *Plan) { p.CreateRevision = nil }, Results{}, nil},
 	} {
@@ -50,19 +50,26 @@ func TestTakenNamesAreReported(t *testing.T) {
 	const service = "Failed to create headless service s: a Service with this name exists and does not belong to the LeaderWorkerSet"
 	const workers = "Failed to create worker statefulset for leader pod s-0: a StatefulSet with this name exists and does not belong to the pod"
 	for name, c := range map[string]struct {
-		set, leader time.Duration
-		want        []string
+		// These are the ages of the set and of the leader pod, and for how long the names have been seen taken.
+		set, leader, seen time.Duration
+		want              []string
 	}{
-		"all is new":           {5 * time.Second, 2 * time.Second, nil},
-		"the leader is new":    {time.Hour, 2 * time.Second, []string{service}},
-		"neither is new":       {time.Hour, time.Minute, []string{service, workers}},
-		"as long as they need": {takenAfter, takenAfter, []string{service, workers}},
+		"all is new":                             {5 * time.Second, 2 * time.Second, 0, nil},
+		"the leader is new":                      {time.Hour, 2 * time.Second, 0, []string{service}},
+		"the leader may be new":                  {time.Hour, clockSkew, 0, []string{service}},
+		"neither is new":                         {time.Hour, time.Hour, 0, []string{service, workers}},
+		"as long as they need":                   {takenAfter, takenAfter + clockSkew, 0, []string{service, workers}},
+		"seen for as long":                       {5 * time.Second, 2 * time.Second, takenAfter, []string{service, workers}},
+		"the clock of the other server is ahead": {time.Hour, -clockSkew, takenAfter, []string{service, workers}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := newFixture(t, 1, 2).Observed
 			o.Set.CreationTimestamp, o.Leaders[0].Created = metav1.NewTime(o.Now.Add(-c.set)), metav1.NewTime(o.Now.Add(-c.leader))
+			taken := Results{TakenServices: []string{o.Set.Name}, TakenWorkers: []string{o.Leaders[0].Name}}
+			o.TakenSince = Finish(o, Plan{}, taken).TakenSince
+			o.Now = metav1.NewTime(o.Now.Add(c.seen))
 			var got []string
-			for _, e := range Finish(o, Plan{}, Results{TakenServices: []string{o.Set.Name}, TakenWorkers: []string{o.Leaders[0].Name}}).Others {
+			for _, e := range Finish(o, Plan{}, taken).Others {
 				if e.Type != corev1.EventTypeWarning || e.Reason != reasonFailedCreate {
 					t.Errorf("event %+v", e)
 				}

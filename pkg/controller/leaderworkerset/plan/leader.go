@@ -168,23 +168,23 @@ func leaderEvents(o Observed, rev revision, r rollout, t target) (out []Event) {
 	}
 	name := o.Set.Name
 	if !r.exists {
-		normal(leaderworkersetv1.ReasonGroupsProgressing, actionCreate, "Created leader statefulset "+name)
+		normal(leaderworkersetv1.ReasonGroupsProgressing, ActionCreate, "Created leader statefulset "+name)
 		return out
 	}
 	switch last := r.count - 1; {
 	case t.count == last:
-		normal(leaderworkersetv1.ReasonGroupsProgressing, actionDelete, fmt.Sprintf("deleting surge replica %s-%d", name, last))
+		normal(leaderworkersetv1.ReasonGroupsProgressing, ActionDelete, fmt.Sprintf("deleting surge replica %s-%d", name, last))
 	case t.count < last:
-		normal(leaderworkersetv1.ReasonGroupsProgressing, actionDelete, fmt.Sprintf("deleting surge replicas from %s-%d to %s-%d", name, t.count, name, last))
+		normal(leaderworkersetv1.ReasonGroupsProgressing, ActionDelete, fmt.Sprintf("deleting surge replicas from %s-%d to %s-%d", name, t.count, name, last))
 	}
 	switch {
 	case r.changed && r.paused:
-		normal(reasonRolloutPaused, actionUpdate, fmt.Sprintf("The rolling update to revision %s waits because spec.paused is true", rev.key))
+		normal(reasonRolloutPaused, ActionUpdate, fmt.Sprintf("The rolling update to revision %s waits because spec.paused is true", rev.key))
 	case r.changed:
 	case t.partition == r.partition-1:
-		normal(leaderworkersetv1.ReasonGroupsUpdating, actionUpdate, fmt.Sprintf("Updating replica %d", t.partition))
+		normal(leaderworkersetv1.ReasonGroupsUpdating, ActionUpdate, fmt.Sprintf("Updating replica %d", t.partition))
 	case t.partition < r.partition:
-		normal(leaderworkersetv1.ReasonGroupsUpdating, actionUpdate, fmt.Sprintf("Updating replicas %d to %d (inclusive)", t.partition, r.partition-1))
+		normal(leaderworkersetv1.ReasonGroupsUpdating, ActionUpdate, fmt.Sprintf("Updating replicas %d to %d (inclusive)", t.partition, r.partition-1))
 	}
 	return out
 }

@@ -15,7 +15,8 @@ import (
 var nudgeAfter = []time.Duration{2 * time.Second, 15 * time.Second, 35 * time.Second}
 
 // nudge asks for another look at StatefulSets that lack pods since the server of the set was away. Nothing is nudged at rest, and never more often than a
-// few times after each interruption.
+// few times after each interruption. A StatefulSet that its controller has not looked at is
+// nudged only if it is older than the interruption: its time is of the clock of another server, and does not say so of others.
 func nudge(o Observed, groups []group, p *Plan) {
 	if o.ServedSince.IsZero() {
 		return
@@ -26,7 +27,7 @@ func nudge(o Observed, groups []group, p *Plan) {
 	}
 	lacks := lacksLeaders(o.Leader)
 	if lacks {
-		p.NudgeLeader = nudgedAt(o.Leader).Before(due) && o.Leader.CreationTimestamp.Time.Before(due)
+		p.NudgeLeader = nudgedAt(o.Leader).Before(due) && (o.Leader.Status.ObservedGeneration > 0 || o.Leader.CreationTimestamp.Time.Before(due))
 	}
 	for i := range groups {
 		if !groups[i].lacksPods() {
@@ -34,7 +35,7 @@ func nudge(o Observed, groups []group, p *Plan) {
 		}
 		lacks = true
 		w := groups[i].workers
-		if !w.Nudged.Before(due) || !w.CreatedAt.Time.Before(due) {
+		if !w.Nudged.Before(due) || !w.Observed && !w.CreatedAt.Time.Before(due) {
 			continue
 		}
 		if len(p.NudgeWorkers) == maxGroupWrites {

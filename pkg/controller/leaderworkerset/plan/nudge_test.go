@@ -32,9 +32,21 @@ func TestNudges(t *testing.T) {
 		},
 		"leaders are new": {
 			func(f *fixture) {
-				f.Leader.Status.Replicas, f.Leader.CreationTimestamp = 1, metav1.NewTime(f.Now.Add(2*time.Second))
+				f.Leader.Status.Replicas, f.Leader.Status.ObservedGeneration, f.Leader.CreationTimestamp = 1, 0, metav1.NewTime(f.Now.Add(2*time.Second))
 			},
 			[]string{"15 leader", "35 leader"},
+		},
+		"workers are dated by a clock that is ahead": {
+			func(f *fixture) {
+				f.workers(1).Created, f.workers(1).CreatedAt, f.workers(1).Observed = 1, metav1.NewTime(f.Now.Add(5*time.Minute)), true
+			}, []string{"2 s-1", "15 s-1", "35 s-1"},
+		},
+		"leaders are dated by a clock that is ahead": {
+			func(f *fixture) {
+				f.Leader.Status.Replicas, f.Leader.Status.ObservedGeneration = 1, 1
+				f.Leader.CreationTimestamp = metav1.NewTime(f.Now.Add(5 * time.Minute))
+			},
+			[]string{"2 leader", "15 leader", "35 leader"},
 		},
 		"never interrupted":    {func(f *fixture) { f.workers(1).Created = 1; f.ServedSince = time.Time{} }, nil},
 		"returned an hour ago": {func(f *fixture) { f.workers(1).Created = 1; f.ServedSince = f.ServedSince.Add(-time.Hour) }, nil},

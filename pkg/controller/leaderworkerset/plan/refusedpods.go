@@ -66,7 +66,7 @@ func (b *statusBuilder) setPodsRefused() time.Duration {
 	case !known || c.Reason != refused.Reason || !strings.HasPrefix(c.Message, head):
 		b.setCondition(leaderworkersetv1.ConditionPodCreationFailure, metav1.ConditionTrue, refused.Reason, head+refused.Message)
 		if !known {
-			b.event(corev1.EventTypeWarning, leaderworkersetv1.ConditionPodCreationFailure, actionCreate, head+refused.Message)
+			b.event(corev1.EventTypeWarning, leaderworkersetv1.ConditionPodCreationFailure, ActionCreate, head+refused.Message)
 		}
 	}
 	return podsRefusedAgain

@@ -218,7 +218,7 @@ func (r *restarts) room() bool {
 
 func (r *restarts) delete(g *group, e Event) {
 	g.leaving = true
-	r.p.DeleteLeaders = append(r.p.DeleteLeaders, Deletion{Ref: g.leader.Ref, Event: &e})
+	r.p.DeleteLeaders = append(r.p.DeleteLeaders, Deletion{Ref: g.leader.Ref, Event: &e, Group: g.index, Requested: e.Reason == reasonRestartRequested})
 }
 
 // recreateGroup is the event about a group that is recreated after a failure.
@@ -228,7 +228,7 @@ func recreateGroup(g *group, e *leaderworkersetv1.GroupStatus) Event {
 		pod = e.FirstCause.Pod
 	}
 	return Event{
-		Type: corev1.EventTypeNormal, Reason: reasonRecreateGroup, Action: actionDelete, Related: g.leader.Name,
+		Type: corev1.EventTypeNormal, Reason: reasonRecreateGroup, Action: ActionDelete, Related: g.leader.Name,
 		Note: fmt.Sprintf("Worker pod %s failed, deleted leader pod %s to recreate group %d", pod, g.leader.Name, groupLabel(g)),
 	}
 }

@@ -112,7 +112,7 @@ func newRevision(o Observed, data []byte, key, note string) revision {
 		Revision: number,
 	}
 	create.Data.Raw = data
-	event := Event{Type: corev1.EventTypeNormal, Reason: reasonCreatingRevision, Action: actionCreate, Note: note}
+	event := Event{Type: corev1.EventTypeNormal, Reason: reasonCreatingRevision, Action: ActionCreate, Note: note}
 	return revision{key: key, create: create, event: event}
 }
 

@@ -42,6 +42,7 @@ func WorkersOf(sts *appsv1.StatefulSet) Workers {
 	w := Workers{
 		Ref: Ref{Name: sts.Name, UID: sts.UID}, ResourceVersion: sts.ResourceVersion, Revision: sts.Labels[leaderworkersetv1.RevisionKey],
 		Replicas: 1, Created: sts.Status.Replicas, CreatedAt: sts.CreationTimestamp, Deleting: sts.DeletionTimestamp != nil,
+		Observed: sts.Status.ObservedGeneration > 0,
 	}
 	if sts.Spec.Replicas != nil {
 		w.Replicas = *sts.Spec.Replicas

@@ -129,7 +129,7 @@ func (b *statusBuilder) assert(wanted ...progress) {
 			continue
 		}
 		first := wanted[0]
-		b.event(corev1.EventTypeNormal, first.reason, actionUpdate, fmt.Sprintf("%s, with %d groups ready of total %d groups",
+		b.event(corev1.EventTypeNormal, first.reason, ActionUpdate, fmt.Sprintf("%s, with %d groups ready of total %d groups",
 			first.message, b.next.ReadyReplicas, helper.Replicas(b.o.Set)))
 		return
 	}

@@ -57,6 +57,8 @@ type Observed struct {
 	// ServedSince is since when the server of the set, which mutates pods, is served without interruption, as far as this process has seen; zero
 	// if it is not served.
 	ServedSince time.Time
+	// TakenSince is since when names are taken that the last pass found taken.
+	TakenSince Taken
 	// Before is what the last decision found out; nil if nothing is known.
 	Before *Reading
 	// CountsWaited is for how long counts have waited for other changes of the status; 0 if none wait.
@@ -129,6 +131,8 @@ type Workers struct {
 	Replicas, Created int32
 	// CreatedAt is when it was created.
 	CreatedAt metav1.Time
+	// Observed means that its controller has looked at it.
+	Observed bool
 	// Ready means that all of its pods are available and of its own current revision.
 	Ready bool
 	// Deleting means that it is being deleted.
@@ -206,6 +210,10 @@ type Deletion struct {
 	Ref
 	// Event is reported when the request was accepted; nil for none.
 	Event *Event
+	// Requested means that users have requested the restart of the group.
+	Requested bool
+	// Group is the index of the group.
+	Group int32
 }
 
 // NewWorkers is a StatefulSet of workers to create.
@@ -255,8 +263,12 @@ type Results struct {
 	LeaderApplied bool
 	// Accepted is the number of writes of children that were carried out.
 	Accepted int
-	// Error is what else went wrong.
-	Error string
+	// RevisionError is why the revision was not created.
+	RevisionError string
+	// RefusedLeaders are the indexes in Plan.DeleteLeaders of those whose deletion the API has refused.
+	RefusedLeaders []int
+	// Failed are the other writes that have failed, one for each action and kind. Those that met another version are not among them.
+	Failed []FailedWrite
 	// Interrupted means that the time of the pass was over before all was done.
 	Interrupted bool
 }
@@ -269,6 +281,8 @@ type Outcome struct {
 	CountsWait bool
 	// Judged is to be remembered once Status is stored.
 	Judged []types.UID
+	// TakenSince is to be remembered.
+	TakenSince Taken
 	// Events are reported once Status is stored. Others are reported whatever becomes of it.
 	Events, Others []Event
 	// RequeueAfter is the time after which the next decision is due; 0 for none.

@@ -49,7 +49,7 @@ func createWorkers(o Observed, rev revision, groups []group, p *Plan) {
 		mark(o.Gang, &sts.Spec.Template)
 		place(o, g, sts)
 		p.CreateWorkers = append(p.CreateWorkers, NewWorkers{StatefulSet: sts, Event: Event{
-			Type: corev1.EventTypeNormal, Reason: leaderworkersetv1.ReasonGroupsProgressing, Action: actionCreate,
+			Type: corev1.EventTypeNormal, Reason: leaderworkersetv1.ReasonGroupsProgressing, Action: ActionCreate,
 			Note: "Created worker statefulset for leader pod " + g.leader.Name, Related: g.leader.Name,
 		}})
 	}
@@ -89,7 +89,7 @@ func namesOfOthers(o Observed) map[string]bool {
 // recursion is the event about a leader pod that a StatefulSet of workers has created.
 func recursion(g *group) Event {
 	return Event{
-		Type: corev1.EventTypeWarning, Reason: reasonFailedCreate, Action: actionCreate, Related: g.leader.Name,
+		Type: corev1.EventTypeWarning, Reason: reasonFailedCreate, Action: ActionCreate, Related: g.leader.Name,
 		Note: fmt.Sprintf("Failed to create worker statefulset for leader pod %s: it has the annotation %s, which only worker pods have. "+
 			"Worker StatefulSets start at ordinal 1, which needs Kubernetes 1.27 or later, or 1.26 with the feature gate StatefulSetStartOrdinal",
 			g.leader.Name, leaderworkersetv1.LeaderPodNameAnnotationKey),
@@ -104,7 +104,7 @@ func awaitRevision(o Observed, g *group, p *Plan) {
 		return
 	}
 	p.notice(Event{
-		Type: corev1.EventTypeWarning, Reason: reasonFailedCreate, Action: actionCreate, Related: g.leader.Name,
+		Type: corev1.EventTypeWarning, Reason: reasonFailedCreate, Action: ActionCreate, Related: g.leader.Name,
 		Note: fmt.Sprintf("Failed to create worker statefulset for leader pod %s: no ControllerRevision of the LeaderWorkerSet has the key %q of the pod, "+
 			"or it cannot be read. %s", g.leader.Name, g.leader.Revision, wayOut(o, g)),
 	})
@@ -194,7 +194,7 @@ func placed(o Observed, g *group, p *Plan) bool {
 	}
 	p.RequeueAfter = sooner(p.RequeueAfter, domainAfter)
 	p.notice(Event{
-		Type: corev1.EventTypeWarning, Reason: reasonFailedCreate, Action: actionCreate, Related: g.leader.Name,
+		Type: corev1.EventTypeWarning, Reason: reasonFailedCreate, Action: ActionCreate, Related: g.leader.Name,
 		Note: fmt.Sprintf("Failed to create worker statefulset for leader pod %s: its node %s must have the label %q of the annotation %s",
 			g.leader.Name, g.leader.Node, key, leaderworkersetv1.ExclusiveKeyAnnotationKey),
 	})
