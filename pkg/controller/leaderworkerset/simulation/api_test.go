@@ -30,10 +30,12 @@ type setClient struct{ p *process }
 func (c setClient) UpdateStatus(_ context.Context, wanted *leaderworkersetv1.LeaderWorkerSet, _ metav1.UpdateOptions) (*leaderworkersetv1.LeaderWorkerSet, error) {
 	c.p.writes++
 	return simulation.Send(c.p.sender, wanted, func(bool) (*leaderworkersetv1.LeaderWorkerSet, error) {
-		current := c.p.set()
+		current, refusal := c.p.set(), c.p.denied(updateStatus, name)
 		switch {
 		case c.p.outage:
 			return nil, simulation.ErrServer
+		case refusal != nil:
+			return nil, refusal
 		case current == nil:
 			return nil, simulation.ErrNotFound
 		case (current.ResourceVersion != wanted.ResourceVersion || current.UID != wanted.UID) && !c.p.overwriting:
@@ -80,9 +82,13 @@ func (c childClient[T]) Create(_ context.Context, wanted T, _ metav1.CreateOptio
 		if _, taken := c.in.Get(wanted.GetName()); taken {
 			return wanted, simulation.ErrExists
 		}
+		if err := c.p.denied("create "+c.kind, wanted.GetName()); err != nil {
+			return wanted, err
+		}
 		child := c.copy(wanted)
 		child.SetUID(c.p.NewUID(c.kind))
 		child.SetCreationTimestamp(c.p.stored())
+		child.SetGeneration(1)
 		c.p.Note("  creates %s %s (%s)", c.kind, child.GetName(), child.GetUID())
 		c.p.rules.created(child)
 		c.in.Put(child)
@@ -110,6 +116,9 @@ func (c childClient[T]) Delete(_ context.Context, name string, options metav1.De
 			return none, simulation.ErrNotFound
 		case child.GetUID() != *options.Preconditions.UID:
 			return none, simulation.ErrConflict
+		}
+		if err := c.p.denied("delete "+c.kind, name); err != nil {
+			return none, err
 		}
 		c.p.Note("  deletes %s %s (%s)", c.kind, name, child.GetUID())
 		c.p.rules.touched(child)
@@ -172,6 +181,9 @@ func (c childClient[T]) change(name string, body []byte) (T, error) {
 		case next.GetResourceVersion() != live.GetResourceVersion():
 			return none, simulation.ErrConflict
 		}
+		if err := c.p.denied("patch "+c.kind, name); err != nil {
+			return none, err
+		}
 		c.p.Note("  patches %s %s (%s)", c.kind, name, live.GetUID())
 		c.p.rules.touched(live)
 		c.p.rules.adopted(live, next)
@@ -183,10 +195,17 @@ func (c childClient[T]) change(name string, body []byte) (T, error) {
 // patchStatefulSet is what the API server does with a patch of a StatefulSet.
 func (p *process) patchStatefulSet(in *simulation.Store[*appsv1.StatefulSet], name string, kind types.PatchType, wanted *appsv1.StatefulSet) (*appsv1.StatefulSet, error) {
 	live, found := in.Get(name)
+	verb := "patch statefulset"
+	if kind == types.ApplyPatchType {
+		verb = "apply statefulset"
+	}
 	expected := wanted.ResourceVersion != "" || wanted.UID != ""
+	err := p.denied(verb, name)
 	switch {
 	case !found && (expected || kind != types.ApplyPatchType):
 		return nil, simulation.ErrConflict
+	case err != nil:
+		return nil, err
 	case !found:
 		wanted.UID, wanted.CreationTimestamp, wanted.Generation = p.NewUID("statefulset"), p.stored(), 1
 		p.store(wanted)

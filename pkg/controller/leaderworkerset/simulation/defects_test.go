@@ -53,5 +53,11 @@ func TestHistoriesShowDefects(t *testing.T) {
 		"revisions in use only as long as a leader exists": {Mutant: deciding(nil, tidyAway), Rules: []string{ruleIs, ruleRest, simulation.RulePasses}},
 		"a decision that changes what it sees":             {Mutant: deciding(nil, scribble), Rules: []string{ruleUntouched}},
 		"a generation that is not observed":                {Mutant: deciding(nil, unobserved), Rules: []string{ruleRest, ruleWake, ruleIs}},
+		"deadlines that undercut the backoff":              {Mutant: mutant{decide: plan.Decide, impatient: true}, Rules: []string{simulation.RuleRefusals}, First: 3_300},
+		"refusals that nobody reports":                     {Mutant: mutant{decide: plan.Decide, finish: silent}, Rules: []string{ruleVisible}},
+		"names taken since a time of another clock":        {Mutant: mutant{decide: plan.Decide, finish: unseenNames}, Rules: []string{ruleVisible}, First: 600},
+		"new workers by the clock of another server":       {Mutant: deciding(unlooked, nil), Rules: []string{ruleIs}},
+		"a requested restart that compares clocks":         {Mutant: deciding(youngerStay, nil), Rules: []string{ruleRestarts}},
+		"orphans of another group adopted":                 {Mutant: deciding(ageless, nil), Rules: []string{ruleForeign}},
 	})
 }

@@ -36,8 +36,8 @@ type mutant struct {
 	overwriting bool
 	// careless ones do not try again what failed.
 	careless bool
-	// blind ones do not count pods that are lost.
-	blind bool
+	// blind ones do not count pods that are lost, and impatient ones try again what failed as soon as anything is due.
+	blind, impatient bool
 }
 
 // faultless is the real controller.
@@ -72,13 +72,21 @@ type env struct {
 	orphaned bool
 	reported map[string]time.Time
 
+	// denials are what the API servers answer to requests, by verb and kind.
+	denials map[string]string
+	trouble trouble
+	// skew is how far the clock of kube-apiserver is ahead.
+	skew time.Duration
+
 	// template is what the set is made of when somebody creates it.
 	template *leaderworkersetv1.LeaderWorkerSet
 	// writes is the number of requests of the controller that were to change something.
 	writes int
 
 	process *process
-	rules   *rules
+	// rival is a second controller that runs at the same time; nil if there is none.
+	rival *process
+	rules *rules
 }
 
 // newEnv returns an environment in which a user has just created a set, and a controller starts.
@@ -88,6 +96,7 @@ func newEnv(seed uint64, m mutant, trace *[]string) *env {
 	e := &env{
 		mutant: m, World: simulation.NewWorld(d, trace), faults: randomFaults(d),
 		templates: map[types.UID]map[string]*corev1.PodTemplateSpec{}, unlabeled: map[string]bool{}, refusals: map[types.UID]refusal{}, reported: map[string]time.Time{},
+		denials: map[string]string{}, skew: simulation.OneOf(d, 0, 0, -5*time.Minute, -time.Minute, 2*time.Minute, 5*time.Minute),
 	}
 	e.RandomTrouble()
 	e.sets.Versions = &simulation.Versions{Last: 1000} // the two servers count apart
@@ -102,8 +111,11 @@ func newEnv(seed uint64, m mutant, trace *[]string) *env {
 	return e
 }
 
-// stored is the present time as an API server stores it.
-func (e *env) stored() metav1.Time { return metav1.NewTime(e.Now().Truncate(time.Second)) }
+// stored is the present time as kube-apiserver stores it.
+func (e *env) stored() metav1.Time { return metav1.NewTime(e.byCluster(e.Now()).Truncate(time.Second)) }
+
+// byCluster is a time by the clock of kube-apiserver.
+func (e *env) byCluster(t time.Time) time.Time { return t.Add(e.skew) }
 
 // set returns the stored set; nil if there is none.
 func (e *env) set() *leaderworkersetv1.LeaderWorkerSet {

@@ -10,7 +10,7 @@ import (
 // faults is how likely what is in one history. Every history does without some kinds of trouble, so that others show.
 type faults struct {
 	// These are weights of what happens.
-	sync, caches, lives, runs, garbage, users, scaling, meddling, time, outages, rests, restarts, absences, late int
+	sync, caches, lives, runs, garbage, users, scaling, meddling, time, outages, rests, restarts, absences, late, denials, rivals int
 	// failing is the percentage of the steps of running pods that are failures.
 	failing int
 }
@@ -21,7 +21,8 @@ func randomFaults(d simulation.Dice) faults {
 		lives: simulation.OneOf(d, 8, 16), runs: simulation.OneOf(d, 8, 16), garbage: simulation.OneOf(d, 3, 8),
 		users: simulation.OneOf(d, 0, 1, 3, 6), meddling: simulation.OneOf(d, 0, 0, 1, 2), time: 3,
 		scaling: simulation.OneOf(d, 0, 0, 0, 2), outages: simulation.OneOf(d, 0, 0, 0, 1), absences: simulation.OneOf(d, 0, 0, 1),
-		rests:    simulation.OneOf(d, 0, 0, 1, 2),
+		rests:   simulation.OneOf(d, 0, 0, 1, 2),
+		denials: simulation.OneOf(d, 0, 0, 0, 1), rivals: simulation.OneOf(d, 0, 0, 0, 2),
 		restarts: simulation.OneOf(d, 0, 0, 1), late: 3, failing: simulation.OneOf(d, 0, 0, 1, 4),
 	}
 }
@@ -40,7 +41,9 @@ func (e *env) happenings() []simulation.Happening {
 		{Weight: f.outages, Do: e.failServer},
 		{Weight: f.time, Do: e.PassTime},
 		{Weight: f.late, Do: e.deliverLate},
+		{Weight: f.denials, Do: e.deny},
 		{Weight: f.rests, Do: e.rest},
+		{Weight: f.rivals, Do: e.rivalActs},
 		{Weight: f.restarts, Do: func() { e.process.sender.Dead = true }},
 		{Weight: f.absences, Do: e.leave},
 		{Weight: f.sync, Do: func() { e.sync() }},
@@ -48,7 +51,7 @@ func (e *env) happenings() []simulation.Happening {
 }
 
 // controllers is the number of happenings in which the controller itself acts, or ends.
-const controllers = 4
+const controllers = 6
 
 // step lets something happen.
 func (e *env) step() {

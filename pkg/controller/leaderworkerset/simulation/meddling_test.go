@@ -21,7 +21,9 @@ import (
 
 // meddle is what may happen to children.
 func (e *env) meddle() {
-	switch n := e.Dice.IntN(145); {
+	switch n := e.Dice.IntN(153); {
+	case n >= 145:
+		e.replaceAlone()
 	case n >= 138:
 		e.occupy()
 	case n >= 130:

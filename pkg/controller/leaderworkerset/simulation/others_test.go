@@ -24,7 +24,8 @@ import (
 
 const (
 	ruleAdopted = "what nothing controls, and is made like a child, is adopted"
-	ruleVisible = "a name that others have is reported within a minute"
+	ruleForeign = "workers of another group are not adopted"
+	ruleVisible = "every refusal is visible within a minute"
 )
 
 // ofOthers is the label of objects that belong to others.
@@ -33,8 +34,12 @@ const ofOthers = "others"
 // events are what was reported last, by reason and note.
 type events struct{ env *env }
 
-func (r events) Eventf(_, _ runtime.Object, _, reason, _, _ string, args ...any) {
+func (r events) Eventf(_, _ runtime.Object, eventType, reason, _, _ string, args ...any) {
 	note, _ := args[0].(string)
+	r.env.Note("  event %s: %s", reason, note)
+	if eventType == corev1.EventTypeWarning && r.env.trouble.warned.IsZero() {
+		r.env.trouble.warned = r.env.Now()
+	}
 	r.env.reported[reason+" "+note] = r.env.Now()
 }
 
@@ -93,7 +98,9 @@ func (e *env) disownSome() {
 		e.Note("the children of pod %s (%s) lose their owner", pod.Name, pod.UID)
 		e.Seen["children that lost their owner"]++
 		e.disown(pod.UID)
+		return
 	}
+	e.deleteUnstarted()
 }
 
 // occupy lets somebody create an object with the name of a child, if it is free.
@@ -116,6 +123,7 @@ func (e *env) occupy() {
 			return
 		}
 	default:
+		e.deleteUnstarted()
 		return
 	}
 	e.Note("somebody creates an object %s of their own", meta.Name)

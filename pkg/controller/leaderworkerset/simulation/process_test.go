@@ -40,15 +40,23 @@ type process struct {
 	syncer *leaderworkerset.Syncer
 
 	worker *simulation.Worker
-	// startedAt is when it has started.
+	// startedAt is when it has started, and rivals means that another controller leads.
 	startedAt time.Time
+	rivals    bool
 }
 
-// startProcess starts a controller. It lists everything first; client-go asks for the latest state then.
+// startProcess starts the controller that leads.
 func (e *env) startProcess() {
-	p := &process{env: e, startedAt: e.Now(), losses: leaderworkerset.NewLosses(), known: map[types.UID]bool{}}
+	e.process = e.newProcess(false)
+	e.rules.processStarted()
+	e.Note("controller starts")
+}
+
+// newProcess returns a controller. It lists everything first; client-go asks for the latest state then.
+func (e *env) newProcess(rivals bool) *process {
+	p := &process{env: e, rivals: rivals, startedAt: e.Now(), losses: leaderworkerset.NewLosses(), known: map[types.UID]bool{}}
 	p.sender = e.NewSender(e.interlude)
-	p.worker = &simulation.Worker{World: e.World, Sender: p.sender, Careless: e.careless}
+	p.worker = &simulation.Worker{World: e.World, Sender: p.sender, Careless: e.careless, Impatient: e.impatient}
 	p.worker.Add(name)
 	p.sets = informer(p, &e.sets)
 	p.statefulSets = informer(p, &e.statefulSets)
@@ -73,9 +81,7 @@ func (e *env) startProcess() {
 		"podgroups": &p.podGroups,
 	})
 	p.syncer = newSyncer(p)
-	e.process = p
-	e.rules.processStarted()
-	e.Note("controller starts")
+	return p
 }
 
 func informer[T metav1.Object](p *process, from *simulation.Store[T]) simulation.Informer[T] {
@@ -94,7 +100,11 @@ func (e *env) sync() bool {
 		}
 		e.startProcess()
 	}
-	p := e.process
+	return e.process.act()
+}
+
+// act lets a worker take the set from its queue.
+func (p *process) act() bool {
 	return p.worker.Sync(func(string) (queue.Due, error) { return p.syncSet() })
 }
 

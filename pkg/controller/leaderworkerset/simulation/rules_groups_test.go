@@ -64,8 +64,11 @@ func (r *rules) adopted(before, after metav1.Object) {
 	r.Seen["adoptions"]++
 	if sts, ok := after.(*appsv1.StatefulSet); ok {
 		r.ledBy[sts.UID] = owner.UID
+		if leader := r.podOf(owner.UID); leader != nil && sts.CreationTimestamp.Before(&leader.CreationTimestamp) {
+			r.Fail(ruleForeign, "statefulset %s is older than its new leader", sts.Name)
+		}
 		if leader := r.podOf(owner.UID); leader != nil && leader.Labels[leaderworkersetv1.RevisionKey] != sts.Labels[leaderworkersetv1.RevisionKey] {
-			r.Fail(ruleMixed, "statefulset %s gets a leader of another revision", sts.Name)
+			r.Fail(ruleForeign, "statefulset %s gets a leader of another revision", sts.Name)
 		}
 	}
 	if r.calm() && !r.owners()[owner.UID] {
@@ -134,7 +137,7 @@ func (r *rules) removed(pod *corev1.Pod) {
 		}
 		leader, found := r.pods.Get(sts.Name)
 		if found && metav1.IsControlledBy(sts, leader) && leader.DeletionTimestamp == nil {
-			r.losses[pod.UID] = loss{pod: pod.Name, workers: sts.UID, leader: leader.UID, at: r.Now()}
+			r.losses[pod.UID] = loss{pod: pod.Name, workers: sts.UID, leader: leader.UID, at: r.byCluster(r.Now())}
 		}
 	}
 }

@@ -104,7 +104,7 @@ func (r *rules) processStarted() {
 
 // calm returns whether nothing keeps the controller from learning what became of its requests.
 func (r *rules) calm() bool {
-	return r.Seen["requests in trouble"] == 0 && r.Seen["kills of the controller"] == 0
+	return r.Seen["requests in trouble"] == 0 && r.Seen["kills of the controller"] == 0 && r.Seen["second controllers"] == 0 && r.Seen["requests that were refused"] == 0
 }
 
 // leaderDeleted checks the deletion of a pod by the controller.

@@ -31,6 +31,8 @@ func (e *env) settle() {
 	e.Note("from here on nothing fails")
 	e.faults = faults{restarts: e.faults.restarts}
 	e.EndTrouble()
+	e.rival = nil
+	clear(e.denials)
 	if e.outage {
 		e.failServer()
 	}

@@ -14,6 +14,9 @@ import (
 var histories = simulation.Histories[mutant]{
 	Run: run, Faultless: faultless, Number: 3_000, Decisions: "decisions",
 	Wanted: []string{
+		"refusals that last: create statefulset", "refusals that last: create service", "refusals that last: create revision", "refusals that last: create podgroup",
+		"refusals that last: apply statefulset", "refusals that last: patch statefulset", "refusals that last: patch service", "refusals that last: patch revision",
+		"refusals that last: delete pod", "refusals that last: delete revision", "refusals that last: update status", "second controllers", "leaders deleted without their children",
 		"adoptions", "children that lost their owner", "deletions without children", "names of others that were reported", "names that others took",
 		"applies of the leader statefulset", "conflicts", "conflicts of applies", "deletions", "edits", "failed syncs", "groups created",
 		"groups that have used up their restarts", "kills of the controller", "leaders deleted", "leaders that others deleted", "pods deleted before they started", "pods created", "pods deleted by others", "pods replaced by a rolling update",
@@ -35,6 +38,9 @@ func run(seed uint64, m mutant, trace *[]string) (seen map[string]int, broken st
 		seen = e.Seen
 		for range 20 + e.Dice.IntN(90) {
 			e.step()
+		}
+		if e.Dice.Percent(20) {
+			e.endure()
 		}
 		e.settle()
 		e.checkRest()

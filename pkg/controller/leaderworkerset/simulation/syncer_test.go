@@ -186,7 +186,9 @@ func (p *process) podChanged(pod *corev1.Pod, gone bool) {
 	view := plan.PodOf(pod)
 	if view.Index == 0 && gone {
 		p.syncer.LeaderGone(key, view)
-		p.rules.leaderShownGone(pod)
+		if !p.rivals {
+			p.rules.leaderShownGone(pod)
+		}
 	}
 	if view.Index <= 0 {
 		return
@@ -210,7 +212,9 @@ func (p *process) podChanged(pod *corev1.Pod, gone bool) {
 	p.losses.Gone(view.Controller, leaderworkerset.GonePod{
 		LostPod: plan.LostPod{Name: view.Name, Node: view.Node}, Deleting: deleting, Started: view.Phase != corev1.PodPending,
 	}, found, stays)
-	p.rules.lossShown(pod)
+	if !p.rivals {
+		p.rules.lossShown(pod)
+	}
 }
 
 // memory is the real memory of own writes, which forgetful controllers do not ask.

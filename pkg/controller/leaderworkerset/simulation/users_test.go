@@ -6,6 +6,7 @@ package simulation
 import (
 	"fmt"
 	"strconv"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -82,7 +83,7 @@ func limitRestarts(d simulation.Dice, set *leaderworkersetv1.LeaderWorkerSet) {
 
 func (e *env) createSet() {
 	set := e.template.DeepCopy()
-	set.UID, set.CreationTimestamp, set.Generation = e.NewUID("set"), e.stored(), 1
+	set.UID, set.CreationTimestamp, set.Generation = e.NewUID("set"), metav1.NewTime(e.Now().Truncate(time.Second)), 1
 	e.Note("user creates the set %s: %s", set.UID, describeSpec(set))
 	e.rules.setCreated(set)
 	e.sets.Put(set)
