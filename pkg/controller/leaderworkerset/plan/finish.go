@@ -87,6 +87,18 @@ func failures(o Observed, p Plan, r Results, taken Taken) (out []Event) {
 	if r.ServiceError != "" {
 		failed(reasonFailedCreate, ActionCreate, "", "Failed to create headless service for error: "+r.ServiceError)
 	}
+	namesTaken(o, r, taken, failed)
+	for _, pod := range slices.Sorted(maps.Keys(r.WorkerErrors)) {
+		failed(reasonFailedCreate, ActionCreate, pod, fmt.Sprintf("Failed to create worker statefulset for leader pod %s: %s", pod, r.WorkerErrors[pod]))
+	}
+	for _, w := range r.Failed {
+		failed(reasonsOfFailures[w.Action], w.Action, "", fmt.Sprintf("Failed to %s %s: %s", strings.ToLower(w.Action), w.Object, w.Error))
+	}
+	return out
+}
+
+// namesTaken reports the names that others have.
+func namesTaken(o Observed, r Results, taken Taken, failed func(reason, action, related, note string)) {
 	for _, service := range r.TakenServices {
 		if takenByOthers(o, service, taken.Services[service]) {
 			failed(reasonFailedCreate, ActionCreate, "", fmt.Sprintf("Failed to create headless service %s: a Service with this name exists and does not belong to the LeaderWorkerSet", service))
@@ -97,11 +109,4 @@ func failures(o Observed, p Plan, r Results, taken Taken) (out []Event) {
 			failed(reasonFailedCreate, ActionCreate, pod, fmt.Sprintf("Failed to create worker statefulset for leader pod %s: a StatefulSet with this name exists and does not belong to the pod", pod))
 		}
 	}
-	for _, pod := range slices.Sorted(maps.Keys(r.WorkerErrors)) {
-		failed(reasonFailedCreate, ActionCreate, pod, fmt.Sprintf("Failed to create worker statefulset for leader pod %s: %s", pod, r.WorkerErrors[pod]))
-	}
-	for _, w := range r.Failed {
-		failed(reasonsOfFailures[w.Action], w.Action, "", fmt.Sprintf("Failed to %s %s: %s", strings.ToLower(w.Action), w.Object, w.Error))
-	}
-	return out
 }

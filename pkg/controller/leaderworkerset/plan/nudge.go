@@ -15,8 +15,8 @@ import (
 var nudgeAfter = []time.Duration{2 * time.Second, 15 * time.Second, 35 * time.Second}
 
 // nudge asks for another look at StatefulSets that lack pods since the server of the set was away. Nothing is nudged at rest, and never more often than a
-// few times after each interruption. A StatefulSet that its controller has not looked at is
-// nudged only if it is older than the interruption: its time is of the clock of another server, and does not say so of others.
+// few times after each interruption. A StatefulSet that its controller has not looked at is nudged only if it is older than the
+// interruption: its time is of the clock of another server, and does not say so of others.
 func nudge(o Observed, groups []group, p *Plan) {
 	if o.ServedSince.IsZero() {
 		return
@@ -35,7 +35,7 @@ func nudge(o Observed, groups []group, p *Plan) {
 		}
 		lacks = true
 		w := groups[i].workers
-		if !w.Nudged.Before(due) || !w.Observed && !w.CreatedAt.Time.Before(due) {
+		if !w.nudgedAt(due) {
 			continue
 		}
 		if len(p.NudgeWorkers) == maxGroupWrites {
@@ -47,6 +47,11 @@ func nudge(o Observed, groups []group, p *Plan) {
 	if lacks {
 		p.RequeueAfter = sooner(p.RequeueAfter, next)
 	}
+}
+
+// nudgedAt returns whether the StatefulSet of the workers is to be nudged at that time.
+func (w *Workers) nudgedAt(due time.Time) bool {
+	return w.Nudged.Before(due) && (w.Observed || w.CreatedAt.Time.Before(due))
 }
 
 // lacksLeaders returns whether leaders have not been created that should be there.
