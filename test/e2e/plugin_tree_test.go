@@ -188,10 +188,10 @@ func TestPluginWithTwoThousandPods(t *testing.T) {
 		want      string
 		mostCalls int
 	}{
-		{args: []string{"tree", "train"}, want: "job/train-workers-19 Ready 100/100", mostCalls: 6},
-		{args: []string{"top", "train"}, want: "2,000 of 2,000 ready", mostCalls: 6},
-		{args: []string{"top", "train", "--domain-label=jobset-apiserver.io/rack"}, want: "rack-0", mostCalls: 6},
-		{args: []string{"why", "train"}, want: "20 of 20 jobs ready", mostCalls: 12}, // joins more kinds
+		{args: []string{"tree", "jobset/train"}, want: "job/train-workers-19 Ready 100/100", mostCalls: 6},
+		{args: []string{"top", "jobset/train"}, want: "2,000 of 2,000 ready", mostCalls: 6},
+		{args: []string{"top", "jobset/train", "--domain-label=jobset-apiserver.io/rack"}, want: "rack-0", mostCalls: 6},
+		{args: []string{"why", "jobset/train"}, want: "20 of 20 jobs ready", mostCalls: 12}, // joins more kinds
 	} {
 		name := strings.Join(tc.args, " ")
 		r := k.plugin(append(tc.args, "-v=6")...)

@@ -111,9 +111,9 @@ func TestWhyWithTwoThousandPodsThatWait(t *testing.T) {
 		}
 		return ""
 	})
-	calls := len(responses.FindAllString(k.plugin("why", "train", "-v=6").stderr, -1))
+	calls := len(responses.FindAllString(k.plugin("why", "jobset/train", "-v=6").stderr, -1))
 	start := time.Now()
-	out := k.pluginOK("why", "train")
+	out := k.pluginOK("why", "jobset/train")
 	took := time.Since(start)
 	t.Logf("2,000 pods that wait: %v, %d API calls\n%s", took.Round(time.Millisecond), calls, out)
 	if calls == 0 || calls > 12 {

@@ -133,7 +133,7 @@ func (a Argument[T]) named(kinds []Kind) (out []string) {
 // have one, it is the first of the command that may have one, or else its first one, whose request then says what is wrong.
 func (a Argument[T]) first(l looked) (kind For[T], err error) {
 	if len(l.found) == 0 {
-		at := slices.IndexFunc(a.kinds, func(k For[T]) bool { return slices.ContainsFunc(l.unknown, k.is) })
+		at := slices.IndexFunc(a.kinds, func(k For[T]) bool { return slices.ContainsFunc(l.mayHave(), k.is) })
 		return a.kinds[max(at, 0)], nil
 	}
 	at := a.takes(l.found[0])
@@ -155,6 +155,16 @@ type looked struct {
 	// found are the kinds that have an object of the name, and unknown those of which that could not be found out, because of the errors.
 	found, unknown []Kind
 	errors         []error
+	// absent are the kinds that the cluster does not serve.
+	absent []Kind
+}
+
+// mayHave returns the kinds that may have an object of the name. While any of them cannot be asked, one that is not served may be missing only for now.
+func (l looked) mayHave() []Kind {
+	if len(l.unknown) == 0 {
+		return nil
+	}
+	return slices.Concat(l.unknown, l.absent)
 }
 
 // lookup asks which kinds have an object of the name in the namespace.
@@ -173,6 +183,8 @@ func lookup(ctx context.Context, c *Clients, name string) (l looked) {
 		switch {
 		case err == nil:
 			l.found = append(l.found, Kinds[i])
+		case apierrors.IsNotFound(err) && apierrors.IsUnexpectedServerError(err): // of no API server that knows the kind
+			l.absent = append(l.absent, Kinds[i])
 		case !apierrors.IsNotFound(err):
 			l.unknown, l.errors = append(l.unknown, Kinds[i]), append(l.errors, err)
 		}

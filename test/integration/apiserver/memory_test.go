@@ -29,9 +29,16 @@ func largestJobSets() map[string]func(*jobsetv1alpha2.JobSet) {
 			worker(js).Env = []corev1.EnvVar{{Name: "CONTENT", Value: strings.Repeat("x", 1400<<10)}}
 		},
 		"containers": func(js *jobsetv1alpha2.JobSet) {
-			containers := &js.Spec.ReplicatedJobs[0].Template.Spec.Template.Spec.Containers
-			for i := range 19_000 {
-				*containers = append(*containers, corev1.Container{Name: fmt.Sprint("c", i), Image: "i"})
+			first := js.Spec.ReplicatedJobs[0]
+			js.Spec.ReplicatedJobs = nil
+			for w := range 10 {
+				next := first.DeepCopy()
+				next.Name = fmt.Sprint("w", w)
+				containers := &next.Template.Spec.Template.Spec.Containers
+				for i := range 1_900 {
+					*containers = append(*containers, corev1.Container{Name: fmt.Sprint("c", i), Image: "i"})
+				}
+				js.Spec.ReplicatedJobs = append(js.Spec.ReplicatedJobs, *next)
 			}
 		},
 		"replicatedJobs": func(js *jobsetv1alpha2.JobSet) {
