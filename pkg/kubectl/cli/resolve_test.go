@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"net/http"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -18,8 +19,8 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 )
 
-// namespaceWith is a namespace with objects of these kinds under the name "a"; other kinds may not be read.
-func namespaceWith(t *testing.T, kinds, unreadable []Kind) *Clients {
+// namespaceWith is a namespace with objects of these kinds under the name "a"; others may not be read, or are not served.
+func namespaceWith(t *testing.T, kinds, unreadable, absent []Kind) *Clients {
 	t.Helper()
 	scheme := metadatafake.NewTestScheme()
 	if err := metav1.AddMetaToScheme(scheme); err != nil {
@@ -35,6 +36,11 @@ func namespaceWith(t *testing.T, kinds, unreadable []Kind) *Clients {
 	for _, k := range unreadable {
 		client.PrependReactor("get", k.Names[1], func(clienttesting.Action) (bool, runtime.Object, error) {
 			return true, nil, apierrors.NewForbidden(k.Resource().GroupResource(), "a", errors.New("no"))
+		})
+	}
+	for _, k := range absent {
+		client.PrependReactor("get", k.Names[1], func(clienttesting.Action) (bool, runtime.Object, error) {
+			return true, nil, apierrors.NewGenericServerResponse(http.StatusNotFound, "get", k.Resource().GroupResource(), "a", "404 page not found", 0, true)
 		})
 	}
 	return &Clients{Namespace: "ns", Metadata: client}
@@ -54,6 +60,7 @@ func TestNameMeansTheSameInEveryCommand(t *testing.T) {
 		takes            []For[bool]
 		arg              string
 		kinds, forbidden []Kind
+		absent           []Kind
 		want             result
 	}{
 		"a JobSet":              {takes: take(Kinds...), kinds: []Kind{JobSet}, want: result{Read: "JobSet", Change: "JobSet"}},
@@ -72,6 +79,13 @@ func TestNameMeansTheSameInEveryCommand(t *testing.T) {
 		"of none":                          {takes: take(SequentialJob, LeaderWorkerSet), want: result{Read: "SequentialJob", Change: "SequentialJob"}},
 		"nothing may be read":              {takes: take(Kinds...), forbidden: Kinds, want: result{Read: "JobSet", Change: "JobSet"}},
 		"of none, and one may not be read": {takes: take(Kinds...), forbidden: []Kind{SequentialJob}, want: result{Read: "SequentialJob", Change: "SequentialJob"}},
+		"of none, one may not be read and an earlier one is not served": {
+			takes: take(Kinds...), forbidden: []Kind{SequentialJob}, absent: []Kind{JobSet}, want: result{Read: "JobSet", Change: "JobSet"},
+		},
+		"of none, and the first is not served": {takes: take(Kinds...), absent: []Kind{JobSet}, want: result{Read: "JobSet", Change: "JobSet"}},
+		"of another one, and the first is not served": {
+			takes: take(Kinds...), kinds: []Kind{SequentialJob}, absent: []Kind{JobSet}, want: result{Read: "SequentialJob", Change: "SequentialJob"},
+		},
 		"of one, and another one may not be read": {takes: take(Kinds...), kinds: []Kind{LeaderWorkerSet}, forbidden: []Kind{JobSet}, want: result{
 			Read:   "LeaderWorkerSet",
 			Change: `NAME: lws/a exists, and whether js/a does could not be found out: jobsets.jobset.x-k8s.io "a" is forbidden: no; give the one that you mean`,
@@ -91,7 +105,7 @@ func TestNameMeansTheSameInEveryCommand(t *testing.T) {
 			}
 			var errOut bytes.Buffer
 			f := NewFactory(genericiooptions.IOStreams{ErrOut: &errOut})
-			f.clients = namespaceWith(t, tc.kinds, tc.forbidden)
+			f.clients = namespaceWith(t, tc.kinds, tc.forbidden, tc.absent)
 			f.once.Do(func() {})
 			say := func(kind For[bool], err error) string {
 				if err != nil {
