@@ -23,7 +23,7 @@ const (
 	// maxGroupWrites is how many StatefulSets of workers, PodGroups, deletions of leaders and nudges one plan has at most, each.
 	maxGroupWrites = 100
 	// revisionAfter is when to look again for the revision of a new leader pod: later and later, at most every revisionLost. One that is missing for that long is lost.
-	revisionAfter, revisionLost = time.Second, 30 * time.Second
+	revisionAfter, revisionLost = 2 * time.Second, 30 * time.Second
 	// domainAfter is when to look again for the label of the node of a leader pod.
 	domainAfter = 10 * time.Second
 )
@@ -100,7 +100,7 @@ func recursion(g *group) Event {
 func awaitRevision(o Observed, g *group, p *Plan) {
 	due := revisionDue(o, g)
 	p.RequeueAfter = sooner(p.RequeueAfter, due)
-	if due < revisionLost {
+	if o.Now.Sub(g.leader.Created.Time) < revisionLost {
 		return
 	}
 	p.notice(Event{
@@ -125,9 +125,14 @@ func wayOut(o Observed, g *group) string {
 	return "Delete the pod to recreate the group"
 }
 
-// revisionDue returns when to look again for the revision of a leader pod: after as long as the pod has been there.
+// revisionDue returns when to look again for the revision of a leader pod: after twice as long as the pod has been there. By a clock of kube-apiserver that is
+// ahead it is not there yet.
 func revisionDue(o Observed, g *group) time.Duration {
-	return max(revisionAfter, min(o.Now.Sub(g.leader.Created.Time), revisionLost))
+	age := o.Now.Sub(g.leader.Created.Time)
+	if age < 0 {
+		return revisionLost / 2
+	}
+	return max(revisionAfter, min(2*age, revisionLost))
 }
 
 // fullPlan returns the first groups that one plan has room for. If there are more, those that are refused again and again do not keep others from their turn:

@@ -122,7 +122,7 @@ func TestWorkersAreDue(t *testing.T) {
 			notice: "Failed to create worker statefulset for leader pod s-0: it has the annotation leaderworkerset.sigs.k8s.io/leader-name, which only worker pods have. " +
 				"Worker StatefulSets start at ordinal 1, which needs Kubernetes 1.27 or later, or 1.26 with the feature gate StatefulSetStartOrdinal",
 		},
-		"revision is not there yet": {size: 3, change: func(f *fixture) { f.leader(0).Revision = "unknown" }, after: time.Second},
+		"revision is not there yet": {size: 3, change: func(f *fixture) { f.leader(0).Revision = "unknown" }, after: 2 * time.Second},
 		"revision is lost": {
 			size: 3, change: (*fixture).lose, after: 30 * time.Second, notice: lostRevision + "Delete the pod to recreate the group",
 		},
