@@ -24,8 +24,8 @@ import (
 // maxRefusals is how many refusals of one pass are reported.
 const maxRefusals = 3
 
-// maxRefused is how many more writes may be refused in one pass than are accepted, before the rest is left to the next one. A pass that is refused for ever comes every
-// other minute.
+// maxRefused is by how many the refused writes of a pass may exceed the accepted ones. Then the remaining writes are left to the next pass, which follows
+// after a backoff of at most two minutes.
 const maxRefused = 4
 
 var (

@@ -40,7 +40,7 @@ func denials() map[string]error {
 	}
 }
 
-// denier refuses verbs of resources while it is told to.
+// denier refuses the requests that are configured by verb and resource.
 type denier struct {
 	err     error
 	refuses atomic.Bool

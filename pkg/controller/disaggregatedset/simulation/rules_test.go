@@ -177,7 +177,7 @@ func (r *rules) ended(writes, finish error) {
 	p := r.process
 	for taken := range p.observed.TakenScalers {
 		if p.conflict = p.conflict || p.warned; !p.conflict && !p.sender.Dead && !p.sender.Deposed && r.set() != nil && p.observed.Set.DeletionTimestamp == nil {
-			r.Fail(ruleVisible, "nobody is told that the scaler %s is that of somebody else", taken)
+			r.Fail(ruleVisible, "no event reports that another object has the name of the scaler %s", taken)
 		}
 	}
 	if errors.Is(writes, context.Canceled) || errors.Is(finish, context.Canceled) {
@@ -188,6 +188,6 @@ func (r *rules) ended(writes, finish error) {
 	}
 	r.Seen["passes with refusals"]++
 	if !p.warned {
-		r.Fail(ruleVisible, "nobody is told: %v", writes)
+		r.Fail(ruleVisible, "no event reports the refused writes %v", writes)
 	}
 }
