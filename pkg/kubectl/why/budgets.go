@@ -26,7 +26,7 @@ const (
 func evictable(pods []*corev1.Pod) (found []*corev1.Pod) {
 	for _, pod := range pods {
 		owner := metav1.GetControllerOfNoCopy(pod)
-		if owner != nil && owner.Kind == "Job" && !snapshot.PodEnded(pod) && pod.DeletionTimestamp == nil {
+		if owner != nil && owner.Kind == "Job" && pod.Spec.NodeName != "" && !snapshot.PodEnded(pod) && pod.DeletionTimestamp == nil {
 			found = append(found, pod)
 		}
 	}

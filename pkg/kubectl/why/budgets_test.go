@@ -104,6 +104,16 @@ func TestDrainsBlocked(t *testing.T) {
 	}
 }
 
+// A pod that has no node is in the way of no drain, and a user who may not list budgets misses nothing.
+func TestDrainsOfPodsWithoutNode(t *testing.T) {
+	e := healthy()
+	e.Budgets = append(e.Budgets, budget("guard", jobsetv1alpha2.JobSetNameKey, "train"))
+	pods(func(pod *corev1.Pod) { pod.Spec.NodeName = "" })(e)
+	if notes := diagnose(e).Notes; len(notes) > 0 {
+		t.Errorf("notes about pods without a node: %q", notes)
+	}
+}
+
 func TestRenderBlockedDrains(t *testing.T) {
 	e := healthy()
 	e.Budgets = append(e.Budgets, budget("guard", jobsetv1alpha2.JobSetNameKey, "train"))
