@@ -155,7 +155,7 @@ const (
 	StepPending StepState = "Pending"
 	// StepStarting means that the step has begun, and that its child is about to be created.
 	StepStarting StepState = "Starting"
-	// StepWaiting means that the child exists and waits for quota.
+	// StepWaiting means that the child exists and is suspended, because it waits for quota or somebody else suspends it.
 	StepWaiting StepState = "Waiting"
 	// StepRunning means that the child runs.
 	StepRunning StepState = "Running"

@@ -84,9 +84,26 @@ func (a *applier) suspend(ctx context.Context, patches []plan.SuspendPatch) erro
 			_, err = a.jobs.Patch(calls, a.sj, patch.Name, patch.ResourceVersion, steps)
 		}
 		end()
+		a.noteSuspension(patch, err)
 		errs = append(errs, err)
 	}
 	return children.FirstErrors(errs...)
+}
+
+// noteSuspension counts resumptions, of which none is a reversal after a suspension by the controller itself.
+func (a *applier) noteSuspension(patch plan.SuspendPatch, err error) {
+	key := cache.MetaObjectToName(a.sj)
+	switch {
+	case patch.Suspend:
+		a.resumptions.Forget(key)
+	case err == nil:
+		a.resumptions.Made(key, resumption(a.sj, patch.ChildRef), a.deps.Clock.Now())
+	}
+}
+
+// resumption names a child that is resumed. A change of the sequence, such as its suspension, lets the count begin anew.
+func resumption(sj *batchv1alpha1.SequentialJob, child plan.ChildRef) string {
+	return fmt.Sprintf("%s/%d", child.UID, sj.Generation)
 }
 
 func (a *applier) setActive(ctx context.Context, patch *plan.WorkloadPatch) error {

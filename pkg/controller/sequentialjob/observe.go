@@ -196,6 +196,7 @@ func (s *Syncer) observeOthers(ctx context.Context, obs *plan.Observed) (err err
 		}
 	}
 	key := cache.MetaObjectToName(obs.SequentialJob)
+	s.observeContest(ctx, key, obs)
 	s.observeRefusedPods(key, obs)
 	pods, reason, err := s.deps.Caches.Unschedulable(obs.SequentialJob)
 	if err != nil || pods == 0 {
@@ -222,4 +223,23 @@ func asObjects(kids []plan.Child) []metav1.Object {
 		out = append(out, meta)
 	}
 	return slices.Clip(out)
+}
+
+// observeContest finds out who suspends the current child again and again. Its name is in the API only: caches do not keep the managers of fields.
+func (s *Syncer) observeContest(ctx context.Context, key cache.ObjectName, obs *plan.Observed) {
+	ref := plan.Current(*obs)
+	if ref.UID == "" || !s.resumptions.Contested(key, resumption(obs.SequentialJob, ref)) {
+		return
+	}
+	var child metav1.Object
+	var err error
+	if ref.Kind == batchv1alpha1.StepKindJobSet {
+		child, err = s.jobSets.Get(ctx, obs.SequentialJob.Namespace, ref.Name)
+	} else {
+		child, err = s.jobs.Get(ctx, obs.SequentialJob.Namespace, ref.Name)
+	}
+	obs.Contest = &plan.Contest{}
+	if err == nil {
+		obs.Contest.By = children.ManagerOf(child, "spec", "suspend")
+	}
 }

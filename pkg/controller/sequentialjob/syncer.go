@@ -90,6 +90,8 @@ type Syncer struct {
 	unschedulable *children.Notes[time.Time]
 	// podsRefused is since when the API refuses pods of sequences.
 	podsRefused *children.Notes[time.Time]
+	// resumptions of children may be undone by somebody else.
+	resumptions *children.Reversals
 }
 
 // NewSyncer returns a Syncer that remembers nothing.
@@ -100,7 +102,7 @@ func NewSyncer(deps SyncerConfig) *Syncer {
 		jobSets: children.NewWriter(deps.Host, jobsetv1alpha2.SchemeGroupVersion.WithKind("JobSet").GroupKind(), resourceJobSets, "jobset", deps.JobSets),
 
 		refusedSince: children.NewNotes[time.Time](), unanswered: children.NewNotes[bool](), unschedulable: children.NewNotes[time.Time](),
-		podsRefused: children.NewNotes[time.Time](),
+		podsRefused: children.NewNotes[time.Time](), resumptions: children.NewReversals(),
 	}
 }
 
@@ -167,4 +169,5 @@ func (s *Syncer) forget(key cache.ObjectName) {
 	s.unanswered.Forget(key)
 	s.unschedulable.Forget(key)
 	s.podsRefused.Forget(key)
+	s.resumptions.Forget(key)
 }

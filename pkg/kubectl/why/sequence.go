@@ -158,7 +158,7 @@ var (
 	sequenceDeleting = []rule{sequenceDeletion, childrenBlocked, nodesLost, terminatingPods}
 	sequenceRunning  = []rule{
 		managedByOther, olderThanNamespace, heldAfterRestore, controllerGone, reconciliation, stepNameTaken, stepRefused, stepQueued, podsRefused, childrenBlocked, stepUnreadable,
-		nodesLost, terminatingPods, stepWaitsForPods, schedulingRefused, podGroups, containersWaiting, podsFailed, stepOfJobSet, sequenceHealth,
+		nodesLost, terminatingPods, stepWaitsForPods, stepSuspended, schedulingRefused, podGroups, containersWaiting, podsFailed, stepOfJobSet, sequenceHealth,
 	}
 )
 

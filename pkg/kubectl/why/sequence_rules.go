@@ -117,6 +117,23 @@ func stepWaitsForPods(d *diagnosis) []Finding {
 	}}
 }
 
+// stepSuspended reports that somebody else suspends the child of the current step again and again. Kueue does so to what names no queue, if it is told to.
+func stepSuspended(d *diagnosis) []Finding {
+	c := meta.FindStatusCondition(d.Sequence.Status.Conditions, batchv1alpha1.ConditionProgressing)
+	if c == nil || c.Reason != batchv1alpha1.ReasonSuspendedByOthers {
+		return nil
+	}
+	child := strings.Replace(d.childWords(), " ", "/", 1)
+	f := Finding{Cause: JobSuspendedByOther, Summary: d.stepWords() + ": " + oneLine(c.Message), Evidence: []Fact{conditionFact(d.set(), c), d.stepFact()}}
+	if strings.Contains(c.Message, "kueue") {
+		f.Commands = append(f.Commands,
+			d.kubectl("label %s %s=QUEUE  # Kueue starts it when the queue has quota", child, helper.QueueKey),
+			d.kubectl("label sequentialjob %s %s=QUEUE  # for the steps that follow", d.Name, helper.QueueKey))
+	}
+	f.Commands = append(f.Commands, d.kubectl("get %s --show-managed-fields -o yaml", child))
+	return []Finding{f}
+}
+
 // explainRefusal completes the finding by the reason of the condition. It leaves one without a cause of which others say more.
 func (d *diagnosis) explainRefusal(f *Finding, c *metav1.Condition, what string) {
 	switch c.Reason {

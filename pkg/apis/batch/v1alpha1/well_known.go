@@ -97,6 +97,9 @@ const (
 	ReasonWaitingForQuota = "WaitingForQuota"
 	// ReasonWaitingForPods is that of Progressing while the current step waits until the pods of earlier ones have ended.
 	ReasonWaitingForPods = "WaitingForPods"
+	// ReasonSuspendedByOthers is that of Progressing while the current child is suspended, although the sequence is not, because somebody suspended it again
+	// three times within a minute after the controller had resumed it.
+	ReasonSuspendedByOthers = "SuspendedByOthers"
 	// ReasonCompleted is that of Progressing when all steps have completed.
 	ReasonCompleted = "Completed"
 	// ReasonJobFailed is that of Failed and Progressing when a step has failed permanently.

@@ -164,6 +164,9 @@ func (b *statusBuilder) followHeld(c Child, p *Plan) {
 		b.event(corev1.EventTypeNormal, reasonAdmittedElsewhere, fmt.Sprintf("Job %d runs again, because Kueue admitted the sequence to other nodes", b.index()))
 		b.begin(b.index())
 		return
+	case c.Suspended && b.o.Contest != nil:
+		b.yield(c)
+		return
 	case c.Suspended:
 		p.Suspend = append(p.Suspend, SuspendPatch{ChildRef: c.ChildRef, ResourceVersion: c.ResourceVersion})
 	}

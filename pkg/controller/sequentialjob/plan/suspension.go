@@ -4,9 +4,12 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
@@ -66,6 +69,8 @@ func (b *statusBuilder) followChild(c Child, p *Plan) {
 		b.followQueued(c, p)
 	case b.o.Queue.Hold != nil:
 		b.followHeld(c, p)
+	case c.Suspended && b.o.Contest != nil:
+		b.yield(c)
 	default:
 		if c.Suspended {
 			p.Suspend = append(p.Suspend, SuspendPatch{ChildRef: c.ChildRef, ResourceVersion: c.ResourceVersion})
@@ -84,6 +89,19 @@ func (b *statusBuilder) run(entry *batchv1alpha1.SequentialJobStepStatus) {
 	}
 	entry.State = batchv1alpha1.StepRunning
 	b.setProgressing(batchv1alpha1.ReasonJobStarted, fmt.Sprintf("Job %d runs", b.index()))
+}
+
+// yield leaves a child to those who suspend it again and again: each resumption would only let its pods start and stop.
+func (b *statusBuilder) yield(c Child) {
+	b.see(c)
+	entryOf(b.next).State = batchv1alpha1.StepWaiting
+	who := cmp.Or(b.o.Contest.By, "somebody")
+	message := fmt.Sprintf("Job %d waits: %s suspends %s %s again whenever it is resumed, so that it is left suspended until somebody resumes it",
+		b.index(), who, strings.ToLower(string(c.Kind)), c.Name)
+	if was := meta.FindStatusCondition(b.next.Conditions, batchv1alpha1.ConditionProgressing); was == nil || was.Reason != batchv1alpha1.ReasonSuspendedByOthers {
+		b.event(corev1.EventTypeWarning, batchv1alpha1.ReasonSuspendedByOthers, message)
+	}
+	b.setProgressing(batchv1alpha1.ReasonSuspendedByOthers, message)
 }
 
 // suspendChild stops the current child. One that has a queue is taken out of it, since Kueue would start it again; without a

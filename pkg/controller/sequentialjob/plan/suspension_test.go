@@ -193,3 +193,35 @@ func TestCancel(t *testing.T) {
 	diff(t, "the state of one that never started", batchv1alpha1.SequentialJobState{}, before.sj.Status.State)
 	diff(t, "the progress", batchv1alpha1.SequentialJobProgress{CompletedIndices: []int32{}}, before.sj.Status.Progress)
 }
+
+// A child that somebody suspends again and again is left alone, and the condition names who that is.
+func TestChildrenThatOthersSuspend(t *testing.T) {
+	w := newWorld(t).settle()
+	w.child("etl-0").Suspended = true // kueue, for the third time
+	w.contest = &Contest{By: "kueue"}
+	w.settle()
+	diff(t, "the child", true, w.child("etl-0").Suspended)
+	diff(t, "the state", batchv1alpha1.StepWaiting, w.sj.Status.Steps[0].State)
+	const message = "Job 0 waits: kueue suspends job etl-0 again whenever it is resumed, so that it is left suspended until somebody resumes it"
+	diff(t, "Progressing", "False SuspendedByOthers: "+message, w.condition("Progressing"))
+	diff(t, "whether time counts", true, w.sj.Status.ActiveSince == nil)
+	diff(t, "the event", 1, countOf(w.events, "Warning SuspendedByOthers "+message))
+
+	w.contest.By = ""
+	w.settle()
+	diff(t, "Progressing", "False SuspendedByOthers: Job 0 waits: somebody suspends job etl-0 again whenever it is resumed, so that it is left suspended until somebody resumes it",
+		w.condition("Progressing"))
+	w.child("etl-0").Suspended = false // an administrator
+	w.settle()
+	diff(t, "the state", batchv1alpha1.StepRunning, w.sj.Status.Steps[0].State)
+	diff(t, "Progressing", "True JobStarted: Job 0 runs", w.condition("Progressing"))
+}
+
+func countOf(all []string, one string) (n int) {
+	for _, s := range all {
+		if s == one {
+			n++
+		}
+	}
+	return n
+}

@@ -30,6 +30,8 @@ type Observed struct {
 	Unschedulable Unschedulable
 	// RefusedPods are the pods of a Job that the API refuses.
 	RefusedPods RefusedPods
+	// Contest is what is known of a current child that somebody else suspends; nil unless that happened again each time the controller resumed it.
+	Contest *Contest
 	// Queue is what is known of Kueue. It is of interest only while a queue is named.
 	Queue Queue
 	// Gone means that the API was asked for the child that MissingChild returns, and that there is none.
@@ -79,6 +81,12 @@ type Child struct {
 	InContainers bool
 	// JobsEnded means that all Jobs of a JobSet have ended.
 	JobsEnded bool
+}
+
+// Contest is a child that somebody suspended three times within a minute, each time after the controller had resumed it.
+type Contest struct {
+	// By is the field manager that suspended it; empty if that is not known.
+	By string
 }
 
 // End is how a child has ended.

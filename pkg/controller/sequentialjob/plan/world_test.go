@@ -38,6 +38,7 @@ type world struct {
 	forbid   bool
 	queue    Queue
 	waits    Unschedulable
+	contest  *Contest
 	refused  time.Time
 	gone     bool
 	// restored is true until the sequence is written.
@@ -65,7 +66,7 @@ func newWorld(t *testing.T, change ...func(*batchv1alpha1.SequentialJob)) *world
 }
 
 func (w *world) observed() Observed {
-	o := Observed{SequentialJob: w.sj, Now: metav1.NewTime(w.now), Queue: w.queue, Unschedulable: w.waits, RefusedSince: w.refused}
+	o := Observed{SequentialJob: w.sj, Now: metav1.NewTime(w.now), Queue: w.queue, Unschedulable: w.waits, Contest: w.contest, RefusedSince: w.refused}
 	for _, kid := range w.kids {
 		o.Children = append(o.Children, *kid)
 	}

@@ -4,12 +4,17 @@
 package helper
 
 import (
+	"slices"
+
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/namespaceuid"
 )
+
+// waits are the reasons of Progressing that say more than the phase.
+var waits = []string{batchv1alpha1.ReasonWaitingForPods, batchv1alpha1.ReasonSuspendedByOthers}
 
 // Reason returns why a sequence is in its phase, in one word; "" while it runs as it should, has completed, or is suspended.
 func Reason(sj *batchv1alpha1.SequentialJob) string {
@@ -36,7 +41,7 @@ func Reason(sj *batchv1alpha1.SequentialJob) string {
 			return c.Reason
 		}
 	}
-	if c := meta.FindStatusCondition(sj.Status.Conditions, batchv1alpha1.ConditionProgressing); c != nil && c.Reason == batchv1alpha1.ReasonWaitingForPods {
+	if c := meta.FindStatusCondition(sj.Status.Conditions, batchv1alpha1.ConditionProgressing); c != nil && slices.Contains(waits, c.Reason) {
 		return c.Reason
 	}
 	if Phase(sj) == batchv1alpha1.PhaseWaiting {

@@ -1,0 +1,81 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package sequentialjob
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	batchv1 "k8s.io/api/batch/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgotesting "k8s.io/client-go/testing"
+	"k8s.io/utils/ptr"
+
+	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
+)
+
+// TestSuspensionsByOthers has Kueue with manageJobsWithoutQueueName, which suspends a Job that names no queue whenever it is resumed.
+func TestSuspensionsByOthers(t *testing.T) {
+	sj := newSequence(started)
+	job := jobOf(sj)
+	r := newRig(t, sj, job)
+	// The tracker of the clients keeps the managers of fields to itself.
+	r.kube.PrependReactor("get", "jobs", func(action clientgotesting.Action) (bool, runtime.Object, error) {
+		stored, err := r.kube.Tracker().Get(action.GetResource(), "ns", action.(clientgotesting.GetAction).GetName())
+		if err != nil {
+			return true, nil, err
+		}
+		job := stored.(*batchv1.Job).DeepCopy()
+		job.ManagedFields = []metav1.ManagedFieldsEntry{{
+			Manager: "kueue", Operation: metav1.ManagedFieldsOperationUpdate, FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"f:spec":{"f:suspend":{}}}`)},
+		}}
+		return true, job, nil
+	})
+	suspends := func() {
+		t.Helper()
+		job, err := r.kube.BatchV1().Jobs("ns").Get(t.Context(), "etl-0", metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		job.Spec.Suspend = ptr.To(true)
+		if err := r.kube.Tracker().Update(batchv1.SchemeGroupVersion.WithResource("jobs"), job, "ns"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	passes := func(n int) (resumptions int) {
+		t.Helper()
+		for range n {
+			suspends()
+			if err := r.syncs(t, 1); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, write := range r.written() {
+			if strings.HasPrefix(write, "patch jobs etl-0 ") {
+				resumptions++
+			}
+		}
+		return resumptions
+	}
+	progressing := func() string {
+		c := meta.FindStatusCondition(r.sequence(t).Status.Conditions, batchv1alpha1.ConditionProgressing)
+		return c.Reason + ": " + c.Message
+	}
+
+	diff(t, "how often the Job is resumed", 3, passes(10))
+	const message = "Job 0 waits: kueue suspends job etl-0 again whenever it is resumed, so that it is left suspended until somebody resumes it"
+	diff(t, "Progressing", "SuspendedByOthers: "+message, progressing())
+	diff(t, "whether it is reported", true, slices.Contains(r.events.all(), "Warning SuspendedByOthers "+message))
+
+	// A change of the sequence is a reason to try again.
+	next := r.sequence(t)
+	next.Generation++
+	if err := r.client.Tracker().Update(batchv1alpha1.SchemeGroupVersion.WithResource("sequentialjobs"), next, "ns"); err != nil {
+		t.Fatal(err)
+	}
+	diff(t, "how often the Job is resumed after a change", 3, passes(10))
+}
