@@ -55,6 +55,7 @@ type answers struct {
 	lastJob                       *batchv1.Job
 	set, job, pod, newClaim, list error // what is answered in place of success
 	statefulSet                   error
+	ofOwner                       error // the answer to a Job or a pod with an owner, which does not exist yet
 	warning                       string
 
 	mu sync.Mutex
@@ -178,6 +179,9 @@ func encoded(js *jobsetv1alpha2.JobSet) *unstructured.Unstructured {
 
 func (a *answers) createJob(ctx context.Context, job *batchv1.Job) (*batchv1.Job, error) {
 	a.note(ctx, "Job", job)
+	if a.ofOwner != nil && len(job.OwnerReferences) > 0 {
+		return nil, a.ofOwner
+	}
 	job = job.DeepCopy()
 	job.UID = "job-1"
 	a.lastJob = job
@@ -186,6 +190,9 @@ func (a *answers) createJob(ctx context.Context, job *batchv1.Job) (*batchv1.Job
 
 func (a *answers) createPod(ctx context.Context, pod *corev1.Pod) (*corev1.Pod, error) {
 	a.note(ctx, "Pod", pod)
+	if a.ofOwner != nil && len(pod.OwnerReferences) > 0 {
+		return nil, a.ofOwner
+	}
 	pod = pod.DeepCopy()
 	if a.lacks != "" && pod.Spec.ServiceAccountName != "default" {
 		return nil, apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "train-w-0-0-abcde", errors.New(a.lacks))

@@ -67,7 +67,7 @@ func askChild(ctx context.Context, out *Child, notFound error, child metav1.Obje
 		return notFound
 	}
 	detach(child)
-	out.Verdict, err = ask(ctx, where, func(ctx context.Context) error {
+	out.Verdict, err = askOwned(ctx, where, child, func(ctx context.Context) error {
 		err := create(ctx)
 		if apierrors.IsAlreadyExists(err) {
 			out.Exists = true
@@ -125,7 +125,7 @@ func (s *Session) askJob(ctx context.Context, from *batchv1.Job, taken, hasPods 
 	}
 	detach(job)
 	asked := job
-	ofJob, err := ask(ctx, where, func(ctx context.Context) error {
+	ofJob, err := askOwned(ctx, where, job, func(ctx context.Context) error {
 		created, err := s.createJob(ctx, job)
 		if err == nil {
 			asked = created
@@ -155,7 +155,7 @@ func (s *Session) askJob(ctx context.Context, from *batchv1.Job, taken, hasPods 
 func (s *Session) askPod(ctx context.Context, pod **corev1.Pod, where locator) (Verdict, error) {
 	question := (*pod).DeepCopy()
 	for {
-		verdict, err := ask(ctx, where, func(ctx context.Context) error {
+		verdict, err := askOwned(ctx, where, question, func(ctx context.Context) error {
 			created, err := s.createPod(ctx, question)
 			if err == nil {
 				created.Spec.PriorityClassName = (*pod).Spec.PriorityClassName

@@ -83,6 +83,8 @@ func TestPreview(t *testing.T) {
 	noRight := apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "", errors.New(`User "jane" cannot create resource "pods" in the namespace "default"`))
 	overQuota := apierrors.NewForbidden(schema.GroupResource{Resource: "persistentvolumeclaims"}, "data-train", errors.New("exceeded quota: team"))
 	noDryRun := apierrors.NewBadRequest(`admission webhook "x" does not support dry run`)
+	noOwner := apierrors.NewForbidden(schema.GroupResource{Resource: "jobs"}, "train-w-0", errors.New(`admission webhook "mjob.kb.io" denied the request: JobSet.jobset.x-k8s.io "train" not found`))
+	badOwner := apierrors.NewForbidden(schema.GroupResource{Resource: "jobs"}, "train-w-0", errors.New(`admission webhook "x" denied the request: no JobSet on a Friday`))
 	otherService := func(clusterIP string, selector map[string]string) *corev1.Service {
 		return &corev1.Service{Spec: corev1.ServiceSpec{ClusterIP: clusterIP, Selector: selector}}
 	}
@@ -117,6 +119,14 @@ func TestPreview(t *testing.T) {
 				s.ReplicatedJobs = workers(func(rj *ReplicatedJob) {
 					rj.Job, rj.Pod = &Verdict{Answer: Refused, Problems: []string{"spec.replicatedJobs[0].template.spec.template.spec.containers[0].image: Required value"}}, nil
 				})
+			}),
+			wantRefused: true,
+		},
+		"a webhook looks for the owner, which does not exist yet": {cluster: &answers{sets: trainSet(), ofOwner: noOwner}, want: want()},
+		"a webhook says something else about the owner": {
+			cluster: &answers{sets: trainSet(), job: badOwner},
+			want: want(func(s *Set) {
+				s.ReplicatedJobs = workers(func(rj *ReplicatedJob) { rj.Job, rj.Pod = &Verdict{Answer: Refused, Problems: []string{`spec.replicatedJobs[0]: admission webhook "x" denied the request: no JobSet on a Friday`}}, nil })
 			}),
 			wantRefused: true,
 		},

@@ -37,6 +37,31 @@ func ask(ctx context.Context, where locator, question func(context.Context) erro
 	return v, nil
 }
 
+// askOwned asks about an object whose owner may not exist yet. A webhook that looks for the owner, as that of Kueue does, refuses the object for that alone,
+// and would find the owner when the controller creates it: it is asked about the object without an owner.
+func askOwned(ctx context.Context, where locator, object metav1.Object, question func(context.Context) error) (Verdict, error) {
+	v, err := ask(ctx, where, question)
+	if err != nil || !v.lacksOwner(object) {
+		return v, err
+	}
+	owners := object.GetOwnerReferences()
+	object.SetOwnerReferences(nil)
+	defer object.SetOwnerReferences(owners)
+	return ask(ctx, where, question)
+}
+
+// lacksOwner reports whether a webhook refuses the object because it does not find the owner.
+func (v Verdict) lacksOwner(object metav1.Object) bool {
+	for _, owner := range object.GetOwnerReferences() {
+		if v.Answer == Refused && slices.ContainsFunc(v.Problems, func(text string) bool {
+			return strings.Contains(text, "admission webhook") && strings.Contains(text, owner.Kind) && strings.Contains(text, "not found")
+		}) {
+			return true
+		}
+	}
+	return false
+}
+
 // notAsked reports whether the error is about the dry run, and not about the object: the user may not create such objects
 // while the controller may, or a webhook cannot be asked without consequences.
 func notAsked(err error) bool {
