@@ -37,6 +37,8 @@ const (
 	// LocalQueueKey and ClusterQueueKey are labels of pods that name the queues in which they were admitted.
 	LocalQueueKey   = Group + "/local-queue-name"
 	ClusterQueueKey = Group + "/cluster-queue-name"
+	// SuspendingParentKey is the annotation of the pod templates of objects whose pods Kueue admits.
+	SuspendingParentKey = Group + "/pod-suspending-parent"
 	// WorkloadKey is the annotation of pods that names their Workload.
 	WorkloadKey = Group + "/workload"
 	// TopologyGate is the scheduling gate of pods that Kueue places by topology.

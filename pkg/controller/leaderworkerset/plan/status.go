@@ -14,6 +14,7 @@ import (
 
 	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1/helper"
+	kueueplan "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/kueue/plan"
 )
 
 // statusBuilder is the next status in the making, with the events that its transitions cause.
@@ -46,8 +47,8 @@ type counts struct {
 	current, updated, done int32
 	// ready groups are ready, at any revision.
 	ready int32
-	// allReady and allUpdated count those of a surge too.
-	allReady, allUpdated int32
+	// ownUpdated are those of the wanted replicas that are of the current revision, and allReady and allUpdated count those of a surge too.
+	ownUpdated, allReady, allUpdated int32
 }
 
 func count(groups []group, replicas, partition int32) (c counts) {
@@ -62,6 +63,7 @@ func count(groups []group, replicas, partition int32) (c counts) {
 		c.updated += one(rolled && g.updated)
 		c.done += one(rolled && g.updated && g.ready)
 		c.ready += one(wanted && g.ready)
+		c.ownUpdated += one(wanted && g.updated)
 		c.allReady += one(g.ready)
 		c.allUpdated += one(g.updated)
 	}
@@ -81,6 +83,9 @@ func (b *statusBuilder) observe(groups []group) {
 	replicas := helper.Replicas(set)
 	c := count(groups, replicas, helper.Partition(set))
 	b.next.ReadyReplicas, b.next.UpdatedReplicas, b.next.Replicas = c.allReady, c.allUpdated, 0
+	if admittedByKueue(set) {
+		b.next.UpdatedReplicas = c.ownUpdated
+	}
 	if b.o.Leader != nil {
 		b.next.Replicas = b.o.Leader.Status.Replicas
 	}
@@ -99,6 +104,13 @@ func (b *statusBuilder) observe(groups []group) {
 	for i := range b.next.Conditions {
 		b.next.Conditions[i].ObservedGeneration = set.Generation
 	}
+}
+
+// admittedByKueue returns whether Kueue admits the groups of a set: it marks the template of their workers. Kueue takes as many updated replicas as the set
+// has for the end of an update and deletes the Workloads of the surge, so that an update that waits for the surge would never end if the surge counted.
+func admittedByKueue(set *leaderworkersetv1.LeaderWorkerSet) bool {
+	worker := &set.Spec.LeaderWorkerTemplate.WorkerTemplate
+	return set.Labels[kueueplan.QueueKey] != "" || worker.Labels[kueueplan.QueueKey] != "" || worker.Annotations[kueueplan.SuspendingParentKey] != ""
 }
 
 // progress is a condition that says how far a set is. The others are set False by it.

@@ -109,6 +109,36 @@ func TestConditionsOfSpecialSets(t *testing.T) {
 	}
 }
 
+// Kueue deletes the Workloads of the surge once as many replicas are updated as there are, so that those of the surge do not count in a queue.
+func TestUpdatedReplicasInQueues(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change func(*leaderworkersetv1.LeaderWorkerSet)
+		want   []int32
+	}{
+		"no queue": {func(*leaderworkersetv1.LeaderWorkerSet) {}, []int32{2, 3, 2}},
+		"a queue": {func(set *leaderworkersetv1.LeaderWorkerSet) {
+			set.Labels = map[string]string{"kueue.x-k8s.io/queue-name": "team"}
+		}, []int32{1, 2, 2}},
+		"marked by the webhook of Kueue": {func(set *leaderworkersetv1.LeaderWorkerSet) {
+			set.Spec.LeaderWorkerTemplate.WorkerTemplate.Annotations = map[string]string{"kueue.x-k8s.io/pod-suspending-parent": "leaderworkerset.x-k8s.io/leaderworkerset"}
+		}, []int32{1, 2, 2}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, func(set *leaderworkersetv1.LeaderWorkerSet) { rolling(2, 0, 1, 0)(set); tc.change(set) }).settle()
+			w.ready(w.all()...)
+			w.change(w.image("2"))
+			var got []int32
+			for _, index := range []int32{2, 1, 0} {
+				w.ready(index)
+				got = append(got, w.set.Status.UpdatedReplicas)
+			}
+			if !slices.Equal(got, tc.want) || !w.available() {
+				t.Errorf("updated replicas %v, want %v; %s", got, tc.want, w.conditionList())
+			}
+		})
+	}
+}
+
 // TestConditionsWithoutLeaderStatefulSet observes sets of which nothing exists yet.
 func TestConditionsWithoutLeaderStatefulSet(t *testing.T) {
 	for replicas, want := range map[int32]string{0: "", 2: "True"} {
