@@ -50,7 +50,8 @@ const (
 
 	notSuspended = "the JobSet is not suspended; nothing changed"
 	notFinished  = "the JobSet has not finished, and only a failed JobSet can be retried; restart it instead"
-	inQueue      = `queue "tenants" (label kueue.x-k8s.io/queue-name) decides when the JobSet runs; `
+	inQueue      = `queue "tenants" (label kueue.x-k8s.io/queue-name) decides when the JobSet runs`
+	toResume     = ", and starts it as soon as there is quota; if its Workload was deactivated, set spec.active of the Workload to true"
 	queueDecides = `queue "tenants" (label kueue.x-k8s.io/queue-name) decides when it runs`
 	byOwner      = `the owner ConfigMap "owner" decides when the JobSet runs; `
 	suspendedNow = "suspend restarts=%d Suspended/SuspendedJobs"
@@ -105,8 +106,8 @@ var states = map[string]state{
 		pod: runOn, metadata: "labels: {kueue.x-k8s.io/queue-name: tenants}", rest: "restarts=0 | 1 Start, ready",
 		cells: map[string]cell{
 			"restart": changes(restartedAs+"2", "restarts=1 | 1 Start → Restarted"+byOncall+" | 2 Requested"+byOncall+", ready"),
-			"suspend": refused(inQueue + "to suspend it, set spec.active of its Workload to false"),
-			"resume":  refused(inQueue + "to resume it, set spec.active of its Workload to true"),
+			"suspend": refused(inQueue + "; to suspend it, set spec.active of its Workload to false"),
+			"resume":  refused(inQueue + toResume),
 			"cancel":  changes(cancelledIn+"1", "restarts=0 Failed/Cancelled | 1 Start → Cancelled"+byOncall),
 			"retry":   refused(notFinished),
 		},
@@ -115,8 +116,8 @@ var states = map[string]state{
 		pod: runOn, extra: "suspend: true", metadata: "labels: {kueue.x-k8s.io/queue-name: tenants}", rest: fmt.Sprintf(suspendedNow, 0),
 		cells: map[string]cell{
 			"restart": refused("the JobSet is suspended; " + queueDecides),
-			"suspend": refused(inQueue + "to suspend it, set spec.active of its Workload to false"),
-			"resume":  refused(inQueue + "to resume it, set spec.active of its Workload to true"),
+			"suspend": refused(inQueue + "; to suspend it, set spec.active of its Workload to false"),
+			"resume":  refused(inQueue + toResume),
 			"cancel":  changes("the JobSet was cancelled while no attempt was running", fmt.Sprintf(suspendedNow, 0)+" Failed/Cancelled"),
 			"retry":   refused("the JobSet is suspended, and only a failed JobSet can be retried; " + queueDecides),
 		},

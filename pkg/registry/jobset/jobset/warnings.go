@@ -12,6 +12,7 @@ import (
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/gates"
+	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/validation"
 	podtemplate "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/podtemplate/validation"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/warnings"
@@ -29,6 +30,7 @@ func Warnings(js *jobset.JobSet, gates gates.Gates) []string {
 	w.templates(js, path)
 	w.names(js, path)
 	w.policies(&js.Spec, path)
+	w.queue(js, path)
 	w.avoidedNodes(js)
 	return w.Texts()
 }
@@ -42,6 +44,16 @@ type warner struct {
 func (w *warner) empty(spec *jobset.JobSetSpec, path *field.Path) {
 	if len(spec.ReplicatedJobs) == 0 {
 		w.Add(path.Child("replicatedJobs"), "no Jobs are created, and the set never completes, because it has no replicatedJobs; they cannot be added later")
+	}
+}
+
+// maxPodSets is how many pod sets a Workload of Kueue has at most. Each replicatedJob is one.
+const maxPodSets = 18
+
+// queue warns of a set that its queue cannot admit.
+func (w *warner) queue(js *jobset.JobSet, path *field.Path) {
+	if queue := js.Labels[jobsetv1alpha2.QueueNameKey]; queue != "" && len(js.Spec.ReplicatedJobs) > maxPodSets {
+		w.Add(path.Child("replicatedJobs"), "Kueue admits at most %d replicatedJobs, and there are %d: the set waits in the queue %s for ever", maxPodSets, len(js.Spec.ReplicatedJobs), queue)
 	}
 }
 

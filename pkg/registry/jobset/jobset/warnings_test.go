@@ -4,6 +4,7 @@
 package jobset_test
 
 import (
+	"strconv"
 	"strings"
 	"testing"
 
@@ -70,6 +71,18 @@ func named(length int, more ...func(*api.JobSet)) func(*api.JobSet) {
 	}
 }
 
+func queued(js *api.JobSet) { js.Labels = map[string]string{"kueue.x-k8s.io/queue-name": "team"} }
+
+func replicatedJobs(n int) func(*api.JobSet) {
+	return func(js *api.JobSet) {
+		for i := len(js.Spec.ReplicatedJobs); i < n; i++ {
+			rj := *js.Spec.ReplicatedJobs[0].DeepCopy()
+			rj.Name += strconv.Itoa(i)
+			js.Spec.ReplicatedJobs = append(js.Spec.ReplicatedJobs, rj)
+		}
+	}
+}
+
 func noCompletions(js *api.JobSet) {
 	js.Spec.ReplicatedJobs[0].Template.Spec.Completions, js.Spec.ReplicatedJobs[0].Template.Spec.Parallelism = nil, nil
 }
@@ -83,6 +96,12 @@ var warningCases = map[string]struct {
 		change: func(js *api.JobSet) { js.Spec = api.JobSetSpec{} },
 		want:   []string{"spec.replicatedJobs: no Jobs are created, and the set never completes, because it has no replicatedJobs; they cannot be added later"},
 	},
+	"as many replicatedJobs as a queue admits": {change: all(queued, replicatedJobs(18))},
+	"more replicatedJobs than a queue admits": {
+		change: all(queued, replicatedJobs(19)),
+		want:   []string{"spec.replicatedJobs: Kueue admits at most 18 replicatedJobs, and there are 19: the set waits in the queue team for ever"},
+	},
+	"many replicatedJobs without a queue": {change: replicatedJobs(19)},
 	"exclusive placement through node selectors": {
 		change: annotated(onSet, exclusiveKey, "rack", selectorKey, "true"),
 	},

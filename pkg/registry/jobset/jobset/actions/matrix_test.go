@@ -45,8 +45,9 @@ func TestEveryActionInEveryState(t *testing.T) {
 		stays     = "! the JobSet is suspended, and only a failed JobSet can be retried; resume it instead"
 		hasFailed = "! the JobSet has failed; there is nothing to "
 		hasDone   = "! the JobSet has completed; there is nothing to "
-		queue     = `! queue "team" (label kueue.x-k8s.io/queue-name) decides when the JobSet runs; `
-		workload  = " it, set spec.active of its Workload to "
+		queue     = `! queue "team" (label kueue.x-k8s.io/queue-name) decides when the JobSet runs`
+		toSuspend = queue + "; to suspend it, set spec.active of its Workload to false"
+		toResume  = queue + ", and starts it as soon as there is quota; if its Workload was deactivated, set spec.active of the Workload to true"
 		owner     = `! the owner TrainJob "big" decides when the JobSet runs; `
 		asleep    = "! the JobSet is suspended; resume it instead"
 		decides   = `queue "team" (label kueue.x-k8s.io/queue-name) decides when it runs`
@@ -73,7 +74,7 @@ func TestEveryActionInEveryState(t *testing.T) {
 			"failed":    hasFailed + "suspend; retry it instead", "cancelled": hasFailed + "suspend; retry it instead",
 			"queued failed": hasFailed + "suspend" + recreate, "queued cancelled": hasFailed + "suspend" + recreate,
 			"owned failed": hasFailed + `suspend; recreate the owner TrainJob "big" to run it again`, "suspended failed": hasFailed + "suspend; retry it instead",
-			"queued": queue + "to suspend" + workload + "false", "queued suspended": queue + "to suspend" + workload + "false", "owned": owner + "suspend the owner instead",
+			"queued": toSuspend, "queued suspended": toSuspend, "owned": owner + "suspend the owner instead",
 			"deleting": deleting, "foreign": foreign,
 		},
 		"resume": {
@@ -83,7 +84,7 @@ func TestEveryActionInEveryState(t *testing.T) {
 			"failed":    hasFailed + "resume; retry it instead", "cancelled": hasFailed + "resume; retry it instead",
 			"queued failed": hasFailed + "resume" + recreate, "queued cancelled": hasFailed + "resume" + recreate,
 			"owned failed": hasFailed + `resume; recreate the owner TrainJob "big" to run it again`, "suspended failed": hasFailed + "resume; retry it instead",
-			"queued": queue + "to resume" + workload + "true", "queued suspended": queue + "to resume" + workload + "true", "owned": owner + "resume the owner instead",
+			"queued": toResume, "queued suspended": toResume, "owned": owner + "resume the owner instead",
 			"deleting": deleting, "foreign": foreign,
 		},
 		"cancel": {

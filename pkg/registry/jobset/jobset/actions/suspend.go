@@ -95,8 +95,12 @@ func checkSwitch(js *jobset.JobSet, p *batch.ActionPreconditions, action string)
 	if err := checkUnfinished(js, action); err != nil {
 		return err
 	}
-	if _, queued := js.Labels[jobsetv1alpha2.QueueNameKey]; queued {
-		return conflict(js, "%s decides when the JobSet runs; to %s it, set spec.active of its Workload to %t", decider(js), action, action == resume)
+	switch _, queued := js.Labels[jobsetv1alpha2.QueueNameKey]; {
+	case queued && action == resume:
+		return conflict(js, "%s decides when the JobSet runs, and starts it as soon as there is quota; if its Workload was deactivated, set spec.active of the Workload to true",
+			decider(js))
+	case queued:
+		return conflict(js, "%s decides when the JobSet runs; to %s it, set spec.active of its Workload to false", decider(js), action)
 	}
 	if owner := decider(js); owner != "" {
 		return conflict(js, "%s decides when the JobSet runs; %s the owner instead", owner, action)
