@@ -86,6 +86,11 @@ node-down: ## Stop the cluster of real nodes, and remove all that is left of it.
 node-e2e: build ## Run workloads in real containers on two real nodes. Needs root.
 	$(call run_suites,-p 1 -parallel 4,./test/nodes/...)
 
+.PHONY: kueue-e2e
+kueue-e2e: build ## Run our kinds in queues of the real Kueue. Its first build takes minutes.
+	hack/ensure-peers.sh kueue >/dev/null
+	$(call run_suites,,./test/peers/kueue/...)
+
 .PHONY: dns-e2e
 dns-e2e: build ## Look up names of pods in CoreDNS while they are replaced. JOBSET_DNS_LOOKUPS is the number of look-ups.
 	$(call run_suites,,./test/dns/...)

@@ -1,0 +1,140 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package kubectl drives the kubectl that belongs to a local cluster, as a user would.
+package kubectl
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jobset-apiserver/jobset-apiserver/test/framework"
+	"github.com/jobset-apiserver/jobset-apiserver/test/localcluster"
+)
+
+// callTimeout ends a call that hangs.
+const callTimeout = 4 * time.Minute
+
+// Kubectl is the program of one test, with a namespace and credentials.
+type Kubectl struct {
+	*testing.T
+	Cluster   *localcluster.Cluster
+	Namespace string
+
+	program string
+}
+
+// Result is what one call left.
+type Result struct {
+	Stdout, Stderr string
+	Code           int
+}
+
+// New makes a namespace for the test, removes it afterwards, and returns kubectl as administrator in it.
+func New(t *testing.T, c *localcluster.Cluster) *Kubectl {
+	t.Helper()
+	binaries, err := localcluster.TestBinaries(c.Root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := strings.ToLower(strings.NewReplacer("/", "-", "_", "-").Replace(t.Name()))
+	if len(name) > 40 {
+		name = name[:40]
+	}
+	k := &Kubectl{
+		T: t, Cluster: c, program: filepath.Join(binaries, "kubectl"),
+		Namespace: fmt.Sprintf("%s-%d", strings.Trim(name, "-"), time.Now().UnixNano()%100000),
+	}
+	k.OK("create", "namespace", k.Namespace)
+	k.OK("wait", "--for=create", "serviceaccount/default", "--timeout=180s")
+	t.Cleanup(func() { k.Run("", "delete", "namespace", k.Namespace, "--wait=false") })
+	return k
+}
+
+// Run calls kubectl in the namespace of the test and returns what it did, whatever that is.
+func (k *Kubectl) Run(stdin string, args ...string) Result {
+	k.Helper()
+	return k.call(stdin, k.program, append([]string{"--namespace", k.Namespace}, args...))
+}
+
+// Plugin calls the plugin in the namespace of the test.
+func (k *Kubectl) Plugin(args ...string) Result {
+	k.Helper()
+	return k.call("", k.Cluster.Program("kubectl-jobset"), append(slices.Clone(args), "--namespace", k.Namespace))
+}
+
+func (k *Kubectl) call(stdin, program string, args []string) Result {
+	k.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), callTimeout)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, program, args...)
+	cmd.Env = append(os.Environ(), "KUBECONFIG="+k.Cluster.Kubeconfig(), "LC_ALL=C.UTF-8", "COLUMNS=200")
+	cmd.Stdin = strings.NewReader(stdin)
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	err := cmd.Run()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		k.Fatalf("%s %s: %v", filepath.Base(program), strings.Join(args, " "), err)
+	}
+	return Result{stdout.String(), stderr.String(), cmd.ProcessState.ExitCode()}
+}
+
+// OK calls kubectl, which must succeed, and returns what it printed.
+func (k *Kubectl) OK(args ...string) string {
+	k.Helper()
+	return k.OKIn("", args...)
+}
+
+// OKIn is OK with text on the standard input, for `-f -`.
+func (k *Kubectl) OKIn(stdin string, args ...string) string {
+	k.Helper()
+	r := k.Run(stdin, args...)
+	if r.Code != 0 {
+		k.Fatalf("kubectl %s: exit code %d\n%s%s", strings.Join(args, " "), r.Code, r.Stdout, r.Stderr)
+	}
+	return r.Stdout
+}
+
+// PluginOK calls the plugin, which must succeed, and returns what it printed.
+func (k *Kubectl) PluginOK(args ...string) string {
+	k.Helper()
+	r := k.Plugin(args...)
+	if r.Code != 0 {
+		k.Fatalf("kubectl jobset %s: exit code %d\n%s%s", strings.Join(args, " "), r.Code, r.Stdout, r.Stderr)
+	}
+	return r.Stdout
+}
+
+// Field returns one JSONPath of one object, and an empty string if there is no such object.
+func (k *Kubectl) Field(object, path string) string {
+	k.Helper()
+	return k.OK("get", object, "--ignore-not-found", "-o", "jsonpath="+path)
+}
+
+// Awaits polls until a JSONPath of an object has the value.
+func (k *Kubectl) Awaits(timeout time.Duration, object, path, want string) {
+	k.Helper()
+	k.Eventually(timeout, func() string {
+		r := k.Run("", "get", object, "-o", "jsonpath="+path)
+		if r.Stdout != want {
+			return fmt.Sprintf("%s of %s is %q, want %q %s", path, object, r.Stdout, want, r.Stderr)
+		}
+		return ""
+	})
+}
+
+// Eventually polls until the check finds no problem.
+func (k *Kubectl) Eventually(timeout time.Duration, check func() (problem string)) {
+	k.Helper()
+	framework.EventuallyNoProblem(k, timeout, check)
+}

@@ -1,0 +1,197 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package peers
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/yaml"
+
+	"github.com/jobset-apiserver/jobset-apiserver/test/framework"
+	"github.com/jobset-apiserver/jobset-apiserver/test/localcluster"
+)
+
+// Peer is the controller of another project.
+type Peer struct {
+	// Name is that of the nested module in hack/peers and of the program, Module the path of the module that it requires, and Overlay the
+	// directory in there that kustomize renders.
+	Name, Module, Overlay string
+	// Namespace and ServiceAccount are the identity of the program in the cluster.
+	Namespace, ServiceAccount string
+	// Args are the flags. $CONFIG is the file with the configuration, and here and there $PORT that of the webhooks and $CERTIFICATES the directory with
+	// their certificate.
+	Args []string
+	// Secret is that in which the program keeps the certificate of its webhooks, Authority the name of those who issue it, and Service the DNS name for
+	// which it is. The program issues it itself, unless a valid one is there.
+	Secret, Authority, Service string
+	// StartTimeout is how long the webhooks may take to answer.
+	StartTimeout time.Duration
+
+	cluster *localcluster.Cluster
+	program string
+	dir     string
+	port    string
+	process *framework.Process
+}
+
+// Install builds the program, applies its manifests to the cluster, and makes its credentials, in a directory that is removed with the cluster.
+func (p *Peer) Install(ctx context.Context, c *localcluster.Cluster) (err error) {
+	p.cluster, p.dir = c, filepath.Join(c.Dir, p.Name)
+	build := exec.Command(filepath.Join(c.Root, "hack", "ensure-peers.sh"), p.Name)
+	build.Stderr = os.Stderr
+	programs, err := build.Output()
+	if err != nil {
+		return fmt.Errorf("building %s: %w", p.Name, err)
+	}
+	p.program = filepath.Join(string(bytes.TrimSpace(programs)), p.Name)
+	if err := os.MkdirAll(p.dir, 0o700); err != nil {
+		return err
+	}
+	ports, err := localcluster.FreePorts(1)
+	if err != nil {
+		return err
+	}
+	p.port = ports[0]
+	objects, err := manifests(c, p.Name, p.Module, p.Overlay)
+	if err != nil {
+		return err
+	}
+	certificates, err := issue(p.Authority, p.Service)
+	if err != nil {
+		return err
+	}
+	for name, content := range certificates {
+		if err := os.WriteFile(filepath.Join(p.dir, name), content, 0o600); err != nil {
+			return err
+		}
+	}
+	if err := callHere(objects, p.port, certificates["ca.crt"]); err != nil {
+		return err
+	}
+	if objects, err = withSecret(objects, &corev1.Secret{
+		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"}, ObjectMeta: metav1.ObjectMeta{Name: p.Secret, Namespace: p.Namespace}, Data: certificates,
+	}); err != nil {
+		return err
+	}
+	var documents bytes.Buffer
+	for _, object := range objects {
+		document, err := yaml.Marshal(object)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(&documents, "---\n%s", document)
+	}
+	if err := p.apply(&documents); err != nil {
+		return err
+	}
+	return p.writeKubeconfig(ctx)
+}
+
+func withSecret(objects []*unstructured.Unstructured, secret *corev1.Secret) ([]*unstructured.Unstructured, error) {
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(secret)
+	return append(objects, &unstructured.Unstructured{Object: content}), err
+}
+
+// apply applies what is too large for the annotation of a client-side apply.
+func (p *Peer) apply(documents *bytes.Buffer) error {
+	binaries, err := localcluster.TestBinaries(p.cluster.Root)
+	if err != nil {
+		return err
+	}
+	apply := exec.Command(filepath.Join(binaries, "kubectl"), "--kubeconfig", p.cluster.Kubeconfig(), "apply", "--server-side", "--force-conflicts", "-f", "-")
+	apply.Stdin = documents
+	if out, err := apply.CombinedOutput(); err != nil {
+		return fmt.Errorf("kubectl apply: %w\n%s", err, out)
+	}
+	return nil
+}
+
+// writeKubeconfig writes credentials of the service account, so that the program may do what its manifests allow.
+func (p *Peer) writeKubeconfig(ctx context.Context) error {
+	config, err := p.cluster.Config()
+	if err != nil {
+		return err
+	}
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return err
+	}
+	token, err := client.CoreV1().ServiceAccounts(p.Namespace).CreateToken(ctx, p.ServiceAccount, &authenticationv1.TokenRequest{
+		Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: ptr.To[int64](24 * 3600)},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		return err
+	}
+	file, err := clientcmd.LoadFromFile(p.cluster.Kubeconfig())
+	if err != nil {
+		return err
+	}
+	for _, user := range file.AuthInfos {
+		user.ClientCertificate, user.ClientCertificateData, user.ClientKey, user.ClientKeyData = "", nil, "", nil
+		user.Token = token.Status.Token
+	}
+	return clientcmd.WriteToFile(*file, filepath.Join(p.dir, "kubeconfig"))
+}
+
+// Start starts the program with the configuration, and returns when its webhooks answer.
+func (p *Peer) Start(ctx context.Context, configuration string) (err error) {
+	file := filepath.Join(p.dir, "config.yaml")
+	expand := func(text string) string {
+		return strings.NewReplacer("$CONFIG", file, "$PORT", p.port, "$CERTIFICATES", p.dir).Replace(text)
+	}
+	if err := os.WriteFile(file, []byte(expand(configuration)), 0o600); err != nil {
+		return err
+	}
+	args := []string{"--kubeconfig=" + filepath.Join(p.dir, "kubeconfig")}
+	for _, arg := range p.Args {
+		args = append(args, expand(arg))
+	}
+	p.process, err = framework.StartProcess(filepath.Join(p.cluster.Dir, "logs", p.Name+".log"), p.program, args...)
+	if err != nil {
+		return err
+	}
+	return p.process.Await(ctx, p.StartTimeout, p.Name+" serves its webhooks", func(ctx context.Context) error {
+		// Which certificate it is shows when kube-apiserver calls.
+		connection, err := (&tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true}}).DialContext(ctx, "tcp", "127.0.0.1:"+p.port)
+		if err != nil {
+			return err
+		}
+		return connection.Close()
+	})
+}
+
+// Stop ends the program, if it runs.
+func (p *Peer) Stop() error {
+	if p.process == nil {
+		return nil
+	}
+	err := p.process.Terminate(time.Minute)
+	p.process = nil
+	return err
+}
+
+// Log returns what the program has written so far.
+func (p *Peer) Log() (string, error) {
+	if p.process == nil {
+		return "", errors.New(p.Name + " does not run")
+	}
+	return p.process.Log(), nil
+}
