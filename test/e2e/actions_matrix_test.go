@@ -43,11 +43,10 @@ const (
 	startAfter = `jobset-apiserver.io/kwok-start-after: "1h"`
 	stopAfter  = runOn + "\n" + `              jobset-apiserver.io/kwok-stop-after: "30s"`
 
-	restartedAs = "the JobSet was restarted as attempt "
-	suspendedIn = "the JobSet was suspended, which ended attempt "
-	cancelledIn = "the JobSet was cancelled, which ended attempt "
-	retriedAs   = "the JobSet was retried as attempt "
-
+	restartedAs  = "the JobSet was restarted as attempt "
+	suspendedIn  = "the JobSet was suspended, which ended attempt "
+	cancelledIn  = "the JobSet was cancelled, which ended attempt "
+	retriedAs    = "the JobSet was retried as attempt "
 	notSuspended = "the JobSet is not suspended; nothing changed"
 	notFinished  = "the JobSet has not finished, and only a failed JobSet can be retried; restart it instead"
 	inQueue      = `queue "tenants" (label kueue.x-k8s.io/queue-name) decides when the JobSet runs`

@@ -126,7 +126,9 @@ func TestPreview(t *testing.T) {
 		"a webhook says something else about the owner": {
 			cluster: &answers{sets: trainSet(), job: badOwner},
 			want: want(func(s *Set) {
-				s.ReplicatedJobs = workers(func(rj *ReplicatedJob) { rj.Job, rj.Pod = &Verdict{Answer: Refused, Problems: []string{`spec.replicatedJobs[0]: admission webhook "x" denied the request: no JobSet on a Friday`}}, nil })
+				s.ReplicatedJobs = workers(func(rj *ReplicatedJob) {
+					rj.Job, rj.Pod = &Verdict{Answer: Refused, Problems: []string{`spec.replicatedJobs[0]: admission webhook "x" denied the request: no JobSet on a Friday`}}, nil
+				})
 			}),
 			wantRefused: true,
 		},
@@ -270,29 +272,6 @@ func TestWarningsBelongToTheirObjects(t *testing.T) {
 	}
 	if diff := cmp.Diff([][]string{{"JobSet: careful"}, {"Service: careful"}, {"Claim: careful"}, {"Job: careful"}, {"Pod: careful"}}, warnings); diff != "" {
 		t.Errorf("warnings (-want +got):\n%s", diff)
-	}
-}
-
-func TestSetsOfOneManifestShareTheQuota(t *testing.T) {
-	a := &answers{
-		sets: map[string]*jobsetv1alpha2.JobSet{
-			"one": builders.JobSet("one", builders.WithJobs("w", 3, 2)), "two": builders.JobSet("two", builders.WithJobs("w", 3, 2)),
-		},
-		limits: []corev1.ResourceQuota{quotaOf(list("pods", "10"), list("pods", "1"))},
-	}
-	report, err := preview(t.Context(), &Session{cluster: a}, jobSetsOf("one", "two"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := []QuotaLine{
-		{Quota: "team", Resource: "pods", Adds: "6", Used: "1", Hard: "10"},
-		{Quota: "team", Resource: "pods", Adds: "6", Used: "7", Hard: "10", Short: "3"},
-	}
-	if diff := cmp.Diff(want, slices.Concat(report.Sets[0].(*Set).Quota, report.Sets[1].(*Set).Quota)); diff != "" {
-		t.Errorf("quota (-want +got):\n%s", diff)
-	}
-	if !report.Refused {
-		t.Error("the second set does not fit, and the report is not refused")
 	}
 }
 

@@ -4,6 +4,7 @@
 package preview
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -11,6 +12,9 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
+
+	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/test/builders"
 )
 
 func list(pairs ...string) corev1.ResourceList {
@@ -159,5 +163,28 @@ func TestSidecarsCountWithTheContainers(t *testing.T) {
 	}
 	if diff := cmp.Diff(list("cpu", "7", "memory", "1Gi"), podLimits(pod)); diff != "" {
 		t.Errorf("limits (-want +got):\n%s", diff)
+	}
+}
+
+func TestSetsOfOneManifestShareTheQuota(t *testing.T) {
+	a := &answers{
+		sets: map[string]*jobsetv1alpha2.JobSet{
+			"one": builders.JobSet("one", builders.WithJobs("w", 3, 2)), "two": builders.JobSet("two", builders.WithJobs("w", 3, 2)),
+		},
+		limits: []corev1.ResourceQuota{quotaOf(list("pods", "10"), list("pods", "1"))},
+	}
+	report, err := preview(t.Context(), &Session{cluster: a}, jobSetsOf("one", "two"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []QuotaLine{
+		{Quota: "team", Resource: "pods", Adds: "6", Used: "1", Hard: "10"},
+		{Quota: "team", Resource: "pods", Adds: "6", Used: "7", Hard: "10", Short: "3"},
+	}
+	if diff := cmp.Diff(want, slices.Concat(report.Sets[0].(*Set).Quota, report.Sets[1].(*Set).Quota)); diff != "" {
+		t.Errorf("quota (-want +got):\n%s", diff)
+	}
+	if !report.Refused {
+		t.Error("the second set does not fit, and the report is not refused")
 	}
 }
