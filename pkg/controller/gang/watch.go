@@ -22,8 +22,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/sets"
-	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
@@ -228,23 +226,15 @@ func (w *Watch) look() {
 func (w *Watch) served(ctx context.Context, version schema.GroupVersion) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
-	list, err := discovery.ToDiscoveryInterfaceWithContext(w.Kube.Discovery()).ServerResourcesForGroupVersionWithContext(ctx, version.String())
+	resources := make([]string, len(w.Kinds))
+	for i := range w.Kinds {
+		resources[i] = w.Kinds[i].Resource
+	}
+	err := informers.NewFactory(w.Kube).Served(ctx, version, resources...)
 	if apierrors.IsNotFound(err) {
 		return false, nil
 	}
-	if err != nil {
-		return false, err
-	}
-	names := sets.New[string]()
-	for i := range list.APIResources {
-		names.Insert(list.APIResources[i].Name)
-	}
-	for _, kind := range w.Kinds {
-		if !names.Has(kind.Resource) {
-			return false, nil
-		}
-	}
-	return true, nil
+	return err == nil, err
 }
 
 // become notes the version that is served; nil for none.

@@ -17,6 +17,7 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	nodev1 "k8s.io/api/node/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -45,10 +46,19 @@ func NewFactory(kube kubernetes.Interface) *Factory {
 	return f
 }
 
-// Served asks the main API for an API group and version. The error is NotFound if it does not know them.
-func (f *Factory) Served(ctx context.Context, gv schema.GroupVersion) error {
-	_, err := discovery.ToDiscoveryInterfaceWithContext(f.kube.Discovery()).ServerResourcesForGroupVersionWithContext(ctx, gv.String())
-	return err
+// Served asks the main API for an API group and version, and for resources in it. The error is NotFound if it does not know one of them.
+// Groups of CustomResourceDefinitions come and go one resource at a time.
+func (f *Factory) Served(ctx context.Context, gv schema.GroupVersion, resources ...string) error {
+	list, err := discovery.ToDiscoveryInterfaceWithContext(f.kube.Discovery()).ServerResourcesForGroupVersionWithContext(ctx, gv.String())
+	if err != nil {
+		return err
+	}
+	for _, resource := range resources {
+		if !slices.ContainsFunc(list.APIResources, func(r metav1.APIResource) bool { return r.Name == resource }) {
+			return apierrors.NewNotFound(gv.WithResource(resource).GroupResource(), "")
+		}
+	}
+	return nil
 }
 
 // Aggregated returns the server of an API group that the main API passes on.

@@ -87,7 +87,7 @@ func (p *Presence) ask(ctx context.Context) (known Availability) {
 	defer cancel()
 	factory := informers.NewFactory(p.kube)
 	for _, version := range presenceVersions {
-		switch err := factory.Served(ctx, schema.GroupVersion{Group: plan.Group, Version: version}); {
+		switch err := factory.Served(ctx, schema.GroupVersion{Group: plan.Group, Version: version}, workloads.Resource); {
 		case err == nil:
 			return Served
 		case !apierrors.IsNotFound(err):

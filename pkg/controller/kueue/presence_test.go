@@ -4,6 +4,7 @@
 package kueue
 
 import (
+	"cmp"
 	"sync"
 	"testing"
 	"time"
@@ -17,22 +18,24 @@ import (
 
 func TestPresence(t *testing.T) {
 	for name, tc := range map[string]struct {
-		served string
-		err    error
-		want   Availability
+		// served is the version that discovery lists, and kind the only kind in it; empty means Workloads.
+		served, kind string
+		err          error
+		want         Availability
 		// asked is the number of requests, and kept how long the answer is used.
 		asked int
 		kept  time.Duration
 	}{
 		"served":                     {served: plan1beta2, want: Served, asked: 1, kept: presenceKept},
 		"served in an older version": {served: "kueue.x-k8s.io/v1beta1", want: Served, asked: 2, kept: presenceKept},
+		"other kinds of the group":   {served: plan1beta2, kind: "localqueues", want: Absent, asked: 2, kept: presenceKept},
 		"absent":                     {want: Absent, asked: 2, kept: presenceKept},
 		"discovery fails":            {err: away, want: Unknown, asked: 1, kept: unknownKept},
 	} {
 		t.Run(name, func(t *testing.T) {
 			kube, asked := kubefake.NewClientset(), 0
 			if tc.served != "" {
-				kube.Resources = []*metav1.APIResourceList{{GroupVersion: tc.served}}
+				kube.Resources = []*metav1.APIResourceList{{GroupVersion: tc.served, APIResources: []metav1.APIResource{{Name: cmp.Or(tc.kind, workloads.Resource)}}}}
 			}
 			kube.PrependReactor("get", "resource", func(clienttesting.Action) (bool, runtime.Object, error) {
 				asked++

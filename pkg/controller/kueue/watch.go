@@ -5,7 +5,7 @@
 // its types in package plan.
 //
 // Nothing is asked and nothing is watched before somebody wants to know a Workload. From then on discovery is asked every ten
-// seconds whether the API is served. While it is, one watch of Workloads keeps a small part of each. A Kueue that is removed ends the
+// seconds whether the API is served, with Workloads. While it is, one watch keeps a small part of each. A Kueue that is removed ends the
 // watch, and one that comes back begins another. Workloads that cannot be read are unknown, after a minute also those that were read before.
 package kueue
 
@@ -141,7 +141,7 @@ func (w *Watch) ask(ctx context.Context) {
 	asking, cancel := context.WithTimeout(ctx, groupTimeout)
 	defer cancel()
 	logger := klog.FromContext(ctx)
-	err := informers.NewFactory(w.Kube).Served(asking, GroupVersion)
+	err := informers.NewFactory(w.Kube).Served(asking, GroupVersion, workloads.Resource)
 	w.mu.Lock()
 	w.undiscovered = err
 	w.mu.Unlock()

@@ -46,7 +46,7 @@ var (
 func newFixture(objects ...runtime.Object) *fixture {
 	f := &fixture{}
 	kube := kubefake.NewClientset()
-	kube.Resources = []*metav1.APIResourceList{{GroupVersion: GroupVersion.String()}}
+	kube.Resources = []*metav1.APIResourceList{{GroupVersion: GroupVersion.String(), APIResources: []metav1.APIResource{{Name: workloads.Resource}}}}
 	kube.PrependReactor("get", "resource", func(clienttesting.Action) (bool, runtime.Object, error) {
 		f.asked.Add(1)
 		if answer := f.answer.Load(); answer != nil {
@@ -137,6 +137,29 @@ func TestNothingIsAskedBeforeSomebodyWantsToKnow(t *testing.T) {
 			f.Of("child")
 			f.run(time.Second)
 			f.expect(t, "once wanted", Served)
+		})
+	})
+}
+
+// TestOtherKindsOfTheGroupAreNotKueue serves the group of Kueue without Workloads, as while its CustomResourceDefinitions are deleted one after another.
+func TestOtherKindsOfTheGroupAreNotKueue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture()
+		served := f.Kube.(*kubefake.Clientset)
+		served.Resources[0].APIResources[0].Name = "localqueues"
+		inBubble(t, f, func(t *testing.T) {
+			f.Want()
+			f.run(absences * groupPoll)
+			f.expect(t, "without Workloads", Absent)
+			if n := f.watches(); n != 0 {
+				t.Errorf("%d watches of what is not served", n)
+			}
+			served.Resources[0].APIResources[0].Name = workloads.Resource
+			f.run(2 * groupPoll)
+			f.expect(t, "with Workloads", Served)
+			served.Resources[0].APIResources[0].Name = "localqueues"
+			f.run((absences + 1) * groupPoll)
+			f.expect(t, "once the Workloads are gone", Absent)
 		})
 	})
 }
