@@ -10,17 +10,16 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/kueue/plan"
 )
 
-// Of returns the Workload of an owner, shared and read-only; nil if none is known. If there are several, it is the oldest one which
-// is not being deleted.
-func (w *Watch) Of(owner types.UID) *plan.Workload {
-	var found *plan.Workload
-	candidates, _ := w.by(indexOwner, string(owner))
+// Of returns the Workload of an owner, shared and read-only, and whether that is known; nil if there is none. If there are several, it is the oldest one
+// which is not being deleted.
+func (w *Watch) Of(owner types.UID) (found *plan.Workload, known bool) {
+	candidates, known := w.by(indexOwner, string(owner))
 	for _, candidate := range candidates {
 		if found == nil || before(candidate, found) {
 			found = candidate
 		}
 	}
-	return found
+	return found, known
 }
 
 // Holding returns the Workloads that hold quota for sequences of this name, and whether they are known.

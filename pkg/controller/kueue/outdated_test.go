@@ -75,8 +75,11 @@ func TestOutdatedWorkloadsAreUnknown(t *testing.T) {
 			got, why := f.Availability()
 			diff(t, "availability", Unknown, got)
 			diff(t, "reason", `workloads (workloads.kueue.x-k8s.io is forbidden: <nil>)`, why)
-			if _, known := f.Holding(cache.NewObjectName("default", "etl")); known || f.Of("child") != nil {
-				t.Errorf("Workloads that are not followed are known: %t", known)
+			if _, known := f.Holding(cache.NewObjectName("default", "etl")); known {
+				t.Error("Workloads that are not followed are known")
+			}
+			if w, known := f.Of("child"); known || w != nil {
+				t.Errorf("the Workload of a child that is not followed is known: %t, %v", known, w)
 			}
 			diff(t, "turns", 2, f.turns) // Served, Unknown
 			refused.Store(false)

@@ -175,13 +175,13 @@ func TestAbsentAPICostsOneQuestionInTenSeconds(t *testing.T) {
 			if asked := f.asked.Load(); asked != 61 || f.watches() != 0 {
 				t.Errorf("%d questions and %d watches in 10 minutes", asked, f.watches())
 			}
-			if f.Of("child") != nil {
+			if w, _ := f.Of("child"); w != nil {
 				t.Error("a Workload is known")
 			}
 			f.answer.Store(nil)
 			f.run(groupPoll + time.Second)
 			f.expect(t, "Kueue is installed", Served)
-			if w := f.Of("child"); w == nil || w.Name != "job-etl-0" {
+			if w, _ := f.Of("child"); w == nil || w.Name != "job-etl-0" {
 				t.Errorf("the Workload of the child is %v", w)
 			}
 			if f.watches() != 1 {
@@ -205,7 +205,7 @@ func TestAPIThatGoesEndsTheWatch(t *testing.T) {
 			f.expect(t, "absent once", Served)
 			f.run(groupPoll)
 			f.expect(t, "absent twice", Absent)
-			if f.Of("child") != nil {
+			if w, _ := f.Of("child"); w != nil {
 				t.Error("a Workload of a Kueue that is gone is known")
 			}
 			create(t, f, workload("job-etl-1", "next"))
@@ -214,7 +214,7 @@ func TestAPIThatGoesEndsTheWatch(t *testing.T) {
 			f.answer.Store(nil)
 			f.run(groupPoll + time.Second)
 			f.expect(t, "Kueue is back", Served)
-			if f.Of("next") == nil {
+			if w, _ := f.Of("next"); w == nil {
 				t.Error("the new Workload is not known")
 			}
 			// Served, Absent, Unknown while the cache is filled again, and Served.
@@ -269,7 +269,7 @@ func TestOldestWorkloadThatStaysCounts(t *testing.T) {
 		inBubble(t, f, func(t *testing.T) {
 			f.Want()
 			f.run(time.Second)
-			if w := f.Of("child"); w == nil || w.Name != "b" {
+			if w, _ := f.Of("child"); w == nil || w.Name != "b" {
 				t.Errorf("found %v, want b", w)
 			}
 		})

@@ -76,13 +76,25 @@ func (q queues) Queue(ctx context.Context, sj *batchv1alpha1.SequentialJob, chil
 	if q.holds(sj) {
 		known.Hold = q.observeHold(ctx, sj)
 	}
-	if w := q.Of(child.UID); w != nil && w.DeletionTimestamp == nil {
-		_, ours := w.Annotations[batchv1alpha1.DeactivatedByKey]
-		known.Workload = &plan.Workload{
-			Name: w.Name, ResourceVersion: w.ResourceVersion, UID: w.UID, Active: w.Active(), Deactivated: ours, Message: kueueplan.Waiting(w),
-		}
-	}
+	known.Workload = q.workloadOfChild(availability, child)
 	return known, nil
+}
+
+// workloadOfChild returns what is known of the Workload of a child.
+func (q queues) workloadOfChild(availability kueue.Availability, child plan.ChildRef) plan.ChildWorkload {
+	w, known := q.Of(child.UID)
+	switch {
+	case availability == kueue.Absent:
+		return plan.KnownWorkload(nil) // what is left of Kueue starts nothing
+	case !known:
+		return plan.ChildWorkload{}
+	case w == nil || w.DeletionTimestamp != nil:
+		return plan.KnownWorkload(nil)
+	}
+	_, ours := w.Annotations[batchv1alpha1.DeactivatedByKey]
+	return plan.KnownWorkload(&plan.Workload{
+		Name: w.Name, ResourceVersion: w.ResourceVersion, UID: w.UID, Active: w.Active(), Deactivated: ours, Message: kueueplan.Waiting(w),
+	})
 }
 
 // SetActive implements Queues.

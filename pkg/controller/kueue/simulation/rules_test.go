@@ -166,7 +166,7 @@ func (e *env) checkOldest() {
 	for _, sequence := range sequences {
 		for incarnation := 1; incarnation <= 2; incarnation++ {
 			uid := uidOf(sequence, incarnation)
-			of := e.process.Of(uid)
+			of, _ := e.process.Of(uid)
 			if e.of != nil {
 				of = e.of(e, of)
 			}

@@ -78,7 +78,7 @@ func beginNext(o Observed, kids family, st *statusBuilder) Plan {
 	case index >= helper.StepCount(&o.SequentialJob.Spec):
 		st.complete()
 	case helper.Suspended(o.SequentialJob):
-		st.setSuspended(true)
+		st.setSuspended(true, "")
 		return Plan{Delete: deletions(kids.inTheWay, noteOldAttempt)}
 	default:
 		st.begin(index)

@@ -50,8 +50,11 @@ func (h *Hold) waitsFor(unreadable string) string {
 	case unreadable != "":
 		return "the Workloads cannot be read: " + unreadable
 	}
-	return "the Workloads are not known yet"
+	return unknownWorkloads
 }
+
+// unknownWorkloads is what a step waits for while a controller starts.
+const unknownWorkloads = "the Workloads are not known yet"
 
 // reasonAdmittedElsewhere is that of the event about a step that begins again because the sequence was admitted to other nodes.
 const reasonAdmittedElsewhere = "AdmittedElsewhere"

@@ -99,7 +99,9 @@ func NamesQueue(o Observed) bool {
 // MayQueue returns whether children of the sequence may name a queue.
 func MayQueue(sj *batchv1alpha1.SequentialJob) bool {
 	return sj.Labels[helper.QueueKey] != "" || slices.ContainsFunc(helper.Steps(&sj.Spec), func(step helper.Step) bool { return queueOf(sj, step) != "" }) ||
-		slices.ContainsFunc(sj.Status.Steps, func(s batchv1alpha1.SequentialJobStepStatus) bool { return s.State == batchv1alpha1.StepWaiting })
+		slices.ContainsFunc(sj.Status.Steps, func(s batchv1alpha1.SequentialJobStepStatus) bool {
+			return s.State == batchv1alpha1.StepWaiting || s.State == batchv1alpha1.StepSuspended
+		})
 }
 
 // currentStep returns the step that runs or is next.

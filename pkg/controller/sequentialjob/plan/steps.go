@@ -117,7 +117,7 @@ func (b *statusBuilder) succeed(c Child) {
 	case index+1 >= len(b.steps):
 		b.complete()
 	case helper.Suspended(b.o.SequentialJob):
-		b.setSuspended(true)
+		b.setSuspended(true, "")
 	default:
 		b.setProgressing(batchv1alpha1.ReasonJobCompleted, fmt.Sprintf("Job %d completed, and job %d is next", index, index+1))
 		b.begin(index + 1)

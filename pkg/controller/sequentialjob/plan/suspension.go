@@ -22,7 +22,7 @@ func (b *statusBuilder) createCurrent(kids family, p *Plan) {
 	sj, entry := b.o.SequentialJob, entryOf(b.next)
 	if helper.Suspended(sj) {
 		entry.State = batchv1alpha1.StepSuspended
-		b.setSuspended(kids.active == 0)
+		b.setSuspended(kids.active == 0, "")
 		return
 	}
 	if entry.State == batchv1alpha1.StepSuspended {
@@ -64,7 +64,7 @@ func (b *statusBuilder) followChild(c Child, p *Plan) {
 		b.see(c)
 		b.suspendChild(c, p)
 		entry.State = batchv1alpha1.StepSuspended
-		b.setSuspended(c.Suspended && !c.Busy)
+		b.setSuspended(c.Suspended && !c.Busy, b.stopping(c))
 	case c.Queued:
 		b.followQueued(c, p)
 	case b.o.Queue.Hold != nil:
@@ -105,20 +105,32 @@ func (b *statusBuilder) yield(c Child) {
 }
 
 // suspendChild stops the current child. One that has a queue is taken out of it, since Kueue would start it again; without a
-// Workload it is not started by anybody.
+// Workload it is not started by anybody. While it is not known whether there is one, the child is left as it is.
 func (b *statusBuilder) suspendChild(c Child, p *Plan) {
-	w := b.o.Queue.Workload
-	switch {
+	known := b.o.Queue.Workload
+	switch w := known.Is(); {
 	case c.Queued && w != nil && w.Active:
 		p.SetWorkloadActive = w.patch(false)
-	case !c.Suspended && (!c.Queued || w == nil):
+	case !c.Suspended && (!c.Queued || known.None()):
 		p.Suspend = append(p.Suspend, SuspendPatch{ChildRef: c.ChildRef, ResourceVersion: c.ResourceVersion, Suspend: true})
 	}
 }
 
+// stopping returns why the current child of a suspended sequence goes on; "" if it stops.
+func (b *statusBuilder) stopping(c Child) string {
+	q := b.o.Queue
+	switch {
+	case c.Suspended || !c.Queued || q.Workload.Known():
+		return ""
+	case q.Unreadable != "":
+		return fmt.Sprintf("job %d runs until its Workload can be read: %s", b.index(), q.Unreadable)
+	}
+	return fmt.Sprintf("job %d runs until its Workload is known", b.index())
+}
+
 // followQueued follows a child that Kueue starts and stops. It is never unsuspended here.
 func (b *statusBuilder) followQueued(c Child, p *Plan) {
-	entry, w := entryOf(b.next), b.o.Queue.Workload
+	entry, w := entryOf(b.next), b.o.Queue.Workload.Is()
 	if w != nil && !w.Active && w.Deactivated {
 		p.SetWorkloadActive = w.patch(true)
 	}
@@ -153,10 +165,12 @@ func (q Queue) waitsFor() string {
 		return "the cluster does not serve the API of Kueue"
 	case q.Hold != nil && q.Hold.waitsFor(q.Unreadable) != "":
 		return q.Hold.waitsFor(q.Unreadable)
-	case q.Workload != nil:
-		return q.Workload.Message
+	case q.Workload.Is() != nil:
+		return q.Workload.Is().Message
 	case q.Unreadable != "":
 		return "its Workload cannot be read: " + q.Unreadable
+	case !q.Workload.Known():
+		return unknownWorkloads
 	}
 	return "Kueue has made no Workload for it yet"
 }
@@ -165,10 +179,13 @@ func (w *Workload) patch(active bool) *WorkloadPatch {
 	return &WorkloadPatch{Name: w.Name, UID: w.UID, ResourceVersion: w.ResourceVersion, Active: active}
 }
 
-// setSuspended records that the sequence is suspended; stopped means that no child is active.
-func (b *statusBuilder) setSuspended(stopped bool) {
+// setSuspended records that the sequence is suspended; stopped means that no child is active, and still is why one does not stop.
+func (b *statusBuilder) setSuspended(stopped bool, still string) {
 	const message = "the sequence is suspended"
-	b.setProgressing(batchv1alpha1.ReasonSuspended, message)
+	if still != "" {
+		still = "; " + still
+	}
+	b.setProgressing(batchv1alpha1.ReasonSuspended, message+still)
 	if stopped && b.set(batchv1alpha1.ConditionSuspended, metav1.ConditionTrue, batchv1alpha1.ReasonSuspended, message) {
 		b.event(corev1.EventTypeNormal, batchv1alpha1.ReasonSuspended, "Suspended the sequence")
 	}

@@ -76,7 +76,7 @@ func TestQueuedChildren(t *testing.T) {
 	w := newWorld(t, queued).settle()
 	diff(t, "the state", batchv1alpha1.StepWaiting, w.sj.Status.Steps[0].State)
 	diff(t, "Progressing", "False WaitingForQuota: Job 0 waits for quota in queue q: Kueue has made no Workload for it yet", w.condition("Progressing"))
-	w.queue.Workload = &Workload{Name: "w", Active: true, Message: "couldn't assign flavors"}
+	w.queue.Workload = KnownWorkload(&Workload{Name: "w", Active: true, Message: "couldn't assign flavors"})
 	w.settle()
 	diff(t, "Progressing", "False WaitingForQuota: Job 0 waits for quota in queue q: couldn't assign flavors", w.condition("Progressing"))
 	diff(t, "whether time counts", true, w.sj.Status.ActiveSince == nil)
@@ -96,28 +96,56 @@ func TestQueuedChildren(t *testing.T) {
 func TestSuspendedQueuedChildren(t *testing.T) {
 	w := newWorld(t, queued)
 	w.settle()
-	w.queue.Workload = &Workload{Name: "w", Active: true}
+	w.queue.Workload = KnownWorkload(&Workload{Name: "w", Active: true})
 	w.child("etl-0").Suspended = false
 	w.settle().change(suspend(true)).settle()
-	diff(t, "the Workload", false, w.queue.Workload.Active)
+	diff(t, "the Workload", false, w.queue.Workload.Is().Active)
 	diff(t, "who suspends the child", false, w.child("etl-0").Suspended)
 	w.child("etl-0").Suspended, w.child("etl-0").Busy = true, false // Kueue
 	w.settle()
 	diff(t, "Suspended", "True Suspended: the sequence is suspended", w.condition("Suspended"))
 	w.change(suspend(false)).settle()
-	diff(t, "the Workload", true, w.queue.Workload.Active)
+	diff(t, "the Workload", true, w.queue.Workload.Is().Active)
 	diff(t, "the child", true, w.child("etl-0").Suspended)
 	diff(t, "the state", batchv1alpha1.StepWaiting, w.sj.Status.Steps[0].State)
+}
+
+// TestSuspendedQueuedChildrenOfUnknownWorkloads suspends a sequence while the Workloads are being read. Kueue would start a child again whose Workload is active, so that
+// its pods would stop, start, and stop once more.
+func TestSuspendedQueuedChildrenOfUnknownWorkloads(t *testing.T) {
+	w := newWorld(t, queued).settle()
+	w.queue.Workload = KnownWorkload(&Workload{Name: "w", Active: true})
+	w.child("etl-0").Suspended, w.child("etl-0").Busy = false, true
+	w.settle()
+	known := w.queue
+	w.queue = Queue{Served: true, Unreadable: "workloads (forbidden)"} // a controller that has just started
+	w.change(suspend(true)).settle()
+	diff(t, "the child", false, w.child("etl-0").Suspended)
+	diff(t, "Suspended", "", w.condition("Suspended"))
+	diff(t, "Progressing", "False Suspended: the sequence is suspended; job 0 runs until its Workload can be read: workloads (forbidden)", w.condition("Progressing"))
+	w.queue = known
+	w.settle()
+	diff(t, "the Workload", false, w.queue.Workload.Is().Active)
+	diff(t, "the child", false, w.child("etl-0").Suspended) // Kueue suspends it
+	diff(t, "Progressing", "False Suspended: the sequence is suspended", w.condition("Progressing"))
+}
+
+// TestQueuedChildrenOfUnknownWorkloads says nothing of a Workload that may exist.
+func TestQueuedChildrenOfUnknownWorkloads(t *testing.T) {
+	w := newWorld(t, queued)
+	w.queue = Queue{Served: true}
+	w.settle()
+	diff(t, "Progressing", "False WaitingForQuota: Job 0 waits for quota in queue q: the Workloads are not known yet", w.condition("Progressing"))
 }
 
 // TestWorkloadsOfOthers has a Workload that somebody else made inactive.
 func TestWorkloadsOfOthers(t *testing.T) {
 	w := newWorld(t, queued).settle()
-	w.queue.Workload = &Workload{Name: "w"}
+	w.queue.Workload = KnownWorkload(&Workload{Name: "w"})
 	w.settle()
-	diff(t, "the Workload", false, w.queue.Workload.Active)
+	diff(t, "the Workload", false, w.queue.Workload.Is().Active)
 	w.change(suspend(true)).settle().change(suspend(false)).settle()
-	diff(t, "the Workload after a resumption", false, w.queue.Workload.Active)
+	diff(t, "the Workload after a resumption", false, w.queue.Workload.Is().Active)
 }
 
 func TestQueueWithoutKueue(t *testing.T) {

@@ -113,13 +113,31 @@ type ChildRef struct {
 type Queue struct {
 	// Served means that the cluster serves Kueue's API. It must be true unless it is known that the cluster does not.
 	Served bool
-	// Workload is the Workload that Kueue made for the current child; nil while there is none.
-	Workload *Workload
+	// Workload is what is known of the Workload that Kueue made for the current child.
+	Workload ChildWorkload
 	// Hold is what is known of the quota for the whole sequence; nil if each step asks for its own.
 	Hold *Hold
 	// Unreadable is why Workloads cannot be read; empty if they can, or if that is not known.
 	Unreadable string
 }
+
+// ChildWorkload is what is known of the Workload of a child. Its zero value says that nothing is, as while a controller starts or the API of Kueue is away.
+type ChildWorkload struct {
+	known    bool
+	workload *Workload
+}
+
+// KnownWorkload returns that the Workload of a child is known; nil means that there is none.
+func KnownWorkload(w *Workload) ChildWorkload { return ChildWorkload{known: true, workload: w} }
+
+// Known returns whether it is known if there is a Workload.
+func (c ChildWorkload) Known() bool { return c.known }
+
+// Is returns the Workload; nil if there is none, or if that is not known.
+func (c ChildWorkload) Is() *Workload { return c.workload }
+
+// None returns whether it is known that there is no Workload.
+func (c ChildWorkload) None() bool { return c.known && c.workload == nil }
 
 // Workload is what decisions use of a Workload of Kueue.
 type Workload struct {

@@ -62,7 +62,7 @@ func newWorld(t *testing.T, change ...func(*batchv1alpha1.SequentialJob)) *world
 	for _, c := range change {
 		c(sj)
 	}
-	return &world{t: t, sj: sj, now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), queue: Queue{Served: true}, creation: Created, earlier: Earlier{State: EarlierEnded}}
+	return &world{t: t, sj: sj, now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), queue: Queue{Served: true, Workload: KnownWorkload(nil)}, creation: Created, earlier: Earlier{State: EarlierEnded}}
 }
 
 func (w *world) observed() Observed {
@@ -151,7 +151,7 @@ func (w *world) apply(p Plan) Results {
 		kid.Busy = kid.Busy && !s.Suspend
 	}
 	if s := p.SetWorkloadActive; s != nil {
-		w.queue.Workload.Active, w.queue.Workload.Deactivated = s.Active, !s.Active
+		w.queue.Workload.Is().Active, w.queue.Workload.Is().Deactivated = s.Active, !s.Active
 	}
 	if p.AddFinalizer {
 		w.sj = w.sj.DeepCopy()

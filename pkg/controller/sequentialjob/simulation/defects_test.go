@@ -51,6 +51,7 @@ func TestHistoriesShowDefects(t *testing.T) {
 		"children without labels taken for gone":      {Mutant: mutant{decide: plan.Decide, unasking: true}, Rules: []string{ruleFinalizer, ruleIs, ruleCause, ruleRuns}},
 		"names of others taken for children":          {Mutant: mutant{decide: plan.Decide, greedy: true}, Rules: []string{simulation.RuleOthers}},
 		"quota that is not known taken for none":      {Mutant: deciding(unknownIsMissing, nil), Rules: []string{ruleStopped}},
+		"Workloads that are not known taken for none": {Mutant: deciding(unknownIsNone, nil), Rules: []string{ruleWorkload}},
 		"a running child taken for gone":              {Mutant: deciding(withoutBusy, nil), Rules: []string{ruleCause}},
 		"an end by the clock of another server":       {Mutant: deciding(nil, otherClock), Rules: []string{ruleTimes}},
 		"refusals that nobody sees":                   {Mutant: mutant{decide: plan.Decide, finish: silent}, Rules: []string{ruleVisible}},
@@ -178,6 +179,12 @@ func blind(o plan.Observed, p *plan.Plan) {
 func unknownIsMissing(o *plan.Observed) {
 	if hold := o.Queue.Hold; hold != nil && hold.Quota == plan.QuotaUnknown {
 		o.Queue.Hold = &plan.Hold{Quota: plan.QuotaMissing}
+	}
+}
+
+func unknownIsNone(o *plan.Observed) {
+	if !o.Queue.Workload.Known() {
+		o.Queue.Workload = plan.KnownWorkload(nil)
 	}
 }
 

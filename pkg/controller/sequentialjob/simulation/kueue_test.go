@@ -126,10 +126,14 @@ func (q queues) Queue(_ context.Context, sj *batchv1alpha1.SequentialJob, child 
 		}
 		q.p.without = known.Hold.Quota == plan.QuotaMissing
 	}
-	if w := q.p.workloads[child.UID]; w != nil && read {
-		known.Workload = &plan.Workload{
+	q.p.unread = !read && q.p.served
+	switch w := q.p.workloads[child.UID]; {
+	case !q.p.served, read && w == nil:
+		known.Workload = plan.KnownWorkload(nil)
+	case read:
+		known.Workload = plan.KnownWorkload(&plan.Workload{
 			Name: child.Name, UID: "w-" + child.UID, ResourceVersion: strconv.Itoa(w.version), Active: w.active, Deactivated: w.deactivated,
-		}
+		})
 	}
 	return known, nil
 }

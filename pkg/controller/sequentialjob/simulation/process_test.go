@@ -32,6 +32,8 @@ type process struct {
 	worker *simulation.Worker
 	// rivals means that another controller leads, readsKueue that Workloads are known, and without that this sync has seen no quota.
 	rivals, readsKueue, without bool
+	// unread means that this sync did not know the Workloads of a Kueue that is there.
+	unread bool
 	// observed is what the present sync acts on.
 	observed plan.Observed
 }

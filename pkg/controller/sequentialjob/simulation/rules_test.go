@@ -34,6 +34,7 @@ const (
 	ruleCause      = "every attempt that follows another has a cause"
 	ruleTimes      = "a step ends after it starts, and not in the future"
 	ruleQueued     = "only Kueue lets a queued child run"
+	ruleWorkload   = "a queued child is suspended only if it is known whether it has a Workload"
 	ruleFinished   = "a finished sequence stays so unless it is retried"
 	ruleMonotonic  = "what the status counts never falls"
 	ruleCommit     = "a decision that moves a commit point only writes the status"

@@ -36,6 +36,8 @@ func (r *rules) patched(p *process, before, after metav1.Object) {
 	switch {
 	case was.Queued && !is.Suspended:
 		r.Fail(ruleQueued, "child %s", was.Name)
+	case was.Queued && p.unread:
+		r.Fail(ruleWorkload, "child %s", was.Name)
 	case !is.Suspended || sj == nil || p.rivals || p.sender.Deposed:
 	case !helper.Suspended(sj) && !helper.Suspended(p.observed.SequentialJob) && !p.without:
 		r.Fail(ruleStopped, "child %s is suspended", was.Name)
