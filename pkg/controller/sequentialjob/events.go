@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/cache"
 
 	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/children"
@@ -24,9 +25,16 @@ func (s *Syncer) warn(sj *batchv1alpha1.SequentialJob, event plan.Event) {
 	}, event)
 }
 
-// reported sends a warning about what no condition shows, and returns the error. That something has changed meanwhile is none.
+// reported sends a warning about what no condition shows, if passes have failed for some time, and returns the error. That something has changed meanwhile is none.
 func (s *Syncer) reported(sj *batchv1alpha1.SequentialJob, err error) error {
-	if err != nil && !apierrors.IsConflict(err) {
+	if err == nil || apierrors.IsConflict(err) {
+		return err
+	}
+	key, now := cache.MetaObjectToName(sj), s.deps.Clock.Now()
+	switch since := s.failing.Noted(key); {
+	case since.IsZero():
+		s.failing.Note(key, now)
+	case now.Sub(since) >= plan.PassesAfter:
 		s.warn(sj, plan.Failure(err.Error()))
 	}
 	return err

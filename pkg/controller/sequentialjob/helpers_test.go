@@ -48,6 +48,12 @@ type rig struct {
 
 func newRig(t *testing.T, sj *batchv1alpha1.SequentialJob, jobs ...runtime.Object) *rig {
 	t.Helper()
+	return newRigAt(t, clock.RealClock{}, sj, jobs...)
+}
+
+// newRigAt returns a rig with a clock.
+func newRigAt(t *testing.T, now clock.PassiveClock, sj *batchv1alpha1.SequentialJob, jobs ...runtime.Object) *rig {
+	t.Helper()
 	r := &rig{kube: fake.NewClientset(jobs...), client: versionedfake.NewClientset(sj), events: &recorder{}}
 	r.kube.PrependReactor("*", "*", r.record)
 	r.client.PrependReactor("*", "*", r.record)
@@ -56,7 +62,7 @@ func newRig(t *testing.T, sj *batchv1alpha1.SequentialJob, jobs ...runtime.Objec
 	kind := factory.For(Name)
 	var err error
 	r.Controller, err = New(Config{
-		Client: r.client, Kube: r.kube, Informers: kind, Recorder: r.events, Clock: clock.RealClock{}, Workers: 2, Dynamic: noWorkloads(),
+		Client: r.client, Kube: r.kube, Informers: kind, Recorder: r.events, Clock: now, Workers: 2, Dynamic: noWorkloads(),
 	})
 	if err == nil {
 		r.watches, err = factory.Build(kind)

@@ -8,15 +8,21 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	clientgotesting "k8s.io/client-go/testing"
+	testclock "k8s.io/utils/clock/testing"
+	"k8s.io/utils/ptr"
 
 	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/sequentialjob/plan"
 )
 
 func TestRefusedCreations(t *testing.T) {
@@ -89,13 +95,16 @@ func TestRefusalsAreReported(t *testing.T) {
 		ofJob          func(*batchv1.Job)
 		ours           bool
 		verb, resource string
+		// passes means that the refusal may pass, so that it is reported if it stays.
+		passes bool
 	}{
 		"the child of a deleted sequence is not deleted":   {change: deleted, verb: "delete", resource: "jobs"},
 		"the child of a cancelled sequence is not deleted": {change: ended, verb: "delete", resource: "jobs"},
 		"the finalizer is not removed": {change: deleted, ofJob: func(job *batchv1.Job) {
 			job.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobComplete, Status: corev1.ConditionTrue}}
-		}, ours: true, verb: "patch", resource: "sequentialjobs"},
-		"a label is not put back": {change: func(*batchv1alpha1.SequentialJob) {}, ofJob: unlabelled, verb: "patch", resource: "jobs"},
+		}, ours: true, verb: "patch", resource: "sequentialjobs", passes: true},
+		"a label is not put back":  {change: func(*batchv1alpha1.SequentialJob) {}, ofJob: unlabelled, verb: "patch", resource: "jobs", passes: true},
+		"the status is not stored": {change: suspended, ours: true, verb: "update", resource: "sequentialjobs", passes: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			sj := newSequence(started, tc.change)
@@ -103,7 +112,8 @@ func TestRefusalsAreReported(t *testing.T) {
 			if tc.ofJob != nil {
 				tc.ofJob(job)
 			}
-			r := newRig(t, sj, job)
+			now := testclock.NewFakePassiveClock(time.Now())
+			r := newRigAt(t, now, sj, job)
 			if tc.ours {
 				refuse(r.client, tc.verb, tc.resource, errRefused)
 			} else {
@@ -111,6 +121,15 @@ func TestRefusalsAreReported(t *testing.T) {
 			}
 			if err := r.syncs(t, 1); err == nil {
 				t.Error("no error")
+			}
+			if tc.passes {
+				if events := r.events.all(); len(events) > 0 {
+					t.Errorf("events at the first refusal: %q", events)
+				}
+				now.SetTime(now.Now().Add(plan.PassesAfter))
+				if err := r.syncs(t, 1); err == nil {
+					t.Error("no error")
+				}
 			}
 			for _, event := range r.events.all() {
 				if strings.HasPrefix(event, "Warning ReconciliationFailed Failed to reconcile: ") {
@@ -121,3 +140,36 @@ func TestRefusalsAreReported(t *testing.T) {
 		})
 	}
 }
+
+// TestRefusalsThatPassAreNotReported fails to store the status now and then, for longer than a refusal that stays.
+func TestRefusalsThatPassAreNotReported(t *testing.T) {
+	now := testclock.NewFakePassiveClock(time.Now())
+	r := newRigAt(t, now, newSequence(started, suspended))
+	fail := true
+	r.client.PrependReactor("update", "sequentialjobs", func(clientgotesting.Action) (bool, runtime.Object, error) {
+		return fail, nil, errRefused
+	})
+	for range 3 {
+		fail = true
+		if err := r.syncs(t, 1); err == nil {
+			t.Error("no error")
+		}
+		fail = false
+		if err := r.syncs(t, 2); err != nil {
+			t.Error(err)
+		}
+		now.SetTime(now.Now().Add(plan.PassesAfter))
+		sj := r.sequence(t).DeepCopy()
+		sj.Generation++ // there is something to store again
+		if err := r.client.Tracker().Update(batchv1alpha1.SchemeGroupVersion.WithResource("sequentialjobs"), sj, sj.Namespace); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, event := range r.events.all() {
+		if strings.Contains(event, "ReconciliationFailed") {
+			t.Errorf("event %q", event)
+		}
+	}
+}
+
+func suspended(sj *batchv1alpha1.SequentialJob) { sj.Spec.Suspend = ptr.To(true) }

@@ -92,6 +92,8 @@ type Syncer struct {
 	podsRefused *children.Notes[time.Time]
 	// resumptions of children may be undone by somebody else.
 	resumptions *children.Reversals
+	// failing is since when passes fail with errors that no condition shows.
+	failing *children.Notes[time.Time]
 }
 
 // NewSyncer returns a Syncer that remembers nothing.
@@ -102,7 +104,7 @@ func NewSyncer(deps SyncerConfig) *Syncer {
 		jobSets: children.NewWriter(deps.Host, jobsetv1alpha2.SchemeGroupVersion.WithKind("JobSet").GroupKind(), resourceJobSets, "jobset", deps.JobSets),
 
 		refusedSince: children.NewNotes[time.Time](), unanswered: children.NewNotes[bool](), unschedulable: children.NewNotes[time.Time](),
-		podsRefused: children.NewNotes[time.Time](), resumptions: children.NewReversals(),
+		podsRefused: children.NewNotes[time.Time](), resumptions: children.NewReversals(), failing: children.NewNotes[time.Time](),
 	}
 }
 
@@ -120,14 +122,18 @@ func (s *Syncer) Finish(ctx context.Context, sj *batchv1alpha1.SequentialJob, ou
 	}
 	switch {
 	case out.RemoveFinalizer:
-		return s.reported(stored, s.removeFinalizer(ctx, stored))
+		err = s.removeFinalizer(ctx, stored)
 	case out.DeleteSequentialJob:
-		if err := children.DeleteOwner(ctx, s.deps.SequentialJobs(sj.Namespace), stored); err != nil {
-			return s.reported(stored, fmt.Errorf("deleting sequentialjob %s after its time to live: %w", key, err))
+		if err = children.DeleteOwner(ctx, s.deps.SequentialJobs(sj.Namespace), stored); err != nil {
+			err = fmt.Errorf("deleting sequentialjob %s after its time to live: %w", key, err)
+			break
 		}
 		klog.FromContext(ctx).V(3).Info("Deleted the SequentialJob after its time to live")
 	}
-	return nil
+	if err == nil {
+		s.failing.Forget(key)
+	}
+	return s.reported(stored, err)
 }
 
 // writeStatus stores the next status, if there is one, and then reports its events. It returns the sequence as it is stored
@@ -170,4 +176,5 @@ func (s *Syncer) forget(key cache.ObjectName) {
 	s.unschedulable.Forget(key)
 	s.podsRefused.Forget(key)
 	s.resumptions.Forget(key)
+	s.failing.Forget(key)
 }

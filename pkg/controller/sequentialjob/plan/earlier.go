@@ -78,7 +78,7 @@ func (b *statusBuilder) waitForEarlier(kids family, p *Plan) bool {
 			fmt.Sprintf("Job %d starts once the pods of earlier jobs have ended: %s still runs", index, e.Running))
 	case e.Unreadable == "":
 		p.Earlier = &EarlierQuery{Index: index, Attempt: entry.Attempts, JobSets: b.jobSetsBefore(kids)}
-	case waited >= passesAfter:
+	case waited >= PassesAfter:
 		b.setProgressing(batchv1alpha1.ReasonWaitingForPods, fmt.Sprintf("Job %d starts once it is known whether pods of earlier jobs run: %s", index, truncated(e.Unreadable)))
 	}
 	b.followClock()

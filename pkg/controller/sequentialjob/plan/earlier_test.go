@@ -50,7 +50,7 @@ func TestUnknownPodsAreReportedAfterWhile(t *testing.T) {
 	w.earlier = Earlier{Unreadable: "no answer"}
 	w.ends(0, Succeeded)
 	diff(t, "Progressing", "True JobCompleted: Job 0 completed, and job 1 is next", w.condition("Progressing"))
-	w.wait(passesAfter).settle()
+	w.wait(PassesAfter).settle()
 	diff(t, "Progressing", "False WaitingForPods: Job 1 starts once it is known whether pods of earlier jobs run: no answer", w.condition("Progressing"))
 	diff(t, "what was created", []string{"etl-0/1"}, w.created)
 }

@@ -25,9 +25,9 @@ const (
 	reasonReconciliationFailed = "ReconciliationFailed"
 )
 
-// passesAfter is how long refusals that may pass are not reported. While the API server restarts, every sequence would
+// PassesAfter is how long refusals and failures that may pass are not reported. While the API server restarts, every sequence would
 // report one, and a moment later its end.
-const passesAfter = 15 * time.Second
+const PassesAfter = 15 * time.Second
 
 // Finish returns what to store, report and remember about a sequence, given what was observed and decided, and what became of
 // it.
@@ -55,7 +55,7 @@ func Finish(o Observed, p Plan, r Results) Outcome {
 		out.RequeueAfter = sooner(out.RequeueAfter, RetryNamesAfter(o))
 	}
 	if r.Refusal != nil {
-		out.RequeueAfter = sooner(out.RequeueAfter, passesAfter)
+		out.RequeueAfter = sooner(out.RequeueAfter, PassesAfter)
 	}
 	return out
 }
@@ -101,7 +101,7 @@ func (b *statusBuilder) noteCreation(p Plan, r Results, since time.Time) {
 	case r.Refusal.Reason == OutOfQuota:
 		b.setUnavailable(batchv1alpha1.ReasonQuotaExceeded, fmt.Sprintf("Job %d could not be created: %s", b.index(), r.Refusal.Message))
 	case r.Refusal.Reason == Overloaded:
-		if b.o.Now.Sub(since) >= passesAfter {
+		if b.o.Now.Sub(since) >= PassesAfter {
 			b.setUnavailable(batchv1alpha1.ReasonClusterOverloaded, fmt.Sprintf("Job %d could not be created: %s", b.index(), r.Refusal.Message))
 		}
 	default:
