@@ -25,6 +25,7 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/watches"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/features"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/events"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/neighbors"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/provider"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/revisions"
 )
@@ -97,11 +98,12 @@ func (c CompletedConfig) New() (*server.GenericAPIServer, error) {
 		return nil, fmt.Errorf("building the API server: %w", err)
 	}
 	served := c.Groups.Served(c.Generic.MergedResourceConfig)
+	known := neighbors.New()
 	for _, group := range c.Groups {
 		if !slices.ContainsFunc(group.Versions, func(v schema.GroupVersion) bool { return slices.Contains(served, v) }) {
 			continue
 		}
-		if err := c.install(s, group.Provider); err != nil {
+		if err := c.install(s, group.Provider, known); err != nil {
 			return nil, fmt.Errorf("installing %s: %w", group.Group(), err)
 		}
 	}
@@ -109,10 +111,10 @@ func (c CompletedConfig) New() (*server.GenericAPIServer, error) {
 }
 
 // install makes the server serve what is enabled of a group.
-func (c CompletedConfig) install(s *server.GenericAPIServer, group provider.Provider) error {
+func (c CompletedConfig) install(s *server.GenericAPIServer, group provider.Provider, known *neighbors.Neighbors) error {
 	resources, err := group.Storage(provider.Host{
 		Getter: c.generic.RESTOptionsGetter, Scheme: c.Scheme, Gates: c.Gates, Recorder: c.Recorder, Revisions: c.Revisions, Now: time.Now,
-		Admission: c.generic.AdmissionControl,
+		Neighbors: known, Admission: c.generic.AdmissionControl,
 		Objects: &admission.RuntimeObjectInterfaces{
 			ObjectCreater: c.Scheme, ObjectTyper: c.Scheme, ObjectDefaulter: c.Scheme, ObjectConvertor: c.Scheme,
 			EquivalentResourceMapper: s.EquivalentResourceRegistry,

@@ -55,7 +55,7 @@ func (*oneObject) Create(_ context.Context, _ string, obj, out runtime.Object, _
 }
 
 func (s *oneObject) Get(_ context.Context, key string, _ storage.GetOptions, out runtime.Object) error {
-	if s.stored == nil || s.stored.(metav1.Object).GetName() != path.Base(key) {
+	if s.stored == nil || s.stored.(metav1.Object).GetName() != path.Base(key) || reflect.TypeOf(s.stored) != reflect.TypeOf(out) {
 		return storage.NewKeyNotFoundError(key, 0)
 	}
 	copyInto(out, s.stored)

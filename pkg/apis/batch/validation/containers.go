@@ -21,7 +21,7 @@ const podContainers = "spec.template.spec.containers"
 
 // validateContainers checks the template, and the steps that are containers, as the API would check the Jobs that they result
 // in. All containers are checked in one pod, so that the template is checked once, not once for each step.
-func validateContainers(spec *batch.SequentialJobSpec, steps []step, managedByOther bool) field.ErrorList {
+func validateContainers(spec *batch.SequentialJobSpec, steps []step, ManagedByOther bool) field.ErrorList {
 	path := field.NewPath("spec", "template")
 	errs := validateTemplate(spec.Template, path)
 	job, containers := sharedJob(spec, steps)
@@ -29,7 +29,7 @@ func validateContainers(spec *batch.SequentialJobSpec, steps []step, managedByOt
 		return errs
 	}
 	found := podtemplate.ValidatePodTemplate(&job.Spec.Template, path)
-	if !managedByOther {
+	if !ManagedByOther {
 		found = append(found, podtemplate.ValidateJob(job, nil)...)
 		found = append(found, podtemplate.ValidateComplete(job, nil)...)
 	}

@@ -81,7 +81,7 @@ func validateSequence(sj *batch.SequentialJob, opts Options) field.ErrorList {
 	steps := stepsOf(spec, path)
 	errs := validateWhichSteps(spec, path)
 	errs = append(errs, validateStepNames(steps)...)
-	errs = append(errs, validateContainers(spec, steps, managedByOther(spec))...)
+	errs = append(errs, validateContainers(spec, steps, ManagedByOther(spec))...)
 	for i := range steps {
 		errs = append(errs, validateStep(sj, &steps[i], opts)...)
 	}
@@ -94,8 +94,8 @@ func validateSequence(sj *batch.SequentialJob, opts Options) field.ErrorList {
 	return errs
 }
 
-// managedByOther returns whether another controller makes something of the sequence: maybe not the Jobs that it describes.
-func managedByOther(spec *batch.SequentialJobSpec) bool {
+// ManagedByOther returns whether another controller makes something of the sequence: maybe not the Jobs that it describes.
+func ManagedByOther(spec *batch.SequentialJobSpec) bool {
 	return spec.ManagedBy != nil && *spec.ManagedBy != builtIn
 }
 

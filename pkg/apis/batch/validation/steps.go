@@ -84,7 +84,7 @@ func validateStep(sj *batch.SequentialJob, s *step, opts Options) field.ErrorLis
 	case len(set) > 1:
 		return field.ErrorList{field.Invalid(s.path, field.OmitValueType{}, "must have exactly one of container, job and jobSet, but has "+strings.Join(set, " and "))}
 	case s.job != nil:
-		return validateJobStep(s.job, s.path.Child("job"), managedByOther(&sj.Spec))
+		return validateJobStep(s.job, s.path.Child("job"), ManagedByOther(&sj.Spec))
 	case s.jobSet != nil:
 		return validateJobSetStep(sj, s, opts)
 	}
@@ -92,9 +92,9 @@ func validateStep(sj *batch.SequentialJob, s *step, opts Options) field.ErrorLis
 }
 
 // validateJobStep checks a Job as its API would, as far as that is known before admission webhooks have seen it.
-func validateJobStep(template *batchv1.JobTemplateSpec, path *field.Path, managedByOther bool) field.ErrorList {
+func validateJobStep(template *batchv1.JobTemplateSpec, path *field.Path, ManagedByOther bool) field.ErrorList {
 	errs := podtemplate.ValidateJobTemplate(template, path)
-	if managedByOther || len(errs) > 0 {
+	if ManagedByOther || len(errs) > 0 {
 		return errs
 	}
 	if template.Spec.Template.Spec.RestartPolicy == "" {

@@ -27,11 +27,11 @@ func Provider() provider.Provider {
 		Install:        install.Install,
 		Resources:      []string{"disaggregatedsets", "disaggregatedsetrolescalers"},
 		NewStorage: func(host provider.Host) (map[string]map[string]rest.Storage, error) {
-			resources, err := disaggregatedset.New(host.Getter, host.Scheme)
+			resources, err := disaggregatedset.New(host)
 			if err != nil {
 				return nil, err
 			}
-			scalers, err := rolescaler.New(host.Getter, host.Scheme)
+			scalers, err := rolescaler.New(host)
 			if err != nil {
 				return nil, err
 			}

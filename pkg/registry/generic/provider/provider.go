@@ -19,6 +19,7 @@ import (
 	"k8s.io/component-base/featuregate"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/events"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/neighbors"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/revisions"
 )
 
@@ -50,6 +51,8 @@ type Host struct {
 	Recorder events.Recorder
 	// Revisions reads the history of objects.
 	Revisions revisions.Reader
+	// Neighbors finds objects whose children would have the same names. It is nil for a server that warns of none.
+	Neighbors *neighbors.Neighbors
 	// Now is the clock of actions and of durations.
 	Now func() time.Time
 	// Admission is what requests pass before they are stored: all plugins, with the webhooks and policies of the cluster. Actions that

@@ -20,6 +20,7 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/gates"
 	strategy "github.com/jobset-apiserver/jobset-apiserver/pkg/registry/batch/sequentialjob"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/collisions"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/action"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/bounds"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/provider"
@@ -45,6 +46,8 @@ func New(host provider.Host, gates gates.Gates) (map[string]rest.Storage, error)
 	if err := store.CompleteWithOptions(&generic.StoreOptions{RESTOptions: host.Getter, AttrFunc: attributes}); err != nil {
 		return nil, fmt.Errorf("completing the store of sequentialjobs: %w", err)
 	}
+	host.Neighbors.Serve(store.DefaultQualifiedResource, store.Get)
+	store.BeginCreate = host.Neighbors.BeginCreate(collisions.Find)
 	served := map[string]rest.Storage{
 		"sequentialjobs":        bounds.NewStore(store, batch.Kind("SequentialJob"), "sj").InCategories("all"),
 		"sequentialjobs/status": status.New(store, strategy.NewStatusStrategy(main)),

@@ -14,15 +14,17 @@ import (
 	"k8s.io/apiserver/pkg/registry/rest"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/disaggregatedset"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/collisions"
 	strategy "github.com/jobset-apiserver/jobset-apiserver/pkg/registry/disaggregatedset/disaggregatedset"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/bounds"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/provider"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/status"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/table"
 )
 
 // New returns the storage of disaggregatedsets and of their status by name, over one store.
-func New(getter generic.RESTOptionsGetter, typer runtime.ObjectTyper) (map[string]rest.Storage, error) {
-	main := strategy.NewStrategy(typer)
+func New(host provider.Host) (map[string]rest.Storage, error) {
+	main := strategy.NewStrategy(host.Scheme)
 	store := &registry.Store{
 		NewFunc:                   func() runtime.Object { return &disaggregatedset.DisaggregatedSet{} },
 		NewListFunc:               func() runtime.Object { return &disaggregatedset.DisaggregatedSetList{} },
@@ -34,9 +36,10 @@ func New(getter generic.RESTOptionsGetter, typer runtime.ObjectTyper) (map[strin
 		ResetFieldsStrategy:       main,
 		TableConvertor:            table.Convertor[*disaggregatedset.DisaggregatedSet]{Columns: columns, Row: row},
 	}
-	if err := store.CompleteWithOptions(&generic.StoreOptions{RESTOptions: getter}); err != nil {
+	if err := store.CompleteWithOptions(&generic.StoreOptions{RESTOptions: host.Getter}); err != nil {
 		return nil, fmt.Errorf("completing the store of disaggregatedsets: %w", err)
 	}
+	store.BeginCreate = host.Neighbors.BeginCreate(collisions.Find)
 	return map[string]rest.Storage{
 		"disaggregatedsets":        bounds.NewStore(store, disaggregatedset.Kind("DisaggregatedSet")),
 		"disaggregatedsets/status": status.New(store, strategy.NewStatusStrategy(main)),

@@ -21,14 +21,15 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/validation"
 	strategy "github.com/jobset-apiserver/jobset-apiserver/pkg/registry/disaggregatedset/rolescaler"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/bounds"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/provider"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/scale"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/status"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/table"
 )
 
 // New returns the storage of disaggregatedsetrolescalers and of their subresources by name, over one store.
-func New(getter generic.RESTOptionsGetter, typer runtime.ObjectTyper) (map[string]rest.Storage, error) {
-	main := strategy.NewStrategy(typer)
+func New(host provider.Host) (map[string]rest.Storage, error) {
+	main := strategy.NewStrategy(host.Scheme)
 	store := &registry.Store{
 		NewFunc:                   func() runtime.Object { return &disaggregatedset.DisaggregatedSetRoleScaler{} },
 		NewListFunc:               func() runtime.Object { return &disaggregatedset.DisaggregatedSetRoleScalerList{} },
@@ -40,9 +41,10 @@ func New(getter generic.RESTOptionsGetter, typer runtime.ObjectTyper) (map[strin
 		ResetFieldsStrategy:       main,
 		TableConvertor:            table.Convertor[*disaggregatedset.DisaggregatedSetRoleScaler]{Columns: columns, Row: row},
 	}
-	if err := store.CompleteWithOptions(&generic.StoreOptions{RESTOptions: getter}); err != nil {
+	if err := store.CompleteWithOptions(&generic.StoreOptions{RESTOptions: host.Getter}); err != nil {
 		return nil, fmt.Errorf("completing the store of disaggregatedsetrolescalers: %w", err)
 	}
+	host.Neighbors.Serve(store.DefaultQualifiedResource, store.Get)
 	return map[string]rest.Storage{
 		"disaggregatedsetrolescalers":        bounds.NewStore(store, disaggregatedset.Kind("DisaggregatedSetRoleScaler"), "dsrs"),
 		"disaggregatedsetrolescalers/status": status.New(store, strategy.NewStatusStrategy(main)),

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apiserver/pkg/registry/rest"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/collisions"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/action"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/bounds"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/provider"
@@ -40,7 +41,8 @@ func New(host provider.Host) (map[string]rest.Storage, error) {
 	if err := store.CompleteWithOptions(&generic.StoreOptions{RESTOptions: host.Getter}); err != nil {
 		return nil, fmt.Errorf("completing the store of leaderworkersets: %w", err)
 	}
-	store.BeginCreate = neighbors{store.Get}.beginCreate
+	host.Neighbors.Serve(store.DefaultQualifiedResource, store.Get)
+	store.BeginCreate = host.Neighbors.BeginCreate(collisions.Find)
 	scaled := *store
 	scaled.UpdateStrategy = bounds.UpdateStrategy{RESTUpdateStrategy: strategy.NewScaleStrategy(main)}
 	served := map[string]rest.Storage{

@@ -1,15 +1,11 @@
 // Copyright The jobset-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package storage
+package collisions
 
 import (
-	"context"
-	"errors"
-	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/ptr"
@@ -27,8 +23,8 @@ func named(name string, replicas, size int32, unique bool) *leaderworkerset.Lead
 	return set
 }
 
-// TestNeighbors creates sets beside one whose children have the same names.
-func TestNeighbors(t *testing.T) {
+// TestLeaderWorkerSets creates sets beside one whose children have the same names.
+func TestLeaderWorkerSets(t *testing.T) {
 	for name, c := range map[string]struct {
 		exists, created *leaderworkerset.LeaderWorkerSet
 		want            []string
@@ -43,36 +39,17 @@ func TestNeighbors(t *testing.T) {
 			`metadata.name: the LeaderWorkerSet "a" has the same Service, "a-1": group 1 of "a" needs it, and so does "a-1"; the one that comes later waits for the name`,
 		}},
 		"a group that does not exist":          {named("a", 1, 2, false), named("a-1", 1, 1, false), nil},
+		"a name that no group has":             {named("a", 9, 2, false), named("a-01", 1, 1, false), nil},
 		"a set that has no such group":         {named("a-2", 1, 1, false), named("a", 2, 2, false), nil},
 		"groups of one pod":                    {named("a", 2, 1, false), named("a-1", 1, 1, false), nil},
 		"groups of one pod, each with Service": {named("a", 2, 1, true), named("a-1", 1, 1, true), nil},
 		"another name":                         {named("a", 2, 2, false), named("b", 1, 2, false), nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var asked []string
-			n := neighbors{func(_ context.Context, name string, options *metav1.GetOptions) (runtime.Object, error) {
-				asked = append(asked, name+"@"+options.ResourceVersion)
-				if name == c.exists.Name {
-					return c.exists, nil
-				}
-				return nil, errors.New("not found")
-			}}
-			if diff := cmp.Diff(c.want, n.warnings(t.Context(), c.created)); diff != "" {
-				t.Error("warnings (-want +got):\n" + diff)
-			}
-			for _, name := range asked {
-				if !strings.HasSuffix(name, "@0") {
-					t.Errorf("read not from the cache: %s", name)
-				}
-			}
+			expect(t, []runtime.Object{c.exists}, c.created, c.want...)
 		})
 	}
-	asked := 0
-	n := neighbors{func(context.Context, string, *metav1.GetOptions) (runtime.Object, error) {
-		asked++
-		return nil, errors.New("not found")
-	}}
-	if n.warnings(t.Context(), named("many", 1_000_000, 2, false)); asked != maxNeighbors {
-		t.Errorf("%d names are looked up, want %d", asked, maxNeighbors)
+	if asked := expect(t, nil, named("many", 1_000_000, 2, false)); asked != maxGroups+1 {
+		t.Errorf("%d names are looked up, want %d", asked, maxGroups+1)
 	}
 }

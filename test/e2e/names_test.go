@@ -46,3 +46,36 @@ func TestNamesThatOthersHave(t *testing.T) {
 		return ""
 	})
 }
+
+// TestNamesThatOthersNeed creates objects whose children would have the same names. Each is a warning, and a condition of the one that comes later.
+func TestNamesThatOthersNeed(t *testing.T) {
+	t.Parallel()
+	k := newKubectl(t)
+	jobSet := func(name, replicatedJob string) string {
+		return fmt.Sprintf("apiVersion: jobset.x-k8s.io/v1alpha2\nkind: JobSet\nmetadata: {name: %s}\n"+
+			"spec: {suspend: true, replicatedJobs: [{name: %s, template: {spec: {template: {spec: {restartPolicy: Never, containers: [{name: c, image: busybox}]}}}}}]}\n", name, replicatedJob)
+	}
+	sequence := "apiVersion: batch.jobset-apiserver.io/v1alpha1\nkind: SequentialJob\nmetadata: {name: etl}\nspec: {steps: [{name: one, jobSet: {" +
+		"spec: {replicatedJobs: [{name: w, template: {spec: {template: {spec: {restartPolicy: Never, containers: [{name: c, image: busybox}]}}}}}]}}}]}\n"
+	for _, c := range []struct{ manifest, object, warning, condition string }{
+		{manifest: jobSet("a", "b-w")},
+		{jobSet("a-b", "w"), "jobset/a-b", `the JobSet "a" needs a Job of the same name, "a-b-w-0"; the one that comes later waits for the name`, "ChildNameConflict"},
+		{manifest: jobSet("etl-0", "x")},
+		{sequence, "sequentialjob/etl", `the JobSet "etl-0" exists and does not belong to the sequence; step 0 waits until it is deleted`, "Available=False"},
+	} {
+		r := k.run(c.manifest, "create", "-f", "-")
+		want := ""
+		if c.warning != "" {
+			want = "Warning: metadata.name: " + c.warning + "\n"
+		}
+		if r.code != 0 || r.stderr != want {
+			t.Errorf("code %d, warnings %q, want %q", r.code, r.stderr, want)
+		}
+		if c.object != "" {
+			k.ok("wait", c.object, "--for=condition="+c.condition, "--timeout=60s")
+		}
+	}
+	if got := k.field("sequentialjob/etl", `{.status.conditions[?(@.type=="Available")].reason}`); got != "NameConflict" {
+		t.Errorf("the sequence is unavailable because of %s", got)
+	}
+}
