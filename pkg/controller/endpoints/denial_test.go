@@ -25,8 +25,7 @@ import (
 func denials() map[string]error {
 	slicesResource := discoveryv1.Resource("endpointslices")
 	return map[string]error{
-		"no right": apierrors.NewForbidden(slicesResource, "x", errors.New(`User "u" cannot update resource "endpointslices" in API group "discovery.k8s.io"`)),
-		"a quota":  apierrors.NewForbidden(slicesResource, "x", errors.New("exceeded quota: q, requested: count/x=1, used: count/x=1, limited: count/x=1")),
+		"a quota": apierrors.NewForbidden(slicesResource, "x", errors.New("exceeded quota: q, requested: count/x=1, used: count/x=1, limited: count/x=1")),
 		"a policy": apierrors.NewInvalid(discoveryv1.SchemeGroupVersion.WithKind("EndpointSlice").GroupKind(), "x", field.ErrorList{
 			field.Forbidden(field.NewPath("endpoints"), "denied request"),
 		}),

@@ -52,13 +52,14 @@ type Syncer struct {
 	consistency *consistency.ConsistencyStore
 	memory      *memory
 	hands       *hands
+	rights      *rights
 	// accepted is whether slices with addresses are stored, as far as is known.
 	accepted atomic.Bool
 }
 
 func newSyncer(config Config, q Queue, declare func(informers.Need) Cache) *Syncer {
 	registerMetrics()
-	c := &Syncer{Config: config, queue: q, memory: newMemory(), hands: newHands()}
+	c := &Syncer{Config: config, queue: q, memory: newMemory(), hands: newHands(), rights: newRights()}
 	gv := jobsetv1alpha2.SchemeGroupVersion
 	sets := informers.NewResource(c.Informers.Aggregated(gv), gv.WithResource("jobsets"), &jobsetv1alpha2.JobSet{}, c.JobSets,
 		c.JobSets.JobsetV1alpha2().JobSets(metav1.NamespaceAll))

@@ -6,6 +6,7 @@
 package permission
 
 import (
+	"strings"
 	"sync"
 	"time"
 
@@ -14,6 +15,15 @@ import (
 
 // LacksAfter is how long all requests must have been refused before the permission counts as missing.
 const LacksAfter = 30 * time.Second
+
+// Missing returns whether a request was refused because its user lacks the permission, and not by a quota, a policy or a webhook.
+func Missing(err error) bool {
+	if !apierrors.IsForbidden(err) {
+		return false
+	}
+	_, rest, found := strings.Cut(err.Error(), `" cannot `)
+	return found && strings.Contains(rest, ` resource "`)
+}
 
 // Refusals remembers since when all requests that need one permission are refused. The zero value has seen no request.
 type Refusals struct {

@@ -5,6 +5,7 @@ package permission
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -38,5 +39,26 @@ func TestRefusalsCountWhenTheyLast(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+func TestMissing(t *testing.T) {
+	forbidden := func(why string) error {
+		return fmt.Errorf("updating: %w", apierrors.NewForbidden(schema.GroupResource{Resource: "services"}, "train", errors.New(why)))
+	}
+	for name, c := range map[string]struct {
+		err  error
+		want bool
+	}{
+		"no error":                {nil, false},
+		"a role that is missing":  {forbidden(`User "system:serviceaccount:s:c" cannot patch resource "services" in API group "" in the namespace "ns"`), true},
+		"a quota":                 {forbidden("exceeded quota: q, requested: pods=1, used: pods=1, limited: pods=1"), false},
+		"a policy":                {forbidden("ValidatingAdmissionPolicy 'p' with binding 'b' denied request: no"), false},
+		"a server that is away":   {apierrors.NewServiceUnavailable(`User "u" cannot patch resource "services"`), false},
+		"an error without answer": {errors.New(`User "u" cannot patch resource "services"`), false},
+	} {
+		if got := Missing(c.err); got != c.want {
+			t.Errorf("%s: %t, want %t", name, got, c.want)
+		}
 	}
 }

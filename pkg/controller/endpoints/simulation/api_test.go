@@ -156,12 +156,11 @@ func (p *process) answer(request string, err error) error {
 	return err
 }
 
-// randomRefusal returns how somebody may refuse a request for good.
+// randomRefusal returns how somebody may refuse a request for good. A missing permission counts only after a while, and is left to tests of its own.
 func (e *env) randomRefusal() error {
 	resource := discoveryv1.Resource("endpointslices")
 	return simulation.OneOf[error](e.Dice,
 		apierrors.NewForbidden(resource, "x", errors.New("exceeded quota: q, requested: count/x=1, used: count/x=1, limited: count/x=1")),
-		apierrors.NewForbidden(resource, "x", errors.New(`User "u" cannot create resource "endpointslices"`)),
 		apierrors.NewForbidden(resource, "x", errors.New("ValidatingAdmissionPolicy 'p' with binding 'b' denied request: no")),
 		apierrors.NewInvalid(discoveryv1.SchemeGroupVersion.WithKind("EndpointSlice").GroupKind(), "x", nil),
 		apierrors.NewRequestEntityTooLargeError("limit is 3145728"),
