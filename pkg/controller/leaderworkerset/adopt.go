@@ -51,17 +51,14 @@ func (a *applier) adopt(ctx context.Context, adoptions []plan.Adoption) error {
 // liveOwners returns the UIDs of the owners that exist, and of the set only if it is not being deleted.
 func (a *applier) liveOwners(ctx context.Context, adoptions []plan.Adoption) (sets.Set[types.UID], error) {
 	owners := sets.New[types.UID]()
-	live, err := a.deps.Sets(a.set.Namespace).Get(ctx, a.set.Name, metav1.GetOptions{})
-	switch {
-	case apierrors.IsNotFound(err):
-		return owners, nil
+	switch lives, err := children.Lives(ctx, a.deps.Sets(a.set.Namespace), a.set); {
 	case err != nil:
 		return nil, fmt.Errorf("reading leaderworkerset %s, which is to adopt children: %w", a.key, err)
-	case live.UID != a.set.UID || live.DeletionTimestamp != nil:
+	case !lives:
 		return owners, nil
 	}
-	owners.Insert(live.UID)
-	if !slices.ContainsFunc(adoptions, func(adoption plan.Adoption) bool { return adoption.Owner.UID != live.UID }) {
+	owners.Insert(a.set.UID)
+	if !slices.ContainsFunc(adoptions, func(adoption plan.Adoption) bool { return adoption.Owner.UID != a.set.UID }) {
 		return owners, nil
 	}
 	leaders, err := a.deps.Leaders(ctx, a.key)
@@ -85,22 +82,12 @@ func (a *applier) adoptOne(ctx context.Context, adoption *plan.Adoption) (bool, 
 	return adoptChild(ctx, a, a.revisions, adoption)
 }
 
-// adoptChild adds a controller to the owners of the child of a kind, as it is stored now.
+// adoptChild gives a child of a kind its controller.
 func adoptChild[T metav1.Object](ctx context.Context, a *applier, w *children.Writer[T], adoption *plan.Adoption) (bool, error) {
-	const path = "/metadata/ownerReferences"
-	child, err := w.Get(ctx, a.set.Namespace, adoption.Name)
-	switch {
-	case apierrors.IsNotFound(err):
-		return false, nil
-	case err != nil:
-		return false, fmt.Errorf("%s %s: %w", adoption.Kind, adoption.Name, err)
-	case child.GetUID() != adoption.UID || plan.OrphanOf(child) == nil:
-		return false, nil // the watch is about to show that
-	}
-	owners := append(slices.Clone(child.GetOwnerReferences()), adoption.Owner)
-	version, err := w.Patch(ctx, a.set, adoption.Name, child.GetResourceVersion(), []children.Operation{children.Set(path, owners)})
+	ref := children.Ref{Name: adoption.Name, UID: adoption.UID}
+	adopted, err := w.Adopt(ctx, a.set, ref, adoption.Owner, func(child T) bool { return plan.OrphanOf(child) != nil })
 	if err != nil {
-		return false, fmt.Errorf("%s %s: %w", adoption.Kind, adoption.Name, err)
+		err = fmt.Errorf("%s %s: %w", adoption.Kind, adoption.Name, err)
 	}
-	return version != "", nil
+	return adopted, err
 }

@@ -102,7 +102,9 @@ func New(config Config) (*Controller, error) {
 // clients returns the clients of the API servers.
 func (c *Controller) clients() Clients {
 	all := Clients{
-		Sets: func(namespace string) SetClient { return c.Sets.LeaderworkersetV1().LeaderWorkerSets(namespace) },
+		Sets: func(namespace string) children.LiveOwnerClient[*leaderworkersetv1.LeaderWorkerSet] {
+			return c.Sets.LeaderworkersetV1().LeaderWorkerSets(namespace)
+		},
 		StatefulSets: func(namespace string) children.Client[*appsv1.StatefulSet] {
 			return c.Kube.AppsV1().StatefulSets(namespace)
 		},

@@ -11,7 +11,6 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -60,15 +59,9 @@ type Caches interface {
 	Domain(node, label string) (domain string, known bool)
 }
 
-// SetClient is a client of LeaderWorkerSets in one namespace. The generated ones have it.
-type SetClient interface {
-	Get(ctx context.Context, name string, options metav1.GetOptions) (*leaderworkersetv1.LeaderWorkerSet, error)
-	children.OwnerClient[*leaderworkersetv1.LeaderWorkerSet]
-}
-
 // Clients are those of the API servers, for a namespace. PodGroups is nil without a scheduler of gangs.
 type Clients struct {
-	Sets         func(namespace string) SetClient
+	Sets         func(namespace string) children.LiveOwnerClient[*leaderworkersetv1.LeaderWorkerSet]
 	StatefulSets func(namespace string) children.Client[*appsv1.StatefulSet]
 	Pods         func(namespace string) children.Client[*corev1.Pod]
 	Services     func(namespace string) children.Client[*corev1.Service]

@@ -34,7 +34,7 @@ func newSyncer(p *process) *leaderworkerset.Syncer {
 		Host:   &children.Host{Runner: runner{}, Consistency: memory{p}, Clock: p, Shuffle: p.Dice.Perm},
 		Caches: caches{p}, Recorder: events{p.env}, Gang: p.gang, ServedSince: p.servedFrom,
 		Clients: leaderworkerset.Clients{
-			Sets: func(string) leaderworkerset.SetClient { return setClient{p} },
+			Sets: func(string) children.LiveOwnerClient[*leaderworkersetv1.LeaderWorkerSet] { return setClient{p} },
 			StatefulSets: func(string) children.Client[*appsv1.StatefulSet] {
 				return childClient[*appsv1.StatefulSet]{p, &p.env.statefulSets, "statefulset", (*appsv1.StatefulSet).DeepCopy}
 			},
