@@ -89,6 +89,7 @@ func (c *Informer[T]) Behind() int { return len(c.From.log) - c.next }
 // Advance shows the cache its next change.
 func (c *Informer[T]) Advance() {
 	event := c.From.log[c.next]
+	object := event.object
 	c.next++
 	at := slices.IndexFunc(c.Objects, func(object T) bool { return object.GetName() == event.object.GetName() })
 	gone := event.gone || c.Selects != nil && !c.Selects(event.object)
@@ -96,6 +97,9 @@ func (c *Informer[T]) Advance() {
 	case gone && at < 0:
 		return
 	case gone:
+		if !event.gone { // a watch of some objects shows one as it was when it was last among them
+			object = c.Objects[at]
+		}
 		c.Objects = slices.Delete(slices.Clone(c.Objects), at, at+1)
 	case at < 0:
 		c.Objects = append(c.Objects, event.object)
@@ -103,7 +107,7 @@ func (c *Informer[T]) Advance() {
 		c.Objects[at] = event.object
 	}
 	c.version = strconv.Itoa(event.version)
-	c.Handle(event.object, gone)
+	c.Handle(object, gone)
 }
 
 // LastStoreSyncResourceVersion is what a consistency store asks for.
