@@ -32,7 +32,9 @@ var (
 	// errNameFreed means that the object which had the name of a child has just gone.
 	errNameFreed = errors.New("the object that had the name has just gone")
 	// errGoing means that no cache shows when the name is free.
-	errGoing     = errors.New("an object without labels has the name, and is being deleted")
+	errGoing = errors.New("an object without labels has the name, and is being deleted")
+	// errOrphan means that the set may adopt the object that has the name of a child, and that no cache shows it yet.
+	errOrphan    = errors.New("an object that nobody controls has the name, and is adopted soon")
 	errNameTaken = errors.New("another object that this DisaggregatedSet does not control has the name: delete it, or rename the DisaggregatedSet or the role")
 )
 
@@ -53,7 +55,7 @@ type applier struct {
 func (s *Syncer) Apply(ctx context.Context, ds *disaggregatedsetv1.DisaggregatedSet, p plan.Plan) (plan.Results, error) {
 	a := &applier{Syncer: s, ds: ds, over: map[string]bool{}}
 	a.results.Slices = make([]plan.SliceResult, len(p.Slices))
-	errs := []error{a.applyScalers(ctx, p)}
+	errs := []error{a.adopt(ctx, p.Adopt), a.applyScalers(ctx, p)}
 	order := s.deps.Shuffle(len(p.Slices)) // if the time of a pass is over, others come first in the next one
 	errs = append(errs, s.deps.Runner.Do(ctx, cache.MetaObjectToName(ds), len(p.Slices), func(ctx context.Context, n int) error {
 		i := order[n]
@@ -97,15 +99,22 @@ func (a *applier) try(what plan.Refusal, kind string, write func() error) (done 
 	if stop {
 		return false, nil
 	}
-	err = write()
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	switch {
-	case err == nil:
+	if err = write(); err == nil {
+		a.mu.Lock()
+		defer a.mu.Unlock()
 		a.results.Accepted++
 		return true, nil
-	case apierrors.IsConflict(err), errors.Is(err, errNameFreed): // the next pass sees what has changed
-		return false, err
+	}
+	a.refuse(what, kind, err)
+	return false, err
+}
+
+// refuse reports why a request was refused, unless the next pass sees what has changed.
+func (a *applier) refuse(what plan.Refusal, kind string, err error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if apierrors.IsConflict(err) || errors.Is(err, errNameFreed) || errors.Is(err, errOrphan) {
+		return
 	}
 	a.refused++
 	a.over[kind] = a.over[kind] || children.RefusesAll(err) && !errors.Is(err, errNameTaken) && !errors.Is(err, errGoing)
@@ -113,9 +122,11 @@ func (a *applier) try(what plan.Refusal, kind string, write func() error) (done 
 		what.Note = fmt.Sprintf("%s: %v", what.Note, cmp.Or(errors.Unwrap(err), err))
 		a.results.Refusals = append(a.results.Refusals, what)
 	}
-	return false, err
 }
 
+func adopting(kind plan.OrphanKind, name string) plan.Refusal {
+	return plan.Refusal{Verb: plan.Adopt, Note: fmt.Sprintf("Could not adopt %s %s", kind, name)}
+}
 func creating(name string) plan.Refusal {
 	return plan.Refusal{Verb: plan.Create, Note: "Could not create " + name}
 }
@@ -231,6 +242,8 @@ func create[T metav1.Object](ctx context.Context, a *applier, w *children.Writer
 			case getErr != nil:
 			case metav1.IsControlledBy(existing, a.ds):
 				return restoreLabels(ctx, a, w, existing, child.GetLabels())
+			case orphanFor(a.ds, existing):
+				err = errOrphan
 			default:
 				err = errNameTaken
 			}

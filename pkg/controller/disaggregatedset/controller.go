@@ -77,7 +77,7 @@ func New(config Config) (*Controller, error) {
 			Clock: config.Clock, Shuffle: rand.Perm,
 		},
 		Caches: c.caches, Recorder: config.Recorder,
-		Sets: func(namespace string) children.OwnerClient[*disaggregatedsetv1.DisaggregatedSet] {
+		Sets: func(namespace string) children.LiveOwnerClient[*disaggregatedsetv1.DisaggregatedSet] {
 			return c.Client.DisaggregatedsetV1().DisaggregatedSets(namespace)
 		},
 		LeaderWorkerSets: func(namespace string) children.Client[*leaderworkersetv1.LeaderWorkerSet] {
@@ -118,12 +118,14 @@ func handler(changed func(obj any)) cache.ResourceEventHandlerFuncs {
 	}
 }
 
-// enqueueOwner looks at the set that controls a child. A set that waits for the name of a scaler of somebody else is looked at, too.
+// enqueueOwner looks at the set that controls a child, or that may adopt it. A set that waits for the name of a scaler of somebody else is looked at, too.
 func (c *Controller) enqueueOwner(obj any) {
 	switch child := obj.(type) {
 	case *watched:
 		if owner := ownerOf(child); owner != nil {
 			c.queue.AddSoon(cache.NewObjectName(child.Namespace, owner.Name))
+		} else if child.orphan != nil {
+			c.queue.AddSoon(cache.NewObjectName(child.Namespace, child.orphan.Set))
 		}
 	case *disaggregatedsetv1.DisaggregatedSetRoleScaler:
 		if owner := ownerOf(child); owner != nil {

@@ -5,6 +5,7 @@ package disaggregatedset
 
 import (
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -27,8 +28,12 @@ const (
 	resourceServices = "services"
 )
 
-// indexOwner is the index of children by the UID of the set that controls them.
-const indexOwner = "owner"
+const (
+	// indexOwner is the index of children by the UID of the set that controls them.
+	indexOwner = "owner"
+	// indexSet is the index of children by the namespace and name of the set that controls or may adopt them.
+	indexSet = "set"
+)
 
 // caches are what a decision is made on. They hold no more of an object than decisions use.
 type caches struct {
@@ -44,7 +49,7 @@ func newCaches(kind *informers.Kind, client versioned.Interface) caches {
 		client, client.DisaggregatedsetV1().DisaggregatedSetRoleScalers(metav1.NamespaceAll))
 	children := informers.NewResource(kind.Aggregated(childGV), childGV.WithResource(resourceChildren), &leaderworkersetv1.LeaderWorkerSet{},
 		client, client.LeaderworkersetV1().LeaderWorkerSets(metav1.NamespaceAll))
-	byOwner := cache.Indexers{indexOwner: ownerUID}
+	byOwner := cache.Indexers{indexOwner: ownerUID, indexSet: setOf}
 	return caches{
 		sets:     kind.Informer(informers.Need{Resource: sets, Transform: transform}),
 		scalers:  kind.Informer(informers.Need{Resource: scalers, Transform: transform, Indexers: byOwner}),
@@ -64,6 +69,8 @@ type watched struct {
 	metav1.ObjectMeta
 	child   plan.Child
 	service plan.Service
+	// orphan is what it is to sets if nobody controls it; nil if it is nothing.
+	orphan *plan.Orphan
 }
 
 var _ metav1.ObjectMetaAccessor = &watched{}
@@ -72,7 +79,7 @@ var _ metav1.ObjectMetaAccessor = &watched{}
 func (w *watched) GetObjectMeta() metav1.Object { return &w.ObjectMeta }
 
 func newWatched(obj metav1.Object) *watched {
-	w := &watched{ObjectMeta: metav1.ObjectMeta{
+	w := &watched{orphan: plan.OrphanOf(obj), ObjectMeta: metav1.ObjectMeta{
 		Name: obj.GetName(), Namespace: obj.GetNamespace(), UID: obj.GetUID(), ResourceVersion: obj.GetResourceVersion(), DeletionTimestamp: obj.GetDeletionTimestamp(),
 	}}
 	if owner := ownerOf(obj); owner != nil {
@@ -110,6 +117,32 @@ func ownerUID(obj any) ([]string, error) {
 	}
 	if owner := ownerOf(child); owner != nil {
 		return []string{string(owner.UID)}, nil
+	}
+	return nil, nil
+}
+
+// orphanOf returns what a cached object is to sets if nobody controls it; nil if it is nothing.
+func orphanOf(obj any) *plan.Orphan {
+	switch o := obj.(type) {
+	case *watched:
+		return o.orphan
+	case *disaggregatedsetv1.DisaggregatedSetRoleScaler:
+		return plan.OrphanOf(o)
+	}
+	return nil
+}
+
+// setOf indexes a child by the name of the set that controls or may adopt it.
+func setOf(obj any) ([]string, error) {
+	child, ok := obj.(metav1.Object)
+	if !ok {
+		return nil, fmt.Errorf("indexing by set: %T is no child", obj)
+	}
+	if owner := ownerOf(child); owner != nil {
+		return []string{cache.NewObjectName(child.GetNamespace(), owner.Name).String()}, nil
+	}
+	if orphan := orphanOf(obj); orphan != nil {
+		return []string{cache.NewObjectName(child.GetNamespace(), orphan.Set).String()}, nil
 	}
 	return nil, nil
 }
@@ -166,6 +199,38 @@ func (c caches) Scaler(key cache.ObjectName) (*disaggregatedsetv1.DisaggregatedS
 	obj, err := c.scalers.GetByKey(key.String())
 	scaler, _ := obj.(*disaggregatedsetv1.DisaggregatedSetRoleScaler)
 	return scaler, err
+}
+
+// Orphans implements Caches.
+func (c caches) Orphans(key cache.ObjectName) (list []plan.Orphan, err error) {
+	for _, informer := range []*informers.Informer{c.children, c.services, c.scalers} {
+		objs, err := informer.ByIndex(indexSet, key.String())
+		if err != nil {
+			return nil, fmt.Errorf("listing %s that disaggregatedset %s may adopt: %w", informer.Resource.Resource, key, err)
+		}
+		for _, obj := range objs {
+			if orphan := orphanOf(obj); orphan != nil {
+				list = append(list, *orphan)
+			}
+		}
+	}
+	return list, nil
+}
+
+// Former implements Caches.
+func (c caches) Former(ds *disaggregatedsetv1.DisaggregatedSet) (bool, error) {
+	objs, err := c.children.ByIndex(indexSet, cache.MetaObjectToName(ds).String())
+	if err != nil {
+		return false, fmt.Errorf("listing leaderworkersets of former disaggregatedsets %s/%s: %w", ds.Namespace, ds.Name, err)
+	}
+	return slices.ContainsFunc(objs, func(obj any) bool {
+		child, ok := obj.(*watched)
+		if !ok || child.DeletionTimestamp != nil {
+			return false
+		}
+		owner := ownerOf(child)
+		return owner != nil && owner.UID != ds.UID
+	}), nil
 }
 
 // owned returns what an informer has of the children of a set.

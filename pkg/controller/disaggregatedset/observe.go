@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 
+	disaggregatedsetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/disaggregatedset/v1"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/disaggregatedset/v1/helper"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/disaggregatedset/plan"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/unreadable"
@@ -17,6 +18,15 @@ import (
 
 // lagRetry is when to look again while an informer lags behind our own writes. Its event usually comes first.
 const lagRetry = time.Second
+
+// formerWait is how long a set waits for the garbage collector to take LeaderWorkerSets from a former set of its name, or to delete them.
+const formerWait = 30 * time.Second
+
+// formerSince is since when caches show LeaderWorkerSets of sets that had the name of a set before.
+type formerSince struct {
+	set   types.UID
+	since time.Time
+}
 
 // Observe returns the set and its children as the caches have them. It returns nil for a set that is gone, and nil with a time to wait while the
 // caches do not show what the last sync did.
@@ -35,6 +45,9 @@ func (s *Syncer) Observe(key cache.ObjectName) (*plan.Observed, time.Duration, e
 	if unreadable.Is(ds) { // nothing is known of what it wants; its children stay as they are
 		return nil, 0, nil
 	}
+	if waits, err := s.waitsForFormer(key, ds); waits || err != nil {
+		return nil, lagRetry, err
+	}
 	obs := &plan.Observed{Set: ds, Conflicts: s.conflicts.Noted(key), Now: metav1.NewTime(s.deps.Clock.Now().Truncate(time.Second))}
 	all, err := s.observeChildren(obs)
 	if err != nil {
@@ -43,7 +56,25 @@ func (s *Syncer) Observe(key cache.ObjectName) (*plan.Observed, time.Duration, e
 	if !s.deps.Consistency.DeletionsShown(key, all) {
 		return nil, lagRetry, nil
 	}
+	if obs.Orphans, err = s.deps.Caches.Orphans(key); err != nil {
+		return nil, 0, err
+	}
 	return obs, 0, s.observeTaken(obs)
+}
+
+// waitsForFormer returns whether LeaderWorkerSets of a former set are about to lose their owner, or to be deleted. Another revision must not start beside them.
+func (s *Syncer) waitsForFormer(key cache.ObjectName, ds *disaggregatedsetv1.DisaggregatedSet) (bool, error) {
+	exist, err := s.deps.Caches.Former(ds)
+	if !exist || err != nil {
+		s.former.Forget(key)
+		return false, err
+	}
+	noted, now := s.former.Noted(key), s.deps.Clock.Now()
+	if noted.set != ds.UID {
+		noted = formerSince{ds.UID, now}
+		s.former.Note(key, noted)
+	}
+	return now.Sub(noted.since) < formerWait, nil
 }
 
 // observeChildren adds the children, and returns of all of them whether they are being deleted.
@@ -78,7 +109,7 @@ func shown(uid types.UID, deleting bool) metav1.Object {
 	return object
 }
 
-// observeTaken adds which names of scalers are those of others.
+// observeTaken adds which names of scalers are those of others. Scalers that can be adopted are not.
 func (s *Syncer) observeTaken(obs *plan.Observed) error {
 	for i := range obs.Set.Spec.Roles {
 		role := &obs.Set.Spec.Roles[i]
@@ -90,7 +121,7 @@ func (s *Syncer) observeTaken(obs *plan.Observed) error {
 		if err != nil {
 			return err
 		}
-		if scaler != nil && !metav1.IsControlledBy(scaler, obs.Set) {
+		if scaler != nil && !metav1.IsControlledBy(scaler, obs.Set) && plan.OrphanOf(scaler) == nil {
 			if obs.TakenScalers == nil {
 				obs.TakenScalers = map[string]bool{}
 			}

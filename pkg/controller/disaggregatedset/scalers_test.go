@@ -145,6 +145,7 @@ func TestObserve(t *testing.T) {
 	if err := r.caches.sets.GetIndexer().Replace([]any{again}, "0"); err != nil {
 		t.Fatal(err)
 	}
+	r.former.Note(key, formerSince{"another", time.Now().Add(-formerWait)}) // it does not wait for the end of the former one
 	obs, _, err = r.Observe(key)
 	if err != nil || len(obs.Children)+len(obs.Services)+len(obs.Scalers) != 0 || !obs.TakenScalers["llm-decode"] {
 		t.Errorf("another incarnation observes %+v (%v)", obs, err)
@@ -153,7 +154,7 @@ func TestObserve(t *testing.T) {
 	if err := r.caches.sets.GetIndexer().Replace(nil, "0"); err != nil {
 		t.Fatal(err)
 	}
-	if obs, wait, err := r.Observe(key); obs != nil || wait != 0 || err != nil || len(r.conflicts.Noted(key)) != 0 {
+	if obs, wait, err := r.Observe(key); obs != nil || wait != 0 || err != nil || len(r.conflicts.Noted(key)) != 0 || r.former.Noted(key) != (formerSince{}) {
 		t.Errorf("a set that is gone: %+v, wait %s, noted %v (%v)", obs, wait, r.conflicts.Noted(key), err)
 	}
 }

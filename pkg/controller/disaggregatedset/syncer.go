@@ -29,6 +29,10 @@ type Caches interface {
 	Scalers(ds *disaggregatedsetv1.DisaggregatedSet) ([]*disaggregatedsetv1.DisaggregatedSetRoleScaler, error)
 	// Scaler returns the scaler of the name, whoever controls it; nil if there is none.
 	Scaler(key cache.ObjectName) (*disaggregatedsetv1.DisaggregatedSetRoleScaler, error)
+	// Orphans returns the objects with the label of the set that nobody controls, and that are made like its children.
+	Orphans(key cache.ObjectName) ([]plan.Orphan, error)
+	// Former returns whether a set that had the name before controls LeaderWorkerSets that are not being deleted.
+	Former(ds *disaggregatedsetv1.DisaggregatedSet) (bool, error)
 }
 
 // ScalerClient is a client of DisaggregatedSetRoleScalers in one namespace. The generated ones have it.
@@ -43,7 +47,7 @@ type SyncerConfig struct {
 	// Caches are read.
 	Caches Caches
 	// Sets, LeaderWorkerSets, Services and Scalers are clients for a namespace.
-	Sets             func(namespace string) children.OwnerClient[*disaggregatedsetv1.DisaggregatedSet]
+	Sets             func(namespace string) children.LiveOwnerClient[*disaggregatedsetv1.DisaggregatedSet]
 	LeaderWorkerSets func(namespace string) children.Client[*leaderworkersetv1.LeaderWorkerSet]
 	Services         func(namespace string) children.Client[*corev1.Service]
 	Scalers          func(namespace string) ScalerClient
@@ -59,6 +63,8 @@ type Syncer struct {
 	scalers  *children.Writer[*disaggregatedsetv1.DisaggregatedSetRoleScaler]
 	// conflicts are the names of scalers that others have and that were reported.
 	conflicts *children.Notes[map[string]bool]
+	// former is since when caches show LeaderWorkerSets of sets that had the name before.
+	former *children.Notes[formerSince]
 }
 
 // NewSyncer returns a Syncer that remembers nothing.
@@ -71,7 +77,7 @@ func NewSyncer(deps SyncerConfig) *Syncer {
 			func(namespace string) children.Client[*disaggregatedsetv1.DisaggregatedSetRoleScaler] {
 				return deps.Scalers(namespace)
 			}),
-		conflicts: children.NewNotes[map[string]bool](),
+		conflicts: children.NewNotes[map[string]bool](), former: children.NewNotes[formerSince](),
 	}
 }
 
@@ -121,5 +127,6 @@ func (s *Syncer) report(ctx context.Context, ds *disaggregatedsetv1.Disaggregate
 func (s *Syncer) forget(key cache.ObjectName) {
 	s.deps.Consistency.Forget(key)
 	s.deps.Runner.Forget(key)
+	s.former.Forget(key)
 	s.conflicts.Forget(key)
 }

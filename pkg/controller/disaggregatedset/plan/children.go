@@ -104,12 +104,7 @@ func ownerReference(ds *disaggregatedsetv1.DisaggregatedSet) metav1.OwnerReferen
 
 // newService returns the headless Service of a LeaderWorkerSet, which has the addresses of pods that are ready.
 func newService(ds *disaggregatedsetv1.DisaggregatedSet, child Child) *corev1.Service {
-	labels := map[string]string{
-		disaggregatedsetv1.SetNameLabelKey: ds.Name, disaggregatedsetv1.RoleLabelKey: child.Role, disaggregatedsetv1.RevisionLabelKey: child.Revision,
-	}
-	if !child.Legacy {
-		labels[disaggregatedsetv1.SliceLabelKey] = strconv.Itoa(int(child.Slice))
-	}
+	labels := serviceLabels(ds.Name, child)
 	return &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: helper.ServiceName(child.Name), Namespace: ds.Namespace, Labels: labels, OwnerReferences: []metav1.OwnerReference{ownerReference(ds)},
@@ -118,15 +113,31 @@ func newService(ds *disaggregatedsetv1.DisaggregatedSet, child Child) *corev1.Se
 	}
 }
 
-// newScaler returns the scaler of a role.
-func newScaler(ds *disaggregatedsetv1.DisaggregatedSet, role string, replicas int64) *disaggregatedsetv1.DisaggregatedSetRoleScaler {
+// serviceLabels returns the labels of the Service of a LeaderWorkerSet, which are its selector, too.
+func serviceLabels(set string, child Child) map[string]string {
+	labels := map[string]string{
+		disaggregatedsetv1.SetNameLabelKey: set, disaggregatedsetv1.RoleLabelKey: child.Role, disaggregatedsetv1.RevisionLabelKey: child.Revision,
+	}
+	if !child.Legacy {
+		labels[disaggregatedsetv1.SliceLabelKey] = strconv.Itoa(int(child.Slice))
+	}
+	return labels
+}
+
+// scalerOwner returns the reference of a scaler to its set.
+func scalerOwner(ds *disaggregatedsetv1.DisaggregatedSet) metav1.OwnerReference {
 	owner := ownerReference(ds)
 	owner.BlockOwnerDeletion = ptr.To(true)
+	return owner
+}
+
+// newScaler returns the scaler of a role.
+func newScaler(ds *disaggregatedsetv1.DisaggregatedSet, role string, replicas int64) *disaggregatedsetv1.DisaggregatedSetRoleScaler {
 	return &disaggregatedsetv1.DisaggregatedSetRoleScaler{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: helper.ScalerName(ds.Name, role), Namespace: ds.Namespace,
 			Labels:          map[string]string{disaggregatedsetv1.SetNameLabelKey: ds.Name, disaggregatedsetv1.RoleLabelKey: role},
-			OwnerReferences: []metav1.OwnerReference{owner},
+			OwnerReferences: []metav1.OwnerReference{scalerOwner(ds)},
 		},
 		Spec: disaggregatedsetv1.DisaggregatedSetRoleScalerSpec{Replicas: int32(min(replicas, leaderworkersetv1.MaxReplicas))},
 	}

@@ -23,7 +23,7 @@ func Decide(obs Observed) Plan {
 	if err != nil {
 		return Plan{Invalid: err.Error()}
 	}
-	p := Plan{Revision: revision}
+	p := Plan{Revision: revision, Adopt: adoptions(obs)}
 	state := bySlice(obs, revision)
 	planScalers(obs, state, &p)
 	planSlices(obs, state, &p)
@@ -71,7 +71,8 @@ func (r roleState) desired() (int64, bool) {
 	return 0, false
 }
 
-// planScalers creates the scalers of roles that others scale, with the groups that these roles have, and deletes those of other roles.
+// planScalers creates the scalers of roles that others scale, with the groups that these roles have, and deletes those of other roles. How many groups a role has is known
+// once all LeaderWorkerSets are adopted.
 func planScalers(obs Observed, state map[int32]*slice, p *Plan) {
 	wanted := map[string]bool{}
 	for _, role := range state[0].roles {
@@ -83,6 +84,7 @@ func planScalers(obs Observed, state map[int32]*slice, p *Plan) {
 		switch {
 		case obs.TakenScalers[name]:
 			p.Conflicts = append(p.Conflicts, name)
+		case obs.orphanedName(OrphanScaler, name) || obs.orphaned(OrphanLeaderWorkerSet, func(Orphan) bool { return true }):
 		case !slices.ContainsFunc(obs.Scalers, func(s *disaggregatedsetv1.DisaggregatedSetRoleScaler) bool { return s.Name == name }):
 			p.CreateScalers = append(p.CreateScalers, newScaler(obs.Set, role.Name, role.seed))
 		}
@@ -120,6 +122,7 @@ func planSlices(obs Observed, state map[int32]*slice, p *Plan) {
 	for _, slice := range slices.Sorted(maps.Keys(state)) {
 		s := state[slice]
 		switch {
+		case s.awaits():
 		case slice >= count:
 			p.Slices = append(p.Slices, s.remove())
 		default:

@@ -46,6 +46,9 @@ func child(revision, role string, replicas int32) Child {
 // writes lists what a plan writes.
 func writes(p Plan) (list []string) {
 	add := func(format string, args ...any) { list = append(list, fmt.Sprintf(format, args...)) }
+	for _, a := range p.Adopt {
+		add("adopt %s %s", a.Kind, a.Name)
+	}
 	for _, s := range p.CreateScalers {
 		add("create scaler %s %d", s.Name, s.Spec.Replicas)
 	}

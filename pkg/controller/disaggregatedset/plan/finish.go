@@ -109,6 +109,7 @@ func scalerStatuses(obs Observed, p Plan) (changed []*disaggregatedsetv1.Disaggr
 }
 
 const (
+	actionAdopt    = "Adopt"
 	actionCreate   = "Create"
 	actionUpdate   = "Update"
 	actionDelete   = "Delete"
@@ -119,6 +120,9 @@ const (
 func events(obs Observed, p Plan, r Results) (list []Event) {
 	add := func(reason, action, format string, args ...any) {
 		list = append(list, Event{Type: corev1.EventTypeNormal, Reason: reason, Action: action, Note: fmt.Sprintf(format, args...)})
+	}
+	if len(r.Adopted) > 0 {
+		list = append(list, adopted(p, r.Adopted))
 	}
 	for _, i := range r.CreatedScalers {
 		s := p.CreateScalers[i]

@@ -42,7 +42,7 @@ func (s *slice) publish(p *SlicePlan, children map[string]Child) {
 	}
 	for _, role := range slices.SortedFunc(maps.Keys(children), func(a, b string) int { return cmp.Or(cmp.Compare(order(a), order(b)), cmp.Compare(a, b)) }) {
 		name := helper.ServiceName(children[role].Name)
-		if !slices.ContainsFunc(s.services, func(service Service) bool { return service.Name == name }) {
+		if !slices.ContainsFunc(s.services, func(service Service) bool { return service.Name == name }) && !s.obs.orphanedName(OrphanService, name) {
 			p.CreateServices = append(p.CreateServices, newService(s.obs.Set, children[role]))
 		}
 	}

@@ -23,6 +23,8 @@ type Observed struct {
 	Scalers []*disaggregatedsetv1.DisaggregatedSetRoleScaler
 	// TakenScalers are the names of scalers that exist and that the set does not control.
 	TakenScalers map[string]bool
+	// Orphans are objects that nobody controls, and that are made like children of the set.
+	Orphans []Orphan
 	// Conflicts are those names that were reported before.
 	Conflicts map[string]bool
 	// Now is the time of the observation, in whole seconds.
@@ -72,7 +74,9 @@ type Service struct {
 type Plan struct {
 	// Revision is that of the set.
 	Revision string
-	// CreateScalers and DeleteScalers come first.
+	// Adopt are orphans that get the set as their controller, if the set that is stored is still this one. They come first.
+	Adopt []Adoption
+	// CreateScalers and DeleteScalers come next.
 	CreateScalers []*disaggregatedsetv1.DisaggregatedSetRoleScaler
 	DeleteScalers []Ref
 	// Slices are what to do in each slice, also in those that are to go.
@@ -151,6 +155,8 @@ type Scaling struct {
 
 // Results are what became of a plan. Of each list it has as many items as the plan.
 type Results struct {
+	// Adopted are the indexes of those that have their controller.
+	Adopted []int
 	// CreatedScalers and DeletedScalers are the indexes of those that were written.
 	CreatedScalers, DeletedScalers []int
 	// Slices are in the order of the plan.
@@ -175,6 +181,7 @@ type Verb string
 
 // Verbs of writes.
 const (
+	Adopt  Verb = "Adopt"
 	Create Verb = "Create"
 	Update Verb = "Update"
 	Delete Verb = "Delete"

@@ -40,6 +40,12 @@ type mutant struct {
 	finish func(plan.Observed, plan.Plan, plan.Results) plan.Outcome
 	// careless ones do not try again what failed, restless ones sync again each second, and insistent ones try again at once what failed.
 	careless, restless, insistent bool
+	// sees changes what the controller sees of objects that it may adopt.
+	sees func(metav1.Object)
+	// trusting ones believe in the set that their cache shows.
+	trusting bool
+	// hasty ones do not wait for what a former set of the name still controls.
+	hasty bool
 	// adopting ones take what has a label of the set for its child.
 	adopting bool
 	// torn ones do not store the status of scalers when the time of a pass is over.
@@ -61,21 +67,27 @@ type env struct {
 	scalers    *simulation.Resource[roleScaler]
 	children   *simulation.Resource[leaderWorkerSet]
 	services   *simulation.Resource[service]
+	// others are what controls the objects of others.
+	others *simulation.Resource[*corev1.ConfigMap]
 
 	// template is what the set is made of when somebody creates it.
 	template disaggregatedSet
 	// meddled means that somebody has scaled a LeaderWorkerSet by hand, so that what a rollout keeps does not hold.
 	meddled bool
+	// created is when somebody has created the set.
+	created time.Time
 	process *process
 	// made are the objects that controllers have created.
-	made  map[types.UID]bool
-	rules *rules
+	made map[types.UID]bool
+	// confirmed are the sets that a controller has read from the server while they existed.
+	confirmed map[types.UID]bool
+	rules     *rules
 }
 
 // newEnv returns an environment in which a user has just created a set, and a controller starts.
 func newEnv(seed uint64, m mutant, trace *[]string) *env {
 	const stream = 0x646973616767
-	e := &env{World: simulation.NewWorld(simulation.NewDice(seed, stream), trace), mutant: m, made: map[types.UID]bool{}}
+	e := &env{World: simulation.NewWorld(simulation.NewDice(seed, stream), trace), mutant: m, made: map[types.UID]bool{}, confirmed: map[types.UID]bool{}}
 	e.faults = randomFaults(e.Dice)
 	e.RandomTrouble()
 	e.main, e.ours = &simulation.Server{Refusals: map[string]error{}}, &simulation.Server{Refusals: map[string]error{}}
@@ -86,6 +98,7 @@ func newEnv(seed uint64, m mutant, trace *[]string) *env {
 	e.scalers = simulation.NewResource[roleScaler](e.World, e.ours, "scaler")
 	e.children = simulation.NewResource[leaderWorkerSet](e.World, e.ours, "leaderworkerset")
 	e.services = simulation.NewResource[service](e.World, e.main, "service")
+	e.others = simulation.NewResource[*corev1.ConfigMap](e.World, e.main, "configmap")
 	e.rules = newRules(e)
 	e.template = randomSet(e.Dice)
 	e.createSet()
@@ -104,7 +117,7 @@ func (e *env) set() disaggregatedSet {
 
 // faults is how likely what is in one history. Every history does without some kinds of trouble, so that others show.
 type faults struct {
-	sync, caches, groups, users, autoscalers, meddling, others, refusals, restarts, time int
+	sync, caches, groups, users, autoscalers, meddling, others, losses, refusals, restarts, time int
 	// failing is the percentage of changes of groups that are failures, and ending that of passes whose time ends before all is done.
 	failing, ending int
 }
@@ -114,6 +127,7 @@ func randomFaults(d simulation.Dice) faults {
 		sync: simulation.OneOf(d, 6, 12, 20), caches: simulation.OneOf(d, 6, 12, 30), groups: simulation.OneOf(d, 8, 16, 30), users: simulation.OneOf(d, 0, 1, 2, 4),
 		autoscalers: simulation.OneOf(d, 0, 1, 3), meddling: simulation.OneOf(d, 0, 0, 0, 1, 2), others: simulation.OneOf(d, 0, 0, 0, 1), refusals: simulation.OneOf(d, 0, 0, 1, 2),
 		restarts: simulation.OneOf(d, 0, 0, 1), time: simulation.OneOf(d, 1, 3, 6), failing: simulation.OneOf(d, 0, 0, 10, 25), ending: simulation.OneOf(d, 0, 0, 20),
+		losses: simulation.OneOf(d, 0, 0, 0, 1),
 	}
 }
 
@@ -127,6 +141,7 @@ func (e *env) happenings() []simulation.Happening {
 		{Weight: f.autoscalers, Do: e.autoscale},
 		{Weight: f.meddling, Do: e.meddle},
 		{Weight: f.others, Do: e.othersAct},
+		{Weight: f.losses, Do: e.disownSome},
 		{Weight: f.refusals, Do: e.refuseSomething},
 		{Weight: f.time, Do: e.PassTime},
 		{Weight: 3, Do: func() { e.DeliverLate() }},
@@ -167,9 +182,9 @@ func (e *env) refuseSomething() {
 		clear(e.main.Refusals)
 		return
 	}
-	server, what := e.ours, simulation.OneOf(e.Dice, "create leaderworkerset", "create leaderworkerset", "patch leaderworkerset", "delete leaderworkerset", "create scaler", "delete scaler", "update scaler", "update set")
+	server, what := e.ours, simulation.OneOf(e.Dice, "create leaderworkerset", "create leaderworkerset", "patch leaderworkerset", "delete leaderworkerset", "create scaler", "delete scaler", "update scaler", "update set", "patch scaler", "get set", "get leaderworkerset")
 	if e.Dice.Percent(30) {
-		server, what = e.main, simulation.OneOf(e.Dice, "create service", "delete service", "get service")
+		server, what = e.main, simulation.OneOf(e.Dice, "create service", "delete service", "get service", "patch service")
 	}
 	server.Refusals[what] = simulation.OneOf[error](e.Dice, errQuota, errDenied, errNoRights, simulation.ErrServer)
 	e.Seen["refusals by verb"]++

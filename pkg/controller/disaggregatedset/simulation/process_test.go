@@ -6,6 +6,7 @@ package simulation
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -82,7 +83,7 @@ func labeled[T metav1.Object](object T) bool {
 }
 
 func lookIf(object metav1.Object, look func()) {
-	if ownedBySet(object) {
+	if orphan := plan.OrphanOf(object); ownedBySet(object) || orphan != nil && orphan.Set == name {
 		look()
 	}
 }
@@ -98,10 +99,10 @@ func (p *process) newSyncer() *disaggregatedset.Syncer {
 	return disaggregatedset.NewSyncer(disaggregatedset.SyncerConfig{
 		Host:   &children.Host{Runner: runner{}, Consistency: writes, Clock: p, Shuffle: p.Dice.Perm},
 		Caches: caches{p}, Recorder: recorder{p},
-		Sets:             func(string) children.OwnerClient[disaggregatedSet] { return setClient{p, p.setClient()} },
-		LeaderWorkerSets: func(string) children.Client[leaderWorkerSet] { return p.childClient() },
+		Sets:             func(string) children.LiveOwnerClient[disaggregatedSet] { return setClient{p, p.setClient()} },
+		LeaderWorkerSets: func(string) children.Client[leaderWorkerSet] { return p.leaderWorkerSetClient() },
 		Services:         func(string) children.Client[service] { return p.serviceClient() },
-		Scalers:          func(string) disaggregatedset.ScalerClient { return scalerClient{p, p.scalerClient()} },
+		Scalers:          func(string) disaggregatedset.ScalerClient { return scalerClient{p.scalerClient()} },
 	})
 }
 
@@ -153,9 +154,17 @@ func (p *process) pass() (queue.Due, error) {
 	return queue.Due{Continue: out.Continue}, children.FirstErrors(err, finished)
 }
 
-// refusal returns whether something was refused. A name that was taken a moment ago is not.
+// refusal returns whether something was refused. A name that was taken a moment ago is not, nor is one that an orphan has which no cache shows yet.
 func refusal(err error) bool {
-	return err != nil && !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) && !errors.Is(err, simulation.ErrDead) && !strings.Contains(err.Error(), "has just gone")
+	if err == nil || apierrors.IsConflict(err) || apierrors.IsNotFound(err) || errors.Is(err, simulation.ErrDead) {
+		return false
+	}
+	for line := range strings.Lines(err.Error()) {
+		if !strings.Contains(line, "has just gone") && !strings.Contains(line, "is adopted soon") {
+			return true
+		}
+	}
+	return false
 }
 
 // recorder sees events.
@@ -219,4 +228,29 @@ func (c caches) Scalers(ds disaggregatedSet) (list []roleScaler, err error) {
 func (c caches) Scaler(key cache.ObjectName) (roleScaler, error) {
 	s, _ := c.p.scalers.Get(key.Name)
 	return s, nil
+}
+
+func (c caches) Orphans(cache.ObjectName) (list []plan.Orphan, err error) {
+	list = orphansOf(c.p, list, c.p.children.Objects)
+	list = orphansOf(c.p, list, c.p.services.Objects)
+	return orphansOf(c.p, list, c.p.scalers.Objects), nil
+}
+
+func (c caches) Former(ds disaggregatedSet) (bool, error) {
+	return !c.p.hasty && slices.ContainsFunc(c.p.children.Objects, func(lws leaderWorkerSet) bool {
+		return ownedBySet(lws) && !metav1.IsControlledBy(lws, ds) && lws.DeletionTimestamp == nil
+	}), nil
+}
+
+func orphansOf[T simulation.Object](p *process, list []plan.Orphan, objects []T) []plan.Orphan {
+	for _, object := range objects {
+		if p.sees != nil {
+			object = object.DeepCopyObject().(T)
+			p.sees(object)
+		}
+		if orphan := plan.OrphanOf(object); orphan != nil && orphan.Set == name {
+			list = append(list, *orphan)
+		}
+	}
+	return list
 }

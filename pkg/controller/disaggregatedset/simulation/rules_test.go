@@ -64,17 +64,25 @@ func (r *rules) childCreated(lws leaderWorkerSet) {
 	if want := helper.SetName(name, of.Slice, of.Revision, of.Role); lws.Name != want {
 		r.Fail(ruleOnce, "%s is not called %s", lws.Name, want)
 	}
-	groups := of.Replicas
 	for _, other := range r.env.children.Objects {
 		o := plan.ChildOf(other)
-		if other.UID != lws.UID && o.Role == of.Role && o.Slice == of.Slice && of.Replicas > 0 {
-			groups += o.Replicas
-		}
 		if other.UID != lws.UID && metav1.IsControlledBy(other, &metav1.ObjectMeta{UID: metav1.GetControllerOf(lws).UID}) && o.Role == of.Role && o.Slice == of.Slice && o.Revision == of.Revision {
 			r.Fail(ruleOnce, "%s and %s", lws.Name, other.Name)
 		}
 	}
-	r.decidedSize(of.Role, groups) // more than one revision only has groups at once if a request comes late
+	r.decidedSize(of.Role, r.groupsBeside(lws)) // more than one revision only has groups at once if a request comes late
+}
+
+// groupsBeside returns the groups of a LeaderWorkerSet with those of the same role and slice.
+func (r *rules) groupsBeside(lws leaderWorkerSet) int32 {
+	of := plan.ChildOf(lws)
+	groups := of.Replicas
+	for _, other := range r.env.children.Objects {
+		if o := plan.ChildOf(other); other.UID != lws.UID && o.Role == of.Role && o.Slice == of.Slice && of.Replicas > 0 {
+			groups += o.Replicas
+		}
+	}
+	return groups
 }
 
 // maxSurge is the largest surge that a role has.

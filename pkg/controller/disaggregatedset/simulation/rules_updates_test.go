@@ -15,6 +15,7 @@ import (
 
 // decided checks a decision.
 func (r *rules) decided(o plan.Observed, p plan.Plan) {
+	r.besideScalers(o, p)
 	for _, slice := range p.Slices {
 		removed := slice.Slice >= helper.Slices(o.Set)
 		for _, d := range slice.DeleteChildren {
@@ -22,6 +23,8 @@ func (r *rules) decided(o plan.Observed, p plan.Plan) {
 				r.Fail(ruleRuns, "%s is deleted with %d groups: %s", d.Name, c.Replicas, d.Reason)
 			}
 		}
+		r.beside(o, slice)
+		r.besideFormer(o, slice)
 		if !removed {
 			v := &view{rules: r, o: o, p: slice, revision: p.Revision}
 			v.check()

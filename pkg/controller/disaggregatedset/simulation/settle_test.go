@@ -106,6 +106,9 @@ func (e *env) checkRest() {
 	if ds.DeletionTimestamp != nil {
 		e.Fail(ruleIs, "it is being deleted, and stays")
 	}
+	for _, orphan := range e.orphans() {
+		e.Fail(ruleAdopted, "%s is not", orphan.GetName())
+	}
 	o := e.stored(ds)
 	for i := range helper.Slices(ds) {
 		e.checkSlice(o, i)

@@ -15,7 +15,7 @@ var histories = simulation.Histories[mutant]{
 	// What histories must contain, so that a simulation which no longer gets somewhere does not pass for a good one.
 	Wanted: []string{
 		"conflicts", "deletions: Background", "deletions: Foreground", "deletions: Orphan", "edits: image", "edits: mode", "edits: slices", "edits: roles", "edits: all at 0", "edits refused",
-		"roles scaled", "objects of others", "refusals by verb", "passes with refusals", "passes whose time ended", "groups that fail", "children created", "children deleted by others",
+		"roles scaled", "objects of others", "adoptions", "children that lost their owner", "events: AdoptedChild", "events: FailedAdopt", "refusals by verb", "passes with refusals", "passes whose time ended", "groups that fail", "children created", "children deleted by others",
 		"scalers created", "steps of updates", "kills of the controller", "requests in trouble", "failed syncs", "events: ScalerConflict", "events: FailedCreate", "events: FailedUpdate",
 		"events: FailedDelete", "events: RollingUpdateCompleted", "at rest: gone", "at rest: available", "at rest: at 0", "at rest: scaled roles", "at rest: an update that stands still",
 	},

@@ -40,6 +40,9 @@ func describe(o plan.Observed) string {
 	for _, s := range o.Scalers {
 		words = append(words, fmt.Sprintf("%s=%d", s.Name, s.Spec.Replicas))
 	}
+	for _, orphan := range o.Orphans {
+		words = append(words, fmt.Sprintf("orphan %s %s", orphan.Kind, orphan.Name))
+	}
 	return strings.Join(words, " ")
 }
 
@@ -47,6 +50,9 @@ func describe(o plan.Observed) string {
 func describePlan(p plan.Plan) string {
 	var words []string
 	add := func(format string, args ...any) { words = append(words, fmt.Sprintf(format, args...)) }
+	for _, a := range p.Adopt {
+		add("adopt %s %s", a.Kind, a.Name)
+	}
 	for _, s := range p.CreateScalers {
 		add("create scaler %s=%d", s.Name, s.Spec.Replicas)
 	}

@@ -87,7 +87,8 @@ func (e *env) createSet() {
 	ds := e.sets.Create(served(hub(e.template)))
 	e.Note("user creates the set %s: %s", ds.UID, describeSpec(ds))
 	e.rules.decidedSizes(ds)
-	e.meddled = false
+	e.created = e.Now()
+	e.meddled = e.meddled && len(e.orphans()) > 0
 }
 
 // userActs is what users do to the set.
@@ -210,61 +211,5 @@ func (e *env) meddleWith(lws leaderWorkerSet, how metav1.DeletionPropagation) {
 		e.meddled = true
 		e.rules.decidedSize(lws.Labels[disaggregatedsetv1.RoleLabelKey], to)
 		e.children.Change(lws, func(next leaderWorkerSet) { next.Spec.Replicas = ptr.To(to) })
-	}
-}
-
-// othersAct lets somebody else take a name that the set needs, or give it back.
-func (e *env) othersAct() {
-	ds := e.set()
-	if e.Dice.Percent(40) || ds == nil {
-		e.removeOthers(func() bool { return e.Dice.Percent(60) })
-		return
-	}
-	role := simulation.OneOf(e.Dice, ds.Spec.Roles...).Name
-	revision, err := helper.Revision(ds)
-	if err != nil {
-		panic(err)
-	}
-	child := helper.SetName(name, e.Dice.Int32N(helper.Slices(ds)), revision, role)
-	meta := metav1.ObjectMeta{Namespace: namespace, Labels: simulation.OneOf(e.Dice, nil, helper.Labels(name, 0, revision, role))}
-	e.Seen["objects of others"]++
-	switch meta.Name = child; e.Dice.IntN(3) {
-	case 0:
-		if _, taken := e.children.Store.Get(child); !taken {
-			e.Note("somebody else creates the leaderworkerset %s", child)
-			lws := &leaderworkersetv1.LeaderWorkerSet{ObjectMeta: meta, Spec: *ds.Spec.Roles[0].Spec.DeepCopy()}
-			e.children.Create(lws)
-		}
-	case 1:
-		if meta.Name = helper.ServiceName(child); !has(&e.services.Store, meta.Name) {
-			e.Note("somebody else creates the service %s", meta.Name)
-			e.services.Create(&corev1.Service{ObjectMeta: meta})
-		}
-	default:
-		if meta.Name = helper.ScalerName(name, role); !has(&e.scalers.Store, meta.Name) {
-			e.Note("somebody else creates the scaler %s", meta.Name)
-			e.scalers.Create(&disaggregatedsetv1.DisaggregatedSetRoleScaler{ObjectMeta: meta})
-		}
-	}
-}
-
-func has[T metav1.Object](s *simulation.Store[T], name string) bool {
-	_, found := s.Get(name)
-	return found
-}
-
-// removeOthers removes objects that no DisaggregatedSet controls.
-func (e *env) removeOthers(this func() bool) {
-	removeUnowned(e.children, this)
-	removeUnowned(e.services, this)
-	removeUnowned(e.scalers, this)
-}
-
-func removeUnowned[T simulation.Object](of *simulation.Resource[T], this func() bool) {
-	for _, object := range slices.Clone(of.Objects) {
-		if len(object.GetOwnerReferences()) == 0 && this() {
-			of.World.Note("the %s of somebody else named %s is gone", of.Kind, object.GetName())
-			of.Delete(object, metav1.DeletePropagationBackground)
-		}
 	}
 }
