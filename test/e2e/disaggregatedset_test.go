@@ -22,7 +22,7 @@ func TestDisaggregatedSet(t *testing.T) {
 	k := newKubectlFor(t, c)
 	k.ok("apply", "-f", filepath.Join(c.Root, "artifacts", "components", "disaggregatedset", "rbac.yaml"))
 	k.registerRoles()
-	for name, test := range map[string]func(*kubectl){"life": lifeOfRoles, "rollouts": rolloutsOfRoles} {
+	for name, test := range map[string]func(*kubectl){"life": lifeOfRoles, "rollouts": rolloutsOfRoles, "orphans": orphansOfRoles} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			test(newKubectlFor(t, c))
