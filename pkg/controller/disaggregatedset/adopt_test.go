@@ -18,6 +18,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	disaggregatedsetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/disaggregatedset/v1"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/disaggregatedset/v1/helper"
 	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
 )
 
@@ -268,5 +269,25 @@ func TestChildrenOfAFormerSetInCaches(t *testing.T) {
 	}
 	if noted := r.former.Noted(key); noted != (formerSince{}) {
 		t.Errorf("still noted: %+v", noted)
+	}
+}
+
+// An object that loses its owner is a reason to look at the set that may adopt it.
+func TestOrphansLeadToTheirSet(t *testing.T) {
+	for name, tc := range map[string]struct {
+		labels map[string]string
+		want   int
+	}{
+		"an orphan":         {helper.Labels("llm", 0, "a", "decode"), 1},
+		"an unknown object": {map[string]string{disaggregatedsetv1.SetNameLabelKey: "llm"}, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r, lws := newRig(t), foreign("llm-0-a-decode")
+			lws.Labels = tc.labels
+			r.enqueueOwner(newWatched(lws))
+			if got := r.queue.Len(); got != tc.want {
+				t.Errorf("%d sets to look at, want %d", got, tc.want)
+			}
+		})
 	}
 }
