@@ -35,6 +35,7 @@ var (
 	errGoing = errors.New("an object without labels has the name, and is being deleted")
 	// errOrphan means that the set may adopt the object that has the name of a child, and that no cache shows it yet.
 	errOrphan    = errors.New("an object that nobody controls has the name, and is adopted soon")
+	errOver      = errors.New("the time of the pass was over before anything was written")
 	errNameTaken = errors.New("another object that this DisaggregatedSet does not control has the name: delete it, or rename the DisaggregatedSet or the role")
 )
 
@@ -72,7 +73,11 @@ func (s *Syncer) Apply(ctx context.Context, ds *disaggregatedsetv1.Disaggregated
 		errs = append(errs, errors.New(p.Invalid))
 	}
 	a.results.Interrupted = ctx.Err() != nil
-	return a.results, children.FirstErrors(errs...)
+	err := children.FirstErrors(errs...)
+	if err == nil && a.results.Interrupted && a.results.Accepted == 0 && !p.Empty() {
+		err = errOver
+	}
+	return a.results, err
 }
 
 // storeStatus stores the status of a scaler, even if the time of the pass is over.

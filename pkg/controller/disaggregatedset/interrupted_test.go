@@ -91,3 +91,17 @@ func TestPassAfterAnInterruptedOne(t *testing.T) {
 		t.Errorf("at rest: due %+v (%v)", due, err)
 	}
 }
+
+// A pass whose time is over before it has written anything is tried again, although nothing was refused.
+func TestPassThatWritesNothingInItsTime(t *testing.T) {
+	r := newRig(t, newSet("prefill=2", "decode=2"))
+	r.settle(t)
+	r.recreate(t, same)
+	if due, err := r.sync(r.endsAt(t, "get", "disaggregatedsets"), key); err == nil {
+		t.Errorf("due %+v, and no error", due)
+	}
+	r.settle(t)
+	if due, err := r.sync(r.endsAt(t, "get", "disaggregatedsets"), key); err != nil {
+		t.Errorf("at rest: due %+v (%v)", due, err)
+	}
+}

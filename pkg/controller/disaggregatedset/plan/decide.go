@@ -133,6 +133,11 @@ func planSlices(obs Observed, state map[int32]*slice, p *Plan) {
 	}
 }
 
+// Empty returns whether there is nothing to write but statuses.
+func (p Plan) Empty() bool {
+	return len(p.Adopt)+len(p.CreateScalers)+len(p.DeleteScalers)+len(p.Slices) == 0
+}
+
 func (p SlicePlan) empty() bool {
 	return len(p.DeleteServices)+len(p.DeleteChildren)+len(p.Annotate)+len(p.Create)+len(p.Scale)+len(p.CreateServices) == 0
 }

@@ -160,7 +160,7 @@ func refusal(err error) bool {
 		return false
 	}
 	for line := range strings.Lines(err.Error()) {
-		if !strings.Contains(line, "has just gone") && !strings.Contains(line, "is adopted soon") {
+		if !strings.Contains(line, "has just gone") && !strings.Contains(line, "is adopted soon") && !strings.Contains(line, "before anything was written") {
 			return true
 		}
 	}
