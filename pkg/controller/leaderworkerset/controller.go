@@ -28,6 +28,7 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/consistency"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/gang"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/informers"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/kueue"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/leaderworkerset/plan"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/namespaces"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/queue"
@@ -92,6 +93,7 @@ func New(config Config) (*Controller, error) {
 			Clock: config.Clock, Shuffle: rand.Perm,
 		},
 		Caches: c.caches, Recorder: config.Recorder, Gang: config.Gang,
+		Kueue:       kueue.NewPresence(config.Kube, config.Clock).Of,
 		ServedSince: config.Informers.Aggregated(leaderworkersetv1.SchemeGroupVersion).ServedSince,
 		Clients:     c.clients(),
 	})

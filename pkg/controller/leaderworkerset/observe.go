@@ -59,6 +59,7 @@ func (s *Syncer) Observe(ctx context.Context, key cache.ObjectName) (*plan.Obser
 	}
 	s.observeDomains(obs)
 	s.observeCauses(obs)
+	obs.IgnoredQueue = s.ignoredQueue(ctx, obs) // after everything that can fail: it is reported once only
 	return obs, 0, nil
 }
 

@@ -21,6 +21,7 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
 	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/children"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/kueue"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/leaderworkerset/plan"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/refusals"
 )
@@ -81,6 +82,8 @@ type SyncerConfig struct {
 	Gang plan.GangProvider
 	// ServedSince returns since when the server of the sets is served without interruption, as far as this process has seen; zero if it is not served.
 	ServedSince func() time.Time
+	// Kueue returns whether the cluster has Kueue. It may be nil.
+	Kueue func(ctx context.Context) kueue.Availability
 	// Recorder sends events.
 	Recorder events.EventRecorder
 }
@@ -108,6 +111,8 @@ type Syncer struct {
 	taken *children.Notes[plan.Taken]
 	// podsRefused is since when the API refuses pods of sets.
 	podsRefused *children.Notes[time.Time]
+	// queueReported are the UIDs of sets of which it was reported that nobody reads their queue.
+	queueReported *children.Notes[types.UID]
 }
 
 // NewSyncer returns a Syncer that remembers nothing.
@@ -121,7 +126,7 @@ func NewSyncer(deps SyncerConfig) *Syncer {
 		services:     children.NewWriter(deps.Host, core("Service"), resourceServices, "service", deps.Services),
 		revisions:    children.NewWriter(deps.Host, apps("ControllerRevision"), resourceRevisions, "controllerrevision", deps.Revisions),
 		applied:      children.NewNotes[application](), countsSince: children.NewNotes[time.Time](), podsRefused: children.NewNotes[time.Time](),
-		taken:    children.NewNotes[plan.Taken](),
+		taken: children.NewNotes[plan.Taken](), queueReported: children.NewNotes[types.UID](),
 		readings: children.NewNotes[*plan.Reading](), gone: newGoneLeaders(), judged: children.NewNotes[map[types.UID]bool](),
 	}
 	kind := schema.GroupKind{Group: deps.Gang.Resource().Group, Kind: "PodGroup"}
@@ -188,6 +193,7 @@ func (s *Syncer) forget(key cache.ObjectName) {
 	s.countsSince.Forget(key)
 	s.podsRefused.Forget(key)
 	s.taken.Forget(key)
+	s.queueReported.Forget(key)
 	s.readings.Forget(key)
 	s.judged.Forget(key)
 	s.gone.forget(key, nil)

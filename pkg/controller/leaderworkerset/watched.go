@@ -65,9 +65,9 @@ type watchedPod struct {
 type podFacts struct {
 	controller, revision, ownRevision, node, leader unique.Handle[string]
 	// size is the number of pods of its group; 0 if that is not known.
-	index, group, size                       int32
-	phase                                    corev1.PodPhase
-	ready, restarted, deleting, requestsTPUs bool
+	index, group, size                                    int32
+	phase                                                 corev1.PodPhase
+	ready, restarted, deleting, requestsTPUs, heldByKueue bool
 	// notReadySince is 0 if it is not known.
 	created, notReadySince int64
 }
@@ -77,7 +77,7 @@ func newWatchedPod(pod *corev1.Pod) *watchedPod {
 	kept := &watchedPod{watched: newWatched(pod), failure: helper.FailureOfPod(pod), podFacts: podFacts{
 		controller: handleOf(p.Controller), revision: handleOf(p.Revision), ownRevision: handleOf(p.OwnRevision), node: handleOf(p.Node), leader: handleOf(p.LeaderName),
 		index: p.Index, group: p.Group, size: p.Size, phase: phaseName(p.Phase), ready: p.Ready, restarted: p.Restarted, deleting: p.Deleting, requestsTPUs: p.RequestsTPUs,
-		created: p.Created.Unix(),
+		created: p.Created.Unix(), heldByKueue: p.HeldByKueue,
 	}}
 	if !p.NotReadySince.IsZero() {
 		kept.notReadySince = p.NotReadySince.Unix()
@@ -90,7 +90,7 @@ func (w *watchedPod) plan() plan.Pod {
 	p := plan.Pod{
 		Ref: plan.Ref{Name: w.name, UID: w.uid}, Controller: types.UID(w.controller.Value()), Index: w.index, Group: w.group, Size: w.size, Revision: w.revision.Value(), OwnRevision: w.ownRevision.Value(),
 		Phase: w.phase, Ready: w.ready, Restarted: w.restarted, Deleting: w.deleting, Node: w.node.Value(), Created: metav1.Unix(w.created, 0),
-		RequestsTPUs: w.requestsTPUs, LeaderName: w.leader.Value(),
+		RequestsTPUs: w.requestsTPUs, HeldByKueue: w.heldByKueue, LeaderName: w.leader.Value(),
 	}
 	if w.notReadySince != 0 {
 		p.NotReadySince = metav1.Unix(w.notReadySince, 0)

@@ -21,6 +21,7 @@ const (
 	reasonRolloutPaused    = "RolloutPaused"
 	reasonAdoptedChild     = "AdoptedChild"
 	reasonFailedAdopt      = "FailedAdopt"
+	reasonQueueIgnored     = "QueueIgnored"
 )
 
 // Actions of events, and of writes.
@@ -54,6 +55,9 @@ func Finish(o Observed, p Plan, r Results) Outcome {
 	}
 	out.Others = append(out.Others, p.adoptions(r)...)
 	out.Others = append(out.Others, failures(o, p, r, taken)...)
+	if o.IgnoredQueue != "" {
+		out.Others = append(out.Others, queueIgnored(o.IgnoredQueue))
+	}
 	out.Continue = (p.More || r.Interrupted) && (r.Accepted > 0 || out.Status != nil)
 	return out
 }

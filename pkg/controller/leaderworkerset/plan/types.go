@@ -61,6 +61,8 @@ type Observed struct {
 	TakenSince Taken
 	// Before is what the last decision found out; nil if nothing is known.
 	Before *Reading
+	// IgnoredQueue is the queue that the set names in a cluster without Kueue, while that is to be reported; empty otherwise.
+	IgnoredQueue string
 	// CountsWaited is for how long counts have waited for other changes of the status; 0 if none wait.
 	CountsWaited time.Duration
 	// Now is the time of the observation, in whole seconds.
@@ -112,6 +114,8 @@ type Pod struct {
 	Created metav1.Time
 	// RequestsTPUs means that a container of it requests TPUs.
 	RequestsTPUs bool
+	// HeldByKueue means that it waits until Kueue has quota for it.
+	HeldByKueue bool
 	// Size is the number of pods of its group, as its annotation says; 0 if there is none.
 	Size int32
 	// LeaderName is its annotation leader-name.
