@@ -33,7 +33,7 @@ import (
 )
 
 // kinds are those that the commands take.
-var kinds = []kind.Kind{kind.JobSet, kind.SequentialJob, kind.LeaderWorkerSet}
+var kinds = []kind.Kind{kind.JobSet, kind.SequentialJob, kind.LeaderWorkerSet, kind.DisaggregatedSet}
 
 // NewCommand returns `kubectl jobset` with all of its commands.
 func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
@@ -70,7 +70,7 @@ func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
 }
 
 // Explain returns the message of an error of a command.
-func Explain(err error) string { return cli.Explain(err, outage.Kinds()...) }
+func Explain(err error) string { return cli.Explain(err, cli.Kinds...) }
 
 // explainOutages makes the errors of a command say why our API does not answer, if that is what they are about.
 func explainOutages(f *cli.Factory, cmd *cobra.Command) {
@@ -84,7 +84,7 @@ func explainOutages(f *cli.Factory, cmd *cobra.Command) {
 		if clientErr != nil {
 			return err
 		}
-		return outage.Explain(cmd.Context(), clients, err, outage.Kinds()...)
+		return outage.Explain(cmd.Context(), clients, err, cli.Kinds...)
 	}
 }
 

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"slices"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 
@@ -118,19 +117,8 @@ func rowOfGroups(set *leaderworkersetv1.LeaderWorkerSet) Row {
 
 // rowOfRoles counts the groups of all roles.
 func rowOfRoles(set *disaggregatedsetv1.DisaggregatedSet) Row {
-	r := Row{Kind: cli.DisaggregatedSet.Title, Phase: groupshelper.PhasePending}
-	for i := range set.Status.RoleStatuses {
-		r.Ready += int64(set.Status.RoleStatuses[i].ReadyReplicas)
-		r.Wanted += int64(set.Status.RoleStatuses[i].Replicas)
-	}
-	switch available, progressing := meta.FindStatusCondition(set.Status.Conditions, disaggregatedsetv1.ConditionAvailable), meta.FindStatusCondition(set.Status.Conditions, disaggregatedsetv1.ConditionProgressing); {
-	case set.DeletionTimestamp != nil:
-		r.Phase = groupshelper.PhaseTerminating
-	case available != nil && available.Status == metav1.ConditionTrue:
-		r.Phase, r.Reason = groupshelper.PhaseAvailable, available.Reason
-	case progressing != nil && progressing.Status == metav1.ConditionTrue:
-		r.Phase, r.Reason = groupshelper.PhaseProgressing, progressing.Reason
-	}
+	s := snapshot.SummarizeRoles(set)
+	r := Row{Kind: cli.DisaggregatedSet.Title, Phase: s.State, Reason: s.Reason, Ready: int64(s.GroupsReady), Wanted: int64(s.GroupsWanted)}
 	r.describe(&set.ObjectMeta)
 	return r
 }

@@ -47,6 +47,10 @@ func otherKinds() (sequences, groups, roles answer) {
 	set.Namespace, set.CreationTimestamp, set.Status.ObservedGeneration, set.Status.ReadyReplicas = "ns", created, 1, 2
 	set.Status.Conditions = []metav1.Condition{{Type: "Progressing", Status: metav1.ConditionTrue, Reason: "GroupsProgressing"}}
 	ds := disaggregatedsetv1.DisaggregatedSet{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "pd", CreationTimestamp: created}}
+	ds.Spec.Roles = []disaggregatedsetv1.DisaggregatedRoleSpec{{Name: "prefill"}, {Name: "decode"}}
+	for i, groups := range []int32{2, 4} {
+		ds.Spec.Roles[i].Spec.Replicas = &groups
+	}
 	ds.Status.RoleStatuses = []disaggregatedsetv1.RoleStatus{{Name: "prefill", Replicas: 2, ReadyReplicas: 2}, {Name: "decode", Replicas: 4, ReadyReplicas: 4}}
 	ds.Status.Conditions = []metav1.Condition{{Type: disaggregatedsetv1.ConditionAvailable, Status: metav1.ConditionTrue, Reason: disaggregatedsetv1.ReasonAllRolesReady}}
 	return objects(batchv1alpha1.SequentialJobList{Items: []batchv1alpha1.SequentialJob{*sj}}),

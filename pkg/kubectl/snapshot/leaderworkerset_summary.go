@@ -16,9 +16,9 @@ type GroupCounts struct {
 	// GroupsReady and GroupsUpdated are the numbers of groups that are ready, and of those of the current revision.
 	GroupsReady   int `json:"groupsReady"`
 	GroupsUpdated int `json:"groupsUpdated"`
-	// GroupsWanted is the number of groups of the spec, and GroupSize the number of pods of each.
+	// GroupsWanted is the number of groups of the spec, and GroupSize the number of pods of each; absent if that differs.
 	GroupsWanted int `json:"groupsWanted"`
-	GroupSize    int `json:"groupSize"`
+	GroupSize    int `json:"groupSize,omitempty"`
 }
 
 // ReadyOf are the groups that are ready, of those that are wanted, like "1/2".

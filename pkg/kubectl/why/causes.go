@@ -13,7 +13,9 @@ type Cause string
 // The causes, most decisive first: of two that hold at once, the one further up explains the one further down, or has to
 // be dealt with before it.
 const (
-	StoreRefused          Cause = "StoreRefused"
+	StoreRefused Cause = "StoreRefused"
+	// FeatureGateOff means that a kind is turned off.
+	FeatureGateOff        Cause = "FeatureGateOff"
 	APIServiceUnavailable Cause = "APIServiceUnavailable"
 	NotFound              Cause = "NotFound"
 
@@ -52,7 +54,11 @@ const (
 	ClusterOverloaded    Cause = "ClusterOverloaded"
 	StatefulSetNameTaken Cause = "StatefulSetNameTaken"
 	StatefulSetRefused   Cause = "StatefulSetRefused"
-	JobSuspendedByOther  Cause = "JobSuspendedByOther"
+	// LeaderWorkerSetNameTaken and the next two are causes of DisaggregatedSets only.
+	LeaderWorkerSetNameTaken Cause = "LeaderWorkerSetNameTaken"
+	ScalerNameTaken          Cause = "ScalerNameTaken"
+	LeaderWorkerSetRefused   Cause = "LeaderWorkerSetRefused"
+	JobSuspendedByOther      Cause = "JobSuspendedByOther"
 
 	PodsRefusedBySecurity Cause = "PodsRefusedBySecurity"
 	PodsRefusedByQuota    Cause = "PodsRefusedByQuota"
@@ -120,13 +126,13 @@ const (
 
 // Causes are all causes, most decisive first.
 var Causes = []Cause{
-	StoreRefused, APIServiceUnavailable, NotFound,
+	StoreRefused, FeatureGateOff, APIServiceUnavailable, NotFound,
 	FinalizerBlocksDeletion, Deleting, ManagedByOther, OlderThanNamespace, HeldAfterRestore, Cancelled, DeadlineExceeded,
 	QueueMissing, QueueStopped, WorkloadDeactivated, AdmissionCheckPending, WorkloadPreempted, QuotaNotReserved, WorkloadMissing,
 	SuspendedByOwner, SuspendedByUser, UpdatePaused,
 	ControllerNotRunning, ControllerNotActing, ReconciliationFailed,
 	JobNameTaken, JobTemplateRefused, JobRefusedByQuota, JobRefusedByWebhook, JobRefusedByPolicy, JobCreationFailed, ClusterOverloaded,
-	StatefulSetNameTaken, StatefulSetRefused, JobSuspendedByOther,
+	StatefulSetNameTaken, StatefulSetRefused, LeaderWorkerSetNameTaken, ScalerNameTaken, LeaderWorkerSetRefused, JobSuspendedByOther,
 	PodsRefusedBySecurity, PodsRefusedByQuota, PodsRefusedByWebhook, PodCreationFailed,
 	NodeLost, TerminatingPodsBlock, EarlierStepRuns, UnboundClaim, SchedulingGate,
 	NodesUnknown, NoFreeDomain, TopologyLabelMissing, TooFewDomains, DomainsUnsuitable, DomainsLackRoom, DomainLostNodes, DomainFull,

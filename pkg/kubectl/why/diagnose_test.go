@@ -93,6 +93,9 @@ func TestEveryCauseHasACaseAndIsDocumented(t *testing.T) {
 	for _, tc := range groupsCases() {
 		tested[tc.want] = true
 	}
+	for _, tc := range rolesCases() {
+		tested[tc.want] = true
+	}
 	for _, tc := range roomCases() {
 		tested[tc.want] = true
 	}

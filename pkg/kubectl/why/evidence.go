@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
+	disaggregatedsetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/disaggregatedset/v1"
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
 	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
@@ -33,14 +34,23 @@ type Evidence struct {
 	Namespace, Name string
 	// Now is when the reading began.
 	Now time.Time
-	// JobSet, Sequence or Set is the object that is explained. All are nil when it could not be read, for the reason of Unread.
+	// JobSet, Sequence, Set or RolesSet is the object that is explained. All are nil when it could not be read, for the reason of Unread.
 	JobSet   *jobsetv1alpha2.JobSet
 	Sequence *batchv1alpha1.SequentialJob
 	Set      *leaderworkersetv1.LeaderWorkerSet
+	RolesSet *disaggregatedsetv1.DisaggregatedSet
 	Unread   error
 	// Groups are those of a LeaderWorkerSet; nil for other kinds. TakenSet is a StatefulSet of its name that it does not own.
 	Groups   *snapshot.Groups
 	TakenSet *appsv1.StatefulSet
+	// Roles are those of a DisaggregatedSet; nil for other kinds. RoleChildren are a few of its LeaderWorkerSets that are not ready, with what explains it.
+	Roles        *snapshot.Roles
+	RoleChildren []*Evidence
+	// TakenRoleSets are LeaderWorkerSets under the names of the set's that it does not own. Scalers are those under the names of its scalers, whoever owns them.
+	TakenRoleSets map[string]*leaderworkersetv1.LeaderWorkerSet
+	Scalers       map[string]*disaggregatedsetv1.DisaggregatedSetRoleScaler
+	// ServerGates are the feature gates of the server; nil if they were not read.
+	ServerGates map[string]bool
 	// Gangs are the PodGroups that pods wait for, by name, of schedulers that have a kind of their own, by product.
 	Gangs map[string]map[string]*unstructured.Unstructured
 	// Child is that of a JobSet which the current step of a sequence runs; nil for other steps.

@@ -21,6 +21,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
+	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/cli"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/outage"
 )
@@ -50,6 +51,10 @@ type loader struct {
 	jobs []batchv1.Job
 	sets []appsv1.StatefulSet
 	pods []corev1.Pod
+	// roleSets are LeaderWorkerSets.
+	roleSets []leaderworkersetv1.LeaderWorkerSet
+	// document reads a document of the API server; nil without a connection.
+	document func(ctx context.Context, path string) ([]byte, error)
 }
 
 // Load reads what a diagnosis of the set needs.
@@ -60,24 +65,27 @@ func Load(ctx context.Context, c *cli.Clients, name string) (*Evidence, error) {
 // load reads what a diagnosis of an object of the kind needs. First comes what every diagnosis needs; then, once that shows what to look
 // for, the rest. A source that may not be read leaves a gap. An error means that nothing can be said at all.
 func load(ctx context.Context, c *cli.Clients, of *kind, name string) (*Evidence, error) {
-	l := &loader{Clients: c, e: &Evidence{
+	l := &loader{Clients: c, document: documentOf(c), e: &Evidence{
 		Namespace: c.Namespace, Name: name, Now: time.Now(), of: of,
 		Nodes: map[string]*corev1.Node{}, Claims: map[string]*corev1.PersistentVolumeClaim{}, Services: map[string]*corev1.Service{},
 		TakenJobs: map[string]*batchv1.Job{},
 	}}
-	l.parallel(ctx, l.readSubject, func(ctx context.Context) { of.readChildren(l, ctx) }, l.readPods, l.readAPIService, l.readLeases,
+	l.parallel(ctx, l.readSubject, func(ctx context.Context) { of.readChildren(l, ctx) }, l.readPodsOfSubject, l.readAPIService, l.readLeases,
 		func(ctx context.Context) { l.readEvents(ctx, "involvedObject.kind!=Pod") },
 		func(ctx context.Context) { l.readEvents(ctx, "involvedObject.kind=Pod") })
 	if err := l.e.Unread; ctx.Err() != nil || err != nil && !explainable(err) {
 		return nil, cmp.Or(err, ctx.Err())
 	}
+	if l.e.subject() == nil && of.podsOfChildren {
+		l.readPods(ctx)
+	}
 	l.assemble()
 	if l.e.subject() == nil {
-		l.parallel(ctx, l.readNear, l.readElsewhere, l.readNodes, l.readRecord)
+		l.parallel(ctx, l.readNear, l.readElsewhere, l.readNodes, l.readRecord, l.readGates)
 	} else {
 		l.parallel(ctx, append(of.more(l), l.readNodes, l.readClaims, l.readQuotas, l.readCandidates, l.readPodGroups, l.readBudgets)...)
 	}
-	slices.SortFunc(l.e.NotLookedAt, func(a, b Gap) int { return strings.Compare(a.Source, b.Source) })
+	slices.SortFunc(l.e.NotLookedAt, compareGaps)
 	return l.e, ctx.Err()
 }
 
@@ -143,6 +151,17 @@ func (l *loader) readJobs(ctx context.Context) {
 		return
 	}
 	l.jobs = list.Items
+}
+
+func compareGaps(a, b Gap) int {
+	return cmp.Or(strings.Compare(a.Source, b.Source), strings.Compare(a.Reason, b.Reason))
+}
+
+// readPodsOfSubject reads the pods, unless they are read with the children.
+func (l *loader) readPodsOfSubject(ctx context.Context) {
+	if !l.e.kind().podsOfChildren {
+		l.readPods(ctx)
+	}
 }
 
 func (l *loader) readPods(ctx context.Context) {

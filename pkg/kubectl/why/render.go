@@ -36,6 +36,9 @@ func render(w io.Writer, kind cli.Kind, r *Report, term cli.Terminal, now time.T
 	if r.Jobs != nil && r.Attempt > 0 {
 		state += fmt.Sprintf(", %s Jobs ready, attempt %d", r.Jobs.ReadyOf(), r.Attempt)
 	}
+	if r.RoleCounts != nil {
+		state += fmt.Sprintf(", %s roles ready", r.RoleCounts.ReadyOf())
+	}
 	if r.GroupCounts != nil {
 		state += fmt.Sprintf(", %s groups ready", r.GroupCounts.ReadyOf())
 	}

@@ -19,10 +19,12 @@ type Report struct {
 	Name      string `json:"name"`
 	// Phase is the state of the object. State is the phase, or Unknown or NotFound.
 	snapshot.Phase
-	// Jobs are the numbers of a set, Progress is that of a sequence, and GroupCounts are the numbers of a LeaderWorkerSet.
+	// Jobs are the numbers of a set, Progress is that of a sequence, GroupCounts are the numbers of a LeaderWorkerSet or of all roles of a DisaggregatedSet, and RoleCounts
+	// those of the roles.
 	*snapshot.Jobs
 	*snapshot.Progress
 	*snapshot.GroupCounts
+	*snapshot.RoleCounts
 	// Findings are the causes, most decisive first. There is at least one.
 	Findings []Finding `json:"findings"`
 	// Notes say what the set asks for and does not get, which nodes its pods keep off, and what blocks drains of their nodes. They explain no state.

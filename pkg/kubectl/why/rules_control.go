@@ -169,7 +169,7 @@ func (d *diagnosis) unobserved() bool {
 	if d.JobSet != nil && helper.TotalReplicas(d.JobSet) == 0 {
 		return false // there is nothing to report about it
 	}
-	return d.Now.Sub(s.GetCreationTimestamp().Time) > firstStatusGrace && len(d.Jobs) == 0 && len(d.sets()) == 0 && !s.observed()
+	return d.Now.Sub(s.GetCreationTimestamp().Time) > firstStatusGrace && len(d.Jobs) == 0 && len(d.sets()) == 0 && (d.Roles == nil || len(d.Roles.Sets) == 0) && !s.observed()
 }
 
 func (d *diagnosis) unobservedFact() Fact {

@@ -21,6 +21,8 @@ func (e *Evidence) conditions() []metav1.Condition {
 		return e.Sequence.Status.Conditions
 	case e.Set != nil:
 		return e.Set.Status.Conditions
+	case e.RolesSet != nil:
+		return e.RolesSet.Status.Conditions
 	}
 	return nil
 }

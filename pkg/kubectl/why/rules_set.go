@@ -60,7 +60,22 @@ func (d *diagnosis) removeFinalizer(kind, name string, o metav1.Object, finalize
 	return d.kubectl(`patch %s %s --type=json -p '[{"op":"remove","path":"/metadata/finalizers/%d"}]'  # only if its controller is gone`, kind, name, index)
 }
 
-// childrenBlocked looks for Jobs and pods that were deleted, and that a finalizer keeps.
+// eachChild calls a function with the kind and the object of each Job, pod and LeaderWorkerSet.
+func (d *diagnosis) eachChild(do func(kind string, o metav1.Object)) {
+	for _, job := range d.Jobs {
+		do("job", job)
+	}
+	for _, pod := range d.Pods {
+		do("pod", pod)
+	}
+	if d.Roles != nil {
+		for _, s := range d.Roles.Sets {
+			do("leaderworkerset", s)
+		}
+	}
+}
+
+// childrenBlocked looks for Jobs, pods and LeaderWorkerSets that were deleted, and that a finalizer keeps.
 func childrenBlocked(d *diagnosis) []Finding {
 	var facts []Fact
 	var names, commands []string
@@ -79,12 +94,7 @@ func childrenBlocked(d *diagnosis) []Finding {
 			commands = []string{d.kubectl("get %s %s -o jsonpath={.metadata.finalizers}", kind, o.GetName()), d.removeFinalizer(kind, o.GetName(), o, finalizer)}
 		}
 	}
-	for _, job := range d.Jobs {
-		look("job", job)
-	}
-	for _, pod := range d.Pods {
-		look("pod", pod)
-	}
+	d.eachChild(look)
 	if len(names) == 0 {
 		return nil
 	}

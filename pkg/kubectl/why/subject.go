@@ -39,6 +39,10 @@ type kind struct {
 	children     string
 	readChildren func(*loader, context.Context)
 	essential    []string
+	// podsOfChildren means that pods are diagnosed with the children of the object, and are read only if the object cannot be.
+	podsOfChildren bool
+	// gate is the feature gate that turns on the kind in both programs; "" for one that is always on.
+	gate string
 	// top reports that `kubectl jobset top` takes it.
 	top bool
 	// controls is what its controller is for, as in "the controller of JobSets".
@@ -80,6 +84,8 @@ func (e *Evidence) subject() subject {
 		return sequenceSubject{e.Sequence}
 	case e.Set != nil:
 		return groupsSubject{e.Set}
+	case e.RolesSet != nil:
+		return rolesSubject{e.RolesSet}
 	}
 	return nil
 }
