@@ -41,6 +41,8 @@ func lifeOfRoles(k *kubectl) {
 		k.Errorf("Services: %s, want %s", got, want)
 	}
 
+	k.whyRoles()
+
 	k.okIn(roles("b", "prefill=3", "decode=2"), "apply", "-f", "-")
 	k.rollout(first, map[string]int{"prefill": 3, "decode": 2})
 	k.untilRoles("prefill 3 3 3, decode 2 2 2")
@@ -74,6 +76,22 @@ func lifeOfRoles(k *kubectl) {
 		}
 		return ""
 	})
+}
+
+// whyRoles asks the plugin why a set is as it is: one that runs, one whose role is larger than a quota of pods allows, and one that does not exist.
+func (k *kubectl) whyRoles() {
+	k.Helper()
+	k.groupsView([]string{"why", "ds/llm"}, "2/2 roles ready, 5/5 groups ready", "Running", "runs: ready groups of roles: prefill 3/3, decode 2/2")
+	k.groupsView([]string{"why", "llm"}, "disaggregatedset "+k.namespace+"/llm") // a name alone
+	k.ok("create", "quota", "few", "--hard=pods=10")
+	k.okIn(roles("a", "prefill=3", "decode=3"), "apply", "-f", "-")
+	k.groupsView([]string{"why", "ds/llm"}, "1/2 roles ready, 5/6 groups ready", "PodsRefusedByQuota", "role decode (lws/llm-0-", "quota few")
+	k.ok("delete", "quota", "few")
+	k.okIn(roles("a", "prefill=3", "decode=2"), "apply", "-f", "-")
+	k.untilRoles("prefill 3 3 3, decode 2 2 2")
+	if r := k.plugin("why", "ds/lln"); r.code != 1 || !strings.Contains(r.stdout, "disaggregatedset/llm exists and has a similar name") {
+		k.Errorf("why of a set that does not exist: exit code %d, %s", r.code, r.stdout)
+	}
 }
 
 // registerRoles makes kube-apiserver forward the group, as it does for the others.

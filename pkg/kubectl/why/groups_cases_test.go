@@ -41,6 +41,14 @@ func childCasesOfGroups() map[string]groupsCase {
 		"the claim templates were changed": {[]func(*groupsCluster){func(c *groupsCluster) { c.Set.Generation = 2 }, eventAbout("LeaderWorkerSet", "vllm-uid", "FailedUpdate",
 			`Failed to update leader statefulset vllm: StatefulSet.apps "vllm" is invalid: spec: Forbidden: updates to statefulset spec for fields other than 'replicas' are forbidden`)},
 			StatefulSetRefused, "its volumeClaimTemplates are immutable", "restore spec.leaderWorkerTemplate.volumeClaimTemplates"},
+		"a leader pod cannot be deleted": {[]func(*groupsCluster){eventAbout("LeaderWorkerSet", "vllm-uid", "FailedDelete",
+			`Failed to delete leader pod vllm-1: admission webhook "w.example.com" denied the request: no`)}, StatefulSetRefused, "a webhook refuses to delete the leader pod vllm-1: webhook w.example.com: no", "events --for leaderworkerset/vllm"},
+		"a PodGroup cannot be created": {[]func(*groupsCluster){lacksGroup, eventAbout("LeaderWorkerSet", "vllm-uid", "FailedCreate",
+			`Failed to create podgroup vllm-1-k: podgroups.scheduling.volcano.sh is forbidden: User "controller" cannot create resource`)}, StatefulSetRefused,
+			"the controller has no permission to create the podgroup vllm-1-k: user controller cannot create resource", "events --for leaderworkerset/vllm"},
+		"a refusal of a deletion that is over": {[]func(*groupsCluster){eventAbout("LeaderWorkerSet", "vllm-uid", "FailedDelete", "Failed to delete leader pod vllm-1: no"), func(c *groupsCluster) {
+			c.Events[0].LastTimestamp = before(10 * time.Minute)
+		}}, Running, "", ""},
 		"a refusal that was overcome": {[]func(*groupsCluster){eventAbout("LeaderWorkerSet", "vllm-uid", "FailedUpdate", "Failed to update leader statefulset vllm: no answer")},
 			Running, "runs: 2 of 2 groups ready", ""},
 		"a quota refuses the workers": {[]func(*groupsCluster){func(c *groupsCluster) { c.pods, c.sets = c.pods[:3], c.sets[:2] }, eventAbout("LeaderWorkerSet", "vllm-uid", "FailedCreate",

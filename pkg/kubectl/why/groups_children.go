@@ -50,12 +50,17 @@ func setNameTaken(d *diagnosis) []Finding {
 	}}
 }
 
-// setsRefused looks for a StatefulSet or Service that the API does not take.
+// setsRefused looks for a StatefulSet, a Service or another write that the API does not take.
 func setsRefused(d *diagnosis) []Finding {
 	if d.TakenSet != nil {
 		return nil
 	}
-	for _, e := range d.about(d.Set.UID, "FailedCreate", "FailedUpdate") {
+	for _, e := range d.about(d.Set.UID, "FailedCreate", "FailedUpdate", "FailedDelete") {
+		if f, over := d.otherWriteRefused(&e); f != nil {
+			return []Finding{*f}
+		} else if over {
+			continue
+		}
 		what, open := d.refusedChild(e.Message)
 		if !open || d.Now.Sub(seen(&e)) > refusalLasts {
 			continue

@@ -37,8 +37,9 @@ func roleSetNameTaken(d *diagnosis) []Finding {
 	first := d.TakenRoleSets[names[0]]
 	belongs := d.belonging(first)
 	f := Finding{
-		Cause:    LeaderWorkerSetNameTaken,
-		Summary:  fmt.Sprintf("the set needs the name of the LeaderWorkerSet %s, which exists and %s; the role waits until that LeaderWorkerSet is deleted", first.Name, belongs),
+		Cause: LeaderWorkerSetNameTaken,
+		Summary: fmt.Sprintf("the set needs the name of the LeaderWorkerSet %s, which exists and %s; the role waits until that LeaderWorkerSet is deleted",
+			first.Name, belongs),
 		Commands: []string{d.kubectl("describe lws %s", first.Name), d.kubectl("delete lws %s  # if it is not needed", first.Name)},
 	}
 	for _, name := range names {
@@ -89,7 +90,7 @@ func roleChildRefused(d *diagnosis) []Finding {
 func (d *diagnosis) roleRefusal(e *corev1.Event) Finding {
 	what, message, _ := strings.Cut(e.Message, ": ")
 	name := what[strings.LastIndex(what, " ")+1:]
-	r, verb := readRefusal(message), strings.ToLower(strings.TrimPrefix(e.Reason, "Failed"))
+	verb := strings.ToLower(strings.TrimPrefix(e.Reason, "Failed"))
 	what = "LeaderWorkerSet " + name
 	switch {
 	case strings.HasSuffix(name, helper.ServiceName("")):
@@ -104,25 +105,7 @@ func (d *diagnosis) roleRefusal(e *corev1.Event) Finding {
 	if missing := missingRoleSets(d.Roles); len(missing) > 0 && !d.forbidden("leaderworkersets") {
 		f.Evidence = append(f.Evidence, Fact{Object: d.set(), Text: fmt.Sprintf("%s not created: %s", count(len(missing), "LeaderWorkerSet"), some(missing, maxFacts))})
 	}
-	switch r.kind {
-	case refusedInvalid:
-		f.Summary = fmt.Sprintf("the API refuses to %s the %s: %s", verb, what, r.detail)
-		f.Commands = append(f.Commands, d.kubectl("edit disaggregatedset %s  # correct the role: it is tried again", d.Name))
-	case refusedQuota:
-		f.Summary = fmt.Sprintf("a quota refuses the %s: %s", what, r.detail)
-		f.Evidence = append(f.Evidence, d.quotaFacts(message)...)
-		f.Commands = append(f.Commands, d.kubectl("describe resourcequota"))
-	case refusedWebhook:
-		f.Summary = fmt.Sprintf("a webhook refuses to %s the %s: %s", verb, what, r.detail)
-		f.Commands = append(f.Commands, "kubectl get validatingwebhookconfigurations,mutatingwebhookconfigurations")
-	case refusedPolicy:
-		f.Summary = fmt.Sprintf("an admission policy refuses to %s the %s: %s", verb, what, r.detail)
-		f.Commands = append(f.Commands, "kubectl get validatingadmissionpolicies,validatingadmissionpolicybindings")
-	case refusedRights:
-		f.Summary = fmt.Sprintf("the controller has no permission to %s the %s: %s", verb, what, r.detail)
-	default:
-		f.Summary = fmt.Sprintf("the controller cannot %s the %s: %s", verb, what, r.detail)
-	}
+	d.refusedWrite(&f, verb, what, message, d.kubectl("edit disaggregatedset %s  # correct the role: it is tried again", d.Name))
 	return f
 }
 

@@ -19,9 +19,6 @@ import (
 
 // What a DisaggregatedSet does: an update, a start, a run.
 
-// refusalRepeats is how long after its event a refusal counts: the controller tries again, and reports it again, every two minutes.
-const refusalRepeats = 5 * time.Minute
-
 func replicasOf(role *disaggregatedsetv1.DisaggregatedRoleSpec) int32 {
 	return ptr.Deref(role.Spec.Replicas, 1)
 }
@@ -142,7 +139,10 @@ func rolesHealth(d *diagnosis) []Finding {
 		f.Cause, f.Summary = Running, "runs: ready groups of roles: "+d.roleWordsReady()
 	}
 	if missing := missingRoleSets(d.Roles); f.Cause == Starting && len(missing) > 0 && !d.forbidden("leaderworkersets") {
-		f.Evidence = append(f.Evidence, Fact{Object: d.set(), Text: fmt.Sprintf("%s not created yet: %s", count(len(missing), "LeaderWorkerSet"), some(missing, maxFacts)), Time: at(d.RolesSet.CreationTimestamp.Time)})
+		f.Evidence = append(f.Evidence, Fact{
+			Object: d.set(), Text: fmt.Sprintf("%s not created yet: %s", count(len(missing), "LeaderWorkerSet"), some(missing, maxFacts)),
+			Time: at(d.RolesSet.CreationTimestamp.Time),
+		})
 	}
 	return []Finding{f}
 }
