@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	disaggregatedsetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/disaggregatedset/v1"
@@ -145,9 +146,12 @@ func (l *loader) readServicesOfRoles(ctx context.Context) {
 		return
 	}
 	list, err := l.Kube.CoreV1().Services(l.Namespace).List(ctx, l.named())
-	if err != nil {
+	if err != nil && !apierrors.IsForbidden(err) { // who may not list them may read them by name
 		l.gap("services", err)
 		return
+	}
+	if err != nil {
+		list = &corev1.ServiceList{}
 	}
 	wanted = slices.DeleteFunc(wanted, func(name string) bool {
 		return slices.ContainsFunc(list.Items, func(s corev1.Service) bool { return s.Name == name && metav1.IsControlledBy(&s, l.e.RolesSet) })

@@ -19,6 +19,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/ptr"
 
+	clienttesting "k8s.io/client-go/testing"
+
 	disaggregatedsetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/disaggregatedset/v1"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/cli"
 	"github.com/jobset-apiserver/jobset-apiserver/test/golden"
@@ -62,6 +64,17 @@ func TestLoadOfADisaggregatedSet(t *testing.T) {
 	notReadyRole(c)
 	if e := c.loadInto(t, newEnv(t, &Evidence{})); len(e.RoleChildren) != 1 || e.RoleChildren[0].Name != c.sets[1].Name {
 		t.Errorf("the LeaderWorkerSet that is not ready was not read: %+v", e.RoleChildren)
+	}
+}
+
+// TestServicesOfRolesThatMayNotBeListed reads them by name, as the role of people on call allows.
+func TestServicesOfRolesThatMayNotBeListed(t *testing.T) {
+	c, w := runningRoles(), newEnv(t, &Evidence{})
+	w.kube.PrependReactor("list", "services", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, forbidden("services") })
+	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: c.sets[1].Name + "-prv"}}
+	e := c.loadInto(t, w, service)
+	if r := diagnoseRoles(e); r.Findings[0].Cause != ServiceForeign || e.forbidden("services") {
+		t.Errorf("got %+v, not looked at: %v", r.Findings[0], e.NotLookedAt)
 	}
 }
 
