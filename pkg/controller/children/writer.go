@@ -103,8 +103,7 @@ func (w *Writer[T]) Get(ctx context.Context, namespace, name string) (T, error) 
 	return w.client(namespace).Get(ctx, name, metav1.GetOptions{})
 }
 
-// Delete deletes children in the foreground, in any order, and returns how many requests were accepted. Those that are gone
-// count as accepted.
+// Delete deletes children in the foreground as Each does, and returns how many requests were accepted. Those that are gone count as accepted.
 func (w *Writer[T]) Delete(ctx context.Context, owner metav1.Object, refs []Ref) (accepted int, err error) {
 	var done atomic.Int64
 	err = w.Each(ctx, owner, len(refs), func(ctx context.Context, i int) error {
@@ -121,10 +120,10 @@ func (w *Writer[T]) Delete(ctx context.Context, owner metav1.Object, refs []Ref)
 	return int(done.Load()), err
 }
 
-// Each does something for each of n children, in any order.
+// Each does something for each of n children, in any order. Once enough is refused, the rest is left to the next pass: see Attempts.
 func (w *Writer[T]) Each(ctx context.Context, owner metav1.Object, n int, do func(ctx context.Context, i int) error) error {
 	order := w.host.Shuffle(n)
-	return w.InOrder(ctx, owner, n, func(ctx context.Context, i int) error { return do(ctx, order[i]) })
+	return w.InOrder(ctx, owner, n, NewAttempts().each(func(ctx context.Context, i int) error { return do(ctx, order[i]) }))
 }
 
 // InOrder does something for each of n children, begun in their order.

@@ -125,19 +125,23 @@ func (s *Syncer) observeGroups(js *jobsetv1alpha2.JobSet) *plan.Grouped {
 	return out
 }
 
-// deleteGroups deletes groups. The scheduler keeps a PodGroup until no pod uses it.
+// deleteGroups deletes groups, in any order. The scheduler keeps a PodGroup until no pod uses it.
 func (a *applier) deleteGroups(ctx context.Context, grouped *plan.Grouped, refs []plan.GroupRef) error {
 	var errs []error
-	for _, ref := range refs {
-		if ctx.Err() != nil {
+	attempts := children.NewAttempts()
+	for _, i := range a.deps.Shuffle(len(refs)) {
+		if ctx.Err() != nil || attempts.Over() {
 			break
 		}
+		ref := refs[i]
 		api := grouped.APIOf(ref)
 		err := a.deps.Groups.Client(api, ref.Kind, a.js.Namespace).Delete(ctx, ref.Name, children.Background(ref.UID))
 		switch {
 		case err == nil || apierrors.IsNotFound(err) || apierrors.IsConflict(err):
 			a.deps.Consistency.Deleted(cache.MetaObjectToName(a.js), ref.UID)
+			attempts.Note(nil)
 		default:
+			attempts.Note(err)
 			errs = append(errs, fmt.Errorf("deleting %s %s/%s: %w", ref.Kind, a.js.Namespace, ref.Name, err))
 		}
 	}

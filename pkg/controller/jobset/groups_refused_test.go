@@ -21,6 +21,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/children"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
 )
 
@@ -162,4 +163,56 @@ func TestGroupsCannotBeDeleted(t *testing.T) {
 	cancel()
 	_, err = r.Apply(ctx, &plan.Observed{JobSet: r.set(t), Grouped: grouped}, plan.Plan{Groups: plan.GroupChanges{Delete: refs}})
 	diff(t, "requests when the time is over", "2 <nil>", fmt.Sprint(len(r.groupWrites()), err))
+}
+
+// TestRefusedDeletionsOfGroupsEndThePass has many groups of which none may be deleted.
+func TestRefusedDeletionsOfGroupsEndThePass(t *testing.T) {
+	for name, tc := range map[string]struct {
+		why  string
+		want int
+	}{
+		"a missing permission": {`User "c" cannot delete resource "podgroups" in API group "scheduling.k8s.io"`, 1},
+		"a webhook":            {`admission webhook "w" denied the request: no`, 4},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newGroupRig(t, withGroups, plan.GroupsV1alpha2)
+			asked := 0
+			r.dynamic.PrependReactor("delete", "podgroups", func(clientgotesting.Action) (bool, runtime.Object, error) {
+				asked++
+				return true, nil, apierrors.NewForbidden(podGroups.GroupResource(), "x", errors.New(tc.why))
+			})
+			var p plan.Plan
+			for i := range 50 {
+				p.Groups.Delete = append(p.Groups.Delete, plan.GroupRef{Kind: "PodGroup", Name: fmt.Sprint("g", i), UID: types.UID(fmt.Sprint(i))})
+			}
+			if _, err := r.Apply(t.Context(), &plan.Observed{JobSet: r.set(t), Grouped: &plan.Grouped{}}, p); err == nil {
+				t.Error("no error")
+			}
+			diff(t, "requests", tc.want, asked)
+		})
+	}
+}
+
+// TestRefusedPatchesOfJobsEndThePass has many Jobs of which none may be suspended or deleted.
+func TestRefusedPatchesOfJobsEndThePass(t *testing.T) {
+	js := newSet()
+	r := newRig(t, js)
+	asked := map[string]int{}
+	for _, verb := range []string{"patch", "delete"} {
+		r.kube.PrependReactor(verb, "jobs", func(clientgotesting.Action) (bool, runtime.Object, error) {
+			asked[verb]++
+			return true, nil, apierrors.NewForbidden(batchv1.Resource("jobs"), "x", fmt.Errorf(`User "c" cannot %s resource "jobs" in API group "batch"`, verb))
+		})
+	}
+	r.deps.Runner = children.NewSlowStart(1)
+	var p plan.Plan
+	for i := range 50 {
+		ref := plan.JobRef{Name: fmt.Sprint("js-w-", i), UID: types.UID(fmt.Sprint(i))}
+		p.DeleteJobs = append(p.DeleteJobs, ref)
+		p.PatchJobs = append(p.PatchJobs, plan.JobPatch{JobRef: ref, ResourceVersion: "1", Suspend: ptr.To(true)})
+	}
+	if _, err := r.Apply(t.Context(), &plan.Observed{JobSet: js}, p); err == nil {
+		t.Error("no error")
+	}
+	diff(t, "requests", map[string]int{"patch": 1, "delete": 1}, asked)
 }

@@ -28,14 +28,11 @@ func (a *applier) adopt(ctx context.Context, adoptions []plan.Adoption) error {
 		return err
 	}
 	done := make([]bool, len(adoptions))
-	err = a.statefulSets.InOrder(ctx, a.set, len(adoptions), func(ctx context.Context, i int) error {
-		if !owners.Has(adoptions[i].Owner.UID) {
-			return children.ErrSkipped
-		}
-		adopted, err := a.adoptOne(ctx, &adoptions[i])
-		done[i] = adopted
-		return err
-	})
+	var errs []error
+	for _, kind := range []plan.OrphanKind{plan.OrphanRevision, plan.OrphanService, plan.OrphanStatefulSet} {
+		errs = append(errs, a.adoptKind(ctx, kind, adoptions, owners, done))
+	}
+	err = children.FirstErrors(errs...)
 	for i := range done {
 		if done[i] {
 			a.results.Adopted = append(a.results.Adopted, i)
@@ -46,6 +43,21 @@ func (a *applier) adopt(ctx context.Context, adoptions []plan.Adoption) error {
 		a.results.AdoptError = "Failed to adopt " + err.Error()
 	}
 	return err
+}
+
+// adoptKind adopts the orphans of one kind: what is refused for one kind may be allowed for another. It notes which it has adopted.
+func (a *applier) adoptKind(ctx context.Context, kind plan.OrphanKind, adoptions []plan.Adoption, owners sets.Set[types.UID], done []bool) error {
+	var of []int
+	for i := range adoptions {
+		if adoptions[i].Kind == kind && owners.Has(adoptions[i].Owner.UID) {
+			of = append(of, i)
+		}
+	}
+	return a.statefulSets.Each(ctx, a.set, len(of), func(ctx context.Context, n int) error {
+		adopted, err := a.adoptOne(ctx, &adoptions[of[n]])
+		done[of[n]] = adopted
+		return err
+	})
 }
 
 // liveOwners returns the UIDs of the owners that exist, and of the set only if it is not being deleted.

@@ -94,25 +94,35 @@ func applyBody(wanted, live *appsv1.StatefulSet) ([]byte, error) {
 
 // deleteLeaders deletes leader pods in the foreground, so that their groups are gone before the next ones come.
 func (a *applier) deleteLeaders(ctx context.Context, deletions []plan.Deletion) error {
-	client := a.deps.Pods(a.set.Namespace)
-	return a.pods.InOrder(ctx, a.set, len(deletions), func(ctx context.Context, i int) error {
-		leader := deletions[i]
-		err := client.Delete(ctx, leader.Name, children.Foreground(leader.UID, ""))
-		if err != nil && !apierrors.IsNotFound(err) {
-			// A conflict means that another pod has the name now: the next pass will see.
-			a.leaderStays(ctx, i, leader.Name, err)
-			return fmt.Errorf("deleting pod %s/%s: %w", a.set.Namespace, leader.Name, err)
-		}
-		a.deps.Consistency.Deleted(a.key, leader.UID)
-		if err == nil {
-			a.mu.Lock()
-			defer a.mu.Unlock()
-			a.results.DeletedLeaders = append(a.results.DeletedLeaders, i)
-			a.results.Accepted++
-			countRestart(a.set, leader.UID)
-		}
-		return nil
+	asked := make([]bool, len(deletions))
+	err := a.pods.Each(ctx, a.set, len(deletions), func(ctx context.Context, i int) error {
+		asked[i] = true
+		return a.deleteLeader(ctx, i, &deletions[i])
 	})
+	for i := range deletions {
+		if !asked[i] {
+			a.results.KeptLeaders = append(a.results.KeptLeaders, i)
+		}
+	}
+	return err
+}
+
+func (a *applier) deleteLeader(ctx context.Context, i int, leader *plan.Deletion) error {
+	err := a.deps.Pods(a.set.Namespace).Delete(ctx, leader.Name, children.Foreground(leader.UID, ""))
+	if err != nil && !apierrors.IsNotFound(err) {
+		// A conflict means that another pod has the name now: the next pass will see.
+		a.leaderStays(ctx, i, leader.Name, err)
+		return fmt.Errorf("deleting pod %s/%s: %w", a.set.Namespace, leader.Name, err)
+	}
+	a.deps.Consistency.Deleted(a.key, leader.UID)
+	if err == nil {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		a.results.DeletedLeaders = append(a.results.DeletedLeaders, i)
+		a.results.Accepted++
+		countRestart(a.set, leader.UID)
+	}
+	return nil
 }
 
 // leaderStays notes that a leader pod was not deleted. Without an answer it is not known whether it was.
@@ -121,13 +131,13 @@ func (a *applier) leaderStays(ctx context.Context, i int, name string, err error
 	if apierrors.ReasonForError(err) != metav1.StatusReasonUnknown {
 		a.mu.Lock()
 		defer a.mu.Unlock()
-		a.results.RefusedLeaders = append(a.results.RefusedLeaders, i)
+		a.results.KeptLeaders = append(a.results.KeptLeaders, i)
 	}
 }
 
 func (a *applier) deleteRevisions(ctx context.Context, revisions []plan.Ref) error {
 	client := a.deps.Revisions(a.set.Namespace)
-	return a.revisions.InOrder(ctx, a.set, len(revisions), func(ctx context.Context, i int) error {
+	return a.revisions.Each(ctx, a.set, len(revisions), func(ctx context.Context, i int) error {
 		err := client.Delete(ctx, revisions[i].Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &revisions[i].UID}})
 		if err != nil && !apierrors.IsNotFound(err) {
 			a.failed(ctx, plan.ActionDelete, "revision", revisions[i].Name, err)
@@ -146,7 +156,7 @@ func (a *applier) nudge(ctx context.Context, p plan.Plan) error {
 		nudges = append(nudges[:len(nudges):len(nudges)], plan.Nudge{Ref: plan.Ref{Name: leader.Name, UID: leader.UID}, ResourceVersion: leader.ResourceVersion})
 	}
 	client := a.deps.StatefulSets(a.set.Namespace)
-	return a.statefulSets.InOrder(ctx, a.set, len(nudges), func(ctx context.Context, i int) error {
+	return a.statefulSets.Each(ctx, a.set, len(nudges), func(ctx context.Context, i int) error {
 		body, err := json.Marshal(map[string]any{"metadata": map[string]any{
 			"uid": nudges[i].UID, "resourceVersion": nudges[i].ResourceVersion,
 			"annotations": map[string]string{plan.NudgedKey: a.obs.Now.UTC().Format(time.RFC3339)},

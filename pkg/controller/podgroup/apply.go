@@ -42,6 +42,7 @@ func (s *Syncer) apply(ctx context.Context, key cache.ObjectName, obs *snapshot,
 		return applied{}, nil
 	}
 	var labeled, refused, skipped atomic.Int64
+	var over atomic.Bool // the other patches are sure to be refused too
 	known := s.memory.refusals(key, obs.family)
 	pods, limit := known.last(p.Label), int64(maxRefused)
 	if len(known) > 0 {
@@ -49,7 +50,7 @@ func (s *Syncer) apply(ctx context.Context, key cache.ObjectName, obs *snapshot,
 	}
 	results := make([]result, len(pods))
 	err := s.Runner.Do(ctx, key, len(pods), func(ctx context.Context, i int) error {
-		if refused.Load() >= limit {
+		if over.Load() || refused.Load() >= limit {
 			skipped.Add(1)
 			return children.ErrSkipped
 		}
@@ -59,6 +60,9 @@ func (s *Syncer) apply(ctx context.Context, key cache.ObjectName, obs *snapshot,
 			labeled.Add(1)
 		case answered(err):
 			refused.Add(1)
+		}
+		if err != nil && children.RefusesAll(err) {
+			over.Store(true)
 		}
 		results[i] = result{true, err}
 		return err

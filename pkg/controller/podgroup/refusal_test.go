@@ -157,3 +157,36 @@ func TestRefusedLabelsAreTriedSlowly(t *testing.T) {
 		})
 	}
 }
+
+// TestRefusedPatchesEndThePass has a group of many pods of which none may be patched, and an API that is asked about each of them, or about one only.
+func TestRefusedPatchesEndThePass(t *testing.T) {
+	for name, tc := range map[string]struct {
+		err  error
+		most int64
+	}{
+		"a missing permission": {apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "a", errors.New(`User "c" cannot patch resource "pods" in API group "" in the namespace "ns"`)), 1},
+		"no answer":            {errors.New("connection refused"), 1},
+		"a webhook":            {apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "a", errors.New(`admission webhook "w" denied the request: no`)), maxRefused},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				const pods = 40
+				r := newRig(t, newGroup(pods))
+				var asked atomic.Int64
+				r.kube.PrependReactor("patch", "pods", func(clientgotesting.Action) (bool, runtime.Object, error) {
+					asked.Add(1)
+					return true, nil, tc.err
+				})
+				for i := range pods {
+					r.create(newPod(fmt.Sprint("p", i), inGroup(0)))
+				}
+				r.pass(5 * time.Minute)
+				before := asked.Load()
+				r.pass(10 * time.Minute) // five passes at most, once backed off
+				if n := asked.Load() - before; n < 1 || n > 6*tc.most {
+					t.Errorf("%d requests in ten minutes, want 1 to %d", n, 6*tc.most)
+				}
+			})
+		})
+	}
+}

@@ -46,10 +46,12 @@ type applier struct {
 
 func (a *applier) delete(ctx context.Context, deletions []plan.Deletion) error {
 	var errs []error
-	for i, child := range deletions {
-		if ctx.Err() != nil {
+	attempts := children.NewAttempts()
+	for _, i := range a.deps.Shuffle(len(deletions)) {
+		if ctx.Err() != nil || attempts.Over() {
 			break
 		}
+		child := deletions[i]
 		refs := []children.Ref{{Name: child.Name, UID: child.UID}}
 		var err error
 		if child.Kind == batchv1alpha1.StepKindJobSet {
@@ -60,21 +62,27 @@ func (a *applier) delete(ctx context.Context, deletions []plan.Deletion) error {
 		switch {
 		case err == nil:
 			a.results.Deleted = append(a.results.Deleted, i)
+			attempts.Note(nil)
 		case apierrors.IsForbidden(err) && a.sj.DeletionTimestamp != nil:
 			a.results.Forbidden = append(a.results.Forbidden, i)
 		default:
+			attempts.Note(err)
 			errs = append(errs, err)
 		}
 	}
+	slices.Sort(a.results.Deleted)
+	slices.Sort(a.results.Forbidden)
 	return children.FirstErrors(errs...)
 }
 
 func (a *applier) suspend(ctx context.Context, patches []plan.SuspendPatch) error {
 	var errs []error
-	for _, patch := range patches {
-		if ctx.Err() != nil {
+	attempts := children.NewAttempts()
+	for _, i := range a.deps.Shuffle(len(patches)) {
+		if ctx.Err() != nil || attempts.Over() {
 			break
 		}
+		patch := patches[i]
 		calls, end := children.Finishing(ctx)
 		steps := []children.Operation{children.Set("/spec/suspend", patch.Suspend)}
 		var err error
@@ -85,6 +93,7 @@ func (a *applier) suspend(ctx context.Context, patches []plan.SuspendPatch) erro
 		}
 		end()
 		a.noteSuspension(patch, err)
+		attempts.Note(err)
 		errs = append(errs, err)
 	}
 	return children.FirstErrors(errs...)

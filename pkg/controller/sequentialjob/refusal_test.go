@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	clientgotesting "k8s.io/client-go/testing"
 	testclock "k8s.io/utils/clock/testing"
@@ -173,3 +174,38 @@ func TestRefusalsThatPassAreNotReported(t *testing.T) {
 }
 
 func suspended(sj *batchv1alpha1.SequentialJob) { sj.Spec.Suspend = ptr.To(true) }
+
+// TestRefusedChangesEndThePass has many children of which none may be deleted or suspended. The controller does not ask for each of them.
+func TestRefusedChangesEndThePass(t *testing.T) {
+	const n = 50
+	for name, tc := range map[string]struct {
+		err  error
+		want int
+	}{
+		"a missing permission": {apierrors.NewForbidden(batchv1.Resource("jobs"), "etl-0", errors.New(`User "x" cannot patch resource "jobs" in API group "batch"`)), 1},
+		"a webhook":            {apierrors.NewForbidden(batchv1.Resource("jobs"), "etl-0", errors.New(`admission webhook "w" denied the request: no`)), 4},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, newSequence())
+			refuse(r.kube, "delete", "jobs", tc.err)
+			refuse(r.kube, "patch", "jobs", tc.err)
+			a := &applier{Syncer: r.Syncer, sj: r.sequence(t)}
+			var deletions []plan.Deletion
+			var patches []plan.SuspendPatch
+			for i := range n {
+				ref := plan.ChildRef{Kind: batchv1alpha1.StepKindJob, Name: fmt.Sprintf("etl-%d", i), UID: types.UID(fmt.Sprint(i))}
+				deletions = append(deletions, plan.Deletion{ChildRef: ref})
+				patches = append(patches, plan.SuspendPatch{ChildRef: ref, ResourceVersion: "1", Suspend: true})
+			}
+			for what, change := range map[string]func() error{
+				"deletions": func() error { return a.delete(t.Context(), deletions) }, "patches": func() error { return a.suspend(t.Context(), patches) },
+			} {
+				before := len(r.kube.Actions())
+				if err := change(); err == nil {
+					t.Errorf("%s: no error", what)
+				}
+				diff(t, "requests for "+what, tc.want, len(r.kube.Actions())-before)
+			}
+		})
+	}
+}

@@ -30,11 +30,11 @@ func StatusFailure(err error) Event {
 	return Event{Type: corev1.EventTypeWarning, Reason: reasonFailedUpdate, Action: ActionUpdate, Note: "Failed to update the status: " + err.Error()}
 }
 
-// begun returns the next status, without the times of requested restarts whose leader pods the API refuses to delete: they have not begun, and a time that changed with each try
+// begun returns the next status, without the times of requested restarts whose leader pods were not deleted, as the API refuses it: they have not begun, and a time that changed with each try
 // would make each try a write.
 func (p *Plan) begun(o Observed, r Results) *leaderworkersetv1.LeaderWorkerSetStatus {
 	next := p.Status
-	for _, i := range r.RefusedLeaders {
+	for _, i := range r.KeptLeaders {
 		d := &p.DeleteLeaders[i]
 		if next == nil || !d.Requested {
 			continue

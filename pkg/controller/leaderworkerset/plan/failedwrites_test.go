@@ -44,7 +44,7 @@ func TestRefusedRestartIsNotDated(t *testing.T) {
 		if len(p.DeleteLeaders) != 1 {
 			t.Fatalf("leaders to delete: %v", deleted(p))
 		}
-		if out := Finish(f.Observed, p, Results{RefusedLeaders: []int{0}}); out.Status != nil {
+		if out := Finish(f.Observed, p, Results{KeptLeaders: []int{0}}); out.Status != nil {
 			t.Errorf("status %v, want none", out.Status)
 		}
 		f.later(time.Minute)

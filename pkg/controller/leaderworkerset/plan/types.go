@@ -269,8 +269,8 @@ type Results struct {
 	Accepted int
 	// RevisionError is why the revision was not created.
 	RevisionError string
-	// RefusedLeaders are the indexes in Plan.DeleteLeaders of those whose deletion the API has refused.
-	RefusedLeaders []int
+	// KeptLeaders are the indexes in Plan.DeleteLeaders of those whose deletion the API has refused, and of those that were not asked for.
+	KeptLeaders []int
 	// Failed are the other writes that have failed, one for each action and kind. Those that met another version are not among them.
 	Failed []FailedWrite
 	// Interrupted means that the time of the pass was over before all was done.
