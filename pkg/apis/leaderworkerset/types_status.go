@@ -90,6 +90,10 @@ type RequestedRestart struct {
 
 	// found means that leaders is complete.
 	Found bool
+
+	// groupsLeft is the number of groups, from index 0 on, whose leader pods are added to leaders later, because a set of very many groups is restarted in parts. Those of
+	// higher groups were added. Absent when leaders is complete, and before the first are added.
+	GroupsLeft *int32
 }
 
 // LastAction is an action of a user that changed a set.

@@ -119,6 +119,11 @@ type RequestedRestart struct {
 	// found means that leaders is complete.
 	// +optional
 	Found bool `json:"found,omitempty" protobuf:"varint,5,opt,name=found"`
+
+	// groupsLeft is the number of groups, from index 0 on, whose leader pods are added to leaders later, because a set of very many groups is restarted in parts. Those of
+	// higher groups were added. Absent when leaders is complete, and before the first are added.
+	// +optional
+	GroupsLeft *int32 `json:"groupsLeft,omitempty" protobuf:"varint,6,opt,name=groupsLeft"`
 }
 
 // LastAction is an action of a user that changed a set.
