@@ -5683,6 +5683,13 @@ func schema_pkg_apis_leaderworkerset_v1_RequestedRestart(ref common.ReferenceCal
 							Format:      "",
 						},
 					},
+					"groupsLeft": {
+						SchemaProps: spec.SchemaProps{
+							Description: "groupsLeft is the number of groups, from index 0 on, whose leader pods are added to leaders later, because a set of very many groups is restarted in parts. Those of higher groups were added. Absent when leaders is complete, and before the first are added.",
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
 				},
 				Required: []string{"requestTime"},
 			},

@@ -666,6 +666,11 @@ func (m *RequestedRestart) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	_ = i
 	var l int
 	_ = l
+	if m.GroupsLeft != nil {
+		i = encodeVarintGenerated(dAtA, i, uint64(*m.GroupsLeft))
+		i--
+		dAtA[i] = 0x30
+	}
 	i--
 	if m.Found {
 		dAtA[i] = 1
@@ -1088,6 +1093,9 @@ func (m *RequestedRestart) Size() (n int) {
 		}
 	}
 	n += 2
+	if m.GroupsLeft != nil {
+		n += 1 + sovGenerated(uint64(*m.GroupsLeft))
+	}
 	return n
 }
 
@@ -1307,6 +1315,7 @@ func (this *RequestedRestart) String() string {
 		`Groups:` + fmt.Sprintf("%v", this.Groups) + `,`,
 		`Leaders:` + fmt.Sprintf("%v", this.Leaders) + `,`,
 		`Found:` + fmt.Sprintf("%v", this.Found) + `,`,
+		`GroupsLeft:` + valueToStringGenerated(this.GroupsLeft) + `,`,
 		`}`,
 	}, "")
 	return s
@@ -3402,6 +3411,26 @@ func (m *RequestedRestart) Unmarshal(dAtA []byte) error {
 				}
 			}
 			m.Found = bool(v != 0)
+		case 6:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field GroupsLeft", wireType)
+			}
+			var v int32
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowGenerated
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				v |= int32(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			m.GroupsLeft = &v
 		default:
 			iNdEx = preIndex
 			skippy, err := skipGenerated(dAtA[iNdEx:])

@@ -330,6 +330,11 @@ func (in *RequestedRestart) DeepCopyInto(out *RequestedRestart) {
 		*out = make([]types.UID, len(*in))
 		copy(*out, *in)
 	}
+	if in.GroupsLeft != nil {
+		in, out := &in.GroupsLeft, &out.GroupsLeft
+		*out = new(int32)
+		**out = **in
+	}
 	return
 }
 

@@ -4288,6 +4288,9 @@ var schemaYAML = typed.YAMLObject(`types:
           elementType:
             scalar: numeric
           elementRelationship: associative
+    - name: groupsLeft
+      type:
+        scalar: numeric
     - name: leaders
       type:
         list:

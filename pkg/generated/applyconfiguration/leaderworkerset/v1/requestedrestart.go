@@ -25,6 +25,9 @@ type RequestedRestartApplyConfiguration struct {
 	Leaders []types.UID `json:"leaders,omitempty"`
 	// found means that leaders is complete.
 	Found *bool `json:"found,omitempty"`
+	// groupsLeft is the number of groups, from index 0 on, whose leader pods are added to leaders later, because a set of very many groups is restarted in parts. Those of
+	// higher groups were added. Absent when leaders is complete, and before the first are added.
+	GroupsLeft *int32 `json:"groupsLeft,omitempty"`
 }
 
 // RequestedRestartApplyConfiguration constructs a declarative configuration of the RequestedRestart type for use with
@@ -74,5 +77,13 @@ func (b *RequestedRestartApplyConfiguration) WithLeaders(values ...types.UID) *R
 // If called multiple times, the Found field is set to the value of the last call.
 func (b *RequestedRestartApplyConfiguration) WithFound(value bool) *RequestedRestartApplyConfiguration {
 	b.Found = &value
+	return b
+}
+
+// WithGroupsLeft sets the GroupsLeft field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the GroupsLeft field is set to the value of the last call.
+func (b *RequestedRestartApplyConfiguration) WithGroupsLeft(value int32) *RequestedRestartApplyConfiguration {
+	b.GroupsLeft = &value
 	return b
 }
