@@ -21,9 +21,9 @@ import (
 const podsPerPage = 500
 
 // leadersShown returns whether the cache shows all leader pods, if it matters: the pods that a requested restart is about are found once, and the watch of
-// pods may be behind that of sets, which another server answers.
+// pods may be behind that of sets, which another server answers. Of a set that is restarted in parts, the first look at the leaders has shown them all.
 func (s *Syncer) leadersShown(ctx context.Context, obs *plan.Observed) (bool, error) {
-	if request := obs.Set.Status.Restart; request == nil || request.Found || obs.Leader == nil {
+	if request := obs.Set.Status.Restart; request == nil || request.Found || request.GroupsLeft != nil || obs.Leader == nil {
 		return true, nil
 	}
 	known := sets.New[types.UID]()

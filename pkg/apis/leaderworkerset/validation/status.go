@@ -103,6 +103,9 @@ func validateRestart(restart *leaderworkerset.RequestedRestart, path *field.Path
 	for i, uid := range restart.Leaders {
 		errs = append(errs, generic.BytesWithin(string(uid), maxUID, path.Child("leaders").Index(i))...)
 	}
+	if restart.GroupsLeft != nil {
+		errs = append(errs, validateCount(*restart.GroupsLeft, path.Child("groupsLeft"))...)
+	}
 	return errs
 }
 

@@ -43,6 +43,7 @@ func TestStatus(t *testing.T) {
 		"a group twice":             {status{Groups: make([]leaderworkerset.GroupStatus, 2)}, []string{"FieldValueDuplicate status.groups[1]"}},
 		"a group with bad values":   {status{Groups: []leaderworkerset.GroupStatus{{Index: -1, Restarts: -1, RestartsInRow: -1, RestartedLeader: types.UID(strings.Repeat("a", 129)), FirstCause: &jobset.FailureCause{}}}}, append(invalid("status.groups[0].index", "status.groups[0].restarts", "status.groups[0].restartsInRow"), "FieldValueTooLong status.groups[0].restartedLeader", "FieldValueRequired status.groups[0].firstCause.job")},
 		"a restart":                 {status: restart(leaderworkerset.RequestedRestart{Groups: []int32{0, 3}, Leaders: []types.UID{"a", "b"}})},
+		"a restart with < 0 left":   {restart(leaderworkerset.RequestedRestart{GroupsLeft: ptr.To[int32](-1)}), invalid("status.restart.groupsLeft")},
 		"a restart of a group < 0":  {restart(leaderworkerset.RequestedRestart{Groups: []int32{-1}}), invalid("status.restart.groups[0]")},
 		"a restart with duplicates": {restart(leaderworkerset.RequestedRestart{Groups: []int32{1, 1}, Leaders: []types.UID{"a", "a"}}), []string{"FieldValueDuplicate status.restart.groups[1]", "FieldValueDuplicate status.restart.leaders[1]"}},
 		"a restart of too many":     {restart(leaderworkerset.RequestedRestart{Groups: make([]int32, 1001), Leaders: leaders}), []string{"FieldValueTooMany status.restart.groups", "FieldValueTooMany status.restart.leaders"}},

@@ -29,33 +29,36 @@ func (r *restarts) findRequested() {
 	alive := leadersByUID(r.o)
 	left := slices.DeleteFunc(slices.Clone(req.Leaders), func(uid types.UID) bool { return alive[uid] == nil })
 	if !req.Found && len(left) <= maxRequestedLeaders/2 {
-		leaders, found := r.requestedLeaders(req, left)
-		req.Leaders, req.Found = leaders, found
-		left = leaders
+		req.Leaders, req.GroupsLeft = r.requestedLeaders(req, left)
+		req.Found = req.GroupsLeft == nil
+		left = req.Leaders
 	}
 	if req.Found && len(left) == 0 {
 		r.st.next.Restart = nil
 	}
 }
 
-// requestedLeaders returns the leaders that have to be deleted, those that are known first, and whether these are all.
-func (r *restarts) requestedLeaders(req *leaderworkersetv1.RequestedRestart, known []types.UID) (leaders []types.UID, all bool) {
-	has := setOf(known)
-	groups := setOf(req.Groups)
-	leaders = known
-	for i := range r.groups {
-		g := &r.groups[i]
-		// Of a set that is too large to be found at once, groups have been recreated when the next ones are found.
-		late := req.All && len(r.groups) > maxRequestedLeaders && !req.RequestTime.IsZero() && g.leader.Created.After(req.RequestTime.Time)
-		if g.leader.Deleting || late || has[g.leader.UID] || !req.All && !groups[g.index] {
-			continue
-		}
-		if len(leaders) >= maxRequestedLeaders {
-			return leaders, false
-		}
-		leaders = append(leaders, g.leader.UID)
+// requestedLeaders returns the leaders that have to be deleted, those that are known first, and how many groups from index 0 on are left to look at; nil if these leaders are
+// all. Groups are looked at once, highest first: those of a set that is too large to be found at once have other leaders by the time the next ones are found.
+func (r *restarts) requestedLeaders(req *leaderworkersetv1.RequestedRestart, known []types.UID) (leaders []types.UID, left *int32) {
+	has, groups := setOf(known), setOf(req.Groups)
+	wanted := func(g *group) bool {
+		looked := req.GroupsLeft != nil && g.index >= *req.GroupsLeft
+		return !looked && !g.leader.Deleting && !has[g.leader.UID] && (req.All || groups[g.index])
 	}
-	return leaders, true
+	var found []types.UID
+	for i := len(r.groups) - 1; i >= 0 && left == nil; i-- {
+		g := &r.groups[i]
+		switch {
+		case !wanted(g):
+		case len(known)+len(found) < maxRequestedLeaders:
+			found = append(found, g.leader.UID)
+		default:
+			left = ptr.To(g.index + 1)
+		}
+	}
+	slices.Reverse(found)
+	return append(known, found...), left
 }
 
 func setOf[T comparable](list []T) map[T]bool {

@@ -4,7 +4,6 @@
 package plan
 
 import (
-	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -253,43 +252,5 @@ func TestSecondRequest(t *testing.T) {
 	f.replace(1)
 	if diff := cmp.Diff([]string{"s-2"}, deleted(f.settle())); diff != "" {
 		t.Error("leaders to delete (-want +got):\n" + diff)
-	}
-}
-
-// TestRequestOfVeryManyGroups stores a part of the leaders at a time.
-func TestRequestOfVeryManyGroups(t *testing.T) {
-	const groups = 2300
-	f := newFixture(t, groups, 1)
-	f.Set.Spec.RolloutStrategy.RollingUpdateConfiguration = &leaderworkersetv1.RollingUpdateConfiguration{MaxUnavailable: ptr.To(intstr.FromString("100%"))}
-	f.settle()
-	request(f)
-	restarts := map[types.UID]int{}
-	for pass := 0; f.Set.Status.Restart != nil; pass++ {
-		if pass > 100 {
-			t.Fatalf("%d of %d groups were restarted", len(restarts), groups)
-		}
-		f.later(2 * time.Second)
-		p := f.pass()
-		if r := f.Set.Status.Restart; r != nil && len(r.Leaders) > maxRequestedLeaders {
-			t.Fatalf("%d leaders are stored", len(r.Leaders))
-		}
-		gone := map[types.UID]bool{}
-		for _, d := range p.DeleteLeaders {
-			restarts[d.UID]++
-			gone[d.UID] = true
-		}
-		for i := range f.Leaders {
-			if l := &f.Leaders[i]; gone[l.UID] {
-				l.UID, l.Created = types.UID(fmt.Sprintf("%s/2", l.Name)), f.Now
-			}
-		}
-	}
-	if len(restarts) != groups {
-		t.Errorf("%d groups were restarted, want %d", len(restarts), groups)
-	}
-	for uid, n := range restarts {
-		if n != 1 || uid[len(uid)-1] != '1' {
-			t.Errorf("leader %s was deleted %d times", uid, n)
-		}
 	}
 }
