@@ -69,6 +69,7 @@ full() {
   bench sequences --output "${output}" --keep "$@"
   CLUSTER_NODES=50 bench groups --output "${output}" --keep "$@" # a node has room for 250 pods
   CLUSTER_NODES=50 bench leaderworkersets --output "${output}" --keep "$@"
+  bench refusals --output "${output}" --keep "$@"
   place --output "${output}" --keep "$@"
   # The same with the etcd in our server, which is what a small installation has.
   CLUSTER_STORAGE=embedded bench floor,big,run,write --output "${output}/embedded" --runs 1 "$@"
@@ -94,7 +95,7 @@ compare() {
 smoke() {
   local output=${BENCH_OUTPUT:-${root}/_output/bench-smoke}
   rm -rf "${output}"
-  bench floor,big,run,write,list,cold,wide,sequences,groups,leaderworkersets --output "${output}" --preset smoke "$@"
+  bench floor,big,run,write,list,cold,wide,sequences,groups,leaderworkersets,refusals --output "${output}" --preset smoke "$@"
   place --output "${output}" --preset smoke --check-counts "$@"
   echo "all counts are as they must be; results: ${output}" >&2
 }

@@ -82,3 +82,21 @@ func (h Histogram) Quantile(share float64) float64 {
 	}
 	return below
 }
+
+// Syncs returns how often one of the controllers of jobset-controller has looked at an object since it began. It needs a cluster on this machine.
+func (c *Cluster) Syncs(ctx context.Context, controller string) (float64, error) {
+	if c.Dir == "" {
+		return 0, fmt.Errorf("reading the metrics of jobset-controller: %w", ErrNotLocal)
+	}
+	metrics, err := c.Metrics(ctx, "jobset-controller")
+	if err != nil {
+		return 0, err
+	}
+	sum := 0.0
+	for _, sample := range metrics["controller_runtime_reconcile_total"] {
+		if string(sample.Metric["controller"]) == controller {
+			sum += float64(sample.Value)
+		}
+	}
+	return sum, nil
+}

@@ -128,6 +128,8 @@ func (o *options) sizeFlags() []sizeFlag {
 		{"rate", "rate: suspended sets of one Job that are created in a second, at most 1000.", &g.Rate, &t.Rate},
 		{"rate-seconds", "rate: for how long, at most 3600 seconds.", &g.RateSeconds, &t.RateSeconds},
 		{"rate-jobs", "rate: Jobs of the suspended set beside them, at most 100000.", &g.RateJobs, &t.RateJobs},
+		{"stuck-groups", "refusals: groups of each set.", &g.StuckGroups, &t.StuckGroups},
+		{"stuck-seconds", "refusals: how long each set is watched.", &g.StuckSeconds, &t.StuckSeconds},
 		{"rest-groups", "leaderworkersets: groups at rest, of two pods each.", &g.RestGroups, &t.RestGroups},
 	}
 }

@@ -81,7 +81,7 @@ func (r results) counts() []count {
 			}
 		}
 	}
-	return slices.Concat(counts, r.listCounts(), r.sequenceCounts(), r.groupCounts(), r.servingCounts(), r.placeCounts())
+	return slices.Concat(counts, r.listCounts(), r.sequenceCounts(), r.groupCounts(), r.servingCounts(), r.refusalCounts(), r.placeCounts())
 }
 
 // sequenceCounts are about requests of the controller for sequences.
@@ -132,6 +132,36 @@ func (r results) servingCounts() (counts []count) {
 	}
 	return counts
 }
+
+// refusalCounts are about sets for which nothing can be done. What is asked for again is refused again.
+func (r results) refusalCounts() (counts []count) {
+	one := quantity{value: 1, known: true, text: "1"}
+	for _, phase := range []string{QuotaUsedUp, NoNode} {
+		asked := float64(0)
+		if phase == QuotaUsedUp {
+			asked = mostTries
+		}
+		counts = append(counts, count{phase + ": " + Syncs, r.called("refusals", phase, Syncs).over(one), 0, mostTries})
+		for _, call := range servingWrites() {
+			most := 0.0
+			if call == "create statefulsets" {
+				most = asked
+			}
+			counts = append(counts, count{phase + ": " + call, r.called("refusals", phase, "client/jobset-controller/"+call).over(one), 0, most})
+		}
+	}
+	return counts
+}
+
+// Phases of refusals, and a figure of them.
+const (
+	QuotaUsedUp = "a quota is used up"
+	NoNode      = "leaders get no node"
+	Syncs       = "syncs"
+)
+
+// mostTries is how often a set is looked at that is backed off, in the few seconds of a smoke test: once, and once more for a deadline, with another one to spare.
+const mostTries = 3
 
 // mostGroupCreations is how often the StatefulSet of a group is created at most in an update, on average: the StatefulSet controller deletes
 // leaders too, and a group whose leader goes while its StatefulSet is created is created once more.

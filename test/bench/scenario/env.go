@@ -39,6 +39,8 @@ type Sizes struct {
 	Groups, FewGroups, GroupPods int
 	// ServingGroups are the groups of leaderworkersets, of ServingPods pods each; RestGroups are groups at rest, of two pods each.
 	ServingGroups, ServingPods, RestGroups int
+	// StuckGroups are the groups of each set of refusals, which is watched for StuckSeconds.
+	StuckGroups, StuckSeconds int
 	// PlaceNodes are the nodes of place, in racks of PlaceRackNodes. Its set has PlaceJobs Jobs, but not more than there are racks, of PlacePods pods each.
 	PlaceNodes, PlaceRackNodes, PlaceJobs, PlacePods int
 	// InPlaceJobs are the Jobs of in-place, of InPlacePods pods each.
@@ -60,7 +62,7 @@ func Full() Sizes {
 		Jobs: 400, RunSets: 200, RunJobs: 4, Clients: 16, Writes: 300, Lists: []int{2000, 10000}, Informers: 16, Watchers: 50,
 		Updates: 500, WideJobs: 2000, RestSets: 5000, RestJobs: 4, RestSeconds: 60, ColdSets: 10000,
 		Sequences: 200, Steps: 5, RestSequences: 2000, StepJobs: 400, Groups: 100, FewGroups: 10, GroupPods: 100,
-		ServingGroups: 100, ServingPods: 8, RestGroups: 1000,
+		ServingGroups: 100, ServingPods: 8, RestGroups: 1000, StuckGroups: 150, StuckSeconds: 120,
 		PlaceNodes: 2000, PlaceRackNodes: 16, PlaceJobs: 125, PlacePods: 15, InPlaceJobs: 50, InPlacePods: 100, FairSets: 60, FairJobs: 2000,
 		GrowthJobs: []int{400, 2000, 10000}, SuspendedJobs: 100000, ManyNamespaces: 1000, ManySets: 10, ManyWatchers: 200,
 		Rate: 100, RateSeconds: 60, RateJobs: 2000,
@@ -73,7 +75,7 @@ func Smoke() Sizes {
 		Jobs: 20, RunSets: 10, RunJobs: 4, Clients: 4, Writes: 20, Lists: []int{100}, Informers: 4, Watchers: 5,
 		Updates: 20, WideJobs: 40, RestSets: 20, RestJobs: 4, RestSeconds: 5, ColdSets: 100,
 		Sequences: 10, Steps: 3, RestSequences: 20, StepJobs: 20, Groups: 4, FewGroups: 2, GroupPods: 5,
-		ServingGroups: 12, ServingPods: 3, RestGroups: 10,
+		ServingGroups: 12, ServingPods: 3, RestGroups: 10, StuckGroups: 110, StuckSeconds: 5,
 		PlaceNodes: 40, PlaceRackNodes: 4, PlaceJobs: 8, PlacePods: 3, InPlaceJobs: 5, InPlacePods: 20, FairSets: 5, FairJobs: 40,
 		GrowthJobs: []int{10, 20}, SuspendedJobs: 100, ManyNamespaces: 4, ManySets: 3, ManyWatchers: 11,
 		Rate: 5, RateSeconds: 3, RateJobs: 20,
@@ -146,6 +148,9 @@ func All() []Scenario {
 		{"leaderworkersets", func(s Sizes) map[string]int {
 			return map[string]int{"groups": s.ServingGroups, "pods of each": s.ServingPods, "groups at rest": s.RestGroups}
 		}, leaderWorkerSets, false, false},
+		{"refusals", func(s Sizes) map[string]int {
+			return map[string]int{"groups of each set": s.StuckGroups, "seconds": s.StuckSeconds}
+		}, refusals, false, false},
 		{"place", func(s Sizes) map[string]int {
 			return map[string]int{"nodes": s.PlaceNodes, "racks": s.placedRacks(), "jobs": s.placedJobs(), "pods of each": s.PlacePods}
 		}, place, false, false},

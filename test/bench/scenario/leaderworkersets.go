@@ -136,18 +136,8 @@ func (groupsOfSet) create(ctx context.Context, s *space, n int) error {
 }
 
 func (s *space) createGroups(ctx context.Context, n, size int) error {
-	set := &leaderworkersetv1.LeaderWorkerSet{
-		ObjectMeta: objectMeta(setName, s.name),
-		Spec: leaderworkersetv1.LeaderWorkerSetSpec{
-			Replicas: ptr.To(int32(n)), //nolint:gosec // a small number
-			LeaderWorkerTemplate: leaderworkersetv1.LeaderWorkerTemplate{
-				GroupSize: ptr.To(int32(size)), WorkerTemplate: servingTemplate(nil), //nolint:gosec // a small number
-			},
-			RolloutStrategy: leaderworkersetv1.RolloutStrategy{RollingUpdateConfiguration: &leaderworkersetv1.RollingUpdateConfiguration{
-				MaxUnavailable: ptr.To(intstr.FromInt32(updatedAtATime)),
-			}},
-		},
-	}
+	set := s.setOfGroups(n, size)
+	set.Spec.RolloutStrategy.RollingUpdateConfiguration = &leaderworkersetv1.RollingUpdateConfiguration{MaxUnavailable: ptr.To(intstr.FromInt32(updatedAtATime))}
 	_, err := s.Cluster.JobSets.LeaderworkersetV1().LeaderWorkerSets(s.name).Create(ctx, set, metav1.CreateOptions{})
 	return err
 }
