@@ -53,7 +53,9 @@ func applyRefused(t *testing.T, p plan.Plan, refusal error, objects ...runtime.O
 			Runner: children.NewSlowStart(1), Consistency: consistency.NewConsistencyStore(clock.RealClock{}, nil), Clock: clock.RealClock{}, Shuffle: rand.Perm,
 		},
 		Clients: Clients{
-			Sets: func(namespace string) SetClient { return client.LeaderworkersetV1().LeaderWorkerSets(namespace) },
+			Sets: func(namespace string) children.LiveOwnerClient[*leaderworkersetv1.LeaderWorkerSet] {
+				return client.LeaderworkersetV1().LeaderWorkerSets(namespace)
+			},
 			StatefulSets: func(namespace string) children.Client[*appsv1.StatefulSet] {
 				return kube.AppsV1().StatefulSets(namespace)
 			},

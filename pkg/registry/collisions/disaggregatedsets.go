@@ -4,6 +4,7 @@
 package collisions
 
 import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/disaggregatedset"
@@ -11,7 +12,7 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/disaggregatedset/v1/helper"
 )
 
-// disaggregatedSet warns of LeaderWorkerSets and scalers that have the names of those of a set, as a deletion with --cascade=orphan leaves them.
+// disaggregatedSet warns of LeaderWorkerSets and scalers of others that have the names of those of a set.
 func (l *look) disaggregatedSet(ds *disaggregatedset.DisaggregatedSet) {
 	l.scalers(ds)
 	var versioned disaggregatedsetv1.DisaggregatedSet
@@ -28,11 +29,16 @@ func (l *look) disaggregatedSet(ds *disaggregatedset.DisaggregatedSet) {
 				return
 			}
 			name := helper.SetName(ds.Name, slice, revision, ds.Spec.Roles[i].Name)
-			if set := l.setNamed(name); set != nil && !controls(ds, set) {
+			if set := l.setNamed(name); set != nil && foreign(ds, set) {
 				l.Warn("the LeaderWorkerSet %q exists and does not belong to the set; role %q of slice %d waits until it is deleted", name, ds.Spec.Roles[i].Name, slice)
 			}
 		}
 	}
+}
+
+// foreign returns whether an object stays in the way of a set: the set adopts those that a former set of its name has left without a controller.
+func foreign(ds *disaggregatedset.DisaggregatedSet, object metav1.Object) bool {
+	return !controls(ds, object) && (metav1.GetControllerOfNoCopy(object) != nil || object.GetLabels()[disaggregatedsetv1.SetNameLabelKey] != ds.Name)
 }
 
 // scalers warns of scalers of roles that others have.
@@ -43,7 +49,7 @@ func (l *look) scalers(ds *disaggregatedset.DisaggregatedSet) {
 			continue
 		}
 		name := helper.ScalerName(ds.Name, role.Name)
-		if scaler := l.Read(disaggregatedset.Resource("disaggregatedsetrolescalers"), name); scaler != nil && !controls(ds, scaler) {
+		if scaler := l.Read(disaggregatedset.Resource("disaggregatedsetrolescalers"), name); scaler != nil && foreign(ds, scaler) {
 			l.Warn("the DisaggregatedSetRoleScaler %q exists and does not belong to the set; role %q waits until it is deleted", name, role.Name)
 		}
 	}

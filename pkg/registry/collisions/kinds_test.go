@@ -97,7 +97,12 @@ func TestDisaggregatedSets(t *testing.T) {
 	expect(t, []runtime.Object{set, scaler}, ds,
 		`metadata.name: the DisaggregatedSetRoleScaler "chat-decode" exists and does not belong to the set; role "decode" waits until it is deleted`,
 		`metadata.name: the LeaderWorkerSet "`+set.Name+`" exists and does not belong to the set; role "prefill" of slice 1 waits until it is deleted`)
+	for _, orphan := range []metav1.Object{set, scaler} {
+		orphan.SetLabels(map[string]string{disaggregatedsetv1.SetNameLabelKey: "chat"})
+	}
+	expect(t, []runtime.Object{set, scaler}, ds) // they are adopted
 	for _, own := range []metav1.Object{set, scaler} {
+		own.SetLabels(nil)
 		own.SetOwnerReferences([]metav1.OwnerReference{*metav1.NewControllerRef(ds, schema.GroupVersionKind{Kind: "DisaggregatedSet"})})
 	}
 	expect(t, []runtime.Object{set, scaler}, ds)
