@@ -4,8 +4,10 @@
 package jobset
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -125,15 +127,20 @@ func (s *Syncer) observeGroups(js *jobsetv1alpha2.JobSet) *plan.Grouped {
 	return out
 }
 
-// deleteGroups deletes groups, in any order. The scheduler keeps a PodGroup until no pod uses it.
+// deleteGroups deletes groups, those of one kind in any order: what is refused for one kind may be allowed for another. The scheduler keeps a PodGroup until no pod uses it.
 func (a *applier) deleteGroups(ctx context.Context, grouped *plan.Grouped, refs []plan.GroupRef) error {
 	var errs []error
-	attempts := children.NewAttempts()
-	for _, i := range a.deps.Shuffle(len(refs)) {
-		if ctx.Err() != nil || attempts.Over() {
-			break
-		}
+	order, all := a.deps.Shuffle(len(refs)), map[string]*children.Attempts{}
+	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(refs[i].Kind, refs[j].Kind) })
+	for _, i := range order {
 		ref := refs[i]
+		if all[ref.Kind] == nil {
+			all[ref.Kind] = children.NewAttempts()
+		}
+		attempts := all[ref.Kind]
+		if ctx.Err() != nil || attempts.Over() {
+			continue
+		}
 		api := grouped.APIOf(ref)
 		err := a.deps.Groups.Client(api, ref.Kind, a.js.Namespace).Delete(ctx, ref.Name, children.Background(ref.UID))
 		switch {
