@@ -15,6 +15,9 @@ import (
 	"time"
 )
 
+// gcPercent is how much garbage is left until it is collected. A history leaves little else behind, so that collecting it seldom is cheap.
+const gcPercent = 800
+
 // lastSteps is the number of steps that are printed of a history with a broken rule.
 const lastSteps = 60
 
@@ -47,8 +50,7 @@ func (h Histories[M]) Test(t *testing.T) {
 	if given, ok := Number(t, "SIMULATION_HISTORIES"); ok {
 		n = given
 	}
-	// A history leaves little behind, so collecting it less often is cheap.
-	defer debug.SetGCPercent(debug.SetGCPercent(400))
+	defer debug.SetGCPercent(debug.SetGCPercent(gcPercent))
 	// The same in every run, so that a failure is that of a change.
 	first, _ := Number(t, "SIMULATION_FIRST")
 	begin := time.Now()
@@ -94,6 +96,7 @@ type Defect[M any] struct {
 
 // ShowDefects makes sure that histories can fail, and by which rule: each defect breaks one of its rules in one of the first histories.
 func (h Histories[M]) ShowDefects(t *testing.T, first int, defects map[string]Defect[M]) {
+	defer debug.SetGCPercent(debug.SetGCPercent(gcPercent))
 	for name, defect := range defects {
 		t.Run(name, func(t *testing.T) {
 			var others sync.Map

@@ -213,6 +213,19 @@ func forgetBirths(o *plan.Observed) {
 	}
 }
 
+// everStarted takes workers that are deleted before they have started for those of a complete group that have.
+func everStarted(o *plan.Observed) {
+	for i := range o.Workers {
+		w := &o.Workers[i]
+		w.NeverComplete = false
+		for j := range w.Pods {
+			if pod := &w.Pods[j]; pod.Deleting && pod.Phase == corev1.PodPending {
+				pod.Phase = corev1.PodRunning
+			}
+		}
+	}
+}
+
 // overlookDeleted does not see what becomes of leaders by other hands.
 func overlookDeleted(o *plan.Observed) {
 	o.GoneLeaders, o.Judged = nil, map[types.UID]bool{}

@@ -38,6 +38,8 @@ type mutant struct {
 	careless bool
 	// blind ones do not count pods that are lost, and impatient ones try again what failed as soon as anything is due.
 	blind, impatient bool
+	// With everStarted, all workers that are gone count as workers that had started.
+	everStarted bool
 }
 
 // faultless is the real controller.

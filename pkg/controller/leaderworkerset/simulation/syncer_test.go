@@ -210,7 +210,7 @@ func (p *process) podChanged(pod *corev1.Pod, gone bool) {
 	leader, led := p.pods.Get(view.LeaderName)
 	stays := led && leader.DeletionTimestamp == nil && (!found || metav1.IsControlledBy(workers, leader) && workers.DeletionTimestamp == nil)
 	p.losses.Gone(view.Controller, leaderworkerset.GonePod{
-		LostPod: plan.LostPod{Name: view.Name, Node: view.Node}, Deleting: deleting, Started: view.Phase != corev1.PodPending,
+		LostPod: plan.LostPod{Name: view.Name, Node: view.Node}, Deleting: deleting, Started: p.everStarted || view.Phase != corev1.PodPending,
 	}, found, stays)
 	if !p.rivals {
 		p.rules.lossShown(pod)
