@@ -2551,7 +2551,7 @@ func schema_pkg_apis_batch_v1alpha1_SequentialJobStepStatus(ref common.Reference
 					},
 					"state": {
 						SchemaProps: spec.SchemaProps{
-							Description: "state is Pending, Starting, Waiting, Running, Suspended, Succeeded or Failed.\n\nPossible enum values:\n - `\"Failed\"` means that the child has failed, or was stopped because the sequence has.\n - `\"Pending\"` means that the step has run before, and runs again after a retry from an earlier step, as its next attempt.\n - `\"Running\"` means that the child runs.\n - `\"Starting\"` means that the step has begun, and that its child is about to be created.\n - `\"Succeeded\"` means that the child has completed.\n - `\"Suspended\"` means that the sequence is suspended, and its child with it.\n - `\"Waiting\"` means that the child exists and waits for quota.",
+							Description: "state is Pending, Starting, Waiting, Running, Suspended, Succeeded or Failed.\n\nPossible enum values:\n - `\"Failed\"` means that the child has failed, or was stopped because the sequence has.\n - `\"Pending\"` means that the step has run before, and runs again after a retry from an earlier step, as its next attempt.\n - `\"Running\"` means that the child runs.\n - `\"Starting\"` means that the step has begun, and that its child is about to be created.\n - `\"Succeeded\"` means that the child has completed.\n - `\"Suspended\"` means that the sequence is suspended, and its child with it.\n - `\"Waiting\"` means that the child exists and is suspended, because it waits for quota or somebody else suspends it.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
