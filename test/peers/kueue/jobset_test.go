@@ -5,6 +5,8 @@ package kueue
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -78,4 +80,103 @@ func TestJobSetLife(t *testing.T) {
 	ends(k, "jobset.sigs.k8s.io/jobset-name=second", "succeeded")
 	ended(k, "second", "Completed")
 	reserved(k, "0")
+}
+
+// priority is a WorkloadPriorityClass, of which all tests use the same.
+const priority = `apiVersion: kueue.x-k8s.io/v1beta2
+kind: WorkloadPriorityClass
+metadata: {name: high}
+value: 100
+`
+
+// podsOf are the names of the pods of a set that run.
+func podsOf(k *kubectl.Kubectl, set string) []string {
+	k.Helper()
+	return strings.Fields(k.OK("get", "pods", "-l", "jobset.sigs.k8s.io/jobset-name="+set, "--field-selector=status.phase=Running", "-o", "jsonpath={.items[*].metadata.name}"))
+}
+
+// A set of higher priority takes the quota of another one, which begins again when it has ended.
+func TestJobSetIsPreempted(t *testing.T) {
+	k := kubectl.New(t, cluster)
+	queue(k, 2)
+	k.OKIn(priority, "apply", "-f", "-")
+	jobSet(k, "low", "", "")
+	runs(k, "low")
+	jobSet(k, "high", ", kueue.x-k8s.io/priority-class: high", "")
+	runs(k, "high")
+	k.Awaits(timeout, "jobset/low", "{.spec.suspend} {.status.conditions[?(@.type=='Suspended')].status}", "true True")
+	why(k, "low", "WorkloadPreempted")
+	if got := podsOf(k, "low"); len(got) > 0 {
+		t.Errorf("pods without quota: %v", got)
+	}
+	ends(k, "jobset.sigs.k8s.io/jobset-name=high", "succeeded")
+	ended(k, "high", "Completed")
+	runs(k, "low")
+	if got, want := k.Field("jobset/low", "{.status.attempts[*].trigger}"), "Start Preemption"; got != want {
+		t.Errorf("the attempts begin by %q, want %q", got, want)
+	}
+	ends(k, "jobset.sigs.k8s.io/jobset-name=low", "succeeded")
+	ended(k, "low", "Completed")
+	reserved(k, "0")
+}
+
+// A queue that is drained stops its sets, and lets them run again afterwards.
+func TestJobSetIsDrained(t *testing.T) {
+	k := kubectl.New(t, cluster)
+	queue(k, 2)
+	jobSet(k, "train", "", "")
+	runs(k, "train")
+	stop := func(policy string) {
+		k.OK("patch", "clusterqueue", k.Namespace, "--type=merge", "-p", `{"spec":{"stopPolicy":"`+policy+`"}}`)
+	}
+	stop("HoldAndDrain")
+	k.Awaits(timeout, "jobset/train", "{.spec.suspend} {.status.conditions[?(@.type=='Suspended')].status}", "true True")
+	reserved(k, "0")
+	why(k, "train", "QueueStopped")
+	stop("None")
+	runs(k, "train")
+	ends(k, "jobset.sigs.k8s.io/jobset-name=train", "succeeded")
+	ended(k, "train", "Completed")
+	reserved(k, "0")
+}
+
+// A set that is restarted after one of its Jobs has succeeded gets its quota again and gives it back.
+func TestJobSetIsRestartedAfterAJobHasSucceeded(t *testing.T) {
+	k := kubectl.New(t, cluster)
+	queue(k, 2)
+	jobSet(k, "train", "", "")
+	runs(k, "train")
+	ends(k, "jobset.sigs.k8s.io/job-index=0", "succeeded")
+	k.Awaits(timeout, "jobset/train", "{.status.replicatedJobsStatus[0].succeeded}", "1")
+	reserved(k, "1")
+	k.PluginOK("restart", "train")
+	runs(k, "train")
+	reserved(k, "2")
+	k.OK("patch", "clusterqueue", k.Namespace, "--type=merge", "-p", `{"spec":{"stopPolicy":"HoldAndDrain"}}`)
+	k.Awaits(timeout, "jobset/train", "{.spec.suspend}", "true")
+	reserved(k, "0")
+}
+
+// A preview finds nothing to refuse in a set that Kueue admits, nor in one without a queue.
+func TestPreviewBesideKueue(t *testing.T) {
+	k := kubectl.New(t, cluster)
+	queue(k, 2)
+	for _, queue := range []string{"", "  labels: {kueue.x-k8s.io/queue-name: team}\n"} {
+		file := filepath.Join(t.TempDir(), "set.yaml")
+		manifest := `apiVersion: jobset.x-k8s.io/v1alpha2
+kind: JobSet
+metadata:
+  name: train
+` + queue + `spec:
+  replicatedJobs:
+  - name: workers
+    template: {spec: {template: {spec: {restartPolicy: Never, containers: [{name: main, image: busybox}]}}}}
+`
+		if err := os.WriteFile(file, []byte(manifest), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if said := k.PluginOK("preview", "-f", file); strings.Contains(said, "efused") {
+			t.Errorf("preview with %q:\n%s", queue, said)
+		}
+	}
 }

@@ -1,0 +1,70 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package kueue
+
+import (
+	"fmt"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/jobset-apiserver/jobset-apiserver/test/framework/kubectl"
+)
+
+// sequence makes a SequentialJob of two steps, with further lines in its metadata. The first step needs one CPU, the second one two.
+func sequence(k *kubectl.Kubectl, metadata string) {
+	k.Helper()
+	k.OKIn(fmt.Sprintf(`apiVersion: batch.jobset-apiserver.io/v1alpha1
+kind: SequentialJob
+metadata:
+  name: etl
+%s
+spec:
+  steps:
+  - name: extract
+    job: {spec: {template: &pod {metadata: {annotations: {jobset-apiserver.io/kwok-outcome: running}}, spec: {restartPolicy: Never, containers: [{name: main, image: busybox, resources: {requests: {cpu: "1"}}}]}}}}
+  - name: load
+    job: {spec: {parallelism: 2, completions: 2, template: *pod}}
+`, metadata), "create", "-f", "-")
+}
+
+// Each step of a sequence is admitted by itself.
+func TestSequenceLife(t *testing.T) {
+	k := kubectl.New(t, cluster)
+	queue(k, 2)
+	sequence(k, "  labels: {kueue.x-k8s.io/queue-name: team}")
+	k.Awaits(timeout, "job/etl-0", "{.spec.suspend} {.status.ready}", "false 1")
+	reserved(k, "1")
+	ends(k, "job-name=etl-0", "succeeded")
+	k.Awaits(timeout, "job/etl-1", "{.spec.suspend} {.status.ready}", "false 2")
+	reserved(k, "2")
+	ends(k, "job-name=etl-1", "succeeded")
+	k.Awaits(timeout, "sequentialjob/etl", "{.status.phase}", "Completed")
+	reserved(k, "0")
+}
+
+// Kueue suspends Jobs that name no queue if it is told to. The controller does not fight with it, and says who suspends the step.
+func TestSequenceWithoutQueue(t *testing.T) {
+	configured(t, "manageJobsWithoutQueueName: true\nmanagedJobsNamespaceSelector: {matchLabels: {managed: \"yes\"}}\n")
+	k := kubectl.New(t, cluster)
+	k.OK("label", "namespace", k.Namespace, "managed=yes")
+	queue(k, 2)
+	sequence(k, "")
+	k.Awaits(timeout, "sequentialjob/etl", "{.status.conditions[?(@.type=='Progressing')].reason}", "SuspendedByOthers")
+	why(k, "sj/etl", "JobSuspendedByOther", "kueue", "label job/etl-0 kueue.x-k8s.io/queue-name=QUEUE")
+	generation := k.Field("job/etl-0", "{.metadata.generation}")
+	time.Sleep(settled)
+	if now := k.Field("job/etl-0", "{.metadata.generation}"); now != generation {
+		t.Errorf("the generation of the Job went from %s to %s", generation, now)
+	}
+	t.Logf("the Job has generation %s after the fight, in which %d pods were created", generation, len(running(k)))
+	if n, err := strconv.Atoi(generation); err != nil || n > 10 {
+		t.Errorf("the Job has generation %s", generation)
+	}
+	// The way out that why names.
+	k.OK("label", "job/etl-0", "kueue.x-k8s.io/queue-name=team")
+	k.Awaits(timeout, "job/etl-0", "{.spec.suspend} {.status.ready}", "false 1")
+	k.Awaits(timeout, "sequentialjob/etl", "{.status.phase}", "Running")
+	reserved(k, "1")
+}
