@@ -117,7 +117,7 @@ unit: ## Run the unit tests.
 	go test -C hack/prometheus $(GO_TEST_FLAGS) ./...
 
 .PHONY: soak
-soak: ## Run a million random histories of every controller, or HISTORIES=N, for hours.
+soak: kueue-e2e ## Run our kinds beside real Kueue, and a million random histories of every controller, or HISTORIES=N, for hours.
 	hack/soak.sh $(HISTORIES)
 
 .PHONY: integration

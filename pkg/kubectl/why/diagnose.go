@@ -49,7 +49,7 @@ func Diagnose(e *Evidence) *Report {
 		apply = running
 	}
 	r := d.report(s.Phase, apply)
-	r.Jobs, r.Notes = &s.Jobs, slices.Concat(notes(e.JobSet), endpointsByCluster(e.JobSet), avoidedNodes(e.JobSet, e.Now), queueIgnored(e), drainsBlocked(e))
+	r.Jobs, r.Notes = &s.Jobs, slices.Concat(notes(e.JobSet), endpointsByCluster(e.JobSet), avoidedNodes(e.JobSet, e.Now), queueIgnored(e), quotaReclaimed(e), drainsBlocked(e))
 	return r
 }
 

@@ -26,7 +26,17 @@ func (l *loader) readKueue(ctx context.Context, of metav1.Object, queue string) 
 	if queue == "" || l.e.subject().ended() {
 		return
 	}
-	version := ""
+	version := l.readWorkload(ctx, of)
+	if version == "" {
+		l.e.Kueue.Absent = true
+		return
+	}
+	l.readWaiting(ctx, version)
+	l.readQueues(ctx, version, queue)
+}
+
+// readWorkload reads the Workload that Kueue has made for an object, and returns the version of Kueue's API; "" if the cluster does not serve it.
+func (l *loader) readWorkload(ctx context.Context, of metav1.Object) (version string) {
 	for _, v := range kueueVersions {
 		list, err := l.Dynamic.Resource(kueue(v, "workloads")).Namespace(l.Namespace).
 			List(ctx, metav1.ListOptions{LabelSelector: jobUIDLabel + "=" + string(of.GetUID())})
@@ -42,12 +52,7 @@ func (l *loader) readKueue(ctx context.Context, of metav1.Object, queue string) 
 		l.e.Kueue.Workload = ownedBy(list.Items, of)
 		break
 	}
-	if version == "" {
-		l.e.Kueue.Absent = true
-		return
-	}
-	l.readWaiting(ctx, version)
-	l.readQueues(ctx, version, queue)
+	return version
 }
 
 // readQueues reads the queue, the queue behind that one, and the Workload to which the object had to give its quota.

@@ -143,6 +143,17 @@ func suspendedBy(d *diagnosis) []Finding {
 			Commands: []string{d.kubectl("describe %s %s", strings.ToLower(owner.Kind), owner.Name)},
 		}}
 	}
+	if w := d.Kueue.Workload; w != nil && !deactivated(w) {
+		return []Finding{{
+			Cause:   QueueMissing,
+			Summary: "suspended by Kueue, which runs with manageJobsWithoutQueueName and starts nothing that names no queue",
+			Evidence: []Fact{
+				{Object: d.set(), Text: "spec.suspend is true, and the label " + jobsetv1alpha2.QueueNameKey + " is missing"},
+				{Object: object("workload", w.GetName()), Text: "belongs to the set and names no queue"},
+			},
+			Commands: []string{d.kubectl("label jobset %s %s=QUEUE", js.Name, jobsetv1alpha2.QueueNameKey), d.kubectl("get localqueues.%s", kueueGroup)},
+		}}
+	}
 	manager, since := suspendedInFields(js)
 	f := Finding{Cause: SuspendedByUser, Summary: d.whoSuspended(manager, since), Commands: []string{d.plugin("resume %s", js.Name)}}
 	if a := helper.CurrentAttempt(&js.Status); a != nil && a.Outcome == jobsetv1alpha2.OutcomeSuspended && a.EndTime != nil {

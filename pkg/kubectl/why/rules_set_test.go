@@ -127,6 +127,12 @@ func setCases() map[string]diagnosisCase {
 			evidence: healthy(spec(suspends), endedAs(jobsetv1alpha2.OutcomeSuspended, "alice", "disk is full")),
 			want:     SuspendedByUser, words: []string{"suspended by alice 5m ago", `"disk is full"`},
 		},
+		"Kueue suspended a set that names no queue": {
+			evidence: healthy(spec(suspends), writtenBy("kubectl-create", 3*time.Minute), func(e *Evidence) {
+				e.Kueue = Kueue{Served: true, WorkloadRead: true, Workload: workloadWaiting("LocalQueue  doesn't exist")}
+			}),
+			want: QueueMissing, words: []string{"suspended by Kueue, which runs with manageJobsWithoutQueueName and starts nothing that names no queue"},
+		},
 		"a user edited spec.suspend": {
 			evidence: healthy(spec(suspends), writtenBy("kubectl-edit", 3*time.Minute)),
 			want:     SuspendedByUser, words: []string{"suspended with kubectl-edit 3m ago"},

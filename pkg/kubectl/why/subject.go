@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/cli"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/snapshot"
 )
@@ -158,7 +159,11 @@ func (l *loader) readMoreOfSet() []func(context.Context) {
 	d := newDiagnosis(l.e)
 	return []func(context.Context){
 		func(ctx context.Context) {
-			l.readKueue(ctx, l.e.JobSet, l.e.JobSet.Labels[jobsetv1alpha2.QueueNameKey])
+			queue := l.e.JobSet.Labels[jobsetv1alpha2.QueueNameKey]
+			l.readKueue(ctx, l.e.JobSet, queue)
+			if queue == "" && helper.Suspended(l.e.JobSet) && metav1.GetControllerOfNoCopy(l.e.JobSet) == nil {
+				l.readWorkload(ctx, l.e.JobSet) // Kueue may be told to suspend what names no queue
+			}
 		},
 		func(ctx context.Context) { l.readService(ctx, d) },
 		func(ctx context.Context) { l.readTakenJobs(ctx, takenNames(d)) },

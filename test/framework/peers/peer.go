@@ -7,7 +7,6 @@ import (
 	"bytes"
 	"context"
 	"crypto/tls"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -188,10 +187,10 @@ func (p *Peer) Stop() error {
 	return err
 }
 
-// Log returns what the program has written so far.
-func (p *Peer) Log() (string, error) {
-	if p.process == nil {
-		return "", errors.New(p.Name + " does not run")
+// Kill ends the program whatever it does, if it runs.
+func (p *Peer) Kill() {
+	if p.process != nil {
+		p.process.Kill()
+		p.process = nil
 	}
-	return p.process.Log(), nil
 }

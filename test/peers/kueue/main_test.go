@@ -7,9 +7,7 @@ package kueue
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"strings"
 	"testing"
 	"time"
 
@@ -54,7 +52,7 @@ func TestMain(m *testing.M) {
 		if err != nil {
 			return 0, err
 		}
-		defer func() { err = errors.Join(err, kueue.Stop()) }()
+		defer kueue.Kill() // its cluster is gone by then
 		return cluster.Run(m, func() error {
 			if err := kueue.Install(context.Background(), cluster); err != nil {
 				return err
@@ -110,12 +108,6 @@ spec: {clusterQueue: %[1]s}
 func reserved(k *kubectl.Kubectl, cpu string) {
 	k.Helper()
 	k.Awaits(timeout, "clusterqueue/"+k.Namespace, "{.status.flavorsReservation[0].resources[0].total}", cpu)
-}
-
-// pods are the names of pods that run.
-func running(k *kubectl.Kubectl) []string {
-	k.Helper()
-	return strings.Fields(k.OK("get", "pods", "--field-selector=status.phase=Running", "-o", "jsonpath={.items[*].metadata.name}"))
 }
 
 // ends makes the pods that the selector selects end.
