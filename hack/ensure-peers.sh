@@ -11,7 +11,8 @@ source lib/cache.sh
 
 case "${1:-}" in
   kueue) programs="peers/kueue sigs.k8s.io/kueue/cmd/kueue kueue" ;;
-  *) echo "hack/ensure-peers.sh: name the project: kueue" >&2; exit 1 ;;
+  trainer) programs="peers/trainer github.com/kubeflow/trainer/v2/cmd/trainer-controller-manager trainer" ;;
+  *) echo "hack/ensure-peers.sh: name the project, kueue or trainer" >&2; exit 1 ;;
 esac
 
 # Kueue says which version it is, as its release does.

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -209,9 +210,12 @@ func (a *applier) created(done children.CreationResults) error {
 	return done.Err
 }
 
-// overloaded returns whether the API asks for fewer requests, or takes too long.
+// webhookAway is how kube-apiserver says that it cannot ask a webhook.
+const webhookAway = "failed calling webhook"
+
+// overloaded returns whether the API asks for fewer requests, takes too long, or has to ask a webhook that does not answer. All of them pass without a change of the sequence.
 func overloaded(err error) bool {
-	return apierrors.IsTooManyRequests(err) || apierrors.IsTimeout(err) || apierrors.IsServerTimeout(err) || errors.Is(err, context.DeadlineExceeded)
+	return apierrors.IsInternalError(err) && strings.Contains(err.Error(), webhookAway) || apierrors.IsTooManyRequests(err) || apierrors.IsTimeout(err) || apierrors.IsServerTimeout(err) || errors.Is(err, context.DeadlineExceeded)
 }
 
 func (a *applier) addFinalizer(ctx context.Context) error {

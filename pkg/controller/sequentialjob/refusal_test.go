@@ -36,7 +36,9 @@ func TestRefusedCreations(t *testing.T) {
 		want    string
 		wantErr bool
 	}{
-		"a quota that is used up":    {apierrors.NewForbidden(batchv1.Resource("jobs"), "etl-0", errors.New("exceeded quota: q")), "ResourcesUnavailable QuotaExceeded", true},
+		"a quota that is used up": {apierrors.NewForbidden(batchv1.Resource("jobs"), "etl-0", errors.New("exceeded quota: q")), "ResourcesUnavailable QuotaExceeded", true},
+		"a webhook that is away": {apierrors.NewInternalError(errors.New(`failed calling webhook "mjob.kb.io": failed to call webhook: connection refused`)),
+			"", true},
 		"an API that fails":          {apierrors.NewInternalError(errRefused), "Failed ReconciliationError", true},
 		"an API without an answer":   {errRefused, "Failed ReconciliationError", true},
 		"an API that wants patience": {apierrors.NewTooManyRequests("later", 1), "", true},

@@ -23,8 +23,9 @@ import (
 const (
 	// refusalLasts is how long after its event a refusal counts: the controller tries again, and reports it again, more often than that.
 	refusalLasts = 30 * time.Minute
-	// podWebhook is that of our server, which completes the pods of LeaderWorkerSets.
-	podWebhook = "mpod.kb.io"
+	// podWebhook is that of our server, which completes the pods of LeaderWorkerSets. The one of Kueue has the same name, and a Service whose name begins
+	// with kueueService.
+	podWebhook, kueueService = "mpod.kb.io", "//kueue-"
 	// immutableFields is how a StatefulSet refuses a change.
 	immutableFields = "updates to statefulset spec for fields other than"
 )
@@ -152,7 +153,10 @@ func podsOfSetsRefused(d *diagnosis) []Finding {
 	if strings.HasPrefix(first.Message, "create Claim ") || strings.Contains(first.Message, "failed to create PVC ") {
 		f.Summary = strings.Replace(f.Summary, "the pods", "the volume claims of the pods", 1)
 	}
-	if m := webhookFailure.FindStringSubmatch(oneLine(first.Message)); m != nil && m[1] == podWebhook {
+	if m := webhookFailure.FindStringSubmatch(oneLine(first.Message)); m != nil && m[1] == podWebhook && strings.Contains(m[2], kueueService) {
+		f.Summary = "Kueue does not answer, and without its webhook no pod that it may manage is admitted: " + m[2]
+		f.Commands = append(f.Commands, "kubectl get pods -A -l app.kubernetes.io/name=kueue")
+	} else if m != nil && m[1] == podWebhook {
 		f.Summary = "the server of LeaderWorkerSets does not answer, and without it no pod of a set is admitted; the pods follow within a minute of its return: " + m[2]
 		f.Commands = append(f.Commands, "kubectl get apiservice "+d.kind().apiService()+" -o yaml", "kubectl jobset doctor")
 	}

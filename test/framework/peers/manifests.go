@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -28,17 +29,29 @@ var installed = []string{
 	"MutatingWebhookConfiguration", "ValidatingWebhookConfiguration",
 }
 
-// manifests renders an overlay of the module that the nested module hack/peers/<name> requires. The files are read from the module cache.
-func manifests(c *localcluster.Cluster, name, module, overlay string) ([]*unstructured.Unstructured, error) {
-	binaries, err := localcluster.TestBinaries(c.Root)
+// manifests renders the bases in the namespace of the program. The files are read from the module cache.
+func (p *Peer) manifests() ([]*unstructured.Unstructured, error) {
+	binaries, err := localcluster.TestBinaries(p.cluster.Root)
 	if err != nil {
 		return nil, err
 	}
-	dir, err := output("go", "list", "-C", filepath.Join(c.Root, "hack", "peers", name), "-m", "-f", "{{.Dir}}", module)
+	out, err := output("go", "list", "-C", filepath.Join(p.cluster.Root, "hack", "peers", p.Name), "-m", "-f", "{{.Dir}}", p.Module)
 	if err != nil {
 		return nil, err
 	}
-	rendered, err := output(filepath.Join(binaries, "kustomize"), "build", filepath.Join(strings.TrimSpace(dir), overlay))
+	module := strings.TrimSpace(out)
+	kustomization := fmt.Sprintf("namespace: %s\nresources:\n", p.Namespace)
+	for _, base := range p.Bases {
+		relative, err := filepath.Rel(p.dir, filepath.Join(module, base)) // an absolute path is refused
+		if err != nil {
+			return nil, err
+		}
+		kustomization += "- " + relative + "\n"
+	}
+	if err := os.WriteFile(filepath.Join(p.dir, "kustomization.yaml"), []byte(kustomization), 0o600); err != nil {
+		return nil, err
+	}
+	rendered, err := output(filepath.Join(binaries, "kustomize"), "build", p.dir)
 	if err != nil {
 		return nil, err
 	}

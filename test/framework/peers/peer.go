@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -30,9 +31,10 @@ import (
 
 // Peer is the controller of another project.
 type Peer struct {
-	// Name is that of the nested module in hack/peers and of the program, Module the path of the module that it requires, and Overlay the
-	// directory in there that kustomize renders.
-	Name, Module, Overlay string
+	// Name is that of the nested module in hack/peers and of the program, and Module the path of the module that it requires.
+	Name, Module string
+	// Bases are the directories in there that kustomize renders.
+	Bases []string
 	// Namespace and ServiceAccount are the identity of the program in the cluster.
 	Namespace, ServiceAccount string
 	// Args are the flags. $CONFIG is the file with the configuration, and here and there $PORT that of the webhooks and $CERTIFICATES the directory with
@@ -69,7 +71,7 @@ func (p *Peer) Install(ctx context.Context, c *localcluster.Cluster) (err error)
 		return err
 	}
 	p.port = ports[0]
-	objects, err := manifests(c, p.Name, p.Module, p.Overlay)
+	objects, err := p.manifests()
 	if err != nil {
 		return err
 	}
@@ -85,11 +87,17 @@ func (p *Peer) Install(ctx context.Context, c *localcluster.Cluster) (err error)
 	if err := callHere(objects, p.port, certificates["ca.crt"]); err != nil {
 		return err
 	}
-	if objects, err = withSecret(objects, &corev1.Secret{
-		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"}, ObjectMeta: metav1.ObjectMeta{Name: p.Secret, Namespace: p.Namespace}, Data: certificates,
-	}); err != nil {
-		return err
+	for _, object := range []runtime.Object{
+		&corev1.Namespace{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"}, ObjectMeta: metav1.ObjectMeta{Name: p.Namespace}},
+		&corev1.Secret{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"}, ObjectMeta: metav1.ObjectMeta{Name: p.Secret, Namespace: p.Namespace}, Data: certificates},
+	} {
+		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
+		if err != nil {
+			return err
+		}
+		objects = append(objects, &unstructured.Unstructured{Object: content})
 	}
+	slices.SortStableFunc(objects, func(a, b *unstructured.Unstructured) int { return order(a) - order(b) })
 	var documents bytes.Buffer
 	for _, object := range objects {
 		document, err := yaml.Marshal(object)
@@ -104,9 +112,12 @@ func (p *Peer) Install(ctx context.Context, c *localcluster.Cluster) (err error)
 	return p.writeKubeconfig(ctx)
 }
 
-func withSecret(objects []*unstructured.Unstructured, secret *corev1.Secret) ([]*unstructured.Unstructured, error) {
-	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(secret)
-	return append(objects, &unstructured.Unstructured{Object: content}), err
+// order puts namespaces before what is in them.
+func order(object *unstructured.Unstructured) int {
+	if object.GetKind() == "Namespace" {
+		return 0
+	}
+	return 1
 }
 
 // apply applies what is too large for the annotation of a client-side apply.

@@ -40,7 +40,7 @@ integrations:
 var (
 	cluster *localcluster.Cluster
 	kueue   = &peers.Peer{
-		Name: "kueue", Module: "sigs.k8s.io/kueue", Overlay: "config/default",
+		Name: "kueue", Module: "sigs.k8s.io/kueue", Bases: []string{"config/default"},
 		Args: []string{"--config=$CONFIG", "--feature-gates=VisibilityOnDemand=false"}, Namespace: "kueue-system", ServiceAccount: "kueue-controller-manager",
 		Secret: "kueue-webhook-server-cert", Authority: "kueue-ca", Service: "kueue-webhook-service.kueue-system.svc", StartTimeout: 2 * time.Minute,
 	}

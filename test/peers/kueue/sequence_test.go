@@ -4,6 +4,7 @@
 package kueue
 
 import (
+	"context"
 	"fmt"
 	"strconv"
 	"testing"
@@ -75,6 +76,26 @@ func TestSequenceLife(t *testing.T) {
 	ends(k, "job-name=etl-1", "succeeded")
 	k.Awaits(timeout, "sequentialjob/etl", "{.status.phase}", "Completed")
 	reserved(k, "0")
+}
+
+// A sequence whose Job cannot be created while Kueue is away has not failed, and goes on afterwards.
+func TestSequenceWhileKueueIsAway(t *testing.T) {
+	k := kubectl.New(t, cluster)
+	queue(k, 2)
+	if err := kueue.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	sequence(k, "  labels: {kueue.x-k8s.io/queue-name: team}")
+	k.Awaits(timeout, "sequentialjob/etl", "{.status.conditions[?(@.type=='ResourcesUnavailable')].reason}", "ClusterOverloaded")
+	why(k, "sj/etl", "ClusterOverloaded", "failed calling webhook")
+	if got := k.Field("sequentialjob/etl", "{.status.conditions[?(@.type=='Failed')].status}"); got == "True" {
+		t.Error("the sequence has failed")
+	}
+	if err := kueue.Start(context.Background(), configuration); err != nil {
+		t.Fatal(err)
+	}
+	k.Awaits(2*timeout, "job/etl-0", "{.spec.suspend} {.status.ready}", "false 1")
+	reserved(k, "1")
 }
 
 // Kueue suspends Jobs that name no queue if it is told to. The controller does not fight with it, and says who suspends the step.

@@ -119,7 +119,7 @@ const (
 	// ReasonAllJobsCompleted is that of Complete.
 	ReasonAllJobsCompleted = "AllJobsCompleted"
 
-	// ReasonClusterOverloaded is that of ResourcesUnavailable while the API asks for fewer requests or times out.
+	// ReasonClusterOverloaded is that of ResourcesUnavailable while the API asks for fewer requests, times out, or cannot call a webhook.
 	ReasonClusterOverloaded = "ClusterOverloaded"
 	// ReasonQuotaExceeded is that of ResourcesUnavailable while a ResourceQuota is used up.
 	ReasonQuotaExceeded = "QuotaExceeded"
