@@ -91,6 +91,11 @@ kueue-e2e: build ## Run our kinds in queues of the real Kueue. Its first build t
 	hack/ensure-peers.sh kueue >/dev/null
 	$(call run_suites,,./test/peers/kueue/...)
 
+.PHONY: trainer-e2e
+trainer-e2e: build ## Run TrainJobs of the real Kubeflow Trainer. Its first build takes minutes.
+	hack/ensure-peers.sh trainer >/dev/null
+	$(call run_suites,,./test/peers/trainer/...)
+
 .PHONY: dns-e2e
 dns-e2e: build ## Look up names of pods in CoreDNS while they are replaced. JOBSET_DNS_LOOKUPS is the number of look-ups.
 	$(call run_suites,,./test/dns/...)
@@ -117,7 +122,7 @@ unit: ## Run the unit tests.
 	go test -C hack/prometheus $(GO_TEST_FLAGS) ./...
 
 .PHONY: soak
-soak: kueue-e2e ## Run our kinds beside real Kueue, and a million random histories of every controller, or HISTORIES=N, for hours.
+soak: kueue-e2e trainer-e2e ## Run our kinds beside the real Kueue and Trainer, and a million random histories of every controller, or HISTORIES=N, for hours.
 	hack/soak.sh $(HISTORIES)
 
 .PHONY: integration
