@@ -29,17 +29,22 @@ var installed = []string{
 	"MutatingWebhookConfiguration", "ValidatingWebhookConfiguration",
 }
 
+// module is the directory of the module of the program.
+func (p *Peer) module() (string, error) {
+	out, err := output("go", "list", "-C", filepath.Join(p.cluster.Root, "hack", "peers", p.Name), "-m", "-f", "{{.Dir}}", p.Module)
+	return strings.TrimSpace(out), err
+}
+
 // manifests renders the bases in the namespace of the program. The files are read from the module cache.
 func (p *Peer) manifests() ([]*unstructured.Unstructured, error) {
 	binaries, err := localcluster.TestBinaries(p.cluster.Root)
 	if err != nil {
 		return nil, err
 	}
-	out, err := output("go", "list", "-C", filepath.Join(p.cluster.Root, "hack", "peers", p.Name), "-m", "-f", "{{.Dir}}", p.Module)
+	module, err := p.module()
 	if err != nil {
 		return nil, err
 	}
-	module := strings.TrimSpace(out)
 	kustomization := fmt.Sprintf("namespace: %s\nresources:\n", p.Namespace)
 	for _, base := range p.Bases {
 		relative, err := filepath.Rel(p.dir, filepath.Join(module, base)) // an absolute path is refused

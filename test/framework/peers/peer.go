@@ -43,6 +43,8 @@ type Peer struct {
 	// Secret is that in which the program keeps the certificate of its webhooks, Authority the name of those who issue it, and Service the DNS name for
 	// which it is. The program issues it itself, unless a valid one is there.
 	Secret, Authority, Service string
+	// CertificateDir is where the program looks for the certificate, unless it is told where that is.
+	CertificateDir string
 	// StartTimeout is how long the webhooks may take to answer.
 	StartTimeout time.Duration
 
@@ -79,8 +81,14 @@ func (p *Peer) Install(ctx context.Context, c *localcluster.Cluster) (err error)
 	if err != nil {
 		return err
 	}
+	if p.CertificateDir == "" {
+		p.CertificateDir = p.dir
+	}
+	if err := os.MkdirAll(p.CertificateDir, 0o700); err != nil {
+		return err
+	}
 	for name, content := range certificates {
-		if err := os.WriteFile(filepath.Join(p.dir, name), content, 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(p.CertificateDir, name), content, 0o600); err != nil {
 			return err
 		}
 	}
@@ -120,18 +128,37 @@ func order(object *unstructured.Unstructured) int {
 	return 1
 }
 
-// apply applies what is too large for the annotation of a client-side apply.
+// apply applies what is too large for the annotation of a client-side apply, and waits until new kinds are served.
 func (p *Peer) apply(documents *bytes.Buffer) error {
 	binaries, err := localcluster.TestBinaries(p.cluster.Root)
 	if err != nil {
 		return err
 	}
-	apply := exec.Command(filepath.Join(binaries, "kubectl"), "--kubeconfig", p.cluster.Kubeconfig(), "apply", "--server-side", "--force-conflicts", "-f", "-")
-	apply.Stdin = documents
-	if out, err := apply.CombinedOutput(); err != nil {
-		return fmt.Errorf("kubectl apply: %w\n%s", err, out)
+	for _, args := range [][]string{
+		{"apply", "--server-side", "--force-conflicts", "-f", "-"},
+		{"wait", "--for=condition=Established", "customresourcedefinitions", "--all", "--timeout=60s"},
+	} {
+		cmd := exec.Command(filepath.Join(binaries, "kubectl"), append([]string{"--kubeconfig", p.cluster.Kubeconfig()}, args...)...)
+		cmd.Stdin = documents
+		if out, err := cmd.CombinedOutput(); err != nil {
+			return fmt.Errorf("kubectl %s: %w\n%s", args[0], err, out)
+		}
 	}
 	return nil
+}
+
+// Apply applies objects of the kinds that the program has, from a directory of its module that has a kustomization.
+func (p *Peer) Apply(base string) error {
+	module, err := p.module()
+	if err != nil {
+		return err
+	}
+	binaries, err := localcluster.TestBinaries(p.cluster.Root)
+	if err != nil {
+		return err
+	}
+	_, err = output(filepath.Join(binaries, "kubectl"), "--kubeconfig", p.cluster.Kubeconfig(), "apply", "--server-side", "-k", filepath.Join(module, base))
+	return err
 }
 
 // writeKubeconfig writes credentials of the service account, so that the program may do what its manifests allow.
@@ -165,7 +192,7 @@ func (p *Peer) writeKubeconfig(ctx context.Context) error {
 func (p *Peer) Start(ctx context.Context, configuration string) (err error) {
 	file := filepath.Join(p.dir, "config.yaml")
 	expand := func(text string) string {
-		return strings.NewReplacer("$CONFIG", file, "$PORT", p.port, "$CERTIFICATES", p.dir).Replace(text)
+		return strings.NewReplacer("$CONFIG", file, "$PORT", p.port, "$CERTIFICATES", p.CertificateDir).Replace(text)
 	}
 	if err := os.WriteFile(file, []byte(expand(configuration)), 0o600); err != nil {
 		return err

@@ -27,10 +27,11 @@ var (
 	cluster *localcluster.Cluster
 	trainer = &peers.Peer{
 		Name: "trainer", Module: "github.com/kubeflow/trainer/v2",
-		Bases:     []string{"manifests/base/crds", "manifests/base/rbac", "manifests/base/webhook", "manifests/base/runtimes"},
+		Bases:     []string{"manifests/base/crds", "manifests/base/rbac", "manifests/base/webhook"},
 		Namespace: "kubeflow-system", ServiceAccount: "kubeflow-trainer-controller-manager",
-		Secret: "kubeflow-trainer-webhook-cert", Authority: "trainer-ca", Service: "kubeflow-trainer-controller-manager.kubeflow-system.svc",
-		Args: []string{"--metrics-bind-address=0", "--health-probe-bind-address=0"}, StartTimeout: 2 * time.Minute,
+		Secret: "kubeflow-trainer-webhook-cert", Authority: "kubeflow-trainer-ca", Service: "kubeflow-trainer-controller-manager.kubeflow-system.svc",
+		CertificateDir: "/tmp/k8s-webhook-server/serving-certs", // no flag changes it
+		Args:           []string{"--webhook-server-port=$PORT", "--metrics-bind-address=0", "--health-probe-bind-address=0"}, StartTimeout: 2 * time.Minute,
 	}
 )
 
@@ -45,7 +46,10 @@ func TestMain(m *testing.M) {
 			if err := trainer.Install(context.Background(), cluster); err != nil {
 				return err
 			}
-			return trainer.Start(context.Background(), configuration)
+			if err := trainer.Start(context.Background(), configuration); err != nil {
+				return err
+			}
+			return trainer.Apply("manifests/base/runtimes")
 		})
 	})
 }

@@ -26,6 +26,7 @@ spec:
         template:
           metadata: {labels: {trainer.kubeflow.org/trainjob-ancestor-step: trainer}}
           spec:
+            backoffLimit: 0
             template:
               metadata: {annotations: {jobset-apiserver.io/kwok-outcome: running}}
               spec: {containers: [{name: node, image: busybox}]}
@@ -104,7 +105,8 @@ func TestTrainJobIsSuspendedAndDeleted(t *testing.T) {
 	}
 	suspend("false")
 	runs(k, "train")
-	if got, want := k.Field("jobset/train", "{.status.attempts[*].trigger}"), "Start Resume"; got != want {
+	// Queues suspend TrainJobs in the same way.
+	if got, want := k.Field("jobset/train", "{.status.attempts[*].trigger}"), "Start Preemption"; got != want {
 		t.Errorf("the attempts begin by %q, want %q", got, want)
 	}
 	k.OK("delete", "trainjob/train")
