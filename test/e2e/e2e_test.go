@@ -7,13 +7,9 @@
 package e2e
 
 import (
-	"bytes"
-	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -21,6 +17,7 @@ import (
 	"time"
 
 	"github.com/jobset-apiserver/jobset-apiserver/test/framework"
+	runner "github.com/jobset-apiserver/jobset-apiserver/test/framework/kubectl"
 	"github.com/jobset-apiserver/jobset-apiserver/test/framework/suite"
 	"github.com/jobset-apiserver/jobset-apiserver/test/localcluster"
 )
@@ -107,14 +104,7 @@ func newKubectl(t *testing.T) *kubectl {
 
 func newKubectlFor(t *testing.T, c *cluster) *kubectl {
 	t.Helper()
-	name := strings.ToLower(strings.NewReplacer("/", "-", "_", "-").Replace(t.Name()))
-	if len(name) > 40 {
-		name = name[:40]
-	}
-	k := &kubectl{
-		T: t, cluster: c, kubeconfig: c.Kubeconfig(),
-		namespace: fmt.Sprintf("%s-%d", strings.Trim(name, "-"), time.Now().UnixNano()%100000),
-	}
+	k := &kubectl{T: t, cluster: c, kubeconfig: c.Kubeconfig(), namespace: runner.Namespace(t)}
 	k.ok("create", "namespace", k.namespace)
 	t.Cleanup(func() {
 		if t.Failed() {
@@ -152,19 +142,8 @@ func (k *kubectl) run(stdin string, args ...string) result {
 // call calls kubectl with some further environment. A call ends after four minutes.
 func (k *kubectl) call(stdin string, env []string, args ...string) result {
 	k.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 4*time.Minute)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, kubectlPath(k.T), args...)
-	cmd.Env = slices.Concat(os.Environ(), []string{"KUBECONFIG=" + k.kubeconfig, "LC_ALL=C.UTF-8"}, env, k.env)
-	cmd.Stdin = strings.NewReader(stdin)
-	var stdout, stderr bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	err := cmd.Run()
-	var exit *exec.ExitError
-	if err != nil && !errors.As(err, &exit) {
-		k.Fatalf("kubectl %s: %v", strings.Join(args, " "), err)
-	}
-	return result{stdout.String(), stderr.String(), cmd.ProcessState.ExitCode()}
+	r := runner.Call(k.T, kubectlPath(k.T), k.kubeconfig, stdin, slices.Concat(env, k.env), args...)
+	return result{r.Stdout, r.Stderr, r.Code}
 }
 
 // ok calls kubectl, which must succeed, and returns what it printed.

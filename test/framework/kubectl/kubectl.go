@@ -46,14 +46,7 @@ func New(t *testing.T, c *localcluster.Cluster) *Kubectl {
 	if err != nil {
 		t.Fatal(err)
 	}
-	name := strings.ToLower(strings.NewReplacer("/", "-", "_", "-").Replace(t.Name()))
-	if len(name) > 40 {
-		name = name[:40]
-	}
-	k := &Kubectl{
-		T: t, Cluster: c, program: filepath.Join(binaries, "kubectl"),
-		Namespace: fmt.Sprintf("%s-%d", strings.Trim(name, "-"), time.Now().UnixNano()%100000),
-	}
+	k := &Kubectl{T: t, Cluster: c, program: filepath.Join(binaries, "kubectl"), Namespace: Namespace(t)}
 	k.OK("create", "namespace", k.Namespace)
 	k.OK("wait", "--for=create", "serviceaccount/default", "--timeout=180s")
 	t.Cleanup(func() { k.Run("", "delete", "namespace", k.Namespace, "--wait=false") })
@@ -74,19 +67,34 @@ func (k *Kubectl) Plugin(args ...string) Result {
 
 func (k *Kubectl) call(stdin, program string, args []string) Result {
 	k.Helper()
+	return Call(k.T, program, k.Cluster.Kubeconfig(), stdin, []string{"COLUMNS=200"}, args...)
+}
+
+// Call calls a program with the kubeconfig and some further environment, and returns what it did, whatever that is. A call ends after four minutes.
+func Call(t *testing.T, program, kubeconfig, stdin string, env []string, args ...string) Result {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), callTimeout)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, program, args...)
-	cmd.Env = append(os.Environ(), "KUBECONFIG="+k.Cluster.Kubeconfig(), "LC_ALL=C.UTF-8", "COLUMNS=200")
+	cmd.Env = slices.Concat(os.Environ(), []string{"KUBECONFIG=" + kubeconfig, "LC_ALL=C.UTF-8"}, env)
 	cmd.Stdin = strings.NewReader(stdin)
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	err := cmd.Run()
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {
-		k.Fatalf("%s %s: %v", filepath.Base(program), strings.Join(args, " "), err)
+		t.Fatalf("%s %s: %v", filepath.Base(program), strings.Join(args, " "), err)
 	}
 	return Result{stdout.String(), stderr.String(), cmd.ProcessState.ExitCode()}
+}
+
+// Namespace returns a name for a namespace of the test that no other run has.
+func Namespace(t *testing.T) string {
+	name := strings.ToLower(strings.NewReplacer("/", "-", "_", "-").Replace(t.Name()))
+	if len(name) > 40 {
+		name = name[:40]
+	}
+	return fmt.Sprintf("%s-%d", strings.Trim(name, "-"), time.Now().UnixNano()%100000)
 }
 
 // OK calls kubectl, which must succeed, and returns what it printed.
