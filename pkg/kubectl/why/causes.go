@@ -32,6 +32,7 @@ const (
 	WorkloadDeactivated   Cause = "WorkloadDeactivated"
 	AdmissionCheckPending Cause = "AdmissionCheckPending"
 	WorkloadPreempted     Cause = "WorkloadPreempted"
+	PodsNotReadyInTime    Cause = "PodsNotReadyInTime"
 	QuotaNotReserved      Cause = "QuotaNotReserved"
 	WorkloadMissing       Cause = "WorkloadMissing"
 	SuspendedByOwner      Cause = "SuspendedByOwner"
@@ -128,7 +129,7 @@ const (
 var Causes = []Cause{
 	StoreRefused, FeatureGateOff, APIServiceUnavailable, NotFound,
 	FinalizerBlocksDeletion, Deleting, ManagedByOther, OlderThanNamespace, HeldAfterRestore, Cancelled, DeadlineExceeded,
-	QueueMissing, QueueStopped, WorkloadDeactivated, AdmissionCheckPending, WorkloadPreempted, QuotaNotReserved, WorkloadMissing,
+	QueueMissing, QueueStopped, WorkloadDeactivated, AdmissionCheckPending, WorkloadPreempted, PodsNotReadyInTime, QuotaNotReserved, WorkloadMissing,
 	SuspendedByOwner, SuspendedByUser, UpdatePaused,
 	ControllerNotRunning, ControllerNotActing, ReconciliationFailed,
 	JobNameTaken, JobTemplateRefused, JobRefusedByQuota, JobRefusedByWebhook, JobRefusedByPolicy, JobCreationFailed, ClusterOverloaded,

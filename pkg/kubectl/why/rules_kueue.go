@@ -129,6 +129,9 @@ func workloadState(d *diagnosis, queue string) *Finding {
 	return f
 }
 
+// podsReadyTimeout is the reason of the eviction of a Workload whose pods were not ready within the time that Kueue's configuration gives them.
+const podsReadyTimeout = "PodsReadyTimeout"
+
 // noQuota says what a Workload without quota waits for, and for whom it had to give its quota back, if it had any.
 func noQuota(d *diagnosis, queue string, reserved *metav1.Condition, f *Finding) {
 	w := d.Kueue.Workload
@@ -142,8 +145,13 @@ func noQuota(d *diagnosis, queue string, reserved *metav1.Condition, f *Finding)
 		}
 	}
 	f.Cause, f.Summary = QuotaNotReserved, "suspended by Kueue: "+waits
-	if preemption != nil {
+	switch evicted := conditionOf(w, "Evicted"); {
+	case preemption != nil:
 		d.preempted(f, preemption, waits)
+	case conditionTrue(evicted) && evicted.Reason == podsReadyTimeout:
+		f.Cause, f.Summary = PodsNotReadyInTime, fmt.Sprintf("Kueue took the quota back %s, because the pods were not ready in time (waitForPodsReady): %s; %s",
+			ago(d.Now, evicted.LastTransitionTime.Time), oneLine(evicted.Message), waits)
+		f.Commands = append(f.Commands, d.plugin("timeline %s", d.ref()))
 	}
 	d.placed(f, queue)
 	if d.Kueue.ClusterQueue != nil {

@@ -81,6 +81,14 @@ func kueueCases() map[string]diagnosisCase {
 		"the set was preempted by what is not known": {
 			evidence: inQueue(preemptedFor(nil, preemptionText)), want: WorkloadPreempted, words: []string{"by another workload, which is gone or may not be read ("},
 		},
+		"the pods were not ready in time": {
+			evidence: inQueue(func(k *Kueue) {
+				evicted := kueueCondition("Evicted", "True", "Exceeded the PodsReady timeout team/jobset-train").(map[string]any)
+				evicted["reason"] = "PodsReadyTimeout"
+				k.Workload = kueueObject("Workload", "jobset-train", map[string]any{}, kueueCondition("QuotaReserved", "False", "Exceeded the PodsReady timeout team/jobset-train"), evicted)
+			}), want: PodsNotReadyInTime,
+			words: []string{"Kueue took the quota back 60m ago, because the pods were not ready in time (waitForPodsReady): Exceeded the PodsReady timeout team/jobset-train"},
+		},
 		"the queue does not exist": {
 			evidence: inQueue(func(k *Kueue) { k.LocalQueue, k.ClusterQueue, k.ClusterQueueRead = nil, nil, false }),
 			want:     QueueMissing, words: []string{"LocalQueue) research"},

@@ -13,8 +13,14 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/test/framework/kubectl"
 )
 
-// jobSet makes a JobSet in the queue of the test, with two Jobs of one pod that asks for a CPU. Further lines are added to its metadata and to its spec.
-func jobSet(k *kubectl.Kubectl, name, metadata, spec string) {
+// jobSet makes a JobSet in the queue of the test, with two Jobs of one pod that asks for a CPU and runs until it is told to end. Further labels may be added.
+func jobSet(k *kubectl.Kubectl, name, labels string) {
+	k.Helper()
+	jobSetOf(k, name, labels, `jobset-apiserver.io/kwok-outcome: running`)
+}
+
+// jobSetOf has pods with an annotation that says how they run.
+func jobSetOf(k *kubectl.Kubectl, name, labels, annotation string) {
 	k.Helper()
 	k.OKIn(fmt.Sprintf(`apiVersion: jobset.x-k8s.io/v1alpha2
 kind: JobSet
@@ -22,7 +28,6 @@ metadata:
   name: %s
   labels: {kueue.x-k8s.io/queue-name: team%s}
 spec:
-  %s
   replicatedJobs:
   - name: workers
     replicas: 2
@@ -30,11 +35,11 @@ spec:
       spec:
         backoffLimit: 0
         template:
-          metadata: {annotations: {jobset-apiserver.io/kwok-outcome: running}}
+          metadata: {annotations: {%s}}
           spec:
             restartPolicy: Never
             containers: [{name: main, image: busybox, resources: {requests: {cpu: "1"}}}]
-`, name, metadata, spec), "create", "-f", "-")
+`, name, labels, annotation), "create", "-f", "-")
 }
 
 // runs awaits that all Jobs of a set are ready, and ended that it has ended as the state says.
@@ -66,10 +71,10 @@ func why(k *kubectl.Kubectl, object string, texts ...string) {
 func TestJobSetLife(t *testing.T) {
 	k := kubectl.New(t, cluster)
 	queue(k, 2)
-	jobSet(k, "first", "", "")
+	jobSet(k, "first", "")
 	runs(k, "first")
 	reserved(k, "2")
-	jobSet(k, "second", "", "")
+	jobSet(k, "second", "")
 	why(k, "second", "QuotaNotReserved", "it has place 1 of 1 in the queue")
 	if got := k.Field("pods", "{.items[?(@.metadata.labels.jobset\\.sigs\\.k8s\\.io/jobset-name=='second')].metadata.name}"); got != "" {
 		t.Errorf("pods without quota: %s", got)
@@ -100,9 +105,9 @@ func TestJobSetIsPreempted(t *testing.T) {
 	k := kubectl.New(t, cluster)
 	queue(k, 2)
 	k.OKIn(priority, "apply", "-f", "-")
-	jobSet(k, "low", "", "")
+	jobSet(k, "low", "")
 	runs(k, "low")
-	jobSet(k, "high", ", kueue.x-k8s.io/priority-class: high", "")
+	jobSet(k, "high", ", kueue.x-k8s.io/priority-class: high")
 	runs(k, "high")
 	k.Awaits(timeout, "jobset/low", "{.spec.suspend} {.status.conditions[?(@.type=='Suspended')].status}", "true True")
 	why(k, "low", "WorkloadPreempted")
@@ -120,11 +125,22 @@ func TestJobSetIsPreempted(t *testing.T) {
 	reserved(k, "0")
 }
 
+// A set whose pods are not ready in time has lost its quota for that, and not to another set.
+func TestJobSetIsNotReadyInTime(t *testing.T) {
+	configured(t, "waitForPodsReady: {timeout: 10s, requeuingStrategy: {backoffBaseSeconds: 600}}\n")
+	k := kubectl.New(t, cluster)
+	queue(k, 2)
+	jobSetOf(k, "train", "", `jobset-apiserver.io/kwok-start-after: "1h"`)
+	k.Awaits(timeout, "jobset/train", "{.spec.suspend} {.status.conditions[?(@.type=='Suspended')].status}", "true True")
+	why(k, "train", "PodsNotReadyInTime", "Kueue took the quota back", "because the pods were not ready in time")
+	reserved(k, "0")
+}
+
 // A queue that is drained stops its sets, and lets them run again afterwards.
 func TestJobSetIsDrained(t *testing.T) {
 	k := kubectl.New(t, cluster)
 	queue(k, 2)
-	jobSet(k, "train", "", "")
+	jobSet(k, "train", "")
 	runs(k, "train")
 	stop := func(policy string) {
 		k.OK("patch", "clusterqueue", k.Namespace, "--type=merge", "-p", `{"spec":{"stopPolicy":"`+policy+`"}}`)
@@ -145,7 +161,7 @@ func TestJobSetIsDrained(t *testing.T) {
 func TestJobSetIsRestartedAfterAJobHasSucceeded(t *testing.T) {
 	k := kubectl.New(t, cluster)
 	queue(k, 2)
-	jobSet(k, "train", "", "")
+	jobSet(k, "train", "")
 	runs(k, "train")
 	ends(k, "jobset.sigs.k8s.io/job-index=0", "succeeded")
 	k.Awaits(timeout, "jobset/train", "{.status.replicatedJobsStatus[0].succeeded}", "1")
