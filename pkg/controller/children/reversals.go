@@ -55,7 +55,7 @@ func (r *Reversals) Forget(owner cache.ObjectName) { r.made.Forget(owner) }
 func ManagerOf(object metav1.Object, path ...string) string {
 	var last metav1.ManagedFieldsEntry
 	for _, entry := range object.GetManagedFields() {
-		if entry.FieldsV1 == nil || !owns(entry.FieldsV1.Raw, path) {
+		if entry.FieldsV1 == nil || !owns(entry.FieldsV1.GetRawBytes(), path) {
 			continue
 		}
 		if last.Manager == "" || last.Time.Before(entry.Time) {

@@ -51,7 +51,7 @@ func TestReversals(t *testing.T) {
 func TestManagerOf(t *testing.T) {
 	entry := func(manager, fields string, second int64) metav1.ManagedFieldsEntry {
 		at := metav1.Unix(second, 0)
-		return metav1.ManagedFieldsEntry{Manager: manager, Time: &at, FieldsV1: &metav1.FieldsV1{Raw: []byte(fields)}}
+		return metav1.ManagedFieldsEntry{Manager: manager, Time: &at, FieldsV1: metav1.NewFieldsV1(fields)}
 	}
 	for name, tc := range map[string]struct {
 		fields []metav1.ManagedFieldsEntry

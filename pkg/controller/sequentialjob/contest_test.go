@@ -31,7 +31,7 @@ func TestSuspensionsByOthers(t *testing.T) {
 		}
 		job := stored.(*batchv1.Job).DeepCopy()
 		job.ManagedFields = []metav1.ManagedFieldsEntry{{
-			Manager: "kueue", Operation: metav1.ManagedFieldsOperationUpdate, FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"f:spec":{"f:suspend":{}}}`)},
+			Manager: "kueue", Operation: metav1.ManagedFieldsOperationUpdate, FieldsV1: metav1.NewFieldsV1(`{"f:spec":{"f:suspend":{}}}`),
 		}}
 		return true, job, nil
 	})

@@ -153,14 +153,22 @@ func podsOfSetsRefused(d *diagnosis) []Finding {
 	if strings.HasPrefix(first.Message, "create Claim ") || strings.Contains(first.Message, "failed to create PVC ") {
 		f.Summary = strings.Replace(f.Summary, "the pods", "the volume claims of the pods", 1)
 	}
-	if m := webhookFailure.FindStringSubmatch(oneLine(first.Message)); m != nil && m[1] == podWebhook && strings.Contains(m[2], kueueService) {
+	d.podWebhookAway(&f, first)
+	return []Finding{f}
+}
+
+// podWebhookAway says whose webhook for pods does not answer, if the event is about one.
+func (d *diagnosis) podWebhookAway(f *Finding, e *corev1.Event) {
+	m := webhookFailure.FindStringSubmatch(oneLine(e.Message))
+	switch {
+	case m == nil || m[1] != podWebhook:
+	case strings.Contains(m[2], kueueService):
 		f.Summary = "Kueue does not answer, and without its webhook no pod that it may manage is admitted: " + m[2]
 		f.Commands = append(f.Commands, "kubectl get pods -A -l app.kubernetes.io/name=kueue")
-	} else if m != nil && m[1] == podWebhook {
+	default:
 		f.Summary = "the server of LeaderWorkerSets does not answer, and without it no pod of a set is admitted; the pods follow within a minute of its return: " + m[2]
 		f.Commands = append(f.Commands, "kubectl get apiservice "+d.kind().apiService()+" -o yaml", "kubectl jobset doctor")
 	}
-	return []Finding{f}
 }
 
 // groupsUnreadable reports that the cause is not known because the user may not read what shows it.

@@ -77,24 +77,38 @@ func (p *Peer) Install(ctx context.Context, c *localcluster.Cluster) (err error)
 	if err != nil {
 		return err
 	}
-	certificates, err := issue(p.Authority, p.Service)
+	certificates, err := p.writeCertificates()
 	if err != nil {
 		return err
-	}
-	if p.CertificateDir == "" {
-		p.CertificateDir = p.dir
-	}
-	if err := os.MkdirAll(p.CertificateDir, 0o700); err != nil {
-		return err
-	}
-	for name, content := range certificates {
-		if err := os.WriteFile(filepath.Join(p.CertificateDir, name), content, 0o600); err != nil {
-			return err
-		}
 	}
 	if err := callHere(objects, p.port, certificates["ca.crt"]); err != nil {
 		return err
 	}
+	if err := p.create(objects, certificates); err != nil {
+		return err
+	}
+	return p.writeKubeconfig(ctx)
+}
+
+// writeCertificates issues the certificate of the webhooks and writes it where the program looks for it.
+func (p *Peer) writeCertificates() (map[string][]byte, error) {
+	if p.CertificateDir == "" {
+		p.CertificateDir = p.dir
+	}
+	if err := os.MkdirAll(p.CertificateDir, 0o700); err != nil {
+		return nil, err
+	}
+	certificates, err := issue(p.Authority, p.Service)
+	for name, content := range certificates {
+		if err := os.WriteFile(filepath.Join(p.CertificateDir, name), content, 0o600); err != nil {
+			return nil, err
+		}
+	}
+	return certificates, err
+}
+
+// create applies the objects, with the namespace and the Secret of the program.
+func (p *Peer) create(objects []*unstructured.Unstructured, certificates map[string][]byte) error {
 	for _, object := range []runtime.Object{
 		&corev1.Namespace{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"}, ObjectMeta: metav1.ObjectMeta{Name: p.Namespace}},
 		&corev1.Secret{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"}, ObjectMeta: metav1.ObjectMeta{Name: p.Secret, Namespace: p.Namespace}, Data: certificates},
@@ -114,10 +128,7 @@ func (p *Peer) Install(ctx context.Context, c *localcluster.Cluster) (err error)
 		}
 		fmt.Fprintf(&documents, "---\n%s", document)
 	}
-	if err := p.apply(&documents); err != nil {
-		return err
-	}
-	return p.writeKubeconfig(ctx)
+	return p.apply(&documents)
 }
 
 // order puts namespaces before what is in them.
