@@ -10,7 +10,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// These limit the rate at which Services are switched between the controller and the cluster: handsBurst at once, then one per handsEvery. For each change, the addresses of all pods are written anew, by us or by
+// These limit the rate at which Services are switched between the controller and the cluster: handsBurst at once, then one per handsEvery. For each change, the addresses of all pods are written again, by us or by
 // the cluster, and when DNS servers fail or flags change, all Services are to change hands at the same time. A Service counts once for each handsPods pods.
 const (
 	handsEvery = 100 * time.Millisecond

@@ -111,7 +111,7 @@ func (a *applier) noteSuspension(patch plan.SuspendPatch, err error) {
 	}
 }
 
-// resumption names a child that is resumed. A change of the sequence, such as its suspension, lets the count begin anew.
+// resumption identifies a child that is resumed, for the generation of the sequence: the count starts again when the sequence changes, for example when it is suspended.
 func resumption(sj *batchv1alpha1.SequentialJob, child plan.ChildRef) string {
 	return fmt.Sprintf("%s/%d", child.UID, sj.Generation)
 }

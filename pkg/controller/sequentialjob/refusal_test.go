@@ -144,7 +144,7 @@ func TestRefusalsAreReported(t *testing.T) {
 	}
 }
 
-// TestRefusalsThatPassAreNotReported fails to store the status now and then, for longer than a refusal that stays.
+// TestRefusalsThatPassAreNotReported rejects some status updates and accepts others, over a longer time than the one after which repeated failures are reported.
 func TestRefusalsThatPassAreNotReported(t *testing.T) {
 	now := testclock.NewFakePassiveClock(time.Now())
 	r := newRigAt(t, now, newSequence(started, suspended))

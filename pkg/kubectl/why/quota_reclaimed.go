@@ -30,7 +30,7 @@ func quotaReclaimed(e *Evidence) []string {
 		return nil
 	}
 	return []string{fmt.Sprintf("Kueue holds no quota for %s, which had succeeded before a restart, cannot reserve it again, and does not suspend the set any more. "+
-		"kubectl -n %s delete workload %s lets it admit the set anew: it suspends the set until there is quota", count(int(missing), "pod"), e.Namespace, e.Kueue.Workload.GetName())}
+		"kubectl -n %s delete workload %s makes Kueue admit the set again: the set is suspended until there is quota for all of its pods", count(int(missing), "pod"), e.Namespace, e.Kueue.Workload.GetName())}
 }
 
 // podsSucceeded returns how many pods of a replicatedJob Kueue takes for succeeded: those of its Jobs that have.

@@ -16,7 +16,7 @@ import (
 
 func TestQuotaReclaimed(t *testing.T) {
 	const note = "Kueue holds no quota for 2 pods, which had succeeded before a restart, cannot reserve it again, and does not suspend the set any more. " +
-		"kubectl -n team delete workload jobset-train-1a2b3 lets it admit the set anew: it suspends the set until there is quota"
+		"kubectl -n team delete workload jobset-train-1a2b3 makes Kueue admit the set again: the set is suspended until there is quota for all of its pods"
 	reclaimed := func(pods int64) func(*Evidence) {
 		return func(e *Evidence) {
 			e.Kueue.Workload = &unstructured.Unstructured{Object: map[string]any{

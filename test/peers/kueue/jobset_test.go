@@ -157,7 +157,7 @@ func TestJobSetIsDrained(t *testing.T) {
 }
 
 // A set that is restarted after one of its Jobs has succeeded runs with less quota than it uses, because Kueue refuses its own write of the Workload, and cannot be
-// suspended. The way out that why names has it admitted anew.
+// suspended. The command that why suggests makes Kueue admit it again.
 func TestJobSetIsRestartedAfterAJobHasSucceeded(t *testing.T) {
 	k := kubectl.New(t, cluster)
 	queue(k, 2)

@@ -115,7 +115,7 @@ func TestSequenceWithoutQueue(t *testing.T) {
 	if n, err := strconv.Atoi(generation); err != nil || n > 10 {
 		t.Errorf("the Job has generation %s", generation)
 	}
-	// The way out that why names.
+	// The command that why suggests.
 	k.OK("label", "job/etl-0", "kueue.x-k8s.io/queue-name=team")
 	k.Awaits(timeout, "job/etl-0", "{.spec.suspend} {.status.ready}", "false 1")
 	k.Awaits(timeout, "sequentialjob/etl", "{.status.phase}", "Running")

@@ -53,7 +53,7 @@ const maxPodSets = 18
 // queue warns of a set that its queue cannot admit.
 func (w *warner) queue(js *jobset.JobSet, path *field.Path) {
 	if queue := js.Labels[jobsetv1alpha2.QueueNameKey]; queue != "" && len(js.Spec.ReplicatedJobs) > maxPodSets {
-		w.Add(path.Child("replicatedJobs"), "Kueue admits at most %d replicatedJobs, and there are %d: the set waits in the queue %s for ever", maxPodSets, len(js.Spec.ReplicatedJobs), queue)
+		w.Add(path.Child("replicatedJobs"), "Kueue admits at most %d replicatedJobs, and there are %d: the queue %s never admits the set", maxPodSets, len(js.Spec.ReplicatedJobs), queue)
 	}
 }
 

@@ -99,7 +99,7 @@ var warningCases = map[string]struct {
 	"as many replicatedJobs as a queue admits": {change: all(queued, replicatedJobs(18))},
 	"more replicatedJobs than a queue admits": {
 		change: all(queued, replicatedJobs(19)),
-		want:   []string{"spec.replicatedJobs: Kueue admits at most 18 replicatedJobs, and there are 19: the set waits in the queue team for ever"},
+		want:   []string{"spec.replicatedJobs: Kueue admits at most 18 replicatedJobs, and there are 19: the queue team never admits the set"},
 	},
 	"many replicatedJobs without a queue": {change: replicatedJobs(19)},
 	"exclusive placement through node selectors": {
