@@ -98,6 +98,8 @@ const (
 	CoordinatorWithoutHostname Cause = "CoordinatorWithoutHostnames"
 	// RevisionMixed means that a group has a leader and workers of different revisions.
 	RevisionMixed Cause = "RevisionMixed"
+	// RequestFailed means that a request of the controller failed for a reason that passes by itself, such as a server that is away.
+	RequestFailed Cause = "RequestFailed"
 	// CauseUnknown means that the user has no permission to read what would show the cause.
 	CauseUnknown Cause = "CauseUnknown"
 
@@ -140,7 +142,7 @@ var Causes = []Cause{
 	UnschedulableTaint, UnschedulableAffinity, UnschedulableResources, RestartRulesMissing, Unschedulable, PodGroupWaits, SchedulerSilent, ImagePull, ContainerConfig, VolumeMount, OutOfMemory, Evicted, Preempted,
 	ServiceForeign, ServiceMissing, CoordinatorWithoutHostname, RevisionMixed,
 	CauseUnknown,
-	MaxRestartsReached, GroupBackoff, GroupRestarts, CrashLoop, ExitCode, JobFailed, UpdateStuck,
+	MaxRestartsReached, GroupBackoff, GroupRestarts, CrashLoop, ExitCode, JobFailed, UpdateStuck, RequestFailed,
 	NoJobs, DependsOn, StartupOrder, LeaderNotReady, Restarting, Updating, PodsNotReady, Starting, Running, Completed,
 }
 

@@ -57,10 +57,10 @@ func setsRefused(d *diagnosis) []Finding {
 		return nil
 	}
 	for _, e := range d.about(d.Set.UID, "FailedCreate", "FailedUpdate", "FailedDelete") {
-		if f, over := d.otherWriteRefused(&e); f != nil {
-			return []Finding{*f}
-		} else if over {
+		if f, over := d.otherWriteRefused(&e); over || f != nil && f.Cause == RequestFailed && d.allReady() {
 			continue
+		} else if f != nil {
+			return []Finding{*f}
 		}
 		what, open := d.refusedChild(e.Message)
 		if !open || d.Now.Sub(seen(&e)) > refusalLasts {
@@ -121,6 +121,8 @@ func (d *diagnosis) setRefusal(e *corev1.Event, what string) Finding {
 		f.Commands = append(f.Commands, "kubectl get validatingadmissionpolicies,validatingadmissionpolicybindings")
 	case r.kind == refusedRights:
 		f.Summary = fmt.Sprintf("the controller has no permission to write the %s: %s", what, r.detail)
+	case r.kind == unanswered:
+		f.Cause, f.Summary = RequestFailed, requestFailed("write", what, r.detail)
 	default:
 		f.Summary = fmt.Sprintf("the %s cannot be written: %s", what, r.detail)
 	}

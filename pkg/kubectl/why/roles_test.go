@@ -181,6 +181,8 @@ func rolesCases() map[string]rolesCase {
 			want: LeaderWorkerSetRefused, wantSummary: "a quota refuses the LeaderWorkerSet llm-0-x-decode: quota sets: requested", wantCommand: "describe resourcequota"},
 		"a scaler cannot be deleted": {change: []func(*rolesCluster){warnsOfRoles("FailedDelete", `Could not delete llm-decode: disaggregatedsetrolescalers.disaggregatedset.x-k8s.io "llm-decode" is forbidden: User "controller" cannot delete resource`)},
 			want: LeaderWorkerSetRefused, wantSummary: "the controller has no permission to delete the scaler llm-decode: user controller cannot delete resource", wantCommand: "events --for disaggregatedset/llm"},
+		"the API does not answer": {change: []func(*rolesCluster){lacksRole, warnsOfRoles("FailedCreate", `Could not create llm-0-x-decode: etcdserver: request timed out`)},
+			want: RequestFailed, wantSummary: "the controller could not create the LeaderWorkerSet llm-0-x-decode, and tries again: etcdserver: request timed out"},
 		"a refusal that is over": {change: []func(*rolesCluster){warnsOfRoles("FailedCreate", "Could not create x: y"), func(c *rolesCluster) { c.Events[0].LastTimestamp = before(10 * time.Minute) }}, want: Running},
 		"the controller has the gate off": {change: []func(*rolesCluster){unobservedRoles("false")}, want: FeatureGateOff,
 			wantSummary: "jobset-controller runs without the feature gate DisaggregatedSet, so nothing happens to the set", wantCommand: "turn on DisaggregatedSet in both programs"},

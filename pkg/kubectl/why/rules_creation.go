@@ -5,7 +5,6 @@ package why
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -19,57 +18,6 @@ import (
 )
 
 // What prevents the creation of Jobs and pods. The API rejects them, and only an event shows why.
-
-// refusal is what an API said to a creation.
-type refusal struct {
-	kind   refusalKind
-	detail string
-}
-
-type refusalKind int
-
-const (
-	refusedOther refusalKind = iota
-	refusedInvalid
-	refusedQuota
-	refusedWebhook
-	refusedPolicy
-	refusedSecurity
-	refusedRights
-)
-
-var (
-	invalidMessage  = regexp.MustCompile(`is invalid: \[?([^:\s]+): (.*)`)
-	quotaMessage    = regexp.MustCompile(`(?:exceeded|failed) quota: ([^,:]+)[,:] ?(.*)`)
-	webhookMessage  = regexp.MustCompile(`admission webhook "([^"]+)" denied the request(?:: (.*))?`)
-	webhookFailure  = regexp.MustCompile(`failed calling webhook "([^"]+)": (.*)`)
-	policyMessage   = regexp.MustCompile(`ValidatingAdmissionPolicy '([^']+)'.* denied request(?:: (.*))?`)
-	securityMessage = regexp.MustCompile(`violates PodSecurity "([^"]+)"(?:: (.*))?`)
-	rightsMessage   = regexp.MustCompile(`User "([^"]+)" cannot (.*)`)
-)
-
-// readRefusal takes the message of an API apart.
-func readRefusal(message string) refusal {
-	message = oneLine(message)
-	for _, form := range []struct {
-		kind    refusalKind
-		message *regexp.Regexp
-		words   string
-	}{
-		{refusedSecurity, securityMessage, "pod security %q: %s"},
-		{refusedQuota, quotaMessage, "quota %s: %s"},
-		{refusedWebhook, webhookMessage, "webhook %s: %s"},
-		{refusedWebhook, webhookFailure, "webhook %s, which could not be called: %s"},
-		{refusedPolicy, policyMessage, "policy %s: %s"},
-		{refusedInvalid, invalidMessage, "%s: %s"},
-		{refusedRights, rightsMessage, "user %s cannot %s"},
-	} {
-		if m := form.message.FindStringSubmatch(message); m != nil {
-			return refusal{form.kind, strings.TrimSuffix(strings.TrimSuffix(fmt.Sprintf(form.words, m[1], m[2]), "]"), ": ")}
-		}
-	}
-	return refusal{refusedOther, message}
-}
 
 // creationRefused looks for what keeps the set from having all its Jobs: the refusal of a Job, or of the Service or a volume
 // claim that have to be there first.
@@ -118,10 +66,17 @@ func (d *diagnosis) refused(f *Finding, what, message string) refusalKind {
 		f.Commands = append(f.Commands, "kubectl get validatingadmissionpolicies,validatingadmissionpolicybindings")
 	case refusedRights:
 		f.Cause, f.Summary = JobCreationFailed, fmt.Sprintf("the controller has no permission to create the %s: %s", what, r.detail)
+	case unanswered:
+		f.Cause, f.Summary = RequestFailed, requestFailed("create", what, r.detail)
 	default:
 		f.Cause, f.Summary = JobCreationFailed, fmt.Sprintf("the %s cannot be created: %s", what, r.detail)
 	}
 	return r.kind
+}
+
+// requestFailed says that the API gave no answer to a write.
+func requestFailed(verb, what, detail string) string {
+	return fmt.Sprintf("the controller could not %s the %s, and tries again: %s", verb, what, detail)
 }
 
 // inTemplate names the field of the set that is behind a field of a Job.
@@ -274,6 +229,7 @@ var podRefusals = map[refusalKind]struct {
 	refusedSecurity: {PodsRefusedBySecurity, "the pod security of the namespace refuses the pods: %s"},
 	refusedQuota:    {PodsRefusedByQuota, "a quota refuses the pods: %s"},
 	refusedWebhook:  {PodsRefusedByWebhook, "a webhook refuses the pods: %s"},
+	unanswered:      {RequestFailed, "the pods could not be created, which is tried again: %s"},
 	refusedOther:    {PodCreationFailed, "the pods cannot be created: %s"},
 }
 

@@ -51,6 +51,10 @@ func creationCases() map[string]diagnosisCase {
 			evidence: refusedWith("JobCreationFailed", `Internal error occurred: failed calling webhook "mjob.kb.io": failed to call webhook: connection refused`),
 			want:     JobRefusedByWebhook, words: []string{"webhook mjob.kb.io, which could not be called"},
 		},
+		"the API does not answer": {
+			evidence: refusedWith("JobCreationFailed", `job "train-workers-0" creation failed with error: the server is currently unable to handle the request (post jobs.batch)`),
+			want:     RequestFailed, words: []string{"the controller could not create the job, and tries again: "},
+		},
 		"a policy refuses the Jobs": {
 			evidence: refusedWith("JobCreationFailed", `jobs.batch "x" is forbidden: ValidatingAdmissionPolicy 'no-fridays' with binding 'b' denied request: not today`),
 			want:     JobRefusedByPolicy, words: []string{"policy no-fridays: not today"},
