@@ -38,7 +38,7 @@ func waitsInQueue(d *diagnosis, queue string) []Finding {
 			Evidence: []Fact{waits}, Commands: []string{d.kubectl("get workloads.%s", kueueGroup)},
 		}
 		if !k.WorkloadRead {
-			f.Summary += "; what for could not be read"
+			f.Summary += "; its Workload could not be read"
 		}
 		found = append(found, f)
 	}
@@ -73,7 +73,10 @@ func queueStopped(d *diagnosis, _ string) *Finding {
 			continue
 		}
 		name := object(q.GetKind(), q.GetName())
-		describe := d.kubectl("describe %s.%s %s", strings.ToLower(q.GetKind()), kueueGroup, q.GetName())
+		describe := fmt.Sprintf("kubectl describe %s.%s %s", strings.ToLower(q.GetKind()), kueueGroup, q.GetName())
+		if q == d.Kueue.LocalQueue {
+			describe = d.kubectl("describe localqueue.%s %s", kueueGroup, q.GetName())
+		}
 		active := conditionOf(q, "Active")
 		policy := text(q, "spec", "stopPolicy")
 		if policy != "" && policy != "None" {
@@ -135,17 +138,21 @@ const podsReadyTimeout = "PodsReadyTimeout"
 // noQuota says what a Workload without quota waits for, and for whom it had to give its quota back, if it had any.
 func noQuota(d *diagnosis, queue string, reserved *metav1.Condition, f *Finding) {
 	w := d.Kueue.Workload
-	preemption := preemptionOf(w)
+	preemption, evicted := preemptionOf(w), conditionOf(w, "Evicted")
+	taken := preemption
+	if taken == nil && conditionTrue(evicted) {
+		taken = evicted
+	}
 	waits := fmt.Sprintf("the queue %s has no quota for the %s yet", queue, d.noun())
 	if reserved != nil {
 		f.Evidence = append(f.Evidence, conditionFact(object("workload", w.GetName()), reserved))
-		// Until the queue has tried again, the message is that of the preemption.
-		if message := oneLine(reserved.Message); preemption == nil || message != oneLine(preemption.Message) {
+		// Until the queue has tried again, the message is that of the eviction.
+		if message := oneLine(reserved.Message); taken == nil || message != oneLine(taken.Message) {
 			waits = fmt.Sprintf("the queue %s has no quota for the %s: %s", queue, d.noun(), message)
 		}
 	}
 	f.Cause, f.Summary = QuotaNotReserved, "suspended by Kueue: "+waits
-	switch evicted := conditionOf(w, "Evicted"); {
+	switch {
 	case preemption != nil:
 		d.preempted(f, preemption, waits)
 	case conditionTrue(evicted) && evicted.Reason == podsReadyTimeout:
@@ -155,7 +162,7 @@ func noQuota(d *diagnosis, queue string, reserved *metav1.Condition, f *Finding)
 	}
 	d.placed(f, queue)
 	if d.Kueue.ClusterQueue != nil {
-		f.Commands = append(f.Commands, d.kubectl("describe clusterqueue %s", d.Kueue.ClusterQueue.GetName()))
+		f.Commands = append(f.Commands, "kubectl describe clusterqueue "+d.Kueue.ClusterQueue.GetName())
 	}
 }
 

@@ -78,7 +78,7 @@ func kueueCases() map[string]diagnosisCase {
 			evidence: inQueue(preemptedFor(bigger("other"), preemptionText)), want: WorkloadPreempted,
 			words: []string{"by the JobSet big of the namespace other (", "; the queue research has no quota for the set yet"},
 		},
-		"the set was preempted by what is not known": {
+		"the set was preempted by an unknown workload": {
 			evidence: inQueue(preemptedFor(nil, preemptionText)), want: WorkloadPreempted, words: []string{"by another workload, which is gone or may not be read ("},
 		},
 		"the pods were not ready in time": {
@@ -87,7 +87,7 @@ func kueueCases() map[string]diagnosisCase {
 				evicted["reason"] = "PodsReadyTimeout"
 				k.Workload = kueueObject("Workload", "jobset-train", map[string]any{}, kueueCondition("QuotaReserved", "False", "Exceeded the PodsReady timeout team/jobset-train"), evicted)
 			}), want: PodsNotReadyInTime,
-			words: []string{"Kueue took the quota back 60m ago, because the pods were not ready in time (waitForPodsReady): Exceeded the PodsReady timeout team/jobset-train"},
+			words: []string{"Kueue took the quota back 60m ago, because the pods were not ready in time (waitForPodsReady): Exceeded the PodsReady timeout team/jobset-train; the queue research has no quota for the set yet"},
 		},
 		"the queue does not exist": {
 			evidence: inQueue(func(k *Kueue) { k.LocalQueue, k.ClusterQueue, k.ClusterQueueRead = nil, nil, false }),

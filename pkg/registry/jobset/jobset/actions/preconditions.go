@@ -74,7 +74,7 @@ func origin(entry *jobset.Attempt) string {
 	case jobset.TriggerResume:
 		return by("when the JobSet was resumed")
 	case jobset.TriggerPreemption:
-		return "when the JobSet was admitted again after a preemption"
+		return "when its queue admitted the JobSet again"
 	case jobset.TriggerFailurePolicy:
 		if entry.Rule != "" {
 			return fmt.Sprintf("by rule %q of the failure policy", entry.Rule)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset"
+	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
 )
 
@@ -42,6 +43,7 @@ func Restart(js *jobset.JobSet, spec *batch.JobSetRestartSpec, call Call) (*batc
 	if err := checkBudget(js, spec, int64(max(len(jobs), 1))); err != nil {
 		return nil, err
 	}
+	reclaimed := quotaReclaimed(js, spec)
 	first := js.Status.Restarts + 2 // the one that ran, unrecorded, was restarts+1
 	if spec.Scope == batch.RestartScopeJobSet || spec.Scope == "" {
 		restartAll(js, spec, call)
@@ -53,7 +55,21 @@ func Restart(js *jobset.JobSet, spec *batch.JobSetRestartSpec, call Call) (*batc
 		Number: first, Trigger: jobset.TriggerRequested, Scope: scopeOf(spec), ReplicatedJob: spec.ReplicatedJob,
 		JobIndex: copyOf(spec.JobIndex), User: call.user(), Reason: spec.Reason,
 	}, call.Now)
-	return restarted(js, entry), nil
+	answer := restarted(js, entry)
+	answer.Message += reclaimed
+	return answer, nil
+}
+
+// quotaReclaimed tells who restarts a set in a queue that Kueue has given the quota of its succeeded Jobs to others: Kueue cannot reserve it again for the next attempt, unless it
+// admits the whole set again (docs/kueue.md#restarts-after-a-job-has-succeeded).
+func quotaReclaimed(js *jobset.JobSet, spec *batch.JobSetRestartSpec) string {
+	queue, queued := js.Labels[jobsetv1alpha2.QueueNameKey]
+	if !queued || !slices.ContainsFunc(js.Status.ReplicatedJobsStatus, func(s jobset.ReplicatedJobStatus) bool {
+		return s.Succeeded > 0 && (scopeOf(spec) == jobset.ScopeJobSet || s.Name == spec.ReplicatedJob)
+	}) {
+		return ""
+	}
+	return fmt.Sprintf("; Kueue took back the quota of the Jobs that had succeeded and cannot reserve it again in queue %q; kubectl jobset why %s shows what to do", queue, js.Name)
 }
 
 // checkRestartable refuses restarts of another attempt than the current one, and of sets that do not run.

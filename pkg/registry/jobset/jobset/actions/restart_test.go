@@ -249,7 +249,7 @@ func TestOriginsOfAttempts(t *testing.T) {
 		"a retry":         {entry: jobset.Attempt{Trigger: jobset.TriggerRetry, User: "bob"}, want: "by a retry requested by bob"},
 		"a resume":        {entry: jobset.Attempt{Trigger: jobset.TriggerResume, User: "bob"}, want: "when the JobSet was resumed by bob"},
 		"a silent resume": {entry: jobset.Attempt{Trigger: jobset.TriggerResume}, want: "when the JobSet was resumed"},
-		"a preemption":    {entry: jobset.Attempt{Trigger: jobset.TriggerPreemption}, want: "when the JobSet was admitted again after a preemption"},
+		"a preemption":    {entry: jobset.Attempt{Trigger: jobset.TriggerPreemption}, want: "when its queue admitted the JobSet again"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
