@@ -11,7 +11,7 @@ export SIMULATION_HISTORIES=$histories SIMULATION_WORLDS=$((histories / 100)) SI
 echo "soak: $histories histories of each kind from seed $SIMULATION_FIRST on"
 failed=()
 for package in $(find ./pkg/controller -type d -name simulation | sort); do
-  go test -count=1 -timeout 0 -run '^(TestHistories|TestWorlds)$' -v "$package" || failed+=("$package")
+  go test -count=1 -timeout 0 -run '^(TestHistories|TestWorlds|TestRestores)$' -v "$package" || failed+=("$package")
 done
 if ((${#failed[@]})); then
   printf 'soak: failed with SIMULATION_FIRST=%s: %s\n' "$SIMULATION_FIRST" "${failed[*]}" >&2
