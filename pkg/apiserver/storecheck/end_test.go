@@ -14,6 +14,7 @@ import (
 
 // TestWaitingEndsWithTheServer: the watch caches wait for a server that refuses, and the end of the server waits for them.
 func TestWaitingEndsWithTheServer(t *testing.T) {
+	t.Parallel()
 	g := &Guard{serving: make(chan struct{}), reason: witness.ReasonEmptyStore}
 	g.left, g.leave = context.WithCancel(context.Background())
 	g.ending, g.end = context.WithCancel(context.Background())

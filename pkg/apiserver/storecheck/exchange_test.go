@@ -118,15 +118,18 @@ func makeForeign(t *testing.T, m *member) {
 
 // TestNothingOfAnotherStoreGetsOut exchanges the store while clients read without a pause, with and without a watch cache.
 func TestNothingOfAnotherStoreGetsOut(t *testing.T) {
+	t.Parallel()
 	for _, data := range []string{"empty", "foreign", "older"} {
 		for _, cached := range []bool{true, false} {
 			t.Run(fmt.Sprintf("%s, watch cache %t", data, cached), func(t *testing.T) {
+				t.Parallel()
 				if h := exchangeUnderClients(t, data, cached, true); h.total() > 0 {
 					t.Error(h)
 				}
 			})
 		}
 		t.Run(data+", without a guard", func(t *testing.T) {
+			t.Parallel()
 			if h := exchangeUnderClients(t, data, true, false); h.total() == 0 {
 				t.Error("no client saw the other store, so the test shows nothing:", h)
 			}

@@ -48,6 +48,7 @@ func served(t *testing.T, g *Guard) {
 }
 
 func TestFirstStartAndNextStart(t *testing.T) {
+	t.Parallel()
 	store, main := newMember(t), newMain()
 	main.report = owners.Report{Counts: []owners.Count{{Owned: 1000}}}
 	main.started(t, store)
@@ -66,6 +67,7 @@ func TestFirstStartAndNextStart(t *testing.T) {
 }
 
 func TestDeletedRecordIsCreatedAgain(t *testing.T) {
+	t.Parallel()
 	store, main := newMember(t), newMain()
 	g := main.started(t, store)
 	first := main.record(t)
@@ -84,8 +86,10 @@ func TestDeletedRecordIsCreatedAgain(t *testing.T) {
 }
 
 func TestUnknownOwners(t *testing.T) {
+	t.Parallel()
 	for name, withKey := range map[string]bool{"at the first start": false, "when the record was deleted": true} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			store, main := newMember(t), newMain()
 			if withKey {
 				main.started(t, store)
@@ -118,8 +122,10 @@ func TestUnknownOwners(t *testing.T) {
 
 // TestNothingIsToleratedAtFirstStart: a few objects whose owners the store does not know may go with a store that was served before, and whose record was deleted.
 func TestNothingIsToleratedAtFirstStart(t *testing.T) {
+	t.Parallel()
 	for name, resource := range map[string]owners.Resource{"StatefulSets": owners.Resources[0], "Jobs": owners.Resources[1], "Services": owners.Resources[3]} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			store, main := newMember(t), newMain()
 			few := owners.Report{Counts: []owners.Count{{Resource: resource, Owned: 8, Lost: 1, Names: []string{"a/one"}}}, Owners: orphans.Owners}
 			main.report = few
@@ -142,6 +148,7 @@ func TestNothingIsToleratedAtFirstStart(t *testing.T) {
 
 // TestCustomResources: a definition of one of our kinds keeps a first start from being one until its objects are in the store, or a person accepts the store.
 func TestCustomResources(t *testing.T) {
+	t.Parallel()
 	hidden := []owners.Definition{{HiddenBy: "v1.leaderworkerset.x-k8s.io"}}
 	for name, end := range map[string]func(t *testing.T, m *main, g *Guard, refusal *witness.Refusal){
 		"the objects are imported": func(_ *testing.T, m *main, g *Guard, _ *witness.Refusal) {
@@ -151,6 +158,7 @@ func TestCustomResources(t *testing.T) {
 		"the store is accepted": func(t *testing.T, m *main, _ *Guard, refusal *witness.Refusal) { m.accept(t, refusal, false) },
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			store, main := newMember(t), newMain()
 			main.definitions = hidden
 			g := main.guard(t, store)
@@ -187,6 +195,7 @@ func checkLost(t *testing.T, m *main, refusal *witness.Refusal) {
 }
 
 func TestAcceptance(t *testing.T) {
+	t.Parallel()
 	for name, tc := range map[string]struct {
 		exchange func(*testing.T, *main, *member)
 		reason   witness.Reason
@@ -206,6 +215,7 @@ func TestAcceptance(t *testing.T) {
 		}, witness.ReasonOtherCluster},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			store, main := newMember(t), newMain()
 			main.started(t, store)
 			tc.exchange(t, main, store)
@@ -243,6 +253,7 @@ func TestAcceptance(t *testing.T) {
 }
 
 func TestInterruptedAdoptionIsFinished(t *testing.T) {
+	t.Parallel()
 	store, main := newMember(t), newMain()
 	main.started(t, store)
 	store.exchange("")
@@ -260,6 +271,7 @@ func TestInterruptedAdoptionIsFinished(t *testing.T) {
 }
 
 func TestNewerFormatCannotBeAccepted(t *testing.T) {
+	t.Parallel()
 	store, main := newMember(t), newMain()
 	first := main.started(t, store)
 	key, err := first.store.read(t.Context())

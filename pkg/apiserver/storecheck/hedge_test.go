@@ -11,6 +11,7 @@ import (
 )
 
 func TestReadsDoNotWaitForOneThatHangs(t *testing.T) {
+	t.Parallel()
 	var reads atomic.Int64
 	var checks batches
 	checks.read = func() error {
@@ -30,6 +31,7 @@ func TestReadsDoNotWaitForOneThatHangs(t *testing.T) {
 }
 
 func TestReadsFailWhenAllFail(t *testing.T) {
+	t.Parallel()
 	var reads atomic.Int64
 	failure := errors.New("no leader")
 	release := make(chan struct{})

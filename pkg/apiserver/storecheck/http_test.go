@@ -15,6 +15,7 @@ import (
 )
 
 func TestGate(t *testing.T) {
+	t.Parallel()
 	store, main := newMember(t), newMain()
 	g := main.guard(t, store)
 	reached := make(chan *http.Request, 1)

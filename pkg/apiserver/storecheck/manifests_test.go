@@ -28,6 +28,7 @@ func (m *main) forbidCreate() {
 
 // TestManifestsHaveTheRecord: the ConfigMaps of the manifests are empty, and the server may only update them.
 func TestManifestsHaveTheRecord(t *testing.T) {
+	t.Parallel()
 	store, main := newMember(t), newMain()
 	for _, name := range []string{witness.Name, witness.LostOwnersName} {
 		if err := main.kube.Tracker().Add(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: witness.Namespace, Name: name}}); err != nil {
@@ -49,6 +50,7 @@ func TestManifestsHaveTheRecord(t *testing.T) {
 
 // TestRecordThatMustNotBeCreated deletes the ConfigMap. The key in the store says enough to serve it; without one nothing is served.
 func TestRecordThatMustNotBeCreated(t *testing.T) {
+	t.Parallel()
 	store, main := newMember(t), newMain()
 	running := main.started(t, store)
 	main.change(t, func(*witness.Record) *witness.Record { return nil })

@@ -16,6 +16,7 @@ import (
 
 // TestMessages shows each paragraph in testdata/messages.txt.
 func TestMessages(t *testing.T) {
+	t.Parallel()
 	const right, found = "6f1c2f0a-3f77-4f0e-8b57-0d6d3f2f4f0e", "0b3a9c54-6f4c-4c06-a4ae-7c0c2f6f3d11"
 	g := &Guard{Config: Config{Version: "v0.13.0"}, store: &store{key: "/registry/jobset-apiserver/store-witness"}}
 	key := func(change func(*witness.Found)) *witness.Found {

@@ -14,6 +14,7 @@ import (
 
 // TestObjectsThatGoWithTheirOwners: an object that the garbage collector deletes does not count as an owner, and neither does what it owns.
 func TestObjectsThatGoWithTheirOwners(t *testing.T) {
+	t.Parallel()
 	store, main := newMember(t), newMain()
 	g := main.guard(t, store)
 	const ours, other = "leaderworkerset.x-k8s.io/v1", "batch/v1"

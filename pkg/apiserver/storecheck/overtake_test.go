@@ -15,6 +15,7 @@ import (
 )
 
 func TestBehind(t *testing.T) {
+	t.Parallel()
 	for name, tc := range map[string]struct{ floor, revision, want int64 }{
 		"no store before":                         {0, 5, 0},
 		"an empty store after a small one":        {300, 2, 10_298},
@@ -33,6 +34,7 @@ func TestBehind(t *testing.T) {
 
 // TestAcceptedStoreOvertakesItsPredecessor: whoever watched the store that is lost must not resume in the new one.
 func TestAcceptedStoreOvertakesItsPredecessor(t *testing.T) {
+	t.Parallel()
 	store, main := newMember(t), newMain()
 	main.started(t, store)
 	seen := main.record(t).Floor + 100

@@ -22,6 +22,7 @@ import (
 
 // TestServedStoreIsRemembered puts a copy of the store in its place that has the same key but not all objects.
 func TestServedStoreIsRemembered(t *testing.T) {
+	t.Parallel()
 	store, main := newMember(t), newMain()
 	g := main.started(t, store)
 	store.keep("older")
@@ -51,6 +52,7 @@ func TestServedStoreIsRemembered(t *testing.T) {
 }
 
 func TestFloor(t *testing.T) {
+	t.Parallel()
 	store, main := newMember(t), newMain()
 	one, two := main.started(t, store), main.started(t, store)
 	s := storageOf(t, store, one, false)
@@ -80,6 +82,7 @@ func TestFloor(t *testing.T) {
 
 // TestFloorIsNeverLowered raises the floor while another server does.
 func TestFloorIsNeverLowered(t *testing.T) {
+	t.Parallel()
 	store, main := newMember(t), newMain()
 	g := main.started(t, store)
 	create(t, storageOf(t, store, g, false), newSet("a", "1"))
@@ -96,6 +99,7 @@ func TestFloorIsNeverLowered(t *testing.T) {
 
 // TestForkedStoresDoNotBothServe has two servers on copies of one store, whose keys are both good.
 func TestForkedStoresDoNotBothServe(t *testing.T) {
+	t.Parallel()
 	main := newMain()
 	one := newMember(t)
 	first := main.started(t, one)
@@ -115,6 +119,7 @@ func TestForkedStoresDoNotBothServe(t *testing.T) {
 }
 
 func TestSecondStoreIsNeverServed(t *testing.T) {
+	t.Parallel()
 	main := newMain()
 	g := main.started(t, newMember(t))
 	second := main.guard(t, newMember(t))
@@ -151,6 +156,7 @@ func TestSecondStoreIsNeverServed(t *testing.T) {
 
 // TestAbandonedRefusalIsReplaced: a server that refuses its store waits for one that stopped confirming, by its own clock.
 func TestAbandonedRefusalIsReplaced(t *testing.T) {
+	t.Parallel()
 	main := newMain()
 	main.started(t, newMember(t))
 	first := main.guard(t, newMember(t))
@@ -184,6 +190,7 @@ func TestAbandonedRefusalIsReplaced(t *testing.T) {
 }
 
 func TestServersThatStartTogetherAgree(t *testing.T) {
+	t.Parallel()
 	store, main := newMember(t), newMain()
 	const servers = 5
 	results := make(chan error, servers)

@@ -30,6 +30,7 @@ func (r gated) read() error {
 }
 
 func TestConcurrentChecksShareReads(t *testing.T) {
+	t.Parallel()
 	r := gated{make(chan struct{}), make(chan error)}
 	b := batches{read: r.read}
 	first := make(chan error)
@@ -73,6 +74,7 @@ func TestConcurrentChecksShareReads(t *testing.T) {
 }
 
 func TestChecksEndWithTheirCallers(t *testing.T) {
+	t.Parallel()
 	r := gated{make(chan struct{}), make(chan error)}
 	b := batches{read: r.read}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -88,6 +90,7 @@ func TestChecksEndWithTheirCallers(t *testing.T) {
 
 // TestExchangedStores exchanges what is behind the address of a server that serves, in every way that can be noticed.
 func TestExchangedStores(t *testing.T) {
+	t.Parallel()
 	put := func(t *testing.T, g *Guard, change func(*witness.Key)) {
 		t.Helper()
 		found, err := g.store.read(t.Context())
@@ -118,6 +121,7 @@ func TestExchangedStores(t *testing.T) {
 		"the store is older":              {func(_ *testing.T, _ *Guard, m *member) { m.exchange("older") }, witness.ReasonRolledBack},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			m := newMember(t)
 			g := newMain().started(t, m)
 			m.keep("older")
