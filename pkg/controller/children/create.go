@@ -152,7 +152,9 @@ func (c *creation[T]) end(i int, result Result, err error) {
 		}
 		return
 	}
-	c.refused++
+	if !IsUndone(err) { // no request was made
+		c.refused++
+	}
 	c.errors[i] = cmp.Or(errors.Unwrap(err), err)
 	c.note(i, RefusalOf(cmp.Or(errors.Unwrap(err), err))) // createOne has added the name of the child
 	switch reachOf(c.kind, c.Children[i].GetName(), err) {

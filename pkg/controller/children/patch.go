@@ -83,3 +83,40 @@ func (w *Writer[T]) Patch(ctx context.Context, owner metav1.Object, name, versio
 	w.host.Consistency.Wrote(cache.MetaObjectToName(owner), w.resource, child.GetResourceVersion())
 	return child.GetResourceVersion(), nil
 }
+
+// Relabel gives a child labels back that it has lost, without which no cache shows it or knows what it is. The result is Exists if it has lost none, Repaired, or
+// NameFreed if it is gone. The error may be an UndoneError.
+func (w *Writer[T]) Relabel(ctx context.Context, owner metav1.Object, child T, labels map[string]string) (Result, error) {
+	const path = "/metadata/labels"
+	lost := Lost(child, labels)
+	if len(lost) == 0 {
+		return Exists, nil
+	}
+	first := slices.Min(slices.Collect(maps.Keys(lost)))
+	if err := w.guard.Changing(child, "the label "+first, "metadata", "labels", first); err != nil {
+		return Refused, err
+	}
+	steps := SetKeys(path, lost)
+	if child.GetLabels() == nil {
+		steps = []Operation{Set(path, lost)}
+	}
+	version, err := w.Patch(ctx, owner, child.GetName(), child.GetResourceVersion(), steps)
+	switch {
+	case err != nil:
+		return Refused, err
+	case version == "":
+		return NameFreed, nil
+	}
+	w.guard.Changed(child)
+	return Repaired, nil
+}
+
+// Lost returns those labels that a child does not have.
+func Lost(child metav1.Object, labels map[string]string) map[string]string {
+	lost := maps.Clone(labels)
+	maps.DeleteFunc(lost, func(key, value string) bool {
+		has, found := child.GetLabels()[key]
+		return found && has == value
+	})
+	return lost
+}

@@ -30,6 +30,9 @@ const (
 // reachOf returns the reach of the refusal of a child. Without a sign that others share the reason, they do not: webhooks and
 // policies may look at the name.
 func reachOf(kind schema.GroupKind, name string, err error) reach {
+	if IsUndone(err) {
+		return thisChild
+	}
 	var answer apierrors.APIStatus
 	if !errors.As(err, &answer) {
 		return allChildren // the API does not answer
@@ -83,6 +86,8 @@ const (
 	AdmissionDenied
 	// Invalid means that the API considers the child invalid.
 	Invalid
+	// Undone means that the API was not asked: another party undoes each such write, see Guard.
+	Undone
 )
 
 // maxRefusal is the length of the message of a Refusal in bytes.
@@ -102,6 +107,9 @@ func RefusalOf(err error) Refusal {
 }
 
 func reasonOf(err error) Reason {
+	if IsUndone(err) {
+		return Undone
+	}
 	var answer apierrors.APIStatus
 	if !errors.As(err, &answer) {
 		return FailedCreate
@@ -150,6 +158,12 @@ var denied = []string{"admission webhook ", "' denied request"}
 // says reports whether a message contains one of the parts.
 func says(message string, parts ...string) bool {
 	return slices.ContainsFunc(parts, func(part string) bool { return strings.Contains(message, part) })
+}
+
+// IsUndone returns whether the API was not asked because another party undoes each such write.
+func IsUndone(err error) bool {
+	var undone *UndoneError
+	return errors.As(err, &undone)
 }
 
 // TerminatingNamespace returns whether a creation was refused because everything here is about to be deleted.

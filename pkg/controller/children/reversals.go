@@ -24,7 +24,20 @@ type Reversals struct{ made *Notes[changesMade] }
 // changesMade are the last times at which the same change was made.
 type changesMade struct {
 	change string
-	at     []time.Time
+	at     times
+}
+
+// times are the latest ones at which a change was made, at most maxReversals.
+type times []time.Time
+
+// and returns the times with another one. It shares nothing with them.
+func (t times) and(now time.Time) times {
+	return append(t[max(0, len(t)-maxReversals+1):len(t):len(t)], now)
+}
+
+// often returns whether the change was made three times within a minute.
+func (t times) often() bool {
+	return len(t) == maxReversals && t[maxReversals-1].Sub(t[0]) <= reversalPeriod
 }
 
 // NewReversals returns Reversals that know of none.
@@ -37,15 +50,14 @@ func (r *Reversals) Made(owner cache.ObjectName, change string, now time.Time) {
 	if made.change != change {
 		made = changesMade{change: change}
 	}
-	at := append(made.at[max(0, len(made.at)-maxReversals+1):len(made.at):len(made.at)], now)
-	r.made.Note(owner, changesMade{change, at})
+	r.made.Note(owner, changesMade{change, made.at.and(now)})
 }
 
 // Contested returns whether the change was made three times within a minute. If it is to be made again, somebody has undone it as often, and it had better
 // be left.
 func (r *Reversals) Contested(owner cache.ObjectName, change string) bool {
 	made := r.made.Noted(owner)
-	return made.change == change && len(made.at) == maxReversals && made.at[maxReversals-1].Sub(made.at[0]) <= reversalPeriod
+	return made.change == change && made.at.often()
 }
 
 // Forget is for owners that are gone, and for changes that the controller has taken back itself.

@@ -88,6 +88,8 @@ func (s *SlowStart) Do(ctx context.Context, owner cache.ObjectName, n int, do fu
 		switch {
 		case r.err == nil:
 			allowed = min(allowed+1, s.limit)
+		case IsUndone(r.err): // no request was made
+			errs[r.i] = r.err
 		case !errors.Is(r.err, ErrSkipped):
 			errs[r.i], allowed = r.err, 1
 		}

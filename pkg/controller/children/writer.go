@@ -71,13 +71,15 @@ type Writer[T metav1.Object] struct {
 	client   func(namespace string) Client[T]
 	// taken are names that other objects have. The API is asked about each of them only from time to time.
 	taken *expiring.LRUExpireCache
+	// guard knows which writes another party undoes.
+	guard *Guard
 }
 
 // NewWriter returns a Writer. The resource is the one under which Consistency knows the kind.
 func NewWriter[T metav1.Object](host *Host, kind schema.GroupKind, resource, noun string, client func(namespace string) Client[T]) *Writer[T] {
 	return &Writer[T]{
 		host: host, kind: kind, resource: resource, noun: noun, client: client,
-		taken: expiring.NewLRUExpireCacheWithClock(maxTaken, host.Clock),
+		taken: expiring.NewLRUExpireCacheWithClock(maxTaken, host.Clock), guard: NewGuard(noun, host.Clock),
 	}
 }
 
@@ -89,11 +91,15 @@ type Ref struct {
 	UID types.UID
 }
 
-// Create creates one child, and returns it as the API has stored it. The error is that of the API.
+// Create creates one child, and returns it as the API has stored it. The error is that of the API, or an UndoneError.
 func (w *Writer[T]) Create(ctx context.Context, owner metav1.Object, child T) (T, error) {
+	if err := w.guard.Creating(owner, child); err != nil {
+		return child, err
+	}
 	created, err := w.client(owner.GetNamespace()).Create(ctx, child, metav1.CreateOptions{})
 	if err == nil {
 		w.host.Consistency.Wrote(cache.MetaObjectToName(owner), w.resource, created.GetResourceVersion())
+		w.guard.Created(owner, child)
 	}
 	return created, err
 }
@@ -108,6 +114,7 @@ func (w *Writer[T]) Delete(ctx context.Context, owner metav1.Object, refs []Ref)
 	var done atomic.Int64
 	err = w.Each(ctx, owner, len(refs), func(ctx context.Context, i int) error {
 		ref := refs[i]
+		w.guard.Deleting(owner.GetNamespace(), ref.Name)
 		err := w.client(owner.GetNamespace()).Delete(ctx, ref.Name, Foreground(ref.UID, ""))
 		// A conflict means that another child has the name now, or that this one changed meanwhile: the next pass will see.
 		if err != nil && !apierrors.IsNotFound(err) {
@@ -130,6 +137,9 @@ func (w *Writer[T]) Each(ctx context.Context, owner metav1.Object, n int, do fun
 func (w *Writer[T]) InOrder(ctx context.Context, owner metav1.Object, n int, do func(ctx context.Context, i int) error) error {
 	return w.host.Runner.Do(ctx, cache.MetaObjectToName(owner), n, do)
 }
+
+// Guard is for writes of children of the kind that are made without the Writer.
+func (w *Writer[T]) Guard() *Guard { return w.guard }
 
 // NameFreed forgets that somebody else has a name.
 func (w *Writer[T]) NameFreed(name cache.ObjectName) { w.taken.Remove(name.String()) }
