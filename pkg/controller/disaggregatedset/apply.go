@@ -8,7 +8,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"strconv"
 	"sync"
 
@@ -121,7 +120,9 @@ func (a *applier) refuse(what plan.Refusal, kind string, err error) {
 	if apierrors.IsConflict(err) || errors.Is(err, errNameFreed) || errors.Is(err, errOrphan) {
 		return
 	}
-	a.refused++
+	if !children.IsUndone(err) { // no request was made
+		a.refused++
+	}
 	a.over[kind] = a.over[kind] || children.RefusesAll(err) && !errors.Is(err, errNameTaken) && !errors.Is(err, errGoing)
 	if len(a.results.Refusals) < maxRefusals {
 		what.Note = fmt.Sprintf("%s: %v", what.Note, cmp.Or(errors.Unwrap(err), err))
@@ -153,7 +154,7 @@ func (a *applier) applyScalers(ctx context.Context, p plan.Plan) error {
 		}
 	}
 	for i, ref := range p.DeleteScalers {
-		done, err := a.remove(ctx, a.deps.Scalers(a.ds.Namespace), "disaggregatedsetrolescaler", ref)
+		done, err := a.remove(ctx, a.deps.Scalers(a.ds.Namespace), a.scalers.Guard(), "disaggregatedsetrolescaler", ref)
 		if errs = append(errs, err); done {
 			a.results.DeletedScalers = append(a.results.DeletedScalers, i)
 		}
@@ -166,11 +167,11 @@ func (a *applier) applyScalers(ctx context.Context, p plan.Plan) error {
 func (a *applier) applySlice(ctx context.Context, p plan.SlicePlan, result *plan.SliceResult) error {
 	var errs []error
 	for _, ref := range p.DeleteServices {
-		_, err := a.remove(ctx, a.deps.Services(a.ds.Namespace), "service", ref)
+		_, err := a.remove(ctx, a.deps.Services(a.ds.Namespace), a.services.Guard(), "service", ref)
 		errs = append(errs, err)
 	}
 	for i, deletion := range p.DeleteChildren {
-		done, err := a.remove(ctx, a.deps.LeaderWorkerSets(a.ds.Namespace), "leaderworkerset", deletion.Ref)
+		done, err := a.remove(ctx, a.deps.LeaderWorkerSets(a.ds.Namespace), a.sets.Guard(), "leaderworkerset", deletion.Ref)
 		if errs = append(errs, err); done {
 			result.DeletedChildren = append(result.DeletedChildren, i)
 		}
@@ -261,19 +262,10 @@ func create[T metav1.Object](ctx context.Context, a *applier, w *children.Writer
 }
 
 func restoreLabels[T metav1.Object](ctx context.Context, a *applier, w *children.Writer[T], child T, labels map[string]string) error {
-	const path = "/metadata/labels"
-	all := maps.Clone(child.GetLabels())
-	if all == nil {
-		all = map[string]string{}
-	}
-	maps.Copy(all, labels)
-	switch {
-	case maps.Equal(all, child.GetLabels()):
-		return nil // the cache is about to show it
-	case child.GetDeletionTimestamp() != nil:
+	if child.GetDeletionTimestamp() != nil && len(children.Lost(child, labels)) > 0 {
 		return errGoing
 	}
-	_, err := w.Patch(ctx, a.ds, child.GetName(), child.GetResourceVersion(), []children.Operation{children.Set(path, all)})
+	_, err := w.Relabel(ctx, a.ds, child, labels) // if it has lost none, the cache is about to show it
 	return err
 }
 
@@ -283,8 +275,9 @@ type remover interface {
 }
 
 // remove deletes one incarnation of a child in the background. One that is gone is no error.
-func (a *applier) remove(ctx context.Context, client remover, noun string, ref plan.Ref) (bool, error) {
+func (a *applier) remove(ctx context.Context, client remover, guard *children.Guard, noun string, ref plan.Ref) (bool, error) {
 	return a.try(deleting(ref.Name), "delete "+noun, func() error {
+		guard.Deleting(a.ds.Namespace, ref.Name)
 		err := client.Delete(ctx, ref.Name, children.Background(ref.UID))
 		if err != nil && !apierrors.IsNotFound(err) {
 			return fmt.Errorf("deleting %s %s/%s: %w", noun, a.ds.Namespace, ref.Name, err)

@@ -150,7 +150,7 @@ func (a *applier) createClaim(ctx context.Context, claim *corev1.PersistentVolum
 var reasons = map[children.Reason]string{
 	children.QuotaExceeded: jobsetv1alpha2.ReasonQuotaExceeded, children.Forbidden: jobsetv1alpha2.ReasonForbidden,
 	children.AdmissionDenied: jobsetv1alpha2.ReasonAdmissionDenied, children.Invalid: jobsetv1alpha2.ReasonInvalid,
-	children.FailedCreate: jobsetv1alpha2.ReasonFailedCreate,
+	children.FailedCreate: jobsetv1alpha2.ReasonFailedCreate, children.Undone: jobsetv1alpha2.ReasonUndoneByOthers,
 }
 
 func planned(refusal children.Refusal) plan.Refusal {
@@ -228,20 +228,11 @@ func (a *applier) restoreLabels(ctx context.Context, job *batchv1.Job, err error
 	case lost[jobsetv1alpha2.JobSetNameKey] == "":
 		return children.Refused, fmt.Errorf("%w, without the label %s on itself and on its pods", err, jobsetv1alpha2.JobSetNameKey)
 	}
-	const path = "/metadata/labels"
-	steps := children.SetKeys(path, lost)
-	if job.Labels == nil {
-		steps = []children.Operation{children.Set(path, lost)}
+	result, err := a.jobs.Relabel(ctx, a.js, job, lost)
+	if result == children.Repaired {
+		a.accepted(1)
 	}
-	version, err := a.jobs.Patch(ctx, a.js, job.Name, job.ResourceVersion, steps)
-	switch {
-	case err != nil:
-		return children.Refused, err
-	case version == "":
-		return children.NameFreed, nil
-	}
-	a.accepted(1)
-	return children.Repaired, nil
+	return result, err
 }
 
 func replicatedJobOf(job *batchv1.Job) string { return job.Labels[jobsetv1alpha2.ReplicatedJobNameKey] }

@@ -142,6 +142,7 @@ func (a *applier) deleteGroups(ctx context.Context, grouped *plan.Grouped, refs 
 			continue
 		}
 		api := grouped.APIOf(ref)
+		a.guardOf(ref.Kind).Deleting(a.js.Namespace, ref.Name)
 		err := a.deps.Groups.Client(api, ref.Kind, a.js.Namespace).Delete(ctx, ref.Name, children.Background(ref.UID))
 		switch {
 		case err == nil || apierrors.IsNotFound(err) || apierrors.IsConflict(err):
@@ -173,8 +174,13 @@ func (a *applier) createGroups(ctx context.Context, objects []*unstructured.Unst
 func (a *applier) createGroup(ctx context.Context, object *unstructured.Unstructured) error {
 	ctx, end := children.Finishing(ctx)
 	defer end()
-	client := a.deps.Groups.Client(plan.GroupsAPIOf(object.GroupVersionKind().GroupVersion()), object.GetKind(), object.GetNamespace())
-	_, err := client.Create(ctx, object, metav1.CreateOptions{})
+	client, guard := a.deps.Groups.Client(plan.GroupsAPIOf(object.GroupVersionKind().GroupVersion()), object.GetKind(), object.GetNamespace()), a.guardOf(object.GetKind())
+	err := guard.Creating(a.js, object)
+	if err == nil {
+		if _, err = client.Create(ctx, object, metav1.CreateOptions{}); err == nil {
+			guard.Created(a.js, object)
+		}
+	}
 	if apierrors.IsAlreadyExists(err) {
 		existing, getErr := client.Get(ctx, object.GetName(), metav1.GetOptions{})
 		if apierrors.IsNotFound(getErr) || getErr == nil && metav1.IsControlledBy(existing, a.js) {
@@ -187,4 +193,12 @@ func (a *applier) createGroup(ctx context.Context, object *unstructured.Unstruct
 	}
 	a.refused("the "+object.GetKind()+" "+object.GetName(), children.RefusalOf(err))
 	return fmt.Errorf("creating %s %s/%s: %w", object.GetKind(), object.GetNamespace(), object.GetName(), err)
+}
+
+// guardOf returns the guard of the groups of one kind.
+func (s *Syncer) guardOf(kind string) *children.Guard {
+	if kind == gang.Workloads.Kind {
+		return s.workloads
+	}
+	return s.podGroups
 }

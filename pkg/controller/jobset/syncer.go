@@ -113,6 +113,8 @@ type Syncer struct {
 	jobs     *children.Writer[*batchv1.Job]
 	services *children.Writer[*corev1.Service]
 	claims   *children.Writer[*corev1.PersistentVolumeClaim]
+	// workloads and podGroups guard the groups of pods.
+	workloads, podGroups *children.Guard
 
 	// deferred is what was seen of sets whose status waits.
 	deferred *children.Notes[plan.Deferred]
@@ -147,6 +149,7 @@ func NewSyncer(deps SyncerConfig) *Syncer {
 		services: children.NewWriter(deps.Host, corev1.SchemeGroupVersion.WithKind("Service").GroupKind(), resourceServices, "service", deps.Services),
 		claims: children.NewWriter(deps.Host, corev1.SchemeGroupVersion.WithKind("PersistentVolumeClaim").GroupKind(), resourceClaims,
 			"persistent volume claim", deps.Claims),
+		workloads: children.NewGuard("workload", deps.Clock), podGroups: children.NewGuard("podgroup", deps.Clock),
 		deferred: children.NewNotes[plan.Deferred](), createFrom: children.NewNotes[int64](), refusedSince: children.NewNotes[time.Time](), unschedulable: children.NewNotes[time.Time](),
 		podsRefused: children.NewNotes[time.Time](), queueReported: children.NewNotes[types.UID](), problems: children.NewNotes[string](),
 		backlogs: newBacklogs(deps.Clock), dropped: newDropped(deps.Clock),

@@ -88,30 +88,9 @@ func createAll[T metav1.Object](ctx context.Context, a *applier, w *children.Wri
 			return &metav1.ObjectMeta{UID: owner.UID}
 		},
 		Repair: func(ctx context.Context, existing T, _ error) (children.Result, error) {
-			return restoreLabel(ctx, w, a.set, existing)
+			return w.Relabel(ctx, a.set, existing, map[string]string{leaderworkersetv1.SetNameLabelKey: a.set.Name}) // without it no cache shows the child
 		},
 	})
-}
-
-// restoreLabel gives a child the label back by which it is selected. Without it no cache shows the child.
-func restoreLabel[T metav1.Object](ctx context.Context, w *children.Writer[T], set *leaderworkersetv1.LeaderWorkerSet, child T) (children.Result, error) {
-	const path = "/metadata/labels"
-	label := map[string]string{leaderworkersetv1.SetNameLabelKey: set.Name}
-	if child.GetLabels()[leaderworkersetv1.SetNameLabelKey] == set.Name {
-		return children.Exists, nil
-	}
-	steps := children.SetKeys(path, label)
-	if child.GetLabels() == nil {
-		steps = []children.Operation{children.Set(path, label)}
-	}
-	version, err := w.Patch(ctx, set, child.GetName(), child.GetResourceVersion(), steps)
-	switch {
-	case err != nil:
-		return children.Refused, err
-	case version == "":
-		return children.NameFreed, nil
-	}
-	return children.Repaired, nil
 }
 
 // createRevision creates a revision, and returns whether it is there.

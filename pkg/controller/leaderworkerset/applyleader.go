@@ -54,11 +54,12 @@ func (a *applier) applyLeader(ctx context.Context, p plan.Plan) error {
 // sendLeader applies the StatefulSet to the version that was observed, so that a decision never meets another state. One that was not
 // observed may be there nevertheless.
 func (a *applier) sendLeader(ctx context.Context, wanted *appsv1.StatefulSet) (*appsv1.StatefulSet, error) {
-	client, live := a.deps.StatefulSets(a.set.Namespace), a.obs.Leader
+	live := a.obs.Leader
 	if live == nil {
-		found, err := client.Get(ctx, wanted.Name, metav1.GetOptions{})
+		found, err := a.deps.StatefulSets(a.set.Namespace).Get(ctx, wanted.Name, metav1.GetOptions{})
 		switch {
 		case apierrors.IsNotFound(err):
+			return a.createLeader(ctx, wanted)
 		case err != nil:
 			return nil, err
 		case !metav1.IsControlledBy(found, a.set):
@@ -67,11 +68,29 @@ func (a *applier) sendLeader(ctx context.Context, wanted *appsv1.StatefulSet) (*
 			live = found
 		}
 	}
+	return a.patchLeader(ctx, wanted, live)
+}
+
+// createLeader creates the StatefulSet, unless another party deletes it each time.
+func (a *applier) createLeader(ctx context.Context, wanted *appsv1.StatefulSet) (*appsv1.StatefulSet, error) {
+	guard := a.statefulSets.Guard()
+	if err := guard.Creating(a.set, wanted); err != nil {
+		return nil, err
+	}
+	stored, err := a.patchLeader(ctx, wanted, nil)
+	if err == nil {
+		guard.Created(a.set, wanted)
+	}
+	return stored, err
+}
+
+func (a *applier) patchLeader(ctx context.Context, wanted, live *appsv1.StatefulSet) (*appsv1.StatefulSet, error) {
 	body, err := applyBody(wanted, live)
 	if err != nil {
 		return nil, err
 	}
-	return client.Patch(ctx, wanted.Name, types.ApplyPatchType, body, metav1.PatchOptions{FieldManager: leaderworkersetv1.FieldManager, Force: new(true)})
+	options := metav1.PatchOptions{FieldManager: leaderworkersetv1.FieldManager, Force: new(true)}
+	return a.deps.StatefulSets(a.set.Namespace).Patch(ctx, wanted.Name, types.ApplyPatchType, body, options)
 }
 
 // applyBody returns what is sent, valid only for the version of the live object, if there is one.
@@ -138,6 +157,7 @@ func (a *applier) leaderStays(ctx context.Context, i int, name string, err error
 func (a *applier) deleteRevisions(ctx context.Context, revisions []plan.Ref) error {
 	client := a.deps.Revisions(a.set.Namespace)
 	return a.revisions.Each(ctx, a.set, len(revisions), func(ctx context.Context, i int) error {
+		a.revisions.Guard().Deleting(a.set.Namespace, revisions[i].Name)
 		err := client.Delete(ctx, revisions[i].Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &revisions[i].UID}})
 		if err != nil && !apierrors.IsNotFound(err) {
 			a.failed(ctx, plan.ActionDelete, "revision", revisions[i].Name, err)

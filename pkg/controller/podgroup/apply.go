@@ -79,6 +79,10 @@ func (s *Syncer) apply(ctx context.Context, key cache.ObjectName, obs *snapshot,
 
 // label gives one pod the label. A pod that is gone, or was replaced by another one of its name, is no error.
 func (s *Syncer) label(ctx context.Context, key cache.ObjectName, family plan.Family, pod plan.Ref) (done bool, err error) {
+	labeling := &metav1.ObjectMeta{Name: pod.Name, UID: pod.UID + types.UID("/"+family.Name)}
+	if err := s.guard.Changing(labeling, "the label "+family.ReadyKey); err != nil {
+		return false, err
+	}
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
 		"uid": pod.UID, "labels": map[string]string{family.ReadyKey: batchv1alpha1.PodGroupReadyValue},
 	}})
@@ -90,6 +94,7 @@ func (s *Syncer) label(ctx context.Context, key cache.ObjectName, family plan.Fa
 	case err == nil:
 		patchesTotal.WithLabelValues(family.Name, resultLabeled).Inc()
 		s.Consistency.Wrote(key, podsOf(family), patched.ResourceVersion)
+		s.guard.Changed(labeling)
 		return true, nil
 	case apierrors.IsNotFound(err), replaced(err):
 		patchesTotal.WithLabelValues(family.Name, resultGone).Inc()

@@ -60,9 +60,8 @@ func (r refusals) after(pods []plan.Ref, results []result) refusals {
 		before, found := r[pod.UID]
 		switch {
 		case answered(results[i].err):
-			var answer apierrors.APIStatus
-			errors.As(results[i].err, &answer) // the answer itself, without what led to the request
-			one := refusal{pod.Name, children.RefusalOf(errors.New(answer.Status().Message)).Message, answer.Status().Code, turn}
+			answer, code := answerOf(results[i].err)
+			one := refusal{pod.Name, children.RefusalOf(errors.New(answer)).Message, code, turn}
 			if found && before.code == one.code && alike(before.why) == alike(one.why) {
 				one.why = before.why
 			}
@@ -94,8 +93,21 @@ func (r refusals) describe(family plan.Family) (d plan.Refused) {
 	return d
 }
 
-// answered returns whether an API server has decided against a request, and not only failed to answer in time or had too much to do.
+// answerOf returns the answer itself, without what led to the request. There is none to a request that was not made, because another party undoes it each time.
+func answerOf(err error) (text string, code int32) {
+	var answer apierrors.APIStatus
+	if errors.As(err, &answer) {
+		return answer.Status().Message, answer.Status().Code
+	}
+	return err.Error(), 0
+}
+
+// answered returns whether an API server has decided against a request, and not only failed to answer in time or had too much to do. Another party that undoes each
+// request has decided, too.
 func answered(err error) bool {
+	if children.IsUndone(err) {
+		return true
+	}
 	var answer apierrors.APIStatus
 	return errors.As(err, &answer) && !apierrors.IsConflict(err) && !apierrors.IsTooManyRequests(err) && !apierrors.IsServerTimeout(err) && !apierrors.IsTimeout(err)
 }

@@ -61,10 +61,14 @@ type SyncerConfig struct {
 type Syncer struct {
 	SyncerConfig
 	memory *memory
+	// guard knows which labels of pods another party removes.
+	guard *children.Guard
 }
 
 // NewSyncer returns one that remembers nothing yet.
-func NewSyncer(config SyncerConfig) *Syncer { return &Syncer{config, newMemory()} }
+func NewSyncer(config SyncerConfig) *Syncer {
+	return &Syncer{config, newMemory(), children.NewGuard("pod", config.Clock)}
+}
 
 // Added notes that a pod was added to a group of the family with that number, so that a group whose size nothing states settles once more.
 func (s *Syncer) Added(key cache.ObjectName, family int) { s.memory.added(key, family, s.Clock.Now()) }

@@ -162,23 +162,7 @@ func createOne[T metav1.Object](ctx context.Context, a *applier, w *children.Wri
 
 // restoreLabel gives a child the label back by which it is selected. Without it no cache shows the child.
 func restoreLabel[T metav1.Object](ctx context.Context, w *children.Writer[T], sj *batchv1alpha1.SequentialJob, child T) (children.Result, error) {
-	const path = "/metadata/labels"
-	label := map[string]string{batchv1alpha1.SequentialJobUIDKey: string(sj.UID)}
-	if child.GetLabels()[batchv1alpha1.SequentialJobUIDKey] == string(sj.UID) {
-		return children.Exists, nil
-	}
-	steps := children.SetKeys(path, label)
-	if child.GetLabels() == nil {
-		steps = []children.Operation{children.Set(path, label)}
-	}
-	version, err := w.Patch(ctx, sj, child.GetName(), child.GetResourceVersion(), steps)
-	switch {
-	case err != nil:
-		return children.Refused, err
-	case version == "":
-		return children.NameFreed, nil
-	}
-	return children.Repaired, nil
+	return w.Relabel(ctx, sj, child, map[string]string{batchv1alpha1.SequentialJobUIDKey: string(sj.UID)})
 }
 
 // creations are the results of creations in the words of the plan.
@@ -191,6 +175,7 @@ var creations = map[children.Result]plan.Creation{
 var reasons = map[children.Reason]plan.RefusalReason{
 	children.FailedCreate: plan.Overloaded, children.QuotaExceeded: plan.OutOfQuota,
 	children.Forbidden: plan.NotAccepted, children.AdmissionDenied: plan.NotAccepted, children.Invalid: plan.NotAccepted,
+	children.Undone: plan.UndoneByOthers,
 }
 
 // created notes what became of the creation. An API that fails, and does not ask for patience, is an error of the pass.

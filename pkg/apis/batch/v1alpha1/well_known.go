@@ -80,6 +80,8 @@ const (
 	ReasonOperational = "Operational"
 	// ReasonJobCreationFailed is that of Available while the API refuses to create a child.
 	ReasonJobCreationFailed = "JobCreationFailed"
+	// ReasonUndoneByOthers is that of Available while a child is not created, because another party deletes it each time, or removes its label.
+	ReasonUndoneByOthers = "UndoneByOthers"
 	// ReasonNameConflict is that of Available while another object has the name of a child.
 	ReasonNameConflict = "NameConflict"
 	// ReasonFailed is that of Available when the sequence has failed.

@@ -70,6 +70,8 @@ const (
 	ReasonNotSupported = "NotSupported"
 	// ReasonFailedCreate is for all other failures, for example a webhook that does not answer.
 	ReasonFailedCreate = "FailedCreate"
+	// ReasonUndoneByOthers means that the API was not asked, because another party deletes the object each time it was created, or removes its labels.
+	ReasonUndoneByOthers = "UndoneByOthers"
 )
 
 // ReasonUnschedulable is the reason of PodsUnschedulable while it is True.

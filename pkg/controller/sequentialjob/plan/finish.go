@@ -104,11 +104,18 @@ func (b *statusBuilder) noteCreation(p Plan, r Results, since time.Time) {
 		if b.o.Now.Sub(since) >= PassesAfter {
 			b.setUnavailable(batchv1alpha1.ReasonClusterOverloaded, fmt.Sprintf("Job %d could not be created: %s", b.index(), r.Refusal.Message))
 		}
+	case r.Refusal.Reason == UndoneByOthers:
+		b.refuse(batchv1alpha1.ReasonUndoneByOthers, r.Refusal.Message)
 	default:
-		message := fmt.Sprintf("Job %d could not be created: %s", b.index(), asWritten(b.steps[b.index()], r.Refusal.Message))
-		if b.set(batchv1alpha1.ConditionAvailable, metav1.ConditionFalse, batchv1alpha1.ReasonJobCreationFailed, message) {
-			b.event(corev1.EventTypeWarning, batchv1alpha1.ReasonJobCreationFailed, message)
-		}
+		b.refuse(batchv1alpha1.ReasonJobCreationFailed, asWritten(b.steps[b.index()], r.Refusal.Message))
+	}
+}
+
+// refuse records that the child is not created, and what must change first.
+func (b *statusBuilder) refuse(reason, why string) {
+	message := fmt.Sprintf("Job %d could not be created: %s", b.index(), why)
+	if b.set(batchv1alpha1.ConditionAvailable, metav1.ConditionFalse, reason, message) {
+		b.event(corev1.EventTypeWarning, reason, message)
 	}
 }
 

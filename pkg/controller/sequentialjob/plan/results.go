@@ -36,6 +36,8 @@ const (
 	OutOfQuota
 	// NotAccepted means that the API considers the child invalid, or that a policy or a missing permission forbids it.
 	NotAccepted
+	// UndoneByOthers means that another party deletes the child, or removes its label, each time.
+	UndoneByOthers
 )
 
 // Refusal is why the child was not created.

@@ -1,0 +1,78 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package sequentialjob
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
+)
+
+// minutes makes a pass every second for five minutes, after each of which another party does something, and returns the writes that begin with a prefix.
+func (r *rig) minutes(t *testing.T, now *clocktesting.FakePassiveClock, prefix string, others func()) (writes int, failure error) {
+	t.Helper()
+	for range 300 {
+		now.SetTime(now.Now().Add(time.Second))
+		r.cached(t)
+		_, failure = r.sync(t.Context(), key)
+		others()
+	}
+	for _, write := range r.written() {
+		if strings.HasPrefix(write, prefix) {
+			writes++
+		}
+	}
+	return writes, failure
+}
+
+func TestDeletionsByOthers(t *testing.T) {
+	now := clocktesting.NewFakePassiveClock(time.Now())
+	r := newRigAt(t, now, newSequence())
+	created, _ := r.minutes(t, now, "create jobs ", func() {
+		_ = r.kube.BatchV1().Jobs("ns").Delete(t.Context(), "etl-0", metav1.DeleteOptions{
+			PropagationPolicy: new(metav1.DeletePropagationBackground), Preconditions: &metav1.Preconditions{UID: new(jobOf(newSequence()).UID)},
+		})
+	})
+	diff(t, "how often the Job is created in five minutes", 6, created)
+	const message = "Job 0 could not be created: job etl-0 was deleted 3 times within a minute, each time after the controller had created it; " +
+		"the API does not say who deletes it, the audit log does; the controller creates it at most every 2 minutes"
+	c := meta.FindStatusCondition(r.sequence(t).Status.Conditions, batchv1alpha1.ConditionAvailable)
+	diff(t, "Available", "UndoneByOthers: "+message, c.Reason+": "+c.Message)
+	diff(t, "whether it is reported", true, slices.ContainsFunc(r.events.all(), func(event string) bool {
+		return strings.HasPrefix(event, "Warning UndoneByOthers Job 0 could not be created: job etl-0 was deleted 3 times")
+	}))
+}
+
+func TestLabelsRemovedByOthers(t *testing.T) {
+	now := clocktesting.NewFakePassiveClock(time.Now())
+	sj := newSequence(started)
+	stored := jobOf(sj)
+	stored.ResourceVersion = "5"
+	r := newRigAt(t, now, sj, stored)
+	patched, err := r.minutes(t, now, "patch jobs ", func() {
+		job, err := r.kube.BatchV1().Jobs("ns").Get(t.Context(), "etl-0", metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		delete(job.Labels, batchv1alpha1.SequentialJobUIDKey)
+		if err := r.kube.Tracker().Update(batchv1.SchemeGroupVersion.WithResource("jobs"), job, "ns"); err != nil {
+			t.Fatal(err)
+		}
+	})
+	diff(t, "how often the label is put back in five minutes", 3, patched)
+	if err == nil || !strings.Contains(err.Error(), "removed or changed the label "+batchv1alpha1.SequentialJobUIDKey+" of job etl-0 3 times") {
+		t.Errorf("got %v", err)
+	}
+	diff(t, "whether it is reported", true, slices.ContainsFunc(r.events.all(), func(event string) bool {
+		return strings.HasPrefix(event, "Warning ReconciliationFailed Failed to reconcile: ") && strings.Contains(event, "another party removed or changed the label")
+	}))
+}
