@@ -141,6 +141,9 @@ func (g *Guard) Changed(child metav1.Object) {
 	g.entries.Add(key, was.again(g.clock.Now()), changing.forget)
 }
 
+// Reverting notes that the controller itself takes a change of a child back.
+func (g *Guard) Reverting(child metav1.Object) { g.entries.Remove(changeOf(child.GetUID())) }
+
 // known returns what is remembered of a write for an owner.
 func (g *Guard) known(key any, owner types.UID) (undone, bool) {
 	value, found := g.entries.Get(key)

@@ -49,6 +49,12 @@ type rig struct {
 
 func newRig(t *testing.T, objects ...runtime.Object) *rig {
 	t.Helper()
+	return newRigAt(t, clock.RealClock{}, objects...)
+}
+
+// newRigAt returns a rig with a clock.
+func newRigAt(t *testing.T, now clock.PassiveClock, objects ...runtime.Object) *rig {
+	t.Helper()
 	r := &rig{kube: fake.NewClientset(), client: versionedfake.NewClientset(objects...), events: &recorder{}, version: 100, own: map[string]bool{}}
 	for _, c := range []*clientgotesting.Fake{&r.kube.Fake, &r.client.Fake} {
 		tracker := r.client.Tracker()
@@ -64,7 +70,7 @@ func newRig(t *testing.T, objects ...runtime.Object) *rig {
 	factory := informers.NewFactory(r.kube)
 	kind := factory.For(Name)
 	var err error
-	r.Controller, err = New(Config{Client: r.client, Kube: r.kube, Informers: kind, Recorder: r.events, Clock: clock.RealClock{}, Workers: 2})
+	r.Controller, err = New(Config{Client: r.client, Kube: r.kube, Informers: kind, Recorder: r.events, Clock: now, Workers: 2})
 	if err == nil {
 		_, err = factory.Build(kind)
 	}

@@ -67,8 +67,8 @@ func (c *Syncer) write(ctx context.Context, obs *observed) (wrote bool, err erro
 	return true, errors.Join(append(refusals, c.deleteSlices(ctx, obs, writes.Delete))...)
 }
 
-// create creates slices. When one is refused, the others are like it.
-func (c *Syncer) create(ctx context.Context, obs *observed, wanted []*discoveryv1.EndpointSlice) error {
+// createAll creates slices. When one is refused, the others are like it.
+func (c *Syncer) createAll(ctx context.Context, obs *observed, wanted []*discoveryv1.EndpointSlice) error {
 	for _, slice := range wanted {
 		created, err := c.Kube.DiscoveryV1().EndpointSlices(obs.key.Namespace).Create(ctx, slice, metav1.CreateOptions{})
 		err = c.judged(obs, operationCreate, err)
@@ -193,9 +193,7 @@ func (c *Syncer) take(ctx context.Context, obs *observed) error {
 			}
 		}
 	}
-	selector := maps.Clone(obs.service.Spec.Selector)
-	selector[jobsetv1alpha2.EndpointsKey] = jobsetv1alpha2.ServiceEndpointsController
-	return c.patchService(ctx, obs, operationTake, selector)
+	return c.switchOver(ctx, obs)
 }
 
 func firstOf(ours []*discoveryv1.EndpointSlice) *discoveryv1.EndpointSlice {
@@ -212,6 +210,7 @@ func (c *Syncer) leave(ctx context.Context, obs *observed) error {
 	}
 	selector := maps.Clone(obs.service.Spec.Selector)
 	delete(selector, jobsetv1alpha2.EndpointsKey)
+	c.services.Reverting(obs.service)
 	return c.patchService(ctx, obs, operationLeave, selector)
 }
 

@@ -53,6 +53,9 @@ func (c *Syncer) onSlice(obj any, gone bool) {
 	switch {
 	case !ok:
 	case c.memory.foreign(key, obj.(*discoveryv1.EndpointSlice), gone):
+		if gone {
+			c.lost.Note(key, true)
+		}
 		c.lookAt(key)
 	default:
 		c.queue.AddSoon(key)

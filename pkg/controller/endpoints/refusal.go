@@ -66,11 +66,19 @@ func notPermitted() refusal {
 }
 
 func slicesRefused(err error) refusal {
+	if children.IsUndone(err) {
+		return refusal{ReasonSlicesRefused, "another party deletes EndpointSlices of the controller; keep them, or annotate the JobSet with " +
+			jobsetv1alpha2.ServiceEndpointsKey + "=" + jobsetv1alpha2.ServiceEndpointsCluster + ": " + children.RefusalOf(err).Message}
+	}
 	return refusal{ReasonSlicesRefused, "EndpointSlices of the controller are refused; allow them, or annotate the JobSet with " +
 		jobsetv1alpha2.ServiceEndpointsKey + "=" + jobsetv1alpha2.ServiceEndpointsCluster + ": " + children.RefusalOf(err).Message}
 }
 
 func serviceRefused(service string, err error) refusal {
+	if children.IsUndone(err) {
+		return refusal{ReasonServiceRefused, fmt.Sprintf("another party changes the selector of the Service %s; leave it to jobset-controller: %s", service,
+			children.RefusalOf(err).Message)}
+	}
 	return refusal{ReasonServiceRefused, fmt.Sprintf("the change of the selector of the Service %s is refused; allow jobset-controller to patch it: %s", service,
 		children.RefusalOf(err).Message)}
 }

@@ -11,6 +11,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/children"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/consistency"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/informers"
 )
@@ -53,13 +54,19 @@ type Syncer struct {
 	memory      *memory
 	hands       *hands
 	rights      *rights
+	// services and created guard selectors of Services, and slices of sets. lost are sets of which another party has deleted slices.
+	services, created *children.Guard
+	lost              *children.Notes[bool]
 	// accepted is whether slices with addresses are stored, as far as is known.
 	accepted atomic.Bool
 }
 
 func newSyncer(config Config, q Queue, declare func(informers.Need) Cache) *Syncer {
 	registerMetrics()
-	c := &Syncer{Config: config, queue: q, memory: newMemory(), hands: newHands(), rights: newRights()}
+	c := &Syncer{
+		Config: config, queue: q, memory: newMemory(), hands: newHands(), rights: newRights(), lost: children.NewNotes[bool](),
+		services: children.NewGuard("service", config.Clock), created: children.NewGuard("EndpointSlice of JobSet", config.Clock),
+	}
 	gv := jobsetv1alpha2.SchemeGroupVersion
 	sets := informers.NewResource(c.Informers.Aggregated(gv), gv.WithResource("jobsets"), &jobsetv1alpha2.JobSet{}, c.JobSets,
 		c.JobSets.JobsetV1alpha2().JobSets(metav1.NamespaceAll))

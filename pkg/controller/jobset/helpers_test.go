@@ -42,6 +42,8 @@ type rig struct {
 	dynamic *dynamicfake.FakeDynamicClient
 	gang    gangplan.Provider
 	watches *informers.Watches
+	// clock is the real one if it is nil.
+	clock clock.PassiveClock
 }
 
 func newRig(t testing.TB, js *jobsetv1alpha2.JobSet, children ...runtime.Object) *rig {
@@ -57,9 +59,13 @@ func (r *rig) build(t testing.TB, gates gates.Gates) {
 	t.Helper()
 	factory := informers.NewFactory(r.kube)
 	kind := factory.For(Name)
+	now := r.clock
+	if now == nil {
+		now = clock.RealClock{}
+	}
 	var err error
 	r.Controller, err = New(Config{
-		JobSets: r.jobSets, Kube: r.kube, Dynamic: r.dynamic, Gang: r.gang, Informers: kind, Recorder: r.events, Clock: clock.RealClock{}, Gates: gates, Workers: 4,
+		JobSets: r.jobSets, Kube: r.kube, Dynamic: r.dynamic, Gang: r.gang, Informers: kind, Recorder: r.events, Clock: now, Gates: gates, Workers: 4,
 	})
 	if err == nil {
 		r.watches, err = factory.Build(kind)

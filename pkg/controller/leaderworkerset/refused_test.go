@@ -47,11 +47,19 @@ func applyRefused(t *testing.T, p plan.Plan, refusal error, objects ...runtime.O
 		})
 	}
 	owner := refusedOwner()
+	s := syncerOf(owner, kube, clock.RealClock{})
+	results, err := s.Apply(t.Context(), &plan.Observed{Set: owner, Now: metav1.Now()}, p)
+	if err == nil {
+		t.Error("a pass of which all is refused must fail")
+	}
+	return results, calls
+}
+
+// syncerOf returns a Syncer of a set that remembers nothing.
+func syncerOf(owner *leaderworkersetv1.LeaderWorkerSet, kube *fake.Clientset, now clock.PassiveClock) *Syncer {
 	client := sets.NewClientset(owner)
-	s := NewSyncer(SyncerConfig{
-		Host: &children.Host{
-			Runner: children.NewSlowStart(1), Consistency: consistency.NewConsistencyStore(clock.RealClock{}, nil), Clock: clock.RealClock{}, Shuffle: rand.Perm,
-		},
+	return NewSyncer(SyncerConfig{
+		Host: &children.Host{Runner: children.NewSlowStart(1), Consistency: consistency.NewConsistencyStore(now, nil), Clock: now, Shuffle: rand.Perm},
 		Clients: Clients{
 			Sets: func(namespace string) children.LiveOwnerClient[*leaderworkersetv1.LeaderWorkerSet] {
 				return client.LeaderworkersetV1().LeaderWorkerSets(namespace)
@@ -68,11 +76,6 @@ func applyRefused(t *testing.T, p plan.Plan, refusal error, objects ...runtime.O
 			Leaders:   func(context.Context, cache.ObjectName) ([]Child, error) { return nil, nil },
 		},
 	})
-	results, err := s.Apply(t.Context(), &plan.Observed{Set: owner, Now: metav1.Now()}, p)
-	if err == nil {
-		t.Error("a pass of which all is refused must fail")
-	}
-	return results, calls
 }
 
 // orphansOf returns a StatefulSet and a Service that are made like those of a group.

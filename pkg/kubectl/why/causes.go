@@ -60,6 +60,8 @@ const (
 	ScalerNameTaken          Cause = "ScalerNameTaken"
 	LeaderWorkerSetRefused   Cause = "LeaderWorkerSetRefused"
 	JobSuspendedByOther      Cause = "JobSuspendedByOther"
+	// ChildUndoneByOther means that another party deletes a child each time it was created, or removes what the controller sets on it.
+	ChildUndoneByOther Cause = "ChildUndoneByOther"
 
 	PodsRefusedBySecurity Cause = "PodsRefusedBySecurity"
 	PodsRefusedByQuota    Cause = "PodsRefusedByQuota"
@@ -135,7 +137,7 @@ var Causes = []Cause{
 	SuspendedByOwner, SuspendedByUser, UpdatePaused,
 	ControllerNotRunning, ControllerNotActing, ReconciliationFailed,
 	JobNameTaken, JobTemplateRefused, JobRefusedByQuota, JobRefusedByWebhook, JobRefusedByPolicy, JobCreationFailed, ClusterOverloaded,
-	StatefulSetNameTaken, StatefulSetRefused, LeaderWorkerSetNameTaken, ScalerNameTaken, LeaderWorkerSetRefused, JobSuspendedByOther,
+	StatefulSetNameTaken, StatefulSetRefused, LeaderWorkerSetNameTaken, ScalerNameTaken, LeaderWorkerSetRefused, JobSuspendedByOther, ChildUndoneByOther,
 	PodsRefusedBySecurity, PodsRefusedByQuota, PodsRefusedByWebhook, PodCreationFailed,
 	NodeLost, TerminatingPodsBlock, EarlierStepRuns, UnboundClaim, SchedulingGate,
 	NodesUnknown, NoFreeDomain, TopologyLabelMissing, TooFewDomains, DomainsUnsuitable, DomainsLackRoom, DomainLostNodes, DomainFull,

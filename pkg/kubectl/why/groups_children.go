@@ -121,6 +121,8 @@ func (d *diagnosis) setRefusal(e *corev1.Event, what string) Finding {
 		f.Commands = append(f.Commands, "kubectl get validatingadmissionpolicies,validatingadmissionpolicybindings")
 	case r.kind == refusedRights:
 		f.Summary = fmt.Sprintf("the controller has no permission to write the %s: %s", what, r.detail)
+	case r.kind == undone:
+		f.Cause, f.Summary = ChildUndoneByOther, r.detail
 	case r.kind == unanswered:
 		f.Cause, f.Summary = RequestFailed, requestFailed("write", what, r.detail)
 	default:

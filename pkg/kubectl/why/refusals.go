@@ -29,6 +29,8 @@ const (
 	refusedRights
 	// unanswered means that the API took no decision: it is away, overloaded or too slow.
 	unanswered
+	// undone means that the API was not asked: another party undoes each such write.
+	undone
 )
 
 var (
@@ -39,6 +41,7 @@ var (
 	policyMessage   = regexp.MustCompile(`ValidatingAdmissionPolicy '([^']+)'.* denied request(?:: (.*))?`)
 	securityMessage = regexp.MustCompile(`violates PodSecurity "([^"]+)"(?:: (.*))?`)
 	rightsMessage   = regexp.MustCompile(`User "([^"]+)" cannot (.*)`)
+	undoneMessage   = regexp.MustCompile(`([^:]* (?:was deleted|removed or changed [^:]*) [0-9]+ times within a minute, each time after the controller had .*)`)
 	noAnswer        = regexp.MustCompile(`(currently unable to handle the request|unable to return a response|too many requests|please try again later|timed out|timeout|deadline exceeded` +
 		`|connection (?:refused|reset)|connection lost|no leader|leader changed|unexpected EOF|EOF$)`)
 )
@@ -46,6 +49,9 @@ var (
 // readRefusal takes the message of an API apart.
 func readRefusal(message string) refusal {
 	message = oneLine(message)
+	if m := undoneMessage.FindString(message); m != "" {
+		return refusal{undone, strings.TrimSpace(m)}
+	}
 	for _, form := range []struct {
 		kind    refusalKind
 		message *regexp.Regexp

@@ -37,6 +37,8 @@ func (d *diagnosis) refusedWrite(f *Finding, verb, what, message, correct string
 		f.Commands = append(f.Commands, "kubectl get validatingadmissionpolicies,validatingadmissionpolicybindings")
 	case refusedRights:
 		f.Summary = fmt.Sprintf("the controller has no permission to %s the %s: %s", verb, what, r.detail)
+	case undone:
+		f.Cause, f.Summary = ChildUndoneByOther, r.detail
 	case unanswered:
 		f.Cause, f.Summary = RequestFailed, requestFailed(verb, what, r.detail)
 	default:

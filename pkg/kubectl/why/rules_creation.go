@@ -66,6 +66,8 @@ func (d *diagnosis) refused(f *Finding, what, message string) refusalKind {
 		f.Commands = append(f.Commands, "kubectl get validatingadmissionpolicies,validatingadmissionpolicybindings")
 	case refusedRights:
 		f.Cause, f.Summary = JobCreationFailed, fmt.Sprintf("the controller has no permission to create the %s: %s", what, r.detail)
+	case undone:
+		f.Cause, f.Summary = ChildUndoneByOther, r.detail
 	case unanswered:
 		f.Cause, f.Summary = RequestFailed, requestFailed("create", what, r.detail)
 	default:

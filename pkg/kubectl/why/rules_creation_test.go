@@ -43,6 +43,14 @@ func creationCases() map[string]diagnosisCase {
 			}, warns("JobSet", "uid-train", "JobCreationFailed", `jobs.batch "train-workers-0" is forbidden: exceeded quota: tight, requested: count/jobs.batch=1, used: count/jobs.batch=1, limited: count/jobs.batch=1`)),
 			want: JobRefusedByQuota, words: []string{"quota tight", "requested: count/jobs.batch=1"},
 		},
+		"another party deletes a Job": {
+			evidence: refusedWith("JobCreationFailed", `job "train-workers-0" creation failed with error: job train-workers-0 was deleted 3 times within a minute, each time after the controller had created it; the API does not say who deletes it, the audit log does; the controller creates it at most every 2 minutes`),
+			want:     ChildUndoneByOther, words: []string{"job train-workers-0 was deleted 3 times within a minute", "the audit log does"},
+		},
+		"another party removes labels of a Job": {
+			evidence: refusedWith("JobCreationFailed", `job "train-workers-0" creation failed with error: kyverno removed or changed the label x/y of job train-workers-0 3 times within a minute, each time after the controller had set it`),
+			want:     ChildUndoneByOther, words: []string{"kyverno removed or changed the label x/y of job train-workers-0 3 times within a minute"},
+		},
 		"a webhook refuses the Jobs": {
 			evidence: refusedWith("JobCreationFailed", `admission webhook "policy.example.com" denied the request: ask first`),
 			want:     JobRefusedByWebhook, words: []string{"webhook policy.example.com: ask first"},

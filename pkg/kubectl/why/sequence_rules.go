@@ -89,7 +89,7 @@ func (d *diagnosis) childWords() string {
 // stepRefused reports that the API refuses the child.
 func stepRefused(d *diagnosis) []Finding {
 	c := d.available()
-	if c == nil || c.Reason != batchv1alpha1.ReasonJobCreationFailed {
+	if c == nil || c.Reason != batchv1alpha1.ReasonJobCreationFailed && c.Reason != batchv1alpha1.ReasonUndoneByOthers {
 		c = d.condition(batchv1alpha1.ConditionResourcesUnavailable)
 	}
 	if c == nil {
@@ -137,7 +137,7 @@ func stepSuspended(d *diagnosis) []Finding {
 // explainRefusal completes the finding by the reason of the condition. It leaves one without a cause of which others say more.
 func (d *diagnosis) explainRefusal(f *Finding, c *metav1.Condition, what string) {
 	switch c.Reason {
-	case batchv1alpha1.ReasonJobCreationFailed:
+	case batchv1alpha1.ReasonJobCreationFailed, batchv1alpha1.ReasonUndoneByOthers:
 		if d.refused(f, what, c.Message) == refusedInvalid {
 			f.Commands = append(f.Commands, d.kubectl("edit sequentialjob %s  # correct the step: it is tried again", d.Name))
 		}

@@ -137,6 +137,8 @@ func sequenceCases() map[string]sequenceCase {
 		"Kueue suspends what names no queue": {change: []func(*Evidence){tells(batchv1alpha1.ConditionProgressing, metav1.ConditionFalse, "SuspendedByOthers",
 			"Job 1 waits: kueue suspends job etl-1 again whenever it is resumed, so that it is left suspended until somebody resumes it")}, want: JobSuspendedByOther,
 			wantCommand: "label job/etl-1 kueue.x-k8s.io/queue-name=QUEUE", wantSummary: "step 2/3 (transform): Job 1 waits: kueue suspends job etl-1 again whenever it is resumed"},
+		"another party deletes the Job": {change: []func(*Evidence){withoutJob, tells(batchv1alpha1.ConditionAvailable, metav1.ConditionFalse, "UndoneByOthers",
+			"Job 1 could not be created: job etl-1 was deleted 3 times within a minute, each time after the controller had created it; the API does not say who deletes it, the audit log does; the controller creates it at most every 2 minutes")}, want: ChildUndoneByOther, wantSummary: "job etl-1 was deleted 3 times within a minute", wantCommand: "events --for sequentialjob/etl"},
 		"the API refuses the Job": {change: []func(*Evidence){withoutJob, tells(batchv1alpha1.ConditionAvailable, metav1.ConditionFalse, "JobCreationFailed",
 			`Job.batch "etl-1" is invalid: spec.containers[1].image: Required value`)}, want: JobTemplateRefused, wantSummary: "the API refuses the job etl-1: spec.containers[1].image: Required value", wantCommand: "edit sequentialjob etl"},
 		"a quota refuses the Job": {change: []func(*Evidence){withoutJob, tells(batchv1alpha1.ConditionResourcesUnavailable, metav1.ConditionTrue, "QuotaExceeded",

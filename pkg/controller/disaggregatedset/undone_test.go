@@ -1,0 +1,96 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package disaggregatedset
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	disaggregatedsetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/disaggregatedset/v1"
+	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
+)
+
+// minutes makes a pass every second for five minutes, after each of which another party does something, and returns the writes that begin with a prefix.
+func (r *rig) minutes(t *testing.T, now *clocktesting.FakePassiveClock, prefix string, others func()) (writes int) {
+	t.Helper()
+	for range 300 {
+		now.SetTime(now.Now().Add(time.Second))
+		made, _ := r.pass(t) // some fail
+		for _, write := range made {
+			if strings.HasPrefix(write, prefix) {
+				writes++
+			}
+		}
+		others()
+	}
+	return writes
+}
+
+// checkReported checks that the last warning has a text.
+func (r *rig) checkReported(t *testing.T, text string) {
+	t.Helper()
+	warnings := slices.DeleteFunc(r.events.taken(), func(event string) bool { return !strings.HasPrefix(event, "Warning ") })
+	if len(warnings) == 0 || !strings.Contains(warnings[len(warnings)-1], text) {
+		t.Errorf("the last warning of %q does not have %q", warnings, text)
+	}
+}
+
+// TestChildrenDeletedByOthers deletes children of each kind whenever they exist.
+func TestChildrenDeletedByOthers(t *testing.T) {
+	now := clocktesting.NewFakePassiveClock(time.Now())
+	for name, tc := range map[string]struct {
+		resource, object, noun string
+	}{
+		"a LeaderWorkerSet": {"leaderworkersets", "", "leaderworkerset"},
+		"a scaler":          {"disaggregatedsetrolescalers", "llm-decode", "disaggregatedsetrolescaler"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRigAt(t, now, newSet("prefill=2", "decode=External"))
+			child := tc.object
+			if child == "" {
+				child = childName(t, r.set(t), "prefill")
+			}
+			created := r.minutes(t, now, "create "+tc.resource+" "+child, func() {
+				version := disaggregatedsetv1.SchemeGroupVersion
+				if tc.noun == "leaderworkerset" {
+					version = leaderworkersetv1.SchemeGroupVersion
+				}
+				_ = r.client.Tracker().Delete(version.WithResource(tc.resource), "ml", child) // it may not exist
+			})
+			if created != 6 {
+				t.Errorf("created %d times in five minutes, want 6", created)
+			}
+			r.checkReported(t, "Could not create "+child+": "+tc.noun+" "+child+" was deleted 3 times within a minute")
+		})
+	}
+}
+
+// TestChildLabelsRemovedByOthers removes the labels of a child whenever it has them.
+func TestChildLabelsRemovedByOthers(t *testing.T) {
+	now := clocktesting.NewFakePassiveClock(time.Now())
+	r := newRigAt(t, now, newSet("prefill=2", "decode=2"))
+	r.settle(t)
+	child := childName(t, r.set(t), "decode")
+	client := r.client.LeaderworkersetV1().LeaderWorkerSets("ml")
+	unlabel := func() {
+		lws, err := client.Get(t.Context(), child, metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		lws.Labels = nil
+		if _, err := client.Update(t.Context(), lws, metav1.UpdateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	unlabel()
+	if patched := r.minutes(t, now, "patch leaderworkersets "+child, unlabel); patched != 3 {
+		t.Errorf("labels are put back %d times in five minutes, want 3", patched)
+	}
+	r.checkReported(t, "another party removed or changed the label app of leaderworkerset "+child+" 3 times")
+}

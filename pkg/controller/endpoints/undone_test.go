@@ -1,0 +1,88 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package endpoints
+
+import (
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+)
+
+// minutes has another party do something ten times a second for five minutes, and returns how many writes begin with a text.
+func (r *rig) minutes(text string, others func()) (n int) {
+	for range 5 * 60 * 10 {
+		r.pass(100 * time.Millisecond)
+		others()
+	}
+	for _, write := range r.writes() {
+		if strings.Contains(write, text) {
+			n++
+		}
+	}
+	return n
+}
+
+// TestSlicesDeletedByOthers deletes the slices of a set whenever they exist.
+func TestSlicesDeletedByOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, nil, []*jobsetv1alpha2.JobSet{newJobSet("js", "controller", 1)}, newService("js"), podOf("js", 0, true))
+		created := r.minutes("create ", func() {
+			all, err := r.kube.DiscoveryV1().EndpointSlices("ns").List(t.Context(), metav1.ListOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i := range all.Items {
+				if err := r.kube.Tracker().Delete(discoveryv1.SchemeGroupVersion.WithResource("endpointslices"), "ns", all.Items[i].Name); err != nil {
+					t.Fatal(err)
+				}
+			}
+		})
+		if created > 9 {
+			t.Errorf("slices are created %d times in five minutes, want at most 9", created)
+		}
+		r.checkReported("another party deletes EndpointSlices of the controller; ")
+	})
+}
+
+// TestSelectorChangedByOthers gives a Service its own selector back whenever it has another one.
+func TestSelectorChangedByOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, nil, []*jobsetv1alpha2.JobSet{newJobSet("js", "controller", 1)}, newService("js"), podOf("js", 0, true))
+		taken := r.minutes(`"jobset-apiserver.io/endpoints":"controller"`, func() {
+			svc, err := r.kube.CoreV1().Services("ns").Get(t.Context(), "js", metav1.GetOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !switched(svc) {
+				return
+			}
+			delete(svc.Spec.Selector, jobsetv1alpha2.EndpointsKey)
+			if _, err := r.kube.CoreV1().Services("ns").Update(t.Context(), svc, metav1.UpdateOptions{}); err != nil {
+				t.Fatal(err)
+			}
+		})
+		if taken != 3 {
+			t.Errorf("the selector is set %d times in five minutes, want 3", taken)
+		}
+		r.checkReported("another party changes the selector of the Service js; ")
+	})
+}
+
+// checkReported checks that an event has a text.
+func (r *rig) checkReported(text string) {
+	r.Helper()
+	var all []string
+	for event := r.event(); event != ""; event = r.event() {
+		if all = append(all, event); strings.Contains(event, text) {
+			return
+		}
+	}
+	r.Errorf("no event of %q has %q", all, text)
+}

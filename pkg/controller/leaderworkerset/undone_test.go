@@ -1,0 +1,124 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package leaderworkerset
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
+	clocktesting "k8s.io/utils/clock/testing"
+	"k8s.io/utils/ptr"
+
+	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/leaderworkerset/plan"
+)
+
+// undone applies a plan every second for five minutes, after each of which another party does something. It returns the requests of a verb that were accepted, and the notes of the
+// events of the last pass.
+func undone(t *testing.T, p plan.Plan, verb string, kube *fake.Clientset, others func()) (writes int, notes string) {
+	t.Helper()
+	kube.PrependReactor(verb, "*", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		handled, object, err := clienttesting.ObjectReaction(kube.Tracker())(action)
+		if err == nil {
+			writes++
+		}
+		return handled, object, err
+	})
+	owner, now := refusedOwner(), clocktesting.NewFakePassiveClock(time.Now())
+	s := syncerOf(owner, kube, now)
+	for range 300 {
+		now.SetTime(now.Now().Add(time.Second))
+		obs := &plan.Observed{Set: owner, Now: metav1.NewTime(now.Now())}
+		results, _ := s.Apply(t.Context(), obs, p)
+		notes = fmt.Sprint(plan.Finish(*obs, p, results).Others)
+		others()
+	}
+	return writes, notes
+}
+
+func controlledBy(kind, name string, uid types.UID) []metav1.OwnerReference {
+	return []metav1.OwnerReference{{APIVersion: "v1", Kind: kind, Name: name, UID: uid, Controller: ptr.To(true)}}
+}
+
+// TestChildrenDeletedByOthers deletes children of each kind whenever they exist.
+func TestChildrenDeletedByOthers(t *testing.T) {
+	child := metav1.ObjectMeta{
+		Namespace: "ns", Name: "child", Labels: map[string]string{leaderworkersetv1.SetNameLabelKey: "lws"}, OwnerReferences: controlledBy("LeaderWorkerSet", "lws", "set"),
+	}
+	ofLeader := child
+	ofLeader.OwnerReferences = controlledBy("Pod", "child", "leader")
+	statefulSets := appsv1.SchemeGroupVersion.WithResource("statefulsets")
+	for name, tc := range map[string]struct {
+		plan     plan.Plan
+		verb     string
+		resource string
+		noun     string
+	}{
+		"the leader StatefulSet": {plan.Plan{ApplyLeader: &appsv1.StatefulSet{ObjectMeta: child}}, "patch", "statefulsets", "statefulset"},
+		"a worker StatefulSet": {
+			plan.Plan{CreateWorkers: []plan.NewWorkers{{StatefulSet: &appsv1.StatefulSet{ObjectMeta: ofLeader}}}}, "create", "statefulsets", "statefulset",
+		},
+		"a Service":  {plan.Plan{CreateServices: []*corev1.Service{{ObjectMeta: child}}}, "create", "services", "service"},
+		"a revision": {plan.Plan{CreateRevision: &appsv1.ControllerRevision{ObjectMeta: child}}, "create", "controllerrevisions", "controllerrevision"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			kube := fake.NewClientset()
+			resource := statefulSets.GroupVersion().WithResource(tc.resource)
+			if tc.resource == "services" {
+				resource = corev1.SchemeGroupVersion.WithResource(tc.resource)
+			}
+			writes, notes := undone(t, tc.plan, tc.verb, kube, func() {
+				_ = kube.Tracker().Delete(resource, "ns", "child") // it may not exist
+			})
+			if writes != 6 {
+				t.Errorf("created %d times in five minutes, want 6", writes)
+			}
+			if !strings.Contains(notes, tc.noun+" child was deleted 3 times within a minute") {
+				t.Errorf("no event names the child: %s", notes)
+			}
+		})
+	}
+}
+
+// TestWorkersOfNewLeadersAreNoReversals has a group whose leader pod is replaced every second. The garbage collector deletes its workers each time.
+func TestWorkersOfNewLeadersAreNoReversals(t *testing.T) {
+	kube, workers := fake.NewClientset(), &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{
+		Namespace: "ns", Name: "child", Labels: map[string]string{leaderworkersetv1.SetNameLabelKey: "lws"}, OwnerReferences: controlledBy("Pod", "child", "leader"),
+	}}
+	writes, _ := undone(t, plan.Plan{CreateWorkers: []plan.NewWorkers{{StatefulSet: workers}}}, "create", kube, func() {
+		workers.OwnerReferences[0].UID += "x"
+		_ = kube.Tracker().Delete(appsv1.SchemeGroupVersion.WithResource("statefulsets"), "ns", "child") // it may not exist
+	})
+	if writes != 300 {
+		t.Errorf("created %d times, want 300", writes)
+	}
+}
+
+// TestChildLabelsRemovedByOthers removes the label of a child whenever it has it.
+func TestChildLabelsRemovedByOthers(t *testing.T) {
+	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{
+		Namespace: "ns", Name: "child", UID: "uid-service", ResourceVersion: "5", OwnerReferences: controlledBy("LeaderWorkerSet", "lws", "set"),
+	}}
+	kube := fake.NewClientset(service)
+	writes, notes := undone(t, plan.Plan{CreateServices: []*corev1.Service{service}}, "patch", kube, func() {
+		if err := kube.Tracker().Update(corev1.SchemeGroupVersion.WithResource("services"), service.DeepCopy(), "ns"); err != nil {
+			t.Fatal(err)
+		}
+	})
+	if writes != 3 {
+		t.Errorf("the label is put back %d times in five minutes, want 3", writes)
+	}
+	if !strings.Contains(notes, "another party removed or changed the label "+leaderworkersetv1.SetNameLabelKey+" of service child 3 times") {
+		t.Errorf("no event names the child: %s", notes)
+	}
+}
