@@ -74,10 +74,18 @@ func (r refusals) after(pods []plan.Ref, results []result) refusals {
 	return next
 }
 
-// describe says what failed, and why, as it is for the first pod by name.
+// before returns whether a refusal is reported and not the other one: an answer of the API before a request that was not made, and then the first pod by name.
+func (r refusal) before(other refusal) bool {
+	if asked, otherAsked := r.code != 0, other.code != 0; asked != otherAsked {
+		return asked
+	}
+	return r.name < other.name
+}
+
+// describe says what failed, and why, as it is for the first pod.
 func (r refusals) describe(family plan.Family) (d plan.Refused) {
 	for uid, one := range r {
-		if d.Pod.Name == "" || one.name < d.Pod.Name {
+		if d.Pod.Name == "" || one.before(r[d.Pod.UID]) {
 			d.Pod = plan.Ref{Name: one.name, UID: uid}
 		}
 	}
