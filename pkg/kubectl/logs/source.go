@@ -5,6 +5,7 @@ package logs
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
@@ -95,7 +96,7 @@ func sourceOf(set *snapshot.Set) *Source {
 func historyOf(js *jobsetv1alpha2.JobSet) records {
 	h := records{absent: fmt.Errorf("jobset %s has not run yet", js.Name)}
 	if snapshot.LacksAttempts(js) {
-		h.absent = fmt.Errorf("%s", snapshot.NoAttempts)
+		h.absent = errors.New(snapshot.NoAttempts(js))
 	}
 	for i := range js.Status.Attempts {
 		a := &js.Status.Attempts[i]

@@ -57,12 +57,13 @@ type Attempt struct {
 // Kind is what a set did during a phase.
 type Kind string
 
-// The kinds of phases. The first four are between attempts, the others in one; Failed is that of Jobs and groups, and the last three are those of
+// The kinds of phases. The first five are between attempts, the others in one; Failed is that of Jobs and groups, and the last three are those of
 // revisions.
 const (
 	Waiting   Kind = "waiting"   // for the controller to begin
 	Suspended Kind = "suspended" // by a user
 	Queued    Kind = "queued"    // suspended for a queueing system
+	Remote    Kind = "remote"    // Kueue runs it in another cluster
 	Stopped   Kind = "stopped"   // failed or cancelled, until somebody retried it
 	Creating  Kind = "creating"  // until all Jobs exist, which includes deleting those of before
 	Starting  Kind = "starting"  // until all Jobs are ready

@@ -37,6 +37,7 @@ type style struct {
 var styles = []style{
 	{Waiting, '·', '.', cli.Quiet},
 	{Queued, '┄', ':', cli.Quiet},
+	{Remote, '▬', 'o', cli.Good},
 	{Suspended, '╌', '~', cli.Quiet},
 	{Stopped, '×', 'x', cli.Bad},
 	{Creating, '░', '-', cli.Busy},

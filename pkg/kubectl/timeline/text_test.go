@@ -43,7 +43,7 @@ func TestText(t *testing.T) {
 		js.Status.ReplicatedJobsStatus = []jobsetv1alpha2.ReplicatedJobStatus{{Name: "workers", Active: 1, Ready: 1}}
 	}), after(100))
 	other.Jobs = Lanes([]*batchv1.Job{job("workers", 0, 10, 0, "")}, nil, after(100))
-	withoutHistory(other)
+	withoutHistory(other, newSet())
 	for name, tc := range map[string]struct {
 		timeline *Timeline
 		screen   screen

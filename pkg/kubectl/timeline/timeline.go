@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/cli"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/complete"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/snapshot"
@@ -42,6 +43,7 @@ func NewCommand(f *cli.Factory, kinds []cli.For[Reader]) *cobra.Command {
 		Long: `Draws the attempts of a JobSet over time, and what it did in each: creating its Jobs, starting until all of
 them were ready, running. Between attempts it may have been suspended or queued. A line for each attempt says what
 began it, how long the set took to be ready (for a restart: to recover), how it ended, and what failed first.
+Of a set that Kueue runs in another cluster, the time there is drawn; the attempts are in that cluster.
 
 Of a SequentialJob (sj/NAME), each step has a bar, and a line with its attempts, its state and what failed first.
 
@@ -134,6 +136,11 @@ func JobSet(ctx context.Context, c *cli.Clients, name string, withJobs bool) (Vi
 		if err != nil {
 			return nil, err
 		}
+		if snapshot.InMultiKueue(js) {
+			t := Build(js, time.Now())
+			t.inWorkerCluster(js, readWorkload(ctx, c, js))
+			return t, nil
+		}
 		if !snapshot.LacksAttempts(js) {
 			return Build(js, time.Now()), nil
 		}
@@ -144,15 +151,18 @@ func JobSet(ctx context.Context, c *cli.Clients, name string, withJobs bool) (Vi
 	}
 	t := Build(set.JobSet, set.Now)
 	t.Jobs = Lanes(set.Jobs, t.Attempts, set.Now)
-	if snapshot.LacksAttempts(set.JobSet) {
-		withoutHistory(t)
+	switch {
+	case snapshot.InMultiKueue(set.JobSet):
+		t.inWorkerCluster(set.JobSet, readWorkload(ctx, c, set.JobSet))
+	case snapshot.LacksAttempts(set.JobSet):
+		withoutHistory(t, set.JobSet)
 	}
 	return t, nil
 }
 
 // withoutHistory leaves what is known of a set on a server that records no attempts: its Jobs.
-func withoutHistory(t *Timeline) {
-	t.Note = snapshot.NoAttempts
+func withoutHistory(t *Timeline, js *jobsetv1alpha2.JobSet) {
+	t.Note = snapshot.NoAttempts(js)
 	if len(t.Jobs) == 0 {
 		return
 	}

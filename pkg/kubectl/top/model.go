@@ -172,7 +172,7 @@ func (t *Top) addHistory(s *snapshot.Set) {
 	last := helper.CurrentAttempt(&s.JobSet.Status)
 	if last == nil {
 		if snapshot.LacksAttempts(s.JobSet) {
-			t.Notes = append(t.Notes, snapshot.NoAttempts)
+			t.Notes = append(t.Notes, snapshot.NoAttempts(s.JobSet))
 		}
 		return
 	}

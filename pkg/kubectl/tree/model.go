@@ -166,6 +166,8 @@ func whyMissing(js *jobsetv1alpha2.JobSet, place int) string {
 		return waiting[0].String()
 	}
 	switch manager := ptr.Deref(js.Spec.ManagedBy, jobsetv1alpha2.JobSetControllerName); {
+	case snapshot.InMultiKueue(js):
+		return "Kueue runs the set in another cluster; `kubectl jobset why " + js.Name + "` names it"
 	case manager != jobsetv1alpha2.JobSetControllerName:
 		return "left to the controller " + manager
 	case meta.IsStatusConditionTrue(js.Status.Conditions, jobsetv1alpha2.ChildNameConflict):

@@ -21,15 +21,18 @@ const (
 
 	FinalizerBlocksDeletion Cause = "FinalizerBlocksDeletion"
 	Deleting                Cause = "Deleting"
-	ManagedByOther          Cause = "ManagedByOther"
-	HeldAfterRestore        Cause = "HeldAfterRestore"
-	OlderThanNamespace      Cause = "OlderThanNamespace"
-	Cancelled               Cause = "Cancelled"
-	DeadlineExceeded        Cause = "DeadlineExceeded"
+	// WorkerClusterUnreachable and WorkerClusterPending are causes of what Kueue runs in another cluster.
+	WorkerClusterUnreachable Cause = "WorkerClusterUnreachable"
+	ManagedByOther           Cause = "ManagedByOther"
+	HeldAfterRestore         Cause = "HeldAfterRestore"
+	OlderThanNamespace       Cause = "OlderThanNamespace"
+	Cancelled                Cause = "Cancelled"
+	DeadlineExceeded         Cause = "DeadlineExceeded"
 
 	QueueMissing          Cause = "QueueMissing"
 	QueueStopped          Cause = "QueueStopped"
 	WorkloadDeactivated   Cause = "WorkloadDeactivated"
+	WorkerClusterPending  Cause = "WorkerClusterPending"
 	AdmissionCheckPending Cause = "AdmissionCheckPending"
 	WorkloadPreempted     Cause = "WorkloadPreempted"
 	PodsNotReadyInTime    Cause = "PodsNotReadyInTime"
@@ -132,8 +135,8 @@ const (
 // Causes are all causes, most decisive first.
 var Causes = []Cause{
 	StoreRefused, FeatureGateOff, APIServiceUnavailable, NotFound,
-	FinalizerBlocksDeletion, Deleting, ManagedByOther, OlderThanNamespace, HeldAfterRestore, Cancelled, DeadlineExceeded,
-	QueueMissing, QueueStopped, WorkloadDeactivated, AdmissionCheckPending, WorkloadPreempted, PodsNotReadyInTime, QuotaNotReserved, WorkloadMissing,
+	FinalizerBlocksDeletion, Deleting, WorkerClusterUnreachable, ManagedByOther, OlderThanNamespace, HeldAfterRestore, Cancelled, DeadlineExceeded,
+	QueueMissing, QueueStopped, WorkloadDeactivated, WorkerClusterPending, AdmissionCheckPending, WorkloadPreempted, PodsNotReadyInTime, QuotaNotReserved, WorkloadMissing,
 	SuspendedByOwner, SuspendedByUser, UpdatePaused,
 	ControllerNotRunning, ControllerNotActing, ReconciliationFailed,
 	JobNameTaken, JobTemplateRefused, JobRefusedByQuota, JobRefusedByWebhook, JobRefusedByPolicy, JobCreationFailed, ClusterOverloaded,

@@ -40,12 +40,18 @@ var running = []rule{
 	hostnamesDisabled, failedAgain, dependencies, startupOrder, health,
 }
 
+// runningElsewhere are the rules of a set that Kueue runs in another cluster. Its Jobs and pods are there.
+var runningElsewhere = []rule{managedByOther, dependencies, startupOrder, health}
+
 // Diagnose explains the state of the set. It finds something in every case, also that all is well.
 func Diagnose(e *Evidence) *Report {
 	d := newDiagnosis(e)
 	s := d.summary()
 	apply, known := rules[s.State]
-	if !known {
+	switch {
+	case !known && inMultiKueue(e.subject()):
+		apply = runningElsewhere
+	case !known:
 		apply = running
 	}
 	r := d.report(s.Phase, apply)

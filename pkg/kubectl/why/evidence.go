@@ -104,6 +104,8 @@ type Kueue struct {
 	Waiting []unstructured.Unstructured
 	// Preemptor is the Workload for which that of the set had to make room; nil if none did, or if it is not known.
 	Preemptor *unstructured.Unstructured
+	// Clusters are the MultiKueueClusters that the Workload may run in; nil without such.
+	Clusters []*unstructured.Unstructured
 }
 
 // diagnosis is evidence with the indexes that rules use.

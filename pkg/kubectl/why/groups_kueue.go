@@ -76,6 +76,7 @@ func (l *loader) readKueueOfGroups(ctx context.Context) {
 	if l.e.Kueue.WorkloadRead {
 		l.e.Kueue.Workload = workloadOfGroups(l.e.Groups, workloads)
 	}
+	l.readClusters(ctx, version)
 	l.readQueues(ctx, version, queue)
 }
 
@@ -143,7 +144,7 @@ func groupsQueued(d *diagnosis) []Finding {
 	findings := waitsInQueue(d, queue)
 	for i := range findings {
 		f := &findings[i]
-		if f.Summary = words.Replace(f.Summary); !strings.Contains(f.Summary, "held by Kueue") {
+		if f.Summary = words.Replace(f.Summary); !strings.Contains(f.Summary, "held by Kueue") && f.Cause != ManagedByOther {
 			f.Summary = names + ": " + f.Summary
 		}
 		for n := range f.Evidence {

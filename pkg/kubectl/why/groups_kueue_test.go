@@ -84,6 +84,9 @@ func TestGroupsHeldByKueue(t *testing.T) {
 		"no Workload": {[]func(*groupsCluster){heldGroups(1, func(k *Kueue) { k.Workload = nil })}, WorkloadMissing, "which has made no Workload for group 1", ""},
 		"a preemption": {[]func(*groupsCluster){heldGroups(1, preemptedFor(bigger("team"), noGPUs))}, WorkloadPreempted,
 			"group 1: preempted 60m ago by the JobSet big (prioritization in the ClusterQueue); the queue research has no quota for group 1", ""},
+		"a group in a worker cluster": {[]func(*groupsCluster){heldGroups(1, func(k *Kueue) {
+			k.Workload.Object["status"] = map[string]any{"clusterName": "east", "conditions": []any{kueueCondition("QuotaReserved", "True", ""), kueueCondition("Admitted", "True", "")}}
+		})}, ManagedByOther, "Kueue runs group 1 in the cluster east", "why lws/vllm  # in the cluster east"},
 		"a stopped queue": {[]func(*groupsCluster){heldGroups(1, func(k *Kueue) {
 			k.ClusterQueue = kueueObject("ClusterQueue", "shared", map[string]any{"stopPolicy": "Hold"})
 		})}, QueueStopped, "group 1 is held by Kueue: ClusterQueue shared is stopped", ""},

@@ -32,6 +32,7 @@ func (l *loader) readKueue(ctx context.Context, of metav1.Object, queue string) 
 		return
 	}
 	l.readWaiting(ctx, version)
+	l.readClusters(ctx, version)
 	l.readQueues(ctx, version, queue)
 }
 

@@ -182,7 +182,7 @@ func (d *diagnosis) attemptWords() string {
 	a := helper.CurrentAttempt(&d.JobSet.Status)
 	if a == nil || a.EndTime != nil {
 		if n := d.JobSet.Status.Restarts; n > 0 {
-			return fmt.Sprintf("; restarted %d times (this server keeps no history of attempts)", n)
+			return fmt.Sprintf("; restarted %s (%s)", count(int(n), "time"), d.noHistory())
 		}
 		return ""
 	}

@@ -26,7 +26,7 @@ func waitsInQueue(d *diagnosis, queue string) []Finding {
 	waits := Fact{Object: d.set(), Text: fmt.Sprintf("suspended, and the label %s names the queue %s", jobsetv1alpha2.QueueNameKey, queue)}
 	k := &d.Kueue
 	var found []Finding
-	for _, find := range []func(*diagnosis, string) *Finding{queueMissing, queueStopped, workloadState} {
+	for _, find := range []func(*diagnosis, string) *Finding{queueMissing, queueStopped, clusterUnreachable, workloadState} {
 		if f := find(d, queue); f != nil {
 			f.Evidence = append(f.Evidence, waits)
 			found = append(found, *f)
@@ -194,6 +194,7 @@ func admissionChecks(d *diagnosis, w *unstructured.Unstructured, f *Finding) {
 	if len(open) > 0 {
 		f.Summary = fmt.Sprintf("suspended by Kueue: the quota is reserved, but the admission check %s is not ready", strings.Join(open, ", "))
 	}
+	d.waitsForCluster(w, f)
 }
 
 func text(o *unstructured.Unstructured, path ...string) string {

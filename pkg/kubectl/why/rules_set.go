@@ -113,18 +113,17 @@ func childrenBlocked(d *diagnosis) []Finding {
 
 func managedByOther(d *diagnosis) []Finding {
 	who := d.subject().manager()
-	if who == "" {
+	switch who {
+	case "":
 		return nil
+	case jobsetv1alpha2.MultiKueueControllerName:
+		return inWorkerCluster(d)
 	}
 	f := Finding{
 		Cause:    ManagedByOther,
 		Summary:  fmt.Sprintf("the controller %s manages the %s (spec.managedBy); the %s controller of this cluster ignores it", who, d.noun(), d.kind().Title),
 		Evidence: []Fact{{Object: d.set(), Text: fmt.Sprintf("spec.managedBy is %s; %s exist here", who, count(len(d.Jobs), "job"))}},
 		Commands: []string{d.kubectl("describe %s %s", d.kind().Names[0], d.Name)},
-	}
-	if strings.HasPrefix(who, kueueGroup) {
-		f.Summary = fmt.Sprintf("Kueue runs the %s in another cluster (spec.managedBy is %s)", d.noun(), who)
-		f.Commands = []string{d.kubectl("get workloads.%s -l %s=%s -o yaml", kueueGroup, jobUIDLabel, d.subject().GetUID())}
 	}
 	return []Finding{f}
 }

@@ -157,7 +157,7 @@ var (
 	}
 	sequenceDeleting = []rule{sequenceDeletion, childrenBlocked, nodesLost, terminatingPods}
 	sequenceRunning  = []rule{
-		managedByOther, olderThanNamespace, heldAfterRestore, controllerGone, reconciliation, stepNameTaken, stepRefused, stepQueued, podsRefused, childrenBlocked, stepUnreadable,
+		managedByOther, olderThanNamespace, heldAfterRestore, controllerGone, reconciliation, stepNameTaken, stepRefused, stepQueued, stepElsewhere, podsRefused, childrenBlocked, stepUnreadable,
 		nodesLost, terminatingPods, stepWaitsForPods, stepSuspended, schedulingRefused, podGroups, containersWaiting, podsFailed, stepOfJobSet, sequenceHealth,
 	}
 )

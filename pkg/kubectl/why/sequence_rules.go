@@ -163,7 +163,7 @@ func stepQueued(d *diagnosis) []Finding {
 	noQueue := unavailable != nil && unavailable.Reason == batchv1alpha1.ReasonQueueUnavailable
 	suspended := slices.ContainsFunc(d.Jobs, func(job *batchv1.Job) bool { return ptr.Deref(job.Spec.Suspend, false) && !jobEnded(job) })
 	waiting := helper.Phase(d.Sequence) == batchv1alpha1.PhaseWaiting || suspended
-	if d.Child != nil || queue == "" || !waiting && !noQueue {
+	if d.Child != nil || queue == "" || !waiting && !noQueue || len(stepElsewhere(d)) > 0 {
 		return nil
 	}
 	findings := waitsInQueue(d, queue)

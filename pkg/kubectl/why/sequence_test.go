@@ -118,6 +118,11 @@ func sequenceCases() map[string]sequenceCase {
 		"waits for quota": {change: []func(*Evidence){queuedStep, func(e *Evidence) {
 			e.Kueue = Kueue{Served: true, WorkloadRead: true, Workload: workloadWaiting("insufficient unused quota for cpu")}
 		}}, want: QuotaNotReserved, wantSummary: "the queue gpu has no quota for the sequence: insufficient unused quota for cpu", wantCommand: "describe workload job-etl-1"},
+		"a step that runs in a worker cluster": {change: []func(*Evidence){queuedStep, func(e *Evidence) {
+			e.Jobs[0].Spec.ManagedBy, e.Jobs[0].Spec.Suspend, e.Pods = ptr.To("kueue.x-k8s.io/multikueue"), ptr.To(false), nil
+			e.Kueue = Kueue{Served: true, WorkloadRead: true, Workload: kueueObject("Workload", "job-etl-1", nil, kueueCondition("QuotaReserved", "True", ""))}
+			e.Kueue.Workload.Object["status"].(map[string]any)["clusterName"] = "east"
+		}}, want: ManagedByOther, wantSummary: "step 2/3 (transform): Kueue runs the job etl-1 in the cluster east", wantCommand: "describe job etl-1  # in the cluster east"},
 		"a queue without Kueue": {change: []func(*Evidence){queuedStep, tells(batchv1alpha1.ConditionResourcesUnavailable, metav1.ConditionTrue, "QueueUnavailable", "no Kueue")},
 			want: QueueMissing, wantSummary: "the sequence waits for the queue gpu, but the cluster does not serve kueue.x-k8s.io: Kueue is not installed"},
 		"the controller does not run": {change: []func(*Evidence){func(e *Evidence) { e.Leases = []coordinationv1.Lease{{}} }}, want: ControllerNotRunning,

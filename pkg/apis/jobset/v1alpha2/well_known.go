@@ -8,6 +8,9 @@ import "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset"
 // JobSetControllerName is the value of spec.managedBy that means the built-in controller, as its absence does.
 const JobSetControllerName = "jobset.sigs.k8s.io/jobset-controller"
 
+// MultiKueueControllerName is the value of spec.managedBy that Kueue gives to sets which it runs in another cluster.
+const MultiKueueControllerName = "kueue.x-k8s.io/multikueue"
+
 // Types of the conditions in status.conditions (docs/reference/jobset.md#conditions).
 const (
 	// JobSetCompleted is True when the success policy was met. Never reset.

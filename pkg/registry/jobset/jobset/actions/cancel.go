@@ -14,7 +14,8 @@ import (
 
 const cancelled = "cancelled"
 
-// Cancel fails a set permanently. The controller then deletes the active Jobs as after any failure.
+// Cancel fails a set permanently. The controller then deletes the active Jobs as after any failure. If Kueue runs the set in another cluster, it sees that the
+// set has finished here, and deletes the copy there.
 func Cancel(js *jobset.JobSet, spec *batch.JobSetActionSpec, call Call) (*batch.JobSetActionStatus, error) {
 	if err := checkUID(js, spec.Preconditions); err != nil {
 		return nil, err
@@ -28,7 +29,7 @@ func Cancel(js *jobset.JobSet, spec *batch.JobSetActionSpec, call Call) (*batch.
 	if answer := cancellation(js); answer != nil {
 		return answer, nil
 	}
-	if err := checkManaged(js); err != nil {
+	if err := checkManaged(js); err != nil && !(runsInWorkerCluster(js) && js.DeletionTimestamp == nil) {
 		return nil, err
 	}
 	switch finishedAs(js) {

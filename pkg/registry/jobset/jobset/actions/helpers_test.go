@@ -45,13 +45,18 @@ func train(change ...func(*jobset.JobSet)) *jobset.JobSet {
 
 // The states in which a set may be.
 var states = map[string]func(*jobset.JobSet){
-	"running":          func(*jobset.JobSet) {},
-	"new":              unseen,
-	"suspended":        suspended,
-	"completed":        func(js *jobset.JobSet) { finish(js, jobset.ConditionCompleted, jobset.OutcomeCompleted) },
-	"failed":           failed,
-	"deleting":         func(js *jobset.JobSet) { js.DeletionTimestamp = ptr.To(metav1.NewTime(begin)) },
-	"foreign":          func(js *jobset.JobSet) { js.Spec.ManagedBy = ptr.To("example.com/other") },
+	"running":    func(*jobset.JobSet) {},
+	"new":        unseen,
+	"suspended":  suspended,
+	"completed":  func(js *jobset.JobSet) { finish(js, jobset.ConditionCompleted, jobset.OutcomeCompleted) },
+	"failed":     failed,
+	"deleting":   func(js *jobset.JobSet) { js.DeletionTimestamp = ptr.To(metav1.NewTime(begin)) },
+	"foreign":    func(js *jobset.JobSet) { js.Spec.ManagedBy = ptr.To("example.com/other") },
+	"multikueue": multikueue,
+	"multikueue waits": func(js *jobset.JobSet) {
+		multikueue(js)
+		js.Spec.Suspend, js.Status = ptr.To(true), jobset.JobSetStatus{}
+	},
 	"queued":           queued,
 	"owned":            owned,
 	"owned failed":     func(js *jobset.JobSet) { owned(js); failed(js) },
@@ -66,6 +71,12 @@ func cancelled(js *jobset.JobSet) {
 	if _, err := actions.Cancel(js, &batch.JobSetActionSpec{Reason: "wrong data"}, actions.Call{User: "bob", Now: begin.Add(20 * time.Minute)}); err != nil {
 		panic(err)
 	}
+}
+
+// multikueue makes Kueue run the set in another cluster. It copies the status from there without attempts.
+func multikueue(js *jobset.JobSet) {
+	queued(js)
+	js.Spec.ManagedBy, js.Status.Attempts = ptr.To("kueue.x-k8s.io/multikueue"), nil
 }
 
 func unseen(js *jobset.JobSet) { js.Status = jobset.JobSetStatus{} }

@@ -40,6 +40,11 @@ func TestEveryActionInEveryState(t *testing.T) {
 	const (
 		deleting  = "! the JobSet is being deleted; recreate it after it is gone"
 		foreign   = `! the JobSet is managed by the controller "example.com/other" (spec.managedBy); use that controller instead`
+		remote    = "! Kueue runs the JobSet in another cluster (spec.managedBy is kueue.x-k8s.io/multikueue); "
+		there     = remote + "restart it in the cluster that status.clusterName of its Workload names"
+		toStop    = remote + "to suspend it, set spec.active of its Workload to false"
+		toGoOn    = remote + "to resume it, set spec.active of its Workload to true"
+		again     = remote + "recreate the JobSet instead"
 		restarted = "the JobSet was restarted as attempt 2"
 		tooEarly  = "! the JobSet has not finished, and only a failed JobSet can be retried; restart it instead"
 		stays     = "! the JobSet is suspended, and only a failed JobSet can be retried; resume it instead"
@@ -65,7 +70,7 @@ func TestEveryActionInEveryState(t *testing.T) {
 			"failed":    hasFailed + "restart; retry it instead", "cancelled": hasFailed + "restart; retry it instead",
 			"queued failed": hasFailed + "restart" + recreate, "queued cancelled": hasFailed + "restart" + recreate,
 			"owned failed": hasFailed + `restart; recreate the owner TrainJob "big" to run it again`, "suspended failed": hasFailed + "restart; retry it instead",
-			"deleting": deleting, "foreign": foreign,
+			"deleting": deleting, "foreign": foreign, "multikueue": there, "multikueue waits": there,
 		},
 		"suspend": {
 			"running": "the JobSet was suspended, which ended attempt 1", "new": "the JobSet was suspended before it started",
@@ -75,7 +80,7 @@ func TestEveryActionInEveryState(t *testing.T) {
 			"queued failed": hasFailed + "suspend" + recreate, "queued cancelled": hasFailed + "suspend" + recreate,
 			"owned failed": hasFailed + `suspend; recreate the owner TrainJob "big" to run it again`, "suspended failed": hasFailed + "suspend; retry it instead",
 			"queued": toSuspend, "queued suspended": toSuspend, "owned": owner + "suspend the owner instead",
-			"deleting": deleting, "foreign": foreign,
+			"deleting": deleting, "foreign": foreign, "multikueue": toStop, "multikueue waits": toStop,
 		},
 		"resume": {
 			"running": "the JobSet is not suspended; nothing changed", "new": "the JobSet is not suspended; nothing changed",
@@ -85,14 +90,14 @@ func TestEveryActionInEveryState(t *testing.T) {
 			"queued failed": hasFailed + "resume" + recreate, "queued cancelled": hasFailed + "resume" + recreate,
 			"owned failed": hasFailed + `resume; recreate the owner TrainJob "big" to run it again`, "suspended failed": hasFailed + "resume; retry it instead",
 			"queued": toResume, "queued suspended": toResume, "owned": owner + "resume the owner instead",
-			"deleting": deleting, "foreign": foreign,
+			"deleting": deleting, "foreign": foreign, "multikueue": toGoOn, "multikueue waits": toGoOn,
 		},
 		"cancel": {
 			"running": "the JobSet was cancelled, which ended attempt 1", "cancelled": "the JobSet was cancelled, which ended attempt 1",
 			"queued": "the JobSet was cancelled, which ended attempt 1", "owned": "the JobSet was cancelled, which ended attempt 1",
 			"new": unstarted, "suspended": unstarted, "queued suspended": unstarted, "queued cancelled": unstarted,
 			"completed": hasDone + "cancel", "failed": hasFailed + "cancel", "queued failed": hasFailed + "cancel", "owned failed": hasFailed + "cancel", "suspended failed": hasFailed + "cancel",
-			"deleting": deleting, "foreign": foreign,
+			"deleting": deleting, "foreign": foreign, "multikueue": unstarted, "multikueue waits": unstarted,
 		},
 		"retry": {
 			"failed": "the JobSet was retried as attempt 2", "cancelled": "the JobSet was retried as attempt 2",
@@ -101,7 +106,7 @@ func TestEveryActionInEveryState(t *testing.T) {
 			"completed":     "! the JobSet has completed, and only a failed JobSet can be retried; recreate it to run it again",
 			"queued failed": finished, "queued cancelled": finished,
 			"owned failed": `! the owner TrainJob "big" does not run a finished JobSet again; recreate the owner instead`,
-			"deleting":     deleting, "foreign": foreign,
+			"deleting":     deleting, "foreign": foreign, "multikueue": again, "multikueue waits": again,
 		},
 	}
 	got := map[string]map[string]string{}

@@ -35,11 +35,33 @@ func checkUID(js *jobset.JobSet, p *batch.ActionPreconditions) error {
 }
 
 // checkMeant refuses requests that were meant for another set of the name, or that nobody would carry out.
-func checkMeant(js *jobset.JobSet, p *batch.ActionPreconditions) error {
+func checkMeant(js *jobset.JobSet, p *batch.ActionPreconditions, action string) error {
 	if err := checkUID(js, p); err != nil {
 		return err
 	}
+	if runsInWorkerCluster(js) && js.DeletionTimestamp == nil {
+		if action != "retry" {
+			if err := checkUnfinished(js, action); err != nil {
+				return err
+			}
+		}
+		return conflict(js, "Kueue runs the JobSet in another cluster (spec.managedBy is %s); %s", *js.Spec.ManagedBy, insteadOf[action])
+	}
 	return checkManaged(js)
+}
+
+// insteadOf says what takes the place of an action on a set that Kueue runs in a worker cluster. Kueue reverts what the action would do to the spec here, and
+// copies the status from there.
+var insteadOf = map[string]string{
+	"restart": "restart it in the cluster that status.clusterName of its Workload names",
+	"suspend": "to suspend it, set spec.active of its Workload to false",
+	resume:    "to resume it, set spec.active of its Workload to true",
+	"retry":   "recreate the JobSet instead",
+}
+
+// runsInWorkerCluster returns whether Kueue runs the set, or will run it, in another cluster (MultiKueue).
+func runsInWorkerCluster(js *jobset.JobSet) bool {
+	return ptr.Deref(js.Spec.ManagedBy, "") == jobsetv1alpha2.MultiKueueControllerName
 }
 
 // checkAttempt refuses what was meant for another attempt of the set.

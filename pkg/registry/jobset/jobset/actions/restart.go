@@ -21,7 +21,7 @@ import (
 
 // Restart moves a set, or a part of it, to its next attempt. The controller then replaces the Jobs as after a failure.
 func Restart(js *jobset.JobSet, spec *batch.JobSetRestartSpec, call Call) (*batch.JobSetActionStatus, error) {
-	if err := checkMeant(js, spec.Preconditions); err != nil {
+	if err := checkMeant(js, spec.Preconditions, "restart"); err != nil {
 		return nil, err
 	}
 	jobs, errs := targets(js, spec)

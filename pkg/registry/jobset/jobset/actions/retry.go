@@ -21,7 +21,7 @@ const retried = "retried"
 
 // Retry makes a failed set unfinished again, as after a restart that does not count. One that is suspended stays so.
 func Retry(js *jobset.JobSet, spec *batch.JobSetRetrySpec, call Call) (*batch.JobSetActionStatus, error) {
-	if err := checkMeant(js, spec.Preconditions); err != nil {
+	if err := checkMeant(js, spec.Preconditions, "retry"); err != nil {
 		return nil, err
 	}
 	if answer, err := retriedBefore(js, spec.Preconditions, call); err != nil || answer != nil {

@@ -20,7 +20,7 @@ const (
 
 // Suspend sets spec.suspend, and ends the attempt that runs.
 func Suspend(js *jobset.JobSet, spec *batch.JobSetActionSpec, call Call) (*batch.JobSetActionStatus, error) {
-	if err := checkMeant(js, spec.Preconditions); err != nil {
+	if err := checkMeant(js, spec.Preconditions, "suspend"); err != nil {
 		return nil, err
 	}
 	before, err := endedBefore(js, spec.Preconditions, call, paused, jobset.OutcomeSuspended)
@@ -51,7 +51,7 @@ func Suspend(js *jobset.JobSet, spec *batch.JobSetActionSpec, call Call) (*batch
 
 // Resume clears spec.suspend, and begins an attempt.
 func Resume(js *jobset.JobSet, spec *batch.JobSetActionSpec, call Call) (*batch.JobSetActionStatus, error) {
-	if err := checkMeant(js, spec.Preconditions); err != nil {
+	if err := checkMeant(js, spec.Preconditions, resume); err != nil {
 		return nil, err
 	}
 	same := func(a *jobset.Attempt) bool { return a.Trigger == jobset.TriggerResume && a.User != "" }
