@@ -87,9 +87,9 @@ node-e2e: build ## Run workloads in real containers on two real nodes. Needs roo
 	$(call run_suites,-p 1 -parallel 4,./test/nodes/...)
 
 .PHONY: kueue-e2e
-kueue-e2e: build ## Run our kinds in queues of the real Kueue. Its first build takes minutes.
+kueue-e2e: build ## Run our kinds in queues of the real Kueue, also in two clusters with MultiKueue. Its first build takes minutes.
 	hack/ensure-peers.sh kueue >/dev/null
-	$(call run_suites,,./test/peers/kueue/...)
+	$(call run_suites,-p 1,./test/peers/kueue/...)
 
 .PHONY: trainer-e2e
 trainer-e2e: build ## Run TrainJobs of the real Kubeflow Trainer. Its first build takes minutes.

@@ -42,11 +42,22 @@ type Result struct {
 // New makes a namespace for the test, removes it afterwards, and returns kubectl as administrator in it.
 func New(t *testing.T, c *localcluster.Cluster) *Kubectl {
 	t.Helper()
+	return begin(t, c, Namespace(t))
+}
+
+// In makes the namespace of a test in another cluster, too, and returns kubectl as administrator there.
+func In(k *Kubectl, c *localcluster.Cluster) *Kubectl {
+	k.Helper()
+	return begin(k.T, c, k.Namespace)
+}
+
+func begin(t *testing.T, c *localcluster.Cluster, namespace string) *Kubectl {
+	t.Helper()
 	binaries, err := localcluster.TestBinaries(c.Root)
 	if err != nil {
 		t.Fatal(err)
 	}
-	k := &Kubectl{T: t, Cluster: c, program: filepath.Join(binaries, "kubectl"), Namespace: Namespace(t)}
+	k := &Kubectl{T: t, Cluster: c, program: filepath.Join(binaries, "kubectl"), Namespace: namespace}
 	k.OK("create", "namespace", k.Namespace)
 	k.OK("wait", "--for=create", "serviceaccount/default", "--timeout=180s")
 	t.Cleanup(func() { k.Run("", "delete", "namespace", k.Namespace, "--wait=false") })
