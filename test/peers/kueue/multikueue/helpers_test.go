@@ -51,8 +51,8 @@ func begin(t *testing.T, cpus int) sites {
 kind: Secret
 metadata: {name: worker, namespace: kueue-system}
 data: {kubeconfig: %s}
----
-apiVersion: kueue.x-k8s.io/v1beta2
+`, base64.StdEncoding.EncodeToString(link.Kubeconfig)), "apply", "--namespace=kueue-system", "-f", "-")
+	s.manager.OKIn(`apiVersion: kueue.x-k8s.io/v1beta2
 kind: MultiKueueCluster
 metadata: {name: east}
 spec: {clusterSource: {kubeConfig: {locationType: Secret, location: worker}}}
@@ -68,7 +68,7 @@ metadata: {name: multikueue}
 spec:
   controllerName: kueue.x-k8s.io/multikueue
   parameters: {apiGroup: kueue.x-k8s.io, kind: MultiKueueConfig, name: multikueue}
-`, base64.StdEncoding.EncodeToString(link.Kubeconfig)), "apply", "-f", "-")
+`, "apply", "-f", "-")
 	queue(s.manager, 4, "admissionChecksStrategy: {admissionChecks: [{name: multikueue}]}")
 	queue(s.worker, cpus, "")
 	s.manager.Awaits(timeout, "clusterqueue/"+s.manager.Namespace, `{.status.conditions[?(@.type=="Active")].status}`, "True")
