@@ -185,7 +185,11 @@ func admissionChecks(d *diagnosis, w *unstructured.Unstructured, f *Finding) {
 			continue
 		}
 		open = append(open, fmt.Sprint(fields["name"]))
-		f.Evidence = append(f.Evidence, Fact{Object: name, Text: fmt.Sprintf("admission check %v is %v: %v", fields["name"], fields["state"], fields["message"])})
+		state := fmt.Sprintf("admission check %v is %v", fields["name"], fields["state"])
+		if message, _ := fields["message"].(string); message != "" {
+			state += ": " + oneLine(message)
+		}
+		f.Evidence = append(f.Evidence, Fact{Object: name, Text: state})
 	}
 	f.Summary = fmt.Sprintf("Kueue has admitted the %s and will resume it", d.noun())
 	if !conditionTrue(conditionOf(w, "Admitted")) {
