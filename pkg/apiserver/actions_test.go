@@ -236,3 +236,23 @@ func TestActionsThatEditPassTheAdmissionOfUpdate(t *testing.T) {
 		})
 	}
 }
+
+// TestWarningsOfActions covers docs/kueue.md#restarts-after-a-job-has-succeeded.
+func TestWarningsOfActions(t *testing.T) {
+	c := actionCase{path: jobsetsPath, object: jobSetA, action: "restart", change: func(obj runtime.Object) {
+		js := obj.(*jobset.JobSet)
+		js.Labels = map[string]string{"kueue.x-k8s.io/queue-name": "team"}
+		js.Status.ReplicatedJobsStatus = []jobset.ReplicatedJobStatus{{Name: "w", Succeeded: 1}}
+	}}
+	for want, prepare := range map[string]func(runtime.Object){
+		`299 - "Kueue took back the quota of the Jobs that had succeeded and cannot reserve it again in queue \"team\"; kubectl jobset why a shows what to do"`: func(runtime.Object) {},
+		"": suspended, // which is refused
+	} {
+		s := c.start(t, &gatekeeper{})
+		prepare(s.store.stored)
+		w, _ := s.send(t, http.MethodPost, s.object()+"/restart", mediaJSON, []byte("{}"))
+		if got := w.Header().Get("Warning"); got != want {
+			t.Errorf("got the warning %q, want %q", got, want)
+		}
+	}
+}

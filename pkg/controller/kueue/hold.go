@@ -52,13 +52,16 @@ func (w *Watch) ApplyHold(ctx context.Context, sequence string, workload *plan.W
 	return nil
 }
 
-// create creates a Workload. One of the same owner that exists is about to be shown by the cache.
+// create creates a Workload, unless another party deletes it each time. One of the same owner that exists is about to be shown by the cache.
 func (w *Watch) create(ctx context.Context, workload *plan.Workload) error {
 	object, err := runtime.DefaultUnstructuredConverter.ToUnstructured(workload)
 	if err != nil {
 		return fmt.Errorf("creating Workload %s/%s: %w", workload.Namespace, workload.Name, err)
 	}
 	unstructured.RemoveNestedField(object, "status")
+	if err := w.guard.Creating(workload, workload); err != nil {
+		return err
+	}
 	client := w.Dynamic.Resource(workloads).Namespace(workload.Namespace)
 	_, err = client.Create(ctx, &unstructured.Unstructured{Object: object}, metav1.CreateOptions{FieldManager: fieldManager})
 	if apierrors.IsAlreadyExists(err) {
@@ -75,6 +78,7 @@ func (w *Watch) create(ctx context.Context, workload *plan.Workload) error {
 	if err != nil {
 		return fmt.Errorf("creating Workload %s/%s: %w", workload.Namespace, workload.Name, err)
 	}
+	w.guard.Created(workload, workload)
 	return nil
 }
 
@@ -126,6 +130,7 @@ func (w *Watch) apply(ctx context.Context, workload *plan.Workload, c metav1.Con
 }
 
 func (w *Watch) delete(ctx context.Context, workload *plan.Workload) error {
+	w.guard.Deleting(workload.Namespace, workload.Name)
 	err := w.Dynamic.Resource(workloads).Namespace(workload.Namespace).Delete(ctx, workload.Name, metav1.DeleteOptions{
 		Preconditions: &metav1.Preconditions{UID: &workload.UID, ResourceVersion: &workload.ResourceVersion},
 	})

@@ -4,6 +4,7 @@
 package kueue
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/utils/ptr"
 
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/children"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/kueue/plan"
 )
 
@@ -71,6 +73,29 @@ func TestApplyHold(t *testing.T) {
 			diff(t, "subresource", test.subresource, subresource)
 			diff(t, "patch", test.patch, patch)
 		})
+	}
+}
+
+// TestWorkloadDeletedByOthers has another party delete the Workload every second, for five minutes.
+func TestWorkloadDeletedByOthers(t *testing.T) {
+	sequence := metav1.OwnerReference{APIVersion: "batch.jobset-apiserver.io/v1alpha1", Kind: "SequentialJob", Name: "etl", UID: "etl-1", Controller: ptr.To(true)}
+	wanted := &plan.Workload{
+		TypeMeta:   metav1.TypeMeta{APIVersion: GroupVersion.String(), Kind: "Workload"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "w", OwnerReferences: []metav1.OwnerReference{sequence}},
+	}
+	f := newFixture()
+	client := f.Dynamic.Resource(workloads).Namespace("default")
+	created, last := 0, error(nil)
+	for range 300 {
+		f.clock.SetTime(f.clock.Now().Add(time.Second))
+		last = f.ApplyHold(t.Context(), "etl", nil, plan.HoldPlan{Create: wanted}, metav1.Now())
+		if client.Delete(t.Context(), "w", metav1.DeleteOptions{}) == nil {
+			created++
+		}
+	}
+	diff(t, "how often the Workload is created in five minutes", 6, created)
+	if !children.IsUndone(last) || !strings.Contains(last.Error(), "Workload w was deleted 3 times within a minute") {
+		t.Errorf("got %v", last)
 	}
 }
 

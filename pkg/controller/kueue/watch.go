@@ -24,6 +24,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/children"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/informers"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/kueue/plan"
 )
@@ -74,6 +75,8 @@ type Config struct {
 	// return soon.
 	Changed             func(w *plan.Workload)
 	AvailabilityChanged func()
+	// Clock is the time by which a Workload that another party deletes each time is created less often.
+	Clock children.Clock
 }
 
 // Watch follows Workloads while their API is served.
@@ -81,6 +84,7 @@ type Watch struct {
 	Config
 	wanted chan struct{}
 	want   sync.Once
+	guard  *children.Guard
 
 	mu           sync.Mutex
 	availability Availability
@@ -96,7 +100,9 @@ type Watch struct {
 }
 
 // NewWatch returns a watch that does not run yet.
-func NewWatch(config Config) *Watch { return &Watch{Config: config, wanted: make(chan struct{})} }
+func NewWatch(config Config) *Watch {
+	return &Watch{Config: config, wanted: make(chan struct{}), guard: children.NewGuard("Workload", config.Clock)}
+}
 
 // Want begins to ask for the API. Availability and Of do so too.
 func (w *Watch) Want() { w.want.Do(func() { close(w.wanted) }) }

@@ -21,6 +21,7 @@ import (
 	dynamicfake "k8s.io/client-go/dynamic/fake"
 	kubefake "k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
+	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/kueue/plan"
 )
@@ -28,6 +29,7 @@ import (
 // fixture is a cluster whose API of Kueue comes and goes.
 type fixture struct {
 	*Watch
+	clock *clocktesting.FakePassiveClock
 	// answer is what discovery answers; nil while the API is served.
 	answer atomic.Pointer[error]
 	asked  atomic.Int32
@@ -44,7 +46,7 @@ var (
 )
 
 func newFixture(objects ...runtime.Object) *fixture {
-	f := &fixture{}
+	f := &fixture{clock: clocktesting.NewFakePassiveClock(time.Now())}
 	kube := kubefake.NewClientset()
 	kube.Resources = []*metav1.APIResourceList{{GroupVersion: GroupVersion.String(), APIResources: []metav1.APIResource{{Name: workloads.Resource}}}}
 	kube.PrependReactor("get", "resource", func(clienttesting.Action) (bool, runtime.Object, error) {
@@ -55,7 +57,7 @@ func newFixture(objects ...runtime.Object) *fixture {
 		return false, nil, nil
 	})
 	f.Watch = NewWatch(Config{
-		Kube: kube,
+		Kube: kube, Clock: f.clock,
 		Dynamic: dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(),
 			map[schema.GroupVersionResource]string{workloads: "WorkloadList"}, objects...),
 		Changed: func(w *plan.Workload) {

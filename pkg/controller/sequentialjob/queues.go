@@ -28,7 +28,7 @@ var _ Queues = queues{}
 // newQueues returns what looks at a sequence when the Workload of its child changes.
 func (c *Controller) newQueues() *queues {
 	return &queues{hold: c.HoldQuota, Watch: kueue.NewWatch(kueue.Config{
-		Kube: c.Kube, Dynamic: c.Dynamic, Changed: c.enqueueOwnerOf, AvailabilityChanged: c.enqueueQueued,
+		Kube: c.Kube, Dynamic: c.Dynamic, Changed: c.enqueueOwnerOf, AvailabilityChanged: c.enqueueQueued, Clock: c.Clock,
 	})}
 }
 

@@ -166,7 +166,7 @@ func TestJobSetIsRestartedAfterAJobHasSucceeded(t *testing.T) {
 	ends(k, "jobset.sigs.k8s.io/job-index=0", "succeeded")
 	k.Awaits(timeout, "jobset/train", "{.status.replicatedJobsStatus[0].succeeded}", "1")
 	reserved(k, "1")
-	if got := k.PluginOK("restart", "train"); !strings.Contains(got, `Kueue took back the quota of the Jobs that had succeeded and cannot reserve it again in queue "team"`) {
+	if got := k.Plugin("restart", "train").Stderr; !strings.Contains(got, `Warning: Kueue took back the quota of the Jobs that had succeeded and cannot reserve it again in queue "team"`) {
 		t.Errorf("restart does not say what Kueue cannot do: %s", got)
 	}
 	runs(k, "train")

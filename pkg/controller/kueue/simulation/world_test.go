@@ -7,8 +7,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"slices"
-	"strings"
 	"sync"
 	"testing/synctest"
 	"time"
@@ -21,6 +19,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
 
 	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
@@ -132,7 +131,7 @@ func (e *env) start() {
 	}
 	p := &process{began: time.Now(), dirty: map[string]bool{}, said: map[string]string{}, ended: make(chan struct{})}
 	p.Watch = kueue.NewWatch(kueue.Config{
-		Kube: kube, Dynamic: objects,
+		Kube: kube, Dynamic: objects, Clock: clock.RealClock{},
 		Changed: func(w *plan.Workload) {
 			if e.deaf == nil || !e.deaf(w) {
 				p.soil(nameOf(w))
@@ -260,41 +259,4 @@ func (e *env) create(name string) {
 
 func uidOf(sequence string, incarnation int) types.UID {
 	return types.UID(fmt.Sprintf("%s-%d", sequence, incarnation))
-}
-
-// truth is what was so, and when.
-type truth struct{ states []state }
-
-// state is what the server holds from a time on.
-type state struct {
-	at     time.Time
-	views  map[string]string
-	served bool
-}
-
-// note notes the present state.
-func (t *truth) note(e *env) {
-	s := state{at: time.Now(), views: map[string]string{}, served: e.served}
-	all := e.server.List(workloads.GroupResource())
-	for _, sequence := range sequences {
-		var names []string
-		for _, w := range all {
-			if owner := metav1.GetControllerOf(w); owner.Kind == "SequentialJob" && owner.Name == sequence {
-				names = append(names, w.GetName()+"@"+w.GetResourceVersion())
-			}
-		}
-		slices.Sort(names)
-		s.views[sequence] = strings.Join(names, " ")
-	}
-	t.states = append(t.states, s)
-}
-
-// within returns the states that were so at any time since then.
-func (t *truth) within(d time.Duration) []state {
-	for i := len(t.states) - 1; i > 0; i-- {
-		if time.Since(t.states[i].at) >= d {
-			return t.states[i:]
-		}
-	}
-	return t.states
 }

@@ -20,6 +20,7 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/generic/registry"
 	"k8s.io/apiserver/pkg/registry/rest"
+	"k8s.io/apiserver/pkg/warning"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/bounds"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/events"
@@ -66,6 +67,8 @@ type Action[P runtime.Object, T any, R Request[T]] struct {
 	// Prepare, if it is set, reads what the action needs besides the object, once per request, and returns the function to use
 	// in place of Act.
 	Prepare func(ctx context.Context, request R) (ActFunc[P, R], error)
+	// Warn, if it is set, returns what a client is warned of when the request has changed the object, from the object as it was before.
+	Warn func(object P, request R) []string
 	// Event describes what the request changed.
 	Event func(R) events.Event
 }
@@ -155,8 +158,12 @@ func (r *REST[P, T, R]) change(ctx context.Context, name string, req R, act ActF
 		user = info.GetName()
 	}
 	edit := newEdit(ctx, r.Target, name, options)
+	var warnings []string
 	info := rest.DefaultUpdatedObjectInfo(nil, func(_ context.Context, _, current runtime.Object) (runtime.Object, error) {
 		object := current.DeepCopyObject().(P)
+		if r.Warn != nil {
+			warnings = r.Warn(object, req)
+		}
 		// The time is that of the try that succeeds, so that times in the history do not go back.
 		err := act(object, req, user, r.host.Now())
 		changed = err == nil && !equality.Semantic.DeepEqual(object, current)
@@ -164,5 +171,10 @@ func (r *REST[P, T, R]) change(ctx context.Context, name string, req R, act ActF
 	}, edit.limit, edit.mutate)
 	info = bounds.Metadata(info, schema.GroupKind{Group: r.store.DefaultQualifiedResource.Group, Kind: r.Target.Kind})
 	_, _, err = r.store.Update(fieldvalidation.With(ctx, options.FieldValidation), name, info, rest.ValidateAllObjectFunc, edit.validate, false, edit.options)
+	if changed && err == nil {
+		for _, text := range warnings {
+			warning.AddWarning(ctx, "", text)
+		}
+	}
 	return changed, err
 }

@@ -26,6 +26,8 @@ type Pure[P runtime.Object, T, S, A, C any, R Request[T]] struct {
 	Act func(P, *S, C) (*A, error)
 	// Prepare, if it is set, reads what the action needs besides the object, and returns the function to use in place of Act.
 	Prepare func(context.Context, R) (func(P, *S, C) (*A, error), error)
+	// Warn, if it is set, returns what a client is warned of, from the object as it was before.
+	Warn func(P, *S) []string
 	// Parts returns where a request has its spec and status.
 	Parts func(R) (*S, *A)
 	// Call returns the call.
@@ -44,6 +46,12 @@ func NewPure[P runtime.Object, T, S, A, C any, R Request[T]](target Target, pure
 			_, status := pure.Parts(request)
 			return pure.Event(pure.Kind.Kind, request, status)
 		},
+	}
+	if pure.Warn != nil {
+		action.Warn = func(object P, request R) []string {
+			spec, _ := pure.Parts(request)
+			return pure.Warn(object, spec)
+		}
 	}
 	if pure.Prepare != nil {
 		action.Prepare = func(ctx context.Context, request R) (ActFunc[P, R], error) {

@@ -43,7 +43,6 @@ func Restart(js *jobset.JobSet, spec *batch.JobSetRestartSpec, call Call) (*batc
 	if err := checkBudget(js, spec, int64(max(len(jobs), 1))); err != nil {
 		return nil, err
 	}
-	reclaimed := quotaReclaimed(js, spec)
 	first := js.Status.Restarts + 2 // the one that ran, unrecorded, was restarts+1
 	if spec.Scope == batch.RestartScopeJobSet || spec.Scope == "" {
 		restartAll(js, spec, call)
@@ -55,21 +54,19 @@ func Restart(js *jobset.JobSet, spec *batch.JobSetRestartSpec, call Call) (*batc
 		Number: first, Trigger: jobset.TriggerRequested, Scope: scopeOf(spec), ReplicatedJob: spec.ReplicatedJob,
 		JobIndex: copyOf(spec.JobIndex), User: call.user(), Reason: spec.Reason,
 	}, call.Now)
-	answer := restarted(js, entry)
-	answer.Message += reclaimed
-	return answer, nil
+	return restarted(js, entry), nil
 }
 
-// quotaReclaimed tells who restarts a set in a queue that Kueue has given the quota of its succeeded Jobs to others: Kueue cannot reserve it again for the next attempt, unless it
-// admits the whole set again (docs/kueue.md#restarts-after-a-job-has-succeeded).
-func quotaReclaimed(js *jobset.JobSet, spec *batch.JobSetRestartSpec) string {
+// WarningsOfRestart tells who restarts a set in a queue that Kueue has given the quota of its succeeded Jobs to others: Kueue cannot reserve it again for the next attempt,
+// unless it admits the whole set again (docs/kueue.md#restarts-after-a-job-has-succeeded).
+func WarningsOfRestart(js *jobset.JobSet, spec *batch.JobSetRestartSpec) []string {
 	queue, queued := js.Labels[jobsetv1alpha2.QueueNameKey]
 	if !queued || !slices.ContainsFunc(js.Status.ReplicatedJobsStatus, func(s jobset.ReplicatedJobStatus) bool {
 		return s.Succeeded > 0 && (scopeOf(spec) == jobset.ScopeJobSet || s.Name == spec.ReplicatedJob)
 	}) {
-		return ""
+		return nil
 	}
-	return fmt.Sprintf("; Kueue took back the quota of the Jobs that had succeeded and cannot reserve it again in queue %q; kubectl jobset why %s shows what to do", queue, js.Name)
+	return []string{fmt.Sprintf("Kueue took back the quota of the Jobs that had succeeded and cannot reserve it again in queue %q; kubectl jobset why %s shows what to do", queue, js.Name)}
 }
 
 // checkRestartable refuses restarts of another attempt than the current one, and of sets that do not run.

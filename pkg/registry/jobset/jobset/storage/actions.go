@@ -26,23 +26,23 @@ type actor struct {
 // actions returns the storage of every action by the name of its subresource.
 func (a actor) actions() map[string]rest.Storage {
 	return map[string]rest.Storage{
-		"restart": serve(a, "JobSetRestart", validation.ValidateRestart, actions.Restart,
+		"restart": serve(a, "JobSetRestart", validation.ValidateRestart, actions.Restart, actions.WarningsOfRestart,
 			func(r *batch.JobSetRestart) (*batch.JobSetRestartSpec, *batch.JobSetActionStatus) {
 				return &r.Spec, &r.Status
 			}),
-		"suspend": serve(a, "JobSetSuspend", validation.ValidateSuspend, actions.Suspend,
+		"suspend": serve(a, "JobSetSuspend", validation.ValidateSuspend, actions.Suspend, nil,
 			func(r *batch.JobSetSuspend) (*batch.JobSetActionSpec, *batch.JobSetActionStatus) {
 				return &r.Spec, &r.Status
 			}),
-		"resume": serve(a, "JobSetResume", validation.ValidateResume, actions.Resume,
+		"resume": serve(a, "JobSetResume", validation.ValidateResume, actions.Resume, nil,
 			func(r *batch.JobSetResume) (*batch.JobSetActionSpec, *batch.JobSetActionStatus) {
 				return &r.Spec, &r.Status
 			}),
-		"cancel": serve(a, "JobSetCancel", validation.ValidateCancel, actions.Cancel,
+		"cancel": serve(a, "JobSetCancel", validation.ValidateCancel, actions.Cancel, nil,
 			func(r *batch.JobSetCancel) (*batch.JobSetActionSpec, *batch.JobSetActionStatus) {
 				return &r.Spec, &r.Status
 			}),
-		"retry": serve(a, "JobSetRetry", validation.ValidateRetry, actions.Retry,
+		"retry": serve(a, "JobSetRetry", validation.ValidateRetry, actions.Retry, nil,
 			func(r *batch.JobSetRetry) (*batch.JobSetRetrySpec, *batch.JobSetActionStatus) {
 				return &r.Spec, &r.Status
 			}),
@@ -53,10 +53,11 @@ func (a actor) actions() map[string]rest.Storage {
 func serve[T, S any, R action.Request[T]](
 	a actor, kind string, validate func(R) field.ErrorList,
 	act func(*jobset.JobSet, *S, actions.Call) (*batch.JobSetActionStatus, error),
+	warn func(*jobset.JobSet, *S) []string,
 	parts func(R) (*S, *batch.JobSetActionStatus),
 ) rest.Storage {
 	return action.NewPure(a.target, action.Pure[*jobset.JobSet, T, S, batch.JobSetActionStatus, actions.Call, R]{
-		Kind: batchv1alpha1.SchemeGroupVersion.WithKind(kind), Validate: validate, Act: act, Parts: parts, Call: a.strategy.Call,
+		Kind: batchv1alpha1.SchemeGroupVersion.WithKind(kind), Validate: validate, Act: act, Warn: warn, Parts: parts, Call: a.strategy.Call,
 		Event: func(kind string, request R, status *batch.JobSetActionStatus) events.Event {
 			return newEvent(kind, request, status)
 		},
