@@ -22,19 +22,19 @@ import (
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/children"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/endpoints/slices"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/endpoints/endpointslices"
 )
 
 // errNamespaceEnds means that nothing can be created any more.
 var errNamespaceEnds = errors.New("the namespace is being terminated")
 
 // planned returns what is to be written. What was refused is not tried again yet.
-func (c *Syncer) planned(obs *observed) slices.Writes {
+func (c *Syncer) planned(obs *observed) endpointslices.Writes {
 	pods, left := obs.pods, obs.verdict == byCluster && !switched(obs.service)
 	if left {
 		pods = known(pods, obs.ours) // the cluster writes the others
 	}
-	writes := slices.Plan(obs.key.Name, obs.service, pods, obs.ours)
+	writes := endpointslices.Plan(obs.key.Name, obs.service, pods, obs.ours)
 	// Whoever deletes slices of a set that is gone is right.
 	if left || obs.set == nil || obs.set.deleted && len(obs.ours) == 0 || c.bars(obs, operationCreate) {
 		writes.Create = nil
@@ -84,7 +84,7 @@ func (c *Syncer) createAll(ctx context.Context, obs *observed, wanted []*discove
 }
 
 // known returns those pods that slices list.
-func known(pods []slices.Pod, ours []*discoveryv1.EndpointSlice) (listed []slices.Pod) {
+func known(pods []endpointslices.Pod, ours []*discoveryv1.EndpointSlice) (listed []endpointslices.Pod) {
 	listing := sets.New[types.UID]()
 	for _, slice := range ours {
 		for i := range slice.Endpoints {
@@ -276,7 +276,7 @@ func (c *Syncer) filled(ctx context.Context, obs *observed) (bool, error) {
 	}
 	known := sets.New[string]()
 	for i := range list.Items {
-		if list.Items[i].Labels[discoveryv1.LabelManagedBy] == slices.ManagedBy {
+		if list.Items[i].Labels[discoveryv1.LabelManagedBy] == endpointslices.ManagedBy {
 			continue
 		}
 		for _, e := range list.Items[i].Endpoints {
@@ -286,7 +286,7 @@ func (c *Syncer) filled(ctx context.Context, obs *observed) (bool, error) {
 	families := sets.New(obs.service.Spec.IPFamilies...)
 	for i := range obs.pods {
 		for _, a := range obs.pods[i].Addresses {
-			if family := corev1.IPFamily(slices.FamilyOf(a)); families.Has(family) && !known.Has(a.String()) {
+			if family := corev1.IPFamily(endpointslices.FamilyOf(a)); families.Has(family) && !known.Has(a.String()) {
 				return false, nil
 			}
 		}

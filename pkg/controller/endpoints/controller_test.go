@@ -17,7 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
-	endpointslices "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/endpoints/slices"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/endpoints/endpointslices"
 )
 
 const (

@@ -15,7 +15,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/endpoints/slices"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/endpoints/endpointslices"
 )
 
 // pod is what the cache keeps of a pod of a set. A cluster has many pods: what those of a set or a node have in common is kept once.
@@ -57,8 +57,8 @@ func (p *pod) isNews(was *pod) bool { return p.address != was.address || p.ready
 func (p *pod) isFirst(of *set) bool { return of != nil && p.hostname == of.first }
 
 // endpoint returns what a slice says about the pod. A host name counts only below the Service that the pod names.
-func (p *pod) endpoint(service string, zone func(node string) string) slices.Pod {
-	e := slices.Pod{
+func (p *pod) endpoint(service string, zone func(node string) string) endpointslices.Pod {
+	e := endpointslices.Pod{
 		Name: p.name, Namespace: p.namespace.Value(), UID: p.uid, Node: p.node.Value(), Zone: zone(p.node.Value()),
 		Addresses: append([]netip.Addr{p.address}, p.more...),
 		Ready:     p.ready && !p.deleted, Serving: p.ready, Terminating: p.deleted,

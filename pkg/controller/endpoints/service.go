@@ -13,7 +13,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/endpoints/slices"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/endpoints/endpointslices"
 )
 
 // service is what the cache keeps of a Service.
@@ -109,7 +109,7 @@ func setOfSlice(obj any) ([]string, error) {
 
 func ownerOfSlice(obj any) (cache.ObjectName, bool) {
 	slice, ok := obj.(*discoveryv1.EndpointSlice)
-	if !ok || slice.Labels[discoveryv1.LabelManagedBy] != slices.ManagedBy {
+	if !ok || slice.Labels[discoveryv1.LabelManagedBy] != endpointslices.ManagedBy {
 		return cache.ObjectName{}, false
 	}
 	return cache.NewObjectName(slice.Namespace, slice.Labels[jobsetv1alpha2.JobSetNameKey]), true

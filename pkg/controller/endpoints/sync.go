@@ -12,7 +12,7 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/endpoints/slices"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/endpoints/endpointslices"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/queue"
 )
 
@@ -42,7 +42,7 @@ type observed struct {
 	// service is nil if there is none of the name, or none that is headless.
 	serviceName string
 	service     *corev1.Service
-	pods        []slices.Pod
+	pods        []endpointslices.Pod
 	verdict     verdict
 	// refusal is why the cluster writes the addresses although the set asks us to.
 	refusal refusal

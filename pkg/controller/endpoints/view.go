@@ -8,7 +8,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/endpoints/slices"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/endpoints/endpointslices"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/informers"
 )
 
@@ -42,7 +42,7 @@ func (v *view) service(namespace, name string) *corev1.Service {
 }
 
 // podsOf returns those pods of a set whose addresses are listed in the slices of its Service.
-func (v *view) podsOf(key cache.ObjectName, service string) (pods []slices.Pod) {
+func (v *view) podsOf(key cache.ObjectName, service string) (pods []endpointslices.Pod) {
 	objs, err := v.pods.ByIndex(indexSet, key.String())
 	if err != nil {
 		return nil // the index exists

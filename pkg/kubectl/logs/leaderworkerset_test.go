@@ -114,7 +114,7 @@ func TestLinesOfGroups(t *testing.T) {
 		return io.NopCloser(strings.NewReader("loading shard " + s.rank + strings.Repeat(" of many", 30) + "\nready\n")), nil
 	}
 	for _, width := range []int{0, 60, 80, 120, 200} {
-		for name, terminal := range map[string]cli.Terminal{"groups.txt": {Width: width}, "groups-colors.txt": {Width: width, Colors: true}} {
+		for name, terminal := range map[string]cli.Terminal{"leaderworkerset.txt": {Width: width}, "leaderworkerset-colors.txt": {Width: width, Colors: true}} {
 			o := &options{selection: selection{jobIndex: -1}}
 			chosen, err := o.choose(sourceOfGroups(vllm()))
 			if err != nil {

@@ -16,9 +16,9 @@ import (
 // TestNothingIsCut has all that a table says, at each width: what failed first with its exit code, who ended an attempt, and why.
 func TestNothingIsCut(t *testing.T) {
 	timelines := map[string]View{
-		"eventful":        Build(eventful(), after(12000)),
-		"groups-failing":  failing().timeline(90000),
-		"sequence-failed": buildSequence(failedSequence(), after(1800)),
+		"eventful":                Build(eventful(), after(12000)),
+		"leaderworkerset-failing": failing().timeline(90000),
+		"sequentialjob-failed":    buildSequence(failedSequence(), after(1800)),
 	}
 	for name, view := range timelines {
 		whole := below(text(view, screen{zone: time.UTC}))

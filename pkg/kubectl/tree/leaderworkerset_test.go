@@ -237,7 +237,7 @@ func TestGroupsAsData(t *testing.T) {
 func TestWidthsOfGroups(t *testing.T) {
 	for _, width := range []int{60, 100, 200} {
 		got := updating().tree().Lines(cli.Terminal{Width: width}, now, false)
-		golden.Compare(t, fmt.Sprintf("groups-%d.txt", width), strings.Join(got, "\n")+"\n")
+		golden.Compare(t, fmt.Sprintf("leaderworkerset-%d.txt", width), strings.Join(got, "\n")+"\n")
 		for _, line := range got {
 			if cli.Columns(line) > width {
 				t.Errorf("%d columns: got %d in %q", width, cli.Columns(line), line)

@@ -35,12 +35,12 @@ func TestChartOfGroups(t *testing.T) {
 		ascii  bool
 		widths []int
 	}{
-		"groups-rolling": {groups: rolling(), second: 10800, widths: []int{0, 60, 80, 120, 200}},
-		"groups-paused":  {groups: paused(), second: 10800, widths: []int{80}},
-		"groups-failing": {groups: failing(), second: 90000, widths: []int{80, 120}},
-		"groups-crowd":   {groups: crowd(), second: 10800, widths: []int{80}},
-		"groups-pending": {groups: newGroupsOf(2), second: 2, widths: []int{80}},
-		"groups-ascii":   {groups: paused(), second: 10800, ascii: true, widths: []int{80}},
+		"leaderworkerset-rolling": {groups: rolling(), second: 10800, widths: []int{0, 60, 80, 120, 200}},
+		"leaderworkerset-paused":  {groups: paused(), second: 10800, widths: []int{80}},
+		"leaderworkerset-failing": {groups: failing(), second: 90000, widths: []int{80, 120}},
+		"leaderworkerset-crowd":   {groups: crowd(), second: 10800, widths: []int{80}},
+		"leaderworkerset-pending": {groups: newGroupsOf(2), second: 2, widths: []int{80}},
+		"leaderworkerset-ascii":   {groups: paused(), second: 10800, ascii: true, widths: []int{80}},
 	} {
 		for _, width := range tc.widths {
 			t.Run(fmt.Sprintf("%s-%d", name, width), func(t *testing.T) {

@@ -118,7 +118,7 @@ func TestReportOfGroupsHeldByKueue(t *testing.T) {
 		if err := render(&out, cli.LeaderWorkerSet, diagnoseGroups(c.evidence()), cli.Terminal{Width: width}, c.Now); err != nil {
 			t.Fatal(err)
 		}
-		golden.Compare(t, fmt.Sprintf("groups-kueue-%d.txt", width), out.String())
+		golden.Compare(t, fmt.Sprintf("leaderworkerset-kueue-%d.txt", width), out.String())
 	}
 }
 

@@ -164,7 +164,7 @@ func TestRenderRoles(t *testing.T) {
 				t.Errorf("wider than %d columns: %q", width, line)
 			}
 		}
-		golden.Compare(t, fmt.Sprintf("roles-%d.txt", width), out.String())
+		golden.Compare(t, fmt.Sprintf("disaggregatedset-%d.txt", width), out.String())
 	}
 }
 

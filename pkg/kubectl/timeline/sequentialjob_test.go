@@ -53,8 +53,8 @@ func TestChartOfASequence(t *testing.T) {
 		sequence *batchv1alpha1.SequentialJob
 		width    int
 	}{
-		"sequence-running": {runningSequence(), 100}, "sequence-narrow": {runningSequence(), 60}, "sequence-failed": {failedSequence(), 80},
-		"sequence-pending": {newSequence(), 80},
+		"sequentialjob-running": {runningSequence(), 100}, "sequentialjob-narrow": {runningSequence(), 60}, "sequentialjob-failed": {failedSequence(), 80},
+		"sequentialjob-pending": {newSequence(), 80},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := text(buildSequence(tc.sequence, after(1800)), screen{Terminal: cli.Terminal{Width: tc.width}, zone: time.UTC})

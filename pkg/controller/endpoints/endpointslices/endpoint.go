@@ -1,8 +1,8 @@
 // Copyright The jobset-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package slices says what the EndpointSlices of a headless Service must look like, and which writes lead there. Nothing of it reads or writes the API.
-package slices
+// Package endpointslices says what the EndpointSlices of a headless Service must look like, and which writes lead there. Nothing of it reads or writes the API.
+package endpointslices
 
 import (
 	"net/netip"

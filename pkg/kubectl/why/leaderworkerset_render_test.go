@@ -51,6 +51,6 @@ func TestRenderGroups(t *testing.T) {
 				t.Errorf("wider than %d columns: %q", width, line)
 			}
 		}
-		golden.Compare(t, fmt.Sprintf("groups-%d.txt", width), out.String())
+		golden.Compare(t, fmt.Sprintf("leaderworkerset-%d.txt", width), out.String())
 	}
 }

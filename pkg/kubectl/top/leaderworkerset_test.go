@@ -73,7 +73,7 @@ func TestWidthsOfGroups(t *testing.T) {
 	domains := map[string]string{"node-00": "zone-a", "node-01": "zone-b"}
 	for _, width := range []int{0, 60, 80, 120, 200} {
 		got := lines(newGroups(newGroupsOf(3, 2, updating), "zone", domains), width, false)
-		golden.Compare(t, fmt.Sprintf("groups-%d.txt", width), got)
+		golden.Compare(t, fmt.Sprintf("leaderworkerset-%d.txt", width), got)
 		for _, line := range strings.Split(got, "\n") {
 			if width > 0 && cli.Columns(line) > width {
 				t.Errorf("wider than %d columns: %q", width, line)
