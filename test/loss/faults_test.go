@@ -169,14 +169,14 @@ func (s *stage) survive(t *testing.T, f fault) {
 	f.begin(t, s)
 	refusal := s.refused(t, f.reason, begin)
 	t.Logf("refused after %s: %s", time.Since(begin).Round(100*time.Millisecond), refusal.Message)
-	s.deleteNamespace(t, life.doomed)
+	s.deleteNamespace(t, life.removed)
 	s.pluginExplains(t, refusal)
 	lost := s.watch(t, s.namespace, s.before, watched, never)
 	report(t, row{fault: f.name, jobs: len(s.before.jobs), deleted: deletedJobs(lost), watched: time.Since(begin)})
 	if len(lost) > 0 {
 		t.Fatalf("%d Jobs and pods were lost: %.300v", len(lost), lost)
 	}
-	if exists, err := s.namespaceExists(t.Context(), life.doomed); err != nil || !exists {
+	if exists, err := s.namespaceExists(t.Context(), life.removed); err != nil || !exists {
 		t.Errorf("the namespace exists: %t (%v): it was finalized with a set in it", exists, err)
 	}
 	if record, err := s.record(t.Context()); err != nil || record.Refusal == nil || record.Refusal.NewUUID != refusal.NewUUID {
@@ -184,7 +184,7 @@ func (s *stage) survive(t *testing.T, f fault) {
 	}
 	f.end(t, s)
 	back := time.Now()
-	t.Logf("the namespace that was deleted meanwhile is gone after %s", s.namespaceEnds(t, life.doomed).Round(time.Second))
+	t.Logf("the namespace that was deleted meanwhile is gone after %s", s.namespaceEnds(t, life.removed).Round(time.Second))
 	if f.whole {
 		life.goOn(t)
 		t.Logf("everything goes on %s after the right store is back", time.Since(back).Round(time.Second))
@@ -209,17 +209,17 @@ func (s *stage) pluginExplains(t *testing.T, refusal *witness.Refusal) {
 // life are objects that something is done to after a fault.
 type life struct {
 	*cluster
-	// namespace has a set that completes and one that is deleted; doomed is deleted during the fault.
-	namespace, doomed string
+	// namespace has a set that completes and one that is deleted; removed is deleted during the fault.
+	namespace, removed string
 }
 
 func (s *stage) newLife(t *testing.T) *life {
 	t.Helper()
-	l := &life{cluster: s.cluster, namespace: s.cluster.namespace(t, "life"), doomed: s.cluster.namespace(t, "doomed")}
+	l := &life{cluster: s.cluster, namespace: s.cluster.namespace(t, "life"), removed: s.cluster.namespace(t, "removed")}
 	l.create(t, l.namespace, 0, 2)
-	l.create(t, l.doomed, 0, 1)
+	l.create(t, l.removed, 0, 1)
 	l.running(t, l.namespace, 2)
-	l.running(t, l.doomed, 1)
+	l.running(t, l.removed, 1)
 	return l
 }
 

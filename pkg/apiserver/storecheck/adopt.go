@@ -14,7 +14,7 @@ import (
 
 // adopt makes a store that an administrator has accepted that of this installation: first the key, which must be the one that was found, then
 // the record. Only then does the server answer.
-func (g *Guard) adopt(ctx context.Context, s *sight) error {
+func (g *Guard) adopt(ctx context.Context, s *observation) error {
 	if !s.record.Accepted.AbandonJobs {
 		found, err := g.find(ctx, false)
 		if err != nil {
@@ -29,7 +29,7 @@ func (g *Guard) adopt(ctx context.Context, s *sight) error {
 			return g.publish(ctx, s, true)
 		}
 	}
-	if err := g.overtake(ctx, s); err != nil {
+	if err := g.supersede(ctx, s); err != nil {
 		return err
 	}
 	key := g.newKey(s.record.Accepted.NewUUID, s.cluster)
@@ -45,12 +45,12 @@ func (g *Guard) adopt(ctx context.Context, s *sight) error {
 }
 
 // unfinished returns whether a server has begun to adopt the store and has not written the record.
-func (s *sight) unfinished(reason witness.Reason) bool {
+func (s *observation) unfinished(reason witness.Reason) bool {
 	return reason == witness.ReasonForeignStore && s.record.Accepted != nil && s.record.Accepted.NewUUID == s.key.UUID
 }
 
 // finish writes the record of a store that has been accepted and whose key has been written.
-func (g *Guard) finish(ctx context.Context, s *sight) error {
+func (g *Guard) finish(ctx context.Context, s *observation) error {
 	s.record.UUID, s.record.Floor = s.key.UUID, s.key.ModRevision
 	s.record.Restored = &witness.Restored{Revision: s.key.ModRevision, Time: metav1.Now()}
 	s.record.Accepted, s.record.Refusal = nil, nil

@@ -74,7 +74,7 @@ func (g *Guard) raiseRecord(ctx context.Context, cm *corev1.ConfigMap, record *w
 
 // mark notes in the store that it is an older copy of what this server has seen. The floor may be too old to show that: the key may be the
 // same in a copy that is a few seconds older.
-func (g *Guard) mark(ctx context.Context, s *sight) error {
+func (g *Guard) mark(ctx context.Context, s *observation) error {
 	g.mu.Lock()
 	seen := g.known
 	g.mu.Unlock()

@@ -25,8 +25,8 @@ const lookTimeout = 10 * time.Second
 // errAgain is returned when somebody else has changed a half of the witness in between.
 var errAgain = errors.New("a half of the witness has changed in between")
 
-// sight is what was found in one look.
-type sight struct {
+// observation is what was found in one look.
+type observation struct {
 	cluster types.UID
 	// cm and record are nil if there is no ConfigMap.
 	cm     *corev1.ConfigMap
@@ -36,7 +36,7 @@ type sight struct {
 }
 
 // keyRevision is 0 without a key.
-func (s *sight) keyRevision() int64 {
+func (s *observation) keyRevision() int64 {
 	if s.key == nil {
 		return 0
 	}
@@ -44,14 +44,14 @@ func (s *sight) keyRevision() int64 {
 }
 
 // look reads both halves. The record comes first: the key is written before the record, so that it is never behind a record that was read before.
-func (g *Guard) look(ctx context.Context) (*sight, error) {
+func (g *Guard) look(ctx context.Context) (*observation, error) {
 	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
 	namespace, err := g.Main.CoreV1().Namespaces().Get(ctx, witness.Namespace, metav1.GetOptions{})
 	if err != nil {
 		return nil, fmt.Errorf("reading namespace %s of the main cluster: %w", witness.Namespace, err)
 	}
-	s := &sight{cluster: namespace.UID}
+	s := &observation{cluster: namespace.UID}
 	if s.cm, s.record, err = g.readRecord(ctx); err != nil {
 		return nil, err
 	}
@@ -128,7 +128,7 @@ func (g *Guard) turn(ctx context.Context) error {
 }
 
 // serve lets the server answer. A server that had to stop must not answer again.
-func (g *Guard) serve(ctx context.Context, s *sight) error {
+func (g *Guard) serve(ctx context.Context, s *observation) error {
 	if err := g.endRefusal(ctx, s); err != nil {
 		return err
 	}
@@ -146,7 +146,7 @@ func (g *Guard) serve(ctx context.Context, s *sight) error {
 }
 
 // claim takes a store for this installation that has no record, and no key either at the first start.
-func (g *Guard) claim(ctx context.Context, s *sight) error {
+func (g *Guard) claim(ctx context.Context, s *observation) error {
 	for _, reason := range []witness.Reason{witness.ReasonUnknownOwners, witness.ReasonCustomResources} {
 		if g.refusal.finds(s, reason) && !g.refusal.due() {
 			return g.refuse(ctx, s, reason, nil)
@@ -187,7 +187,7 @@ func (g *Guard) claim(ctx context.Context, s *sight) error {
 
 // mayServeWithout returns whether the store is served although its record could not be written. Somebody deleted the ConfigMap, which the server may not
 // create; but the key says that the store is that of this cluster, so this must not end the service.
-func (s *sight) mayServeWithout(err error) bool {
+func (s *observation) mayServeWithout(err error) bool {
 	return s.key != nil && s.cm == nil && apierrors.IsForbidden(err)
 }
 

@@ -14,7 +14,7 @@ import (
 const recordName = "ConfigMap " + witness.Namespace + "/" + witness.Name
 
 // message is the paragraph about a refusal: what was found, what is at stake, and what to do.
-func (g *Guard) message(r *refusal, s *sight) string {
+func (g *Guard) message(r *refusal, s *observation) string {
 	sentences := []string{g.found(r, s)}
 	if r.Reason != witness.ReasonUnknownOwners && r.Reason != witness.ReasonCustomResources && r.Reason != witness.ReasonNewerFormat {
 		sentences = append(sentences, stake(r))
@@ -27,7 +27,7 @@ func (g *Guard) message(r *refusal, s *sight) string {
 }
 
 // found says what the server has found, and how that may have come about.
-func (g *Guard) found(r *refusal, s *sight) string {
+func (g *Guard) found(r *refusal, s *observation) string {
 	switch r.Reason {
 	case witness.ReasonEmptyStore:
 		return fmt.Sprintf("The store of this server is empty: etcd has no key %s, but %s names the store %s. "+
@@ -52,7 +52,7 @@ func (g *Guard) found(r *refusal, s *sight) string {
 	}
 }
 
-func rolledBack(s *sight) string {
+func rolledBack(s *observation) string {
 	was, is := s.record.Floor, s.key.ModRevision
 	if s.key.Behind > 0 {
 		was, is = s.key.Behind, is-1

@@ -53,7 +53,7 @@ func TestMessages(t *testing.T) {
 		{name: "custom resources that nobody can count", reason: witness.ReasonCustomResources, definitions: []owners.Definition{{GroupResource: lws, HiddenBy: "v1.leaderworkerset.x-k8s.io"}}},
 		{name: "a newer format", reason: witness.ReasonNewerFormat, key: key(func(k *witness.Found) { k.Format, k.Version = 2, "v0.15.1" }), stake: -1},
 	} {
-		s := &sight{cluster: "c1", record: record, key: tc.key}
+		s := &observation{cluster: "c1", record: record, key: tc.key}
 		r := &refusal{definitions: tc.definitions}
 		r.Refusal = witness.Refusal{Reason: tc.reason, NewUUID: found, Revision: s.keyRevision(), JobsAtStake: tc.stake, ClaimsAtStake: tc.claims, Jobs: tc.jobs, Served: tc.served}
 		if tc.sets > 0 {

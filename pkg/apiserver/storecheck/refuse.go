@@ -48,18 +48,18 @@ type refusal struct {
 }
 
 // finds returns whether the refusal is about what was found now.
-func (r *refusal) finds(s *sight, reason witness.Reason) bool {
+func (r *refusal) finds(s *observation, reason witness.Reason) bool {
 	return r != nil && r.Reason == reason && r.Revision == s.keyRevision() && r.keyUUID == s.keyUUID() && r.recordUUID == s.recordUUID()
 }
 
-func (s *sight) keyUUID() string {
+func (s *observation) keyUUID() string {
 	if s.key == nil {
 		return ""
 	}
 	return s.key.UUID
 }
 
-func (s *sight) recordUUID() string {
+func (s *observation) recordUUID() string {
 	if s.record == nil {
 		return ""
 	}
@@ -67,7 +67,7 @@ func (s *sight) recordUUID() string {
 }
 
 // refuse publishes why the store is not served, unless an administrator has accepted it. The report is nil if the Jobs at stake were not counted yet.
-func (g *Guard) refuse(ctx context.Context, s *sight, reason witness.Reason, found *finding) error {
+func (g *Guard) refuse(ctx context.Context, s *observation, reason witness.Reason, found *finding) error {
 	if s.unfinished(reason) {
 		return g.finish(ctx, s)
 	}
@@ -89,7 +89,7 @@ func (g *Guard) refuse(ctx context.Context, s *sight, reason witness.Reason, fou
 }
 
 // describe brings the message of the refusal up to date.
-func (g *Guard) describe(s *sight) { g.refusal.Message = g.message(g.refusal, s) }
+func (g *Guard) describe(s *observation) { g.refusal.Message = g.message(g.refusal, s) }
 
 // propose returns the UUID that the store gets if it is accepted. It is kept in the store, so that all servers of this store propose the same, also
 // after a restart, and servers of other stores another one.
@@ -165,7 +165,7 @@ func (r *refusal) due() bool {
 
 // publish writes the refusal into the record when it is new, and confirms it from time to time. The refusal of a server with another store
 // stays as long as that server confirms it: an administrator could not accept what changes all the time.
-func (g *Guard) publish(ctx context.Context, s *sight, now bool) error {
+func (g *Guard) publish(ctx context.Context, s *observation, now bool) error {
 	r := &g.refusal.Refusal
 	record := s.record
 	if record == nil {
@@ -203,7 +203,7 @@ func same(stored, r *witness.Refusal) bool {
 }
 
 // endRefusal takes a refusal of this store out of the record, and one of a server before this one. That of a server with another store stays.
-func (g *Guard) endRefusal(ctx context.Context, s *sight) error {
+func (g *Guard) endRefusal(ctx context.Context, s *observation) error {
 	if s.record == nil || s.record.Refusal == nil {
 		return nil
 	}

@@ -40,7 +40,7 @@ func (g *Guard) Verify(ctx context.Context) error {
 func (g *Guard) check() error {
 	ctx, cancel := context.WithTimeout(g.closed, checkTimeout)
 	defer cancel()
-	return hedged(ctx, g.checkOnce)
+	return redundantly(ctx, g.checkOnce)
 }
 
 func (g *Guard) checkOnce(ctx context.Context) error {

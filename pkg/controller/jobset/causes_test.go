@@ -128,10 +128,10 @@ func TestFailedJobIsSyncedImmediately(t *testing.T) {
 	set := setInAttempt()
 	active := newJob("js-w-0", set)
 	active.Labels[jobsetv1alpha2.RestartsKey] = "0"
-	doomed, ready, old := active.DeepCopy(), active.DeepCopy(), active.DeepCopy()
-	doomed.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobFailureTarget, Status: corev1.ConditionTrue}}
+	failureTarget, ready, old := active.DeepCopy(), active.DeepCopy(), active.DeepCopy()
+	failureTarget.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobFailureTarget, Status: corev1.ConditionTrue}}
 	ready.Status.Ready = ptr.To[int32](1)
-	old.Status.Conditions = doomed.Status.Conditions
+	old.Status.Conditions = failureTarget.Status.Conditions
 	old.Labels[jobsetv1alpha2.RestartsKey] = "-1"
 	known := setInAttempt()
 	known.Status.Attempts[0].FirstCause = &jobsetv1alpha2.FailureCause{}
@@ -140,12 +140,12 @@ func TestFailedJobIsSyncedImmediately(t *testing.T) {
 		before, after *batchv1.Job
 		want          bool
 	}{
-		"a Job that is bound to fail":                 {set, active, doomed, true},
+		"a Job that is bound to fail":                 {set, active, failureTarget, true},
 		"a Job that became ready":                     {set, active, ready, false},
-		"a Job that fails still":                      {set, doomed, doomed, false},
+		"a Job that fails still":                      {set, failureTarget, failureTarget, false},
 		"a Job of an earlier attempt":                 {set, active, old, false},
-		"a Job that fails after another one did":      {known, active, doomed, false},
-		"a Job that fails in a set without a history": {newSet(), active, doomed, false},
+		"a Job that fails after another one did":      {known, active, failureTarget, false},
+		"a Job that fails in a set without a history": {newSet(), active, failureTarget, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t, tc.set)

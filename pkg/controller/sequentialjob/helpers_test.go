@@ -138,7 +138,7 @@ func (r *rig) cached(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var kids []any
+	var owned []any
 	for i := range jobs.Items {
 		if jobs.Items[i].Labels[batchv1alpha1.SequentialJobUIDKey] == "" {
 			continue
@@ -147,9 +147,9 @@ func (r *rig) cached(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		kids = append(kids, kid)
+		owned = append(owned, kid)
 	}
-	if err := r.caches.jobs.GetIndexer().Replace(kids, "0"); err != nil {
+	if err := r.caches.jobs.GetIndexer().Replace(owned, "0"); err != nil {
 		t.Fatal(err)
 	}
 	if err := r.caches.sequentialJobs.GetIndexer().Replace([]any{sj}, "0"); err != nil {

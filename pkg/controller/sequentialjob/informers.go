@@ -83,7 +83,7 @@ func (c caches) SequentialJob(key cache.ObjectName) (*batchv1alpha1.SequentialJo
 }
 
 // Children returns the cached Jobs and JobSets that the sequence controls.
-func (c caches) Children(sj *batchv1alpha1.SequentialJob) (kids []plan.Child, err error) {
+func (c caches) Children(sj *batchv1alpha1.SequentialJob) (owned []plan.Child, err error) {
 	for _, informer := range []*informers.Informer{c.jobs, c.jobSets} {
 		objs, err := informer.ByIndex(indexOwner, string(sj.UID))
 		if err != nil {
@@ -91,11 +91,11 @@ func (c caches) Children(sj *batchv1alpha1.SequentialJob) (kids []plan.Child, er
 		}
 		for _, obj := range objs {
 			if child, ok := obj.(*watchedChild); ok && child.namespace.Value() == sj.Namespace {
-				kids = append(kids, child.Child)
+				owned = append(owned, child.Child)
 			}
 		}
 	}
-	return kids, nil
+	return owned, nil
 }
 
 // watchedChild is what the cache keeps of a child.

@@ -36,15 +36,15 @@ func (s *Syncer) Observe(ctx context.Context, key cache.ObjectName) (*plan.Obser
 	if sj == nil || err != nil {
 		return nil, wait, err
 	}
-	kids, err := s.deps.Caches.Children(sj)
+	owned, err := s.deps.Caches.Children(sj)
 	if err != nil {
 		return nil, 0, err
 	}
-	if !s.deps.Consistency.DeletionsShown(key, asObjects(kids)) {
+	if !s.deps.Consistency.DeletionsShown(key, asObjects(owned)) {
 		return nil, lagRetry, nil
 	}
 	obs := &plan.Observed{
-		SequentialJob: sj, Children: kids, RefusedSince: s.refusedSince.Noted(key), Queue: plan.Queue{Served: true},
+		SequentialJob: sj, Children: owned, RefusedSince: s.refusedSince.Noted(key), Queue: plan.Queue{Served: true},
 		Now: metav1.NewTime(s.deps.Clock.Now().Truncate(time.Second)),
 	}
 	lags, err := s.observeMore(ctx, obs)
@@ -213,9 +213,9 @@ func (s *Syncer) observeOthers(ctx context.Context, obs *plan.Observed) (err err
 }
 
 // asObjects returns what is needed to see whether deletions show.
-func asObjects(kids []plan.Child) []metav1.Object {
-	out := make([]metav1.Object, 0, len(kids))
-	for _, kid := range kids {
+func asObjects(owned []plan.Child) []metav1.Object {
+	out := make([]metav1.Object, 0, len(owned))
+	for _, kid := range owned {
 		meta := &metav1.ObjectMeta{UID: kid.UID}
 		if kid.Deleting {
 			meta.DeletionTimestamp = &metav1.Time{}

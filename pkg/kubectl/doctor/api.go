@@ -31,7 +31,7 @@ const (
 var customResources = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
 
 // kubeAPIServer checks that kube-apiserver answers the user.
-func kubeAPIServer(_ context.Context, p *patient) finding {
+func kubeAPIServer(_ context.Context, p *inspection) finding {
 	const look = "kubectl cluster-info"
 	err := p.mainErr
 	if err == nil {
@@ -55,7 +55,7 @@ func kubeAPIServer(_ context.Context, p *patient) finding {
 }
 
 // definitions checks whether a CustomResourceDefinition of another controller serves the same kinds.
-func definitions(ctx context.Context, p *patient) finding {
+func definitions(ctx context.Context, p *inspection) finding {
 	for _, name := range []string{"jobsets.jobset.x-k8s.io", "leaderworkersets.leaderworkerset.x-k8s.io"} {
 		definition, err := p.Dynamic.Resource(customResources).Get(ctx, name, metav1.GetOptions{})
 		switch {
@@ -71,7 +71,7 @@ func definitions(ctx context.Context, p *patient) finding {
 	return good("no CustomResourceDefinition serves the kinds of jobset-apiserver")
 }
 
-func (p *patient) leftover(name string, version int) finding {
+func (p *inspection) leftover(name string, version int) finding {
 	f := finding{status: Warn, message: fmt.Sprintf("CustomResourceDefinition %s is left of another controller and still serves a version: its objects are hidden behind the APIService of jobset-apiserver, "+
 		"and appear in its place if that is deleted; docs/operations/take-over.md moves them", name)}
 	f.fix = fmt.Sprintf(`kubectl patch customresourcedefinition %s --type=json -p '[{"op":"replace","path":"/spec/versions/%d/served","value":false}]'`, name, version)
@@ -94,7 +94,7 @@ func servedVersion(definition *unstructured.Unstructured) (index int, found bool
 }
 
 // flowSchemas checks that kube-apiserver gives the requests of both programs the priority that they need.
-func flowSchemas(ctx context.Context, p *patient) finding {
+func flowSchemas(ctx context.Context, p *inspection) finding {
 	levels := map[string]string{
 		"jobset-apiserver-delegated": "exempt", "jobset-controller": "workload-high", "jobset-controller-leader-election": "leader-election",
 	}
@@ -121,7 +121,7 @@ func flowSchemas(ctx context.Context, p *patient) finding {
 }
 
 // selects returns whether a FlowSchema is about a service account in the namespace of the programs.
-func (p *patient) selects(flow *flowcontrolv1.FlowSchema) bool {
+func (p *inspection) selects(flow *flowcontrolv1.FlowSchema) bool {
 	for _, rule := range flow.Spec.Rules {
 		for _, subject := range rule.Subjects {
 			if subject.ServiceAccount != nil && subject.ServiceAccount.Namespace == p.namespace {
@@ -133,7 +133,7 @@ func (p *patient) selects(flow *flowcontrolv1.FlowSchema) bool {
 }
 
 // clocks compares the clocks of the user, of the server and of the controller with that of kube-apiserver. A comparison is as exact as the answer was fast.
-func clocks(_ context.Context, p *patient) finding {
+func clocks(_ context.Context, p *inspection) finding {
 	if p.main.date.IsZero() {
 		return unknown("kube-apiserver does not say what time it is")
 	}

@@ -19,12 +19,12 @@ import (
 )
 
 // external returns whether the server is not in pods that the Service selects: it is somewhere else, or its endpoints are made by somebody else.
-func (p *patient) external() bool {
+func (p *inspection) external() bool {
 	return p.service != nil && (p.service.Spec.Type == corev1.ServiceTypeExternalName || len(p.service.Spec.Selector) == 0)
 }
 
 // serviceExists checks that the APIServices name a Service that leads to our server.
-func serviceExists(_ context.Context, p *patient) finding {
+func serviceExists(_ context.Context, p *inspection) finding {
 	namespace, name := p.backend()
 	if name == "" {
 		return unknown("no APIService names a Service for JobSets")
@@ -49,7 +49,7 @@ func serviceExists(_ context.Context, p *patient) finding {
 }
 
 // portExists checks that the Service has the port that the APIService names.
-func (p *patient) portExists(jobsets string) finding {
+func (p *inspection) portExists(jobsets string) finding {
 	port, found, _ := unstructured.NestedInt64(p.services[0].Object, "spec", "service", "port")
 	if !found {
 		port = 443
@@ -63,7 +63,7 @@ func (p *patient) portExists(jobsets string) finding {
 }
 
 // elsewhere is an APIService that names another Service; nil if none does.
-func (p *patient) elsewhere(service string) *unstructured.Unstructured {
+func (p *inspection) elsewhere(service string) *unstructured.Unstructured {
 	for _, other := range p.services {
 		if other != nil && backend(other) != "" && backend(other) != service {
 			return other
@@ -78,7 +78,7 @@ func pointTo(apiService, namespace, name string) string {
 }
 
 // selected checks that the Service selects the pods of the server.
-func (p *patient) selected() finding {
+func (p *inspection) selected() finding {
 	name := "Service " + p.service.Namespace + "/" + p.service.Name
 	if p.external() {
 		return good("the APIServices point to %s, whose endpoints are not chosen by labels", name)
@@ -97,7 +97,7 @@ func (p *patient) selected() finding {
 }
 
 // endpoints checks that the Service has an endpoint that is ready.
-func endpoints(_ context.Context, p *patient) finding {
+func endpoints(_ context.Context, p *inspection) finding {
 	switch {
 	case p.service == nil:
 		return unknown("there is no Service whose endpoints could be judged")

@@ -35,7 +35,7 @@ type suspect struct {
 
 // budgets checks whether PodDisruptionBudgets block drains of nodes because Jobs have no scale. Pods of LeaderWorkerSets are of no interest: StatefulSets
 // own them, which have one.
-func budgets(ctx context.Context, p *patient) finding {
+func budgets(ctx context.Context, p *inspection) finding {
 	suspects, more, err := p.suspects(ctx)
 	if err != nil {
 		return unseen("PodDisruptionBudgets", err)
@@ -69,7 +69,7 @@ func budgets(ctx context.Context, p *patient) finding {
 }
 
 // suspects returns the budgets that cannot be computed by namespace, up to a bound, and how many more there are.
-func (p *patient) suspects(ctx context.Context) (found map[string][]*suspect, more int, err error) {
+func (p *inspection) suspects(ctx context.Context) (found map[string][]*suspect, more int, err error) {
 	found, kept := map[string][]*suspect{}, 0
 	err = p.pages(ctx, func(ctx context.Context, options metav1.ListOptions) (string, error) {
 		list, err := p.Kube.PolicyV1().PodDisruptionBudgets("").List(ctx, options)
@@ -98,7 +98,7 @@ func newSuspect(b *policyv1.PodDisruptionBudget) *suspect {
 
 // match finds owners of pods that the budgets of a namespace select, and returns what could not be listed. It looks at templates, since a holder of the
 // role jobset-doctor may not read pods of all namespaces.
-func (p *patient) match(ctx context.Context, namespace string, of []*suspect) (what string, err error) {
+func (p *inspection) match(ctx context.Context, namespace string, of []*suspect) (what string, err error) {
 	err = p.pages(ctx, func(ctx context.Context, options metav1.ListOptions) (string, error) {
 		list, err := p.JobSets.JobsetV1alpha2().JobSets(namespace).List(ctx, options)
 		if err != nil {

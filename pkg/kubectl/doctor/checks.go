@@ -25,7 +25,7 @@ func unread(what string, err error) (Status, string) {
 }
 
 // registered checks that kube-apiserver forwards our groups to a server.
-func registered(_ context.Context, p *patient) (Status, string) {
+func registered(_ context.Context, p *inspection) (Status, string) {
 	if p.serviceErr != nil {
 		return unread("APIServices", p.serviceErr)
 	}
@@ -63,7 +63,7 @@ func backend(service *unstructured.Unstructured) string {
 }
 
 // available checks that kube-apiserver reaches the server.
-func available(_ context.Context, p *patient) (Status, string) {
+func available(_ context.Context, p *inspection) (Status, string) {
 	if p.serviceErr != nil {
 		return unread("APIServices", p.serviceErr)
 	}
@@ -94,7 +94,7 @@ func available(_ context.Context, p *patient) (Status, string) {
 }
 
 // store checks whether a server refuses to serve its store.
-func store(_ context.Context, p *patient) (Status, string) {
+func store(_ context.Context, p *inspection) (Status, string) {
 	switch {
 	case p.recordErr != nil:
 		return unread(outage.Location, p.recordErr)
@@ -114,7 +114,7 @@ func store(_ context.Context, p *patient) (Status, string) {
 }
 
 // acceptance checks whether something that an administrator accepted waits for a server.
-func acceptance(_ context.Context, p *patient) (Status, string) {
+func acceptance(_ context.Context, p *inspection) (Status, string) {
 	switch {
 	case p.recordErr != nil:
 		return unread(outage.Location, p.recordErr)
@@ -133,7 +133,7 @@ func acceptance(_ context.Context, p *patient) (Status, string) {
 }
 
 // restore reports the last store that was adopted.
-func restore(_ context.Context, p *patient) (Status, string) {
+func restore(_ context.Context, p *inspection) (Status, string) {
 	switch {
 	case p.recordErr != nil:
 		return unread(outage.Location, p.recordErr)

@@ -28,7 +28,7 @@ const (
 )
 
 // lostOwners checks whether a refused store lacks owners of Jobs.
-func lostOwners(ctx context.Context, p *patient) (Status, string) {
+func lostOwners(ctx context.Context, p *inspection) (Status, string) {
 	const location = "ConfigMap " + witness.Namespace + "/" + witness.LostOwnersName
 	cm, err := p.Kube.CoreV1().ConfigMaps(witness.Namespace).Get(ctx, witness.LostOwnersName, metav1.GetOptions{})
 	var lost *witness.LostOwners
@@ -67,7 +67,7 @@ type heldKind struct {
 	page func(ctx context.Context, options metav1.ListOptions, each func(metav1.Object, []metav1.Condition)) (next string, err error)
 }
 
-func (p *patient) heldKinds() []heldKind {
+func (p *inspection) heldKinds() []heldKind {
 	return []heldKind{
 		{"jobset", "JobSets", jobsetv1alpha2.Held, func(ctx context.Context, options metav1.ListOptions, each func(metav1.Object, []metav1.Condition)) (string, error) {
 			list, err := p.JobSets.JobsetV1alpha2().JobSets("").List(ctx, options)
@@ -113,7 +113,7 @@ func (p *patient) heldKinds() []heldKind {
 }
 
 // held checks whether objects wait for somebody to decide what becomes of them: after a restore, or because their namespace is another one.
-func held(ctx context.Context, p *patient) (Status, string) {
+func held(ctx context.Context, p *inspection) (Status, string) {
 	var restored, outdated []string
 	for _, kind := range p.heldKinds() {
 		err := p.pages(ctx, func(ctx context.Context, options metav1.ListOptions) (string, error) {
@@ -145,7 +145,7 @@ func held(ctx context.Context, p *patient) (Status, string) {
 }
 
 // pages lists page by page, so that a cluster of any size is read in bounded memory.
-func (p *patient) pages(ctx context.Context, list func(context.Context, metav1.ListOptions) (next string, err error)) error {
+func (p *inspection) pages(ctx context.Context, list func(context.Context, metav1.ListOptions) (next string, err error)) error {
 	for options := (metav1.ListOptions{Limit: page}); ; {
 		next, err := list(ctx, options)
 		if err != nil || next == "" {

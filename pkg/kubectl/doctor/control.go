@@ -27,7 +27,7 @@ const tolerance = 30 * time.Second
 var oneProgram = map[string]bool{"SequentialJobWorkload": true, "RestartOnFailureTarget": true}
 
 // controller checks that a controller works: it holds the lease and renews it.
-func controller(_ context.Context, p *patient) finding {
+func controller(_ context.Context, p *inspection) finding {
 	name := "lease " + p.namespace + "/" + helper.ControllerLease
 	var f finding
 	switch {
@@ -48,7 +48,7 @@ func controller(_ context.Context, p *patient) finding {
 }
 
 // holds checks whether somebody holds the lease now.
-func (p *patient) holds(name string) finding {
+func (p *inspection) holds(name string) finding {
 	spec := p.lease.Spec
 	holder := ptr.Deref(spec.HolderIdentity, "")
 	if holder == "" || spec.RenewTime == nil {
@@ -69,7 +69,7 @@ func (p *patient) holds(name string) finding {
 }
 
 // versions checks that plugin, server and controller are near enough to each other.
-func versions(_ context.Context, p *patient) finding {
+func versions(_ context.Context, p *inspection) finding {
 	found := &version.Versions{Client: componentversion.Get().GitVersion}
 	if p.health != nil {
 		found.Server = p.health.Version
@@ -89,7 +89,7 @@ func versions(_ context.Context, p *patient) finding {
 }
 
 // gates checks that both programs have the same feature gates.
-func gates(_ context.Context, p *patient) finding {
+func gates(_ context.Context, p *inspection) finding {
 	if p.health == nil {
 		return unknown("the feature gates of the server are not known")
 	}

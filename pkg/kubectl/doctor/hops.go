@@ -38,7 +38,7 @@ func unseen(what string, err error) finding {
 // check looks at one hop, or at one thing that an administrator should know. It says everything with its finding, also that it could not look.
 type check struct {
 	name string
-	run  func(context.Context, *patient) finding
+	run  func(context.Context, *inspection) finding
 	// needs are the checks without whose success this one says nothing about its own subject.
 	needs []string
 }
@@ -87,8 +87,8 @@ var checks = []check{
 }
 
 // repaired is a check with a command that repairs what it finds.
-func repaired(find func(context.Context, *patient) (Status, string), fix string) func(context.Context, *patient) finding {
-	return func(ctx context.Context, p *patient) finding {
+func repaired(find func(context.Context, *inspection) (Status, string), fix string) func(context.Context, *inspection) finding {
+	return func(ctx context.Context, p *inspection) finding {
 		status, message := find(ctx, p)
 		f := finding{status: status, message: message}
 		if status == Fail {

@@ -29,7 +29,7 @@ type ailment struct {
 }
 
 // serverPods checks the pods of the server.
-func serverPods(_ context.Context, p *patient) finding {
+func serverPods(_ context.Context, p *inspection) finding {
 	if p.external() {
 		return good("the server does not run in pods that the Service selects")
 	}
@@ -58,19 +58,19 @@ func serverPods(_ context.Context, p *patient) finding {
 var etcdChecks = []string{"etcd", "etcd-readiness"}
 
 // failing returns whether one of the readiness checks of a pod fails.
-func (p *patient) failing(checks ...string) bool {
+func (p *inspection) failing(checks ...string) bool {
 	return slices.ContainsFunc(p.unready, func(name string) bool { return slices.Contains(checks, name) })
 }
 
 // readReadiness reads which readiness checks of a pod fail, if that is all that is wrong with the pods of the server.
-func (p *patient) readReadiness(ctx context.Context) {
+func (p *inspection) readReadiness(ctx context.Context) {
 	if _, pod := p.judge(serverName, p.servers); pod != nil && !p.external() {
 		p.unready = p.readyz(ctx, pod)
 	}
 }
 
 // judge looks at the pods of a program. The second result is a pod that would work if it were ready, if nothing else is wrong.
-func (p *patient) judge(program string, pods []corev1.Pod) (finding, *corev1.Pod) {
+func (p *inspection) judge(program string, pods []corev1.Pod) (finding, *corev1.Pod) {
 	if p.podsErr != nil {
 		return unseenHere("pods in namespace "+p.namespace, p.podsErr), nil
 	}
@@ -118,7 +118,7 @@ func clearerFirst(a, b ailment) int {
 }
 
 // ailmentOf returns what keeps a pod from working; nil if it is ready.
-func (p *patient) ailmentOf(pod *corev1.Pod) *ailment {
+func (p *inspection) ailmentOf(pod *corev1.Pod) *ailment {
 	for _, c := range pod.Status.Conditions {
 		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse {
 			return &ailment{pod: pod, message: fmt.Sprintf("has no node (%s): %s", c.Reason, c.Message), verb: "describe pod " + pod.Name}
@@ -146,7 +146,7 @@ func (p *patient) ailmentOf(pod *corev1.Pod) *ailment {
 }
 
 // ailmentOfContainer returns what keeps a container from running; nil if nothing does.
-func (p *patient) ailmentOfContainer(pod *corev1.Pod, c *corev1.ContainerStatus) *ailment {
+func (p *inspection) ailmentOfContainer(pod *corev1.Pod, c *corev1.ContainerStatus) *ailment {
 	waiting := c.State.Waiting
 	if last := terminated(c); last != nil && (waiting != nil || c.State.Terminated != nil) && last.ExitCode != 0 {
 		message := fmt.Sprintf("crashes: container %s ended with exit code %d (%s) after %s", c.Name, last.ExitCode, last.Reason, cli.Count(int(c.RestartCount), "restart"))
@@ -186,7 +186,7 @@ func lastLine(text string) string {
 }
 
 // readyz returns the names of the readiness checks of a pod that fail; none if they cannot be read.
-func (p *patient) readyz(ctx context.Context, pod *corev1.Pod) (failed []string) {
+func (p *inspection) readyz(ctx context.Context, pod *corev1.Pod) (failed []string) {
 	port := int32(8443)
 	for _, container := range pod.Spec.Containers {
 		for _, of := range container.Ports {

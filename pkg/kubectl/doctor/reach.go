@@ -25,7 +25,7 @@ import (
 const endsSoon = 14 * 24 * time.Hour
 
 // complaint is why kube-apiserver does not reach the server, in its own words; "" if it does.
-func (p *patient) complaint() string {
+func (p *inspection) complaint() string {
 	for _, service := range p.services {
 		if service == nil {
 			continue
@@ -51,7 +51,7 @@ func says(complaint string, texts ...string) string {
 }
 
 // certificate checks that kube-apiserver trusts the certificate of the server: from what it says about it, and from the chain that the server presents.
-func certificate(_ context.Context, p *patient) finding {
+func certificate(_ context.Context, p *inspection) finding {
 	if _, name := p.backend(); name == "" {
 		return unknown("no server is registered whose certificate could be judged")
 	}
@@ -71,7 +71,7 @@ func certificate(_ context.Context, p *patient) finding {
 }
 
 // untrusted says which caBundle is wrong.
-func (p *patient) untrusted(complaint string) finding {
+func (p *inspection) untrusted(complaint string) finding {
 	for _, service := range p.services {
 		if service == nil || backend(service) == "" {
 			continue
@@ -98,13 +98,13 @@ func after(text, begin string) string {
 }
 
 // serverDNS is the name by which kube-apiserver connects.
-func (p *patient) serverDNS() string {
+func (p *inspection) serverDNS() string {
 	namespace, name := p.backend()
 	return name + "." + namespace + ".svc"
 }
 
 // newBundle is a command that makes an APIService trust the authority of the server.
-func (p *patient) newBundle(service *unstructured.Unstructured) string {
+func (p *inspection) newBundle(service *unstructured.Unstructured) string {
 	if from := service.GetAnnotations()["cert-manager.io/inject-ca-from"]; from != "" {
 		return "kubectl -n cert-manager rollout restart deployment cert-manager-cainjector   # it puts in the authority of Certificate " + from
 	}
@@ -115,7 +115,7 @@ func (p *patient) newBundle(service *unstructured.Unstructured) string {
 }
 
 // newCertificate is a command that replaces the certificate of the server.
-func (p *patient) newCertificate() string {
+func (p *inspection) newCertificate() string {
 	if len(p.services) > 0 && p.services[0] != nil && p.services[0].GetAnnotations()["cert-manager.io/inject-ca-from"] != "" {
 		return fmt.Sprintf("kubectl -n %s describe certificate jobset-apiserver", p.namespace)
 	}
@@ -126,7 +126,7 @@ func (p *patient) newCertificate() string {
 }
 
 // presented judges the chain that the server presents: it must be for the Service, be signed by what the APIServices trust, and have time left.
-func (p *patient) presented() finding {
+func (p *inspection) presented() finding {
 	chain, err := certutil.ParseCertsPEM([]byte(p.health.Certificate))
 	if err != nil {
 		return unknown("the server does not say which certificate it presents")
@@ -159,7 +159,7 @@ func (p *patient) presented() finding {
 }
 
 // reached checks that kube-apiserver reaches the server.
-func reached(ctx context.Context, p *patient) finding {
+func reached(ctx context.Context, p *inspection) finding {
 	f := repaired(available, "")(ctx, p)
 	if f.status != Fail {
 		return f
@@ -183,7 +183,7 @@ func reached(ctx context.Context, p *patient) finding {
 }
 
 // isolating is a NetworkPolicy that keeps senders from the pods of the server; "" if none does, or if they may not be read.
-func (p *patient) isolating(ctx context.Context) string {
+func (p *inspection) isolating(ctx context.Context) string {
 	list, err := p.Kube.NetworkingV1().NetworkPolicies(p.namespace).List(ctx, metav1.ListOptions{Limit: page})
 	if err != nil || p.service == nil {
 		return ""

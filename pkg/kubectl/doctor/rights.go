@@ -24,7 +24,7 @@ import (
 const reviewsAtOnce = 10
 
 // serverRights checks that the server may do what its manifests allow.
-func serverRights(ctx context.Context, p *patient) finding {
+func serverRights(ctx context.Context, p *inspection) finding {
 	manifest := rbac.Server
 	if p.managed() != "" {
 		manifest += "\n---\n" + rbac.Serving
@@ -33,7 +33,7 @@ func serverRights(ctx context.Context, p *patient) finding {
 }
 
 // managed is a pod of the server that makes its own certificate and writes its authority into caBundle; "" if there is none.
-func (p *patient) managed() string {
+func (p *inspection) managed() string {
 	for i := range p.servers {
 		for _, container := range p.servers[i].Spec.Containers {
 			if slices.ContainsFunc(container.Args, func(arg string) bool { return strings.HasPrefix(arg, "--tls-managed-secret=") }) {
@@ -45,7 +45,7 @@ func (p *patient) managed() string {
 }
 
 // controllerRights checks that the controller may do what its manifests allow.
-func controllerRights(ctx context.Context, p *patient) finding {
+func controllerRights(ctx context.Context, p *inspection) finding {
 	return p.rights(ctx, accountOf(p.controllers, "jobset-controller-manager"), rbac.Controller)
 }
 
@@ -58,7 +58,7 @@ func accountOf(pods []corev1.Pod, name string) string {
 }
 
 // rights asks kube-apiserver about each permission of a manifest.
-func (p *patient) rights(ctx context.Context, account, manifest string) finding {
+func (p *inspection) rights(ctx context.Context, account, manifest string) finding {
 	wanted, err := permissions(manifest)
 	if err != nil {
 		return finding{status: Warn, message: err.Error()} // tests read both manifests

@@ -25,7 +25,7 @@ const (
 )
 
 // storeServed checks whether a server refuses its store. A refusal that is not confirmed any more explains nothing if the pods do not run.
-func storeServed(ctx context.Context, p *patient) finding {
+func storeServed(ctx context.Context, p *inspection) finding {
 	f := repaired(store, "kubectl -n kube-system get configmap jobset-apiserver-store -o yaml   # its refusal says what to do")(ctx, p)
 	if f.status != Fail {
 		return f
@@ -38,7 +38,7 @@ func storeServed(ctx context.Context, p *patient) finding {
 }
 
 // server checks what the server says about its own readiness.
-func server(_ context.Context, p *patient) finding {
+func server(_ context.Context, p *inspection) finding {
 	if p.health == nil {
 		return p.silent()
 	}
@@ -57,7 +57,7 @@ func server(_ context.Context, p *patient) finding {
 }
 
 // unreadable is the finding about objects in the store that the server cannot read.
-func unreadable(p *patient, count int) finding {
+func unreadable(p *inspection, count int) finding {
 	first := p.health.Unreadable[0]
 	f := finding{status: Warn, certain: true}
 	f.message = fmt.Sprintf("%s cannot read some objects in its store: %d, such as %s: %s", p.health.Server, count, first.Key, first.Cause)
@@ -66,7 +66,7 @@ func unreadable(p *patient, count int) finding {
 }
 
 // logs is a command that shows the log of the server.
-func (p *patient) logs(pod string) string {
+func (p *inspection) logs(pod string) string {
 	for i := range p.servers {
 		if p.servers[i].Name == pod {
 			return fmt.Sprintf("kubectl -n %s logs %s --tail=20", p.namespace, pod)
@@ -76,7 +76,7 @@ func (p *patient) logs(pod string) string {
 }
 
 // silent is the finding if the server says nothing about itself.
-func (p *patient) silent() finding {
+func (p *inspection) silent() finding {
 	err := p.healthErr
 	switch {
 	case err == nil || apierrors.IsNotFound(err):
@@ -100,7 +100,7 @@ func problems(list []selfcheck.Problem) string {
 }
 
 // etcd checks the members of the store.
-func etcd(_ context.Context, p *patient) finding {
+func etcd(_ context.Context, p *inspection) finding {
 	look := "kubectl -n " + p.namespace + " get pods,pvc   # and the log of etcd"
 	switch {
 	case p.failing(etcdChecks...):
@@ -129,7 +129,7 @@ func etcd(_ context.Context, p *patient) finding {
 }
 
 // space judges the room of the members that answer, and how fast they do.
-func (p *patient) space() finding {
+func (p *inspection) space() finding {
 	var worst selfcheck.Member
 	var slow int64
 	use := func(m selfcheck.Member) int64 { return 100 * m.InUseBytes / max(m.QuotaBytes, 1) }
@@ -163,7 +163,7 @@ func (p *patient) space() finding {
 func megabytes(bytes int64) string { return fmt.Sprintf("%d MiB", bytes>>20) }
 
 // questions checks whether kube-apiserver answers the questions of the server.
-func questions(_ context.Context, p *patient) finding {
+func questions(_ context.Context, p *inspection) finding {
 	switch {
 	case p.health == nil:
 		return unknown("the server does not say whether kube-apiserver answers it")

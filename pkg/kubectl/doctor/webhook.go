@@ -30,7 +30,7 @@ const (
 )
 
 // webhook checks that kube-apiserver asks our server about pods of LeaderWorkerSets, and trusts it.
-func webhook(ctx context.Context, p *patient) (Status, string) {
+func webhook(ctx context.Context, p *inspection) (Status, string) {
 	if p.serviceErr != nil {
 		return unread("APIServices", p.serviceErr)
 	}

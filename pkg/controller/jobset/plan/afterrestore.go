@@ -110,7 +110,7 @@ func aheadBy(o Observed, job *batchv1.Job) (restarts, single int32) {
 }
 
 // afterRestore takes over what the Jobs say, and holds the set if that does not suffice. It reports whether nothing else may happen.
-func (b *statusBuilder) afterRestore(kids children) bool {
+func (b *statusBuilder) afterRestore(owned children) bool {
 	if !b.o.Restored && !held(b.next) {
 		return false
 	}
@@ -125,13 +125,13 @@ func (b *statusBuilder) afterRestore(kids children) bool {
 	case !held(b.next):
 		return false
 	case jobsLeft(b.o):
-		b.judge(kids) // what its Jobs come to counts
+		b.judge(owned) // what its Jobs come to counts
 	default:
 		b.endAttempt(jobsetv1alpha2.OutcomeSuspended, messageHeld)
 		b.next.StartTime = nil
 	}
 	if suspended(b.o.JobSet) && finishedCondition(b.next) == nil {
-		b.setSuspended(kids, true)
+		b.setSuspended(owned, true)
 	}
 	return true
 }

@@ -20,7 +20,7 @@ import (
 // part of the status write that the change is.
 
 // followAttempt begins the attempt of a set that runs, and notes how far it has come.
-func (b *statusBuilder) followAttempt(kids children) {
+func (b *statusBuilder) followAttempt(owned children) {
 	if !b.o.KeepAttempts || suspended(b.o.JobSet) {
 		return
 	}
@@ -31,7 +31,7 @@ func (b *statusBuilder) followAttempt(kids children) {
 	b.avoidNodes()
 	a := helper.RunningAttempt(b.next)
 	if a.CreateTime == nil {
-		a.CreateTime = b.createTime(a, kids)
+		a.CreateTime = b.createTime(a, owned)
 		// Jobs of a set that was running before anybody kept its history were not created for this attempt.
 		if a.CreateTime != nil && known && Recreates(a.Trigger) {
 			b.events = append(b.events, jobsRecreated(b.o.JobSet, a))
@@ -41,11 +41,11 @@ func (b *statusBuilder) followAttempt(kids children) {
 }
 
 // createTime returns when all Jobs of the attempt were first seen; nil while some are missing.
-func (b *statusBuilder) createTime(a *jobsetv1alpha2.Attempt, kids children) *metav1.MicroTime {
+func (b *statusBuilder) createTime(a *jobsetv1alpha2.Attempt, owned children) *metav1.MicroTime {
 	if n := b.deferred(a); n.CreateTime != nil {
 		return n.CreateTime.DeepCopy()
 	}
-	if present(kids.active, kids.succeeded, kids.failed) < helper.TotalReplicas(b.o.JobSet) {
+	if present(owned.active, owned.succeeded, owned.failed) < helper.TotalReplicas(b.o.JobSet) {
 		return nil
 	}
 	return helper.NotBeforeAttempts(b.next, b.o.Now.Time)

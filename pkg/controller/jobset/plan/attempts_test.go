@@ -74,7 +74,7 @@ const (
 func TestAttempts(t *testing.T) {
 	type set = func(*jobsetv1alpha2.JobSet)
 	type attempts = []jobsetv1alpha2.Attempt
-	type kids = []*batchv1.Job
+	type owned = []*batchv1.Job
 	const (
 		start, policy, requested = jobsetv1alpha2.TriggerStart, jobsetv1alpha2.TriggerFailurePolicy, jobsetv1alpha2.TriggerRequested
 		resume, preemption       = jobsetv1alpha2.TriggerResume, jobsetv1alpha2.TriggerPreemption
@@ -85,13 +85,13 @@ func TestAttempts(t *testing.T) {
 	byAlice := func(a *jobsetv1alpha2.Attempt) { a.EndUser = "alice" }
 	wasSuspended := withCondition(jobsetv1alpha2.JobSetSuspended, metav1.ConditionTrue, "SuspendedJobs", "jobset is suspended")
 	inQueue := func(js *jobsetv1alpha2.JobSet) { js.Labels = map[string]string{"kueue.x-k8s.io/queue-name": "q"} }
-	both := func(change ...func(*batchv1.Job)) kids {
-		return kids{jobNamed("w", 0, change...), jobNamed("w", 1, change...)}
+	both := func(change ...func(*batchv1.Job)) owned {
+		return owned{jobNamed("w", 0, change...), jobNamed("w", 1, change...)}
 	}
 	for name, tc := range map[string]struct {
 		set    []set
 		gates  gates.Gates
-		jobs   kids
+		jobs   owned
 		want   attempts
 		readyM int64
 	}{
@@ -103,12 +103,12 @@ func TestAttempts(t *testing.T) {
 		"all Jobs exist": {
 			set: []set{withAttempts(begun(1, start))}, jobs: both(), want: attempts{begun(1, start, createdNow)}},
 		"a Job that is being deleted does not exist": {
-			set: []set{withAttempts(begun(1, start))}, jobs: kids{jobNamed("w", 0), jobNamed("w", 1, terminating)}, want: attempts{begun(1, start)}},
+			set: []set{withAttempts(begun(1, start))}, jobs: owned{jobNamed("w", 0), jobNamed("w", 1, terminating)}, want: attempts{begun(1, start)}},
 		"a Job of an earlier attempt does not exist": {
 			set:  []set{withAttempts(begun(2, requested)), restarted(1, 0)},
-			jobs: kids{jobNamed("w", 0), jobNamed("w", 1, attempt("1"))}, want: attempts{begun(2, requested)}},
+			jobs: owned{jobNamed("w", 0), jobNamed("w", 1, attempt("1"))}, want: attempts{begun(2, requested)}},
 		"all Jobs are ready or have succeeded": {
-			set: []set{withAttempts(runs)}, jobs: kids{jobNamed("w", 0, ready), jobNamed("w", 1, succeeded)}, want: attempts{begun(1, start, created(1), readyNow)}},
+			set: []set{withAttempts(runs)}, jobs: owned{jobNamed("w", 0, ready), jobNamed("w", 1, succeeded)}, want: attempts{begun(1, start, created(1), readyNow)}},
 		"times are written once": {
 			set: []set{withAttempts(begun(1, start, created(1), readySince(2)))}, jobs: both(ready), want: attempts{begun(1, start, created(1), readySince(2))}},
 		"times do not go backwards when clocks differ": {
@@ -121,27 +121,27 @@ func TestAttempts(t *testing.T) {
 			set:  []set{createdBefore},
 			jobs: both(succeeded), want: attempts{begun(1, start, createdNow, readyNow, ended(attemptNow, isCompleted, "jobset completed successfully"))}},
 		"a failed set": {
-			set: []set{withAttempts(runs)}, jobs: kids{jobNamed("w", 0, jobFailed), jobNamed("w", 1)},
+			set: []set{withAttempts(runs)}, jobs: owned{jobNamed("w", 0, jobFailed), jobNamed("w", 1)},
 			want: attempts{begun(1, start, created(1), ended(attemptNow, isFailed, withoutPolicy))}},
 		"a restart by the failure policy": {
-			set: []set{withAttempts(runs), failurePolicy(1)}, jobs: kids{jobNamed("w", 0, jobFailed), jobNamed("w", 1)},
+			set: []set{withAttempts(runs), failurePolicy(1)}, jobs: owned{jobNamed("w", 0, jobFailed), jobNamed("w", 1)},
 			want: attempts{
 				begun(1, start, created(1), ended(attemptNow, restarted1, byPolicy)), begun(2, policy, requestedNow, becauseOf("", byPolicy))}},
 		"a restart by a rule": {
 			set:  []set{withAttempts(runs), failurePolicy(1, jobsetv1alpha2.FailurePolicyRule{Name: "host", Action: jobsetv1alpha2.RestartJobSet})},
-			jobs: kids{jobNamed("w", 0, jobFailed), jobNamed("w", 1)},
+			jobs: owned{jobNamed("w", 0, jobFailed), jobNamed("w", 1)},
 			want: attempts{
 				begun(1, start, created(1), ended(attemptNow, restarted1, byPolicy)), begun(2, policy, requestedNow, becauseOf("host", byPolicy))}},
 		"a restart of a single Job": {
 			set:   []set{withAttempts(runs), failurePolicy(1, jobsetv1alpha2.FailurePolicyRule{Name: "one", Action: jobsetv1alpha2.RestartJob})},
-			gates: gates.Gates{RestartJob: true}, jobs: kids{jobNamed("w", 0), jobNamed("w", 1, jobFailed)},
+			gates: gates.Gates{RestartJob: true}, jobs: owned{jobNamed("w", 0), jobNamed("w", 1, jobFailed)},
 			want: attempts{
 				begun(1, start, created(1), ended(attemptNow, restarted1, "applying RestartJob failure policy action (first failed job: js-w-1)")),
 				begun(2, policy, requestedNow, becauseOf("one", "applying RestartJob failure policy action (first failed job: js-w-1)"), func(a *jobsetv1alpha2.Attempt) {
 					a.Scope, a.ReplicatedJob, a.JobIndex = jobsetv1alpha2.ScopeJob, "w", ptr.To[int32](1)
 				})}},
 		"a set that is being suspended by a change of its spec still runs": {
-			set: []set{withAttempts(runs), isSuspended}, jobs: kids{jobNamed("w", 0, jobIsSuspended), jobNamed("w", 1)}, want: attempts{runs}},
+			set: []set{withAttempts(runs), isSuspended}, jobs: owned{jobNamed("w", 0, jobIsSuspended), jobNamed("w", 1)}, want: attempts{runs}},
 		"a set suspended by a change of its spec": {
 			set: []set{withAttempts(runs), isSuspended}, jobs: both(jobIsSuspended),
 			want: attempts{begun(1, start, created(1), ended(attemptNow, stopped, "jobset is suspended"))}},
@@ -149,7 +149,7 @@ func TestAttempts(t *testing.T) {
 			set: []set{withAttempts(begun(1, start, ended(at(5), stopped, "because"), byAlice)), isSuspended}, jobs: both(),
 			want: attempts{begun(1, start, ended(at(5), stopped, "because"), byAlice)}},
 		"a Job fails in a set that has just been suspended": {
-			set: []set{withAttempts(runs), failurePolicy(1), isSuspended}, jobs: kids{jobNamed("w", 0, jobFailed), jobNamed("w", 1)},
+			set: []set{withAttempts(runs), failurePolicy(1), isSuspended}, jobs: owned{jobNamed("w", 0, jobFailed), jobNamed("w", 1)},
 			want: attempts{begun(1, start, created(1), ended(attemptNow, stopped, "jobset is suspended"))}},
 		"a resumed set, whose Jobs exist": {
 			set: []set{withAttempts(begun(1, start, ended(at(5), stopped, ""))), wasSuspended}, jobs: both(jobIsSuspended),

@@ -171,8 +171,8 @@ func withoutRoom(o Observed, active []*batchv1.Job) (out []*batchv1.Job) {
 }
 
 // forgetNodes has pods run on the nodes that they keep off, if they have found no room elsewhere for some time. It reports whether it did.
-func (b *statusBuilder) forgetNodes(kids children) bool {
-	if !b.waitsForRoom(kids) || b.leftToForget() > 0 {
+func (b *statusBuilder) forgetNodes(owned children) bool {
+	if !b.waitsForRoom(owned) || b.leftToForget() > 0 {
 		return false
 	}
 	a := helper.RunningAttempt(b.next)
@@ -183,16 +183,16 @@ func (b *statusBuilder) forgetNodes(kids children) bool {
 }
 
 // timeToForget returns when that is due; 0 if it is not.
-func (b *statusBuilder) timeToForget(kids children) time.Duration {
-	if !b.waitsForRoom(kids) {
+func (b *statusBuilder) timeToForget(owned children) time.Duration {
+	if !b.waitsForRoom(owned) {
 		return 0
 	}
 	return max(b.leftToForget(), time.Second)
 }
 
-func (b *statusBuilder) waitsForRoom(kids children) bool {
+func (b *statusBuilder) waitsForRoom(owned children) bool {
 	a := helper.RunningAttempt(b.next)
-	return b.o.Unschedulable.Pods > 0 && shutsOut(a) && a.ForgetTime == nil && !suspended(b.o.JobSet) && len(withoutRoom(b.o, kids.active)) > 0
+	return b.o.Unschedulable.Pods > 0 && shutsOut(a) && a.ForgetTime == nil && !suspended(b.o.JobSet) && len(withoutRoom(b.o, owned.active)) > 0
 }
 
 func (b *statusBuilder) leftToForget() time.Duration {

@@ -89,8 +89,8 @@ func (o Observed) maxBacklog() int {
 }
 
 // backlog returns the number of Jobs that the Job controller has not taken care of yet.
-func backlog(o Observed, kids children) (n int) {
-	for _, job := range kids.active {
+func backlog(o Observed, owned children) (n int) {
+	for _, job := range owned.active {
 		if job.DeletionTimestamp == nil && job.Status.StartTime == nil && (waitsNew(o, job) || waitsResumed(o, job)) && !managedElsewhere(o, job) {
 			n++
 		}

@@ -25,8 +25,8 @@ type children struct {
 	previous []*batchv1.Job
 	// succeeded, failed and active belong to the current attempt.
 	succeeded, failed, active []*batchv1.Job
-	// doomed are those of the active ones that are bound to fail once their pods have ended.
-	doomed []*batchv1.Job
+	// failureTarget are those of the active ones that are bound to fail once their pods have ended.
+	failureTarget []*batchv1.Job
 	// problems tell of Jobs that are in no list because their labels make no sense.
 	problems []string
 	// counts are the numbers of Jobs of each replicatedJob, in the order of the spec.
@@ -36,29 +36,29 @@ type children struct {
 // classify sorts the Jobs by meaning (docs/reference/jobset.md#child-categories). One Job with bad labels does not stop the whole set, as it
 // does upstream: it is left alone, holds its name, and counts nowhere.
 func classify(o Observed) children {
-	kids := children{names: sets.New[string]()}
+	owned := children{names: sets.New[string]()}
 	jobs := slices.SortedFunc(slices.Values(o.Jobs), func(a, b *batchv1.Job) int { return strings.Compare(a.Name, b.Name) })
 	for _, job := range jobs {
-		kids.names.Insert(job.Name)
+		owned.names.Insert(job.Name)
 		previous, err := isPrevious(o, job)
 		switch {
 		case err != nil:
-			kids.problems = append(kids.problems, fmt.Sprintf("job %q is ignored: %v", job.Name, err))
+			owned.problems = append(owned.problems, fmt.Sprintf("job %q is ignored: %v", job.Name, err))
 		case previous:
-			kids.previous = append(kids.previous, job)
+			owned.previous = append(owned.previous, job)
 		case helper.TrueJobCondition(job, batchv1.JobComplete) != nil:
-			kids.succeeded = append(kids.succeeded, job)
+			owned.succeeded = append(owned.succeeded, job)
 		case helper.TrueJobCondition(job, batchv1.JobFailed) != nil:
-			kids.failed = append(kids.failed, job)
+			owned.failed = append(owned.failed, job)
 		default:
-			kids.active = append(kids.active, job)
+			owned.active = append(owned.active, job)
 			if helper.TrueJobCondition(job, batchv1.JobFailureTarget) != nil {
-				kids.doomed = append(kids.doomed, job)
+				owned.failureTarget = append(owned.failureTarget, job)
 			}
 		}
 	}
-	kids.counts = countJobs(o, kids)
-	return kids
+	owned.counts = countJobs(o, owned)
+	return owned
 }
 
 // isPrevious reports whether the Job belongs to an attempt before the current one, of the set or of this single Job, or to

@@ -88,10 +88,10 @@ func TestClassify(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			o := observe(newSet(append(tc.set, with("w", 3))...), tc.jobs...)
 			o.Gates = tc.gates
-			kids := classify(indexed(o))
-			diff(t, "children", tc.want, meanings{names(kids.previous), names(kids.succeeded), names(kids.failed), names(kids.active), kids.problems})
+			owned := classify(indexed(o))
+			diff(t, "children", tc.want, meanings{names(owned.previous), names(owned.succeeded), names(owned.failed), names(owned.active), owned.problems})
 			for _, job := range tc.jobs {
-				if !kids.names.Has(job.Name) {
+				if !owned.names.Has(job.Name) {
 					t.Errorf("the name %s counts as free", job.Name)
 				}
 			}

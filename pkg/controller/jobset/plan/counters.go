@@ -15,7 +15,7 @@ import (
 )
 
 // countJobs returns one entry per replicatedJob, in the order of the spec (docs/reference/jobset.md#counters).
-func countJobs(o Observed, kids children) []jobsetv1alpha2.ReplicatedJobStatus {
+func countJobs(o Observed, owned children) []jobsetv1alpha2.ReplicatedJobStatus {
 	counts := make([]jobsetv1alpha2.ReplicatedJobStatus, len(o.JobSet.Spec.ReplicatedJobs))
 	for i := range counts {
 		counts[i].Name = o.JobSet.Spec.ReplicatedJobs[i].Name
@@ -28,20 +28,20 @@ func countJobs(o Observed, kids children) []jobsetv1alpha2.ReplicatedJobStatus {
 		_, place := o.replicatedJob(replicatedJobOf(job))
 		return &counts[place]
 	}
-	for _, job := range kids.active {
+	for _, job := range owned.active {
 		countActive(job, countOf(job))
 	}
-	for _, job := range kids.previous {
+	for _, job := range owned.previous {
 		// Upstream counts no Jobs of earlier attempts; but queueing systems take the quota of a suspended set back as soon as
 		// nothing of it is active, and give it to others.
 		if suspended(o.JobSet) && job.Status.Active > 0 {
 			countOf(job).Active++
 		}
 	}
-	for _, job := range kids.succeeded {
+	for _, job := range owned.succeeded {
 		countOf(job).Succeeded++
 	}
-	for _, job := range kids.failed {
+	for _, job := range owned.failed {
 		countOf(job).Failed++
 	}
 	return counts

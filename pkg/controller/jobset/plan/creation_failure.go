@@ -131,6 +131,6 @@ func (b *statusBuilder) endTroubles(reason, message string) {
 }
 
 // nothingMissing reports whether a plan leaves nothing to create, now or once the Jobs of an earlier attempt are gone.
-func (p Plan) nothingMissing(kids children) bool {
-	return p.CreateService == nil && len(p.CreateClaims)+len(p.Groups.Create)+len(p.CreateJobs)+len(kids.previous) == 0 && !p.Groups.Waiting
+func (p Plan) nothingMissing(owned children) bool {
+	return p.CreateService == nil && len(p.CreateClaims)+len(p.Groups.Create)+len(p.CreateJobs)+len(owned.previous) == 0 && !p.Groups.Waiting
 }

@@ -21,21 +21,21 @@ func Decide(o Observed) Plan {
 		return timeToLive(o)
 	}
 	o = indexed(o)
-	kids := classify(o)
+	owned := classify(o)
 	st := newStatus(o)
-	st.next.ReplicatedJobsStatus = asStored(kids.counts)
+	st.next.ReplicatedJobsStatus = asStored(owned.counts)
 
 	var p Plan
 	switch {
-	case st.afterRestore(kids):
+	case st.afterRestore(owned):
 	case finishedCondition(&o.JobSet.Status) != nil:
-		p = afterFinish(o, kids)
+		p = afterFinish(o, owned)
 		keepEnded(o.JobSet, st.next.ReplicatedJobsStatus)
 		st.closeAttempt()
-	case !st.judge(kids):
-		p = childWrites(o, kids, st)
+	case !st.judge(owned):
+		p = childWrites(o, owned, st)
 	}
-	p.Problems = append(p.Problems, kids.problems...)
+	p.Problems = append(p.Problems, owned.problems...)
 	p.Status, p.Events = st.result()
 	p.FailedJob, p.CountNodes = st.failedJob, st.countNodes
 	return p
@@ -43,12 +43,12 @@ func Decide(o Observed) Plan {
 
 // judge ends the set, or moves it to its next attempt or execution, if that is due. It reports whether it did: then nothing
 // else may happen until that is stored.
-func (b *statusBuilder) judge(kids children) bool {
-	b.followAttempt(kids)
+func (b *statusBuilder) judge(owned children) bool {
+	b.followAttempt(owned)
 	b.locate()
-	succeeded := len(kids.failed) == 0 && successPolicyMet(b.o, kids)
+	succeeded := len(owned.failed) == 0 && successPolicyMet(b.o, owned)
 	for _, policy := range []func(Observed, children) *verdict{deadlineVerdict, failureVerdict, inPlaceVerdict} {
-		if v := policy(b.o, kids); v != nil && !succeeded {
+		if v := policy(b.o, owned); v != nil && !succeeded {
 			b.applyFailure(*v)
 			return true
 		}
@@ -58,38 +58,38 @@ func (b *statusBuilder) judge(kids children) bool {
 		b.complete()
 		return true
 	}
-	b.wantCause(firstFailed(kids.doomed), false)
-	return b.recordSuspension(kids) || b.countExecution() || b.avoids || b.move() || b.forgetNodes(kids)
+	b.wantCause(firstFailed(owned.failureTarget), false)
+	return b.recordSuspension(owned) || b.countExecution() || b.avoids || b.move() || b.forgetNodes(owned)
 }
 
 // childWrites brings the children of an unfinished set, none of whose Jobs calls for a policy, to where they should be.
-func childWrites(o Observed, kids children, st *statusBuilder) Plan {
-	open, inOrder := startable(o, kids.counts)
+func childWrites(o Observed, owned children, st *statusBuilder) Plan {
+	open, inOrder := startable(o, owned.counts)
 	st.setStartup(inOrder)
-	st.notePlaced(kids)
-	st.place(kids, open)
-	p := Plan{CreateService: missingService(o), CreateClaims: missingClaims(o), Groups: st.group(kids, open)}
+	st.notePlaced(owned)
+	st.place(owned, open)
+	p := Plan{CreateService: missingService(o), CreateClaims: missingClaims(o), Groups: st.group(owned, open)}
 	var moreDeletions, moreCreations bool
-	p.DeleteJobs, moreDeletions = deletions(o, slices.Concat(kids.previous, replaced(o, kids.active, open), shutOut(o, kids.active)))
-	p.Backlog = backlog(o, kids)
-	patched := jobPatches(o, kids, open, p.Backlog)
+	p.DeleteJobs, moreDeletions = deletions(o, slices.Concat(owned.previous, replaced(o, owned.active, open), shutOut(o, owned.active)))
+	p.Backlog = backlog(o, owned)
+	patched := jobPatches(o, owned, open, p.Backlog)
 	p.PatchJobs, p.Resumed = patched.patches, patched.resumed
-	p.CreateJobs, moreCreations = missingJobs(o, kids, open, p.Backlog+p.Resumed)
+	p.CreateJobs, moreCreations = missingJobs(o, owned, open, p.Backlog+p.Resumed)
 	p.More = moreDeletions || patched.more || moreCreations
-	st.setSuspended(kids, patched.stillSuspended || inOrder == orderWaiting)
-	p.Problems = st.setInPlaceAttempts(kids)
+	st.setSuspended(owned, patched.stillSuspended || inOrder == orderWaiting)
+	p.Problems = st.setInPlaceAttempts(owned)
 	st.noteReady()
 	st.setEndpoints()
 	st.setStartTime()
-	p.RequeueAfter = sooner(sooner(sooner(timeToDeadline(o, st.next.StartTime), st.setUnschedulable()), o.Moving.After), st.timeToForget(kids))
-	p.RequeueAfter = sooner(p.RequeueAfter, st.setPodsRefused(kids))
+	p.RequeueAfter = sooner(sooner(sooner(timeToDeadline(o, st.next.StartTime), st.setUnschedulable()), o.Moving.After), st.timeToForget(owned))
+	p.RequeueAfter = sooner(p.RequeueAfter, st.setPodsRefused(owned))
 	p.RequeueAfter = sooner(sooner(p.RequeueAfter, p.Groups.awaitGroups(o)), o.Located.After)
 	if p.Held = moreCreations || patched.held; p.Held {
 		p.RequeueAfter = sooner(p.RequeueAfter, BacklogPatience) // should nobody take care of the Jobs that are there
 	}
 	if len(p.CreateJobs) == 0 && !moreCreations {
 		st.endNameConflict()
-		if p.nothingMissing(kids) {
+		if p.nothingMissing(owned) {
 			st.endCreationFailure(reasonJobsCreated, messageJobsCreated)
 		}
 	}

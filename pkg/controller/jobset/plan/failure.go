@@ -39,16 +39,16 @@ type verdict struct {
 // and their pods are about to be deleted anyway, so that nobody has to wait for the slowest of them to end. A set fails
 // for good only on account of a Job that has ended: what ends with the set, like the quota of a queueing system, must
 // not be given back while pods still run.
-func failureVerdict(o Observed, kids children) *verdict {
-	if o.Gates.RestartOnFailureTarget && len(kids.doomed) > 0 && !suspended(o.JobSet) {
-		if v := judgeFailures(o, slices.Concat(kids.failed, kids.doomed)); v.action != jobsetv1alpha2.FailJobSet {
+func failureVerdict(o Observed, owned children) *verdict {
+	if o.Gates.RestartOnFailureTarget && len(owned.failureTarget) > 0 && !suspended(o.JobSet) {
+		if v := judgeFailures(o, slices.Concat(owned.failed, owned.failureTarget)); v.action != jobsetv1alpha2.FailJobSet {
 			return &v
 		}
 	}
-	if len(kids.failed) == 0 {
+	if len(owned.failed) == 0 {
 		return nil
 	}
-	v := judgeFailures(o, kids.failed)
+	v := judgeFailures(o, owned.failed)
 	return &v
 }
 

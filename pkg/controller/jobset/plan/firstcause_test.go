@@ -170,24 +170,24 @@ func TestLongMessagesAreCutAtARune(t *testing.T) {
 
 func TestWhoseCauseIsLookedFor(t *testing.T) {
 	type set = func(*jobsetv1alpha2.JobSet)
-	type kids = []*batchv1.Job
+	type owned = []*batchv1.Job
 	runs := begun(1, jobsetv1alpha2.TriggerStart, created(1))
 	knows := begun(1, jobsetv1alpha2.TriggerStart, func(a *jobsetv1alpha2.Attempt) { a.FirstCause = &jobsetv1alpha2.FailureCause{Job: "js-w-1"} })
 	finalOne := jobsetv1alpha2.FailurePolicyRule{Name: "r", Action: jobsetv1alpha2.FailJobSet, OnJobFailureReasons: []string{"fatal"}}
 	for name, tc := range map[string]struct {
 		set  []set
-		jobs kids
+		jobs owned
 		want string
 	}{
-		"nobody's when nothing has failed":             {set: []set{withAttempts(runs)}, jobs: kids{jobNamed("w", 0, ready)}},
-		"that of the Job that failed first":            {set: []set{withAttempts(runs)}, jobs: kids{jobNamed("w", 0, failedWith("x", "", 2)), jobNamed("w", 1, failedWith("x", "", 1))}, want: "js-w-1 ends"},
-		"that of the Job that decided":                 {set: []set{withAttempts(runs), failurePolicy(1, finalOne)}, jobs: kids{jobNamed("w", 0, failedWith("fatal", "", 2)), jobNamed("w", 1, failedWith("x", "", 1))}, want: "js-w-0 ends"},
-		"that of the Job that is bound to fail":        {set: []set{withAttempts(runs)}, jobs: kids{jobNamed("w", 0, doomed("x", 2)), jobNamed("w", 1, doomed("x", 1))}, want: "js-w-1 dooms"},
-		"nobody's once it is known":                    {set: []set{withAttempts(knows)}, jobs: kids{jobNamed("w", 0, doomed("x", 2))}},
-		"nobody's at the end either once it is known":  {set: []set{withAttempts(knows)}, jobs: kids{jobNamed("w", 0, jobFailed)}},
-		"nobody's in a suspended set":                  {set: []set{isSuspended, withAttempts(begun(1, "Start", ended(at(1), "Suspended", "")))}, jobs: kids{jobNamed("w", 0, doomed("x", 2))}},
-		"nobody's when the time of the set is over":    {set: []set{withAttempts(runs), startedLongAgo}, jobs: kids{jobNamed("w", 0, ready)}},
-		"nobody's when the pods are of an old attempt": {set: []set{withAttempts(runs), restarted(1, 1), failurePolicy(3)}, jobs: kids{jobNamed("w", 0, jobFailed)}},
+		"nobody's when nothing has failed":             {set: []set{withAttempts(runs)}, jobs: owned{jobNamed("w", 0, ready)}},
+		"that of the Job that failed first":            {set: []set{withAttempts(runs)}, jobs: owned{jobNamed("w", 0, failedWith("x", "", 2)), jobNamed("w", 1, failedWith("x", "", 1))}, want: "js-w-1 ends"},
+		"that of the Job that decided":                 {set: []set{withAttempts(runs), failurePolicy(1, finalOne)}, jobs: owned{jobNamed("w", 0, failedWith("fatal", "", 2)), jobNamed("w", 1, failedWith("x", "", 1))}, want: "js-w-0 ends"},
+		"that of the Job that is bound to fail":        {set: []set{withAttempts(runs)}, jobs: owned{jobNamed("w", 0, failureTarget("x", 2)), jobNamed("w", 1, failureTarget("x", 1))}, want: "js-w-1 dooms"},
+		"nobody's once it is known":                    {set: []set{withAttempts(knows)}, jobs: owned{jobNamed("w", 0, failureTarget("x", 2))}},
+		"nobody's at the end either once it is known":  {set: []set{withAttempts(knows)}, jobs: owned{jobNamed("w", 0, jobFailed)}},
+		"nobody's in a suspended set":                  {set: []set{isSuspended, withAttempts(begun(1, "Start", ended(at(1), "Suspended", "")))}, jobs: owned{jobNamed("w", 0, failureTarget("x", 2))}},
+		"nobody's when the time of the set is over":    {set: []set{withAttempts(runs), startedLongAgo}, jobs: owned{jobNamed("w", 0, ready)}},
+		"nobody's when the pods are of an old attempt": {set: []set{withAttempts(runs), restarted(1, 1), failurePolicy(3)}, jobs: owned{jobNamed("w", 0, jobFailed)}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := observe(newSet(append(tc.set, with("w", 2))...), tc.jobs...)
@@ -204,7 +204,7 @@ func TestWhoseCauseIsLookedFor(t *testing.T) {
 }
 
 func TestMissingCauseIsAskedForOnce(t *testing.T) {
-	job := jobNamed("w", 0, doomed("x", 1))
+	job := jobNamed("w", 0, failureTarget("x", 1))
 	js := newSet(with("w", 1), withAttempts(begun(1, jobsetv1alpha2.TriggerStart, created(1))))
 	o := observe(js, job)
 	o.KeepAttempts = true

@@ -69,14 +69,14 @@ func AsksForGroups(js *jobsetv1alpha2.JobSet) bool {
 }
 
 // group brings the groups of a set to where they should be, and holds back the Jobs whose groups are not there.
-func (b *statusBuilder) group(kids children, open []bool) GroupChanges {
+func (b *statusBuilder) group(owned children, open []bool) GroupChanges {
 	if b.o.Grouped == nil {
 		return GroupChanges{}
 	}
 	if suspended(b.o.JobSet) || b.o.JobSet.Spec.Scheduling == nil {
 		return ungroup(b.o)
 	}
-	jobsWait := int64(settledNames(kids).Len()) < helper.TotalReplicas(b.o.JobSet)
+	jobsWait := int64(settledNames(owned).Len()) < helper.TotalReplicas(b.o.JobSet)
 	if b.o.Grouped.API == "" {
 		clear(open)
 		return GroupChanges{Waiting: jobsWait, Refusal: b.o.Grouped.refusal(jobsWait)}

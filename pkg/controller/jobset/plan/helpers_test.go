@@ -165,8 +165,8 @@ func releasedAt(generation string) func(*batchv1.Job) {
 // releasedAt5 are the annotations of a Job that is released at generation 5 of the set.
 var releasedAt5 = map[string]string{jobsetv1alpha2.ReleasedKey: "5"}
 
-// doomed makes the Job one that is bound to fail, so many minutes after some time ago.
-func doomed(reason string, minute int) func(*batchv1.Job) {
+// failureTarget makes the Job one that is bound to fail, so many minutes after some time ago.
+func failureTarget(reason string, minute int) func(*batchv1.Job) {
 	return func(job *batchv1.Job) {
 		ready(job)
 		job.Status.Conditions = append(job.Status.Conditions, batchv1.JobCondition{

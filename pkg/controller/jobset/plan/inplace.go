@@ -58,8 +58,8 @@ func (s *InPlace) add(other InPlace) {
 
 // lookInPlace adds up the pods of the present Jobs. Pods of earlier attempts, which may still be ending, are no part of
 // what restarts together.
-func lookInPlace(o Observed, kids children) (state InPlace) {
-	for _, jobs := range [][]*batchv1.Job{kids.active, kids.succeeded, kids.failed} {
+func lookInPlace(o Observed, owned children) (state InPlace) {
+	for _, jobs := range [][]*batchv1.Job{owned.active, owned.succeeded, owned.failed} {
 		for _, job := range jobs {
 			pods := o.InPlace[job.UID]
 			pods.Succeeded = max(pods.Succeeded, int64(job.Status.Succeeded)) // pods may be gone that have succeeded
@@ -93,11 +93,11 @@ func FirstInPlace(o Observed) (job *batchv1.Job, pod string) {
 }
 
 // inPlaceVerdict ends a set whose pods have restarted too often; nil for others.
-func inPlaceVerdict(o Observed, kids children) *verdict {
+func inPlaceVerdict(o Observed, owned children) *verdict {
 	if !RestartsInPlace(o.JobSet, o.Gates) {
 		return nil
 	}
-	state, status := lookInPlace(o, kids), &o.JobSet.Status
+	state, status := lookInPlace(o, owned), &o.JobSet.Status
 	limit := helper.RestartLimit(o.JobSet)
 	if int64(state.ContainerRestarts) <= limit && int64(state.Highest)-int64(status.Restarts-status.RestartsCountTowardsMax) <= limit {
 		return nil
@@ -107,11 +107,11 @@ func inPlaceVerdict(o Observed, kids children) *verdict {
 
 // setInPlaceAttempts tells the pods, through the status, which attempt they must leave, and which all have reached. It
 // returns what keeps it from doing so.
-func (b *statusBuilder) setInPlaceAttempts(kids children) (problems []string) {
+func (b *statusBuilder) setInPlaceAttempts(owned children) (problems []string) {
 	if !RestartsInPlace(b.o.JobSet, b.o.Gates) {
 		return nil
 	}
-	state := lookInPlace(b.o, kids)
+	state := lookInPlace(b.o, owned)
 	expected, err := podsOf(b.o.JobSet)
 	if err != nil {
 		state.Problems = append(state.Problems, err.Error())

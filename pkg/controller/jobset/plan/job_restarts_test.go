@@ -61,7 +61,7 @@ func TestOneWriteRestartsAllMatchingJobs(t *testing.T) {
 		},
 		"Jobs that are bound to fail, too": {
 			max: 4, rules: []rule{{Name: "r", Action: restart}}, writes: 1,
-			jobs:     []*batchv1.Job{jobNamed("a", 0, doomed("", 1)), jobNamed("a", 1, ready), jobNamed("w", 0, failedWith("", "", 2))},
+			jobs:     []*batchv1.Job{jobNamed("a", 0, failureTarget("", 1)), jobNamed("a", 1, ready), jobNamed("w", 0, failedWith("", "", 2))},
 			restarts: [][]int32{{1, 0, 0}, {1, 0}}, counted: [][]int32{{1, 0, 0}, {1, 0}},
 		},
 	} {

@@ -131,11 +131,11 @@ func leftDomain(o Observed, place int, index int32, job *batchv1.Job) bool {
 }
 
 // notePlaced notes which Jobs have had all of their pods ready where they are. They do not move any more.
-func (b *statusBuilder) notePlaced(kids children) {
+func (b *statusBuilder) notePlaced(owned children) {
 	if b.next.Placement == nil || !b.o.Gates.ExclusivePlacement {
 		return
 	}
-	for _, job := range kids.active {
+	for _, job := range owned.active {
 		rj, place := b.o.replicatedJob(replicatedJobOf(job))
 		at, index := b.o.index.placed[place], jobIndex(job)
 		news := at.domain(index) != "" && !at.at.Jobs[index].Ready && at.isFor(index, b.o.jobRestarts(place, index))

@@ -85,7 +85,7 @@ func awaitsPlacement(js *jobsetv1alpha2.JobSet) bool {
 }
 
 // unplaced returns the Jobs that the stored placement lacks and that do not run. Those that run stay where they are.
-func unplaced(o Observed, kids children) (out []Unplaced) {
+func unplaced(o Observed, owned children) (out []Unplaced) {
 	js := o.JobSet
 	if !o.Gates.ExclusivePlacement {
 		return nil
@@ -98,7 +98,7 @@ func unplaced(o Observed, kids children) (out []Unplaced) {
 			continue
 		}
 		if settled == nil {
-			settled = settledNames(kids)
+			settled = settledNames(owned)
 		}
 		next := Unplaced{Place: i, Topology: topology}
 		at := o.index.placed[i]
@@ -116,9 +116,9 @@ func unplaced(o Observed, kids children) (out []Unplaced) {
 }
 
 // settledNames returns the names of the Jobs of the current attempt that need no domain: they run, or have ended.
-func settledNames(kids children) sets.Set[string] {
+func settledNames(owned children) sets.Set[string] {
 	names := sets.New[string]()
-	for _, jobs := range [][]*batchv1.Job{kids.succeeded, kids.failed, kids.active} {
+	for _, jobs := range [][]*batchv1.Job{owned.succeeded, owned.failed, owned.active} {
 		for _, job := range jobs {
 			if job.DeletionTimestamp == nil && !jobSuspended(job) {
 				names.Insert(job.Name)
@@ -129,16 +129,16 @@ func settledNames(kids children) sets.Set[string] {
 }
 
 // place holds back the replicatedJobs whose Jobs need a domain, and notes what became of the question for it.
-func (b *statusBuilder) place(kids children, open []bool) {
+func (b *statusBuilder) place(owned children, open []bool) {
 	js := b.o.JobSet
 	if suspended(js) {
-		if !mayStartPods(kids) {
+		if !mayStartPods(owned) {
 			b.next.Placement = nil
 		}
 		b.endPlacement(reasonJobSetSuspended, messageSuspended)
 		return
 	}
-	waits := unplaced(b.o, kids)
+	waits := unplaced(b.o, owned)
 	for _, w := range waits {
 		open[w.Place] = false
 	}

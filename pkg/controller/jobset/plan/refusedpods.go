@@ -50,8 +50,8 @@ const (
 
 // setPodsRefused reports Jobs whose pods have been refused for some time, and returns when that is due. The message stays while the number of Jobs and
 // the reason do: quotas are used up by others, so that each refusal may have other numbers.
-func (b *statusBuilder) setPodsRefused(kids children) (due time.Duration) {
-	jobs, latest := b.refusedPods(kids)
+func (b *statusBuilder) setPodsRefused(owned children) (due time.Duration) {
+	jobs, latest := b.refusedPods(owned)
 	c := meta.FindStatusCondition(b.next.Conditions, jobsetv1alpha2.PodCreationFailure)
 	known := c != nil && c.Status == metav1.ConditionTrue
 	head := fmt.Sprintf("pods of %d of %d Jobs%s", jobs, helper.TotalReplicas(b.o.JobSet), podsCannotBeCreated)
@@ -75,8 +75,8 @@ func (b *statusBuilder) setPodsRefused(kids children) (due time.Duration) {
 }
 
 // refusedPods returns how many Jobs have pods that were refused, and the latest refusal.
-func (b *statusBuilder) refusedPods(kids children) (jobs int, latest PodRefusal) {
-	for _, job := range kids.active {
+func (b *statusBuilder) refusedPods(owned children) (jobs int, latest PodRefusal) {
+	for _, job := range owned.active {
 		if refusal, refused := b.o.RefusedPods.Jobs[job.UID]; refused {
 			if jobs++; refusal.At.After(latest.At) || latest.At.IsZero() {
 				latest = refusal

@@ -12,8 +12,8 @@ import (
 
 // successPolicyMet reports whether enough of the targeted Jobs have succeeded (docs/reference/jobset.md#success-policy). A set without a
 // policy, which only a set stored by other means than our API can be, needs all of its Jobs.
-func successPolicyMet(o Observed, kids children) bool {
-	if len(kids.succeeded) == 0 {
+func successPolicyMet(o Observed, owned children) bool {
+	if len(owned.succeeded) == 0 {
 		return false
 	}
 	policy := jobsetv1alpha2.SuccessPolicy{Operator: jobsetv1alpha2.OperatorAll}
@@ -23,7 +23,7 @@ func successPolicyMet(o Observed, kids children) bool {
 	targets := sets.New(policy.TargetReplicatedJobs...)
 	targeted := func(name string) bool { return len(targets) == 0 || targets.Has(name) }
 	var have, all int64
-	for _, job := range kids.succeeded {
+	for _, job := range owned.succeeded {
 		if targeted(replicatedJobOf(job)) {
 			have++
 		}

@@ -35,22 +35,22 @@ func suspensionMark(js *jobsetv1alpha2.JobSet) string {
 
 // mayStartPods reports whether any Job of the set may start pods: it has not ended, and is neither suspended nor being
 // deleted.
-func mayStartPods(kids children) bool {
+func mayStartPods(owned children) bool {
 	starts := func(job *batchv1.Job) bool {
 		return job.DeletionTimestamp == nil && !jobSuspended(job) &&
 			helper.TrueJobCondition(job, batchv1.JobComplete) == nil && helper.TrueJobCondition(job, batchv1.JobFailed) == nil
 	}
-	return slices.ContainsFunc(kids.active, starts) || slices.ContainsFunc(kids.previous, starts)
+	return slices.ContainsFunc(owned.active, starts) || slices.ContainsFunc(owned.previous, starts)
 }
 
 // setSuspended notes that the set is suspended, or that no Job waits to be resumed any more.
-func (b *statusBuilder) setSuspended(kids children, stillSuspended bool) {
+func (b *statusBuilder) setSuspended(owned children, stillSuspended bool) {
 	switch {
 	case !suspended(b.o.JobSet):
 		if !stillSuspended {
 			b.endSuspension()
 		}
-	case mayStartPods(kids):
+	case mayStartPods(owned):
 		b.pending = true
 	default:
 		b.beginSuspension(messageSuspended)
@@ -70,16 +70,16 @@ func (b *statusBuilder) endSuspension() {
 
 // recordSuspension ends the attempt if any of its Jobs was suspended on account of a suspension that was taken back. That is
 // stored before these Jobs are resumed: they forget it then.
-func (b *statusBuilder) recordSuspension(kids children) bool {
+func (b *statusBuilder) recordSuspension(owned children) bool {
 	a := helper.RunningAttempt(b.next)
 	if a == nil || !b.o.KeepAttempts || suspended(b.o.JobSet) {
 		return false
 	}
 	mark := SuspendedInAttempt(a.Number)
-	if !slices.ContainsFunc(kids.active, func(job *batchv1.Job) bool { return job.Annotations[jobsetv1alpha2.ReleasedKey] == mark }) {
+	if !slices.ContainsFunc(owned.active, func(job *batchv1.Job) bool { return job.Annotations[jobsetv1alpha2.ReleasedKey] == mark }) {
 		return false
 	}
-	if mayStartPods(kids) {
+	if mayStartPods(owned) {
 		b.endAttempt(jobsetv1alpha2.OutcomeSuspended, messageTakenBack)
 	} else {
 		b.beginSuspension(messageTakenBack)

@@ -18,10 +18,10 @@ const cancelledTTL = 5 * time.Minute
 
 // afterFinish removes what still runs of a finished set, keeps its finished Jobs, and deletes the set when its time is
 // over (docs/reference/jobset.md#finish-and-time-to-live).
-func afterFinish(o Observed, kids children) Plan {
+func afterFinish(o Observed, owned children) Plan {
 	p := timeToLive(o)
 	p.Groups = ungroup(o)
-	p.DeleteJobs, p.More = deletions(o, slices.Concat(kids.previous, kids.active))
+	p.DeleteJobs, p.More = deletions(o, slices.Concat(owned.previous, owned.active))
 	return p
 }
 

@@ -61,9 +61,9 @@ func judge(o plan.Observed) *ruling {
 	if deadlineIsOver(o) {
 		return &ruling{fails: true, reason: "DeadlineExceeded"}
 	}
-	if doomed := slices.DeleteFunc(having(o, active), func(job *batchv1.Job) bool { return failureOf(job) == nil }); len(doomed) > 0 &&
+	if failureTarget := slices.DeleteFunc(having(o, active), func(job *batchv1.Job) bool { return failureOf(job) == nil }); len(failureTarget) > 0 &&
 		o.Gates.RestartOnFailureTarget && !isSuspended(o.JobSet) {
-		if r := rule(o, slices.Concat(failures, doomed)); !r.fails {
+		if r := rule(o, slices.Concat(failures, failureTarget)); !r.fails {
 			return &r
 		}
 	}

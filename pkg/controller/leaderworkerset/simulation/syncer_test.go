@@ -228,8 +228,8 @@ func (m memory) Forget(owner cache.ObjectName)                   { m.p.memory.Fo
 func (m memory) VersionsShown(owner cache.ObjectName) bool {
 	return m.shown(m.p.memory.VersionsShown(owner))
 }
-func (m memory) DeletionsShown(owner cache.ObjectName, kids []metav1.Object) bool {
-	return m.shown(m.p.memory.DeletionsShown(owner, kids))
+func (m memory) DeletionsShown(owner cache.ObjectName, owned []metav1.Object) bool {
+	return m.shown(m.p.memory.DeletionsShown(owner, owned))
 }
 
 func (m memory) shown(shown bool) bool {

@@ -44,7 +44,7 @@ type process struct {
 	events     []event
 	// syncBegan is when the present sync began, and seen what it was shown.
 	syncBegan time.Time
-	seen      []sight
+	seen      []observation
 	// groupUnread and jobUnread mean that the sync could not read these objects, and lastErr is how it ended.
 	groupUnread, jobUnread bool
 	lastErr                error
@@ -58,8 +58,8 @@ type about struct {
 	family  int
 }
 
-// sight is what a sync was shown of the pods of a family.
-type sight struct {
+// observation is what a sync was shown of the pods of a family.
+type observation struct {
 	labeled int
 	settled bool
 }
@@ -71,7 +71,7 @@ type event struct {
 
 // startProcess starts a controller. It lists everything first; client-go asks for the latest state then.
 func (e *env) startProcess() {
-	p := &process{env: e, labeled: map[types.UID]int{}, refused: map[about]time.Time{}, seen: make([]sight, len(families)), lastShown: make([]time.Time, len(families))}
+	p := &process{env: e, labeled: map[types.UID]int{}, refused: map[about]time.Time{}, seen: make([]observation, len(families)), lastShown: make([]time.Time, len(families))}
 	p.sender = e.NewSender(e.interlude)
 	p.worker = &simulation.Worker{World: e.World, Sender: p.sender, Careless: e.resigned, Impatient: e.impatient}
 	p.groups = simulation.Informer[*batchv1alpha1.PodReadinessGroup]{From: &e.groups.Store, Handle: func(*batchv1alpha1.PodReadinessGroup, bool) { p.worker.Add(name) }}

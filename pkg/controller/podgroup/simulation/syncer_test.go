@@ -70,7 +70,7 @@ func (c caches) Group(cache.ObjectName) (*batchv1alpha1.PodReadinessGroup, error
 }
 
 func (c caches) Pods(family int, _ cache.ObjectName) (all []*members.Pod, err error) {
-	seen := sight{settled: c.p.Since(c.p.lastShown[family]) >= settle}
+	seen := observation{settled: c.p.Since(c.p.lastShown[family]) >= settle}
 	for _, stored := range c.p.pods[family].Objects {
 		pod := members.Of(stored, families[family])
 		if pod.Labeled && !pod.Terminating && pod.Phase != plan.Failed {
@@ -93,8 +93,8 @@ func (m memory) Wrote(owner cache.ObjectName, resource, version string) {
 }
 func (m memory) Deleted(owner cache.ObjectName, child types.UID) { m.p.writes.Deleted(owner, child) }
 func (m memory) Forget(owner cache.ObjectName)                   { m.p.writes.Forget(owner) }
-func (m memory) DeletionsShown(owner cache.ObjectName, kids []metav1.Object) bool {
-	return m.p.writes.DeletionsShown(owner, kids)
+func (m memory) DeletionsShown(owner cache.ObjectName, owned []metav1.Object) bool {
+	return m.p.writes.DeletionsShown(owner, owned)
 }
 
 func (m memory) VersionsShown(owner cache.ObjectName) bool {

@@ -140,7 +140,7 @@ func oldAttemptExists(o Observed, entry *batchv1alpha1.SequentialJobStepStatus) 
 
 // afterRestore takes over the progress that children show, and holds the sequence if they do not show it. It returns whether nothing else
 // may happen.
-func (b *statusBuilder) afterRestore(kids family) bool {
+func (b *statusBuilder) afterRestore(owned family) bool {
 	wasHeld := helper.Held(b.o.SequentialJob)
 	if !b.o.Restored && !wasHeld {
 		return false
@@ -152,7 +152,7 @@ func (b *statusBuilder) afterRestore(kids family) bool {
 	case finished != nil:
 		b.reopen()
 	}
-	b.takeUp(kids)
+	b.takeUp(owned)
 	switch {
 	case newest != nil:
 		b.follow(newest, wasHeld)

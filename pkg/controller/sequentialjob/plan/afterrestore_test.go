@@ -46,7 +46,7 @@ func (w *world) resume() *world {
 func TestAfterRestore(t *testing.T) {
 	started := func(w *world) { w.settle() }
 	second := func(w *world) { w.settle().wait(time.Minute).ends(0, Succeeded) }
-	vanish := func(w *world) { w.kids = nil }
+	vanish := func(w *world) { w.owned = nil }
 	again := func(w *world) { // the server restarts the step that runs
 		w.change(func(sj *batchv1alpha1.SequentialJob) {
 			entry := begunStep(sj)
@@ -104,7 +104,7 @@ func TestAfterRestore(t *testing.T) {
 			before: []func(*world){started, func(w *world) { w.ends(0, Succeeded).ends(1, Succeeded) }},
 			since: []func(*world){func(w *world) {
 				w.ends(2, Succeeded).ends(3, Succeeded)
-				w.kids = slices.DeleteFunc(w.kids, func(c *Child) bool { return c.Kind == batchv1alpha1.StepKindJobSet }) // restored, too
+				w.owned = slices.DeleteFunc(w.owned, func(c *Child) bool { return c.Kind == batchv1alpha1.StepKindJobSet }) // restored, too
 			}},
 			wantHeld: "job 3 is next, but may have run since", wantStep: 2, wantAttempt: 1,
 			wantCreated: []string{"etl-0/1", "etl-1/1", "etl-2/1", "etl-3/1"}, wantAfter: []string{"etl-0/1", "etl-1/1", "etl-2/1", "etl-3/1", "etl-3/1"},
@@ -125,14 +125,14 @@ func TestAfterRestore(t *testing.T) {
 			}
 			w.restore(backup)
 			running := map[string]bool{}
-			for _, kid := range w.kids {
+			for _, kid := range w.owned {
 				running[string(kid.UID)] = kid.End == "" && !kid.Suspended
 			}
 			w.settle()
 			if got := w.held(); (got == "") != (tc.wantHeld == "") || !strings.Contains(got, tc.wantHeld) {
 				t.Errorf("held: %q, want %q", got, tc.wantHeld)
 			}
-			for _, kid := range w.kids {
+			for _, kid := range w.owned {
 				if running[string(kid.UID)] && kid.Suspended {
 					t.Errorf("child %s is suspended", kid.Name)
 				}
@@ -169,7 +169,7 @@ func TestRetriedFromAnEarlierStep(t *testing.T) {
 func TestHoldStopsTheClock(t *testing.T) {
 	w := newWorld(t, func(sj *batchv1alpha1.SequentialJob) { sj.Spec.ActiveDeadlineSeconds = ptr.To[int64](60) }).settle()
 	backup := w.sj.DeepCopy()
-	w.kids = nil
+	w.owned = nil
 	w.restore(backup).wait(time.Hour).settle()
 	if w.held() == "" || w.sj.Status.ActiveSince != nil || helper.Finished(w.sj) != nil {
 		t.Errorf("held %q, status %+v", w.held(), w.sj.Status)

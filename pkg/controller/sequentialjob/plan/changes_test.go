@@ -94,7 +94,7 @@ func TestStepsComeAndGo(t *testing.T) {
 	w.change(func(sj *batchv1alpha1.SequentialJob) { sj.Spec.Containers = sj.Spec.Containers[:3] })
 	w.ends(2, Succeeded)
 	diff(t, "Complete", "True AllJobsCompleted: all jobs completed successfully", w.condition("Complete"))
-	diff(t, "the number of children", 3, len(w.kids))
+	diff(t, "the number of children", 3, len(w.owned))
 }
 
 // TestKindOfStepChanges replaces a container that has begun, and whose Job is not there yet, by a JobSet.
@@ -108,7 +108,7 @@ func TestKindOfStepChanges(t *testing.T) {
 		sj.Spec = stepsOf("job")
 		sj.Status.Steps[0].Attempts, sj.Status.Steps[0].ChildUID, sj.Status.Steps[0].State = 2, "", batchv1alpha1.StepStarting
 	}).settle()
-	diff(t, "the children", 1, len(w.kids))
+	diff(t, "the children", 1, len(w.owned))
 	diff(t, "the kind of the child after the change", batchv1alpha1.StepKindJob, w.child("etl-0").Kind)
 	w.ends(0, Succeeded)
 	diff(t, "Complete", "True AllJobsCompleted: all jobs completed successfully", w.condition("Complete"))

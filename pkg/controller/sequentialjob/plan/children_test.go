@@ -143,13 +143,13 @@ func TestTimeToLiveOfSteps(t *testing.T) {
 				sj.Spec.Steps = append(sj.Spec.Steps, batchv1alpha1.SequentialJobStep{Name: "last", Container: &corev1.Container{Name: "main"}})
 			})
 			w.settle().ends(0, Succeeded).wait(59 * time.Second).settle()
-			diff(t, "the children before", 2, len(w.kids))
+			diff(t, "the children before", 2, len(w.owned))
 			diff(t, "the next look", time.Second, w.due)
 			w.wait(time.Second).settle()
-			diff(t, "the children after", 1, len(w.kids))
+			diff(t, "the children after", 1, len(w.owned))
 			w.ends(1, Succeeded)
 			diff(t, "what was created", []string{"etl-0/1", "etl-1/1"}, w.created)
-			diff(t, "the number of children", 1, len(w.kids)) // containers have no time of their own
+			diff(t, "the number of children", 1, len(w.owned)) // containers have no time of their own
 		})
 	}
 }

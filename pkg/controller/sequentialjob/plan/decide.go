@@ -20,20 +20,20 @@ func Decide(o Observed) Plan {
 	case sj.DeletionTimestamp != nil:
 		return stopForDeletion(o)
 	}
-	kids := familyOf(o)
+	owned := familyOf(o)
 	st := newStatus(o)
 	var p Plan
 	switch {
-	case st.afterRestore(kids):
+	case st.afterRestore(owned):
 	case helper.Finished(sj) != nil:
-		p = afterFinish(o, kids, st)
+		p = afterFinish(o, owned, st)
 	default:
-		p = follow(o, kids, st)
+		p = follow(o, owned, st)
 	}
-	st.countChildren(kids)
+	st.countChildren(owned)
 	// A request that came late may have created a child whose finalizer is gone, and users can remove it.
-	p.AddFinalizer = (p.creates() || kids.active > 0) && !hasFinalizer(sj)
-	p.RemoveFinalizer = hasFinalizer(sj) && kids.active == 0 && !st.aboutToRun()
+	p.AddFinalizer = (p.creates() || owned.active > 0) && !hasFinalizer(sj)
+	p.RemoveFinalizer = hasFinalizer(sj) && owned.active == 0 && !st.aboutToRun()
 	if p.RemoveFinalizer && !o.Gone {
 		p.Unseen = unseenAtEnd(o)
 		p.RemoveFinalizer = p.Unseen == nil
@@ -44,16 +44,16 @@ func Decide(o Observed) Plan {
 }
 
 // follow brings an unfinished sequence on. A step that ends, and one that begins, is a status write and nothing else.
-func follow(o Observed, kids family, st *statusBuilder) Plan {
-	st.takeUp(kids)
+func follow(o Observed, owned family, st *statusBuilder) Plan {
+	st.takeUp(owned)
 	entry := begunStep(o.SequentialJob)
 	switch {
 	case entry == nil:
-		return beginNext(o, kids, st)
-	case kids.current != nil && kids.current.End != "":
-		st.endStep(*kids.current)
+		return beginNext(o, owned, st)
+	case owned.current != nil && owned.current.End != "":
+		st.endStep(*owned.current)
 		return Plan{}
-	case kids.current == nil && entry.ChildUID != "":
+	case owned.current == nil && entry.ChildUID != "":
 		st.beginAgain()
 		return Plan{}
 	}
@@ -61,25 +61,25 @@ func follow(o Observed, kids family, st *statusBuilder) Plan {
 		st.failDeadline()
 		return Plan{}
 	}
-	p := Plan{Delete: deletions(kids.inTheWay, noteOldAttempt)}
-	if kids.current == nil {
-		st.createCurrent(kids, &p)
+	p := Plan{Delete: deletions(owned.inTheWay, noteOldAttempt)}
+	if owned.current == nil {
+		st.createCurrent(owned, &p)
 	} else {
-		st.followChild(*kids.current, &p)
+		st.followChild(*owned.current, &p)
 	}
 	p.RequeueAfter = sooner(p.RequeueAfter, st.timeToDeadline())
-	p.applyTTL(o, kids)
+	p.applyTTL(o, owned)
 	return p
 }
 
 // beginNext begins the step that is next, unless the sequence is suspended or has no other step.
-func beginNext(o Observed, kids family, st *statusBuilder) Plan {
+func beginNext(o Observed, owned family, st *statusBuilder) Plan {
 	switch index := st.index(); {
 	case index >= helper.StepCount(&o.SequentialJob.Spec):
 		st.complete()
 	case helper.Suspended(o.SequentialJob):
 		st.setSuspended(true, "")
-		return Plan{Delete: deletions(kids.inTheWay, noteOldAttempt)}
+		return Plan{Delete: deletions(owned.inTheWay, noteOldAttempt)}
 	default:
 		st.begin(index)
 	}

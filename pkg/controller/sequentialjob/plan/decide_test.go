@@ -26,7 +26,7 @@ func TestContainersRunOneAfterAnother(t *testing.T) {
 	diff(t, "Complete", "True AllJobsCompleted: all jobs completed successfully", w.condition("Complete"))
 	diff(t, "Progressing", "False Completed: all jobs completed successfully", w.condition("Progressing"))
 	diff(t, "the finalizers", []string(nil), w.sj.Finalizers)
-	diff(t, "the number of children that are left", 3, len(w.kids))
+	diff(t, "the number of children that are left", 3, len(w.owned))
 	diff(t, "the events", []string{
 		"Normal JobStarted Started job 0", "Normal JobCompleted Job 0 completed successfully",
 		"Normal JobStarted Started job 1", "Normal JobCompleted Job 1 completed successfully",

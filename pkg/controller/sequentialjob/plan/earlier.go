@@ -63,7 +63,7 @@ const (
 )
 
 // waitForEarlier returns whether the current step waits until the pods of earlier children have ended, and records that.
-func (b *statusBuilder) waitForEarlier(kids family, p *Plan) bool {
+func (b *statusBuilder) waitForEarlier(owned family, p *Plan) bool {
 	index, entry := b.index(), entryOf(b.next)
 	if index == 0 && entry.Attempts <= 1 || b.o.Earlier.State == EarlierEnded {
 		return false
@@ -77,7 +77,7 @@ func (b *statusBuilder) waitForEarlier(kids family, p *Plan) bool {
 		b.setProgressing(batchv1alpha1.ReasonWaitingForPods,
 			fmt.Sprintf("Job %d starts once the pods of earlier jobs have ended: %s still runs", index, e.Running))
 	case e.Unreadable == "":
-		p.Earlier = &EarlierQuery{Index: index, Attempt: entry.Attempts, JobSets: b.jobSetsBefore(kids)}
+		p.Earlier = &EarlierQuery{Index: index, Attempt: entry.Attempts, JobSets: b.jobSetsBefore(owned)}
 	case waited >= PassesAfter:
 		b.setProgressing(batchv1alpha1.ReasonWaitingForPods, fmt.Sprintf("Job %d starts once it is known whether pods of earlier jobs run: %s", index, truncated(e.Unreadable)))
 	}
@@ -87,10 +87,10 @@ func (b *statusBuilder) waitForEarlier(kids family, p *Plan) bool {
 }
 
 // jobSetsBefore returns the names of earlier JobSets whose Jobs may not have ended. One that is gone may have left some.
-func (b *statusBuilder) jobSetsBefore(kids family) (names []string) {
+func (b *statusBuilder) jobSetsBefore(owned family) (names []string) {
 	for i := range b.next.Steps {
 		s, current := &b.next.Steps[i], i == b.index()
-		ended := slices.ContainsFunc(kids.ended, func(m member) bool { return m.Name == s.ChildName && m.Kind == s.Kind && m.JobsEnded })
+		ended := slices.ContainsFunc(owned.ended, func(m member) bool { return m.Name == s.ChildName && m.Kind == s.Kind && m.JobsEnded })
 		// An earlier attempt of the current step may have been of another kind.
 		if (s.Kind == batchv1alpha1.StepKindJobSet || current) && !ended && (!current || s.Attempts > 1) {
 			names = append(names, s.ChildName)

@@ -21,35 +21,35 @@ const cancelledTTL = 5 * time.Minute
 
 // afterFinish stops what still runs of a finished sequence, completes its status, and deletes children and the sequence when
 // their time is over.
-func afterFinish(o Observed, kids family, st *statusBuilder) Plan {
+func afterFinish(o Observed, owned family, st *statusBuilder) Plan {
 	finished := helper.Finished(o.SequentialJob)
 	st.next.ObservedGeneration = o.SequentialJob.Generation
 	if finished.Type == batchv1alpha1.ConditionFailed {
-		st.completeFailure(kids, finished)
+		st.completeFailure(owned, finished)
 	}
 	st.end()
 	var p Plan
-	stopped := kids.inTheWay
-	if kids.current != nil && kids.current.End == "" {
-		stopped = append(stopped, member{Child: *kids.current, index: st.index()})
+	stopped := owned.inTheWay
+	if owned.current != nil && owned.current.End == "" {
+		stopped = append(stopped, member{Child: *owned.current, index: st.index()})
 	}
 	for _, m := range stopped {
 		if m.End == "" { // what has ended stays, for its logs
 			p.Delete = append(p.Delete, deletions([]member{m}, noteAfter(finished))...)
 		}
 	}
-	p.applyTTL(o, kids)
+	p.applyTTL(o, owned)
 	p.applyOwnTTL(o, finished)
 	return p
 }
 
 // completeFailure records what the cancellation of the sequence by a user leaves to the controller.
-func (b *statusBuilder) completeFailure(kids family, finished *metav1.Condition) {
+func (b *statusBuilder) completeFailure(owned family, finished *metav1.Condition) {
 	entry := begun(b.next)
 	switch {
 	case entry == nil:
-	case kids.current != nil && kids.current.End == Succeeded:
-		entry.ChildUID, entry.State, entry.CompletionTime, entry.ExitCode = kids.current.UID, batchv1alpha1.StepSucceeded, b.endTime(*kids.current), ptr.To(int32(0))
+	case owned.current != nil && owned.current.End == Succeeded:
+		entry.ChildUID, entry.State, entry.CompletionTime, entry.ExitCode = owned.current.UID, batchv1alpha1.StepSucceeded, b.endTime(*owned.current), ptr.To(int32(0))
 		b.next.Progress.CompletedIndices = append(b.next.Progress.CompletedIndices, int32(b.index()))
 	default:
 		b.stopStep(finished.Reason)
@@ -62,11 +62,11 @@ func (b *statusBuilder) completeFailure(kids family, finished *metav1.Condition)
 }
 
 // applyTTL deletes children of steps that have ended when the time that their own template gives them is over.
-func (p *Plan) applyTTL(o Observed, kids family) {
+func (p *Plan) applyTTL(o Observed, owned family) {
 	steps := helper.Steps(&o.SequentialJob.Spec)
-	ended := kids.ended
-	if kids.current != nil && kids.current.End != "" {
-		ended = append(ended, member{Child: *kids.current, index: currentIndex(&o.SequentialJob.Status)})
+	ended := owned.ended
+	if owned.current != nil && owned.current.End != "" {
+		ended = append(ended, member{Child: *owned.current, index: currentIndex(&o.SequentialJob.Status)})
 	}
 	for _, m := range ended {
 		if m.index < 0 || m.index >= min(len(steps), len(o.SequentialJob.Status.Steps)) {
@@ -115,10 +115,10 @@ func stopForDeletion(o Observed) Plan {
 	if !hasFinalizer(sj) {
 		return Plan{}
 	}
-	kids := familyOf(o)
-	running := kids.inTheWay
-	if kids.current != nil {
-		running = append(running, member{Child: *kids.current, index: currentIndex(&sj.Status)})
+	owned := familyOf(o)
+	running := owned.inTheWay
+	if owned.current != nil {
+		running = append(running, member{Child: *owned.current, index: currentIndex(&sj.Status)})
 	}
 	var p Plan
 	for _, m := range running {
@@ -126,11 +126,11 @@ func stopForDeletion(o Observed) Plan {
 			p.Delete = append(p.Delete, deletions([]member{m}, noteDeletion)...)
 		}
 	}
-	if kids.active > 0 {
+	if owned.active > 0 {
 		return p
 	}
 	// A child that lost its owner, because dependents are to be orphaned, is shown by no cache. It is stopped all the same.
-	if entry := begunStep(sj); entry != nil && entry.ChildUID != "" && kids.current == nil {
+	if entry := begunStep(sj); entry != nil && entry.ChildUID != "" && owned.current == nil {
 		index := currentIndex(&sj.Status)
 		p.Delete = []Deletion{{ChildRef: ChildRef{Kind: entry.Kind, Name: entry.ChildName, UID: entry.ChildUID}, Index: index}}
 	}

@@ -25,7 +25,7 @@ func TestDeletion(t *testing.T) {
 	diff(t, "the event", true, slices.Contains(w.events, "Normal JobStopped Stopped job 1, Job etl-1, because the SequentialJob is being deleted"))
 	w.settle()
 	diff(t, "gone", true, w.gone)
-	diff(t, "the children that are left to the garbage collector", 1, len(w.kids))
+	diff(t, "the children that are left to the garbage collector", 1, len(w.owned))
 }
 
 func TestDeletionWithoutPermission(t *testing.T) {
@@ -39,7 +39,7 @@ func TestDeletionWithoutPermission(t *testing.T) {
 
 func TestDeletionThatFails(t *testing.T) {
 	w := newWorld(t).settle().deleted()
-	w.kids, w.fail = nil, "no answer"
+	w.owned, w.fail = nil, "no answer"
 	w.settle()
 	diff(t, "gone", false, w.gone)
 	w.fail = ""
@@ -51,7 +51,7 @@ func TestDeletionThatFails(t *testing.T) {
 func TestDeletionOfOrphans(t *testing.T) {
 	w := newWorld(t).settle().deleted()
 	uid := w.child("etl-0").UID
-	w.kids = nil
+	w.owned = nil
 	p := Decide(w.observed())
 	diff(t, "what is deleted", []Deletion{{ChildRef: ChildRef{Kind: "Job", Name: "etl-0", UID: uid}}}, p.Delete)
 	diff(t, "whether the finalizer goes", true, p.RemoveFinalizer)
@@ -172,7 +172,7 @@ func TestUnseenChildren(t *testing.T) {
 	w := newWorld(t).settle()
 	diff(t, "while the cache shows it", (*ChildRef)(nil), Unseen(w.observed()))
 	uid := w.child("etl-0").UID
-	w.kids = nil
+	w.owned = nil
 	diff(t, "when it does not", &ChildRef{Kind: "Job", Name: "etl-0", UID: uid}, Unseen(w.observed()))
 }
 

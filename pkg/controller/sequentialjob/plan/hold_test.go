@@ -16,7 +16,7 @@ import (
 )
 
 // heldSequence is one in its second step, with quota for all of them or without.
-func heldSequence(admitted bool, kids ...Child) Observed {
+func heldSequence(admitted bool, owned ...Child) Observed {
 	sj := &batchv1alpha1.SequentialJob{ObjectMeta: metav1.ObjectMeta{Name: "etl", UID: "u", Labels: map[string]string{kueue.QueueKey: "team", kueue.PriorityClassKey: "high"}}}
 	sj.Spec.Containers = []corev1.Container{{Name: "a"}, {Name: "b"}}
 	sj.Status.Progress = batchv1alpha1.SequentialJobProgress{CurrentIndex: ptr.To[int32](1), CompletedIndices: []int32{0}}
@@ -31,7 +31,7 @@ func heldSequence(admitted bool, kids ...Child) Observed {
 			Directives: map[string]kueue.Directives{kueue.MainPodSet: {NodeSelector: map[string]string{"os": "linux"}}},
 		}
 	}
-	return Observed{SequentialJob: sj, Children: kids, Queue: Queue{Served: true, Hold: hold}, Earlier: Earlier{State: EarlierEnded}}
+	return Observed{SequentialJob: sj, Children: owned, Queue: Queue{Served: true, Hold: hold}, Earlier: Earlier{State: EarlierEnded}}
 }
 
 func heldChild(change ...func(*Child)) Child {
@@ -68,8 +68,8 @@ func TestStepsRunWithTheQuotaOfTheSequence(t *testing.T) {
 func TestUnknownQuotaChangesNothing(t *testing.T) {
 	for name, served := range map[string]bool{"the Workloads are being read": true, "Kueue is away": false} {
 		t.Run(name, func(t *testing.T) {
-			unknown := func(kids ...Child) Observed {
-				o := heldSequence(false, kids...)
+			unknown := func(owned ...Child) Observed {
+				o := heldSequence(false, owned...)
 				o.Queue = Queue{Served: served, Hold: &Hold{}}
 				return o
 			}
@@ -112,7 +112,7 @@ func TestEvictedStepsStop(t *testing.T) {
 
 func TestBusyAndReady(t *testing.T) {
 	for name, test := range map[string]struct {
-		kids        []Child
+		owned       []Child
 		busy, ready bool
 	}{
 		"between two steps":         {nil, false, true},
@@ -123,7 +123,7 @@ func TestBusyAndReady(t *testing.T) {
 		"suspended while pods stop": {[]Child{heldChild(func(c *Child) { c.Suspended = true })}, true, false},
 		"ended":                     {[]Child{heldChild(func(c *Child) { c.End, c.Busy = Succeeded, false })}, false, true},
 	} {
-		o := heldSequence(true, test.kids...)
+		o := heldSequence(true, test.owned...)
 		if busy, ready := Busy(o), PodsReady(o); busy != test.busy || ready != test.ready {
 			t.Errorf("%s: busy %t, ready %t", name, busy, ready)
 		}

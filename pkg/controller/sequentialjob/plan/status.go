@@ -42,9 +42,9 @@ func (b *statusBuilder) result() (*batchv1alpha1.SequentialJobStatus, []Event) {
 }
 
 // takeUp notes that the controller acts on the present spec.
-func (b *statusBuilder) takeUp(kids family) {
+func (b *statusBuilder) takeUp(owned family) {
 	sj := b.o.SequentialJob
-	if b.next.StepsGeneration > b.next.ObservedGeneration && kids.active > 0 {
+	if b.next.StepsGeneration > b.next.ObservedGeneration && owned.active > 0 {
 		b.event(corev1.EventTypeWarning, reasonSpecChanged, "SequentialJob spec changed while jobs running")
 	}
 	b.next.ObservedGeneration = sj.Generation
@@ -57,8 +57,8 @@ func (b *statusBuilder) takeUp(kids family) {
 }
 
 // countChildren counts the children, and those steps that have ended.
-func (b *statusBuilder) countChildren(kids family) {
-	b.next.State = batchv1alpha1.SequentialJobState{Active: kids.active, Succeeded: int32(len(b.next.Progress.CompletedIndices))}
+func (b *statusBuilder) countChildren(owned family) {
+	b.next.State = batchv1alpha1.SequentialJobState{Active: owned.active, Succeeded: int32(len(b.next.Progress.CompletedIndices))}
 	if b.next.Progress.FailedIndex != nil {
 		b.next.State.Failed = 1
 	}

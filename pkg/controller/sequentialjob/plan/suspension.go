@@ -18,11 +18,11 @@ import (
 )
 
 // createCurrent creates the child of the current step, unless the sequence is suspended or another child is in the way.
-func (b *statusBuilder) createCurrent(kids family, p *Plan) {
+func (b *statusBuilder) createCurrent(owned family, p *Plan) {
 	sj, entry := b.o.SequentialJob, entryOf(b.next)
 	if helper.Suspended(sj) {
 		entry.State = batchv1alpha1.StepSuspended
-		b.setSuspended(kids.active == 0, "")
+		b.setSuspended(owned.active == 0, "")
 		return
 	}
 	if entry.State == batchv1alpha1.StepSuspended {
@@ -33,14 +33,14 @@ func (b *statusBuilder) createCurrent(kids family, p *Plan) {
 		p.RequeueAfter = sooner(p.RequeueAfter, b.o.Queue.Hold.RetryAfter)
 		return
 	}
-	if len(kids.inTheWay) == 0 && b.waitForEarlier(kids, p) {
+	if len(owned.inTheWay) == 0 && b.waitForEarlier(owned, p) {
 		return
 	}
 	if !b.is(batchv1alpha1.ConditionProgressing) {
 		b.setProgressing(batchv1alpha1.ReasonJobStarted, fmt.Sprintf("Job %d is about to start", b.index()))
 	}
 	b.followClock()
-	if len(kids.inTheWay) > 0 || b.index() >= len(b.steps) {
+	if len(owned.inTheWay) > 0 || b.index() >= len(b.steps) {
 		return
 	}
 	step := b.steps[b.index()]

@@ -176,7 +176,7 @@ func TestDeadline(t *testing.T) {
 	diff(t, "Failed", "", w.condition("Failed"))
 	w.wait(time.Second).settle()
 	diff(t, "Failed", "True DeadlineExceeded: Job 1 did not end in time: the sequence was active for 100 seconds", w.condition("Failed"))
-	diff(t, "the children that are left", 1, len(w.kids))
+	diff(t, "the children that are left", 1, len(w.owned))
 	diff(t, "the state", batchv1alpha1.SequentialJobState{Succeeded: 1, Failed: 1}, w.sj.Status.State)
 	diff(t, "the state of the step", batchv1alpha1.StepFailed, w.sj.Status.Steps[1].State)
 	diff(t, "the reason", "DeadlineExceeded", w.sj.Status.Progress.FailureReason)
@@ -201,7 +201,7 @@ func TestCancel(t *testing.T) {
 		sj.Status = *st.next
 	}
 	w := newWorld(t).settle().ends(0, Succeeded).change(cancel).settle()
-	diff(t, "the children that are left", 1, len(w.kids))
+	diff(t, "the children that are left", 1, len(w.owned))
 	diff(t, "the event", true, slices.Contains(w.events, "Normal JobStopped Stopped job 1, Job etl-1, because the SequentialJob was cancelled"))
 	diff(t, "Available", "False Failed: cancelled by alice", w.condition("Available"))
 	diff(t, "Progressing", "False Cancelled: cancelled by alice", w.condition("Progressing"))
@@ -215,7 +215,7 @@ func TestCancel(t *testing.T) {
 	late.change(func(sj *batchv1alpha1.SequentialJob) {
 		sj.Status.Steps[0].Attempts, sj.Status.Steps[0].ChildUID, sj.Status.Steps[0].State = 2, "", batchv1alpha1.StepStarting
 	}).change(cancel).settle()
-	diff(t, "the children of an earlier attempt", 1, len(late.kids))
+	diff(t, "the children of an earlier attempt", 1, len(late.owned))
 
 	before := newWorld(t, suspend(true)).settle().change(cancel).settle()
 	diff(t, "the state of one that never started", batchv1alpha1.SequentialJobState{}, before.sj.Status.State)

@@ -26,7 +26,7 @@ import (
 type world struct {
 	t       *testing.T
 	sj      *batchv1alpha1.SequentialJob
-	kids    []*Child
+	owned   []*Child
 	now     time.Time
 	uids    int
 	events  []string
@@ -67,7 +67,7 @@ func newWorld(t *testing.T, change ...func(*batchv1alpha1.SequentialJob)) *world
 
 func (w *world) observed() Observed {
 	o := Observed{SequentialJob: w.sj, Now: metav1.NewTime(w.now), Queue: w.queue, Unschedulable: w.waits, Contest: w.contest, RefusedSince: w.refused}
-	for _, kid := range w.kids {
+	for _, kid := range w.owned {
 		o.Children = append(o.Children, *kid)
 	}
 	o.Restored = w.restored && RestoreMatters(o)
@@ -118,7 +118,7 @@ func (w *world) checkPlan(p Plan) {
 	if !p.creates() {
 		return
 	}
-	for _, kid := range w.kids {
+	for _, kid := range w.owned {
 		if kid.End == "" {
 			w.t.Fatalf("a child is created while %s is there", kid.Name)
 		}
@@ -135,7 +135,7 @@ func (w *world) apply(p Plan) Results {
 			r.Forbidden = append(r.Forbidden, i)
 			continue
 		}
-		for _, kid := range w.kids {
+		for _, kid := range w.owned {
 			if kid.UID == d.UID {
 				kid.Deleting = true
 				r.Deleted = append(r.Deleted, i)
@@ -183,7 +183,7 @@ func (w *world) create(p Plan, r *Results) {
 		kid = ChildOfJobSet(js)
 	}
 	kid.Busy, kid.Created = !kid.Suspended, metav1.NewTime(w.now)
-	w.kids = append(w.kids, &kid)
+	w.owned = append(w.owned, &kid)
 	w.created = append(w.created, fmt.Sprintf("%s/%d", kid.Name, kid.Attempt))
 }
 
@@ -192,9 +192,9 @@ func (w *world) settle() *world {
 	w.t.Helper()
 	for range 50 {
 		changed := w.pass()
-		before := len(w.kids)
-		w.kids = slices.DeleteFunc(w.kids, func(c *Child) bool { return c.Deleting })
-		if w.gone || !changed && len(w.kids) == before {
+		before := len(w.owned)
+		w.owned = slices.DeleteFunc(w.owned, func(c *Child) bool { return c.Deleting })
+		if w.gone || !changed && len(w.owned) == before {
 			return w
 		}
 		w.checkActive()
@@ -206,7 +206,7 @@ func (w *world) settle() *world {
 func (w *world) checkActive() {
 	w.t.Helper()
 	active := 0
-	for _, kid := range w.kids {
+	for _, kid := range w.owned {
 		if kid.End == "" {
 			active++
 		}
@@ -221,7 +221,7 @@ func (w *world) checkActive() {
 
 func (w *world) child(name string) *Child {
 	w.t.Helper()
-	for _, kid := range w.kids {
+	for _, kid := range w.owned {
 		if kid.Name == name {
 			return kid
 		}
@@ -244,7 +244,7 @@ func (w *world) ends(index int, end End) *world {
 func (w *world) vanishes(index int) *world {
 	w.t.Helper()
 	kid := w.child(helper.ChildName("etl", index))
-	w.kids = slices.DeleteFunc(w.kids, func(c *Child) bool { return c == kid })
+	w.owned = slices.DeleteFunc(w.owned, func(c *Child) bool { return c == kid })
 	return w.settle()
 }
 

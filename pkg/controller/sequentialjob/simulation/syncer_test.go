@@ -79,18 +79,18 @@ func (c caches) SequentialJob(cache.ObjectName) (*batchv1alpha1.SequentialJob, e
 	return sj, nil
 }
 
-func (c caches) Children(sj *batchv1alpha1.SequentialJob) (kids []plan.Child, err error) {
+func (c caches) Children(sj *batchv1alpha1.SequentialJob) (owned []plan.Child, err error) {
 	for _, job := range c.p.jobs.Objects {
 		if metav1.IsControlledBy(job, sj) || c.p.greedy {
-			kids = append(kids, plan.ChildOfJob(job))
+			owned = append(owned, plan.ChildOfJob(job))
 		}
 	}
 	for _, js := range c.p.jobSets.Objects {
 		if metav1.IsControlledBy(js, sj) || c.p.greedy {
-			kids = append(kids, plan.ChildOfJobSet(js))
+			owned = append(owned, plan.ChildOfJobSet(js))
 		}
 	}
-	return kids, nil
+	return owned, nil
 }
 
 func (caches) PodRefusal(types.UID, bool) *refusals.Refusal { return nil }
@@ -108,8 +108,8 @@ func (m memory) Forget(owner cache.ObjectName)                   { m.p.writes.Fo
 func (m memory) VersionsShown(owner cache.ObjectName) bool {
 	return m.shown(m.p.writes.VersionsShown(owner))
 }
-func (m memory) DeletionsShown(owner cache.ObjectName, kids []metav1.Object) bool {
-	return m.shown(m.p.writes.DeletionsShown(owner, kids))
+func (m memory) DeletionsShown(owner cache.ObjectName, owned []metav1.Object) bool {
+	return m.shown(m.p.writes.DeletionsShown(owner, owned))
 }
 
 func (m memory) shown(shown bool) bool {

@@ -32,8 +32,8 @@ func TestBehind(t *testing.T) {
 	}
 }
 
-// TestAcceptedStoreOvertakesItsPredecessor: whoever watched the store that is lost must not resume in the new one.
-func TestAcceptedStoreOvertakesItsPredecessor(t *testing.T) {
+// TestAcceptedStoreSupersedesItsPredecessor: whoever watched the store that is lost must not resume in the new one.
+func TestAcceptedStoreSupersedesItsPredecessor(t *testing.T) {
 	t.Parallel()
 	store, main := newMember(t), newMain()
 	main.started(t, store)

@@ -19,28 +19,28 @@ import (
 const (
 	// aboveFloor is how many revisions above the floor clients may have seen: what is written until the floor is raised.
 	aboveFloor = 10_000
-	// maxOvertake is how many revisions are added at most. A store that is further behind cannot reach what clients have seen before
+	// maxSupersede is how many revisions are added at most. A store that is further behind cannot reach what clients have seen before
 	// they connect again, and then their watches are refused: see package watchcache.
-	maxOvertake = 100_000
-	// overtakers is how many revisions are added at the same time.
-	overtakers = 128
-	// overtakeTimeout bounds adding them.
-	overtakeTimeout = 5 * time.Minute
+	maxSupersede = 100_000
+	// parallelWrites is how many revisions are added at the same time.
+	parallelWrites = 128
+	// supersedeTimeout bounds adding them.
+	supersedeTimeout = 5 * time.Minute
 )
 
-// behind returns by how many revisions a store must overtake what clients have seen of the store before it, whose floor is known.
+// behind returns by how many revisions a store must exceed what clients have seen of the store before it, whose floor is known.
 func behind(floor, revision int64) int64 {
 	missing := floor + aboveFloor - revision
-	if floor == 0 || missing < 0 || missing > maxOvertake {
+	if floor == 0 || missing < 0 || missing > maxSupersede {
 		return 0
 	}
 	return missing
 }
 
-// overtake raises the revision of an accepted store above those that clients know from the store before it, and compacts the store there. A
+// supersede raises the revision of an accepted store above those that clients know from the store before it, and compacts the store there. A
 // client that resumes a watch is then sent back to list. Otherwise it would miss the changes up to the revision that it knows.
-func (g *Guard) overtake(ctx context.Context, s *sight) error {
-	ctx, cancel := context.WithTimeout(ctx, overtakeTimeout)
+func (g *Guard) supersede(ctx context.Context, s *observation) error {
+	ctx, cancel := context.WithTimeout(ctx, supersedeTimeout)
 	defer cancel()
 	revision, err := g.store.revision(ctx)
 	if err != nil {
@@ -69,7 +69,7 @@ func (s *store) raise(ctx context.Context, count int64) error {
 	key, left := s.key+"-revision", atomic.Int64{}
 	left.Store(count)
 	writers, writing := errgroup.WithContext(ctx)
-	for range overtakers {
+	for range parallelWrites {
 		writers.Go(func() error {
 			for left.Add(-1) >= 0 {
 				if _, err := s.client.Put(writing, key, ""); err != nil {

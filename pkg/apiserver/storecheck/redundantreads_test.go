@@ -15,7 +15,7 @@ func TestReadsDoNotWaitForOneThatHangs(t *testing.T) {
 	var reads atomic.Int64
 	var checks batches
 	checks.read = func() error {
-		return hedged(t.Context(), func(ctx context.Context) error {
+		return redundantly(t.Context(), func(ctx context.Context) error {
 			if reads.Add(1)%3 == 1 { // one of three members hangs
 				<-ctx.Done()
 				return ctx.Err()
@@ -35,7 +35,7 @@ func TestReadsFailWhenAllFail(t *testing.T) {
 	var reads atomic.Int64
 	failure := errors.New("no leader")
 	release := make(chan struct{})
-	err := hedged(t.Context(), func(context.Context) error {
+	err := redundantly(t.Context(), func(context.Context) error {
 		if reads.Add(1) == maxReads {
 			close(release)
 		}

@@ -9,14 +9,14 @@ import (
 )
 
 const (
-	// patience is how long a read may take before another one begins beside it, and maxReads how many there are at most.
-	patience = 200 * time.Millisecond
-	maxReads = 4
+	// moreReadsAfter is how long a read may take before another one begins beside it, and maxReads how many there are at most.
+	moreReadsAfter = 200 * time.Millisecond
+	maxReads       = 4
 )
 
-// hedged returns nil as soon as one read has succeeded, and the last error when all have failed. A member of etcd that hangs would otherwise hold
+// redundantly returns nil as soon as one read has succeeded, and the last error when all have failed. A member of etcd that hangs would otherwise hold
 // up every request of the server: the client sends the reads to the members in turn.
-func hedged(ctx context.Context, read func(context.Context) error) error {
+func redundantly(ctx context.Context, read func(context.Context) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	results := make(chan error, maxReads)
@@ -25,7 +25,7 @@ func hedged(ctx context.Context, read func(context.Context) error) error {
 		running, begun = running+1, begun+1
 		go func() { results <- read(ctx) }()
 	}
-	more := time.NewTicker(patience)
+	more := time.NewTicker(moreReadsAfter)
 	defer more.Stop()
 	var last error
 	for begin(); running > 0; {

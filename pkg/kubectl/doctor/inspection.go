@@ -34,8 +34,8 @@ const (
 	maxPods = 100
 )
 
-// patient is what more than one check looks at.
-type patient struct {
+// inspection is what more than one check looks at.
+type inspection struct {
 	*cli.Clients
 	get get
 	// now is the time of the machine of the user.
@@ -79,8 +79,8 @@ type patient struct {
 }
 
 // read asks for everything at the same time, and then for what depends on it.
-func read(ctx context.Context, c *cli.Clients, ask get, now time.Time) *patient {
-	p := &patient{Clients: c, get: ask, now: now}
+func read(ctx context.Context, c *cli.Clients, ask get, now time.Time) *inspection {
+	p := &inspection{Clients: c, get: ask, now: now}
 	together(ctx, p.readMain, p.readServices, p.readRecord, p.readJobSets, p.readHealth)
 	p.namespace = helper.ControllerNamespace
 	if namespace, _ := p.backend(); namespace != "" {
@@ -104,13 +104,13 @@ func together(ctx context.Context, functions ...func(context.Context)) {
 	group.Wait()
 }
 
-func (p *patient) readMain(ctx context.Context) {
+func (p *inspection) readMain(ctx context.Context) {
 	p.asked = time.Now()
 	p.main, p.mainErr = p.get(ctx, "/version")
 	p.took = time.Since(p.asked)
 }
 
-func (p *patient) readServices(ctx context.Context) {
+func (p *inspection) readServices(ctx context.Context) {
 	for _, kind := range outage.Kinds() {
 		service, err := outage.APIService(ctx, p.Dynamic, kind)
 		p.services = append(p.services, service)
@@ -120,15 +120,17 @@ func (p *patient) readServices(ctx context.Context) {
 	}
 }
 
-func (p *patient) readRecord(ctx context.Context) { p.record, p.recordErr = outage.Record(ctx, p.Kube) }
+func (p *inspection) readRecord(ctx context.Context) {
+	p.record, p.recordErr = outage.Record(ctx, p.Kube)
+}
 
-func (p *patient) readJobSets(ctx context.Context) {
+func (p *inspection) readJobSets(ctx context.Context) {
 	if _, err := p.JobSets.JobsetV1alpha2().JobSets("").List(ctx, metav1.ListOptions{Limit: 1}); outage.Concerns(err) {
 		p.away = err
 	}
 }
 
-func (p *patient) readHealth(ctx context.Context) {
+func (p *inspection) readHealth(ctx context.Context) {
 	p.healthAt = time.Now()
 	a, err := p.get(ctx, path.Join("/apis", cli.JobSet.GroupVersion.String(), selfcheck.Resource))
 	p.healthTook = time.Since(p.healthAt)
@@ -145,7 +147,7 @@ func (p *patient) readHealth(ctx context.Context) {
 }
 
 // backend is the Service of JobSets; empty if no other server than kube-apiserver is registered for them.
-func (p *patient) backend() (namespace, name string) {
+func (p *inspection) backend() (namespace, name string) {
 	if len(p.services) == 0 || p.services[0] == nil {
 		return "", ""
 	}
@@ -154,7 +156,7 @@ func (p *patient) backend() (namespace, name string) {
 	return namespace, name
 }
 
-func (p *patient) readBackend(ctx context.Context) {
+func (p *inspection) readBackend(ctx context.Context) {
 	_, name := p.backend()
 	if name == "" {
 		return
@@ -169,7 +171,7 @@ func (p *patient) readBackend(ctx context.Context) {
 	}
 }
 
-func (p *patient) readPods(ctx context.Context) {
+func (p *inspection) readPods(ctx context.Context) {
 	for name, to := range map[string]*[]corev1.Pod{serverName: &p.servers, controllerName: &p.controllers} {
 		options := metav1.ListOptions{LabelSelector: labels.Set{nameLabel: name}.String(), Limit: maxPods}
 		list, err := p.Kube.CoreV1().Pods(p.namespace).List(ctx, options)
@@ -181,12 +183,12 @@ func (p *patient) readPods(ctx context.Context) {
 	}
 }
 
-func (p *patient) readLease(ctx context.Context) {
+func (p *inspection) readLease(ctx context.Context) {
 	p.lease, p.leaseErr = p.Kube.CoordinationV1().Leases(p.namespace).Get(ctx, helper.ControllerLease, metav1.GetOptions{})
 }
 
 // clock is the time of kube-apiserver, which wrote the times of objects; that of the user if it is not known.
-func (p *patient) clock() time.Time {
+func (p *inspection) clock() time.Time {
 	if p.main.date.IsZero() {
 		return p.now
 	}
@@ -194,7 +196,7 @@ func (p *patient) clock() time.Time {
 }
 
 // serves returns whether kube-apiserver reaches a server of JobSets.
-func (p *patient) serves() bool {
+func (p *inspection) serves() bool {
 	if p.away != nil || len(p.services) == 0 || p.services[0] == nil {
 		return false
 	}
@@ -203,6 +205,6 @@ func (p *patient) serves() bool {
 }
 
 // refuses returns whether a server refuses to serve its store, and has confirmed it a short time ago.
-func (p *patient) refuses() bool {
+func (p *inspection) refuses() bool {
 	return p.record != nil && p.record.Refusal != nil && !outage.Stale(p.record.Refusal, p.now) && !p.serves()
 }
