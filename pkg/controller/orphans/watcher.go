@@ -192,7 +192,7 @@ func (w *Watcher) say(ctx context.Context, unknown []*suspect) {
 	w.alarmed = jobs
 	switch {
 	case jobs == 0 && was > 0:
-		klog.FromContext(ctx).Info("No Job has an owner that the API does not know any more", "kind", w.Kind)
+		klog.FromContext(ctx).Info("Every Job's owner exists", "kind", w.Kind)
 	case jobs > was:
 		first := unknown[0]
 		klog.FromContext(ctx).Error(nil, "Jobs have owners that the API does not know; "+advice, "kind", w.Kind, "jobs", jobs, "owners", len(unknown),

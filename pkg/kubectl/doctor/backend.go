@@ -38,7 +38,7 @@ func serviceExists(_ context.Context, p *inspection) finding {
 		return unseenHere(fmt.Sprintf("Service %s/%s", namespace, name), p.backendErr)
 	case p.service.Spec.Type != corev1.ServiceTypeExternalName && p.service.Name != serverName && p.service.Labels[nameLabel] != serverName:
 		return finding{status: Fail, certain: true, fix: pointTo(jobsets, "jobset-system", serverName),
-			message: fmt.Sprintf("APIService %s points to Service %s/%s, which is none of jobset-apiserver: it lacks the label %s=%s", jobsets, namespace, name, nameLabel, serverName)}
+			message: fmt.Sprintf("APIService %s points to Service %s/%s, which does not belong to jobset-apiserver: it lacks the label %s=%s", jobsets, namespace, name, nameLabel, serverName)}
 	}
 	// Only now is it known which of two different Services is the right one.
 	if other := p.elsewhere(namespace + "/" + name); other != nil {

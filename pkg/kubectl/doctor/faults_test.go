@@ -159,7 +159,7 @@ func TestFaultsOfTheWay(t *testing.T) {
 			i.service.Labels = nil
 			i.webhook = nil
 			i.unavailable("MissingEndpoints", "x")
-		}, "service", Fail, "APIService v1alpha2.jobset.x-k8s.io points to Service jobset-system/elsewhere, which is none of jobset-apiserver", "kubectl patch apiservice v1alpha2.jobset.x-k8s.io"},
+		}, "service", Fail, "APIService v1alpha2.jobset.x-k8s.io points to Service jobset-system/elsewhere, which does not belong to jobset-apiserver", "kubectl patch apiservice v1alpha2.jobset.x-k8s.io"},
 		"APIService of a Service that does not exist, unlike others": {func(_ *testing.T, i *installation) {
 			_ = unstructured.SetNestedField(i.registered[0].Object, "elsewhere", "spec", "service", "name")
 			i.unavailable("ServiceNotFound", "x")

@@ -218,7 +218,7 @@ func legend(b *strings.Builder, lines []row, gutter int, s screen) {
 		if outcomes[m.outcome] {
 			word := strings.ToLower(m.outcome)
 			if m.outcome == outcomeOpen {
-				word = "goes on"
+				word = "still running"
 			}
 			add(m.color, string(s.pick(m.unicode, m.ascii)), word)
 		}

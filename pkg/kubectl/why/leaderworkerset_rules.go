@@ -218,7 +218,7 @@ func groupRestarts(d *diagnosis) []Finding {
 		Commands: []string{d.plugin("logs %s --group %d", d.ref(), worst.Index), d.plugin("timeline %s", d.ref())},
 	}
 	if d.Set.Spec.LeaderWorkerTemplate.MaxGroupRestarts == nil && d.Set.Spec.GroupRestartBackoff == nil {
-		f.Evidence = append(f.Evidence, Fact{Object: d.set(), Text: "has neither maxGroupRestarts nor groupRestartBackoff: groups are recreated at once and without end"})
+		f.Evidence = append(f.Evidence, Fact{Object: d.set(), Text: "has neither maxGroupRestarts nor groupRestartBackoff: groups are recreated in a loop"})
 	}
 	if more := len(groups) - 1; more > 0 {
 		f.Evidence = append(f.Evidence, Fact{Object: d.set(), Text: fmt.Sprintf("%s more were recreated and are not ready", count(more, "group"))})
