@@ -7,13 +7,13 @@ import "github.com/jobset-apiserver/jobset-apiserver/hack/images/golang"
 
 // program is one that has an image or, if it is the plugin, archives.
 type program struct {
-	// Name is that of the file and of the image. The manifests in artifacts/ use it.
+	// Name is the name of the file and of the image. The manifests in artifacts/ use it.
 	Name string
 	// Package is below the root of the module.
 	Package string
 	// Description is one sentence, for registries.
 	Description string
-	// Ports are those that the program listens on by default.
+	// Ports are the ports that the program listens on by default.
 	Ports []string
 }
 
@@ -57,5 +57,5 @@ It connects to kube-apiserver only, with the credentials of the user.
 `
 )
 
-// imagePlatforms are those that images are built for.
+// imagePlatforms are the platforms that images are built for.
 var imagePlatforms = []golang.Platform{{OS: "linux", Arch: "amd64"}, {OS: "linux", Arch: "arm64"}}

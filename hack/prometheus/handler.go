@@ -19,7 +19,7 @@ type Answer struct {
 	// Series is the number of series, and Numbers the number of those whose value is a number: a quantile of no observations is none.
 	Series  int `json:"series"`
 	Numbers int `json:"numbers"`
-	// Selectors are those of the query that select no series.
+	// Selectors are the selectors of the query that select no series.
 	Empty []string `json:"empty,omitempty"`
 }
 

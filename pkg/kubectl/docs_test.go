@@ -36,7 +36,7 @@ func documentation(t *testing.T) (head string, sections map[string]string) {
 	return head, sections
 }
 
-// commands are those that users see, by name.
+// commands are the commands that users see, by name.
 func commands(t *testing.T) map[string]*cobra.Command {
 	t.Helper()
 	all := map[string]*cobra.Command{}

@@ -32,7 +32,7 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/why"
 )
 
-// kinds are those that the commands take.
+// kinds are the kinds that the commands take.
 var kinds = []kind.Kind{kind.JobSet, kind.SequentialJob, kind.LeaderWorkerSet, kind.DisaggregatedSet}
 
 // NewCommand returns `kubectl jobset` with all of its commands.

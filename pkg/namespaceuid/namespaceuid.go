@@ -14,8 +14,8 @@ const Condition = "NamespaceRecreated"
 
 // Reasons of the condition.
 const (
-	// ReasonOlderThanNamespace is that of True.
+	// ReasonOlderThanNamespace is the reason of True.
 	ReasonOlderThanNamespace = "OlderThanNamespace"
-	// ReasonConfirmed is that of False: the annotation now names the present namespace.
+	// ReasonConfirmed is the reason of False: the annotation now names the present namespace.
 	ReasonConfirmed = "Confirmed"
 )

@@ -17,7 +17,7 @@ type agent struct {
 	config *Config
 	client *client
 	state  state
-	// signals are those that end the agent.
+	// signals are the signals that end the agent.
 	signals <-chan os.Signal
 
 	// sets gets the latest state of the set, and reports the answer to the write.

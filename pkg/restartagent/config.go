@@ -45,7 +45,7 @@ type Config struct {
 	Namespace string
 	// JobSet is the name of the set, and Pod that of the pod of the agent.
 	JobSet, Pod string
-	// Command is that of the worker, for Shell. Empty if the agent is a sidecar.
+	// Command is the command of the worker, for Shell. Empty if the agent is a sidecar.
 	Command, Shell string
 	// ProbePath and ProbePort are where a sidecar answers the startup probe, which holds the other containers back.
 	ProbePath string

@@ -16,9 +16,9 @@ type state struct {
 
 	// set is the latest state of the set; nil before the first one.
 	set *JobSet
-	// uid is that of the first set. Another set of the name has other pods.
+	// uid is the UID of the first set. Another set of the name has other pods.
 	uid types.UID
-	// attempt is that of the process, once it is known.
+	// attempt is the attempt of the process, once it is known.
 	attempt *int32
 	// pod is the answer to the write of the attempt, at reportTime; nil before.
 	pod        *Pod

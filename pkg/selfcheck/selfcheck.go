@@ -15,9 +15,9 @@ const Resource = "serverhealth"
 type Document struct {
 	// Server is the name of the host or pod that answered.
 	Server string `json:"server"`
-	// Version is that of the server.
+	// Version is the version of the server.
 	Version string `json:"version"`
-	// Time is that of the clock of the server.
+	// Time is the time of the clock of the server.
 	Time metav1.MicroTime `json:"time"`
 	// FeatureGates are the states of the gates of the server by name.
 	FeatureGates map[string]bool `json:"featureGates"`
@@ -41,7 +41,7 @@ const MaxUnreadable = 20
 
 // Unreadable is an object in the store that the server cannot read.
 type Unreadable struct {
-	// Resource is that of the object, such as jobsets.jobset.x-k8s.io.
+	// Resource is the resource of the object, such as jobsets.jobset.x-k8s.io.
 	Resource  string `json:"resource"`
 	Namespace string `json:"namespace,omitempty"`
 	Name      string `json:"name"`
@@ -52,7 +52,7 @@ type Unreadable struct {
 
 // Problem is something that does not work, and why.
 type Problem struct {
-	// Name is that of a readiness check, or the resource that the server may not use.
+	// Name is the name of a readiness check, or the resource that the server may not use.
 	Name    string `json:"name"`
 	Message string `json:"message"`
 }

@@ -37,7 +37,7 @@ type Found struct {
 	Key
 	// ModRevision is the revision at which the key was written last.
 	ModRevision int64
-	// Revision is that of the store when the key was read.
+	// Revision is the revision of the store when the key was read.
 	Revision int64
 }
 

@@ -79,7 +79,7 @@ type Acceptance struct {
 
 // Restored describes a store that was adopted after an acceptance.
 type Restored struct {
-	// Revision is that of the store when it was adopted: objects with this or a lower resource version have not changed since.
+	// Revision is the revision of the store when it was adopted: objects with this or a lower resource version have not changed since.
 	Revision int64       `json:"revision"`
 	Time     metav1.Time `json:"time"`
 }

@@ -30,7 +30,7 @@ import (
 )
 
 const (
-	// domain is that of the cluster.
+	// domain is the domain of the cluster.
 	domain = "cluster.local"
 	// corefile takes the port, that of the health check, and the kubeconfig. Answers are kept as long as on real nodes.
 	corefile = `.:%s {

@@ -33,7 +33,7 @@ import (
 	leaderworkersetregistry "github.com/jobset-apiserver/jobset-apiserver/pkg/registry/leaderworkerset/leaderworkerset"
 )
 
-// kinds are those whose manifests are checked, with the strategy that creates them.
+// kinds are the kinds whose manifests are checked, with the strategy that creates them.
 var kinds = map[string]func(scheme *runtime.Scheme) rest.RESTCreateStrategy{
 	"JobSet": func(scheme *runtime.Scheme) rest.RESTCreateStrategy {
 		return jobsetregistry.NewStrategy(scheme, gates.Gates{}, time.Now)

@@ -92,7 +92,7 @@ func (n *ownNodes) openGates() {
 	}
 }
 
-// upstreamPods are those of a Job with exclusive placement as upstream's webhooks leave them: the first has affinity, and the second goes to the domain of
+// upstreamPods are the pods of a Job with exclusive placement as upstream's webhooks leave them: the first has affinity, and the second goes to the domain of
 // the first.
 func (n *ownNodes) upstreamPods(index int, domain string) string {
 	const key = "0123456789abcdef0123456789abcdef01234567"

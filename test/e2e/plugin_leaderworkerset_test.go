@@ -54,7 +54,7 @@ func (k *kubectl) groupPodUIDs(group int) []string {
 	return strings.Fields(k.ok("get", "pods", "-l", fmt.Sprintf("leaderworkerset.sigs.k8s.io/group-index=%d", group), "-o", "jsonpath={.items[*].metadata.uid}"))
 }
 
-// images are those of the pods, in the order of their names.
+// images are the images of the pods, in the order of their names.
 func (k *kubectl) images() string {
 	k.Helper()
 	return k.ok("get", "pods", "-l", "leaderworkerset.sigs.k8s.io/name=serve", "-o", "jsonpath={.items[*].spec.containers[0].image}")

@@ -50,7 +50,7 @@ func (k *kubectl) addNode(name, slots string, room int, labels map[string]string
 	k.admitsPods()
 }
 
-// gangSpec is that of a pod of a gang, which succeeds once all of the gang run.
+// gangSpec is the spec of a pod of a gang, which succeeds once all of the gang run.
 func gangSpec(group, slots string) string {
 	return fmt.Sprintf(`labels: {%s: %s}, annotations: {jobset-apiserver.io/kwok-outcome: group-ready}}, spec: {restartPolicy: Never, `+
 		`containers: [{name: main, image: busybox, resources: {limits: {%s: 1}}}]}`, plan.Families[1].GroupKey, group, slots)

@@ -18,7 +18,7 @@ func single(name, podAnnotation string, extra ...string) string {
 	return strings.Replace(manifest(name, podAnnotation, extra...), "replicas: 2", "replicas: 1", 1)
 }
 
-// events are those of a set as kubectl prints them, oldest first, without columns that hang on time: type, reason, message.
+// events are the events of a set as kubectl prints them, oldest first, without columns that hang on time: type, reason, message.
 func (k *kubectl) events(set string) []string {
 	k.Helper()
 	var lines []string

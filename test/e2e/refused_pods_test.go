@@ -19,7 +19,7 @@ const refusedPodsWithin = 15 * time.Second
 type refusedKind struct {
 	object, manifest string
 	condition        string
-	// reason is that of the condition, whatever the refusal; empty if each refusal has its own.
+	// reason is the reason of the condition, whatever the refusal; empty if each refusal has its own.
 	reason string
 	// message is how that of the condition begins.
 	message string

@@ -18,11 +18,11 @@ import (
 func TestSequenceChangesWhileAStepRuns(t *testing.T) {
 	const changed = "busybox:changed"
 	for strategy, tc := range map[string]struct {
-		// images are those of the Jobs in the end, by the index of the step that was changed.
+		// images are the images of the Jobs in the end, by the index of the step that was changed.
 		images map[int]string
 		// refused are the steps that cannot be changed, with a part of the message.
 		refused map[int]string
-		// attempts are those of the second step after it was changed.
+		// attempts are the attempts of the second step after it was changed.
 		attempts int32
 	}{
 		"Continue": {

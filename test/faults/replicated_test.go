@@ -91,7 +91,7 @@ func (r *replicated) start(ctx context.Context) error {
 	return framework.Register(ctx, r.Kube, all, r.servers.Port, r.servers.CA)
 }
 
-// settings are those of the overlay external-etcd, unless a short run has to do.
+// settings are the settings of the overlay external-etcd, unless a short run has to do.
 func (r *replicated) settings() replicas.Settings {
 	s := replicas.Settings{
 		Binary: r.Program("jobset-apiserver"), Kubeconfig: r.file("apiserver.kubeconfig"), Dir: r.file("servers"),

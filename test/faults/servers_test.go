@@ -121,7 +121,7 @@ type faultReport struct {
 	*probe.Report
 }
 
-// reports are those of all faults of this run.
+// reports are the reports of all faults of this run.
 var reports []faultReport
 
 // printReports prints a table, and writes everything as JSON to _output/faults.json.

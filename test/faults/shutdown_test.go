@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// gracePeriod is that of the pod in artifacts/base/controller.yaml.
+// gracePeriod is the period of the pod in artifacts/base/controller.yaml.
 const gracePeriod = 30 * time.Second
 
 // TestShutdownWhileJobsAreCreated asks a controller to end while the main API does not answer the creation of Jobs. It begins

@@ -136,7 +136,7 @@ func (r *mainRestored) churn() {
 	r.must(shared.JobSets.JobsetV1alpha2().JobSets(r.namespace).Delete(r.ctx, "last", metav1.DeleteOptions{PropagationPolicy: new(metav1.DeletePropagationBackground)}))
 }
 
-// uids are those of the Jobs of a set.
+// uids are the UIDs of the Jobs of a set.
 func (r *mainRestored) uids(name string) (uids []string) {
 	r.Helper()
 	jobs, err := shared.Kube.BatchV1().Jobs(r.namespace).List(r.ctx, metav1.ListOptions{LabelSelector: jobsetv1alpha2.JobSetNameKey + "=" + name})

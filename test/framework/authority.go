@@ -32,7 +32,7 @@ func NewAuthority(name string) (*Authority, error) {
 	return &Authority{pair: pair, pem: cert}, err
 }
 
-// validity is that of all certificates of tests.
+// validity is the validity of all certificates of tests.
 func validity() (begin, end time.Time) {
 	return time.Now().Add(-time.Minute), time.Now().Add(time.Hour)
 }

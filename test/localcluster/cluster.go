@@ -132,7 +132,7 @@ func (c *Cluster) Script(args ...string) error {
 // Kubeconfig is the path of the administrator's.
 func (c *Cluster) Kubeconfig() string { return filepath.Join(c.Dir, "kubeconfig") }
 
-// Config is that of a client of the administrator, who is in nobody's way.
+// Config is the config of a client of the administrator, who is in nobody's way.
 func (c *Cluster) Config() (*rest.Config, error) {
 	config, err := clientcmd.BuildConfigFromFlags("", c.Kubeconfig())
 	if err != nil {

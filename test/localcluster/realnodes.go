@@ -40,7 +40,7 @@ func (n *realNode) file(elements ...string) string {
 	return n.path(append([]string{n.name}, elements...)...)
 }
 
-// socket is that of containerd.
+// socket is the socket of containerd.
 func (n *realNode) socket() string { return n.file("state", "containerd.sock") }
 
 // upRealNodes starts what does not run of the real nodes, and waits until they are ready.

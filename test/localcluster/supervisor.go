@@ -55,7 +55,7 @@ type supervisor struct {
 	// nodeBinaries is the directory with the programs of real nodes; empty without real nodes.
 	nodeBinaries string
 	network      *network
-	// apiPort is that of kube-apiserver.
+	// apiPort is the port of kube-apiserver.
 	apiPort string
 	admin   *admin
 	locked  *os.File

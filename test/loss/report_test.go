@@ -19,7 +19,7 @@ type row struct {
 	watched time.Duration
 }
 
-// rows are those of all faults.
+// rows are the rows of all faults.
 var (
 	rows   []row
 	rowsMu sync.Mutex

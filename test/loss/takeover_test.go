@@ -39,7 +39,7 @@ type takeover struct {
 	namespace string
 	page      *runbook.Page
 	kubectl   string
-	// uids are those of the sets.
+	// uids are the UIDs of the sets.
 	uids map[string]types.UID
 	// service is the file with our APIService.
 	service string

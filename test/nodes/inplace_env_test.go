@@ -156,7 +156,7 @@ func (e *env) signal(pid int, s syscall.Signal) {
 	}
 }
 
-// hostnames are those of the pods of a set, whose replicatedJob is w.
+// hostnames are the hostnames of the pods of a set, whose replicatedJob is w.
 func hostnames(js *jobsetv1alpha2.JobSet) (names []string) {
 	rj := &js.Spec.ReplicatedJobs[0]
 	for job := range *rj.Replicas {
@@ -219,7 +219,7 @@ func (e *env) attemptOf(js, hostname string) string {
 	return "no pod"
 }
 
-// network is that of a pod, which outlives its containers.
+// network is the network of a pod, which outlives its containers.
 type network struct{ file *os.File }
 
 func (e *env) networkOf(pid int) *network {

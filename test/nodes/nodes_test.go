@@ -40,7 +40,7 @@ func TestMain(m *testing.M) {
 	suite.Main("nodes", func() (int, error) { return runSuite(m) })
 }
 
-// gates are those of features that tests use and that are off by default.
+// gates are the gates of features that tests use and that are off by default.
 const gates = "--feature-gates=InPlaceRestart=true"
 
 func runSuite(m *testing.M) (int, error) {

@@ -126,7 +126,7 @@ func (e *env) client(url string) *corev1.Pod {
 	return &e.running("app=client", 1)[0]
 }
 
-// counts are those of the program.
+// counts are the counts of the program.
 type counts struct {
 	Requests, Failures int
 	Answers, Errors    map[string]int

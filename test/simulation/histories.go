@@ -32,7 +32,7 @@ func Guarded(history func()) (broken string) {
 	return ""
 }
 
-// Result is that of many histories.
+// Result is the result of many histories.
 type Result struct {
 	// Seen counts what happened in them, by its name.
 	Seen map[string]int

@@ -16,7 +16,7 @@ import (
 	"strings"
 )
 
-// Flags are those of every build, apart from the linker flags.
+// Flags are the flags of every build, apart from the linker flags.
 const Flags = "-trimpath -buildvcs=false"
 
 // Platform is what a program runs on, in the words of Go, which are those of OCI and Krew, too.

@@ -19,7 +19,7 @@ const (
 	kind       = "Plugin"
 )
 
-// Platforms are those that the plugin is built for.
+// Platforms are the platforms that the plugin is built for.
 var Platforms = []golang.Platform{
 	{OS: "darwin", Arch: "amd64"}, {OS: "darwin", Arch: "arm64"},
 	{OS: "linux", Arch: "amd64"}, {OS: "linux", Arch: "arm64"},
@@ -64,7 +64,7 @@ type Selector struct {
 	MatchLabels Labels `json:"matchLabels"`
 }
 
-// Labels are those that Krew gives to the machine that it runs on.
+// Labels are the labels that Krew gives to the machine that it runs on.
 type Labels struct {
 	OS   string `json:"os"`
 	Arch string `json:"arch"`

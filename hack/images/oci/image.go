@@ -36,9 +36,9 @@ type Binary struct {
 type Spec struct {
 	// Program is the name of the file of the program in the root directory.
 	Program string
-	// Ports are those that the program listens on, such as 8443/tcp.
+	// Ports are the ports that the program listens on, such as 8443/tcp.
 	Ports []string
-	// Labels are those of the image, and the annotations of its index.
+	// Labels are the labels of the image, and the annotations of its index.
 	Labels map[string]string
 	// Created is the time of the image. The files in it have no time, so that equal files are equal layers.
 	Created time.Time

@@ -22,7 +22,7 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/hack/images/golang"
 )
 
-// MediaType is that of the documents.
+// MediaType is the type of the documents.
 const MediaType = "application/vnd.cyclonedx+json"
 
 // sumProperty has the checksum of a module as in go.sum. It is not a hash of one file, so it is none of the component's hashes.

@@ -42,7 +42,7 @@ const (
 	keepAliveTimeout = 3 * time.Second
 )
 
-// Members are those of one etcd cluster.
+// Members are the members of one etcd cluster.
 type Members struct {
 	mu      sync.Mutex
 	members map[string]*member

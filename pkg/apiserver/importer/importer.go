@@ -56,7 +56,7 @@ func (i *Import) Objects() int { return len(i.objects) }
 // Refused is how many objects were read and not accepted.
 func (i *Import) Refused() int { return i.refused }
 
-// Resources are those of the objects that were read, sorted.
+// Resources are the resources of the objects that were read, sorted.
 func (i *Import) Resources() []schema.GroupResource {
 	var resources []schema.GroupResource
 	for _, o := range i.objects {

@@ -101,7 +101,7 @@ func (k *Kinds) add(group provider.Provider, host provider.Host) error {
 	return nil
 }
 
-// Resources are those whose objects can be imported, sorted.
+// Resources are the resources whose objects can be imported, sorted.
 func (k *Kinds) Resources() []schema.GroupResource {
 	var resources []schema.GroupResource
 	for _, kind := range k.sorted() {

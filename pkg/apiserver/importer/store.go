@@ -34,7 +34,7 @@ const (
 type Store struct {
 	// KV reads and writes etcd.
 	KV clientv3.KV
-	// Prefix is that of the server.
+	// Prefix is the prefix of the server.
 	Prefix string
 	// Transformers encrypt; nil if objects are not encrypted.
 	Transformers encryptionconfig.StaticTransformers

@@ -23,7 +23,7 @@ import (
 // managedFlag is the name of the flag of ManagedCertOptions.Secret.
 const managedFlag = "tls-managed-secret"
 
-// ManagedCertOptions are those of a serving certificate that all servers of an installation share.
+// ManagedCertOptions are the options of a serving certificate that all servers of an installation share.
 type ManagedCertOptions struct {
 	// Secret has the form namespace/name. Without it, the certificate comes from elsewhere.
 	Secret string

@@ -143,7 +143,7 @@ func TestCredentialsMayBeReplacedWhileWaiting(t *testing.T) {
 	}
 }
 
-// answers are those of a transport, by the time since it was made.
+// answers are the answers of a transport, by the time since it was made.
 type answers struct {
 	begin    time.Time
 	requests int

@@ -38,7 +38,7 @@ type Definition struct {
 type Definitions struct {
 	Dynamic  dynamic.Interface
 	Metadata metadata.Interface
-	// Resources are those that the server stores and serves.
+	// Resources are the resources that the server stores and serves.
 	Resources []schema.GroupResource
 	// Known returns the UIDs of all objects in the store that stay.
 	Known func(ctx context.Context) (sets.Set[types.UID], error)

@@ -19,7 +19,7 @@ import (
 type Resource struct {
 	schema.GroupResource
 	Kind string
-	// Version is that of a resource which every cluster serves. It is empty for others, which are looked for.
+	// Version is the version of a resource which every cluster serves. It is empty for others, which are looked for.
 	Version string
 }
 

@@ -24,7 +24,7 @@ type Policy struct {
 	Authority, Serving time.Duration
 }
 
-// DefaultPolicy is that of installations: ten years and one year.
+// DefaultPolicy is the policy of installations: ten years and one year.
 var DefaultPolicy = Policy{Authority: 10 * 365 * 24 * time.Hour, Serving: 365 * 24 * time.Hour}
 
 // Validate returns an error if certificates could not be replaced in time.

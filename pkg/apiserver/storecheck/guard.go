@@ -35,7 +35,7 @@ type Config struct {
 	Definitions func(context.Context) ([]owners.Definition, error)
 	// Recorder takes the events about refusals.
 	Recorder events.Recorder
-	// Version is that of the server.
+	// Version is the version of the server.
 	Version string
 }
 

@@ -124,7 +124,7 @@ func (m *mainCluster) run(args ...string) result {
 // testNow is when tests look.
 var testNow = time.Unix(1_700_000_000, 0)
 
-// refusal is that of an empty store, confirmed some time before testNow.
+// refusal is the refusal of an empty store, confirmed some time before testNow.
 func refusal(ago time.Duration) *witness.Refusal {
 	return &witness.Refusal{
 		Reason: witness.ReasonEmptyStore, Message: "What was found, what is at stake, and what to do.", Server: "jobset-apiserver-0",

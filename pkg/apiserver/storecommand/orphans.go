@@ -21,7 +21,7 @@ import (
 // lostOwners are the owners that a refused store does not know.
 type lostOwners struct {
 	sets.Set[types.UID]
-	// groups are those of our kinds.
+	// groups are the groups of our kinds.
 	groups groups.Groups
 	// More says that there are others, which are not listed.
 	More bool

@@ -32,7 +32,7 @@ func (o Object) name() string {
 // maxObjects is how many objects are remembered. More are not counted: what is wrong then is not an object.
 const maxObjects = 10_000
 
-// Objects are those that the server has met. Objects of lists and watches, which have all of a resource, are in it until they are
+// Objects are the objects that the server has met. Objects of lists and watches, which have all of a resource, are in it until they are
 // deleted or readable again.
 type Objects struct {
 	// lookInterval is the time between two looks at them: a key for encryption may have come back, which etcd does not say.

@@ -48,7 +48,7 @@ type shares struct {
 	pace      bucket
 }
 
-// share is that of one address.
+// share is the share of one address.
 type share struct {
 	open      int
 	receiving *list.List

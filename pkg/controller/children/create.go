@@ -112,7 +112,7 @@ type creation[T metav1.Object] struct {
 	errors  []error
 	// created and refused are numbers of children; others have names that are taken.
 	created, taken, refused int
-	// templates are those that were refused.
+	// templates are the templates that were refused.
 	templates sets.Set[string]
 	// refusals are the first ones for each reason.
 	refusals map[Reason]refusal
@@ -167,7 +167,7 @@ func (c *creation[T]) end(i int, result Result, err error) {
 	c.over = c.over || c.refused-c.created >= maxRefusals
 }
 
-// refusal is that of one child.
+// refusal is the refusal of one child.
 type refusal struct {
 	Refusal
 	child int

@@ -13,7 +13,7 @@ import (
 // MaxNote is the longest note of an event that the events API accepts, in bytes.
 const MaxNote = 1024
 
-// eventAction is that of every event.
+// eventAction is the action of every event.
 const eventAction = "Reconciling"
 
 // SendEvent reports something about an owner. A note that is too long is truncated.

@@ -43,7 +43,7 @@ type Config struct {
 	Client versioned.Interface
 	// Kube is a client of the main API.
 	Kube kubernetes.Interface
-	// Informers are those of DisaggregatedSets. Their watches are built after the controller.
+	// Informers are the informers of DisaggregatedSets. Their watches are built after the controller.
 	Informers *informers.Kind
 	// Recorder sends events about DisaggregatedSets.
 	Recorder events.EventRecorder

@@ -57,7 +57,7 @@ type Config struct {
 	JobSets versioned.Interface
 	// Kube is a client of the main API.
 	Kube kubernetes.Interface
-	// Informers are those of endpoints. Their watches are built after the controller.
+	// Informers are the informers of endpoints. Their watches are built after the controller.
 	Informers *informers.Kind
 	// Recorder sends events about JobSets.
 	Recorder events.EventRecorder

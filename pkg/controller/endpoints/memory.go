@@ -21,7 +21,7 @@ type memory struct {
 	mu sync.Mutex
 	// leaving is since when the cluster is to write the addresses of a Service that was in our hands.
 	leaving map[cache.ObjectName]time.Time
-	// versions are those of the slices that we have seen or written, by the set and the name.
+	// versions are the versions of the slices that we have seen or written, by the set and the name.
 	versions map[cache.ObjectName]map[string]uint64
 	// busy are the sets whose slices are being written.
 	busy map[cache.ObjectName]bool

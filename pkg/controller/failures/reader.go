@@ -51,13 +51,13 @@ type Job struct {
 type Reader struct {
 	// Kube is a client of the main API.
 	Kube kubernetes.Interface
-	// Failures are those that the watch of pods has shown.
+	// Failures are the failures that the watch of pods has shown.
 	Failures *Store
 	// AnyPod returns whether the cache holds a pod that matches.
 	AnyPod func(match func(*Pod) bool) bool
 	// Log is for pods that cannot be read.
 	Log *logging.Repeats
-	// causes are those that were read from the API, by the UID of the Job.
+	// causes are the causes that were read from the API, by the UID of the Job.
 	causes *expiring.Expiring
 }
 

@@ -46,11 +46,11 @@ type Config struct {
 	// Kube is a client for discovery, and Dynamic one for the objects.
 	Kube    kubernetes.Interface
 	Dynamic dynamic.Interface
-	// Versions are those that can be used, the preferred one first.
+	// Versions are the versions that can be used, the preferred one first.
 	Versions []schema.GroupVersion
-	// Kinds are those that a version must have.
+	// Kinds are the kinds that a version must have.
 	Kinds []Kind
-	// Label is that of the objects to watch.
+	// Label is the label of the objects to watch.
 	Label string
 	// Needed returns whether anything still needs the objects.
 	Needed func() bool
@@ -62,7 +62,7 @@ type Config struct {
 
 // State is how much is known of the objects.
 type State struct {
-	// Version is that of the API, once the objects are known; empty before.
+	// Version is the version of the API, once the objects are known; empty before.
 	Version schema.GroupVersion
 	// Absent means that the cluster serves none of the versions.
 	Absent bool

@@ -101,23 +101,23 @@ func NewResource[L runtime.Object](server *Server, gvr schema.GroupVersionResour
 // Main is the server of the main API.
 func (f *Factory) Main() *Server { return f.main }
 
-// Jobs are those of the main API.
+// Jobs are the jobs of the main API.
 func (f *Factory) Jobs() Resource {
 	return NewResource(f.main, batchv1.SchemeGroupVersion.WithResource("jobs"), &batchv1.Job{}, f.kube, f.kube.BatchV1().Jobs(metav1.NamespaceAll))
 }
 
-// Services are those of the main API.
+// Services are the Services of the main API.
 func (f *Factory) Services() Resource {
 	return NewResource(f.main, corev1.SchemeGroupVersion.WithResource("services"), &corev1.Service{}, f.kube, f.kube.CoreV1().Services(metav1.NamespaceAll))
 }
 
-// EndpointSlices are those of the main API.
+// EndpointSlices are the EndpointSlices of the main API.
 func (f *Factory) EndpointSlices() Resource {
 	return NewResource(f.main, discoveryv1.SchemeGroupVersion.WithResource("endpointslices"), &discoveryv1.EndpointSlice{}, f.kube,
 		f.kube.DiscoveryV1().EndpointSlices(metav1.NamespaceAll))
 }
 
-// Pods are those of the main API.
+// Pods are the pods of the main API.
 func (f *Factory) Pods() Resource {
 	return NewResource(f.main, corev1.SchemeGroupVersion.WithResource("pods"), &corev1.Pod{}, f.kube, f.kube.CoreV1().Pods(metav1.NamespaceAll))
 }
@@ -128,7 +128,7 @@ func (f *Factory) Claims() Resource {
 		f.kube.CoreV1().PersistentVolumeClaims(metav1.NamespaceAll))
 }
 
-// StatefulSets are those of the main API.
+// StatefulSets are the StatefulSets of the main API.
 func (f *Factory) StatefulSets() Resource {
 	return NewResource(f.main, appsv1.SchemeGroupVersion.WithResource("statefulsets"), &appsv1.StatefulSet{}, f.kube, f.kube.AppsV1().StatefulSets(metav1.NamespaceAll))
 }
@@ -139,17 +139,17 @@ func (f *Factory) Revisions() Resource {
 		f.kube.AppsV1().ControllerRevisions(metav1.NamespaceAll))
 }
 
-// Namespaces are those of the main cluster.
+// Namespaces are the namespaces of the main cluster.
 func (f *Factory) Namespaces() Resource {
 	return NewResource(f.main, corev1.SchemeGroupVersion.WithResource("namespaces"), &corev1.Namespace{}, f.kube, f.kube.CoreV1().Namespaces())
 }
 
-// Nodes are those of the main cluster.
+// Nodes are the nodes of the main cluster.
 func (f *Factory) Nodes() Resource {
 	return NewResource(f.main, corev1.SchemeGroupVersion.WithResource("nodes"), &corev1.Node{}, f.kube, f.kube.CoreV1().Nodes())
 }
 
-// DaemonSets are those of the main API.
+// DaemonSets are the DaemonSets of the main API.
 func (f *Factory) DaemonSets() Resource {
 	return NewResource(f.main, appsv1.SchemeGroupVersion.WithResource("daemonsets"), &appsv1.DaemonSet{}, f.kube, f.kube.AppsV1().DaemonSets(metav1.NamespaceAll))
 }

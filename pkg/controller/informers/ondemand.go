@@ -22,7 +22,7 @@ const (
 
 // OnDemand watches what few objects need: from the first question for it on, until nothing needs it.
 type OnDemand[V any] struct {
-	// Name is that of the kind.
+	// Name is the name of the kind.
 	Name string
 	// Kube is a client of the main API.
 	Kube kubernetes.Interface

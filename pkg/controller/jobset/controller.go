@@ -55,7 +55,7 @@ type Config struct {
 	Dynamic dynamic.Interface
 	// Gang is the scheduler of gangs; if it has no PodGroups of its own, groups are those of the scheduler of the cluster.
 	Gang gangplan.Provider
-	// Informers are those of JobSets. Their watches are built after the controller.
+	// Informers are the informers of JobSets. Their watches are built after the controller.
 	Informers *informers.Kind
 	// Recorder sends events about JobSets.
 	Recorder events.EventRecorder
@@ -81,7 +81,7 @@ type Controller struct {
 	*Syncer
 	caches caches
 	queue  *queue.Queue
-	// failures are those that the watch of pods has shown.
+	// failures are the failures that the watch of pods has shown.
 	failures *failures.Store
 	// causes finds out why Jobs fail.
 	causes *failures.Reader
@@ -93,7 +93,7 @@ type Controller struct {
 	namespaces *namespaces.Watch
 	// restores finds out whether the store was restored from a backup.
 	restores *restore.Reader
-	// logger is that of Run; it is set before leads is.
+	// logger is the logger of Run; it is set before leads is.
 	logger klog.Logger
 	// leads is true while this controller acts, and does not wait to.
 	leads atomic.Bool

@@ -36,7 +36,7 @@ var (
 		Help: "Time for which JobSets waited for domains of exclusive placement. Only JobSets that had to wait count.",
 	})
 
-	// conditions are those that say why a set does not go on by itself.
+	// conditions are the conditions that say why a set does not go on by itself.
 	conditions = children.NewConditionCounts("jobset_jobsets_with_condition",
 		"Number of JobSets by condition that is true: ChildNameConflict, JobCreationFailure, PodCreationFailure, PodsUnschedulable, PlacementPending or Held.",
 		jobsetv1alpha2.ChildNameConflict, jobsetv1alpha2.JobCreationFailure, jobsetv1alpha2.PodCreationFailure, jobsetv1alpha2.PodsUnschedulable,

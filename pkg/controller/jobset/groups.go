@@ -36,7 +36,7 @@ type Groups interface {
 	Client(api plan.GroupsAPI, kind, namespace string) children.Client[*unstructured.Unstructured]
 }
 
-// groups are those of a watch.
+// groups are the groups of a watch.
 type groups struct {
 	*gang.Watch
 	client   dynamic.Interface

@@ -186,7 +186,7 @@ func TestFailuresOutlivePods(t *testing.T) {
 	type pods = []*corev1.Pod
 	gone := func(pod *corev1.Pod) any { return watched(t, pod) }
 	for name, tc := range map[string]struct {
-		// states are those that the watch shows of a pod, one after the other.
+		// states are the states that the watch shows of a pod, one after the other.
 		states pods
 		// gone is what the watch shows of its end.
 		gone any

@@ -88,7 +88,7 @@ type SyncerConfig struct {
 	Restore func(ctx context.Context, js *jobsetv1alpha2.JobSet) (restore.State, error)
 	// Placer finds topology domains; nil without exclusive placement.
 	Placer Placer
-	// Groups are those of pods; nil without the feature gate.
+	// Groups are the groups of pods; nil without the feature gate.
 	Groups Groups
 	// Nodes returns about how many nodes the cluster has; 0 if that cannot be read. It may be nil.
 	Nodes func(ctx context.Context) int

@@ -54,7 +54,7 @@ type Config struct {
 	Dynamic dynamic.Interface
 	// Gang is the scheduler of gangs; empty for none.
 	Gang plan.GangProvider
-	// Informers are those of LeaderWorkerSets. Their watches are built after the controller.
+	// Informers are the informers of LeaderWorkerSets. Their watches are built after the controller.
 	Informers *informers.Kind
 	// Recorder sends events about LeaderWorkerSets.
 	Recorder events.EventRecorder
@@ -72,7 +72,7 @@ type Controller struct {
 	queue  *queue.Queue
 	// namespaces finds out which sets are older than their namespace.
 	namespaces *namespaces.Watch
-	// logger is that of Run; it is set before leads is.
+	// logger is the logger of Run; it is set before leads is.
 	logger klog.Logger
 	// leads is true while this controller acts, and does not wait to.
 	leads atomic.Bool

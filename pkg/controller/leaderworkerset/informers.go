@@ -50,7 +50,7 @@ type caches struct {
 	podRefusals *refusals.Refusals
 	nodes       *nodes
 	losses      *Losses
-	// failures are those of leader pods by their UIDs, and those of worker pods by that of their StatefulSet.
+	// failures are the failures of leader pods by their UIDs, and those of worker pods by that of their StatefulSet.
 	failures *failures.Store
 }
 

@@ -13,7 +13,7 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/refusals"
 )
 
-// refusalReasons are those of the condition PodCreationFailure.
+// refusalReasons are the reasons of the condition PodCreationFailure.
 var refusalReasons = map[children.Reason]string{
 	children.FailedCreate: jobsetv1alpha2.ReasonFailedCreate, children.QuotaExceeded: jobsetv1alpha2.ReasonQuotaExceeded,
 	children.Forbidden: jobsetv1alpha2.ReasonForbidden, children.AdmissionDenied: jobsetv1alpha2.ReasonAdmissionDenied, children.Invalid: jobsetv1alpha2.ReasonInvalid,

@@ -60,7 +60,7 @@ type Caches interface {
 	Domain(node, label string) (domain string, known bool)
 }
 
-// Clients are those of the API servers, for a namespace. PodGroups is nil without a scheduler of gangs.
+// Clients are the clients of the API servers, for a namespace. PodGroups is nil without a scheduler of gangs.
 type Clients struct {
 	Sets         func(namespace string) children.LiveOwnerClient[*leaderworkersetv1.LeaderWorkerSet]
 	StatefulSets func(namespace string) children.Client[*appsv1.StatefulSet]

@@ -43,7 +43,7 @@ type Watch struct {
 	cached *informers.Informer
 	live   corev1client.NamespaceInterface
 	clock  clock.PassiveClock
-	// refusals are those of live.
+	// refusals are the refusals of live.
 	refusals permission.Refusals
 }
 

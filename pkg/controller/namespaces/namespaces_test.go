@@ -62,7 +62,7 @@ func forbidden() error {
 func TestHold(t *testing.T) {
 	for name, tc := range map[string]struct {
 		set *jobsetv1alpha2.JobSet
-		// uid is that of the present namespace; empty if there is none.
+		// uid is the UID of the present namespace; empty if there is none.
 		uid types.UID
 		// getErr and listErr are what the main API answers.
 		getErr, listErr error

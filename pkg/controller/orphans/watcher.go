@@ -36,7 +36,7 @@ const (
 	readTimeout = 5 * time.Second
 )
 
-// ReasonOwnerUnknown is that of the event about a Job whose owner the API does not know.
+// ReasonOwnerUnknown is the reason of the event about a Job whose owner the API does not know.
 const ReasonOwnerUnknown = "OwnerUnknown"
 
 // Owner is the owner of a Job, as the Job names it.
@@ -54,7 +54,7 @@ type Job struct {
 
 // Config is what a Watcher needs.
 type Config struct {
-	// Kind is that of the owners.
+	// Kind is the kind of the owners.
 	Kind string
 	// Jobs are the cached Jobs with an owner of the kind that are not being deleted.
 	Jobs func() iter.Seq[Job]

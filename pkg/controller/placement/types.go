@@ -20,7 +20,7 @@ type Node struct {
 	Name Name
 	// Labels are sorted by key.
 	Labels []Label
-	// Taints are those that keep pods away. That of an unschedulable node, and that of one that is not ready, are among them in any case.
+	// Taints are the taints that keep pods away. That of an unschedulable node, and that of one that is not ready, are among them in any case.
 	Taints      []Taint
 	Allocatable Amounts
 }
@@ -85,7 +85,7 @@ type Group struct {
 	Pods  int32
 	// DependsOn is what the Jobs wait for before they start. With the startup order InOrder, each replicatedJob depends on the one before.
 	DependsOn []Dependency
-	// Jobs are those to place. Jobs that keep their domain are among the present assignments only.
+	// Jobs are the jobs to place. Jobs that keep their domain are among the present assignments only.
 	Jobs []Job
 }
 

@@ -48,7 +48,7 @@ type Config struct {
 	Kube kubernetes.Interface
 	// Dynamic is a client of kinds that this program does not know.
 	Dynamic dynamic.Interface
-	// Informers are those of pod groups. Their watches are built after the controller.
+	// Informers are the informers of pod groups. Their watches are built after the controller.
 	Informers *informers.Kind
 	// Recorder sends events about PodReadinessGroups.
 	Recorder events.EventRecorder
@@ -118,7 +118,7 @@ func (c *Controller) Run(ctx context.Context) {
 	logger.Info("Stopped running pod groups")
 }
 
-// caches are those of a controller.
+// caches are the caches of a controller.
 type caches struct{ *Controller }
 
 // Group implements Caches.

@@ -32,7 +32,7 @@ type refusal struct {
 	turn int
 }
 
-// result is that of a patch that was tried.
+// result is the result of a patch that was tried.
 type result struct {
 	tried bool
 	err   error

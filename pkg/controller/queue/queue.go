@@ -52,7 +52,7 @@ type Queue struct {
 	queue workqueue.TypedDelayingInterface[cache.ObjectName]
 	order *order
 
-	// failures are those of syncs, and of others that have to do with them.
+	// failures are the failures of syncs, and of others that have to do with them.
 	failures *logging.Repeats
 
 	mu sync.Mutex

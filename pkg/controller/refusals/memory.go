@@ -33,7 +33,7 @@ type Refusal struct {
 	At time.Time
 }
 
-// Refusals are those of the pods of Jobs or StatefulSets.
+// Refusals are the refusals of the pods of Jobs or StatefulSets.
 type Refusals struct {
 	events *informers.Informer
 	clock  clock.PassiveClock

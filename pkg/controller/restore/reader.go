@@ -47,7 +47,7 @@ type Reader struct {
 	answered int64
 	restored *witness.Restored
 	err      error
-	// refusals are those of the record. logged is true once they were logged.
+	// refusals are the refusals of the record. logged is true once they were logged.
 	refusals permission.Refusals
 	logged   bool
 }

@@ -171,7 +171,7 @@ var creations = map[children.Result]plan.Creation{
 	children.NameTaken: plan.NameTaken, children.NameFreed: plan.NameFreed, children.Refused: plan.Refused, children.TemplateRefused: plan.Refused,
 }
 
-// reasons are those of refusals in the words of the plan.
+// reasons are the reasons of refusals in the words of the plan.
 var reasons = map[children.Reason]plan.RefusalReason{
 	children.FailedCreate: plan.Overloaded, children.QuotaExceeded: plan.OutOfQuota,
 	children.Forbidden: plan.NotAccepted, children.AdmissionDenied: plan.NotAccepted, children.Invalid: plan.NotAccepted,

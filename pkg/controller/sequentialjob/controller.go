@@ -48,7 +48,7 @@ type Config struct {
 	Client versioned.Interface
 	// Kube is a client of the main API.
 	Kube kubernetes.Interface
-	// Informers are those of SequentialJobs. Their watches are built after the controller.
+	// Informers are the informers of SequentialJobs. Their watches are built after the controller.
 	Informers *informers.Kind
 	// Dynamic is a client for the Workloads of Kueue.
 	Dynamic dynamic.Interface
@@ -68,14 +68,14 @@ type Controller struct {
 	*Syncer
 	caches caches
 	queue  *queue.Queue
-	// failures are those that the watch of pods has shown, and causes finds out why Jobs fail.
+	// failures are the failures that the watch of pods has shown, and causes finds out why Jobs fail.
 	failures *failures.Store
 	causes   *failures.Reader
 	// restores finds out whether the store was restored from a backup.
 	restores *restore.Reader
 	// namespaces finds out which sequences are older than their namespace.
 	namespaces *namespaces.Watch
-	// logger is that of Run; it is set before leads is.
+	// logger is the logger of Run; it is set before leads is.
 	logger klog.Logger
 	// leads is true while this controller acts, and does not wait to.
 	leads  atomic.Bool

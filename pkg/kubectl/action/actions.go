@@ -19,7 +19,7 @@ import (
 
 // action is one of the actions.
 type action struct {
-	// name is that of the command, of the subresource and of the verb in sentences.
+	// name is the name of the command, of the subresource and of the verb in sentences.
 	name string
 	// past is what the object was after the action.
 	past string
@@ -68,13 +68,13 @@ type Request struct {
 
 // Preconditions are what an object must be like for a request.
 type Preconditions struct {
-	// UID is that of the object. Absent for any.
+	// UID is the UID of the object. Absent for any.
 	UID *types.UID
 	// Step is the name of the current step, for objects with steps. Empty for any.
 	Step string
 	// Attempt is the number of the current attempt. Absent for any.
 	Attempt *int32
-	// Generation is that of the object. Absent for any.
+	// Generation is the generation of the object. Absent for any.
 	Generation *int64
 	// Restarts is the number of restarts of the group to restart. Absent for any.
 	Restarts *int32
@@ -84,13 +84,13 @@ type Preconditions struct {
 type Answer struct {
 	// Object is the request with its status.
 	Object runtime.Object
-	// Status is that of the object.
+	// Status is the status of the object.
 	Status Status
 }
 
 // Status is what every kind says about what came of a request.
 type Status struct {
-	// UID is that of the object.
+	// UID is the UID of the object.
 	UID types.UID
 	// Step is the name of the step on which the action had its effect, for objects with steps.
 	Step string

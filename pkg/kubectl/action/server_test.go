@@ -58,7 +58,7 @@ func newServer(t *testing.T) *server {
 	return s
 }
 
-// spec is that of a request.
+// spec is the spec of a request.
 func spec(t *testing.T, body []byte) string {
 	if len(body) == 0 {
 		return ""

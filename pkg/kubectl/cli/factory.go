@@ -42,7 +42,7 @@ type Factory struct {
 type Clients struct {
 	// Config is what the clients were made from.
 	Config *rest.Config
-	// Namespace is that of --namespace, or of the context.
+	// Namespace is the namespace of --namespace, or of the context.
 	Namespace string
 	// Kube is a client of the built-in kinds. It speaks protobuf, which decodes many pods several times faster.
 	Kube kubernetes.Interface

@@ -21,7 +21,7 @@ type Kind struct {
 	Title string
 	// Names are the words for it that kubectl takes: the singular, the plural, and short names.
 	Names []string
-	// GroupVersion is that of the API that serves it.
+	// GroupVersion is the group and version of the API that serves it.
 	GroupVersion schema.GroupVersion
 }
 

@@ -23,7 +23,7 @@ const (
 
 // Frame is what is drawn of an object at one time.
 type Frame struct {
-	// Lines are those of the view.
+	// Lines are the lines of the view.
 	Lines []string
 	// Key differs from that of another frame if more than ages differs.
 	Key string

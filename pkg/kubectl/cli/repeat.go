@@ -63,7 +63,7 @@ func repeat(ctx context.Context, what string, between time.Duration, watch func(
 
 // Rows prints rows of one table under each other, however late they come: columns only become wider.
 type Rows struct {
-	// Columns are those of the table.
+	// Columns are the columns of the table.
 	Columns []Column
 
 	widest []string

@@ -20,7 +20,7 @@ const lookupTimeout = 5 * time.Second
 
 // Argument is the one object that a command was given: KIND/NAME, or NAME alone, which is looked up among all kinds.
 type Argument[T any] struct {
-	// Name is that of the object.
+	// Name is the name of the object.
 	Name  string
 	kinds []For[T]
 	// given is the index of the kind before the slash; -1 for a name alone.
@@ -107,7 +107,7 @@ func FindToChange[T any](ctx context.Context, c *Clients, a Argument[T]) (For[T]
 	return kind, nil
 }
 
-// place is that of a kind in the order of kinds.
+// place is the place of a kind in the order of kinds.
 func place(k Kind) int { return slices.IndexFunc(Kinds, k.is) }
 
 // takes returns the index of a kind among those that the command takes; -1 for another one.

@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 )
 
-// charWidths are those of characters on a terminal: East Asian ones take two columns, combining ones none. They are the same in
+// charWidths are the widths of characters on a terminal: East Asian ones take two columns, combining ones none. They are the same in
 // every locale.
 var charWidths = &runewidth.Condition{StrictEmojiNeutral: true}
 

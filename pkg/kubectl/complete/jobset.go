@@ -42,7 +42,7 @@ func replicatedJobs(js *jobsetv1alpha2.JobSet, _ *pflag.FlagSet) (names []string
 	return names
 }
 
-// jobIndices are those of the replicatedJob that the flag names, or of the only one that the set has.
+// jobIndices are the indices of the replicatedJob that the flag names, or of the only one that the set has.
 func jobIndices(js *jobsetv1alpha2.JobSet, flags *pflag.FlagSet) (indices []string) {
 	chosen := chosen(js, flags)
 	if len(chosen) != 1 {
@@ -54,7 +54,7 @@ func jobIndices(js *jobsetv1alpha2.JobSet, flags *pflag.FlagSet) (indices []stri
 	return indices
 }
 
-// containers are those of the replicatedJob that the flag names, or of all, in the order in which they start.
+// containers are the containers of the replicatedJob that the flag names, or of all, in the order in which they start.
 func containers(js *jobsetv1alpha2.JobSet, flags *pflag.FlagSet) (names []string) {
 	for _, rj := range chosen(js, flags) {
 		pod := &rj.Template.Spec.Template.Spec
@@ -78,7 +78,7 @@ func chosen(js *jobsetv1alpha2.JobSet, flags *pflag.FlagSet) []jobsetv1alpha2.Re
 	return slices.DeleteFunc(slices.Clone(js.Spec.ReplicatedJobs), func(rj jobsetv1alpha2.ReplicatedJob) bool { return rj.Name != flag.Value.String() })
 }
 
-// attempts are those on record, the newest first.
+// attempts are the attempts on record, the newest first.
 func attempts(js *jobsetv1alpha2.JobSet, _ *pflag.FlagSet) (numbers []string) {
 	for _, attempt := range slices.Backward(js.Status.Attempts) {
 		numbers = append(numbers, strconv.Itoa(int(attempt.Number)))

@@ -65,7 +65,7 @@ func indexes(n int) (out []string) {
 	return out
 }
 
-// containersOfGroups are those of leaders and workers, in the order in which they start.
+// containersOfGroups are the containers of leaders and workers, in the order in which they start.
 func containersOfGroups(set *leaderworkersetv1.LeaderWorkerSet) (names []string) {
 	for _, template := range []*corev1.PodTemplateSpec{helper.LeaderTemplate(set), &set.Spec.LeaderWorkerTemplate.WorkerTemplate} {
 		for _, list := range [][]corev1.Container{template.Spec.InitContainers, template.Spec.Containers} {

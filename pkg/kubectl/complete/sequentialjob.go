@@ -45,7 +45,7 @@ func stepsToRetry(sj *batchv1alpha1.SequentialJob, flags *pflag.FlagSet) []strin
 	return names[:min(len(names), helper.CurrentIndex(&sj.Status)+1)]
 }
 
-// stepAttempts are those of the step that the flag names, or of the current one, the newest first.
+// stepAttempts are the attempts of the step that the flag names, or of the current one, the newest first.
 func stepAttempts(sj *batchv1alpha1.SequentialJob, flags *pflag.FlagSet) (numbers []string) {
 	step := helper.CurrentStep(&sj.Status)
 	if flag := flags.Lookup(StepFlag); flag != nil && flag.Value.String() != "" {

@@ -50,7 +50,7 @@ type inspection struct {
 	// services are the APIServices of outage.Kinds; nil for those that do not exist.
 	services   []*unstructured.Unstructured
 	serviceErr error
-	// record is that of the store; nil if there is none, or if it was not read for the reason in recordErr.
+	// record is the record of the store; nil if there is none, or if it was not read for the reason in recordErr.
 	record    *witness.Record
 	recordErr error
 	// away is the error of a request for JobSets, if it says that they are not served. The condition of the APIService may be older.

@@ -25,7 +25,7 @@ const maxAnswer = 1 << 20
 type answer struct {
 	code int
 	body []byte
-	// date is that of the clock of kube-apiserver, in whole seconds; zero if it does not say.
+	// date is the date of the clock of kube-apiserver, in whole seconds; zero if it does not say.
 	date time.Time
 }
 

@@ -87,7 +87,7 @@ func (n *newest) cut() {
 	}
 }
 
-// columns are those for humans. Nothing of the message is cut: it stands below the event where there is little room.
+// columns are the columns for humans. Nothing of the message is cut: it stands below the event where there is little room.
 var columns = []cli.Column{
 	{Title: "LAST SEEN"}, {Title: "TYPE", Drop: 2}, {Title: "REASON"}, {Title: "OBJECT"}, {Title: "MESSAGE", Least: 24, Wrap: true, Drop: 3},
 }

@@ -24,7 +24,7 @@ type Report struct {
 type Row struct {
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
-	// Family is that of the labels: the part before the slash.
+	// Family is the family of the labels: the part before the slash.
 	Family string `json:"family"`
 	// Size is the number of pods that the group is meant to have, and Source what says so. Both are absent if it is not known.
 	Size   int32       `json:"size,omitempty"`
@@ -40,11 +40,11 @@ type Row struct {
 	ReadyWhen batchv1alpha1.ReadyWhen `json:"readyWhen"`
 	// PodReadinessGroup is true if there is one of the name.
 	PodReadinessGroup bool `json:"podReadinessGroup"`
-	// CreateTime is that of the PodReadinessGroup, or else of the oldest pod.
+	// CreateTime is the creation time of the PodReadinessGroup, or else of the oldest pod.
 	CreateTime metav1.Time `json:"createTime"`
 }
 
-// columns are those for humans. Narrow terminals leave out those that matter least.
+// columns are the columns for humans. Narrow terminals leave out those that matter least.
 func columns(allNamespaces, wide bool) []cli.Column {
 	shown := []cli.Column{
 		{Title: "NAME"}, {Title: "FAMILY", Drop: 4}, {Title: "SIZE"}, {Title: "SOURCE", Drop: 3}, {Title: "PODS", Drop: 1}, {Title: "RUNNING"}, {Title: "READY"},
@@ -59,7 +59,7 @@ func columns(allNamespaces, wide bool) []cli.Column {
 	return shown
 }
 
-// stateColors are those of the states.
+// stateColors are the colors of the states.
 var stateColors = map[batchv1alpha1.PodReadinessGroupPhase]cli.Color{
 	batchv1alpha1.GroupReady: cli.Good, batchv1alpha1.GroupPending: cli.Busy, batchv1alpha1.GroupDegraded: cli.Bad,
 }

@@ -33,7 +33,7 @@ type listed struct {
 	row  func(content []byte) (Row, error)
 }
 
-// kinds are those that the command lists, in the order of cli.Kinds.
+// kinds are the kinds that the command lists, in the order of cli.Kinds.
 var kinds = []*listed{
 	{
 		Kind: cli.JobSet, tabled: true, client: func(c *cli.Clients) rest.Interface { return c.JobSets.JobsetV1alpha2().RESTClient() },
@@ -64,7 +64,7 @@ var kinds = []*listed{
 	},
 }
 
-// phases are those of all kinds.
+// phases are the phases of all kinds.
 var phases = slices.Compact(slices.Sorted(slices.Values(append(slices.Clone(helper.Phases),
 	string(batchv1alpha1.PhaseWaiting), groupshelper.PhaseAvailable, groupshelper.PhaseProgressing, groupshelper.PhaseUpdating, groupshelper.PhasePaused))))
 

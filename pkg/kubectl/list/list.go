@@ -57,7 +57,7 @@ type options struct {
 	allNamespaces, watch    bool
 	selector, queue, sortBy string
 	phases                  []string
-	// kinds are those to list.
+	// kinds are the kinds to list.
 	kinds []*listed
 	// queueGiven means that --queue was given, maybe empty.
 	queueGiven bool

@@ -120,7 +120,7 @@ var orders = map[string]func(a, b *Row) int{
 	"attempt": func(a, b *Row) int { return cmp.Compare(b.Attempt, a.Attempt) },
 }
 
-// orderNames are those of the orders, as the help lists them.
+// orderNames are the names of the orders, as the help lists them.
 var orderNames = []string{"name", "age", "phase", "ready", "attempt"}
 
 func sortRows(rows []Row, by string) {
@@ -138,7 +138,7 @@ func (r *Row) share() float64 {
 	return float64(r.Ready) / float64(r.Wanted)
 }
 
-// columns are those for humans. Narrow terminals leave out those that matter least.
+// columns are the columns for humans. Narrow terminals leave out those that matter least.
 func columns(allNamespaces bool) []cli.Column {
 	shown := []cli.Column{
 		{Title: "NAME"}, {Title: "PHASE"}, {Title: "READY"}, {Title: "ATTEMPT", Drop: 2}, {Title: "QUEUE", Drop: 3}, {Title: "AGE", Drop: 4}, {Title: "REASON", Least: 12, Drop: 1},
@@ -149,7 +149,7 @@ func columns(allNamespaces bool) []cli.Column {
 	return shown
 }
 
-// phaseColors are those of the phases; others are not painted.
+// phaseColors are the colors of the phases; others are not painted.
 var phaseColors = map[string]cli.Color{
 	helper.PhaseRunning: cli.Good, helper.PhaseCompleted: cli.Good, helper.PhaseFailed: cli.Bad,
 	helper.PhaseRestarting: cli.Busy, helper.PhaseStarting: cli.Busy, helper.PhasePending: cli.Busy,

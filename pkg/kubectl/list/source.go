@@ -34,7 +34,7 @@ type source struct {
 	client    rest.Interface
 	namespace string // all if empty
 	labels    string
-	// table is that of the server; nil for sets.
+	// table is the table of the server; nil for sets.
 	table table
 	whole bool
 }

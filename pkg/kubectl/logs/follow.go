@@ -34,7 +34,7 @@ type follower struct {
 	again, grace time.Duration
 
 	lock sync.Mutex
-	// pods are those that exist, as last seen.
+	// pods are the pods that exist, as last seen.
 	pods map[types.UID]*corev1.Pod
 	// begun are the logs that are or were read, with what ends it.
 	begun   map[run]context.CancelFunc

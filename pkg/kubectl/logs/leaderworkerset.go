@@ -46,7 +46,7 @@ func sourceOfGroups(g *snapshot.Groups) *Source {
 	}
 }
 
-// formerRuns are those of the groups that were recreated after a failure, in the order of their ends. They have no numbers.
+// formerRuns are the runs of the groups that were recreated after a failure, in the order of their ends. They have no numbers.
 func formerRuns(set *leaderworkersetv1.LeaderWorkerSet, sel *selection) records {
 	h := records{absent: errors.New("a LeaderWorkerSet has no attempts")}
 	groups := slices.DeleteFunc(slices.Clone(set.Status.Groups), func(s leaderworkersetv1.GroupStatus) bool {

@@ -21,7 +21,7 @@ import (
 // Source is an object with the pods that have logs.
 type Source struct {
 	metav1.Object
-	// kind is that of the object, and noun what sentences call it.
+	// kind is the kind of the object, and noun what sentences call it.
 	kind cli.Kind
 	noun string
 	// ref is the object as commands of the plugin take it, and state what it does.
@@ -53,7 +53,7 @@ type record struct {
 	// title names it, like "attempt 2", and cause is the failure that ended it; nil if none did.
 	title string
 	cause *jobsetv1alpha2.FailureCause
-	// pods are those that ran in it.
+	// pods are the pods that ran in it.
 	pods func([]*corev1.Pod) []*corev1.Pod
 }
 

@@ -153,5 +153,5 @@ func condition(service *unstructured.Unstructured, err error, kind cli.Kind) str
 	}
 }
 
-// Kinds are those whose groups our server serves, one for each group.
+// Kinds are the kinds whose groups our server serves, one for each group.
 func Kinds() []cli.Kind { return []cli.Kind{cli.JobSet, cli.SequentialJob, cli.LeaderWorkerSet} }

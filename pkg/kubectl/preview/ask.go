@@ -46,7 +46,7 @@ type cluster interface {
 	createService(context.Context, *corev1.Service) error
 	createStatefulSet(context.Context, *appsv1.StatefulSet) error
 	createClaim(context.Context, *corev1.PersistentVolumeClaim) error
-	// jobNames are those of all Jobs of a namespace.
+	// jobNames are the names of all Jobs of a namespace.
 	jobNames(ctx context.Context, namespace string) (sets.Set[string], error)
 	quotas(ctx context.Context, namespace string) ([]corev1.ResourceQuota, error)
 	service(ctx context.Context, namespace, name string) (*corev1.Service, error)
@@ -167,7 +167,7 @@ func (l *live) claim(ctx context.Context, namespace, name string) (*corev1.Persi
 	return l.kube.CoreV1().PersistentVolumeClaims(namespace).Get(ctx, name, metav1.GetOptions{})
 }
 
-// warnings are those that came with one answer.
+// warnings are the warnings that came with one answer.
 type warnings struct {
 	mu   sync.Mutex
 	list []string

@@ -32,7 +32,7 @@ type Change struct {
 	Text string `json:"text,omitempty"`
 }
 
-// serverFields are those of the metadata that only the server sets.
+// serverFields are the fields of the metadata that only the server sets.
 var serverFields = []string{"managedFields", "resourceVersion", "uid", "creationTimestamp", "generation", "selfLink", "deletionTimestamp", "deletionGracePeriodSeconds"}
 
 // usersPart returns a copy of the object without what the server, the controller and `kubectl apply` keep in it.

@@ -124,7 +124,7 @@ func (u update) scaleEffect(index string) (Effect, string) {
 	return EffectScale, text + "; the pods that stay run on"
 }
 
-// templateEffect is that of a pod template, or of the groups of pods, which may change only while the set is suspended.
+// templateEffect is the effect of a pod template, or of the groups of pods, which may change only while the set is suspended.
 func (u update) templateEffect() (Effect, string) {
 	if helper.Suspended(u.next) {
 		return EffectOnResume, "pods have it once the set is resumed"
@@ -132,7 +132,7 @@ func (u update) templateEffect() (Effect, string) {
 	return EffectResume, "pods have it from this resume on"
 }
 
-// sectionEffects are those of the sections of the spec that may be added, changed or removed.
+// sectionEffects are the effects of the sections of the spec that may be added, changed or removed.
 var sectionEffects = map[string]struct {
 	effect Effect
 	text   string

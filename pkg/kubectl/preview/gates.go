@@ -14,7 +14,7 @@ import (
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 )
 
-// gatesPath is that of the document with the feature gates of the API server.
+// gatesPath is the path of the document with the feature gates of the API server.
 var gatesPath = path.Join("/apis", jobsetv1alpha2.SchemeGroupVersion.String(), "featuregates")
 
 // gatesDocument is the document.

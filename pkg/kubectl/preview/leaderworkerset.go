@@ -29,7 +29,7 @@ type GroupSet struct {
 	Namespace string `json:"namespace"`
 	// Exists reports that the cluster has a set of the name. Then the manifest leads to Changes, and nothing is said of children.
 	Exists bool `json:"exists"`
-	// Verdict is that of the server on the LeaderWorkerSet itself. A new one that is refused has nothing but notes after it.
+	// Verdict is the verdict of the server on the LeaderWorkerSet itself. A new one that is refused has nothing but notes after it.
 	Verdict Verdict `json:"verdict"`
 	// Changes are the fields that the manifest changes in a set that exists.
 	Changes []Change `json:"changes,omitempty"`
@@ -39,7 +39,7 @@ type GroupSet struct {
 	Groups    int `json:"groups"`
 	GroupSize int `json:"groupSize"`
 	Pods      int `json:"pods"`
-	// Children are those of a new set. Names are patterns: w-[0-3] stands for w-0 to w-3.
+	// Children are the children of a new set. Names are patterns: w-[0-3] stands for w-0 to w-3.
 	Children []GroupChild `json:"children,omitempty"`
 	// LongestPodName is the longest name of a pod of a new set.
 	LongestPodName string `json:"longestPodName,omitempty"`
@@ -60,7 +60,7 @@ type GroupChild struct {
 	Count int    `json:"count"`
 	// Taken reports that another object has the name of the first one. The set would wait until it is gone.
 	Taken bool `json:"taken,omitempty"`
-	// Verdict is that of the cluster on the first one; nil if it was not asked.
+	// Verdict is the verdict of the cluster on the first one; nil if it was not asked.
 	Verdict *Verdict `json:"verdict,omitempty"`
 }
 

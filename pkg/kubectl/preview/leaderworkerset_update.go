@@ -143,7 +143,7 @@ func (u groupUpdate) effect(field string) (Effect, string) {
 	return u.policyEffect(field)
 }
 
-// policyEffect is that of fields that replace no group.
+// policyEffect is the effect of fields that replace no group.
 func (u groupUpdate) policyEffect(field string) (Effect, string) {
 	switch {
 	case strings.HasPrefix(field, "spec.rolloutStrategy.rollingUpdateConfiguration.partition"):

@@ -42,7 +42,7 @@ type Session struct {
 	manifest manifest
 	// manager is the field manager of server-side applies.
 	manager string
-	// quotas are those of the namespaces so far, with what earlier objects add counted as used.
+	// quotas are the quotas of the namespaces so far, with what earlier objects add counted as used.
 	quotas map[string][]corev1.ResourceQuota
 }
 

@@ -26,7 +26,7 @@ type Set struct {
 	Namespace string `json:"namespace"`
 	// Exists reports that the cluster has a set of the name. Then the manifest leads to Changes, and nothing is said of children.
 	Exists bool `json:"exists"`
-	// Verdict is that of the server on the JobSet itself. A new set that is refused has nothing but notes after it.
+	// Verdict is the verdict of the server on the JobSet itself. A new set that is refused has nothing but notes after it.
 	Verdict Verdict `json:"verdict"`
 	// Changes are the fields that the manifest changes in a set that exists; all the same for one that is refused, with the effect Refused
 	// for those that the server does not accept.
@@ -60,7 +60,7 @@ type ReplicatedJob struct {
 	After    []string `json:"after,omitempty"`
 	Jobs     int      `json:"jobs"`
 	JobNames string   `json:"jobNames,omitempty"`
-	// TakenNames are those of the names that other Jobs have. The set would wait until they are gone.
+	// TakenNames are the names that other Jobs have. The set would wait until they are gone.
 	TakenNames string `json:"takenNames,omitempty"`
 	// Pods is the number of all its pods that run at a time.
 	Pods     int    `json:"pods"`
@@ -97,7 +97,7 @@ type Verdict struct {
 	Answer Answer `json:"answer"`
 	// Problems are the causes of a refusal, with the field of the object if there is one, or why it could not be asked.
 	Problems []string `json:"problems,omitempty"`
-	// Warnings are those that came with the answer.
+	// Warnings are the warnings that came with the answer.
 	Warnings []string `json:"warnings,omitempty"`
 }
 

@@ -33,9 +33,9 @@ type Scheduling struct {
 
 // SchedulingGroup is a group of pods.
 type SchedulingGroup struct {
-	// Name is that of the PodGroup.
+	// Name is the name of the PodGroup.
 	Name string `json:"name"`
-	// ReplicatedJobs are those whose pods are in the group. Job is the name of the Job whose pods are alone in it; absent if all Jobs of them are.
+	// ReplicatedJobs are the replicatedJobs whose pods are in the group. Job is the name of the Job whose pods are alone in it; absent if all Jobs of them are.
 	ReplicatedJobs []string `json:"replicatedJobs"`
 	Job            string   `json:"job,omitempty"`
 	// Pods is how many there are at a time.

@@ -25,13 +25,13 @@ type Sequence struct {
 	Namespace string `json:"namespace"`
 	// Exists reports that the cluster has a sequence of the name. Then the manifest leads to Changes, and nothing is said of children.
 	Exists bool `json:"exists"`
-	// Verdict is that of the server on the SequentialJob itself. A new one that is refused has nothing but notes after it.
+	// Verdict is the verdict of the server on the SequentialJob itself. A new one that is refused has nothing but notes after it.
 	Verdict Verdict `json:"verdict"`
 	// Changes are the fields that the manifest changes in a sequence that exists.
 	Changes []Change `json:"changes,omitempty"`
 	// Notes say what else a user should know.
 	Notes []string `json:"notes,omitempty"`
-	// Steps are those of a new sequence, in the order in which their children are created.
+	// Steps are the steps of a new sequence, in the order in which their children are created.
 	Steps []Step `json:"steps,omitempty"`
 
 	// Live is the sequence in the cluster, and Next what the manifest makes of it. Each is nil if there is none.

@@ -118,7 +118,7 @@ func (u sequenceUpdate) stepWords() string {
 	return "the last step"
 }
 
-// stepEffect is that of a change of steps, or of what they share: it depends on whether the step that runs is one of them, and on the
+// stepEffect is the effect of a change of steps, or of what they share: it depends on whether the step that runs is one of them, and on the
 // update strategy.
 func (u sequenceUpdate) stepEffect(field string) (Effect, string) {
 	index, started := u.current()

@@ -60,7 +60,7 @@ func AssembleRoles(set *disaggregatedsetv1.DisaggregatedSet, all []leaderworkers
 	return r
 }
 
-// place is that of a role in the spec. One that was removed comes last.
+// place is the place of a role in the spec. One that was removed comes last.
 func (r *Roles) place(role string) int {
 	at := slices.IndexFunc(r.Set.Spec.Roles, func(s disaggregatedsetv1.DisaggregatedRoleSpec) bool { return s.Name == role })
 	if at < 0 {

@@ -29,7 +29,7 @@ type Groups struct {
 	Set *leaderworkersetv1.LeaderWorkerSet
 	// Leader is the StatefulSet of the leader pods; nil if there is none.
 	Leader *appsv1.StatefulSet
-	// Groups are those that have a pod or a StatefulSet, by index.
+	// Groups are the groups that have a pod or a StatefulSet, by index.
 	Groups []*PodGroup
 	// Now is when the reading began.
 	Now time.Time

@@ -36,7 +36,7 @@ func PodState(pod *corev1.Pod) string {
 	return "Terminating"
 }
 
-// initState is that of a pod whose init containers have work to do, or "".
+// initState is the state of a pod whose init containers have work to do, or "".
 func initState(pod *corev1.Pod) string {
 	if c := PodCondition(pod, corev1.PodInitialized); c != nil && c.Status == corev1.ConditionTrue {
 		return ""

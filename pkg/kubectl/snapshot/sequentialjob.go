@@ -26,7 +26,7 @@ import (
 type Sequence struct {
 	// SequentialJob is the sequence itself.
 	SequentialJob *batchv1alpha1.SequentialJob
-	// Steps are those of the spec, in order.
+	// Steps are the steps of the spec, in order.
 	Steps []Step
 	// Now is when the reading began.
 	Now time.Time
@@ -40,11 +40,11 @@ type Step struct {
 	// Job or Set is the child; both are nil while there is none.
 	Job *batchv1.Job
 	Set *Set
-	// Pods are those of the Job, or of the Jobs of the set.
+	// Pods are the pods of the Job, or of the Jobs of the set.
 	Pods []*corev1.Pod
 }
 
-// State is that of the step in the words of the status.
+// State is the state of the step in the words of the status.
 func (s *Step) State() string {
 	if s.Status == nil {
 		return string(batchv1alpha1.StepPending)
@@ -101,7 +101,7 @@ func LoadSequence(ctx context.Context, c *cli.Clients, name string, withPods boo
 	return AssembleSequence(sj, r.jobs, r.sets, r.pods, now), nil
 }
 
-// setNames are those of the children that are JobSets.
+// setNames are the names of the children that are JobSets.
 func setNames(sj *batchv1alpha1.SequentialJob) []string {
 	var names []string
 	for _, step := range helper.Steps(&sj.Spec) {

@@ -48,7 +48,7 @@ func SummarizeSequence(sj *batchv1alpha1.SequentialJob) SequenceSummary {
 	return s
 }
 
-// message is that of the condition that explains the state; "" while the sequence runs as it should.
+// message is the message of the condition that explains the state; "" while the sequence runs as it should.
 func message(sj *batchv1alpha1.SequentialJob) string {
 	c := helper.Finished(sj)
 	for _, cause := range []struct {

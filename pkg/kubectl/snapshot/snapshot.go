@@ -26,9 +26,9 @@ import (
 type Set struct {
 	// JobSet is the set itself.
 	JobSet *jobsetv1alpha2.JobSet
-	// Jobs are those that the set owns, by replicatedJob in the order of the spec and then by index.
+	// Jobs are the jobs that the set owns, by replicatedJob in the order of the spec and then by index.
 	Jobs []*batchv1.Job
-	// Pods are those of the Jobs, in the order of the Jobs and then by completion index and name.
+	// Pods are the pods of the Jobs, in the order of the Jobs and then by completion index and name.
 	Pods []*corev1.Pod
 	// Now is when the reading began.
 	Now time.Time

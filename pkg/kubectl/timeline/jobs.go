@@ -18,7 +18,7 @@ const lanesShown = 30
 
 // Lane is the run of a Job, or of all Jobs of a replicatedJob when there are too many.
 type Lane struct {
-	// Name is that of the Job, or of the replicatedJob when Count is more than one.
+	// Name is the name of the Job, or of the replicatedJob when Count is more than one.
 	Name string `json:"name"`
 	// ReplicatedJob is the one that the Job belongs to.
 	ReplicatedJob string `json:"replicatedJob"`

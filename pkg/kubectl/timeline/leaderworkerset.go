@@ -34,9 +34,9 @@ type Groups struct {
 	RestartLimit *int32 `json:"restartLimit,omitempty"`
 	// LastAction is the last action of a user that changed the set.
 	LastAction *leaderworkersetv1.LastAction `json:"lastAction,omitempty"`
-	// Revisions are those that are kept, the oldest first.
+	// Revisions are the revisions that are kept, the oldest first.
 	Revisions []Revision `json:"revisions"`
-	// Groups are those that exist or should, by index.
+	// Groups are the groups that exist or should, by index.
 	Groups []GroupRun `json:"groups"`
 	// Note says what is not known.
 	Note string `json:"note,omitempty"`
@@ -44,7 +44,7 @@ type Groups struct {
 
 // Revision is a revision of the templates of a set.
 type Revision struct {
-	// Number is that of the ControllerRevision, and Key what the children of the revision carry.
+	// Number is the number of the ControllerRevision, and Key what the children of the revision carry.
 	Number int64  `json:"number"`
 	Key    string `json:"key"`
 	// Groups is the number of groups of it.
@@ -73,7 +73,7 @@ type GroupRun struct {
 	// CreateTime is when the leader pod was created, and ReadyTime since when all pods are ready.
 	CreateTime *time.Time `json:"createTime,omitempty"`
 	ReadyTime  *time.Time `json:"readyTime,omitempty"`
-	// Phases are those of the pods that exist, and an instant for the failure for which the group was last recreated.
+	// Phases are the phases of the pods that exist, and an instant for the failure for which the group was last recreated.
 	Phases []Phase `json:"phases"`
 	// Restarts is how often the group was recreated after a failure, LastRestartTime when it was last recreated, also on request, and RestartAt
 	// when it is recreated next if it waits.

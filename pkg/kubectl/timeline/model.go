@@ -32,7 +32,7 @@ type Timeline struct {
 	ReadySeconds float64 `json:"readySeconds"`
 	// ReadyShare is ReadySeconds as a share of the time from creation to End, from 0 to 1.
 	ReadyShare float64 `json:"readyShare"`
-	// Attempts are those that the set keeps, the oldest first.
+	// Attempts are the attempts that the set keeps, the oldest first.
 	Attempts []Attempt `json:"attempts"`
 	// Phases follow each other in time without overlap.
 	Phases []Phase `json:"phases"`

@@ -31,7 +31,7 @@ type Sequence struct {
 	LifeSeconds float64 `json:"lifeSeconds"`
 	// Finished reports which of both End is.
 	Finished bool `json:"finished"`
-	// Steps are those of the spec, in order.
+	// Steps are the steps of the spec, in order.
 	Steps []StepRun `json:"steps"`
 	// Jobs are the runs of the Jobs of JobSets, on request.
 	Jobs []Lane `json:"jobs,omitempty"`
@@ -43,7 +43,7 @@ type StepRun struct {
 	Index     int    `json:"index"`
 	Kind      string `json:"kind"`
 	ChildName string `json:"childName"`
-	// State is that of status.steps, and Pending for a step that has not been started.
+	// State is the state in status.steps, and Pending for a step that has not been started.
 	State    string `json:"state"`
 	Attempts int    `json:"attempts"`
 	// Begin is when the attempt began, and End when it ended, or the time of reading if it has not.

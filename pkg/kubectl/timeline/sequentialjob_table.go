@@ -17,7 +17,7 @@ var stepColors = map[batchv1alpha1.StepState]cli.Color{
 	batchv1alpha1.StepStarting: cli.Busy, batchv1alpha1.StepWaiting: cli.Busy, batchv1alpha1.StepSuspended: cli.Quiet, batchv1alpha1.StepPending: cli.Quiet,
 }
 
-// stepColumns are those of the table of steps. Nothing of them is cut.
+// stepColumns are the columns of the table of steps. Nothing of them is cut.
 var stepColumns = []cli.Column{
 	{Title: "#"}, {Title: "STEP", Least: 14, Wrap: true}, {Title: "ATTEMPTS", Least: 8, Wrap: true, Drop: 2, Label: "attempts: "},
 	{Title: "BEGAN", Least: 8, Wrap: true, Drop: 1, Label: "began: "}, {Title: "LASTED"}, {Title: "STATE"}, {Title: "REASON", Least: 24, Wrap: true, Drop: 3, Label: "reason: "},

@@ -11,7 +11,7 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/cli"
 )
 
-// attemptColumns are those of the table of attempts. Nothing of them is cut.
+// attemptColumns are the columns of the table of attempts. Nothing of them is cut.
 var attemptColumns = []cli.Column{
 	{Title: "#"}, {Title: "TRIGGER", Least: 14, Wrap: true}, {Title: "READY IN", Least: 8, Wrap: true, Drop: 1, Label: "ready in: "}, {Title: "LASTED"}, {Title: "OUTCOME"},
 	{Title: "REASON", Least: 24, Wrap: true, Drop: 2, Label: "reason: "},

@@ -28,7 +28,7 @@ type GroupsTop struct {
 	// Restarts is the sum of the restarts of groups after failures, and RestartLimit how many each of them may have; absent for no limit.
 	Restarts     int    `json:"restarts"`
 	RestartLimit *int32 `json:"restartLimit,omitempty"`
-	// Groups are those that exist or should, by index.
+	// Groups are the groups that exist or should, by index.
 	Groups []PodGroup `json:"groups"`
 	Placement
 }

@@ -217,7 +217,7 @@ func shareColor(part, whole int) cli.Color {
 	return cli.Busy
 }
 
-// color is that of the share of pods that are ready, or have succeeded, of those that are not removed.
+// color is the color of the share of pods that are ready, or have succeeded, of those that are not removed.
 func (p *Pods) color() cli.Color {
 	if p.Removed > 0 && p.Removed == p.Wanted {
 		return cli.Quiet

@@ -29,7 +29,7 @@ func (j *Job) addDomain(js *jobsetv1alpha2.JobSet, replicatedJob string) {
 	}
 }
 
-// domains are those of an item and of those below it, in the order in which they are drawn.
+// domains are the domains of an item and of those below it, in the order in which they are drawn.
 func domains(it *item) []string {
 	out := []string{cli.Clean(it.domain)}
 	for i := range it.children {

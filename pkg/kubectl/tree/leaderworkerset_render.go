@@ -28,7 +28,7 @@ func (t *Groups) Lines(terminal cli.Terminal, now time.Time, all bool) []string 
 	return d.lines(groupColumns)
 }
 
-// revisions are those of an item and of those below it, in the order in which they are drawn.
+// revisions are the revisions of an item and of those below it, in the order in which they are drawn.
 func revisions(it *item) []string {
 	out := []string{cli.Clean(it.revision)}
 	for i := range it.children {

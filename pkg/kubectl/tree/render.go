@@ -47,7 +47,7 @@ type item struct {
 	children []item
 }
 
-// columns are those of the tree. Where there is little room, state and message are worth more than the others. Nothing of the message is
+// columns are the columns of the tree. Where there is little room, state and message are worth more than the others. Nothing of the message is
 // cut: it stands below the line at last.
 var columns = []cli.Column{
 	{Title: "NAME"}, {Title: "STATE"}, {Title: "READY"},

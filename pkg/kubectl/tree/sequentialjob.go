@@ -28,9 +28,9 @@ type Sequence struct {
 type Step struct {
 	Name  string `json:"name"`
 	Index int    `json:"index"`
-	// Kind is that of the child: Job or JobSet.
+	// Kind is the kind of the child: Job or JobSet.
 	Kind string `json:"kind"`
-	// State is that of status.steps, and Pending for a step that has not been started.
+	// State is the state in status.steps, and Pending for a step that has not been started.
 	State string `json:"state"`
 	// Message explains the state: why the step failed, or what it waits for.
 	Message        string       `json:"message,omitempty"`

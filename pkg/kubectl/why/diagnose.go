@@ -22,7 +22,7 @@ const (
 // rule looks for one kind of cause.
 type rule func(*diagnosis) []Finding
 
-// rules are those that can hold in each state. A state that explains itself has few: what is wrong with the pods of a
+// rules are the rules that can hold in each state. A state that explains itself has few: what is wrong with the pods of a
 // suspended set is nobody's question.
 var rules = map[string][]rule{
 	stateUnknown:            {storeRefused, apiServiceUnavailable, nodesLost, schedulingRefused, containersWaiting},

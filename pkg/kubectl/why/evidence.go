@@ -40,10 +40,10 @@ type Evidence struct {
 	Set      *leaderworkersetv1.LeaderWorkerSet
 	RolesSet *disaggregatedsetv1.DisaggregatedSet
 	Unread   error
-	// Groups are those of a LeaderWorkerSet; nil for other kinds. TakenSet is a StatefulSet of its name that it does not own.
+	// Groups are the groups of a LeaderWorkerSet; nil for other kinds. TakenSet is a StatefulSet of its name that it does not own.
 	Groups   *snapshot.Groups
 	TakenSet *appsv1.StatefulSet
-	// Roles are those of a DisaggregatedSet; nil for other kinds. RoleChildren are a few of its LeaderWorkerSets that are not ready, with what explains it.
+	// Roles are the roles of a DisaggregatedSet; nil for other kinds. RoleChildren are a few of its LeaderWorkerSets that are not ready, with what explains it.
 	Roles        *snapshot.Roles
 	RoleChildren []*Evidence
 	// TakenRoleSets are LeaderWorkerSets under the names of the set's that it does not own. Scalers are those under the names of its scalers, whoever owns them.
@@ -53,18 +53,18 @@ type Evidence struct {
 	ServerGates map[string]bool
 	// Gangs are the PodGroups that pods wait for, by name, of schedulers that have a kind of their own, by product.
 	Gangs map[string]map[string]*unstructured.Unstructured
-	// Child is that of a JobSet which the current step of a sequence runs; nil for other steps.
+	// Child is the JobSet that the current step of a sequence runs; nil for other steps.
 	Child *Evidence
 	// Jobs and Pods are those of the set, or of the current step of a sequence; without the object, those that carry its name.
 	Jobs []*batchv1.Job
 	Pods []*corev1.Pod
 	// Events are the warnings of the namespace, a bounded number of them.
 	Events []corev1.Event
-	// APIService is that of the group; nil when there is none, or it was not read.
+	// APIService is the APIService of the group; nil when there is none, or it was not read.
 	APIService *unstructured.Unstructured
-	// Record is that of the store of the server; nil when there is none, or it was not read.
+	// Record is the record of the store of the server; nil when there is none, or it was not read.
 	Record *witness.Record
-	// Leases are those of the controller.
+	// Leases are the leases of the controller.
 	Leases     []coordinationv1.Lease
 	LeasesRead bool
 	Nodes      map[string]*corev1.Node
@@ -74,7 +74,7 @@ type Evidence struct {
 	Claims         map[string]*corev1.PersistentVolumeClaim
 	Quotas         []corev1.ResourceQuota
 	Services       map[string]*corev1.Service
-	// Budgets are those of the namespace, a bounded number of them. They are not read without pods of Jobs.
+	// Budgets are the budgets of the namespace, a bounded number of them. They are not read without pods of Jobs.
 	Budgets []policyv1.PodDisruptionBudget
 	// TakenJobs are Jobs under the names of the set's that the set does not own.
 	TakenJobs map[string]*batchv1.Job
@@ -84,7 +84,7 @@ type Evidence struct {
 	PodGroups  map[string]*unstructured.Unstructured
 	// Placing are the events that say why the scheduler chooses the domains of Jobs with exclusive placement.
 	Placing []corev1.Event
-	// Domains are those in which pods of a Job that was placed there find no node, as "label=value". They are nil if they could not be read.
+	// Domains are the domains in which pods of a Job that was placed there find no node, as "label=value". They are nil if they could not be read.
 	Domains map[string]*domain
 	// of is the kind of the object; nil for JobSet.
 	of *kind
@@ -97,7 +97,7 @@ type Evidence struct {
 type Kueue struct {
 	// Served means that the cluster has the API of Kueue, and Absent that it has said that it has not. Neither is true before it was asked.
 	Served, Absent bool
-	// Workload is that of the set. The Read flags distinguish a missing object from one that was not read.
+	// Workload is the Workload of the set. The Read flags distinguish a missing object from one that was not read.
 	Workload, LocalQueue, ClusterQueue             *unstructured.Unstructured
 	WorkloadRead, LocalQueueRead, ClusterQueueRead bool
 	// Waiting are all Workloads of the namespace; nil if they were not read, or are too many.

@@ -19,7 +19,7 @@ import (
 // gateOfRoles is the feature gate of DisaggregatedSets.
 const gateOfRoles = string(features.DisaggregatedSet)
 
-// gatesPath is that of the document with the feature gates of the server.
+// gatesPath is the path of the document with the feature gates of the server.
 var gatesPath = path.Join("/apis", cli.JobSet.GroupVersion.String(), "featuregates")
 
 // readGates reads the feature gates of the server, if one of them may be why the object could not be read. Other servers of JobSets do not report theirs.

@@ -23,7 +23,7 @@ import (
 const (
 	// refusalLasts is how long after its event a refusal counts: the controller tries again, and reports it again, more often than that.
 	refusalLasts = 30 * time.Minute
-	// podWebhook is that of our server, which completes the pods of LeaderWorkerSets. The one of Kueue has the same name, and a Service whose name begins
+	// podWebhook is the webhook of our server, which completes the pods of LeaderWorkerSets. The one of Kueue has the same name, and a Service whose name begins
 	// with kueueService.
 	podWebhook, kueueService = "mpod.kb.io", "//kueue-"
 	// immutableFields is how a StatefulSet refuses a change.

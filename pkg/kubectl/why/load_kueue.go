@@ -14,11 +14,11 @@ import (
 
 const (
 	kueueGroup = "kueue.x-k8s.io"
-	// jobUIDLabel is that by which the queueing system finds the Workload of an object.
+	// jobUIDLabel is the label by which the queueing system finds the Workload of an object.
 	jobUIDLabel = kueueGroup + "/job-uid"
 )
 
-// kueueVersions are those that releases in use serve, newest first.
+// kueueVersions are the versions that releases in use serve, newest first.
 var kueueVersions = []string{"v1beta2", "v1beta1"}
 
 // readKueue reads the Workload of an object in a queue, the queue, and the queue behind that one.

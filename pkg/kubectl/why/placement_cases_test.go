@@ -77,7 +77,7 @@ func uses(cpu string) func(*world) {
 	}
 }
 
-// takenCases are those in which Jobs of others are in the way, or in which there are too few domains.
+// takenCases are the cases in which Jobs of others are in the way, or in which there are too few domains.
 func takenCases() map[string]roomCase {
 	second := asks(builders.WithJobs("readers", 2, 1))
 	return map[string]roomCase{
@@ -125,7 +125,7 @@ func takenCases() map[string]roomCase {
 	}
 }
 
-// resourceCases are those in which the scheduler is left to find a domain, because all lack room.
+// resourceCases are the cases in which the scheduler is left to find a domain, because all lack room.
 func resourceCases() map[string]roomCase {
 	lacks := func(what string, changes ...func(*world)) roomCase {
 		return roomCase{newWorld(2, append(changes, affinity)...), DomainsLackRoom, []string{"2 pods wait for the scheduler", "2 lack room (" + what + ": 2)"}, []string{"event NoDomain"}}
@@ -142,7 +142,7 @@ func resourceCases() map[string]roomCase {
 	}
 }
 
-// nodeCases are those in which the nodes do not take the pods.
+// nodeCases are the cases in which the nodes do not take the pods.
 func nodeCases() map[string]roomCase {
 	keepOff := func(what string, changes ...func(*world)) roomCase {
 		return roomCase{newWorld(2, append(changes, affinity)...), DomainsUnsuitable, []string{"2 have no node for the pods (" + what + ": 2)"}, []string{"event NoDomain"}}
@@ -161,7 +161,7 @@ func nodeCases() map[string]roomCase {
 	}
 }
 
-// schedulerCases are those in which Jobs exist whose pods wait for the scheduler.
+// schedulerCases are the cases in which Jobs exist whose pods wait for the scheduler.
 func schedulerCases() map[string]roomCase {
 	full := func(w *world) {
 		w.says = "0/4 nodes are available: 2 Insufficient cpu, 2 node(s) didn't match Pod's node affinity/selector."

@@ -33,7 +33,7 @@ const rackLabel = "example.com/rack"
 // world is a cluster with racks, in which the controller's placer and plan decide about sets, one after the other.
 type world struct {
 	full placement.WhenFull
-	// objects are those of the cluster, nodes and pods among them.
+	// objects are the objects of the cluster, nodes and pods among them.
 	objects []runtime.Object
 	nodes   map[string]*corev1.Node
 	// earlier are the sets that are placed before the one that is explained.

@@ -27,7 +27,7 @@ type placedJob struct {
 	name, topology, domain string
 	// nodes is how many the pods could use when the Job was placed.
 	nodes int
-	// moves are those from one domain to another; nil for none.
+	// moves are the moves from one domain to another; nil for none.
 	moves *jobsetv1alpha2.JobMoves
 	pods  []*corev1.Pod
 }

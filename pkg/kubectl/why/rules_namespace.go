@@ -12,7 +12,7 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/namespaceuid"
 )
 
-// conditions are those of the object, whatever its kind.
+// conditions are the conditions of the object, whatever its kind.
 func (e *Evidence) conditions() []metav1.Condition {
 	switch {
 	case e.JobSet != nil:

@@ -19,7 +19,7 @@ import (
 
 // What somebody decided about the set: to delete, to suspend it, to give it to another controller.
 
-// usualFinalizers are those that Kubernetes itself puts and removes.
+// usualFinalizers are the finalizers that Kubernetes itself puts and removes.
 var usualFinalizers = []string{metav1.FinalizerDeleteDependents, metav1.FinalizerOrphanDependents, batchv1.JobTrackingFinalizer}
 
 func foreignFinalizers(o metav1.Object) []string {

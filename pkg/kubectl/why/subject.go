@@ -33,7 +33,7 @@ type kind struct {
 	cli.Kind
 	// noun is how sentences call it, and prefix what commands of the plugin have before its name.
 	noun, prefix string
-	// label is that of its children and their pods, with its name.
+	// label is the label of its children and their pods, with its name.
 	label string
 	// children are what the object consists of, as sentences call them, and readChildren reads them and essential are the sources without which most
 	// causes are not known.
@@ -68,7 +68,7 @@ func setKind() *kind {
 	}
 }
 
-// kind is that of the object; JobSet unless it was read as another one.
+// kind is the kind of the object; JobSet unless it was read as another one.
 func (e *Evidence) kind() *kind {
 	if e.of == nil {
 		return setKind()

@@ -77,7 +77,7 @@ func Open(ctx context.Context, kubeconfig, dir, script string) (*Cluster, error)
 	return c, c.allowReading(ctx)
 }
 
-// Config is that of the administrator for a client which prefers an encoding. What is not a resource comes as JSON.
+// Config is the config of the administrator for a client which prefers an encoding. What is not a resource comes as JSON.
 func (c *Cluster) Config(contentType string) *rest.Config {
 	config := rest.CopyConfig(c.config)
 	config.ContentType, config.AcceptContentTypes = contentType, contentType+","+runtime.ContentTypeJSON

@@ -21,7 +21,7 @@ func TestSizesComeFromThePresetAndTheFlags(t *testing.T) {
 	for name, tc := range map[string]struct {
 		args []string
 		want scenario.Sizes
-		// runs are those of scenarios alone, and the rounds of those that take turns.
+		// runs are the runs of scenarios alone, and the rounds of those that take turns.
 		runs [2]int
 	}{
 		"without flags everything is full":     {nil, full, [2]int{3, 5}},

@@ -27,7 +27,7 @@ type options struct {
 	given     scenario.Sizes
 	variants  []scenario.Variant
 	runs      int
-	// rounds are those of the scenarios that take turns.
+	// rounds are the rounds of the scenarios that take turns.
 	rounds int
 
 	timeout, idleFor, idleEvery              time.Duration
@@ -41,7 +41,7 @@ func newOptions() *options { return &options{} }
 type preset struct {
 	sizes func() scenario.Sizes
 	runs  int
-	// rounds are those of the scenarios that take turns.
+	// rounds are the rounds of the scenarios that take turns.
 	rounds int
 	// idle is how long the idle cluster is watched before a scenario, every how long it must be idle before a part.
 	idle, every time.Duration

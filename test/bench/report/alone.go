@@ -50,7 +50,7 @@ func (r results) growthCounts(name string) (counts []count) {
 	return counts
 }
 
-// restPhases are those in which nothing is written.
+// restPhases are the phases in which nothing is written.
 var restPhases = []string{AtRest, ControllerRestarted, AtRestCompleted}
 
 // manyCounts are about writes of the controller while nothing is to be done.

@@ -25,7 +25,7 @@ type target struct {
 	start, restart, restartWall, run float64
 }
 
-// targets are those of variants on a stock cluster. Sets without a variant have none: where kube-controller-manager writes the endpoints, they cost what those cost.
+// targets are the targets of variants on a stock cluster. Sets without a variant have none: where kube-controller-manager writes the endpoints, they cost what those cost.
 var targets = map[string]target{
 	"endpoints":         {1.35, 1.35, 1.15, 2.2},
 	"endpoints-compact": {1.2, 1.2, 1.15, 2.2},

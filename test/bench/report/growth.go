@@ -19,7 +19,7 @@ const (
 // GrowthPhase is the name of a part of the life of a set of so many Jobs.
 func GrowthPhase(jobs int, part string) string { return strconv.Itoa(jobs) + phaseOfJobsMark + part }
 
-// growthFigures are those whose growth with the number of Jobs is shown.
+// growthFigures are the figures whose growth with the number of Jobs is shown.
 var growthFigures = []string{"wall for each Job", "CPU of all programs for each Job", "CPU of jobset-controller for each Job"}
 
 // growthSizes returns the numbers of Jobs, ascending, that a part of the life of a set was measured with.

@@ -18,7 +18,7 @@ const (
 	curveSteps = 4
 )
 
-// partColors are those of the parts of the life of a set, in their order.
+// partColors are the colors of the parts of the life of a set, in their order.
 var partColors = []string{"#4e79a7", "#e15759", "#f28e2b", "#59a14f", "#b07aa1", "#9c755f"}
 
 // curve is what each Job cost in one part of the life of a set: the medians, by number of Jobs.

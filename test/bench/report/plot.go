@@ -21,7 +21,7 @@ const (
 	plotFont    = "font-family=\"sans-serif\" font-size=\"12\""
 )
 
-// colors are those of the processes, the same in every plot.
+// colors are the colors of the processes, the same in every plot.
 var colors = map[string]string{
 	"kube-apiserver": "#4e79a7", "etcd": "#a0cbe8", "kube-controller-manager": "#59a14f", "kube-scheduler": "#8cd17d",
 	"kwok-controller": "#bab0ac", "jobset-apiserver": "#e15759", "jobset-etcd": "#ff9d9a", "jobset-controller": "#f28e2b",

@@ -13,7 +13,7 @@ import (
 	"text/tabwriter"
 )
 
-// order is that of the kinds of figures; those that are not named come first.
+// order is the order of the kinds of figures; those that are not named come first.
 var order = []string{"cpu", "peak", "rss", "db", "stored", "client", "calls"}
 
 // processFigures are the kinds of figures that there is one of for each process.

@@ -17,7 +17,7 @@ import (
 
 // Sizes are the amount of work of the scenarios.
 type Sizes struct {
-	// Jobs are those of floor and of the one set of big.
+	// Jobs are the jobs of floor and of the one set of big.
 	Jobs int
 	// RunSets are the sets of run, each of RunJobs Jobs, created by Clients clients.
 	RunSets, RunJobs, Clients int
@@ -33,7 +33,7 @@ type Sizes struct {
 	RestSeconds int
 	// ColdSets are stored when our server starts.
 	ColdSets int
-	// Sequences are those of sequences, of Steps steps each; RestSequences are suspended; StepJobs are the Jobs of a step that is a set.
+	// Sequences are the sequences of the scenario, of Steps steps each; RestSequences are suspended; StepJobs are the Jobs of a step that is a set.
 	Sequences, Steps, RestSequences, StepJobs int
 	// Groups and FewGroups are the pod groups of groups, of GroupPods pods each.
 	Groups, FewGroups, GroupPods int
@@ -50,7 +50,7 @@ type Sizes struct {
 	// GrowthJobs are the numbers of Jobs of the sets of growth, ascending, and SuspendedJobs those of its suspended set.
 	GrowthJobs    []int
 	SuspendedJobs int
-	// ManyNamespaces are those of many, of ManySets sets each, which ManyWatchers watch.
+	// ManyNamespaces are the namespaces of many, of ManySets sets each, which ManyWatchers watch.
 	ManyNamespaces, ManySets, ManyWatchers int
 	// Rate is how many sets rate creates in each of RateSeconds seconds, beside a set of RateJobs Jobs.
 	Rate, RateSeconds, RateJobs int
@@ -91,9 +91,9 @@ type Env struct {
 	Timeout time.Duration
 	// NoHostnames leaves out the headless Services of sets, whose endpoints change with each pod.
 	NoHostnames bool
-	// Annotations are those of sets.
+	// Annotations are the annotations of sets.
 	Annotations map[string]string
-	// Image is that of pods in a cluster that may have real nodes.
+	// Image is the image of pods in a cluster that may have real nodes.
 	Image string
 	// Short leaves out the parts of big that bare Jobs have not: suspend, resume and delete.
 	Short bool
@@ -112,7 +112,7 @@ type Env struct {
 // Scenario is one scenario.
 type Scenario struct {
 	Name string
-	// Sizes are those which matter to it.
+	// Sizes are the sizes which matter to it.
 	Sizes func(Sizes) map[string]int
 	run   func(ctx context.Context, r *runner) error
 	// profiled scenarios do not take long, so that they are run once more for profiles.

@@ -35,7 +35,7 @@ var (
 	succeeding = map[string]string{secondsKey: "3"}
 )
 
-// jobSpec is that of a Job with one pod, whose failure is that of the Job. Bare Jobs and those of sets have the same.
+// jobSpec is the spec of a Job with one pod, whose failure is that of the Job. Bare Jobs and those of sets have the same.
 func jobSpec(annotations map[string]string) batchv1.JobSpec {
 	return batchv1.JobSpec{
 		BackoffLimit: ptr.To[int32](0), Parallelism: ptr.To[int32](1), Completions: ptr.To[int32](1),
@@ -50,7 +50,7 @@ func jobSpec(annotations map[string]string) batchv1.JobSpec {
 	}
 }
 
-// jobSpec is that of a Job in this cluster. Where containers may run, they do what the annotations are for on simulated nodes, and stop at once.
+// jobSpec is the spec of a Job in this cluster. Where containers may run, they do what the annotations are for on simulated nodes, and stop at once.
 func (s *space) jobSpec(annotations map[string]string) batchv1.JobSpec {
 	spec := jobSpec(annotations)
 	if s.Cluster.Dir != "" {

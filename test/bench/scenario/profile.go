@@ -19,7 +19,7 @@ import (
 // longestProfile is how long the CPU is profiled at most.
 const longestProfile = time.Minute
 
-// profiledPrograms are those whose profiles can be had.
+// profiledPrograms are the programs whose profiles can be had.
 var profiledPrograms = []string{"kube-apiserver", "jobset-apiserver", "jobset-controller"}
 
 // Profile runs a scenario once more, if that does not take long, and writes profiles. How long the CPU is profiled must be

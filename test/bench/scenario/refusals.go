@@ -19,7 +19,7 @@ import (
 )
 
 const (
-	// allowedStatefulSets are those that the quota of refusals allows: the one of the leaders, and those of a few groups.
+	// allowedStatefulSets are the StatefulSets that the quota of refusals allows: the one of the leaders, and those of a few groups.
 	allowedStatefulSets = 5
 	// backingOff is how long refused sets are left alone before they are measured: in that time the pauses between tries grow to 12 seconds.
 	backingOff = 15 * time.Second

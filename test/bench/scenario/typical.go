@@ -65,7 +65,7 @@ func typicalContainer(i int) corev1.Container {
 	return container
 }
 
-// typicalStatus is that of a set that runs.
+// typicalStatus is the status of a set that runs.
 func typicalStatus(js *jobsetv1alpha2.JobSet, restarts int32) {
 	js.Status = jobsetv1alpha2.JobSetStatus{
 		Restarts: restarts,

@@ -101,7 +101,7 @@ func dropFinalizers(ctx context.Context, client dynamic.Interface) error {
 	return errors.Join(errs...)
 }
 
-// objects are those of the manifest.
+// objects are the objects of the manifest.
 func objects() (all []*unstructured.Unstructured) {
 	for _, document := range strings.Split(manifest, "\n---\n") {
 		object := &unstructured.Unstructured{}

@@ -46,7 +46,7 @@ func (o *owner) finished() bool {
 	return slices.ContainsFunc([]string{"Complete", "Completed", "Failed"}, func(end string) bool { return is(o.Unstructured, end) })
 }
 
-// podSets are those of the Workload.
+// podSets are the pod sets of the Workload.
 func (o *owner) podSets() []any {
 	if o.GetKind() == "Job" {
 		template, _, _ := unstructured.NestedMap(o.Object, "spec", "template")

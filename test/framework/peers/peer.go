@@ -31,7 +31,7 @@ import (
 
 // Peer is the controller of another project.
 type Peer struct {
-	// Name is that of the nested module in hack/peers and of the program, and Module the path of the module that it requires.
+	// Name is the name of the nested module in hack/peers and of the program, and Module the path of the module that it requires.
 	Name, Module string
 	// Bases are the directories in there that kustomize renders.
 	Bases []string
@@ -40,7 +40,7 @@ type Peer struct {
 	// Args are the flags. $CONFIG is the file with the configuration, and here and there $PORT that of the webhooks and $CERTIFICATES the directory with
 	// their certificate.
 	Args []string
-	// Secret is that in which the program keeps the certificate of its webhooks, Authority the name of those who issue it, and Service the DNS name for
+	// Secret is the Secret in which the program keeps the certificate of its webhooks, Authority the name of those who issue it, and Service the DNS name for
 	// which it is. The program issues it itself, unless a valid one is there.
 	Secret, Authority, Service string
 	// CertificateDir is where the program looks for the certificate, unless it is told where that is.

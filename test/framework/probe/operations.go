@@ -52,7 +52,7 @@ func request(r *rest.Request, namespace string) *rest.Request {
 	return r.Namespace(namespace).Resource("jobsets").MaxRetries(0)
 }
 
-// writes are those of the probe, with what was acknowledged.
+// writes are the writes of the probe, with what was acknowledged.
 type writes struct {
 	client    rest.Interface
 	namespace string

@@ -146,7 +146,7 @@ func describe(err error) string {
 	return text
 }
 
-// objectNames are those of objects of the probe, which are no part of an error.
+// objectNames are the names of objects of the probe, which are no part of an error.
 var objectNames = regexp.MustCompile(` ?"?\b(read|create|apply|update|delete)-[0-9]+"?`)
 
 // end keeps what was seen until now.

@@ -25,7 +25,7 @@ type watcher struct {
 	client    rest.Interface
 	namespace string
 	recorder  *recorder
-	// version is that of the last event.
+	// version is the version of the last event.
 	version string
 	cancel  context.CancelFunc
 	over    chan struct{}

@@ -36,7 +36,7 @@ var (
 type Settings struct {
 	// Binary is jobset-apiserver.
 	Binary string
-	// Kubeconfig is that of its service account.
+	// Kubeconfig is the kubeconfig of its service account.
 	Kubeconfig string
 	// Dir is for logs and certificates.
 	Dir string
@@ -50,7 +50,7 @@ type Set struct {
 	*Balancer
 	// CA signed the certificate that all servers have.
 	CA []byte
-	// Servers are those that are not replaced.
+	// Servers are the servers that are not replaced.
 	Servers []*Server
 
 	settings          Settings

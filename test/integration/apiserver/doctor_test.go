@@ -198,7 +198,7 @@ func TestDoctor(t *testing.T) {
 	}
 }
 
-// quickFaults are those that are always seeded. kube-apiserver looks at APIServices every half minute, so that all faults take several minutes.
+// quickFaults are the faults that are always seeded. kube-apiserver looks at APIServices every half minute, so that all faults take several minutes.
 var quickFaults = []string{"caBundle wrong", "auth-delegator gone", "lease stale", "webhook missing", "etcd is away"}
 
 // ca waits for the authority of a server that has just been started.

@@ -28,7 +28,7 @@ const (
 
 // manifests are what the tests look at in an overlay.
 type manifests struct {
-	// selectors are those of everything that selects pods of the server, by kind.
+	// selectors are the selectors of everything that selects pods of the server, by kind.
 	selectors map[string]labels.Selector
 	// server is the template of the server's pods.
 	server corev1.PodTemplateSpec

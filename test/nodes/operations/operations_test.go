@@ -27,13 +27,13 @@ import (
 )
 
 const (
-	// namespace is that of the installation.
+	// namespace is the namespace of the installation.
 	namespace = "jobset-system"
 	// everythingVariable asks for all that is tested, which takes about half an hour.
 	everythingVariable = "JOBSET_OPERATIONS_ALL"
 )
 
-// settings are those of clusters of this package. Nodes are found to be lost as soon as with the defaults of Kubernetes; the program that creates the control
+// settings are the settings of clusters of this package. Nodes are found to be lost as soon as with the defaults of Kubernetes; the program that creates the control
 // plane has longer times.
 var settings = []string{
 	"CLUSTER_REAL_NODES=2", "CLUSTER_NODES=0", "CLUSTER_COMPONENTS=images",

@@ -31,7 +31,7 @@ const (
 // workload is a JobSet and a LeaderWorkerSet that run until something ends them.
 type workload struct {
 	namespace string
-	// uid is that of the Job of the set. It has a pod on each node.
+	// uid is the UID of the Job of the set. It has a pod on each node.
 	uid types.UID
 }
 

@@ -40,7 +40,7 @@ func main() {
 	os.Exit(code)
 }
 
-// commands are those of the usage, with the number of their arguments.
+// commands are the commands of the usage, with the number of their arguments.
 var commands = map[string]struct {
 	least, most int
 	run         func(ctx context.Context, args []string) (int, error)

@@ -22,7 +22,7 @@ import (
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 )
 
-// domains are those of a test.
+// domains are the domains of a test.
 type domains struct {
 	topology string
 	// ofNode are the domains of the nodes, by name.

@@ -93,7 +93,7 @@ func TestRow7_3_23_SuspendedWhileItRuns(t *testing.T) {
 	e.awaitCondition(jobsetv1alpha2.JobSetSuspended, "False ResumeJobs")
 }
 
-// uids are those of the Jobs, by name.
+// uids are the UIDs of the Jobs, by name.
 func (e *env) uids() map[string]types.UID {
 	e.Helper()
 	uids := map[string]types.UID{}

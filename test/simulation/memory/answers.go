@@ -28,7 +28,7 @@ const (
 // gone ends a watch whose version has expired.
 const gone = "gone"
 
-// reasons are those of refusals.
+// reasons are the reasons of refusals.
 var reasons = map[int]metav1.StatusReason{
 	http.StatusBadRequest: metav1.StatusReasonBadRequest, http.StatusForbidden: metav1.StatusReasonForbidden, notThere: metav1.StatusReasonNotFound,
 	http.StatusConflict: metav1.StatusReasonAlreadyExists, changed: metav1.StatusReasonConflict, http.StatusGone: metav1.StatusReasonExpired,

@@ -54,7 +54,7 @@ func longestName(sj *batch.SequentialJob, steps []step) GeneratedName {
 	return longest
 }
 
-// generatedNames are those of the child of a step, and of its Jobs and pods as far as they are known.
+// generatedNames are the names of the child of a step, and of its Jobs and pods as far as they are known.
 func generatedNames(sequence string, s *step) []GeneratedName {
 	child := childName(sequence, s.index)
 	switch {

@@ -71,7 +71,7 @@ func PodsAtOnce(job *batchv1.JobSpec) int64 {
 type Group struct {
 	// Template is the name of its template in the Workload.
 	Template string
-	// Name is that of its PodGroup.
+	// Name is the name of its PodGroup.
 	Name string
 	// Entry is the index of the entry that it results from.
 	Entry int

@@ -131,7 +131,7 @@ func (l tooLong) String() string {
 	return fmt.Sprintf("because names of %s have at most %d: %q would have %d", l.what, MaxNameLength, l.name, len(l.name))
 }
 
-// longestName is that of a Job, or that of a pod if it is known.
+// longestName is the name of a Job, or that of a pod if it is known.
 func longestName(js *jobset.JobSet, rj *jobset.ReplicatedJob) tooLong {
 	long := tooLong{what: "Jobs", name: LongestJobName(js.Name, rj)}
 	if pod, known := LongestPodName(js.Name, rj); known {

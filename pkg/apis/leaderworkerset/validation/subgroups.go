@@ -11,7 +11,7 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset"
 )
 
-// subGroupSizePath is that of upstream, with a capital letter, which clients match.
+// subGroupSizePath is the path of upstream, with a capital letter, which clients match.
 var subGroupSizePath = field.NewPath("spec", "leaderWorkerTemplate", "SubGroupPolicy", "subGroupSize")
 
 // validateSubGroups checks the policy of subgroups, and the annotation that needs it.

@@ -23,7 +23,7 @@ func (c *checker) volumes(volumes []corev1.Volume, path *field.Path) {
 	unique(c, path, volumes, func(v *corev1.Volume) string { return v.Name })
 }
 
-// localSources are those that the cluster itself provides.
+// localSources are the sources that the cluster itself provides.
 func (c *checker) localSources(source *corev1.VolumeSource, path *field.Path) {
 	if source.HostPath != nil {
 		c.text(path.Child("hostPath", "path"), source.HostPath.Path)
@@ -80,7 +80,7 @@ func (c *checker) fileSystems(source *corev1.VolumeSource, path *field.Path) {
 	}
 }
 
-// blockSources are those of network block devices. The lun of iscsi is left alone: 0 is legal.
+// blockSources are the sources of network block devices. The lun of iscsi is left alone: 0 is legal.
 func (c *checker) blockSources(source *corev1.VolumeSource, path *field.Path) {
 	if iscsi := source.ISCSI; iscsi != nil {
 		c.text(path.Child("iscsi", "targetPortal"), iscsi.TargetPortal)

@@ -31,11 +31,11 @@ const (
 
 // File is a snapshot of an etcd that was checked.
 type File struct {
-	// Path is that of the file, Bytes its size, and SHA256 the hash of the database, which the file ends with.
+	// Path is the path of the file, Bytes its size, and SHA256 the hash of the database, which the file ends with.
 	Path   string
 	Bytes  int64
 	SHA256 string
-	// Revision is that of the store.
+	// Revision is the revision of the store.
 	Revision int64
 
 	db *bolt.DB

@@ -148,7 +148,7 @@ type slice struct {
 	index    int32
 	revision string
 	roles    []roleState
-	// children are those that are not being deleted; deleting are the others by name.
+	// children are the children that are not being deleted; deleting are the others by name.
 	children []Child
 	deleting map[string]Child
 	services []Service

@@ -17,7 +17,7 @@ type Observed struct {
 	Set *disaggregatedsetv1.DisaggregatedSet
 	// Children are the LeaderWorkerSets that the set controls.
 	Children []Child
-	// Services are those that the set controls.
+	// Services are the Services that the set controls.
 	Services []Service
 	// Scalers are those that the set controls.
 	Scalers []*disaggregatedsetv1.DisaggregatedSetRoleScaler
@@ -72,7 +72,7 @@ type Service struct {
 
 // Plan is what to write. Slices are independent of each other.
 type Plan struct {
-	// Revision is that of the set.
+	// Revision is the revision of the set.
 	Revision string
 	// Adopt are orphans that get the set as their controller, if the set that is stored is still this one. They come first.
 	Adopt []Adoption
@@ -112,7 +112,7 @@ type SlicePlan struct {
 type Creation struct {
 	// Name is its name.
 	Name string
-	// Role is that of the set. It is shared.
+	// Role is the role of the set. It is shared.
 	Role *disaggregatedsetv1.DisaggregatedRoleSpec
 	// Slice and Revision are those of its labels.
 	Slice    int32
@@ -171,7 +171,7 @@ type Results struct {
 
 // Refusal is why a write was refused.
 type Refusal struct {
-	// Verb is that of the write, and Note says what could not be written, and why.
+	// Verb is the verb of the write, and Note says what could not be written, and why.
 	Verb Verb
 	Note string
 }

@@ -190,7 +190,7 @@ func (runner) Do(ctx context.Context, _ cache.ObjectName, n int, do func(ctx con
 
 func (runner) Forget(cache.ObjectName) {}
 
-// caches are those of a process, which hold what the real ones hold.
+// caches are the caches of a process, which hold what the real ones hold.
 type caches struct{ p *process }
 
 func (c caches) Set(cache.ObjectName) (disaggregatedSet, error) {

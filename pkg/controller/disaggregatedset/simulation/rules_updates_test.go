@@ -58,7 +58,7 @@ type counts struct {
 	surge, unavailable int64
 }
 
-// children are those of the slice.
+// children are the children of the slice.
 func (v *view) children() (list []plan.Child) {
 	for _, c := range v.o.Children {
 		if c.Slice == v.p.Slice && !c.Deleting {

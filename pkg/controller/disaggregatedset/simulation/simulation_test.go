@@ -9,7 +9,7 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/test/simulation"
 )
 
-// histories are those of DisaggregatedSets.
+// histories are the histories of DisaggregatedSets.
 var histories = simulation.Histories[mutant]{
 	Run: run, Faultless: faultless, Number: 800, Decisions: "decisions",
 	// What histories must contain, so that a simulation which no longer gets somewhere does not pass for a good one.

@@ -142,7 +142,7 @@ func (c serviceClient) Patch(_ context.Context, name string, _ types.PatchType, 
 	return patched, c.p.answer("patch service", err)
 }
 
-// answer is that to a request. Those that were refused for good are noted.
+// answer is the answer to a request. Those that were refused for good are noted.
 func (p *process) answer(request string, err error) error {
 	if refusal := p.main.Refusals[request]; refusal != nil && errors.Is(err, refusal) {
 		p.Seen["refused: "+request]++

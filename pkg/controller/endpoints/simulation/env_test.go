@@ -48,7 +48,7 @@ type mutant struct {
 	due func(queue.Due) queue.Due
 }
 
-// clients are those of the API servers for whoever asks for nothing but what resources are called.
+// clients are the clients of the API servers for whoever asks for nothing but what resources are called.
 var (
 	kubeOfNobody = fake.NewClientset()
 	setsOfNobody = setsfake.NewClientset()

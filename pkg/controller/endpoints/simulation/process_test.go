@@ -31,7 +31,7 @@ type process struct {
 	syncer *endpoints.Syncer
 	canary *endpoints.Canary
 	offer  *endpoints.Offer
-	// caches are those that it follows all the time, and viewed those that it follows while it needs them.
+	// caches are the caches that it follows all the time, and viewed those that it follows while it needs them.
 	caches, viewed []simulation.Cache
 	// unfilled is the cache of slices that a server which has just started refuses to fill until filledAt; nil once it is filled.
 	unfilled simulation.Cache

@@ -92,7 +92,7 @@ type job struct {
 	uid types.UID
 	// pods is the number of pods that are counted in any way.
 	pods int64
-	// attempts are those that pods have reached, and restarts is the number of pods by their largest number of restarts of a container.
+	// attempts are the attempts that pods have reached, and restarts is the number of pods by their largest number of restarts of a container.
 	attempts map[int32]*attempt
 	restarts map[int32]int64
 	// malformed are the values that are no numbers, by the name of the pod.

@@ -29,7 +29,7 @@ import (
 // Jobs after all. All this is about sets whose status no controller has written since the restore: otherwise, Jobs that are ahead of their set,
 // or missing, mean an outdated cache or a Job that somebody has deleted. A set on which a user has acted since is not held.
 
-// reasonRestartsTakenOver is that of the event about restarts of which only the Jobs know.
+// reasonRestartsTakenOver is the reason of the event about restarts of which only the Jobs know.
 const reasonRestartsTakenOver = "RestartsTakenOver"
 
 // RestoreMatters reports whether the decision on a snapshot depends on Observed.Restored.

@@ -19,7 +19,7 @@ import (
 
 // children are the Jobs of a set by what they mean for it, each list sorted by name.
 type children struct {
-	// names are those of all owned Jobs, whatever they mean: no other Job can have them.
+	// names are the names of all owned Jobs, whatever they mean: no other Job can have them.
 	names sets.Set[string]
 	// previous belong to an earlier attempt.
 	previous []*batchv1.Job

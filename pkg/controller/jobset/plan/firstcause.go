@@ -15,7 +15,7 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
 )
 
-// reasonOfAnyContainer is that of a container that failed for an unknown reason.
+// reasonOfAnyContainer is the reason of a container that failed for an unknown reason.
 const reasonOfAnyContainer = "Error"
 
 // FailedJob is a Job whose pods hold the first cause of the end of an attempt.

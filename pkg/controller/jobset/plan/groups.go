@@ -57,7 +57,7 @@ type GroupChanges struct {
 type GroupRef struct {
 	// Kind is Workload or PodGroup.
 	Kind string
-	// Name is that of the object, in the namespace of the set.
+	// Name is the name of the object, in the namespace of the set.
 	Name string
 	// UID of the object.
 	UID types.UID

@@ -31,7 +31,7 @@ func missingJobs(o Observed, owned children, open []bool, waiting int) (missing 
 	return missing, more
 }
 
-// freePlace is that of a Job which does not exist.
+// freePlace is the place of a Job which does not exist.
 type freePlace struct {
 	builder *jobBuilder
 	index   int32
@@ -89,11 +89,11 @@ type jobBuilder struct {
 	common batchv1.JobSpec
 	// placement are the annotations that ask for exclusive placement.
 	placement map[string]string
-	// domains are those that the Jobs have to themselves.
+	// domains are the domains that the Jobs have to themselves.
 	domains placedJobs
 	// avoided are the nodes that the pods keep off.
 	avoided []string
-	// groups are those that the pods belong to.
+	// groups are the groups that the pods belong to.
 	groups groupNames
 	// byNodeSelector means that the pods run on nodes that an administrator has set aside for each Job.
 	byNodeSelector bool

@@ -17,10 +17,10 @@ import (
 
 // Unlocated is a Job whose domain the scheduler chooses, and which is not known yet.
 type Unlocated struct {
-	// Place is that of the replicatedJob in the spec, and Index that of the Job.
+	// Place is the place of the replicatedJob in the spec, and Index that of the Job.
 	Place int
 	Index int32
-	// UID is that of the Job.
+	// UID is the UID of the Job.
 	UID types.UID
 	// Topology is the label of nodes whose values are the domains.
 	Topology string
@@ -30,7 +30,7 @@ type Unlocated struct {
 
 // Located are domains that the scheduler has chosen.
 type Located struct {
-	// Domains are those of Jobs, by their UID.
+	// Domains are the domains of Jobs, by their UID.
 	Domains map[types.UID]jobsetv1alpha2.JobPlacement
 	// After is when to ask again even if nothing happens; 0 for never.
 	After time.Duration

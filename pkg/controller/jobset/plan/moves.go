@@ -37,10 +37,10 @@ type Waiting struct {
 // Stuck is a Job whose pods get no nodes in its domain, and were never all ready there.
 type Stuck struct {
 	Waiting
-	// Place is that of the replicatedJob in the spec, and Index that of the Job.
+	// Place is the place of the replicatedJob in the spec, and Index that of the Job.
 	Place int
 	Index int32
-	// UID is that of the Job.
+	// UID is the UID of the Job.
 	UID types.UID
 	// Topology is the label of nodes whose values are the domains.
 	Topology string

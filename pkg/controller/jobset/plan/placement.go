@@ -23,7 +23,7 @@ const (
 
 // Unplaced are Jobs of one replicatedJob that may be neither created nor resumed before they have a domain.
 type Unplaced struct {
-	// Place is that of the replicatedJob in the spec.
+	// Place is the place of the replicatedJob in the spec.
 	Place int
 	// Topology is the label of nodes whose values are the domains.
 	Topology string

@@ -33,7 +33,7 @@ const (
 // Deferred is what was seen while the status waits. A controller that has just started has deferred nothing, and sees it a
 // little later.
 type Deferred struct {
-	// UID is that of the set.
+	// UID is the UID of the set.
 	UID types.UID
 	// Counts is since when counts wait, and Times since when anything does; zero if nothing does.
 	Counts, Times time.Time

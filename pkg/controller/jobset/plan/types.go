@@ -59,7 +59,7 @@ type Observed struct {
 	OwnEndpoints bool
 	// EndpointsRefusal is why the cluster writes the addresses of the Service although the set asks for those of this program; nil if that is not known.
 	EndpointsRefusal *EndpointsRefusal
-	// Claims are those of ClaimNames that exist.
+	// Claims are the claims of ClaimNames that exist.
 	Claims sets.Set[string]
 	// Restored means that the store was restored from a backup, and that no controller has written the status of the set since. Of such a
 	// one, EditedSinceRestore means that the rest of it was written since, and ActedSinceRestore that a user has acted on it. All are known
@@ -155,7 +155,7 @@ type JobRef struct {
 // JobPatch is a change of an existing Job, valid only for the version of the Job that it was derived from.
 type JobPatch struct {
 	JobRef
-	// ResourceVersion is that of the Job the decision was made on.
+	// ResourceVersion is the resource version of the Job the decision was made on.
 	ResourceVersion string
 	// ClearStartTime removes status.startTime first; without that the Job API refuses changes of the pod template of a
 	// Job that has been started before.
@@ -187,7 +187,7 @@ type Directives struct {
 	Tolerations []corev1.Toleration
 	// SchedulingGates of the pods.
 	SchedulingGates []corev1.PodSchedulingGate
-	// Resources are those of the containers whose requests or limits change.
+	// Resources are the resources of the containers whose requests or limits change.
 	Resources []ContainerResources
 }
 

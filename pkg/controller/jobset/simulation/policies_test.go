@@ -35,7 +35,7 @@ func hasSucceeded(o plan.Observed) bool {
 
 // ruling is what a success, a failure or a deadline leads to.
 type ruling struct {
-	// reason is that of the condition that ends the set, if it succeeds or fails, or that of the restart of the set.
+	// reason is the reason of the condition that ends the set, if it succeeds or fails, or that of the restart of the set.
 	succeeds, fails bool
 	reason          string
 	action          jobsetv1alpha2.FailurePolicyAction

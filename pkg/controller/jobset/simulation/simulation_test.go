@@ -48,7 +48,7 @@ func run(seed uint64, c mutant, trace *[]string) (seen tally, broken string) {
 	return e.seen, ""
 }
 
-// result is that of many histories.
+// result is the result of many histories.
 type result struct {
 	seen tally
 	done int

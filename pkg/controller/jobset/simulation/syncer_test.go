@@ -75,7 +75,7 @@ type nobody struct{}
 
 func (nobody) Eventf(runtime.Object, runtime.Object, string, string, string, string, ...any) {}
 
-// caches are those of a process.
+// caches are the caches of a process.
 type caches struct{ *process }
 
 func (c caches) JobSet(cache.ObjectName) (*jobsetv1alpha2.JobSet, error) {

@@ -18,7 +18,7 @@ type Holding struct {
 	// SequentialJob is the sequence; nil if it is gone. If Off is true, it holds no quota any more.
 	SequentialJob *batchv1alpha1.SequentialJob
 	Off           bool
-	// Workload is that of the sequence; nil if there is none.
+	// Workload is the Workload of the sequence; nil if there is none.
 	Workload *Workload
 	// Started means that the current step has a child. It goes on with what it was started with, whatever the spec says now.
 	Started bool

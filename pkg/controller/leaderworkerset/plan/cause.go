@@ -16,7 +16,7 @@ import (
 type MissingCause struct {
 	// Leader is the UID of the leader pod, by which Observed.Causes has the cause.
 	Leader types.UID
-	// Name is that of the leader pod, and of the StatefulSet of the workers.
+	// Name is the name of the leader pod, and of the StatefulSet of the workers.
 	Name string
 	// Workers is the UID of that StatefulSet; empty if there is none.
 	Workers types.UID

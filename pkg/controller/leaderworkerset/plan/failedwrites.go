@@ -16,13 +16,13 @@ import (
 type FailedWrite struct {
 	// Action is ActionCreate, ActionUpdate or ActionDelete.
 	Action string
-	// Kind is that of the object, and Object names both.
+	// Kind is the kind of the object, and Object names both.
 	Kind, Object string
 	// Error is why.
 	Error string
 }
 
-// reasonsOfFailures are those of events about writes that have failed, by their action.
+// reasonsOfFailures are the reasons of events about writes that have failed, by their action.
 var reasonsOfFailures = map[string]string{ActionCreate: reasonFailedCreate, ActionUpdate: reasonFailedUpdate, ActionDelete: reasonFailedDelete}
 
 // StatusFailure is the event about a status that could not be stored.

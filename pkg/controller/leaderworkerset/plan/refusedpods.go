@@ -27,7 +27,7 @@ const (
 	podsCannotBeCreated = " cannot be created: "
 )
 
-// RefusedPods are those that the API refuses to the StatefulSet controller.
+// RefusedPods are the pods that the API refuses to the StatefulSet controller.
 type RefusedPods struct {
 	// StatefulSets is the number of those that lack pods for that; 0 if nothing is refused.
 	StatefulSets int

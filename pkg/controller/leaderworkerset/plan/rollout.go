@@ -18,7 +18,7 @@ type rollout struct {
 	changed bool
 	// paused keeps groups that were not released for the update from being released.
 	paused bool
-	// groups are those that have a leader pod, by ascending index.
+	// groups are the groups that have a leader pod, by ascending index.
 	groups []group
 	now    time.Time
 }
@@ -103,7 +103,7 @@ func (r rollout) want(bad int32) int32 {
 	return r.most()
 }
 
-// state is that of one group. A broken one has not been ready for so long that the update does not wait for it. One that is leaving is about to be recreated.
+// state is the state of one group. A broken one has not been ready for so long that the update does not wait for it. One that is leaving is about to be recreated.
 type state struct{ ready, updated, broken, leaving bool }
 
 // done returns whether a group needs nothing of the update, and stays.

@@ -40,11 +40,11 @@ type Observed struct {
 	Workers []Workers
 	// RefusedPods are the pods that the API refuses.
 	RefusedPods RefusedPods
-	// Services are those with the label of the set.
+	// Services are the Services with the label of the set.
 	Services []Service
 	// Revisions are the ControllerRevisions that the set controls, and those with its label that nobody controls.
 	Revisions []*appsv1.ControllerRevision
-	// PodGroups are those of the gang scheduler with the label of the set.
+	// PodGroups are the PodGroups of the gang scheduler with the label of the set.
 	PodGroups []Ref
 	// Orphans are objects that nobody controls, and that are made like children of the set.
 	Orphans []Orphan
@@ -91,7 +91,7 @@ type Pod struct {
 	Ref
 	// Controller is the UID of its controller.
 	Controller types.UID
-	// Index is that of its worker-index label; -1 if there is none.
+	// Index is the index of its worker-index label; -1 if there is none.
 	Index int32
 	// Group is the group of its group-index label; -1 if there is none.
 	Group int32
@@ -127,7 +127,7 @@ type Workers struct {
 	Ref
 	// Leader is the UID of the leader pod that controls it.
 	Leader types.UID
-	// ResourceVersion is that of the StatefulSet.
+	// ResourceVersion is the resource version of the StatefulSet.
 	ResourceVersion string
 	// Revision is the key of its revision.
 	Revision string
@@ -143,7 +143,7 @@ type Workers struct {
 	Deleting bool
 	// Nudged is when this controller last asked for another look at it; zero if never.
 	Nudged time.Time
-	// Pods are those that it controls.
+	// Pods are the pods that it controls.
 	Pods []Pod
 	// Lost is the number of pods that vanished or were replaced since the StatefulSet was first complete, as far as this process has seen.
 	Lost int
@@ -155,7 +155,7 @@ type Workers struct {
 
 // LostPod is what is known of a pod that is gone.
 type LostPod struct {
-	// Name is that of the pod, and Node that of its node; empty if it had none.
+	// Name is the name of the pod, and Node that of its node; empty if it had none.
 	Name, Node string
 }
 

@@ -28,7 +28,7 @@ type world struct {
 	set     *leaderworkersetv1.LeaderWorkerSet
 	leader  *appsv1.StatefulSet
 	applied string
-	// generation is that of the leader StatefulSet after it was applied.
+	// generation is the generation of the leader StatefulSet after it was applied.
 	generation int64
 	pods       map[int32]*worldPod
 	revisions  []*appsv1.ControllerRevision

@@ -57,7 +57,7 @@ type env struct {
 	services     simulation.Store[*corev1.Service]
 	revisions    simulation.Store[*appsv1.ControllerRevision]
 	podGroups    simulation.Store[*unstructured.Unstructured]
-	// templates are those of StatefulSets by their UID and the name of their own revision.
+	// templates are the templates of StatefulSets by their UID and the name of their own revision.
 	templates map[types.UID]map[string]*corev1.PodTemplateSpec
 
 	// gang is the scheduler of gangs, dropping means that the API drops maxUnavailable of StatefulSets, and unlabeled are the nodes without a domain.

@@ -67,7 +67,7 @@ type rules struct {
 	// struck are the leader pods that somebody has deleted whose groups were at rest, once the process has seen that they are gone, and inStatus those that a status has named.
 	struck   map[types.UID]bool
 	inStatus map[types.UID]bool
-	// images are those of worker templates by the key of the revision.
+	// images are the images of worker templates by the key of the revision.
 	images map[string]string
 	// observed is what the decision was made on that is being carried out; nil for late requests.
 	observed *plan.Observed

@@ -10,7 +10,7 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/test/simulation"
 )
 
-// histories are those of one set.
+// histories are the histories of one set.
 var histories = simulation.Histories[mutant]{
 	Run: run, Faultless: faultless, Number: 3_000, Decisions: "decisions",
 	Wanted: []string{

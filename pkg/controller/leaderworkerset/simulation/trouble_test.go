@@ -27,7 +27,7 @@ import (
 
 const updateStatus = "update status"
 
-// requests are those that may be refused, by verb and kind.
+// requests are the requests that may be refused, by verb and kind.
 var requests = []string{
 	"create statefulset", "create service", "create revision", "create podgroup", "apply statefulset",
 	"patch statefulset", "patch service", "patch revision", "delete pod", "delete revision", updateStatus,
@@ -49,7 +49,7 @@ func invalid(kind schema.GroupKind, name string) error {
 // deniedByWebhook is the answer that may be about one object only.
 const deniedByWebhook = "denied by a webhook"
 
-// answers are those of API servers, by their names.
+// answers are the answers of API servers, by their names.
 var answers = map[string]answer{
 	deniedByWebhook:    forbidden(`admission webhook "any.example.com" denied the request: no`),
 	"no permission":    forbidden(`User "system:serviceaccount:jobset-system:jobset-controller" cannot create resource "things" in API group "" in the namespace "ns"`),

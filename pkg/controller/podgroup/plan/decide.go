@@ -24,7 +24,7 @@ const (
 // Observed is one snapshot of a group. Nothing in it is changed.
 type Observed struct {
 	Family Family
-	// Pods are those that carry the label of the group, in any order.
+	// Pods are the pods that carry the label of the group, in any order.
 	Pods []*Pod
 	// Group is the PodReadinessGroup of the name; nil if there is none.
 	Group *batchv1alpha1.PodReadinessGroup
@@ -79,7 +79,7 @@ type Plan struct {
 	Reason, Message string
 	// Label are the pods that get the label, by name.
 	Label []Ref
-	// Status is that of the PodReadinessGroup; nil if it is not to be written now.
+	// Status is the status of the PodReadinessGroup; nil if it is not to be written now.
 	Status *batchv1alpha1.PodReadinessGroupStatus
 	// Events are sent once the status is written.
 	Events []Event
@@ -120,7 +120,7 @@ func Decide(o Observed) Plan {
 	return p
 }
 
-// counts are those of the pods of a group (docs/reference/batch.md#members).
+// counts are the counts of the pods of a group (docs/reference/batch.md#members).
 type counts struct {
 	// unlabeled is the number of pods that run and lack the label.
 	pods, running, labeled, unlabeled int32

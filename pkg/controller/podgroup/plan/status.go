@@ -17,13 +17,13 @@ import (
 
 // Reasons of the condition Ready.
 const (
-	// ReasonPodsRunning is that of a group that is ready.
+	// ReasonPodsRunning is the reason of a group that is ready.
 	ReasonPodsRunning = "PodsRunning"
-	// ReasonPodsNotRunning is that of one of which too few pods run.
+	// ReasonPodsNotRunning is the reason of one of which too few pods run.
 	ReasonPodsNotRunning = "PodsNotRunning"
-	// ReasonSettling is that of one of unknown size to which pods were added lately.
+	// ReasonSettling is the reason of one of unknown size to which pods were added lately.
 	ReasonSettling = "Settling"
-	// ReasonSizeUnknown is that of one whose owners could not be read.
+	// ReasonSizeUnknown is the reason of one whose owners could not be read.
 	ReasonSizeUnknown = "SizeUnknown"
 )
 
@@ -33,7 +33,7 @@ const (
 	EventReady = "GroupReady"
 	// EventDegraded is that of the event about a group that was ready, and of which fewer pods than needed run.
 	EventDegraded = "GroupDegraded"
-	// EventInvalidSize is that of the event about sizes of pods that are malformed or contradict each other.
+	// EventInvalidSize is the size of the event about sizes of pods that are malformed or contradict each other.
 	EventInvalidSize = "InvalidPodGroupSize"
 	// EventLabelFailed is that of the event about pods of a group that is ready, which the API does not let be labeled.
 	EventLabelFailed = "PodGroupLabelFailed"

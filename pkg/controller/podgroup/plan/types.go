@@ -11,7 +11,7 @@ import (
 
 // Family are the keys by which pods form groups. A pod may belong to one group of each family.
 type Family struct {
-	// Name is that of the family, for users and metrics.
+	// Name is the name of the family, for users and metrics.
 	Name string
 	// GroupKey is the label with the name of the group, ReadyKey the label that says that the group is ready, and SizeKey the label or
 	// annotation with the number of its pods.

@@ -25,7 +25,7 @@ const (
 
 var key = cache.NewObjectName(namespace, name)
 
-// families are those of the pods.
+// families are the families of the pods.
 var families = plan.Families
 
 // mutant is the controller with a defect; the zero value has none.

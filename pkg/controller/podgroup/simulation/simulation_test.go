@@ -9,7 +9,7 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/test/simulation"
 )
 
-// histories are those of the groups of one name.
+// histories are the histories of the groups of one name.
 var histories = simulation.Histories[mutant]{
 	Run: run, Number: 1_000,
 	Wanted: []string{

@@ -29,7 +29,7 @@ import (
 // is not suspended runs after all. All this is about sequences whose status no controller has written since the restore.
 // One on which a user has acted since is not held.
 
-// reasonProgressTakenOver is that of the event about progress of which only the children know.
+// reasonProgressTakenOver is the reason of the event about progress of which only the children know.
 const reasonProgressTakenOver = "ProgressTakenOver"
 
 // RestoreMatters returns whether the decision on a snapshot depends on Observed.Restored.

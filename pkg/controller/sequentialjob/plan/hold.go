@@ -56,7 +56,7 @@ func (h *Hold) waitsFor(unreadable string) string {
 // unknownWorkloads is what a step waits for while a controller starts.
 const unknownWorkloads = "the Workloads are not known yet"
 
-// reasonAdmittedElsewhere is that of the event about a step that begins again because the sequence was admitted to other nodes.
+// reasonAdmittedElsewhere is the reason of the event about a step that begins again because the sequence was admitted to other nodes.
 const reasonAdmittedElsewhere = "AdmittedElsewhere"
 
 // waitForHold returns whether the current step waits until the sequence has quota, and records that.

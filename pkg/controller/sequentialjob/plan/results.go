@@ -49,7 +49,7 @@ type Refusal struct {
 
 // Results are what became of the writes of a plan.
 type Results struct {
-	// ResourceVersion is that of the sequence after its finalizer was added; empty if it was not.
+	// ResourceVersion is the resource version of the sequence after its finalizer was added; empty if it was not.
 	ResourceVersion string
 	// Creation is the result for the child of the plan, and Refusal is why it was refused; nil if nobody needs to know.
 	Creation Creation
@@ -67,7 +67,7 @@ type Results struct {
 type Outcome struct {
 	// Status is the complete next status, which is stored now; nil for none.
 	Status *batchv1alpha1.SequentialJobStatus
-	// ResourceVersion is that of the sequence to which Status belongs.
+	// ResourceVersion is the resource version of the sequence to which Status belongs.
 	ResourceVersion string
 	// Events are reported once Status is stored.
 	Events []Event

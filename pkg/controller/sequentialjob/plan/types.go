@@ -47,7 +47,7 @@ type Observed struct {
 // Child is what decisions use of a Job or a JobSet.
 type Child struct {
 	ChildRef
-	// ResourceVersion is that of the child.
+	// ResourceVersion is the resource version of the child.
 	ResourceVersion string
 	// Attempt is the number of the attempt of its step that the child is; 0 if it does not say.
 	Attempt int32
@@ -208,7 +208,7 @@ type Plan struct {
 // Deletion is a child to delete.
 type Deletion struct {
 	ChildRef
-	// Index is that of its step.
+	// Index is the index of its step.
 	Index int
 	// Note is what an event says when the request was accepted; empty for no event.
 	Note string
@@ -217,7 +217,7 @@ type Deletion struct {
 // SuspendPatch is a change of spec.suspend, valid only for the version of the child that it was derived from.
 type SuspendPatch struct {
 	ChildRef
-	// ResourceVersion is that of the child that the decision was made on.
+	// ResourceVersion is the resource version of the child that the decision was made on.
 	ResourceVersion string
 	// Suspend is the next value.
 	Suspend bool

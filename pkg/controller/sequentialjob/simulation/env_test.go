@@ -53,10 +53,10 @@ type env struct {
 	sequences simulation.Store[*batchv1alpha1.SequentialJob]
 	jobs      simulation.Store[*batchv1.Job]
 	jobSets   simulation.Store[*jobsetv1alpha2.JobSet]
-	// workloads are those that Kueue made, by the UID of their child, and generous means that it admits them.
+	// workloads are the workloads that Kueue made, by the UID of their child, and generous means that it admits them.
 	workloads map[types.UID]*workload
 	generous  bool
-	// pods are those that run, and left the Jobs of JobSets that have ended or are gone.
+	// pods are the pods that run, and left the Jobs of JobSets that have ended or are gone.
 	pods, left []workloadOf
 	// denial is why no child can be created; nil if it can be.
 	denial error

@@ -71,7 +71,7 @@ func (runner) Do(ctx context.Context, _ cache.ObjectName, n int, do func(ctx con
 
 func (runner) Forget(cache.ObjectName) {}
 
-// caches are those of a process.
+// caches are the caches of a process.
 type caches struct{ p *process }
 
 func (c caches) SequentialJob(cache.ObjectName) (*batchv1alpha1.SequentialJob, error) {

@@ -50,7 +50,7 @@ func (p *process) Eventf(_, _ runtime.Object, eventType, reason, _, note string,
 	}
 }
 
-// reasonsOfRefusals are those of the conditions that show them.
+// reasonsOfRefusals are the reasons of the conditions that show them.
 var reasonsOfRefusals = []string{
 	batchv1alpha1.ReasonReconciliationError, batchv1alpha1.ReasonJobCreationFailed, batchv1alpha1.ReasonQuotaExceeded, batchv1alpha1.ReasonClusterOverloaded,
 }

@@ -41,7 +41,7 @@ var (
 // NamespaceScoped is true: PodReadinessGroups live in namespaces, as the pods do.
 func (Strategy) NamespaceScoped() bool { return true }
 
-// DefaultGarbageCollectionPolicy is that of all kinds. A PodReadinessGroup owns nothing.
+// DefaultGarbageCollectionPolicy is the policy of all kinds. A PodReadinessGroup owns nothing.
 func (Strategy) DefaultGarbageCollectionPolicy(context.Context) rest.GarbageCollectionPolicy {
 	return rest.DeleteDependents
 }

@@ -41,7 +41,7 @@ var (
 // NamespaceScoped is true: DisaggregatedSetRoleScalers live in namespaces.
 func (Strategy) NamespaceScoped() bool { return true }
 
-// DefaultGarbageCollectionPolicy is that of all kinds. A scaler owns nothing.
+// DefaultGarbageCollectionPolicy is the policy of all kinds. A scaler owns nothing.
 func (Strategy) DefaultGarbageCollectionPolicy(context.Context) rest.GarbageCollectionPolicy {
 	return rest.DeleteDependents
 }

@@ -30,7 +30,7 @@ import (
 
 // Target is the resource on whose objects users act.
 type Target struct {
-	// Kind is that of the objects, as users know it.
+	// Kind is the kind of the objects, as users know it.
 	Kind     string
 	store    *registry.Store
 	strategy rest.RESTUpdateStrategy
@@ -95,7 +95,7 @@ func (r *REST[P, T, R]) New() runtime.Object { return R(new(T)) }
 // Destroy does nothing: the store is destroyed with the main resource.
 func (r *REST[P, T, R]) Destroy() {}
 
-// GroupVersionKind is that of the request, which may be of another group than the object.
+// GroupVersionKind is the kind of the request, which may be of another group than the object.
 func (r *REST[P, T, R]) GroupVersionKind(schema.GroupVersion) schema.GroupVersionKind {
 	return r.Action.Kind
 }

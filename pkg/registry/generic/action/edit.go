@@ -78,7 +78,7 @@ func (e edit) validate(ctx context.Context, obj, old runtime.Object) error {
 	return rest.AdmissionToValidateObjectUpdateFunc(admission.WithAudit(e.host.Admission), attributes, e.host.Objects)(ctx, obj, old)
 }
 
-// attributes are those of an UPDATE of the object by the user of the action, in the version that the user asked for.
+// attributes are the attributes of an UPDATE of the object by the user of the action, in the version that the user asked for.
 func (e edit) attributes(obj, old runtime.Object) (admission.Attributes, error) {
 	if e.info == nil {
 		return nil, fmt.Errorf("no information about the request to act on %s %s", e.Kind, e.name)

@@ -26,7 +26,7 @@ type Event struct {
 	Regarding corev1.ObjectReference
 	// Action is the name of the subresource.
 	Action string
-	// Reason is that of the event.
+	// Reason is the reason of the event.
 	Reason string
 	// Note says who asked for what, and why.
 	Note string

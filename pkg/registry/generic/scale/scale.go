@@ -80,7 +80,7 @@ func (r *REST[P]) New() runtime.Object { return &autoscalingv1.Scale{} }
 // Destroy does nothing: the store is destroyed with the main resource.
 func (r *REST[P]) Destroy() {}
 
-// GroupVersionKind is that of the Scale of all resources.
+// GroupVersionKind is the kind of the Scale of all resources.
 func (r *REST[P]) GroupVersionKind(schema.GroupVersion) schema.GroupVersionKind { return scaleKind }
 
 // Get returns the Scale of the object.

@@ -16,7 +16,7 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/bounds"
 )
 
-// Strategy is that of updates of the status.
+// Strategy is the strategy of updates of the status.
 type Strategy interface {
 	rest.RESTUpdateStrategy
 	rest.ResetFieldsStrategy

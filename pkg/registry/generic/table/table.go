@@ -19,7 +19,7 @@ import (
 
 // Convertor prints objects of type P.
 type Convertor[P runtime.Object] struct {
-	// Columns are those of every row.
+	// Columns are the columns of every row.
 	Columns []metav1.TableColumnDefinition
 	// Row returns the cells of an object. A nil cell is left blank by kubectl.
 	Row func(object P, age string) []any

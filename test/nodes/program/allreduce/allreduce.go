@@ -34,7 +34,7 @@ type Config struct {
 	Patience time.Duration
 	// Port is where workers listen.
 	Port int
-	// addresses are those of workers without names.
+	// addresses are the addresses of workers without names.
 	addresses []string
 }
 
@@ -84,7 +84,7 @@ func (c Config) Rank() int     { return c.Job*c.Pods + c.Pod }
 func (c Config) next() int     { return (c.Rank() + 1) % c.Workers() }
 func (c Config) previous() int { return (c.Rank() + c.Workers() - 1) % c.Workers() }
 
-// address is that of a worker.
+// address is the address of a worker.
 func (c Config) address(rank int) string {
 	if c.addresses != nil {
 		return c.addresses[rank]

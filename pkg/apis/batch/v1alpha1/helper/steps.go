@@ -17,7 +17,7 @@ import (
 // QueueKey is the label that names the queue in which Kueue admits an object. The children of a SequentialJob inherit it.
 const QueueKey = "kueue.x-k8s.io/queue-name"
 
-// InheritedLabels are those that the children of a SequentialJob inherit from it: all are about queues.
+// InheritedLabels are the labels that the children of a SequentialJob inherit from it: all are about queues.
 var InheritedLabels = []string{QueueKey, "kueue.x-k8s.io/priority-class", "kueue.x-k8s.io/max-exec-time-seconds"}
 
 // Step is one step of a sequence, however the spec describes it. Exactly one of Container, Job and JobSet is set.

@@ -155,7 +155,7 @@ func wasKilled(ended *corev1.ContainerStateTerminated) bool {
 	return ended.ExitCode == killed && ended.Reason != reasonOOMKilled
 }
 
-// reasonOOMKilled is that of a container that was killed for lack of memory.
+// reasonOOMKilled is the reason of a container that was killed for lack of memory.
 const reasonOOMKilled = "OOMKilled"
 
 // stopTime returns when a pod that is being deleted was stopped; zero for others. How a disrupted pod ended is of interest

@@ -41,7 +41,7 @@ var (
 	jobs      = batchv1.SchemeGroupVersion.WithResource("jobs").GroupResource()
 	workloads = kueue.GroupVersion.WithResource("workloads").GroupResource()
 	flavors   = kueue.GroupVersion.WithResource("resourceflavors").GroupResource()
-	// kinds are those of Kueue.
+	// kinds are the kinds of Kueue.
 	kinds = map[string]string{"workloads": "Workload", "resourceflavors": "ResourceFlavor", "workloadpriorityclasses": "WorkloadPriorityClass"}
 	// quiet is the context of histories, which log nothing.
 	quiet = klog.NewContext(context.Background(), logr.Discard())

@@ -43,7 +43,7 @@ func New(getter generic.RESTOptionsGetter, typer runtime.ObjectTyper) (map[strin
 	}, nil
 }
 
-// columns are those of kubectl get. Clients show those of priority 1 with -o wide only.
+// columns are the columns of kubectl get. Clients show those of priority 1 with -o wide only.
 var columns = []metav1.TableColumnDefinition{
 	{Name: "Name", Type: "string", Format: "name", Description: "name of the group, unique in its namespace"},
 	{Name: "Phase", Type: "string", Description: "Pending, Ready or Degraded"},

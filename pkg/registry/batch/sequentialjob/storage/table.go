@@ -18,7 +18,7 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/table"
 )
 
-// columns are those of kubectl get (docs/reference/batch.md#columns). Clients show those of priority 1 with -o wide only.
+// columns are the columns of kubectl get (docs/reference/batch.md#columns). Clients show those of priority 1 with -o wide only.
 var columns = []metav1.TableColumnDefinition{
 	{Name: "Name", Type: "string", Format: "name", Description: "name of the SequentialJob, unique in its namespace"},
 	{Name: "Status", Type: "string", Description: "summary of the state: Pending, Running, Suspended, Waiting, Completed or Failed"},
@@ -49,7 +49,7 @@ func row(hub *batch.SequentialJob, age string, now time.Time) []any {
 	}
 }
 
-// stepNumber is that of the current step, counted from 1, and never more than there are steps.
+// stepNumber is the number of the current step, counted from 1, and never more than there are steps.
 func stepNumber(sj *batchv1alpha1.SequentialJob) int {
 	return min(max(int(ptr.Deref(sj.Status.Progress.CurrentIndex, -1))+1, 0), helper.StepCount(&sj.Spec))
 }

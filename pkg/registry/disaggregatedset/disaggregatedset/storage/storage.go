@@ -46,7 +46,7 @@ func New(host provider.Host) (map[string]rest.Storage, error) {
 	}, nil
 }
 
-// columns are those of kubectl get.
+// columns are the columns of kubectl get.
 var columns = []metav1.TableColumnDefinition{
 	{Name: "Name", Type: "string", Format: "name", Description: "name of the set, unique in its namespace"},
 	{Name: "Age", Type: "date", Description: "creation time"},

@@ -70,7 +70,7 @@ var scaleKind = scale.Kind[*disaggregatedset.DisaggregatedSetRoleScaler]{
 	},
 }
 
-// columns are those of kubectl get.
+// columns are the columns of kubectl get.
 var columns = []metav1.TableColumnDefinition{
 	{Name: "Name", Type: "string", Format: "name", Description: "name of the scaler, unique in its namespace"},
 	{Name: "Desired", Type: "integer", Description: "groups that the role should have"},

@@ -15,13 +15,13 @@ import (
 
 // Reasons of conditions that actions set.
 const (
-	// ReasonRestartRequested is that of RestartingJobSet after a restart.
+	// ReasonRestartRequested is the reason of RestartingJobSet after a restart.
 	ReasonRestartRequested = "RestartRequested"
-	// ReasonRetryRequested is that of RestartingJobSet after a retry.
+	// ReasonRetryRequested is the reason of RestartingJobSet after a retry.
 	ReasonRetryRequested = "RetryRequested"
-	// ReasonRetried is that of Retried, after the retry of a suspended set.
+	// ReasonRetried is the reason of Retried, after the retry of a suspended set.
 	ReasonRetried = "Retried"
-	// ReasonCancelled is that of Failed after a cancellation.
+	// ReasonCancelled is the reason of Failed after a cancellation.
 	ReasonCancelled = jobsetv1alpha2.ReasonCancelled
 
 	// Those that the controller gives, when it fails a set.

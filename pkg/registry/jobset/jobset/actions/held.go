@@ -15,7 +15,7 @@ import (
 // The controller holds a set when the store was restored from a backup and nobody knows what became of the set since. A person ends that:
 // by resuming, cancelling or deleting the set, or by an edit that resumes it.
 
-// ReasonResumed is that of Held after somebody has resumed the set.
+// ReasonResumed is the reason of Held after somebody has resumed the set.
 const ReasonResumed = "Resumed"
 
 func held(js *jobset.JobSet) bool {
