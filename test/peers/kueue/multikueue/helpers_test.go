@@ -12,10 +12,10 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/test/framework/kubectl"
 )
 
-// sites are the kubectls of a test: it has the same namespace in both clusters.
+// sites holds one kubectl for each cluster. The test has a namespace of the same name in both.
 type sites struct{ manager, worker *kubectl.Kubectl }
 
-// queue is a LocalQueue named team with a ClusterQueue of its own that has that many CPUs, and what else its spec has.
+// queue creates a LocalQueue named team and its ClusterQueue, which has that many CPUs and the further lines of the spec.
 func queue(k *kubectl.Kubectl, cpus int, spec string) {
 	k.Helper()
 	k.OKIn(fmt.Sprintf(`apiVersion: kueue.x-k8s.io/v1beta2
@@ -75,7 +75,7 @@ spec:
 	return s
 }
 
-// jobSet makes a set at the manager, with two Jobs of a pod that asks for a CPU and runs until it is told to end.
+// jobSet creates a JobSet in the manager cluster. It has two Jobs with one pod each; a pod requests one CPU and runs until the test ends it.
 func (s sites) jobSet(name string) {
 	s.manager.Helper()
 	s.manager.OKIn(fmt.Sprintf(`apiVersion: jobset.x-k8s.io/v1alpha2
@@ -103,7 +103,7 @@ func (s sites) runs(name string) {
 	s.manager.Awaits(timeout, "jobset/"+name, "{.spec.suspend} {.status.replicatedJobsStatus[0].ready}", "false 2")
 }
 
-// ends makes the pods at the worker that the selector selects end.
+// ends gives the pods that the selector matches in the worker cluster the outcome, so that they end.
 func (s sites) ends(selector, outcome string) {
 	s.worker.Helper()
 	s.worker.OK("annotate", "pods", "-l", selector, "--overwrite", "jobset-apiserver.io/kwok-outcome="+outcome)
