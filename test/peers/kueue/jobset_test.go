@@ -13,7 +13,7 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/test/framework/kubectl"
 )
 
-// jobSet makes a JobSet in the queue of the test, with two Jobs of one pod that asks for a CPU and runs until it is told to end. Further labels may be added.
+// jobSet creates a JobSet in the queue of the test, with further labels if they are given. It has two Jobs with one pod each; a pod requests one CPU and runs until the test ends it.
 func jobSet(k *kubectl.Kubectl, name, labels string) {
 	k.Helper()
 	jobSetOf(k, name, labels, `jobset-apiserver.io/kwok-outcome: running`)

@@ -11,7 +11,7 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/test/framework/kubectl"
 )
 
-// trainJob makes a TrainJob of two nodes with a runtime of its namespace, whose pods run until they are told to end.
+// trainJob creates a TrainJob with two nodes and a runtime in its namespace. Its pods run until the test ends them.
 func trainJob(k *kubectl.Kubectl, name string) {
 	k.Helper()
 	k.OKIn(`apiVersion: trainer.kubeflow.org/v1alpha1
