@@ -104,6 +104,30 @@ func (p *ControlPlane) awaitGroups(t testing.TB) {
 		}
 		return nil
 	})
+	p.AwaitForwarded(t, 0)
+}
+
+// AwaitForwarded waits until kube-apiserver has forwarded requests for each of our groups for some time without a failure. Neither Available nor discovery shows
+// that: the part of kube-apiserver that forwards reads a change of an APIService some time after the API shows it, and answers as before until then, and
+// discovery asks a Service that serves several groups only once.
+func (p *ControlPlane) AwaitForwarded(t testing.TB, period time.Duration) {
+	t.Helper()
+	var since time.Time
+	Eventually(t, time.Minute, fmt.Sprintf("requests for all groups have been forwarded for %s", period), func(context.Context) error {
+		for _, group := range apiservice.Groups {
+			if _, err := p.Kube.Discovery().ServerResourcesForGroupVersion(group.String()); err != nil {
+				since = time.Time{}
+				return fmt.Errorf("%s: %w", group, err)
+			}
+		}
+		if since.IsZero() {
+			since = time.Now()
+		}
+		if been := time.Since(since); been < period {
+			return fmt.Errorf("they have been forwarded for %s", been)
+		}
+		return nil
+	})
 }
 
 // discovered returns whether the document of all groups has the group.

@@ -175,7 +175,7 @@ func dialAll(t *testing.T, servers ...*framework.Server) func() (made, certs int
 // TestManagedCertificate starts two servers with an empty Secret, and APIServices and a webhook without caBundles. While requests run, an administrator replaces
 // the authority, and the serving certificate is renewed.
 func TestManagedCertificate(t *testing.T) {
-	m := newManaged(t, "--tls-managed-certificate-duration=45s", "--tls-managed-authority-duration=1h")
+	m := newManaged(t, "--tls-managed-certificate-duration=1m", "--tls-managed-authority-duration=1h")
 	first, second := plane.LaunchServer(t, m.flags...), plane.LaunchServer(t, m.flags...)
 	m.ready(t, first)
 	m.ready(t, second)
@@ -186,10 +186,7 @@ func TestManagedCertificate(t *testing.T) {
 	m.awaitCount(t, 1)
 	m.repairs(t)
 	m.awaitPodWebhook(t)
-	framework.Eventually(t, changeTimeout, "kube-apiserver reaches the server", func(ctx context.Context) error {
-		_, err := m.typed.Get(ctx, "begin", metav1.GetOptions{})
-		return err
-	})
+	plane.AwaitForwarded(t, 3*time.Second)
 
 	requests, connections := m.probe(t), dialAll(t, first, second)
 	before := m.secret(t).Data
