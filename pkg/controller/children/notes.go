@@ -9,14 +9,18 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// Notes hold one value for each owner that has one. They need not survive the process: what they hold is found again.
+// Notes hold one value for each owner that has one, until the Host forgets the owner. They need not survive the process: what they hold is found again.
 type Notes[T any] struct {
 	mu     sync.Mutex
 	owners map[cache.ObjectName]T
 }
 
-// NewNotes returns Notes that hold nothing.
-func NewNotes[T any]() *Notes[T] { return &Notes[T]{owners: map[cache.ObjectName]T{}} }
+// NewNotes returns Notes of a Host that hold nothing.
+func NewNotes[T any](host *Host) *Notes[T] {
+	n := &Notes[T]{owners: map[cache.ObjectName]T{}}
+	host.notes = append(host.notes, n)
+	return n
+}
 
 // Noted returns what is noted about an owner.
 func (n *Notes[T]) Noted(key cache.ObjectName) T {
@@ -32,7 +36,7 @@ func (n *Notes[T]) Note(key cache.ObjectName, value T) {
 	n.owners[key] = value
 }
 
-// Forget is for owners about which nothing is to be noted, and for those that are gone.
+// Forget drops what is noted about an owner.
 func (n *Notes[T]) Forget(key cache.ObjectName) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

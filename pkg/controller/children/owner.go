@@ -6,11 +6,13 @@ package children
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/ptr"
 )
 
@@ -21,6 +23,21 @@ const StatusTimeout = 10 * time.Second
 type OwnerClient[T metav1.Object] interface {
 	UpdateStatus(ctx context.Context, owner T, options metav1.UpdateOptions) (T, error)
 	Delete(ctx context.Context, name string, options metav1.DeleteOptions) error
+}
+
+// StoreStatus stores the status of an owner, even if the context has ended, and notes the write as one of the resource. It returns what is stored; found is false
+// if the owner is gone. The noun names the kind in errors.
+func StoreStatus[T metav1.Object](ctx context.Context, host *Host, client OwnerClient[T], resource, noun string, next T) (stored T, found bool, err error) {
+	stored, err = UpdateStatus(ctx, client, next)
+	key := cache.MetaObjectToName(next)
+	switch {
+	case apierrors.IsNotFound(err):
+		return stored, false, nil
+	case err != nil:
+		return stored, true, fmt.Errorf("updating status of %s %s: %w", noun, key, err)
+	}
+	host.Consistency.Wrote(key, resource, stored.GetResourceVersion())
+	return stored, true, nil
 }
 
 // UpdateStatus stores a status, even if the context has ended.

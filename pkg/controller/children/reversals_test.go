@@ -30,7 +30,7 @@ func TestReversals(t *testing.T) {
 		"the clock of the machine is set": {[]string{"a", "a", "a"}, []int{100, 1, 2}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := NewReversals()
+			r := NewReversals(&Host{})
 			for i, change := range tc.changes {
 				r.Made(owner, change, begin.Add(time.Duration(tc.seconds[i])*time.Second))
 			}

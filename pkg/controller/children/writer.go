@@ -59,6 +59,18 @@ type Host struct {
 	// Shuffle returns the numbers from 0 to n-1 in any order. When the time of a pass is over before all children have had
 	// their turn, those that take long must not come first in the next pass again.
 	Shuffle func(n int) []int
+
+	// notes are all Notes of the Host.
+	notes []interface{ Forget(owner cache.ObjectName) }
+}
+
+// Forget drops everything that is remembered about an owner that is gone.
+func (h *Host) Forget(owner cache.ObjectName) {
+	h.Consistency.Forget(owner)
+	h.Runner.Forget(owner)
+	for _, n := range h.notes {
+		n.Forget(owner)
+	}
 }
 
 // Writer writes children of one kind.

@@ -20,6 +20,7 @@ import (
 	disaggregatedsetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/disaggregatedset/v1"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/disaggregatedset/v1/helper"
 	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/queue"
 )
 
 // recreate replaces the set by a new one of its name, as kubectl delete --cascade=orphan and kubectl create do.
@@ -252,7 +253,7 @@ func TestChildrenOfAFormerSetInCaches(t *testing.T) {
 		}
 	}
 	lag()
-	if obs, wait, err := r.Observe(key); obs != nil || wait != lagRetry || err != nil {
+	if obs, wait, err := r.Observe(key); obs != nil || wait != queue.LagRetry || err != nil {
 		t.Errorf("observed %v, wait %s (%v); want to wait for the caches", obs, wait, err)
 	}
 	if obs, _, err := r.Observe(key); obs != nil || err != nil {

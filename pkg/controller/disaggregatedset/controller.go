@@ -109,12 +109,7 @@ func handler(changed func(obj any)) cache.ResourceEventHandlerFuncs {
 	return cache.ResourceEventHandlerFuncs{
 		AddFunc:    changed,
 		UpdateFunc: func(before, after any) { changed(before); changed(after) },
-		DeleteFunc: func(obj any) {
-			if gone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
-				obj = gone.Obj
-			}
-			changed(obj)
-		},
+		DeleteFunc: changed,
 	}
 }
 

@@ -160,15 +160,7 @@ var _ Caches = caches{}
 
 // Set implements Caches.
 func (c caches) Set(key cache.ObjectName) (*disaggregatedsetv1.DisaggregatedSet, error) {
-	obj, err := c.sets.GetByKey(key.String())
-	if err != nil || obj == nil {
-		return nil, err
-	}
-	ds, ok := obj.(*disaggregatedsetv1.DisaggregatedSet)
-	if !ok {
-		return nil, fmt.Errorf("reading disaggregatedset %s: the cache holds a %T", key, obj)
-	}
-	return ds, nil
+	return informers.ByKey[disaggregatedsetv1.DisaggregatedSet](c.sets, key)
 }
 
 // LeaderWorkerSets implements Caches.

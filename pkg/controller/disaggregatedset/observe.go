@@ -13,11 +13,9 @@ import (
 	disaggregatedsetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/disaggregatedset/v1"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/disaggregatedset/v1/helper"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/disaggregatedset/plan"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/queue"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/unreadable"
 )
-
-// lagRetry is when to look again while an informer lags behind our own writes. Its event usually comes first.
-const lagRetry = time.Second
 
 // formerWait is how long a set waits for the garbage collector to take LeaderWorkerSets from a former set of its name, or to delete them.
 const formerWait = 30 * time.Second
@@ -33,7 +31,7 @@ type formerSince struct {
 func (s *Syncer) Observe(key cache.ObjectName) (*plan.Observed, time.Duration, error) {
 	// What was read before the question could be older than the answer.
 	if !s.deps.Consistency.VersionsShown(key) {
-		return nil, lagRetry, nil
+		return nil, queue.LagRetry, nil
 	}
 	ds, err := s.deps.Caches.Set(key)
 	if ds == nil || err != nil {
@@ -46,7 +44,7 @@ func (s *Syncer) Observe(key cache.ObjectName) (*plan.Observed, time.Duration, e
 		return nil, 0, nil
 	}
 	if waits, err := s.waitsForFormer(key, ds); waits || err != nil {
-		return nil, lagRetry, err
+		return nil, queue.LagRetry, err
 	}
 	obs := &plan.Observed{Set: ds, Conflicts: s.conflicts.Noted(key), Now: metav1.NewTime(s.deps.Clock.Now().Truncate(time.Second))}
 	all, err := s.observeChildren(obs)
@@ -54,7 +52,7 @@ func (s *Syncer) Observe(key cache.ObjectName) (*plan.Observed, time.Duration, e
 		return nil, 0, err
 	}
 	if !s.deps.Consistency.DeletionsShown(key, all) {
-		return nil, lagRetry, nil
+		return nil, queue.LagRetry, nil
 	}
 	if obs.Orphans, err = s.deps.Caches.Orphans(key); err != nil {
 		return nil, 0, err

@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	disaggregatedsetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/disaggregatedset/v1"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/queue"
 )
 
 // scale writes what an autoscaler writes.
@@ -114,7 +115,7 @@ func TestLaggingCaches(t *testing.T) {
 	if _, err := r.pass(t); err != nil {
 		t.Fatal(err)
 	}
-	if obs, wait, err := r.Observe(key); obs != nil || wait != lagRetry || err != nil {
+	if obs, wait, err := r.Observe(key); obs != nil || wait != queue.LagRetry || err != nil {
 		t.Errorf("observed %v, wait %s (%v); want to wait for own writes", obs, wait, err)
 	}
 	r.cached(t)
@@ -123,7 +124,7 @@ func TestLaggingCaches(t *testing.T) {
 		t.Fatalf("observed %v, wait %s (%v)", obs, wait, err)
 	}
 	r.deps.Consistency.Deleted(key, obs.Children[0].UID)
-	if obs, wait, err := r.Observe(key); obs != nil || wait != lagRetry || err != nil {
+	if obs, wait, err := r.Observe(key); obs != nil || wait != queue.LagRetry || err != nil {
 		t.Errorf("observed %v, wait %s (%v); want to wait for an own deletion", obs, wait, err)
 	}
 }

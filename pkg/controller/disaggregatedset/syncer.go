@@ -5,10 +5,8 @@ package disaggregatedset
 
 import (
 	"context"
-	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/klog/v2"
@@ -77,7 +75,7 @@ func NewSyncer(deps SyncerConfig) *Syncer {
 			func(namespace string) children.Client[*disaggregatedsetv1.DisaggregatedSetRoleScaler] {
 				return deps.Scalers(namespace)
 			}),
-		conflicts: children.NewNotes[map[string]bool](), former: children.NewNotes[formerSince](),
+		conflicts: children.NewNotes[map[string]bool](deps.Host), former: children.NewNotes[formerSince](deps.Host),
 	}
 }
 
@@ -87,16 +85,12 @@ func (s *Syncer) Finish(ctx context.Context, obs *plan.Observed, p plan.Plan, ou
 	if out.Status != nil {
 		next := *ds // shares the rest, which is not changed
 		next.Status = *out.Status
-		stored, err := children.UpdateStatus(ctx, s.deps.Sets(ds.Namespace), &next)
-		switch {
-		case apierrors.IsNotFound(err):
-			return nil
-		case err == nil:
-			s.deps.Consistency.Wrote(key, resourceSets, stored.ResourceVersion)
-		default:
-			// Children were written all the same, and nobody will say so later.
-			s.report(ctx, ds, out.Events)
-			return fmt.Errorf("updating status of disaggregatedset %s: %w", key, err)
+		_, found, err := children.StoreStatus(ctx, s.deps.Host, s.deps.Sets(ds.Namespace), resourceSets, "disaggregatedset", &next)
+		if err != nil {
+			s.report(ctx, ds, out.Events) // children were written all the same, and no later pass reports it
+		}
+		if err != nil || !found {
+			return err
 		}
 	}
 	s.report(ctx, ds, out.Events)
@@ -125,8 +119,5 @@ func (s *Syncer) report(ctx context.Context, ds *disaggregatedsetv1.Disaggregate
 
 // forget drops what is remembered about a set that is gone.
 func (s *Syncer) forget(key cache.ObjectName) {
-	s.deps.Consistency.Forget(key)
-	s.deps.Runner.Forget(key)
-	s.former.Forget(key)
-	s.conflicts.Forget(key)
+	s.deps.Host.Forget(key)
 }

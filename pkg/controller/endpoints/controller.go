@@ -19,7 +19,6 @@ import (
 	"context"
 	"errors"
 	"sync"
-	"time"
 
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/events"
@@ -35,8 +34,6 @@ import (
 const (
 	// Name is the name of the controller in flags, metrics and events.
 	Name = "endpoints"
-	// lagRetry is when to look again while an informer lags behind our own writes. Its event usually comes first.
-	lagRetry = time.Second
 )
 
 // Resources that are written.

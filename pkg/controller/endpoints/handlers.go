@@ -22,7 +22,7 @@ func (c *Syncer) handleEvents() {
 			}
 		},
 		DeleteFunc: func(obj any) {
-			if s, ok := last(obj).(*set); ok {
+			if s, ok := obj.(*set); ok {
 				c.onSet(s, nil)
 			}
 		},
@@ -30,11 +30,11 @@ func (c *Syncer) handleEvents() {
 	c.slices.AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc:    func(obj any) { c.onSlice(obj, false) },
 		UpdateFunc: func(_, is any) { c.onSlice(is, false) },
-		DeleteFunc: func(obj any) { c.onSlice(last(obj), true) },
+		DeleteFunc: func(obj any) { c.onSlice(obj, true) },
 	})
 	c.switched.AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc:    func(obj any) { c.onSwitched(obj) },
-		DeleteFunc: func(obj any) { c.onSwitched(last(obj)) },
+		AddFunc:    c.onSwitched,
+		DeleteFunc: c.onSwitched,
 	})
 }
 
@@ -96,7 +96,7 @@ func (c *Syncer) lookAtUsers(s *set) {
 // onServices looks at the set of a Service.
 func (c *Syncer) onServices(v *view) cache.ResourceEventHandler {
 	changed := func(obj any, gone bool) {
-		if s, ok := last(obj).(*service); ok {
+		if s, ok := obj.(*service); ok {
 			// The Service may be the last of what belonged to a set, which is forgotten then.
 			if key, ok := setOfService(s); ok && (gone || c.concerns(key)) {
 				v.paces.again(key)
@@ -133,7 +133,7 @@ func (c *Syncer) onPods(v *view) cache.ResourceEventHandler {
 			c.onPod(v, nil, is)
 		},
 		DeleteFunc: func(obj any) {
-			if p, ok := last(obj).(*pod); ok {
+			if p, ok := obj.(*pod); ok {
 				c.onPod(v, p, nil)
 			}
 		},
@@ -191,12 +191,4 @@ func note(since *time.Time, now time.Time) {
 	if since.IsZero() {
 		*since = now
 	}
-}
-
-// last unwraps what an informer hands over for an object whose deletion it has missed.
-func last(obj any) any {
-	if gone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
-		return gone.Obj
-	}
-	return obj
 }

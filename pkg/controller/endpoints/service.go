@@ -109,8 +109,8 @@ func setOfSlice(obj any) ([]string, error) {
 
 func ownerOfSlice(obj any) (cache.ObjectName, bool) {
 	slice, ok := obj.(*discoveryv1.EndpointSlice)
-	if !ok || slice.Labels[discoveryv1.LabelManagedBy] != endpointslices.ManagedBy {
-		return cache.ObjectName{}, false
+	if !ok || slice.Labels[discoveryv1.LabelManagedBy] != endpointslices.ManagedBy || slice.Labels[jobsetv1alpha2.JobSetNameKey] == "" {
+		return cache.ObjectName{}, false // the record of the canary belongs to no set
 	}
 	return cache.NewObjectName(slice.Namespace, slice.Labels[jobsetv1alpha2.JobSetNameKey]), true
 }

@@ -86,15 +86,15 @@ func (c *Syncer) Sync(ctx context.Context, key cache.ObjectName) (queue.Due, err
 		return queue.Due{}, nil // all are looked at when there is one
 	}
 	if !c.slices.HasSynced() && !c.slices.Refused() {
-		return queue.Caches(lagRetry), nil // an earlier process may have stored some
+		return queue.Caches(queue.LagRetry), nil // an earlier process may have stored some
 	}
 	// What was read before the question could be older than the answer.
 	if !c.consistency.VersionsShown(key) {
-		return queue.Caches(lagRetry), nil
+		return queue.Caches(queue.LagRetry), nil
 	}
 	obs := &observed{key: key, set: c.set(key), ours: c.ours(key), now: c.Clock.Now()}
 	if !c.consistency.DeletionsShown(key, objects(obs.ours)) {
-		return queue.Caches(lagRetry), nil
+		return queue.Caches(queue.LagRetry), nil
 	}
 	c.judge(obs, view)
 	c.report(obs)

@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/tools/cache"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/children"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/informers"
@@ -107,25 +106,16 @@ func trim(obj any) (any, error) {
 	return out, nil
 }
 
-// unwrap returns the object that a handler was called with.
-func unwrap(obj any) (metav1.Object, bool) {
-	if gone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
-		obj = gone.Obj
-	}
-	object, ok := obj.(metav1.Object)
-	return object, ok
-}
-
 func (w *Watch) changed(obj any) {
-	if object, ok := unwrap(obj); ok {
+	if object, ok := obj.(metav1.Object); ok {
 		w.Changed(object)
 	}
 }
 
 // updated is called with another object of the same name if the watch was interrupted. Then its former owner has lost one.
 func (w *Watch) updated(before, after any) {
-	was, wasObject := unwrap(before)
-	is, isObject := unwrap(after)
+	was, wasObject := before.(metav1.Object)
+	is, isObject := after.(metav1.Object)
 	if wasObject && isObject && uidOfController(was) != uidOfController(is) {
 		w.Changed(was)
 	}

@@ -48,7 +48,8 @@ type Informer struct {
 	number int
 }
 
-// AddEventHandler adds a handler, before the watch is built.
+// AddEventHandler adds a handler, before the watch is built. When the watch has missed a deletion, the handler gets the last state of the object that is known,
+// and no cache.DeletedFinalStateUnknown.
 func (i *Informer) AddEventHandler(handler cache.ResourceEventHandler) {
 	i.handlers = append(i.handlers, handler)
 }
@@ -69,6 +70,19 @@ func (i *Informer) LastStoreSyncResourceVersion() string {
 func (i *Informer) GetByKey(key string) (any, error) {
 	obj, _, err := i.shared.GetIndexer().GetByKey(key)
 	return i.part(obj), err
+}
+
+// ByKey returns an object that the transform of the kind keeps as *T; nil if there is none.
+func ByKey[T any](i *Informer, key cache.ObjectName) (*T, error) {
+	obj, err := i.GetByKey(key.String())
+	if err != nil || obj == nil {
+		return nil, err
+	}
+	object, ok := obj.(*T)
+	if !ok {
+		return nil, fmt.Errorf("reading %s %s: the cache holds a %T", i.Resource.Resource, key, obj)
+	}
+	return object, nil
 }
 
 // ByIndex returns the objects for which an index of the kind has the value.
@@ -133,16 +147,10 @@ func (i *Informer) handle(handler cache.ResourceEventHandler) cache.ResourceEven
 			}
 		},
 		DeleteFunc: func(obj any) {
-			gone, missed := obj.(cache.DeletedFinalStateUnknown)
-			if missed {
-				obj = gone.Obj
+			if missed, ok := obj.(cache.DeletedFinalStateUnknown); ok {
+				obj = missed.Obj
 			}
-			part := i.part(obj)
-			switch {
-			case part == nil:
-			case missed:
-				handler.OnDelete(cache.DeletedFinalStateUnknown{Key: gone.Key, Obj: part})
-			default:
+			if part := i.part(obj); part != nil {
 				handler.OnDelete(part)
 			}
 		},

@@ -45,9 +45,6 @@ var (
 // measure returns handlers that keep the metrics current. Only the controller that leads counts.
 func (c *Controller) measure() cache.ResourceEventHandlerFuncs {
 	set := func(obj any) *jobsetv1alpha2.JobSet {
-		if gone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
-			obj = gone.Obj
-		}
 		js, _ := obj.(*jobsetv1alpha2.JobSet)
 		return js
 	}

@@ -239,7 +239,7 @@ func TestOnlyTheLeaderUpdatesMetrics(t *testing.T) {
 	}
 	failed, err := testutil.GetCounterMetricValue(failedTotal.WithLabelValues("cancelled-set", "ns"))
 	diff(t, "cancelled sets", []any{1.0, nil}, []any{failed, err})
-	r.measure().DeleteFunc(cache.DeletedFinalStateUnknown{Obj: is})
+	r.measure().DeleteFunc(is)
 	if _, found := readyRatio.known[cache.MetaObjectToName(is)]; found {
 		t.Error("a set that is gone is remembered")
 	}

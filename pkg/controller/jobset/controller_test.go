@@ -188,7 +188,7 @@ func TestDeletedServiceEnqueuesItsUsers(t *testing.T) {
 			handle.OnAdd(tc.gone, false)
 			handle.OnUpdate(tc.gone, tc.gone)
 			diff(t, "sets to look at before", 0, r.queue.Len())
-			handle.OnDelete(cache.DeletedFinalStateUnknown{Obj: tc.gone})
+			handle.OnDelete(tc.gone)
 			diff(t, "sets to look at", tc.want, r.queue.Len())
 		})
 	}

@@ -190,24 +190,18 @@ func (c *Controller) enqueueInPlace(pod *watchedPod) {
 	}
 }
 
-// onPod unwraps what an informer hands over for a pod.
+// onPod returns a handler that calls handle with each pod.
 func onPod(handle func(*watchedPod)) func(any) {
 	return func(obj any) {
-		if gone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
-			obj = gone.Obj
-		}
 		if pod, ok := obj.(*watchedPod); ok {
 			handle(pod)
 		}
 	}
 }
 
-// onObject unwraps what an informer hands over for an object whose deletion it has missed.
+// onObject returns a handler that calls handle with each object.
 func onObject(handle func(metav1.Object)) func(any) {
 	return func(obj any) {
-		if gone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
-			obj = gone.Obj
-		}
 		if object, ok := obj.(metav1.Object); ok {
 			handle(object)
 		}

@@ -24,9 +24,6 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/unreadable"
 )
 
-// lagRetry is when to look again while an informer lags behind our own writes. Its event usually comes first.
-const lagRetry = time.Second
-
 // gatherForJob is for how long changes of a set are gathered for each of its Jobs, beside what is usual. A pass takes about a microsecond for
 // each Job, so that passes take a small part of the time however many Jobs there are.
 const gatherForJob = 20 * time.Microsecond
@@ -39,7 +36,7 @@ const excludedByAffinity = "node affinity"
 func (s *Syncer) Observe(ctx context.Context, key cache.ObjectName) (*plan.Observed, time.Duration, error) {
 	// What was read before the question could be older than the answer.
 	if !s.deps.Consistency.VersionsShown(key) {
-		return nil, lagRetry, nil
+		return nil, queue.LagRetry, nil
 	}
 	js, err := s.deps.Caches.JobSet(key)
 	if err != nil {
@@ -59,7 +56,7 @@ func (s *Syncer) Observe(ctx context.Context, key cache.ObjectName) (*plan.Obser
 	queue.Gather(ctx, time.Duration(len(jobs))*gatherForJob)
 	grouped := s.observeGroups(js)
 	if !s.deps.Consistency.DeletionsShown(key, asObjects(jobs, grouped)) {
-		return nil, lagRetry, nil
+		return nil, queue.LagRetry, nil
 	}
 	obs := &plan.Observed{
 		JobSet: js, Jobs: jobs, Deferred: s.deferred.Noted(key), CreateFrom: s.createFrom.Noted(key), RefusedSince: s.refusedSince.Noted(key),
@@ -175,15 +172,7 @@ var _ Caches = caches{}
 
 // JobSet returns the cached set; nil if there is none.
 func (c caches) JobSet(key cache.ObjectName) (*jobsetv1alpha2.JobSet, error) {
-	obj, err := c.jobSets.GetByKey(key.String())
-	if err != nil || obj == nil {
-		return nil, err
-	}
-	js, ok := obj.(*jobsetv1alpha2.JobSet)
-	if !ok {
-		return nil, fmt.Errorf("reading jobset %s: the cache holds a %T", key, obj)
-	}
-	return js, nil
+	return informers.ByKey[jobsetv1alpha2.JobSet](c.jobSets, key)
 }
 
 // Jobs returns the cached Jobs that the set controls.

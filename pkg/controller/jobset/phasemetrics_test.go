@@ -70,7 +70,7 @@ func TestHandlersCountSetsByPhase(t *testing.T) {
 	next.Spec.Suspend = ptr.To(true)
 	handlers.OnUpdate(js, next)
 	diff(t, "phase of a changed set", helper.PhaseSuspended, phases.Of(name))
-	handlers.OnDelete(cache.DeletedFinalStateUnknown{Obj: next})
+	handlers.OnDelete(next)
 	diff(t, "phase of a set that is gone", "", phases.Of(name))
 }
 

@@ -151,7 +151,7 @@ func TestSetsThatRestartInPlaceAreLookedAt(t *testing.T) {
 			r.caches.inPlace.Show(watched(t, before).counts())
 			switch {
 			case tc.after == nil:
-				handle.OnDelete(cache.DeletedFinalStateUnknown{Key: "ns/p", Obj: watched(t, before)})
+				handle.OnDelete(watched(t, before))
 			case tc.after.Name != before.Name:
 				handle.OnAdd(watched(t, tc.after), false)
 			default:
@@ -197,9 +197,6 @@ func TestFailuresOutlivePods(t *testing.T) {
 			gone:   gone(podOfJob("p", "uid-0", exits(137, 1), stopped(1))), want: "p on n1: main 137 Error"},
 		"a pod that is first seen when it is gone": {
 			gone: gone(podOfJob("p", "uid-0", exits(3, 1), stopped(2))), want: "p on n1: main 3 Error"},
-		"a pod whose end was missed": {
-			states: pods{podOfJob("p", "uid-0", exits(137, 1))},
-			gone:   cache.DeletedFinalStateUnknown{Key: "ns/p", Obj: gone(podOfJob("p", "uid-0", exits(137, 1)))}, want: "p on n1: main 137 Error"},
 		"a container that was started again": {
 			states: pods{podOfJob("p", "uid-0", restarts(2, 1))},
 			gone:   gone(podOfJob("p", "uid-0", exits(143, 5), stopped(4))), want: "p on n1: main 2 Error"},

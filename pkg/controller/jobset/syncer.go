@@ -12,7 +12,6 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	expiring "k8s.io/apimachinery/pkg/util/cache"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -150,8 +149,8 @@ func NewSyncer(deps SyncerConfig) *Syncer {
 		claims: children.NewWriter(deps.Host, corev1.SchemeGroupVersion.WithKind("PersistentVolumeClaim").GroupKind(), resourceClaims,
 			"persistent volume claim", deps.Claims),
 		workloads: children.NewGuard("workload", deps.Clock), podGroups: children.NewGuard("podgroup", deps.Clock),
-		deferred: children.NewNotes[plan.Deferred](), createFrom: children.NewNotes[int64](), refusedSince: children.NewNotes[time.Time](), unschedulable: children.NewNotes[time.Time](),
-		podsRefused: children.NewNotes[time.Time](), queueReported: children.NewNotes[types.UID](), problems: children.NewNotes[string](),
+		deferred: children.NewNotes[plan.Deferred](deps.Host), createFrom: children.NewNotes[int64](deps.Host), refusedSince: children.NewNotes[time.Time](deps.Host), unschedulable: children.NewNotes[time.Time](deps.Host),
+		podsRefused: children.NewNotes[time.Time](deps.Host), queueReported: children.NewNotes[types.UID](deps.Host), problems: children.NewNotes[string](deps.Host),
 		backlogs: newBacklogs(deps.Clock), dropped: newDropped(deps.Clock),
 		takenClaims: expiring.NewLRUExpireCacheWithClock(maxTakenClaims, deps.Clock),
 	}
@@ -214,15 +213,11 @@ func (s *Syncer) writeStatus(ctx context.Context, js *jobsetv1alpha2.JobSet, out
 		next := *js // shares the rest, which is not changed
 		next.Status = *out.Status
 		key := cache.MetaObjectToName(js)
-		var err error
-		stored, err = children.UpdateStatus(ctx, s.deps.JobSets(js.Namespace), &next)
-		if apierrors.IsNotFound(err) {
-			return js, nil
+		updated, found, err := children.StoreStatus(ctx, s.deps.Host, s.deps.JobSets(js.Namespace), resourceJobSets, "jobset", &next)
+		if err != nil || !found {
+			return js, err
 		}
-		if err != nil {
-			return nil, fmt.Errorf("updating status of jobset %s: %w", key, err)
-		}
-		s.deps.Consistency.Wrote(key, resourceJobSets, stored.ResourceVersion)
+		stored = updated
 		s.deferred.Forget(key)
 		notKept = s.dropped.notice(out.Status, &stored.Status)
 		if js.Status.TerminalState == "" {
@@ -238,15 +233,7 @@ func (s *Syncer) writeStatus(ctx context.Context, js *jobsetv1alpha2.JobSet, out
 
 // forget drops what is remembered about a set that is gone.
 func (s *Syncer) forget(key cache.ObjectName) {
-	s.deps.Consistency.Forget(key)
-	s.deps.Runner.Forget(key)
-	s.deferred.Forget(key)
-	s.createFrom.Forget(key)
-	s.refusedSince.Forget(key)
-	s.unschedulable.Forget(key)
-	s.podsRefused.Forget(key)
-	s.queueReported.Forget(key)
-	s.problems.Forget(key)
+	s.deps.Host.Forget(key)
 	s.backlogs.forget(key)
 	s.deps.Placer.Forget(key)
 }

@@ -271,9 +271,6 @@ func (w *Watch) handler() cache.ResourceEventHandlerFuncs {
 }
 
 func (w *Watch) changed(obj any) {
-	if gone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
-		obj = gone.Obj
-	}
 	if workload, ok := obj.(*plan.Workload); ok {
 		w.Changed(workload)
 	}

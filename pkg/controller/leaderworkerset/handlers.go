@@ -57,16 +57,8 @@ func (c *Controller) onSets() cache.ResourceEventHandlerFuncs {
 }
 
 func asSet(obj any) *leaderworkersetv1.LeaderWorkerSet {
-	set, _ := known(obj).(*leaderworkersetv1.LeaderWorkerSet)
+	set, _ := obj.(*leaderworkersetv1.LeaderWorkerSet)
 	return set
-}
-
-// known returns the last known state of an object whose deletion a watch may have missed.
-func known(obj any) any {
-	if gone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
-		return gone.Obj
-	}
-	return obj
 }
 
 // onChildren looks at the set of a child, by its label and, for the StatefulSet of leaders, by its name.
@@ -86,7 +78,6 @@ func (c *Controller) onChildren(nameFreed func(cache.ObjectName), forget func(ty
 			c.enqueueSetOf(after)
 		},
 		DeleteFunc: func(obj any) {
-			obj = known(obj)
 			if child := metaOf(obj); child != nil {
 				nameFreed(cache.MetaObjectToName(child))
 				if forget != nil {
@@ -152,7 +143,7 @@ func (c *Controller) onPods() cache.ResourceEventHandler {
 			}
 		},
 		DeleteFunc: func(obj any) {
-			if pod, ok := known(obj).(*watchedPod); ok {
+			if pod, ok := obj.(*watchedPod); ok {
 				c.podGone(pod)
 			}
 		},

@@ -94,15 +94,7 @@ func (c caches) versions() map[string]consistency.Versioned {
 
 // Set returns the cached set; nil if there is none.
 func (c caches) Set(key cache.ObjectName) (*leaderworkersetv1.LeaderWorkerSet, error) {
-	obj, err := c.sets.GetByKey(key.String())
-	if err != nil || obj == nil {
-		return nil, err
-	}
-	set, ok := obj.(*leaderworkersetv1.LeaderWorkerSet)
-	if !ok {
-		return nil, fmt.Errorf("reading leaderworkerset %s: the cache holds a %T", key, obj)
-	}
-	return set, nil
+	return informers.ByKey[leaderworkersetv1.LeaderWorkerSet](c.sets, key)
 }
 
 // Leader returns the cached StatefulSet with the name of the set, and whether it belongs to somebody else.

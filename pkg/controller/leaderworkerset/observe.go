@@ -15,18 +15,16 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/leaderworkerset/plan"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/queue"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/unreadable"
 )
-
-// lagRetry is when to look again while an informer lags behind our own writes. Its event usually comes first.
-const lagRetry = time.Second
 
 // Observe returns the set and its children as the caches have them. It returns nil for a set that is gone, and nil with a time to wait
 // while the caches do not show what the last sync did.
 func (s *Syncer) Observe(ctx context.Context, key cache.ObjectName) (*plan.Observed, time.Duration, error) {
 	// What was read before the question could be older than the answer.
 	if !s.deps.Consistency.VersionsShown(key) {
-		return nil, lagRetry, nil
+		return nil, queue.LagRetry, nil
 	}
 	set, err := s.deps.Caches.Set(key)
 	if err != nil {
@@ -49,10 +47,10 @@ func (s *Syncer) Observe(ctx context.Context, key cache.ObjectName) (*plan.Obser
 		return nil, 0, err
 	}
 	if !s.deps.Consistency.DeletionsShown(key, asObjects(obs.Leaders)) {
-		return nil, lagRetry, nil
+		return nil, queue.LagRetry, nil
 	}
 	if shown, err := s.leadersShown(ctx, obs); err != nil || !shown {
-		return nil, lagRetry, err
+		return nil, queue.LagRetry, err
 	}
 	if err := s.observeOthers(key, obs); err != nil {
 		return nil, 0, err

@@ -5,12 +5,10 @@ package leaderworkerset
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -125,9 +123,9 @@ func NewSyncer(deps SyncerConfig) *Syncer {
 		pods:         children.NewWriter(deps.Host, core("Pod"), resourcePods, "pod", deps.Pods),
 		services:     children.NewWriter(deps.Host, core("Service"), resourceServices, "service", deps.Services),
 		revisions:    children.NewWriter(deps.Host, apps("ControllerRevision"), resourceRevisions, "controllerrevision", deps.Revisions),
-		applied:      children.NewNotes[application](), countsSince: children.NewNotes[time.Time](), podsRefused: children.NewNotes[time.Time](),
-		taken: children.NewNotes[plan.Taken](), queueReported: children.NewNotes[types.UID](),
-		readings: children.NewNotes[*plan.Reading](), gone: newGoneLeaders(), judged: children.NewNotes[map[types.UID]bool](),
+		applied:      children.NewNotes[application](deps.Host), countsSince: children.NewNotes[time.Time](deps.Host), podsRefused: children.NewNotes[time.Time](deps.Host),
+		taken: children.NewNotes[plan.Taken](deps.Host), queueReported: children.NewNotes[types.UID](deps.Host),
+		readings: children.NewNotes[*plan.Reading](deps.Host), gone: newGoneLeaders(), judged: children.NewNotes[map[types.UID]bool](deps.Host),
 	}
 	kind := schema.GroupKind{Group: deps.Gang.Resource().Group, Kind: "PodGroup"}
 	s.podGroups = children.NewWriter(deps.Host, kind, resourcePodGroups, "podgroup", deps.PodGroups)
@@ -146,15 +144,13 @@ func (s *Syncer) Finish(ctx context.Context, obs *plan.Observed, out plan.Outcom
 	if out.Status != nil {
 		next := *obs.Set // shares the rest, which is not changed
 		next.Status = *out.Status
-		stored, err := children.UpdateStatus(ctx, s.deps.Sets(obs.Set.Namespace), &next)
-		if apierrors.IsNotFound(err) {
-			return nil
-		}
+		_, found, err := children.StoreStatus(ctx, s.deps.Host, s.deps.Sets(obs.Set.Namespace), resourceSets, "leaderworkerset", &next)
 		if err != nil {
 			s.reportStatus(obs, err)
-			return fmt.Errorf("updating status of leaderworkerset %s: %w", key, err)
 		}
-		s.deps.Consistency.Wrote(key, resourceSets, stored.ResourceVersion)
+		if err != nil || !found {
+			return err
+		}
 	}
 	s.noteJudged(key, out.Judged)
 	s.noteCounts(key, out.CountsWait)
@@ -187,15 +183,7 @@ func (s *Syncer) countsWaited(key cache.ObjectName) time.Duration {
 
 // forget drops what is remembered about a set that is gone.
 func (s *Syncer) forget(key cache.ObjectName) {
-	s.deps.Consistency.Forget(key)
-	s.deps.Runner.Forget(key)
-	s.applied.Forget(key)
-	s.countsSince.Forget(key)
-	s.podsRefused.Forget(key)
-	s.taken.Forget(key)
-	s.queueReported.Forget(key)
-	s.readings.Forget(key)
-	s.judged.Forget(key)
+	s.deps.Host.Forget(key)
 	s.gone.forget(key, nil)
 }
 

@@ -129,15 +129,11 @@ func (s *Syncer) finish(ctx context.Context, key cache.ObjectName, obs *snapshot
 	}
 	next := obs.Group.DeepCopy()
 	next.Status = *p.Status
-	written, err := children.UpdateStatus(ctx, s.Groups(key.Namespace), next)
-	if apierrors.IsNotFound(err) {
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("writing the status of podreadinessgroup %s: %w", key, err)
+	written, found, err := children.StoreStatus(ctx, s.Host, s.Groups(key.Namespace), resourceGroups, "podreadinessgroup", next)
+	if err != nil || !found {
+		return err
 	}
 	s.memory.wrote(key, obs.Now)
-	s.Consistency.Wrote(key, resourceGroups, written.ResourceVersion)
 	for _, event := range p.Events {
 		children.SendEvent(s.Recorder, written, event.Type, event.Reason, event.Note)
 	}

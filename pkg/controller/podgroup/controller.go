@@ -12,7 +12,6 @@ package podgroup
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync/atomic"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -123,15 +122,7 @@ type caches struct{ *Controller }
 
 // Group implements Caches.
 func (c caches) Group(key cache.ObjectName) (*batchv1alpha1.PodReadinessGroup, error) {
-	obj, err := c.groups.GetByKey(key.String())
-	if err != nil || obj == nil {
-		return nil, err
-	}
-	group, ok := obj.(*batchv1alpha1.PodReadinessGroup)
-	if !ok {
-		return nil, fmt.Errorf("reading podreadinessgroup %s: the cache holds a %T", key, obj)
-	}
-	return group, nil
+	return informers.ByKey[batchv1alpha1.PodReadinessGroup](c.groups, key)
 }
 
 // Pods implements Caches.

@@ -33,9 +33,6 @@ func (c *Controller) onPods(family int) cache.ResourceEventHandler {
 			}
 		},
 		DeleteFunc: func(obj any) {
-			if gone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
-				obj = gone.Obj
-			}
 			if pod, ok := obj.(*members.Pod); ok {
 				c.changed(pod)
 			}
@@ -66,9 +63,6 @@ func nameOf(pod *members.Pod) cache.ObjectName {
 // onGroups looks at a group whose PodReadinessGroup changes.
 func (c *Controller) onGroups() cache.ResourceEventHandler {
 	enqueue := func(obj any) {
-		if gone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
-			obj = gone.Obj
-		}
 		if group, ok := obj.(metav1.Object); ok {
 			c.queue.Add(cache.MetaObjectToName(group))
 		}

@@ -20,9 +20,6 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/queue"
 )
 
-// lagRetry is when to look again while an informer lags behind our own writes. Its event usually comes first.
-const lagRetry = time.Second
-
 // Caches are what informers show.
 type Caches interface {
 	// Group returns a PodReadinessGroup, shared and read-only; nil if there is none.
@@ -77,7 +74,7 @@ func (s *Syncer) Added(key cache.ObjectName, family int) { s.memory.added(key, f
 func (s *Syncer) Sync(ctx context.Context, key cache.ObjectName) (queue.Due, error) {
 	// What was read before the question could be older than the answer.
 	if !s.Consistency.VersionsShown(key) {
-		return queue.Caches(lagRetry), nil
+		return queue.Caches(queue.LagRetry), nil
 	}
 	s.Consistency.Forget(key)
 	snapshots, err := s.observe(key)

@@ -24,6 +24,9 @@ type Due struct {
 	Undecided bool
 }
 
+// LagRetry is when to look at an object again while a cache lags behind the controller's own writes. The event that the cache waits for usually comes first.
+const LagRetry = time.Second
+
 // After is due after a time; 0 for never.
 func After(deadline time.Duration) Due { return Due{Deadline: deadline} }
 

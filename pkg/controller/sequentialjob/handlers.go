@@ -45,9 +45,6 @@ func (c *Controller) onSequences() cache.ResourceEventHandlerFuncs {
 }
 
 func asSequence(obj any) *batchv1alpha1.SequentialJob {
-	if gone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
-		obj = gone.Obj
-	}
 	sj, _ := obj.(*batchv1alpha1.SequentialJob)
 	return sj
 }
@@ -64,9 +61,6 @@ func (c *Controller) onChildren(nameFreed func(cache.ObjectName)) cache.Resource
 			c.enqueueOwner(is)
 		},
 		DeleteFunc: func(obj any) {
-			if gone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
-				obj = gone.Obj
-			}
 			if child, ok := obj.(*watchedChild); ok {
 				nameFreed(child.key())
 				c.failures.Forget(child.UID)

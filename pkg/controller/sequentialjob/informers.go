@@ -71,15 +71,7 @@ func (c caches) versions() map[string]consistency.Versioned {
 
 // SequentialJob returns the cached sequence; nil if there is none.
 func (c caches) SequentialJob(key cache.ObjectName) (*batchv1alpha1.SequentialJob, error) {
-	obj, err := c.sequentialJobs.GetByKey(key.String())
-	if err != nil || obj == nil {
-		return nil, err
-	}
-	sj, ok := obj.(*batchv1alpha1.SequentialJob)
-	if !ok {
-		return nil, fmt.Errorf("reading sequentialjob %s: the cache holds a %T", key, obj)
-	}
-	return sj, nil
+	return informers.ByKey[batchv1alpha1.SequentialJob](c.sequentialJobs, key)
 }
 
 // Children returns the cached Jobs and JobSets that the sequence controls.

@@ -17,12 +17,10 @@ import (
 	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/children"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/queue"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/sequentialjob/plan"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/unreadable"
 )
-
-// lagRetry is when to look again while an informer lags behind our own writes. Its event usually comes first.
-const lagRetry = time.Second
 
 // Observe returns the sequence and its children as the caches have them. It returns nil for a sequence that is gone, and nil
 // with a time to wait while the caches do not show what the last sync did, or what the status already holds. Why a Job failed
@@ -30,7 +28,7 @@ const lagRetry = time.Second
 func (s *Syncer) Observe(ctx context.Context, key cache.ObjectName) (*plan.Observed, time.Duration, error) {
 	// What was read before the question could be older than the answer.
 	if !s.deps.Consistency.VersionsShown(key) {
-		return nil, lagRetry, nil
+		return nil, queue.LagRetry, nil
 	}
 	sj, wait, err := s.current(ctx, key)
 	if sj == nil || err != nil {
@@ -41,7 +39,7 @@ func (s *Syncer) Observe(ctx context.Context, key cache.ObjectName) (*plan.Obser
 		return nil, 0, err
 	}
 	if !s.deps.Consistency.DeletionsShown(key, asObjects(owned)) {
-		return nil, lagRetry, nil
+		return nil, queue.LagRetry, nil
 	}
 	obs := &plan.Observed{
 		SequentialJob: sj, Children: owned, RefusedSince: s.refusedSince.Noted(key), Queue: plan.Queue{Served: true},
@@ -52,7 +50,7 @@ func (s *Syncer) Observe(ctx context.Context, key cache.ObjectName) (*plan.Obser
 	case err != nil:
 		return nil, 0, s.reported(sj, err)
 	case lags:
-		return nil, lagRetry, nil
+		return nil, queue.LagRetry, nil
 	}
 	return obs, 0, nil
 }
@@ -124,7 +122,7 @@ func (s *Syncer) current(ctx context.Context, key cache.ObjectName) (*batchv1alp
 		return nil, 0, nil
 	}
 	if outdated, err := s.outdated(ctx, key, sj); err != nil || outdated {
-		return nil, lagRetry, err
+		return nil, queue.LagRetry, err
 	}
 	return sj, 0, nil
 }

@@ -95,9 +95,6 @@ func (c *Controller) onPods() cache.ResourceEventHandlerFuncs {
 }
 
 func asPod(obj any) *watchedPod {
-	if gone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
-		obj = gone.Obj
-	}
 	pod, _ := obj.(*watchedPod)
 	return pod
 }

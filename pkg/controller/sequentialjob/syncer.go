@@ -9,7 +9,6 @@ import (
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
@@ -103,8 +102,8 @@ func NewSyncer(deps SyncerConfig) *Syncer {
 		jobs:    children.NewWriter(deps.Host, batchv1.SchemeGroupVersion.WithKind("Job").GroupKind(), resourceJobs, "job", deps.Jobs),
 		jobSets: children.NewWriter(deps.Host, jobsetv1alpha2.SchemeGroupVersion.WithKind("JobSet").GroupKind(), resourceJobSets, "jobset", deps.JobSets),
 
-		refusedSince: children.NewNotes[time.Time](), unanswered: children.NewNotes[bool](), unschedulable: children.NewNotes[time.Time](),
-		podsRefused: children.NewNotes[time.Time](), resumptions: children.NewReversals(), failing: children.NewNotes[time.Time](),
+		refusedSince: children.NewNotes[time.Time](deps.Host), unanswered: children.NewNotes[bool](deps.Host), unschedulable: children.NewNotes[time.Time](deps.Host),
+		podsRefused: children.NewNotes[time.Time](deps.Host), resumptions: children.NewReversals(deps.Host), failing: children.NewNotes[time.Time](deps.Host),
 	}
 }
 
@@ -147,17 +146,14 @@ func (s *Syncer) writeStatus(ctx context.Context, sj *batchv1alpha1.SequentialJo
 	if out.Status != nil {
 		next := *stored // shares the rest, which is not changed
 		next.Status = *out.Status
-		key := cache.MetaObjectToName(sj)
-		var err error
-		stored, err = children.UpdateStatus(ctx, s.deps.SequentialJobs(sj.Namespace), &next)
-		if apierrors.IsNotFound(err) {
-			return nil, nil
-		}
+		updated, found, err := children.StoreStatus(ctx, s.deps.Host, s.deps.SequentialJobs(sj.Namespace), resourceSequentialJobs, "sequentialjob", &next)
 		if err != nil {
-			s.noteAnswer(key, err)
-			return nil, fmt.Errorf("updating status of sequentialjob %s: %w", key, err)
+			s.noteAnswer(cache.MetaObjectToName(sj), err)
 		}
-		s.deps.Consistency.Wrote(key, resourceSequentialJobs, stored.ResourceVersion)
+		if err != nil || !found {
+			return nil, err
+		}
+		stored = updated
 		countEnds(&sj.Status, &stored.Status)
 	}
 	for _, event := range out.Events {
@@ -169,12 +165,5 @@ func (s *Syncer) writeStatus(ctx context.Context, sj *batchv1alpha1.SequentialJo
 
 // forget drops what is remembered about a sequence that is gone.
 func (s *Syncer) forget(key cache.ObjectName) {
-	s.deps.Consistency.Forget(key)
-	s.deps.Runner.Forget(key)
-	s.refusedSince.Forget(key)
-	s.unanswered.Forget(key)
-	s.unschedulable.Forget(key)
-	s.podsRefused.Forget(key)
-	s.resumptions.Forget(key)
-	s.failing.Forget(key)
+	s.deps.Host.Forget(key)
 }

@@ -75,9 +75,6 @@ func (c *informer[T]) show(object T, gone bool) {
 	was, found := c.objects[key]
 	if gone {
 		delete(c.objects, key)
-		if c.p.Dice.Percent(10) {
-			was = cache.DeletedFinalStateUnknown{Key: key, Obj: was}
-		}
 		for _, h := range c.handlers {
 			h.OnDelete(was)
 		}

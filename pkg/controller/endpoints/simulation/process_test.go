@@ -42,6 +42,9 @@ type process struct {
 	// created are the slices that it knows it has created, and refusedAt is when a request of it was last refused.
 	created   map[string]bool
 	refusedAt time.Time
+	// deletedAt is when users last deleted slices, and guardedAt is when the guard last had a reason to refuse to create more: three deletions within a minute.
+	deletedAt []time.Time
+	guardedAt time.Time
 	// failures is the number of look-ups in a row that DNS servers have answered without the record.
 	failures int
 }
@@ -199,4 +202,12 @@ func (e *env) lookUp() bool {
 		p.syncer.LookAtAll()
 	}
 	return true
+}
+
+// undone notes that a user has deleted a slice, and that the guard of the process may refuse to create another one.
+func (p *process) undone(now time.Time) {
+	p.deletedAt = append(slices.DeleteFunc(p.deletedAt, func(at time.Time) bool { return now.Sub(at) > time.Minute }), now)
+	if len(p.deletedAt) >= 3 {
+		p.guardedAt = now
+	}
 }

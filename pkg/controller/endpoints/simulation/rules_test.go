@@ -57,6 +57,8 @@ type rules struct {
 	// untold is since when a refusal is unknown to users; zero if none is. known means that users were told of what is refused at present.
 	untold time.Time
 	known  bool
+	// refusal is the last refusal, and toldOf is the one that users were last told about. The controller does not repeat it while it lasts.
+	refusal, toldOf string
 	// wantedAt is when there was last a reason to give the Service back, and leftAt when it was given back.
 	wantedAt, leftAt time.Time
 	// barredAt is when nothing that helps was last allowed.
@@ -170,7 +172,8 @@ func (r *rules) note() {
 			}
 		}
 	}
-	if !r.ownable() || r.process.refusedAt.After(r.Now().Add(-remembered)) {
+	lately := r.Now().Add(-remembered)
+	if !r.ownable() || r.process.refusedAt.After(lately) || r.process.guardedAt.After(lately) {
 		r.wantedAt = r.Now()
 	}
 }
@@ -192,9 +195,9 @@ func (r *rules) reset() {
 }
 
 // refused notes that a request was refused for good.
-func (r *rules) refused() {
+func (r *rules) refused(what string) {
 	r.wantedAt = r.Now()
-	if r.untold.IsZero() && !r.known {
+	if r.refusal = what; r.untold.IsZero() && !r.known && what != r.toldOf {
 		r.untold = r.Now()
 	}
 	if !r.calm {
@@ -213,7 +216,7 @@ func (r *rules) refused() {
 }
 
 // told notes that users were told.
-func (r *rules) told() { r.untold, r.known = time.Time{}, true }
+func (r *rules) told() { r.untold, r.known, r.toldOf = time.Time{}, true, r.refusal }
 
 func (r *rules) checkTold() {
 	js := r.set(name)

@@ -135,6 +135,7 @@ func (e *env) meddleWithSlices() {
 	case len(ours) == 0:
 	case e.Dice.Percent(50):
 		e.Note("somebody deletes slice %s", ours[0].Name)
+		e.process.undone(e.Now())
 		e.Seen["slices deleted by others"]++
 		e.slices.Delete(ours[0], metav1.DeletePropagationBackground)
 	default:
