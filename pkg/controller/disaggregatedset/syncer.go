@@ -29,7 +29,7 @@ type Caches interface {
 	Scalers(ds *disaggregatedsetv1.DisaggregatedSet) ([]*disaggregatedsetv1.DisaggregatedSetRoleScaler, error)
 	// Scaler returns the scaler of the name, whoever controls it; nil if there is none.
 	Scaler(key cache.ObjectName) (*disaggregatedsetv1.DisaggregatedSetRoleScaler, error)
-	// Orphans returns the objects with the label of the set that nobody controls, and that are made like its children.
+	// Orphans returns the objects with the label of the set that have no controller and are made like its children.
 	Orphans(key cache.ObjectName) ([]plan.Orphan, error)
 	// Former returns whether a set that had the name before controls LeaderWorkerSets that are not being deleted.
 	Former(ds *disaggregatedsetv1.DisaggregatedSet) (bool, error)
@@ -94,7 +94,7 @@ func (s *Syncer) Finish(ctx context.Context, obs *plan.Observed, p plan.Plan, ou
 		case err == nil:
 			s.deps.Consistency.Wrote(key, resourceSets, stored.ResourceVersion)
 		default:
-			// Children were written all the same, and nobody will say so later.
+			// Children were written all the same, and no later pass reports it.
 			s.report(ctx, ds, out.Events)
 			return fmt.Errorf("updating status of disaggregatedset %s: %w", key, err)
 		}
