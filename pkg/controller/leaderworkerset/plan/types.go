@@ -101,7 +101,7 @@ type Pod struct {
 	OwnRevision string
 	// Phase of the pod.
 	Phase corev1.PodPhase
-	// Ready is its condition Ready, and NotReadySince since when it is not True: zero while it is True, or while the pod has no such condition.
+	// Ready is its condition Ready, and NotReadySince since when it is not True: zero while it is True, and the creation of the pod if it has no such condition.
 	Ready         bool
 	NotReadySince metav1.Time
 	// Restarted means that a container or an init container of it has restarted.
