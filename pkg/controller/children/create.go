@@ -58,13 +58,13 @@ type Creations[T metav1.Object] struct {
 	// Template returns the name of the template that a child is made from.
 	Template func(child T) string
 	// Repair is called with a child that exists and that the owner controls. It returns Exists, Repaired or NameFreed, or why
-	// no cache shows the child. The error that it is given is that of the creation.
+	// no cache shows the child. err is the error of the creation.
 	Repair func(ctx context.Context, existing T, err error) (Result, error)
 	// Controller returns what controls a child; nil if the owner controls all.
 	Controller func(child T) metav1.Object
 	// Stored is called, by many goroutines, with each child that was created, and with what the API has made of it; nil if that does not matter.
 	Stored func(child, stored T)
-	// TakenFor is how long a name that somebody else has is not asked for again.
+	// TakenFor is for how long a child is not created again if another object has its name.
 	TakenFor time.Duration
 }
 
@@ -83,7 +83,7 @@ type CreationResults struct {
 }
 
 // CreateAll creates children. One that is refused keeps no other from being created, unless the others are sure to be refused
-// too. If the namespace is being deleted, there is no error: nobody needs to know.
+// too. If the namespace is being deleted, there is no error, because no user needs to act.
 func (w *Writer[T]) CreateAll(ctx context.Context, owner metav1.Object, what Creations[T]) CreationResults {
 	c := &creation[T]{Writer: w, Creations: what, owner: owner, results: make([]Result, len(what.Children)),
 		errors: make([]error, len(what.Children)), templates: sets.New[string](), refusals: map[Reason]refusal{}}
@@ -116,7 +116,7 @@ type creation[T metav1.Object] struct {
 	templates sets.Set[string]
 	// refusals are the first ones for each reason.
 	refusals map[Reason]refusal
-	// over is true when no other child is created in this pass, and quiet when nobody needs to know why.
+	// over is true when no other child is created in this pass, and quiet when the reason need not be reported.
 	over, quiet bool
 }
 

@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// reasons are how controllers write the reasons of their events: as constants, or as literals where an event is made. Reasons that come from constants of an API are
-// those of conditions.
+// reasons are how controllers write the reasons of their events: as constants, or as literals where an event is made. Reasons that come from constants of an API belong
+// to conditions.
 var reasons = regexp.MustCompile(strings.Join([]string{
 	`(?:[rR]eason\w*|Event\w+)\s+= "([A-Z]\w+)"`,
 	`Reason: "([A-Z]\w+)",`,

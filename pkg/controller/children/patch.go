@@ -44,7 +44,7 @@ func SetKeys(path string, values map[string]string) (steps []Operation) {
 	return steps
 }
 
-// ChangeKeys turns an old map into another one key by key, because the child has keys that nobody observed, and that must
+// ChangeKeys turns an old map into another one key by key, because the child has keys that were not observed and that must
 // stay. A key is set before it is removed: if the child has lost it meanwhile, the answer is to be a conflict, and not that
 // the patch is invalid.
 func ChangeKeys(path string, old, next map[string]string) (steps []Operation) {

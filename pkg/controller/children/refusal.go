@@ -76,7 +76,7 @@ type Reason int
 
 // Reasons of refusals.
 const (
-	// FailedCreate is for failures about which nobody has decided anything: they may pass without any change.
+	// FailedCreate is for failures that are not a decision of the API: they may pass without any change.
 	FailedCreate Reason = iota
 	// QuotaExceeded means that a ResourceQuota is used up.
 	QuotaExceeded

@@ -12,13 +12,13 @@ import (
 )
 
 const (
-	// maxReversals is how often the controller makes the same change of a child again within reversalPeriod after somebody else has undone it. Whoever
-	// that is does so at once, so that more attempts would only let pods start and stop.
+	// maxReversals is how often the controller makes the same change of a child again within reversalPeriod after another client has undone it. That
+	// client does so at once, so more attempts would only let pods start and stop.
 	maxReversals   = 3
 	reversalPeriod = time.Minute
 )
 
-// Reversals notice that somebody else undoes a change of a child again and again. A process that starts knows nothing of earlier ones.
+// Reversals notice that another client undoes a change of a child again and again. A process that starts knows nothing of earlier ones.
 type Reversals struct{ made *Notes[changesMade] }
 
 // changesMade are the last times at which the same change was made.
@@ -53,8 +53,8 @@ func (r *Reversals) Made(owner cache.ObjectName, change string, now time.Time) {
 	r.made.Note(owner, changesMade{change, made.at.and(now)})
 }
 
-// Contested returns whether the change was made three times within a minute. If it is to be made again, somebody has undone it as often, and it had better
-// be left.
+// Contested returns whether the change was made three times within a minute. If it is to be made again, another client has undone it as often, and the controller
+// should leave it.
 func (r *Reversals) Contested(owner cache.ObjectName, change string) bool {
 	made := r.made.Noted(owner)
 	return made.change == change && made.at.often()

@@ -103,7 +103,7 @@ type Ref struct {
 	UID types.UID
 }
 
-// Create creates one child, and returns it as the API has stored it. The error is that of the API, or an UndoneError.
+// Create creates one child, and returns it as the API has stored it. The error comes from the API, or is an UndoneError.
 func (w *Writer[T]) Create(ctx context.Context, owner metav1.Object, child T) (T, error) {
 	if err := w.guard.Creating(owner, child); err != nil {
 		return child, err
@@ -153,7 +153,7 @@ func (w *Writer[T]) InOrder(ctx context.Context, owner metav1.Object, n int, do 
 // Guard is for writes of children of the kind that are made without the Writer.
 func (w *Writer[T]) Guard() *Guard { return w.guard }
 
-// NameFreed forgets that somebody else has a name.
+// NameFreed forgets that another object has a name.
 func (w *Writer[T]) NameFreed(name cache.ObjectName) { w.taken.Remove(name.String()) }
 
 // Foreground asks for a deletion that waits for the dependents, of this very incarnation, and of this version if one is given.

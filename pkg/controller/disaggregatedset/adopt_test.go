@@ -223,7 +223,7 @@ func TestRefusedAdoption(t *testing.T) {
 	}
 }
 
-// An orphan that no cache shows yet is not somebody else's.
+// An orphan that no cache shows yet does not belong to another owner.
 func TestOrphanThatNoCacheShows(t *testing.T) {
 	r := newRig(t, newSet("prefill=2", "decode=2"))
 	r.settle(t)

@@ -167,7 +167,7 @@ func TestRefusedWrites(t *testing.T) {
 	}
 }
 
-// A version that the cache has not shown yet must not be written over: somebody scaled the child meanwhile.
+// A version that the cache has not shown yet must not be written over: a user scaled the child meanwhile.
 func TestConflict(t *testing.T) {
 	r := newRig(t, newSet("prefill=2", "decode=2"))
 	r.settle(t)
@@ -195,7 +195,7 @@ func TestConflict(t *testing.T) {
 	}
 }
 
-// A LeaderWorkerSet of somebody else is neither adopted nor changed, and keeps no other role from starting.
+// A LeaderWorkerSet that another owner controls is neither adopted nor changed, and does not keep other roles from starting.
 func TestNameOfSomebodyElse(t *testing.T) {
 	ds := newSet("prefill=2", "decode=2")
 	name := childName(t, ds, "prefill")

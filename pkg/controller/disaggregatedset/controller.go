@@ -113,7 +113,7 @@ func handler(changed func(obj any)) cache.ResourceEventHandlerFuncs {
 	}
 }
 
-// enqueueOwner looks at the set that controls a child, or that may adopt it. A set that waits for the name of a scaler of somebody else is looked at, too.
+// enqueueOwner enqueues the set that controls a child or may adopt it. It also enqueues a set that waits for the name of a scaler which another owner has.
 func (c *Controller) enqueueOwner(obj any) {
 	switch child := obj.(type) {
 	case *watched:

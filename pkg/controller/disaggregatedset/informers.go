@@ -69,7 +69,7 @@ type watched struct {
 	metav1.ObjectMeta
 	child   plan.Child
 	service plan.Service
-	// orphan is what it is to sets if nobody controls it; nil if it is nothing.
+	// orphan is what decisions use of the object if it has no controller and a set may adopt it; nil otherwise.
 	orphan *plan.Orphan
 }
 
@@ -121,7 +121,7 @@ func ownerUID(obj any) ([]string, error) {
 	return nil, nil
 }
 
-// orphanOf returns what a cached object is to sets if nobody controls it; nil if it is nothing.
+// orphanOf returns what decisions use of a cached object if it has no controller and a set may adopt it; nil otherwise.
 func orphanOf(obj any) *plan.Orphan {
 	switch o := obj.(type) {
 	case *watched:

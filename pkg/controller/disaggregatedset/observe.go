@@ -107,7 +107,7 @@ func shown(uid types.UID, deleting bool) metav1.Object {
 	return object
 }
 
-// observeTaken adds which names of scalers are those of others. Scalers that can be adopted are not.
+// observeTaken adds the names of scalers that exist and that the set neither controls nor can adopt.
 func (s *Syncer) observeTaken(obs *plan.Observed) error {
 	for i := range obs.Set.Spec.Roles {
 		role := &obs.Set.Spec.Roles[i]

@@ -64,7 +64,7 @@ func TestScaledRole(t *testing.T) {
 	if got, want := r.groups(t), "0 decode b: 6, 0 prefill b: 2"; got != want {
 		t.Errorf("after the rollout: groups %s, want %s", got, want)
 	}
-	// A role that nobody else scales any more loses its scaler, and has the groups of the set.
+	// A role with a size in the set loses its scaler, and has the groups that the set says.
 	r.edit(t, func(ds *disaggregatedsetv1.DisaggregatedSet) {
 		ds.Spec.Roles[1].Scaling, ds.Spec.Roles[1].Spec.Replicas = nil, ptr.To[int32](3)
 	})
@@ -78,7 +78,7 @@ func TestScaledRole(t *testing.T) {
 	}
 }
 
-// The scaler of somebody else is reported once, and not again at each pass; when it is gone, the role gets its own.
+// A scaler that the set does not control is reported once, and not again at each pass; when it is gone, the role gets its own.
 func TestScalerOfSomebodyElse(t *testing.T) {
 	taken := &disaggregatedsetv1.DisaggregatedSetRoleScaler{ObjectMeta: metav1.ObjectMeta{Name: "llm-decode", Namespace: "ml", UID: "foreign", ResourceVersion: "3"}}
 	taken.Spec.Replicas = 7
@@ -225,7 +225,7 @@ func everyRequest(t *testing.T) sets.Set[string] {
 	return sets.KeySet(r.own)
 }
 
-// loseLabels removes the labels of all children, as somebody might.
+// loseLabels removes the labels of all children, as a user might.
 func (r *rig) loseLabels(t *testing.T) {
 	t.Helper()
 	ctx := t.Context()

@@ -27,7 +27,7 @@ type Caches interface {
 	Scalers(ds *disaggregatedsetv1.DisaggregatedSet) ([]*disaggregatedsetv1.DisaggregatedSetRoleScaler, error)
 	// Scaler returns the scaler of the name, whoever controls it; nil if there is none.
 	Scaler(key cache.ObjectName) (*disaggregatedsetv1.DisaggregatedSetRoleScaler, error)
-	// Orphans returns the objects with the label of the set that nobody controls, and that are made like its children.
+	// Orphans returns the objects with the label of the set that have no controller and are made like its children.
 	Orphans(key cache.ObjectName) ([]plan.Orphan, error)
 	// Former returns whether a set that had the name before controls LeaderWorkerSets that are not being deleted.
 	Former(ds *disaggregatedsetv1.DisaggregatedSet) (bool, error)

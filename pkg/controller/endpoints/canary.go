@@ -51,7 +51,7 @@ type Canary struct {
 	Kube kubernetes.Interface
 	// Namespace is where the record is.
 	Namespace string
-	// Resolver is that of the cluster.
+	// Resolver is the resolver of the cluster.
 	Resolver Resolver
 
 	mu       sync.Mutex

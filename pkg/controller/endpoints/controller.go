@@ -62,11 +62,11 @@ type Config struct {
 	Clock clock.PassiveClock
 	// Workers is the number of sets that are worked on at a time.
 	Workers int
-	// Mode is that of sets without the annotation: jobsetv1alpha2.ServiceEndpointsCluster or jobsetv1alpha2.ServiceEndpointsController.
+	// Mode is the mode of sets without the annotation: jobsetv1alpha2.ServiceEndpointsCluster or jobsetv1alpha2.ServiceEndpointsController.
 	Mode string
 	// Canary finds out whether the cluster resolves names from slices of ours; nil for no check.
 	Canary *Canary
-	// Offer is filled in while the controller runs; nil if nobody asks.
+	// Offer is filled in while the controller runs; nil if no other controller uses it.
 	Offer *Offer
 }
 

@@ -215,7 +215,7 @@ func TestClusterThatWritesNothing(t *testing.T) {
 	})
 }
 
-// TestLeftServices gives Services back that an earlier controller has taken: one that its set has left behind, and one whose slices somebody has deleted.
+// TestLeftServices gives Services back that an earlier controller has taken: one that its set has left behind, and one whose slices a user has deleted.
 func TestLeftServices(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		orphan := newService("orphan", taken, func(s *corev1.Service) { s.OwnerReferences = nil })

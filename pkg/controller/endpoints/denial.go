@@ -26,14 +26,14 @@ type denial struct {
 	kept string
 	// told is what users were last told of it in an event of its own.
 	told string
-	// operations are those that were refused, and not accepted since then, each with when to try it again.
+	// operations are the operations that were refused and not accepted since then, each with when to try it again.
 	operations map[string]time.Time
 	// times is the number of refusals in a row, and until is when to try all of it again.
 	times int
 	until time.Time
 }
 
-// refused returns whether somebody does not want what we write, and not only now. Webhooks may answer with any code.
+// refused returns whether the API, a policy or a webhook refuses what we write for a reason that lasts. Webhooks may answer with any code.
 func refused(err error) bool {
 	return err != nil && children.RefusalOf(err).Reason != children.FailedCreate
 }

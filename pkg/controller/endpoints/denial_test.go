@@ -21,7 +21,7 @@ import (
 	clientgotesting "k8s.io/client-go/testing"
 )
 
-// denials are the answers of an API server to a request that somebody does not want.
+// denials are the answers of an API server to a request that a quota, a policy, a limit or a webhook refuses.
 func denials() map[string]error {
 	slicesResource := discoveryv1.Resource("endpointslices")
 	return map[string]error{
@@ -152,7 +152,7 @@ func TestRefusedDeletions(t *testing.T) {
 	}
 }
 
-// TestRefusedServices refuses to change selectors. Somebody writes the addresses all the time, and the events say who refuses what.
+// TestRefusedServices refuses to change selectors. The cluster or the controller writes the addresses all the time, and the events say who refuses what.
 func TestRefusedServices(t *testing.T) {
 	for name, err := range denials() {
 		t.Run("take, by "+name, func(t *testing.T) {

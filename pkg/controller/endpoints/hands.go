@@ -21,7 +21,7 @@ const (
 // hands gives each Service that is to change hands its turn.
 type hands struct {
 	mu sync.Mutex
-	// next is the first turn that nobody has.
+	// next is the first free turn.
 	next  time.Time
 	turns map[cache.ObjectName]time.Time
 }
@@ -51,8 +51,8 @@ func (h *hands) forget(key cache.ObjectName) {
 	delete(h.turns, key)
 }
 
-// turn returns the time until the Service of a set may change hands; 0 if it may, or is to stay where it is. A Service whose addresses nobody writes does not wait, nor
-// does one for which slices of ours have been written already.
+// turn returns the time until the writer of a Service's addresses may change; 0 if it may change now, or is to stay. A Service whose addresses neither the cluster nor
+// the controller writes does not wait, nor does one for which slices of ours have been written already.
 func (c *Syncer) turn(obs *observed, view *view) time.Duration {
 	switch {
 	case obs.service == nil, obs.verdict == undecided, (obs.verdict == byUs) == switched(obs.service):

@@ -70,7 +70,7 @@ func (m *memory) forget(key cache.ObjectName) {
 	delete(m.denials, key)
 }
 
-// writing notes that slices of a set are being written. The function that it returns notes the end, and calls changed if somebody else wrote one meanwhile.
+// writing notes that slices of a set are being written. The function that it returns notes the end, and calls changed if another client wrote one meanwhile.
 func (m *memory) writing(key cache.ObjectName) (end func(cached []*discoveryv1.EndpointSlice, changed func())) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -114,7 +114,7 @@ func (m *memory) saw(key cache.ObjectName, ours []*discoveryv1.EndpointSlice) {
 	}
 }
 
-// foreign returns whether somebody else has written or deleted a slice. While we write slices of the set, that is not known.
+// foreign returns whether another client has written or deleted a slice. While we write slices of the set, that is not known.
 func (m *memory) foreign(key cache.ObjectName, slice *discoveryv1.EndpointSlice, gone bool) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()

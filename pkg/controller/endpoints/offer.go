@@ -12,13 +12,13 @@ import (
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 )
 
-// Offer is what other controllers of the program may know of this one. The zero Offer is that of a controller that does not run.
+// Offer is what other controllers of the program may know of this one. The zero Offer means that this controller does not run.
 type Offer struct {
 	// Off means that the program runs without the controller.
 	Off bool
 
 	from atomic.Pointer[Syncer]
-	// changed is called when the answer of Refusal has changed for a set; nil for nobody.
+	// changed is called when the answer of Refusal has changed for a set; nil if no controller asked for that.
 	changed atomic.Pointer[func(set cache.ObjectName)]
 }
 

@@ -57,7 +57,7 @@ func TestOffer(t *testing.T) {
 					r.create(podOf("js", 0, true))
 					r.pass(time.Second)
 				}
-				offer.Serves(tc.set) // asks for the watches, should nobody need them
+				offer.Serves(tc.set) // asks for the watches, in case no caller needs them
 				r.pass(time.Second)
 				if got := offer.Serves(tc.set); got != tc.want {
 					t.Errorf("serves: %t, want %t", got, tc.want)

@@ -33,7 +33,7 @@ type situation struct {
 
 // pace is what decides when the slices of a set are written.
 type pace struct {
-	// pods is the number of pods that have not ended and are not deleted, and listed of those of them that have an address. ended is the number of those that have ended.
+	// pods is the number of pods that have not ended and are not deleted, and listed the number of these with an address. ended is the number of pods that have ended.
 	pods, listed, ended int
 	// added is since when a new address waits, and outdated since when one that is listed is wrong; zero if none is.
 	added, outdated time.Time
@@ -91,7 +91,7 @@ func (p *pace) count(of *pod, n int) {
 	case of == nil:
 	case of.ended:
 		p.ended += n
-	case of.deleted: // nobody waits for it
+	case of.deleted: // its address is not waited for
 	case of.listed():
 		p.pods += n
 		p.listed += n
@@ -100,7 +100,7 @@ func (p *pace) count(of *pod, n int) {
 	}
 }
 
-// paces are those of all sets.
+// paces are the paces of all sets.
 type paces struct {
 	mu  sync.Mutex
 	all map[cache.ObjectName]*pace

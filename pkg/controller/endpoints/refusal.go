@@ -20,7 +20,7 @@ import (
 const (
 	// ReasonServiceShared means that several JobSets use the Service.
 	ReasonServiceShared = "ServiceShared"
-	// ReasonServiceNotOwned means that the Service belongs to somebody else.
+	// ReasonServiceNotOwned means that the set does not own the Service.
 	ReasonServiceNotOwned = "ServiceNotOwned"
 	// ReasonSelectorChanged means that the Service selects other pods than those of the set.
 	ReasonSelectorChanged = "SelectorChanged"

@@ -14,8 +14,8 @@ import (
 // right is the permission for an operation in a namespace.
 type right struct{ namespace, operation string }
 
-// rights are those that are refused at present. A kube-apiserver that has just started refuses for some seconds what it allows afterwards. If that counted at once, every
-// Service with a change in these seconds would be given to the cluster, and taken back a minute later.
+// rights are the permissions that are missing at present. A kube-apiserver that has just started refuses some requests for a few seconds and allows them afterwards. If such
+// refusals counted at once, every Service with a change in these seconds would be given to the cluster, and taken back a minute later.
 type rights struct {
 	mu      sync.Mutex
 	refused map[right]*permission.Refusals

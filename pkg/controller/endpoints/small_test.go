@@ -116,7 +116,7 @@ func TestDeletionThatTakesLong(t *testing.T) {
 	})
 }
 
-// TestServiceWithoutAddresses is that of a suspended set: there is nothing to write before the first address.
+// TestServiceWithoutAddresses has the Service of a suspended set: there is nothing to write before the first address.
 func TestServiceWithoutAddresses(t *testing.T) {
 	// inWords replaces the patch of a Service.
 	inWords := func(writes []string) (words []string) {

@@ -110,7 +110,7 @@ func (c *Syncer) act(ctx context.Context, obs *observed, view *view) (time.Durat
 		return obs.turn, nil
 	}
 	if obs.verdict == byCluster && len(obs.ours) == 0 {
-		// The label is there if somebody else has deleted the slices.
+		// The label is there if another client has deleted the slices.
 		if err := c.leaveOnly(ctx, obs); err != nil || !c.abandoned(obs, view) {
 			return 0, err
 		}
@@ -131,7 +131,7 @@ func (c *Syncer) act(ctx context.Context, obs *observed, view *view) (time.Durat
 	return after, err
 }
 
-// abandoned returns whether nobody writes the addresses of a Service because we must not give it to the cluster.
+// abandoned returns whether neither the cluster nor this controller writes the addresses of a Service, because we must not give it to the cluster.
 func (c *Syncer) abandoned(obs *observed, view *view) bool {
 	return obs.service != nil && switched(obs.service) && c.bars(obs, operationLeave) && len(view.podsOf(obs.key, obs.serviceName)) > 0
 }
@@ -159,7 +159,7 @@ func (c *Syncer) settle(ctx context.Context, obs *observed, view *view) (time.Du
 	return c.writeAll(ctx, obs, view)
 }
 
-// writeAll writes the slices, and then the Service if it is to change hands. If slices are refused, somebody else must write the addresses.
+// writeAll writes the slices, and then the Service if it is to change hands. If slices are refused, the cluster must write the addresses.
 func (c *Syncer) writeAll(ctx context.Context, obs *observed, view *view) (time.Duration, error) {
 	wrote, err := c.write(ctx, obs)
 	if wrote {
@@ -218,7 +218,7 @@ func (c *Syncer) withoutAddresses(ctx context.Context, obs *observed) (time.Dura
 	return c.takeOrNot(ctx, obs)
 }
 
-// withoutService deletes slices that nobody needs any more.
+// withoutService deletes slices that are no longer needed.
 func (c *Syncer) withoutService(ctx context.Context, obs *observed) (time.Duration, error) {
 	if obs.set.ends() {
 		if left := leavingTimeout - c.Clock.Since(c.memory.leftSince(obs.key, obs.now)); left > 0 {

@@ -27,7 +27,7 @@ func TestVersionThatIsMissedOnceStays(t *testing.T) {
 	})
 }
 
-// What was so when somebody last needed to know is not known any more.
+// An answer from the time when the objects were last needed is not known any more.
 func TestAbsenceIsForgottenWhileNobodyNeedsToKnow(t *testing.T) {
 	inBubble(t, "", func(t *testing.T, f *fixture) {
 		f.Ask()

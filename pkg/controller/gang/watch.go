@@ -4,7 +4,7 @@
 // Package gang follows the objects by which schedulers know groups of pods, and writes them, without the code of these schedulers: by
 // discovery and a dynamic client.
 //
-// A Watch asks nothing and watches nothing before somebody asks it for objects, and again once nobody needs them. Of several versions of the API
+// A Watch asks nothing and watches nothing before a caller asks it for objects, and again once no caller needs them. Of several versions of the API
 // it uses the first one that the cluster serves, and stays with it for as long as that is so.
 package gang
 
@@ -177,7 +177,7 @@ func (w *Watch) Run(ctx context.Context) {
 			}
 			continue
 		}
-		// By the time somebody needs to know, another answer may be right.
+		// By the time a caller needs the answer, another one may be right.
 		w.found.Store(nil)
 		w.absent.Store(false)
 		w.missed = 0

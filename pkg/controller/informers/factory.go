@@ -154,17 +154,17 @@ func (f *Factory) DaemonSets() Resource {
 	return NewResource(f.main, appsv1.SchemeGroupVersion.WithResource("daemonsets"), &appsv1.DaemonSet{}, f.kube, f.kube.AppsV1().DaemonSets(metav1.NamespaceAll))
 }
 
-// LimitRanges are those of the main API.
+// LimitRanges are the LimitRanges of the main API.
 func (f *Factory) LimitRanges() Resource {
 	return NewResource(f.main, corev1.SchemeGroupVersion.WithResource("limitranges"), &corev1.LimitRange{}, f.kube, f.kube.CoreV1().LimitRanges(metav1.NamespaceAll))
 }
 
-// RuntimeClasses are those of the main cluster.
+// RuntimeClasses are the RuntimeClasses of the main API.
 func (f *Factory) RuntimeClasses() Resource {
 	return NewResource(f.main, nodev1.SchemeGroupVersion.WithResource("runtimeclasses"), &nodev1.RuntimeClass{}, f.kube, f.kube.NodeV1().RuntimeClasses())
 }
 
-// PriorityClasses are those of the main cluster.
+// PriorityClasses are the PriorityClasses of the main API.
 func (f *Factory) PriorityClasses() Resource {
 	return NewResource(f.main, schedulingv1.SchemeGroupVersion.WithResource("priorityclasses"), &schedulingv1.PriorityClass{}, f.kube,
 		f.kube.SchedulingV1().PriorityClasses())
@@ -212,7 +212,7 @@ func (k *Kind) Outdated(d time.Duration) (resources []string) {
 	return resources
 }
 
-// Watches are those of kinds that start together.
+// Watches are the watches of kinds that start together.
 type Watches struct {
 	factory *Factory
 	all     []*sharedWatch

@@ -80,7 +80,7 @@ func (d *OnDemand[V]) Outdated(after time.Duration) []string {
 
 func (d *OnDemand[V]) needed() bool { return d.Needed == nil || d.Needed() }
 
-// Run watches whenever somebody has asked, until the context ends.
+// Run watches whenever a caller has asked, until the context ends.
 func (d *OnDemand[V]) Run(ctx context.Context) {
 	for {
 		select {

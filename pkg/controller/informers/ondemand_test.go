@@ -20,7 +20,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 )
 
-// TestOnDemand watches nodes from the first question on, until nobody needs them, and again from the next one on.
+// TestOnDemand watches nodes from the first question on, until no caller needs them, and again from the next question on.
 func TestOnDemand(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDemand()
@@ -45,7 +45,7 @@ func TestOnDemand(t *testing.T) {
 	})
 }
 
-// TestOnDemandEndsBeforeItIsFilled ends watches that cannot be filled when nobody needs them any more.
+// TestOnDemandEndsBeforeItIsFilled ends watches that cannot be filled when no caller needs them any more.
 func TestOnDemandEndsBeforeItIsFilled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDemand()

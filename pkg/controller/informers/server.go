@@ -225,7 +225,7 @@ func (s *Server) try(ctx context.Context, request func() error) error {
 			if s.serves(ctx, failed, err) {
 				break
 			}
-			pause = minPause // the server is away, so that its next answer is that of a server that has come back
+			pause = minPause // the server is away, so it has come back when it answers next
 		}
 		pause = min(2*pause, maxFailurePause)
 	}

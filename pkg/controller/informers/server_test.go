@@ -256,7 +256,7 @@ func TestFailingListBacksOff(t *testing.T) {
 	})
 }
 
-// brokenWatches are those of a client whose connections break.
+// brokenWatches are the watches of a client whose connections break.
 type brokenWatches struct{ *fakeServer }
 
 func (brokenWatches) Watch(context.Context, metav1.ListOptions) (watch.Interface, error) {

@@ -23,7 +23,7 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
 )
 
-// claimsForgottenAfter is how long a volume claim that somebody else made is taken to exist without asking.
+// claimsForgottenAfter is for how long the controller assumes, without asking the API, that a volume claim which it did not create exists.
 const claimsForgottenAfter = 10 * time.Minute
 
 // Apply writes the children of a plan, and returns what became of them. Applying the same plan twice does no harm: creations

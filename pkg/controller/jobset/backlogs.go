@@ -53,7 +53,7 @@ type backlogs struct {
 	known time.Time
 }
 
-// setBacklog is that of one set.
+// setBacklog is the backlog of one set.
 type setBacklog struct {
 	// reserved is how many Jobs may wait until the decision is known, then as many as do.
 	reserved int

@@ -103,7 +103,7 @@ func TestMassFailureCostsOneWrite(t *testing.T) {
 	}
 }
 
-// TestTakenNamesDoNotFillAllPlans lets somebody else have the names of as many Jobs as one plan creates.
+// TestTakenNamesDoNotFillAllPlans has other Jobs take as many names of the set as one plan creates.
 func TestTakenNamesDoNotFillAllPlans(t *testing.T) {
 	const taken, all = 500, 900
 	set := newSet()

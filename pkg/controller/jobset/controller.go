@@ -53,7 +53,7 @@ type Config struct {
 	Kube kubernetes.Interface
 	// Dynamic is a client for groups of pods; nil without the feature gate.
 	Dynamic dynamic.Interface
-	// Gang is the scheduler of gangs; if it has no PodGroups of its own, groups are those of the scheduler of the cluster.
+	// Gang is the scheduler of gangs. If it has no PodGroups of its own, the controller uses the PodGroups of the cluster's scheduler.
 	Gang gangplan.Provider
 	// Informers are the informers of JobSets. Their watches are built after the controller.
 	Informers *informers.Kind

@@ -56,7 +56,7 @@ func (g groups) Client(api plan.GroupsAPI, kind, namespace string) children.Clie
 	return nil // plans have no other kinds
 }
 
-// ownGroups returns the scheduler of gangs if it has an own kind of PodGroups; empty if groups are those of Kubernetes.
+// ownGroups returns the scheduler of gangs if it has its own kind of PodGroups; empty if it uses the PodGroups of Kubernetes.
 func (c *Controller) ownGroups() gangplan.Provider {
 	if c.Gang.OwnKind() {
 		return c.Gang

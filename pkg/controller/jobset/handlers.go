@@ -94,7 +94,7 @@ func (c *Controller) enqueueUsers(service metav1.Object) {
 	}
 }
 
-// changesOwner returns whether a set loses a child to somebody else or to nobody. That set is not to be found by the child
+// changesOwner returns whether a child gets another owner, or loses its owner. The former set cannot be found by the child
 // any more.
 func changesOwner(was, is metav1.Object) bool {
 	owner, next := jobSetOwner(was), jobSetOwner(is)

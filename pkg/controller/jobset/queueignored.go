@@ -13,8 +13,8 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/kueue"
 )
 
-// ignoredQueue returns the queue that a set names and that nobody reads, if that is to be reported: once for each set. It is empty unless
-// the cluster is known to have no Kueue, and nothing is asked for sets without a queue.
+// ignoredQueue returns the queue that a set names and that no queueing system reads, to be reported once for each set. It is empty unless
+// the cluster is known to have no Kueue. For sets without a queue, Kueue is not looked for.
 func (s *Syncer) ignoredQueue(ctx context.Context, js *jobsetv1alpha2.JobSet) string {
 	key := cache.MetaObjectToName(js)
 	if s.deps.Kueue == nil || !plan.RunsDespiteQueue(js) || s.queueReported.Noted(key) == js.UID || s.deps.Kueue(ctx) != kueue.Absent {

@@ -16,7 +16,7 @@ import (
 )
 
 // TestReleasedChildrenAreLeftAlone: an administrator has taken the owner off the children of a set (jobset-apiserver store release-orphans), and the
-// set is there: its store is back, or somebody has created a set of that name.
+// set is there: its store is back, or a user has created a set of that name.
 func TestReleasedChildrenAreLeftAlone(t *testing.T) {
 	r := newRig(t, newSet())
 	r.run(t)

@@ -125,7 +125,7 @@ type Syncer struct {
 	unschedulable *children.Notes[time.Time]
 	// podsRefused is since when the API refuses pods of sets.
 	podsRefused *children.Notes[time.Time]
-	// queueReported are the UIDs of sets of which it was reported that nobody reads their queue.
+	// queueReported are the UIDs of sets for which an event has said that no queueing system reads their queue.
 	queueReported *children.Notes[types.UID]
 	// problems are what was last logged about malformed children.
 	problems *children.Notes[string]

@@ -26,7 +26,7 @@ const (
 // presenceVersions are the versions of the API that releases of Kueue in use serve. Each of them means that Kueue is there.
 var presenceVersions = []string{plan.Version, "v1beta1"}
 
-// Presence finds out whether the cluster has Kueue, and follows nothing of it. It asks nothing before somebody wants to know, and then
+// Presence finds out whether the cluster has Kueue, and follows nothing of it. It asks nothing before a caller wants to know, and then
 // discovery every ten minutes at most, with one request for each version.
 type Presence struct {
 	kube  kubernetes.Interface

@@ -4,9 +4,9 @@
 // Package kueue follows the Workloads of Kueue, and changes them, without its code: by discovery, a dynamic client, and the subset of
 // its types in package plan.
 //
-// Nothing is asked and nothing is watched before somebody wants to know a Workload. From then on discovery is asked every ten
+// Nothing is asked and nothing is watched before a caller wants to know a Workload. From then on discovery is asked every ten
 // seconds whether the API is served, with Workloads. While it is, one watch keeps a small part of each. A Kueue that is removed ends the
-// watch, and one that comes back begins another. Workloads that cannot be read are unknown, after a minute also those that were read before.
+// watch, and one that comes back begins another. Workloads that cannot be read are unknown; after a minute, Workloads that were read before are, too.
 package kueue
 
 import (
@@ -58,7 +58,7 @@ type Availability int
 
 // Availabilities.
 const (
-	// Unknown means that nobody has asked yet, that the Workloads are being read, or that they cannot be read.
+	// Unknown means that no caller has asked yet, that the Workloads are being read, or that they cannot be read.
 	Unknown Availability = iota
 	// Absent means that the cluster does not serve the API.
 	Absent
@@ -88,7 +88,7 @@ type Watch struct {
 
 	mu           sync.Mutex
 	availability Availability
-	// kind and informer are those of the current watch, and stop ends it; nil without one.
+	// kind and informer belong to the current watch, and stop ends it; nil without one.
 	kind     *informers.Kind
 	informer *informers.Informer
 	stop     context.CancelFunc

@@ -23,7 +23,7 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/leaderworkerset/plan"
 )
 
-// namesTakenFor is how long a name that somebody else has is not asked for again.
+// namesTakenFor is for how long the controller does not try again to create a child whose name another object has.
 const namesTakenFor = 10 * time.Second
 
 // Apply writes the children of a plan, and returns what became of them. Applying the same plan twice does no harm: creations have fixed

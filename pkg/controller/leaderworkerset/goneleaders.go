@@ -51,7 +51,7 @@ func (g *goneLeaders) forget(key cache.ObjectName, judged map[types.UID]bool) {
 	g.of[key] = left
 }
 
-// LeaderGone is for a leader pod of a set that is gone, as the watch of pods has shown to the controller that acts. Those of sets that are not known are nobody's.
+// LeaderGone notes that a leader pod of a set is gone. The active controller calls it when the watch of pods shows that. Pods of unknown sets are ignored.
 func (s *Syncer) LeaderGone(key cache.ObjectName, pod plan.Pod) {
 	if set, err := s.deps.Caches.Set(key); err == nil && set != nil {
 		s.gone.note(key, pod)

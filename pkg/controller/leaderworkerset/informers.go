@@ -97,7 +97,7 @@ func (c caches) Set(key cache.ObjectName) (*leaderworkersetv1.LeaderWorkerSet, e
 	return informers.ByKey[leaderworkersetv1.LeaderWorkerSet](c.sets, key)
 }
 
-// Leader returns the cached StatefulSet with the name of the set, and whether it belongs to somebody else.
+// Leader returns the cached StatefulSet with the name of the set, and whether another owner has a StatefulSet of that name.
 func (c caches) Leader(set *leaderworkersetv1.LeaderWorkerSet) (sts *appsv1.StatefulSet, taken bool, err error) {
 	obj, err := c.statefulSets.GetByKey(cache.MetaObjectToName(set).String())
 	if err != nil || obj == nil {

@@ -43,7 +43,7 @@ func (n *nodes) domain(node, label string) (domain string, known bool) {
 	return domain, known
 }
 
-// Run watches nodes, once somebody has asked, until the context ends.
+// Run watches nodes, once a caller has asked for them, until the context ends.
 func (n *nodes) Run(ctx context.Context) { n.watch.Run(ctx) }
 
 func (n *nodes) declare(kind *informers.Kind) *informers.Informer {

@@ -13,8 +13,8 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/leaderworkerset/plan"
 )
 
-// ignoredQueue returns the queue that a set names and that nobody reads, if that is to be reported: once for each set. It is empty unless
-// the cluster is known to have no Kueue, and nothing is asked for sets without a queue.
+// ignoredQueue returns the queue that a set names and that no queueing system reads, to be reported once for each set. It is empty unless
+// the cluster is known to have no Kueue. For sets without a queue, Kueue is not looked for.
 func (s *Syncer) ignoredQueue(ctx context.Context, obs *plan.Observed) string {
 	key := cache.MetaObjectToName(obs.Set)
 	if s.deps.Kueue == nil || !plan.RunsDespiteQueue(*obs) || s.queueReported.Noted(key) == obs.Set.UID || s.deps.Kueue(ctx) != kueue.Absent {

@@ -70,7 +70,7 @@ func TestIgnoredQueueIsReportedOnce(t *testing.T) {
 			}
 			set.UID = "another"
 			if tc.pods != nil {
-				return // they are those of the set before
+				return // the pods belong to the former set
 			}
 			if diff := cmp.Diff(tc.want, reported(t, c, recorder)); diff != "" {
 				t.Error("another set of the name (-want +got):\n" + diff)

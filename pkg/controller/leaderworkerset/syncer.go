@@ -46,7 +46,7 @@ type Caches interface {
 	// FirstFailure returns what failed first in a leader pod, or in the pods of a StatefulSet of workers, also in those that are gone; nil if
 	// nothing did.
 	FirstFailure(uid types.UID) *helper.PodFailure
-	// Orphans returns the objects with the label of the set that nobody controls, and that are made like its children.
+	// Orphans returns the objects with the label of the set that have no controller and are made like its children.
 	Orphans(key cache.ObjectName) ([]plan.Orphan, error)
 	// Services returns those with the label of the set.
 	Services(key cache.ObjectName) ([]Child, error)
@@ -100,7 +100,7 @@ type Syncer struct {
 	applied *children.Notes[application]
 	// readings are what the last decisions found out.
 	readings *children.Notes[*plan.Reading]
-	// gone are the leader pods that are gone and not judged, and judged are those of which it is known what their deletion means, while they exist.
+	// gone are the leader pods that are gone and not judged yet. judged are the leader pods whose deletion was judged and that still exist.
 	gone   *goneLeaders
 	judged *children.Notes[map[types.UID]bool]
 	// countsSince is since when counts wait for other changes of a status.
@@ -109,7 +109,7 @@ type Syncer struct {
 	taken *children.Notes[plan.Taken]
 	// podsRefused is since when the API refuses pods of sets.
 	podsRefused *children.Notes[time.Time]
-	// queueReported are the UIDs of sets of which it was reported that nobody reads their queue.
+	// queueReported are the UIDs of sets for which an event has said that no queueing system reads their queue.
 	queueReported *children.Notes[types.UID]
 }
 

@@ -114,7 +114,7 @@ type watchedWorkers struct {
 	// workers are empty if no pod controls the StatefulSet.
 	workers    plan.Workers
 	controlled bool
-	// orphan is what it is to sets if nobody controls it; nil if it is nothing.
+	// orphan is what decisions use of the object if it has no controller and a set may adopt it; nil otherwise.
 	orphan *plan.Orphan
 }
 
@@ -131,7 +131,7 @@ func newWatchedWorkers(sts *appsv1.StatefulSet) *watchedWorkers {
 type watchedRef struct {
 	watched
 	controller types.UID
-	// orphan is what it is to sets if nobody controls it; nil if it is nothing.
+	// orphan is what decisions use of the object if it has no controller and a set may adopt it; nil otherwise.
 	orphan *plan.Orphan
 }
 

@@ -90,7 +90,7 @@ func newEnv(t *testing.T, served ...string) *env {
 	})
 	e.serve(served...)
 	e.kube.PrependReactor("get", "resource", func(clientgotesting.Action) (bool, runtime.Object, error) {
-		e.kube.Resources = *e.served.Load() // nobody else reads it
+		e.kube.Resources = *e.served.Load() // nothing else reads it
 		return false, nil, nil
 	})
 	e.Manager = New(informers.NewFactory(e.kube), e.one.descriptor("one"), e.two.descriptor("two"))
@@ -176,7 +176,7 @@ func TestAwaitAgreesWithReady(t *testing.T) {
 			served: both, want: firstGroupsPoll, prepare: func(e *env) {
 				asked := 0
 				e.kube.PrependReactor("get", "resource", func(clientgotesting.Action) (bool, runtime.Object, error) {
-					asked++ // nobody else asks
+					asked++ // no other goroutine asks
 					return asked == 2, nil, errors.New("forbidden until the permissions are in force")
 				})
 			},

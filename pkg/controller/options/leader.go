@@ -27,7 +27,7 @@ const watchdogGrace = 20 * time.Second
 var errLeaseLost = errors.New("the lease of the leader was lost")
 
 // elected calls run while this process holds the lease. When the context ends, the lease is given up only after run has
-// returned, so that the next leader finds nobody at work. A lost lease is an error at once: this process must end, since
+// returned, so that no other process works when the next leader begins. A lost lease is an error at once: this process must end, since
 // another one may be working already.
 func (o *Options) elected(ctx context.Context, lock resourcelock.Interface, watchdog *leaderelection.HealthzAdaptor, run func(context.Context)) error {
 	election, endElection := context.WithCancel(context.WithoutCancel(ctx))

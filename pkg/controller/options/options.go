@@ -73,7 +73,7 @@ type Options struct {
 
 	// ReadinessEndpoint and LivenessEndpoint are the paths of the health endpoints.
 	ReadinessEndpoint, LivenessEndpoint string
-	// TLSMinVersion and TLSCipherSuites are those of /metrics; empty for the defaults of Go.
+	// TLSMinVersion and TLSCipherSuites apply to /metrics; empty for the defaults of Go.
 	TLSMinVersion   string
 	TLSCipherSuites []string
 	// ConfigFile holds settings for which no flag is given; empty for none.

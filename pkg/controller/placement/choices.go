@@ -45,7 +45,7 @@ type class struct {
 type choices struct {
 	group *Group
 	fit   *fit
-	// tier is the tier of each domain, sorted are those that are not taken, the best first.
+	// tier is the tier of each domain, and sorted are the domains that are not taken, the best first.
 	tier   []int8
 	sorted []int32
 }

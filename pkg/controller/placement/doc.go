@@ -10,8 +10,8 @@
 // policy is Never. An assignment takes all domains of other keys that share a node with its own. Jobs of lower priority do
 // not take a domain; theirs is chosen only if there is none without, and Result.Displaces names them. Pods of no JobSet only take room.
 //
-// Domains that are not taken are preferred in this order: those with room now; with room once pods of lower priority have gone; with Jobs of lower
-// priority; those that lack room; those that are too small. Within each, the one that leaves least unused (or lacks least) comes first, or, with levels,
+// Domains that are not taken are preferred in this order: with room now; with room once pods of lower priority have gone; with Jobs of lower
+// priority; with a lack of room; too small. Within each, the one that leaves least unused (or lacks least) comes first, or, with levels,
 // domains in few blocks. Room is exact for pods of one shape, node by node: node selector, required node affinity, taints, requests with overhead and
 // the defaults of the namespace, and DaemonSet pods that are still to come. What only the scheduler knows counts as there: see Unknowns.
 //
@@ -45,7 +45,7 @@
 //  2. When a set is to start, restart or resume, or gets more Jobs, it is a Request with those Jobs, in the order of its spec and with all of its replicatedJobs. Sets for
 //     which Kueue assigned a topology, suspended sets, and sets with the node-selector strategy are none. Requests of all sets go into one call of Place, under one
 //     lock, so that order means something; results are carried out before the next call.
-//  3. Present assignments are those of Jobs that exist and have not finished, of Jobs that were placed and not created yet, and of Jobs that restart, until they are placed.
+//  3. Present assignments belong to Jobs that exist and have not finished, to Jobs that were placed and not created yet, and to Jobs that restart, until they are placed.
 //     The assignment (domain and number of nodes) is stored with the Job, and for Jobs that come later with the set, before anything is created; memory alone
 //     may not hold it, but a placement is present from the moment it is decided, not when a cache shows it.
 //  4. Assign: the domain goes into the node selector when the Job is created, or in the update that resumes it. Affinity: the Job is created with affinity and

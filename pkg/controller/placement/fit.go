@@ -42,8 +42,8 @@ func keyOf(topology Name, s *Shape) fitKey {
 type fit struct {
 	shape *Shape
 	space *space
-	// suitable are the nodes on which they may run, free the pods for which there is room now, and preempting those for which there is once
-	// pods of lower priority have gone.
+	// suitable are the nodes on which the pods may run. free is how many pods there is room for now, and preempting how many there is room for
+	// once pods of lower priority have gone.
 	suitable, free, preempting []int32
 	// empty are the pods for which there is room once all nodes are ready and no other pods run there but those of DaemonSets.
 	empty []int32

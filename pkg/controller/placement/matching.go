@@ -75,7 +75,7 @@ func (m *matching) revisit(tier int8) {
 	}
 }
 
-// choose gives the Jobs that have none the best domains that are left, those first that can choose least.
+// choose gives the Jobs without a domain the best domains that are left. Jobs with the fewest choices come first.
 func (m *matching) choose(tier int8) {
 	order := slices.Clone(m.classes)
 	slices.SortStableFunc(order, func(a, b *class) int { return cmp.Compare(a.count(tier), b.count(tier)) })

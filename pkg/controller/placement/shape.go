@@ -23,11 +23,11 @@ var onePod = apiresource.MustParse("1")
 
 // Environment is what admission adds to the pods of a template. Each part may be absent.
 type Environment struct {
-	// RuntimeClass is that which the template names.
+	// RuntimeClass is the RuntimeClass that the template names.
 	RuntimeClass *nodev1.RuntimeClass
-	// LimitRanges are those of the namespace.
+	// LimitRanges are the LimitRanges of the namespace.
 	LimitRanges []*corev1.LimitRange
-	// PriorityClass is that which the template names, or the default one of the cluster.
+	// PriorityClass is the PriorityClass that the template names, or the default one of the cluster.
 	PriorityClass *schedulingv1.PriorityClass
 }
 

@@ -20,7 +20,7 @@ type Node struct {
 	Name Name
 	// Labels are sorted by key.
 	Labels []Label
-	// Taints are the taints that keep pods away. That of an unschedulable node, and that of one that is not ready, are among them in any case.
+	// Taints are the taints that keep pods away. They always include the taint of an unschedulable node, and the taint of a node that is not ready.
 	Taints      []Taint
 	Allocatable Amounts
 }
@@ -136,7 +136,7 @@ type Result struct {
 	// Assignments has one for each Job of the request, in its order, if the action is Assign. If the outcome is LacksRoom, they are the domains
 	// that lack least.
 	Assignments []Assignment
-	// Displaces are the Jobs of lower priority whose domains are used, by set and domain. They are those that preemption will hit.
+	// Displaces are the Jobs of lower priority whose domains are used, by set and domain. Preemption will hit them.
 	Displaces []Displaced
 	// Shortage is set if the outcome is not Placed.
 	Shortage *Shortage

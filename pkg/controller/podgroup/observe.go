@@ -96,7 +96,7 @@ func (s *Syncer) forget(key cache.ObjectName) {
 	s.Runner.Forget(key)
 }
 
-// decide decides what to do about the group. Before a group becomes ready, what may have changed is read again. The error is that of owners that could not be
+// decide decides what to do about the group. Before a group becomes ready, what may have changed is read again. The error says which owners could not be
 // read.
 func (s *Syncer) decide(ctx context.Context, key cache.ObjectName, obs *snapshot) (plan.Plan, error) {
 	p, err := s.decideCached(ctx, key, obs)

@@ -48,8 +48,8 @@ func (r refusals) last(pods []plan.Ref) []plan.Ref {
 	return pods
 }
 
-// after returns the refusals after patches of pods. What nobody has answered leaves those before. The first answer stays until there is one that is not like it:
-// many name the request, and a status that changed with each of them would lead to the next request at once.
+// after returns the refusals after patches of pods. A patch without an answer keeps the earlier refusal. The first answer stays until there is one that is not like it:
+// many answers name the request, and a status that changed with each of them would lead to the next request at once.
 func (r refusals) after(pods []plan.Ref, results []result) refusals {
 	turn := 1
 	for _, one := range r {
@@ -161,7 +161,7 @@ func (s *Syncer) reportProblems(key cache.ObjectName, obs *snapshot, p plan.Plan
 	s.reportProblem(key, obs, plan.EventInvalidSize, p.SizeProblem, p.SizeProblemPod, p.SizeProblem)
 	s.reportProblem(key, obs, plan.EventLabelFailed, obs.Refused.Why, obs.Refused.Pod, "The "+obs.Refused.Message)
 	if obs.OwnersError != "" && obs.ownersRefused == "" {
-		return // nobody has answered, so what was refused before may still be
+		return // there was no answer, so what was refused before may still be refused
 	}
 	s.reportProblem(key, obs, plan.EventSizeUnknown, obs.ownersRefused, obs.first(), "The size of the group cannot be read: "+obs.ownersRefused)
 }

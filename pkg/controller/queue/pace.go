@@ -33,7 +33,7 @@ func After(deadline time.Duration) Due { return Due{Deadline: deadline} }
 // Caches is due after the time that caches need to be recent enough; 0 if they are.
 func Caches(wait time.Duration) Due { return Due{Deadline: wait, Undecided: wait > 0} }
 
-// Pace decides when one object is synced again, for all kinds alike. The zero value is that of an object whose last sync has succeeded.
+// Pace decides when one object is synced again, for all kinds alike. The zero value means that the last sync of the object has succeeded.
 type Pace struct {
 	// failures is the number of syncs in a row that have failed and accepted nothing.
 	failures int

@@ -34,7 +34,7 @@ const (
 	// longestPause is how long a queue waits at most before it looks again, however far away the deadline is. Deadlines are times of day, and pauses
 	// are not: when the clock of the machine is set forward meanwhile, a deadline comes sooner than was computed.
 	longestPause = 10 * time.Minute
-	// flushEvery is how often failures are looked at that nobody repeats.
+	// flushEvery is how often the queue looks at failures that are not repeated.
 	flushEvery = time.Minute
 )
 

@@ -61,7 +61,7 @@ func NewReader(client Client, clock clock.PassiveClock) *Reader {
 type Object struct {
 	UID             types.UID
 	ResourceVersion string
-	// Acted is when a user last acted on the object; nil if nobody did.
+	// Acted is when a user last acted on the object; nil if no user did.
 	Acted *metav1.MicroTime
 	// Live reads the object.
 	Live func(ctx context.Context) (metav1.Object, error)

@@ -80,7 +80,7 @@ func podWords(pod *corev1.Pod) string {
 	return fmt.Sprintf("pod %s on node %s", pod.Name, pod.Spec.NodeName)
 }
 
-// isOf returns whether labels are those of the attempt that is to begin. Its child may exist before the caches show it.
+// isOf returns whether labels belong to the attempt that is to begin. Its child may exist before the caches show it.
 func isOf(labels map[string]string, query plan.EarlierQuery) bool {
 	return labels[batchv1alpha1.StepIndexKey] == strconv.Itoa(query.Index) && labels[batchv1alpha1.StepAttemptKey] == strconv.Itoa(int(query.Attempt))
 }
@@ -109,7 +109,7 @@ func (c *Controller) runningJob(ctx context.Context, sj *batchv1alpha1.Sequentia
 	}
 }
 
-// jobRuns returns whether a Job has not ended. One that is suspended, and has no pods, does not run: nobody resumes it.
+// jobRuns returns whether a Job has not ended. A Job that is suspended and has no pods does not run: no controller resumes it.
 func jobRuns(job *batchv1.Job) bool {
 	switch s := &job.Status; {
 	case jobsethelper.TrueJobCondition(job, batchv1.JobComplete) != nil, jobsethelper.TrueJobCondition(job, batchv1.JobFailed) != nil:

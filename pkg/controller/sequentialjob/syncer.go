@@ -89,7 +89,7 @@ type Syncer struct {
 	unschedulable *children.Notes[time.Time]
 	// podsRefused is since when the API refuses pods of sequences.
 	podsRefused *children.Notes[time.Time]
-	// resumptions of children may be undone by somebody else.
+	// resumptions of children may be undone by another controller.
 	resumptions *children.Reversals
 	// failing is since when passes fail with errors that no condition shows.
 	failing *children.Notes[time.Time]

@@ -28,7 +28,7 @@ const (
 	OrphanScaler          OrphanKind = "DisaggregatedSetRoleScaler"
 )
 
-// Orphan is an object that nobody controls, and that is made like a child of the set in its label: the set was deleted without its children, or the
+// Orphan is an object without a controller that is made like a child of the set in its label: the set was deleted without its children, or the
 // objects were restored from a backup without their owners.
 type Orphan struct {
 	Ref
@@ -36,7 +36,7 @@ type Orphan struct {
 	Kind OrphanKind
 	// Set is the name of the set in its label.
 	Set string
-	// Slice is that of its labels; 0 for scalers.
+	// Slice is the slice in its labels; 0 for scalers.
 	Slice int32
 }
 
@@ -47,8 +47,8 @@ type Adoption struct {
 	Owner metav1.OwnerReference
 }
 
-// OrphanOf returns what decisions use of an object that nobody controls; nil if it is being deleted, or if it does not have the labels of a child of
-// a set, and the name that such a child has.
+// OrphanOf returns what decisions use of an object without a controller. It returns nil if the object has a controller, is being deleted, or lacks the
+// labels or the name of a child of a set.
 func OrphanOf(object metav1.Object) *Orphan {
 	labels := object.GetLabels()
 	orphan := &Orphan{Ref: Ref{Name: object.GetName(), UID: object.GetUID()}, Set: labels[disaggregatedsetv1.SetNameLabelKey]}

@@ -60,7 +60,7 @@ func roles(obs Observed) []roleState {
 	return out
 }
 
-// desired returns how many groups a role should have in each slice; false if nobody has decided.
+// desired returns how many groups a role should have in each slice; false if the role has neither a size in the set nor a scaler.
 func (r roleState) desired() (int64, bool) {
 	switch {
 	case !r.external:
@@ -97,8 +97,8 @@ func planScalers(obs Observed, state map[int32]*slice, p *Plan) {
 	slices.SortFunc(p.DeleteScalers, func(a, b Ref) int { return cmp.Compare(a.Name, b.Name) })
 }
 
-// seed returns the groups that a role has in a slice, those in the one with most; 1 for a role that has no LeaderWorkerSet. Slices that are going do not count,
-// unless there are no others.
+// seed returns the number of groups that a role has in the slice with most of them; 1 if the role has no LeaderWorkerSet. Slices that are being removed do
+// not count, unless there are no others.
 func seed(obs Observed, state map[int32]*slice, role string) int64 {
 	most, of := map[bool]int64{}, map[bool]bool{}
 	for index, s := range state {

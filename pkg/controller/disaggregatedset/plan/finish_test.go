@@ -97,7 +97,7 @@ func TestStatusWithoutScaler(t *testing.T) {
 	}
 }
 
-// A count that somebody has forged must not make the status one that its server refuses for good.
+// A count that a user has forged must not lead to a status that the server always refuses.
 func TestStatusOfForgedCounts(t *testing.T) {
 	ds := service(2)
 	ds.Spec.Roles[0].Scaling = &disaggregatedsetv1.RoleScaling{Mode: disaggregatedsetv1.RoleScalingExternal}

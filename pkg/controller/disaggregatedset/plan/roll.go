@@ -59,7 +59,7 @@ func (s *slice) step(p *SlicePlan, current map[string]Child, old []former) {
 		return
 	}
 	if all(after, func(r Rollout) bool { return r.Old == 0 }) {
-		// What is left of former revisions is all that says how large a role is to be that nobody has decided about.
+		// If neither the set nor a scaler gives the size of a role, only the groups of former revisions show how large it has to be.
 		for i, role := range s.roles {
 			if _, decided := role.desired(); !decided {
 				after[i].New = after[i].Target

@@ -105,7 +105,7 @@ func (r Rollout) least() int64 {
 
 // spare returns a step without orphans: old groups of one role are of no use without those of the others. If a step would take some roles to 0 and
 // leave others, all go to 0 if what is new suffices, and otherwise those roles keep one. A step that would take away the last group of a role
-// that grows keeps one of each too, so that nothing stops whose absence nobody has allowed.
+// that grows keeps one of each too, so that no role stops unless its limits allow it.
 func spare(before, after []Rollout) []Rollout {
 	some, left := false, false
 	for _, r := range after {

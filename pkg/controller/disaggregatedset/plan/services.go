@@ -48,7 +48,7 @@ func (s *slice) publish(p *SlicePlan, children map[string]Child) {
 	}
 }
 
-// asked returns the roles that are to have groups. A role that nobody has decided about is to have groups if it has some, or had when the rollout began.
+// asked returns the roles that should have groups. A role without a size in the set and without a scaler should have groups if it has some, or had when the rollout began.
 func (s *slice) asked(current map[string]Child, old []former) []string {
 	var asked []string
 	for _, role := range s.roles {

@@ -111,7 +111,7 @@ func (s *slice) size(role string) (groups int64, found bool) {
 	return max(groups, before), found
 }
 
-// blocked returns whether a name that the slice needs is that of a child that is being deleted.
+// blocked returns whether a child that is being deleted still has a name that the slice needs.
 func (s *slice) blocked() bool {
 	return slices.ContainsFunc(s.roles, func(r roleState) bool {
 		_, taken := s.deleting[helper.SetName(s.obs.Set.Name, s.index, s.revision, r.Name)]

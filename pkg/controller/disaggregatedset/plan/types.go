@@ -19,11 +19,11 @@ type Observed struct {
 	Children []Child
 	// Services are the Services that the set controls.
 	Services []Service
-	// Scalers are those that the set controls.
+	// Scalers are the scalers that the set controls.
 	Scalers []*disaggregatedsetv1.DisaggregatedSetRoleScaler
 	// TakenScalers are the names of scalers that exist and that the set does not control.
 	TakenScalers map[string]bool
-	// Orphans are objects that nobody controls, and that are made like children of the set.
+	// Orphans are objects without a controller that are made like children of the set.
 	Orphans []Orphan
 	// Conflicts are those names that were reported before.
 	Conflicts map[string]bool
@@ -42,8 +42,8 @@ type Child struct {
 	Ref
 	// ResourceVersion is its version.
 	ResourceVersion string
-	// Role, Slice and Revision are those of its labels. Legacy means that it has no slice, and belongs to slice 0; Slice is -1 if nobody can say
-	// what it is.
+	// Role, Slice and Revision come from its labels. Legacy means that it has no slice, and belongs to slice 0; Slice is -1 if the label is not
+	// a valid index.
 	Role, Revision string
 	Slice          int32
 	Legacy         bool
@@ -63,7 +63,7 @@ type Child struct {
 // Service is what decisions use of a Service.
 type Service struct {
 	Ref
-	// Revision and Slice are those of its labels; without a slice it belongs to slice 0, and -1 is for what nobody can say.
+	// Revision and Slice come from its labels. Without a slice it belongs to slice 0; Slice is -1 if the label is not a valid index.
 	Revision string
 	Slice    int32
 	// Deleting means that it is being deleted.
@@ -114,7 +114,7 @@ type Creation struct {
 	Name string
 	// Role is the role of the set. It is shared.
 	Role *disaggregatedsetv1.DisaggregatedRoleSpec
-	// Slice and Revision are those of its labels.
+	// Slice and Revision are the values for its labels.
 	Slice    int32
 	Revision string
 	// Replicas is its spec.replicas.

@@ -9,7 +9,7 @@
 // the names of ours, a part of their labels or all of them, and controllers of their own; servers refuse
 // requests by verb and kind, and their clocks differ; caches lag behind, each on its own; requests fail, or fail but are carried out, at once or
 // later; the time of a pass ends before all is done; the controller dies between two writes and starts again, or acts on after another one has taken
-// its place. The decisions are those of package plan, and what comes before and after them is the real Syncer of package disaggregatedset, with the pace
+// its place. Package plan decides, and what comes before and after its decisions is the real Syncer of package disaggregatedset, with the pace
 // of package queue.
 //
 // Rules are checked at every decision and every write (rules_test.go). In the end nothing fails any more, and the set must come to rest in the

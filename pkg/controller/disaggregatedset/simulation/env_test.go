@@ -70,11 +70,11 @@ type env struct {
 	// others are what controls the objects of others.
 	others *simulation.Resource[*corev1.ConfigMap]
 
-	// template is what the set is made of when somebody creates it.
+	// template is what the set is made of when a user creates it.
 	template disaggregatedSet
-	// meddled means that somebody has scaled a LeaderWorkerSet by hand, so that what a rollout keeps does not hold.
+	// meddled means that a user has scaled a LeaderWorkerSet by hand, so that the guarantees of a rollout do not hold.
 	meddled bool
-	// created is when somebody has created the set.
+	// created is when a user created the set.
 	created time.Time
 	process *process
 	// made are the objects that controllers have created.

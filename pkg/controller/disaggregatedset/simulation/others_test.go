@@ -24,7 +24,7 @@ import (
 // ruleAdopted is about objects that nothing controls and that are made like children. Nothing else is.
 const ruleAdopted = "what nothing controls, and is made like a child, is adopted, and nothing else is"
 
-// othersAct lets somebody else take a name that the set needs, or give it back.
+// othersAct lets another owner take a name that the set needs, or give it back.
 func (e *env) othersAct() {
 	ds := e.set()
 	if e.Dice.Percent(40) || ds == nil {
@@ -41,7 +41,7 @@ func (e *env) othersAct() {
 	switch e.Dice.IntN(3) {
 	case 0:
 		meta.OwnerReferences = e.anotherOwner()
-	case 1: // as the labels that somebody has copied in part
+	case 1: // as if a user had copied a part of the labels
 		meta.Labels = map[string]string{disaggregatedsetv1.SetNameLabelKey: name}
 	}
 	e.Seen["objects of others"]++
@@ -112,7 +112,7 @@ func childLike(object metav1.Object) bool {
 	return object.GetName() == name+"-"+role
 }
 
-// adoptable returns whether the set is to adopt an object. Without a set, somebody may remove it.
+// adoptable returns whether the set should adopt an object. Without a set, a user may remove the object.
 func (e *env) adoptable(object metav1.Object) bool {
 	ds := e.set()
 	return ds != nil && ds.DeletionTimestamp == nil && len(object.GetOwnerReferences()) == 0 && object.GetDeletionTimestamp() == nil && childLike(object)

@@ -35,7 +35,7 @@ const (
 // rules know what was wanted of a set, and check every decision about it and every write.
 type rules struct {
 	*env
-	// sizes are all that somebody ever wanted of a role.
+	// sizes are all sizes that a user or an autoscaler ever set for a role, by slice.
 	sizes map[string]map[int32]bool
 }
 
@@ -52,7 +52,7 @@ func (r *rules) decidedSizes(ds disaggregatedSet) {
 
 func (r *rules) decidedSize(role string, n int32) {
 	if r.sizes[role] == nil {
-		r.sizes[role] = map[int32]bool{1: true} // that of a role that nobody has decided about
+		r.sizes[role] = map[int32]bool{1: true} // the size of a role that has none in the set and no scaler
 	}
 	r.sizes[role][n] = true
 }
@@ -159,7 +159,7 @@ func (r *rules) checkStatus(o plan.Observed, s *disaggregatedsetv1.Disaggregated
 	}
 }
 
-// desired returns how many groups a role is to have in a slice; false if nobody has decided.
+// desired returns how many groups a role should have in a slice; false if neither the set nor a scaler says so.
 func desired(o plan.Observed, role *disaggregatedsetv1.DisaggregatedRoleSpec) (int64, bool) {
 	if !helper.External(role) {
 		return int64(ptr.Deref(role.Spec.Replicas, 1)), true
@@ -180,7 +180,7 @@ func limits(role *disaggregatedsetv1.DisaggregatedRoleSpec) (surge, unavailable 
 	return 1, 0
 }
 
-// ended checks how a pass has ended: the errors are those of its writes, and of what it stores in the end.
+// ended checks how a pass has ended: writes is the error of its writes, and finish the error of what it stores in the end.
 func (r *rules) ended(writes, finish error) {
 	p := r.process
 	for taken := range p.observed.TakenScalers {

@@ -194,7 +194,7 @@ func (v *view) largestRemoved(all []counts) (most int64) {
 	return most
 }
 
-// checkServices checks that no revision that serves becomes one that nobody finds, unless another one is found.
+// checkServices checks that a revision that clients find through its Services keeps them, unless clients find another revision.
 func (v *view) checkServices() {
 	before := map[string]bool{}
 	for _, s := range v.o.Services {

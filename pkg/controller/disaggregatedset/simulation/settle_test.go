@@ -27,7 +27,7 @@ const (
 // maxRounds is how often everybody may get a turn until all is at rest.
 const maxRounds = 1500
 
-// settle lets all come to rest: nothing fails any more, everybody gets a turn in every round, and nobody meddles.
+// settle lets everything come to rest: nothing fails any more, every component gets a turn in every round, and no user interferes.
 func (e *env) settle() {
 	e.Note("from here on nothing fails")
 	e.EndTrouble()
@@ -143,7 +143,7 @@ func (e *env) stored(ds disaggregatedSet) plan.Observed {
 		}
 	}
 	for _, s := range e.services.Objects {
-		if metav1.IsControlledBy(s, ds) && labeled(s) { // without labels, nobody can say of which slice it is
+		if metav1.IsControlledBy(s, ds) && labeled(s) { // without labels, its slice is not known
 			o.Services = append(o.Services, plan.ServiceOf(s))
 		}
 	}

@@ -35,5 +35,5 @@ func run(seed uint64, m mutant, trace *[]string) (seen map[string]int, broken st
 	return seen, broken
 }
 
-// TestHistories runs histories that nobody has thought of.
+// TestHistories runs random histories.
 func TestHistories(t *testing.T) { histories.Test(t) }

@@ -24,7 +24,7 @@ const (
 	Most = 1000
 )
 
-// Writes lead from the slices that there are to those that there must be. Creations and updates come first, so that no address that stays is missing in
+// Writes change the existing slices into the wanted ones. Creations and updates come first, so that no address that stays is missing in
 // between.
 type Writes struct {
 	Create, Update, Delete []*discoveryv1.EndpointSlice

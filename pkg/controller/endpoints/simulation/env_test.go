@@ -31,13 +31,13 @@ const (
 type mutant struct {
 	// forgetful controllers do not wait until caches show what they wrote, and careless ones do not try again what failed.
 	forgetful, careless bool
-	// silent ones tell nobody of refusals.
+	// silent ones report no refusals.
 	silent bool
 	// overwriting ones change Services whatever others have changed meanwhile, and blind ones see all pods in each slice of the cluster.
 	overwriting, blind bool
 	// nervous ones take the first failure of a look-up for a lasting one, and presuming ones an answer that is missing for a failure.
 	nervous, presuming bool
-	// deaf ones take every refusal for a failure that passes, and hasty ones that of a server which has just started for one that lasts.
+	// deaf ones treat every refusal as a failure that passes. hasty ones treat the refusal of a server that has just started as a lasting one.
 	deaf, hasty bool
 	// lost are requests that never reach a server, by verb and kind.
 	lost string
@@ -67,7 +67,7 @@ type env struct {
 	slices   *simulation.Resource[*discoveryv1.EndpointSlice]
 	nodes    *simulation.Resource[*corev1.Node]
 
-	// mode is that of sets without the annotation, and publish is whether Services publish addresses of pods that are not ready.
+	// mode is the mode of sets without the annotation, and publish is whether Services publish addresses of pods that are not ready.
 	mode    string
 	publish bool
 	// labeled Services carry labels of their set, which the cluster copies to its slices.

@@ -221,7 +221,7 @@ func (r *rules) told() { r.untold, r.known, r.toldOf = time.Time{}, true, r.refu
 func (r *rules) checkTold() {
 	js := r.set(name)
 	if js == nil || js.DeletionTimestamp != nil || r.service() == nil || !metav1.IsControlledBy(r.service(), js) {
-		r.untold = time.Time{} // nobody can be told
+		r.untold = time.Time{} // there is no object to report it on
 	} else if !r.asks(js) && len(r.ours()) == 0 && !switched(r.service()) {
 		r.untold = time.Time{} // nothing is left to be refused
 	} else if reason, _, _ := r.process.offer.Refusal(js); !r.mutant.silent && (reason == endpoints.ReasonSlicesRefused || reason == endpoints.ReasonServiceRefused) {

@@ -33,7 +33,7 @@ func (e *env) becalm() {
 	for e.deliverLate() {
 	}
 	if e.Dice.Percent(40) {
-		e.process.sender.Dead = true // somebody else leads
+		e.process.sender.Dead = true // another process leads
 	}
 	if e.Dice.Percent(50) {
 		e.refuse()

@@ -35,5 +35,5 @@ var histories = simulation.Histories[mutant]{
 	},
 }
 
-// TestHistories runs histories that nobody has thought of.
+// TestHistories runs random histories.
 func TestHistories(t *testing.T) { histories.Test(t) }

@@ -104,7 +104,7 @@ func (e *env) userActs() {
 	}
 }
 
-// meddle is what somebody may do to the Service and to slices.
+// meddle is what a user may do to the Service and to slices.
 func (e *env) meddle() {
 	svc := e.service()
 	n := e.Dice.IntN(100)
@@ -128,7 +128,7 @@ func (e *env) meddle() {
 	}
 }
 
-// meddleWithSlices is what somebody may do to a slice of ours.
+// meddleWithSlices is what a user may do to a slice of ours.
 func (e *env) meddleWithSlices() {
 	ours := e.ours()
 	switch {

@@ -16,12 +16,12 @@ const (
 	Coscheduling Provider = "coscheduling"
 	// Kubernetes is the scheduler of the cluster, from Kubernetes 1.37 on.
 	Kubernetes Provider = "kubernetes"
-	// KubernetesAlpha is that of Kubernetes 1.36.
+	// KubernetesAlpha is the scheduler of the cluster in Kubernetes 1.36.
 	KubernetesAlpha Provider = "kubernetes-v1alpha2"
 )
 
 // OwnKind reports whether a scheduler has a PodGroup of its own, which says how many pods are the least to be scheduled together and what they request,
-// and no Workload. The groups of all others are those of Kubernetes.
+// and no Workload. All other schedulers use the groups of Kubernetes.
 func (p Provider) OwnKind() bool { return p == Volcano || p == Coscheduling }
 
 // Resource returns the resource of the PodGroups of a scheduler of gangs.

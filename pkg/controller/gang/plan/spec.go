@@ -15,7 +15,7 @@ import (
 	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
 )
 
-// SetSpec gives a PodGroup of a scheduler with an own kind its spec. members is how many pods have to be scheduled together, and resources are those of
+// SetSpec gives a PodGroup of a scheduler with an own kind its spec. members is how many pods have to be scheduled together, and resources come from
 // MinResources. A PodGroup of Volcano also gets the annotations and the queue that its set names. For how long the pods of one of coscheduling wait for
 // each other is left to the configuration of that scheduler.
 func (p Provider) SetSpec(group *unstructured.Unstructured, set metav1.Object, members int64, resources map[string]any) {
@@ -48,7 +48,7 @@ type Pods struct {
 	Number   int64
 }
 
-// MinResources returns what pods request together. Values are those of decoded JSON.
+// MinResources returns what pods request together. Values have the types of decoded JSON.
 func MinResources(pods ...Pods) map[string]any {
 	total := corev1.ResourceList{}
 	for i := range pods {

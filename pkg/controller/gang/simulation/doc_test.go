@@ -4,7 +4,7 @@
 // Package simulation plays random histories against the watch of groups of pods.
 //
 // A history is what happens to the API of a scheduler, and to its objects: versions of it are served, not served, or lack a kind, also for a moment; discovery, lists
-// and watches are refused, hang, break or lag; objects are created, changed, deleted and replaced by others of the same name; somebody needs them, or nobody does;
+// and watches are refused, hang, break or lag; objects are created, changed, deleted and replaced by others of the same name; callers need them, or do not;
 // the process begins again. The watch, its discovery, client and informers are the real ones: they run in a bubble of package synctest, and talk to the server of
 // package memory.
 //

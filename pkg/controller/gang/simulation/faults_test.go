@@ -43,7 +43,7 @@ func (e *env) step() {
 	e.check()
 }
 
-// need lets somebody need the objects.
+// need lets a caller need the objects.
 func (e *env) need() {
 	p := e.process
 	if p.needed.Load() {

@@ -41,7 +41,7 @@ const (
 	maxAge, recovery = 5 * time.Minute, 5 * time.Minute
 	// reasonAfter is the time within which there is a reason: a minute after the answer to a request that hangs, which is sent within a minute.
 	reasonAfter = 3*time.Minute + 10*time.Second
-	// endsWithin is how long a watch may go on that nobody needs.
+	// endsWithin is how long a watch may go on that no caller needs.
 	endsWithin                         = 3 * time.Minute
 	minute                             = time.Minute
 	mostQuestions, mostQuestionsAtRest = 120, 14

@@ -86,7 +86,7 @@ type process struct {
 	cancel context.CancelFunc
 	ended  chan struct{}
 	needed atomic.Bool
-	// unneeded is since when nobody needs anything, and asked is when somebody asked first.
+	// unneeded is since when no caller needs anything, and asked is when a caller asked first.
 	unneeded, asked time.Time
 	noted           int
 	// used is the version that was in use last.

@@ -43,7 +43,7 @@ type Pod struct {
 	ContainerRestarts int32
 }
 
-// Attempt is the value of the annotation of a pod in a form that takes little. The zero value is that of a pod without the annotation.
+// Attempt is the value of the annotation of a pod in a form that takes little memory. The zero value means that the pod has no such annotation.
 type Attempt struct{ value unique.Handle[string] }
 
 // NewAttempt returns the attempt in the value of an annotation. Of what is no number of 0 or more, the beginning is kept.

@@ -134,7 +134,7 @@ func (e *events) step() (jobs []types.UID, changed bool) {
 		jobs = append(jobs, before.job)
 	}
 	switch n := e.IntN(10); {
-	case n < 2: // also pods that nobody has seen
+	case n < 2: // also pods that were never shown
 		delete(e.pods, name)
 		return jobs, e.tally.Remove(namespace, name)
 	case n < 3 && known:

@@ -47,7 +47,7 @@ func (e *env) want(what, want, got string) {
 	}
 }
 
-// hog is a pod of nobody that fills a node.
+// hog is a pod without a set that fills a node.
 func hog(on string) *corev1.Pod {
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "other", Name: "hog-" + on}}
 	pod.Spec.NodeName = on
@@ -56,7 +56,7 @@ func hog(on string) *corev1.Pod {
 	return pod
 }
 
-// TestMove has the room of a Job go to somebody else.
+// TestMove has another pod take the room of a Job.
 func TestMove(t *testing.T) {
 	e := newEnv(t, placement.WhenFullWait, node("a", 0), node("b", 0), node("c", 0))
 	js := e.set("js", 2, 0)

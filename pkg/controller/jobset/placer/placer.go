@@ -200,7 +200,7 @@ func answers(at *jobsetv1alpha2.Placement, js *jobsetv1alpha2.JobSet, unplaced [
 	return true
 }
 
-// decide places all sets that wait, as far as that is possible, and wakes those that have news, but for the one that asks.
+// decide places the sets that wait, as far as possible, and wakes each set with a new result except the one that asks.
 func (p *Placer) decide(ctx context.Context, view *view, asks cache.ObjectName) error {
 	start := p.Clock.Now()
 	requests := make([]placement.Request, 0, len(p.waiting))

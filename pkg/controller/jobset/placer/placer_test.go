@@ -145,7 +145,7 @@ func TestUnknownMessage(t *testing.T) {
 			t.Errorf("got %q, want %q", got, want)
 		}
 	}
-	// Nobody runs the watches.
+	// The watches do not run.
 	p := New(Config{Clock: testclock.NewFakeClock(time.Date(2026, 5, 4, 3, 2, 1, 0, time.UTC)), Wake: func(cache.ObjectName) {}})
 	w := &waiting{asked: p.Clock.Now().Add(-watchedAfter)}
 	if got, want := p.unwatched(w).Message, "nodes and pods are not known yet"; got != want {

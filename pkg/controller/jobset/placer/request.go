@@ -106,7 +106,7 @@ func storedEntry(status *jobsetv1alpha2.JobSetStatus, name, topology string) *jo
 	return nil
 }
 
-// dependenciesOf returns what the replicatedJob at a place waits for. The places are those of the ones before.
+// dependenciesOf returns what the replicatedJob at a place waits for. places has the places of earlier replicatedJobs by name.
 func dependenciesOf(js *jobsetv1alpha2.JobSet, place int, places map[string]int) (out []placement.Dependency) {
 	if policy := js.Spec.StartupPolicy; place > 0 && policy != nil && policy.StartupPolicyOrder == jobsetv1alpha2.InOrder {
 		out = append(out, placement.Dependency{Group: place - 1})

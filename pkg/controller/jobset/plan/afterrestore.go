@@ -27,7 +27,7 @@ import (
 //
 // The hold is a condition. It ends with the action resume, with an edit that resumes the set, or when a set that is not suspended has
 // Jobs after all. All this is about sets whose status no controller has written since the restore: otherwise, Jobs that are ahead of their set,
-// or missing, mean an outdated cache or a Job that somebody has deleted. A set on which a user has acted since is not held.
+// or missing, mean an outdated cache or a Job that a user has deleted. A set on which a user has acted since is not held.
 
 // reasonRestartsTakenOver is the reason of the event about restarts of which only the Jobs know.
 const reasonRestartsTakenOver = "RestartsTakenOver"

@@ -51,7 +51,7 @@ func TestAfterRestore(t *testing.T) {
 		jobs []*batchv1.Job
 		// written means that the set was written since.
 		written bool
-		// irrelevant means that nobody needs to know whether it was.
+		// irrelevant means that the decision does not need to know whether the store was restored.
 		irrelevant bool
 		want       summary
 	}{
@@ -118,7 +118,7 @@ func TestRestartsOfSingleJobsAreTakenOver(t *testing.T) {
 	diff(t, "whether it matters afterwards", false, RestoreMatters(o))
 }
 
-// TestTakenOverAttempts: the numbers of attempts do not go down, though nobody knows what they were.
+// TestTakenOverAttempts: the numbers of attempts do not go down, though the attempts since the backup are not known.
 func TestTakenOverAttempts(t *testing.T) {
 	micro := ptr.To(metav1.NewMicroTime(before.Time))
 	o := observe(newSet(with("w", 1), ranOnce, attempts(jobsetv1alpha2.Attempt{Number: 3, RequestTime: micro, CreateTime: micro})), jobNamed("w", 0, attempt("2"), ready))
@@ -129,7 +129,7 @@ func TestTakenOverAttempts(t *testing.T) {
 	}
 }
 
-// TestHoldEndsTheAttempt: none runs until the set is resumed. The message names the fix, and counts are those of now.
+// TestHoldEndsTheAttempt: no attempt runs until the set is resumed. The message names the fix, and the counts are current.
 func TestHoldEndsTheAttempt(t *testing.T) {
 	o := observe(newSet(with("w", 2), ranOnce, attempts(jobsetv1alpha2.Attempt{Number: 3, RequestTime: ptr.To(metav1.NewMicroTime(before.Time))})))
 	o.Restored, o.KeepAttempts = true, true

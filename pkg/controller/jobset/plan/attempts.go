@@ -208,8 +208,8 @@ func (b *statusBuilder) noteLateCause(latest int32) {
 	}
 }
 
-// closeAttempt ends the attempt of a set that finished when nobody kept its history, like a controller of an earlier
-// version.
+// closeAttempt ends the attempt of a set that finished while its history was not kept, for example by a controller of an
+// earlier version.
 func (b *statusBuilder) closeAttempt() {
 	finished := finishedCondition(b.next)
 	outcome := jobsetv1alpha2.OutcomeCompleted

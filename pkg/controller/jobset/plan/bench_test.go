@@ -28,7 +28,7 @@ type situation struct {
 
 var restartEachJob = failurePolicy(1_000_000, jobsetv1alpha2.FailurePolicyRule{Name: "j", Action: jobsetv1alpha2.RestartJob})
 
-// situations are those in which different parts of a decision do the work.
+// situations are sets for which different parts of a decision do the work.
 var situations = map[string]situation{
 	"created":      {},
 	"running":      {job: ready},

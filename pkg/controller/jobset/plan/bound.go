@@ -24,8 +24,8 @@ const (
 	// MaxBacklog is how many Jobs of a set wait for the cluster's Job controller at most. It takes the Jobs of all users in the
 	// order of their creation, so that those of other sets wait for no more than these.
 	MaxBacklog = 500
-	// BacklogPatience is how long a new Job counts as waiting, and resumed Jobs none of which is taken care of. If nobody takes care of Jobs, they
-	// are created and resumed slowly.
+	// BacklogPatience is how long a new Job counts as waiting. Resumed Jobs count as long, while the Job controller takes care of none of them. If the
+	// Job controller takes care of no Job, Jobs are created and resumed slowly.
 	BacklogPatience = time.Minute
 )
 

@@ -66,7 +66,7 @@ func TestBacklogOfJobControllerIsBounded(t *testing.T) {
 	o.Jobs[2].DeletionTimestamp = &before
 	create(&o, 3)
 	create(&o, 0)
-	o.Now = metav1.NewTime(o.Now.Add(BacklogPatience)) // nobody takes care of them
+	o.Now = metav1.NewTime(o.Now.Add(BacklogPatience)) // the Job controller takes care of none of them
 	create(&o, MaxBacklog)
 
 	elsewhere := newSet(with("w", 5000))

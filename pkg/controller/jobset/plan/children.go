@@ -25,7 +25,7 @@ type children struct {
 	previous []*batchv1.Job
 	// succeeded, failed and active belong to the current attempt.
 	succeeded, failed, active []*batchv1.Job
-	// failureTarget are those of the active ones that are bound to fail once their pods have ended.
+	// failureTarget are the active Jobs that are bound to fail once their pods have ended.
 	failureTarget []*batchv1.Job
 	// problems tell of Jobs that are in no list because their labels make no sense.
 	problems []string

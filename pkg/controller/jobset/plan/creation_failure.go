@@ -26,7 +26,7 @@ type Refusal struct {
 	Reason string
 	// Message is the answer of the API, or why there was none.
 	Message string
-	// MayPass means that nobody has decided against the children: the next try may succeed without any change.
+	// MayPass means that the API has not decided against the children: the next try may succeed without any change.
 	MayPass bool
 }
 

@@ -85,7 +85,7 @@ func childWrites(o Observed, owned children, st *statusBuilder) Plan {
 	p.RequeueAfter = sooner(p.RequeueAfter, st.setPodsRefused(owned))
 	p.RequeueAfter = sooner(sooner(p.RequeueAfter, p.Groups.awaitGroups(o)), o.Located.After)
 	if p.Held = moreCreations || patched.held; p.Held {
-		p.RequeueAfter = sooner(p.RequeueAfter, BacklogPatience) // should nobody take care of the Jobs that are there
+		p.RequeueAfter = sooner(p.RequeueAfter, BacklogPatience) // in case the Job controller does not take care of the Jobs that are there
 	}
 	if len(p.CreateJobs) == 0 && !moreCreations {
 		st.endNameConflict()

@@ -21,7 +21,7 @@ import (
 type verdict struct {
 	// action is FailJobSet, or one of the restarts.
 	action jobsetv1alpha2.FailurePolicyAction
-	// reason and message are those of the condition.
+	// reason and message are the reason and the message of the condition.
 	reason, message string
 	// job is the failed Job that decided; nil if none did.
 	job *batchv1.Job
@@ -36,7 +36,7 @@ type verdict struct {
 // failureVerdict judges the failures of the current attempt; nil if there are none (docs/reference/jobset.md#failure-policy).
 //
 // With the feature, Jobs that are bound to fail count too, for a restart only: that they would fail is as good as known,
-// and their pods are about to be deleted anyway, so that nobody has to wait for the slowest of them to end. A set fails
+// and their pods are about to be deleted anyway, so the restart need not wait for the slowest of them to end. A set fails
 // for good only on account of a Job that has ended: what ends with the set, like the quota of a queueing system, must
 // not be given back while pods still run.
 func failureVerdict(o Observed, owned children) *verdict {

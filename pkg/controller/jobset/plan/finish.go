@@ -44,7 +44,7 @@ type RefusedPatch struct {
 type Results struct {
 	// Creations are the results for Plan.CreateJobs, in the same order; nil if no Job was asked for.
 	Creations []Creation
-	// CreationError summarizes why Jobs were not created; empty if none was refused, or nobody needs to know.
+	// CreationError summarizes why Jobs were not created; empty if none was refused, or if it need not be reported.
 	CreationError string
 	// Refusals are why children were not created, one for each reason. If Refused is not empty, it names what they are about: the Service, a volume claim,
 	// or a group of pods, all of which come before Jobs.

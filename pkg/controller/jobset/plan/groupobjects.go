@@ -145,7 +145,7 @@ func (g groupObjects) object(kind, name string, spec map[string]any) *unstructur
 	return out
 }
 
-// spec returns what a PodGroup and its template have in common. Values are those of decoded JSON, so that they can be compared.
+// spec returns what a PodGroup and its template have in common. Values have the types of decoded JSON, so that they can be compared.
 func (g groupObjects) spec(group *podgroups.Group) map[string]any {
 	asked := &g.asked[group.Entry]
 	out := map[string]any{"schedulingPolicy": policyFields(&asked.Policy, group.Pods)}
@@ -207,7 +207,7 @@ func (g groupObjects) disruptionMode(mode *jobsetv1alpha2.DisruptionMode) any {
 	return map[string]any{"single": map[string]any{}}
 }
 
-// priorityClass is that of the pods of the group, which all have the same.
+// priorityClass is the priority class of the pods of the group. All of them have the same.
 func (g groupObjects) priorityClass(group *podgroups.Group) string {
 	for _, target := range g.set.Entries[group.Entry].Targets {
 		if rj := replicatedJobNamed(g.js, target); rj != nil {

@@ -45,7 +45,7 @@ type Grouped struct {
 type GroupChanges struct {
 	// Create are Workloads, and then PodGroups.
 	Create []*unstructured.Unstructured
-	// Delete are those that the set has no use for, or that differ from what it asks for.
+	// Delete are Workloads and PodGroups that the set does not need, or that differ from what it asks for.
 	Delete []GroupRef
 	// Refusal is why groups cannot be made although Jobs wait for them; nil unless that is known without a try.
 	Refusal *Refusal

@@ -217,7 +217,7 @@ func resumedNames(p Plan) string {
 	return strings.Join(out, ", ")
 }
 
-// A group that somebody else named in a pod template is passed on.
+// A group that a user named in a pod template is passed on.
 func TestOwnGroupOfTemplateStays(t *testing.T) {
 	own := &corev1.PodSchedulingGroup{PodGroupName: ptr.To("mine")}
 	js := newSet(with("w", 2, func(rj *jobsetv1alpha2.ReplicatedJob) { rj.Template.Spec.Template.Spec.SchedulingGroup = own }))

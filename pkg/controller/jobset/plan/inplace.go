@@ -23,9 +23,9 @@ func RestartsInPlace(js *jobsetv1alpha2.JobSet, gates gates.Gates) bool {
 
 // InPlace is how far the pods of one Job have come with restarting where they are.
 type InPlace struct {
-	// Pods is the number of pods that say which attempt they have reached. Those that have ended do not count.
+	// Pods is the number of pods that say which attempt they have reached. Pods that have ended do not count.
 	Pods int64
-	// Succeeded is the number of pods that have succeeded. They do not restart, and nobody waits for them.
+	// Succeeded is the number of pods that have succeeded. They do not restart, and the restart does not wait for them.
 	Succeeded int64
 	// Lowest and Highest are the attempts that they have reached.
 	Lowest, Highest int32

@@ -33,7 +33,7 @@ func TestOneWriteRestartsAllMatchingJobs(t *testing.T) {
 		rules  []rule
 		jobs   []*batchv1.Job
 		writes int
-		// restarts are those of a and then of w; counted those that count.
+		// restarts are the restarts of a and then of w, and counted the restarts that count towards the maximum.
 		restarts, counted [][]int32
 		message           string
 	}{

@@ -142,7 +142,7 @@ func taken(p Plan, names ...string) Results {
 	return r
 }
 
-// No watch shows that a Job of somebody else is gone, so a name that became free during the sync must be tried again without one.
+// No watch shows that a Job which the set does not own is gone, so a name that became free during the sync must be tried again without one.
 func TestFreedNamesAreTriedAgain(t *testing.T) {
 	o := observe(newSet(with("w", 2)))
 	decided := Decide(o)

@@ -27,7 +27,7 @@ type Unplaced struct {
 	Place int
 	// Topology is the label of nodes whose values are the domains.
 	Topology string
-	// Indexes are those of the Jobs, in order, and Restarts how often each of them alone was restarted.
+	// Indexes are the indexes of the Jobs, in order, and Restarts how often each of them alone was restarted.
 	Indexes, Restarts []int32
 }
 
@@ -84,7 +84,7 @@ func awaitsPlacement(js *jobsetv1alpha2.JobSet) bool {
 	return false
 }
 
-// unplaced returns the Jobs that the stored placement lacks and that do not run. Those that run stay where they are.
+// unplaced returns the Jobs that do not run and have no place in the stored placement. Jobs that run stay where they are.
 func unplaced(o Observed, owned children) (out []Unplaced) {
 	js := o.JobSet
 	if !o.Gates.ExclusivePlacement {

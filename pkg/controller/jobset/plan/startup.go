@@ -12,11 +12,11 @@ import (
 type startOrder int
 
 const (
-	// orderNone is that of a set without an ordered start.
+	// orderNone means that the set has no ordered start.
 	orderNone startOrder = iota
-	// orderWaiting is that of a start that waits for a replicatedJob.
+	// orderWaiting means that the start waits for a replicatedJob.
 	orderWaiting
-	// orderDone is that of a start whose replicatedJobs have all started.
+	// orderDone means that all replicatedJobs have started.
 	orderDone
 )
 

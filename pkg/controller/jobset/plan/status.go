@@ -16,7 +16,7 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
 )
 
-// Reasons of conditions, which are those of their events too (docs/reference/jobset.md#conditions).
+// Reasons of conditions. The events about them have the same reasons (docs/reference/jobset.md#conditions).
 const (
 	reasonAllJobsCompleted     = "AllJobsCompleted"
 	reasonFailedJobs           = "FailedJobs"

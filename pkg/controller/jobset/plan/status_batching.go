@@ -44,7 +44,7 @@ type Deferred struct {
 }
 
 // deferStatus returns for how long the next status may wait, and what to remember meanwhile. The time is 0 for a status that
-// is to be written now: somebody may wait for it, since it differs from the stored one in more than counts and times, or in
+// is to be written now: a client may wait for it, since it differs from the stored one in more than counts and times, or in
 // a count that completes something; or it has waited long enough.
 func deferStatus(o Observed, next Outcome) (Deferred, time.Duration) {
 	if next.Status == nil || !mayWait(o, next.Status) {
@@ -109,7 +109,7 @@ func sizeFactor(js *jobsetv1alpha2.JobSet) time.Duration {
 	return max(1, time.Duration(len(js.Spec.ReplicatedJobs))/manyReplicatedJobs)
 }
 
-// stoppable reports whether somebody, like a queueing system, is known to suspend and resume the set. Not all queueing
+// stoppable reports whether another controller, like a queueing system, is known to suspend and resume the set. Not all queueing
 // systems leave a mark on it, but all suspend it first.
 func stoppable(js *jobsetv1alpha2.JobSet) bool {
 	return queued(js) || suspended(js) || meta.FindStatusCondition(js.Status.Conditions, jobsetv1alpha2.JobSetSuspended) != nil

@@ -117,7 +117,7 @@ func (r *resumption) resume(o Observed, job *batchv1.Job, builder func() *jobBui
 }
 
 // suspend stops a Job, and marks it as stopped with the set. Without the mark, a Job stopped on account of an outdated
-// snapshot would look as if somebody else had stopped it.
+// snapshot would look as if another controller had stopped it.
 func suspend(o Observed, job *batchv1.Job, patch *JobPatch) {
 	patch.Suspend = ptr.To(true)
 	if mark := suspensionMark(o.JobSet); job.Annotations[jobsetv1alpha2.ReleasedKey] != mark {
@@ -125,8 +125,8 @@ func suspend(o Observed, job *batchv1.Job, patch *JobPatch) {
 	}
 }
 
-// suspendedByOthers reports whether somebody, like a queueing system that has admitted the Job no more, has suspended it
-// since it was released. Resuming it would only be undone. It is resumed with the set, or by those who suspended it.
+// suspendedByOthers reports whether another controller, like a queueing system that evicted the Job, or a user has suspended
+// it since it was released. Resuming it would only be undone. It is resumed with the set, or by whoever suspended it.
 func suspendedByOthers(o Observed, job *batchv1.Job) bool {
 	return job.Annotations[jobsetv1alpha2.ReleasedKey] == released(o.JobSet)
 }

@@ -81,7 +81,7 @@ func TestRevertedSuspensionIsRecorded(t *testing.T) {
 		// wantRecord are the conditions and events with which the end of the attempt is stored.
 		wantRecord summary
 		wantNext   jobsetv1alpha2.AttemptTrigger
-		// wantExecutions is the number of executions in the end; -1 if nobody counts.
+		// wantExecutions is the number of executions in the end; -1 if executions are not counted.
 		wantExecutions int32
 	}{
 		"all Jobs were suspended": {

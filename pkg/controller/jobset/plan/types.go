@@ -179,7 +179,7 @@ type Directives struct {
 	Labels map[string]string
 	// Annotations of the pods.
 	Annotations map[string]string
-	// OldLabels and OldAnnotations are those that were observed; nil if the Job has none at all.
+	// OldLabels and OldAnnotations are the labels and annotations that were observed; nil if the Job has none at all.
 	OldLabels, OldAnnotations map[string]string
 	// NodeSelector of the pods.
 	NodeSelector map[string]string
@@ -197,7 +197,7 @@ type ContainerResources struct {
 	Init bool
 	// Index is its place among its like in the Job.
 	Index int
-	// Resources are complete; their claims are those that the Job has.
+	// Resources are complete, with the claims that the Job has.
 	Resources corev1.ResourceRequirements
 }
 

@@ -3,10 +3,10 @@
 
 // Package simulation tests the decisions about JobSets with random histories of a simulated cluster.
 //
-// A history is all that happens to one JobSet: Jobs get pods, become ready, succeed, fail, are deleted by somebody and
+// A history is all that happens to one JobSet: Jobs get pods, become ready, succeed, fail, are deleted by users and
 // take their time to go; users suspend, resume, change and delete; caches lag behind, each on its own; requests fail,
-// or fail but are carried out, at once or later; the controller dies between two writes and starts again. The decisions
-// are those of package plan, and what comes before and after them is the real Syncer of package jobset, with simulated caches
+// or fail but are carried out, at once or later; the controller dies between two writes and starts again. Package plan
+// decides, and what comes before and after its decisions is the real Syncer of package jobset, with simulated caches
 // and clients (syncer_test.go, api_test.go). It makes its requests one after the other in an order that is drawn, so that every
 // interleaving of them with everything else can be repeated.
 //

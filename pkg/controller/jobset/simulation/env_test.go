@@ -52,7 +52,7 @@ type env struct {
 	jobs     store[*batchv1.Job]
 	services store[*corev1.Service]
 	claims   store[*corev1.PersistentVolumeClaim]
-	// template is what the set is made of when somebody creates it, and creations counts how often that was.
+	// template is what the set is made of when a user creates it, and creations counts how often that was.
 	template  *jobsetv1alpha2.JobSet
 	creations int
 	// restoredAt is the version of the store of sets when it was last restored; 0 if it never was.
@@ -73,7 +73,7 @@ type env struct {
 	process    *process
 	invariants *invariants
 	seen       tally
-	// trace are the steps so far; nil if nobody reads them.
+	// trace are the steps so far; nil if they are not recorded.
 	trace *[]string
 }
 

@@ -12,7 +12,7 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
 )
 
-// likeAnyOther defers the status of a set as if nobody ever suspended it.
+// likeAnyOther defers the status of a set as if it was never suspended.
 func likeAnyOther(o plan.Observed, p plan.Plan, r plan.Results) plan.Outcome {
 	never := func(status *jobsetv1alpha2.JobSetStatus) *jobsetv1alpha2.JobSetStatus {
 		other := status.DeepCopy()

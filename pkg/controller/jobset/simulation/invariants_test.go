@@ -24,9 +24,9 @@ type attempt struct {
 // facts is what is true about a Job, whatever its labels and the caches say.
 type facts struct {
 	attempt
-	// deletedByOther means that somebody else than the controller deleted it, and spoiled that its labels were changed.
+	// deletedByOther means that a client other than the controller deleted it, and spoiled that its labels were changed.
 	deletedByOther, spoiled bool
-	// held means that somebody else suspended it while it ran.
+	// held means that a client other than the controller suspended it while it ran.
 	held bool
 	// heldAt is the generation of the set then, if the controller had let the Job run for it.
 	heldAt int64
@@ -49,7 +49,7 @@ type invariants struct {
 	// actedAt is the version of the set in which a user last acted on its status. A controller that has not seen that acts as
 	// if it had not been.
 	actedAt int
-	// meddled means that somebody deleted or spoiled a Job, so that counters may fall.
+	// meddled means that a user deleted a Job or changed its labels, so that counters may fall.
 	meddled bool
 	// switched means that controllers have counted the restarts of single Jobs, or not, in turn. The numbers of attempts
 	// may come again then.
@@ -94,7 +94,7 @@ func (r *invariants) jobFailed(job *batchv1.Job, ended bool) {
 	}
 }
 
-// held notes that somebody else has suspended a Job, or lets it run.
+// held notes that a client other than the controller has suspended a Job, or lets it run.
 func (r *invariants) held(job *batchv1.Job, hold bool) {
 	if f := r.jobs[job.UID]; f != nil {
 		f.held = hold && (f.held || !jobIsSuspended(job))
@@ -105,7 +105,7 @@ func (r *invariants) held(job *batchv1.Job, hold bool) {
 	}
 }
 
-// isHeld reports whether a Job is suspended on account of somebody else.
+// isHeld reports whether a Job is suspended because a client other than the controller has suspended it.
 func (r *invariants) isHeld(job *batchv1.Job) bool {
 	f := r.jobs[job.UID]
 	return f != nil && f.held && jobIsSuspended(job)
@@ -159,7 +159,7 @@ func (r *invariants) decided(o plan.Observed, p plan.Plan, reference *plan.Obser
 		return
 	}
 	if o.JobSet.UID == r.restoredSet {
-		return // an outdated cache shows a set that was restored, and that somebody has deleted since
+		return // an outdated cache shows a restored set that a user has deleted since
 	}
 	d := decision{Observed: o, plan: p, before: &o.JobSet.Status, after: &o.JobSet.Status}
 	if p.Status != nil {

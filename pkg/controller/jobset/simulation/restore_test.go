@@ -18,7 +18,7 @@ import (
 )
 
 // This file holds histories in which the store of sets is restored from a backup, once, at any time. Jobs stay as they are. The rules
-// about single decisions do not hold for a set that has gone back in time; these do instead, until somebody deletes the set.
+// about single decisions do not hold for a set that has gone back in time; the rules in this file do instead, until a user deletes the set.
 
 const (
 	nothingStopped  = "nothing that runs is stopped because of a restore"

@@ -28,7 +28,7 @@ func (r *invariants) heldBack(o plan.Observed, wait time.Duration) {
 	}
 	switch {
 	case !isSuspended(js) && setCondition(&js.Status, jobsetv1alpha2.JobSetSuspended) == nil:
-		return // nobody ever suspended it
+		return // it was never suspended
 	case seen.up == all && stored.up != all:
 		r.fail("rule %q: all %d Jobs are up, %d were", queuesWait, all, stored.up)
 	case (seen.active > 0) != (stored.active > 0):

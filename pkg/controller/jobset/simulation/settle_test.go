@@ -27,7 +27,7 @@ const (
 	maxFailures = 6
 )
 
-// settle lets all come to rest: nothing fails any more, everybody gets a turn in every round, and nobody meddles.
+// settle lets everything come to rest: nothing fails any more, every component gets a turn in every round, and no user interferes.
 func (e *env) settle() {
 	e.note("from here on nothing fails")
 	e.faults = faultProfile{}
@@ -166,7 +166,7 @@ func (e *env) liveAll(heading destiny, failures *int) bool {
 // truth is a snapshot of what is stored.
 func (e *env) truth() plan.Observed {
 	o := plan.Observed{JobSet: e.set(), Jobs: e.ownJobs(), Now: metav1.NewTime(e.now), Gates: e.gates}
-	// Nobody looks for a Job without its label whose name is not needed.
+	// The controller does not look for a Job without its label if it does not need the name of the Job.
 	o.Jobs = slices.DeleteFunc(o.Jobs, func(job *batchv1.Job) bool {
 		return !hasSetName(job) && (finished(&o.JobSet.Status) || !mayStart(o, job.Labels[jobsetv1alpha2.ReplicatedJobNameKey]))
 	})

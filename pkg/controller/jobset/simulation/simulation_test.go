@@ -93,7 +93,7 @@ func runMany(first uint64, n int, c mutant) result {
 	return all
 }
 
-// TestHistories runs histories that nobody has thought of.
+// TestHistories runs random histories.
 func TestHistories(t *testing.T) {
 	if seed, given := number64(t, "SIMULATION_SEED"); given {
 		var trace []string
@@ -137,7 +137,7 @@ func report(r result, c mutant) string {
 		r.seed, again, len(steps), len(trace), strings.Join(steps, "\n"), r.seed)
 }
 
-// firstSeed is the same in every run, so that a failure is that of a change. To look for other defects, SIMULATION_FIRST begins elsewhere.
+// firstSeed is the same in every run, so that only a change of the code makes a run fail. To look for other defects, set SIMULATION_FIRST.
 func firstSeed(t *testing.T) uint64 {
 	first, _ := number64(t, "SIMULATION_FIRST")
 	return first

@@ -106,7 +106,7 @@ func (e *env) deleteSet(foreground bool) {
 	}
 }
 
-// meddleWithChildren is what somebody may do to Jobs and to what else belongs to the set.
+// meddleWithChildren is what a user may do to Jobs and to other objects of the set.
 func (e *env) meddleWithChildren() {
 	if own := e.ownJobs(); len(own) > 0 && e.dice.percent(80) {
 		e.meddleWithJob(oneOf(e.dice, own...))
@@ -165,7 +165,7 @@ func (e *env) relabel(job *batchv1.Job, key, value string) {
 	})
 }
 
-// occupyName makes a Job of somebody else that has a name which the set wants.
+// occupyName creates a Job that the set does not own, with a name that the set needs.
 func (e *env) occupyName() {
 	rj := oneOf(e.dice, replicatedJobNames(e.set())...)
 	name := setName + "-" + rj + "-0"

@@ -233,7 +233,7 @@ func (w *world) loseAll(node *corev1.Node) {
 	}
 }
 
-// disturbOthers has pods of nobody come and go.
+// disturbOthers has pods that belong to no set come and go.
 func (w *world) disturbOthers() {
 	if w.dice.percent(45) {
 		w.removeOthers(50)

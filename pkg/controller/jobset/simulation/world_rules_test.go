@@ -66,7 +66,7 @@ func (r *worldRules) bound(pod *corev1.Pod, node *corev1.Node) {
 	r.seen["pods of exclusive Jobs bound"]++
 }
 
-// mayMeet reports whether pods of two Jobs may meet in a domain: those that ask for domains of different kinds, and those of one set of which one leaves.
+// mayMeet reports whether pods of two Jobs may meet in a domain: either the Jobs ask for domains of different kinds, or they are of one set and one of them leaves.
 func (r *worldRules) mayMeet(mine, its *batchv1.Job, key string, stops bool) bool {
 	if topologyOf(r.setOf(its), its.Labels[jobsetv1alpha2.ReplicatedJobNameKey]) != key {
 		return true

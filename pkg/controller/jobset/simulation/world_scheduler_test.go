@@ -113,7 +113,7 @@ func (w *world) fits(pod *corev1.Pod, node *corev1.Node, leaves func(*corev1.Pod
 	return nodeReady(node) && !node.Spec.Unschedulable && selects(&pod.Spec, node) && w.free(node, pod, leaves) >= cpuOf(pod) && w.welcome(pod, node, leaves)
 }
 
-// selects reports whether the labels of a node are those that a pod wants.
+// selects reports whether a node has the labels that a pod wants.
 func selects(spec *corev1.PodSpec, node *corev1.Node) bool {
 	for key, value := range spec.NodeSelector {
 		if node.Labels[key] != value {
@@ -169,7 +169,7 @@ func (w *world) welcome(pod *corev1.Pod, node *corev1.Node, leaves func(*corev1.
 	return true
 }
 
-// repels reports whether terms are against a pod, if they are those of another one, and the two would run on these nodes.
+// repels reports whether the terms of another pod keep a pod away, if the two would run on these nodes.
 func repels(terms []corev1.PodAffinityTerm, pod *corev1.Pod, node, at *corev1.Node) bool {
 	return slices.ContainsFunc(terms, func(t corev1.PodAffinityTerm) bool {
 		return node.Labels[t.TopologyKey] == at.Labels[t.TopologyKey] && matchesLabels(t.LabelSelector, pod.Labels)

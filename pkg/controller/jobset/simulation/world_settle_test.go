@@ -23,7 +23,7 @@ const (
 	finishRounds = 4_000
 )
 
-// settle lets all sets finish: nothing fails any more, all nodes are there, and nobody suspends.
+// settle lets all sets finish: nothing fails any more, all nodes are there, and no user suspends a set.
 func (w *world) settle() {
 	w.note("from here on nothing fails")
 	w.faults = worldFaults{}

@@ -52,7 +52,7 @@ type world struct {
 	nodes sim.Store[*corev1.Node]
 	// lostOn are the nodes on which Jobs failed, by UID.
 	lostOn map[types.UID]string
-	// agents are those of pods that restart where they are, by the UID of the pod.
+	// agents are the agents of pods that restart in place, by the UID of the pod.
 	agents map[types.UID]*worldAgent
 	// late are requests under way whose sender does not wait for them any more.
 	late []func()
@@ -64,7 +64,7 @@ type world struct {
 	process *worldProcess
 	rules   *worldRules
 	seen    map[string]int
-	// trace are the steps so far; nil if nobody reads them.
+	// trace are the steps so far; nil if they are not recorded.
 	trace *[]string
 }
 

@@ -16,7 +16,7 @@ import (
 )
 
 // This file holds the rules about what is stored. They take into account what a controller can know: a request whose
-// answer was lost, or that arrives after its sender gave up, may bring about what nobody would have decided.
+// answer was lost, or that arrives after its sender gave up, may bring about what no controller would have decided.
 
 // jobCreated checks a Job right before it is stored. known means that its creator learns of it.
 func (r *invariants) jobCreated(o plan.Observed, job *batchv1.Job, known bool) {

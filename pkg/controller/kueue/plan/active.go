@@ -18,8 +18,8 @@ const (
 	Activate
 )
 
-// ActivationOf returns what becomes of the Workload of a child while its sequence is suspended, or is not. A Workload that was deactivated
-// by somebody else stays so: an administrator, or Kueue after too many attempts, had a reason that a suspension does not cancel.
+// ActivationOf returns what becomes of the Workload of a child while its sequence is suspended, or is not. A Workload that an administrator
+// deactivated, or Kueue after too many attempts, stays so: they had a reason that a suspension does not cancel.
 func ActivationOf(w *Workload, suspended bool) Activation {
 	if w == nil || w.DeletionTimestamp != nil || w.Is(ConditionFinished) {
 		return Keep

@@ -37,7 +37,7 @@ func FlavorsOf(w *Workload) []string {
 	return slices.Sorted(maps.Keys(names))
 }
 
-// DirectivesOf returns what the admission of a Workload adds to its pods, by pod set. Flavors are those of FlavorsOf.
+// DirectivesOf returns what the admission of a Workload adds to its pods, by pod set. flavors are the flavors that FlavorsOf names.
 func DirectivesOf(w *Workload, flavors map[string]*ResourceFlavor) (map[string]Directives, error) {
 	if w.Status.Admission == nil {
 		return nil, fmt.Errorf("the Workload %s has no admission", w.Name)

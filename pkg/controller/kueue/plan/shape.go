@@ -128,7 +128,7 @@ func podSet(name string, steps [][]role, of func(role) bool) PodSet {
 	return set
 }
 
-// agreed returns the labels of nodes that some ask for and nobody contradicts.
+// agreed returns the labels of nodes that some selectors ask for and no selector contradicts.
 func agreed(selectors []map[string]string) map[string]string {
 	var all map[string]string
 	contradicted := map[string]bool{}

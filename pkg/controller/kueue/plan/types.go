@@ -16,7 +16,7 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// Group and Version are those of Kueue's API.
+// Group and Version are the group and the version of Kueue's API.
 const (
 	Group   = "kueue.x-k8s.io"
 	Version = "v1beta2"

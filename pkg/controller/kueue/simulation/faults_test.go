@@ -42,7 +42,7 @@ func (e *env) step() {
 	e.check()
 }
 
-// want lets somebody want to know a Workload.
+// want lets a caller want to know a Workload.
 func (e *env) want() {
 	if !e.process.wanted {
 		e.Note("somebody wants to know")

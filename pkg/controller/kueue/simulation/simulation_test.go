@@ -56,5 +56,5 @@ func newHistories(t *testing.T) simulation.Histories[mutant] {
 	}
 }
 
-// TestHistories runs histories that nobody has thought of.
+// TestHistories runs random histories.
 func TestHistories(t *testing.T) { newHistories(t).Test(t) }

@@ -242,7 +242,7 @@ func (e *env) create(name string) {
 	owner := metav1.OwnerReference{
 		APIVersion: batchv1alpha1.SchemeGroupVersion.String(), Kind: "SequentialJob", Name: sequence, UID: uidOf(sequence, incarnation), Controller: ptr.To(true),
 	}
-	if e.Dice.Percent(20) { // that of a child, or of somebody else
+	if e.Dice.Percent(20) { // the Workload of a child, or of a Job without a sequence
 		owner.APIVersion, owner.Kind = "batch/v1", "Job"
 	}
 	w := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"queueName": "q", "podSets": []any{}}}}

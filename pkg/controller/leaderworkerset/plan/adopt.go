@@ -28,7 +28,7 @@ const (
 	OrphanRevision    OrphanKind = "ControllerRevision"
 )
 
-// Orphan is an object that nobody controls, and that is made like a child of the set in its label: the set was deleted without its children, or the objects were restored
+// Orphan is an object without a controller that is made like a child of the set in its label: the set was deleted without its children, or the objects were restored
 // from a backup without their owners.
 type Orphan struct {
 	Ref
@@ -47,7 +47,7 @@ type Adoption struct {
 	Owner metav1.OwnerReference
 }
 
-// OrphanOf returns what decisions use of an object that nobody controls; nil if it is not made like a child of the set in its label, or is being deleted.
+// OrphanOf returns what decisions use of an object without a controller. It returns nil if the object has a controller, is not made like a child of the set in its label, or is being deleted.
 func OrphanOf(object metav1.Object) *Orphan {
 	set := object.GetLabels()[leaderworkersetv1.SetNameLabelKey]
 	if set == "" || metav1.GetControllerOfNoCopy(object) != nil || object.GetDeletionTimestamp() != nil {
@@ -99,7 +99,7 @@ func likeService(service *corev1.Service, set string) bool {
 	return index >= 0 && parent == set && len(selector) == 2 && grouped
 }
 
-// adopt gives orphans the controller that would have created them. Workers that are older than the leader pod of their name, or of another revision, are those of another
+// adopt gives orphans the controller that would have created them. Workers that are older than the leader pod of their name, or of another revision, belong to another
 // group, and stay as they are.
 func adopt(o Observed, groups []group, p *Plan) {
 	if len(o.Orphans) == 0 {

@@ -56,7 +56,7 @@ func TestBackoff(t *testing.T) {
 	}
 }
 
-// TestBackoffOfGroupThatStaysReady restarts a group at once that has been ready for long enough, and whose container restarted so fast that nobody saw it not
+// TestBackoffOfGroupThatStaysReady restarts a group at once that has been ready for long enough, and whose container restarted so fast that its pod was never seen as not
 // ready.
 func TestBackoffOfGroupThatStaysReady(t *testing.T) {
 	f := newFixture(t, 1, 2)

@@ -114,7 +114,7 @@ func (g *group) lossOf() *jobsetv1alpha2.FailureCause {
 	return cause
 }
 
-// replacement returns the name of the worker that was created last: of those that were lost, it is the last one that has returned. Empty if there is none.
+// replacement returns the name of the worker that was created last, which replaces the last lost worker to return. It is empty if there is no worker.
 func (g *group) replacement() string {
 	if g.workers == nil || len(g.workers.Pods) == 0 {
 		return ""

@@ -10,7 +10,7 @@ import (
 const (
 	// maxWrites is how many children of one kind one plan creates.
 	maxWrites = 500
-	// leaderGoneAfter is when to look again for a leader StatefulSet that is being deleted, and nameFreeAfter for one that is somebody else's.
+	// leaderGoneAfter is when to look again for a leader StatefulSet that is being deleted, and nameFreeAfter for one that has another owner.
 	leaderGoneAfter, nameFreeAfter = 5 * time.Second, 30 * time.Second
 )
 

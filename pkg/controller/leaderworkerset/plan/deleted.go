@@ -25,7 +25,7 @@ const (
 	expectedDeletion
 	// awaitedDeletion carries out a restart that was counted, and waits.
 	awaitedDeletion
-	// unexpectedDeletion is what nobody has decided: a user has deleted the pod, it was evicted, or its StatefulSet has replaced it because it failed.
+	// unexpectedDeletion is not the decision of this controller: a user has deleted the pod, it was evicted, or its StatefulSet has replaced it because it failed.
 	unexpectedDeletion
 )
 
@@ -56,7 +56,7 @@ func (r *restarts) recordDeleted() {
 	}
 }
 
-// deletedLeaders returns the leader pods that are gone, and then those that are being deleted, with what that means.
+// deletedLeaders returns the leader pods that are gone, followed by the leader pods that are being deleted, each with a verdict.
 func (r *restarts) deletedLeaders() (out []deletedLeader) {
 	judge := func(leader *Pod) {
 		d := deletedLeader{leader, -1, expectedDeletion}

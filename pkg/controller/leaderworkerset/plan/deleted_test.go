@@ -125,7 +125,7 @@ func TestDeletedLeaderIsRecorded(t *testing.T) {
 	}
 }
 
-// TestDeletedLeaderHasItsFirstCause has a container of a worker fail before somebody deletes the leader.
+// TestDeletedLeaderHasItsFirstCause has a container of a worker fail before a user deletes the leader.
 func TestDeletedLeaderHasItsFirstCause(t *testing.T) {
 	f := newFixture(t, 2, 3)
 	f.settle()

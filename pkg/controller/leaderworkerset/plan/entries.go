@@ -49,8 +49,8 @@ func (r *restarts) store() {
 	}
 }
 
-// byImportance returns the entries, those first that must not be lost: of groups about which something is decided that is not done, and then of those with
-// the most restarts.
+// byImportance returns the entries, the most important first: entries of groups with a decision that is not carried out yet, which must not be lost, and
+// then entries with the most restarts.
 func (r *restarts) byImportance() []*leaderworkersetv1.GroupStatus {
 	underway := make(map[int32]bool)
 	for i := range r.groups {

@@ -74,7 +74,7 @@ func podGroupName(gang GangProvider, set *leaderworkersetv1.LeaderWorkerSet, g *
 	return name
 }
 
-// podGroup returns the PodGroup of a group. The set is that of the revision of the leader pod, with the metadata of now.
+// podGroup returns the PodGroup of a group. set has the spec of the leader pod's revision, and its current metadata.
 func podGroup(gang GangProvider, set *leaderworkersetv1.LeaderWorkerSet, g *group) *unstructured.Unstructured {
 	out := &unstructured.Unstructured{Object: map[string]any{}}
 	out.SetGroupVersionKind(gang.Resource().GroupVersion().WithKind("PodGroup"))

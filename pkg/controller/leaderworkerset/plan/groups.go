@@ -26,7 +26,7 @@ type group struct {
 	workers *Workers
 	// size is the number of pods of the group at the revision of its leader.
 	size int32
-	// ready and updated are those of the rolling update: of a group that lacks its workers, neither holds.
+	// ready and updated are what the rolling update counts: neither holds for a group that lacks its workers.
 	ready, updated bool
 	// leaving means that the group is about to be recreated.
 	leaving bool
@@ -122,9 +122,9 @@ func (g *group) broken(now time.Time) bool {
 
 // sizes are the numbers of pods of a group.
 type sizes struct {
-	// known are those by the key of the revision; 0 for revisions that are lost.
+	// known are the sizes by the key of the revision; 0 for revisions that are lost.
 	known map[string]int32
-	// live is that of the spec, for pods of lost revisions that do not say theirs.
+	// live is the size in the spec, for pods of lost revisions that do not state their size.
 	live int32
 }
 

@@ -29,7 +29,7 @@ func RunsDespiteQueue(o Observed) bool {
 		!slices.ContainsFunc(o.Workers, func(w Workers) bool { return slices.ContainsFunc(w.Pods, held) })
 }
 
-// queueIgnored is the event about a queue that nobody reads.
+// queueIgnored is the event about a queue that no queueing system reads.
 func queueIgnored(queue string) Event {
 	return Event{
 		Type: corev1.EventTypeWarning, Reason: reasonQueueIgnored, Action: ActionCreate,

@@ -31,7 +31,7 @@ const (
 type RefusedPods struct {
 	// StatefulSets is the number of those that lack pods for that; 0 if nothing is refused.
 	StatefulSets int
-	// Reason and Message are those of the newest refusal, and At is when that was.
+	// Reason and Message come from the newest refusal, and At is when that was.
 	Reason, Message string
 	At              time.Time
 	// Since is since when there are any.

@@ -18,9 +18,9 @@ import (
 // maxRequestedLeaders is how many leaders of a requested restart are stored at a time. Those of larger sets follow once half of them are gone.
 const maxRequestedLeaders = leaderworkersetv1.MaxGroupStatuses
 
-// findRequested finds the leaders that are deleted because users have requested it, and ends the restart when none of them is left. They are all that there are when
-// the controller sees the request: Observed has at least those that the API had after it. Those that come later stay. Times are not compared, because those of pods
-// are of the clock of another server than that of the request.
+// findRequested finds the leaders to delete because users have requested a restart, and ends the restart when none of them is left. It takes all leaders that exist when
+// the controller sees the request: Observed has at least the leaders that the API had after the request. Later leaders stay. Times are not compared, because one server
+// sets the times of pods and another one the time of the request.
 func (r *restarts) findRequested() {
 	req := r.st.next.Restart
 	if req == nil || r.o.Leader == nil {

@@ -125,7 +125,7 @@ type failure struct {
 	trigger
 }
 
-// failures returns the groups that have failed and about which nothing is decided, by ascending index, and those that wait for a limit which was raised.
+// failures returns, by ascending index, the failed groups without a decision, and the groups that had reached a restart limit which was raised since.
 func (r *restarts) failures() (out []failure) {
 	recreate, afterStart := recreates(r.o.Set)
 	if !recreate {

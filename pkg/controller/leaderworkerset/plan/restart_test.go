@@ -218,7 +218,7 @@ func TestOneGroupDelaysNoOther(t *testing.T) {
 	}
 }
 
-// TestLeaderDeletedByUser replaces a group whose leader somebody has deleted: one restart counts.
+// TestLeaderDeletedByUser replaces a group whose leader a user has deleted: one restart counts.
 func TestLeaderDeletedByUser(t *testing.T) {
 	f := newFixture(t, 1, 3)
 	f.settle()

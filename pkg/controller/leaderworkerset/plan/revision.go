@@ -73,7 +73,7 @@ func revisionFor(o Observed, why string) revision {
 	return newRevision(o, data, key, fmt.Sprintf("Creating revision with key %s for %s", key, why))
 }
 
-// freeKey returns the key of a payload that no revision has. Two payloads have the same hash only if somebody has looked for them.
+// freeKey returns a key for a payload that no revision has. Two payloads have the same hash only if a user has searched for such payloads.
 func freeKey(revisions []*appsv1.ControllerRevision, data []byte) string {
 	key := helper.RevisionKey(data)
 	for i := 1; newest(revisions, key) != nil; i++ {
@@ -82,8 +82,8 @@ func freeKey(revisions []*appsv1.ControllerRevision, data []byte) string {
 	return key
 }
 
-// mayBeOf returns whether a key whose revision is lost is that of the spec: all that is left of the templates of workers is the hash in the key. Keys of
-// former releases are no such hashes. Of those, it counts whether the spec has changed since the controller last saw it.
+// mayBeOf returns whether a key whose revision is lost may be the key of the spec: only the hash in the key is left of the templates of workers. Keys of
+// former releases are no such hashes. For such a key, the result is whether the spec is unchanged since the controller last saw it.
 func mayBeOf(set *leaderworkersetv1.LeaderWorkerSet, key string) bool {
 	if !helper.IsRevisionKey(key) {
 		return set.Status.ObservedGeneration == 0 || set.Status.ObservedGeneration == set.Generation

@@ -8,7 +8,7 @@ import "time"
 // rollout is what the partition and the replicas of the leader StatefulSet depend on. Groups with an index of partition and above get the current
 // revision, highest first.
 type rollout struct {
-	// replicas, unavailable, surge and lowest are those of the spec: R, U, S and P.
+	// replicas, unavailable, surge and lowest are the values R, U, S and P of the spec.
 	replicas, unavailable, surge, lowest int32
 	// exists means that there is a leader StatefulSet. partition and count are its values, and resized that replicas were others when it was applied.
 	exists           bool
@@ -123,8 +123,8 @@ func (r rollout) states() []state {
 	return out
 }
 
-// next returns the partition that releases groups below those that are ready and updated, so many that no more than step groups are down by it. Groups that
-// are not ready are among these, wherever they are, unless only the update can repair them. To release one of them takes nothing down.
+// next returns the partition that releases groups below the groups that are ready and updated. With it, at most step groups are down. Groups that are not
+// ready count as down, wherever they are, unless only the update can repair them. Releasing one of them takes no group down.
 func (r rollout) next(states []state, step int32) int32 {
 	end := int32(len(states)) //nolint:gosec // no more than there are groups
 	for end > 0 && states[end-1].done() {

@@ -43,11 +43,11 @@ func (b *statusBuilder) event(eventType, reason, action, note string) {
 
 // counts are what conditions depend on. Those of a surge count only where it says so.
 type counts struct {
-	// current groups have to be of the current revision; updated and done are those of them that are, and are ready too.
+	// current groups have to be of the current revision. Of these, updated groups are of that revision, and done groups are ready too.
 	current, updated, done int32
 	// ready groups are ready, at any revision.
 	ready int32
-	// ownUpdated are those of the wanted replicas that are of the current revision, and allReady and allUpdated count those of a surge too.
+	// ownUpdated are the wanted replicas of the current revision. allReady and allUpdated include the groups of a surge.
 	ownUpdated, allReady, allUpdated int32
 }
 

@@ -21,7 +21,7 @@ import (
 type Observed struct {
 	// Set is the set as stored.
 	Set *leaderworkersetv1.LeaderWorkerSet
-	// Leader is the StatefulSet with the name of the set, whole; nil if there is none. LeaderTaken means that it belongs to somebody else, and
+	// Leader is the StatefulSet with the name of the set, whole; nil if there is none. LeaderTaken means that it has another owner, and
 	// that Leader is nil.
 	Leader      *appsv1.StatefulSet
 	LeaderTaken bool
@@ -31,10 +31,10 @@ type Observed struct {
 	AppliedGeneration int64
 	// Leaders are the pods that the leader StatefulSet controls, terminating ones included.
 	Leaders []Pod
-	// GoneLeaders are pods that were among Leaders, and are gone, as far as this process has seen, in the order in which they went. Those that are Judged once are
-	// left out from then on.
+	// GoneLeaders are pods that were among Leaders and are gone, as far as this process has seen, in the order in which they went. A pod is left out once it is
+	// Judged.
 	GoneLeaders []Pod
-	// Judged are the leader pods that were deleted, and of which is known what that means. It holds no pods that exist and are not being deleted.
+	// Judged are the deleted leader pods whose deletion was judged. It holds no pods that exist and are not being deleted.
 	Judged map[types.UID]bool
 	// Workers are the StatefulSets that leader pods control, those of leader pods that are gone included.
 	Workers []Workers
@@ -42,11 +42,11 @@ type Observed struct {
 	RefusedPods RefusedPods
 	// Services are the Services with the label of the set.
 	Services []Service
-	// Revisions are the ControllerRevisions that the set controls, and those with its label that nobody controls.
+	// Revisions are the ControllerRevisions that the set controls, and the ControllerRevisions with its label that have no controller.
 	Revisions []*appsv1.ControllerRevision
 	// PodGroups are the PodGroups of the gang scheduler with the label of the set.
 	PodGroups []Ref
-	// Orphans are objects that nobody controls, and that are made like children of the set.
+	// Orphans are objects without a controller that are made like children of the set.
 	Orphans []Orphan
 	// Gang is the scheduler of gangs; empty for none.
 	Gang GangProvider
@@ -101,7 +101,7 @@ type Pod struct {
 	OwnRevision string
 	// Phase of the pod.
 	Phase corev1.PodPhase
-	// Ready is its condition Ready, and NotReadySince since when it is not True: zero while it is, or if nobody has said so yet.
+	// Ready is its condition Ready, and NotReadySince since when it is not True: zero while it is True, and the creation of the pod if it has no such condition.
 	Ready         bool
 	NotReadySince metav1.Time
 	// Restarted means that a container or an init container of it has restarted.
@@ -257,8 +257,8 @@ type Results struct {
 	WorkerErrors map[string]string
 	// TakenServices and TakenWorkers are names of Services and of StatefulSets of workers that other objects have, or those of a leader pod that is gone.
 	TakenServices, TakenWorkers []string
-	// CreatedWorkers are the indexes in Plan.CreateWorkers of those that were created, and DeletedLeaders those in Plan.DeleteLeaders of those whose
-	// deletion was accepted.
+	// CreatedWorkers are the indexes in Plan.CreateWorkers of StatefulSets that were created. DeletedLeaders are the indexes in Plan.DeleteLeaders of pods
+	// whose deletion was accepted.
 	CreatedWorkers, DeletedLeaders []int
 	// Adopted are the indexes in Plan.Adopt of those that have their controller, and AdoptError is why one has not; empty if it is tried again anyway.
 	Adopted    []int

@@ -151,7 +151,7 @@ func fullPlan(o Observed, groups []*group, room int, p *Plan) []*group {
 	return out
 }
 
-// workerStatefulSet returns the StatefulSet of the workers of a group. The set is that of the revision of the leader pod, with the metadata of now.
+// workerStatefulSet returns the StatefulSet of the workers of a group. set has the spec of the leader pod's revision, and its current metadata.
 func workerStatefulSet(set *leaderworkersetv1.LeaderWorkerSet, g *group) *appsv1.StatefulSet {
 	leader := g.leader
 	identity := map[string]string{

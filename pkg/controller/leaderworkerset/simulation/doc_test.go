@@ -9,7 +9,7 @@
 // autoscalers change the number of groups; nodes are lost with all of their pods; gangs wait for their PodGroups, and workers follow their leader into its
 // domain; the server of the set is away, and pods of it are refused; no controller runs for a while, in which pods vanish;
 // caches lag behind, each on its own; requests fail, or fail but are carried out, at once or later; the controller dies between two writes and
-// starts again. The decisions are those of package plan, and what comes before and after them is the real Syncer of package
+// starts again. Package plan decides, and what comes before and after its decisions is the real Syncer of package
 // leaderworkerset; actions of users are carried out by the real code of the server (users_test.go).
 //
 // Rules are checked at every decision and every write (rules_test.go). In the end nothing fails any more, and the set must come to rest

@@ -68,7 +68,7 @@ type env struct {
 	outage      bool
 	servedSince time.Time
 	refusals    map[types.UID]refusal
-	// lostInUse means that somebody has deleted a revision that groups have.
+	// lostInUse means that a user has deleted a revision that groups have.
 	lostInUse bool
 	// orphaned means that a set was deleted without its children. reported are the times of events by their reason and note.
 	orphaned bool
@@ -80,7 +80,7 @@ type env struct {
 	// skew is how far the clock of kube-apiserver is ahead.
 	skew time.Duration
 
-	// template is what the set is made of when somebody creates it.
+	// template is what the set is made of when a user creates it.
 	template *leaderworkersetv1.LeaderWorkerSet
 	// writes is the number of requests of the controller that were to change something.
 	writes int

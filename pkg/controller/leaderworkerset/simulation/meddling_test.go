@@ -90,7 +90,7 @@ func (e *env) loseNode() {
 	}
 }
 
-// editLeaders lets somebody edit the leader StatefulSet.
+// editLeaders lets a user edit the leader StatefulSet.
 func (e *env) editLeaders() {
 	sts := e.leaders()
 	if sts == nil || sts.DeletionTimestamp != nil {
@@ -112,8 +112,8 @@ func (e *env) editLeaders() {
 	e.statefulSets.Put(next)
 }
 
-// loseRevision lets somebody delete a revision. Groups of a former one could not be rebuilt without theirs, and neither could those that an update is
-// kept from.
+// loseRevision lets a user delete a revision. It keeps revisions that groups need to be rebuilt: former ones that groups have, and the current one while
+// the partition keeps groups from the update.
 func (e *env) loseRevision() {
 	sts, set := e.leaders(), e.set()
 	if sts == nil || len(e.revisions.Objects) == 0 {
@@ -133,7 +133,7 @@ func (e *env) loseRevision() {
 	e.deleteRevision(revision)
 }
 
-// loseCurrentRevision lets somebody delete the revision of the spec.
+// loseCurrentRevision lets a user delete the revision of the spec.
 func (e *env) loseCurrentRevision(set *leaderworkersetv1.LeaderWorkerSet) {
 	sts := e.leaders()
 	for _, revision := range e.revisions.Objects {

@@ -103,7 +103,7 @@ func (e *env) disownSome() {
 	e.deleteUnstarted()
 }
 
-// occupy lets somebody create an object with the name of a child, if it is free.
+// occupy lets a user create an object with the name of a child, if the name is free.
 func (e *env) occupy() {
 	group := helper.LeaderPodName(name, e.Dice.IntN(3))
 	meta := metav1.ObjectMeta{Namespace: namespace, UID: e.NewUID("other"), CreationTimestamp: e.stored(), Labels: map[string]string{ofOthers: ""}}

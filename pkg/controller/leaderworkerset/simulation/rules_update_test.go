@@ -50,8 +50,8 @@ func (r *rules) applied(live, next *appsv1.StatefulSet) {
 	r.released(is, was, stay, next.Labels[leaderworkersetv1.RevisionKey], int(helper.MaxUnavailable(set))+max(0, stay-int(helper.Replicas(set))))
 }
 
-// released checks that a step takes down no more groups than are left of those that may be down, as far as the controller saw. Groups that have been down
-// for very long do not count.
+// released checks that a step takes down no more groups than are allowed to be down in addition to the groups that are, as far as the controller saw. Groups
+// that have been down for very long do not count.
 func (r *rules) released(is, was, n int, key string, allowed int) {
 	o := r.observed
 	ready, old := map[int]bool{}, map[int]bool{}

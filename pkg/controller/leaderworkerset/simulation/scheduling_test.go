@@ -76,7 +76,7 @@ func (e *env) labelNodes() {
 	}
 }
 
-// failServer begins or ends an outage of the server of the set: nobody changes the set, and pods of it are refused.
+// failServer begins or ends an outage of the server of the set: during an outage, no client changes the set, and its pods are refused.
 func (e *env) failServer() {
 	e.outage = !e.outage
 	e.Note("the server of the set is away: %t", e.outage)
@@ -114,7 +114,7 @@ func (e *env) stateOf(sts *appsv1.StatefulSet) string {
 	return state
 }
 
-// rest gives everybody turns until nobody has anything to do at once, so that what happens next happens to a set at rest.
+// rest gives every component turns until none has anything to do at once, so that what happens next happens to a set at rest.
 func (e *env) rest() {
 	e.Seen["times of rest"]++
 	for range maxRounds / 10 {

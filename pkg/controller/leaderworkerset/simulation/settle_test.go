@@ -26,7 +26,7 @@ const (
 // maxRounds is how often everybody may get a turn until all is at rest.
 const maxRounds = 400
 
-// settle lets all come to rest: nothing fails any more, everybody gets a turn in every round, and nobody meddles.
+// settle lets everything come to rest: nothing fails any more, every component gets a turn in every round, and no user interferes.
 func (e *env) settle() {
 	e.Note("from here on nothing fails")
 	e.faults = faults{restarts: e.faults.restarts}
@@ -101,7 +101,7 @@ func (e *env) checkRest() {
 	if set == nil {
 		e.Seen["at rest: gone"]++
 		if e.orphaned || e.Seen["children that lost their owner"]+e.Seen["names that others took"] > 0 {
-			return // what is left belongs to nobody, or to others
+			return // what is left has no owner, or another one
 		}
 		if n := len(e.statefulSets.Objects) + len(e.pods.Objects) + len(e.services.Objects) + len(e.revisions.Objects) + len(e.podGroups.Objects); n > 0 {
 			e.Fail(ruleIs, "it is gone, and %d children are left", n)

@@ -104,7 +104,7 @@ func (h *history) groupOf(j *job) *group {
 }
 
 func (h *history) apply(s *set, r *placement.Request, result *placement.Result) {
-	// Higher priorities are served first, so that those that preempt come later than those that are preempted only if that was before.
+	// Higher priorities are served first, so a set that preempts comes after the set that it preempts only if that set was placed in an earlier call.
 	h.placed++
 	assigned := map[string]*placement.Assignment{}
 	for i := range result.Assignments {

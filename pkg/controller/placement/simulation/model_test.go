@@ -81,7 +81,7 @@ type job struct {
 	placed int
 }
 
-// pod is a pod, of a Job or of nobody. A pod that terminates takes its place for one more step.
+// pod is a pod of a Job, or one without a Job. A pod that terminates takes its place for one more step.
 type pod struct {
 	job         *job
 	node        *node

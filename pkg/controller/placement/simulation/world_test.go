@@ -65,7 +65,7 @@ func (h *history) preempt(p *pod, n *node) {
 	p.nominated, p.bindAt = n, h.now+h.dice.IntN(9)
 }
 
-// bindNominated binds a pod where preemption has made room, unless somebody else has it.
+// bindNominated binds a pod where preemption has made room, unless other pods have taken that room.
 func (h *history) bindNominated(p *pod) {
 	if h.now < p.bindAt {
 		return

@@ -77,7 +77,7 @@ type remembered struct {
 	at   time.Time
 }
 
-// Read returns the sizes of owners, none of them older than the age. The error is that of the first owner that could not be read: it is part of a
+// Read returns the sizes of owners, none of them older than the age. The error is about the first owner that could not be read: it is part of a
 // status, which would otherwise change from pass to pass.
 func (s *Sizes) Read(ctx context.Context, group Group, owners []plan.Owner, age time.Duration) (map[plan.Owner]plan.OwnerSize, error) {
 	var (

@@ -61,7 +61,7 @@ type Refused struct {
 
 // Figures are how far a group is.
 type Figures struct {
-	// Pods is the number of pods that count, Running of those that run or have succeeded, and Labeled of those that carry the label.
+	// Pods is the number of pods that count, Running the number of pods that run or have succeeded, and Labeled the number of pods with the label.
 	Pods, Running, Labeled int32
 	// Size is the number of pods that the group is meant to have, and Source where that comes from. SizeKnown is false if the owners
 	// could not be asked.

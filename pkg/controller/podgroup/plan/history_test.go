@@ -35,7 +35,7 @@ type history struct {
 	decide func(Observed) Plan
 	size   int32
 	now    time.Time
-	// pods are the pods of the API by name, and cached are those that the controller sees.
+	// pods are the pods of the API by name, and cached are the pods that the controller sees.
 	pods, cached map[string]*Pod
 	lastNew      time.Time
 	incarnations int

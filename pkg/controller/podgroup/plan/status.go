@@ -29,15 +29,15 @@ const (
 
 // Reasons of events.
 const (
-	// EventReady is that of the event about a group that becomes ready.
+	// EventReady is the reason of the event about a group that becomes ready.
 	EventReady = "GroupReady"
-	// EventDegraded is that of the event about a group that was ready, and of which fewer pods than needed run.
+	// EventDegraded is the reason of the event about a group that was ready, and of which fewer pods than needed run.
 	EventDegraded = "GroupDegraded"
-	// EventInvalidSize is the size of the event about sizes of pods that are malformed or contradict each other.
+	// EventInvalidSize is the reason of the event about sizes of pods that are malformed or contradict each other.
 	EventInvalidSize = "InvalidPodGroupSize"
-	// EventLabelFailed is that of the event about pods of a group that is ready, which the API does not let be labeled.
+	// EventLabelFailed is the reason of the event about pods of a ready group that the API refuses to label.
 	EventLabelFailed = "PodGroupLabelFailed"
-	// EventSizeUnknown is that of the event about owners that the API does not let be read.
+	// EventSizeUnknown is the reason of the event about owners that the API refuses to return.
 	EventSizeUnknown = "PodGroupSizeUnknown"
 )
 

@@ -52,8 +52,8 @@ type Pod struct {
 	// Created is when the pod was created, and Ended when it ended, if it has, in seconds since 1970.
 	Created, Ended int64
 	Phase          Phase
-	// Ready is the condition of the pod, Terminating means that it is being deleted, and Labeled that it carries the label that says that
-	// its group is ready.
+	// Ready is the condition of the pod. Terminating means that the pod is being deleted. Labeled means that it has the label of pods whose
+	// group is ready.
 	Ready, Terminating, Labeled bool
 }
 

@@ -157,7 +157,7 @@ type jobClient struct {
 	p *process
 }
 
-// Get reads a Job. It is called in another goroutine, whose panics are those of the sync.
+// Get reads a Job. It is called in another goroutine. A panic there becomes a panic of the sync.
 func (c jobClient) Get(ctx context.Context, jobName string, options metav1.GetOptions) (job *batchv1.Job, err error) {
 	defer func() {
 		if r := recover(); r != nil {

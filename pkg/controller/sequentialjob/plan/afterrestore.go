@@ -166,7 +166,7 @@ func (b *statusBuilder) afterRestore(owned family) bool {
 	return b.holdUnlessActed()
 }
 
-// holdUnlessActed holds the sequence if it must be, unless somebody has decided about it since the restore. It returns whether it is held.
+// holdUnlessActed holds the sequence if it must be held, unless a user has acted on it since the restore. It returns whether the sequence is held.
 func (b *statusBuilder) holdUnlessActed() bool {
 	why := whyHeld(b.o)
 	if why == "" || b.o.ActedSinceRestore {

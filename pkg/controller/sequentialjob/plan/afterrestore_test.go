@@ -165,7 +165,7 @@ func TestRetriedFromAnEarlierStep(t *testing.T) {
 	diff(t, "Complete", "True AllJobsCompleted: all jobs completed successfully", w.condition("Complete"))
 }
 
-// TestHoldStopsTheClock: nobody knows for how long the sequence was active.
+// TestHoldStopsTheClock: for how long the sequence was active is not known.
 func TestHoldStopsTheClock(t *testing.T) {
 	w := newWorld(t, func(sj *batchv1alpha1.SequentialJob) { sj.Spec.ActiveDeadlineSeconds = ptr.To[int64](60) }).settle()
 	backup := w.sj.DeepCopy()

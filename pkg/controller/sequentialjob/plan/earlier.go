@@ -22,7 +22,7 @@ type Earlier struct {
 	State EarlierState
 	// Running is one of those that run, like "pod etl-0-x on node n1".
 	Running string
-	// Unreadable is why it is not known what runs; empty if nobody has asked.
+	// Unreadable is why it is not known what runs; empty if the API was not asked.
 	Unreadable string
 }
 
@@ -41,7 +41,7 @@ const (
 
 // EarlierQuery asks for what still runs of earlier children.
 type EarlierQuery struct {
-	// Index and Attempt are those of the child that is to be created. Its own pods are not asked for.
+	// Index and Attempt are the step and the attempt of the child to create. Its own pods are not asked for.
 	Index   int
 	Attempt int32
 	// JobSets are the names of earlier JobSets whose Jobs may not have ended.

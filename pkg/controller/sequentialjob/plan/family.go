@@ -99,12 +99,12 @@ func childOf(obj metav1.Object, kind batchv1alpha1.StepKind) Child {
 type family struct {
 	// current is the child of the current attempt of the current step; nil if there is none.
 	current *Child
-	// inTheWay are those that must be gone before a child is created: those that have not ended and should not run, and those of
-	// older attempts of the current step, which have its name.
+	// inTheWay are children that must be gone before a child is created. They have not ended and should not run, or they belong to
+	// older attempts of the current step and have its name.
 	inTheWay []member
-	// ended are those of other steps, or of older attempts, that stay.
+	// ended are the ended children of other steps, or of older attempts. They stay.
 	ended []member
-	// active is the number of those that have not ended.
+	// active is the number of children that have not ended.
 	active int32
 }
 
@@ -138,8 +138,8 @@ func familyOf(o Observed) family {
 	return f
 }
 
-// isCurrent returns whether a child is that of the current attempt of the current step. One that status knows is, whatever
-// its labels say.
+// isCurrent returns whether a child belongs to the current attempt of the current step. A child that the status names does,
+// whatever its labels say.
 func isCurrent(sj *batchv1alpha1.SequentialJob, c Child) bool {
 	entry := currentEntry(sj)
 	switch {

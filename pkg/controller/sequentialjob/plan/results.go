@@ -30,7 +30,7 @@ const (
 type RefusalReason int
 
 const (
-	// Overloaded means that nobody has decided against the child: the API did not answer, or asked for fewer requests.
+	// Overloaded means that the API has not decided against the child: it did not answer, or asked for fewer requests.
 	Overloaded RefusalReason = iota
 	// OutOfQuota means that a ResourceQuota is used up.
 	OutOfQuota
@@ -51,7 +51,7 @@ type Refusal struct {
 type Results struct {
 	// ResourceVersion is the resource version of the sequence after its finalizer was added; empty if it was not.
 	ResourceVersion string
-	// Creation is the result for the child of the plan, and Refusal is why it was refused; nil if nobody needs to know.
+	// Creation is the result for the child of the plan, and Refusal is why it was refused; nil if that need not be reported.
 	Creation Creation
 	Refusal  *Refusal
 	// Deleted are the deletions that were accepted, and Forbidden those for which the controller lacks the permission. They

@@ -138,7 +138,7 @@ func TestQueuedChildrenOfUnknownWorkloads(t *testing.T) {
 	diff(t, "Progressing", "False WaitingForQuota: Job 0 waits for quota in queue q: the Workloads are not known yet", w.condition("Progressing"))
 }
 
-// TestWorkloadsOfOthers has a Workload that somebody else made inactive.
+// TestWorkloadsOfOthers has a Workload that an administrator or Kueue made inactive.
 func TestWorkloadsOfOthers(t *testing.T) {
 	w := newWorld(t, queued).settle()
 	w.queue.Workload = KnownWorkload(&Workload{Name: "w"})
@@ -155,7 +155,7 @@ func TestQueueWithoutKueue(t *testing.T) {
 	want := "True QueueUnavailable: Job 0 waits for quota, but the cluster does not serve the API of Kueue: " +
 		"install Kueue, or remove the label kueue.x-k8s.io/queue-name from the SequentialJob and from job etl-0"
 	diff(t, "ResourcesUnavailable", want, w.condition("ResourcesUnavailable"))
-	w.child("etl-0").Suspended = false // by somebody
+	w.child("etl-0").Suspended = false // by a user
 	w.settle().change(suspend(true)).settle()
 	diff(t, "the child", true, w.child("etl-0").Suspended)
 	w.queue.Served = true
@@ -222,7 +222,7 @@ func TestCancel(t *testing.T) {
 	diff(t, "the progress", batchv1alpha1.SequentialJobProgress{CompletedIndices: []int32{}}, before.sj.Status.Progress)
 }
 
-// A child that somebody suspends again and again is left alone, and the condition names who that is.
+// A child that another controller suspends again and again is left alone, and the condition names that controller.
 func TestChildrenThatOthersSuspend(t *testing.T) {
 	w := newWorld(t).settle()
 	w.child("etl-0").Suspended = true // kueue, for the third time

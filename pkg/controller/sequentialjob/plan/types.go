@@ -30,7 +30,7 @@ type Observed struct {
 	Unschedulable Unschedulable
 	// RefusedPods are the pods of a Job that the API refuses.
 	RefusedPods RefusedPods
-	// Contest is what is known of a current child that somebody else suspends; nil unless that happened again each time the controller resumed it.
+	// Contest is what is known of a current child that another client suspends; nil unless that happened again each time the controller resumed it.
 	Contest *Contest
 	// Queue is what is known of Kueue. It is of interest only while a queue is named.
 	Queue Queue
@@ -83,7 +83,7 @@ type Child struct {
 	JobsEnded bool
 }
 
-// Contest is a child that somebody suspended three times within a minute, each time after the controller had resumed it.
+// Contest is a child that another client suspended three times within a minute, each time after the controller had resumed it.
 type Contest struct {
 	// By is the field manager that suspended it; empty if that is not known.
 	By string
@@ -141,13 +141,13 @@ func (c ChildWorkload) None() bool { return c.known && c.workload == nil }
 
 // Workload is what decisions use of a Workload of Kueue.
 type Workload struct {
-	// Name, UID and ResourceVersion are those of the Workload.
+	// Name, UID and ResourceVersion identify the Workload.
 	Name            string
 	UID             types.UID
 	ResourceVersion string
 	// Active is its spec.active: false keeps it, and its child, out of the queue.
 	Active bool
-	// Deactivated means that this controller made it inactive. What somebody else made inactive stays so.
+	// Deactivated means that this controller made it inactive. A Workload that an administrator or Kueue made inactive stays so.
 	Deactivated bool
 	// Message is why it waits, in the words of Kueue; empty if Kueue says nothing.
 	Message string
@@ -225,7 +225,7 @@ type SuspendPatch struct {
 
 // WorkloadPatch is a change of spec.active of a Workload, valid only for the version that it was derived from.
 type WorkloadPatch struct {
-	// Name, UID and ResourceVersion are those of the Workload.
+	// Name, UID and ResourceVersion identify the Workload.
 	Name            string
 	UID             types.UID
 	ResourceVersion string

@@ -68,7 +68,7 @@ type env struct {
 	// skew is how far the clock of the server of Jobs is ahead.
 	skew time.Duration
 	kueue
-	// template is what the sequence is made of when somebody creates it, and creations is how often that was.
+	// template is what the sequence is made of when a user creates it, and creations is how often that was.
 	template  *batchv1alpha1.SequentialJob
 	creations int
 	// restoredAt is the version of the store of sequences when it was last restored; 0 if it never was.

@@ -22,7 +22,7 @@ import (
 
 // This file holds what others do to children and to their names, and what the API refuses.
 
-// meddle is what somebody may do to children, and what the API may refuse.
+// meddle is what a user may do to children, and what the API may refuse.
 func (e *env) meddle() {
 	own := e.own()
 	switch n := e.Dice.IntN(100); {
@@ -85,7 +85,7 @@ var (
 	verbs   = []string{"delete child", "patch child", "patch sequence", "patch workload", "update status"}
 )
 
-// occupyName makes an object of somebody else that has a name which the sequence wants. It may have our labels, as a copy has.
+// occupyName creates an object that the sequence does not own, with a name that the sequence needs. It may have our labels, as a copy has.
 func (e *env) occupyName() {
 	wanted := helper.ChildName(name, e.Dice.IntN(3))
 	_, isJob := e.jobs.Get(wanted)

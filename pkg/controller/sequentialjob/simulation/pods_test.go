@@ -17,7 +17,7 @@ import (
 )
 
 // This file holds what is below children: the pods of a sequence, and Jobs of JobSets. A pod ends with its Job, but a JobSet may end, or be gone, before all of
-// its Jobs are, and what somebody deletes in the background or orphans is gone before its pods.
+// its Jobs are. A child that a user deletes in the background, or without its dependents, is gone before its pods.
 
 const ruleRuns = "pods of two steps, or of two attempts, never run at the same time"
 
@@ -26,7 +26,7 @@ type workloadOf struct {
 	name     string
 	sequence types.UID
 	child    types.UID
-	// childName and kind are those of the child.
+	// childName and kind are the name and the kind of the child.
 	childName string
 	kind      batchv1alpha1.StepKind
 	attempt   attempt

@@ -56,7 +56,7 @@ type rules struct {
 	// knowledge of the controller.
 	recorded map[attempt]bool
 	unknown  map[types.UID]bool
-	// last is the child that was last created for an attempt, and adopted are those that status ever named.
+	// last is the child that was last created for an attempt, and adopted are the children that a status ever named.
 	last    map[attempt]types.UID
 	adopted map[types.UID]bool
 }
@@ -156,7 +156,7 @@ func (r *rules) statusStored(before, after *batchv1alpha1.SequentialJob, known b
 	}
 	for i := range is.Steps {
 		if uid := is.Steps[i].ChildUID; uid != "" && known {
-			r.adopted[uid] = true // a status that comes late names children that nobody has to know
+			r.adopted[uid] = true // a status that comes late names children that the controller need not know
 		}
 	}
 	for i := range was.Steps {

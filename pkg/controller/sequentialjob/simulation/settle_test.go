@@ -23,7 +23,7 @@ const (
 // maxRounds is how often everybody may get a turn until all is at rest.
 const maxRounds = 200
 
-// settle lets all come to rest: nothing fails any more, everybody gets a turn in every round, and nobody meddles. Children end
+// settle lets everything come to rest: nothing fails any more, every component gets a turn in every round, and no user interferes. Children end
 // as given; with an empty end they run on.
 func (e *env) settle() plan.End {
 	e.Note("from here on nothing fails")

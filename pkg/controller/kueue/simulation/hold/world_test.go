@@ -161,7 +161,7 @@ func (e *env) start() {
 	synctest.Wait()
 }
 
-// silent is a recorder of events that nobody reads.
+// silent is a recorder that drops events.
 type silent struct{}
 
 var _ events.EventRecorder = silent{}
