@@ -34,7 +34,8 @@ type slice struct {
 	id int64
 }
 
-// addTPUEnvironment adds to containers that request TPUs who works with them. A pod whose first such container brings that itself is left alone.
+// addTPUEnvironment tells containers that request TPUs which hosts work together. If the first such container already has one of the
+// variables, the pod is left alone.
 func (m *member) addTPUEnvironment() error {
 	containers := helper.TPUContainers(&m.Spec)
 	if len(containers) == 0 {

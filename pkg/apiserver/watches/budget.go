@@ -17,7 +17,8 @@ const (
 	totalShare, userShare = 16, 4
 	// writeGrace is the grace of writes of what is shared: enough for a client that reads, also when a change goes to many watches at once.
 	writeGrace = time.Second
-	// copyGrace is that of writes of copies, such as those over WebSocket: there is none, because many at once are too much for the memory already.
+	// copyGrace is the grace of writes of copies, such as over WebSocket: there is none, because many at once are too much for the memory
+	// already.
 	copyGrace = 0
 	// maxWait is how long one write may wait. A client that takes longer for one event is as good as gone.
 	maxWait = time.Minute
