@@ -14,13 +14,13 @@ import (
 
 // Report is the diagnosis of an object. Its JSON is an interface for scripts.
 type Report struct {
-	// Namespace and Name are those of the object.
+	// Namespace and Name identify the object.
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
 	// Phase is the state of the object. State is the phase, or Unknown or NotFound.
 	snapshot.Phase
-	// Jobs are the numbers of a set, Progress is that of a sequence, GroupCounts are the numbers of a LeaderWorkerSet or of all roles of a DisaggregatedSet, and RoleCounts
-	// those of the roles.
+	// Jobs are the numbers of a set, Progress is the progress of a sequence, GroupCounts are the numbers of a LeaderWorkerSet or of all roles
+	// of a DisaggregatedSet, and RoleCounts are the numbers of each role.
 	*snapshot.Jobs
 	*snapshot.Progress
 	*snapshot.GroupCounts
