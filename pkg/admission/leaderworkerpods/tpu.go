@@ -134,7 +134,7 @@ func (m *member) fits(hosts slice, containers []*corev1.Container) bool {
 	return hosts.last-hosts.first+2 <= maxTPUEnvironment/(host*n*n)
 }
 
-// hosts returns the list of hosts and that of addresses.
+// hosts returns the list of hosts and the list of addresses.
 func (m *member) hosts(hosts slice, ports []string) (names, addresses string) {
 	var n, a strings.Builder
 	add := func(name string) {

@@ -91,7 +91,8 @@ func newBudget(c clock.PassiveClock, grace time.Duration, memory int) *budget {
 	return &budget{clock: c, grace: grace, perUser: total / userShare, total: total, users: map[string]*waiting{}}
 }
 
-// begin counts a write, and ends others if there is no room for it: those of the same user first, then those of the user who has most.
+// begin counts a write. If there is no room for it, it ends other writes: first writes of the same user, then writes of the user who has
+// most.
 func (b *budget) begin(user string, data []byte, end func()) *write {
 	b.mu.Lock()
 	defer b.mu.Unlock()

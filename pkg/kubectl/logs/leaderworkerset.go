@@ -69,7 +69,7 @@ func (s selection) validateGroups(g *snapshot.Groups) error {
 	}
 	most := g.Replicas() - 1
 	if n := len(g.Groups); n > 0 {
-		most = max(most, g.Groups[n-1].Index) // those of a surge are above
+		most = max(most, g.Groups[n-1].Index) // groups of a surge are above
 	}
 	if err := index("--group", s.group, most); err != nil {
 		return err

@@ -65,12 +65,12 @@ const (
 	Queued    Kind = "queued"    // suspended for a queueing system
 	Remote    Kind = "remote"    // Kueue runs it in another cluster
 	Stopped   Kind = "stopped"   // failed or cancelled, until a user retried it
-	Creating  Kind = "creating"  // until all Jobs exist, which includes deleting those of before
+	Creating  Kind = "creating"  // until all Jobs exist, which includes deleting earlier Jobs
 	Starting  Kind = "starting"  // until all Jobs are ready
 	Running   Kind = "running"   // all Jobs are ready, or were when this began
 	Failed    Kind = "failed"    // a Job that failed, or a group that waits to be recreated or is left as it is
-	Updating  Kind = "updating"  // groups are replaced by those of the revision
-	Paused    Kind = "paused"    // a user has paused that
+	Updating  Kind = "updating"  // groups are replaced by groups of the revision
+	Paused    Kind = "paused"    // a user has paused the update
 	Current   Kind = "current"   // the groups have the revision of the spec
 )
 

@@ -88,7 +88,8 @@ type Evidence struct {
 	Domains map[string]*domain
 	// of is the kind of the object; nil for JobSet.
 	of *kind
-	// Near are names like that of a set that does not exist; Elsewhere are namespaces that have one of this very name.
+	// Near are names of existing sets that resemble the name of a set that does not exist; Elsewhere are namespaces that have one of this very
+	// name.
 	Near, Elsewhere []string
 	NotLookedAt     []Gap
 }
@@ -102,7 +103,7 @@ type Kueue struct {
 	WorkloadRead, LocalQueueRead, ClusterQueueRead bool
 	// Waiting are all Workloads of the namespace; nil if they were not read, or are too many.
 	Waiting []unstructured.Unstructured
-	// Preemptor is the Workload for which that of the set had to make room; nil if none did, or if it is not known.
+	// Preemptor is the Workload for which the Workload of the set had to make room; nil if none did, or if it is not known.
 	Preemptor *unstructured.Unstructured
 	// Clusters are the MultiKueueClusters that the Workload may run in; nil without such.
 	Clusters []*unstructured.Unstructured
@@ -113,7 +114,7 @@ type diagnosis struct {
 	*Evidence
 	podsOf  map[types.UID][]*corev1.Pod
 	jobByID map[types.UID]*batchv1.Job
-	// current are the Jobs of the present attempt, previous those of earlier ones that are not gone yet.
+	// current are the Jobs of the present attempt, and previous are Jobs of earlier attempts that are not gone yet.
 	current, previous []*batchv1.Job
 	// live are the pods of the present attempt that neither ended nor are being deleted.
 	live []*corev1.Pod

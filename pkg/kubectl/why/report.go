@@ -65,7 +65,7 @@ type Gap struct {
 	Reason string `json:"reason"`
 }
 
-// sorted puts the most decisive finding first and joins those of one cause and sentence.
+// sorted puts the most decisive finding first and joins findings with the same cause and sentence.
 func sorted(findings []Finding) []Finding {
 	slices.SortStableFunc(findings, func(a, b Finding) int { return cmp.Compare(rank(a.Cause), rank(b.Cause)) })
 	return slices.CompactFunc(findings, func(a, b Finding) bool { return a.Cause == b.Cause && a.Summary == b.Summary })
