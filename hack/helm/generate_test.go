@@ -14,7 +14,7 @@ import (
 	"helm.sh/helm/v4/pkg/chart/v2/loader"
 )
 
-// TestGenerated checks that the templates in templates/generated are those that artifacts decide.
+// TestGenerated checks that the files in templates/generated match the artifacts that they are generated from.
 func TestGenerated(t *testing.T) {
 	want, err := templates(filepath.Join(root, "artifacts"))
 	if err != nil {

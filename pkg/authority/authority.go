@@ -104,7 +104,7 @@ func Parse(certificate, key []byte) (*Pair, error) {
 	return pair, nil
 }
 
-// Holds returns whether the key of the pair is that of the certificate.
+// Holds returns whether the key of the pair belongs to the certificate.
 func (p *Pair) Holds(certificate *x509.Certificate) bool {
 	public, ok := certificate.PublicKey.(interface{ Equal(crypto.PublicKey) bool })
 	return ok && public.Equal(p.Key.Public())

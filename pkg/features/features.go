@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package features names the feature gates of the API server and the controller, with their stages and defaults
-// (docs/reference/jobset.md#feature-gates). Versions are those of the JobSet API line in which a gate changed its stage.
+// (docs/reference/jobset.md#feature-gates). Versions are the JobSet releases in which a gate changed its stage.
 package features
 
 import (

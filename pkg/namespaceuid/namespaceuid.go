@@ -1,8 +1,9 @@
 // Copyright The jobset-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package namespaceuid says how objects remember in which namespace they were created. Our objects are in a store of their own, so a namespace can be
-// deleted and created again while they stay, if the server was away meanwhile. Such an object belongs to nobody in the new namespace.
+// Package namespaceuid says how objects remember in which namespace they were created. Our objects are in a store of their own, so a
+// namespace can be deleted and created again while they stay, if the server was away meanwhile. Such an object belongs to no user of the
+// new namespace.
 package namespaceuid
 
 // Annotation is the UID of the namespace in which the object was created. The server sets it at creation and keeps it, whatever a client sends; only to

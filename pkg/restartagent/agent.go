@@ -23,7 +23,7 @@ type agent struct {
 	// sets gets the latest state of the set, and reports the answer to the write.
 	sets    chan *JobSet
 	reports chan *Pod
-	// probes is that of a sidecar, worker that of an agent with a command, after the barrier is lifted.
+	// probes serves the probes of a sidecar. worker is the process of an agent with a command, after the barrier is lifted.
 	probes *probeServer
 	worker *worker
 	// ended is the signal that the agent has received; 0 before.
@@ -62,7 +62,7 @@ func (a *agent) run(ctx context.Context) (int, error) {
 	}
 }
 
-// latest hands a state of the set over, in place of one that nobody has taken yet.
+// latest hands a state of the set over. It replaces a state that was not taken yet.
 func (a *agent) latest(set *JobSet) {
 	select {
 	case <-a.sets:

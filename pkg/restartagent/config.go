@@ -43,7 +43,7 @@ const accountDirectory = "/var/run/secrets/kubernetes.io/serviceaccount"
 type Config struct {
 	// Namespace of the set and the pod.
 	Namespace string
-	// JobSet is the name of the set, and Pod that of the pod of the agent.
+	// JobSet is the name of the set, and Pod the name of the pod of the agent.
 	JobSet, Pod string
 	// Command is the command of the worker, for Shell. Empty if the agent is a sidecar.
 	Command, Shell string
@@ -96,7 +96,7 @@ func (r *reader) fail(format string, args ...any) {
 	r.errs = append(r.errs, fmt.Errorf(format, args...))
 }
 
-// name reads that of an object, which must be set and may be part of a path.
+// name reads the name of an object, which must be set and may be part of a path.
 func (r *reader) name(variable, of string) string {
 	value, _ := r.lookup(variable)
 	if value == "" {

@@ -72,7 +72,7 @@ func (w *worker) wait() {
 	}
 }
 
-// exitCode returns that of the worker, or the one that shells give to a process that a signal has ended.
+// exitCode returns the exit code of the worker, or the one that shells give to a process that a signal has ended.
 func exitCode(status unix.WaitStatus) int {
 	if status.Signaled() {
 		return 128 + int(status.Signal())

@@ -118,7 +118,7 @@ func TestSignalsReachTheWorker(t *testing.T) {
 	}
 }
 
-// zombie reports whether a process has ended and nobody has waited for it.
+// zombie reports whether a process has ended and its parent has not waited for it.
 func zombie(pid int) bool {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	return err != nil || strings.Contains(string(stat), ") Z ")

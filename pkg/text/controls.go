@@ -9,9 +9,9 @@ import (
 	"unicode/utf8"
 )
 
-// IsControl returns whether a character acts on its display rather than being a part of the text: control characters (ESC, NUL, line breaks, tabs), separators of
-// lines and paragraphs, marks that change the direction of the text around them, and characters without a width that nobody can see. Joiners are not among
-// them, because scripts and emoji need them.
+// IsControl returns whether a character acts on its display rather than being a part of the text: control characters (ESC, NUL, line
+// breaks, tabs), separators of lines and paragraphs, marks that change the direction of the text around them, and invisible characters
+// without a width. Joiners are not among them, because scripts and emoji need them.
 func IsControl(r rune) bool {
 	switch {
 	case unicode.IsControl(r), unicode.Is(unicode.Bidi_Control, r), unicode.In(r, unicode.Zl, unicode.Zp):
@@ -36,7 +36,8 @@ func FirstControl(text string) (position int, char rune) {
 	return 0, 0
 }
 
-// Printable replaces control characters in a text that somebody else wrote, such as the last output of a container, by U+FFFD. Line breaks and tabs stay.
+// Printable replaces control characters in a text from another source, such as the last output of a container, by U+FFFD. Line breaks and
+// tabs stay.
 func Printable(text string) string {
 	return strings.Map(func(r rune) rune {
 		if r != '\n' && r != '\t' && IsControl(r) {

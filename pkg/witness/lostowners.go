@@ -38,7 +38,7 @@ const uuidBytes = len(uuid.UUID{})
 
 // LostOwners are the owners of Jobs, StatefulSets and other objects that a refused store does not know.
 type LostOwners struct {
-	// NewUUID and Revision are those of the refusal.
+	// NewUUID and Revision are the fields of the refusal.
 	NewUUID  string
 	Revision int64
 	// Owners are their UIDs, without duplicates.

@@ -13,7 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Namespace and Name are those of the ConfigMap. It is not in the namespace of the installation, because deleting that must not delete it.
+// Namespace and Name identify the ConfigMap. It is not in the namespace of the installation, because deleting that must not delete it.
 const (
 	Namespace = "kube-system"
 	Name      = "jobset-apiserver-store"
@@ -30,7 +30,7 @@ const (
 
 // Record is the half of the witness in the main cluster.
 type Record struct {
-	// UUID is that of the store of this installation. It is empty as long as no store was adopted: the first server that looked has refused.
+	// UUID identifies the store of this installation. It is empty as long as no store was adopted: the first server that looked has refused.
 	UUID string
 	// Floor is the revision that the key in etcd has at least.
 	Floor int64

@@ -17,7 +17,7 @@ const (
 
 // Stake counts objects of one resource that the garbage collector would delete.
 type Stake struct {
-	// Resource is <resource>.<group>, and Kind that of the objects.
+	// Resource is <resource>.<group>, and Kind the kind of the objects.
 	Resource string `json:"resource"`
 	Kind     string `json:"kind"`
 	Count    int    `json:"count"`

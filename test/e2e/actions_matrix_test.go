@@ -15,7 +15,7 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 )
 
-// state is one in which a set can be when somebody asks for an action.
+// state is one in which a set can be when a user asks for an action.
 type state struct {
 	// pod is the annotation of its pods, extra are lines of its spec, metadata are lines of its metadata.
 	pod, extra, metadata string
@@ -203,7 +203,7 @@ func matrix() map[string]state {
 	return all
 }
 
-// TestActionsInEveryState asks for each action in each state, as somebody who may do nothing else to the sets.
+// TestActionsInEveryState asks for each action in each state, as a user who may do nothing else to the sets.
 func TestActionsInEveryState(t *testing.T) {
 	k := newKubectl(t)
 	k.ok("create", "configmap", "owner")

@@ -61,7 +61,7 @@ func (k *kubectl) slicesOfThreeRoles() {
 	if got := k.field(prefill, "{.metadata.labels.team} {.metadata.annotations.note} {.metadata.ownerReferences[0].kind}"); got != "a b DisaggregatedSet" {
 		k.Errorf("%s has %s", prefill, got)
 	}
-	// The pods of one role and slice are those that its Service selects.
+	// The Service of a role and slice selects exactly its pods.
 	selector := k.field("service/llm-1-"+revision+"-decode-prv", "{.spec.selector}")
 	pods := k.ok("get", "pods", "-o", "name", "-l", strings.NewReplacer("{", "", "}", "", `"`, "", ":", "=").Replace(selector))
 	if n := strings.Count(pods, "\n"); n != 4 {

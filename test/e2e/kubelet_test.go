@@ -51,7 +51,7 @@ func newKubelet(t *testing.T, k *kubectl) *kubelet {
 		if t.Failed() {
 			k.dump()
 		}
-		// Without their node nobody would end the pods.
+		// Without their node, nothing would end the pods.
 		k.run("", "delete", "jobsets", "--all", "--cascade=foreground", "--timeout=180s")
 		k.run("", "delete", "node", l.node, "--wait=false")
 		l.server.CloseClientConnections()

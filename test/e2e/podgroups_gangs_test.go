@@ -72,7 +72,7 @@ func (k *kubectl) createInTurns(slots string, from, to int, more string) {
 }
 
 // TestTwoGangsBlockEachOther has the pods of two gangs of 8 come in turns, with room for 12: six of each run, and neither gang is ever
-// complete. Labels do not place pods, so that this stays as it is until somebody makes room.
+// complete. Labels do not place pods, so that this stays as it is until a user makes room.
 func TestTwoGangsBlockEachOther(t *testing.T) {
 	t.Parallel()
 	k := newKubectl(t)

@@ -81,7 +81,7 @@ func TestEventsAreForPeople(t *testing.T) {
 	}
 }
 
-// TestDescribeShowsTheHistory looks at what somebody sees who knows no other command.
+// TestDescribeShowsTheHistory looks at what a user sees who knows no other command.
 func TestDescribeShowsTheHistory(t *testing.T) {
 	k := newKubectl(t)
 	k.okIn(single("train", runOn), "create", "-f", "-")

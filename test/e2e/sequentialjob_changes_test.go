@@ -76,7 +76,7 @@ func (k *kubectl) untilStep(name string, index int, want batchv1alpha1.StepState
 	})
 }
 
-// untilAttempt waits until the Job of a step is that of an attempt.
+// untilAttempt waits until the Job of a step belongs to an attempt.
 func (k *kubectl) untilAttempt(name string, index int, attempt int32) {
 	k.Helper()
 	k.eventually(time.Minute, func() string {
@@ -129,7 +129,7 @@ func TestJobsThatVanish(t *testing.T) {
 	}
 }
 
-// The examples run as they are. Nobody runs kubectl in a simulated pod, so the nightly one is only accepted.
+// The examples run as they are. A simulated pod does not run kubectl, so the nightly one is only accepted.
 func TestExamplesOfSequencesComplete(t *testing.T) {
 	k := newKubectl(t)
 	examples := filepath.Join(shared.Root, "artifacts", "examples")

@@ -14,7 +14,7 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/test/builders"
 )
 
-// What somebody decided, and what is normal.
+// What a user decided, and what is normal.
 var decisionFaults = map[string]fault{
 	"a user suspended the set": {
 		seed: inTurn(becomesReady(), func(k *kubectl) { k.pluginOK("suspend", "train", "--reason", "disk is full") }),

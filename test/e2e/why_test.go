@@ -29,7 +29,7 @@ type fault struct {
 	want why.Cause
 	// words must all be in the sentence: who, what, how much.
 	words []string
-	// alone is that of a fault which would disturb other tests that run at the same time.
+	// alone is set for a fault that would disturb other tests that run at the same time.
 	alone bool
 }
 

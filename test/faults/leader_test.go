@@ -128,7 +128,7 @@ func liveWithout(l *life, replicas []*replica, p phase, happen func(*replica)) (
 	}
 }
 
-// holder is who has the lease now; "" for nobody.
+// holder is who has the lease now; "" if no controller has it.
 func holder(ctx context.Context) (string, error) {
 	lease, err := shared.Kube.CoordinationV1().Leases("jobset-system").Get(ctx, "6d4f6a47.jobset.x-k8s.io", metav1.GetOptions{})
 	if err != nil {
@@ -137,7 +137,7 @@ func holder(ctx context.Context) (string, error) {
 	return ptr.Deref(lease.Spec.HolderIdentity, ""), nil
 }
 
-// otherHolder waits for somebody else to have the lease.
+// otherHolder waits for another controller to have the lease.
 func otherHolder(ctx context.Context, before string) (now string, err error) {
 	err = wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, 2*takeover, true, func(ctx context.Context) (bool, error) {
 		now, err = holder(ctx)

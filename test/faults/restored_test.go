@@ -21,7 +21,7 @@ import (
 )
 
 // TestRestoredSetIsHeld deletes the Jobs of a set while no controller runs, and records that the store was restored then. To the next
-// controller, the set is one that has finished and expired since the backup. It runs again when somebody resumes it.
+// controller, the set is one that has finished and expired since the backup. It runs again when a user resumes it.
 func TestRestoredSetIsHeld(t *testing.T) {
 	l := newLife(t, newDice(t))
 	first := newControllers(t, shared.Kubeconfig(), "--leader-elect=false").must()

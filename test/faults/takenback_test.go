@@ -62,8 +62,9 @@ func TestMainClusterRestored(t *testing.T) {
 	r.make("later")
 }
 
-// agree waits until the Jobs that nobody has deleted are those of the sets: those of attempts before are deleted, and those of sets that were created are there. Jobs
-// of the attempt that goes on come once the garbage collector has removed the former ones, which is not ours.
+// agree waits until the sets have exactly the Jobs that they need, except for Jobs that are being deleted. Jobs of earlier attempts are
+// deleted, and sets that were created have their Jobs. Jobs of the attempt that goes on come once the garbage collector, which is not ours,
+// has removed the former ones.
 func (r *mainRestored) agree(when string) {
 	r.Helper()
 	want := []string{"created 0", "created 0", "stays 0", "stays 0"}

@@ -103,7 +103,7 @@ func available(t *testing.T) {
 	t.Logf("available after %s", time.Since(start).Round(100*time.Millisecond))
 }
 
-// rolledOut waits until the pods are those of the last upgrade.
+// rolledOut waits until all pods have the revision of the last upgrade.
 func rolledOut(t *testing.T) {
 	t.Helper()
 	framework.Eventually(t, patience, "the pods are replaced", func(ctx context.Context) error {

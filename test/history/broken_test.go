@@ -190,7 +190,7 @@ func TestBrokenServersAreCaught(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			// What a server has broken need not be seen: nobody may have read a write before the next one.
+			// What a server has broken may stay unseen: it is possible that no client reads a write before the next one.
 			missing := tc.want
 			for range attempts {
 				h := record(t, serve(t, tc.wrap), tc.fault)

@@ -20,7 +20,7 @@ const (
 	NotLinearizable Rule = "not linearizable"
 	// Undecided is an object that could not be checked in time.
 	Undecided Rule = "undecided"
-	// LostWrite is a write that was acknowledged and is gone at the end, although nobody deleted the object.
+	// LostWrite is a write that was acknowledged and is gone at the end, although no client deleted the object.
 	LostWrite Rule = "acknowledged write lost"
 	// TimeLine is a resourceVersion that means different things.
 	TimeLine Rule = "one resourceVersion, two contents"

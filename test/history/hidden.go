@@ -11,16 +11,16 @@ import (
 )
 
 const (
-	// hiddenValue is what nobody has read.
+	// hiddenValue stands for a value that no client has read.
 	hiddenValue = "(never seen)"
-	// maxHidden is how many hidden writes can be needed to explain an answer: a deletion and a creation turn any state into one
-	// that nobody knows, and a third makes the object absent.
+	// maxHidden is how many hidden writes can be needed to explain an answer: a deletion and a creation turn any state into an unknown one,
+	// and a third makes the object absent.
 	maxHidden = 3
 )
 
-// hidden are the writes of an object without an answer whose content nobody saw. They happened or not, and nobody can tell, but some
-// answers need them: a conflict, or an object that is gone. To try each of them at any time, as porcupine would, takes ages if there
-// are a hundred, so they are applied where an answer needs one.
+// hidden are the writes of an object without an answer whose content no client saw. It is not known whether they happened, but some answers
+// need them: a conflict, or an object that is gone. To try each of them at any time, as porcupine would, takes ages if there are a hundred,
+// so they are applied where an answer needs one.
 type hidden struct {
 	// updates are the first times at which updates of the versions began.
 	updates map[int64]time.Duration

@@ -114,7 +114,7 @@ const (
 type Event struct {
 	Type   EventType
 	Object string
-	// State is the object. The version of a deleted object is that of its deletion, and the one of Listed and Bookmark stands alone.
+	// State is the object. A deleted object has the version of its deletion. In Listed and Bookmark, the version stands alone.
 	State State
 	// Items are the objects of Listed.
 	Items map[string]State

@@ -11,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// register is an object that exists or not. After a write without an answer, nobody knows the version (and the UID, if it created the
-// object): they are 0 and empty until an answer shows them.
+// register is an object that exists or not. After a write without an answer, the version is not known (nor the UID, if the write created
+// the object): they are 0 and empty until an answer shows them.
 type register struct {
 	exists bool
 	uid    types.UID

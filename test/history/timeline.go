@@ -176,7 +176,7 @@ func (c *checker) mustKnow(after, until int64) bool {
 	return false
 }
 
-// checkLost wants the content of every acknowledged write, or a later one, in the list at the end, unless somebody deleted the object.
+// checkLost wants the content of every acknowledged write, or a later one, in the list at the end, unless a client deleted the object.
 func (c *checker) checkLost() {
 	if c.Final == nil {
 		return

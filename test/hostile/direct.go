@@ -80,7 +80,8 @@ func (d direct) reads(ctx context.Context) error {
 	return nil
 }
 
-// watches opens n watches of the attacker's sets that nobody reads, changes the sets, and keeps the watches until the context ends.
+// watches opens n watches of the attacker's sets, whose events no client reads, changes the sets, and keeps the watches until the context
+// ends.
 type watches struct {
 	n int
 	// perConnection is how many share a connection of HTTP/2; 0 means that each has one of HTTP/1.1.
@@ -188,7 +189,7 @@ func question(size int) []byte {
 		hostile, bytes.Repeat([]byte("x"), size))
 }
 
-// badTokens sends so many tokens that nobody has, from n connections until the context ends.
+// badTokens sends so many tokens that belong to no user, from n connections until the context ends.
 func badTokens(n int) func(context.Context, *env) answer {
 	return func(ctx context.Context, e *env) answer {
 		var all tally

@@ -45,7 +45,7 @@ type env struct {
 	bound       time.Duration
 	processes   []process
 
-	// url and client are those of the attacker: of JobSets and, by the name of the resource, of other objects.
+	// url and client belong to the attacker: url leads to JobSets, and urls to other objects, by the name of the resource.
 	url    string
 	urls   map[string]string
 	client *http.Client

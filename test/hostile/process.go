@@ -39,7 +39,7 @@ func adopt(dir, name string, limit uint64) (process, error) {
 	return process{name, pid, end}, err
 }
 
-// alive says whether the process runs. One that ended is a zombie until somebody has waited for it.
+// alive says whether the process runs. One that ended is a zombie until its parent has waited for it.
 func (p process) alive() bool {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.pid))
 	if err != nil {

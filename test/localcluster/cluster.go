@@ -53,7 +53,7 @@ func New(name, variable string, env ...string) (*Cluster, error) {
 	return c, nil
 }
 
-// Root finds the checkout that the working directory, which is that of the tests, is part of.
+// Root finds the checkout that the working directory of the tests is part of.
 func Root() (string, error) {
 	dir, err := os.Getwd()
 	if err != nil {
@@ -132,7 +132,7 @@ func (c *Cluster) Script(args ...string) error {
 // Kubeconfig is the path of the administrator's.
 func (c *Cluster) Kubeconfig() string { return filepath.Join(c.Dir, "kubeconfig") }
 
-// Config is the config of a client of the administrator, who is in nobody's way.
+// Config is the config of a client of the administrator, without a limit on its requests.
 func (c *Cluster) Config() (*rest.Config, error) {
 	config, err := clientcmd.BuildConfigFromFlags("", c.Kubeconfig())
 	if err != nil {

@@ -28,8 +28,8 @@ func free(port string) bool {
 // reservation is how long a port is kept for whoever it was given to, longer than any run of tests.
 const reservation = 2 * time.Hour
 
-// reserve reports whether the port was given to nobody lately. A program that restarts does not listen for a while, and another run of
-// tests beside it must not take its port meanwhile. Where files cannot be written, no port is reserved.
+// reserve reports whether the port was not given to any program lately. A program that restarts does not listen for a while, and another
+// run of tests beside it must not take its port meanwhile. Where files cannot be written, no port is reserved.
 func reserve(port string) bool {
 	dir := filepath.Join(os.TempDir(), "jobset-apiserver-ports")
 	path := filepath.Join(dir, port)

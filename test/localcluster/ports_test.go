@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// TestPortsAreReserved gives a port to nobody else for a while, although nothing listens on it.
+// TestPortsAreReserved gives a port to no other program for a while, although nothing listens on it.
 func TestPortsAreReserved(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	ports, err := FreePorts(3)

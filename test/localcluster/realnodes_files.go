@@ -77,7 +77,8 @@ authentication:
 authorization: {mode: Webhook}
 `
 
-// proxyConfiguration takes the kubeconfig, the range of the pods, and the name of the node. The limits on connections are those of the machine.
+// proxyConfiguration takes the kubeconfig, the range of the pods, and the name of the node. It does not change the machine's limits on
+// connections.
 const proxyConfiguration = `apiVersion: kubeproxy.config.k8s.io/v1alpha1
 kind: KubeProxyConfiguration
 mode: iptables

@@ -35,8 +35,8 @@ func WriteImage(archive, program, path, reference string) error {
 	return os.WriteFile(archive, image, 0o644)
 }
 
-// LoseNode ends everything that runs on a real node with SIGKILL, as a loss of power does: its kubelet and containerd first, so that nobody reports or cleans up.
-// The command up of the script brings the node back.
+// LoseNode ends everything that runs on a real node with SIGKILL, as a loss of power does: its kubelet and containerd first, so that no
+// program reports or cleans up. The command up of the script brings the node back.
 func (c *Cluster) LoseNode(node string) error {
 	dir := filepath.Join(c.Dir, node)
 	of := &supervisor{settings: settings{dir: dir}, processes: processes{base: dir}}

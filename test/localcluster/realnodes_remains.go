@@ -16,8 +16,8 @@ import (
 	"time"
 )
 
-// contained returns the processes that run in containers of the cluster: those that see a file system of their own with something in it that lies below the
-// directory of the cluster.
+// contained returns the processes that run in containers of the cluster. Such a process has its own view of the file system, with a mount
+// that names a path below the directory of the cluster.
 func (c *supervisor) contained() []int {
 	own, err := os.Readlink("/proc/self/ns/mnt")
 	entries, readErr := os.ReadDir("/proc")

@@ -35,7 +35,7 @@ const (
 	etcdStorage     = "etcd"
 	allComponents   = "all"
 	noComponents    = "none"
-	// imagesOnly prepares real nodes for an installation by somebody else.
+	// imagesOnly prepares real nodes for an installation that the caller makes itself.
 	imagesOnly = "images"
 )
 

@@ -45,7 +45,7 @@ func (r *recreatedNamespace) recreate(t *testing.T) {
 	r.uid = namespace.UID
 }
 
-// held wants the set not to run in the new namespace, unlike a new set, until somebody says that it belongs there.
+// held wants the set not to run in the new namespace, unlike a new set, until a user says that it belongs there.
 func (r *recreatedNamespace) held(t *testing.T) {
 	t.Helper()
 	sets := r.JobSets.JobsetV1alpha2().JobSets(r.name)

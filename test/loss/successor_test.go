@@ -22,8 +22,8 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/test/framework"
 )
 
-// successor has what follows: after an empty store was accepted, the garbage collector deletes a Job that was not released, and the Jobs that
-// were have their names for as long as nobody deletes them. Who watched the lost store sees what happens in the new one.
+// successor has what follows: after an empty store was accepted, the garbage collector deletes a Job that was not released, and the
+// released Jobs keep their names until a user deletes them. A client that watched the lost store sees what happens in the new one.
 func (c *cluster) successor(t *testing.T) {
 	namespace := c.namespace(t, "successor")
 	const count = 2

@@ -45,8 +45,9 @@ func (o *takeover) sets() typed.LeaderWorkerSetInterface {
 	return o.JobSets.LeaderworkersetV1().LeaderWorkerSets(o.namespace)
 }
 
-// begin makes the state before a take-over: sets that a CustomResourceDefinition serves, with the children that upstream's controller makes. They are made by our
-// controller, whose children are those of upstream by other tests. Then the sets move, with their UIDs, from our etcd into that of kube-apiserver.
+// begin makes the state before a take-over: sets that a CustomResourceDefinition serves, with the children that upstream's controller
+// makes. Our controller makes them: other tests show that it makes the same children as upstream. Then the sets move, with their UIDs, from
+// our etcd into the etcd of kube-apiserver.
 func (o *takeover) begin(t *testing.T) {
 	t.Helper()
 	o.createSets(t)

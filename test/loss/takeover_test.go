@@ -221,7 +221,7 @@ func (o *takeover) awaitUIDs(t *testing.T) {
 	})
 }
 
-// deleteDefinition deletes it, with all of its objects, which nobody serves.
+// deleteDefinition deletes the definition, with all of its objects, which no server serves.
 func (o *takeover) deleteDefinition(t *testing.T) {
 	t.Helper()
 	o.do(t, "kubectl delete customresourcedefinition")

@@ -17,7 +17,7 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// RuleOthers is that of every kind about what others have under the names of its objects.
+// RuleOthers is the rule of every kind about objects of others that have the names of its objects.
 const RuleOthers = "nothing of others is touched"
 
 // Object is one that a client can send.
@@ -70,7 +70,8 @@ type Client[T Object] struct {
 	Sender *Sender
 	// Own returns whether an object is one that the controller may change and delete.
 	Own func(T) bool
-	// Created, Changed and Deleted are told what the server has done; nil for nobody. For patches, the subresource is that of the request.
+	// Created, Changed and Deleted are told what the server has done; nil if nothing needs to know. For patches, the subresource is the
+	// subresource of the request.
 	Created func(T)
 	Changed func(before, after T, subresource string)
 	Deleted func(object T, propagation metav1.DeletionPropagation)
@@ -113,12 +114,12 @@ func (c Client[T]) Get(_ context.Context, name string, _ metav1.GetOptions) (T, 
 	})
 }
 
-// Update replaces an object but for its status, if it is that of the version.
+// Update replaces an object but for its status, if the version is the current one.
 func (c Client[T]) Update(_ context.Context, wanted T, _ metav1.UpdateOptions) (T, error) {
 	return c.update(wanted, "", func(T) T { return copied(wanted) })
 }
 
-// UpdateStatus replaces what the function takes from the wanted object, if it is that of the version.
+// UpdateStatus replaces what the function takes from the wanted object, if the version is the current one.
 func (c Client[T]) UpdateStatus(wanted T, take func(into, from T)) (T, error) {
 	return c.update(wanted, "status", func(live T) T {
 		next := copied(live)

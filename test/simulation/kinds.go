@@ -35,7 +35,7 @@ type Histories[M any] struct {
 	Decisions string
 }
 
-// Test runs histories that nobody has thought of. SIMULATION_SEED=N shows the steps of one, and SIMULATION_FIRST=N makes them begin elsewhere.
+// Test runs random histories. SIMULATION_SEED=N shows the steps of one, and SIMULATION_FIRST=N makes them begin elsewhere.
 func (h Histories[M]) Test(t *testing.T) {
 	if seed, given := Number(t, "SIMULATION_SEED"); given {
 		var trace []string
@@ -51,7 +51,7 @@ func (h Histories[M]) Test(t *testing.T) {
 		n = given
 	}
 	defer debug.SetGCPercent(debug.SetGCPercent(gcPercent))
-	// The same in every run, so that a failure is that of a change.
+	// The same in every run, so that a failure comes from a change of the code.
 	first, _ := Number(t, "SIMULATION_FIRST")
 	begin := time.Now()
 	got := RunMany(first, int(n), func(seed uint64) (map[string]int, string) { return h.Run(seed, h.Faultless, nil) })

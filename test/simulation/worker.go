@@ -28,7 +28,7 @@ const (
 
 // Worker is the queue of a simulated controller and its only worker. When an object is synced again is decided by package queue.
 type Worker struct {
-	// World is that of the controller, and Sender sends its requests.
+	// World is the world of the controller, and Sender sends its requests.
 	World  *World
 	Sender *Sender
 	// Careless makes it one that does not try again what failed, which is a defect.
@@ -47,7 +47,8 @@ type queued struct {
 	pace  queue.Pace
 	// byTime means that nothing happened to the object since its last sync.
 	byTime bool
-	// failed is the number of syncs in a row that have failed. Idle are the times of syncs that time alone has brought about, and that wrote nothing; refused are those of refused requests.
+	// failed is the number of syncs in a row that have failed. idle are the times of syncs that wrote nothing, and that no event caused, but
+	// only time. refused are the times of refused requests.
 	failed        int
 	idle, refused []time.Time
 }

@@ -19,7 +19,7 @@ func TestWorkerKeepsThePace(t *testing.T) {
 		due       queue.Due
 		err       error
 		impatient bool
-		// writes and refusals are those of each sync, and wakes means that each is followed by an event.
+		// writes and refusals are the numbers for each sync, and wakes means that each sync is followed by an event.
 		writes, refusals int
 		wakes            bool
 		want             string

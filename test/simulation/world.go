@@ -36,7 +36,7 @@ type World struct {
 	stores []deleter
 }
 
-// NewWorld returns a world at its beginning. The trace gets the steps; nil if nobody reads them.
+// NewWorld returns a world at its beginning. The trace gets the steps; nil if no caller reads them.
 func NewWorld(d Dice, trace *[]string) *World {
 	return &World{Dice: d, Seen: map[string]int{}, now: Beginning, shown: Beginning, trace: trace}
 }
@@ -48,7 +48,7 @@ func (w *World) Since(t time.Time) time.Duration { return w.now.Sub(t) }
 // Pass lets time pass.
 func (w *World) Pass(d time.Duration) { w.now = w.now.Add(d) }
 
-// Traced reports whether somebody reads the steps, so that only then they are described.
+// Traced reports whether a caller reads the steps, so that only then they are described.
 func (w *World) Traced() bool { return w.trace != nil }
 
 // Note adds a step to the trace.
@@ -200,8 +200,8 @@ func (w *World) LimitLag(caches []Cache) {
 	w.shown = w.now
 }
 
-// Settle lets everybody have a turn in every round until nobody uses it and nothing is due. It reports whether that came about. Nothing may fail any more, since what
-// fails for ever is never at rest.
+// Settle runs rounds, in which everything has a turn, until no round does anything and nothing is due. It reports whether that came about.
+// Nothing may fail any more, since what keeps failing never comes to rest.
 func (w *World) Settle(maxRounds int, round func() (busy bool), due func() time.Time) bool {
 	for range maxRounds {
 		w.Pass(10 * time.Millisecond)

@@ -10,10 +10,10 @@ var (
 	// Server are the roles of jobset-apiserver and what binds them, in YAML.
 	//go:embed apiserver.yaml
 	Server string
-	// Serving are those of a jobset-apiserver that makes its own certificate.
+	// Serving are the additional roles and bindings of a jobset-apiserver that makes its own certificate.
 	//go:embed serving.yaml
 	Serving string
-	// Controller are those of jobset-controller.
+	// Controller are the roles of jobset-controller and what binds them.
 	//go:embed controller.yaml
 	Controller string
 )

@@ -19,7 +19,7 @@ import (
 // Flags are the flags of every build, apart from the linker flags.
 const Flags = "-trimpath -buildvcs=false"
 
-// Platform is what a program runs on, in the words of Go, which are those of OCI and Krew, too.
+// Platform is what a program runs on. It uses Go's names, which OCI and Krew use, too.
 type Platform struct {
 	OS   string
 	Arch string

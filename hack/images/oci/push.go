@@ -23,7 +23,7 @@ type Registry struct {
 }
 
 // Push pushes the image in an archive under the name of a program, and the documents that refer to it. It returns the name of the image
-// with its digest. Credentials are those of docker login and podman login.
+// with its digest. It uses the credentials that docker login and podman login store.
 func (r Registry) Push(ctx context.Context, archive, program string) (string, error) {
 	dir, err := os.MkdirTemp("", "jobset-images-")
 	if err != nil {

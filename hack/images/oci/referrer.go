@@ -16,7 +16,7 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/hack/images/sbom"
 )
 
-// emptyConfig is the configuration of a manifest that needs none. Its type is that of the document, because registries which do not know
+// emptyConfig is the configuration of a manifest that needs none. Its type is the type of the document, because registries that do not know
 // the field artifactType list referrers by the type of their configuration.
 const emptyConfig = "{}"
 

@@ -1,8 +1,8 @@
 // Copyright The jobset-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package grafana has the part of Grafana's dashboard model that our dashboards use, and lays panels out. Field names are those of the JSON that
-// Grafana 10 and later import.
+// Package grafana has the part of Grafana's dashboard model that our dashboards use, and lays panels out. Fields are named as in the JSON
+// that Grafana 10 and later import.
 package grafana
 
 import (

@@ -10,8 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// requireExclusive keeps the pod in one domain with those that have the same value of a label, and out of domains with those that have another. If the pod
-// asks already for both affinity and anti-affinity in such domains, whatever to, that is left alone.
+// requireExclusive keeps pods with the same value of a label in one domain, and pods with another value out of it. If the pod already has
+// both affinity and anti-affinity terms for such domains, with whatever selectors, it is left alone.
 func (m *member) requireExclusive(topology, label string) {
 	a := m.Spec.Affinity
 	if a != nil && a.PodAffinity != nil && a.PodAntiAffinity != nil &&

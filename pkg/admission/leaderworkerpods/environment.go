@@ -13,7 +13,8 @@ import (
 	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
 )
 
-// addEnvironment puts the environment of the group in front of that of all containers, so that their other variables can refer to it.
+// addEnvironment puts the environment of the group in front of the environment of all containers, so that their other variables can refer
+// to it.
 func (m *member) addEnvironment() error {
 	group := m.Labels[leaderworkersetv1.GroupIndexLabelKey]
 	if group == "" {

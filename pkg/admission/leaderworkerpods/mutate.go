@@ -32,7 +32,7 @@ type member struct {
 	size int32
 	// leads means that the pod is the leader.
 	leads bool
-	// leader is the name of the leader pod, and index that of the pod in its group.
+	// leader is the name of the leader pod, and index the index of the pod in its group.
 	leader string
 	index  int32
 }

@@ -34,7 +34,8 @@ type slice struct {
 	id int64
 }
 
-// addTPUEnvironment adds to containers that request TPUs who works with them. A pod whose first such container brings that itself is left alone.
+// addTPUEnvironment tells containers that request TPUs which hosts work together. If the first such container already has one of the
+// variables, the pod is left alone.
 func (m *member) addTPUEnvironment() error {
 	containers := helper.TPUContainers(&m.Spec)
 	if len(containers) == 0 {
@@ -133,7 +134,7 @@ func (m *member) fits(hosts slice, containers []*corev1.Container) bool {
 	return hosts.last-hosts.first+2 <= maxTPUEnvironment/(host*n*n)
 }
 
-// hosts returns the list of hosts and that of addresses.
+// hosts returns the list of hosts and the list of addresses.
 func (m *member) hosts(hosts slice, ports []string) (names, addresses string) {
 	var n, a strings.Builder
 	add := func(name string) {

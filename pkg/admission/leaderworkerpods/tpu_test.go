@@ -15,7 +15,7 @@ import (
 	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
 )
 
-// hosts returns names of pods: that of the leader as it is, and those of workers by their numbers.
+// hosts returns names of pods: the name of the leader as it is, and the names of workers by their numbers.
 func hosts(leader string, withLeader bool, first, last int) string {
 	var names []string
 	if withLeader {

@@ -25,7 +25,7 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/groups"
 )
 
-// NewOptions returns the options of the chain. The order is that of kube-apiserver, with the plugins for single kinds
+// NewOptions returns the options of the chain. The plugins run in the same order as in kube-apiserver. The plugins for single kinds run
 // before quota, which is the last: what it counted is not given back when a later plugin refuses.
 func NewOptions(ofKinds []groups.Plugin) *genericoptions.AdmissionOptions {
 	options := genericoptions.NewAdmissionOptions()
@@ -45,8 +45,8 @@ func NewOptions(ofKinds []groups.Plugin) *genericoptions.AdmissionOptions {
 	return options
 }
 
-// Initializers returns what plugins need beyond what every API server hands to them. The client is that of the main API;
-// quota counts the objects of the resources.
+// Initializers returns what plugins need beyond what every API server hands to them. The client is a client of the main API; quota counts
+// the objects of the resources.
 func Initializers(client kubernetes.Interface, schemas Schemas, counted []schema.GroupResource) []admission.PluginInitializer {
 	return []admission.PluginInitializer{quotaInitializer{counted: counted}, schemaInitializer{client: client, schemas: schemas}}
 }

@@ -1,8 +1,8 @@
 // Copyright The jobset-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package etcd runs the store of the API server inside the process: one etcd member whose data directory nobody else
-// uses and that nobody else can reach.
+// Package etcd runs the store of the API server inside the process: one etcd member whose data directory no other process uses and that no
+// other user can reach.
 //
 // It listens on a unix socket in its data directory, which only the owner may enter (mode 0700), and on nothing else. Loopback TCP would
 // let every local user and, in a pod with host networking, every workload of the node connect; protecting it would take

@@ -74,8 +74,8 @@ func TestMaintain(t *testing.T) {
 	}
 }
 
-// TestQuotaRecovers fills a member until it refuses writes, deletes, and wants it to accept writes again by itself: nobody
-// else compacts, and the next regular look is an hour away.
+// TestQuotaRecovers fills a member until it refuses writes, deletes, and wants it to accept writes again by itself: no one else compacts,
+// and the next regular look is an hour away.
 func TestQuotaRecovers(t *testing.T) {
 	s, err := Open(Config{DataDir: shortDir(t), QuotaBytes: 16 << 20, DefragmentInterval: time.Hour})
 	if err != nil {

@@ -106,7 +106,7 @@ func restore(file, dir, temporary string) (int64, error) {
 	return revision, handOver(dir, temporary)
 }
 
-// latestRevision reads the highest revision of a database that nobody uses.
+// latestRevision reads the highest revision of a database that no process uses.
 func latestRevision(path string) (revision int64, err error) {
 	db, err := bolt.Open(path, 0o600, &bolt.Options{ReadOnly: true})
 	if err != nil {

@@ -55,7 +55,7 @@ type Server struct {
 	wake   chan struct{}
 }
 
-// Open takes the data directory until Close is called, so that nobody else uses it. It starts nothing.
+// Open locks the data directory until Close is called, so that no other process uses it. It starts nothing.
 func Open(config Config) (*Server, error) {
 	dir, err := filepath.Abs(config.DataDir)
 	if err != nil {

@@ -159,7 +159,7 @@ func transient(err error) bool {
 	return false
 }
 
-// uninteresting errors are those of a try whose predecessor got through after all, and of a namespace that goes away.
+// uninteresting returns whether an error needs no report: an earlier try got through after all, or the namespace is being deleted.
 func uninteresting(err error) bool {
 	return apierrors.IsAlreadyExists(err) || apierrors.IsNotFound(err) || apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
 }

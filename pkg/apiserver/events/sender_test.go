@@ -31,7 +31,7 @@ import (
 
 const unforgiving = "needs the permissions of"
 
-// rig is a sender to an API that answers creations with the errors given, the last of them for ever.
+// rig is a sender to an API that answers creations with the errors given, in turn; the last one is repeated.
 type rig struct {
 	*Sender
 	kube  *fake.Clientset

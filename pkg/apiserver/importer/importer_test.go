@@ -14,7 +14,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
-// TestEverythingIsKept: the stored object is that of the source, but for its resource version and what the types add.
+// TestEverythingIsKept: the stored object equals the object of the source, but for its resource version and what the types add.
 func TestEverythingIsKept(t *testing.T) {
 	f := newFixture(t)
 	text := lws("a", "uid-a", "70")
@@ -218,7 +218,7 @@ func (f *fixture) removeAll() {
 	}
 }
 
-// TestRace: somebody writes the object between the look and the write of the import.
+// TestRace: another client writes the object after the import has read it and before the import writes it.
 func TestRace(t *testing.T) {
 	f := newFixture(t)
 	before, err := f.store.read(t.Context(), Name{GroupResource: lwsResource})

@@ -45,7 +45,7 @@ type entry struct {
 	// data is empty if there is no object.
 	data []byte
 	mark *mark
-	// revision and marked are those of the object and of the mark; 0 if there is none.
+	// revision is the revision of the object, and marked the revision of the mark; 0 if there is none.
 	revision, marked int64
 }
 
@@ -55,7 +55,7 @@ type mark struct {
 	ResourceVersion uint64    `json:"resourceVersion"`
 }
 
-// untouched returns whether the object was written by an import, and by nobody since.
+// untouched returns whether an import wrote the object, and no other client has written it since.
 func (e *entry) untouched() bool { return e.mark != nil && e.revision == e.marked }
 
 func (s *Store) root() string { return path.Join("/", s.Prefix) }
@@ -136,7 +136,7 @@ func (s *Store) encrypt(ctx context.Context, resource schema.GroupResource, key 
 	return data, nil
 }
 
-// errRaced: somebody else has written the object or the mark since it was read.
+// errRaced is returned when another client has written the object or the mark since it was read.
 var errRaced = errors.New("others write it at the same time: run the command again")
 
 // write stores an object with its mark in place of what was read.

@@ -116,7 +116,7 @@ func (h *Handler) expects(info *request.RequestInfo) (schema.GroupVersionKind, r
 	return schema.GroupVersionKind{}, nil, false
 }
 
-// action returns the kind whose name is that of its parent and that of the action.
+// action returns the kind of an action. Its name consists of the parent kind and the action.
 func (h *Handler) action(name string) (schema.GroupVersionKind, reflect.Type, bool) {
 	for gvk, t := range h.scheme.AllKnownTypes() {
 		if gvk.Version != runtime.APIVersionInternal && strings.EqualFold(gvk.Kind, name) {

@@ -68,7 +68,7 @@ func (o *Options) applyAuthentication(ctx context.Context, generic *server.Recom
 	return nil
 }
 
-// authenticateRequests finds out who sends a request: kube-apiserver for somebody, or somebody directly.
+// authenticateRequests finds out which user sends a request, through kube-apiserver or directly.
 func authenticateRequests(generic *server.RecommendedConfig, options *genericoptions.DelegatingAuthenticationOptions, client kubernetes.Interface) error {
 	proxies := generic.Authentication.RequestHeaderConfig
 	forwarded, err := newForwarded(proxies)

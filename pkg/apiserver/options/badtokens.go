@@ -50,7 +50,7 @@ type badTokens struct {
 	known *lru.Cache
 }
 
-// turns are those that an address has left at a time; below 0 they are those that requests wait for.
+// turns counts the turns that an address has left at a time. Below 0, it counts the requests that wait for a turn.
 type turns struct {
 	left float64
 	at   time.Time
@@ -206,7 +206,7 @@ func (b *badTokens) wait(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// refuseTurn asks a client to come again. It is not 401: nobody has looked at the token.
+// refuseTurn asks a client to come again. It is not 401: the token was not checked.
 func refuseTurn(w http.ResponseWriter, wait time.Duration) {
 	seconds := int(math.Ceil(wait.Seconds()))
 	status := apierrors.NewTooManyRequests(fmt.Sprintf("%d requests of this address with tokens that were not valid before wait to be authenticated; try again", maxBadTokensWaiting), seconds).Status()

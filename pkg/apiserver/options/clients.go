@@ -74,7 +74,7 @@ func (o *Options) awaitMain(ctx context.Context) (*rest.Config, error) {
 		if !apierrors.IsUnauthorized(err) {
 			return err
 		}
-		// Somebody may have put other credentials into the file.
+		// A user may have put other credentials into the file.
 		if current, err := loadKubeconfig("kubeconfig", o.Recommended.CoreAPI.CoreAPIKubeconfigPath); err == nil && !reflect.DeepEqual(current, config) {
 			if renewed, err := newVersionClient(current); err == nil {
 				client, config = renewed, current
@@ -107,7 +107,7 @@ func newReviewClient(flag, kubeconfig string, timeout time.Duration) (kubernetes
 	return client, wrapFlagError(flag, err, "give a valid kubeconfig for the main cluster")
 }
 
-// newInformers shares informers of the main API. They keep no managed fields: nobody here applies to these objects.
+// newInformers shares informers of the main API. They keep no managed fields: the server does not apply these objects.
 func newInformers(client kubernetes.Interface) informers.SharedInformerFactory {
 	return informers.NewSharedInformerFactoryWithOptions(client, 0, informers.WithTransform(func(object any) (any, error) {
 		if accessor, err := meta.Accessor(object); err == nil {

@@ -21,7 +21,7 @@ type trustedAuthorities struct {
 	allowedNames []string
 }
 
-// trustedAuthorities are those of the flags and, where there are none, those of the main cluster.
+// trustedAuthorities returns the authorities that the flags name. For a flag that is not set, it returns the authority of the main cluster.
 func (o *Options) trustedAuthorities(found map[string]string) (trustedAuthorities, error) {
 	authentication := o.Recommended.Authentication
 	t := trustedAuthorities{client: []byte(found["client-ca-file"]), requestHeader: []byte(found["requestheader-client-ca-file"])}

@@ -24,7 +24,7 @@ const expiryReport = 30 * time.Second
 // kube-apiserver see 401 then, as if their own credentials were wrong.
 type expiry struct {
 	next authenticator.Request
-	// headers are those in which front proxies name the user, and authority is the bundle that is trusted.
+	// headers are the headers in which front proxies name the user, and authority is the bundle that is trusted.
 	headers   func() []string
 	authority func() []byte
 	clock     clock.PassiveClock

@@ -48,7 +48,7 @@ type Options struct {
 
 	gate   featuregate.MutableVersionedFeatureGate
 	groups groups.Groups
-	// startup answers while the server waits, and meanwhile does what needs nobody else. Both are set by Run.
+	// startup answers while the server waits, and meanwhile does the work that needs no other server. Both are set by Run.
 	startup   *startup.Server
 	meanwhile func() error
 }

@@ -32,8 +32,8 @@ func (o *Options) Run(ctx context.Context) error {
 	return nil
 }
 
-// run starts in the order of how cheap it is to find out that something is wrong, and ends in the reverse order, so that the store is the last to
-// go. The embedded etcd needs nobody else, so that it starts while the main API is away: the server serves sooner then.
+// run starts in the order of how cheap it is to find out that something is wrong, and ends in the reverse order, so that the store stops
+// last. The embedded etcd needs no other server, so that it starts while the main API is away: the server serves sooner then.
 func (o *Options) run(ctx context.Context) error {
 	listener, err := o.listen()
 	if err != nil {

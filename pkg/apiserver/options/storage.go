@@ -41,7 +41,7 @@ type StorageOptions struct {
 	DefragmentInterval time.Duration
 	// Backup says where and how often the embedded etcd is backed up.
 	Backup BackupOptions
-	// Installed is the kind of storage that this installation began with, and empty when nobody says.
+	// Installed is the kind of storage that this installation began with, and empty when it is not known.
 	Installed string
 	// Witness compares the store with the main cluster before it is served, and while it is.
 	Witness bool

@@ -48,8 +48,8 @@ func (o *Options) startWaiting(listener net.Listener) (*startup.Server, error) {
 	return s, nil
 }
 
-// waitingTLS has the certificate of the server, if it is there: from its files, or from the Secret, once it was read. Until then it has one
-// that is made for this purpose, which the kubelet does not verify, and which kube-apiserver refuses, as it would refuse a server that is away.
+// waitingTLS has the certificate of the server, if it is there: from its files, or from the Secret, once it was read. Until then it has a
+// temporary certificate. The kubelet does not verify it. kube-apiserver refuses it, as it would refuse a server that is away.
 func (o *Options) waitingTLS() (*tls.Config, error) {
 	serving := o.Recommended.SecureServing
 	minimum, err := cliflag.TLSVersion(serving.MinTLSVersion)

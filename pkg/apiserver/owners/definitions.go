@@ -27,7 +27,8 @@ var (
 // Definition is a CustomResourceDefinition of one of our kinds with objects that the store does not have, or may not have.
 type Definition struct {
 	schema.GroupResource
-	// HiddenBy is the APIService that routes the group away from the definition, so that nobody can count the objects; it is empty if they were counted.
+	// HiddenBy is the APIService that routes the group away from the definition, so that the objects cannot be counted; it is empty if they
+	// were counted.
 	HiddenBy string
 	// Lost is how many objects the store does not have, and Names are some of them, at most witness.MaxNames.
 	Lost  int

@@ -39,7 +39,7 @@ func service(routed bool) *unstructured.Unstructured {
 	}}
 }
 
-// TestDefinitions: what nobody can count is not none.
+// TestDefinitions: objects that cannot be counted do not count as none.
 func TestDefinitions(t *testing.T) {
 	const hiddenBy = "v1.leaderworkerset.x-k8s.io"
 	for name, tc := range map[string]struct {

@@ -32,7 +32,7 @@ const (
 type Count struct {
 	Resource
 	// Owned is how many objects have an owner of our kinds, and Lost how many of them an owner that the store does not know. Objects that are
-	// being deleted do not count: nobody can keep them.
+	// being deleted do not count: they cannot be kept.
 	Owned, Lost int
 	// Names are some of the lost ones as <namespace>/<name>, at most witness.MaxJobs.
 	Names []string
@@ -64,8 +64,8 @@ func (r Report) Lost() (total int) {
 	return total
 }
 
-// Tolerable returns whether so little is lost that a store which was served before can be the right one: at most 10 objects, or 1 % of those that
-// are owned. At a first start, nothing is tolerable.
+// Tolerable returns whether so few objects are lost that the store can be the right one: at most 10, or 1 % of the owned objects. At a
+// first start, nothing is tolerable.
 func (r Report) Tolerable() bool { return r.Lost() <= max(tolerated, r.Owned()/toleratedShare) }
 
 // Stakes returns what would be deleted, and the names of Jobs.

@@ -95,7 +95,7 @@ func tooLarge(size int64) error {
 	return errors.NewRequestEntityTooLargeError(fmt.Sprintf("the body must have no more than %d bytes (1.5 MiB), it has %d or more", MaxBytes, size))
 }
 
-// count counts the objects in lists of a body. A media type that nobody decodes is left to the next handler.
+// count counts the objects in lists of a body. It leaves a media type without a decoder to the next handler.
 func (h *Handler) count(contentType string, data []byte) (objects int, err error) {
 	media, _, _ := strings.Cut(contentType, ";")
 	media = strings.ToLower(strings.TrimSpace(media))

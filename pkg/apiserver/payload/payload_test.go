@@ -126,7 +126,7 @@ func TestBodies(t *testing.T) {
 	}
 }
 
-// The number of an answer is that of the kind of refusal.
+// TestCodes: the status code fits the kind of refusal.
 func TestCodes(t *testing.T) {
 	scheme, codecs := podScheme()
 	handler := payload.NewHandler(http.NotFoundHandler(), scheme, codecs)

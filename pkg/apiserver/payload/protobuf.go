@@ -42,7 +42,7 @@ type protobufField struct {
 	list    bool
 }
 
-// scan counts what an object holds. The kind is that of the envelope, or else the default.
+// scan counts what an object holds. It uses the kind in the envelope, or else the default.
 func (s *protobufScanner) scan(data []byte, defaults *schema.GroupVersionKind) (objects int, err error) {
 	kind, raw, ok := envelope(data)
 	if !ok {
@@ -134,7 +134,7 @@ func fields(data []byte) iter.Seq2[uint64, []byte] {
 	}
 }
 
-// value cuts the value of a field off. The content is that of bytes.
+// value cuts the value of a field off. It returns the content of bytes fields only.
 func value(data []byte, wire uint64) (content, rest []byte, ok bool) {
 	switch wire {
 	case wireVarint:

@@ -92,7 +92,7 @@ func (e encoder) splice(obj runtime.Object, to runtime.Splice) error {
 
 func (e encoder) EncodeWithAllocator(obj runtime.Object, w io.Writer, memory runtime.MemoryAllocator) error {
 	if of, ok := w.(runtime.Splice); ok {
-		return e.splice(obj, of) // the memory is that of a watch, too
+		return e.splice(obj, of) // the memory belongs to a watch, too
 	}
 	if inner, ok := e.Encoder.(runtime.EncoderWithAllocator); ok {
 		return inner.EncodeWithAllocator(short(obj), w, memory)

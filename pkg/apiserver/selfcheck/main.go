@@ -22,7 +22,7 @@ func questions(ctx context.Context, main kubernetes.Interface) (problems []selfc
 		ask  func() error
 	}{
 		{"tokenreviews", func() error {
-			// No token is like this one, so that the answer is that it belongs to nobody.
+			// The token belongs to no user, so that the answer is that it is not valid.
 			review := &authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: "jobset-apiserver-self-check"}}
 			_, err := main.AuthenticationV1().TokenReviews().Create(ctx, review, metav1.CreateOptions{})
 			return err

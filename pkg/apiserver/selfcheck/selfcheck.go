@@ -79,7 +79,7 @@ func (c *Checker) current(req *http.Request) []byte {
 // check asks everybody at the same time.
 func (c *Checker) check(ctx context.Context, req *http.Request) *selfcheck.Document {
 	d := &selfcheck.Document{Version: version.Get().GitVersion, FeatureGates: c.Gates, Embedded: c.Embedded}
-	d.Server, _ = os.Hostname() // an empty name is that of no server
+	d.Server, _ = os.Hostname() // without a host name, the server has no name
 	c.addUnreadable(d)
 	if c.Certificate != nil {
 		chain, _ := c.Certificate.CurrentCertKeyContent()

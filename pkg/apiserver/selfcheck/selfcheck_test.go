@@ -24,7 +24,7 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/selfcheck"
 )
 
-// closedPort returns an address at which nobody answers.
+// closedPort returns an address on which no server listens.
 func closedPort(t *testing.T) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

@@ -4,9 +4,9 @@
 // Package selfsigned keeps a directory with a certificate authority and a serving certificate that it signed, for
 // installations that have no other source of certificates.
 //
-// The authority lives for ten years, because its certificate is copied into the APIService and somebody has to copy it
-// again when it changes. The serving certificate lives for one year and is renewed 30 days before it ends, at start and
-// while the server runs; servers that watch the files pick the new one up.
+// The authority lives for ten years, because its certificate is copied into the APIService and an administrator has to copy it again when
+// it changes. The serving certificate lives for one year and is renewed 30 days before it ends, at start and while the server runs; servers
+// that watch the files pick the new one up.
 package selfsigned
 
 import (

@@ -28,8 +28,8 @@ func mergeBundle(found []byte, authorities []*x509.Certificate, now time.Time) (
 	return encode(keep...), !same
 }
 
-// retired returns whether the certificate is one of ours that is used no more. One that is newer than all that we know is of another server, which has just
-// made it.
+// retired returns whether the certificate is an authority of ours that is no longer used. If it is newer than all known authorities,
+// another server has just made it, and it is not retired.
 func retired(cert *x509.Certificate, authorities []*x509.Certificate) bool {
 	if !ours(cert) || has(authorities, cert) {
 		return false

@@ -84,7 +84,7 @@ func TestBundlesAreBounded(t *testing.T) {
 	}
 }
 
-// TestOtherObjectsAreLeftAlone has objects of the names that the server writes, which belong to others, or to nobody.
+// TestOtherObjectsAreLeftAlone has objects with the names that the server writes, which have another owner, or none.
 func TestOtherObjectsAreLeftAlone(t *testing.T) {
 	local := apiService(jobSets, map[string]any{"group": "jobset.x-k8s.io"})
 	insecure := apiService(groupSets, map[string]any{"service": service("jobset-apiserver"), "insecureSkipTLSVerify": true})

@@ -37,7 +37,7 @@ const (
 
 // content is what a Secret says.
 type content struct {
-	// authorities are those that clients must trust.
+	// authorities are the certificates of the authorities that clients must trust.
 	authorities []*x509.Certificate
 	// signer signs serving certificates, and next does so later. Their certificates are among the authorities. Both may be nil.
 	signer, next *authority.Pair

@@ -123,7 +123,7 @@ func (b bundles) write(ctx context.Context, p bundlePolicy) error {
 	return errors.Join(errs...)
 }
 
-// mostConflicts bounds how often a write is tried again at once after somebody else has changed the object.
+// mostConflicts bounds how often a write is tried again at once after another client has changed the object.
 const mostConflicts = 5
 
 func (b bundles) writeOne(ctx context.Context, target Target, p bundlePolicy) error {

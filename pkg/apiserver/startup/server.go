@@ -44,7 +44,7 @@ type Server struct {
 	since, reported time.Time
 }
 
-// Start answers on the port until somebody else does.
+// Start answers on the port until the API server does.
 func Start(listener *net.TCPListener, config *tls.Config) *Server {
 	s := &Server{clock: clock.RealClock{}, listener: &ours{TCPListener: listener}, ended: make(chan struct{})}
 	s.http = &http.Server{

@@ -12,8 +12,8 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/witness"
 )
 
-// adopt makes a store that an administrator has accepted that of this installation: first the key, which must be the one that was found, then
-// the record. Only then does the server answer.
+// adopt records this store as the one that belongs to the installation, after an administrator accepted it. It writes first the key, which
+// must not have changed since it was found, then the record. Only then does the server answer.
 func (g *Guard) adopt(ctx context.Context, s *observation) error {
 	if !s.record.Accepted.AbandonJobs {
 		found, err := g.find(ctx, false)

@@ -41,8 +41,8 @@ func (c *confirmation) of(r *witness.Refusal) bool {
 	return c.server == r.Server && c.newUUID == r.NewUUID && c.time.Equal(&r.Time)
 }
 
-// unconfirmed returns for how long this server has seen the refusal in the record without a new confirmation. The time in the record is that of
-// the clock of another server, which may be wrong by any amount: it only tells one confirmation from the next.
+// unconfirmed returns for how long this server has seen the refusal in the record without a new confirmation. The time in the record comes
+// from the clock of another server, which may be wrong by any amount: it only distinguishes one confirmation from the next.
 func (g *Guard) unconfirmed(refusal *witness.Refusal) time.Duration {
 	if !g.confirmation.of(refusal) {
 		return 0

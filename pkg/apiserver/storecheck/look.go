@@ -22,7 +22,7 @@ import (
 // lookTimeout bounds each question to the main cluster or etcd.
 const lookTimeout = 10 * time.Second
 
-// errAgain is returned when somebody else has changed a half of the witness in between.
+// errAgain is returned when another server or a user has changed a half of the witness in between.
 var errAgain = errors.New("a half of the witness has changed in between")
 
 // observation is what was found in one look.
@@ -185,8 +185,8 @@ func (g *Guard) claim(ctx context.Context, s *observation) error {
 	return errAgain // both halves are read again, as at each start
 }
 
-// mayServeWithout returns whether the store is served although its record could not be written. Somebody deleted the ConfigMap, which the server may not
-// create; but the key says that the store is that of this cluster, so this must not end the service.
+// mayServeWithout returns whether the store is served although its record could not be written. A user deleted the ConfigMap, which the
+// server may not create; but the key says that the store belongs to this cluster, so this must not end the service.
 func (s *observation) mayServeWithout(err error) bool {
 	return s.key != nil && s.cm == nil && apierrors.IsForbidden(err)
 }

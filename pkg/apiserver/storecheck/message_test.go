@@ -37,7 +37,7 @@ func TestMessages(t *testing.T) {
 		served bool
 		claims int
 		sets   int
-		// definitions are those of custom resources.
+		// definitions are the definitions of custom resources.
 		definitions []owners.Definition
 	}{
 		{name: "an empty store", reason: witness.ReasonEmptyStore, stake: 48, jobs: many},

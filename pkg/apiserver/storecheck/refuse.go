@@ -192,7 +192,7 @@ func (g *Guard) publish(ctx context.Context, s *observation, now bool) error {
 	return nil
 }
 
-// ofAnother returns whether a refusal is that of a server with another store, which still confirms it.
+// ofAnother returns whether another server, with another store, wrote the refusal and still confirms it.
 func (g *Guard) ofAnother(refusal *witness.Refusal) bool {
 	return refusal != nil && refusal.NewUUID != g.refusal.NewUUID && refusal.Server != g.server && !g.abandoned(refusal)
 }

@@ -31,7 +31,7 @@ const (
 type store struct {
 	client *clientv3.Client
 	prefix string
-	// key is the name of the key of the witness, and proposed that of the UUID that is proposed while the store is refused.
+	// key is the name of the key of the witness. proposed is the name of the key with the UUID that is proposed while the store is refused.
 	key, proposed string
 }
 

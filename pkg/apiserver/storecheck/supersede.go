@@ -89,7 +89,7 @@ func (s *store) raise(ctx context.Context, count int64) error {
 	return nil
 }
 
-// revision returns that of the store.
+// revision returns the revision of the store.
 func (s *store) revision(ctx context.Context) (int64, error) {
 	response, err := s.client.Get(ctx, s.key, clientv3.WithCountOnly())
 	if err != nil {

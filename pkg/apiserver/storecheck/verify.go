@@ -123,7 +123,7 @@ func (b *batches) do(ctx context.Context) error {
 	}
 }
 
-// run reads until nobody waits.
+// run reads until no caller waits.
 func (b *batches) run() {
 	for {
 		b.mu.Lock()

@@ -50,7 +50,7 @@ func (c *clients) getLostOwners(ctx context.Context, record *witness.Record) (*l
 }
 
 // referencesOf returns the indexes of the owner references of an object to lost owners. Only references to our kinds count: the list has
-// what users wrote into their Jobs, which could be the UID of somebody else's owner of another kind.
+// what users wrote into their Jobs, which could be the UID of an owner of another kind.
 func (l *lostOwners) referencesOf(object *metav1.PartialObjectMetadata) []int {
 	var indexes []int
 	for i := range object.OwnerReferences {

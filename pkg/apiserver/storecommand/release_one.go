@@ -56,7 +56,8 @@ func (r *release) one(ctx context.Context, resource schema.GroupVersionResource,
 	}
 }
 
-// changed returns whether the object is another than it was: a test of the patch has failed, or somebody wrote at the same time.
+// changed returns whether the object has changed since it was read: a test of the patch has failed, or another client wrote at the same
+// time.
 func changed(err error) bool { return apierrors.IsInvalid(err) || apierrors.IsConflict(err) }
 
 func ignoreNotFound(err error) error {

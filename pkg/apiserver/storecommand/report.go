@@ -27,7 +27,7 @@ const (
 	Refused State = "Refused"
 	// Accepted: a server refuses the store, and an administrator has accepted it. The server is about to serve it.
 	Accepted State = "Accepted"
-	// NoWitness: no server has looked at its store yet, or somebody deleted the record.
+	// NoWitness: no server has looked at its store yet, or a user deleted the record.
 	NoWitness State = "NoWitness"
 )
 
@@ -41,7 +41,7 @@ const silence = 3 * time.Minute
 type Status struct {
 	metav1.TypeMeta `json:",inline"`
 	State           State `json:"state"`
-	// UUID and Floor are those of the store of this installation; empty if no store was ever served.
+	// UUID and Floor describe the store of this installation; empty if no store was ever served.
 	UUID  string `json:"uuid,omitempty"`
 	Floor int64  `json:"floor,omitempty"`
 	// Refusal is what the server that refuses has found.
@@ -57,7 +57,7 @@ type Status struct {
 	Unreadable *Unreadable `json:"unreadable,omitempty"`
 }
 
-// DeepCopyObject implements runtime.Object. Nobody changes a report that is printed.
+// DeepCopyObject implements runtime.Object. A report that is printed does not change.
 func (s *Status) DeepCopyObject() runtime.Object {
 	copied := *s
 	return &copied

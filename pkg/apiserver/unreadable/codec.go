@@ -148,7 +148,7 @@ func (c *codec) decode(data []byte, defaults *schema.GroupVersionKind, into runt
 		return obj, kind, &damage{err}
 	}
 	if accessor, ok := obj.(metav1.Object); ok && unreadable.Is(accessor) {
-		delete(accessor.GetAnnotations(), unreadable.Annotation) // somebody else has set it
+		delete(accessor.GetAnnotations(), unreadable.Annotation) // a client has set it
 	}
 	return obj, kind, nil
 }

@@ -84,7 +84,7 @@ func (s *Objects) List() []Object {
 	return slices.SortedFunc(maps.Values(s.all), func(a, b Object) int { return cmp.Compare(a.Key, b.Key) })
 }
 
-// of returns those of a resource.
+// of returns the objects of a resource.
 func (s *Objects) of(resource schema.GroupResource) []Object {
 	return slices.DeleteFunc(s.List(), func(o Object) bool { return o.Resource != resource })
 }

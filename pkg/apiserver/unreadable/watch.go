@@ -105,7 +105,7 @@ func (w *watching) see(event watch.Event) (out watch.Event, last bool) {
 		w.store.see(event.Object, &w.initial)
 	case watch.Deleted:
 		found, err := meta.Accessor(event.Object)
-		if err != nil { // the value in etcd was empty, of which the library makes no object: nobody knows which one it was
+		if err != nil { // the value in etcd was empty, of which the library makes no object: its name is not known
 			return again("an object without content was deleted"), true
 		}
 		if !w.store.of.objects.none() {

@@ -84,7 +84,7 @@ type object interface {
 	metav1.Object
 }
 
-// shared is an object that nobody changes, which is encoded once for all that are sent this version of it at about the same time.
+// shared is an object that does not change. It is encoded once for all watches that send this version of it at about the same time.
 type shared struct {
 	object
 	encodings *encodings
@@ -115,7 +115,7 @@ func encoded(obj runtime.Object, encode func(runtime.Object, io.Writer) error) (
 	return buffer.Bytes(), err
 }
 
-// hand writes what nobody changes. The buffers of a watch refer to it, and do not copy and keep it as long as the watch lives.
+// hand writes content that does not change. The buffers of a watch refer to it, and do not copy and keep it as long as the watch lives.
 func hand(raw []byte, to io.Writer) error {
 	if of, ok := to.(runtime.Splice); ok {
 		of.Splice(raw)

@@ -28,10 +28,11 @@ type lister interface {
 	GetList(ctx context.Context, key string, opts storage.ListOptions, list runtime.Object) error
 }
 
-// initial is a watch cache whose watches that begin with all objects share work: those that ask for initial events (WatchList), and those of no version. The watch
-// cache copies each object for each watcher, and each watcher encodes the copy; with informers of many clients that connect at the same time, after an update of
-// the server for example, that is most of what the server does. Here the objects come from a list, which copies nothing, and watchers that are served at about
-// the same time share what is encoded. The watch continues from the version of the list.
+// initial is a watch cache that shares work between watches that begin with all objects: watches that ask for initial events (WatchList),
+// and watches without a version. The watch cache copies each object for each watcher, and each watcher encodes the copy; with informers of
+// many clients that connect at the same time, after an update of the server for example, that is most of what the server does. Here the
+// objects come from a list, which copies nothing, and watchers that are served at about the same time share what is encoded. The watch
+// continues from the version of the list.
 type initial struct {
 	storage.Interface
 	cache                lister
@@ -192,7 +193,7 @@ func (w *sequel) share(event watch.Event) watch.Event {
 	return event
 }
 
-// send returns whether somebody still watches.
+// send returns whether the client still watches.
 func (w *sequel) send(event watch.Event) bool {
 	select {
 	case w.events <- event:

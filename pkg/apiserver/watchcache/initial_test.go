@@ -180,7 +180,7 @@ func TestOtherWatchesBeginInTheWatchCache(t *testing.T) {
 	}
 }
 
-// TestStoppedWatchesEnd stops watches of which nobody takes an event.
+// TestStoppedWatchesEnd stops watches whose events no client takes.
 func TestStoppedWatchesEnd(t *testing.T) {
 	for name, events := range map[string]int{"while it begins": 3 * eventsAhead, "afterwards": 0} {
 		t.Run(name, func(t *testing.T) {

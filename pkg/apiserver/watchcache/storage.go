@@ -52,7 +52,7 @@ type getter struct {
 	codec  *Sharing
 	cached func(schema.GroupResource) bool
 	wrap   Wrapper
-	// reads and updates are those of all resources.
+	// reads and updates are shared by all resources.
 	reads, updates *semaphore.Weighted
 }
 

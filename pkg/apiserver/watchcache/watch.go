@@ -14,8 +14,8 @@ import (
 )
 
 // present is a store that begins no watch in the future. A client comes with such a resource version when it has watched another store: one
-// that is lost, or that was newer before somebody rolled it back. Neither etcd nor the watch cache refuses it, and the client would see nothing
-// until the store has that version. The error makes it list again.
+// that is lost, or that was newer before an administrator rolled it back. Neither etcd nor the watch cache refuses it, and the client would
+// see nothing until the store has that version. The error makes it list again.
 type present struct {
 	storage.Interface
 	// reached is a version that the store has.

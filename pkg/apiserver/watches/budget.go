@@ -17,7 +17,8 @@ const (
 	totalShare, userShare = 16, 4
 	// writeGrace is the grace of writes of what is shared: enough for a client that reads, also when a change goes to many watches at once.
 	writeGrace = time.Second
-	// copyGrace is that of writes of copies, such as those over WebSocket: there is none, because many at once are too much for the memory already.
+	// copyGrace is the grace of writes of copies, such as over WebSocket: there is none, because many at once are too much for the memory
+	// already.
 	copyGrace = 0
 	// maxWait is how long one write may wait. A client that takes longer for one event is as good as gone.
 	maxWait = time.Minute
@@ -90,7 +91,8 @@ func newBudget(c clock.PassiveClock, grace time.Duration, memory int) *budget {
 	return &budget{clock: c, grace: grace, perUser: total / userShare, total: total, users: map[string]*waiting{}}
 }
 
-// begin counts a write, and ends others if there is no room for it: those of the same user first, then those of the user who has most.
+// begin counts a write. If there is no room for it, it ends other writes: first writes of the same user, then writes of the user who has
+// most.
 func (b *budget) begin(user string, data []byte, end func()) *write {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -83,8 +83,8 @@ func (s *server) do(t testing.TB, client *http.Client, method, path string, body
 	}
 }
 
-// TestWatchesThatNobodyReads opens 1,000 watches of five sets of 1.3 MB over HTTP/2 and HTTP/1.1 that nobody reads, or some of which one event is read. An
-// informer of another user, and one of the same user, see each change. Without bounds, the server used 2,933 MiB.
+// TestWatchesThatNobodyReads opens 1,000 watches of five sets of 1.3 MB over HTTP/2 and HTTP/1.1. Their clients read nothing, or one event
+// of some of them. An informer of another user, and one of the same user, see each change. Without bounds, the server used 2,933 MiB.
 func TestWatchesThatNobodyReads(t *testing.T) {
 	webSocket := http.Header{
 		"Connection": {"Upgrade"}, "Upgrade": {"websocket"}, "Sec-Websocket-Version": {"13"}, "Sec-Websocket-Key": {"dGhlIHNhbXBsZSBub25jZQ=="}, "Origin": {"https://localhost"},
@@ -136,7 +136,7 @@ func TestWatchesThatNobodyReads(t *testing.T) {
 				opening.Go(func() {
 					slots <- struct{}{}
 					defer func() { <-slots }()
-					response := s.send(t, client, http.MethodGet, sets+"?"+query, "mallory", tc.header, nil) //nolint:bodyclose // nobody reads it to its end
+					response := s.send(t, client, http.MethodGet, sets+"?"+query, "mallory", tc.header, nil) //nolint:bodyclose // the test does not read it to its end
 					bodies[i] = response.Body
 					_, _ = io.CopyN(io.Discard, response.Body, tc.reads)
 				})

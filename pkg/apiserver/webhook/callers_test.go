@@ -36,7 +36,7 @@ func newAuthority(t *testing.T) *authority {
 	return a
 }
 
-// sign signs a certificate for clients; without a key yet, that of the authority itself.
+// sign signs a certificate for clients. Without a key yet, it makes the certificate of the authority itself.
 func (a *authority) sign(t *testing.T, name string) tls.Certificate {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

@@ -71,5 +71,5 @@ func (r *refusals) log(ctx context.Context, request *admissionv1.AdmissionReques
 	klog.FromContext(ctx).Info("Refused to create a pod", "pod", pod, "reason", text.TruncateWithEllipsis(text.Line(err.Error()), maxMessage))
 }
 
-// shorten bounds a name of a request, which nobody has checked.
+// shorten bounds a name of a request, which was not validated.
 func shorten(name string) string { return text.TruncateWithEllipsis(text.Line(name), 253) }

@@ -24,10 +24,10 @@ type counts struct {
 	total int
 	// blind means that old and created are not known.
 	blind bool
-	// old are those that go away: of an earlier attempt, or under deletion.
+	// old counts the Jobs that go away: of an earlier attempt, or being deleted.
 	old int
-	// The others are those of the current attempt: created ones all of them, ready ones also those that succeeded, unfinished
-	// ones those that neither succeeded nor failed, and running ones those with pods, which may be terminating.
+	// The others count Jobs of the current attempt: created counts all of them, ready also Jobs that succeeded, unfinished Jobs that neither
+	// succeeded nor failed, and running Jobs with pods, which may be terminating.
 	created, ready, unfinished, running int
 }
 

@@ -100,7 +100,7 @@ func (r *runner) report(ctx context.Context, o object, err error) {
 	fmt.Fprintln(r.streams.ErrOut, "error:", cli.Explain(err, o.target.Kind))
 }
 
-// confirmed asks before sets are cancelled, if somebody is there to be asked.
+// confirmed asks before sets are cancelled, if a user is there to answer.
 func (r *runner) confirmed(objects []object) (bool, error) {
 	interactive := isTerminal(r.streams.In) && isTerminal(r.streams.ErrOut)
 	if r.action.name != cancel.name || r.yes || r.dryRun == dryRunServer || !interactive {

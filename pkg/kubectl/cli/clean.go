@@ -9,8 +9,8 @@ import (
 	"unicode/utf8"
 )
 
-// Clean makes one line for a terminal of text that somebody else wrote: reasons, messages, names of users. Control
-// characters in it could move the cursor or color what follows.
+// Clean makes one line for a terminal of text from other sources: reasons, messages, names of users. Control characters in it could move
+// the cursor or color what follows.
 func Clean(text string) string {
 	text = strings.Map(func(r rune) rune {
 		switch {

@@ -80,7 +80,7 @@ type report struct {
 	fields any
 }
 
-// DeepCopyObject implements runtime.Object. Nobody changes a report that is printed.
+// DeepCopyObject implements runtime.Object. A report that is printed does not change.
 func (r *report) DeepCopyObject() runtime.Object { return &report{r.TypeMeta, r.fields} }
 
 // MarshalJSON implements json.Marshaler.

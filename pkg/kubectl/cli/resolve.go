@@ -152,7 +152,7 @@ func (a Argument[T]) first(l looked) (kind For[T], err error) {
 
 // looked is what is known about a name.
 type looked struct {
-	// found are the kinds that have an object of the name, and unknown those of which that could not be found out, because of the errors.
+	// found are the kinds that have an object of the name. unknown are the kinds that may have one: the lookup failed, with the errors.
 	found, unknown []Kind
 	errors         []error
 	// absent are the kinds that the cluster does not serve.

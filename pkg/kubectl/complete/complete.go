@@ -40,8 +40,8 @@ func Names[T any](f *cli.Factory, kinds []cli.For[T]) cobra.CompletionFunc {
 	return names(f.Clients, kinds)
 }
 
-// Flags completes the flags of a command for which a kind has values with those that fit the object of the first argument. The kinds are those that the
-// command takes.
+// Flags completes the flags of a command with values that fit the object of the first argument. It does so for the flags that a kind has
+// values for. The kinds are the kinds that the command takes.
 func Flags(f *cli.Factory, kinds []cli.For[Values], cmd *cobra.Command) {
 	for _, kind := range kinds {
 		for flag := range kind.Do {

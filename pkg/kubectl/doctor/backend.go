@@ -18,7 +18,8 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/outage"
 )
 
-// external returns whether the server is not in pods that the Service selects: it is somewhere else, or its endpoints are made by somebody else.
+// external returns whether the server is not in pods that the Service selects: it is somewhere else, or another controller or a user makes
+// its endpoints.
 func (p *inspection) external() bool {
 	return p.service != nil && (p.service.Spec.Type == corev1.ServiceTypeExternalName || len(p.service.Spec.Selector) == 0)
 }

@@ -112,7 +112,7 @@ func (p *inspection) heldKinds() []heldKind {
 	}
 }
 
-// held checks whether objects wait for somebody to decide what becomes of them: after a restore, or because their namespace is another one.
+// held checks whether objects wait for a user to decide what becomes of them: after a restore, or because their namespace is another one.
 func held(ctx context.Context, p *inspection) (Status, string) {
 	var restored, outdated []string
 	for _, kind := range p.heldKinds() {

@@ -47,7 +47,7 @@ func controller(_ context.Context, p *inspection) finding {
 	return f
 }
 
-// holds checks whether somebody holds the lease now.
+// holds checks whether a controller holds the lease now.
 func (p *inspection) holds(name string) finding {
 	spec := p.lease.Spec
 	holder := ptr.Deref(spec.HolderIdentity, "")

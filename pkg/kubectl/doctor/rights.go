@@ -49,7 +49,7 @@ func controllerRights(ctx context.Context, p *inspection) finding {
 	return p.rights(ctx, accountOf(p.controllers, "jobset-controller-manager"), rbac.Controller)
 }
 
-// accountOf is the service account of pods, or that of the manifests.
+// accountOf is the service account of pods, or else the service account in the manifests.
 func accountOf(pods []corev1.Pod, name string) string {
 	if len(pods) > 0 && pods[0].Spec.ServiceAccountName != "" {
 		return pods[0].Spec.ServiceAccountName

@@ -21,7 +21,7 @@ import (
 )
 
 const (
-	// webhookConfiguration, webhookName and webhookPath are those of artifacts/base/webhook.yaml.
+	// webhookConfiguration, webhookName and webhookPath are the names and the path in artifacts/base/webhook.yaml.
 	webhookConfiguration, webhookName, webhookPath = "jobset-apiserver-pods", "mpod.kb.io", "/mutate--v1-pod"
 	// webhookLocation is how messages name the configuration.
 	webhookLocation = "MutatingWebhookConfiguration " + webhookConfiguration

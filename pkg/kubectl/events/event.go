@@ -34,7 +34,7 @@ type Event struct {
 	Source string `json:"source,omitempty"`
 }
 
-// newEvent reads an event of either API: that of counts, and that of series.
+// newEvent reads an event of either API, with a count or with a series.
 func newEvent(e *corev1.Event) Event {
 	out := Event{
 		Type: e.Type, Reason: e.Reason, Message: e.Message, Object: e.InvolvedObject.Kind + "/" + e.InvolvedObject.Name,

@@ -79,7 +79,7 @@ func (s set) Has(kind, name string) bool {
 	return false
 }
 
-// isJob returns whether the name is that of a Job: set-replicatedJob-index.
+// isJob returns whether the name belongs to a Job: set-replicatedJob-index.
 func (s set) isJob(name string) bool {
 	at := strings.LastIndexByte(name, '-') + 1
 	return s.jobs[name[:at]] && isNumber(name[at:])

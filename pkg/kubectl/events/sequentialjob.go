@@ -72,7 +72,7 @@ func (s sequence) Has(kind, name string) bool {
 	return false
 }
 
-// isPod returns whether the name is that of a pod of a Job: the name of the Job, and the index and five characters after it.
+// isPod returns whether the name belongs to a pod of a Job: the name of the Job, and the index and five characters after it.
 func (s sequence) isPod(name string) bool {
 	at := strings.LastIndexByte(name, '-')
 	if at < 0 {

@@ -1,8 +1,8 @@
 // Copyright The jobset-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package list is `kubectl jobset list`: the objects of a namespace or of all of them, one line each. The rows of JobSets come from the server's
-// table, so that they are those of `kubectl get jobsets -o wide`; lists are read in pages, and only rows are kept.
+// Package list is `kubectl jobset list`: the objects of a namespace or of all of them, one line each. The rows of JobSets come from the
+// server's table, so that they match `kubectl get jobsets -o wide`; lists are read in pages, and only rows are kept.
 package list
 
 import (

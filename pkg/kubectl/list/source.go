@@ -59,7 +59,7 @@ func (s *source) list(ctx context.Context, add func(Row)) (version string, err e
 			options.Limit = wholeSets
 		}
 		answer := s.request(options).Do(ctx)
-		err := answer.Error() // has the message of the server, which that of Raw has not
+		err := answer.Error() // has the message of the server, which the error of Raw has not
 		if next := continued(err); next != "" {
 			options.Continue = next
 			continue

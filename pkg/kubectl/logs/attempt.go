@@ -45,7 +45,7 @@ func inAttempt(js *jobsetv1alpha2.JobSet, a *jobsetv1alpha2.Attempt, pods []*cor
 		if err == nil && !inPlace && int32(label) != restarts {
 			continue
 		}
-		// Times of pods are those of the second.
+		// The API stores the times of pods in whole seconds.
 		if a.EndTime != nil && created(pod).After(a.EndTime.Time) {
 			continue
 		}

@@ -32,7 +32,7 @@ func LeaderWorkerSet(ctx context.Context, c *cli.Clients, name string) (*Source,
 	return sourceOfGroups(g), nil
 }
 
-// sourceOfGroups returns a LeaderWorkerSet as a source. Its pods are those of all groups, in order.
+// sourceOfGroups returns a LeaderWorkerSet as a source. It has the pods of all groups, in order.
 func sourceOfGroups(g *snapshot.Groups) *Source {
 	set := g.Set
 	phase, _ := helper.Phase(set)
@@ -69,7 +69,7 @@ func (s selection) validateGroups(g *snapshot.Groups) error {
 	}
 	most := g.Replicas() - 1
 	if n := len(g.Groups); n > 0 {
-		most = max(most, g.Groups[n-1].Index) // those of a surge are above
+		most = max(most, g.Groups[n-1].Index) // groups of a surge are above
 	}
 	if err := index("--group", s.group, most); err != nil {
 		return err
@@ -105,7 +105,7 @@ func (s selection) inGroup(pod *corev1.Pod) bool {
 	return (s.group == "" || s.group == strconv.Itoa(snapshot.GroupIndex(pod))) && (s.worker == "" || s.worker == strconv.Itoa(snapshot.WorkerIndex(pod)))
 }
 
-// rankInGroups is that of a pod of a LeaderWorkerSet: the index of the group, and that in the group.
+// rankInGroups returns the rank of a pod of a LeaderWorkerSet: the index of its group, and its own index in the group.
 func rankInGroups(pod *corev1.Pod) string {
 	return fmt.Sprintf("%d-%d", snapshot.GroupIndex(pod), snapshot.WorkerIndex(pod))
 }

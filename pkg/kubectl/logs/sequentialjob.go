@@ -33,7 +33,7 @@ func SequentialJob(ctx context.Context, c *cli.Clients, name string) (*Source, e
 	return sourceOfSequence(s), nil
 }
 
-// sourceOfSequence returns a sequence as a source. Its pods are those of all steps, in order.
+// sourceOfSequence returns a sequence as a source. It has the pods of all steps, in order.
 func sourceOfSequence(s *snapshot.Sequence) *Source {
 	sj := s.SequentialJob
 	out := &Source{

@@ -20,8 +20,8 @@ import (
 
 // Change is a field that differs between the object of the cluster and what the manifest makes of it.
 type Change struct {
-	// Field is the path, like spec.replicatedJobs[1].replicas. Items of lists that have names are compared with those of the same
-	// name; the index is that in the manifest's result, or in the cluster for an item that is removed.
+	// Field is the path, like spec.replicatedJobs[1].replicas. Items of lists that have names are compared with items of the same name; the
+	// index is the index in the manifest's result, or in the cluster for an item that is removed.
 	Field string `json:"field"`
 	// Live and Next are the values in the cluster and with the manifest; absent where there is none.
 	Live any `json:"live,omitempty"`

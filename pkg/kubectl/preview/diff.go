@@ -29,7 +29,7 @@ type comparison struct {
 	name, live, next string
 }
 
-// comparisons returns those of the objects that differ.
+// comparisons returns the comparisons of the objects that differ.
 func comparisons(r *Report) ([]comparison, error) {
 	var all []comparison
 	for _, view := range r.Sets {

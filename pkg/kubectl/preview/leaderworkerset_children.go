@@ -89,7 +89,7 @@ func (p *groupPreviewer) askStatefulSet(ctx context.Context, sts *appsv1.Statefu
 	return pod, nil
 }
 
-// askServices asks about the headless Service of the set, or that of the first group.
+// askServices asks about the headless Service of the set, or of the first group.
 func (p *groupPreviewer) askServices(ctx context.Context, service *corev1.Service) error {
 	out := GroupChild{Kind: serviceKind, Names: service.Name, Count: 1}
 	if helper.UniquePerReplica(p.set.Spec.NetworkConfig) {

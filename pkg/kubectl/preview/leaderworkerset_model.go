@@ -24,8 +24,8 @@ const maxModelled = 200
 // modelNode is the node of all pods of a model, in a domain of the same name.
 const modelNode = "node"
 
-// groupModel plays through what the controller does about a set, in a cluster where pods are ready once the controller has nothing else to do. The
-// decisions are those of the controller.
+// groupModel plays through what the controller does about a set, in a cluster where pods are ready once the controller has nothing else to
+// do. The code of the controller makes the decisions.
 type groupModel struct {
 	set       *leaderworkersetv1.LeaderWorkerSet
 	leader    *appsv1.StatefulSet

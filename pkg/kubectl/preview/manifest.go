@@ -18,7 +18,7 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/cli"
 )
 
-// manifest are the objects of a manifest that are not previewed. They are created with those that are, which may need them.
+// manifest are the objects of a manifest that are not previewed. They are created together with the previewed objects, which may need them.
 type manifest []*unstructured.Unstructured
 
 // considered are the kinds that a preview takes into account.

@@ -28,10 +28,10 @@ type patch struct {
 	force bool
 }
 
-// patchOf returns the patch with which `kubectl apply` would change the object of the cluster to that of the manifest, and what it
-// makes of the object before the server adds its defaults. The manager is that of a server-side apply: an object that it has applied
-// is applied by the server, which then removes the fields that the manifest no longer has. All others are merged here as
-// kubectl does it: with the manifest that was applied last, if there is one. The example is a value of the Go type of the object.
+// patchOf returns the patch with which `kubectl apply` would change the object of the cluster to match the manifest, and the object that
+// results before the server adds its defaults. The manager is the field manager of a server-side apply: an object that it has applied is
+// applied by the server, which then removes the fields that the manifest no longer has. All other objects are merged here as kubectl does
+// it: with the manifest that was applied last, if there is one. The example is a value of the Go type of the object.
 func patchOf(live, manifest *unstructured.Unstructured, manager string, example any) (patch, *unstructured.Unstructured, error) {
 	current, err := live.MarshalJSON()
 	if err != nil {

@@ -68,8 +68,8 @@ const (
 	gate      = "ExclusivePlacement"
 )
 
-// previewPlacement says what would become of Jobs with exclusive placement, if the set has any. The gate is that of the server; that of the controller, which
-// chooses the domains, is not published.
+// previewPlacement says what would become of Jobs with exclusive placement, if the set has any. It reads the feature gate of the server.
+// The controller, which chooses the domains, does not publish its own.
 func (p *previewer) previewPlacement(ctx context.Context, gatesKnown bool) {
 	if !plan.AsksForPlacement(p.js) {
 		return
@@ -117,7 +117,8 @@ func (out *Placement) fill(js *jobsetv1alpha2.JobSet, placed *plan.Placed, err e
 	}
 }
 
-// placeNow has the placer of the controller choose domains for a set that does not exist yet, with what the cluster has now. The sets are those that have domains.
+// placeNow has the placer of the controller choose domains for a set that does not exist yet, with what the cluster has now. The sets are
+// the sets that have domains already.
 func placeNow(ctx context.Context, kube kubernetes.Interface, sets []*jobsetv1alpha2.JobSet, js *jobsetv1alpha2.JobSet) (placed *plan.Placed, err error) {
 	unplaced := plan.UnplacedJobs(plan.Observed{JobSet: js, Gates: gates.Gates{ExclusivePlacement: true}})
 	if len(unplaced) == 0 {

@@ -30,7 +30,7 @@ type podUsage struct {
 	n    int
 }
 
-// usage returns what the set adds. Pods are those of the answers, because the cluster has put its defaults in.
+// usage returns what the set adds. It counts the pods of the answers, because the cluster has put its defaults in.
 func (p *previewer) usage() usage {
 	u := usage{objects: corev1.ResourceList{}}
 	u.count(int64(1), "count/jobsets."+jobsetv1alpha2.GroupName)

@@ -85,7 +85,7 @@ func painted(color cli.Color, text string, t cli.Terminal) []string {
 	return lines
 }
 
-// childColumns and quotaColumns are those of the tables. The answer stays on narrow terminals, where names are shortened.
+// childColumns and quotaColumns are the columns of the tables. The answer stays on narrow terminals, where names are shortened.
 var (
 	childColumns = []cli.Column{{Title: "KIND"}, {Title: "NAMES"}, {Title: "COUNT", Drop: 1}, {Title: "ANSWER"}}
 	quotaColumns = []cli.Column{{Title: "QUOTA"}, {Title: "RESOURCE"}, {Title: "ADDS", Drop: 3}, {Title: "USED", Drop: 2}, {Title: "HARD", Drop: 1}, {Title: "ANSWER"}}

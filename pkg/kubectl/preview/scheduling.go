@@ -18,8 +18,8 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/cli"
 )
 
-// Scheduling are the objects by which the scheduler would know the groups of pods of spec.scheduling. They are those of Kubernetes: whether the
-// controller is started for another scheduler is not published, and neither is whether its feature gate is on.
+// Scheduling are the objects by which the scheduler would know the groups of pods of spec.scheduling. They belong to the API of Kubernetes:
+// whether the controller is started for another scheduler is not published, and neither is whether its feature gate is on.
 type Scheduling struct {
 	// API is the version of scheduling.k8s.io that the controller would use; absent if the cluster serves none, or it is not known.
 	API string `json:"api,omitempty"`

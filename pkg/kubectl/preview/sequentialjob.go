@@ -43,7 +43,7 @@ type Sequence struct {
 type Step struct {
 	Name  string `json:"name"`
 	Index int    `json:"index"`
-	// Kind and ChildName are those of the child.
+	// Kind and ChildName are the kind and the name of the child.
 	Kind      string `json:"kind"`
 	ChildName string `json:"childName"`
 	// NameTaken reports that another Job has the name. The sequence would wait until it is gone.

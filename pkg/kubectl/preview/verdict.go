@@ -37,8 +37,9 @@ func ask(ctx context.Context, where locator, question func(context.Context) erro
 	return v, nil
 }
 
-// askOwned asks about an object whose owner may not exist yet. A webhook that looks for the owner, as that of Kueue does, refuses the object for that alone,
-// and would find the owner when the controller creates it: it is asked about the object without an owner.
+// askOwned asks about an object whose owner may not exist yet. A webhook that looks for the owner, such as the webhook of Kueue, refuses
+// the object for this reason alone. It would find the owner when the controller creates the object, so it is asked about the object without
+// an owner.
 func askOwned(ctx context.Context, where locator, object metav1.Object, question func(context.Context) error) (Verdict, error) {
 	v, err := ask(ctx, where, question)
 	if err != nil || !v.lacksOwner(object) {

@@ -154,7 +154,7 @@ func (r *sequenceReader) readSets(ctx context.Context, selector string) error {
 	return nil
 }
 
-// AssembleSequence returns the sequence with those of the objects that belong to it.
+// AssembleSequence returns the sequence with the objects that belong to it.
 func AssembleSequence(sj *batchv1alpha1.SequentialJob, jobs []batchv1.Job, sets []jobsetv1alpha2.JobSet, pods []corev1.Pod, now time.Time) *Sequence {
 	s := &Sequence{SequentialJob: sj, Now: now}
 	jobs, pods = unique(jobs), unique(pods)

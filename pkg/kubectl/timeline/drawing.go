@@ -23,7 +23,7 @@ type drawing struct {
 	life, use, note string
 	// parts are what has rows, in the title of the chart.
 	parts string
-	// begin and end are those of the chart.
+	// begin and end are the times at which the chart begins and ends.
 	begin, end time.Time
 	finished   bool
 	rows       []row

@@ -39,7 +39,7 @@ func (b *runBuilder) open(kind Kind) {
 	b.out = append(b.out, Phase{Kind: kind, Begin: b.reached, End: b.now, Seconds: b.now.Sub(b.reached).Seconds(), Open: true})
 }
 
-// phases adds those of the pods of a group.
+// phases adds the phases of the pods of a group.
 func (b *runBuilder) phases(g *snapshot.Groups, group *snapshot.PodGroup, run *GroupRun) {
 	failed := failureOf(run)
 	switch complete, all := completeSince(group, g.Size(group)); {

@@ -53,10 +53,10 @@ func (t *Groups) bundles() []bundle {
 	return out
 }
 
-// worries are how much groups in a state need somebody to look at them.
+// worries are how much groups in a state need a user to look at them.
 var worries = map[string]int{snapshot.JobFailed: 5, snapshot.JobStarting: 4, snapshot.JobTerminating: 3, snapshot.Missing: 2}
 
-// worry is how much a group needs somebody to look at it.
+// worry is how much a group needs a user to look at it.
 func (g *GroupRun) worry() int { return worries[g.State] + min(g.Restarts, 1) }
 
 // label names the row of a bundle.

@@ -57,21 +57,21 @@ type Attempt struct {
 // Kind is what a set did during a phase.
 type Kind string
 
-// The kinds of phases. The first five are between attempts, the others in one; Failed is that of Jobs and groups, and the last three are those of
+// The kinds of phases. The first five are between attempts, the others in one; Failed is for Jobs and groups, and the last three are for
 // revisions.
 const (
 	Waiting   Kind = "waiting"   // for the controller to begin
 	Suspended Kind = "suspended" // by a user
 	Queued    Kind = "queued"    // suspended for a queueing system
 	Remote    Kind = "remote"    // Kueue runs it in another cluster
-	Stopped   Kind = "stopped"   // failed or cancelled, until somebody retried it
-	Creating  Kind = "creating"  // until all Jobs exist, which includes deleting those of before
+	Stopped   Kind = "stopped"   // failed or cancelled, until a user retried it
+	Creating  Kind = "creating"  // until all Jobs exist, which includes deleting earlier Jobs
 	Starting  Kind = "starting"  // until all Jobs are ready
 	Running   Kind = "running"   // all Jobs are ready, or were when this began
 	Failed    Kind = "failed"    // a Job that failed, or a group that waits to be recreated or is left as it is
-	Updating  Kind = "updating"  // groups are replaced by those of the revision
-	Paused    Kind = "paused"    // a user has paused that
-	Current   Kind = "current"   // the revision is that of the spec
+	Updating  Kind = "updating"  // groups are replaced by groups of the revision
+	Paused    Kind = "paused"    // a user has paused the update
+	Current   Kind = "current"   // the groups have the revision of the spec
 )
 
 // Phase is a part of the life of the set.

@@ -22,7 +22,7 @@ type row struct {
 	outcome string
 }
 
-// outcomeOpen is that of a row that goes on.
+// outcomeOpen is the outcome of a row that goes on.
 const outcomeOpen = "open"
 
 // rows returns the lines of the chart from top to bottom: one for an attempt, one for each time between attempts, and

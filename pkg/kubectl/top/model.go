@@ -52,9 +52,9 @@ type Placement struct {
 	Notes []string `json:"notes,omitempty"`
 }
 
-// Pods counts the pods of the current attempt: those that the set wants, those that exist, and of these the ones that are ready,
-// have succeeded or have failed. Leaving are pods of Jobs of an earlier attempt, and pods of groups that are being deleted, counted nowhere else.
-// Removed are those that do not exist because the set has finished or is being deleted.
+// Pods counts the pods of the current attempt: Wanted is how many the set wants, Existing how many exist, and of these, Ready are ready,
+// Succeeded have succeeded and Failed have failed. Leaving are pods of Jobs of an earlier attempt, and pods of groups that are being
+// deleted, counted nowhere else. Removed are pods that do not exist because the set has finished or is being deleted.
 type Pods struct {
 	Wanted    int `json:"wanted"`
 	Existing  int `json:"existing"`
@@ -87,7 +87,7 @@ type Goodput struct {
 	GoodSeconds float64 `json:"goodSeconds"`
 	LifeSeconds float64 `json:"lifeSeconds"`
 	Share       float64 `json:"share"`
-	// Step and Time are those of the last checkpoint in the listed attempts. Absent if there is none.
+	// Step and Time describe the last checkpoint in the listed attempts. Absent if there is none.
 	Step *int64            `json:"step,omitempty"`
 	Time *metav1.MicroTime `json:"time,omitempty"`
 	// ago is how long ago that was.

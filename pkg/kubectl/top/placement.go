@@ -46,8 +46,8 @@ func topology(js *jobsetv1alpha2.JobSet) string {
 	return ""
 }
 
-// addPlacement adds the domains of Jobs with exclusive placement, those of Jobs with most pods that are not ready first. The domain of a Job that
-// the scheduler placed is that of its pods, if domains by the label are known.
+// addPlacement adds the domains of Jobs with exclusive placement, Jobs with most pods that are not ready first. If the scheduler placed a
+// Job, its domain is the domain of its pods, if domains by the label are known.
 func (t *Top) addPlacement(s *snapshot.Set, domains map[string]string) {
 	status := &s.JobSet.Status
 	if c := meta.FindStatusCondition(status.Conditions, jobsetv1alpha2.PlacementPending); c != nil && c.Status == metav1.ConditionTrue {

@@ -49,8 +49,8 @@ func severityOf(pod *corev1.Pod) severity {
 	return late
 }
 
-// errs reports whether a state is that of a container which did not start or has ended with an error: every state but the few of
-// the ordinary course.
+// errs reports whether a state means that a container did not start or has ended with an error: every state but the few of the ordinary
+// course.
 func errs(state string) bool {
 	state, initializing := strings.CutPrefix(state, "Init:")
 	if initializing && state != "" && state[0] >= '0' && state[0] <= '9' {

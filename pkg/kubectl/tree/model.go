@@ -116,7 +116,7 @@ func New(s *snapshot.Set) *Tree {
 	return t
 }
 
-// newGroup describes the replicatedJob at that place; a place behind the spec is that of one which the spec does not have.
+// newGroup describes the replicatedJob at that place. The spec does not have the replicatedJob if the place is behind its last one.
 func newGroup(s *snapshot.Set, place int, name string, jobs []*batchv1.Job, pods map[types.UID][]*corev1.Pod) Group {
 	counts := helper.CountReplicatedJob(s.JobSet, name)
 	g := Group{Name: name, Replicas: int(counts.Wanted), Ready: int(counts.Up), Jobs: []Job{}}

@@ -40,7 +40,7 @@ const (
 	WorkloadMissing       Cause = "WorkloadMissing"
 	SuspendedByOwner      Cause = "SuspendedByOwner"
 	SuspendedByUser       Cause = "SuspendedByUser"
-	// UpdatePaused and the other causes of this kind are those of LeaderWorkerSets only.
+	// UpdatePaused and the other causes of this kind apply to LeaderWorkerSets only.
 	UpdatePaused Cause = "UpdatePaused"
 
 	ControllerNotRunning Cause = "ControllerNotRunning"

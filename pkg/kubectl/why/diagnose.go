@@ -22,8 +22,8 @@ const (
 // rule looks for one kind of cause.
 type rule func(*diagnosis) []Finding
 
-// rules are the rules that can hold in each state. A state that explains itself has few: what is wrong with the pods of a
-// suspended set is nobody's question.
+// rules are the rules that can hold in each state. A state that explains itself has few: a user does not ask what is wrong with the pods of
+// a suspended set.
 var rules = map[string][]rule{
 	stateUnknown:            {storeRefused, apiServiceUnavailable, nodesLost, schedulingRefused, containersWaiting},
 	stateNotFound:           {notFound, childrenBlocked},

@@ -28,7 +28,7 @@ func (d *diagnosis) belonging(o metav1.Object) string {
 	return fmt.Sprintf("belongs to %s %s", owner.Kind, owner.Name)
 }
 
-// roleSetNameTaken finds that somebody else has the names of LeaderWorkerSets that the set needs.
+// roleSetNameTaken finds LeaderWorkerSets with names that the set needs, which the set does not control.
 func roleSetNameTaken(d *diagnosis) []Finding {
 	names := sortedKeys(d.TakenRoleSets)
 	if len(names) == 0 {
@@ -49,7 +49,7 @@ func roleSetNameTaken(d *diagnosis) []Finding {
 	return []Finding{f}
 }
 
-// scalerNameTaken finds that somebody else has the names of scalers that the set needs.
+// scalerNameTaken finds scalers with names that the set needs, which the set does not control.
 func scalerNameTaken(d *diagnosis) (out []Finding) {
 	for i := range d.RolesSet.Spec.Roles {
 		role := &d.RolesSet.Spec.Roles[i]
@@ -70,7 +70,7 @@ func scalerNameTaken(d *diagnosis) (out []Finding) {
 	return out
 }
 
-// takenNote is how the controller reports a name that somebody else has, which other findings explain.
+// takenNote is how the controller reports a name that another object has, which other findings explain.
 const takenNote = "another object that this DisaggregatedSet does not control has the name"
 
 // roleChildRefused looks for a child that the API does not take. A series of such events keeps the text of its first one.
@@ -109,7 +109,7 @@ func (d *diagnosis) roleRefusal(e *corev1.Event) Finding {
 	return f
 }
 
-// isScaler returns whether the name is that of the scaler of a role.
+// isScaler returns whether the name belongs to the scaler of a role.
 func (d *diagnosis) isScaler(name string) bool {
 	for i := range d.RolesSet.Spec.Roles {
 		if name == helper.ScalerName(d.Name, d.RolesSet.Spec.Roles[i].Name) {
@@ -119,7 +119,7 @@ func (d *diagnosis) isScaler(name string) bool {
 	return false
 }
 
-// serviceOfRoleForeign finds that somebody else has the names of Services of roles.
+// serviceOfRoleForeign finds Services with the names of Services of roles, which the set does not control.
 func serviceOfRoleForeign(d *diagnosis) []Finding {
 	for _, name := range sortedKeys(d.Services) {
 		service := d.Services[name]

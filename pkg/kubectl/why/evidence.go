@@ -55,7 +55,7 @@ type Evidence struct {
 	Gangs map[string]map[string]*unstructured.Unstructured
 	// Child is the JobSet that the current step of a sequence runs; nil for other steps.
 	Child *Evidence
-	// Jobs and Pods are those of the set, or of the current step of a sequence; without the object, those that carry its name.
+	// Jobs and Pods belong to the set, or to the current step of a sequence; without the object, they carry its name.
 	Jobs []*batchv1.Job
 	Pods []*corev1.Pod
 	// Events are the warnings of the namespace, a bounded number of them.
@@ -88,12 +88,13 @@ type Evidence struct {
 	Domains map[string]*domain
 	// of is the kind of the object; nil for JobSet.
 	of *kind
-	// Near are names like that of a set that does not exist; Elsewhere are namespaces that have one of this very name.
+	// Near are names of existing sets that resemble the name of a set that does not exist; Elsewhere are namespaces that have one of this very
+	// name.
 	Near, Elsewhere []string
 	NotLookedAt     []Gap
 }
 
-// Kueue is what the queueing system says about a set. The zero value is that of a set without a queue.
+// Kueue is what the queueing system says about a set. A set without a queue has the zero value.
 type Kueue struct {
 	// Served means that the cluster has the API of Kueue, and Absent that it has said that it has not. Neither is true before it was asked.
 	Served, Absent bool
@@ -102,7 +103,7 @@ type Kueue struct {
 	WorkloadRead, LocalQueueRead, ClusterQueueRead bool
 	// Waiting are all Workloads of the namespace; nil if they were not read, or are too many.
 	Waiting []unstructured.Unstructured
-	// Preemptor is the Workload for which that of the set had to make room; nil if none did, or if it is not known.
+	// Preemptor is the Workload for which the Workload of the set had to make room; nil if none did, or if it is not known.
 	Preemptor *unstructured.Unstructured
 	// Clusters are the MultiKueueClusters that the Workload may run in; nil without such.
 	Clusters []*unstructured.Unstructured
@@ -113,7 +114,7 @@ type diagnosis struct {
 	*Evidence
 	podsOf  map[types.UID][]*corev1.Pod
 	jobByID map[types.UID]*batchv1.Job
-	// current are the Jobs of the present attempt, previous those of earlier ones that are not gone yet.
+	// current are the Jobs of the present attempt, and previous are Jobs of earlier attempts that are not gone yet.
 	current, previous []*batchv1.Job
 	// live are the pods of the present attempt that neither ended nor are being deleted.
 	live []*corev1.Pod
@@ -152,7 +153,7 @@ func newDiagnosis(e *Evidence) *diagnosis {
 	return d
 }
 
-// missingJobs returns the names of the Jobs that a set needs and that are not among those that exist.
+// missingJobs returns the names of the Jobs that a set needs and that do not exist.
 func missingJobs(js *jobsetv1alpha2.JobSet, existing map[string]bool) (missing []string) {
 	for i := range js.Spec.ReplicatedJobs {
 		rj := &js.Spec.ReplicatedJobs[i]
@@ -223,7 +224,7 @@ func at(t time.Time) *metav1.Time {
 	return &metav1.Time{Time: t}
 }
 
-// oneLine makes one line of a message that somebody else wrote.
+// oneLine makes one line of a message from another source.
 func oneLine(text string) string { return cli.Clean(text) }
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

@@ -70,7 +70,8 @@ func waitsForQuota(w *unstructured.Unstructured) bool {
 	return !deactivated(w) && !conditionTrue(conditionOf(w, "QuotaReserved")) && !conditionTrue(conditionOf(w, "Finished")) && w.GetDeletionTimestamp() == nil
 }
 
-// ahead returns the Workloads of the queue that are considered before that of the object, and how many wait in all. It returns 0 if that is not known.
+// ahead returns the Workloads of the queue that are considered before the Workload of the object, and how many wait in all. It returns 0 if
+// that is not known.
 func (k *Kueue) ahead() (before []*unstructured.Unstructured, all int) {
 	queue := text(k.Workload, "spec", "queueName")
 	var waiting []*unstructured.Unstructured

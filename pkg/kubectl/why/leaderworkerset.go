@@ -221,7 +221,7 @@ func diagnoseGroups(e *Evidence) *Report {
 	return r
 }
 
-// sets are the StatefulSets of a LeaderWorkerSet, that of the leaders first.
+// sets are the StatefulSets of a LeaderWorkerSet, beginning with the StatefulSet of the leaders.
 func (d *diagnosis) sets() (sets []*appsv1.StatefulSet) {
 	if d.Groups == nil {
 		return nil

@@ -30,7 +30,7 @@ const (
 	immutableFields = "updates to statefulset spec for fields other than"
 )
 
-// setNameTaken finds that somebody else has a StatefulSet of the name.
+// setNameTaken finds a StatefulSet of the name that the set does not control.
 func setNameTaken(d *diagnosis) []Finding {
 	taken := d.TakenSet
 	if taken == nil {

@@ -41,7 +41,7 @@ func heldByKueue(pod *corev1.Pod) bool {
 
 func groupHeldByKueue(g *snapshot.PodGroup) bool { return slices.ContainsFunc(g.Pods, heldByKueue) }
 
-// queueOfGroups returns the queue of a LeaderWorkerSet: that of the set, or else that of its pods; "" for none.
+// queueOfGroups returns the queue of a LeaderWorkerSet: the queue of the set, or else the queue of its pods; "" for none.
 func (e *Evidence) queueOfGroups() string {
 	if queue := e.Set.Labels[jobsetv1alpha2.QueueNameKey]; queue != "" {
 		return queue
@@ -116,7 +116,7 @@ func workloadOfGroup(set types.UID, group *snapshot.PodGroup, workloads []unstru
 	return nil
 }
 
-// groupOf returns the index of the group of a Workload; that of the first held group if it is not known.
+// groupOfWorkload returns the index of the group of a Workload; if it is not known, the index of the first held group.
 func (d *diagnosis) groupOfWorkload(held []*snapshot.PodGroup) int {
 	if w := d.Kueue.Workload; w != nil {
 		for _, group := range held {

@@ -101,7 +101,7 @@ func TestRenderPlacement(t *testing.T) {
 		report := cases[name].world.report(t)
 		for i := range report.Findings {
 			for j := range report.Findings[i].Evidence {
-				report.Findings[i].Evidence[j].Time = nil // that of the condition is the present time
+				report.Findings[i].Evidence[j].Time = nil // the condition has the present time
 			}
 		}
 		reports = append(reports, report)

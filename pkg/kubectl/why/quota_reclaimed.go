@@ -33,7 +33,7 @@ func quotaReclaimed(e *Evidence) []string {
 		"kubectl -n %s delete workload %s makes Kueue admit the set again: the set is suspended until there is quota for all of its pods", count(int(missing), "pod"), e.Namespace, e.Kueue.Workload.GetName())}
 }
 
-// podsSucceeded returns how many pods of a replicatedJob Kueue takes for succeeded: those of its Jobs that have.
+// podsSucceeded returns how many pods of a replicatedJob Kueue takes for succeeded: the pods of its Jobs that have succeeded.
 func podsSucceeded(js *jobsetv1alpha2.JobSet, name string) int64 {
 	for i := range js.Spec.ReplicatedJobs {
 		rj := &js.Spec.ReplicatedJobs[i]

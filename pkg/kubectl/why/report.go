@@ -14,13 +14,13 @@ import (
 
 // Report is the diagnosis of an object. Its JSON is an interface for scripts.
 type Report struct {
-	// Namespace and Name are those of the object.
+	// Namespace and Name identify the object.
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
 	// Phase is the state of the object. State is the phase, or Unknown or NotFound.
 	snapshot.Phase
-	// Jobs are the numbers of a set, Progress is that of a sequence, GroupCounts are the numbers of a LeaderWorkerSet or of all roles of a DisaggregatedSet, and RoleCounts
-	// those of the roles.
+	// Jobs are the numbers of a set, Progress is the progress of a sequence, GroupCounts are the numbers of a LeaderWorkerSet or of all roles
+	// of a DisaggregatedSet, and RoleCounts are the numbers of each role.
 	*snapshot.Jobs
 	*snapshot.Progress
 	*snapshot.GroupCounts
@@ -65,7 +65,7 @@ type Gap struct {
 	Reason string `json:"reason"`
 }
 
-// sorted puts the most decisive finding first and joins those of one cause and sentence.
+// sorted puts the most decisive finding first and joins findings with the same cause and sentence.
 func sorted(findings []Finding) []Finding {
 	slices.SortStableFunc(findings, func(a, b Finding) int { return cmp.Compare(rank(a.Cause), rank(b.Cause)) })
 	return slices.CompactFunc(findings, func(a, b Finding) bool { return a.Cause == b.Cause && a.Summary == b.Summary })

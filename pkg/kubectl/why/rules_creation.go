@@ -159,7 +159,7 @@ func (d *diagnosis) taken(c *metav1.Condition) Finding {
 	return f
 }
 
-// jobSuspended looks for Jobs that the set let run and somebody else suspended.
+// jobSuspended looks for Jobs that the set lets run, but a user or another controller suspended.
 func jobSuspended(d *diagnosis) []Finding {
 	var names []string
 	for _, job := range d.current {

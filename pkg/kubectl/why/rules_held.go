@@ -10,7 +10,7 @@ import (
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 )
 
-// heldAfterRestore reports that the controller leaves the object alone until somebody decides.
+// heldAfterRestore reports that the controller leaves the object alone until a user decides.
 func heldAfterRestore(d *diagnosis) []Finding {
 	var c *metav1.Condition
 	if d.Sequence != nil {

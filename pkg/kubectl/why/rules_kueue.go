@@ -146,7 +146,7 @@ func noQuota(d *diagnosis, queue string, reserved *metav1.Condition, f *Finding)
 	waits := fmt.Sprintf("the queue %s has no quota for the %s yet", queue, d.noun())
 	if reserved != nil {
 		f.Evidence = append(f.Evidence, conditionFact(object("workload", w.GetName()), reserved))
-		// Until the queue has tried again, the message is that of the eviction.
+		// Until the queue has tried again, the message comes from the eviction.
 		if message := oneLine(reserved.Message); taken == nil || message != oneLine(taken.Message) {
 			waits = fmt.Sprintf("the queue %s has no quota for the %s: %s", queue, d.noun(), message)
 		}

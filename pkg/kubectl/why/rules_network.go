@@ -40,7 +40,7 @@ func serviceTrouble(d *diagnosis) []Finding {
 	}
 	wrong := d.wrongWith(service)
 	if len(wrong) == 0 {
-		return nil // somebody made it for this very set
+		return nil // a user made it for this very set
 	}
 	owner := "nobody's"
 	if refs := service.OwnerReferences; len(refs) > 0 {

@@ -17,7 +17,7 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
 )
 
-// What somebody decided about the set: to delete, to suspend it, to give it to another controller.
+// What a user decided about the set: to delete it, to suspend it, to give it to another controller.
 
 // usualFinalizers are the finalizers that Kubernetes itself puts and removes.
 var usualFinalizers = []string{metav1.FinalizerDeleteDependents, metav1.FinalizerOrphanDependents, batchv1.JobTrackingFinalizer}
@@ -54,7 +54,7 @@ func deletion(d *diagnosis) []Finding {
 	return []Finding{f}
 }
 
-// removeFinalizer is the command that removes a finalizer, for when nobody is left to do it.
+// removeFinalizer is the command that removes a finalizer, for when no controller is left to do it.
 func (d *diagnosis) removeFinalizer(kind, name string, o metav1.Object, finalizer string) string {
 	index := slices.Index(o.GetFinalizers(), finalizer)
 	return d.kubectl(`patch %s %s --type=json -p '[{"op":"remove","path":"/metadata/finalizers/%d"}]'  # only if its controller is gone`, kind, name, index)

@@ -16,7 +16,7 @@ import (
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 )
 
-// Sequences that somebody suspended or deletes, and those that have ended.
+// Sequences that a user suspends or deletes, and sequences that have ended.
 
 // sequenceSuspended says who suspended the sequence.
 func sequenceSuspended(d *diagnosis) []Finding {
@@ -94,7 +94,7 @@ func sequenceCompleted(d *diagnosis) []Finding {
 	return []Finding{{Cause: Completed, Summary: text, Evidence: []Fact{conditionFact(d.set(), c)}, Commands: []string{d.plugin("timeline %s", d.ref())}}}
 }
 
-// sequenceFailed says why the sequence failed: somebody cancelled it, its time was over, or a step failed.
+// sequenceFailed says why the sequence failed: a user cancelled it, its time was over, or a step failed.
 func sequenceFailed(d *diagnosis) []Finding {
 	c := helper.Finished(d.Sequence)
 	when := ago(d.Now, c.LastTransitionTime.Time)

@@ -117,7 +117,8 @@ func stepWaitsForPods(d *diagnosis) []Finding {
 	}}
 }
 
-// stepSuspended reports that somebody else suspends the child of the current step again and again. Kueue does so to what names no queue, if it is told to.
+// stepSuspended reports that another controller or a user suspends the child of the current step again and again. Kueue does so to children
+// without a queue, if it is configured to.
 func stepSuspended(d *diagnosis) []Finding {
 	c := meta.FindStatusCondition(d.Sequence.Status.Conditions, batchv1alpha1.ConditionProgressing)
 	if c == nil || c.Reason != batchv1alpha1.ReasonSuspendedByOthers {

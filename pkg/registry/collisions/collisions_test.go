@@ -159,7 +159,7 @@ func jobSet(name, replicatedJob string, replicas int32, change ...func(*jobset.J
 	return js
 }
 
-// subdomain gives a JobSet a Service. The name is that of the set if it is empty.
+// subdomain gives a JobSet a Service. If the name is empty, the Service has the name of the set.
 func subdomain(name string) func(*jobset.JobSet) {
 	return func(js *jobset.JobSet) {
 		js.Spec.Network = &jobset.Network{EnableDNSHostnames: ptr.To(true), Subdomain: name}

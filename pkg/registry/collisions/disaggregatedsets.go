@@ -12,7 +12,7 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/disaggregatedset/v1/helper"
 )
 
-// disaggregatedSet warns of LeaderWorkerSets and scalers of others that have the names of those of a set.
+// disaggregatedSet warns of LeaderWorkerSets and scalers of others that have the names of LeaderWorkerSets and scalers of a set.
 func (l *look) disaggregatedSet(ds *disaggregatedset.DisaggregatedSet) {
 	l.scalers(ds)
 	var versioned disaggregatedsetv1.DisaggregatedSet

@@ -47,7 +47,7 @@ func (l *look) service(js *jobset.JobSet) {
 	}
 }
 
-// jobs warns of others that need Jobs of the names of those of a JobSet.
+// jobs warns of other objects that need Jobs with the names of the Jobs of a JobSet.
 func (l *look) jobs(js *jobset.JobSet) {
 	for i := range js.Spec.ReplicatedJobs {
 		rj := &js.Spec.ReplicatedJobs[i]

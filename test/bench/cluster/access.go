@@ -54,7 +54,7 @@ func (c *Cluster) allowReading(ctx context.Context) error {
 	return nil
 }
 
-// controller is the way to the metrics of jobset-controller, whose certificate nobody has signed.
+// controller is the way to the metrics of jobset-controller, whose certificate no authority has signed.
 func (c *Cluster) controller() (*rest.Config, error) {
 	address, err := c.address("controller-metrics")
 	if err != nil {

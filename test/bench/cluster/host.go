@@ -19,7 +19,7 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/test/bench/report"
 )
 
-// Host describes the machine that the figures were measured on. The machine is that of this program.
+// Host describes the machine that the figures were measured on: the machine that runs this program.
 func (c *Cluster) Host(ctx context.Context) (report.Host, error) {
 	kubernetes, err := c.Kube.Discovery().ServerVersion()
 	if err != nil {

@@ -37,7 +37,7 @@ type Host struct {
 	MemoryMiB int    `json:"memoryMiB"`
 	System    string `json:"system"`
 	Go        string `json:"go"`
-	// Kubernetes is the version of kube-apiserver, Program that of jobset-apiserver.
+	// Kubernetes is the version of kube-apiserver, Program the version of jobset-apiserver.
 	Kubernetes string `json:"kubernetes"`
 	Program    string `json:"program"`
 	Storage    string `json:"storage,omitempty"`

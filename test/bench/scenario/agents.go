@@ -149,7 +149,7 @@ func (a *agents) runOnce(ctx context.Context, pod string, kill <-chan struct{}) 
 	defer stop()
 	go func() {
 		select {
-		case <-kill: // nobody sends anything to those that do not fail
+		case <-kill: // it is used only for agents that fail
 			stop()
 		case <-watching.Done():
 		}

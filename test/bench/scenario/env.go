@@ -47,7 +47,7 @@ type Sizes struct {
 	InPlaceJobs, InPlacePods int
 	// FairSets are the small sets of fairness, of RunJobs Jobs each, and FairJobs the Jobs of the large one.
 	FairSets, FairJobs int
-	// GrowthJobs are the numbers of Jobs of the sets of growth, ascending, and SuspendedJobs those of its suspended set.
+	// GrowthJobs are the numbers of Jobs of the sets of growth, ascending. SuspendedJobs is the number of Jobs of its suspended set.
 	GrowthJobs    []int
 	SuspendedJobs int
 	// ManyNamespaces are the namespaces of many, of ManySets sets each, which ManyWatchers watch.

@@ -44,7 +44,7 @@ func fairness(ctx context.Context, r *runner) error {
 	})
 }
 
-// besideResumption begins when all Jobs of the large set are ready, and those of the one that is resumed are suspended.
+// besideResumption begins when all Jobs of the large set are ready, and all Jobs of the set that is resumed are suspended.
 func (s *space) besideResumption(ctx context.Context) error {
 	const name = "resumed"
 	if err := s.createSet(ctx, s.suspended(name, s.Sizes.FairJobs)); err != nil {

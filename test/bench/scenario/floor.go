@@ -70,7 +70,7 @@ func (s *space) completeBare(ctx context.Context) error {
 // restartBare does what a restart does: it deletes all Jobs in the foreground and creates each again once its name is
 // free.
 func (s *space) restartBare(ctx context.Context) error {
-	// Room for all, so that nobody waits for anybody.
+	// The buffers have room for all Jobs, so that no sender waits.
 	free, created := make(chan string, s.Sizes.Jobs), make(chan error, s.Sizes.Jobs)
 	s.jobs.onGone(func(job *batchv1.Job) { free <- job.Name })
 	defer s.jobs.onGone(nil)

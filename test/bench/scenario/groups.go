@@ -108,7 +108,7 @@ func (s *space) createGroup(ctx context.Context, name string, minMember int) err
 	return err
 }
 
-// createGroupJob creates a Job whose pods are those of a group.
+// createGroupJob creates a Job with the pods of a group.
 func (s *space) createGroupJob(ctx context.Context, group string, pods int) error {
 	job := &batchv1.Job{ObjectMeta: objectMeta(group, s.name), Spec: jobSpec(running)}
 	job.Spec.Parallelism, job.Spec.Completions = ptr.To(int32(pods)), ptr.To(int32(pods)) //nolint:gosec // a small number

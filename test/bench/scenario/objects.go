@@ -35,7 +35,7 @@ var (
 	succeeding = map[string]string{secondsKey: "3"}
 )
 
-// jobSpec is the spec of a Job with one pod, whose failure is that of the Job. Bare Jobs and those of sets have the same.
+// jobSpec is the spec of a Job with one pod. If the pod fails, the Job fails. Bare Jobs and Jobs of sets have the same spec.
 func jobSpec(annotations map[string]string) batchv1.JobSpec {
 	return batchv1.JobSpec{
 		BackoffLimit: ptr.To[int32](0), Parallelism: ptr.To[int32](1), Completions: ptr.To[int32](1),

@@ -54,7 +54,7 @@ func largeSet(namespace string) *jobsetv1alpha2.JobSet {
 	return js
 }
 
-// storeCounts creates a set and a status as that of a set which runs.
+// storeCounts creates a set and a status as a set has while it runs.
 func (s *space) storeCounts(ctx context.Context, js *jobsetv1alpha2.JobSet) (*jobsetv1alpha2.JobSet, error) {
 	if err := s.createSet(ctx, js); err != nil {
 		return nil, err

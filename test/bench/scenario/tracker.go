@@ -154,7 +154,7 @@ func (t *tracker[T]) until(ctx context.Context, what string, n int, is func(T) b
 	return t.wait(ctx, fmt.Sprintf("until %s", what), n, is, func(matching, all int) bool { return matching == n && all == n })
 }
 
-// untilFresh waits until at least so many objects are others than those of the UIDs.
+// untilFresh waits until there are at least so many objects with UIDs other than the given ones.
 func (t *tracker[T]) untilFresh(ctx context.Context, known map[types.UID]bool, n int) error {
 	fresh := func(object T) bool { return !known[object.GetUID()] }
 	return t.wait(ctx, fmt.Sprintf("for %d other objects", n), n, fresh, func(matching, _ int) bool { return matching >= n })

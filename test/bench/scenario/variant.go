@@ -42,7 +42,7 @@ func ParseVariant(text string) (Variant, error) {
 var (
 	// varied are the scenarios that are run with the sets of each variant too.
 	varied = []string{"big", "run"}
-	// variedOnly are those that take too long for both: if there are variants, they are run with these alone.
+	// variedOnly are the scenarios that take too long for both: if there are variants, they are run with the variants alone.
 	variedOnly = []string{"growth", "many", "rate"}
 )
 

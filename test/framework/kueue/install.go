@@ -80,7 +80,7 @@ func Uninstall(ctx context.Context, client dynamic.Interface) error {
 	})
 }
 
-// dropFinalizers lets Workloads go, which nobody finishes any more.
+// dropFinalizers removes the finalizers of Workloads, which no controller finishes any more.
 func dropFinalizers(ctx context.Context, client dynamic.Interface) error {
 	list, err := client.Resource(Workloads).List(ctx, metav1.ListOptions{})
 	if apierrors.IsNotFound(err) {

@@ -67,7 +67,7 @@ type applied struct {
 	busy bool
 	// last is the acknowledged value.
 	last string
-	// possible are the values that it may have: the last acknowledged one, and those of which nobody knows.
+	// possible are the values that the object may have: the last acknowledged one, and values whose writes have no known outcome.
 	possible map[string]bool
 }
 

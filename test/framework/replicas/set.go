@@ -18,7 +18,7 @@ import (
 
 // Readiness is how soon the balancer learns what becomes of a server.
 type Readiness struct {
-	// Period, Timeout and Failures are those of the readiness probe.
+	// Period, Timeout and Failures configure the readiness probe.
 	Period, Timeout time.Duration
 	Failures        int
 	// Propagation is the time between a change and its effect on new connections.

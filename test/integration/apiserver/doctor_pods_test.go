@@ -68,7 +68,7 @@ func runs(ready corev1.ConditionStatus) corev1.PodStatus {
 	return corev1.PodStatus{Phase: corev1.PodRunning, PodIP: "192.0.2.7", Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: ready}}}
 }
 
-// endpoint adds an endpoint of the Service at an address where nobody is.
+// endpoint adds an endpoint of the Service at an address where no server listens.
 func (w ward) endpoint() {
 	w.Helper()
 	slices := plane.Kube.DiscoveryV1().EndpointSlices(apiservice.Namespace)

@@ -39,7 +39,7 @@ func groupPod(name string) *corev1.Pod {
 	}
 }
 
-// plainPod is a pod of nobody.
+// plainPod is a pod that belongs to no set.
 func plainPod(name string) *corev1.Pod {
 	pod := groupPod(name)
 	pod.Labels, pod.Annotations = nil, nil

@@ -43,8 +43,8 @@ type rotation struct {
 	watch   watch.Interface
 }
 
-// TestRotation replaces the certificates of all hops, and their authorities: those with which our server serves, those with which
-// kube-apiserver comes to it, and those between our server and etcd.
+// TestRotation replaces the certificates of all hops, and their authorities: the certificates with which our server serves, the
+// certificates with which kube-apiserver comes to it, and the certificates between our server and etcd.
 func TestRotation(t *testing.T) {
 	r := &rotation{etcd: plane.StartEtcd(t), serving: t.TempDir(), old: newAuthority(t), new: newAuthority(t)}
 	if _, _, _, err := r.old.WriteServer(r.serving, "jobset-apiserver.jobset-system.svc"); err != nil {
@@ -265,7 +265,7 @@ func (r *rotation) rotateEtcd(t *testing.T) {
 
 func write(t *testing.T, path string, content []byte) {
 	t.Helper()
-	// Replaced by a rename, as a kubelet does: nobody reads half of a file.
+	// Replaced by a rename, as a kubelet does: no process reads half of a file.
 	if err := errors.Join(os.WriteFile(path+".new", content, 0o600), os.Rename(path+".new", path)); err != nil {
 		t.Fatal(err)
 	}

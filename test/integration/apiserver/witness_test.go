@@ -61,7 +61,7 @@ func deleteOwned(t *testing.T) {
 				continue
 			}
 			children := client.Resource(resource.GroupVersionResource).Namespace(child.Namespace)
-			// A claim has a finalizer that nobody takes away here.
+			// A claim has a finalizer that no controller removes here.
 			_, err := children.Patch(ctx, child.Name, types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{})
 			if err == nil {
 				err = children.Delete(ctx, child.Name, metav1.DeleteOptions{PropagationPolicy: ptr.To(metav1.DeletePropagationBackground)})

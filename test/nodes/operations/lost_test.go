@@ -39,8 +39,8 @@ var ways = []struct {
 	},
 }
 
-// TestLostNode kills everything on a node, kubelet and containerd included. Nobody ends its pods, so that a Job of a set keeps its name, and a group of a
-// LeaderWorkerSet its pod, until an administrator does what "why" says. Then both run on the other node.
+// TestLostNode kills everything on a node, kubelet and containerd included. No kubelet ends its pods, so that a Job of a set keeps its
+// name, and a group of a LeaderWorkerSet its pod, until an administrator does what "why" says. Then both run on the other node.
 func TestLostNode(t *testing.T) {
 	for i, way := range ways {
 		if i > 0 && !everything() {

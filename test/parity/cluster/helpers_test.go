@@ -25,7 +25,7 @@ func (e *env) awaitRestarts(name string, want restarts) {
 	e.eventually(func() string { return cmp.Diff(want, restartsOf(e.get(name))) })
 }
 
-// awaitAttempt waits until the Jobs that are left are those of the attempt.
+// awaitAttempt waits until exactly these Jobs of the attempt are left.
 func (e *env) awaitAttempt(attempt int, jobs ...string) {
 	e.Helper()
 	e.eventually(func() string {

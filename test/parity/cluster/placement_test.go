@@ -27,7 +27,7 @@ type domains struct {
 	topology string
 	// ofNode are the domains of the nodes, by name.
 	ofNode map[string]string
-	// chosen are those of the Jobs of a set, by index.
+	// chosen are the domains of the Jobs of a set, by index.
 	chosen []string
 }
 

@@ -43,7 +43,7 @@ func claimTemplate(name string) corev1.PersistentVolumeClaim {
 	}
 }
 
-// owners writes each claim of the namespace with the UID of the set that owns it, or "nobody".
+// owners returns the UID of the set that owns each claim of the namespace. A claim without an owner has a fixed word instead.
 func (e *env) owners() map[string]string {
 	e.Helper()
 	list, err := e.stack.Kube.CoreV1().PersistentVolumeClaims(e.namespace).List(e.Context(), metav1.ListOptions{})

@@ -123,7 +123,7 @@ func (e *env) get() *jobSet {
 	return js
 }
 
-// update changes the JobSet; somebody else may have written meanwhile.
+// update changes the JobSet; another client may have written meanwhile.
 func (e *env) update(change func(*jobSet)) {
 	e.Helper()
 	if err := e.tryUpdate(change); err != nil {

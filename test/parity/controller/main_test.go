@@ -17,7 +17,7 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/test/parity/fixture"
 )
 
-// Feature gates are those of the process, so the rows that need them have a control plane of their own.
+// Feature gates apply to the process, so the rows that need them have a control plane of their own.
 const (
 	released = "released" // defaults
 	gated    = "gated"    // RestartJob, ElasticJobSet and InPlaceRestart are on

@@ -28,7 +28,7 @@ spec:
 `, "create", "-f", "-")
 }
 
-// groups awaits the replicas of the set: all of them, those that are ready, and those that are updated.
+// groups awaits the numbers of all, of ready and of updated replicas of the set.
 func groups(k *kubectl.Kubectl, want string) {
 	k.Helper()
 	k.Awaits(timeout, "leaderworkerset/serve", "{.status.replicas} {.status.readyReplicas} {.status.updatedReplicas}", want)

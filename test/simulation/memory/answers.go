@@ -19,9 +19,9 @@ import (
 
 // Refusals that share a status with another one.
 const (
-	// notThere is that of an object which does not exist, while http.StatusNotFound is that of a path.
+	// notThere refuses a request for an object that does not exist; http.StatusNotFound refuses a path.
 	notThere = 1000 + http.StatusNotFound
-	// changed is that of an object which has changed, while http.StatusConflict is that of a name which is taken.
+	// changed refuses a write of an object that has changed; http.StatusConflict refuses a name that is taken.
 	changed = 1000 + http.StatusConflict
 )
 

@@ -107,7 +107,7 @@ func (s Schedule) BeforeVersion(ctx context.Context, version string) error {
 		return nil
 	}
 	register()
-	// An error is that of the backup, too.
+	// If the list fails, the backup reports the same error.
 	if kept, err := s.Directory.List(); err == nil && len(kept) > 0 && kept[0].Revision == revision {
 		log.Info("Another version of the server has written the store, and the newest backup has all of it", "file", kept[0].Name)
 		return nil

@@ -30,7 +30,7 @@ const (
 
 // Source is an etcd with the store of a server.
 type Source struct {
-	// Client is how it is reached. A snapshot is that of one member, and the endpoints are tried in turn.
+	// Client is how it is reached. A snapshot comes from one member, and the endpoints are tried in turn.
 	Client clientv3.Config
 	// Prefix is what the names of all keys of the server begin with.
 	Prefix string
@@ -94,7 +94,7 @@ func (s Source) write(ctx context.Context, file *os.File) (*File, error) {
 	return nil, errors.Join(errs...)
 }
 
-// compare makes sure that a snapshot is not that of a member that lags behind, and that it is of the same store.
+// compare makes sure that a snapshot belongs to the same store, and that the member it comes from does not lag behind.
 func compare(saved *File, prefix string, found *witness.Found, revision int64) error {
 	if saved.Revision < revision {
 		return errors.Join(fmt.Errorf("this member lags behind: it has revision %d, but the store had %d already", saved.Revision, revision), saved.Close())

@@ -142,8 +142,8 @@ func limited(t *testing.T) string {
 	return dir
 }
 
-// TestFullDisk needs root for a small disk. Without, the sizes that members claim are those of
-// TestSnapshotsThatAreNotTheStoreAreRefused.
+// TestFullDisk needs root to mount a small disk. TestSnapshotsThatAreNotTheStoreAreRefused covers the sizes that members claim, without
+// root.
 func TestFullDisk(t *testing.T) {
 	s := startStore(t, filepath.Join(shortDir(t), "data"))
 	defer s.Close()

@@ -1,7 +1,7 @@
 // Copyright The jobset-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package podreadinessgroup holds the strategies of the PodReadinessGroup resource, the main one and that of its status.
+// Package podreadinessgroup holds the strategies of the PodReadinessGroup resource and of its status.
 package podreadinessgroup
 
 import (

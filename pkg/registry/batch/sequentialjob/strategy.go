@@ -36,9 +36,9 @@ type Strategy struct {
 	now     func() time.Time
 }
 
-// NewStrategy returns the strategy of the main resource. The typer knows the kinds of the group; the gates are those of the
-// JobSets that are steps. The clock is that of status.lastAction, in which the server records who suspended or resumed a
-// sequence, and of steps that a change runs again.
+// NewStrategy returns the strategy of the main resource. The typer knows the kinds of the group; the gates apply to JobSets that are steps.
+// The clock sets the times in status.lastAction, in which the server records who suspended or resumed a sequence, and of steps that a
+// change runs again.
 func NewStrategy(typer runtime.ObjectTyper, gates gates.Gates, now func() time.Time) Strategy {
 	return Strategy{
 		ObjectTyper: typer, NameGenerator: names.SimpleNameGenerator, now: now,

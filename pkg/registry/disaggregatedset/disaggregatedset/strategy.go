@@ -1,7 +1,7 @@
 // Copyright The jobset-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package disaggregatedset holds the strategies of the DisaggregatedSet resource, the main one and that of its status.
+// Package disaggregatedset holds the strategies of the DisaggregatedSet resource and of its status.
 package disaggregatedset
 
 import (

@@ -1,7 +1,7 @@
 // Copyright The jobset-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package rolescaler holds the strategies of the DisaggregatedSetRoleScaler resource, the main one and that of its status.
+// Package rolescaler holds the strategies of the DisaggregatedSetRoleScaler resource and of its status.
 package rolescaler
 
 import (

@@ -132,7 +132,7 @@ func (r *REST[P, T, R]) Create(ctx context.Context, name string, obj runtime.Obj
 	if changed && len(options.DryRun) == 0 {
 		r.host.Recorder.Record(r.Event(req))
 	}
-	req.SetManagedFields(nil) // nothing is stored that somebody could own
+	req.SetManagedFields(nil) // nothing is stored that a manager could own
 	return req, nil
 }
 
@@ -164,7 +164,7 @@ func (r *REST[P, T, R]) change(ctx context.Context, name string, req R, act ActF
 		if r.Warn != nil {
 			warnings = r.Warn(object, req)
 		}
-		// The time is that of the try that succeeds, so that times in the history do not go back.
+		// Each try has its own time, so that times in the history do not go back.
 		err := act(object, req, user, r.host.Now())
 		changed = err == nil && !equality.Semantic.DeepEqual(object, current)
 		return object, err

@@ -19,7 +19,7 @@ type strategy struct {
 	main rest.RESTUpdateStrategy
 }
 
-// PrepareForUpdate prepares the change of the action, and then that of admission.
+// PrepareForUpdate prepares the change of the action, and then the change of admission.
 func (s strategy) PrepareForUpdate(ctx context.Context, obj, old runtime.Object) {
 	acted, more := s.acted(ctx, obj, old)
 	if !more {
@@ -33,7 +33,7 @@ func (s strategy) PrepareForUpdate(ctx context.Context, obj, old runtime.Object)
 	next.SetGeneration(max(generation, next.GetGeneration())) // both changes are one
 }
 
-// ValidateUpdate checks the change of the action, and that of admission.
+// ValidateUpdate checks the change of the action, and the change of admission.
 func (s strategy) ValidateUpdate(ctx context.Context, obj, old runtime.Object) field.ErrorList {
 	errs := s.RESTUpdateStrategy.ValidateUpdate(ctx, obj, old)
 	if _, more := s.acted(ctx, obj, old); !more {

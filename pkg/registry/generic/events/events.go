@@ -30,7 +30,7 @@ type Event struct {
 	Reason string
 	// Note says who asked for what, and why.
 	Note string
-	// Warning says that somebody should look at it.
+	// Warning says that a user should look at it.
 	Warning bool
 }
 

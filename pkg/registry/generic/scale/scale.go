@@ -63,7 +63,7 @@ type REST[P Object] struct {
 	kind  Kind[P]
 }
 
-// New returns the storage of the scale subresource. The store is that of the main resource.
+// New returns the storage of the scale subresource, over the store of the main resource.
 func New[P Object](main *registry.Store, kind Kind[P]) *REST[P] {
 	return &REST[P]{store: main, kind: kind}
 }

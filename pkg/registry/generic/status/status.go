@@ -27,7 +27,7 @@ type REST struct {
 	store *registry.Store
 }
 
-// New returns the storage of the status subresource. The store is that of the main resource; it must be complete.
+// New returns the storage of the status subresource, over the store of the main resource, which must be complete.
 func New(main *registry.Store, strategy Strategy) *REST {
 	store := *main
 	store.UpdateStrategy = bounds.UpdateStrategy{RESTUpdateStrategy: strategy}

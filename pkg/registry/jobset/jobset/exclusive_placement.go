@@ -19,8 +19,8 @@ import (
 // maxShownKey is how many bytes of a wrong key are shown.
 const maxShownKey = 64
 
-// exclusivePlacement warns of exclusive placement that is ignored. Without the feature ExclusivePlacement, only the node-selector strategy is
-// supported. The gate is that of the server: the one of the controller, which decides, is expected to be the same.
+// exclusivePlacement warns of exclusive placement that is ignored. Without the feature ExclusivePlacement, only the node-selector strategy
+// is supported. It reads the gate of the server: the gate of the controller, which decides, is expected to be the same.
 func (w *warner) exclusivePlacement(js *jobset.JobSet, path *field.Path) {
 	set, setIgnored := field.NewPath("metadata", "annotations"), false
 	w.annotations(js.Annotations, set)

@@ -35,8 +35,8 @@ type Strategy struct {
 	now   func() time.Time
 }
 
-// NewStrategy returns the strategy of the main resource. The typer knows the kinds of the group. The clock is that of the
-// history, in which the server records who suspended or resumed a set.
+// NewStrategy returns the strategy of the main resource. The typer knows the kinds of the group. The clock sets the times in the history,
+// in which the server records who suspended or resumed a set.
 func NewStrategy(typer runtime.ObjectTyper, gates gates.Gates, now func() time.Time) Strategy {
 	return Strategy{ObjectTyper: typer, NameGenerator: names.SimpleNameGenerator, gates: gates, now: now}
 }

@@ -66,7 +66,7 @@ func TestCreateDropsStatusAndStartsAtGenerationOne(t *testing.T) {
 	}
 }
 
-// TestSuspendByEditRecordsUser: the name is that of the request. What the user writes into the status is not taken.
+// TestSuspendByEditRecordsUser: the name comes from the request. What the user writes into the status is not taken.
 func TestSuspendByEditRecordsUser(t *testing.T) {
 	main, _ := strategies(gates.Gates{})
 	prev := train(func(js *api.JobSet) {

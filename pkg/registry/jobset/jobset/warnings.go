@@ -57,8 +57,8 @@ func (w *warner) queue(js *jobset.JobSet, path *field.Path) {
 	}
 }
 
-// templates warns of Jobs that are rejected unless somebody completes them. What no Job can have is an error, except in sets
-// of another controller, which may make something else of the templates.
+// templates warns of Jobs that are rejected unless a webhook completes them. What no Job can have is an error, except in sets of another
+// controller, which may make something else of the templates.
 func (w *warner) templates(js *jobset.JobSet, path *field.Path) {
 	claims := map[string]struct{}{}
 	for _, policy := range js.Spec.VolumeClaimPolicies {
@@ -128,7 +128,7 @@ func (w *warner) policies(spec *jobset.JobSetSpec, path *field.Path) {
 	}
 }
 
-// restartRules warns of pods whose containers nothing starts again: the failure of one is that of its pod, which is recreated.
+// restartRules warns of pods whose containers nothing starts again: if a container fails, its pod fails and is recreated.
 func (w *warner) restartRules(spec *jobset.JobSetSpec, path *field.Path) {
 	ruled := func(c corev1.Container) bool { return len(c.RestartPolicyRules) > 0 }
 	for i := range spec.ReplicatedJobs {

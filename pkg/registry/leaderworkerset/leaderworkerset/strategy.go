@@ -34,7 +34,7 @@ type Strategy struct {
 	now func() time.Time
 }
 
-// NewStrategy returns the strategy of the main resource. The typer knows the kinds of the group. The clock is that of
+// NewStrategy returns the strategy of the main resource. The typer knows the kinds of the group. The clock sets the times in
 // status.lastAction, in which the server records who paused or resumed a set.
 func NewStrategy(typer runtime.ObjectTyper, now func() time.Time) Strategy {
 	return Strategy{ObjectTyper: typer, NameGenerator: names.SimpleNameGenerator, now: now}

@@ -47,7 +47,7 @@ func TemplateWarnings(template *leaderworkerset.LeaderWorkerTemplate, path *fiel
 	return w.Texts()
 }
 
-// templates warns of pods that the StatefulSets cannot create, unless somebody completes them. Upstream accepts them, too.
+// templates warns of pods that the StatefulSets cannot create, unless a webhook completes them. Upstream accepts them, too.
 func (w *warner) templates(template *leaderworkerset.LeaderWorkerTemplate, path *field.Path) {
 	claims := map[string]struct{}{}
 	for i := range template.VolumeClaimTemplates {

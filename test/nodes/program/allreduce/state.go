@@ -23,7 +23,8 @@ const (
 	resultFile     = "result.json"
 )
 
-// Contribution is that of a worker to one element in one step. It stands for a gradient: cheap, and different for each rank, step and element.
+// Contribution is what a worker adds to one element in one step. It stands for a gradient: cheap, and different for each rank, step and
+// element.
 func Contribution(rank, step, element int) uint64 {
 	x := uint64(rank)<<48 ^ uint64(step)<<24 ^ uint64(element)
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9

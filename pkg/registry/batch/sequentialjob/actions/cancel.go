@@ -51,7 +51,7 @@ func Cancel(sj *batch.SequentialJob, spec *batch.SequentialJobActionSpec, call C
 	return recorded(sj), nil
 }
 
-// cancellation returns the response to the first one who cancelled the sequence; nil if nobody did.
+// cancellation returns the response to the first user who cancelled the sequence; nil if it was not cancelled.
 func cancellation(sj *batch.SequentialJob) *batch.SequentialJobActionStatus {
 	failed := meta.FindStatusCondition(sj.Status.Conditions, batchv1alpha1.ConditionFailed)
 	if failed == nil || failed.Status != metav1.ConditionTrue || failed.Reason != batchv1alpha1.ReasonCancelled {
@@ -60,7 +60,7 @@ func cancellation(sj *batch.SequentialJob) *batch.SequentialJobActionStatus {
 	if last := sj.Status.LastAction; last != nil && last.Action == batch.ActionCancel {
 		return recorded(sj)
 	}
-	return &batch.SequentialJobActionStatus{ // somebody else wrote the status
+	return &batch.SequentialJobActionStatus{ // another client wrote the status
 		UID: sj.UID, User: helper.Requester(failed.Message, cancelled), Time: &metav1.MicroTime{Time: failed.LastTransitionTime.Time},
 		Message: "the SequentialJob was cancelled",
 	}

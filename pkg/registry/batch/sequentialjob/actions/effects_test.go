@@ -246,7 +246,7 @@ func TestUsersAreBounded(t *testing.T) {
 	}
 }
 
-// TestCancelledByOthers: somebody else may have written the status.
+// TestCancelledByOthers: another client may have written the status.
 func TestCancelledByOthers(t *testing.T) {
 	sj := nightly(states["cancelled"])
 	sj.Status.LastAction = nil

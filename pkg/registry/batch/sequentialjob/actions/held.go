@@ -11,7 +11,7 @@ import (
 	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
 )
 
-// The controller holds a sequence when the store was restored from a backup and nobody knows what became of the sequence since. A person
+// The controller holds a sequence when the store was restored from a backup and it is not known what became of the sequence since. A user
 // ends that: by resuming, cancelling or deleting the sequence, or by an edit that resumes it.
 
 func held(sj *batch.SequentialJob) bool {

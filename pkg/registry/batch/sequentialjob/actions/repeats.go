@@ -33,8 +33,8 @@ func begunBefore(sj *batch.SequentialJob, p *batch.SequentialJobPreconditions, a
 	return stillSo(sj, call)
 }
 
-// stillSo returns the response to the last action, a restart or a retry: the attempt that it began is that of the step still, and
-// nobody has stopped it.
+// stillSo returns the response to the last action, a restart or a retry, if the step is still at the attempt that it began and no user has
+// stopped it since.
 func stillSo(sj *batch.SequentialJob, call Call) (*batch.SequentialJobActionStatus, error) {
 	last, c := sj.Status.LastAction, finished(sj)
 	stopped := last.Action == batch.ActionRestart && suspended(sj) || c != nil && c.Reason == batchv1alpha1.ReasonCancelled

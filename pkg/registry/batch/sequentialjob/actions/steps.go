@@ -32,7 +32,7 @@ func (p position) attempt() int32 {
 // started returns whether the step has begun since the start of the sequence, or its last retry.
 func (p position) started() bool { return p.step != nil && p.step.State != batch.StepPending }
 
-// currentOf returns the current step. The name of one that runs is that with which it was started.
+// currentOf returns the current step. A step that runs keeps the name with which it was started.
 func currentOf(sj *batch.SequentialJob) position {
 	v := Versioned(sj)
 	p := position{index: helper.CurrentIndex(&v.Status)}

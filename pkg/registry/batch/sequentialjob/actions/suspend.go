@@ -51,8 +51,8 @@ func repeats(sj *batch.SequentialJob, spec *batch.SequentialJobActionSpec, actio
 	return suspended(sj) == suspend && namesLast(sj, spec.Preconditions, action) && finished(sj) == nil && (suspend || !held(sj))
 }
 
-// RecordEdit records who suspended or resumed a sequence by changing spec.suspend, as the actions do. The status of the changed
-// sequence is that of the previous one, with which it may share memory.
+// RecordEdit records who suspended or resumed a sequence by changing spec.suspend, as the actions do. The changed sequence has the status
+// of the previous one, and may share memory with it.
 func RecordEdit(next, prev *batch.SequentialJob, call Call) {
 	if call.User == "" || suspended(next) == suspended(prev) || checkManaged(prev) != nil || finished(prev) != nil {
 		return

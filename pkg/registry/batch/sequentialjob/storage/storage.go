@@ -27,8 +27,8 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/status"
 )
 
-// New returns the storage of sequentialjobs and of their subresources by name, over one store. The gates are those of
-// JobSets, which can be steps.
+// New returns the storage of sequentialjobs and of their subresources by name, over one store. The gates apply to JobSets, which can be
+// steps.
 func New(host provider.Host, gates gates.Gates) (map[string]rest.Storage, error) {
 	main := strategy.NewStrategy(host.Scheme, gates, host.Now)
 	store := &registry.Store{

@@ -49,7 +49,7 @@ func Cancel(js *jobset.JobSet, spec *batch.JobSetActionSpec, call Call) (*batch.
 	return cancellation(js), nil
 }
 
-// cancellation returns the answer that the first one who cancelled the set got; nil if nobody did.
+// cancellation returns the answer to the first user who cancelled the set; nil if it was not cancelled.
 func cancellation(js *jobset.JobSet) *batch.JobSetActionStatus {
 	failed := meta.FindStatusCondition(js.Status.Conditions, jobset.ConditionFailed)
 	if failed == nil || failed.Status != metav1.ConditionTrue || failed.Reason != ReasonCancelled {

@@ -10,8 +10,8 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/validation"
 )
 
-// RecordEdit records in the status what an edit of a set says about its attempt: the checkpoint that the job reports, and who
-// suspended or resumed it. The status of the changed set is that of the previous one, with which it may share memory.
+// RecordEdit records in the status what an edit of a set says about its attempt: the checkpoint that the job reports, and who suspended or
+// resumed it. The changed set has the status of the previous one, and may share memory with it.
 func RecordEdit(next, prev *jobset.JobSet, call Call) {
 	recordCheckpoint(next, prev, call)
 	recordSwitch(next, prev, call)

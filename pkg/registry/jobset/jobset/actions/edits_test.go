@@ -34,7 +34,7 @@ func TestEditsAreRecordedAsActions(t *testing.T) {
 				act = actions.Suspend
 			}
 			if _, err := act(acted, &batch.JobSetActionSpec{}, call()); err != nil {
-				acted = before // what the action refuses is nobody's to record
+				acted = before // what the action refuses is not recorded
 			}
 			if diff := cmp.Diff(acted.Status, next.Status); diff != "" {
 				t.Errorf("status (-after the action +after the edit):\n%s", diff)

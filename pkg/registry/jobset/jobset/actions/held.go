@@ -12,10 +12,10 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset"
 )
 
-// The controller holds a set when the store was restored from a backup and nobody knows what became of the set since. A person ends that:
+// The controller holds a set when the store was restored from a backup and it is not known what became of the set since. A user ends that:
 // by resuming, cancelling or deleting the set, or by an edit that resumes it.
 
-// ReasonResumed is the reason of Held after somebody has resumed the set.
+// ReasonResumed is the reason of Held after a user has resumed the set.
 const ReasonResumed = "Resumed"
 
 func held(js *jobset.JobSet) bool {

@@ -17,8 +17,8 @@ import (
 // A request that names an attempt may be repeated: the repetition changes nothing and gets the first response, but only
 // while what was requested is still so. Otherwise it is a Conflict that says what happened since.
 
-// begunBefore returns the attempt that an earlier request like this one began, for the attempt that this one names; nil if
-// none did. It must still be the current one, and nobody must have stopped it.
+// begunBefore returns the attempt that an earlier request like this one began, for the attempt that this one names; nil if none did. It
+// must still be the current one, and no user may have stopped it.
 func begunBefore(js *jobset.JobSet, p *batch.ActionPreconditions, call Call, past string, same func(*jobset.Attempt) bool) (*jobset.Attempt, error) {
 	if p == nil || p.Attempt == nil {
 		return nil, nil

@@ -36,7 +36,7 @@ type seen struct {
 	Attempt       int
 }
 
-// walked is a set in a state, with those of its Jobs and pods that exist.
+// walked is a set in a state, with its Jobs and pods that exist.
 type walked struct {
 	change []func(*jobsetv1alpha2.JobSet)
 	// jobs are the states of the two Jobs: "" for one that does not exist, else a condition, or suspended, pending, starting or ready.

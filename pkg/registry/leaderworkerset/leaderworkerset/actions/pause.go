@@ -43,8 +43,8 @@ func turn(set *leaderworkerset.LeaderWorkerSet, spec *batch.LeaderWorkerSetActio
 	return recorded(set, done), nil
 }
 
-// RecordEdit records who paused or resumed a set by changing spec.paused, as the actions do. The status of the changed set is that of the previous
-// one, with which it may share memory.
+// RecordEdit records who paused or resumed a set by changing spec.paused, as the actions do. The changed set has the status of the previous
+// one, and may share memory with it.
 func RecordEdit(next, prev *leaderworkerset.LeaderWorkerSet, call Call) {
 	if call.User == "" || paused(next) == paused(prev) || prev.DeletionTimestamp != nil {
 		return

@@ -56,7 +56,7 @@ func TestPauseAndResume(t *testing.T) {
 			if diff := cmp.Diff(answer, again); diff != "" {
 				t.Errorf("answer to the repeated request (-want +got):\n%s", diff)
 			}
-			tc.set.Generation++ // somebody edited the set
+			tc.set.Generation++ // a user edited the set
 			if _, err := tc.turn(tc.set, spec, later("bob", time.Minute)); text(err) != prefix+"preconditions.generation is 3, but generation 5 is current" {
 				t.Errorf("the error of a request that is out of date is %v", err)
 			}
