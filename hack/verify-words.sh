@@ -21,7 +21,7 @@ at_most() {
   fi
 }
 
-at_most 128 '\b(is|are) (that|those) (of|that|which|in|with)\b' 'name the thing again'
-at_most 16 '\b([Ss]omebody|[Nn]obody)\b' 'name who it is: a user, an administrator, another controller'
+at_most 78 '\b(is|are) (that|those) (of|that|which|in|with)\b' 'name the thing again'
+at_most 6 '\b([Ss]omebody|[Nn]obody)\b' 'name who it is: a user, an administrator, another controller'
 at_most 0 '\b(kids|doomed|sight|hedged?|overtakes?)\b' 'use a plain word'
 exit "${status}"

@@ -67,7 +67,7 @@ const (
 	ConditionSuspended = "Suspended"
 	// ConditionResourcesUnavailable is True while the cluster refuses or cannot place the current step for lack of resources.
 	ConditionResourcesUnavailable = "ResourcesUnavailable"
-	// ConditionHeld is True while the controller leaves the sequence alone until somebody resumes or deletes it.
+	// ConditionHeld is True while the controller leaves the sequence alone until a user resumes or deletes it.
 	ConditionHeld = "Held"
 )
 
@@ -76,64 +76,64 @@ const ConditionReady = "Ready"
 
 // Reasons of conditions.
 const (
-	// ReasonOperational is that of Available while it is True.
+	// ReasonOperational is the reason of Available while it is True.
 	ReasonOperational = "Operational"
-	// ReasonJobCreationFailed is that of Available while the API refuses to create a child.
+	// ReasonJobCreationFailed is the reason of Available while the API refuses to create a child.
 	ReasonJobCreationFailed = "JobCreationFailed"
-	// ReasonUndoneByOthers is that of Available while a child is not created, because another party deletes it each time, or removes its label.
+	// ReasonUndoneByOthers is the reason of Available while a child is not created, because another party deletes it each time, or removes its label.
 	ReasonUndoneByOthers = "UndoneByOthers"
-	// ReasonNameConflict is that of Available while another object has the name of a child.
+	// ReasonNameConflict is the reason of Available while another object has the name of a child.
 	ReasonNameConflict = "NameConflict"
-	// ReasonFailed is that of Available when the sequence has failed.
+	// ReasonFailed is the reason of Available when the sequence has failed.
 	ReasonFailed = "Failed"
 
-	// ReasonJobStarted is that of Progressing while a step runs.
+	// ReasonJobStarted is the reason of Progressing while a step runs.
 	ReasonJobStarted = "JobStarted"
-	// ReasonJobCompleted is that of Progressing between two steps.
+	// ReasonJobCompleted is the reason of Progressing between two steps.
 	ReasonJobCompleted = "JobCompleted"
-	// ReasonSuspended is that of Progressing and Suspended while the sequence is suspended.
+	// ReasonSuspended is the reason of Progressing and of Suspended while the sequence is suspended.
 	ReasonSuspended = "Suspended"
-	// ReasonResumed is that of Suspended after the sequence was resumed.
+	// ReasonResumed is the reason of Suspended after the sequence was resumed.
 	ReasonResumed = "Resumed"
-	// ReasonWaitingForQuota is that of Progressing while the current child waits in a queue.
+	// ReasonWaitingForQuota is the reason of Progressing while the current child waits in a queue.
 	ReasonWaitingForQuota = "WaitingForQuota"
-	// ReasonWaitingForPods is that of Progressing while the current step waits until the pods of earlier ones have ended.
+	// ReasonWaitingForPods is the reason of Progressing while the current step waits until the pods of earlier ones have ended.
 	ReasonWaitingForPods = "WaitingForPods"
-	// ReasonSuspendedByOthers is that of Progressing while the current child is suspended, although the sequence is not, because somebody suspended it again
+	// ReasonSuspendedByOthers is the reason of Progressing while the current child is suspended, although the sequence is not, because another party suspended it again
 	// three times within a minute after the controller had resumed it.
 	ReasonSuspendedByOthers = "SuspendedByOthers"
-	// ReasonCompleted is that of Progressing when all steps have completed.
+	// ReasonCompleted is the reason of Progressing when all steps have completed.
 	ReasonCompleted = "Completed"
-	// ReasonJobFailed is that of Failed and Progressing when a step has failed permanently.
+	// ReasonJobFailed is the reason of Failed and Progressing when a step has failed permanently.
 	ReasonJobFailed = "JobFailed"
 
-	// ReasonDeadlineExceeded is that of Failed after activeDeadlineSeconds.
+	// ReasonDeadlineExceeded is the reason of Failed after activeDeadlineSeconds.
 	ReasonDeadlineExceeded = "DeadlineExceeded"
-	// ReasonCancelled is that of Failed after a user cancelled the sequence.
+	// ReasonCancelled is the reason of Failed after a user cancelled the sequence.
 	ReasonCancelled = "Cancelled"
-	// ReasonReconciliationError is that of Failed while the controller fails to reconcile the object.
+	// ReasonReconciliationError is the reason of Failed while the controller fails to reconcile the object.
 	ReasonReconciliationError = "ReconciliationError"
-	// ReasonReconciled is that of Failed, which is False, after the controller could reconcile the object again.
+	// ReasonReconciled is the reason of Failed, which is False, after the controller could reconcile the object again.
 	ReasonReconciled = "Reconciled"
-	// ReasonRetried is that of Failed and Available after a user asked to run a failed sequence again.
+	// ReasonRetried is the reason of Failed and Available after a user asked to run a failed sequence again.
 	ReasonRetried = "Retried"
 
-	// ReasonAllJobsCompleted is that of Complete.
+	// ReasonAllJobsCompleted is the reason of Complete.
 	ReasonAllJobsCompleted = "AllJobsCompleted"
 
-	// ReasonClusterOverloaded is that of ResourcesUnavailable while the API asks for fewer requests, times out, or cannot call a webhook.
+	// ReasonClusterOverloaded is the reason of ResourcesUnavailable while the API asks for fewer requests, times out, or cannot call a webhook.
 	ReasonClusterOverloaded = "ClusterOverloaded"
-	// ReasonQuotaExceeded is that of ResourcesUnavailable while a ResourceQuota is used up.
+	// ReasonQuotaExceeded is the reason of ResourcesUnavailable while a ResourceQuota is used up.
 	ReasonQuotaExceeded = "QuotaExceeded"
-	// ReasonUnschedulable is that of ResourcesUnavailable while pods have waited for a node for 30 seconds.
+	// ReasonUnschedulable is the reason of ResourcesUnavailable while pods have waited for a node for 30 seconds.
 	ReasonUnschedulable = "Unschedulable"
-	// ReasonPodsRefused is that of ResourcesUnavailable while the API refuses pods of the current child, for example because a quota is used up.
+	// ReasonPodsRefused is the reason of ResourcesUnavailable while the API refuses pods of the current child, for example because a quota is used up.
 	ReasonPodsRefused = "PodsRefused"
-	// ReasonQueueUnavailable is that of ResourcesUnavailable while a queue is named, and the cluster does not serve Kueue's API.
+	// ReasonQueueUnavailable is the reason of ResourcesUnavailable while a queue is named, and the cluster does not serve Kueue's API.
 	ReasonQueueUnavailable = "QueueUnavailable"
-	// ReasonRestoredFromBackup is that of Held and Progressing while it is not known what became of the sequence since the backup from
+	// ReasonRestoredFromBackup is the reason of Held and Progressing while it is not known what became of the sequence since the backup from
 	// which the store was restored.
 	ReasonRestoredFromBackup = "RestoredFromBackup"
-	// ReasonResourcesAvailable is that of ResourcesUnavailable after the cause has gone.
+	// ReasonResourcesAvailable is the reason of ResourcesUnavailable after the cause has gone.
 	ReasonResourcesAvailable = "ResourcesAvailable"
 )

@@ -61,7 +61,7 @@ func sharedJob(spec *batch.SequentialJobSpec, steps []step) (*batchv1.JobTemplat
 }
 
 // moveToStep puts an error at the field of the step that it is about. It returns nil for errors that the pods of single steps
-// do not have: two containers of one name, a pod without containers, and names that are those of steps and reported as such.
+// do not have: two containers of one name, a pod without containers, and names of steps, which are reported as such.
 func moveToStep(err *field.Error, containers []*step) *field.Error {
 	rest, inContainers := strings.CutPrefix(err.Field, podContainers)
 	if !inContainers {

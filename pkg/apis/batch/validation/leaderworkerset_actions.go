@@ -45,7 +45,7 @@ func validateGroupAction(spec *batch.LeaderWorkerSetActionSpec) field.ErrorList 
 	return append(validateReason(spec.Reason, path), validateGroupPreconditions(spec.Preconditions, false, path, onlyForRestarts)...)
 }
 
-// validateGroupPreconditions checks preconditions. The number of restarts is that of one group.
+// validateGroupPreconditions checks preconditions. The number of restarts counts those of one group.
 func validateGroupPreconditions(p *batch.LeaderWorkerSetPreconditions, group bool, path *field.Path, why string) field.ErrorList {
 	if p == nil {
 		return nil

@@ -82,7 +82,7 @@ func validateSequenceStatus(sj *batch.SequentialJob) field.ErrorList {
 	return errs
 }
 
-// validateProgress checks that indexes are those of steps.
+// validateProgress checks that each index belongs to a step.
 func validateProgress(progress *batch.SequentialJobProgress, steps int, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	within := func(p *field.Path, index int32, limit int) {

@@ -23,13 +23,13 @@ const (
 	ConditionAvailable = "Available"
 	// ConditionProgressing means that roles are being created, or rolled.
 	ConditionProgressing = "Progressing"
-	// ConditionReady is that of a scaler with a role.
+	// ConditionReady is the condition of a scaler that has a role.
 	ConditionReady = "Ready"
 
-	// ReasonAllRolesReady is that of Available.
+	// ReasonAllRolesReady is the reason of Available.
 	ReasonAllRolesReady = "AllRolesReady"
-	// ReasonRolloutInProgress is that of Progressing.
+	// ReasonRolloutInProgress is the reason of Progressing.
 	ReasonRolloutInProgress = "RolloutInProgress"
-	// ReasonBound is that of Ready.
+	// ReasonBound is the reason of Ready.
 	ReasonBound = "Bound"
 )

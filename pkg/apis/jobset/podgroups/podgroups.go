@@ -26,7 +26,7 @@ const (
 
 // Set is what the names of groups are made of.
 type Set struct {
-	// Namespace and Name are those of the JobSet.
+	// Namespace and Name identify the JobSet.
 	Namespace, Name string
 	// Entries say which replicatedJobs are grouped. Each replicatedJob is a target of one of them.
 	Entries []Entry

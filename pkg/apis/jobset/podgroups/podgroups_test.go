@@ -65,7 +65,7 @@ func TestGroups(t *testing.T) {
 	}
 }
 
-// The names are those of objects of the main API: templates are labels, and PodGroups subdomains, of at most 63 characters here.
+// Objects of the main API have these names: templates are labels, and PodGroups subdomains, of at most 63 characters here.
 func TestNamesAreValid(t *testing.T) {
 	long := strings.Repeat("a", 60)
 	for _, name := range []string{"a", "-a", "---", "0", strings.Repeat("-", 70), long, strings.Repeat("b", 51) + "--"} {

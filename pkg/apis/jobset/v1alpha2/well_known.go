@@ -33,7 +33,7 @@ const (
 	// upstream has none for it.
 	JobCreationFailure = "JobCreationFailure"
 	// PodCreationFailure is True while the API refuses pods of the set to the Job controller, for example because a quota is used up or a PriorityClass is
-	// missing. Its reasons are those of JobCreationFailure. This condition is ours; upstream has none for it.
+	// missing. It has the same reasons as JobCreationFailure. This condition is ours; upstream has none for it.
 	PodCreationFailure = "PodCreationFailure"
 	// PodsUnschedulable is True while pods of the set have waited for a node for some time. This condition is ours; upstream
 	// has none for it.
@@ -44,7 +44,7 @@ const (
 	// Retried is True of a set that had failed and was retried while it was suspended: it no longer counts as failed, and runs once it is resumed. This condition
 	// is ours; upstream has none for it.
 	Retried = "Retried"
-	// Held is True while the controller leaves the set alone until somebody resumes or deletes it. This condition is ours; upstream
+	// Held is True while the controller leaves the set alone until a user resumes or deletes it. This condition is ours; upstream
 	// has none for it.
 	Held = "Held"
 	// RestartRulesMissing is True while Jobs of a set that restarts in place lack restart rules that the set has for its containers, because
@@ -85,7 +85,7 @@ const ReasonCancelled = "Cancelled"
 
 // Values of status.terminalState.
 const (
-	// TerminalStateCompleted is that of a set whose success policy was met.
+	// TerminalStateCompleted is the terminal state of a set whose success policy was met.
 	TerminalStateCompleted = "Completed"
 	// TerminalStateFailed is the terminal state of a set that failed permanently.
 	TerminalStateFailed = "Failed"
@@ -132,7 +132,7 @@ const ExecutionAttemptKey = "jobset.sigs.k8s.io/execution-attempt"
 // ReleasedKey is the annotation of a child Job that holds the generation of the set for which the controller last let the Job
 // run. While the Job is suspended because the set is, it holds "suspended-in-attempt-" and the number of the attempt in which that
 // happened; it is empty if there was none. A Job that is suspended although it was released for the
-// present generation was suspended by somebody else, whose decision it stays. The key is ours; upstream has none for this.
+// present generation was suspended by another party, and stays suspended until that party resumes it. The key is ours; upstream has none for this.
 const ReleasedKey = "jobset-apiserver.io/released-at-generation"
 
 // PlacementKey is the annotation of a child Job with exclusive placement whose domain the scheduler chooses; its value is PlacementByAffinity.
@@ -175,7 +175,7 @@ const (
 	// from 0 to 9223372036854775807. The key is ours; upstream has none for this.
 	CheckpointStepKey = "jobset-apiserver.io/checkpoint-step"
 	// AvoidFailedNodesKey is the annotation of a set that holds for how long the pods of later attempts keep off a node on which an
-	// attempt failed: a duration like 90m, from 0s, for not at all, to 720h. The default is that of the controller. The key is ours; upstream
+	// attempt failed: a duration like 90m, from 0s, for not at all, to 720h. The flag of the controller gives the default. The key is ours; upstream
 	// has none for this.
 	AvoidFailedNodesKey = "jobset-apiserver.io/avoid-failed-nodes"
 	// MetadataKey is the annotation of a set that says which keys its Jobs and pods get. The only value is MetadataCompact; without the annotation they have
@@ -184,7 +184,7 @@ const (
 	// MetadataCompact gives Jobs and pods the identity keys as labels, and as annotations only what the pod template reads through the downward API.
 	MetadataCompact = "compact"
 	// ServiceEndpointsKey is the annotation of a set that says who writes the addresses of its headless Service: ServiceEndpointsCluster or
-	// ServiceEndpointsController. The default is that of the controller. The key is ours; upstream has none for this.
+	// ServiceEndpointsController. The flag of the controller gives the default. The key is ours; upstream has none for this.
 	ServiceEndpointsKey = "jobset-apiserver.io/service-endpoints"
 	// ServiceEndpointsCluster leaves the addresses to the controllers of the cluster.
 	ServiceEndpointsCluster = "cluster"

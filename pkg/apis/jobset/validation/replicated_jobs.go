@@ -72,7 +72,7 @@ func jobNames(spec *jobset.JobSetSpec) map[string]*jobset.ReplicatedJob {
 	return byName
 }
 
-// validateTargets checks that every name is that of a replicatedJob. A name may be listed twice.
+// validateTargets checks that a replicatedJob with each name exists. A name may be listed twice.
 func validateTargets(byName map[string]*jobset.ReplicatedJob, targets []string, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	for i, target := range targets {

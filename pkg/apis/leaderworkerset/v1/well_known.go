@@ -47,7 +47,7 @@ const (
 	PodGroupNameAnnotationKey = "scheduling.k8s.io/group-name"
 	// CoschedulingLabelKey is on pods that are scheduled as a gang by the coscheduling plugin: the name of the PodGroup.
 	CoschedulingLabelKey = "scheduling.x-k8s.io/pod-group"
-	// VolcanoAnnotationPrefix is that of annotations of a set that its PodGroups get.
+	// VolcanoAnnotationPrefix is the prefix of the annotations that PodGroups get from their set.
 	VolcanoAnnotationPrefix = "volcano.sh/"
 	// GangAnnotationKey is on pod templates of sets whose groups are scheduled as gangs: the scheduler of gangs, one of the Gang values. The pod webhook
 	// derives the name of the PodGroup, <set>-<group>-<key of the revision>, which a template of all leaders cannot have. No key of upstream, whose
@@ -91,14 +91,15 @@ const (
 	// condition is ours; upstream has none for it.
 	ConditionPodCreationFailure = "PodCreationFailure"
 
-	// ReasonAllGroupsReady is that of Available.
+	// ReasonAllGroupsReady is the reason of Available.
 	ReasonAllGroupsReady = "AllGroupsReady"
-	// ReasonGroupsProgressing is that of Progressing.
+	// ReasonGroupsProgressing is the reason of Progressing.
 	ReasonGroupsProgressing = "GroupsProgressing"
-	// ReasonGroupsUpdating is that of UpdateInProgress.
+	// ReasonGroupsUpdating is the reason of UpdateInProgress.
 	ReasonGroupsUpdating = "GroupsUpdating"
-	// ReasonMaxGroupRestartsExceeded is that of Failed.
-	ReasonPodsCreated              = "PodsCreated"
+	// ReasonPodsCreated is the reason of PodCreationFailure, which is False, once no pods are refused.
+	ReasonPodsCreated = "PodsCreated"
+	// ReasonMaxGroupRestartsExceeded is the reason of Failed.
 	ReasonMaxGroupRestartsExceeded = "MaxGroupRestartsExceeded"
 )
 

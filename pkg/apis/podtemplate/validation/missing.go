@@ -14,12 +14,12 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// rejected is what follows if nobody adds what is missing.
+// rejected says what follows if no webhook adds what is missing.
 func (m missing) rejected() string {
 	return "; " + m.made + " are rejected unless an admission webhook %s"
 }
 
-// gap is what a template lacks: as a warning where somebody else may add it, and as an error where nobody does.
+// gap is what a template lacks: as a warning where an admission webhook may add it, and as an error where nothing does.
 type gap struct {
 	path    *field.Path
 	warning string

@@ -57,7 +57,7 @@ func (c *checker) localSources(source *corev1.VolumeSource, path *field.Path) {
 	}
 }
 
-// fileSystems are those of network file systems.
+// fileSystems checks the sources of network file systems.
 func (c *checker) fileSystems(source *corev1.VolumeSource, path *field.Path) {
 	if nfs := source.NFS; nfs != nil {
 		c.text(path.Child("nfs", "server"), nfs.Server)

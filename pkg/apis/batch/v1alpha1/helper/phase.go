@@ -23,7 +23,7 @@ func Finished(sj *batchv1alpha1.SequentialJob) *metav1.Condition {
 	return c
 }
 
-// Held returns whether the controller leaves the sequence alone until somebody resumes or deletes it.
+// Held returns whether the controller leaves the sequence alone until a user resumes or deletes it.
 func Held(sj *batchv1alpha1.SequentialJob) bool {
 	return meta.IsStatusConditionTrue(sj.Status.Conditions, batchv1alpha1.ConditionHeld)
 }

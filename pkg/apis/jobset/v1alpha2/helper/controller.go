@@ -9,8 +9,8 @@ import (
 )
 
 const (
-	// ControllerLease is the name of the lease that a controller of JobSets holds while it works. It is that of upstream's
-	// controller, so that both never work at the same time.
+	// ControllerLease is the name of the lease that a controller of JobSets holds while it works. Upstream's
+	// controller uses the same name, so that both never work at the same time.
 	ControllerLease = "6d4f6a47.jobset.x-k8s.io"
 	// ControllerNamespace is where the manifests put the controller and its lease.
 	ControllerNamespace = "jobset-system"

@@ -12,7 +12,7 @@ const (
 	firstFailedEnd   = ")"
 )
 
-// ReasonJobNamesFree and MessageJobNamesFree are those of the condition ChildNameConflict when it becomes False.
+// ReasonJobNamesFree and MessageJobNamesFree are what the condition ChildNameConflict says when it becomes False.
 const (
 	ReasonJobNamesFree  = "JobNamesFree"
 	MessageJobNamesFree = "the names of all jobs of the jobset are available"

@@ -65,7 +65,7 @@ func Finished(js *jobsetv1alpha2.JobSet) (string, *metav1.Condition) {
 // Suspended returns whether the set is to be suspended.
 func Suspended(js *jobsetv1alpha2.JobSet) bool { return ptr.Deref(js.Spec.Suspend, false) }
 
-// Held returns whether the controller leaves the set alone until somebody resumes or deletes it.
+// Held returns whether the controller leaves the set alone until a user resumes or deletes it.
 func Held(js *jobsetv1alpha2.JobSet) bool {
 	return meta.IsStatusConditionTrue(js.Status.Conditions, jobsetv1alpha2.Held)
 }

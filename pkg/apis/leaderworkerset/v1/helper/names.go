@@ -22,7 +22,7 @@ const (
 	hashedSuffix  = 10
 )
 
-// LeaderPodName returns the name of the leader pod of a group, which is that of the StatefulSet of its workers, too.
+// LeaderPodName returns the name of the leader pod of a group, which the StatefulSet of its workers has, too.
 func LeaderPodName[N int | int32](set string, group N) string {
 	return fmt.Sprintf("%s-%d", set, group)
 }
