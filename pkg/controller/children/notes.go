@@ -9,15 +9,18 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// Notes hold one value for each owner that has one, until the Host forgets the owner. They need not survive the process: what they hold is found again.
+// Notes hold one value for each owner that has one. They need not survive the process: what they hold is found again.
 type Notes[T any] struct {
 	mu     sync.Mutex
 	owners map[cache.ObjectName]T
 }
 
-// NewNotes returns Notes of a Host that hold nothing.
-func NewNotes[T any](host *Host) *Notes[T] {
-	n := &Notes[T]{owners: map[cache.ObjectName]T{}}
+// NewNotes returns Notes that hold nothing.
+func NewNotes[T any]() *Notes[T] { return &Notes[T]{owners: map[cache.ObjectName]T{}} }
+
+// NotesOf returns Notes that hold nothing. When the Host forgets an owner, they forget it too.
+func NotesOf[T any](host *Host) *Notes[T] {
+	n := NewNotes[T]()
 	host.notes = append(host.notes, n)
 	return n
 }

@@ -41,7 +41,7 @@ func (t times) often() bool {
 }
 
 // NewReversals returns Reversals that know of none.
-func NewReversals(host *Host) *Reversals { return &Reversals{NewNotes[changesMade](host)} }
+func NewReversals(host *Host) *Reversals { return &Reversals{NotesOf[changesMade](host)} }
 
 // Made notes that a change of a child of the owner was made. It names the incarnation of the child and what was wanted; another change of the owner's
 // children ends the count.

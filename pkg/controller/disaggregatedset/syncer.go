@@ -75,7 +75,7 @@ func NewSyncer(deps SyncerConfig) *Syncer {
 			func(namespace string) children.Client[*disaggregatedsetv1.DisaggregatedSetRoleScaler] {
 				return deps.Scalers(namespace)
 			}),
-		conflicts: children.NewNotes[map[string]bool](deps.Host), former: children.NewNotes[formerSince](deps.Host),
+		conflicts: children.NotesOf[map[string]bool](deps.Host), former: children.NotesOf[formerSince](deps.Host),
 	}
 }
 

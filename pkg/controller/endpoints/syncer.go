@@ -64,7 +64,7 @@ type Syncer struct {
 func newSyncer(config Config, q Queue, declare func(informers.Need) Cache) *Syncer {
 	registerMetrics()
 	c := &Syncer{
-		Config: config, queue: q, memory: newMemory(), hands: newHands(), rights: newRights(), lost: children.NewNotes[bool](&children.Host{}),
+		Config: config, queue: q, memory: newMemory(), hands: newHands(), rights: newRights(), lost: children.NewNotes[bool](),
 		services: children.NewGuard("service", config.Clock), created: children.NewGuard("EndpointSlice of JobSet", config.Clock),
 	}
 	gv := jobsetv1alpha2.SchemeGroupVersion

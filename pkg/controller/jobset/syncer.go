@@ -149,8 +149,8 @@ func NewSyncer(deps SyncerConfig) *Syncer {
 		claims: children.NewWriter(deps.Host, corev1.SchemeGroupVersion.WithKind("PersistentVolumeClaim").GroupKind(), resourceClaims,
 			"persistent volume claim", deps.Claims),
 		workloads: children.NewGuard("workload", deps.Clock), podGroups: children.NewGuard("podgroup", deps.Clock),
-		deferred: children.NewNotes[plan.Deferred](deps.Host), createFrom: children.NewNotes[int64](deps.Host), refusedSince: children.NewNotes[time.Time](deps.Host), unschedulable: children.NewNotes[time.Time](deps.Host),
-		podsRefused: children.NewNotes[time.Time](deps.Host), queueReported: children.NewNotes[types.UID](deps.Host), problems: children.NewNotes[string](deps.Host),
+		deferred: children.NotesOf[plan.Deferred](deps.Host), createFrom: children.NotesOf[int64](deps.Host), refusedSince: children.NotesOf[time.Time](deps.Host), unschedulable: children.NotesOf[time.Time](deps.Host),
+		podsRefused: children.NotesOf[time.Time](deps.Host), queueReported: children.NotesOf[types.UID](deps.Host), problems: children.NotesOf[string](deps.Host),
 		backlogs: newBacklogs(deps.Clock), dropped: newDropped(deps.Clock),
 		takenClaims: expiring.NewLRUExpireCacheWithClock(maxTakenClaims, deps.Clock),
 	}

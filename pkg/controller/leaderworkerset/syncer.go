@@ -123,9 +123,9 @@ func NewSyncer(deps SyncerConfig) *Syncer {
 		pods:         children.NewWriter(deps.Host, core("Pod"), resourcePods, "pod", deps.Pods),
 		services:     children.NewWriter(deps.Host, core("Service"), resourceServices, "service", deps.Services),
 		revisions:    children.NewWriter(deps.Host, apps("ControllerRevision"), resourceRevisions, "controllerrevision", deps.Revisions),
-		applied:      children.NewNotes[application](deps.Host), countsSince: children.NewNotes[time.Time](deps.Host), podsRefused: children.NewNotes[time.Time](deps.Host),
-		taken: children.NewNotes[plan.Taken](deps.Host), queueReported: children.NewNotes[types.UID](deps.Host),
-		readings: children.NewNotes[*plan.Reading](deps.Host), gone: newGoneLeaders(), judged: children.NewNotes[map[types.UID]bool](deps.Host),
+		applied:      children.NotesOf[application](deps.Host), countsSince: children.NotesOf[time.Time](deps.Host), podsRefused: children.NotesOf[time.Time](deps.Host),
+		taken: children.NotesOf[plan.Taken](deps.Host), queueReported: children.NotesOf[types.UID](deps.Host),
+		readings: children.NotesOf[*plan.Reading](deps.Host), gone: newGoneLeaders(), judged: children.NotesOf[map[types.UID]bool](deps.Host),
 	}
 	kind := schema.GroupKind{Group: deps.Gang.Resource().Group, Kind: "PodGroup"}
 	s.podGroups = children.NewWriter(deps.Host, kind, resourcePodGroups, "podgroup", deps.PodGroups)

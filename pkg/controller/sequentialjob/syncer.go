@@ -102,8 +102,8 @@ func NewSyncer(deps SyncerConfig) *Syncer {
 		jobs:    children.NewWriter(deps.Host, batchv1.SchemeGroupVersion.WithKind("Job").GroupKind(), resourceJobs, "job", deps.Jobs),
 		jobSets: children.NewWriter(deps.Host, jobsetv1alpha2.SchemeGroupVersion.WithKind("JobSet").GroupKind(), resourceJobSets, "jobset", deps.JobSets),
 
-		refusedSince: children.NewNotes[time.Time](deps.Host), unanswered: children.NewNotes[bool](deps.Host), unschedulable: children.NewNotes[time.Time](deps.Host),
-		podsRefused: children.NewNotes[time.Time](deps.Host), resumptions: children.NewReversals(deps.Host), failing: children.NewNotes[time.Time](deps.Host),
+		refusedSince: children.NotesOf[time.Time](deps.Host), unanswered: children.NotesOf[bool](deps.Host), unschedulable: children.NotesOf[time.Time](deps.Host),
+		podsRefused: children.NotesOf[time.Time](deps.Host), resumptions: children.NewReversals(deps.Host), failing: children.NotesOf[time.Time](deps.Host),
 	}
 }
 

@@ -20,7 +20,7 @@ import (
 
 // This file holds what happens to pods, Jobs and the PodReadinessGroup without the controller.
 
-// createPod creates a pod with a free name: usually a pod of a group, and now and then a pod without a group.
+// createPod creates a pod with a free name. Most of the pods belong to a group.
 func (e *env) createPod() { e.createPodNamed(fmt.Sprint("p", e.Dice.IntN(6))) }
 
 func (e *env) createPodNamed(podName string) {
