@@ -58,9 +58,12 @@ func TestPolicyOfTheAgent(t *testing.T) {
 		_, err := agent.Patch(ctx, pod, types.MergePatchType, []byte(body), metav1.PatchOptions{})
 		return err
 	}
-	// A policy has an effect a moment after it was created, and a role too.
+	// A policy has an effect a moment after it was created, and a role too. Until then the patch succeeds, so that each
+	// attempt has a value of its own: one that is there already would change nothing, which is allowed.
+	attempts := 0
 	framework.Eventually(t, time.Minute, "the policy is in effect", func(ctx context.Context) error {
-		if err := patch(ctx, "own", `{"metadata":{"annotations":{"else":"1"}}}`); !apierrors.IsInvalid(err) && !apierrors.IsForbidden(err) || !strings.Contains(fmt.Sprint(err), "the restart agent") {
+		attempts++
+		if err := patch(ctx, "own", fmt.Sprintf(`{"metadata":{"annotations":{"before":"%d"}}}`, attempts)); !apierrors.IsInvalid(err) && !apierrors.IsForbidden(err) || !strings.Contains(fmt.Sprint(err), "the restart agent") {
 			return fmt.Errorf("another annotation: %v", err)
 		}
 		return nil
