@@ -148,7 +148,7 @@ func (p *ControlPlane) startMain() (err error) {
 		}
 		*out[0], *out[1] = file, file
 	}
-	if p.Config, err = p.environment.Start(); err != nil {
+	if p.Config, err = startWithGOGC(p.environment, localcluster.KubeGOGC); err != nil {
 		return fmt.Errorf("starting the main control plane: %w", err)
 	}
 	p.Config.QPS = -1
@@ -229,4 +229,20 @@ func output(ctx context.Context, dir, name string, args ...string) (string, erro
 		return "", fmt.Errorf("running %s %s: %w: %s", name, strings.Join(args, " "), err, stderr.String())
 	}
 	return strings.TrimSpace(string(out)), nil
+}
+
+// startWithGOGC starts etcd and kube-apiserver with another GOGC than the tests and our own programs have.
+func startWithGOGC(environment *envtest.Environment, gogc string) (config *rest.Config, err error) {
+	before, found := os.LookupEnv("GOGC")
+	if err := os.Setenv("GOGC", gogc); err != nil {
+		return nil, err
+	}
+	defer func() {
+		restore := os.Unsetenv("GOGC")
+		if found {
+			restore = os.Setenv("GOGC", before)
+		}
+		err = errors.Join(err, restore)
+	}()
+	return environment.Start()
 }

@@ -27,6 +27,10 @@ import (
 // learn of it.
 const ShortShutdown = "--shutdown-delay-duration=2s"
 
+// KubeGOGC is GOGC for the programs of Kubernetes in tests, which otherwise spend a good part of their time on garbage
+// collection. Benchmarks and clusters of users do not set it.
+const KubeGOGC = "400"
+
 // Cluster is a cluster of hack/cluster.sh.
 type Cluster struct {
 	// Root is the checkout.
@@ -121,7 +125,7 @@ func (c *Cluster) Stop(good bool) error {
 func (c *Cluster) Script(args ...string) error {
 	cmd := exec.Command(filepath.Join(c.Root, "hack", "cluster.sh"), args...)
 	cmd.Dir = c.Root
-	cmd.Env = append(append(os.Environ(), "CLUSTER_DIR="+c.Dir), c.Env...)
+	cmd.Env = append(append(os.Environ(), "CLUSTER_DIR="+c.Dir, "CLUSTER_KUBE_GOGC="+KubeGOGC), c.Env...)
 	cmd.Stdout, cmd.Stderr = os.Stderr, os.Stderr
 	if err := cmd.Run(); err != nil {
 		return fmt.Errorf("hack/cluster.sh %s: %w", strings.Join(args, " "), err)

@@ -32,6 +32,9 @@ func (c *supervisor) kwokctl(args ...string) error {
 	err := c.logged("kwokctl", func(log *os.File) error {
 		cmd := exec.Command(filepath.Join(c.binaries, "kwokctl"), append([]string{"--name", c.name}, args...)...)
 		cmd.Env = append(os.Environ(), "PATH="+c.binaries+":"+os.Getenv("PATH"), "KWOK_WORKDIR="+c.path("kwok"), "KWOK_KUBE_VERSION=v1.36.3")
+		if c.kubeGOGC != "" {
+			cmd.Env = append(cmd.Env, "GOGC="+c.kubeGOGC)
+		}
 		cmd.Stdout, cmd.Stderr = log, log
 		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 		return cmd.Run()

@@ -28,6 +28,8 @@ type settings struct {
 	apiServerArgs, controllerArgs, kubeAPIServerArgs, kubeControllerManagerArgs, kubeSchedulerArgs []string
 
 	auditPolicy, kubeAuditPolicy string
+	// kubeGOGC is GOGC for the programs of Kubernetes, etcd and KWOK; empty for the default of Go.
+	kubeGOGC string
 }
 
 const (
@@ -54,7 +56,7 @@ func readSettings(root string, getenv func(string) string) (settings, error) {
 		kubeAPIServerArgs:         strings.Fields(getenv("CLUSTER_KUBE_APISERVER_ARGS")),
 		kubeControllerManagerArgs: strings.Fields(getenv("CLUSTER_KUBE_CONTROLLER_MANAGER_ARGS")),
 		kubeSchedulerArgs:         strings.Fields(getenv("CLUSTER_KUBE_SCHEDULER_ARGS")),
-		auditPolicy:               getenv("CLUSTER_AUDIT_POLICY"), kubeAuditPolicy: getenv("CLUSTER_KUBE_AUDIT_POLICY"),
+		auditPolicy:               getenv("CLUSTER_AUDIT_POLICY"), kubeAuditPolicy: getenv("CLUSTER_KUBE_AUDIT_POLICY"), kubeGOGC: getenv("CLUSTER_KUBE_GOGC"),
 	}
 	s.dir, errs[0] = resolve(or("CLUSTER_DIR", filepath.Join(root, ".cluster")))
 	s.programs, errs[1] = resolve(or("CLUSTER_BIN", filepath.Join(root, "bin")))
