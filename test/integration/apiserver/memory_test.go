@@ -73,8 +73,8 @@ func TestFullStoreFitsMemory(t *testing.T) {
 			for ; refusal == nil && sets < 20_000; sets++ {
 				_, refusal = e.typed.Create(t.Context(), jobSet(fmt.Sprint("full-", sets), grow), metav1.CreateOptions{})
 			}
-			// The same sets written again fill what the server and etcd remember of the past. On a slow disk some writes time out.
-			for i := 0; i < 120 && sets > 1; i++ {
+			// The same sets, written up to twice, fill what the server and etcd remember of the past. On a slow disk some writes time out.
+			for i := range min(120, 2*(sets-1)) {
 				patch := fmt.Appendf(nil, `{"metadata":{"annotations":{"write":"%d"}}}`, i)
 				if _, err := e.typed.Patch(t.Context(), fmt.Sprint("full-", i%(sets-1)), types.MergePatchType, patch, metav1.PatchOptions{}); isInsufficient(err) {
 					break
