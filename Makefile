@@ -105,7 +105,9 @@ helm-e2e: ## Install, upgrade and uninstall the Helm chart on a real node. Needs
 	$(call run_suites,,./test/helm/...)
 
 .PHONY: test
-test: unit suites ## Run all tests.
+test: ## Run all tests.
+	@hack/measured.sh unit $(MAKE) --no-print-directory unit
+	@hack/measured.sh suites $(MAKE) --no-print-directory suites
 
 # Three run at a time, since two leave cores idle once the one that breaks things has ended. The longest one begins.
 suite_packages := ./test/e2e/... ./test/faults/... ./test/loss/... ./test/integration/... ./test/parity/...
